@@ -1,0 +1,127 @@
+"""HLO's primitive types: names, widths, and the numpy (ml_dtypes) type that holds one element."""
+
+from __future__ import annotations
+
+from enum import Enum
+
+import ml_dtypes
+import numpy as np
+
+
+class DType(Enum):
+    """A primitive type; the value is its name in HLO text."""
+
+    PRED = "pred"
+    S1 = "s1"
+    S2 = "s2"
+    S4 = "s4"
+    S8 = "s8"
+    S16 = "s16"
+    S32 = "s32"
+    S64 = "s64"
+    U1 = "u1"
+    U2 = "u2"
+    U4 = "u4"
+    U8 = "u8"
+    U16 = "u16"
+    U32 = "u32"
+    U64 = "u64"
+    F16 = "f16"
+    BF16 = "bf16"
+    F32 = "f32"
+    F64 = "f64"
+    F8E5M2 = "f8e5m2"
+    F8E4M3 = "f8e4m3"
+    F8E4M3FN = "f8e4m3fn"
+    F8E4M3B11FNUZ = "f8e4m3b11fnuz"
+    F8E5M2FNUZ = "f8e5m2fnuz"
+    F8E4M3FNUZ = "f8e4m3fnuz"
+    F8E3M4 = "f8e3m4"
+    F8E8M0FNU = "f8e8m0fnu"
+    F4E2M1FN = "f4e2m1fn"
+    C64 = "c64"
+    C128 = "c128"
+    TOKEN = "token"
+    OPAQUE = "opaque"
+    TUPLE = "tuple"
+
+    def __repr__(self) -> str:
+        return self.value
+
+    @property
+    def is_integer(self) -> bool:
+        """A signed or unsigned integer; pred is none."""
+        return self in SIGNED or self in UNSIGNED
+
+    @property
+    def is_signed(self) -> bool:
+        return self in SIGNED
+
+    @property
+    def is_unsigned(self) -> bool:
+        return self in UNSIGNED
+
+    @property
+    def is_float(self) -> bool:
+        return self in FLOAT
+
+    @property
+    def is_complex(self) -> bool:
+        return self in COMPLEX
+
+    @property
+    def is_array(self) -> bool:
+        """True for types whose values are arrays of numbers: not token, opaque, tuple."""
+        return self in NUMPY
+
+    @property
+    def numpy(self) -> np.dtype:
+        """The numpy dtype of one element (sub-byte types: one element a byte)."""
+        return NUMPY[self]
+
+    @property
+    def bits(self) -> int:
+        """Width of one value in bits; pred is 8 in memory and 1 here."""
+        return BITS[self]
+
+    @property
+    def bytes(self) -> int:
+        """Bytes of one element in a buffer; sub-byte types are stored one a byte."""
+        return NUMPY[self].itemsize
+
+    @property
+    def component(self) -> DType:
+        """The real type of a complex type; itself otherwise."""
+        return {DType.C64: DType.F32, DType.C128: DType.F64}.get(self, self)
+
+
+_D = DType
+SIGNED = frozenset({_D.S1, _D.S2, _D.S4, _D.S8, _D.S16, _D.S32, _D.S64})
+UNSIGNED = frozenset({_D.U1, _D.U2, _D.U4, _D.U8, _D.U16, _D.U32, _D.U64})
+INTEGER = SIGNED | UNSIGNED
+FLOAT8 = frozenset({_D.F8E5M2, _D.F8E4M3, _D.F8E4M3FN, _D.F8E4M3B11FNUZ, _D.F8E5M2FNUZ, _D.F8E4M3FNUZ, _D.F8E3M4,
+                    _D.F8E8M0FNU})
+FLOAT = frozenset({_D.F16, _D.BF16, _D.F32, _D.F64, _D.F4E2M1FN}) | FLOAT8
+COMPLEX = frozenset({_D.C64, _D.C128})
+
+NUMPY: dict[DType, np.dtype] = {d: np.dtype(t) for d, t in {
+    _D.PRED: np.bool_,
+    _D.S1: ml_dtypes.int1, _D.S2: ml_dtypes.int2, _D.S4: ml_dtypes.int4,
+    _D.S8: np.int8, _D.S16: np.int16, _D.S32: np.int32, _D.S64: np.int64,
+    _D.U1: ml_dtypes.uint1, _D.U2: ml_dtypes.uint2, _D.U4: ml_dtypes.uint4,
+    _D.U8: np.uint8, _D.U16: np.uint16, _D.U32: np.uint32, _D.U64: np.uint64,
+    _D.F16: np.float16, _D.BF16: ml_dtypes.bfloat16, _D.F32: np.float32, _D.F64: np.float64,
+    _D.F8E5M2: ml_dtypes.float8_e5m2, _D.F8E4M3: ml_dtypes.float8_e4m3, _D.F8E4M3FN: ml_dtypes.float8_e4m3fn,
+    _D.F8E4M3B11FNUZ: ml_dtypes.float8_e4m3b11fnuz, _D.F8E5M2FNUZ: ml_dtypes.float8_e5m2fnuz,
+    _D.F8E4M3FNUZ: ml_dtypes.float8_e4m3fnuz, _D.F8E3M4: ml_dtypes.float8_e3m4,
+    _D.F8E8M0FNU: ml_dtypes.float8_e8m0fnu, _D.F4E2M1FN: ml_dtypes.float4_e2m1fn,
+    _D.C64: np.complex64, _D.C128: np.complex128,
+}.items()}
+
+FROM_NUMPY: dict[np.dtype, DType] = {t: d for d, t in NUMPY.items()}
+
+_NARROW = {_D.PRED: 1, _D.S1: 1, _D.U1: 1, _D.S2: 2, _D.U2: 2, _D.S4: 4, _D.U4: 4, _D.F4E2M1FN: 4}
+BITS: dict[DType, int] = {d: _NARROW.get(d, t.itemsize * 8) for d, t in NUMPY.items()} | {
+    _D.TOKEN: 0, _D.OPAQUE: 0, _D.TUPLE: 0}
+
+BY_NAME: dict[str, DType] = {d.value: d for d in DType if d is not DType.TUPLE}

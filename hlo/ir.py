@@ -1,0 +1,186 @@
+"""HLO as frozen values: Literal, Instruction, Computation, Module. Rewrites build new values and never change old ones."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Mapping
+from dataclasses import dataclass, field
+from functools import cached_property
+from types import MappingProxyType
+from typing import Any
+
+import numpy as np
+
+from .errors import Location
+from .opcodes import Op
+from .shapes import Shape
+
+NO_ATTRIBUTES: Mapping[str, Any] = MappingProxyType({})
+
+
+@dataclass(frozen=True, eq=False)
+class Literal:
+    """A constant value. `value` is a read-only array in logical (row-major) order, a tuple of Literals, or None for a token."""
+
+    shape: Shape
+    value: np.ndarray | tuple[Literal, ...] | None
+
+    @property
+    def array(self) -> np.ndarray:
+        """The elements of an array literal."""
+        assert isinstance(self.value, np.ndarray), f"{self.shape} is not an array literal"
+        return self.value
+
+    def __eq__(self, other: object) -> bool:
+        """Equal shape and equal bits (NaN payloads and the sign of zero count)."""
+        if not isinstance(other, Literal) or self.shape != other.shape:
+            return False
+        if isinstance(self.value, np.ndarray) and isinstance(other.value, np.ndarray):
+            return self.value.tobytes() == other.value.tobytes()
+        return self.value == other.value
+
+    def __hash__(self) -> int:
+        return hash((self.shape, self.value.tobytes() if isinstance(self.value, np.ndarray) else self.value))
+
+
+@dataclass(frozen=True, eq=False, slots=True)
+class Instruction:
+    """One HLO instruction. Identity is object identity: use `equal` on modules to compare structure.
+
+    `operands` are the instructions themselves. `attributes` maps the attribute's name in HLO text to a frozen value
+    (the forms are in attributes.py); called computations stand there too (`to_apply`, `calls`, `body`, …).
+    Two attributes have no name in text: `literal` (a Literal, on constants) and `parameter_number` (an int, on parameters).
+    """
+
+    opcode: Op
+    name: str
+    shape: Shape
+    operands: tuple[Instruction, ...] = ()
+    attributes: Mapping[str, Any] = field(default_factory=lambda: NO_ATTRIBUTES)
+    location: Location | None = None
+
+    def __repr__(self) -> str:
+        return f"<{self.name} = {self.shape} {self.opcode.value}({', '.join(o.name for o in self.operands)})>"
+
+    @property
+    def literal(self) -> Literal:
+        return self.attributes["literal"]
+
+    @property
+    def parameter_number(self) -> int:
+        return self.attributes["parameter_number"]
+
+    @property
+    def dimensions(self) -> tuple[int, ...]:
+        return self.attributes.get("dimensions", ())
+
+    def called(self) -> tuple[Computation, ...]:
+        """Computations that this instruction calls, in a fixed order."""
+        found: list[Computation] = []
+        for key in CALLING_ATTRIBUTES:
+            value = self.attributes.get(key)
+            if isinstance(value, Computation):
+                found.append(value)
+            elif isinstance(value, tuple):
+                found.extend(v for v in value if isinstance(v, Computation))
+        return tuple(found)
+
+    def replace(self, **changes: Any) -> Instruction:
+        """A copy with some fields changed."""
+        fields = {"opcode": self.opcode, "name": self.name, "shape": self.shape, "operands": self.operands,
+                  "attributes": self.attributes, "location": self.location}
+        return Instruction(**(fields | changes))
+
+
+CALLING_ATTRIBUTES = ("to_apply", "calls", "condition", "body", "true_computation", "false_computation",
+                      "branch_computations", "called_computations", "select", "scatter", "comparator",
+                      "async_wrapped", "called_computation")
+
+
+@dataclass(frozen=True, eq=False)
+class Computation:
+    """A named list of instructions in a topological order (the schedule, if the module is scheduled)."""
+
+    name: str
+    instructions: tuple[Instruction, ...]
+    root: Instruction
+    attributes: Mapping[str, Any] = field(default_factory=lambda: NO_ATTRIBUTES)  # e.g. execution_thread
+
+    def __repr__(self) -> str:
+        return f"<computation {self.name}: {len(self.instructions)} instructions>"
+
+    @cached_property
+    def parameters(self) -> tuple[Instruction, ...]:
+        """Parameters by number."""
+        return tuple(sorted((i for i in self.instructions if i.opcode is Op.PARAMETER), key=lambda i: i.parameter_number))
+
+    @cached_property
+    def users(self) -> Mapping[Instruction, tuple[Instruction, ...]]:
+        """Each instruction's users within this computation, each user once, in order."""
+        table: dict[Instruction, dict[Instruction, None]] = {i: {} for i in self.instructions}
+        for user in self.instructions:
+            for operand in user.operands:
+                table[operand][user] = None
+        return {i: tuple(u) for i, u in table.items()}
+
+    @cached_property
+    def by_name(self) -> Mapping[str, Instruction]:
+        return {i.name: i for i in self.instructions}
+
+
+@dataclass(frozen=True, eq=False)
+class Module:
+    """A whole HLO module. `computations` come callees first; `entry` is one of them.
+
+    `attributes` are the header's (`is_scheduled`, `entry_computation_layout`, `input_output_alias`, …) by their text names.
+    """
+
+    name: str
+    computations: tuple[Computation, ...]
+    entry: Computation
+    attributes: Mapping[str, Any] = field(default_factory=dict)
+
+    def __repr__(self) -> str:
+        return f"<module {self.name}: {len(self.computations)} computations>"
+
+    @property
+    def parameter_shapes(self) -> tuple[Shape, ...]:
+        return tuple(p.shape for p in self.entry.parameters)
+
+    @property
+    def result_shape(self) -> Shape:
+        return self.entry.root.shape
+
+    def instructions(self) -> Iterator[Instruction]:
+        for computation in self.computations:
+            yield from computation.instructions
+
+
+def rewrite(computation: Computation, change: Callable[[Instruction], Instruction | None],
+            name: str | None = None) -> Computation:
+    """Rebuild a computation: `change` gets each instruction with its operands already rebuilt.
+
+    It returns a replacement (which may be one of the instruction's operands, or any instruction already rebuilt),
+    or None to keep it. Instructions that only new ones use must be added by `expand` instead.
+    """
+    return expand(computation, lambda i, _: change(i), name)
+
+
+def expand(computation: Computation, change: Callable[[Instruction, Callable[[Instruction], Instruction]], Instruction | None],
+           name: str | None = None) -> Computation:
+    """As `rewrite`, but `change(instruction, add)` may first `add` helper instructions, in topological order."""
+    new: dict[Instruction, Instruction] = {}
+    out: list[Instruction] = []
+    seen: set[Instruction] = set()
+
+    def add(instruction: Instruction) -> Instruction:
+        if instruction not in seen:
+            seen.add(instruction)
+            out.append(instruction)
+        return instruction
+
+    for old in computation.instructions:
+        operands = tuple(new[o] for o in old.operands)
+        base = old if operands == old.operands else old.replace(operands=operands)
+        result = change(base, add)
+        new[old] = add(base if result is None else result)
+    return Computation(name or computation.name, tuple(out), new[computation.root], computation.attributes)

@@ -1,0 +1,161 @@
+"""Shapes: an array (dtype, dimensions, layout), a token, an opaque, or a tuple of shapes."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterator
+from dataclasses import dataclass, replace
+
+from .dtypes import DType
+
+ShapeIndex = tuple[int, ...]
+"""A path into a tuple shape: () is the whole, (1, 0) the first element of the second element."""
+
+UNBOUNDED = -1
+"""The size of a dimension printed as `?`."""
+
+
+@dataclass(frozen=True, slots=True)
+class Layout:
+    """How an array lies in memory. minor_to_major[0] is the dimension that varies fastest.
+
+    `extras` keeps what follows the colon in text besides tiles and memory space (for instance 'E(4)', 'L(2)'), verbatim.
+    """
+
+    minor_to_major: tuple[int, ...]
+    tiles: tuple[tuple[int, ...], ...] = ()
+    memory_space: int = 0
+    extras: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class Shape:
+    """One HLO shape. `dims` are upper bounds where `dynamic` is True; `elements` only for tuples.
+
+    layout None means that the text gave none: row-major for all purposes.
+    `wrapper` is 'b' for a buffer shape `b(f32[4])`, else ''.
+    """
+
+    dtype: DType
+    dims: tuple[int, ...] = ()
+    layout: Layout | None = None
+    dynamic: tuple[bool, ...] = ()
+    elements: tuple[Shape, ...] = ()
+    wrapper: str = ""
+
+    @property
+    def is_tuple(self) -> bool:
+        return self.dtype is DType.TUPLE
+
+    @property
+    def is_array(self) -> bool:
+        return self.dtype.is_array
+
+    @property
+    def rank(self) -> int:
+        return len(self.dims)
+
+    @property
+    def size(self) -> int:
+        """Number of elements of an array (its bound where dynamic); 1 for a scalar."""
+        return math.prod(self.dims)
+
+    @property
+    def bytes(self) -> int:
+        """Bytes of the buffer of an array shape; 0 for tokens; tuples have no buffer of their own."""
+        return self.size * self.dtype.bytes if self.is_array else 0
+
+    @property
+    def is_dynamic(self) -> bool:
+        return any(self.dynamic) or any(e.is_dynamic for e in self.elements)
+
+    @property
+    def minor_to_major(self) -> tuple[int, ...]:
+        """The layout's order, row-major where none is given."""
+        return self.layout.minor_to_major if self.layout is not None else tuple(range(self.rank - 1, -1, -1))
+
+    @property
+    def strides(self) -> tuple[int, ...]:
+        """Distance in elements between neighbours along each logical dimension, by the layout."""
+        strides, step = [0] * self.rank, 1
+        for d in self.minor_to_major:
+            strides[d] = step
+            step *= max(self.dims[d], 1)
+        return tuple(strides)
+
+    @property
+    def is_row_major(self) -> bool:
+        """True if memory order equals logical order (dimensions of size 1 do not matter)."""
+        order = [d for d in reversed(self.minor_to_major) if self.dims[d] != 1]
+        return order == sorted(order)
+
+    def leaves(self) -> Iterator[tuple[ShapeIndex, Shape]]:
+        """(index, shape) of each non-tuple leaf, in order; ((), self) for a non-tuple."""
+        if not self.is_tuple:
+            yield (), self
+            return
+        for i, element in enumerate(self.elements):
+            for index, leaf in element.leaves():
+                yield (i, *index), leaf
+
+    def at(self, index: ShapeIndex) -> Shape:
+        """The subshape at a path."""
+        shape = self
+        for i in index:
+            shape = shape.elements[i]
+        return shape
+
+    def without_layout(self) -> Shape:
+        """The same shape with no layouts anywhere."""
+        return replace(self, layout=None, elements=tuple(e.without_layout() for e in self.elements))
+
+    def with_layout(self, minor_to_major: tuple[int, ...]) -> Shape:
+        return replace(self, layout=Layout(minor_to_major))
+
+    def compatible(self, other: Shape) -> bool:
+        """Equal but for layouts."""
+        return self.without_layout() == other.without_layout()
+
+    def __str__(self) -> str:
+        return shape_to_text(self)
+
+
+def array(dtype: DType, *dims: int) -> Shape:
+    """An array shape in row-major order with no explicit layout."""
+    return Shape(dtype, tuple(dims))
+
+
+def tuple_shape(*elements: Shape) -> Shape:
+    return Shape(DType.TUPLE, elements=tuple(elements))
+
+
+TOKEN = Shape(DType.TOKEN)
+OPAQUE = Shape(DType.OPAQUE)
+
+
+def layout_to_text(layout: Layout) -> str:
+    tail = "".join(f"T({','.join('*' if d < 0 else str(d) for d in tile)})" if i == 0 else
+                   f"({','.join('*' if d < 0 else str(d) for d in tile)})" for i, tile in enumerate(layout.tiles))
+    tail += layout.extras
+    if layout.memory_space:
+        tail += f"S({layout.memory_space})"
+    return "{" + ",".join(map(str, layout.minor_to_major)) + (":" + tail if tail else "") + "}"
+
+
+def shape_to_text(shape: Shape, *, layouts: bool = True) -> str:
+    """HLO text of a shape, with `/*index=N*/` marks in long tuples as XLA prints them."""
+    if shape.is_tuple:
+        parts = []
+        for i, e in enumerate(shape.elements):
+            mark = f"/*index={i}*/" if i and i % 5 == 0 else ""
+            parts.append(mark + shape_to_text(e, layouts=layouts))
+        text = f"({', '.join(parts)})"
+    else:
+        dims = []
+        for i, d in enumerate(shape.dims):
+            dynamic = bool(shape.dynamic and shape.dynamic[i])
+            dims.append("?" if d == UNBOUNDED else f"<={d}" if dynamic else str(d))
+        text = f"{shape.dtype.value}[{','.join(dims)}]"
+        if layouts and shape.layout is not None and (shape.rank or shape.layout != Layout(())):
+            text += layout_to_text(shape.layout)
+    return f"{shape.wrapper}({text})" if shape.wrapper else text
