@@ -1,0 +1,24 @@
+"""XLA migration testbed: HLO in, native code out, through two code-generation stacks side by side.
+
+This file is the public API. Everything in it loads on first use, so `import testbed` stays cheap.
+"""
+
+from importlib import import_module
+from typing import Any
+
+__version__ = "0.1.0"
+
+# Public name -> the room module that holds it. Loaded by __getattr__ below.
+_PUBLIC: dict[str, str] = {}
+
+__all__ = ["__version__", *sorted(_PUBLIC)]
+
+
+def __getattr__(name: str) -> Any:
+    if name not in _PUBLIC:
+        raise AttributeError(f"module 'testbed' has no attribute {name!r}; public names: {', '.join(__all__)}")
+    return getattr(import_module("." + _PUBLIC[name], __name__), name)
+
+
+def __dir__() -> list[str]:
+    return __all__

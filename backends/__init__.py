@@ -1,0 +1,1 @@
+"""Platform, StreamExecutor, Compiler, Executable, TransferManager: the base interfaces and their registry."""

@@ -1,0 +1,1 @@
+"""CUDA as a backend. Not written yet."""

@@ -1,0 +1,1 @@
+"""The evaluator as a backend."""

@@ -1,0 +1,1 @@
+"""Paired A/B measurements of the stacks."""

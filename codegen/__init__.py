@@ -1,0 +1,1 @@
+"""LLVM below the join: optimise, emit objects, load them, describe targets."""

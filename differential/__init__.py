@@ -1,0 +1,1 @@
+"""Generate, compare, reduce and bisect differences between stacks."""

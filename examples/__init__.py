@@ -1,0 +1,1 @@
+"""Programs made from JAX code by make.py: HLO, StableHLO, inputs and outputs."""

@@ -1,0 +1,1 @@
+"""XLA FFI call frames and the custom-call handler registry. Not written yet."""

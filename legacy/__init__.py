@@ -1,0 +1,1 @@
+"""The old stack: one kernel request -> LLVM IR text, written with llvmlite."""

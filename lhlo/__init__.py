@@ -1,0 +1,1 @@
+"""The LHLO dialect (HLO ops over buffers) and the lowering HLO -> LHLO."""

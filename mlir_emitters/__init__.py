@@ -1,0 +1,1 @@
+"""The new stack: one kernel request -> LHLO -> MLIR -> LLVM IR text."""

@@ -1,0 +1,1 @@
+"""All tests. Start them with ./testbed test, or pytest tests/test_x.py."""

@@ -1,0 +1,1 @@
+"""Thunk kinds, their wire format, and the executors that run a ThunkSequence."""

@@ -1,0 +1,40 @@
+"""Writes the import shim `testbed.py` into a site-packages folder: `import testbed` then loads this checkout.
+
+Run it with the interpreter to be linked: `PYTHON tools/python/link_package.py`. An editable install would do the
+same with setuptools and a build; this needs neither, and a relative path lets checkout and .venv move together.
+"""
+
+import os
+import sysconfig
+from pathlib import Path
+
+ROOT = Path(__file__).absolute().parents[2]
+
+SHIM = '''\
+"""Makes the checkout importable as `testbed`, whatever its folder is called (written by tools/python/link_package.py)."""
+import importlib.util
+import os
+import sys
+
+root = os.path.normpath(os.path.join(os.path.dirname(os.path.realpath(__file__)), {relative!r}))
+spec = importlib.util.spec_from_file_location(
+    __name__, os.path.join(root, "__init__.py"), submodule_search_locations=[root]
+)
+module = importlib.util.module_from_spec(spec)
+sys.modules[__name__] = module
+spec.loader.exec_module(module)
+'''
+
+
+def link_package(site_packages: Path, root: Path = ROOT) -> Path:
+    """Write the shim (atomically: another process may be importing it) and return its path."""
+    shim = site_packages / "testbed.py"
+    relative = os.path.relpath(os.path.realpath(root), os.path.realpath(site_packages))
+    temporary = shim.with_suffix(f".{os.getpid()}.tmp")
+    temporary.write_text(SHIM.format(relative=relative), encoding="utf-8")
+    os.replace(temporary, shim)
+    return shim
+
+
+if __name__ == "__main__":
+    link_package(Path(sysconfig.get_path("purelib")))
