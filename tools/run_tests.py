@@ -1,0 +1,137 @@
+"""Runs all tests: through Bazel where it is found, through pytest otherwise. The same tests either way.
+
+`main` is what `./testbed test` calls.
+"""
+
+import argparse
+import json
+import os
+import shutil
+import subprocess
+import sys
+import tempfile
+import xml.etree.ElementTree as ElementTree
+from collections import Counter
+from collections.abc import Iterable
+from pathlib import Path
+from urllib.parse import unquote, urlparse
+
+ROOT = Path(__file__).absolute().parents[1]
+
+
+def parse_arguments(argv: list[str]) -> argparse.Namespace:
+    parser = argparse.ArgumentParser(
+        prog="testbed test",
+        description="Run the tests, through `bazel test //...` where Bazel is found and through pytest otherwise.",
+    )
+    parser.add_argument("paths", nargs="*", help="test files or folders (default: all), for example tests/test_names.py")
+    parser.add_argument("-k", dest="expression", metavar="EXPR", help="only tests whose name matches, as in pytest")
+    parser.add_argument("--deep", action="store_true", help="also the tests marked deep, and many more random examples")
+    parser.add_argument(
+        "--runner",
+        choices=["bazel", "pytest"],
+        default=os.environ.get("TESTBED_TEST_RUNNER") or None,
+        help="do not choose; also TESTBED_TEST_RUNNER",
+    )
+    options, rest = parser.parse_known_args(argv)
+    options.rest = [arg for arg in rest if arg != "--"]
+    return options
+
+
+def find_bazel() -> str | None:
+    return shutil.which("bazel") or shutil.which("bazelisk")
+
+
+def bazel_target(path: str) -> str:
+    """The label of a test file (`tests/hlo/test_x.py` -> `//tests:hlo_test_x`); of a folder, all that is under it."""
+    relative = Path(os.path.abspath(path)).relative_to(ROOT)
+    if relative.suffix == ".py":
+        return "//tests:" + "_".join(relative.with_suffix("").parts[1:])
+    return f"//{relative.as_posix()}/..."
+
+
+def suites(events: Iterable[str]) -> list[Path]:
+    """The junit files named by a build event stream: one a test or shard, cached ones included, retries not."""
+    found: dict[tuple[str, int], Path] = {}
+    for line in events:
+        event = json.loads(line)
+        name, result = event.get("id", {}).get("testResult"), event.get("testResult")
+        if not name or not result:
+            continue
+        for output in result.get("testActionOutput", []):
+            if output["name"] == "test.xml":
+                found[name["label"], name.get("shard", 1)] = Path(unquote(urlparse(output["uri"]).path))
+    return list(found.values())
+
+
+def count(files: Iterable[Path]) -> Counter[str]:
+    """passed, failed and skipped over junit files. A file that is missing or names no test is a crash: one failure."""
+    total: Counter[str] = Counter()
+    for file in files:
+        try:
+            root = ElementTree.parse(file).getroot()
+        except (OSError, ElementTree.ParseError):
+            total["failed"] += 1
+            continue
+        for suite in root.iter("testsuite"):
+            number = {key: int(suite.get(key) or 0) for key in ("tests", "failures", "errors", "skipped")}
+            failed = number["failures"] + number["errors"]
+            total["failed"] += failed
+            total["skipped"] += number["skipped"]
+            total["passed"] += max(0, number["tests"] - failed - number["skipped"])
+    return total
+
+
+def run_bazel(bazel: str, options: argparse.Namespace) -> int:
+    targets = [bazel_target(path) for path in options.paths] or ["//..."]
+    environ = {**os.environ, "TESTBED_PYTHON": sys.executable}
+    with tempfile.TemporaryDirectory() as folder:
+        events = Path(folder) / "events.json"
+        command = [bazel, "test", f"--build_event_json_file={events}", "--keep_going"]
+        if options.expression:
+            command.append(f"--test_filter={options.expression}")
+        if options.deep:
+            command += ["--test_env=TESTBED_DEEP=1", "--test_timeout=3600"]
+        if not sys.stderr.isatty():
+            command.append("--show_progress_rate_limit=30")
+        command += [*options.rest, "--", *targets]
+        print(f"testbed test: through {' '.join(command[:2])} {' '.join(targets)}", flush=True)
+        code = subprocess.run(command, cwd=ROOT, env=environ).returncode
+        lines = events.read_text(encoding="utf-8").splitlines() if events.exists() else []
+        total = count(suites(lines))
+    if code and not total["failed"]:
+        total["failed"] = 1  # something did not build, or Bazel itself stopped
+    print(f"{total['passed']} passed, {total['failed']} failed, {total['skipped']} skipped", flush=True)
+    return code
+
+
+def run_pytest(options: argparse.Namespace) -> int:
+    # Two workers: the tests compile, and memory is what runs out first.
+    command = [sys.executable, "-m", "pytest", f"--rootdir={ROOT}", f"--config-file={ROOT / 'pyproject.toml'}", "-q"]
+    if len(options.paths) != 1:
+        command += ["-n", "2"]
+    if options.expression:
+        command += ["-k", options.expression]
+    if options.deep:
+        command.append("--deep")
+    command += options.rest + [os.path.abspath(path) for path in options.paths]
+    print(f"testbed test: through pytest {' '.join(options.paths or ['tests'])} (no Bazel found or chosen)", flush=True)
+    where = ROOT if not options.paths else Path.cwd()
+    return subprocess.run([*command, *([] if options.paths else [str(ROOT / "tests")])], cwd=where).returncode
+
+
+def main(argv: list[str]) -> int:
+    options = parse_arguments(argv)
+    missing = [path for path in options.paths if not Path(path).exists()]
+    if missing:
+        print(f"testbed test: no such file or folder: {', '.join(missing)}", file=sys.stderr)
+        return 2
+    bazel = find_bazel() if options.runner != "pytest" else None
+    if options.runner == "bazel" and bazel is None:
+        print("testbed test: no bazel on PATH; install it, or leave --runner out", file=sys.stderr)
+        return 2
+    return run_bazel(bazel, options) if bazel else run_pytest(options)
+
+
+if __name__ == "__main__":
+    sys.exit(main(sys.argv[1:]))
