@@ -1,1 +1,1 @@
-"""Paired A/B measurements of the stacks."""
+"""Benchmarks: paired, interleaved comparisons in one process, and the scripts behind the project's figures."""

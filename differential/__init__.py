@@ -1,1 +1,1 @@
-"""Generate, compare, reduce and bisect differences between stacks."""
+"""Stacks compared: judge the results of a program, and run whole corpora in worker processes."""

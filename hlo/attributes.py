@@ -1,15 +1,19 @@
 """Frozen values of HLO attributes whose text is more than a number, a name or a list of numbers.
 
 In `Instruction.attributes` the key is the attribute's name in HLO text and the value is:
-an int, bool, float or str (`iota_dimension`, `is_stable`, `direction`='LT', `kind`='kLoop', `custom_call_target`);
+an int, bool, float or str (`iota_dimension`, `is_stable`, `direction`='LT', `kind`='kLoop');
 a tuple of ints (`dimensions`, `lhs_contracting_dims`, `dynamic_slice_sizes`, `replica_groups` as a tuple of tuples);
 a Computation or a tuple of them (`to_apply`, `calls`, `condition`, `body`, `branch_computations`);
-one of the classes below; or Raw for what the parser keeps without understanding it.
+a tuple of names (`control-predecessors`: instructions of the same computation); a Literal (`literal` of a domain);
+one of the classes below; or Raw for what the parser keeps without understanding it (`metadata`, `sharding`, `origin`, …).
+A `backend_config` is a str where the text quotes it and Raw where it is a bare dictionary.
 """
 
 from __future__ import annotations
 
 from dataclasses import dataclass
+
+from .shapes import Shape, ShapeIndex
 
 
 @dataclass(frozen=True, slots=True)
@@ -68,3 +72,38 @@ class ConvolutionDims:
     output_batch: int
     output_feature: int
     output_spatial: tuple[int, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class ComputationLayout:
+    """`entry_computation_layout={(f32[2]{0}, …)->f32[]}`."""
+
+    parameters: tuple[Shape, ...]
+    result: Shape
+
+
+@dataclass(frozen=True, slots=True)
+class Alias:
+    """One row of the header's `input_output_alias={ {0}: (1, {}, may-alias) }`."""
+
+    output: ShapeIndex
+    parameter: int
+    parameter_index: ShapeIndex
+    kind: str = "may-alias"
+
+
+@dataclass(frozen=True, slots=True)
+class Donor:
+    """One row of the header's `buffer_donor={ (0, {}) }`."""
+
+    parameter: int
+    index: ShapeIndex
+
+
+@dataclass(frozen=True, slots=True)
+class OutputAlias:
+    """One row of `output_to_operand_aliasing={{0}: (1, {})}` of fusions and custom calls."""
+
+    output: ShapeIndex
+    operand: int
+    operand_index: ShapeIndex

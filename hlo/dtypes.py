@@ -99,29 +99,55 @@ _D = DType
 SIGNED = frozenset({_D.S1, _D.S2, _D.S4, _D.S8, _D.S16, _D.S32, _D.S64})
 UNSIGNED = frozenset({_D.U1, _D.U2, _D.U4, _D.U8, _D.U16, _D.U32, _D.U64})
 INTEGER = SIGNED | UNSIGNED
-FLOAT8 = frozenset({_D.F8E5M2, _D.F8E4M3, _D.F8E4M3FN, _D.F8E4M3B11FNUZ, _D.F8E5M2FNUZ, _D.F8E4M3FNUZ, _D.F8E3M4,
-                    _D.F8E8M0FNU})
+FLOAT8 = frozenset(
+    {_D.F8E5M2, _D.F8E4M3, _D.F8E4M3FN, _D.F8E4M3B11FNUZ, _D.F8E5M2FNUZ, _D.F8E4M3FNUZ, _D.F8E3M4, _D.F8E8M0FNU}
+)
 FLOAT = frozenset({_D.F16, _D.BF16, _D.F32, _D.F64, _D.F4E2M1FN}) | FLOAT8
 COMPLEX = frozenset({_D.C64, _D.C128})
 
-NUMPY: dict[DType, np.dtype] = {d: np.dtype(t) for d, t in {
-    _D.PRED: np.bool_,
-    _D.S1: ml_dtypes.int1, _D.S2: ml_dtypes.int2, _D.S4: ml_dtypes.int4,
-    _D.S8: np.int8, _D.S16: np.int16, _D.S32: np.int32, _D.S64: np.int64,
-    _D.U1: ml_dtypes.uint1, _D.U2: ml_dtypes.uint2, _D.U4: ml_dtypes.uint4,
-    _D.U8: np.uint8, _D.U16: np.uint16, _D.U32: np.uint32, _D.U64: np.uint64,
-    _D.F16: np.float16, _D.BF16: ml_dtypes.bfloat16, _D.F32: np.float32, _D.F64: np.float64,
-    _D.F8E5M2: ml_dtypes.float8_e5m2, _D.F8E4M3: ml_dtypes.float8_e4m3, _D.F8E4M3FN: ml_dtypes.float8_e4m3fn,
-    _D.F8E4M3B11FNUZ: ml_dtypes.float8_e4m3b11fnuz, _D.F8E5M2FNUZ: ml_dtypes.float8_e5m2fnuz,
-    _D.F8E4M3FNUZ: ml_dtypes.float8_e4m3fnuz, _D.F8E3M4: ml_dtypes.float8_e3m4,
-    _D.F8E8M0FNU: ml_dtypes.float8_e8m0fnu, _D.F4E2M1FN: ml_dtypes.float4_e2m1fn,
-    _D.C64: np.complex64, _D.C128: np.complex128,
-}.items()}
+NUMPY: dict[DType, np.dtype] = {
+    d: np.dtype(t)
+    for d, t in {
+        _D.PRED: np.bool_,
+        _D.S1: ml_dtypes.int1,
+        _D.S2: ml_dtypes.int2,
+        _D.S4: ml_dtypes.int4,
+        _D.S8: np.int8,
+        _D.S16: np.int16,
+        _D.S32: np.int32,
+        _D.S64: np.int64,
+        _D.U1: ml_dtypes.uint1,
+        _D.U2: ml_dtypes.uint2,
+        _D.U4: ml_dtypes.uint4,
+        _D.U8: np.uint8,
+        _D.U16: np.uint16,
+        _D.U32: np.uint32,
+        _D.U64: np.uint64,
+        _D.F16: np.float16,
+        _D.BF16: ml_dtypes.bfloat16,
+        _D.F32: np.float32,
+        _D.F64: np.float64,
+        _D.F8E5M2: ml_dtypes.float8_e5m2,
+        _D.F8E4M3: ml_dtypes.float8_e4m3,
+        _D.F8E4M3FN: ml_dtypes.float8_e4m3fn,
+        _D.F8E4M3B11FNUZ: ml_dtypes.float8_e4m3b11fnuz,
+        _D.F8E5M2FNUZ: ml_dtypes.float8_e5m2fnuz,
+        _D.F8E4M3FNUZ: ml_dtypes.float8_e4m3fnuz,
+        _D.F8E3M4: ml_dtypes.float8_e3m4,
+        _D.F8E8M0FNU: ml_dtypes.float8_e8m0fnu,
+        _D.F4E2M1FN: ml_dtypes.float4_e2m1fn,
+        _D.C64: np.complex64,
+        _D.C128: np.complex128,
+    }.items()
+}
 
 FROM_NUMPY: dict[np.dtype, DType] = {t: d for d, t in NUMPY.items()}
 
 _NARROW = {_D.PRED: 1, _D.S1: 1, _D.U1: 1, _D.S2: 2, _D.U2: 2, _D.S4: 4, _D.U4: 4, _D.F4E2M1FN: 4}
 BITS: dict[DType, int] = {d: _NARROW.get(d, t.itemsize * 8) for d, t in NUMPY.items()} | {
-    _D.TOKEN: 0, _D.OPAQUE: 0, _D.TUPLE: 0}
+    _D.TOKEN: 0,
+    _D.OPAQUE: 0,
+    _D.TUPLE: 0,
+}
 
 BY_NAME: dict[str, DType] = {d.value: d for d in DType if d is not DType.TUPLE}

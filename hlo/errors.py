@@ -36,7 +36,21 @@ class TestbedError(Exception):
 
 
 class ParseError(TestbedError):
-    """Malformed text; always located."""
+    """Malformed text; always located. source: the line of text that `location` points into."""
+
+    def __init__(self, message: str, *, location: Location | None = None, remedy: str | None = None, source: str = ""):
+        self.source = source
+        super().__init__(message, location=location, remedy=remedy)
+
+    def snippet(self, width: int = 120) -> str:
+        """The line and a caret under the column, cut to `width` characters around the caret; '' without a source."""
+        if not self.source or self.location is None:
+            return ""
+        column = self.location.column - 1
+        start = max(0, min(column - width // 2, len(self.source) - width))
+        line = self.source[start : start + width]
+        blanks = "".join("\t" if c == "\t" else " " for c in line[: column - start])
+        return f"{line}\n{blanks}^"
 
 
 class VerificationError(TestbedError):
@@ -55,5 +69,8 @@ class UnsupportedError(TestbedError):
 
     def __init__(self, stage: str, what: str, *, remedy: str | None = None, location: Location | None = None):
         self.stage, self.what = stage, what
-        super().__init__(f"{stage} has no emitter for {what}" if stage != "evaluator" else f"evaluator has no rule for {what}",
-                         location=location, remedy=remedy)
+        super().__init__(
+            f"{stage} has no emitter for {what}" if stage != "evaluator" else f"evaluator has no rule for {what}",
+            location=location,
+            remedy=remedy,
+        )

@@ -1,4 +1,4 @@
-"""HLO as frozen values: Literal, Instruction, Computation, Module. Rewrites build new values and never change old ones."""
+"""HLO as frozen values: Literal, Instruction, Computation, Module. Rewrites build new values, never change old ones."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ NO_ATTRIBUTES: Mapping[str, Any] = MappingProxyType({})
 
 @dataclass(frozen=True, eq=False)
 class Literal:
-    """A constant value. `value` is a read-only array in logical (row-major) order, a tuple of Literals, or None for a token."""
+    """A constant. `value`: a read-only array in logical (row-major) order, a tuple of Literals, or None for a token."""
 
     shape: Shape
     value: np.ndarray | tuple[Literal, ...] | None
@@ -46,8 +46,8 @@ class Literal:
 class Instruction:
     """One HLO instruction. Identity is object identity: use `equal` on modules to compare structure.
 
-    `operands` are the instructions themselves. `attributes` maps the attribute's name in HLO text to a frozen value
-    (the forms are in attributes.py); called computations stand there too (`to_apply`, `calls`, `body`, …).
+    `operands` are the instructions themselves. `attributes` maps an attribute's name in HLO text to a frozen value
+    (forms: attributes.py); called computations stand there too (`to_apply`, `calls`, `body`, …).
     Two attributes have no name in text: `literal` (a Literal, on constants) and `parameter_number` (an int, on parameters).
     """
 
@@ -86,14 +86,32 @@ class Instruction:
 
     def replace(self, **changes: Any) -> Instruction:
         """A copy with some fields changed."""
-        fields = {"opcode": self.opcode, "name": self.name, "shape": self.shape, "operands": self.operands,
-                  "attributes": self.attributes, "location": self.location}
+        fields = {
+            "opcode": self.opcode,
+            "name": self.name,
+            "shape": self.shape,
+            "operands": self.operands,
+            "attributes": self.attributes,
+            "location": self.location,
+        }
         return Instruction(**(fields | changes))
 
 
-CALLING_ATTRIBUTES = ("to_apply", "calls", "condition", "body", "true_computation", "false_computation",
-                      "branch_computations", "called_computations", "select", "scatter", "comparator",
-                      "async_wrapped", "called_computation")
+CALLING_ATTRIBUTES = (
+    "to_apply",
+    "calls",
+    "condition",
+    "body",
+    "true_computation",
+    "false_computation",
+    "branch_computations",
+    "called_computations",
+    "select",
+    "scatter",
+    "comparator",
+    "async_wrapped",
+    "called_computation",
+)
 
 
 @dataclass(frozen=True, eq=False)
@@ -111,7 +129,9 @@ class Computation:
     @cached_property
     def parameters(self) -> tuple[Instruction, ...]:
         """Parameters by number."""
-        return tuple(sorted((i for i in self.instructions if i.opcode is Op.PARAMETER), key=lambda i: i.parameter_number))
+        return tuple(
+            sorted((i for i in self.instructions if i.opcode is Op.PARAMETER), key=lambda i: i.parameter_number)
+        )
 
     @cached_property
     def users(self) -> Mapping[Instruction, tuple[Instruction, ...]]:
@@ -131,7 +151,7 @@ class Computation:
 class Module:
     """A whole HLO module. `computations` come callees first; `entry` is one of them.
 
-    `attributes` are the header's (`is_scheduled`, `entry_computation_layout`, `input_output_alias`, …) by their text names.
+    `attributes` are the header's by their text names: `is_scheduled`, `entry_computation_layout`, ….
     """
 
     name: str
@@ -155,8 +175,9 @@ class Module:
             yield from computation.instructions
 
 
-def rewrite(computation: Computation, change: Callable[[Instruction], Instruction | None],
-            name: str | None = None) -> Computation:
+def rewrite(
+    computation: Computation, change: Callable[[Instruction], Instruction | None], name: str | None = None
+) -> Computation:
     """Rebuild a computation: `change` gets each instruction with its operands already rebuilt.
 
     It returns a replacement (which may be one of the instruction's operands, or any instruction already rebuilt),
@@ -165,8 +186,11 @@ def rewrite(computation: Computation, change: Callable[[Instruction], Instructio
     return expand(computation, lambda i, _: change(i), name)
 
 
-def expand(computation: Computation, change: Callable[[Instruction, Callable[[Instruction], Instruction]], Instruction | None],
-           name: str | None = None) -> Computation:
+def expand(
+    computation: Computation,
+    change: Callable[[Instruction, Callable[[Instruction], Instruction]], Instruction | None],
+    name: str | None = None,
+) -> Computation:
     """As `rewrite`, but `change(instruction, add)` may first `add` helper instructions, in topological order."""
     new: dict[Instruction, Instruction] = {}
     out: list[Instruction] = []

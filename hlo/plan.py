@@ -22,8 +22,8 @@ USER_ALIGNMENT = 16
 
 class AllocationKind(Enum):
     PARAMETER = "parameter"  # the caller's array, read only unless donated
-    CONSTANT = "constant"    # filled once, at load
-    RESULT = "result"        # handed to the caller
+    CONSTANT = "constant"  # filled once, at load
+    RESULT = "result"  # handed to the caller
     TEMPORARY = "temporary"  # the one arena, alive during a run
 
 
@@ -52,8 +52,11 @@ class BufferSlice:
     size: int
 
     def overlaps(self, other: BufferSlice) -> bool:
-        return (self.allocation == other.allocation and self.offset < other.offset + other.size
-                and other.offset < self.offset + self.size)
+        return (
+            self.allocation == other.allocation
+            and self.offset < other.offset + other.size
+            and other.offset < self.offset + self.size
+        )
 
 
 @dataclass(frozen=True, eq=False)
@@ -83,7 +86,7 @@ class KernelRequest:
     instruction: an unnested op or a fusion (its body: `called()[0]`). Its operands and its result leaves are arrays.
     operands[i]: the argument that holds the i-th operand. results[i]: the argument that takes the i-th result leaf.
     A result that shares its operand's argument is computed in place; the plan promises that this is safe:
-    the operand is read only at the element that is written next, or it is what a dynamic-update-slice at the root updates.
+    the operand is read only at the element written next, or it is what a dynamic-update-slice at the root updates.
     """
 
     name: str

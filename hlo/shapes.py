@@ -19,7 +19,7 @@ UNBOUNDED = -1
 class Layout:
     """How an array lies in memory. minor_to_major[0] is the dimension that varies fastest.
 
-    `extras` keeps what follows the colon in text besides tiles and memory space (for instance 'E(4)', 'L(2)'), verbatim.
+    `extras` keeps what follows the colon besides tiles and memory space (such as 'E(4)', 'L(2)'), verbatim.
     """
 
     minor_to_major: tuple[int, ...]
@@ -134,8 +134,12 @@ OPAQUE = Shape(DType.OPAQUE)
 
 
 def layout_to_text(layout: Layout) -> str:
-    tail = "".join(f"T({','.join('*' if d < 0 else str(d) for d in tile)})" if i == 0 else
-                   f"({','.join('*' if d < 0 else str(d) for d in tile)})" for i, tile in enumerate(layout.tiles))
+    tail = "".join(
+        f"T({','.join('*' if d < 0 else str(d) for d in tile)})"
+        if i == 0
+        else f"({','.join('*' if d < 0 else str(d) for d in tile)})"
+        for i, tile in enumerate(layout.tiles)
+    )
     tail += layout.extras
     if layout.memory_space:
         tail += f"S({layout.memory_space})"

@@ -1,0 +1,29 @@
+"""A program on one stack, ready to be timed: compiled, inputs in place, results recycled from run to run."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+
+import numpy as np
+
+from ..hlo.program import Program
+from ..migration.peers import prepare
+
+
+@dataclass(frozen=True)
+class Contestant:
+    run: Callable[[], object]
+    compile_seconds: float
+
+
+def contestant(stack: str, program: Program, inputs: Sequence[np.ndarray]) -> Contestant:
+    """Compile a program for a stack; the returned `run` does one execution and leaves the results where they were."""
+    prepared = prepare(stack, program)
+    if stack == "xla":
+        arrays = prepared.executable.put(inputs)
+        return Contestant(lambda: prepared.executable.run(arrays), prepared.seconds)
+    if prepared.executable is None:
+        return Contestant(lambda: prepared.run(inputs), prepared.seconds)
+    outputs = prepared.executable.execute(inputs)
+    return Contestant(lambda: prepared.executable.execute(inputs, outputs=outputs), prepared.seconds)

@@ -1,0 +1,99 @@
+"""Interleaved timing of several contestants in one process, and paired ratios with a bootstrap interval.
+
+Every round runs each contestant once, in an order that rotates, so that a drift of the machine's speed hits all alike.
+"""
+
+from __future__ import annotations
+
+import gc
+import time
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+
+import numpy as np
+
+
+@dataclass(frozen=True)
+class Timing:
+    """Seconds of one run, a value a round."""
+
+    rounds: tuple[float, ...]
+
+    @property
+    def median(self) -> float:
+        return float(np.median(self.rounds))
+
+    @property
+    def minimum(self) -> float:
+        return min(self.rounds)
+
+
+@dataclass(frozen=True)
+class Ratio:
+    """Median of the ratios round by round, with a 95% bootstrap interval."""
+
+    median: float
+    low: float
+    high: float
+
+    def __str__(self) -> str:
+        return f"{self.median:.3f} [{self.low:.3f}, {self.high:.3f}]"
+
+
+def race(
+    contestants: Mapping[str, Callable[[], object]], *, rounds: int = 15, seconds: float = 0.05
+) -> dict[str, Timing]:
+    """Time contestants in turn. A round repeats each until about `seconds` are filled and takes the mean of one run."""
+    repeats = {name: _repeats(run, seconds) for name, run in contestants.items()}
+    times: dict[str, list[float]] = {name: [] for name in contestants}
+    names = list(contestants)
+    enabled = gc.isenabled()
+    gc.disable()
+    try:
+        for round_number in range(rounds):
+            shift = round_number % len(names)
+            for name in names[shift:] + names[:shift]:
+                times[name].append(_time(contestants[name], repeats[name]))
+    finally:
+        if enabled:
+            gc.enable()
+    return {name: Timing(tuple(values)) for name, values in times.items()}
+
+
+def _time(run: Callable[[], object], repeats: int) -> float:
+    run()  # the first run after another contestant pays for its cold caches: not counted, for any of them
+    start = time.perf_counter()
+    for _ in range(repeats):
+        run()
+    return (time.perf_counter() - start) / repeats
+
+
+def _repeats(run: Callable[[], object], seconds: float) -> int:
+    run()
+    start = time.perf_counter()
+    run()
+    return max(1, min(100_000, int(seconds / max(time.perf_counter() - start, 1e-9))))
+
+
+def ratio(a: Timing, b: Timing, *, seed: int = 0, resamples: int = 2000) -> Ratio:
+    """a / b, paired by round."""
+    ratios = np.array(a.rounds) / np.array(b.rounds)
+    picks = np.random.default_rng(seed).integers(0, len(ratios), (resamples, len(ratios)))
+    low, high = np.percentile(np.median(ratios[picks], axis=1), [2.5, 97.5])
+    return Ratio(float(np.median(ratios)), float(low), float(high))
+
+
+def table(result: Mapping[str, Timing], compile_seconds: Mapping[str, float]) -> str:
+    """A text table: median and minimum of one run, ratio to the first contestant, compile time."""
+    names = list(result)
+    base = names[0]
+    width = max(len(n) for n in names)
+    lines = [f"{'':<{width}}  {'median ms':>10}  {'min ms':>10}  {'compile s':>9}  ratio to {base} [95%]"]
+    for name in names:
+        timing = result[name]
+        against = "1" if name == base else str(ratio(timing, result[base]))
+        lines.append(
+            f"{name:<{width}}  {timing.median * 1e3:>10.4f}  {timing.minimum * 1e3:>10.4f}  "
+            f"{compile_seconds.get(name, 0.0):>9.3f}  {against}"
+        )
+    return "\n".join(lines)

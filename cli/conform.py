@@ -1,0 +1,78 @@
+"""`testbed conform DIR`: run a conformance corpus on chosen stacks, in worker processes."""
+
+from __future__ import annotations
+
+import os
+from pathlib import Path
+
+import click
+
+
+@click.command()
+@click.argument("folder", metavar="DIR")
+@click.option(
+    "--stacks", default="evaluator,legacy,mlir", show_default=True, help="Of evaluator, legacy, mlir, xla, parse."
+)
+@click.option("--json", "json_file", metavar="F", help="Write the report as JSON.")
+@click.option(
+    "--jobs", type=click.IntRange(1), default=os.cpu_count() or 1, show_default=True, help="Worker processes."
+)
+@click.option("--filter", "pattern", metavar="GLOB", help="Only cases whose id matches.")
+@click.option("--sample", type=click.IntRange(1), metavar="N", help="Only N cases, picked with --seed.")
+@click.option("--seed", type=int, default=0, show_default=True, metavar="S", help="Seed of --sample.")
+@click.option(
+    "--limit",
+    type=click.FloatRange(0, min_open=True),
+    default=120.0,
+    show_default=True,
+    metavar="SECONDS",
+    help="Time limit of one case on one stack.",
+)
+def command(
+    folder: str,
+    stacks: str,
+    json_file: str | None,
+    jobs: int,
+    pattern: str | None,
+    sample: int | None,
+    seed: int,
+    limit: float,
+) -> int:
+    """Run the suite in DIR (a manifest.jsonl, modules and goldens; docs/testing.md has the form).
+
+    Exit 1 if any case failed or crashed; unsupported ones are grouped by the missing emitter and do not fail.
+    """
+    from ..differential.conformance import run_cases
+    from ..differential.corpus import ALL_STACKS, read_suite, select
+    from ..differential.report import summary, write_json
+    from ..migration.peers import parse_stacks
+    from .progress import progress
+
+    names = parse_stacks(stacks, ALL_STACKS)
+    cases = select(read_suite(Path(folder)), pattern, sample, seed)
+    with progress(len(cases) * len(names)) as advance:
+        rows = run_cases(cases, names, jobs=jobs, limit=limit, on_row=lambda row: advance())
+    if json_file:
+        write_json(Path(json_file), rows, names)
+    _print(rows, names)
+    counts = summary(rows, names)
+    return 1 if any(c["failed"] or c["crashed"] for c in counts.values()) else 0
+
+
+def _print(rows: list, stacks: tuple[str, ...]) -> None:
+    from collections import Counter
+
+    from ..differential.report import STATUSES, summary
+
+    for row in rows:
+        if row.status in ("failed", "crashed"):
+            click.echo(f"{row.status}  {row.stack}  {row.id}: {row.reason}")
+    counts = summary(rows, stacks)
+    width = max(len(s) for s in stacks)
+    for stack in stacks:
+        click.echo(f"{stack:<{width}}  " + "  ".join(f"{counts[stack][s]:>5} {s}" for s in STATUSES))
+        missing = Counter(r.reason for r in rows if r.stack == stack and r.status == "unsupported")
+        for what, number in missing.most_common():
+            click.echo(f"{'':<{width}}    unsupported {what}: {number}")
+    everywhere = {r.id for r in rows} - {r.id for r in rows if r.status != "passed"}
+    click.echo(f"{len(everywhere)} of {len({r.id for r in rows})} cases pass on {', '.join(stacks)}")

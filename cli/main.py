@@ -1,0 +1,94 @@
+"""Entry of the `testbed` command: finds the subcommand, and turns every error into one line and an exit status.
+
+Status 0: done and all agree; 1: done, but something disagrees or failed; 2: bad input or usage; 130: Ctrl-C.
+"""
+
+from __future__ import annotations
+
+import os
+import sys
+from importlib import import_module
+
+import click
+
+from ..hlo.errors import ParseError, TestbedError
+
+COMMANDS = {
+    "diff": "Compile on both stacks, run, and compare with the evaluator (and XLA:CPU where jaxlib is installed).",
+    "run": "Run a module and print or save its results.",
+    "stages": "Write every IR stage of both stacks to a folder.",
+    "conform": "Run a conformance corpus on chosen stacks.",
+    "bench": "Time a module, stack against stack, interleaved.",
+    "test": "Run all tests, through Bazel where it is found.",
+}
+"""Subcommand → its line in --help. The module cli/NAME.py is imported only when it is called, so --help stays fast."""
+
+
+class LazyGroup(click.Group):
+    """A group whose subcommands are imported on first use."""
+
+    def list_commands(self, ctx: click.Context) -> list[str]:
+        return list(COMMANDS)
+
+    def get_command(self, ctx: click.Context, cmd_name: str) -> click.Command | None:
+        if cmd_name not in COMMANDS:
+            return None
+        return import_module(f"..cli.{cmd_name}", __package__).command
+
+    def format_commands(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:
+        with formatter.section("Commands"):
+            formatter.write_dl(list(COMMANDS.items()))
+
+
+@click.group(cls=LazyGroup, context_settings={"help_option_names": ["-h", "--help"]})
+@click.version_option(package_name="testbed", message="%(version)s")
+def testbed() -> None:
+    """HLO through two code-generation stacks, side by side.
+
+    A MODULE is an .hlo file, a folder with module.hlo and io.npz, or - for standard input.
+    """
+
+
+def main(argv: list[str] | None = None) -> int:
+    """Run the command line and return the exit status; prints errors on stderr."""
+    try:
+        status = testbed.main(args=argv, prog_name="testbed", standalone_mode=False)
+        sys.stdout.flush()
+        return status if isinstance(status, int) else 0
+    except click.exceptions.Exit as stop:
+        return stop.exit_code
+    except click.UsageError as error:
+        return _complain(_usage(error))
+    except click.ClickException as error:
+        return _complain(error.format_message())
+    except (KeyboardInterrupt, click.Abort):
+        click.echo("testbed: interrupted", err=True)
+        return 130
+    except ParseError as error:
+        return _complain(str(error), getattr(error, "snippet", None))
+    except TestbedError as error:
+        return _complain(str(error))
+    except MemoryError:
+        return _complain("out of memory (use a smaller module, or fewer --jobs)")
+    except RecursionError:
+        return _complain("the module nests too deep (flatten its tuples or computations)")
+    except BrokenPipeError:
+        # The reader of our output went away: say nothing, and keep the interpreter from complaining at exit.
+        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+        return 1
+
+
+def _usage(error: click.UsageError) -> str:
+    where = error.ctx.command_path if error.ctx else "testbed"
+    return f"{error.format_message().rstrip('.').replace(chr(10), ' ')} (see {where} --help)"
+
+
+def _complain(message: str, snippet: str | None = None) -> int:
+    click.echo(f"testbed: error: {message}", err=True)
+    if snippet:
+        click.echo(snippet, err=True)
+    return 2
+
+
+if __name__ == "__main__":
+    sys.exit(main())

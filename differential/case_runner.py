@@ -1,0 +1,87 @@
+"""One corpus case on several stacks, inside a worker process: rows, never exceptions."""
+
+from __future__ import annotations
+
+import math
+import time
+from collections.abc import Iterator, Sequence
+from pathlib import Path
+
+import numpy as np
+
+from ..hlo.comparison import Difference
+from ..hlo.errors import TestbedError, UnsupportedError
+from ..hlo.program import Program, read_text
+from ..migration.peers import run
+from .corpus import PARSE, Case, compare_leaves, load_case
+from .report import Row
+
+
+def run_case(case: Case, stacks: Sequence[str]) -> Iterator[Row]:
+    """A row for each stack, in order. A module that does not parse fails on every stack."""
+    program: Program | None = None
+    for stack in stacks:
+        start = time.perf_counter()
+        try:
+            if stack == PARSE:
+                row = _round_trip(case)
+            else:
+                program = program or load_case(case)
+                row = _run(case, program, stack)
+        except UnsupportedError as error:
+            row = Row(case.id, stack, "unsupported", error.what)
+        except TestbedError as error:
+            row = Row(case.id, stack, "failed", _one_line(error))
+        except (Exception, RecursionError) as error:  # a bug of ours: the row says which, and the run goes on
+            row = Row(case.id, stack, "crashed", f"{type(error).__name__}: {_one_line(error)}{_where(error)}")
+        yield Row(**{**_fields(row), "seconds": round(time.perf_counter() - start, 4)})
+
+
+def _fields(row: Row) -> dict[str, object]:
+    return {name: getattr(row, name) for name in Row.__dataclass_fields__}
+
+
+def _one_line(error: BaseException) -> str:
+    return " ".join(str(error).split())[:400]
+
+
+def _where(error: BaseException) -> str:
+    trace = error.__traceback__
+    while trace is not None and trace.tb_next is not None:
+        trace = trace.tb_next
+    return f" at {Path(trace.tb_frame.f_code.co_filename).name}:{trace.tb_lineno}" if trace is not None else ""
+
+
+def _round_trip(case: Case) -> Row:
+    from ..hlo.roundtrip import roundtrip
+
+    reason = roundtrip(read_text(Path(case.hlo)))
+    return Row(case.id, PARSE, "failed" if reason else "passed", reason or "")
+
+
+def _run(case: Case, program: Program, stack: str) -> Row:
+    if program.expected is None:
+        raise UnsupportedError(stack, "a case with no inputs and results", remedy="use --stacks parse")
+    with np.errstate(all="ignore"):
+        results = run(stack, program, program.inputs or ()).results
+        differences = compare_leaves(case, results, program.expected)
+    bad = [(i, d) for i, d in enumerate(differences) if not d.agrees]
+    return Row(
+        case.id,
+        stack,
+        "failed" if bad else "passed",
+        _describe(*bad[0]) if bad else "",
+        _most(d.max_abs for d in differences),
+        _most(d.max_rel for d in differences),
+        _most(d.max_ulp for d in differences),
+    )
+
+
+def _describe(leaf: int, difference: Difference) -> str:
+    return f"result {leaf}: {difference}"
+
+
+def _most(values: Iterator[float | None]) -> float | None:
+    """The largest finite value; None where there is none (JSON has no infinity)."""
+    finite = [float(v) for v in values if v is not None and math.isfinite(v)]
+    return max(finite, default=None)

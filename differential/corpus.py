@@ -1,0 +1,100 @@
+"""A conformance suite on disk: a folder with a manifest.jsonl, one case a row (docs/testing.md has the form)."""
+
+from __future__ import annotations
+
+import fnmatch
+import json
+import random
+from collections.abc import Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from ..hlo.comparison import Difference, compare
+from ..hlo.dtypes import FROM_NUMPY
+from ..hlo.errors import InputError
+from ..hlo.parser import parse_module
+from ..hlo.program import Program, load_io, parameter_leaves, read_text, result_leaves
+
+PARSE = "parse"
+ALL_STACKS = ("evaluator", "legacy", "mlir", "xla", PARSE)
+
+
+@dataclass(frozen=True)
+class Case:
+    """One row of a manifest. Paths are absolute; golden is None where a suite has no inputs."""
+
+    id: str
+    hlo: str
+    golden: str | None
+    one_op: str | None  # the opcode, for suites of one-op cases: it decides the default bounds
+    atol: float | None
+    rtol: float | None
+
+
+def read_suite(folder: Path) -> tuple[Case, ...]:
+    """All cases of a suite. Raises InputError with file and line for a malformed manifest."""
+    manifest = folder / "manifest.jsonl"
+    if not manifest.exists():
+        raise InputError(f"{manifest}: no such file", remedy="give the folder of a suite, with a manifest.jsonl")
+    cases = []
+    for number, line in enumerate(read_text(manifest).splitlines(), 1):
+        if not line.strip():
+            continue
+        try:
+            row = json.loads(line)
+            cases.append(_case(folder, row))
+        except (json.JSONDecodeError, KeyError, TypeError) as error:
+            raise InputError(
+                f"{manifest}:{number}:1: not a case: {error!r}", remedy="each line is an object with id and hlo"
+            ) from None
+    if not cases:
+        raise InputError(f"{manifest}: holds no case", remedy="each line is an object with id and hlo")
+    return tuple(cases)
+
+
+def _case(folder: Path, row: dict[str, Any]) -> Case:
+    golden = row.get("golden")
+    one_op = row["id"].split(".")[0] if row.get("suite") == "op_cases" else None
+    return Case(
+        row["id"],
+        str((folder / row["hlo"]).resolve()),
+        str((folder / golden).resolve()) if golden else None,
+        one_op,
+        row.get("atol"),
+        row.get("rtol"),
+    )
+
+
+def select(cases: Sequence[Case], pattern: str | None, sample: int | None, seed: int) -> tuple[Case, ...]:
+    """Cases whose id matches a glob, then a sample of them with a fixed seed, in manifest order."""
+    chosen = [c for c in cases if pattern is None or fnmatch.fnmatchcase(c.id, pattern)]
+    if not chosen:
+        raise InputError(f"no case matches {pattern!r}", remedy="the pattern is a glob over case ids, such as 'add.*'")
+    if sample is not None and sample < len(chosen):
+        picked = set(random.Random(seed).sample(range(len(chosen)), sample))
+        chosen = [c for i, c in enumerate(chosen) if i in picked]
+    return tuple(chosen)
+
+
+def load_case(case: Case) -> Program:
+    """Parse a case and read its inputs and expected results."""
+    path = Path(case.hlo)
+    text = read_text(path)
+    module = parse_module(text, str(path))
+    if case.golden is None:
+        return Program(case.id, text, module)
+    inputs, expected = load_io(Path(case.golden), parameter_leaves(module), result_leaves(module))
+    return Program(case.id, text, module, inputs, expected)
+
+
+def compare_leaves(case: Case, results: Sequence[np.ndarray], expected: Sequence[np.ndarray]) -> list[Difference]:
+    """The comparison rule of the corpus on each leaf."""
+    if len(results) != len(expected):
+        raise InputError(f"{len(results)} result leaves where {len(expected)} are expected")
+    return [
+        compare(a, e, FROM_NUMPY[e.dtype], atol=case.atol, rtol=case.rtol, one_op=case.one_op)
+        for a, e in zip(results, expected, strict=True)
+    ]

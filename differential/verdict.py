@@ -1,0 +1,76 @@
+"""Three-way verdicts: who agrees with whom, and whom to suspect."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from itertools import combinations
+
+import numpy as np
+
+from ..hlo.comparison import Difference, compare
+from ..hlo.dtypes import FROM_NUMPY
+
+
+@dataclass(frozen=True)
+class LeafComparison:
+    """One result leaf, one pair of stacks."""
+
+    leaf: int
+    left: str
+    right: str
+    difference: Difference
+
+
+@dataclass(frozen=True)
+class Verdict:
+    """All leaf comparisons of a program; `groups` are the sets of stacks that agree on every leaf."""
+
+    comparisons: tuple[LeafComparison, ...]
+    groups: tuple[frozenset[str], ...]
+    sentence: str
+
+    @property
+    def agrees(self) -> bool:
+        return len(self.groups) == 1
+
+
+def judge(results: Mapping[str, Sequence[np.ndarray]]) -> Verdict:
+    """Compare the result leaves of every pair of stacks."""
+    comparisons, bad = [], set()
+    for left, right in combinations(results, 2):
+        if len(results[left]) != len(results[right]):
+            bad.add((left, right))
+        for i, (a, b) in enumerate(zip(results[left], results[right], strict=False)):
+            # The right one is the reference unless the left is the oracle: relative error is of the oracle's value.
+            actual, expected = (b, a) if left == "evaluator" else (a, b)
+            difference = compare(actual, expected, FROM_NUMPY[expected.dtype])
+            comparisons.append(LeafComparison(i, left, right, difference))
+            if not difference.agrees:
+                bad.add((left, right))
+    groups = _groups(list(results), bad)
+    return Verdict(tuple(comparisons), groups, _sentence(groups))
+
+
+def _groups(names: list[str], bad: set[tuple[str, str]]) -> tuple[frozenset[str], ...]:
+    """Partition greedily: a stack joins the first group all of whose members it agrees with."""
+    groups: list[set[str]] = []
+    for name in names:
+        for group in groups:
+            if all((a, name) not in bad and (name, a) not in bad for a in group):
+                group.add(name)
+                break
+        else:
+            groups.append({name})
+    return tuple(frozenset(g) for g in sorted(groups, key=len, reverse=True))
+
+
+def _sentence(groups: tuple[frozenset[str], ...]) -> str:
+    everyone = ", ".join(sorted(n for g in groups for n in g))
+    if len(groups) == 1:
+        return f"{everyone} agree"
+    if len(groups[0]) == 1:
+        return f"no two of {everyone} agree: suspect the module, or a rule that all share"
+    others = ", ".join(sorted(n for g in groups[1:] for n in g))
+    verb = "differ" if "," in others else "differs"
+    return f"{others} {verb} from {', '.join(sorted(groups[0]))}: suspect {others}"

@@ -1,0 +1,160 @@
+"""A MODULE as users name it: an .hlo file, a folder with `module.hlo` and `io.npz`, or `-` for standard input."""
+
+from __future__ import annotations
+
+import sys
+import zipfile
+from collections.abc import Sequence
+from dataclasses import dataclass
+from pathlib import Path
+
+import numpy as np
+
+from .dtypes import FROM_NUMPY
+from .errors import InputError
+from .ir import Module
+from .parser import parse_module
+from .shapes import Shape
+
+
+@dataclass(frozen=True)
+class Program:
+    """A module with the inputs and expected results that came with it (None where none did)."""
+
+    name: str
+    text: str
+    module: Module
+    inputs: tuple[np.ndarray, ...] | None = None
+    expected: tuple[np.ndarray, ...] | None = None
+
+
+def load_program(spec: str) -> Program:
+    """Read a MODULE. Raises InputError if there is no such thing, ParseError if its text is malformed."""
+    if spec == "-":
+        text = sys.stdin.read()
+        return Program("stdin", text, parse_module(text, "<stdin>"))
+    path = Path(spec)
+    source = path / "module.hlo" if path.is_dir() else path
+    text = read_text(source)
+    module = parse_module(text, str(source))
+    if not path.is_dir() or not (path / "io.npz").exists():
+        return Program(path.stem, text, module)
+    inputs, expected = load_io(path / "io.npz", parameter_leaves(module), result_leaves(module))
+    return Program(path.name, text, module, inputs, expected)
+
+
+def read_text(path: Path) -> str:
+    """A text file's content; every way it may fail is an InputError with the path."""
+    try:
+        return path.read_text(encoding="utf-8")
+    except FileNotFoundError:
+        near = (
+            "a folder must hold module.hlo"
+            if path.name == "module.hlo"
+            else "give an .hlo file, a folder with module.hlo, or -"
+        )
+        raise InputError(f"{path}: no such file", remedy=near) from None
+    except UnicodeDecodeError as error:
+        raise InputError(
+            f"{path}: not UTF-8 text at byte {error.start}", remedy="give HLO text, not a binary proto"
+        ) from None
+    except OSError as error:
+        raise InputError(f"{path}: {error.strerror or error}", remedy="give a readable .hlo file") from None
+
+
+def parameter_leaves(module: Module) -> tuple[Shape, ...]:
+    """Shapes of the array leaves of all entry parameters, flattened in order."""
+    return tuple(leaf for shape in module.parameter_shapes for _, leaf in shape.leaves() if leaf.is_array)
+
+
+def result_leaves(module: Module) -> tuple[Shape, ...]:
+    """Shapes of the array leaves of the entry's result, flattened in order."""
+    return tuple(leaf for _, leaf in module.result_shape.leaves() if leaf.is_array)
+
+
+def load_io(
+    path: Path,
+    parameters: Sequence[Shape],
+    results: Sequence[Shape] | None,
+) -> tuple[tuple[np.ndarray, ...], tuple[np.ndarray, ...] | None]:
+    """Read `in0…` and, if results are given, `out0…` from an .npz; narrow types stand there as raw unsigned views."""
+    try:
+        with np.load(path, allow_pickle=False) as archive:
+            inputs = tuple(_leaf(archive, f"in{i}", s, path) for i, s in enumerate(parameters))
+            extra = f"in{len(parameters)}"
+            if extra in archive:
+                raise InputError(
+                    f"{path}: holds {extra}, but the module has {len(parameters)} parameter leaves",
+                    remedy="is this the io.npz of another module?",
+                )
+            if results is None or "out0" not in archive:
+                return inputs, None
+            return inputs, tuple(_leaf(archive, f"out{i}", s, path) for i, s in enumerate(results))
+    except FileNotFoundError:
+        raise InputError(f"{path}: no such file", remedy="give an .npz with in0, in1, …") from None
+    except (zipfile.BadZipFile, ValueError, EOFError, OSError) as error:
+        raise InputError(f"{path}: not a readable .npz file: {error}", remedy="write it with numpy.savez") from None
+
+
+def _leaf(archive: np.lib.npyio.NpzFile, key: str, shape: Shape, path: Path) -> np.ndarray:
+    if key not in archive:
+        raise InputError(
+            f"{path}: {key} is missing; the module wants {shape.without_layout()}", remedy=f"add {key} with numpy.savez"
+        )
+    return as_leaf(archive[key], shape, f"{path}: {key}")
+
+
+def as_leaf(value: np.ndarray, shape: Shape, what: str) -> np.ndarray:
+    """`value` checked against `shape`. Raw unsigned views of narrow types are reinterpreted; nothing is converted."""
+    want = shape.dtype.numpy
+    if (
+        value.dtype != want
+        and value.dtype.kind in "uV"
+        and want not in _PLAIN
+        and value.dtype.itemsize == want.itemsize
+    ):
+        value = value.view(want)
+        if value.shape == (1,) and shape.dims == ():
+            value = value.reshape(())
+    if value.dtype != want:
+        given = FROM_NUMPY.get(value.dtype)
+        raise InputError(
+            f"{what}: dtype {given.value if given else value.dtype} does not match {shape.without_layout()}",
+            remedy=f"convert it to {want.name}",
+        )
+    if value.shape != shape.dims:
+        raise InputError(
+            f"{what}: shape {list(value.shape)} does not match {shape.without_layout()}",
+            remedy=f"reshape it to {list(shape.dims)}",
+        )
+    return value
+
+
+_PLAIN = frozenset(np.dtype(t) for t in ["?", "b", "B", "h", "H", "i", "I", "q", "Q", "e", "f", "d", "F", "D"])
+
+
+def save_io(path: Path, inputs: Sequence[np.ndarray], outputs: Sequence[np.ndarray]) -> None:
+    """Write an .npz in the corpus form, under a temporary name that is then renamed."""
+    leaves = {f"in{i}": raw_view(v) for i, v in enumerate(inputs)} | {
+        f"out{i}": raw_view(v) for i, v in enumerate(outputs)
+    }
+    temporary = path.with_name(path.name + ".tmp")
+    try:
+        with open(temporary, "wb") as file:
+            np.savez(file, **leaves)
+        temporary.replace(path)
+    except OSError as error:
+        temporary.unlink(missing_ok=True)
+        raise InputError(f"{path}: cannot write: {error.strerror or error}", remedy="give a writable path") from None
+    except BaseException:  # Ctrl-C included: nothing half-written stays
+        temporary.unlink(missing_ok=True)
+        raise
+
+
+def raw_view(value: np.ndarray) -> np.ndarray:
+    """The array itself, or its raw unsigned view where .npz cannot name the dtype (bf16, fp8, int4)."""
+    if value.dtype in _PLAIN:
+        return value
+    flat = np.ascontiguousarray(value)
+    view = flat.reshape(1) if flat.shape == () else flat
+    return view.view(f"u{value.dtype.itemsize}")

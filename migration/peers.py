@@ -1,0 +1,92 @@
+"""What a program can run on, by name, one row each: evaluator, the two stacks, and XLA:CPU."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, field
+from typing import Any
+
+import numpy as np
+
+from ..hlo.errors import InputError
+from ..hlo.evaluator import evaluate
+from ..hlo.program import Program
+
+
+@dataclass(frozen=True)
+class Prepared:
+    """A program compiled for one stack, ready to run. kernels: (name, stack that emitted it); seconds: of compiling."""
+
+    run: Callable[[Sequence[np.ndarray]], list[np.ndarray]]
+    seconds: float = 0.0
+    kernels: tuple[tuple[str, str], ...] = ()
+    executable: Any = None
+
+
+@dataclass(frozen=True)
+class Run:
+    """Results of a stack on a program, with times in seconds."""
+
+    results: list[np.ndarray]
+    compile_seconds: float
+    run_seconds: float
+    kernels: tuple[tuple[str, str], ...] = field(default=())
+
+
+def _prepare_evaluator(program: Program, emitters: str | None) -> Prepared:
+    return Prepared(lambda inputs: evaluate(program.module, inputs))
+
+
+def _prepare_compiled(stack: str) -> Callable[[Program, str | None], Prepared]:
+    def prepare(program: Program, emitters: str | None) -> Prepared:
+        from . import Flags, compile_module
+
+        start = time.perf_counter()
+        executable = compile_module(program.module, Flags.parse(emitters or stack))
+        seconds = time.perf_counter() - start
+        return Prepared(executable.execute, seconds, tuple(executable.kernels), executable)
+
+    return prepare
+
+
+def _prepare_xla(program: Program, emitters: str | None) -> Prepared:
+    from ..backends.xla import XlaExecutable
+
+    start = time.perf_counter()
+    executable = XlaExecutable(program.text)
+    return Prepared(executable.execute, time.perf_counter() - start, executable=executable)
+
+
+STACKS: dict[str, Callable[[Program, str | None], Prepared]] = {
+    "evaluator": _prepare_evaluator,
+    "legacy": _prepare_compiled("legacy"),
+    "mlir": _prepare_compiled("mlir"),
+    "xla": _prepare_xla,
+}
+
+
+def parse_stacks(text: str, known: Sequence[str]) -> tuple[str, ...]:
+    """A comma-separated list of stack names; an unknown or repeated one is an InputError."""
+    names = tuple(n.strip() for n in text.split(",") if n.strip())
+    for name in names:
+        if name not in known:
+            raise InputError(f"unknown stack {name!r}", remedy=f"choose from {', '.join(known)}")
+    if not names or len(set(names)) != len(names):
+        raise InputError(
+            f"{text!r} names {'no stack' if not names else 'a stack twice'}", remedy=f"choose from {', '.join(known)}"
+        )
+    return names
+
+
+def prepare(stack: str, program: Program, emitters: str | None = None) -> Prepared:
+    """Compile a program for a stack. `emitters` overrides the flags of a compiled stack."""
+    return STACKS[stack](program, emitters)
+
+
+def run(stack: str, program: Program, inputs: Sequence[np.ndarray], emitters: str | None = None) -> Run:
+    """Compile and run once."""
+    prepared = prepare(stack, program, emitters)
+    start = time.perf_counter()
+    results = prepared.run(inputs)
+    return Run(results, prepared.seconds, time.perf_counter() - start, prepared.kernels)
