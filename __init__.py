@@ -11,7 +11,8 @@ __version__ = "0.1.0"
 # Public name -> the room module that holds it. Loaded by __getattr__ below.
 _PUBLIC: dict[str, str] = {}
 
-__all__ = ["__version__", *sorted(_PUBLIC)]
+__all__ = ["__version__"]
+__all__ += sorted(_PUBLIC)
 
 
 def __getattr__(name: str) -> Any:

@@ -1,4 +1,4 @@
-"""Root of the pytest set-up: module names (see tools/python/pytest_names.py), the `deep` option, Hypothesis profiles."""
+"""The root of the pytest set-up: module names (tools/python/pytest_names.py), `--deep`, Hypothesis profiles."""
 
 import importlib.util
 import os

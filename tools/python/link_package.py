@@ -11,7 +11,7 @@ from pathlib import Path
 ROOT = Path(__file__).absolute().parents[2]
 
 SHIM = '''\
-"""Makes the checkout importable as `testbed`, whatever its folder is called (written by tools/python/link_package.py)."""
+"""Makes the checkout importable as `testbed`, whatever its folder is called. From tools/python/link_package.py."""
 import importlib.util
 import os
 import sys

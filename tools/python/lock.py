@@ -32,8 +32,8 @@ def main() -> int:
     project = tomllib.loads((ROOT / "pyproject.toml").read_text())["project"]
     extras = project["optional-dependencies"]
     full, xla = ROOT / "requirements.txt", ROOT / "requirements-xla.txt"
-    everything = "\n".join(["# Made from pyproject.toml by tools/python/lock.py.", *project["dependencies"], *extras["dev"]])
-    (ROOT / "requirements.in").write_text(everything + "\n")
+    everything = "\n".join([*project["dependencies"], *extras["dev"]])
+    (ROOT / "requirements.in").write_text(f"# Written by tools/python/lock.py from pyproject.toml.\n{everything}\n")
     compile_lock(everything, full, "The complete lock: all that runs and tests the project.")
     compile_lock("\n".join(extras["xla"]), xla, "The lock of the xla extra, over requirements.txt.", constraints=full)
     return 0

@@ -12,7 +12,7 @@ import _pytest.pathlib
 
 
 def module_name(path: Path, root: Path) -> str | None:
-    """`testbed.tests.test_x` for ROOT/tests/test_x.py; None outside the checkout or where the path is no module name."""
+    """`testbed.tests.test_x` for ROOT/tests/test_x.py; None outside ROOT or where the path is no module name."""
     try:
         parts = path.relative_to(root).with_suffix("").parts
     except ValueError:

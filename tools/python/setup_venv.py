@@ -122,7 +122,9 @@ def set_up(venv: Path, xla: bool) -> None:
 
 def main(argv: list[str]) -> int:
     parser = argparse.ArgumentParser(prog="testbed setup", description="Make .venv from the lock, or complete it.")
-    parser.add_argument("--xla", action="store_true", help="also install jaxlib: the outside oracle, and JAX for examples/make.py")
+    parser.add_argument(
+        "--xla", action="store_true", help="also JAX: the outside oracle, and what examples/make.py needs"
+    )
     xla = parser.parse_args(argv).xla or os.environ.get("TESTBED_XLA", "") not in ("", "0")
     # Ctrl-C must reach us even where the shell started us in the background.
     signal.signal(signal.SIGTERM, signal.default_int_handler)
@@ -141,7 +143,7 @@ def main(argv: list[str]) -> int:
         say(f"set-up failed: {error}")
         return 1
     except OSError as error:
-        say(f"set-up failed: {error.strerror}: {error.filename}. The checkout must be writable and its disk have 2 GB free")
+        say(f"set-up failed: {error.strerror}: {error.filename}. The checkout must be writable, with 2 GB free")
         return 1
     return 0
 
