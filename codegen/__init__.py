@@ -1,1 +1,1 @@
-"""LLVM below the join of the two stacks: optimise, emit object code, load it. Same settings for both, or an A/B means nothing."""
+"""LLVM below the join of the two stacks: optimise, emit object code, load it; the same settings for both."""

@@ -1,0 +1,120 @@
+"""The cache of object files on disk: keyed by all that matters, checked when read, written whole or not at all, bounded."""
+
+from __future__ import annotations
+
+import contextlib
+import hashlib
+import os
+import threading
+from dataclasses import dataclass, field
+from pathlib import Path
+from uuid import uuid4
+
+FORMAT = 1
+"""Version of an entry's form: MAGIC, then the SHA-256 of the payload, then the payload."""
+
+MAGIC = b"TBOBJ%03d" % FORMAT
+HEADER = len(MAGIC) + 32
+SUFFIX = ".o"
+STALE_SECONDS = 3600.0
+"""A temporary file as old as this was left by a process that died."""
+
+
+def cache_key(*parts: str) -> str:
+    """A name for what the parts determine: no two lists of parts share one."""
+    digest = hashlib.sha256(b"format %d" % FORMAT)
+    for part in parts:
+        data = part.encode()
+        digest.update(b"\0%d:" % len(data))
+        digest.update(data)
+    return digest.hexdigest()
+
+
+def user_cache_directory() -> Path:
+    """Where this user's caches live, by the platform's custom."""
+    import platformdirs
+
+    return Path(platformdirs.user_cache_dir("testbed", appauthor=False)) / "objects"
+
+
+@dataclass(eq=False)
+class ObjectCache:
+    """A folder of object files; None for the user's cache folder. Threads and processes may share it.
+
+    It never fails: what cannot be read or written counts as not cached. Entries that were not used for longest go first.
+    """
+
+    directory: Path | None = None
+    limit_bytes: int = 512 << 20
+    _lock: threading.Lock = field(default_factory=threading.Lock, repr=False)
+    _unmeasured: int | None = field(default=None, repr=False)  # bytes since the folder was measured
+
+    def path(self, key: str) -> Path:
+        """Where an entry lies, whether it exists or not."""
+        if self.directory is None:
+            self.directory = user_cache_directory()
+        return self.directory / key[:2] / (key[2:] + SUFFIX)
+
+    def read(self, key: str) -> bytes | None:
+        """The payload, or None where there is none or it is damaged (then the entry is removed)."""
+        path = self.path(key)
+        try:
+            data = path.read_bytes()
+        except OSError:
+            return None
+        payload = data[HEADER:]
+        if data[:HEADER] != MAGIC + hashlib.sha256(payload).digest():
+            with contextlib.suppress(OSError):
+                path.unlink()
+            return None
+        with contextlib.suppress(OSError):
+            os.utime(path)
+        return payload
+
+    def write(self, key: str, payload: bytes) -> None:
+        """Store a payload under a temporary name, then rename: readers see all of it or nothing."""
+        path = self.path(key)
+        temporary = path.with_name(f"{uuid4().hex}.tmp")
+        try:
+            path.parent.mkdir(parents=True, exist_ok=True)
+            temporary.write_bytes(MAGIC + hashlib.sha256(payload).digest() + payload)
+            os.replace(temporary, path)
+        except OSError:
+            with contextlib.suppress(OSError):
+                temporary.unlink()
+            return
+        self._bound(len(payload) + HEADER)
+
+    def _bound(self, written: int) -> None:
+        """Measure the folder at the first write and after each eighth of the limit, and remove the oldest."""
+        with self._lock:
+            if self._unmeasured is not None and self._unmeasured + written < self.limit_bytes // 8:
+                self._unmeasured += written
+            else:
+                self._unmeasured = 0
+                self.shrink()
+
+    def shrink(self) -> None:
+        """Remove what was not used for longest until the folder is within its limit, and stale leftovers."""
+        assert self.directory is not None
+        entries = sorted((e for e in map(_measure, self.directory.glob("??/*")) if e is not None), reverse=True)
+        newest, total = entries[0][0] if entries else 0.0, 0
+        for used, size, path in entries:
+            total += size
+            stale = path.suffix != SUFFIX and newest - used > STALE_SECONDS
+            if stale or (total > self.limit_bytes and path.suffix == SUFFIX):
+                with contextlib.suppress(OSError):
+                    path.unlink()
+                    total -= size
+
+
+def _measure(path: Path) -> tuple[float, int, Path] | None:
+    try:
+        status = path.stat()
+    except OSError:
+        return None
+    return status.st_mtime, status.st_size, path
+
+
+DEFAULT_CACHE = ObjectCache()
+"""The user's cache."""

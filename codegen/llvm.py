@@ -1,0 +1,77 @@
+"""The pinned LLVM (llvmlite), started once; target machines; parsing that refuses what would end the process."""
+
+from __future__ import annotations
+
+import functools
+import re
+import threading
+
+import llvmlite
+import llvmlite.binding as llvm
+
+from ..hlo.errors import TestbedError
+from .options import Target
+
+LLVM_VERSION = ".".join(map(str, llvm.llvm_version_info))
+VERSIONS = f"llvmlite {llvmlite.__version__}, LLVM {LLVM_VERSION}"
+"""Part of every key of compiled code."""
+
+
+class CodegenError(TestbedError):
+    """LLVM IR that LLVM refuses, a target it does not know, or code that does not load."""
+
+
+INLINE_ASM = re.compile(r'\basm (?:sideeffect |alignstack |inteldialect |unwind )*"')
+
+
+@functools.cache
+def start() -> None:
+    """Register LLVM's targets; does nothing the second time."""
+    llvm.initialize_all_targets()
+    llvm.initialize_all_asmprinters()
+
+
+_LOCAL = threading.local()
+
+
+def target_machine(target: Target) -> llvm.TargetMachine:
+    """This thread's machine for a target: O3, position independent, small code model. Threads share none."""
+    machines = _LOCAL.__dict__.setdefault("machines", {})
+    if target not in machines:
+        start()
+        try:
+            machines[target] = llvm.Target.from_triple(target.triple).create_target_machine(
+                cpu=target.cpu, features=target.features, opt=3, reloc="pic", codemodel="small"
+            )
+        except RuntimeError as error:
+            raise CodegenError(
+                f"LLVM cannot make code for {target.triple!r}: {error}".strip(),
+                remedy=f"use a target triple that {VERSIONS} was built with",
+            ) from error
+    return machines[target]
+
+
+def parse(llvm_ir: str) -> llvm.ModuleRef:
+    """Parse and verify LLVM IR text in a context of its own, so that threads may work at once."""
+    found = INLINE_ASM.search(llvm_ir)
+    if found:
+        line = llvm_ir.count("\n", 0, found.start()) + 1
+        raise CodegenError(
+            f"LLVM IR line {line} has inline assembly, which is not supported", remedy="use an LLVM intrinsic"
+        )
+    start()
+    try:
+        module = llvm.parse_assembly(llvm_ir, context=llvm.create_context())
+        module.verify()
+    except (RuntimeError, UnicodeEncodeError) as error:
+        raise CodegenError(
+            _first_complaint(str(error)),
+            remedy="the emitter made invalid LLVM IR; `testbed stages` writes it to a file",
+        ) from error
+    return module
+
+
+def _first_complaint(text: str) -> str:
+    """LLVM's message on one line, without llvmlite's preamble."""
+    lines = [line.strip() for line in text.replace("LLVM IR parsing error", "").splitlines()]
+    return "LLVM refuses the IR: " + " | ".join(line for line in lines if line and line != "^")

@@ -1,0 +1,101 @@
+"""Object files → callable addresses in this process. Every symbol that the code needs is found before it is linked."""
+
+from __future__ import annotations
+
+import functools
+import itertools
+import sys
+import threading
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass
+
+import llvmlite.binding as llvm
+
+from .elf import ObjectSymbols, object_symbols
+from .llvm import CodegenError, start
+
+LIBRARIES = {"linux": ("libm.so.6", "libgcc_s.so.1")}
+"""Where emitted code finds libm's functions and the compiler's own helpers (conversions of f16, 128-bit division)."""
+
+LINKER_DEFINES = {"_GLOBAL_OFFSET_TABLE_"}
+
+
+@dataclass(frozen=True, eq=False, slots=True)
+class LoadedCode:
+    """Machine code in memory; it is unloaded when this value is dropped, so keep it as long as its addresses."""
+
+    addresses: Mapping[str, int]
+    owner: object
+
+    def address(self, symbol: str) -> int:
+        try:
+            return self.addresses[symbol]
+        except KeyError:
+            raise CodegenError(
+                f"the loaded code does not define {symbol!r}",
+                remedy="defined: " + (", ".join(sorted(self.addresses)[:10]) or "nothing"),
+            ) from None
+
+
+def load(objects: Sequence[bytes], imports: Mapping[str, int] | None = None) -> LoadedCode:
+    """Link objects together. imports: addresses of symbols beyond this process's own (they come first)."""
+    symbols = [object_symbols(data) for data in objects]
+    defined = _defined_once(symbols)
+    needed = set[str]().union(*(s.undefined for s in symbols)) - defined - LINKER_DEFINES
+    builder = llvm.JITLibraryBuilder()
+    for data in objects:
+        builder.add_object_img(data)
+    for name, address in _resolve(needed, imports or {}).items():
+        builder.import_symbol(name, address)
+    for name in defined:
+        builder.export_symbol(name)
+    jit = _jit()
+    try:
+        with _LINK_LOCK:
+            tracker = builder.link(jit, f"testbed.{next(_NUMBERS)}")
+    except RuntimeError as error:
+        raise CodegenError(f"the code does not load: {error}") from error
+    return LoadedCode({name: tracker[name] for name in defined}, (tracker, jit))
+
+
+_LINK_LOCK = threading.Lock()
+_NUMBERS = itertools.count()  # LLVM never lets a library's name be used again
+
+
+def _defined_once(symbols: Iterable[ObjectSymbols]) -> set[str]:
+    defined: set[str] = set()
+    for s in symbols:
+        twice = defined & s.defined
+        if twice:
+            raise CodegenError(f"two objects define {', '.join(sorted(twice))}", remedy="give each kernel its own name")
+        defined |= s.defined
+    return defined
+
+
+def _resolve(names: Iterable[str], imports: Mapping[str, int]) -> dict[str, int]:
+    """The address of each name; all that are missing stand in one error."""
+    _load_libraries()
+    found = {name: imports.get(name) or llvm.address_of_symbol(name) for name in names}
+    missing = sorted(name for name, address in found.items() if not address)
+    if missing:
+        raise CodegenError(
+            f"the code needs symbols that this process does not have: {', '.join(missing)}",
+            remedy="emit a function of libm or an inline expansion instead",
+        )
+    return {name: address for name, address in found.items() if address}
+
+
+@functools.cache
+def _load_libraries() -> None:
+    for name in LIBRARIES.get(sys.platform, ()):
+        try:
+            llvm.load_library_permanently(name)
+        except RuntimeError:
+            continue  # a symbol that only this library has is then reported by name
+
+
+@functools.cache
+def _jit() -> llvm.LLJIT:
+    start()
+    with _LINK_LOCK:
+        return llvm.create_lljit_compiler(use_jit_link=True)

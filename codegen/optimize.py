@@ -1,0 +1,119 @@
+"""LLVM IR text → optimised LLVM IR, assembly or an object, with the same settings for both stacks."""
+
+from __future__ import annotations
+
+import re
+import time
+from dataclasses import dataclass
+
+import llvmlite.binding as llvm
+
+from .cache import DEFAULT_CACHE, ObjectCache, cache_key
+from .llvm import VERSIONS, CodegenError, parse, target_machine
+from .options import EmitOptions, Target
+
+SETTINGS = "O3 slp loop-vectorize interleave unroll; pic small"
+"""What `_run_passes` and `target_machine` set, in words: part of every cache key. Change them together."""
+
+
+@dataclass(frozen=True, slots=True)
+class CompiledObject:
+    """One object file with the time that it took; `cached` if it came from disk."""
+
+    data: bytes
+    optimize_seconds: float
+    codegen_seconds: float
+    cached: bool
+
+
+def optimize(llvm_ir: str, options: EmitOptions) -> str:
+    """The LLVM IR after all passes of O3 for the target."""
+    return str(_optimized(llvm_ir, options))
+
+
+def assembly(llvm_ir: str, options: EmitOptions) -> str:
+    """The assembly that `compile_object` encodes."""
+    return target_machine(options.target).emit_assembly(_optimized(llvm_ir, options))
+
+
+def compile_object(llvm_ir: str, options: EmitOptions, cache: ObjectCache | None = DEFAULT_CACHE) -> bytes:
+    """Optimise and emit one object file; None for no cache on disk."""
+    return build_object(llvm_ir, options, cache).data
+
+
+def build_object(llvm_ir: str, options: EmitOptions, cache: ObjectCache | None = DEFAULT_CACHE) -> CompiledObject:
+    """As `compile_object`, with its timings. Threads may call it at once: LLVM releases the interpreter lock."""
+    key = cache_key(llvm_ir, repr(options), VERSIONS, SETTINGS) if cache is not None else ""
+    if cache is not None:
+        found = cache.read(key)
+        if found is not None:
+            return CompiledObject(found, 0.0, 0.0, cached=True)
+    start = time.perf_counter()
+    module = _optimized(llvm_ir, options)
+    optimized = time.perf_counter()
+    try:
+        data = target_machine(options.target).emit_object(module)
+    except RuntimeError as error:
+        raise CodegenError(f"LLVM cannot emit code: {error}") from error
+    result = CompiledObject(data, optimized - start, time.perf_counter() - optimized, cached=False)
+    if cache is not None:
+        cache.write(key, data)
+    return result
+
+
+def prepare(llvm_ir: str, options: EmitOptions) -> str:
+    """The text that LLVM gets: each function asks for the target's full vector width, and unless strict, floating
+    adds and multiplies may contract into fused ones (as XLA:CPU does). `llvm.arithmetic.fence` keeps two ops apart.
+    """
+    text = _with_function_attributes(llvm_ir, options.target)
+    return text if options.strict else _CONTRACTIBLE.sub(r"\1contract ", text)
+
+
+_CONTRACTIBLE = re.compile(r"(= (?:fadd|fsub|fmul|fneg) )")
+_DEFINE = re.compile(r'^define\b[^@\n]*@(?:"[^"\n]*"|[-\w.$]+)\(', re.MULTILINE)
+_AFTER_PARAMETERS = re.compile(r"(?:\s*(?:local_)?unnamed_addr)?(?:\s*addrspace\(\d+\))?")
+
+
+def _with_function_attributes(llvm_ir: str, target: Target) -> str:
+    if target.vector_bits <= 64:
+        return llvm_ir
+    attributes = f' "prefer-vector-width"="{target.vector_bits}"'
+    pieces, position = [], 0
+    for found in _DEFINE.finditer(llvm_ir):
+        after = _AFTER_PARAMETERS.match(llvm_ir, _closing_parenthesis(llvm_ir, found.end()) + 1)
+        assert after is not None
+        pieces += [llvm_ir[position : after.end()], attributes]
+        position = after.end()
+    return "".join([*pieces, llvm_ir[position:]])
+
+
+def _closing_parenthesis(text: str, position: int) -> int:
+    """Index of the parenthesis that closes the one just before `position`; the end of the text if there is none."""
+    depth = 1
+    for found in _PARENTHESIS.finditer(text, position):
+        depth += {"(": 1, ")": -1}.get(found.group(), 0)
+        if depth == 0:
+            return found.start()
+    return len(text)
+
+
+_PARENTHESIS = re.compile(r'[()]|"[^"\n]*"')
+
+
+def _optimized(llvm_ir: str, options: EmitOptions) -> llvm.ModuleRef:
+    module = parse(prepare(llvm_ir, options))
+    machine = target_machine(options.target)
+    module.triple = options.target.triple
+    module.data_layout = str(machine.target_data)
+    _run_passes(module, machine)
+    return module
+
+
+def _run_passes(module: llvm.ModuleRef, machine: llvm.TargetMachine) -> None:
+    tuning = llvm.create_pipeline_tuning_options(speed_level=3)
+    tuning.slp_vectorization = True
+    tuning.loop_vectorization = True
+    tuning.loop_interleaving = True
+    tuning.loop_unrolling = True
+    builder = llvm.create_pass_builder(machine, tuning)
+    builder.getModulePassManager().run(module, builder)
