@@ -12,14 +12,13 @@ __version__ = "0.1.0"
 _PUBLIC: dict[str, str] = {}
 
 __all__ = ["__version__"]
-__all__ += sorted(_PUBLIC)
 
 
 def __getattr__(name: str) -> Any:
     if name not in _PUBLIC:
-        raise AttributeError(f"module 'testbed' has no attribute {name!r}; public names: {', '.join(__all__)}")
+        raise AttributeError(f"module 'testbed' has no attribute {name!r}; public names: {', '.join(__dir__())}")
     return getattr(import_module("." + _PUBLIC[name], __name__), name)
 
 
 def __dir__() -> list[str]:
-    return __all__
+    return [*__all__, *_PUBLIC]

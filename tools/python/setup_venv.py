@@ -17,7 +17,7 @@ from pathlib import Path
 ROOT = Path(__file__).absolute().parents[2]
 LOCK, XLA_LOCK = "requirements.txt", "requirements-xla.txt"
 # The pinned pip, run from its wheel: Debian's python3 has neither pip nor ensurepip.
-PIP = next((ROOT / "tools/python").glob("pip-*.whl"), None)
+PIP_WHEEL = "tools/python/pip-26.3-py3-none-any.whl"
 
 
 class SetupError(Exception):
@@ -74,7 +74,7 @@ def drop_half_installed(site_packages: Path) -> list[str]:
 
 
 def run_pip(venv: Path, locks: list[str]) -> None:
-    command = [venv / "bin/python3", PIP / "pip", "install", "--require-hashes", "--only-binary", ":all:"]
+    command = [venv / "bin/python3", ROOT / PIP_WHEEL / "pip", "install", "--require-hashes", "--only-binary", ":all:"]
     command += ["--no-deps", "--disable-pip-version-check", "--no-warn-script-location", "--root-user-action", "ignore"]
     for lock in locks:
         command += ["-r", ROOT / lock]
@@ -101,8 +101,8 @@ def write_stamps(venv: Path, locks: list[str]) -> None:
 
 
 def set_up(venv: Path, xla: bool) -> None:
-    if PIP is None:
-        raise SetupError(f"{ROOT / 'tools/python'} has no pip-*.whl: restore it with `git checkout tools/python`")
+    if not (ROOT / PIP_WHEEL).is_file():
+        raise SetupError(f"{PIP_WHEEL} is missing: restore it with `git checkout {PIP_WHEEL}`")
     # An extra that was chosen once stays.
     locks = [LOCK, XLA_LOCK] if xla or (venv / XLA_LOCK).exists() else [LOCK]
     if is_ready(venv, locks):
@@ -123,7 +123,7 @@ def set_up(venv: Path, xla: bool) -> None:
 def main(argv: list[str]) -> int:
     parser = argparse.ArgumentParser(prog="testbed setup", description="Make .venv from the lock, or complete it.")
     parser.add_argument(
-        "--xla", action="store_true", help="also JAX: the outside oracle, and what examples/make.py needs"
+        "--xla", action="store_true", help="also JAX: the oracle from outside; for examples/make.py"
     )
     xla = parser.parse_args(argv).xla or os.environ.get("TESTBED_XLA", "") not in ("", "0")
     # Ctrl-C must reach us even where the shell started us in the background.
