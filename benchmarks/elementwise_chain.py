@@ -1,6 +1,6 @@
 """exp(tanh(a*b + a)) on 4M f32, one core: legacy, MLIR and XLA:CPU in one process, results recycled on all sides.
 
-Run: ./testbed python benchmarks/elementwise_chain.py [--size N] [--rounds N]   (needs jaxlib: ./testbed setup --xla)
+Run: .venv/bin/python -m testbed.benchmarks.elementwise_chain   (needs jaxlib: ./testbed setup --xla)
 XLA recycles by donation: a dead argument of the result's shape is donated, and the result takes its memory.
 """
 
