@@ -1,0 +1,345 @@
+"""HLO text → Module: header, computations, instructions. Names are resolved as they come: a definition stands before its uses."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Mapping
+from types import MappingProxyType
+from typing import Any
+
+from .attributes import Raw
+from .errors import ParseError
+from .grammar import GRAMMAR, Row
+from .ir import NO_ATTRIBUTES, Computation, Instruction, Module
+from .lexer import BLANK, NAME, Lexer, near
+from .opcodes import BY_NAME as OPCODES
+from .opcodes import Op
+from .parser_attributes import ATTRIBUTES, HEADER, raw
+from .parser_literals import parse_literal
+from .parser_shapes import ARRAY, MAX_DEPTH, cached_shape, parse_shape, starts_shape
+from .shapes import Shape
+
+_head = re.compile(rf"(ROOT\s++)?%?({NAME})\s++=\s*+({ARRAY})\s++([a-z][a-z0-9\-]*+)\(\s*+")
+_operand = re.compile(rf"(?:({ARRAY})\s++)?%?({NAME}){BLANK}(,|\)){BLANK}")
+_attribute = re.compile(rf",{BLANK}([A-Za-z_][\w.\-]*+)={BLANK}", re.ASCII)
+_parameter = re.compile(rf"(\d{{1,9}})\s*\){BLANK}", re.ASCII)
+_opcode = re.compile(rf"([a-zA-Z][a-zA-Z0-9_\-]*+){BLANK}")
+_section = re.compile(r"(FileNames|FunctionNames|FileLocations|StackFrames)\b")
+
+
+def parse_module(text: str, file: str = "<string>") -> Module:
+    """The module that `text` describes: a whole module, computations without a header, or one instruction.
+
+    Raises ParseError, with the location of what is wrong.
+    """
+    try:
+        return Parser(text, file).module()
+    except RecursionError:
+        raise ParseError("the text nests too deeply", location=Lexer(text, file).location(0)) from None
+
+
+class Parser:
+    """State of one parse: the lexer, and the names seen so far."""
+
+    def __init__(self, text: str, file: str):
+        self.lexer = Lexer(text, file)
+        self.computations: dict[str, Computation] = {}
+        self.scopes: list[dict[str, Instruction]] = []
+        self.bodies: list[list[Instruction]] = []
+        self.anonymous = 0
+        self.depth = 0
+
+    # -- module ----------------------------------------------------------------------------------------------------
+    def module(self) -> Module:
+        lexer, name, attributes = self.lexer, None, {}
+        if lexer.eat_word("HloModule"):
+            name = lexer.name("the module's name")
+            attributes = self.header_attributes()
+        elif lexer.ended:
+            lexer.fail("the text is empty", remedy="a module starts with: HloModule name")
+        attributes |= self.sections()
+        if name is None and self.is_single_instruction():
+            return self.single_instruction()
+        entry = None
+        while not lexer.ended or not self.computations:
+            at = lexer.pos
+            computation, is_entry = self.computation()
+            if is_entry and entry is not None:
+                lexer.fail(f"a second ENTRY computation, '{computation.name}'", at, "mark one computation ENTRY")
+            if is_entry:
+                entry = computation
+        entry = entry or computation
+        return Module(name or f"module_{entry.name}", tuple(self.computations.values()), entry,
+                      MappingProxyType(attributes))
+
+    def header_attributes(self) -> dict[str, Any]:
+        out: dict[str, Any] = {}
+        while m := self.lexer.match(_attribute):
+            key = m[1]
+            if key in out:
+                self.lexer.fail(f"attribute '{key}' is given twice", m.start(1))
+            out[key] = HEADER.get(key, raw)(self, key)
+        if self.lexer.at(","):
+            self.lexer.eat(",")
+            self.lexer.fail(f"expected an attribute of the module, found {self.lexer.found()}", remedy="write name=value")
+        return out
+
+    def sections(self) -> dict[str, Any]:
+        """The stack frame tables, kept as text."""
+        out: dict[str, Any] = {}
+        while m := self.lexer.match(_section):
+            start = self.lexer.pos
+            while (n := self.lexer.match(_section_row)) is not None:
+                end = n.end()
+            out[m[1]] = Raw(self.lexer.text[start:end].strip() if self.lexer.pos > start else "")
+        return out
+
+    def is_single_instruction(self) -> bool:
+        """As XLA decides: neither a header, nor ENTRY, nor a name followed by '{' (or a signature and '{')."""
+        return _lone.match(self.lexer.text, self.lexer.pos) is not None
+
+    def single_instruction(self) -> Module:
+        raise NotImplementedError
+
+    # -- computations ----------------------------------------------------------------------------------------------
+    def computation(self) -> tuple[Computation, bool]:
+        lexer = self.lexer
+        is_entry = lexer.eat_word("ENTRY")
+        at = lexer.pos
+        name = lexer.name("a computation's name")
+        signature_at = lexer.pos
+        signature = self.signature() if lexer.at("(") else None
+        computation = self.body(name)
+        if signature is not None and not signature.compatible(computation.root.shape):
+            lexer.fail(f"computation '{name}' declares the result {signature}, but its root "
+                       f"'{computation.root.name}' has shape {computation.root.shape}", signature_at)
+        attributes = self.header_attributes()
+        if attributes:
+            computation = Computation(name, computation.instructions, computation.root, MappingProxyType(attributes))
+        if name in self.computations:
+            lexer.fail(f"computation '{name}' is defined twice", at, "rename one of them")
+        self.computations[name] = computation
+        return computation, is_entry
+
+    def signature(self) -> Shape:
+        """Skip `(a: f32[2], …)` and return the shape after `->`."""
+        lexer = self.lexer
+        lexer.expect("(", "before the parameters")
+        while not lexer.at(")"):
+            lexer.name("a parameter's name")
+            lexer.expect(":", "between a parameter and its shape")
+            parse_shape(lexer)
+            if not lexer.eat(","):
+                break
+        lexer.expect(")", "after the parameters")
+        lexer.expect("->", "before the result's shape")
+        return parse_shape(lexer)
+
+    def body(self, name: str) -> Computation:
+        lexer = self.lexer
+        self.depth += 1
+        if self.depth > MAX_DEPTH:
+            lexer.fail(f"computations nested deeper than {MAX_DEPTH}")
+        lexer.expect("{", f"before the instructions of '{name}'")
+        self.scopes.append({})
+        self.bodies.append([])
+        root = None
+        if lexer.at("}"):
+            lexer.fail(f"computation '{name}' has no instructions")
+        while not lexer.at("}"):
+            at = lexer.pos
+            instruction, is_root = self.instruction()
+            if is_root:
+                if root is not None:
+                    lexer.fail(f"a second ROOT in computation '{name}'", at, "mark one instruction ROOT")
+                root = instruction
+        lexer.expect("}", f"after the instructions of '{name}'")
+        self.scopes.pop()
+        instructions = self.bodies.pop()
+        self.depth -= 1
+        self.check_parameters(name, instructions)
+        return Computation(name, tuple(instructions), root or instructions[-1])
+
+    def check_parameters(self, name: str, instructions: list[Instruction]) -> None:
+        numbers = sorted(i.parameter_number for i in instructions if i.opcode is Op.PARAMETER)
+        if numbers != list(range(len(numbers))):
+            self.lexer.fail(f"the parameters of '{name}' are numbered {numbers}", None,
+                            "number them from 0, each number once")
+
+    def inline_computation(self) -> Computation:
+        """`to_apply={ … }`: a computation without a name."""
+        name = self.fresh("computation")
+        computation = self.body(name)
+        self.computations[name] = computation
+        return computation
+
+    def fresh(self, base: str) -> str:
+        self.anonymous += 1
+        return f"{base}.anon.{self.anonymous}"
+
+    # -- names -----------------------------------------------------------------------------------------------------
+    def find_instruction(self, name: str, at: int) -> Instruction:
+        found = self.scopes[-1].get(name)
+        if found is None:
+            later = re.compile(rf"(?:^|\s)%?{re.escape(name)}\s+=").search(self.lexer.text, at)
+            remedy = ("define it before its use" if later else near(name, self.scopes[-1]))
+            self.lexer.fail(f"no instruction '{name}' in this computation", at, remedy)
+        return found
+
+    def find_computation(self, name: str, at: int) -> Computation:
+        found = self.computations.get(name)
+        if found is None:
+            later = re.compile(rf"(?m)^\s*(?:ENTRY\s+)?%?{re.escape(name)}\s*[({{]").search(self.lexer.text, at)
+            remedy = "define it before its use" if later else near(name, self.computations)
+            self.lexer.fail(f"no computation '{name}'", at, remedy)
+        return found
+
+    # -- instructions ----------------------------------------------------------------------------------------------
+    def instruction(self) -> tuple[Instruction, bool]:
+        lexer, at = self.lexer, self.lexer.pos
+        m = _head.match(lexer.text, at)
+        if m and (opcode := OPCODES.get(m[4])) is not None and (shape := cached_shape(lexer, m[3])) is not None:
+            lexer.seek(m.end())
+            return self.rest(m[2], shape, opcode, m.start(2)), m[1] is not None
+        is_root = lexer.eat_word("ROOT")
+        at = lexer.pos
+        name = lexer.name("an instruction's name")
+        if not lexer.at("="):
+            lexer.fail(f"expected '=' after '{name}', found {lexer.found()}")
+        if lexer.text[lexer.pos - 1] not in " \t\r\n/":
+            lexer.fail(f"'{name}=' reads as an attribute", remedy="put a blank before '='")
+        lexer.eat("=")
+        return self.right_side(name, at), is_root
+
+    def right_side(self, name: str, at: int) -> Instruction:
+        """`shape opcode(operands), attributes`."""
+        lexer = self.lexer
+        shape = parse_shape(lexer) if starts_shape(lexer) else None
+        opcode = self.opcode()
+        lexer.expect("(", f"before the operands of {opcode.value}")
+        return self.rest(name, shape, opcode, at)
+
+    def opcode(self) -> Op:
+        lexer, at = self.lexer, self.lexer.pos
+        m = _opcode.match(lexer.text, at)
+        if not m:
+            lexer.fail(f"expected an opcode, found {lexer.found()}")
+        opcode = OPCODES.get(m[1])
+        if opcode is None:
+            lexer.fail(f"unknown opcode '{m[1]}'", at, near(m[1], OPCODES))
+        lexer.pos = m.end()
+        return opcode
+
+    def rest(self, name: str, shape: Shape | None, opcode: Op, at: int) -> Instruction:
+        """What follows the '(' behind the opcode."""
+        lexer = self.lexer
+        own: dict[str, Any] = {}
+        operands: tuple[Instruction, ...] = ()
+        row = GRAMMAR[opcode]
+        if opcode is Op.PARAMETER:
+            m = _parameter.match(lexer.text, lexer.pos)
+            if not m:
+                lexer.fail(f"expected a parameter number, found {lexer.found()}")
+            lexer.pos = m.end()
+            own["parameter_number"] = int(m[1])
+        elif opcode is Op.CONSTANT:
+            if shape is None:
+                lexer.fail("a constant needs its shape", at)
+            own["literal"] = parse_literal(lexer, shape)
+            lexer.expect(")", "after the value of a constant")
+        else:
+            operands = self.operands(opcode, row, at)
+        self.attributes(own, opcode, row, at)
+        if shape is None:
+            shape = self.infer(opcode, name, operands, own, at)
+        instruction = Instruction(opcode, name, shape, operands, MappingProxyType(own) if own else NO_ATTRIBUTES,
+                                  lexer.location(at))
+        scope = self.scopes[-1]
+        if name in scope:
+            lexer.fail(f"instruction '{name}' is defined twice", at, f"first at {scope[name].location}")
+        scope[name] = instruction
+        self.bodies[-1].append(instruction)
+        return instruction
+
+    def operands(self, opcode: Op, row: Row, at: int) -> tuple[Instruction, ...]:
+        lexer, scope = self.lexer, self.scopes[-1]
+        text, out = lexer.text, []
+        if not lexer.eat(")"):
+            while True:
+                m = _operand.match(text, lexer.pos)
+                if m:
+                    found = scope.get(m[2])
+                    if found is None:
+                        found = self.find_instruction(m[2], m.start(2))
+                    if m[1] is not None:
+                        self.check_operand(cached_shape(lexer, m[1]), found, m.start(1))
+                    out.append(found)
+                    lexer.pos = m.end()
+                    if m[3] == ")":
+                        break
+                else:
+                    out.append(self.slow_operand(opcode))
+                    if not lexer.eat(","):
+                        lexer.expect(")", f"after the operands of {opcode.value}")
+                        break
+        if not row.low <= len(out) <= row.high:
+            want = str(row.low) if row.low == row.high else f"{row.low} or more"
+            lexer.fail(f"{opcode.value} takes {want} operand{'s' * (want != '1')}, not {len(out)}", at)
+        return tuple(out)
+
+    def check_operand(self, declared: Shape | None, found: Instruction, at: int) -> None:
+        if declared is not None and declared is not found.shape and not declared.compatible(found.shape):
+            self.lexer.fail(f"operand '{found.name}' is declared {declared} but has shape {found.shape}", at)
+
+    def slow_operand(self, opcode: Op) -> Instruction:
+        """An operand with an unusual shape, or a nested instruction `add(x, y)`."""
+        lexer, at = self.lexer, self.lexer.pos
+        shape = parse_shape(lexer) if starts_shape(lexer) else None
+        at_name = lexer.pos
+        name = lexer.name(f"an operand of {opcode.value}")
+        if lexer.at("("):
+            lexer.pos = at_name
+            return self.nested(shape, at)
+        found = self.find_instruction(name, at_name)
+        self.check_operand(shape, found, at)
+        return found
+
+    def nested(self, shape: Shape | None, at: int) -> Instruction:
+        self.depth += 1
+        if self.depth > MAX_DEPTH:
+            self.lexer.fail(f"instructions nested deeper than {MAX_DEPTH}", at)
+        opcode = self.opcode()
+        self.lexer.expect("(", f"before the operands of {opcode.value}")
+        instruction = self.rest(self.fresh(opcode.value), shape, opcode, at)
+        self.depth -= 1
+        return instruction
+
+    def attributes(self, own: dict[str, Any], opcode: Op, row: Row, at: int) -> None:
+        """Consume `, name=value …` into `own`."""
+        lexer = self.lexer
+        text = lexer.text
+        while text.startswith(",", lexer.pos):
+            m = _attribute.match(text, lexer.pos)
+            if not m:
+                break
+            key = m[1]
+            if key in own:
+                lexer.fail(f"attribute '{key}' is given twice", m.start(1))
+            lexer.pos = m.end()
+            own[key] = ATTRIBUTES.get(key, raw)(self, key)
+        for key in row.required:
+            if key not in own:
+                self.missing(own, opcode, key, at)
+
+    def missing(self, own: Mapping[str, Any], opcode: Op, key: str, at: int) -> None:
+        unknown = [k for k in own if k not in ATTRIBUTES]
+        close = near(key, unknown)
+        self.lexer.fail(f"{opcode.value} needs the attribute '{key}'", at,
+                        f"'{unknown[0]}' is unknown; did you mean '{key}'?" if close else f"add {key}=…")
+
+    def infer(self, opcode: Op, name: str, operands: tuple[Instruction, ...], own: dict[str, Any], at: int) -> Shape:
+        self.lexer.fail(f"{opcode.value} needs its shape", at, "write: name = shape opcode(operands)")
+
+
+_section_row = re.compile(r"\d+\s+(?:\"(?:[^\"\\]|\\.)*\"|\{[^{}]*\})")
+_lone = re.compile(rf"(?:ROOT\s+)?%?{NAME}\s+=")

@@ -1,0 +1,489 @@
+"""Text of attribute values: one row of ATTRIBUTES per attribute name. Names without a row are kept as Raw text."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable
+from typing import TYPE_CHECKING, Any
+
+from .attributes import (
+    Alias,
+    ComputationLayout,
+    ConvolutionDims,
+    Donor,
+    OutputAlias,
+    PadDim,
+    Raw,
+    SliceDim,
+    Window,
+    WindowDim,
+)
+from .ir import Computation
+from .lexer import NAME, STRING, Lexer, near
+from .parser_literals import parse_literal
+from .parser_shapes import parse_shape
+from .shapes import Shape, ShapeIndex
+
+if TYPE_CHECKING:
+    from .parser import Parser
+
+_ints = re.compile(r"\{([\d,\s-]*)\}", re.ASCII)
+_word = re.compile(rf"({NAME})")
+_float = re.compile(r"-?(?:\d+\.?\d*|\.\d+)(?:[eE][+-]?\d+)?|-?inf|nan")
+_slice = re.compile(r"\[\s*(-?\d{1,18})\s*:\s*(-?\d{1,18})\s*(?::\s*(-?\d{1,18})\s*)?\]", re.ASCII)
+_padding = re.compile(r"-?\d+_-?\d+(?:_-?\d+)?(?:x-?\d+_-?\d+(?:_-?\d+)?)*", re.ASCII)
+_dim_labels = re.compile(r"([0-9bf?]+)_([0-9io?]+)->([0-9bf?]+)", re.ASCII)
+_by_x = re.compile(r"-?\d+(?:x-?\d+)*", re.ASCII)
+_bracket = re.compile(rf"{STRING}|[][{{}}()]")
+_names = re.compile(rf"\{{\s*((?:%?{NAME}\s*,?\s*)*)\}}")
+_CLOSING = {"{": "}", "[": "]", "(": ")"}
+
+
+def integer(p: Parser, name: str) -> int:
+    return p.lexer.integer(f"for '{name}'")
+
+
+def boolean(p: Parser, name: str) -> bool:
+    if p.lexer.eat_word("true"):
+        return True
+    if p.lexer.eat_word("false"):
+        return False
+    if p.lexer.at("0") or p.lexer.at("1"):
+        return bool(p.lexer.integer(f"for '{name}'"))
+    p.lexer.fail(f"expected true or false for '{name}', found {p.lexer.found()}")
+
+
+def real(p: Parser, name: str) -> float:
+    m = p.lexer.match(_float)
+    if not m:
+        p.lexer.fail(f"expected a number for '{name}', found {p.lexer.found()}")
+    return float(m[0])
+
+
+def string(p: Parser, name: str) -> str:
+    return p.lexer.string(f"for '{name}'")
+
+
+def word(p: Parser, name: str) -> str:
+    return p.lexer.name(f"a word for '{name}'")
+
+
+def one_of(*words: str) -> Callable[[Parser, str], str]:
+    """A row for a word out of a fixed list."""
+    known = frozenset(words)
+
+    def parse(p: Parser, name: str) -> str:
+        found = p.lexer.word()
+        if found not in known:
+            p.lexer.fail(f"expected one of {', '.join(words)} for '{name}', found {p.lexer.found()}",
+                         remedy=near(found, words))
+        return p.lexer.name(name)
+
+    return parse
+
+
+def integers(p: Parser, name: str) -> tuple[int, ...]:
+    """`{1,2}`."""
+    lexer = p.lexer
+    m = _ints.match(lexer.text, lexer.pos)
+    if m:
+        try:
+            values = tuple(map(int, m[1].split(","))) if m[1].strip() else ()
+        except ValueError:
+            values = None
+        if values is not None and all(-(2**63) <= v < 2**63 for v in values):
+            lexer.seek(m.end())
+            return values
+    lexer.expect("{", f"before the integers of '{name}'")
+    out = []
+    while not lexer.at("}"):
+        out.append(lexer.integer(f"in '{name}'"))
+        if not lexer.eat(","):
+            break
+    lexer.expect("}", f"after the integers of '{name}'")
+    return tuple(out)
+
+
+def integer_lists(p: Parser, name: str) -> tuple[Any, ...] | Raw:
+    """`{{0,1},{2,3}}`, `{}`; other forms (iota `[2,4]<=[8]`, meshes) are kept as text."""
+    lexer = p.lexer
+    if not lexer.at("{"):
+        return raw(p, name)
+    lexer.expect("{", f"before '{name}'")
+    if not lexer.at("{") and not lexer.at("}"):
+        out = []
+        while not lexer.at("}"):
+            out.append(lexer.integer(f"in '{name}'"))
+            if not lexer.eat(","):
+                break
+        lexer.expect("}", f"after '{name}'")
+        return tuple(out)
+    lists = []
+    while lexer.at("{"):
+        lists.append(integers(p, name))
+        if not lexer.eat(","):
+            break
+    lexer.expect("}", f"after the lists of '{name}'")
+    return tuple(lists)
+
+
+def booleans(p: Parser, name: str) -> tuple[bool, ...] | bool:
+    if not p.lexer.eat("{"):
+        return boolean(p, name)
+    out = []
+    while not p.lexer.at("}"):
+        out.append(boolean(p, name))
+        if not p.lexer.eat(","):
+            break
+    p.lexer.expect("}", f"after '{name}'")
+    return tuple(out)
+
+
+def words(p: Parser, name: str) -> tuple[str, ...]:
+    """`{highest,default}`."""
+    p.lexer.expect("{", f"before the words of '{name}'")
+    out = []
+    while not p.lexer.at("}"):
+        out.append(p.lexer.name(f"a word in '{name}'"))
+        if not p.lexer.eat(","):
+            break
+    p.lexer.expect("}", f"after the words of '{name}'")
+    return tuple(out)
+
+
+def slices(p: Parser, name: str) -> tuple[SliceDim, ...]:
+    """`{[0:4], [1:8:2]}`."""
+    lexer = p.lexer
+    lexer.expect("{", f"before the ranges of '{name}'")
+    out = []
+    while not lexer.at("}"):
+        m = lexer.match(_slice)
+        if not m:
+            lexer.fail(f"expected a range in '{name}', found {lexer.found()}", remedy="write [start:limit] or [start:limit:stride]")
+        out.append(SliceDim(int(m[1]), int(m[2]), int(m[3] or 1)))
+        if not lexer.eat(","):
+            break
+    lexer.expect("}", f"after the ranges of '{name}'")
+    return tuple(out)
+
+
+def padding(p: Parser, name: str) -> tuple[PadDim, ...] | str:
+    """`1_2x0_0_3`: low_high[_interior] per dimension; an empty string for rank 0."""
+    lexer = p.lexer
+    m = lexer.match(_padding)
+    if not m:
+        if lexer.at('"'):
+            text = lexer.string(f"for '{name}'")
+            if not text:
+                return ()
+        if lexer.word():
+            return lexer.name(f"for '{name}'")
+        lexer.fail(f"expected low_high or low_high_interior for each dimension of '{name}', found {lexer.found()}",
+                   remedy="for instance padding=0_1x2_2_1")
+    out = []
+    for dim in m[0].split("x"):
+        numbers = [lexer.number(n) for n in dim.split("_")]
+        out.append(PadDim(*numbers))
+    return tuple(out)
+
+
+_WINDOW_FIELDS = ("size", "stride", "pad", "lhs_dilate", "rhs_dilate", "rhs_reversal")
+
+
+def window(p: Parser, name: str) -> Window:
+    """`{size=3x3 stride=2x2 pad=1_1x1_1 …}`."""
+    lexer = p.lexer
+    lexer.expect("{", f"before the fields of '{name}'")
+    fields: dict[str, list[Any]] = {}
+    while not lexer.at("}"):
+        at = lexer.pos
+        field = lexer.name(f"a field of '{name}'")
+        if field not in _WINDOW_FIELDS:
+            lexer.fail(f"unknown field '{field}' in '{name}'", at,
+                       near(field, _WINDOW_FIELDS) or f"the fields are {', '.join(_WINDOW_FIELDS)}")
+        if field in fields:
+            lexer.fail(f"'{field}' is given twice in '{name}'", at)
+        lexer.expect("=", f"after '{field}'")
+        if field == "pad":
+            fields[field] = [(d.low, d.high) for d in padding(p, "pad")]  # type: ignore[union-attr]
+        else:
+            m = lexer.match(_by_x)
+            if not m:
+                lexer.fail(f"expected numbers like 2x3 for '{field}', found {lexer.found()}")
+            fields[field] = [lexer.number(n) for n in m[0].split("x")]
+        lexer.eat(",")
+    at = lexer.pos
+    lexer.expect("}", f"after the fields of '{name}'")
+    sizes = fields.get("size", [])
+    for field, values in fields.items():
+        if len(values) != len(sizes):
+            lexer.fail(f"'{name}' has {len(sizes)} sizes and {len(values)} values of '{field}'", at,
+                       "give one value a dimension, joined by x")
+    rank = len(sizes)
+    pads = fields.get("pad", [(0, 0)] * rank)
+    rows = zip(sizes, fields.get("stride", [1] * rank), pads, fields.get("lhs_dilate", [1] * rank),
+               fields.get("rhs_dilate", [1] * rank), fields.get("rhs_reversal", [0] * rank), strict=True)
+    return Window(tuple(WindowDim(s, st, lo, hi, ld, rd, bool(rev)) for s, st, (lo, hi), ld, rd, rev in rows))
+
+
+def dim_labels(p: Parser, name: str) -> ConvolutionDims:
+    """`b01f_01io->b01f`."""
+    lexer, start = p.lexer, p.lexer.pos
+    m = lexer.match(_dim_labels)
+    if not m:
+        lexer.fail(f"expected dimension labels for '{name}', found {lexer.found()}", remedy="for instance b01f_01io->b01f")
+    lhs, rhs, out = m.groups()
+    spatial = len(lhs) - 2 - lhs.count("?")
+
+    def roles(labels: str, first: str, second: str, side: str) -> tuple[int, int, tuple[int, ...]]:
+        want = sorted([first, second, *map(str, range(spatial))])
+        if sorted(labels.replace("?", "")) != want:
+            lexer.fail(f"{side} labels '{labels}' must be {', '.join(want)}, each once", start)
+        return labels.index(first), labels.index(second), tuple(labels.index(str(i)) for i in range(spatial))
+
+    if spatial > 10:
+        lexer.fail("more than ten spatial dimensions", start)
+    b, f, s = roles(lhs, "b", "f", "input")
+    i, o, ks = roles(rhs, "i", "o", "kernel")
+    ob, of, os = roles(out, "b", "f", "output")
+    if "?" in m[0]:
+        lexer.fail("'?' in dimension labels is not supported", start)
+    return ConvolutionDims(b, f, s, i, o, ks, ob, of, os)
+
+
+def computation(p: Parser, name: str) -> Computation:
+    """A computation's name, or an inline body."""
+    lexer = p.lexer
+    if lexer.at("{"):
+        return p.inline_computation()
+    at = lexer.pos
+    return p.find_computation(lexer.name(f"a computation for '{name}'"), at)
+
+
+def computations(p: Parser, name: str) -> tuple[Computation, ...] | Computation:
+    """`{a, b}`; a bare name is one computation."""
+    lexer = p.lexer
+    if not lexer.at("{"):
+        return computation(p, name)
+    lexer.expect("{", f"before the computations of '{name}'")
+    out = []
+    while not lexer.at("}"):
+        out.append(computation(p, name))
+        if not lexer.eat(","):
+            break
+    lexer.expect("}", f"after the computations of '{name}'")
+    return tuple(out)
+
+
+def instruction_names(p: Parser, name: str) -> tuple[str, ...]:
+    """`{%a, b}`: earlier instructions of the same computation."""
+    lexer = p.lexer
+    lexer.expect("{", f"before the instructions of '{name}'")
+    out = []
+    while not lexer.at("}"):
+        at = lexer.pos
+        out.append(p.find_instruction(lexer.name(f"an instruction in '{name}'"), at).name)
+        if not lexer.eat(","):
+            break
+    lexer.expect("}", f"after the instructions of '{name}'")
+    return tuple(out)
+
+
+def shape(p: Parser, name: str) -> Shape:
+    return parse_shape(p.lexer)
+
+
+def shapes(p: Parser, name: str) -> tuple[Shape, ...]:
+    """`{f32[2]{0}, (s32[], f32[])}`."""
+    lexer = p.lexer
+    lexer.expect("{", f"before the shapes of '{name}'")
+    out = []
+    while not lexer.at("}"):
+        out.append(parse_shape(lexer))
+        if not lexer.eat(","):
+            break
+    lexer.expect("}", f"after the shapes of '{name}'")
+    return tuple(out)
+
+
+def entry_layout(p: Parser, name: str) -> ComputationLayout:
+    lexer = p.lexer
+    lexer.expect("{", f"before '{name}'")
+    lexer.expect("(", f"before the parameter shapes of '{name}'")
+    parameters = []
+    while not lexer.at(")"):
+        parameters.append(parse_shape(lexer))
+        if not lexer.eat(","):
+            break
+    lexer.expect(")", f"after the parameter shapes of '{name}'")
+    lexer.expect("->", f"before the result shape of '{name}'")
+    result = parse_shape(lexer)
+    lexer.expect("}", f"after '{name}'")
+    return ComputationLayout(tuple(parameters), result)
+
+
+def shape_index(lexer: Lexer, name: str) -> ShapeIndex:
+    lexer.expect("{", f"before a tuple index in '{name}'")
+    out = []
+    while not lexer.at("}"):
+        out.append(lexer.integer(f"in a tuple index of '{name}'"))
+        if not lexer.eat(","):
+            break
+    lexer.expect("}", f"after a tuple index in '{name}'")
+    return tuple(out)
+
+
+def _rows(lexer: Lexer, name: str, row: Callable[[], Any]) -> tuple[Any, ...]:
+    lexer.expect("{", f"before the rows of '{name}'")
+    out = []
+    while not lexer.at("}"):
+        out.append(row())
+        if not lexer.eat(","):
+            break
+    lexer.expect("}", f"after the rows of '{name}'")
+    return tuple(out)
+
+
+def input_output_alias(p: Parser, name: str) -> tuple[Alias, ...]:
+    """`{ {0}: (1, {}, may-alias), … }`."""
+    lexer = p.lexer
+
+    def row() -> Alias:
+        output = shape_index(lexer, name)
+        lexer.expect(":", f"between an output and its parameter in '{name}'", "write {output}: (parameter, {index})")
+        lexer.expect("(", f"before the parameter in '{name}'", "write {output}: (parameter, {index})")
+        number = lexer.integer(f"for the parameter in '{name}'")
+        lexer.expect(",", f"after the parameter in '{name}'")
+        index, kind = shape_index(lexer, name), "may-alias"
+        if lexer.eat(","):
+            kind = one_of("may-alias", "must-alias")(p, name)
+        lexer.expect(")", f"after the parameter in '{name}'")
+        return Alias(output, number, index, kind)
+
+    return _rows(lexer, name, row)
+
+
+def buffer_donor(p: Parser, name: str) -> tuple[Donor, ...]:
+    """`{ (0, {}) }`."""
+    lexer = p.lexer
+
+    def row() -> Donor:
+        lexer.expect("(", f"before the parameter in '{name}'", "write (parameter, {index})")
+        number = lexer.integer(f"for the parameter in '{name}'")
+        lexer.expect(",", f"after the parameter in '{name}'")
+        index = shape_index(lexer, name)
+        lexer.expect(")", f"after the parameter in '{name}'")
+        return Donor(number, index)
+
+    return _rows(lexer, name, row)
+
+
+def operand_aliasing(p: Parser, name: str) -> tuple[OutputAlias, ...]:
+    """`{{0}: (1, {})}`."""
+    lexer = p.lexer
+
+    def row() -> OutputAlias:
+        output = shape_index(lexer, name)
+        lexer.expect(":", f"between an output and its operand in '{name}'", "write {output}: (operand, {index})")
+        lexer.expect("(", f"before the operand in '{name}'", "write {output}: (operand, {index})")
+        number = lexer.integer(f"for the operand in '{name}'")
+        lexer.expect(",", f"after the operand in '{name}'")
+        index = shape_index(lexer, name)
+        lexer.expect(")", f"after the operand in '{name}'")
+        return OutputAlias(output, number, index)
+
+    return _rows(lexer, name, row)
+
+
+def literal(p: Parser, name: str) -> Any:
+    return parse_literal(p.lexer, parse_shape(p.lexer))
+
+
+def string_or_dict(p: Parser, name: str) -> str | Raw:
+    """A quoted string as str; a bare dictionary as Raw."""
+    return raw(p, name) if p.lexer.at("{") else string(p, name)
+
+
+def raw(p: Parser, name: str) -> Raw:
+    """Keep the value's text: a balanced bracket, a string, or all up to the next ',' or blank."""
+    lexer, start = p.lexer, p.lexer.pos
+    end = raw_end(lexer, name)
+    lexer.seek(end)
+    return Raw(lexer.text[start:end])
+
+
+_raw_rest = re.compile(r"[^\s,{}()\[\]\"']*")
+
+
+def raw_end(lexer: Lexer, name: str) -> int:
+    """Where the value that starts here ends, by brackets and strings only."""
+    text, pos, stack = lexer.text, lexer.pos, []
+    while True:
+        if not stack:
+            pos = _raw_rest.match(text, pos).end()  # type: ignore[union-attr]
+            if pos >= len(text) or text[pos] not in "{([\"'":
+                break
+        m = _bracket.search(text, pos)
+        if not m:
+            lexer.fail(f"'{name}' opens {stack[-1] if stack else text[pos]!r} and never closes it")
+        pos, token = m.end(), m[0]
+        if token in _CLOSING:
+            stack.append(token)
+        elif len(token) == 1:
+            if _CLOSING[stack.pop()] != token:
+                lexer.fail(f"'{name}' has unbalanced brackets", m.start(), "each bracket needs its partner")
+    if pos == lexer.pos:
+        lexer.fail(f"expected a value for '{name}', found {lexer.found()}")
+    return pos
+
+
+ATTRIBUTES: dict[str, Callable[[Any, str], Any]] = {
+    # shapes and indices
+    "dimensions": integers, "iota_dimension": integer, "slice": slices, "dynamic_slice_sizes": integers,
+    "padding": padding, "window": window, "dim_labels": dim_labels, "index": integer,
+    "inferred_dimension": integer,
+    # dots and convolutions
+    "lhs_contracting_dims": integers, "rhs_contracting_dims": integers, "lhs_batch_dims": integers,
+    "rhs_batch_dims": integers, "lhs_ragged_dims": integers, "rhs_group_dims": integers,
+    "feature_group_count": integer, "batch_group_count": integer, "operand_precision": words, "algorithm": word,
+    # gather and scatter
+    "offset_dims": integers, "collapsed_slice_dims": integers, "start_index_map": integers,
+    "index_vector_dim": integer, "slice_sizes": integer_lists, "indices_are_sorted": boolean, "unique_indices": boolean,
+    "update_window_dims": integers, "inserted_window_dims": integers, "scatter_dims_to_operand_dims": integers,
+    "operand_batching_dims": integers, "start_indices_batching_dims": integers,
+    "input_batching_dims": integers, "scatter_indices_batching_dims": integers,
+    # computations
+    "to_apply": computation, "calls": computations, "condition": computation, "body": computation,
+    "true_computation": computation, "false_computation": computation, "branch_computations": computations,
+    "called_computations": computations, "select": computation, "scatter": computation, "comparator": computation,
+    # numbers and switches of single opcodes
+    "direction": one_of("EQ", "NE", "GE", "GT", "LE", "LT"),
+    "type": one_of("FLOAT", "TOTALORDER", "SIGNED", "UNSIGNED"),
+    "exponent_bits": integer, "mantissa_bits": integer, "is_stable": boolean, "k": integer, "largest": boolean,
+    "fft_type": one_of("FFT", "IFFT", "RFFT", "IRFFT"), "fft_length": integers,
+    "lower": boolean, "left_side": boolean, "unit_diagonal": boolean,
+    "transpose_a": one_of("NO_TRANSPOSE", "TRANSPOSE", "ADJOINT"),
+    "epsilon": real, "feature_index": integer, "distribution": one_of("rng_uniform", "rng_normal"), "delta": integer,
+    "is_reverse": boolean, "is_associative": one_of("true", "false", "unknown"), "num_carries": integer,
+    "kind": one_of("kLoop", "kInput", "kOutput", "kCustom"), "is_composite": boolean,
+    # collectives and transfers
+    "replica_groups": integer_lists, "channel_id": integer, "use_global_device_ids": boolean,
+    "constrain_layout": boolean, "source_target_pairs": integer_lists, "is_host_transfer": boolean,
+    "infeed_config": string, "outfeed_config": string, "outfeed_shape": shape,
+    "async_execution_thread": string, "async_group_id": integer, "cross_program_prefetch_index": integer,
+    # custom calls
+    "custom_call_target": string, "custom_call_has_side_effect": boolean, "operand_layout_constraints": shapes,
+    "output_to_operand_aliasing": operand_aliasing, "api_version": word, "schedule": word, "literal": literal,
+    # any instruction
+    "control-predecessors": instruction_names, "backend_config": string_or_dict, "metadata": raw, "sharding": raw,
+    "frontend_attributes": raw, "origin": raw, "statistics": raw, "parameter_replication": booleans,
+    "result_accuracy": raw, "domain": raw, "mode": word,
+}
+
+HEADER: dict[str, Callable[[Any, str], Any]] = {
+    "is_scheduled": boolean, "replica_count": integer, "num_partitions": integer,
+    "input_output_alias": input_output_alias, "buffer_donor": buffer_donor, "alias_passthrough_params": boolean,
+    "entry_computation_layout": entry_layout, "frontend_attributes": raw,
+    "allow_spmd_sharding_propagation_to_parameters": booleans,
+    "allow_spmd_sharding_propagation_to_output": booleans, "origin_recovery_table": raw,
+}

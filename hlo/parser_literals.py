@@ -1,0 +1,294 @@
+"""Text of constants: numbers, nested braces, tuples, `{...}`. Large arrays go through numpy, not token by token."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable
+
+import ml_dtypes
+import numpy as np
+
+from .dtypes import DType
+from .ir import Literal
+from .lexer import BLANK, Lexer
+from .parser_shapes import MAX_DEPTH
+from .shapes import Shape
+
+_REAL = (r"(?:-?(?:\d++\.?+\d*+|\.\d++)(?:[eE][+-]?\d++)?+|-?nan(?:\(0x[0-9a-fA-F]++\))?+|-?inf|true|false"
+         r"|-?0x[0-9a-fA-F]++(?:\.[0-9a-fA-F]*+)?p[+-]?\d++)")
+_scalar = re.compile(rf"(-?0x[0-9a-fA-F.]++p[+-]?\d++|{_REAL}){BLANK}")
+_complex = re.compile(rf"\(\s*({_REAL})\s*,\s*({_REAL})\s*\)")
+_flat = re.compile(r"\{[^{}()a-zA-DF-Z/\"']*\}")
+_nested = re.compile(r"[{][^()\"'a-zA-DF-Z/=]*[}](?=\s*\))")
+_INTEGERS = re.compile(r"\s*-?\d++\s*(?:,\s*-?\d++\s*)*+", re.ASCII)
+_FLOATS = re.compile(r"\s*-?(?:\d++\.?+\d*+|\.\d++)(?:[eE][+-]?\d++)?+\s*"
+                     r"(?:,\s*-?(?:\d++\.?+\d*+|\.\d++)(?:[eE][+-]?\d++)?+\s*)*+", re.ASCII)
+_BRACES = bytes.maketrans(b"{}", b"  ")
+_NO_BRACES = bytes(set(range(256)) - set(b"{},"))
+
+MAX_ELEMENTS = 1 << 31
+"""Largest constant that is read, in elements; text for more is refused before any memory is asked for."""
+
+
+def parse_literal(lexer: Lexer, shape: Shape, depth: int = 0) -> Literal:
+    """Consume the value of a constant of `shape`."""
+    if depth > MAX_DEPTH:
+        lexer.fail(f"literals nested deeper than {MAX_DEPTH}")
+    if shape.is_tuple:
+        return _tuple(lexer, shape, depth)
+    if shape.dtype is DType.TOKEN:
+        return Literal(shape, None)
+    if not shape.is_array:
+        lexer.fail(f"a constant cannot have the shape {shape}")
+    if shape.rank == 0:
+        if lexer.at("{"):
+            return _elided(lexer, shape)
+        return Literal(shape, _freeze(_convert(lexer, shape.dtype, [(_element(lexer, shape.dtype), lexer.pos)]), shape))
+    if (dynamic := next((d for d, size in enumerate(shape.dims) if size < 0), None)) is not None:
+        lexer.fail(f"a constant needs static sizes; dimension {dynamic} of {shape} is unbounded")
+    return _dense(lexer, shape)
+
+
+def _tuple(lexer: Lexer, shape: Shape, depth: int) -> Literal:
+    lexer.expect("(", f"before the elements of a constant of shape {shape}")
+    elements = []
+    for i, element in enumerate(shape.elements):
+        if i:
+            lexer.expect(",", f"between the elements of a constant with {len(shape.elements)} elements")
+        _skip_shape(lexer)
+        elements.append(parse_literal(lexer, element, depth + 1))
+    lexer.expect(")", f"after the {len(shape.elements)} elements of a tuple constant")
+    return Literal(shape, tuple(elements))
+
+
+_old_style_shape = re.compile(rf"[a-z][a-z0-9]*\[[0-9,]*\](?:\{{[0-9,]*\}})?(?=\s*[{{(\-0-9a-z])")
+
+
+def _skip_shape(lexer: Lexer) -> None:
+    """Old text repeats the shape before each element of a tuple constant."""
+    lexer.match(_old_style_shape)
+
+
+def _elided(lexer: Lexer, shape: Shape) -> Literal:
+    lexer.expect("{", "before '...'")
+    lexer.expect("...", f"in a constant of shape {shape}")
+    lexer.expect("}", "after '...'")
+    return Literal(shape, None)
+
+
+def _dense(lexer: Lexer, shape: Shape) -> Literal:
+    start = lexer.pos
+    if re.compile(r"\{\s*\.\.\.\s*\}").match(lexer.text, start):
+        return _elided(lexer, shape)
+    if shape.size > MAX_ELEMENTS:
+        lexer.fail(f"a constant of {shape.size} elements is too large to read")
+    fast = _fast(lexer, shape)
+    if fast is not None:
+        return Literal(shape, _freeze(fast, shape))
+    values: list[tuple[object, int]] = []
+    _elements(lexer, shape, 0, values)
+    return Literal(shape, _freeze(_convert(lexer, shape.dtype, values), shape))
+
+
+def _fast(lexer: Lexer, shape: Shape) -> np.ndarray | None:
+    """Decode plain numbers in exactly the expected braces with numpy; None where anything is unusual."""
+    if shape.size == 0 or shape.dtype.is_complex:
+        return None
+    m = (_flat if shape.rank == 1 else _nested).match(lexer.text, lexer.pos)
+    if not m:
+        return None
+    integral = not shape.dtype.is_float
+    try:
+        text = m[0].encode("ascii")
+    except UnicodeEncodeError:
+        return None
+    if text.translate(None, _NO_BRACES) != _skeleton(shape.dims, len(text)):
+        return None
+    numbers = text.translate(_BRACES)
+    if not (_INTEGERS if integral else _FLOATS).fullmatch(numbers.decode("ascii")):
+        return None
+    try:
+        array = np.fromstring(numbers, dtype=np.int64 if integral else np.float64, sep=",")
+    except (ValueError, DeprecationWarning):
+        return None
+    if array.size != shape.size or not _in_range(array, shape.dtype):
+        return None
+    lexer.seek(m.end())
+    return _cast(array, shape.dtype)
+
+
+def _skeleton(dims: tuple[int, ...], limit: int) -> bytes:
+    """Braces and commas of an array of this shape; b'' if longer than `limit` bytes."""
+    pattern = b""
+    for size in reversed(dims):
+        if size * (len(pattern) + 1) > limit:
+            return b""
+        pattern = b"{" + b",".join([pattern] * size) + b"}"
+    return pattern
+
+
+def _in_range(array: np.ndarray, dtype: DType) -> bool:
+    """Whether the fast path may cast: integers strictly inside their type (the slow path tells what is wrong else)."""
+    if dtype is DType.PRED:
+        return bool(((array == 0) | (array == 1)).all())
+    if dtype.is_integer:
+        low, high = integer_range(dtype)
+        return bool((array > -(2**63)).all() and (array < 2**63 - 1).all() and (array >= low).all()
+                    and (array <= min(high, 2**63 - 1)).all())
+    return _floats_fit(array, dtype)
+
+
+def _floats_fit(array: np.ndarray, dtype: DType) -> bool:
+    info = ml_dtypes.finfo(dtype.component.numpy)
+    finite = array[np.isfinite(array)]
+    return bool(len(finite) == len(array) and (np.abs(finite) <= float(info.max)).all())
+
+
+def integer_range(dtype: DType) -> tuple[int, int]:
+    bits = dtype.bits
+    return (-(1 << bits - 1), (1 << bits - 1) - 1) if dtype.is_signed else (0, (1 << bits) - 1)
+
+
+def _freeze(array: np.ndarray, shape: Shape) -> np.ndarray:
+    array = array.reshape(shape.dims)
+    array.flags.writeable = False
+    return array
+
+
+# -- the slow path: one element at a time, with exact errors ----------------------------------------------------------
+def _elements(lexer: Lexer, shape: Shape, dim: int, out: list[tuple[object, int]]) -> None:
+    lexer.expect("{", f"to open dimension {dim} of a constant of shape {shape}")
+    size = shape.dims[dim]
+    for i in range(size):
+        if i and not lexer.eat(","):
+            lexer.fail(f"expected ',' or more elements: dimension {dim} of {shape} has size {size}, found "
+                       f"{lexer.found()} after {i}")
+        if dim + 1 < shape.rank:
+            _elements(lexer, shape, dim + 1, out)
+        else:
+            at = lexer.pos
+            out.append((_element(lexer, shape.dtype), at))
+    if lexer.at(","):
+        lexer.fail(f"too many elements: dimension {dim} of {shape} has size {size}")
+    lexer.expect("}", f"to close dimension {dim} of a constant of shape {shape}")
+
+
+def _element(lexer: Lexer, dtype: DType) -> object:
+    """One number: int, float, bool or complex, or an exact bit pattern for a NaN payload."""
+    if dtype.is_complex and lexer.at("("):
+        start = lexer.pos
+        lexer.expect("(", "before a complex number")
+        real = _real(lexer, dtype.component)
+        lexer.expect(",", "between the parts of a complex number")
+        imaginary = _real(lexer, dtype.component)
+        lexer.expect(")", "after a complex number")
+        del start
+        return real, imaginary
+    return _real(lexer, dtype)
+
+
+def _real(lexer: Lexer, dtype: DType) -> object:
+    m = _scalar.match(lexer.text, lexer.pos)
+    if not m:
+        lexer.fail(f"expected a {dtype.value} number, found {lexer.found()}")
+    start, text = lexer.pos, m[1]
+    lexer.pos = m.end()
+    value = _value(lexer, text, start)
+    return _check(lexer, value, text, dtype, start)
+
+
+def _value(lexer: Lexer, text: str, start: int) -> object:
+    if text in ("true", "false"):
+        return text == "true"
+    if "nan" in text:
+        return Nan(text.startswith("-"), int(text[text.index("(") + 1:-1], 16) if "(" in text else None)
+    if "inf" in text:
+        return float(text)
+    if "x" in text:
+        return float.fromhex(text)
+    if "." in text or "e" in text or "E" in text:
+        return float(text)
+    if len(text) > 21:
+        lexer.fail(f"integer {text[:24]}… does not fit in 64 bits", start)
+    return int(text)
+
+
+class Nan:
+    """A NaN as written: its sign, and its payload if it has one."""
+
+    __slots__ = ("negative", "payload")
+
+    def __init__(self, negative: bool, payload: int | None):
+        self.negative, self.payload = negative, payload
+
+
+def _check(lexer: Lexer, value: object, text: str, dtype: DType, start: int) -> object:
+    """Refuse what does not fit the type."""
+    if dtype.is_integer:
+        if isinstance(value, (float, Nan)):
+            lexer.fail(f"expected an integer for {dtype.value}, found '{text}'", start)
+        low, high = integer_range(dtype)
+        number = int(value)  # type: ignore[call-overload]
+        if dtype.is_unsigned and -(1 << dtype.bits - 1) <= number < 0 and dtype.bits == 64:
+            return number & high
+        if not low <= number <= high:
+            if dtype is DType.S64 and number < 2**64:
+                return number - 2**64
+            lexer.fail(f"{text} is out of range for {dtype.value} [{low}, {high}]", start)
+        return number
+    if dtype is DType.PRED:
+        if value not in (0, 1):
+            lexer.fail(f"expected true or false, found '{text}'", start)
+        return bool(value)
+    if isinstance(value, (int, float)) and abs(float(value)) != float("inf"):
+        limit = float(ml_dtypes.finfo(dtype.component.numpy).max)
+        if abs(float(value)) > limit:
+            rounded = np.array(float(value)).astype(dtype.component.numpy)
+            if not np.isfinite(rounded.astype(np.float64)):
+                lexer.fail(f"{text} is out of range for {dtype.value} (largest {limit:g})", start)
+    return value
+
+
+def _convert(lexer: Lexer, dtype: DType, values: list[tuple[object, int]]) -> np.ndarray:
+    if dtype.is_complex:
+        parts = [v if isinstance(v, tuple) else (v, 0.0) for v, _ in values]
+        component = dtype.component
+        flat = _floats([x for pair in parts for x in pair], component)
+        return flat.view(dtype.numpy)
+    if dtype.is_float:
+        return _floats([v for v, _ in values], dtype)
+    kind = np.uint64 if dtype.is_unsigned else np.int64
+    return _cast(np.array([int(v) for v, _ in values], dtype=kind), dtype)  # type: ignore[call-overload]
+
+
+def _floats(values: list[object], dtype: DType) -> np.ndarray:
+    plain = np.array([float("nan") if isinstance(v, Nan) else float(v) for v in values], np.float64)  # type: ignore[arg-type]
+    array = _cast(plain, dtype)
+    nans = [(i, v) for i, v in enumerate(values) if isinstance(v, Nan)]
+    if nans:
+        bits = array.view({1: np.uint8, 2: np.uint16, 4: np.uint32, 8: np.uint64}[array.itemsize])
+        for i, nan in nans:
+            bits[i] = _nan_bits(nan, dtype, int(bits[i]))
+    return array
+
+
+def _nan_bits(nan: Nan, dtype: DType, default: int) -> int:
+    """Bits of a NaN of an IEEE-like type; types with a single NaN keep it."""
+    info = ml_dtypes.finfo(dtype.numpy)
+    width, mantissa = dtype.numpy.itemsize * 8, info.nmant
+    ieee = dtype in (DType.F16, DType.BF16, DType.F32, DType.F64, DType.F8E5M2, DType.F8E4M3, DType.F8E3M4)
+    if not ieee:
+        return default
+    payload = nan.payload & ((1 << mantissa) - 1) if nan.payload is not None else 0
+    exponent = ((1 << width - 1 - mantissa) - 1) << mantissa
+    return (int(nan.negative) << width - 1) | exponent | (payload or 1 << mantissa - 1)
+
+
+def _cast(array: np.ndarray, dtype: DType) -> np.ndarray:
+    if dtype is DType.PRED:
+        return array.astype(np.bool_)
+    with np.errstate(all="ignore"):
+        return array.astype(dtype.numpy)
+
+
+Convert = Callable[[Lexer, DType, list[tuple[object, int]]], np.ndarray]
