@@ -24,7 +24,7 @@ def main(argv: list[str]) -> int:
         run("ruff check", [*ruff, "check", *(["--fix"] if fix else []), "."]),
         run("ruff format", [*ruff, "format", *([] if fix else ["--check"]), "."]),
     ]
-    # mypy and import-linter find a package by its folder's name: give the checkout the right one, whatever it is called.
+    # mypy and import-linter find a package by its folder's name: give the checkout the right one.
     with tempfile.TemporaryDirectory() as folder:
         (Path(folder) / "testbed").symlink_to(ROOT)
         settings = str(ROOT / "pyproject.toml")

@@ -122,9 +122,7 @@ def set_up(venv: Path, xla: bool) -> None:
 
 def main(argv: list[str]) -> int:
     parser = argparse.ArgumentParser(prog="testbed setup", description="Make .venv from the lock, or complete it.")
-    parser.add_argument(
-        "--xla", action="store_true", help="also JAX: the oracle from outside; for examples/make.py"
-    )
+    parser.add_argument("--xla", action="store_true", help="also JAX: the oracle from outside; for examples/make.py")
     xla = parser.parse_args(argv).xla or os.environ.get("TESTBED_XLA", "") not in ("", "0")
     # Ctrl-C must reach us even where the shell started us in the background.
     signal.signal(signal.SIGTERM, signal.default_int_handler)
