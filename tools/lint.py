@@ -8,6 +8,7 @@ import tempfile
 from pathlib import Path
 
 ROOT = Path(__file__).absolute().parents[1]
+SETTINGS = ROOT / "pyproject.toml"
 
 
 def run(title: str, command: list[str], cwd: Path = ROOT, environ: dict[str, str] | None = None) -> bool:
@@ -15,26 +16,36 @@ def run(title: str, command: list[str], cwd: Path = ROOT, environ: dict[str, str
     return subprocess.run(command, cwd=cwd, env={**os.environ, **(environ or {})}).returncode == 0
 
 
+def ruff(fix: bool) -> bool:
+    command = [sys.executable, "-m", "ruff"]
+    checked = run("ruff check", [*command, "check", *(["--fix"] if fix else []), "."])
+    return run("ruff format", [*command, "format", *([] if fix else ["--check"]), "."]) and checked
+
+
+def as_testbed(title: str, command: list[str]) -> bool:
+    """Run a tool that finds a package by its folder's name: give the checkout the right one, whatever it is called."""
+    with tempfile.TemporaryDirectory() as folder:
+        (Path(folder) / "testbed").symlink_to(ROOT)
+        return run(title, command, Path(folder), {"PYTHONPATH": folder, "MYPYPATH": folder})
+
+
+def types() -> bool:
+    command = [sys.executable, "-m", "mypy", "--config-file", str(SETTINGS), "-p", "testbed"]
+    return as_testbed("mypy", [*command, "--cache-dir", str(ROOT / ".mypy_cache")])
+
+
+def layers() -> bool:
+    linter = "from importlinter.cli import lint_imports_command; lint_imports_command()"
+    return as_testbed("import-linter", [sys.executable, "-c", linter, "--config", str(SETTINGS), "--no-cache"])
+
+
 def main(argv: list[str]) -> int:
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--fix", action="store_true", help="reformat, and repair what ruff can repair")
-    fix = parser.parse_args(argv).fix
-    ruff = [sys.executable, "-m", "ruff"]
-    good = [
-        run("ruff check", [*ruff, "check", *(["--fix"] if fix else []), "."]),
-        run("ruff format", [*ruff, "format", *([] if fix else ["--check"]), "."]),
-    ]
-    # mypy and import-linter find a package by its folder's name: give the checkout the right one.
-    with tempfile.TemporaryDirectory() as folder:
-        (Path(folder) / "testbed").symlink_to(ROOT)
-        settings = str(ROOT / "pyproject.toml")
-        here = {"PYTHONPATH": folder, "MYPYPATH": folder}
-        cache = str(ROOT / ".mypy_cache")
-        mypy = [sys.executable, "-m", "mypy", "--config-file", settings, "--cache-dir", cache, "-p", "testbed"]
-        good.append(run("mypy", mypy, Path(folder), here))
-        linter = "from importlinter.cli import lint_imports_command; lint_imports_command()"
-        layers = [sys.executable, "-c", linter, "--config", settings, "--no-cache"]
-        good.append(run("import-linter", layers, Path(folder), here))
+    parser.add_argument("--only", choices=["ruff", "types", "layers"], help="one check")
+    options = parser.parse_args(argv)
+    checks = {"ruff": lambda: ruff(options.fix), "types": types, "layers": layers}
+    good = [check() for name, check in checks.items() if options.only in (None, name)]
     return 0 if all(good) else 1
 
 

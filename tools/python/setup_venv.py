@@ -33,15 +33,17 @@ def is_ready(venv: Path, locks: list[str]) -> bool:
     return all((venv / lock).is_file() and (venv / lock).read_bytes() == (ROOT / lock).read_bytes() for lock in locks)
 
 
-def make_venv(venv: Path) -> None:
-    """Create the environment unless a working one of this Python version stands there already."""
+def works(venv: Path) -> bool:
+    """Whether an environment of this Python version stands there and runs."""
     probe = "import sys; print(*sys.version_info[:2], sys.prefix != sys.base_prefix)"
     try:
         answer = subprocess.run([venv / "bin/python3", "-c", probe], capture_output=True, text=True).stdout
     except OSError:
         answer = ""
-    if answer.split() == [*map(str, sys.version_info[:2]), "True"]:
-        return
+    return answer.split() == [*map(str, sys.version_info[:2]), "True"]
+
+
+def make_venv(venv: Path) -> None:
     if venv.exists():
         shutil.rmtree(venv)
     # The versioned binary, not the `python3` link: after a system upgrade the environment then is seen to be stale.
@@ -101,15 +103,17 @@ def write_stamps(venv: Path, locks: list[str]) -> None:
 
 
 def set_up(venv: Path, xla: bool) -> None:
-    if not (ROOT / PIP_WHEEL).is_file():
+    if not (ROOT / PIP_WHEEL).exists():
         raise SetupError(f"{PIP_WHEEL} is missing: restore it with `git checkout {PIP_WHEEL}`")
     # An extra that was chosen once stays.
     locks = [LOCK, XLA_LOCK] if xla or (venv / XLA_LOCK).exists() else [LOCK]
-    if is_ready(venv, locks):
+    usable = works(venv)
+    if usable and is_ready(venv, locks):
         return
     names = " and ".join(locks)
     say(f"making {venv} from {names} (once; up to 300 MB to download, a minute or two)")
-    make_venv(venv)
+    if not usable:
+        make_venv(venv)
     site_packages = venv / f"lib/python{sys.version_info[0]}.{sys.version_info[1]}/site-packages"
     resumed = drop_half_installed(site_packages)
     if resumed:
