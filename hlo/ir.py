@@ -10,7 +10,7 @@ from typing import Any
 
 import numpy as np
 
-from .errors import Location
+from .errors import InputError, Location
 from .opcodes import Op
 from .shapes import Shape
 
@@ -26,20 +26,40 @@ class Literal:
 
     @property
     def array(self) -> np.ndarray:
-        """The elements of an array literal."""
+        """The elements of an array literal. Raises InputError where the text left them out."""
+        if self.is_elided:
+            raise InputError(f"the constant of shape {self.shape} was elided as {{...}} and has no value",
+                             remedy="dump the module with large constants printed (xla_dump_large_constants)")
         assert isinstance(self.value, np.ndarray), f"{self.shape} is not an array literal"
         return self.value
+
+    @property
+    def is_elided(self) -> bool:
+        """Whether the text left the elements out."""
+        return self.value is None and self.shape.is_array
+
+    @property
+    def is_splat(self) -> bool:
+        """Whether one number in memory stands for all elements."""
+        v = self.value
+        return isinstance(v, np.ndarray) and v.ndim > 0 and v.size > 1 and not any(v.strides)
+
+    def _key(self) -> object:
+        v = self.value
+        if not isinstance(v, np.ndarray):
+            return v
+        return ("splat", v[(0,) * v.ndim].tobytes()) if self.is_splat else v.tobytes()
 
     def __eq__(self, other: object) -> bool:
         """Equal shape and equal bits (NaN payloads and the sign of zero count)."""
         if not isinstance(other, Literal) or self.shape != other.shape:
             return False
-        if isinstance(self.value, np.ndarray) and isinstance(other.value, np.ndarray):
+        if self.is_splat != other.is_splat and isinstance(self.value, np.ndarray) and isinstance(other.value, np.ndarray):
             return self.value.tobytes() == other.value.tobytes()
-        return self.value == other.value
+        return self._key() == other._key()
 
     def __hash__(self) -> int:
-        return hash((self.shape, self.value.tobytes() if isinstance(self.value, np.ndarray) else self.value))
+        return hash(self.shape)
 
 
 @dataclass(frozen=True, eq=False, slots=True)

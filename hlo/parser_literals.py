@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Callable
 
 import ml_dtypes
 import numpy as np
@@ -80,6 +79,8 @@ def _dense(lexer: Lexer, shape: Shape) -> Literal:
     start = lexer.pos
     if re.compile(r"\{\s*\.\.\.\s*\}").match(lexer.text, start):
         return _elided(lexer, shape)
+    if not lexer.at("{"):
+        return _splat(lexer, shape)
     if shape.size > MAX_ELEMENTS:
         lexer.fail(f"a constant of {shape.size} elements is too large to read")
     fast = _fast(lexer, shape)
@@ -88,6 +89,16 @@ def _dense(lexer: Lexer, shape: Shape) -> Literal:
     values: list[tuple[object, int]] = []
     _elements(lexer, shape, 0, values)
     return Literal(shape, _freeze(_convert(lexer, shape.dtype, values), shape))
+
+
+def _splat(lexer: Lexer, shape: Shape) -> Literal:
+    """One number for a whole array: a view with strides 0, whatever the size."""
+    start = lexer.pos
+    one = _convert(lexer, shape.dtype, [(_element(lexer, shape.dtype), start)])
+    try:
+        return Literal(shape, np.broadcast_to(one.reshape(()), shape.dims))
+    except ValueError:
+        lexer.fail(f"a constant of shape {shape} is too large", start)
 
 
 def _fast(lexer: Lexer, shape: Shape) -> np.ndarray | None:
@@ -176,13 +187,11 @@ def _elements(lexer: Lexer, shape: Shape, dim: int, out: list[tuple[object, int]
 def _element(lexer: Lexer, dtype: DType) -> object:
     """One number: int, float, bool or complex, or an exact bit pattern for a NaN payload."""
     if dtype.is_complex and lexer.at("("):
-        start = lexer.pos
         lexer.expect("(", "before a complex number")
         real = _real(lexer, dtype.component)
         lexer.expect(",", "between the parts of a complex number")
         imaginary = _real(lexer, dtype.component)
         lexer.expect(")", "after a complex number")
-        del start
         return real, imaginary
     return _real(lexer, dtype)
 
@@ -206,7 +215,7 @@ def _value(lexer: Lexer, text: str, start: int) -> object:
         return float(text)
     if "x" in text:
         return float.fromhex(text)
-    if "." in text or "e" in text or "E" in text:
+    if text == "-0" or "." in text or "e" in text or "E" in text:
         return float(text)
     if len(text) > 21:
         lexer.fail(f"integer {text[:24]}… does not fit in 64 bits", start)
@@ -225,6 +234,8 @@ class Nan:
 def _check(lexer: Lexer, value: object, text: str, dtype: DType, start: int) -> object:
     """Refuse what does not fit the type."""
     if dtype.is_integer:
+        if text == "-0":
+            return 0
         if isinstance(value, (float, Nan)):
             lexer.fail(f"expected an integer for {dtype.value}, found '{text}'", start)
         low, high = integer_range(dtype)
@@ -272,16 +283,32 @@ def _floats(values: list[object], dtype: DType) -> np.ndarray:
     return array
 
 
+_IEEE = frozenset({DType.F16, DType.BF16, DType.F32, DType.F64, DType.F8E5M2, DType.F8E4M3, DType.F8E3M4})
+"""Types whose NaNs have a sign and a payload."""
+
+
 def _nan_bits(nan: Nan, dtype: DType, default: int) -> int:
-    """Bits of a NaN of an IEEE-like type; types with a single NaN keep it."""
-    info = ml_dtypes.finfo(dtype.numpy)
-    width, mantissa = dtype.numpy.itemsize * 8, info.nmant
-    ieee = dtype in (DType.F16, DType.BF16, DType.F32, DType.F64, DType.F8E5M2, DType.F8E4M3, DType.F8E3M4)
-    if not ieee:
+    """Bits of a NaN; types with a single NaN (or one of each sign) keep what numpy gives them."""
+    if dtype is DType.F8E4M3FN:
+        return 0xFF if nan.negative else 0x7F
+    if dtype not in _IEEE:
         return default
-    payload = nan.payload & ((1 << mantissa) - 1) if nan.payload is not None else 0
+    width, mantissa = dtype.bits, ml_dtypes.finfo(dtype.numpy).nmant
+    payload = (nan.payload or 0) & ((1 << mantissa) - 1)
     exponent = ((1 << width - 1 - mantissa) - 1) << mantissa
     return (int(nan.negative) << width - 1) | exponent | (payload or 1 << mantissa - 1)
+
+
+def nan_payload(value: np.ndarray, dtype: DType) -> tuple[bool, int | None]:
+    """(negative, payload or None for the usual quiet NaN) of a NaN in an array of one element."""
+    bits = int(value.view({1: np.uint8, 2: np.uint16, 4: np.uint32, 8: np.uint64}[value.itemsize])[0])
+    if dtype is DType.F8E4M3FN:
+        return bits == 0xFF, None
+    if dtype not in _IEEE:
+        return False, None
+    mantissa = ml_dtypes.finfo(dtype.numpy).nmant
+    payload = bits & ((1 << mantissa) - 1)
+    return bool(bits >> dtype.bits - 1), None if payload == 1 << mantissa - 1 else payload
 
 
 def _cast(array: np.ndarray, dtype: DType) -> np.ndarray:
@@ -289,6 +316,3 @@ def _cast(array: np.ndarray, dtype: DType) -> np.ndarray:
         return array.astype(np.bool_)
     with np.errstate(all="ignore"):
         return array.astype(dtype.numpy)
-
-
-Convert = Callable[[Lexer, DType, list[tuple[object, int]]], np.ndarray]
