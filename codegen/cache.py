@@ -1,4 +1,4 @@
-"""The cache of object files on disk: keyed by all that matters, checked when read, written whole or not at all, bounded."""
+"""The cache of object files on disk: keyed by all that matters, checked when read, written whole, bounded."""
 
 from __future__ import annotations
 
@@ -47,7 +47,7 @@ class ObjectCache:
     directory: Path | None = None
     limit_bytes: int = 512 << 20
     _lock: threading.Lock = field(default_factory=threading.Lock, repr=False)
-    _unmeasured: int | None = field(default=None, repr=False)  # bytes since the folder was measured
+    _unmeasured: int | None = field(default=None, repr=False)  # bytes since last measured
 
     def path(self, key: str) -> Path:
         """Where an entry lies, whether it exists or not."""

@@ -1,1 +1,33 @@
-"""Thunk kinds, their wire format, and the executors that run a ThunkSequence."""
+"""Thunk kinds, their text and wire forms, and the executors that run them."""
+
+from .kinds import (
+    Access,
+    BufferUse,
+    ConditionalThunk,
+    CopyThunk,
+    KernelThunk,
+    SequentialThunk,
+    Thunk,
+    WhileThunk,
+    children,
+    read,
+    write,
+)
+from .lowering import from_plan
+from .text import to_text
+
+__all__ = [
+    "Access",
+    "BufferUse",
+    "ConditionalThunk",
+    "CopyThunk",
+    "KernelThunk",
+    "SequentialThunk",
+    "Thunk",
+    "WhileThunk",
+    "children",
+    "from_plan",
+    "read",
+    "to_text",
+    "write",
+]

@@ -1,0 +1,163 @@
+"""The interpreted executor: runs of kernels and copies go through the native runner, control flow through Python.
+
+Between two kernels of a run, and between two rounds of a loop without inner control flow, no Python runs; a long loop
+comes back every few milliseconds, so that Ctrl-C works.
+"""
+
+from __future__ import annotations
+
+import ctypes
+import functools
+import time
+from collections.abc import Callable, Collection
+
+import numpy as np
+
+from ..codegen.cache import ObjectCache
+from .kinds import KernelThunk, SequentialThunk, Thunk
+from .runner import COPY_ARITY, Runner, runner
+from .table import Branch, FlatLoop, Loop, Node, Observed, Run, InOrder, Table, build_table
+
+Observer = Callable[[Thunk, Callable[[], object]], None]
+"""observer(thunk, run): called for each thunk, outer around inner; it must call run() once."""
+
+LOOP_SECONDS = 0.02
+"""How long the native runner may keep a loop before Python looks for signals."""
+
+
+class Executor:
+    """Thunks ready to run. Immutable: threads share it, each with a frame of its own.
+
+    resolve: symbol → address. variable: the allocations whose addresses change from run to run.
+    """
+
+    def __init__(
+        self,
+        root: SequentialThunk,
+        resolve: Callable[[str], int],
+        variable: Collection[int],
+        cache: ObjectCache | None = None,
+    ):
+        arities = {len(t.arguments) for t in root.walk() if isinstance(t, KernelThunk)}
+        self.root = root
+        self.variable = frozenset(variable)
+        self._resolve = resolve
+        self._runner: Runner = runner(arities | {COPY_ARITY}, cache)
+        self._table = self._build(observed=False)
+
+    def _build(self, observed: bool) -> Table:
+        return build_table(self.root, self._resolve, self._runner.copy, observed)
+
+    def frame(self, bases: np.ndarray, observer: Observer | None = None) -> Frame:
+        """A frame on these allocations: one address (uint64) an allocation. With an observer, every thunk is seen."""
+        table = self._build(observed=True) if observer else self._table
+        return Frame(table, self._runner, self.variable, bases, observer)
+
+
+class Frame:
+    """One run at a time: a copy of the table with the addresses filled in."""
+
+    def __init__(
+        self, table: Table, runner: Runner, variable: Collection[int], bases: np.ndarray, observer: Observer | None
+    ):
+        self._words = np.array(table.words, np.uint64)
+        self._runner = runner
+        self.address: int = self._words.ctypes.data
+        self._words[list(table.internal)] += np.uint64(self.address)
+        self._fill(_Patch(table, lambda allocation: True), bases)
+        self._patch = _Patch(table, lambda allocation: allocation in variable)
+        self._cell_words = np.array(table.cells, np.intp)
+        self._cell_addresses: list[int] = []
+        self._cells: list[ctypes.c_uint8] = []
+        self._bind_cells()
+        self._observer = observer
+        self.run: Callable[[], object] = self._bound(table.root)
+
+    def rebind(self, bases: np.ndarray) -> None:
+        """Take the variable allocations' addresses anew."""
+        self._fill(self._patch, bases)
+        self._bind_cells()
+
+    def _fill(self, patch: _Patch, bases: np.ndarray) -> None:
+        self._words[patch.words] = bases[patch.allocations] + patch.offsets
+
+    def _bind_cells(self) -> None:
+        addresses = self._words[self._cell_words].tolist() if len(self._cell_words) else []
+        if addresses != self._cell_addresses:
+            self._cells[:] = [ctypes.c_uint8.from_address(a) for a in addresses]
+            self._cell_addresses = addresses
+
+    def _bound(self, node: Node) -> Callable[[], object]:
+        match node:
+            case Run():
+                return functools.partial(self._runner.run, self.address + 8 * node.descriptor)
+            case InOrder():
+                return _in_order([self._bound(n) for n in node.nodes])
+            case Observed():
+                assert self._observer is not None
+                return functools.partial(self._observer, node.thunk, self._bound(node.node))
+            case FlatLoop():
+                return self._flat_loop(node)
+            case Loop():
+                return self._loop(node)
+            case Branch():
+                return self._branch(node)
+
+    def _flat_loop(self, node: FlatLoop) -> Callable[[], None]:
+        condition, cells, cell, words = self._bound(node.condition), self._cells, node.predicate, self._words
+        run, descriptor, limit_word = self._runner.run, self.address + 8 * node.repeat, node.repeat + 3
+
+        def loop() -> None:
+            condition()
+            limit, clock = 1, time.perf_counter
+            while cells[cell].value:
+                words[limit_word] = limit
+                start = clock()
+                run(descriptor)
+                seconds = max(clock() - start, 1e-9)
+                limit = max(1, min(8 * limit, int(limit * LOOP_SECONDS / seconds)))
+
+        return loop
+
+    def _loop(self, node: Loop) -> Callable[[], None]:
+        condition, body = self._bound(node.condition), self._bound(node.body)
+        cells, cell = self._cells, node.predicate
+
+        def loop() -> None:
+            condition()
+            while cells[cell].value:
+                body()
+                condition()
+
+        return loop
+
+    def _branch(self, node: Branch) -> Callable[[], None]:
+        branches = [self._bound(b) for b in node.branches]
+        cells, cell, last = self._cells, node.selector, len(branches) - 1
+
+        def by_pred() -> None:
+            branches[0 if cells[cell].value else 1]()
+
+        def by_index() -> None:
+            index = ctypes.c_int32.from_address(ctypes.addressof(cells[cell])).value
+            branches[index if 0 <= index <= last else last]()
+
+        return by_pred if node.selector_is_pred else by_index
+
+
+class _Patch:
+    """Which words to fill, and with what."""
+
+    def __init__(self, table: Table, wanted: Callable[[int], bool]):
+        chosen = [r for r in table.references if wanted(r.allocation)]
+        self.words = np.array([r.word for r in chosen], np.intp)
+        self.allocations = np.array([r.allocation for r in chosen], np.intp)
+        self.offsets = np.array([r.offset for r in chosen], np.uint64)
+
+
+def _in_order(steps: list[Callable[[], object]]) -> Callable[[], None]:
+    def run() -> None:
+        for step in steps:
+            step()
+
+    return run

@@ -1,0 +1,130 @@
+"""The thunks: frozen steps of a program, each with the buffers that it declares to read and write."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+from enum import Enum
+from itertools import chain
+
+from ..hlo.plan import BufferSlice
+
+
+class Access(Enum):
+    READ = "read"
+    WRITE = "write"  # it may read there too, as an in-place kernel does
+
+
+@dataclass(frozen=True, slots=True)
+class BufferUse:
+    """A thunk's declared use of some bytes. Two thunks conflict where their uses overlap and one writes."""
+
+    slice: BufferSlice
+    access: Access
+
+    def conflicts(self, other: BufferUse) -> bool:
+        return Access.WRITE in (self.access, other.access) and self.slice.overlaps(other.slice)
+
+
+def read(slice: BufferSlice) -> BufferUse:
+    return BufferUse(slice, Access.READ)
+
+
+def write(slice: BufferSlice) -> BufferUse:
+    return BufferUse(slice, Access.WRITE)
+
+
+@dataclass(frozen=True, slots=True)
+class KernelThunk:
+    """Call `symbol` with one pointer for each use, in order. name: the HLO instruction's."""
+
+    name: str
+    symbol: str
+    arguments: tuple[BufferUse, ...]
+
+    @property
+    def uses(self) -> tuple[BufferUse, ...]:
+        return self.arguments
+
+
+@dataclass(frozen=True, slots=True)
+class CopyThunk:
+    """Copy bytes between slices of equal size that do not overlap."""
+
+    name: str
+    source: BufferSlice
+    destination: BufferSlice
+
+    def __post_init__(self) -> None:
+        if self.source.size != self.destination.size or self.source.overlaps(self.destination):
+            raise ValueError(f"copy {self.name}: {self.source} and {self.destination} overlap or differ in size")
+
+    @property
+    def uses(self) -> tuple[BufferUse, ...]:
+        return read(self.source), write(self.destination)
+
+
+@dataclass(frozen=True, slots=True)
+class SequentialThunk:
+    """Run thunks in order."""
+
+    thunks: tuple[Thunk, ...]
+    name: str = "sequence"
+
+    @property
+    def uses(self) -> tuple[BufferUse, ...]:
+        return tuple(dict.fromkeys(chain.from_iterable(t.uses for t in self.thunks)))
+
+    def walk(self) -> Iterator[Thunk]:
+        """All thunks within, outer before inner, this one left out."""
+        stack: list[Thunk] = list(reversed(self.thunks))
+        while stack:
+            thunk = stack.pop()
+            yield thunk
+            stack.extend(reversed(children(thunk)))
+
+
+@dataclass(frozen=True, slots=True)
+class WhileThunk:
+    """Run `condition`; while the pred at `predicate` is true, run `body` and `condition` again."""
+
+    name: str
+    condition: SequentialThunk
+    body: SequentialThunk
+    predicate: BufferSlice
+    trip_count: int | None = None
+
+    @property
+    def uses(self) -> tuple[BufferUse, ...]:
+        return tuple(dict.fromkeys((*self.condition.uses, *self.body.uses, read(self.predicate))))
+
+
+@dataclass(frozen=True, slots=True)
+class ConditionalThunk:
+    """Run one branch. A pred selects branch 0 if true and 1 if not; an s32 that is out of range, the last."""
+
+    name: str
+    selector: BufferSlice
+    selector_is_pred: bool
+    branches: tuple[SequentialThunk, ...]
+
+    @property
+    def uses(self) -> tuple[BufferUse, ...]:
+        inner = chain.from_iterable(b.uses for b in self.branches)
+        return tuple(dict.fromkeys((read(self.selector), *inner)))
+
+
+Thunk = KernelThunk | CopyThunk | WhileThunk | ConditionalThunk | SequentialThunk
+
+
+def children(thunk: Thunk) -> tuple[Thunk, ...]:
+    """The thunks directly inside one, in the order of its text."""
+    match thunk:
+        case SequentialThunk():
+            return thunk.thunks
+        case WhileThunk():
+            return thunk.condition, thunk.body
+        case ConditionalThunk():
+            return thunk.branches
+        case _:
+            return ()

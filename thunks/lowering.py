@@ -1,0 +1,46 @@
+"""Plan → thunks. It knows nothing of stacks, so one plan makes one skeleton whoever emits its kernels."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+
+from ..hlo.plan import ConditionalStep, CopyStep, KernelStep, Plan, Step, WhileStep
+from .kinds import ConditionalThunk, CopyThunk, KernelThunk, SequentialThunk, Thunk, WhileThunk, read, write
+
+
+def from_plan(plan: Plan, symbols: Mapping[str, str] | None = None) -> SequentialThunk:
+    """The program's thunks. symbols: kernel name → symbol, where they differ."""
+    return _sequence(plan.steps, symbols or {})
+
+
+def _sequence(steps: Sequence[Step], symbols: Mapping[str, str], name: str = "sequence") -> SequentialThunk:
+    return SequentialThunk(tuple(_FROM_STEP[type(step)](step, symbols) for step in steps), name)
+
+
+def _kernel(step: KernelStep, symbols: Mapping[str, str]) -> Thunk:
+    kernel = step.kernel
+    uses = (write(s) if a.written else read(s) for s, a in zip(step.arguments, kernel.arguments, strict=True))
+    return KernelThunk(step.instruction.name, symbols.get(kernel.name, kernel.name), tuple(uses))
+
+
+def _copy(step: CopyStep, symbols: Mapping[str, str]) -> Thunk:
+    return CopyThunk(step.instruction.name, step.source, step.destination)
+
+
+def _while(step: WhileStep, symbols: Mapping[str, str]) -> Thunk:
+    condition = _sequence(step.condition, symbols, "condition")
+    body = _sequence(step.body, symbols, "body")
+    return WhileThunk(step.instruction.name, condition, body, step.predicate, step.trip_count)
+
+
+def _conditional(step: ConditionalStep, symbols: Mapping[str, str]) -> Thunk:
+    branches = tuple(_sequence(branch, symbols, f"branch {i}") for i, branch in enumerate(step.branches))
+    return ConditionalThunk(step.instruction.name, step.selector, step.selector_is_pred, branches)
+
+
+_FROM_STEP: dict[type, Callable[..., Thunk]] = {
+    KernelStep: _kernel,
+    CopyStep: _copy,
+    WhileStep: _while,
+    ConditionalStep: _conditional,
+}
