@@ -1,0 +1,222 @@
+"""The oracle: evaluate a module in NumPy, instruction by instruction. Plain and slow; the table says what each opcode means.
+
+A computation becomes a list of steps once (function, operand slots, result slot, slots that die), so that a loop of
+thousands of iterations pays for lookups only once. Values are immutable by agreement: no rule writes to an operand.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from dataclasses import dataclass, field
+from functools import partial
+
+import numpy as np
+
+from .dtypes import FROM_NUMPY
+from .errors import InputError, UnsupportedError
+from .ir import Computation, Instruction, Module
+from .opcodes import Op
+from .opset import OPSET, Form
+from .reference.context import Value
+from .reference.custom_calls import CustomCall, run_custom_call
+from .reference.float_environment import flushing_subnormals
+from .reference.lifting import lift
+from .shapes import Shape
+
+Step = tuple[Callable[..., Value], tuple[int, ...], int, tuple[int, ...]]
+
+
+def evaluate(module: Module, inputs: Sequence[np.ndarray], *, flush_subnormals: bool = True, seed: int = 0,
+             custom_calls: Mapping[str, CustomCall] | None = None, infeed: Iterable[Value] = (),
+             outfeed: list[Value] | None = None) -> list[np.ndarray]:
+    """The leaves of the result, tuples flattened in order (tokens left out).
+
+    inputs: one array a leaf of the entry parameters, logical order. flush_subnormals: as XLA:CPU does.
+    custom_calls: targets besides the known ones. infeed: values in the order that they are read; outfeed collects.
+    Raises InputError for inputs that do not fit and UnsupportedError for an opcode without a rule.
+    """
+    arguments = _arguments(module, inputs)
+    evaluator = Evaluator(seed=seed, custom_calls=custom_calls or {}, infeed=list(infeed),
+                          outfeed=outfeed if outfeed is not None else [])
+    with flushing_subnormals(flush_subnormals), np.errstate(all="ignore"):
+        result = evaluator.call(module.entry, arguments)
+        return list(_flatten(result, module.result_shape))
+
+
+def _arguments(module: Module, inputs: Sequence[np.ndarray]) -> list[Value]:
+    """One value a parameter, after checking each leaf."""
+    leaves = [(p, index, shape) for p in module.entry.parameters for index, shape in p.shape.leaves()
+              if shape.is_array]
+    if len(inputs) != len(leaves):
+        raise InputError(f"{module.name} takes {len(leaves)} inputs (tuples count by leaf), {len(inputs)} given")
+    arrays = iter([_check(n, leaf, shape, np.asarray(x))
+                   for n, ((leaf, _, shape), x) in enumerate(zip(leaves, inputs, strict=True))])
+    return [_build(p.shape, arrays) for p in module.entry.parameters]
+
+
+def _check(number: int, parameter: Instruction, shape: Shape, x: np.ndarray) -> np.ndarray:
+    wanted = f"{shape.dtype.value}[{','.join(map(str, shape.dims))}]"
+    given = FROM_NUMPY.get(x.dtype)
+    fits = len(x.shape) == shape.rank and all(
+        n == d or (i < len(shape.dynamic) and shape.dynamic[i] and n <= d)
+        for i, (n, d) in enumerate(zip(x.shape, shape.dims, strict=False)))
+    if given is not shape.dtype or not fits:
+        name = given.value if given else str(x.dtype)
+        raise InputError(f"input {number} ({parameter.name}) must be {wanted}, got {name}[{','.join(map(str, x.shape))}]",
+                         location=parameter.location)
+    return x
+
+
+def _build(shape: Shape, arrays) -> Value:
+    if shape.is_tuple:
+        return tuple(_build(e, arrays) for e in shape.elements)
+    return next(arrays) if shape.is_array else None
+
+
+def _flatten(value: Value, shape: Shape) -> Iterable[np.ndarray]:
+    if shape.is_tuple:
+        for element, element_shape in zip(value, shape.elements, strict=True):
+            yield from _flatten(element, element_shape)
+    elif shape.is_array:
+        yield np.array(value, order="C")  # a copy: results never alias inputs
+
+
+@dataclass(eq=False)
+class Plan:
+    """A computation as steps over numbered slots; `parameters[i]` is the slot of parameter i."""
+
+    slots: int
+    parameters: tuple[int, ...]
+    steps: tuple[Step, ...]
+    root: int
+    pointwise: bool
+
+
+@dataclass(eq=False)
+class Evaluator:
+    """One evaluation: the plans made so far and the world outside. It is the Context of all rules."""
+
+    seed: int = 0
+    custom_calls: Mapping[str, CustomCall] = field(default_factory=dict)
+    infeed: list[Value] = field(default_factory=list)
+    outfeed: list[Value] = field(default_factory=list)
+    replica: int = 0
+    partition: int = 0
+    plans: dict[Computation, Plan] = field(default_factory=dict)
+    channels: dict[int, list[Value]] = field(default_factory=dict)
+    generator: np.random.Generator | None = None
+
+    # -- Context ------------------------------------------------------------------------------------------------------
+    def call(self, computation: Computation, arguments: Sequence[Value]) -> Value:
+        plan = self.plans.get(computation) or self.plan(computation)
+        slots: list[Value] = [None] * plan.slots
+        for slot, argument in zip(plan.parameters, arguments, strict=True):
+            slots[slot] = argument
+        for run, operands, result, dead in plan.steps:
+            slots[result] = run(*[slots[o] for o in operands])
+            for slot in dead:
+                slots[slot] = None
+        return slots[plan.root]
+
+    def vectorise(self, computation: Computation, arguments: Sequence[np.ndarray]) -> Value:
+        plan = self.plans.get(computation) or self.plan(computation)
+        if plan.pointwise:
+            return self.call(computation, arguments)
+        spread = np.broadcast_arrays(*arguments)
+        results = [self.call(computation, [x[index] if x.ndim else x for x in spread])
+                   for index in np.ndindex(spread[0].shape)]
+        shape = computation.root.shape
+        leaves = shape.elements if shape.is_tuple else (shape,)
+        out = tuple(np.array([r[k] if shape.is_tuple else r for r in results], leaf.dtype.numpy).reshape(spread[0].shape)
+                    for k, leaf in enumerate(leaves))
+        return out if shape.is_tuple else out[0]
+
+    def custom_call(self, instruction: Instruction, operands: Sequence[Value]) -> Value:
+        return run_custom_call(instruction, operands, self, self.custom_calls)
+
+    def random(self) -> np.random.Generator:
+        self.generator = self.generator or np.random.default_rng(self.seed)
+        return self.generator
+
+    def read_infeed(self) -> Value:
+        if not self.infeed:
+            raise InputError("the module reads an infeed that is empty", remedy="pass evaluate(..., infeed=[value, …])")
+        return self.infeed.pop(0)
+
+    def write_outfeed(self, value: Value) -> None:
+        self.outfeed.append(value)
+
+    def channel(self, number: int) -> list[Value]:
+        return self.channels.setdefault(number, [])
+
+    # -- plans --------------------------------------------------------------------------------------------------------
+    def plan(self, computation: Computation) -> Plan:
+        slot = {instruction: n for n, instruction in enumerate(computation.instructions)}
+        last: dict[int, int] = {}
+        for n, instruction in enumerate(computation.instructions):
+            last[n] = n
+            for operand in instruction.operands:
+                last[slot[operand]] = n
+        dying: dict[int, list[int]] = {}
+        for dead, at in last.items():
+            if dead != slot[computation.root]:
+                dying.setdefault(at, []).append(dead)
+        steps = tuple((self.step(instruction), tuple(slot[o] for o in instruction.operands), n, tuple(dying.get(n, ())))
+                      for n, instruction in enumerate(computation.instructions) if instruction.opcode is not Op.PARAMETER)
+        pointwise = all(self.is_pointwise(i) for i in computation.instructions)
+        plan = Plan(len(slot), tuple(slot[p] for p in computation.parameters), steps, slot[computation.root], pointwise)
+        self.plans[computation] = plan
+        return plan
+
+    def step(self, instruction: Instruction) -> Callable[..., Value]:
+        """The function that computes an instruction from its operands' values."""
+        row = OPSET[instruction.opcode]
+        if row.reference is None:
+            raise UnsupportedError("evaluator", instruction.opcode.value, location=instruction.location,
+                                   remedy=row.reason or f"add a reference to {instruction.opcode!r} in hlo/opset.py")
+        if instruction.opcode is Op.CONSTANT:
+            value = row.reference(instruction, (), self)
+            return lambda: value
+        if instruction.opcode in SCALAR_IDENTITIES and _scalars(instruction):
+            return _first
+        if row.form is Form.RULE:
+            reference, context = row.reference, self
+            return lambda *operands: reference(instruction, operands, context)
+        run = (lift(row.reference, instruction, precise=row.precise) if row.form is Form.NUMPY
+               else partial(row.reference, instruction))
+        return _cropped(run) if any(o.shape.is_dynamic for o in instruction.operands) else run
+
+    def is_pointwise(self, instruction: Instruction) -> bool:
+        """Whether the instruction's step may run on whole arrays where the text says scalars."""
+        opcode = instruction.opcode
+        if opcode in (Op.CALL, Op.FUSION):
+            return all((self.plans.get(c) or self.plan(c)).pointwise for c in instruction.called())
+        if opcode in (Op.TUPLE, Op.GET_TUPLE_ELEMENT, Op.PARAMETER):
+            return all(leaf.rank == 0 for _, leaf in instruction.shape.leaves())
+        if OPSET[opcode].elementwise or opcode is Op.CONSTANT or opcode in SCALAR_IDENTITIES:
+            return _scalars(instruction)
+        return False
+
+
+SCALAR_IDENTITIES = frozenset({Op.BROADCAST, Op.RESHAPE, Op.COPY, Op.TRANSPOSE})
+"""Opcodes that do nothing to a scalar."""
+
+
+def _scalars(instruction: Instruction) -> bool:
+    return all(s.is_array and s.rank == 0 for s in (instruction.shape, *[o.shape for o in instruction.operands]))
+
+
+def _first(operand: Value, *_rest: Value) -> Value:
+    return operand
+
+
+def _cropped(run: Callable[..., np.ndarray]) -> Callable[..., np.ndarray]:
+    """Operands of one bound may differ in present size: what lies beyond the smallest is padding."""
+    def cropped(*operands: np.ndarray) -> np.ndarray:
+        ranks = {o.ndim for o in operands if o.ndim}
+        if len(ranks) == 1:
+            least = np.min([o.shape for o in operands if o.ndim], axis=0)
+            window = tuple(slice(0, n) for n in least)
+            operands = tuple(o[window] if o.ndim else o for o in operands)
+        return run(*operands)
+    return cropped

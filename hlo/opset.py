@@ -1,0 +1,298 @@
+"""The table of HLO's 133 opcodes: one row of facts each. Other tables and lists are derived from it, none stands beside it.
+
+A row says to which family an opcode belongs, how many operands it takes, which dtypes, which attributes, what it means
+(the reference function, run by the evaluator) and how far a result may lie from it, in units in the last place (ulp).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable
+from dataclasses import dataclass
+from enum import Enum
+from typing import Any
+
+import numpy as np
+
+from .dtypes import COMPLEX, FLOAT, INTEGER, DType
+from .opcodes import Op
+from .reference import collective, control, convert, convolution, indexing, linalg, random, region, shape, sorting
+from .reference import elementwise as ew
+from .reference import special as sp
+
+PRED = frozenset({DType.PRED})
+NUMBER = FLOAT | COMPLEX | INTEGER
+ANY = NUMBER | PRED
+EXACT, DEFAULT_ULP = 0, 20
+
+
+class Family(Enum):
+    UNARY = "unary"
+    BINARY = "binary"
+    TERNARY = "ternary"
+    CONVERT = "convert"
+    SHAPE = "shape"
+    REGION = "region"
+    LINALG = "linear algebra"
+    CONTROL = "control"
+    RNG = "random numbers"
+    ASYNC = "asynchronous"
+    COLLECTIVE = "collective"
+    IO = "input and output"
+
+
+class Form(Enum):
+    """How a row's reference is called."""
+
+    NUMPY = "(*arrays) -> array, in working precision; the evaluator widens and rounds"
+    TYPED = "(instruction, *arrays) -> array of the result's dtype; arrays may broadcast against each other"
+    RULE = "(instruction, operands, context) -> value"
+
+
+@dataclass(frozen=True, slots=True)
+class Row:
+    """The facts of one opcode. `arity` is (least, most) operands, most None for any number."""
+
+    family: Family
+    arity: tuple[int, int | None]
+    dtypes: frozenset[DType] = ANY
+    required: tuple[str, ...] = ()
+    optional: tuple[str, ...] = ()
+    form: Form = Form.RULE
+    reference: Callable[..., Any] | None = None
+    ulp: int = EXACT
+    precise: bool = False
+    reason: str = ""
+
+    @property
+    def elementwise(self) -> bool:
+        """Each result element depends on the operands' elements in the same place."""
+        return self.form is not Form.RULE
+
+
+COMMON_ATTRIBUTES = ("metadata", "sharding", "frontend_attributes", "backend_config", "control-predecessors",
+                     "origin", "original_value", "statistics", "parameter_replication", "outer_dimension_partitions")
+"""Attributes that any instruction may carry and that change no value."""
+
+
+def _elementwise(family: Family, arity: int, dtypes: frozenset[DType], reference: Callable[..., Any], ulp: int,
+                 precise: bool = False, optional: tuple[str, ...] = ()) -> Row:
+    return Row(family, (arity, arity), dtypes, (), optional, Form.NUMPY, reference, ulp, precise)
+
+
+def unary(dtypes: frozenset[DType], reference: Callable[..., Any], ulp: int = EXACT) -> Row:
+    return _elementwise(Family.UNARY, 1, dtypes, reference, ulp)
+
+
+def function(dtypes: frozenset[DType], reference: Callable[..., Any], ulp: int = DEFAULT_ULP) -> Row:
+    """A unary special function: computed in a wider type than its own."""
+    return _elementwise(Family.UNARY, 1, dtypes, reference, ulp, precise=True, optional=("result_accuracy",))
+
+
+def binary(dtypes: frozenset[DType], reference: Callable[..., Any], ulp: int = EXACT, precise: bool = False) -> Row:
+    return _elementwise(Family.BINARY, 2, dtypes, reference, ulp, precise)
+
+
+def typed(family: Family, arity: int, dtypes: frozenset[DType], reference: Callable[..., Any],
+          required: tuple[str, ...] = (), optional: tuple[str, ...] = ()) -> Row:
+    """An elementwise opcode whose reference looks at the instruction."""
+    return Row(family, (arity, arity), dtypes, required, optional, Form.TYPED, reference)
+
+
+def op(family: Family, least: int, most: int | None = -1, reference: Callable[..., Any] | None = None, *,
+       dtypes: frozenset[DType] = ANY, attributes: tuple[str, ...] = (), optional: tuple[str, ...] = (),
+       ulp: int = EXACT, reason: str = "") -> Row:
+    """Any other opcode. most -1: as many as `least`; None: any number."""
+    return Row(family, (least, least if most == -1 else most), dtypes, attributes, optional, Form.RULE, reference, ulp,
+               reason=reason)
+
+
+_F = Family
+_DOT = ("lhs_contracting_dims", "rhs_contracting_dims")
+_BATCH = ("lhs_batch_dims", "rhs_batch_dims", "operand_precision", "algorithm")
+_COLLECTIVE = ("replica_groups", "channel_id", "use_global_device_ids", "constrain_layout")
+
+OPSET: dict[Op, Row] = {
+    # unary
+    Op.ABS: unary(NUMBER, ew.absolute),
+    Op.ACOS: function(FLOAT | COMPLEX, np.arccos),
+    Op.ACOSH: function(FLOAT | COMPLEX, np.arccosh),
+    Op.ASIN: function(FLOAT | COMPLEX, np.arcsin),
+    Op.ASINH: function(FLOAT | COMPLEX, np.arcsinh),
+    Op.ATANH: function(FLOAT | COMPLEX, np.arctanh),
+    Op.CBRT: function(FLOAT | COMPLEX, sp.cbrt, ulp=70),
+    Op.CEIL: unary(FLOAT, np.ceil),
+    Op.COSINE: function(FLOAT | COMPLEX, sp.cosine),
+    Op.COSH: function(FLOAT | COMPLEX, np.cosh),
+    Op.COUNT_LEADING_ZEROS: typed(_F.UNARY, 1, INTEGER, ew.count_leading_zeros),
+    Op.ERF: function(FLOAT, sp.erf),
+    Op.EXPONENTIAL: function(FLOAT | COMPLEX, sp.exponential),
+    Op.EXPONENTIAL_MINUS_ONE: function(FLOAT | COMPLEX, sp.expm1),
+    Op.FLOOR: unary(FLOAT, np.floor),
+    Op.IMAG: unary(FLOAT | COMPLEX, np.imag),
+    Op.IS_FINITE: unary(FLOAT, np.isfinite),
+    Op.LOG: function(FLOAT | COMPLEX, sp.log),
+    Op.LOG_PLUS_ONE: function(FLOAT | COMPLEX, sp.log1p),
+    Op.LOGISTIC: function(FLOAT | COMPLEX, sp.logistic),
+    Op.NEGATE: unary(NUMBER, ew.negate),
+    Op.NOT: unary(INTEGER | PRED, np.bitwise_not),
+    Op.POPCNT: typed(_F.UNARY, 1, INTEGER, ew.popcnt),
+    Op.REAL: unary(FLOAT | COMPLEX, np.real),
+    Op.ROUND_NEAREST_AFZ: unary(FLOAT, ew.round_nearest_afz),
+    Op.ROUND_NEAREST_EVEN: unary(FLOAT, np.rint),
+    Op.RSQRT: function(FLOAT | COMPLEX, sp.rsqrt),
+    Op.SIGN: unary(NUMBER, ew.sign),
+    Op.SINE: function(FLOAT | COMPLEX, sp.sine),
+    Op.SINH: function(FLOAT | COMPLEX, np.sinh),
+    Op.SQRT: function(FLOAT | COMPLEX, sp.sqrt),
+    Op.TAN: function(FLOAT | COMPLEX, np.tan, ulp=16),
+    Op.TANH: function(FLOAT | COMPLEX, np.tanh),
+    # conversions
+    Op.CONVERT: typed(_F.CONVERT, 1, ANY, convert.convert),
+    Op.BITCAST_CONVERT: typed(_F.CONVERT, 1, ANY, convert.bitcast_convert),
+    Op.REDUCE_PRECISION: typed(_F.CONVERT, 1, FLOAT, convert.reduce_precision, ("exponent_bits", "mantissa_bits")),
+    Op.STOCHASTIC_CONVERT: typed(_F.CONVERT, 2, FLOAT, convert.stochastic_convert),
+    # binary
+    Op.ADD: binary(ANY, ew.add),
+    Op.AND: binary(INTEGER | PRED, np.bitwise_and),
+    Op.ATAN2: binary(FLOAT | COMPLEX, sp.atan2, ulp=DEFAULT_ULP, precise=True),
+    Op.COMPARE: typed(_F.BINARY, 2, ANY, ew.compare, ("direction",), ("type",)),
+    Op.COMPLEX: binary(frozenset({DType.F32, DType.F64}), ew.make_complex),
+    Op.DIVIDE: binary(NUMBER, ew.divide),
+    Op.MAXIMUM: binary(INTEGER | FLOAT | PRED, np.maximum),
+    Op.MINIMUM: binary(INTEGER | FLOAT | PRED, np.minimum),
+    Op.MULHI: binary(INTEGER, ew.mulhi),
+    Op.MULTIPLY: binary(ANY, ew.multiply),
+    Op.OR: binary(INTEGER | PRED, np.bitwise_or),
+    Op.POWER: binary(NUMBER, sp.power, ulp=DEFAULT_ULP, precise=True),
+    Op.REMAINDER: binary(INTEGER | FLOAT, ew.remainder),
+    Op.SHIFT_LEFT: typed(_F.BINARY, 2, INTEGER, ew.shift_left),
+    Op.SHIFT_RIGHT_ARITHMETIC: typed(_F.BINARY, 2, INTEGER, ew.shift_right_arithmetic),
+    Op.SHIFT_RIGHT_LOGICAL: typed(_F.BINARY, 2, INTEGER, ew.shift_right_logical),
+    Op.SUBTRACT: binary(ANY, ew.subtract),
+    Op.XOR: binary(INTEGER | PRED, np.bitwise_xor),
+    # ternary
+    Op.CLAMP: _elementwise(_F.TERNARY, 3, INTEGER | FLOAT | PRED, ew.clamp, EXACT),
+    Op.SELECT: typed(_F.TERNARY, 3, ANY, ew.select),
+    # data movement
+    Op.BITCAST: op(_F.SHAPE, 1, reference=convert.bitcast, optional=("result_layout", "source_layout")),
+    Op.BROADCAST: op(_F.SHAPE, 1, reference=shape.broadcast, optional=("dimensions",)),
+    Op.CONCATENATE: op(_F.SHAPE, 1, None, shape.concatenate, attributes=("dimensions",)),
+    Op.COPY: op(_F.SHAPE, 1, reference=shape.copy),
+    Op.DYNAMIC_RESHAPE: op(_F.SHAPE, 1, None, shape.dynamic_reshape),
+    Op.DYNAMIC_SLICE: op(_F.SHAPE, 1, None, shape.dynamic_slice, attributes=("dynamic_slice_sizes",)),
+    Op.DYNAMIC_UPDATE_SLICE: op(_F.SHAPE, 2, None, shape.dynamic_update_slice),
+    Op.GATHER: op(_F.SHAPE, 2, reference=indexing.gather,
+                  attributes=("offset_dims", "collapsed_slice_dims", "start_index_map", "index_vector_dim", "slice_sizes"),
+                  optional=("operand_batching_dims", "start_indices_batching_dims", "indices_are_sorted")),
+    Op.GET_DIMENSION_SIZE: op(_F.SHAPE, 1, reference=shape.get_dimension_size, attributes=("dimensions",)),
+    Op.IOTA: op(_F.SHAPE, 0, reference=shape.iota, dtypes=NUMBER, optional=("iota_dimension",)),
+    Op.PAD: op(_F.SHAPE, 2, reference=shape.pad, attributes=("padding",)),
+    Op.RESHAPE: op(_F.SHAPE, 1, reference=shape.reshape, optional=("inferred_dimension",)),
+    Op.REVERSE: op(_F.SHAPE, 1, reference=shape.reverse, attributes=("dimensions",)),
+    Op.SCATTER: op(_F.SHAPE, 3, None, indexing.scatter,
+                   attributes=("update_window_dims", "inserted_window_dims", "scatter_dims_to_operand_dims",
+                               "index_vector_dim", "to_apply"),
+                   optional=("input_batching_dims", "scatter_indices_batching_dims", "indices_are_sorted",
+                             "unique_indices")),
+    Op.SET_DIMENSION_SIZE: op(_F.SHAPE, 2, reference=shape.set_dimension_size, attributes=("dimensions",)),
+    Op.SLICE: op(_F.SHAPE, 1, reference=shape.slice_, attributes=("slice",)),
+    Op.TRANSPOSE: op(_F.SHAPE, 1, reference=shape.transpose, attributes=("dimensions",)),
+    # computations of scalars applied to arrays
+    Op.MAP: op(_F.REGION, 1, None, region.map_, attributes=("to_apply",), optional=("dimensions",), ulp=DEFAULT_ULP),
+    Op.REDUCE: op(_F.REGION, 2, None, region.reduce, attributes=("dimensions", "to_apply"), ulp=DEFAULT_ULP),
+    Op.REDUCE_WINDOW: op(_F.REGION, 2, None, region.reduce_window, attributes=("to_apply",), optional=("window",),
+                         ulp=DEFAULT_ULP),
+    Op.SCAN: op(_F.REGION, 1, None, region.scan, attributes=("dimensions", "to_apply"),
+                optional=("num_carries", "is_reverse", "is_associative"), ulp=DEFAULT_ULP),
+    Op.SELECT_AND_SCATTER: op(_F.REGION, 3, reference=region.select_and_scatter, attributes=("select", "scatter"),
+                              optional=("window",), ulp=DEFAULT_ULP),
+    Op.SORT: op(_F.REGION, 1, None, sorting.sort, attributes=("dimensions", "to_apply"), optional=("is_stable",)),
+    Op.TOPK: op(_F.REGION, 1, reference=sorting.topk, attributes=("k",), optional=("largest",)),
+    # linear algebra
+    Op.BATCH_NORM_GRAD: op(_F.LINALG, 5, reference=linalg.batch_norm_grad, dtypes=FLOAT,
+                           attributes=("epsilon", "feature_index"), ulp=DEFAULT_ULP),
+    Op.BATCH_NORM_INFERENCE: op(_F.LINALG, 5, reference=linalg.batch_norm_inference, dtypes=FLOAT,
+                                attributes=("epsilon", "feature_index"), ulp=DEFAULT_ULP),
+    Op.BATCH_NORM_TRAINING: op(_F.LINALG, 3, reference=linalg.batch_norm_training, dtypes=FLOAT,
+                               attributes=("epsilon", "feature_index"), ulp=DEFAULT_ULP),
+    Op.CHOLESKY: op(_F.LINALG, 1, reference=linalg.cholesky, dtypes=FLOAT | COMPLEX, optional=("lower",),
+                    ulp=DEFAULT_ULP),
+    Op.CONVOLUTION: op(_F.LINALG, 2, reference=convolution.convolution, dtypes=NUMBER, attributes=("dim_labels",),
+                       optional=("window", "feature_group_count", "batch_group_count", "operand_precision"),
+                       ulp=DEFAULT_ULP),
+    Op.DOT: op(_F.LINALG, 2, None, linalg.dot, optional=(*_DOT, *_BATCH, "sparsity"), ulp=DEFAULT_ULP),
+    Op.FFT: op(_F.LINALG, 1, reference=linalg.fft, dtypes=frozenset({DType.F32, DType.F64}) | COMPLEX,
+               attributes=("fft_type", "fft_length"), ulp=DEFAULT_ULP),
+    Op.RAGGED_DOT: op(_F.LINALG, 3, reference=linalg.ragged_dot, attributes=("lhs_ragged_dims",),
+                      optional=("rhs_group_dims", *_DOT, *_BATCH), ulp=DEFAULT_ULP),
+    Op.SCALED_DOT: op(_F.LINALG, 4, reference=linalg.scaled_dot, dtypes=FLOAT, optional=(*_DOT, *_BATCH),
+                      ulp=DEFAULT_ULP),
+    Op.TRIANGULAR_SOLVE: op(_F.LINALG, 2, reference=linalg.triangular_solve, dtypes=FLOAT | COMPLEX,
+                            optional=("left_side", "lower", "unit_diagonal", "transpose_a"), ulp=DEFAULT_ULP),
+    # control and structure
+    Op.ADD_DEPENDENCY: op(_F.CONTROL, 2, reference=control.identity),
+    Op.AFTER_ALL: op(_F.CONTROL, 0, None, control.token),
+    Op.CALL: op(_F.CONTROL, 0, None, control.call, attributes=("to_apply",)),
+    Op.CONDITIONAL: op(_F.CONTROL, 2, None, control.conditional,
+                       optional=("branch_computations", "true_computation", "false_computation")),
+    Op.CONSTANT: op(_F.CONTROL, 0, reference=control.constant, attributes=("literal",)),
+    Op.CUSTOM_CALL: op(_F.CONTROL, 0, None, control.custom_call, attributes=("custom_call_target",)),
+    Op.DOMAIN: op(_F.CONTROL, 1, reference=control.identity, attributes=("domain",)),
+    Op.FUSION: op(_F.CONTROL, 0, None, control.call, attributes=("calls",), optional=("kind",)),
+    Op.GET_TUPLE_ELEMENT: op(_F.CONTROL, 1, reference=control.get_tuple_element, attributes=("index",)),
+    Op.OPT_BARRIER: op(_F.CONTROL, 1, reference=control.identity),
+    Op.PARAMETER: op(_F.CONTROL, 0, attributes=("parameter_number",), reason="the evaluator binds parameters itself"),
+    Op.TUPLE: op(_F.CONTROL, 0, None, control.make_tuple),
+    Op.WHILE: op(_F.CONTROL, 1, reference=control.while_, attributes=("condition", "body")),
+    # random numbers
+    Op.RNG: op(_F.RNG, 2, None, random.rng, attributes=("distribution",)),
+    Op.RNG_BIT_GENERATOR: op(_F.RNG, 1, reference=random.rng_bit_generator, dtypes=INTEGER, attributes=("algorithm",)),
+    Op.RNG_GET_AND_UPDATE_STATE: op(_F.RNG, 0, reference=random.rng_get_and_update_state, attributes=("delta",)),
+    # asynchronous pairs
+    Op.ASYNC_START: op(_F.ASYNC, 0, None, control.async_start, optional=("calls", "async_execution_thread")),
+    Op.ASYNC_UPDATE: op(_F.ASYNC, 1, reference=control.identity),
+    Op.ASYNC_DONE: op(_F.ASYNC, 1, reference=control.async_done),
+    Op.COPY_START: op(_F.ASYNC, 1, reference=control.copy_start),
+    Op.COPY_DONE: op(_F.ASYNC, 1, reference=control.copy_done),
+    # collectives
+    Op.ALL_GATHER: op(_F.COLLECTIVE, 1, None, collective.same, attributes=("dimensions",), optional=_COLLECTIVE),
+    Op.ALL_GATHER_START: op(_F.COLLECTIVE, 1, None, collective.gather_start, attributes=("dimensions",),
+                            optional=_COLLECTIVE),
+    Op.ALL_GATHER_DONE: op(_F.COLLECTIVE, 1, reference=collective.pair_done),
+    Op.ALL_REDUCE: op(_F.COLLECTIVE, 1, None, collective.same, attributes=("to_apply",), optional=_COLLECTIVE),
+    Op.ALL_REDUCE_START: op(_F.COLLECTIVE, 1, None, collective.same, attributes=("to_apply",), optional=_COLLECTIVE),
+    Op.ALL_REDUCE_DONE: op(_F.COLLECTIVE, 1, reference=control.identity),
+    Op.ALL_TO_ALL: op(_F.COLLECTIVE, 1, None, collective.same, optional=("dimensions", *_COLLECTIVE)),
+    Op.COLLECTIVE_BROADCAST: op(_F.COLLECTIVE, 1, None, collective.same, optional=_COLLECTIVE),
+    Op.COLLECTIVE_PERMUTE: op(_F.COLLECTIVE, 1, None, collective.permute, attributes=("source_target_pairs",),
+                              optional=("channel_id", "slice_sizes")),
+    Op.COLLECTIVE_PERMUTE_START: op(_F.COLLECTIVE, 1, None, collective.permute_start,
+                                    attributes=("source_target_pairs",), optional=("channel_id", "slice_sizes")),
+    Op.COLLECTIVE_PERMUTE_DONE: op(_F.COLLECTIVE, 1, reference=collective.pair_done),
+    Op.RAGGED_ALL_TO_ALL: op(_F.COLLECTIVE, 6, reference=collective.ragged_all_to_all, optional=_COLLECTIVE),
+    Op.REDUCE_SCATTER: op(_F.COLLECTIVE, 1, None, collective.same, attributes=("to_apply", "dimensions"),
+                          optional=_COLLECTIVE),
+    Op.PARTITION_ID: op(_F.COLLECTIVE, 0, reference=collective.partition_id),
+    Op.REPLICA_ID: op(_F.COLLECTIVE, 0, reference=collective.replica_id),
+    # input and output
+    Op.INFEED: op(_F.IO, 0, 1, control.infeed, optional=("infeed_config",)),
+    Op.OUTFEED: op(_F.IO, 1, 2, control.outfeed, optional=("outfeed_config", "outfeed_shape")),
+    Op.SEND: op(_F.IO, 2, reference=control.send, optional=("channel_id", "is_host_transfer")),
+    Op.SEND_DONE: op(_F.IO, 1, reference=control.token, optional=("channel_id", "is_host_transfer")),
+    Op.RECV: op(_F.IO, 1, reference=control.recv, optional=("channel_id", "is_host_transfer")),
+    Op.RECV_DONE: op(_F.IO, 1, reference=control.recv_done, optional=("channel_id", "is_host_transfer")),
+}
+
+
+def opcodes(families: Iterable[Family]) -> tuple[Op, ...]:
+    """Opcodes of some families, in the table's order."""
+    wanted = frozenset(families)
+    return tuple(o for o, row in OPSET.items() if row.family in wanted)
+
+
+UNARY, BINARY, TERNARY = (frozenset(opcodes([f])) for f in (Family.UNARY, Family.BINARY, Family.TERNARY))
+ELEMENTWISE = frozenset(o for o, row in OPSET.items() if row.elementwise)
+COLLECTIVES = frozenset(opcodes([Family.COLLECTIVE]))
+SIDE_EFFECTS = frozenset({Op.INFEED, Op.OUTFEED, Op.SEND, Op.SEND_DONE, Op.RECV, Op.RECV_DONE, Op.RNG,
+                          Op.RNG_GET_AND_UPDATE_STATE})
+"""Opcodes that passes may neither drop nor reorder (custom-call decides by its attribute)."""

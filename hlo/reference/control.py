@@ -1,0 +1,122 @@
+"""Tuples, calls and control flow."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+import numpy as np
+
+from ..ir import Instruction, Literal
+from .context import Context, Value
+
+
+def literal_value(literal: Literal) -> Value:
+    """The value of a constant: an array, a tuple of values, or None for a token."""
+    if isinstance(literal.value, tuple):
+        return tuple(literal_value(element) for element in literal.value)
+    return literal.value
+
+
+def constant(instruction: Instruction, _operands: Sequence[Value], _context: Context) -> Value:
+    return literal_value(instruction.literal)
+
+
+def make_tuple(_instruction: Instruction, operands: Sequence[Value], _context: Context) -> Value:
+    return tuple(operands)
+
+
+def get_tuple_element(instruction: Instruction, operands: Sequence[Value], _context: Context) -> Value:
+    return operands[0][instruction.attributes["index"]]
+
+
+def call(instruction: Instruction, operands: Sequence[Value], context: Context) -> Value:
+    """call, fusion, async-start's wrapped computation: one called computation on the operands."""
+    return context.call(instruction.called()[0], operands)
+
+
+def while_(instruction: Instruction, operands: Sequence[Value], context: Context) -> Value:
+    condition, body = instruction.attributes["condition"], instruction.attributes["body"]
+    (state,) = operands
+    while context.call(condition, (state,)):
+        state = context.call(body, (state,))
+    return state
+
+
+def conditional(instruction: Instruction, operands: Sequence[Value], context: Context) -> Value:
+    """pred takes the true computation for true; an index out of range takes the last branch."""
+    selector, *arguments = operands
+    if selector.dtype == np.bool_:
+        branches = instruction.called()
+        chosen = 0 if selector else 1
+    else:
+        branches = instruction.attributes["branch_computations"]
+        chosen = int(selector)
+        chosen = chosen if 0 <= chosen < len(branches) else len(branches) - 1
+    return context.call(branches[chosen], (arguments[chosen],))
+
+
+def identity(_instruction: Instruction, operands: Sequence[Value], _context: Context) -> Value:
+    """opt-barrier (of one value), domain, add-dependency: the first operand."""
+    return operands[0]
+
+
+def token(_instruction: Instruction, _operands: Sequence[Value], _context: Context) -> Value:
+    return None
+
+
+def custom_call(instruction: Instruction, operands: Sequence[Value], context: Context) -> Value:
+    return context.custom_call(instruction, operands)
+
+
+# --- asynchronous pairs: the start computes, the done picks the result ------------------------------------------------
+
+
+def async_start(instruction: Instruction, operands: Sequence[Value], context: Context) -> Value:
+    """The value is (operands, result), with anything else that the shape lists left empty."""
+    result = context.call(instruction.called()[0], operands)
+    rest = (None,) * (len(instruction.shape.elements) - 2)
+    return (tuple(operands), result, *rest)
+
+
+def async_done(_instruction: Instruction, operands: Sequence[Value], _context: Context) -> Value:
+    return operands[0][1]
+
+
+def copy_start(_instruction: Instruction, operands: Sequence[Value], _context: Context) -> Value:
+    return (operands[0], operands[0], np.zeros((), np.uint32))
+
+
+def copy_done(_instruction: Instruction, operands: Sequence[Value], _context: Context) -> Value:
+    return operands[0][0]
+
+
+# --- infeed, outfeed, send, recv --------------------------------------------------------------------------------------
+
+
+def infeed(_instruction: Instruction, _operands: Sequence[Value], context: Context) -> Value:
+    return (context.read_infeed(), None)
+
+
+def outfeed(_instruction: Instruction, operands: Sequence[Value], context: Context) -> Value:
+    context.write_outfeed(operands[0])
+    return None
+
+
+def send(instruction: Instruction, operands: Sequence[Value], context: Context) -> Value:
+    """A loopback: what is sent on a channel, recv on the same channel gets."""
+    context.channel(instruction.attributes.get("channel_id", 0)).append(operands[0])
+    return (operands[0], np.zeros((), np.uint32), None)
+
+
+def recv(instruction: Instruction, _operands: Sequence[Value], context: Context) -> Value:
+    queue = context.channel(instruction.attributes.get("channel_id", 0))
+    if not queue:
+        from ..errors import InputError
+
+        raise InputError(f"{instruction.name} receives on a channel on which nothing was sent",
+                         location=instruction.location, remedy="the evaluator has one device: send before recv")
+    return (queue.pop(0), np.zeros((), np.uint32), None)
+
+
+def recv_done(_instruction: Instruction, operands: Sequence[Value], _context: Context) -> Value:
+    return (operands[0][0], None)

@@ -1,0 +1,151 @@
+"""convert, bitcast-convert, reduce-precision, stochastic-convert, bitcast."""
+
+from __future__ import annotations
+
+import ml_dtypes
+import numpy as np
+
+from ..dtypes import DType
+from ..ir import Instruction
+from ..shapes import Shape
+
+Array = np.ndarray
+
+
+def convert(instruction: Instruction, x: Array) -> Array:
+    return convert_to(x, instruction.operands[0].shape.dtype, instruction.shape.dtype)
+
+
+def convert_to(x: Array, source: DType, target: DType) -> Array:
+    """Float to integer truncates and saturates, NaN gives 0; complex to real drops the imaginary part."""
+    if source is target:
+        return x
+    if source.is_complex and not target.is_complex:
+        x, source = x.real, source.component
+    if target is DType.PRED:
+        return np.asarray(x.astype(np.float32) != 0) if source.is_float and source.bits <= 16 else np.asarray(x != 0)
+    if source.is_float and target.is_integer:
+        return _float_to_integer(x, target)
+    if target.is_complex and source.bits <= 16 and not source.is_complex:
+        x = x.astype(np.float32)
+    return x.astype(target.numpy)
+
+
+def _float_to_integer(x: Array, target: DType) -> Array:
+    whole = np.trunc(x.astype(np.float64))
+    low = -(2 ** (target.bits - 1)) if target.is_signed else 0
+    high = 2 ** (target.bits - 1 if target.is_signed else target.bits) - 1
+    wide = np.int64 if target.is_signed else np.uint64
+    # float(high) may round up to 2**bits, one more than the integer holds: hence >= and the explicit value.
+    inside = np.where(np.isnan(whole) | (whole <= low) | (whole >= high), 0, whole).astype(wide)
+    out = np.where(whole <= low, wide(low), np.where(whole >= high, wide(high), inside))
+    return np.where(np.isnan(whole), wide(0), out).astype(target.numpy)
+
+
+def bitcast_convert(instruction: Instruction, x: Array) -> Array:
+    """Same bits, other type. A change of width adds or removes a last dimension."""
+    return reinterpret(x, instruction.operands[0].shape.dtype, instruction.shape.dtype, None)
+
+
+def reinterpret(x: Array, source: DType, target: DType, dims: tuple[int, ...] | None) -> Array:
+    """The elements' bits in row-major order, little-endian, read as `target`; dims None keeps the batch shape."""
+    x = np.ascontiguousarray(x)
+    if source.bits == target.bits and (source is DType.PRED) == (target is DType.PRED):
+        out = x.view(target.numpy).reshape(x.shape)
+        return out if dims is None else out.reshape(dims)
+    if source.bits >= 8 and target.bits >= 8:
+        flat = x.reshape(-1).view(target.numpy)
+    else:
+        flat = _from_bits(_to_bits(x, source), target)
+    if dims is not None:
+        return flat.reshape(dims)
+    if source.bits >= target.bits:
+        return flat.reshape(*x.shape, source.bits // target.bits)
+    return flat.reshape(x.shape[:-1])
+
+
+def _to_bits(x: Array, dtype: DType) -> Array:
+    raw = np.ascontiguousarray(x).reshape(-1).view(np.uint8)
+    bits = np.unpackbits(raw.reshape(-1, dtype.bytes), axis=1, bitorder="little")
+    return bits[:, :max(dtype.bits, 1) if dtype is not DType.PRED else 8].reshape(-1)
+
+
+def _from_bits(bits: Array, dtype: DType) -> Array:
+    if dtype.bits >= 8 or dtype is DType.PRED:
+        return np.packbits(bits.reshape(-1, dtype.bytes * 8), axis=1, bitorder="little").reshape(-1).view(dtype.numpy)
+    groups = bits.reshape(-1, dtype.bits)
+    values = (groups << np.arange(dtype.bits, dtype=np.uint8)).sum(axis=1).astype(np.uint8)
+    if dtype.is_float:
+        return values.view(dtype.numpy)
+    if dtype.is_signed:
+        values = np.where(values >> np.uint8(dtype.bits - 1), values | np.uint8(256 - (1 << dtype.bits)), values)
+        return values.astype(np.uint8).view(np.int8).astype(dtype.numpy)
+    return values.astype(dtype.numpy)
+
+
+def physical(x: Array, shape: Shape) -> Array:
+    """The elements in memory order."""
+    return x.transpose(tuple(reversed(shape.minor_to_major))).reshape(-1)
+
+
+def from_physical(flat: Array, shape: Shape) -> Array:
+    """The array of `shape` whose elements lie in memory as in `flat`."""
+    order = tuple(reversed(shape.minor_to_major))
+    return flat.reshape([shape.dims[d] for d in order]).transpose(np.argsort(order))
+
+
+def bitcast(instruction: Instruction, operands: list[Array], _context: object) -> Array:
+    """Reinterpret memory: the only opcode to which layouts mean something."""
+    (x,), source, target = operands, instruction.operands[0].shape, instruction.shape
+    flat = physical(x, source)
+    if source.dtype is not target.dtype:
+        flat = reinterpret(flat, source.dtype, target.dtype, (-1,))
+    return from_physical(flat, target)
+
+
+def reduce_precision(instruction: Instruction, x: Array) -> Array:
+    """Round (to nearest, ties to even) to fewer exponent and mantissa bits, within the same type.
+
+    Too large gives infinity, too small a signed zero; NaN stays.
+    """
+    exponent, mantissa = instruction.attributes["exponent_bits"], instruction.attributes["mantissa_bits"]
+    info = ml_dtypes.finfo(x.dtype)
+    unsigned = np.dtype(f"u{x.dtype.itemsize}")
+    one = unsigned.type(1)
+    bits = np.ascontiguousarray(x).view(unsigned).reshape(x.shape)
+    sign_mask = one << unsigned.type(unsigned.itemsize * 8 - 1)
+    sign, size = bits & sign_mask, bits & ~sign_mask
+    infinity = unsigned.type((1 << info.nexp) - 1) << unsigned.type(info.nmant)
+    if mantissa < info.nmant:
+        drop = unsigned.type(info.nmant - mantissa)
+        last = (size >> drop) & one
+        size = (size + last + ((one << (drop - one)) - one)) & ~((one << drop) - one)
+    if exponent < info.nexp:
+        bias, narrow_bias = (1 << (info.nexp - 1)) - 1, (1 << (exponent - 1)) - 1
+        largest = unsigned.type(((bias + narrow_bias) << info.nmant) | ((1 << info.nmant) - 1))
+        smallest = unsigned.type((bias - narrow_bias + 1) << info.nmant)
+        size = np.where(size > largest, infinity, np.where(size < smallest, unsigned.type(0), size))
+    out = (sign | size).astype(unsigned).view(x.dtype)
+    return np.where(np.isnan(x), x, out)
+
+
+def stochastic_convert(instruction: Instruction, x: Array, random: Array) -> Array:
+    """To integers: round up with the fraction as probability, decided by random bits. To floats: convert."""
+    source, target = instruction.operands[0].shape.dtype, instruction.shape.dtype
+    if not target.is_integer:
+        return _stochastic_to_float(x, random, target)
+    size = np.abs(x.astype(np.float64))
+    whole = np.trunc(size)
+    threshold = np.ldexp(size - whole, random.dtype.itemsize * 8)
+    whole = whole + (random.astype(np.float64) < threshold)
+    return convert_to(np.copysign(whole, x.astype(np.float64)), DType.F64 if source.is_float else source, target)
+
+
+def _stochastic_to_float(x: Array, random: Array, target: DType) -> Array:
+    """Add random bits below the kept mantissa, then truncate."""
+    wide = x.astype(np.float32)
+    drop = 23 - ml_dtypes.finfo(target.numpy).nmant
+    noise = random.astype(np.uint64) & np.uint64((1 << drop) - 1)
+    bits = (wide.view(np.uint32).astype(np.uint64) + noise) & np.uint64(0xFFFFFFFF & ~((1 << drop) - 1))
+    rounded = bits.astype(np.uint32).view(np.float32).reshape(wide.shape)
+    return np.where(np.isfinite(wide), rounded, wide).astype(target.numpy)

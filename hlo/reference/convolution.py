@@ -1,0 +1,61 @@
+"""convolution with any dimension labels, windows, dilations, feature groups and batch groups."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+
+import numpy as np
+
+from ..attributes import ConvolutionDims, PadDim, Window
+from ..ir import Instruction
+from .context import Context
+from .linalg import accumulation_type, matmul
+from .region import dilated_padding, taps, window_counts
+from .shape import pad_array
+
+Array = np.ndarray
+
+
+def convolution(instruction: Instruction, operands: Sequence[Array], _context: Context) -> Array:
+    """A sum over kernel positions of one matrix product each."""
+    x, kernel = operands
+    a = instruction.attributes
+    dims: ConvolutionDims = a["dim_labels"]
+    window: Window = a.get("window", Window(()))
+    wide = accumulation_type(*[o.shape.dtype for o in instruction.operands], instruction.shape.dtype)
+    x = x.astype(wide).transpose(dims.input_batch, *dims.input_spatial, dims.input_feature)
+    kernel = kernel.astype(wide).transpose(*dims.kernel_spatial, dims.kernel_input_feature, dims.kernel_output_feature)
+    counts = window_counts(window, x.shape[1:-1])
+    padded = pad_array(x, np.zeros((), wide), [PadDim(0, 0), *dilated_padding(window), PadDim(0, 0)])
+    product = _grouped(a.get("feature_group_count", 1), a.get("batch_group_count", 1))
+    out = None
+    for position, where in taps(window, counts):
+        part = product(padded[(slice(None), *where, slice(None))], kernel[position])
+        out = part if out is None else out + part
+    if out is None:
+        out = np.zeros(1, wide)
+    result = np.empty(instruction.shape.dims, wide)
+    order = (dims.output_batch, *dims.output_spatial, dims.output_feature)
+    result.transpose(order)[...] = out
+    return result.astype(instruction.shape.dtype.numpy)
+
+
+def _grouped(feature_groups: int, batch_groups: int):
+    """The product of [batch, spatial…, in] and [in / groups, out] as [batch / batch groups, spatial…, out]."""
+    def product(x: Array, weights: Array) -> Array:
+        groups = max(feature_groups, batch_groups)
+        if groups == 1:
+            return matmul(x.reshape(-1, x.shape[-1]), weights).reshape(*x.shape[:-1], weights.shape[-1])
+        outs = weights.shape[-1] // groups
+        if batch_groups > 1:
+            # lhs batch index = group · (batch / groups) + b
+            batch, spatial = x.shape[0] // groups, x.shape[1:-1]
+            left = x.reshape(groups, batch * math.prod(spatial), x.shape[-1])
+        else:
+            batch, spatial = x.shape[0], x.shape[1:-1]
+            left = x.reshape(-1, groups, x.shape[-1] // groups).swapaxes(0, 1)
+        right = weights.reshape(weights.shape[0], groups, outs).swapaxes(0, 1)
+        out = matmul(left, right)  # [groups, batch·spatial, outs]
+        return out.swapaxes(0, 1).reshape(batch, *spatial, groups * outs)
+    return product

@@ -1,0 +1,37 @@
+"""custom-call targets by name. LAPACK's (jaxlib's lapack_*_ffi) run through SciPy; callers may pass their own."""
+
+from __future__ import annotations
+
+import difflib
+from collections.abc import Callable, Mapping, Sequence
+
+from ..errors import UnsupportedError
+from ..ir import Instruction
+from . import lapack
+from .context import Context, Value
+
+CustomCall = Callable[[Instruction, Sequence[Value], Context], Value]
+
+
+def first_operand(_instruction: Instruction, operands: Sequence[Value], _context: Context) -> Value:
+    """An annotation: the value passes through."""
+    return operands[0] if len(operands) == 1 else tuple(operands)
+
+
+ANNOTATIONS = ("Sharding", "SPMDFullToShardShape", "SPMDShardToFullShape", "MoveToHost", "MoveToDevice", "Pin", "Unpin",
+               "LayoutConstraint", "annotate_device_placement", "ShardBarrierFrom", "ShardBarrierTo",
+               "xla.sdy.FuncResultSharding")
+
+TARGETS: dict[str, CustomCall] = {**dict.fromkeys(ANNOTATIONS, first_operand), **lapack.TARGETS}
+
+
+def run_custom_call(instruction: Instruction, operands: Sequence[Value], context: Context,
+                    extra: Mapping[str, CustomCall]) -> Value:
+    """Run a target: the caller's own first, then the known ones. A composite's called computation counts as its meaning."""
+    target = instruction.attributes["custom_call_target"]
+    run = extra.get(target) or TARGETS.get(target)
+    if run is not None:
+        return run(instruction, operands, context)
+    near = difflib.get_close_matches(target, [*extra, *TARGETS], n=3)
+    known = f"near names: {', '.join(near)}" if near else "pass it in custom_calls"
+    raise UnsupportedError("evaluator", f"custom-call({target})", location=instruction.location, remedy=known)

@@ -1,0 +1,237 @@
+"""dot, ragged-dot, scaled-dot, cholesky, triangular-solve, fft, batch normalisation.
+
+Products of floats accumulate in f64 (complex128) and round once.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+
+import numpy as np
+
+from ..dtypes import DType
+from ..ir import Instruction
+from .context import Context, Value
+
+Array = np.ndarray
+
+
+def accumulation_type(*dtypes: DType) -> np.dtype:
+    """Where a product of these types is summed before it is rounded to the result's type."""
+    if any(d.is_complex for d in dtypes):
+        return np.dtype(np.complex128)
+    if any(d.is_float for d in dtypes):
+        return np.dtype(np.float64)
+    return np.dtype(np.uint64 if all(d.is_unsigned or d is DType.PRED for d in dtypes) else np.int64)
+
+
+def matmul(x: Array, y: Array) -> Array:
+    """x @ y; integer products that f64 holds exactly go through it, since NumPy has no fast integer product."""
+    if x.dtype.kind in "iu" and x.size and y.size:
+        bound = x.shape[-1] * float(np.abs(x.astype(np.float64)).max()) * float(np.abs(y.astype(np.float64)).max())
+        if bound < 2**53:
+            return np.matmul(x.astype(np.float64), y.astype(np.float64)).astype(x.dtype)
+    return np.matmul(x, y)
+
+
+def dot(instruction: Instruction, operands: Sequence[Array], _context: Context) -> Array:
+    a = instruction.attributes
+    x, y = operands[:2]
+    x_batch, y_batch = tuple(a.get("lhs_batch_dims", ())), tuple(a.get("rhs_batch_dims", ()))
+    x_sum, y_sum = tuple(a.get("lhs_contracting_dims", ())), tuple(a.get("rhs_contracting_dims", ()))
+    wide = accumulation_type(instruction.operands[0].shape.dtype, instruction.operands[1].shape.dtype,
+                             instruction.shape.dtype)
+    out = general_dot(x.astype(wide), y.astype(wide), x_batch, y_batch, x_sum, y_sum)
+    return out.astype(instruction.shape.dtype.numpy)
+
+
+def general_dot(x: Array, y: Array, x_batch: Sequence[int], y_batch: Sequence[int], x_sum: Sequence[int],
+                y_sum: Sequence[int]) -> Array:
+    """Result dimensions: batch, then the free ones of x, then the free ones of y."""
+    x_free = [d for d in range(x.ndim) if d not in (*x_batch, *x_sum)]
+    y_free = [d for d in range(y.ndim) if d not in (*y_batch, *y_sum)]
+    batch = [x.shape[d] for d in x_batch]
+    k = math.prod(x.shape[d] for d in x_sum)
+    m, n = [x.shape[d] for d in x_free], [y.shape[d] for d in y_free]
+    left = x.transpose(*x_batch, *x_free, *x_sum).reshape(*batch, math.prod(m), k)
+    right = y.transpose(*y_batch, *y_sum, *y_free).reshape(*batch, k, math.prod(n))
+    return matmul(left, right).reshape(*batch, *m, *n)
+
+
+def ragged_dot(instruction: Instruction, operands: Sequence[Array], _context: Context) -> Array:
+    """One dot for each group of the ragged dimension of lhs, whose group sizes the third operand holds.
+
+    Ragged free dimension: rows of a group meet the group's own rhs. Ragged contracting dimension: a result a group.
+    Ragged batch dimension: a plain batched dot.
+    """
+    a = instruction.attributes
+    x, y, sizes = operands
+    (ragged,) = a["lhs_ragged_dims"]
+    x_batch, y_batch = tuple(a.get("lhs_batch_dims", ())), tuple(a.get("rhs_batch_dims", ()))
+    x_sum, y_sum = tuple(a.get("lhs_contracting_dims", ())), tuple(a.get("rhs_contracting_dims", ()))
+    wide = accumulation_type(*[o.shape.dtype for o in instruction.operands[:2]], instruction.shape.dtype)
+    x, y = x.astype(wide), y.astype(wide)
+    result = instruction.shape.dtype.numpy
+    if ragged in x_batch:
+        return general_dot(x, y, x_batch, y_batch, x_sum, y_sum).astype(result)
+    groups = _groups(x.shape[ragged], sizes)
+    if ragged in x_sum:
+        y_ragged = y_sum[x_sum.index(ragged)]
+        return np.stack([general_dot(_masked(x, ragged, g), _masked(y, y_ragged, g), x_batch, y_batch, x_sum, y_sum)
+                         for g in groups]).astype(result)
+    (group_dim,) = a["rhs_group_dims"]
+    shift = tuple(d - (d > group_dim) for d in y_sum), tuple(d - (d > group_dim) for d in y_batch)
+    out = sum(general_dot(_masked(x, ragged, g), y.take(i, axis=group_dim), x_batch, shift[1], x_sum, shift[0])
+              for i, g in enumerate(groups))
+    return np.asarray(out).astype(result)
+
+
+def _groups(length: int, sizes: Array) -> list[slice]:
+    ends = np.minimum(np.cumsum(sizes.reshape(-1).astype(np.int64)), length)
+    return [slice(int(b), int(e)) for b, e in zip(np.r_[0, ends[:-1]], ends, strict=True)]
+
+
+def _masked(x: Array, dim: int, keep: slice) -> Array:
+    out = np.zeros_like(x)
+    where = tuple(keep if d == dim else slice(None) for d in range(x.ndim))
+    out[where] = x[where]
+    return out
+
+
+def scaled_dot(instruction: Instruction, operands: Sequence[Array], context: Context) -> Array:
+    """dot(lhs · lhs_scale, rhs · rhs_scale), each scale repeated over the block of elements that it stands for."""
+    x, y, x_scale, y_scale = operands
+    a = instruction.attributes
+    wide = accumulation_type(*[o.shape.dtype for o in instruction.operands[:2]], instruction.shape.dtype)
+    out = general_dot(_scaled(x.astype(wide), x_scale), _scaled(y.astype(wide), y_scale),
+                      tuple(a.get("lhs_batch_dims", ())), tuple(a.get("rhs_batch_dims", ())),
+                      tuple(a.get("lhs_contracting_dims", ())), tuple(a.get("rhs_contracting_dims", ())))
+    return out.astype(instruction.shape.dtype.numpy)
+
+
+def _scaled(x: Array, scale: Array) -> Array:
+    factor = scale.astype(x.dtype)
+    if factor.ndim == x.ndim:
+        for d in range(x.ndim):
+            factor = np.repeat(factor, x.shape[d] // max(factor.shape[d], 1), axis=d)
+    return x * factor
+
+
+def cholesky(instruction: Instruction, operands: Sequence[Array], _context: Context) -> Array:
+    """lower=true: A = L·Lᴴ from the lower triangle; else A = Uᴴ·U from the upper. NaN where A is not positive definite.
+
+    The other triangle of the result is what the operand had there: XLA promises nothing about it.
+    """
+    (x,) = operands
+    lower = instruction.attributes.get("lower", False)
+    wide = np.complex128 if x.dtype.kind == "c" else np.float64
+    a = x.astype(wide)
+    triangle = np.tril(a) if lower else np.conj(np.triu(a).swapaxes(-1, -2))
+    strict = np.tril(triangle, -1)
+    full = strict + np.conj(strict.swapaxes(-1, -2)) + _diagonal(np.diagonal(triangle, axis1=-2, axis2=-1).real)
+    flat = full.reshape(-1, *full.shape[-2:])
+    factor = np.stack([_cholesky_or_nan(m) for m in flat]).reshape(full.shape) if len(flat) else full
+    return (factor if lower else np.conj(factor.swapaxes(-1, -2))).astype(x.dtype)
+
+
+def _diagonal(values: Array) -> Array:
+    return values[..., None] * np.eye(values.shape[-1])
+
+
+def _cholesky_or_nan(matrix: Array) -> Array:
+    try:
+        return np.linalg.cholesky(matrix)
+    except np.linalg.LinAlgError:
+        return np.full_like(matrix, np.nan)
+
+
+def triangular_solve(instruction: Instruction, operands: Sequence[Array], _context: Context) -> Array:
+    """op(a)·x = b (left_side) or x·op(a) = b; only the named triangle of a is read."""
+    a, b = operands
+    attributes = instruction.attributes
+    return solve_triangular(a, b, left=attributes.get("left_side", False), lower=attributes.get("lower", False),
+                            unit=attributes.get("unit_diagonal", False),
+                            transpose=attributes.get("transpose_a", "NO_TRANSPOSE"))
+
+
+def solve_triangular(a: Array, b: Array, *, left: bool, lower: bool, unit: bool, transpose: str) -> Array:
+    from scipy.linalg import solve_triangular as solve
+
+    kind = {"NO_TRANSPOSE": 0, "TRANSPOSE": 1, "ADJOINT": 2}[transpose]
+    wide = np.complex128 if a.dtype.kind == "c" else np.float64
+    out = np.empty(b.shape, b.dtype)
+    for index in np.ndindex(*b.shape[:-2]):
+        matrix, right = a[index].astype(wide), b[index].astype(wide)
+        if not left:  # x·op(a) = b  ⇔  op(a)ᵀ·xᵀ = bᵀ
+            right, side = right.T, {0: 1, 1: 0, 2: 0}[kind]
+            matrix = np.conj(matrix) if kind == 2 else matrix
+        else:
+            side = kind
+        triangle = np.tril(matrix) if lower else np.triu(matrix)
+        if unit:
+            triangle = triangle - np.diag(np.diag(triangle)) + np.eye(len(triangle))
+        elif (np.diag(triangle) == 0).any():
+            out[index] = np.nan
+            continue
+        x = solve(triangle, right, trans=side, lower=lower, unit_diagonal=unit, check_finite=False)
+        out[index] = (x if left else x.T).astype(b.dtype)
+    return out
+
+
+def fft(instruction: Instruction, operands: Sequence[Array], _context: Context) -> Array:
+    (x,) = operands
+    lengths = tuple(instruction.attributes["fft_length"])
+    if any(n == 0 for n in instruction.shape.dims):
+        return np.zeros(instruction.shape.dims, instruction.shape.dtype.numpy)
+    axes = tuple(range(x.ndim - len(lengths), x.ndim))
+    transform = {"FFT": np.fft.fftn, "IFFT": np.fft.ifftn, "RFFT": np.fft.rfftn, "IRFFT": np.fft.irfftn}
+    wide = x.astype(np.complex128 if x.dtype.kind == "c" else np.float64)
+    out = transform[instruction.attributes["fft_type"]](wide, lengths, axes)
+    return out.astype(instruction.shape.dtype.numpy)
+
+
+# --- batch normalisation ---------------------------------------------------------------------------------------------
+
+
+def _along(feature: int, rank: int, *vectors: Array) -> list[Array]:
+    shape = [1] * rank
+    shape[feature] = -1
+    return [v.astype(np.float64).reshape(shape) for v in vectors]
+
+
+def batch_norm_inference(instruction: Instruction, operands: Sequence[Array], _context: Context) -> Array:
+    x, *vectors = operands
+    feature, epsilon = instruction.attributes["feature_index"], instruction.attributes.get("epsilon", 0.0)
+    scale, offset, mean, variance = _along(feature, x.ndim, *vectors)
+    return ((x.astype(np.float64) - mean) / np.sqrt(variance + epsilon) * scale + offset).astype(x.dtype)
+
+
+def batch_norm_training(instruction: Instruction, operands: Sequence[Array], _context: Context) -> Value:
+    """(normalised, batch mean, batch variance)."""
+    x, *vectors = operands
+    feature, epsilon = instruction.attributes["feature_index"], instruction.attributes.get("epsilon", 0.0)
+    axes = tuple(d for d in range(x.ndim) if d != feature)
+    wide = x.astype(np.float64)
+    mean, variance = wide.mean(axis=axes, keepdims=True), wide.var(axis=axes, keepdims=True)
+    scale, offset = _along(feature, x.ndim, *vectors)
+    out = (wide - mean) / np.sqrt(variance + epsilon) * scale + offset
+    stats = operands[1].dtype
+    return out.astype(x.dtype), mean.reshape(-1).astype(stats), variance.reshape(-1).astype(stats)
+
+
+def batch_norm_grad(instruction: Instruction, operands: Sequence[Array], _context: Context) -> Value:
+    """(gradient of the operand, of the scale, of the offset)."""
+    x, *vectors, upstream = operands
+    feature, epsilon = instruction.attributes["feature_index"], instruction.attributes.get("epsilon", 0.0)
+    axes = tuple(d for d in range(x.ndim) if d != feature)
+    scale, mean, variance = _along(feature, x.ndim, *vectors)
+    wide, upstream = x.astype(np.float64), upstream.astype(np.float64)
+    count = x.size // max(x.shape[feature], 1)
+    inverse = 1 / np.sqrt(variance + epsilon)
+    centred = wide - mean
+    offset_gradient = upstream.sum(axis=axes, keepdims=True)
+    scale_gradient = (upstream * centred * inverse).sum(axis=axes, keepdims=True)
+    gradient = scale * inverse / count * (count * upstream - offset_gradient - centred * inverse * scale_gradient)
+    stats = operands[1].dtype
+    return gradient.astype(x.dtype), scale_gradient.reshape(-1).astype(stats), offset_gradient.reshape(-1).astype(stats)

@@ -1,0 +1,135 @@
+"""rng-bit-generator (the bits of XLA), rng and rng-get-and-update-state."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+
+import numpy as np
+
+from ..dtypes import DType
+from ..errors import UnsupportedError
+from ..ir import Instruction
+from .context import Context, Value
+
+Array = np.ndarray
+
+
+def rng_bit_generator(instruction: Instruction, operands: Sequence[Array], _context: Context) -> Value:
+    """(new state, bits), or bits alone where the shape is no tuple."""
+    (state,) = operands
+    shape = instruction.shape.elements[1] if instruction.shape.is_tuple else instruction.shape
+    algorithm = {"rng_philox": philox, "rng_default": philox, "rng_three_fry": three_fry}.get(
+        instruction.attributes["algorithm"])
+    if algorithm is None:
+        raise UnsupportedError("evaluator", f"rng-bit-generator({instruction.attributes['algorithm']})",
+                               location=instruction.location)
+    words = state.view(np.uint64) if state.dtype.itemsize == 8 else np.ascontiguousarray(state).view(np.uint64)
+    new_words, bits = algorithm(words, shape.size, shape.dtype)
+    new_state = new_words.view(state.dtype).reshape(state.shape)
+    bits = bits.reshape(shape.dims)
+    return (new_state, bits) if instruction.shape.is_tuple else bits
+
+
+# --- ThreeFry-2x32, 20 rounds (Salmon et al. 2011) ---------------------------------------------------------------------
+
+_ROTATIONS = ((13, 15, 26, 6), (17, 29, 16, 24))
+
+
+def three_fry_2x32(key: tuple[int, int], x0: Array, x1: Array) -> tuple[Array, Array]:
+    """The block cipher on pairs of u32."""
+    keys = [np.uint32(key[0]), np.uint32(key[1]), np.uint32(key[0] ^ key[1] ^ 0x1BD11BDA)]
+    x0, x1 = x0 + keys[0], x1 + keys[1]
+    for group in range(5):
+        for rotation in _ROTATIONS[group % 2]:
+            x0 = x0 + x1
+            x1 = (x1 << np.uint32(rotation)) | (x1 >> np.uint32(32 - rotation))
+            x1 = x1 ^ x0
+        x0 = x0 + keys[(group + 1) % 3]
+        x1 = x1 + keys[(group + 2) % 3] + np.uint32(group + 1)
+    return x0, x1
+
+
+def three_fry(state: Array, size: int, dtype: DType) -> tuple[Array, Array]:
+    """State: key, counter (u64 each)."""
+    key, counter = int(state[0]), int(state[1])
+    wide = dtype.bits == 64
+    blocks = size if wide else (size + 1) // 2
+    counters = np.uint64(counter) + np.arange(blocks, dtype=np.uint64)
+    low, high = three_fry_2x32((key & 0xFFFFFFFF, key >> 32), counters.astype(np.uint32),
+                               (counters >> np.uint64(32)).astype(np.uint32))
+    new = np.array([key, (counter + blocks) % 2**64], np.uint64)
+    if wide:
+        bits = low.astype(np.uint64) | (high.astype(np.uint64) << np.uint64(32))
+        return new, bits.view(dtype.numpy)
+    return new, _narrow(np.concatenate([low, high])[:size], dtype)
+
+
+def _narrow(bits: Array, dtype: DType) -> Array:
+    return bits.astype(np.dtype(f"u{dtype.bytes}")).view(dtype.numpy)
+
+
+# --- Philox-4x32, 10 rounds --------------------------------------------------------------------------------------------
+
+
+def philox_4x32(key: tuple[int, int], counter: list[Array]) -> list[Array]:
+    k0, k1 = key
+    x = [c.astype(np.uint64) for c in counter]
+    for _ in range(10):
+        first, second = x[0] * np.uint64(0xD2511F53), x[2] * np.uint64(0xCD9E8D57)
+        mask = np.uint64(0xFFFFFFFF)
+        x = [(second >> np.uint64(32)) ^ x[1] ^ np.uint64(k0), second & mask,
+             (first >> np.uint64(32)) ^ x[3] ^ np.uint64(k1), first & mask]
+        k0, k1 = (k0 + 0x9E3779B9) % 2**32, (k1 + 0xBB67AE85) % 2**32
+    return [v.astype(np.uint32) for v in x]
+
+
+def philox(state: Array, size: int, dtype: DType) -> tuple[Array, Array]:
+    """State: key and a 128-bit counter (u64: key, low, high); a state of two has the key's second half as counter."""
+    key = int(state[0])
+    low, high = int(state[1]), int(state[2]) if len(state) > 2 else 0
+    per_block = 2 if dtype.bits == 64 else 4
+    blocks = -(-size // per_block)
+    base = low | high << 64
+    lows = np.uint64(low) + np.arange(blocks, dtype=np.uint64)
+    highs = np.uint64(high) + (lows < np.uint64(low)).astype(np.uint64)
+    counter = [lows & np.uint64(0xFFFFFFFF), lows >> np.uint64(32), highs & np.uint64(0xFFFFFFFF),
+               highs >> np.uint64(32)]
+    words = philox_4x32((key & 0xFFFFFFFF, key >> 32), counter)
+    after = (base + blocks) % 2**128
+    new = state.copy()
+    new[1] = np.uint64(after & (2**64 - 1))
+    if len(state) > 2:
+        new[2] = np.uint64(after >> 64)
+    flat = np.stack(words, axis=1).reshape(-1)
+    if dtype.bits == 64:
+        return new, np.ascontiguousarray(flat).view(np.uint64)[:size].view(dtype.numpy)
+    return new, _narrow(flat[:size], dtype)
+
+
+# --- rng ---------------------------------------------------------------------------------------------------------------
+
+
+def rng(instruction: Instruction, operands: Sequence[Array], context: Context) -> Array:
+    """Uniform in [a, b) or normal with mean a and deviation b. XLA fixes no bits here, only the distribution."""
+    a, b = operands[:2]
+    dims, dtype = instruction.shape.dims, instruction.shape.dtype
+    source = context.random()
+    if instruction.attributes["distribution"] == "rng_normal":
+        return (source.standard_normal(dims) * float(b) + float(a)).astype(dtype.numpy)
+    if dtype is DType.PRED:
+        return source.integers(0, 2, dims).astype(np.bool_)
+    if dtype.is_integer:
+        return source.integers(int(a), max(int(b), int(a) + 1), dims).astype(dtype.numpy)
+    return (source.random(dims) * (float(b) - float(a)) + float(a)).astype(dtype.numpy)
+
+
+
+
+def rng_get_and_update_state(instruction: Instruction, _operands: Sequence[Array], context: Context) -> Array:
+    """The 128-bit counter before `delta` is added, as u64[2], low word first."""
+    state = context.channel(-1)
+    value = state.pop() if state else 0x7012395
+    state.append((value + instruction.attributes["delta"]) % 2**128)
+    words = np.array([value & (2**64 - 1), value >> 64], np.uint64)
+    return np.resize(words, math.prod(instruction.shape.dims)).reshape(instruction.shape.dims)
