@@ -23,8 +23,8 @@ NUMPY_KINDS = "biufc"
 
 
 def raw(array: np.ndarray) -> np.ndarray:
-    """The array as npz can hold it: ml_dtypes kinds as unsigned integers of their size."""
-    return array if array.dtype.kind in NUMPY_KINDS else array.view(f"u{array.dtype.itemsize}")
+    """The array as npz can hold it: ml_dtypes kinds as unsigned integers of their size, scalars among them as (1,)."""
+    return array if array.dtype.kind in NUMPY_KINDS else np.atleast_1d(array).view(f"u{array.dtype.itemsize}")
 
 
 def npz(arrays: dict[str, np.ndarray]) -> bytes:

@@ -1,4 +1,4 @@
-"""tools/run_tests.py: labels, counts over Bazel's reports, arguments; and the sharding of tools/python/pytest_main.py."""
+"""tools/run_tests.py: labels, counts over Bazel's reports, arguments; and how pytest_main.py shards."""
 
 import json
 from pathlib import Path
