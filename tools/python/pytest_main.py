@@ -36,7 +36,9 @@ def arguments(environ: dict[str, str]) -> list[str]:
 
 def main(argv: list[str]) -> int:
     plugins: list[object] = []
-    os.environ.setdefault("HYPOTHESIS_STORAGE_DIRECTORY", os.environ.get("TEST_TMPDIR", "/tmp") + "/hypothesis")
+    if "TEST_TMPDIR" in os.environ:
+        os.environ.setdefault("HYPOTHESIS_STORAGE_DIRECTORY", os.environ["TEST_TMPDIR"] + "/hypothesis")
+        os.environ["XDG_CACHE_HOME"] = os.environ["TEST_TMPDIR"] + "/cache"
     sharded = "TEST_TOTAL_SHARDS" in os.environ
     if sharded:
         plugins.append(Shard(int(os.environ["TEST_TOTAL_SHARDS"]), int(os.environ["TEST_SHARD_INDEX"])))
