@@ -1,0 +1,103 @@
+"""Coalescing: variables that may share one buffer do, so that copies vanish and dying operands are overwritten.
+
+Classes of variables are merged if they are never alive at once, except in a tick where a copy or an in-place kernel joins the two.
+"""
+
+from __future__ import annotations
+
+from .liveness import Copy, Reuse, Timeline, Variable
+from .plan import AllocationKind
+
+Segments = list[tuple[int, int]]
+
+
+class Classes:
+    """Disjoint sets of variables with the union of their live segments."""
+
+    def __init__(self, timeline: Timeline):
+        self.variables = timeline.variables
+        self.parent = list(range(len(timeline.variables)))
+        self.segments: list[Segments] = [list(v.segments) for v in timeline.variables]
+        self.fixed = [v if v.kind is AllocationKind.RESULT or v.read_only else None for v in timeline.variables]
+        self.joins: dict[int, list[tuple[int, int]]] = {}
+        for event in [c for g in timeline.groups.values() for c in g] + timeline.reuses:
+            self.joins.setdefault(2 * event.position, []).append((event.source, event.target))
+
+    def find(self, variable: int) -> int:
+        root = variable
+        while self.parent[root] != root:
+            root = self.parent[root]
+        while self.parent[variable] != root:
+            self.parent[variable], variable = root, self.parent[variable]
+        return root
+
+    def fixed_to(self, variable: int) -> Variable | None:
+        """The parameter, constant or result whose memory the class lives in, if any."""
+        return self.fixed[self.find(variable)]
+
+    def merge(self, a: int, b: int, tick: int) -> bool:
+        """Give both one buffer if that is safe; `tick` is where they are joined. Returns whether they share one now."""
+        a, b = self.find(a), self.find(b)
+        if a == b:
+            return True
+        va, vb, fa, fb = self.variables[a], self.variables[b], self.fixed[a], self.fixed[b]
+        if (fa is not None and fb is not None) or va.size != vb.size or va.size == 0:
+            return False
+        if any(f is not None and f.read_only for f in (fa, fb)) or self._conflict(a, b, tick):
+            return False
+        if len(self.segments[a]) < len(self.segments[b]):
+            a, b = b, a
+        self.parent[b] = a
+        self.fixed[a] = fa or fb
+        self.segments[a] = union(self.segments[a], self.segments[b])
+        self.segments[b] = []
+        return True
+
+    def _conflict(self, a: int, b: int, tick: int) -> bool:
+        for start, stop in overlaps(self.segments[a], self.segments[b]):
+            if stop - start != 1 or (start != tick and not self._joined(a, b, start)):
+                return True
+        return False
+
+    def _joined(self, a: int, b: int, tick: int) -> bool:
+        return any({self.find(s), self.find(t)} == {a, b} for s, t in self.joins.get(tick, ()))
+
+
+def overlaps(a: Segments, b: Segments) -> list[tuple[int, int]]:
+    """Intersections of two ascending lists of intervals."""
+    if not a or not b or a[-1][1] <= b[0][0] or b[-1][1] <= a[0][0]:
+        return []
+    found, i, j = [], 0, 0
+    while i < len(a) and j < len(b):
+        start, stop = max(a[i][0], b[j][0]), min(a[i][1], b[j][1])
+        if start < stop:
+            found.append((start, stop))
+        if a[i][1] < b[j][1]:
+            i += 1
+        else:
+            j += 1
+    return found
+
+
+def union(a: Segments, b: Segments) -> Segments:
+    """The union of two ascending lists of intervals, touching ones joined."""
+    merged: Segments = []
+    for start, stop in sorted(a + b):
+        if merged and merged[-1][1] >= start:
+            merged[-1] = (merged[-1][0], max(stop, merged[-1][1]))
+        else:
+            merged.append((start, stop))
+    return merged
+
+
+def coalesce(timeline: Timeline) -> Classes:
+    """Merge greedily: whole-array updates in place first, then copies (inner loops first), then reuse of dying operands."""
+    classes = Classes(timeline)
+    copies = [c for group in timeline.groups.values() for c in group]
+    copies.sort(key=lambda c: (-c.depth, c.position))
+    wanted: list[Copy | Reuse] = [r for r in timeline.reuses if r.must]
+    wanted += copies
+    wanted += [r for r in timeline.reuses if not r.must]
+    for event in wanted:
+        classes.merge(event.source, event.target, 2 * event.position)
+    return classes

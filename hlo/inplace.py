@@ -1,0 +1,104 @@
+"""Which operands a kernel may overwrite with its result, as plan.KernelRequest promises."""
+
+from __future__ import annotations
+
+from .ir import Computation, Instruction
+from .opclasses import ELEMENTWISE, same_bytes
+from .opcodes import Op
+
+
+def updated_operand(instruction: Instruction) -> int | None:
+    """The operand that a dynamic-update-slice (unnested, or a fusion's root) updates, if nothing forbids doing so in place."""
+    if instruction.opcode is Op.DYNAMIC_UPDATE_SLICE:
+        operands = instruction.operands
+        if operands[0] in operands[1:] or not same_bytes(instruction.shape, operands[0].shape):
+            return None
+        return 0
+    if instruction.opcode is not Op.FUSION or not instruction.shape.is_array:
+        return None
+    body = instruction.called()[0]
+    root = body.root
+    if root.opcode is not Op.DYNAMIC_UPDATE_SLICE or root.operands[0].opcode is not Op.PARAMETER:
+        return None
+    target = root.operands[0]
+    if not same_bytes(target.shape, root.shape) or not _only_updated(body, root, target):
+        return None
+    return target.parameter_number
+
+
+def _only_updated(body: Computation, root: Instruction, target: Instruction) -> bool:
+    """The fusion reads `target` at most at the elements that it then writes, each just before writing it."""
+    if target in root.operands[1:]:
+        return False
+    readers = [u for u in body.users[target] if u is not root]
+    if not readers:
+        return True
+    update = root.operands[1]
+    aligned = _at_root_index(body, update)
+    for reader in readers:
+        same_place = (reader.opcode is Op.DYNAMIC_SLICE and reader.operands[0] is target
+                      and target not in reader.operands[1:] and reader.shape.dims == update.shape.dims
+                      and reader.operands[1:] == root.operands[2:])
+        if not same_place or reader not in aligned:
+            return False
+    # A reader whose value also reaches the update through another index would see updated elements.
+    return all(user in aligned for reader in readers for user in _cone(body, reader) if user is not root)
+
+
+def _at_root_index(body: Computation, start: Instruction) -> set[Instruction]:
+    """`start` and what it reads through elementwise ops only, element for element."""
+    found, stack = {start}, [start]
+    while stack:
+        instruction = stack.pop()
+        if instruction.opcode not in ELEMENTWISE:
+            continue
+        for operand in instruction.operands:
+            if operand.shape.dims == start.shape.dims and operand not in found:
+                found.add(operand)
+                stack.append(operand)
+    return found
+
+
+def _cone(body: Computation, start: Instruction) -> set[Instruction]:
+    """Everything that depends on `start`."""
+    found, stack = set(), [start]
+    while stack:
+        for user in body.users[stack.pop()]:
+            if user not in found:
+                found.add(user)
+                stack.append(user)
+    return found
+
+
+def reusable_operands(instruction: Instruction) -> tuple[int, ...]:
+    """Operands whose buffer the single array result may take over, element by element, if they die here."""
+    if not instruction.shape.is_array or instruction.shape.is_dynamic:
+        return ()
+    updated = updated_operand(instruction)
+    if updated is not None:
+        return (updated,)
+    if instruction.opcode is Op.FUSION:
+        candidates = _elementwise_parameters(instruction.called()[0])
+    elif instruction.opcode in ELEMENTWISE:
+        candidates = range(len(instruction.operands))
+    else:
+        return ()
+    shape = instruction.shape
+    return tuple(n for n in candidates if _same_places(instruction.operands[n], instruction))
+
+
+def _same_places(operand: Instruction, result: Instruction) -> bool:
+    """Element i of both lies at the same byte."""
+    a, b = operand.shape, result.shape
+    return (a.is_array and a.dims == b.dims and a.dtype.bytes == b.dtype.bytes and not a.is_dynamic
+            and a.size > 0 and a.strides == b.strides)
+
+
+def _elementwise_parameters(body: Computation) -> list[int]:
+    """Parameters that the root depends on through elementwise ops only, at its own index."""
+    root = body.root
+    if root.opcode not in ELEMENTWISE:
+        return []
+    aligned = _at_root_index(body, root)
+    return [p.parameter_number for p in body.parameters
+            if p in aligned and all(u in aligned and u.opcode in ELEMENTWISE for u in body.users[p])]

@@ -1,0 +1,339 @@
+"""Liveness: a module's instructions on one line of time, its array values as variables, and when each is alive.
+
+Time runs in positions; a position p has the tick [2p, 2p+1) in which operands are read and results written, so two variables
+that both touch a tick conflict unless a copy or an in-place operation at that tick joins them.
+
+Loops: each carried leaf is one variable (a slot) that init and body copy into; leaves that a body passes through unchanged
+are the init value itself. Branches read the operand's variables and copy their results into the conditional's slots. Most of these
+copies are removed later (coalesce.py).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Hashable, Sequence
+from dataclasses import dataclass, field
+
+from .inplace import reusable_operands, updated_operand
+from .ir import Computation, Instruction, Literal, Module
+from .opclasses import FORWARDING, branches, control_computations, is_alias, same_bytes
+from .opcodes import Op
+from .plan import AllocationKind
+from .shapes import Shape
+
+NO_BUFFER = -1
+"""The variable of a token."""
+
+Leaves = tuple[int, ...]
+
+
+@dataclass(slots=True)
+class Variable:
+    """One array value, or one slot. segments: half-open intervals of ticks in which it holds a value, ascending.
+
+    number: of the parameter or result leaf. Parameters and constants are read only.
+    """
+
+    index: int
+    kind: AllocationKind
+    size: int
+    segments: list[tuple[int, int]] = field(default_factory=list)
+    number: int = -1
+    shape: Shape | None = None
+    literal: Literal | None = None
+    used: bool = False
+
+    @property
+    def read_only(self) -> bool:
+        return self.kind in (AllocationKind.PARAMETER, AllocationKind.CONSTANT)
+
+
+@dataclass(frozen=True, slots=True)
+class Copy:
+    """`target` gets the bytes of `source` at `position`; copies of one group happen at once."""
+
+    position: int
+    source: int
+    target: int
+    instruction: Instruction
+    depth: int
+
+
+@dataclass(frozen=True, slots=True)
+class Reuse:
+    """The kernel at `position` may write `target` over `source`. must: doing so saves copying the whole array."""
+
+    position: int
+    source: int
+    target: int
+    must: bool
+
+
+@dataclass
+class Timeline:
+    """A module on one line of time. groups: copies by where they happen."""
+
+    module: Module
+    variables: list[Variable]
+    leaves: dict[Instruction, Leaves]
+    groups: dict[Hashable, list[Copy]]
+    reuses: list[Reuse]
+    length: int
+
+
+def loop_entry(loop: Instruction) -> Hashable:
+    """Group of the copies before a loop."""
+    return ("entry", loop)
+
+
+def loop_end(loop: Instruction) -> Hashable:
+    """Group of the copies at the end of a loop's body."""
+    return ("end", loop)
+
+
+def branch_end(conditional: Instruction, branch: int) -> Hashable:
+    """Group of the copies at the end of a branch."""
+    return ("branch", conditional, branch)
+
+
+def single_copy(instruction: Instruction) -> Hashable:
+    """Group of a `copy` instruction."""
+    return ("copy", instruction)
+
+
+RESULTS: Hashable = "results"
+"""Group of the copies into the program's results."""
+
+
+def build_timeline(module: Module) -> Timeline:
+    """Walk the entry and what it runs, in schedule order. The module must be flat and its layouts agreed."""
+    walker = _Walker(module)
+    walker.run()
+    return Timeline(module, walker.variables, walker.leaves, walker.groups, walker.reuses, walker.position)
+
+
+def leaf_count(shape: Shape) -> int:
+    return 1 if not shape.is_tuple else sum(leaf_count(e) for e in shape.elements)
+
+
+def element_range(shape: Shape, index: int) -> tuple[int, int]:
+    """[start, stop) of the leaves of a tuple's element among the leaves of the tuple."""
+    start = sum(leaf_count(e) for e in shape.elements[:index])
+    return start, start + leaf_count(shape.elements[index])
+
+
+def moves_no_bytes(i: Instruction) -> bool:
+    """Ops whose result leaves are leaves of their operands: no kernel, no copy."""
+    if i.opcode is Op.COPY:
+        return i.shape.is_tuple
+    return i.opcode in FORWARDING or (i.opcode in (Op.BITCAST, Op.RESHAPE) and is_alias(i))
+
+
+def forward(i: Instruction, operands: Sequence[Leaves]) -> Leaves:
+    """Leaves of the result of an op that moves no bytes."""
+    if i.opcode is Op.TUPLE:
+        return tuple(leaf for o in operands for leaf in o)
+    if i.opcode is Op.GET_TUPLE_ELEMENT:
+        start, stop = element_range(i.operands[0].shape, i.attributes["index"])
+        return operands[0][start:stop]
+    if i.opcode is Op.AFTER_ALL:
+        return (NO_BUFFER,)
+    return operands[0]
+
+
+def is_plain_copy(i: Instruction) -> bool:
+    """A `copy` that keeps the memory order: bytes are copied, no kernel is needed."""
+    return i.opcode is Op.COPY and i.shape.is_array and same_bytes(i.shape, i.operands[0].shape)
+
+
+def passed_through(module: Module) -> dict[Computation, tuple[bool, ...]]:
+    """For each loop body: which leaves of its root are the same leaf of its parameter."""
+    sources: dict[Computation, Leaves] = {}  # root leaf -> number of the parameter leaf, or -1
+    result: dict[Computation, tuple[bool, ...]] = {}
+    for computation in control_computations(module):
+        leaves: dict[Instruction, Leaves] = {}
+        for i in computation.instructions:
+            if i.opcode is Op.PARAMETER:
+                single = len(computation.parameters) == 1
+                leaves[i] = tuple(range(leaf_count(i.shape))) if single else (-1,) * leaf_count(i.shape)
+            elif moves_no_bytes(i):
+                leaves[i] = forward(i, [leaves[o] for o in i.operands])
+            elif i.opcode is Op.WHILE:
+                kept = result[i.attributes["body"]]
+                leaves[i] = tuple(v if k else -1 for v, k in zip(leaves[i.operands[0]], kept))
+            else:
+                leaves[i] = (-1,) * leaf_count(i.shape)
+        sources[computation] = leaves[computation.root]
+        result[computation] = tuple(v == n for n, v in enumerate(sources[computation]))
+    return result
+
+
+class _Walker:
+    """Assigns positions and variables in one walk over the program."""
+
+    def __init__(self, module: Module):
+        self.module = module
+        self.variables: list[Variable] = []
+        self.leaves: dict[Instruction, Leaves] = {}
+        self.groups: dict[Hashable, list[Copy]] = {}
+        self.reuses: list[Reuse] = []
+        self.constants: dict[tuple[Shape, Literal], int] = {}
+        self.kept = passed_through(module)
+        self.position = 0
+        self.depth = 0
+
+    def run(self) -> None:
+        entry = self.module.entry
+        parameters, number = [], 0
+        for p in entry.parameters:
+            leaves = []
+            for _, shape in p.shape.leaves():
+                leaves.append(self.variable(shape, AllocationKind.PARAMETER, number))
+                number += 1
+            parameters.append(tuple(leaves))
+        results = self.walk(entry, parameters)
+        position = self.step()
+        for number, (source, (_, shape)) in enumerate(zip(results, entry.root.shape.leaves())):
+            if source != NO_BUFFER:
+                target = self.variable(shape, AllocationKind.RESULT, number)
+                self.copy(RESULTS, position, source, target, entry.root)
+
+    def step(self) -> int:
+        self.position += 1
+        return self.position
+
+    def variable(self, shape: Shape, kind: AllocationKind = AllocationKind.TEMPORARY, number: int = -1,
+                 literal: Literal | None = None) -> int:
+        """A new variable, alive from the present tick; NO_BUFFER for tokens."""
+        if not shape.is_array:
+            return NO_BUFFER
+        index = len(self.variables)
+        now = 2 * self.position
+        self.variables.append(Variable(index, kind, shape.bytes, [(now, now + 1)], number, shape, literal))
+        return index
+
+    def define(self, variable: int) -> None:
+        """A slot gets a new value now."""
+        if variable != NO_BUFFER:
+            now = 2 * self.position
+            self.extend(self.variables[variable].segments, now, now + 1)
+
+    def touch(self, variables: Leaves) -> None:
+        """Read now: alive up to the end of this tick."""
+        end = 2 * self.position + 1
+        for v in variables:
+            if v != NO_BUFFER:
+                variable = self.variables[v]
+                variable.used = True
+                start, stop = variable.segments[-1]
+                if stop < end:
+                    variable.segments[-1] = (start, end)
+
+    @staticmethod
+    def extend(segments: list[tuple[int, int]], start: int, stop: int) -> None:
+        if segments and segments[-1][1] >= start:
+            segments[-1] = (segments[-1][0], max(stop, segments[-1][1]))
+        else:
+            segments.append((start, stop))
+
+    def copy(self, group: Hashable, position: int, source: int, target: int, instruction: Instruction) -> None:
+        """A copy at the present position into a variable that is defined here."""
+        self.touch((source,))
+        self.define(target)
+        self.groups.setdefault(group, []).append(Copy(position, source, target, instruction, self.depth))
+
+    def walk(self, computation: Computation, parameters: Sequence[Leaves]) -> Leaves:
+        """Leaves of the root, given those of the parameters."""
+        for i in computation.instructions:
+            if i.opcode is Op.PARAMETER:
+                self.leaves[i] = parameters[i.parameter_number]
+            elif i.opcode is Op.CONSTANT:
+                self.leaves[i] = self.constant(i.literal, i.shape)
+            elif moves_no_bytes(i):
+                self.leaves[i] = forward(i, [self.leaves[o] for o in i.operands])
+            elif i.opcode is Op.WHILE:
+                self.leaves[i] = self.loop(i)
+            elif i.opcode is Op.CONDITIONAL:
+                self.leaves[i] = self.conditional(i)
+            else:
+                self.leaves[i] = self.operation(i)
+        return self.leaves[computation.root]
+
+    def constant(self, literal: Literal, shape: Shape) -> Leaves:
+        if shape.is_tuple:
+            assert isinstance(literal.value, tuple)
+            return tuple(v for part, s in zip(literal.value, shape.elements) for v in self.constant(part, s))
+        if not shape.is_array:
+            return (NO_BUFFER,)
+        key = (shape, literal)
+        if key not in self.constants:
+            self.constants[key] = self.variable(shape, AllocationKind.CONSTANT, literal=literal)
+        return (self.constants[key],)
+
+    def operation(self, i: Instruction) -> Leaves:
+        """A kernel or a plain copy."""
+        position = self.step()
+        for o in i.operands:
+            self.touch(self.leaves[o])
+        results = tuple(self.variable(shape) for _, shape in i.shape.leaves())
+        if is_plain_copy(i):
+            self.copy(single_copy(i), position, self.leaves[i.operands[0]][0], results[0], i)
+            return results
+        must = updated_operand(i)
+        reusable = reusable_operands(i)
+        for n in reusable:
+            source = self.leaves[i.operands[n]][0]
+            if all(m in reusable for m, o in enumerate(i.operands) if source in self.leaves[o]):
+                self.reuses.append(Reuse(position, source, results[0], n == must))
+        return results
+
+    def loop(self, i: Instruction) -> Leaves:
+        condition, body = i.attributes["condition"], i.attributes["body"]
+        kept, init = self.kept[body], self.leaves[i.operands[0]]
+        position = self.step()
+        slots = []
+        for source, (_, shape), keep in zip(init, i.shape.leaves(), kept):
+            if keep or source == NO_BUFFER:
+                self.touch((source,))
+                slots.append(source)
+            else:
+                slots.append(self.variable(shape))
+                self.copy(loop_entry(i), position, source, slots[-1], i)
+        carried = tuple(slots)
+        self.depth += 1
+        predicate = self.walk(condition, [carried])
+        self.step()
+        self.touch(predicate)
+        self.touch(carried)
+        roots = self.walk(body, [carried])
+        position = self.step()
+        for source, slot, keep in zip(roots, carried, kept):
+            if not keep and slot != NO_BUFFER:
+                self.touch((source,))
+        for source, slot, keep in zip(roots, carried, kept):
+            if not keep and slot != NO_BUFFER:
+                self.copy(loop_end(i), position, source, slot, i)
+        self.depth -= 1
+        self.step()
+        self.touch(carried)
+        return carried
+
+    def conditional(self, i: Instruction) -> Leaves:
+        self.step()
+        self.touch(self.leaves[i.operands[0]])
+        slots = [self.slot(shape) for _, shape in i.shape.leaves()]
+        for n, branch in enumerate(branches(i)):
+            roots = self.walk(branch, [self.leaves[i.operands[n + 1]]])
+            position = self.step()
+            for source, slot in zip(roots, slots):
+                if slot != NO_BUFFER:
+                    self.copy(branch_end(i, n), position, source, slot, i)
+        self.step()
+        self.touch(tuple(slots))
+        return tuple(slots)
+
+    def slot(self, shape: Shape) -> int:
+        """A variable that holds nothing yet."""
+        index = self.variable(shape)
+        if index != NO_BUFFER:
+            self.variables[index].segments.clear()
+        return index

@@ -1,0 +1,128 @@
+"""Classes of opcodes that the passes, the schedule and the buffer plan reason with. Facts of single ops are in opset.py."""
+
+from __future__ import annotations
+
+from .ir import Computation, Instruction, Module
+from .opcodes import Op
+from .shapes import Shape
+
+O = Op  # noqa: E741 - a short name for the tables below
+
+ELEMENTWISE = frozenset({
+    O.ABS, O.ACOS, O.ACOSH, O.ASIN, O.ASINH, O.ATANH, O.CBRT, O.CEIL, O.COSINE, O.COSH, O.COUNT_LEADING_ZEROS, O.ERF,
+    O.EXPONENTIAL, O.EXPONENTIAL_MINUS_ONE, O.FLOOR, O.IMAG, O.IS_FINITE, O.LOG, O.LOG_PLUS_ONE, O.LOGISTIC, O.NEGATE,
+    O.NOT, O.POPCNT, O.REAL, O.ROUND_NEAREST_AFZ, O.ROUND_NEAREST_EVEN, O.RSQRT, O.SIGN, O.SINE, O.SINH, O.SQRT, O.TAN,
+    O.TANH, O.CONVERT, O.BITCAST_CONVERT, O.REDUCE_PRECISION, O.STOCHASTIC_CONVERT, O.ADD, O.AND, O.ATAN2, O.COMPARE,
+    O.COMPLEX, O.DIVIDE, O.MAXIMUM, O.MINIMUM, O.MULHI, O.MULTIPLY, O.OR, O.POWER, O.REMAINDER, O.SHIFT_LEFT,
+    O.SHIFT_RIGHT_ARITHMETIC, O.SHIFT_RIGHT_LOGICAL, O.SUBTRACT, O.XOR, O.CLAMP, O.SELECT, O.COPY})
+"""Element i of the result depends on element i of each operand (or on a scalar operand, for select and clamp)."""
+
+EXPENSIVE = frozenset({
+    O.ACOS, O.ACOSH, O.ASIN, O.ASINH, O.ATAN2, O.ATANH, O.CBRT, O.COSINE, O.COSH, O.DIVIDE, O.ERF, O.EXPONENTIAL,
+    O.EXPONENTIAL_MINUS_ONE, O.LOG, O.LOG_PLUS_ONE, O.LOGISTIC, O.POWER, O.REMAINDER, O.RSQRT, O.SINE, O.SINH, O.SQRT,
+    O.STOCHASTIC_CONVERT, O.TAN, O.TANH})
+"""Elementwise ops that are worth storing rather than computing twice."""
+
+FORWARDING = frozenset({
+    O.TUPLE, O.GET_TUPLE_ELEMENT, O.OPT_BARRIER, O.ADD_DEPENDENCY, O.DOMAIN, O.AFTER_ALL})
+"""Ops that move no bytes: each leaf of the result is a leaf of an operand, or a token."""
+
+SIDE_EFFECTS = frozenset({
+    O.INFEED, O.OUTFEED, O.SEND, O.SEND_DONE, O.RECV, O.RECV_DONE, O.RNG_GET_AND_UPDATE_STATE, O.ALL_GATHER,
+    O.ALL_GATHER_START, O.ALL_GATHER_DONE, O.ALL_REDUCE, O.ALL_REDUCE_START, O.ALL_REDUCE_DONE, O.ALL_TO_ALL,
+    O.COLLECTIVE_BROADCAST, O.COLLECTIVE_PERMUTE, O.COLLECTIVE_PERMUTE_START, O.COLLECTIVE_PERMUTE_DONE,
+    O.RAGGED_ALL_TO_ALL, O.REDUCE_SCATTER})
+"""Ops that are never removed, duplicated or reordered among each other."""
+
+IMPURE = SIDE_EFFECTS | {O.RNG, O.STOCHASTIC_CONVERT, O.CUSTOM_CALL, O.PARAMETER}
+"""Ops of which two equal ones must not become one."""
+
+CONTROL = frozenset({O.WHILE, O.CONDITIONAL, O.CALL})
+"""Ops whose computations run as part of the host program, not inside a kernel."""
+
+COSMETIC_ATTRIBUTES = frozenset({
+    "metadata", "sharding", "frontend_attributes", "origin", "original_value", "statistics", "parameter_replication"})
+"""Attributes that never change a value."""
+
+CONTROL_PREDECESSORS = "control-predecessors"
+
+
+def branches(instruction: Instruction) -> tuple[Computation, ...]:
+    """The branch computations of a conditional, branch 0 first (the true branch, for a pred)."""
+    listed = instruction.attributes.get("branch_computations")
+    if listed is not None:
+        return listed
+    return instruction.attributes["true_computation"], instruction.attributes["false_computation"]
+
+
+def has_side_effect(instruction: Instruction) -> bool:
+    """Whether the instruction itself acts on the world (not what it calls)."""
+    if instruction.opcode is Op.CUSTOM_CALL:
+        flag = instruction.attributes.get("custom_call_has_side_effect", False)
+        return flag is True or getattr(flag, "text", flag) == "true"
+    return instruction.opcode in SIDE_EFFECTS
+
+
+def effectful_computations(module: Module) -> set[Computation]:
+    """Computations that, themselves or by what they call, act on the world."""
+    found: set[Computation] = set()
+    for computation in module.computations:
+        for i in computation.instructions:
+            if has_side_effect(i) or any(c in found for c in i.called()):
+                found.add(computation)
+                break
+    return found
+
+
+def control_computations(module: Module) -> tuple[Computation, ...]:
+    """Entry and the bodies, conditions and branches below it, callees first: what the host program runs."""
+    found: set[Computation] = {module.entry}
+    for computation in reversed(module.computations):  # callers first
+        if computation in found:
+            for i in computation.instructions:
+                if i.opcode in CONTROL:
+                    found.update(i.called())
+    return tuple(c for c in module.computations if c in found)
+
+
+def same_bytes(a: Shape, b: Shape) -> bool:
+    """Arrays of these shapes have the same elements at the same places: same type, dimensions and memory order."""
+    if a.dtype is not b.dtype or a.dims != b.dims or a.dynamic != b.dynamic:
+        return False
+    if (a.layout is None or b.layout is None or a.layout == b.layout) and a.minor_to_major == b.minor_to_major:
+        return _tiles(a) == _tiles(b)
+    return _tiles(a) == _tiles(b) and all(s == t for s, t, d in zip(a.strides, b.strides, a.dims) if d != 1)
+
+
+def _tiles(shape: Shape) -> tuple[tuple[int, ...], ...]:
+    return shape.layout.tiles if shape.layout is not None else ()
+
+
+def reshape_moves_bytes(source: Shape, target: Shape) -> bool:
+    """Whether a reshape (logical row-major order kept) must reorder memory, given both layouts."""
+    if source.size == 0 or target.size <= 1:
+        return False
+    if source.is_row_major and target.is_row_major:
+        return False
+    return _stride_runs(source) != _stride_runs(target)
+
+
+def _stride_runs(shape: Shape) -> list[tuple[int, int]]:
+    """(elements, stride) of each maximal run of dimensions, major first, that walks memory evenly."""
+    runs: list[tuple[int, int]] = []
+    for size, stride in zip(shape.dims, shape.strides):
+        if size == 1:
+            continue
+        if runs and runs[-1][1] == size * stride:
+            runs[-1] = (runs[-1][0] * size, stride)
+        else:
+            runs.append((size, stride))
+    return runs
+
+
+def is_alias(instruction: Instruction) -> bool:
+    """An array op whose result is its operand's bytes: bitcast, and a reshape that moves nothing."""
+    if instruction.opcode is Op.BITCAST:
+        return instruction.shape.is_array and instruction.operands[0].shape.bytes == instruction.shape.bytes
+    return (instruction.opcode is Op.RESHAPE and not instruction.shape.is_dynamic
+            and not reshape_moves_bytes(instruction.operands[0].shape, instruction.shape))

@@ -1,0 +1,139 @@
+"""Packing: offsets in one arena for buffers with known sizes and live segments, no two alive at once in the same bytes."""
+
+from __future__ import annotations
+
+import heapq
+from bisect import insort
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+import numpy as np
+
+Segments = Sequence[tuple[int, int]]
+
+EXACT_LIMIT = 4000
+"""Up to so many buffers are packed largest first (quadratic, vectorised); more are packed in order of time."""
+
+
+@dataclass(frozen=True, slots=True)
+class Packing:
+    """offsets[i] of buffer i; size: bytes of the arena; bound: the most bytes ever alive at once."""
+
+    offsets: tuple[int, ...]
+    size: int
+    bound: int
+
+
+def pack(sizes: Sequence[int], segments: Sequence[Segments], alignment: int) -> Packing:
+    """Best-fit packing; the better of largest-first and in-order, if the program is small enough for both."""
+    rounded = [-(-s // alignment) * alignment for s in sizes]
+    bound = peak(rounded, segments)
+    best = _in_order(rounded, segments)
+    if len(sizes) <= EXACT_LIMIT:
+        for order in (_by_size, _by_area, _by_start):
+            if _top(best, rounded) == bound:
+                break
+            ranks = sorted(range(len(sizes)), key=lambda n: order(rounded[n], segments[n]))
+            candidate = _first_fit(rounded, segments, ranks)
+            if _top(candidate, rounded) < _top(best, rounded):
+                best = candidate
+    return Packing(tuple(best), _top(best, rounded), bound)
+
+
+def _by_size(size: int, segments: Segments) -> tuple[int, int]:
+    return -size, segments[0][0] if segments else 0
+
+
+def _by_area(size: int, segments: Segments) -> tuple[int, int]:
+    return -size * sum(e - s for s, e in segments), -size
+
+
+def _by_start(size: int, segments: Segments) -> tuple[int, int]:
+    return segments[0][0] if segments else 0, -size
+
+
+def _top(offsets: Sequence[int], sizes: Sequence[int]) -> int:
+    return max((o + s for o, s in zip(offsets, sizes)), default=0)
+
+
+def peak(sizes: Sequence[int], segments: Sequence[Segments]) -> int:
+    """The most bytes alive at once: no packing can do better."""
+    events: list[tuple[int, int]] = []
+    for size, parts in zip(sizes, segments):
+        for start, stop in parts:
+            events.append((start, size))
+            events.append((stop, -size))
+    events.sort()
+    live = most = 0
+    for _, change in events:
+        live += change
+        most = max(most, live)
+    return most
+
+
+def _first_fit(sizes: Sequence[int], segments: Sequence[Segments], ranks: Sequence[int]) -> list[int]:
+    """Place buffers in the given order, each in the tightest gap among those alive with it that are placed already."""
+    n = len(sizes)
+    offsets = [0] * n
+    owner = np.empty(sum(len(s) for s in segments), dtype=np.int64)
+    starts, stops, count = np.empty_like(owner), np.empty_like(owner), 0
+    for k in ranks:
+        if not sizes[k] or not segments[k]:
+            continue
+        hit = np.zeros(count, dtype=bool)
+        for start, stop in segments[k]:
+            hit |= (starts[:count] < stop) & (stops[:count] > start)
+        taken = sorted({(offsets[o], offsets[o] + sizes[o]) for o in owner[:count][hit].tolist()})
+        offsets[k] = _tightest_gap(taken, sizes[k])
+        for start, stop in segments[k]:
+            owner[count], starts[count], stops[count] = k, start, stop
+            count += 1
+    return offsets
+
+
+def _tightest_gap(taken: list[tuple[int, int]], size: int) -> int:
+    best, best_waste, cursor = -1, -1, 0
+    for start, stop in taken:
+        if start - cursor >= size and (best < 0 or start - cursor - size < best_waste):
+            best, best_waste = cursor, start - cursor - size
+        cursor = max(cursor, stop)
+    return best if best >= 0 else cursor
+
+
+def _in_order(sizes: Sequence[int], segments: Sequence[Segments]) -> list[int]:
+    """Allocate at first use and free after last, as an allocator would; ignores holes in live segments."""
+    spans = sorted((parts[0][0], parts[-1][1], n) for n, parts in enumerate(segments) if parts and sizes[n])
+    offsets = [0] * len(sizes)
+    gaps: list[tuple[int, int]] = []  # (start, stop), ascending
+    ends: list[tuple[int, int]] = []
+    top = 0
+    for start, stop, n in spans:
+        while ends and ends[0][0] <= start:
+            _, freed = heapq.heappop(ends)
+            _release(gaps, offsets[freed], offsets[freed] + sizes[freed])
+        fitting = [(b - a, a, g) for g, (a, b) in enumerate(gaps) if b - a >= sizes[n]]
+        if fitting:
+            _, offset, g = min(fitting)
+            a, b = gaps.pop(g)
+            if b - a > sizes[n]:
+                insort(gaps, (a + sizes[n], b))
+        elif gaps and gaps[-1][1] == top:
+            offset = gaps.pop()[0]
+            top = offset + sizes[n]
+        else:
+            offset, top = top, top + sizes[n]
+        offsets[n] = offset
+        heapq.heappush(ends, (stop, n))
+    return offsets
+
+
+def _release(gaps: list[tuple[int, int]], start: int, stop: int) -> None:
+    """Return a block to the gaps, joining its neighbours."""
+    insort(gaps, (start, stop))
+    at = gaps.index((start, stop))
+    if at + 1 < len(gaps) and gaps[at + 1][0] == stop:
+        stop = gaps.pop(at + 1)[1]
+        gaps[at] = (start, stop)
+    if at and gaps[at - 1][1] == start:
+        gaps[at - 1] = (gaps[at - 1][0], stop)
+        gaps.pop(at)

@@ -1,0 +1,43 @@
+"""Common subexpressions: equal pure instructions on equal operands become one."""
+
+from __future__ import annotations
+
+from collections.abc import Hashable, Mapping
+
+from ..fingerprint import attributes_key, computation_key
+from ..ir import Computation, Instruction, Module, rewrite
+from ..opclasses import CONTROL, CONTROL_PREDECESSORS, IMPURE
+from .rewriting import rebuild
+
+
+def share_equal(module: Module) -> Module:
+    """Run on every computation."""
+    keys: dict[Computation, Hashable] = {}
+    return rebuild(module, lambda c: _share(c, keys))
+
+
+def _share(computation: Computation, keys: dict[Computation, Hashable]) -> Computation:
+    first: dict[Hashable, Instruction] = {}
+    numbers: dict[Instruction, int] = {}
+    changed = False
+    pinned = {n for i in computation.instructions for n in i.attributes.get(CONTROL_PREDECESSORS, ())}
+
+    def change(instruction: Instruction) -> Instruction | None:
+        nonlocal changed
+        numbers.setdefault(instruction, len(numbers))
+        if (instruction.opcode in IMPURE or instruction.opcode in CONTROL or instruction.name in pinned
+                or CONTROL_PREDECESSORS in instruction.attributes):
+            return None
+        key = _key(instruction, numbers, keys)
+        kept = first.setdefault(key, instruction)
+        changed = changed or kept is not instruction
+        return kept
+
+    result = rewrite(computation, change)
+    return result if changed else computation
+
+
+def _key(instruction: Instruction, numbers: Mapping[Instruction, int], keys: dict[Computation, Hashable]) -> Hashable:
+    called = tuple(keys.setdefault(c, computation_key(c)) if c not in keys else keys[c] for c in instruction.called())
+    return (instruction.opcode, instruction.shape, tuple(numbers[o] for o in instruction.operands),
+            attributes_key(instruction), called)

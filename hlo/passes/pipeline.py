@@ -1,0 +1,110 @@
+"""The pipeline: a list of passes as data, run in order, with time and instruction counts for whoever watches."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, field
+
+from ..errors import TestbedError
+from ..ir import Module
+from .cse import share_equal
+from .dce import remove_dead_code
+from .flatten import flatten
+from .fusion import fuse
+from .layouts import agree_layouts
+from .simplify import simplify
+from .trip_count import note_trip_counts
+
+
+@dataclass(frozen=True, slots=True)
+class Pass:
+    """One rewrite of a module. requires, guarantees: properties by name, checked when a pipeline is put together."""
+
+    name: str
+    run: Callable[[Module], Module]
+    requires: frozenset[str] = frozenset()
+    guarantees: frozenset[str] = frozenset()
+
+
+@dataclass(frozen=True, slots=True)
+class PassRecord:
+    """What one pass did."""
+
+    name: str
+    seconds: float
+    before: int
+    after: int
+    module: Module = field(repr=False)
+
+
+Observer = Callable[[PassRecord], None]
+
+FLAT = "flat"            # no calls; every computation has one caller; names are unique in the module
+LIVE = "live"            # no dead instructions
+AGREED = "agreed"        # forwarding ops have the layouts of what they forward
+FUSED = "fused"          # loop fusions formed
+
+PASSES: dict[str, Pass] = {p.name: p for p in (
+    Pass("flatten", flatten, guarantees=frozenset({FLAT})),
+    Pass("dce", remove_dead_code, guarantees=frozenset({LIVE})),
+    Pass("simplify", simplify),
+    Pass("cse", share_equal),
+    Pass("trip-counts", note_trip_counts, requires=frozenset({FLAT})),
+    Pass("layouts", agree_layouts, requires=frozenset({FLAT}), guarantees=frozenset({AGREED})),
+    Pass("fuse", fuse, requires=frozenset({FLAT, AGREED}), guarantees=frozenset({FUSED})),
+)}
+"""Every pass by name, in the order of a full run."""
+
+OPTIMIZE = ("flatten", "dce", "simplify", "cse", "simplify", "cse", "dce", "trip-counts", "layouts", "fuse", "dce")
+"""Names of the passes that a plan runs on a module that comes unscheduled."""
+
+PREPARE = ("flatten", "dce", "simplify", "layouts", "dce")
+"""Names of the passes for a module with a schedule and fusions of its own, which are kept."""
+
+
+@dataclass(frozen=True, slots=True)
+class PipelineOptions:
+    """passes: names to run; None chooses OPTIMIZE, or PREPARE for scheduled modules."""
+
+    passes: tuple[str, ...] | None = None
+
+
+def select(names: Sequence[str]) -> tuple[Pass, ...]:
+    """Passes by name. Raises TestbedError for an unknown name."""
+    for name in names:
+        if name not in PASSES:
+            raise TestbedError(f"no pass named {name!r}", remedy=f"passes: {', '.join(PASSES)}")
+    return tuple(PASSES[n] for n in names)
+
+
+def run_pipeline(module: Module, passes: Sequence[Pass], observer: Observer | None = None) -> Module:
+    """Run passes in order. Raises TestbedError if one requires what none before it guarantees."""
+    held: set[str] = set()
+    for step in passes:
+        missing = step.requires - held
+        if missing:
+            makers = [p.name for p in PASSES.values() if p.guarantees & missing]
+            raise TestbedError(f"pass {step.name} requires {', '.join(sorted(missing))}",
+                               remedy=f"run {', '.join(makers)} before it")
+        before, start = module, time.perf_counter()
+        module = step.run(module)
+        held |= step.guarantees
+        if observer is not None:
+            seconds = time.perf_counter() - start
+            observer(PassRecord(step.name, seconds, count_instructions(before), count_instructions(module), module))
+    return module
+
+
+def count_instructions(module: Module) -> int:
+    return sum(len(c.instructions) for c in module.computations)
+
+
+def is_scheduled(module: Module) -> bool:
+    return module.attributes.get("is_scheduled") is True
+
+
+def optimize(module: Module, options: PipelineOptions = PipelineOptions(), observer: Observer | None = None) -> Module:
+    """The passes that come before scheduling and buffers."""
+    names = options.passes if options.passes is not None else PREPARE if is_scheduled(module) else OPTIMIZE
+    return run_pipeline(module, select(names), observer)

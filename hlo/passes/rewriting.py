@@ -1,0 +1,94 @@
+"""Tools of the passes: names, attributes, and rebuilding a module computation by computation."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable, Iterable, Mapping
+from types import MappingProxyType
+from typing import Any
+
+from ..ir import CALLING_ATTRIBUTES, Computation, Instruction, Module
+from ..opclasses import CONTROL_PREDECESSORS
+
+_SUFFIX = re.compile(r"(\.\d+)+$")
+
+
+class Names:
+    """Hands out names that nothing else in a module has."""
+
+    def __init__(self, taken: Iterable[str] = ()):
+        self._taken = set(taken)
+        self._next: dict[str, int] = {}
+
+    @classmethod
+    def of(cls, module: Module) -> Names:
+        names = cls(i.name for i in module.instructions())
+        names._taken.update(c.name for c in module.computations)
+        return names
+
+    def fresh(self, name: str) -> str:
+        """`name` itself if it is free, else its stem with a number."""
+        if name not in self._taken:
+            self._taken.add(name)
+            return name
+        stem = _SUFFIX.sub("", name)
+        number = self._next.get(stem, 0)
+        while True:
+            number += 1
+            candidate = f"{stem}.{number}"
+            if candidate not in self._taken:
+                break
+        self._next[stem] = number
+        self._taken.add(candidate)
+        return candidate
+
+
+def with_attributes(instruction: Instruction, **changes: Any) -> Instruction:
+    """A copy with some attributes set (None removes)."""
+    merged = {**instruction.attributes, **changes}
+    return instruction.replace(attributes=MappingProxyType({k: v for k, v in merged.items() if v is not None}))
+
+
+def relink(instruction: Instruction, table: Mapping[Computation, Computation]) -> Instruction:
+    """The instruction calling `table[c]` where it called c; itself if nothing changes."""
+    changes: dict[str, Any] = {}
+    for key in CALLING_ATTRIBUTES:
+        value = instruction.attributes.get(key)
+        if isinstance(value, Computation):
+            if table.get(value, value) is not value:
+                changes[key] = table[value]
+        elif isinstance(value, tuple) and any(isinstance(v, Computation) and table.get(v, v) is not v for v in value):
+            changes[key] = tuple(table.get(v, v) if isinstance(v, Computation) else v for v in value)
+    return with_attributes(instruction, **changes) if changes else instruction
+
+
+def relink_computation(computation: Computation, table: Mapping[Computation, Computation]) -> Computation:
+    """The computation with `relink` on each instruction; itself if nothing changes."""
+    if not any(table.get(c, c) is not c for i in computation.instructions for c in i.called()):
+        return computation
+    new: dict[Instruction, Instruction] = {}
+    for old in computation.instructions:
+        operands = tuple(new[o] for o in old.operands)
+        new[old] = relink(old if operands == old.operands else old.replace(operands=operands), table)
+    return Computation(computation.name, tuple(new.values()), new[computation.root], computation.attributes)
+
+
+def rebuild(module: Module, change: Callable[[Computation], Computation],
+            only: Iterable[Computation] | None = None) -> Module:
+    """Apply `change` to computations (all, or `only` these), callees first, keeping callers linked."""
+    chosen = None if only is None else set(only)
+    table: dict[Computation, Computation] = {}
+    for old in module.computations:
+        linked = relink_computation(old, table)
+        table[old] = change(linked) if chosen is None or old in chosen else linked
+    if all(new is old for old, new in table.items()):
+        return module
+    return Module(module.name, tuple(table.values()), table[module.entry], module.attributes)
+
+
+def rename_predecessors(instruction: Instruction, names: Mapping[str, str]) -> Instruction:
+    """The instruction with its control predecessors renamed."""
+    old = instruction.attributes.get(CONTROL_PREDECESSORS)
+    if not old:
+        return instruction
+    return with_attributes(instruction, **{CONTROL_PREDECESSORS: tuple(names.get(n, n) for n in old)})

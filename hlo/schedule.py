@@ -1,0 +1,204 @@
+"""Schedule: an order of instructions that keeps little memory alive. A module that comes with one keeps it."""
+
+from __future__ import annotations
+
+import heapq
+from collections.abc import Mapping
+
+from .inplace import updated_operand
+from .ir import Computation, Instruction, Module
+from .liveness import forward, leaf_count, moves_no_bytes
+from .opclasses import CONTROL_PREDECESSORS, control_computations, effectful_computations, has_side_effect
+from .opcodes import Op
+from .passes.rewriting import rebuild
+
+SLACK = 4096
+"""Bytes by which the list schedule may be worse than another order and still be taken: it avoids copies."""
+
+
+def schedule(module: Module) -> Module:
+    """Order every computation that the host program runs; marks the module `is_scheduled`."""
+    if module.attributes.get("is_scheduled") is True:
+        return module
+    effectful = {c.name for c in effectful_computations(module)}
+    bodies = {i.attributes["body"].name for i in module.instructions() if i.opcode is Op.WHILE}
+
+    def order(computation: Computation) -> Computation:
+        graph = _Graph(computation, effectful, computation.name in bodies)
+        best = graph.best_order()
+        return Computation(computation.name, tuple(best), computation.root, computation.attributes)
+
+    result = rebuild(module, order, control_computations(module))
+    return Module(result.name, result.computations, result.entry, {**module.attributes, "is_scheduled": True})
+
+
+class _Graph:
+    """One computation's dependences and buffers. A buffer is a leaf of an op that writes memory, or of a parameter (0 bytes)."""
+
+    def __init__(self, computation: Computation, effectful: set[str], is_body: bool):
+        self.instructions = list(computation.instructions)
+        self.number = {i: n for n, i in enumerate(self.instructions)}
+        self.root = self.number[computation.root]
+        self.sizes: list[int] = []
+        self.defined: list[tuple[int, ...]] = []
+        self.reads: list[frozenset[int]] = []
+        self.leaves: list[tuple[int, ...]] = []
+        self.overwrites: list[int] = [-1] * len(self.instructions)
+        self._buffers()
+        self.live_out = frozenset(self.leaves[self.root])
+        self._edges(effectful)
+        if is_body:
+            self._carried(computation)
+
+    def _buffers(self) -> None:
+        empty: frozenset[int] = frozenset()
+        for n, i in enumerate(self.instructions):
+            if moves_no_bytes(i):
+                self.leaves.append(forward(i, [self.leaves[self.number[o]] for o in i.operands]))
+                self.defined.append(())
+                self.reads.append(empty)
+                continue
+            free = i.opcode in (Op.PARAMETER, Op.CONSTANT)
+            start = len(self.sizes)
+            self.sizes += [0 if free else shape.bytes for _, shape in i.shape.leaves()]
+            self.leaves.append(tuple(range(start, start + leaf_count(i.shape))))
+            self.defined.append(self.leaves[-1])
+            self.reads.append(frozenset(b for o in i.operands for b in self.leaves[self.number[o]] if b >= 0))
+            updated = updated_operand(i)
+            if updated is not None:
+                self.overwrites[n] = self.leaves[self.number[i.operands[updated]]][0]
+
+    def _carried(self, computation: Computation) -> None:
+        """In a loop body, what becomes the next value of a leaf had better come after the last use of the present one."""
+        parameter = self.leaves[self.number[computation.parameters[0]]]
+        makers = {b: n for n, buffers in enumerate(self.defined) for b in buffers}
+        for old, new in zip(parameter, self.leaves[self.root]):
+            maker = makers.get(new)
+            if maker is not None and new != old and self.overwrites[maker] < 0 and len(self.defined[maker]) == 1:
+                self.overwrites[maker] = old
+
+    def _edges(self, effectful: set[str]) -> None:
+        names = {i.name: n for n, i in enumerate(self.instructions)}
+        self.before: list[set[int]] = []
+        last_effect = -1
+        for n, i in enumerate(self.instructions):
+            needs = {self.number[o] for o in i.operands}
+            needs.update(names[p] for p in i.attributes.get(CONTROL_PREDECESSORS, ()) if p in names)
+            if has_side_effect(i) or any(c.name in effectful for c in i.called()):
+                if last_effect >= 0:
+                    needs.add(last_effect)
+                last_effect = n
+            self.before.append(needs)
+        self.after: list[list[int]] = [[] for _ in self.instructions]
+        for n, needs in enumerate(self.before):
+            for m in needs:
+                self.after[m].append(n)
+
+    def best_order(self) -> list[Instruction]:
+        given = list(range(len(self.instructions)))
+        listed = self.list_order()
+        best, least = listed, self.peak(listed) - SLACK
+        for other in (given, self.post_order()):
+            height = self.peak(other)
+            if height < least:
+                best, least = other, height
+        return [self.instructions[n] for n in best]
+
+    def _users(self) -> tuple[list[int], list[int]]:
+        """For each buffer: how many ops read it, and the sum of their numbers (so that the last one left is known)."""
+        count, total = [0] * len(self.sizes), [0] * len(self.sizes)
+        for n, reads in enumerate(self.reads):
+            for b in reads:
+                count[b] += 1
+                total[b] += n
+        for b in self.live_out:
+            if b >= 0:
+                count[b] += 1  # the root never finishes reading
+        return count, total
+
+    def peak(self, order: list[int]) -> int:
+        """The most bytes alive at once under an order."""
+        count, _ = self._users()
+        live = most = 0
+        for n in order:
+            live += sum(self.sizes[b] for b in self.defined[n])
+            most = max(most, live)
+            for b in self.reads[n]:
+                count[b] -= 1
+                if not count[b]:
+                    live -= self.sizes[b]
+            live -= sum(self.sizes[b] for b in self.defined[n] if not count[b])
+        return most
+
+    def post_order(self) -> list[int]:
+        """Depth first from the root, operands in order; leftovers in the given order."""
+        done: set[int] = set()
+        order: list[int] = []
+        for start in [n for n, i in enumerate(self.instructions) if i.opcode is Op.PARAMETER] + [self.root, *range(len(self.instructions))]:
+            stack = [(start, False)]
+            while stack:
+                n, ready = stack.pop()
+                if n in done:
+                    continue
+                if ready:
+                    done.add(n)
+                    order.append(n)
+                    continue
+                stack.append((n, True))
+                stack.extend((m, False) for m in sorted(self.before[n], reverse=True) if m not in done)
+        return order
+
+    def list_order(self) -> list[int]:
+        """Repeatedly run the ready op that frees the most; ops that overwrite a value wait for its other readers."""
+        count, total = self._users()
+        waiting = [len(b) for b in self.before]
+        scheduled = [False] * len(self.instructions)
+        heap: list[tuple[int, int, int]] = []
+        writers: Mapping[int, list[int]] = self._writers()
+
+        def key(n: int) -> tuple[int, int, int]:
+            if not self.defined[n] and not self.reads[n]:
+                return -1, 0, n
+            old = self.overwrites[n]
+            others = count[old] - (old in self.reads[n]) if old >= 0 else 0
+            freed = sum(self.sizes[b] for b in self.reads[n] if count[b] == 1)
+            made = sum(self.sizes[b] for b in self.defined[n])
+            return int(others > 0), made - freed, n
+
+        for n, w in enumerate(waiting):
+            if not w:
+                heapq.heappush(heap, key(n))
+        order: list[int] = []
+        while heap:
+            entry = heapq.heappop(heap)
+            n = entry[2]
+            if scheduled[n]:
+                continue
+            fresh = key(n)
+            if fresh > entry:
+                heapq.heappush(heap, fresh)
+                continue
+            scheduled[n] = True
+            order.append(n)
+            improved: set[int] = set()
+            for b in self.reads[n]:
+                count[b] -= 1
+                total[b] -= n
+                if count[b] == 1:
+                    improved.add(total[b])
+                improved.update(writers.get(b, ()))
+            for m in self.after[n]:
+                waiting[m] -= 1
+                if not waiting[m]:
+                    heapq.heappush(heap, key(m))
+            for m in improved:
+                if 0 <= m < len(waiting) and not waiting[m] and not scheduled[m]:
+                    heapq.heappush(heap, key(m))
+        return order
+
+    def _writers(self) -> dict[int, list[int]]:
+        table: dict[int, list[int]] = {}
+        for n, b in enumerate(self.overwrites):
+            if b >= 0:
+                table.setdefault(b, []).append(n)
+        return table
