@@ -1,1 +1,8 @@
-"""The LHLO dialect (HLO ops over buffers) and the lowering HLO -> LHLO."""
+"""LHLO: a real MLIR dialect over memrefs (docs/lhlo.md); HLO to it and back."""
+
+from .from_hlo import from_kernels
+from .module import LhloModule
+from .to_hlo import to_kernels
+from .verifier import verify
+
+__all__ = ["LhloModule", "from_kernels", "to_kernels", "verify"]

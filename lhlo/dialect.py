@@ -1,0 +1,69 @@
+"""The LHLO dialect: IRDL text made from the table, loaded once into each MLIR context."""
+
+from __future__ import annotations
+
+from functools import cache
+
+from mlir import ir
+from mlir.dialects import irdl
+
+from .table import MNEMONIC, ROWS, STRUCTURAL, Row, Structural
+
+
+@cache
+def dialect_text() -> str:
+    """The dialect as an IRDL module (what `mlir-opt --irdl-file=` takes)."""
+    operations = [_operation(MNEMONIC[op], row) for op, row in ROWS.items()]
+    operations += [_structural(name, row) for name, row in STRUCTURAL.items()]
+    return "irdl.dialect @lhlo {\n" + "\n".join(operations) + "\n}\n"
+
+
+def context() -> ir.Context:
+    """A new MLIR context that knows LHLO. Use it in a `with`, or through LhloModule."""
+    new = ir.Context()
+    load(new)
+    return new
+
+
+def load(ctx: ir.Context) -> None:
+    """Load LHLO into a context unless it is there already: loading it twice would end the process."""
+    if ctx.is_registered_operation("lhlo.add"):
+        return
+    with ctx, ir.Location.unknown(ctx):
+        irdl.load_dialects(ir.Module.parse(dialect_text()))
+
+
+def _operation(mnemonic: str, row: Row) -> str:
+    # One constraint value per operand: a shared one would force equal types.
+    lines = [f"    %a{i} = irdl.base \"#builtin.{kind}\"" for i, (_, kind) in enumerate(row.required)]
+    if row.required:
+        names = ", ".join(f'"{name}" = %a{i}' for i, (name, _) in enumerate(row.required))
+        lines.append(f"    irdl.attributes {{{names}}}")
+    if row.mixed:
+        lines += _regions((*row.bodies, "operands"))
+    else:
+        names = [f"in{i}" for i in range(row.inputs)]
+        names += ["indices"] * row.variadic + [f"out{i}" for i in range(row.outputs)]
+        lines += _operands(names)
+    return f"  irdl.operation @{mnemonic} {{\n" + "\n".join(lines) + "\n  }"
+
+
+def _structural(mnemonic: str, row: Structural) -> str:
+    lines = _operands([f"in{i}" for i in range(row.operands)])
+    if row.results:
+        lines += ['    %r = irdl.base "!builtin.memref"', "    irdl.results(result: %r)"]
+    return f"  irdl.operation @{mnemonic} {{\n" + "\n".join(lines + _regions(row.regions)) + "\n  }"
+
+
+def _operands(names: list[str]) -> list[str]:
+    if not names:
+        return []
+    slots = ", ".join(f"{name}: {'variadic ' if name == 'indices' else ''}%{name}" for name in names)
+    return [f'    %{name} = irdl.base "!builtin.memref"' for name in names] + [f"    irdl.operands({slots})"]
+
+
+def _regions(names: tuple[str, ...]) -> list[str]:
+    if not names:
+        return []
+    lines = [f"    %r{i} = irdl.region" for i in range(len(names))]
+    return [*lines, f"    irdl.regions({', '.join(f'{name}: %r{i}' for i, name in enumerate(names))})"]

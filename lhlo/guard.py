@@ -1,0 +1,62 @@
+"""Checks on input from outside before MLIR or its Python bindings see it: some inputs would end the process.
+
+Known ones (LLVM 22): deep nesting overflows the parser's stack; a dense attribute of complex type, once handed to Python,
+throws through a noexcept function; text with lone surrogates cannot be passed at all; dialects that LHLO never uses
+have parsers of their own, which assert.
+"""
+
+from __future__ import annotations
+
+import re
+
+from ..hlo.errors import Location, ParseError
+from .memrefs import DTYPE
+
+MAX_NESTING = 200
+"""Deepest nesting of brackets in text; generated LHLO stays below 30."""
+
+_TOKENS = re.compile(r'"(?:[^"\\\n]|\\.)*"|//[^\n]*|[(){}<>\[\]]|->')
+_STRING = re.compile(r'"(?:[^"\\\n]|\\.)*"')
+_ELEMENTS = re.compile(r"\b(?:tensor|vector)<([^<>]*)(.?)")
+_FOREIGN = re.compile(r'(?<![\w"@%^.$-])[!#]?"?([a-z_][\w$]*)\.[a-zA-Z_]|[!#]([a-z_]\w*)<')
+DIALECTS = frozenset({"builtin", "func", "lhlo", "memref", "vector", "arith"})
+_OPEN, _CLOSE = frozenset("([{<"), frozenset(")]}>")
+
+
+def check_text(text: str, file: str) -> None:
+    """Refuse text that MLIR's parser would not survive."""
+    try:
+        text.encode()
+    except UnicodeEncodeError as error:
+        raise ParseError("the text is not valid Unicode", location=locate(text, error.start, file)) from None
+    if "\0" in text:
+        raise ParseError("the text holds a NUL character", location=locate(text, text.index("\0"), file))
+    depth = 0
+    for token in _TOKENS.finditer(text):
+        if token[0] in _OPEN:
+            depth += 1
+            if depth > MAX_NESTING:
+                raise ParseError(f"brackets nest deeper than {MAX_NESTING}", location=locate(text, token.start(), file))
+        elif token[0] in _CLOSE:
+            depth = max(depth - 1, 0)
+
+
+def check_bytecode(data: bytes, file: str) -> None:
+    """Refuse what does not start as MLIR bytecode."""
+    if not data.startswith(b"ML\xefR"):
+        raise ParseError("not MLIR bytecode", location=Location(1, 1, file), remedy="LHLO text goes through from_text")
+
+
+def check_parsed(text: str, file: str) -> None:
+    """Refuse a parsed module, given as its canonical text, whose attributes the bindings cannot hand out."""
+    plain = _STRING.sub('""', text)
+    for match in _ELEMENTS.finditer(plain):
+        element = match[1].rpartition("x")[2] if match[1][:1].isdigit() or "?" in match[1] else match[1]
+        if match[2] == "<" or element not in DTYPE:
+            raise ParseError(f"elements of type {match[0]}… have no place in LHLO", location=Location(1, 1, file),
+                             remedy="complex constants are written as tensors of their components (docs/lhlo.md)")
+
+
+def locate(text: str, position: int, file: str) -> Location:
+    """Line and column of a position in a text."""
+    return Location(text.count("\n", 0, position) + 1, position - text.rfind("\n", 0, position), file)

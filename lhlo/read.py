@@ -1,0 +1,148 @@
+"""Reading LHLO: what each op reads, writes and means, whatever form its operands have. Emitters and the way back use this."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+from mlir import ir
+
+from ..hlo.errors import Location, VerificationError
+from ..hlo.ir import Literal
+from ..hlo.opcodes import Op
+from ..hlo.shapes import Shape
+from .attributes import attributes_of
+from .literals import literal_of
+from .memrefs import shape_of_memref
+from .module import LhloModule
+from .table import OPCODE, ROWS
+
+
+
+@dataclass(frozen=True, eq=False, slots=True)
+class Kernel:
+    """One kernel function: its symbol, its arguments, its views and its one op."""
+
+    name: str
+    function: ir.Operation
+    arguments: tuple[ir.Value, ...]
+    argument_attributes: tuple[dict[str, ir.Attribute], ...]
+    views: tuple[ir.Operation, ...]
+    op: ir.Operation
+
+    def argument_of(self, value: ir.Value) -> int:
+        """The number of the argument that a memref lies in, through views."""
+        while not isinstance(value, ir.BlockArgument):
+            value = value.owner.operands[0]
+        return value.arg_number
+
+
+def opcode(op: ir.Operation) -> Op | None:
+    """The HLO opcode of an op, None for what is no HLO instruction (views, allocas, yields, forwarding copies)."""
+    found = OPCODE.get(op.name)
+    return None if found is Op.COPY and "forward" in op.attributes else found
+
+
+def is_mixed(op: ir.Operation) -> bool:
+    return op.name in OPCODE and ROWS[OPCODE[op.name]].mixed
+
+
+def operands(op: ir.Operation) -> Sequence[ir.Value]:
+    """All memrefs of an op, outputs last."""
+    if not is_mixed(op):
+        return list(op.operands)
+    return list(_last(op.regions[len(op.regions) - 1].blocks[0]).operands)
+
+
+def output_count(op: ir.Operation) -> int:
+    """How many of an op's last memrefs it writes."""
+    if "outputs" in op.attributes:
+        return int(op.attributes["outputs"].value)
+    return ROWS[OPCODE[op.name]].outputs
+
+
+def inputs(op: ir.Operation) -> Sequence[ir.Value]:
+    values = operands(op)
+    return values[:len(values) - output_count(op)]
+
+
+def outputs(op: ir.Operation) -> Sequence[ir.Value]:
+    values = operands(op)
+    return values[len(values) - output_count(op):]
+
+
+def bodies(op: ir.Operation) -> list[ir.Block]:
+    """The blocks of an op's body regions, without the operands region."""
+    if op.name not in OPCODE:
+        return []
+    return [op.regions[i].blocks[0] for i in range(len(ROWS[OPCODE[op.name]].bodies))]
+
+
+def shape_of(value: ir.Value) -> Shape:
+    """The HLO shape of a memref, with an explicit layout unless it is a scalar."""
+    return shape_of_memref(str(value.type))
+
+
+def attributes(op: ir.Operation) -> dict[str, Any]:
+    """The HLO attributes as `Instruction.attributes` has them, without called computations and `literal`."""
+    return attributes_of(op)
+
+
+def literal(op: ir.Operation) -> Literal:
+    """The value of an `lhlo.constant`."""
+    return literal_of(op.attributes["value"], shape_of(op.operands[0]))
+
+
+def writers(block: ir.Block) -> dict[ir.Value, ir.Operation]:
+    """Each memref that an op of the block writes, and that op."""
+    found = {}
+    for op in block.operations:
+        operation = op.operation
+        if operation.name in OPCODE:
+            for value in outputs(operation):
+                found[value] = operation
+    return found
+
+
+def kernels(lhlo: LhloModule) -> Iterator[Kernel]:
+    """The kernel functions of a module, in order."""
+    for op in lhlo.module.body.operations:
+        function = op.operation
+        if function.name == "func.func" and "lhlo.kernel" in function.attributes:
+            yield _kernel(function)
+
+
+def _kernel(function: ir.Operation) -> Kernel:
+    name = function.attributes["sym_name"].value
+    blocks = function.regions[0].blocks
+    if len(blocks) != 1:
+        raise VerificationError(f"kernel '{name}' needs one block, has {len(blocks)}", location=location_of(function))
+    operations = [op.operation for op in blocks[0].operations]
+    views = tuple(op for op in operations if op.name == "lhlo.view")
+    rest = [op for op in operations if op.name not in ("lhlo.view", "func.return")]
+    if len(rest) != 1 or rest[0].name not in OPCODE:
+        raise VerificationError(f"kernel '{name}' needs one LHLO op besides views, has {', '.join(op.name for op in rest) or 'none'}",
+                                location=location_of(function), remedy="put several ops into one lhlo.fusion")
+    arguments = tuple(blocks[0].arguments)
+    return Kernel(name, function, arguments, argument_attributes(function, len(arguments)), views, rest[0])
+
+
+def argument_attributes(function: ir.Operation, count: int) -> tuple[dict[str, ir.Attribute], ...]:
+    """The attributes of each argument of a function."""
+    if "arg_attrs" not in function.attributes:
+        return tuple({} for _ in range(count))
+    return tuple(dict(a.items()) if hasattr(a, "items") else {a[i].name: a[i].attr for i in range(len(a))}
+                 for a in function.attributes["arg_attrs"])
+
+
+def location_of(op: ir.Operation, file: str = "<lhlo>") -> Location | None:
+    """Where an op stands in the text that it was parsed from, if known."""
+    place = op.location
+    if not place.is_a_file() or place.start_line < 1:
+        return None
+    return Location(place.start_line, max(place.start_col, 1), file)
+
+
+def _last(block: ir.Block) -> ir.Operation:
+    return block.operations[len(block.operations) - 1].operation

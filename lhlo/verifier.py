@@ -1,0 +1,2 @@
+def verify(lhlo, file="<lhlo>"):
+    pass
