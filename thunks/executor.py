@@ -16,7 +16,7 @@ import numpy as np
 from ..codegen.cache import ObjectCache
 from .kinds import KernelThunk, SequentialThunk, Thunk
 from .runner import COPY_ARITY, Runner, runner
-from .table import Branch, FlatLoop, Loop, Node, Observed, Run, InOrder, Table, build_table
+from .table import Branch, FlatLoop, InOrder, Loop, Node, Observed, Run, Table, build_table
 
 Observer = Callable[[Thunk, Callable[[], object]], None]
 """observer(thunk, run): called for each thunk, outer around inner; it must call run() once."""

@@ -1,0 +1,154 @@
+"""The interfaces of a back end, in XLA's words: Platform, StreamExecutor, Compiler, Executable, TransferManager."""
+
+from __future__ import annotations
+
+from abc import ABC, abstractmethod
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import Any, Generic, TypeVar
+
+import numpy as np
+
+from ..codegen.cache import DEFAULT_CACHE, ObjectCache
+from ..codegen.options import EmitOptions, EmittedModule
+from ..hlo.errors import TestbedError
+from ..hlo.ir import Module
+from ..hlo.plan import KernelRequest
+from ..hlo.shapes import Shape
+
+
+class BackendError(TestbedError):
+    """A platform that does not exist, or an operation that a device refuses."""
+
+
+@dataclass(frozen=True)
+class Emitter:
+    """One code-generation stack, as a back end sees it.
+
+    emit: requests → one LLVM module. unsupported: the errors that `emit` would raise, all at once.
+    """
+
+    name: str
+    emit: Callable[[Sequence[KernelRequest], EmitOptions], EmittedModule]
+    unsupported: Callable[[Sequence[KernelRequest]], Sequence[TestbedError]] = lambda requests: ()
+
+
+EmitFor = Callable[[KernelRequest], Emitter]
+"""Which stack emits a kernel. Only migration/ makes one."""
+
+
+@dataclass(frozen=True)
+class CompileOptions:
+    """cache: where objects are kept on disk, None for nowhere. keep_stages: keep the text of every IR stage."""
+
+    emit: EmitOptions = field(default_factory=EmitOptions.host)
+    cache: ObjectCache | None = DEFAULT_CACHE
+    keep_stages: bool = False
+
+
+@dataclass(frozen=True, slots=True)
+class DeviceMemory:
+    """A block of a device's memory. owner: what keeps it; None once deallocated elsewhere."""
+
+    address: int
+    size: int
+    owner: Any = None
+
+
+class Stream(ABC):
+    """A queue of work that a device does in order."""
+
+    @abstractmethod
+    def enqueue(self, work: Callable[[], object]) -> None: ...
+
+    @abstractmethod
+    def synchronize(self) -> None:
+        """Wait until all is done; raises what the first failing piece of work raised."""
+
+
+class StreamExecutor(ABC):
+    """One device: memory, copies, streams, symbols."""
+
+    @abstractmethod
+    def allocate(self, size: int) -> DeviceMemory: ...
+
+    @abstractmethod
+    def deallocate(self, memory: DeviceMemory) -> None: ...
+
+    @abstractmethod
+    def synchronous_memcpy(self, destination: DeviceMemory, source: DeviceMemory, size: int) -> None:
+        """Copy the first `size` bytes between two blocks of this device."""
+
+    @abstractmethod
+    def create_stream(self) -> Stream: ...
+
+
+class Executable(ABC):
+    """A compiled program."""
+
+    kernels: tuple[tuple[str, str], ...] = ()
+    """(kernel, name of the stack that emitted it), in order of first use."""
+
+    timings: Mapping[str, float] = {}
+    """Seconds of each stage of the compilation."""
+
+    stages: tuple[tuple[str, str], ...] = ()
+    """(file name, text) of every IR stage, where the options asked to keep them."""
+
+    @abstractmethod
+    def execute(self, inputs: Sequence[Any], outputs: Sequence[np.ndarray | None] | None = None) -> list[np.ndarray]:
+        """Run once. One array a leaf, flattened, in and out; `outputs` are arrays that take the results."""
+
+
+ProgramT = TypeVar("ProgramT")
+
+
+class Compiler(ABC, Generic[ProgramT]):
+    """HLO → executable in two halves, as XLA's RunHloPasses and RunBackend."""
+
+    @abstractmethod
+    def run_hlo_passes(self, module: Module, options: CompileOptions) -> ProgramT:
+        """All that is done before kernels are emitted; the result does not depend on the stacks."""
+
+    @abstractmethod
+    def compile(self, program: ProgramT, emit_for: EmitFor, options: CompileOptions) -> Executable:
+        """Emit each kernel with the stack that `emit_for` names, and load the code."""
+
+
+class TransferManager(ABC):
+    """Moves arrays between the caller's logical order and a device's layouts."""
+
+    @abstractmethod
+    def byte_size_requirement(self, shape: Shape) -> int:
+        """Bytes of one array shape on the device."""
+
+    @abstractmethod
+    def transfer_to_device(self, executor: StreamExecutor, array: np.ndarray, shape: Shape) -> DeviceMemory:
+        """Allocate, and copy an array there in the shape's layout."""
+
+    @abstractmethod
+    def transfer_from_device(self, executor: StreamExecutor, memory: DeviceMemory, shape: Shape) -> np.ndarray:
+        """A new array in logical order."""
+
+
+class Platform(ABC):
+    """A kind of device. The four roles of one belong together."""
+
+    name: str
+
+    @abstractmethod
+    def visible_device_count(self) -> int: ...
+
+    @abstractmethod
+    def executor(self, ordinal: int = 0) -> StreamExecutor: ...
+
+    @abstractmethod
+    def compiler(self) -> Compiler[Any]: ...
+
+    @abstractmethod
+    def transfer_manager(self) -> TransferManager: ...
+
+    def check_ordinal(self, ordinal: int) -> None:
+        if not 0 <= ordinal < self.visible_device_count():
+            count = self.visible_device_count()
+            raise BackendError(f"platform {self.name} has no device {ordinal}", remedy=f"it has {count}, from 0 on")

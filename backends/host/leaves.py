@@ -1,0 +1,88 @@
+"""The border between numpy arrays in logical order and buffers in the layout of their shape."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from typing import Any
+
+import numpy as np
+
+from ...hlo.dtypes import FROM_NUMPY
+from ...hlo.errors import InputError
+from ...hlo.shapes import Shape
+from .memory import POOL, address_of
+
+
+@dataclass(frozen=True, slots=True)
+class Leaf:
+    """One array of a program's signature. number: among the array leaves; alignment: what its kernels assume."""
+
+    role: str  # 'input' or 'output', for messages
+    number: int
+    shape: Shape
+    alignment: int
+    dtype: np.dtype = field(init=False)
+    order: tuple[int, ...] | None = field(init=False)  # dimensions from major to minor; None for row-major
+    physical: tuple[int, ...] = field(init=False)  # sizes in that order
+
+    def __post_init__(self) -> None:
+        order = tuple(reversed(self.shape.minor_to_major))
+        object.__setattr__(self, "dtype", self.shape.dtype.numpy)
+        object.__setattr__(self, "order", None if self.shape.is_row_major else order)
+        object.__setattr__(
+            self, "physical", self.shape.dims if self.shape.is_row_major else tuple(self.shape.dims[d] for d in order)
+        )
+
+    def address(self, value: Any) -> tuple[int, np.ndarray]:
+        """Where `value` lies as the program wants it, and the array to keep alive: itself, or a copy that fits."""
+        array = value if type(value) is np.ndarray else np.asarray(value)
+        if array.dtype != self.dtype or array.shape != self.shape.dims:
+            self._check(array)
+        elif array.flags.c_contiguous and self.order is None:
+            address = address_of(array)
+            if address % self.alignment == 0:
+                return address, array
+        physical = array if self.order is None else array.transpose(self.order)
+        if not (physical.flags.c_contiguous and physical.dtype == self.dtype) or address_of(physical) % self.alignment:
+            copied = self.allocate_physical()
+            np.copyto(copied, physical)
+            physical = copied
+        return address_of(physical), physical
+
+    def _check(self, array: np.ndarray) -> None:
+        """Raise unless only the byte order differs."""
+        given = FROM_NUMPY.get(array.dtype.newbyteorder("="))
+        if given is not self.shape.dtype or array.shape != self.shape.dims:
+            name = given.value if given else str(array.dtype)
+            sizes = ",".join(map(str, array.shape))
+            raise InputError(
+                f"{self.role} {self.number}: expected {self.shape.without_layout()}, given {name}[{sizes}]",
+                remedy=_remedy(given is not self.shape.dtype, array.shape != self.shape.dims, self.dtype),
+            )
+
+    def allocate_physical(self) -> np.ndarray:
+        """A new block of the pool as an array in memory order."""
+        return np.ndarray(self.physical, self.dtype, POOL.allocate(self.shape.bytes))
+
+    def logical(self, physical: np.ndarray) -> np.ndarray:
+        """An array in memory order, seen in logical order."""
+        return physical if self.order is None else physical.transpose(np.argsort(self.order))
+
+    def result_address(self, value: np.ndarray) -> int:
+        """The address of a caller's array for this result, checked."""
+        if not isinstance(value, np.ndarray) or value.dtype != self.dtype or value.shape != self.shape.dims:
+            self._check(np.asarray(value))
+        physical = value if self.order is None else value.transpose(self.order)
+        address = address_of(value)
+        if not (physical.flags.c_contiguous and value.flags.writeable) or address % self.alignment:
+            raise InputError(
+                f"{self.role} {self.number}: not a writeable contiguous array at a {self.alignment}-byte boundary",
+                remedy="give arrays that an earlier execution returned",
+            )
+        return address
+
+
+def _remedy(wrong_dtype: bool, wrong_shape: bool, dtype: np.dtype) -> str:
+    if wrong_shape:
+        return "give an array of that shape"
+    return f"convert it with .astype({dtype.name!r})" if wrong_dtype else ""

@@ -1,0 +1,109 @@
+"""What a program takes and returns: its array leaves and the allocations that hold them."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+
+from ...hlo.errors import InputError
+from ...hlo.plan import POOL_ALIGNMENT, USER_ALIGNMENT, Allocation, AllocationKind, BufferSlice, Plan
+from ...hlo.shapes import Shape
+from .leaves import Leaf
+from .memory import address_of
+
+Placed = tuple[int, np.ndarray]
+"""An address, and the array that keeps it valid."""
+
+
+@dataclass(frozen=True, eq=False, slots=True)
+class Signature:
+    """variable: the allocation of each input, then of each output; one past the last where a leaf has none.
+
+    copied: outputs (by number) that lie elsewhere when a run ends, and where.
+    """
+
+    inputs: tuple[Leaf, ...]
+    outputs: tuple[Leaf, ...]
+    variable: tuple[int, ...]
+    copied: tuple[tuple[int, BufferSlice], ...]
+
+    @staticmethod
+    def of(plan: Plan) -> Signature:
+        allocations = plan.assignment.allocations
+        given = {a.number: a for a in allocations if a.kind is AllocationKind.PARAMETER}
+        taken = {a.number: a for a in allocations if a.kind is AllocationKind.RESULT}
+        nowhere = len(allocations)
+        parameters = [s for shape in plan.module.parameter_shapes for _, s in shape.leaves()]
+        results = list(plan.module.result_shape.leaves())
+        inputs = _leaves("input", parameters, given, USER_ALIGNMENT)
+        outputs = _leaves("output", [s for _, s in results], taken, POOL_ALIGNMENT)
+        slices, root = plan.assignment.slices, plan.module.entry.root
+        copied = []
+        for number, (full, leaf) in enumerate(outputs):
+            if full not in taken and leaf.shape.bytes:
+                copied.append((number, slices[root, results[full][0]]))
+        variable = [given[n].index if n in given else nowhere for n, _ in inputs]
+        variable += [taken[n].index if n in taken else nowhere for n, _ in outputs]
+        return Signature(tuple(i for _, i in inputs), tuple(o for _, o in outputs), tuple(variable), tuple(copied))
+
+    def place_inputs(self, values: Sequence[Any]) -> list[Placed]:
+        """Where each input lies, copied where it does not fit."""
+        if len(values) != len(self.inputs):
+            wanted = ", ".join(str(leaf.shape.without_layout()) for leaf in self.inputs) or "nothing"
+            raise InputError(
+                f"the program takes {len(self.inputs)} inputs, given {len(values)}", remedy=f"it wants {wanted}"
+            )
+        return [leaf.address(value) for leaf, value in zip(self.inputs, values)]
+
+    def place_outputs(
+        self, values: Sequence[np.ndarray | None] | None, inputs: Sequence[Placed]
+    ) -> tuple[list[np.ndarray], list[int]]:
+        """The result arrays and their addresses: the caller's, or new ones."""
+        if values is None:
+            values = [None] * len(self.outputs)
+        elif len(values) != len(self.outputs):
+            raise InputError(
+                f"the program returns {len(self.outputs)} outputs, given {len(values)} arrays for them",
+                remedy="give one array, or None, for each output",
+            )
+        arrays, addresses = [], []
+        for leaf, value in zip(self.outputs, values):
+            if value is None:
+                physical = leaf.allocate_physical()
+                arrays.append(leaf.logical(physical))
+                addresses.append(address_of(physical))
+            else:
+                addresses.append(leaf.result_address(value))
+                arrays.append(value)
+        self._refuse_overlaps(values, addresses, inputs)
+        return arrays, addresses
+
+    def _refuse_overlaps(
+        self, values: Sequence[np.ndarray | None], addresses: Sequence[int], inputs: Sequence[Placed]
+    ) -> None:
+        """Kernels are promised that what they write overlaps nothing else."""
+        taken = [(address, address + array.nbytes, f"input {n}") for n, (address, array) in enumerate(inputs)]
+        for number, value in enumerate(values):
+            if value is None:
+                continue
+            begin, end = addresses[number], addresses[number] + value.nbytes
+            for other_begin, other_end, what in taken:
+                if begin < other_end and other_begin < end:
+                    raise InputError(f"the array for output {number} overlaps {what}", remedy="give distinct arrays")
+            taken.append((begin, end, f"the array for output {number}"))
+
+
+def _leaves(
+    role: str, shapes: Sequence[Shape], allocations: dict[int, Allocation], alignment: int
+) -> list[tuple[int, Leaf]]:
+    """Array leaves with their number among all leaves. Tokens are leaves that nobody passes."""
+    found: list[tuple[int, Leaf]] = []
+    for number, shape in enumerate(shapes):
+        if shape.is_array:
+            promised = allocations[number].alignment if number in allocations else shape.dtype.bytes
+            held = allocations[number].shape if number in allocations else None
+            found.append((number, Leaf(role, len(found), held or shape, min(promised, alignment))))
+    return found

@@ -1,0 +1,65 @@
+"""The evaluator as a back end: no code is generated, so it is slow and simple, and a model for new back ends."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+import numpy as np
+
+from ...hlo.errors import InputError
+from ...hlo.evaluator import evaluate
+from ...hlo.ir import Module
+from ...hlo.verifier import verify
+from ..base import CompileOptions, Compiler, EmitFor, Executable, Platform
+from ..host.platform import HostStreamExecutor, HostTransferManager
+
+
+class InterpreterExecutable(Executable):
+    def __init__(self, module: Module):
+        self.module = module
+
+    def execute(self, inputs: Sequence[Any], outputs: Sequence[np.ndarray | None] | None = None) -> list[np.ndarray]:
+        results = evaluate(self.module, [np.asarray(x) for x in inputs])
+        if outputs is None:
+            return results
+        if len(outputs) != len(results):
+            raise InputError(f"the program returns {len(results)} outputs, given {len(outputs)} arrays for them")
+        return [r if o is None else _written(o, r, n) for n, (o, r) in enumerate(zip(outputs, results))]
+
+
+def _written(output: np.ndarray, result: np.ndarray, number: int) -> np.ndarray:
+    if output.dtype != result.dtype or output.shape != result.shape:
+        raise InputError(
+            f"output {number}: expected {result.dtype}{list(result.shape)}, given {output.dtype}{list(output.shape)}",
+            remedy="give an array of that dtype and shape",
+        )
+    output[...] = result
+    return output
+
+
+class InterpreterCompiler(Compiler[Module]):
+    def run_hlo_passes(self, module: Module, options: CompileOptions) -> Module:
+        verify(module)
+        return module
+
+    def compile(self, program: Module, emit_for: EmitFor | None, options: CompileOptions) -> InterpreterExecutable:
+        """No stack is asked: the evaluator runs every opcode."""
+        return InterpreterExecutable(program)
+
+
+class InterpreterPlatform(Platform):
+    name = "interpreter"
+
+    def visible_device_count(self) -> int:
+        return 1
+
+    def executor(self, ordinal: int = 0) -> HostStreamExecutor:
+        self.check_ordinal(ordinal)
+        return HostStreamExecutor()
+
+    def compiler(self) -> InterpreterCompiler:
+        return InterpreterCompiler()
+
+    def transfer_manager(self) -> HostTransferManager:
+        return HostTransferManager()

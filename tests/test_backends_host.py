@@ -1,0 +1,355 @@
+"""backends/host: inputs and results at the border, memory never shared by mistake, the order of compilation."""
+
+import gc
+import os
+import threading
+from concurrent.futures import ThreadPoolExecutor
+from dataclasses import replace
+
+import ml_dtypes
+import numpy as np
+import pytest
+
+from ..backends.base import CompileOptions, Emitter
+from ..backends.host.compiler import HostCompiler
+from ..backends.host.memory import BlockPool, size_class
+from ..codegen.options import EmittedModule
+from ..hlo.dtypes import DType
+from ..hlo.errors import InputError, UnsupportedError
+from ..hlo.ir import Computation, Instruction, Literal, Module
+from ..hlo.opcodes import Op
+from ..hlo.plan import (
+    Allocation,
+    AllocationKind,
+    BufferAssignment,
+    BufferSlice,
+    CopyStep,
+    KernelArgument,
+    KernelRequest,
+    KernelStep,
+    Plan,
+)
+from ..hlo.shapes import array, tuple_shape
+
+OPTIONS = CompileOptions(cache=None)
+
+
+class Programs:
+    """Hand-built plans of one shape: kernels over whole arrays, each `out = f(in…)`."""
+
+    def __init__(self, shape, parameters, constants=()):
+        self.shape, self.size = shape, shape.bytes
+        self.parameters = [
+            Instruction(Op.PARAMETER, f"p{i}", s, (), {"parameter_number": i}) for i, s in enumerate(parameters)
+        ]
+        self.allocations = [
+            Allocation(i, AllocationKind.PARAMETER, s.bytes, min(16, s.dtype.bytes), i, s)
+            for i, s in enumerate(parameters)
+        ]
+        for value in constants:
+            self.add(AllocationKind.CONSTANT, shape=shape, literal=Literal(shape, value))
+
+    def add(self, kind, number=-1, shape=None, literal=None):
+        index = len(self.allocations)
+        self.allocations.append(Allocation(index, kind, self.size, 64, number, shape, literal))
+        return index
+
+    def whole(self, allocation):
+        return BufferSlice(allocation, 0, self.size)
+
+    def kernel(self, name, opcode, reads, writes):
+        instruction = Instruction(opcode, name, self.shape, tuple(self.parameters[:1] * len(reads)))
+        arguments = [KernelArgument(self.whole(a), self.allocations[a].alignment, False) for a in reads]
+        arguments += [KernelArgument(self.whole(a), 64, True) for a in writes]
+        request = KernelRequest(name, instruction, tuple(arguments), tuple(range(len(reads))), (len(reads),))
+        return KernelStep(instruction, request, tuple(a.slice for a in arguments))
+
+    def plan(self, steps, results, elsewhere=()):
+        """elsewhere: (result number, allocation) of results with no allocation of their own."""
+        root = Instruction(Op.TUPLE, "root", tuple_shape(*[self.shape] * results), ())
+        entry = Computation("main", (*self.parameters, root), root)
+        slices = {(root, (n,)): self.whole(a) for n, a in elsewhere}
+        kernels = {s.kernel.name: s.kernel for s in steps if isinstance(s, KernelStep)}
+        assignment = BufferAssignment(tuple(self.allocations), slices)
+        return Plan(Module("m", (entry,), entry), assignment, tuple(steps), tuple(kernels.values()))
+
+
+INSTRUCTIONS = {Op.ADD: "fadd", Op.MULTIPLY: "fmul", Op.SUBTRACT: "fsub"}
+
+
+def emit(requests, options):
+    """A fake stack: binary f32 ops over row-major arrays."""
+    return EmittedModule("\n".join(_kernel_ir(r) for r in requests), (("fake.txt", f"{len(requests)} kernels"),))
+
+
+def _kernel_ir(r):
+    return f"""
+define void @{r.name}(ptr noalias %a, ptr noalias %b, ptr noalias align 64 %out) {{
+entry:
+  br label %loop
+loop:
+  %i = phi i64 [ 0, %entry ], [ %next, %loop ]
+  %pa = getelementptr float, ptr %a, i64 %i
+  %pb = getelementptr float, ptr %b, i64 %i
+  %po = getelementptr float, ptr %out, i64 %i
+  %x = load float, ptr %pa
+  %y = load float, ptr %pb
+  %z = {INSTRUCTIONS[r.instruction.opcode]} float %x, %y
+  store float %z, ptr %po
+  %next = add i64 %i, 1
+  %done = icmp eq i64 %next, {r.instruction.shape.size}
+  br i1 %done, label %exit, label %loop
+exit:
+  ret void
+}}"""
+
+
+FAKE = Emitter("fake", emit)
+
+
+def compiled(plan, emit_for=lambda request: FAKE, options=OPTIONS):
+    return HostCompiler().compile(plan, emit_for, options)
+
+
+def add_program(shape, parameters=None):
+    p = Programs(shape, parameters or [shape, shape])
+    out = p.add(AllocationKind.RESULT, 0, shape)
+    return p.plan([p.kernel("add", Op.ADD, [0, 1], [out])], 1)
+
+
+F32 = array(DType.F32, 3, 4)
+X, Y = (np.arange(12, dtype=np.float32).reshape(3, 4) + n for n in range(2))
+
+
+@pytest.fixture(scope="module")
+def add():
+    return compiled(add_program(F32))
+
+
+def test_results_are_aligned_owned_and_right(add):
+    (z,) = add.execute([X, Y])
+    np.testing.assert_array_equal(z, X + Y)
+    assert z.ctypes.data % 64 == 0 and z.flags.writeable and z.dtype == np.float32
+
+
+def test_results_outlive_the_executable_and_are_not_reused_while_alive():
+    executable = compiled(add_program(F32))
+    kept = [executable.execute([X + i, Y])[0] for i in range(20)]
+    views = [k[1:, ::2] for k in kept]
+    addresses = {k.ctypes.data for k in kept}
+    del executable, kept
+    gc.collect()
+    more = [np.full((3, 4), -1, np.float32) for _ in range(50)]
+    assert len(addresses) == 20 and len(more) == 50
+    for i, view in enumerate(views):
+        np.testing.assert_array_equal(view, (X + i + Y)[1:, ::2])
+
+
+def test_a_dead_result_is_recycled(add):
+    (first,) = add.execute([X, Y])
+    address = first.ctypes.data
+    del first
+    assert add.execute([X, Y])[0].ctypes.data == address
+
+
+@pytest.mark.parametrize(
+    "make",
+    [
+        lambda x: np.asfortranarray(x),
+        lambda x: np.repeat(x, 2, axis=1)[:, ::2],
+        lambda x: x[::-1][::-1],
+        lambda x: x.astype(">f4"),
+        lambda x: np.frombuffer(b"\0" + x.tobytes(), np.uint8)[1:].view(np.float32).reshape(x.shape),
+        lambda x: np.broadcast_to(x, (2, 3, 4))[1],
+        lambda x: x.tolist() and memoryview(np.ascontiguousarray(x)),
+    ],
+    ids=["fortran", "strided", "negative strides", "big-endian", "unaligned", "read-only", "buffer"],
+)
+def test_inputs_in_any_form_are_taken(add, make):
+    (z,) = add.execute([make(X), Y])
+    np.testing.assert_array_equal(z, X + Y)
+
+
+def test_a_fitting_input_is_not_copied(add):
+    address, kept = add.inputs[0].address(X)
+    assert kept is X and address == X.ctypes.data
+
+
+@pytest.mark.parametrize(
+    "inputs, message",
+    [
+        ([X], "the program takes 2 inputs, given 1 (it wants f32[3,4], f32[3,4])"),
+        ([X, Y, Y], "the program takes 2 inputs, given 3 (it wants f32[3,4], f32[3,4])"),
+        ([X, Y.astype(np.float64)], "input 1: expected f32[3,4], given f64[3,4] (convert it with .astype('float32'))"),
+        ([X.reshape(4, 3), Y], "input 0: expected f32[3,4], given f32[4,3] (give an array of that shape)"),
+        ([X, 1.5], "input 1: expected f32[3,4], given f64[] (give an array of that shape)"),
+        ([X, np.array(["a"])], "input 1: expected f32[3,4], given <U1[1] (give an array of that shape)"),
+    ],
+)
+def test_wrong_inputs_are_named(add, inputs, message):
+    with pytest.raises(InputError) as caught:
+        add.execute(inputs)
+    assert str(caught.value) == message
+
+
+def test_outputs_are_written_where_the_caller_says(add):
+    (old,) = add.execute([X, Y])
+    (new,) = add.execute([Y, Y], outputs=[old])
+    assert new is old
+    np.testing.assert_array_equal(old, Y + Y)
+
+
+def test_wrong_outputs_are_refused(add):
+    (out,) = add.execute([X, Y])
+    (inside,) = add.execute([X, Y])
+    frozen = add.execute([X, Y])[0]
+    frozen.flags.writeable = False
+    cases = [
+        ([], "returns 1 outputs, given 0 arrays"),
+        ([out.astype(np.float64)], "output 0: expected f32[3,4], given f64[3,4]"),
+        ([out.T], "output 0: expected f32[3,4], given f32[4,3]"),
+        ([frozen], "not a writeable contiguous array"),
+        ([np.empty(13, np.float32)[1:].reshape(3, 4)], "64-byte boundary"),
+    ]
+    for outputs, words in cases:
+        with pytest.raises(InputError, match=words.replace("[", r"\[")):
+            add.execute([X, Y], outputs=outputs)
+    with pytest.raises(InputError, match="output 0 overlaps input 1"):
+        add.execute([X, inside], outputs=[inside])
+
+
+def test_layouts_of_parameters_and_results_are_honoured():
+    columns = F32.with_layout((0, 1))
+    p = Programs(F32, [columns, columns])
+    out = p.add(AllocationKind.RESULT, 0, columns)
+    executable = compiled(p.plan([p.kernel("add", Op.ADD, [0, 1], [out])], 1))
+    (z,) = executable.execute([X, Y])
+    np.testing.assert_array_equal(z, X + Y)
+    assert z.flags.f_contiguous and not z.flags.c_contiguous
+    address, kept = executable.inputs[0].address(z)
+    assert address == z.ctypes.data and np.shares_memory(kept, z)  # back in without a copy
+    (again,) = executable.execute([X, X], outputs=[z])
+    assert again is z
+    np.testing.assert_array_equal(z, X + X)
+
+
+def test_constants_temporaries_and_forwarded_results():
+    p = Programs(F32, [F32], constants=[Y])
+    temporary, out = p.add(AllocationKind.TEMPORARY), p.add(AllocationKind.RESULT, 0, F32)
+    copied = p.add(AllocationKind.RESULT, 3, F32)
+    root = Instruction(Op.COPY, "copy", F32)
+    steps = [
+        p.kernel("add", Op.ADD, [0, 1], [temporary]),
+        p.kernel("multiply", Op.MULTIPLY, [temporary, 1], [out]),
+        CopyStep(root, p.whole(0), p.whole(copied)),
+    ]
+    executable = compiled(p.plan(steps, 4, elsewhere=[(1, 0), (2, 1)]))
+    z, x, y, x2 = executable.execute([X])
+    for actual, expected in [(z, (X + Y) * Y), (x, X), (y, Y), (x2, X)]:
+        np.testing.assert_array_equal(actual, expected)
+    x[...] = 0
+    y[...] = 0
+    assert not np.shares_memory(x, X)
+    np.testing.assert_array_equal(executable.execute([X])[0], (X + Y) * Y)
+
+
+def test_empty_arrays_and_scalars():
+    for shape in (array(DType.F32), array(DType.F32, 1, 1)):
+        (z,) = compiled(add_program(shape)).execute(
+            [np.full(shape.dims, 1, np.float32), np.full(shape.dims, 2, np.float32)]
+        )
+        assert z.shape == shape.dims and z == 3 and isinstance(z, np.ndarray)
+    empty = array(DType.BF16, 0, 5)
+    p = Programs(empty, [empty])
+    p.add(AllocationKind.RESULT, 0, empty)
+    (z,) = compiled(p.plan([], 1)).execute([np.zeros((0, 5), ml_dtypes.bfloat16)])
+    assert z.shape == (0, 5) and z.dtype == ml_dtypes.bfloat16
+
+
+def test_threads_execute_at_once_each_in_its_own_arena():
+    shape = array(DType.F32, 50_000)
+    p = Programs(shape, [shape])
+    a, b, out = p.add(AllocationKind.TEMPORARY), p.add(AllocationKind.TEMPORARY), p.add(AllocationKind.RESULT, 0, shape)
+    steps = [p.kernel("k0", Op.ADD, [0, 0], [a])]
+    for i in range(10):
+        steps += [p.kernel(f"k{2 * i + 1}", Op.ADD, [a, 0], [b]), p.kernel(f"k{2 * i + 2}", Op.ADD, [b, 0], [a])]
+    executable = compiled(p.plan([*steps, p.kernel("last", Op.ADD, [a, 0], [out])], 1))
+    start = threading.Barrier(4)
+
+    def one(n):
+        start.wait()
+        return all(
+            (executable.execute([np.full(50_000, n + i, np.float32)])[0] == 23 * (n + i)).all() for i in range(30)
+        )
+
+    with ThreadPoolExecutor(4) as pool:
+        assert all(pool.map(one, range(4)))
+
+
+def test_kernels_name_their_stack_and_the_order_of_work_is_timed():
+    p = Programs(F32, [F32, F32])
+    t, out = p.add(AllocationKind.TEMPORARY), p.add(AllocationKind.RESULT, 0, F32)
+    steps = [p.kernel("first", Op.ADD, [0, 1], [t]), p.kernel("second", Op.MULTIPLY, [t, 1], [out])]
+    other = replace(FAKE, name="other")
+    executable = compiled(
+        p.plan(steps, 1),
+        lambda r: other if r.instruction.opcode is Op.MULTIPLY else FAKE,
+        replace(OPTIONS, keep_stages=True),
+    )
+    np.testing.assert_array_equal(executable.execute([X, Y])[0], (X + Y) * Y)
+    assert executable.kernels == (("first", "fake"), ("second", "other"))
+    assert list(executable.timings) == ["emit", "optimize", "codegen", "load"] and min(executable.timings.values()) > 0
+    names = [name for name, _ in executable.stages]
+    assert names == ["thunks.txt", *(f"{stack}.{n}" for stack in ("fake", "other")
+                                     for n in ("1.fake.txt", "2.ll", "3.optimized.ll", "4.s"))]  # fmt: skip
+
+
+def test_what_a_stack_does_not_support_is_listed_before_it_emits():
+    missing = [UnsupportedError("fake", w, remedy=f"add {w}") for w in ("add(f32)", "tan(f32)", "add(f32)")]
+    emitter = Emitter("fake", lambda *_: pytest.fail("emitted"), lambda requests: missing)
+    with pytest.raises(UnsupportedError, match=r"also missing: fake has no emitter for tan\(f32\)") as caught:
+        compiled(add_program(F32), lambda r: emitter)
+    assert caught.value.what == "add(f32)"
+
+
+def test_an_observer_sees_the_thunks_of_a_run(add):
+    seen = []
+    (z,) = add.execute([X, Y], observer=lambda thunk, run: (seen.append(thunk.name), run())[0])
+    assert seen == ["add"]
+    np.testing.assert_array_equal(z, X + Y)
+
+
+def test_size_classes_waste_little():
+    for size in [0, 1, 63, 64, 65, 1000, 4097, 1 << 20, (1 << 20) + 1, 123_456_789]:
+        capacity = size_class(size)
+        assert capacity >= max(size, 1) and capacity % 64 == 0 and capacity <= max(64, size + size // 8 + 64)
+
+
+def test_the_pool_keeps_idle_blocks_up_to_its_limit():
+    pool = BlockPool(idle_limit=10_000)
+    blocks = [pool.allocate(3000) for _ in range(5)]
+    view = blocks[0][100:200]
+    assert all(b.ctypes.data % 64 == 0 for b in blocks) and pool.idle_bytes == 0
+    del blocks
+    assert 0 < pool.idle_bytes <= 10_000
+    view[:] = 7
+    assert all(not np.shares_memory(pool.allocate(3000), view) for _ in range(5))
+    pool.trim()
+    assert pool.idle_bytes == 0
+
+
+def test_resident_memory_stays_level_over_many_runs():
+    shape = array(DType.F32, 1 << 20)
+    executable = compiled(add_program(shape))
+    x = np.ones(1 << 20, np.float32)
+    for _ in range(5):
+        executable.execute([x, x])
+    before = _resident()
+    for _ in range(100):
+        executable.execute([x, x])
+    assert _resident() - before < 20 << 20
+
+
+def _resident():
+    with open("/proc/self/statm") as f:
+        return int(f.read().split()[1]) * os.sysconf("SC_PAGE_SIZE")
