@@ -76,7 +76,7 @@ def drop_half_installed(site_packages: Path) -> list[str]:
 
 
 def run_pip(venv: Path, locks: list[str]) -> None:
-    command = [venv / "bin/python3", ROOT / PIP_WHEEL / "pip", "install", "--require-hashes", "--only-binary", ":all:"]
+    command: list[str | Path] = [venv / "bin/python3", ROOT / PIP_WHEEL / "pip", "install", "--require-hashes", "--only-binary", ":all:"]
     command += ["--no-deps", "--disable-pip-version-check", "--no-warn-script-location", "--root-user-action", "ignore"]
     for lock in locks:
         command += ["-r", ROOT / lock]
