@@ -1,0 +1,394 @@
+"""Fast construction of MLIR: arith, math, scf, func and llvm operations through the upstream bindings.
+
+One Builder belongs to one module. `ip` is where the next operation goes. Python integers stand for index constants, so that
+index arithmetic folds as it is built. Operations are made by name (2 µs each; the generated classes take 5).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager
+from typing import Any
+
+import numpy as np
+from mlir import ir
+
+Value = ir.Value
+Index = int | Value
+"""One coordinate or offset: a constant or an i64 value."""
+
+FLOAT_PREDICATES = {"oeq": 1, "ogt": 2, "oge": 3, "olt": 4, "ole": 5, "one": 6, "ord": 7, "ueq": 8, "ugt": 9, "uge": 10,
+                    "ult": 11, "ule": 12, "une": 13, "uno": 14}
+INTEGER_PREDICATES = {"eq": 0, "ne": 1, "slt": 2, "sle": 3, "sgt": 4, "sge": 5, "ult": 6, "ule": 7, "ugt": 8, "uge": 9}
+DYNAMIC_INDEX = -(2**31)  # marks a run-time index in llvm.getelementptr
+
+
+class Types:
+    """The types and attributes of one Context that emission needs again and again."""
+
+    def __init__(self) -> None:
+        self.f16, self.f32, self.f64 = ir.F16Type.get(), ir.F32Type.get(), ir.F64Type.get()
+        self.i1, self.i8, self.i16, self.i32, self.i64, self.i128 = (
+            ir.IntegerType.get_signless(bits) for bits in (1, 8, 16, 32, 64, 128))
+        self.ptr = ir.Type.parse("!llvm.ptr")
+        self.unit = ir.UnitAttr.get()
+        self.contract = {"fastmath": ir.Attribute.parse("#arith.fastmath<contract>")}
+        self.reassociate = {"fastmath": ir.Attribute.parse("#arith.fastmath<reassoc,contract>")}
+        self.no_wrap = {"overflowFlags": ir.Attribute.parse("#arith.overflow<nsw>")}
+        self.compare_float = {k: {"predicate": ir.IntegerAttr.get(self.i64, v)} for k, v in FLOAT_PREDICATES.items()}
+        self.compare_integer = {k: {"predicate": ir.IntegerAttr.get(self.i64, v)} for k, v in INTEGER_PREDICATES.items()}
+        self.internal = ir.Attribute.parse("#llvm.linkage<internal>")
+        self.private = ir.Attribute.parse("#llvm.linkage<private>")
+        self.gep_index = ir.DenseI32ArrayAttr.get([DYNAMIC_INDEX])
+        self.inbounds = ir.IntegerAttr.get(self.i32, 3)
+        self.unordered = ir.IntegerAttr.get(self.i64, 0)
+
+    def integer(self, bits: int) -> ir.Type:
+        return ir.IntegerType.get_signless(bits)
+
+
+class Builder:
+    """Makes operations at `ip`, inside one function at a time. fma: whether the target fuses multiply-add in hardware."""
+
+    def __init__(self, module: ir.Module, types: Types, *, strict: bool, fma: bool):
+        self.module, self.types, self.strict, self.fma_hardware = module, types, strict, fma
+        self.location = ir.Location.unknown()
+        self.ip = ir.InsertionPoint(module.body)
+        self.functions: dict[str, ir.Operation] = {}
+        self.globals: set[str] = set()
+        self.math_calls: list[ir.Operation] = []
+        self.scopes: list[dict[Any, Any]] = []
+        self._constants: dict[Any, Value] = {}
+        self._constant_ip = self.ip
+        self._flags = None if strict else types.contract
+
+    # Operations ------------------------------------------------------------------------------------------------------
+
+    def operation(self, name: str, results: Sequence[ir.Type], operands: Sequence[Value],
+                  attributes: dict[str, ir.Attribute] | None = None, regions: int = 0) -> ir.Operation:
+        return ir.Operation.create(name, results=results, operands=operands, attributes=attributes, regions=regions,
+                                   loc=self.location, ip=self.ip)
+
+    def op(self, name: str, *operands: Value, type: ir.Type | None = None,
+           attributes: dict[str, ir.Attribute] | None = None) -> Value:
+        """A one-result operation; the result has the first operand's type where none is given."""
+        return ir.Operation.create(name, results=[operands[0].type if type is None else type], operands=operands,
+                                   attributes=attributes, loc=self.location, ip=self.ip).result
+
+    def constant(self, value: float | int, type: ir.Type) -> Value:
+        """A constant, made once a function, in its entry block."""
+        key = (type, repr(value) if isinstance(value, float) else int(value))
+        found = self._constants.get(key)
+        if found is None:
+            if isinstance(value, float):
+                attribute: ir.Attribute = ir.FloatAttr.get(type, value)
+            else:
+                width = type.width  # pyright: ignore[reportAttributeAccessIssue]
+                wrapped = (int(value) + 2 ** (width - 1)) % 2**width - 2 ** (width - 1) if width > 1 else int(value) & 1
+                attribute = ir.IntegerAttr.get(type, wrapped)
+            found = ir.Operation.create("arith.constant", results=[type], attributes={"value": attribute},
+                                        loc=self.location, ip=self._constant_ip).result
+            self._constants[key] = found
+        return found
+
+    def f32(self, value: float) -> Value:
+        return self.constant(float(value), self.types.f32)
+
+    def f64(self, value: float) -> Value:
+        return self.constant(float(value), self.types.f64)
+
+    def like(self, value: float | int, other: Value) -> Value:
+        """A constant of the type of another value."""
+        type = other.type
+        return self.constant(float(value) if self.is_float(type) else int(value), type)
+
+    def is_float(self, type: ir.Type) -> bool:
+        types = self.types
+        return type == types.f32 or type == types.f64 or type == types.f16
+
+    # Float arithmetic: contracts unless strict; `exact_` forms never do ------------------------------------------------
+
+    def addf(self, a: Value, b: Value) -> Value:
+        return self.op("arith.addf", a, b, attributes=self._flags)
+
+    def subf(self, a: Value, b: Value) -> Value:
+        return self.op("arith.subf", a, b, attributes=self._flags)
+
+    def mulf(self, a: Value, b: Value) -> Value:
+        return self.op("arith.mulf", a, b, attributes=self._flags)
+
+    def divf(self, a: Value, b: Value) -> Value:
+        return self.op("arith.divf", a, b, attributes=self._flags)
+
+    def negf(self, a: Value) -> Value:
+        return self.op("arith.negf", a)
+
+    def absf(self, a: Value) -> Value:
+        return self.op("math.absf", a)
+
+    def maxf(self, a: Value, b: Value) -> Value:
+        """NaN if either is."""
+        return self.op("arith.maximumf", a, b)
+
+    def minf(self, a: Value, b: Value) -> Value:
+        """NaN if either is."""
+        return self.op("arith.minimumf", a, b)
+
+    def fma(self, a: Value, b: Value, c: Value) -> Value:
+        """a·b + c: fused where the hardware does it, else two operations."""
+        if self.fma_hardware:
+            return self.op("math.fma", a, b, c)
+        return self.op("arith.addf", self.op("arith.mulf", a, b), c)
+
+    def copysign(self, magnitude: Value, sign: Value) -> Value:
+        return self.op("math.copysign", magnitude, sign)
+
+    def math(self, name: str, *operands: Value, type: ir.Type | None = None) -> Value:
+        """A math operation that math_library may have to expand afterwards."""
+        made = self.operation(name, [operands[0].type if type is None else type], operands)
+        self.math_calls.append(made)
+        return made.result
+
+    def compare(self, predicate: str, a: Value, b: Value) -> Value:
+        """Compare floats: 'oeq', 'olt', 'une', 'uno', …"""
+        return self.op("arith.cmpf", a, b, type=self.types.i1, attributes=self.types.compare_float[predicate])
+
+    def select(self, condition: Value, a: Value, b: Value) -> Value:
+        return self.op("arith.select", condition, a, b, type=a.type)
+
+    def is_nan(self, a: Value) -> Value:
+        return self.compare("uno", a, a)
+
+    def extend(self, a: Value) -> Value:
+        """f32 to f64, or a narrower float to f32."""
+        return self.op("arith.extf", a, type=self.types.f64 if a.type == self.types.f32 else self.types.f32)
+
+    def truncate(self, a: Value, type: ir.Type) -> Value:
+        return self.op("arith.truncf", a, type=type)
+
+    # Integers --------------------------------------------------------------------------------------------------------
+
+    def compare_integers(self, predicate: str, a: Value, b: Value) -> Value:
+        """Compare integers: 'eq', 'slt', 'ult', …"""
+        return self.op("arith.cmpi", a, b, type=self.types.i1, attributes=self.types.compare_integer[predicate])
+
+    def binary(self, name: str, a: Value, b: Value | int) -> Value:
+        """arith.<name>; an int becomes a constant of a's type."""
+        return self.op(f"arith.{name}", a, self.constant(b, a.type) if isinstance(b, int) else b)
+
+    def extui(self, a: Value, type: ir.Type) -> Value:
+        return self.op("arith.extui", a, type=type)
+
+    def extsi(self, a: Value, type: ir.Type) -> Value:
+        return self.op("arith.extsi", a, type=type)
+
+    def trunci(self, a: Value, type: ir.Type) -> Value:
+        return self.op("arith.trunci", a, type=type)
+
+    def bitcast(self, a: Value, type: ir.Type) -> Value:
+        return a if a.type == type else self.op("arith.bitcast", a, type=type)
+
+    # Index arithmetic: folds constants, and makes equal expressions once a scope ------------------------------------------
+
+    def materialize(self, a: Index) -> Value:
+        return self.constant(a, self.types.i64) if isinstance(a, int) else a
+
+    def _index_op(self, name: str, a: Index, b: Index, attributes: dict[str, ir.Attribute] | None = None) -> Value:
+        key = (name, a, b)
+        return self.once(key, lambda: self.op(name, self.materialize(a), self.materialize(b), attributes=attributes))
+
+    def add(self, a: Index, b: Index) -> Index:
+        if isinstance(a, int):
+            a, b = b, a
+        if isinstance(b, int):
+            if isinstance(a, int):
+                return a + b
+            if b == 0:
+                return a
+        return self._index_op("arith.addi", a, b, self.types.no_wrap)
+
+    def sub(self, a: Index, b: Index) -> Index:
+        if isinstance(b, int):
+            return self.add(a, -b)
+        return self._index_op("arith.subi", a, b, self.types.no_wrap)
+
+    def mul(self, a: Index, b: Index) -> Index:
+        if isinstance(a, int):
+            a, b = b, a
+        if isinstance(b, int):
+            if isinstance(a, int):
+                return a * b
+            if b in (0, 1):
+                return a if b else 0
+        return self._index_op("arith.muli", a, b, self.types.no_wrap)
+
+    def div(self, a: Index, b: int) -> Index:
+        """Quotient of a value ≥ 0 by a constant > 0."""
+        if isinstance(a, int):
+            return a // b
+        return a if b == 1 else self._index_op("arith.divui", a, b)
+
+    def rem(self, a: Index, b: int) -> Index:
+        """Remainder of a value ≥ 0 by a constant > 0."""
+        if isinstance(a, int):
+            return a % b
+        return 0 if b == 1 else self._index_op("arith.remui", a, b)
+
+    # Scopes: what is made inside a loop or a branch must not be reused outside ---------------------------------------------
+
+    def recall(self, key: Any) -> Any:
+        for scope in reversed(self.scopes):
+            found = scope.get(key)
+            if found is not None:
+                return found
+        return None
+
+    def remember(self, key: Any, value: Any) -> None:
+        self.scopes[-1][key] = value
+
+    def once(self, key: Any, make: Callable[[], Any]) -> Any:
+        found = self.recall(key)
+        if found is None:
+            found = make()
+            self.remember(key, found)
+        return found
+
+    # Structure -------------------------------------------------------------------------------------------------------
+
+    @contextmanager
+    def function(self, name: str, inputs: Sequence[ir.Type], results: Sequence[ir.Type],
+                 attributes: dict[str, ir.Attribute], *, before: ir.InsertionPoint | None = None) -> Iterator[Sequence[Value]]:
+        """A func.func whose body is built inside the `with`; gives its arguments. End it with `give`."""
+        saved = self.ip, self._constants, self._constant_ip, self.scopes
+        type = ir.FunctionType.get(inputs, results)
+        made = ir.Operation.create("func.func", attributes={
+            "sym_name": ir.StringAttr.get(name), "function_type": ir.TypeAttr.get(type), **attributes},
+            regions=1, loc=self.location, ip=before or ir.InsertionPoint(self.module.body))
+        block = ir.Block.create_at_start(made.regions[0], inputs, [self.location] * len(inputs))
+        self.functions[name] = made
+        self.ip = ir.InsertionPoint(block)
+        anchor = self.operation("arith.constant", [self.types.i64], [], {"value": ir.IntegerAttr.get(self.types.i64, 0)})
+        self._constants = {(self.types.i64, 0): anchor.result}
+        self._constant_ip = ir.InsertionPoint(anchor)
+        self.scopes = [{}]
+        yield list(block.arguments)
+        self.ip, self._constants, self._constant_ip, self.scopes = saved
+
+    def give(self, *values: Value) -> None:
+        """Return from the function under construction."""
+        self.operation("func.return", [], values)
+
+    @contextmanager
+    def exact(self) -> Iterator[None]:
+        """Build without contraction."""
+        saved, self._flags = self._flags, None
+        yield
+        self._flags = saved
+
+    def table(self, name: str, values: np.ndarray) -> Value:
+        """The address of a private constant array, made once a module."""
+        if name not in self.globals:
+            array = np.ascontiguousarray(values)
+            element = self._element_of(array.dtype)
+            kind = ir.Type.parse(f"!llvm.array<{array.size} x {element}>")
+            dense = ir.DenseElementsAttr.get(array.reshape(-1), type=element, shape=[array.size])
+            ir.Operation.create("llvm.mlir.global", regions=1, loc=self.location, ip=ir.InsertionPoint(self.module.body), attributes={
+                "sym_name": ir.StringAttr.get(name), "global_type": ir.TypeAttr.get(kind), "linkage": self.types.private,
+                "value": dense, "constant": self.types.unit, "alignment": ir.IntegerAttr.get(self.types.i64, 64),
+                "addr_space": ir.IntegerAttr.get(self.types.i32, 0)})
+            self.globals.add(name)
+        key = ("address", name)
+        found = self._constants.get(key)
+        if found is None:
+            found = ir.Operation.create("llvm.mlir.addressof", results=[self.types.ptr], loc=self.location, ip=self._constant_ip,
+                                        attributes={"global_name": ir.FlatSymbolRefAttr.get(name)}).result
+            self._constants[key] = found
+        return found
+
+    def _element_of(self, dtype: np.dtype) -> ir.Type:
+        if dtype.kind == "f":
+            return self.types.f64 if dtype.itemsize == 8 else self.types.f32
+        return self.types.integer(dtype.itemsize * 8)
+
+    def call(self, function: str, result: ir.Type, operands: Sequence[Value]) -> Value:
+        return self.operation("func.call", [result], operands, {"callee": ir.FlatSymbolRefAttr.get(function)}).result
+
+    @contextmanager
+    def scope(self, block: ir.Block) -> Iterator[None]:
+        """Build inside a nested block."""
+        saved = self.ip
+        self.ip = ir.InsertionPoint(block)
+        self.scopes.append({})
+        yield
+        self.scopes.pop()
+        self.ip = saved
+
+    @contextmanager
+    def loop(self, lower: Index, upper: Index, step: int = 1, carried: Sequence[Value] = ()) -> Iterator[Loop]:
+        """scf.for; with carried values, set `results` of the Loop inside it and read `values` of it afterwards."""
+        made = self.operation("scf.for", [v.type for v in carried],
+                              [self.materialize(lower), self.materialize(upper), self.materialize(step), *carried], regions=1)
+        types = [self.types.i64, *(v.type for v in carried)]
+        block = ir.Block.create_at_start(made.regions[0], types, [self.location] * len(types))
+        index, *arguments = block.arguments
+        loop = Loop(index, arguments, list(made.results))
+        with self.scope(block):
+            yield loop
+            self.operation("scf.yield", [], loop.next)
+
+    def branch(self, condition: Value, types: Sequence[ir.Type]) -> Branch:
+        """scf.if with results of these types; build each side with `with branch.then:` and `with branch.other:`."""
+        made = self.operation("scf.if", types, [condition], regions=2)
+        return Branch(self, made)
+
+    # Memory ----------------------------------------------------------------------------------------------------------
+
+    def pointer(self, base: Value, offset: Index, element: ir.Type) -> Value:
+        """The address of the offset-th element from base."""
+        if isinstance(offset, int) and offset == 0:
+            return base
+        key = ("gep", base, offset, element)
+        return self.once(key, lambda: self.op(
+            "llvm.getelementptr", base, self.materialize(offset), type=self.types.ptr,
+            attributes={"elem_type": ir.TypeAttr.get(element), "rawConstantIndices": self.types.gep_index,
+                        "noWrapFlags": self.types.inbounds}))
+
+    def load(self, pointer: Value, type: ir.Type, alignment: int) -> Value:
+        return self.op("llvm.load", pointer, type=type, attributes={
+            "alignment": ir.IntegerAttr.get(self.types.i64, alignment), "ordering": self.types.unordered})
+
+    def store(self, value: Value, pointer: Value, alignment: int) -> None:
+        self.operation("llvm.store", [], [value, pointer], {
+            "alignment": ir.IntegerAttr.get(self.types.i64, alignment), "ordering": self.types.unordered})
+
+    def alloca(self, type: ir.Type, count: int, alignment: int) -> Value:
+        """Stack memory, in the function's entry block."""
+        size = self.materialize(count)
+        attributes = {"elem_type": ir.TypeAttr.get(type), "alignment": ir.IntegerAttr.get(self.types.i64, alignment)}
+        return ir.Operation.create("llvm.alloca", results=[self.types.ptr], operands=[size], attributes=attributes,
+                                   loc=self.location, ip=self._constant_ip).result
+
+
+class Loop:
+    """A loop under construction: its index, its carried values, what they become (`next`), and the results after it."""
+
+    def __init__(self, index: Value, carried: list[Value], values: list[Value]):
+        self.index, self.carried, self.values = index, carried, values
+        self.next: Sequence[Value] = ()
+
+
+class Branch:
+    """A two-sided conditional under construction."""
+
+    def __init__(self, builder: Builder, made: ir.Operation):
+        self._builder, self._made = builder, made
+        self.values = list(made.results)
+
+    @contextmanager
+    def side(self, number: int) -> Iterator[list[Value]]:
+        """Build one side (0: then, 1: else); append its results to the list given."""
+        block = ir.Block.create_at_start(self._made.regions[number], [])
+        results: list[Value] = []
+        with self._builder.scope(block):
+            yield results
+            self._builder.operation("scf.yield", [], results)

@@ -1,0 +1,91 @@
+"""exp, expm1, tanh, sinh, cosh: x = n·ln2 + r, a polynomial in r, and 2ⁿ put together from bits."""
+
+from __future__ import annotations
+
+from .builder import Builder, Value
+from .math_support import (Precision, as_integer, float_type, horner, offset, precision_of, scale,
+                           select_if)
+
+LOG2_E = 1.4426950408889634
+
+
+def reduce_exponent(b: Builder, p: Precision, x: Value) -> tuple[Value, Value]:
+    """(n as an integer, r) with x = n·ln2 + r and |r| ≤ ln2/2. For NaN n is arbitrary and r NaN."""
+    shifted = b.fma(x, b.like(LOG2_E, x), b.like(p.magic, x))
+    n = offset(b, shifted, -p.magic)
+    r = b.fma(n, b.like(-p.ln2_high, x), x)
+    r = b.fma(n, b.like(-p.ln2_low, x), r)
+    magic = as_integer(b, b.like(p.magic, x))
+    return b.binary("subi", as_integer(b, shifted), magic), r
+
+
+def power_of_two(b: Builder, p: Precision, n: Value) -> Value:
+    """2ⁿ for an n in the range of normal exponents."""
+    return b.bitcast(b.binary("shli", b.binary("addi", n, p.bias), p.mantissa), float_type(b, p))
+
+
+def scaled_exp(b: Builder, x: Value, shift: int) -> Value:
+    """eˣ·2^shift, the power of two applied in two halves, so that neither overflows before the result does."""
+    p = precision_of(b, x)
+    n, r = reduce_exponent(b, p, x)
+    value = offset(b, b.fma(b.mulf(r, r), horner(b, r, p.exp_poly), r), 1.0)
+    half = b.binary("shrsi", n, 1)
+    rest = b.binary("subi", n, half)
+    if shift:
+        rest = b.binary("addi", rest, shift)
+    return b.mulf(b.mulf(value, power_of_two(b, p, half)), power_of_two(b, p, rest))
+
+
+def exp(b: Builder, x: Value) -> Value:
+    p = precision_of(b, x)
+    value = scaled_exp(b, x, 0)
+    value = select_if(b, "ogt", x, p.exp_overflow, float("inf"), value)
+    return select_if(b, "olt", x, p.exp_underflow, 0.0, value)
+
+
+def expm1_core(b: Builder, x: Value) -> Value:
+    """eˣ − 1 where it neither overflows nor rounds to −1; 2ⁿ is halved, so that n may be the largest exponent plus one."""
+    p = precision_of(b, x)
+    n, r = reduce_exponent(b, p, x)
+    value = b.fma(b.mulf(r, r), horner(b, r, p.exp_poly), r)
+    half_power = power_of_two(b, p, b.binary("addi", n, -1))
+    return scale(b, b.fma(half_power, value, offset(b, half_power, -0.5)), 2.0)
+
+
+def expm1(b: Builder, x: Value) -> Value:
+    p = precision_of(b, x)
+    value = expm1_core(b, x)
+    value = select_if(b, "ogt", x, p.exp_overflow, float("inf"), value)
+    value = select_if(b, "olt", x, p.expm1_floor, -1.0, value)
+    return b.copysign(value, x)
+
+
+def tanh(b: Builder, x: Value) -> Value:
+    """−t/(2 + t) with t = exp(−2|x|) − 1."""
+    p = precision_of(b, x)
+    magnitude = b.absf(x)
+    bounded = select_if(b, "ogt", magnitude, p.tanh_one, p.tanh_one, magnitude)
+    t = expm1_core(b, scale(b, bounded, -2.0))
+    return b.copysign(b.divf(t, offset(b, t, 2.0)), x)
+
+
+def sinh(b: Builder, x: Value) -> Value:
+    """Below 1 from expm1, above from e^|x|/2, which overflows only where the result does."""
+    magnitude = b.absf(x)
+    half = _half_exp(b, magnitude)
+    large = b.subf(half, b.divf(b.like(0.25, x), half))
+    t = expm1_core(b, select_if(b, "ogt", magnitude, 1.0, 1.0, magnitude))
+    small = scale(b, b.addf(t, b.divf(t, offset(b, t, 1.0))), 0.5)
+    return b.copysign(select_if(b, "olt", magnitude, 1.0, small, large), x)
+
+
+def cosh(b: Builder, x: Value) -> Value:
+    half = _half_exp(b, b.absf(x))
+    return b.addf(half, b.divf(b.like(0.25, x), half))
+
+
+def _half_exp(b: Builder, x: Value) -> Value:
+    p = precision_of(b, x)
+    return select_if(b, "ogt", x, p.exp_overflow + 1.0, float("inf"), scaled_exp(b, x, -1))
+
+

@@ -1,0 +1,75 @@
+"""Turns math.* operations that have no instruction into calls of private functions, built once a module and inlined by LLVM."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+
+from mlir import ir
+
+from . import math_arctangent, math_exp, math_log, math_special, math_trigonometry
+from .builder import Builder, Value
+
+Expansion = Callable[..., Value]
+
+EXPANSIONS: Mapping[str, Expansion] = {
+    "math.acos": math_arctangent.acos,
+    "math.acosh": math_log.acosh,
+    "math.asin": math_arctangent.asin,
+    "math.asinh": math_log.asinh,
+    "math.atan2": math_arctangent.atan2,
+    "math.atanh": math_log.atanh,
+    "math.cbrt": math_special.cbrt,
+    "math.cos": math_trigonometry.cos,
+    "math.cosh": math_exp.cosh,
+    "math.erf": math_special.erf,
+    "math.exp": math_exp.exp,
+    "math.expm1": math_exp.expm1,
+    "math.log": math_log.log,
+    "math.log1p": math_log.log1p,
+    "math.rsqrt": math_special.rsqrt,
+    "math.sin": math_trigonometry.sin,
+    "math.sinh": math_exp.sinh,
+    "math.tan": math_trigonometry.tan,
+    "math.tanh": math_exp.tanh,
+}
+"""Operations expanded in f32 and f64."""
+
+POWER = "math.powf"
+LIBM = {POWER: "pow", "arith.remf": "fmod"}
+"""f64 operations that call the C library: a correct pow needs more than f64 inside."""
+
+
+def expand(b: Builder) -> None:
+    """Replace the math operations that `Builder.math` has made; what LLVM has an intrinsic for stays."""
+    calls, b.math_calls = b.math_calls, []
+    for operation in calls:
+        name = operation.name
+        if name not in EXPANSIONS and name != POWER:
+            continue
+        type = operation.results[0].type
+        symbol = _function(b, name, type, len(operation.operands))
+        b.ip = ir.InsertionPoint(operation)
+        result = b.call(symbol, type, list(operation.operands))
+        operation.results[0].replace_all_uses_with(result)
+        operation.erase()
+
+
+def _function(b: Builder, name: str, type: ir.Type, arity: int) -> str:
+    """The symbol of a private function for an operation, made on first use."""
+    if name == POWER and type == b.types.f64:
+        return _external(b, LIBM[name], type, arity)
+    symbol = f"{name}.{type}"
+    if symbol not in b.functions:
+        attributes: dict[str, ir.Attribute] = {
+            "sym_visibility": ir.StringAttr.get("private"), "llvm.linkage": b.types.internal, "always_inline": b.types.unit}
+        with b.function(symbol, [type] * arity, [type], attributes) as arguments, b.exact():
+            b.give((math_log.pow_f32 if name == POWER else EXPANSIONS[name])(b, *arguments))
+    return symbol
+
+
+def _external(b: Builder, symbol: str, type: ir.Type, arity: int) -> str:
+    if symbol not in b.functions:
+        b.functions[symbol] = ir.Operation.create("func.func", regions=1, loc=b.location, ip=ir.InsertionPoint(b.module.body), attributes={
+            "sym_name": ir.StringAttr.get(symbol), "sym_visibility": ir.StringAttr.get("private"),
+            "function_type": ir.TypeAttr.get(ir.FunctionType.get([type] * arity, [type]))})
+    return symbol

@@ -1,0 +1,99 @@
+"""What the files math_*.py share: the two precisions, polynomials, and small helpers.
+
+The functions there are built once a module as private functions that LLVM inlines, so that loops over them vectorise: straight-line
+code, selects instead of branches, polynomials in fma. They never contract by themselves. Coefficients are minimax fits (Remez exchange
+in 60 digits); each says its interval's error.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+
+from mlir import ir
+
+from .builder import Builder, Value
+
+
+@dataclass(frozen=True, slots=True)
+class Precision:
+    """f32 or f64 as the math functions see it.
+
+    ln2_high has trailing zeros, so that n·ln2_high is exact. exp_poly: (eʳ − 1 − r)/r² on ±ln2/2, relative error below the unit.
+    """
+
+    bits: int
+    mantissa: int
+    bias: int
+    ln2_high: float
+    ln2_low: float
+    exp_poly: tuple[float, ...]
+    exp_overflow: float   # eˣ is infinite above
+    exp_underflow: float  # and zero below
+    expm1_floor: float    # eˣ − 1 rounds to −1 below
+    tanh_one: float       # tanh rounds to 1 above
+    least_normal: float
+
+    @property
+    def magic(self) -> float:
+        """Adding it rounds to an integer that stands in the low mantissa bits."""
+        return 1.5 * 2.0**self.mantissa
+
+
+SINGLE = Precision(
+    32, 23, 127, 0.693359375, -2.12194440e-4,
+    (0.5, 0.1666666716337204, 0.04166645556688309, 0.00833328440785408, 0.0013934544986113906, 0.0001990886958083138),
+    89.0, -104.0, -18.0, 10.0, 2.0**-126)
+DOUBLE = Precision(
+    64, 52, 1023, 6.93147180369123816490e-01, 1.90821492927058770002e-10,
+    (0.5, 0.16666666666666666, 0.04166666666666668, 0.008333333333333337, 0.0013888888888878269, 0.00019841269841252383,
+     2.480158733856646e-05, 2.7557319267995086e-06, 2.755726102831439e-07, 2.5052053793604324e-08, 2.0918962179234118e-09,
+     1.6091866887443592e-10),
+    710.0, -746.0, -40.0, 20.0, 2.0**-1022)
+
+
+def precision_of(b: Builder, x: Value) -> Precision:
+    return SINGLE if x.type == b.types.f32 else DOUBLE
+
+
+def integer_type(b: Builder, p: Precision) -> ir.Type:
+    return b.types.i32 if p is SINGLE else b.types.i64
+
+
+def float_type(b: Builder, p: Precision) -> ir.Type:
+    return b.types.f32 if p is SINGLE else b.types.f64
+
+
+def as_integer(b: Builder, x: Value) -> Value:
+    return b.bitcast(x, integer_type(b, precision_of(b, x)))
+
+
+def horner(b: Builder, x: Value, coefficients: Sequence[float]) -> Value:
+    """coefficients[0] + coefficients[1]·x + …"""
+    result = b.like(coefficients[-1], x)
+    for coefficient in reversed(coefficients[:-1]):
+        result = b.fma(result, x, b.like(coefficient, x))
+    return result
+
+
+def scale(b: Builder, x: Value, factor: float) -> Value:
+    return b.mulf(x, b.like(factor, x))
+
+
+def offset(b: Builder, x: Value, amount: float) -> Value:
+    return b.addf(x, b.like(amount, x))
+
+
+def select_if(b: Builder, predicate: str, x: Value, bound: float, chosen: float | Value, other: Value) -> Value:
+    """chosen where x <predicate> bound, else other."""
+    picked = chosen if isinstance(chosen, Value) else b.like(chosen, other)
+    return b.select(b.compare(predicate, x, b.like(bound, x)), picked, other)
+
+
+def through_f64(function: Callable[..., Value]) -> Callable[..., Value]:
+    """An f32 function that computes in f64 and rounds once."""
+    def wrapped(b: Builder, *operands: Value) -> Value:
+        if operands[0].type != b.types.f32:
+            return function(b, *operands)
+        return b.truncate(function(b, *(b.extend(x) for x in operands)), b.types.f32)
+    return wrapped
