@@ -78,7 +78,13 @@ def _run(case: Case, program: Program, stack: str) -> Row:
 
 
 def _describe(leaf: int, difference: Difference) -> str:
-    return f"result {leaf}: {difference}"
+    if difference.message:
+        return f"result {leaf}: {difference.message}"
+    where = f", first at {list(difference.first_bad_index)}" if difference.first_bad_index else ""
+    return (
+        f"result {leaf}: {difference.failures} elements differ{where}; largest error {difference.max_abs:.3g} absolute, "
+        f"{difference.max_rel:.3g} relative, {difference.max_ulp:.3g} ulp"
+    )
 
 
 def _most(values: Iterator[float | None]) -> float | None:

@@ -1,0 +1,69 @@
+"""`testbed stages MODULE --dir D`: every IR stage of both stacks, a file each; the folder appears whole or not at all."""
+
+from __future__ import annotations
+
+import shutil
+import tempfile
+from collections.abc import Iterator
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+import click
+
+if TYPE_CHECKING:
+    from ..hlo.program import Program
+
+
+@click.command()
+@click.argument("module")
+@click.option("--dir", "folder", required=True, metavar="D", help="Folder to write; must not exist, or be empty.")
+@click.option("--emitters", multiple=True, metavar="FLAGS", help="Flags of a run; may be repeated. [default: legacy, mlir]")
+def command(module: str, folder: str, emitters: tuple[str, ...]) -> int:
+    """Write MODULE's HLO, plan, thunks and, for each stack, every IR down to assembly. Prints the files' names."""
+    from ..hlo.errors import InputError
+    from ..hlo.program import load_program
+
+    program = load_program(module)
+    target = Path(folder)
+    if target.exists() and (not target.is_dir() or any(target.iterdir())):
+        raise InputError(f"{target}: exists and is not an empty folder", remedy="give a new folder")
+    try:
+        target.parent.mkdir(parents=True, exist_ok=True)
+        work = Path(tempfile.mkdtemp(prefix=f".{target.name}.", dir=target.parent))
+    except OSError as error:
+        raise InputError(f"{target}: cannot write: {error.strerror}", remedy="give a writable folder") from None
+    try:
+        names = [_write(work / name, text) for name, text in _stages(program, emitters or ("legacy", "mlir"))]
+        work.chmod(0o755)
+        if target.exists():
+            target.rmdir()
+        work.rename(target)
+    finally:
+        shutil.rmtree(work, ignore_errors=True)
+    for name in names:
+        click.echo(str(target / name))
+    return 0
+
+
+def _write(path: Path, text: str) -> str:
+    path.write_text(text, encoding="utf-8")
+    return path.name
+
+
+def _stages(program: Program, runs: tuple[str, ...]) -> Iterator[tuple[str, str]]:
+    """(file name, text) in the order of the flow. Stages above the fork come once, those below once a run."""
+    from ..hlo.plan_text import plan_to_text
+    from ..hlo.printer import print_module
+    from ..migration import Flags, compile_module
+
+    yield "0.input.hlo", program.text
+    for number, flags in enumerate(runs):
+        executable = compile_module(program.module, Flags.parse(flags), keep_stages=True)
+        if number == 0:
+            yield "1.optimized.hlo", print_module(executable.plan.module)
+            yield "2.plan.txt", plan_to_text(executable.plan)
+        for name, text in executable.stages:
+            if name != "thunks.txt":
+                yield name, text
+            elif number == 0:
+                yield "3.thunks.txt", text
