@@ -8,7 +8,7 @@ from types import MappingProxyType
 from typing import Any
 
 from .attributes import Raw
-from .errors import ParseError
+from .errors import ParseError, VerificationError
 from .grammar import GRAMMAR, Row
 from .ir import NO_ATTRIBUTES, Computation, Instruction, Module
 from .lexer import BLANK, NAME, Lexer, near
@@ -17,6 +17,9 @@ from .opcodes import Op
 from .parser_attributes import ATTRIBUTES, HEADER, raw
 from .parser_literals import parse_literal
 from .parser_shapes import ARRAY, MAX_DEPTH, cached_shape, parse_shape, starts_shape
+from .shape_inference import NEEDS_SHAPE, infer_missing
+from .shape_rules import same
+from .shapes import OPAQUE as NO_SHAPE
 from .shapes import Shape
 
 _head = re.compile(rf"(ROOT\s++)?%?({NAME})\s++=\s*+({ARRAY})\s++([a-z][a-z0-9\-]*+)\(\s*+")
@@ -110,7 +113,7 @@ class Parser:
         signature_at = lexer.pos
         signature = self.signature() if lexer.at("(") else None
         computation = self.body(name)
-        if signature is not None and not signature.compatible(computation.root.shape):
+        if signature is not None and not same(signature, computation.root.shape):
             lexer.fail(f"computation '{name}' declares the result {signature}, but its root "
                        f"'{computation.root.name}' has shape {computation.root.shape}", signature_at)
         attributes = self.header_attributes()
@@ -288,7 +291,7 @@ class Parser:
         return tuple(out)
 
     def check_operand(self, declared: Shape | None, found: Instruction, at: int) -> None:
-        if declared is not None and declared is not found.shape and not declared.compatible(found.shape):
+        if declared is not None and not same(declared, found.shape):
             self.lexer.fail(f"operand '{found.name}' is declared {declared} but has shape {found.shape}", at)
 
     def slow_operand(self, opcode: Op) -> Instruction:
@@ -338,7 +341,14 @@ class Parser:
                         f"'{unknown[0]}' is unknown; did you mean '{key}'?" if close else f"add {key}=…")
 
     def infer(self, opcode: Op, name: str, operands: tuple[Instruction, ...], own: dict[str, Any], at: int) -> Shape:
-        self.lexer.fail(f"{opcode.value} needs its shape", at, "write: name = shape opcode(operands)")
+        """The shape of an instruction whose text leaves it out."""
+        location = self.lexer.location(at)
+        if opcode in NEEDS_SHAPE:
+            self.lexer.fail(f"{opcode.value} needs its shape", at, "write: name = shape opcode(operands)")
+        try:
+            return infer_missing(Instruction(opcode, name, NO_SHAPE, operands, own, location))
+        except VerificationError as error:
+            self.lexer.fail(f"cannot infer the shape: {error.message}", at, error.remedy)
 
 
 _section_row = re.compile(r"\d+\s+(?:\"(?:[^\"\\]|\\.)*\"|\{[^{}]*\})")
