@@ -1,9 +1,166 @@
-"""Loop fusion."""
+"""Loop fusion: producers are computed inside the kernels of their consumers instead of being stored.
+
+Greedy, consumers before producers: when an instruction is met, all its users already belong to clusters (fusions in the making), so
+it joins them all, or is stored and roots a cluster of its own. Clusters grow only at their inputs and have one result, so no
+cycle can arise.
+"""
 
 from __future__ import annotations
 
-from ..ir import Module
+from ..ir import Computation, Instruction, Module
+from ..opclasses import CONTROL_PREDECESSORS, ELEMENTWISE, control_computations, is_alias
+from ..opcodes import Op
+from .fusion_build import build_fusions
+from .fusion_cost import MOST_CODE, MOST_OPERANDS, MOST_REUSE, MOST_TOKENS, TINY_WORK, Cluster, Tokens, root_tokens, weight
+from .rewriting import Names, rebuild
+
+MOVEMENT = frozenset({Op.BROADCAST, Op.RESHAPE, Op.BITCAST, Op.SLICE, Op.PAD, Op.CONCATENATE, Op.TRANSPOSE, Op.REVERSE,
+                      Op.DYNAMIC_SLICE, Op.IOTA})
+PRODUCERS = (ELEMENTWISE | MOVEMENT | {Op.CONSTANT}) - {Op.STOCHASTIC_CONVERT}
+ROOTS = PRODUCERS - {Op.CONSTANT} | {Op.REDUCE, Op.DYNAMIC_UPDATE_SLICE}
+"""Ops that may end a fusion."""
+
+LARGE_TRANSPOSE = 1 << 14
+"""Elements from which a transpose that moves the minor dimension is stored: reading with a stride costs more than a pass."""
+
+MOST_DUPLICATES = 4
+"""Kernels into which one instruction that computes something is copied."""
+
+CHEAP_CONE = 16
+"""Operations that a duplicated instruction may bring along."""
 
 
 def fuse(module: Module) -> Module:
-    return module
+    """Form loop fusions in every computation that the host program runs; fusions that are there stay."""
+    names = Names.of(module)
+    return rebuild(module, lambda c: build_fusions(c, plan_fusions(c), names), control_computations(module))
+
+
+def plan_fusions(computation: Computation) -> dict[Instruction, Cluster]:
+    """The cluster of each instruction that is stored and may have fused producers."""
+    return _Planner(computation).run()
+
+
+class _Planner:
+    def __init__(self, computation: Computation):
+        self.computation = computation
+        self.users = computation.users
+        self.clusters: dict[Instruction, Cluster] = {}  # by root
+        self.homes: dict[Instruction, list[Cluster]] = {}  # clusters that an instruction is a member of
+        self.pinned = {n for i in computation.instructions for n in i.attributes.get(CONTROL_PREDECESSORS, ())}
+        self.cones = _cones(computation)
+
+    def run(self) -> dict[Instruction, Cluster]:
+        for i in reversed(self.computation.instructions):
+            if not self._join(i):
+                self._store(i)
+        return self.clusters
+
+    def _join(self, i: Instruction) -> bool:
+        """Try to make `i` a member of the clusters of its users; True if none needs it stored."""
+        users = self.users[i]
+        if i.opcode not in PRODUCERS or not users or not self._free(i) or not _may_be_computed_again(i):
+            return False
+        groups: dict[Cluster, list[Instruction]] = {}
+        stored = i is self.computation.root
+        for user in users:
+            homes = self.homes.get(user, ())
+            stored = stored or not homes
+            for cluster in homes:
+                if cluster.root is user and not _reads_by_element(user, i):
+                    stored = True
+                else:
+                    groups.setdefault(cluster, []).append(user)
+        wanted = {c: c.tokens_of(i, members) for c, members in groups.items()}
+        if stored and not _trivial(i):
+            return False
+        accepted = {c: t for c, t in wanted.items() if self._fits(c, i, t)}
+        if _trivial(i):
+            stored = stored or len(accepted) < len(wanted)
+        elif len(accepted) < len(wanted) or not self._pays(i, accepted):
+            return False
+        for cluster, tokens in accepted.items():
+            cluster.add(i, tokens)
+            self.homes.setdefault(i, []).append(cluster)
+        return not stored
+
+    def _free(self, i: Instruction) -> bool:
+        return (i.shape.is_array and not i.shape.is_dynamic and i.name not in self.pinned
+                and CONTROL_PREDECESSORS not in i.attributes)
+
+    def _fits(self, cluster: Cluster, i: Instruction, tokens: Tokens) -> bool:
+        if len(tokens) > MOST_TOKENS or cluster.code + len(tokens) > MOST_CODE:
+            return False
+        new_inputs = sum(1 for o in i.operands if o not in cluster.inputs and o not in cluster.members)
+        return len(cluster.inputs) - 1 + new_inputs <= MOST_OPERANDS
+
+    def _pays(self, i: Instruction, clusters: dict[Cluster, Tokens]) -> bool:
+        """Whether computing `i` in all these kernels beats storing it."""
+        repeated = (sum(sum(t.values()) for t in clusters.values()) - i.shape.size) * weight(i)
+        if len(clusters) > 1 and repeated > 0:
+            cost, dear = self.cones[i]
+            if len(clusters) > MOST_DUPLICATES or cost > CHEAP_CONE or dear:
+                return False
+        if repeated <= TINY_WORK:
+            return True
+        if weight(i) > 1:
+            return repeated <= 0.05 * i.shape.size * weight(i)
+        return all(c.reuse + max(0.0, sum(t.values()) - i.shape.size) <= MOST_REUSE * max(root_tokens(c.root)["root"], 1.0)
+                   for c, t in clusters.items())
+
+    def _store(self, i: Instruction) -> None:
+        """Make `i` the root of a cluster, if it may be one. Aliases cost nothing and stay outside."""
+        if i.opcode not in ROOTS or is_alias(i) or not self._free_root(i):
+            return
+        cluster = Cluster(i)
+        cluster.add(i, root_tokens(i))
+        self.clusters[i] = cluster
+        self.homes[i] = [*self.homes.get(i, ()), cluster]
+
+    def _free_root(self, i: Instruction) -> bool:
+        arrays = i.shape.is_array or i.opcode is Op.REDUCE
+        return (arrays and not i.shape.is_dynamic and not any(o.shape.is_dynamic for o in i.operands)
+                and CONTROL_PREDECESSORS not in i.attributes and i.name not in self.pinned)
+
+
+def _reads_by_element(root: Instruction, producer: Instruction) -> bool:
+    """Whether a cluster's root can take the producer's elements as they are computed."""
+    return root.opcode is not Op.DYNAMIC_UPDATE_SLICE or root.operands[0] is not producer
+
+
+def _trivial(i: Instruction) -> bool:
+    """Ops that are never worth reading from memory."""
+    return i.opcode in (Op.BROADCAST, Op.IOTA) or (i.opcode is Op.CONSTANT and not i.shape.dims)
+
+
+def _may_be_computed_again(i: Instruction) -> bool:
+    """Whether an op may be evaluated element by element inside another kernel."""
+    if i.opcode is Op.CONSTANT:
+        return not i.shape.dims and i.shape.is_array
+    if i.opcode is Op.BITCAST_CONVERT:
+        return i.shape.dims == i.operands[0].shape.dims
+    if i.opcode is Op.TRANSPOSE and i.shape.size > LARGE_TRANSPOSE:
+        return bool(i.shape.rank) and i.shape.minor_to_major[0] == i.dimensions.index(i.operands[0].shape.minor_to_major[0])
+    return not any(o.shape.is_dynamic for o in i.operands)
+
+
+def _cones(computation: Computation) -> dict[Instruction, tuple[int, bool]]:
+    """For each instruction: operations in the cheap part above it (itself included), and whether costly ones feed that part."""
+    cones: dict[Instruction, frozenset[Instruction]] = {}
+    result: dict[Instruction, tuple[int, bool]] = {}
+    nothing: frozenset[Instruction] = frozenset()
+    for i in computation.instructions:
+        if i.opcode not in PRODUCERS:
+            cones[i], result[i] = nothing, (0, False)
+            continue
+        if weight(i) > 1:
+            cones[i], result[i] = nothing, (weight(i), True)
+            continue
+        cone: frozenset[Instruction] = frozenset([i]) if weight(i) else nothing
+        dear = False
+        for o in i.operands:
+            dear = dear or (result[o][1] and o.shape.size > 1)
+            if len(cone) <= CHEAP_CONE:
+                cone = cone | cones[o]
+        cones[i], result[i] = cone, (len(cone), dear)
+    return result
