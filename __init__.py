@@ -9,7 +9,22 @@ from typing import Any
 __version__ = "0.1.0"
 
 # Public name -> the room module that holds it. Loaded by __getattr__ below.
-_PUBLIC: dict[str, str] = {}
+_PUBLIC: dict[str, str] = {
+    "CompileOptions": "backends.base",
+    "Flags": "migration.flags",
+    "InputError": "hlo.errors",
+    "Module": "hlo.ir",
+    "ParseError": "hlo.errors",
+    "TestbedError": "hlo.errors",
+    "UnsupportedError": "hlo.errors",
+    "VerificationError": "hlo.errors",
+    "compile": "migration.api",
+    "evaluate": "migration.api",
+    "parse": "migration.api",
+    "platform": "backends.registry",
+    "register_platform": "backends.registry",
+    "run": "migration.api",
+}
 
 __all__ = ["__version__"]
 

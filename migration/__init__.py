@@ -1,1 +1,7 @@
 """Flags as one value and the migration ledger: the only room that chooses a stack."""
+
+from .choose import choose, emit_for
+from .compile import compile_module
+from .flags import Flags
+
+__all__ = ["Flags", "choose", "compile_module", "emit_for"]

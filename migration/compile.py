@@ -1,0 +1,29 @@
+"""Module → host executable, the whole way: verify, plan, emit by the flags, load."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from ..backends.base import CompileOptions
+from ..backends.host.compiler import HostCompiler, Stopwatch
+from ..hlo.ir import Module
+from .choose import emit_for
+from .flags import Flags
+
+if TYPE_CHECKING:
+    from ..backends.host.executable import HostExecutable
+
+
+def compile_module(module: Module, flags: Flags | None = None, options: CompileOptions | None = None) -> HostExecutable:
+    """Raises VerificationError, UnsupportedError (naming the stack and the opcode) or CodegenError."""
+    from ..hlo.verifier import verify
+
+    options = options or CompileOptions()
+    compiler, watch = HostCompiler(), Stopwatch()
+    with watch.measure("verify"):
+        verify(module)
+    with watch.measure("plan"):
+        plan = compiler.run_hlo_passes(module, options)
+    executable = compiler.compile(plan, emit_for(flags or Flags()), options)
+    executable.timings = {**watch.seconds, **executable.timings}
+    return executable

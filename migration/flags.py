@@ -1,0 +1,118 @@
+"""Which stack emits what, as one frozen value: `mlir`, `mlir,reduce=legacy`, `legacy,elementwise=mlir,f16=legacy`.
+
+The first word is the stack of everything; each `key=stack` after it changes that for an opcode, a family of opcodes or
+a dtype. Where several match an instruction, the last one decides.
+"""
+
+from __future__ import annotations
+
+import difflib
+import hashlib
+from collections.abc import Iterable
+from dataclasses import dataclass
+
+from ..hlo.dtypes import BY_NAME as DTYPES
+from ..hlo.dtypes import DType
+from ..hlo.errors import TestbedError
+from ..hlo.opcodes import BY_NAME as OPCODES
+from ..hlo.opcodes import Op
+from ..hlo.opset import ELEMENTWISE, Family, opcodes
+
+STACK_NAMES = ("legacy", "mlir")
+DEFAULT = "legacy"
+
+FAMILIES: dict[str, frozenset[Op]] = {
+    "elementwise": ELEMENTWISE,
+    "unary": frozenset(opcodes([Family.UNARY])),
+    "binary": frozenset(opcodes([Family.BINARY])),
+    "ternary": frozenset(opcodes([Family.TERNARY])),
+    "conversion": frozenset(opcodes([Family.CONVERT])),
+    "shape": frozenset(opcodes([Family.SHAPE])),
+    "region": frozenset(opcodes([Family.REGION])),
+    "linear-algebra": frozenset(opcodes([Family.LINALG])),
+    "random": frozenset(opcodes([Family.RNG])),
+}
+
+
+class FlagError(TestbedError):
+    """Text that is not a flags value."""
+
+
+@dataclass(frozen=True, slots=True)
+class Rule:
+    """key: an opcode, a family or a dtype, as in text."""
+
+    key: str
+    stack: str
+
+    def matches(self, op: Op, dtypes: Iterable[DType]) -> bool:
+        if self.key in OPCODES:
+            return op is OPCODES[self.key]
+        if self.key in FAMILIES:
+            return op in FAMILIES[self.key]
+        return DTYPES[self.key] in dtypes
+
+
+@dataclass(frozen=True, slots=True)
+class Flags:
+    """Hashable and ordered: a part of every cache key. Make one with `Flags.parse`."""
+
+    default: str = DEFAULT
+    rules: tuple[Rule, ...] = ()
+
+    @staticmethod
+    def parse(text: str) -> Flags:
+        """Raises FlagError for an unknown word, a repeated key or a rule that says nothing."""
+        words = [word.strip() for word in text.split(",")]
+        if not any(words):
+            raise FlagError("the emitters flag is empty", remedy=f"give {' or '.join(STACK_NAMES)}")
+        default = DEFAULT
+        if "=" not in words[0]:
+            default = _stack(words.pop(0), text)
+        rules = tuple(_rule(word, text) for word in words)
+        seen: set[str] = set()
+        for rule in rules:
+            if rule.key in seen:
+                raise FlagError(f"{rule.key!r} stands twice in {text!r}", remedy="keep one")
+            seen.add(rule.key)
+        return Flags(default, rules)
+
+    def __str__(self) -> str:
+        return ",".join([self.default, *(f"{rule.key}={rule.stack}" for rule in self.rules)])
+
+    @property
+    def cache_key(self) -> str:
+        """The same text for equal flags in every process."""
+        return hashlib.sha256(str(self).encode()).hexdigest()
+
+    def stack_of(self, op: Op, dtypes: Iterable[DType]) -> str:
+        """The stack for one opcode. dtypes: of its result and operands."""
+        dtypes = frozenset(dtypes)
+        return next((r.stack for r in reversed(self.rules) if r.matches(op, dtypes)), self.default)
+
+
+def _rule(word: str, text: str) -> Rule:
+    key, equals, stack = (part.strip() for part in word.partition("="))
+    if not equals:
+        if word in STACK_NAMES:
+            raise FlagError(f"{word!r} must come first in {text!r}", remedy="one stack, then opcode=stack rules")
+        raise FlagError(f"{word!r} in {text!r} is not of the form key=stack", remedy=_near(word, STACK_NAMES))
+    if key not in OPCODES and key not in FAMILIES and key not in DTYPES:
+        known = [*OPCODES, *FAMILIES, *DTYPES]
+        raise FlagError(f"unknown opcode, family or dtype {key!r} in {text!r}", remedy=_near(key, known, "families"))
+    return Rule(key, _stack(stack, text))
+
+
+def _stack(word: str, text: str) -> str:
+    if word not in STACK_NAMES:
+        raise FlagError(f"unknown stack {word!r} in {text!r}", remedy=_near(word, STACK_NAMES))
+    return word
+
+
+def _near(word: str, known: Iterable[str], listed: str = "") -> str:
+    near = difflib.get_close_matches(word, list(known), 1)
+    if near:
+        return f"did you mean {near[0]!r}?"
+    if listed:
+        return f"give an opcode such as reduce, a dtype such as f16, or a family: {', '.join(FAMILIES)}"
+    return f"choose from {', '.join(known)}"
