@@ -60,9 +60,9 @@ class KernelTable:
         return min(allocation.alignment, offset) if offset else allocation.alignment
 
     def _name(self, i: Instruction) -> str:
-        """A C identifier made from the instruction's name that no other kernel has."""
-        stem = _NOT_C.sub("_", i.name)
-        if not stem or stem[0].isdigit():
+        """A C identifier made from the instruction's name that no other kernel has, nor a function of libm (`exp`)."""
+        stem = f"{_NOT_C.sub('_', i.name)}_kernel"
+        if stem[0].isdigit():
             stem = f"k_{stem}"
         name, n = stem, 1
         while name in self._names:
