@@ -6,15 +6,16 @@ from dataclasses import dataclass, field
 
 from .buffers import Buffers, assign_buffers
 from .dtypes import DType
+from .errors import UnsupportedError
 from .ir import Computation, Instruction, Module
 from .kernels import KernelTable
 from .liveness import RESULTS, branch_end, is_plain_copy, loop_end, loop_entry, moves_no_bytes, single_copy
-from .opclasses import branches, has_side_effect
+from .opclasses import branches, control_computations, has_side_effect
 from .opcodes import Op
 from .passes.pipeline import Observer, PipelineOptions, optimize
-from .passes.trip_count import known_trip_count
 from .plan import ConditionalStep, CopyStep, Plan, Step, WhileStep
 from .schedule import schedule
+from .trip_count import trip_count
 
 
 @dataclass(frozen=True, slots=True)
@@ -31,10 +32,20 @@ def plan(module: Module, options: PlanOptions = PlanOptions(), observer: Observe
 
 def plan_scheduled(module: Module) -> Plan:
     """Buffers and kernels of a module that is flat, with agreed layouts and in its final order."""
+    refuse_dynamic(module)
     buffers = assign_buffers(module)
     maker = _Steps(buffers)
     steps = maker.computation(module.entry) + maker.copies(RESULTS)
     return Plan(module, buffers.assignment, steps, tuple(maker.kernels.requests.values()))
+
+
+def refuse_dynamic(module: Module) -> None:
+    """Raise UnsupportedError where an array's size is known only at run time."""
+    for computation in control_computations(module):
+        for i in computation.instructions:
+            if i.shape.is_dynamic:
+                raise UnsupportedError("plan", f"dynamic dimensions ({i.opcode.value})", location=i.location,
+                                       remedy="give every dimension a fixed size")
 
 
 class _Steps:
@@ -68,7 +79,7 @@ class _Steps:
         condition, body = i.attributes["condition"], i.attributes["body"]
         steps = self.computation(body) + self.copies(loop_end(i))
         predicate = self.buffers.assignment.slice_of(condition.root)
-        return WhileStep(i, self.computation(condition), steps, predicate, known_trip_count(i))
+        return WhileStep(i, self.computation(condition), steps, predicate, trip_count(i))
 
     def conditional(self, i: Instruction) -> Step:
         selector = i.operands[0]

@@ -8,7 +8,7 @@ from ..errors import TestbedError
 from ..ir import Computation, Instruction, Module
 from ..opclasses import CONTROL_PREDECESSORS, has_side_effect
 from ..opcodes import Op
-from .rewriting import Names, relink, relink_computation, rename_predecessors, with_attributes
+from .rewriting import Names, recall, relink, relink_computation, rename_predecessors, with_attributes
 
 DEEPEST_NESTING = 200
 
@@ -100,7 +100,7 @@ class _Unshared:
         renamed: dict[str, str] = {}
         for old in computation.instructions:
             operands = tuple(new[o] for o in old.operands)
-            copy = relink(old, {c: self.own(c, depth + 1) for c in old.called()})
+            copy = recall(old, lambda c: self.own(c, depth + 1))
             name = self.names.fresh(old.name)
             if changed or operands != old.operands or name != old.name:
                 copy = copy.replace(operands=operands, name=name)

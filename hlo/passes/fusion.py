@@ -12,7 +12,7 @@ from ..opclasses import CONTROL_PREDECESSORS, ELEMENTWISE, control_computations,
 from ..opcodes import Op
 from .fusion_build import build_fusions
 from .fusion_cost import MOST_CODE, MOST_OPERANDS, MOST_REUSE, MOST_TOKENS, TINY_WORK, Cluster, Tokens, root_tokens, weight
-from .rewriting import Names, rebuild
+from .rewriting import Names, callees_first, rebuild
 
 MOVEMENT = frozenset({Op.BROADCAST, Op.RESHAPE, Op.BITCAST, Op.SLICE, Op.PAD, Op.CONCATENATE, Op.TRANSPOSE, Op.REVERSE,
                       Op.DYNAMIC_SLICE, Op.IOTA})
@@ -33,7 +33,8 @@ CHEAP_CONE = 16
 def fuse(module: Module) -> Module:
     """Form loop fusions in every computation that the host program runs; fusions that are there stay."""
     names = Names.of(module)
-    return rebuild(module, lambda c: build_fusions(c, plan_fusions(c), names), control_computations(module))
+    fused = rebuild(module, lambda c: build_fusions(c, plan_fusions(c), names), control_computations(module))
+    return Module(fused.name, callees_first(fused.entry), fused.entry, fused.attributes)
 
 
 def plan_fusions(computation: Computation) -> dict[Instruction, Cluster]:

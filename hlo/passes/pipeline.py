@@ -14,7 +14,6 @@ from .flatten import flatten
 from .fusion import fuse
 from .layouts import agree_layouts
 from .simplify import simplify
-from .trip_count import note_trip_counts
 
 
 @dataclass(frozen=True, slots=True)
@@ -50,13 +49,12 @@ PASSES: dict[str, Pass] = {p.name: p for p in (
     Pass("dce", remove_dead_code, guarantees=frozenset({LIVE})),
     Pass("simplify", simplify),
     Pass("cse", share_equal),
-    Pass("trip-counts", note_trip_counts, requires=frozenset({FLAT})),
     Pass("layouts", agree_layouts, requires=frozenset({FLAT}), guarantees=frozenset({AGREED})),
     Pass("fuse", fuse, requires=frozenset({FLAT, AGREED}), guarantees=frozenset({FUSED})),
 )}
 """Every pass by name, in the order of a full run."""
 
-OPTIMIZE = ("flatten", "dce", "simplify", "cse", "simplify", "cse", "dce", "trip-counts", "layouts", "fuse", "dce")
+OPTIMIZE = ("flatten", "dce", "simplify", "cse", "simplify", "cse", "dce", "layouts", "fuse", "dce")
 """Names of the passes that a plan runs on a module that comes unscheduled."""
 
 PREPARE = ("flatten", "dce", "simplify", "layouts", "dce")

@@ -49,17 +49,39 @@ def with_attributes(instruction: Instruction, **changes: Any) -> Instruction:
     return instruction.replace(attributes=MappingProxyType({k: v for k, v in merged.items() if v is not None}))
 
 
-def relink(instruction: Instruction, table: Mapping[Computation, Computation]) -> Instruction:
-    """The instruction calling `table[c]` where it called c; itself if nothing changes."""
+def recall(instruction: Instruction, change: Callable[[Computation], Computation]) -> Instruction:
+    """The instruction calling `change(c)` where it called c, asked once for each place; itself if nothing changes."""
     changes: dict[str, Any] = {}
     for key in CALLING_ATTRIBUTES:
-        value = instruction.attributes.get(key)
-        if isinstance(value, Computation):
-            if table.get(value, value) is not value:
-                changes[key] = table[value]
-        elif isinstance(value, tuple) and any(isinstance(v, Computation) and table.get(v, v) is not v for v in value):
-            changes[key] = tuple(table.get(v, v) if isinstance(v, Computation) else v for v in value)
+        old = instruction.attributes.get(key)
+        if isinstance(old, Computation):
+            new: Any = change(old)
+        elif isinstance(old, tuple) and any(isinstance(v, Computation) for v in old):
+            new = tuple(change(v) if isinstance(v, Computation) else v for v in old)
+        else:
+            continue
+        if new is not old and new != old:
+            changes[key] = new
     return with_attributes(instruction, **changes) if changes else instruction
+
+
+def relink(instruction: Instruction, table: Mapping[Computation, Computation]) -> Instruction:
+    """The instruction calling `table[c]` where it called c; itself if nothing changes."""
+    return recall(instruction, lambda c: table.get(c, c))
+
+
+def callees_first(entry: Computation) -> tuple[Computation, ...]:
+    """The entry and all that it reaches, callees before callers."""
+    order: dict[Computation, None] = {}
+    stack: list[tuple[Computation, bool]] = [(entry, False)]
+    while stack:
+        computation, ready = stack.pop()
+        if ready:
+            order[computation] = None
+        elif computation not in order:
+            stack.append((computation, True))
+            stack.extend((c, False) for i in reversed(computation.instructions) for c in reversed(i.called()))
+    return tuple(order)
 
 
 def relink_computation(computation: Computation, table: Mapping[Computation, Computation]) -> Computation:

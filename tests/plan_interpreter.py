@@ -1,0 +1,127 @@
+"""Runs a Plan on byte buffers, each kernel by the evaluator: proves fusion, buffers and aliasing without a code generator."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+import numpy as np
+
+from ..hlo.evaluator import Evaluator
+from ..hlo.ir import Instruction
+from ..hlo.plan import AllocationKind, BufferSlice, ConditionalStep, CopyStep, KernelStep, Plan, Step, WhileStep
+from ..hlo.reference.float_environment import flushing_subnormals
+from ..hlo.shapes import Shape
+
+POISON = 0xA5
+"""What memory holds that nothing has written yet."""
+
+
+def run_plan(plan: Plan, inputs: Sequence[np.ndarray], *, seed: int = 0) -> list[np.ndarray]:
+    """The result leaves, in logical order. Raises AssertionError where a kernel that works in place may not."""
+    machine = _Machine(plan, inputs, seed)
+    with flushing_subnormals(True), np.errstate(all="ignore"):
+        machine.run(plan.steps)
+    results = sorted((a for a in plan.assignment.allocations if a.kind is AllocationKind.RESULT), key=lambda a: a.number)
+    return [machine.load(BufferSlice(a.index, 0, a.size), a.shape).copy() for a in results]
+
+
+def to_memory(array: np.ndarray, shape: Shape) -> np.ndarray:
+    """The bytes of a logical array in the order of the shape's layout."""
+    physical = np.ascontiguousarray(np.transpose(array.reshape(shape.dims), shape.minor_to_major[::-1]))
+    return np.frombuffer(physical.tobytes(), np.uint8)
+
+
+def from_memory(data: np.ndarray, shape: Shape) -> np.ndarray:
+    """The logical array of bytes in the order of the shape's layout (a view)."""
+    order = shape.minor_to_major[::-1]
+    physical = data.view(shape.dtype.numpy).reshape([shape.dims[d] for d in order])
+    return np.transpose(physical, np.argsort(order)) if order else physical.reshape(())
+
+
+class _Machine:
+    def __init__(self, plan: Plan, inputs: Sequence[np.ndarray], seed: int):
+        self.plan, self.evaluator = plan, Evaluator(seed=seed)
+        self.random = np.random.default_rng(0)
+        self.memory: list[np.ndarray] = []
+        self.compiled: dict[Instruction, object] = {}
+        arrays = {n: x for n, x in zip((a.number for a in plan.assignment.allocations
+                                        if a.kind is AllocationKind.PARAMETER and a.shape.is_array), inputs)}
+        for a in plan.assignment.allocations:
+            data = np.full(a.size, POISON, np.uint8)
+            if a.kind is AllocationKind.PARAMETER:
+                data = to_memory(np.asarray(arrays[a.number]), a.shape)
+            elif a.kind is AllocationKind.CONSTANT:
+                data = to_memory(a.literal.array, a.shape)
+            self.memory.append(data)
+
+    def bytes(self, piece: BufferSlice) -> np.ndarray:
+        return self.memory[piece.allocation][piece.offset:piece.offset + piece.size]
+
+    def load(self, piece: BufferSlice, shape: Shape) -> np.ndarray:
+        return from_memory(self.bytes(piece), shape)
+
+    def run(self, steps: Sequence[Step]) -> None:
+        for step in steps:
+            if isinstance(step, KernelStep):
+                self.kernel(step)
+            elif isinstance(step, CopyStep):
+                self.bytes(step.destination)[:] = self.bytes(step.source)
+            elif isinstance(step, WhileStep):
+                self.loop(step)
+            elif isinstance(step, ConditionalStep):
+                self.run(step.branches[self.branch(step)])
+
+    def loop(self, step: WhileStep) -> None:
+        count = 0
+        while True:
+            self.run(step.condition)
+            if not self.bytes(step.predicate)[0]:
+                break
+            self.run(step.body)
+            count += 1
+        assert step.trip_count in (None, count), f"{step.instruction.name} ran {count} times, not {step.trip_count}"
+
+    def branch(self, step: ConditionalStep) -> int:
+        selector = self.bytes(step.selector)
+        if step.selector_is_pred:
+            return 0 if selector[0] else 1
+        number, last = int(selector.view(np.int32)[0]), len(step.branches) - 1
+        return number if 0 <= number <= last else last
+
+    def evaluate(self, step: KernelStep) -> list[np.ndarray]:
+        """The result leaves of the kernel that all such steps share, from this step's memory."""
+        i = step.kernel.instruction
+        operands = [self.load(step.arguments[n], o.shape) if n >= 0 else None for n, o in zip(step.kernel.operands, i.operands)]
+        if i not in self.compiled:
+            self.compiled[i] = self.evaluator.step(i)
+        value = self.compiled[i](*operands)
+        return [np.array(x) for x in _leaves(value, i.shape)]
+
+    def kernel(self, step: KernelStep) -> None:
+        i = step.kernel.instruction
+        shapes = [s for _, s in i.shape.leaves()]
+        results = self.evaluate(step)
+        if set(step.kernel.operands) & set(step.kernel.results):
+            self.prove_in_place(step, results[0], shapes[0])
+        for n, value, shape in zip(step.kernel.results, results, shapes):
+            if n >= 0:
+                self.bytes(step.arguments[n])[:] = to_memory(value, shape)
+
+    def prove_in_place(self, step: KernelStep, whole: np.ndarray, shape: Shape) -> None:
+        """With some elements written already, the others must come out the same."""
+        there = self.bytes(step.arguments[step.kernel.results[0]])
+        before, after = there.copy(), to_memory(whole, shape)
+        written = self.random.random(shape.size) < 0.5
+        mask = np.repeat(written, shape.dtype.bytes)
+        there[mask] = after[mask]
+        again = to_memory(self.evaluate(step)[0], shape)
+        assert np.array_equal(again[~mask], after[~mask]), f"{step.instruction.name} may not run in place"
+        there[:] = before
+
+
+def _leaves(value: object, shape: Shape):
+    if shape.is_tuple:
+        for part, s in zip(value, shape.elements):
+            yield from _leaves(part, s)
+    else:
+        yield value
