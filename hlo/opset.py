@@ -13,7 +13,7 @@ from typing import Any
 
 import numpy as np
 
-from .dtypes import COMPLEX, FLOAT, INTEGER, DType
+from .dtypes import COMPLEX, FLOAT, INTEGER, UNSIGNED, DType
 from .opcodes import Op
 from .reference import collective, control, convert, convolution, indexing, linalg, random, region, shape, sorting
 from .reference import elementwise as ew
@@ -113,7 +113,7 @@ _COLLECTIVE = ("replica_groups", "channel_id", "use_global_device_ids", "constra
 
 OPSET: dict[Op, Row] = {
     # unary
-    Op.ABS: unary(NUMBER, ew.absolute),
+    Op.ABS: unary(NUMBER - UNSIGNED, ew.absolute),
     Op.ACOS: function(FLOAT | COMPLEX, np.arccos),
     Op.ACOSH: function(FLOAT | COMPLEX, np.arccosh),
     Op.ASIN: function(FLOAT | COMPLEX, np.arcsin),
@@ -140,7 +140,7 @@ OPSET: dict[Op, Row] = {
     Op.ROUND_NEAREST_AFZ: unary(FLOAT, ew.round_nearest_afz),
     Op.ROUND_NEAREST_EVEN: unary(FLOAT, np.rint),
     Op.RSQRT: function(FLOAT | COMPLEX, sp.rsqrt),
-    Op.SIGN: unary(NUMBER, ew.sign),
+    Op.SIGN: unary(NUMBER - UNSIGNED, ew.sign),
     Op.SINE: function(FLOAT | COMPLEX, sp.sine),
     Op.SINH: function(FLOAT | COMPLEX, np.sinh),
     Op.SQRT: function(FLOAT | COMPLEX, sp.sqrt),
@@ -168,7 +168,7 @@ OPSET: dict[Op, Row] = {
     Op.SHIFT_LEFT: typed(_F.BINARY, 2, INTEGER, ew.shift_left),
     Op.SHIFT_RIGHT_ARITHMETIC: typed(_F.BINARY, 2, INTEGER, ew.shift_right_arithmetic),
     Op.SHIFT_RIGHT_LOGICAL: typed(_F.BINARY, 2, INTEGER, ew.shift_right_logical),
-    Op.SUBTRACT: binary(ANY, ew.subtract),
+    Op.SUBTRACT: binary(NUMBER, ew.subtract),
     Op.XOR: binary(INTEGER | PRED, np.bitwise_xor),
     # ternary
     Op.CLAMP: _elementwise(_F.TERNARY, 3, INTEGER | FLOAT | PRED, ew.clamp, EXACT),

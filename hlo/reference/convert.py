@@ -26,6 +26,8 @@ def convert_to(x: Array, source: DType, target: DType) -> Array:
         return np.asarray(x.astype(np.float32) != 0) if source.is_float and source.bits <= 16 else np.asarray(x != 0)
     if source.is_float and target.is_integer:
         return _float_to_integer(x, target)
+    if source.is_integer and source.bits < 8:
+        x = x.astype(np.int8)  # ml_dtypes casts no narrow integer to another
     if target.is_complex and source.bits <= 16 and not source.is_complex:
         x = x.astype(np.float32)
     return x.astype(target.numpy)
