@@ -52,8 +52,9 @@ def _computations(a: Computation, b: Computation, match: Mapping[Computation, Co
         yield from _attributes(left.name, left.attributes, right.attributes, match)
 
 
-def _attributes(owner: str, a: Mapping[str, Any], b: Mapping[str, Any],
-                match: Mapping[Computation, Computation]) -> Iterator[str]:
+def _attributes(
+    owner: str, a: Mapping[str, Any], b: Mapping[str, Any], match: Mapping[Computation, Computation]
+) -> Iterator[str]:
     for key in a.keys() | b.keys():
         if key not in a or key not in b:
             yield f"attribute {key!r} of {owner} is on one side only"

@@ -28,8 +28,10 @@ class Literal:
     def array(self) -> np.ndarray:
         """The elements of an array literal. Raises InputError where the text left them out."""
         if self.is_elided:
-            raise InputError(f"the constant of shape {self.shape} was elided as {{...}} and has no value",
-                             remedy="dump the module with large constants printed (xla_dump_large_constants)")
+            raise InputError(
+                f"the constant of shape {self.shape} was elided as {{...}} and has no value",
+                remedy="dump the module with large constants printed (xla_dump_large_constants)",
+            )
         assert isinstance(self.value, np.ndarray), f"{self.shape} is not an array literal"
         return self.value
 
@@ -54,7 +56,11 @@ class Literal:
         """Equal shape and equal bits (NaN payloads and the sign of zero count)."""
         if not isinstance(other, Literal) or self.shape != other.shape:
             return False
-        if self.is_splat != other.is_splat and isinstance(self.value, np.ndarray) and isinstance(other.value, np.ndarray):
+        if (
+            self.is_splat != other.is_splat
+            and isinstance(self.value, np.ndarray)
+            and isinstance(other.value, np.ndarray)
+        ):
             return self.value.tobytes() == other.value.tobytes()
         return self._key() == other._key()
 

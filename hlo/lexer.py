@@ -109,7 +109,7 @@ class Lexer:
         """Consume a quoted string; escapes are resolved."""
         m = _string(self.text, self.pos)
         if not m:
-            if self.text[self.pos:self.pos + 1] in ('"', "'"):
+            if self.text[self.pos : self.pos + 1] in ('"', "'"):
                 self.fail(f"unterminated string {what}", remedy="close it with the same quote")
             self.fail(f"expected a quoted string {what}, found {self.found()}")
         start, self.pos = self.pos, m.end()
@@ -159,7 +159,7 @@ class Lexer:
         location = self.location(pos)
         start = self._lines[location.line - 1]
         end = self.text.find("\n", start)
-        line = self.text[start:end if end >= 0 else None].rstrip("\r")
+        line = self.text[start : end if end >= 0 else None].rstrip("\r")
         raise ParseError(message, location=location, remedy=remedy, source=line)
 
 

@@ -51,18 +51,20 @@ class Parser:
         self.bodies: list[list[Instruction]] = []
         self.anonymous = 0
         self.depth = 0
+        self.lone = False
 
     # -- module ----------------------------------------------------------------------------------------------------
     def module(self) -> Module:
         lexer, name, attributes = self.lexer, None, {}
         if lexer.eat_word("HloModule"):
             name = lexer.name("the module's name")
+            lexer.eat(":")
             attributes = self.header_attributes()
         elif lexer.ended:
             lexer.fail("the text is empty", remedy="a module starts with: HloModule name")
         attributes |= self.sections()
-        if name is None and self.is_single_instruction():
-            return self.single_instruction()
+        if name is None and _lone.match(lexer.text, lexer.pos):
+            return self.lone_instructions()
         entry = None
         while not lexer.ended or not self.computations:
             at = lexer.pos
@@ -72,8 +74,36 @@ class Parser:
             if is_entry:
                 entry = computation
         entry = entry or computation
-        return Module(name or f"module_{entry.name}", tuple(self.computations.values()), entry,
-                      MappingProxyType(attributes))
+        return Module(
+            name or f"module_{entry.name}", tuple(self.computations.values()), entry, MappingProxyType(attributes)
+        )
+
+    def lone_instructions(self) -> Module:
+        """Instructions without a computation around them; operands that only have a shape become parameters."""
+        self.scopes.append({})
+        self.bodies.append([])
+        self.lone = True
+        root = None
+        while not self.lexer.ended:
+            instruction, is_root = self.instruction()
+            root = instruction if is_root else root
+        instructions = self.bodies.pop()
+        self.check_parameters("entry", instructions)
+        entry = Computation("entry", tuple(instructions), root or instructions[-1])
+        self.computations["entry"] = entry
+        return Module("module", tuple(self.computations.values()), entry)
+
+    def add_parameter(self, name: str, shape: Shape, at: int) -> Instruction:
+        """A parameter that a lone instruction's operand stands for."""
+        body = self.bodies[-1]
+        number = sum(i.opcode is Op.PARAMETER for i in body)
+        name = name or self.fresh("parameter")
+        made = Instruction(
+            Op.PARAMETER, name, shape, (), MappingProxyType({"parameter_number": number}), self.lexer.location(at)
+        )
+        self.scopes[-1][name] = made
+        body.append(made)
+        return made
 
     def header_attributes(self) -> dict[str, Any]:
         out: dict[str, Any] = {}
@@ -84,7 +114,9 @@ class Parser:
             out[key] = HEADER.get(key, raw)(self, key)
         if self.lexer.at(","):
             self.lexer.eat(",")
-            self.lexer.fail(f"expected an attribute of the module, found {self.lexer.found()}", remedy="write name=value")
+            self.lexer.fail(
+                f"expected an attribute of the module, found {self.lexer.found()}", remedy="write name=value"
+            )
         return out
 
     def sections(self) -> dict[str, Any]:
@@ -97,13 +129,6 @@ class Parser:
             out[m[1]] = Raw(self.lexer.text[start:end].strip() if self.lexer.pos > start else "")
         return out
 
-    def is_single_instruction(self) -> bool:
-        """As XLA decides: neither a header, nor ENTRY, nor a name followed by '{' (or a signature and '{')."""
-        return _lone.match(self.lexer.text, self.lexer.pos) is not None
-
-    def single_instruction(self) -> Module:
-        raise NotImplementedError
-
     # -- computations ----------------------------------------------------------------------------------------------
     def computation(self) -> tuple[Computation, bool]:
         lexer = self.lexer
@@ -114,8 +139,11 @@ class Parser:
         signature = self.signature() if lexer.at("(") else None
         computation = self.body(name)
         if signature is not None and not same(signature, computation.root.shape):
-            lexer.fail(f"computation '{name}' declares the result {signature}, but its root "
-                       f"'{computation.root.name}' has shape {computation.root.shape}", signature_at)
+            lexer.fail(
+                f"computation '{name}' declares the result {signature}, but its root "
+                f"'{computation.root.name}' has shape {computation.root.shape}",
+                signature_at,
+            )
         attributes = self.header_attributes()
         if attributes:
             computation = Computation(name, computation.instructions, computation.root, MappingProxyType(attributes))
@@ -130,7 +158,7 @@ class Parser:
         lexer.expect("(", "before the parameters")
         while not lexer.at(")"):
             lexer.name("a parameter's name")
-            lexer.expect(":", "between a parameter and its shape")
+            lexer.eat(":")
             parse_shape(lexer)
             if not lexer.eat(","):
                 break
@@ -166,8 +194,9 @@ class Parser:
     def check_parameters(self, name: str, instructions: list[Instruction]) -> None:
         numbers = sorted(i.parameter_number for i in instructions if i.opcode is Op.PARAMETER)
         if numbers != list(range(len(numbers))):
-            self.lexer.fail(f"the parameters of '{name}' are numbered {numbers}", None,
-                            "number them from 0, each number once")
+            self.lexer.fail(
+                f"the parameters of '{name}' are numbered {numbers}", None, "number them from 0, each number once"
+            )
 
     def inline_computation(self) -> Computation:
         """`to_apply={ … }`: a computation without a name."""
@@ -177,15 +206,18 @@ class Parser:
         return computation
 
     def fresh(self, base: str) -> str:
-        self.anonymous += 1
-        return f"{base}.anon.{self.anonymous}"
+        while True:
+            self.anonymous += 1
+            name = f"{base}.anon.{self.anonymous}"
+            if name not in self.computations and not any(name in scope for scope in self.scopes):
+                return name
 
     # -- names -----------------------------------------------------------------------------------------------------
     def find_instruction(self, name: str, at: int) -> Instruction:
         found = self.scopes[-1].get(name)
         if found is None:
             later = re.compile(rf"(?:^|\s)%?{re.escape(name)}\s+=").search(self.lexer.text, at)
-            remedy = ("define it before its use" if later else near(name, self.scopes[-1]))
+            remedy = "define it before its use" if later else near(name, self.scopes[-1])
             self.lexer.fail(f"no instruction '{name}' in this computation", at, remedy)
         return found
 
@@ -209,7 +241,7 @@ class Parser:
         name = lexer.name("an instruction's name")
         if not lexer.at("="):
             lexer.fail(f"expected '=' after '{name}', found {lexer.found()}")
-        if lexer.text[lexer.pos - 1] not in " \t\r\n/":
+        if lexer.text[at] != "%" and lexer.text[lexer.pos - 1] not in " \t\r\n/":
             lexer.fail(f"'{name}=' reads as an attribute", remedy="put a blank before '='")
         lexer.eat("=")
         return self.right_side(name, at), is_root
@@ -218,23 +250,68 @@ class Parser:
         """`shape opcode(operands), attributes`."""
         lexer = self.lexer
         shape = parse_shape(lexer) if starts_shape(lexer) else None
-        opcode = self.opcode()
+        opcode, wrapped = self.opcode()
         lexer.expect("(", f"before the operands of {opcode.value}")
+        if wrapped is not None:
+            return self.wrapped(name, shape, opcode, wrapped, at)
         return self.rest(name, shape, opcode, at)
 
-    def opcode(self) -> Op:
+    def opcode(self) -> tuple[Op, Op | None]:
+        """An opcode; for `add-start` and the like, async-start and the opcode that it wraps."""
         lexer, at = self.lexer, self.lexer.pos
         m = _opcode.match(lexer.text, at)
         if not m:
             lexer.fail(f"expected an opcode, found {lexer.found()}")
-        opcode = OPCODES.get(m[1])
+        opcode, wrapped = OPCODES.get(m[1]), None
         if opcode is None:
-            lexer.fail(f"unknown opcode '{m[1]}'", at, near(m[1], OPCODES))
+            base, _, suffix = m[1].rpartition("-")
+            opcode, wrapped = ASYNC.get(suffix), OPCODES.get(base)
+            if opcode is None or wrapped is None:
+                lexer.fail(f"unknown opcode '{m[1]}'", at, near(m[1], OPCODES))
         lexer.pos = m.end()
-        return opcode
+        return opcode, wrapped
 
-    def rest(self, name: str, shape: Shape | None, opcode: Op, at: int) -> Instruction:
-        """What follows the '(' behind the opcode."""
+    def wrapped(self, name: str, shape: Shape | None, opcode: Op, wrapped: Op, at: int) -> Instruction:
+        """`x-start(…)`, `x-update(…)`, `x-done(…)`: an async opcode whose computation holds x alone."""
+        lexer = self.lexer
+        if shape is None:
+            lexer.fail(f"{wrapped.value}-{opcode.value.removeprefix('async-')} needs its shape", at)
+        if opcode is not Op.ASYNC_START:
+            instruction = self.rest(name, shape, opcode, at)
+            body = self.wrapped_computation(instruction)
+            if body is not None and body.root.opcode is not wrapped:
+                lexer.fail(f"'{name}' ends a {wrapped.value}, but its start wraps a {body.root.opcode.value}", at)
+            return instruction
+        if not shape.is_tuple or len(shape.elements) < 2 or not shape.elements[0].is_tuple:
+            lexer.fail(f"the shape of {wrapped.value}-start must be ((operands), result, state…), not {shape}", at)
+        own: dict[str, Any] = {}
+        operands = self.operands(wrapped, GRAMMAR[wrapped], at)
+        self.attributes(own, wrapped, GRAMMAR[wrapped], at)
+        outer = {k: own.pop(k) for k in ASYNC_OWN if k in own}
+        outer |= {k: own[k] for k in ASYNC_BOTH if k in own}
+        parameters = tuple(
+            Instruction(Op.PARAMETER, f"async_param.{n}", o.shape, (), MappingProxyType({"parameter_number": n}))
+            for n, o in enumerate(operands)
+        )
+        root = Instruction(
+            wrapped, "async_op", shape.elements[1], parameters, MappingProxyType(own), lexer.location(at)
+        )
+        body = Computation(self.fresh("async_wrapped"), (*parameters, root), root)
+        self.computations[body.name] = body
+        outer["calls"] = body
+        return self.define(
+            Instruction(Op.ASYNC_START, name, shape, operands, MappingProxyType(outer), lexer.location(at)), at
+        )
+
+    def wrapped_computation(self, instruction: Instruction) -> Computation | None:
+        """What the start of an async chain calls."""
+        while instruction.operands and instruction.opcode in (Op.ASYNC_UPDATE, Op.ASYNC_DONE):
+            instruction = instruction.operands[0]
+        body = instruction.attributes.get("calls")
+        return body if isinstance(body, Computation) else None
+
+    def rest(self, name: str, shape: Shape | None, opcode: Op, at: int, nested: bool = False) -> Instruction:
+        """What follows the '(' behind the opcode. A nested instruction has no attributes."""
         lexer = self.lexer
         own: dict[str, Any] = {}
         operands: tuple[Instruction, ...] = ()
@@ -252,14 +329,25 @@ class Parser:
             lexer.expect(")", "after the value of a constant")
         else:
             operands = self.operands(opcode, row, at)
-        self.attributes(own, opcode, row, at)
+        if not nested:
+            self.attributes(own, opcode, row, at)
+        elif missing := [key for key in row.required if key not in own]:
+            self.missing(own, opcode, missing[0], at)
+        if opcode is Op.BROADCAST:
+            self.broadcast_dimensions(own, operands, at)
         if shape is None:
             shape = self.infer(opcode, name, operands, own, at)
-        instruction = Instruction(opcode, name, shape, operands, MappingProxyType(own) if own else NO_ATTRIBUTES,
-                                  lexer.location(at))
-        scope = self.scopes[-1]
+        return self.define(
+            Instruction(
+                opcode, name, shape, operands, MappingProxyType(own) if own else NO_ATTRIBUTES, lexer.location(at)
+            ),
+            at,
+        )
+
+    def define(self, instruction: Instruction, at: int) -> Instruction:
+        scope, name = self.scopes[-1], instruction.name
         if name in scope:
-            lexer.fail(f"instruction '{name}' is defined twice", at, f"first at {scope[name].location}")
+            self.lexer.fail(f"instruction '{name}' is defined twice", at, f"first at {scope[name].location}")
         scope[name] = instruction
         self.bodies[-1].append(instruction)
         return instruction
@@ -273,7 +361,7 @@ class Parser:
                 if m:
                     found = scope.get(m[2])
                     if found is None:
-                        found = self.find_instruction(m[2], m.start(2))
+                        found = self.missing_operand(m[2], m[1], m.start(2))
                     if m[1] is not None:
                         self.check_operand(cached_shape(lexer, m[1]), found, m.start(1))
                     out.append(found)
@@ -294,15 +382,29 @@ class Parser:
         if declared is not None and not same(declared, found.shape):
             self.lexer.fail(f"operand '{found.name}' is declared {declared} but has shape {found.shape}", at)
 
+    def missing_operand(self, name: str, declared: str | None, at: int) -> Instruction:
+        if (
+            self.lone
+            and len(self.scopes) == 1
+            and declared
+            and (shape := cached_shape(self.lexer, declared)) is not None
+        ):
+            return self.add_parameter(name, shape, at)
+        return self.find_instruction(name, at)
+
     def slow_operand(self, opcode: Op) -> Instruction:
         """An operand with an unusual shape, or a nested instruction `add(x, y)`."""
         lexer, at = self.lexer, self.lexer.pos
         shape = parse_shape(lexer) if starts_shape(lexer) else None
-        at_name = lexer.pos
+        at_name, free = lexer.pos, self.lone and len(self.scopes) == 1 and shape is not None
+        if free and (lexer.at(",") or lexer.at(")")):
+            return self.add_parameter("", shape, at)
         name = lexer.name(f"an operand of {opcode.value}")
         if lexer.at("("):
             lexer.pos = at_name
             return self.nested(shape, at)
+        if free and name not in self.scopes[-1]:
+            return self.add_parameter(name, shape, at)
         found = self.find_instruction(name, at_name)
         self.check_operand(shape, found, at)
         return found
@@ -311,9 +413,11 @@ class Parser:
         self.depth += 1
         if self.depth > MAX_DEPTH:
             self.lexer.fail(f"instructions nested deeper than {MAX_DEPTH}", at)
-        opcode = self.opcode()
+        opcode, wrapped = self.opcode()
+        if wrapped is not None:
+            self.lexer.fail(f"{opcode.value} cannot be nested in operands", at)
         self.lexer.expect("(", f"before the operands of {opcode.value}")
-        instruction = self.rest(self.fresh(opcode.value), shape, opcode, at)
+        instruction = self.rest(self.fresh(opcode.value), shape, opcode, at, nested=True)
         self.depth -= 1
         return instruction
 
@@ -324,7 +428,8 @@ class Parser:
         while text.startswith(",", lexer.pos):
             m = _attribute.match(text, lexer.pos)
             if not m:
-                break
+                lexer.eat(",")
+                lexer.fail(f"expected an attribute of {opcode.value}, found {lexer.found()}", remedy="write name=value")
             key = m[1]
             if key in own:
                 lexer.fail(f"attribute '{key}' is given twice", m.start(1))
@@ -334,11 +439,21 @@ class Parser:
             if key not in own:
                 self.missing(own, opcode, key, at)
 
+    def broadcast_dimensions(self, own: dict[str, Any], operands: tuple[Instruction, ...], at: int) -> None:
+        """The broadcast of a scalar may leave its dimensions out."""
+        if "dimensions" not in own:
+            if operands[0].shape.rank:
+                self.missing(own, Op.BROADCAST, "dimensions", at)
+            own["dimensions"] = ()
+
     def missing(self, own: Mapping[str, Any], opcode: Op, key: str, at: int) -> None:
         unknown = [k for k in own if k not in ATTRIBUTES]
         close = near(key, unknown)
-        self.lexer.fail(f"{opcode.value} needs the attribute '{key}'", at,
-                        f"'{unknown[0]}' is unknown; did you mean '{key}'?" if close else f"add {key}=…")
+        self.lexer.fail(
+            f"{opcode.value} needs the attribute '{key}'",
+            at,
+            f"'{unknown[0]}' is unknown; did you mean '{key}'?" if close else f"add {key}=…",
+        )
 
     def infer(self, opcode: Op, name: str, operands: tuple[Instruction, ...], own: dict[str, Any], at: int) -> Shape:
         """The shape of an instruction whose text leaves it out."""
@@ -351,5 +466,8 @@ class Parser:
             self.lexer.fail(f"cannot infer the shape: {error.message}", at, error.remedy)
 
 
+ASYNC = {"start": Op.ASYNC_START, "update": Op.ASYNC_UPDATE, "done": Op.ASYNC_DONE}
+ASYNC_OWN = ("async_execution_thread", "control-predecessors", "sharding")
+ASYNC_BOTH = ("metadata", "frontend_attributes", "backend_config", "origin", "statistics", "output_to_operand_aliasing")
 _section_row = re.compile(r"\d+\s+(?:\"(?:[^\"\\]|\\.)*\"|\{[^{}]*\})")
-_lone = re.compile(rf"(?:ROOT\s+)?%?{NAME}\s+=")
+_lone = re.compile(rf"(?:ROOT\s+)?(?:{NAME}\s+|%{NAME}\s*)=")

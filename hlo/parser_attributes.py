@@ -75,8 +75,9 @@ def one_of(*words: str) -> Callable[[Parser, str], str]:
     def parse(p: Parser, name: str) -> str:
         found = p.lexer.word()
         if found not in known:
-            p.lexer.fail(f"expected one of {', '.join(words)} for '{name}', found {p.lexer.found()}",
-                         remedy=near(found, words))
+            p.lexer.fail(
+                f"expected one of {', '.join(words)} for '{name}', found {p.lexer.found()}", remedy=near(found, words)
+            )
         return p.lexer.name(name)
 
     return parse
@@ -108,7 +109,7 @@ def integer_lists(p: Parser, name: str) -> tuple[Any, ...] | Raw:
     """`{{0,1},{2,3}}`, `{}`; other forms (iota `[2,4]<=[8]`, meshes) are kept as text."""
     lexer = p.lexer
     if not lexer.at("{"):
-        return raw(p, name)
+        return device_list(p, name)
     lexer.expect("{", f"before '{name}'")
     if not lexer.at("{") and not lexer.at("}"):
         out = []
@@ -125,6 +126,22 @@ def integer_lists(p: Parser, name: str) -> tuple[Any, ...] | Raw:
             break
     lexer.expect("}", f"after the lists of '{name}'")
     return tuple(lists)
+
+
+def device_list(p: Parser, name: str) -> Raw:
+    """`[2,4]<=[8]T(1,0)` or `mesh['a'=2] {'a'}`, as text."""
+    lexer, start = p.lexer, p.lexer.pos
+    if not lexer.at("[") and not lexer.at("mesh") and not lexer.at("@"):
+        lexer.fail(
+            f"expected device groups for '{name}', found {lexer.found()}",
+            remedy="for instance {{0,1},{2,3}} or [2,2]<=[4]",
+        )
+    end = raw_end(lexer, name)
+    lexer.seek(end)
+    while lexer.at("{"):
+        end = raw_end(lexer, name)
+        lexer.seek(end)
+    return Raw(lexer.text[start:end])
 
 
 def booleans(p: Parser, name: str) -> tuple[bool, ...] | bool:
@@ -159,7 +176,10 @@ def slices(p: Parser, name: str) -> tuple[SliceDim, ...]:
     while not lexer.at("}"):
         m = lexer.match(_slice)
         if not m:
-            lexer.fail(f"expected a range in '{name}', found {lexer.found()}", remedy="write [start:limit] or [start:limit:stride]")
+            lexer.fail(
+                f"expected a range in '{name}', found {lexer.found()}",
+                remedy="write [start:limit] or [start:limit:stride]",
+            )
         out.append(SliceDim(int(m[1]), int(m[2]), int(m[3] or 1)))
         if not lexer.eat(","):
             break
@@ -178,8 +198,10 @@ def padding(p: Parser, name: str) -> tuple[PadDim, ...] | str:
                 return ()
         if lexer.word():
             return lexer.name(f"for '{name}'")
-        lexer.fail(f"expected low_high or low_high_interior for each dimension of '{name}', found {lexer.found()}",
-                   remedy="for instance padding=0_1x2_2_1")
+        lexer.fail(
+            f"expected low_high or low_high_interior for each dimension of '{name}', found {lexer.found()}",
+            remedy="for instance padding=0_1x2_2_1",
+        )
     out = []
     for dim in m[0].split("x"):
         numbers = [lexer.number(n) for n in dim.split("_")]
@@ -199,8 +221,11 @@ def window(p: Parser, name: str) -> Window:
         at = lexer.pos
         field = lexer.name(f"a field of '{name}'")
         if field not in _WINDOW_FIELDS:
-            lexer.fail(f"unknown field '{field}' in '{name}'", at,
-                       near(field, _WINDOW_FIELDS) or f"the fields are {', '.join(_WINDOW_FIELDS)}")
+            lexer.fail(
+                f"unknown field '{field}' in '{name}'",
+                at,
+                near(field, _WINDOW_FIELDS) or f"the fields are {', '.join(_WINDOW_FIELDS)}",
+            )
         if field in fields:
             lexer.fail(f"'{field}' is given twice in '{name}'", at)
         lexer.expect("=", f"after '{field}'")
@@ -217,21 +242,33 @@ def window(p: Parser, name: str) -> Window:
     sizes = fields.get("size", [])
     for field, values in fields.items():
         if len(values) != len(sizes):
-            lexer.fail(f"'{name}' has {len(sizes)} sizes and {len(values)} values of '{field}'", at,
-                       "give one value a dimension, joined by x")
+            lexer.fail(
+                f"'{name}' has {len(sizes)} sizes and {len(values)} values of '{field}'",
+                at,
+                "give one value a dimension, joined by x",
+            )
     rank = len(sizes)
     pads = fields.get("pad", [(0, 0)] * rank)
-    rows = zip(sizes, fields.get("stride", [1] * rank), pads, fields.get("lhs_dilate", [1] * rank),
-               fields.get("rhs_dilate", [1] * rank), fields.get("rhs_reversal", [0] * rank), strict=True)
+    rows = zip(
+        sizes,
+        fields.get("stride", [1] * rank),
+        pads,
+        fields.get("lhs_dilate", [1] * rank),
+        fields.get("rhs_dilate", [1] * rank),
+        fields.get("rhs_reversal", [0] * rank),
+        strict=True,
+    )
     return Window(tuple(WindowDim(s, st, lo, hi, ld, rd, bool(rev)) for s, st, (lo, hi), ld, rd, rev in rows))
 
 
-def dim_labels(p: Parser, name: str) -> ConvolutionDims:
-    """`b01f_01io->b01f`."""
+def dim_labels(p: Parser, name: str) -> ConvolutionDims | Raw:
+    """`b01f_01io->b01f`; labels with `?` (dimensions without a role, on custom calls) are kept as text."""
     lexer, start = p.lexer, p.lexer.pos
     m = lexer.match(_dim_labels)
     if not m:
-        lexer.fail(f"expected dimension labels for '{name}', found {lexer.found()}", remedy="for instance b01f_01io->b01f")
+        lexer.fail(
+            f"expected dimension labels for '{name}', found {lexer.found()}", remedy="for instance b01f_01io->b01f"
+        )
     lhs, rhs, out = m.groups()
     spatial = len(lhs) - 2 - lhs.count("?")
 
@@ -247,7 +284,7 @@ def dim_labels(p: Parser, name: str) -> ConvolutionDims:
     i, o, ks = roles(rhs, "i", "o", "kernel")
     ob, of, os = roles(out, "b", "f", "output")
     if "?" in m[0]:
-        lexer.fail("'?' in dimension labels is not supported", start)
+        return Raw(m[0])
     return ConvolutionDims(b, f, s, i, o, ks, ob, of, os)
 
 
@@ -439,51 +476,123 @@ def raw_end(lexer: Lexer, name: str) -> int:
 
 ATTRIBUTES: dict[str, Callable[[Any, str], Any]] = {
     # shapes and indices
-    "dimensions": integers, "iota_dimension": integer, "slice": slices, "dynamic_slice_sizes": integers,
-    "padding": padding, "window": window, "dim_labels": dim_labels, "index": integer,
+    "dimensions": integers,
+    "iota_dimension": integer,
+    "slice": slices,
+    "dynamic_slice_sizes": integers,
+    "padding": padding,
+    "window": window,
+    "dim_labels": dim_labels,
+    "index": integer,
     "inferred_dimension": integer,
     # dots and convolutions
-    "lhs_contracting_dims": integers, "rhs_contracting_dims": integers, "lhs_batch_dims": integers,
-    "rhs_batch_dims": integers, "lhs_ragged_dims": integers, "rhs_group_dims": integers,
-    "feature_group_count": integer, "batch_group_count": integer, "operand_precision": words, "algorithm": word,
+    "lhs_contracting_dims": integers,
+    "rhs_contracting_dims": integers,
+    "lhs_batch_dims": integers,
+    "rhs_batch_dims": integers,
+    "lhs_ragged_dims": integers,
+    "rhs_group_dims": integers,
+    "feature_group_count": integer,
+    "batch_group_count": integer,
+    "operand_precision": words,
+    "algorithm": word,
     # gather and scatter
-    "offset_dims": integers, "collapsed_slice_dims": integers, "start_index_map": integers,
-    "index_vector_dim": integer, "slice_sizes": integer_lists, "indices_are_sorted": boolean, "unique_indices": boolean,
-    "update_window_dims": integers, "inserted_window_dims": integers, "scatter_dims_to_operand_dims": integers,
-    "operand_batching_dims": integers, "start_indices_batching_dims": integers,
-    "input_batching_dims": integers, "scatter_indices_batching_dims": integers,
+    "offset_dims": integers,
+    "collapsed_slice_dims": integers,
+    "start_index_map": integers,
+    "index_vector_dim": integer,
+    "slice_sizes": integer_lists,
+    "indices_are_sorted": boolean,
+    "unique_indices": boolean,
+    "update_window_dims": integers,
+    "inserted_window_dims": integers,
+    "scatter_dims_to_operand_dims": integers,
+    "operand_batching_dims": integers,
+    "start_indices_batching_dims": integers,
+    "input_batching_dims": integers,
+    "scatter_indices_batching_dims": integers,
     # computations
-    "to_apply": computation, "calls": computations, "condition": computation, "body": computation,
-    "true_computation": computation, "false_computation": computation, "branch_computations": computations,
-    "called_computations": computations, "select": computation, "scatter": computation, "comparator": computation,
+    "to_apply": computation,
+    "calls": computation,
+    "condition": computation,
+    "body": computation,
+    "true_computation": computation,
+    "false_computation": computation,
+    "branch_computations": computations,
+    "called_computations": computations,
+    "select": computation,
+    "scatter": computation,
+    "comparator": computation,
     # numbers and switches of single opcodes
     "direction": one_of("EQ", "NE", "GE", "GT", "LE", "LT"),
     "type": one_of("FLOAT", "TOTALORDER", "SIGNED", "UNSIGNED"),
-    "exponent_bits": integer, "mantissa_bits": integer, "is_stable": boolean, "k": integer, "largest": boolean,
-    "fft_type": one_of("FFT", "IFFT", "RFFT", "IRFFT"), "fft_length": integers,
-    "lower": boolean, "left_side": boolean, "unit_diagonal": boolean,
+    "exponent_bits": integer,
+    "mantissa_bits": integer,
+    "is_stable": boolean,
+    "k": integer,
+    "largest": boolean,
+    "fft_type": one_of("FFT", "IFFT", "RFFT", "IRFFT"),
+    "fft_length": integers,
+    "lower": boolean,
+    "left_side": boolean,
+    "unit_diagonal": boolean,
     "transpose_a": one_of("NO_TRANSPOSE", "TRANSPOSE", "ADJOINT"),
-    "epsilon": real, "feature_index": integer, "distribution": one_of("rng_uniform", "rng_normal"), "delta": integer,
-    "is_reverse": boolean, "is_associative": one_of("true", "false", "unknown"), "num_carries": integer,
-    "kind": one_of("kLoop", "kInput", "kOutput", "kCustom"), "is_composite": boolean,
+    "epsilon": real,
+    "feature_index": integer,
+    "distribution": one_of("rng_uniform", "rng_normal"),
+    "delta": integer,
+    "is_reverse": boolean,
+    "is_associative": one_of("true", "false", "unknown"),
+    "num_carries": integer,
+    "kind": one_of("kLoop", "kInput", "kOutput", "kCustom"),
+    "is_composite": boolean,
     # collectives and transfers
-    "replica_groups": integer_lists, "channel_id": integer, "use_global_device_ids": boolean,
-    "constrain_layout": boolean, "source_target_pairs": integer_lists, "is_host_transfer": boolean,
-    "infeed_config": string, "outfeed_config": string, "outfeed_shape": shape,
-    "async_execution_thread": string, "async_group_id": integer, "cross_program_prefetch_index": integer,
+    "replica_groups": integer_lists,
+    "channel_id": integer,
+    "use_global_device_ids": boolean,
+    "constrain_layout": boolean,
+    "source_target_pairs": integer_lists,
+    "is_host_transfer": boolean,
+    "infeed_config": string,
+    "outfeed_config": string,
+    "outfeed_shape": shape,
+    "async_execution_thread": string,
+    "async_group_id": integer,
+    "cross_program_prefetch_index": integer,
     # custom calls
-    "custom_call_target": string, "custom_call_has_side_effect": boolean, "operand_layout_constraints": shapes,
-    "output_to_operand_aliasing": operand_aliasing, "api_version": word, "schedule": word, "literal": literal,
+    "custom_call_target": string,
+    "custom_call_has_side_effect": boolean,
+    "operand_layout_constraints": shapes,
+    "output_to_operand_aliasing": operand_aliasing,
+    "api_version": word,
+    "schedule": word,
+    "literal": literal,
     # any instruction
-    "control-predecessors": instruction_names, "backend_config": string_or_dict, "metadata": raw, "sharding": raw,
-    "frontend_attributes": raw, "origin": raw, "statistics": raw, "parameter_replication": booleans,
-    "result_accuracy": raw, "domain": raw, "mode": word,
+    "control-predecessors": instruction_names,
+    "backend_config": string_or_dict,
+    "metadata": raw,
+    "sharding": raw,
+    "frontend_attributes": raw,
+    "origin": raw,
+    "statistics": raw,
+    "parameter_replication": booleans,
+    "result_accuracy": raw,
+    "domain": raw,
+    "mode": word,
+    "padding_type": word,
+    "conv_kind": word,
 }
 
 HEADER: dict[str, Callable[[Any, str], Any]] = {
-    "is_scheduled": boolean, "replica_count": integer, "num_partitions": integer,
-    "input_output_alias": input_output_alias, "buffer_donor": buffer_donor, "alias_passthrough_params": boolean,
-    "entry_computation_layout": entry_layout, "frontend_attributes": raw,
+    "is_scheduled": boolean,
+    "replica_count": integer,
+    "num_partitions": integer,
+    "input_output_alias": input_output_alias,
+    "buffer_donor": buffer_donor,
+    "alias_passthrough_params": boolean,
+    "entry_computation_layout": entry_layout,
+    "frontend_attributes": raw,
     "allow_spmd_sharding_propagation_to_parameters": booleans,
-    "allow_spmd_sharding_propagation_to_output": booleans, "origin_recovery_table": raw,
+    "allow_spmd_sharding_propagation_to_output": booleans,
+    "origin_recovery_table": raw,
 }

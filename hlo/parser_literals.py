@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import math
 import re
+from typing import Any
 
 import ml_dtypes
 import numpy as np
@@ -13,15 +15,18 @@ from .lexer import BLANK, Lexer
 from .parser_shapes import MAX_DEPTH
 from .shapes import Shape
 
-_REAL = (r"(?:-?(?:\d++\.?+\d*+|\.\d++)(?:[eE][+-]?\d++)?+|-?nan(?:\(0x[0-9a-fA-F]++\))?+|-?inf|true|false"
-         r"|-?0x[0-9a-fA-F]++(?:\.[0-9a-fA-F]*+)?p[+-]?\d++)")
-_scalar = re.compile(rf"(-?0x[0-9a-fA-F.]++p[+-]?\d++|{_REAL}){BLANK}")
-_complex = re.compile(rf"\(\s*({_REAL})\s*,\s*({_REAL})\s*\)")
-_flat = re.compile(r"\{[^{}()a-zA-DF-Z/\"']*\}")
-_nested = re.compile(r"[{][^()\"'a-zA-DF-Z/=]*[}](?=\s*\))")
+_REAL = (
+    r"(?:-?0x[0-9a-fA-F]++(?:\.[0-9a-fA-F]*+)?p[+-]?\d++|-?(?:\d++(?:\.\d*+)?|\.\d++)(?:[eE][+-]?\d++)?+"
+    r"|-?nan(?:\(0x[0-9a-fA-F]++\))?+|-?inf|true|false)(?![A-Za-z0-9_.])"
+)
+_scalar = re.compile(rf"({_REAL}){BLANK}", re.ASCII)
+_flat = re.compile(r"\{(?:[-+0-9.,eE\s]++|/\*(?s:.*?)\*/)*+\}")
+_nested = re.compile(r"\{(?:[-+0-9.,eE{}\s]++|/\*(?s:.*?)\*/)*+")
 _INTEGERS = re.compile(r"\s*-?\d++\s*(?:,\s*-?\d++\s*)*+", re.ASCII)
-_FLOATS = re.compile(r"\s*-?(?:\d++\.?+\d*+|\.\d++)(?:[eE][+-]?\d++)?+\s*"
-                     r"(?:,\s*-?(?:\d++\.?+\d*+|\.\d++)(?:[eE][+-]?\d++)?+\s*)*+", re.ASCII)
+_DECIMAL = r"-?(?:\d++(?:\.\d*+)?|\.\d++)(?:[eE][+-]?\d++)?+"
+_FLOATS = re.compile(rf"\s*{_DECIMAL}\s*(?:,\s*{_DECIMAL}\s*)*+", re.ASCII)
+_DOTS = re.compile(r"\{\s*\.\.\.\s*\}")
+_COMMENT = re.compile(r"/\*.*?\*/", re.DOTALL)
 _BRACES = bytes.maketrans(b"{}", b"  ")
 _NO_BRACES = bytes(set(range(256)) - set(b"{},"))
 
@@ -42,7 +47,7 @@ def parse_literal(lexer: Lexer, shape: Shape, depth: int = 0) -> Literal:
     if shape.rank == 0:
         if lexer.at("{"):
             return _elided(lexer, shape)
-        return Literal(shape, _freeze(_convert(lexer, shape.dtype, [(_element(lexer, shape.dtype), lexer.pos)]), shape))
+        return Literal(shape, _freeze(_convert(lexer, shape.dtype, [_element(lexer, shape.dtype)]), shape))
     if (dynamic := next((d for d, size in enumerate(shape.dims) if size < 0), None)) is not None:
         lexer.fail(f"a constant needs static sizes; dimension {dynamic} of {shape} is unbounded")
     return _dense(lexer, shape)
@@ -60,7 +65,7 @@ def _tuple(lexer: Lexer, shape: Shape, depth: int) -> Literal:
     return Literal(shape, tuple(elements))
 
 
-_old_style_shape = re.compile(rf"[a-z][a-z0-9]*\[[0-9,]*\](?:\{{[0-9,]*\}})?(?=\s*[{{(\-0-9a-z])")
+_old_style_shape = re.compile(r"[a-z][a-z0-9]*\[[0-9,]*\](?:\{[0-9,]*\})?(?=\s*[{(\-0-9a-z])")
 
 
 def _skip_shape(lexer: Lexer) -> None:
@@ -77,28 +82,35 @@ def _elided(lexer: Lexer, shape: Shape) -> Literal:
 
 def _dense(lexer: Lexer, shape: Shape) -> Literal:
     start = lexer.pos
-    if re.compile(r"\{\s*\.\.\.\s*\}").match(lexer.text, start):
+    if _DOTS.match(lexer.text, start):
         return _elided(lexer, shape)
     if not lexer.at("{"):
-        return _splat(lexer, shape)
+        return _one_number(lexer, shape)
     if shape.size > MAX_ELEMENTS:
         lexer.fail(f"a constant of {shape.size} elements is too large to read")
     fast = _fast(lexer, shape)
     if fast is not None:
         return Literal(shape, _freeze(fast, shape))
-    values: list[tuple[object, int]] = []
+    values: list[Any] = []
     _elements(lexer, shape, 0, values)
     return Literal(shape, _freeze(_convert(lexer, shape.dtype, values), shape))
 
 
-def _splat(lexer: Lexer, shape: Shape) -> Literal:
-    """One number for a whole array: a view with strides 0, whatever the size."""
+def _one_number(lexer: Lexer, shape: Shape) -> Literal:
+    """One number for a whole array. XLA sets the first element to it and leaves the others zero; so do we.
+
+    All zero is a view with strides 0, whatever the size.
+    """
     start = lexer.pos
-    one = _convert(lexer, shape.dtype, [(_element(lexer, shape.dtype), start)])
+    one = _convert(lexer, shape.dtype, [_element(lexer, shape.dtype)])
     try:
-        return Literal(shape, np.broadcast_to(one.reshape(()), shape.dims))
-    except ValueError:
+        if not any(one.tobytes()):
+            return Literal(shape, np.broadcast_to(one.reshape(()), shape.dims))
+        array = np.zeros(shape.size, shape.dtype.numpy)
+        array[:1] = one
+    except (ValueError, MemoryError):
         lexer.fail(f"a constant of shape {shape} is too large", start)
+    return Literal(shape, _freeze(array, shape))
 
 
 def _fast(lexer: Lexer, shape: Shape) -> np.ndarray | None:
@@ -109,10 +121,8 @@ def _fast(lexer: Lexer, shape: Shape) -> np.ndarray | None:
     if not m:
         return None
     integral = not shape.dtype.is_float
-    try:
-        text = m[0].encode("ascii")
-    except UnicodeEncodeError:
-        return None
+    plain = _COMMENT.sub(" ", m[0]) if "/" in m[0] else m[0]
+    text = plain.encode("ascii", "replace")
     if text.translate(None, _NO_BRACES) != _skeleton(shape.dims, len(text)):
         return None
     numbers = text.translate(_BRACES)
@@ -144,8 +154,12 @@ def _in_range(array: np.ndarray, dtype: DType) -> bool:
         return bool(((array == 0) | (array == 1)).all())
     if dtype.is_integer:
         low, high = integer_range(dtype)
-        return bool((array > -(2**63)).all() and (array < 2**63 - 1).all() and (array >= low).all()
-                    and (array <= min(high, 2**63 - 1)).all())
+        return bool(
+            (array > -(2**63)).all()
+            and (array < 2**63 - 1).all()
+            and (array >= low).all()
+            and (array <= min(high, 2**63 - 1)).all()
+        )
     return _floats_fit(array, dtype)
 
 
@@ -166,62 +180,6 @@ def _freeze(array: np.ndarray, shape: Shape) -> np.ndarray:
     return array
 
 
-# -- the slow path: one element at a time, with exact errors ----------------------------------------------------------
-def _elements(lexer: Lexer, shape: Shape, dim: int, out: list[tuple[object, int]]) -> None:
-    lexer.expect("{", f"to open dimension {dim} of a constant of shape {shape}")
-    size = shape.dims[dim]
-    for i in range(size):
-        if i and not lexer.eat(","):
-            lexer.fail(f"expected ',' or more elements: dimension {dim} of {shape} has size {size}, found "
-                       f"{lexer.found()} after {i}")
-        if dim + 1 < shape.rank:
-            _elements(lexer, shape, dim + 1, out)
-        else:
-            at = lexer.pos
-            out.append((_element(lexer, shape.dtype), at))
-    if lexer.at(","):
-        lexer.fail(f"too many elements: dimension {dim} of {shape} has size {size}")
-    lexer.expect("}", f"to close dimension {dim} of a constant of shape {shape}")
-
-
-def _element(lexer: Lexer, dtype: DType) -> object:
-    """One number: int, float, bool or complex, or an exact bit pattern for a NaN payload."""
-    if dtype.is_complex and lexer.at("("):
-        lexer.expect("(", "before a complex number")
-        real = _real(lexer, dtype.component)
-        lexer.expect(",", "between the parts of a complex number")
-        imaginary = _real(lexer, dtype.component)
-        lexer.expect(")", "after a complex number")
-        return real, imaginary
-    return _real(lexer, dtype)
-
-
-def _real(lexer: Lexer, dtype: DType) -> object:
-    m = _scalar.match(lexer.text, lexer.pos)
-    if not m:
-        lexer.fail(f"expected a {dtype.value} number, found {lexer.found()}")
-    start, text = lexer.pos, m[1]
-    lexer.pos = m.end()
-    value = _value(lexer, text, start)
-    return _check(lexer, value, text, dtype, start)
-
-
-def _value(lexer: Lexer, text: str, start: int) -> object:
-    if text in ("true", "false"):
-        return text == "true"
-    if "nan" in text:
-        return Nan(text.startswith("-"), int(text[text.index("(") + 1:-1], 16) if "(" in text else None)
-    if "inf" in text:
-        return float(text)
-    if "x" in text:
-        return float.fromhex(text)
-    if text == "-0" or "." in text or "e" in text or "E" in text:
-        return float(text)
-    if len(text) > 21:
-        lexer.fail(f"integer {text[:24]}… does not fit in 64 bits", start)
-    return int(text)
-
-
 class Nan:
     """A NaN as written: its sign, and its payload if it has one."""
 
@@ -231,58 +189,113 @@ class Nan:
         self.negative, self.payload = negative, payload
 
 
-def _check(lexer: Lexer, value: object, text: str, dtype: DType, start: int) -> object:
-    """Refuse what does not fit the type."""
-    if dtype.is_integer:
-        if text == "-0":
-            return 0
-        if isinstance(value, (float, Nan)):
-            lexer.fail(f"expected an integer for {dtype.value}, found '{text}'", start)
-        low, high = integer_range(dtype)
-        number = int(value)  # type: ignore[call-overload]
-        if dtype.is_unsigned and -(1 << dtype.bits - 1) <= number < 0 and dtype.bits == 64:
-            return number & high
-        if not low <= number <= high:
-            if dtype is DType.S64 and number < 2**64:
-                return number - 2**64
-            lexer.fail(f"{text} is out of range for {dtype.value} [{low}, {high}]", start)
-        return number
+# -- the slow path: one element at a time, with exact errors ----------------------------------------------------------
+def _elements(lexer: Lexer, shape: Shape, dim: int, out: list[Any]) -> None:
+    lexer.expect("{", f"to open dimension {dim} of a constant of shape {shape}")
+    size = shape.dims[dim]
+    for i in range(size):
+        lexer.eat(",")  # XLA takes commas for blanks
+        if lexer.at("}"):
+            lexer.fail(f"dimension {dim} of a constant of shape {shape} has {i} elements, not {size}")
+        if dim + 1 < shape.rank:
+            _elements(lexer, shape, dim + 1, out)
+        else:
+            out.append(_element(lexer, shape.dtype))
+    lexer.eat(",")
+    if not lexer.at("}") and not lexer.ended:
+        lexer.fail(f"dimension {dim} of a constant of shape {shape} has more than {size} elements")
+    lexer.expect("}", f"to close dimension {dim} of a constant of shape {shape}")
+
+
+def _element(lexer: Lexer, dtype: DType) -> Any:
+    """One number: an int, a float, a Nan, or a pair of the latter two for a complex number."""
+    if not dtype.is_complex:
+        return _real(lexer, dtype)
+    if not lexer.eat("("):
+        return _real(lexer, dtype.component), 0.0
+    real = _real(lexer, dtype.component)
+    lexer.expect(",", "between the parts of a complex number")
+    imaginary = _real(lexer, dtype.component)
+    lexer.expect(")", "after a complex number")
+    return real, imaginary
+
+
+def _real(lexer: Lexer, dtype: DType) -> Any:
+    m = _scalar.match(lexer.text, lexer.pos)
+    if not m:
+        lexer.fail(f"expected a {dtype.value} number, found {lexer.found()}")
+    start, text = lexer.pos, m[1]
+    lexer.pos = m.end()
+    if dtype.is_integer or dtype is DType.PRED:
+        return _integer(lexer, text, dtype, start)
+    if "nan" in text:
+        return _nan(lexer, text, dtype, start)
+    if text in ("true", "false"):
+        lexer.fail(f"expected a {dtype.value} number, found '{text}'", start)
+    return _float(lexer, text, dtype, start)
+
+
+def _integer(lexer: Lexer, text: str, dtype: DType, start: int) -> int:
+    if text in ("true", "false") and dtype is DType.PRED:
+        return int(text == "true")
+    if not text.lstrip("-").isdigit():
+        what = "true or false" if dtype is DType.PRED else f"an integer for {dtype.value}"
+        lexer.fail(f"expected {what}, found '{text[:40]}'", start)
+    number = int(text[:40])
+    if not -(2**63) <= number < 2**64:
+        lexer.fail(f"integer {text[:24]}… does not fit in 64 bits", start)
     if dtype is DType.PRED:
-        if value not in (0, 1):
-            lexer.fail(f"expected true or false, found '{text}'", start)
-        return bool(value)
-    if isinstance(value, (int, float)) and abs(float(value)) != float("inf"):
-        limit = float(ml_dtypes.finfo(dtype.component.numpy).max)
-        if abs(float(value)) > limit:
-            rounded = np.array(float(value)).astype(dtype.component.numpy)
-            if not np.isfinite(rounded.astype(np.float64)):
-                lexer.fail(f"{text} is out of range for {dtype.value} (largest {limit:g})", start)
+        return int(number != 0)
+    low, high = integer_range(dtype)
+    if dtype.bits == 64:
+        return number - 2**64 if number > high else number + 2**64 if number < low else number
+    if not low <= number <= high:
+        lexer.fail(f"{text} is out of range for {dtype.value}, which holds {low} to {high}", start)
+    return number
+
+
+def _float(lexer: Lexer, text: str, dtype: DType, start: int) -> float:
+    try:
+        value = float.fromhex(text) if "x" in text else float(text)
+    except OverflowError:
+        lexer.fail(f"{text[:40]} is out of range for {dtype.value}", start)
+    if math.isfinite(value) and abs(value) > (limit := float(ml_dtypes.finfo(dtype.numpy).max)):
+        with np.errstate(all="ignore"):
+            if not np.isfinite(np.float64(value).astype(dtype.numpy).astype(np.float64)):
+                lexer.fail(f"{text[:40]} is out of range for {dtype.value}, whose largest number is {limit:g}", start)
     return value
 
 
-def _convert(lexer: Lexer, dtype: DType, values: list[tuple[object, int]]) -> np.ndarray:
+def _nan(lexer: Lexer, text: str, dtype: DType, start: int) -> Nan:
+    if "(" not in text:
+        return Nan(text.startswith("-"), None)
+    payload, limit = int(text[text.index("(") + 1 : -1], 16), (1 << ml_dtypes.finfo(dtype.numpy).nmant) - 1
+    if dtype not in _IEEE:
+        lexer.fail(f"a NaN of {dtype.value} has no payload", start, "write nan")
+    if not 0 < payload <= limit:
+        lexer.fail(f"NaN payload {payload:#x} is outside 0x1 to {limit:#x} of {dtype.value}", start)
+    return Nan(text.startswith("-"), payload)
+
+
+def _convert(lexer: Lexer, dtype: DType, values: list[Any]) -> np.ndarray:
     if dtype.is_complex:
-        parts = [v if isinstance(v, tuple) else (v, 0.0) for v, _ in values]
-        component = dtype.component
-        flat = _floats([x for pair in parts for x in pair], component)
-        return flat.view(dtype.numpy)
+        return _floats([part for pair in values for part in pair], dtype.component).view(dtype.numpy)
     if dtype.is_float:
-        return _floats([v for v, _ in values], dtype)
-    kind = np.uint64 if dtype.is_unsigned else np.int64
-    return _cast(np.array([int(v) for v, _ in values], dtype=kind), dtype)  # type: ignore[call-overload]
+        return _floats(values, dtype)
+    return _cast(np.array(values, dtype=np.uint64 if dtype.is_unsigned else np.int64), dtype)
 
 
-def _floats(values: list[object], dtype: DType) -> np.ndarray:
-    plain = np.array([float("nan") if isinstance(v, Nan) else float(v) for v in values], np.float64)  # type: ignore[arg-type]
-    array = _cast(plain, dtype)
+def _floats(values: list[Any], dtype: DType) -> np.ndarray:
+    array = _cast(np.array([math.nan if isinstance(v, Nan) else v for v in values], np.float64), dtype)
     nans = [(i, v) for i, v in enumerate(values) if isinstance(v, Nan)]
     if nans:
-        bits = array.view({1: np.uint8, 2: np.uint16, 4: np.uint32, 8: np.uint64}[array.itemsize])
+        bits = array.view(_BITS[array.itemsize])
         for i, nan in nans:
             bits[i] = _nan_bits(nan, dtype, int(bits[i]))
     return array
 
 
+_BITS = {1: np.uint8, 2: np.uint16, 4: np.uint32, 8: np.uint64}
 _IEEE = frozenset({DType.F16, DType.BF16, DType.F32, DType.F64, DType.F8E5M2, DType.F8E4M3, DType.F8E3M4})
 """Types whose NaNs have a sign and a payload."""
 
@@ -301,7 +314,7 @@ def _nan_bits(nan: Nan, dtype: DType, default: int) -> int:
 
 def nan_payload(value: np.ndarray, dtype: DType) -> tuple[bool, int | None]:
     """(negative, payload or None for the usual quiet NaN) of a NaN in an array of one element."""
-    bits = int(value.view({1: np.uint8, 2: np.uint16, 4: np.uint32, 8: np.uint64}[value.itemsize])[0])
+    bits = int(value.view(_BITS[value.itemsize])[0])
     if dtype is DType.F8E4M3FN:
         return bits == 0xFF, None
     if dtype not in _IEEE:

@@ -6,7 +6,7 @@ import re
 
 from .dtypes import BY_NAME, DType
 from .lexer import Lexer, near
-from .shapes import UNBOUNDED, Layout, Shape
+from .shapes import PROPERTY_ORDER, UNBOUNDED, Layout, Shape
 
 ARRAY = r"[a-z][a-z0-9]*\[[0-9,]*\](?:\{[0-9,]*\})?"
 MAX_DEPTH = 64
@@ -17,7 +17,8 @@ _dtype = re.compile(r"[A-Za-z_][A-Za-z0-9_]*(?=\s*\[)")
 _dim = re.compile(r"(<=)?(\?|\d+)")
 _order = re.compile(r"\d+")
 _tile_dim = re.compile(r"-?\d+|\*")
-_extra = re.compile(r"[A-Z]")
+_property = re.compile(r"SC|[DTLESM#*]")
+_value = re.compile(r"\([^()]*\)")
 _layout_follows = re.compile(r"\{\s*(?:\d|:|\})")
 
 _cache: dict[str, Shape] = {}
@@ -54,8 +55,11 @@ def starts_shape(lexer: Lexer) -> bool:
     if lexer.at("("):
         return True
     word = lexer.word()
-    return word in BY_NAME or (word == "b" and lexer.text[lexer.pos + 1:lexer.pos + 2] == "(") or (
-        bool(word) and _dtype.match(lexer.text, lexer.pos) is not None)
+    return (
+        word in BY_NAME
+        or (word == "b" and lexer.text[lexer.pos + 1 : lexer.pos + 2] == "(")
+        or (bool(word) and _dtype.match(lexer.text, lexer.pos) is not None)
+    )
 
 
 def parse_shape(lexer: Lexer, depth: int = 0) -> Shape:
@@ -70,7 +74,7 @@ def parse_shape(lexer: Lexer, depth: int = 0) -> Shape:
         lexer.fail(f"tuples nested deeper than {MAX_DEPTH}")
     if lexer.at("("):
         return _tuple(lexer, depth)
-    if lexer.word() == "b" and lexer.text[lexer.pos + 1:lexer.pos + 2] == "(":
+    if lexer.word() == "b" and lexer.text[lexer.pos + 1 : lexer.pos + 2] == "(":
         lexer.name("b")
         lexer.expect("(", "after 'b' of a buffer shape")
         inner = parse_shape(lexer, depth + 1)
@@ -103,8 +107,10 @@ def _array(lexer: Lexer) -> Shape:
     while not lexer.at("]"):
         m = lexer.match(_dim)
         if not m:
-            lexer.fail(f"expected a dimension size, found {lexer.found()}",
-                       remedy="a size is a number, <=number (a bound) or ? (unbounded)")
+            lexer.fail(
+                f"expected a dimension size, found {lexer.found()}",
+                remedy="a size is a number, <=number (a bound) or ? (unbounded)",
+            )
         size = UNBOUNDED if m[2] == "?" else lexer.number(m[2])
         if size >= 2**63:
             lexer.fail(f"dimension size {size} is too large", m.start())
@@ -131,29 +137,40 @@ def parse_layout(lexer: Lexer, rank: int | None = None) -> Layout:
         if not lexer.eat(","):
             break
     if rank is not None and sorted(order) != list(range(rank)) and not (rank and not order):
-        lexer.fail(f"layout {{{','.join(map(str, order))}}} is no order of the {rank} dimensions", start,
-                   "list each dimension once, the fastest varying first")
-    tiles, space, extras = [], 0, ""
-    if lexer.eat(":"):
-        if lexer.word().startswith("T") and lexer.text[lexer.pos + 1:lexer.pos + 2] == "(":
-            lexer.seek(lexer.pos + 1)
-            while lexer.at("("):
-                tiles.append(_tile(lexer))
-        while not lexer.at("}"):
-            begin = lexer.pos
-            if not lexer.match(_extra) or not lexer.at("("):
-                lexer.fail(f"expected a layout property, found {lexer.found()}", begin,
-                           "for instance T(8,128), E(4), S(1)")
-            end = _balanced(lexer, lexer.pos)
-            if lexer.text[begin] == "S" and (m := re.fullmatch(r"\(\s*(\d{1,18})\s*\)", lexer.text[lexer.pos:end])):
-                space = int(m[1])
-            else:
-                extras += lexer.text[begin:end]
-            lexer.seek(end)
+        lexer.fail(
+            f"layout {{{','.join(map(str, order))}}} is no order of the {rank} dimensions",
+            start,
+            "list each dimension once, the fastest varying first",
+        )
+    tiles, space, extras = _layout_tail(lexer) if lexer.eat(":") else ((), 0, "")
     lexer.expect("}", "at the end of a layout")
     if not order and rank:
         order = list(range(rank - 1, -1, -1))
-    return Layout(tuple(order), tuple(tiles), space, extras)
+    return Layout(tuple(order), tiles, space, extras)
+
+
+def _layout_tail(lexer: Lexer) -> tuple[tuple[tuple[int, ...], ...], int, str]:
+    """Tiles, memory space and all other properties (as text) behind the ':' of a layout."""
+    tiles: list[tuple[int, ...]] = []
+    found: dict[str, str] = {}
+    while not lexer.at("}"):
+        start, m = lexer.pos, lexer.match(_property)
+        if not m or not lexer.at("("):
+            lexer.fail(f"expected a layout property, found {lexer.found()}", start, "for instance T(8,128), E(4), S(1)")
+        if m[0] in found:
+            lexer.fail(f"layout property {m[0]} is given twice", start)
+        found[m[0]] = ""
+        while lexer.at("("):
+            if m[0] == "T":
+                tiles.append(_tile(lexer))
+            elif value := lexer.match(_value):
+                found[m[0]] += re.sub(r"\s", "", value[0])
+            else:
+                lexer.fail(f"the value of layout property {m[0]} is malformed")
+    space = found.pop("S", "(0)")[1:-1]
+    if not space.isdecimal() or len(space) > 18:
+        lexer.fail(f"a memory space is a number, not '{space}'")
+    return tuple(tiles), int(space), "".join(k + found[k] for k in PROPERTY_ORDER if k in found and k != "T")
 
 
 def _tile(lexer: Lexer) -> tuple[int, ...]:
@@ -165,12 +182,3 @@ def _tile(lexer: Lexer) -> tuple[int, ...]:
             break
     lexer.expect(")", "at the end of a tile")
     return tuple(dims)
-
-
-def _balanced(lexer: Lexer, start: int) -> int:
-    depth = 0
-    for m in re.compile(r"[()]").finditer(lexer.text, start):
-        depth += 1 if m[0] == "(" else -1
-        if depth == 0:
-            return m.end()
-    lexer.fail("parenthesis without an end", start)

@@ -22,8 +22,16 @@ from .printer_literals import literal_to_text
 from .shapes import Shape, ShapeIndex, shape_to_text
 
 SECTIONS = ("FileNames", "FunctionNames", "FileLocations", "StackFrames")
-QUOTED = frozenset({"custom_call_target", "infeed_config", "outfeed_config", "backend_config", "execution_thread",
-                    "async_execution_thread"})
+QUOTED = frozenset(
+    {
+        "custom_call_target",
+        "infeed_config",
+        "outfeed_config",
+        "backend_config",
+        "execution_thread",
+        "async_execution_thread",
+    }
+)
 UNNAMED = frozenset({"literal", "parameter_number"})
 
 
@@ -88,7 +96,9 @@ def attribute_to_text(key: str, value: Any, long: bool = False) -> str:
         return 'padding=""'
     if key == "literal":
         return f"literal={shape_to_text(value.shape)} {literal_to_text(value)}"
-    if isinstance(value, Computation) or (isinstance(value, tuple) and value and isinstance(value[0], (str, Computation))):
+    if isinstance(value, Computation) or (
+        isinstance(value, tuple) and value and isinstance(value[0], (str, Computation))
+    ):
         return f"{key}={_names(value, '%' if long and key != 'operand_precision' else '')}"
     return f"{key}={VALUES[type(value)](value)}"
 
@@ -166,9 +176,13 @@ def _dim_labels(d: ConvolutionDims) -> str:
     def side(first: str, a: int, second: str, b: int, spatial: tuple[int, ...]) -> str:
         return _labels({first: a, second: b} | {str(i): position for i, position in enumerate(spatial)})
 
-    return (side("b", d.input_batch, "f", d.input_feature, d.input_spatial) + "_"
-            + side("i", d.kernel_input_feature, "o", d.kernel_output_feature, d.kernel_spatial) + "->"
-            + side("b", d.output_batch, "f", d.output_feature, d.output_spatial))
+    return (
+        side("b", d.input_batch, "f", d.input_feature, d.input_spatial)
+        + "_"
+        + side("i", d.kernel_input_feature, "o", d.kernel_output_feature, d.kernel_spatial)
+        + "->"
+        + side("b", d.output_batch, "f", d.output_feature, d.output_spatial)
+    )
 
 
 def _entry_layout(layout: ComputationLayout) -> str:

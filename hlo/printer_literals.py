@@ -33,10 +33,10 @@ def _nest(numbers: list[str], dims: tuple[int, ...]) -> str:
     parts = numbers
     for depth, size in enumerate(reversed(dims)):
         count = 1
-        for d in dims[:len(dims) - 1 - depth]:
+        for d in dims[: len(dims) - 1 - depth]:
             count *= d
         space = " " if depth else ""
-        parts = ["{" + space + ", ".join(parts[i * size:(i + 1) * size]) + space + "}" for i in range(count)]
+        parts = ["{" + space + ", ".join(parts[i * size : (i + 1) * size]) + space + "}" for i in range(count)]
     return parts[0] if parts else "{}"
 
 
@@ -54,7 +54,7 @@ def _reals(flat: np.ndarray, dtype: DType) -> list[str]:
     wide = flat if dtype in (DType.F64, DType.F32, DType.F16) else flat.astype(np.float32)
     out = [_short(str(v)) for v in wide]
     for i in np.flatnonzero(np.isnan(wide)):
-        out[i] = _nan(flat[i:i + 1], dtype)
+        out[i] = _nan(flat[i : i + 1], dtype)
     return out
 
 

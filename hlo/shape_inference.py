@@ -33,14 +33,42 @@ def merged(*tables: dict[Op, Rule]) -> dict[Op, Rule]:
     return out
 
 
-INFER: dict[Op, Rule] = merged(shape_inference_elementwise.INFER, shape_inference_movement.INFER,
-                               shape_inference_regions.INFER, shape_inference_linear.INFER, shape_inference_control.INFER)
+INFER: dict[Op, Rule] = merged(
+    shape_inference_elementwise.INFER,
+    shape_inference_movement.INFER,
+    shape_inference_regions.INFER,
+    shape_inference_linear.INFER,
+    shape_inference_control.INFER,
+)
 
-NEEDS_SHAPE = frozenset({
-    Op.BITCAST, Op.BITCAST_CONVERT, Op.CONSTANT, Op.CONVERT, Op.CUSTOM_CALL, Op.FUSION, Op.INFEED, Op.IOTA,
-    Op.PARAMETER, Op.RESHAPE, Op.DYNAMIC_RESHAPE, Op.RNG, Op.RNG_BIT_GENERATOR, Op.RNG_GET_AND_UPDATE_STATE,
-    Op.STOCHASTIC_CONVERT, Op.SCALED_DOT, Op.ASYNC_START, Op.COPY_START, Op.ALL_GATHER, Op.ALL_GATHER_START,
-    Op.REDUCE_SCATTER, Op.COLLECTIVE_PERMUTE_START, Op.ALL_TO_ALL, Op.RECV})
+NEEDS_SHAPE = frozenset(
+    {
+        Op.BITCAST,
+        Op.BITCAST_CONVERT,
+        Op.CONSTANT,
+        Op.CONVERT,
+        Op.CUSTOM_CALL,
+        Op.FUSION,
+        Op.INFEED,
+        Op.IOTA,
+        Op.PARAMETER,
+        Op.RESHAPE,
+        Op.DYNAMIC_RESHAPE,
+        Op.RNG,
+        Op.RNG_BIT_GENERATOR,
+        Op.RNG_GET_AND_UPDATE_STATE,
+        Op.STOCHASTIC_CONVERT,
+        Op.SCALED_DOT,
+        Op.ASYNC_START,
+        Op.COPY_START,
+        Op.ALL_GATHER,
+        Op.ALL_GATHER_START,
+        Op.REDUCE_SCATTER,
+        Op.COLLECTIVE_PERMUTE_START,
+        Op.ALL_TO_ALL,
+        Op.RECV,
+    }
+)
 """Opcodes whose text must state the result's shape."""
 
 

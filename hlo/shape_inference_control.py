@@ -15,7 +15,6 @@ from .shape_rules import (
     make,
     one_dimension,
     same,
-    same_dims,
     same_up_to_precision,
 )
 from .shapes import TOKEN, Shape, tuple_shape
@@ -127,8 +126,11 @@ def conditional(i: Instruction) -> Shape:
     for target, o in zip(targets, operands, strict=True):
         check_parameters(i, "COND4", target, (o.shape,))
         if not same(target.root.shape, targets[0].root.shape):
-            broken(i, "COND5", f"'{target.name}' returns {target.root.shape}, but '{targets[0].name}' "
-                               f"{targets[0].root.shape}")
+            broken(
+                i,
+                "COND5",
+                f"'{target.name}' returns {target.root.shape}, but '{targets[0].name}' {targets[0].root.shape}",
+            )
     return targets[0].root.shape
 
 
@@ -153,8 +155,12 @@ def output_aliases(i: Instruction, label: str) -> None:
                 raise IndexError
             out, source = i.shape.at(alias.output), i.operands[alias.operand].shape.at(alias.operand_index)
         except IndexError:
-            broken(i, label, f"output_to_operand_aliasing names output {alias.output} and operand {alias.operand} "
-                             f"{alias.operand_index}, which do not exist")
+            broken(
+                i,
+                label,
+                f"output_to_operand_aliasing names output {alias.output} and operand {alias.operand} "
+                f"{alias.operand_index}, which do not exist",
+            )
         if not same(out, source):
             broken(i, label, f"aliased output {out} and operand {source} differ")
 
@@ -171,7 +177,7 @@ def rng(i: Instruction) -> Shape:
 
 def rng_bit_generator(i: Instruction) -> Shape:
     """RNGBITS1: the state is an integer vector. RNGBITS2: the result is the bits, or (state, bits)."""
-    state, = arrays(i, "RNGBITS1")
+    (state,) = arrays(i, "RNGBITS1")
     if not state.dtype.is_unsigned:
         broken(i, "RNGBITS1", f"the state has shape {state}, not that of unsigned integers")
     shape = i.shape

@@ -35,8 +35,16 @@ def check_dtype(i: Instruction, dtype: DType, allowed: frozenset[DType], label: 
 
 
 def _class_name(allowed: frozenset[DType]) -> str:
-    named = ((PRED, "pred"), (INTEGER, "integers"), (SIGNED, "signed integers"), (FLOAT, "floats"), (COMPLEX, "complex"))
-    found = [name for group, name in named if group <= allowed and not (name.startswith("signed") and INTEGER <= allowed)]
+    named = (
+        (PRED, "pred"),
+        (INTEGER, "integers"),
+        (SIGNED, "signed integers"),
+        (FLOAT, "floats"),
+        (COMPLEX, "complex"),
+    )
+    found = [
+        name for group, name in named if group <= allowed and not (name.startswith("signed") and allowed >= INTEGER)
+    ]
     return ", ".join(found) or ", ".join(sorted(d.value for d in allowed))
 
 
@@ -47,7 +55,7 @@ def unary(allowed: frozenset[DType], result: Callable[[Shape], Shape] = as_is) -
     """UNARY1: the operand is an array. UNARY2: its type is in the opcode's class."""
 
     def infer(i: Instruction) -> Shape:
-        shape, = arrays(i, "UNARY1")
+        (shape,) = arrays(i, "UNARY1")
         check_dtype(i, shape.dtype, allowed, "UNARY2")
         return result(shape)
 
@@ -110,7 +118,7 @@ def select(i: Instruction) -> Shape:
 
 def convert(i: Instruction) -> Shape:
     """CONVERT1: array to array. CONVERT2: the same dimensions."""
-    shape, = arrays(i, "CONVERT1")
+    (shape,) = arrays(i, "CONVERT1")
     if not i.shape.is_array:
         broken(i, "CONVERT1", f"cannot convert to {i.shape}")
     return replace(shape, dtype=i.shape.dtype, layout=None)
@@ -131,19 +139,20 @@ def stochastic_convert(i: Instruction) -> Shape:
 def bitcast_convert(i: Instruction) -> Shape:
     """BITCONVERT1: arrays. BITCONVERT2: complex only to complex. BITCONVERT3: widths divide.
     BITCONVERT4: a narrower operand's last dimension is the ratio of the widths."""
-    x, = arrays(i, "BITCONVERT1")
+    (x,) = arrays(i, "BITCONVERT1")
     to = i.shape.dtype
     if not i.shape.is_array:
         broken(i, "BITCONVERT1", f"cannot convert to {i.shape}")
     if x.dtype.is_complex != to.is_complex:
         broken(i, "BITCONVERT2", f"cannot reinterpret {x.dtype.value} as {to.value}")
-    narrow, wide = sorted((x.dtype.bits, to.bits))
+    bits, to_bits = (8 if d is DType.PRED else d.bits for d in (x.dtype, to))
+    narrow, wide = sorted((bits, to_bits))
     if wide % narrow:
         broken(i, "BITCONVERT3", f"widths of {x.dtype.value} and {to.value} do not divide")
     ratio = wide // narrow
-    if x.dtype.bits > to.bits:
+    if bits > to_bits:
         return make(to, (*x.dims, ratio), (*x.dynamic, False) if x.dynamic else ())
-    if x.dtype.bits < to.bits:
+    if bits < to_bits:
         if not x.rank or x.dims[-1] != ratio:
             broken(i, "BITCONVERT4", f"the last dimension of {x} must be {ratio} to become {to.value}")
         return make(to, x.dims[:-1], x.dynamic[:-1])
@@ -152,7 +161,7 @@ def bitcast_convert(i: Instruction) -> Shape:
 
 def reduce_precision(i: Instruction) -> Shape:
     """REDPREC1: floats. REDPREC2: at least one exponent bit, no negative number of mantissa bits."""
-    x, = arrays(i, "REDPREC1")
+    (x,) = arrays(i, "REDPREC1")
     check_dtype(i, x.dtype, FLOAT, "REDPREC1")
     if i.attributes["exponent_bits"] < 1 or i.attributes["mantissa_bits"] < 0:
         broken(i, "REDPREC2", "needs exponent_bits ≥ 1 and mantissa_bits ≥ 0")
@@ -163,17 +172,43 @@ def compare(i: Instruction) -> Shape:
     """COMPARE1: the order given by `type` suits the element type."""
     shape = binary_shape(i, ANY)
     kind, dtype = i.attributes.get("type"), i.operands[0].shape.dtype
-    suits = {"FLOAT": FLOAT | COMPLEX, "TOTALORDER": FLOAT | INTEGER | PRED, "SIGNED": SIGNED,
-             "UNSIGNED": (INTEGER - SIGNED) | PRED}
+    suits = {
+        "FLOAT": FLOAT | COMPLEX,
+        "TOTALORDER": FLOAT | INTEGER | PRED,
+        "SIGNED": SIGNED,
+        "UNSIGNED": (INTEGER - SIGNED) | PRED,
+    }
     if kind is not None and dtype not in suits[kind]:
         broken(i, "COMPARE1", f"type={kind} does not suit {dtype.value} elements")
     return replace(shape, dtype=DType.PRED, layout=shape.layout)
 
 
 INFER: dict[Op, Rule] = {
-    **dict.fromkeys((Op.ACOS, Op.ACOSH, Op.ASIN, Op.ASINH, Op.ATANH, Op.CBRT, Op.COSINE, Op.COSH, Op.ERF,
-                     Op.EXPONENTIAL, Op.EXPONENTIAL_MINUS_ONE, Op.LOG, Op.LOG_PLUS_ONE, Op.LOGISTIC, Op.RSQRT, Op.SINE,
-                     Op.SINH, Op.SQRT, Op.TAN, Op.TANH), unary(ANALYTIC)),
+    **dict.fromkeys(
+        (
+            Op.ACOS,
+            Op.ACOSH,
+            Op.ASIN,
+            Op.ASINH,
+            Op.ATANH,
+            Op.CBRT,
+            Op.COSINE,
+            Op.COSH,
+            Op.ERF,
+            Op.EXPONENTIAL,
+            Op.EXPONENTIAL_MINUS_ONE,
+            Op.LOG,
+            Op.LOG_PLUS_ONE,
+            Op.LOGISTIC,
+            Op.RSQRT,
+            Op.SINE,
+            Op.SINH,
+            Op.SQRT,
+            Op.TAN,
+            Op.TANH,
+        ),
+        unary(ANALYTIC),
+    ),
     **dict.fromkeys((Op.CEIL, Op.FLOOR, Op.ROUND_NEAREST_AFZ, Op.ROUND_NEAREST_EVEN), unary(FLOAT)),
     Op.ABS: unary(SIGNED | ANALYTIC, to_component),
     Op.COUNT_LEADING_ZEROS: unary(INTEGER),

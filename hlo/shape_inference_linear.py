@@ -38,8 +38,12 @@ def dot_shape(i: Instruction, lhs: Shape, rhs: Shape) -> Shape:
             broken(i, label, f"{len(left)} {what} dimensions on the left and {len(right)} on the right")
         for x, y in zip(left, right, strict=True):
             if not same_size(lhs.dims[x], rhs.dims[y]):
-                broken(i, label, f"{what} dimension {x} of {lhs} has size {lhs.dims[x]}, but dimension {y} of {rhs} has "
-                                 f"{rhs.dims[y]}")
+                broken(
+                    i,
+                    label,
+                    f"{what} dimension {x} of {lhs} has size {lhs.dims[x]}, but dimension {y} of {rhs} has "
+                    f"{rhs.dims[y]}",
+                )
     left = [*lb, *(d for d in range(lhs.rank) if d not in lb and d not in lc)]
     right = [d for d in range(rhs.rank) if d not in rb and d not in rc]
     dims = [lhs.dims[d] for d in left] + [rhs.dims[d] for d in right]
@@ -93,7 +97,11 @@ def ragged_dot(i: Instruction) -> Shape:
         broken(i, "RAGGED1", f"group sizes must be an array of integers, not {sizes}")
     ragged, group = i.attributes.get("lhs_ragged_dims", ()), i.attributes.get("rhs_group_dims", ())
     if len(ragged) != 1 or not 0 <= ragged[0] < lhs.rank or len(group) > 1:
-        broken(i, "RAGGED2", f"lhs_ragged_dims={ragged} must name one dimension of {lhs}, rhs_group_dims={group} at most one")
+        broken(
+            i,
+            "RAGGED2",
+            f"lhs_ragged_dims={ragged} must name one dimension of {lhs}, rhs_group_dims={group} at most one",
+        )
     dims_in_range(i, "RAGGED2", "rhs_group_dims", group, rhs.rank)
     groups = sizes.dims[-1]
     if group:
@@ -114,8 +122,8 @@ def ragged_dot(i: Instruction) -> Shape:
 
 def fft(i: Instruction) -> Shape:
     """FFT1: an array of rank at least that of fft_length, which is 1 to 3. FFT2: the type suits fft_type.
-    FFT3: the last sizes are fft_length (IRFFT: half of the last, plus one)."""
-    x, = arrays(i, "FFT1")
+    FFT3: the last sizes are fft_length (IRFFT: half of the last, plus one) unless empty."""
+    (x,) = arrays(i, "FFT1")
     kind, length = i.attributes["fft_type"], i.attributes["fft_length"]
     n = len(length)
     if not 1 <= n <= 3 or x.rank < n:
@@ -124,8 +132,7 @@ def fft(i: Instruction) -> Shape:
         broken(i, "FFT2", f"{kind} takes {'f32 or f64' if kind == 'RFFT' else 'complex'} elements, not {x.dtype.value}")
     last = length[-1] // 2 + 1 if kind == "IRFFT" else length[-1]
     want = (*length[:-1], last)
-    empty = x.dims[-1] == 0 and length[-1] == 0
-    if not all(map(same_size, x.dims[-n:], want)) and not (empty and x.dims[-n:-1] == length[:-1]):
+    if not all(map(same_size, x.dims[-n:], want)) and x.size:
         broken(i, "FFT3", f"the last sizes of {x} must be {want} for {kind} with fft_length={length}")
     if kind in ("FFT", "IFFT"):
         return x
@@ -137,7 +144,7 @@ def fft(i: Instruction) -> Shape:
 
 def cholesky(i: Instruction) -> Shape:
     """CHOLESKY1: floats or complex. CHOLESKY2: square matrices."""
-    a, = arrays(i, "CHOLESKY1")
+    (a,) = arrays(i, "CHOLESKY1")
     check_dtype(i, a.dtype, FLOAT | COMPLEX, "CHOLESKY1")
     if a.rank < 2 or not same_size(a.dims[-1], a.dims[-2]):
         broken(i, "CHOLESKY2", f"{a} holds no square matrices")
@@ -169,7 +176,9 @@ def _norm(i: Instruction, x: Shape, vectors: tuple[Shape, ...]) -> Shape:
     features = make(x.dtype, (x.dims[index],))
     for v in vectors:
         if not same_dims(v, features) or not same_dtype(v.dtype, x.dtype):
-            broken(i, "BATCHNORM3", f"{v} must have one {x.dtype.value} element for each of the {x.dims[index]} features")
+            broken(
+                i, "BATCHNORM3", f"{v} must have one {x.dtype.value} element for each of the {x.dims[index]} features"
+            )
     return features
 
 

@@ -45,7 +45,7 @@ def bitcast(i: Instruction) -> Shape:
 def broadcast(i: Instruction) -> Shape:
     """BROADCAST1: array. BROADCAST2: one entry of `dimensions` per operand dimension. BROADCAST3: distinct, in range.
     BROADCAST4: equal sizes."""
-    x, = arrays(i, "BROADCAST1")
+    (x,) = arrays(i, "BROADCAST1")
     if not i.shape.is_array:
         broken(i, "BROADCAST1", f"cannot broadcast to {i.shape}")
     dims = i.dimensions
@@ -54,8 +54,12 @@ def broadcast(i: Instruction) -> Shape:
     dims_in_range(i, "BROADCAST3", "dimensions", dims, i.shape.rank)
     for d, to in enumerate(dims):
         if not same_size(x.dims[d], i.shape.dims[to]):
-            broken(i, "BROADCAST4", f"dimension {d} of {x} has size {x.dims[d]}, but it maps to dimension {to} of size "
-                                    f"{i.shape.dims[to]}", "a dimension of size 1 is not stretched: reshape it away first")
+            broken(
+                i,
+                "BROADCAST4",
+                f"dimension {d} of {x} has size {x.dims[d]}, but it maps to dimension {to} of size {i.shape.dims[to]}",
+                "a dimension of size 1 is not stretched: reshape it away first",
+            )
     return replace(i.shape, dtype=x.dtype)
 
 
@@ -76,7 +80,7 @@ def iota(i: Instruction) -> Shape:
 
 def reshape(i: Instruction) -> Shape:
     """RESHAPE1: arrays. RESHAPE2: the same number of elements."""
-    x, = arrays(i, "RESHAPE1")
+    (x,) = arrays(i, "RESHAPE1")
     if not i.shape.is_array:
         broken(i, "RESHAPE1", f"cannot reshape to {i.shape}")
     if UNBOUNDED not in x.dims + i.shape.dims and x.size != i.shape.size:
@@ -96,14 +100,14 @@ def dynamic_reshape(i: Instruction) -> Shape:
 
 def reverse(i: Instruction) -> Shape:
     """REVERSE1: array. REVERSE2: distinct dimensions in range."""
-    x, = arrays(i, "REVERSE1")
+    (x,) = arrays(i, "REVERSE1")
     dims_in_range(i, "REVERSE2", "dimensions", i.dimensions, x.rank)
     return x
 
 
 def transpose(i: Instruction) -> Shape:
     """TRANSPOSE1: array. TRANSPOSE2: `dimensions` is a permutation."""
-    x, = arrays(i, "TRANSPOSE1")
+    (x,) = arrays(i, "TRANSPOSE1")
     if sorted(i.dimensions) != list(range(x.rank)):
         broken(i, "TRANSPOSE2", f"dimensions={i.dimensions} is no permutation of the {x.rank} dimensions of {x}")
     return make(x.dtype, [x.dims[d] for d in i.dimensions], [x.dynamic[d] for d in i.dimensions] if x.dynamic else ())
@@ -111,7 +115,7 @@ def transpose(i: Instruction) -> Shape:
 
 def slice_(i: Instruction) -> Shape:
     """SLICE1: array. SLICE2: one range per dimension. SLICE3: 0 ≤ start ≤ limit ≤ size. SLICE4: stride ≥ 1."""
-    x, = arrays(i, "SLICE1")
+    (x,) = arrays(i, "SLICE1")
     ranges = i.attributes["slice"]
     if len(ranges) != x.rank:
         broken(i, "SLICE2", f"{len(ranges)} ranges for {x}", "give one [start:limit] per dimension")
@@ -216,7 +220,7 @@ def dynamic_update_slice(i: Instruction) -> Shape:
 
 def get_dimension_size(i: Instruction) -> Shape:
     """GETDIM1: array. GETDIM2: one dimension in range."""
-    x, = arrays(i, "GETDIM1")
+    (x,) = arrays(i, "GETDIM1")
     one_dimension(i, "GETDIM2", x.rank)
     return make(DType.S32, ())
 
@@ -264,8 +268,12 @@ def gather(i: Instruction) -> Shape:
     for d, (size, bound) in enumerate(zip(sizes, x.dims, strict=True)):
         gone = d in collapsed or d in batching
         if size < 0 or (size > bound and bound != UNBOUNDED) or (gone and size > 1):
-            broken(i, "GATHER6", f"slice size {size} of dimension {d} does not suit its bound {bound}"
-                   + (" and its being collapsed" if gone else ""))
+            broken(
+                i,
+                "GATHER6",
+                f"slice size {size} of dimension {d} does not suit its bound {bound}"
+                + (" and its being collapsed" if gone else ""),
+            )
     _batching_pairs(i, "GATHER7", x, indices, batching, index_batching)
     window = [s for d, s in enumerate(sizes) if d not in collapsed and d not in batching]
     if len(window) != len(offset):
@@ -282,8 +290,9 @@ def _index_map(i: Instruction, label: str, key: str, indices: Shape, rank: int) 
     dims_in_range(i, label, key, mapping, rank)
 
 
-def _batching_pairs(i: Instruction, label: str, x: Shape, indices: Shape, dims: tuple[int, ...],
-                    index_dims: tuple[int, ...]) -> None:
+def _batching_pairs(
+    i: Instruction, label: str, x: Shape, indices: Shape, dims: tuple[int, ...], index_dims: tuple[int, ...]
+) -> None:
     if len(dims) != len(index_dims):
         broken(i, label, f"{len(dims)} operand and {len(index_dims)} index batching dimensions")
     dims_in_range(i, label, "index batching dimensions", index_dims, indices.rank)
@@ -301,7 +310,7 @@ def scatter(i: Instruction) -> Shape:
     if len(shapes) % 2 == 0:
         broken(i, "SCATTER1", f"takes operands, indices and as many updates, not {len(shapes)} operands")
     n = len(shapes) // 2
-    xs, indices, updates = shapes[:n], shapes[n], shapes[n + 1:]
+    xs, indices, updates = shapes[:n], shapes[n], shapes[n + 1 :]
     a, x = i.attributes, shapes[0]
     batch = _index_dims(i, "SCATTER2", indices)
     window, inserted = a["update_window_dims"], a["inserted_window_dims"]
@@ -311,8 +320,12 @@ def scatter(i: Instruction) -> Shape:
     if list(inserted) != sorted(inserted) or list(batching) != sorted(batching):
         broken(i, "SCATTER5", "inserted_window_dims and input_batching_dims must be sorted")
     if len(window) + len(inserted) + len(batching) != x.rank:
-        broken(i, "SCATTER6", f"{len(window)} window, {len(inserted)} inserted and {len(batching)} batching dimensions do "
-                              f"not make up {x}")
+        broken(
+            i,
+            "SCATTER6",
+            f"{len(window)} window, {len(inserted)} inserted and {len(batching)} batching dimensions do "
+            f"not make up {x}",
+        )
     _batching_pairs(i, "SCATTER9", x, indices, batching, a.get("scatter_indices_batching_dims", ()))
     for operand, update in zip(xs, updates, strict=True):
         _scatter_update(i, operand, update, batch, window, (*inserted, *batching))
@@ -320,8 +333,9 @@ def scatter(i: Instruction) -> Shape:
     return xs[0] if n == 1 else tuple_shape(*xs)
 
 
-def _scatter_update(i: Instruction, x: Shape, update: Shape, batch: list[int], window: tuple[int, ...],
-                    gone: tuple[int, ...]) -> None:
+def _scatter_update(
+    i: Instruction, x: Shape, update: Shape, batch: list[int], window: tuple[int, ...], gone: tuple[int, ...]
+) -> None:
     dims_in_range(i, "SCATTER3", "update_window_dims", window, update.rank)
     if list(window) != sorted(window):
         broken(i, "SCATTER3", f"update_window_dims {window} are not sorted")
@@ -346,7 +360,9 @@ def _scatter_region(i: Instruction, xs: tuple[Shape, ...], updates: tuple[Shape,
         if p.shape.rank or not same_dtype(p.shape.dtype, dtype):
             broken(i, "SCATTER10", f"parameter '{p.name}' of '{region.name}' must be {dtype.value}[], not {p.shape}")
     results = [leaf for _, leaf in region.root.shape.leaves()]
-    if len(results) != len(xs) or any(r.rank or not same_dtype(r.dtype, x.dtype) for r, x in zip(results, xs, strict=True)):
+    if len(results) != len(xs) or any(
+        r.rank or not same_dtype(r.dtype, x.dtype) for r, x in zip(results, xs, strict=True)
+    ):
         broken(i, "SCATTER10", f"'{region.name}' returns {region.root.shape}, not a scalar for each operand")
 
 

@@ -34,7 +34,9 @@ def scalar(dtype: DType) -> Shape:
     return Shape(dtype)
 
 
-def check_reducer(i: Instruction, label: str, region: Computation, inputs: Sequence[Shape], inits: Sequence[Shape]) -> None:
+def check_reducer(
+    i: Instruction, label: str, region: Computation, inputs: Sequence[Shape], inits: Sequence[Shape]
+) -> None:
     """A reducer takes N accumulators and N elements, all scalars, and returns N accumulators."""
     n, parameters = len(inputs), region.parameters
     if len(parameters) != 2 * n:
@@ -135,30 +137,36 @@ def select_and_scatter(i: Instruction) -> Shape:
 
 
 def _labels_fit(i: Instruction, d: ConvolutionDims, lhs: Shape, rhs: Shape) -> None:
-    sides = (("input", lhs.rank, (d.input_batch, d.input_feature, *d.input_spatial)),
-             ("kernel", rhs.rank, (d.kernel_input_feature, d.kernel_output_feature, *d.kernel_spatial)))
+    sides = (
+        ("input", lhs.rank, (d.input_batch, d.input_feature, *d.input_spatial)),
+        ("kernel", rhs.rank, (d.kernel_input_feature, d.kernel_output_feature, *d.kernel_spatial)),
+    )
     for side, rank, dims in sides:
         if sorted(dims) != list(range(rank)):
             broken(i, "CONV2", f"dim_labels name {len(dims)} dimensions of the {side}, which has {rank}")
 
 
 def convolution(i: Instruction) -> Shape:
-    """CONV1: arrays of one type. CONV2: dim_labels name each dimension once. CONV3: positive group counts, at most one
+    """CONV1: arrays, both complex or both real. CONV2: dim_labels name each dimension once. CONV3: positive group counts, at most one
     of them above 1. CONV4: input features = groups × kernel input features. CONV5: output features divide by the groups.
     CONV6: the batch divides by its groups. CONV7: the window's sizes are the kernel's. CONV8: the window."""
     lhs, rhs, *_ = arrays(i, "CONV1")
     d = i.attributes["dim_labels"]
     window = i.attributes.get("window", ONE)
     groups, batches = i.attributes.get("feature_group_count", 1), i.attributes.get("batch_group_count", 1)
-    if not same_dtype(lhs.dtype, rhs.dtype) and not (lhs.dtype.is_integer and rhs.dtype.is_integer):
+    if lhs.dtype.is_complex != rhs.dtype.is_complex:
         broken(i, "CONV1", f"element types of {lhs} and {rhs} differ")
     _labels_fit(i, d, lhs, rhs)
     if groups < 1 or batches < 1 or (groups > 1 and batches > 1):
         broken(i, "CONV3", f"feature_group_count={groups} and batch_group_count={batches}: both ≥ 1, one of them 1")
     features, kernel = lhs.dims[d.input_feature], rhs.dims[d.kernel_input_feature]
     if UNBOUNDED not in (features, kernel) and (features % groups or features // groups != kernel):
-        broken(i, "CONV4", f"{features} input features in {groups} groups need {features // groups} kernel input "
-                           f"features, not {kernel}")
+        broken(
+            i,
+            "CONV4",
+            f"{features} input features in {groups} groups need {features // groups} kernel input "
+            f"features, not {kernel}",
+        )
     out = rhs.dims[d.kernel_output_feature]
     if out != UNBOUNDED and (out % groups or out % batches):
         broken(i, "CONV5", f"{out} output features do not divide by the {max(groups, batches)} groups")
@@ -167,8 +175,12 @@ def convolution(i: Instruction) -> Shape:
         broken(i, "CONV6", f"a batch of {batch} does not divide by batch_group_count={batches}")
     kernel_sizes = [rhs.dims[k] for k in d.kernel_spatial]
     if len(window.dims) != len(kernel_sizes) or not all(map(same_size, kernel_sizes, [w.size for w in window.dims])):
-        broken(i, "CONV7", f"the window's sizes {[w.size for w in window.dims]} are not the kernel's {kernel_sizes}",
-               "write window={size=…}")
+        broken(
+            i,
+            "CONV7",
+            f"the window's sizes {[w.size for w in window.dims]} are not the kernel's {kernel_sizes}",
+            "write window={size=…}",
+        )
     spatial = window_sizes(i, "CONV8", [lhs.dims[k] for k in d.input_spatial], window)
     dims, dynamic = [0] * lhs.rank, [False] * lhs.rank
     dims[d.output_batch] = UNBOUNDED if batch == UNBOUNDED else batch // batches
@@ -181,12 +193,12 @@ def convolution(i: Instruction) -> Shape:
 
 
 def map_(i: Instruction) -> Shape:
-    """MAP1: arrays of one shape. MAP2: all dimensions, in order. MAP3: a computation of scalars."""
+    """MAP1: arrays of one shape. MAP2: dimensions, where given, are all, in order. MAP3: a computation of scalars."""
     shapes = arrays(i, "MAP1")
     if not shapes or any(not same_dims(s, shapes[0]) for s in shapes):
         broken(i, "MAP1", "needs operands of one shape")
     dims = i.attributes.get("dimensions")
-    if dims is not None and list(dims) != list(range(shapes[0].rank)):
+    if dims and list(dims) != list(range(shapes[0].rank)):
         broken(i, "MAP2", f"dimensions={dims} must list all {shapes[0].rank} dimensions in order")
     region = called(i, "to_apply", "MAP3")
     check_parameters(i, "MAP3", region, [scalar(s.dtype) for s in shapes], loose=True)
@@ -212,7 +224,7 @@ def sort(i: Instruction) -> Shape:
 
 def topk(i: Instruction) -> Shape:
     """TOPK1: an array with a dimension. TOPK2: 0 ≤ k ≤ its last size."""
-    x, = arrays(i, "TOPK1")
+    (x,) = arrays(i, "TOPK1")
     k = i.attributes["k"]
     if not x.rank:
         broken(i, "TOPK1", "needs an operand with a dimension")
@@ -235,7 +247,7 @@ def scan(i: Instruction) -> Shape:
     if any(d >= s.rank or not same_size(s.dims[d], inputs[0].dims[d]) for s in inputs):
         broken(i, "SCAN2", f"inputs differ in the size of dimension {d}")
     region = called(i, "to_apply", "SCAN3")
-    slices = [make(s.dtype, s.dims[:d] + s.dims[d + 1:]) for s in inputs]
+    slices = [make(s.dtype, s.dims[:d] + s.dims[d + 1 :]) for s in inputs]
     check_parameters(i, "SCAN3", region, (*slices, *inits), loose=True)
     root = region.root.shape
     results = root.elements if root.is_tuple else (root,)

@@ -20,14 +20,22 @@ def same(a: Shape, b: Shape) -> bool:
     """Equal but for layouts and for which dimensions are dynamic."""
     if a is b:
         return True
-    return (a.dtype is b.dtype and same_dims(a, b) and len(a.elements) == len(b.elements)
-            and all(map(same, a.elements, b.elements)))
+    return (
+        a.dtype is b.dtype
+        and same_dims(a, b)
+        and len(a.elements) == len(b.elements)
+        and all(map(same, a.elements, b.elements))
+    )
 
 
 def same_up_to_precision(a: Shape, b: Shape) -> bool:
     """As `same`, and floating-point types may differ."""
-    return (a is b or (same_dtype(a.dtype, b.dtype) and same_dims(a, b) and len(a.elements) == len(b.elements)
-                       and all(map(same_up_to_precision, a.elements, b.elements))))
+    return a is b or (
+        same_dtype(a.dtype, b.dtype)
+        and same_dims(a, b)
+        and len(a.elements) == len(b.elements)
+        and all(map(same_up_to_precision, a.elements, b.elements))
+    )
 
 
 def same_dims(a: Shape, b: Shape) -> bool:
@@ -35,7 +43,7 @@ def same_dims(a: Shape, b: Shape) -> bool:
 
 
 def same_size(a: int, b: int) -> bool:
-    return a == b or a == UNBOUNDED or b == UNBOUNDED
+    return a == b or UNBOUNDED in (a, b)
 
 
 def same_dtype(a: DType, b: DType) -> bool:

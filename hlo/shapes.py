@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+import re
 from collections.abc import Iterator
 from dataclasses import dataclass, replace
 
@@ -133,16 +134,19 @@ TOKEN = Shape(DType.TOKEN)
 OPAQUE = Shape(DType.OPAQUE)
 
 
+_PROPERTY = re.compile(r"(SC|[A-Z#*])((?:\([^()]*\))+)")
+PROPERTY_ORDER = ("D", "T", "L", "#", "*", "E", "S", "SC", "M")
+"""The order in which XLA reads and prints the properties of a layout."""
+
+
 def layout_to_text(layout: Layout) -> str:
-    tail = "".join(
-        f"T({','.join('*' if d < 0 else str(d) for d in tile)})"
-        if i == 0
-        else f"({','.join('*' if d < 0 else str(d) for d in tile)})"
-        for i, tile in enumerate(layout.tiles)
-    )
-    tail += layout.extras
+    """`{minor_to_major:properties}`, the properties in the one order that XLA reads."""
+    found = dict(_PROPERTY.findall(layout.extras))
+    if layout.tiles:
+        found["T"] = "".join(f"({','.join('*' if d < 0 else str(d) for d in tile)})" for tile in layout.tiles)
     if layout.memory_space:
-        tail += f"S({layout.memory_space})"
+        found["S"] = f"({layout.memory_space})"
+    tail = "".join(key + found[key] for key in PROPERTY_ORDER if key in found)
     return "{" + ",".join(map(str, layout.minor_to_major)) + (":" + tail if tail else "") + "}"
 
 

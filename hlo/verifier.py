@@ -37,9 +37,12 @@ def _acceptable(i: Instruction, expected: Shape) -> bool:
     if same(i.shape, expected):
         return True
     if i.opcode in WIDENING:
-        widened = i.shape.dtype.is_array and (same_dtype(i.shape.dtype, expected.dtype)
-                                              or i.shape.dtype.bits >= expected.dtype.bits)
-        return widened and same_up_to_precision(Shape(expected.dtype, i.shape.dims), Shape(expected.dtype, expected.dims))
+        widened = i.shape.dtype.is_array and (
+            same_dtype(i.shape.dtype, expected.dtype) or i.shape.dtype.bits >= expected.dtype.bits
+        )
+        return widened and same_up_to_precision(
+            Shape(expected.dtype, i.shape.dims), Shape(expected.dtype, expected.dims)
+        )
     return same_up_to_precision(i.shape, expected)
 
 
@@ -82,8 +85,11 @@ def check_computation(computation: Computation, done: set[Computation]) -> None:
         raise VerificationError(f"the root of {where} is not in it [COMP1]")
     numbers = [p.parameter_number for p in computation.parameters]
     if numbers != list(range(len(numbers))):
-        raise VerificationError(f"the parameters of {where} are numbered {numbers} [COMP4]",
-                                location=computation.parameters[0].location, remedy="number them from 0")
+        raise VerificationError(
+            f"the parameters of {where} are numbered {numbers} [COMP4]",
+            location=computation.parameters[0].location,
+            remedy="number them from 0",
+        )
 
 
 def check_header(module: Module) -> None:
@@ -92,15 +98,24 @@ def check_header(module: Module) -> None:
     layout, entry = module.attributes.get("entry_computation_layout"), module.entry
     if layout is not None:
         pairs = list(zip(layout.parameters, module.parameter_shapes, strict=False))
-        if (len(layout.parameters) != len(module.parameter_shapes) or not all(same(a, b) for a, b in pairs)
-                or not same(layout.result, module.result_shape)):
-            raise VerificationError(f"entry_computation_layout does not fit the entry computation '{entry.name}' [ENTRY1]",
-                                    location=entry.root.location, remedy="leave it out to use the entry's own shapes")
+        if (
+            len(layout.parameters) != len(module.parameter_shapes)
+            or not all(same(a, b) for a, b in pairs)
+            or not same(layout.result, module.result_shape)
+        ):
+            raise VerificationError(
+                f"entry_computation_layout does not fit the entry computation '{entry.name}' [ENTRY1]",
+                location=entry.root.location,
+                remedy="leave it out to use the entry's own shapes",
+            )
     for alias in module.attributes.get("input_output_alias", ()):
         out = _at(module, "ALIAS1", module.result_shape, alias.output, "output")
         if not same(out, _parameter_at(module, "ALIAS1", alias.parameter, alias.parameter_index)):
-            raise VerificationError(f"input_output_alias: output {alias.output} and parameter {alias.parameter} "
-                                    f"{alias.parameter_index} differ in shape [ALIAS1]", location=entry.root.location)
+            raise VerificationError(
+                f"input_output_alias: output {alias.output} and parameter {alias.parameter} "
+                f"{alias.parameter_index} differ in shape [ALIAS1]",
+                location=entry.root.location,
+            )
     for donor in module.attributes.get("buffer_donor", ()):
         _parameter_at(module, "DONOR1", donor.parameter, donor.index)
 
@@ -108,8 +123,10 @@ def check_header(module: Module) -> None:
 def _parameter_at(module: Module, label: str, number: int, index: tuple[int, ...]) -> Shape:
     shapes = module.parameter_shapes
     if not 0 <= number < len(shapes):
-        raise VerificationError(f"the header names parameter {number}, but the entry has {len(shapes)} [{label}]",
-                                location=module.entry.root.location)
+        raise VerificationError(
+            f"the header names parameter {number}, but the entry has {len(shapes)} [{label}]",
+            location=module.entry.root.location,
+        )
     return _at(module, label, shapes[number], index, f"parameter {number}")
 
 
@@ -117,5 +134,7 @@ def _at(module: Module, label: str, shape: Shape, index: tuple[int, ...], what: 
     try:
         return shape.at(index)
     except IndexError:
-        raise VerificationError(f"the header names {what} {index}, which {shape} does not have [{label}]",
-                                location=module.entry.root.location) from None
+        raise VerificationError(
+            f"the header names {what} {index}, which {shape} does not have [{label}]",
+            location=module.entry.root.location,
+        ) from None
