@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from types import MappingProxyType
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from mlir import ir
 
@@ -16,9 +16,11 @@ from ..hlo.shapes import Shape, tuple_shape
 from .attributes import value_of
 from .literals import literal_of
 from .memrefs import shape_from_text, shape_of_memref
-from .module import LhloModule
 from .read import Kernel, attributes, bodies, kernels, location_of, opcode, operands, output_count
 from .table import ROWS
+
+if TYPE_CHECKING:
+    from .module import LhloModule
 
 
 def to_kernels(lhlo: LhloModule) -> list[KernelRequest]:
@@ -43,8 +45,17 @@ class Reader:
         return found
 
     def kernel(self, kernel: Kernel) -> KernelRequest:
+        instruction = self.step(kernel.op)
+        values, count = operands(kernel.op), output_count(kernel.op)
+        sources, targets = values[:len(values) - count], values[len(values) - count:]
+        written = {kernel.argument_of(v) for v in targets}
+        return KernelRequest(kernel.name, instruction,
+                             tuple(self.argument(kernel, i, i in written) for i in range(len(kernel.arguments))),
+                             tuple(kernel.argument_of(v) for v in sources), tuple(kernel.argument_of(v) for v in targets))
+
+    def step(self, op: ir.Operation) -> Instruction:
+        """The instruction of an op that stands in a function: its operands become parameters without further meaning."""
         self.computations, self.names = {}, {}
-        op = kernel.op
         values, count = operands(op), output_count(op)
         sources, targets = values[:len(values) - count], values[len(values) - count:]
         exact = _exact(op)
@@ -54,11 +65,7 @@ class Reader:
                 text = exact.get(f"operand{i}")
                 shape = shape_from_text(text) if text else self.shape(value)
                 stubs[value] = Instruction(Op.PARAMETER, f"operand{i}", shape, (), MappingProxyType({"parameter_number": i}))
-        instruction = self.instruction(op, tuple(stubs[v] for v in sources), targets, exact)
-        written = {kernel.argument_of(v) for v in targets}
-        return KernelRequest(kernel.name, instruction,
-                             tuple(self.argument(kernel, i, i in written) for i in range(len(kernel.arguments))),
-                             tuple(kernel.argument_of(v) for v in sources), tuple(kernel.argument_of(v) for v in targets))
+        return self.instruction(op, tuple(stubs[v] for v in sources), targets, exact)
 
     def argument(self, kernel: Kernel, number: int, written: bool) -> KernelArgument:
         given = kernel.argument_attributes[number]

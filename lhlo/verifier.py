@@ -1,2 +1,175 @@
-def verify(lhlo, file="<lhlo>"):
-    pass
+"""Is an LHLO module well formed beyond what IRDL checks? CHECKS maps every op name that LHLO may hold to its rule.
+
+Each broken rule raises VerificationError with the rule's label, the place in the LHLO text and, where it helps, a remedy.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import TYPE_CHECKING
+
+from mlir import ir
+
+from ..hlo.errors import VerificationError
+from .read import argument_attributes, kernels, location_of
+from .structure import broken, check_block_end, check_memref, check_op, sole_block
+from .table import OPCODE
+from .to_hlo import Reader
+from .values import check_instruction
+
+if TYPE_CHECKING:
+    from .module import LhloModule
+
+Check = Callable[[ir.Operation], None]
+
+
+def verify(lhlo: LhloModule, file: str = "<lhlo>") -> None:
+    """Raise VerificationError for the first broken rule."""
+    try:
+        for op in lhlo.module.body.operations:
+            check_top(op.operation)
+        for kernel in kernels(lhlo):
+            check_kernel_values(kernel)
+    except VerificationError as error:
+        if error.location is not None and error.location.file != file:
+            place = type(error.location)(error.location.line, error.location.column, file)
+            raise VerificationError(error.message, location=place, remedy=error.remedy) from None
+        raise
+
+
+def check_top(op: ir.Operation) -> None:
+    """TOP1: a module holds functions and globals only."""
+    if op.name not in ("func.func", "memref.global"):
+        broken(op, "TOP1", f"{op.name} cannot stand at the top of an LHLO module", "put it into a func.func")
+    CHECKS[op.name](op)
+
+
+def check_function(op: ir.Operation) -> None:
+    """FUNC1: one block, no results. FUNC2: arguments are memrefs of HLO arrays. FUNC3: lhlo.alignment is a power of two,
+    lhlo.slice three integers from 0. FUNC4: only views and get_globals of the function feed its ops."""
+    block = sole_block(op, 0, "FUNC1")
+    if len(ir.FunctionType(ir.TypeAttr(op.attributes["function_type"]).value).results):
+        broken(op, "FUNC1", "an LHLO function has no results", "write results into memref arguments")
+    for argument in block.arguments:
+        check_memref(op, argument.type, "FUNC2")
+    for given in argument_attributes(op, len(block.arguments)):
+        alignment, place = given.get("lhlo.alignment"), given.get("lhlo.slice")
+        if alignment is not None and not (isinstance(alignment, ir.IntegerAttr) and alignment.value.bit_count() == 1 and alignment.value > 0):
+            broken(op, "FUNC3", f"lhlo.alignment = {alignment} is no power of two")
+        if place is not None and not (isinstance(place, ir.DenseI64ArrayAttr) and len(place) == 3 and min(place) >= 0):
+            broken(op, "FUNC3", f"lhlo.slice = {place} is not array<i64: allocation, offset, size>")
+    check_steps(block)
+
+
+def check_steps(block: ir.Block) -> None:
+    """OP1: only LHLO's ops and the few of memref and func that docs/lhlo.md names."""
+    for view in block.operations:
+        op = view.operation
+        check = CHECKS.get(op.name)
+        if check is None:
+            broken(op, "OP1", f"{op.name} has no place in LHLO", "docs/lhlo.md lists the ops")
+        check(op)
+
+
+def check_view(op: ir.Operation) -> None:
+    """VIEW1: both sides are memrefs of HLO arrays. VIEW2: the bytes seen lie inside the source, from offset ≥ 0 on."""
+    source = check_memref(op, op.operands[0].type, "VIEW1")
+    result = check_memref(op, op.results[0].type, "VIEW1")
+    offset = op.attributes["offset"] if "offset" in op.attributes else None
+    start = offset.value if isinstance(offset, ir.IntegerAttr) else 0 if offset is None else -1
+    if start < 0 or start + result.bytes > source.bytes:
+        broken(op, "VIEW2", f"{result.bytes} bytes at {offset or 0} do not lie inside the {source.bytes} bytes of {op.operands[0].type}")
+
+
+def check_while(op: ir.Operation) -> None:
+    """WHILE1: the operand is memref<i1>. WHILE2: two regions of steps. WHILE3: trip_count, if there, is an integer from 0."""
+    if str(op.operands[0].type) != "memref<i1>":
+        broken(op, "WHILE1", f"the predicate has type {op.operands[0].type}", "it must be memref<i1>")
+    count = op.attributes["trip_count"] if "trip_count" in op.attributes else None
+    if count is not None and not (isinstance(count, ir.IntegerAttr) and count.value >= 0):
+        broken(op, "WHILE3", f"trip_count = {count} is no count")
+    for region in range(2):
+        check_region_of_steps(op, region, "WHILE2")
+
+
+def check_case(op: ir.Operation) -> None:
+    """CASE1: the operand is memref<i1> or memref<i32>. CASE2: the region holds lhlo.branch ops only: at least one, two for i1."""
+    if str(op.operands[0].type) not in ("memref<i1>", "memref<i32>"):
+        broken(op, "CASE1", f"the selector has type {op.operands[0].type}", "it must be memref<i1> or memref<i32>")
+    block = sole_block(op, 0, "CASE2")
+    check_block_end(op, block, "CASE2")
+    branches = [b.operation for b in block.operations][:-1]
+    wanted = 2 if str(op.operands[0].type) == "memref<i1>" else None
+    if not branches or any(b.name != "lhlo.branch" for b in branches) or len(branches) != (wanted or len(branches)):
+        broken(op, "CASE2", f"its region holds {', '.join(b.name for b in branches) or 'nothing'}",
+               f"write {'two' if wanted else 'one or more'} lhlo.branch ops")
+    for branch in branches:
+        check_region_of_steps(branch, 0, "CASE2")
+
+
+def check_region_of_steps(op: ir.Operation, region: int, label: str) -> None:
+    block = sole_block(op, region, label)
+    if len(block.arguments):
+        broken(op, label, "regions of steps take no arguments", "use the views of the function")
+    check_block_end(op, block, label)
+    check_steps(block)
+
+
+def check_stray_branch(op: ir.Operation) -> None:
+    """CASE3: lhlo.branch stands in lhlo.case only."""
+    broken(op, "CASE3", "lhlo.branch outside lhlo.case")
+
+
+def check_stray_alloca(op: ir.Operation) -> None:
+    """ALLOC1: temporaries live inside bodies of fusions; a program's memory is given to it."""
+    broken(op, "ALLOC1", "memref.alloca outside a fusion", "take a memref argument, or a view of one")
+
+
+def check_step(op: ir.Operation) -> None:
+    """An LHLO op among a function's steps: its structure, then HLO's rules for it unless its kernel is checked as a whole."""
+    check_op(op, step=True)
+    function = op.parent
+    if "lhlo.kernel" not in function.attributes:
+        check_instruction(Reader().step(op))
+
+
+def check_kernel_values(kernel) -> None:
+    """HLO's own rules for the one op of a kernel. KERNEL1: views of arguments have no offset and its bytes' number."""
+    for view in kernel.views:
+        if "offset" in view.attributes:
+            broken(view, "KERNEL1", "a view inside a kernel has an offset", "pass the place as an argument of its own")
+    check_instruction(Reader().kernel(kernel).instruction)
+
+
+def check_copy(op: ir.Operation) -> None:
+    """COPY1: source and target have one type."""
+    if op.operands[0].type != op.operands[1].type:
+        broken(op, "COPY1", f"copies {op.operands[0].type} to {op.operands[1].type}")
+    check_memref(op, op.operands[0].type, "COPY1")
+
+
+def check_global(op: ir.Operation) -> None:
+    """GLOBAL1: a constant with a value, of an HLO array type."""
+    check_memref(op, ir.TypeAttr(op.attributes["type"]).value, "GLOBAL1")
+    if "initial_value" not in op.attributes or not isinstance(op.attributes["initial_value"], ir.DenseElementsAttr):
+        broken(op, "GLOBAL1", "a global needs a dense value")
+
+
+def check_nothing(op: ir.Operation) -> None:
+    """MLIR's own verifier says all about it."""
+
+
+CHECKS: dict[str, Check] = {
+    "func.func": check_function,
+    "func.return": check_nothing,
+    "memref.global": check_global,
+    "memref.get_global": check_nothing,
+    "memref.copy": check_copy,
+    "memref.alloca": check_stray_alloca,
+    "vector.yield": check_nothing,
+    "lhlo.view": check_view,
+    "lhlo.while": check_while,
+    "lhlo.case": check_case,
+    "lhlo.branch": check_stray_branch,
+    **dict.fromkeys(OPCODE, check_step),
+}

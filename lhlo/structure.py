@@ -1,0 +1,146 @@
+"""Structure of LHLO ops: regions, operands regions, destinations, unique writers, signatures of bodies."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import NoReturn
+
+from mlir import ir
+
+from ..hlo.errors import VerificationError
+from ..hlo.opcodes import Op
+from ..hlo.shapes import Shape
+from .memrefs import shape_of_memref
+from .read import bodies, is_mixed, location_of, operands, output_count
+from .table import OPCODE
+
+BODY_OUTPUTS: dict[Op, Callable[[int], int]] = {
+    Op.SORT: lambda _: 1,
+    Op.SELECT_AND_SCATTER: lambda _: 1,
+}
+"""Result leaves of a body, from the op's number of outputs, where they are not as many."""
+
+
+def broken(op: ir.Operation, label: str, message: str, remedy: str | None = None) -> NoReturn:
+    """Raise the VerificationError of rule `label` for an op."""
+    name = op.attributes["name"] if "name" in op.attributes else None
+    which = f"{op.name} '{name.value}'" if isinstance(name, ir.StringAttr) else op.name
+    raise VerificationError(f"{which}: {message} [{label}]", location=location_of(op), remedy=remedy)
+
+
+def check_memref(op: ir.Operation, type_: ir.Type, label: str) -> Shape:
+    """The shape of a memref type; broken if it is none of an HLO array."""
+    try:
+        return shape_of_memref(str(type_))
+    except VerificationError as error:
+        broken(op, label, error.message, error.remedy)
+
+
+def sole_block(op: ir.Operation, region: int, label: str) -> ir.Block:
+    """The one block of a region."""
+    blocks = op.regions[region].blocks
+    if len(blocks) != 1:
+        broken(op, label, f"region {region} has {len(blocks)} blocks, needs one")
+    return blocks[0]
+
+
+def check_block_end(op: ir.Operation, block: ir.Block, label: str) -> None:
+    """A region of ops ends in `vector.yield` without operands, and holds no other."""
+    ops = [o.operation for o in block.operations]
+    last = ops[-1] if ops else None
+    if last is None or last.name != "vector.yield" or len(last.operands) or any(o.name == "vector.yield" for o in ops[:-1]):
+        broken(op, label, "a region of ops ends in one vector.yield without operands")
+
+
+def check_op(op: ir.Operation, step: bool = False) -> None:
+    """An LHLO op and its bodies. step: it stands in a function, where results may be computed in place.
+
+    REGION1: one block a region. REGION2: the last region of a mixed op holds one vector.yield. OUT1: `outputs` is a count of
+    its memrefs. TYPE1: operands are memrefs of HLO arrays. DEST1: no memref is written twice. DEST2: in a body, none is
+    read and written by one op. ATTR1: LHLO's own attributes have their kinds.
+    """
+    check_own_attributes(op)
+    if is_mixed(op):
+        for region in range(len(op.regions)):
+            sole_block(op, region, "REGION1")
+        last = op.regions[len(op.regions) - 1].blocks[0]
+        if len(last.arguments) or len(last.operations) != 1 or last.operations[0].operation.name != "vector.yield":
+            broken(op, "REGION2", "the last region lists the operands: one vector.yield, no arguments")
+    values, count = operands(op), output_count(op)
+    if not 0 <= count <= len(values):
+        broken(op, "OUT1", f"{count} outputs, but only {len(values)} memrefs")
+    for value in values:
+        check_memref(op, value.type, "TYPE1")
+    sources, targets = values[:len(values) - count], values[len(values) - count:]
+    if len(set(targets)) != len(targets):
+        broken(op, "DEST1", "one memref is written twice")
+    if not step and set(targets) & set(sources):
+        broken(op, "DEST2", "reads and writes one memref", "give the result a memref.alloca of its own")
+    for block in bodies(op):
+        check_body(op, block, BODY_OUTPUTS.get(OPCODE[op.name], int)(count))
+
+
+KINDS: dict[str, type] = {"name": ir.StringAttr, "shape": ir.StringAttr, "outputs": ir.IntegerAttr, "computations": ir.ArrayAttr,
+                          "parameters": ir.ArrayAttr, "exact": ir.DictAttr, "first": ir.IntegerAttr, "kernel": ir.StringAttr,
+                          "forward": ir.UnitAttr}
+
+
+def check_own_attributes(op: ir.Operation) -> None:
+    for name, attribute in op.attributes.items():
+        kind = KINDS.get(name)
+        if kind is not None and not isinstance(attribute, kind):
+            broken(op, "ATTR1", f"{name} = {attribute} is no {kind.__name__.removesuffix('Attr').lower()}")
+    for name in ("computations", "parameters"):
+        if name in op.attributes and not all(_strings(a) for a in op.attributes[name]):
+            broken(op, "ATTR1", f"{name} = {op.attributes[name]} is no list of strings")
+
+
+def _strings(attribute: ir.Attribute) -> bool:
+    return isinstance(attribute, ir.StringAttr) or (isinstance(attribute, ir.ArrayAttr) and all(
+        isinstance(a, ir.StringAttr) for a in attribute))
+
+
+def check_body(op: ir.Operation, block: ir.Block, results: int) -> None:
+    """BODY1: closed by vector.yield. BODY2: the last arguments, one a result leaf, are outputs; no other is written.
+    BODY3: only LHLO ops and allocas. BODY4: reads only memrefs of its own block, written before. BODY5: one writer a memref.
+    BODY6: every output and every temporary has a writer."""
+    check_block_end(op, block, "BODY1")
+    arguments = list(block.arguments)
+    if len(arguments) < results:
+        broken(op, "BODY2", f"its body takes {len(arguments)} memrefs, but must write {results}")
+    for argument in arguments:
+        check_memref(op, argument.type, "TYPE1")
+    outputs = arguments[len(arguments) - results:]
+    known, open_ = set(arguments[:len(arguments) - results]), set(outputs)
+    for view in block.operations:
+        inner = view.operation
+        if inner.name == "memref.alloca":
+            if len(inner.operands):
+                broken(inner, "BODY3", "a temporary has a static size")
+            check_memref(inner, inner.results[0].type, "TYPE1")
+            open_.add(inner.results[0])
+        elif inner.name in OPCODE:
+            check_op(inner)
+            _check_flow(inner, known, open_)
+        elif inner.name != "vector.yield":
+            broken(inner, "BODY3", f"{inner.name} cannot stand in a body")
+    if open_:
+        what = "an output" if open_ & set(outputs) else "a temporary"
+        broken(op, "BODY6", f"{what} of its body is never written")
+
+
+def _check_flow(op: ir.Operation, known: set[ir.Value], open_: set[ir.Value]) -> None:
+    """One op of a body: `known` are memrefs that have a value, `open_` those that still need one."""
+    values, count = operands(op), output_count(op)
+    for value in values[:len(values) - count]:
+        if value in open_:
+            broken(op, "BODY4", "reads a memref before it is written")
+        if value not in known:
+            broken(op, "BODY4", "reads a memref from outside its body", "pass it in as an operand")
+    for value in values[len(values) - count:]:
+        if value in known:
+            broken(op, "BODY5", "writes a memref that already has a value: a parameter or another op's result")
+        if value not in open_:
+            broken(op, "BODY4", "writes a memref from outside its body")
+        open_.remove(value)
+        known.add(value)
