@@ -10,6 +10,7 @@ import numpy as np
 
 from ..dtypes import DType
 from ..ir import Instruction
+from . import complex as cx
 
 Array = np.ndarray
 
@@ -32,21 +33,13 @@ def subtract(x: Array, y: Array) -> Array:
 
 def multiply(x: Array, y: Array) -> Array:
     if x.dtype.kind == "c":
-        return make_complex(x.real * y.real - x.imag * y.imag, x.real * y.imag + x.imag * y.real)
+        return cx.multiply(x, y)
     return np.multiply(x, y)
-
-
-def make_complex(real: Array, imag: Array) -> Array:
-    """real + i·imag without arithmetic, so that NaN and infinity stay in their part."""
-    real, imag = np.broadcast_arrays(real, imag)
-    out = np.empty(real.shape, np.complex64 if real.dtype == np.float32 else np.complex128)
-    out.real, out.imag = real, imag
-    return out
 
 
 def divide(x: Array, y: Array) -> Array:
     if not is_integer(x):
-        return np.divide(x, y)
+        return cx.divide(x, y) if x.dtype.kind == "c" else np.divide(x, y)
     zero = y == 0
     quotient, rest = np.divmod(x, np.where(zero, y.dtype.type(1), y))
     # divmod floors; HLO truncates. INT_MIN / -1 wraps to INT_MIN.
@@ -108,15 +101,15 @@ def negate(x: Array) -> Array:
 
 def sign(x: Array) -> Array:
     if x.dtype.kind == "c":
-        size = np.abs(x)
-        with np.errstate(all="ignore"):
-            return np.where(size == 0, x, make_complex(x.real / size, x.imag / size))
+        return cx.sign(x)
     if x.dtype.kind == "f":
         return np.where(x == 0, x, np.sign(x))
     return np.sign(x)
 
 
 def absolute(x: Array) -> Array:
+    if x.dtype.kind == "c":
+        return cx.magnitude(x)
     return x.copy() if x.dtype == np.bool_ else np.abs(x)
 
 

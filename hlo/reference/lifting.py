@@ -20,9 +20,8 @@ WORKING: dict[DType, np.dtype] = {d: np.dtype(np.float32) for d in _NARROW_FLOAT
     d: np.dtype(np.int8 if d.is_signed else np.uint8) for d in INTEGER if d.bits < 8}
 """Types whose arithmetic happens in another type."""
 
-PRECISE: dict[DType, np.dtype] = {d: np.dtype(np.float64) for d in _NARROW_FLOAT | {DType.F32}} | {
-    DType.C64: np.dtype(np.complex128)}
-"""Working types of special functions."""
+PRECISE: dict[DType, np.dtype] = {d: np.dtype(np.float64) for d in _NARROW_FLOAT | {DType.F32}}
+"""Working types of special functions (complex ones choose for themselves)."""
 
 
 def lift(reference: Arrays, instruction: Instruction, *, precise: bool = False) -> Arrays:

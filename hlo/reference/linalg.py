@@ -54,9 +54,9 @@ def general_dot(x: Array, y: Array, x_batch: Sequence[int], y_batch: Sequence[in
     batch = [x.shape[d] for d in x_batch]
     k = math.prod(x.shape[d] for d in x_sum)
     m, n = [x.shape[d] for d in x_free], [y.shape[d] for d in y_free]
-    left = x.transpose(*x_batch, *x_free, *x_sum).reshape(*batch, math.prod(m), k)
-    right = y.transpose(*y_batch, *y_sum, *y_free).reshape(*batch, k, math.prod(n))
-    return matmul(left, right).reshape(*batch, *m, *n)
+    left = x.transpose(*x_batch, *x_free, *x_sum).reshape((*batch, math.prod(m), k))
+    right = y.transpose(*y_batch, *y_sum, *y_free).reshape((*batch, k, math.prod(n)))
+    return matmul(left, right).reshape((*batch, *m, *n))
 
 
 def ragged_dot(instruction: Instruction, operands: Sequence[Array], _context: Context) -> Array:

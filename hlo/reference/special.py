@@ -1,28 +1,30 @@
-"""Special functions in the precision that they are given (the table asks for f64 where the type is narrower).
-
-Complex functions follow the formulas of XLA's expansion where infinities and NaN make a difference.
-"""
+"""Special functions of real arrays in the precision that they are given (the table asks for f64 where the type is
+narrower); complex arrays go to complex.py."""
 
 from __future__ import annotations
 
+from collections.abc import Callable
+
 import numpy as np
 
-from .elementwise import Array, is_integer, make_complex
+from . import complex as cx
+from .elementwise import Array, is_integer
 
 
-def rsqrt(x: Array) -> Array:
-    if x.dtype.kind == "c":
-        return np.divide(1, np.sqrt(x))
+def _either(real: Callable[..., Array], of_complex: Callable[..., Array], *, wide: bool = True) -> Callable[..., Array]:
+    """The function for real arrays, or the one for complex arrays. wide: the latter computes in c128."""
+    def function(*arrays: Array) -> Array:
+        if arrays[0].dtype.kind != "c":
+            return real(*arrays)
+        return of_complex(*[x.astype(np.complex128) for x in arrays] if wide else arrays)
+    return function
+
+
+def _rsqrt(x: Array) -> Array:
     return np.divide(x.dtype.type(1), np.sqrt(x))
 
 
-def cbrt(x: Array) -> Array:
-    return np.power(x, 1 / 3) if x.dtype.kind == "c" else np.cbrt(x)
-
-
-def logistic(x: Array) -> Array:
-    if x.dtype.kind == "c":
-        return 0.5 + 0.5 * np.tanh(0.5 * x)
+def _logistic(x: Array) -> Array:
     from scipy.special import expit
 
     return expit(x)
@@ -34,71 +36,52 @@ def erf(x: Array) -> Array:
     return scipy_erf(x)
 
 
-def expm1(x: Array) -> Array:
-    if x.dtype.kind != "c":
-        return np.expm1(x)
-    a, b = x.real, x.imag
-    half = np.sin(b / 2)
-    return make_complex(np.expm1(a) * np.cos(b) - 2 * half * half, np.exp(a) * np.sin(b))
-
-
-def atan2(y: Array, x: Array) -> Array:
-    """Complex: -i·log((x + iy) / sqrt(x² + y²))."""
-    if y.dtype.kind != "c":
-        return np.arctan2(y, x)
-    quotient = (x + y * 1j) / np.sqrt(x * x + y * y)
-    logarithm = np.log(quotient)
-    return make_complex(logarithm.imag, -logarithm.real)
-
-
-def power(x: Array, y: Array) -> Array:
+def _power(x: Array, y: Array) -> Array:
     if is_integer(x):
         return _integer_power(x, y)
-    if x.dtype.kind == "c":
-        return _complex_power(x, y)
-    return np.power(x, y)
+    if x.dtype == np.float64:
+        out = np.power(x, y)
+    else:
+        out = np.power(x.astype(np.float64), y.astype(np.float64)).astype(x.dtype)
+    # An exponent that is subnormal, hence taken for zero, is still no integer: a negative base has no such power.
+    subnormal = (y == 0) & (np.signbit(np.nextafter(np.abs(y), y.dtype.type(-1))) == False)  # noqa: E712
+    return np.where((x < 0) & subnormal, np.nan, out).astype(x.dtype)
 
 
 def _integer_power(x: Array, y: Array) -> Array:
-    """By squaring, wrapping; a negative exponent gives 0 unless the base is 1 or -1."""
+    """By squaring, wrapping. XLA looks at six bits of the exponent; a negative one gives 0 unless the base is 1 or -1."""
     x, y = np.broadcast_arrays(x, y)
-    result, square, exponent = np.ones_like(x), x.copy(), y.view(np.dtype(f"u{y.dtype.itemsize}")).copy()
-    while exponent.any():
+    exponent = y.view(np.dtype(f"u{y.dtype.itemsize}")) & np.array(63, f"u{y.dtype.itemsize}")
+    result, square = np.ones_like(x), x.copy()
+    for _ in range(6):
         result = np.where(exponent & 1, result * square, result)
         square = square * square
-        exponent >>= exponent.dtype.type(1)
-    if y.dtype.kind == "i":
-        odd = np.where(y & 1, x, np.ones_like(x))
-        result = np.where(y < 0, np.where(x == 1, 1, np.where(x == -1, odd, 0)), result)
+        exponent = exponent >> exponent.dtype.type(1)
+    minus_one = np.array(-1).astype(x.dtype)
+    odd = np.where(y & 1, x, np.ones_like(x))
+    negative = y.view(np.dtype(f"i{y.dtype.itemsize}")) < 0  # so XLA reads unsigned exponents too
+    result = np.where(negative, np.where(x == 1, 1, np.where(x == minus_one, odd, 0)), result)
     return result.astype(x.dtype)
 
 
-def _complex_power(x: Array, y: Array) -> Array:
-    """x = 0: 1 for y = 0, else 0 (XLA's rule); otherwise exp(y·log x)."""
-    out = np.exp(y * np.log(x))
-    out = np.where(x == 0, np.where(y == 0, 1, 0), out)
-    return np.where(y == 0, 1, out).astype(x.dtype)
-
-
-def exponential(x: Array) -> Array:
-    return np.exp(x)
-
-
-def log(x: Array) -> Array:
-    return np.log(x)
-
-
-def log1p(x: Array) -> Array:
-    return np.log1p(x)
-
-
-def sqrt(x: Array) -> Array:
-    return np.sqrt(x)
-
-
-def sine(x: Array) -> Array:
-    return np.sin(x)
-
-
-def cosine(x: Array) -> Array:
-    return np.cos(x)
+acos = _either(np.arccos, np.arccos)
+acosh = _either(np.arccosh, np.arccosh)
+asin = _either(np.arcsin, np.arcsin)
+asinh = _either(np.arcsinh, np.arcsinh)
+atan2 = _either(np.arctan2, cx.atan2)
+atanh = _either(np.arctanh, np.arctanh)
+cbrt = _either(np.cbrt, cx.cbrt)
+cosh = _either(np.cosh, np.cosh)
+cosine = _either(np.cos, cx.cosine, wide=False)
+expm1 = _either(np.expm1, cx.expm1)
+exponential = _either(np.exp, np.exp)
+log = _either(np.log, cx.log)
+log1p = _either(np.log1p, cx.log1p)
+logistic = _either(_logistic, cx.logistic)
+power = _either(_power, cx.power)
+rsqrt = _either(_rsqrt, cx.rsqrt)
+sine = _either(np.sin, cx.sine, wide=False)
+sinh = _either(np.sinh, np.sinh)
+sqrt = _either(np.sqrt, cx.sqrt)
+tan = _either(np.tan, np.tan)
+tanh = _either(np.tanh, np.tanh)

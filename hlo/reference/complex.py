@@ -1,0 +1,149 @@
+"""Complex arithmetic and functions by the formulas that XLA:CPU expands them to: they decide overflow, NaN and infinity.
+
+Each function takes and gives complex arrays of one type and computes in its component type.
+"""
+
+from __future__ import annotations
+
+import numpy as np
+
+Array = np.ndarray
+
+
+def make_complex(real: Array, imag: Array) -> Array:
+    """real + i·imag without arithmetic, so that NaN and infinity stay in their part."""
+    real, imag = np.broadcast_arrays(real, imag)
+    out = np.empty(real.shape, np.complex64 if real.dtype == np.float32 else np.complex128)
+    out.real, out.imag = real, imag
+    return out
+
+
+def magnitude(x: Array) -> Array:
+    """|x|, NaN if either part is NaN (C's hypot gives infinity where the other part is infinite)."""
+    return np.where(np.isnan(x.real) | np.isnan(x.imag), np.nan, np.abs(x)).astype(x.real.dtype)
+
+
+def multiply(x: Array, y: Array) -> Array:
+    return make_complex(x.real * y.real - x.imag * y.imag, x.real * y.imag + x.imag * y.real)
+
+
+def divide(x: Array, y: Array) -> Array:
+    """Smith's quotient; where both parts come out NaN, the cases of zero and infinite operands."""
+    x, y = np.broadcast_arrays(x, y)
+    a, b, c, d = x.real, x.imag, y.real, y.imag
+    steep = np.abs(c) < np.abs(d)
+    ratio = np.where(steep, c / d, d / c)
+    bottom = np.where(steep, d + ratio * c, c + ratio * d)
+    real = np.where(steep, a * ratio + b, a + b * ratio) / bottom
+    imag = np.where(steep, b * ratio - a, b - a * ratio) / bottom
+    lost = np.isnan(real) & np.isnan(imag)
+    if not lost.any():
+        return make_complex(real, imag)
+    infinity = a.dtype.type(np.inf)
+    unit = [np.copysign(np.isinf(v).astype(a.dtype), v) for v in (a, b, c, d)]
+    finite_below, finite_above = np.isfinite(c) & np.isfinite(d), np.isfinite(a) & np.isfinite(b)
+    cases = [
+        (lost & (c == 0) & (d == 0) & ~(np.isnan(a) & np.isnan(b)),
+         np.copysign(infinity, c) * a, np.copysign(infinity, c) * b),
+        (lost & (np.isinf(a) | np.isinf(b)) & finite_below,
+         infinity * (unit[0] * c + unit[1] * d), infinity * (unit[1] * c - unit[0] * d)),
+        (lost & finite_above & (np.isinf(c) | np.isinf(d)),
+         0 * (a * unit[2] + b * unit[3]), 0 * (b * unit[2] - a * unit[3])),
+    ]
+    return make_complex(np.select([k for k, _, _ in cases], [r for _, r, _ in cases], real).astype(a.dtype),
+                        np.select([k for k, _, _ in cases], [i for _, _, i in cases], imag).astype(a.dtype))
+
+
+def sign(x: Array) -> Array:
+    """x / |x|, and 0 for 0."""
+    size = magnitude(x)
+    zero = size == 0
+    return make_complex(np.where(zero, 0, x.real / size).astype(size.dtype),
+                        np.where(zero, 0, x.imag / size).astype(size.dtype))
+
+
+def log(x: Array) -> Array:
+    return make_complex(np.log(magnitude(x)), np.arctan2(x.imag, x.real))
+
+
+def log1p(x: Array) -> Array:
+    out = np.log1p(x)
+    return make_complex(np.where(np.isnan(x.real) | np.isnan(x.imag), np.nan, out.real).astype(x.real.dtype), out.imag)
+
+
+def sqrt(x: Array) -> Array:
+    lost = np.isnan(x.real) | np.isnan(x.imag)
+    nan = np.full_like(x.real, np.nan)
+    return np.where(lost, make_complex(nan, nan), np.sqrt(x))
+
+
+def rsqrt(x: Array) -> Array:
+    """Infinity (and NaN) at 0; a zero where the operand is infinite."""
+    a, b = x.real, x.imag
+    size, angle = 1 / np.sqrt(magnitude(x)), np.arctan2(b, a) * -0.5
+    endless = np.isinf(a) | (np.isinf(b) & np.isnan(a))
+    zero = (a == 0) & (b == 0)
+    real = np.where(endless, np.copysign(0, a), size * np.cos(angle))
+    imag = np.where(endless, -np.copysign(0, b), size * np.sin(angle))
+    return make_complex(np.where(zero, np.inf, real).astype(a.dtype), np.where(zero, np.nan, imag).astype(a.dtype))
+
+
+def _half_exponentials(b: Array) -> tuple[Array, Array]:
+    """e^b / 2 and e^-b / 2, the second as XLA gets it: by division, so that it overflows where e^b vanishes."""
+    half = b.dtype.type(0.5)
+    exponential = np.exp(b.astype(np.float64)).astype(b.dtype)
+    return half * exponential, half / exponential
+
+
+def sine(x: Array) -> Array:
+    plus, minus = _half_exponentials(x.imag)
+    return make_complex(_real(np.sin, x) * (plus + minus), _real(np.cos, x) * (plus - minus))
+
+
+def cosine(x: Array) -> Array:
+    plus, minus = _half_exponentials(x.imag)
+    return make_complex(_real(np.cos, x) * (minus + plus), _real(np.sin, x) * (minus - plus))
+
+
+def _real(function: np.ufunc, x: Array) -> Array:
+    return function(x.real.astype(np.float64)).astype(x.real.dtype)
+
+
+def expm1(x: Array) -> Array:
+    """expm1(a)·cos b + (cos b - 1), and (expm1(a) + 1)·sin b, which vanishes where e^a does against 1."""
+    a, b = x.real, x.imag
+    less = np.expm1(a)
+    cosine_less = -2 * np.square(np.sin(b / 2))
+    imag = np.where(b == 0, 0, (less + 1) * np.sin(b))
+    return make_complex((less * (cosine_less + 1) + cosine_less).astype(a.dtype), imag.astype(a.dtype))
+
+
+def power(x: Array, y: Array) -> Array:
+    """|x|^c·e^(-d·arg x), turned by c·arg x + d·log |x|, for y = c + i·d; 0^0 = 1."""
+    x, y = np.broadcast_arrays(x, y)
+    a, b, c, d = x.real, x.imag, y.real, y.imag
+    size, angle = magnitude(x), np.arctan2(b, a)
+    coefficient = np.power(size, c) * np.exp(-d * angle)
+    turn = c * angle + d * np.log(size)
+    real, imag = coefficient * np.cos(turn), coefficient * np.sin(turn)
+    one = (c == 0) & (d == 0) | (a == 1) & (b == 0)
+    zero = (size == 0) & (d == 0) & (c > 0) | (a == np.inf) & (b == 0) & (d == 0) & (c < 0)
+    endless = (a == np.inf) & (b == 0) & (d == 0) & (c > 0)
+    conditions = [one, zero, endless]
+    return make_complex(np.select(conditions, [1, 0, np.inf], real).astype(a.dtype),
+                        np.select(conditions, [0, 0, 0], imag).astype(a.dtype))
+
+
+def cbrt(x: Array) -> Array:
+    return power(x, np.full((), 1 / 3, x.dtype))
+
+
+def logistic(x: Array) -> Array:
+    return (0.5 + 0.5 * np.tanh(0.5 * x)).astype(x.dtype)
+
+
+def atan2(y: Array, x: Array) -> Array:
+    """-i·log((x + iy) / sqrt(x² + y²))."""
+    quotient = (x + y * 1j) / np.sqrt(x * x + y * y)
+    logarithm = np.log(quotient)
+    return make_complex(logarithm.imag, -logarithm.real)
