@@ -1,1 +1,27 @@
 """The old stack: one kernel request -> LLVM IR text, written with llvmlite."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from ..codegen.options import EmitOptions, EmittedModule
+    from ..hlo.errors import UnsupportedError
+    from ..hlo.plan import KernelRequest
+
+__all__ = ["emit", "unsupported"]
+
+
+def emit(requests: Sequence[KernelRequest], options: EmitOptions) -> EmittedModule:
+    """One LLVM module that defines every requested kernel. Raises UnsupportedError for the first op without a row."""
+    from .emission import emit_module
+
+    return emit_module(requests, options)
+
+
+def unsupported(requests: Sequence[KernelRequest]) -> list[UnsupportedError]:
+    """Every op of the requests that this stack has no row for, each once."""
+    from .support import missing
+
+    return missing(requests)

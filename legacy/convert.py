@@ -1,0 +1,156 @@
+"""convert, bitcast-convert of equal width, reduce-precision; and the rules that turn registers of one dtype into another's."""
+
+from __future__ import annotations
+
+from llvmlite import ir
+
+from ..hlo.dtypes import DType
+from ..hlo.ir import Instruction
+from .function import Code
+from .narrow import NARROW, decode, encode, to_single_odd
+from .real import Real
+from .registers import DOUBLE, FLOAT, I8, Register, memory_type, real_constant, register_type
+
+V = ir.Value
+
+
+def wrap_integer(code: Code, dtype: DType, value: V) -> V:
+    """Keep the low bits of a sub-byte integer in its i8 register, sign- or zero-extended."""
+    if dtype.bits >= 8:
+        return value
+    b = code.b
+    if dtype.is_unsigned:
+        return b.and_(value, I8((1 << dtype.bits) - 1))
+    return b.ashr(b.shl(value, I8(8 - dtype.bits)), I8(8 - dtype.bits))
+
+
+def convert(code: Code, source: DType, target: DType, value: Register) -> Register:
+    """One value of `source` as `target`, by XLA's rules (float → integer saturates, NaN → 0)."""
+    if source is target:
+        return value
+    if source.is_complex:
+        assert isinstance(value, tuple)
+        parts = tuple(convert(code, source.component, target.component, part) for part in value)
+        return parts if target.is_complex else parts[0]
+    assert isinstance(value, ir.Value)
+    if target.is_complex:
+        part = target.component
+        return convert(code, source, part, value), real_constant(register_type(part), 0.0)
+    if target is DType.PRED:
+        return _to_pred(code, source, value)
+    if source.is_float:
+        return _from_float(code, source, target, value)
+    return _from_integer(code, source, target, value)
+
+
+def _to_pred(code: Code, source: DType, value: V) -> V:
+    if source.is_float:
+        value = decode(code, source, value)
+        return code.b.fcmp_unordered("!=", value, real_constant(value.type, 0.0))
+    return code.b.icmp_signed("!=", value, value.type(0))
+
+
+def _from_float(code: Code, source: DType, target: DType, value: V) -> V:
+    if target.is_float:
+        if source is DType.F64:
+            single = to_single_odd(code, value) if target in NARROW else code.b.fptrunc(value, FLOAT)
+            return encode(code, target, single)
+        value = decode(code, source, value)
+        return code.b.fpext(value, DOUBLE) if target is DType.F64 else encode(code, target, value)
+    value = decode(code, source, value)
+    kind = "fptosi" if target.is_signed else "fptoui"
+    name = f"llvm.{kind}.sat.i{target.bits}.{'f64' if source is DType.F64 else 'f32'}"
+    result = code.intrinsic(name, ir.IntType(target.bits), [value])
+    if target.bits >= 8:
+        return result
+    return code.b.sext(result, I8) if target.is_signed else code.b.zext(result, I8)
+
+
+def _from_integer(code: Code, source: DType, target: DType, value: V) -> V:
+    b = code.b
+    signed = source.is_signed
+    if target.is_float:
+        type_ = DOUBLE if target is DType.F64 else FLOAT
+        wide = b.sitofp(value, type_) if signed else b.uitofp(value, type_)
+        return encode(code, target, wide)
+    type_ = register_type(target)
+    assert isinstance(type_, ir.IntType)
+    if type_.width > value.type.width:
+        value = b.sext(value, type_) if signed else b.zext(value, type_)
+    elif type_.width < value.type.width:
+        value = b.trunc(value, type_)
+    return wrap_integer(code, target, value)
+
+
+def emit_convert(code: Code, instruction: Instruction, value: Register) -> Register:
+    return convert(code, instruction.operands[0].shape.dtype, instruction.shape.dtype, value)
+
+
+def bits_of(code: Code, dtype: DType, value: Register) -> V:
+    """The storage bits of a value in an integer register as wide as its memory; the low dtype.bits count."""
+    b = code.b
+    if dtype is DType.C64:
+        assert isinstance(value, tuple)
+        wide = ir.IntType(64)
+        low, high = (b.zext(b.bitcast(part, ir.IntType(32)), wide) for part in value)
+        return b.or_(low, b.shl(high, wide(32)))
+    assert isinstance(value, ir.Value)
+    if dtype is DType.PRED:
+        return b.zext(value, I8)
+    if isinstance(value.type, ir.IntType):
+        return b.and_(value, I8((1 << dtype.bits) - 1)) if dtype.bits < 8 else value
+    return b.bitcast(value, ir.IntType(dtype.bits))
+
+
+def from_bits(code: Code, dtype: DType, bits: V) -> Register:
+    """The inverse of `bits_of`."""
+    b = code.b
+    if dtype is DType.C64:
+        low, high = b.trunc(bits, ir.IntType(32)), b.trunc(b.lshr(bits, bits.type(32)), ir.IntType(32))
+        return b.bitcast(low, FLOAT), b.bitcast(high, FLOAT)
+    if dtype is DType.PRED:
+        return b.icmp_signed("!=", bits, bits.type(0))
+    type_ = memory_type(dtype)
+    if isinstance(type_, ir.IntType):
+        return wrap_integer(code, dtype, bits) if dtype.is_integer else bits
+    return b.bitcast(bits, type_)
+
+
+def emit_reduce_precision(code: Code, instruction: Instruction, value: Register) -> Register:
+    dtype = instruction.shape.dtype
+    assert isinstance(value, ir.Value)
+    exponent_bits, mantissa_bits = (int(instruction.attributes[key]) for key in ("exponent_bits", "mantissa_bits"))
+    own_exponent, own_mantissa = OWN_BITS[dtype]
+    r = Real(code, 64 if dtype is DType.F64 else 32)
+    wide = decode(code, dtype, value)
+    bits = r.to_bits(wide)
+    if mantissa_bits < own_mantissa:
+        bits = _round_mantissa(r, bits, r.mantissa - mantissa_bits)
+    if exponent_bits < own_exponent:
+        bits = _clip_exponent(r, bits, exponent_bits)
+    result = r.select(r.is_nan(wide), wide, r.from_bits(bits))
+    return encode(code, dtype, result)
+
+
+OWN_BITS = {DType.F16: (5, 10), DType.BF16: (8, 7), DType.F32: (8, 23), DType.F64: (11, 52)}
+"""Exponent and mantissa bits of the dtypes that reduce-precision takes."""
+
+
+def _round_mantissa(r: Real, bits: V, dropped: int) -> V:
+    b = r.code.b
+    odd = b.and_(b.lshr(bits, r.i(dropped)), r.i(1))
+    rounded = b.add(bits, b.add(odd, r.i((1 << (dropped - 1)) - 1)))
+    return b.and_(rounded, r.i(-(1 << dropped)))
+
+
+def _clip_exponent(r: Real, bits: V, exponent_bits: int) -> V:
+    """Beyond the exponent's range: infinity or zero, with the sign."""
+    b = r.code.b
+    half = (1 << (exponent_bits - 1)) - 1
+    infinity = ((2 * r.bias) + 1) << r.mantissa
+    magnitude = b.and_(bits, r.i((1 << (r.bits - 1)) - 1))
+    sign = b.and_(bits, r.i(1 << (r.bits - 1)))
+    too_large = b.icmp_unsigned(">=", magnitude, r.i((r.bias + half + 1) << r.mantissa))
+    too_small = b.icmp_unsigned("<", magnitude, r.i((r.bias - half + 1) << r.mantissa))
+    result = b.select(too_large, b.or_(sign, r.i(infinity)), bits)
+    return b.select(too_small, sign, result)

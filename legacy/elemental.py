@@ -1,0 +1,203 @@
+"""The value of an instruction at an index, made on demand from the values of its operands: the heart of every kernel.
+
+Rules of shape ops are Python generators that yield (operand, index) and get its registers back; one loop drives them,
+so a chain of any length needs no Python recursion. Values are kept per (instruction, index) in the scope where the index
+is known, so what depends on outer loops only is computed outside the inner ones, and nothing is computed twice.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Generator, Hashable, Mapping, Sequence
+from dataclasses import dataclass, field
+
+from llvmlite import ir
+
+from ..hlo.ir import Computation, Instruction
+from ..hlo.opcodes import Op
+from ..hlo.shapes import Shape
+from .elementwise import EMIT as ELEMENTWISE
+from .function import Code, IndexValue, Scope
+from .memory import Pointer, immediate, load
+from .registers import Register
+
+Request = tuple[Instruction, "Index"]
+Rule = Generator[Request, Register, Register]
+
+
+@dataclass(eq=False)
+class Index:
+    """A position in an array: one value per dimension, or one for the whole (`linear`, in the physical order of
+    `order`), or both. What is missing is derived when asked for.
+    """
+
+    code: Code
+    dims: tuple[int, ...]
+    order: tuple[int, ...]
+    positions: tuple[IndexValue, ...] | None = None
+    linear: IndexValue | None = None
+    _derived: tuple[IndexValue, ...] | None = field(default=None, repr=False)
+
+    @staticmethod
+    def at(code: Code, shape: Shape, positions: Sequence[IndexValue]) -> Index:
+        return Index(code, shape.dims, shape.minor_to_major, tuple(positions))
+
+    @staticmethod
+    def flat(code: Code, shape: Shape, linear: IndexValue) -> Index:
+        return Index(code, shape.dims, shape.minor_to_major, linear=linear)
+
+    @property
+    def multi(self) -> tuple[IndexValue, ...]:
+        """One value per dimension."""
+        if self.positions is not None:
+            return self.positions
+        if self._derived is None:
+            assert self.linear is not None
+            self._derived = self.code.split(self.linear, self.dims, self.order)
+        return self._derived
+
+    @property
+    def values(self) -> tuple[IndexValue, ...]:
+        """The values that define the index."""
+        if self.positions is not None:
+            return self.positions
+        assert self.linear is not None
+        return (self.linear,)
+
+    @property
+    def key(self) -> Hashable:
+        kind = "positions" if self.positions is not None else "linear"
+        return (kind, *(v if isinstance(v, int) else ("register", id(v)) for v in self.values))
+
+    def offset(self, shape: Shape) -> IndexValue:
+        """Elements from the start of the buffer of `shape`, which has the same dimensions."""
+        if self.linear is not None and same_order(self.dims, self.order, shape.minor_to_major):
+            return self.linear
+        return self.code.weighted_sum(self.multi, shape.strides)
+
+    def within(self, shape: Shape) -> Index:
+        """The same position in an array of the same dimensions whose layout may differ."""
+        if self.order == shape.minor_to_major and self.dims == shape.dims:
+            return self
+        if shape.rank == 0:
+            return Index(self.code, (), (), ())
+        linear = self.linear if same_order(self.dims, self.order, shape.minor_to_major) else None
+        positions = self.positions if linear is not None or self.positions is not None else self.multi
+        return Index(self.code, shape.dims, shape.minor_to_major, positions, linear)
+
+
+def same_order(dims: Sequence[int], a: Sequence[int], b: Sequence[int]) -> bool:
+    """Whether two layouts of the same dimensions put elements in the same order."""
+    return [d for d in a if dims[d] != 1] == [d for d in b if dims[d] != 1]
+
+
+class Elemental:
+    """Values of a graph whose leaves are in memory. rules: generators of the opcodes that are not elementwise."""
+
+    def __init__(self, code: Code, leaves: Mapping[Instruction, Pointer], rules: Mapping[Op, Callable[..., Rule]]):
+        self.code, self.leaves, self.rules = code, leaves, rules
+
+    def value(self, instruction: Instruction, index: Index) -> Register:
+        """The registers of one element; a tuple of them for a tuple-shaped instruction."""
+        return self.run(self._just(instruction, index))
+
+    def scalar(self, shape: Shape) -> Index:
+        """The only index of an array of one element."""
+        return Index.at(self.code, shape, (0,) * shape.rank)
+
+    def run(self, rule: Rule) -> Register:
+        """Drive a rule to its result, and every rule that it asks for."""
+        code = self.code
+        stack: list[tuple[Rule, Scope, Scope | None, Hashable]] = [(rule, code.scope, None, None)]
+        answer: Register | None = None
+        while True:
+            current, before, home, key = stack[-1]
+            try:
+                instruction, index = next(current) if answer is None else current.send(answer)
+            except StopIteration as finished:
+                answer = finished.value
+                stack.pop()
+                if home is None:
+                    assert not stack
+                    return answer
+                home.memo[key] = answer
+                if isinstance(answer, ir.Value):
+                    code.define(answer, home)
+                code.scope = before
+                continue
+            key = (instruction, index.key)
+            answer = self._known(key)
+            if answer is None:
+                home = code.safe_home(index.values)
+                stack.append((self._rule(instruction, index), code.scope, home, key))
+                code.scope = home
+
+    def bind(self, instruction: Instruction, index: Index, value: Register) -> None:
+        """Say what an element is, for all code in the current scope."""
+        self.code.scope.memo[(instruction, index.key)] = value
+
+    def apply(self, computation: Computation, arguments: Sequence[Register]) -> Register:
+        """The value of a computation on scalars, in line, at the current place."""
+        values: dict[Instruction, Register] = {}
+        for instruction in computation.instructions:
+            operands = [values[o] for o in instruction.operands]
+            values[instruction] = self._scalar_op(instruction, operands, arguments)
+        return values[computation.root]
+
+    def _scalar_op(self, instruction: Instruction, operands: list[Register], arguments: Sequence[Register]) -> Register:
+        special = _SCALAR_OPS.get(instruction.opcode)
+        if special is not None:
+            return special(self, instruction, operands, arguments)
+        return ELEMENTWISE[instruction.opcode](self.code, instruction, *operands)
+
+    def _known(self, key: Hashable) -> Register | None:
+        scope: Scope | None = self.code.scope
+        while scope is not None:
+            found = scope.memo.get(key)
+            if found is not None:
+                return found
+            scope = scope.parent
+        return None
+
+    def _just(self, instruction: Instruction, index: Index) -> Rule:
+        return (yield instruction, index)
+
+    def _rule(self, instruction: Instruction, index: Index) -> Rule:
+        pointer = self.leaves.get(instruction)
+        if pointer is not None:
+            return self._load(pointer, instruction.shape, index)
+        if instruction.opcode in self.rules:
+            return self.rules[instruction.opcode](self, instruction, index)
+        return self._elementwise(instruction, index)
+
+    def _load(self, pointer: Pointer, shape: Shape, index: Index) -> Rule:
+        return load(self.code, pointer, shape.dtype, index.offset(shape))
+        yield
+
+    def _elementwise(self, instruction: Instruction, index: Index) -> Rule:
+        values = []
+        for operand in instruction.operands:
+            values.append((yield operand, index.within(operand.shape)))
+        return ELEMENTWISE[instruction.opcode](self.code, instruction, *values)
+
+
+def _inner_computation(elemental: Elemental, instruction: Instruction, operands: list[Register],
+                       arguments: Sequence[Register]) -> Register:
+    return elemental.apply(instruction.called()[0], operands)
+
+
+_SCALAR_OPS: dict[Op, Callable[[Elemental, Instruction, list[Register], Sequence[Register]], Register]] = {
+    Op.PARAMETER: lambda e, i, operands, arguments: arguments[i.parameter_number],
+    Op.CONSTANT: lambda e, i, operands, arguments: immediate(i.literal),
+    Op.TUPLE: lambda e, i, operands, arguments: tuple(operands),
+    Op.GET_TUPLE_ELEMENT: lambda e, i, operands, arguments: operands[0][i.attributes["index"]],
+    Op.BROADCAST: lambda e, i, operands, arguments: operands[0],
+    Op.RESHAPE: lambda e, i, operands, arguments: operands[0],
+    Op.BITCAST: lambda e, i, operands, arguments: operands[0],
+    Op.TRANSPOSE: lambda e, i, operands, arguments: operands[0],
+    Op.CALL: _inner_computation,
+    Op.FUSION: _inner_computation,
+    Op.MAP: _inner_computation,
+}
+"""Opcodes in the region of a reduce or map that are not elementwise; all values there are scalars."""
+
+SCALAR_OPS = frozenset(_SCALAR_OPS)

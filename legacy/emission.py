@@ -1,0 +1,24 @@
+"""All requested kernels in one LLVM module."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from llvmlite import ir
+
+from ..codegen.options import EmitOptions, EmittedModule
+from ..hlo.plan import KernelRequest
+from .kernel import emit_kernel
+from .support import missing
+
+
+def emit_module(requests: Sequence[KernelRequest], options: EmitOptions) -> EmittedModule:
+    """The text depends on the requests and options only."""
+    errors = missing(requests)
+    if errors:
+        raise errors[0]
+    module = ir.Module("legacy", context=ir.Context())
+    module.triple = options.target.triple
+    for request in requests:
+        emit_kernel(module, request, strict=options.strict)
+    return EmittedModule(str(module))

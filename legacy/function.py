@@ -1,0 +1,261 @@
+"""The function under construction: scopes, loops, branches and index arithmetic.
+
+A scope is a region of code that dominates its children: the function, a loop's body, an arm of a branch. A scope's last
+block stays open until its child loop is closed, so what depends on outer indices only is emitted outside the inner loop.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Hashable, Sequence
+from dataclasses import dataclass, field
+
+from llvmlite import ir
+
+from .registers import BOOL, I64, Register, flatten, unflatten
+
+IndexValue = int | ir.Value
+"""A position along a dimension: a constant, or an i64 register."""
+
+
+@dataclass(eq=False)
+class Scope:
+    """memo: values that were computed here and hold for all of this scope. conditional: an arm of a branch."""
+
+    parent: Scope | None
+    builder: ir.IRBuilder
+    conditional: bool = False
+    memo: dict[Hashable, Register] = field(default_factory=dict)
+    depth: int = 0
+
+    def __post_init__(self) -> None:
+        self.depth = self.parent.depth + 1 if self.parent else 0
+
+
+class Loop:
+    """A counted loop that runs at least once. `index` is the counter, `carried` the values it carries around."""
+
+    def __init__(self, code: Code, start: int, extent: IndexValue, step: int, carried: Sequence[Register]):
+        self.code, self.outer = code, code.scope
+        self.step, self.end = step, code.add(extent, start)
+        function = code.function
+        self.body = function.append_basic_block("loop")
+        builder = ir.IRBuilder(self.body)
+        self.start = start
+        self.counter = builder.phi(I64, "i")
+        self.initial = [flatten(value) for value in carried]
+        self.phis = [[builder.phi(r.type, "carried") for r in registers] for registers in self.initial]
+        self.carried = [unflatten(value, list(phis)) for value, phis in zip(carried, self.phis, strict=True)]
+        self.index: IndexValue = self.counter
+        code.scope = Scope(self.outer, builder)
+        code.define(self.counter, code.scope)
+
+    def close(self, results: Sequence[Register] = ()) -> list[Register]:
+        """End the body; `results` are the carried values for the next turn. Returns them as they stand after the loop."""
+        code, inner = self.code, self.code.scope.builder
+        following = code.function.append_basic_block("after")
+        after = inner.add(self.counter, I64(self.step), flags=("nuw", "nsw"))
+        end = I64(self.end) if isinstance(self.end, int) else self.end
+        inner.cbranch(inner.icmp_unsigned("<", after, end), self.body, following)
+        self.counter.add_incoming(after, inner.block)
+        outer = self.outer.builder
+        self.counter.add_incoming(I64(self.start), outer.block)
+        for phis, initial, result in zip(self.phis, self.initial, results, strict=True):
+            for phi, first, last in zip(phis, initial, flatten(result), strict=True):
+                phi.add_incoming(last, inner.block)
+                phi.add_incoming(first, outer.block)
+        outer.branch(self.body)
+        outer.position_at_end(following)
+        code.scope = self.outer
+        return list(results)
+
+
+class Once:
+    """A loop of one turn: no code at all."""
+
+    def __init__(self, start: int, carried: Sequence[Register]):
+        self.index: IndexValue = start
+        self.carried = list(carried)
+
+    def close(self, results: Sequence[Register] = ()) -> list[Register]:
+        return list(results)
+
+
+class Branch:
+    """if/else that gives values: open with `code.branch`, then `otherwise`, then `join`."""
+
+    def __init__(self, code: Code, condition: ir.Value):
+        self.code, self.outer, self.condition = code, code.scope, condition
+        self.then_block = code.function.append_basic_block("then")
+        self.else_block = code.function.append_basic_block("else")
+        self._enter(self.then_block)
+
+    def _enter(self, block: ir.Block) -> None:
+        self.code.scope = Scope(self.outer, ir.IRBuilder(block), conditional=True)
+
+    def otherwise(self) -> None:
+        self.then_end = self.code.scope.builder
+        self._enter(self.else_block)
+
+    def join(self, then_value: Register, else_value: Register) -> Register:
+        else_end = self.code.scope.builder
+        block = self.code.function.append_basic_block("join")
+        self.then_end.branch(block)
+        else_end.branch(block)
+        builder = self.outer.builder
+        builder.cbranch(self.condition, self.then_block, self.else_block)
+        builder.position_at_end(block)
+        self.code.scope = self.outer
+        joined: list[ir.Value] = []
+        for first, second in zip(flatten(then_value), flatten(else_value), strict=True):
+            phi = builder.phi(first.type)
+            phi.add_incoming(first, self.then_end.block)
+            phi.add_incoming(second, else_end.block)
+            joined.append(phi)
+        return unflatten(then_value, joined)
+
+
+class Code:
+    """A function's body while it grows. `b` builds in the current scope."""
+
+    def __init__(self, module: ir.Module, function: ir.Function, *, strict: bool):
+        self.module, self.function, self.strict = module, function, strict
+        self.flags: tuple[str, ...] = ()  # fast-math flags of the arithmetic that is emitted now
+        self.root = self.scope = Scope(None, ir.IRBuilder(function.append_basic_block("entry")))
+        self._homes: dict[int, tuple[ir.Value, Scope]] = {}
+
+    @property
+    def b(self) -> ir.IRBuilder:
+        return self.scope.builder
+
+    def define(self, value: ir.Value, scope: Scope) -> None:
+        """Remember where an index value becomes known."""
+        self._homes.setdefault(id(value), (value, scope))
+
+    def home(self, values: Sequence[IndexValue]) -> Scope:
+        """The outermost scope in which all these index values are known."""
+        scope = self.root
+        for value in values:
+            found = self._homes.get(id(value)) if isinstance(value, ir.Value) else None
+            if found is not None and found[1].depth > scope.depth:
+                scope = found[1]
+        return scope
+
+    def safe_home(self, values: Sequence[IndexValue]) -> Scope:
+        """As `home`, but never outside the branch that guards the current code."""
+        scope, barrier = self.home(values), self.scope
+        while not barrier.conditional and barrier.parent is not None:
+            barrier = barrier.parent
+        return barrier if barrier.depth > scope.depth else scope
+
+    def loop(self, extent: IndexValue, *, start: int = 0, step: int = 1, carried: Sequence[Register] = ()) -> Loop | Once:
+        """Open a loop for i in start, start + step, … < start + extent; extent ≥ 1."""
+        if isinstance(extent, int) and extent <= step:
+            return Once(start, carried)
+        return Loop(self, start, extent, step, carried)
+
+    def branch(self, condition: ir.Value) -> Branch:
+        return Branch(self, condition)
+
+    # Calls
+
+    def intrinsic(self, name: str, result: ir.Type, arguments: Sequence[ir.Value], *, pure: bool = True) -> ir.Value:
+        """Call an intrinsic or a function of libm by its full name."""
+        function = self.module.globals.get(name)
+        if function is None:
+            function = ir.Function(self.module, ir.FunctionType(result, [a.type for a in arguments]), name)
+            if pure and not name.startswith("llvm."):
+                function.attributes.add("nounwind")
+                set.add(function.attributes, "willreturn")
+                set.add(function.attributes, "memory(none)")
+        return self.b.call(function, list(arguments))
+
+    # Index arithmetic: constants fold, equal expressions are the same value, each stands in its outermost scope.
+
+    def add(self, a: IndexValue, b: IndexValue) -> IndexValue:
+        if isinstance(a, int) and isinstance(b, int):
+            return a + b
+        if isinstance(a, int):
+            a, b = b, a
+        return a if isinstance(b, int) and b == 0 else self._index("add", a, b)
+
+    def subtract(self, a: IndexValue, b: IndexValue) -> IndexValue:
+        if isinstance(b, int):
+            return self.add(a, -b)
+        return self._index("sub", a, b)
+
+    def multiply(self, a: IndexValue, b: int) -> IndexValue:
+        if isinstance(a, int):
+            return a * b
+        return a if b == 1 else 0 if b == 0 else self._index("mul", a, b)
+
+    def divide(self, a: IndexValue, b: int) -> IndexValue:
+        """a must not be negative."""
+        if isinstance(a, int):
+            return a // b
+        return a if b == 1 else self._index("udiv", a, b)
+
+    def remainder(self, a: IndexValue, b: int) -> IndexValue:
+        """a must not be negative."""
+        if isinstance(a, int):
+            return a % b
+        return 0 if b == 1 else self._index("urem", a, b)
+
+    def minimum(self, a: IndexValue, b: IndexValue) -> IndexValue:
+        """Of signed values."""
+        return min(a, b) if isinstance(a, int) and isinstance(b, int) else self._index("smin", a, b)
+
+    def maximum(self, a: IndexValue, b: IndexValue) -> IndexValue:
+        """Of signed values."""
+        return max(a, b) if isinstance(a, int) and isinstance(b, int) else self._index("smax", a, b)
+
+    def weighted_sum(self, indices: Sequence[IndexValue], weights: Sequence[int]) -> IndexValue:
+        """Σ index · weight, what is known first added first."""
+        total: IndexValue = 0
+        terms = [self.multiply(i, w) for i, w in zip(indices, weights, strict=True)]
+        for term in sorted(terms, key=lambda t: self.home((t,)).depth):
+            total = self.add(total, term)
+        return total
+
+    def split(self, index: IndexValue, dims: Sequence[int], order: Sequence[int]) -> tuple[IndexValue, ...]:
+        """The positions along each dimension of a flat index; order: dimensions from the fastest to the slowest."""
+        parts: list[IndexValue] = [0] * len(dims)
+        live = [d for d in order if dims[d] != 1]
+        for d in live:
+            parts[d] = index if d == live[-1] else self.remainder(index, dims[d])
+            index = self.divide(index, dims[d])
+        return tuple(parts)
+
+    def value(self, index: IndexValue) -> ir.Value:
+        return I64(index) if isinstance(index, int) else index
+
+    def truth(self, value: bool) -> ir.Constant:
+        return BOOL(int(value))
+
+    def _index(self, op: str, a: IndexValue, b: IndexValue) -> ir.Value:
+        key = (op, _key(a), _key(b))
+        scope = self.home((a, b))
+        found = scope.memo.get(key)
+        if found is None:
+            found = _INDEX_OPS[op](self, scope.builder, self.value(a), self.value(b))
+            scope.memo[key] = found
+            self.define(found, scope)
+        assert isinstance(found, ir.Value)
+        return found
+
+    def _extremum(self, builder: ir.IRBuilder, predicate: str, a: ir.Value, b: ir.Value) -> ir.Value:
+        return builder.select(builder.icmp_signed(predicate, a, b), a, b)
+
+
+_INDEX_OPS = {
+    "add": lambda code, builder, a, b: builder.add(a, b, flags=("nsw",)),
+    "sub": lambda code, builder, a, b: builder.sub(a, b, flags=("nsw",)),
+    "mul": lambda code, builder, a, b: builder.mul(a, b, flags=("nsw",)),
+    "udiv": lambda code, builder, a, b: builder.udiv(a, b),
+    "urem": lambda code, builder, a, b: builder.urem(a, b),
+    "smin": lambda code, builder, a, b: code._extremum(builder, "<", a, b),
+    "smax": lambda code, builder, a, b: code._extremum(builder, ">", a, b),
+}
+
+
+def _key(value: IndexValue) -> Hashable:
+    return value if isinstance(value, int) else ("register", id(value))

@@ -1,0 +1,62 @@
+"""What a kernel computes, as one graph: a fusion's body with inner fusions expanded, or an unnested op alone."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+
+from ..hlo.ir import Computation, Instruction
+from ..hlo.opcodes import Op
+from ..hlo.plan import KernelRequest
+
+
+@dataclass(frozen=True, eq=False, slots=True)
+class Graph:
+    """leaves: the instructions whose values lie in memory → the kernel argument that holds them."""
+
+    root: Instruction
+    leaves: Mapping[Instruction, int]
+
+    def instructions(self) -> list[Instruction]:
+        """All that is computed, operands before users."""
+        order: list[Instruction] = []
+        done = set(self.leaves)
+        stack = [(self.root, iter(self.root.operands))]
+        done.add(self.root)
+        while stack:
+            instruction, operands = stack[-1]
+            following = next((o for o in operands if o not in done), None)
+            if following is None:
+                order.append(instruction)
+                stack.pop()
+            else:
+                done.add(following)
+                stack.append((following, iter(following.operands)))
+        return order
+
+
+def graph_of(request: KernelRequest) -> Graph:
+    body = request.body
+    if body is None:
+        leaves = dict(zip(request.instruction.operands, request.operands, strict=True))
+        return Graph(request.instruction, leaves)
+    parameters = [Instruction(Op.PARAMETER, p.name, o.shape, attributes=p.attributes)
+                  for p, o in zip(body.parameters, request.instruction.operands, strict=True)]
+    root = _inline(body, parameters)
+    return Graph(root, dict(zip(parameters, request.operands, strict=True)))
+
+
+def _inline(computation: Computation, arguments: list[Instruction]) -> Instruction:
+    """The root of a computation on these arguments, with fusions and calls inside it expanded."""
+    new: dict[Instruction, Instruction] = {}
+    for instruction in computation.instructions:
+        operands = [new[o] for o in instruction.operands]
+        if instruction.opcode is Op.PARAMETER:
+            new[instruction] = arguments[instruction.parameter_number]
+        elif instruction.opcode in (Op.FUSION, Op.CALL):
+            new[instruction] = _inline(instruction.called()[0], operands)
+        elif tuple(operands) == instruction.operands:
+            new[instruction] = instruction
+        else:
+            new[instruction] = instruction.replace(operands=tuple(operands))
+    return new[computation.root]

@@ -1,0 +1,176 @@
+"""Integer arithmetic with XLA's corners: nothing traps, nothing is undefined. Functions take (code, dtype, *values)."""
+
+from __future__ import annotations
+
+from llvmlite import ir
+
+from ..hlo.dtypes import DType
+from .function import Code
+from .registers import BOOL
+
+V = ir.Value
+
+
+def negate(code: Code, dtype: DType, x: V) -> V:
+    return code.b.sub(x.type(0), x)
+
+
+def absolute(code: Code, dtype: DType, x: V) -> V:
+    """|INT_MIN| is INT_MIN."""
+    if not dtype.is_signed:
+        return x
+    return code.b.select(code.b.icmp_signed("<", x, x.type(0)), code.b.sub(x.type(0), x), x)
+
+
+def sign(code: Code, dtype: DType, x: V) -> V:
+    b = code.b
+    positive = b.zext(b.icmp_signed("!=", x, x.type(0)), x.type)
+    if not dtype.is_signed:
+        return positive
+    return b.select(b.icmp_signed("<", x, x.type(0)), x.type(-1), positive)
+
+
+def invert(code: Code, dtype: DType, x: V) -> V:
+    return code.b.xor(x, x.type(-1))
+
+
+def invert_pred(code: Code, x: V) -> V:
+    return code.b.xor(x, BOOL(1))
+
+
+def _significant(code: Code, dtype: DType, x: V) -> V:
+    """x without the sign extension of a sub-byte integer."""
+    return code.b.and_(x, x.type((1 << dtype.bits) - 1)) if dtype.bits < 8 else x
+
+
+def popcount(code: Code, dtype: DType, x: V) -> V:
+    return code.intrinsic(f"llvm.ctpop.i{x.type.width}", x.type, [_significant(code, dtype, x)])
+
+
+def leading_zeros(code: Code, dtype: DType, x: V) -> V:
+    width = x.type.width
+    zeros = code.intrinsic(f"llvm.ctlz.i{width}", x.type, [_significant(code, dtype, x), BOOL(0)])
+    return code.b.sub(zeros, x.type(width - dtype.bits)) if width != dtype.bits else zeros
+
+
+def _extremum(code: Code, dtype: DType, predicate: str, x: V, y: V) -> V:
+    b = code.b
+    return b.select((b.icmp_signed if dtype.is_signed else b.icmp_unsigned)(predicate, x, y), x, y)
+
+
+def maximum(code: Code, dtype: DType, x: V, y: V) -> V:
+    return _extremum(code, dtype, ">", x, y)
+
+
+def minimum(code: Code, dtype: DType, x: V, y: V) -> V:
+    return _extremum(code, dtype, "<", x, y)
+
+
+def clamp(code: Code, dtype: DType, low: V, x: V, high: V) -> V:
+    return minimum(code, dtype, maximum(code, dtype, x, low), high)
+
+
+def _least(dtype: DType, x: V) -> V:
+    return x.type(-(1 << (dtype.bits - 1)))
+
+
+def divide(code: Code, dtype: DType, x: V, y: V) -> V:
+    """x / 0 is all ones; INT_MIN / -1 is INT_MIN."""
+    b = code.b
+    zero = b.icmp_signed("==", y, y.type(0))
+    if not dtype.is_signed:
+        return b.select(zero, x.type(-1), b.udiv(x, b.select(zero, y.type(1), y)))
+    overflow = b.and_(b.icmp_signed("==", x, _least(dtype, x)), b.icmp_signed("==", y, y.type(-1)))
+    quotient = b.sdiv(x, b.select(b.or_(zero, overflow), y.type(1), y))
+    return b.select(zero, x.type(-1), quotient)
+
+
+def remainder(code: Code, dtype: DType, x: V, y: V) -> V:
+    """x % 0 is x; INT_MIN % -1 is 0."""
+    b = code.b
+    zero = b.icmp_signed("==", y, y.type(0))
+    if not dtype.is_signed:
+        return b.select(zero, x, b.urem(x, b.select(zero, y.type(1), y)))
+    minus_one = b.icmp_signed("==", y, y.type(-1))
+    rest = b.srem(x, b.select(b.or_(zero, minus_one), y.type(1), y))
+    return b.select(zero, x, rest)
+
+
+def multiply_high(code: Code, dtype: DType, x: V, y: V) -> V:
+    """The upper half of the product of twice the width."""
+    b = code.b
+    wide = ir.IntType(2 * x.type.width)
+    extend = b.sext if dtype.is_signed else b.zext
+    product = b.mul(extend(x, wide), extend(y, wide))
+    return b.trunc(b.lshr(product, wide(dtype.bits)), x.type)
+
+
+def _in_range(code: Code, dtype: DType, amount: V) -> tuple[V, V]:
+    """(whether the amount is below the width, the amount or 0)."""
+    b = code.b
+    fine = b.icmp_unsigned("<", amount, amount.type(dtype.bits))
+    return fine, b.select(fine, amount, amount.type(0))
+
+
+def shift_left(code: Code, dtype: DType, x: V, amount: V) -> V:
+    fine, amount = _in_range(code, dtype, amount)
+    return code.b.select(fine, code.b.shl(x, amount), x.type(0))
+
+
+def shift_right_logical(code: Code, dtype: DType, x: V, amount: V) -> V:
+    fine, amount = _in_range(code, dtype, amount)
+    return code.b.select(fine, code.b.lshr(_significant(code, dtype, x), amount), x.type(0))
+
+
+def shift_right_arithmetic(code: Code, dtype: DType, x: V, amount: V) -> V:
+    b = code.b
+    fine, amount = _in_range(code, dtype, amount)
+    return b.ashr(_signed(code, dtype, x), b.select(fine, amount, x.type(dtype.bits - 1)))
+
+
+def _signed(code: Code, dtype: DType, x: V) -> V:
+    """An unsigned sub-byte integer with its top bit spread, as an arithmetic shift sees it."""
+    if dtype.bits >= 8:
+        return x
+    spare = x.type(x.type.width - dtype.bits)
+    return code.b.ashr(code.b.shl(x, spare), spare)
+
+
+def power(code: Code, dtype: DType, x: V, y: V) -> V:
+    """By repeated squaring, wrapping. With y < 0: 1 for x = 1, ±1 for x = -1, else 0."""
+    name = f"power.{dtype.value}"
+    function = code.module.globals.get(name)
+    if function is None:
+        function = ir.Function(code.module, ir.FunctionType(x.type, [x.type, x.type]), name)
+        function.linkage = "private"
+        function.attributes.add("nounwind")
+        _define_power(function, dtype)
+    return code.b.call(function, [x, y])
+
+
+def _define_power(function: ir.Function, dtype: DType) -> None:
+    type_ = function.args[0].type
+    x, y = function.args
+    entry, body, done = (function.append_basic_block(name) for name in ("entry", "body", "done"))
+    b = ir.IRBuilder(entry)
+    b.cbranch(b.icmp_signed("==", y, type_(0)), done, body)
+    b.position_at_end(body)
+    result, base, left = (b.phi(type_, name) for name in ("result", "base", "left"))
+    odd = b.icmp_signed("!=", b.and_(left, type_(1)), type_(0))
+    new_result = b.select(odd, b.mul(result, base), result)
+    new_left = b.lshr(left, type_(1))
+    for phi, first, next_ in ((result, type_(1), new_result), (base, x, b.mul(base, base)), (left, y, new_left)):
+        phi.add_incoming(first, entry)
+        phi.add_incoming(next_, body)
+    b.cbranch(b.icmp_signed("==", new_left, type_(0)), done, body)
+    b.position_at_end(done)
+    total = b.phi(type_, "total")
+    total.add_incoming(type_(1), entry)
+    total.add_incoming(new_result, body)
+    if not dtype.is_signed:
+        b.ret(total)
+        return
+    sign_of_one = b.select(b.icmp_signed("!=", b.and_(y, type_(1)), type_(0)), type_(-1), type_(1))
+    inverse = b.select(b.icmp_signed("==", x, type_(-1)), sign_of_one, type_(0))
+    inverse = b.select(b.icmp_signed("==", x, type_(1)), type_(1), inverse)
+    b.ret(b.select(b.icmp_signed("<", y, type_(0)), inverse, total))

@@ -1,0 +1,244 @@
+"""One kernel: the function's frame, and the choice of loops for each of its results."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+
+from llvmlite import ir
+
+from ..hlo.ir import Instruction
+from ..hlo.opcodes import Op
+from ..hlo.plan import KernelRequest
+from ..hlo.shapes import Shape, ShapeIndex
+from . import dot, reduce, shape
+from .elemental import Elemental, Index, Rule, same_order
+from .function import Code, IndexValue
+from .graph import Graph, graph_of
+from .linear import is_linear
+from .memory import Pointer, store
+from .registers import POINTER, Register
+from .update import emit_update, is_update
+
+
+def merge(*tables: Mapping[Op, Callable[..., Rule]]) -> dict[Op, Callable[..., Rule]]:
+    """One table of all; an opcode with two rules is a mistake."""
+    merged: dict[Op, Callable[..., Rule]] = {}
+    for table in tables:
+        for op, rule in table.items():
+            if op in merged:
+                raise ValueError(f"{op!r} has two emitters in legacy")
+            merged[op] = rule
+    return merged
+
+
+RULES = merge(shape.EMIT, reduce.EMIT, dot.EMIT)
+"""Rules of the opcodes that are not elementwise."""
+
+
+@dataclass(frozen=True, eq=False, slots=True)
+class Leaf:
+    """One array that a kernel writes: an element of `instruction` (of its value at `path`, if it is a tuple)."""
+
+    instruction: Instruction
+    path: ShapeIndex
+    shape: Shape
+    pointer: Pointer
+    in_place: bool
+
+    def value(self, e: Elemental, index: Index) -> Register:
+        value = e.value(self.instruction, index)
+        for i in self.path:
+            assert isinstance(value, tuple)
+            value = value[i]
+        return value
+
+    def write(self, e: Elemental, index: Index, value: Register) -> None:
+        store(e.code, self.pointer, self.shape.dtype, index.offset(self.shape), value)
+
+
+def emit_kernel(module: ir.Module, request: KernelRequest, *, strict: bool) -> None:
+    """Add the kernel's function to the module."""
+    function = _declare(module, request)
+    code = Code(module, function, strict=strict)
+    graph = graph_of(request)
+    pointers = {leaf: Pointer(function.args[argument]) for leaf, argument in graph.leaves.items()}
+    e = Elemental(code, pointers, RULES)
+    leaves = _result_leaves(request, graph, function)
+    for group in _groups(leaves):
+        _emit_group(e, group)
+    code.root.builder.ret_void()
+
+
+def _declare(module: ir.Module, request: KernelRequest) -> ir.Function:
+    type_ = ir.FunctionType(ir.VoidType(), [POINTER] * len(request.arguments))
+    function = ir.Function(module, type_, request.name)
+    function.attributes.add("nounwind")
+    for number, (argument, parameter) in enumerate(zip(request.arguments, function.args, strict=True)):
+        parameter.name = f"arg{number}"
+        parameter.add_attribute("noalias")
+        parameter.add_attribute("captures(none)")
+        if not argument.written:
+            set.add(parameter.attributes, "readonly")
+        parameter.attributes.align = argument.alignment
+        parameter.attributes.dereferenceable = argument.slice.size
+    return function
+
+
+def _result_leaves(request: KernelRequest, graph: Graph, function: ir.Function) -> list[Leaf]:
+    leaves = []
+    for (path, shape_), argument in zip(request.instruction.shape.leaves(), request.results, strict=True):
+        instruction, rest = graph.root, path
+        while rest and instruction.opcode is Op.TUPLE:
+            instruction, rest = instruction.operands[rest[0]], rest[1:]
+        leaves.append(Leaf(instruction, rest, shape_, Pointer(function.args[argument]), argument in request.operands))
+    return leaves
+
+
+def _groups(leaves: list[Leaf]) -> list[list[Leaf]]:
+    """Leaves that one loop nest can write together; those computed in place come last, when nobody reads any more."""
+    groups: list[list[Leaf]] = []
+    for leaf in leaves:
+        same = next((g for g in groups if _together(g[0], leaf)), None)
+        if same is None:
+            groups.append([leaf])
+        else:
+            same.append(leaf)
+    return sorted(groups, key=lambda group: any(leaf.in_place for leaf in group))
+
+
+def _together(a: Leaf, b: Leaf) -> bool:
+    if is_update(a.instruction) or is_update(b.instruction):
+        return False
+    return a.shape.dims == b.shape.dims and same_order(a.shape.dims, a.shape.minor_to_major, b.shape.minor_to_major)
+
+
+def _emit_group(e: Elemental, group: list[Leaf]) -> None:
+    first = group[0]
+    if first.shape.size == 0:
+        return
+    if len(group) == 1 and is_update(first.instruction):
+        emit_update(e, first.instruction, first.pointer, first.in_place)
+        return
+    columns = _column_reduce(e, group)
+    if columns is not None:
+        reduce.emit_column_reduce(e, columns, lambda index: _write_all(e, group, index))
+        return
+    pieces = _PIECES.get(first.instruction.opcode) if len(group) == 1 and first.instruction not in e.leaves else None
+    if pieces is not None:
+        pieces(e, first)
+    elif all(is_linear(leaf.instruction, e.leaves) for leaf in group):
+        loop = e.code.loop(first.shape.size)
+        _write_all(e, group, Index.flat(e.code, first.shape, loop.index))
+        loop.close()
+    else:
+        nest(e, first.shape, lambda positions: _write_all(e, group, Index.at(e.code, first.shape, positions)))
+
+
+def _write_all(e: Elemental, group: list[Leaf], index: Index) -> None:
+    """Compute all leaves at an index, then store them: a store may overwrite what another leaf reads there."""
+    values = [leaf.value(e, index.within(leaf.shape)) for leaf in group]
+    for leaf, value in zip(group, values, strict=True):
+        leaf.write(e, index.within(leaf.shape), value)
+
+
+def nest(e: Elemental, shape_: Shape, body: Callable[[list[IndexValue]], None]) -> None:
+    """Loops over all elements in memory order."""
+    positions: list[IndexValue] = [0] * shape_.rank
+    loops = []
+    for d in reversed(shape_.minor_to_major):
+        loops.append(e.code.loop(shape_.dims[d]))
+        positions[d] = loops[-1].index
+    body(positions)
+    for loop in reversed(loops):
+        loop.close()
+
+
+def _column_reduce(e: Elemental, group: list[Leaf]) -> Instruction | None:
+    """The one reduce over columns below the group's elementwise ops, if it is all that is expensive there."""
+    found: set[Instruction] = set()
+    stack, seen = [leaf.instruction for leaf in group], set()
+    dims = group[0].shape.dims
+    while stack:
+        instruction = stack.pop()
+        if instruction in seen or instruction in e.leaves:
+            continue
+        seen.add(instruction)
+        if instruction.opcode is Op.REDUCE:
+            found.add(instruction)
+            continue
+        if instruction.opcode not in reduce.ELEMENTWISE and instruction.opcode is not Op.GET_TUPLE_ELEMENT:
+            if _has_reduce(e, instruction):
+                return None
+            continue
+        stack.extend(instruction.operands)
+    if len(found) != 1:
+        return None
+    candidate = found.pop()
+    shapes = [s for _, s in candidate.shape.leaves()]
+    same = all(s.dims == dims and s.minor_to_major == group[0].shape.minor_to_major for s in shapes)
+    return candidate if same and reduce.is_column_reduce(candidate) else None
+
+
+def _has_reduce(e: Elemental, root: Instruction) -> bool:
+    stack, seen = [root], set()
+    while stack:
+        instruction = stack.pop()
+        if instruction in seen or instruction in e.leaves:
+            continue
+        if instruction.opcode in (Op.REDUCE, Op.DOT):
+            return True
+        seen.add(instruction)
+        stack.extend(instruction.operands)
+    return False
+
+
+def _concatenate(e: Elemental, leaf: Leaf) -> None:
+    """Each operand into its part of the result."""
+    axis, start = leaf.instruction.dimensions[0], 0
+    for operand in leaf.instruction.operands:
+        if operand.shape.size == 0:
+            continue
+        source = Shape(operand.shape.dtype, operand.shape.dims, leaf.shape.layout)
+        offset = start
+
+        def copy(positions: list[IndexValue], operand: Instruction = operand, offset: int = offset) -> None:
+            value = e.value(operand, Index.at(e.code, operand.shape, positions))
+            moved = [e.code.add(p, offset) if d == axis else p for d, p in enumerate(positions)]
+            leaf.write(e, Index.at(e.code, leaf.shape, moved), value)
+
+        nest(e, source, copy)
+        start += operand.shape.dims[axis]
+
+
+def _pad(e: Elemental, leaf: Leaf) -> None:
+    """The padding value everywhere, then the operand over it."""
+    operand, filler = leaf.instruction.operands
+    code = e.code
+    outside = e.value(filler, e.scalar(filler.shape))
+    loop = code.loop(leaf.shape.size)
+    leaf.write(e, Index.flat(code, leaf.shape, loop.index), outside)
+    loop.close()
+    starts, sizes = [], []
+    for size, result, d in zip(operand.shape.dims, leaf.shape.dims, leaf.instruction.attributes["padding"], strict=True):
+        step = d.interior + 1
+        first = max(0, -(d.low // step))
+        last = min(size - 1, (result - 1 - d.low) // step)
+        starts.append(first)
+        sizes.append(last - first + 1)
+    if min(sizes, default=1) <= 0:
+        return
+    inner = Shape(operand.shape.dtype, tuple(sizes), leaf.shape.layout)
+
+    def copy(positions: list[IndexValue]) -> None:
+        taken = [code.add(p, s) for p, s in zip(positions, starts, strict=True)]
+        value = e.value(operand, Index.at(code, operand.shape, taken))
+        moved = [code.add(code.multiply(p, d.interior + 1), d.low)
+                 for p, d in zip(taken, leaf.instruction.attributes["padding"], strict=True)]
+        leaf.write(e, Index.at(code, leaf.shape, moved), value)
+
+    nest(e, inner, copy)
+
+
+_PIECES: dict[Op, Callable[[Elemental, Leaf], None]] = {Op.CONCATENATE: _concatenate, Op.PAD: _pad}
+"""Roots that are written piece by piece instead of choosing a source for each element."""

@@ -1,0 +1,180 @@
+"""Elementary functions of floats as straight-line arithmetic that LLVM vectorises, accurate to 1–4 ulp.
+
+Hot functions have their own polynomials (minimax fits made for this file); the others are evaluated in doubles.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable
+
+from llvmlite import ir
+
+from . import math_f64
+from .real import Real
+from .tables import two_over_pi_table
+
+V = ir.Value
+
+LOG2_E = 1.4426950408889634
+LN2_HIGH = 0.693359375  # 9 bits, so that n · LN2_HIGH is exact
+LN2_LOW = -2.12194440054690583e-4
+EXPM1 = (0.49999999751990587, 0.16666666245981557, 0.041666556496126245, 0.008333441580949315, 0.0013928610621098819,
+         0.0001980847127322012)
+LOG = (0.3333333161328126, -0.2500081964361615, 0.2000123088592809, -0.16623401670098645, 0.14201720696739326,
+       -0.1315976993933997, 0.12761599057610043, -0.07635485088080428)
+SIN = (-0.16666666641428166, 0.008333329362414063, -0.00019839327166128396, 2.7182374681825255e-06)
+COS = (0.04166666662247539, -0.0013888883722508701, 2.4799511735079297e-05, -2.720954537982901e-07)
+TANH_P = (0.9999999934380772, 0.13084009834046648, 0.0031039553601470114, 1.1154284987490055e-05,
+          -2.0225055585315038e-08, 5.2778316696186224e-11, -8.488337160931291e-14)
+TANH_Q = (1.0, 0.46417336958506705, 0.024495176514843595, 0.00025461431051138647)
+ERF = (1.1283791657268705, -0.3761262582495394, 0.11283585153033625, -0.026853812041850264, 0.005188327800535466,
+       -0.0008010194119410712, 7.8538617438467e-05)
+ERFC_LOG = (5.364941260139482, 4.418160783289361, 0.9237509779452715, 0.016465814162625, -0.0035705022880003104,
+            0.0007302207972287972, -0.00013772087207959515, 2.168660875308342e-05)
+"""-log(erfc(x)) as a polynomial of x - 2 on [1, 4]."""
+
+HUGE = 2.0**45
+"""From here on the quadrant of an angle is read from a table of 2^e · 2/π."""
+
+
+def exp(r: Real, x: V) -> V:
+    x = r.clip(x, -105.0, 89.0)
+    n, k = r.round_to_integer(r.mul(x, r.c(LOG2_E)))
+    t = r.sub(r.sub(x, r.mul(n, r.c(LN2_HIGH))), r.mul(n, r.c(LN2_LOW)))
+    p = r.add(r.mad(r.mul(t, t), r.poly(t, EXPM1), t), r.c(1.0))
+    return r.scale(p, k)
+
+
+def expm1(r: Real, x: V) -> V:
+    y = r.clip(x, -20.0, 89.0)
+    n, k = r.round_to_integer(r.mul(y, r.c(LOG2_E)))
+    t = r.sub(r.sub(y, r.mul(n, r.c(LN2_HIGH))), r.mul(n, r.c(LN2_LOW)))
+    p = r.mad(r.mul(t, t), r.poly(t, EXPM1), t)
+    b = r.code.b
+    limited = b.select(b.icmp_signed(">", k, r.i(126)), r.i(126), k)
+    one_less = r.sub(r.c(1.0), r.power_of_two(b.neg(limited)))
+    return r.select(r.eq(x, 0.0), x, r.scale(r.add(p, one_less), k))
+
+
+def log(r: Real, x: V) -> V:
+    b = r.code.b
+    normal, more = x, None
+    if r.code.strict:
+        small = r.lt(x, r.tiny)
+        normal = r.select(small, r.mul(x, r.c(2.0**24)), x)
+        more = r.select(small, r.i(-24), r.i(0))
+    bits = r.to_bits(normal)
+    e = b.ashr(b.sub(bits, r.i(0x3F3504F3)), r.i(23))
+    f = r.sub(r.from_bits(b.sub(bits, b.shl(e, r.i(23)))), r.c(1.0))
+    n = b.sitofp(b.add(e, more) if more is not None else e, r.type)
+    square = r.mul(f, f)
+    tail = r.mad(r.mul(f, square), r.poly(f, LOG), r.mad(square, r.c(-0.5), r.mul(n, r.c(LN2_LOW))))
+    return math_f64.log_corners(r, x, r.mad(n, r.c(LN2_HIGH), r.add(f, tail)))
+
+
+def log1p(r: Real, x: V) -> V:
+    return math_f64.log1p_by(r, x, log(r, r.add(x, r.c(1.0))))
+
+
+def tanh(r: Real, x: V) -> V:
+    y = r.clip(x, -9.0, 9.0)
+    z = r.mul(y, y)
+    return r.clip(r.div(r.mul(y, r.poly(z, TANH_P)), r.poly(z, TANH_Q)), -1.0, 1.0)
+
+
+def logistic(r: Real, x: V) -> V:
+    return r.div(r.c(1.0), r.add(r.c(1.0), exp(r, r.neg(x))))
+
+
+def erf(r: Real, x: V) -> V:
+    a = r.abs(x)
+    z = r.mul(x, x)
+    inner = r.mul(x, r.poly(z, ERF))
+    limited = r.select(r.gt(a, 4.0), r.c(4.0), a)
+    outer = r.sub(r.c(1.0), exp(r, r.neg(r.poly(r.sub(limited, r.c(2.0)), ERFC_LOG))))
+    return r.select(r.gt(a, 1.0), r.copysign(outer, x), inner)
+
+
+def _reduce(r: Real, x: V) -> tuple[V, V]:
+    """(remainder in [-π/4, π/4], quadrant), through doubles."""
+    d = Real(r.code, 64)
+    b = r.code.b
+    wide = r.wider(x)
+    n = d.call("rint", d.mul(wide, d.c(2.0 / math.pi)))
+    first, second, _ = (d.c(p) for p in math_f64.HALF_PI_PARTS)
+    near = d.fma(d.neg(n), second, d.fma(d.neg(n), first, wide))
+    is_huge = d.code.b.fcmp_unordered(">=", d.abs(wide), d.c(HUGE))
+    n = d.select(is_huge, d.c(0.0), n)
+    far, far_quadrant = _reduce_huge(r, d, x, is_huge)
+    remainder = b.fptrunc(d.select(is_huge, far, near), r.type)
+    near_quadrant = b.trunc(b.fptosi(n, d.int_type), r.int_type)
+    return remainder, b.select(is_huge, far_quadrant, near_quadrant)
+
+
+def _reduce_huge(r: Real, d: Real, x: V, is_huge: V) -> tuple[V, V]:
+    """The same for |x| ≥ HUGE: x = m · 2^e, and a table holds 2^e · 2/π modulo 4 in two doubles."""
+    b = r.code.b
+    bits = r.to_bits(x)
+    exponent = b.and_(b.lshr(bits, r.i(23)), r.i(255))
+    row = b.select(is_huge, exponent, r.i(255))
+    mantissa = b.or_(b.and_(bits, r.i(0x7FFFFF)), r.i(0x800000))
+    m = d.copysign(b.sitofp(mantissa, d.type), r.wider(x))
+    high, low = two_over_pi_table(r.code, row)
+    product = d.product(m, high)
+    error = d.fma(m, high, d.neg(product))
+    turns = d.call("rint", product)
+    fraction = d.add(d.sub(product, turns), d.mad(m, low, error))
+    quadrant = b.trunc(b.fptosi(turns, d.int_type), r.int_type)
+    return d.mul(fraction, d.c(math.pi / 2)), quadrant
+
+
+def _sine_cosine(r: Real, x: V) -> tuple[V, V]:
+    t, quadrant = _reduce(r, x)
+    z = r.mul(t, t)
+    sine = r.mad(r.mul(t, z), r.poly(z, SIN), t)
+    cosine = r.add(r.mad(r.mul(z, z), r.poly(z, COS), r.mul(z, r.c(-0.5))), r.c(1.0))
+    return math_f64.by_quadrant(r, sine, cosine, quadrant)
+
+
+def sin(r: Real, x: V) -> V:
+    result = r.select(r.eq(x, 0.0), x, _sine_cosine(r, x)[0])
+    return _nan_unless_finite(r, x, result)
+
+
+def cos(r: Real, x: V) -> V:
+    return _nan_unless_finite(r, x, _sine_cosine(r, x)[1])
+
+
+def tan(r: Real, x: V) -> V:
+    sine, cosine = _sine_cosine(r, x)
+    return _nan_unless_finite(r, x, r.select(r.eq(x, 0.0), x, r.div(sine, cosine)))
+
+
+def _nan_unless_finite(r: Real, x: V, result: V) -> V:
+    return r.select(r.lt(r.abs(x), math.inf), result, r.c(math.nan))
+
+
+def power(r: Real, x: V, y: V) -> V:
+    return r.in_double(math_f64.power_by_log, x, y)
+
+
+def _through_double(function: Callable[..., V]) -> Callable[..., V]:
+    def narrow(r: Real, *arguments: V) -> V:
+        return r.in_double(function, *arguments)
+
+    narrow.__doc__ = f"{function.__name__} evaluated in doubles."
+    return narrow
+
+
+acos = _through_double(math_f64.acos)
+acosh = _through_double(math_f64.acosh)
+asin = _through_double(math_f64.asin)
+asinh = _through_double(math_f64.asinh)
+atan2 = _through_double(math_f64.atan2)
+atanh = _through_double(math_f64.atanh)
+cbrt = _through_double(math_f64.cbrt)
+cosh = _through_double(math_f64.cosh)
+sinh = _through_double(math_f64.sinh)
+sqrt = math_f64.sqrt
+rsqrt = math_f64.rsqrt

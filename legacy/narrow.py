@@ -1,0 +1,168 @@
+"""Floats narrower than f32: storage bits ↔ f32, in integer arithmetic that vectorises (LLVM types only for f16)."""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass
+
+from llvmlite import ir
+
+from ..hlo.dtypes import DType
+from .function import Code
+from .real import Real
+from .registers import FLOAT, HALF, I8, I16, I32
+
+V = ir.Value
+
+
+@dataclass(frozen=True, slots=True)
+class Format:
+    """A float of at most 8 bits. `infinity`, `nan`: their codes without sign, None where the format has none.
+
+    unsigned_zero: there is no -0, and its code is NaN. largest: the code of the largest finite number.
+    """
+
+    exponent_bits: int
+    mantissa_bits: int
+    bias: int
+    largest: int
+    infinity: int | None = None
+    nan: int | None = None
+    unsigned_zero: bool = False
+
+    @property
+    def sign(self) -> int:
+        return 1 << (self.exponent_bits + self.mantissa_bits)
+
+    @property
+    def overflow(self) -> int:
+        """What a number beyond the largest becomes."""
+        return next(code for code in (self.infinity, self.nan, self.largest) if code is not None)
+
+
+FORMATS: dict[DType, Format] = {
+    DType.F8E5M2: Format(5, 2, 15, 0x7B, infinity=0x7C, nan=0x7E),
+    DType.F8E4M3: Format(4, 3, 7, 0x77, infinity=0x78, nan=0x7C),
+    DType.F8E3M4: Format(3, 4, 3, 0x6F, infinity=0x70, nan=0x78),
+    DType.F8E4M3FN: Format(4, 3, 7, 0x7E, nan=0x7F),
+    DType.F8E4M3B11FNUZ: Format(4, 3, 11, 0x7F, nan=0x80, unsigned_zero=True),
+    DType.F8E4M3FNUZ: Format(4, 3, 8, 0x7F, nan=0x80, unsigned_zero=True),
+    DType.F8E5M2FNUZ: Format(5, 2, 16, 0x7F, nan=0x80, unsigned_zero=True),
+    DType.F4E2M1FN: Format(2, 1, 1, 0x07),
+}
+
+NARROW = frozenset({DType.F16, DType.BF16, DType.F8E8M0FNU, *FORMATS})
+"""Floats that are computed in f32."""
+
+
+def decode(code: Code, dtype: DType, value: V) -> V:
+    """Storage bits → the register that arithmetic uses: f32 for narrow floats, the value itself otherwise."""
+    b = code.b
+    if dtype is DType.F16:
+        return b.fpext(value, FLOAT)
+    if dtype is DType.BF16:
+        return b.bitcast(b.shl(b.zext(value, I32), I32(16)), FLOAT)
+    if dtype is DType.F8E8M0FNU:
+        return _decode_power(code, value)
+    return _decode_small(code, FORMATS[dtype], value) if dtype in FORMATS else value
+
+
+def encode(code: Code, dtype: DType, value: V) -> V:
+    """The inverse of `decode`: rounds to nearest even, keeps NaN."""
+    if dtype is DType.F16:
+        return code.b.fptrunc(value, HALF)
+    if dtype is DType.BF16:
+        return _encode_bfloat(code, value)
+    if dtype is DType.F8E8M0FNU:
+        return _encode_power(code, value)
+    return _encode_small(code, FORMATS[dtype], value) if dtype in FORMATS else value
+
+
+def to_single_odd(code: Code, value: V) -> V:
+    """f64 → f32 rounded to odd, so that rounding again to a narrow float rounds once."""
+    b = code.b
+    r = Real(code, 32)
+    single = b.fptrunc(value, FLOAT)
+    back = r.wider(single)
+    bits = r.to_bits(single)
+    inexact = b.fcmp_ordered("!=", back, value)
+    even = b.icmp_signed("==", b.and_(bits, I32(1)), I32(0))
+    d = Real(code, 64)
+    too_small = d.compare("<", d.abs(back), d.abs(value))
+    moved = b.select(too_small, b.add(bits, I32(1)), b.sub(bits, I32(1)))
+    overflowed = r.is_infinite(single)
+    adjust = b.and_(b.and_(inexact, even), b.xor(overflowed, ir.IntType(1)(1)))
+    return r.from_bits(b.select(adjust, moved, bits))
+
+
+def _encode_bfloat(code: Code, value: V) -> V:
+    b = code.b
+    bits = b.bitcast(value, I32)
+    upper = b.lshr(bits, I32(16))
+    rounded = b.lshr(b.add(bits, b.add(b.and_(upper, I32(1)), I32(0x7FFF))), I32(16))
+    is_nan = b.fcmp_unordered("uno", value, value)
+    return b.trunc(b.select(is_nan, b.or_(upper, I32(0x40)), rounded), I16)
+
+
+def _decode_small(code: Code, f: Format, value: V) -> V:
+    b = code.b
+    r = Real(code, 32)
+    bits = b.zext(value, I32)
+    magnitude = b.and_(bits, I32(f.sign - 1))
+    shift = 23 - f.mantissa_bits
+    normal = b.add(b.shl(magnitude, I32(shift)), I32((127 - f.bias) << 23))
+    quantum = 2.0 ** (1 - f.bias - f.mantissa_bits)
+    subnormal = r.to_bits(r.mul(b.sitofp(magnitude, FLOAT), r.c(quantum)))
+    result = b.select(b.icmp_signed("<", magnitude, I32(1 << f.mantissa_bits)), subnormal, normal)
+    if f.infinity is not None:
+        result = b.select(b.icmp_signed("==", magnitude, I32(f.infinity)), I32(0x7F800000), result)
+    sign_distance = 31 - f.sign.bit_length() + 1
+    result = b.or_(result, b.shl(b.and_(bits, I32(f.sign)), I32(sign_distance)))
+    if f.unsigned_zero:
+        result = b.select(b.icmp_signed("==", bits, I32(f.sign)), I32(0x7FC00000), result)
+    elif f.nan is not None:
+        first_nan = I32((f.infinity or f.largest) + 1)
+        result = b.select(b.icmp_signed(">=", magnitude, first_nan), I32(0x7FC00000), result)
+    return r.from_bits(result)
+
+
+def _encode_small(code: Code, f: Format, value: V) -> V:
+    b = code.b
+    r = Real(code, 32)
+    bits = r.to_bits(value)
+    magnitude = b.and_(bits, I32(0x7FFFFFFF))
+    shift, smallest_normal = 23 - f.mantissa_bits, 2.0 ** (1 - f.bias)
+    odd = b.and_(b.lshr(magnitude, I32(shift)), I32(1))
+    rounded = b.lshr(b.add(magnitude, b.add(odd, I32((1 << (shift - 1)) - 1))), I32(shift))
+    normal = b.sub(rounded, I32((127 - f.bias) << f.mantissa_bits))
+    magic = smallest_normal * 2.0**shift  # its last bit is worth the format's smallest subnormal
+    absolute = r.from_bits(magnitude)
+    subnormal = b.sub(r.to_bits(r.add(absolute, r.c(magic))), r.to_bits(r.c(magic)))
+    result = b.select(r.lt(absolute, smallest_normal), subnormal, normal)
+    result = b.select(b.icmp_signed(">", result, I32(f.largest)), I32(f.overflow), result)
+    sign = b.and_(b.lshr(bits, I32(31 - f.sign.bit_length() + 1)), I32(f.sign))
+    is_nan = r.is_nan(value)
+    if f.unsigned_zero:
+        sign = b.select(b.icmp_signed("==", result, I32(0)), I32(0), sign)
+        result = b.or_(result, sign)
+        result = b.select(is_nan, I32(f.sign), result)
+    else:
+        result = b.select(is_nan, I32(f.sign if f.nan is None else f.nan), b.or_(result, sign))
+    return b.trunc(result, I8)
+
+
+def _decode_power(code: Code, value: V) -> V:
+    """f8e8m0fnu: 2^(code - 127), 255 is NaN."""
+    b = code.b
+    bits = b.zext(value, I32)
+    result = b.shl(bits, I32(23))
+    result = b.select(b.icmp_signed("==", bits, I32(0)), I32(0x00400000), result)
+    return b.bitcast(b.select(b.icmp_signed("==", bits, I32(255)), I32(0x7FC00000), result), FLOAT)
+
+
+def _encode_power(code: Code, value: V) -> V:
+    b = code.b
+    r = Real(code, 32)
+    rounded = b.lshr(b.add(r.to_bits(value), I32(0x400000)), I32(23))
+    positive = r.both(b.icmp_signed(">", r.to_bits(value), I32(0)), r.lt(value, math.inf))
+    return b.trunc(b.select(positive, rounded, I32(255)), I8)

@@ -1,0 +1,162 @@
+"""Float arithmetic of one width (f32 or f64) as short calls: what the mathematical functions are written in."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+
+from llvmlite import ir
+
+from .function import Code
+from .registers import BOOL, DOUBLE, FLOAT, I32, I64, real_constant
+
+V = ir.Value
+
+
+class Real:
+    """bits: 32 or 64. Every method emits at the current place of `code`."""
+
+    def __init__(self, code: Code, bits: int):
+        self.code, self.bits = code, bits
+        self.type, self.int_type = (FLOAT, I32) if bits == 32 else (DOUBLE, I64)
+        self.mantissa = 23 if bits == 32 else 52
+        self.bias = 127 if bits == 32 else 1023
+        self.tiny = 2.0 ** (1 - self.bias)  # the smallest normal number
+        self.suffix = f"f{bits}"
+
+    # Constants
+
+    def c(self, value: float) -> V:
+        return real_constant(self.type, value)
+
+    def i(self, value: int) -> V:
+        """An integer constant as wide as the float; bit patterns may be given unsigned."""
+        return self.int_type(value - (1 << self.bits) if value >= 1 << (self.bits - 1) else value)
+
+    # Arithmetic
+
+    def add(self, a: V, b: V) -> V:
+        return self.code.b.fadd(a, b, flags=self.code.flags)
+
+    def sub(self, a: V, b: V) -> V:
+        return self.code.b.fsub(a, b, flags=self.code.flags)
+
+    def mul(self, a: V, b: V) -> V:
+        return self.code.b.fmul(a, b, flags=self.code.flags)
+
+    def div(self, a: V, b: V) -> V:
+        return self.code.b.fdiv(a, b)
+
+    def neg(self, a: V) -> V:
+        return self.code.b.fneg(a)
+
+    def mad(self, a: V, b: V, c: V) -> V:
+        """a·b + c, fused where the target can and contraction is on."""
+        return self.add(self.mul(a, b), c)
+
+    def fma(self, a: V, b: V, c: V) -> V:
+        """a·b + c with one rounding, always."""
+        return self.call("fma", a, b, c)
+
+    def product(self, a: V, b: V) -> V:
+        """a·b, rounded, and never contracted into the sum that it is used in."""
+        return self.fma(a, b, self.c(0.0))
+
+    def poly(self, x: V, coefficients: Sequence[float]) -> V:
+        """Σ coefficients[k] · x^k by Horner's rule."""
+        total = self.c(coefficients[-1])
+        for c in reversed(coefficients[:-1]):
+            total = self.mad(total, x, self.c(c))
+        return total
+
+    def call(self, name: str, *arguments: V) -> V:
+        """The intrinsic llvm.NAME of this width."""
+        return self.code.intrinsic(f"llvm.{name}.{self.suffix}", self.type, arguments)
+
+    def libm(self, name: str, *arguments: V) -> V:
+        """libm's function; name as for doubles."""
+        return self.code.intrinsic(name if self.bits == 64 else name + "f", self.type, arguments)
+
+    def sqrt(self, a: V) -> V:
+        return self.call("sqrt", a)
+
+    def abs(self, a: V) -> V:
+        return self.call("fabs", a)
+
+    def copysign(self, magnitude: V, sign: V) -> V:
+        return self.call("copysign", magnitude, sign)
+
+    # Comparison: false where an operand is NaN, but for `unordered_…`
+
+    def compare(self, operator: str, a: V, b: V) -> V:
+        return self.code.b.fcmp_ordered(operator, a, b)
+
+    def lt(self, a: V, b: float) -> V:
+        return self.compare("<", a, self.c(b))
+
+    def gt(self, a: V, b: float) -> V:
+        return self.compare(">", a, self.c(b))
+
+    def eq(self, a: V, b: float) -> V:
+        return self.compare("==", a, self.c(b))
+
+    def not_ge(self, a: V, b: float) -> V:
+        """a < b, or a is NaN."""
+        return self.code.b.fcmp_unordered("<", a, self.c(b))
+
+    def is_nan(self, a: V) -> V:
+        return self.code.b.fcmp_unordered("uno", a, a)
+
+    def is_infinite(self, a: V) -> V:
+        return self.compare("==", self.abs(a), self.c(float("inf")))
+
+    def select(self, condition: V, a: V, b: V) -> V:
+        return self.code.b.select(condition, a, b)
+
+    def both(self, a: V, b: V) -> V:
+        return self.code.b.and_(a, b)
+
+    def either(self, a: V, b: V) -> V:
+        return self.code.b.or_(a, b)
+
+    def negated(self, a: V) -> V:
+        return self.code.b.xor(a, BOOL(1))
+
+    def clip(self, a: V, low: float, high: float) -> V:
+        """a within [low, high]; NaN stays."""
+        a = self.select(self.lt(a, low), self.c(low), a)
+        return self.select(self.gt(a, high), self.c(high), a)
+
+    # Bits
+
+    def to_bits(self, a: V) -> V:
+        return self.code.b.bitcast(a, self.int_type)
+
+    def from_bits(self, a: V) -> V:
+        return self.code.b.bitcast(a, self.type)
+
+    def power_of_two(self, n: V) -> V:
+        """2^n for an integer register n with -bias < n ≤ bias."""
+        b = self.code.b
+        return self.from_bits(b.shl(b.add(n, self.i(self.bias)), self.i(self.mantissa)))
+
+    def scale(self, a: V, n: V) -> V:
+        """a · 2^n for |n| < 2·bias, in two steps so that neither factor overflows."""
+        b = self.code.b
+        half = b.ashr(n, self.i(1))
+        return self.mul(self.mul(a, self.power_of_two(half)), self.power_of_two(b.sub(n, half)))
+
+    def round_to_integer(self, a: V) -> tuple[V, V]:
+        """The nearest integer as a float and as an integer register, for |a| < 2^(mantissa - 2); anything otherwise."""
+        magic = self.c(1.5 * 2.0**self.mantissa)
+        shifted = self.add(a, magic)
+        return self.sub(shifted, magic), self.code.b.sub(self.to_bits(shifted), self.to_bits(magic))
+
+    # The other width
+
+    def wider(self, a: V) -> V:
+        return self.code.b.fpext(a, DOUBLE)
+
+    def in_double(self, function: Callable[..., V], *arguments: V) -> V:
+        """Evaluate a function of doubles on floats and round its result."""
+        double = Real(self.code, 64)
+        return self.code.b.fptrunc(function(double, *(self.wider(a) for a in arguments)), self.type)

@@ -1,0 +1,244 @@
+"""reduce: as an elemental rule (a loop nest per element), and as a root over columns, in blocks held on the stack."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from contextlib import contextmanager
+
+from llvmlite import ir
+
+from ..hlo.dtypes import DType
+from ..hlo.ir import Computation, Instruction
+from ..hlo.opcodes import Op
+from ..hlo.shapes import array
+from .elemental import Elemental, Index, Rule
+from .elementwise import EMIT as ELEMENTWISE
+from .function import Code, IndexValue
+from .linear import is_linear
+from .narrow import NARROW, decode, encode
+from .registers import Register, flatten, unflatten
+
+ASSOCIATIVE = frozenset({Op.ADD, Op.MULTIPLY, Op.MAXIMUM, Op.MINIMUM, Op.AND, Op.OR, Op.XOR})
+
+
+class Reducer:
+    """How one reduce instruction combines values. Narrow floats are summed in f32 and rounded once, at the end."""
+
+    def __init__(self, e: Elemental, instruction: Instruction):
+        self.e, self.code, self.instruction = e, e.code, instruction
+        self.region: Computation = instruction.called()[0]
+        self.count = len(instruction.operands) // 2
+        self.operands, self.inits = instruction.operands[:self.count], instruction.operands[self.count:]
+        self.dtypes = [o.shape.dtype for o in self.operands]
+        self.simple = simple_op(self.region)
+        self.in_single = self.simple is not None and self.dtypes[0] in NARROW
+
+    def open(self, values: Sequence[Register]) -> list[Register]:
+        """Values as accumulators."""
+        return [decode(self.code, self.dtypes[0], values[0])] if self.in_single else list(values)
+
+    def close(self, values: Sequence[Register]) -> list[Register]:
+        """Accumulators as values."""
+        return [encode(self.code, self.dtypes[0], values[0])] if self.in_single else list(values)
+
+    def combine(self, accumulators: Sequence[Register], values: Sequence[Register]) -> list[Register]:
+        if self.simple is None:
+            result = self.e.apply(self.region, [*accumulators, *values])
+            return list(result) if self.instruction.shape.is_tuple else [result]
+        with reassociation(self.code):
+            root = SINGLE[self.simple.opcode] if self.in_single else self.simple
+            value = self.open(values)[0]
+            return [ELEMENTWISE[root.opcode](self.code, root, accumulators[0], value)]
+
+    def result(self, values: list[Register]) -> Register:
+        return tuple(values) if self.instruction.shape.is_tuple else values[0]
+
+
+def _single_op(op: Op) -> Instruction:
+    scalar = array(DType.F32)
+    a, b = (Instruction(Op.PARAMETER, name, scalar, attributes={"parameter_number": i}) for i, name in enumerate("ab"))
+    return Instruction(op, "op", scalar, (a, b))
+
+
+SINGLE = {op: _single_op(op) for op in (Op.ADD, Op.MULTIPLY, Op.MAXIMUM, Op.MINIMUM)}
+"""The operations of regions on narrow floats, on f32."""
+
+
+def simple_op(region: Computation) -> Instruction | None:
+    """The one associative operation on both parameters that a region consists of, if so."""
+    root = region.root
+    if root.opcode not in ASSOCIATIVE or len(region.parameters) != 2:
+        return None
+    return root if set(root.operands) == set(region.parameters) else None
+
+
+@contextmanager
+def reassociation(code: Code):
+    """Sums and products emitted meanwhile may be reassociated, unless in strict mode."""
+    before = code.flags
+    code.flags = before if code.strict else (*before, "reassoc")
+    try:
+        yield
+    finally:
+        code.flags = before
+
+
+def reduced_order(instruction: Instruction) -> list[int]:
+    """The reduced dimensions from the slowest to the fastest in memory."""
+    reduced = set(instruction.dimensions)
+    return [d for d in reversed(instruction.operands[0].shape.minor_to_major) if d in reduced]
+
+
+def reduce(e: Elemental, instruction: Instruction, index: Index) -> Rule:
+    code, reducer = e.code, Reducer(e, instruction)
+    source = reducer.operands[0].shape
+    values = []
+    for init in reducer.inits:
+        values.append((yield init, e.scalar(init.shape)))
+    if any(source.dims[d] == 0 for d in instruction.dimensions):
+        return reducer.result(values)
+    accumulators = reducer.open(values)
+    if len(instruction.dimensions) == source.rank and all(is_linear(o, e.leaves) for o in reducer.operands):
+        return (yield from _reduce_flat(e, reducer, accumulators))
+    kept = [d for d in range(source.rank) if d not in instruction.dimensions]
+    positions: list[IndexValue] = [0] * source.rank
+    for d, position in zip(kept, index.multi, strict=True):
+        positions[d] = position
+    loops = []
+    for d in reduced_order(instruction):
+        loop = code.loop(source.dims[d], carried=accumulators)
+        loops.append(loop)
+        positions[d], accumulators = loop.index, loop.carried
+    values = []
+    for operand in reducer.operands:
+        values.append((yield operand, Index.at(code, operand.shape, positions)))
+    accumulators = reducer.combine(accumulators, values)
+    for loop in reversed(loops):
+        accumulators = loop.close(accumulators)
+    return reducer.result(reducer.close(accumulators))
+
+
+def _reduce_flat(e: Elemental, reducer: Reducer, accumulators: list[Register]) -> Rule:
+    """All elements in memory order, in one loop."""
+    loop = e.code.loop(reducer.operands[0].shape.size, carried=accumulators)
+    values = []
+    for operand in reducer.operands:
+        values.append((yield operand, Index.flat(e.code, operand.shape, loop.index)))
+    accumulators = loop.close(reducer.combine(loop.carried, values))
+    return reducer.result(reducer.close(accumulators))
+
+
+BLOCK = 256
+"""Columns whose accumulators lie on the stack at a time."""
+
+ROWS = 4
+"""Rows that one pass over a block of columns takes."""
+
+
+def is_column_reduce(instruction: Instruction) -> bool:
+    """Whether the fastest dimension in memory is kept, and long enough to be worth vectors."""
+    source = instruction.operands[0].shape
+    fastest = next((d for d in source.minor_to_major if source.dims[d] != 1), None)
+    return (fastest is not None and fastest not in instruction.dimensions and source.dims[fastest] >= 8
+            and all(source.dims[d] for d in instruction.dimensions) and bool(instruction.dimensions))
+
+
+def emit_column_reduce(e: Elemental, instruction: Instruction, finish: Callable[[Index], None]) -> None:
+    """For each block of columns: accumulate all rows on the stack, then `finish(index)` for each element of the result,
+    with the reduce's value bound to that index.
+    """
+    code, reducer = e.code, Reducer(e, instruction)
+    source = reducer.operands[0].shape
+    result = instruction.shape.elements[0] if instruction.shape.is_tuple else instruction.shape
+    kept = [d for d in range(source.rank) if d not in instruction.dimensions]
+    fastest = next(d for d in source.minor_to_major if source.dims[d] != 1)
+    inits = reducer.open([e.value(init, e.scalar(init.shape)) for init in reducer.inits])
+    stack = [[_alloca(code, register.type, min(BLOCK, source.dims[fastest])) for register in flatten(init)] for init in inits]
+    positions: list[IndexValue] = [0] * source.rank
+    outer = []
+    for d in (d for d in reversed(source.minor_to_major) if d in kept and d != fastest):
+        outer.append(code.loop(source.dims[d]))
+        positions[d] = outer[-1].index
+    size = source.dims[fastest]
+    whole = size - size % BLOCK
+    for start, end in ((0, whole), (whole, size)):
+        if start == end:
+            continue
+        block = min(BLOCK, end - start)
+        blocks = code.loop(end - start, start=start, step=block)
+        _fill(code, stack, inits, block)
+        _accumulate(e, reducer, stack, inits, positions, fastest, blocks.index, block)
+        column = code.loop(block)
+        final = reducer.close([_read(code, slots, like, column.index) for slots, like in zip(stack, inits, strict=True)])
+        positions[fastest] = code.add(blocks.index, column.index)
+        index = Index.at(code, result, [positions[d] for d in kept])
+        e.bind(instruction, index, reducer.result(final))
+        finish(index)
+        column.close()
+        blocks.close()
+    for loop in reversed(outer):
+        loop.close()
+
+
+def _alloca(code: Code, type_: ir.Type, count: int) -> ir.Value:
+    slot = code.root.builder
+    with slot.goto_entry_block():
+        space = slot.alloca(ir.ArrayType(type_, count))
+    space.align = 64
+    return space
+
+
+def _slot(code: Code, space: ir.Value, type_: ir.Type, position: IndexValue) -> ir.Value:
+    return code.b.gep(space, [code.value(position)], inbounds=True, source_etype=type_)
+
+
+def _fill(code: Code, stack: list[list[ir.Value]], inits: list[Register], block: int) -> None:
+    loop = code.loop(block)
+    for slots, init in zip(stack, inits, strict=True):
+        _write(code, slots, loop.index, init)
+    loop.close()
+
+
+def _write(code: Code, slots: list[ir.Value], position: IndexValue, value: Register) -> None:
+    for slot, register in zip(slots, flatten(value), strict=True):
+        code.b.store(register, _slot(code, slot, register.type, position))
+
+
+def _read(code: Code, slots: list[ir.Value], like: Register, position: IndexValue) -> Register:
+    loads = [code.b.load(_slot(code, slot, register.type, position), typ=register.type)
+             for slot, register in zip(slots, flatten(like), strict=True)]
+    return unflatten(like, loads)
+
+
+def _accumulate(e: Elemental, reducer: Reducer, stack: list[list[ir.Value]], inits: list[Register],
+                positions: list[IndexValue], fastest: int, block_start: IndexValue, block: int) -> None:
+    """All reduced rows into the accumulators; the fastest reduced dimension goes ROWS at a time."""
+    code, source = e.code, reducer.operands[0].shape
+    order = reduced_order(reducer.instruction)
+    loops = []
+    for d in order[:-1]:
+        loops.append(code.loop(source.dims[d]))
+        positions[d] = loops[-1].index
+    last = order[-1]
+    whole = source.dims[last] - source.dims[last] % ROWS
+    for start, end in ((0, whole), (whole, source.dims[last])):
+        if start == end:
+            continue
+        rows = min(ROWS, end - start)
+        row_loop = code.loop(end - start, start=start, step=rows)
+        column = code.loop(block)
+        positions[fastest] = code.add(block_start, column.index)
+        accumulators = [_read(code, slots, like, column.index) for slots, like in zip(stack, inits, strict=True)]
+        for k in range(rows):
+            positions[last] = code.add(row_loop.index, k)
+            values = [e.value(o, Index.at(code, o.shape, positions)) for o in reducer.operands]
+            accumulators = reducer.combine(accumulators, values)
+        for slots, value in zip(stack, accumulators, strict=True):
+            _write(code, slots, column.index, value)
+        column.close()
+        row_loop.close()
+    for loop in reversed(loops):
+        loop.close()
+
+
+EMIT: dict[Op, Callable[..., Rule]] = {Op.REDUCE: reduce}

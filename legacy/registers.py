@@ -1,0 +1,80 @@
+"""How a value of each dtype is held: in memory, and in a register of the generated code.
+
+Narrow floats stay in their storage bits while they are only moved (f16 as half, bf16 and smaller as integers); arithmetic
+decodes them to f32 and encodes its result. A complex value is a Python tuple (re, im) of two registers.
+"""
+
+from __future__ import annotations
+
+import struct
+
+from llvmlite import ir
+
+from ..hlo.dtypes import DType
+from ..hlo.shapes import Shape
+
+BOOL = ir.IntType(1)
+I8, I16, I32, I64 = ir.IntType(8), ir.IntType(16), ir.IntType(32), ir.IntType(64)
+HALF, FLOAT, DOUBLE = ir.HalfType(), ir.FloatType(), ir.DoubleType()
+POINTER = ir.PointerType()
+
+NATIVE_FLOAT = {DType.F16: HALF, DType.F32: FLOAT, DType.F64: DOUBLE}
+
+Register = ir.Value | tuple["Register", ...]
+"""One register, (re, im) of a complex value, or the values of a tuple-shaped instruction."""
+
+
+def memory_type(dtype: DType) -> ir.Type:
+    """The LLVM type of one element in memory (of one component, if complex)."""
+    part = dtype.component
+    return NATIVE_FLOAT.get(part) or ir.IntType(8 * part.bytes)
+
+
+def register_type(dtype: DType) -> ir.Type:
+    """The LLVM type of one value (of one component, if complex)."""
+    return BOOL if dtype is DType.PRED else memory_type(dtype)
+
+
+def register_types(shape: Shape) -> list[ir.Type]:
+    """The LLVM types of all registers of a scalar of this shape, flattened."""
+    types: list[ir.Type] = []
+    for _, leaf in shape.leaves():
+        types += [register_type(leaf.dtype)] * (2 if leaf.dtype.is_complex else 1)
+    return types
+
+
+def flatten(value: Register) -> list[ir.Value]:
+    """All registers of a value, in order."""
+    if isinstance(value, tuple):
+        return [register for part in value for register in flatten(part)]
+    return [value]
+
+
+def unflatten(like: Register, registers: list[ir.Value]) -> Register:
+    """The inverse of `flatten` for a value of the same form; takes from the front of `registers`."""
+    if isinstance(like, tuple):
+        return tuple(unflatten(part, registers) for part in like)
+    return registers.pop(0)
+
+
+def real_constant(type_: ir.Type, value: float) -> ir.Constant:
+    """A half, float or double constant, exact for every bit pattern of the type."""
+    if type_ is HALF or isinstance(type_, ir.HalfType):
+        return ir.FormattedConstant(type_, f"0xH{_half_bits(value):04X}")
+    if isinstance(type_, ir.FloatType):
+        value = _to_single(value)
+    return ir.FormattedConstant(type_, f"0x{struct.unpack('<Q', struct.pack('<d', value))[0]:016X}")
+
+
+def _half_bits(value: float) -> int:
+    import numpy as np
+
+    with np.errstate(over="ignore"):
+        return int(np.float16(value).view(np.uint16))
+
+
+def _to_single(value: float) -> float:
+    import numpy as np
+
+    with np.errstate(over="ignore"):
+        return float(np.float32(value))

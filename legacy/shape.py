@@ -1,0 +1,359 @@
+"""Opcodes that only move elements: each rule turns an index of the result into indices of its operands."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+
+from llvmlite import ir
+
+from ..hlo.dtypes import DType
+from ..hlo.ir import Instruction
+from ..hlo.opcodes import Op
+from ..hlo.shapes import Shape
+from .convert import bits_of, convert, from_bits
+from .elemental import Elemental, Index, Rule, same_order
+from .function import Code, IndexValue
+from .memory import constant_array, immediate, is_splat, load
+from .registers import I64, Register
+
+
+def constant(e: Elemental, instruction: Instruction, index: Index) -> Rule:
+    if instruction.shape.size == 1 or is_splat(instruction.literal):
+        return immediate(instruction.literal)
+    pointer = constant_array(e.code, instruction)
+    return load(e.code, pointer, instruction.shape.dtype, index.offset(instruction.shape))
+    yield
+
+
+def broadcast(e: Elemental, instruction: Instruction, index: Index) -> Rule:
+    operand = instruction.operands[0]
+    if operand.shape.rank == instruction.shape.rank and instruction.dimensions == tuple(range(operand.shape.rank)):
+        return (yield operand, index.within(operand.shape))
+    if operand.shape.size == 1:
+        return (yield operand, e.scalar(operand.shape))
+    if is_reshaping_broadcast(instruction):
+        return (yield operand, reshape_index(e.code, index, instruction.shape, operand.shape))
+    multi = index.multi
+    return (yield operand, Index.at(e.code, operand.shape, [multi[d] for d in instruction.dimensions]))
+
+
+def is_reshaping_broadcast(instruction: Instruction) -> bool:
+    """Whether a broadcast only adds dimensions of size 1."""
+    return (instruction.operands[0].shape.size == instruction.shape.size
+            and tuple(sorted(instruction.dimensions)) == tuple(instruction.dimensions))
+
+
+def reshape(e: Elemental, instruction: Instruction, index: Index) -> Rule:
+    operand = instruction.operands[0]
+    return (yield operand, reshape_index(e.code, index, instruction.shape, operand.shape))
+
+
+def reshape_index(code: Code, index: Index, result: Shape, operand: Shape) -> Index:
+    """Where the element at `index` of the result stands in the operand: the same place in logical order."""
+    if operand.size == 1:
+        return Index.at(code, operand, (0,) * operand.rank)
+    if index.linear is not None and result.is_row_major and operand.is_row_major:
+        return Index(code, operand.dims, tuple(reversed(range(operand.rank))), linear=index.linear)
+    positions: list[IndexValue] = [0] * operand.rank
+    for result_group, operand_group in _equal_groups(result.dims, operand.dims):
+        _reshape_group(code, index, result.dims, result_group, operand.dims, operand_group, positions)
+    linear = None
+    if result.is_row_major and operand.is_row_major:
+        linear = code.weighted_sum(index.multi, result.strides)
+    return Index(code, operand.dims, operand.minor_to_major, tuple(positions), linear)
+
+
+def _equal_groups(a: Sequence[int], b: Sequence[int]) -> list[tuple[list[int], list[int]]]:
+    """Split the dimensions of two shapes of equal size into runs of equal products."""
+    groups: list[tuple[list[int], list[int]]] = []
+    i = j = 0
+    while i < len(a) or j < len(b):
+        left, right = [], []
+        p = q = 1
+        while True:
+            if p <= q and i < len(a) and (p < q or not left):
+                p, i = p * a[i], i + 1
+                left.append(i - 1)
+            elif q < p or (not right and j < len(b)):
+                q, j = q * b[j], j + 1
+                right.append(j - 1)
+            elif p == q:
+                break
+            else:
+                p, i = p * a[i], i + 1
+                left.append(i - 1)
+        while i < len(a) and a[i] == 1:
+            left.append(i)
+            i += 1
+        while j < len(b) and b[j] == 1:
+            right.append(j)
+            j += 1
+        groups.append((left, right))
+    return groups
+
+
+def _reshape_group(code: Code, index: Index, result: Sequence[int], result_group: list[int], operand: Sequence[int],
+                   operand_group: list[int], positions: list[IndexValue]) -> None:
+    live = [d for d in operand_group if operand[d] != 1]
+    live_result = [d for d in result_group if result[d] != 1]
+    if len(live) == len(live_result) == 1:
+        positions[live[0]] = index.multi[live_result[0]]
+        return
+    weight, weights = 1, []
+    for d in reversed(live_result):
+        weights.append(weight)
+        weight *= result[d]
+    flat = code.weighted_sum([index.multi[d] for d in live_result], list(reversed(weights)))
+    parts = code.split(flat, [operand[d] for d in live], tuple(reversed(range(len(live)))))
+    for d, part in zip(live, parts, strict=True):
+        positions[d] = part
+
+
+def bitcast(e: Elemental, instruction: Instruction, index: Index) -> Rule:
+    """The same bytes in memory order; the dtype may differ if the width does not."""
+    operand = instruction.operands[0]
+    result, source = instruction.shape, operand.shape
+    if source.dims == result.dims and same_order(result.dims, result.minor_to_major, source.minor_to_major):
+        value = yield operand, index.within(source)
+    else:
+        inner = Index.flat(e.code, source, index.offset(result))
+        value = yield operand, inner
+    if source.dtype is result.dtype:
+        return value
+    return from_bits(e.code, result.dtype, bits_of(e.code, source.dtype, value))
+
+
+def transpose(e: Elemental, instruction: Instruction, index: Index) -> Rule:
+    operand = instruction.operands[0]
+    if index.positions is None and is_bitcast_transpose(instruction):
+        return (yield operand, Index.flat(e.code, operand.shape, index.offset(instruction.shape)))
+    positions: list[IndexValue] = [0] * operand.shape.rank
+    for position, d in zip(index.multi, instruction.dimensions, strict=True):
+        positions[d] = position
+    return (yield operand, Index.at(e.code, operand.shape, positions))
+
+
+def is_bitcast_transpose(instruction: Instruction) -> bool:
+    """Whether a transpose moves nothing in memory."""
+    shape, source = instruction.shape, instruction.operands[0].shape
+    return all(shape.dims[i] == 1 or shape.strides[i] == source.strides[d] for i, d in enumerate(instruction.dimensions))
+
+
+def slice_(e: Elemental, instruction: Instruction, index: Index) -> Rule:
+    operand, code = instruction.operands[0], e.code
+    positions = [code.add(code.multiply(i, d.stride), d.start)
+                 for i, d in zip(index.multi, instruction.attributes["slice"], strict=True)]
+    return (yield operand, Index.at(code, operand.shape, positions))
+
+
+def reverse(e: Elemental, instruction: Instruction, index: Index) -> Rule:
+    operand, code = instruction.operands[0], e.code
+    positions = [code.subtract(operand.shape.dims[d] - 1, i) if d in instruction.dimensions else i
+                 for d, i in enumerate(index.multi)]
+    return (yield operand, Index.at(code, operand.shape, positions))
+
+
+def concatenate(e: Elemental, instruction: Instruction, index: Index) -> Rule:
+    axis = instruction.dimensions[0]
+    pieces, start = [], 0
+    for operand in instruction.operands:
+        if operand.shape.size:
+            pieces.append((start, operand))
+            start += operand.shape.dims[axis]
+    return (yield from _choose(e, pieces, index, axis))
+
+
+def _choose(e: Elemental, pieces: list[tuple[int, Instruction]], index: Index, axis: int) -> Rule:
+    """The element of the piece that the index falls into, by bisection."""
+    code, multi = e.code, index.multi
+    position = multi[axis]
+    if len(pieces) == 1 or isinstance(position, int):
+        start, operand = [p for p in pieces if len(pieces) == 1 or p[0] <= position][-1]
+        moved = [code.subtract(i, start) if d == axis else i for d, i in enumerate(multi)]
+        return (yield operand, Index.at(code, operand.shape, moved))
+    middle = len(pieces) // 2
+    below = code.b.icmp_unsigned("<", position, I64(pieces[middle][0]))
+    branch = code.branch(below)
+    first = yield from _choose(e, pieces[:middle], index, axis)
+    branch.otherwise()
+    second = yield from _choose(e, pieces[middle:], index, axis)
+    return branch.join(first, second)
+
+
+def pad(e: Elemental, instruction: Instruction, index: Index) -> Rule:
+    operand, filler = instruction.operands
+    code = e.code
+    outside = yield filler, e.scalar(filler.shape)
+    if operand.shape.size == 0:
+        return outside
+    positions, conditions = [], []
+    for i, size, d in zip(index.multi, operand.shape.dims, instruction.attributes["padding"], strict=True):
+        position, more = _unpad(code, i, size, d.low, d.high, d.interior)
+        positions.append(position)
+        conditions += more
+    if any(isinstance(c, bool) and not c for c in conditions):
+        return outside
+    checks = [c for c in conditions if isinstance(c, ir.Value)]
+    if not checks:
+        return (yield operand, Index.at(code, operand.shape, positions))
+    condition = checks[0]
+    for more in checks[1:]:
+        condition = code.b.and_(condition, more)
+    branch = code.branch(condition)
+    inside = yield operand, Index.at(code, operand.shape, positions)
+    branch.otherwise()
+    return branch.join(inside, outside)
+
+
+def _unpad(code: Code, i: IndexValue, size: int, low: int, high: int, interior: int
+           ) -> tuple[IndexValue, list[ir.Value | bool]]:
+    """(position in the operand, what must hold for it to be one)."""
+    if low <= 0 and high <= 0 and interior == 0:
+        return code.add(i, -low), []
+    moved = code.add(i, -low)
+    step, b = interior + 1, code.b
+    if isinstance(moved, int):
+        return max(moved, 0) // step, [0 <= moved < (size - 1) * step + 1 and moved % step == 0]
+    conditions: list[ir.Value | bool] = [b.icmp_unsigned("<", moved, I64((size - 1) * step + 1))]
+    if step == 1:
+        return moved, conditions
+    conditions.append(b.icmp_unsigned("==", b.urem(moved, I64(step)), I64(0)))
+    quotient = b.udiv(moved, I64(step))
+    code.define(quotient, code.scope)
+    return quotient, conditions
+
+
+def iota(e: Elemental, instruction: Instruction, index: Index) -> Rule:
+    dtype = instruction.shape.dtype
+    position = index.multi[instruction.attributes["iota_dimension"]]
+    return iota_value(e.code, dtype, position)
+    yield
+
+
+def iota_value(code: Code, dtype: DType, position: IndexValue) -> Register:
+    """A position as a number; positions fit into 63 bits, so signed conversion is exact and vectorises best."""
+    source = DType.S64 if not dtype.is_unsigned else DType.U64
+    return convert(code, source, dtype, code.value(position))
+
+
+def dynamic_slice(e: Elemental, instruction: Instruction, index: Index) -> Rule:
+    operand, *starts = instruction.operands
+    code = e.code
+    positions = []
+    for i, start, size, length in zip(index.multi, starts, operand.shape.dims, instruction.shape.dims, strict=True):
+        register = yield start, e.scalar(start.shape)
+        positions.append(code.add(clamped_start(code, start, register, size - length), i))
+    return (yield operand, Index.at(code, operand.shape, positions))
+
+
+def clamped_start(code: Code, start: Instruction, register: Register, limit: int) -> IndexValue:
+    """A dynamic start within [0, limit]."""
+    if limit == 0:
+        return 0
+    assert isinstance(register, ir.Value)
+    scope, code.scope = code.scope, code.home([register])
+    key = ("start", id(register))
+    wide = code.scope.memo.get(key)
+    if wide is None:
+        dtype = start.shape.dtype
+        target = DType.U64 if dtype.is_unsigned else DType.S64
+        wide = convert(code, dtype, target, register)
+        if dtype is DType.U64:
+            wide = code.b.select(code.b.icmp_signed("<", wide, I64(0)), I64((1 << 63) - 1), wide)
+        code.scope.memo[key] = wide
+        code.define(wide, code.scope)
+    code.scope = scope
+    return code.maximum(code.minimum(wide, limit), 0)
+
+
+def dynamic_update_slice(e: Elemental, instruction: Instruction, index: Index) -> Rule:
+    operand, update, *starts = instruction.operands
+    code = e.code
+    positions, condition = [], None
+    for i, start, size, length in zip(index.multi, starts, operand.shape.dims, update.shape.dims, strict=True):
+        register = yield start, e.scalar(start.shape)
+        moved = code.subtract(i, clamped_start(code, start, register, size - length))
+        positions.append(moved)
+        if length != size:
+            inside = code.b.icmp_unsigned("<", code.value(moved), I64(length))
+            condition = inside if condition is None else code.b.and_(condition, inside)
+    if condition is None:
+        return (yield update, Index.at(code, update.shape, positions))
+    branch = code.branch(condition)
+    new = yield update, Index.at(code, update.shape, positions)
+    branch.otherwise()
+    old = yield operand, index.within(operand.shape)
+    return branch.join(new, old)
+
+
+def bitcast_convert(e: Elemental, instruction: Instruction, index: Index) -> Rule:
+    """The same bits as another dtype; where widths differ, the minor logical dimension appears or disappears."""
+    operand, code = instruction.operands[0], e.code
+    source, target = operand.shape.dtype, instruction.shape.dtype
+    if operand.shape.rank == instruction.shape.rank:
+        value = yield operand, index.within(operand.shape)
+        return from_bits(code, target, bits_of(code, source, value))
+    if operand.shape.rank < instruction.shape.rank:
+        *outer, part = index.multi
+        value = yield operand, Index.at(code, operand.shape, outer)
+        bits = bits_of(code, source, value)
+        distance = code.value(code.multiply(part, target.bits))
+        shifted = code.b.lshr(bits, _resized(code, distance, bits.type))
+        return from_bits(code, target, _resized(code, shifted, ir.IntType(8 * target.bytes)))
+    total = None
+    type_ = ir.IntType(8 * target.bytes)
+    for k in range(operand.shape.dims[-1]):
+        value = yield operand, Index.at(code, operand.shape, (*index.multi, k))
+        bits = _resized(code, bits_of(code, source, value), type_)
+        placed = code.b.shl(bits, type_(k * source.bits))
+        total = placed if total is None else code.b.or_(total, placed)
+    assert total is not None
+    return from_bits(code, target, total)
+
+
+def _resized(code: Code, bits: ir.Value, type_: ir.IntType) -> ir.Value:
+    width = bits.type.width
+    return bits if width == type_.width else code.b.zext(bits, type_) if width < type_.width else code.b.trunc(bits, type_)
+
+
+def tuple_(e: Elemental, instruction: Instruction, index: Index) -> Rule:
+    raise AssertionError("a tuple has no element: its leaves are asked for one by one")
+    yield
+
+
+def get_tuple_element(e: Elemental, instruction: Instruction, index: Index) -> Rule:
+    source, number = instruction.operands[0], instruction.attributes["index"]
+    if source.opcode is Op.TUPLE:
+        return (yield source.operands[number], index.within(source.operands[number].shape))
+    values = yield source, index.within(source.shape.elements[number])
+    assert isinstance(values, tuple)
+    return values[number]
+
+
+def map_(e: Elemental, instruction: Instruction, index: Index) -> Rule:
+    values = []
+    for operand in instruction.operands:
+        values.append((yield operand, index.within(operand.shape)))
+    return e.apply(instruction.called()[0], values)
+
+
+EMIT: dict[Op, Callable[..., Rule]] = {
+    Op.CONSTANT: constant,
+    Op.BROADCAST: broadcast,
+    Op.RESHAPE: reshape,
+    Op.BITCAST: bitcast,
+    Op.TRANSPOSE: transpose,
+    Op.SLICE: slice_,
+    Op.REVERSE: reverse,
+    Op.CONCATENATE: concatenate,
+    Op.PAD: pad,
+    Op.IOTA: iota,
+    Op.DYNAMIC_SLICE: dynamic_slice,
+    Op.DYNAMIC_UPDATE_SLICE: dynamic_update_slice,
+    Op.BITCAST_CONVERT: bitcast_convert,
+    Op.TUPLE: tuple_,
+    Op.GET_TUPLE_ELEMENT: get_tuple_element,
+    Op.MAP: map_,
+}
+
+

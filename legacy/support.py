@@ -1,0 +1,72 @@
+"""Which instructions this stack can emit, read off its tables."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+
+from ..hlo.dtypes import DType
+from ..hlo.errors import UnsupportedError
+from ..hlo.ir import Computation, Instruction
+from ..hlo.opcodes import Op
+from ..hlo.plan import KernelRequest
+from .convert import OWN_BITS
+from .elemental import SCALAR_OPS
+from .elementwise import EMIT as ELEMENTWISE
+from .elementwise import Typed
+from .graph import graph_of
+from .kernel import RULES
+
+FILES = {Op.REDUCE_PRECISION: "convert", Op.CONVERT: "convert"}
+
+
+def missing(requests: Sequence[KernelRequest]) -> list[UnsupportedError]:
+    """One error a missing (opcode, dtype), in order of first use."""
+    found: dict[str, UnsupportedError] = {}
+    for request in requests:
+        for instruction, scalar in _instructions(request):
+            if not _is_supported(instruction, scalar):
+                error = _error(instruction)
+                found.setdefault(error.what, error)
+    return list(found.values())
+
+
+def _instructions(request: KernelRequest) -> Iterable[tuple[Instruction, bool]]:
+    """(instruction, whether it stands in a region of scalars)."""
+    for instruction in graph_of(request).instructions():
+        yield instruction, False
+        yield from ((inner, True) for region in instruction.called() for inner in _region(region))
+
+
+def _region(region: Computation) -> Iterable[Instruction]:
+    for instruction in region.instructions:
+        yield instruction
+        for inner in instruction.called():
+            yield from _region(inner)
+
+
+def _is_supported(instruction: Instruction, scalar: bool) -> bool:
+    op = instruction.opcode
+    if instruction.shape.is_dynamic or any(not s.is_array for _, s in instruction.shape.leaves()):
+        return False
+    if op in ELEMENTWISE:
+        return _takes(instruction)
+    return (op in SCALAR_OPS and all(s.size == 1 for _, s in instruction.shape.leaves())) if scalar else op in RULES
+
+
+def _takes(instruction: Instruction) -> bool:
+    emit = ELEMENTWISE[instruction.opcode]
+    dtype = instruction.operands[0].shape.dtype
+    if isinstance(emit, Typed):
+        return emit.supports(dtype)
+    if instruction.opcode is Op.REDUCE_PRECISION:
+        return dtype in OWN_BITS
+    return dtype is not DType.OPAQUE
+
+
+def _error(instruction: Instruction) -> UnsupportedError:
+    op = instruction.opcode
+    dtype = (instruction.operands[0] if instruction.operands else instruction).shape.dtype
+    known = op in ELEMENTWISE or op in RULES
+    file = FILES.get(op, "elementwise" if op in ELEMENTWISE else "shape")
+    remedy = f"extend {op!r} in EMIT in legacy/{file}.py" if known else f"add {op!r} to EMIT in legacy/{file}.py"
+    return UnsupportedError("legacy", f"{op.value}({dtype!r})", remedy=remedy, location=instruction.location)

@@ -1,0 +1,59 @@
+"""dynamic-update-slice at a kernel's root: copy the operand unless it is there already, then write the update over it."""
+
+from __future__ import annotations
+
+from ..hlo.ir import Instruction
+from ..hlo.opcodes import Op
+from ..hlo.shapes import Shape
+from .elemental import Elemental, Index
+from .function import IndexValue
+from .linear import is_linear
+from .memory import Pointer, store
+from .shape import clamped_start
+
+
+def is_update(instruction: Instruction) -> bool:
+    return instruction.opcode is Op.DYNAMIC_UPDATE_SLICE
+
+
+def emit_update(e: Elemental, instruction: Instruction, pointer: Pointer, in_place: bool) -> None:
+    """in_place: some operand of the kernel lies where the result goes."""
+    code, shape = e.code, instruction.shape
+    operand, update, *starts = instruction.operands
+    held = e.leaves.get(operand)
+    if not (in_place and held is not None and held.value is pointer.value):
+        _copy(e, operand, shape, pointer)
+    if update.shape.size == 0:
+        return
+    begins = []
+    for start, size, length in zip(starts, shape.dims, update.shape.dims, strict=True):
+        register = e.value(start, e.scalar(start.shape))
+        begins.append(clamped_start(code, start, register, size - length))
+    loops, positions = [], [0] * shape.rank
+    for d in reversed(shape.minor_to_major):
+        loops.append(code.loop(update.shape.dims[d]))
+        positions[d] = loops[-1].index
+    value = e.value(update, Index.at(code, update.shape, positions))
+    target = Index.at(code, shape, [code.add(b, p) for b, p in zip(begins, positions, strict=True)])
+    store(code, pointer, shape.dtype, target.offset(shape), value)
+    for loop in reversed(loops):
+        loop.close()
+
+
+def _copy(e: Elemental, operand: Instruction, shape: Shape, pointer: Pointer) -> None:
+    code = e.code
+    if operand.shape.minor_to_major == shape.minor_to_major and is_linear(operand, e.leaves):
+        loop = code.loop(shape.size)
+        value = e.value(operand, Index.flat(code, operand.shape, loop.index))
+        store(code, pointer, shape.dtype, loop.index, value)
+        loop.close()
+        return
+    positions: list[IndexValue] = [0] * shape.rank
+    loops = []
+    for d in reversed(shape.minor_to_major):
+        loops.append(code.loop(shape.dims[d]))
+        positions[d] = loops[-1].index
+    value = e.value(operand, Index.at(code, operand.shape, positions))
+    store(code, pointer, shape.dtype, Index.at(code, shape, positions).offset(shape), value)
+    for loop in reversed(loops):
+        loop.close()
