@@ -93,10 +93,9 @@ def disagreements(
         if not d.agrees:
             at = d.first_bad_index
             values = "" if at is None else f"; first at {list(at)}: {a[at]!r} where {reference} has {e[at]!r}"
-            lines.append(
-                f"out{leaf}: {stack} differs from {reference} in {d.failures} of {e.size} elements "
-                f"(max abs {d.max_abs:.3g}, rel {d.max_rel:.3g}, ulp {d.max_ulp:.3g}){values}{d.message and '; '}{d.message}"
-            )
+            size = f"max abs {d.max_abs:.3g}, rel {d.max_rel:.3g}, ulp {d.max_ulp:.3g}"
+            line = f"out{leaf}: {stack} differs from {reference} in {d.failures} of {e.size} elements ({size}){values}"
+            lines.append(f"{line}; {d.message}" if d.message else line)
     return lines
 
 

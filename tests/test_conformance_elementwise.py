@@ -1,4 +1,4 @@
-"""Every elementwise opcode × dtype on evaluator, legacy and MLIR, with special values: derived from the opset's table."""
+"""Every elementwise opcode × dtype on evaluator, legacy and MLIR, with special values; derived from the opset."""
 
 import numpy as np
 import pytest
