@@ -4,8 +4,8 @@ In `Instruction.attributes` the key is the attribute's name in HLO text and the 
 an int, bool, float or str (`iota_dimension`, `is_stable`, `direction`='LT', `kind`='kLoop');
 a tuple of ints (`dimensions`, `lhs_contracting_dims`, `dynamic_slice_sizes`, `replica_groups` as a tuple of tuples);
 a Computation or a tuple of them (`to_apply`, `calls`, `condition`, `body`, `branch_computations`);
-a tuple of names (`control-predecessors`: instructions of the same computation); a Literal (`literal` of a domain);
-one of the classes below; or Raw for what the parser keeps without understanding it (`metadata`, `sharding`, `origin`, …).
+a tuple of names (`control-predecessors`: instructions of the same computation); a Literal (`literal` of a custom call);
+one of the classes below; or Raw for what the parser keeps without understanding it (`metadata`, `sharding`, …).
 A `backend_config` is a str where the text quotes it and Raw where it is a bare dictionary.
 """
 

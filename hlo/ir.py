@@ -72,9 +72,10 @@ class Literal:
 class Instruction:
     """One HLO instruction. Identity is object identity: use `equal` on modules to compare structure.
 
-    `operands` are the instructions themselves. `attributes` maps an attribute's name in HLO text to a frozen value
-    (forms: attributes.py); called computations stand there too (`to_apply`, `calls`, `body`, …).
-    Two attributes have no name in text: `literal` (a Literal, on constants) and `parameter_number` (an int, on parameters).
+    `operands` are the instructions themselves. `attributes` maps an attribute's name in HLO text to a frozen
+    value (forms: attributes.py); called computations stand there too (`to_apply`, `calls`, `body`, …). Two
+    attributes have no name in text: `literal` (a Literal, on constants) and `parameter_number` (an int, on
+    parameters).
     """
 
     opcode: Op

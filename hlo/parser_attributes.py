@@ -18,154 +18,39 @@ from .attributes import (
     Window,
     WindowDim,
 )
-from .ir import Computation
-from .lexer import NAME, STRING, Lexer, near
-from .parser_literals import parse_literal
+from .lexer import near
 from .parser_shapes import parse_shape
-from .shapes import Shape, ShapeIndex
+from .parser_values import (
+    boolean,
+    booleans,
+    computation,
+    computations,
+    instruction_names,
+    integer,
+    integer_lists,
+    integers,
+    literal,
+    one_of,
+    raw,
+    real,
+    rows,
+    shape,
+    shape_index,
+    shapes,
+    string,
+    string_or_dict,
+    word,
+    words,
+)
 
 if TYPE_CHECKING:
     from .parser import Parser
 
-_ints = re.compile(r"\{([\d,\s-]*)\}", re.ASCII)
-_word = re.compile(rf"({NAME})")
-_float = re.compile(r"-?(?:\d+\.?\d*|\.\d+)(?:[eE][+-]?\d+)?|-?inf|nan")
 _slice = re.compile(r"\[\s*(-?\d{1,18})\s*:\s*(-?\d{1,18})\s*(?::\s*(-?\d{1,18})\s*)?\]", re.ASCII)
 _padding = re.compile(r"-?\d+_-?\d+(?:_-?\d+)?(?:x-?\d+_-?\d+(?:_-?\d+)?)*", re.ASCII)
 _dim_labels = re.compile(r"([0-9bf?]+)_([0-9io?]+)->([0-9bf?]+)", re.ASCII)
 _by_x = re.compile(r"-?\d+(?:x-?\d+)*", re.ASCII)
-_bracket = re.compile(rf"{STRING}|[][{{}}()]")
-_names = re.compile(rf"\{{\s*((?:%?{NAME}\s*,?\s*)*)\}}")
-_CLOSING = {"{": "}", "[": "]", "(": ")"}
-
-
-def integer(p: Parser, name: str) -> int:
-    return p.lexer.integer(f"for '{name}'")
-
-
-def boolean(p: Parser, name: str) -> bool:
-    if p.lexer.eat_word("true"):
-        return True
-    if p.lexer.eat_word("false"):
-        return False
-    if p.lexer.at("0") or p.lexer.at("1"):
-        return bool(p.lexer.integer(f"for '{name}'"))
-    p.lexer.fail(f"expected true or false for '{name}', found {p.lexer.found()}")
-
-
-def real(p: Parser, name: str) -> float:
-    m = p.lexer.match(_float)
-    if not m:
-        p.lexer.fail(f"expected a number for '{name}', found {p.lexer.found()}")
-    return float(m[0])
-
-
-def string(p: Parser, name: str) -> str:
-    return p.lexer.string(f"for '{name}'")
-
-
-def word(p: Parser, name: str) -> str:
-    return p.lexer.name(f"a word for '{name}'")
-
-
-def one_of(*words: str) -> Callable[[Parser, str], str]:
-    """A row for a word out of a fixed list."""
-    known = frozenset(words)
-
-    def parse(p: Parser, name: str) -> str:
-        found = p.lexer.word()
-        if found not in known:
-            p.lexer.fail(
-                f"expected one of {', '.join(words)} for '{name}', found {p.lexer.found()}", remedy=near(found, words)
-            )
-        return p.lexer.name(name)
-
-    return parse
-
-
-def integers(p: Parser, name: str) -> tuple[int, ...]:
-    """`{1,2}`."""
-    lexer = p.lexer
-    m = _ints.match(lexer.text, lexer.pos)
-    if m:
-        try:
-            values = tuple(map(int, m[1].split(","))) if m[1].strip() else ()
-        except ValueError:
-            values = None
-        if values is not None and all(-(2**63) <= v < 2**63 for v in values):
-            lexer.seek(m.end())
-            return values
-    lexer.expect("{", f"before the integers of '{name}'")
-    out = []
-    while not lexer.at("}"):
-        out.append(lexer.integer(f"in '{name}'"))
-        if not lexer.eat(","):
-            break
-    lexer.expect("}", f"after the integers of '{name}'")
-    return tuple(out)
-
-
-def integer_lists(p: Parser, name: str) -> tuple[Any, ...] | Raw:
-    """`{{0,1},{2,3}}`, `{}`; other forms (iota `[2,4]<=[8]`, meshes) are kept as text."""
-    lexer = p.lexer
-    if not lexer.at("{"):
-        return device_list(p, name)
-    lexer.expect("{", f"before '{name}'")
-    if not lexer.at("{") and not lexer.at("}"):
-        out = []
-        while not lexer.at("}"):
-            out.append(lexer.integer(f"in '{name}'"))
-            if not lexer.eat(","):
-                break
-        lexer.expect("}", f"after '{name}'")
-        return tuple(out)
-    lists = []
-    while lexer.at("{"):
-        lists.append(integers(p, name))
-        if not lexer.eat(","):
-            break
-    lexer.expect("}", f"after the lists of '{name}'")
-    return tuple(lists)
-
-
-def device_list(p: Parser, name: str) -> Raw:
-    """`[2,4]<=[8]T(1,0)` or `mesh['a'=2] {'a'}`, as text."""
-    lexer, start = p.lexer, p.lexer.pos
-    if not lexer.at("[") and not lexer.at("mesh") and not lexer.at("@"):
-        lexer.fail(
-            f"expected device groups for '{name}', found {lexer.found()}",
-            remedy="for instance {{0,1},{2,3}} or [2,2]<=[4]",
-        )
-    end = raw_end(lexer, name)
-    lexer.seek(end)
-    while lexer.at("{"):
-        end = raw_end(lexer, name)
-        lexer.seek(end)
-    return Raw(lexer.text[start:end])
-
-
-def booleans(p: Parser, name: str) -> tuple[bool, ...] | bool:
-    if not p.lexer.eat("{"):
-        return boolean(p, name)
-    out = []
-    while not p.lexer.at("}"):
-        out.append(boolean(p, name))
-        if not p.lexer.eat(","):
-            break
-    p.lexer.expect("}", f"after '{name}'")
-    return tuple(out)
-
-
-def words(p: Parser, name: str) -> tuple[str, ...]:
-    """`{highest,default}`."""
-    p.lexer.expect("{", f"before the words of '{name}'")
-    out = []
-    while not p.lexer.at("}"):
-        out.append(p.lexer.name(f"a word in '{name}'"))
-        if not p.lexer.eat(","):
-            break
-    p.lexer.expect("}", f"after the words of '{name}'")
-    return tuple(out)
+_WINDOW_FIELDS = ("size", "stride", "pad", "lhs_dilate", "rhs_dilate", "rhs_reversal")
 
 
 def slices(p: Parser, name: str) -> tuple[SliceDim, ...]:
@@ -207,9 +92,6 @@ def padding(p: Parser, name: str) -> tuple[PadDim, ...] | str:
         numbers = [lexer.number(n) for n in dim.split("_")]
         out.append(PadDim(*numbers))
     return tuple(out)
-
-
-_WINDOW_FIELDS = ("size", "stride", "pad", "lhs_dilate", "rhs_dilate", "rhs_reversal")
 
 
 def window(p: Parser, name: str) -> Window:
@@ -288,61 +170,6 @@ def dim_labels(p: Parser, name: str) -> ConvolutionDims | Raw:
     return ConvolutionDims(b, f, s, i, o, ks, ob, of, os)
 
 
-def computation(p: Parser, name: str) -> Computation:
-    """A computation's name, or an inline body."""
-    lexer = p.lexer
-    if lexer.at("{"):
-        return p.inline_computation()
-    at = lexer.pos
-    return p.find_computation(lexer.name(f"a computation for '{name}'"), at)
-
-
-def computations(p: Parser, name: str) -> tuple[Computation, ...] | Computation:
-    """`{a, b}`; a bare name is one computation."""
-    lexer = p.lexer
-    if not lexer.at("{"):
-        return computation(p, name)
-    lexer.expect("{", f"before the computations of '{name}'")
-    out = []
-    while not lexer.at("}"):
-        out.append(computation(p, name))
-        if not lexer.eat(","):
-            break
-    lexer.expect("}", f"after the computations of '{name}'")
-    return tuple(out)
-
-
-def instruction_names(p: Parser, name: str) -> tuple[str, ...]:
-    """`{%a, b}`: earlier instructions of the same computation."""
-    lexer = p.lexer
-    lexer.expect("{", f"before the instructions of '{name}'")
-    out = []
-    while not lexer.at("}"):
-        at = lexer.pos
-        out.append(p.find_instruction(lexer.name(f"an instruction in '{name}'"), at).name)
-        if not lexer.eat(","):
-            break
-    lexer.expect("}", f"after the instructions of '{name}'")
-    return tuple(out)
-
-
-def shape(p: Parser, name: str) -> Shape:
-    return parse_shape(p.lexer)
-
-
-def shapes(p: Parser, name: str) -> tuple[Shape, ...]:
-    """`{f32[2]{0}, (s32[], f32[])}`."""
-    lexer = p.lexer
-    lexer.expect("{", f"before the shapes of '{name}'")
-    out = []
-    while not lexer.at("}"):
-        out.append(parse_shape(lexer))
-        if not lexer.eat(","):
-            break
-    lexer.expect("}", f"after the shapes of '{name}'")
-    return tuple(out)
-
-
 def entry_layout(p: Parser, name: str) -> ComputationLayout:
     lexer = p.lexer
     lexer.expect("{", f"before '{name}'")
@@ -357,28 +184,6 @@ def entry_layout(p: Parser, name: str) -> ComputationLayout:
     result = parse_shape(lexer)
     lexer.expect("}", f"after '{name}'")
     return ComputationLayout(tuple(parameters), result)
-
-
-def shape_index(lexer: Lexer, name: str) -> ShapeIndex:
-    lexer.expect("{", f"before a tuple index in '{name}'")
-    out = []
-    while not lexer.at("}"):
-        out.append(lexer.integer(f"in a tuple index of '{name}'"))
-        if not lexer.eat(","):
-            break
-    lexer.expect("}", f"after a tuple index in '{name}'")
-    return tuple(out)
-
-
-def _rows(lexer: Lexer, name: str, row: Callable[[], Any]) -> tuple[Any, ...]:
-    lexer.expect("{", f"before the rows of '{name}'")
-    out = []
-    while not lexer.at("}"):
-        out.append(row())
-        if not lexer.eat(","):
-            break
-    lexer.expect("}", f"after the rows of '{name}'")
-    return tuple(out)
 
 
 def input_output_alias(p: Parser, name: str) -> tuple[Alias, ...]:
@@ -397,7 +202,7 @@ def input_output_alias(p: Parser, name: str) -> tuple[Alias, ...]:
         lexer.expect(")", f"after the parameter in '{name}'")
         return Alias(output, number, index, kind)
 
-    return _rows(lexer, name, row)
+    return rows(lexer, name, row)
 
 
 def buffer_donor(p: Parser, name: str) -> tuple[Donor, ...]:
@@ -412,7 +217,7 @@ def buffer_donor(p: Parser, name: str) -> tuple[Donor, ...]:
         lexer.expect(")", f"after the parameter in '{name}'")
         return Donor(number, index)
 
-    return _rows(lexer, name, row)
+    return rows(lexer, name, row)
 
 
 def operand_aliasing(p: Parser, name: str) -> tuple[OutputAlias, ...]:
@@ -429,49 +234,7 @@ def operand_aliasing(p: Parser, name: str) -> tuple[OutputAlias, ...]:
         lexer.expect(")", f"after the operand in '{name}'")
         return OutputAlias(output, number, index)
 
-    return _rows(lexer, name, row)
-
-
-def literal(p: Parser, name: str) -> Any:
-    return parse_literal(p.lexer, parse_shape(p.lexer))
-
-
-def string_or_dict(p: Parser, name: str) -> str | Raw:
-    """A quoted string as str; a bare dictionary as Raw."""
-    return raw(p, name) if p.lexer.at("{") else string(p, name)
-
-
-def raw(p: Parser, name: str) -> Raw:
-    """Keep the value's text: a balanced bracket, a string, or all up to the next ',' or blank."""
-    lexer, start = p.lexer, p.lexer.pos
-    end = raw_end(lexer, name)
-    lexer.seek(end)
-    return Raw(lexer.text[start:end])
-
-
-_raw_rest = re.compile(r"[^\s,{}()\[\]\"']*")
-
-
-def raw_end(lexer: Lexer, name: str) -> int:
-    """Where the value that starts here ends, by brackets and strings only."""
-    text, pos, stack = lexer.text, lexer.pos, []
-    while True:
-        if not stack:
-            pos = _raw_rest.match(text, pos).end()  # type: ignore[union-attr]
-            if pos >= len(text) or text[pos] not in "{([\"'":
-                break
-        m = _bracket.search(text, pos)
-        if not m:
-            lexer.fail(f"'{name}' opens {stack[-1] if stack else text[pos]!r} and never closes it")
-        pos, token = m.end(), m[0]
-        if token in _CLOSING:
-            stack.append(token)
-        elif len(token) == 1:
-            if _CLOSING[stack.pop()] != token:
-                lexer.fail(f"'{name}' has unbalanced brackets", m.start(), "each bracket needs its partner")
-    if pos == lexer.pos:
-        lexer.fail(f"expected a value for '{name}', found {lexer.found()}")
-    return pos
+    return rows(lexer, name, row)
 
 
 ATTRIBUTES: dict[str, Callable[[Any, str], Any]] = {

@@ -1,7 +1,8 @@
 """INFER: for every opcode, the shape that its operands and attributes give it, by XLA's rules.
 
-A rule raises VerificationError where operands or attributes break a constraint; the constraint's label (`DOT3`) stands in the
-rule's docstring and in the message. Opcodes that state their result themselves (convert, reshape, iota, …) check it.
+A rule raises VerificationError where operands or attributes break a constraint; the constraint's label (`DOT3`)
+stands in the rule's docstring and in the message. Opcodes that state their result themselves (convert, reshape,
+iota, …) check it.
 """
 
 from __future__ import annotations
@@ -9,6 +10,7 @@ from __future__ import annotations
 from collections.abc import Callable
 
 from . import (
+    shape_inference_collectives,
     shape_inference_control,
     shape_inference_elementwise,
     shape_inference_linear,
@@ -39,6 +41,7 @@ INFER: dict[Op, Rule] = merged(
     shape_inference_regions.INFER,
     shape_inference_linear.INFER,
     shape_inference_control.INFER,
+    shape_inference_collectives.INFER,
 )
 
 NEEDS_SHAPE = frozenset(

@@ -58,8 +58,9 @@ def dot(i: Instruction) -> Shape:
 
 
 def scaled_dot(i: Instruction) -> Shape:
-    """SCALEDDOT1: arrays lhs, lhs scale, rhs, rhs scale. SCALEDDOT2: a scale has its side's rank (or is a scalar) and divides
-    its sizes."""
+    """SCALEDDOT1: arrays lhs, lhs scale, rhs, rhs scale. SCALEDDOT2: a scale has its side's rank (or is a scalar)
+    and divides its sizes.
+    """
     first, *rest = arrays(i, "SCALEDDOT1")
     lhs, scales = first, ()
     # XLA wrote (lhs, rhs, lhs scale, rhs scale) first and (lhs, lhs scale, rhs, rhs scale) before that: the dot tells.

@@ -147,9 +147,11 @@ def _labels_fit(i: Instruction, d: ConvolutionDims, lhs: Shape, rhs: Shape) -> N
 
 
 def convolution(i: Instruction) -> Shape:
-    """CONV1: arrays, both complex or both real. CONV2: dim_labels name each dimension once. CONV3: positive group counts, at most one
-    of them above 1. CONV4: input features = groups × kernel input features. CONV5: output features divide by the groups.
-    CONV6: the batch divides by its groups. CONV7: the window's sizes are the kernel's. CONV8: the window."""
+    """CONV1: arrays, both complex or both real. CONV2: dim_labels name each dimension once. CONV3: positive group
+    counts, at most one of them above 1. CONV4: input features = groups × kernel input features. CONV5: output
+    features divide by the groups. CONV6: the batch divides by its groups. CONV7: the window's sizes are the
+    kernel's. CONV8: the window.
+    """
     lhs, rhs, *_ = arrays(i, "CONV1")
     d = i.attributes["dim_labels"]
     window = i.attributes.get("window", ONE)
@@ -208,8 +210,9 @@ def map_(i: Instruction) -> Shape:
 
 
 def sort(i: Instruction) -> Shape:
-    """SORT1: arrays of one shape. SORT2: one dimension in range. SORT3: the comparator takes two elements of each operand
-    and returns pred[]."""
+    """SORT1: arrays of one shape. SORT2: one dimension in range. SORT3: the comparator takes two elements of each
+    operand and returns pred[].
+    """
     shapes = arrays(i, "SORT1")
     if any(not same_dims(s, shapes[0]) for s in shapes):
         broken(i, "SORT1", "needs operands of one shape")
@@ -235,8 +238,9 @@ def topk(i: Instruction) -> Shape:
 
 
 def scan(i: Instruction) -> Shape:
-    """SCAN1: arrays, num_carries of them carries. SCAN2: one dimension in range. SCAN3: the computation takes a slice of each
-    input and the carries, and returns slices of the outputs and the carries."""
+    """SCAN1: arrays, num_carries of them carries. SCAN2: one dimension in range. SCAN3: the computation takes a
+    slice of each input and the carries, and returns slices of the outputs and the carries.
+    """
     shapes = arrays(i, "SCAN1")
     carries = i.attributes.get("num_carries", len(shapes) // 2)
     n = len(shapes) - carries

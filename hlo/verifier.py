@@ -48,7 +48,9 @@ def _acceptable(i: Instruction, expected: Shape) -> bool:
 
 # -- structure ---------------------------------------------------------------------------------------------------------
 def check_structure(module: Module) -> None:
-    """MODULE1: the entry is among the computations. MODULE2: names are unique. MODULE3: callees come before their callers."""
+    """MODULE1: the entry is among the computations. MODULE2: names are unique. MODULE3: callees come before their
+    callers.
+    """
     if module.entry not in module.computations:
         raise VerificationError(f"the entry computation '{module.entry.name}' is not in the module [MODULE1]")
     done: set[Computation] = set()
