@@ -41,7 +41,7 @@ def user_cache_directory() -> Path:
 class ObjectCache:
     """A folder of object files; None for the user's cache folder. Threads and processes may share it.
 
-    It never fails: what cannot be read or written counts as not cached. Entries that were not used for longest go first.
+    _unmeasured: int | None = field(default=None, repr=False)  # bytes since last measured; None: never measured
     """
 
     directory: Path | None = None

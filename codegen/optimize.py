@@ -10,7 +10,7 @@ import llvmlite.binding as llvm
 
 from .cache import DEFAULT_CACHE, ObjectCache, cache_key
 from .llvm import VERSIONS, CodegenError, parse, target_machine
-from .options import EmitOptions, Target
+from .options import EmitOptions
 
 SETTINGS = "O3 slp loop-vectorize interleave unroll; pic small"
 """What `_run_passes` and `target_machine` set, in words: part of every cache key. Change them together."""
@@ -62,10 +62,11 @@ def build_object(llvm_ir: str, options: EmitOptions, cache: ObjectCache | None =
 
 
 def prepare(llvm_ir: str, options: EmitOptions) -> str:
-    """The text that LLVM gets: each function asks for the target's full vector width, and unless strict, floating
-    adds and multiplies may contract into fused ones (as XLA:CPU does). `llvm.arithmetic.fence` keeps two ops apart.
+    """The text that LLVM gets: each function asks for the target's full vector width. Unless strict, floating adds and
+    multiplies may contract into fused ones and subnormals count as zero (as in XLA:CPU); `llvm.arithmetic.fence` keeps
+    two ops apart.
     """
-    text = _with_function_attributes(llvm_ir, options.target)
+    text = _with_function_attributes(llvm_ir, options)
     return text if options.strict else _CONTRACTIBLE.sub(r"\1contract ", text)
 
 
@@ -74,10 +75,10 @@ _DEFINE = re.compile(r'^define\b[^@\n]*@(?:"[^"\n]*"|[-\w.$]+)\(', re.MULTILINE)
 _AFTER_PARAMETERS = re.compile(r"(?:\s*(?:local_)?unnamed_addr)?(?:\s*addrspace\(\d+\))?")
 
 
-def _with_function_attributes(llvm_ir: str, target: Target) -> str:
-    if target.vector_bits <= 64:
-        return llvm_ir
-    attributes = f' "prefer-vector-width"="{target.vector_bits}"'
+def _with_function_attributes(llvm_ir: str, options: EmitOptions) -> str:
+    attributes = f' "prefer-vector-width"="{options.target.vector_bits}"'
+    if not options.strict:
+        attributes += ' "denormal-fp-math"="preserve-sign,preserve-sign"'
     pieces, position = [], 0
     for found in _DEFINE.finditer(llvm_ir):
         after = _AFTER_PARAMETERS.match(llvm_ir, _closing_parenthesis(llvm_ir, found.end()) + 1)

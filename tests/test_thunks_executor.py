@@ -11,7 +11,7 @@ import pytest
 from ..codegen.llvm import CodegenError
 from ..codegen.load import load
 from ..codegen.optimize import compile_object
-from ..codegen.options import EmitOptions
+from ..codegen.options import EmitOptions, Target
 from ..hlo.plan import BufferSlice
 from ..thunks import (
     ConditionalThunk,
@@ -24,6 +24,7 @@ from ..thunks import (
     write,
 )
 from ..thunks.executor import Executor
+from ..thunks.runner import FLUSHING
 
 
 def part(allocation, offset=0, size=4):
@@ -176,6 +177,29 @@ def test_an_observer_sees_each_thunk_outer_around_inner(code):
     test, step = ["begin less", "end less"], ["begin add", "end add"]
     assert seen == ["begin loop", *test, *step, *test, *step, *test, "end loop", "begin zero", "end zero"]
     assert state.tolist() == [0, 1, 2]
+
+
+HALVE = """
+define void @halve(ptr %x) {
+  %v = load volatile float, ptr %x
+  %h = fmul float %v, 5.0e-01
+  store volatile float %h, ptr %x
+  ret void
+}
+"""
+
+
+@pytest.mark.parametrize("flush", [True, False])
+def test_subnormals_flush_while_kernels_run_and_not_after(flush):
+    code = load([compile_object(HALVE, EmitOptions.host(strict=True), cache=None)])
+    smallest = np.finfo(np.float32).smallest_normal
+    x = np.array([smallest], np.float32)
+    root = SequentialThunk((kernel("halve", [], [part(0)]),))
+    executor = Executor(root, code.address, variable=[0], flush_subnormals=flush)
+    executor.frame(np.array([x.ctypes.data], np.uint64)).run()
+    flushes = flush and Target.host().architecture in FLUSHING
+    assert x[0] == (0 if flushes else smallest / 2)
+    assert np.float32(smallest) / np.float32(2) != 0
 
 
 def test_a_missing_kernel_is_an_error_before_anything_runs(code):

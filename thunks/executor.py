@@ -29,6 +29,7 @@ class Executor:
     """Thunks ready to run. Immutable: threads share it, each with a frame of its own.
 
     resolve: symbol → address. variable: the allocations whose addresses change from run to run.
+    flush_subnormals: while kernels run, subnormals count as zero.
     """
 
     def __init__(
@@ -37,12 +38,14 @@ class Executor:
         resolve: Callable[[str], int],
         variable: Collection[int],
         cache: ObjectCache | None = None,
+        flush_subnormals: bool = True,
     ):
         arities = {len(t.arguments) for t in root.walk() if isinstance(t, KernelThunk)}
         self.root = root
         self.variable = frozenset(variable)
         self._resolve = resolve
         self._runner: Runner = runner(arities | {COPY_ARITY}, cache)
+        self._run = self._runner.run_flushing if flush_subnormals else self._runner.run
         self._table = self._build(observed=False)
 
     def _build(self, observed: bool) -> Table:
@@ -51,17 +54,22 @@ class Executor:
     def frame(self, bases: np.ndarray, observer: Observer | None = None) -> Frame:
         """A frame on these allocations: one address (uint64) an allocation. With an observer, every thunk is seen."""
         table = self._build(observed=True) if observer else self._table
-        return Frame(table, self._runner, self.variable, bases, observer)
+        return Frame(table, self._run, self.variable, bases, observer)
 
 
 class Frame:
     """One run at a time: a copy of the table with the addresses filled in."""
 
     def __init__(
-        self, table: Table, runner: Runner, variable: Collection[int], bases: np.ndarray, observer: Observer | None
+        self,
+        table: Table,
+        run: Callable[[int], int],
+        variable: Collection[int],
+        bases: np.ndarray,
+        observer: Observer | None,
     ):
         self._words = np.array(table.words, np.uint64)
-        self._runner = runner
+        self._run = run
         self.address: int = self._words.ctypes.data
         self._words[list(table.internal)] += np.uint64(self.address)
         self._fill(_Patch(table, lambda allocation: True), bases)
@@ -90,7 +98,7 @@ class Frame:
     def _bound(self, node: Node) -> Callable[[], object]:
         match node:
             case Run():
-                return functools.partial(self._runner.run, self.address + 8 * node.descriptor)
+                return functools.partial(self._run, self.address + 8 * node.descriptor)
             case InOrder():
                 return _in_order([self._bound(n) for n in node.nodes])
             case Observed():
@@ -105,7 +113,7 @@ class Frame:
 
     def _flat_loop(self, node: FlatLoop) -> Callable[[], None]:
         condition, cells, cell, words = self._bound(node.condition), self._cells, node.predicate, self._words
-        run, descriptor, limit_word = self._runner.run, self.address + 8 * node.repeat, node.repeat + 3
+        run, descriptor, limit_word = self._run, self.address + 8 * node.repeat, node.repeat + 3
 
         def loop() -> None:
             condition()

@@ -24,9 +24,13 @@ COPY_ARITY = 3
 
 @dataclass(frozen=True, slots=True)
 class Runner:
-    """run(address of a descriptor) → rounds that ran. copy: a record function of (to, from, bytes)."""
+    """run(address of a descriptor) → rounds that ran. copy: a record function of (to, from, bytes).
+
+    run_flushing: as run, with subnormal operands and results taken as zero meanwhile, as XLA:CPU does.
+    """
 
     run: Callable[[int], int]
+    run_flushing: Callable[[int], int]
     copy: int
     code: LoadedCode
 
@@ -45,9 +49,12 @@ _RUNNERS: dict[frozenset[int], Runner] = {}
 
 
 def _make_runner(arities: frozenset[int], cache: ObjectCache | None) -> Runner:
-    code = load([compile_object(runner_ir(arities), EmitOptions.host(), cache)])
-    run = ctypes.CFUNCTYPE(ctypes.c_int64, ctypes.c_void_p)(code.address("testbed_run_table"))
-    return Runner(run, code.address("testbed_copy"), code)
+    options = EmitOptions.host()
+    text = runner_ir(arities) + FLUSHING.get(options.target.architecture, _NO_FLUSHING)
+    code = load([compile_object(text, options, cache)])
+    entry = ctypes.CFUNCTYPE(ctypes.c_int64, ctypes.c_void_p)
+    run, flushing = (entry(code.address(name)) for name in ("testbed_run_table", "testbed_run_table_flushing"))
+    return Runner(run, flushing, code.address("testbed_copy"), code)
 
 
 def runner_ir(arities: Iterable[int]) -> str:
@@ -139,3 +146,45 @@ unknown:
   ret i64 -1
 }
 """
+
+_FLUSHING_X86 = """
+declare void @llvm.x86.sse.stmxcsr(ptr)
+declare void @llvm.x86.sse.ldmxcsr(ptr)
+
+define i64 @testbed_run_table_flushing(ptr %descriptor) {
+  %saved = alloca i32
+  %changed = alloca i32
+  call void @llvm.x86.sse.stmxcsr(ptr %saved)
+  %old = load i32, ptr %saved
+  %new = or i32 %old, 32832 ; FTZ (bit 15) and DAZ (bit 6)
+  store i32 %new, ptr %changed
+  call void @llvm.x86.sse.ldmxcsr(ptr %changed)
+  %rounds = call i64 @testbed_run_table(ptr %descriptor)
+  call void @llvm.x86.sse.ldmxcsr(ptr %saved)
+  ret i64 %rounds
+}
+"""
+
+_FLUSHING_AARCH64 = """
+declare i64 @llvm.aarch64.get.fpcr()
+declare void @llvm.aarch64.set.fpcr(i64)
+
+define i64 @testbed_run_table_flushing(ptr %descriptor) {
+  %old = call i64 @llvm.aarch64.get.fpcr()
+  %new = or i64 %old, 16777216 ; FZ (bit 24)
+  call void @llvm.aarch64.set.fpcr(i64 %new)
+  %rounds = call i64 @testbed_run_table(ptr %descriptor)
+  call void @llvm.aarch64.set.fpcr(i64 %old)
+  ret i64 %rounds
+}
+"""
+
+_NO_FLUSHING = """
+define i64 @testbed_run_table_flushing(ptr %descriptor) {
+  %rounds = call i64 @testbed_run_table(ptr %descriptor)
+  ret i64 %rounds
+}
+"""
+
+FLUSHING = {"x86_64": _FLUSHING_X86, "aarch64": _FLUSHING_AARCH64}
+"""How a machine takes subnormals as zero; the others keep them, which XLA's float rules allow."""

@@ -66,7 +66,9 @@ class HostCompiler(Compiler[Plan]):
                 stages = (("thunks.txt", to_text(thunks)), *stages)
             chosen = {request.name: part.emitter.name for part in parts for request in part.requests}
             kernels = tuple((request.name, chosen[request.name]) for request in program.kernels)
-            return HostExecutable(program, thunks, code, kernels, watch.seconds, stages, options.cache)
+            return HostExecutable(
+                program, thunks, code, kernels, watch.seconds, stages, options.cache, not options.emit.strict
+            )
 
 
 def _by_stack(kernels: Sequence[KernelRequest], emit_for: EmitFor) -> list[_Part]:

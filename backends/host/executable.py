@@ -34,12 +34,13 @@ class HostExecutable(Executable):
         timings: Mapping[str, float],
         stages: tuple[tuple[str, str], ...] = (),
         cache: ObjectCache | None = None,
+        flush_subnormals: bool = True,
     ):
         self.plan, self.thunks, self.code = plan, thunks, code
         self.kernels, self.timings, self.stages = kernels, timings, stages
         self._signature = Signature.of(plan)
         self._constants = _constant_blocks(plan)
-        self._executor = Executor(thunks, code.address, self._signature.variable, cache)
+        self._executor = Executor(thunks, code.address, self._signature.variable, cache, flush_subnormals)
         self._contexts: list[_Context] = []
 
     @property
