@@ -1,0 +1,132 @@
+"""A whole plan as one LHLO program: allocations as arguments, constants as globals, kernels inline in schedule order."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+
+import numpy as np
+
+from ..hlo.ir import Literal
+from ..hlo.plan import Allocation, AllocationKind, BufferSlice, ConditionalStep, CopyStep, KernelStep, Plan, Step, WhileStep
+from ..hlo.shapes import Shape, array
+from .attributes import text_of_string
+from .from_hlo import Memref, Writer, exact_operands, kernel_values, write_op
+from .literals import components, elements_text
+from .memrefs import memref
+from .module import LhloModule, trusted
+
+
+def from_plan(plan: Plan) -> LhloModule:
+    """`func.func @main` with lhlo.program. Its arguments are the allocations that are no constants, in order."""
+    program = _Program(plan)
+    program.steps(plan.steps)
+    arguments = ", ".join(program.arguments)
+    body = "\n".join([*program.views.lines, *program.writer.lines])
+    name = text_of_string(plan.module.name)
+    return trusted("\n".join(program.globals) + f"\nfunc.func @main({arguments}) attributes {{lhlo.program = {name}}} {{\n{body}\nreturn\n}}")
+
+
+@dataclass(slots=True)
+class _Program:
+    """The text under way. `views` come first in the function, so that every region sees them."""
+
+    plan: Plan
+    views: Writer = field(default_factory=Writer)
+    writer: Writer = field(default_factory=Writer)
+    globals: list[str] = field(default_factory=list)
+    arguments: list[str] = field(default_factory=list)
+    bases: list[Memref] = field(default_factory=list)
+    seen: dict[tuple[int, int, str], Memref] = field(default_factory=dict)
+
+    def __post_init__(self) -> None:
+        for allocation in self.plan.assignment.allocations:
+            self.bases.append(self._constant(allocation) if allocation.kind is AllocationKind.CONSTANT else self._argument(allocation))
+        self.writer.count = self.views.count = 0
+
+    def _argument(self, a: Allocation) -> Memref:
+        base = Memref(f"%arg{len(self.arguments)}", memref(a.shape) if a.shape is not None else f"memref<{a.size}xi8>")
+        number = f", lhlo.number = {a.number} : i64" if a.number >= 0 else ""
+        self.arguments.append(f"{base.name}: {base.type} {{lhlo.allocation = {a.index} : i64, lhlo.kind = \"{a.kind.value}\"{number}, "
+                              f"lhlo.alignment = {a.alignment} : i64}}")
+        return base
+
+    def _constant(self, a: Allocation) -> Memref:
+        """A global in memory order: dimensions by layout, components of complex numbers apart."""
+        assert a.literal is not None
+        literal = in_memory_order(a.literal)
+        dtype, elements = components(literal.shape.dtype, literal.array)
+        type_ = memref(array(dtype, *elements.shape))
+        self.globals.append(f"memref.global \"private\" constant @constant_{a.index} : {type_} = "
+                            f"{elements_text(literal).partition(' : tensor')[0]} {{alignment = {a.alignment} : i64}}")
+        base = Memref(f"%constant_{a.index}", type_)
+        self.views.lines.append(f"{base.name} = memref.get_global @constant_{a.index} : {type_}")
+        return base
+
+    def at(self, place: BufferSlice, type_: str) -> Memref:
+        """The memref of a type at a place."""
+        base = self.bases[place.allocation]
+        if place.offset == 0 and base.type == type_:
+            return base
+        key = (place.allocation, place.offset, type_)
+        if key not in self.seen:
+            self.seen[key] = self.view(base, type_, place.offset)
+        return self.seen[key]
+
+    def view(self, base: Memref, type_: str, offset: int) -> Memref:
+        new = Memref(f"%v{len(self.views.lines)}", type_)
+        attributes = f" {{offset = {offset} : i64}}" if offset else ""
+        self.views.lines.append(f'{new.name} = "lhlo.view"({base.name}){attributes} : ({base.type}) -> {type_}')
+        return new
+
+    def steps(self, steps: Sequence[Step]) -> None:
+        for step in steps:
+            WRITE[type(step)](self, step)
+
+
+def write_kernel(program: _Program, step: KernelStep) -> None:
+    """An op on views of the step's own slices; `kernel` names the code that runs it."""
+    request, instruction = step.kernel, step.instruction
+    operands = [program.at(step.arguments[a], memref(o.shape)) for a, o in zip(request.operands, instruction.operands, strict=True)]
+    shapes = [shape for _, shape in instruction.shape.leaves()]
+    results = tuple(program.at(step.arguments[a], memref(s)) for a, s in zip(request.results, shapes, strict=True))
+    write_op(program.writer, instruction, operands, results, [f"kernel = {text_of_string(request.name)}"], exact_operands(instruction))
+
+
+def write_copy(program: _Program, step: CopyStep) -> None:
+    type_ = f"memref<{step.source.size}xi8>"
+    source, target = program.at(step.source, type_), program.at(step.destination, type_)
+    program.writer.lines.append(f"memref.copy {source.name}, {target.name} {{name = {text_of_string(step.instruction.name)}}} : {type_} to {type_}")
+
+
+def write_while(program: _Program, step: WhileStep) -> None:
+    predicate, lines = program.at(step.predicate, "memref<i1>"), program.writer.lines
+    lines.append(f'"lhlo.while"({predicate.name}) ({{')
+    program.steps(step.condition)
+    lines.append("vector.yield\n}, {")
+    program.steps(step.body)
+    count = f", trip_count = {step.trip_count} : i64" if step.trip_count is not None else ""
+    lines.append(f"vector.yield\n}}) {{name = {text_of_string(step.instruction.name)}{count}}} : (memref<i1>) -> ()")
+
+
+def write_conditional(program: _Program, step: ConditionalStep) -> None:
+    type_ = "memref<i1>" if step.selector_is_pred else "memref<i32>"
+    selector, lines = program.at(step.selector, type_), program.writer.lines
+    lines.append(f'"lhlo.case"({selector.name}) ({{')
+    for branch in step.branches:
+        lines.append('"lhlo.branch"() ({')
+        program.steps(branch)
+        lines.append("vector.yield\n}) : () -> ()")
+    lines.append(f"vector.yield\n}}) {{name = {text_of_string(step.instruction.name)}}} : ({type_}) -> ()")
+
+
+WRITE = {KernelStep: write_kernel, CopyStep: write_copy, WhileStep: write_while, ConditionalStep: write_conditional}
+
+
+def in_memory_order(literal: Literal) -> Literal:
+    """The literal as a row-major array whose bytes lie as the layout wants them."""
+    shape: Shape = literal.shape
+    if shape.is_row_major:
+        return Literal(array(shape.dtype, *shape.dims), literal.array)
+    value = np.ascontiguousarray(literal.array.transpose(tuple(reversed(shape.minor_to_major))))
+    return Literal(array(shape.dtype, *value.shape), value)
