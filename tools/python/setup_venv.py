@@ -7,21 +7,30 @@ package that was half written is found and written again.
 import argparse
 import fcntl
 import os
+import re
 import shutil
 import signal
 import subprocess
 import sys
 import sysconfig
+from collections.abc import Sequence
 from pathlib import Path
 
 ROOT = Path(__file__).absolute().parents[2]
 LOCK, XLA_LOCK = "requirements.txt", "requirements-xla.txt"
-# The pinned pip, run from its wheel: Debian's python3 has neither pip nor ensurepip.
-PIP_WHEEL = "tools/python/pip-26.3-py3-none-any.whl"
+# The first pip that can install for another interpreter (`--python`).
+SYSTEM_PIP = (22, 3)
+REMEDY = "sudo apt-get install python3-venv"
+
+Command = Sequence[str | Path]
 
 
 class SetupError(Exception):
-    """What went wrong, and what to do about it."""
+    """What went wrong, and what to do about it; `status` is the exit status."""
+
+    def __init__(self, message: str, status: int = 1) -> None:
+        super().__init__(message)
+        self.status = status
 
 
 def say(text: str) -> None:
@@ -33,41 +42,53 @@ def is_ready(venv: Path, locks: list[str]) -> bool:
     return all((venv / lock).is_file() and (venv / lock).read_bytes() == (ROOT / lock).read_bytes() for lock in locks)
 
 
+def environment(**extra: str) -> dict[str, str]:
+    """Ours, with pip's own settings, but without what lends a Python foreign packages: variables, and the folder."""
+    kept = {name: value for name, value in os.environ.items() if name not in ("PYTHONPATH", "PYTHONHOME")}
+    return {**kept, "PYTHONSAFEPATH": "1", **extra}
+
+
+def output(command: Command) -> str:
+    """What a command prints; nothing if it fails."""
+    try:
+        done = subprocess.run(command, capture_output=True, text=True, env=environment())
+    except OSError:
+        return ""
+    return done.stdout if done.returncode == 0 else ""
+
+
+def run(command: Command, **extra: str) -> int:
+    """Run a command whose progress belongs on stderr: stdout is for the command that triggered the set-up."""
+    child = subprocess.Popen(command, stdin=subprocess.DEVNULL, stdout=sys.stderr, cwd=ROOT, env=environment(**extra))
+    try:
+        return child.wait()
+    except KeyboardInterrupt:
+        child.wait()  # it got the same Ctrl-C and rolls back what it was writing
+        raise
+
+
+def base_python() -> str:
+    """The versioned binary, not the `python3` link: after a system upgrade the environment is then seen to be stale."""
+    return os.path.realpath(sys.executable)
+
+
 def works(venv: Path) -> bool:
     """Whether an environment of this Python version stands there and runs."""
     probe = "import sys; print(*sys.version_info[:2], sys.prefix != sys.base_prefix)"
-    try:
-        answer = subprocess.run([venv / "bin/python3", "-c", probe], capture_output=True, text=True).stdout
-    except OSError:
-        answer = ""
-    return answer.split() == [*map(str, sys.version_info[:2]), "True"]
+    return output([venv / "bin/python3", "-c", probe]).split() == [*map(str, sys.version_info[:2]), "True"]
 
 
-def make_venv(venv: Path) -> None:
-    if venv.exists():
-        shutil.rmtree(venv)
-    # The versioned binary, not the `python3` link: after a system upgrade the environment then is seen to be stale.
-    base = os.path.realpath(sys.executable)
-    try:
-        done = subprocess.run([base, "-m", "venv", "--without-pip", venv], capture_output=True, text=True)
-    except OSError as error:
-        raise SetupError(f"cannot run {base}: {error}") from None
-    if done.returncode:
-        reason = (done.stderr or done.stdout).strip().splitlines()
-        raise SetupError(
-            f"`{base} -m venv` failed: {reason[-1] if reason else 'no message'}. "
-            "On Debian and Ubuntu: apt-get install python3 (python3-minimal is not enough); "
-            "or set TESTBED_PYTHON to another Python >= 3.11"
-        )
+def site_packages(venv: Path) -> Path:
+    return venv / f"lib/python{sys.version_info[0]}.{sys.version_info[1]}/site-packages"
 
 
-def drop_half_installed(site_packages: Path) -> list[str]:
+def drop_half_installed(folder: Path) -> list[str]:
     """Forget packages whose installation was cut off, so that pip writes them again; return their names.
 
     pip rewrites RECORD as its last step, and only that version of it names the INSTALLER file.
     """
     dropped = []
-    for info in site_packages.glob("*.dist-info"):
+    for info in folder.glob("*.dist-info"):
         record = info / "RECORD"
         if not record.is_file() or f"{info.name}/INSTALLER" not in record.read_text(encoding="utf-8"):
             shutil.rmtree(info)
@@ -75,19 +96,77 @@ def drop_half_installed(site_packages: Path) -> list[str]:
     return dropped
 
 
-def run_pip(venv: Path, locks: list[str]) -> None:
-    command: list[str | Path] = [venv / "bin/python3", ROOT / PIP_WHEEL / "pip", "install", "--require-hashes", "--only-binary", ":all:"]
-    command += ["--no-deps", "--disable-pip-version-check", "--no-warn-script-location", "--root-user-action", "ignore"]
+def has_ensurepip() -> bool:
+    """Asked in a new process: the answer changes while we run, when apt-get brings it."""
+    return output([base_python(), "-c", "import ensurepip, venv; print(True)"]) != ""
+
+
+def has_system_pip() -> bool:
+    version = re.match(r"pip (\d+)\.(\d+)", output([base_python(), "-m", "pip", "--version"]))
+    return version is not None and tuple(map(int, version.groups())) >= SYSTEM_PIP
+
+
+def make_venv(venv: Path, *options: str) -> None:
+    """Make an environment, or complete the one that stands there."""
+    command: Command = [base_python(), "-m", "venv", *options, venv]
+    try:
+        done = subprocess.run(command, capture_output=True, text=True, env=environment())
+    except OSError as error:
+        raise SetupError(f"cannot run {base_python()}: {error}") from None
+    if done.returncode:
+        reason = (done.stderr or done.stdout).strip().splitlines()
+        raise SetupError(
+            f"`{base_python()} -m venv` failed: {reason[-1] if reason else 'no message'}. "
+            f"On Debian and Ubuntu: {REMEDY}; or set TESTBED_PYTHON to another Python >= 3.11"
+        )
+
+
+def install_ensurepip() -> None:
+    """Debian splits ensurepip off; as root, fetch it."""
+    if not (os.geteuid() == 0 and shutil.which("apt-get")):
+        raise SetupError(
+            f"{base_python()} has neither ensurepip nor pip >= {SYSTEM_PIP[0]}.{SYSTEM_PIP[1]}. "
+            f"On Debian and Ubuntu: {REMEDY}; or set TESTBED_PYTHON to another Python >= 3.11",
+            status=2,
+        )
+    say(f"{base_python()} has neither ensurepip nor pip; installing Debian's python3-venv with apt-get")
+    install = ["apt-get", "install", "-q", "-y", "--no-install-recommends", "python3-venv"]
+    quiet = {"DEBIAN_FRONTEND": "noninteractive"}
+    if run(install, **quiet):  # no package lists yet, or stale ones
+        run(["apt-get", "update", "-q"], **quiet)
+        run(install, **quiet)
+    if not has_ensurepip():
+        raise SetupError(
+            f"apt-get did not give {base_python()} its ensurepip (its messages are above). Try {REMEDY}; "
+            "or set TESTBED_PYTHON to another Python >= 3.11",
+            status=2,
+        )
+
+
+def provide_pip(venv: Path) -> Command:
+    """Make or complete the environment, and return the command that is its pip."""
+    own: Command = [venv / "bin/python3", "-m", "pip"]
+    if works(venv):
+        # A pip whose own installation was cut off has lost its dist-info by now.
+        if [*site_packages(venv).glob("pip-*.dist-info")] and output([*own, "--version"]):
+            return own
+    elif venv.exists():
+        shutil.rmtree(venv)
+    if not has_ensurepip():
+        if has_system_pip():
+            make_venv(venv, "--without-pip")
+            return [base_python(), "-m", "pip", "--python", venv / "bin/python3"]
+        install_ensurepip()
+    make_venv(venv)
+    return own
+
+
+def run_pip(pip: Command, locks: list[str]) -> None:
+    command = [*pip, "install", "--require-hashes", "--only-binary", ":all:", "--no-deps"]
+    command += ["--disable-pip-version-check", "--no-warn-script-location", "--root-user-action", "ignore"]
     for lock in locks:
         command += ["-r", ROOT / lock]
-    # Progress goes to stderr: stdout belongs to the command that triggered the set-up.
-    child = subprocess.Popen(command, stdout=sys.stderr, cwd=ROOT)
-    try:
-        code = child.wait()
-    except KeyboardInterrupt:
-        child.wait()  # pip got the same Ctrl-C and rolls back what it was writing
-        raise
-    if code:
+    if run(command):
         raise SetupError(
             f"pip could not install the lock (its message is above). Check the network, or the index that pip is "
             f"configured with; wheels exist for CPython 3.11 to 3.14 on Linux and macOS, and this is Python "
@@ -103,23 +182,16 @@ def write_stamps(venv: Path, locks: list[str]) -> None:
 
 
 def set_up(venv: Path, xla: bool) -> None:
-    if not (ROOT / PIP_WHEEL).exists():
-        raise SetupError(f"{PIP_WHEEL} is missing: restore it with `git checkout {PIP_WHEEL}`")
     # An extra that was chosen once stays.
     locks = [LOCK, XLA_LOCK] if xla or (venv / XLA_LOCK).exists() else [LOCK]
-    usable = works(venv)
-    if usable and is_ready(venv, locks):
+    if works(venv) and is_ready(venv, locks):
         return
-    names = " and ".join(locks)
-    say(f"making {venv} from {names} (once; up to 300 MB to download, a minute or two)")
-    if not usable:
-        make_venv(venv)
-    site_packages = venv / f"lib/python{sys.version_info[0]}.{sys.version_info[1]}/site-packages"
-    resumed = drop_half_installed(site_packages)
+    say(f"making {venv} from {' and '.join(locks)} (once; up to 300 MB to download, a minute or two)")
+    resumed = drop_half_installed(site_packages(venv))
     if resumed:
         say(f"an earlier set-up was cut off; writing again: {', '.join(sorted(resumed))}")
-    run_pip(venv, locks)
-    subprocess.run([venv / "bin/python3", ROOT / "tools/python/link_package.py"], check=True)
+    run_pip(provide_pip(venv), locks)
+    subprocess.run([venv / "bin/python3", ROOT / "tools/python/link_package.py"], check=True, env=environment())
     write_stamps(venv, locks)
     say("ready")
 
@@ -143,7 +215,7 @@ def main(argv: list[str]) -> int:
         return 130
     except SetupError as error:
         say(f"set-up failed: {error}")
-        return 1
+        return error.status
     except OSError as error:
         say(f"set-up failed: {error.strerror}: {error.filename}. The checkout must be writable, with 2 GB free")
         return 1
