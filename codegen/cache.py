@@ -41,7 +41,7 @@ def user_cache_directory() -> Path:
 class ObjectCache:
     """A folder of object files; None for the user's cache folder. Threads and processes may share it.
 
-    _unmeasured: int | None = field(default=None, repr=False)  # bytes since last measured; None: never measured
+    It never fails: what cannot be read or written counts as not cached. Entries unused for longest go first.
     """
 
     directory: Path | None = None
