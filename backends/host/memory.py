@@ -34,6 +34,10 @@ class BlockPool:
 
     def allocate(self, size: int) -> np.ndarray:
         """`size` bytes at a 64-byte boundary, not cleared. Views keep the block as the array itself does."""
+        return self.allocate_at(size)[0]
+
+    def allocate_at(self, size: int) -> tuple[np.ndarray, int]:
+        """As `allocate`, with the address."""
         capacity = size_class(size)
         with self._lock:
             blocks = self._free.get(capacity)
@@ -42,7 +46,8 @@ class BlockPool:
                 self.idle_bytes -= capacity
         if raw is None:
             raw = np.empty(capacity + POOL_ALIGNMENT - 1, np.uint8)
-        return np.asarray(_Owner(self, raw, capacity, size))
+        owner = _Owner(self, raw, capacity, size)
+        return np.asarray(owner), owner.__array_interface__["data"][0]
 
     def _release(self, raw: np.ndarray, capacity: int) -> None:
         with self._lock:

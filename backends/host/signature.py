@@ -12,7 +12,6 @@ from ...hlo.errors import InputError
 from ...hlo.plan import POOL_ALIGNMENT, USER_ALIGNMENT, Allocation, AllocationKind, BufferSlice, Plan
 from ...hlo.shapes import Shape
 from .leaves import Leaf
-from .memory import address_of
 
 Placed = tuple[int, np.ndarray]
 """An address, and the array that keeps it valid."""
@@ -69,16 +68,17 @@ class Signature:
                 f"the program returns {len(self.outputs)} outputs, given {len(values)} arrays for them",
                 remedy="give one array, or None, for each output",
             )
-        arrays, addresses = [], []
+        arrays, addresses, given = [], [], False
         for leaf, value in zip(self.outputs, values):
             if value is None:
-                physical = leaf.allocate_physical()
-                arrays.append(leaf.logical(physical))
-                addresses.append(address_of(physical))
+                array, address = leaf.allocate_result()
             else:
-                addresses.append(leaf.result_address(value))
-                arrays.append(value)
-        self._refuse_overlaps(values, addresses, inputs)
+                array, address = value, leaf.result_address(value)
+                given = True
+            arrays.append(array)
+            addresses.append(address)
+        if given:
+            self._refuse_overlaps(values, addresses, inputs)
         return arrays, addresses
 
     def _refuse_overlaps(
