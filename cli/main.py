@@ -11,6 +11,7 @@ from importlib import import_module
 
 import click
 
+from .. import __version__
 from ..hlo.errors import ParseError, TestbedError
 
 COMMANDS = {
@@ -20,6 +21,7 @@ COMMANDS = {
     "conform": "Run a conformance corpus on chosen stacks.",
     "bench": "Time a module, stack against stack, interleaved.",
     "test": "Run all tests, through Bazel where it is found.",
+    "setup": "Make or complete the environment in .venv; the first call of any command does it, too.",
 }
 """Subcommand → its line in --help. The module cli/NAME.py is imported only when it is called, so --help stays fast."""
 
@@ -41,7 +43,7 @@ class LazyGroup(click.Group):
 
 
 @click.group(cls=LazyGroup, context_settings={"help_option_names": ["-h", "--help"]})
-@click.version_option(package_name="testbed", message="%(version)s")
+@click.version_option(__version__, message="testbed %(version)s")
 def testbed() -> None:
     """HLO through two code-generation stacks, side by side.
 
