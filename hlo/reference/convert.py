@@ -36,7 +36,7 @@ def convert_to(x: Array, source: DType, target: DType) -> Array:
 def _is_nonzero(x: Array) -> Array:
     """By the bits: a bf16 subnormal is not flushed on its way to pred, an f32 one is."""
     bits = np.ascontiguousarray(x).reshape(x.shape).view(np.dtype(f"u{x.dtype.itemsize}"))
-    return (bits & bits.dtype.type((1 << (8 * x.dtype.itemsize - 1)) - 1)) != 0
+    return ((bits & bits.dtype.type((1 << (8 * x.dtype.itemsize - 1)) - 1)) != 0) | np.isnan(x)  # fnuz: NaN is 0x80
 
 
 def _float_to_integer(x: Array, target: DType) -> Array:
