@@ -56,6 +56,7 @@ class Builder:
         self.ip = ir.InsertionPoint(module.body)
         self.functions: dict[str, ir.Operation] = {}
         self.globals: set[str] = set()
+        self._arrays: dict[tuple[str, bytes], str] = {}
         self.math_calls: list[ir.Operation] = []
         self.scopes: list[dict[Any, Any]] = []
         self._constants: dict[Any, Value] = {}
@@ -279,6 +280,20 @@ class Builder:
         self.operation("func.return", [], values)
 
     @contextmanager
+    def reassociating(self) -> Iterator[None]:
+        """Build float additions and products of a reduction, which may be reordered unless strict."""
+        saved = self._flags
+        if not self.strict:
+            self._flags = self.types.reassociate
+        yield
+        self._flags = saved
+
+    @property
+    def flags(self) -> dict[str, ir.Attribute] | None:
+        """The fast-math attributes of float arithmetic here."""
+        return self._flags
+
+    @contextmanager
     def exact(self) -> Iterator[None]:
         """Build without contraction."""
         saved, self._flags = self._flags, None
@@ -305,6 +320,16 @@ class Builder:
             self._constants[key] = found
         return found
 
+    def array(self, values: np.ndarray) -> Value:
+        """The address of a private constant array; equal contents share one."""
+        content = (values.dtype.str, values.tobytes())
+        name = self._arrays.setdefault(content, f"constant.{len(self._arrays)}")
+        return self.table(name, values)
+
+    def number(self, value: np.generic, type: ir.Type) -> Value:
+        """A numpy scalar as a constant."""
+        return self.constant(float(value) if self.is_float(type) else int(value), type)
+
     def _element_of(self, dtype: np.dtype) -> ir.Type:
         if dtype.kind == "f":
             return self.types.f64 if dtype.itemsize == 8 else self.types.f32
@@ -313,28 +338,36 @@ class Builder:
     def call(self, function: str, result: ir.Type, operands: Sequence[Value]) -> Value:
         return self.operation("func.call", [result], operands, {"callee": ir.FlatSymbolRefAttr.get(function)}).result
 
-    @contextmanager
-    def scope(self, block: ir.Block) -> Iterator[None]:
-        """Build inside a nested block."""
+    def enter(self, block: ir.Block) -> ir.InsertionPoint:
+        """Build inside a nested block from now on; gives what `leave` needs."""
         saved = self.ip
         self.ip = ir.InsertionPoint(block)
         self.scopes.append({})
-        yield
+        return saved
+
+    def leave(self, saved: ir.InsertionPoint) -> None:
         self.scopes.pop()
         self.ip = saved
 
-    @contextmanager
-    def loop(self, lower: Index, upper: Index, step: int = 1, carried: Sequence[Value] = ()) -> Iterator[Loop]:
-        """scf.for; with carried values, set `results` of the Loop inside it and read `values` of it afterwards."""
+    def open_loop(self, lower: Index, upper: Index, step: int = 1, carried: Sequence[Value] = ()) -> Loop:
+        """scf.for from here on, until `close_loop`."""
         made = self.operation("scf.for", [v.type for v in carried],
                               [self.materialize(lower), self.materialize(upper), self.materialize(step), *carried], regions=1)
         types = [self.types.i64, *(v.type for v in carried)]
         block = ir.Block.create_at_start(made.regions[0], types, [self.location] * len(types))
         index, *arguments = block.arguments
-        loop = Loop(index, arguments, list(made.results))
-        with self.scope(block):
-            yield loop
-            self.operation("scf.yield", [], loop.next)
+        return Loop(index, arguments, list(made.results), self.enter(block))
+
+    def close_loop(self, loop: Loop) -> None:
+        self.operation("scf.yield", [], loop.next)
+        self.leave(loop.outside)
+
+    @contextmanager
+    def loop(self, lower: Index, upper: Index, step: int = 1, carried: Sequence[Value] = ()) -> Iterator[Loop]:
+        """scf.for; with carried values, set `next` of the Loop inside it and read `values` of it afterwards."""
+        loop = self.open_loop(lower, upper, step, carried)
+        yield loop
+        self.close_loop(loop)
 
     def branch(self, condition: Value, types: Sequence[ir.Type]) -> Branch:
         """scf.if with results of these types; build each side with `with branch.then:` and `with branch.other:`."""
@@ -372,8 +405,8 @@ class Builder:
 class Loop:
     """A loop under construction: its index, its carried values, what they become (`next`), and the results after it."""
 
-    def __init__(self, index: Value, carried: list[Value], values: list[Value]):
-        self.index, self.carried, self.values = index, carried, values
+    def __init__(self, index: Value, carried: list[Value], values: list[Value], outside: ir.InsertionPoint):
+        self.index, self.carried, self.values, self.outside = index, carried, values, outside
         self.next: Sequence[Value] = ()
 
 
@@ -389,6 +422,7 @@ class Branch:
         """Build one side (0: then, 1: else); append its results to the list given."""
         block = ir.Block.create_at_start(self._made.regions[number], [])
         results: list[Value] = []
-        with self._builder.scope(block):
-            yield results
-            self._builder.operation("scf.yield", [], results)
+        outside = self._builder.enter(block)
+        yield results
+        self._builder.operation("scf.yield", [], results)
+        self._builder.leave(outside)

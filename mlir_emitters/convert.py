@@ -1,0 +1,149 @@
+"""convert and reduce-precision; bitcast-convert, which may change the shape, is in shape.py."""
+
+from __future__ import annotations
+
+from ..hlo.dtypes import DType
+from .builder import Builder, Value
+from .elements import ROUNDED, SMALL_INTEGERS, Scalar, raw_type, round_to, working_type, wrap_small
+from .reader import Node
+
+
+def convert(b: Builder, node: Node, x: Scalar) -> Scalar:
+    return convert_to(b, node.inputs[0].dtype, node.output.dtype, x)
+
+
+def convert_to(b: Builder, source: DType, target: DType, x: Scalar) -> Scalar:
+    """A value of one type as another, as XLA:CPU does it: float to integer saturates and takes NaN to 0."""
+    if source is target:
+        return x
+    if isinstance(x, tuple):
+        real, imaginary = x
+        if target.is_complex:
+            return _real(b, source.component, target.component, real), _real(b, source.component, target.component, imaginary)
+        if target is DType.PRED:
+            return b.binary("ori", _nonzero(b, real), _nonzero(b, imaginary))
+        return _real(b, source.component, target, real)
+    if target.is_complex:
+        value = _real(b, source, target.component, x)
+        return value, b.like(0.0, value)
+    return _real(b, source, target, x)
+
+
+def _real(b: Builder, source: DType, target: DType, x: Value) -> Value:
+    if source is target:
+        return x
+    if target is DType.PRED:
+        return _nonzero(b, x)
+    if source.is_float:
+        return _float_to_float(b, source, target, x) if target.is_float else _float_to_integer(b, target, x)
+    if target.is_float:
+        return _integer_to_float(b, source, target, x)
+    return _integer_to_integer(b, source, target, x)
+
+
+def _nonzero(b: Builder, x: Value) -> Value:
+    if b.is_float(x.type):
+        return b.compare("une", x, b.like(0.0, x))
+    return b.compare_integers("ne", x, b.like(0, x))
+
+
+def _float_to_float(b: Builder, source: DType, target: DType, x: Value) -> Value:
+    if target is DType.F64:
+        return b.extend(x)
+    if source is DType.F64:
+        x = narrow_f64(b, x) if target in ROUNDED else b.truncate(x, b.types.f32)
+    return round_to(b, target, x) if target in ROUNDED else x
+
+
+def narrow_f64(b: Builder, x: Value) -> Value:
+    """f64 to an f32 that rounds on to a narrower type as if in one step: the lost bits are kept in the last bit (round to odd)."""
+    t = b.types
+    near = b.truncate(x, t.f32)
+    back = b.extend(near)
+    bits = b.bitcast(near, t.i32)
+    # Truncate towards zero, then set the last bit if anything was lost.
+    too_far = b.compare("ogt", b.absf(back), b.absf(x))
+    toward_zero = b.select(too_far, b.binary("subi", bits, 1), bits)
+    odd = b.binary("ori", toward_zero, 1)
+    inexact = b.compare("one", back, x)
+    return b.bitcast(b.select(inexact, odd, bits), t.f32)
+
+
+def _float_to_integer(b: Builder, target: DType, x: Value) -> Value:
+    """Towards zero, saturated, NaN to 0. The conversion itself only ever sees values in range."""
+    bits, signed = target.bits, target.is_signed
+    low, high = (-(1 << (bits - 1)), (1 << (bits - 1)) - 1) if signed else (0, (1 << bits) - 1)
+    mantissa = 24 if x.type == b.types.f32 else 53
+    top = high - (high & ((1 << max(high.bit_length() - mantissa, 0)) - 1))  # the largest float that is in range
+    inside = b.op("arith.maxnumf", b.like(float(low), x), x)
+    inside = b.op("arith.minnumf", inside, b.like(float(top), x))
+    type = raw_type(b.types, target)
+    value = b.op("arith.fptosi" if signed else "arith.fptoui", inside, type=type)
+    if top != high:
+        value = b.select(b.compare("ogt", x, b.like(float(top), x)), b.constant(high, type), value)
+    return b.select(b.is_nan(x), b.constant(0, type), value)
+
+
+def _integer_to_float(b: Builder, source: DType, target: DType, x: Value) -> Value:
+    name = "arith.sitofp" if source.is_signed else "arith.uitofp"
+    if target is DType.F64:
+        return b.op(name, x, type=b.types.f64)
+    if target in ROUNDED and source.bits > 24:
+        # f32 would round a first time: go through f64, and through round-to-odd integers for 64 bits.
+        wide = b.op(name, _fold_low_bits(b, source, x) if source.bits > 53 else x, type=b.types.f64)
+        return round_to(b, target, narrow_f64(b, wide))
+    value = b.op(name, x, type=b.types.f32)
+    return round_to(b, target, value) if target in ROUNDED else value
+
+
+def _fold_low_bits(b: Builder, source: DType, x: Value) -> Value:
+    """A 64-bit integer that f64 holds exactly and that rounds alike to 24 bits or fewer: the low 12 bits as one sticky bit."""
+    low = b.binary("andi", x, 0xFFF)
+    sticky = b.binary("shli", b.extui(b.compare_integers("ne", low, b.like(0, x)), x.type), 11)
+    large = b.compare_integers("uge", b.binary("addi", x, 1 << 52) if source.is_signed else x, b.like(1 << 53, x))
+    return b.select(large, b.binary("ori", b.binary("andi", x, -0x1000), sticky), x)
+
+
+def _integer_to_integer(b: Builder, source: DType, target: DType, x: Value) -> Value:
+    type = working_type(b.types, target)
+    have, want = x.type.width, type.width  # pyright: ignore[reportAttributeAccessIssue]
+    if want > have:
+        x = b.extsi(x, type) if source.is_signed else b.extui(x, type)
+    elif want < have:
+        x = b.trunci(x, type)
+    return wrap_small(b, target, x) if target in SMALL_INTEGERS else x
+
+
+def reduce_precision(b: Builder, node: Node, x: Value) -> Value:
+    """Round to a mantissa and exponent of fewer bits, ties to even; out of range becomes infinity or a signed zero."""
+    exponent, mantissa = node.attributes["exponent_bits"], node.attributes["mantissa_bits"]
+    single = x.type == b.types.f32
+    full_mantissa, full_exponent = (23, 8) if single else (52, 11)
+    integer = b.types.i32 if single else b.types.i64
+    dtype = node.output.dtype
+    if dtype is DType.F16:
+        exponent, full_exponent_in = min(exponent, 5), 5
+    elif dtype is DType.BF16:
+        exponent, full_exponent_in = min(exponent, 8), 8
+    else:
+        full_exponent_in = full_exponent
+    bits = b.bitcast(x, integer)
+    sign_mask = 1 << (full_mantissa + full_exponent)
+    if mantissa < full_mantissa:
+        drop = full_mantissa - mantissa
+        odd = b.binary("andi", b.binary("shrui", bits, drop), 1)
+        bits = b.binary("addi", b.binary("addi", bits, odd), (1 << (drop - 1)) - 1)
+        bits = b.binary("andi", bits, -(1 << drop))
+    if exponent < full_exponent_in:
+        bits = _limit_exponent(b, bits, exponent, full_mantissa, full_exponent, sign_mask)
+    return b.select(b.is_nan(x), x, b.bitcast(bits, x.type))
+
+
+def _limit_exponent(b: Builder, bits: Value, exponent: int, mantissa: int, full: int, sign_mask: int) -> Value:
+    bias, reduced = (1 << (full - 1)) - 1, (1 << (exponent - 1)) - 1
+    field = b.binary("andi", bits, ((1 << full) - 1) << mantissa)
+    sign = b.binary("andi", bits, sign_mask)
+    infinity = b.binary("ori", sign, ((1 << full) - 1) << mantissa)
+    over = b.compare_integers("ugt", field, b.like((bias + reduced) << mantissa, bits))
+    under = b.compare_integers("ule", field, b.like((bias - reduced) << mantissa, bits))
+    return b.select(over, infinity, b.select(under, sign, bits))

@@ -1,0 +1,100 @@
+"""dot: one element as a loop over the contracted dimensions."""
+
+from __future__ import annotations
+
+
+from ..hlo.dtypes import DType
+from ..hlo.opcodes import Op
+from . import complex_math
+from .builder import Builder, Index
+from .convert import convert_to
+from .elemental import Elemental, Indices, Reads, Rule
+from .elements import ROUNDED, Scalar, encode, flatten, round_to, unflatten, wrap_small, SMALL_INTEGERS
+from .reader import Node
+
+
+def dimension_numbers(node: Node) -> tuple[tuple[int, ...], tuple[int, ...], tuple[int, ...], tuple[int, ...]]:
+    """(lhs batch, rhs batch, lhs contracting, rhs contracting)."""
+    keys = ("lhs_batch_dims", "rhs_batch_dims", "lhs_contracting_dims", "rhs_contracting_dims")
+    a, b, c, d = (tuple(node.attributes.get(key, ())) for key in keys)
+    return a, b, c, d
+
+
+def accumulator_of(dtype: DType) -> DType:
+    """Narrow floats accumulate in f32 and are rounded once."""
+    return DType.F32 if dtype in ROUNDED else dtype
+
+
+def dot_value(e: Elemental, node: Node, number: int, index: Indices, raw: bool) -> Reads:
+    b = e.b
+    lhs, rhs = node.inputs
+    lhs_batch, rhs_batch, lhs_contract, rhs_contract = dimension_numbers(node)
+    left, right = operand_indices(node, index)
+    wide = accumulator_of(node.output.dtype)
+    loops, carried = [], [_zero(b, wide)] * (2 if wide.is_complex else 1)
+    for ld, rd in zip(lhs_contract, rhs_contract, strict=True):
+        loops.append(b.open_loop(0, lhs.dims[ld], 1, carried))
+        left[ld] = right[rd] = loops[-1].index
+        carried = loops[-1].carried
+    x = yield lhs, tuple(left), False
+    y = yield rhs, tuple(right), False
+    with b.reassociating():
+        results = flatten(multiply_add(b, wide, convert_to(b, lhs.dtype, wide, x), convert_to(b, rhs.dtype, wide, y),
+                                       unflatten(carried, wide)))
+    for loop in reversed(loops):
+        loop.next = results
+        b.close_loop(loop)
+        results = loop.values
+    value = narrow(b, node.output.dtype, unflatten(results, wide))
+    return encode(b, node.output.dtype, value) if raw else value
+
+
+def operand_indices(node: Node, index: Indices) -> tuple[list[Index], list[Index]]:
+    """Indices into the operands for a result index; 0 along the contracted dimensions."""
+    lhs, rhs = node.inputs
+    lhs_batch, rhs_batch, lhs_contract, rhs_contract = dimension_numbers(node)
+    left: list[Index] = [0] * len(lhs.dims)
+    right: list[Index] = [0] * len(rhs.dims)
+    position = 0
+    for ld, rd in zip(lhs_batch, rhs_batch, strict=True):
+        left[ld] = right[rd] = index[position]
+        position += 1
+    for side, dims, taken in ((left, lhs.dims, {*lhs_batch, *lhs_contract}), (right, rhs.dims, {*rhs_batch, *rhs_contract})):
+        for d in range(len(dims)):
+            if d not in taken:
+                side[d] = index[position]
+                position += 1
+    return left, right
+
+
+def _zero(b: Builder, dtype: DType):
+    if dtype is DType.PRED:
+        return b.constant(0, b.types.i1)
+    if dtype.component is DType.F32:
+        return b.f32(0.0)
+    return b.f64(0.0) if dtype.component is DType.F64 else b.constant(0, b.types.integer(dtype.bytes * 8))
+
+
+def multiply_add(b: Builder, dtype: DType, x: Scalar, y: Scalar, total: Scalar) -> Scalar:
+    if isinstance(x, tuple):
+        assert isinstance(y, tuple) and isinstance(total, tuple)
+        return complex_math.add(b, total, complex_math.multiply(b, x, y))
+    assert not isinstance(y, tuple) and not isinstance(total, tuple)
+    if dtype is DType.PRED:
+        return b.binary("ori", total, b.binary("andi", x, y))
+    if dtype.is_float:
+        return b.addf(total, b.mulf(x, y))
+    return b.binary("addi", total, b.binary("muli", x, y))
+
+
+def narrow(b: Builder, dtype: DType, value: Scalar) -> Scalar:
+    """The accumulator as an element of the result."""
+    if isinstance(value, tuple):
+        return value
+    if dtype in ROUNDED:
+        return round_to(b, dtype, value)
+    return wrap_small(b, dtype, value) if dtype in SMALL_INTEGERS else value
+
+
+RULES: dict[Op, Rule] = {Op.DOT: dot_value}
+

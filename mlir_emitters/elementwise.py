@@ -1,0 +1,327 @@
+"""Elementwise ops: one row an opcode, one function a class of element types. Functions take and give working values (elements.py)."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+
+from mlir.dialects import arith, math
+
+from ..hlo.dtypes import DType
+from ..hlo.opcodes import Op
+from . import complex_math
+from .builder import Builder, Value
+from .convert import convert, reduce_precision
+from .elements import ROUNDED, SMALL_INTEGERS, Scalar, round_to, wrap_small
+from .reader import Node
+
+Function = Callable[..., Scalar]
+"""(builder, node, *operands) → result."""
+
+
+@dataclass(frozen=True, slots=True)
+class Row:
+    """One elementwise opcode; a class of the first operand's type without a function is unsupported.
+
+    exact: the result of narrow floats needs no rounding (it is one of the operands, or representable by itself).
+    """
+
+    floating: Function | None = None
+    signed: Function | None = None
+    unsigned: Function | None = None
+    pred: Function | None = None
+    complex: Function | None = None
+    exact: bool = False
+
+    def function(self, dtype: DType) -> Function | None:
+        """The function for an operand type."""
+        if dtype is DType.PRED:
+            return self.pred
+        if dtype.is_complex:
+            return self.complex
+        if dtype.is_float:
+            return self.floating
+        return self.signed if dtype.is_signed else self.unsigned
+
+
+def emit_elementwise(b: Builder, node: Node, operands: list[Scalar]) -> Scalar:
+    """The result of one elementwise node, rounded or wrapped to its type."""
+    row = EMIT[node.opcode]
+    function = row.function(node.inputs[0].dtype)
+    assert function is not None, f"unchecked {node.opcode}"
+    result = function(b, node, *operands)
+    dtype = node.output.dtype
+    if isinstance(result, tuple):
+        return result
+    if dtype in ROUNDED and not row.exact:
+        return round_to(b, dtype, result)
+    return wrap_small(b, dtype, result) if dtype in SMALL_INTEGERS and not row.exact else result
+
+
+# How rows are made ---------------------------------------------------------------------------------------------------------
+
+def simple(function: Callable[..., Scalar]) -> Function:
+    """A function that needs no node."""
+    return lambda b, node, *operands: function(b, *operands)
+
+
+def operation(view: type, *, contracts: bool = False) -> Function:
+    """One operation of the arith dialect."""
+    name = view.OPERATION_NAME  # pyright: ignore[reportAttributeAccessIssue]
+
+    def emit(b: Builder, node: Node, *operands: Value) -> Value:
+        return b.op(name, *operands, attributes=b.flags if contracts else None)
+    return emit
+
+
+def library(view: type) -> Function:
+    """One operation of the math dialect, expanded afterwards by math_library where LLVM has no instruction for it."""
+    name = view.OPERATION_NAME  # pyright: ignore[reportAttributeAccessIssue]
+    return lambda b, node, *operands: b.math(name, *operands)
+
+
+def integers(function: Function) -> dict[str, Function]:
+    return {"signed": function, "unsigned": function}
+
+
+def bitwise(view: type) -> Row:
+    return Row(**integers(operation(view)), pred=operation(view))
+
+
+# Floats --------------------------------------------------------------------------------------------------------------------
+
+def sign(b: Builder, x: Value) -> Value:
+    """±1, and zeros and NaN as they are."""
+    zero_or_nan = b.compare("ueq", x, b.like(0.0, x))
+    return b.select(zero_or_nan, x, b.copysign(b.like(1.0, x), x))
+
+
+def logistic(b: Builder, x: Value) -> Value:
+    one = b.like(1.0, x)
+    return b.divf(one, b.addf(one, b.math("math.exp", b.negf(x))))
+
+
+def is_finite(b: Builder, x: Value) -> Value:
+    return b.compare("olt", b.absf(x), b.like(float("inf"), x))
+
+
+def clamp_float(b: Builder, low: Value, x: Value, high: Value) -> Value:
+    return b.minf(b.maxf(x, low), high)
+
+
+# Integers ------------------------------------------------------------------------------------------------------------------
+
+def zero(b: Builder, x: Value) -> Value:
+    return b.like(0, x)
+
+
+def width(b: Builder, node: Node, x: Value) -> int:
+    return node.inputs[0].dtype.bits
+
+
+def negate_integer(b: Builder, x: Value) -> Value:
+    return b.binary("subi", zero(b, x), x)
+
+
+def absolute_integer(b: Builder, x: Value) -> Value:
+    return b.select(b.compare_integers("slt", x, zero(b, x)), negate_integer(b, x), x)
+
+
+def sign_signed(b: Builder, x: Value) -> Value:
+    positive = b.extui(b.compare_integers("sgt", x, zero(b, x)), x.type)
+    negative = b.extui(b.compare_integers("slt", x, zero(b, x)), x.type)
+    return b.binary("subi", positive, negative)
+
+
+def sign_unsigned(b: Builder, x: Value) -> Value:
+    return b.extui(b.compare_integers("ne", x, zero(b, x)), x.type)
+
+
+def _divisor(b: Builder, x: Value, y: Value, signed: bool) -> tuple[Value, Value]:
+    """(whether y is 0, a divisor that never traps: 1 for 0, and for MIN / −1, whose quotient then is MIN)."""
+    is_zero = b.compare_integers("eq", y, zero(b, y))
+    unsafe = is_zero
+    if signed:
+        least = b.like(-(1 << (x.type.width - 1)), x)  # pyright: ignore[reportAttributeAccessIssue]
+        overflow = b.binary("andi", b.compare_integers("eq", x, least), b.compare_integers("eq", y, b.like(-1, y)))
+        unsafe = b.binary("ori", is_zero, overflow)
+    return is_zero, b.select(unsafe, b.like(1, y), y)
+
+
+def divide_signed(b: Builder, x: Value, y: Value) -> Value:
+    is_zero, divisor = _divisor(b, x, y, True)
+    return b.select(is_zero, b.like(-1, x), b.binary("divsi", x, divisor))
+
+
+def divide_unsigned(b: Builder, x: Value, y: Value) -> Value:
+    is_zero, divisor = _divisor(b, x, y, False)
+    return b.select(is_zero, b.like(-1, x), b.binary("divui", x, divisor))
+
+
+def remainder_signed(b: Builder, x: Value, y: Value) -> Value:
+    is_zero, divisor = _divisor(b, x, y, True)
+    return b.select(is_zero, x, b.binary("remsi", x, divisor))
+
+
+def remainder_unsigned(b: Builder, x: Value, y: Value) -> Value:
+    is_zero, divisor = _divisor(b, x, y, False)
+    return b.select(is_zero, x, b.binary("remui", x, divisor))
+
+
+def power_signed(b: Builder, node: Node, x: Value, y: Value) -> Value:
+    """Wrapping power; a negative exponent gives 0, but ±1 stay themselves up to sign."""
+    value = power_unsigned(b, node, x, y)
+    one, minus_one = b.like(1, x), b.like(-1, x)
+    odd = b.compare_integers("ne", b.binary("andi", y, 1), zero(b, y))
+    unit = b.select(b.compare_integers("eq", x, minus_one), b.select(odd, minus_one, one), zero(b, x))
+    unit = b.select(b.compare_integers("eq", x, one), one, unit)
+    return b.select(b.compare_integers("slt", y, zero(b, y)), unit, value)
+
+
+def power_unsigned(b: Builder, node: Node, x: Value, y: Value) -> Value:
+    """Square and multiply over the bits of the exponent."""
+    with b.loop(0, width(b, node, y), 1, [b.like(1, x), x, y]) as loop:
+        result, base, rest = loop.carried
+        odd = b.compare_integers("ne", b.binary("andi", rest, 1), zero(b, rest))
+        loop.next = [b.select(odd, b.binary("muli", result, base), result), b.binary("muli", base, base),
+                     b.binary("shrui", rest, 1)]
+    return loop.values[0]
+
+
+def shift(name: str) -> Function:
+    """A shift by the width or more shifts everything out: zeros, or the sign for shrsi."""
+    def emit(b: Builder, node: Node, x: Value, y: Value) -> Value:
+        bits = width(b, node, x)
+        too_far = b.compare_integers("uge", y, b.like(bits, y))
+        if name == "shrsi":
+            if node.inputs[0].dtype.is_unsigned and node.inputs[0].dtype in SMALL_INTEGERS:
+                x = b.binary("shrsi", b.binary("shli", x, 8 - bits), 8 - bits)
+            return b.binary("shrsi", x, b.select(too_far, b.like(bits - 1, y), y))
+        if name == "shrui" and node.inputs[0].dtype in SMALL_INTEGERS:
+            x = b.binary("andi", x, (1 << bits) - 1)
+        return b.select(too_far, zero(b, x), b.binary(name, x, b.select(too_far, zero(b, y), y)))
+    return emit
+
+
+def multiply_high(extend: str) -> Function:
+    """The upper half of the double-width product."""
+    def emit(b: Builder, node: Node, x: Value, y: Value) -> Value:
+        bits = width(b, node, x)
+        wide = b.types.integer(2 * x.type.width)  # pyright: ignore[reportAttributeAccessIssue]
+        product = b.binary("muli", b.op(extend, x, type=wide), b.op(extend, y, type=wide))
+        return b.trunci(b.binary("shrui", product, bits), x.type)
+    return emit
+
+
+def count_leading_zeros(b: Builder, node: Node, x: Value) -> Value:
+    bits = width(b, node, x)
+    if bits < 8:
+        x = b.binary("andi", x, (1 << bits) - 1)
+        return b.binary("subi", b.op("math.ctlz", x), 8 - bits)
+    return b.op("math.ctlz", x)
+
+
+def count_ones(b: Builder, node: Node, x: Value) -> Value:
+    bits = width(b, node, x)
+    return b.op("math.ctpop", b.binary("andi", x, (1 << bits) - 1) if bits < 8 else x)
+
+
+def clamp_integer(minimum: str, maximum: str) -> Function:
+    return lambda b, node, low, x, high: b.binary(minimum, b.binary(maximum, x, low), high)
+
+
+# Comparison and choice -------------------------------------------------------------------------------------------------------
+
+ORDERED = {"EQ": "oeq", "NE": "une", "LT": "olt", "LE": "ole", "GT": "ogt", "GE": "oge"}
+
+
+def compare_floats(b: Builder, node: Node, x: Value, y: Value) -> Value:
+    direction = node.attributes["direction"]
+    if node.attributes.get("type") == "TOTALORDER":
+        return compare_signed(b, node, _total_order(b, x), _total_order(b, y))
+    return b.compare(ORDERED[direction], x, y)
+
+
+def _total_order(b: Builder, x: Value) -> Value:
+    """Integers in the order −NaN < −inf < … < −0 < 0 < … < NaN."""
+    single = x.type == b.types.f32
+    bits = b.bitcast(x, b.types.i32 if single else b.types.i64)
+    flipped = b.binary("xori", bits, 0x7FFFFFFF if single else (1 << 63) - 1)
+    return b.select(b.compare_integers("slt", bits, zero(b, bits)), flipped, bits)
+
+
+def compare_signed(b: Builder, node: Node, x: Value, y: Value) -> Value:
+    direction = node.attributes["direction"].lower()
+    return b.compare_integers(direction if direction in ("eq", "ne") else "s" + direction, x, y)
+
+
+def compare_unsigned(b: Builder, node: Node, x: Value, y: Value) -> Value:
+    direction = node.attributes["direction"].lower()
+    return b.compare_integers(direction if direction in ("eq", "ne") else "u" + direction, x, y)
+
+
+def logical_not(b: Builder, x: Value) -> Value:
+    return b.binary("xori", x, -1)
+
+
+EMIT: dict[Op, Row] = {
+    Op.ABS: Row(operation(math.AbsFOp), simple(absolute_integer), simple(lambda b, x: x), complex=simple(complex_math.absolute), exact=True),
+    Op.ACOS: Row(library(math.AcosOp)),
+    Op.ACOSH: Row(library(math.AcoshOp)),
+    Op.ASIN: Row(library(math.AsinOp)),
+    Op.ASINH: Row(library(math.AsinhOp)),
+    Op.ATANH: Row(library(math.AtanhOp)),
+    Op.CBRT: Row(library(math.CbrtOp), complex=simple(complex_math.cbrt)),
+    Op.CEIL: Row(operation(math.CeilOp), exact=True),
+    Op.COSINE: Row(library(math.CosOp), complex=simple(complex_math.cosine)),
+    Op.COSH: Row(library(math.CoshOp), complex=simple(complex_math.cosh)),
+    Op.COUNT_LEADING_ZEROS: Row(**integers(count_leading_zeros)),
+    Op.ERF: Row(library(math.ErfOp)),
+    Op.EXPONENTIAL: Row(library(math.ExpOp), complex=simple(complex_math.exponential)),
+    Op.EXPONENTIAL_MINUS_ONE: Row(library(math.ExpM1Op), complex=simple(complex_math.exponential_minus_one)),
+    Op.FLOOR: Row(operation(math.FloorOp), exact=True),
+    Op.IMAG: Row(simple(lambda b, x: b.like(0.0, x)), complex=simple(lambda b, x: x[1]), exact=True),
+    Op.IS_FINITE: Row(simple(is_finite), exact=True),
+    Op.LOG: Row(library(math.LogOp), complex=simple(complex_math.log)),
+    Op.LOG_PLUS_ONE: Row(library(math.Log1pOp), complex=simple(complex_math.log_plus_one)),
+    Op.LOGISTIC: Row(simple(logistic), complex=simple(complex_math.logistic)),
+    Op.NEGATE: Row(simple(Builder.negf), **integers(simple(negate_integer)), complex=simple(complex_math.negate), exact=False),
+    Op.NOT: Row(**integers(simple(logical_not)), pred=simple(logical_not)),
+    Op.POPCNT: Row(**integers(count_ones)),
+    Op.REAL: Row(simple(lambda b, x: x), complex=simple(lambda b, x: x[0]), exact=True),
+    Op.ROUND_NEAREST_AFZ: Row(operation(math.RoundOp), exact=True),
+    Op.ROUND_NEAREST_EVEN: Row(operation(math.RoundEvenOp), exact=True),
+    Op.RSQRT: Row(library(math.RsqrtOp), complex=simple(complex_math.rsqrt)),
+    Op.SIGN: Row(simple(sign), simple(sign_signed), simple(sign_unsigned), complex=simple(complex_math.sign), exact=True),
+    Op.SINE: Row(library(math.SinOp), complex=simple(complex_math.sine)),
+    Op.SINH: Row(library(math.SinhOp), complex=simple(complex_math.sinh)),
+    Op.SQRT: Row(operation(math.SqrtOp), complex=simple(complex_math.sqrt)),
+    Op.TAN: Row(library(math.TanOp), complex=simple(complex_math.tan)),
+    Op.TANH: Row(library(math.TanhOp), complex=simple(complex_math.tanh)),
+    Op.CONVERT: Row(convert, convert, convert, convert, convert, exact=True),
+    Op.REDUCE_PRECISION: Row(reduce_precision),
+    Op.ADD: Row(operation(arith.AddFOp, contracts=True), **integers(operation(arith.AddIOp)), pred=operation(arith.OrIOp),
+                complex=simple(complex_math.add)),
+    Op.AND: bitwise(arith.AndIOp),
+    Op.ATAN2: Row(library(math.Atan2Op), complex=simple(complex_math.atan2)),
+    Op.COMPARE: Row(compare_floats, compare_signed, compare_unsigned, compare_unsigned, complex_math.compare),
+    Op.COMPLEX: Row(simple(lambda b, x, y: (x, y))),
+    Op.DIVIDE: Row(operation(arith.DivFOp, contracts=True), simple(divide_signed), simple(divide_unsigned),
+                   complex=simple(complex_math.divide)),
+    Op.MAXIMUM: Row(operation(arith.MaximumFOp), operation(arith.MaxSIOp), operation(arith.MaxUIOp), operation(arith.OrIOp), exact=True),
+    Op.MINIMUM: Row(operation(arith.MinimumFOp), operation(arith.MinSIOp), operation(arith.MinUIOp), operation(arith.AndIOp), exact=True),
+    Op.MULHI: Row(signed=multiply_high("arith.extsi"), unsigned=multiply_high("arith.extui")),
+    Op.MULTIPLY: Row(operation(arith.MulFOp, contracts=True), **integers(operation(arith.MulIOp)), pred=operation(arith.AndIOp),
+                     complex=simple(complex_math.multiply)),
+    Op.OR: bitwise(arith.OrIOp),
+    Op.POWER: Row(library(math.PowFOp), power_signed, power_unsigned, complex=simple(complex_math.power)),
+    Op.REMAINDER: Row(operation(arith.RemFOp), simple(remainder_signed), simple(remainder_unsigned)),
+    Op.SHIFT_LEFT: Row(**integers(shift("shli"))),
+    Op.SHIFT_RIGHT_ARITHMETIC: Row(**integers(shift("shrsi"))),
+    Op.SHIFT_RIGHT_LOGICAL: Row(**integers(shift("shrui"))),
+    Op.SUBTRACT: Row(operation(arith.SubFOp, contracts=True), **integers(operation(arith.SubIOp)), pred=operation(arith.XOrIOp),
+                     complex=simple(complex_math.subtract)),
+    Op.XOR: bitwise(arith.XOrIOp),
+    Op.CLAMP: Row(simple(clamp_float), clamp_integer("minsi", "maxsi"), clamp_integer("minui", "maxui"),
+                  clamp_integer("andi", "ori"), exact=True),
+}

@@ -1,0 +1,206 @@
+"""One kernel: its function, and the loops that suit its outputs."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+
+from mlir import ir
+
+from ..hlo.opcodes import Op
+from . import dot, reduce, shape
+from .builder import Builder, Index, Loop
+from .elemental import Elemental, Linear, Rule
+from .elementwise import EMIT as ELEMENTWISE
+from .reader import Buffer, KernelGraph, Node
+
+
+def merged(*tables: Mapping[Op, Rule]) -> dict[Op, Rule]:
+    """One table of all families; an opcode must stand in one only."""
+    result: dict[Op, Rule] = {}
+    for table in tables:
+        twice = result.keys() & table.keys()
+        if twice or table.keys() & ELEMENTWISE.keys():
+            raise ValueError(f"two rules for {sorted(op.value for op in twice or table.keys() & ELEMENTWISE.keys())}")
+        result |= table
+    return result
+
+
+RULES: dict[Op, Rule] = merged(shape.RULES, reduce.RULES, dot.RULES)
+
+
+def emit_kernel(b: Builder, graph: KernelGraph) -> None:
+    """The function `void name(ptr noalias …)` of a kernel."""
+    t = b.types
+    attributes: dict[str, ir.Attribute] = {"arg_attrs": ir.ArrayAttr.get([
+        _argument_attributes(b, a.alignment, a.size, a.written) for a in graph.arguments])}
+    with b.function(graph.name, [t.ptr] * len(graph.arguments), [], attributes) as pointers:
+        emit_outputs(Elemental(b, pointers, RULES), graph.results)
+        b.give()
+
+
+def _argument_attributes(b: Builder, alignment: int, size: int, written: bool) -> ir.DictAttr:
+    i64 = b.types.i64
+    entries: dict[str, ir.Attribute] = {
+        "llvm.noalias": b.types.unit, "llvm.nonnull": b.types.unit, "llvm.noundef": b.types.unit,
+        "llvm.align": ir.IntegerAttr.get(i64, alignment)}
+    if size:
+        entries["llvm.dereferenceable"] = ir.IntegerAttr.get(i64, size)
+    if not written:
+        entries["llvm.readonly"] = b.types.unit
+    return ir.DictAttr.get(entries)
+
+
+def emit_outputs(e: Elemental, results: Sequence[Buffer]) -> None:
+    """Loops for all outputs: one nest for those of one shape and layout, special ones for some roots."""
+    nests: dict[tuple[tuple[int, ...], tuple[int, ...]], list[Buffer]] = {}
+    special: dict[Node, list[tuple[Buffer, Buffer]]] = {}
+    for result in results:
+        if result.writer is None or not result.shape.size:
+            continue
+        source = origin(result)
+        if source.writer is not None and source.writer.opcode in ROOTS and result.dims:
+            special.setdefault(source.writer, []).append((source, result))
+        else:
+            nests.setdefault((result.dims, result.strides), []).append(result)
+    for node, targets in special.items():
+        if not ROOTS[node.opcode](e, node, targets):
+            for _, result in targets:
+                nests.setdefault((result.dims, result.strides), []).append(result)
+    for group in nests.values():
+        emit_nest(e, group)
+
+
+def origin(buffer: Buffer) -> Buffer:
+    """The buffer that a result is only a copy of."""
+    while buffer.writer is not None and buffer.writer.opcode is Op.COPY:
+        source = buffer.writer.inputs[0]
+        if source.writer is None or source.dims != buffer.dims or source.strides != buffer.strides or source.dtype is not buffer.dtype:
+            break
+        buffer = source
+    return buffer
+
+
+def emit_nest(e: Elemental, group: Sequence[Buffer]) -> None:
+    """Loops over the elements of outputs of one shape and layout."""
+    b, first = e.b, group[0]
+    if is_linear(group):
+        with b.loop(0, first.shape.size) as loop:
+            _write(e, group, Linear((loop.index,)))
+        return
+    with_loops(b, first, lambda index: _write(e, group, index))
+
+
+def _write(e: Elemental, group: Sequence[Buffer], index: tuple[Index, ...]) -> None:
+    values = [e.value(result, index, raw=True) for result in group]
+    for result, value in zip(group, values, strict=True):
+        e.store(result, index, value)
+
+
+def with_loops(b: Builder, over: Buffer, body: Callable[[tuple[Index, ...]], None]) -> None:
+    """A nest over a shape, its fastest dimension innermost; dimensions of size 1 get no loop."""
+    index: list[Index] = [0] * len(over.dims)
+    loops: list[Loop] = []
+    for d in reversed(over.shape.minor_to_major):
+        if over.dims[d] != 1:
+            loops.append(b.open_loop(0, over.dims[d]))
+            index[d] = loops[-1].index
+    if not loops:
+        b.scopes.append({})
+    body(tuple(index))
+    if not loops:
+        b.scopes.pop()
+    for loop in reversed(loops):
+        b.close_loop(loop)
+
+
+# Linear loops ----------------------------------------------------------------------------------------------------------------
+
+def is_linear(group: Sequence[Buffer]) -> bool:
+    """Whether offset i of every output depends on offset i of full-size arrays, and on scalars, only."""
+    if not group[0].dims or group[0].shape.size == 1:
+        return False
+    stack, seen = [r.writer for r in group if r.writer is not None], set()
+    while stack:
+        node = stack.pop()
+        if node in seen:
+            continue
+        seen.add(node)
+        sources = _linear_sources(node)
+        if sources is None:
+            return False
+        stack.extend(x.writer for x in sources if x.writer is not None)
+    return True
+
+
+def _linear_sources(node: Node) -> list[Buffer] | None:
+    """The full-size operands of a node, read at the result's own offset; None if it reads elsewhere."""
+    result = node.output
+    if node.opcode in ELEMENTWISE or node.opcode in (Op.SELECT, Op.COPY, Op.BITCAST_CONVERT):
+        full = [x for x in node.inputs if x.dims]
+        same = all(x.dims == result.dims and x.strides == result.strides for x in full)
+        return full if same and (len(full) == len(node.inputs) or node.opcode in (Op.SELECT, Op.CLAMP)) else None
+    if node.opcode is Op.BROADCAST:
+        return [] if node.inputs[0].shape.size == 1 else None
+    if node.opcode is Op.BITCAST or (node.opcode is Op.RESHAPE and node.inputs[0].shape.is_row_major and result.shape.is_row_major):
+        return list(node.inputs) if node.inputs[0].shape.size == result.shape.size else None
+    if node.opcode is Op.CONSTANT:
+        return []
+    return [] if node.opcode is Op.IOTA and sum(d != 1 for d in result.dims) == 1 and result.dims[node.attributes["iota_dimension"]] != 1 else None
+
+
+# Roots with loops of their own -------------------------------------------------------------------------------------------------
+
+def emit_reduce(e: Elemental, node: Node, targets: Sequence[tuple[Buffer, Buffer]]) -> bool:
+    if not reduce.keeps_innermost(node) or len(targets) != len(node.outputs):
+        return False
+    by_number = {source.number: result for source, result in targets}
+    if len(by_number) != len(node.outputs) or not any(node.inputs[0].dims[d] != 1 for d in reduce.reduced_dimensions(node)):
+        return False
+    reduce.ColumnReduction(e, node, [by_number[k] for k in range(len(node.outputs))]).emit()
+    return True
+
+
+def emit_update(e: Elemental, node: Node, targets: Sequence[tuple[Buffer, Buffer]]) -> bool:
+    """Copy the operand unless it is updated in place, then write the update over it."""
+    b = e.b
+    (_, result), = targets
+    target, update = node.inputs[:2]
+    if not (target.writer is None and target.argument == result.argument):
+        with_loops(b, result, lambda index: e.store(result, index, e.value(target, index, raw=True)))
+    starts = e.run(_as_scalar(shape.clamped_starts(e, node.inputs[2:], target.dims, update.dims)))
+
+    def write(index: tuple[Index, ...]) -> None:
+        place = tuple(b.add(i, s) for i, s in zip(index, starts, strict=True))
+        e.store(result, place, e.value(update, index, raw=True))
+    with_loops(b, update, write)
+    return True
+
+
+def _as_scalar(reads):
+    return reads
+
+
+def emit_concatenate(e: Elemental, node: Node, targets: Sequence[tuple[Buffer, Buffer]]) -> bool:
+    """One nest an operand."""
+    b = e.b
+    if len(targets) != 1:
+        return False
+    result = targets[0][1]
+    (d,) = node.attributes["dimensions"]
+    start = 0
+    for source in node.inputs:
+        def write(index: tuple[Index, ...], source: Buffer = source, start: int = start) -> None:
+            e.store(result, (*index[:d], b.add(index[d], start), *index[d + 1:]), e.value(source, index, raw=True))
+        if source.shape.size:
+            with_loops(b, source, write)
+        start += source.dims[d]
+    return True
+
+
+ROOTS: dict[Op, Callable[[Elemental, Node, Sequence[tuple[Buffer, Buffer]]], bool]] = {
+    Op.CONCATENATE: emit_concatenate,
+    Op.DYNAMIC_UPDATE_SLICE: emit_update,
+    Op.REDUCE: emit_reduce,
+}
+"""Roots whose loops are not one nest over the result. They give False where the plain nest is right."""
+

@@ -1,0 +1,162 @@
+"""LHLO kernels as a small graph: buffers, and the nodes that write them.
+
+Fusions disappear here: their region's memrefs become the buffers outside, tuples and forwarded memrefs become copies. What is left
+of a kernel is its output buffers, each written by one node, and its input buffers, which lie in arguments.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import Any
+
+from mlir import ir
+
+from ..hlo.dtypes import DType
+from ..hlo.ir import Literal
+from ..hlo.opcodes import Op
+from ..hlo.shapes import Shape
+from ..lhlo import read
+from ..lhlo.module import LhloModule
+
+
+@dataclass(eq=False, slots=True)
+class Buffer:
+    """One array value. It lies in an argument (argument ≥ 0), or `writer` computes it as its `number`-th output, or both."""
+
+    shape: Shape
+    argument: int = -1
+    writer: Node | None = None
+    number: int = 0
+    strides: tuple[int, ...] = field(init=False)
+
+    def __post_init__(self) -> None:
+        self.strides = self.shape.strides
+
+    @property
+    def dtype(self) -> DType:
+        return self.shape.dtype
+
+    @property
+    def dims(self) -> tuple[int, ...]:
+        return self.shape.dims
+
+
+@dataclass(eq=False, slots=True)
+class Node:
+    """One LHLO op. attributes: HLO's names and values; bodies: of reduce, map, …; literal: of a constant."""
+
+    opcode: Op
+    inputs: Sequence[Buffer]
+    outputs: Sequence[Buffer]
+    attributes: Mapping[str, Any]
+    bodies: Sequence[Body] = ()
+    literal: Literal | None = None
+
+    @property
+    def output(self) -> Buffer:
+        return self.outputs[0]
+
+
+@dataclass(eq=False, slots=True)
+class Body:
+    """A computation on scalars (or arrays): its parameters, and its outputs with their writers."""
+
+    parameters: Sequence[Buffer]
+    outputs: Sequence[Buffer]
+
+
+@dataclass(eq=False, slots=True)
+class Argument:
+    """One pointer of the kernel's signature."""
+
+    alignment: int
+    size: int
+    written: bool
+
+
+@dataclass(eq=False, slots=True)
+class KernelGraph:
+    """A kernel: `opcode` is its one op's (fusion, or the unnested op's own); results are output buffers in arguments."""
+
+    name: str
+    opcode: Op | None
+    arguments: Sequence[Argument]
+    operands: Sequence[Buffer]
+    results: Sequence[Buffer]
+
+
+def graphs(lhlo: LhloModule) -> Iterator[KernelGraph]:
+    """The kernels of a module, in order."""
+    for kernel in read.kernels(lhlo):
+        arguments = [_argument(value, attributes)
+                     for value, attributes in zip(kernel.arguments, kernel.argument_attributes, strict=True)]
+        operands = [Buffer(read.shape_of(v), kernel.argument_of(v)) for v in read.inputs(kernel.op)]
+        results = [Buffer(read.shape_of(v), kernel.argument_of(v)) for v in read.outputs(kernel.op)]
+        _read_op(kernel.op, operands, results)
+        yield KernelGraph(kernel.name, read.opcode(kernel.op), arguments, operands, results)
+
+
+def _argument(value: ir.Value, attributes: Mapping[str, ir.Attribute]) -> Argument:
+    alignment = int(attributes["lhlo.alignment"].value) if "lhlo.alignment" in attributes else 1  # pyright: ignore
+    size = int(attributes["lhlo.slice"][2]) if "lhlo.slice" in attributes else read.shape_of(value).bytes  # pyright: ignore
+    return Argument(alignment, size, "lhlo.written" in attributes)
+
+
+def _read_op(op: ir.Operation, inputs: Sequence[Buffer], outputs: Sequence[Buffer]) -> None:
+    """Make the node (or, for a fusion, the nodes) that write `outputs`."""
+    opcode = read.opcode(op)
+    if opcode is Op.FUSION:
+        _read_block(read.bodies(op)[0], [*inputs, *outputs])
+        return
+    if opcode in FORWARDS or opcode is None:
+        first = read.attributes(op).get("first", 0) if opcode is Op.GET_TUPLE_ELEMENT else 0
+        for source, target in zip(inputs[first:], outputs, strict=False):
+            target.writer = Node(Op.COPY, (source,), (target,), {})
+        return
+    literal = read.literal(op) if opcode is Op.CONSTANT else None
+    bodies = tuple(_read_body(block, len(outputs)) for block in read.bodies(op))
+    node = Node(opcode, tuple(inputs), tuple(outputs), read.attributes(op), bodies, literal)
+    for number, buffer in enumerate(outputs):
+        buffer.writer, buffer.number = node, number
+
+
+FORWARDS = frozenset({Op.TUPLE, Op.GET_TUPLE_ELEMENT})
+
+
+def _read_body(block: ir.Block, outputs: int) -> Body:
+    buffers = [Buffer(read.shape_of(v)) for v in block.arguments]
+    _read_block(block, buffers)
+    return Body(buffers[:len(buffers) - outputs], buffers[len(buffers) - outputs:])
+
+
+def _read_block(block: ir.Block, arguments: Sequence[Buffer]) -> None:
+    """Read the ops of a region whose block arguments are these buffers."""
+    buffers: dict[ir.Value, Buffer] = dict(zip(block.arguments, arguments, strict=True))
+    for view in block.operations:
+        op = view.operation
+        if op.name == "memref.alloca":
+            buffers[op.result] = Buffer(read.shape_of(op.result))
+        elif op.name != "vector.yield":
+            _read_op(op, [buffers[v] for v in read.inputs(op)], [buffers[v] for v in read.outputs(op)])
+
+
+def reachable(results: Iterable[Buffer]) -> Iterator[Node]:
+    """Every node that the results depend on, bodies excluded, each once."""
+    seen: set[Node] = set()
+    stack = [b.writer for b in results if b.writer is not None]
+    while stack:
+        node = stack.pop()
+        if node in seen:
+            continue
+        seen.add(node)
+        yield node
+        stack.extend(b.writer for b in node.inputs if b.writer is not None)
+
+
+def with_bodies(results: Iterable[Buffer]) -> Iterator[Node]:
+    """Every node that the results depend on, those in bodies too."""
+    for node in reachable(results):
+        yield node
+        for body in node.bodies:
+            yield from with_bodies(body.outputs)

@@ -1,0 +1,192 @@
+"""reduce: as a value inside a fusion, and as a kernel whose loops run along memory.
+
+Where the innermost dimension of the operand is reduced, each result is one chain that LLVM splits over vector lanes (reassociation).
+Where it is kept, a block of results is accumulated row by row, so that no loop strides.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+
+from ..hlo.dtypes import DType
+from ..hlo.opcodes import Op
+from .builder import Index, Loop, Value
+from .elemental import Elemental, Indices, Reads, Rule
+from .elements import Scalar, decode, encode, flatten, parts, raw_type, unflatten, working_type
+from .reader import Buffer, Node
+
+BLOCK = 512   # results accumulated at once
+ROWS = 4      # rows of a block combined before the accumulator is read and written
+
+
+def reduced_dimensions(node: Node) -> tuple[int, ...]:
+    return tuple(node.attributes["dimensions"])
+
+
+def operands_of(node: Node) -> Sequence[Buffer]:
+    return node.inputs[:len(node.inputs) // 2]
+
+
+def initials_of(node: Node) -> Sequence[Buffer]:
+    return node.inputs[len(node.inputs) // 2:]
+
+
+def _full_index(node: Node, kept: Indices, reduced: dict[int, Index]) -> Indices:
+    remaining = iter(kept)
+    rank = len(node.inputs[0].dims)
+    return tuple(reduced[d] if d in reduced else next(remaining) for d in range(rank))
+
+
+def _by_memory(buffer: Buffer, dimensions: Sequence[int]) -> list[int]:
+    """Dimensions in the order of a buffer's memory, slowest first."""
+    return [d for d in reversed(buffer.shape.minor_to_major) if d in dimensions]
+
+
+def combine(e: Elemental, node: Node, accumulators: Sequence[Scalar], elements: Sequence[Scalar]) -> list[Scalar]:
+    with e.b.reassociating():
+        return e.apply(node.bodies[0], [*accumulators, *elements])
+
+
+def _spread(scalars: Sequence[Scalar]) -> list[Value]:
+    return [v for s in scalars for v in flatten(s)]
+
+
+def _gather(values: Sequence[Value], buffers: Sequence[Buffer]) -> list[Scalar]:
+    remaining: Iterator[Value] = iter(values)
+    return [unflatten([next(remaining) for _ in range(parts(x.dtype))], x.dtype) for x in buffers]
+
+
+def reduce_value(e: Elemental, node: Node, number: int, index: Indices, raw: bool) -> Reads:
+    """One result: loops over the reduced dimensions with the accumulators carried along."""
+    b = e.b
+    accumulators: list[Scalar] = []
+    for initial in initials_of(node):
+        accumulators.append((yield initial, (), False))
+    order = [d for d in _by_memory(node.inputs[0], reduced_dimensions(node)) if node.inputs[0].dims[d] != 1]
+    reduced: dict[int, Index] = {d: 0 for d in reduced_dimensions(node)}
+    loops: list[Loop] = []
+    carried = _spread(accumulators)
+    for d in order:
+        loops.append(b.open_loop(0, node.inputs[0].dims[d], 1, carried))
+        reduced[d], carried = loops[-1].index, loops[-1].carried
+    elements: list[Scalar] = []
+    for operand in operands_of(node):
+        elements.append((yield operand, _full_index(node, index, reduced), False))
+    results = _spread(combine(e, node, _gather(carried, initials_of(node)), elements))
+    for loop in reversed(loops):
+        loop.next = results
+        b.close_loop(loop)
+        results = loop.values
+    values = _gather(results, node.outputs)
+    for k, value in enumerate(values):
+        b.remember((node.outputs[k], index, False), value)
+    return encode(b, node.outputs[number].dtype, values[number]) if raw else values[number]
+
+
+RULES: dict[Op, Rule] = {Op.REDUCE: reduce_value}
+
+
+# A kernel whose root is a reduction that keeps the innermost dimension --------------------------------------------------------
+
+def keeps_innermost(node: Node) -> bool:
+    """Whether neighbours in the operand's memory belong to different results."""
+    operand = node.inputs[0]
+    for d in operand.shape.minor_to_major:
+        if operand.dims[d] != 1:
+            return d not in reduced_dimensions(node)
+    return False
+
+
+class ColumnReduction:
+    """Loops: kept dimensions but the innermost, blocks of the innermost, reduced dimensions, one block."""
+
+    def __init__(self, e: Elemental, node: Node, results: Sequence[Buffer]):
+        self.e, self.b, self.node, self.results = e, e.b, node, results
+        operand = node.inputs[0]
+        kept = [d for d in _by_memory(operand, range(len(operand.dims))) if d not in reduced_dimensions(node) and operand.dims[d] != 1]
+        self.outer, self.column = kept[:-1], kept[-1]
+        self.rows = [d for d in _by_memory(operand, reduced_dimensions(node)) if operand.dims[d] != 1]
+        self.width = operand.dims[self.column]
+        self.block = min(BLOCK, self.width)
+        self.slots: list[tuple[Value, DType]] = []
+        for buffer in node.outputs:
+            type = self._slot_type(buffer.dtype)
+            self.slots.append((self.b.alloca(type, parts(buffer.dtype) * self.block, 64), buffer.dtype))
+
+    def _slot_type(self, dtype: DType):
+        return raw_type(self.b.types, dtype) if dtype is DType.PRED else working_type(self.b.types, dtype)
+
+    def emit(self) -> None:
+        b, dims = self.b, self.node.inputs[0].dims
+        index: dict[int, Index] = {d: 0 for d in range(len(dims))}
+        loops = []
+        for d in self.outer:
+            loops.append(b.open_loop(0, dims[d]))
+            index[d] = loops[-1].index
+        whole = self.width - self.width % self.block
+        if whole == self.block:
+            self._block(index, 0, self.block)
+        else:
+            with b.loop(0, whole, self.block) as loop:
+                self._block(index, loop.index, self.block)
+        if whole < self.width:
+            self._block(index, whole, self.width - whole)
+        for loop in reversed(loops):
+            b.close_loop(loop)
+
+    def _block(self, index: dict[int, Index], start: Index, size: int) -> None:
+        b = self.b
+        initials = [self.e.value(x, ()) for x in initials_of(self.node)]
+        with b.loop(0, size) as loop:
+            self._write(loop.index, initials)
+        *outer, last = self.rows
+        rows, loops = dict(index), []
+        for d in outer:
+            loops.append(b.open_loop(0, self.node.inputs[0].dims[d]))
+            rows[d] = loops[-1].index
+        count = self.node.inputs[0].dims[last]
+        whole = count - count % ROWS
+        if whole:
+            with b.loop(0, whole, ROWS) as loop:
+                self._rows(rows, last, [b.add(loop.index, k) for k in range(ROWS)], start, size)
+        for r in range(whole, count):
+            self._rows(rows, last, [r], start, size)
+        for loop in reversed(loops):
+            b.close_loop(loop)
+        with b.loop(0, size) as loop:
+            place = dict(index)
+            place[self.column] = b.add(start, loop.index)
+            kept = tuple(place[d] for d in range(len(place)) if d not in reduced_dimensions(self.node))
+            for value, result in zip(self._read(loop.index), self.results, strict=True):
+                self.e.store(result, kept, encode(b, result.dtype, value))
+
+    def _rows(self, index: dict[int, Index], row: int, at: Sequence[Index], start: Index, size: int) -> None:
+        """Combine a few rows of one block into the accumulators."""
+        b = self.b
+        with b.loop(0, size) as loop:
+            values = self._read(loop.index)
+            for r in at:
+                place = dict(index)
+                place[row], place[self.column] = r, b.add(start, loop.index)
+                full = tuple(place[d] for d in range(len(place)))
+                values = combine(self.e, self.node, values, [self.e.value(x, full) for x in operands_of(self.node)])
+            self._write(loop.index, values)
+
+    def _read(self, column: Index) -> list[Scalar]:
+        found: list[Scalar] = []
+        for pointer, dtype in self.slots:
+            values = []
+            for k in range(parts(dtype)):
+                type = self._slot_type(dtype)
+                place = self.b.pointer(pointer, self.b.add(self.b.mul(column, parts(dtype)), k), type)
+                values.append(self.b.load(place, type, dtype.bytes // parts(dtype)))
+            value = unflatten(values, dtype)
+            found.append(decode(self.b, dtype, value) if dtype is DType.PRED else value)
+        return found
+
+    def _write(self, column: Index, values: Sequence[Scalar]) -> None:
+        for (pointer, dtype), value in zip(self.slots, values, strict=True):
+            stored = encode(self.b, dtype, value) if dtype is DType.PRED else value
+            for k, part in enumerate(flatten(stored)):
+                place = self.b.pointer(pointer, self.b.add(self.b.mul(column, parts(dtype)), k), part.type)
+                self.b.store(part, place, dtype.bytes // parts(dtype))
