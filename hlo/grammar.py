@@ -17,6 +17,12 @@ class Row:
     high: int
     required: tuple[str, ...] = ()
 
+    @property
+    def arity(self) -> str:
+        """`2 operands`, `1 operand or more`, for messages."""
+        plural = "s" if self.low != 1 else ""
+        return f"{self.low} operand{plural}" + ("" if self.low == self.high else " or more")
+
 
 def _row(low: int, high: int | None = None, *required: str) -> Row:
     return Row(low, low if high is None else high, required)

@@ -14,7 +14,7 @@ from .opcodes import Op
 from .parser_attributes import HEADER
 from .parser_instructions import InstructionParser
 from .parser_shapes import MAX_DEPTH, parse_shape
-from .parser_values import raw
+from .parser_values import braced, raw
 from .shape_rules import same
 from .shapes import Shape
 
@@ -128,14 +128,13 @@ class Parser(InstructionParser):
     def signature(self) -> Shape:
         """Skip `(a: f32[2], …)` and return the shape after `->`."""
         lexer = self.lexer
-        lexer.expect("(", "before the parameters")
-        while not lexer.at(")"):
+
+        def parameter() -> None:
             lexer.name("a parameter's name")
             lexer.eat(":")
             parse_shape(lexer)
-            if not lexer.eat(","):
-                break
-        lexer.expect(")", "after the parameters")
+
+        braced(lexer, "the parameters", parameter, "()")
         lexer.expect("->", "before the result's shape")
         return parse_shape(lexer)
 

@@ -18,11 +18,12 @@ from .attributes import (
     Window,
     WindowDim,
 )
-from .lexer import near
+from .lexer import Lexer, near
 from .parser_shapes import parse_shape
 from .parser_values import (
     boolean,
     booleans,
+    braced,
     computation,
     computations,
     instruction_names,
@@ -33,7 +34,6 @@ from .parser_values import (
     one_of,
     raw,
     real,
-    rows,
     shape,
     shape_index,
     shapes,
@@ -42,6 +42,7 @@ from .parser_values import (
     word,
     words,
 )
+from .shapes import ShapeIndex
 
 if TYPE_CHECKING:
     from .parser import Parser
@@ -56,33 +57,23 @@ _WINDOW_FIELDS = ("size", "stride", "pad", "lhs_dilate", "rhs_dilate", "rhs_reve
 def slices(p: Parser, name: str) -> tuple[SliceDim, ...]:
     """`{[0:4], [1:8:2]}`."""
     lexer = p.lexer
-    lexer.expect("{", f"before the ranges of '{name}'")
-    out = []
-    while not lexer.at("}"):
+
+    def one() -> SliceDim:
         m = lexer.match(_slice)
         if not m:
-            lexer.fail(
-                f"expected a range in '{name}', found {lexer.found()}",
-                remedy="write [start:limit] or [start:limit:stride]",
-            )
-        out.append(SliceDim(int(m[1]), int(m[2]), int(m[3] or 1)))
-        if not lexer.eat(","):
-            break
-    lexer.expect("}", f"after the ranges of '{name}'")
-    return tuple(out)
+            lexer.fail(f"expected a range in '{name}', found {lexer.found()}", remedy="write [start:limit:stride]")
+        return SliceDim(int(m[1]), int(m[2]), int(m[3] or 1))
+
+    return braced(lexer, f"the ranges of '{name}'", one)
 
 
-def padding(p: Parser, name: str) -> tuple[PadDim, ...] | str:
+def padding(p: Parser, name: str) -> tuple[PadDim, ...]:
     """`1_2x0_0_3`: low_high[_interior] per dimension; an empty string for rank 0."""
     lexer = p.lexer
     m = lexer.match(_padding)
     if not m:
-        if lexer.at('"'):
-            text = lexer.string(f"for '{name}'")
-            if not text:
-                return ()
-        if lexer.word():
-            return lexer.name(f"for '{name}'")
+        if lexer.eat('""'):
+            return ()
         lexer.fail(
             f"expected low_high or low_high_interior for each dimension of '{name}', found {lexer.found()}",
             remedy="for instance padding=0_1x2_2_1",
@@ -112,7 +103,7 @@ def window(p: Parser, name: str) -> Window:
             lexer.fail(f"'{field}' is given twice in '{name}'", at)
         lexer.expect("=", f"after '{field}'")
         if field == "pad":
-            fields[field] = [(d.low, d.high) for d in padding(p, "pad")]  # type: ignore[union-attr]
+            fields[field] = [(d.low, d.high) for d in padding(p, "pad")]
         else:
             m = lexer.match(_by_x)
             if not m:
@@ -171,19 +162,22 @@ def dim_labels(p: Parser, name: str) -> ConvolutionDims | Raw:
 
 
 def entry_layout(p: Parser, name: str) -> ComputationLayout:
+    """`{(f32[2]{0})->f32[]}`."""
     lexer = p.lexer
     lexer.expect("{", f"before '{name}'")
-    lexer.expect("(", f"before the parameter shapes of '{name}'")
-    parameters = []
-    while not lexer.at(")"):
-        parameters.append(parse_shape(lexer))
-        if not lexer.eat(","):
-            break
-    lexer.expect(")", f"after the parameter shapes of '{name}'")
+    parameters = braced(lexer, f"the parameter shapes of '{name}'", lambda: parse_shape(lexer), "()")
     lexer.expect("->", f"before the result shape of '{name}'")
     result = parse_shape(lexer)
     lexer.expect("}", f"after '{name}'")
-    return ComputationLayout(tuple(parameters), result)
+    return ComputationLayout(parameters, result)
+
+
+def _target(lexer: Lexer, name: str, what: str) -> tuple[int, ShapeIndex]:
+    """`(number, {index}` without the closing parenthesis."""
+    lexer.expect("(", f"before the {what} in '{name}'", f"write ({what}, {{index}})")
+    number = lexer.integer(f"for the {what} in '{name}'")
+    lexer.expect(",", f"after the {what} in '{name}'", f"write ({what}, {{index}})")
+    return number, shape_index(lexer, name)
 
 
 def input_output_alias(p: Parser, name: str) -> tuple[Alias, ...]:
@@ -191,50 +185,39 @@ def input_output_alias(p: Parser, name: str) -> tuple[Alias, ...]:
     lexer = p.lexer
 
     def row() -> Alias:
-        output = shape_index(lexer, name)
-        lexer.expect(":", f"between an output and its parameter in '{name}'", "write {output}: (parameter, {index})")
-        lexer.expect("(", f"before the parameter in '{name}'", "write {output}: (parameter, {index})")
-        number = lexer.integer(f"for the parameter in '{name}'")
-        lexer.expect(",", f"after the parameter in '{name}'")
-        index, kind = shape_index(lexer, name), "may-alias"
+        output, kind = shape_index(lexer, name), "may-alias"
+        lexer.expect(":", f"after an output in '{name}'", "write {output}: (parameter, {index})")
+        number, index = _target(lexer, name, "parameter")
         if lexer.eat(","):
             kind = one_of("may-alias", "must-alias")(p, name)
         lexer.expect(")", f"after the parameter in '{name}'")
         return Alias(output, number, index, kind)
 
-    return rows(lexer, name, row)
+    return braced(lexer, f"the rows of '{name}'", row)
 
 
 def buffer_donor(p: Parser, name: str) -> tuple[Donor, ...]:
     """`{ (0, {}) }`."""
-    lexer = p.lexer
 
     def row() -> Donor:
-        lexer.expect("(", f"before the parameter in '{name}'", "write (parameter, {index})")
-        number = lexer.integer(f"for the parameter in '{name}'")
-        lexer.expect(",", f"after the parameter in '{name}'")
-        index = shape_index(lexer, name)
-        lexer.expect(")", f"after the parameter in '{name}'")
+        number, index = _target(p.lexer, name, "parameter")
+        p.lexer.expect(")", f"after the parameter in '{name}'")
         return Donor(number, index)
 
-    return rows(lexer, name, row)
+    return braced(p.lexer, f"the rows of '{name}'", row)
 
 
 def operand_aliasing(p: Parser, name: str) -> tuple[OutputAlias, ...]:
     """`{{0}: (1, {})}`."""
-    lexer = p.lexer
 
     def row() -> OutputAlias:
-        output = shape_index(lexer, name)
-        lexer.expect(":", f"between an output and its operand in '{name}'", "write {output}: (operand, {index})")
-        lexer.expect("(", f"before the operand in '{name}'", "write {output}: (operand, {index})")
-        number = lexer.integer(f"for the operand in '{name}'")
-        lexer.expect(",", f"after the operand in '{name}'")
-        index = shape_index(lexer, name)
-        lexer.expect(")", f"after the operand in '{name}'")
+        output = shape_index(p.lexer, name)
+        p.lexer.expect(":", f"after an output in '{name}'", "write {output}: (operand, {index})")
+        number, index = _target(p.lexer, name, "operand")
+        p.lexer.expect(")", f"after the operand in '{name}'")
         return OutputAlias(output, number, index)
 
-    return rows(lexer, name, row)
+    return braced(p.lexer, f"the rows of '{name}'", row)
 
 
 ATTRIBUTES: dict[str, Callable[[Any, str], Any]] = {
@@ -357,5 +340,6 @@ HEADER: dict[str, Callable[[Any, str], Any]] = {
     "frontend_attributes": raw,
     "allow_spmd_sharding_propagation_to_parameters": booleans,
     "allow_spmd_sharding_propagation_to_output": booleans,
+    "execution_thread": string,
     "origin_recovery_table": raw,
 }

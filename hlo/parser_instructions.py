@@ -228,8 +228,7 @@ class InstructionParser:
                         lexer.expect(")", f"after the operands of {opcode.value}")
                         break
         if not row.low <= len(out) <= row.high:
-            want = str(row.low) if row.low == row.high else f"{row.low} or more"
-            lexer.fail(f"{opcode.value} takes {want} operand{'s' * (want != '1')}, not {len(out)}", at)
+            lexer.fail(f"{opcode.value} takes {row.arity}, not {len(out)}", at)
         return tuple(out)
 
     def check_operand(self, declared: Shape | None, found: Instruction, at: int) -> None:

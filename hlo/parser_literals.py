@@ -45,8 +45,8 @@ def parse_literal(lexer: Lexer, shape: Shape, depth: int = 0) -> Literal:
     if not shape.is_array:
         lexer.fail(f"a constant cannot have the shape {shape}")
     if shape.rank == 0:
-        if lexer.at("{"):
-            return _elided(lexer, shape)
+        if lexer.match(_DOTS):
+            return Literal(shape, None)
         return Literal(shape, _freeze(_convert(lexer, shape.dtype, [_element(lexer, shape.dtype)]), shape))
     if (dynamic := next((d for d, size in enumerate(shape.dims) if size < 0), None)) is not None:
         lexer.fail(f"a constant needs static sizes; dimension {dynamic} of {shape} is unbounded")
@@ -73,17 +73,9 @@ def _skip_shape(lexer: Lexer) -> None:
     lexer.match(_old_style_shape)
 
 
-def _elided(lexer: Lexer, shape: Shape) -> Literal:
-    lexer.expect("{", "before '...'")
-    lexer.expect("...", f"in a constant of shape {shape}")
-    lexer.expect("}", "after '...'")
-    return Literal(shape, None)
-
-
 def _dense(lexer: Lexer, shape: Shape) -> Literal:
-    start = lexer.pos
-    if _DOTS.match(lexer.text, start):
-        return _elided(lexer, shape)
+    if lexer.match(_DOTS):
+        return Literal(shape, None)
     if not lexer.at("{"):
         return _one_number(lexer, shape)
     if shape.size > MAX_ELEMENTS:

@@ -47,7 +47,7 @@ def _simple(text: str) -> Shape | None:
         return None
     if any(d >= 2**63 for d in dims) or (order is not None and sorted(order) != list(range(len(dims)))):
         return None
-    return Shape(dtype, dims, None if order is None else Layout(order))
+    return Shape(dtype, dims, Layout(order) if order else None)
 
 
 def starts_shape(lexer: Lexer) -> bool:
@@ -75,8 +75,7 @@ def parse_shape(lexer: Lexer, depth: int = 0) -> Shape:
     if lexer.at("("):
         return _tuple(lexer, depth)
     if lexer.word() == "b" and lexer.text[lexer.pos + 1 : lexer.pos + 2] == "(":
-        lexer.name("b")
-        lexer.expect("(", "after 'b' of a buffer shape")
+        lexer.eat("b(")
         inner = parse_shape(lexer, depth + 1)
         lexer.expect(")", "at the end of a buffer shape")
         return Shape(inner.dtype, inner.dims, inner.layout, inner.dynamic, inner.elements, "b")
@@ -84,12 +83,12 @@ def parse_shape(lexer: Lexer, depth: int = 0) -> Shape:
 
 
 def _tuple(lexer: Lexer, depth: int) -> Shape:
-    lexer.expect("(", "before the elements of a tuple shape")
+    lexer.eat("(")
     elements = []
-    while not lexer.at(")"):
+    if not lexer.at(")"):
         elements.append(parse_shape(lexer, depth + 1))
-        if not lexer.eat(","):
-            break
+        while lexer.eat(","):
+            elements.append(parse_shape(lexer, depth + 1))
     lexer.expect(")", "at the end of a tuple shape")
     return Shape(DType.TUPLE, elements=tuple(elements))
 
@@ -102,7 +101,7 @@ def _array(lexer: Lexer) -> Shape:
             lexer.fail(f"unknown primitive type '{word}'", remedy=near(word, BY_NAME))
         lexer.fail(f"expected a shape, found {lexer.found()}", remedy="a shape reads like f32[2,3]{1,0}")
     lexer.name("a primitive type")
-    lexer.expect("[", f"after the primitive type '{word}'")
+    lexer.expect("[", f"after the primitive type '{word}'", "write f32[] for a scalar")
     dims, dynamic = [], []
     while not lexer.at("]"):
         m = lexer.match(_dim)
@@ -124,13 +123,15 @@ def _array(lexer: Lexer) -> Shape:
         layout = parse_layout(lexer, len(dims))
     if not dtype.is_array and dims:
         lexer.fail(f"{word} has no dimensions", start)
+    if layout == Layout(()):
+        layout = None  # `f32[]{}` says no more than `f32[]`
     return Shape(dtype, tuple(dims), layout, tuple(dynamic) if any(dynamic) else ())
 
 
 def parse_layout(lexer: Lexer, rank: int | None = None) -> Layout:
     """Consume `{minor_to_major:T(..)(..)S(n)…}`. rank: of the shape, checked where given."""
     start = lexer.pos
-    lexer.expect("{", "at the start of a layout")
+    lexer.eat("{")
     order = []
     while m := lexer.match(_order):
         order.append(lexer.number(m[0]))
@@ -174,7 +175,7 @@ def _layout_tail(lexer: Lexer) -> tuple[tuple[tuple[int, ...], ...], int, str]:
 
 
 def _tile(lexer: Lexer) -> tuple[int, ...]:
-    lexer.expect("(", "at the start of a tile")
+    lexer.eat("(")
     dims = []
     while m := lexer.match(_tile_dim):
         dims.append(-1 if m[0] == "*" else lexer.number(m[0]))

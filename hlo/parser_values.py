@@ -17,6 +17,7 @@ if TYPE_CHECKING:
     from .parser import Parser
 
 _ints = re.compile(r"\{([\d,\s-]*)\}", re.ASCII)
+_flat_list = re.compile(r"\{\s*(?:\d|\})")
 _float = re.compile(r"-?(?:\d+\.?\d*|\.\d+)(?:[eE][+-]?\d+)?|-?inf|nan")
 _bracket = re.compile(rf"{STRING}|[][{{}}()]")
 _CLOSING = {"{": "}", "[": "]", "(": ")"}
@@ -79,37 +80,17 @@ def integers(p: Parser, name: str) -> tuple[int, ...]:
         if values is not None and all(-(2**63) <= v < 2**63 for v in values):
             lexer.seek(m.end())
             return values
-    lexer.expect("{", f"before the integers of '{name}'")
-    out = []
-    while not lexer.at("}"):
-        out.append(lexer.integer(f"in '{name}'"))
-        if not lexer.eat(","):
-            break
-    lexer.expect("}", f"after the integers of '{name}'")
-    return tuple(out)
+    return braced(lexer, f"the integers of '{name}'", lambda: lexer.integer(f"in '{name}'"))
 
 
 def integer_lists(p: Parser, name: str) -> tuple[Any, ...] | Raw:
-    """`{{0,1},{2,3}}`, `{}`; other forms (iota `[2,4]<=[8]`, meshes) are kept as text."""
+    """`{{0,1},{2,3}}`, `{0,1}`, `{}`; other forms (iota `[2,4]<=[8]`, meshes) are kept as text."""
     lexer = p.lexer
     if not lexer.at("{"):
         return device_list(p, name)
-    lexer.expect("{", f"before '{name}'")
-    if not lexer.at("{") and not lexer.at("}"):
-        out = []
-        while not lexer.at("}"):
-            out.append(lexer.integer(f"in '{name}'"))
-            if not lexer.eat(","):
-                break
-        lexer.expect("}", f"after '{name}'")
-        return tuple(out)
-    lists = []
-    while lexer.at("{"):
-        lists.append(integers(p, name))
-        if not lexer.eat(","):
-            break
-    lexer.expect("}", f"after the lists of '{name}'")
-    return tuple(lists)
+    if _flat_list.match(lexer.text, lexer.pos):
+        return integers(p, name)
+    return braced(lexer, f"the lists of '{name}'", lambda: integers(p, name))
 
 
 def device_list(p: Parser, name: str) -> Raw:
@@ -129,27 +110,15 @@ def device_list(p: Parser, name: str) -> Raw:
 
 
 def booleans(p: Parser, name: str) -> tuple[bool, ...] | bool:
-    if not p.lexer.eat("{"):
+    """`true`, or `{true,false}`."""
+    if not p.lexer.at("{"):
         return boolean(p, name)
-    out = []
-    while not p.lexer.at("}"):
-        out.append(boolean(p, name))
-        if not p.lexer.eat(","):
-            break
-    p.lexer.expect("}", f"after '{name}'")
-    return tuple(out)
+    return braced(p.lexer, f"the values of '{name}'", lambda: boolean(p, name))
 
 
 def words(p: Parser, name: str) -> tuple[str, ...]:
     """`{highest,default}`."""
-    p.lexer.expect("{", f"before the words of '{name}'")
-    out = []
-    while not p.lexer.at("}"):
-        out.append(p.lexer.name(f"a word in '{name}'"))
-        if not p.lexer.eat(","):
-            break
-    p.lexer.expect("}", f"after the words of '{name}'")
-    return tuple(out)
+    return braced(p.lexer, f"the words of '{name}'", lambda: p.lexer.name(f"a word in '{name}'"))
 
 
 def computation(p: Parser, name: str) -> Computation:
@@ -163,31 +132,19 @@ def computation(p: Parser, name: str) -> Computation:
 
 def computations(p: Parser, name: str) -> tuple[Computation, ...] | Computation:
     """`{a, b}`; a bare name is one computation."""
-    lexer = p.lexer
-    if not lexer.at("{"):
+    if not p.lexer.at("{"):
         return computation(p, name)
-    lexer.expect("{", f"before the computations of '{name}'")
-    out = []
-    while not lexer.at("}"):
-        out.append(computation(p, name))
-        if not lexer.eat(","):
-            break
-    lexer.expect("}", f"after the computations of '{name}'")
-    return tuple(out)
+    return braced(p.lexer, f"the computations of '{name}'", lambda: computation(p, name))
 
 
 def instruction_names(p: Parser, name: str) -> tuple[str, ...]:
     """`{%a, b}`: earlier instructions of the same computation."""
-    lexer = p.lexer
-    lexer.expect("{", f"before the instructions of '{name}'")
-    out = []
-    while not lexer.at("}"):
-        at = lexer.pos
-        out.append(p.find_instruction(lexer.name(f"an instruction in '{name}'"), at).name)
-        if not lexer.eat(","):
-            break
-    lexer.expect("}", f"after the instructions of '{name}'")
-    return tuple(out)
+
+    def one() -> str:
+        at = p.lexer.pos
+        return p.find_instruction(p.lexer.name(f"an instruction in '{name}'"), at).name
+
+    return braced(p.lexer, f"the instructions of '{name}'", one)
 
 
 def shape(p: Parser, name: str) -> Shape:
@@ -196,36 +153,22 @@ def shape(p: Parser, name: str) -> Shape:
 
 def shapes(p: Parser, name: str) -> tuple[Shape, ...]:
     """`{f32[2]{0}, (s32[], f32[])}`."""
-    lexer = p.lexer
-    lexer.expect("{", f"before the shapes of '{name}'")
-    out = []
-    while not lexer.at("}"):
-        out.append(parse_shape(lexer))
-        if not lexer.eat(","):
-            break
-    lexer.expect("}", f"after the shapes of '{name}'")
-    return tuple(out)
+    return braced(p.lexer, f"the shapes of '{name}'", lambda: parse_shape(p.lexer))
 
 
 def shape_index(lexer: Lexer, name: str) -> ShapeIndex:
-    lexer.expect("{", f"before a tuple index in '{name}'")
-    out = []
-    while not lexer.at("}"):
-        out.append(lexer.integer(f"in a tuple index of '{name}'"))
-        if not lexer.eat(","):
-            break
-    lexer.expect("}", f"after a tuple index in '{name}'")
-    return tuple(out)
+    return braced(lexer, f"a tuple index in '{name}'", lambda: lexer.integer(f"in a tuple index of '{name}'"))
 
 
-def rows(lexer: Lexer, name: str, row: Callable[[], Any]) -> tuple[Any, ...]:
-    lexer.expect("{", f"before the rows of '{name}'")
+def braced(lexer: Lexer, what: str, item: Callable[[], Any], ends: str = "{}") -> tuple[Any, ...]:
+    """`{item, item, …}`, or another pair of brackets."""
+    lexer.expect(ends[0], f"before {what}")
     out = []
-    while not lexer.at("}"):
-        out.append(row())
-        if not lexer.eat(","):
-            break
-    lexer.expect("}", f"after the rows of '{name}'")
+    if not lexer.at(ends[1]):
+        out.append(item())
+        while lexer.eat(","):
+            out.append(item())
+    lexer.expect(ends[1], f"after {what}")
     return tuple(out)
 
 

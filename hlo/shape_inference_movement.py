@@ -266,7 +266,7 @@ def gather(i: Instruction) -> Shape:
     dims_in_range(i, "GATHER5", "collapsed_slice_dims and operand_batching_dims", (*collapsed, *batching), x.rank)
     if list(collapsed) != sorted(collapsed) or list(batching) != sorted(batching):
         broken(i, "GATHER5", "collapsed_slice_dims and operand_batching_dims must be sorted")
-    if len(sizes) != x.rank:
+    if len(sizes) != x.rank or not all(isinstance(size, int) for size in sizes):
         broken(i, "GATHER6", f"{len(sizes)} slice sizes for {x}")
     for d, (size, bound) in enumerate(zip(sizes, x.dims, strict=True)):
         gone = d in collapsed or d in batching

@@ -154,6 +154,8 @@ def convolution(i: Instruction) -> Shape:
     """
     lhs, rhs, *_ = arrays(i, "CONV1")
     d = i.attributes["dim_labels"]
+    if not isinstance(d, ConvolutionDims):
+        broken(i, "CONV2", "dim_labels with '?' belong to custom calls only")
     window = i.attributes.get("window", ONE)
     groups, batches = i.attributes.get("feature_group_count", 1), i.attributes.get("batch_group_count", 1)
     if lhs.dtype.is_complex != rhs.dtype.is_complex:

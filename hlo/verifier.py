@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from .errors import VerificationError
+from .grammar import GRAMMAR
 from .ir import Computation, Instruction, Module
 from .opcodes import Op
 from .shape_inference import INFER
@@ -20,7 +21,13 @@ def verify(module: Module) -> None:
 
 
 def verify_instruction(i: Instruction) -> None:
-    """LAYOUT1: the layout orders the dimensions. SHAPE1: the shape is the one that the opcode's rule infers."""
+    """ARITY1: the opcode's number of operands. ATTR1: its required attributes. LAYOUT1: the layout orders the dimensions. SHAPE1: the shape is the one that the opcode's rule infers."""
+    row = GRAMMAR[i.opcode]
+    if not row.low <= len(i.operands) <= row.high:
+        broken(i, "ARITY1", f"has {len(i.operands)} operands, but takes {row.arity}")
+    for key in row.required + NEEDED.get(i.opcode, ()):
+        if key not in i.attributes:
+            broken(i, "ATTR1", f"needs the attribute '{key}'", f"add {key}=…")
     for _, leaf in i.shape.leaves():
         if leaf.layout is not None and leaf.is_array and sorted(leaf.layout.minor_to_major) != list(range(leaf.rank)):
             broken(i, "LAYOUT1", f"layout of {leaf} does not order its {leaf.rank} dimensions")
@@ -28,6 +35,9 @@ def verify_instruction(i: Instruction) -> None:
     if not _acceptable(i, expected):
         broken(i, "SHAPE1", f"has shape {i.shape.without_layout()}, but its operands give {expected.without_layout()}")
 
+
+NEEDED = {Op.PARAMETER: ("parameter_number",), Op.CONSTANT: ("literal",), Op.BROADCAST: ("dimensions",)}
+"""Attributes without a name in text, or that text may leave out."""
 
 WIDENING = frozenset({Op.DOT, Op.CONVOLUTION, Op.RAGGED_DOT, Op.SCALED_DOT})
 """Opcodes whose result may have another element type than their operands (preferred_element_type)."""
