@@ -1,4 +1,7 @@
-"""Complex arithmetic on pairs (re, im). Functions take a Real and pairs; c64 is evaluated in doubles where that helps."""
+"""Complex arithmetic on pairs (re, im), by the expansions that XLA:CPU uses: they decide overflow, NaN and infinity.
+
+Functions take a Real and pairs. Where XLA's formula is as good as exact, c64 is evaluated in doubles.
+"""
 
 from __future__ import annotations
 
@@ -34,6 +37,10 @@ def in_double(function: Callable[..., Pair]) -> Callable[..., Pair]:
     return emit
 
 
+def choose(r: Real, condition: V, a: Pair, b: Pair) -> Pair:
+    return r.select(condition, a[0], b[0]), r.select(condition, a[1], b[1])
+
+
 def add(r: Real, x: Pair, y: Pair) -> Pair:
     return r.add(x[0], y[0]), r.add(x[1], y[1])
 
@@ -52,30 +59,53 @@ def multiply(r: Real, x: Pair, y: Pair) -> Pair:
 
 
 def divide(r: Real, x: Pair, y: Pair) -> Pair:
-    """By the larger part of the divisor, so that nothing overflows too early."""
+    """By the larger part of the divisor (Smith); C's rules where both parts of that are NaN."""
     (a, b), (c, d) = x, y
-    by_real = r.compare(">=", r.abs(c), r.abs(d))
-    large, small = r.select(by_real, c, d), r.select(by_real, d, c)
+    steep = r.compare("<", r.abs(c), r.abs(d))
+    large, small = r.select(steep, d, c), r.select(steep, c, d)
     ratio = r.div(small, large)
-    ratio = r.select(r.both(r.is_infinite(c), r.is_infinite(d)), _signed_one(r, small, large), ratio)
-    denominator = r.mad(small, ratio, large)
-    p, q = r.select(by_real, a, b), r.select(by_real, b, a)
+    denominator = r.mad(ratio, small, large)
+    p, q = r.select(steep, b, a), r.select(steep, a, b)
     re = r.div(r.mad(q, ratio, p), denominator)
-    im = r.div(r.sub(q, r.mul(p, ratio)), denominator)
-    im = r.select(by_real, im, r.neg(im))
+    crossed = r.sub(q, r.mul(p, ratio))
+    im = r.div(r.select(steep, r.neg(crossed), crossed), denominator)
     return _divide_corners(r, x, y, (re, im))
 
 
-def _signed_one(r: Real, small: V, large: V) -> V:
-    return r.copysign(r.copysign(r.c(1.0), small), large)
-
-
-def _divide_corners(r: Real, x: Pair, y: Pair, result: Pair) -> Pair:
-    """Zero divisors give infinities, infinite over finite is infinite, finite over infinite is zero."""
+def _divide_corners(r: Real, x: Pair, y: Pair, quotient: Pair) -> Pair:
+    """Something by zero is infinite, infinite by finite is infinite, finite by infinite is zero."""
     (a, b), (c, d) = x, y
-    zero = r.both(r.eq(c, 0.0), r.eq(d, 0.0))
-    infinity = r.copysign(r.c(math.inf), c)
-    return tuple(r.select(zero, r.mul(infinity, part), value) for part, value in ((a, result[0]), (b, result[1])))
+    lost = r.both(r.is_nan(quotient[0]), r.is_nan(quotient[1]))
+    infinity = r.c(math.inf)
+    by_zero = r.both(r.both(r.eq(c, 0.0), r.eq(d, 0.0)), r.negated(r.both(r.is_nan(a), r.is_nan(b))))
+    signed = r.copysign(infinity, c)
+    result = choose(r, r.both(lost, by_zero), (r.mul(signed, a), r.mul(signed, b)), quotient)
+    grows = r.both(_any_infinite(r, x), _all_finite(r, y))
+    p, q = _unit(r, a), _unit(r, b)
+    grown = (r.mul(infinity, r.mad(p, c, r.mul(q, d))), r.mul(infinity, r.sub(r.mul(q, c), r.mul(p, d))))
+    result = choose(r, r.both(lost, grows), grown, result)
+    vanishes = r.both(_all_finite(r, x), _any_infinite(r, y))
+    p, q = _unit(r, c), _unit(r, d)
+    zero = r.c(0.0)
+    gone = (r.mul(zero, r.mad(a, p, r.mul(b, q))), r.mul(zero, r.sub(r.mul(b, p), r.mul(a, q))))
+    return choose(r, r.both(lost, vanishes), gone, result)
+
+
+def _any_infinite(r: Real, x: Pair) -> V:
+    return r.either(r.is_infinite(x[0]), r.is_infinite(x[1]))
+
+
+def _all_finite(r: Real, x: Pair) -> V:
+    return r.both(r.lt(r.abs(x[0]), math.inf), r.lt(r.abs(x[1]), math.inf))
+
+
+def _unit(r: Real, a: V) -> V:
+    """±1 for an infinity, ±0 for anything else."""
+    return r.copysign(r.select(r.is_infinite(a), r.c(1.0), r.c(0.0)), a)
+
+
+def _any_nan(r: Real, x: Pair) -> V:
+    return r.code.b.fcmp_unordered("uno", x[0], x[1])
 
 
 def compare(r: Real, operator: str, x: Pair, y: Pair) -> V:
@@ -85,21 +115,25 @@ def compare(r: Real, operator: str, x: Pair, y: Pair) -> V:
     return b.or_(b.fcmp_unordered("!=", x[0], y[0]), b.fcmp_unordered("!=", x[1], y[1]))
 
 
-def absolute(r: Real, x: Pair) -> V:
-    """hypot: infinite if a part is, whatever the other."""
+def _sorted(r: Real, x: Pair) -> Pair:
+    """(larger, smaller) of |re| and |im|."""
     a, b = r.abs(x[0]), r.abs(x[1])
     a_larger = r.compare(">", a, b)
-    large, small = r.select(a_larger, a, b), r.select(a_larger, b, a)
+    return r.select(a_larger, a, b), r.select(a_larger, b, a)
+
+
+def absolute(r: Real, x: Pair) -> V:
+    """Infinite if a part is, NaN if a part is NaN."""
+    large, small = _sorted(r, x)
     ratio = r.div(small, large)
     length = r.mul(large, r.sqrt(r.mad(ratio, ratio, r.c(1.0))))
-    length = r.select(r.both(r.eq(large, 0.0), r.eq(small, 0.0)), r.c(0.0), length)
-    return r.select(r.either(r.is_infinite(x[0]), r.is_infinite(x[1])), r.c(math.inf), length)
+    length = r.select(r.eq(large, 0.0), large, length)
+    length = r.select(_any_infinite(r, x), r.c(math.inf), length)
+    return r.select(_any_nan(r, x), r.c(math.nan), length)
 
 
 def _log_absolute(r: Real, x: Pair) -> V:
-    a, b = r.abs(x[0]), r.abs(x[1])
-    a_larger = r.compare(">", a, b)
-    large, small = r.select(a_larger, a, b), r.select(a_larger, b, a)
+    large, small = _sorted(r, x)
     near_one = r.both(r.gt(large, 0.5), r.lt(large, 2.0))
     ratio = r.div(small, large)
     far = r.mul(ratio, ratio)
@@ -107,11 +141,18 @@ def _log_absolute(r: Real, x: Pair) -> V:
     half_log1p = r.mul(r.c(0.5), math_f64.log1p(r, r.select(near_one, close, far)))
     base = math_f64.log(r, r.select(near_one, r.c(1.0), large))
     total = r.select(r.eq(large, 0.0), base, r.add(base, half_log1p))
-    return r.select(r.either(r.is_infinite(x[0]), r.is_infinite(x[1])), r.c(math.inf), total)
+    total = r.select(_any_infinite(r, x), r.c(math.inf), total)
+    return r.select(_any_nan(r, x), r.c(math.nan), total)
+
+
+def log(r: Real, x: Pair) -> Pair:
+    if r.bits == 64:  # the angle by libm, as XLA:CPU does: a flushed imaginary part decides its sign there
+        return _log_absolute(r, x), r.libm("atan2", x[1], x[0])
+    return _log_of_single(r, x)
 
 
 @in_double
-def log(r: Real, x: Pair) -> Pair:
+def _log_of_single(r: Real, x: Pair) -> Pair:
     return _log_absolute(r, x), math_f64.atan2(r, x[1], x[0])
 
 
@@ -127,9 +168,7 @@ def log1p(r: Real, x: Pair) -> Pair:
 
 @in_double
 def exp(r: Real, x: Pair) -> Pair:
-    a, b = x
-    size = math_f64.exp(r, a)
-    return _polar(r, size, b)
+    return _polar(r, math_f64.exp(r, x[0]), x[1])
 
 
 def _polar(r: Real, size: V, angle: V) -> Pair:
@@ -139,16 +178,16 @@ def _polar(r: Real, size: V, angle: V) -> Pair:
     return r.select(flat, size, re), r.select(flat, angle, im)
 
 
-@in_double
 def expm1(r: Real, x: Pair) -> Pair:
+    """expm1(a)·cos b + (cos b - 1), and (expm1(a) + 1)·sin b."""
     a, b = x
-    half_sine = math_f64.sin(r, r.mul(b, r.c(0.5)))
-    lost = r.mul(r.c(2.0), r.mul(half_sine, half_sine))
-    e = math_f64.expm1(r, a)
-    re = r.sub(r.mul(e, math_f64.cos(r, b)), lost)
-    im = r.mul(math_f64.exp(r, a), math_f64.sin(r, b))
-    flat = r.eq(b, 0.0)
-    return r.select(flat, e, re), r.select(flat, b, im)
+    m = lib(r)
+    less = m.expm1(r, a)
+    half_sine = m.sin(r, r.mul(b, r.c(0.5)))
+    cosine_less = r.mul(r.c(-2.0), r.mul(half_sine, half_sine))
+    re = r.mad(less, r.add(cosine_less, r.c(1.0)), cosine_less)
+    im = r.mul(r.add(less, r.c(1.0)), m.sin(r, b))
+    return re, r.select(r.eq(b, 0.0), r.c(0.0), im)
 
 
 @in_double
@@ -157,17 +196,18 @@ def sqrt(r: Real, x: Pair) -> Pair:
     root = _half_root(r, x)
     other = r.div(r.abs(b), r.add(root, root))
     left = r.lt(a, 0.0)
-    re, im = r.select(left, other, root), r.copysign(r.select(left, root, other), b)
+    result = r.select(left, other, root), r.copysign(r.select(left, root, other), b)
     zero = r.both(r.eq(a, 0.0), r.eq(b, 0.0))
-    re, im = r.select(zero, r.c(0.0), re), r.select(zero, b, im)
-    return _sqrt_corners(r, x, (re, im))
+    result = choose(r, zero, (r.c(0.0), b), result)
+    nan = r.c(math.nan)
+    return choose(r, _any_nan(r, x), (nan, nan), _sqrt_corners(r, x, result))
 
 
 def _half_root(r: Real, x: Pair) -> V:
     """sqrt((|a| + |z|) / 2), scaled away from overflow."""
     a = r.abs(x[0])
     big = r.either(r.gt(a, 2.0**1000), r.gt(r.abs(x[1]), 2.0**1000))
-    small = r.both(r.lt(a, 2.0**-1000), r.lt(r.abs(x[1]), 2.0**-1000))
+    small = r.both(r.lt(a, 2.0**-900), r.lt(r.abs(x[1]), 2.0**-900))
     factor = r.select(big, r.c(2.0**-4), r.select(small, r.c(2.0**100), r.c(1.0)))
     back = r.select(big, r.c(4.0), r.select(small, r.c(2.0**-50), r.c(1.0)))
     length = absolute(r, (r.mul(x[0], factor), r.mul(x[1], factor)))
@@ -178,55 +218,57 @@ def _sqrt_corners(r: Real, x: Pair, result: Pair) -> Pair:
     """Infinite parts, as C's csqrt."""
     a, b = x
     infinity, zero = r.c(math.inf), r.c(0.0)
-    re, im = result
-    right, left = r.eq(a, math.inf), r.eq(a, -math.inf)
-    finite_b = r.lt(r.abs(b), math.inf)
-    re, im = r.select(right, infinity, re), r.select(r.both(right, finite_b), r.copysign(zero, b), im)
-    re = r.select(left, r.select(finite_b, zero, b), re)
-    im = r.select(left, r.copysign(infinity, b), im)
-    tall = r.is_infinite(b)
-    return r.select(tall, infinity, re), r.select(tall, b, im)
+    result = choose(r, r.eq(a, math.inf), (infinity, r.copysign(zero, b)), result)
+    result = choose(r, r.eq(a, -math.inf), (zero, r.copysign(infinity, b)), result)
+    return choose(r, r.is_infinite(b), (infinity, b), result)
 
 
 def rsqrt(r: Real, x: Pair) -> Pair:
-    return divide(r, (r.c(1.0), r.c(0.0)), sqrt(r, x))
+    """In polar form; (inf, NaN) at zero, a zero where the operand is infinite."""
+    a, b = x
+    m = lib(r)
+    size = r.div(r.c(1.0), r.sqrt(absolute(r, x)))
+    angle = r.mul(m.atan2(r, b, a), r.c(-0.5))
+    result = r.mul(size, m.cos(r, angle)), r.mul(size, m.sin(r, angle))
+    endless = r.either(r.is_infinite(a), r.both(r.is_infinite(b), r.is_nan(a)))
+    zero = r.c(0.0)
+    result = choose(r, endless, (r.copysign(zero, a), r.neg(r.copysign(zero, b))), result)
+    return choose(r, r.both(r.eq(a, 0.0), r.eq(b, 0.0)), (r.c(math.inf), r.c(math.nan)), result)
 
 
-@in_double
-def cbrt(r: Real, x: Pair) -> Pair:
-    size = math_f64.cbrt(r, absolute(r, x))
-    return _polar(r, size, r.mul(math_f64.atan2(r, x[1], x[0]), r.c(1.0 / 3.0)))
+def _half_exponentials(r: Real, b: V) -> Pair:
+    """e^b / 2 and e^-b / 2, the second by division: it overflows where the first vanishes."""
+    e = lib(r).exp(r, b) if r.bits == 64 else r.in_double(math_f64.exp, b)
+    return r.mul(r.c(0.5), e), r.div(r.c(0.5), e)
 
 
-@in_double
 def sin(r: Real, x: Pair) -> Pair:
-    a, b = x
-    return (_times(r, math_f64.sin(r, a), math_f64.cosh(r, b)), _times(r, math_f64.cos(r, a), math_f64.sinh(r, b)))
+    plus, minus = _half_exponentials(r, x[1])
+    m = lib(r)
+    return r.mul(m.sin(r, x[0]), r.add(plus, minus)), r.mul(m.cos(r, x[0]), r.sub(plus, minus))
 
 
-@in_double
 def cos(r: Real, x: Pair) -> Pair:
-    a, b = x
-    return (_times(r, math_f64.cos(r, a), math_f64.cosh(r, b)),
-            r.neg(_times(r, math_f64.sin(r, a), math_f64.sinh(r, b))))
+    plus, minus = _half_exponentials(r, x[1])
+    m = lib(r)
+    return r.mul(m.cos(r, x[0]), r.add(minus, plus)), r.mul(m.sin(r, x[0]), r.sub(minus, plus))
 
 
 @in_double
 def sinh(r: Real, x: Pair) -> Pair:
     a, b = x
-    return (_times(r, math_f64.sinh(r, a), math_f64.cos(r, b)), _times(r, math_f64.cosh(r, a), math_f64.sin(r, b)))
+    return _times(r, math_f64.sinh(r, a), math_f64.cos(r, b)), _times(r, math_f64.cosh(r, a), math_f64.sin(r, b))
 
 
 @in_double
 def cosh(r: Real, x: Pair) -> Pair:
     a, b = x
-    return (_times(r, math_f64.cosh(r, a), math_f64.cos(r, b)), _times(r, math_f64.sinh(r, a), math_f64.sin(r, b)))
+    return _times(r, math_f64.cosh(r, a), math_f64.cos(r, b)), _times(r, math_f64.sinh(r, a), math_f64.sin(r, b))
 
 
 def _times(r: Real, a: V, b: V) -> V:
     """a · b, where zero times anything is zero."""
-    zero = r.either(r.eq(a, 0.0), r.eq(b, 0.0))
-    return r.select(zero, r.c(0.0), r.mul(a, b))
+    return r.select(r.either(r.eq(a, 0.0), r.eq(b, 0.0)), r.c(0.0), r.mul(a, b))
 
 
 @in_double
@@ -239,12 +281,12 @@ def tanh(r: Real, x: Pair) -> Pair:
     beta = r.mad(t, t, r.c(1.0))
     rho = r.sqrt(r.mad(s, s, r.c(1.0)))
     denominator = r.mad(beta, r.mul(s, s), r.c(1.0))
-    re, im = r.div(r.mul(beta, r.mul(rho, s)), denominator), r.div(t, denominator)
+    result = r.div(r.mul(beta, r.mul(rho, s)), denominator), r.div(t, denominator)
     decay = math_f64.exp(r, r.mul(r.c(-2.0), r.abs(a)))
     far = r.mul(r.mul(r.c(4.0), r.mul(math_f64.sin(r, b), math_f64.cos(r, b))), decay)
-    infinite = r.is_infinite(a)
-    far = r.select(r.both(infinite, r.negated(r.lt(r.abs(b), math.inf))), r.c(0.0), far)
-    return r.select(large, r.copysign(r.c(1.0), a), re), r.select(large, far, im)
+    no_angle = r.both(r.is_infinite(a), r.negated(r.lt(r.abs(b), math.inf)))
+    far = r.select(no_angle, r.c(0.0), far)
+    return choose(r, large, (r.copysign(r.c(1.0), a), far), result)
 
 
 def tan(r: Real, x: Pair) -> Pair:
@@ -252,33 +294,95 @@ def tan(r: Real, x: Pair) -> Pair:
     return v, r.neg(u)
 
 
-@in_double
 def logistic(r: Real, x: Pair) -> Pair:
-    one = r.c(1.0)
-    e = exp(r, negate(r, x))
-    return divide(r, (one, r.c(0.0)), (r.add(one, e[0]), e[1]))
+    """(1 + tanh(x / 2)) / 2"""
+    half = r.c(0.5)
+    re, im = tanh(r, (r.mul(half, x[0]), r.mul(half, x[1])))
+    return r.mad(half, re, half), r.mul(half, im)
 
 
 def sign(r: Real, x: Pair) -> Pair:
     length = absolute(r, x)
-    zero = r.eq(length, 0.0)
-    return tuple(r.select(zero, r.c(0.0), r.div(part, length)) for part in x)
+    zero = r.c(0.0)
+    return choose(r, r.eq(length, 0.0), (zero, zero), (r.div(x[0], length), r.div(x[1], length)))
 
 
-@in_double
 def power(r: Real, x: Pair, y: Pair) -> Pair:
-    """exp(y log x); 0^0 is 1 and 0 to a power with a positive real part 0."""
-    base_zero = r.both(r.eq(x[0], 0.0), r.eq(x[1], 0.0))
-    power_zero = r.both(r.eq(y[0], 0.0), r.eq(y[1], 0.0))
-    re, im = exp(r, multiply(r, y, log(r, x)))
-    vanishes = r.both(base_zero, r.gt(y[0], 0.0))
-    re, im = r.select(vanishes, r.c(0.0), re), r.select(vanishes, r.c(0.0), im)
-    return r.select(power_zero, r.c(1.0), re), r.select(power_zero, r.c(0.0), im)
+    """|x|^c·e^(-d·arg x), turned by c·arg x + d·log|x|, for y = c + i·d."""
+    (a, b), (c, d) = x, y
+    m = lib(r)
+    size, angle = absolute(r, x), m.atan2(r, b, a)
+    coefficient = r.mul(m.power(r, size, c), m.exp(r, r.neg(r.mul(d, angle))))
+    turn = r.mad(c, angle, r.mul(d, m.log(r, size)))
+    result = r.mul(coefficient, m.cos(r, turn)), r.mul(coefficient, m.sin(r, turn))
+    zero, one = r.c(0.0), r.c(1.0)
+    real_power, endless = r.eq(d, 0.0), r.both(r.both(r.eq(a, math.inf), r.eq(b, 0.0)), r.eq(d, 0.0))
+    result = choose(r, r.both(endless, r.gt(c, 0.0)), (r.c(math.inf), zero), result)
+    vanishes = r.either(r.both(r.eq(size, 0.0), r.both(real_power, r.gt(c, 0.0))), r.both(endless, r.lt(c, 0.0)))
+    result = choose(r, vanishes, (zero, zero), result)
+    unit = r.either(r.both(r.eq(c, 0.0), r.eq(d, 0.0)), r.both(r.eq(a, 1.0), r.eq(b, 0.0)))
+    return choose(r, unit, (one, zero), result)
+
+
+def cbrt(r: Real, x: Pair) -> Pair:
+    return power(r, x, (r.c(1.0 / 3.0), r.c(0.0)))
 
 
 def atan2(r: Real, y: Pair, x: Pair) -> Pair:
-    """-i · log((x + iy) / sqrt(x² + y²))."""
-    root = sqrt(r, add(r, multiply(r, x, x), multiply(r, y, y)))
-    direction = divide(r, (r.sub(x[0], y[1]), r.add(x[1], y[0])), root)
-    re, im = log(r, direction)
-    return im, r.neg(re)
+    """-i·log((x + iy) / sqrt(x² + y²)) in the component type, where squares overflow and, near the unit circle, little
+    of the imaginary part survives. That is what XLA:CPU gives.
+    """
+    square = add(r, _square(r, x), _square(r, y))
+    zero = r.c(0.0)
+    numerator = (r.add(x[0], r.sub(r.mul(zero, y[0]), y[1])), r.add(x[1], r.add(y[0], r.mul(y[1], zero))))
+    quotient = divide(r, numerator, _polar_sqrt(r, square))
+    size, angle = precise(r, "log", _plain_absolute(r, quotient)), precise(r, "atan2", quotient[1], quotient[0])
+    return r.add(r.mul(zero, size), angle), r.sub(r.mul(zero, angle), size)
+
+
+def precise(r: Real, name: str, *arguments: V) -> V:
+    """A function rounded (nearly always) correctly: in doubles for floats, libm's for doubles."""
+    return r.libm(name, *arguments) if r.bits == 64 else r.in_double(getattr(math_f64, name), *arguments)
+
+
+def _square(r: Real, x: Pair) -> Pair:
+    """x², with the contraction that XLA:CPU's multiplication gets."""
+    product = r.product(x[0], x[1])
+    return r.fma(x[0], x[0], r.neg(r.mul(x[1], x[1]))), r.add(product, product)
+
+
+def _plain_absolute(r: Real, x: Pair) -> V:
+    """max·sqrt(1 + (min / max)²), the smaller part where that is NaN."""
+    large, small = _nan_sorted(r, x)
+    ratio = r.div(small, large)
+    length = r.mul(large, r.sqrt(r.mad(ratio, ratio, r.c(1.0))))
+    return r.select(r.is_nan(length), small, length)
+
+
+def _nan_sorted(r: Real, x: Pair) -> Pair:
+    a, b = r.abs(x[0]), r.abs(x[1])
+    return r.call("maximum", a, b), r.call("minimum", a, b)
+
+
+def _polar_sqrt(r: Real, x: Pair) -> Pair:
+    """sqrt|x|·(cos, sin)(arg x / 2), infinite where a part is (but 0 + i·inf at -inf)."""
+    a, b = x
+    large, small = _nan_sorted(r, x)
+    ratio = r.div(small, large)
+    size = r.mul(r.sqrt(large), _fourth_root(r, r.mad(ratio, ratio, r.c(1.0))))
+    size = r.select(r.is_nan(size), small, size)
+    half = r.mul(precise(r, "atan2", b, a), r.c(0.5))
+    cosine, sine = precise(r, "cos", half), precise(r, "sin", half)
+    infinity, zero = r.c(math.inf), r.c(0.0)
+    re = r.select(r.eq(a, -math.inf), zero, r.mul(size, cosine))
+    re = r.select(r.either(r.is_infinite(b), r.eq(a, math.inf)), infinity, re)
+    im = r.select(r.eq(sine, 0.0), zero, r.mul(size, sine))
+    im = r.select(r.is_nan(size), r.c(math.nan), im)
+    im = r.select(r.either(r.is_infinite(b), r.eq(a, -math.inf)), r.copysign(infinity, b), im)
+    return choose(r, r.eq(size, 0.0), (zero, zero), (re, im))
+
+
+def _fourth_root(r: Real, x: V) -> V:
+    if r.bits == 64:
+        return r.libm("pow", x, r.c(0.25))
+    return r.in_double(lambda d, wide: d.sqrt(d.sqrt(wide)), x)

@@ -7,7 +7,7 @@ from llvmlite import ir
 from ..hlo.dtypes import DType
 from ..hlo.ir import Instruction
 from .function import Code
-from .narrow import NARROW, decode, encode, to_single_odd
+from .narrow import FORMATS, NARROW, decode, encode, to_single_odd
 from .real import Real
 from .registers import DOUBLE, FLOAT, I8, Register, memory_type, real_constant, register_type
 
@@ -44,6 +44,11 @@ def convert(code: Code, source: DType, target: DType, value: Register) -> Regist
 
 
 def _to_pred(code: Code, source: DType, value: V) -> V:
+    if source in NARROW and source is not DType.F8E8M0FNU:  # by its bits: a subnormal is not flushed on the way
+        magnitude = (1 << (source.bits - 1)) - 1
+        bits = bits_of(code, source, value)
+        unsigned_zero = source in FORMATS and FORMATS[source].unsigned_zero
+        return code.b.icmp_signed("!=", bits if unsigned_zero else code.b.and_(bits, bits.type(magnitude)), bits.type(0))
     if source.is_float:
         value = decode(code, source, value)
         return code.b.fcmp_unordered("!=", value, real_constant(value.type, 0.0))

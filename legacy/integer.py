@@ -136,41 +136,19 @@ def _signed(code: Code, dtype: DType, x: V) -> V:
     return code.b.ashr(code.b.shl(x, spare), spare)
 
 
+POWER_BITS = 6
+"""XLA:CPU's integer power looks at the low six bits of the exponent, and at its sign even where it has none."""
+
+
 def power(code: Code, dtype: DType, x: V, y: V) -> V:
     """By repeated squaring, wrapping. With y < 0: 1 for x = 1, ±1 for x = -1, else 0."""
-    name = f"power.{dtype.value}"
-    function = code.module.globals.get(name)
-    if function is None:
-        function = ir.Function(code.module, ir.FunctionType(x.type, [x.type, x.type]), name)
-        function.linkage = "private"
-        function.attributes.add("nounwind")
-        _define_power(function, dtype)
-    return code.b.call(function, [x, y])
-
-
-def _define_power(function: ir.Function, dtype: DType) -> None:
-    type_ = function.args[0].type
-    x, y = function.args
-    entry, body, done = (function.append_basic_block(name) for name in ("entry", "body", "done"))
-    b = ir.IRBuilder(entry)
-    b.cbranch(b.icmp_signed("==", y, type_(0)), done, body)
-    b.position_at_end(body)
-    result, base, left = (b.phi(type_, name) for name in ("result", "base", "left"))
-    odd = b.icmp_signed("!=", b.and_(left, type_(1)), type_(0))
-    new_result = b.select(odd, b.mul(result, base), result)
-    new_left = b.lshr(left, type_(1))
-    for phi, first, next_ in ((result, type_(1), new_result), (base, x, b.mul(base, base)), (left, y, new_left)):
-        phi.add_incoming(first, entry)
-        phi.add_incoming(next_, body)
-    b.cbranch(b.icmp_signed("==", new_left, type_(0)), done, body)
-    b.position_at_end(done)
-    total = b.phi(type_, "total")
-    total.add_incoming(type_(1), entry)
-    total.add_incoming(new_result, body)
-    if not dtype.is_signed:
-        b.ret(total)
-        return
+    b, type_ = code.b, x.type
+    result, base = type_(1), x
+    for k in range(min(POWER_BITS, dtype.bits)):
+        bit = b.icmp_signed("!=", b.and_(y, type_(1 << k)), type_(0))
+        result = b.select(bit, b.mul(result, base), result)
+        base = b.mul(base, base)
     sign_of_one = b.select(b.icmp_signed("!=", b.and_(y, type_(1)), type_(0)), type_(-1), type_(1))
     inverse = b.select(b.icmp_signed("==", x, type_(-1)), sign_of_one, type_(0))
     inverse = b.select(b.icmp_signed("==", x, type_(1)), type_(1), inverse)
-    b.ret(b.select(b.icmp_signed("<", y, type_(0)), inverse, total))
+    return b.select(b.icmp_signed("<", y, type_(0)), inverse, result)

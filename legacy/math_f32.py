@@ -156,7 +156,12 @@ def _nan_unless_finite(r: Real, x: V, result: V) -> V:
 
 
 def power(r: Real, x: V, y: V) -> V:
-    return r.in_double(math_f64.power_by_log, x, y)
+    """A subnormal exponent counts as zero, but not as an integer: a negative base has no such power."""
+    result = r.in_double(math_f64.power_by_log, x, y)
+    b = r.code.b
+    magnitude = b.and_(r.to_bits(y), r.i(0x7FFFFFFF))
+    subnormal = b.icmp_unsigned("<", b.sub(magnitude, r.i(1)), r.i(0x7FFFFF))
+    return r.select(r.both(subnormal, r.lt(x, 0.0)), r.c(math.nan), result)
 
 
 def _through_double(function: Callable[..., V]) -> Callable[..., V]:

@@ -22,7 +22,7 @@ ASSOCIATIVE = frozenset({Op.ADD, Op.MULTIPLY, Op.MAXIMUM, Op.MINIMUM, Op.AND, Op
 
 
 class Reducer:
-    """How one reduce instruction combines values. Narrow floats are summed in f32 and rounded once, at the end."""
+    """How one reduce instruction combines values. Sums of narrow floats are rounded at each step, as XLA:CPU does."""
 
     def __init__(self, e: Elemental, instruction: Instruction):
         self.e, self.code, self.instruction = e, e.code, instruction
@@ -31,7 +31,7 @@ class Reducer:
         self.operands, self.inits = instruction.operands[:self.count], instruction.operands[self.count:]
         self.dtypes = [o.shape.dtype for o in self.operands]
         self.simple = simple_op(self.region)
-        self.in_single = self.simple is not None and self.dtypes[0] in NARROW
+        self.in_single = self.simple is not None and self.simple.opcode in SINGLE and self.dtypes[0] in NARROW
 
     def open(self, values: Sequence[Register]) -> list[Register]:
         """Values as accumulators."""
@@ -60,8 +60,8 @@ def _single_op(op: Op) -> Instruction:
     return Instruction(op, "op", scalar, (a, b))
 
 
-SINGLE = {op: _single_op(op) for op in (Op.ADD, Op.MULTIPLY, Op.MAXIMUM, Op.MINIMUM)}
-"""The operations of regions on narrow floats, on f32."""
+SINGLE = {op: _single_op(op) for op in (Op.MAXIMUM, Op.MINIMUM)}
+"""Operations that never round: on narrow floats they run in f32, which vectorises."""
 
 
 def simple_op(region: Computation) -> Instruction | None:
