@@ -119,7 +119,8 @@ def test_no_tracked_file_is_large_or_fetched():
 def test_documents_exist_and_keep_their_length():
     assert len(read("README.md").splitlines()) <= 120
     assert 150 <= len(read("ARCHITECTURE.md").splitlines()) <= 200
-    for name in ("CONTRIBUTING.md", "CHANGELOG.md", "LICENSE"):
+    guides = [f"docs/{name}.md" for name in ("adding-an-op", "adding-a-backend", "adding-a-custom-call", "lhlo", "testing")]
+    for name in ("CONTRIBUTING.md", "CHANGELOG.md", "LICENSE", *guides):
         assert read(name)
     decisions = sorted((ROOT / "docs/adr").glob("*.md"))
     assert [int(path.name[:4]) for path in decisions] == list(range(1, len(decisions) + 1))
