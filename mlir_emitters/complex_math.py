@@ -85,10 +85,10 @@ def divide(b: Builder, x: Pair, y: Pair) -> Pair:
     if not b.strict:  # XLA:CPU flushes it, which shows beside infinities
         least = b.like(2.0**-126 if ratio.type == b.types.f32 else 2.0**-1022, ratio)
         ratio = b.select(b.compare("olt", b.absf(ratio), least), b.copysign(b.like(0.0, ratio), ratio), ratio)
-    scale = b.addf(large, b.mulf(small, ratio))
+    scale = b.fma(small, ratio, large)
     first, second = b.select(wide, p, q), b.select(wide, q, p)
-    real = b.divf(b.addf(first, b.mulf(second, ratio)), scale)
-    crossed = b.subf(second, b.mulf(first, ratio))
+    real = b.divf(b.fma(second, ratio, first), scale)
+    crossed = b.fma(b.negf(first), ratio, second)
     imaginary = b.divf(b.select(wide, crossed, b.negf(crossed)), scale)
     return _recover(b, x, y, (real, imaginary))
 
@@ -136,14 +136,13 @@ def _ordered(b: Builder, x: Pair) -> tuple[Value, Value]:
 
 
 def _hypotenuse(b: Builder, x: Pair) -> Value:
-    """|x| without overflow on the way; infinite if a part is, else NaN if a part is."""
+    """|x| without overflow on the way; NaN if a part is NaN."""
     large, small = _ordered(b, x)
     degenerate = _or(b, b.compare("oeq", large, b.like(0.0, large)), _infinite(b, large))
     ratio = b.divf(small, b.select(degenerate, b.like(1.0, large), large))
     value = b.mulf(large, b.op("math.sqrt", _plus(b, b.mulf(ratio, ratio), 1.0)))
     value = b.select(degenerate, large, value)
-    value = b.select(b.compare("uno", x[0], x[1]), b.like(NAN, value), value)
-    return b.select(_or(b, _infinite(b, x[0]), _infinite(b, x[1])), b.like(INF, value), value)
+    return b.select(b.compare("uno", x[0], x[1]), b.like(NAN, value), value)
 
 
 def absolute(b: Builder, x: Pair) -> Value:
@@ -176,8 +175,16 @@ def sqrt(b: Builder, x: Pair) -> Pair:
 
 @in_f64
 def rsqrt(b: Builder, x: Pair) -> Pair:
-    one = (b.like(1.0, x[0]), b.like(0.0, x[0]))
-    return divide(b, one, sqrt(b, x))
+    """1/√|x|, turned by half the angle backwards; infinity and NaN at 0, a zero for infinities."""
+    real, imaginary = x
+    zero = b.like(0.0, real)
+    size = b.divf(b.like(1.0, real), b.op("math.sqrt", _hypotenuse(b, x)))
+    angle = _times(b, b.math("math.atan2", imaginary, real), -0.5)
+    result = (b.mulf(size, b.math("math.cos", angle)), b.mulf(size, b.math("math.sin", angle)))
+    endless = _or(b, _infinite(b, real), _and(b, _infinite(b, imaginary), b.is_nan(real)))
+    result = _choose(b, endless, (b.copysign(zero, real), b.negf(b.copysign(zero, imaginary))), result)
+    is_zero = _and(b, b.compare("oeq", real, zero), b.compare("oeq", imaginary, zero))
+    return _choose(b, is_zero, (b.like(INF, real), b.like(NAN, real)), result)
 
 
 # Exponentials and logarithms ---------------------------------------------------------------------------------------------------
@@ -201,11 +208,15 @@ def exponential(b: Builder, x: Pair) -> Pair:
 
 @in_f64
 def exponential_minus_one(b: Builder, x: Pair) -> Pair:
-    """expm1(a)·cos b − 2 sin²(b/2), and eᵃ·sin b."""
+    """expm1(a)·cos b + (cos b − 1), and (expm1(a) + 1)·sin b, which vanishes where eᵃ does against 1."""
     real, imaginary = x
+    less = b.math("math.expm1", real)
     half = b.math("math.sin", _times(b, imaginary, 0.5))
-    grown = b.mulf(b.math("math.expm1", real), b.math("math.cos", imaginary))
-    return b.subf(grown, _times(b, b.mulf(half, half), 2.0)), _scaled(b, real, b.math("math.sin", imaginary))
+    cosine_less = _times(b, b.mulf(half, half), -2.0)
+    turned = b.mulf(_plus(b, less, 1.0), b.math("math.sin", imaginary))
+    zero = b.like(0.0, real)
+    turned = b.select(b.compare("oeq", imaginary, zero), zero, turned)
+    return b.addf(b.mulf(less, _plus(b, cosine_less, 1.0)), cosine_less), turned
 
 
 @in_f64
@@ -235,13 +246,21 @@ def log_plus_one(b: Builder, x: Pair) -> Pair:
 
 @in_f64
 def power(b: Builder, x: Pair, y: Pair) -> Pair:
-    """exp(y·log x); 0 to the 0 is 1, to anything else 0."""
-    zero, one = b.like(0.0, x[0]), b.like(1.0, x[0])
-    value = exponential(b, multiply(b, y, log(b, x)))
-    base_zero = _and(b, b.compare("oeq", x[0], zero), b.compare("oeq", x[1], zero))
-    exponent_zero = _and(b, b.compare("oeq", y[0], zero), b.compare("oeq", y[1], zero))
-    value = _choose(b, base_zero, (zero, zero), value)
-    return _choose(b, exponent_zero, (one, zero), value)
+    """|x|^c·e^(−d·arg x), turned by c·arg x + d·log |x|, for y = c + i·d; 0 to the 0 is 1."""
+    (p, q), (c, d) = x, y
+    zero, one, infinity = b.like(0.0, p), b.like(1.0, p), b.like(INF, p)
+    size, angle = _hypotenuse(b, x), b.math("math.atan2", q, p)
+    grown = b.mulf(b.math("math.powf", size, c), b.math("math.exp", b.negf(b.mulf(d, angle))))
+    turn = b.addf(b.mulf(c, angle), b.mulf(d, b.math("math.log", size)))
+    result = (b.mulf(grown, b.math("math.cos", turn)), b.mulf(grown, b.math("math.sin", turn)))
+    real_base, real_exponent = b.compare("oeq", q, zero), b.compare("oeq", d, zero)
+    endless = _and(b, _and(b, b.compare("oeq", p, infinity), real_base), real_exponent)
+    rises, falls = b.compare("ogt", c, zero), b.compare("olt", c, zero)
+    result = _choose(b, _and(b, endless, rises), (infinity, zero), result)
+    nothing = _and(b, _and(b, b.compare("oeq", size, zero), real_exponent), rises)
+    result = _choose(b, _or(b, nothing, _and(b, endless, falls)), (zero, zero), result)
+    unit = _and(b, b.compare("oeq", p, one), real_base)
+    return _choose(b, _or(b, unit, _and(b, b.compare("oeq", c, zero), real_exponent)), (one, zero), result)
 
 
 @in_f64
@@ -266,13 +285,23 @@ def cosh(b: Builder, x: Pair) -> Pair:
             b.mulf(b.math("math.sinh", real), b.math("math.sin", imaginary)))
 
 
+def _half_exponentials(b: Builder, x: Value) -> Pair:
+    """eˣ/2 and e⁻ˣ/2, the second by division, so that it overflows where eˣ vanishes, as it does in XLA:CPU."""
+    exponential_ = b.math("math.exp", x)
+    if not b.strict:
+        least = b.like(2.0**-126 if x.type == b.types.f32 else 2.0**-1022, x)
+        exponential_ = b.select(b.compare("olt", exponential_, least), b.like(0.0, x), exponential_)
+    return _times(b, exponential_, 0.5), b.divf(b.like(0.5, x), exponential_)
+
+
 def sine(b: Builder, x: Pair) -> Pair:
-    real, imaginary = sinh(b, (b.negf(x[1]), x[0]))
-    return imaginary, b.negf(real)
+    plus, minus = _half_exponentials(b, x[1])
+    return b.mulf(b.math("math.sin", x[0]), b.addf(plus, minus)), b.mulf(b.math("math.cos", x[0]), b.subf(plus, minus))
 
 
 def cosine(b: Builder, x: Pair) -> Pair:
-    return cosh(b, (b.negf(x[1]), x[0]))
+    plus, minus = _half_exponentials(b, x[1])
+    return b.mulf(b.math("math.cos", x[0]), b.addf(minus, plus)), b.mulf(b.math("math.sin", x[0]), b.subf(minus, plus))
 
 
 @in_f64
@@ -304,8 +333,59 @@ def logistic(b: Builder, x: Pair) -> Pair:
 
 
 def atan2(b: Builder, y: Pair, x: Pair) -> Pair:
-    """−i·log((x + iy)/√(x² + y²))."""
-    size = sqrt(b, add(b, multiply(b, x, x), multiply(b, y, y)))
-    direction = divide(b, (b.subf(x[0], y[1]), b.addf(x[1], y[0])), size)
-    real, imaginary = log(b, direction)
-    return imaginary, b.negf(real)
+    """−i·log((x + iy)/√(x² + y²)) in the component type: squares overflow, and near the unit circle little of the imaginary
+    part survives. That is what XLA:CPU gives."""
+    zero = b.like(0.0, x[0])
+    square = add(b, _square(b, x), _square(b, y))
+    turned = b.subf(b.mulf(zero, y[0]), y[1]), b.addf(y[0], b.mulf(y[1], zero))
+    quotient = divide(b, add(b, x, turned), _polar_sqrt(b, square))
+    size = _scaled_magnitude(b, quotient, lambda v: b.op("math.sqrt", v), lambda v: v)
+    log_size = _widened(b, "math.log", size)
+    angle = _widened(b, "math.atan2", quotient[1], quotient[0])
+    return b.addf(b.mulf(zero, log_size), angle), b.subf(b.mulf(zero, angle), log_size)
+
+
+def _square(b: Builder, x: Pair) -> Pair:
+    product = b.mulf(x[1], x[0])
+    return b.fma(x[0], x[0], b.negf(b.mulf(x[1], x[1]))), b.addf(product, product)
+
+
+def _scaled_magnitude(b: Builder, x: Pair, root: Callable[[Value], Value], outer: Callable[[Value], Value]) -> Value:
+    """outer(max)·root(1 + (min/max)²), min where that is NaN."""
+    first, second = b.absf(x[0]), b.absf(x[1])
+    large, small = b.maxf(first, second), b.minf(first, second)
+    ratio = b.divf(small, large)
+    value = b.mulf(outer(large), root(b.fma(ratio, ratio, b.like(1.0, ratio))))
+    return b.select(b.is_nan(value), small, value)
+
+
+def _widened(b: Builder, name: str, *operands: Value) -> Value:
+    """A math function of f32 computed in f64: the last bit matters here."""
+    if operands[0].type != b.types.f32:
+        return b.math(name, *operands)
+    return b.truncate(b.math(name, *map(b.extend, operands)), b.types.f32)
+
+
+def _fourth_root(b: Builder, x: Value) -> Value:
+    wide = b.extend(x) if x.type == b.types.f32 else x
+    root = b.op("math.sqrt", b.op("math.sqrt", wide))
+    return b.truncate(root, b.types.f32) if x.type == b.types.f32 else root
+
+
+def _polar_sqrt(b: Builder, x: Pair) -> Pair:
+    """√|x|·(cos + i·sin)(arg x/2), infinite where a part is; but 0 + i·inf for −inf."""
+    real, imaginary = x
+    zero, infinity = b.like(0.0, real), b.like(INF, real)
+
+    size = _scaled_magnitude(b, x, lambda v: _fourth_root(b, v), lambda v: b.op("math.sqrt", v))
+    half = _times(b, _widened(b, "math.atan2", imaginary, real), 0.5)
+    sine_half = _widened(b, "math.sin", half)
+    first, second = b.mulf(size, _widened(b, "math.cos", half)), b.mulf(size, sine_half)
+    second = b.select(b.compare("oeq", sine_half, zero), zero, second)
+    second = b.select(b.is_nan(size), b.like(NAN, real), second)
+    minus = b.compare("oeq", real, b.negf(infinity))
+    endless = _infinite(b, imaginary)
+    first = b.select(minus, zero, first)
+    first = b.select(_or(b, endless, b.compare("oeq", real, infinity)), infinity, first)
+    second = b.select(_or(b, endless, minus), b.copysign(infinity, imaginary), second)
+    return _choose(b, b.compare("oeq", size, zero), (zero, zero), (first, second))

@@ -168,24 +168,23 @@ def remainder_unsigned(b: Builder, x: Value, y: Value) -> Value:
     return b.select(is_zero, x, b.binary("remui", x, divisor))
 
 
-def power_signed(b: Builder, node: Node, x: Value, y: Value) -> Value:
-    """Wrapping power; a negative exponent gives 0, but ±1 stay themselves up to sign."""
-    value = power_unsigned(b, node, x, y)
+EXPONENT_BITS = 6
+"""XLA:CPU looks at no more bits of an integer exponent."""
+
+
+def power_integer(b: Builder, x: Value, y: Value) -> Value:
+    """Square and multiply, wrapping. An exponent with its top bit set (unsigned ones too) counts as negative: 0, but ±1 stay
+    themselves up to sign."""
     one, minus_one = b.like(1, x), b.like(-1, x)
+    result, base = one, x
+    for k in range(EXPONENT_BITS):
+        picked = b.compare_integers("ne", b.binary("andi", y, 1 << k), zero(b, y))
+        result = b.select(picked, b.binary("muli", result, base), result)
+        base = b.binary("muli", base, base)
     odd = b.compare_integers("ne", b.binary("andi", y, 1), zero(b, y))
     unit = b.select(b.compare_integers("eq", x, minus_one), b.select(odd, minus_one, one), zero(b, x))
     unit = b.select(b.compare_integers("eq", x, one), one, unit)
-    return b.select(b.compare_integers("slt", y, zero(b, y)), unit, value)
-
-
-def power_unsigned(b: Builder, node: Node, x: Value, y: Value) -> Value:
-    """Square and multiply over the bits of the exponent."""
-    with b.loop(0, width(b, node, y), 1, [b.like(1, x), x, y]) as loop:
-        result, base, rest = loop.carried
-        odd = b.compare_integers("ne", b.binary("andi", rest, 1), zero(b, rest))
-        loop.next = [b.select(odd, b.binary("muli", result, base), result), b.binary("muli", base, base),
-                     b.binary("shrui", rest, 1)]
-    return loop.values[0]
+    return b.select(b.compare_integers("slt", y, zero(b, y)), unit, result)
 
 
 def shift(name: str) -> Function:
@@ -314,7 +313,7 @@ EMIT: dict[Op, Row] = {
     Op.MULTIPLY: Row(operation(arith.MulFOp, contracts=True), **integers(operation(arith.MulIOp)), pred=operation(arith.AndIOp),
                      complex=simple(complex_math.multiply)),
     Op.OR: bitwise(arith.OrIOp),
-    Op.POWER: Row(library(math.PowFOp), power_signed, power_unsigned, complex=simple(complex_math.power)),
+    Op.POWER: Row(library(math.PowFOp), **integers(simple(power_integer)), complex=simple(complex_math.power)),
     Op.REMAINDER: Row(operation(arith.RemFOp), simple(remainder_signed), simple(remainder_unsigned)),
     Op.SHIFT_LEFT: Row(**integers(shift("shli"))),
     Op.SHIFT_RIGHT_ARITHMETIC: Row(**integers(shift("shrsi"))),

@@ -57,7 +57,12 @@ def expm1(b: Builder, x: Value) -> Value:
     value = expm1_core(b, x)
     value = select_if(b, "ogt", x, p.exp_overflow, float("inf"), value)
     value = select_if(b, "olt", x, p.expm1_floor, -1.0, value)
-    return b.copysign(value, x)
+    return b.copysign(_itself_if_tiny(b, x, value), x)
+
+
+def _itself_if_tiny(b: Builder, x: Value, value: Value) -> Value:
+    """x where the function is x to the last bit: halves of the least normals would be lost."""
+    return select_if(b, "olt", b.absf(x), 2.0**-60, x, value)
 
 
 def tanh(b: Builder, x: Value) -> Value:
@@ -76,7 +81,7 @@ def sinh(b: Builder, x: Value) -> Value:
     large = b.subf(half, b.divf(b.like(0.25, x), half))
     t = expm1_core(b, select_if(b, "ogt", magnitude, 1.0, 1.0, magnitude))
     small = scale(b, b.addf(t, b.divf(t, offset(b, t, 1.0))), 0.5)
-    return b.copysign(select_if(b, "olt", magnitude, 1.0, small, large), x)
+    return b.copysign(_itself_if_tiny(b, x, select_if(b, "olt", magnitude, 1.0, small, large)), x)
 
 
 def cosh(b: Builder, x: Value) -> Value:

@@ -94,8 +94,13 @@ def pow_f32(b: Builder, x: Value, y: Value) -> Value:
     fractional = b.compare("une", floor, wide_y)
     value = b.select(b.binary("andi", below, fractional), b.f64(float("nan")), value)
     unit = b.binary("andi", b.compare("oeq", magnitude, one), b.compare("oeq", b.absf(wide_y), b.f64(float("inf"))))
+    # A subnormal exponent may count as zero, but it is no integer.
+    bits = b.binary("andi", as_integer(b, y), 0x7FFFFFFF)
+    subnormal = b.compare_integers("ult", b.binary("subi", bits, 1), b.constant(0x7FFFFF, b.types.i32))
     always = b.binary("ori", b.compare("oeq", wide_x, one), b.compare("oeq", wide_y, zero))
-    return b.truncate(b.select(b.binary("ori", unit, always), one, value), b.types.f32)
+    value = b.select(b.binary("ori", unit, always), one, value)
+    value = b.select(b.binary("andi", below, subnormal), b.f64(float("nan")), value)
+    return b.truncate(value, b.types.f32)
 
 
 @through_f64

@@ -40,8 +40,10 @@ def cbrt(b: Builder, x: Value) -> Value:
     """A guess from a third of the exponent, then three of Halley's steps."""
     t = b.types
     magnitude = b.absf(x)
-    tiny = b.compare("olt", magnitude, b.f64(2.0**-1022))
-    a = b.select(tiny, scale(b, magnitude, 2.0**54), magnitude)
+    tiny = b.compare("olt", magnitude, b.f64(2.0**-800))
+    huge = b.compare("ogt", magnitude, b.f64(2.0**900))
+    one = b.f64(1.0)
+    a = b.mulf(magnitude, b.select(tiny, b.f64(2.0**162), b.select(huge, b.f64(2.0**-162), one)))
     high = b.trunci(b.binary("shrui", b.bitcast(a, t.i64), 32), t.i32)
     guess = b.binary("addi", b.binary("divui", high, 3), 715094163)
     y = b.bitcast(b.binary("shli", b.extui(guess, t.i64), 32), t.f64)
@@ -49,7 +51,7 @@ def cbrt(b: Builder, x: Value) -> Value:
         cube = b.mulf(b.mulf(y, y), y)
         excess = b.subf(cube, a)
         y = b.subf(y, b.mulf(y, b.divf(excess, b.fma(cube, b.f64(2.0), a))))
-    y = b.select(tiny, scale(b, y, 2.0**-18), y)
+    y = b.mulf(y, b.select(tiny, b.f64(2.0**-54), b.select(huge, b.f64(2.0**54), one)))
     ordinary = b.binary("andi", b.compare("one", magnitude, b.f64(0.0)), b.compare("olt", magnitude, b.f64(float("inf"))))
     return b.select(ordinary, b.copysign(y, x), x)
 
