@@ -1,4 +1,4 @@
-"""`testbed stages MODULE --dir D`: every IR stage of both stacks, a file each; the folder appears whole or not at all."""
+"""`testbed stages MODULE --dir D`: every IR stage of both stacks, a file each, in a folder that appears whole."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ if TYPE_CHECKING:
 @click.command()
 @click.argument("module")
 @click.option("--dir", "folder", required=True, metavar="D", help="Folder to write; must not exist, or be empty.")
-@click.option("--emitters", multiple=True, metavar="FLAGS", help="Flags of a run; may be repeated. [default: legacy, mlir]")
+@click.option("--emitters", multiple=True, metavar="FLAGS", help="Flags of a run; repeatable. [default: legacy, mlir]")
 def command(module: str, folder: str, emitters: tuple[str, ...]) -> int:
     """Write MODULE's HLO, plan, thunks and, for each stack, every IR down to assembly. Prints the files' names."""
     from ..hlo.errors import InputError
@@ -54,11 +54,12 @@ def _stages(program: Program, runs: tuple[str, ...]) -> Iterator[tuple[str, str]
     """(file name, text) in the order of the flow. Stages above the fork come once, those below once a run."""
     from ..hlo.plan_text import plan_to_text
     from ..hlo.printer import print_module
+    from ..backends.base import CompileOptions
     from ..migration import Flags, compile_module
 
     yield "0.input.hlo", program.text
     for number, flags in enumerate(runs):
-        executable = compile_module(program.module, Flags.parse(flags), keep_stages=True)
+        executable = compile_module(program.module, Flags.parse(flags), CompileOptions(keep_stages=True))
         if number == 0:
             yield "1.optimized.hlo", print_module(executable.plan.module)
             yield "2.plan.txt", plan_to_text(executable.plan)

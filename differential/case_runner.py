@@ -82,8 +82,8 @@ def _describe(leaf: int, difference: Difference) -> str:
         return f"result {leaf}: {difference.message}"
     where = f", first at {list(difference.first_bad_index)}" if difference.first_bad_index else ""
     return (
-        f"result {leaf}: {difference.failures} elements differ{where}; largest error {difference.max_abs:.3g} absolute, "
-        f"{difference.max_rel:.3g} relative, {difference.max_ulp:.3g} ulp"
+        f"result {leaf}: {difference.failures} elements differ{where}; largest error "
+        f"{difference.max_abs:.3g} absolute, {difference.max_rel:.3g} relative, {difference.max_ulp:.3g} ulp"
     )
 
 

@@ -51,7 +51,7 @@ def run_cases(
 def _collect(
     workers: list[_Worker], queue: list[tuple[Case, tuple[str, ...]]], limit: float, note: Callable[[Row], None]
 ) -> None:
-    """Wait for messages or a deadline; take rows in; replace workers that died or hang, requeue the rest of their case."""
+    """Wait for a message or a deadline; take rows in; replace workers that died or hang, requeue what they left."""
     busy = [w for w in workers if w.busy]
     deadline = min(w.since + limit for w in busy)
     ready = wait([w.pipe for w in busy], timeout=max(0.0, deadline - time.monotonic()))
