@@ -25,7 +25,6 @@ def installed() -> bool:
 
 @cache
 def _client() -> Any:
-    os.environ.setdefault("TF_CPP_MIN_LOG_LEVEL", "2")
     import jax
 
     return jax.local_devices(backend="cpu")[0].client
@@ -38,6 +37,7 @@ class XlaExecutable:
         """text: HLO text. Raises TestbedError if jaxlib is absent, UnsupportedError if XLA refuses the module."""
         if not installed():
             raise InputError("the stack xla needs jaxlib", remedy=REMEDY)
+        os.environ.setdefault("TF_CPP_MIN_LOG_LEVEL", "2")  # read once, when jaxlib loads: its start-up lines are noise
         from jaxlib import _hlo, xla_client
 
         try:

@@ -12,7 +12,7 @@ import numpy as np
 from ..hlo.comparison import Difference
 from ..hlo.errors import TestbedError, UnsupportedError
 from ..hlo.program import Program, read_text
-from ..migration.peers import run
+from ..migration.peers import prepare
 from .corpus import PARSE, Case, compare_leaves, load_case
 from .report import Row
 
@@ -63,7 +63,7 @@ def _run(case: Case, program: Program, stack: str) -> Row:
     if program.expected is None:
         raise UnsupportedError(stack, "a case with no inputs and results", remedy="use --stacks parse")
     with np.errstate(all="ignore"):
-        results = run(stack, program, program.inputs or ()).results
+        results = prepare(stack, program).run(program.inputs or ())
         differences = compare_leaves(case, results, program.expected)
     bad = [(i, d) for i, d in enumerate(differences) if not d.agrees]
     return Row(
