@@ -5,6 +5,8 @@ Each function takes and gives complex arrays of one type and computes in its com
 
 from __future__ import annotations
 
+from collections.abc import Callable
+
 import numpy as np
 
 Array = np.ndarray
@@ -16,6 +18,12 @@ def make_complex(real: Array, imag: Array) -> Array:
     out = np.empty(real.shape, np.complex64 if real.dtype == np.float32 else np.complex128)
     out.real, out.imag = real, imag
     return out
+
+
+def _fma(a: Array, b: Array, c: Array) -> Array:
+    """a·b + c rounded once, as LLVM contracts it (f64 through the widest type there is, nearly so)."""
+    wide = np.float64 if a.dtype == np.float32 else np.longdouble
+    return (a.astype(wide) * b + c).astype(a.dtype)
 
 
 def magnitude(x: Array) -> Array:
@@ -33,9 +41,9 @@ def divide(x: Array, y: Array) -> Array:
     a, b, c, d = x.real, x.imag, y.real, y.imag
     steep = np.abs(c) < np.abs(d)
     ratio = np.where(steep, c / d, d / c)
-    bottom = np.where(steep, d + ratio * c, c + ratio * d)
-    real = np.where(steep, a * ratio + b, a + b * ratio) / bottom
-    imag = np.where(steep, b * ratio - a, b - a * ratio) / bottom
+    bottom = np.where(steep, _fma(ratio, c, d), _fma(ratio, d, c))
+    real = np.where(steep, _fma(a, ratio, b), _fma(b, ratio, a)) / bottom
+    imag = np.where(steep, _fma(b, ratio, -a), _fma(-a, ratio, b)) / bottom
     lost = np.isnan(real) & np.isnan(imag)
     if not lost.any():
         return make_complex(real, imag)
@@ -143,7 +151,44 @@ def logistic(x: Array) -> Array:
 
 
 def atan2(y: Array, x: Array) -> Array:
-    """-i·log((x + iy) / sqrt(x² + y²))."""
-    quotient = (x + y * 1j) / np.sqrt(x * x + y * y)
-    logarithm = np.log(quotient)
-    return make_complex(logarithm.imag, -logarithm.real)
+    """-i·log((x + iy) / sqrt(x² + y²)), in the component type: where the quotient lies near the unit circle, little of
+    the imaginary part survives, and squares overflow. That is what XLA:CPU gives."""
+    square = make_complex(*[p + q for p, q in zip(_square(x), _square(y), strict=True)])
+    i_y = y.real.dtype.type(0) * y.real - y.imag, y.real + y.imag * y.real.dtype.type(0)
+    quotient = divide(make_complex(x.real + i_y[0], x.imag + i_y[1]), _polar_sqrt(square))
+    size = _scaled_magnitude(quotient, np.sqrt)
+    zero, log_size, angle = size.dtype.type(0), _widened(np.log, size), _widened(np.arctan2, quotient.imag, quotient.real)
+    return make_complex(zero * log_size + angle, zero * angle - log_size)
+
+
+def _square(x: Array) -> tuple[Array, Array]:
+    return _fma(x.real, x.real, -(x.imag * x.imag)), x.imag * x.real + x.imag * x.real
+
+
+def _widened(function: Callable[..., Array], *arrays: Array) -> Array:
+    """A function of the next wider type, rounded."""
+    wide = np.float64 if arrays[0].dtype == np.float32 else np.longdouble
+    return function(*[a.astype(wide) for a in arrays]).astype(arrays[0].dtype)
+
+
+def _scaled_magnitude(x: Array, root: Callable[[Array], Array], outer: Callable[[Array], Array] = lambda v: v) -> Array:
+    """outer(max)·root(1 + (min / max)²), min where that is NaN: |x| for root = sqrt."""
+    a, b = np.abs(x.real), np.abs(x.imag)
+    large, small = np.maximum(a, b), np.minimum(a, b)
+    ratio = small / large
+    out = outer(large) * root(_fma(ratio, ratio, ratio.dtype.type(1)))
+    return np.where(np.isnan(out), small, out)
+
+
+def _polar_sqrt(x: Array) -> Array:
+    """sqrt|x|·(cos(arg x / 2) + i·sin(arg x / 2)), infinite where either part is (but for -inf: there 0 + i·inf)."""
+    a, b = x.real, x.imag
+    size = _scaled_magnitude(x, lambda v: _widened(lambda w: np.power(w, 0.25), v), np.sqrt)
+    half = _widened(np.arctan2, b, a) * a.dtype.type(0.5)
+    sine_half, infinity = _widened(np.sin, half), a.dtype.type(np.inf)
+    real = np.where(np.isinf(b) | (a == infinity), infinity,
+                    np.where(a == -infinity, 0, size * _widened(np.cos, half)))
+    imag = np.where(np.isinf(b) | (a == -infinity), np.copysign(infinity, b),
+                    np.where(np.isnan(size), np.nan, np.where(sine_half == 0, 0, size * sine_half)))
+    zero = size == 0
+    return make_complex(np.where(zero, 0, real).astype(a.dtype), np.where(zero, 0, imag).astype(a.dtype))

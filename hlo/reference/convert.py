@@ -30,6 +30,16 @@ def convert_to(x: Array, source: DType, target: DType) -> Array:
         x = x.astype(np.int8)  # ml_dtypes casts no narrow integer to another
     if target.is_complex and source.bits <= 16 and not source.is_complex:
         x = x.astype(np.float32)
+    return narrow(x, target)
+
+
+_THROUGH_F16 = {DType.F8E5M2.numpy, DType.F8E4M3FN.numpy}
+
+
+def narrow(x: Array, target: DType) -> Array:
+    """Round to a type; XLA:CPU rounds wider floats to these two fp8 kinds by way of f16."""
+    if target.numpy in _THROUGH_F16 and x.dtype.kind == "f" and x.dtype.itemsize > 2:
+        x = x.astype(np.float32).astype(np.float16)
     return x.astype(target.numpy)
 
 
@@ -57,7 +67,7 @@ def bitcast_convert(instruction: Instruction, x: Array) -> Array:
 
 def reinterpret(x: Array, source: DType, target: DType, dims: tuple[int, ...] | None) -> Array:
     """The elements' bits in row-major order, little-endian, read as `target`; dims None keeps the batch shape."""
-    x = np.ascontiguousarray(x)
+    x = np.ascontiguousarray(x).reshape(x.shape)  # ascontiguousarray makes a scalar a vector
     if source.bits == target.bits and (source is DType.PRED) == (target is DType.PRED):
         out = x.view(target.numpy).reshape(x.shape)
         return out if dims is None else out.reshape(dims)

@@ -10,6 +10,7 @@ import numpy as np
 from ..attributes import ConvolutionDims, PadDim, Window
 from ..ir import Instruction
 from .context import Context
+from .convert import narrow
 from .linalg import accumulation_type, matmul
 from .region import dilated_padding, taps, window_counts
 from .shape import pad_array
@@ -38,7 +39,7 @@ def convolution(instruction: Instruction, operands: Sequence[Array], _context: C
     result = np.empty(instruction.shape.dims, wide)
     order = (dims.output_batch, *dims.output_spatial, dims.output_feature)
     result.transpose(order)[...] = out
-    return result.astype(instruction.shape.dtype.numpy)
+    return narrow(result, instruction.shape.dtype)
 
 
 def _grouped(feature_groups: int, batch_groups: int):

@@ -43,6 +43,8 @@ def gather(instruction: Instruction, operands: Sequence[Array], _context: Contex
     """Start indices are clamped so that each slice lies inside the operand."""
     x, indices = operands
     a = instruction.attributes
+    if x.size == 0:  # nothing to pick from
+        return np.zeros(instruction.shape.dims, x.dtype)
     sizes, vector_dim = a.get("slice_sizes", ()), a["index_vector_dim"]
     sizes = [min(s, n) for s, n in zip(sizes, x.shape, strict=True)]  # less only where a dimension is dynamic
     starts = _full_starts(_index_vectors(indices, vector_dim), x.ndim, a.get("start_index_map", ()),
@@ -58,7 +60,7 @@ def gather(instruction: Instruction, operands: Sequence[Array], _context: Contex
         if d in offsets:
             spread[offsets.index(d)] = -1
             steps = np.arange(sizes[d])
-        index.append(starts[..., d].reshape(*batch, *[1] * len(offsets)) + steps.reshape(spread))
+        index.append(starts[..., d].reshape((*batch, *[1] * len(offsets))) + steps.reshape(spread))
     picked = x[tuple(index)] if index else np.broadcast_to(x, batch)
     picked = np.broadcast_to(picked, (*batch, *[sizes[d] for d in offsets]))
     offset_dims = tuple(a.get("offset_dims", ()))
@@ -79,7 +81,7 @@ def scatter(instruction: Instruction, operands: Sequence[Array], context: Contex
     # updates as [batch…, window…], flattened to [batch, window]
     moved = [np.moveaxis(u, window_dims, range(u.ndim - len(window_dims), u.ndim)) for u in updates]
     window = moved[0].shape[moved[0].ndim - len(window_dims):]
-    flat_starts = starts.reshape(-1, first.ndim)
+    flat_starts = starts.reshape(math.prod(starts.shape[:-1]), first.ndim)
     extent = np.ones(first.ndim, np.int64)
     extent[kept] = window
     inside = ((flat_starts >= 0) & (flat_starts + extent <= np.array(first.shape, np.int64))).all(axis=1)

@@ -12,6 +12,7 @@ import numpy as np
 
 from ..dtypes import FLOAT, INTEGER, DType
 from ..ir import Instruction
+from .convert import narrow
 
 Arrays = Callable[..., np.ndarray]
 
@@ -43,5 +44,5 @@ def lift(reference: Arrays, instruction: Instruction, *, precise: bool = False) 
         out = reference(*[o if c is None else o.astype(c) for o, c in zip(operands, casts, strict=True)])
         if through_f32:
             out = np.asarray(out).astype(np.float32)
-        return np.asarray(out).astype(result)
+        return narrow(np.asarray(out), instruction.shape.dtype)
     return widened

@@ -13,6 +13,7 @@ import numpy as np
 from ..dtypes import DType
 from ..ir import Instruction
 from .context import Context, Value
+from .convert import narrow
 
 Array = np.ndarray
 
@@ -43,7 +44,7 @@ def dot(instruction: Instruction, operands: Sequence[Array], _context: Context) 
     wide = accumulation_type(instruction.operands[0].shape.dtype, instruction.operands[1].shape.dtype,
                              instruction.shape.dtype)
     out = general_dot(x.astype(wide), y.astype(wide), x_batch, y_batch, x_sum, y_sum)
-    return out.astype(instruction.shape.dtype.numpy)
+    return narrow(out, instruction.shape.dtype)
 
 
 def general_dot(x: Array, y: Array, x_batch: Sequence[int], y_batch: Sequence[int], x_sum: Sequence[int],
@@ -107,7 +108,7 @@ def scaled_dot(instruction: Instruction, operands: Sequence[Array], context: Con
     out = general_dot(_scaled(x.astype(wide), x_scale), _scaled(y.astype(wide), y_scale),
                       tuple(a.get("lhs_batch_dims", ())), tuple(a.get("rhs_batch_dims", ())),
                       tuple(a.get("lhs_contracting_dims", ())), tuple(a.get("rhs_contracting_dims", ())))
-    return out.astype(instruction.shape.dtype.numpy)
+    return narrow(out, instruction.shape.dtype)
 
 
 def _scaled(x: Array, scale: Array) -> Array:

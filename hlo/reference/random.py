@@ -24,10 +24,8 @@ def rng_bit_generator(instruction: Instruction, operands: Sequence[Array], _cont
     if algorithm is None:
         raise UnsupportedError("evaluator", f"rng-bit-generator({instruction.attributes['algorithm']})",
                                location=instruction.location)
-    words = state.view(np.uint64) if state.dtype.itemsize == 8 else np.ascontiguousarray(state).view(np.uint64)
-    new_words, bits = algorithm(words, shape.size, shape.dtype)
+    new_words, bits = algorithm(np.ascontiguousarray(state).view(np.uint64), shape.dims, shape.dtype)
     new_state = new_words.view(state.dtype).reshape(state.shape)
-    bits = bits.reshape(shape.dims)
     return (new_state, bits) if instruction.shape.is_tuple else bits
 
 
@@ -50,19 +48,29 @@ def three_fry_2x32(key: tuple[int, int], x0: Array, x1: Array) -> tuple[Array, A
     return x0, x1
 
 
-def three_fry(state: Array, size: int, dtype: DType) -> tuple[Array, Array]:
-    """State: key, counter (u64 each)."""
+def three_fry(state: Array, dims: tuple[int, ...], dtype: DType) -> tuple[Array, Array]:
+    """State: key, counter (u64 each). A block gives one 64-bit number, or two neighbouring 32-bit ones."""
     key, counter = int(state[0]), int(state[1])
-    wide = dtype.bits == 64
-    blocks = size if wide else (size + 1) // 2
-    counters = np.uint64(counter) + np.arange(blocks, dtype=np.uint64)
+    halves, split = (dims, None) if dtype.bits == 64 else _half(dims)
+    blocks = math.prod(halves)
+    counters = (np.uint64(counter) + np.arange(blocks, dtype=np.uint64)).reshape(halves)
     low, high = three_fry_2x32((key & 0xFFFFFFFF, key >> 32), counters.astype(np.uint32),
                                (counters >> np.uint64(32)).astype(np.uint32))
     new = np.array([key, (counter + blocks) % 2**64], np.uint64)
-    if wide:
+    if split is None:
         bits = low.astype(np.uint64) | (high.astype(np.uint64) << np.uint64(32))
         return new, bits.view(dtype.numpy)
-    return new, _narrow(np.concatenate([low, high])[:size], dtype)
+    both = np.stack([low, high], axis=split + 1)
+    both = both.reshape([2 * n if d == split else n for d, n in enumerate(halves)])
+    return new, _narrow(both[tuple(slice(0, n) for n in (dims or (1,)))].reshape(dims), dtype)
+
+
+def _half(dims: tuple[int, ...]) -> tuple[tuple[int, ...], int]:
+    """The shape halved along its first even dimension, or the largest if all are odd; and that dimension."""
+    dims = dims or (1,)
+    even = [d for d, n in enumerate(dims) if n % 2 == 0]
+    split = even[0] if even else dims.index(max(dims))
+    return tuple((n + 1) // 2 if d == split else n for d, n in enumerate(dims)), split
 
 
 def _narrow(bits: Array, dtype: DType) -> Array:
@@ -84,11 +92,11 @@ def philox_4x32(key: tuple[int, int], counter: list[Array]) -> list[Array]:
     return [v.astype(np.uint32) for v in x]
 
 
-def philox(state: Array, size: int, dtype: DType) -> tuple[Array, Array]:
+def philox(state: Array, dims: tuple[int, ...], dtype: DType) -> tuple[Array, Array]:
     """State: key and a 128-bit counter (u64: key, low, high); a state of two has the key's second half as counter."""
     key = int(state[0])
     low, high = int(state[1]), int(state[2]) if len(state) > 2 else 0
-    per_block = 2 if dtype.bits == 64 else 4
+    size, per_block = math.prod(dims), 2 if dtype.bits == 64 else 4
     blocks = -(-size // per_block)
     base = low | high << 64
     lows = np.uint64(low) + np.arange(blocks, dtype=np.uint64)
@@ -103,8 +111,8 @@ def philox(state: Array, size: int, dtype: DType) -> tuple[Array, Array]:
         new[2] = np.uint64(after >> 64)
     flat = np.stack(words, axis=1).reshape(-1)
     if dtype.bits == 64:
-        return new, np.ascontiguousarray(flat).view(np.uint64)[:size].view(dtype.numpy)
-    return new, _narrow(flat[:size], dtype)
+        return new, np.ascontiguousarray(flat).view(np.uint64)[:size].view(dtype.numpy).reshape(dims)
+    return new, _narrow(flat[:size].reshape(dims), dtype)
 
 
 # --- rng ---------------------------------------------------------------------------------------------------------------

@@ -21,19 +21,25 @@ Array = np.ndarray
 
 SEQUENTIAL_LIMIT = 1024
 """Up to so many elements a float sum is folded in order, in its own type; longer ones pairwise or in f64."""
+NARROW_LIMIT = 64
+"""The same for f16, bf16 and narrower, whose own precision is soon used up."""
 
 UFUNCS = {Op.ADD: np.add, Op.MULTIPLY: np.multiply, Op.MAXIMUM: np.maximum, Op.MINIMUM: np.minimum,
           Op.AND: np.bitwise_and, Op.OR: np.bitwise_or, Op.XOR: np.bitwise_xor}
 
 
 def single_ufunc(computation: Computation) -> np.ufunc | None:
-    """The NumPy ufunc of a region that is one operation on its two parameters of one type NumPy knows."""
+    """The NumPy ufunc of a region that is one operation on its two parameters of one type NumPy computes in."""
+    return narrow_ufunc(computation) if computation.root.shape.dtype.numpy.isbuiltin == 1 else None
+
+
+def narrow_ufunc(computation: Computation) -> np.ufunc | None:
+    """The ufunc that means the same as a region of one operation, in whatever type."""
     root = computation.root
     if len(computation.instructions) != 3 or len(root.operands) != 2:
         return None
     numbers = {o.parameter_number for o in root.operands if o.opcode is Op.PARAMETER}
-    dtype = root.shape.dtype
-    if numbers != {0, 1} or dtype.numpy.isbuiltin != 1 or any(o.shape.dtype is not dtype for o in root.operands):
+    if numbers != {0, 1} or any(o.shape.dtype is not root.shape.dtype for o in root.operands):
         return None
     return UFUNCS.get(root.opcode)
 
@@ -58,9 +64,13 @@ def reduce(instruction: Instruction, operands: Sequence[Array], context: Context
     ufunc = single_ufunc(region) if count == 1 else None
     if ufunc is not None:
         return _reduce_ufunc(ufunc, arrays[0], inits[0], tuple(dims))
+    length = math.prod(arrays[0].shape[d] for d in dims)
+    ufunc = narrow_ufunc(region) if count == 1 and length > NARROW_LIMIT else None
+    if ufunc is not None and region.root.shape.dtype.is_float:  # rounding once
+        wide = ufunc(inits[0].astype(np.float64), ufunc.reduce(arrays[0].astype(np.float64), axis=tuple(dims)))
+        return wide.astype(arrays[0].dtype)
     kept = [d for d in range(arrays[0].ndim) if d not in dims]
     rest = tuple(arrays[0].shape[d] for d in kept)
-    length = math.prod(arrays[0].shape[d] for d in dims)
     stacked = [x.transpose(*dims, *kept).reshape(length, *rest) for x in arrays]
     results = fold(region, stacked, inits, context)
     leaves = tuple(np.broadcast_to(r, rest) for r in results)
@@ -85,7 +95,7 @@ def _reduce_float(ufunc: np.ufunc, x: Array, init: Array, dims: tuple[int, ...])
     length = math.prod(x.shape[d] for d in dims)
     kept = [d for d in range(x.ndim) if d not in dims]
     stacked = x.transpose(*dims, *kept).reshape(length, *[x.shape[d] for d in kept])
-    if length <= SEQUENTIAL_LIMIT or x.dtype == np.float16:
+    if length <= (NARROW_LIMIT if x.dtype == np.float16 else SEQUENTIAL_LIMIT):
         # accumulate keeps the order of the elements, which reduce does not
         return ufunc.accumulate(np.concatenate([np.broadcast_to(init, (1, *stacked.shape[1:])), stacked]), axis=0)[-1]
     wide = {"f": np.float64, "c": np.complex128}[x.dtype.kind]
@@ -140,14 +150,20 @@ def reduce_window(instruction: Instruction, operands: Sequence[Array], context: 
     count = len(operands) // 2
     arrays, inits = operands[:count], operands[count:]
     region, window = instruction.attributes["to_apply"], instruction.attributes.get("window", Window(()))
-    padded = [pad_array(x, init, dilated_padding(window)) for x, init in zip(arrays, inits, strict=True)]
+    padding = dilated_padding(window)
+    padded = [pad_array(x, init, padding) for x, init in zip(arrays, inits, strict=True)]
+    holes = any(p.low or p.high or p.interior for p in padding)
+    real = pad_array(np.ones(arrays[0].shape, bool), np.array(False), padding) if holes else None
     counts = window_counts(window, arrays[0].shape)
     ufunc = single_ufunc(region) if count == 1 else None
     results: list[Array] = [np.broadcast_to(init, counts) for init in inits]
     for _, where in taps(window, counts):
         met = [x[where] for x in padded]
-        results = ([ufunc(results[0], met[0])] if ufunc is not None else
-                   values_of(context.vectorise(region, [*results, *met]), count))
+        combined = ([ufunc(results[0], met[0])] if ufunc is not None else
+                    values_of(context.vectorise(region, [*results, *met]), count))
+        # padding takes no part: XLA:CPU skips it, and so an init that is no identity counts once
+        results = combined if real is None else [np.where(real[where], c, r)
+                                                 for c, r in zip(combined, results, strict=True)]
     leaves = tuple(np.broadcast_to(r, counts) for r in results)
     return leaves if instruction.shape.is_tuple else leaves[0]
 
@@ -225,7 +241,7 @@ def scan(instruction: Instruction, operands: Sequence[Array], context: Context) 
     if order.step < 0:
         outputs.reverse()
     stacked = _stack_outputs(instruction, outputs, dim, carries_count)
-    return (*stacked, *carries)
+    return (*stacked, *carries) if instruction.shape.is_tuple else (*stacked, *carries)[0]
 
 
 def _stack_outputs(instruction: Instruction, outputs: list[list[Array]], dim: int, carries: int) -> list[Array]:

@@ -153,6 +153,8 @@ def set_dimension_size(instruction: Instruction, operands: Sequence[Array], _con
     """Cuts to the given size, or grows (with zeros, where XLA promises nothing) up to the bound."""
     x, size = operands
     (dim,) = instruction.dimensions
+    if not any(instruction.shape.dynamic):  # the result's type says that the size is fixed
+        return x
     present = min(int(size), instruction.shape.dims[dim])
     if present <= x.shape[dim]:
         return x[tuple(slice(0, present) if d == dim else slice(None) for d in range(x.ndim))]

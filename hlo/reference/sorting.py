@@ -62,6 +62,8 @@ def _merge_runs(order: Array, run: int, length: int, less) -> Array:
         low, high = np.where(active & before, middle + 1, low), np.where(active & ~before, middle, high)
     pair = place // (2 * run) * (2 * run)
     target = pair + (place - start) + (low - other)
+    if (np.sort(target, axis=1) != place).any():  # the comparator is no strict order: any permutation will do, but one
+        target = np.argsort(np.argsort(target, axis=1, kind="stable"), axis=1)
     merged = np.empty_like(order)
     np.put_along_axis(merged, target, order, axis=1)
     return merged
