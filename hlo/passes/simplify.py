@@ -7,27 +7,39 @@ from collections.abc import Callable
 import numpy as np
 
 from ..attributes import SliceDim
-from ..ir import Computation, Instruction, Literal, Module, rewrite
+from ..ir import Computation, Instruction, Literal, Module, expand
 from ..opclasses import CONTROL_PREDECESSORS, same_bytes
 from ..opcodes import Op
 from ..shapes import Shape
-from .rewriting import rebuild, with_attributes
+from .rewriting import Names, rebuild, with_attributes
 
 Rule = Callable[[Instruction], Instruction | None]
 
 
 def simplify(module: Module) -> Module:
     """Apply RULES to every instruction of every computation, operands first."""
-    return rebuild(module, _simplify)
+    names = Names.of(module)
+    return rebuild(module, lambda c: _simplify(c, names))
 
 
-def _simplify(computation: Computation) -> Computation:
+def _simplify(computation: Computation, names: Names) -> Computation:
     pinned = {n for i in computation.instructions for n in i.attributes.get(CONTROL_PREDECESSORS, ())}
 
-    def change(instruction: Instruction) -> Instruction | None:
+    known: set[Instruction] = set()
+
+    def change(instruction: Instruction, add: Callable[[Instruction], Instruction]) -> Instruction | None:
+        result = better_form(instruction)
+        if result is not instruction and any(o not in known for o in result.operands):  # made by the rule
+            made = {o: o.replace(name=names.fresh(o.name)) for o in result.operands if o not in known}
+            known.update(add(o) for o in made.values())
+            result = result.replace(operands=tuple(made.get(o, o) for o in result.operands))
+        known.add(result)
+        return result
+
+    def better_form(instruction: Instruction) -> Instruction:
         if instruction.opcode not in RULES or instruction.name in pinned or CONTROL_PREDECESSORS in instruction.attributes:
-            return None
-        result: Instruction | None = instruction
+            return instruction
+        result = instruction
         for _ in range(4):  # a rewrite may open the next one
             rule = RULES.get(result.opcode)
             better = rule(result) if rule is not None else None
@@ -36,7 +48,7 @@ def _simplify(computation: Computation) -> Computation:
             result = better
         return result
 
-    new = rewrite(computation, change)
+    new = expand(computation, change)
     same = len(new.instructions) == len(computation.instructions) and all(
         a is b for a, b in zip(new.instructions, computation.instructions))
     return computation if same else new
@@ -177,6 +189,22 @@ def _get_dimension_size(i: Instruction) -> Instruction | None:
     return Instruction(Op.CONSTANT, i.name, i.shape, (), {"literal": size}, i.location)
 
 
+def _reduce(i: Instruction) -> Instruction | None:
+    """A reduce of dimensions of size 1 by one binary op is that op on the initial value and the reshaped operand."""
+    region, source = i.attributes["to_apply"], i.operands[0]
+    op = region.root
+    if (len(i.operands) != 2 or not i.shape.is_array or i.shape.size != source.shape.size or i.shape.size == 0
+            or op.opcode not in _BINARY or op.shape.without_layout() != i.operands[1].shape.without_layout() or not _plain(i.shape, source.shape)
+            or tuple(o.opcode is Op.PARAMETER and o.parameter_number for o in op.operands) != (0, 1)):
+        return None
+    flat = Instruction(Op.RESHAPE, f"{i.name}.operand", i.shape, (source,), location=i.location)
+    start = Instruction(Op.BROADCAST, f"{i.name}.init", i.shape, (i.operands[1],), {"dimensions": ()}, i.location)
+    return Instruction(op.opcode, i.name, i.shape, (start, flat), location=i.location)
+
+
+_BINARY = frozenset({Op.ADD, Op.MULTIPLY, Op.MAXIMUM, Op.MINIMUM, Op.AND, Op.OR, Op.XOR})
+
+
 RULES: dict[Op, Rule] = {
     Op.GET_TUPLE_ELEMENT: _get_tuple_element,
     Op.TUPLE: _tuple,
@@ -191,6 +219,7 @@ RULES: dict[Op, Rule] = {
     Op.PAD: _pad,
     Op.CONCATENATE: _concatenate,
     Op.REVERSE: _reverse,
+    Op.REDUCE: _reduce,
     Op.DYNAMIC_SLICE: _same_size,
     Op.DYNAMIC_UPDATE_SLICE: _dynamic_update_slice,
     Op.GET_DIMENSION_SIZE: _get_dimension_size,
