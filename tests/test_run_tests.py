@@ -63,6 +63,27 @@ def test_bazel_that_is_not_there_is_one_line_and_status_2(capsys, monkeypatch):
     assert "no bazel on PATH" in capsys.readouterr().err
 
 
+def test_bazel_is_told_of_the_corpus_where_there_is_one(tmp_path, monkeypatch):
+    def command(*arguments: str, **environ: str) -> list[str]:
+        return run_tests.bazel_command("bazel", run_tests.parse_arguments([*arguments]), tmp_path, environ)
+
+    monkeypatch.setattr(run_tests, "ROOT", tmp_path / "checkout")
+    assert not [word for word in command() if "CORPUS" in word]
+    (tmp_path / "shared/corpus").mkdir(parents=True)
+    assert f"--test_env=TESTBED_CORPUS={tmp_path}/shared/corpus" in command()
+    assert "--test_env=TESTBED_CORPUS=/elsewhere" in command(TESTBED_CORPUS="/elsewhere")
+    assert {"--test_filter=add", "--jobs=1"} <= set(command("-k", "add", "--jobs=1"))
+
+
+def test_pytest_ends_with_the_same_count(monkeypatch, capfd):
+    monkeypatch.delenv("TESTBED_DEEP", raising=False)
+    arguments = ["--runner", "pytest", "-k", "without_loss", str(Path(__file__).absolute())]
+    assert run_tests.main(arguments) == 0
+    assert capfd.readouterr().out.splitlines()[-1] == "1 passed, 0 failed, 0 skipped"
+    assert run_tests.main([*arguments, "--no-such-option"]) != 0
+    assert capfd.readouterr().out.splitlines()[-1] == "0 passed, 1 failed, 0 skipped"
+
+
 def test_shards_split_the_tests_without_loss():
     class Hook:
         def pytest_deselected(self, items):

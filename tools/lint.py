@@ -19,7 +19,8 @@ def run(title: str, command: list[str], cwd: Path = ROOT, environ: dict[str, str
 def ruff(fix: bool) -> bool:
     command = [sys.executable, "-m", "ruff"]
     checked = run("ruff check", [*command, "check", "--output-format=concise", *(["--fix"] if fix else []), "."])
-    return run("ruff format", [*command, "format", *([] if fix else ["--check", "--output-format=concise"]), "."]) and checked
+    options = [] if fix else ["--check", "--output-format=concise"]
+    return run("ruff format", [*command, "format", *options, "."]) and checked
 
 
 def as_testbed(title: str, command: list[str]) -> bool:

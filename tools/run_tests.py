@@ -12,7 +12,7 @@ import sys
 import tempfile
 import xml.etree.ElementTree as ElementTree
 from collections import Counter
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
 from pathlib import Path
 from urllib.parse import unquote, urlparse
 
@@ -82,27 +82,38 @@ def count(files: Iterable[Path]) -> Counter[str]:
     return total
 
 
-def run_bazel(bazel: str, options: argparse.Namespace) -> int:
+def corpus(environ: Mapping[str, str]) -> str | None:
+    """The folder of the conformance corpora: TESTBED_CORPUS, else ../shared/corpus where there is one."""
+    beside = ROOT.parent / "shared/corpus"
+    named = environ.get("TESTBED_CORPUS")
+    return os.path.abspath(named) if named else str(beside) if beside.is_dir() else None
+
+
+def bazel_command(bazel: str, options: argparse.Namespace, events: Path, environ: Mapping[str, str]) -> list[str]:
+    command = [bazel, "test", f"--build_event_json_file={events}", "--keep_going"]
+    found = corpus(environ)
+    if found:  # a sandboxed test does not see what stands beside the checkout
+        command.append(f"--test_env=TESTBED_CORPUS={found}")
+    if options.expression:
+        command.append(f"--test_filter={options.expression}")
+    if options.deep:
+        command += ["--test_env=TESTBED_DEEP=1", "--test_timeout=3600"]
+    if not sys.stderr.isatty():
+        command.append("--show_progress_rate_limit=30")
     targets = [bazel_target(path) for path in options.paths] or ["//..."]
+    return [*command, *options.rest, "--", *targets]
+
+
+def run_bazel(bazel: str, options: argparse.Namespace) -> int:
     environ = {**os.environ, "TESTBED_PYTHON": sys.executable}
     with tempfile.TemporaryDirectory() as folder:
         events = Path(folder) / "events.json"
-        command = [bazel, "test", f"--build_event_json_file={events}", "--keep_going"]
-        if options.expression:
-            command.append(f"--test_filter={options.expression}")
-        if options.deep:
-            command += ["--test_env=TESTBED_DEEP=1", "--test_timeout=3600"]
-        if not sys.stderr.isatty():
-            command.append("--show_progress_rate_limit=30")
-        command += [*options.rest, "--", *targets]
-        print(f"testbed test: through {' '.join(command[:2])} {' '.join(targets)}", flush=True)
+        command = bazel_command(bazel, options, events, environ)
+        print(f"testbed test: through {bazel} test {' '.join(command[command.index('--') + 1 :])}", flush=True)
         code = subprocess.run(command, cwd=ROOT, env=environ).returncode
         lines = events.read_text(encoding="utf-8").splitlines() if events.exists() else []
         total = count(suites(lines))
-    if code and not total["failed"]:
-        total["failed"] = 1  # something did not build, or Bazel itself stopped
-    print(f"{total['passed']} passed, {total['failed']} failed, {total['skipped']} skipped", flush=True)
-    return code
+    return report(code, total)
 
 
 def run_pytest(options: argparse.Namespace) -> int:
@@ -114,10 +125,21 @@ def run_pytest(options: argparse.Namespace) -> int:
         command += ["-k", options.expression]
     if options.deep:
         command.append("--deep")
-    command += options.rest + [os.path.abspath(path) for path in options.paths]
+    paths = [os.path.abspath(path) for path in options.paths] or [str(ROOT / "tests")]
     print(f"testbed test: through pytest {' '.join(options.paths or ['tests'])} (no Bazel found or chosen)", flush=True)
-    where = ROOT if not options.paths else Path.cwd()
-    return subprocess.run([*command, *([] if options.paths else [str(ROOT / "tests")])], cwd=where).returncode
+    with tempfile.TemporaryDirectory() as folder:
+        suite = Path(folder) / "suite.xml"
+        code = subprocess.run([*command, f"--junitxml={suite}", *options.rest, *paths], cwd=ROOT).returncode
+        total = count([suite])
+    return report(code, total)
+
+
+def report(code: int, total: Counter[str]) -> int:
+    """Print the closing count, the same for both runners, and pass the exit status on."""
+    if code and not total["failed"]:
+        total["failed"] = 1  # something did not build, or the runner itself stopped
+    print(f"{total['passed']} passed, {total['failed']} failed, {total['skipped']} skipped", flush=True)
+    return code
 
 
 def main(argv: list[str]) -> int:
