@@ -5,6 +5,8 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
 
+from mlir import ir
+
 from ..hlo.errors import UnsupportedError
 from ..hlo.ir import Computation, Instruction
 from ..hlo.opcodes import Op
@@ -48,9 +50,9 @@ class Writer:
         return new
 
 
-def from_kernels(requests: Sequence[KernelRequest]) -> LhloModule:
-    """One `func.func` per request, its arguments 1:1 with the request's."""
-    return trusted("\n".join(_kernel(request) for request in requests))
+def from_kernels(requests: Sequence[KernelRequest], context: ir.Context | None = None) -> LhloModule:
+    """One `func.func` per request, its arguments 1:1 with the request's. context: one that knows LHLO; a new one by default."""
+    return trusted("\n".join(_kernel(request) for request in requests), context)
 
 
 def _kernel(request: KernelRequest) -> str:

@@ -56,9 +56,9 @@ class LhloModule:
         return lhlo
 
 
-def trusted(text: str) -> LhloModule:
-    """A module from text that this package wrote: MLIR checks it, our own verifier does not."""
-    with context():
+def trusted(text: str, ctx: ir.Context | None = None) -> LhloModule:
+    """A module from text that this package wrote: MLIR checks it, our own verifier does not. ctx: one that knows LHLO."""
+    with ctx or context():
         return LhloModule(_parse(text, "<lhlo>"))
 
 

@@ -29,7 +29,8 @@ def emit(requests: Sequence[KernelRequest], options: EmitOptions) -> EmittedModu
     missing = unsupported(requests)
     if missing:
         raise missing[0]
-    return emit_lhlo(from_kernels(requests), options)
+    with pipeline.LOCK:
+        return emit_lhlo(from_kernels(requests, pipeline.context()), options)
 
 
 def emit_lhlo(lhlo: LhloModule, options: EmitOptions) -> EmittedModule:

@@ -10,6 +10,7 @@ from mlir.dialects import llvm
 from mlir.passmanager import PassManager
 
 from ..hlo.errors import TestbedError
+from ..lhlo.dialect import load as load_lhlo
 from .builder import Types
 
 LOCK = threading.RLock()
@@ -25,7 +26,11 @@ class LoweringError(TestbedError):
 
 @cache
 def context() -> ir.Context:
-    return ir.Context()
+    """Single-threaded: a pool of threads costs more than it gives on modules of this size. Knows LHLO."""
+    made = ir.Context()
+    made.enable_multithreading(False)
+    load_lhlo(made)
+    return made
 
 
 @cache
