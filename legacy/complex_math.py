@@ -37,6 +37,11 @@ def in_double(function: Callable[..., Pair]) -> Callable[..., Pair]:
     return emit
 
 
+def precise(r: Real, name: str, *arguments: V) -> V:
+    """A function rounded (nearly always) correctly: in doubles for floats, libm's for doubles."""
+    return r.libm(name, *arguments) if r.bits == 64 else r.in_double(getattr(math_f64, name), *arguments)
+
+
 def choose(r: Real, condition: V, a: Pair, b: Pair) -> Pair:
     return r.select(condition, a[0], b[0]), r.select(condition, a[1], b[1])
 
@@ -161,9 +166,71 @@ def log1p(r: Real, x: Pair) -> Pair:
     a, b = x
     shifted = (r.add(a, r.c(1.0)), b)
     small = r.both(r.lt(r.abs(a), 0.5), r.lt(r.abs(b), 0.5))
-    inner = r.mad(b, b, r.mul(a, r.add(a, r.c(2.0))))
-    near = r.mul(r.c(0.5), math_f64.log1p(r, r.select(small, inner, r.c(0.0))))
+    near = r.mul(r.c(0.5), math_f64.log1p(r, r.select(small, _norm_less_one(r, x), r.c(0.0))))
     return r.select(small, near, _log_absolute(r, shifted)), math_f64.atan2(r, b, shifted[0])
+
+
+@in_double
+def asin(r: Real, x: Pair) -> Pair:
+    """Kahan's forms, here and below: square roots of 1 ± z, no squares of their sums."""
+    below, above = _roots(r, x)
+    sine = r.sub(r.mul(below[0], above[0]), r.mul(below[1], above[1]))
+    return math_f64.atan2(r, x[0], sine), math_f64.asinh(r, r.sub(r.mul(below[0], above[1]), r.mul(below[1], above[0])))
+
+
+@in_double
+def acos(r: Real, x: Pair) -> Pair:
+    below, above = _roots(r, x)
+    re = r.mul(r.c(2.0), math_f64.atan2(r, below[0], above[0]))
+    return re, math_f64.asinh(r, r.sub(r.mul(above[0], below[1]), r.mul(above[1], below[0])))
+
+
+def _roots(r: Real, x: Pair) -> tuple[Pair, Pair]:
+    """sqrt(1 - z) and sqrt(1 + z)."""
+    one = r.c(1.0)
+    return sqrt(r, (r.sub(one, x[0]), r.neg(x[1]))), sqrt(r, (r.add(one, x[0]), x[1]))
+
+
+@in_double
+def acosh(r: Real, x: Pair) -> Pair:
+    one = r.c(1.0)
+    less, more = sqrt(r, (r.sub(x[0], one), x[1])), sqrt(r, (r.add(x[0], one), x[1]))
+    re = math_f64.asinh(r, r.add(r.mul(less[0], more[0]), r.mul(less[1], more[1])))
+    return re, r.mul(r.c(2.0), math_f64.atan2(r, less[1], more[0]))
+
+
+def asinh(r: Real, x: Pair) -> Pair:
+    u, v = asin(r, (r.neg(x[1]), x[0]))
+    return v, r.neg(u)
+
+
+@in_double
+def atanh(r: Real, x: Pair) -> Pair:
+    a, b = x
+    one = r.c(1.0)
+    left = r.sub(one, a)
+    distance = r.mad(left, left, r.mul(b, b))
+    re = r.mul(r.c(0.25), math_f64.log1p(r, r.div(r.mul(r.c(4.0), a), distance)))
+    across = r.sub(r.mul(left, r.add(one, a)), r.mul(b, b))
+    return re, r.mul(r.c(0.5), math_f64.atan2(r, r.add(b, b), across))
+
+
+def _norm_less_one(r: Real, x: Pair) -> V:
+    """|1 + z|² - 1 = 2a + a² + b², with what its roundings lose."""
+    a, b = x
+    a2, b2 = r.product(a, a), r.product(b, b)
+    low = r.add(r.fma(a, a, r.neg(a2)), r.fma(b, b, r.neg(b2)))
+    twice = r.add(a, a)
+    first, lost = _two_sum(r, twice, b2)
+    total, more = _two_sum(r, first, a2)
+    return r.add(total, r.add(r.add(lost, more), low))
+
+
+def _two_sum(r: Real, a: V, b: V) -> Pair:
+    """a + b, and what its rounding lost."""
+    total = r.add(a, b)
+    back = r.sub(total, a)
+    return total, r.add(r.sub(a, r.sub(total, back)), r.sub(b, back))
 
 
 @in_double
@@ -182,7 +249,7 @@ def expm1(r: Real, x: Pair) -> Pair:
     """expm1(a)·cos b + (cos b - 1), and (expm1(a) + 1)·sin b."""
     a, b = x
     m = lib(r)
-    less = m.expm1(r, a)
+    less = precise(r, "expm1", a)
     half_sine = m.sin(r, r.mul(b, r.c(0.5)))
     cosine_less = r.mul(r.c(-2.0), r.mul(half_sine, half_sine))
     re = r.mad(less, r.add(cosine_less, r.c(1.0)), cosine_less)
@@ -238,7 +305,7 @@ def rsqrt(r: Real, x: Pair) -> Pair:
 
 def _half_exponentials(r: Real, b: V) -> Pair:
     """e^b / 2 and e^-b / 2, the second by division: it overflows where the first vanishes."""
-    e = lib(r).exp(r, b) if r.bits == 64 else r.in_double(math_f64.exp, b)
+    e = precise(r, "exp", b)  # its last bit counts twice where the two are subtracted
     return r.mul(r.c(0.5), e), r.div(r.c(0.5), e)
 
 
@@ -338,11 +405,6 @@ def atan2(r: Real, y: Pair, x: Pair) -> Pair:
     quotient = divide(r, numerator, _polar_sqrt(r, square))
     size, angle = precise(r, "log", _plain_absolute(r, quotient)), precise(r, "atan2", quotient[1], quotient[0])
     return r.add(r.mul(zero, size), angle), r.sub(r.mul(zero, angle), size)
-
-
-def precise(r: Real, name: str, *arguments: V) -> V:
-    """A function rounded (nearly always) correctly: in doubles for floats, libm's for doubles."""
-    return r.libm(name, *arguments) if r.bits == 64 else r.in_double(getattr(math_f64, name), *arguments)
 
 
 def _square(r: Real, x: Pair) -> Pair:

@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
+from dataclasses import dataclass
+
 from llvmlite import ir
 
 from ..hlo.dtypes import DType
 from ..hlo.ir import Instruction
 from .function import Code
 from .narrow import FORMATS, NARROW, decode, encode, to_single_odd
-from .real import Real
 from .registers import DOUBLE, FLOAT, I8, Register, memory_type, real_constant, register_type
 
 V = ir.Value
@@ -122,40 +123,55 @@ def from_bits(code: Code, dtype: DType, bits: V) -> Register:
 
 
 def emit_reduce_precision(code: Code, instruction: Instruction, value: Register) -> Register:
+    """On the bits of the dtype itself; bf16's are the upper half of an f32's."""
     dtype = instruction.shape.dtype
     assert isinstance(value, ir.Value)
     exponent_bits, mantissa_bits = (int(instruction.attributes[key]) for key in ("exponent_bits", "mantissa_bits"))
-    own_exponent, own_mantissa = OWN_BITS[dtype]
-    r = Real(code, 64 if dtype is DType.F64 else 32)
-    wide = decode(code, dtype, value)
-    bits = r.to_bits(wide)
-    if mantissa_bits < own_mantissa:
-        bits = _round_mantissa(r, bits, r.mantissa - mantissa_bits)
-    if exponent_bits < own_exponent:
-        bits = _clip_exponent(r, bits, exponent_bits)
-    result = r.select(r.is_nan(wide), wide, r.from_bits(bits))
-    return encode(code, dtype, result)
+    own = OWN_BITS[dtype]
+    bits = original = bits_of(code, dtype, value)
+    if mantissa_bits < own.mantissa:
+        bits = _round_mantissa(code, bits, own.mantissa - mantissa_bits)
+    if exponent_bits < own.exponent:
+        bits = _clip_exponent(code, bits, own, exponent_bits)
+    b = code.b
+    infinity = ((1 << own.exponent) - 1) << own.mantissa
+    magnitude = b.and_(original, original.type((1 << (dtype.bits - 1)) - 1))
+    quiet = b.or_(original, original.type(1 << (own.mantissa - 1)))
+    return from_bits(code, dtype, b.select(b.icmp_unsigned(">", magnitude, original.type(infinity)), quiet, bits))
 
 
-OWN_BITS = {DType.F16: (5, 10), DType.BF16: (8, 7), DType.F32: (8, 23), DType.F64: (11, 52)}
-"""Exponent and mantissa bits of the dtypes that reduce-precision takes."""
+@dataclass(frozen=True, slots=True)
+class FloatBits:
+    """Widths of the exponent and the mantissa of a float."""
+
+    exponent: int
+    mantissa: int
+
+    @property
+    def bias(self) -> int:
+        return (1 << (self.exponent - 1)) - 1
 
 
-def _round_mantissa(r: Real, bits: V, dropped: int) -> V:
-    b = r.code.b
-    odd = b.and_(b.lshr(bits, r.i(dropped)), r.i(1))
-    rounded = b.add(bits, b.add(odd, r.i((1 << (dropped - 1)) - 1)))
-    return b.and_(rounded, r.i(-(1 << dropped)))
+OWN_BITS = {DType.F16: FloatBits(5, 10), DType.BF16: FloatBits(8, 7), DType.F32: FloatBits(8, 23),
+            DType.F64: FloatBits(11, 52)}
+"""The dtypes that reduce-precision takes."""
 
 
-def _clip_exponent(r: Real, bits: V, exponent_bits: int) -> V:
+def _round_mantissa(code: Code, bits: V, dropped: int) -> V:
+    b, type_ = code.b, bits.type
+    odd = b.and_(b.lshr(bits, type_(dropped)), type_(1))
+    rounded = b.add(bits, b.add(odd, type_((1 << (dropped - 1)) - 1)))
+    return b.and_(rounded, type_(-(1 << dropped)))
+
+
+def _clip_exponent(code: Code, bits: V, own: FloatBits, exponent_bits: int) -> V:
     """Beyond the exponent's range: infinity or zero, with the sign."""
-    b = r.code.b
+    b, type_ = code.b, bits.type
     half = (1 << (exponent_bits - 1)) - 1
-    infinity = ((2 * r.bias) + 1) << r.mantissa
-    magnitude = b.and_(bits, r.i((1 << (r.bits - 1)) - 1))
-    sign = b.and_(bits, r.i(1 << (r.bits - 1)))
-    too_large = b.icmp_unsigned(">=", magnitude, r.i((r.bias + half + 1) << r.mantissa))
-    too_small = b.icmp_unsigned("<", magnitude, r.i((r.bias - half + 1) << r.mantissa))
-    result = b.select(too_large, b.or_(sign, r.i(infinity)), bits)
+    infinity = (2 * own.bias + 1) << own.mantissa
+    magnitude = b.and_(bits, type_((1 << (type_.width - 1)) - 1))
+    sign = b.and_(bits, type_(-(1 << (type_.width - 1))))
+    too_large = b.icmp_unsigned(">=", magnitude, type_((own.bias + half + 1) << own.mantissa))
+    too_small = b.icmp_unsigned("<", magnitude, type_((own.bias - half + 1) << own.mantissa))
+    result = b.select(too_large, b.or_(sign, type_(infinity)), bits)
     return b.select(too_small, sign, result)

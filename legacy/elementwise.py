@@ -152,11 +152,11 @@ def _pred_maximum(code: Code, a: V, b: V) -> V:
 
 EMIT: dict[Op, Emit] = {
     Op.ABS: Typed(integer=integer.absolute, real=Real.abs, complex=cm.absolute),
-    Op.ACOS: Typed(real=library("acos")),
-    Op.ACOSH: Typed(real=library("acosh")),
-    Op.ASIN: Typed(real=library("asin")),
-    Op.ASINH: Typed(real=library("asinh")),
-    Op.ATANH: Typed(real=library("atanh")),
+    Op.ACOS: Typed(real=library("acos"), complex=cm.acos),
+    Op.ACOSH: Typed(real=library("acosh"), complex=cm.acosh),
+    Op.ASIN: Typed(real=library("asin"), complex=cm.asin),
+    Op.ASINH: Typed(real=library("asinh"), complex=cm.asinh),
+    Op.ATANH: Typed(real=library("atanh"), complex=cm.atanh),
     Op.CBRT: Typed(real=library("cbrt"), complex=cm.cbrt),
     Op.CEIL: Typed(real=intrinsic("ceil")),
     Op.COSINE: Typed(real=library("cos"), complex=cm.cos),

@@ -307,7 +307,19 @@ def power_by_log(r: Real, x: V, y: V) -> V:
 
 
 def power(r: Real, x: V, y: V) -> V:
-    return r.libm("pow", x, y)
+    """libm's, which does not see that flushed operands are zeros. A negative base has no subnormal power."""
+    if r.code.strict:
+        return r.libm("pow", x, y)
+    b = r.code.b
+    magnitude = b.sub(b.and_(r.to_bits(y), r.i((1 << 63) - 1)), r.i(1))
+    small = b.icmp_unsigned("<", magnitude, r.i((1 << 52) - 1))
+    x = _flushed(r, x)
+    result = r.libm("pow", x, _flushed(r, y))
+    return r.select(r.both(small, r.lt(x, 0.0)), r.c(math.nan), result)
+
+
+def _flushed(r: Real, x: V) -> V:
+    return r.select(r.lt(r.abs(x), r.tiny), r.copysign(r.c(0.0), x), x)
 
 
 def erf(r: Real, x: V) -> V:

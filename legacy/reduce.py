@@ -16,7 +16,7 @@ from .elementwise import EMIT as ELEMENTWISE
 from .function import Code, IndexValue
 from .linear import is_linear
 from .narrow import NARROW, decode, encode
-from .registers import Register, flatten, unflatten
+from .registers import POINTER, Register, flatten, unflatten
 
 ASSOCIATIVE = frozenset({Op.ADD, Op.MULTIPLY, Op.MAXIMUM, Op.MINIMUM, Op.AND, Op.OR, Op.XOR})
 
@@ -181,10 +181,11 @@ def emit_column_reduce(e: Elemental, instruction: Instruction, finish: Callable[
 
 
 def _alloca(code: Code, type_: ir.Type, count: int) -> ir.Value:
-    slot = code.root.builder
-    with slot.goto_entry_block():
-        space = slot.alloca(ir.ArrayType(type_, count))
-    space.align = 64
+    """Space on the stack, as an opaque pointer."""
+    builder = code.root.builder
+    with builder.goto_entry_block():
+        space = builder.alloca(ir.ArrayType(type_, count))
+    space.align, space.type = 64, POINTER
     return space
 
 
