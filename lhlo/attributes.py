@@ -12,7 +12,7 @@ from mlir import ir
 
 from ..hlo import attributes as hlo_attributes
 from ..hlo.attributes import PadDim, SliceDim, Window, WindowDim
-from ..hlo.errors import UnsupportedError
+from ..hlo.errors import UnsupportedError, VerificationError
 from ..hlo.ir import CALLING_ATTRIBUTES, Instruction, Literal
 from ..hlo.shapes import Shape, shape_to_text
 from .memrefs import shape_from_text
@@ -156,25 +156,47 @@ _VALUE: dict[type, Callable[[Any], Any]] = {
 
 
 def attributes_of(op: ir.Operation) -> dict[str, Any]:
-    """The HLO attributes of an LHLO op, as `Instruction.attributes` has them (without called computations and literal)."""
+    """The HLO attributes of an LHLO op, as `Instruction.attributes` has them (without called computations and literal).
+
+    Raises VerificationError for structured values that lack a part.
+    """
     found = {}
-    for name, attribute in op.attributes.items():
-        if name not in STRUCTURAL:
-            found[name] = value_of(attribute)
-    if "limit_indices" in found:
-        bounds = zip(found.pop("start_indices"), found.pop("limit_indices"), found.pop("strides"), strict=True)
-        found["slice"] = tuple(SliceDim(*b) for b in bounds)
-    if "edge_padding_low" in found:
-        edges = zip(found.pop("edge_padding_low"), found.pop("edge_padding_high"), found.pop("interior_padding"), strict=True)
-        found["padding"] = tuple(PadDim(*e) for e in edges)
-    if "window_dimensions" in found:
-        found["window"] = _read_window(found)
+    try:
+        for name, attribute in op.attributes.items():
+            if name not in STRUCTURAL:
+                found[name] = value_of(attribute)
+        for key, read in _GROUPS.items():
+            if key in found:
+                read(found)
+    except (TypeError, KeyError, ValueError, AttributeError) as error:
+        raise VerificationError(f"{op.name}: malformed attributes: {error}",
+                                remedy="docs/lhlo.md shows the form of each attribute") from None
     return found
 
 
-def _read_window(found: dict[str, Any]) -> Window:
-    padding = found.pop("padding")
-    rows = zip(found.pop("window_dimensions"), found.pop("window_strides"), padding[::2], padding[1::2],
-               found.pop("base_dilations"), found.pop("window_dilations"),
-               map(bool, found.pop("window_reversal")), strict=True)
-    return Window(tuple(WindowDim(*row) for row in rows))
+def _read_slice(found: dict[str, Any]) -> None:
+    bounds = zip(found.pop("start_indices"), found.pop("limit_indices"), found.pop("strides"), strict=True)
+    found["slice"] = tuple(SliceDim(*b) for b in bounds)
+
+
+def _read_padding(found: dict[str, Any]) -> None:
+    edges = zip(found.pop("edge_padding_low"), found.pop("edge_padding_high"), found.pop("interior_padding"), strict=True)
+    found["padding"] = tuple(PadDim(*e) for e in edges)
+
+
+def _read_window(found: dict[str, Any]) -> None:
+    """What a window leaves out has HLO's default: stride and dilation 1, no padding, no reversal."""
+    sizes = found.pop("window_dimensions")
+    ones, zeros = (1,) * len(sizes), (0,) * len(sizes)
+    padding = found.pop("padding", zeros + zeros)
+    rows = zip(sizes, found.pop("window_strides", ones), padding[::2], padding[1::2], found.pop("base_dilations", ones),
+               found.pop("window_dilations", ones), map(bool, found.pop("window_reversal", zeros)), strict=True)
+    found["window"] = Window(tuple(WindowDim(*row) for row in rows))
+
+
+_GROUPS: dict[str, Callable[[dict[str, Any]], None]] = {
+    "limit_indices": _read_slice,
+    "edge_padding_low": _read_padding,
+    "window_dimensions": _read_window,
+}
+"""Attributes that together are one HLO attribute, by the one that is always there."""

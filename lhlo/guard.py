@@ -1,12 +1,12 @@
 """Checks on input from outside before MLIR or its Python bindings see it: some inputs would end the process.
 
 Known ones (LLVM 22): deep nesting overflows the parser's stack; a dense attribute of complex type, once handed to Python,
-throws through a noexcept function; text with lone surrogates cannot be passed at all; dialects that LHLO never uses
-have parsers of their own, which assert.
+throws through a noexcept function; damaged bytecode trips assertions. Text with lone surrogates cannot be passed at all.
 """
 
 from __future__ import annotations
 
+import hashlib
 import re
 
 from ..hlo.errors import Location, ParseError
@@ -18,8 +18,6 @@ MAX_NESTING = 200
 _TOKENS = re.compile(r'"(?:[^"\\\n]|\\.)*"|//[^\n]*|[(){}<>\[\]]|->')
 _STRING = re.compile(r'"(?:[^"\\\n]|\\.)*"')
 _ELEMENTS = re.compile(r"\b(?:tensor|vector)<([^<>]*)(.?)")
-_FOREIGN = re.compile(r'(?<![\w"@%^.$-])[!#]?"?([a-z_][\w$]*)\.[a-zA-Z_]|[!#]([a-z_]\w*)<')
-DIALECTS = frozenset({"builtin", "func", "lhlo", "memref", "vector", "arith"})
 _OPEN, _CLOSE = frozenset("([{<"), frozenset(")]}>")
 
 
@@ -41,10 +39,23 @@ def check_text(text: str, file: str) -> None:
             depth = max(depth - 1, 0)
 
 
-def check_bytecode(data: bytes, file: str) -> None:
-    """Refuse what does not start as MLIR bytecode."""
-    if not data.startswith(b"ML\xefR"):
-        raise ParseError("not MLIR bytecode", location=Location(1, 1, file), remedy="LHLO text goes through from_text")
+MAGIC = b"LHLO\x01"
+"""Start of bytecode with a header: the last byte is the header's version; SHA-256 of the rest follows."""
+
+
+def seal(payload: bytes) -> bytes:
+    """Bytecode behind its header."""
+    return MAGIC + hashlib.sha256(payload).digest() + payload
+
+
+def unseal(data: bytes, file: str) -> bytes:
+    """The bytecode behind a header. Refuses anything that `seal` did not write."""
+    if not data.startswith(MAGIC):
+        raise ParseError("not LHLO bytecode", location=Location(1, 1, file), remedy="write it with to_bytecode; text goes through from_text")
+    payload = data[len(MAGIC) + 32:]
+    if hashlib.sha256(payload).digest() != data[len(MAGIC):len(MAGIC) + 32]:
+        raise ParseError("the bytecode is damaged: its checksum differs", location=Location(1, 1, file), remedy="write it again")
+    return payload
 
 
 def check_parsed(text: str, file: str) -> None:

@@ -6,6 +6,8 @@ The bindings cannot hand out dense attributes of complex type (they end the proc
 
 from __future__ import annotations
 
+import math
+
 import numpy as np
 from mlir import ir
 
@@ -22,9 +24,12 @@ _BUFFER = frozenset({DType.PRED, DType.S8, DType.S16, DType.S32, DType.S64, DTyp
 
 def elements_text(literal: Literal) -> str:
     """`dense<…> : tensor<…>` of an array literal."""
-    if not isinstance(literal.value, np.ndarray):
+    if not literal.shape.is_array:
         raise UnsupportedError("lhlo", f"a constant of shape {literal.shape}", remedy="split it into its arrays first")
-    dtype, array = components(literal.shape.dtype, literal.value)
+    if literal.is_splat and not literal.shape.dtype.is_complex:
+        element = _element(literal.shape.dtype, literal.array[(0,) * literal.array.ndim])
+        return f"dense<{element}> : {tensor(literal.shape.dtype, literal.shape.dims)}"
+    dtype, array = components(literal.shape.dtype, literal.array)
     return f"dense<{_body(dtype, array)}> : {tensor(dtype, array.shape)}"
 
 
@@ -74,8 +79,13 @@ def literal_of(attribute: ir.DenseElementsAttr, shape: Shape) -> Literal:
     if str(attribute.type) != tensor(dtype, dims):
         raise VerificationError(f"the value of a constant of shape {shape} has the type {attribute.type}",
                                 remedy=f"it must be {tensor(dtype, dims)}")
-    array = np.array(attribute) if dtype in _BUFFER else _from_text(dtype, str(attribute), dims)
-    array = np.ascontiguousarray(array, dtype.numpy).reshape(dims)
+    if attribute.is_splat and math.prod(dims):
+        scalar = np.asarray(attribute)[(0,) * len(dims)] if dtype in _BUFFER else _from_text(dtype, str(attribute), ())[()]
+        parts = [scalar] * (2 if shape.dtype.is_complex else 1)
+        array = np.broadcast_to(np.array(parts, dtype.numpy).view(shape.dtype.numpy).reshape(()), shape.dims)
+        return Literal(shape, array)
+    array = np.asarray(attribute) if dtype in _BUFFER else _from_text(dtype, str(attribute), dims)
+    array = np.array(array, dtype.numpy, order="C").reshape(dims)
     if shape.dtype.is_complex:
         array = array.view(shape.dtype.numpy).reshape(shape.dims)
     array.flags.writeable = False
@@ -84,7 +94,7 @@ def literal_of(attribute: ir.DenseElementsAttr, shape: Shape) -> Literal:
 
 def _from_text(dtype: DType, text: str, dims: tuple[int, ...]) -> np.ndarray:
     body = text[len("dense<"):text.rindex("> : ")]
-    size = int(np.prod(dims, dtype=np.int64))
+    size = math.prod(dims)
     if body.startswith('"0x'):
         raw = bytes.fromhex(body[3:-1])
         if dtype in (DType.S1, DType.U1):
@@ -93,8 +103,7 @@ def _from_text(dtype: DType, text: str, dims: tuple[int, ...]) -> np.ndarray:
         return array.astype(dtype.numpy)  # narrow signed types: MLIR extends the sign through the byte
     words = body.replace("[", "").replace("]", "").split(",") if body else []
     values = [_scalar(dtype, word.strip()) for word in words]
-    array = np.array(values, dtype.numpy)
-    return np.broadcast_to(array, (size,)) if len(values) == 1 else array
+    return np.array(values, dtype.numpy).reshape(dims)
 
 
 def _scalar(dtype: DType, word: str) -> np.generic:

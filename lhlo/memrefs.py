@@ -6,7 +6,7 @@ import re
 from functools import lru_cache
 
 from ..hlo.dtypes import DType
-from ..hlo.errors import VerificationError
+from ..hlo.errors import ParseError, VerificationError
 from ..hlo.lexer import Lexer
 from ..hlo.parser_shapes import parse_shape
 from ..hlo.shapes import Layout, Shape
@@ -68,9 +68,12 @@ def canonical(shape: Shape) -> Shape:
 
 @lru_cache(maxsize=8192)
 def shape_from_text(text: str) -> Shape:
-    """A shape from its HLO text."""
+    """A shape from its HLO text. Raises VerificationError."""
     lexer = Lexer(text)
-    shape = parse_shape(lexer)
+    try:
+        shape = parse_shape(lexer)
+    except ParseError as error:
+        raise VerificationError(f"'{text}' is no shape: {error.message}", remedy=error.remedy) from None
     if text[lexer.pos:].strip():
         raise VerificationError(f"'{text}' is not the text of one shape")
     return shape

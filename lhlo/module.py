@@ -9,7 +9,7 @@ from mlir import ir
 
 from ..hlo.errors import Location, ParseError
 from .dialect import context
-from .guard import check_bytecode, check_parsed, check_text
+from .guard import check_parsed, check_text, seal, unseal
 from .verifier import verify
 
 
@@ -28,10 +28,10 @@ class LhloModule:
         return str(self.module)
 
     def to_bytecode(self) -> bytes:
-        """MLIR bytecode; smaller than text, and exact."""
+        """MLIR bytecode behind a header with a checksum: MLIR's reader ends the process on damaged input."""
         stream = io.BytesIO()
         self.module.operation.write_bytecode(stream)
-        return stream.getvalue()
+        return seal(stream.getvalue())
 
     @staticmethod
     def from_text(text: str, file: str = "<string>") -> LhloModule:
@@ -46,11 +46,11 @@ class LhloModule:
 
     @staticmethod
     def from_bytecode(data: bytes, file: str = "<bytecode>") -> LhloModule:
-        """Read and verify bytecode. Raises ParseError or VerificationError."""
-        check_bytecode(data, file)
+        """Read and verify what `to_bytecode` wrote. Raises ParseError or VerificationError."""
+        payload = unseal(data, file)
         ctx = context()
         with ctx:
-            lhlo = LhloModule(_parse(data, file))
+            lhlo = LhloModule(_parse(payload, file))
         check_parsed(lhlo.to_text(), file)
         verify(lhlo, file)
         return lhlo

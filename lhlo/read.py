@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
@@ -12,7 +12,7 @@ from ..hlo.errors import Location, VerificationError
 from ..hlo.ir import Literal
 from ..hlo.opcodes import Op
 from ..hlo.shapes import Shape
-from .attributes import attributes_of
+from .attributes import attributes_of, value_of
 from .literals import literal_of
 from .memrefs import shape_of_memref
 from .table import OPCODE, ROWS
@@ -136,6 +136,11 @@ def argument_attributes(function: ir.Operation, count: int) -> tuple[dict[str, i
         return tuple({} for _ in range(count))
     return tuple(dict(a.items()) if hasattr(a, "items") else {a[i].name: a[i].attr for i in range(len(a))}
                  for a in function.attributes["arg_attrs"])
+
+
+def exact_of(op: ir.Operation) -> Mapping[str, Any]:
+    """What memref types cannot hold: shapes of operands and parameters, and places of parameters in their computation."""
+    return value_of(op.attributes["exact"]) if "exact" in op.attributes else {}
 
 
 def location_of(op: ir.Operation, file: str = "<lhlo>") -> Location | None:

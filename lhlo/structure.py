@@ -7,11 +7,12 @@ from typing import NoReturn
 
 from mlir import ir
 
-from ..hlo.errors import VerificationError
+from ..hlo.errors import TestbedError, VerificationError
 from ..hlo.opcodes import Op
 from ..hlo.shapes import Shape
-from .memrefs import shape_of_memref
-from .read import bodies, is_mixed, location_of, operands, output_count
+from .attributes import attributes_of
+from .memrefs import shape_from_text, shape_of_memref
+from .read import bodies, exact_of, is_mixed, location_of, operands, output_count
 from .table import OPCODE
 
 BODY_OUTPUTS: dict[Op, Callable[[int], int]] = {
@@ -57,9 +58,10 @@ def check_op(op: ir.Operation, step: bool = False) -> None:
 
     REGION1: one block a region. REGION2: the last region of a mixed op holds one vector.yield. OUT1: `outputs` is a count of
     its memrefs. TYPE1: operands are memrefs of HLO arrays. DEST1: no memref is written twice. DEST2: in a body, none is
-    read and written by one op. ATTR1: LHLO's own attributes have their kinds.
+    read and written by one op. ATTR1: LHLO's own attributes have their kinds. ATTR2: HLO's can be read.
     """
     check_own_attributes(op)
+    check_hlo_attributes(op)
     if is_mixed(op):
         for region in range(len(op.regions)):
             sole_block(op, region, "REGION1")
@@ -93,6 +95,18 @@ def check_own_attributes(op: ir.Operation) -> None:
     for name in ("computations", "parameters"):
         if name in op.attributes and not all(_strings(a) for a in op.attributes[name]):
             broken(op, "ATTR1", f"{name} = {op.attributes[name]} is no list of strings")
+
+
+def check_hlo_attributes(op: ir.Operation) -> None:
+    try:
+        attributes_of(op)
+        if "shape" in op.attributes:
+            shape_from_text(op.attributes["shape"].value)
+        for name, value in exact_of(op).items():
+            if not name.endswith("places"):
+                shape_from_text(value)
+    except (TestbedError, TypeError) as error:
+        broken(op, "ATTR2", str(error))
 
 
 def _strings(attribute: ir.Attribute) -> bool:

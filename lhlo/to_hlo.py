@@ -16,7 +16,7 @@ from ..hlo.shapes import Shape, tuple_shape
 from .attributes import value_of
 from .literals import literal_of
 from .memrefs import shape_from_text, shape_of_memref
-from .read import Kernel, attributes, bodies, kernels, location_of, opcode, operands, output_count
+from .read import Kernel, attributes, bodies, exact_of, kernels, location_of, opcode, operands, output_count
 from .table import ROWS
 
 if TYPE_CHECKING:
@@ -58,7 +58,7 @@ class Reader:
         self.computations, self.names = {}, {}
         values, count = operands(op), output_count(op)
         sources, targets = values[:len(values) - count], values[len(values) - count:]
-        exact = _exact(op)
+        exact = exact_of(op)
         stubs: dict[ir.Value, Instruction] = {}
         for i, value in enumerate(sources):
             if value not in stubs:
@@ -158,7 +158,7 @@ class Body:
                 self.owner[target] = self.owner[source]
             return
         inputs = self.inputs(op, values[:len(values) - count])
-        instruction = self.reader.instruction(op, inputs, targets, _exact(op))
+        instruction = self.reader.instruction(op, inputs, targets, exact_of(op))
         for leaf, target in enumerate(targets):
             self.owner[target] = instruction, leaf
         steps.append(instruction)
@@ -212,10 +212,6 @@ def _parameter_names(op: ir.Operation, number: int) -> list[str]:
     if rows and isinstance(rows[0], tuple):
         rows = rows[number]
     return list(rows)
-
-
-def _exact(op: ir.Operation) -> Mapping[str, Any]:
-    return value_of(op.attributes["exact"]) if "exact" in op.attributes else {}
 
 
 def same_computation(a: Computation, b: Computation) -> bool:

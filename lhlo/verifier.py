@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING
 
 from mlir import ir
 
-from ..hlo.errors import VerificationError
+from ..hlo.errors import Location, TestbedError, VerificationError
 from .read import argument_attributes, kernels, location_of
 from .structure import broken, check_block_end, check_memref, check_op, sole_block
 from .table import OPCODE
@@ -25,16 +25,17 @@ Check = Callable[[ir.Operation], None]
 
 def verify(lhlo: LhloModule, file: str = "<lhlo>") -> None:
     """Raise VerificationError for the first broken rule."""
+    place = Location(1, 1, file)
     try:
         for op in lhlo.module.body.operations:
+            place = location_of(op.operation) or place
             check_top(op.operation)
         for kernel in kernels(lhlo):
+            place = location_of(kernel.op) or place
             check_kernel_values(kernel)
-    except VerificationError as error:
-        if error.location is not None and error.location.file != file:
-            place = type(error.location)(error.location.line, error.location.column, file)
-            raise VerificationError(error.message, location=place, remedy=error.remedy) from None
-        raise
+    except TestbedError as error:
+        at = error.location or place
+        raise VerificationError(error.message, location=Location(at.line, at.column, file), remedy=error.remedy) from None
 
 
 def check_top(op: ir.Operation) -> None:
