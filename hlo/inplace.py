@@ -34,39 +34,20 @@ def _only_updated(body: Computation, root: Instruction, target: Instruction) -> 
     if not readers:
         return True
     update = root.operands[1]
-    aligned = _at_root_index(body, update)
-    for reader in readers:
-        same_place = (reader.opcode is Op.DYNAMIC_SLICE and reader.operands[0] is target
-                      and target not in reader.operands[1:] and reader.shape.dims == update.shape.dims
-                      and reader.operands[1:] == root.operands[2:])
-        if not same_place or reader not in aligned:
-            return False
-    # A reader whose value also reaches the update through another index would see updated elements.
-    return all(user in aligned for reader in readers for user in _cone(body, reader) if user is not root)
+    if body.users[update] != (root,):
+        return False
+    pointwise = _pointwise(body, update)
+    return all(r.opcode is Op.DYNAMIC_SLICE and r in pointwise and r.operands[0] is target
+               and target not in r.operands[1:] and r.operands[1:] == root.operands[2:] for r in readers)
 
 
-def _at_root_index(body: Computation, start: Instruction) -> set[Instruction]:
-    """`start` and what it reads through elementwise ops only, element for element."""
-    found, stack = {start}, [start]
-    while stack:
-        instruction = stack.pop()
-        if instruction.opcode not in ELEMENTWISE:
-            continue
-        for operand in instruction.operands:
-            if operand.shape.dims == start.shape.dims and operand not in found:
-                found.add(operand)
-                stack.append(operand)
-    return found
-
-
-def _cone(body: Computation, start: Instruction) -> set[Instruction]:
-    """Everything that depends on `start`."""
-    found, stack = set(), [start]
-    while stack:
-        for user in body.users[stack.pop()]:
-            if user not in found:
-                found.add(user)
-                stack.append(user)
+def _pointwise(body: Computation, end: Instruction) -> set[Instruction]:
+    """`end`, and what is read only on the way to it through elementwise ops, element for element."""
+    found = {end}
+    for i in reversed(body.instructions):
+        users = body.users[i]
+        if users and i.shape.dims == end.shape.dims and all(u in found and u.opcode in ELEMENTWISE for u in users):
+            found.add(i)
     return found
 
 
@@ -96,9 +77,5 @@ def _same_places(operand: Instruction, result: Instruction) -> bool:
 
 def _elementwise_parameters(body: Computation) -> list[int]:
     """Parameters that the root depends on through elementwise ops only, at its own index."""
-    root = body.root
-    if root.opcode not in ELEMENTWISE:
-        return []
-    aligned = _at_root_index(body, root)
-    return [p.parameter_number for p in body.parameters
-            if p in aligned and all(u in aligned and u.opcode in ELEMENTWISE for u in body.users[p])]
+    pointwise = _pointwise(body, body.root)
+    return [p.parameter_number for p in body.parameters if p in pointwise and p is not body.root]
