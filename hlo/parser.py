@@ -156,7 +156,7 @@ class Parser(InstructionParser):
                 if root is not None:
                     lexer.fail(f"a second ROOT in computation '{name}'", at, "mark one instruction ROOT")
                 root = instruction
-        lexer.expect("}", f"after the instructions of '{name}'")
+        lexer.eat("}")
         self.scopes.pop()
         instructions = self.bodies.pop()
         self.depth -= 1

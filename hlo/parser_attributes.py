@@ -111,7 +111,7 @@ def window(p: Parser, name: str) -> Window:
             fields[field] = [lexer.number(n) for n in m[0].split("x")]
         lexer.eat(",")
     at = lexer.pos
-    lexer.expect("}", f"after the fields of '{name}'")
+    lexer.eat("}")
     sizes = fields.get("size", [])
     for field, values in fields.items():
         if len(values) != len(sizes):

@@ -89,7 +89,8 @@ class InstructionParser:
         m = _head.match(lexer.text, at)
         if m and (opcode := OPCODES.get(m[4])) is not None and (shape := cached_shape(lexer, m[3])) is not None:
             lexer.seek(m.end())
-            return self.rest(m[2], shape, opcode, m.start(2)), m[1] is not None
+            at = m.start(2) - (lexer.text[m.start(2) - 1] == "%")
+            return self.rest(m[2], shape, opcode, at), m[1] is not None
         is_root = lexer.eat_word("ROOT")
         at = lexer.pos
         name = lexer.name("an instruction's name")

@@ -12,7 +12,6 @@ import numpy as np
 from .dtypes import DType
 from .ir import Literal
 from .lexer import BLANK, Lexer
-from .parser_shapes import MAX_DEPTH
 from .shapes import Shape
 
 _REAL = (
@@ -34,12 +33,10 @@ MAX_ELEMENTS = 1 << 31
 """Largest constant that is read, in elements; text for more is refused before any memory is asked for."""
 
 
-def parse_literal(lexer: Lexer, shape: Shape, depth: int = 0) -> Literal:
+def parse_literal(lexer: Lexer, shape: Shape) -> Literal:
     """Consume the value of a constant of `shape`."""
-    if depth > MAX_DEPTH:
-        lexer.fail(f"literals nested deeper than {MAX_DEPTH}")
     if shape.is_tuple:
-        return _tuple(lexer, shape, depth)
+        return _tuple(lexer, shape)
     if shape.dtype is DType.TOKEN:
         return Literal(shape, None)
     if not shape.is_array:
@@ -53,14 +50,14 @@ def parse_literal(lexer: Lexer, shape: Shape, depth: int = 0) -> Literal:
     return _dense(lexer, shape)
 
 
-def _tuple(lexer: Lexer, shape: Shape, depth: int) -> Literal:
+def _tuple(lexer: Lexer, shape: Shape) -> Literal:
     lexer.expect("(", f"before the elements of a constant of shape {shape}")
     elements = []
     for i, element in enumerate(shape.elements):
         if i:
             lexer.expect(",", f"between the elements of a constant with {len(shape.elements)} elements")
         _skip_shape(lexer)
-        elements.append(parse_literal(lexer, element, depth + 1))
+        elements.append(parse_literal(lexer, element))
     lexer.expect(")", f"after the {len(shape.elements)} elements of a tuple constant")
     return Literal(shape, tuple(elements))
 

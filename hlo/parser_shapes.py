@@ -45,7 +45,11 @@ def _simple(text: str) -> Shape | None:
         order = None if m[3] is None else tuple(map(int, m[3].split(","))) if m[3] else ()
     except ValueError:
         return None
-    if any(d >= 2**63 for d in dims) or (order is not None and sorted(order) != list(range(len(dims)))):
+    if (
+        (dims and not dtype.is_array)
+        or any(d >= 2**63 for d in dims)
+        or (order is not None and sorted(order) != list(range(len(dims))))
+    ):
         return None
     return Shape(dtype, dims, Layout(order) if order else None)
 

@@ -19,7 +19,7 @@ if TYPE_CHECKING:
 _ints = re.compile(r"\{([\d,\s-]*)\}", re.ASCII)
 _flat_list = re.compile(r"\{\s*(?:\d|\})")
 _float = re.compile(r"-?(?:\d+\.?\d*|\.\d+)(?:[eE][+-]?\d+)?|-?inf|nan")
-_bracket = re.compile(rf"{STRING}|[][{{}}()]")
+_bracket = re.compile(rf"{STRING}|[][{{}}()\"']")
 _CLOSING = {"{": "}", "[": "]", "(": ")"}
 _raw_rest = re.compile(r"[^\s,{}()\[\]\"']*")
 
@@ -203,6 +203,8 @@ def raw_end(lexer: Lexer, name: str) -> int:
         pos, token = m.end(), m[0]
         if token in _CLOSING:
             stack.append(token)
+        elif token in "\"'":
+            lexer.fail(f"'{name}' holds a string without an end", m.start(), "close it with the same quote")
         elif len(token) == 1 and (not stack or _CLOSING[stack.pop()] != token):
             lexer.fail(f"'{name}' has unbalanced brackets", m.start(), "each bracket needs its partner")
     if pos == lexer.pos:
