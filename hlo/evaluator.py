@@ -1,4 +1,4 @@
-"""The oracle: evaluate a module in NumPy, instruction by instruction. Plain and slow; the table says what each opcode means.
+"""The oracle: a module evaluated in NumPy, instruction by instruction, by the references in the opset table.
 
 A computation becomes a list of steps once (function, operand slots, result slot, slots that die), so that a loop of
 thousands of iterations pays for lookups only once. Values are immutable by agreement: no rule writes to an operand.
@@ -62,7 +62,8 @@ def _check(number: int, parameter: Instruction, shape: Shape, x: np.ndarray) -> 
         for i, (n, d) in enumerate(zip(x.shape, shape.dims, strict=False)))
     if given is not shape.dtype or not fits:
         name = given.value if given else str(x.dtype)
-        raise InputError(f"input {number} ({parameter.name}) must be {wanted}, got {name}[{','.join(map(str, x.shape))}]",
+        got = f"{name}[{','.join(map(str, x.shape))}]"
+        raise InputError(f"input {number} ({parameter.name}) must be {wanted}, got {got}",
                          location=parameter.location)
     return x
 
@@ -106,7 +107,7 @@ class Evaluator:
     channels: dict[int, list[Value]] = field(default_factory=dict)
     generator: np.random.Generator | None = None
 
-    # -- Context ------------------------------------------------------------------------------------------------------
+    # --- Context -----------------------------------------------------------------------------------------------------
     def call(self, computation: Computation, arguments: Sequence[Value]) -> Value:
         plan = self.plans.get(computation) or self.plan(computation)
         slots: list[Value] = [None] * plan.slots
@@ -127,8 +128,9 @@ class Evaluator:
                    for index in np.ndindex(spread[0].shape)]
         shape = computation.root.shape
         leaves = shape.elements if shape.is_tuple else (shape,)
-        out = tuple(np.array([r[k] if shape.is_tuple else r for r in results], leaf.dtype.numpy).reshape(spread[0].shape)
-                    for k, leaf in enumerate(leaves))
+        columns = [[r[k] if shape.is_tuple else r for r in results] for k in range(len(leaves))]
+        out = tuple(np.array(column, leaf.dtype.numpy).reshape(spread[0].shape)
+                    for column, leaf in zip(columns, leaves, strict=True))
         return out if shape.is_tuple else out[0]
 
     def custom_call(self, instruction: Instruction, operands: Sequence[Value]) -> Value:
@@ -149,7 +151,7 @@ class Evaluator:
     def channel(self, number: int) -> list[Value]:
         return self.channels.setdefault(number, [])
 
-    # -- plans --------------------------------------------------------------------------------------------------------
+    # --- plans -------------------------------------------------------------------------------------------------------
     def plan(self, computation: Computation) -> Plan:
         slot = {instruction: n for n, instruction in enumerate(computation.instructions)}
         last: dict[int, int] = {}
@@ -161,8 +163,8 @@ class Evaluator:
         for dead, at in last.items():
             if dead != slot[computation.root]:
                 dying.setdefault(at, []).append(dead)
-        steps = tuple((self.step(instruction), tuple(slot[o] for o in instruction.operands), n, tuple(dying.get(n, ())))
-                      for n, instruction in enumerate(computation.instructions) if instruction.opcode is not Op.PARAMETER)
+        steps = tuple((self.step(i), tuple(slot[o] for o in i.operands), n, tuple(dying.get(n, ())))
+                      for n, i in enumerate(computation.instructions) if i.opcode is not Op.PARAMETER)
         pointwise = all(self.is_pointwise(i) for i in computation.instructions)
         plan = Plan(len(slot), tuple(slot[p] for p in computation.parameters), steps, slot[computation.root], pointwise)
         self.plans[computation] = plan

@@ -1,4 +1,4 @@
-"""The table of HLO's 133 opcodes: one row of facts each. Other tables and lists are derived from it, none stands beside it.
+"""The table of HLO's 133 opcodes, one row of facts each; lists of opcodes are derived from it.
 
 A row says to which family an opcode belongs, how many operands it takes, which dtypes, which attributes, what it means
 (the reference function, run by the evaluator) and how far a result may lie from it, in units in the last place (ulp).
@@ -183,7 +183,8 @@ OPSET: dict[Op, Row] = {
     Op.DYNAMIC_SLICE: op(_F.SHAPE, 1, None, shape.dynamic_slice, attributes=("dynamic_slice_sizes",)),
     Op.DYNAMIC_UPDATE_SLICE: op(_F.SHAPE, 2, None, shape.dynamic_update_slice),
     Op.GATHER: op(_F.SHAPE, 2, reference=indexing.gather,
-                  attributes=("offset_dims", "collapsed_slice_dims", "start_index_map", "index_vector_dim", "slice_sizes"),
+                  attributes=("offset_dims", "collapsed_slice_dims", "start_index_map", "index_vector_dim",
+                              "slice_sizes"),
                   optional=("operand_batching_dims", "start_indices_batching_dims", "indices_are_sorted")),
     Op.GET_DIMENSION_SIZE: op(_F.SHAPE, 1, reference=shape.get_dimension_size, attributes=("dimensions",)),
     Op.IOTA: op(_F.SHAPE, 0, reference=shape.iota, dtypes=NUMBER, optional=("iota_dimension",)),

@@ -1,4 +1,4 @@
-"""Complex arithmetic and functions by the formulas that XLA:CPU expands them to: they decide overflow, NaN and infinity.
+"""Complex arithmetic and functions by the formulas of XLA:CPU: they decide overflow, NaN and infinity.
 
 Each function takes and gives complex arrays of one type and computes in its component type.
 """
@@ -157,7 +157,8 @@ def atan2(y: Array, x: Array) -> Array:
     i_y = y.real.dtype.type(0) * y.real - y.imag, y.real + y.imag * y.real.dtype.type(0)
     quotient = divide(make_complex(x.real + i_y[0], x.imag + i_y[1]), _polar_sqrt(square))
     size = _scaled_magnitude(quotient, np.sqrt)
-    zero, log_size, angle = size.dtype.type(0), _widened(np.log, size), _widened(np.arctan2, quotient.imag, quotient.real)
+    zero, log_size = size.dtype.type(0), _widened(np.log, size)
+    angle = _widened(np.arctan2, quotient.imag, quotient.real)
     return make_complex(zero * log_size + angle, zero * angle - log_size)
 
 

@@ -10,7 +10,7 @@ import numpy as np
 from ..ir import Computation, Instruction
 
 Value = Any
-"""An array is an np.ndarray in logical order (dynamic dimensions at their present size), a tuple a tuple, a token None."""
+"""An array is an np.ndarray in logical order (dynamic dimensions at present size), a tuple a tuple, a token None."""
 
 
 class Context(Protocol):

@@ -85,7 +85,7 @@ def custom_call(instruction: Instruction, operands: Sequence[Value], context: Co
     return context.custom_call(instruction, operands)
 
 
-# --- asynchronous pairs: the start computes, the done picks the result ------------------------------------------------
+# --- asynchronous pairs: the start computes, the done picks the result -----------------------------------------------
 
 
 def async_start(instruction: Instruction, operands: Sequence[Value], context: Context) -> Value:
@@ -107,7 +107,7 @@ def copy_done(_instruction: Instruction, operands: Sequence[Value], _context: Co
     return operands[0][0]
 
 
-# --- infeed, outfeed, send, recv --------------------------------------------------------------------------------------
+# --- infeed, outfeed, send, recv -------------------------------------------------------------------------------------
 
 
 def infeed(_instruction: Instruction, _operands: Sequence[Value], context: Context) -> Value:

@@ -23,7 +23,7 @@ def convert_to(x: Array, source: DType, target: DType) -> Array:
     if source.is_complex and not target.is_complex:
         x, source = x.real, source.component
     if target is DType.PRED:
-        return np.asarray(_is_nonzero(x) if source.is_float and source.bits <= 16 else x != 0)
+        return np.asarray(nonzero_bits(x) if source.is_float and source.bits <= 16 else x != 0)
     if source.is_float and target.is_integer:
         return _float_to_integer(x, target)
     if source.is_integer and source.bits < 8:
@@ -43,7 +43,7 @@ def narrow(x: Array, target: DType) -> Array:
     return x.astype(target.numpy)
 
 
-def _is_nonzero(x: Array) -> Array:
+def nonzero_bits(x: Array) -> Array:
     """By the bits: a bf16 subnormal is not flushed on its way to pred, an f32 one is."""
     bits = np.ascontiguousarray(x).reshape(x.shape).view(np.dtype(f"u{x.dtype.itemsize}"))
     return ((bits & bits.dtype.type((1 << (8 * x.dtype.itemsize - 1)) - 1)) != 0) | np.isnan(x)  # fnuz: NaN is 0x80

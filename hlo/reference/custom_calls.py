@@ -27,7 +27,7 @@ TARGETS: dict[str, CustomCall] = {**dict.fromkeys(ANNOTATIONS, first_operand), *
 
 def run_custom_call(instruction: Instruction, operands: Sequence[Value], context: Context,
                     extra: Mapping[str, CustomCall]) -> Value:
-    """Run a target: the caller's own first, then the known ones. A composite's called computation counts as its meaning."""
+    """Run a target: the caller's own ones come before the known ones. An unknown one is refused with near names."""
     target = instruction.attributes["custom_call_target"]
     run = extra.get(target) or TARGETS.get(target)
     if run is not None:

@@ -17,7 +17,7 @@ Array = np.ndarray
 
 
 def _index_vectors(indices: Array, vector_dim: int) -> Array:
-    """Start indices with the index vector as last dimension, as int64 (unsigned ones beyond int64 stay out of range)."""
+    """Start indices with the index vector as last dimension, as int64 (large unsigned ones stay out of range)."""
     if vector_dim == indices.ndim:
         indices = indices[..., None]
     if indices.dtype.kind == "u":

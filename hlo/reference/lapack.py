@@ -1,6 +1,7 @@
 """jaxlib's lapack_*_ffi custom calls through SciPy's LAPACK, in the operand's own type, so that signs and pivots agree.
 
-Matrices are the last two dimensions; leading ones are batches. `backend_config` holds characters as numbers: `uplo = 76 : ui8`.
+Matrices are the last two dimensions; leading ones are batches. `backend_config` holds characters as numbers:
+`uplo = 76 : ui8`.
 """
 
 from __future__ import annotations

@@ -1,7 +1,7 @@
 """From a function on arrays in working precision to the rule of an elementwise instruction.
 
-Working precision: f16, bf16, fp8 and fp4 compute in f32 and round once, as XLA:CPU does; special functions compute f32 in
-f64; integers narrower than a byte compute in a byte and wrap.
+Working precision: f16, bf16, fp8 and fp4 compute in f32 and round once, as XLA:CPU does; special functions compute f32
+in f64; integers narrower than a byte compute in a byte and wrap.
 """
 
 from __future__ import annotations

@@ -29,7 +29,7 @@ def rng_bit_generator(instruction: Instruction, operands: Sequence[Array], _cont
     return (new_state, bits) if instruction.shape.is_tuple else bits
 
 
-# --- ThreeFry-2x32, 20 rounds (Salmon et al. 2011) ---------------------------------------------------------------------
+# --- ThreeFry-2x32, 20 rounds (Salmon et al. 2011) -------------------------------------------------------------------
 
 _ROTATIONS = ((13, 15, 26, 6), (17, 29, 16, 24))
 
@@ -77,7 +77,7 @@ def _narrow(bits: Array, dtype: DType) -> Array:
     return bits.astype(np.dtype(f"u{dtype.bytes}")).view(dtype.numpy)
 
 
-# --- Philox-4x32, 10 rounds --------------------------------------------------------------------------------------------
+# --- Philox-4x32, 10 rounds ------------------------------------------------------------------------------------------
 
 
 def philox_4x32(key: tuple[int, int], counter: list[Array]) -> list[Array]:
@@ -115,7 +115,7 @@ def philox(state: Array, dims: tuple[int, ...], dtype: DType) -> tuple[Array, Ar
     return new, _narrow(flat[:size].reshape(dims), dtype)
 
 
-# --- rng ---------------------------------------------------------------------------------------------------------------
+# --- rng -------------------------------------------------------------------------------------------------------------
 
 
 def rng(instruction: Instruction, operands: Sequence[Array], context: Context) -> Array:

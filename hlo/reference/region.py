@@ -1,6 +1,6 @@
 """Opcodes that apply a computation of scalars all over arrays: map, reduce, reduce-window, select-and-scatter, scan.
 
-`Context.vectorise` runs such a computation on whole arrays, so a loop here is over window taps or reduced elements only.
+`Context.vectorise` runs such a computation on whole arrays: a loop here is over window taps or reduced elements only.
 """
 
 from __future__ import annotations

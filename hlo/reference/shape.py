@@ -13,14 +13,6 @@ from .context import Context, Value
 Array = np.ndarray
 
 
-def present_dims(instruction: Instruction, value_dims: Sequence[int]) -> tuple[int, ...]:
-    """The result's dimensions, those marked dynamic replaced by their present size."""
-    shape = instruction.shape
-    if not any(shape.dynamic):
-        return shape.dims
-    return tuple(v if d else s for s, d, v in zip(shape.dims, shape.dynamic, value_dims, strict=True))
-
-
 def broadcast(instruction: Instruction, operands: Sequence[Array], _context: Context) -> Array:
     """`dimensions[i]` is the result dimension of operand dimension i."""
     (x,), shape, dims = operands, instruction.shape, instruction.dimensions
@@ -109,11 +101,11 @@ def pad_array(x: Array, value: Array, padding: Sequence[PadDim]) -> Array:
 
 
 def iota(instruction: Instruction, _operands: Sequence[Array], _context: Context) -> Array:
-    shape, (dim,) = instruction.shape, (instruction.attributes.get("iota_dimension", 0),)
+    shape, dim = instruction.shape, instruction.attributes.get("iota_dimension", 0)
     if shape.rank == 0:
         return np.zeros((), shape.dtype.numpy)
     count = np.arange(shape.dims[dim])
-    line = count.astype(np.float32).astype(shape.dtype.numpy) if shape.dtype.is_float else count.astype(shape.dtype.numpy)
+    line = (count.astype(np.float32) if shape.dtype.is_float else count).astype(shape.dtype.numpy)
     spread = [1] * shape.rank
     spread[dim] = shape.dims[dim]
     return np.broadcast_to(line.reshape(spread), shape.dims)

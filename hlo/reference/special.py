@@ -8,6 +8,7 @@ from collections.abc import Callable
 import numpy as np
 
 from . import complex as cx
+from .convert import nonzero_bits
 from .elementwise import Array, is_integer
 
 
@@ -44,12 +45,11 @@ def _power(x: Array, y: Array) -> Array:
     else:
         out = np.power(x.astype(np.float64), y.astype(np.float64)).astype(x.dtype)
     # An exponent that is subnormal, hence taken for zero, is still no integer: a negative base has no such power.
-    subnormal = (y == 0) & (np.signbit(np.nextafter(np.abs(y), y.dtype.type(-1))) == False)  # noqa: E712
-    return np.where((x < 0) & subnormal, np.nan, out).astype(x.dtype)
+    return np.where((x < 0) & (y == 0) & nonzero_bits(y), np.nan, out).astype(x.dtype)
 
 
 def _integer_power(x: Array, y: Array) -> Array:
-    """By squaring, wrapping. XLA looks at six bits of the exponent; a negative one gives 0 unless the base is 1 or -1."""
+    """By squaring, wrapping. XLA looks at six bits of the exponent; a negative one gives 0 unless the base is ±1."""
     x, y = np.broadcast_arrays(x, y)
     exponent = y.view(np.dtype(f"u{y.dtype.itemsize}")) & np.array(63, f"u{y.dtype.itemsize}")
     result, square = np.ones_like(x), x.copy()
