@@ -9,6 +9,8 @@ from mlir.dialects import irdl
 
 from .table import MNEMONIC, ROWS, STRUCTURAL, Row, Structural
 
+ir._globals.append_dialect_search_prefix(f"{__package__}.bindings")  # where the bindings find `lhlo.py`
+
 
 @cache
 def dialect_text() -> str:
