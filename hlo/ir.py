@@ -102,6 +102,8 @@ class Instruction:
 
     def called(self) -> tuple[Computation, ...]:
         """Computations that this instruction calls, in a fixed order."""
+        if _CALLING.isdisjoint(self.attributes):
+            return ()
         found: list[Computation] = []
         for key in CALLING_ATTRIBUTES:
             value = self.attributes.get(key)
@@ -139,6 +141,7 @@ CALLING_ATTRIBUTES = (
     "async_wrapped",
     "called_computation",
 )
+_CALLING = frozenset(CALLING_ATTRIBUTES)
 
 
 @dataclass(frozen=True, eq=False)

@@ -147,7 +147,7 @@ def _may_be_computed_again(i: Instruction) -> bool:
 
 def _cones(computation: Computation) -> dict[Instruction, tuple[int, bool]]:
     """For each instruction: operations in the cheap part above it (itself included), and whether costly ones feed that part."""
-    cones: dict[Instruction, frozenset[Instruction]] = {}
+    cones: dict[Instruction, frozenset[Instruction] | None] = {}  # None: more than CHEAP_CONE
     result: dict[Instruction, tuple[int, bool]] = {}
     nothing: frozenset[Instruction] = frozenset()
     for i in computation.instructions:
@@ -157,11 +157,10 @@ def _cones(computation: Computation) -> dict[Instruction, tuple[int, bool]]:
         if weight(i) > 1:
             cones[i], result[i] = nothing, (weight(i), True)
             continue
-        cone: frozenset[Instruction] = frozenset([i]) if weight(i) else nothing
-        dear = False
+        cone: frozenset[Instruction] | None = frozenset([i]) if weight(i) else nothing
         for o in i.operands:
-            dear = dear or (result[o][1] and o.shape.size > 1)
-            if len(cone) <= CHEAP_CONE:
-                cone = cone | cones[o]
-        cones[i], result[i] = cone, (len(cone), dear)
+            above = cones[o]
+            cone = None if cone is None or above is None or len(cone) > CHEAP_CONE else cone | above
+        dear = any(result[o][1] and o.shape.size > 1 for o in i.operands)
+        cones[i], result[i] = cone, (CHEAP_CONE + 1 if cone is None else len(cone), dear)
     return result

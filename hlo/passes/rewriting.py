@@ -51,6 +51,8 @@ def with_attributes(instruction: Instruction, **changes: Any) -> Instruction:
 
 def recall(instruction: Instruction, change: Callable[[Computation], Computation]) -> Instruction:
     """The instruction calling `change(c)` where it called c, asked once for each place; itself if nothing changes."""
+    if not instruction.called():
+        return instruction
     changes: dict[str, Any] = {}
     for key in CALLING_ATTRIBUTES:
         old = instruction.attributes.get(key)
