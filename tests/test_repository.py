@@ -119,7 +119,9 @@ def test_no_tracked_file_is_large_or_fetched():
 def test_documents_exist_and_keep_their_length():
     assert len(read("README.md").splitlines()) <= 120
     assert 150 <= len(read("ARCHITECTURE.md").splitlines()) <= 200
-    guides = [f"docs/{name}.md" for name in ("adding-an-op", "adding-a-backend", "adding-a-custom-call", "lhlo", "testing")]
+    guides = [
+        f"docs/{name}.md" for name in ("adding-an-op", "adding-a-backend", "adding-a-custom-call", "lhlo", "testing")
+    ]
     for name in ("CONTRIBUTING.md", "CHANGELOG.md", "LICENSE", *guides):
         assert read(name)
     decisions = sorted((ROOT / "docs/adr").glob("*.md"))
@@ -138,6 +140,31 @@ def test_links_and_files_named_in_the_documents_exist():
             if not (ROOT / target).exists():
                 missing.append(f"{document.name}: {target}")
     assert not missing
+
+
+def test_every_invariant_names_tests_that_exist():
+    section = read("ARCHITECTURE.md").partition("## Invariants")[2].partition("\n## ")[0]
+    rows = [line for line in section.splitlines() if line.startswith("| ")][1:]
+    assert len(rows) >= 20
+    for row in rows:
+        named = re.findall(r"`(tests/\w+\.py)::(\w+)`", row)
+        assert named, f"names no test: {row}"
+        for file, function in named:
+            names = {node.name for node in ast.parse(read(file)).body if isinstance(node, ast.FunctionDef)}
+            assert function in names, f"{file} has no {function}"
+
+
+def test_tests_that_look_at_the_whole_checkout_are_never_cached():
+    looking = {path.name for path in python_files() if "__file__).resolve()" in path.read_text(encoding="utf-8")}
+    listed = re.search(r"WHOLE_CHECKOUT = \[(.*?)\]", read("tests/BUILD"), re.S)
+    assert listed is not None
+    assert {name for name in looking if name.startswith("test_")} == set(re.findall(r'"([^"]+)"', listed[1]))
+
+
+def test_only_the_top_floor_reads_the_environment():
+    lower = [path for path in python_files() if path.relative_to(ROOT).parts[0] in set(ROOMS) - set(FLOORS[0])]
+    reading = re.compile(r"\benviron(\[[^\]]+\](?! *=)|\.get\b|\.items\b)|\bgetenv\b")
+    assert not [str(path.relative_to(ROOT)) for path in lower if reading.search(path.read_text(encoding="utf-8"))]
 
 
 def test_python_files_open_with_their_job():
