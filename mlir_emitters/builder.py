@@ -50,8 +50,9 @@ class Types:
 class Builder:
     """Makes operations at `ip`, inside one function at a time. fma: whether the target fuses multiply-add in hardware."""
 
-    def __init__(self, module: ir.Module, types: Types, *, strict: bool, fma: bool):
+    def __init__(self, module: ir.Module, types: Types, *, strict: bool, fma: bool, vector_bits: int = 128):
         self.module, self.types, self.strict, self.fma_hardware = module, types, strict, fma
+        self.vector_bits = vector_bits
         self.location = ir.Location.unknown()
         self.ip = ir.InsertionPoint(module.body)
         self.functions: dict[str, ir.Operation] = {}
@@ -88,6 +89,15 @@ class Builder:
                 wrapped = (int(value) + 2 ** (width - 1)) % 2**width - 2 ** (width - 1) if width > 1 else int(value) & 1
                 attribute = ir.IntegerAttr.get(type, wrapped)
             found = ir.Operation.create("arith.constant", results=[type], attributes={"value": attribute},
+                                        loc=self.location, ip=self._constant_ip).result
+            self._constants[key] = found
+        return found
+
+    def vector_constant(self, value: ir.Attribute, type: ir.Type, key: Any) -> Value:
+        """A constant of vector type; equal keys share one."""
+        found = self._constants.get(key)
+        if found is None:
+            found = ir.Operation.create("arith.constant", results=[type], attributes={"value": value},
                                         loc=self.location, ip=self._constant_ip).result
             self._constants[key] = found
         return found

@@ -20,8 +20,11 @@ def dimension_numbers(node: Node) -> tuple[tuple[int, ...], tuple[int, ...], tup
     return a, b, c, d
 
 
-def accumulator_of(dtype: DType) -> DType:
-    """Narrow floats accumulate in f32 and are rounded once."""
+def accumulator_of(node: Node) -> DType:
+    """Narrow floats accumulate in f32 and are rounded once; integers made from floats too."""
+    dtype, operand = node.output.dtype, node.inputs[0].dtype
+    if dtype.is_integer and operand.is_float:
+        return DType.F64 if operand is DType.F64 else DType.F32
     return DType.F32 if dtype in ROUNDED else dtype
 
 
@@ -30,7 +33,7 @@ def dot_value(e: Elemental, node: Node, number: int, index: Indices, raw: bool) 
     lhs, rhs = node.inputs
     lhs_batch, rhs_batch, lhs_contract, rhs_contract = dimension_numbers(node)
     left, right = operand_indices(node, index)
-    wide = accumulator_of(node.output.dtype)
+    wide = accumulator_of(node)
     loops, carried = [], [_zero(b, wide)] * (2 if wide.is_complex else 1)
     for ld, rd in zip(lhs_contract, rhs_contract, strict=True):
         loops.append(b.open_loop(0, lhs.dims[ld], 1, carried))
@@ -45,7 +48,7 @@ def dot_value(e: Elemental, node: Node, number: int, index: Indices, raw: bool) 
         loop.next = results
         b.close_loop(loop)
         results = loop.values
-    value = narrow(b, node.output.dtype, unflatten(results, wide))
+    value = narrow(b, wide, node.output.dtype, unflatten(results, wide))
     return encode(b, node.output.dtype, value) if raw else value
 
 
@@ -87,10 +90,12 @@ def multiply_add(b: Builder, dtype: DType, x: Scalar, y: Scalar, total: Scalar) 
     return b.binary("addi", total, b.binary("muli", x, y))
 
 
-def narrow(b: Builder, dtype: DType, value: Scalar) -> Scalar:
+def narrow(b: Builder, wide: DType, dtype: DType, value: Scalar) -> Scalar:
     """The accumulator as an element of the result."""
     if isinstance(value, tuple):
         return value
+    if wide.is_float and dtype.is_integer:
+        return convert_to(b, wide, dtype, value)
     if dtype in ROUNDED:
         return round_to(b, dtype, value)
     return wrap_small(b, dtype, value) if dtype in SMALL_INTEGERS else value

@@ -40,7 +40,8 @@ def emit_lhlo(lhlo: LhloModule, options: EmitOptions) -> EmittedModule:
         module = ir.Module.create()
         features = options.target.features.split(",")
         fused = "+fma" in features or "+neon" in features or options.target.architecture == "aarch64"
-        b = Builder(module, pipeline.types(), strict=options.strict, fma=fused)
+        b = Builder(module, pipeline.types(), strict=options.strict, fma=fused,
+                    vector_bits=options.target.vector_bits)
         for graph in graphs(lhlo):
             emit_kernel(b, graph)
         stages.append(("mlir", str(module)))

@@ -11,6 +11,7 @@ from . import dot, reduce, shape
 from .builder import Builder, Index, Loop
 from .elemental import Elemental, Linear, Rule
 from .elementwise import EMIT as ELEMENTWISE
+from .matmul import emit_matmul
 from .reader import Buffer, KernelGraph, Node
 
 
@@ -197,8 +198,13 @@ def emit_concatenate(e: Elemental, node: Node, targets: Sequence[tuple[Buffer, B
     return True
 
 
+def emit_dot(e: Elemental, node: Node, targets: Sequence[tuple[Buffer, Buffer]]) -> bool:
+    return len(targets) == 1 and emit_matmul(e, node, targets[0][1], e.b.vector_bits)
+
+
 ROOTS: dict[Op, Callable[[Elemental, Node, Sequence[tuple[Buffer, Buffer]]], bool]] = {
     Op.CONCATENATE: emit_concatenate,
+    Op.DOT: emit_dot,
     Op.DYNAMIC_UPDATE_SLICE: emit_update,
     Op.REDUCE: emit_reduce,
 }

@@ -1,0 +1,279 @@
+"""dot as a tiled matrix product: panels of the right side packed and kept in cache, a block of accumulators in vector registers.
+
+C[m, n] = Σ A[m, k]·B[k, n]. One panel is VECTORS vectors of columns wide; ROWS rows of A are multiplied with it at a time, so that every
+loaded vector of B is used ROWS times. Other dimensions (batch, further free ones) are loops around it.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+from mlir import ir
+
+from ..hlo.dtypes import DType
+from .builder import Builder, Index, Value
+from .convert import convert_to
+from .dot import accumulator_of, dimension_numbers, narrow
+from .elemental import Elemental, load_element
+from .elements import decode, encode, flatten, raw_type
+from .reader import Buffer, Node
+
+ROWS = 6
+DEPTH = 256          # contracted elements of a packed panel
+NARROW_DEPTH = 2048  # the same where the result is narrower than the accumulators, which then take the whole product
+LEAST_COLUMNS = 8    # narrower products are dot products: loops do as well
+PACK_ROWS = 8        # with fewer rows a panel is used too seldom to be packed
+TILED = frozenset({DType.F32, DType.F64, DType.F16, DType.BF16, DType.S8, DType.S16, DType.S32, DType.S64,
+                   DType.U8, DType.U16, DType.U32, DType.U64})
+COMPUTE = {DType.F16: DType.F32, DType.BF16: DType.F32, DType.S8: DType.S32, DType.S16: DType.S32, DType.U8: DType.U32,
+           DType.U16: DType.U32}
+
+
+@dataclass(frozen=True, slots=True)
+class Dimension:
+    """A loop of a product: its size, and its strides in lhs, rhs and result (0 where it does not occur)."""
+
+    size: int
+    lhs: int
+    rhs: int
+    out: int
+
+
+def dimensions_of(node: Node) -> tuple[list[Dimension], list[Dimension], list[Dimension], list[Dimension]]:
+    """(batch, rows, columns, contracted) dimensions, without those of size 1."""
+    lhs, rhs, out = node.inputs[0], node.inputs[1], node.output
+    lhs_batch, rhs_batch, lhs_contract, rhs_contract = dimension_numbers(node)
+    place = iter(out.strides)
+    batch = [Dimension(lhs.dims[a], lhs.strides[a], rhs.strides[c], next(place)) for a, c in zip(lhs_batch, rhs_batch, strict=True)]
+    rows = [Dimension(lhs.dims[d], lhs.strides[d], 0, next(place)) for d in range(len(lhs.dims)) if d not in (*lhs_batch, *lhs_contract)]
+    columns = [Dimension(rhs.dims[d], 0, rhs.strides[d], next(place)) for d in range(len(rhs.dims)) if d not in (*rhs_batch, *rhs_contract)]
+    contracted = [Dimension(lhs.dims[a], lhs.strides[a], rhs.strides[c], 0) for a, c in zip(lhs_contract, rhs_contract, strict=True)]
+    return tuple(_merged([d for d in group if d.size != 1]) for group in (batch, rows, columns, contracted))  # pyright: ignore
+
+
+def _merged(group: Sequence[Dimension]) -> list[Dimension]:
+    """Neighbours that are one dimension in memory joined into one."""
+    result: list[Dimension] = []
+    for inner in group:
+        if result:
+            outer = result[-1]
+            if all(o == i * inner.size for o, i in ((outer.lhs, inner.lhs), (outer.rhs, inner.rhs), (outer.out, inner.out))):
+                result[-1] = Dimension(outer.size * inner.size, inner.lhs, inner.rhs, inner.out)
+                continue
+        result.append(inner)
+    return result
+
+
+def emit_matmul(e: Elemental, node: Node, result: Buffer, vector_bits: int) -> bool:
+    """The loops of a product, or False if plain loops suit it better."""
+    lhs, rhs = node.inputs
+    if e.b.strict or lhs.writer is not None or rhs.writer is not None or vector_bits < 128:
+        return False
+    if not {lhs.dtype, rhs.dtype, result.dtype} <= TILED or (result.dtype.is_integer and lhs.dtype.is_float):
+        return False
+    batch, rows, columns, contracted = dimensions_of(node)
+    if len(contracted) != 1 or not columns:
+        return False
+    column = columns.pop()
+    row = rows.pop() if rows else Dimension(1, 0, 0, 0)
+    if column.out != 1 and row.out == 1 and row.size >= LEAST_COLUMNS:  # a transposed result: multiply the other way round
+        node_ = _Operands(rhs, lhs)
+        flip = [Dimension(d.size, d.rhs, d.lhs, d.out) for d in (column, row, contracted[0])]
+        row, column, depth = flip
+        outer = [Dimension(d.size, d.rhs, d.lhs, d.out) for d in (*batch, *rows, *columns)]
+    else:
+        node_, depth, outer = _Operands(lhs, rhs), contracted[0], [*batch, *rows, *columns]
+    wide = accumulator_of(node)
+    wide = COMPUTE.get(wide, wide)
+    if column.out != 1 or column.size < LEAST_COLUMNS or (wide is not result.dtype and depth.size > NARROW_DEPTH):
+        return False
+    Matmul(e, node_, result, wide, (row, column, depth), vector_bits).emit(outer)
+    return True
+
+
+@dataclass(frozen=True, slots=True)
+class _Operands:
+    left: Buffer
+    right: Buffer
+
+
+class Matmul:
+    """One product. Offsets are in elements of each buffer."""
+
+    def __init__(self, e: Elemental, operands: _Operands, result: Buffer, wide: DType,
+                 dimensions: tuple[Dimension, Dimension, Dimension], vector_bits: int):
+        self.e, self.b, self.result, self.wide = e, e.b, result, wide
+        self.left, self.right = operands.left, operands.right
+        self.row, self.column, self.depth = dimensions
+        self.element = raw_type(self.b.types, wide)
+        self.lanes = vector_bits // (8 * wide.bytes)
+        self.vector = ir.VectorType.get([self.lanes], self.element)
+        vectors = 4 if vector_bits >= 512 else 2
+        self.width = min(vectors * self.lanes, -(-self.column.size // self.lanes) * self.lanes)
+        self.narrow = wide is not result.dtype
+        self.block = self.depth.size if self.narrow else min(DEPTH, self.depth.size)
+        # Rows of B that are read few times, as they lie, need no copy.
+        whole = self.column.size % self.lanes == 0
+        self.packs = not (whole and self.right.dtype is wide and self.column.rhs == 1 and self.row.size < PACK_ROWS)
+        self.panel = self.b.alloca(self.element, self.block * self.width, 64) if self.packs else None
+        self.tile = self.b.alloca(self.element, ROWS * self.width, 64) if self.narrow else None
+
+    def emit(self, outer: Sequence[Dimension]) -> None:
+        b = self.b
+        offsets: list[Index] = [0, 0, 0]
+        loops = []
+        for d in outer:
+            loops.append(b.open_loop(0, d.size))
+            offsets = [b.add(o, b.mul(loops[-1].index, s)) for o, s in zip(offsets, self._strides(d), strict=True)]
+        self._columns(offsets)
+        for loop in reversed(loops):
+            b.close_loop(loop)
+
+    def _strides(self, d: Dimension) -> tuple[int, int, int]:
+        return d.lhs, d.rhs, d.out
+
+    def _columns(self, offsets: list[Index]) -> None:
+        """Panels of columns, the last one narrower."""
+        whole = self.column.size - self.column.size % self.width
+        if whole == self.width:
+            self._panel(offsets, 0, self.width)
+        elif whole:
+            with self.b.loop(0, whole, self.width) as loop:
+                self._panel(offsets, loop.index, self.width)
+        if whole < self.column.size:
+            self._panel(offsets, whole, self.column.size - whole)
+
+    def _panel(self, offsets: list[Index], start: Index, columns: int) -> None:
+        """All rows of one panel, block by block along the contracted dimension."""
+        b = self.b
+        left, right, out = offsets
+        right, out = b.add(right, b.mul(start, self.column.rhs)), b.add(out, start)
+        for first in range(0, self.depth.size, self.block) if self.depth.size <= 2 * self.block else (0,):
+            self._depth_block(left, right, out, first, min(self.block, self.depth.size - first), columns, first > 0)
+        if self.depth.size > 2 * self.block:
+            whole = self.depth.size - self.depth.size % self.block
+            with b.loop(self.block, whole, self.block) as loop:
+                self._depth_block(left, right, out, loop.index, self.block, columns, True)
+            if whole < self.depth.size:
+                self._depth_block(left, right, out, whole, self.depth.size - whole, columns, True)
+
+    def _depth_block(self, left: Index, right: Index, out: Index, first: Index, depth: int, columns: int, adds: bool) -> None:
+        b = self.b
+        left = b.add(left, b.mul(first, self.depth.lhs))
+        right = b.add(right, b.mul(first, self.depth.rhs))
+        if self.packs:
+            self._pack(right, depth, columns)
+        whole = self.row.size - self.row.size % ROWS
+        if whole == ROWS:
+            self._rows(left, right, out, ROWS, depth, columns, adds)
+        elif whole:
+            with b.loop(0, whole, ROWS) as loop:
+                self._rows(b.add(left, b.mul(loop.index, self.row.lhs)), right, b.add(out, b.mul(loop.index, self.row.out)),
+                           ROWS, depth, columns, adds)
+        if whole < self.row.size:
+            self._rows(b.add(left, whole * self.row.lhs), right, b.add(out, whole * self.row.out),
+                       self.row.size - whole, depth, columns, adds)
+
+    def _pack(self, right: Index, depth: int, columns: int) -> None:
+        """Copy a block of B, converted, with zeros up to the panel's width. The inner loop runs along B's memory."""
+        b = self.b
+        assert self.panel is not None
+        by_column = self.column.rhs != 1 and self.depth.rhs == 1
+        sizes = (columns, depth) if by_column else (depth, columns)
+        with b.loop(0, sizes[0]) as slow, b.loop(0, sizes[1]) as fast:
+            k, n = (fast.index, slow.index) if by_column else (slow.index, fast.index)
+            offset = b.add(right, b.add(b.mul(k, self.depth.rhs), b.mul(n, self.column.rhs)))
+            value = self._load(self.right, offset)
+            b.store(value, b.pointer(self.panel, b.add(b.mul(k, self.width), n), self.element), self.wide.bytes)
+        padded = -(-columns // self.lanes) * self.lanes
+        if padded > columns:
+            with b.loop(0, depth) as slow, b.loop(columns, padded) as fast:
+                zero = b.like(0, self._zero())
+                b.store(zero, b.pointer(self.panel, b.add(b.mul(slow.index, self.width), fast.index), self.element), self.wide.bytes)
+
+    def _zero(self) -> Value:
+        return self.b.constant(0.0 if self.wide.is_float else 0, self.element)
+
+    def _load(self, buffer: Buffer, offset: Index) -> Value:
+        raw = load_element(self.b, self.e.pointers[buffer.argument], buffer.dtype, offset)
+        return flatten(convert_to(self.b, buffer.dtype, self.wide, decode(self.b, buffer.dtype, raw)))[0]
+
+    def _rows(self, left: Index, right: Index, out: Index, rows: int, depth: int, columns: int, adds: bool) -> None:
+        """rows × columns results: accumulators in registers along one block of the contracted dimension."""
+        b = self.b
+        vectors = -(-columns // self.lanes)
+        start = [self._accumulator(out, m, v, columns, adds) for m in range(rows) for v in range(vectors)]
+        with b.loop(0, depth, 1, start) as loop:
+            sources = [self._right_vector(right, loop.index, v) for v in range(vectors)]
+            sums = []
+            for m in range(rows):
+                place = b.add(left, b.add(m * self.row.lhs, b.mul(loop.index, self.depth.lhs)))
+                factor = b.op("vector.broadcast", self._load(self.left, place), type=self.vector)
+                sums += [self._multiply_add(factor, source, loop.carried[m * vectors + v]) for v, source in enumerate(sources)]
+            loop.next = sums
+        for m in range(rows):
+            for v in range(vectors):
+                self._store(loop.values[m * vectors + v], out, m, v, columns)
+        if self.narrow:
+            self._narrow(out, rows, columns)
+
+    def _multiply_add(self, x: Value, y: Value, total: Value) -> Value:
+        b = self.b
+        if not self.wide.is_float:
+            return b.op("arith.addi", total, b.op("arith.muli", x, y))
+        if b.fma_hardware:
+            return b.op("math.fma", x, y, total)
+        return b.op("arith.addf", total, b.op("arith.mulf", x, y))
+
+    def _right_vector(self, right: Index, k: Index, v: int) -> Value:
+        b = self.b
+        if self.panel is not None:
+            place = b.pointer(self.panel, b.add(b.mul(k, self.width), v * self.lanes), self.element)
+            return b.load(place, self.vector, self.lanes * self.wide.bytes)
+        offset = b.add(right, b.add(b.mul(k, self.depth.rhs), v * self.lanes))
+        return b.load(b.pointer(self.e.pointers[self.right.argument], offset, self.element), self.vector, self.wide.bytes)
+
+    def _accumulator(self, out: Index, m: int, v: int, columns: int, adds: bool) -> Value:
+        b = self.b
+        if not adds:
+            return b.op("vector.broadcast", self._zero(), type=self.vector)
+        place = self._place(out, m, v)
+        if (v + 1) * self.lanes <= columns:
+            return b.load(place, self.vector, self.wide.bytes)
+        zero = b.op("vector.broadcast", self._zero(), type=self.vector)
+        return b.op("llvm.intr.masked.load", place, self._mask(columns - v * self.lanes), zero, type=self.vector,
+                    attributes={"alignment": ir.IntegerAttr.get(b.types.i32, self.wide.bytes)})
+
+    def _place(self, out: Index, m: int, v: int) -> Value:
+        offset = self.b.add(out, m * self.row.out + v * self.lanes)
+        return self.b.pointer(self.e.pointers[self.result.argument], offset, self.element)
+
+    def _mask(self, count: int) -> Value:
+        b = self.b
+        type = ir.VectorType.get([self.lanes], b.types.i1)
+        bits = ", ".join("true" if lane < count else "false" for lane in range(self.lanes))
+        return b.vector_constant(ir.Attribute.parse(f"dense<[{bits}]> : {type}"), type, ("mask", self.lanes, count))
+
+    def _store(self, value: Value, out: Index, m: int, v: int, columns: int) -> None:
+        b = self.b
+        if self.tile is not None:
+            place = b.pointer(self.tile, m * self.width + v * self.lanes, self.element)
+            b.store(value, place, self.lanes * self.wide.bytes)
+        elif (v + 1) * self.lanes <= columns:
+            b.store(value, self._place(out, m, v), self.wide.bytes)
+        else:
+            b.operation("llvm.intr.masked.store", [], [value, self._place(out, m, v), self._mask(columns - v * self.lanes)],
+                        {"alignment": ir.IntegerAttr.get(b.types.i32, self.wide.bytes)})
+
+    def _narrow(self, out: Index, rows: int, columns: int) -> None:
+        """Round a tile of accumulators into the result."""
+        b, dtype = self.b, self.result.dtype
+        assert self.tile is not None
+        type = raw_type(b.types, dtype)
+        with b.loop(0, rows) as row, b.loop(0, columns) as column:
+            place = b.pointer(self.tile, b.add(b.mul(row.index, self.width), column.index), self.element)
+            value = b.load(place, self.element, self.wide.bytes)
+            rounded = narrow(b, self.wide, dtype, value) if dtype.is_float else convert_to(b, self.wide, dtype, value)
+            target = b.add(out, b.add(b.mul(row.index, self.row.out), column.index))
+            b.store(flatten(encode(b, dtype, rounded))[0], b.pointer(self.e.pointers[self.result.argument], target, type), dtype.bytes)
