@@ -14,7 +14,7 @@ def literal_to_text(literal: Literal) -> str:
     shape, value = literal.shape, literal.value
     if shape.is_tuple:
         assert isinstance(value, tuple)
-        return "( " + ", ".join(map(literal_to_text, value)) + " )"
+        return "( " + ", ".join(map(literal_to_text, value)) + " )" if value else "()"
     if not shape.is_array:
         return ""
     if value is None:
@@ -35,7 +35,7 @@ def _nest(numbers: list[str], dims: tuple[int, ...]) -> str:
         count = 1
         for d in dims[: len(dims) - 1 - depth]:
             count *= d
-        space = " " if depth else ""
+        space = " " if depth and size else ""
         parts = ["{" + space + ", ".join(parts[i * size : (i + 1) * size]) + space + "}" for i in range(count)]
     return parts[0] if parts else "{}"
 

@@ -39,12 +39,12 @@ def parameter(i: Instruction) -> Shape:
 
 
 def constant(i: Instruction) -> Shape:
-    """CONST1: the literal has the instruction's shape."""
+    """A constant has the shape of its literal."""
     return i.literal.shape
 
 
 def tuple_(i: Instruction) -> Shape:
-    """TUPLE1: the elements are the operands."""
+    """The elements are the operands."""
     return tuple_shape(*(o.shape for o in i.operands))
 
 
