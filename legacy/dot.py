@@ -1,12 +1,10 @@
-"""dot: as an elemental rule (a sum per element), over columns for row-major right sides, and register-tiled for f32, f64.
-
-Sums of floats may be reassociated, narrow floats are summed in f32, integers wrap.
+"""dot: as an elemental rule (a sum per element), and as a root over columns where one side's free dimension is the
+fastest in memory. Sums of floats may be reassociated, narrow floats are summed in f32, integers wrap.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
-from dataclasses import dataclass
+from collections.abc import Callable
 
 from llvmlite import ir
 
@@ -16,46 +14,14 @@ from ..hlo.opcodes import Op
 from ..hlo.shapes import Shape
 from . import complex_math
 from .convert import convert
+from .dot_dims import DotDims
 from .elemental import Elemental, Index, Rule
 from .elementwise import real_of
 from .function import Code, IndexValue
 from .narrow import NARROW
-from .reduce import reassociation
+from .reduce import BLOCK, ROWS, parts, reassociation
 from .registers import Register, real_constant, register_type
-
-
-@dataclass(frozen=True, slots=True)
-class DotDims:
-    """The role of each dimension of both operands, in the order in which the result lists them."""
-
-    lhs_batch: tuple[int, ...]
-    rhs_batch: tuple[int, ...]
-    lhs_contracting: tuple[int, ...]
-    rhs_contracting: tuple[int, ...]
-    lhs_free: tuple[int, ...]
-    rhs_free: tuple[int, ...]
-
-    @staticmethod
-    def of(instruction: Instruction) -> DotDims:
-        lhs, rhs = (o.shape for o in instruction.operands[:2])
-        names = ("lhs_batch_dims", "rhs_batch_dims", "lhs_contracting_dims", "rhs_contracting_dims")
-        lb, rb, lc, rc = (tuple(instruction.attributes.get(name, ())) for name in names)
-        return DotDims(lb, rb, lc, rc, tuple(d for d in range(lhs.rank) if d not in lb + lc),
-                       tuple(d for d in range(rhs.rank) if d not in rb + rc))
-
-    def split_result(self, positions: Sequence[IndexValue]) -> tuple[list[IndexValue], list[IndexValue], list[IndexValue]]:
-        """(batch, left free, right free) positions of a result index."""
-        batches, lefts = len(self.lhs_batch), len(self.lhs_free)
-        return (list(positions[:batches]), list(positions[batches:batches + lefts]), list(positions[batches + lefts:]))
-
-
-def place(rank: int, *groups: tuple[Sequence[int], Sequence[IndexValue]]) -> list[IndexValue]:
-    """Positions along `rank` dimensions from (dimensions, positions) groups."""
-    result: list[IndexValue] = [0] * rank
-    for dimensions, positions in groups:
-        for d, position in zip(dimensions, positions, strict=True):
-            result[d] = position
-    return result
+from .stack import StackArray
 
 
 def accumulator_dtype(instruction: Instruction) -> DType:
@@ -92,25 +58,96 @@ def dot(e: Elemental, instruction: Instruction, index: Index) -> Rule:
     sizes = [lhs.shape.dims[d] for d in dims.lhs_contracting]
     if 0 in sizes:
         return convert(code, dtype, instruction.shape.dtype, total)
-    batch, left, right = dims.split_result(index.multi)
     loops, inner = [], [0] * len(sizes)
-    strides = lhs.shape.strides
-    for k in sorted(range(len(sizes)), key=lambda k: -strides[dims.lhs_contracting[k]]):
+    for k in contracting_order(lhs.shape, dims):
         loops.append(code.loop(sizes[k], carried=[total]))
         inner[k], total = loops[-1].index, loops[-1].carried[0]
-    a = yield lhs, Index.at(code, lhs.shape, place(
-        lhs.shape.rank, (dims.lhs_batch, batch), (dims.lhs_free, left), (dims.lhs_contracting, inner)))
-    b = yield rhs, Index.at(code, rhs.shape, place(
-        rhs.shape.rank, (dims.rhs_batch, batch), (dims.rhs_free, right), (dims.rhs_contracting, inner)))
-    total = multiply_add(code, dtype, total, convert(code, lhs.shape.dtype, dtype, a), convert(code, rhs.shape.dtype, dtype, b))
+    left, right = dims.operand_positions(index.multi, inner)
+    a = yield lhs, Index.at(code, lhs.shape, left)
+    b = yield rhs, Index.at(code, rhs.shape, right)
+    total = multiply_add(code, dtype, total, convert(code, lhs.shape.dtype, dtype, a),
+                         convert(code, rhs.shape.dtype, dtype, b))
     for loop in reversed(loops):
         total = loop.close([total])[0]
     return convert(code, dtype, instruction.shape.dtype, total)
 
 
+def contracting_order(lhs: Shape, dims: DotDims) -> list[int]:
+    """Numbers of the contracted dimensions, the slowest in the left side's memory first."""
+    return sorted(range(len(dims.lhs_contracting)), key=lambda k: -lhs.strides[dims.lhs_contracting[k]])
+
+
 EMIT: dict[Op, Callable[..., Rule]] = {Op.DOT: dot}
 
 
-def fastest_dimension(shape: Shape) -> int | None:
-    """The dimension along which neighbours in memory lie."""
-    return next((d for d in shape.minor_to_major if shape.dims[d] != 1), None)
+def column_dimension(instruction: Instruction) -> int | None:
+    """The dimension of the result to run over in vectors: one that is the fastest of an operand, the right one first."""
+    dims = DotDims.of(instruction)
+    lhs, rhs = (o.shape for o in instruction.operands[:2])
+    if any(lhs.dims[d] == 0 for d in dims.lhs_contracting):
+        return None
+    for of_rhs, shape in ((True, rhs), (False, lhs)):
+        fastest = next((d for d in shape.minor_to_major if shape.dims[d] != 1), None)
+        found = dims.result_dimension(of_rhs, fastest) if fastest is not None else None
+        if found is not None and instruction.shape.dims[found] >= 8:
+            return found
+    return None
+
+
+def emit_column_dot(e: Elemental, instruction: Instruction, finish: Callable[[Index], None]) -> None:
+    """For each block of columns: sums on the stack, then `finish(index)` for each element, with its value bound."""
+    code, result = e.code, instruction.shape
+    column = column_dimension(instruction)
+    assert column is not None
+    dtype = accumulator_dtype(instruction)
+    stack = StackArray(code, zero(dtype), min(BLOCK, result.dims[column]))
+    positions: list[IndexValue] = [0] * result.rank
+    outer = []
+    for d in (d for d in reversed(result.minor_to_major) if d != column):
+        outer.append(code.loop(result.dims[d]))
+        positions[d] = outer[-1].index
+    for start, end, block in parts(result.dims[column], BLOCK):
+        blocks = code.loop(end - start, start=start, step=block)
+        stack.fill(block, zero(dtype))
+        _accumulate(e, instruction, stack, positions, column, blocks.index, block)
+        loop = code.loop(block)
+        positions[column] = code.add(blocks.index, loop.index)
+        index = Index.at(code, result, positions)
+        e.bind(instruction, index, convert(code, dtype, result.dtype, stack.read(loop.index)))
+        finish(index)
+        loop.close()
+        blocks.close()
+    for loop in reversed(outer):
+        loop.close()
+
+
+def _accumulate(e: Elemental, instruction: Instruction, stack: StackArray, positions: list[IndexValue], column: int,
+                start: IndexValue, block: int) -> None:
+    """The sums of one block; the fastest contracted dimension goes ROWS at a time."""
+    code, dims = e.code, DotDims.of(instruction)
+    lhs, rhs = instruction.operands[:2]
+    dtype = accumulator_dtype(instruction)
+    sizes = [lhs.shape.dims[d] for d in dims.lhs_contracting]
+    order = contracting_order(lhs.shape, dims)
+    inner: list[IndexValue] = [0] * len(sizes)
+    loops = []
+    for k in order[:-1]:
+        loops.append(code.loop(sizes[k]))
+        inner[k] = loops[-1].index
+    for first, last, rows in parts(sizes[order[-1]], ROWS) if order else [(0, 1, 1)]:
+        row_loop = code.loop(last - first, start=first, step=rows)
+        loop = code.loop(block)
+        positions[column] = code.add(start, loop.index)
+        total = stack.read(loop.index)
+        for r in range(rows):
+            if order:
+                inner[order[-1]] = code.add(row_loop.index, r)
+            left, right = dims.operand_positions(positions, inner)
+            a = convert(code, lhs.shape.dtype, dtype, e.value(lhs, Index.at(code, lhs.shape, left)))
+            b = convert(code, rhs.shape.dtype, dtype, e.value(rhs, Index.at(code, rhs.shape, right)))
+            total = multiply_add(code, dtype, total, a, b)
+        stack.write(loop.index, total)
+        loop.close()
+        row_loop.close()
+    for loop in reversed(loops):
+        loop.close()

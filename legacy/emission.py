@@ -20,5 +20,5 @@ def emit_module(requests: Sequence[KernelRequest], options: EmitOptions) -> Emit
     module = ir.Module("legacy", context=ir.Context())
     module.triple = options.target.triple
     for request in requests:
-        emit_kernel(module, request, strict=options.strict)
+        emit_kernel(module, request, options)
     return EmittedModule(str(module))

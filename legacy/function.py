@@ -117,8 +117,9 @@ class Branch:
 class Code:
     """A function's body while it grows. `b` builds in the current scope."""
 
-    def __init__(self, module: ir.Module, function: ir.Function, *, strict: bool):
-        self.module, self.function, self.strict = module, function, strict
+    def __init__(self, module: ir.Module, function: ir.Function, *, strict: bool, vector_bits: int = 512):
+        self.module, self.function = module, function
+        self.strict, self.vector_bits = strict, vector_bits
         self.flags: tuple[str, ...] = ()  # fast-math flags of the arithmetic that is emitted now
         self.root = self.scope = Scope(None, ir.IRBuilder(function.append_basic_block("entry")))
         self._homes: dict[int, tuple[ir.Value, Scope]] = {}

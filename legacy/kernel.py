@@ -7,12 +7,15 @@ from dataclasses import dataclass
 
 from llvmlite import ir
 
+from ..codegen.options import EmitOptions
 from ..hlo.ir import Instruction
 from ..hlo.opcodes import Op
 from ..hlo.plan import KernelRequest
 from ..hlo.shapes import Shape, ShapeIndex
 from . import dot, reduce, shape
+from .dot_tiled import Problem, emit_tiled_dot, problem_of
 from .elemental import Elemental, Index, Rule, same_order
+from .elementwise import EMIT as ELEMENTWISE
 from .function import Code, IndexValue
 from .graph import Graph, graph_of
 from .linear import is_linear
@@ -57,10 +60,10 @@ class Leaf:
         store(e.code, self.pointer, self.shape.dtype, index.offset(self.shape), value)
 
 
-def emit_kernel(module: ir.Module, request: KernelRequest, *, strict: bool) -> None:
+def emit_kernel(module: ir.Module, request: KernelRequest, options: EmitOptions) -> None:
     """Add the kernel's function to the module."""
     function = _declare(module, request)
-    code = Code(module, function, strict=strict)
+    code = Code(module, function, strict=options.strict, vector_bits=options.target.vector_bits)
     graph = graph_of(request)
     pointers = {leaf: Pointer(function.args[argument]) for leaf, argument in graph.leaves.items()}
     e = Elemental(code, pointers, RULES)
@@ -120,9 +123,13 @@ def _emit_group(e: Elemental, group: list[Leaf]) -> None:
     if len(group) == 1 and is_update(first.instruction):
         emit_update(e, first.instruction, first.pointer, first.in_place)
         return
-    columns = _column_reduce(e, group)
+    tiled = _tiled_dot(e, group)
+    if tiled is not None:
+        emit_tiled_dot(e, first.instruction, first.pointer, tiled)
+        return
+    columns = _column_root(e, group)
     if columns is not None:
-        reduce.emit_column_reduce(e, columns, lambda index: _write_all(e, group, index))
+        _COLUMNS[columns.opcode](e, columns, lambda index: _write_all(e, group, index))
         return
     pieces = _PIECES.get(first.instruction.opcode) if len(group) == 1 and first.instruction not in e.leaves else None
     if pieces is not None:
@@ -154,39 +161,48 @@ def nest(e: Elemental, shape_: Shape, body: Callable[[list[IndexValue]], None]) 
         loop.close()
 
 
-def _column_reduce(e: Elemental, group: list[Leaf]) -> Instruction | None:
-    """The one reduce over columns below the group's elementwise ops, if it is all that is expensive there."""
+def _tiled_dot(e: Elemental, group: list[Leaf]) -> Problem | None:
+    leaf = group[0]
+    if len(group) > 1 or leaf.path or leaf.instruction in e.leaves or leaf.instruction.opcode is not Op.DOT:
+        return None
+    return problem_of(e, leaf.instruction, e.code.vector_bits)
+
+
+_COLUMNS = {Op.REDUCE: reduce.emit_column_reduce, Op.DOT: dot.emit_column_dot}
+"""Opcodes that can be computed for a block of columns at a time, with an elementwise end."""
+
+
+def _column_root(e: Elemental, group: list[Leaf]) -> Instruction | None:
+    """The one reduce or dot over columns below the group's elementwise ops, if it is all that is expensive there."""
     found: set[Instruction] = set()
     stack, seen = [leaf.instruction for leaf in group], set()
-    dims = group[0].shape.dims
     while stack:
         instruction = stack.pop()
         if instruction in seen or instruction in e.leaves:
             continue
         seen.add(instruction)
-        if instruction.opcode is Op.REDUCE:
+        if instruction.opcode in _COLUMNS:
             found.add(instruction)
-            continue
-        if instruction.opcode not in reduce.ELEMENTWISE and instruction.opcode is not Op.GET_TUPLE_ELEMENT:
-            if _has_reduce(e, instruction):
-                return None
-            continue
-        stack.extend(instruction.operands)
+        elif instruction.opcode in ELEMENTWISE or instruction.opcode is Op.GET_TUPLE_ELEMENT:
+            stack.extend(instruction.operands)
+        elif _has_columns(e, instruction):
+            return None
     if len(found) != 1:
         return None
-    candidate = found.pop()
-    shapes = [s for _, s in candidate.shape.leaves()]
-    same = all(s.dims == dims and s.minor_to_major == group[0].shape.minor_to_major for s in shapes)
+    candidate, result = found.pop(), group[0].shape
+    same = all(s.dims == result.dims and s.minor_to_major == result.minor_to_major for _, s in candidate.shape.leaves())
+    if candidate.opcode is Op.DOT:
+        return candidate if same and dot.column_dimension(candidate) is not None else None
     return candidate if same and reduce.is_column_reduce(candidate) else None
 
 
-def _has_reduce(e: Elemental, root: Instruction) -> bool:
+def _has_columns(e: Elemental, root: Instruction) -> bool:
     stack, seen = [root], set()
     while stack:
         instruction = stack.pop()
         if instruction in seen or instruction in e.leaves:
             continue
-        if instruction.opcode in (Op.REDUCE, Op.DOT):
+        if instruction.opcode in _COLUMNS:
             return True
         seen.add(instruction)
         stack.extend(instruction.operands)

@@ -5,8 +5,6 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from contextlib import contextmanager
 
-from llvmlite import ir
-
 from ..hlo.dtypes import DType
 from ..hlo.ir import Computation, Instruction
 from ..hlo.opcodes import Op
@@ -16,7 +14,8 @@ from .elementwise import EMIT as ELEMENTWISE
 from .function import Code, IndexValue
 from .linear import is_linear
 from .narrow import NARROW, decode, encode
-from .registers import POINTER, Register, flatten, unflatten
+from .registers import Register
+from .stack import StackArray
 
 ASSOCIATIVE = frozenset({Op.ADD, Op.MULTIPLY, Op.MAXIMUM, Op.MINIMUM, Op.AND, Op.OR, Op.XOR})
 
@@ -143,6 +142,12 @@ def is_column_reduce(instruction: Instruction) -> bool:
             and all(source.dims[d] for d in instruction.dimensions) and bool(instruction.dimensions))
 
 
+def parts(size: int, block: int) -> list[tuple[int, int, int]]:
+    """(start, end, step): the whole blocks of a dimension, and what is left as one smaller block."""
+    whole = size - size % block
+    return [(start, end, min(block, end - start)) for start, end in ((0, whole), (whole, size)) if start != end]
+
+
 def emit_column_reduce(e: Elemental, instruction: Instruction, finish: Callable[[Index], None]) -> None:
     """For each block of columns: accumulate all rows on the stack, then `finish(index)` for each element of the result,
     with the reduce's value bound to that index.
@@ -153,23 +158,19 @@ def emit_column_reduce(e: Elemental, instruction: Instruction, finish: Callable[
     kept = [d for d in range(source.rank) if d not in instruction.dimensions]
     fastest = next(d for d in source.minor_to_major if source.dims[d] != 1)
     inits = reducer.open([e.value(init, e.scalar(init.shape)) for init in reducer.inits])
-    stack = [[_alloca(code, register.type, min(BLOCK, source.dims[fastest])) for register in flatten(init)] for init in inits]
+    stacks = [StackArray(code, init, min(BLOCK, source.dims[fastest])) for init in inits]
     positions: list[IndexValue] = [0] * source.rank
     outer = []
     for d in (d for d in reversed(source.minor_to_major) if d in kept and d != fastest):
         outer.append(code.loop(source.dims[d]))
         positions[d] = outer[-1].index
-    size = source.dims[fastest]
-    whole = size - size % BLOCK
-    for start, end in ((0, whole), (whole, size)):
-        if start == end:
-            continue
-        block = min(BLOCK, end - start)
+    for start, end, block in parts(source.dims[fastest], BLOCK):
         blocks = code.loop(end - start, start=start, step=block)
-        _fill(code, stack, inits, block)
-        _accumulate(e, reducer, stack, inits, positions, fastest, blocks.index, block)
+        for stack, init in zip(stacks, inits, strict=True):
+            stack.fill(block, init)
+        _accumulate(e, reducer, stacks, positions, fastest, blocks.index, block)
         column = code.loop(block)
-        final = reducer.close([_read(code, slots, like, column.index) for slots, like in zip(stack, inits, strict=True)])
+        final = reducer.close([stack.read(column.index) for stack in stacks])
         positions[fastest] = code.add(blocks.index, column.index)
         index = Index.at(code, result, [positions[d] for d in kept])
         e.bind(instruction, index, reducer.result(final))
@@ -180,39 +181,8 @@ def emit_column_reduce(e: Elemental, instruction: Instruction, finish: Callable[
         loop.close()
 
 
-def _alloca(code: Code, type_: ir.Type, count: int) -> ir.Value:
-    """Space on the stack, as an opaque pointer."""
-    builder = code.root.builder
-    with builder.goto_entry_block():
-        space = builder.alloca(ir.ArrayType(type_, count))
-    space.align, space.type = 64, POINTER
-    return space
-
-
-def _slot(code: Code, space: ir.Value, type_: ir.Type, position: IndexValue) -> ir.Value:
-    return code.b.gep(space, [code.value(position)], inbounds=True, source_etype=type_)
-
-
-def _fill(code: Code, stack: list[list[ir.Value]], inits: list[Register], block: int) -> None:
-    loop = code.loop(block)
-    for slots, init in zip(stack, inits, strict=True):
-        _write(code, slots, loop.index, init)
-    loop.close()
-
-
-def _write(code: Code, slots: list[ir.Value], position: IndexValue, value: Register) -> None:
-    for slot, register in zip(slots, flatten(value), strict=True):
-        code.b.store(register, _slot(code, slot, register.type, position))
-
-
-def _read(code: Code, slots: list[ir.Value], like: Register, position: IndexValue) -> Register:
-    loads = [code.b.load(_slot(code, slot, register.type, position), typ=register.type)
-             for slot, register in zip(slots, flatten(like), strict=True)]
-    return unflatten(like, loads)
-
-
-def _accumulate(e: Elemental, reducer: Reducer, stack: list[list[ir.Value]], inits: list[Register],
-                positions: list[IndexValue], fastest: int, block_start: IndexValue, block: int) -> None:
+def _accumulate(e: Elemental, reducer: Reducer, stacks: list[StackArray], positions: list[IndexValue], fastest: int,
+                block_start: IndexValue, block: int) -> None:
     """All reduced rows into the accumulators; the fastest reduced dimension goes ROWS at a time."""
     code, source = e.code, reducer.operands[0].shape
     order = reduced_order(reducer.instruction)
@@ -221,21 +191,17 @@ def _accumulate(e: Elemental, reducer: Reducer, stack: list[list[ir.Value]], ini
         loops.append(code.loop(source.dims[d]))
         positions[d] = loops[-1].index
     last = order[-1]
-    whole = source.dims[last] - source.dims[last] % ROWS
-    for start, end in ((0, whole), (whole, source.dims[last])):
-        if start == end:
-            continue
-        rows = min(ROWS, end - start)
+    for start, end, rows in parts(source.dims[last], ROWS):
         row_loop = code.loop(end - start, start=start, step=rows)
         column = code.loop(block)
         positions[fastest] = code.add(block_start, column.index)
-        accumulators = [_read(code, slots, like, column.index) for slots, like in zip(stack, inits, strict=True)]
+        accumulators = [stack.read(column.index) for stack in stacks]
         for k in range(rows):
             positions[last] = code.add(row_loop.index, k)
             values = [e.value(o, Index.at(code, o.shape, positions)) for o in reducer.operands]
             accumulators = reducer.combine(accumulators, values)
-        for slots, value in zip(stack, accumulators, strict=True):
-            _write(code, slots, column.index, value)
+        for stack, value in zip(stacks, accumulators, strict=True):
+            stack.write(column.index, value)
         column.close()
         row_loop.close()
     for loop in reversed(loops):

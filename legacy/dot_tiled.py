@@ -1,0 +1,258 @@
+"""Large f32 and f64 dots: register tiles of rows × vectors of columns, the right side packed in panels on the stack.
+
+For each panel of columns and block of the contracted dimension, the panel is copied into contiguous rows (zeros beyond
+the last column); then each tile of rows keeps its sums in vector registers while it walks down the panel.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+from llvmlite import ir
+
+from ..hlo.dtypes import DType
+from ..hlo.ir import Instruction
+from ..hlo.shapes import Shape
+from .dot_dims import DotDims
+from .elemental import Elemental
+from .function import Code, IndexValue
+from .memory import Pointer, address
+from .registers import I32, memory_type, real_constant
+from .stack import alloca
+
+DEPTH = 256
+"""Rows of a packed panel: 64 KiB of floats with 512-bit vectors."""
+
+SMALLEST = 16**3
+"""Multiplications below which the simpler loops are as good."""
+
+
+@dataclass(frozen=True, slots=True)
+class Matrix:
+    """A matrix in a buffer: the offset of its (0, 0) for this batch, and the distance of rows and of columns."""
+
+    pointer: Pointer
+    start: IndexValue
+    row: int
+    column: int
+
+
+@dataclass(frozen=True, slots=True)
+class Problem:
+    """C[rows, columns] = A[rows, depth] · B[depth, columns], all in one dtype, C's columns adjacent."""
+
+    dtype: DType
+    rows: int
+    columns: int
+    depth: int
+    lanes: int
+    vectors: int
+
+    @property
+    def tile_rows(self) -> int:
+        return 6
+
+    @property
+    def panel(self) -> int:
+        """Columns of a panel."""
+        return self.lanes * self.vectors
+
+    @property
+    def element(self) -> ir.Type:
+        return memory_type(self.dtype)
+
+    @property
+    def vector(self) -> ir.VectorType:
+        return ir.VectorType(self.element, self.lanes)
+
+
+def stride_of(shape: Shape, dims: Sequence[int]) -> int | None:
+    """The one distance between neighbours of these dimensions taken as one, None if there is none."""
+    live = [d for d in dims if shape.dims[d] != 1]
+    strides = shape.strides
+    for outer, inner in zip(live, live[1:], strict=False):
+        if strides[outer] != strides[inner] * shape.dims[inner]:
+            return None
+    return strides[live[-1]] if live else 1
+
+
+def problem_of(e: Elemental, instruction: Instruction, vector_bits: int) -> Problem | None:
+    """The tiled form of a dot, or None where it does not fit or pay."""
+    lhs, rhs = instruction.operands[:2]
+    dtype, dims = instruction.shape.dtype, DotDims.of(instruction)
+    fits = (dtype in (DType.F32, DType.F64) and lhs.shape.dtype is dtype and rhs.shape.dtype is dtype
+            and lhs in e.leaves and rhs in e.leaves and instruction.shape.is_row_major)
+    if not fits or _strides(instruction, dims) is None:
+        return None
+    rows = math.prod(lhs.shape.dims[d] for d in dims.lhs_free)
+    columns = math.prod(rhs.shape.dims[d] for d in dims.rhs_free)
+    depth = math.prod(lhs.shape.dims[d] for d in dims.lhs_contracting)
+    lanes = max(vector_bits, 128) // dtype.bits
+    if columns < lanes or rows < 4 or depth < 4 or rows * columns * depth < SMALLEST:
+        return None
+    most = 4 if vector_bits >= 512 else 2
+    return Problem(dtype, rows, columns, depth, lanes, min(most, -(-columns // lanes)))
+
+
+def _strides(instruction: Instruction, dims: DotDims) -> tuple[int, int, int, int] | None:
+    lhs, rhs = (o.shape for o in instruction.operands[:2])
+    found = (stride_of(lhs, dims.lhs_free), stride_of(lhs, dims.lhs_contracting),
+             stride_of(rhs, dims.rhs_contracting), stride_of(rhs, dims.rhs_free))
+    a, b, c, d = found
+    return None if a is None or b is None or c is None or d is None else (a, b, c, d)
+
+
+def emit_tiled_dot(e: Elemental, instruction: Instruction, result: Pointer, problem: Problem) -> None:
+    code, dims = e.code, DotDims.of(instruction)
+    lhs, rhs = instruction.operands[:2]
+    strides = _strides(instruction, dims)
+    assert strides is not None
+    space = Pointer(alloca(code, problem.element, min(DEPTH, problem.depth) * problem.panel))
+    spill = Pointer(alloca(code, problem.element, problem.tile_rows * problem.panel))
+    loops = [code.loop(lhs.shape.dims[d]) for d in dims.lhs_batch]
+    batch = [loop.index for loop in loops]
+    a = Matrix(e.leaves[lhs], _start(code, lhs.shape, dims.lhs_batch, batch), strides[0], strides[1])
+    b = Matrix(e.leaves[rhs], _start(code, rhs.shape, dims.rhs_batch, batch), strides[2], strides[3])
+    c = Matrix(result, _start(code, instruction.shape, range(len(batch)), batch), problem.columns, 1)
+    _Tiled(code, problem, a, b, c, space, spill).emit()
+    for loop in reversed(loops):
+        loop.close()
+
+
+def _start(code: Code, shape: Shape, dims: Sequence[int], batch: Sequence[IndexValue]) -> IndexValue:
+    return code.weighted_sum(batch, [shape.strides[d] for d in dims])
+
+
+@dataclass(frozen=True, slots=True)
+class _Tiled:
+    """The loops of one matrix product. packed: the panel; spill: a tile whose last columns are not all wanted."""
+
+    code: Code
+    problem: Problem
+    a: Matrix
+    b: Matrix
+    c: Matrix
+    packed: Pointer
+    spill: Pointer
+
+    def emit(self) -> None:
+        p, code = self.problem, self.code
+        if p.depth > DEPTH:
+            self._clear()
+        whole = p.columns - p.columns % p.panel
+        for start, end in ((0, whole), (whole, p.columns)):
+            if start == end:
+                continue
+            width = min(p.panel, end - start)
+            panels = code.loop(end - start, start=start, step=width)
+            for first, last in ((0, p.depth - p.depth % DEPTH), (p.depth - p.depth % DEPTH, p.depth)):
+                if first != last:
+                    depth = min(DEPTH, last - first)
+                    blocks = code.loop(last - first, start=first, step=depth)
+                    self._pack(panels.index, width, blocks.index, depth)
+                    self._rows(panels.index, width, blocks.index, depth)
+                    blocks.close()
+            panels.close()
+
+    def _clear(self) -> None:
+        p, code = self.problem, self.code
+        loop = code.loop(p.rows * p.columns)
+        code.b.store(real_constant(p.element, 0.0), self._place(self.c, loop.index, 0, p.columns), align=p.dtype.bytes)
+        loop.close()
+
+    def _place(self, m: Matrix, element: IndexValue, row: IndexValue, width: int) -> ir.Value:
+        """The address of an element counted along rows of `width`; only for matrices without gaps."""
+        return address(self.code, m.pointer, self.problem.dtype, self.code.add(m.start, element))
+
+    def _at(self, m: Matrix, row: IndexValue, column: IndexValue) -> ir.Value:
+        code = self.code
+        offset = code.add(code.add(m.start, code.multiply(row, m.row)), code.multiply(column, m.column))
+        return address(code, m.pointer, self.problem.dtype, offset)
+
+    def _pack(self, column: IndexValue, width: int, row: IndexValue, depth: int) -> None:
+        """B[row…, column…] into the panel; the faster of B's directions runs inside."""
+        p, code = self.problem, self.code
+        across = self.b.column <= self.b.row
+        outer = code.loop(depth if across else width)
+        inner = code.loop(width if across else depth)
+        k, j = (outer.index, inner.index) if across else (inner.index, outer.index)
+        value = code.b.load(self._at(self.b, code.add(row, k), code.add(column, j)), typ=p.element, align=p.dtype.bytes)
+        target = code.add(code.multiply(k, p.panel), j)
+        code.b.store(value, address(code, self.packed, p.dtype, target), align=p.dtype.bytes)
+        inner.close()
+        outer.close()
+        if width < p.panel:
+            self._pack_zeros(width, depth)
+
+    def _pack_zeros(self, width: int, depth: int) -> None:
+        p, code = self.problem, self.code
+        outer = code.loop(depth)
+        inner = code.loop(p.panel - width, start=width)
+        target = code.add(code.multiply(outer.index, p.panel), inner.index)
+        code.b.store(real_constant(p.element, 0.0), address(code, self.packed, p.dtype, target), align=p.dtype.bytes)
+        inner.close()
+        outer.close()
+
+    def _rows(self, column: IndexValue, width: int, row: IndexValue, depth: int) -> None:
+        p, code = self.problem, self.code
+        whole = p.rows - p.rows % p.tile_rows
+        for start, end in ((0, whole), (whole, p.rows)):
+            if start != end:
+                count = min(p.tile_rows, end - start)
+                tiles = code.loop(end - start, start=start, step=count)
+                self._tile(tiles.index, count, column, width, row, depth)
+                tiles.close()
+
+    def _tile(self, top: IndexValue, count: int, column: IndexValue, width: int, row: IndexValue, depth: int) -> None:
+        """Add A[top…, row…] · panel to `count` rows of C."""
+        p, code = self.problem, self.code
+        zero = ir.Constant(p.vector, None)
+        k = code.loop(depth, carried=[zero] * (count * p.vectors))
+        sums = list(k.carried)
+        base = code.multiply(k.index, p.panel)
+        columns = [code.b.load(address(code, self.packed, p.dtype, code.add(base, v * p.lanes)), typ=p.vector,
+                               align=p.lanes * p.dtype.bytes) for v in range(p.vectors)]
+        for r in range(count):
+            a = self._broadcast(self._at(self.a, code.add(top, r), code.add(row, k.index)))
+            for v in range(p.vectors):
+                n = r * p.vectors + v
+                sums[n] = code.b.fadd(sums[n], code.b.fmul(a, columns[v]))
+        sums = k.close(sums)
+        partial = width < p.panel
+        for n, total in enumerate(sums):
+            self._store_row(top, n // p.vectors, n % p.vectors, column, total, partial)
+        if partial:
+            self._unspill(top, count, column, width)
+
+    def _broadcast(self, place: ir.Value) -> ir.Value:
+        p, b = self.problem, self.code.b
+        scalar = b.load(place, typ=p.element, align=p.dtype.bytes)
+        undefined = ir.Constant(p.vector, ir.Undefined)
+        return b.shuffle_vector(b.insert_element(undefined, scalar, I32(0)), undefined,
+                                ir.Constant(ir.VectorType(I32, p.lanes), None))
+
+    def _store_row(self, top: IndexValue, r: int, v: int, column: IndexValue, total: ir.Value, partial: bool) -> None:
+        """Into C (on top of what stands there, if the depth comes in blocks), or into the spilled tile."""
+        p, code = self.problem, self.code
+        if partial:
+            offset = r * p.panel + v * p.lanes
+            code.b.store(total, address(code, self.spill, p.dtype, offset), align=p.lanes * p.dtype.bytes)
+            return
+        place = self._at(self.c, code.add(top, r), code.add(column, v * p.lanes))
+        if p.depth > DEPTH:
+            total = code.b.fadd(total, code.b.load(place, typ=p.vector, align=p.dtype.bytes))
+        code.b.store(total, place, align=p.dtype.bytes)
+
+    def _unspill(self, top: IndexValue, count: int, column: IndexValue, width: int) -> None:
+        p, code = self.problem, self.code
+        for r in range(count):
+            loop = code.loop(width)
+            value = code.b.load(address(code, self.spill, p.dtype, code.add(loop.index, r * p.panel)), typ=p.element,
+                                align=p.dtype.bytes)
+            place = self._at(self.c, code.add(top, r), code.add(column, loop.index))
+            if p.depth > DEPTH:
+                value = code.b.fadd(value, code.b.load(place, typ=p.element, align=p.dtype.bytes))
+            code.b.store(value, place, align=p.dtype.bytes)
+            loop.close()

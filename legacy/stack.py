@@ -1,0 +1,42 @@
+"""Small arrays on the stack, for values that a kernel holds between two of its loops."""
+
+from __future__ import annotations
+
+from llvmlite import ir
+
+from .function import Code, IndexValue
+from .registers import POINTER, Register, flatten, unflatten
+
+
+def alloca(code: Code, type_: ir.Type, count: int) -> ir.Value:
+    """Space for `count` elements, 64-byte aligned, as an opaque pointer."""
+    builder = code.root.builder
+    with builder.goto_entry_block():
+        space = builder.alloca(ir.ArrayType(type_, count))
+    space.align, space.type = 64, POINTER
+    return space
+
+
+class StackArray:
+    """`count` values of the form of `like`, each register in an array of its own."""
+
+    def __init__(self, code: Code, like: Register, count: int):
+        self.code, self.like = code, like
+        self.types = [register.type for register in flatten(like)]
+        self.spaces = [alloca(code, type_, count) for type_ in self.types]
+
+    def read(self, position: IndexValue) -> Register:
+        b = self.code.b
+        return unflatten(self.like, [b.load(self._slot(k, position), typ=type_) for k, type_ in enumerate(self.types)])
+
+    def write(self, position: IndexValue, value: Register) -> None:
+        for k, register in enumerate(flatten(value)):
+            self.code.b.store(register, self._slot(k, position))
+
+    def fill(self, count: int, value: Register) -> None:
+        loop = self.code.loop(count)
+        self.write(loop.index, value)
+        loop.close()
+
+    def _slot(self, k: int, position: IndexValue) -> ir.Value:
+        return self.code.b.gep(self.spaces[k], [self.code.value(position)], inbounds=True, source_etype=self.types[k])
