@@ -12,6 +12,7 @@ from .builder import Builder, Index, Loop
 from .elemental import Elemental, Linear, Rule
 from .elementwise import EMIT as ELEMENTWISE
 from .matmul import emit_matmul
+from .transpose import crossing_dimension, emit_blocks, pure_transposition, tiled
 from .reader import Buffer, KernelGraph, Node
 
 
@@ -88,7 +89,13 @@ def emit_nest(e: Elemental, group: Sequence[Buffer]) -> None:
         with b.loop(0, first.shape.size) as loop:
             _write(e, group, Linear((loop.index,)))
         return
-    with_loops(b, first, lambda index: _write(e, group, index))
+    crossing = crossing_dimension(group)
+    if crossing is None:
+        with_loops(b, first, lambda index: _write(e, group, index))
+        return
+    bare = pure_transposition(group)
+    if bare is None or not emit_blocks(e, first, *bare, crossing):
+        tiled(b, first, crossing, lambda index: _write(e, group, index))
 
 
 def _write(e: Elemental, group: Sequence[Buffer], index: tuple[Index, ...]) -> None:

@@ -16,7 +16,7 @@ from .builder import Types
 LOCK = threading.RLock()
 """Held while a module is built or lowered: the Context and its types are shared."""
 
-PASSES = ("convert-scf-to-cf,convert-vector-to-llvm,convert-math-to-llvm,convert-func-to-llvm,convert-arith-to-llvm,"
+PASSES = ("convert-scf-to-cf,convert-vector-to-llvm{vector-transpose-lowering=shuffle16x16},convert-math-to-llvm,convert-func-to-llvm,convert-arith-to-llvm,"
           "convert-cf-to-llvm,reconcile-unrealized-casts")
 
 

@@ -1,0 +1,143 @@
+"""Kernels whose source and result are contiguous along different dimensions: by blocks, so that both sides use whole cache lines.
+
+A bare transposition of 4-byte elements moves 16×16 blocks through registers; anything else loops over 16×16 tiles.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+
+from mlir import ir
+
+from ..hlo.opcodes import Op
+from .builder import Builder, Index, Loop, Value
+from .elemental import Elemental
+from .elementwise import EMIT as ELEMENTWISE
+from .elements import raw_type
+from .reader import Buffer
+
+BLOCK = 16
+LEAST = 64  # dimensions shorter than this stay as they are
+
+Places = tuple[int | None, ...]
+"""For each dimension of a buffer the result's dimension that runs along it with step 1, or None."""
+
+
+def crossing_dimension(group: Sequence[Buffer]) -> tuple[int, int] | None:
+    """(result dimension along which a source is contiguous, the result's own) if they differ and are long."""
+    result = group[0]
+    own = _fastest(result)
+    if own is None or result.dims[own] < LEAST:
+        return None
+    for buffer in group:
+        for source, places in leaves(buffer):
+            fast = _fastest(source)
+            place = places[fast] if fast is not None else None
+            if place is not None and place != own and result.dims[place] >= LEAST and own in places:
+                return place, own
+    return None
+
+
+def _fastest(buffer: Buffer) -> int | None:
+    """The dimension that is contiguous in memory, sizes of 1 aside."""
+    return next((d for d in buffer.shape.minor_to_major if buffer.dims[d] != 1), None)
+
+
+def leaves(result: Buffer) -> list[tuple[Buffer, Places]]:
+    """The arrays in memory that a result reads, with how the result's dimensions run along theirs."""
+    found, seen = [], set()
+    stack: list[tuple[Buffer, Places]] = [(result, tuple(range(len(result.dims))))]
+    while stack:
+        buffer, places = stack.pop()
+        if (buffer, places) in seen:
+            continue
+        seen.add((buffer, places))
+        node = buffer.writer
+        if node is None:
+            found.append((buffer, places))
+        elif node.opcode in ELEMENTWISE or node.opcode in (Op.SELECT, Op.COPY):
+            stack += [(x, places) for x in node.inputs if x.dims]
+        elif node.opcode is Op.TRANSPOSE:
+            moved: list[int | None] = [None] * len(places)
+            for place, d in zip(places, node.attributes["dimensions"], strict=True):
+                moved[d] = place
+            stack.append((node.inputs[0], tuple(moved)))
+        elif node.opcode is Op.BROADCAST:
+            stack.append((node.inputs[0], tuple(places[d] for d in node.attributes.get("dimensions", ()))))
+    return found
+
+
+def tiled(b: Builder, over: Buffer, crossing: tuple[int, int], body: Callable[[tuple[Index, ...]], None]) -> None:
+    """A nest over a shape in tiles of the two dimensions."""
+    index: list[Index] = [0] * len(over.dims)
+    loops: list[Loop] = []
+    for d in reversed(over.shape.minor_to_major):
+        if over.dims[d] != 1 and d not in crossing:
+            loops.append(b.open_loop(0, over.dims[d]))
+            index[d] = loops[-1].index
+    starts: dict[int, Value] = {}
+    for d in crossing:
+        loops.append(b.open_loop(0, over.dims[d], BLOCK))
+        starts[d] = loops[-1].index
+    for d in crossing:
+        end = b.add(starts[d], BLOCK)
+        if over.dims[d] % BLOCK:
+            end = b.binary("minsi", b.materialize(end), over.dims[d])
+        loops.append(b.open_loop(starts[d], end))
+        index[d] = loops[-1].index
+    body(tuple(index))
+    for loop in reversed(loops):
+        b.close_loop(loop)
+
+
+def pure_transposition(group: Sequence[Buffer]) -> tuple[Buffer, Places] | None:
+    """The array that a single result is only a transposition of."""
+    if len(group) != 1 or group[0].dtype.bytes != 4:
+        return None
+    buffer, places = group[0], tuple(range(len(group[0].dims)))
+    while buffer.writer is not None:
+        if buffer.writer.opcode not in (Op.COPY, Op.TRANSPOSE):
+            return None
+        if buffer.writer.opcode is Op.TRANSPOSE:
+            moved = [0] * len(places)
+            for place, d in zip(places, buffer.writer.attributes["dimensions"], strict=True):
+                moved[d] = place
+            places = tuple(moved)
+        buffer = buffer.writer.inputs[0]
+    return buffer, places
+
+
+def emit_blocks(e: Elemental, result: Buffer, source: Buffer, places: Places, crossing: tuple[int, int]) -> bool:
+    """16×16 blocks through registers; False if a dimension is no multiple of 16 or the vectors are too short."""
+    b, (slow, fast) = e.b, crossing
+    if b.vector_bits < 512 or result.dims[slow] % BLOCK or result.dims[fast] % BLOCK or result.argument == source.argument:
+        return False
+    element = raw_type(b.types, result.dtype)
+    row, square = ir.VectorType.get([BLOCK], element), ir.VectorType.get([BLOCK, BLOCK], element)
+    strides = [0] * len(result.dims)
+    for d, place in enumerate(places):
+        if place is not None:
+            strides[place] = source.strides[d]
+    offset_from: Index = 0
+    offset_to: Index = 0
+    loops: list[Loop] = []
+    order = [d for d in reversed(result.shape.minor_to_major) if d not in crossing and result.dims[d] != 1]
+    for d, step in [*((d, 1) for d in order), (fast, BLOCK), (slow, BLOCK)]:
+        loops.append(b.open_loop(0, result.dims[d], step))
+        offset_from = b.add(offset_from, b.mul(loops[-1].index, strides[d]))
+        offset_to = b.add(offset_to, b.mul(loops[-1].index, result.strides[d]))
+    block = b.vector_constant(ir.Attribute.parse(f"dense<0{'.0' if b.is_float(element) else ''}> : {square}"), square, ("zero", str(square)))
+    for k in range(BLOCK):
+        place = b.pointer(e.pointers[source.argument], b.add(offset_from, k * strides[fast]), element)
+        block = b.op("vector.insert", b.load(place, row, 4), block, type=square, attributes=_position(k))
+    turned = b.op("vector.transpose", block, type=square, attributes={"permutation": ir.DenseI64ArrayAttr.get([1, 0])})
+    for k in range(BLOCK):
+        place = b.pointer(e.pointers[result.argument], b.add(offset_to, k * result.strides[slow]), element)
+        b.store(b.op("vector.extract", turned, type=row, attributes=_position(k)), place, 4)
+    for loop in reversed(loops):
+        b.close_loop(loop)
+    return True
+
+
+def _position(k: int) -> dict[str, ir.Attribute]:
+    return {"static_position": ir.DenseI64ArrayAttr.get([k])}
