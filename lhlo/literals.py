@@ -37,6 +37,11 @@ def tensor(dtype: DType, dims: tuple[int, ...]) -> str:
     return f"tensor<{''.join(f'{d}x' for d in dims)}{ELEMENT[dtype]}>"
 
 
+def literal_type(shape: Shape) -> str:
+    """The type of the elements attribute that holds a literal of an array shape."""
+    return tensor(shape.dtype.component, (*shape.dims, 2) if shape.dtype.is_complex else shape.dims)
+
+
 def components(dtype: DType, array: np.ndarray) -> tuple[DType, np.ndarray]:
     """A complex array as (re, im) pairs in a new last dimension; any other array as it is."""
     if not dtype.is_complex:

@@ -6,7 +6,7 @@ import re
 from functools import lru_cache
 
 from ..hlo.dtypes import DType
-from ..hlo.errors import ParseError, VerificationError
+from ..hlo.errors import ParseError, UnsupportedError, VerificationError
 from ..hlo.lexer import Lexer
 from ..hlo.parser_shapes import parse_shape
 from ..hlo.shapes import Layout, Shape
@@ -30,7 +30,7 @@ _MEMREF = re.compile(r"memref<((?:\d+x)*)([A-Za-z]\w*|complex<f\d\d>)(?:, stride
 def memref(shape: Shape) -> str:
     """Text of the memref type of an array shape (a dynamic dimension counts with its bound)."""
     if not shape.is_array:
-        raise VerificationError(f"{shape} has no memref: only arrays lie in memory")
+        raise UnsupportedError("lhlo", f"a value of type {shape.dtype.value}", remedy="only arrays lie in memory")
     dims = "".join(f"{d}x" for d in shape.dims)
     strides = "" if shape.strides == _row_major(shape.dims) else f", strided<[{', '.join(map(str, shape.strides))}]>"
     return f"memref<{dims}{ELEMENT[shape.dtype]}{strides}>"

@@ -11,6 +11,7 @@ from ..hlo.errors import TestbedError, VerificationError
 from ..hlo.opcodes import Op
 from ..hlo.shapes import Shape
 from .attributes import attributes_of
+from .literals import literal_type
 from .memrefs import shape_from_text, shape_of_memref
 from .read import bodies, exact_of, is_mixed, location_of, operands, output_count
 from .table import OPCODE
@@ -59,6 +60,7 @@ def check_op(op: ir.Operation, step: bool = False) -> None:
     REGION1: one block a region. REGION2: the last region of a mixed op holds one vector.yield. OUT1: `outputs` is a count of
     its memrefs. TYPE1: operands are memrefs of HLO arrays. DEST1: no memref is written twice. DEST2: in a body, none is
     read and written by one op. ATTR1: LHLO's own attributes have their kinds. ATTR2: HLO's can be read.
+    CONST1: a constant's value has the shape and the type of its memref (complex: of its components).
     """
     check_own_attributes(op)
     check_hlo_attributes(op)
@@ -73,6 +75,10 @@ def check_op(op: ir.Operation, step: bool = False) -> None:
         broken(op, "OUT1", f"{count} outputs, but only {len(values)} memrefs")
     for value in values:
         check_memref(op, value.type, "TYPE1")
+    if op.name == "lhlo.constant":
+        wanted = literal_type(shape_of_memref(str(values[0].type)))
+        if str(op.attributes["value"].type) != wanted:
+            broken(op, "CONST1", f"its value has type {op.attributes['value'].type}", f"it must be {wanted}")
     sources, targets = values[:len(values) - count], values[len(values) - count:]
     if len(set(targets)) != len(targets):
         broken(op, "DEST1", "one memref is written twice")

@@ -85,6 +85,8 @@ class Reader:
         found = attributes(op)
         if code is Op.CONSTANT:
             found["literal"] = literal_of(named["value"], shape)
+        if code is Op.FUSION:
+            found.setdefault("kind", "kLoop")
         names = [a.value for a in named["computations"]] if "computations" in named else ()
         for b, (key, block) in enumerate(zip(ROWS[code].bodies, bodies(op), strict=True)):
             found[key] = self.computation(op, b, block, names[b] if b < len(names) else f"{key}.{b}", exact)
