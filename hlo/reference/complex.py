@@ -70,25 +70,52 @@ def sign(x: Array) -> Array:
                         np.where(zero, 0, x.imag / size).astype(size.dtype))
 
 
+def _wide_magnitude(x: Array) -> Array:
+    """|x| in the widest float type, where nothing overflows; NaN if either part is."""
+    real, imag = x.real.astype(np.longdouble), x.imag.astype(np.longdouble)
+    return np.where(np.isnan(real) | np.isnan(imag), np.nan, np.hypot(real, imag))
+
+
 def log(x: Array) -> Array:
-    return make_complex(np.log(magnitude(x)), np.arctan2(x.imag, x.real))
+    return make_complex(np.log(_wide_magnitude(x)).astype(x.real.dtype), np.arctan2(x.imag, x.real))
 
 
 def log1p(x: Array) -> Array:
-    out = np.log1p(x)
-    return make_complex(np.where(np.isnan(x.real) | np.isnan(x.imag), np.nan, out.real).astype(x.real.dtype), out.imag)
+    """Half the log1p of a² + 2a + b², which loses nothing near 0."""
+    a, b = x.real.astype(np.longdouble), x.imag.astype(np.longdouble)
+    real = np.where(np.isinf(a) & ~np.isnan(b) | np.isinf(b) & ~np.isnan(a), np.inf, np.log1p(a * (a + 2) + b * b) / 2)
+    return make_complex(real.astype(x.real.dtype), np.arctan2(x.imag, x.real + x.real.dtype.type(1)))
+
+
+def _without(x: Array, lost: Array, value: Array) -> Array:
+    """`value`, but NaN in both parts where the result is lost."""
+    nan = np.full_like(x.real, np.nan)
+    return np.where(lost, make_complex(nan, nan), value)
 
 
 def sqrt(x: Array) -> Array:
-    lost = np.isnan(x.real) | np.isnan(x.imag)
-    nan = np.full_like(x.real, np.nan)
-    return np.where(lost, make_complex(nan, nan), np.sqrt(x))
+    """The imaginary part has the sign of the operand's, where +0 and -0 are no different."""
+    root = np.sqrt(x)
+    root = make_complex(root.real, np.where(x.imag == 0, np.abs(root.imag), root.imag))
+    return _without(x, np.isnan(x.real) | np.isnan(x.imag), root)
+
+
+def exponential(x: Array) -> Array:
+    return _without(x, ~np.isfinite(x.imag), np.exp(x))
+
+
+def tan(x: Array) -> Array:
+    return _without(x, ~np.isfinite(x.real) & np.isfinite(x.imag), np.tan(x))
+
+
+def tanh(x: Array) -> Array:
+    return _without(x, np.isfinite(x.real) & ~np.isfinite(x.imag), np.tanh(x))
 
 
 def rsqrt(x: Array) -> Array:
     """Infinity (and NaN) at 0; a zero where the operand is infinite."""
     a, b = x.real, x.imag
-    size, angle = 1 / np.sqrt(magnitude(x)), np.arctan2(b, a) * -0.5
+    size, angle = (1 / np.sqrt(_wide_magnitude(x))).astype(a.dtype), np.arctan2(b, a) * -0.5
     endless = np.isinf(a) | (np.isinf(b) & np.isnan(a))
     zero = (a == 0) & (b == 0)
     real = np.where(endless, np.copysign(0, a), size * np.cos(angle))
@@ -147,7 +174,9 @@ def cbrt(x: Array) -> Array:
 
 
 def logistic(x: Array) -> Array:
-    return (0.5 + 0.5 * np.tanh(0.5 * x)).astype(x.dtype)
+    """1 / (1 + e^-x), in the form whose exponential does not overflow."""
+    shrinking = exponential(np.where(x.real < 0, x, -x))
+    return np.where(x.real < 0, divide(shrinking, 1 + shrinking), divide(np.ones_like(x), 1 + shrinking))
 
 
 def atan2(y: Array, x: Array) -> Array:

@@ -154,7 +154,7 @@ def stochastic_convert(instruction: Instruction, x: Array, random: Array) -> Arr
         return _stochastic_to_float(x, random, target)
     size = np.abs(x.astype(np.float64))
     whole = np.trunc(size)
-    threshold = np.ldexp(size - whole, random.dtype.itemsize * 8)
+    threshold = np.floor(np.ldexp(size - whole, random.dtype.itemsize * 8))
     whole = whole + (random.astype(np.float64) < threshold)
     return convert_to(np.copysign(whole, x.astype(np.float64)), DType.F64 if source.is_float else source, target)
 

@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Sequence
+from typing import Any
 
 import numpy as np
 
@@ -186,7 +187,7 @@ def fft(instruction: Instruction, operands: Sequence[Array], _context: Context) 
     if any(n == 0 for n in instruction.shape.dims):
         return np.zeros(instruction.shape.dims, instruction.shape.dtype.numpy)
     axes = tuple(range(x.ndim - len(lengths), x.ndim))
-    transform = {"FFT": np.fft.fftn, "IFFT": np.fft.ifftn, "RFFT": np.fft.rfftn, "IRFFT": np.fft.irfftn}
+    transform: dict[str, Any] = {"FFT": np.fft.fftn, "IFFT": np.fft.ifftn, "RFFT": np.fft.rfftn, "IRFFT": np.fft.irfftn}
     wide = x.astype(np.complex128 if x.dtype.kind == "c" else np.float64)
     out = transform[instruction.attributes["fft_type"]](wide, lengths, axes)
     return out.astype(instruction.shape.dtype.numpy)
