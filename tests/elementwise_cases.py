@@ -164,3 +164,14 @@ def random_values(rng: np.random.Generator, dtype: DType, count: int) -> np.ndar
         return np.where(rng.random(count) < 0.5, wide.astype(dtype.numpy), near.astype(dtype.numpy))
     bits = rng.integers(0, 1 << dtype.bits, count, np.uint64).astype(f"u{dtype.bytes}").view(dtype.numpy)
     return np.where(rng.random(count) < 0.5, bits, rng.normal(0, 4, count).astype(dtype.numpy)).astype(dtype.numpy)
+
+
+def moderate_values(rng: np.random.Generator, dtype: DType, count: int) -> np.ndarray:
+    """Complex numbers of moderate size, some of them on the axes; none at a branch point, a pole or a zero."""
+    parts = rng.normal(0, 2, (2, count))
+    axis = rng.random(count)
+    parts[0] = np.where(axis < 0.1, 0.0, parts[0])
+    parts[1] = np.where(axis > 0.9, 0.0, parts[1])
+    values = parts[0] + 1j * parts[1]
+    near = (np.abs(np.abs(values) - 1) < 0.05) | (np.abs(values) < 0.05)
+    return np.where(near, 2 * values + 0.3, values).astype(dtype.numpy)
