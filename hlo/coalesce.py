@@ -5,6 +5,8 @@ Classes of variables are merged if they are never alive at once, except in a tic
 
 from __future__ import annotations
 
+from bisect import bisect_right
+
 from .liveness import Copy, Reuse, Timeline, Variable
 from .plan import AllocationKind
 
@@ -19,9 +21,9 @@ class Classes:
         self.parent = list(range(len(timeline.variables)))
         self.segments: list[Segments] = [list(v.segments) for v in timeline.variables]
         self.fixed = [v if v.kind is AllocationKind.RESULT or v.read_only else None for v in timeline.variables]
-        self.joins: dict[int, list[tuple[int, int]]] = {}
+        self.joins: dict[int, list[Copy | Reuse]] = {}
         for event in [c for g in timeline.groups.values() for c in g] + timeline.reuses:
-            self.joins.setdefault(2 * event.position, []).append((event.source, event.target))
+            self.joins.setdefault(2 * event.position, []).append(event)
 
     def find(self, variable: int) -> int:
         root = variable
@@ -35,15 +37,15 @@ class Classes:
         """The parameter, constant or result whose memory the class lives in, if any."""
         return self.fixed[self.find(variable)]
 
-    def merge(self, a: int, b: int, tick: int) -> bool:
-        """Give both one buffer if that is safe; `tick` is where they are joined. Returns whether they share one now."""
-        a, b = self.find(a), self.find(b)
+    def merge(self, event: Copy | Reuse) -> bool:
+        """Give both variables one buffer if that is safe. Returns whether they share one now."""
+        a, b = self.find(event.source), self.find(event.target)
         if a == b:
             return True
         va, vb, fa, fb = self.variables[a], self.variables[b], self.fixed[a], self.fixed[b]
         if (fa is not None and fb is not None) or va.size != vb.size or va.size == 0:
             return False
-        if any(f is not None and f.read_only for f in (fa, fb)) or self._conflict(a, b, tick):
+        if any(f is not None and f.read_only for f in (fa, fb)) or self._conflict(a, b, event):
             return False
         if len(self.segments[a]) < len(self.segments[b]):
             a, b = b, a
@@ -53,14 +55,23 @@ class Classes:
         self.segments[b] = []
         return True
 
-    def _conflict(self, a: int, b: int, tick: int) -> bool:
+    def _conflict(self, a: int, b: int, event: Copy | Reuse) -> bool:
         for start, stop in overlaps(self.segments[a], self.segments[b]):
-            if stop - start != 1 or (start != tick and not self._joined(a, b, start)):
+            if stop - start != 1:
+                return True
+            if start == 2 * event.position and self._hands_over(event, start):
+                continue
+            if not any({self.find(e.source), self.find(e.target)} == {a, b} and self._hands_over(e, start)
+                       for e in self.joins.get(start, ())):
                 return True
         return False
 
-    def _joined(self, a: int, b: int, tick: int) -> bool:
-        return any({self.find(s), self.find(t)} == {a, b} for s, t in self.joins.get(tick, ()))
+    def _hands_over(self, event: Copy | Reuse, tick: int) -> bool:
+        """A copy may share with its source whatever follows; a kernel only if the operand's buffer is dead after it."""
+        if isinstance(event, Copy):
+            return True
+        segments = self.segments[self.find(event.source)]
+        return segments[bisect_right(segments, (tick + 1,)) - 1][1] == tick + 1
 
 
 def overlaps(a: Segments, b: Segments) -> list[tuple[int, int]]:
@@ -99,5 +110,5 @@ def coalesce(timeline: Timeline) -> Classes:
     wanted += copies
     wanted += [r for r in timeline.reuses if not r.must]
     for event in wanted:
-        classes.merge(event.source, event.target, 2 * event.position)
+        classes.merge(event)
     return classes
