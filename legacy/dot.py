@@ -25,7 +25,11 @@ from .stack import StackArray
 
 
 def accumulator_dtype(instruction: Instruction) -> DType:
+    """The dtype of the sums: the result's, but f32 for narrow floats, and floats while operands are floats."""
     dtype = instruction.shape.dtype
+    operands = [o.shape.dtype for o in instruction.operands[:2]]
+    if dtype.is_integer and any(d.is_float for d in operands):
+        return DType.F64 if DType.F64 in operands else DType.F32
     return DType.F32 if dtype in NARROW else dtype
 
 

@@ -19,6 +19,7 @@ from .elementwise import EMIT as ELEMENTWISE
 from .function import Code, IndexValue
 from .graph import Graph, graph_of
 from .linear import is_linear
+from .loops import nest, nest_for
 from .memory import Pointer, store
 from .registers import POINTER, Register
 from .update import emit_update, is_update
@@ -139,7 +140,8 @@ def _emit_group(e: Elemental, group: list[Leaf]) -> None:
         _write_all(e, group, Index.flat(e.code, first.shape, loop.index))
         loop.close()
     else:
-        nest(e, first.shape, lambda positions: _write_all(e, group, Index.at(e.code, first.shape, positions)))
+        nest_for(e, [leaf.instruction for leaf in group], first.shape,
+                 lambda positions: _write_all(e, group, Index.at(e.code, first.shape, positions)))
 
 
 def _write_all(e: Elemental, group: list[Leaf], index: Index) -> None:
@@ -147,18 +149,6 @@ def _write_all(e: Elemental, group: list[Leaf], index: Index) -> None:
     values = [leaf.value(e, index.within(leaf.shape)) for leaf in group]
     for leaf, value in zip(group, values, strict=True):
         leaf.write(e, index.within(leaf.shape), value)
-
-
-def nest(e: Elemental, shape_: Shape, body: Callable[[list[IndexValue]], None]) -> None:
-    """Loops over all elements in memory order."""
-    positions: list[IndexValue] = [0] * shape_.rank
-    loops = []
-    for d in reversed(shape_.minor_to_major):
-        loops.append(e.code.loop(shape_.dims[d]))
-        positions[d] = loops[-1].index
-    body(positions)
-    for loop in reversed(loops):
-        loop.close()
 
 
 def _tiled_dot(e: Elemental, group: list[Leaf]) -> Problem | None:

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+import math
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 
 from ..hlo.dtypes import DType
@@ -21,7 +22,9 @@ ASSOCIATIVE = frozenset({Op.ADD, Op.MULTIPLY, Op.MAXIMUM, Op.MINIMUM, Op.AND, Op
 
 
 class Reducer:
-    """How one reduce instruction combines values. Sums of narrow floats are rounded at each step, as XLA:CPU does."""
+    """How one reduce instruction combines values. Short sums of narrow floats round at each step,
+    as their region says and XLA:CPU does; long ones once, at the end.
+    """
 
     def __init__(self, e: Elemental, instruction: Instruction):
         self.e, self.code, self.instruction = e, e.code, instruction
@@ -30,7 +33,12 @@ class Reducer:
         self.operands, self.inits = instruction.operands[:self.count], instruction.operands[self.count:]
         self.dtypes = [o.shape.dtype for o in self.operands]
         self.simple = simple_op(self.region)
-        self.in_single = self.simple is not None and self.simple.opcode in SINGLE and self.dtypes[0] in NARROW
+        self.in_single = self.simple is not None and self.dtypes[0] in NARROW and self._in_single(self.simple.opcode)
+
+    def _in_single(self, op: Op) -> bool:
+        """Whether narrow floats are combined in f32 and rounded once: where no step rounds, or there are many."""
+        length = math.prod(self.operands[0].shape.dims[d] for d in self.instruction.dimensions)
+        return op in (Op.MAXIMUM, Op.MINIMUM) or (op in SINGLE and length > SHORT)
 
     def open(self, values: Sequence[Register]) -> list[Register]:
         """Values as accumulators."""
@@ -59,8 +67,11 @@ def _single_op(op: Op) -> Instruction:
     return Instruction(op, "op", scalar, (a, b))
 
 
-SINGLE = {op: _single_op(op) for op in (Op.MAXIMUM, Op.MINIMUM)}
-"""Operations that never round: on narrow floats they run in f32, which vectorises."""
+SINGLE = {op: _single_op(op) for op in (Op.ADD, Op.MULTIPLY, Op.MAXIMUM, Op.MINIMUM)}
+"""Operations of regions on narrow floats, on f32."""
+
+SHORT = 64
+"""Up to so many elements a reduction of narrow floats keeps the order and the rounding of its region."""
 
 
 def simple_op(region: Computation) -> Instruction | None:
@@ -72,7 +83,7 @@ def simple_op(region: Computation) -> Instruction | None:
 
 
 @contextmanager
-def reassociation(code: Code):
+def reassociation(code: Code) -> Iterator[None]:
     """Sums and products emitted meanwhile may be reassociated, unless in strict mode."""
     before = code.flags
     code.flags = before if code.strict else (*before, "reassoc")
