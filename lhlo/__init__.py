@@ -1,8 +1,9 @@
 """LHLO: a real MLIR dialect over memrefs (docs/lhlo.md); HLO to it and back."""
 
 from .from_hlo import from_kernels
+from .from_plan import from_plan
 from .module import LhloModule
 from .to_hlo import to_kernels
 from .verifier import verify
 
-__all__ = ["LhloModule", "from_kernels", "to_kernels", "verify"]
+__all__ = ["LhloModule", "from_kernels", "from_plan", "to_kernels", "verify"]

@@ -85,7 +85,7 @@ def literal_of(attribute: ir.DenseElementsAttr, shape: Shape) -> Literal:
         raise VerificationError(f"the value of a constant of shape {shape} has the type {attribute.type}",
                                 remedy=f"it must be {tensor(dtype, dims)}")
     if attribute.is_splat and math.prod(dims):
-        scalar = np.asarray(attribute)[(0,) * len(dims)] if dtype in _BUFFER else _from_text(dtype, str(attribute), ())[()]
+        scalar = np.asarray(attribute)[(0,) * len(dims)] if dtype in _BUFFER - {DType.PRED} else _from_text(dtype, str(attribute), ())[()]
         parts = [scalar] * (2 if shape.dtype.is_complex else 1)
         array = np.broadcast_to(np.array(parts, dtype.numpy).view(shape.dtype.numpy).reshape(()), shape.dims)
         return Literal(shape, array)
@@ -116,7 +116,7 @@ def _scalar(dtype: DType, word: str) -> np.generic:
         return np.frombuffer(int(word, 16).to_bytes(dtype.bytes, "little"), dtype.numpy)[0]
     if dtype.is_float:
         return dtype.numpy.type(float(word))
-    if dtype in (DType.S1, DType.U1):
+    if dtype in (DType.PRED, DType.S1, DType.U1):
         return _bits(np.array([word == "true"], np.uint8), dtype)[0]
     return dtype.numpy.type(int(word))
 

@@ -247,7 +247,7 @@ def corpus_modules(suite: str, count: int) -> list[Path]:
 
 
 @pytest.mark.skipif(not CORPUS.exists(), reason="no corpus beside the checkout")
-@pytest.mark.parametrize("suite, count", [("jax_programs", 6), ("op_cases", 40), ("xla_modules", 40)])
+@pytest.mark.parametrize("suite, count", [("jax_programs", 4), ("op_cases", 20), ("xla_modules", 20)])
 def test_corpus_kernels(suite, count):
     seen = 0
     for path in corpus_modules(suite, count):
