@@ -345,6 +345,15 @@ class Builder:
             return self.types.f64 if dtype.itemsize == 8 else self.types.f32
         return self.types.integer(dtype.itemsize * 8)
 
+    def external(self, symbol: str, inputs: Sequence[ir.Type], result: ir.Type) -> str:
+        """Declare a C function once; gives its symbol."""
+        if symbol not in self.functions:
+            self.functions[symbol] = ir.Operation.create(
+                "func.func", regions=1, loc=self.location, ip=ir.InsertionPoint(self.module.body), attributes={
+                    "sym_name": ir.StringAttr.get(symbol), "sym_visibility": ir.StringAttr.get("private"),
+                    "function_type": ir.TypeAttr.get(ir.FunctionType.get(inputs, [result]))})
+        return symbol
+
     def call(self, function: str, result: ir.Type, operands: Sequence[Value]) -> Value:
         return self.operation("func.call", [result], operands, {"callee": ir.FlatSymbolRefAttr.get(function)}).result
 

@@ -389,3 +389,58 @@ def _polar_sqrt(b: Builder, x: Pair) -> Pair:
     first = b.select(_or(b, endless, b.compare("oeq", real, infinity)), infinity, first)
     second = b.select(_or(b, endless, minus), b.copysign(infinity, imaginary), second)
     return _choose(b, b.compare("oeq", size, zero), (zero, zero), (first, second))
+
+
+# Inverse functions (Kahan's forms, which lose nothing near the branch points) ------------------------------------------------------
+
+def _roots(b: Builder, x: Pair) -> tuple[Pair, Pair]:
+    """(√(1 − x), √(1 + x))."""
+    one = b.like(1.0, x[0])
+    return sqrt(b, (b.subf(one, x[0]), b.negf(x[1]))), sqrt(b, (b.addf(one, x[0]), x[1]))
+
+
+def _cross(b: Builder, x: Pair, y: Pair) -> Value:
+    """The imaginary part of conj(x)·y."""
+    return b.subf(b.mulf(x[0], y[1]), b.mulf(x[1], y[0]))
+
+
+@in_f64
+def acos(b: Builder, x: Pair) -> Pair:
+    minus, plus = _roots(b, x)
+    return _times(b, b.math("math.atan2", minus[0], plus[0]), 2.0), b.math("math.asinh", _cross(b, plus, minus))
+
+
+@in_f64
+def asin(b: Builder, x: Pair) -> Pair:
+    minus, plus = _roots(b, x)
+    product = b.subf(b.mulf(minus[0], plus[0]), b.mulf(minus[1], plus[1]))
+    return b.math("math.atan2", x[0], product), b.math("math.asinh", _cross(b, minus, plus))
+
+
+@in_f64
+def acosh(b: Builder, x: Pair) -> Pair:
+    one = b.like(1.0, x[0])
+    below, above = sqrt(b, (b.subf(x[0], one), x[1])), sqrt(b, (b.addf(x[0], one), x[1]))
+    product = b.addf(b.mulf(below[0], above[0]), b.mulf(below[1], above[1]))
+    return b.math("math.asinh", product), _times(b, b.math("math.atan2", below[1], above[0]), 2.0)
+
+
+def asinh(b: Builder, x: Pair) -> Pair:
+    real, imaginary = asin(b, (b.negf(x[1]), x[0]))
+    return imaginary, b.negf(real)
+
+
+@in_f64
+def atanh(b: Builder, x: Pair) -> Pair:
+    """¼·log1p(4|a|/((1 − |a|)² + b²)) with the sign of a, and half the angle of (1 − a)(1 + a) − b² + 2ib."""
+    real, imaginary = x
+    size, one = b.absf(real), b.like(1.0, real)
+    gap = b.subf(one, size)
+    distance = b.fma(gap, gap, b.mulf(imaginary, imaginary))
+    ratio = b.divf(_times(b, size, 4.0), distance)
+    far = _or(b, _infinite(b, distance), _infinite(b, size))
+    ratio = b.select(far, b.like(0.0, ratio), ratio)
+    first = b.copysign(_times(b, b.math("math.log1p", ratio), 0.25), real)
+    width = b.subf(b.mulf(gap, b.addf(one, size)), b.mulf(imaginary, imaginary))
+    angle = _times(b, b.math("math.atan2", _times(b, imaginary, 2.0), b.select(far, b.like(-INF, width), width)), 0.5)
+    return first, angle

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from mlir import ir
+
 from ..hlo.dtypes import DType
 from .builder import Builder, Value
 from .elements import ROUNDED, SMALL_INTEGERS, Scalar, raw_type, round_to, working_type, wrap_small
@@ -117,26 +119,31 @@ def _integer_to_integer(b: Builder, source: DType, target: DType, x: Value) -> V
 def reduce_precision(b: Builder, node: Node, x: Value) -> Value:
     """Round to a mantissa and exponent of fewer bits, ties to even; out of range becomes infinity or a signed zero."""
     exponent, mantissa = node.attributes["exponent_bits"], node.attributes["mantissa_bits"]
-    single = x.type == b.types.f32
-    full_mantissa, full_exponent = (23, 8) if single else (52, 11)
-    integer = b.types.i32 if single else b.types.i64
-    dtype = node.output.dtype
-    if dtype is DType.F16:
-        exponent, full_exponent_in = min(exponent, 5), 5
-    elif dtype is DType.BF16:
-        exponent, full_exponent_in = min(exponent, 8), 8
-    else:
-        full_exponent_in = full_exponent
-    bits = b.bitcast(x, integer)
+    bits, full_mantissa, full_exponent = _bits_of_format(b, node.output.dtype, x)
     sign_mask = 1 << (full_mantissa + full_exponent)
     if mantissa < full_mantissa:
         drop = full_mantissa - mantissa
         odd = b.binary("andi", b.binary("shrui", bits, drop), 1)
         bits = b.binary("addi", b.binary("addi", bits, odd), (1 << (drop - 1)) - 1)
         bits = b.binary("andi", bits, -(1 << drop))
-    if exponent < full_exponent_in:
+    if exponent < full_exponent:
         bits = _limit_exponent(b, bits, exponent, full_mantissa, full_exponent, sign_mask)
-    return b.select(b.is_nan(x), x, b.bitcast(bits, x.type))
+    return b.select(b.is_nan(x), x, _from_bits(b, node.output.dtype, bits, x.type))
+
+
+def _bits_of_format(b: Builder, dtype: DType, x: Value) -> tuple[Value, int, int]:
+    """(bits, mantissa, exponent) of a value in its own format; those of f16 in an i32."""
+    if dtype is DType.F64:
+        return b.bitcast(x, b.types.i64), 52, 11
+    if dtype is DType.F16:
+        return b.extui(b.bitcast(b.truncate(x, b.types.f16), b.types.i16), b.types.i32), 10, 5
+    return b.bitcast(x, b.types.i32), 23, 8
+
+
+def _from_bits(b: Builder, dtype: DType, bits: Value, type: ir.Type) -> Value:
+    if dtype is DType.F16:
+        return b.extend(b.bitcast(b.trunci(bits, b.types.i16), b.types.f16))
+    return b.bitcast(bits, type)
 
 
 def _limit_exponent(b: Builder, bits: Value, exponent: int, mantissa: int, full: int, sign_mask: int) -> Value:

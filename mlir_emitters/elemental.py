@@ -14,7 +14,7 @@ from ..hlo.opcodes import Op
 from .builder import Builder, Index, Value
 from .elements import Scalar, decode, encode, flatten, parts, raw_type
 from .elementwise import EMIT as ELEMENTWISE
-from .elementwise import emit_elementwise
+from .elementwise import emit_elementwise, takes_raw
 from .reader import Body, Buffer, Node
 
 Indices = tuple[Index, ...]
@@ -89,8 +89,9 @@ class Elemental:
             # Remember the working form as well: others may want it.
             return encode(self.b, node.output.dtype, (yield node.output, index, False))
         operands: list[Scalar] = []
+        form = takes_raw(node)
         for operand in node.inputs:
-            operands.append((yield operand, () if not operand.dims else index, False))
+            operands.append((yield operand, () if not operand.dims else index, form))
         return emit_elementwise(self.b, node, operands)
 
     def offset(self, buffer: Buffer, index: Indices) -> Index:

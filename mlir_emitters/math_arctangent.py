@@ -23,9 +23,10 @@ def atan2(b: Builder, y: Value, x: Value) -> Value:
     ax, ay = b.absf(x), b.absf(y)
     steep = b.compare("ogt", ay, ax)
     large, small = b.select(steep, ay, ax), b.select(steep, ax, ay)
-    # Halved, so that their sum cannot overflow; two zeros and two infinities get quotients by hand.
-    tiny = b.compare("olt", large, b.like(2.0**-900, x))
-    factor = b.select(tiny, b.like(2.0**100, x), b.like(0.5, x))
+    # Scaled, so that their sum cannot overflow nor a quotient vanish; two zeros and two infinities get quotients by hand.
+    one = b.like(1.0, x)
+    tiny, huge = b.compare("olt", large, b.like(2.0**-900, x)), b.compare("ogt", large, b.like(2.0**1000, x))
+    factor = b.select(tiny, b.like(2.0**100, x), b.select(huge, b.like(0.5, x), one))
     both_infinite = b.compare("oeq", small, b.like(float("inf"), x))
     large = b.select(both_infinite, b.like(1.0, x), b.mulf(large, factor))
     small = b.select(both_infinite, b.like(1.0, x), b.mulf(small, factor))

@@ -34,9 +34,8 @@ EXPANSIONS: Mapping[str, Expansion] = {
 }
 """Operations expanded in f32 and f64."""
 
-POWER = "math.powf"
-LIBM = {POWER: "pow", "arith.remf": "fmod"}
-"""f64 operations that call the C library: a correct pow needs more than f64 inside."""
+BY_TYPE: Mapping[str, Mapping[str, Expansion]] = {"math.powf": {"f32": math_log.pow_f32, "f64": math_log.pow_f64}}
+"""Operations whose f32 and f64 expansions differ."""
 
 
 def expand(b: Builder) -> None:
@@ -44,7 +43,7 @@ def expand(b: Builder) -> None:
     calls, b.math_calls = b.math_calls, []
     for operation in calls:
         name = operation.name
-        if name not in EXPANSIONS and name != POWER:
+        if name not in EXPANSIONS and name not in BY_TYPE:
             continue
         type = operation.results[0].type
         symbol = _function(b, name, type, len(operation.operands))
@@ -56,20 +55,11 @@ def expand(b: Builder) -> None:
 
 def _function(b: Builder, name: str, type: ir.Type, arity: int) -> str:
     """The symbol of a private function for an operation, made on first use."""
-    if name == POWER and type == b.types.f64:
-        return _external(b, LIBM[name], type, arity)
     symbol = f"{name}.{type}"
     if symbol not in b.functions:
         attributes: dict[str, ir.Attribute] = {
             "sym_visibility": ir.StringAttr.get("private"), "llvm.linkage": b.types.internal, "always_inline": b.types.unit}
+        expansion = BY_TYPE[name][str(type)] if name in BY_TYPE else EXPANSIONS[name]
         with b.function(symbol, [type] * arity, [type], attributes) as arguments, b.exact():
-            b.give((math_log.pow_f32 if name == POWER else EXPANSIONS[name])(b, *arguments))
-    return symbol
-
-
-def _external(b: Builder, symbol: str, type: ir.Type, arity: int) -> str:
-    if symbol not in b.functions:
-        b.functions[symbol] = ir.Operation.create("func.func", regions=1, loc=b.location, ip=ir.InsertionPoint(b.module.body), attributes={
-            "sym_name": ir.StringAttr.get(symbol), "sym_visibility": ir.StringAttr.get("private"),
-            "function_type": ir.TypeAttr.get(ir.FunctionType.get([type] * arity, [type]))})
+            b.give(expansion(b, *arguments))
     return symbol

@@ -94,13 +94,32 @@ def pow_f32(b: Builder, x: Value, y: Value) -> Value:
     fractional = b.compare("une", floor, wide_y)
     value = b.select(b.binary("andi", below, fractional), b.f64(float("nan")), value)
     unit = b.binary("andi", b.compare("oeq", magnitude, one), b.compare("oeq", b.absf(wide_y), b.f64(float("inf"))))
-    # A subnormal exponent may count as zero, but it is no integer.
-    bits = b.binary("andi", as_integer(b, y), 0x7FFFFFFF)
-    subnormal = b.compare_integers("ult", b.binary("subi", bits, 1), b.constant(0x7FFFFF, b.types.i32))
     always = b.binary("ori", b.compare("oeq", wide_x, one), b.compare("oeq", wide_y, zero))
     value = b.select(b.binary("ori", unit, always), one, value)
-    value = b.select(b.binary("andi", below, subnormal), b.f64(float("nan")), value)
-    return b.truncate(value, b.types.f32)
+    return b.truncate(b.select(_no_power(b, x, y), b.f64(float("nan")), value), b.types.f32)
+
+
+def pow_f64(b: Builder, x: Value, y: Value) -> Value:
+    """The C library's: a correct power needs more than f64 inside. Subnormals count as zero unless strict."""
+    if b.strict:
+        return b.call(b.external("pow", [x.type, y.type], x.type), x.type, [x, y])
+    value = b.call(b.external("pow", [x.type, y.type], x.type), x.type, [_flushed(b, x), _flushed(b, y)])
+    return b.select(_no_power(b, x, y), b.f64(float("nan")), value)
+
+
+def _flushed(b: Builder, x: Value) -> Value:
+    return select_if(b, "olt", b.absf(x), precision_of(b, x).least_normal, b.copysign(b.like(0.0, x), x), x)
+
+
+def _no_power(b: Builder, x: Value, y: Value) -> Value:
+    """A negative base and a subnormal exponent: it may count as zero, but it is no integer."""
+    p = precision_of(b, x)
+    sign = 1 << (p.bits - 1)
+    base, exponent = as_integer(b, x), b.binary("andi", as_integer(b, y), sign - 1)
+    negative = b.binary("andi", b.compare_integers("slt", base, b.like(0, base)), b.compare_integers("ne", base, b.like(sign, base)))
+    number = b.compare("ord", x, x)
+    subnormal = b.compare_integers("ult", b.binary("subi", exponent, 1), b.like((1 << p.mantissa) - 1, exponent))
+    return b.binary("andi", b.binary("andi", negative, number), subnormal)
 
 
 @through_f64
