@@ -166,10 +166,10 @@ def random_values(rng: np.random.Generator, dtype: DType, count: int) -> np.ndar
     return np.where(rng.random(count) < 0.5, bits, rng.normal(0, 4, count).astype(dtype.numpy)).astype(dtype.numpy)
 
 
-def moderate_values(rng: np.random.Generator, dtype: DType, count: int) -> np.ndarray:
-    """Complex numbers of moderate size, some of them on the axes; none at a branch point, a pole or a zero."""
+def moderate_values(rng: np.random.Generator, dtype: DType, count: int, axes: bool) -> np.ndarray:
+    """Complex numbers of moderate size, some on the axes if wanted (where branch cuts lie); none near 0 or |z| = 1."""
     parts = rng.normal(0, 2, (2, count))
-    axis = rng.random(count)
+    axis = rng.random(count) if axes else np.full(count, 0.5)
     parts[0] = np.where(axis < 0.1, 0.0, parts[0])
     parts[1] = np.where(axis > 0.9, 0.0, parts[1])
     values = parts[0] + 1j * parts[1]
