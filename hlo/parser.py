@@ -172,7 +172,7 @@ class Parser(InstructionParser):
 
     def inline_computation(self) -> Computation:
         """`to_apply={ … }`: a computation without a name."""
-        name = self.fresh("computation")
-        computation = self.body(name)
-        self.computations[name] = computation
+        body = self.body("_")
+        computation = Computation(self.fresh("_"), body.instructions, body.root)
+        self.computations[computation.name] = computation
         return computation

@@ -32,7 +32,7 @@ ASYNC = {"start": Op.ASYNC_START, "update": Op.ASYNC_UPDATE, "done": Op.ASYNC_DO
 """How `add-start` and the like end."""
 
 ASYNC_OWN = ("async_execution_thread", "control-predecessors", "sharding")
-ASYNC_BOTH = ("metadata", "frontend_attributes", "backend_config", "origin", "statistics", "output_to_operand_aliasing")
+ASYNC_BOTH = ("metadata", "frontend_attributes", "backend_config", "origin", "statistics")
 
 
 class InstructionParser:
@@ -43,7 +43,7 @@ class InstructionParser:
         self.computations: dict[str, Computation] = {}
         self.scopes: list[dict[str, Instruction]] = []
         self.bodies: list[list[Instruction]] = []
-        self.anonymous = 0
+        self.counters: dict[str, int] = {}
         self.depth = 0
         self.lone = False
 
@@ -65,9 +65,11 @@ class InstructionParser:
         return found
 
     def fresh(self, base: str) -> str:
+        """A name that nothing has yet: base, base.1, base.2, … as XLA counts."""
         while True:
-            self.anonymous += 1
-            name = f"{base}.anon.{self.anonymous}"
+            number = self.counters.get(base, 0)
+            self.counters[base] = number + 1
+            name = f"{base}.{number}" if number else base
             if name not in self.computations and not any(name in scope for scope in self.scopes):
                 return name
 
@@ -75,7 +77,7 @@ class InstructionParser:
         """A parameter that a lone instruction's operand stands for."""
         body = self.bodies[-1]
         number = sum(i.opcode is Op.PARAMETER for i in body)
-        name = name or self.fresh("parameter")
+        name = name or self.fresh("parameter.anon")
         made = Instruction(
             Op.PARAMETER, name, shape, (), MappingProxyType({"parameter_number": number}), self.lexer.location(at)
         )
@@ -143,9 +145,17 @@ class InstructionParser:
         operands = self.operands(wrapped, GRAMMAR[wrapped], at)
         self.attributes(own, wrapped, GRAMMAR[wrapped], at)
         outer = {k: own.pop(k) for k in ASYNC_OWN if k in own}
+        if wrapped not in (Op.CUSTOM_CALL, Op.FUSION) and "output_to_operand_aliasing" in own:
+            outer["output_to_operand_aliasing"] = own.pop("output_to_operand_aliasing")
         outer |= {k: own[k] for k in ASYNC_BOTH if k in own}
         parameters = tuple(
-            Instruction(Op.PARAMETER, f"async_param.{n}", o.shape, (), MappingProxyType({"parameter_number": n}))
+            Instruction(
+                Op.PARAMETER,
+                f"async_param.{n}" if n else "async_param",
+                o.shape,
+                (),
+                MappingProxyType({"parameter_number": n}),
+            )
             for n, o in enumerate(operands)
         )
         root = Instruction(
@@ -166,7 +176,7 @@ class InstructionParser:
         return body if isinstance(body, Computation) else None
 
     def rest(self, name: str, shape: Shape | None, opcode: Op, at: int, nested: bool = False) -> Instruction:
-        """What follows the '(' behind the opcode. A nested instruction has no attributes."""
+        """What follows the '(' behind the opcode. A nested instruction has no name and no attributes."""
         lexer = self.lexer
         own: dict[str, Any] = {}
         operands: tuple[Instruction, ...] = ()
@@ -190,6 +200,7 @@ class InstructionParser:
             self.missing(own, opcode, missing[0], at)
         if opcode is Op.BROADCAST:
             self.broadcast_dimensions(own, operands, at)
+        name = name or self.fresh(f"{opcode.value}.anon")
         if shape is None:
             shape = self.infer(opcode, name, operands, own, at)
         return self.define(
@@ -271,7 +282,7 @@ class InstructionParser:
         if wrapped is not None:
             self.lexer.fail(f"{opcode.value} cannot be nested in operands", at)
         self.lexer.expect("(", f"before the operands of {opcode.value}")
-        instruction = self.rest(self.fresh(opcode.value), shape, opcode, at, nested=True)
+        instruction = self.rest("", shape, opcode, at, nested=True)
         self.depth -= 1
         return instruction
 

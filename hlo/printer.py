@@ -16,6 +16,7 @@ from .attributes import (
     SliceDim,
     Window,
 )
+from .dtypes import BY_NAME
 from .ir import Computation, Instruction, Literal, Module
 from .opcodes import Op
 from .printer_literals import literal_to_text
@@ -32,6 +33,12 @@ QUOTED = frozenset(
         "async_execution_thread",
     }
 )
+RESERVED = frozenset(BY_NAME) | {
+    *("nan", "inf", "true", "false", "HloModule", "ENTRY", "ROOT", "FileNames", "FunctionNames", "FileLocations"),
+    *("StackFrames", "maximal", "replicated", "manual", "last_tile_dim_replicate", "shard_as", "shard_like"),
+    *("unknown", "unreduced"),
+}
+"""Words that XLA reads as a name only behind `%`."""
 UNNAMED = frozenset({"literal", "parameter_number"})
 
 
@@ -48,7 +55,7 @@ def print_module(module: Module, *, long: bool = False) -> str:
 
 
 def print_computation(computation: Computation, *, is_entry: bool = False, long: bool = False) -> str:
-    head = ("ENTRY " if is_entry else "") + ("%" if long else "") + computation.name
+    head = ("ENTRY " if is_entry else "") + name_to_text(computation.name, long)
     if long:
         names = ", ".join(f"{p.name}: {shape_to_text(p.shape, layouts=False)}" for p in computation.parameters)
         head += f" ({names}) -> {shape_to_text(computation.root.shape, layouts=False)}"
@@ -70,17 +77,22 @@ def print_instruction(instruction: Instruction, *, long: bool = False) -> str:
         inside = literal_to_text(attributes["literal"])
     else:
         inside = _operands(instruction, long)
-    sign = "%" if long else ""
-    text = f"{sign}{instruction.name} = {shape_to_text(instruction.shape)} {instruction.opcode.value}({inside})"
+    name, opcode = name_to_text(instruction.name, long), instruction.opcode
+    text = f"{name} = {shape_to_text(instruction.shape)} {opcode.value}({inside})"
     for key, value in attributes.items():
-        if key not in UNNAMED or (key == "literal" and instruction.opcode is not Op.CONSTANT):
+        if key not in UNNAMED or (key == "literal" and opcode is not Op.CONSTANT):
             text += f", {attribute_to_text(key, value, long)}"
     return text
 
 
+def name_to_text(name: str, long: bool = False) -> str:
+    """A name, behind `%` in the long form and where it needs one."""
+    return f"%{name}" if long or name in RESERVED else name
+
+
 def _operands(instruction: Instruction, long: bool) -> str:
     if not long:
-        names: Iterable[str] = (o.name for o in instruction.operands)
+        names: Iterable[str] = (name_to_text(o.name) for o in instruction.operands)
     else:
         names = (f"{shape_to_text(o.shape)} %{o.name}" for o in instruction.operands)
     if len(instruction.operands) <= 5:
@@ -96,17 +108,13 @@ def attribute_to_text(key: str, value: Any, long: bool = False) -> str:
         return 'padding=""'
     if key == "literal":
         return f"literal={shape_to_text(value.shape)} {literal_to_text(value)}"
-    if isinstance(value, Computation) or (
-        isinstance(value, tuple) and value and isinstance(value[0], (str, Computation))
-    ):
-        return f"{key}={_names(value, '%' if long and key != 'operand_precision' else '')}"
-    return f"{key}={VALUES[type(value)](value)}"
-
-
-def _names(value: Any, sign: str) -> str:
     if isinstance(value, Computation):
-        return sign + value.name
-    return "{" + ", ".join(sign + (v if isinstance(v, str) else v.name) for v in value) + "}"
+        return f"{key}={name_to_text(value.name, long)}"
+    if isinstance(value, tuple) and value and isinstance(value[0], Computation):
+        return f"{key}={{{', '.join(name_to_text(c.name, long) for c in value)}}}"
+    if key == "control-predecessors":
+        return f"{key}={{{', '.join(name_to_text(name, long) for name in value)}}}"
+    return f"{key}={VALUES[type(value)](value)}"
 
 
 _QUOTES = {"\\": "\\\\", '"': '\\"', "\n": "\\n", "\t": "\\t", "\r": "\\r"}

@@ -51,7 +51,10 @@ def _numbers(flat: np.ndarray, dtype: DType) -> list[str]:
 
 def _reals(flat: np.ndarray, dtype: DType) -> list[str]:
     """Shortest decimals that read back as the same value."""
-    wide = flat if dtype in (DType.F64, DType.F32, DType.F16) else flat.astype(np.float32)
+    if dtype in (DType.F64, DType.F32, DType.F16):
+        wide = flat
+    else:  # powers of two below f32's normal range need f64's digits
+        wide = flat.astype(np.float64 if dtype is DType.F8E8M0FNU else np.float32)
     out = [_short(str(v)) for v in wide]
     for i in np.flatnonzero(np.isnan(wide)):
         out[i] = _nan(flat[i : i + 1], dtype)
@@ -59,7 +62,7 @@ def _reals(flat: np.ndarray, dtype: DType) -> list[str]:
 
 
 def _short(text: str) -> str:
-    return text[:-2] if text.endswith(".0") else text
+    return text[:-2] if text.endswith(".0") and text != "-0.0" else text  # XLA reads -0 as an integer, 0
 
 
 def _nan(value: np.ndarray, dtype: DType) -> str:

@@ -75,8 +75,13 @@ NEEDS_SHAPE = frozenset(
 """Opcodes whose text must state the result's shape."""
 
 
+UNSTATED: dict[Op, Rule] = {
+    Op.BROADCAST: shape_inference_movement.inferred_broadcast,
+    Op.TRANSPOSE: shape_inference_movement.inferred_transpose,
+}
+"""Rules that differ where text states no shape."""
+
+
 def infer_missing(i: Instruction) -> Shape:
     """The shape of an instruction whose text gives none. `i.shape` is a placeholder."""
-    if i.opcode is Op.BROADCAST:
-        return shape_inference_movement.inferred_broadcast(i)
-    return INFER[i.opcode](i)
+    return UNSTATED.get(i.opcode, INFER[i.opcode])(i)

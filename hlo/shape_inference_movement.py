@@ -70,6 +70,13 @@ def inferred_broadcast(i: Instruction) -> Shape:
     return make(x.dtype, (*i.dimensions, *x.dims))
 
 
+def inferred_transpose(i: Instruction) -> Shape:
+    """A transpose whose text gives no shape: XLA moves the operand's layout along, so that nothing moves in memory."""
+    shape = transpose(i)
+    place = {d: k for k, d in enumerate(i.dimensions)}
+    return shape.with_layout(tuple(place[d] for d in i.operands[0].shape.minor_to_major))
+
+
 def iota(i: Instruction) -> Shape:
     """IOTA1: the result is an array of numbers. IOTA2: iota_dimension is one of its dimensions."""
     if not i.shape.is_array or i.shape.dtype is DType.PRED:
@@ -152,7 +159,7 @@ def pad(i: Instruction) -> Shape:
         if new < 0 and size != UNBOUNDED:
             broken(i, "PAD6", f"padding leaves dimension {d} with the negative size {new}")
         sizes.append(new)
-    return make(higher(x.dtype, value.dtype), sizes, x.dynamic)
+    return make(x.dtype, sizes, x.dynamic)
 
 
 def concatenate(i: Instruction) -> Shape:

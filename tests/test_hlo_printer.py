@@ -1,5 +1,7 @@
 """Module → text: both forms, word for word; and whatever is printed reads back as the same bits."""
 
+# ruff: noqa: E501 - tables are read by line
+
 from types import MappingProxyType
 
 import numpy as np
@@ -17,6 +19,7 @@ from ..hlo.parser import parse_module
 from ..hlo.printer import print_instruction, print_module, quote
 from ..hlo.printer_literals import literal_to_text
 from ..hlo.shapes import Layout, Shape, array, tuple_shape
+from .corpus import sample
 
 SHORT = """\
 HloModule m, is_scheduled=true, entry_computation_layout={(f32[2,3]{1,0})->(f32[2]{0}, f32[1,3]{1,0})}, \
@@ -82,6 +85,14 @@ def test_quoted_strings_read_back(text):
 def test_quotes():
     assert quote('a"\\\n') == r'"a\"\\\n"'
     assert quote("\x01é\u2028") == r'"\001é\U00002028"'
+
+
+def test_reserved_words_are_names_behind_a_percent_sign():
+    module = parse_module("ENTRY manual { %nan = f32[] parameter(0) ROOT f32 = f32[] negate(%nan) }")
+    text = print_module(module)
+    assert (
+        "ENTRY %manual {" in text and "%nan = f32[] parameter(0)" in text and "ROOT %f32 = f32[] negate(%nan)" in text
+    )
 
 
 # -- constants: any bits of any type ----------------------------------------------------------------------------------
@@ -186,3 +197,29 @@ def test_raw_text_is_kept_to_the_letter():
     root = parse_module(text).entry.root
     assert root.attributes["foo"] == Raw('"a,  b"')
     assert 'sharding={ maximal  device=0 }, foo="a,  b"' in print_instruction(root)
+
+
+# -- XLA's own parser -------------------------------------------------------------------------------------------------
+OTHERWISE = {
+    "send",  # XLA derives the shapes of send and recv and ignores what the text says, right or wrong
+    "recv",
+    "{...}",  # XLA fills elided constants with numbers of its own
+    "-0,",  # XLA prints minus zero as -0, and reads -0 as the integer 0
+    "-0)",
+}
+
+
+@pytest.mark.xla
+@pytest.mark.parametrize(
+    ("pattern", "count"), [("parse_only/*.hlo", 120), ("xla_modules/*.hlo", 60), ("jax_programs/*/*.hlo", 10)]
+)
+def test_xla_reads_what_we_print_as_what_we_read(pattern, count):
+    hlo = pytest.importorskip("jaxlib._hlo", reason="needs jaxlib")
+    for path in sample(pattern, count, seed=1):
+        text = path.read_text()
+        if any(word in text for word in OTHERWISE):
+            continue
+        module = parse_module(text)
+        expected = hlo.hlo_module_from_text(text).to_string()
+        for long in (False, True):
+            assert hlo.hlo_module_from_text(print_module(module, long=long)).to_string() == expected, path.name
