@@ -17,11 +17,27 @@ from ..hlo.ir import CALLING_ATTRIBUTES, Instruction, Literal
 from ..hlo.shapes import Shape, shape_to_text
 from .memrefs import shape_from_text
 
-DROPPED = frozenset({"metadata", "sharding", "origin", "statistics", "control-predecessors", "parameter_number", "literal"})
+DROPPED = frozenset(
+    {"metadata", "sharding", "origin", "statistics", "control-predecessors", "parameter_number", "literal"}
+)
 """Attributes that no emitter reads: LHLO does not keep them (`literal` becomes the typed `value`)."""
 
-STRUCTURAL = frozenset({"name", "shape", "outputs", "computations", "parameters", "exact", "value", "first", "forward",
-                        "kernel", "offset", "trip_count"})
+STRUCTURAL = frozenset(
+    {
+        "name",
+        "shape",
+        "outputs",
+        "computations",
+        "parameters",
+        "exact",
+        "value",
+        "first",
+        "forward",
+        "kernel",
+        "offset",
+        "trip_count",
+    }
+)
 """Attributes of LHLO itself: they are no HLO attributes when an op is read back."""
 
 _STRING_ESCAPES = {i: f"\\{i:02X}" for i in [*range(32), 34, 92, 127]}
@@ -31,8 +47,9 @@ def text_of_string(value: str) -> str:
     """An MLIR string literal."""
     escaped = value.translate(_STRING_ESCAPES)
     if not escaped.isascii():
-        escaped = "".join(c if c.isascii() else "".join(f"\\{b:02X}" for b in c.encode("utf-8", "surrogatepass"))
-                          for c in escaped)
+        escaped = "".join(
+            c if c.isascii() else "".join(f"\\{b:02X}" for b in c.encode("utf-8", "surrogatepass")) for c in escaped
+        )
     return f'"{escaped}"'
 
 
@@ -45,7 +62,7 @@ def text_of(value: Any) -> str:
         return text_of(value.value)
     if isinstance(value, Mapping):
         entries = ", ".join(f"{text_of_string(str(k))} = {text_of(v)}" for k, v in sorted(value.items()))
-        return f"{{class = \"map\", entries = {{{entries}}}}}"
+        return f'{{class = "map", entries = {{{entries}}}}}'
     if is_dataclass(value) and hasattr(hlo_attributes, kind.__name__):
         parts = "".join(f", {f.name} = {text_of(getattr(value, f.name))}" for f in fields(value))
         return f'{{class = "{kind.__name__}"{parts}}}'
@@ -55,6 +72,7 @@ def text_of(value: Any) -> str:
 def _float(value: float) -> str:
     if not math.isfinite(value):
         import struct
+
         return f"0x{int.from_bytes(struct.pack('>d', value)):016X} : f64"
     text = repr(value)
     mantissa, mark, exponent = text.partition("e")
@@ -82,22 +100,31 @@ _TEXT: dict[type, Callable[[Any], str]] = {
 
 
 def _slice(dims: tuple[SliceDim, ...]) -> str:
-    return (f"start_indices = {_tuple(tuple(d.start for d in dims))}, limit_indices = {_tuple(tuple(d.limit for d in dims))}, "
-            f"strides = {_tuple(tuple(d.stride for d in dims))}")
+    return (
+        f"start_indices = {_tuple(tuple(d.start for d in dims))}, "
+        f"limit_indices = {_tuple(tuple(d.limit for d in dims))}, "
+        f"strides = {_tuple(tuple(d.stride for d in dims))}"
+    )
 
 
 def _padding(dims: tuple[PadDim, ...]) -> str:
-    return (f"edge_padding_low = {_tuple(tuple(d.low for d in dims))}, edge_padding_high = {_tuple(tuple(d.high for d in dims))}, "
-            f"interior_padding = {_tuple(tuple(d.interior for d in dims))}")
+    return (
+        f"edge_padding_low = {_tuple(tuple(d.low for d in dims))}, "
+        f"edge_padding_high = {_tuple(tuple(d.high for d in dims))}, "
+        f"interior_padding = {_tuple(tuple(d.interior for d in dims))}"
+    )
 
 
 def _window(window: Window) -> str:
     dims = window.dims
-    return (f"window_dimensions = {_tuple(tuple(d.size for d in dims))}, window_strides = {_tuple(tuple(d.stride for d in dims))}, "
-            f"padding = {_tuple(tuple(p for d in dims for p in (d.pad_low, d.pad_high)))}, "
-            f"base_dilations = {_tuple(tuple(d.lhs_dilate for d in dims))}, "
-            f"window_dilations = {_tuple(tuple(d.rhs_dilate for d in dims))}, "
-            f"window_reversal = {_tuple(tuple(int(d.reverse) for d in dims))}")
+    return (
+        f"window_dimensions = {_tuple(tuple(d.size for d in dims))}, "
+        f"window_strides = {_tuple(tuple(d.stride for d in dims))}, "
+        f"padding = {_tuple(tuple(p for d in dims for p in (d.pad_low, d.pad_high)))}, "
+        f"base_dilations = {_tuple(tuple(d.lhs_dilate for d in dims))}, "
+        f"window_dilations = {_tuple(tuple(d.rhs_dilate for d in dims))}, "
+        f"window_reversal = {_tuple(tuple(int(d.reverse) for d in dims))}"
+    )
 
 
 def attributes_text(instruction: Instruction) -> list[str]:
@@ -136,9 +163,11 @@ def _dictionary(attribute: ir.DictAttr) -> Any:
         return entries["entries"]
     if name is None:
         return entries
-    cls = getattr(hlo_attributes, str(name), None)
+    cls: Any = getattr(hlo_attributes, str(name), None)
     if cls is None or not is_dataclass(cls) or set(entries) - {f.name for f in fields(cls)}:
-        raise UnsupportedError("lhlo", f"the attribute {attribute}", remedy=f"'{name}' is no attribute class of HLO, or has other fields")
+        raise UnsupportedError(
+            "lhlo", f"the attribute {attribute}", remedy=f"'{name}' is no attribute class of HLO, or has other fields"
+        )
     return cls(**entries)
 
 
@@ -169,8 +198,9 @@ def attributes_of(op: ir.Operation) -> dict[str, Any]:
             if key in found:
                 read(found)
     except (TypeError, KeyError, ValueError, AttributeError) as error:
-        raise VerificationError(f"{op.name}: malformed attributes: {error}",
-                                remedy="docs/lhlo.md shows the form of each attribute") from None
+        raise VerificationError(
+            f"{op.name}: malformed attributes: {error}", remedy="docs/lhlo.md shows the form of each attribute"
+        ) from None
     return found
 
 
@@ -180,7 +210,9 @@ def _read_slice(found: dict[str, Any]) -> None:
 
 
 def _read_padding(found: dict[str, Any]) -> None:
-    edges = zip(found.pop("edge_padding_low"), found.pop("edge_padding_high"), found.pop("interior_padding"), strict=True)
+    edges = zip(
+        found.pop("edge_padding_low"), found.pop("edge_padding_high"), found.pop("interior_padding"), strict=True
+    )
     found["padding"] = tuple(PadDim(*e) for e in edges)
 
 
@@ -189,8 +221,16 @@ def _read_window(found: dict[str, Any]) -> None:
     sizes = found.pop("window_dimensions")
     ones, zeros = (1,) * len(sizes), (0,) * len(sizes)
     padding = found.pop("padding", zeros + zeros)
-    rows = zip(sizes, found.pop("window_strides", ones), padding[::2], padding[1::2], found.pop("base_dilations", ones),
-               found.pop("window_dilations", ones), map(bool, found.pop("window_reversal", zeros)), strict=True)
+    rows = zip(
+        sizes,
+        found.pop("window_strides", ones),
+        padding[::2],
+        padding[1::2],
+        found.pop("base_dilations", ones),
+        found.pop("window_dilations", ones),
+        map(bool, found.pop("window_reversal", zeros)),
+        strict=True,
+    )
     found["window"] = Window(tuple(WindowDim(*row) for row in rows))
 
 

@@ -37,10 +37,10 @@ def load(ctx: ir.Context) -> None:
 
 def _operation(mnemonic: str, row: Row) -> str:
     # One constraint value per operand: a shared one would force equal types.
-    lines = [f"    %a{i} = irdl.base \"#builtin.{kind}\"" for i, (_, kind) in enumerate(row.required)]
+    lines = [f'    %a{i} = irdl.base "#builtin.{kind}"' for i, (_, kind) in enumerate(row.required)]
     if row.required:
-        names = ", ".join(f'"{name}" = %a{i}' for i, (name, _) in enumerate(row.required))
-        lines.append(f"    irdl.attributes {{{names}}}")
+        required = ", ".join(f'"{name}" = %a{i}' for i, (name, _) in enumerate(row.required))
+        lines.append(f"    irdl.attributes {{{required}}}")
     if row.mixed:
         lines += _regions((*row.bodies, "operands"))
     else:

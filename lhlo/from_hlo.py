@@ -51,7 +51,10 @@ class Writer:
 
 
 def from_kernels(requests: Sequence[KernelRequest], context: ir.Context | None = None) -> LhloModule:
-    """One `func.func` per request, its arguments 1:1 with the request's. context: one that knows LHLO; a new one by default."""
+    """One `func.func` per request, its arguments 1:1 with the request's.
+
+    context: one that knows LHLO; a new one by default.
+    """
     return trusted("\n".join(_kernel(request) for request in requests), context)
 
 
@@ -60,23 +63,26 @@ def _kernel(request: KernelRequest) -> str:
     shapes = list(zip(request.operands, (o.shape for o in request.instruction.operands), strict=True))
     shapes += zip(request.results, request.result_shapes, strict=True)
     types = [""] * len(request.arguments)
-    for argument, shape in shapes:
-        types[argument] = types[argument] or memref(shape)
+    for number, shape in shapes:
+        types[number] = types[number] or memref(shape)
     arguments = []
     for i, argument in enumerate(request.arguments):
         types[i] = types[i] or f"memref<{argument.slice.size}xi8>"
         place = argument.slice
         written = ", lhlo.written" if argument.written else ""
-        arguments.append(f"%arg{i}: {types[i]} {{lhlo.alignment = {argument.alignment} : i64, "
-                         f"lhlo.slice = array<i64: {place.allocation}, {place.offset}, {place.size}>{written}}}")
+        arguments.append(
+            f"%arg{i}: {types[i]} {{lhlo.alignment = {argument.alignment} : i64, "
+            f"lhlo.slice = array<i64: {place.allocation}, {place.offset}, {place.size}>{written}}}"
+        )
     operands, results = kernel_values(writer, request, [Memref(f"%arg{i}", t) for i, t in enumerate(types)])
     write_op(writer, request.instruction, operands, results, exact=exact_operands(request.instruction))
     body = "\n".join(writer.lines)
-    return f"func.func @{text_of_string(request.name)}({', '.join(arguments)}) attributes {{lhlo.kernel}} {{\n{body}\nreturn\n}}"
+    head = f"func.func @{text_of_string(request.name)}({', '.join(arguments)}) attributes {{lhlo.kernel}}"
+    return f"{head} {{\n{body}\nreturn\n}}"
 
 
 def kernel_values(writer: Writer, request: KernelRequest, arguments: Sequence[Memref]) -> tuple[list[Memref], Leaves]:
-    """The memrefs of a request's operands and results. Each HLO value has its own: equal operands share one, others do not."""
+    """The memrefs of a request's operands and results. Each HLO value has one of its own."""
     values: dict[tuple[int, Instruction], Memref] = {}
     taken: set[int] = set()
     operands = []
@@ -95,8 +101,14 @@ def kernel_values(writer: Writer, request: KernelRequest, arguments: Sequence[Me
     return operands, tuple(results)
 
 
-def write_op(writer: Writer, instruction: Instruction, operands: Sequence[Memref], results: Leaves,
-             extra: Sequence[str] = (), exact: Sequence[str] = ()) -> None:
+def write_op(
+    writer: Writer,
+    instruction: Instruction,
+    operands: Sequence[Memref],
+    results: Leaves,
+    extra: Sequence[str] = (),
+    exact: Sequence[str] = (),
+) -> None:
     """The LHLO op of one instruction, reading `operands` (leaves, in order) and writing `results`.
 
     extra: more attributes; exact: entries of the attribute that holds what memref types cannot.
@@ -104,8 +116,12 @@ def write_op(writer: Writer, instruction: Instruction, operands: Sequence[Memref
     op = instruction.opcode
     row = ROWS.get(op)
     if row is None:
-        raise UnsupportedError("lhlo", f"{op.value} inside a kernel", location=instruction.location,
-                               remedy="only the plan's steps hold while and conditional")
+        raise UnsupportedError(
+            "lhlo",
+            f"{op.value} inside a kernel",
+            location=instruction.location,
+            remedy="only the plan's steps hold while and conditional",
+        )
     attributes = [f"name = {text_of_string(instruction.name)}", *extra]
     if not is_canonical(instruction.shape):
         attributes.append(f"shape = {text_of_string(shape_to_text(instruction.shape))}")
@@ -121,16 +137,26 @@ def write_op(writer: Writer, instruction: Instruction, operands: Sequence[Memref
     writer.lines.append(f'"lhlo.{MNEMONIC[op]}"({names}) {{{", ".join(attributes)}}} : ({types}) -> ()')
 
 
-def _write_mixed(writer: Writer, instruction: Instruction, row: Row, values: Sequence[Memref], outputs: int,
-                 attributes: list[str], exact: Sequence[str]) -> None:
+def _write_mixed(
+    writer: Writer,
+    instruction: Instruction,
+    row: Row,
+    values: Sequence[Memref],
+    outputs: int,
+    attributes: list[str],
+    exact: Sequence[str],
+) -> None:
     bodies = instruction.called()
     if tuple(instruction.attributes.get(key) for key in row.bodies) != bodies:
-        raise UnsupportedError("lhlo", f"{instruction.opcode.value} that calls {', '.join(b.name for b in bodies) or 'nothing'}",
-                               location=instruction.location)
+        raise UnsupportedError(
+            "lhlo",
+            f"{instruction.opcode.value} that calls {', '.join(b.name for b in bodies) or 'nothing'}",
+            location=instruction.location,
+        )
     if outputs != 1:
         attributes.append(f"outputs = {outputs} : i64")
     if instruction.opcode is Op.GET_TUPLE_ELEMENT:
-        elements = instruction.operands[0].shape.elements[:instruction.attributes["index"]]
+        elements = instruction.operands[0].shape.elements[: instruction.attributes["index"]]
         attributes.append(f"first = {sum(1 for e in elements for _ in e.leaves())} : i64")
     writer.lines.append(f'"lhlo.{MNEMONIC[instruction.opcode]}"() ({{')
     for body in bodies:
@@ -143,7 +169,9 @@ def _write_mixed(writer: Writer, instruction: Instruction, row: Row, values: Seq
 
 def _write_operands(writer: Writer, values: Sequence[Memref]) -> None:
     if values:
-        writer.lines.append(f"vector.yield {', '.join([v.name for v in values])} : {', '.join([v.type for v in values])}")
+        writer.lines.append(
+            f"vector.yield {', '.join([v.name for v in values])} : {', '.join([v.type for v in values])}"
+        )
     else:
         writer.lines.append("vector.yield")
 
@@ -177,11 +205,13 @@ def _temporaries(writer: Writer, shape: Shape) -> Iterator[Memref]:
 
 def _forward(writer: Writer, sources: Leaves, targets: Leaves) -> None:
     for source, target in zip(sources, targets, strict=True):
-        writer.lines.append(f'"lhlo.copy"({source.name}, {target.name}) {{forward}} : ({source.type}, {target.type}) -> ()')
+        writer.lines.append(
+            f'"lhlo.copy"({source.name}, {target.name}) {{forward}} : ({source.type}, {target.type}) -> ()'
+        )
 
 
 def is_canonical(shape: Shape) -> bool:
-    """Whether the memrefs of a value give its shape exactly: array or flat tuple of several, with explicit plain layouts."""
+    """Whether the memrefs of a value give its shape exactly: plain explicit layouts, no nested or short tuples."""
     return canonical(shape) == shape and not (shape.is_tuple and len(shape.elements) < 2)
 
 
@@ -190,14 +220,19 @@ def _about_bodies(bodies: Sequence[Computation]) -> list[str]:
     if not bodies:
         return []
     names = [f"[{', '.join(text_of_string(p.name) for p in b.parameters)}]" for b in bodies]
-    return [f"computations = [{', '.join(text_of_string(b.name) for b in bodies)}]",
-            f"parameters = {names[0] if len(bodies) == 1 else '[' + ', '.join(names) + ']'}"]
+    return [
+        f"computations = [{', '.join(text_of_string(b.name) for b in bodies)}]",
+        f"parameters = {names[0] if len(bodies) == 1 else '[' + ', '.join(names) + ']'}",
+    ]
 
 
 def exact_operands(instruction: Instruction) -> list[str]:
     """Entries of `exact`: shapes of a kernel's operands that differ from what their memrefs say."""
-    return [f"operand{i} = {text_of_string(shape_to_text(o.shape))}"
-            for i, o in enumerate(instruction.operands) if not is_canonical(o.shape)]
+    return [
+        f"operand{i} = {text_of_string(shape_to_text(o.shape))}"
+        for i, o in enumerate(instruction.operands)
+        if not is_canonical(o.shape)
+    ]
 
 
 def _exact_bodies(bodies: Sequence[Computation]) -> list[str]:
@@ -206,7 +241,9 @@ def _exact_bodies(bodies: Sequence[Computation]) -> list[str]:
     for b, body in enumerate(bodies):
         for parameter in body.parameters:
             if parameter.shape.is_tuple or not is_canonical(parameter.shape):
-                entries.append(f"body{b}_parameter{parameter.parameter_number} = {text_of_string(shape_to_text(parameter.shape))}")
+                entries.append(
+                    f"body{b}_parameter{parameter.parameter_number} = {text_of_string(shape_to_text(parameter.shape))}"
+                )
         places = [body.instructions.index(p) for p in body.parameters]
         if places != list(range(len(places))):
             entries.append(f"body{b}_places = array<i64: {', '.join(map(str, places))}>")

@@ -1,17 +1,28 @@
-"""A whole plan as one LHLO program: allocations as arguments, constants as globals, kernels inline in schedule order."""
+"""A plan as one LHLO program: allocations as arguments, constants as globals, kernels inline in schedule order."""
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
+from typing import Any
 
 import numpy as np
 
 from ..hlo.ir import Literal
-from ..hlo.plan import Allocation, AllocationKind, BufferSlice, ConditionalStep, CopyStep, KernelStep, Plan, Step, WhileStep
+from ..hlo.plan import (
+    Allocation,
+    AllocationKind,
+    BufferSlice,
+    ConditionalStep,
+    CopyStep,
+    KernelStep,
+    Plan,
+    Step,
+    WhileStep,
+)
 from ..hlo.shapes import Shape, array
 from .attributes import text_of_string
-from .from_hlo import Memref, Writer, exact_operands, kernel_values, write_op
+from .from_hlo import Memref, Writer, exact_operands, write_op
 from .literals import components, elements_text
 from .memrefs import memref
 from .module import LhloModule, trusted
@@ -24,7 +35,10 @@ def from_plan(plan: Plan) -> LhloModule:
     arguments = ", ".join(program.arguments)
     body = "\n".join([*program.views.lines, *program.writer.lines])
     name = text_of_string(plan.module.name)
-    return trusted("\n".join(program.globals) + f"\nfunc.func @main({arguments}) attributes {{lhlo.program = {name}}} {{\n{body}\nreturn\n}}")
+    return trusted(
+        "\n".join(program.globals)
+        + f"\nfunc.func @main({arguments}) attributes {{lhlo.program = {name}}} {{\n{body}\nreturn\n}}"
+    )
 
 
 @dataclass(slots=True)
@@ -41,14 +55,18 @@ class _Program:
 
     def __post_init__(self) -> None:
         for allocation in self.plan.assignment.allocations:
-            self.bases.append(self._constant(allocation) if allocation.kind is AllocationKind.CONSTANT else self._argument(allocation))
+            self.bases.append(
+                self._constant(allocation) if allocation.kind is AllocationKind.CONSTANT else self._argument(allocation)
+            )
         self.writer.count = self.views.count = 0
 
     def _argument(self, a: Allocation) -> Memref:
         base = Memref(f"%arg{len(self.arguments)}", memref(a.shape) if a.shape is not None else f"memref<{a.size}xi8>")
         number = f", lhlo.number = {a.number} : i64" if a.number >= 0 else ""
-        self.arguments.append(f"{base.name}: {base.type} {{lhlo.allocation = {a.index} : i64, lhlo.kind = \"{a.kind.value}\"{number}, "
-                              f"lhlo.alignment = {a.alignment} : i64}}")
+        self.arguments.append(
+            f'{base.name}: {base.type} {{lhlo.allocation = {a.index} : i64, lhlo.kind = "{a.kind.value}"{number}, '
+            f"lhlo.alignment = {a.alignment} : i64}}"
+        )
         return base
 
     def _constant(self, a: Allocation) -> Memref:
@@ -57,8 +75,10 @@ class _Program:
         literal = in_memory_order(a.literal)
         dtype, elements = components(literal.shape.dtype, literal.array)
         type_ = memref(array(dtype, *elements.shape))
-        self.globals.append(f"memref.global \"private\" constant @constant_{a.index} : {type_} = "
-                            f"{elements_text(literal).partition(' : tensor')[0]} {{alignment = {a.alignment} : i64}}")
+        self.globals.append(
+            f'memref.global "private" constant @constant_{a.index} : {type_} = '
+            f"{elements_text(literal).partition(' : tensor')[0]} {{alignment = {a.alignment} : i64}}"
+        )
         base = Memref(f"%constant_{a.index}", type_)
         self.views.lines.append(f"{base.name} = memref.get_global @constant_{a.index} : {type_}")
         return base
@@ -87,16 +107,29 @@ class _Program:
 def write_kernel(program: _Program, step: KernelStep) -> None:
     """An op on views of the step's own slices; `kernel` names the code that runs it."""
     request, instruction = step.kernel, step.instruction
-    operands = [program.at(step.arguments[a], memref(o.shape)) for a, o in zip(request.operands, instruction.operands, strict=True)]
+    operands = [
+        program.at(step.arguments[a], memref(o.shape))
+        for a, o in zip(request.operands, instruction.operands, strict=True)
+    ]
     shapes = [shape for _, shape in instruction.shape.leaves()]
     results = tuple(program.at(step.arguments[a], memref(s)) for a, s in zip(request.results, shapes, strict=True))
-    write_op(program.writer, instruction, operands, results, [f"kernel = {text_of_string(request.name)}"], exact_operands(instruction))
+    write_op(
+        program.writer,
+        instruction,
+        operands,
+        results,
+        [f"kernel = {text_of_string(request.name)}"],
+        exact_operands(instruction),
+    )
 
 
 def write_copy(program: _Program, step: CopyStep) -> None:
     type_ = f"memref<{step.source.size}xi8>"
     source, target = program.at(step.source, type_), program.at(step.destination, type_)
-    program.writer.lines.append(f"memref.copy {source.name}, {target.name} {{name = {text_of_string(step.instruction.name)}}} : {type_} to {type_}")
+    program.writer.lines.append(
+        f"memref.copy {source.name}, {target.name} {{name = {text_of_string(step.instruction.name)}}} "
+        f": {type_} to {type_}"
+    )
 
 
 def write_while(program: _Program, step: WhileStep) -> None:
@@ -120,7 +153,12 @@ def write_conditional(program: _Program, step: ConditionalStep) -> None:
     lines.append(f"vector.yield\n}}) {{name = {text_of_string(step.instruction.name)}}} : ({type_}) -> ()")
 
 
-WRITE = {KernelStep: write_kernel, CopyStep: write_copy, WhileStep: write_while, ConditionalStep: write_conditional}
+WRITE: dict[type, Callable[[_Program, Any], None]] = {
+    KernelStep: write_kernel,
+    CopyStep: write_copy,
+    WhileStep: write_while,
+    ConditionalStep: write_conditional,
+}
 
 
 def in_memory_order(literal: Literal) -> Literal:

@@ -1,7 +1,7 @@
 """Checks on input from outside before MLIR or its Python bindings see it: some inputs would end the process.
 
-Known ones (LLVM 22): deep nesting overflows the parser's stack; a dense attribute of complex type, once handed to Python,
-throws through a noexcept function; damaged bytecode trips assertions. Text with lone surrogates cannot be passed at all.
+Known ones (LLVM 22): deep nesting overflows the parser's stack; a dense attribute of complex type, once handed to
+Python, throws through a noexcept function; damaged bytecode trips assertions. Lone surrogates cannot be passed at all.
 """
 
 from __future__ import annotations
@@ -51,10 +51,16 @@ def seal(payload: bytes) -> bytes:
 def unseal(data: bytes, file: str) -> bytes:
     """The bytecode behind a header. Refuses anything that `seal` did not write."""
     if not data.startswith(MAGIC):
-        raise ParseError("not LHLO bytecode", location=Location(1, 1, file), remedy="write it with to_bytecode; text goes through from_text")
-    payload = data[len(MAGIC) + 32:]
-    if hashlib.sha256(payload).digest() != data[len(MAGIC):len(MAGIC) + 32]:
-        raise ParseError("the bytecode is damaged: its checksum differs", location=Location(1, 1, file), remedy="write it again")
+        raise ParseError(
+            "not LHLO bytecode",
+            location=Location(1, 1, file),
+            remedy="write it with to_bytecode; text goes through from_text",
+        )
+    payload = data[len(MAGIC) + 32 :]
+    if hashlib.sha256(payload).digest() != data[len(MAGIC) : len(MAGIC) + 32]:
+        raise ParseError(
+            "the bytecode is damaged: its checksum differs", location=Location(1, 1, file), remedy="write it again"
+        )
     return payload
 
 
@@ -64,8 +70,11 @@ def check_parsed(text: str, file: str) -> None:
     for match in _ELEMENTS.finditer(plain):
         element = match[1].rpartition("x")[2] if match[1][:1].isdigit() or "?" in match[1] else match[1]
         if match[2] == "<" or element not in DTYPE:
-            raise ParseError(f"elements of type {match[0]}… have no place in LHLO", location=Location(1, 1, file),
-                             remedy="complex constants are written as tensors of their components (docs/lhlo.md)")
+            raise ParseError(
+                f"elements of type {match[0]}… have no place in LHLO",
+                location=Location(1, 1, file),
+                remedy="complex constants are written as tensors of their components (docs/lhlo.md)",
+            )
 
 
 def locate(text: str, position: int, file: str) -> Location:

@@ -17,8 +17,22 @@ from ..hlo.ir import Literal
 from ..hlo.shapes import Shape
 from .memrefs import ELEMENT
 
-_BUFFER = frozenset({DType.PRED, DType.S8, DType.S16, DType.S32, DType.S64, DType.U8, DType.U16, DType.U32, DType.U64,
-                     DType.F16, DType.F32, DType.F64})
+_BUFFER = frozenset(
+    {
+        DType.PRED,
+        DType.S8,
+        DType.S16,
+        DType.S32,
+        DType.S64,
+        DType.U8,
+        DType.U16,
+        DType.U32,
+        DType.U64,
+        DType.F16,
+        DType.F32,
+        DType.F64,
+    }
+)
 """Types whose dense attributes numpy can read; the others are read from their text."""
 
 
@@ -71,7 +85,11 @@ def _element(dtype: DType, value: np.generic) -> str:
     number = float(value)
     text = repr(number)
     # MLIR reads decimals as doubles, so a double's shortest text is exact for every narrower type too.
-    if dtype is not DType.F8E8M0FNU and np.isfinite(number) and dtype.numpy.type(float(text)).tobytes() == value.tobytes():
+    if (
+        dtype is not DType.F8E8M0FNU
+        and np.isfinite(number)
+        and dtype.numpy.type(float(text)).tobytes() == value.tobytes()
+    ):
         mantissa, mark, exponent = text.partition("e")
         return f"{mantissa if '.' in mantissa else mantissa + '.0'}{mark}{exponent}"
     return f"0x{int.from_bytes(value.tobytes(), 'little'):0{dtype.bytes * 2}X}"
@@ -82,10 +100,16 @@ def literal_of(attribute: ir.DenseElementsAttr, shape: Shape) -> Literal:
     dtype = shape.dtype.component
     dims = (*shape.dims, 2) if shape.dtype.is_complex else shape.dims
     if str(attribute.type) != tensor(dtype, dims):
-        raise VerificationError(f"the value of a constant of shape {shape} has the type {attribute.type}",
-                                remedy=f"it must be {tensor(dtype, dims)}")
+        raise VerificationError(
+            f"the value of a constant of shape {shape} has the type {attribute.type}",
+            remedy=f"it must be {tensor(dtype, dims)}",
+        )
     if attribute.is_splat and math.prod(dims):
-        scalar = np.asarray(attribute)[(0,) * len(dims)] if dtype in _BUFFER - {DType.PRED} else _from_text(dtype, str(attribute), ())[()]
+        scalar = (
+            np.asarray(attribute)[(0,) * len(dims)]
+            if dtype in _BUFFER - {DType.PRED}
+            else _from_text(dtype, str(attribute), ())[()]
+        )
         parts = [scalar] * (2 if shape.dtype.is_complex else 1)
         array = np.broadcast_to(np.array(parts, dtype.numpy).view(shape.dtype.numpy).reshape(()), shape.dims)
         return Literal(shape, array)
@@ -98,7 +122,7 @@ def literal_of(attribute: ir.DenseElementsAttr, shape: Shape) -> Literal:
 
 
 def _from_text(dtype: DType, text: str, dims: tuple[int, ...]) -> np.ndarray:
-    body = text[len("dense<"):text.rindex("> : ")]
+    body = text[len("dense<") : text.rindex("> : ")]
     size = math.prod(dims)
     if body.startswith('"0x'):
         raw = bytes.fromhex(body[3:-1])

@@ -1,4 +1,4 @@
-"""HLO shapes as memref types, and back. The memref of a shape without explicit layout and of its row-major form are the same."""
+"""HLO shapes as memref types, and back. No layout and an explicit row-major layout give the same memref."""
 
 from __future__ import annotations
 
@@ -13,13 +13,35 @@ from ..hlo.shapes import Layout, Shape
 
 ELEMENT: dict[DType, str] = {
     DType.PRED: "i1",
-    DType.S1: "si1", DType.S2: "i2", DType.S4: "i4", DType.S8: "i8", DType.S16: "i16", DType.S32: "i32", DType.S64: "i64",
-    DType.U1: "ui1", DType.U2: "ui2", DType.U4: "ui4", DType.U8: "ui8", DType.U16: "ui16", DType.U32: "ui32", DType.U64: "ui64",
-    DType.F16: "f16", DType.BF16: "bf16", DType.F32: "f32", DType.F64: "f64",
-    DType.F8E5M2: "f8E5M2", DType.F8E4M3: "f8E4M3", DType.F8E4M3FN: "f8E4M3FN", DType.F8E4M3B11FNUZ: "f8E4M3B11FNUZ",
-    DType.F8E5M2FNUZ: "f8E5M2FNUZ", DType.F8E4M3FNUZ: "f8E4M3FNUZ", DType.F8E3M4: "f8E3M4", DType.F8E8M0FNU: "f8E8M0FNU",
+    DType.S1: "si1",
+    DType.S2: "i2",
+    DType.S4: "i4",
+    DType.S8: "i8",
+    DType.S16: "i16",
+    DType.S32: "i32",
+    DType.S64: "i64",
+    DType.U1: "ui1",
+    DType.U2: "ui2",
+    DType.U4: "ui4",
+    DType.U8: "ui8",
+    DType.U16: "ui16",
+    DType.U32: "ui32",
+    DType.U64: "ui64",
+    DType.F16: "f16",
+    DType.BF16: "bf16",
+    DType.F32: "f32",
+    DType.F64: "f64",
+    DType.F8E5M2: "f8E5M2",
+    DType.F8E4M3: "f8E4M3",
+    DType.F8E4M3FN: "f8E4M3FN",
+    DType.F8E4M3B11FNUZ: "f8E4M3B11FNUZ",
+    DType.F8E5M2FNUZ: "f8E5M2FNUZ",
+    DType.F8E4M3FNUZ: "f8E4M3FNUZ",
+    DType.F8E3M4: "f8E3M4",
+    DType.F8E8M0FNU: "f8E8M0FNU",
     DType.F4E2M1FN: "f4E2M1FN",
-    DType.C64: "complex<f32>", DType.C128: "complex<f64>",
+    DType.C64: "complex<f32>",
+    DType.C128: "complex<f64>",
 }
 DTYPE: dict[str, DType] = {text: dtype for dtype, text in ELEMENT.items()}
 
@@ -42,8 +64,10 @@ def shape_of_memref(text: str) -> Shape:
     match = _MEMREF.fullmatch(text)
     dtype = DTYPE.get(match[2]) if match else None
     if match is None or dtype is None:
-        raise VerificationError(f"{text} is not the type of an HLO array",
-                                remedy="static sizes, an element type of docs/lhlo.md, no layout or strided<[…]> without offset")
+        raise VerificationError(
+            f"{text} is not the type of an HLO array",
+            remedy="static sizes, an element type of docs/lhlo.md, no layout or strided<[…]> without offset",
+        )
     dims = tuple(map(int, match[1].split("x")[:-1]))
     if match[3] is None:
         return Shape(dtype, dims, Layout(tuple(range(len(dims) - 1, -1, -1))) if dims else None)
@@ -53,8 +77,10 @@ def shape_of_memref(text: str) -> Shape:
     order = sorted(range(len(dims)), key=lambda d: (strides[d], max(dims[d], 1), -d))
     shape = Shape(dtype, dims, Layout(tuple(order)))
     if shape.strides != strides:
-        raise VerificationError(f"the strides of {text} are no order of its dimensions",
-                                remedy=f"for the nearest order they would be {list(shape.strides)}")
+        raise VerificationError(
+            f"the strides of {text} are no order of its dimensions",
+            remedy=f"for the nearest order they would be {list(shape.strides)}",
+        )
     return shape
 
 
@@ -74,7 +100,7 @@ def shape_from_text(text: str) -> Shape:
         shape = parse_shape(lexer)
     except ParseError as error:
         raise VerificationError(f"'{text}' is no shape: {error.message}", remedy=error.remedy) from None
-    if text[lexer.pos:].strip():
+    if text[lexer.pos :].strip():
         raise VerificationError(f"'{text}' is not the text of one shape")
     return shape
 

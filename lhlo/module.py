@@ -57,7 +57,7 @@ class LhloModule:
 
 
 def trusted(text: str, ctx: ir.Context | None = None) -> LhloModule:
-    """A module from text that this package wrote: MLIR checks it, our own verifier does not. ctx: one that knows LHLO."""
+    """A module from text that this package wrote: MLIR checks it, our verifier does not. ctx: one that knows LHLO."""
     with ctx or context():
         return LhloModule(_parse(text, "<lhlo>"))
 
@@ -74,5 +74,7 @@ def _located(error: ir.MLIRError, file: str) -> ParseError:
         place = diagnostic.location
         line, column = (place.start_line, place.start_col) if place.is_a_file() else (1, 1)
         message = diagnostic.message.strip().split("\n")[0]
-        return ParseError(message, location=Location(line or 1, column or 1, file), remedy="docs/lhlo.md describes LHLO's text")
+        return ParseError(
+            message, location=Location(line or 1, column or 1, file), remedy="docs/lhlo.md describes LHLO's text"
+        )
     return ParseError("not a module that MLIR can read", location=Location(1, 1, file))

@@ -1,4 +1,4 @@
-"""Reading LHLO: what each op reads, writes and means, whatever form its operands have. Emitters and the way back use this."""
+"""Reading LHLO: what each op reads, writes and means, whatever form its operands have."""
 
 from __future__ import annotations
 
@@ -19,7 +19,6 @@ from .table import OPCODE, ROWS
 
 if TYPE_CHECKING:
     from .module import LhloModule
-
 
 
 @dataclass(frozen=True, eq=False, slots=True)
@@ -66,12 +65,12 @@ def output_count(op: ir.Operation) -> int:
 
 def inputs(op: ir.Operation) -> Sequence[ir.Value]:
     values = operands(op)
-    return values[:len(values) - output_count(op)]
+    return values[: len(values) - output_count(op)]
 
 
 def outputs(op: ir.Operation) -> Sequence[ir.Value]:
     values = operands(op)
-    return values[len(values) - output_count(op):]
+    return values[len(values) - output_count(op) :]
 
 
 def bodies(op: ir.Operation) -> list[ir.Block]:
@@ -124,8 +123,11 @@ def _kernel(function: ir.Operation) -> Kernel:
     views = tuple(op for op in operations if op.name == "lhlo.view")
     rest = [op for op in operations if op.name not in ("lhlo.view", "func.return")]
     if len(rest) != 1 or rest[0].name not in OPCODE:
-        raise VerificationError(f"kernel '{name}' needs one LHLO op besides views, has {', '.join(op.name for op in rest) or 'none'}",
-                                location=location_of(function), remedy="put several ops into one lhlo.fusion")
+        raise VerificationError(
+            f"kernel '{name}' needs one LHLO op besides views, has {', '.join(op.name for op in rest) or 'none'}",
+            location=location_of(function),
+            remedy="put several ops into one lhlo.fusion",
+        )
     arguments = tuple(blocks[0].arguments)
     return Kernel(name, function, arguments, argument_attributes(function, len(arguments)), views, rest[0])
 
@@ -134,12 +136,14 @@ def argument_attributes(function: ir.Operation, count: int) -> tuple[dict[str, i
     """The attributes of each argument of a function."""
     if "arg_attrs" not in function.attributes:
         return tuple({} for _ in range(count))
-    return tuple(dict(a.items()) if hasattr(a, "items") else {a[i].name: a[i].attr for i in range(len(a))}
-                 for a in function.attributes["arg_attrs"])
+    return tuple(
+        dict(a.items()) if hasattr(a, "items") else {a[i].name: a[i].attr for i in range(len(a))}
+        for a in function.attributes["arg_attrs"]
+    )
 
 
 def exact_of(op: ir.Operation) -> Mapping[str, Any]:
-    """What memref types cannot hold: shapes of operands and parameters, and places of parameters in their computation."""
+    """What memref types cannot hold: shapes of operands and parameters, places of parameters in their computation."""
     return value_of(op.attributes["exact"]) if "exact" in op.attributes else {}
 
 

@@ -25,7 +25,7 @@ BODY_OUTPUTS: dict[Op, Callable[[int], int]] = {
 
 def broken(op: ir.Operation, label: str, message: str, remedy: str | None = None) -> NoReturn:
     """Raise the VerificationError of rule `label` for an op."""
-    name = op.attributes["name"] if "name" in op.attributes else None
+    name = op.attributes.get("name")
     which = f"{op.name} '{name.value}'" if isinstance(name, ir.StringAttr) else op.name
     raise VerificationError(f"{which}: {message} [{label}]", location=location_of(op), remedy=remedy)
 
@@ -50,16 +50,22 @@ def check_block_end(op: ir.Operation, block: ir.Block, label: str) -> None:
     """A region of ops ends in `vector.yield` without operands, and holds no other."""
     ops = [o.operation for o in block.operations]
     last = ops[-1] if ops else None
-    if last is None or last.name != "vector.yield" or len(last.operands) or any(o.name == "vector.yield" for o in ops[:-1]):
+    if (
+        last is None
+        or last.name != "vector.yield"
+        or len(last.operands)
+        or any(o.name == "vector.yield" for o in ops[:-1])
+    ):
         broken(op, label, "a region of ops ends in one vector.yield without operands")
 
 
 def check_op(op: ir.Operation, step: bool = False) -> None:
     """An LHLO op and its bodies. step: it stands in a function, where results may be computed in place.
 
-    REGION1: one block a region. REGION2: the last region of a mixed op holds one vector.yield. OUT1: `outputs` is a count of
-    its memrefs. TYPE1: operands are memrefs of HLO arrays. DEST1: no memref is written twice. DEST2: in a body, none is
-    read and written by one op. ATTR1: LHLO's own attributes have their kinds. ATTR2: HLO's can be read.
+    REGION1: one block a region. REGION2: the last region of a mixed op holds one vector.yield.
+    OUT1: `outputs` is a count of its memrefs. TYPE1: operands are memrefs of HLO arrays.
+    DEST1: no memref is written twice. DEST2: in a body, none is read and written by one op.
+    ATTR1: LHLO's own attributes have their kinds. ATTR2: HLO's can be read.
     CONST1: a constant's value has the shape and the type of its memref (complex: of its components).
     """
     check_own_attributes(op)
@@ -79,7 +85,7 @@ def check_op(op: ir.Operation, step: bool = False) -> None:
         wanted = literal_type(shape_of_memref(str(values[0].type)))
         if str(op.attributes["value"].type) != wanted:
             broken(op, "CONST1", f"its value has type {op.attributes['value'].type}", f"it must be {wanted}")
-    sources, targets = values[:len(values) - count], values[len(values) - count:]
+    sources, targets = values[: len(values) - count], values[len(values) - count :]
     if len(set(targets)) != len(targets):
         broken(op, "DEST1", "one memref is written twice")
     if not step and set(targets) & set(sources):
@@ -88,9 +94,17 @@ def check_op(op: ir.Operation, step: bool = False) -> None:
         check_body(op, block, BODY_OUTPUTS.get(OPCODE[op.name], int)(count))
 
 
-KINDS: dict[str, type] = {"name": ir.StringAttr, "shape": ir.StringAttr, "outputs": ir.IntegerAttr, "computations": ir.ArrayAttr,
-                          "parameters": ir.ArrayAttr, "exact": ir.DictAttr, "first": ir.IntegerAttr, "kernel": ir.StringAttr,
-                          "forward": ir.UnitAttr}
+KINDS: dict[str, type] = {
+    "name": ir.StringAttr,
+    "shape": ir.StringAttr,
+    "outputs": ir.IntegerAttr,
+    "computations": ir.ArrayAttr,
+    "parameters": ir.ArrayAttr,
+    "exact": ir.DictAttr,
+    "first": ir.IntegerAttr,
+    "kernel": ir.StringAttr,
+    "forward": ir.UnitAttr,
+}
 
 
 def check_own_attributes(op: ir.Operation) -> None:
@@ -116,22 +130,23 @@ def check_hlo_attributes(op: ir.Operation) -> None:
 
 
 def _strings(attribute: ir.Attribute) -> bool:
-    return isinstance(attribute, ir.StringAttr) or (isinstance(attribute, ir.ArrayAttr) and all(
-        isinstance(a, ir.StringAttr) for a in attribute))
+    return isinstance(attribute, ir.StringAttr) or (
+        isinstance(attribute, ir.ArrayAttr) and all(isinstance(a, ir.StringAttr) for a in attribute)
+    )
 
 
 def check_body(op: ir.Operation, block: ir.Block, results: int) -> None:
     """BODY1: closed by vector.yield. BODY2: the last arguments, one a result leaf, are outputs; no other is written.
-    BODY3: only LHLO ops and allocas. BODY4: reads only memrefs of its own block, written before. BODY5: one writer a memref.
-    BODY6: every output and every temporary has a writer."""
+    BODY3: only LHLO ops and allocas. BODY4: reads only memrefs of its own block, written before.
+    BODY5: one writer a memref. BODY6: every output and every temporary has a writer."""
     check_block_end(op, block, "BODY1")
     arguments = list(block.arguments)
     if len(arguments) < results:
         broken(op, "BODY2", f"its body takes {len(arguments)} memrefs, but must write {results}")
     for argument in arguments:
         check_memref(op, argument.type, "TYPE1")
-    outputs = arguments[len(arguments) - results:]
-    known, open_ = set(arguments[:len(arguments) - results]), set(outputs)
+    outputs = arguments[len(arguments) - results :]
+    known, open_ = set(arguments[: len(arguments) - results]), set(outputs)
     for view in block.operations:
         inner = view.operation
         if inner.name == "memref.alloca":
@@ -152,12 +167,12 @@ def check_body(op: ir.Operation, block: ir.Block, results: int) -> None:
 def _check_flow(op: ir.Operation, known: set[ir.Value], open_: set[ir.Value]) -> None:
     """One op of a body: `known` are memrefs that have a value, `open_` those that still need one."""
     values, count = operands(op), output_count(op)
-    for value in values[:len(values) - count]:
+    for value in values[: len(values) - count]:
         if value in open_:
             broken(op, "BODY4", "reads a memref before it is written")
         if value not in known:
             broken(op, "BODY4", "reads a memref from outside its body", "pass it in as an operand")
-    for value in values[len(values) - count:]:
+    for value in values[len(values) - count :]:
         if value in known:
             broken(op, "BODY5", "writes a memref that already has a value: a parameter or another op's result")
         if value not in open_:

@@ -47,24 +47,30 @@ class Reader:
     def kernel(self, kernel: Kernel) -> KernelRequest:
         instruction = self.step(kernel.op)
         values, count = operands(kernel.op), output_count(kernel.op)
-        sources, targets = values[:len(values) - count], values[len(values) - count:]
+        sources, targets = values[: len(values) - count], values[len(values) - count :]
         written = {kernel.argument_of(v) for v in targets}
-        return KernelRequest(kernel.name, instruction,
-                             tuple(self.argument(kernel, i, i in written) for i in range(len(kernel.arguments))),
-                             tuple(kernel.argument_of(v) for v in sources), tuple(kernel.argument_of(v) for v in targets))
+        return KernelRequest(
+            kernel.name,
+            instruction,
+            tuple(self.argument(kernel, i, i in written) for i in range(len(kernel.arguments))),
+            tuple(kernel.argument_of(v) for v in sources),
+            tuple(kernel.argument_of(v) for v in targets),
+        )
 
     def step(self, op: ir.Operation) -> Instruction:
-        """The instruction of an op that stands in a function: its operands become parameters without further meaning."""
+        """The instruction of an op that stands in a function: its operands become parameters of their shapes."""
         self.computations, self.names = {}, {}
         values, count = operands(op), output_count(op)
-        sources, targets = values[:len(values) - count], values[len(values) - count:]
+        sources, targets = values[: len(values) - count], values[len(values) - count :]
         exact = exact_of(op)
         stubs: dict[ir.Value, Instruction] = {}
         for i, value in enumerate(sources):
             if value not in stubs:
                 text = exact.get(f"operand{i}")
                 shape = shape_from_text(text) if text else self.shape(value)
-                stubs[value] = Instruction(Op.PARAMETER, f"operand{i}", shape, (), MappingProxyType({"parameter_number": i}))
+                stubs[value] = Instruction(
+                    Op.PARAMETER, f"operand{i}", shape, (), MappingProxyType({"parameter_number": i})
+                )
         return self.instruction(op, tuple(stubs[v] for v in sources), targets, exact)
 
     def argument(self, kernel: Kernel, number: int, written: bool) -> KernelArgument:
@@ -74,8 +80,9 @@ class Reader:
         alignment = value_of(given["lhlo.alignment"]) if "lhlo.alignment" in given else shape.dtype.bytes
         return KernelArgument(BufferSlice(*place), alignment, written or "lhlo.written" in given)
 
-    def instruction(self, op: ir.Operation, inputs: tuple[Instruction, ...], targets: Sequence[ir.Value],
-                    exact: Mapping[str, Any]) -> Instruction:
+    def instruction(
+        self, op: ir.Operation, inputs: tuple[Instruction, ...], targets: Sequence[ir.Value], exact: Mapping[str, Any]
+    ) -> Instruction:
         """One HLO instruction from one LHLO op whose operands are known."""
         code = opcode(op)
         if code is None:
@@ -91,7 +98,9 @@ class Reader:
         for b, (key, block) in enumerate(zip(ROWS[code].bodies, bodies(op), strict=True)):
             found[key] = self.computation(op, b, block, names[b] if b < len(names) else f"{key}.{b}", exact)
         name = named["name"].value if "name" in named else self.fresh(code)
-        return Instruction(code, name, shape, inputs, MappingProxyType(found) if found else NO_ATTRIBUTES, location_of(op))
+        return Instruction(
+            code, name, shape, inputs, MappingProxyType(found) if found else NO_ATTRIBUTES, location_of(op)
+        )
 
     def fresh(self, code: Op) -> str:
         number = self.names[code.value] = self.names.get(code.value, 0) + 1
@@ -100,7 +109,9 @@ class Reader:
     def shape_of_all(self, values: Sequence[ir.Value]) -> Shape:
         return self.shape(values[0]) if len(values) == 1 else tuple_shape(*map(self.shape, values))
 
-    def computation(self, op: ir.Operation, number: int, block: ir.Block, name: str, exact: Mapping[str, Any]) -> Computation:
+    def computation(
+        self, op: ir.Operation, number: int, block: ir.Block, name: str, exact: Mapping[str, Any]
+    ) -> Computation:
         """The computation of a body region; one object for all equal regions of the same name in a kernel."""
         new = Body(self, op, number, block, exact).computation(name)
         for old in self.computations.setdefault(name, []):
@@ -130,8 +141,9 @@ class Body:
             self.step(op.operation, steps)
         root = self.root(outputs, steps)
         instructions = list(steps)
-        for place, parameter in sorted(zip(self.exact.get("places", range(len(parameters))), parameters, strict=True),
-                                       key=lambda pair: pair[0]):
+        for place, parameter in sorted(
+            zip(self.exact.get("places", range(len(parameters))), parameters, strict=True), key=lambda pair: pair[0]
+        ):
             instructions.insert(place, parameter)
         return Computation(name, tuple(instructions), root)
 
@@ -154,12 +166,12 @@ class Body:
         if op.name in ("memref.alloca", "vector.yield"):
             return
         values, count = operands(op), output_count(op)
-        targets = values[len(values) - count:]
+        targets = values[len(values) - count :]
         if opcode(op) is None:
             for source, target in zip(values[:count], targets, strict=True):
                 self.owner[target] = self.owner[source]
             return
-        inputs = self.inputs(op, values[:len(values) - count])
+        inputs = self.inputs(op, values[: len(values) - count])
         instruction = self.reader.instruction(op, inputs, targets, exact_of(op))
         for leaf, target in enumerate(targets):
             self.owner[target] = instruction, leaf
@@ -171,12 +183,17 @@ class Body:
         while at < len(values):
             owner = self.owner.get(values[at])
             if owner is None:
-                raise VerificationError(f"{op.name} reads a memref that nothing before it writes", location=location_of(op))
+                raise VerificationError(
+                    f"{op.name} reads a memref that nothing before it writes", location=location_of(op)
+                )
             instruction = owner[0]
             leaves = sum(1 for _ in instruction.shape.leaves())
-            if [self.owner.get(v) for v in values[at:at + leaves]] != [(instruction, leaf) for leaf in range(leaves)]:
-                raise VerificationError(f"{op.name} reads a part of the tuple '{instruction.name}'", location=location_of(op),
-                                        remedy="read it through lhlo.get_tuple_element, or list all its leaves in order")
+            if [self.owner.get(v) for v in values[at : at + leaves]] != [(instruction, leaf) for leaf in range(leaves)]:
+                raise VerificationError(
+                    f"{op.name} reads a part of the tuple '{instruction.name}'",
+                    location=location_of(op),
+                    remedy="read it through lhlo.get_tuple_element, or list all its leaves in order",
+                )
             found.append(instruction)
             at += leaves
         return tuple(found)
@@ -190,10 +207,15 @@ class Body:
         if owners == [(root, leaf) for leaf in range(sum(1 for _ in root.shape.leaves()))]:
             return root
         if any(owner.shape.is_tuple for owner, _ in owners):
-            raise VerificationError(f"the outputs of {self.op.name} mix leaves of tuples", location=location_of(self.op),
-                                    remedy="write them by one lhlo.tuple")
+            raise VerificationError(
+                f"the outputs of {self.op.name} mix leaves of tuples",
+                location=location_of(self.op),
+                remedy="write them by one lhlo.tuple",
+            )
         leaves = tuple(owner for owner, _ in owners)
-        steps.append(Instruction(Op.TUPLE, self.reader.fresh(Op.TUPLE), tuple_shape(*(leaf.shape for leaf in leaves)), leaves))
+        steps.append(
+            Instruction(Op.TUPLE, self.reader.fresh(Op.TUPLE), tuple_shape(*(leaf.shape for leaf in leaves)), leaves)
+        )
         return steps[-1]
 
 
@@ -203,7 +225,7 @@ def _written(block: ir.Block) -> set[ir.Value]:
         operation = op.operation
         if operation.name.startswith("lhlo."):
             values = operands(operation)
-            found.update(values[len(values) - output_count(operation):])
+            found.update(values[len(values) - output_count(operation) :])
     return found
 
 
@@ -227,10 +249,16 @@ def same_computation(a: Computation, b: Computation) -> bool:
 
 def same_instruction(a: Instruction, b: Instruction) -> bool:
     """Equal but for operands' own structure, locations, and attributes that LHLO drops."""
-    if (a.opcode, a.name, a.shape, [o.name for o in a.operands]) != (b.opcode, b.name, b.shape, [o.name for o in b.operands]):
+    if (a.opcode, a.name, a.shape, [o.name for o in a.operands]) != (
+        b.opcode,
+        b.name,
+        b.shape,
+        [o.name for o in b.operands],
+    ):
         return False
     return a.attributes.keys() == b.attributes.keys() and all(
-        _same(a.attributes[k], b.attributes[k]) for k in a.attributes)
+        _same(a.attributes[k], b.attributes[k]) for k in a.attributes
+    )
 
 
 def _same(a: Any, b: Any) -> bool:

@@ -29,5 +29,6 @@ def check_instruction(instruction: Instruction) -> None:
 
 
 def _broken(instruction: Instruction, label: str, message: str) -> None:
-    raise VerificationError(f"lhlo.{instruction.opcode.value} '{instruction.name}': {message} [{label}]",
-                            location=instruction.location) from None
+    raise VerificationError(
+        f"lhlo.{instruction.opcode.value} '{instruction.name}': {message} [{label}]", location=instruction.location
+    ) from None

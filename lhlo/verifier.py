@@ -1,6 +1,6 @@
 """Is an LHLO module well formed beyond what IRDL checks? CHECKS maps every op name that LHLO may hold to its rule.
 
-Each broken rule raises VerificationError with the rule's label, the place in the LHLO text and, where it helps, a remedy.
+Each broken rule raises VerificationError with the rule's label, the place in the LHLO text and often a remedy.
 """
 
 from __future__ import annotations
@@ -35,7 +35,9 @@ def verify(lhlo: LhloModule, file: str = "<lhlo>") -> None:
             check_kernel_values(kernel)
     except TestbedError as error:
         at = error.location or place
-        raise VerificationError(error.message, location=Location(at.line, at.column, file), remedy=error.remedy) from None
+        raise VerificationError(
+            error.message, location=Location(at.line, at.column, file), remedy=error.remedy
+        ) from None
 
 
 def check_top(op: ir.Operation) -> None:
@@ -46,8 +48,8 @@ def check_top(op: ir.Operation) -> None:
 
 
 def check_function(op: ir.Operation) -> None:
-    """FUNC1: one block, no results. FUNC2: arguments are memrefs of HLO arrays. FUNC3: lhlo.alignment is a power of two,
-    lhlo.slice three integers from 0. FUNC4: only views and get_globals of the function feed its ops."""
+    """FUNC1: one block, no results. FUNC2: arguments are memrefs of HLO arrays.
+    FUNC3: lhlo.alignment is a power of two, lhlo.slice three integers from 0."""
     block = sole_block(op, 0, "FUNC1")
     if len(ir.FunctionType(ir.TypeAttr(op.attributes["function_type"]).value).results):
         broken(op, "FUNC1", "an LHLO function has no results", "write results into memref arguments")
@@ -55,7 +57,9 @@ def check_function(op: ir.Operation) -> None:
         check_memref(op, argument.type, "FUNC2")
     for given in argument_attributes(op, len(block.arguments)):
         alignment, place = given.get("lhlo.alignment"), given.get("lhlo.slice")
-        if alignment is not None and not (isinstance(alignment, ir.IntegerAttr) and alignment.value.bit_count() == 1 and alignment.value > 0):
+        if alignment is not None and not (
+            isinstance(alignment, ir.IntegerAttr) and alignment.value.bit_count() == 1 and alignment.value > 0
+        ):
             broken(op, "FUNC3", f"lhlo.alignment = {alignment} is no power of two")
         if place is not None and not (isinstance(place, ir.DenseI64ArrayAttr) and len(place) == 3 and min(place) >= 0):
             broken(op, "FUNC3", f"lhlo.slice = {place} is not array<i64: allocation, offset, size>")
@@ -76,17 +80,21 @@ def check_view(op: ir.Operation) -> None:
     """VIEW1: both sides are memrefs of HLO arrays. VIEW2: the bytes seen lie inside the source, from offset ≥ 0 on."""
     source = check_memref(op, op.operands[0].type, "VIEW1")
     result = check_memref(op, op.results[0].type, "VIEW1")
-    offset = op.attributes["offset"] if "offset" in op.attributes else None
+    offset = op.attributes.get("offset")
     start = offset.value if isinstance(offset, ir.IntegerAttr) else 0 if offset is None else -1
     if start < 0 or start + result.bytes > source.bytes:
-        broken(op, "VIEW2", f"{result.bytes} bytes at {offset or 0} do not lie inside the {source.bytes} bytes of {op.operands[0].type}")
+        broken(
+            op,
+            "VIEW2",
+            f"{result.bytes} bytes at {start} do not lie inside the {source.bytes} bytes of {op.operands[0].type}",
+        )
 
 
 def check_while(op: ir.Operation) -> None:
-    """WHILE1: the operand is memref<i1>. WHILE2: two regions of steps. WHILE3: trip_count, if there, is an integer from 0."""
+    """WHILE1: the operand is memref<i1>. WHILE2: two regions of steps. WHILE3: trip_count is an integer from 0."""
     if str(op.operands[0].type) != "memref<i1>":
         broken(op, "WHILE1", f"the predicate has type {op.operands[0].type}", "it must be memref<i1>")
-    count = op.attributes["trip_count"] if "trip_count" in op.attributes else None
+    count = op.attributes.get("trip_count")
     if count is not None and not (isinstance(count, ir.IntegerAttr) and count.value >= 0):
         broken(op, "WHILE3", f"trip_count = {count} is no count")
     for region in range(2):
@@ -94,7 +102,7 @@ def check_while(op: ir.Operation) -> None:
 
 
 def check_case(op: ir.Operation) -> None:
-    """CASE1: the operand is memref<i1> or memref<i32>. CASE2: the region holds lhlo.branch ops only: at least one, two for i1."""
+    """CASE1: the operand is memref<i1> or memref<i32>. CASE2: the region holds lhlo.branch ops, two for i1."""
     if str(op.operands[0].type) not in ("memref<i1>", "memref<i32>"):
         broken(op, "CASE1", f"the selector has type {op.operands[0].type}", "it must be memref<i1> or memref<i32>")
     block = sole_block(op, 0, "CASE2")
@@ -102,8 +110,12 @@ def check_case(op: ir.Operation) -> None:
     branches = [b.operation for b in block.operations][:-1]
     wanted = 2 if str(op.operands[0].type) == "memref<i1>" else None
     if not branches or any(b.name != "lhlo.branch" for b in branches) or len(branches) != (wanted or len(branches)):
-        broken(op, "CASE2", f"its region holds {', '.join(b.name for b in branches) or 'nothing'}",
-               f"write {'two' if wanted else 'one or more'} lhlo.branch ops")
+        broken(
+            op,
+            "CASE2",
+            f"its region holds {', '.join(b.name for b in branches) or 'nothing'}",
+            f"write {'two' if wanted else 'one or more'} lhlo.branch ops",
+        )
     for branch in branches:
         check_region_of_steps(branch, 0, "CASE2")
 
@@ -127,7 +139,7 @@ def check_stray_alloca(op: ir.Operation) -> None:
 
 
 def check_step(op: ir.Operation) -> None:
-    """An LHLO op among a function's steps: its structure, then HLO's rules for it unless its kernel is checked as a whole."""
+    """An LHLO op among a function's steps: its structure, then HLO's rules unless its kernel is checked as a whole."""
     check_op(op, step=True)
     function = op.parent
     if "lhlo.kernel" not in function.attributes:

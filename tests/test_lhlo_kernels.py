@@ -1,4 +1,4 @@
-"""Kernel requests → LHLO text → parsed → requests again: equal in names, order, shapes, layouts, attributes, aliasing."""
+"""Requests → LHLO text → parsed → requests: equal in names, order, shapes, layouts, attributes, aliasing."""
 
 import json
 import os
@@ -100,16 +100,25 @@ def fusion(root: str) -> str:
     return FUSION.replace("ROOT_VALUE", root).replace("ROOT_SHAPE", shape[1])
 
 
-ONE = "HloModule m\nsum {{ a = f32[] parameter(0)\n b = f32[] parameter(1)\n ROOT s = f32[] add(a, b) }}\nENTRY e {{\n{}\n}}"
+ONE = """HloModule m
+sum {{ a = f32[] parameter(0)
+  b = f32[] parameter(1)
+  ROOT s = f32[] add(a, b) }}
+ENTRY e {{
+{}
+}}"""
 
 
-@pytest.mark.parametrize("root", [
-    "f32[3,4]{0,1} subtract(m, a)",
-    "(f32[3,4]{0,1}, f32[3,4]{0,1}) tuple(m, a)",
-    "(f32[3,4]{0,1}, f32[3,4]{0,1}, s8[3,4]{1,0}) tuple(m, m, p1)",
-    "(f32[3,4]{0,1}) tuple(m)",
-    "(f32[3,4]{0,1}, f32[]) tuple(dead, c)",
-])
+@pytest.mark.parametrize(
+    "root",
+    [
+        "f32[3,4]{0,1} subtract(m, a)",
+        "(f32[3,4]{0,1}, f32[3,4]{0,1}) tuple(m, a)",
+        "(f32[3,4]{0,1}, f32[3,4]{0,1}, s8[3,4]{1,0}) tuple(m, m, p1)",
+        "(f32[3,4]{0,1}) tuple(m)",
+        "(f32[3,4]{0,1}, f32[]) tuple(dead, c)",
+    ],
+)
 def test_fusion(root):
     round_trip([request(fusion(root))])
 
@@ -121,7 +130,9 @@ def test_result_in_its_operand():
 
 def test_result_of_another_type_in_its_operand_is_a_view():
     text = ONE.format("x = f32[8] parameter(0)\n ROOT r = s32[8] bitcast-convert(x)")
-    assert '"lhlo.view"(%arg0) : (memref<8xf32>) -> memref<8xi32>' in round_trip([request(text, alias={0: 0})]).to_text()
+    assert (
+        '"lhlo.view"(%arg0) : (memref<8xf32>) -> memref<8xi32>' in round_trip([request(text, alias={0: 0})]).to_text()
+    )
 
 
 def test_two_values_in_one_argument_stay_two():
@@ -137,33 +148,55 @@ def test_one_value_twice_stays_one():
     assert back.operands[0] is back.operands[1]
 
 
-@pytest.mark.parametrize("body", [
-    "x = f32[3,5]{1,0} parameter(0)\n c = f32[] parameter(1)\n ROOT r = f32[5]{0} reduce(x, c), dimensions={0}, to_apply=sum",
-    "x = f32[4,6]{1,0} parameter(0)\n i = s32[] parameter(1)\n"
-    " ROOT r = f32[2,3]{1,0} dynamic-slice(x, i, i), dynamic_slice_sizes={2,3}",
-    "x = f32[4]{0} parameter(0)\n c = f32[] parameter(1)\n ROOT r = f32[9]{0} pad(x, c), padding=-1_3_1",
-    "x = f32[4,6]{0,1} parameter(0)\n ROOT r = f32[2,2]{1,0} slice(x), slice={[0:4:2], [4:6]}",
-    "x = f32[2]{0} parameter(0)\n y = f32[3]{0} parameter(1)\n ROOT r = f32[5]{0} concatenate(x, y), dimensions={0}",
-    "x = f32[7]{0} parameter(0)\n c = f32[] parameter(1)\n ROOT r = f32[3]{0} reduce-window(x, c), "
-    "window={size=3 stride=2}, to_apply=sum",
-    "x = f32[2,3]{1,0} parameter(0)\n y = f32[3,4]{1,0} parameter(1)\n ROOT r = f32[2,4]{1,0} dot(x, y), "
-    "lhs_contracting_dims={1}, rhs_contracting_dims={0}, operand_precision={highest,default}",
-    "x = f32[1,4,4,3]{3,2,1,0} parameter(0)\n y = f32[2,2,3,5]{3,2,1,0} parameter(1)\n ROOT r = f32[1,3,3,5]{3,2,1,0} "
-    "convolution(x, y), window={size=2x2}, dim_labels=b01f_01io->b01f",
-    "x = f32[1,1]{0,1} parameter(0)\n ROOT r = f32[1,1] negate(x)",
-    "x = f32[0,3]{1,0} parameter(0)\n ROOT r = f32[0,3]{0,1} copy(x)",
-    "x = c64[3]{0} parameter(0)\n ROOT r = f32[3]{0} real(x)",
-    "x = u4[3]{0} parameter(0)\n ROOT r = f8e4m3fn[3]{0} convert(x)",
-    "x = f32[3]{0} parameter(0)\n ROOT r = f32[3]{0} negate(x), backend_config={\"a\":[1,\"\\\"\"]}, frontend_attributes={k=\"v\"}",
-])
+@pytest.mark.parametrize(
+    "body",
+    [
+        """x = f32[3,5]{1,0} parameter(0)
+           c = f32[] parameter(1)
+           ROOT r = f32[5]{0} reduce(x, c), dimensions={0}, to_apply=sum""",
+        """x = f32[4,6]{1,0} parameter(0)
+           i = s32[] parameter(1)
+           ROOT r = f32[2,3]{1,0} dynamic-slice(x, i, i), dynamic_slice_sizes={2,3}""",
+        """x = f32[4]{0} parameter(0)
+           c = f32[] parameter(1)
+           ROOT r = f32[9]{0} pad(x, c), padding=-1_3_1""",
+        """x = f32[4,6]{0,1} parameter(0)
+           ROOT r = f32[2,2]{1,0} slice(x), slice={[0:4:2], [4:6]}""",
+        """x = f32[2]{0} parameter(0)
+           y = f32[3]{0} parameter(1)
+           ROOT r = f32[5]{0} concatenate(x, y), dimensions={0}""",
+        """x = f32[7]{0} parameter(0)
+           c = f32[] parameter(1)
+           ROOT r = f32[3]{0} reduce-window(x, c), window={size=3 stride=2}, to_apply=sum""",
+        """x = f32[2,3]{1,0} parameter(0)
+           y = f32[3,4]{1,0} parameter(1)
+           ROOT r = f32[2,4]{1,0} dot(x, y), lhs_contracting_dims={1}, rhs_contracting_dims={0},
+             operand_precision={highest,default}""",
+        """x = f32[1,4,4,3]{3,2,1,0} parameter(0)
+           y = f32[2,2,3,5]{3,2,1,0} parameter(1)
+           ROOT r = f32[1,3,3,5]{3,2,1,0} convolution(x, y), window={size=2x2}, dim_labels=b01f_01io->b01f""",
+        """x = f32[1,1]{0,1} parameter(0)
+           ROOT r = f32[1,1] negate(x)""",
+        """x = f32[0,3]{1,0} parameter(0)
+           ROOT r = f32[0,3]{0,1} copy(x)""",
+        """x = c64[3]{0} parameter(0)
+           ROOT r = f32[3]{0} real(x)""",
+        """x = u4[3]{0} parameter(0)
+           ROOT r = f8e4m3fn[3]{0} convert(x)""",
+        """x = f32[3]{0} parameter(0)
+           ROOT r = f32[3]{0} negate(x), backend_config={"a":[1,"\\""]}, frontend_attributes={k="v"}""",
+    ],
+)
 def test_unnested(body):
     round_trip([request(ONE.format(body))])
 
 
 def test_region_that_returns_its_parameter():
-    text = ("HloModule m\nsecond { a = f32[] parameter(0)\n ROOT b = f32[] parameter(1) }\nENTRY e {\n"
-            "x = f32[3,5] parameter(0)\n c = f32[] parameter(1)\n"
-            "ROOT r = f32[5] reduce(x, c), dimensions={0}, to_apply=second }")
+    text = (
+        "HloModule m\nsecond { a = f32[] parameter(0)\n ROOT b = f32[] parameter(1) }\nENTRY e {\n"
+        "x = f32[3,5] parameter(0)\n c = f32[] parameter(1)\n"
+        "ROOT r = f32[5] reduce(x, c), dimensions={0}, to_apply=second }"
+    )
     assert "{forward}" in round_trip([request(text)]).to_text()
 
 
@@ -210,7 +243,8 @@ ENTRY e { x = f32[3,5] parameter(0)
 
 
 def test_author_may_leave_names_out():
-    kernel, = to_kernels(LhloModule.from_text("""
+    (kernel,) = to_kernels(
+        LhloModule.from_text("""
 func.func @k(%a: memref<4xf32>, %o: memref<4xf32>) attributes {lhlo.kernel} {
   "lhlo.fusion"() ({
   ^bb0(%x: memref<4xf32>, %y: memref<4xf32>):
@@ -220,8 +254,12 @@ func.func @k(%a: memref<4xf32>, %o: memref<4xf32>) attributes {lhlo.kernel} {
     vector.yield
   }, { vector.yield %a, %o : memref<4xf32>, memref<4xf32> }) : () -> ()
   return
-}"""))
-    assert kernel.arguments == (KernelArgument(BufferSlice(0, 0, 16), 4, False), KernelArgument(BufferSlice(1, 0, 16), 4, True))
+}""")
+    )
+    assert kernel.arguments == (
+        KernelArgument(BufferSlice(0, 0, 16), 4, False),
+        KernelArgument(BufferSlice(1, 0, 16), 4, True),
+    )
     assert kernel.body is not None
     assert len({i.name for i in kernel.body.instructions}) == 3
     round_trip([kernel])
@@ -231,10 +269,13 @@ def test_what_cannot_be_a_kernel_is_said_with_its_place():
     text = "HloModule m\nENTRY e { ROOT t = token[] after-all() }"
     with pytest.raises(TestbedError):
         from_kernels([request(text)])
-    inner = ("HloModule m\nc { p = s32[] parameter(0)\n ROOT t = pred[] constant(false) }\nb { ROOT p = s32[] parameter(0) }\n"
-             "f { p = s32[] parameter(0)\n ROOT w = s32[] while(p), condition=c, body=b }\n"
-             "ENTRY e { x = s32[] parameter(0)\n ROOT z = s32[] fusion(x), kind=kLoop, calls=f }")
-    with pytest.raises(UnsupportedError, match=":6:7: .*while inside a kernel"):
+    inner = (
+        "HloModule m\nc { p = s32[] parameter(0)\n ROOT t = pred[] constant(false) }\n"
+        "b { ROOT p = s32[] parameter(0) }\n"
+        "f { p = s32[] parameter(0)\n ROOT w = s32[] while(p), condition=c, body=b }\n"
+        "ENTRY e { x = s32[] parameter(0)\n ROOT z = s32[] fusion(x), kind=kLoop, calls=f }"
+    )
+    with pytest.raises(UnsupportedError, match=r":6:7: .*while inside a kernel"):
         from_kernels([request(inner)])
 
 

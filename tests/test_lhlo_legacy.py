@@ -18,8 +18,10 @@ CORPUS = Path(os.environ.get("TESTBED_CORPUS", Path(__file__).resolve().parents[
 
 
 @pytest.mark.skipif(not CORPUS.exists(), reason="no corpus beside the checkout")
-@pytest.mark.parametrize("suite, pattern, count", [("jax_programs", "module.hlo", 3), ("jax_programs", "xla_optimized.hlo", 2),
-                                                   ("op_cases", "", 25)])
+@pytest.mark.parametrize(
+    "suite, pattern, count",
+    [("jax_programs", "module.hlo", 3), ("jax_programs", "xla_optimized.hlo", 2), ("op_cases", "", 25)],
+)
 def test_same_llvm_ir_from_hlo_and_lhlo(suite, pattern, count):
     folder, options, compared = CORPUS / suite, EmitOptions(Target.host()), 0
     rows = [json.loads(line)["hlo"] for line in (folder / "manifest.jsonl").read_text().splitlines()]
@@ -34,7 +36,7 @@ def test_same_llvm_ir_from_hlo_and_lhlo(suite, pattern, count):
                 expected = legacy.emit([kernel], options).llvm_ir
             except TestbedError:
                 continue
-            read_back, = to_kernels(LhloModule.from_text(from_kernels([kernel]).to_text()))
+            (read_back,) = to_kernels(LhloModule.from_text(from_kernels([kernel]).to_text()))
             assert legacy.emit([read_back], options).llvm_ir == expected, f"{path}: {kernel.name}"
             compared += 1
     assert compared >= count / 2

@@ -29,8 +29,8 @@ def bits(dtype: DType, count: int) -> np.ndarray:
 def test_round_trip(dtype, dims):
     values = bits(dtype, 300)
     with context(), ir.Location.unknown():
-        for start in range(0, 60 if dims == () else 1):
-            part = values[start:start + int(np.prod(dims, dtype=int))].reshape(dims)
+        for start in range(60 if dims == () else 1):
+            part = values[start : start + int(np.prod(dims, dtype=int))].reshape(dims)
             literal = Literal(array(dtype, *dims), part)
             back = literal_of(ir.Attribute.parse(elements_text(literal)), literal.shape)  # pyright: ignore[reportArgumentType]
             assert back == literal, elements_text(literal)

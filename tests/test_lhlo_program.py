@@ -69,7 +69,9 @@ ENTRY e { x = c64[2]{0} parameter(0)
 
 def test_constants_lie_in_the_order_of_their_layout():
     value = np.arange(6, dtype=np.float32).reshape(2, 3)
-    shape = array(parse_module("HloModule m\nENTRY e { ROOT x = f32[] parameter(0) }").result_shape.dtype, 2, 3).with_layout((0, 1))
+    shape = array(
+        parse_module("HloModule m\nENTRY e { ROOT x = f32[] parameter(0) }").result_shape.dtype, 2, 3
+    ).with_layout((0, 1))
     stored = in_memory_order(Literal(shape, value))
     assert stored.shape.dims == (3, 2) and stored.array.tolist() == [[0, 3], [1, 4], [2, 5]]
 

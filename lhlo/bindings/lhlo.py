@@ -1,1 +1,1 @@
-"""LHLO has no op classes of its own. The bindings import this once; without it they would search the path at every op."""
+"""LHLO has no op classes of its own. Without this file the bindings would search the path at every op."""
