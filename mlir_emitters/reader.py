@@ -6,8 +6,9 @@ of a kernel is its output buffers, each written by one node, and its input buffe
 
 from __future__ import annotations
 
+import math
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Any
 
 from mlir import ir
@@ -116,10 +117,26 @@ def _read_op(op: ir.Operation, inputs: Sequence[Buffer], outputs: Sequence[Buffe
         return
     literal = read.literal(op) if opcode is Op.CONSTANT else None
     bodies = tuple(_read_body(block, len(outputs)) for block in read.bodies(op))
-    node = Node(opcode, tuple(inputs), tuple(outputs), read.attributes(op), bodies, literal)
+    attributes = read.attributes(op)
+    if opcode is Op.REDUCE and math.prod(inputs[0].dims[d] for d in attributes["dimensions"]) > STEPWISE:
+        _widen(bodies[0])
+    node = Node(opcode, tuple(inputs), tuple(outputs), attributes, bodies, literal)
     for number, buffer in enumerate(outputs):
         buffer.writer, buffer.number = node, number
 
+
+def _widen(body: Body) -> None:
+    """Let a long reduction's computation work on f32 where it is on narrower floats: it is rounded once, at its end."""
+    buffers = list(body.parameters)
+    for node in reachable(body.outputs):
+        buffers += [*node.inputs, *node.outputs]
+    for buffer in buffers:
+        if buffer.dtype in (DType.F16, DType.BF16):
+            buffer.shape = replace(buffer.shape, dtype=DType.F32)
+
+
+STEPWISE = 64
+"""Up to so many elements a reduction of narrow floats rounds at each step, as XLA:CPU does; the evaluator has the same limit."""
 
 FORWARDS = frozenset({Op.TUPLE, Op.GET_TUPLE_ELEMENT})
 

@@ -12,7 +12,7 @@ from ..hlo.dtypes import DType
 from ..hlo.opcodes import Op
 from .builder import Index, Loop, Value
 from .elemental import Elemental, Indices, Reads, Rule
-from .elements import Scalar, decode, encode, flatten, parts, raw_type, unflatten, working_type
+from .elements import ROUNDED, Scalar, decode, encode, flatten, parts, raw_type, round_to, unflatten, working_type
 from .reader import Buffer, Node
 
 BLOCK = 512   # results accumulated at once
@@ -47,6 +47,11 @@ def combine(e: Elemental, node: Node, accumulators: Sequence[Scalar], elements: 
         return e.apply(node.bodies[0], [*accumulators, *elements])
 
 
+def rounded(e: Elemental, buffer: Buffer, value: Scalar) -> Scalar:
+    """An accumulator, which may be wider, as a working value of the result's type."""
+    return round_to(e.b, buffer.dtype, flatten(value)[0]) if buffer.dtype in ROUNDED else value
+
+
 def _spread(scalars: Sequence[Scalar]) -> list[Value]:
     return [v for s in scalars for v in flatten(s)]
 
@@ -77,7 +82,7 @@ def reduce_value(e: Elemental, node: Node, number: int, index: Indices, raw: boo
         loop.next = results
         b.close_loop(loop)
         results = loop.values
-    values = _gather(results, node.outputs)
+    values = [rounded(e, x, value) for x, value in zip(node.outputs, _gather(results, node.outputs), strict=True)]
     for k, value in enumerate(values):
         b.remember((node.outputs[k], index, False), value)
     return encode(b, node.outputs[number].dtype, values[number]) if raw else values[number]
@@ -115,6 +120,10 @@ class ColumnReduction:
 
     def _slot_type(self, dtype: DType):
         return raw_type(self.b.types, dtype) if dtype is DType.PRED else working_type(self.b.types, dtype)
+
+    def _size(self, dtype: DType) -> int:
+        """Bytes of one part of an accumulator."""
+        return 4 if dtype in ROUNDED else dtype.bytes // parts(dtype)
 
     def emit(self) -> None:
         b, dims = self.b, self.node.inputs[0].dims
@@ -158,7 +167,7 @@ class ColumnReduction:
             place[self.column] = b.add(start, loop.index)
             kept = tuple(place[d] for d in range(len(place)) if d not in reduced_dimensions(self.node))
             for value, result in zip(self._read(loop.index), self.results, strict=True):
-                self.e.store(result, kept, encode(b, result.dtype, value))
+                self.e.store(result, kept, encode(b, result.dtype, rounded(self.e, result, value)))
 
     def _rows(self, index: dict[int, Index], row: int, at: Sequence[Index], start: Index, size: int) -> None:
         """Combine a few rows of one block into the accumulators."""
@@ -179,7 +188,7 @@ class ColumnReduction:
             for k in range(parts(dtype)):
                 type = self._slot_type(dtype)
                 place = self.b.pointer(pointer, self.b.add(self.b.mul(column, parts(dtype)), k), type)
-                values.append(self.b.load(place, type, dtype.bytes // parts(dtype)))
+                values.append(self.b.load(place, type, self._size(dtype)))
             value = unflatten(values, dtype)
             found.append(decode(self.b, dtype, value) if dtype is DType.PRED else value)
         return found
@@ -189,4 +198,4 @@ class ColumnReduction:
             stored = encode(self.b, dtype, value) if dtype is DType.PRED else value
             for k, part in enumerate(flatten(stored)):
                 place = self.b.pointer(pointer, self.b.add(self.b.mul(column, parts(dtype)), k), part.type)
-                self.b.store(part, place, dtype.bytes // parts(dtype))
+                self.b.store(part, place, self._size(dtype))

@@ -8,11 +8,12 @@ from collections.abc import Sequence
 import numpy as np
 
 from ..hlo.dtypes import DType
+from ..hlo.errors import UnsupportedError
 from ..hlo.opcodes import Op
 from .builder import Builder, Index, Value
 from .convert import convert_to
 from .elemental import Elemental, Indices, Linear, Reads, Rule, load_element
-from .elements import Scalar, decode, encode, flatten, raw_type, scalar_types, unflatten
+from .elements import Scalar, decode, encode, flatten, raw_type, scalar_types, unflatten, wrap_small
 from .reader import Buffer, Node
 
 
@@ -234,29 +235,38 @@ def bitcast_convert(e: Elemental, node: Node, number: int, index: Indices, raw: 
     """The same bits. Of another width: the last dimension is joined into wider elements, or split out of them."""
     source, target = node.inputs[0], node.output
     b, have, want = e.b, source.dtype, target.dtype
-    if have.bytes == want.bytes and (have.is_complex == want.is_complex):
-        value = yield source, index, True
-        if DType.PRED in (have, want) or have.bits == 1:
-            return encode(b, want, convert_to(b, have, want, decode(b, have, value))) if raw else convert_to(b, have, want, decode(b, have, value))
-        return _reinterpret(b, value, have, want, raw)
-    type = raw_type(b.types, want)
+    if _memory_bits(have) == _memory_bits(want):
+        return _reinterpret(b, (yield source, index, True), have, want, raw)
+    if DType.PRED in (have, want):
+        raise UnsupportedError("mlir_emitters", f"bitcast-convert of {have.value} to {want.value}")
     if have.bits > want.bits:  # split: the last index says which part, lowest first
         value = flatten((yield source, index[:-1], True))[0]
         wide = b.bitcast(value, b.types.integer(have.bits))
         shift = b.materialize(b.mul(index[-1], want.bits))
         amount = shift if have.bits == 64 else b.trunci(shift, wide.type)
-        part = b.trunci(b.binary("shrui", wide, amount), b.types.integer(max(want.bits, 8)))
+        part = b.binary("shrui", wide, amount)
+        if have.bits > 8:
+            part = b.trunci(part, b.types.integer(want.bytes * 8))
+        if want.bits < 8:
+            part = wrap_small(b, want, part) if want.is_integer else b.binary("andi", part, (1 << want.bits) - 1)
     else:
         wide_type = b.types.integer(want.bits)
         part = b.constant(0, wide_type)
         for k in range(want.bits // have.bits):
             value = flatten((yield source, (*index, k), True))[0]
-            bits = b.extui(b.bitcast(value, b.types.integer(have.bytes * 8)), wide_type)
+            bits = b.bitcast(value, b.types.integer(have.bytes * 8))
             if have.bits < 8:
                 bits = b.binary("andi", bits, (1 << have.bits) - 1)
+            if want.bits > 8:
+                bits = b.extui(bits, wide_type)
             part = b.binary("ori", part, b.binary("shli", bits, k * have.bits))
-    part = b.bitcast(part, type)
+    part = b.bitcast(part, raw_type(b.types, want))
     return part if raw else decode(b, want, part)
+
+
+def _memory_bits(dtype: DType) -> int:
+    """Bits of one element as bitcast-convert counts them; a pred is a byte."""
+    return 8 if dtype is DType.PRED else dtype.bits
 
 
 def constant(e: Elemental, node: Node, number: int, index: Indices, raw: bool) -> Reads:
