@@ -122,6 +122,7 @@ class Code:
         self.strict, self.vector_bits = strict, vector_bits
         self.flags: tuple[str, ...] = ()  # fast-math flags of the arithmetic that is emitted now
         self.root = self.scope = Scope(None, ir.IRBuilder(function.append_basic_block("entry")))
+        self.constants: dict[Hashable, ir.GlobalVariable] = {}  # instruction → its elements
         self._homes: dict[int, tuple[ir.Value, Scope]] = {}
 
     @property

@@ -80,7 +80,8 @@ def log1p(r: Real, x: V) -> V:
 def tanh(r: Real, x: V) -> V:
     y = r.clip(x, -9.0, 9.0)
     z = r.mul(y, y)
-    return r.clip(r.div(r.mul(y, r.poly(z, TANH_P)), r.poly(z, TANH_Q)), -1.0, 1.0)
+    inner = r.clip(r.div(r.mul(y, r.poly(z, TANH_P)), r.poly(z, TANH_Q)), -1.0, 1.0)
+    return r.select(r.gt(r.abs(x), 9.0), r.copysign(r.c(1.0), x), inner)
 
 
 def logistic(r: Real, x: V) -> V:

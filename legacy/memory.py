@@ -98,14 +98,14 @@ def is_splat(literal: Literal) -> bool:
 
 def constant_array(code: Code, instruction: Instruction) -> Pointer:
     """A private global with the elements of a non-scalar constant, in the layout of its shape."""
-    name = f"{code.function.name}.{instruction.name}"
-    found = code.module.globals.get(name)
+    found = code.constants.get(instruction)
     if found is None:
         shape = instruction.shape
         physical = np.transpose(instruction.literal.array, tuple(reversed(shape.minor_to_major)))
         data = np.ascontiguousarray(physical).tobytes()
         type_ = ir.ArrayType(I8, len(data))
-        found = ir.GlobalVariable(code.module, type_, name)
+        found = ir.GlobalVariable(code.module, type_, f"{code.function.name}.constant{len(code.constants)}")
         found.initializer = ir.Constant(type_, bytearray(data))
         found.linkage, found.global_constant, found.align = "private", True, 64
+        code.constants[instruction] = found
     return Pointer(found)
