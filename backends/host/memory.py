@@ -47,7 +47,7 @@ class BlockPool:
         if raw is None:
             raw = np.empty(capacity + POOL_ALIGNMENT - 1, np.uint8)
         owner = _Owner(self, raw, capacity, size)
-        return np.asarray(owner), owner.__array_interface__["data"][0]
+        return np.asarray(owner), owner.address
 
     def _release(self, raw: np.ndarray, capacity: int) -> None:
         with self._lock:
@@ -72,13 +72,13 @@ class BlockPool:
 class _Owner:
     """Keeps a block while arrays use it: numpy holds it as the `base` of every view."""
 
-    __slots__ = ("__array_interface__", "_capacity", "_pool", "_raw")
+    __slots__ = ("__array_interface__", "_capacity", "_pool", "_raw", "address")
 
     def __init__(self, pool: BlockPool, raw: np.ndarray, capacity: int, size: int):
         self._pool, self._raw, self._capacity = pool, raw, capacity
-        start = raw.__array_interface__["data"][0]
-        aligned = start + -start % POOL_ALIGNMENT
-        self.__array_interface__ = {"data": (aligned, False), "shape": (size,), "typestr": "|u1", "version": 3}
+        start = address_of(raw)
+        self.address = start + -start % POOL_ALIGNMENT
+        self.__array_interface__ = {"data": (self.address, False), "shape": (size,), "typestr": "|u1", "version": 3}
 
     def __del__(self) -> None:
         self._pool._release(self._raw, self._capacity)
