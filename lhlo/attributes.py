@@ -163,12 +163,13 @@ def _dictionary(attribute: ir.DictAttr) -> Any:
         return entries["entries"]
     if name is None:
         return entries
-    cls: Any = getattr(hlo_attributes, str(name), None)
+    cls = getattr(hlo_attributes, str(name), None)
     if cls is None or not is_dataclass(cls) or set(entries) - {f.name for f in fields(cls)}:
         raise UnsupportedError(
             "lhlo", f"the attribute {attribute}", remedy=f"'{name}' is no attribute class of HLO, or has other fields"
         )
-    return cls(**entries)
+    make: Any = cls
+    return make(**entries)
 
 
 _VALUE: dict[type, Callable[[Any], Any]] = {

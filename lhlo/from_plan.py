@@ -8,7 +8,7 @@ from typing import Any
 
 import numpy as np
 
-from ..hlo.ir import Literal
+from ..hlo.ir import Instruction, Literal
 from ..hlo.plan import (
     Allocation,
     AllocationKind,
@@ -52,6 +52,7 @@ class _Program:
     arguments: list[str] = field(default_factory=list)
     bases: list[Memref] = field(default_factory=list)
     seen: dict[tuple[int, int, str], Memref] = field(default_factory=dict)
+    owners: dict[str, Instruction] = field(default_factory=dict)
 
     def __post_init__(self) -> None:
         for allocation in self.plan.assignment.allocations:
@@ -93,6 +94,14 @@ class _Program:
             self.seen[key] = self.view(base, type_, place.offset)
         return self.seen[key]
 
+    def operand(self, instruction: Instruction, place: BufferSlice) -> Memref:
+        """The memref of an operand of the step under way: one for each HLO value, also where two lie in one place."""
+        found = self.at(place, memref(instruction.shape))
+        if self.owners.setdefault(found.name, instruction) is not instruction:
+            found = self.view(self.bases[place.allocation], found.type, place.offset)
+            self.owners[found.name] = instruction
+        return found
+
     def view(self, base: Memref, type_: str, offset: int) -> Memref:
         new = Memref(f"%v{len(self.views.lines)}", type_)
         attributes = f" {{offset = {offset} : i64}}" if offset else ""
@@ -107,10 +116,9 @@ class _Program:
 def write_kernel(program: _Program, step: KernelStep) -> None:
     """An op on views of the step's own slices; `kernel` names the code that runs it."""
     request, instruction = step.kernel, step.instruction
-    operands = [
-        program.at(step.arguments[a], memref(o.shape))
-        for a, o in zip(request.operands, instruction.operands, strict=True)
-    ]
+    pairs = zip(request.operands, instruction.operands, strict=True)
+    program.owners.clear()
+    operands = [program.operand(o, step.arguments[a]) for a, o in pairs]
     shapes = [shape for _, shape in instruction.shape.leaves()]
     results = tuple(program.at(step.arguments[a], memref(s)) for a, s in zip(request.results, shapes, strict=True))
     write_op(

@@ -16,6 +16,7 @@ from ..hlo.shapes import Shape, tuple_shape
 from .attributes import value_of
 from .literals import literal_of
 from .memrefs import shape_from_text, shape_of_memref
+from .program import Places, program_kernels, programs
 from .read import Kernel, attributes, bodies, exact_of, kernels, location_of, opcode, operands, output_count
 from .table import ROWS
 
@@ -24,9 +25,15 @@ if TYPE_CHECKING:
 
 
 def to_kernels(lhlo: LhloModule) -> list[KernelRequest]:
-    """The kernels of a module, in order. What an author left out (names, slices, alignment) gets a default."""
+    """The kernels of a module, in order; of a program, each at its first use.
+
+    What an author left out (names, slices, alignment) gets a default.
+    """
     reader = Reader()
-    return [reader.kernel(kernel) for kernel in kernels(lhlo)]
+    found = [reader.kernel(kernel) for kernel in kernels(lhlo)]
+    for function in programs(lhlo):
+        found += [reader.step_kernel(name, op, Places(function)) for name, op in program_kernels(function).items()]
+    return found
 
 
 class Reader:
@@ -56,6 +63,16 @@ class Reader:
             tuple(kernel.argument_of(v) for v in sources),
             tuple(kernel.argument_of(v) for v in targets),
         )
+
+    def step_kernel(self, name: str, op: ir.Operation, places: Places) -> KernelRequest:
+        """The kernel of an op in a program: its arguments are its distinct slices, in order of first use."""
+        instruction = self.step(op)
+        values, count = operands(op), output_count(op)
+        numbers: dict[BufferSlice, int] = {}
+        used = [numbers.setdefault(places.slice_of(v, self.shape(v).bytes), len(numbers)) for v in values]
+        first_output = len(values) - count
+        arguments = tuple(KernelArgument(s, places.alignment(s), n in used[first_output:]) for s, n in numbers.items())
+        return KernelRequest(name, instruction, arguments, tuple(used[:first_output]), tuple(used[first_output:]))
 
     def step(self, op: ir.Operation) -> Instruction:
         """The instruction of an op that stands in a function: its operands become parameters of their shapes."""

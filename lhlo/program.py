@@ -1,0 +1,90 @@
+"""Reading programs: which op runs as which kernel, and where the memrefs of a program lie."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import TYPE_CHECKING
+
+from mlir import ir
+
+from ..hlo.errors import VerificationError
+from ..hlo.plan import BufferSlice
+from .attributes import value_of
+from .read import argument_attributes, location_of
+from .table import OPCODE
+
+if TYPE_CHECKING:
+    from .module import LhloModule
+
+_CONSTANT = "constant_"
+
+
+def programs(lhlo: LhloModule) -> Iterator[ir.Operation]:
+    """The functions that are programs."""
+    for op in lhlo.module.body.operations:
+        if op.operation.name == "func.func" and "lhlo.program" in op.operation.attributes:
+            yield op.operation
+
+
+def program_kernels(function: ir.Operation) -> dict[str, ir.Operation]:
+    """Kernel symbol → the first op in the text that runs as that kernel."""
+    found: dict[str, ir.Operation] = {}
+    for op in _steps(function.regions[0].blocks[0]):
+        if op.name in OPCODE:
+            name = op.attributes["kernel"].value if "kernel" in op.attributes else f"kernel_{len(found)}"
+            found.setdefault(name, op)
+    return found
+
+
+def _steps(block: ir.Block) -> Iterator[ir.Operation]:
+    """The ops of a program, loops and branches opened, bodies of fusions left alone."""
+    for view in block.operations:
+        op = view.operation
+        yield op
+        if op.name in ("lhlo.while", "lhlo.case", "lhlo.branch"):
+            for region in op.regions:
+                yield from _steps(region.blocks[0])
+
+
+class Places:
+    """Where the memrefs of a program lie: allocation and offset, by its views, arguments and globals."""
+
+    def __init__(self, function: ir.Operation):
+        block = function.regions[0].blocks[0]
+        self.function, self.given = function, argument_attributes(function, len(block.arguments))
+        self.alignments: dict[int, int] = {}
+
+    def slice_of(self, value: ir.Value, size: int) -> BufferSlice:
+        """The bytes that a memref covers."""
+        offset = 0
+        while not isinstance(value, ir.BlockArgument) and (op := value.owner.operation).name == "lhlo.view":
+            offset += op.attributes["offset"].value if "offset" in op.attributes else 0
+            value = op.operands[0]
+        return BufferSlice(self._allocation(value), offset, size)
+
+    def _allocation(self, value: ir.Value) -> int:
+        if isinstance(value, ir.BlockArgument):
+            given = self.given[value.arg_number]
+            number = value_of(given["lhlo.allocation"]) if "lhlo.allocation" in given else value.arg_number
+            self.alignments[number] = value_of(given["lhlo.alignment"]) if "lhlo.alignment" in given else 1
+            return number
+        op = value.owner.operation
+        symbol = ir.FlatSymbolRefAttr(op.attributes["name"]).value if op.name == "memref.get_global" else ""
+        if not symbol.removeprefix(_CONSTANT).isdecimal():
+            raise VerificationError(
+                f"'{symbol or op.name}' is no memory of a program",
+                location=location_of(self.function),
+                remedy="use arguments, views of them, and globals named constant_<allocation>",
+            )
+        number = int(symbol.removeprefix(_CONSTANT))
+        self.alignments[number] = self._global_alignment(symbol)
+        return number
+
+    def _global_alignment(self, symbol: str) -> int:
+        found = ir.SymbolTable(self.function.parent)[symbol].attributes
+        return found["alignment"].value if "alignment" in found else 1
+
+    def alignment(self, place: BufferSlice) -> int:
+        """Bytes that the address of a slice is a multiple of."""
+        offset = place.offset & -place.offset
+        return min(self.alignments[place.allocation], offset) if offset else self.alignments[place.allocation]
