@@ -115,7 +115,8 @@ def test_subnormals_flush_unless_told_otherwise():
 def test_total_order_puts_negative_nan_first():
     order = np.array([-np.nan, -np.inf, -1, -1e-40, -0.0, 0.0, 1e-40, 1, np.inf, np.nan], np.float32)
     order[0] = np.copysign(order[0], -1)
-    text = "  p = f32[9] parameter(0)\n  q = f32[9] parameter(1)\n  ROOT r = pred[9] compare(p, q), direction=LT, type=TOTALORDER"
+    text = ("  p = f32[9] parameter(0)\n  q = f32[9] parameter(1)\n"
+            "  ROOT r = pred[9] compare(p, q), direction=LT, type=TOTALORDER")
     assert run(text, order[:-1], order[1:])[0].all()
     assert not run(text, order[1:], order[:-1])[0].any()
 
@@ -245,7 +246,8 @@ f { x = s32[] parameter(0)
 
 def test_long_sums_do_not_lose_precision():
     x = np.full(200_000, 0.1, np.float32)
-    body = "  p = f32[200000] parameter(0)\n  z = f32[] constant(0)\n  ROOT r = f32[] reduce(p, z), dimensions={0}, to_apply=add"
+    body = ("  p = f32[200000] parameter(0)\n  z = f32[] constant(0)\n"
+            "  ROOT r = f32[] reduce(p, z), dimensions={0}, to_apply=add")
     assert abs(float(run(body, x, computations=REGIONS)[0]) - x.astype(np.float64).sum()) < 2e-3
 
 
@@ -272,7 +274,8 @@ def test_an_inconsistent_comparator_still_gives_a_permutation():
   ROOT r = pred[] constant(true) }
 """
     x = np.arange(50, dtype=np.int32)
-    out = run("  p = s32[50] parameter(0)\n  ROOT r = s32[50] sort(p), dimensions={0}, to_apply=f", x, computations=never)
+    body = "  p = s32[50] parameter(0)\n  ROOT r = s32[50] sort(p), dimensions={0}, to_apply=f"
+    out = run(body, x, computations=never)
     assert sorted(out[0].tolist()) == x.tolist()
 
 

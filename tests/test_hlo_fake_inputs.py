@@ -35,7 +35,8 @@ def test_indices_are_followed_through_calls_tuples_and_reshapes():
   t = (s32[2,1], f32[5,4]) parameter(0)
   i = s32[2,1] get-tuple-element(t), index=0
   x = f32[5,4] get-tuple-element(t), index=1
-  ROOT g = f32[2,3,4] gather(x, i), offset_dims={1,2}, collapsed_slice_dims={}, start_index_map={0}, index_vector_dim=1, slice_sizes={3,4}
+  ROOT g = f32[2,3,4] gather(x, i), offset_dims={1,2}, collapsed_slice_dims={}, start_index_map={0},
+    index_vector_dim=1, slice_sizes={3,4}
 }
 """
     body = """  p = s32[2] parameter(0)
@@ -52,7 +53,8 @@ def test_scatter_indices_sorted_and_unique_as_promised():
     body = """  p = f32[30] parameter(0)
   i = s32[20,1] parameter(1)
   u = f32[20] parameter(2)
-  ROOT r = f32[30] scatter(p, i, u), update_window_dims={}, inserted_window_dims={0}, scatter_dims_to_operand_dims={0}, index_vector_dim=1, unique_indices=true, indices_are_sorted=true, to_apply=f"""
+  ROOT r = f32[30] scatter(p, i, u), update_window_dims={}, inserted_window_dims={0},
+    scatter_dims_to_operand_dims={0}, index_vector_dim=1, unique_indices=true, indices_are_sorted=true, to_apply=f"""
     indices = inputs(body, 3, region)[1].reshape(-1)
     assert (np.diff(indices) > 0).all()
     assert 0 <= indices.min() <= indices.max() < 30
@@ -62,7 +64,8 @@ def test_scatter_indices_sorted_and_unique_as_promised():
                                                      ("minimum", np.inf)])
 def test_starts_of_reductions_are_identities(operation: str, expected: float):
     region = f"f {{\n  a = f32[] parameter(0)\n  b = f32[] parameter(1)\n  ROOT c = f32[] {operation}(a, b)\n}}\n"
-    body = "  p = f32[4] parameter(0)\n  z = f32[] parameter(1)\n  ROOT r = f32[] reduce(p, z), dimensions={0}, to_apply=f"
+    body = ("  p = f32[4] parameter(0)\n  z = f32[] parameter(1)\n"
+            "  ROOT r = f32[] reduce(p, z), dimensions={0}, to_apply=f")
     assert inputs(body, 0, region)[1] == expected
 
 

@@ -7,7 +7,7 @@ from collections.abc import Callable, Mapping, Sequence
 
 from ..errors import UnsupportedError
 from ..ir import Instruction
-from . import lapack
+from . import lapack, sorting
 from .context import Context, Value
 
 CustomCall = Callable[[Instruction, Sequence[Value], Context], Value]
@@ -22,7 +22,8 @@ ANNOTATIONS = ("Sharding", "SPMDFullToShardShape", "SPMDShardToFullShape", "Move
                "LayoutConstraint", "annotate_device_placement", "ShardBarrierFrom", "ShardBarrierTo",
                "xla.sdy.FuncResultSharding")
 
-TARGETS: dict[str, CustomCall] = {**dict.fromkeys(ANNOTATIONS, first_operand), **lapack.TARGETS}
+TARGETS: dict[str, CustomCall] = {
+    **dict.fromkeys(ANNOTATIONS, first_operand), "TopK": sorting.topk_call, **lapack.TARGETS}
 
 
 def run_custom_call(instruction: Instruction, operands: Sequence[Value], context: Context,

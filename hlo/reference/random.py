@@ -93,9 +93,9 @@ def philox_4x32(key: tuple[int, int], counter: list[Array]) -> list[Array]:
 
 
 def philox(state: Array, dims: tuple[int, ...], dtype: DType) -> tuple[Array, Array]:
-    """State: key and a 128-bit counter (u64: key, low, high); a state of two has the key's second half as counter."""
+    """State: key and a 128-bit counter (u64: key, low, high); in a state of two the key is the counter's upper half."""
     key = int(state[0])
-    low, high = int(state[1]), int(state[2]) if len(state) > 2 else 0
+    low, high = int(state[1]), int(state[2] if len(state) > 2 else state[0])
     size, per_block = math.prod(dims), 2 if dtype.bits == 64 else 4
     blocks = -(-size // per_block)
     base = low | high << 64

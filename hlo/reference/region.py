@@ -30,7 +30,8 @@ UFUNCS = {Op.ADD: np.add, Op.MULTIPLY: np.multiply, Op.MAXIMUM: np.maximum, Op.M
 
 def single_ufunc(computation: Computation) -> np.ufunc | None:
     """The NumPy ufunc of a region that is one operation on its two parameters of one type NumPy computes in."""
-    return narrow_ufunc(computation) if computation.root.shape.dtype.numpy.isbuiltin == 1 else None
+    shape = computation.root.shape
+    return narrow_ufunc(computation) if shape.is_array and shape.dtype.numpy.isbuiltin == 1 else None
 
 
 def narrow_ufunc(computation: Computation) -> np.ufunc | None:

@@ -71,11 +71,15 @@ def _merge_runs(order: Array, run: int, length: int, less) -> Array:
 
 def topk(instruction: Instruction, operands: Sequence[Array], _context: Context) -> Value:
     """(values, indices) along the last dimension; equal values keep their order, NaN counts as largest."""
-    (x,) = operands
-    k = instruction.attributes["k"]
-    key = total_order_key(x) if instruction.operands[0].shape.dtype.is_float else x
-    if key.dtype.kind not in "iu":
-        key = key.astype(np.int64)
-    key = ~key if instruction.attributes.get("largest", True) else key  # ~ reverses the order of integers
-    order = np.argsort(key, axis=-1, kind="stable")[..., :k]
+    return top(operands[0], instruction.attributes["k"], largest=instruction.attributes.get("largest", True))
+
+
+def topk_call(instruction: Instruction, operands: Sequence[Array], _context: Context) -> Value:
+    """XLA:CPU's custom call TopK, which its optimiser makes: k is the size of the result."""
+    return top(operands[0], instruction.shape.elements[0].dims[-1], largest=True)
+
+
+def top(x: Array, k: int, *, largest: bool) -> Value:
+    key = x if x.dtype.kind in "iu" else total_order_key(x)
+    order = np.argsort(~key if largest else key, axis=-1, kind="stable")[..., :k]  # ~ reverses the order of integers
     return np.take_along_axis(x, order, axis=-1), order.astype(np.int32)
