@@ -1,4 +1,6 @@
-"""The new stack: one kernel request -> LHLO -> MLIR -> LLVM IR text. `emit` and `unsupported` load MLIR when first used."""
+"""The new stack: one kernel request -> LHLO -> MLIR -> LLVM IR text. `emit` and `unsupported` load MLIR when first
+used.
+"""
 
 from __future__ import annotations
 

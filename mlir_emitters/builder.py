@@ -1,7 +1,7 @@
-"""Fast construction of MLIR: arith, math, scf, func and llvm operations through the upstream bindings.
+"""Construction of MLIR functions: index arithmetic, scopes, loops, branches, memory. Scalars: see arithmetic.py.
 
-One Builder belongs to one module. `ip` is where the next operation goes. Python integers stand for index constants, so that
-index arithmetic folds as it is built. Operations are made by name (2 µs each; the generated classes take 5).
+One Builder belongs to one module. Python integers stand for index constants, so that index arithmetic folds as it is
+built.
 """
 
 from __future__ import annotations
@@ -13,193 +13,18 @@ from typing import Any
 import numpy as np
 from mlir import ir
 
-Value = ir.Value
+from .arithmetic import Arithmetic, Types, Value
+
+__all__ = ["Branch", "Builder", "Index", "Loop", "Types", "Value"]
+
 Index = int | Value
 """One coordinate or offset: a constant or an i64 value."""
 
-FLOAT_PREDICATES = {"oeq": 1, "ogt": 2, "oge": 3, "olt": 4, "ole": 5, "one": 6, "ord": 7, "ueq": 8, "ugt": 9, "uge": 10,
-                    "ult": 11, "ule": 12, "une": 13, "uno": 14}
-INTEGER_PREDICATES = {"eq": 0, "ne": 1, "slt": 2, "sle": 3, "sgt": 4, "sge": 5, "ult": 6, "ule": 7, "ugt": 8, "uge": 9}
-DYNAMIC_INDEX = -(2**31)  # marks a run-time index in llvm.getelementptr
 
+class Builder(Arithmetic):
+    """Makes operations at `ip`, inside one function at a time."""
 
-class Types:
-    """The types and attributes of one Context that emission needs again and again."""
-
-    def __init__(self) -> None:
-        self.f16, self.f32, self.f64 = ir.F16Type.get(), ir.F32Type.get(), ir.F64Type.get()
-        self.i1, self.i8, self.i16, self.i32, self.i64, self.i128 = (
-            ir.IntegerType.get_signless(bits) for bits in (1, 8, 16, 32, 64, 128))
-        self.ptr = ir.Type.parse("!llvm.ptr")
-        self.unit = ir.UnitAttr.get()
-        self.contract = {"fastmath": ir.Attribute.parse("#arith.fastmath<contract>")}
-        self.reassociate = {"fastmath": ir.Attribute.parse("#arith.fastmath<reassoc,contract>")}
-        self.no_wrap = {"overflowFlags": ir.Attribute.parse("#arith.overflow<nsw>")}
-        self.compare_float = {k: {"predicate": ir.IntegerAttr.get(self.i64, v)} for k, v in FLOAT_PREDICATES.items()}
-        self.compare_integer = {k: {"predicate": ir.IntegerAttr.get(self.i64, v)} for k, v in INTEGER_PREDICATES.items()}
-        self.internal = ir.Attribute.parse("#llvm.linkage<internal>")
-        self.private = ir.Attribute.parse("#llvm.linkage<private>")
-        self.gep_index = ir.DenseI32ArrayAttr.get([DYNAMIC_INDEX])
-        self.inbounds = ir.IntegerAttr.get(self.i32, 3)
-        self.unordered = ir.IntegerAttr.get(self.i64, 0)
-
-    def integer(self, bits: int) -> ir.Type:
-        return ir.IntegerType.get_signless(bits)
-
-
-class Builder:
-    """Makes operations at `ip`, inside one function at a time. fma: whether the target fuses multiply-add in hardware."""
-
-    def __init__(self, module: ir.Module, types: Types, *, strict: bool, fma: bool, vector_bits: int = 128):
-        self.module, self.types, self.strict, self.fma_hardware = module, types, strict, fma
-        self.vector_bits = vector_bits
-        self.location = ir.Location.unknown()
-        self.ip = ir.InsertionPoint(module.body)
-        self.functions: dict[str, ir.Operation] = {}
-        self.globals: set[str] = set()
-        self._arrays: dict[tuple[str, bytes], str] = {}
-        self.math_calls: list[ir.Operation] = []
-        self.scopes: list[dict[Any, Any]] = []
-        self._constants: dict[Any, Value] = {}
-        self._constant_ip = self.ip
-        self._flags = None if strict else types.contract
-
-    # Operations ------------------------------------------------------------------------------------------------------
-
-    def operation(self, name: str, results: Sequence[ir.Type], operands: Sequence[Value],
-                  attributes: dict[str, ir.Attribute] | None = None, regions: int = 0) -> ir.Operation:
-        return ir.Operation.create(name, results=results, operands=operands, attributes=attributes, regions=regions,
-                                   loc=self.location, ip=self.ip)
-
-    def op(self, name: str, *operands: Value, type: ir.Type | None = None,
-           attributes: dict[str, ir.Attribute] | None = None) -> Value:
-        """A one-result operation; the result has the first operand's type where none is given."""
-        return ir.Operation.create(name, results=[operands[0].type if type is None else type], operands=operands,
-                                   attributes=attributes, loc=self.location, ip=self.ip).result
-
-    def constant(self, value: float | int, type: ir.Type) -> Value:
-        """A constant, made once a function, in its entry block."""
-        key = (type, repr(value) if isinstance(value, float) else int(value))
-        found = self._constants.get(key)
-        if found is None:
-            if isinstance(value, float):
-                attribute: ir.Attribute = ir.FloatAttr.get(type, value)
-            else:
-                width = type.width  # pyright: ignore[reportAttributeAccessIssue]
-                wrapped = (int(value) + 2 ** (width - 1)) % 2**width - 2 ** (width - 1) if width > 1 else int(value) & 1
-                attribute = ir.IntegerAttr.get(type, wrapped)
-            found = ir.Operation.create("arith.constant", results=[type], attributes={"value": attribute},
-                                        loc=self.location, ip=self._constant_ip).result
-            self._constants[key] = found
-        return found
-
-    def vector_constant(self, value: ir.Attribute, type: ir.Type, key: Any) -> Value:
-        """A constant of vector type; equal keys share one."""
-        found = self._constants.get(key)
-        if found is None:
-            found = ir.Operation.create("arith.constant", results=[type], attributes={"value": value},
-                                        loc=self.location, ip=self._constant_ip).result
-            self._constants[key] = found
-        return found
-
-    def f32(self, value: float) -> Value:
-        return self.constant(float(value), self.types.f32)
-
-    def f64(self, value: float) -> Value:
-        return self.constant(float(value), self.types.f64)
-
-    def like(self, value: float | int, other: Value) -> Value:
-        """A constant of the type of another value."""
-        type = other.type
-        return self.constant(float(value) if self.is_float(type) else int(value), type)
-
-    def is_float(self, type: ir.Type) -> bool:
-        types = self.types
-        return type == types.f32 or type == types.f64 or type == types.f16
-
-    # Float arithmetic: contracts unless strict; `exact_` forms never do ------------------------------------------------
-
-    def addf(self, a: Value, b: Value) -> Value:
-        return self.op("arith.addf", a, b, attributes=self._flags)
-
-    def subf(self, a: Value, b: Value) -> Value:
-        return self.op("arith.subf", a, b, attributes=self._flags)
-
-    def mulf(self, a: Value, b: Value) -> Value:
-        return self.op("arith.mulf", a, b, attributes=self._flags)
-
-    def divf(self, a: Value, b: Value) -> Value:
-        return self.op("arith.divf", a, b, attributes=self._flags)
-
-    def negf(self, a: Value) -> Value:
-        return self.op("arith.negf", a)
-
-    def absf(self, a: Value) -> Value:
-        return self.op("math.absf", a)
-
-    def maxf(self, a: Value, b: Value) -> Value:
-        """NaN if either is."""
-        return self.op("arith.maximumf", a, b)
-
-    def minf(self, a: Value, b: Value) -> Value:
-        """NaN if either is."""
-        return self.op("arith.minimumf", a, b)
-
-    def fma(self, a: Value, b: Value, c: Value) -> Value:
-        """a·b + c: fused where the hardware does it, else two operations."""
-        if self.fma_hardware:
-            return self.op("math.fma", a, b, c)
-        return self.op("arith.addf", self.op("arith.mulf", a, b), c)
-
-    def copysign(self, magnitude: Value, sign: Value) -> Value:
-        return self.op("math.copysign", magnitude, sign)
-
-    def math(self, name: str, *operands: Value, type: ir.Type | None = None) -> Value:
-        """A math operation that math_library may have to expand afterwards."""
-        made = self.operation(name, [operands[0].type if type is None else type], operands)
-        self.math_calls.append(made)
-        return made.result
-
-    def compare(self, predicate: str, a: Value, b: Value) -> Value:
-        """Compare floats: 'oeq', 'olt', 'une', 'uno', …"""
-        return self.op("arith.cmpf", a, b, type=self.types.i1, attributes=self.types.compare_float[predicate])
-
-    def select(self, condition: Value, a: Value, b: Value) -> Value:
-        return self.op("arith.select", condition, a, b, type=a.type)
-
-    def is_nan(self, a: Value) -> Value:
-        return self.compare("uno", a, a)
-
-    def extend(self, a: Value) -> Value:
-        """f32 to f64, or a narrower float to f32."""
-        return self.op("arith.extf", a, type=self.types.f64 if a.type == self.types.f32 else self.types.f32)
-
-    def truncate(self, a: Value, type: ir.Type) -> Value:
-        return self.op("arith.truncf", a, type=type)
-
-    # Integers --------------------------------------------------------------------------------------------------------
-
-    def compare_integers(self, predicate: str, a: Value, b: Value) -> Value:
-        """Compare integers: 'eq', 'slt', 'ult', …"""
-        return self.op("arith.cmpi", a, b, type=self.types.i1, attributes=self.types.compare_integer[predicate])
-
-    def binary(self, name: str, a: Value, b: Value | int) -> Value:
-        """arith.<name>; an int becomes a constant of a's type."""
-        return self.op(f"arith.{name}", a, self.constant(b, a.type) if isinstance(b, int) else b)
-
-    def extui(self, a: Value, type: ir.Type) -> Value:
-        return self.op("arith.extui", a, type=type)
-
-    def extsi(self, a: Value, type: ir.Type) -> Value:
-        return self.op("arith.extsi", a, type=type)
-
-    def trunci(self, a: Value, type: ir.Type) -> Value:
-        return self.op("arith.trunci", a, type=type)
-
-    def bitcast(self, a: Value, type: ir.Type) -> Value:
-        return a if a.type == type else self.op("arith.bitcast", a, type=type)
-
-    # Index arithmetic: folds constants, and makes equal expressions once a scope ------------------------------------------
+    # Index arithmetic: folds constants, and makes equal expressions once a scope ------------------------------------
 
     def materialize(self, a: Index) -> Value:
         return self.constant(a, self.types.i64) if isinstance(a, int) else a
@@ -245,7 +70,7 @@ class Builder:
             return a % b
         return 0 if b == 1 else self._index_op("arith.remui", a, b)
 
-    # Scopes: what is made inside a loop or a branch must not be reused outside ---------------------------------------------
+    # Scopes: what is made inside a loop or a branch must not be reused outside --------------------------------------
 
     def recall(self, key: Any) -> Any:
         for scope in reversed(self.scopes):
@@ -267,18 +92,31 @@ class Builder:
     # Structure -------------------------------------------------------------------------------------------------------
 
     @contextmanager
-    def function(self, name: str, inputs: Sequence[ir.Type], results: Sequence[ir.Type],
-                 attributes: dict[str, ir.Attribute], *, before: ir.InsertionPoint | None = None) -> Iterator[Sequence[Value]]:
+    def function(
+        self,
+        name: str,
+        inputs: Sequence[ir.Type],
+        results: Sequence[ir.Type],
+        attributes: dict[str, ir.Attribute],
+        *,
+        before: ir.InsertionPoint | None = None,
+    ) -> Iterator[Sequence[Value]]:
         """A func.func whose body is built inside the `with`; gives its arguments. End it with `give`."""
         saved = self.ip, self._constants, self._constant_ip, self.scopes
         type = ir.FunctionType.get(inputs, results)
-        made = ir.Operation.create("func.func", attributes={
-            "sym_name": ir.StringAttr.get(name), "function_type": ir.TypeAttr.get(type), **attributes},
-            regions=1, loc=self.location, ip=before or ir.InsertionPoint(self.module.body))
+        made = ir.Operation.create(
+            "func.func",
+            attributes={"sym_name": ir.StringAttr.get(name), "function_type": ir.TypeAttr.get(type), **attributes},
+            regions=1,
+            loc=self.location,
+            ip=before or ir.InsertionPoint(self.module.body),
+        )
         block = ir.Block.create_at_start(made.regions[0], inputs, [self.location] * len(inputs))
         self.functions[name] = made
         self.ip = ir.InsertionPoint(block)
-        anchor = self.operation("arith.constant", [self.types.i64], [], {"value": ir.IntegerAttr.get(self.types.i64, 0)})
+        anchor = self.operation(
+            "arith.constant", [self.types.i64], [], {"value": ir.IntegerAttr.get(self.types.i64, 0)}
+        )
         self._constants = {(self.types.i64, 0): anchor.result}
         self._constant_ip = ir.InsertionPoint(anchor)
         self.scopes = [{}]
@@ -317,16 +155,32 @@ class Builder:
             element = self._element_of(array.dtype)
             kind = ir.Type.parse(f"!llvm.array<{array.size} x {element}>")
             dense = ir.DenseElementsAttr.get(array.reshape(-1), type=element, shape=[array.size])
-            ir.Operation.create("llvm.mlir.global", regions=1, loc=self.location, ip=ir.InsertionPoint(self.module.body), attributes={
-                "sym_name": ir.StringAttr.get(name), "global_type": ir.TypeAttr.get(kind), "linkage": self.types.private,
-                "value": dense, "constant": self.types.unit, "alignment": ir.IntegerAttr.get(self.types.i64, 64),
-                "addr_space": ir.IntegerAttr.get(self.types.i32, 0)})
+            ir.Operation.create(
+                "llvm.mlir.global",
+                regions=1,
+                loc=self.location,
+                ip=ir.InsertionPoint(self.module.body),
+                attributes={
+                    "sym_name": ir.StringAttr.get(name),
+                    "global_type": ir.TypeAttr.get(kind),
+                    "linkage": self.types.private,
+                    "value": dense,
+                    "constant": self.types.unit,
+                    "alignment": ir.IntegerAttr.get(self.types.i64, 64),
+                    "addr_space": ir.IntegerAttr.get(self.types.i32, 0),
+                },
+            )
             self.globals.add(name)
         key = ("address", name)
         found = self._constants.get(key)
         if found is None:
-            found = ir.Operation.create("llvm.mlir.addressof", results=[self.types.ptr], loc=self.location, ip=self._constant_ip,
-                                        attributes={"global_name": ir.FlatSymbolRefAttr.get(name)}).result
+            found = ir.Operation.create(
+                "llvm.mlir.addressof",
+                results=[self.types.ptr],
+                loc=self.location,
+                ip=self._constant_ip,
+                attributes={"global_name": ir.FlatSymbolRefAttr.get(name)},
+            ).result
             self._constants[key] = found
         return found
 
@@ -349,9 +203,16 @@ class Builder:
         """Declare a C function once; gives its symbol."""
         if symbol not in self.functions:
             self.functions[symbol] = ir.Operation.create(
-                "func.func", regions=1, loc=self.location, ip=ir.InsertionPoint(self.module.body), attributes={
-                    "sym_name": ir.StringAttr.get(symbol), "sym_visibility": ir.StringAttr.get("private"),
-                    "function_type": ir.TypeAttr.get(ir.FunctionType.get(inputs, [result]))})
+                "func.func",
+                regions=1,
+                loc=self.location,
+                ip=ir.InsertionPoint(self.module.body),
+                attributes={
+                    "sym_name": ir.StringAttr.get(symbol),
+                    "sym_visibility": ir.StringAttr.get("private"),
+                    "function_type": ir.TypeAttr.get(ir.FunctionType.get(inputs, [result])),
+                },
+            )
         return symbol
 
     def call(self, function: str, result: ir.Type, operands: Sequence[Value]) -> Value:
@@ -370,8 +231,12 @@ class Builder:
 
     def open_loop(self, lower: Index, upper: Index, step: int = 1, carried: Sequence[Value] = ()) -> Loop:
         """scf.for from here on, until `close_loop`."""
-        made = self.operation("scf.for", [v.type for v in carried],
-                              [self.materialize(lower), self.materialize(upper), self.materialize(step), *carried], regions=1)
+        made = self.operation(
+            "scf.for",
+            [v.type for v in carried],
+            [self.materialize(lower), self.materialize(upper), self.materialize(step), *carried],
+            regions=1,
+        )
         types = [self.types.i64, *(v.type for v in carried)]
         block = ir.Block.create_at_start(made.regions[0], types, [self.location] * len(types))
         index, *arguments = block.arguments
@@ -400,25 +265,49 @@ class Builder:
         if isinstance(offset, int) and offset == 0:
             return base
         key = ("gep", base, offset, element)
-        return self.once(key, lambda: self.op(
-            "llvm.getelementptr", base, self.materialize(offset), type=self.types.ptr,
-            attributes={"elem_type": ir.TypeAttr.get(element), "rawConstantIndices": self.types.gep_index,
-                        "noWrapFlags": self.types.inbounds}))
+        return self.once(
+            key,
+            lambda: self.op(
+                "llvm.getelementptr",
+                base,
+                self.materialize(offset),
+                type=self.types.ptr,
+                attributes={
+                    "elem_type": ir.TypeAttr.get(element),
+                    "rawConstantIndices": self.types.gep_index,
+                    "noWrapFlags": self.types.inbounds,
+                },
+            ),
+        )
 
     def load(self, pointer: Value, type: ir.Type, alignment: int) -> Value:
-        return self.op("llvm.load", pointer, type=type, attributes={
-            "alignment": ir.IntegerAttr.get(self.types.i64, alignment), "ordering": self.types.unordered})
+        return self.op(
+            "llvm.load",
+            pointer,
+            type=type,
+            attributes={"alignment": ir.IntegerAttr.get(self.types.i64, alignment), "ordering": self.types.unordered},
+        )
 
     def store(self, value: Value, pointer: Value, alignment: int) -> None:
-        self.operation("llvm.store", [], [value, pointer], {
-            "alignment": ir.IntegerAttr.get(self.types.i64, alignment), "ordering": self.types.unordered})
+        self.operation(
+            "llvm.store",
+            [],
+            [value, pointer],
+            {"alignment": ir.IntegerAttr.get(self.types.i64, alignment), "ordering": self.types.unordered},
+        )
 
     def alloca(self, type: ir.Type, count: int, alignment: int) -> Value:
         """Stack memory, in the function's entry block."""
         size = self.materialize(count)
         attributes = {"elem_type": ir.TypeAttr.get(type), "alignment": ir.IntegerAttr.get(self.types.i64, alignment)}
-        return ir.Operation.create("llvm.alloca", results=[self.types.ptr], operands=[size], attributes=attributes,
-                                   loc=self.location, ip=self._constant_ip).result
+        return ir.Operation.create(
+            "llvm.alloca",
+            results=[self.types.ptr],
+            operands=[size],
+            attributes=attributes,
+            loc=self.location,
+            ip=self._constant_ip,
+        ).result
 
 
 class Loop:

@@ -21,7 +21,9 @@ def convert_to(b: Builder, source: DType, target: DType, x: Scalar) -> Scalar:
     if isinstance(x, tuple):
         real, imaginary = x
         if target.is_complex:
-            return _real(b, source.component, target.component, real), _real(b, source.component, target.component, imaginary)
+            return _real(b, source.component, target.component, real), _real(
+                b, source.component, target.component, imaginary
+            )
         if target is DType.PRED:
             return b.binary("ori", _nonzero(b, real), _nonzero(b, imaginary))
         return _real(b, source.component, target, real)
@@ -58,7 +60,9 @@ def _float_to_float(b: Builder, source: DType, target: DType, x: Value) -> Value
 
 
 def narrow_f64(b: Builder, x: Value) -> Value:
-    """f64 to an f32 that rounds on to a narrower type as if in one step: the lost bits are kept in the last bit (round to odd)."""
+    """f64 to an f32 that rounds on to a narrower type as if in one step: the lost bits are kept in the last bit
+    (round to odd).
+    """
     t = b.types
     near = b.truncate(x, t.f32)
     back = b.extend(near)
@@ -99,7 +103,9 @@ def _integer_to_float(b: Builder, source: DType, target: DType, x: Value) -> Val
 
 
 def _fold_low_bits(b: Builder, source: DType, x: Value) -> Value:
-    """A 64-bit integer that f64 holds exactly and that rounds alike to 24 bits or fewer: the low 12 bits as one sticky bit."""
+    """A 64-bit integer that f64 holds exactly and that rounds alike to 24 bits or fewer: the low 12 bits as one
+    sticky bit.
+    """
     low = b.binary("andi", x, 0xFFF)
     sticky = b.binary("shli", b.extui(b.compare_integers("ne", low, b.like(0, x)), x.type), 11)
     large = b.compare_integers("uge", b.binary("addi", x, 1 << 52) if source.is_signed else x, b.like(1 << 53, x))

@@ -2,14 +2,13 @@
 
 from __future__ import annotations
 
-
 from ..hlo.dtypes import DType
 from ..hlo.opcodes import Op
 from . import complex_math
 from .builder import Builder, Index
 from .convert import convert_to
 from .elemental import Elemental, Indices, Reads, Rule
-from .elements import ROUNDED, Scalar, encode, flatten, round_to, unflatten, wrap_small, SMALL_INTEGERS
+from .elements import ROUNDED, SMALL_INTEGERS, Scalar, encode, flatten, round_to, unflatten, wrap_small
 from .reader import Node
 
 
@@ -31,7 +30,7 @@ def accumulator_of(node: Node) -> DType:
 def dot_value(e: Elemental, node: Node, number: int, index: Indices, raw: bool) -> Reads:
     b = e.b
     lhs, rhs = node.inputs
-    lhs_batch, rhs_batch, lhs_contract, rhs_contract = dimension_numbers(node)
+    _, _, lhs_contract, rhs_contract = dimension_numbers(node)
     left, right = operand_indices(node, index)
     wide = accumulator_of(node)
     loops, carried = [], [_zero(b, wide)] * (2 if wide.is_complex else 1)
@@ -42,8 +41,11 @@ def dot_value(e: Elemental, node: Node, number: int, index: Indices, raw: bool) 
     x = yield lhs, tuple(left), False
     y = yield rhs, tuple(right), False
     with b.reassociating():
-        results = flatten(multiply_add(b, wide, convert_to(b, lhs.dtype, wide, x), convert_to(b, rhs.dtype, wide, y),
-                                       unflatten(carried, wide)))
+        results = flatten(
+            multiply_add(
+                b, wide, convert_to(b, lhs.dtype, wide, x), convert_to(b, rhs.dtype, wide, y), unflatten(carried, wide)
+            )
+        )
     for loop in reversed(loops):
         loop.next = results
         b.close_loop(loop)
@@ -62,7 +64,10 @@ def operand_indices(node: Node, index: Indices) -> tuple[list[Index], list[Index
     for ld, rd in zip(lhs_batch, rhs_batch, strict=True):
         left[ld] = right[rd] = index[position]
         position += 1
-    for side, dims, taken in ((left, lhs.dims, {*lhs_batch, *lhs_contract}), (right, rhs.dims, {*rhs_batch, *rhs_contract})):
+    for side, dims, taken in (
+        (left, lhs.dims, {*lhs_batch, *lhs_contract}),
+        (right, rhs.dims, {*rhs_batch, *rhs_contract}),
+    ):
         for d in range(len(dims)):
             if d not in taken:
                 side[d] = index[position]
@@ -102,4 +107,3 @@ def narrow(b: Builder, wide: DType, dtype: DType, value: Scalar) -> Scalar:
 
 
 RULES: dict[Op, Rule] = {Op.DOT: dot_value}
-

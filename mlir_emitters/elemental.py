@@ -1,8 +1,8 @@
 """The value of one element: follow a buffer to the node that writes it, and that node's operands to theirs.
 
-Rules of elementwise ops get their operands' values; rules of other ops are generators that yield what they want to read,
-`(buffer, index, raw)`, and get it sent. One loop over an explicit stack runs them, so depth costs no recursion. Each value is made
-once a scope (loop body, branch).
+Rules of elementwise ops get their operands' values; rules of other ops are generators that yield what they want to
+read, `(buffer, index, raw)`, and get it sent. One loop over an explicit stack runs them, so depth costs no recursion.
+Each value is made once a scope (loop body, branch).
 """
 
 from __future__ import annotations
@@ -125,8 +125,10 @@ def load_element(b: Builder, pointer: Value, dtype: DType, offset: Index) -> Sca
     if not dtype.is_complex:
         return b.load(b.pointer(pointer, offset, type), type, size)
     real = b.mul(offset, 2)
-    return (b.load(b.pointer(pointer, real, type), type, size),
-            b.load(b.pointer(pointer, b.add(real, 1), type), type, size))
+    return (
+        b.load(b.pointer(pointer, real, type), type, size),
+        b.load(b.pointer(pointer, b.add(real, 1), type), type, size),
+    )
 
 
 def store_element(b: Builder, pointer: Value, dtype: DType, offset: Index, value: Scalar) -> None:

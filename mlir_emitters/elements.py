@@ -1,8 +1,9 @@
 """How one element of each HLO type lies in memory and in registers.
 
-Two forms of a scalar: *raw*, as it lies in memory (what data movement passes on, bit for bit), and *working*, what arithmetic takes:
-pred raw i8, working i1; f16, bf16 and the 8- and 4-bit floats raw iN, working f32 (always a value of the narrow type);
-2- and 4-bit integers raw and working i8 (sign- or zero-extended); complex a (real, imaginary) pair in both; the rest are the same in both.
+Two forms of a scalar: *raw*, as it lies in memory (what data movement passes on, bit for bit), and *working*, what
+arithmetic takes: pred raw i8, working i1; f16, bf16 and the 8- and 4-bit floats raw iN, working f32 (always a value
+of the narrow type); 2- and 4-bit integers raw and working i8 (sign- or zero-extended); complex a (real, imaginary)
+pair in both; the rest are the same in both.
 """
 
 from __future__ import annotations
@@ -155,7 +156,9 @@ def _round_bf16(b: Builder, value: Value) -> Value:
 
 
 def _decode_narrow(b: Builder, format: FloatFormat, raw: Value) -> Value:
-    """A normal: place the bits and rebias. A subnormal: its integer times the least step. Then NaN, infinity and the sign."""
+    """A normal: place the bits and rebias. A subnormal: its integer times the least step. Then NaN, infinity and the
+    sign.
+    """
     t = b.types
     bits = b.extui(raw, t.i32)
     magnitude = b.binary("andi", bits, format.sign_bit - 1)

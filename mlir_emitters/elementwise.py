@@ -1,4 +1,6 @@
-"""Elementwise ops: one row an opcode, one function a class of element types. Functions take and give working values (elements.py)."""
+"""Elementwise ops: one row an opcode, one function a class of element types. Functions take and give working values
+(elements.py).
+"""
 
 from __future__ import annotations
 
@@ -9,7 +11,7 @@ from mlir.dialects import arith, math
 
 from ..hlo.dtypes import DType
 from ..hlo.opcodes import Op
-from . import complex_math
+from . import complex_inverse, complex_math
 from .builder import Builder, Value
 from .convert import convert, reduce_precision
 from .elements import NARROW, ROUNDED, SMALL_INTEGERS, Scalar, round_to, wrap_small
@@ -58,7 +60,8 @@ def emit_elementwise(b: Builder, node: Node, operands: list[Scalar]) -> Scalar:
     return wrap_small(b, dtype, result) if dtype in SMALL_INTEGERS and not row.exact else result
 
 
-# How rows are made ---------------------------------------------------------------------------------------------------------
+# How rows are made --------------------------------------------------------------------------------------------------
+
 
 def simple(function: Callable[..., Scalar]) -> Function:
     """A function that needs no node."""
@@ -71,6 +74,7 @@ def operation(view: type, *, contracts: bool = False) -> Function:
 
     def emit(b: Builder, node: Node, *operands: Value) -> Value:
         return b.op(name, *operands, attributes=b.flags if contracts else None)
+
     return emit
 
 
@@ -88,7 +92,8 @@ def bitwise(view: type) -> Row:
     return Row(**integers(operation(view)), pred=operation(view))
 
 
-# Floats --------------------------------------------------------------------------------------------------------------------
+# Floats -------------------------------------------------------------------------------------------------------------
+
 
 def sign(b: Builder, x: Value) -> Value:
     """±1, and zeros and NaN as they are."""
@@ -109,7 +114,8 @@ def clamp_float(b: Builder, low: Value, x: Value, high: Value) -> Value:
     return b.minf(b.maxf(x, low), high)
 
 
-# Integers ------------------------------------------------------------------------------------------------------------------
+# Integers -----------------------------------------------------------------------------------------------------------
+
 
 def zero(b: Builder, x: Value) -> Value:
     return b.like(0, x)
@@ -173,8 +179,8 @@ EXPONENT_BITS = 6
 
 
 def power_integer(b: Builder, x: Value, y: Value) -> Value:
-    """Square and multiply, wrapping. An exponent with its top bit set (unsigned ones too) counts as negative: 0, but ±1 stay
-    themselves up to sign."""
+    """Square and multiply, wrapping. An exponent with its top bit set (unsigned ones too) counts as negative: 0, but
+    ±1 stay themselves up to sign."""
     one, minus_one = b.like(1, x), b.like(-1, x)
     result, base = one, x
     for k in range(EXPONENT_BITS):
@@ -189,6 +195,7 @@ def power_integer(b: Builder, x: Value, y: Value) -> Value:
 
 def shift(name: str) -> Function:
     """A shift by the width or more shifts everything out: zeros, or the sign for shrsi."""
+
     def emit(b: Builder, node: Node, x: Value, y: Value) -> Value:
         bits = width(b, node, x)
         too_far = b.compare_integers("uge", y, b.like(bits, y))
@@ -199,16 +206,19 @@ def shift(name: str) -> Function:
         if name == "shrui" and node.inputs[0].dtype in SMALL_INTEGERS:
             x = b.binary("andi", x, (1 << bits) - 1)
         return b.select(too_far, zero(b, x), b.binary(name, x, b.select(too_far, zero(b, y), y)))
+
     return emit
 
 
 def multiply_high(extend: str) -> Function:
     """The upper half of the double-width product."""
+
     def emit(b: Builder, node: Node, x: Value, y: Value) -> Value:
         bits = width(b, node, x)
         wide = b.types.integer(2 * x.type.width)  # pyright: ignore[reportAttributeAccessIssue]
         product = b.binary("muli", b.op(extend, x, type=wide), b.op(extend, y, type=wide))
         return b.trunci(b.binary("shrui", product, bits), x.type)
+
     return emit
 
 
@@ -229,7 +239,7 @@ def clamp_integer(minimum: str, maximum: str) -> Function:
     return lambda b, node, low, x, high: b.binary(minimum, b.binary(maximum, x, low), high)
 
 
-# Comparison and choice -------------------------------------------------------------------------------------------------------
+# Comparison and choice ----------------------------------------------------------------------------------------------
 
 ORDERED = {"EQ": "oeq", "NE": "une", "LT": "olt", "LE": "ole", "GT": "ogt", "GE": "oge"}
 
@@ -256,7 +266,9 @@ def _total_order_of_bits(b: Builder, dtype: DType, raw: Value) -> Value:
     flipped = b.binary("xori", bits, format.sign_bit - 1)
     key = b.select(b.compare_integers("slt", bits, zero(b, bits)), flipped, bits)
     if format.negative_zero_is_nan:
-        key = b.select(b.compare_integers("eq", bits, b.like(-format.sign_bit, bits)), b.like(-2 * format.sign_bit, bits), key)
+        key = b.select(
+            b.compare_integers("eq", bits, b.like(-format.sign_bit, bits)), b.like(-2 * format.sign_bit, bits), key
+        )
     return key
 
 
@@ -283,12 +295,18 @@ def logical_not(b: Builder, x: Value) -> Value:
 
 
 EMIT: dict[Op, Row] = {
-    Op.ABS: Row(operation(math.AbsFOp), simple(absolute_integer), simple(lambda b, x: x), complex=simple(complex_math.absolute), exact=True),
-    Op.ACOS: Row(library(math.AcosOp), complex=simple(complex_math.acos)),
-    Op.ACOSH: Row(library(math.AcoshOp), complex=simple(complex_math.acosh)),
-    Op.ASIN: Row(library(math.AsinOp), complex=simple(complex_math.asin)),
-    Op.ASINH: Row(library(math.AsinhOp), complex=simple(complex_math.asinh)),
-    Op.ATANH: Row(library(math.AtanhOp), complex=simple(complex_math.atanh)),
+    Op.ABS: Row(
+        operation(math.AbsFOp),
+        simple(absolute_integer),
+        simple(lambda b, x: x),
+        complex=simple(complex_math.absolute),
+        exact=True,
+    ),
+    Op.ACOS: Row(library(math.AcosOp), complex=simple(complex_inverse.acos)),
+    Op.ACOSH: Row(library(math.AcoshOp), complex=simple(complex_inverse.acosh)),
+    Op.ASIN: Row(library(math.AsinOp), complex=simple(complex_inverse.asin)),
+    Op.ASINH: Row(library(math.AsinhOp), complex=simple(complex_inverse.asinh)),
+    Op.ATANH: Row(library(math.AtanhOp), complex=simple(complex_inverse.atanh)),
     Op.CBRT: Row(library(math.CbrtOp), complex=simple(complex_math.cbrt)),
     Op.CEIL: Row(operation(math.CeilOp), exact=True),
     Op.COSINE: Row(library(math.CosOp), complex=simple(complex_math.cosine)),
@@ -303,14 +321,18 @@ EMIT: dict[Op, Row] = {
     Op.LOG: Row(library(math.LogOp), complex=simple(complex_math.log)),
     Op.LOG_PLUS_ONE: Row(library(math.Log1pOp), complex=simple(complex_math.log_plus_one)),
     Op.LOGISTIC: Row(simple(logistic), complex=simple(complex_math.logistic)),
-    Op.NEGATE: Row(simple(Builder.negf), **integers(simple(negate_integer)), complex=simple(complex_math.negate), exact=False),
+    Op.NEGATE: Row(
+        simple(Builder.negf), **integers(simple(negate_integer)), complex=simple(complex_math.negate), exact=False
+    ),
     Op.NOT: Row(**integers(simple(logical_not)), pred=simple(logical_not)),
     Op.POPCNT: Row(**integers(count_ones)),
     Op.REAL: Row(simple(lambda b, x: x), complex=simple(lambda b, x: x[0]), exact=True),
     Op.ROUND_NEAREST_AFZ: Row(operation(math.RoundOp), exact=True),
     Op.ROUND_NEAREST_EVEN: Row(operation(math.RoundEvenOp), exact=True),
     Op.RSQRT: Row(library(math.RsqrtOp), complex=simple(complex_math.rsqrt)),
-    Op.SIGN: Row(simple(sign), simple(sign_signed), simple(sign_unsigned), complex=simple(complex_math.sign), exact=True),
+    Op.SIGN: Row(
+        simple(sign), simple(sign_signed), simple(sign_unsigned), complex=simple(complex_math.sign), exact=True
+    ),
     Op.SINE: Row(library(math.SinOp), complex=simple(complex_math.sine)),
     Op.SINH: Row(library(math.SinhOp), complex=simple(complex_math.sinh)),
     Op.SQRT: Row(operation(math.SqrtOp), complex=simple(complex_math.sqrt)),
@@ -318,28 +340,61 @@ EMIT: dict[Op, Row] = {
     Op.TANH: Row(library(math.TanhOp), complex=simple(complex_math.tanh)),
     Op.CONVERT: Row(convert, convert, convert, convert, convert, exact=True),
     Op.REDUCE_PRECISION: Row(reduce_precision),
-    Op.ADD: Row(operation(arith.AddFOp, contracts=True), **integers(operation(arith.AddIOp)), pred=operation(arith.OrIOp),
-                complex=simple(complex_math.add)),
+    Op.ADD: Row(
+        operation(arith.AddFOp, contracts=True),
+        **integers(operation(arith.AddIOp)),
+        pred=operation(arith.OrIOp),
+        complex=simple(complex_math.add),
+    ),
     Op.AND: bitwise(arith.AndIOp),
-    Op.ATAN2: Row(library(math.Atan2Op), complex=simple(complex_math.atan2)),
+    Op.ATAN2: Row(library(math.Atan2Op), complex=simple(complex_inverse.atan2)),
     Op.COMPARE: Row(compare_floats, compare_signed, compare_unsigned, compare_unsigned, complex_math.compare),
     Op.COMPLEX: Row(simple(lambda b, x, y: (x, y))),
-    Op.DIVIDE: Row(operation(arith.DivFOp, contracts=True), simple(divide_signed), simple(divide_unsigned),
-                   complex=simple(complex_math.divide)),
-    Op.MAXIMUM: Row(operation(arith.MaximumFOp), operation(arith.MaxSIOp), operation(arith.MaxUIOp), operation(arith.OrIOp), exact=True),
-    Op.MINIMUM: Row(operation(arith.MinimumFOp), operation(arith.MinSIOp), operation(arith.MinUIOp), operation(arith.AndIOp), exact=True),
+    Op.DIVIDE: Row(
+        operation(arith.DivFOp, contracts=True),
+        simple(divide_signed),
+        simple(divide_unsigned),
+        complex=simple(complex_math.divide),
+    ),
+    Op.MAXIMUM: Row(
+        operation(arith.MaximumFOp),
+        operation(arith.MaxSIOp),
+        operation(arith.MaxUIOp),
+        operation(arith.OrIOp),
+        exact=True,
+    ),
+    Op.MINIMUM: Row(
+        operation(arith.MinimumFOp),
+        operation(arith.MinSIOp),
+        operation(arith.MinUIOp),
+        operation(arith.AndIOp),
+        exact=True,
+    ),
     Op.MULHI: Row(signed=multiply_high("arith.extsi"), unsigned=multiply_high("arith.extui")),
-    Op.MULTIPLY: Row(operation(arith.MulFOp, contracts=True), **integers(operation(arith.MulIOp)), pred=operation(arith.AndIOp),
-                     complex=simple(complex_math.multiply)),
+    Op.MULTIPLY: Row(
+        operation(arith.MulFOp, contracts=True),
+        **integers(operation(arith.MulIOp)),
+        pred=operation(arith.AndIOp),
+        complex=simple(complex_math.multiply),
+    ),
     Op.OR: bitwise(arith.OrIOp),
     Op.POWER: Row(library(math.PowFOp), **integers(simple(power_integer)), complex=simple(complex_math.power)),
     Op.REMAINDER: Row(operation(arith.RemFOp), simple(remainder_signed), simple(remainder_unsigned)),
     Op.SHIFT_LEFT: Row(**integers(shift("shli"))),
     Op.SHIFT_RIGHT_ARITHMETIC: Row(**integers(shift("shrsi"))),
     Op.SHIFT_RIGHT_LOGICAL: Row(**integers(shift("shrui"))),
-    Op.SUBTRACT: Row(operation(arith.SubFOp, contracts=True), **integers(operation(arith.SubIOp)), pred=operation(arith.XOrIOp),
-                     complex=simple(complex_math.subtract)),
+    Op.SUBTRACT: Row(
+        operation(arith.SubFOp, contracts=True),
+        **integers(operation(arith.SubIOp)),
+        pred=operation(arith.XOrIOp),
+        complex=simple(complex_math.subtract),
+    ),
     Op.XOR: bitwise(arith.XOrIOp),
-    Op.CLAMP: Row(simple(clamp_float), clamp_integer("minsi", "maxsi"), clamp_integer("minui", "maxui"),
-                  clamp_integer("andi", "ori"), exact=True),
+    Op.CLAMP: Row(
+        simple(clamp_float),
+        clamp_integer("minsi", "maxsi"),
+        clamp_integer("minui", "maxui"),
+        clamp_integer("andi", "ori"),
+        exact=True,
+    ),
 }

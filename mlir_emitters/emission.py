@@ -40,8 +40,7 @@ def emit_lhlo(lhlo: LhloModule, options: EmitOptions) -> EmittedModule:
         module = ir.Module.create()
         features = options.target.features.split(",")
         fused = "+fma" in features or "+neon" in features or options.target.architecture == "aarch64"
-        b = Builder(module, pipeline.types(), strict=options.strict, fma=fused,
-                    vector_bits=options.target.vector_bits)
+        b = Builder(module, pipeline.types(), strict=options.strict, fma=fused, vector_bits=options.target.vector_bits)
         for graph in graphs(lhlo):
             emit_kernel(b, graph)
         stages.append(("mlir", str(module)))
@@ -79,10 +78,18 @@ def _missing(instruction: Instruction) -> UnsupportedError | None:
     if op in TRANSPARENT or op in RULES:
         return None
     if op not in ELEMENTWISE:
-        return UnsupportedError(STAGE, op.value, location=instruction.location,
-                                remedy=f"add Op.{op.name} to RULES in the file of {STAGE} for its family")
+        return UnsupportedError(
+            STAGE,
+            op.value,
+            location=instruction.location,
+            remedy=f"add Op.{op.name} to RULES in the file of {STAGE} for its family",
+        )
     dtype = instruction.operands[0].shape.dtype
     if ELEMENTWISE[op].function(dtype) is not None:
         return None
-    return UnsupportedError(STAGE, f"{op.value}({dtype.value})", location=instruction.location,
-                            remedy=f"add {dtype.value} to the row of Op.{op.name} in EMIT in {STAGE}/elementwise.py")
+    return UnsupportedError(
+        STAGE,
+        f"{op.value}({dtype.value})",
+        location=instruction.location,
+        remedy=f"add {dtype.value} to the row of Op.{op.name} in EMIT in {STAGE}/elementwise.py",
+    )

@@ -12,8 +12,8 @@ from .builder import Builder, Index, Loop
 from .elemental import Elemental, Linear, Rule
 from .elementwise import EMIT as ELEMENTWISE
 from .matmul import emit_matmul
-from .transpose import crossing_dimension, emit_blocks, pure_transposition, tiled
 from .reader import Buffer, KernelGraph, Node
+from .transpose import crossing_dimension, emit_blocks, pure_transposition, tiled
 
 
 def merged(*tables: Mapping[Op, Rule]) -> dict[Op, Rule]:
@@ -33,8 +33,11 @@ RULES: dict[Op, Rule] = merged(shape.RULES, reduce.RULES, dot.RULES)
 def emit_kernel(b: Builder, graph: KernelGraph) -> None:
     """The function `void name(ptr noalias …)` of a kernel."""
     t = b.types
-    attributes: dict[str, ir.Attribute] = {"arg_attrs": ir.ArrayAttr.get([
-        _argument_attributes(b, a.alignment, a.size, a.written) for a in graph.arguments])}
+    attributes: dict[str, ir.Attribute] = {
+        "arg_attrs": ir.ArrayAttr.get(
+            [_argument_attributes(b, a.alignment, a.size, a.written) for a in graph.arguments]
+        )
+    }
     with b.function(graph.name, [t.ptr] * len(graph.arguments), [], attributes) as pointers:
         emit_outputs(Elemental(b, pointers, RULES), graph.results)
         b.give()
@@ -43,8 +46,11 @@ def emit_kernel(b: Builder, graph: KernelGraph) -> None:
 def _argument_attributes(b: Builder, alignment: int, size: int, written: bool) -> ir.DictAttr:
     i64 = b.types.i64
     entries: dict[str, ir.Attribute] = {
-        "llvm.noalias": b.types.unit, "llvm.nonnull": b.types.unit, "llvm.noundef": b.types.unit,
-        "llvm.align": ir.IntegerAttr.get(i64, alignment)}
+        "llvm.noalias": b.types.unit,
+        "llvm.nonnull": b.types.unit,
+        "llvm.noundef": b.types.unit,
+        "llvm.align": ir.IntegerAttr.get(i64, alignment),
+    }
     if size:
         entries["llvm.dereferenceable"] = ir.IntegerAttr.get(i64, size)
     if not written:
@@ -76,7 +82,12 @@ def origin(buffer: Buffer) -> Buffer:
     """The buffer that a result is only a copy of."""
     while buffer.writer is not None and buffer.writer.opcode is Op.COPY:
         source = buffer.writer.inputs[0]
-        if source.writer is None or source.dims != buffer.dims or source.strides != buffer.strides or source.dtype is not buffer.dtype:
+        if (
+            source.writer is None
+            or source.dims != buffer.dims
+            or source.strides != buffer.strides
+            or source.dtype is not buffer.dtype
+        ):
             break
         buffer = source
     return buffer
@@ -121,7 +132,8 @@ def with_loops(b: Builder, over: Buffer, body: Callable[[tuple[Index, ...]], Non
         b.close_loop(loop)
 
 
-# Linear loops ----------------------------------------------------------------------------------------------------------------
+# Linear loops -------------------------------------------------------------------------------------------------------
+
 
 def is_linear(group: Sequence[Buffer]) -> bool:
     """Whether offset i of every output depends on offset i of full-size arrays, and on scalars, only."""
@@ -149,20 +161,31 @@ def _linear_sources(node: Node) -> list[Buffer] | None:
         return full if same and (len(full) == len(node.inputs) or node.opcode in (Op.SELECT, Op.CLAMP)) else None
     if node.opcode is Op.BROADCAST:
         return [] if node.inputs[0].shape.size == 1 else None
-    if node.opcode is Op.BITCAST or (node.opcode is Op.RESHAPE and node.inputs[0].shape.is_row_major and result.shape.is_row_major):
+    if node.opcode is Op.BITCAST or (
+        node.opcode is Op.RESHAPE and node.inputs[0].shape.is_row_major and result.shape.is_row_major
+    ):
         return list(node.inputs) if node.inputs[0].shape.size == result.shape.size else None
     if node.opcode is Op.CONSTANT:
         return []
-    return [] if node.opcode is Op.IOTA and sum(d != 1 for d in result.dims) == 1 and result.dims[node.attributes["iota_dimension"]] != 1 else None
+    return (
+        []
+        if node.opcode is Op.IOTA
+        and sum(d != 1 for d in result.dims) == 1
+        and result.dims[node.attributes["iota_dimension"]] != 1
+        else None
+    )
 
 
-# Roots with loops of their own -------------------------------------------------------------------------------------------------
+# Roots with loops of their own --------------------------------------------------------------------------------------
+
 
 def emit_reduce(e: Elemental, node: Node, targets: Sequence[tuple[Buffer, Buffer]]) -> bool:
     if not reduce.keeps_innermost(node) or len(targets) != len(node.outputs):
         return False
     by_number = {source.number: result for source, result in targets}
-    if len(by_number) != len(node.outputs) or not any(node.inputs[0].dims[d] != 1 for d in reduce.reduced_dimensions(node)):
+    if len(by_number) != len(node.outputs) or not any(
+        node.inputs[0].dims[d] != 1 for d in reduce.reduced_dimensions(node)
+    ):
         return False
     reduce.ColumnReduction(e, node, [by_number[k] for k in range(len(node.outputs))]).emit()
     return True
@@ -171,7 +194,7 @@ def emit_reduce(e: Elemental, node: Node, targets: Sequence[tuple[Buffer, Buffer
 def emit_update(e: Elemental, node: Node, targets: Sequence[tuple[Buffer, Buffer]]) -> bool:
     """Copy the operand unless it is updated in place, then write the update over it."""
     b = e.b
-    (_, result), = targets
+    ((_, result),) = targets
     target, update = node.inputs[:2]
     if not (target.writer is None and target.argument == result.argument):
         with_loops(b, result, lambda index: e.store(result, index, e.value(target, index, raw=True)))
@@ -180,6 +203,7 @@ def emit_update(e: Elemental, node: Node, targets: Sequence[tuple[Buffer, Buffer
     def write(index: tuple[Index, ...]) -> None:
         place = tuple(b.add(i, s) for i, s in zip(index, starts, strict=True))
         e.store(result, place, e.value(update, index, raw=True))
+
     with_loops(b, update, write)
     return True
 
@@ -197,8 +221,10 @@ def emit_concatenate(e: Elemental, node: Node, targets: Sequence[tuple[Buffer, B
     (d,) = node.attributes["dimensions"]
     start = 0
     for source in node.inputs:
+
         def write(index: tuple[Index, ...], source: Buffer = source, start: int = start) -> None:
-            e.store(result, (*index[:d], b.add(index[d], start), *index[d + 1:]), e.value(source, index, raw=True))
+            e.store(result, (*index[:d], b.add(index[d], start), *index[d + 1 :]), e.value(source, index, raw=True))
+
         if source.shape.size:
             with_loops(b, source, write)
         start += source.dims[d]
@@ -216,4 +242,3 @@ ROOTS: dict[Op, Callable[[Elemental, Node, Sequence[tuple[Buffer, Buffer]]], boo
     Op.REDUCE: emit_reduce,
 }
 """Roots whose loops are not one nest over the result. They give False where the plain nest is right."""
-

@@ -8,9 +8,19 @@ from .math_support import horner, offset, scale, select_if, through_f64
 TAN_PI_8 = 0.41421356237309503
 PI, PI_LOW = 3.141592653589793, 1.2246467991473532e-16
 # (atan t/t − 1)/t² in t², |t| ≤ tan(π/8); error 2^-59.3 after t².
-ATAN_POLY = (-0.33333333333333187, 0.19999999999949722, -0.14285714279788264, 0.11111110762214332, -0.09090897125541092,
-             0.07692048629475495, -0.06662968845005696, 0.058468821392160295, -0.05034669710094025, 0.037944530237847066,
-             -0.017773465535125398)
+ATAN_POLY = (
+    -0.33333333333333187,
+    0.19999999999949722,
+    -0.14285714279788264,
+    0.11111110762214332,
+    -0.09090897125541092,
+    0.07692048629475495,
+    -0.06662968845005696,
+    0.058468821392160295,
+    -0.05034669710094025,
+    0.037944530237847066,
+    -0.017773465535125398,
+)
 
 
 def _from_constant(b: Builder, high: float, low: float, x: Value) -> Value:
@@ -23,7 +33,8 @@ def atan2(b: Builder, y: Value, x: Value) -> Value:
     ax, ay = b.absf(x), b.absf(y)
     steep = b.compare("ogt", ay, ax)
     large, small = b.select(steep, ay, ax), b.select(steep, ax, ay)
-    # Scaled, so that their sum cannot overflow nor a quotient vanish; two zeros and two infinities get quotients by hand.
+    # Scaled, so that their sum cannot overflow nor a quotient vanish; two zeros and two infinities get quotients by
+    # hand.
     one = b.like(1.0, x)
     tiny, huge = b.compare("olt", large, b.like(2.0**-900, x)), b.compare("ogt", large, b.like(2.0**1000, x))
     factor = b.select(tiny, b.like(2.0**100, x), b.select(huge, b.like(0.5, x), one))

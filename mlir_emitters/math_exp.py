@@ -3,8 +3,7 @@
 from __future__ import annotations
 
 from .builder import Builder, Value
-from .math_support import (Precision, as_integer, float_type, horner, offset, precision_of, scale,
-                           select_if)
+from .math_support import Precision, as_integer, float_type, horner, offset, precision_of, scale, select_if
 
 LOG2_E = 1.4426950408889634
 
@@ -44,7 +43,9 @@ def exp(b: Builder, x: Value) -> Value:
 
 
 def expm1_core(b: Builder, x: Value) -> Value:
-    """eˣ − 1 where it neither overflows nor rounds to −1; 2ⁿ is halved, so that n may be the largest exponent plus one."""
+    """eˣ − 1 where it neither overflows nor rounds to −1; 2ⁿ is halved, so that n may be the largest exponent plus
+    one.
+    """
     p = precision_of(b, x)
     n, r = reduce_exponent(b, p, x)
     value = b.fma(b.mulf(r, r), horner(b, r, p.exp_poly), r)
@@ -92,5 +93,3 @@ def cosh(b: Builder, x: Value) -> Value:
 def _half_exp(b: Builder, x: Value) -> Value:
     p = precision_of(b, x)
     return select_if(b, "ogt", x, p.exp_overflow + 1.0, float("inf"), scaled_exp(b, x, -1))
-
-

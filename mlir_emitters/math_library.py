@@ -1,4 +1,6 @@
-"""Turns math.* operations that have no instruction into calls of private functions, built once a module and inlined by LLVM."""
+"""Turns math.* operations that have no instruction into calls of private functions, built once a module and inlined
+by LLVM.
+"""
 
 from __future__ import annotations
 
@@ -58,7 +60,10 @@ def _function(b: Builder, name: str, type: ir.Type, arity: int) -> str:
     symbol = f"{name}.{type}"
     if symbol not in b.functions:
         attributes: dict[str, ir.Attribute] = {
-            "sym_visibility": ir.StringAttr.get("private"), "llvm.linkage": b.types.internal, "always_inline": b.types.unit}
+            "sym_visibility": ir.StringAttr.get("private"),
+            "llvm.linkage": b.types.internal,
+            "always_inline": b.types.unit,
+        }
         expansion = BY_TYPE[name][str(type)] if name in BY_TYPE else EXPANSIONS[name]
         with b.function(symbol, [type] * arity, [type], attributes) as arguments, b.exact():
             b.give(expansion(b, *arguments))

@@ -4,17 +4,43 @@ from __future__ import annotations
 
 from .builder import Builder, Value
 from .math_exp import exp
-from .math_support import (SINGLE, Precision, as_integer, float_type, horner, offset, precision_of, scale, select_if,
-                           through_f64)
+from .math_support import (
+    SINGLE,
+    Precision,
+    as_integer,
+    float_type,
+    horner,
+    offset,
+    precision_of,
+    scale,
+    select_if,
+    through_f64,
+)
 
 LN2 = 0.6931471805599453
 SQRT_HALF_BITS = {32: 0x3F3504F3, 64: 0x3FE6A09E667F3BCD}
 # (log(1+f) − f + f²/2)/f³ on [√½ − 1, √2 − 1]; error 2^-30.3 after f².
-SINGLE_POLY = (0.3333331048488617, -0.24999986588954926, 0.20002241432666779, -0.16669270396232605, 0.1421833336353302,
-               -0.12383796274662018, 0.11875025182962418, -0.11794096976518631, 0.06915707886219025)
+SINGLE_POLY = (
+    0.3333331048488617,
+    -0.24999986588954926,
+    0.20002241432666779,
+    -0.16669270396232605,
+    0.1421833336353302,
+    -0.12383796274662018,
+    0.11875025182962418,
+    -0.11794096976518631,
+    0.06915707886219025,
+)
 # (2·atanh(s) − 2s)/s³ in s² on |s| ≤ 0.1716; error 2^-58.4 after s².
-DOUBLE_POLY = (0.666666666666674, 0.3999999999937799, 0.2857142875130137, 0.22222197587465328, 0.1818361898475558,
-               0.15312569889625016, 0.14811540879513124)
+DOUBLE_POLY = (
+    0.666666666666674,
+    0.3999999999937799,
+    0.2857142875130137,
+    0.22222197587465328,
+    0.1818361898475558,
+    0.15312569889625016,
+    0.14811540879513124,
+)
 
 
 def split(b: Builder, p: Precision, x: Value) -> tuple[Value, Value]:
@@ -71,7 +97,9 @@ def log1p(b: Builder, x: Value) -> Value:
     p = precision_of(b, x)
     u = offset(b, x, 1.0)
     e, f = split(b, p, u)
-    lost = b.select(b.compare("ogt", e, b.like(0.0, e)), b.subf(b.like(1.0, x), b.subf(u, x)), b.subf(x, offset(b, u, -1.0)))
+    lost = b.select(
+        b.compare("ogt", e, b.like(0.0, e)), b.subf(b.like(1.0, x), b.subf(u, x)), b.subf(x, offset(b, u, -1.0))
+    )
     value = assemble(b, p, e, f, b.divf(lost, u))
     value = select_if(b, "oeq", x, -1.0, float("-inf"), value)
     value = select_if(b, "olt", x, -1.0, float("nan"), value)
@@ -116,7 +144,9 @@ def _no_power(b: Builder, x: Value, y: Value) -> Value:
     p = precision_of(b, x)
     sign = 1 << (p.bits - 1)
     base, exponent = as_integer(b, x), b.binary("andi", as_integer(b, y), sign - 1)
-    negative = b.binary("andi", b.compare_integers("slt", base, b.like(0, base)), b.compare_integers("ne", base, b.like(sign, base)))
+    negative = b.binary(
+        "andi", b.compare_integers("slt", base, b.like(0, base)), b.compare_integers("ne", base, b.like(sign, base))
+    )
     number = b.compare("ord", x, x)
     subnormal = b.compare_integers("ult", b.binary("subi", exponent, 1), b.like((1 << p.mantissa) - 1, exponent))
     return b.binary("andi", b.binary("andi", negative, number), subnormal)

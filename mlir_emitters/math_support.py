@@ -1,8 +1,8 @@
 """What the files math_*.py share: the two precisions, polynomials, and small helpers.
 
-The functions there are built once a module as private functions that LLVM inlines, so that loops over them vectorise: straight-line
-code, selects instead of branches, polynomials in fma. They never contract by themselves. Coefficients are minimax fits (Remez exchange
-in 60 digits); each says its interval's error.
+The functions there are built once a module as private functions that LLVM inlines, so that loops over them vectorise:
+straight-line code, selects instead of branches, polynomials in fma. They never contract by themselves. Coefficients
+are minimax fits (Remez exchange in 60 digits); each says its interval's error.
 """
 
 from __future__ import annotations
@@ -19,7 +19,8 @@ from .builder import Builder, Value
 class Precision:
     """f32 or f64 as the math functions see it.
 
-    ln2_high has trailing zeros, so that n·ln2_high is exact. exp_poly: (eʳ − 1 − r)/r² on ±ln2/2, relative error below the unit.
+    ln2_high has trailing zeros, so that n·ln2_high is exact. exp_poly: (eʳ − 1 − r)/r² on ±ln2/2, relative error
+    below the unit.
     """
 
     bits: int
@@ -28,10 +29,10 @@ class Precision:
     ln2_high: float
     ln2_low: float
     exp_poly: tuple[float, ...]
-    exp_overflow: float   # eˣ is infinite above
+    exp_overflow: float  # eˣ is infinite above
     exp_underflow: float  # and zero below
-    expm1_floor: float    # eˣ − 1 rounds to −1 below
-    tanh_one: float       # tanh rounds to 1 above
+    expm1_floor: float  # eˣ − 1 rounds to −1 below
+    tanh_one: float  # tanh rounds to 1 above
     least_normal: float
 
     @property
@@ -41,15 +42,44 @@ class Precision:
 
 
 SINGLE = Precision(
-    32, 23, 127, 0.693359375, -2.12194440e-4,
+    32,
+    23,
+    127,
+    0.693359375,
+    -2.12194440e-4,
     (0.5, 0.1666666716337204, 0.04166645556688309, 0.00833328440785408, 0.0013934544986113906, 0.0001990886958083138),
-    89.0, -104.0, -18.0, 10.0, 2.0**-126)
+    89.0,
+    -104.0,
+    -18.0,
+    10.0,
+    2.0**-126,
+)
 DOUBLE = Precision(
-    64, 52, 1023, 6.93147180369123816490e-01, 1.90821492927058770002e-10,
-    (0.5, 0.16666666666666666, 0.04166666666666668, 0.008333333333333337, 0.0013888888888878269, 0.00019841269841252383,
-     2.480158733856646e-05, 2.7557319267995086e-06, 2.755726102831439e-07, 2.5052053793604324e-08, 2.0918962179234118e-09,
-     1.6091866887443592e-10),
-    710.0, -746.0, -40.0, 20.0, 2.0**-1022)
+    64,
+    52,
+    1023,
+    6.93147180369123816490e-01,
+    1.90821492927058770002e-10,
+    (
+        0.5,
+        0.16666666666666666,
+        0.04166666666666668,
+        0.008333333333333337,
+        0.0013888888888878269,
+        0.00019841269841252383,
+        2.480158733856646e-05,
+        2.7557319267995086e-06,
+        2.755726102831439e-07,
+        2.5052053793604324e-08,
+        2.0918962179234118e-09,
+        1.6091866887443592e-10,
+    ),
+    710.0,
+    -746.0,
+    -40.0,
+    20.0,
+    2.0**-1022,
+)
 
 
 def precision_of(b: Builder, x: Value) -> Precision:
@@ -92,8 +122,10 @@ def select_if(b: Builder, predicate: str, x: Value, bound: float, chosen: float 
 
 def through_f64(function: Callable[..., Value]) -> Callable[..., Value]:
     """An f32 function that computes in f64 and rounds once."""
+
     def wrapped(b: Builder, *operands: Value) -> Value:
         if operands[0].type != b.types.f32:
             return function(b, *operands)
         return b.truncate(function(b, *(b.extend(x) for x in operands)), b.types.f32)
+
     return wrapped

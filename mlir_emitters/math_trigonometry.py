@@ -1,6 +1,7 @@
 """sin, cos, tan for every finite argument: x·2/π mod 4 from tables of 2/π, then polynomials on ±1.25·π/4.
 
-f32: one table row an exponent, in two f64 parts. f64: 25-bit pieces of 2/π, of which an argument needs six (Payne and Hanek's way).
+f32: one table row an exponent, in two f64 parts. f64: 25-bit pieces of 2/π, of which an argument needs six (Payne and
+Hanek's way).
 """
 
 from __future__ import annotations
@@ -17,12 +18,26 @@ HALF_PI = 1.5707963267948966
 # (sin r/r − 1)/r² and (cos r − 1 + r²/2)/r⁴ in r², |r| ≤ 1.3·π/4.
 SIN_SINGLE = (-0.1666666716337204, 0.008333314210176468, -0.00019835776765830815, 2.692775069590425e-06)
 COS_SINGLE = (0.0416666679084301, -0.0013888864777982235, 2.4795715944492258e-05, -2.697319132494158e-07)
-SIN_DOUBLE = (-0.16666666666666666, 0.00833333333333309, -0.00019841269841068144, 2.755731914476122e-06,
-              -2.5052091739524466e-08, 1.605712091010709e-10, -7.531906172874585e-13)
-COS_DOUBLE = (0.041666666666666664, -0.001388888888888855, 2.480158730137106e-05, -2.755731915422841e-07,
-              2.087674440838458e-09, -1.1469460005039448e-11, 4.7098014547922395e-14)
-PIECE = 25   # bits of 2/π a table entry
-PIECES = 6   # entries that one f64 argument needs
+SIN_DOUBLE = (
+    -0.16666666666666666,
+    0.00833333333333309,
+    -0.00019841269841068144,
+    2.755731914476122e-06,
+    -2.5052091739524466e-08,
+    1.605712091010709e-10,
+    -7.531906172874585e-13,
+)
+COS_DOUBLE = (
+    0.041666666666666664,
+    -0.001388888888888855,
+    2.480158730137106e-05,
+    -2.755731915422841e-07,
+    2.087674440838458e-09,
+    -1.1469460005039448e-11,
+    4.7098014547922395e-14,
+)
+PIECE = 25  # bits of 2/π a table entry
+PIECES = 6  # entries that one f64 argument needs
 FRACTION_BITS = 1400
 
 
@@ -46,7 +61,7 @@ def two_over_pi() -> int:
 
 @cache
 def single_table() -> np.ndarray:
-    """[exponent field, 2]: 2^(field−150)·2/π mod 4 as a multiple of 2^-26 plus a rest; zeros for 0, NaN for infinity."""
+    """[exponent field, 2]: 2^(field−150)·2/π mod 4 as a multiple of 2^-26 and a rest; zeros for 0, NaN for inf."""
     rows = np.zeros((256, 2))
     for field in range(1, 255):
         shift = field - 150
@@ -63,7 +78,9 @@ def single_table() -> np.ndarray:
 def double_table() -> np.ndarray:
     """2/π in pieces of 25 bits, as integers in f64."""
     count = FRACTION_BITS // PIECE
-    return np.array([float((two_over_pi() >> (FRACTION_BITS - PIECE * (k + 1))) & (2**PIECE - 1)) for k in range(count)])
+    return np.array(
+        [float((two_over_pi() >> (FRACTION_BITS - PIECE * (k + 1))) & (2**PIECE - 1)) for k in range(count)]
+    )
 
 
 def reduce_single(b: Builder, x: Value) -> tuple[Value, Value]:
@@ -100,7 +117,9 @@ def reduce_double(b: Builder, x: Value) -> tuple[Value, Value]:
     # The first piece that matters: what stands before it contributes multiples of 4.
     first = b.binary("divui", b.binary("maxsi", b.binary("addi", exponent, -1077), 0), PIECE)
     power = b.binary("subi", b.binary("addi", exponent, -1075 - PIECE), b.binary("muli", first, PIECE))
-    unit = b.bitcast(b.binary("shli", b.extsi(b.binary("addi", b.binary("maxsi", power, -1000), 1023), t.i64), 52), t.f64)
+    unit = b.bitcast(
+        b.binary("shli", b.extsi(b.binary("addi", b.binary("maxsi", power, -1000), 1023), t.i64), 52), t.f64
+    )
     integer = b.binary("ori", b.binary("andi", bits, (1 << 52) - 1), 0x4330000000000000)
     upper = b.bitcast(b.binary("andi", integer, -(1 << 26)), t.f64)
     lower = b.subf(b.bitcast(integer, t.f64), upper)

@@ -1,7 +1,9 @@
-"""dot as a tiled matrix product: panels of the right side packed and kept in cache, a block of accumulators in vector registers.
+"""dot as a tiled matrix product: panels of the right side packed and kept in cache, a block of accumulators in vector
+registers.
 
-C[m, n] = Σ A[m, k]·B[k, n]. One panel is VECTORS vectors of columns wide; ROWS rows of A are multiplied with it at a time, so that every
-loaded vector of B is used ROWS times. Other dimensions (batch, further free ones) are loops around it.
+C[m, n] = Σ A[m, k]·B[k, n]. One panel is VECTORS vectors of columns wide; ROWS rows of A are multiplied with it at a
+time, so that every loaded vector of B is used ROWS times. Other dimensions (batch, further free ones) are loops
+around it.
 """
 
 from __future__ import annotations
@@ -12,7 +14,7 @@ from dataclasses import dataclass
 from mlir import ir
 
 from ..hlo.dtypes import DType
-from .builder import Builder, Index, Value
+from .builder import Index, Value
 from .convert import convert_to
 from .dot import accumulator_of, dimension_numbers, narrow
 from .elemental import Elemental, load_element
@@ -20,14 +22,34 @@ from .elements import decode, encode, flatten, raw_type
 from .reader import Buffer, Node
 
 ROWS = 6
-DEPTH = 256          # contracted elements of a packed panel
+DEPTH = 256  # contracted elements of a packed panel
 NARROW_DEPTH = 2048  # the same where the result is narrower than the accumulators, which then take the whole product
-LEAST_COLUMNS = 8    # narrower products are dot products: loops do as well
-PACK_ROWS = 8        # with fewer rows a panel is used too seldom to be packed
-TILED = frozenset({DType.F32, DType.F64, DType.F16, DType.BF16, DType.S8, DType.S16, DType.S32, DType.S64,
-                   DType.U8, DType.U16, DType.U32, DType.U64})
-COMPUTE = {DType.F16: DType.F32, DType.BF16: DType.F32, DType.S8: DType.S32, DType.S16: DType.S32, DType.U8: DType.U32,
-           DType.U16: DType.U32}
+LEAST_COLUMNS = 8  # narrower products are dot products: loops do as well
+PACK_ROWS = 8  # with fewer rows a panel is used too seldom to be packed
+TILED = frozenset(
+    {
+        DType.F32,
+        DType.F64,
+        DType.F16,
+        DType.BF16,
+        DType.S8,
+        DType.S16,
+        DType.S32,
+        DType.S64,
+        DType.U8,
+        DType.U16,
+        DType.U32,
+        DType.U64,
+    }
+)
+COMPUTE = {
+    DType.F16: DType.F32,
+    DType.BF16: DType.F32,
+    DType.S8: DType.S32,
+    DType.S16: DType.S32,
+    DType.U8: DType.U32,
+    DType.U16: DType.U32,
+}
 
 
 @dataclass(frozen=True, slots=True)
@@ -45,10 +67,24 @@ def dimensions_of(node: Node) -> tuple[list[Dimension], list[Dimension], list[Di
     lhs, rhs, out = node.inputs[0], node.inputs[1], node.output
     lhs_batch, rhs_batch, lhs_contract, rhs_contract = dimension_numbers(node)
     place = iter(out.strides)
-    batch = [Dimension(lhs.dims[a], lhs.strides[a], rhs.strides[c], next(place)) for a, c in zip(lhs_batch, rhs_batch, strict=True)]
-    rows = [Dimension(lhs.dims[d], lhs.strides[d], 0, next(place)) for d in range(len(lhs.dims)) if d not in (*lhs_batch, *lhs_contract)]
-    columns = [Dimension(rhs.dims[d], 0, rhs.strides[d], next(place)) for d in range(len(rhs.dims)) if d not in (*rhs_batch, *rhs_contract)]
-    contracted = [Dimension(lhs.dims[a], lhs.strides[a], rhs.strides[c], 0) for a, c in zip(lhs_contract, rhs_contract, strict=True)]
+    batch = [
+        Dimension(lhs.dims[a], lhs.strides[a], rhs.strides[c], next(place))
+        for a, c in zip(lhs_batch, rhs_batch, strict=True)
+    ]
+    rows = [
+        Dimension(lhs.dims[d], lhs.strides[d], 0, next(place))
+        for d in range(len(lhs.dims))
+        if d not in (*lhs_batch, *lhs_contract)
+    ]
+    columns = [
+        Dimension(rhs.dims[d], 0, rhs.strides[d], next(place))
+        for d in range(len(rhs.dims))
+        if d not in (*rhs_batch, *rhs_contract)
+    ]
+    contracted = [
+        Dimension(lhs.dims[a], lhs.strides[a], rhs.strides[c], 0)
+        for a, c in zip(lhs_contract, rhs_contract, strict=True)
+    ]
     return tuple(_merged([d for d in group if d.size != 1]) for group in (batch, rows, columns, contracted))  # pyright: ignore
 
 
@@ -58,7 +94,9 @@ def _merged(group: Sequence[Dimension]) -> list[Dimension]:
     for inner in group:
         if result:
             outer = result[-1]
-            if all(o == i * inner.size for o, i in ((outer.lhs, inner.lhs), (outer.rhs, inner.rhs), (outer.out, inner.out))):
+            if all(
+                o == i * inner.size for o, i in ((outer.lhs, inner.lhs), (outer.rhs, inner.rhs), (outer.out, inner.out))
+            ):
                 result[-1] = Dimension(outer.size * inner.size, inner.lhs, inner.rhs, inner.out)
                 continue
         result.append(inner)
@@ -77,7 +115,9 @@ def emit_matmul(e: Elemental, node: Node, result: Buffer, vector_bits: int) -> b
         return False
     column = columns.pop()
     row = rows.pop() if rows else Dimension(1, 0, 0, 0)
-    if column.out != 1 and row.out == 1 and row.size >= LEAST_COLUMNS:  # a transposed result: multiply the other way round
+    if (
+        column.out != 1 and row.out == 1 and row.size >= LEAST_COLUMNS
+    ):  # a transposed result: multiply the other way round
         node_ = _Operands(rhs, lhs)
         flip = [Dimension(d.size, d.rhs, d.lhs, d.out) for d in (column, row, contracted[0])]
         row, column, depth = flip
@@ -101,8 +141,15 @@ class _Operands:
 class Matmul:
     """One product. Offsets are in elements of each buffer."""
 
-    def __init__(self, e: Elemental, operands: _Operands, result: Buffer, wide: DType,
-                 dimensions: tuple[Dimension, Dimension, Dimension], vector_bits: int):
+    def __init__(
+        self,
+        e: Elemental,
+        operands: _Operands,
+        result: Buffer,
+        wide: DType,
+        dimensions: tuple[Dimension, Dimension, Dimension],
+        vector_bits: int,
+    ):
         self.e, self.b, self.result, self.wide = e, e.b, result, wide
         self.left, self.right = operands.left, operands.right
         self.row, self.column, self.depth = dimensions
@@ -158,7 +205,9 @@ class Matmul:
             if whole < self.depth.size:
                 self._depth_block(left, right, out, whole, self.depth.size - whole, columns, True)
 
-    def _depth_block(self, left: Index, right: Index, out: Index, first: Index, depth: int, columns: int, adds: bool) -> None:
+    def _depth_block(
+        self, left: Index, right: Index, out: Index, first: Index, depth: int, columns: int, adds: bool
+    ) -> None:
         b = self.b
         left = b.add(left, b.mul(first, self.depth.lhs))
         right = b.add(right, b.mul(first, self.depth.rhs))
@@ -169,11 +218,25 @@ class Matmul:
             self._rows(left, right, out, ROWS, depth, columns, adds)
         elif whole:
             with b.loop(0, whole, ROWS) as loop:
-                self._rows(b.add(left, b.mul(loop.index, self.row.lhs)), right, b.add(out, b.mul(loop.index, self.row.out)),
-                           ROWS, depth, columns, adds)
+                self._rows(
+                    b.add(left, b.mul(loop.index, self.row.lhs)),
+                    right,
+                    b.add(out, b.mul(loop.index, self.row.out)),
+                    ROWS,
+                    depth,
+                    columns,
+                    adds,
+                )
         if whole < self.row.size:
-            self._rows(b.add(left, whole * self.row.lhs), right, b.add(out, whole * self.row.out),
-                       self.row.size - whole, depth, columns, adds)
+            self._rows(
+                b.add(left, whole * self.row.lhs),
+                right,
+                b.add(out, whole * self.row.out),
+                self.row.size - whole,
+                depth,
+                columns,
+                adds,
+            )
 
     def _pack(self, right: Index, depth: int, columns: int) -> None:
         """Copy a block of B, converted, with zeros up to the panel's width. The inner loop runs along B's memory."""
@@ -190,7 +253,11 @@ class Matmul:
         if padded > columns:
             with b.loop(0, depth) as slow, b.loop(columns, padded) as fast:
                 zero = b.like(0, self._zero())
-                b.store(zero, b.pointer(self.panel, b.add(b.mul(slow.index, self.width), fast.index), self.element), self.wide.bytes)
+                b.store(
+                    zero,
+                    b.pointer(self.panel, b.add(b.mul(slow.index, self.width), fast.index), self.element),
+                    self.wide.bytes,
+                )
 
     def _zero(self) -> Value:
         return self.b.constant(0.0 if self.wide.is_float else 0, self.element)
@@ -210,7 +277,10 @@ class Matmul:
             for m in range(rows):
                 place = b.add(left, b.add(m * self.row.lhs, b.mul(loop.index, self.depth.lhs)))
                 factor = b.op("vector.broadcast", self._load(self.left, place), type=self.vector)
-                sums += [self._multiply_add(factor, source, loop.carried[m * vectors + v]) for v, source in enumerate(sources)]
+                sums += [
+                    self._multiply_add(factor, source, loop.carried[m * vectors + v])
+                    for v, source in enumerate(sources)
+                ]
             loop.next = sums
         for m in range(rows):
             for v in range(vectors):
@@ -232,7 +302,9 @@ class Matmul:
             place = b.pointer(self.panel, b.add(b.mul(k, self.width), v * self.lanes), self.element)
             return b.load(place, self.vector, self.lanes * self.wide.bytes)
         offset = b.add(right, b.add(b.mul(k, self.depth.rhs), v * self.lanes))
-        return b.load(b.pointer(self.e.pointers[self.right.argument], offset, self.element), self.vector, self.wide.bytes)
+        return b.load(
+            b.pointer(self.e.pointers[self.right.argument], offset, self.element), self.vector, self.wide.bytes
+        )
 
     def _accumulator(self, out: Index, m: int, v: int, columns: int, adds: bool) -> Value:
         b = self.b
@@ -242,8 +314,14 @@ class Matmul:
         if (v + 1) * self.lanes <= columns:
             return b.load(place, self.vector, self.wide.bytes)
         zero = b.op("vector.broadcast", self._zero(), type=self.vector)
-        return b.op("llvm.intr.masked.load", place, self._mask(columns - v * self.lanes), zero, type=self.vector,
-                    attributes={"alignment": ir.IntegerAttr.get(b.types.i32, self.wide.bytes)})
+        return b.op(
+            "llvm.intr.masked.load",
+            place,
+            self._mask(columns - v * self.lanes),
+            zero,
+            type=self.vector,
+            attributes={"alignment": ir.IntegerAttr.get(b.types.i32, self.wide.bytes)},
+        )
 
     def _place(self, out: Index, m: int, v: int) -> Value:
         offset = self.b.add(out, m * self.row.out + v * self.lanes)
@@ -263,8 +341,12 @@ class Matmul:
         elif (v + 1) * self.lanes <= columns:
             b.store(value, self._place(out, m, v), self.wide.bytes)
         else:
-            b.operation("llvm.intr.masked.store", [], [value, self._place(out, m, v), self._mask(columns - v * self.lanes)],
-                        {"alignment": ir.IntegerAttr.get(b.types.i32, self.wide.bytes)})
+            b.operation(
+                "llvm.intr.masked.store",
+                [],
+                [value, self._place(out, m, v), self._mask(columns - v * self.lanes)],
+                {"alignment": ir.IntegerAttr.get(b.types.i32, self.wide.bytes)},
+            )
 
     def _narrow(self, out: Index, rows: int, columns: int) -> None:
         """Round a tile of accumulators into the result."""
@@ -276,4 +358,8 @@ class Matmul:
             value = b.load(place, self.element, self.wide.bytes)
             rounded = narrow(b, self.wide, dtype, value) if dtype.is_float else convert_to(b, self.wide, dtype, value)
             target = b.add(out, b.add(b.mul(row.index, self.row.out), column.index))
-            b.store(flatten(encode(b, dtype, rounded))[0], b.pointer(self.e.pointers[self.result.argument], target, type), dtype.bytes)
+            b.store(
+                flatten(encode(b, dtype, rounded))[0],
+                b.pointer(self.e.pointers[self.result.argument], target, type),
+                dtype.bytes,
+            )

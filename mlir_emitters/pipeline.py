@@ -16,8 +16,10 @@ from .builder import Types
 LOCK = threading.RLock()
 """Held while a module is built or lowered: the Context and its types are shared."""
 
-PASSES = ("convert-scf-to-cf,convert-vector-to-llvm{vector-transpose-lowering=shuffle16x16},convert-math-to-llvm,convert-func-to-llvm,convert-arith-to-llvm,"
-          "convert-cf-to-llvm,reconcile-unrealized-casts")
+PASSES = (
+    "convert-scf-to-cf,convert-vector-to-llvm{vector-transpose-lowering=shuffle16x16},convert-math-to-llvm,convert-func-to-llvm,convert-arith-to-llvm,"
+    "convert-cf-to-llvm,reconcile-unrealized-casts"
+)
 
 
 class LoweringError(TestbedError):
@@ -50,7 +52,9 @@ def lower(module: ir.Module) -> None:
         module.operation.verify()
         _passes().run(module.operation)
     except ir.MLIRError as error:
-        raise LoweringError(f"MLIR refuses an emitted module: {error}", remedy="report it with the module's text") from error
+        raise LoweringError(
+            f"MLIR refuses an emitted module: {error}", remedy="report it with the module's text"
+        ) from error
 
 
 def translate(module: ir.Module) -> str:

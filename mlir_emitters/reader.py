@@ -1,7 +1,8 @@
 """LHLO kernels as a small graph: buffers, and the nodes that write them.
 
-Fusions disappear here: their region's memrefs become the buffers outside, tuples and forwarded memrefs become copies. What is left
-of a kernel is its output buffers, each written by one node, and its input buffers, which lie in arguments.
+Fusions disappear here: their region's memrefs become the buffers outside, tuples and forwarded memrefs become copies.
+What is left of a kernel is its output buffers, each written by one node, and its input buffers, which lie in
+arguments.
 """
 
 from __future__ import annotations
@@ -23,7 +24,9 @@ from ..lhlo.module import LhloModule
 
 @dataclass(eq=False, slots=True)
 class Buffer:
-    """One array value. It lies in an argument (argument ≥ 0), or `writer` computes it as its `number`-th output, or both."""
+    """One array value. It lies in an argument (argument ≥ 0), or `writer` computes it as its `number`-th output, or
+    both.
+    """
 
     shape: Shape
     argument: int = -1
@@ -78,7 +81,7 @@ class Argument:
 
 @dataclass(eq=False, slots=True)
 class KernelGraph:
-    """A kernel: `opcode` is its one op's (fusion, or the unnested op's own); results are output buffers in arguments."""
+    """A kernel: `opcode` is its one op's (or fusion); results are output buffers in arguments."""
 
     name: str
     opcode: Op | None
@@ -90,8 +93,10 @@ class KernelGraph:
 def graphs(lhlo: LhloModule) -> Iterator[KernelGraph]:
     """The kernels of a module, in order."""
     for kernel in read.kernels(lhlo):
-        arguments = [_argument(value, attributes)
-                     for value, attributes in zip(kernel.arguments, kernel.argument_attributes, strict=True)]
+        arguments = [
+            _argument(value, attributes)
+            for value, attributes in zip(kernel.arguments, kernel.argument_attributes, strict=True)
+        ]
         operands = [Buffer(read.shape_of(v), kernel.argument_of(v)) for v in read.inputs(kernel.op)]
         results = [Buffer(read.shape_of(v), kernel.argument_of(v)) for v in read.outputs(kernel.op)]
         _read_op(kernel.op, operands, results)
@@ -136,7 +141,9 @@ def _widen(body: Body) -> None:
 
 
 STEPWISE = 64
-"""Up to so many elements a reduction of narrow floats rounds at each step, as XLA:CPU does; the evaluator has the same limit."""
+"""Up to so many elements a reduction of narrow floats rounds at each step, as XLA:CPU does; the evaluator has the
+same limit.
+"""
 
 FORWARDS = frozenset({Op.TUPLE, Op.GET_TUPLE_ELEMENT})
 
@@ -144,7 +151,7 @@ FORWARDS = frozenset({Op.TUPLE, Op.GET_TUPLE_ELEMENT})
 def _read_body(block: ir.Block, outputs: int) -> Body:
     buffers = [Buffer(read.shape_of(v)) for v in block.arguments]
     _read_block(block, buffers)
-    return Body(buffers[:len(buffers) - outputs], buffers[len(buffers) - outputs:])
+    return Body(buffers[: len(buffers) - outputs], buffers[len(buffers) - outputs :])
 
 
 def _read_block(block: ir.Block, arguments: Sequence[Buffer]) -> None:

@@ -1,7 +1,7 @@
 """reduce: as a value inside a fusion, and as a kernel whose loops run along memory.
 
-Where the innermost dimension of the operand is reduced, each result is one chain that LLVM splits over vector lanes (reassociation).
-Where it is kept, a block of results is accumulated row by row, so that no loop strides.
+Where the innermost dimension of the operand is reduced, each result is one chain that LLVM splits over vector lanes
+(reassociation). Where it is kept, a block of results is accumulated row by row, so that no loop strides.
 """
 
 from __future__ import annotations
@@ -15,8 +15,8 @@ from .elemental import Elemental, Indices, Reads, Rule
 from .elements import ROUNDED, Scalar, decode, encode, flatten, parts, raw_type, round_to, unflatten, working_type
 from .reader import Buffer, Node
 
-BLOCK = 512   # results accumulated at once
-ROWS = 4      # rows of a block combined before the accumulator is read and written
+BLOCK = 512  # results accumulated at once
+ROWS = 4  # rows of a block combined before the accumulator is read and written
 
 
 def reduced_dimensions(node: Node) -> tuple[int, ...]:
@@ -24,11 +24,11 @@ def reduced_dimensions(node: Node) -> tuple[int, ...]:
 
 
 def operands_of(node: Node) -> Sequence[Buffer]:
-    return node.inputs[:len(node.inputs) // 2]
+    return node.inputs[: len(node.inputs) // 2]
 
 
 def initials_of(node: Node) -> Sequence[Buffer]:
-    return node.inputs[len(node.inputs) // 2:]
+    return node.inputs[len(node.inputs) // 2 :]
 
 
 def _full_index(node: Node, kept: Indices, reduced: dict[int, Index]) -> Indices:
@@ -68,7 +68,7 @@ def reduce_value(e: Elemental, node: Node, number: int, index: Indices, raw: boo
     for initial in initials_of(node):
         accumulators.append((yield initial, (), False))
     order = [d for d in _by_memory(node.inputs[0], reduced_dimensions(node)) if node.inputs[0].dims[d] != 1]
-    reduced: dict[int, Index] = {d: 0 for d in reduced_dimensions(node)}
+    reduced: dict[int, Index] = dict.fromkeys(reduced_dimensions(node), 0)
     loops: list[Loop] = []
     carried = _spread(accumulators)
     for d in order:
@@ -91,7 +91,8 @@ def reduce_value(e: Elemental, node: Node, number: int, index: Indices, raw: boo
 RULES: dict[Op, Rule] = {Op.REDUCE: reduce_value}
 
 
-# A kernel whose root is a reduction that keeps the innermost dimension --------------------------------------------------------
+# A kernel whose root is a reduction that keeps the innermost dimension ----------------------------------------------
+
 
 def keeps_innermost(node: Node) -> bool:
     """Whether neighbours in the operand's memory belong to different results."""
@@ -108,7 +109,11 @@ class ColumnReduction:
     def __init__(self, e: Elemental, node: Node, results: Sequence[Buffer]):
         self.e, self.b, self.node, self.results = e, e.b, node, results
         operand = node.inputs[0]
-        kept = [d for d in _by_memory(operand, range(len(operand.dims))) if d not in reduced_dimensions(node) and operand.dims[d] != 1]
+        kept = [
+            d
+            for d in _by_memory(operand, range(len(operand.dims)))
+            if d not in reduced_dimensions(node) and operand.dims[d] != 1
+        ]
         self.outer, self.column = kept[:-1], kept[-1]
         self.rows = [d for d in _by_memory(operand, reduced_dimensions(node)) if operand.dims[d] != 1]
         self.width = operand.dims[self.column]
@@ -127,7 +132,7 @@ class ColumnReduction:
 
     def emit(self) -> None:
         b, dims = self.b, self.node.inputs[0].dims
-        index: dict[int, Index] = {d: 0 for d in range(len(dims))}
+        index: dict[int, Index] = dict.fromkeys(range(len(dims)), 0)
         loops = []
         for d in self.outer:
             loops.append(b.open_loop(0, dims[d]))

@@ -28,7 +28,13 @@ def broadcast(e: Elemental, node: Node, number: int, index: Indices, raw: bool) 
     source = node.inputs[0]
     if isinstance(index, Linear):
         return (yield source, _zeros(source), raw)
-    return (yield source, tuple(0 if source.dims[i] == 1 else index[d] for i, d in enumerate(node.attributes.get("dimensions", ()))), raw)
+    return (
+        yield (
+            source,
+            tuple(0 if source.dims[i] == 1 else index[d] for i, d in enumerate(node.attributes.get("dimensions", ()))),
+            raw,
+        )
+    )
 
 
 def _zeros(buffer: Buffer) -> Indices:
@@ -50,7 +56,9 @@ def bitcast(e: Elemental, node: Node, number: int, index: Indices, raw: bool) ->
     source, target = node.inputs[0], node.output
     if not isinstance(index, Linear):
         to, via = _memory_order(target), _memory_order(source)
-        physical = regroup(e.b, tuple(index[d] for d in to), [target.dims[d] for d in to], [source.dims[d] for d in via])
+        physical = regroup(
+            e.b, tuple(index[d] for d in to), [target.dims[d] for d in to], [source.dims[d] for d in via]
+        )
         logical: list[Index] = [0] * len(via)
         for d, i in zip(via, physical, strict=True):
             logical[d] = i
@@ -72,7 +80,9 @@ def _reinterpret(b: Builder, value: Scalar, source: DType, target: DType, raw: b
 
 
 def regroup(b: Builder, index: Sequence[Index], dims: Sequence[int], target: Sequence[int]) -> Indices:
-    """The index of the same element after a row-major reshape. Runs of dimensions with equal products convert by themselves."""
+    """The index of the same element after a row-major reshape. Runs of dimensions with equal products convert by
+    themselves.
+    """
     result: list[Index] = []
     i = j = 0
     while i < len(dims) or j < len(target):
@@ -101,7 +111,7 @@ def _join(b: Builder, index: Sequence[Index], dims: Sequence[int]) -> Index:
 def _split(b: Builder, offset: Index, dims: Sequence[int]) -> list[Index]:
     result: list[Index] = []
     for d, size in enumerate(dims):
-        part = b.div(offset, max(math.prod(dims[d + 1:]), 1))
+        part = b.div(offset, max(math.prod(dims[d + 1 :]), 1))
         if size == 1:
             part = 0
         elif math.prod(dims[:d]) > 1:
@@ -119,19 +129,31 @@ def transpose(e: Elemental, node: Node, number: int, index: Indices, raw: bool) 
 
 def slice_(e: Elemental, node: Node, number: int, index: Indices, raw: bool) -> Reads:
     bounds = node.attributes["slice"]
-    return (yield node.inputs[0], tuple(e.b.add(e.b.mul(i, s.stride), s.start) for i, s in zip(index, bounds, strict=True)), raw)
+    return (
+        yield (
+            node.inputs[0],
+            tuple(e.b.add(e.b.mul(i, s.stride), s.start) for i, s in zip(index, bounds, strict=True)),
+            raw,
+        )
+    )
 
 
 def reverse(e: Elemental, node: Node, number: int, index: Indices, raw: bool) -> Reads:
     flipped, dims = node.attributes["dimensions"], node.output.dims
-    return (yield node.inputs[0], tuple(e.b.sub(dims[d] - 1, i) if d in flipped else i for d, i in enumerate(index)), raw)
+    return (
+        yield node.inputs[0], tuple(e.b.sub(dims[d] - 1, i) if d in flipped else i for d, i in enumerate(index)), raw
+    )
 
 
 def iota(e: Elemental, node: Node, number: int, index: Indices, raw: bool) -> Reads:
     b, dtype = e.b, node.output.dtype
     d = node.attributes["iota_dimension"]
     i = b.materialize(index[0] if isinstance(index, Linear) else index[d])
-    value = convert_to(b, DType.S32, dtype, b.trunci(i, b.types.i32)) if node.output.dims[d] < 2**31 else convert_to(b, DType.S64, dtype, i)
+    value = (
+        convert_to(b, DType.S32, dtype, b.trunci(i, b.types.i32))
+        if node.output.dims[d] < 2**31
+        else convert_to(b, DType.S64, dtype, i)
+    )
     return encode(b, dtype, value) if raw else value
     yield
 
@@ -145,10 +167,12 @@ def concatenate(e: Elemental, node: Node, number: int, index: Indices, raw: bool
     return (yield from _pick(e, node, starts, 0, len(starts), d, index, raw))
 
 
-def _pick(e: Elemental, node: Node, starts: list[int], first: int, last: int, d: int, index: Indices, raw: bool) -> Reads:
+def _pick(
+    e: Elemental, node: Node, starts: list[int], first: int, last: int, d: int, index: Indices, raw: bool
+) -> Reads:
     """The element, known to lie in one of the operands first … last − 1: branch on the half."""
     if last - first == 1:
-        at = (*index[:d], e.b.sub(index[d], starts[first]), *index[d + 1:])
+        at = (*index[:d], e.b.sub(index[d], starts[first]), *index[d + 1 :])
         return (yield node.inputs[first], at, raw)
     middle = (first + last) // 2
     b = e.b

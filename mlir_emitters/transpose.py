@@ -1,4 +1,5 @@
-"""Kernels whose source and result are contiguous along different dimensions: by blocks, so that both sides use whole cache lines.
+"""Kernels whose source and result are contiguous along different dimensions: by blocks, so that both sides use whole
+cache lines.
 
 A bare transposition of 4-byte elements moves 16×16 blocks through registers; anything else loops over 16×16 tiles.
 """
@@ -12,8 +13,8 @@ from mlir import ir
 from ..hlo.opcodes import Op
 from .builder import Builder, Index, Loop, Value
 from .elemental import Elemental
-from .elementwise import EMIT as ELEMENTWISE
 from .elements import raw_type
+from .elementwise import EMIT as ELEMENTWISE
 from .reader import Buffer
 
 BLOCK = 16
@@ -110,7 +111,12 @@ def pure_transposition(group: Sequence[Buffer]) -> tuple[Buffer, Places] | None:
 def emit_blocks(e: Elemental, result: Buffer, source: Buffer, places: Places, crossing: tuple[int, int]) -> bool:
     """16×16 blocks through registers; False if a dimension is no multiple of 16 or the vectors are too short."""
     b, (slow, fast) = e.b, crossing
-    if b.vector_bits < 512 or result.dims[slow] % BLOCK or result.dims[fast] % BLOCK or result.argument == source.argument:
+    if (
+        b.vector_bits < 512
+        or result.dims[slow] % BLOCK
+        or result.dims[fast] % BLOCK
+        or result.argument == source.argument
+    ):
         return False
     element = raw_type(b.types, result.dtype)
     row, square = ir.VectorType.get([BLOCK], element), ir.VectorType.get([BLOCK, BLOCK], element)
@@ -126,7 +132,9 @@ def emit_blocks(e: Elemental, result: Buffer, source: Buffer, places: Places, cr
         loops.append(b.open_loop(0, result.dims[d], step))
         offset_from = b.add(offset_from, b.mul(loops[-1].index, strides[d]))
         offset_to = b.add(offset_to, b.mul(loops[-1].index, result.strides[d]))
-    block = b.vector_constant(ir.Attribute.parse(f"dense<0{'.0' if b.is_float(element) else ''}> : {square}"), square, ("zero", str(square)))
+    block = b.vector_constant(
+        ir.Attribute.parse(f"dense<0{'.0' if b.is_float(element) else ''}> : {square}"), square, ("zero", str(square))
+    )
     for k in range(BLOCK):
         place = b.pointer(e.pointers[source.argument], b.add(offset_from, k * strides[fast]), element)
         block = b.op("vector.insert", b.load(place, row, 4), block, type=square, attributes=_position(k))
