@@ -8,14 +8,16 @@ from __future__ import annotations
 import math
 from collections.abc import Callable
 from types import ModuleType
+from typing import TypeAlias
 
 from llvmlite import ir
 
 from . import math_f32, math_f64
 from .real import Real
+from .registers import Register
 
-V = ir.Value
-Pair = tuple[V, V]
+V: TypeAlias = ir.Value
+Pair: TypeAlias = tuple[V, V]
 
 
 def lib(r: Real) -> ModuleType:
@@ -40,6 +42,13 @@ def in_double(function: Callable[..., Pair]) -> Callable[..., Pair]:
 def precise(r: Real, name: str, *arguments: V) -> V:
     """A function rounded (nearly always) correctly: in doubles for floats, libm's for doubles."""
     return r.libm(name, *arguments) if r.bits == 64 else r.in_double(getattr(math_f64, name), *arguments)
+
+
+def pair(value: Register) -> Pair:
+    """A complex value's registers."""
+    assert isinstance(value, tuple)
+    re, im = value
+    return re, im
 
 
 def choose(r: Real, condition: V, a: Pair, b: Pair) -> Pair:

@@ -1,8 +1,9 @@
-"""convert, bitcast-convert of equal width, reduce-precision; and the rules that turn registers of one dtype into another's."""
+"""convert and reduce-precision, and the rules that turn registers of one dtype into another's."""
 
 from __future__ import annotations
 
 from dataclasses import dataclass
+from typing import TypeAlias
 
 from llvmlite import ir
 
@@ -12,7 +13,7 @@ from .function import Code
 from .narrow import FORMATS, NARROW, decode, encode, to_single_odd
 from .registers import DOUBLE, FLOAT, I8, Register, memory_type, real_constant, register_type
 
-V = ir.Value
+V: TypeAlias = ir.Value
 
 
 def wrap_integer(code: Code, dtype: DType, value: V) -> V:
@@ -45,11 +46,13 @@ def convert(code: Code, source: DType, target: DType, value: Register) -> Regist
 
 
 def _to_pred(code: Code, source: DType, value: V) -> V:
-    if source in NARROW and source is not DType.F8E8M0FNU:  # by its bits: a subnormal is not flushed on the way
+    if source in NARROW and source is not DType.F8E8M0FNU:  # by its bits, so that no subnormal is flushed
         magnitude = (1 << (source.bits - 1)) - 1
         bits = bits_of(code, source, value)
         unsigned_zero = source in FORMATS and FORMATS[source].unsigned_zero
-        return code.b.icmp_signed("!=", bits if unsigned_zero else code.b.and_(bits, bits.type(magnitude)), bits.type(0))
+        return code.b.icmp_signed(
+            "!=", bits if unsigned_zero else code.b.and_(bits, bits.type(magnitude)), bits.type(0)
+        )
     if source.is_float:
         value = decode(code, source, value)
         return code.b.fcmp_unordered("!=", value, real_constant(value.type, 0.0))
@@ -152,8 +155,12 @@ class FloatBits:
         return (1 << (self.exponent - 1)) - 1
 
 
-OWN_BITS = {DType.F16: FloatBits(5, 10), DType.BF16: FloatBits(8, 7), DType.F32: FloatBits(8, 23),
-            DType.F64: FloatBits(11, 52)}
+OWN_BITS = {
+    DType.F16: FloatBits(5, 10),
+    DType.BF16: FloatBits(8, 7),
+    DType.F32: FloatBits(8, 23),
+    DType.F64: FloatBits(11, 52),
+}
 """The dtypes that reduce-precision takes."""
 
 

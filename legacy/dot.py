@@ -43,7 +43,8 @@ def multiply_add(code: Code, dtype: DType, total: Register, a: Register, b: Regi
     """total + a·b in the accumulator's dtype."""
     if dtype.is_complex:
         real = real_of(code, dtype)
-        return complex_math.add(real, total, complex_math.multiply(real, a, b))
+        pairs = [complex_math.pair(value) for value in (total, a, b)]
+        return complex_math.add(real, pairs[0], complex_math.multiply(real, pairs[1], pairs[2]))
     assert isinstance(a, ir.Value) and isinstance(b, ir.Value) and isinstance(total, ir.Value)
     if dtype is DType.PRED:
         return code.b.or_(total, code.b.and_(a, b))
@@ -69,8 +70,9 @@ def dot(e: Elemental, instruction: Instruction, index: Index) -> Rule:
     left, right = dims.operand_positions(index.multi, inner)
     a = yield lhs, Index.at(code, lhs.shape, left)
     b = yield rhs, Index.at(code, rhs.shape, right)
-    total = multiply_add(code, dtype, total, convert(code, lhs.shape.dtype, dtype, a),
-                         convert(code, rhs.shape.dtype, dtype, b))
+    total = multiply_add(
+        code, dtype, total, convert(code, lhs.shape.dtype, dtype, a), convert(code, rhs.shape.dtype, dtype, b)
+    )
     for loop in reversed(loops):
         total = loop.close([total])[0]
     return convert(code, dtype, instruction.shape.dtype, total)
@@ -85,7 +87,7 @@ EMIT: dict[Op, Callable[..., Rule]] = {Op.DOT: dot}
 
 
 def column_dimension(instruction: Instruction) -> int | None:
-    """The dimension of the result to run over in vectors: one that is the fastest of an operand, the right one first."""
+    """The dimension of the result to run over in vectors: the fastest of the right operand, else of the left one."""
     dims = DotDims.of(instruction)
     lhs, rhs = (o.shape for o in instruction.operands[:2])
     if any(lhs.dims[d] == 0 for d in dims.lhs_contracting):
@@ -125,8 +127,15 @@ def emit_column_dot(e: Elemental, instruction: Instruction, finish: Callable[[In
         loop.close()
 
 
-def _accumulate(e: Elemental, instruction: Instruction, stack: StackArray, positions: list[IndexValue], column: int,
-                start: IndexValue, block: int) -> None:
+def _accumulate(
+    e: Elemental,
+    instruction: Instruction,
+    stack: StackArray,
+    positions: list[IndexValue],
+    column: int,
+    start: IndexValue,
+    block: int,
+) -> None:
     """The sums of one block; the fastest contracted dimension goes ROWS at a time."""
     code, dims = e.code, DotDims.of(instruction)
     lhs, rhs = instruction.operands[:2]

@@ -27,16 +27,27 @@ class DotDims:
         lhs, rhs = (o.shape for o in instruction.operands[:2])
         names = ("lhs_batch_dims", "rhs_batch_dims", "lhs_contracting_dims", "rhs_contracting_dims")
         lb, rb, lc, rc = (tuple(instruction.attributes.get(name, ())) for name in names)
-        return DotDims(lhs.rank, rhs.rank, lb, rb, lc, rc, tuple(d for d in range(lhs.rank) if d not in lb + lc),
-                       tuple(d for d in range(rhs.rank) if d not in rb + rc))
+        return DotDims(
+            lhs.rank,
+            rhs.rank,
+            lb,
+            rb,
+            lc,
+            rc,
+            tuple(d for d in range(lhs.rank) if d not in lb + lc),
+            tuple(d for d in range(rhs.rank) if d not in rb + rc),
+        )
 
-    def operand_positions(self, result: Sequence[IndexValue], inner: Sequence[IndexValue]
-                          ) -> tuple[list[IndexValue], list[IndexValue]]:
+    def operand_positions(
+        self, result: Sequence[IndexValue], inner: Sequence[IndexValue]
+    ) -> tuple[list[IndexValue], list[IndexValue]]:
         """Positions in both operands, from those in the result and along the contracted dimensions."""
         batches, lefts = len(self.lhs_batch), len(self.lhs_free)
-        batch, left, right = result[:batches], result[batches:batches + lefts], result[batches + lefts:]
-        return (_place(self.lhs_rank, (self.lhs_batch, batch), (self.lhs_free, left), (self.lhs_contracting, inner)),
-                _place(self.rhs_rank, (self.rhs_batch, batch), (self.rhs_free, right), (self.rhs_contracting, inner)))
+        batch, left, right = result[:batches], result[batches : batches + lefts], result[batches + lefts :]
+        return (
+            _place(self.lhs_rank, (self.lhs_batch, batch), (self.lhs_free, left), (self.lhs_contracting, inner)),
+            _place(self.rhs_rank, (self.rhs_batch, batch), (self.rhs_free, right), (self.rhs_contracting, inner)),
+        )
 
     def result_dimension(self, of_rhs: bool, dimension: int) -> int | None:
         """Where a free dimension of an operand stands in the result; None for batch and contracted ones."""

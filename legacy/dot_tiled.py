@@ -9,6 +9,7 @@ from __future__ import annotations
 import math
 from collections.abc import Sequence
 from dataclasses import dataclass
+from itertools import pairwise
 
 from llvmlite import ir
 
@@ -72,7 +73,7 @@ def stride_of(shape: Shape, dims: Sequence[int]) -> int | None:
     """The one distance between neighbours of these dimensions taken as one, None if there is none."""
     live = [d for d in dims if shape.dims[d] != 1]
     strides = shape.strides
-    for outer, inner in zip(live, live[1:], strict=False):
+    for outer, inner in pairwise(live):
         if strides[outer] != strides[inner] * shape.dims[inner]:
             return None
     return strides[live[-1]] if live else 1
@@ -82,8 +83,14 @@ def problem_of(e: Elemental, instruction: Instruction, vector_bits: int) -> Prob
     """The tiled form of a dot, or None where it does not fit or pay."""
     lhs, rhs = instruction.operands[:2]
     dtype, dims = instruction.shape.dtype, DotDims.of(instruction)
-    fits = (dtype in (DType.F32, DType.F64) and lhs.shape.dtype is dtype and rhs.shape.dtype is dtype
-            and lhs in e.leaves and rhs in e.leaves and instruction.shape.is_row_major)
+    fits = (
+        dtype in (DType.F32, DType.F64)
+        and lhs.shape.dtype is dtype
+        and rhs.shape.dtype is dtype
+        and lhs in e.leaves
+        and rhs in e.leaves
+        and instruction.shape.is_row_major
+    )
     if not fits or _strides(instruction, dims) is None:
         return None
     rows = math.prod(lhs.shape.dims[d] for d in dims.lhs_free)
@@ -98,8 +105,12 @@ def problem_of(e: Elemental, instruction: Instruction, vector_bits: int) -> Prob
 
 def _strides(instruction: Instruction, dims: DotDims) -> tuple[int, int, int, int] | None:
     lhs, rhs = (o.shape for o in instruction.operands[:2])
-    found = (stride_of(lhs, dims.lhs_free), stride_of(lhs, dims.lhs_contracting),
-             stride_of(rhs, dims.rhs_contracting), stride_of(rhs, dims.rhs_free))
+    found = (
+        stride_of(lhs, dims.lhs_free),
+        stride_of(lhs, dims.lhs_contracting),
+        stride_of(rhs, dims.rhs_contracting),
+        stride_of(rhs, dims.rhs_free),
+    )
     a, b, c, d = found
     return None if a is None or b is None or c is None or d is None else (a, b, c, d)
 
@@ -212,8 +223,14 @@ class _Tiled:
         k = code.loop(depth, carried=[zero] * (count * p.vectors))
         sums = list(k.carried)
         base = code.multiply(k.index, p.panel)
-        columns = [code.b.load(address(code, self.packed, p.dtype, code.add(base, v * p.lanes)), typ=p.vector,
-                               align=p.lanes * p.dtype.bytes) for v in range(p.vectors)]
+        columns = [
+            code.b.load(
+                address(code, self.packed, p.dtype, code.add(base, v * p.lanes)),
+                typ=p.vector,
+                align=p.lanes * p.dtype.bytes,
+            )
+            for v in range(p.vectors)
+        ]
         for r in range(count):
             a = self._broadcast(self._at(self.a, code.add(top, r), code.add(row, k.index)))
             for v in range(p.vectors):
@@ -230,8 +247,9 @@ class _Tiled:
         p, b = self.problem, self.code.b
         scalar = b.load(place, typ=p.element, align=p.dtype.bytes)
         undefined = ir.Constant(p.vector, ir.Undefined)
-        return b.shuffle_vector(b.insert_element(undefined, scalar, I32(0)), undefined,
-                                ir.Constant(ir.VectorType(I32, p.lanes), None))
+        return b.shuffle_vector(
+            b.insert_element(undefined, scalar, I32(0)), undefined, ir.Constant(ir.VectorType(I32, p.lanes), None)
+        )
 
     def _store_row(self, top: IndexValue, r: int, v: int, column: IndexValue, total: ir.Value, partial: bool) -> None:
         """Into C (on top of what stands there, if the depth comes in blocks), or into the spilled tile."""
@@ -249,8 +267,11 @@ class _Tiled:
         p, code = self.problem, self.code
         for r in range(count):
             loop = code.loop(width)
-            value = code.b.load(address(code, self.spill, p.dtype, code.add(loop.index, r * p.panel)), typ=p.element,
-                                align=p.dtype.bytes)
+            value = code.b.load(
+                address(code, self.spill, p.dtype, code.add(loop.index, r * p.panel)),
+                typ=p.element,
+                align=p.dtype.bytes,
+            )
             place = self._at(self.c, code.add(top, r), code.add(column, loop.index))
             if p.depth > DEPTH:
                 value = code.b.fadd(value, code.b.load(place, typ=p.element, align=p.dtype.bytes))

@@ -1,14 +1,15 @@
 """The value of an instruction at an index, made on demand from the values of its operands: the heart of every kernel.
 
 Rules of shape ops are Python generators that yield (operand, index) and get its registers back; one loop drives them,
-so a chain of any length needs no Python recursion. Values are kept per (instruction, index) in the scope where the index
-is known, so what depends on outer loops only is computed outside the inner ones, and nothing is computed twice.
+so a chain of any length needs no Python recursion. Values are kept per (instruction, index) in the scope where the
+index is known, so what depends on outer loops only is computed outside the inner ones, and nothing twice.
 """
 
 from __future__ import annotations
 
 from collections.abc import Callable, Generator, Hashable, Mapping, Sequence
 from dataclasses import dataclass, field
+from typing import TypeAlias
 
 from llvmlite import ir
 
@@ -20,8 +21,8 @@ from .function import Code, IndexValue, Scope
 from .memory import Pointer, immediate, load
 from .registers import Register
 
-Request = tuple[Instruction, "Index"]
-Rule = Generator[Request, Register, Register]
+Request: TypeAlias = tuple[Instruction, "Index"]
+Rule: TypeAlias = Generator[Request, Register, Register]
 
 
 @dataclass(eq=False)
@@ -180,8 +181,9 @@ class Elemental:
         return ELEMENTWISE[instruction.opcode](self.code, instruction, *values)
 
 
-def _inner_computation(elemental: Elemental, instruction: Instruction, operands: list[Register],
-                       arguments: Sequence[Register]) -> Register:
+def _inner_computation(
+    elemental: Elemental, instruction: Instruction, operands: list[Register], arguments: Sequence[Register]
+) -> Register:
     return elemental.apply(instruction.called()[0], operands)
 
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, TypeAlias
 
 from llvmlite import ir
 
@@ -19,8 +19,8 @@ from .narrow import decode, encode
 from .real import Real
 from .registers import Register, flatten, real_constant, unflatten
 
-V = ir.Value
-Emit = Callable[..., Register]
+V: TypeAlias = ir.Value
+Emit: TypeAlias = Callable[..., Register]
 """(code, instruction, *operand registers) → result register."""
 
 
@@ -100,7 +100,7 @@ def emit_compare(code: Code, instruction: Instruction, a: Register, b: Register)
     dtype = instruction.operands[0].shape.dtype
     direction = COMPARISONS[instruction.attributes["direction"]]
     if dtype.is_complex:
-        return cm.compare(real_of(code, dtype), direction, a, b)
+        return cm.compare(real_of(code, dtype), direction, cm.pair(a), cm.pair(b))
     assert isinstance(a, ir.Value) and isinstance(b, ir.Value)
     if dtype.is_float:
         if instruction.attributes.get("type") == "TOTALORDER":
@@ -144,6 +144,10 @@ def emit_complex(code: Code, instruction: Instruction, real: Register, imag: Reg
 
 def _pred_minimum(code: Code, a: V, b: V) -> V:
     return code.b.and_(a, b)
+
+
+def _pred_clamp(code: Code, low: V, x: V, high: V) -> V:
+    return code.b.and_(code.b.or_(x, low), high)
 
 
 def _pred_maximum(code: Code, a: V, b: V) -> V:
@@ -204,9 +208,8 @@ EMIT: dict[Op, Emit] = {
     Op.SHIFT_RIGHT_LOGICAL: Typed(integer=integer.shift_right_logical),
     Op.SUBTRACT: Typed(pred=instruction_of("xor"), integer=instruction_of("sub"), real=Real.sub, complex=cm.subtract),
     Op.XOR: Typed(pred=instruction_of("xor"), integer=instruction_of("xor")),
-    Op.CLAMP: Typed(pred=lambda code, low, x, high: code.b.and_(code.b.or_(x, low), high), integer=integer.clamp, real=_clamp),
+    Op.CLAMP: Typed(pred=_pred_clamp, integer=integer.clamp, real=_clamp),
     Op.SELECT: emit_select,
     Op.COPY: emit_identity,
     Op.OPT_BARRIER: emit_identity,
 }
-

@@ -1,19 +1,21 @@
 """The function under construction: scopes, loops, branches and index arithmetic.
 
-A scope is a region of code that dominates its children: the function, a loop's body, an arm of a branch. A scope's last
-block stays open until its child loop is closed, so what depends on outer indices only is emitted outside the inner loop.
+A scope is a region of code that dominates its children: the function, a loop's body, an arm of a branch. A scope's
+last block stays open until its child loop is closed, so what depends on outer indices only stands outside the inner
+loop.
 """
 
 from __future__ import annotations
 
 from collections.abc import Hashable, Sequence
 from dataclasses import dataclass, field
+from typing import TypeAlias
 
 from llvmlite import ir
 
 from .registers import BOOL, I64, Register, flatten, unflatten
 
-IndexValue = int | ir.Value
+IndexValue: TypeAlias = int | ir.Value
 """A position along a dimension: a constant, or an i64 register."""
 
 
@@ -50,7 +52,7 @@ class Loop:
         code.define(self.counter, code.scope)
 
     def close(self, results: Sequence[Register] = ()) -> list[Register]:
-        """End the body; `results` are the carried values for the next turn. Returns them as they stand after the loop."""
+        """End the body; `results` are the carried values for the next turn. Returns them as they are after the loop."""
         code, inner = self.code, self.code.scope.builder
         following = code.function.append_basic_block("after")
         after = inner.add(self.counter, I64(self.step), flags=("nuw", "nsw"))
@@ -149,7 +151,9 @@ class Code:
             barrier = barrier.parent
         return barrier if barrier.depth > scope.depth else scope
 
-    def loop(self, extent: IndexValue, *, start: int = 0, step: int = 1, carried: Sequence[Register] = ()) -> Loop | Once:
+    def loop(
+        self, extent: IndexValue, *, start: int = 0, step: int = 1, carried: Sequence[Register] = ()
+    ) -> Loop | Once:
         """Open a loop for i in start, start + step, … < start + extent; extent ≥ 1."""
         if isinstance(extent, int) and extent <= step:
             return Once(start, carried)

@@ -40,8 +40,10 @@ def graph_of(request: KernelRequest) -> Graph:
     if body is None:
         leaves = dict(zip(request.instruction.operands, request.operands, strict=True))
         return Graph(request.instruction, leaves)
-    parameters = [Instruction(Op.PARAMETER, p.name, o.shape, attributes=p.attributes)
-                  for p, o in zip(body.parameters, request.instruction.operands, strict=True)]
+    parameters = [
+        Instruction(Op.PARAMETER, p.name, o.shape, attributes=p.attributes)
+        for p, o in zip(body.parameters, request.instruction.operands, strict=True)
+    ]
     root = _inline(body, parameters)
     return Graph(root, dict(zip(parameters, request.operands, strict=True)))
 

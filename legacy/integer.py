@@ -2,13 +2,15 @@
 
 from __future__ import annotations
 
+from typing import TypeAlias
+
 from llvmlite import ir
 
 from ..hlo.dtypes import DType
 from .function import Code
 from .registers import BOOL
 
-V = ir.Value
+V: TypeAlias = ir.Value
 
 
 def negate(code: Code, dtype: DType, x: V) -> V:

@@ -140,8 +140,12 @@ def _emit_group(e: Elemental, group: list[Leaf]) -> None:
         _write_all(e, group, Index.flat(e.code, first.shape, loop.index))
         loop.close()
     else:
-        nest_for(e, [leaf.instruction for leaf in group], first.shape,
-                 lambda positions: _write_all(e, group, Index.at(e.code, first.shape, positions)))
+        nest_for(
+            e,
+            [leaf.instruction for leaf in group],
+            first.shape,
+            lambda positions: _write_all(e, group, Index.at(e.code, first.shape, positions)),
+        )
 
 
 def _write_all(e: Elemental, group: list[Leaf], index: Index) -> None:
@@ -226,7 +230,9 @@ def _pad(e: Elemental, leaf: Leaf) -> None:
     leaf.write(e, Index.flat(code, leaf.shape, loop.index), outside)
     loop.close()
     starts, sizes = [], []
-    for size, result, d in zip(operand.shape.dims, leaf.shape.dims, leaf.instruction.attributes["padding"], strict=True):
+    for size, result, d in zip(
+        operand.shape.dims, leaf.shape.dims, leaf.instruction.attributes["padding"], strict=True
+    ):
         step = d.interior + 1
         first = max(0, -(d.low // step))
         last = min(size - 1, (result - 1 - d.low) // step)
@@ -239,8 +245,10 @@ def _pad(e: Elemental, leaf: Leaf) -> None:
     def copy(positions: list[IndexValue]) -> None:
         taken = [code.add(p, s) for p, s in zip(positions, starts, strict=True)]
         value = e.value(operand, Index.at(code, operand.shape, taken))
-        moved = [code.add(code.multiply(p, d.interior + 1), d.low)
-                 for p, d in zip(taken, leaf.instruction.attributes["padding"], strict=True)]
+        moved = [
+            code.add(code.multiply(p, d.interior + 1), d.low)
+            for p, d in zip(taken, leaf.instruction.attributes["padding"], strict=True)
+        ]
         leaf.write(e, Index.at(code, leaf.shape, moved), value)
 
     nest(e, inner, copy)

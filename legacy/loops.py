@@ -3,16 +3,23 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
+from dataclasses import dataclass, replace
+from typing import TypeAlias
+
+from llvmlite import ir
 
 from ..hlo.ir import Instruction
 from ..hlo.opcodes import Op
 from ..hlo.shapes import Shape
-from .elemental import Elemental
+from .elemental import Elemental, Index
 from .elementwise import EMIT as ELEMENTWISE
-from .function import IndexValue
+from .function import Code, IndexValue
+from .memory import Pointer, address, load
 from .reduce import parts
+from .registers import I32, memory_type
+from .stack import alloca
 
-Body = Callable[[list[IndexValue]], None]
+Body: TypeAlias = Callable[[list[IndexValue]], None]
 
 TILE = 64
 """Elements along each side of a tile: 16 KiB of floats."""
@@ -36,25 +43,23 @@ def _nest(e: Elemental, dims: Sequence[int], order: Sequence[int], positions: li
 def nest_for(e: Elemental, roots: Sequence[Instruction], shape: Shape, body: Body) -> None:
     """As `nest`, in tiles of two dimensions if something below the roots is read across the order of `shape`."""
     fast = fastest_dimension(shape)
-    across = next((d for root in roots for d in _fast_dimensions(e, root) if d != fast and shape.dims[d] >= 8), None)
-    if fast is None or across is None or shape.dims[fast] < 8:
+    crossings = [c for root in roots for c in _crossings(e, root) if c.across != fast and shape.dims[c.across] >= 8]
+    if fast is None or not crossings or shape.dims[fast] < 8:
         nest(e, shape, body)
         return
-    code = e.code
+    across = crossings[0].across
+    exact = {(c.leaf, c.roles): c for c in crossings if c.exact and c.across == across and fast in c.roles}
+    staged = [
+        Staged(c, Pointer(alloca(e.code, memory_type(c.leaf.shape.dtype), TILE * TILE)))
+        for c in exact.values()
+        if _lanes(e.code, c.leaf.shape) >= 4
+    ]
     positions: list[IndexValue] = [0] * shape.rank
 
     def tiles(_: list[IndexValue]) -> None:
-        for a_start, a_end, a_step in parts(shape.dims[across], TILE):
-            for f_start, f_end, f_step in parts(shape.dims[fast], TILE):
-                outer = code.loop(a_end - a_start, start=a_start, step=a_step)
-                inner = code.loop(f_end - f_start, start=f_start, step=f_step)
-                row = code.loop(a_step)
-                positions[across] = code.add(outer.index, row.index)
-                column = code.loop(f_step)
-                positions[fast] = code.add(inner.index, column.index)
-                body(positions)
-                for loop in (column, row, inner, outer):
-                    loop.close()
+        for height in parts(shape.dims[across], TILE):
+            for width in parts(shape.dims[fast], TILE):
+                _tiles(e, positions, (across, fast), height, width, staged, body)
 
     order = [d for d in reversed(shape.minor_to_major) if d not in (fast, across)]
     _nest(e, shape.dims, order, positions, tiles)
@@ -65,42 +70,150 @@ def fastest_dimension(shape: Shape) -> int | None:
     return next((d for d in shape.minor_to_major if shape.dims[d] != 1), None)
 
 
-def _fast_dimensions(e: Elemental, root: Instruction) -> list[int]:
-    """Dimensions of the root along which leaves below it are adjacent in memory, as far as they can be followed."""
-    found: list[int] = []
-    identity = tuple(range(root.shape.rank))
-    stack = [(root, identity)]
-    seen = {(root, identity)}
+# What is read across the order --------------------------------------------------------------------------------------
+
+
+@dataclass(frozen=True, slots=True)
+class Crossing:
+    """A leaf whose neighbours in memory lie along dimension `across` of the root.
+
+    roles: for each of its dimensions the root's dimension that it follows, -1 for none. exact: positions are equal.
+    """
+
+    leaf: Instruction
+    roles: tuple[int, ...]
+    across: int
+    exact: bool
+
+
+def _crossings(e: Elemental, root: Instruction) -> list[Crossing]:
+    """All leaves that can be followed from the root, with the dimension in which they are adjacent in memory."""
+    found: list[Crossing] = []
+    start = Crossing(root, tuple(range(root.shape.rank)), -1, True)
+    stack, seen = [start], {start}
     while stack:
-        instruction, roles = stack.pop()
-        if instruction in e.leaves:
-            fast = fastest_dimension(instruction.shape)
-            if fast is not None and roles[fast] >= 0 and instruction.shape.size >= TILE * TILE:
-                found.append(roles[fast])
+        current = stack.pop()
+        if current.leaf in e.leaves:
+            fast = fastest_dimension(current.leaf.shape)
+            if fast is not None and current.roles[fast] >= 0 and current.leaf.shape.size >= TILE * TILE:
+                exact = current.exact and min(current.roles) >= 0
+                found.append(replace(current, across=current.roles[fast], exact=exact))
             continue
-        for operand, operand_roles in _follow(instruction, roles):
-            if (operand, operand_roles) not in seen:
-                seen.add((operand, operand_roles))
-                stack.append((operand, operand_roles))
+        for following in _follow(current):
+            if following not in seen:
+                seen.add(following)
+                stack.append(following)
     return found
 
 
-def _follow(instruction: Instruction, roles: tuple[int, ...]) -> list[tuple[Instruction, tuple[int, ...]]]:
-    """Operands with the root's dimension that each of their dimensions follows; -1 for none."""
+def _follow(current: Crossing) -> list[Crossing]:
+    """The same for the operands of an instruction on the way."""
+    instruction, roles = current.leaf, current.roles
     if instruction.opcode in ELEMENTWISE:
-        return [(o, roles) for o in instruction.operands if o.shape.dims == instruction.shape.dims]
-    if not instruction.operands:
+        same = [o for o in instruction.operands if o.shape.dims == instruction.shape.dims]
+        return [replace(current, leaf=o) for o in same]
+    if instruction.opcode not in (Op.TRANSPOSE, Op.BROADCAST, *_SHIFTING):
         return []
     operand = instruction.operands[0]
+    if instruction.opcode in _SHIFTING:
+        return [replace(current, leaf=operand, exact=False)]
     inner = [-1] * operand.shape.rank
-    if instruction.opcode is Op.TRANSPOSE:
-        for position, d in enumerate(instruction.dimensions):
-            inner[d] = roles[position]
-    elif instruction.opcode is Op.BROADCAST:
-        for d, position in enumerate(instruction.dimensions):
-            inner[d] = roles[position]
-    elif instruction.opcode in (Op.SLICE, Op.REVERSE, Op.DYNAMIC_SLICE, Op.PAD):
-        inner = list(roles)
-    else:
-        return []
-    return [(operand, tuple(inner))]
+    for position, d in enumerate(instruction.dimensions):
+        to, source = (d, position) if instruction.opcode is Op.TRANSPOSE else (position, d)
+        inner[to] = roles[source]
+    return [replace(current, leaf=operand, roles=tuple(inner))]
+
+
+_SHIFTING = frozenset({Op.SLICE, Op.REVERSE, Op.DYNAMIC_SLICE, Op.PAD})
+"""Opcodes that keep the order of dimensions but move positions."""
+
+
+# Tiles --------------------------------------------------------------------------------------------------------------
+
+Part: TypeAlias = tuple[int, int, int]
+
+
+def _tiles(
+    e: Elemental,
+    positions: list[IndexValue],
+    dims: tuple[int, int],
+    height: Part,
+    width: Part,
+    staged: Sequence[Staged],
+    body: Body,
+) -> None:
+    """All tiles of one part of the two dimensions; what is read across them is first turned on the stack."""
+    code, (across, fast) = e.code, dims
+    outer = code.loop(height[1] - height[0], start=height[0], step=height[2])
+    inner = code.loop(width[1] - width[0], start=width[0], step=width[2])
+    positions[across], positions[fast] = outer.index, inner.index
+    turned = [s for s in staged if _turn(e, s, positions, fast, height[2], width[2])]
+    row = code.loop(height[2])
+    column_start = inner.index
+    positions[across] = code.add(outer.index, row.index)
+    column = code.loop(width[2])
+    positions[fast] = code.add(column_start, column.index)
+    for s in turned:
+        leaf = s.crossing.leaf
+        value = load(code, s.tile, leaf.shape.dtype, code.add(code.multiply(row.index, width[2]), column.index))
+        e.bind(leaf, Index.at(code, leaf.shape, [positions[r] for r in s.crossing.roles]), value)
+    body(positions)
+    for loop in (column, row, inner, outer):
+        loop.close()
+
+
+@dataclass(frozen=True, slots=True)
+class Staged:
+    """A crossing whose part of a tile is copied to the stack, TILE × TILE elements at most."""
+
+    crossing: Crossing
+    tile: Pointer
+
+
+def _lanes(code: Code, shape: Shape) -> int:
+    """Side of the blocks that are turned in registers; below 4 it does not pay."""
+    return 0 if shape.dtype.is_complex else min(16, code.vector_bits // max(32, 8 * shape.dtype.bytes))
+
+
+def _turn(e: Elemental, s: Staged, start: list[IndexValue], fast: int, height: int, width: int) -> bool:
+    """Copy the leaf's part of a tile so that the tile's rows are adjacent; False where blocks do not fit."""
+    code, c, leaf, tile = e.code, s.crossing, s.crossing.leaf, s.tile
+    dtype, lanes = leaf.shape.dtype, _lanes(code, leaf.shape)
+    if height % lanes or width % lanes:
+        return False
+    stride = leaf.shape.strides[c.roles.index(fast)]
+    corner = code.weighted_sum([start[r] for r in c.roles], leaf.shape.strides)
+    vector = ir.VectorType(memory_type(dtype), lanes)
+    columns = code.loop(width, step=lanes)
+    rows = code.loop(height, step=lanes)
+    source = code.add(corner, code.add(code.multiply(columns.index, stride), rows.index))
+    block = [
+        code.b.load(address(code, e.leaves[leaf], dtype, code.add(source, k * stride)), typ=vector, align=dtype.bytes)
+        for k in range(lanes)
+    ]
+    target = code.add(code.multiply(rows.index, width), columns.index)
+    for k, register in enumerate(transposed(code, block)):
+        place = address(code, tile, dtype, code.add(target, k * width))
+        code.b.store(register, place, align=dtype.bytes)
+    rows.close()
+    columns.close()
+    return True
+
+
+def transposed(code: Code, block: Sequence[ir.Value]) -> list[ir.Value]:
+    """A square block of vectors with rows and columns exchanged, by swapping ever larger corners."""
+    rows, lanes = list(block), len(block)
+    step = 1
+    while step < lanes:
+        upper = [j if not j & step else lanes + j - step for j in range(lanes)]
+        lower = [j + step if not j & step else lanes + j for j in range(lanes)]
+        for i in range(lanes):
+            if not i & step:
+                a, b = rows[i], rows[i + step]
+                rows[i], rows[i + step] = _shuffle(code, a, b, upper), _shuffle(code, a, b, lower)
+        step *= 2
+    return rows
+
+
+def _shuffle(code: Code, a: ir.Value, b: ir.Value, mask: Sequence[int]) -> ir.Value:
+    return code.b.shuffle_vector(a, b, ir.Constant(ir.VectorType(I32, len(mask)), [I32(j) for j in mask]))

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 from dataclasses import dataclass
+from typing import TypeAlias
 
 from llvmlite import ir
 
@@ -12,7 +13,7 @@ from .function import Code
 from .real import Real
 from .registers import FLOAT, HALF, I8, I16, I32
 
-V = ir.Value
+V: TypeAlias = ir.Value
 
 
 @dataclass(frozen=True, slots=True)

@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
+from typing import TypeAlias
 
 from llvmlite import ir
 
 from .function import Code
 from .registers import BOOL, DOUBLE, FLOAT, I32, I64, real_constant
 
-V = ir.Value
+V: TypeAlias = ir.Value
 
 
 class Real:

@@ -30,7 +30,7 @@ class Reducer:
         self.e, self.code, self.instruction = e, e.code, instruction
         self.region: Computation = instruction.called()[0]
         self.count = len(instruction.operands) // 2
-        self.operands, self.inits = instruction.operands[:self.count], instruction.operands[self.count:]
+        self.operands, self.inits = instruction.operands[: self.count], instruction.operands[self.count :]
         self.dtypes = [o.shape.dtype for o in self.operands]
         self.simple = simple_op(self.region)
         self.in_single = self.simple is not None and self.dtypes[0] in NARROW and self._in_single(self.simple.opcode)
@@ -149,8 +149,13 @@ def is_column_reduce(instruction: Instruction) -> bool:
     """Whether the fastest dimension in memory is kept, and long enough to be worth vectors."""
     source = instruction.operands[0].shape
     fastest = next((d for d in source.minor_to_major if source.dims[d] != 1), None)
-    return (fastest is not None and fastest not in instruction.dimensions and source.dims[fastest] >= 8
-            and all(source.dims[d] for d in instruction.dimensions) and bool(instruction.dimensions))
+    return (
+        fastest is not None
+        and fastest not in instruction.dimensions
+        and source.dims[fastest] >= 8
+        and all(source.dims[d] for d in instruction.dimensions)
+        and bool(instruction.dimensions)
+    )
 
 
 def parts(size: int, block: int) -> list[tuple[int, int, int]]:
@@ -192,8 +197,15 @@ def emit_column_reduce(e: Elemental, instruction: Instruction, finish: Callable[
         loop.close()
 
 
-def _accumulate(e: Elemental, reducer: Reducer, stacks: list[StackArray], positions: list[IndexValue], fastest: int,
-                block_start: IndexValue, block: int) -> None:
+def _accumulate(
+    e: Elemental,
+    reducer: Reducer,
+    stacks: list[StackArray],
+    positions: list[IndexValue],
+    fastest: int,
+    block_start: IndexValue,
+    block: int,
+) -> None:
     """All reduced rows into the accumulators; the fastest reduced dimension goes ROWS at a time."""
     code, source = e.code, reducer.operands[0].shape
     order = reduced_order(reducer.instruction)

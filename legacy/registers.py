@@ -1,12 +1,13 @@
 """How a value of each dtype is held: in memory, and in a register of the generated code.
 
-Narrow floats stay in their storage bits while they are only moved (f16 as half, bf16 and smaller as integers); arithmetic
-decodes them to f32 and encodes its result. A complex value is a Python tuple (re, im) of two registers.
+Narrow floats stay in their storage bits while they are only moved (f16 as half, bf16 and smaller as integers);
+arithmetic decodes them to f32 and encodes its result. A complex value is a Python tuple (re, im) of two registers.
 """
 
 from __future__ import annotations
 
 import struct
+from typing import TypeAlias
 
 from llvmlite import ir
 
@@ -20,7 +21,7 @@ POINTER = ir.PointerType()
 
 NATIVE_FLOAT = {DType.F16: HALF, DType.F32: FLOAT, DType.F64: DOUBLE}
 
-Register = ir.Value | tuple["Register", ...]
+Register: TypeAlias = ir.Value | tuple["Register", ...]
 """One register, (re, im) of a complex value, or the values of a tuple-shaped instruction."""
 
 

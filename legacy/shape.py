@@ -39,8 +39,9 @@ def broadcast(e: Elemental, instruction: Instruction, index: Index) -> Rule:
 
 def is_reshaping_broadcast(instruction: Instruction) -> bool:
     """Whether a broadcast only adds dimensions of size 1."""
-    return (instruction.operands[0].shape.size == instruction.shape.size
-            and tuple(sorted(instruction.dimensions)) == tuple(instruction.dimensions))
+    return instruction.operands[0].shape.size == instruction.shape.size and tuple(
+        sorted(instruction.dimensions)
+    ) == tuple(instruction.dimensions)
 
 
 def reshape(e: Elemental, instruction: Instruction, index: Index) -> Rule:
@@ -92,8 +93,15 @@ def _equal_groups(a: Sequence[int], b: Sequence[int]) -> list[tuple[list[int], l
     return groups
 
 
-def _reshape_group(code: Code, index: Index, result: Sequence[int], result_group: list[int], operand: Sequence[int],
-                   operand_group: list[int], positions: list[IndexValue]) -> None:
+def _reshape_group(
+    code: Code,
+    index: Index,
+    result: Sequence[int],
+    result_group: list[int],
+    operand: Sequence[int],
+    operand_group: list[int],
+    positions: list[IndexValue],
+) -> None:
     live = [d for d in operand_group if operand[d] != 1]
     live_result = [d for d in result_group if result[d] != 1]
     if len(live) == len(live_result) == 1:
@@ -136,20 +144,26 @@ def transpose(e: Elemental, instruction: Instruction, index: Index) -> Rule:
 def is_bitcast_transpose(instruction: Instruction) -> bool:
     """Whether a transpose moves nothing in memory."""
     shape, source = instruction.shape, instruction.operands[0].shape
-    return all(shape.dims[i] == 1 or shape.strides[i] == source.strides[d] for i, d in enumerate(instruction.dimensions))
+    return all(
+        shape.dims[i] == 1 or shape.strides[i] == source.strides[d] for i, d in enumerate(instruction.dimensions)
+    )
 
 
 def slice_(e: Elemental, instruction: Instruction, index: Index) -> Rule:
     operand, code = instruction.operands[0], e.code
-    positions = [code.add(code.multiply(i, d.stride), d.start)
-                 for i, d in zip(index.multi, instruction.attributes["slice"], strict=True)]
+    positions = [
+        code.add(code.multiply(i, d.stride), d.start)
+        for i, d in zip(index.multi, instruction.attributes["slice"], strict=True)
+    ]
     return (yield operand, Index.at(code, operand.shape, positions))
 
 
 def reverse(e: Elemental, instruction: Instruction, index: Index) -> Rule:
     operand, code = instruction.operands[0], e.code
-    positions = [code.subtract(operand.shape.dims[d] - 1, i) if d in instruction.dimensions else i
-                 for d, i in enumerate(index.multi)]
+    positions = [
+        code.subtract(operand.shape.dims[d] - 1, i) if d in instruction.dimensions else i
+        for d, i in enumerate(index.multi)
+    ]
     return (yield operand, Index.at(code, operand.shape, positions))
 
 
@@ -205,8 +219,9 @@ def pad(e: Elemental, instruction: Instruction, index: Index) -> Rule:
     return branch.join(inside, outside)
 
 
-def _unpad(code: Code, i: IndexValue, size: int, low: int, high: int, interior: int
-           ) -> tuple[IndexValue, list[ir.Value | bool]]:
+def _unpad(
+    code: Code, i: IndexValue, size: int, low: int, high: int, interior: int
+) -> tuple[IndexValue, list[ir.Value | bool]]:
     """(position in the operand, what must hold for it to be one)."""
     if low <= 0 and high <= 0 and interior == 0:
         return code.add(i, -low), []
@@ -313,7 +328,9 @@ def bitcast_convert(e: Elemental, instruction: Instruction, index: Index) -> Rul
 
 def _resized(code: Code, bits: ir.Value, type_: ir.IntType) -> ir.Value:
     width = bits.type.width
-    return bits if width == type_.width else code.b.zext(bits, type_) if width < type_.width else code.b.trunc(bits, type_)
+    return (
+        bits if width == type_.width else code.b.zext(bits, type_) if width < type_.width else code.b.trunc(bits, type_)
+    )
 
 
 def tuple_(e: Elemental, instruction: Instruction, index: Index) -> Rule:
@@ -355,5 +372,3 @@ EMIT: dict[Op, Callable[..., Rule]] = {
     Op.GET_TUPLE_ELEMENT: get_tuple_element,
     Op.MAP: map_,
 }
-
-

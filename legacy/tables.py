@@ -12,7 +12,9 @@ from .function import Code
 from .registers import DOUBLE, I32, I64, real_constant
 
 TWO_OVER_PI_BITS = int(
-    "a2f9836e4e441529fc2757d1f534ddc0db6295993c439041fe5163abdebbc561b7246e3a424dd2e006492eea09d1921cfe1deb1cb129a73ee8", 16)
+    "a2f9836e4e441529fc2757d1f534ddc0db6295993c439041fe5163abdebbc561b7246e3a424dd2e006492eea09d1921cfe1deb1cb129a73ee8",
+    16,
+)
 """The first 456 bits of 2/π behind the point."""
 
 FIRST_ROW = 172
@@ -36,8 +38,10 @@ def two_over_pi_table(code: Code, row: ir.Value) -> list[ir.Value]:
     """(high, low) for a biased exponent, an i32 from FIRST_ROW to 255."""
     b = code.b
     position = b.zext(b.sub(row, I32(FIRST_ROW)), I64)
-    return [b.load(b.gep(_doubles(code, name, values), [position], inbounds=True, source_etype=DOUBLE), typ=DOUBLE, align=8)
-            for name, values in zip(("two_over_pi.high", "two_over_pi.low"), _two_over_pi(), strict=True)]
+    return [
+        b.load(b.gep(_doubles(code, name, values), [position], inbounds=True, source_etype=DOUBLE), typ=DOUBLE, align=8)
+        for name, values in zip(("two_over_pi.high", "two_over_pi.low"), _two_over_pi(), strict=True)
+    ]
 
 
 def _doubles(code: Code, name: str, values: tuple[float, ...]) -> ir.GlobalVariable:

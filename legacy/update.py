@@ -1,4 +1,4 @@
-"""dynamic-update-slice at a kernel's root: copy the operand unless it is there already, then write the update over it."""
+"""dynamic-update-slice at a kernel's root: copy the operand unless it is there already, then write the update."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What the legacy stack promises about its IR: the same text every time, vectors, no recursion, strict mode, a list of gaps."""
+"""What the legacy stack promises about its IR: the same text every time, vectors, no recursion, strict mode, gaps."""
 
 import itertools
 
@@ -58,8 +58,31 @@ def test_pointers_carry_their_promises():
     assert "align 64" in define and "dereferenceable(16384)" in define and "readonly" in define
 
 
-UNARY = ("exponential", "exponential-minus-one", "log", "log-plus-one", "tanh", "logistic", "sine", "cosine", "tan", "erf", "sqrt",
-         "rsqrt", "cbrt", "asin", "acos", "asinh", "acosh", "atanh", "sinh", "cosh", "floor", "round-nearest-even", "sign")
+UNARY = (
+    "exponential",
+    "exponential-minus-one",
+    "log",
+    "log-plus-one",
+    "tanh",
+    "logistic",
+    "sine",
+    "cosine",
+    "tan",
+    "erf",
+    "sqrt",
+    "rsqrt",
+    "cbrt",
+    "asin",
+    "acos",
+    "asinh",
+    "acosh",
+    "atanh",
+    "sinh",
+    "cosh",
+    "floor",
+    "round-nearest-even",
+    "sign",
+)
 
 
 @pytest.mark.skipif(Target.host().vector_bits < 256, reason="this machine has no wide vectors")
@@ -84,12 +107,19 @@ def test_long_chains_need_no_recursion(count: int):
     """All in one fusion, elementwise and movement in turn."""
     lines = ["  v0 = f32[4,4] parameter(0)"]
     for i in range(1, count):
-        lines.append(f"  v{i} = f32[4,4] transpose(v{i - 1}), dimensions={{1,0}}" if i % 2 else
-                     f"  v{i} = f32[4,4] subtract(v{i - 1}, v{i - 2})" if i > 2 else f"  v{i} = f32[4,4] negate(v{i - 1})")
+        lines.append(
+            f"  v{i} = f32[4,4] transpose(v{i - 1}), dimensions={{1,0}}"
+            if i % 2
+            else f"  v{i} = f32[4,4] subtract(v{i - 1}, v{i - 2})"
+            if i > 2
+            else f"  v{i} = f32[4,4] negate(v{i - 1})"
+        )
     lines[-1] = lines[-1].replace("  v", "  ROOT v", 1)
     body = "\n".join(lines)
-    text = (f"HloModule m\nf {{\n{body}\n}}\nENTRY e {{\n  p = f32[4,4] parameter(0)\n"
-            "  ROOT r = f32[4,4] fusion(p), kind=kLoop, calls=f\n}\n")
+    text = (
+        f"HloModule m\nf {{\n{body}\n}}\nENTRY e {{\n  p = f32[4,4] parameter(0)\n"
+        "  ROOT r = f32[4,4] fusion(p), kind=kLoop, calls=f\n}\n"
+    )
     x = np.random.default_rng(0).normal(size=(4, 4)).astype(np.float32)
     module = parse_module(text)
     np.testing.assert_allclose(compile_module(module).execute([x])[0], evaluate(module, [x])[0], rtol=1e-4)
@@ -99,8 +129,11 @@ def test_shared_values_are_computed_once():
     """A ladder of 40 doublings has 2^40 paths and 40 additions."""
     lines = ["  v0 = f32[8] parameter(0)"] + [f"  v{i} = f32[8] add(v{i - 1}, v{i - 1})" for i in range(1, 41)]
     lines[-1] = lines[-1].replace("  v", "  ROOT v", 1)
-    text = "HloModule m\nf {\n" + "\n".join(lines) + (
-        "\n}\nENTRY e {\n  p = f32[8] parameter(0)\n  ROOT r = f32[8] fusion(p), kind=kLoop, calls=f\n}\n")
+    text = (
+        "HloModule m\nf {\n"
+        + "\n".join(lines)
+        + ("\n}\nENTRY e {\n  p = f32[8] parameter(0)\n  ROOT r = f32[8] fusion(p), kind=kLoop, calls=f\n}\n")
+    )
     assert emitted(text).count("fadd") == 40
 
 

@@ -9,13 +9,26 @@ from ..hlo.parser import parse_module
 from ..migration import compile_module
 
 REFERENCE = {
-    "exponential": (np.exp, -80, 80, 2), "exponential-minus-one": (np.expm1, -80, 80, 3), "log": (np.log, 1e-30, 1e30, 2),
-    "log-plus-one": (np.log1p, -0.999, 1e6, 3), "tanh": (np.tanh, -30, 30, 4), "sine": (np.sin, -1e5, 1e5, 3),
-    "cosine": (np.cos, -1e5, 1e5, 3), "tan": (np.tan, -1e4, 1e4, 4), "sqrt": (np.sqrt, 0, 1e30, 1),
-    "rsqrt": (lambda x: 1 / np.sqrt(x), 1e-30, 1e30, 2), "cbrt": (np.cbrt, -1e30, 1e30, 2), "asin": (np.arcsin, -1, 1, 4),
-    "acos": (np.arccos, -1, 1, 4), "asinh": (np.arcsinh, -1e9, 1e9, 4), "acosh": (np.arccosh, 1, 1e9, 4),
-    "atanh": (np.arctanh, -1, 1, 4), "sinh": (np.sinh, -80, 80, 4), "cosh": (np.cosh, -80, 80, 4),
-    "logistic": (lambda x: 1 / (1 + np.exp(-x)), -80, 80, 4), "erf": (np.vectorize(math.erf), -5, 5, 4),
+    "exponential": (np.exp, -80, 80, 2),
+    "exponential-minus-one": (np.expm1, -80, 80, 3),
+    "log": (np.log, 1e-30, 1e30, 2),
+    "log-plus-one": (np.log1p, -0.999, 1e6, 3),
+    "tanh": (np.tanh, -30, 30, 4),
+    "sine": (np.sin, -1e5, 1e5, 3),
+    "cosine": (np.cos, -1e5, 1e5, 3),
+    "tan": (np.tan, -1e4, 1e4, 4),
+    "sqrt": (np.sqrt, 0, 1e30, 1),
+    "rsqrt": (lambda x: 1 / np.sqrt(x), 1e-30, 1e30, 2),
+    "cbrt": (np.cbrt, -1e30, 1e30, 2),
+    "asin": (np.arcsin, -1, 1, 4),
+    "acos": (np.arccos, -1, 1, 4),
+    "asinh": (np.arcsinh, -1e9, 1e9, 4),
+    "acosh": (np.arccosh, 1, 1e9, 4),
+    "atanh": (np.arctanh, -1, 1, 4),
+    "sinh": (np.sinh, -80, 80, 4),
+    "cosh": (np.cosh, -80, 80, 4),
+    "logistic": (lambda x: 1 / (1 + np.exp(-x)), -80, 80, 4),
+    "erf": (np.vectorize(math.erf), -5, 5, 4),
 }
 """opcode → (reference, lowest, highest operand, budget in ulp)."""
 

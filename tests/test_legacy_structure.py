@@ -1,4 +1,4 @@
-"""The legacy stack on everything that is not elementwise, against the evaluator: shapes, layouts, fusions, reduce, dot."""
+"""The legacy stack on what is not elementwise, against the evaluator: shapes, layouts, fusions, reduce, dot."""
 
 import ml_dtypes
 import numpy as np
@@ -22,12 +22,12 @@ MOVES = {
     "broadcast scalar": "p = f32[] parameter(0); ROOT r = f32[4,3] broadcast(p), dimensions={}",
     "broadcast ones": "p = f32[3,1] parameter(0); ROOT r = f32[3,1,7] broadcast(p), dimensions={0,1}",
     "reshape split": "p = f32[6,20] parameter(0); q = f32[20,6] transpose(p), dimensions={1,0}; "
-                     "ROOT r = f32[4,5,3,2] reshape(q)",
+    "ROOT r = f32[4,5,3,2] reshape(q)",
     "reshape merge": "p = f32[2,3,4,5] parameter(0); n = f32[2,3,4,5] negate(p); q = f32[6,20] reshape(n); "
-                     "ROOT r = f32[20,6] transpose(q), dimensions={1,0}",
+    "ROOT r = f32[20,6] transpose(q), dimensions={1,0}",
     "reshape ones": "p = f32[1,6,1] parameter(0); n = f32[1,6,1] negate(p); ROOT r = f32[3,1,2] reshape(n)",
     "reshape crossed": "p = f32[6,10] parameter(0); n = f32[10,6] transpose(p), dimensions={1,0}; "
-                       "ROOT r = f32[4,15] reshape(n)",
+    "ROOT r = f32[4,15] reshape(n)",
     "reshape layout": "p = f32[6,10]{0,1} parameter(0); ROOT r = f32[4,15]{0,1} reshape(p)",
     "bitcast layout": "p = f32[6,10]{0,1} parameter(0); ROOT r = f32[10,6]{1,0} bitcast(p)",
     "copy layout": "p = f32[70,80]{0,1} parameter(0); ROOT r = f32[70,80]{1,0} copy(p)",
@@ -37,17 +37,18 @@ MOVES = {
     "slice": "p = f32[20,9] parameter(0); ROOT r = f32[5,3] slice(p), slice={[2:17:3], [1:7:2]}",
     "reverse": "p = f32[4,5,6] parameter(0); ROOT r = f32[4,5,6] reverse(p), dimensions={0,2}",
     "concatenate": "p = f32[3,4] parameter(0); q = f32[3,0] parameter(1); s = f32[3,7] parameter(2); "
-                   "ROOT r = f32[3,15] concatenate(p, q, s, p), dimensions={1}",
+    "ROOT r = f32[3,15] concatenate(p, q, s, p), dimensions={1}",
     "concatenate below": "p = f32[3,4] parameter(0); s = f32[2,4] parameter(1); c = f32[5,4] concatenate(p, s), "
-                         "dimensions={0}; n = f32[5,4] exponential(c); ROOT r = f32[5,4] add(n, c)",
+    "dimensions={0}; n = f32[5,4] exponential(c); ROOT r = f32[5,4] add(n, c)",
     "pad": "p = f32[3,4] parameter(0); v = f32[] parameter(1); ROOT r = f32[9,4] pad(p, v), padding=1_3_1x1_-1",
     "pad negative": "p = f32[7] parameter(0); v = f32[] parameter(1); ROOT r = f32[14] pad(p, v), padding=-3_4_1",
     "pad interior below": "p = f32[3,4] parameter(0); v = f32[] parameter(1); "
-                          "q = f32[6,10] pad(p, v), padding=2_-1_1x0_0_2; ROOT r = f32[6,10] negate(q)",
+    "q = f32[6,10] pad(p, v), padding=2_-1_1x0_0_2; ROOT r = f32[6,10] negate(q)",
     "pad nothing": "p = f32[3,0] parameter(0); v = f32[] parameter(1); ROOT r = f32[3,2] pad(p, v), padding=0_0x1_1",
     "iota": "ROOT r = f32[3,5,2] iota(), iota_dimension=1",
     "constant": "c = s32[2,3]{0,1} constant({{1,2,3},{4,5,6}}); p = s32[2,3] parameter(0); ROOT r = s32[2,3] add(p, c)",
-    "map": "p = f32[3,4] parameter(0); q = f32[3,4] parameter(1); ROOT r = f32[3,4] map(p, q), dimensions={0,1}, to_apply=add",
+    "map": "p = f32[3,4] parameter(0); q = f32[3,4] parameter(1); "
+    "ROOT r = f32[3,4] map(p, q), dimensions={0,1}, to_apply=add",
 }
 
 
@@ -61,26 +62,51 @@ def test_dynamic_slices_clamp(starts: tuple[int, int]):
     rng = np.random.default_rng(0)
     x, u = rng.normal(size=(6, 7)).astype(np.float32), rng.normal(size=(3, 2)).astype(np.float32)
     i, j = (np.int32(s) for s in starts)
-    run("p = f32[6,7] parameter(0); i = s32[] parameter(1); j = s32[] parameter(2); "
-        "ROOT r = f32[3,2] dynamic-slice(p, i, j), dynamic_slice_sizes={3,2}", x, i, j)
-    for root in ("ROOT r = f32[6,7] dynamic-update-slice(p, u, i, j)",
-                 "d = f32[6,7] dynamic-update-slice(p, u, i, j); ROOT r = f32[6,7] negate(d)",
-                 "n = f32[6,7] negate(p); ROOT r = f32[6,7] dynamic-update-slice(n, u, i, j)"):
-        run("p = f32[6,7] parameter(0); u = f32[3,2] parameter(1); i = s32[] parameter(2); j = s32[] parameter(3); " + root,
-            x, u, i, j)
+    run(
+        "p = f32[6,7] parameter(0); i = s32[] parameter(1); j = s32[] parameter(2); "
+        "ROOT r = f32[3,2] dynamic-slice(p, i, j), dynamic_slice_sizes={3,2}",
+        x,
+        i,
+        j,
+    )
+    for root in (
+        "ROOT r = f32[6,7] dynamic-update-slice(p, u, i, j)",
+        "d = f32[6,7] dynamic-update-slice(p, u, i, j); ROOT r = f32[6,7] negate(d)",
+        "n = f32[6,7] negate(p); ROOT r = f32[6,7] dynamic-update-slice(n, u, i, j)",
+    ):
+        run(
+            "p = f32[6,7] parameter(0); u = f32[3,2] parameter(1); i = s32[] parameter(2); j = s32[] parameter(3); "
+            + root,
+            x,
+            u,
+            i,
+            j,
+        )
 
 
 def test_dynamic_slice_with_unsigned_starts():
     x = np.arange(10, dtype=np.float32)
     for dtype, start in (("u8", np.uint8(255)), ("u32", np.uint32(2**32 - 1)), ("u64", np.uint64(2**64 - 1))):
-        run(f"p = f32[10] parameter(0); i = {dtype}[] parameter(1); "
-            "ROOT r = f32[3] dynamic-slice(p, i), dynamic_slice_sizes={3}", x, start)
+        run(
+            f"p = f32[10] parameter(0); i = {dtype}[] parameter(1); "
+            "ROOT r = f32[3] dynamic-slice(p, i), dynamic_slice_sizes={3}",
+            x,
+            start,
+        )
 
 
-@pytest.mark.parametrize(("source", "target"), [
-    ("f32[5]", "u8[5,4]"), ("u8[5,4]", "f32[5]"), ("s16[3,2]", "f32[3]"), ("f64[3]", "s16[3,4]"), ("u32[4,2]", "f64[4]"),
-    ("s8[6]", "s4[6,2]"), ("u4[6,2]", "u8[6]"),
-])
+@pytest.mark.parametrize(
+    ("source", "target"),
+    [
+        ("f32[5]", "u8[5,4]"),
+        ("u8[5,4]", "f32[5]"),
+        ("s16[3,2]", "f32[3]"),
+        ("f64[3]", "s16[3,4]"),
+        ("u32[4,2]", "f64[4]"),
+        ("s8[6]", "s4[6,2]"),
+        ("u4[6,2]", "u8[6]"),
+    ],
+)
 def test_bitcast_convert_of_other_widths(source: str, target: str):
     run(f"p = {source} parameter(0); ROOT r = {target} bitcast-convert(p)")
 
@@ -103,10 +129,16 @@ SUMS = {
 @pytest.mark.parametrize("name", SUMS)
 def test_sums(name: str):
     source, result, dimensions = SUMS[name]
-    run(f"p = {source} parameter(0); i = f32[] parameter(1); "
-        f"ROOT r = {result} reduce(p, i), dimensions={dimensions}, to_apply=add", regions=ADD)
-    run(f"p = {source} parameter(0); i = f32[] parameter(1); e = {source} exponential(p); "
-        f"s = {result} reduce(e, i), dimensions={dimensions}, to_apply=add; ROOT r = {result} log(s)", regions=ADD)
+    run(
+        f"p = {source} parameter(0); i = f32[] parameter(1); "
+        f"ROOT r = {result} reduce(p, i), dimensions={dimensions}, to_apply=add",
+        regions=ADD,
+    )
+    run(
+        f"p = {source} parameter(0); i = f32[] parameter(1); e = {source} exponential(p); "
+        f"s = {result} reduce(e, i), dimensions={dimensions}, to_apply=add; ROOT r = {result} log(s)",
+        regions=ADD,
+    )
 
 
 @pytest.mark.parametrize("dtype", ["f32", "f64", "bf16", "f16", "s8", "u16", "s64", "pred"])
@@ -115,8 +147,12 @@ def test_reduce_of_every_kind(dtype: str, op: str):
     region = f"f {{ x = {dtype}[] parameter(0)\n y = {dtype}[] parameter(1)\n ROOT z = {dtype}[] {op}(x, y) }}\n"
     loose = {"atol": 1.0, "rtol": 0.05} if dtype in ("bf16", "f16") else {}
     for dims, kept in (("{1}", "12"), ("{0}", "100")):
-        run(f"p = {dtype}[12,100] parameter(0); i = {dtype}[] parameter(1); "
-            f"ROOT r = {dtype}[{kept}] reduce(p, i), dimensions={dims}, to_apply=f", regions=region, **loose)
+        run(
+            f"p = {dtype}[12,100] parameter(0); i = {dtype}[] parameter(1); "
+            f"ROOT r = {dtype}[{kept}] reduce(p, i), dimensions={dims}, to_apply=f",
+            regions=region,
+            **loose,
+        )
 
 
 @pytest.mark.parametrize("dims", ["{0}", "{1}"])
@@ -124,8 +160,12 @@ def test_maximum_keeps_nan_and_infinities(dims: str):
     x = np.zeros((33, 33), np.float32)
     x[3, 4], x[7, 7], x[8, 8], x[20, :] = np.nan, np.inf, -np.inf, -np.inf
     region = "f { x = f32[] parameter(0)\n y = f32[] parameter(1)\n ROOT z = f32[] maximum(x, y) }\n"
-    run(f"p = f32[33,33] parameter(0); i = f32[] constant(-inf); ROOT r = f32[33] reduce(p, i), dimensions={dims}, "
-        "to_apply=f", x, regions=region)
+    run(
+        f"p = f32[33,33] parameter(0); i = f32[] constant(-inf); ROOT r = f32[33] reduce(p, i), dimensions={dims}, "
+        "to_apply=f",
+        x,
+        regions=region,
+    )
 
 
 ARGMAX = """argmax {
@@ -143,9 +183,12 @@ ARGMAX = """argmax {
 
 @pytest.mark.parametrize("dims,kept", [("{1}", 37), ("{0}", 41)])
 def test_reduce_of_pairs(dims: str, kept: int):
-    run(f"p = f32[37,41] parameter(0); q = s32[37,41] iota(), iota_dimension={dims[1]}; i = f32[] constant(-inf); "
-        f"j = s32[] constant(0); ROOT r = (f32[{kept}], s32[{kept}]) reduce(p, q, i, j), dimensions={dims}, to_apply=argmax",
-        regions=ARGMAX)
+    run(
+        f"p = f32[37,41] parameter(0); q = s32[37,41] iota(), iota_dimension={dims[1]}; i = f32[] constant(-inf); "
+        f"j = s32[] constant(0); ROOT r = (f32[{kept}], s32[{kept}]) reduce(p, q, i, j), dimensions={dims}, "
+        "to_apply=argmax",
+        regions=ARGMAX,
+    )
 
 
 FUSIONS = {
@@ -163,7 +206,8 @@ ENTRY e {
   ROOT r = (f32[6,9], f32[6,9]) fusion(p, q), kind=kLoop, calls=f
 }
 """,
-    "results of different shapes": ADD + """f {
+    "results of different shapes": ADD
+    + """f {
   a = f32[6,90] parameter(0)
   z = f32[] constant(0)
   n = f32[6,90] negate(a)
@@ -175,7 +219,8 @@ ENTRY e {
   ROOT r = (f32[90], f32[6,90]) fusion(p), kind=kInput, calls=f
 }
 """,
-    "softmax in one": ADD + """f {
+    "softmax in one": ADD
+    + """f {
   a = f32[6,33] parameter(0)
   z = f32[] constant(0)
   n = f32[6,33] exponential(a)
@@ -249,18 +294,36 @@ PRODUCTS = {
     "deep": ("[7,600]", "[600,130]", "[7,130]", "lhs_contracting_dims={1}, rhs_contracting_dims={0}"),
     "transposed right": ("[20,30]", "[33,30]", "[20,33]", "lhs_contracting_dims={1}, rhs_contracting_dims={1}"),
     "transposed left": ("[30,20]", "[30,33]", "[20,33]", "lhs_contracting_dims={0}, rhs_contracting_dims={0}"),
-    "batch": ("[3,20,30]", "[3,30,33]", "[3,20,33]",
-              "lhs_batch_dims={0}, rhs_batch_dims={0}, lhs_contracting_dims={2}, rhs_contracting_dims={1}"),
-    "heads": ("[4,9,2,30]", "[4,6,2,30]", "[4,2,9,6]",
-              "lhs_batch_dims={0,2}, rhs_batch_dims={0,2}, lhs_contracting_dims={3}, rhs_contracting_dims={3}"),
-    "two contracted": ("[8,6,10,12]", "[12,10,32]", "[8,6,32]", "lhs_contracting_dims={2,3}, rhs_contracting_dims={1,0}"),
+    "batch": (
+        "[3,20,30]",
+        "[3,30,33]",
+        "[3,20,33]",
+        "lhs_batch_dims={0}, rhs_batch_dims={0}, lhs_contracting_dims={2}, rhs_contracting_dims={1}",
+    ),
+    "heads": (
+        "[4,9,2,30]",
+        "[4,6,2,30]",
+        "[4,2,9,6]",
+        "lhs_batch_dims={0,2}, rhs_batch_dims={0,2}, lhs_contracting_dims={3}, rhs_contracting_dims={3}",
+    ),
+    "two contracted": (
+        "[8,6,10,12]",
+        "[12,10,32]",
+        "[8,6,32]",
+        "lhs_contracting_dims={2,3}, rhs_contracting_dims={1,0}",
+    ),
     "vector right": ("[40,30]", "[30]", "[40]", "lhs_contracting_dims={1}, rhs_contracting_dims={0}"),
     "vector left": ("[30]", "[30,40]", "[40]", "lhs_contracting_dims={0}, rhs_contracting_dims={0}"),
     "tall": ("[30,40]", "[30]", "[40]", "lhs_contracting_dims={0}, rhs_contracting_dims={0}"),
     "inner": ("[30]", "[30]", "[]", "lhs_contracting_dims={0}, rhs_contracting_dims={0}"),
     "outer": ("[9]", "[33]", "[9,33]", "lhs_contracting_dims={}, rhs_contracting_dims={}"),
     "nothing contracted": ("[9,0]", "[0,8]", "[9,8]", "lhs_contracting_dims={1}, rhs_contracting_dims={0}"),
-    "columns first": ("[20,30]{0,1}", "[30,33]{0,1}", "[20,33]{0,1}", "lhs_contracting_dims={1}, rhs_contracting_dims={0}"),
+    "columns first": (
+        "[20,30]{0,1}",
+        "[30,33]{0,1}",
+        "[20,33]{0,1}",
+        "lhs_contracting_dims={1}, rhs_contracting_dims={0}",
+    ),
 }
 
 
@@ -269,25 +332,51 @@ PRODUCTS = {
 def test_dot(name: str, dtype: str):
     a, b, c, attributes = PRODUCTS[name]
     loose = {"bf16": {"atol": 0.1, "rtol": 0.05}, "f64": {"atol": 1e-12, "rtol": 1e-12}}.get(dtype, {})
-    run(f"p = {dtype}{a} parameter(0); q = {dtype}{b} parameter(1); ROOT r = {dtype}{c} dot(p, q), {attributes}", **loose)
+    run(
+        f"p = {dtype}{a} parameter(0); q = {dtype}{b} parameter(1); ROOT r = {dtype}{c} dot(p, q), {attributes}",
+        **loose,
+    )
 
 
 @pytest.mark.parametrize("dtype", ["pred", "s8", "u8", "s64", "f16", "c64", "c128"])
 def test_dot_of_other_kinds(dtype: str):
     for b, dims in (("[30,20]", "{0}"), ("[20,30]", "{1}")):
-        run(f"p = {dtype}[9,30] parameter(0); q = {dtype}{b} parameter(1); "
+        run(
+            f"p = {dtype}[9,30] parameter(0); q = {dtype}{b} parameter(1); "
             f"ROOT r = {dtype}[9,20] dot(p, q), lhs_contracting_dims={{1}}, rhs_contracting_dims={dims}",
-            **({"atol": 0.05, "rtol": 0.05} if dtype == "f16" else {}))
+            **({"atol": 0.05, "rtol": 0.05} if dtype == "f16" else {}),
+        )
 
 
 def test_mixed_dot_sums_in_floats():
     x = np.array([[0.25, 0.5, 0.75]], ml_dtypes.bfloat16)
-    run("p = bf16[1,3] parameter(0); q = bf16[3,1] parameter(1); "
-        "ROOT r = s32[1,1] dot(p, q), lhs_contracting_dims={1}, rhs_contracting_dims={0}", x, x.T.copy() * 4)
+    run(
+        "p = bf16[1,3] parameter(0); q = bf16[3,1] parameter(1); "
+        "ROOT r = s32[1,1] dot(p, q), lhs_contracting_dims={1}, rhs_contracting_dims={0}",
+        x,
+        x.T.copy() * 4,
+    )
 
 
-@pytest.mark.parametrize("dtype", ["s4", "u4", "s2", "u2", "f8e5m2", "f8e4m3fn", "f8e4m3", "f8e3m4", "f8e4m3b11fnuz", "f8e4m3fnuz",
-                                   "f8e5m2fnuz", "c64"])
+@pytest.mark.parametrize(
+    "dtype",
+    [
+        "s4",
+        "u4",
+        "s2",
+        "u2",
+        "f8e5m2",
+        "f8e4m3fn",
+        "f8e4m3",
+        "f8e3m4",
+        "f8e4m3b11fnuz",
+        "f8e4m3fnuz",
+        "f8e5m2fnuz",
+        "c64",
+    ],
+)
 def test_narrow_types_move(dtype: str):
-    run(f"p = {dtype}[4,6] parameter(0); t = {dtype}[6,4] transpose(p), dimensions={{1,0}}; "
-        f"ROOT r = {dtype}[3,4] slice(t), slice={{[0:6:2], [0:4]}}")
+    run(
+        f"p = {dtype}[4,6] parameter(0); t = {dtype}[6,4] transpose(p), dimensions={{1,0}}; "
+        f"ROOT r = {dtype}[3,4] slice(t), slice={{[0:6:2], [0:4]}}"
+    )
