@@ -131,10 +131,12 @@ class _Graph:
         return most
 
     def post_order(self) -> list[int]:
-        """Depth first from the root, operands in order; leftovers in the given order."""
+        """Depth first from the root, operands that need most memory first (after Sethi and Ullman); then what is left."""
+        by_need = self._by_need()
         done: set[int] = set()
         order: list[int] = []
-        for start in [n for n, i in enumerate(self.instructions) if i.opcode is Op.PARAMETER] + [self.root, *range(len(self.instructions))]:
+        first = [n for n, i in enumerate(self.instructions) if i.opcode is Op.PARAMETER]
+        for start in [*first, self.root, *range(len(self.instructions))]:
             stack = [(start, False)]
             while stack:
                 n, ready = stack.pop()
@@ -145,8 +147,25 @@ class _Graph:
                     order.append(n)
                     continue
                 stack.append((n, True))
-                stack.extend((m, False) for m in sorted(self.before[n], reverse=True) if m not in done)
+                stack.extend((m, False) for m in reversed(by_need[n]) if m not in done)
         return order
+
+    def _by_need(self) -> list[list[int]]:
+        """For each op, what comes before it, in the order that keeps least alive were the graph a tree."""
+        need: list[int] = []
+        made: list[int] = []
+        ordered: list[list[int]] = []
+        for n, before in enumerate(self.before):
+            operands = sorted(before, key=lambda m: (made[m] - need[m], m))
+            live = most = 0
+            for m in operands:
+                most = max(most, live + need[m])
+                live += made[m]
+            own = sum(self.sizes[b] for b in self.defined[n])
+            made.append(own if self.defined[n] else live)
+            need.append(max(most, live + own))
+            ordered.append(operands)
+        return ordered
 
     def list_order(self) -> list[int]:
         """Repeatedly run the ready op that frees the most; ops that overwrite a value wait for its other readers."""
