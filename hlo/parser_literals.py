@@ -32,6 +32,9 @@ _NO_BRACES = bytes(set(range(256)) - set(b"{},"))
 MAX_ELEMENTS = 1 << 31
 """Largest constant that is read, in elements; text for more is refused before any memory is asked for."""
 
+MAX_ZEROS = 1 << 28
+"""Bytes of the largest array that one number, its first element, stands for."""
+
 
 def parse_literal(lexer: Lexer, shape: Shape) -> Literal:
     """Consume the value of a constant of `shape`."""
@@ -92,13 +95,15 @@ def _one_number(lexer: Lexer, shape: Shape) -> Literal:
     """
     start = lexer.pos
     one = _convert(lexer, shape.dtype, [_element(lexer, shape.dtype)])
-    try:
-        if not any(one.tobytes()):
+    if not any(one.tobytes()):
+        try:
             return Literal(shape, np.broadcast_to(one.reshape(()), shape.dims))
-        array = np.zeros(shape.size, shape.dtype.numpy)
-        array[:1] = one
-    except (ValueError, MemoryError):
-        lexer.fail(f"a constant of shape {shape} is too large", start)
+        except ValueError:
+            lexer.fail(f"a constant of shape {shape} is too large", start)
+    if shape.bytes > MAX_ZEROS:
+        lexer.fail(f"a constant of {shape.bytes} bytes is too large to fill from one number", start)
+    array = np.zeros(shape.size, shape.dtype.numpy)
+    array[:1] = one
     return Literal(shape, _freeze(array, shape))
 
 

@@ -9,6 +9,10 @@ from .ir import Literal
 from .parser_literals import nan_payload
 
 
+MANY = 1000
+"""Elements, above which an array of zeros behind its first element is printed as that element (see the parser)."""
+
+
 def literal_to_text(literal: Literal) -> str:
     """What stands between the parentheses of `constant(…)`."""
     shape, value = literal.shape, literal.value
@@ -22,7 +26,10 @@ def literal_to_text(literal: Literal) -> str:
     assert isinstance(value, np.ndarray)
     if literal.is_splat:
         return _numbers(value[(0,) * value.ndim].reshape(1), shape.dtype)[0]
-    numbers = _numbers(value.reshape(-1), shape.dtype)
+    flat = value.reshape(-1)
+    if flat.size > MANY and not any(flat[1:MANY].tobytes()) and not np.frombuffer(flat[1:].tobytes(), np.uint8).any():
+        return _numbers(flat[:1], shape.dtype)[0]
+    numbers = _numbers(flat, shape.dtype)
     if shape.rank == 0:
         return {"0": "false", "1": "true"}[numbers[0]] if shape.dtype is DType.PRED else numbers[0]
     return _nest(numbers, shape.dims)

@@ -154,6 +154,7 @@ def test_elided_constants_have_no_value():
 
 def test_one_number_for_an_array_is_its_first_element_as_in_xla():
     assert literal_of("f32[2,2]", "15").array.tolist() == [[15, 0], [0, 0]]
+    assert roundtrip("ENTRY e { ROOT c = f32[64,64] constant(15) }") is None
     zero = literal_of("f32[100000,100000,100]", "0")
     assert zero.is_splat and zero.array.shape == (100000, 100000, 100)
 
