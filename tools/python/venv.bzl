@@ -22,6 +22,8 @@ py_runtime(
     name = "runtime",
     interpreter_path = "{python}",
     python_version = "PY3",
+    # The start script asks for `python` by default, which a bare Debian does not have; it only starts the interpreter.
+    stub_shebang = "#!/usr/bin/env python3",
 )
 
 py_runtime_pair(
