@@ -279,6 +279,38 @@ def test_an_inconsistent_comparator_still_gives_a_permutation():
     assert sorted(out[0].tolist()) == x.tolist()
 
 
+def test_ragged_dot():
+    rng = np.random.default_rng(0)
+    x, y = rng.normal(size=(11, 5)).astype(np.float32), rng.normal(size=(3, 5, 7)).astype(np.float32)
+    rows = [slice(0, 4), slice(4, 9), slice(9, 11)]
+    body = """  p = f32[11,5] parameter(0)
+  q = f32[3,5,7] parameter(1)
+  g = s32[3] parameter(2)
+  ROOT r = f32[11,7] ragged-dot(p, q, g), lhs_contracting_dims={1}, rhs_contracting_dims={1}, lhs_ragged_dims={0},
+    rhs_group_dims={0}"""
+    expected = np.concatenate([x[r] @ y[g] for g, r in enumerate(rows)])
+    assert np.allclose(run(body, x, y, [4, 5, 2])[0], expected, atol=1e-5)
+    z = rng.normal(size=(11, 7)).astype(np.float32)
+    body = """  p = f32[11,5] parameter(0)
+  q = f32[11,7] parameter(1)
+  g = s32[3] parameter(2)
+  ROOT r = f32[3,5,7] ragged-dot(p, q, g), lhs_contracting_dims={0}, rhs_contracting_dims={0}, lhs_ragged_dims={0}"""
+    assert np.allclose(run(body, x, z, [4, 5, 2])[0], np.stack([x[r].T @ z[r] for r in rows]), atol=1e-5)
+
+
+def test_scaled_dot_repeats_each_scale_over_its_block():
+    rng = np.random.default_rng(0)
+    x, y = rng.normal(size=(4, 6)).astype(np.float32), rng.normal(size=(6, 2)).astype(np.float32)
+    s, t = rng.normal(size=(4, 3)).astype(np.float32), rng.normal(size=(2, 2)).astype(np.float32)
+    body = """  p = f32[4,6] parameter(0)
+  q = f32[6,2] parameter(1)
+  s = f32[4,3] parameter(2)
+  t = f32[2,2] parameter(3)
+  ROOT r = f32[4,2] scaled-dot(p, q, s, t), lhs_contracting_dims={1}, rhs_contracting_dims={0}"""
+    expected = (x * np.repeat(s, 2, 1)) @ (y * np.repeat(t, 3, 0))
+    assert np.allclose(run(body, x, y, s, t)[0], expected, atol=1e-5)
+
+
 # --- control ---------------------------------------------------------------------------------------------------------
 
 LOOP = """c { s = (s32[], f32[2]) parameter(0)

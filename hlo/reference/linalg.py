@@ -77,28 +77,32 @@ def ragged_dot(instruction: Instruction, operands: Sequence[Array], _context: Co
     result = instruction.shape.dtype.numpy
     if ragged in x_batch:
         return general_dot(x, y, x_batch, y_batch, x_sum, y_sum).astype(result)
-    groups = _groups(x.shape[ragged], sizes)
+    rows = _groups(x, ragged, sizes, x_batch)
     if ragged in x_sum:
-        y_ragged = y_sum[x_sum.index(ragged)]
-        return np.stack([general_dot(_masked(x, ragged, g), _masked(y, y_ragged, g), x_batch, y_batch, x_sum, y_sum)
-                         for g in groups]).astype(result)
+        products = [general_dot(np.where(g, x, 0), y, x_batch, y_batch, x_sum, y_sum) for g in rows]
+        return np.stack(products).astype(result)
     (group_dim,) = a["rhs_group_dims"]
-    shift = tuple(d - (d > group_dim) for d in y_sum), tuple(d - (d > group_dim) for d in y_batch)
-    out = sum(general_dot(_masked(x, ragged, g), y.take(i, axis=group_dim), x_batch, shift[1], x_sum, shift[0])
-              for i, g in enumerate(groups))
+    y_sum, y_batch = (tuple(d - (d > group_dim) for d in dims) for dims in (y_sum, y_batch))
+    out = sum(general_dot(np.where(g, x, 0), y.take(i, axis=group_dim), x_batch, y_batch, x_sum, y_sum)
+              for i, g in enumerate(rows))
     return np.asarray(out).astype(result)
 
 
-def _groups(length: int, sizes: Array) -> list[slice]:
-    ends = np.minimum(np.cumsum(sizes.reshape(-1).astype(np.int64)), length)
-    return [slice(int(b), int(e)) for b, e in zip(np.r_[0, ends[:-1]], ends, strict=True)]
+def _groups(x: Array, ragged: int, sizes: Array, batch: Sequence[int]) -> list[Array]:
+    """For each group, which elements of x belong to it.
 
+    sizes: [groups], or [leading dimensions of x…, groups]: the batch dimensions, then the others before the ragged one.
+    """
+    leading = [*batch, *[d for d in range(ragged) if d not in batch]][:sizes.ndim - 1]
+    ends = np.cumsum(sizes.astype(np.int64), axis=-1)
+    place = np.arange(x.shape[ragged]).reshape([-1 if d == ragged else 1 for d in range(x.ndim)])
 
-def _masked(x: Array, dim: int, keep: slice) -> Array:
-    out = np.zeros_like(x)
-    where = tuple(keep if d == dim else slice(None) for d in range(x.ndim))
-    out[where] = x[where]
-    return out
+    def spread(bound: Array) -> Array:
+        order = np.argsort(leading) if leading else ()
+        shape = [x.shape[d] if d in leading else 1 for d in range(x.ndim)]
+        return (bound.transpose(order) if leading else bound).reshape(shape)
+    return [(place >= spread(ends[..., g] - sizes[..., g])) & (place < spread(ends[..., g]))
+            for g in range(sizes.shape[-1])]
 
 
 def scaled_dot(instruction: Instruction, operands: Sequence[Array], context: Context) -> Array:
