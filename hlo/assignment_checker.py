@@ -1,12 +1,14 @@
 """Proof that a plan's memory is right: follows which value each byte range holds through all steps, loops and branches.
 
-Shares nothing with the code that assigns buffers but the definition of which ops move no bytes and which may work in place.
+Shares nothing with the code that assigns buffers but the definition of which ops move no bytes and which may work
+in place.
 """
 
 from __future__ import annotations
 
 from bisect import bisect_left, bisect_right, insort
 from collections.abc import Sequence
+from itertools import pairwise
 from typing import NoReturn
 
 from .errors import VerificationError
@@ -15,7 +17,7 @@ from .ir import Computation, Instruction
 from .liveness import is_plain_copy, moves_no_bytes
 from .opclasses import branches, control_computations
 from .opcodes import Op
-from .plan import (AllocationKind, BufferSlice, ConditionalStep, CopyStep, KernelStep, Plan, Step, WhileStep)
+from .plan import AllocationKind, BufferSlice, ConditionalStep, CopyStep, KernelStep, Plan, Step, WhileStep
 
 Value = tuple[Instruction, int]
 """A leaf of the instruction that made it, or of the parameter of a computation."""
@@ -93,11 +95,11 @@ class _Checker:
         self.current = None
         root = self.plan.module.entry.root
         results = {a.number: a for a in self.plan.assignment.allocations if a.kind is AllocationKind.RESULT}
-        for n, (value, (index, shape)) in enumerate(zip(self.leaves[root], root.shape.leaves())):
-            if shape.is_array:
-                where = BufferSlice(results[n].index, 0, results[n].size)
-                if where.size and value not in self.memory.values(where):
-                    self.fail(f"result {index} is not in its allocation {results[n].index}")
+        leaves = [(v, index) for v, (index, shape) in zip(self.leaves[root], root.shape.leaves()) if shape.is_array]
+        for n, (value, index) in enumerate(leaves):
+            where = BufferSlice(results[n].index, 0, results[n].size)
+            if where.size and value not in self.memory.values(where):
+                self.fail(f"result {index} is not in its allocation {results[n].index}")
 
     def resolve(self, computation: Computation) -> None:
         """Trace each leaf back through ops that move no bytes."""
@@ -107,11 +109,13 @@ class _Checker:
             elif i.opcode is Op.GET_TUPLE_ELEMENT:
                 elements, n = i.operands[0].shape.elements, i.attributes["index"]
                 start = sum(1 for e in elements[:n] for _ in e.leaves())
-                self.leaves[i] = self.leaves[i.operands[0]][start:start + sum(1 for _ in elements[n].leaves())]
+                self.leaves[i] = self.leaves[i.operands[0]][start : start + sum(1 for _ in elements[n].leaves())]
             elif moves_no_bytes(i) or is_plain_copy(i):
                 self.leaves[i] = self.leaves[i.operands[0]] if i.operands and i.opcode is not Op.AFTER_ALL else (None,)
             else:
-                self.leaves[i] = tuple((i, n) if shape.is_array else None for n, (_, shape) in enumerate(i.shape.leaves()))
+                self.leaves[i] = tuple(
+                    (i, n) if shape.is_array else None for n, (_, shape) in enumerate(i.shape.leaves())
+                )
 
     def fill(self) -> None:
         """Parameters and constants hold their values from the start."""
@@ -125,8 +129,11 @@ class _Checker:
 
     def pieces(self, i: Instruction) -> list[tuple[BufferSlice, Value]]:
         """(slice, value) of each array leaf."""
-        return [(self.plan.assignment.slice_of(i, index), value)
-                for (index, shape), value in zip(i.shape.leaves(), self.leaves[i]) if value is not None]
+        return [
+            (self.plan.assignment.slice_of(i, index), value)
+            for (index, shape), value in zip(i.shape.leaves(), self.leaves[i])
+            if value is not None
+        ]
 
     def read(self, piece: BufferSlice, value: Value) -> None:
         if piece.size and value not in self.memory.values(piece):
@@ -179,7 +186,7 @@ class _Checker:
         """Pairwise disjoint, aligned as declared, written as declared."""
         allocations = self.plan.assignment.allocations
         ordered = sorted((p for p in step.arguments if p.size), key=lambda p: (p.allocation, p.offset))
-        for a, b in zip(ordered, ordered[1:]):
+        for a, b in pairwise(ordered):
             if a.overlaps(b):
                 self.fail(f"arguments {a} and {b} overlap")
         for n, (piece, declared) in enumerate(zip(step.arguments, step.kernel.arguments, strict=True)):
@@ -196,7 +203,9 @@ class _Checker:
 
     def leave(self, root: Instruction, target: Instruction, name: Instruction) -> None:
         """The bytes of `target` hold the root's value; from now on they count as `name`."""
-        for (_, value), (here, _), (_, new) in zip(self.pieces(root), self.pieces(target), self.pieces(name), strict=True):
+        for (_, value), (here, _), (_, new) in zip(
+            self.pieces(root), self.pieces(target), self.pieces(name), strict=True
+        ):
             if here.size:
                 self.read(here, value)
                 self.memory.add(here, new)

@@ -1,4 +1,4 @@
-"""Buffer assignment: every array value of a scheduled module gets a slice of a parameter, constant, result or the one arena."""
+"""Buffer assignment: every array value of a module gets a slice of a parameter, constant, result or the one arena."""
 
 from __future__ import annotations
 
@@ -37,8 +37,12 @@ def assign_buffers(module: Module) -> Buffers:
         for (index, _), variable in zip(instruction.shape.leaves(), leaves):
             if variable != NO_BUFFER:
                 table[instruction, index] = slice_of(variable)
-    copies = {group: tuple((c.instruction, slice_of(c.source), slice_of(c.target)) for c in moves if timeline.variables[c.source].size)
-              for group, moves in ordered.items()}
+    copies = {
+        group: tuple(
+            (c.instruction, slice_of(c.source), slice_of(c.target)) for c in moves if timeline.variables[c.source].size
+        )
+        for group, moves in ordered.items()
+    }
     return Buffers(BufferAssignment(allocations, table), copies, packing)
 
 
@@ -92,11 +96,18 @@ def _place(timeline: Timeline, classes: Classes) -> tuple[tuple[Allocation, ...]
             alignment = USER_ALIGNMENT if kind is AllocationKind.PARAMETER else POOL_ALIGNMENT
             allocations.append(Allocation(len(allocations), kind, v.size, alignment, v.number, v.shape, v.literal))
             slices[classes.find(v.index)] = BufferSlice(len(allocations) - 1, 0, v.size)
-    moving = [n for n in range(len(timeline.variables))
-              if (n >= known or classes.find(n) == n) and n not in slices
-              and timeline.variables[n].kind is AllocationKind.TEMPORARY]
-    packing = pack([timeline.variables[n].size for n in moving],
-                   [classes.segments[n] if n < known else timeline.variables[n].segments for n in moving], POOL_ALIGNMENT)
+    moving = [
+        n
+        for n in range(len(timeline.variables))
+        if (n >= known or classes.find(n) == n)
+        and n not in slices
+        and timeline.variables[n].kind is AllocationKind.TEMPORARY
+    ]
+    packing = pack(
+        [timeline.variables[n].size for n in moving],
+        [classes.segments[n] if n < known else timeline.variables[n].segments for n in moving],
+        POOL_ALIGNMENT,
+    )
     arena = len(allocations)
     allocations.append(Allocation(arena, AllocationKind.TEMPORARY, packing.size, POOL_ALIGNMENT))
     for n, offset in zip(moving, packing.offsets):

@@ -1,6 +1,7 @@
 """Coalescing: variables that may share one buffer do, so that copies vanish and dying operands are overwritten.
 
-Classes of variables are merged if they are never alive at once, except in a tick where a copy or an in-place kernel joins the two.
+Classes of variables are merged if they are never alive at once, except in a tick where a copy or an in-place kernel
+joins the two.
 """
 
 from __future__ import annotations
@@ -61,8 +62,10 @@ class Classes:
                 return True
             if start == 2 * event.position and self._hands_over(event, start):
                 continue
-            if not any({self.find(e.source), self.find(e.target)} == {a, b} and self._hands_over(e, start)
-                       for e in self.joins.get(start, ())):
+            if not any(
+                {self.find(e.source), self.find(e.target)} == {a, b} and self._hands_over(e, start)
+                for e in self.joins.get(start, ())
+            ):
                 return True
         return False
 
@@ -102,7 +105,7 @@ def union(a: Segments, b: Segments) -> Segments:
 
 
 def coalesce(timeline: Timeline) -> Classes:
-    """Merge greedily: whole-array updates in place first, then copies (inner loops first), then reuse of dying operands."""
+    """Merge greedily: whole-array updates in place, then copies (inner loops first), then reuse of dying operands."""
     classes = Classes(timeline)
     copies = [c for group in timeline.groups.values() for c in group]
     copies.sort(key=lambda c: (-c.depth, c.position))

@@ -40,8 +40,13 @@ def _freeze(value: Any) -> Hashable | None:
 
 def instruction_key(instruction: Instruction, operands: tuple[Hashable, ...]) -> Hashable:
     """Key of an instruction given keys (or numbers) of its operands."""
-    return (instruction.opcode, instruction.shape, operands, attributes_key(instruction),
-            tuple(computation_key(c) for c in instruction.called()))
+    return (
+        instruction.opcode,
+        instruction.shape,
+        operands,
+        attributes_key(instruction),
+        tuple(computation_key(c) for c in instruction.called()),
+    )
 
 
 def computation_key(computation: Computation) -> Hashable:

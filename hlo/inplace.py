@@ -8,7 +8,7 @@ from .opcodes import Op
 
 
 def updated_operand(instruction: Instruction) -> int | None:
-    """The operand that a dynamic-update-slice (unnested, or a fusion's root) updates, if nothing forbids doing so in place."""
+    """The operand that a dynamic-update-slice (unnested, or a fusion's root) may update in place, if any."""
     if instruction.opcode is Op.DYNAMIC_UPDATE_SLICE:
         operands = instruction.operands
         if operands[0] in operands[1:] or not same_bytes(instruction.shape, operands[0].shape):
@@ -37,8 +37,14 @@ def _only_updated(body: Computation, root: Instruction, target: Instruction) -> 
     if body.users[update] != (root,):
         return False
     pointwise = _pointwise(body, update)
-    return all(r.opcode is Op.DYNAMIC_SLICE and r in pointwise and r.operands[0] is target
-               and target not in r.operands[1:] and r.operands[1:] == root.operands[2:] for r in readers)
+    return all(
+        r.opcode is Op.DYNAMIC_SLICE
+        and r in pointwise
+        and r.operands[0] is target
+        and target not in r.operands[1:]
+        and r.operands[1:] == root.operands[2:]
+        for r in readers
+    )
 
 
 def _pointwise(body: Computation, end: Instruction) -> set[Instruction]:
@@ -64,15 +70,20 @@ def reusable_operands(instruction: Instruction) -> tuple[int, ...]:
         candidates = range(len(instruction.operands))
     else:
         return ()
-    shape = instruction.shape
     return tuple(n for n in candidates if _same_places(instruction.operands[n], instruction))
 
 
 def _same_places(operand: Instruction, result: Instruction) -> bool:
     """Element i of both lies at the same byte."""
     a, b = operand.shape, result.shape
-    return (a.is_array and a.dims == b.dims and a.dtype.bytes == b.dtype.bytes and not a.is_dynamic
-            and a.size > 0 and a.strides == b.strides)
+    return (
+        a.is_array
+        and a.dims == b.dims
+        and a.dtype.bytes == b.dtype.bytes
+        and not a.is_dynamic
+        and a.size > 0
+        and a.strides == b.strides
+    )
 
 
 def _elementwise_parameters(body: Computation) -> list[int]:

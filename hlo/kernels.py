@@ -37,8 +37,11 @@ class KernelTable:
                 results.append(NO_ARGUMENT)
         written = set(results)
         arguments = tuple(KernelArgument(s, self._alignment(s), n in written) for s, n in slices.items())
-        key = (instruction_key(i, tuple((o.shape, n) for o, n in zip(i.operands, operands))), tuple(results),
-               tuple((a.slice.size, a.alignment, a.written) for a in arguments))
+        key = (
+            instruction_key(i, tuple((o.shape, n) for o, n in zip(i.operands, operands))),
+            tuple(results),
+            tuple((a.slice.size, a.alignment, a.written) for a in arguments),
+        )
         request = self.requests.get(key)
         if request is None:
             request = KernelRequest(self._name(i), i, arguments, operands, tuple(results))
@@ -47,8 +50,12 @@ class KernelTable:
 
     def _argument(self, slices: dict[BufferSlice, int], i: Instruction, operand: Instruction) -> int:
         if operand.shape.is_tuple:
-            raise UnsupportedError("plan", f"{i.opcode.value} of a tuple", location=i.location,
-                                   remedy="pass the elements of the tuple as operands")
+            raise UnsupportedError(
+                "plan",
+                f"{i.opcode.value} of a tuple",
+                location=i.location,
+                remedy="pass the elements of the tuple as operands",
+            )
         if not operand.shape.is_array:
             return NO_ARGUMENT
         return slices.setdefault(self.assignment.slice_of(operand), len(slices))

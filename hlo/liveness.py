@@ -1,11 +1,11 @@
 """Liveness: a module's instructions on one line of time, its array values as variables, and when each is alive.
 
-Time runs in positions; a position p has the tick [2p, 2p+1) in which operands are read and results written, so two variables
-that both touch a tick conflict unless a copy or an in-place operation at that tick joins them.
+Time runs in positions; a position p has the tick [2p, 2p+1) in which operands are read and results written, so two
+variables that both touch a tick conflict unless a copy or an in-place operation at that tick joins them.
 
-Loops: each carried leaf is one variable (a slot) that init and body copy into; leaves that a body passes through unchanged
-are the init value itself. Branches read the operand's variables and copy their results into the conditional's slots. Most of these
-copies are removed later (coalesce.py).
+Loops: each carried leaf is one variable (a slot) that init and body copy into; leaves that a body passes through
+unchanged are the init value itself. Branches read the operand's variables and copy their results into the
+conditional's slots. Most of these copies are removed later (coalesce.py).
 """
 
 from __future__ import annotations
@@ -188,21 +188,26 @@ class _Walker:
             leaves = []
             for _, shape in p.shape.leaves():
                 leaves.append(self.variable(shape, AllocationKind.PARAMETER, number))
-                number += 1
+                number += shape.is_array
             parameters.append(tuple(leaves))
         results = self.walk(entry, parameters)
         position = self.step()
-        for number, (source, (_, shape)) in enumerate(zip(results, entry.root.shape.leaves())):
-            if source != NO_BUFFER:
-                target = self.variable(shape, AllocationKind.RESULT, number)
-                self.copy(RESULTS, position, source, target, entry.root)
+        arrays = ((source, shape) for source, (_, shape) in zip(results, entry.root.shape.leaves()) if shape.is_array)
+        for number, (source, shape) in enumerate(arrays):
+            target = self.variable(shape, AllocationKind.RESULT, number)
+            self.copy(RESULTS, position, source, target, entry.root)
 
     def step(self) -> int:
         self.position += 1
         return self.position
 
-    def variable(self, shape: Shape, kind: AllocationKind = AllocationKind.TEMPORARY, number: int = -1,
-                 literal: Literal | None = None) -> int:
+    def variable(
+        self,
+        shape: Shape,
+        kind: AllocationKind = AllocationKind.TEMPORARY,
+        number: int = -1,
+        literal: Literal | None = None,
+    ) -> int:
         """A new variable, alive from the present tick; NO_BUFFER for tokens."""
         if not shape.is_array:
             return NO_BUFFER

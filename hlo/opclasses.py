@@ -1,4 +1,4 @@
-"""Classes of opcodes that the passes, the schedule and the buffer plan reason with. Facts of single ops are in opset.py."""
+"""Classes of opcodes that passes, schedule and buffer plan reason with. Facts of single ops are in opset.py."""
 
 from __future__ import annotations
 
@@ -8,30 +8,128 @@ from .shapes import Shape
 
 O = Op  # noqa: E741 - a short name for the tables below
 
-ELEMENTWISE = frozenset({
-    O.ABS, O.ACOS, O.ACOSH, O.ASIN, O.ASINH, O.ATANH, O.CBRT, O.CEIL, O.COSINE, O.COSH, O.COUNT_LEADING_ZEROS, O.ERF,
-    O.EXPONENTIAL, O.EXPONENTIAL_MINUS_ONE, O.FLOOR, O.IMAG, O.IS_FINITE, O.LOG, O.LOG_PLUS_ONE, O.LOGISTIC, O.NEGATE,
-    O.NOT, O.POPCNT, O.REAL, O.ROUND_NEAREST_AFZ, O.ROUND_NEAREST_EVEN, O.RSQRT, O.SIGN, O.SINE, O.SINH, O.SQRT, O.TAN,
-    O.TANH, O.CONVERT, O.BITCAST_CONVERT, O.REDUCE_PRECISION, O.STOCHASTIC_CONVERT, O.ADD, O.AND, O.ATAN2, O.COMPARE,
-    O.COMPLEX, O.DIVIDE, O.MAXIMUM, O.MINIMUM, O.MULHI, O.MULTIPLY, O.OR, O.POWER, O.REMAINDER, O.SHIFT_LEFT,
-    O.SHIFT_RIGHT_ARITHMETIC, O.SHIFT_RIGHT_LOGICAL, O.SUBTRACT, O.XOR, O.CLAMP, O.SELECT, O.COPY})
+ELEMENTWISE = frozenset(
+    {
+        O.ABS,
+        O.ACOS,
+        O.ACOSH,
+        O.ASIN,
+        O.ASINH,
+        O.ATANH,
+        O.CBRT,
+        O.CEIL,
+        O.COSINE,
+        O.COSH,
+        O.COUNT_LEADING_ZEROS,
+        O.ERF,
+        O.EXPONENTIAL,
+        O.EXPONENTIAL_MINUS_ONE,
+        O.FLOOR,
+        O.IMAG,
+        O.IS_FINITE,
+        O.LOG,
+        O.LOG_PLUS_ONE,
+        O.LOGISTIC,
+        O.NEGATE,
+        O.NOT,
+        O.POPCNT,
+        O.REAL,
+        O.ROUND_NEAREST_AFZ,
+        O.ROUND_NEAREST_EVEN,
+        O.RSQRT,
+        O.SIGN,
+        O.SINE,
+        O.SINH,
+        O.SQRT,
+        O.TAN,
+        O.TANH,
+        O.CONVERT,
+        O.BITCAST_CONVERT,
+        O.REDUCE_PRECISION,
+        O.STOCHASTIC_CONVERT,
+        O.ADD,
+        O.AND,
+        O.ATAN2,
+        O.COMPARE,
+        O.COMPLEX,
+        O.DIVIDE,
+        O.MAXIMUM,
+        O.MINIMUM,
+        O.MULHI,
+        O.MULTIPLY,
+        O.OR,
+        O.POWER,
+        O.REMAINDER,
+        O.SHIFT_LEFT,
+        O.SHIFT_RIGHT_ARITHMETIC,
+        O.SHIFT_RIGHT_LOGICAL,
+        O.SUBTRACT,
+        O.XOR,
+        O.CLAMP,
+        O.SELECT,
+        O.COPY,
+    }
+)
 """Element i of the result depends on element i of each operand (or on a scalar operand, for select and clamp)."""
 
-EXPENSIVE = frozenset({
-    O.ACOS, O.ACOSH, O.ASIN, O.ASINH, O.ATAN2, O.ATANH, O.CBRT, O.COSINE, O.COSH, O.DIVIDE, O.ERF, O.EXPONENTIAL,
-    O.EXPONENTIAL_MINUS_ONE, O.LOG, O.LOG_PLUS_ONE, O.LOGISTIC, O.POWER, O.REMAINDER, O.RSQRT, O.SINE, O.SINH, O.SQRT,
-    O.STOCHASTIC_CONVERT, O.TAN, O.TANH})
+EXPENSIVE = frozenset(
+    {
+        O.ACOS,
+        O.ACOSH,
+        O.ASIN,
+        O.ASINH,
+        O.ATAN2,
+        O.ATANH,
+        O.CBRT,
+        O.COSINE,
+        O.COSH,
+        O.DIVIDE,
+        O.ERF,
+        O.EXPONENTIAL,
+        O.EXPONENTIAL_MINUS_ONE,
+        O.LOG,
+        O.LOG_PLUS_ONE,
+        O.LOGISTIC,
+        O.POWER,
+        O.REMAINDER,
+        O.RSQRT,
+        O.SINE,
+        O.SINH,
+        O.SQRT,
+        O.STOCHASTIC_CONVERT,
+        O.TAN,
+        O.TANH,
+    }
+)
 """Elementwise ops that are worth storing rather than computing twice."""
 
-FORWARDING = frozenset({
-    O.TUPLE, O.GET_TUPLE_ELEMENT, O.OPT_BARRIER, O.ADD_DEPENDENCY, O.DOMAIN, O.AFTER_ALL})
+FORWARDING = frozenset({O.TUPLE, O.GET_TUPLE_ELEMENT, O.OPT_BARRIER, O.ADD_DEPENDENCY, O.DOMAIN, O.AFTER_ALL})
 """Ops that move no bytes: each leaf of the result is a leaf of an operand, or a token."""
 
-SIDE_EFFECTS = frozenset({
-    O.INFEED, O.OUTFEED, O.SEND, O.SEND_DONE, O.RECV, O.RECV_DONE, O.RNG_GET_AND_UPDATE_STATE, O.ALL_GATHER,
-    O.ALL_GATHER_START, O.ALL_GATHER_DONE, O.ALL_REDUCE, O.ALL_REDUCE_START, O.ALL_REDUCE_DONE, O.ALL_TO_ALL,
-    O.COLLECTIVE_BROADCAST, O.COLLECTIVE_PERMUTE, O.COLLECTIVE_PERMUTE_START, O.COLLECTIVE_PERMUTE_DONE,
-    O.RAGGED_ALL_TO_ALL, O.REDUCE_SCATTER})
+SIDE_EFFECTS = frozenset(
+    {
+        O.INFEED,
+        O.OUTFEED,
+        O.SEND,
+        O.SEND_DONE,
+        O.RECV,
+        O.RECV_DONE,
+        O.RNG_GET_AND_UPDATE_STATE,
+        O.ALL_GATHER,
+        O.ALL_GATHER_START,
+        O.ALL_GATHER_DONE,
+        O.ALL_REDUCE,
+        O.ALL_REDUCE_START,
+        O.ALL_REDUCE_DONE,
+        O.ALL_TO_ALL,
+        O.COLLECTIVE_BROADCAST,
+        O.COLLECTIVE_PERMUTE,
+        O.COLLECTIVE_PERMUTE_START,
+        O.COLLECTIVE_PERMUTE_DONE,
+        O.RAGGED_ALL_TO_ALL,
+        O.REDUCE_SCATTER,
+    }
+)
 """Ops that are never removed, duplicated or reordered among each other."""
 
 IMPURE = SIDE_EFFECTS | {O.RNG, O.STOCHASTIC_CONVERT, O.CUSTOM_CALL, O.PARAMETER}
@@ -40,8 +138,9 @@ IMPURE = SIDE_EFFECTS | {O.RNG, O.STOCHASTIC_CONVERT, O.CUSTOM_CALL, O.PARAMETER
 CONTROL = frozenset({O.WHILE, O.CONDITIONAL, O.CALL})
 """Ops whose computations run as part of the host program, not inside a kernel."""
 
-COSMETIC_ATTRIBUTES = frozenset({
-    "metadata", "sharding", "frontend_attributes", "origin", "original_value", "statistics", "parameter_replication"})
+COSMETIC_ATTRIBUTES = frozenset(
+    {"metadata", "sharding", "frontend_attributes", "origin", "original_value", "statistics", "parameter_replication"}
+)
 """Attributes that never change a value."""
 
 CONTROL_PREDECESSORS = "control-predecessors"
@@ -124,5 +223,8 @@ def is_alias(instruction: Instruction) -> bool:
     """An array op whose result is its operand's bytes: bitcast, and a reshape that moves nothing."""
     if instruction.opcode is Op.BITCAST:
         return instruction.shape.is_array and instruction.operands[0].shape.bytes == instruction.shape.bytes
-    return (instruction.opcode is Op.RESHAPE and not instruction.shape.is_dynamic
-            and not reshape_moves_bytes(instruction.operands[0].shape, instruction.shape))
+    return (
+        instruction.opcode is Op.RESHAPE
+        and not instruction.shape.is_dynamic
+        and not reshape_moves_bytes(instruction.operands[0].shape, instruction.shape)
+    )

@@ -1,4 +1,4 @@
-"""Packing: offsets in one arena for buffers with known sizes and live segments, no two alive at once in the same bytes."""
+"""Packing: offsets in one arena for buffers with known sizes and lives, no two alive at once in the same bytes."""
 
 from __future__ import annotations
 

@@ -29,7 +29,7 @@ class AllocationKind(Enum):
 
 @dataclass(frozen=True, slots=True)
 class Allocation:
-    """One block of memory of a program. `number`: of the parameter leaf or result leaf (flattened order).
+    """One block of memory of a program. `number`: of the parameter leaf or result leaf (flattened order, tokens left out).
 
     Parameters and results are in the layout of `shape`.
     """

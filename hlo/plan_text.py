@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 
 from .ir import Instruction
-from .plan import (Allocation, BufferSlice, ConditionalStep, CopyStep, KernelRequest, KernelStep, Plan, Step, WhileStep)
+from .plan import Allocation, BufferSlice, ConditionalStep, CopyStep, KernelRequest, KernelStep, Plan, Step, WhileStep
 from .shapes import shape_to_text
 
 
@@ -25,15 +25,22 @@ def _allocation(a: Allocation) -> str:
 
 
 def _kernel(k: KernelRequest) -> str:
-    arguments = ", ".join(f"{'inout' if n in k.operands and a.written else 'out' if a.written else 'in'} {a.slice.size}"
-                          f" align {a.alignment}" for n, a in enumerate(k.arguments))
+    arguments = ", ".join(
+        f"{'inout' if n in k.operands and a.written else 'out' if a.written else 'in'} {a.slice.size}"
+        f" align {a.alignment}"
+        for n, a in enumerate(k.arguments)
+    )
     numbers = f"operands={list(k.operands)} results={list(k.results)}"
     return f"kernel @{k.name}({arguments}) {numbers} = {_head(k.instruction)}"
 
 
 def _head(i: Instruction) -> str:
     operands = ", ".join(shape_to_text(o.shape) for o in i.operands)
-    body = f" of {len(i.called()[0].instructions)} at {i.called()[0].root.opcode.value}" if i.opcode.value == "fusion" else ""
+    body = (
+        f" of {len(i.called()[0].instructions)} at {i.called()[0].root.opcode.value}"
+        if i.opcode.value == "fusion"
+        else ""
+    )
     return f"{i.opcode.value}({operands}) -> {shape_to_text(i.shape)}{body}"
 
 
@@ -45,7 +52,8 @@ def _steps(steps: Sequence[Step], depth: int) -> Iterator[str]:
     pad = "  " * depth
     for step in steps:
         if isinstance(step, KernelStep):
-            yield f"{pad}kernel @{step.kernel.name}({', '.join(map(_slice, step.arguments))})  # {step.instruction.name}"
+            arguments = ", ".join(map(_slice, step.arguments))
+            yield f"{pad}kernel @{step.kernel.name}({arguments})  # {step.instruction.name}"
         elif isinstance(step, CopyStep):
             yield f"{pad}copy {_slice(step.source)} -> {_slice(step.destination)}  # {step.instruction.name}"
         elif isinstance(step, WhileStep):

@@ -1,4 +1,4 @@
-"""Planning: module in, Plan out — passes, schedule, buffers, and the partition into kernels, copies, loops and branches."""
+"""Planning: module in, Plan out: passes, schedule, buffers, and the partition into kernels, copies, loops, branches."""
 
 from __future__ import annotations
 
@@ -44,8 +44,12 @@ def refuse_dynamic(module: Module) -> None:
     for computation in control_computations(module):
         for i in computation.instructions:
             if i.shape.is_dynamic:
-                raise UnsupportedError("plan", f"dynamic dimensions ({i.opcode.value})", location=i.location,
-                                       remedy="give every dimension a fixed size")
+                raise UnsupportedError(
+                    "plan",
+                    f"dynamic dimensions ({i.opcode.value})",
+                    location=i.location,
+                    remedy="give every dimension a fixed size",
+                )
 
 
 class _Steps:

@@ -33,7 +33,7 @@ def schedule(module: Module) -> Module:
 
 
 class _Graph:
-    """One computation's dependences and buffers. A buffer is a leaf of an op that writes memory, or of a parameter (0 bytes)."""
+    """One computation's dependences and buffers: the leaves of ops that write memory, and of parameters (0 bytes)."""
 
     def __init__(self, computation: Computation, effectful: set[str], is_body: bool):
         self.instructions = list(computation.instructions)
@@ -69,7 +69,7 @@ class _Graph:
                 self.overwrites[n] = self.leaves[self.number[i.operands[updated]]][0]
 
     def _carried(self, computation: Computation) -> None:
-        """In a loop body, what becomes the next value of a leaf had better come after the last use of the present one."""
+        """In a loop body, the next value of a leaf had better come after the last use of the present one."""
         parameter = self.leaves[self.number[computation.parameters[0]]]
         makers = {b: n for n, buffers in enumerate(self.defined) for b in buffers}
         for old, new in zip(parameter, self.leaves[self.root]):
@@ -131,7 +131,7 @@ class _Graph:
         return most
 
     def post_order(self) -> list[int]:
-        """Depth first from the root, operands that need most memory first (after Sethi and Ullman); then what is left."""
+        """Depth first from the root, operands that need most memory first (after Sethi and Ullman); then the rest."""
         by_need = self._by_need()
         done: set[int] = set()
         order: list[int] = []

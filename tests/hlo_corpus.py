@@ -1,4 +1,4 @@
-"""The conformance corpus for tests of hlo/: modules and inputs, sampled with a fixed seed; skipped where it is absent."""
+"""The conformance corpus for tests of hlo/: modules and inputs, sampled with a fixed seed; skipped where absent."""
 
 from __future__ import annotations
 
@@ -58,6 +58,8 @@ def each(suite: str, count: int, *, biggest: int = 10**9, seed: int = 0):
     """Parametrise a test by `case`; one skipped case if the corpus is absent."""
     cases = sample(suite, count, biggest=biggest, seed=seed)
     if not cases:
-        missing = pytest.param(None, marks=pytest.mark.skip(reason=f"no corpus at {CORPUS / suite} (set TESTBED_CORPUS)"))
+        missing = pytest.param(
+            None, marks=pytest.mark.skip(reason=f"no corpus at {CORPUS / suite} (set TESTBED_CORPUS)")
+        )
         return pytest.mark.parametrize("case", [missing])
     return pytest.mark.parametrize("case", cases, ids=[c.name for c in cases])

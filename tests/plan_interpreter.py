@@ -1,4 +1,4 @@
-"""Runs a Plan on byte buffers, each kernel by the evaluator: proves fusion, buffers and aliasing without a code generator."""
+"""Runs a Plan on byte buffers, each kernel by the evaluator: proves fusion, buffers, aliasing without any emitter."""
 
 from __future__ import annotations
 
@@ -21,7 +21,9 @@ def run_plan(plan: Plan, inputs: Sequence[np.ndarray], *, seed: int = 0) -> list
     machine = _Machine(plan, inputs, seed)
     with flushing_subnormals(True), np.errstate(all="ignore"):
         machine.run(plan.steps)
-    results = sorted((a for a in plan.assignment.allocations if a.kind is AllocationKind.RESULT), key=lambda a: a.number)
+    results = sorted(
+        (a for a in plan.assignment.allocations if a.kind is AllocationKind.RESULT), key=lambda a: a.number
+    )
     return [machine.load(BufferSlice(a.index, 0, a.size), a.shape).copy() for a in results]
 
 
@@ -44,8 +46,7 @@ class _Machine:
         self.random = np.random.default_rng(0)
         self.memory: list[np.ndarray] = []
         self.compiled: dict[Instruction, object] = {}
-        arrays = {n: x for n, x in zip((a.number for a in plan.assignment.allocations
-                                        if a.kind is AllocationKind.PARAMETER and a.shape.is_array), inputs)}
+        arrays = list(inputs)
         for a in plan.assignment.allocations:
             data = np.full(a.size, POISON, np.uint8)
             if a.kind is AllocationKind.PARAMETER:
@@ -55,7 +56,7 @@ class _Machine:
             self.memory.append(data)
 
     def bytes(self, piece: BufferSlice) -> np.ndarray:
-        return self.memory[piece.allocation][piece.offset:piece.offset + piece.size]
+        return self.memory[piece.allocation][piece.offset : piece.offset + piece.size]
 
     def load(self, piece: BufferSlice, shape: Shape) -> np.ndarray:
         return from_memory(self.bytes(piece), shape)
@@ -91,7 +92,9 @@ class _Machine:
     def evaluate(self, step: KernelStep) -> list[np.ndarray]:
         """The result leaves of the kernel that all such steps share, from this step's memory."""
         i = step.kernel.instruction
-        operands = [self.load(step.arguments[n], o.shape) if n >= 0 else None for n, o in zip(step.kernel.operands, i.operands)]
+        operands = [
+            self.load(step.arguments[n], o.shape) if n >= 0 else None for n, o in zip(step.kernel.operands, i.operands)
+        ]
         if i not in self.compiled:
             self.compiled[i] = self.evaluator.step(i)
         value = self.compiled[i](*operands)

@@ -30,8 +30,10 @@ class Programs:
         entry = self.computation("main", shapes, size, depth, self.random.randint(1, 4), tupled=False)
         self.module = Module(f"random_{seed}", tuple(self.computations), entry)
         draw = np.random.default_rng(seed)
-        self.inputs = [draw.uniform(-1, 1, s.dims).astype(np.float32) if s is MATRIX else np.int32(draw.integers(0, 4))
-                       for s in shapes]
+        self.inputs = [
+            draw.uniform(-1, 1, s.dims).astype(np.float32) if s is MATRIX else np.int32(draw.integers(0, 4))
+            for s in shapes
+        ]
 
     def name(self, stem: str) -> str:
         self.number += 1
@@ -44,9 +46,18 @@ class Programs:
         self.computations.append(Computation(self.name("region"), (a, b, root), root))
         return self.computations[-1]
 
-    def computation(self, stem: str, shapes: Sequence[Shape], size: int, depth: int, results: int, *, tupled: bool,
-                    root: Callable[[_Body], Instruction] | None = None) -> Computation:
-        """A computation of array parameters (or of one tuple of them) that returns a tuple of matrices, or what `root` makes."""
+    def computation(
+        self,
+        stem: str,
+        shapes: Sequence[Shape],
+        size: int,
+        depth: int,
+        results: int,
+        *,
+        tupled: bool,
+        root: Callable[[_Body], Instruction] | None = None,
+    ) -> Computation:
+        """A computation of arrays, or of one tuple of them; returns a tuple of matrices, or what `root` makes."""
         body = _Body(self)
         if tupled:
             parameter = body.add(Op.PARAMETER, tuple_shape(*shapes), (), parameter_number=0)
@@ -89,8 +100,20 @@ class _Body:
         return self.random.choice(self.counters) if self.counters else self.constant(self.random.randint(0, 3), COUNTER)
 
     def grow(self, depth: int) -> None:
-        kinds = [self.unary, self.binary, self.binary, self.update, self.rows, self.sums, self.roll, self.padded, self.product,
-                 self.flip, self.filled, self.picked]
+        kinds = [
+            self.unary,
+            self.binary,
+            self.binary,
+            self.update,
+            self.rows,
+            self.sums,
+            self.roll,
+            self.padded,
+            self.product,
+            self.flip,
+            self.filled,
+            self.picked,
+        ]
         if depth:
             kinds += [self.loop, self.loop, self.branch, self.call]
         kind = self.random.choice(kinds)
@@ -104,7 +127,9 @@ class _Body:
         return self.add(self.random.choice(BINARY), MATRIX, (self.matrix(), self.matrix()))
 
     def filled(self) -> Instruction:
-        return self.add(Op.BROADCAST, MATRIX, (self.constant(self.random.randint(-2, 2), array(DType.F32)),), dimensions=())
+        return self.add(
+            Op.BROADCAST, MATRIX, (self.constant(self.random.randint(-2, 2), array(DType.F32)),), dimensions=()
+        )
 
     def picked(self) -> Instruction:
         test = self.add(Op.COMPARE, array(DType.PRED, 4, 3), (self.matrix(), self.matrix()), direction="LT")
@@ -126,7 +151,9 @@ class _Body:
 
     def sums(self) -> Instruction:
         zero = self.constant(0, array(DType.F32))
-        total = self.add(Op.REDUCE, array(DType.F32, 4), (self.matrix(), zero), dimensions=(1,), to_apply=self.programs.sum)
+        total = self.add(
+            Op.REDUCE, array(DType.F32, 4), (self.matrix(), zero), dimensions=(1,), to_apply=self.programs.sum
+        )
         return self.add(Op.BROADCAST, MATRIX, (total,), dimensions=(0,))
 
     def roll(self) -> Instruction:
@@ -135,12 +162,15 @@ class _Body:
 
     def padded(self) -> Instruction:
         piece = self.add(Op.SLICE, array(DType.F32, 2, 3), (self.matrix(),), slice=(SliceDim(0, 4, 2), SliceDim(0, 3)))
-        return self.add(Op.PAD, MATRIX, (piece, self.constant(1, array(DType.F32))), padding=(PadDim(1, 1), PadDim(0, 0)))
+        return self.add(
+            Op.PAD, MATRIX, (piece, self.constant(1, array(DType.F32))), padding=(PadDim(1, 1), PadDim(0, 0))
+        )
 
     def product(self) -> Instruction:
         other = self.add(Op.TRANSPOSE, array(DType.F32, 3, 4), (self.matrix(),), dimensions=(1, 0))
-        square = self.add(Op.DOT, array(DType.F32, 4, 4), (self.matrix(), other), lhs_contracting_dims=(1,),
-                          rhs_contracting_dims=(0,))
+        square = self.add(
+            Op.DOT, array(DType.F32, 4, 4), (self.matrix(), other), lhs_contracting_dims=(1,), rhs_contracting_dims=(0,)
+        )
         made = self.add(Op.DOT, MATRIX, (square, self.matrix()), lhs_contracting_dims=(1,), rhs_contracting_dims=(0,))
         return self.add(Op.TANH, MATRIX, (made,))
 
@@ -164,23 +194,37 @@ class _Body:
         def state(body: _Body) -> Instruction:
             step = body.add(Op.ADD, COUNTER, (body.counters[0], body.constant(1, COUNTER)))
             carried = body.matrices[:count]
-            return body.tuple([step, *(self.random.choice([body.matrix(), body.matrices[-1], self.random.choice(carried), carried[n]])
-                                       for n in range(count))])
+            return body.tuple(
+                [
+                    step,
+                    *(
+                        self.random.choice([body.matrix(), body.matrices[-1], self.random.choice(carried), carried[n]])
+                        for n in range(count)
+                    ),
+                ]
+            )
 
         condition = self.programs.computation("condition", shapes, 0, 0, 0, tupled=True, root=test)
-        body = self.programs.computation("body", shapes, self.random.randint(0, 5), depth - 1, 0, tupled=True, root=state)
+        body = self.programs.computation(
+            "body", shapes, self.random.randint(0, 5), depth - 1, 0, tupled=True, root=state
+        )
         return self.parts(self.add(Op.WHILE, init.shape, (init,), condition=condition, body=body))
 
     def branch(self, depth: int) -> list[Instruction]:
         results = self.random.randint(1, 3)
         operands = [self.tuple([self.matrix() for _ in range(self.random.randint(1, 3))]) for _ in range(2)]
-        made = [self.programs.computation("branch", [MATRIX] * len(o.operands), self.random.randint(0, 4), depth - 1, results,
-                                          tupled=True) for o in operands]
+        made = [
+            self.programs.computation(
+                "branch", [MATRIX] * len(o.operands), self.random.randint(0, 4), depth - 1, results, tupled=True
+            )
+            for o in operands
+        ]
         shape = tuple_shape(*[MATRIX] * results)
         if self.random.random() < 0.5:
             test = self.add(Op.COMPARE, TRUTH, (self.counter(), self.constant(2, COUNTER)), direction="LT")
-            return self.parts(self.add(Op.CONDITIONAL, shape, (test, *operands), true_computation=made[0],
-                                       false_computation=made[1]))
+            return self.parts(
+                self.add(Op.CONDITIONAL, shape, (test, *operands), true_computation=made[0], false_computation=made[1])
+            )
         return self.parts(self.add(Op.CONDITIONAL, shape, (self.counter(), *operands), branch_computations=tuple(made)))
 
     def call(self, depth: int) -> list[Instruction]:

@@ -4,13 +4,13 @@ import time
 
 import pytest
 
+from ..hlo.dtypes import DType
 from ..hlo.ir import Computation, Instruction, Module
 from ..hlo.opcodes import Op
 from ..hlo.parser import parse_module
 from ..hlo.passes.fusion_cost import MOST_CODE
 from ..hlo.passes.pipeline import optimize
 from ..hlo.planning import plan
-from ..hlo.dtypes import DType
 from ..hlo.shapes import array
 
 
@@ -107,7 +107,10 @@ def test_the_target_of_a_dynamic_update_slice_is_stored_and_its_update_fused():
       n = f32[64,64] negate(x)
       s = f32[1,64] dynamic-slice(x, i, z), dynamic_slice_sizes={1,64}
       e = f32[1,64] exponential(s)
-      ROOT u = f32[64,64] dynamic-update-slice(n, e, i, z)""") == ["negate", "dynamic-slice exponential dynamic-update-slice"]
+      ROOT u = f32[64,64] dynamic-update-slice(n, e, i, z)""") == [
+        "negate",
+        "dynamic-slice exponential dynamic-update-slice",
+    ]
 
 
 def test_large_transposes_are_stored_and_small_ones_fused():
@@ -132,12 +135,15 @@ def test_fusions_that_come_with_a_module_stay():
       n = f32[64] negate(p)
       e = f32[64] exponential(p)
       ROOT t = (f32[64], f32[64]) tuple(n, e) }"""
-    found = kernels("""x = f32[64] parameter(0)
+    found = kernels(
+        """x = f32[64] parameter(0)
       a = f32[64] abs(x)
       f = (f32[64], f32[64]) fusion(a), kind=kLoop, calls=body
       g = f32[64] get-tuple-element(f), index=0
       h = f32[64] get-tuple-element(f), index=1
-      ROOT s = f32[64] add(g, h)""", head=head)
+      ROOT s = f32[64] add(g, h)""",
+        head=head,
+    )
     assert found == ["abs", "negate exponential tuple", "add"]
 
 
@@ -150,12 +156,15 @@ def test_a_variadic_reduce_takes_its_iota():
       v = f32[] select(c, a, b)
       k = s32[] select(c, i, j)
       ROOT t = (f32[], s32[]) tuple(v, k) }"""
-    found = kernels("""x = f32[64] parameter(0)
+    found = kernels(
+        """x = f32[64] parameter(0)
       i = s32[64] iota(), iota_dimension=0
       z = f32[] constant(inf)
       n = s32[] constant(0)
       r = (f32[], s32[]) reduce(x, i, z, n), dimensions={0}, to_apply=least
-      ROOT k = s32[] get-tuple-element(r), index=1""", head=head)
+      ROOT k = s32[] get-tuple-element(r), index=1""",
+        head=head,
+    )
     assert found == ["iota reduce"]
 
 
@@ -189,10 +198,12 @@ def emitted(body: Computation) -> int:
 @pytest.mark.parametrize("count", [4000])
 def test_time_is_about_linear(count):
     """Ten times the instructions, at most thirty times the time (a quadratic pass would take a hundred)."""
+
     def seconds(n: int) -> float:
         module = doubling(n // 2)
         start = time.perf_counter()
         plan(module)
         return time.perf_counter() - start
+
     small = min(seconds(count // 10) for _ in range(3))
     assert seconds(count) < 30 * small + 0.5

@@ -161,9 +161,17 @@ SIMPLE = [
     ("f32[4]", "r = f32[2,2] reshape(x)\n ROOT o = f32[4,1] reshape(r)", Op.RESHAPE),
     ("f32[4]", "ROOT o = f32[4] broadcast(x), dimensions={0}", Op.PARAMETER),
     ("f32[4]", "ROOT o = f32[1,4] broadcast(x), dimensions={1}", Op.RESHAPE),
-    ("f32[4]", "b = f32[1,4] broadcast(x), dimensions={1}\n ROOT o = f32[3,1,4] broadcast(b), dimensions={1,2}", Op.BROADCAST),
+    (
+        "f32[4]",
+        "b = f32[1,4] broadcast(x), dimensions={1}\n ROOT o = f32[3,1,4] broadcast(b), dimensions={1,2}",
+        Op.BROADCAST,
+    ),
     ("f32[2,3]", "ROOT o = f32[2,3] transpose(x), dimensions={0,1}", Op.PARAMETER),
-    ("f32[2,3]", "t = f32[3,2] transpose(x), dimensions={1,0}\n ROOT o = f32[2,3] transpose(t), dimensions={1,0}", Op.PARAMETER),
+    (
+        "f32[2,3]",
+        "t = f32[3,2] transpose(x), dimensions={1,0}\n ROOT o = f32[2,3] transpose(t), dimensions={1,0}",
+        Op.PARAMETER,
+    ),
     ("f32[1,3]", "ROOT o = f32[3,1] transpose(x), dimensions={1,0}", Op.RESHAPE),
     ("f32[2,3]", "ROOT o = f32[3,2] transpose(x), dimensions={1,0}", Op.TRANSPOSE),
     ("f32[3]", "ROOT o = f32[3] convert(x)", Op.PARAMETER),
@@ -188,7 +196,9 @@ def test_simplify(shape: str, body: str, expected: Op):
     assert after.entry.root.opcode is expected
     if expected in (Op.BROADCAST, Op.SLICE):
         assert after.entry.root.operands[0].opcode is Op.PARAMETER
-    x = np.arange(before.entry.parameters[0].shape.size, dtype=np.float32).reshape(before.entry.parameters[0].shape.dims)
+    x = np.arange(before.entry.parameters[0].shape.size, dtype=np.float32).reshape(
+        before.entry.parameters[0].shape.dims
+    )
     agree(evaluate(before, [x]), evaluate(after, [x]))
 
 
@@ -236,9 +246,9 @@ ENTRY e { x = f32[2,3]{1,0} parameter(0)
 
 
 def test_a_pipeline_refuses_passes_out_of_order_and_unknown_names():
-    with pytest.raises(TestbedError, match="fuse requires .*flat.* before it"):
+    with pytest.raises(TestbedError, match=r"fuse requires .*flat.* before it"):
         run_pipeline(parse_module(CALLS), select(["fuse"]))
-    with pytest.raises(TestbedError, match="no pass named 'fold'.*flatten"):
+    with pytest.raises(TestbedError, match=r"no pass named 'fold'.*flatten"):
         select(["fold"])
 
 

@@ -25,8 +25,12 @@ def _share(computation: Computation, keys: dict[Computation, Hashable]) -> Compu
     def change(instruction: Instruction) -> Instruction | None:
         nonlocal changed
         numbers.setdefault(instruction, len(numbers))
-        if (instruction.opcode in IMPURE or instruction.opcode in CONTROL or instruction.name in pinned
-                or CONTROL_PREDECESSORS in instruction.attributes):
+        if (
+            instruction.opcode in IMPURE
+            or instruction.opcode in CONTROL
+            or instruction.name in pinned
+            or CONTROL_PREDECESSORS in instruction.attributes
+        ):
             return None
         key = _key(instruction, numbers, keys)
         kept = first.setdefault(key, instruction)
@@ -39,5 +43,10 @@ def _share(computation: Computation, keys: dict[Computation, Hashable]) -> Compu
 
 def _key(instruction: Instruction, numbers: Mapping[Instruction, int], keys: dict[Computation, Hashable]) -> Hashable:
     called = tuple(keys.setdefault(c, computation_key(c)) if c not in keys else keys[c] for c in instruction.called())
-    return (instruction.opcode, instruction.shape, tuple(numbers[o] for o in instruction.operands),
-            attributes_key(instruction), called)
+    return (
+        instruction.opcode,
+        instruction.shape,
+        tuple(numbers[o] for o in instruction.operands),
+        attributes_key(instruction),
+        called,
+    )

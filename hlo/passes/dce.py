@@ -24,7 +24,9 @@ def remove_dead_code(module: Module) -> Module:
     return Module(module.name, kept, table[module.entry], module.attributes)
 
 
-def _live_part(computation: Computation, effectful: set[Computation], table: dict[Computation, Computation]) -> Computation:
+def _live_part(
+    computation: Computation, effectful: set[Computation], table: dict[Computation, Computation]
+) -> Computation:
     live = live_instructions(computation, effectful)
     if len(live) != len(computation.instructions):
         kept = tuple(i for i in computation.instructions if i in live)
@@ -34,8 +36,11 @@ def _live_part(computation: Computation, effectful: set[Computation], table: dic
 
 def live_instructions(computation: Computation, effectful: set[Computation]) -> set[Instruction]:
     """Parameters, the root, side effects, and all that they need by data or control."""
-    live = {i for i in computation.instructions
-            if i.opcode is Op.PARAMETER or has_side_effect(i) or any(c in effectful for c in i.called())}
+    live = {
+        i
+        for i in computation.instructions
+        if i.opcode is Op.PARAMETER or has_side_effect(i) or any(c in effectful for c in i.called())
+    }
     live.add(computation.root)
     stack = list(live)
     while stack:

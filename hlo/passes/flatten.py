@@ -32,7 +32,9 @@ def inline_calls(module: Module) -> Module:
     return Module(module.name, tuple(done.values()), done[module.entry], module.attributes)
 
 
-def _inline(computation: Computation, opcodes: set[Op], done: Mapping[Computation, Computation], names: Names) -> Computation:
+def _inline(
+    computation: Computation, opcodes: set[Op], done: Mapping[Computation, Computation], names: Names
+) -> Computation:
     new: dict[Instruction, Instruction] = {}
     out: dict[Instruction, None] = {}
     renamed: dict[str, str] = {}
@@ -52,8 +54,9 @@ def _inline(computation: Computation, opcodes: set[Op], done: Mapping[Computatio
     return Computation(computation.name, tuple(out), new[computation.root], computation.attributes)
 
 
-def copy_body(computation: Computation, arguments: tuple[Instruction, ...], names: Names,
-              predecessors: tuple[str, ...] = ()) -> tuple[list[Instruction], Instruction]:
+def copy_body(
+    computation: Computation, arguments: tuple[Instruction, ...], names: Names, predecessors: tuple[str, ...] = ()
+) -> tuple[list[Instruction], Instruction]:
     """Copies of the instructions, fresh names, parameters replaced by `arguments`; and the copy of the root.
 
     predecessors: control predecessors that the copied root and the copied side effects get.
@@ -92,8 +95,10 @@ class _Unshared:
     def own(self, computation: Computation, depth: int) -> Computation:
         """The computation, or a clone of it where an earlier caller has taken it; everything below likewise."""
         if depth > DEEPEST_NESTING:
-            raise TestbedError(f"computation {computation.name} is nested more than {DEEPEST_NESTING} deep",
-                               remedy="flatten the nest of loops or conditionals")
+            raise TestbedError(
+                f"computation {computation.name} is nested more than {DEEPEST_NESTING} deep",
+                remedy="flatten the nest of loops or conditionals",
+            )
         changed = computation in self.seen
         self.seen.add(computation)
         new: dict[Instruction, Instruction] = {}

@@ -1,8 +1,8 @@
 """Loop fusion: producers are computed inside the kernels of their consumers instead of being stored.
 
-Greedy, consumers before producers: when an instruction is met, all its users already belong to clusters (fusions in the making), so
-it joins them all, or is stored and roots a cluster of its own. Clusters grow only at their inputs and have one result, so no
-cycle can arise.
+Greedy, consumers before producers: when an instruction is met, all its users already belong to clusters (fusions in the
+making), so it joins them all, or is stored and roots a cluster of its own. Clusters grow only at their inputs and have
+one result, so no cycle can arise.
 """
 
 from __future__ import annotations
@@ -11,17 +11,39 @@ from ..ir import Computation, Instruction, Module
 from ..opclasses import CONTROL_PREDECESSORS, ELEMENTWISE, control_computations, is_alias
 from ..opcodes import Op
 from .fusion_build import build_fusions
-from .fusion_cost import MOST_CODE, MOST_OPERANDS, MOST_REUSE, MOST_TOKENS, TINY_WORK, Cluster, Tokens, root_tokens, weight
+from .fusion_cost import (
+    MOST_CODE,
+    MOST_OPERANDS,
+    MOST_REUSE,
+    MOST_TOKENS,
+    TINY_WORK,
+    Cluster,
+    Tokens,
+    root_tokens,
+    weight,
+)
 from .rewriting import Names, callees_first, rebuild
 
-MOVEMENT = frozenset({Op.BROADCAST, Op.RESHAPE, Op.BITCAST, Op.SLICE, Op.PAD, Op.CONCATENATE, Op.TRANSPOSE, Op.REVERSE,
-                      Op.DYNAMIC_SLICE, Op.IOTA})
+MOVEMENT = frozenset(
+    {
+        Op.BROADCAST,
+        Op.RESHAPE,
+        Op.BITCAST,
+        Op.SLICE,
+        Op.PAD,
+        Op.CONCATENATE,
+        Op.TRANSPOSE,
+        Op.REVERSE,
+        Op.DYNAMIC_SLICE,
+        Op.IOTA,
+    }
+)
 PRODUCERS = (ELEMENTWISE | MOVEMENT | {Op.CONSTANT}) - {Op.STOCHASTIC_CONVERT}
 ROOTS = PRODUCERS - {Op.CONSTANT} | {Op.REDUCE, Op.DYNAMIC_UPDATE_SLICE}
 """Ops that may end a fusion."""
 
 LARGE_TRANSPOSE = 1 << 14
-"""Elements from which a transpose that moves the minor dimension is stored: reading with a stride costs more than a pass."""
+"""Elements from which a transpose that moves the minor dimension is stored: strided reads cost more than a pass."""
 
 MOST_DUPLICATES = 4
 """Kernels into which one instruction that computes something is copied."""
@@ -86,8 +108,12 @@ class _Planner:
         return not stored
 
     def _free(self, i: Instruction) -> bool:
-        return (i.shape.is_array and not i.shape.is_dynamic and i.name not in self.pinned
-                and CONTROL_PREDECESSORS not in i.attributes)
+        return (
+            i.shape.is_array
+            and not i.shape.is_dynamic
+            and i.name not in self.pinned
+            and CONTROL_PREDECESSORS not in i.attributes
+        )
 
     def _fits(self, cluster: Cluster, i: Instruction, tokens: Tokens) -> bool:
         if len(tokens) > MOST_TOKENS or cluster.code + len(tokens) > MOST_CODE:
@@ -106,8 +132,10 @@ class _Planner:
             return True
         if weight(i) > 1:
             return repeated <= 0.05 * i.shape.size * weight(i)
-        return all(c.reuse + max(0.0, sum(t.values()) - i.shape.size) <= MOST_REUSE * max(root_tokens(c.root)["root"], 1.0)
-                   for c, t in clusters.items())
+        return all(
+            c.reuse + max(0.0, sum(t.values()) - i.shape.size) <= MOST_REUSE * max(root_tokens(c.root)["root"], 1.0)
+            for c, t in clusters.items()
+        )
 
     def _store(self, i: Instruction) -> None:
         """Make `i` the root of a cluster, if it may be one. Aliases cost nothing and stay outside."""
@@ -120,8 +148,13 @@ class _Planner:
 
     def _free_root(self, i: Instruction) -> bool:
         arrays = i.shape.is_array or i.opcode is Op.REDUCE
-        return (arrays and not i.shape.is_dynamic and not any(o.shape.is_dynamic for o in i.operands)
-                and CONTROL_PREDECESSORS not in i.attributes and i.name not in self.pinned)
+        return (
+            arrays
+            and not i.shape.is_dynamic
+            and not any(o.shape.is_dynamic for o in i.operands)
+            and CONTROL_PREDECESSORS not in i.attributes
+            and i.name not in self.pinned
+        )
 
 
 def _reads_by_element(root: Instruction, producer: Instruction) -> bool:
@@ -141,12 +174,14 @@ def _may_be_computed_again(i: Instruction) -> bool:
     if i.opcode is Op.BITCAST_CONVERT:
         return i.shape.dims == i.operands[0].shape.dims
     if i.opcode is Op.TRANSPOSE and i.shape.size > LARGE_TRANSPOSE:
-        return bool(i.shape.rank) and i.shape.minor_to_major[0] == i.dimensions.index(i.operands[0].shape.minor_to_major[0])
+        return bool(i.shape.rank) and i.shape.minor_to_major[0] == i.dimensions.index(
+            i.operands[0].shape.minor_to_major[0]
+        )
     return not any(o.shape.is_dynamic for o in i.operands)
 
 
 def _cones(computation: Computation) -> dict[Instruction, tuple[int, bool]]:
-    """For each instruction: operations in the cheap part above it (itself included), and whether costly ones feed that part."""
+    """For each instruction: operations in the cheap part above it, itself included; whether costly ones feed that."""
     cones: dict[Instruction, frozenset[Instruction] | None] = {}  # None: more than CHEAP_CONE
     result: dict[Instruction, tuple[int, bool]] = {}
     nothing: frozenset[Instruction] = frozenset()

@@ -14,7 +14,7 @@ _QUIET = frozenset({Op.PARAMETER, Op.CONSTANT, Op.BROADCAST, Op.RESHAPE, Op.BITC
 
 
 def build_fusions(computation: Computation, clusters: Mapping[Instruction, Cluster], names: Names) -> Computation:
-    """The computation with each cluster of two or more members as one fusion; members that nothing else needs are dropped."""
+    """The computation with each cluster of several members as one fusion; what nothing else needs is dropped."""
     real = {root: c for root, c in clusters.items() if len(c.members) > 1}
     if not real:
         return computation
@@ -47,7 +47,9 @@ def _needed(computation: Computation, clusters: Mapping[Instruction, Cluster]) -
     return needed
 
 
-def _fusion(cluster: Cluster, new: Mapping[Instruction, Instruction], names: Names, position: Mapping[Instruction, int]) -> Instruction:
+def _fusion(
+    cluster: Cluster, new: Mapping[Instruction, Instruction], names: Names, position: Mapping[Instruction, int]
+) -> Instruction:
     inner: dict[Instruction, Instruction] = {}
     operands: list[Instruction] = []
     parameters: list[Instruction] = []
@@ -57,8 +59,9 @@ def _fusion(cluster: Cluster, new: Mapping[Instruction, Instruction], names: Nam
             if o not in inner:
                 number = len(operands)
                 operands.append(new[o])
-                inner[o] = Instruction(Op.PARAMETER, names.fresh(f"param_{number}"), new[o].shape, (),
-                                       {"parameter_number": number})
+                inner[o] = Instruction(
+                    Op.PARAMETER, names.fresh(f"param_{number}"), new[o].shape, (), {"parameter_number": number}
+                )
                 parameters.append(inner[o])
         inner[old] = old.replace(name=names.fresh(old.name), operands=tuple(inner[o] for o in old.operands))
         body.append(inner[old])
@@ -72,7 +75,8 @@ def _fusion(cluster: Cluster, new: Mapping[Instruction, Instruction], names: Nam
 
 def _name(cluster: Cluster, position: Mapping[Instruction, int]) -> str:
     """Up to three telling opcodes, in order of computation, as in `multiply_add_fusion`."""
-    telling = [m for m in sorted(cluster.members, key=position.__getitem__)
-               if m.opcode not in _QUIET or m is cluster.root]
+    telling = [
+        m for m in sorted(cluster.members, key=position.__getitem__) if m.opcode not in _QUIET or m is cluster.root
+    ]
     words = [m.opcode.value.replace("-", "_") for m in telling[-3:]]
     return "_".join(dict.fromkeys(words)) + "_fusion"

@@ -1,8 +1,8 @@
 """What fusing costs: at how many index expressions, and how often, each instruction of a fusion is evaluated.
 
-Emitters compute an element by recursion and remember it per (instruction, index), so an instruction that is reached through k
-different index expressions is emitted k times. An index expression is a token: elementwise ops hand on their own, every other op makes
-a new one for each that it has.
+Emitters compute an element by recursion and remember it per (instruction, index), so an instruction that is reached
+through k different index expressions is emitted k times. An index expression is a token: elementwise ops hand on their
+own, every other op makes a new one for each that it has.
 """
 
 from __future__ import annotations

@@ -1,6 +1,7 @@
 """Layout agreement: ops that forward bytes (tuples, loops, branches) get the layouts of what they forward.
 
-Where text asks for another layout at such a place, a `copy` is put in, so that later stages may treat forwarding as an alias.
+Where text asks for another layout at such a place, a `copy` is put in, so that later stages may treat forwarding as an
+alias.
 """
 
 from __future__ import annotations
@@ -15,7 +16,7 @@ from .rewriting import Names, relink
 
 
 def agree_layouts(module: Module) -> Module:
-    """Make every forwarding op agree with its source; loops and branches agree with the parameters of what they call."""
+    """Make every forwarding op agree with its source, loops and branches with the parameters of what they call."""
     names = Names.of(module)
     table: dict[Computation, Computation] = {}
     wanted: dict[Computation, Shape] = {}  # the root's shape that the caller needs
@@ -24,7 +25,7 @@ def agree_layouts(module: Module) -> Module:
             if i.opcode is Op.WHILE:
                 wanted[i.attributes["body"]] = i.attributes["body"].parameters[0].shape
             elif i.opcode is Op.CONDITIONAL:
-                wanted.update({b: i.shape for b in branches(i)})
+                wanted.update(dict.fromkeys(branches(i), i.shape))
     for computation in module.computations:
         table[computation] = _agree(computation, wanted.get(computation), table, names)
     if all(a is b for a, b in table.items()):
@@ -32,8 +33,9 @@ def agree_layouts(module: Module) -> Module:
     return Module(module.name, tuple(table.values()), table[module.entry], module.attributes)
 
 
-def _agree(computation: Computation, root_shape: Shape | None, table: dict[Computation, Computation],
-           names: Names) -> Computation:
+def _agree(
+    computation: Computation, root_shape: Shape | None, table: dict[Computation, Computation], names: Names
+) -> Computation:
     new: dict[Instruction, Instruction] = {}
     out: dict[Instruction, None] = {}
 
@@ -46,8 +48,13 @@ def _agree(computation: Computation, root_shape: Shape | None, table: dict[Compu
         else:
             parts = []
             for n, element in enumerate(shape.elements):
-                part = Instruction(Op.GET_TUPLE_ELEMENT, names.fresh(f"{value.name}.part"), value.shape.elements[n],
-                                   (value,), {"index": n})
+                part = Instruction(
+                    Op.GET_TUPLE_ELEMENT,
+                    names.fresh(f"{value.name}.part"),
+                    value.shape.elements[n],
+                    (value,),
+                    {"index": n},
+                )
                 out[part] = None
                 parts.append(coerce(part, element))
             copy = Instruction(Op.TUPLE, names.fresh(f"{value.name}.layout"), shape, tuple(parts))

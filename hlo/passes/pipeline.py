@@ -39,19 +39,22 @@ class PassRecord:
 
 Observer = Callable[[PassRecord], None]
 
-FLAT = "flat"            # no calls; every computation has one caller; names are unique in the module
-LIVE = "live"            # no dead instructions
-AGREED = "agreed"        # forwarding ops have the layouts of what they forward
-FUSED = "fused"          # loop fusions formed
+FLAT = "flat"  # no calls; every computation has one caller; names are unique in the module
+LIVE = "live"  # no dead instructions
+AGREED = "agreed"  # forwarding ops have the layouts of what they forward
+FUSED = "fused"  # loop fusions formed
 
-PASSES: dict[str, Pass] = {p.name: p for p in (
-    Pass("flatten", flatten, guarantees=frozenset({FLAT})),
-    Pass("dce", remove_dead_code, guarantees=frozenset({LIVE})),
-    Pass("simplify", simplify),
-    Pass("cse", share_equal),
-    Pass("layouts", agree_layouts, requires=frozenset({FLAT}), guarantees=frozenset({AGREED})),
-    Pass("fuse", fuse, requires=frozenset({FLAT, AGREED}), guarantees=frozenset({FUSED})),
-)}
+PASSES: dict[str, Pass] = {
+    p.name: p
+    for p in (
+        Pass("flatten", flatten, guarantees=frozenset({FLAT})),
+        Pass("dce", remove_dead_code, guarantees=frozenset({LIVE})),
+        Pass("simplify", simplify),
+        Pass("cse", share_equal),
+        Pass("layouts", agree_layouts, requires=frozenset({FLAT}), guarantees=frozenset({AGREED})),
+        Pass("fuse", fuse, requires=frozenset({FLAT, AGREED}), guarantees=frozenset({FUSED})),
+    )
+}
 """Every pass by name, in the order of a full run."""
 
 OPTIMIZE = ("flatten", "dce", "simplify", "cse", "simplify", "cse", "dce", "layouts", "fuse", "dce")
@@ -83,8 +86,9 @@ def run_pipeline(module: Module, passes: Sequence[Pass], observer: Observer | No
         missing = step.requires - held
         if missing:
             makers = [p.name for p in PASSES.values() if p.guarantees & missing]
-            raise TestbedError(f"pass {step.name} requires {', '.join(sorted(missing))}",
-                               remedy=f"run {', '.join(makers)} before it")
+            raise TestbedError(
+                f"pass {step.name} requires {', '.join(sorted(missing))}", remedy=f"run {', '.join(makers)} before it"
+            )
         before, start = module, time.perf_counter()
         module = step.run(module)
         held |= step.guarantees

@@ -97,8 +97,9 @@ def relink_computation(computation: Computation, table: Mapping[Computation, Com
     return Computation(computation.name, tuple(new.values()), new[computation.root], computation.attributes)
 
 
-def rebuild(module: Module, change: Callable[[Computation], Computation],
-            only: Iterable[Computation] | None = None) -> Module:
+def rebuild(
+    module: Module, change: Callable[[Computation], Computation], only: Iterable[Computation] | None = None
+) -> Module:
     """Apply `change` to computations (all, or `only` these), callees first, keeping callers linked."""
     chosen = None if only is None else set(only)
     table: dict[Computation, Computation] = {}

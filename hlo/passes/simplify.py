@@ -37,7 +37,11 @@ def _simplify(computation: Computation, names: Names) -> Computation:
         return result
 
     def better_form(instruction: Instruction) -> Instruction:
-        if instruction.opcode not in RULES or instruction.name in pinned or CONTROL_PREDECESSORS in instruction.attributes:
+        if (
+            instruction.opcode not in RULES
+            or instruction.name in pinned
+            or CONTROL_PREDECESSORS in instruction.attributes
+        ):
             return instruction
         result = instruction
         for _ in range(4):  # a rewrite may open the next one
@@ -50,7 +54,8 @@ def _simplify(computation: Computation, names: Names) -> Computation:
 
     new = expand(computation, change)
     same = len(new.instructions) == len(computation.instructions) and all(
-        a is b for a, b in zip(new.instructions, computation.instructions))
+        a is b for a, b in zip(new.instructions, computation.instructions)
+    )
     return computation if same else new
 
 
@@ -79,8 +84,11 @@ def _tuple(i: Instruction) -> Instruction | None:
     if whole.shape != i.shape:
         return None
     for n, element in enumerate(i.operands):
-        if (element.opcode is not Op.GET_TUPLE_ELEMENT or element.operands[0] is not whole
-                or element.attributes["index"] != n):
+        if (
+            element.opcode is not Op.GET_TUPLE_ELEMENT
+            or element.operands[0] is not whole
+            or element.attributes["index"] != n
+        ):
             return None
     return whole
 
@@ -120,7 +128,9 @@ def _broadcast_of_padded_rank(i: Instruction, source: Instruction) -> Instructio
         return None
     inner = source.operands[0]
     kept = [i.dimensions[n] for n, d in enumerate(source.shape.dims) if d != 1]
-    if [d for d in inner.shape.dims if d != 1] != [d for d in source.shape.dims if d != 1] or len(kept) != inner.shape.rank:
+    if [d for d in inner.shape.dims if d != 1] != [d for d in source.shape.dims if d != 1] or len(
+        kept
+    ) != inner.shape.rank:
         return None
     return with_attributes(i, dimensions=tuple(kept)).replace(operands=(inner,))
 
@@ -150,8 +160,12 @@ def _slice(i: Instruction) -> Instruction | None:
         return _same(i, source)
     if source.opcode is Op.SLICE and not source.shape.is_dynamic:
         inner = source.attributes["slice"]
-        merged = tuple(SliceDim(a.start + b.start * a.stride, a.start + (b.limit - 1) * a.stride + 1, a.stride * b.stride)
-                       if b.limit > b.start else SliceDim(a.start, a.start, 1) for a, b in zip(inner, i.attributes["slice"]))
+        merged = tuple(
+            SliceDim(a.start + b.start * a.stride, a.start + (b.limit - 1) * a.stride + 1, a.stride * b.stride)
+            if b.limit > b.start
+            else SliceDim(a.start, a.start, 1)
+            for a, b in zip(inner, i.attributes["slice"])
+        )
         return with_attributes(i, slice=merged).replace(operands=source.operands)
     if source.opcode is Op.BROADCAST and source.operands[0].shape.rank == 0 and not source.shape.is_dynamic:
         return Instruction(Op.BROADCAST, i.name, i.shape, source.operands, {"dimensions": ()}, i.location)
@@ -159,7 +173,9 @@ def _slice(i: Instruction) -> Instruction | None:
 
 
 def _pad(i: Instruction) -> Instruction | None:
-    return _same(i, i.operands[0]) if all(not (p.low or p.high or p.interior) for p in i.attributes["padding"]) else None
+    return (
+        _same(i, i.operands[0]) if all(not (p.low or p.high or p.interior) for p in i.attributes["padding"]) else None
+    )
 
 
 def _concatenate(i: Instruction) -> Instruction | None:
@@ -193,9 +209,16 @@ def _reduce(i: Instruction) -> Instruction | None:
     """A reduce of dimensions of size 1 by one binary op is that op on the initial value and the reshaped operand."""
     region, source = i.attributes["to_apply"], i.operands[0]
     op = region.root
-    if (len(i.operands) != 2 or not i.shape.is_array or i.shape.size != source.shape.size or i.shape.size == 0
-            or op.opcode not in _BINARY or op.shape.without_layout() != i.operands[1].shape.without_layout() or not _plain(i.shape, source.shape)
-            or tuple(o.opcode is Op.PARAMETER and o.parameter_number for o in op.operands) != (0, 1)):
+    if (
+        len(i.operands) != 2
+        or not i.shape.is_array
+        or i.shape.size != source.shape.size
+        or i.shape.size == 0
+        or op.opcode not in _BINARY
+        or op.shape.without_layout() != i.operands[1].shape.without_layout()
+        or not _plain(i.shape, source.shape)
+        or tuple(o.opcode is Op.PARAMETER and o.parameter_number for o in op.operands) != (0, 1)
+    ):
         return None
     flat = Instruction(Op.RESHAPE, f"{i.name}.operand", i.shape, (source,), location=i.location)
     start = Instruction(Op.BROADCAST, f"{i.name}.init", i.shape, (i.operands[1],), {"dimensions": ()}, i.location)
