@@ -176,9 +176,9 @@ class _Checker:
         if [step.arguments[n] for n in numbers] != [p for p, _ in results]:
             self.fail("results are not where the kernel writes them")
         allowed = set(reusable_operands(i))
-        for operand, number in enumerate(kernel.operands):
-            if number >= 0 and number in numbers and operand not in allowed and results[0][0].size:
-                self.fail(f"operand {operand} is overwritten while it is read")
+        for position, number in enumerate(kernel.operands):
+            if number >= 0 and number in numbers and position not in allowed and results[0][0].size:
+                self.fail(f"operand {position} is overwritten while it is read")
         for piece, value in results:
             self.write(piece, frozenset({value}))
 

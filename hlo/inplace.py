@@ -67,7 +67,7 @@ def reusable_operands(instruction: Instruction) -> tuple[int, ...]:
     if instruction.opcode is Op.FUSION:
         candidates = _elementwise_parameters(instruction.called()[0])
     elif instruction.opcode in ELEMENTWISE:
-        candidates = range(len(instruction.operands))
+        candidates = list(range(len(instruction.operands)))
     else:
         return ()
     return tuple(n for n in candidates if _same_places(instruction.operands[n], instruction))
