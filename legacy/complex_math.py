@@ -230,16 +230,9 @@ def _norm_less_one(r: Real, x: Pair) -> V:
     a2, b2 = r.product(a, a), r.product(b, b)
     low = r.add(r.fma(a, a, r.neg(a2)), r.fma(b, b, r.neg(b2)))
     twice = r.add(a, a)
-    first, lost = _two_sum(r, twice, b2)
-    total, more = _two_sum(r, first, a2)
+    first, lost = math_f64.two_sum(r, twice, b2)
+    total, more = math_f64.two_sum(r, first, a2)
     return r.add(total, r.add(r.add(lost, more), low))
-
-
-def _two_sum(r: Real, a: V, b: V) -> Pair:
-    """a + b, and what its rounding lost."""
-    total = r.add(a, b)
-    back = r.sub(total, a)
-    return total, r.add(r.sub(a, r.sub(total, back)), r.sub(b, back))
 
 
 @in_double

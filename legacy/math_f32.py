@@ -13,7 +13,7 @@ from llvmlite import ir
 
 from . import math_f64
 from .real import Real
-from .tables import two_over_pi_table
+from .tables import SINGLE, angle_row, index_type
 
 V: TypeAlias = ir.Value
 
@@ -71,7 +71,10 @@ ERFC_LOG = (
 )
 """-log(erfc(x)) as a polynomial of x - 2 on [1, 4]."""
 
-HUGE = 2.0**45
+FIRST_EXPONENT = 172
+"""The biased exponent of HUGE."""
+
+HUGE = 2.0 ** (FIRST_EXPONENT - 127)
 """From here on the quadrant of an angle is read from a table of 2^e · 2/π."""
 
 
@@ -155,10 +158,10 @@ def _reduce_huge(r: Real, d: Real, x: V, is_huge: V) -> tuple[V, V]:
     b = r.code.b
     bits = r.to_bits(x)
     exponent = b.and_(b.lshr(bits, r.i(23)), r.i(255))
-    row = b.select(is_huge, exponent, r.i(255))
+    row = b.select(is_huge, b.sub(exponent, r.i(FIRST_EXPONENT)), r.i(SINGLE.rows))
     mantissa = b.or_(b.and_(bits, r.i(0x7FFFFF)), r.i(0x800000))
     m = d.copysign(b.sitofp(mantissa, d.type), r.wider(x))
-    high, low = two_over_pi_table(r.code, row)
+    high, low = angle_row(r.code, SINGLE, index_type(r.code, row))
     product = d.product(m, high)
     error = d.fma(m, high, d.neg(product))
     turns = d.call("rint", product)

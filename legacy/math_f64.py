@@ -12,6 +12,7 @@ from typing import TypeAlias
 from llvmlite import ir
 
 from .real import Real
+from .tables import DOUBLE_TABLE, angle_row
 
 V: TypeAlias = ir.Value
 
@@ -77,8 +78,8 @@ ATAN = (
 )
 PI_HIGH, PI_LOW = math.pi, 1.2246467991473532e-16
 HALF_PI_PARTS = (1.5707963267948966, 6.123233995736766e-17, -1.4973849048591833e-33)
-HUGE = 2.0**52
-"""From here on sin, cos and tan go to libm: a product with 2/π no longer tells the quadrant."""
+HUGE = 2.0**45
+"""From here on the quadrant of an angle is read from a table: a product with 2/π no longer tells it."""
 
 
 def exp(r: Real, x: V) -> V:
@@ -161,21 +162,56 @@ def logistic(r: Real, x: V) -> V:
 
 
 def reduce_quadrant(r: Real, x: V) -> tuple[V, V, V]:
-    """(high, low, quadrant): x = quadrant · π/2 + high + low, for |x| < HUGE."""
-    n = r.call("rint", r.mul(x, r.c(2.0 / math.pi)))
+    """(high, low, quadrant): x = quadrant · π/2 + high + low."""
+    huge = r.code.b.fcmp_unordered(">=", r.abs(x), r.c(HUGE))
+    n = r.call("rint", r.mul(r.select(huge, r.c(0.0), x), r.c(2.0 / math.pi)))
     first, second, third = (r.c(p) for p in HALF_PI_PARTS)
-    minus = r.neg(n)
-    a = r.fma(minus, first, x)  # exact
+    a = r.fma(r.neg(n), first, x)  # exact
     product = r.product(n, second)
     error = r.fma(n, second, r.neg(product))
-    high = r.sub(a, product)
-    back = r.sub(high, a)
-    low = r.sub(r.sub(a, r.sub(high, back)), r.add(product, back))
-    low = r.sub(r.sub(low, error), r.mul(n, third))
-    total = r.add(high, low)
-    rest = r.sub(low, r.sub(total, high))
-    safe = r.select(r.lt(r.abs(n), HUGE), n, r.c(0.0))
-    return total, rest, r.code.b.fptosi(safe, r.int_type)
+    high, low = two_sum(r, a, r.neg(product))
+    high, low = two_sum(r, high, r.sub(r.sub(low, error), r.mul(n, third)))
+    far_high, far_low, far_n = _reduce_huge(r, x, huge)
+    n = r.select(huge, far_n, n)
+    return r.select(huge, far_high, high), r.select(huge, far_low, low), r.code.b.fptosi(n, r.int_type)
+
+
+def two_sum(r: Real, a: V, b: V) -> tuple[V, V]:
+    """a + b, and what its rounding lost."""
+    total = r.add(a, b)
+    back = r.sub(total, a)
+    return total, r.add(r.sub(a, r.sub(total, back)), r.sub(b, back))
+
+
+def _reduce_huge(r: Real, x: V, huge: V) -> tuple[V, V, V]:
+    """The same, with the quadrant as a float, for |x| ≥ HUGE: x = m · 2^e, and a table holds 2^e · 2/π modulo 4."""
+    b = r.code.b
+    bits = r.to_bits(x)
+    exponent = b.sub(b.and_(b.lshr(bits, r.i(52)), r.i(0x7FF)), r.i(1075 + DOUBLE_TABLE.first))
+    row = b.select(huge, b.lshr(exponent, r.i(4)), r.i(DOUBLE_TABLE.rows))
+    extra = b.and_(exponent, r.i(DOUBLE_TABLE.step - 1))
+    kept = b.and_(bits, r.i(0x800FFFFFFFFFFFFF))
+    m = r.from_bits(b.or_(kept, b.shl(b.add(extra, r.i(1075)), r.i(52))))
+    terms: list[V] = []
+    for part in angle_row(r.code, DOUBLE_TABLE, row):
+        product = r.product(m, part)
+        terms += [product, r.fma(m, part, r.neg(product))]
+    total, lost = _modulo_4(r, terms[0]), r.c(0.0)
+    for k, term in enumerate(terms[1:-1]):
+        total, error = two_sum(r, total, _modulo_4(r, term) if k < 2 else term)
+        lost = r.add(lost, error)
+    n = r.call("rint", total)
+    high, low = two_sum(r, r.sub(total, n), lost)
+    first, second, _ = (r.c(p) for p in HALF_PI_PARTS)
+    angle = r.product(high, first)
+    rest = r.add(r.fma(high, first, r.neg(angle)), r.mad(high, second, r.mul(low, first)))
+    return angle, rest, n
+
+
+def _modulo_4(r: Real, x: V) -> V:
+    """x less a multiple of 4, exactly; within [-2, 2]."""
+    turns = r.call("rint", r.mul(x, r.c(0.25)))
+    return r.fma(turns, r.c(-4.0), x)
 
 
 def sine_of(r: Real, x: V, low: V) -> V:
@@ -211,28 +247,21 @@ def by_quadrant(r: Real, sine: V, cosine: V, quadrant: V) -> tuple[V, V]:
     return (r.from_bits(b.xor(r.to_bits(s), sign_sin)), r.from_bits(b.xor(r.to_bits(c), sign_cos)))
 
 
-def _unless_huge(r: Real, x: V, name: str, ordinary: V) -> V:
-    """libm's result where |x| is huge or not finite."""
-    branch = r.code.branch(r.code.b.fcmp_ordered("<", r.abs(x), r.c(HUGE)))
-    branch.otherwise()
-    slow = r.libm(name, x)
-    result = branch.join(ordinary, slow)
-    assert isinstance(result, ir.Value)
-    return result
-
-
 def sin(r: Real, x: V) -> V:
-    result = _unless_huge(r, x, "sin", _sine_cosine(r, x)[0])
-    return r.select(r.eq(x, 0.0), x, result)
+    return _finite_angle(r, x, r.select(r.eq(x, 0.0), x, _sine_cosine(r, x)[0]))
 
 
 def cos(r: Real, x: V) -> V:
-    return _unless_huge(r, x, "cos", _sine_cosine(r, x)[1])
+    return _finite_angle(r, x, _sine_cosine(r, x)[1])
 
 
 def tan(r: Real, x: V) -> V:
     sine, cosine = _sine_cosine(r, x)
-    return r.select(r.eq(x, 0.0), x, _unless_huge(r, x, "tan", r.div(sine, cosine)))
+    return _finite_angle(r, x, r.select(r.eq(x, 0.0), x, r.div(sine, cosine)))
+
+
+def _finite_angle(r: Real, x: V, result: V) -> V:
+    return r.select(r.lt(r.abs(x), math.inf), result, r.c(math.nan))
 
 
 def atan2(r: Real, y: V, x: V) -> V:

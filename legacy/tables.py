@@ -1,47 +1,78 @@
-"""Constant tables in the emitted module."""
+"""Constant tables in the emitted module: 2^e · 2/π modulo 4, for angles too large for a product with 2/π."""
 
 from __future__ import annotations
 
 import functools
-import math
+from dataclasses import dataclass
 from fractions import Fraction
 
 from llvmlite import ir
 
 from .function import Code
-from .registers import DOUBLE, I32, I64, real_constant
+from .registers import DOUBLE, I64, real_constant
 
-TWO_OVER_PI_BITS = int(
-    "a2f9836e4e441529fc2757d1f534ddc0db6295993c439041fe5163abdebbc561b7246e3a424dd2e006492eea09d1921cfe1deb1cb129a73ee8",
-    16,
-)
-"""The first 456 bits of 2/π behind the point."""
 
-FIRST_ROW = 172
-"""The biased exponent of the smallest float that the table serves (2^45)."""
+@dataclass(frozen=True, slots=True)
+class AngleTable:
+    """Row k: 2^(first + step·k) · 2/π modulo 4 as the sum of `parts` doubles; the row after the last is zero."""
+
+    name: str
+    first: int
+    step: int
+    rows: int
+    parts: int
+
+
+SINGLE = AngleTable("two_over_pi.single", 22, 1, 83, 2)
+"""For floats m · 2^e from 2^45 on, m below 2^24."""
+
+DOUBLE_TABLE = AngleTable("two_over_pi.double", -16, 16, 62, 4)
+"""For doubles m · 2^e from 2^45 on; m takes up the exponents between two rows."""
 
 
 @functools.cache
-def _two_over_pi() -> tuple[tuple[float, ...], tuple[float, ...]]:
-    """For each biased exponent E from FIRST_ROW to 255: 2^(E - 150) · 2/π modulo 4 in two doubles; zero for 255."""
-    high, low = [], []
-    bits = 456
-    for exponent in range(FIRST_ROW, 255):
-        shifted = TWO_OVER_PI_BITS << (exponent - 150)
-        value = Fraction(shifted % (4 << bits), 1 << bits)
-        high.append(float(value))
-        low.append(float(value - Fraction(high[-1])))
-    return (*high, 0.0), (*low, 0.0)
+def two_over_pi(bits: int) -> int:
+    """The first `bits` bits of 2/π behind the point, by Machin's formula for π."""
+    guard = bits + 64
+    pi = 4 * (4 * _arctangent_of_inverse(5, guard) - _arctangent_of_inverse(239, guard))
+    return (2 << (2 * guard)) // pi >> 64
 
 
-def two_over_pi_table(code: Code, row: ir.Value) -> list[ir.Value]:
-    """(high, low) for a biased exponent, an i32 from FIRST_ROW to 255."""
+def _arctangent_of_inverse(n: int, bits: int) -> int:
+    """atan(1/n) · 2^bits."""
+    term = total = (1 << bits) // n
+    k, sign = 1, 1
+    while term:
+        term //= n * n
+        k, sign = k + 2, -sign
+        total += sign * (term // k)
+    return total
+
+
+@functools.cache
+def _values(table: AngleTable) -> tuple[tuple[float, ...], ...]:
+    """The columns of a table."""
+    bits = max(0, table.first + table.step * table.rows) + 64 * table.parts + 64
+    columns: list[list[float]] = [[] for _ in range(table.parts)]
+    for row in range(table.rows):
+        exponent = table.first + table.step * row
+        value = Fraction(two_over_pi(bits) * 2 ** max(exponent, 0), 2 ** (bits - min(exponent, 0))) % 4
+        for column in columns:
+            column.append(float(value))
+            value -= Fraction(column[-1])
+    return tuple((*column, 0.0) for column in columns)
+
+
+def angle_row(code: Code, table: AngleTable, row: ir.Value) -> list[ir.Value]:
+    """The parts of a row, an i64."""
     b = code.b
-    position = b.zext(b.sub(row, I32(FIRST_ROW)), I64)
-    return [
-        b.load(b.gep(_doubles(code, name, values), [position], inbounds=True, source_etype=DOUBLE), typ=DOUBLE, align=8)
-        for name, values in zip(("two_over_pi.high", "two_over_pi.low"), _two_over_pi(), strict=True)
-    ]
+    arrays = [_doubles(code, f"{table.name}.{k}", values) for k, values in enumerate(_values(table))]
+    return [b.load(b.gep(a, [row], inbounds=True, source_etype=DOUBLE), typ=DOUBLE, align=8) for a in arrays]
+
+
+def index_type(code: Code, value: ir.Value) -> ir.Value:
+    """An i32 that is not negative, as a row."""
+    return code.b.zext(value, I64)
 
 
 def _doubles(code: Code, name: str, values: tuple[float, ...]) -> ir.GlobalVariable:
@@ -52,6 +83,3 @@ def _doubles(code: Code, name: str, values: tuple[float, ...]) -> ir.GlobalVaria
         found.initializer = ir.Constant(type_, [real_constant(DOUBLE, v) for v in values])
         found.linkage, found.global_constant, found.align = "private", True, 64
     return found
-
-
-assert math.isclose(TWO_OVER_PI_BITS / 2**456, 2 / math.pi)
