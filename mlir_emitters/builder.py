@@ -288,13 +288,12 @@ class Builder(Arithmetic):
             attributes={"alignment": ir.IntegerAttr.get(self.types.i64, alignment), "ordering": self.types.unordered},
         )
 
-    def store(self, value: Value, pointer: Value, alignment: int) -> None:
-        self.operation(
-            "llvm.store",
-            [],
-            [value, pointer],
-            {"alignment": ir.IntegerAttr.get(self.types.i64, alignment), "ordering": self.types.unordered},
-        )
+    def store(self, value: Value, pointer: Value, alignment: int, streams: bool = False) -> None:
+        """streams: past the caches (non-temporal), for whole lines that are not read again soon."""
+        attributes = {"alignment": ir.IntegerAttr.get(self.types.i64, alignment), "ordering": self.types.unordered}
+        if streams:
+            attributes["nontemporal"] = self.types.unit
+        self.operation("llvm.store", [], [value, pointer], attributes)
 
     def alloca(self, type: ir.Type, count: int, alignment: int) -> Value:
         """Stack memory, in the function's entry block."""

@@ -30,22 +30,28 @@ def emit(requests: Sequence[KernelRequest], options: EmitOptions) -> EmittedModu
     if missing:
         raise missing[0]
     with pipeline.LOCK:
-        return emit_lhlo(from_kernels(requests, pipeline.context()), options)
+        session = pipeline.session()
+        return _emit(session, from_kernels(requests, session.context), options)
 
 
 def emit_lhlo(lhlo: LhloModule, options: EmitOptions) -> EmittedModule:
     """One LLVM module that defines every kernel of an LHLO module."""
+    with pipeline.LOCK:
+        return _emit(pipeline.session(), lhlo, options)
+
+
+def _emit(session: pipeline.Session, lhlo: LhloModule, options: EmitOptions) -> EmittedModule:
     stages = [("lhlo", lhlo.to_text())]
-    with pipeline.LOCK, pipeline.context(), ir.Location.unknown():
+    with session.context, ir.Location.unknown():
         module = ir.Module.create()
         features = options.target.features.split(",")
         fused = "+fma" in features or "+neon" in features or options.target.architecture == "aarch64"
-        b = Builder(module, pipeline.types(), strict=options.strict, fma=fused, vector_bits=options.target.vector_bits)
+        b = Builder(module, session.types, strict=options.strict, fma=fused, vector_bits=options.target.vector_bits)
         for graph in graphs(lhlo):
             emit_kernel(b, graph)
         stages.append(("mlir", str(module)))
         math_library.expand(b)
-        pipeline.lower(module)
+        pipeline.lower(module, session.passes)
         stages.append(("llvm dialect", str(module)))
         return EmittedModule(pipeline.translate(module), tuple(stages))
 

@@ -24,12 +24,14 @@ from ..lhlo.module import LhloModule
 
 @dataclass(eq=False, slots=True)
 class Buffer:
-    """One array value. It lies in an argument (argument ≥ 0), or `writer` computes it as its `number`-th output, or
-    both.
+    """One array value.
+
+    It lies in an argument (≥ 0), aligned to so many bytes, or is the `number`-th output of `writer`, or both.
     """
 
     shape: Shape
     argument: int = -1
+    alignment: int = 1
     writer: Node | None = None
     number: int = 0
     strides: tuple[int, ...] = field(init=False)
@@ -97,8 +99,10 @@ def graphs(lhlo: LhloModule) -> Iterator[KernelGraph]:
             _argument(value, attributes)
             for value, attributes in zip(kernel.arguments, kernel.argument_attributes, strict=True)
         ]
-        operands = [Buffer(read.shape_of(v), kernel.argument_of(v)) for v in read.inputs(kernel.op)]
-        results = [Buffer(read.shape_of(v), kernel.argument_of(v)) for v in read.outputs(kernel.op)]
+        operands, results = (
+            [Buffer(read.shape_of(v), n, arguments[n].alignment) for v in values for n in [kernel.argument_of(v)]]
+            for values in (read.inputs(kernel.op), read.outputs(kernel.op))
+        )
         _read_op(kernel.op, operands, results)
         yield KernelGraph(kernel.name, read.opcode(kernel.op), arguments, operands, results)
 

@@ -18,6 +18,8 @@ from .elementwise import EMIT as ELEMENTWISE
 from .reader import Buffer
 
 BLOCK = 16
+BAND = 256  # rows of blocks that are finished before the next ones
+STREAMED = 8 << 20  # results of so many bytes are written past the caches
 LEAST = 64  # dimensions shorter than this stay as they are
 
 Places = tuple[int | None, ...]
@@ -128,10 +130,21 @@ def emit_blocks(e: Elemental, result: Buffer, source: Buffer, places: Places, cr
     offset_to: Index = 0
     loops: list[Loop] = []
     order = [d for d in reversed(result.shape.minor_to_major) if d not in crossing and result.dims[d] != 1]
-    for d, step in [*((d, 1) for d in order), (fast, BLOCK), (slow, BLOCK)]:
-        loops.append(b.open_loop(0, result.dims[d], step))
-        offset_from = b.add(offset_from, b.mul(loops[-1].index, strides[d]))
-        offset_to = b.add(offset_to, b.mul(loops[-1].index, result.strides[d]))
+
+    def advance(d: int, index: Index) -> None:
+        nonlocal offset_from, offset_to
+        offset_from = b.add(offset_from, b.mul(index, strides[d]))
+        offset_to = b.add(offset_to, b.mul(index, result.strides[d]))
+
+    whole = BAND if result.dims[slow] % BAND == 0 else result.dims[slow]
+    for d, upper, step in [
+        *((d, result.dims[d], 1) for d in order),
+        (slow, result.dims[slow], whole),
+        (fast, result.dims[fast], BLOCK),
+        (slow, whole, BLOCK),
+    ]:
+        loops.append(b.open_loop(0, upper, step))
+        advance(d, loops[-1].index)
     block = b.vector_constant(
         ir.Attribute.parse(f"dense<0{'.0' if b.is_float(element) else ''}> : {square}"), square, ("zero", str(square))
     )
@@ -139,9 +152,11 @@ def emit_blocks(e: Elemental, result: Buffer, source: Buffer, places: Places, cr
         place = b.pointer(e.pointers[source.argument], b.add(offset_from, k * strides[fast]), element)
         block = b.op("vector.insert", b.load(place, row, 4), block, type=square, attributes=_position(k))
     turned = b.op("vector.transpose", block, type=square, attributes={"permutation": ir.DenseI64ArrayAttr.get([1, 0])})
+    aligned = result.alignment >= 64 and all(s % BLOCK == 0 for d, s in enumerate(result.strides) if d != fast)
+    streams = aligned and result.shape.bytes >= STREAMED
     for k in range(BLOCK):
         place = b.pointer(e.pointers[result.argument], b.add(offset_to, k * result.strides[slow]), element)
-        b.store(b.op("vector.extract", turned, type=row, attributes=_position(k)), place, 4)
+        b.store(b.op("vector.extract", turned, type=row, attributes=_position(k)), place, 64 if aligned else 4, streams)
     for loop in reversed(loops):
         b.close_loop(loop)
     return True

@@ -20,11 +20,14 @@ def region(name: str, dtype: str, opcode: str) -> str:
     )
 
 
+MATRIX = "lhs_contracting_dims={1}, rhs_contracting_dims={0}"
+
+
 def product(rows: int, columns: int, depth: int, dtype: str, result: str | None = None) -> str:
     return entry(
         f"a = {dtype}[{rows},{depth}] parameter(0)",
         f"b = {dtype}[{depth},{columns}] parameter(1)",
-        f"ROOT r = {result or dtype}[{rows},{columns}] dot(a, b), lhs_contracting_dims={{1}}, rhs_contracting_dims={{0}}",
+        f"ROOT r = {result or dtype}[{rows},{columns}] dot(a, b), {MATRIX}",
     )
 
 
