@@ -13,9 +13,9 @@ from ..hlo.ir import Instruction
 from ..hlo.opcodes import Op
 from . import complex_math as cm
 from . import integer, math_f32, math_f64
-from .convert import convert, emit_convert, emit_reduce_precision, wrap_integer
+from .convert import bits_of, convert, emit_convert, emit_reduce_precision, wrap_integer
 from .function import Code
-from .narrow import decode, encode
+from .narrow import FORMATS, decode, encode
 from .real import Real
 from .registers import Register, flatten, real_constant, unflatten
 
@@ -104,19 +104,30 @@ def emit_compare(code: Code, instruction: Instruction, a: Register, b: Register)
     assert isinstance(a, ir.Value) and isinstance(b, ir.Value)
     if dtype.is_float:
         if instruction.attributes.get("type") == "TOTALORDER":
-            return code.b.icmp_signed(direction, _total_order(code, a), _total_order(code, b))
+            keys = [_total_order(code, dtype, value) for value in (a, b)]
+            return code.b.icmp_signed(direction, *keys)
         a, b = decode(code, dtype, a), decode(code, dtype, b)
         return (code.b.fcmp_unordered if direction == "!=" else code.b.fcmp_ordered)(direction, a, b)
     return (code.b.icmp_signed if dtype.is_signed else code.b.icmp_unsigned)(direction, a, b)
 
 
-def _total_order(code: Code, value: V) -> V:
-    """Storage bits as a signed integer in IEEE's total order: -NaN < -inf < … < -0 < +0 < … < inf < NaN."""
+def _total_order(code: Code, dtype: DType, value: V) -> V:
+    """Storage bits as a signed integer in the total order: -NaN < -inf < … < -0 < +0 < … < inf < NaN.
+
+    The one NaN of formats without -0 comes first; f8e8m0fnu has no sign.
+    """
     b = code.b
-    width = {"half": 16, "float": 32, "double": 64}.get(str(value.type)) or value.type.width
-    type_ = ir.IntType(width)
-    bits = value if isinstance(value.type, ir.IntType) else b.bitcast(value, type_)
-    return b.xor(bits, b.lshr(b.ashr(bits, type_(width - 1)), type_(1)))
+    bits = bits_of(code, dtype, value)
+    type_ = bits.type
+    if dtype is DType.F8E8M0FNU:
+        return b.xor(bits, type_(-128))
+    if dtype.bits < type_.width:
+        bits = b.shl(bits, type_(type_.width - dtype.bits))
+    key = b.xor(bits, b.lshr(b.ashr(bits, type_(type_.width - 1)), type_(1)))
+    if dtype not in FORMATS or not FORMATS[dtype].unsigned_zero:
+        return key
+    key = b.select(b.icmp_signed("<", bits, type_(0)), b.add(key, type_(1)), key)
+    return b.select(b.icmp_signed("==", bits, type_(-128)), type_(-128), key)
 
 
 def emit_select(code: Code, instruction: Instruction, condition: Register, a: Register, b: Register) -> Register:
