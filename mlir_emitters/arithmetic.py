@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import Any
+from typing import Any, TypeAlias
 
 from mlir import ir
 
-Value = ir.Value
+Value: TypeAlias = ir.Value
 
 FLOAT_PREDICATES = {
     "oeq": 1,
@@ -120,7 +120,7 @@ class Arithmetic:
             if isinstance(value, float):
                 attribute: ir.Attribute = ir.FloatAttr.get(type, value)
             else:
-                width = type.width  # pyright: ignore[reportAttributeAccessIssue]
+                width = type.width
                 wrapped = (int(value) + 2 ** (width - 1)) % 2**width - 2 ** (width - 1) if width > 1 else int(value) & 1
                 attribute = ir.IntegerAttr.get(type, wrapped)
             found = ir.Operation.create(

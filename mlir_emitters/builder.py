@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
-from typing import Any
+from typing import Any, TypeAlias
 
 import numpy as np
 from mlir import ir
@@ -17,7 +17,7 @@ from .arithmetic import Arithmetic, Types, Value
 
 __all__ = ["Branch", "Builder", "Index", "Loop", "Types", "Value"]
 
-Index = int | Value
+Index: TypeAlias = int | Value
 """One coordinate or offset: a constant or an i64 value."""
 
 

@@ -114,7 +114,7 @@ def _fold_low_bits(b: Builder, source: DType, x: Value) -> Value:
 
 def _integer_to_integer(b: Builder, source: DType, target: DType, x: Value) -> Value:
     type = working_type(b.types, target)
-    have, want = x.type.width, type.width  # pyright: ignore[reportAttributeAccessIssue]
+    have, want = x.type.width, type.width
     if want > have:
         x = b.extsi(x, type) if source.is_signed else b.extui(x, type)
     elif want < have:

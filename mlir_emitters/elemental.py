@@ -49,7 +49,7 @@ class Elemental:
         stack, sent = [start], None
         while True:
             try:
-                request = stack[-1].send(sent)  # pyright: ignore[reportArgumentType]
+                request = stack[-1].send(sent)
             except StopIteration as stop:
                 stack.pop()
                 if not stack:

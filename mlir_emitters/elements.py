@@ -9,13 +9,14 @@ pair in both; the rest are the same in both.
 from __future__ import annotations
 
 from dataclasses import dataclass
+from typing import TypeAlias
 
 from mlir import ir
 
 from ..hlo.dtypes import DType
 from .builder import Builder, Types, Value
 
-Scalar = Value | tuple[Value, Value]
+Scalar: TypeAlias = Value | tuple[Value, Value]
 """One element; a pair if it is complex."""
 
 

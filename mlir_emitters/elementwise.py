@@ -6,6 +6,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass
+from typing import Any
 
 from mlir.dialects import arith, math
 
@@ -25,7 +26,8 @@ Function = Callable[..., Scalar]
 class Row:
     """One elementwise opcode; a class of the first operand's type without a function is unsupported.
 
-    exact: the result of narrow floats needs no rounding (it is one of the operands, or representable by itself).
+    integer: for signed and unsigned alike. exact: the result of narrow floats needs no rounding (it is one of the
+    operands, or representable by itself).
     """
 
     floating: Function | None = None
@@ -34,6 +36,7 @@ class Row:
     pred: Function | None = None
     complex: Function | None = None
     exact: bool = False
+    integer: Function | None = None
 
     def function(self, dtype: DType) -> Function | None:
         """The function for an operand type."""
@@ -43,7 +46,7 @@ class Row:
             return self.complex
         if dtype.is_float:
             return self.floating
-        return self.signed if dtype.is_signed else self.unsigned
+        return self.integer or (self.signed if dtype.is_signed else self.unsigned)
 
 
 def emit_elementwise(b: Builder, node: Node, operands: list[Scalar]) -> Scalar:
@@ -68,9 +71,9 @@ def simple(function: Callable[..., Scalar]) -> Function:
     return lambda b, node, *operands: function(b, *operands)
 
 
-def operation(view: type, *, contracts: bool = False) -> Function:
+def operation(view: Any, *, contracts: bool = False) -> Function:
     """One operation of the arith dialect."""
-    name = view.OPERATION_NAME  # pyright: ignore[reportAttributeAccessIssue]
+    name = view.OPERATION_NAME
 
     def emit(b: Builder, node: Node, *operands: Value) -> Value:
         return b.op(name, *operands, attributes=b.flags if contracts else None)
@@ -78,18 +81,14 @@ def operation(view: type, *, contracts: bool = False) -> Function:
     return emit
 
 
-def library(view: type) -> Function:
+def library(view: Any) -> Function:
     """One operation of the math dialect, expanded afterwards by math_library where LLVM has no instruction for it."""
-    name = view.OPERATION_NAME  # pyright: ignore[reportAttributeAccessIssue]
+    name = view.OPERATION_NAME
     return lambda b, node, *operands: b.math(name, *operands)
 
 
-def integers(function: Function) -> dict[str, Function]:
-    return {"signed": function, "unsigned": function}
-
-
-def bitwise(view: type) -> Row:
-    return Row(**integers(operation(view)), pred=operation(view))
+def bitwise(view: Any) -> Row:
+    return Row(integer=operation(view), pred=operation(view))
 
 
 # Floats -------------------------------------------------------------------------------------------------------------
@@ -148,7 +147,7 @@ def _divisor(b: Builder, x: Value, y: Value, signed: bool) -> tuple[Value, Value
     is_zero = b.compare_integers("eq", y, zero(b, y))
     unsafe = is_zero
     if signed:
-        least = b.like(-(1 << (x.type.width - 1)), x)  # pyright: ignore[reportAttributeAccessIssue]
+        least = b.like(-(1 << (x.type.width - 1)), x)
         overflow = b.binary("andi", b.compare_integers("eq", x, least), b.compare_integers("eq", y, b.like(-1, y)))
         unsafe = b.binary("ori", is_zero, overflow)
     return is_zero, b.select(unsafe, b.like(1, y), y)
@@ -215,7 +214,7 @@ def multiply_high(extend: str) -> Function:
 
     def emit(b: Builder, node: Node, x: Value, y: Value) -> Value:
         bits = width(b, node, x)
-        wide = b.types.integer(2 * x.type.width)  # pyright: ignore[reportAttributeAccessIssue]
+        wide = b.types.integer(2 * x.type.width)
         product = b.binary("muli", b.op(extend, x, type=wide), b.op(extend, y, type=wide))
         return b.trunci(b.binary("shrui", product, bits), x.type)
 
@@ -311,7 +310,7 @@ EMIT: dict[Op, Row] = {
     Op.CEIL: Row(operation(math.CeilOp), exact=True),
     Op.COSINE: Row(library(math.CosOp), complex=simple(complex_math.cosine)),
     Op.COSH: Row(library(math.CoshOp), complex=simple(complex_math.cosh)),
-    Op.COUNT_LEADING_ZEROS: Row(**integers(count_leading_zeros)),
+    Op.COUNT_LEADING_ZEROS: Row(integer=count_leading_zeros),
     Op.ERF: Row(library(math.ErfOp)),
     Op.EXPONENTIAL: Row(library(math.ExpOp), complex=simple(complex_math.exponential)),
     Op.EXPONENTIAL_MINUS_ONE: Row(library(math.ExpM1Op), complex=simple(complex_math.exponential_minus_one)),
@@ -322,10 +321,10 @@ EMIT: dict[Op, Row] = {
     Op.LOG_PLUS_ONE: Row(library(math.Log1pOp), complex=simple(complex_math.log_plus_one)),
     Op.LOGISTIC: Row(simple(logistic), complex=simple(complex_math.logistic)),
     Op.NEGATE: Row(
-        simple(Builder.negf), **integers(simple(negate_integer)), complex=simple(complex_math.negate), exact=False
+        simple(Builder.negf), integer=simple(negate_integer), complex=simple(complex_math.negate), exact=False
     ),
-    Op.NOT: Row(**integers(simple(logical_not)), pred=simple(logical_not)),
-    Op.POPCNT: Row(**integers(count_ones)),
+    Op.NOT: Row(integer=simple(logical_not), pred=simple(logical_not)),
+    Op.POPCNT: Row(integer=count_ones),
     Op.REAL: Row(simple(lambda b, x: x), complex=simple(lambda b, x: x[0]), exact=True),
     Op.ROUND_NEAREST_AFZ: Row(operation(math.RoundOp), exact=True),
     Op.ROUND_NEAREST_EVEN: Row(operation(math.RoundEvenOp), exact=True),
@@ -342,7 +341,7 @@ EMIT: dict[Op, Row] = {
     Op.REDUCE_PRECISION: Row(reduce_precision),
     Op.ADD: Row(
         operation(arith.AddFOp, contracts=True),
-        **integers(operation(arith.AddIOp)),
+        integer=operation(arith.AddIOp),
         pred=operation(arith.OrIOp),
         complex=simple(complex_math.add),
     ),
@@ -373,19 +372,19 @@ EMIT: dict[Op, Row] = {
     Op.MULHI: Row(signed=multiply_high("arith.extsi"), unsigned=multiply_high("arith.extui")),
     Op.MULTIPLY: Row(
         operation(arith.MulFOp, contracts=True),
-        **integers(operation(arith.MulIOp)),
+        integer=operation(arith.MulIOp),
         pred=operation(arith.AndIOp),
         complex=simple(complex_math.multiply),
     ),
     Op.OR: bitwise(arith.OrIOp),
-    Op.POWER: Row(library(math.PowFOp), **integers(simple(power_integer)), complex=simple(complex_math.power)),
+    Op.POWER: Row(library(math.PowFOp), integer=simple(power_integer), complex=simple(complex_math.power)),
     Op.REMAINDER: Row(operation(arith.RemFOp), simple(remainder_signed), simple(remainder_unsigned)),
-    Op.SHIFT_LEFT: Row(**integers(shift("shli"))),
-    Op.SHIFT_RIGHT_ARITHMETIC: Row(**integers(shift("shrsi"))),
-    Op.SHIFT_RIGHT_LOGICAL: Row(**integers(shift("shrui"))),
+    Op.SHIFT_LEFT: Row(integer=shift("shli")),
+    Op.SHIFT_RIGHT_ARITHMETIC: Row(integer=shift("shrsi")),
+    Op.SHIFT_RIGHT_LOGICAL: Row(integer=shift("shrui")),
     Op.SUBTRACT: Row(
         operation(arith.SubFOp, contracts=True),
-        **integers(operation(arith.SubIOp)),
+        integer=operation(arith.SubIOp),
         pred=operation(arith.XOrIOp),
         complex=simple(complex_math.subtract),
     ),

@@ -116,7 +116,7 @@ def offset(b: Builder, x: Value, amount: float) -> Value:
 
 def select_if(b: Builder, predicate: str, x: Value, bound: float, chosen: float | Value, other: Value) -> Value:
     """chosen where x <predicate> bound, else other."""
-    picked = chosen if isinstance(chosen, Value) else b.like(chosen, other)
+    picked = b.like(chosen, other) if isinstance(chosen, float | int) else chosen
     return b.select(b.compare(predicate, x, b.like(bound, x)), picked, other)
 
 

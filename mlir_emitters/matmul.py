@@ -85,13 +85,15 @@ def dimensions_of(node: Node) -> tuple[list[Dimension], list[Dimension], list[Di
         Dimension(lhs.dims[a], lhs.strides[a], rhs.strides[c], 0)
         for a, c in zip(lhs_contract, rhs_contract, strict=True)
     ]
-    return tuple(_merged([d for d in group if d.size != 1]) for group in (batch, rows, columns, contracted))  # pyright: ignore
+    return _merged(batch), _merged(rows), _merged(columns), _merged(contracted)
 
 
 def _merged(group: Sequence[Dimension]) -> list[Dimension]:
-    """Neighbours that are one dimension in memory joined into one."""
+    """Dimensions of size 1 left out, and neighbours that are one dimension in memory joined into one."""
     result: list[Dimension] = []
     for inner in group:
+        if inner.size == 1:
+            continue
         if result:
             outer = result[-1]
             if all(

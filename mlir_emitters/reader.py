@@ -108,8 +108,8 @@ def graphs(lhlo: LhloModule) -> Iterator[KernelGraph]:
 
 
 def _argument(value: ir.Value, attributes: Mapping[str, ir.Attribute]) -> Argument:
-    alignment = int(attributes["lhlo.alignment"].value) if "lhlo.alignment" in attributes else 1  # pyright: ignore
-    size = int(attributes["lhlo.slice"][2]) if "lhlo.slice" in attributes else read.shape_of(value).bytes  # pyright: ignore
+    alignment = int(attributes["lhlo.alignment"].value) if "lhlo.alignment" in attributes else 1
+    size = int(attributes["lhlo.slice"][2]) if "lhlo.slice" in attributes else read.shape_of(value).bytes
     return Argument(alignment, size, "lhlo.written" in attributes)
 
 
