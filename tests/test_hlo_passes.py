@@ -77,6 +77,26 @@ ENTRY main { x = f32[2] parameter(0)
     assert [i.opcode for i in module.entry.root.called()[0].instructions] == [Op.PARAMETER, Op.NEGATE, Op.EXPONENTIAL]
 
 
+def test_fusions_of_tuples_take_their_leaves():
+    text = """HloModule m
+body { p = (f32[2], (f32[2], s32[])) parameter(0)
+  q = f32[2] parameter(1)
+  a = f32[2] get-tuple-element(p), index=0
+  t = (f32[2], s32[]) get-tuple-element(p), index=1
+  b = f32[2] get-tuple-element(t), index=0
+  s = f32[2] subtract(a, b)
+  ROOT r = f32[2] add(s, q) }
+ENTRY main { x = (f32[2], (f32[2], s32[])) parameter(0)
+  y = f32[2] parameter(1)
+  ROOT f = f32[2] fusion(x, y), kind=kLoop, calls=body }
+"""
+    module = run(text, "flatten", "untuple", "simplify", "dce")
+    verify(module)
+    assert [o.shape.is_array for o in module.entry.root.operands] == [True] * len(module.entry.root.operands)
+    x = [np.array([1, 2], np.float32), np.array([5, 7], np.float32), np.int32(3), np.array([10, 20], np.float32)]
+    agree(evaluate(parse_module(text), x), evaluate(module, x))
+
+
 def test_flatten_moves_control_predecessors_of_calls_to_what_they_become():
     text = """HloModule m
 work { p = f32[] parameter(0)

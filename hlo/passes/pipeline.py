@@ -14,6 +14,7 @@ from .flatten import flatten
 from .fusion import fuse
 from .layouts import agree_layouts
 from .simplify import simplify
+from .untuple import untuple_fusions
 
 
 @dataclass(frozen=True, slots=True)
@@ -48,6 +49,7 @@ PASSES: dict[str, Pass] = {
     p.name: p
     for p in (
         Pass("flatten", flatten, guarantees=frozenset({FLAT})),
+        Pass("untuple", untuple_fusions, requires=frozenset({FLAT})),
         Pass("dce", remove_dead_code, guarantees=frozenset({LIVE})),
         Pass("simplify", simplify),
         Pass("cse", share_equal),
@@ -57,10 +59,10 @@ PASSES: dict[str, Pass] = {
 }
 """Every pass by name, in the order of a full run."""
 
-OPTIMIZE = ("flatten", "dce", "simplify", "cse", "simplify", "cse", "dce", "layouts", "fuse", "dce")
+OPTIMIZE = ("flatten", "untuple", "dce", "simplify", "cse", "simplify", "cse", "dce", "layouts", "fuse", "dce")
 """Names of the passes that a plan runs on a module that comes unscheduled."""
 
-PREPARE = ("flatten", "dce", "simplify", "layouts", "dce")
+PREPARE = ("flatten", "untuple", "dce", "simplify", "layouts", "dce")
 """Names of the passes for a module with a schedule and fusions of its own, which are kept."""
 
 
