@@ -18,7 +18,14 @@ BLANK = r"(?>[ \t\r\n]+|/\*(?s:.*?)\*/|//[^\r\n]*)*+"
 NAME = r"[A-Za-z_][A-Za-z0-9_.\-]*+"
 STRING = r"""(?:"(?>[^"\\]|\\.)*+"|'(?>[^'\\]|\\.)*+')"""
 
-_skip = re.compile(BLANK).match
+_blank = re.compile(BLANK).match
+
+
+def _skip(text: str, pos: int) -> int:
+    """Where the blanks and comments at `pos` end."""
+    return _blank(text, pos).end()  # type: ignore[union-attr]  # the expression matches nothing, too
+
+
 _name = re.compile(rf"%?({NAME}){BLANK}").match
 _int = re.compile(rf"(-?\d++){BLANK}", re.ASCII).match
 _string = re.compile(f"({STRING}){BLANK}").match
@@ -37,8 +44,9 @@ class Lexer:
     __slots__ = ("_lines", "file", "pos", "text")
 
     def __init__(self, text: str, file: str = "<string>"):
-        self.text, self.file, self._lines = text, file, None
-        self.pos = _skip(text, 1 if text.startswith("\ufeff") else 0).end()
+        self.text, self.file = text, file
+        self._lines: list[int] | None = None
+        self.pos = _skip(text, 1 if text.startswith("\ufeff") else 0)
 
     # -- looking ---------------------------------------------------------------------------------------------------
     def at(self, token: str) -> bool:
@@ -56,12 +64,12 @@ class Lexer:
     # -- stepping --------------------------------------------------------------------------------------------------
     def seek(self, pos: int) -> None:
         """Stand on the first token at or behind `pos`."""
-        self.pos = _skip(self.text, pos).end()
+        self.pos = _skip(self.text, pos)
 
     def eat(self, token: str) -> bool:
         """Consume a punctuation token if it is here."""
         if self.text.startswith(token, self.pos):
-            self.pos = _skip(self.text, self.pos + len(token)).end()
+            self.pos = _skip(self.text, self.pos + len(token))
             return True
         return False
 
@@ -76,7 +84,7 @@ class Lexer:
         """Consume what `pattern` matches here, and the blanks behind it."""
         m = pattern.match(self.text, self.pos)
         if m:
-            self.pos = _skip(self.text, m.end()).end()
+            self.pos = _skip(self.text, m.end())
         return m
 
     def expect(self, token: str, what: str, remedy: str | None = None) -> None:
@@ -147,17 +155,17 @@ class Lexer:
 
     def location(self, pos: int | None = None) -> Location:
         """Line and column of a position, both from 1."""
-        if self._lines is None:
-            self._lines = [0, *(m.end() for m in _newline.finditer(self.text))]
-        pos = self.pos if pos is None else pos
         lines = self._lines
+        if lines is None:
+            lines = self._lines = [0, *(m.end() for m in _newline.finditer(self.text))]
+        pos = self.pos if pos is None else pos
         line = bisect_right(lines, pos)
         return Location(line, pos - lines[line - 1] + 1, self.file)
 
     def fail(self, message: str, pos: int | None = None, remedy: str | None = None) -> NoReturn:
         """Raise a ParseError at `pos` (the position if None)."""
         location = self.location(pos)
-        start = self._lines[location.line - 1]
+        start = (self.pos if pos is None else pos) - location.column + 1
         end = self.text.find("\n", start)
         line = self.text[start : end if end >= 0 else None].rstrip("\r")
         raise ParseError(message, location=location, remedy=remedy, source=line)

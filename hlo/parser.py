@@ -50,8 +50,8 @@ class Parser(InstructionParser):
         attributes |= self.sections()
         if name is None and _lone.match(lexer.text, lexer.pos):
             return self.lone_instructions()
-        entry = None
-        while not lexer.ended or not self.computations:
+        entry = computation = None
+        while computation is None or not lexer.ended:
             at = lexer.pos
             computation, is_entry = self.computation()
             if is_entry and entry is not None:
@@ -96,10 +96,10 @@ class Parser(InstructionParser):
         """The stack frame tables, kept as text."""
         out: dict[str, Any] = {}
         while m := self.lexer.match(_section):
-            start = self.lexer.pos
+            start = end = self.lexer.pos
             while (n := self.lexer.match(_section_row)) is not None:
                 end = n.end()
-            out[m[1]] = Raw(self.lexer.text[start:end].strip() if self.lexer.pos > start else "")
+            out[m[1]] = Raw(self.lexer.text[start:end].strip())
         return out
 
     # -- computations ----------------------------------------------------------------------------------------------

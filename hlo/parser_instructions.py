@@ -261,15 +261,15 @@ class InstructionParser:
         """An operand with an unusual shape, or a nested instruction `add(x, y)`."""
         lexer, at = self.lexer, self.lexer.pos
         shape = parse_shape(lexer) if starts_shape(lexer) else None
-        at_name, free = lexer.pos, self.lone and len(self.scopes) == 1 and shape is not None
-        if free and (lexer.at(",") or lexer.at(")")):
-            return self.add_parameter("", shape, at)
+        at_name, free = lexer.pos, shape if self.lone and len(self.scopes) == 1 else None
+        if free is not None and (lexer.at(",") or lexer.at(")")):
+            return self.add_parameter("", free, at)
         name = lexer.name(f"an operand of {opcode.value}")
         if lexer.at("("):
             lexer.pos = at_name
             return self.nested(shape, at)
-        if free and name not in self.scopes[-1]:
-            return self.add_parameter(name, shape, at)
+        if free is not None and name not in self.scopes[-1]:
+            return self.add_parameter(name, free, at)
         found = self.find_instruction(name, at_name)
         self.check_operand(shape, found, at)
         return found

@@ -106,7 +106,7 @@ def attribute_to_text(key: str, value: Any, long: bool = False) -> str:
         return f"{key}={quote(value)}"
     if key == "padding" and value == ():
         return 'padding=""'
-    if key == "literal":
+    if isinstance(value, Literal):
         return f"literal={shape_to_text(value.shape)} {literal_to_text(value)}"
     if isinstance(value, Computation):
         return f"{key}={name_to_text(value.name, long)}"

@@ -8,7 +8,6 @@ from .dtypes import DType
 from .ir import Literal
 from .parser_literals import nan_payload
 
-
 MANY = 1000
 """Elements, above which an array of zeros behind its first element is printed as that element (see the parser)."""
 

@@ -132,9 +132,9 @@ def all_to_all(i: Instruction) -> Shape:
     check_groups(i)
     shapes = arrays(i, "COLL1")
     if "dimensions" in i.attributes:
-        one_dimension(i, "COLL7", shapes[0].rank)
         if len(shapes) != 1 or i.shape.dtype is not shapes[0].dtype or i.shape.size != shapes[0].size:
-            broken(i, "COLL7", f"the result {i.shape} must have the size of the one operand {shapes[0]}")
+            broken(i, "COLL7", f"the result {i.shape} must have the size of its one operand")
+        one_dimension(i, "COLL7", shapes[0].rank)
         return i.shape
     return _as_one(shapes) if not i.shape.is_tuple else tuple_shape(*shapes)
 

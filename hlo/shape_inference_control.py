@@ -100,7 +100,7 @@ def while_(i: Instruction) -> Shape:
     return state
 
 
-def branches(i: Instruction) -> tuple[Computation, ...]:
+def branches(i: Instruction) -> tuple[Computation | None, ...]:
     """The computations of a conditional, by branch index (true, false for a pred)."""
     a = i.attributes
     if "true_computation" in a:
@@ -117,8 +117,8 @@ def conditional(i: Instruction) -> Shape:
     selector, *operands = i.operands
     if selector.shape.rank or selector.shape.dtype not in (DType.PRED, DType.S32):
         broken(i, "COND1", f"the first operand has shape {selector.shape}, not pred[] or s32[]")
-    targets = branches(i)
-    if None in targets or not targets or (selector.shape.dtype is DType.PRED and len(targets) != 2):
+    targets = [c for c in branches(i) if c is not None]
+    if len(targets) != len(branches(i)) or not targets or (selector.shape.dtype is DType.PRED and len(targets) != 2):
         want = "true_computation and false_computation" if selector.shape.dtype is DType.PRED else "branch_computations"
         broken(i, "COND2", f"needs {want}")
     if len(operands) != len(targets):

@@ -20,6 +20,7 @@ from .shape_rules import (
     make,
     merged_dynamic,
     one_dimension,
+    same_dims,
     same_dtype,
     same_size,
 )
@@ -312,7 +313,7 @@ def _batching_pairs(
 
 
 def scatter(i: Instruction) -> Shape:
-    """SCATTER1: arrays, N operands, indices, N updates. SCATTER2: integer indices, index_vector_dim in range.
+    """SCATTER1: arrays, N operands of one shape, indices, N updates. SCATTER2: integer indices, index_vector_dim in range.
     SCATTER3: update_window_dims sorted, distinct, in range. SCATTER4: scatter_dims_to_operand_dims. SCATTER5:
     inserted and batching dims distinct, in range, sorted. SCATTER6: window and inserted dims make up the
     operand. SCATTER7: windows fit. SCATTER8: the other update dims are the index dims. SCATTER9: batching
@@ -324,6 +325,8 @@ def scatter(i: Instruction) -> Shape:
     n = len(shapes) // 2
     xs, indices, updates = shapes[:n], shapes[n], shapes[n + 1 :]
     a, x = i.attributes, shapes[0]
+    if not all(same_dims(other, x) for other in xs):
+        broken(i, "SCATTER1", "the operands must have one shape")
     batch = _index_dims(i, "SCATTER2", indices)
     window, inserted = a["update_window_dims"], a["inserted_window_dims"]
     batching = a.get("input_batching_dims", ())

@@ -21,7 +21,9 @@ def verify(module: Module) -> None:
 
 
 def verify_instruction(i: Instruction) -> None:
-    """ARITY1: the opcode's number of operands. ATTR1: its required attributes. LAYOUT1: the layout orders the dimensions. SHAPE1: the shape is the one that the opcode's rule infers."""
+    """ARITY1: the opcode's number of operands. ATTR1: its required attributes. LAYOUT1: the layout orders the
+    dimensions. SHAPE1: the shape is the one that the opcode's rule infers.
+    """
     row = GRAMMAR[i.opcode]
     if not row.low <= len(i.operands) <= row.high:
         broken(i, "ARITY1", f"has {len(i.operands)} operands, but takes {row.arity}")
