@@ -162,3 +162,14 @@ def test_no_opcode_has_two_rules():
     assert not EMIT.keys() & RULES.keys()
     with pytest.raises(ValueError, match="two emitters"):
         merge(*itertools.repeat(RULES, 2))
+
+
+def test_strict_mode_flushes_nothing():
+    from ..backends.base import CompileOptions
+
+    x = np.array([1e-40, 3e-42, 1.0, 2.0], np.float32)
+    for op, reference in (("log", np.log), ("sqrt", np.sqrt), ("cbrt", np.cbrt), ("log-plus-one", np.log1p)):
+        text = f"HloModule m\nENTRY e {{\n  p = f32[4] parameter(0)\n  ROOT r = f32[4] {op}(p)\n}}\n"
+        options = CompileOptions(emit=EmitOptions.host(strict=True))
+        result = compile_module(parse_module(text), options=options).execute([x])[0]
+        np.testing.assert_allclose(result, reference(x.astype(np.float64)), rtol=3e-7, atol=1e-45)
