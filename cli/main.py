@@ -67,7 +67,7 @@ def main(argv: list[str] | None = None) -> int:
         click.echo("testbed: interrupted", err=True)
         return 130
     except ParseError as error:
-        return _complain(str(error), getattr(error, "snippet", None))
+        return _complain(str(error), error.snippet())
     except TestbedError as error:
         return _complain(str(error))
     except MemoryError:

@@ -154,6 +154,17 @@ def test_every_invariant_names_tests_that_exist():
             assert function in names, f"{file} has no {function}"
 
 
+def test_no_test_file_imports_another():
+    # Under Bazel a test sees its own file and those that are no tests.
+    wrong = {
+        f"{path.name} imports from {node.module}: move what both need to a file that is no test"
+        for path in (ROOT / "tests").rglob("test_*.py")
+        for node in ast.walk(ast.parse(path.read_bytes()))
+        if isinstance(node, ast.ImportFrom) and (node.module or "").split(".")[-1].startswith("test_")
+    }
+    assert not wrong
+
+
 def test_tests_that_look_at_the_whole_checkout_are_never_cached():
     # What leads above the checkout is the corpus, which TESTBED_CORPUS names.
     link = re.compile(r"Path\(__file__\)\.resolve\(\)\.parent(s\[1\]$|\.parent\b)", re.M)
