@@ -16,6 +16,7 @@ from .fusion_cost import (
     MOST_OPERANDS,
     MOST_REUSE,
     MOST_TOKENS,
+    SMALL_WORK,
     TINY_WORK,
     Cluster,
     Tokens,
@@ -124,6 +125,8 @@ class _Planner:
     def _pays(self, i: Instruction, clusters: dict[Cluster, Tokens]) -> bool:
         """Whether computing `i` in all these kernels beats storing it."""
         repeated = (sum(sum(t.values()) for t in clusters.values()) - i.shape.size) * weight(i)
+        if len(clusters) <= 2 and repeated <= SMALL_WORK:
+            return True
         if len(clusters) > 1 and repeated > 0:
             cost, dear = self.cones[i]
             if len(clusters) > MOST_DUPLICATES or cost > CHEAP_CONE or dear:

@@ -25,6 +25,9 @@ MOST_OPERANDS = 60
 TINY_WORK = 4096
 """Evaluations (weighted) that are cheaper to repeat than to run one more kernel."""
 
+SMALL_WORK = 1024
+"""Evaluations (weighted) that a second kernel may repeat, whatever they cost."""
+
 MOST_REUSE = 8.0
 """Repeated evaluations (weighted) of cheap ops, per element of the fusion's result."""
 
