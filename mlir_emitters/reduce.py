@@ -62,7 +62,11 @@ def _gather(values: Sequence[Value], buffers: Sequence[Buffer]) -> list[Scalar]:
 
 
 def reduce_value(e: Elemental, node: Node, number: int, index: Indices, raw: bool) -> Reads:
-    """One result: loops over the reduced dimensions with the accumulators carried along."""
+    """One result: loops over the reduced dimensions with the accumulators carried along.
+
+    A float sum over several dimensions starts the innermost loop at zero and adds its result to the sum of the loops
+    around it: fewer terms are added to a large sum.
+    """
     b = e.b
     accumulators: list[Scalar] = []
     for initial in initials_of(node):
@@ -71,7 +75,11 @@ def reduce_value(e: Elemental, node: Node, number: int, index: Indices, raw: boo
     reduced: dict[int, Index] = dict.fromkeys(reduced_dimensions(node), 0)
     loops: list[Loop] = []
     carried = _spread(accumulators)
+    by_parts = len(order) > 1 and not b.strict and is_float_sum(node)
+    whole: list[Value] = []
     for d in order:
+        if by_parts and d == order[-1]:
+            whole, carried = carried, [b.like(0.0, v) for v in carried]
         loops.append(b.open_loop(0, node.inputs[0].dims[d], 1, carried))
         reduced[d], carried = loops[-1].index, loops[-1].carried
     elements: list[Scalar] = []
@@ -82,10 +90,21 @@ def reduce_value(e: Elemental, node: Node, number: int, index: Indices, raw: boo
         loop.next = results
         b.close_loop(loop)
         results = loop.values
+        if whole:
+            parts_ = [_gather(v, initials_of(node)) for v in (whole, results)]
+            results, whole = _spread(combine(e, node, *parts_)), []
     values = [rounded(e, x, value) for x, value in zip(node.outputs, _gather(results, node.outputs), strict=True)]
     for k, value in enumerate(values):
         b.remember((node.outputs[k], index, False), value)
     return encode(b, node.outputs[number].dtype, values[number]) if raw else values[number]
+
+
+def is_float_sum(node: Node) -> bool:
+    """Whether the computation adds its two parameters, and they are floats."""
+    body, root = node.bodies[0], node.bodies[0].outputs[0].writer
+    if len(body.outputs) != 1 or root is None or root.opcode is not Op.ADD:
+        return False
+    return {*root.inputs} == {*body.parameters} and body.outputs[0].dtype.component.is_float
 
 
 RULES: dict[Op, Rule] = {Op.REDUCE: reduce_value}

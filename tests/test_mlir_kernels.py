@@ -289,3 +289,14 @@ def test_constants_and_selects_keep_bits(source):
         f"ROOT r = {source}[40] select(c, p, b)",
     )
     check(text, stacks=STACKS)
+
+
+def test_a_long_sum_keeps_its_small_terms():
+    text = entry(
+        "one = f32[] constant(1)",
+        "p = f32[300,80000] broadcast(one), dimensions={}",
+        "zero = f32[] constant(0)",
+        "ROOT r = f32[] reduce(p, zero), dimensions={0,1}, to_apply=f",
+        computations=region("f", "f32", "add"),
+    )
+    check(text, [], stacks=STACKS, rtol=1e-6)
