@@ -313,8 +313,8 @@ def _batching_pairs(
 
 
 def scatter(i: Instruction) -> Shape:
-    """SCATTER1: arrays, N operands of one shape, indices, N updates. SCATTER2: integer indices, index_vector_dim in range.
-    SCATTER3: update_window_dims sorted, distinct, in range. SCATTER4: scatter_dims_to_operand_dims. SCATTER5:
+    """SCATTER1: arrays, N operands of one shape, indices, N updates. SCATTER2: integer indices, index_vector_dim in
+    range. SCATTER3: update_window_dims sorted, distinct, in range. SCATTER4: scatter_dims_to_operand_dims. SCATTER5:
     inserted and batching dims distinct, in range, sorted. SCATTER6: window and inserted dims make up the
     operand. SCATTER7: windows fit. SCATTER8: the other update dims are the index dims. SCATTER9: batching
     pairs. SCATTER10: the update computation.
