@@ -11,6 +11,7 @@ from llvmlite import ir
 from ..hlo.dtypes import DType
 from ..hlo.ir import Instruction
 from ..hlo.opcodes import Op
+from . import complex_inverse as ci
 from . import complex_math as cm
 from . import integer, math_f32, math_f64
 from .convert import bits_of, convert, emit_convert, emit_reduce_precision, wrap_integer
@@ -167,11 +168,11 @@ def _pred_maximum(code: Code, a: V, b: V) -> V:
 
 EMIT: dict[Op, Emit] = {
     Op.ABS: Typed(integer=integer.absolute, real=Real.abs, complex=cm.absolute),
-    Op.ACOS: Typed(real=library("acos"), complex=cm.acos),
-    Op.ACOSH: Typed(real=library("acosh"), complex=cm.acosh),
-    Op.ASIN: Typed(real=library("asin"), complex=cm.asin),
-    Op.ASINH: Typed(real=library("asinh"), complex=cm.asinh),
-    Op.ATANH: Typed(real=library("atanh"), complex=cm.atanh),
+    Op.ACOS: Typed(real=library("acos"), complex=ci.acos),
+    Op.ACOSH: Typed(real=library("acosh"), complex=ci.acosh),
+    Op.ASIN: Typed(real=library("asin"), complex=ci.asin),
+    Op.ASINH: Typed(real=library("asinh"), complex=ci.asinh),
+    Op.ATANH: Typed(real=library("atanh"), complex=ci.atanh),
     Op.CBRT: Typed(real=library("cbrt"), complex=cm.cbrt),
     Op.CEIL: Typed(real=intrinsic("ceil")),
     Op.COSINE: Typed(real=library("cos"), complex=cm.cos),
@@ -203,7 +204,7 @@ EMIT: dict[Op, Emit] = {
     Op.REDUCE_PRECISION: emit_reduce_precision,
     Op.ADD: Typed(pred=_pred_maximum, integer=instruction_of("add"), real=Real.add, complex=cm.add),
     Op.AND: Typed(pred=instruction_of("and_"), integer=instruction_of("and_")),
-    Op.ATAN2: Typed(real=library("atan2"), complex=cm.atan2),
+    Op.ATAN2: Typed(real=library("atan2"), complex=ci.atan2),
     Op.COMPARE: emit_compare,
     Op.COMPLEX: emit_complex,
     Op.DIVIDE: Typed(integer=integer.divide, real=Real.div, complex=cm.divide),

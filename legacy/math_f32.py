@@ -11,7 +11,7 @@ from typing import TypeAlias
 
 from llvmlite import ir
 
-from . import math_f64
+from . import angles_f64, math_f64
 from .real import Real
 from .tables import SINGLE, angle_row, index_type
 
@@ -143,7 +143,7 @@ def _reduce(r: Real, x: V) -> tuple[V, V]:
     b = r.code.b
     wide = r.wider(x)
     n = d.call("rint", d.mul(wide, d.c(2.0 / math.pi)))
-    first, second, _ = (d.c(p) for p in math_f64.HALF_PI_PARTS)
+    first, second, _ = (d.c(p) for p in angles_f64.HALF_PI_PARTS)
     near = d.fma(d.neg(n), second, d.fma(d.neg(n), first, wide))
     is_huge = d.code.b.fcmp_unordered(">=", d.abs(wide), d.c(HUGE))
     n = d.select(is_huge, d.c(0.0), n)
@@ -175,7 +175,7 @@ def _sine_cosine(r: Real, x: V) -> tuple[V, V]:
     z = r.mul(t, t)
     sine = r.mad(r.mul(t, z), r.poly(z, SIN), t)
     cosine = r.add(r.mad(r.mul(z, z), r.poly(z, COS), r.mul(z, r.c(-0.5))), r.c(1.0))
-    return math_f64.by_quadrant(r, sine, cosine, quadrant)
+    return angles_f64.by_quadrant(r, sine, cosine, quadrant)
 
 
 def sin(r: Real, x: V) -> V:
