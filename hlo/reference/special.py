@@ -25,6 +25,24 @@ def _rsqrt(x: Array) -> Array:
     return np.divide(x.dtype.type(1), np.sqrt(x))
 
 
+LOG1P_NUMERATOR = (
+    4.5270000862445199635215e-5, 4.9854102823193375972212e-1, 6.5787325942061044846969, 2.9911919328553073277375e1,
+    6.0949667980987787057556e1, 5.7112963590585538103336e1, 2.0039553499201281259648e1,
+)
+LOG1P_DENOMINATOR = (
+    1.0, 1.5062909083469192043167e1, 8.3047565967967209469434e1, 2.2176239823732856465394e2,
+    3.0909872225312059774938e2, 2.1642788614495947685003e2, 6.0118660497603843919306e1,
+)
+"""Cephes's rational function (log1p.c), highest power first."""
+
+
+def _log1p(x: Array) -> Array:
+    """As XLA:CPU: Cephes's form for |x| < √2 − 1, which leaves its interval below −0.29 and is 40 ulp off at −0.4."""
+    square = x * x
+    near = x - 0.5 * square + x * square * np.polyval(LOG1P_NUMERATOR, x) / np.polyval(LOG1P_DENOMINATOR, x)
+    return np.where(np.abs(x) < np.sqrt(2) - 1, near, np.log(1 + x))
+
+
 def _logistic(x: Array) -> Array:
     from scipy.special import expit
 
@@ -76,7 +94,7 @@ cosine = _either(np.cos, cx.cosine, wide=False)
 expm1 = _either(np.expm1, cx.expm1)
 exponential = _either(np.exp, cx.exponential)
 log = _either(np.log, cx.log)
-log1p = _either(np.log1p, cx.log1p)
+log1p = _either(_log1p, cx.log1p)
 logistic = _either(_logistic, cx.logistic)
 power = _either(_power, cx.power)
 rsqrt = _either(_rsqrt, cx.rsqrt)
