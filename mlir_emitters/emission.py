@@ -81,6 +81,11 @@ def _instructions(root: Instruction) -> Iterator[Instruction]:
 
 def _missing(instruction: Instruction) -> UnsupportedError | None:
     op = instruction.opcode
+    if op is Op.BITCAST and instruction.shape.size != instruction.operands[0].shape.size:
+        types = f"{instruction.operands[0].shape.dtype.value} as {instruction.shape.dtype.value}"
+        return UnsupportedError(
+            STAGE, f"bitcast({types})", location=instruction.location, remedy="use bitcast-convert, which says how"
+        )
     if op in TRANSPARENT or op in RULES:
         return None
     if op not in ELEMENTWISE:

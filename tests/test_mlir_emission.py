@@ -159,3 +159,19 @@ def test_sampled_op_cases():
             if not verdict.agrees:
                 failures.append(f"{row['id']}: {verdict}")
     assert not failures, "\n".join(failures)
+
+
+def test_a_bitcast_that_changes_the_number_of_elements_is_refused():
+    requests = requests_of("""HloModule m
+body {
+  p = f32[4] parameter(0)
+  b = bf16[8] bitcast(p)
+  ROOT r = bf16[8] negate(b)
+}
+ENTRY e {
+  a = f32[4] parameter(0)
+  ROOT f = bf16[8] fusion(a), kind=kLoop, calls=body
+}
+""")
+    with pytest.raises(UnsupportedError, match=r"bitcast\(f32 as bf16\)"):
+        mlir_emitters.emit(requests, HOST)
