@@ -10,6 +10,12 @@ from ..errors import TestbedError
 from ..ir import Module
 from .cse import share_equal
 from .dce import remove_dead_code
+from .expand_gather import expand_gather
+from .expand_reduce_window import expand_reduce_window
+from .expand_rng import expand_rng
+from .expand_scatter import expand_scatter
+from .expand_sort import expand_sort
+from .expand_topk import expand_topk
 from .flatten import flatten
 from .fusion import fuse
 from .layouts import agree_layouts
@@ -53,16 +59,25 @@ PASSES: dict[str, Pass] = {
         Pass("dce", remove_dead_code, guarantees=frozenset({LIVE})),
         Pass("simplify", simplify),
         Pass("cse", share_equal),
+        Pass("expand-topk", expand_topk),
+        Pass("expand-rng", expand_rng),
+        Pass("expand-reduce-window", expand_reduce_window),
+        Pass("expand-sort", expand_sort),
+        Pass("expand-gather", expand_gather),
+        Pass("expand-scatter", expand_scatter),
         Pass("layouts", agree_layouts, requires=frozenset({FLAT}), guarantees=frozenset({AGREED})),
         Pass("fuse", fuse, requires=frozenset({FLAT, AGREED}), guarantees=frozenset({FUSED})),
     )
 }
 """Every pass by name, in the order of a full run."""
 
-OPTIMIZE = ("flatten", "untuple", "dce", "simplify", "cse", "simplify", "cse", "dce", "layouts", "fuse", "dce")
+EXPAND = ("expand-topk", "expand-rng", "expand-reduce-window", "expand-sort", "expand-gather", "expand-scatter")
+"""Names of the expanders: what they make, both stacks can emit."""
+
+OPTIMIZE = ("flatten", "untuple", "dce", "simplify", *EXPAND, "cse", "simplify", "cse", "dce", "layouts", "fuse", "dce")
 """Names of the passes that a plan runs on a module that comes unscheduled."""
 
-PREPARE = ("flatten", "untuple", "dce", "simplify", "layouts", "dce")
+PREPARE = ("flatten", "untuple", "dce", "simplify", *EXPAND, "layouts", "dce")
 """Names of the passes for a module with a schedule and fusions of its own, which are kept."""
 
 

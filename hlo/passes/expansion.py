@@ -1,0 +1,82 @@
+"""What all expanders share: where the host program runs, instructions of some opcodes give way to what a rule builds."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+
+from ..ir import Computation, Instruction, Module
+from ..opclasses import CONTROL_PREDECESSORS, control_computations
+from ..opcodes import Op
+from .building import Builder, Rule
+from .fuel import spend
+from .rewriting import Names, relink, with_attributes
+
+
+def expand_ops(module: Module, rules: Mapping[Op, Rule]) -> Module:
+    """Apply `rules[opcode](instruction, builder)` to instructions outside kernels; None leaves one as it is.
+
+    The result keeps the name, and control dependencies in both directions, of what it replaces.
+    """
+    if not any(i.opcode in rules for i in module.instructions()):
+        return module
+    names, chosen = Names.of(module), frozenset(control_computations(module))
+    table: dict[Computation, Computation] = {}
+    out: list[Computation] = []
+    for old in module.computations:
+        table[old] = _expand(old, rules if old in chosen else {}, table, names, out)
+        out.append(table[old])
+    if all(a is b for a, b in table.items()):
+        return module
+    return Module(module.name, tuple(out), table[module.entry], module.attributes)
+
+
+def _expand(
+    computation: Computation,
+    rules: Mapping[Op, Rule],
+    table: Mapping[Computation, Computation],
+    names: Names,
+    regions: list[Computation],
+) -> Computation:
+    new: dict[Instruction, Instruction] = {}
+    instructions: list[Instruction] = []
+    for old in computation.instructions:
+        operands = tuple(new[o] for o in old.operands)
+        i = relink(old if operands == old.operands else old.replace(operands=operands), table)
+        made = _replacement(i, rules, names)
+        if made is None:
+            new[old] = i
+            instructions.append(i)
+        else:
+            new[old] = made.instructions[-1]
+            instructions += made.instructions
+            regions += made.computations
+    if len(instructions) == len(computation.instructions) and all(
+        a is b for a, b in zip(instructions, computation.instructions)
+    ):
+        return computation
+    return Computation(computation.name, tuple(instructions), new[computation.root], computation.attributes)
+
+
+def _replacement(i: Instruction, rules: Mapping[Op, Rule], names: Names) -> Builder | None:
+    """What stands for the instruction, its value last; None to keep it."""
+    rule = rules.get(i.opcode)
+    if rule is None or any(s.is_dynamic for s in (i.shape, *(o.shape for o in i.operands))):
+        return None
+    builder = Builder(names, i.name, i.location)
+    result = rule(i, builder)
+    if result is None or not spend():
+        return None
+    builder.finish(result, i)
+    before = i.attributes.get(CONTROL_PREDECESSORS)
+    if before:
+        _after(builder, tuple(before))
+    return builder
+
+
+def _after(builder: Builder, before: tuple[str, ...]) -> None:
+    """Make every instruction of the builder wait for `before`."""
+    new: dict[Instruction, Instruction] = {}
+    for i in builder.instructions:
+        waiting = with_attributes(i, **{CONTROL_PREDECESSORS: before})
+        new[i] = waiting.replace(operands=tuple(new.get(o, o) for o in i.operands))
+    builder.instructions[:] = new.values()

@@ -1,0 +1,63 @@
+"""What tests of passes share: run passes by name on text, and compare results before and after."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+import numpy as np
+
+from ..hlo.comparison import compare
+from ..hlo.evaluator import evaluate
+from ..hlo.ir import Module
+from ..hlo.opcodes import Op
+from ..hlo.parser import parse_module
+from ..hlo.passes.pipeline import run_pipeline, select
+from ..hlo.printer import print_module
+from ..hlo.program import parameter_leaves, result_leaves
+from ..hlo.verifier import verify
+
+
+def opcodes(module: Module) -> set[Op]:
+    return {i.opcode for i in module.instructions()}
+
+
+def run(text: str, *names: str) -> Module:
+    """The module after passes; it verifies, and so does what it prints."""
+    module = run_pipeline(parse_module(text), select(names))
+    verify(module)
+    verify(parse_module(print_module(module)))
+    return module
+
+
+def same(text: str, inputs: Sequence[np.ndarray], *names: str, exact: bool = False) -> Module:
+    """The module after passes, whose results are those from before."""
+    before, after = parse_module(text), run(text, *names)
+    wanted, given = evaluate(before, inputs), evaluate(after, inputs)
+    assert len(wanted) == len(given)
+    for w, g, shape in zip(wanted, given, result_leaves(before), strict=True):
+        if exact:
+            assert w.dtype == g.dtype and w.shape == g.shape and w.tobytes() == g.tobytes(), (w, g)
+        else:
+            difference = compare(g, w, shape.dtype)
+            assert difference.agrees, (difference, w, g)
+    return after
+
+
+SPECIAL = np.array([0.0, -0.0, 1.0, -1.0, np.inf, -np.inf, np.nan, 3.5, -2.5, 1e-40, 3e38, 2.0], np.float32)
+"""Values that careless rewrites get wrong."""
+
+
+def fill(module: Module, seed: int, *, special: bool = False, high: int = 8) -> list[np.ndarray]:
+    """Inputs by shape: floats of both signs (with `special` values among them), integers from -2 to `high`."""
+    draw = np.random.default_rng(seed)
+    made = []
+    for shape in parameter_leaves(module):
+        kind = shape.dtype.numpy
+        if shape.dtype.is_float or shape.dtype.is_complex:
+            values = draw.choice(SPECIAL, shape.dims) if special else draw.uniform(-2, 2, shape.dims)
+        elif shape.dtype.is_integer:
+            values = draw.integers(-2 if shape.dtype.is_signed else 0, high, shape.dims)
+        else:
+            values = draw.integers(0, 2, shape.dims)
+        made.append(np.asarray(values).astype(kind))
+    return made

@@ -1,0 +1,248 @@
+"""Expanders: gone is the opcode, the meaning stays, for every form of it."""
+
+from collections.abc import Sequence
+
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from ..hlo.comparison import compare
+from ..hlo.evaluator import evaluate
+from ..hlo.opcodes import Op
+from ..hlo.parser import parse_module
+from ..hlo.passes.pipeline import EXPAND, run_pipeline, select
+from ..hlo.program import result_leaves
+from ..hlo.verifier import verify
+from .hlo_corpus import sample
+from .passes import fill, opcodes, run, same
+
+REGIONS = """HloModule m
+add { p = f32[] parameter(0)
+  q = f32[] parameter(1)
+  ROOT s = f32[] add(p, q) }
+top { p = f32[] parameter(0)
+  q = f32[] parameter(1)
+  ROOT s = f32[] maximum(p, q) }
+less { p = f32[] parameter(0)
+  q = f32[] parameter(1)
+  ROOT s = pred[] compare(p, q), direction=LT }
+put { p = f32[] parameter(0)
+  ROOT q = f32[] parameter(1) }
+mix { p = f32[] parameter(0)
+  q = f32[] parameter(1)
+  t = f32[] constant(0.5)
+  m = f32[] multiply(p, t)
+  ROOT s = f32[] subtract(m, q) }
+"""
+
+
+def entry(*lines: str) -> str:
+    return REGIONS + "ENTRY e {\n" + "\n".join(lines) + "\n}\n"
+
+
+# --- gather ----------------------------------------------------------------------------------------------------------
+
+GATHERS = [
+    ("f32[5,4]", "s32[3]", "f32[3,4]", ("offset_dims={1}, collapsed_slice_dims={0}, start_index_map={0}, "
+     "index_vector_dim=1, slice_sizes={1,4}")),
+    ("f32[5,4]", "s32[2,3]", "f32[3,2,2]", ("offset_dims={1,2}, collapsed_slice_dims={}, start_index_map={1,0}, "
+     "index_vector_dim=0, slice_sizes={2,2}")),
+    ("f32[5,4]", "s64[1,2]", "f32[1]", ("offset_dims={}, collapsed_slice_dims={0,1}, start_index_map={0,1}, "
+     "index_vector_dim=1, slice_sizes={1,1}")),
+    ("f32[3,6]", "u32[3,2,1]", "f32[3,2,2]", ("offset_dims={2}, collapsed_slice_dims={}, start_index_map={1}, "
+     "operand_batching_dims={0}, start_indices_batching_dims={0}, index_vector_dim=2, slice_sizes={1,2}")),
+    ("f32[5]{0}", "u8[2,2]{0,1}", "f32[2,2,3]{0,1,2}", ("offset_dims={2}, collapsed_slice_dims={}, "
+     "start_index_map={0}, index_vector_dim=2, slice_sizes={3}")),
+    ("f32[5,4]{0,1}", "s32[0]", "f32[0,4]", ("offset_dims={1}, collapsed_slice_dims={0}, start_index_map={0}, "
+     "index_vector_dim=1, slice_sizes={1,4}")),
+]  # fmt: skip
+
+
+@pytest.mark.parametrize(("source", "indices", "result", "how"), GATHERS, ids=range(len(GATHERS)))
+def test_gather_becomes_slices(source, indices, result, how):
+    text = entry(f"x = {source} parameter(0)", f"i = {indices} parameter(1)", f"ROOT g = {result} gather(x, i), {how}")
+    for seed in range(3):
+        after = same(text, fill(parse_module(text), seed), "flatten", "expand-gather", exact=True)
+    assert Op.GATHER not in opcodes(after)
+
+
+def test_an_expander_keeps_name_and_control_dependencies():
+    text = entry(
+        "x = f32[5,4] parameter(0)", "i = s32[2] parameter(1)", "n = f32[5,4] negate(x)",
+        "g = f32[2,4] gather(x, i), offset_dims={1}, collapsed_slice_dims={0}, start_index_map={0}, "
+        "index_vector_dim=1, slice_sizes={1,4}, control-predecessors={n}",
+        "a = f32[2,4] abs(g), control-predecessors={g}",
+        "ROOT t = (f32[2,4], f32[5,4]) tuple(a, n)",
+    )  # fmt: skip
+    module = run(text, "expand-gather")
+    assert module.entry.by_name["a"].attributes["control-predecessors"] == ("g",)
+    loop = next(i for i in module.entry.instructions if i.opcode is Op.WHILE)
+    assert loop.attributes["control-predecessors"] == ("n",)
+
+
+# --- scatter ---------------------------------------------------------------------------------------------------------
+
+SCATTERS = [
+    ("f32[5,4]", "s32[3]", "f32[3,4]", ("update_window_dims={1}, inserted_window_dims={0}, "
+     "scatter_dims_to_operand_dims={0}, index_vector_dim=1")),
+    ("f32[5,4]", "s64[3,2]", "f32[3]", ("update_window_dims={}, inserted_window_dims={0,1}, "
+     "scatter_dims_to_operand_dims={1,0}, index_vector_dim=1")),
+    ("f32[5,4]", "s32[2,3]", "f32[2,2,3]", ("update_window_dims={0,1}, inserted_window_dims={}, "
+     "scatter_dims_to_operand_dims={0,1}, index_vector_dim=0")),
+    ("f32[2,5]", "u32[2,3,1]", "f32[2,3]", ("update_window_dims={}, inserted_window_dims={1}, "
+     "scatter_dims_to_operand_dims={1}, input_batching_dims={0}, scatter_indices_batching_dims={0}, "
+     "index_vector_dim=2")),
+    ("f32[5]", "s32[1]", "f32[3]", ("update_window_dims={0}, inserted_window_dims={}, "
+     "scatter_dims_to_operand_dims={0}, index_vector_dim=0")),
+    ("f32[5,4]{0,1}", "s32[0]", "f32[0,4]", ("update_window_dims={1}, inserted_window_dims={0}, "
+     "scatter_dims_to_operand_dims={0}, index_vector_dim=1")),
+]  # fmt: skip
+
+
+@pytest.mark.parametrize("region", ["add", "top", "put", "mix"])
+@pytest.mark.parametrize(("target", "indices", "updates", "how"), SCATTERS, ids=range(len(SCATTERS)))
+def test_scatter_becomes_updates_in_order(target, indices, updates, how, region):
+    text = entry(
+        f"x = {target} parameter(0)", f"i = {indices} parameter(1)", f"u = {updates} parameter(2)",
+        f"ROOT s = {target} scatter(x, i, u), {how}, to_apply={region}",
+    )  # fmt: skip
+    for seed in range(3):
+        after = same(text, fill(parse_module(text), seed, special=seed == 2), "flatten", "expand-scatter")
+    assert Op.SCATTER not in opcodes(after)
+
+
+# --- reduce-window ---------------------------------------------------------------------------------------------------
+
+
+@st.composite
+def windows(draw) -> tuple[str, str]:
+    """(text, region) of a reduce-window over one or two dimensions with every attribute."""
+    dims, parts, out = [], [], []
+    for _ in range(draw(st.integers(1, 2))):
+        n, size, stride = draw(st.integers(1, 9)), draw(st.integers(1, 9)), draw(st.integers(1, 3))
+        low, high = draw(st.integers(-1, 5)), draw(st.integers(-1, 5))
+        holes, dilation = draw(st.integers(1, 2)), draw(st.integers(1, 2))
+        padded = (n - 1) * holes + 1 + low + high
+        reach = (size - 1) * dilation + 1
+        if padded < reach:
+            low, padded = low + reach - padded, reach
+        dims.append(n)
+        out.append((padded - reach) // stride + 1)
+        parts.append((size, stride, f"{low}_{high}", holes, dilation, draw(st.integers(0, 1))))
+    names = ("size", "stride", "pad", "lhs_dilate", "rhs_dilate", "rhs_reversal")
+    window = " ".join(f"{k}={'x'.join(str(p[n]) for p in parts)}" for n, k in enumerate(names))
+    region = draw(st.sampled_from(["add", "top", "mix"]))
+    start = draw(st.sampled_from(["0", "-0", "1.5", "-inf"]))
+    sizes, result = ",".join(map(str, dims)), ",".join(map(str, out))
+    return entry(
+        f"x = f32[{sizes}] parameter(0)", f"z = f32[] constant({start})",
+        f"ROOT r = f32[{result}] reduce-window(x, z), window={{{window}}}, to_apply={region}",
+    ), region  # fmt: skip
+
+
+@given(windows(), st.integers(0, 99))
+def test_reduce_window_becomes_slices_and_elementwise_ops(case, seed):
+    text, _ = case
+    after = same(text, fill(parse_module(text), seed, special=seed % 4 == 0), "flatten", "expand-reduce-window")
+    assert Op.REDUCE_WINDOW not in opcodes(after)
+
+
+def test_a_wide_window_takes_few_steps():
+    text = entry(
+        "x = f32[1000] parameter(0)", "z = f32[] constant(0)",
+        "ROOT r = f32[1000] reduce-window(x, z), window={size=1000 pad=999_0}, to_apply=add",
+    )  # fmt: skip
+    after = same(text, fill(parse_module(text), 0), "expand-reduce-window")
+    assert sum(i.opcode is Op.ADD for i in after.entry.instructions) < 25
+
+
+# --- sort, topk ------------------------------------------------------------------------------------------------------
+
+
+@given(st.integers(1, 40), st.integers(1, 3), st.integers(0, 1), st.integers(0, 99))
+def test_sort_is_stable_along_any_dimension(length, rows, dimension, seed):
+    dims = f"{length},{rows}" if dimension == 0 else f"{rows},{length}"
+    text = entry(
+        f"x = f32[{dims}] parameter(0)", f"i = s32[{dims}] iota(), iota_dimension={dimension}",
+        f"ROOT s = (f32[{dims}], s32[{dims}]) sort(x, i), dimensions={{{dimension}}}, is_stable=true, to_apply=by",
+    ).replace("less {", """by { p = f32[] parameter(0)
+  q = f32[] parameter(1)
+  i = s32[] parameter(2)
+  j = s32[] parameter(3)
+  ROOT s = pred[] compare(p, q), direction=GT, type=TOTALORDER }
+less {""")  # fmt: skip
+    x = np.random.default_rng(seed).integers(0, 6, (length, rows) if dimension == 0 else (rows, length))
+    values = np.array([0.0, -0.0, np.nan, np.inf, -1.5, 2.5], np.float32)[x]
+    after = same(text, [values], "flatten", "expand-sort", exact=True)
+    assert Op.SORT not in opcodes(after)
+
+
+def test_a_comparator_that_is_no_order_is_left_alone():
+    text = entry("x = f32[9] parameter(0)", "ROOT s = f32[9] sort(x), dimensions={0}, to_apply=odd").replace(
+        "put {", """odd { p = f32[] parameter(0)
+  q = f32[] parameter(1)
+  t = f32[] constant(1)
+  a = f32[] add(p, t)
+  ROOT s = pred[] compare(a, q), direction=LT }
+put {""")  # fmt: skip
+    assert Op.SORT in opcodes(run(text, "expand-sort"))
+
+
+@pytest.mark.parametrize("largest", ["true", "false"])
+def test_topk_becomes_a_sort_and_slices(largest):
+    text = entry(
+        "x = f32[3,12] parameter(0)",
+        f"ROOT t = (f32[3,5], s32[3,5]) topk(x), k=5, largest={largest}",
+    )  # fmt: skip
+    for special in (False, True):
+        after = same(text, fill(parse_module(text), 1, special=special), "expand-topk", "expand-sort", exact=True)
+    assert not {Op.TOPK, Op.SORT} & opcodes(after)
+
+
+# --- rng -------------------------------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("dtype", ["u8", "s16", "u32", "s32", "u64"])
+@pytest.mark.parametrize("dims", ["", "3", "5,4", "3,3"])
+@pytest.mark.parametrize(
+    ("algorithm", "state"),
+    [("rng_three_fry", "u64[2]"), ("rng_three_fry", "u32[4]"), ("rng_philox", "u64[3]"), ("rng_philox", "u64[2]"),
+     ("rng_default", "u32[6]")],
+)  # fmt: skip
+def test_random_bits_are_the_same_bits(dtype, dims, algorithm, state):
+    text = entry(
+        f"k = {state} parameter(0)",
+        f"ROOT r = ({state}, {dtype}[{dims}]) rng-bit-generator(k), algorithm={algorithm}",
+    )
+    module = parse_module(text)
+    kind = module.entry.parameters[0].shape
+    for last in (1234567, 2**kind.dtype.bits - 2):  # the second makes the counter carry
+        key = np.full(kind.dims, last, kind.dtype.numpy)
+        after = same(text, [key], "expand-rng", exact=True)
+    assert Op.RNG_BIT_GENERATOR not in opcodes(after)
+
+
+# --- the whole -------------------------------------------------------------------------------------------------------
+
+
+EXPANDED = (Op.GATHER, Op.SCATTER, Op.SORT, Op.TOPK, Op.REDUCE_WINDOW, Op.RNG_BIT_GENERATOR)
+
+
+def holding(opcodes: Sequence[Op], count: int) -> list:
+    """Some small modules of the corpus that hold one of the opcodes; one skipped case if the corpus is absent."""
+    found = []
+    for case in sample("xla_modules", 1000, biggest=8_000, seed=5):
+        text = case.path.read_text()
+        if len(found) < count and any(f" {o.value}(" in text for o in opcodes):
+            found.append(pytest.param(case, id=case.name))
+    return found or [pytest.param(None, marks=pytest.mark.skip(reason="no corpus (set TESTBED_CORPUS)"))]
+
+
+@pytest.mark.parametrize("case", holding(EXPANDED, 30))
+def test_modules_of_the_corpus_keep_their_meaning(case):
+    module, inputs = case.module(), case.inputs()
+    done = run_pipeline(module, select(("flatten", *EXPAND)))
+    verify(done)
+    for a, b, shape in zip(evaluate(module, inputs), evaluate(done, inputs), result_leaves(module), strict=True):
+        assert compare(b, a, shape.dtype).agrees
