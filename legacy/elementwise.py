@@ -185,7 +185,7 @@ EMIT: dict[Op, Emit] = {
     Op.IMAG: emit_imag,
     Op.IS_FINITE: Typed(real=_is_finite),
     Op.LOG: Typed(real=library("log"), complex=cm.log),
-    Op.LOG_PLUS_ONE: Typed(real=library("log1p"), complex=cm.log1p),
+    Op.LOG_PLUS_ONE: Typed(real=library("log_plus_one"), complex=cm.log1p),
     Op.LOGISTIC: Typed(real=library("logistic"), complex=cm.logistic),
     Op.NEGATE: Typed(integer=integer.negate, real=Real.neg, complex=cm.negate),
     Op.NOT: Typed(pred=integer.invert_pred, integer=integer.invert),

@@ -113,7 +113,7 @@ def log(r: Real, x: V) -> V:
     return math_f64.log_corners(r, x, r.mad(n, r.c(LN2_HIGH), r.add(f, tail)))
 
 
-def log1p(r: Real, x: V) -> V:
+def log_plus_one(r: Real, x: V) -> V:
     return math_f64.log1p_by(r, x, log(r, r.add(x, r.c(1.0))))
 
 

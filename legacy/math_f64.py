@@ -122,6 +122,28 @@ def log1p(r: Real, x: V) -> V:
     return log1p_by(r, x, log(r, r.add(x, r.c(1.0))))
 
 
+_NEAR_ONE_NUMERATOR = (
+    2.0039553499201281e1, 5.7112963590585539e1, 6.0949667980987788e1, 2.9911919328553074e1, 6.5787325942061045,
+    4.9854102823193376e-1, 4.5270000862445200e-5,
+)  # fmt: skip
+_NEAR_ONE_DENOMINATOR = (
+    6.0118660497603844e1, 2.1642788614495948e2, 3.0909872225312060e2, 2.2176239823732857e2, 8.3047565967967210e1,
+    1.5062909083469192e1, 1.0,
+)  # fmt: skip
+"""Cephes's rational function of log1p.c, lowest power first."""
+
+
+def log_plus_one(r: Real, x: V) -> V:
+    """XLA:CPU's own: Cephes's form for |x| < √2 − 1, the log of the rounded sum beyond.
+
+    Parity goes before accuracy here: the form leaves its interval below −0.29 and is 120 ulp off at −0.413.
+    """
+    square = r.mul(x, x)
+    ratio = r.div(r.poly(x, _NEAR_ONE_NUMERATOR), r.poly(x, _NEAR_ONE_DENOMINATOR))
+    near = r.add(r.sub(x, r.mul(r.c(0.5), square)), r.mul(r.mul(x, square), ratio))
+    return r.select(r.lt(r.abs(x), math.sqrt(2.0) - 1.0), near, log(r, r.add(x, r.c(1.0))))
+
+
 def log1p_by(r: Real, x: V, log_of_sum: V) -> V:
     """log(1 + x) from the log of the rounded sum, with what the rounding lost."""
     total = r.add(x, r.c(1.0))

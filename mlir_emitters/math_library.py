@@ -27,7 +27,6 @@ EXPANSIONS: Mapping[str, Expansion] = {
     "math.exp": math_exp.exp,
     "math.expm1": math_exp.expm1,
     "math.log": math_log.log,
-    "math.log1p": math_log.log1p,
     "math.rsqrt": math_special.rsqrt,
     "math.sin": math_trigonometry.sin,
     "math.sinh": math_exp.sinh,
@@ -36,7 +35,10 @@ EXPANSIONS: Mapping[str, Expansion] = {
 }
 """Operations expanded in f32 and f64."""
 
-BY_TYPE: Mapping[str, Mapping[str, Expansion]] = {"math.powf": {"f32": math_log.pow_f32, "f64": math_log.pow_f64}}
+BY_TYPE: Mapping[str, Mapping[str, Expansion]] = {
+    "math.log1p": {"f32": math_log.log1p, "f64": math_log.log1p_as_xla},
+    "math.powf": {"f32": math_log.pow_f32, "f64": math_log.pow_f64},
+}
 """Operations whose f32 and f64 expansions differ."""
 
 

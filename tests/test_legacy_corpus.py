@@ -10,7 +10,6 @@ from .corpus import corpus_root
 OUT_OF_SCOPE = {"select-and-scatter.f64"}
 
 DIVERGENCES = {
-    "log-plus-one.f64": "XLA uses a rational function outside its interval and is off by 45 ulp; ours is within 2",
     "cbrt.bf16": "XLA gives -5.6e-16 for every subnormal operand, whatever its sign; ours counts it as zero",
 }
 """One-op cases that differ from XLA on purpose. They must differ: one that agrees leaves this table."""

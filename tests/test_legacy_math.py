@@ -32,6 +32,9 @@ REFERENCE = {
 }
 """opcode → (reference, lowest, highest operand, budget in ulp)."""
 
+AS_XLA = {("log-plus-one", "f64"): 130}
+"""Budgets where parity with XLA:CPU goes before accuracy."""
+
 TYPES = {"f32": (np.float32, np.float64), "f64": (np.float64, np.longdouble)}
 
 
@@ -58,6 +61,7 @@ def operands(low: float, high: float, type_: type) -> np.ndarray:
 def test_accuracy(op: str, dtype: str):
     type_, wide = TYPES[dtype]
     reference, low, high, budget = REFERENCE[op]
+    budget = AS_XLA.get((op, dtype), budget)
     x = operands(low, high, type_)
     expected = reference(x if op == "erf" and dtype == "f64" else x.astype(wide))
     error = np.abs(call(op, dtype, x).astype(wide) - expected) / np.spacing(np.abs(expected.astype(type_)))

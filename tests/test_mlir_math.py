@@ -36,6 +36,10 @@ UNARY = {
 }
 
 
+AS_XLA = {("log-plus-one", "f64"): 130}
+"""Where parity with XLA:CPU goes before accuracy: its rational function is that far off between -0.41 and -0.29."""
+
+
 def program(opcode: str, dtype: str, operands: int = 1) -> str:
     parameters = "".join(f"  p{i} = {dtype}[{COUNT}] parameter({i})\n" for i in range(operands))
     names = ", ".join(f"p{i}" for i in range(operands))
@@ -75,6 +79,7 @@ def worst_ulp(actual: np.ndarray, exact: np.ndarray) -> float:
 @pytest.mark.parametrize("opcode", UNARY)
 def test_accuracy(opcode, dtype):
     reference, bound = UNARY[opcode]
+    bound = AS_XLA.get((opcode, dtype), bound)
     x = arguments(np.dtype({"f32": np.float32, "f64": np.float64}[dtype]))
     with np.errstate(all="ignore"):
         exact = reference(x.astype(np.longdouble))
