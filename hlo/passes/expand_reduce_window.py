@@ -147,7 +147,7 @@ def _general(
         return results
 
     def step(b: Builder, k: Instruction, values: list[Instruction]) -> list[Instruction]:
-        starts = _position(b, k, window)
+        starts = position_of(b, k, window)
         strided = [SliceDim(0, n, w.stride) for n, w in zip(reach, window.dims, strict=True)]
         met = [b.slice(b.dynamic_slice(x, starts, reach), strided) for x in values[: many + 1]]
         return [*values[: many + 1], *combine(b, met, values[many + 1 :])]
@@ -159,7 +159,7 @@ def _place(w: WindowDim, position: int) -> int:
     return (w.size - 1 - position if w.reverse else position) * w.rhs_dilate
 
 
-def _position(b: Builder, k: Instruction, window: Window) -> list[Instruction]:
+def position_of(b: Builder, k: Instruction, window: Window) -> list[Instruction]:
     """Where tap number k (row-major) meets the padded array."""
     starts: list[Instruction] = []
     for w in reversed(window.dims):

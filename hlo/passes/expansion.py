@@ -1,4 +1,4 @@
-"""What all expanders share: where the host program runs, instructions of some opcodes give way to what a rule builds."""
+"""What all expanders share: outside kernels, instructions of some opcodes give way to what a rule builds."""
 
 from __future__ import annotations
 

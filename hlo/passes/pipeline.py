@@ -10,6 +10,8 @@ from ..errors import TestbedError
 from ..ir import Module
 from .cse import share_equal
 from .dce import remove_dead_code
+from .expand_convolution import expand_convolution
+from .expand_fft import expand_fft
 from .expand_gather import expand_gather
 from .expand_reduce_window import expand_reduce_window
 from .expand_rng import expand_rng
@@ -65,13 +67,24 @@ PASSES: dict[str, Pass] = {
         Pass("expand-sort", expand_sort),
         Pass("expand-gather", expand_gather),
         Pass("expand-scatter", expand_scatter),
+        Pass("expand-convolution", expand_convolution),
+        Pass("expand-fft", expand_fft),
         Pass("layouts", agree_layouts, requires=frozenset({FLAT}), guarantees=frozenset({AGREED})),
         Pass("fuse", fuse, requires=frozenset({FLAT, AGREED}), guarantees=frozenset({FUSED})),
     )
 }
 """Every pass by name, in the order of a full run."""
 
-EXPAND = ("expand-topk", "expand-rng", "expand-reduce-window", "expand-sort", "expand-gather", "expand-scatter")
+EXPAND = (
+    "expand-topk",
+    "expand-rng",
+    "expand-reduce-window",
+    "expand-sort",
+    "expand-gather",
+    "expand-scatter",
+    "expand-convolution",
+    "expand-fft",
+)
 """Names of the expanders: what they make, both stacks can emit."""
 
 OPTIMIZE = ("flatten", "untuple", "dce", "simplify", *EXPAND, "cse", "simplify", "cse", "dce", "layouts", "fuse", "dce")
