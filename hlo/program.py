@@ -87,7 +87,7 @@ def load_io(
                     f"{path}: holds {extra}, but the module has {len(parameters)} parameter leaves",
                     remedy="is this the io.npz of another module?",
                 )
-            if results is None or "out0" not in archive:
+            if results is None or (results and "out0" not in archive):  # no leaves: nothing to find
                 return inputs, None
             return inputs, tuple(_leaf(archive, f"out{i}", s, path) for i, s in enumerate(results))
     except FileNotFoundError:
