@@ -17,7 +17,9 @@ from ..hlo.errors import ParseError, TestbedError
 COMMANDS = {
     "diff": "Compile on both stacks, run, and compare with the evaluator (and XLA:CPU where jaxlib is installed).",
     "run": "Run a module and print or save its results.",
+    "buffers": "Print a module's buffer assignment; draw its arena over time.",
     "stages": "Write every IR stage of both stacks to a folder.",
+    "opt": "Run HLO passes on a module and print it, with time and counts of each pass.",
     "conform": "Run a conformance corpus on chosen stacks.",
     "bench": "Time a module, stack against stack, interleaved.",
     "test": "Run all tests, through Bazel where it is found.",

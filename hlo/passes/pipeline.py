@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import difflib
 import time
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
@@ -18,7 +19,7 @@ from .expand_rng import expand_rng
 from .expand_scatter import expand_scatter
 from .expand_sort import expand_sort
 from .expand_topk import expand_topk
-from .flatten import flatten
+from .flatten import flatten, inline_calls
 from .fusion import fuse
 from .layouts import agree_layouts
 from .simplify import simplify
@@ -56,6 +57,7 @@ FUSED = "fused"  # loop fusions formed
 PASSES: dict[str, Pass] = {
     p.name: p
     for p in (
+        Pass("inline", inline_calls),
         Pass("flatten", flatten, guarantees=frozenset({FLAT})),
         Pass("untuple", untuple_fusions, requires=frozenset({FLAT})),
         Pass("dce", remove_dead_code, guarantees=frozenset({LIVE})),
@@ -105,8 +107,27 @@ def select(names: Sequence[str]) -> tuple[Pass, ...]:
     """Passes by name. Raises TestbedError for an unknown name."""
     for name in names:
         if name not in PASSES:
-            raise TestbedError(f"no pass named {name!r}", remedy=f"passes: {', '.join(PASSES)}")
+            near = difflib.get_close_matches(name, PASSES, n=1)
+            guess = f"did you mean {near[0]}? " if near else ""
+            raise TestbedError(f"no pass named {name!r}", remedy=f"{guess}passes: {', '.join(PASSES)}")
     return tuple(PASSES[n] for n in names)
+
+
+def complete(passes: Sequence[Pass]) -> tuple[Pass, ...]:
+    """The passes, with those put in before that guarantee what one requires and none before it guarantees."""
+    held: set[str] = set()
+    done: list[Pass] = []
+
+    def put(step: Pass) -> None:
+        for need in sorted(step.requires):
+            if need not in held:
+                put(next(p for p in PASSES.values() if need in p.guarantees))
+        done.append(step)
+        held.update(step.guarantees)
+
+    for step in passes:
+        put(step)
+    return tuple(done)
 
 
 def run_pipeline(module: Module, passes: Sequence[Pass], observer: Observer | None = None) -> Module:
@@ -136,7 +157,12 @@ def is_scheduled(module: Module) -> bool:
     return module.attributes.get("is_scheduled") is True
 
 
+def default_passes(module: Module) -> tuple[str, ...]:
+    """Names of the passes that a plan runs on this module."""
+    return PREPARE if is_scheduled(module) else OPTIMIZE
+
+
 def optimize(module: Module, options: PipelineOptions = PipelineOptions(), observer: Observer | None = None) -> Module:
     """The passes that come before scheduling and buffers."""
-    names = options.passes if options.passes is not None else PREPARE if is_scheduled(module) else OPTIMIZE
+    names = options.passes if options.passes is not None else default_passes(module)
     return run_pipeline(module, select(names), observer)

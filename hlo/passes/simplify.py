@@ -11,6 +11,7 @@ from ..ir import Computation, Instruction, Literal, Module, expand
 from ..opclasses import CONTROL_PREDECESSORS, same_bytes
 from ..opcodes import Op
 from ..shapes import Shape
+from .fuel import spend
 from .rewriting import Names, rebuild, with_attributes
 
 Rule = Callable[[Instruction], Instruction | None]
@@ -47,7 +48,7 @@ def _simplify(computation: Computation, names: Names) -> Computation:
         for _ in range(4):  # a rewrite may open the next one
             rule = RULES.get(result.opcode)
             better = rule(result) if rule is not None else None
-            if better is None or better is result:
+            if better is None or better is result or not spend():
                 break
             result = better
         return result

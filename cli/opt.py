@@ -1,0 +1,120 @@
+"""`testbed opt MODULE`: run HLO passes and print the optimised module; a table of what each pass did on stderr."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+import click
+
+if TYPE_CHECKING:
+    from ..hlo.ir import Module
+    from ..hlo.passes.fuel import Fuel
+    from ..hlo.passes.pipeline import Pass
+
+
+@dataclass(frozen=True, slots=True)
+class Row:
+    """What one pass did; rewrites: how much fuel it took."""
+
+    name: str
+    seconds: float
+    before: int
+    after: int
+    rewrites: int
+
+
+def _list(context: click.Context, _parameter: click.Parameter, value: bool) -> None:
+    if not value:
+        return
+    from ..hlo.passes.pipeline import PASSES
+
+    width = max(map(len, PASSES))
+    for step in PASSES.values():
+        needs = f"; requires {', '.join(sorted(step.requires))}" if step.requires else ""
+        makes = f"; guarantees {', '.join(sorted(step.guarantees))}" if step.guarantees else ""
+        document = (step.run.__doc__ or "").strip().splitlines()[0].rstrip(".")
+        click.echo(f"{step.name:<{width}}  {document}{needs}{makes}")
+    context.exit(0)
+
+
+@click.command()
+@click.argument("module")
+@click.option("--passes", metavar="A,B,…", help="Passes in order. [default: the pipeline of a plan]")
+@click.option("--print-after", multiple=True, metavar="PASS", help="Print the module after a pass too; repeatable.")
+@click.option("--verify-each", is_flag=True, help="Verify the module after each pass.")
+@click.option("--pass-limit", type=click.IntRange(0), metavar="N", help="Allow only N rewrites, for bisection.")
+@click.option(
+    "--list", is_flag=True, is_eager=True, expose_value=False, callback=_list, help="List the passes and exit."
+)
+def command(
+    module: str, passes: str | None, print_after: tuple[str, ...], verify_each: bool, pass_limit: int | None
+) -> int:
+    """Print MODULE's HLO after passes; what a pass requires is run before it.
+
+    Exit 2 if a pass is unknown, or a result does not verify.
+    """
+    from ..hlo.passes.fuel import Fuel, limited
+    from ..hlo.passes.pipeline import complete, default_passes, select
+    from ..hlo.printer import print_module
+    from ..hlo.program import load_program
+
+    program = load_program(module)
+    chosen = complete(select(_names(passes) if passes is not None else default_passes(program.module)))
+    select(print_after)
+    fuel = Fuel(pass_limit)
+    rows: list[Row] = []
+    with limited(fuel):
+        now = program.module
+        for step in chosen:
+            now, row = _run(step, now, fuel)
+            rows.append(row)
+            if verify_each:
+                _verify(now, step.name)
+            if step.name in print_after:
+                click.echo(f"// after {step.name}\n{print_module(now)}")
+    click.echo(print_module(now), nl=False)
+    click.echo(_table(rows, fuel), err=True)
+    return 0
+
+
+def _names(text: str) -> list[str]:
+    return [name.strip() for name in text.split(",") if name.strip()]
+
+
+def _run(step: Pass, module: Module, fuel: Fuel) -> tuple[Module, Row]:
+    """A pass under fuel: one that does not count its own rewrites counts as one, and only if it changes anything."""
+    from ..hlo.passes.pipeline import count_instructions
+
+    start, spent = time.perf_counter(), fuel.spent
+    done = module
+    if fuel.limit is None or fuel.spent < fuel.limit:
+        done = step.run(module)
+        if done is not module and fuel.spent == spent:
+            fuel.spent += 1
+    seconds = time.perf_counter() - start
+    return done, Row(step.name, seconds, count_instructions(module), count_instructions(done), fuel.spent - spent)
+
+
+def _verify(module: Module, name: str) -> None:
+    from ..hlo.errors import VerificationError
+    from ..hlo.verifier import verify
+
+    try:
+        verify(module)
+    except VerificationError as error:
+        raise VerificationError(
+            f"after {name}: {error.message}", location=error.location, remedy=error.remedy
+        ) from None
+
+
+def _table(rows: Sequence[Row], fuel: Fuel) -> str:
+    width = max([len(r.name) for r in rows] + [5])
+    lines = [f"{'pass':<{width}}  {'ms':>8}  {'before':>7}  {'after':>7}  {'rewrites':>8}"]
+    lines += [f"{r.name:<{width}}  {r.seconds * 1e3:>8.2f}  {r.before:>7}  {r.after:>7}  {r.rewrites:>8}" for r in rows]
+    before, after = (rows[0].before, rows[-1].after) if rows else (0, 0)
+    total = sum(r.seconds for r in rows) * 1e3
+    lines.append(f"{'total':<{width}}  {total:>8.2f}  {before:>7}  {after:>7}  {fuel.spent:>8}")
+    return "\n".join(lines)

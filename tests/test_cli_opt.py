@@ -1,0 +1,102 @@
+"""`testbed opt`: passes by name, the table, printing, verification, fuel."""
+
+import re
+
+import numpy as np
+import pytest
+
+from ..cli.main import main
+from ..hlo.errors import VerificationError
+from ..hlo.evaluator import evaluate
+from ..hlo.ir import Computation, Module
+from ..hlo.parser import parse_module
+from ..hlo.passes import pipeline
+from ..hlo.verifier import verify
+
+TEXT = """HloModule m
+callee { p = f32[4] parameter(0)
+  r = f32[2,2] reshape(p)
+  q = f32[4] reshape(r)
+  ROOT n = f32[4] negate(q) }
+ENTRY e { x = f32[4] parameter(0)
+  a = f32[4] call(x), to_apply=callee
+  c = f32[4] copy(a)
+  dead = f32[4] abs(c)
+  d = f32[4] copy(c)
+  ROOT t = f32[4] tanh(d) }
+"""
+
+
+@pytest.fixture
+def module(tmp_path):
+    (tmp_path / "m.hlo").write_text(TEXT)
+    return str(tmp_path / "m.hlo")
+
+
+def rows(table: str) -> dict[str, list[str]]:
+    """The table's lines by pass."""
+    lines = [line.split() for line in table.splitlines()]
+    assert lines[0] == ["pass", "ms", "before", "after", "rewrites"]
+    return {line[0]: line[1:] for line in lines[1:]}
+
+
+def test_prints_the_module_and_a_table(module, capsys):
+    assert main(["opt", module, "--passes", "inline,dce,cse,simplify,fuse", "--verify-each"]) == 0
+    done = capsys.readouterr()
+    optimised = parse_module(done.out)
+    verify(optimised)
+    x = np.array([0.5, -1, 2, 0], np.float32)
+    assert np.allclose(evaluate(optimised, [x]), evaluate(parse_module(TEXT), [x]))
+    table = rows(done.err)
+    assert list(table)[:4] == ["inline", "dce", "cse", "simplify"] and list(table)[-2:] == ["fuse", "total"]
+    assert {"flatten", "layouts"} < set(table)  # which fuse requires
+    assert table["simplify"][-1] != "0" and table["total"][2] == str(pipeline.count_instructions(optimised))
+
+
+def test_the_default_is_the_pipeline(module, capsys):
+    assert main(["opt", module]) == 0
+    names = [line.split()[0] for line in capsys.readouterr().err.splitlines()[1:-1]]
+    assert names == list(pipeline.OPTIMIZE)
+
+
+def test_print_after(module, capsys):
+    assert main(["opt", module, "--passes", "inline,dce", "--print-after", "inline"]) == 0
+    first, second = re.split(r"(?=^HloModule)", capsys.readouterr().out, flags=re.M)[1:]
+    assert "dead" in first and "dead" not in second
+
+
+@pytest.mark.parametrize("limit", range(8))
+def test_the_pass_limit_bounds_rewrites(module, capsys, limit):
+    assert main(["opt", module, "--passes", "flatten,simplify,dce", "--pass-limit", str(limit)]) == 0
+    done = capsys.readouterr()
+    spent = int(rows(done.err)["total"][-1])
+    assert spent == min(limit, 6)  # flatten, four rewrites, dce
+    verify(parse_module(done.out))
+
+
+def test_an_unknown_pass_is_one_line_with_a_guess(module, capsys):
+    assert main(["opt", module, "--passes", "dce,simplfy"]) == 2
+    error = capsys.readouterr().err
+    assert error.count("\n") == 1 and "no pass named 'simplfy'" in error and "did you mean simplify?" in error
+    assert main(["opt", module, "--print-after", "cse2"]) == 2
+    assert "did you mean cse?" in capsys.readouterr().err
+
+
+def test_verify_each_names_the_pass_that_broke_the_module(module, capsys, monkeypatch):
+    def break_it(given: Module) -> Module:
+        entry = given.entry
+        broken = Computation(entry.name, entry.instructions[1:], entry.root)
+        return Module(given.name, (*given.computations[:-1], broken), broken)
+
+    monkeypatch.setitem(pipeline.PASSES, "break", pipeline.Pass("break", break_it))
+    assert main(["opt", module, "--passes", "dce,break", "--verify-each"]) == 2
+    assert "after break: " in capsys.readouterr().err
+    with pytest.raises(VerificationError):
+        verify(break_it(parse_module(TEXT)))
+
+
+def test_list(module, capsys):
+    assert main(["opt", "--list"]) == 0
+    out = capsys.readouterr().out
+    assert [line.split()[0] for line in out.splitlines()] == list(pipeline.PASSES)
+    assert "requires agreed, flat" in out
