@@ -1,19 +1,19 @@
-"""A MODULE as users name it: an .hlo file, a folder with `module.hlo` and `io.npz`, or `-` for standard input."""
+"""A MODULE as users name it: a file (HLO, StableHLO, a proto), a folder with one and `io.npz`, or `-` for stdin."""
 
 from __future__ import annotations
 
 import sys
 import zipfile
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 
 import numpy as np
 
 from .dtypes import FROM_NUMPY
 from .errors import InputError
+from .formats import FILES, Loaded, load_module
 from .ir import Module
-from .parser import parse_module
 from .shapes import Shape
 
 
@@ -29,37 +29,67 @@ class Program:
 
 
 def load_program(spec: str) -> Program:
-    """Read a MODULE. Raises InputError if there is no such thing, ParseError if its text is malformed."""
+    """Read a MODULE. Raises InputError if there is no such thing, ParseError if its text is malformed.
+
+    A snapshot brings its own inputs and result; a folder those of its io.npz.
+    """
     if spec == "-":
-        text = sys.stdin.read()
-        return Program("stdin", text, parse_module(text, "<stdin>"))
+        stdin = getattr(sys.stdin, "buffer", None)
+        data = stdin.read() if stdin is not None else sys.stdin.read().encode()
+        return _program("stdin", load_module(data, "<stdin>"))
     path = Path(spec)
-    source = path / "module.hlo" if path.is_dir() else path
-    text = read_text(source)
-    module = parse_module(text, str(source))
+    source = _source(path)
+    program = _program(path.name if path.is_dir() else path.stem, load_module(read_bytes(source), str(source)))
     if not path.is_dir() or not (path / "io.npz").exists():
-        return Program(path.stem, text, module)
+        return program
+    module = program.module
     inputs, expected = load_io(path / "io.npz", parameter_leaves(module), result_leaves(module))
-    return Program(path.name, text, module, inputs, expected)
+    return replace(program, inputs=inputs, expected=expected)
+
+
+def _source(path: Path) -> Path:
+    """The file itself, or the one in a folder that holds the module."""
+    if not path.is_dir():
+        return path
+    return next((p for p in map(path.joinpath, IN_FOLDER) if p.exists()), path / IN_FOLDER[0])
+
+
+IN_FOLDER = ("module.hlo", "module.stablehlo.mlir", "module.pb")
+"""Files that a folder's module may stand in; the first one there is taken."""
+
+
+def _program(name: str, loaded: Loaded) -> Program:
+    module, inputs, expected = loaded.module, loaded.inputs, loaded.expected
+    for values, shapes, what in (
+        (inputs, parameter_leaves(module), "argument"),
+        (expected, result_leaves(module), "result"),
+    ):
+        if values is None:
+            continue
+        if len(values) != len(shapes):
+            raise InputError(f"{name}: {len(values)} {what} leaves for {len(shapes)}", remedy="is the snapshot whole?")
+        for i, (value, shape) in enumerate(zip(values, shapes)):
+            as_leaf(value, shape, f"{name}: {what} {i}")
+    return Program(name, loaded.text, module, inputs, expected)
+
+
+def read_bytes(path: Path) -> bytes:
+    """A file's content; every way it may fail is an InputError with the path."""
+    try:
+        return path.read_bytes()
+    except FileNotFoundError:
+        near = "a folder must hold module.hlo or module.stablehlo.mlir" if path.name == IN_FOLDER[0] else FILES
+        raise InputError(f"{path}: no such file", remedy=near) from None
+    except OSError as error:
+        raise InputError(f"{path}: {error.strerror or error}", remedy="give a readable file") from None
 
 
 def read_text(path: Path) -> str:
     """A text file's content; every way it may fail is an InputError with the path."""
     try:
-        return path.read_text(encoding="utf-8")
-    except FileNotFoundError:
-        near = (
-            "a folder must hold module.hlo"
-            if path.name == "module.hlo"
-            else "give an .hlo file, a folder with module.hlo, or -"
-        )
-        raise InputError(f"{path}: no such file", remedy=near) from None
+        return read_bytes(path).decode("utf-8")
     except UnicodeDecodeError as error:
-        raise InputError(
-            f"{path}: not UTF-8 text at byte {error.start}", remedy="give HLO text, not a binary proto"
-        ) from None
-    except OSError as error:
-        raise InputError(f"{path}: {error.strerror or error}", remedy="give a readable .hlo file") from None
+        raise InputError(f"{path}: not UTF-8 text at byte {error.start}", remedy="give a text file") from None
 
 
 def parameter_leaves(module: Module) -> tuple[Shape, ...]:
