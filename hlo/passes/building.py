@@ -193,10 +193,18 @@ class Builder:
             lambda b, v: [b.binary(Op.ADD, v[0], 1), *step(b, v[0], v[1:])],
         )[1:]
 
+    def fit(self, x: I, shape: Shape) -> I:
+        """x in the layout of `shape`."""
+        return x if same_bytes(x.shape, shape) else self.op(Op.COPY, shape, x)
+
     # --- the end -----------------------------------------------------------------------------------------------------
     def finish(self, result: I, replaced: I) -> I:
         """`result` under the name and shape of the instruction that it replaces; the last instruction made."""
-        fits = result.shape.is_tuple or same_bytes(result.shape, replaced.shape)
+        if result.opcode is Op.TUPLE and self.instructions[-1] is result:
+            self.instructions.pop()
+            parts = [self.fit(o, s) for o, s in zip(result.operands, replaced.shape.elements, strict=True)]
+            return self.add(result.replace(name=replaced.name, shape=replaced.shape, operands=tuple(parts)))
+        fits = same_bytes(result.shape, replaced.shape)
         if fits and self.instructions and self.instructions[-1] is result:
             self.instructions.pop()
             attributes = result.attributes

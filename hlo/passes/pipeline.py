@@ -14,6 +14,7 @@ from .dce import remove_dead_code
 from .expand_convolution import expand_convolution
 from .expand_fft import expand_fft
 from .expand_gather import expand_gather
+from .expand_linalg import expand_linalg
 from .expand_reduce_window import expand_reduce_window
 from .expand_rng import expand_rng
 from .expand_scatter import expand_scatter
@@ -71,6 +72,7 @@ PASSES: dict[str, Pass] = {
         Pass("expand-scatter", expand_scatter),
         Pass("expand-convolution", expand_convolution),
         Pass("expand-fft", expand_fft),
+        Pass("expand-linalg", expand_linalg),
         Pass("layouts", agree_layouts, requires=frozenset({FLAT}), guarantees=frozenset({AGREED})),
         Pass("fuse", fuse, requires=frozenset({FLAT, AGREED}), guarantees=frozenset({FUSED})),
     )
@@ -86,6 +88,7 @@ EXPAND = (
     "expand-scatter",
     "expand-convolution",
     "expand-fft",
+    "expand-linalg",
 )
 """Names of the expanders: what they make, both stacks can emit."""
 
