@@ -54,6 +54,11 @@ class XlaExecutable:
                 raise
             raise UnsupportedError("xla", str(error).strip().splitlines()[0][:200]) from error
 
+    @property
+    def temporary_bytes(self) -> int:
+        """Bytes of the arena that XLA uses for temporaries."""
+        return self._loaded.get_compiled_memory_stats().temp_size_in_bytes
+
     def put(self, inputs: Sequence[np.ndarray]) -> list[Any]:
         """Device arrays of the inputs, for repeated `run`s."""
         import jax

@@ -13,6 +13,15 @@ from .plan import POOL_ALIGNMENT, USER_ALIGNMENT, Allocation, AllocationKind, Bu
 from .shapes import ShapeIndex
 
 
+@dataclass(frozen=True, slots=True)
+class LiveRange:
+    """A slice and when it holds values: half-open ticks (liveness.py), ascending. variables: who shares it."""
+
+    slice: BufferSlice
+    segments: tuple[tuple[int, int], ...]
+    variables: tuple[int, ...]
+
+
 @dataclass(frozen=True)
 class Buffers:
     """An assignment, and what is left of the copies: ordered (instruction, source, destination) by group."""
@@ -20,6 +29,8 @@ class Buffers:
     assignment: BufferAssignment
     copies: dict[Hashable, tuple[tuple[Instruction, BufferSlice, BufferSlice], ...]]
     packing: Packing
+    timeline: Timeline
+    live: tuple[LiveRange, ...]
 
 
 def assign_buffers(module: Module) -> Buffers:
@@ -43,7 +54,20 @@ def assign_buffers(module: Module) -> Buffers:
         )
         for group, moves in ordered.items()
     }
-    return Buffers(BufferAssignment(allocations, table), copies, packing)
+    return Buffers(BufferAssignment(allocations, table), copies, packing, timeline, _live(timeline, classes, slices))
+
+
+def _live(timeline: Timeline, classes: Classes, slices: dict[int, BufferSlice]) -> tuple[LiveRange, ...]:
+    """The live range of each class and spare variable, in order of time."""
+    members: dict[int, list[int]] = {}
+    for n in range(len(timeline.variables)):
+        members.setdefault(classes.find(n) if n < len(classes.parent) else n, []).append(n)
+    ranges = []
+    for n, variables in members.items():
+        segments = classes.segments[n] if n < len(classes.parent) else timeline.variables[n].segments
+        if n in slices and segments:
+            ranges.append(LiveRange(slices[n], tuple(segments), tuple(variables)))
+    return tuple(sorted(ranges, key=lambda r: (r.segments[0], r.slice)))
 
 
 def _sequence(copies: list[Copy], classes: Classes, timeline: Timeline) -> list[Copy]:

@@ -1,0 +1,180 @@
+"""Plans against XLA:CPU's on the conformance programs: kernels, temporary memory, packing, and the optimiser's time.
+
+Run: .venv/bin/python -m testbed.benchmarks.plans [--corpus DIR] [--no-xla]   (XLA's memory needs ./testbed setup --xla)
+XLA's kernels are counted in the corpus's xla_optimized.hlo: fusions, unfused ops, copies and library calls. Ours are
+the plan's kernel and copy steps. Both are counted where they stand, loops once.
+"""
+
+from __future__ import annotations
+
+import argparse
+import math
+import time
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+
+from ..hlo.buffer_report import report_buffers
+from ..hlo.ir import Module
+from ..hlo.opclasses import CONTROL, FORWARDING, control_computations
+from ..hlo.opcodes import Op
+from ..hlo.parser import parse_module
+from ..hlo.passes.pipeline import count_instructions, optimize
+from ..hlo.plan import AllocationKind, CopyStep, KernelStep, Plan
+from ..hlo.planning import plan_scheduled
+from ..hlo.schedule import schedule
+
+FREE = FORWARDING | CONTROL | {Op.PARAMETER, Op.CONSTANT, Op.BITCAST, Op.PARTITION_ID, Op.REPLICA_ID}
+"""Ops of XLA's optimised modules for which it runs nothing by themselves."""
+
+NEAR = 1.05
+"""An arena that is at most so many times the lower bound is packed well."""
+
+SIZES = (2_500, 5_000, 10_000, 20_000, 40_000)
+"""Instructions of the made-up programs."""
+
+
+@dataclass(frozen=True, slots=True)
+class Row:
+    """One program. seconds: of passes, schedule and buffers. Memory in bytes; xla_temporary: None if not asked."""
+
+    name: str
+    instructions: int
+    seconds: float
+    kernels: int
+    copies: int
+    xla_kernels: int
+    arena: int
+    bound: int
+    xla_temporary: int | None
+
+    @property
+    def ratio(self) -> float:
+        return (self.kernels + self.copies) / max(self.xla_kernels, 1)
+
+    @property
+    def memory(self) -> float | None:
+        """A fresh program without temporaries counts as one block of 64 bytes on both sides."""
+        return None if self.xla_temporary is None else max(self.arena, 64) / max(self.xla_temporary, 64)
+
+
+def count_steps(made: Plan) -> tuple[int, int]:
+    """Kernel steps and copy steps of a plan."""
+    steps = list(made.walk())
+    return sum(isinstance(s, KernelStep) for s in steps), sum(isinstance(s, CopyStep) for s in steps)
+
+
+def count_xla_kernels(module: Module) -> int:
+    """What XLA dispatches for a module that it optimised."""
+    return sum(i.opcode not in FREE for c in control_computations(module) for i in c.instructions)
+
+
+def timed_plan(module: Module) -> tuple[Plan, float]:
+    """A plan and the least seconds of two runs."""
+    best = math.inf
+    for _ in range(2):
+        start = time.perf_counter()
+        made = plan_scheduled(schedule(optimize(module)))
+        best = min(best, time.perf_counter() - start)
+    return made, best
+
+
+def xla_temporary_bytes(text: str) -> int:
+    """temp_size_in_bytes of XLA:CPU's memory analysis."""
+    from ..backends.xla import XlaExecutable
+
+    return XlaExecutable(text).temporary_bytes
+
+
+def measure(folder: Path, with_xla: bool) -> Row:
+    """A program of the corpus."""
+    text = (folder / "module.hlo").read_text()
+    module = parse_module(text, str(folder / "module.hlo"))
+    made, seconds = timed_plan(module)
+    report = report_buffers(made)
+    kernels, copies = count_steps(made)
+    optimized = parse_module((folder / "xla_optimized.hlo").read_text(), str(folder / "xla_optimized.hlo"))
+    arena = sum(a.size for a in made.assignment.allocations if a.kind is AllocationKind.TEMPORARY)
+    theirs = xla_temporary_bytes(text) if with_xla else None
+    instructions = count_instructions(module)
+    xla_kernels = count_xla_kernels(optimized)
+    return Row(folder.name, instructions, seconds, kernels, copies, xla_kernels, arena, report.bound, theirs)
+
+
+def geomean(values: Iterable[float]) -> float:
+    logs = [math.log(v) for v in values]
+    return math.exp(sum(logs) / len(logs)) if logs else math.nan
+
+
+def chain_text(instructions: int) -> str:
+    """A made-up program: rows of elementwise ops with a product and a sum every few, each reading three rows up."""
+    lines = [
+        "  v0 = f32[8,8]{1,0} parameter(0)",
+        "  v1 = f32[8,8]{1,0} parameter(1)",
+        "  v2 = f32[8,8]{1,0} add(v0, v1)",
+    ]
+    for n in range(3, instructions):
+        if n % 16 == 0:
+            op = f"dot(v{n - 1}, v{n - 3}), lhs_contracting_dims={{1}}, rhs_contracting_dims={{0}}"
+        else:
+            op = f"{('add', 'multiply', 'maximum', 'subtract')[n % 4]}(v{n - 1}, v{n - 3})"
+        lines.append(f"  {'ROOT ' if n == instructions - 1 else ''}v{n} = f32[8,8]{{1,0}} {op}")
+    return "HloModule made_up\n\nENTRY e {\n" + "\n".join(lines) + "\n}\n"
+
+
+def scaling(sizes: Sequence[int] = SIZES) -> list[tuple[int, float]]:
+    """(instructions, seconds of the optimiser)."""
+    return [(n, timed_plan(parse_module(chain_text(n)))[1]) for n in sizes]
+
+
+def growth(times: Sequence[tuple[int, float]]) -> float:
+    """The power of the size with which time grows, between the smallest and the largest: 1 is linear."""
+    (n, t), (m, u) = times[0], times[-1]
+    return math.log(u / t) / math.log(m / n)
+
+
+def table(rows: Sequence[Row]) -> str:
+    """A line a program, then the figures."""
+    counts = f"{'kernels':>7} {'copies':>6} {'XLA':>5} {'ratio':>5}"
+    memory = f"{'arena':>9} {'bound':>9} {'XLA':>9} {'ratio':>5}"
+    lines = [f"{'program':<34} {counts}   {memory}   {'ms/instr':>8}"]
+    for r in rows:
+        theirs, memory = ("-", "-") if r.memory is None else (str(r.xla_temporary), f"{r.memory:.2f}")
+        lines.append(
+            f"{r.name:<34} {r.kernels:>7} {r.copies:>6} {r.xla_kernels:>5} {r.ratio:>5.2f}   "
+            f"{r.arena:>9} {r.bound:>9} {theirs:>9} {memory:>5}   {r.seconds * 1e3 / r.instructions:>8.3f}"
+        )
+    near = sum(r.arena <= NEAR * r.bound for r in rows)
+    worst = max(rows, key=lambda r: r.ratio)
+    over = [f"{r.name} {r.ratio:.2f}" for r in sorted(rows, key=lambda r: -r.ratio) if r.ratio > 1.5]
+    memories = [r.memory for r in rows if r.memory is not None]
+    slowest = max(r.seconds * 1e3 / r.instructions for r in rows)
+    lines += [
+        "",
+        f"(a) kernels and copies against XLA: geomean {geomean(r.ratio for r in rows):.3f}, worst {worst.ratio:.2f}",
+        f"    above 1.5: {', '.join(over) or 'none'}",
+        f"    kernels alone: geomean {geomean(max(r.kernels, 1) / max(r.xla_kernels, 1) for r in rows):.3f}",
+        f"(b) temporary memory against XLA: geomean {geomean(memories):.3f} of {len(memories)} programs",
+        f"(c) arena within {NEAR - 1:.0%} of the most bytes alive at once: {near} of {len(rows)}",
+        f"(d) optimiser: at most {slowest:.3f} ms an instruction",
+    ]
+    return "\n".join(lines)
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(description=__doc__)
+    repository = Path(__file__).resolve().parents[1]
+    parser.add_argument("--corpus", default=str(repository.parent / "shared/corpus"))
+    parser.add_argument("--no-xla", action="store_true", help="leave out XLA's memory")
+    options = parser.parse_args()
+    folders = sorted(p.parent for p in Path(options.corpus, "jax_programs").glob("*/xla_optimized.hlo"))
+    if not folders:
+        parser.error(f"no programs in {options.corpus}/jax_programs")
+    print(table([measure(folder, not options.no_xla) for folder in folders]))
+    times = scaling()
+    each = ", ".join(f"{n}: {s:.2f} s ({s * 1e3 / n:.3f} ms each)" for n, s in times)
+    print(f"    made-up programs: {each}; time grows with the size to the power {growth(times):.2f}")
+
+
+if __name__ == "__main__":
+    main()

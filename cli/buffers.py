@@ -1,0 +1,33 @@
+"""`testbed buffers MODULE`: the buffer assignment of a module, as text and as a picture of the arena over time."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import click
+
+FORMATS = (".svg", ".png")
+
+
+@click.command()
+@click.argument("module")
+@click.option("--plot", metavar="OUT.SVG|PNG", help="Also draw the arena: time to the right, bytes upwards.")
+def command(module: str, plot: str | None) -> int:
+    """Print the allocations of MODULE, the arena's slices with the times when they are alive, and the sums."""
+    from ..hlo.buffer_report import report_buffers, report_to_text
+    from ..hlo.planning import plan
+    from ..hlo.program import load_program
+    from ..hlo.verifier import verify
+
+    if plot is not None and Path(plot).suffix.lower() not in FORMATS:
+        raise click.UsageError(f"--plot {plot}: give a name that ends in {' or '.join(FORMATS)}")
+    program = load_program(module)
+    verify(program.module)
+    report = report_buffers(plan(program.module))
+    click.echo(report_to_text(report), nl=False)
+    if plot is not None:
+        from .buffers_plot import draw
+
+        draw(report, Path(plot))
+        click.echo(f"drawn to {plot}", err=True)
+    return 0

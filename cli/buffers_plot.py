@@ -1,0 +1,88 @@
+"""A picture of the arena over time: one rectangle a live segment of a slice, and the bytes alive below."""
+
+from __future__ import annotations
+
+import os
+import tempfile
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from ..hlo.errors import InputError
+
+if TYPE_CHECKING:
+    from ..hlo.buffer_report import BufferReport
+
+MOST_LABELS = 60
+"""Names are drawn in so many of the largest slices."""
+
+
+def draw(report: BufferReport, target: Path) -> None:
+    """Write a picture; the file appears whole. Raises InputError where it cannot be written."""
+    from matplotlib.backends.backend_agg import FigureCanvasAgg
+    from matplotlib.figure import Figure
+
+    figure = Figure(figsize=(12, 7), layout="constrained")
+    FigureCanvasAgg(figure)
+    arena, alive = figure.subplots(2, 1, sharex=True, height_ratios=(4, 1))
+    _arena(arena, report)
+    _alive(alive, report)
+    kind = target.suffix.lower().removeprefix(".")
+    try:
+        handle, name = tempfile.mkstemp(dir=target.parent, prefix=f".{target.name}.")
+        os.close(handle)
+        try:
+            figure.savefig(name, format=kind, metadata={"Date": None} if kind == "svg" else None)
+            os.chmod(name, 0o644)
+            os.replace(name, target)
+        finally:
+            Path(name).unlink(missing_ok=True)
+    except OSError as error:
+        raise InputError(f"{target}: cannot write: {error.strerror}", remedy="give a writable folder") from None
+
+
+def rectangles(report: BufferReport) -> list[tuple[float, float, float, float, str]]:
+    """(position, offset, positions, bytes, names) of every live segment in the arena."""
+    from ..hlo.plan import AllocationKind
+
+    found = []
+    for a in report.plan.assignment.allocations:
+        if a.kind is AllocationKind.TEMPORARY:
+            for r in report.ranges_of(a.index):
+                label = ", ".join(report.names[r][:2])
+                found += [
+                    (start / 2, r.slice.offset, (stop - start) / 2, r.slice.size, label) for start, stop in r.segments
+                ]
+    return found
+
+
+def _arena(axes, report: BufferReport) -> None:
+    from matplotlib import colormaps
+    from matplotlib.patches import Rectangle
+
+    found = sorted(rectangles(report), key=lambda r: -r[2] * r[3])
+    colours = colormaps["tab20"].colors
+    for n, (x, y, width, height, label) in enumerate(found):
+        axes.add_patch(Rectangle((x, y), width, height, facecolor=colours[n % 20], edgecolor="black", linewidth=0.3))
+        if n < MOST_LABELS:
+            axes.text(x + width / 2, y + height / 2, label, fontsize=5, ha="center", va="center", clip_on=True)
+    axes.axhline(report.bound, color="red", linewidth=0.8, linestyle="--", label=f"lower bound {report.bound}")
+    axes.axhline(report.arena, color="black", linewidth=0.8, label=f"arena {report.arena}")
+    axes.set_ylim(0, max(report.arena, 1) * 1.03)
+    axes.set_ylabel("byte of the arena")
+    axes.set_title(f"{report.plan.module.name}: {report.excess:.1%} above the bound")
+    axes.legend(loc="upper right", fontsize=7)
+
+
+def _alive(axes, report: BufferReport) -> None:
+    changes: dict[float, float] = {0.0: 0.0}
+    for x, _, width, height, _ in rectangles(report):
+        changes[x] = changes.get(x, 0.0) + height
+        changes[x + width] = changes.get(x + width, 0.0) - height
+    times, live, total = sorted(changes), [], 0.0
+    for t in times:
+        total += changes[t]
+        live.append(total)
+    axes.fill_between(times, live, step="post", alpha=0.5)
+    axes.set_ylabel("bytes alive")
+    axes.set_xlabel("position in the schedule")
+    axes.set_xlim(0, report.buffers.timeline.length + 1)
