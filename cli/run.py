@@ -34,11 +34,11 @@ def command(module: str, inputs: str | None, seed: int | None, emitters: str, ou
     arrays = choose_inputs(program, inputs, seed)
     stack = "evaluator" if emitters == "evaluator" else "legacy"
     result = run(stack, program, arrays, emitters)
+    if output is not None:
+        save_io(Path(output), arrays, result.results)
     with np.printoptions(threshold=16, edgeitems=3, linewidth=120):
         for i, value in enumerate(result.results):
             text = np.array2string(value, separator=", ").replace("\n", " ")
             click.echo(f"out{i} {value.dtype.name}{list(value.shape)} {text}")
     click.echo(f"compile {result.compile_seconds:.3f} s, run {result.run_seconds * 1e3:.3f} ms", err=True)
-    if output is not None:
-        save_io(Path(output), arrays, result.results)
     return 0

@@ -7,7 +7,7 @@ import pytest
 
 from ..cli.main import main
 from ..hlo.program import save_io
-from .test_cli_errors import ADD
+from .modules import ADD
 
 
 @pytest.fixture

@@ -9,13 +9,13 @@ from pathlib import Path
 import pytest
 
 from ..hlo.errors import TestbedError, UnsupportedError
-from ..hlo.ir import Computation, Instruction
+from ..hlo.ir import Instruction
 from ..hlo.opcodes import Op
 from ..hlo.parser import parse_module
 from ..hlo.plan import BufferSlice, KernelArgument, KernelRequest
 from ..hlo.planning import plan
 from ..lhlo import LhloModule, from_kernels, to_kernels
-from ..lhlo.attributes import DROPPED
+from .lhlo_requests import assert_same_request
 
 CORPUS = Path(os.environ.get("TESTBED_CORPUS", Path(__file__).resolve().parents[2] / "shared/corpus"))
 
@@ -39,29 +39,6 @@ def request(text: str, alias: dict[int, int] | None = None) -> KernelRequest:
             old = arguments[operands[shared]]
             arguments[operands[shared]] = KernelArgument(old.slice, old.alignment, True)
     return KernelRequest("kernel", root, tuple(arguments), operands, tuple(results))
-
-
-def assert_same_request(a: KernelRequest, b: KernelRequest) -> None:
-    assert (a.name, a.arguments, a.operands, a.results) == (b.name, b.arguments, b.operands, b.results)
-    left, right = a.instruction.operands, b.instruction.operands
-    assert [o.shape for o in left] == [o.shape for o in right]
-    assert [left.index(o) for o in left] == [right.index(o) for o in right]
-    assert_same(a.instruction, b.instruction)
-
-
-def assert_same(a: Instruction, b: Instruction) -> None:
-    assert (a.opcode, a.name, a.shape) == (b.opcode, b.name, b.shape)
-    assert a.attributes.keys() - DROPPED == b.attributes.keys() - DROPPED
-    for key in b.attributes:
-        x, y = a.attributes[key], b.attributes[key]
-        if not isinstance(x, Computation):
-            assert type(x) is type(y) and x == y, key
-            continue
-        assert (x.name, x.root.name) == (y.name, y.root.name)
-        assert [i.name for i in x.instructions] == [i.name for i in y.instructions]
-        for p, q in zip(x.instructions, y.instructions, strict=True):
-            assert [o.name for o in p.operands] == [o.name for o in q.operands]
-            assert_same(p, q)
 
 
 def round_trip(requests: list[KernelRequest]) -> LhloModule:

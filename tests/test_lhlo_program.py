@@ -18,7 +18,7 @@ from ..hlo.planning import plan
 from ..hlo.shapes import array
 from ..lhlo import LhloModule, from_plan, to_kernels
 from ..lhlo.from_plan import in_memory_order
-from .test_lhlo_kernels import assert_same_request
+from .lhlo_requests import assert_same_request
 
 HERE = Path(__file__).parent
 CORPUS = Path(os.environ.get("TESTBED_CORPUS", Path(__file__).resolve().parents[2] / "shared/corpus"))
