@@ -74,3 +74,7 @@ class UnsupportedError(TestbedError):
             location=location,
             remedy=remedy,
         )
+
+
+class CollectiveError(TestbedError):
+    """Devices that wait for each other for ever, or that meet at collectives which do not belong together."""

@@ -6,7 +6,7 @@ thousands of iterations pays for lookups only once. Values are immutable by agre
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Hashable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import partial
 
@@ -15,9 +15,10 @@ import numpy as np
 from .dtypes import FROM_NUMPY
 from .errors import InputError, UnsupportedError
 from .ir import Computation, Instruction, Module
+from .lockstep import World
 from .opcodes import Op
 from .opset import OPSET, Form
-from .reference.context import Value
+from .reference.context import Pending, Value
 from .reference.custom_calls import CustomCall, run_custom_call
 from .reference.float_environment import flushing_subnormals
 from .reference.lifting import lift
@@ -35,12 +36,37 @@ def evaluate(module: Module, inputs: Sequence[np.ndarray], *, flush_subnormals: 
     custom_calls: targets besides the known ones. infeed: values in the order that they are read; outfeed collects.
     Raises InputError for inputs that do not fit and UnsupportedError for an opcode without a rule.
     """
-    arguments = _arguments(module, inputs)
     evaluator = Evaluator(seed=seed, custom_calls=custom_calls or {}, infeed=list(infeed),
                           outfeed=outfeed if outfeed is not None else [])
-    with flushing_subnormals(flush_subnormals), np.errstate(all="ignore"):
-        result = evaluator.call(module.entry, arguments)
-        return list(_flatten(result, module.result_shape))
+    return evaluator.run(module, _arguments(module, inputs), flush_subnormals)
+
+
+def evaluate_replicated(module: Module, inputs: Sequence[Sequence[np.ndarray]], *, replicas: int | None = None,
+                        partitions: int | None = None, flush_subnormals: bool = True, seed: int = 0,
+                        custom_calls: Mapping[str, CustomCall] | None = None,
+                        infeeds: Sequence[Iterable[Value]] | None = None,
+                        outfeeds: Sequence[list[Value]] | None = None) -> list[list[np.ndarray]]:
+    """`evaluate` on replicas × partitions simulated devices: the results of each. They meet at collectives.
+
+    inputs: one list of leaves a device; device number = replica · partitions + partition. Counts that are not given
+    come from the module's header (replica_count, num_partitions), else 1. infeeds, outfeeds: one a device.
+    Raises CollectiveError where devices wait for each other or meet at different collectives.
+    """
+    replicas = module.attributes.get("replica_count", 1) if replicas is None else replicas
+    partitions = module.attributes.get("num_partitions", 1) if partitions is None else partitions
+    if replicas < 1 or partitions < 1:
+        raise InputError(f"{replicas} replicas of {partitions} partitions are no devices")
+    count = replicas * partitions
+    for what, given in (("lists of inputs", inputs), ("infeeds", infeeds), ("outfeeds", outfeeds)):
+        if given is not None and len(given) != count:
+            raise InputError(f"{len(given)} {what} for {count} devices ({replicas} replicas × {partitions} partitions)")
+    world = World(replicas, partitions)
+    programs = []
+    for device in range(count):
+        feeds = list(infeeds[device]) if infeeds else [], outfeeds[device] if outfeeds else []
+        evaluator = Evaluator(seed, custom_calls or {}, *feeds, device=device, world=world)
+        programs.append(partial(evaluator.run, module, _arguments(module, inputs[device]), flush_subnormals))
+    return world.turns.run(programs)
 
 
 def _arguments(module: Module, inputs: Sequence[np.ndarray]) -> list[Value]:
@@ -75,6 +101,7 @@ def _build(shape: Shape, arrays) -> Value:
 
 
 def _flatten(value: Value, shape: Shape) -> Iterable[np.ndarray]:
+    value = value.result() if isinstance(value, Pending) else value
     if shape.is_tuple:
         for element, element_shape in zip(value, shape.elements, strict=True):
             yield from _flatten(element, element_shape)
@@ -101,11 +128,17 @@ class Evaluator:
     custom_calls: Mapping[str, CustomCall] = field(default_factory=dict)
     infeed: list[Value] = field(default_factory=list)
     outfeed: list[Value] = field(default_factory=list)
-    replica: int = 0
-    partition: int = 0
+    device: int = 0
+    world: World = field(default_factory=World)
     plans: dict[Computation, Plan] = field(default_factory=dict)
-    channels: dict[int, list[Value]] = field(default_factory=dict)
+    rng_state: int = 0x7012395
     generator: np.random.Generator | None = None
+
+    def run(self, module: Module, arguments: Sequence[Value], flush_subnormals: bool) -> list[np.ndarray]:
+        """The leaves of the entry's result."""
+        with flushing_subnormals(flush_subnormals), np.errstate(all="ignore"):
+            result = self.call(module.entry, arguments)
+            return list(_flatten(result, module.result_shape))
 
     # --- Context -----------------------------------------------------------------------------------------------------
     def call(self, computation: Computation, arguments: Sequence[Value]) -> Value:
@@ -137,7 +170,7 @@ class Evaluator:
         return run_custom_call(instruction, operands, self, self.custom_calls)
 
     def random(self) -> np.random.Generator:
-        self.generator = self.generator or np.random.default_rng(self.seed)
+        self.generator = self.generator or np.random.default_rng([self.seed, self.device] if self.device else self.seed)
         return self.generator
 
     def read_infeed(self) -> Value:
@@ -148,8 +181,30 @@ class Evaluator:
     def write_outfeed(self, value: Value) -> None:
         self.outfeed.append(value)
 
-    def channel(self, number: int) -> list[Value]:
-        return self.channels.setdefault(number, [])
+    # --- other devices -----------------------------------------------------------------------------------------------
+    @property
+    def replicas(self) -> int:
+        return self.world.replicas
+
+    @property
+    def partitions(self) -> int:
+        return self.world.partitions
+
+    @property
+    def name(self) -> str:
+        return self.world.name(self.device)
+
+    def name_of(self, device: int) -> str:
+        return self.world.name(device)
+
+    def meet(self, instruction: Instruction, members: tuple[int, ...], value: Value) -> Pending:
+        return self.world.meet(self.device, instruction, members, value)
+
+    def post(self, address: Hashable, value: Value) -> None:
+        self.world.post(address, value)
+
+    def collect(self, instruction: Instruction, addresses: Sequence[Hashable], what: str) -> Value:
+        return self.world.collect(self.device, instruction, addresses, what)
 
     # --- plans -------------------------------------------------------------------------------------------------------
     def plan(self, computation: Computation) -> Plan:

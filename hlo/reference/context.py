@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Hashable, Sequence
+from dataclasses import dataclass
 from typing import Any, Protocol
 
 import numpy as np
@@ -10,14 +11,41 @@ import numpy as np
 from ..ir import Computation, Instruction
 
 Value = Any
-"""An array is an np.ndarray in logical order (dynamic dimensions at present size), a tuple a tuple, a token None."""
+"""An array is an np.ndarray in logical order (dynamic dimensions at present size), a tuple a tuple, a token None.
+What a start has begun and its done waits for is a Pending."""
+
+
+@dataclass(eq=False)
+class Pending:
+    """A value that other devices may still have to send. `result` waits for it, once."""
+
+    finish: Callable[[], Value]
+    values: tuple[Value, ...] = ()
+
+    def result(self) -> Value:
+        if not self.values:
+            self.values = (self.finish(),)
+        return self.values[0]
 
 
 class Context(Protocol):
     """What the evaluator offers to the rules of opcodes that call computations or reach outside the module."""
 
-    replica: int
-    partition: int
+    device: int  # replica · partitions + partition
+    rng_state: int  # of rng-get-and-update-state, 128 bits
+
+    @property
+    def replicas(self) -> int: ...
+
+    @property
+    def partitions(self) -> int: ...
+
+    @property
+    def name(self) -> str:
+        """This device, for messages."""
+        ...
+
+    def name_of(self, device: int) -> str: ...
 
     def call(self, computation: Computation, arguments: Sequence[Value]) -> Value:
         """Run a computation once."""
@@ -39,8 +67,16 @@ class Context(Protocol):
 
     def write_outfeed(self, value: Value) -> None: ...
 
-    def channel(self, number: int) -> list[Value]:
-        """The values in flight of a send/recv channel, oldest first."""
+    def meet(self, instruction: Instruction, members: tuple[int, ...], value: Value) -> Pending:
+        """Bring a value to the next meeting of a group of devices; pending is the list of what its members bring."""
+        ...
+
+    def post(self, address: Hashable, value: Value) -> None:
+        """Send a value."""
+        ...
+
+    def collect(self, instruction: Instruction, addresses: Sequence[Hashable], what: str) -> Value:
+        """Wait for a value at one of some addresses, of which the first counts most."""
         ...
 
 

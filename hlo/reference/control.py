@@ -2,13 +2,21 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Sequence
 
 import numpy as np
 
-from ..errors import InputError, UnsupportedError
+from ..errors import UnsupportedError
 from ..ir import Instruction, Literal
-from .context import Context, Value
+from ..shapes import Shape
+from .context import Context, Pending, Value
+from .device_groups import Mode, paired
+
+
+def arrived(value: Value) -> Value:
+    """A value, waited for where it is still on its way."""
+    return value.result() if isinstance(value, Pending) else value
 
 
 def literal_value(literal: Literal) -> Value:
@@ -30,7 +38,7 @@ def make_tuple(_instruction: Instruction, operands: Sequence[Value], _context: C
 
 
 def get_tuple_element(instruction: Instruction, operands: Sequence[Value], _context: Context) -> Value:
-    return operands[0][instruction.attributes["index"]]
+    return arrived(operands[0][instruction.attributes["index"]])
 
 
 def call(instruction: Instruction, operands: Sequence[Value], context: Context) -> Value:
@@ -56,7 +64,7 @@ def _same(x: Value, y: Value) -> bool:
     """Bitwise equality."""
     if isinstance(x, tuple):
         return all(_same(a, b) for a, b in zip(x, y, strict=True))
-    return x is y or x.tobytes() == y.tobytes()
+    return x is y or (isinstance(x, np.ndarray) and x.tobytes() == y.tobytes())
 
 
 def conditional(instruction: Instruction, operands: Sequence[Value], context: Context) -> Value:
@@ -119,19 +127,51 @@ def outfeed(_instruction: Instruction, operands: Sequence[Value], context: Conte
     return None
 
 
+_PAIRS = re.compile(r'_xla_send_recv_source_target_pairs\s*=\s*"?\{([^"]*)\}')
+_PAIR = re.compile(r"\{\s*(\d+)\s*,\s*(\d+)\s*\}")
+
+
+def _pairs(instruction: Instruction, context: Context) -> tuple[tuple[int, int], ...] | None:
+    """Pairs of devices from the frontend attribute that XLA's own pipelining writes; None without it."""
+    text = getattr(instruction.attributes.get("frontend_attributes"), "text", "")
+    found = _PAIRS.search(text)
+    if found is None:
+        return None
+    pairs = [(int(a), int(b)) for a, b in _PAIR.findall(found[1])]
+    mode = Mode.CROSS_PARTITION if context.partitions > 1 else Mode.CROSS_REPLICA
+    return paired(instruction, pairs, context.device, context.replicas, context.partitions, mode)
+
+
 def send(instruction: Instruction, operands: Sequence[Value], context: Context) -> Value:
-    """A loopback: what is sent on a channel, recv on the same channel gets."""
-    context.channel(instruction.attributes.get("channel_id", 0)).append(operands[0])
+    """Sends to this device's target, if pairs are given; else to whoever receives on the channel, itself first."""
+    channel, pairs = instruction.attributes.get("channel_id", 0), _pairs(instruction, context)
+    if pairs is None:
+        context.post(("channel", channel, context.device), operands[0])
+    for source, target in pairs or ():
+        if source == context.device:
+            context.post(("channel", channel, source, target), operands[0])
     return (operands[0], np.zeros((), np.uint32), None)
 
 
 def recv(instruction: Instruction, _operands: Sequence[Value], context: Context) -> Value:
-    queue = context.channel(instruction.attributes.get("channel_id", 0))
-    if not queue:
-        raise InputError(f"{instruction.name} receives on a channel on which nothing was sent",
-                         location=instruction.location, remedy="the evaluator has one device: send before recv")
-    return (queue.pop(0), np.zeros((), np.uint32), None)
+    """What is received, recv-done waits for. A device that no pair names as target gets zeros."""
+    channel, pairs = instruction.attributes.get("channel_id", 0), _pairs(instruction, context)
+    data = instruction.shape.elements[0]
+    if pairs is None:
+        devices = range(context.replicas * context.partitions)
+        addresses = [("channel", channel, d) for d in (context.device, *[d for d in devices if d != context.device])]
+    else:
+        addresses = [("channel", channel, source, target) for source, target in pairs if target == context.device]
+    pending = Pending(lambda: context.collect(instruction, addresses, f"a send on channel {channel}"))
+    return (pending if addresses else zeros(data), np.zeros((), np.uint32), None)
+
+
+def zeros(shape: Shape) -> Value:
+    """A value of a shape, all zero."""
+    if shape.is_tuple:
+        return tuple(zeros(e) for e in shape.elements)
+    return np.zeros(shape.dims, shape.dtype.numpy) if shape.is_array else None
 
 
 def recv_done(_instruction: Instruction, operands: Sequence[Value], _context: Context) -> Value:
-    return (operands[0][0], None)
+    return (arrived(operands[0][0]), None)

@@ -133,11 +133,9 @@ def rng(instruction: Instruction, operands: Sequence[Array], context: Context) -
 
 
 
-
 def rng_get_and_update_state(instruction: Instruction, _operands: Sequence[Array], context: Context) -> Array:
     """The 128-bit counter before `delta` is added, as u64[2], low word first."""
-    state = context.channel(-1)
-    value = state.pop() if state else 0x7012395
-    state.append((value + instruction.attributes["delta"]) % 2**128)
+    value = context.rng_state
+    context.rng_state = (value + instruction.attributes["delta"]) % 2**128
     words = np.array([value & (2**64 - 1), value >> 64], np.uint64)
     return np.resize(words, math.prod(instruction.shape.dims)).reshape(instruction.shape.dims)
