@@ -219,10 +219,21 @@ def _stride_runs(shape: Shape) -> list[tuple[int, int]]:
     return runs
 
 
+def changes_elements(instruction: Instruction) -> bool:
+    """Whether a bitcast of an array sees the bits as more or fewer elements."""
+    source, target = instruction.operands[0].shape, instruction.shape
+    return source.is_array and target.is_array and source.size != target.size
+
+
 def is_alias(instruction: Instruction) -> bool:
-    """An array op whose result is its operand's bytes: bitcast, and a reshape that moves nothing."""
+    """An array op whose result is its operand's bytes: bitcast, and a reshape that moves nothing.
+
+    Elements narrower than a byte take a byte each, so one that makes other elements of them moves bytes.
+    """
     if instruction.opcode is Op.BITCAST:
-        return instruction.shape.is_array and instruction.operands[0].shape.bytes == instruction.shape.bytes
+        source, target = instruction.operands[0].shape, instruction.shape
+        narrow = changes_elements(instruction) and min(source.dtype.bits, target.dtype.bits) < 8
+        return target.is_array and source.bytes == target.bytes and not narrow
     return (
         instruction.opcode is Op.RESHAPE
         and not instruction.shape.is_dynamic

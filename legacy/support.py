@@ -7,6 +7,7 @@ from collections.abc import Iterable, Sequence
 from ..hlo.dtypes import DType
 from ..hlo.errors import UnsupportedError
 from ..hlo.ir import Computation, Instruction
+from ..hlo.opclasses import changes_elements
 from ..hlo.opcodes import Op
 from ..hlo.plan import KernelRequest
 from .convert import OWN_BITS
@@ -46,6 +47,8 @@ def _region(region: Computation) -> Iterable[Instruction]:
 
 def _is_supported(instruction: Instruction, scalar: bool) -> bool:
     op = instruction.opcode
+    if op is Op.BITCAST and changes_elements(instruction):
+        return False
     if instruction.shape.is_dynamic or any(not s.is_array for _, s in instruction.shape.leaves()):
         return False
     if op in ELEMENTWISE:
@@ -65,6 +68,10 @@ def _takes(instruction: Instruction) -> bool:
 
 def _error(instruction: Instruction) -> UnsupportedError:
     op = instruction.opcode
+    if op is Op.BITCAST:
+        types = f"{instruction.operands[0].shape.dtype.value} as {instruction.shape.dtype.value}"
+        remedy = "use bitcast-convert, which says how"
+        return UnsupportedError("legacy", f"bitcast({types})", remedy=remedy, location=instruction.location)
     dtype = (instruction.operands[0] if instruction.operands else instruction).shape.dtype
     known = op in ELEMENTWISE or op in RULES
     file = FILES.get(op, "elementwise" if op in ELEMENTWISE else "shape")

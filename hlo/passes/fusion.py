@@ -8,7 +8,7 @@ one result, so no cycle can arise.
 from __future__ import annotations
 
 from ..ir import Computation, Instruction, Module
-from ..opclasses import CONTROL_PREDECESSORS, ELEMENTWISE, control_computations, is_alias
+from ..opclasses import CONTROL_PREDECESSORS, ELEMENTWISE, changes_elements, control_computations, is_alias
 from ..opcodes import Op
 from .fusion_build import build_fusions
 from .fusion_cost import (
@@ -176,6 +176,8 @@ def _may_be_computed_again(i: Instruction) -> bool:
         return not i.shape.dims and i.shape.is_array
     if i.opcode is Op.BITCAST_CONVERT:
         return i.shape.dims == i.operands[0].shape.dims
+    if i.opcode is Op.BITCAST and changes_elements(i):
+        return False
     if i.opcode is Op.TRANSPOSE and i.shape.size > LARGE_TRANSPOSE:
         return bool(i.shape.rank) and i.shape.minor_to_major[0] == i.dimensions.index(
             i.operands[0].shape.minor_to_major[0]

@@ -11,6 +11,7 @@ from ..errors import TestbedError
 from ..ir import Module
 from .cse import share_equal
 from .dce import remove_dead_code
+from .expand_bitcast import expand_bitcast
 from .expand_convolution import expand_convolution
 from .expand_fft import expand_fft
 from .expand_gather import expand_gather
@@ -64,6 +65,7 @@ PASSES: dict[str, Pass] = {
         Pass("dce", remove_dead_code, guarantees=frozenset({LIVE})),
         Pass("simplify", simplify),
         Pass("cse", share_equal),
+        Pass("expand-bitcast", expand_bitcast),
         Pass("expand-topk", expand_topk),
         Pass("expand-rng", expand_rng),
         Pass("expand-reduce-window", expand_reduce_window),
@@ -80,6 +82,7 @@ PASSES: dict[str, Pass] = {
 """Every pass by name, in the order of a full run."""
 
 EXPAND = (
+    "expand-bitcast",
     "expand-topk",
     "expand-rng",
     "expand-reduce-window",
