@@ -13,6 +13,13 @@ import click
 @click.option(
     "--stacks", default="evaluator,legacy,mlir", show_default=True, help="Of evaluator, legacy, mlir, xla, parse."
 )
+@click.option(
+    "--source",
+    type=click.Choice(["hlo", "stablehlo"]),
+    default="hlo",
+    show_default=True,
+    help="Which of a case's modules to run; stablehlo needs jaxlib, and leaves out cases that have none.",
+)
 @click.option("--json", "json_file", metavar="F", help="Write the report as JSON.")
 @click.option(
     "--jobs", type=click.IntRange(1), default=os.cpu_count() or 1, show_default=True, help="Worker processes."
@@ -31,6 +38,7 @@ import click
 def command(
     folder: str,
     stacks: str,
+    source: str,
     json_file: str | None,
     jobs: int,
     pattern: str | None,
@@ -43,13 +51,15 @@ def command(
     Exit 1 if any case failed or crashed; unsupported ones are grouped by the missing emitter and do not fail.
     """
     from ..differential.conformance import run_cases
-    from ..differential.corpus import ALL_STACKS, read_suite, select
+    from ..differential.corpus import ALL_STACKS, PARSE, read_suite, select
     from ..differential.report import summary, write_json
     from ..migration.peers import parse_stacks
     from .progress import progress
 
     names = parse_stacks(stacks, ALL_STACKS)
-    cases = select(read_suite(Path(folder)), pattern, sample, seed)
+    if source != "hlo" and PARSE in names:
+        raise click.UsageError("the parse stack reads HLO text: leave out --source")
+    cases = select(read_suite(Path(folder), source), pattern, sample, seed)
     with progress(len(cases) * len(names)) as advance:
         rows = run_cases(cases, names, jobs=jobs, limit=limit, on_row=lambda row: advance())
     if json_file:

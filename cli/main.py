@@ -18,6 +18,7 @@ COMMANDS = {
     "diff": "Compile on both stacks, run, and compare with the evaluator (and XLA:CPU where jaxlib is installed).",
     "run": "Run a module and print or save its results.",
     "buffers": "Print a module's buffer assignment; draw its arena over time.",
+    "show": "Print what a module holds: opcodes, costs, largest buffers; draw it.",
     "stages": "Write every IR stage of both stacks to a folder.",
     "opt": "Run HLO passes on a module and print it, with time and counts of each pass.",
     "conform": "Run a conformance corpus on chosen stacks.",
@@ -49,7 +50,8 @@ class LazyGroup(click.Group):
 def testbed() -> None:
     """HLO through two code-generation stacks, side by side.
 
-    A MODULE is an .hlo file, a folder with module.hlo and io.npz, or - for standard input.
+    A MODULE is a file with HLO text, StableHLO (.mlir, .mlirbc) or an XLA proto (.pb, .pbtxt), a folder with
+    module.hlo and io.npz, or - for standard input.
     """
 
 

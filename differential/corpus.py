@@ -15,16 +15,21 @@ import numpy as np
 from ..hlo.comparison import Difference, compare
 from ..hlo.dtypes import FROM_NUMPY
 from ..hlo.errors import InputError
-from ..hlo.parser import parse_module
-from ..hlo.program import Program, load_io, parameter_leaves, read_text, result_leaves
+from ..hlo.formats import load_module
+from ..hlo.program import Program, load_io, parameter_leaves, read_bytes, read_text, result_leaves
 
 PARSE = "parse"
 ALL_STACKS = ("evaluator", "legacy", "mlir", "xla", PARSE)
+SOURCES = ("hlo", "stablehlo")
+"""Paths of a manifest's row that a case may be run from."""
 
 
 @dataclass(frozen=True)
 class Case:
-    """One row of a manifest. Paths are absolute; golden is None where a suite has no inputs."""
+    """One row of a manifest. Paths are absolute; golden is None where a suite has no inputs.
+
+    hlo: the module to run, which is StableHLO where a suite is read with that source.
+    """
 
     id: str
     hlo: str
@@ -34,8 +39,8 @@ class Case:
     rtol: float | None
 
 
-def read_suite(folder: Path) -> tuple[Case, ...]:
-    """All cases of a suite. Raises InputError with file and line for a malformed manifest."""
+def read_suite(folder: Path, source: str = "hlo") -> tuple[Case, ...]:
+    """All cases of a suite that have the source. Raises InputError with file and line for a malformed manifest."""
     manifest = folder / "manifest.jsonl"
     if not manifest.exists():
         raise InputError(f"{manifest}: no such file", remedy="give the folder of a suite, with a manifest.jsonl")
@@ -45,22 +50,26 @@ def read_suite(folder: Path) -> tuple[Case, ...]:
             continue
         try:
             row = json.loads(line)
-            cases.append(_case(folder, row))
-        except (json.JSONDecodeError, KeyError, TypeError) as error:
+            if "hlo" in row and source not in row:
+                continue
+            cases.append(_case(folder, row, source))
+        except (json.JSONDecodeError, KeyError, TypeError, AttributeError) as error:
             raise InputError(
                 f"{manifest}:{number}:1: not a case: {error!r}", remedy="each line is an object with id and hlo"
             ) from None
+    if not cases and source != "hlo":
+        raise InputError(f"{manifest}: no case has a {source!r} path", remedy="run it with --source hlo")
     if not cases:
         raise InputError(f"{manifest}: holds no case", remedy="each line is an object with id and hlo")
     return tuple(cases)
 
 
-def _case(folder: Path, row: dict[str, Any]) -> Case:
+def _case(folder: Path, row: dict[str, Any], source: str) -> Case:
     golden = row.get("golden")
     one_op = row["id"].split(".")[0] if row.get("suite") == "op_cases" else None
     return Case(
         row["id"],
-        str((folder / row["hlo"]).resolve()),
+        str((folder / row[source]).resolve()),
         str((folder / golden).resolve()) if golden else None,
         one_op,
         row.get("atol"),
@@ -82,12 +91,12 @@ def select(cases: Sequence[Case], pattern: str | None, sample: int | None, seed:
 def load_case(case: Case) -> Program:
     """Parse a case and read its inputs and expected results."""
     path = Path(case.hlo)
-    text = read_text(path)
-    module = parse_module(text, str(path))
+    loaded = load_module(read_bytes(path), str(path))
+    module = loaded.module
     if case.golden is None:
-        return Program(case.id, text, module)
+        return Program(case.id, loaded.text, module)
     inputs, expected = load_io(Path(case.golden), parameter_leaves(module), result_leaves(module))
-    return Program(case.id, text, module, inputs, expected)
+    return Program(case.id, loaded.text, module, inputs, expected)
 
 
 def compare_leaves(case: Case, results: Sequence[np.ndarray], expected: Sequence[np.ndarray]) -> list[Difference]:

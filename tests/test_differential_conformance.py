@@ -137,3 +137,13 @@ def test_io_files_that_cannot_be_read_or_do_not_fit_say_why(tmp_path):
         load_io(path, [array(DType.F64, 2), f32], None)
     with pytest.raises(InputError, match=r"in0: shape \[2\] does not match f32\[3\]"):
         load_io(path, [array(DType.F32, 3), f32], None)
+
+
+def test_a_suite_is_read_from_the_source_that_is_asked_for(tmp_path):
+    rows = [{"id": "a", "hlo": "a.hlo", "stablehlo": "a.mlir"}, {"id": "b", "hlo": "b.hlo"}]
+    (tmp_path / "manifest.jsonl").write_text("".join(json.dumps(r) + "\n" for r in rows))
+    assert [Path(c.hlo).name for c in read_suite(tmp_path)] == ["a.hlo", "b.hlo"]
+    assert [Path(c.hlo).name for c in read_suite(tmp_path, "stablehlo")] == ["a.mlir"]
+    (tmp_path / "manifest.jsonl").write_text(json.dumps(rows[1]) + "\n")
+    with pytest.raises(InputError, match="no case has a 'stablehlo' path"):
+        read_suite(tmp_path, "stablehlo")

@@ -1,0 +1,150 @@
+"""`testbed show MODULE`: what is in a module: opcodes, types, costs, largest buffers; as text, JSON or a picture."""
+
+from __future__ import annotations
+
+import json
+from collections import Counter
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import click
+
+if TYPE_CHECKING:
+    from ..hlo.cost_analysis import CostAnalysis
+    from ..hlo.ir import Computation, Instruction, Module
+
+KEYS = ("flops", "transcendentals", "bytes")
+
+
+@click.command()
+@click.argument("module")
+@click.option("--top", type=click.IntRange(0), default=10, show_default=True, metavar="N", help="Rows of each list.")
+@click.option("--by", type=click.Choice(KEYS), default="flops", show_default=True, help="Order of the instructions.")
+@click.option("--json", "json_file", metavar="F", help="Write all of it, every instruction, as JSON.")
+@click.option("--graph", metavar="OUT.SVG", help="Draw the data flow.")
+def command(module: str, top: int, by: str, json_file: str | None, graph: str | None) -> int:
+    """Print counts, costs by XLA's rules (a while loop for one trip) and largest buffers of MODULE."""
+    from ..hlo.cost_analysis import analyse
+    from ..hlo.program import load_program
+
+    loaded = load_program(module).module
+    analysis = analyse(loaded)
+    _print_counts(loaded, analysis)
+    own = _own_instructions(loaded)
+    _print_costs(own, analysis, by, top)
+    _print_buffers(own, top)
+    if json_file is not None:
+        _write(Path(json_file), json.dumps(_report(loaded, analysis), indent=1) + "\n")
+    if graph is not None:
+        from ..hlo.graph import module_to_svg
+
+        _write(Path(graph), module_to_svg(loaded))
+    return 0
+
+
+def _own_instructions(module: Module) -> list[tuple[Computation, Instruction]]:
+    """Instructions that run by themselves: not those inside fusions and reducers, which their caller stands for."""
+    from ..hlo.opcodes import Op
+
+    steps = {module.entry}
+    for computation in reversed(module.computations):
+        if computation in steps:
+            for i in computation.instructions:
+                if i.opcode in (Op.CALL, Op.WHILE, Op.CONDITIONAL, Op.ASYNC_START):
+                    steps.update(i.called())
+    return [(c, i) for c in module.computations if c in steps for i in c.instructions]
+
+
+def _print_counts(module: Module, analysis: CostAnalysis) -> None:
+    instructions = list(module.instructions())
+    total = analysis.of_computation(module.entry)
+    click.echo(
+        f"{module.name}: {len(instructions)} instructions in {len(module.computations)} computations, "
+        f"{len(module.entry.instructions)} in the entry {module.entry.name}"
+    )
+    parameters = ", ".join(map(str, module.parameter_shapes)) or "none"
+    click.echo(f"parameters  {_cut(parameters)}")
+    click.echo(f"result      {_cut(str(module.result_shape))}")
+    click.echo(f"opcodes     {_counts(i.opcode.value for i in instructions)}")
+    click.echo(f"types       {_counts(leaf.dtype.value for i in instructions for _, leaf in i.shape.leaves())}")
+    click.echo(
+        f"cost        {_si(total.flops)} flops, {_si(total.transcendentals)} transcendentals, "
+        f"{_si(total.bytes)} bytes accessed"
+    )
+
+
+def _print_costs(rows: list[Any], analysis: CostAnalysis, by: str, top: int) -> None:
+    from ..hlo.opcodes import Op
+
+    inside = (Op.CALL, Op.WHILE, Op.CONDITIONAL)  # their instructions stand in the list themselves
+    costs = [(analysis.of(i), c, i) for c, i in rows if i.opcode not in inside]
+    costs = sorted((r for r in costs if getattr(r[0], by)), key=lambda r: -getattr(r[0], by))[:top]
+    if not costs:
+        return
+    click.echo(f"\ninstructions by {by}\n{'flops':>10} {'transc.':>10} {'bytes':>10}  instruction")
+    for cost, computation, i in costs:
+        numbers = " ".join(f"{_si(getattr(cost, key)):>10}" for key in KEYS)
+        click.echo(f"{numbers}  {_line(computation, i)}")
+
+
+def _print_buffers(rows: list[Any], top: int) -> None:
+    buffers = sorted(((i.shape.bytes, c, i) for c, i in rows if i.shape.bytes), key=lambda r: -r[0])[:top]
+    if not buffers:
+        return
+    click.echo(f"\nlargest buffers\n{'bytes':>10}  instruction")
+    for size, computation, i in buffers:
+        click.echo(f"{_si(size):>10}  {_line(computation, i)}")
+
+
+def _line(computation: Computation, i: Instruction) -> str:
+    place = f"  (line {i.location.line})" if i.location else ""
+    return f"{i.name} = {_cut(f'{i.shape} {i.opcode.value}', 60)} in {computation.name}{place}"
+
+
+def _counts(values: Any) -> str:
+    return ", ".join(f"{value} {count}" for value, count in Counter(values).most_common())
+
+
+def _si(number: float) -> str:
+    """1234567 → 1.23 M."""
+    for unit, scale in (("T", 1e12), ("G", 1e9), ("M", 1e6), ("k", 1e3)):
+        if abs(number) >= scale:
+            return f"{number / scale:.3g} {unit}"
+    return f"{number:g}"
+
+
+def _cut(text: str, most: int = 108) -> str:
+    return text if len(text) <= most else text[: most - 1] + "…"
+
+
+def _report(module: Module, analysis: CostAnalysis) -> dict[str, Any]:
+    total = analysis.of_computation(module.entry)
+    rows = []
+    for computation in module.computations:
+        for i in computation.instructions:
+            cost = analysis.of(i)
+            row = {"computation": computation.name, "name": i.name, "opcode": i.opcode.value, "shape": str(i.shape)}
+            rows.append(row | {key: getattr(cost, key) for key in KEYS})
+    return {
+        "module": module.name,
+        "computations": len(module.computations),
+        "opcodes": dict(Counter(i.opcode.value for i in module.instructions())),
+        "cost": {key: getattr(total, key) for key in KEYS},
+        "instructions": rows,
+    }
+
+
+def _write(path: Path, text: str) -> None:
+    """Write a file whole, or not at all."""
+    from ..hlo.errors import InputError
+
+    temporary = path.with_name(path.name + ".tmp")
+    try:
+        temporary.write_text(text, encoding="utf-8")
+        temporary.replace(path)
+    except OSError as error:
+        temporary.unlink(missing_ok=True)
+        raise InputError(f"{path}: cannot write: {error.strerror or error}", remedy="give a writable path") from None
+    except BaseException:
+        temporary.unlink(missing_ok=True)
+        raise
