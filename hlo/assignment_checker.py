@@ -94,7 +94,9 @@ class _Checker:
         self.steps(self.plan.steps)
         self.current = None
         root = self.plan.module.entry.root
-        results = {a.number: a for a in self.plan.assignment.allocations if a.kind is AllocationKind.RESULT}
+        allocations = self.plan.assignment.allocations
+        results = {a.number: a for a in allocations if a.kind is AllocationKind.RESULT}
+        results |= {a.result: a for a in allocations if a.result >= 0}
         leaves = [(v, index) for v, (index, shape) in zip(self.leaves[root], root.shape.leaves()) if shape.is_array]
         for n, (value, index) in enumerate(leaves):
             where = BufferSlice(results[n].index, 0, results[n].size)
@@ -143,7 +145,7 @@ class _Checker:
         allocation = self.plan.assignment.allocations[piece.allocation]
         if piece.offset < 0 or piece.offset + piece.size > allocation.size:
             self.fail(f"{piece} lies outside its allocation of {allocation.size} bytes")
-        if piece.size and allocation.kind in (AllocationKind.PARAMETER, AllocationKind.CONSTANT):
+        if piece.size and allocation.read_only:
             self.fail(f"{piece} of a {allocation.kind.value} is written")
         if piece.size:
             self.memory.write(piece, values)

@@ -58,7 +58,8 @@ def report_to_text(report: BufferReport) -> str:
 def _allocation(a: Allocation) -> str:
     number = f" {a.number}" if a.number >= 0 else ""
     shape = f" {shape_to_text(a.shape)}" if a.shape is not None else ""
-    return f"allocation {a.index}: {a.kind.value}{number}{shape}, {a.size} bytes, aligned to {a.alignment}"
+    given = f" becomes result {a.result}" if a.result >= 0 else ""
+    return f"allocation {a.index}: {a.kind.value}{number}{given}{shape}, {a.size} bytes, aligned to {a.alignment}"
 
 
 def _slices(report: BufferReport, a: Allocation) -> Iterator[str]:

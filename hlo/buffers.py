@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from .coalesce import Classes, coalesce
 from .ir import Instruction, Module
 from .liveness import NO_BUFFER, Copy, Timeline, Variable, build_timeline
-from .packing import Packing, pack
+from .packing import Bin, Packing, fill_bins, pack
 from .plan import POOL_ALIGNMENT, USER_ALIGNMENT, Allocation, AllocationKind, BufferAssignment, BufferSlice
 from .shapes import ShapeIndex
 
@@ -118,8 +118,9 @@ def _place(timeline: Timeline, classes: Classes) -> tuple[tuple[Allocation, ...]
             if v.kind is not kind or (kind is AllocationKind.CONSTANT and not v.used):
                 continue
             alignment = USER_ALIGNMENT if kind is AllocationKind.PARAMETER else POOL_ALIGNMENT
-            allocations.append(Allocation(len(allocations), kind, v.size, alignment, v.number, v.shape, v.literal))
-            slices[classes.find(v.index)] = BufferSlice(len(allocations) - 1, 0, v.size)
+            index = len(allocations)
+            allocations.append(Allocation(index, kind, v.size, alignment, v.number, v.shape, v.literal, v.result))
+            slices[classes.find(v.index)] = BufferSlice(index, 0, v.size)
     moving = [
         n
         for n in range(len(timeline.variables))
@@ -127,15 +128,20 @@ def _place(timeline: Timeline, classes: Classes) -> tuple[tuple[Allocation, ...]
         and n not in slices
         and timeline.variables[n].kind is AllocationKind.TEMPORARY
     ]
-    packing = pack(
-        [timeline.variables[n].size for n in moving],
-        [classes.segments[n] if n < known else timeline.variables[n].segments for n in moving],
-        POOL_ALIGNMENT,
-    )
+    sizes = {n: timeline.variables[n].size for n in moving}
+    segments = {n: classes.segments[n] if n < known else timeline.variables[n].segments for n in moving}
+    bins = [Bin(a.index, a.size) for a in allocations if a.kind is AllocationKind.RESULT]
+    for n in [*slices]:
+        if bins and bins[0].number <= slices[n].allocation <= bins[-1].number:
+            bins[slices[n].allocation - bins[0].number].hold(0, slices[n].size, classes.segments[n])
+    for n, (number, offset) in fill_bins(bins, sizes, segments, POOL_ALIGNMENT).items():
+        slices[n] = BufferSlice(number, offset, sizes[n])
+    moving = [n for n in moving if n not in slices]
+    packing = pack([sizes[n] for n in moving], [segments[n] for n in moving], POOL_ALIGNMENT)
     arena = len(allocations)
     allocations.append(Allocation(arena, AllocationKind.TEMPORARY, packing.size, POOL_ALIGNMENT))
     for n, offset in zip(moving, packing.offsets):
-        slices[n] = BufferSlice(arena, offset, timeline.variables[n].size)
+        slices[n] = BufferSlice(arena, offset, sizes[n])
     for v in timeline.variables[:known]:
         if v.kind is AllocationKind.CONSTANT and not v.used:  # forwarded only; nobody reads the bytes
             slices.setdefault(v.index, BufferSlice(arena, 0, 0))

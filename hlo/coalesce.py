@@ -21,7 +21,7 @@ class Classes:
         self.variables = timeline.variables
         self.parent = list(range(len(timeline.variables)))
         self.segments: list[Segments] = [list(v.segments) for v in timeline.variables]
-        self.fixed = [v if v.kind is AllocationKind.RESULT or v.read_only else None for v in timeline.variables]
+        self.fixed = [v if v.kind is not AllocationKind.TEMPORARY else None for v in timeline.variables]
         self.joins: dict[int, list[Copy | Reuse]] = {}
         for event in [c for g in timeline.groups.values() for c in g] + timeline.reuses:
             self.joins.setdefault(2 * event.position, []).append(event)

@@ -13,12 +13,13 @@ from __future__ import annotations
 from collections.abc import Hashable, Sequence
 from dataclasses import dataclass, field
 
+from .errors import UnsupportedError
 from .inplace import reusable_operands, updated_operand
 from .ir import Computation, Instruction, Literal, Module
 from .opclasses import FORWARDING, branches, control_computations, is_alias, same_bytes
 from .opcodes import Op
 from .plan import AllocationKind
-from .shapes import Shape
+from .shapes import Shape, ShapeIndex
 
 NO_BUFFER = -1
 """The variable of a token."""
@@ -30,7 +31,7 @@ Leaves = tuple[int, ...]
 class Variable:
     """One array value, or one slot. segments: half-open intervals of ticks in which it holds a value, ascending.
 
-    number: of the parameter or result leaf. Parameters and constants are read only.
+    number: of the parameter or result leaf. Constants are read only, and parameters but those that become a result.
     """
 
     index: int
@@ -41,10 +42,11 @@ class Variable:
     shape: Shape | None = None
     literal: Literal | None = None
     used: bool = False
+    result: int = -1
 
     @property
     def read_only(self) -> bool:
-        return self.kind in (AllocationKind.PARAMETER, AllocationKind.CONSTANT)
+        return self.kind is AllocationKind.CONSTANT or (self.kind is AllocationKind.PARAMETER and self.result < 0)
 
 
 @dataclass(frozen=True, slots=True)
@@ -121,6 +123,38 @@ def element_range(shape: Shape, index: int) -> tuple[int, int]:
     return start, start + leaf_count(shape.elements[index])
 
 
+def aliased_parameters(module: Module) -> dict[int, int]:
+    """Result leaf → the parameter leaf whose memory the header's input_output_alias gives it; arrays only.
+
+    A may-alias between two layouts is left out; raises UnsupportedError for such a must-alias.
+    """
+    found: dict[int, int] = {}
+    places = _array_leaves(module.entry.parameters)
+    results = {index: (n, shape) for (_, index), (n, shape) in _array_leaves([module.entry.root]).items()}
+    for alias in module.attributes.get("input_output_alias", ()):
+        source, target = places.get((alias.parameter, alias.parameter_index)), results.get(alias.output)
+        if source is None or target is None or source[0] in found.values():
+            continue
+        if same_bytes(source[1], target[1]):
+            found[target[0]] = source[0]
+        elif alias.kind == "must-alias":
+            raise UnsupportedError(
+                "plan",
+                f"must-alias of parameter {alias.parameter} {source[1]} and output {target[1]}",
+                location=module.entry.root.location,
+                remedy="give both one layout",
+            )
+    return found
+
+
+def _array_leaves(instructions: Sequence[Instruction]) -> dict[tuple[int, ShapeIndex], tuple[int, Shape]]:
+    """(number of the instruction, index) of every array leaf → its number among them all, and its shape."""
+    arrays = [
+        ((n, index), shape) for n, i in enumerate(instructions) for index, shape in i.shape.leaves() if shape.is_array
+    ]
+    return {key: (number, shape) for number, (key, shape) in enumerate(arrays)}
+
+
 def moves_no_bytes(i: Instruction) -> bool:
     """Ops whose result leaves are leaves of their operands: no kernel, no copy."""
     if i.opcode is Op.COPY:
@@ -190,11 +224,18 @@ class _Walker:
                 leaves.append(self.variable(shape, AllocationKind.PARAMETER, number))
                 number += shape.is_array
             parameters.append(tuple(leaves))
+        owned = aliased_parameters(self.module)
+        for number, parameter in owned.items():
+            self.variables[parameter].result = number
         results = self.walk(entry, parameters)
         position = self.step()
-        arrays = ((source, shape) for source, (_, shape) in zip(results, entry.root.shape.leaves()) if shape.is_array)
+        arrays = [(source, shape) for source, (_, shape) in zip(results, entry.root.shape.leaves()) if shape.is_array]
+        for source, _ in arrays:
+            self.touch((source,))
         for number, (source, shape) in enumerate(arrays):
-            target = self.variable(shape, AllocationKind.RESULT, number)
+            target = owned.get(number)
+            if target is None:
+                target = self.variable(shape, AllocationKind.RESULT, number)
             self.copy(RESULTS, position, source, target, entry.root)
 
     def step(self) -> int:

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import heapq
 from bisect import insort
-from collections.abc import Sequence
-from dataclasses import dataclass
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
 
 import numpy as np
 
@@ -22,6 +22,63 @@ class Packing:
     offsets: tuple[int, ...]
     size: int
     bound: int
+
+
+MOST_TRIALS = 200_000
+"""Pairs of a buffer and a bin that are looked at."""
+
+
+@dataclass(slots=True)
+class Bin:
+    """A block that exists anyway, and what lies in it when: (start, stop, segments)."""
+
+    number: int
+    size: int
+    held: list[tuple[int, int, Segments]] = field(default_factory=list)
+
+    def hold(self, offset: int, size: int, segments: Segments) -> None:
+        self.held.append((offset, offset + size, segments))
+
+    def place(self, size: int, segments: Segments) -> int | None:
+        """Where `size` bytes fit while they are alive, if anywhere."""
+        taken = sorted({(a, b) for a, b, other in self.held if _meet(segments, other)})
+        offset = _tightest_gap(taken, size)
+        return offset if offset + size <= self.size else None
+
+
+def fill_bins(
+    bins: Sequence[Bin], sizes: Mapping[int, int], segments: Mapping[int, Segments], alignment: int
+) -> dict[int, tuple[int, int]]:
+    """Which buffers, largest and latest first, fit into blocks that are free then: buffer → (bin's number, offset)."""
+    placed: dict[int, tuple[int, int]] = {}
+    trials = MOST_TRIALS
+    for n in sorted((n for n in sizes if sizes[n] and segments[n]), key=lambda n: (-sizes[n], -segments[n][0][0])):
+        rounded = -(-sizes[n] // alignment) * alignment
+        for block in bins:
+            if sizes[n] > block.size:
+                continue
+            trials -= 1 + len(block.held)
+            if trials < 0:
+                return placed
+            offset = block.place(sizes[n], segments[n])
+            if offset is not None:
+                block.hold(offset, rounded, segments[n])
+                placed[n] = block.number, offset
+                break
+    return placed
+
+
+def _meet(a: Segments, b: Segments) -> bool:
+    """Whether two ascending lists of intervals have a common point."""
+    i = j = 0
+    while i < len(a) and j < len(b):
+        if a[i][0] < b[j][1] and b[j][0] < a[i][1]:
+            return True
+        if a[i][1] < b[j][1]:
+            i += 1
+        else:
+            j += 1
+    return False
 
 
 def pack(sizes: Sequence[int], segments: Sequence[Segments], alignment: int) -> Packing:

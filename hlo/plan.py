@@ -21,7 +21,7 @@ USER_ALIGNMENT = 16
 
 
 class AllocationKind(Enum):
-    PARAMETER = "parameter"  # the caller's array, read only unless donated
+    PARAMETER = "parameter"  # the caller's array, read only unless the module gives it to a result
     CONSTANT = "constant"  # filled once, at load
     RESULT = "result"  # handed to the caller
     TEMPORARY = "temporary"  # the one arena, alive during a run
@@ -29,9 +29,10 @@ class AllocationKind(Enum):
 
 @dataclass(frozen=True, slots=True)
 class Allocation:
-    """One block of memory of a program. `number`: of the parameter leaf or result leaf (flattened order, tokens left out).
+    """One block of memory of a program. number: of the parameter or result leaf (flattened order, tokens left out).
 
-    Parameters and results are in the layout of `shape`.
+    Parameters and results are in the layout of `shape`. result: of a parameter that the module's input_output_alias
+    gives to a result, the number of that result: it is written in place, and there is no allocation for the result.
     """
 
     index: int
@@ -41,6 +42,11 @@ class Allocation:
     number: int = -1
     shape: Shape | None = None
     literal: Literal | None = None
+    result: int = -1
+
+    @property
+    def read_only(self) -> bool:
+        return self.kind is AllocationKind.CONSTANT or (self.kind is AllocationKind.PARAMETER and self.result < 0)
 
 
 @dataclass(frozen=True, slots=True, order=True)

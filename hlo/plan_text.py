@@ -21,7 +21,8 @@ def plan_to_text(plan: Plan) -> str:
 def _allocation(a: Allocation) -> str:
     number = f" {a.number}" if a.number >= 0 else ""
     shape = f" {shape_to_text(a.shape)}" if a.shape is not None else ""
-    return f"allocation {a.index} = {a.kind.value}{number}{shape} size={a.size} align={a.alignment}"
+    given = f" becomes result {a.result}" if a.result >= 0 else ""
+    return f"allocation {a.index} = {a.kind.value}{number}{given}{shape} size={a.size} align={a.alignment}"
 
 
 def _kernel(k: KernelRequest) -> str:

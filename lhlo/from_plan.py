@@ -64,6 +64,7 @@ class _Program:
     def _argument(self, a: Allocation) -> Memref:
         base = Memref(f"%arg{len(self.arguments)}", memref(a.shape) if a.shape is not None else f"memref<{a.size}xi8>")
         number = f", lhlo.number = {a.number} : i64" if a.number >= 0 else ""
+        number += f", lhlo.result = {a.result} : i64" if a.result >= 0 else ""
         self.arguments.append(
             f'{base.name}: {base.type} {{lhlo.allocation = {a.index} : i64, lhlo.kind = "{a.kind.value}"{number}, '
             f"lhlo.alignment = {a.alignment} : i64}}"

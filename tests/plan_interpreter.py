@@ -21,10 +21,10 @@ def run_plan(plan: Plan, inputs: Sequence[np.ndarray], *, seed: int = 0) -> list
     machine = _Machine(plan, inputs, seed)
     with flushing_subnormals(True), np.errstate(all="ignore"):
         machine.run(plan.steps)
-    results = sorted(
-        (a for a in plan.assignment.allocations if a.kind is AllocationKind.RESULT), key=lambda a: a.number
-    )
-    return [machine.load(BufferSlice(a.index, 0, a.size), a.shape).copy() for a in results]
+    allocations = plan.assignment.allocations
+    results = {a.number: a for a in allocations if a.kind is AllocationKind.RESULT}
+    results |= {a.result: a for a in allocations if a.result >= 0}
+    return [machine.load(BufferSlice(a.index, 0, a.size), a.shape).copy() for _, a in sorted(results.items())]
 
 
 def to_memory(array: np.ndarray, shape: Shape) -> np.ndarray:
@@ -50,7 +50,7 @@ class _Machine:
         for a in plan.assignment.allocations:
             data = np.full(a.size, POISON, np.uint8)
             if a.kind is AllocationKind.PARAMETER:
-                data = to_memory(np.asarray(arrays[a.number]), a.shape)
+                data = to_memory(np.asarray(arrays[a.number]), a.shape).copy()
             elif a.kind is AllocationKind.CONSTANT:
                 data = to_memory(a.literal.array, a.shape)
             self.memory.append(data)

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import ctypes
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from typing import Any
 
 import numpy as np
@@ -14,6 +14,7 @@ from ...hlo.plan import AllocationKind, Plan
 from ...thunks import SequentialThunk
 from ...thunks.executor import Executor, Frame, Observer
 from ..base import Executable
+from .donation import place_aliased
 from .leaves import Leaf
 from .memory import POOL, address_of
 from .signature import Signature
@@ -56,14 +57,19 @@ class HostExecutable(Executable):
         inputs: Sequence[Any],
         outputs: Sequence[np.ndarray | None] | None = None,
         observer: Observer | None = None,
+        donated: Collection[int] = (),
     ) -> list[np.ndarray]:
         """Run once. outputs: arrays that take the results, None for a new one; they must not overlap anything.
+
+        donated: numbers of inputs that may be overwritten; where the module aliases one to a result, it becomes that.
 
         New results lie at 64-byte boundaries and own their memory; one whose layout is not row-major is a strided
         view. observer: sees each thunk (slower).
         """
         placed = self._signature.place_inputs(inputs)  # holds the arrays that the kernels read
         results, addresses = self._signature.place_outputs(outputs, placed)
+        if self._signature.aliased or donated:
+            place_aliased(self._signature, inputs, donated, placed, results, addresses, outputs)
         context = self._contexts.pop() if self._contexts else _Context(self._signature, self._constants, self.plan)
         context.run(self._executor, [address for address, _ in placed] + addresses, observer)
         for number, slice in self._signature.copied:

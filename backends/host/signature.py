@@ -22,18 +22,21 @@ class Signature:
     """variable: the allocation of each input, then of each output; one past the last where a leaf has none.
 
     copied: outputs (by number) that lie elsewhere when a run ends, and where.
+    aliased: (input, output) that are one allocation.
     """
 
     inputs: tuple[Leaf, ...]
     outputs: tuple[Leaf, ...]
     variable: tuple[int, ...]
     copied: tuple[tuple[int, BufferSlice], ...]
+    aliased: tuple[tuple[int, int], ...] = ()
 
     @staticmethod
     def of(plan: Plan) -> Signature:
         allocations = plan.assignment.allocations
         given = {a.number: a for a in allocations if a.kind is AllocationKind.PARAMETER}
         taken = {a.number: a for a in allocations if a.kind is AllocationKind.RESULT}
+        taken |= {a.result: a for a in allocations if a.result >= 0}
         nowhere = len(allocations)
         parameters = [s for shape in plan.module.parameter_shapes for _, s in shape.leaves()]
         results = list(plan.module.result_shape.leaves())
@@ -46,7 +49,10 @@ class Signature:
                 copied.append((number, slices[root, results[full][0]]))
         variable = [given[n].index if n in given else nowhere for n, _ in inputs]
         variable += [taken[n].index if n in taken else nowhere for n, _ in outputs]
-        return Signature(tuple(i for _, i in inputs), tuple(o for _, o in outputs), tuple(variable), tuple(copied))
+        place = {full: n for n, (full, _) in enumerate(outputs)}
+        aliased = tuple((n, place[given[full].result]) for n, (full, _) in enumerate(inputs) if _is_given(given, full))
+        leaves = tuple(i for _, i in inputs), tuple(o for _, o in outputs)
+        return Signature(*leaves, tuple(variable), tuple(copied), aliased)
 
     def place_inputs(self, values: Sequence[Any]) -> list[Placed]:
         """Where each input lies, copied where it does not fit."""
@@ -94,6 +100,10 @@ class Signature:
                 if begin < other_end and other_begin < end:
                     raise InputError(f"the array for output {number} overlaps {what}", remedy="give distinct arrays")
             taken.append((begin, end, f"the array for output {number}"))
+
+
+def _is_given(allocations: dict[int, Allocation], number: int) -> bool:
+    return number in allocations and allocations[number].result >= 0
 
 
 def _leaves(

@@ -1,0 +1,53 @@
+"""Inputs whose memory becomes a result's, as input_output_alias says: given up by the caller, or copied."""
+
+from __future__ import annotations
+
+import ctypes
+from collections.abc import Collection, Sequence
+
+import numpy as np
+
+from ...hlo.errors import InputError
+from .memory import address_of
+from .signature import Placed, Signature
+
+
+def place_aliased(
+    signature: Signature,
+    inputs: Sequence[object],
+    donated: Collection[int],
+    placed: list[Placed],
+    results: list[np.ndarray],
+    addresses: list[int],
+    outputs: Sequence[np.ndarray | None] | None,
+) -> None:
+    """Give each aliased pair one memory, in place of what `placed` and `results` say.
+
+    A donated array becomes the result itself, unless it does not fit, is shared with another input, or the caller gave
+    an array for the result; every other input is copied to where its result is to be.
+    """
+    for number in donated:
+        if not 0 <= number < len(signature.inputs):
+            raise InputError(
+                f"input {number} is donated, but there are {len(signature.inputs)}", remedy="give numbers of inputs"
+            )
+    before = tuple(placed)
+    for source, target in signature.aliased:
+        address, array = placed[source]
+        wanted = outputs is not None and outputs[target] is not None
+        if source in donated and not wanted and array is inputs[source] and _owned(source, array, before):
+            results[target], addresses[target] = array, address
+            continue
+        leaf = signature.outputs[target]
+        ctypes.memmove(addresses[target], address, leaf.bytes)
+        placed[source] = addresses[target], results[target]
+
+
+def _owned(number: int, array: np.ndarray, placed: Sequence[Placed]) -> bool:
+    """Whether the array may be written: writeable, and no other input lies in it."""
+    if not array.flags.writeable:
+        return False
+    begin, end = address_of(array), address_of(array) + array.nbytes
+    return not any(
+        n != number and begin < other + held.nbytes and other < end for n, (other, held) in enumerate(placed)
+    )
