@@ -327,6 +327,7 @@ ATTRIBUTES: dict[str, Callable[[Any, str], Any]] = {
     "mode": word,
     "padding_type": word,
     "conv_kind": word,
+    "convolution_kind": word,
 }
 
 HEADER: dict[str, Callable[[Any, str], Any]] = {

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any
@@ -11,6 +12,7 @@ import numpy as np
 from .attributes import ConvolutionDims, OutputAlias, PadDim, Raw, SliceDim, Window, WindowDim
 from .errors import InputError
 from .opcodes import Op
+from .printer import attribute_to_text
 from .proto_raw import RAW, domain_text, iota_groups_text, is_dictionary, read_domain, read_iota_groups
 from .proto_schema import enum_name, enum_number
 from .proto_shapes import read_literal, read_shape, write_literal, write_shape
@@ -172,16 +174,33 @@ def _read_convolution(proto: Any, where: str) -> ConvolutionDims | None:
     for side in ("input", "kernel", "output"):
         roles = [v for k, v in values.items() if k.startswith(side)]
         flat = sorted(n for v in roles for n in (v if isinstance(v, tuple) else (v,)))
-        if flat != list(range(len(flat))):
+        if flat[0] < 0 or len(set(flat)) != len(flat) or flat[-1] > MOST_DIMENSIONS:
             raise InputError(
                 f"{where}.convolution_dimension_numbers: the {side} roles stand at {flat}", remedy="is it damaged?"
             )
-    return ConvolutionDims(**values)
+    found = ConvolutionDims(**values)
+    text = attribute_to_text("dim_labels", found).removeprefix("dim_labels=")
+    return Raw(text) if "?" in text else found
+
+
+MOST_DIMENSIONS = 64
+
+
+def _labelled(text: str) -> ConvolutionDims:
+    """`?b01f_0?1io->b01?f`: dimensions without a role, which only custom calls have."""
+    lhs, rhs, out = re.split("_|->", text)
+    spatial = [str(n) for n in range(len(lhs) - lhs.count("?") - 2)]
+    places = (tuple(side.index(n) for n in spatial) for side in (lhs, rhs, out))
+    return ConvolutionDims(
+        *(lhs.index("b"), lhs.index("f"), next(places)),
+        *(rhs.index("i"), rhs.index("o"), next(places)),
+        *(out.index("b"), out.index("f"), next(places)),
+    )
 
 
 def _write_convolution(proto: Any, value: ConvolutionDims | Raw) -> None:
     if isinstance(value, Raw):
-        raise InputError(f"dim_labels={value.text} cannot be written to a proto", remedy="name every dimension's role")
+        value = _labelled(value.text)
     proto.convolution_dimension_numbers.SetInParent()
     for ours, theirs in _ROLES:
         _set(proto.convolution_dimension_numbers, theirs, getattr(value, ours))
@@ -402,7 +421,7 @@ FIELDS: dict[str, Field] = {
     "api_version": Field(_read_api_version, _API_VERSION.write),
     "schedule": enum("custom_call_schedule", "CustomCallSchedule"),
     "padding_type": enum("padding_type", "PaddingType"),
-    "conv_kind": enum(
+    "convolution_kind": enum(
         "conv_kind",
         "ConvolutionKind",
         lambda label: label.removeprefix("CONVOLUTION_KIND_").lower(),

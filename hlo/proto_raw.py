@@ -12,7 +12,9 @@ from .parser_values import raw_end
 from .printer import quote
 from .proto_schema import enum_name, enum_number
 
-_TOKEN = re.compile(r'"(?:[^"\\]|\\.)*"|[A-Za-z_][\w.\-/]*|-?\d+(?:\.\d*)?(?:[eE][+-]?\d+)?|-?inf|<=|[^\s]', re.DOTALL)
+_TOKEN = re.compile(
+    r'/\*.*?\*/|"(?:[^"\\]|\\.)*"|[A-Za-z_][\w.\-/]*|-?\d+(?:\.\d*)?(?:[eE][+-]?\d+)?|-?inf|<=|[^\s]', re.DOTALL
+)
 
 
 class Tokens:
@@ -20,7 +22,7 @@ class Tokens:
 
     def __init__(self, text: str, what: str):
         self.what, self.text, self.at = what, text, 0
-        found = list(_TOKEN.finditer(text))
+        found = [m for m in _TOKEN.finditer(text) if not m[0].startswith("/*")]
         self.tokens, self.spans = [m[0] for m in found], [m.span() for m in found]
 
     def peek(self) -> str:
@@ -259,12 +261,17 @@ def _metadata(t: Tokens, proto: Any) -> None:
         t.eat(",")
 
 
+def quoted(text: str) -> str:
+    """As XLA prints the strings of metadata and of the stack frames: with escaped single quotes."""
+    return quote(text).replace("'", "\\'")
+
+
 def metadata_text(proto: Any) -> str:
     parts = []
     for key, kind in METADATA:
         value = getattr(proto, key)
         if kind is str and value:
-            parts.append(f"{key}={quote(value)}")
+            parts.append(f"{key}={quoted(value)}")
         elif kind is int and value:
             parts.append(f"{key}={value}")
         elif kind is list and value:

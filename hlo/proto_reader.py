@@ -11,9 +11,8 @@ from .errors import InputError
 from .grammar import GRAMMAR
 from .ir import Computation, Instruction, Module
 from .opcodes import BY_NAME, Op
-from .printer import quote
 from .proto_fields import field_of
-from .proto_raw import frontend_attributes_text
+from .proto_raw import frontend_attributes_text, quoted
 from .proto_rows import ANY, CALLED, ONES, ROWS
 from .proto_shapes import read_literal, read_shape
 from .shapes import Shape
@@ -245,10 +244,14 @@ def _entry_layout(proto: Any, entry: Computation) -> ComputationLayout:
     where = "host_program_shape"
     parameters = tuple(read_shape(s, f"{where}.parameters[{i}]") for i, s in enumerate(proto.parameters))
     result = read_shape(proto.result, f"{where}.result")
-    given = [p.shape.without_layout() for p in entry.parameters]
-    if [p.without_layout() for p in parameters] != given:
+    if list(map(_kinds, parameters)) != [_kinds(p.shape) for p in entry.parameters]:
         raise InputError(f"{where}.parameters: not those of the entry computation {entry.name!r}", remedy=DAMAGED)
     return ComputationLayout(parameters, result)
+
+
+def _kinds(shape: Shape) -> list[tuple[DType, int]]:
+    """Type and rank of each leaf: sizes may differ where they are dynamic."""
+    return [(leaf.dtype, leaf.rank) for _, leaf in shape.leaves()]
 
 
 def _sections(index: Any) -> dict[str, Raw]:
@@ -263,8 +266,8 @@ def _sections(index: Any) -> dict[str, Raw]:
         for f in index.stack_frames  # in text the parents count from 1 and "none" is 1, too
     ]
     tables = {
-        "FileNames": list(map(quote, index.file_names)),
-        "FunctionNames": list(map(quote, index.function_names)),
+        "FileNames": list(map(quoted, index.file_names)),
+        "FunctionNames": list(map(quoted, index.function_names)),
         "FileLocations": places,
         "StackFrames": frames,
     }

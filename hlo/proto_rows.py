@@ -32,7 +32,7 @@ ROWS: dict[Op, tuple[str, ...]] = {
     Op.PAD: ("padding!",),
     Op.REDUCE_WINDOW: ("window",),
     Op.SELECT_AND_SCATTER: ("window",),
-    Op.CONVOLUTION: (*CONVOLUTION, "conv_kind"),
+    Op.CONVOLUTION: (*CONVOLUTION, "convolution_kind"),
     Op.DOT: DOT,
     Op.RAGGED_DOT: (*DOT, "lhs_ragged_dims", "rhs_group_dims"),
     Op.SCALED_DOT: DOT,
