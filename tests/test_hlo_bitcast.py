@@ -18,9 +18,8 @@ FORMS = ["s4[16] s8[8]", "s8[8] s4[16]", "u4[4,6] u16[6]", "s32[3] u4[2,12]", "u
 
 def module(form: str, after: str = ""):
     source, target = form.split()
-    return parse_module(
-        f"HloModule m\nENTRY e {{ p = {source} parameter(0)\n c = {source} copy(p)\n b = {target} bitcast(c)\n{after} }}"
-    )
+    body = f"p = {source} parameter(0)\n c = {source} copy(p)\n b = {target} bitcast(c)\n{after}"
+    return parse_module(f"HloModule m\nENTRY e {{ {body} }}")
 
 
 def comparable(array: np.ndarray) -> np.ndarray:

@@ -24,6 +24,10 @@ Observer = Callable[[Thunk, Callable[[], object]], None]
 LOOP_SECONDS = 0.02
 """How long the native runner may keep a loop before Python looks for signals."""
 
+MOST_ROUNDS = 4096
+"""Rounds that the native runner runs at once: so many make the way back to Python cheap, and bound how long a loop that
+becomes slow goes without."""
+
 
 class Executor:
     """Thunks ready to run. Immutable: threads share it, each with a frame of its own.
@@ -123,7 +127,7 @@ class Frame:
                 start = clock()
                 run(descriptor)
                 seconds = max(clock() - start, 1e-9)
-                limit = max(1, min(8 * limit, int(limit * LOOP_SECONDS / seconds)))
+                limit = max(1, min(8 * limit, MOST_ROUNDS, int(limit * LOOP_SECONDS / seconds)))
 
         return loop
 

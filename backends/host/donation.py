@@ -9,19 +9,20 @@ import numpy as np
 
 from ...hlo.errors import InputError
 from .memory import address_of
-from .signature import Placed, Signature
+from .signature import Signature
 
 
 def place_aliased(
     signature: Signature,
     inputs: Sequence[object],
     donated: Collection[int],
-    placed: list[Placed],
-    results: list[np.ndarray],
     addresses: list[int],
+    kept: list[np.ndarray],
+    places: list[int],
+    results: list[np.ndarray],
     outputs: Sequence[np.ndarray | None] | None,
 ) -> None:
-    """Give each aliased pair one memory, in place of what `placed` and `results` say.
+    """Give each aliased pair one memory, in place of what the lists say: where inputs and outputs lie.
 
     A donated array becomes the result itself, unless it does not fit, is shared with another input, or the caller gave
     an array for the result; every other input is copied to where its result is to be.
@@ -31,19 +32,19 @@ def place_aliased(
             raise InputError(
                 f"input {number} is donated, but there are {len(signature.inputs)}", remedy="give numbers of inputs"
             )
-    before = tuple(placed)
+    before = tuple(zip(addresses, kept))
     for source, target in signature.aliased:
-        address, array = placed[source]
+        address, array = before[source]
         wanted = outputs is not None and outputs[target] is not None
         if source in donated and not wanted and array is inputs[source] and _owned(source, array, before):
-            results[target], addresses[target] = array, address
+            results[target], places[target] = array, address
             continue
         leaf = signature.outputs[target]
-        ctypes.memmove(addresses[target], address, leaf.bytes)
-        placed[source] = addresses[target], results[target]
+        ctypes.memmove(places[target], address, leaf.bytes)
+        addresses[source], kept[source] = places[target], results[target]
 
 
-def _owned(number: int, array: np.ndarray, placed: Sequence[Placed]) -> bool:
+def _owned(number: int, array: np.ndarray, placed: Sequence[tuple[int, np.ndarray]]) -> bool:
     """Whether the array may be written: writeable, and no other input lies in it."""
     if not array.flags.writeable:
         return False

@@ -66,16 +66,24 @@ class HostExecutable(Executable):
         New results lie at 64-byte boundaries and own their memory; one whose layout is not row-major is a strided
         view. observer: sees each thunk (slower).
         """
-        placed = self._signature.place_inputs(inputs)  # holds the arrays that the kernels read
-        results, addresses = self._signature.place_outputs(outputs, placed)
-        if self._signature.aliased or donated:
-            place_aliased(self._signature, inputs, donated, placed, results, addresses, outputs)
-        context = self._contexts.pop() if self._contexts else _Context(self._signature, self._constants, self.plan)
-        context.run(self._executor, [address for address, _ in placed] + addresses, observer)
-        for number, slice in self._signature.copied:
-            ctypes.memmove(addresses[number], context.address(slice.allocation) + slice.offset, slice.size)
-        if len(self._contexts) < IDLE_CONTEXTS:
-            self._contexts.append(context)
+        signature = self._signature
+        addresses, kept = signature.place_inputs(inputs)  # kept: the arrays that the kernels read
+        places, results = signature.place_outputs(outputs)
+        if signature.aliased or donated:
+            signature.refuse_overlaps(addresses + places)
+            place_aliased(signature, inputs, donated, addresses, kept, places, results, outputs)
+        addresses += places
+        try:
+            context = self._contexts.pop()
+        except IndexError:  # none, or another thread took the last one
+            context = _Context(signature, self._constants, self.plan)
+        try:
+            context.run(self._executor, addresses, observer)
+            for number, slice in signature.copied:
+                ctypes.memmove(places[number], context.address(slice.allocation) + slice.offset, slice.size)
+        finally:  # after an exception as well: whatever the next run reads, it writes first
+            if len(self._contexts) < IDLE_CONTEXTS:
+                self._contexts.append(context)
         return results
 
 
@@ -86,22 +94,31 @@ class _Context:
         allocations = plan.assignment.allocations
         arena = {a.index: POOL.allocate(a.size) for a in allocations if a.kind is AllocationKind.TEMPORARY}
         self._blocks = {**constants, **arena}
-        self._variable = list(signature.variable)
+        self._signature, self._variable = signature, list(signature.variable)
         self._bases = np.zeros(len(allocations) + 1, np.uint64)  # the last for leaves that no kernel touches
         for index, block in self._blocks.items():
             self._bases[index] = address_of(block)
         self._frame: Frame | None = None
+        self._bound: list[int] | None = None  # the addresses of inputs and outputs that the frame has
 
     def run(self, executor: Executor, addresses: list[int], observer: Observer | None) -> None:
+        if addresses != self._bound or self._frame is None:
+            self._bind(executor, addresses)
+        frame = self._frame if observer is None else executor.frame(self._bases, observer)
+        assert frame is not None
+        frame.run()
+
+    def _bind(self, executor: Executor, addresses: list[int]) -> None:
+        """Addresses that are bound already passed the check then: it looks at nothing else."""
+        if not self._signature.aliased:
+            self._signature.refuse_overlaps(addresses)
+        self._bound = None
         self._bases[self._variable] = addresses
-        if observer is not None:
-            executor.frame(self._bases, observer).run()
-            return
         if self._frame is None:
             self._frame = executor.frame(self._bases)
         else:
             self._frame.rebind(self._bases)
-        self._frame.run()
+        self._bound = addresses
 
     def address(self, allocation: int) -> int:
         return int(self._bases[allocation])

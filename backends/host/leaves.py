@@ -22,6 +22,7 @@ class Leaf:
     shape: Shape
     alignment: int
     dtype: np.dtype = field(init=False)
+    dims: tuple[int, ...] = field(init=False)
     order: tuple[int, ...] | None = field(init=False)  # dimensions from major to minor; None for row-major
     physical: tuple[int, ...] = field(init=False)  # sizes in that order
     bytes: int = field(init=False)
@@ -29,6 +30,7 @@ class Leaf:
     def __post_init__(self) -> None:
         order = tuple(reversed(self.shape.minor_to_major))
         object.__setattr__(self, "dtype", self.shape.dtype.numpy)
+        object.__setattr__(self, "dims", self.shape.dims)
         object.__setattr__(self, "bytes", self.shape.bytes)
         object.__setattr__(self, "order", None if self.shape.is_row_major else order)
         object.__setattr__(
@@ -38,11 +40,11 @@ class Leaf:
     def address(self, value: Any) -> tuple[int, np.ndarray]:
         """Where `value` lies as the program wants it, and the array to keep alive: itself, or a copy that fits."""
         array = value if type(value) is np.ndarray else np.asarray(value)
-        if array.dtype != self.dtype or array.shape != self.shape.dims:
+        if array.dtype != self.dtype or array.shape != self.dims:
             self._check(array)
-        elif array.flags.c_contiguous and self.order is None:
+        elif self.order is None and array.flags.c_contiguous:
             address = address_of(array)
-            if address % self.alignment == 0:
+            if not address % self.alignment:
                 return address, array
         physical = array if self.order is None else array.transpose(self.order)
         if not (physical.flags.c_contiguous and physical.dtype == self.dtype) or address_of(physical) % self.alignment:
@@ -77,16 +79,17 @@ class Leaf:
 
     def result_address(self, value: np.ndarray) -> int:
         """The address of a caller's array for this result, checked."""
-        if not isinstance(value, np.ndarray) or value.dtype != self.dtype or value.shape != self.shape.dims:
+        if not isinstance(value, np.ndarray) or value.dtype != self.dtype or value.shape != self.dims:
             self._check(np.asarray(value))
-        physical = value if self.order is None else value.transpose(self.order)
-        address = address_of(value)
-        if not (physical.flags.c_contiguous and value.flags.writeable) or address % self.alignment:
-            raise InputError(
-                f"{self.role} {self.number}: not a writeable contiguous array at a {self.alignment}-byte boundary",
-                remedy="give arrays that an earlier execution returned",
-            )
-        return address
+        else:
+            address, flags = address_of(value), value.flags
+            contiguous = (flags if self.order is None else value.transpose(self.order).flags).c_contiguous
+            if contiguous and flags.writeable and not address % self.alignment:
+                return address
+        raise InputError(
+            f"{self.role} {self.number}: not a writeable contiguous array at a {self.alignment}-byte boundary",
+            remedy="give arrays that an earlier execution returned",
+        )
 
 
 def _remedy(wrong_dtype: bool, wrong_shape: bool, dtype: np.dtype) -> str:

@@ -13,9 +13,6 @@ from ...hlo.plan import POOL_ALIGNMENT, USER_ALIGNMENT, Allocation, AllocationKi
 from ...hlo.shapes import Shape
 from .leaves import Leaf
 
-Placed = tuple[int, np.ndarray]
-"""An address, and the array that keeps it valid."""
-
 
 @dataclass(frozen=True, eq=False, slots=True)
 class Signature:
@@ -54,56 +51,65 @@ class Signature:
         leaves = tuple(i for _, i in inputs), tuple(o for _, o in outputs)
         return Signature(*leaves, tuple(variable), tuple(copied), aliased)
 
-    def place_inputs(self, values: Sequence[Any]) -> list[Placed]:
-        """Where each input lies, copied where it does not fit."""
+    def place_inputs(self, values: Sequence[Any]) -> tuple[list[int], list[np.ndarray]]:
+        """Where each input lies, copied where it does not fit, and the arrays that keep it there."""
         if len(values) != len(self.inputs):
             wanted = ", ".join(str(leaf.shape.without_layout()) for leaf in self.inputs) or "nothing"
             raise InputError(
                 f"the program takes {len(self.inputs)} inputs, given {len(values)}", remedy=f"it wants {wanted}"
             )
-        return [leaf.address(value) for leaf, value in zip(self.inputs, values)]
+        addresses, kept = [], []
+        for leaf, value in zip(self.inputs, values):
+            address, array = leaf.address(value)
+            addresses.append(address)
+            kept.append(array)
+        return addresses, kept
 
-    def place_outputs(
-        self, values: Sequence[np.ndarray | None] | None, inputs: Sequence[Placed]
-    ) -> tuple[list[np.ndarray], list[int]]:
-        """The result arrays and their addresses: the caller's, or new ones."""
+    def place_outputs(self, values: Sequence[np.ndarray | None] | None) -> tuple[list[int], list[np.ndarray]]:
+        """The addresses of the results and their arrays: the caller's, or new ones."""
         if values is None:
-            values = [None] * len(self.outputs)
+            values = (None,) * len(self.outputs)
         elif len(values) != len(self.outputs):
             raise InputError(
                 f"the program returns {len(self.outputs)} outputs, given {len(values)} arrays for them",
                 remedy="give one array, or None, for each output",
             )
-        arrays, addresses, given = [], [], False
+        addresses, arrays = [], []
         for leaf, value in zip(self.outputs, values):
             if value is None:
                 array, address = leaf.allocate_result()
             else:
                 array, address = value, leaf.result_address(value)
-                given = True
             arrays.append(array)
             addresses.append(address)
-        if given:
-            self._refuse_overlaps(values, addresses, inputs)
-        return arrays, addresses
+        return addresses, arrays
 
-    def _refuse_overlaps(
-        self, values: Sequence[np.ndarray | None], addresses: Sequence[int], inputs: Sequence[Placed]
-    ) -> None:
-        """Kernels are promised that what they write overlaps nothing else."""
-        taken = [(address, address + array.nbytes, f"input {n}") for n, (address, array) in enumerate(inputs)]
-        for number, value in enumerate(values):
-            if value is None:
-                continue
-            begin, end = addresses[number], addresses[number] + value.nbytes
-            for other_begin, other_end, what in taken:
-                if begin < other_end and other_begin < end:
-                    raise InputError(f"the array for output {number} overlaps {what}", remedy="give distinct arrays")
-            taken.append((begin, end, f"the array for output {number}"))
+    def refuse_overlaps(self, addresses: Sequence[int]) -> None:
+        """Kernels are promised that what they write overlaps nothing else. addresses: of the inputs, then outputs."""
+        leaves = (*self.inputs, *self.outputs)
+        placed = sorted((a, a + leaf.bytes, n) for n, (a, leaf) in enumerate(zip(addresses, leaves)) if leaf.bytes)
+        last = last_output = (0, 0, 0)  # of those before, the one that ends last
+        for span in placed:
+            output = span[2] >= len(self.inputs)
+            other = last if output else last_output
+            if span[0] < other[1]:
+                first, second = sorted((span[2], other[2]), reverse=True)
+                raise InputError(f"the array for {self._name(first)} overlaps {self._name(second)}",
+                                 remedy="give distinct arrays")  # fmt: skip
+            last = max(last, span, key=_end)
+            last_output = max(last_output, span, key=_end) if output else last_output
+
+    def _name(self, number: int) -> str:
+        count = len(self.inputs)
+        return f"input {number}" if number < count else f"output {number - count}"
 
 
 def _is_given(allocations: dict[int, Allocation], number: int) -> bool:
     return number in allocations and allocations[number].result >= 0
+
+
+def _end(span: tuple[int, int, int]) -> int:
+    return span[1]
 
 
 def _leaves(
