@@ -2,17 +2,16 @@
 
 from __future__ import annotations
 
-import re
 from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
 
-from .attributes import ConvolutionDims, OutputAlias, PadDim, Raw, SliceDim, Window, WindowDim
+from .attributes import OutputAlias, PadDim, Raw, SliceDim, Window, WindowDim
 from .errors import InputError
 from .opcodes import Op
-from .printer import attribute_to_text
+from .proto_convolution import read_convolution, write_convolution
 from .proto_raw import RAW, domain_text, iota_groups_text, is_dictionary, read_domain, read_iota_groups
 from .proto_schema import enum_name, enum_number
 from .proto_shapes import read_literal, read_shape, write_literal, write_shape
@@ -150,60 +149,6 @@ def _write_window(proto: Any, value: Window) -> None:
             window_dilation=d.rhs_dilate,
             window_reversal=d.reverse,
         )
-
-
-_ROLES = (
-    ("input_batch", "input_batch_dimension"),
-    ("input_feature", "input_feature_dimension"),
-    ("input_spatial", "input_spatial_dimensions"),
-    ("kernel_input_feature", "kernel_input_feature_dimension"),
-    ("kernel_output_feature", "kernel_output_feature_dimension"),
-    ("kernel_spatial", "kernel_spatial_dimensions"),
-    ("output_batch", "output_batch_dimension"),
-    ("output_feature", "output_feature_dimension"),
-    ("output_spatial", "output_spatial_dimensions"),
-)
-
-
-def _read_convolution(proto: Any, where: str) -> ConvolutionDims | None:
-    if not proto.HasField("convolution_dimension_numbers"):
-        return None
-    dims = proto.convolution_dimension_numbers
-    values = {ours: getattr(dims, theirs) for ours, theirs in _ROLES}
-    values = {k: v if isinstance(v, int) else tuple(v) for k, v in values.items()}
-    for side in ("input", "kernel", "output"):
-        roles = [v for k, v in values.items() if k.startswith(side)]
-        flat = sorted(n for v in roles for n in (v if isinstance(v, tuple) else (v,)))
-        if flat[0] < 0 or len(set(flat)) != len(flat) or flat[-1] > MOST_DIMENSIONS:
-            raise InputError(
-                f"{where}.convolution_dimension_numbers: the {side} roles stand at {flat}", remedy="is it damaged?"
-            )
-    found = ConvolutionDims(**values)
-    text = attribute_to_text("dim_labels", found).removeprefix("dim_labels=")
-    return Raw(text) if "?" in text else found
-
-
-MOST_DIMENSIONS = 64
-
-
-def _labelled(text: str) -> ConvolutionDims:
-    """`?b01f_0?1io->b01?f`: dimensions without a role, which only custom calls have."""
-    lhs, rhs, out = re.split("_|->", text)
-    spatial = [str(n) for n in range(len(lhs) - lhs.count("?") - 2)]
-    places = (tuple(side.index(n) for n in spatial) for side in (lhs, rhs, out))
-    return ConvolutionDims(
-        *(lhs.index("b"), lhs.index("f"), next(places)),
-        *(rhs.index("i"), rhs.index("o"), next(places)),
-        *(out.index("b"), out.index("f"), next(places)),
-    )
-
-
-def _write_convolution(proto: Any, value: ConvolutionDims | Raw) -> None:
-    if isinstance(value, Raw):
-        value = _labelled(value.text)
-    proto.convolution_dimension_numbers.SetInParent()
-    for ours, theirs in _ROLES:
-        _set(proto.convolution_dimension_numbers, theirs, getattr(value, ours))
 
 
 def _read_precision(proto: Any, where: str) -> tuple[str, ...] | None:
@@ -345,7 +290,7 @@ FIELDS: dict[str, Field] = {
     "dynamic_slice_sizes": ints("dynamic_slice_sizes"),
     "padding": Field(_read_padding, _write_padding),
     "window": Field(_read_window, _write_window),
-    "dim_labels": Field(_read_convolution, _write_convolution),
+    "dim_labels": Field(read_convolution, write_convolution),
     "index": scalar("tuple_index"),
     "feature_group_count": scalar("feature_group_count"),
     "batch_group_count": scalar("batch_group_count"),

@@ -10,10 +10,11 @@ from .errors import InputError
 from .ir import Computation, Instruction, Literal, Module
 from .opcodes import Op
 from .proto_fields import ORIGINAL, field_of
-from .proto_raw import Tokens, read_frontend_attributes
+from .proto_raw import read_frontend_attributes
 from .proto_rows import CALLED
 from .proto_schema import message
 from .proto_shapes import write_literal, write_shape
+from .proto_tokens import Tokens
 
 CONFIG = frozenset(
     {
