@@ -78,7 +78,7 @@ def _load_hlo(data: bytes, file: str) -> Loaded:
 
 
 def _load_stablehlo(data: bytes, file: str) -> Loaded:
-    return _printed(parse_stablehlo(data, file))
+    return _printed(parse_stablehlo(data, file, isolate=True))
 
 
 def _load_proto(data: bytes, file: str) -> Loaded:

@@ -5,6 +5,7 @@ import builtins
 import numpy as np
 import pytest
 
+from ..hlo import stablehlo
 from ..hlo.comparison import compare
 from ..hlo.dtypes import FROM_NUMPY
 from ..hlo.errors import InputError, ParseError
@@ -91,6 +92,20 @@ def test_a_located_error_shows_the_line(jaxlib):
     with pytest.raises(ParseError) as caught:
         parse_stablehlo(ADD.replace(b"stablehlo.add", b"stablehlo.addd"), "m.mlir")
     assert caught.value.snippet().splitlines()[0].strip().startswith("%0 = stablehlo.addd")
+
+
+def test_a_module_that_crashes_the_converter_is_an_error(jaxlib, monkeypatch, tmp_path):
+    crash = tmp_path / "stablehlo_worker.py"
+    crash.write_text("import os, signal\nos.kill(os.getpid(), signal.SIGSEGV)\n")
+    monkeypatch.setattr(stablehlo, "__file__", str(tmp_path / "stablehlo.py"))
+    with pytest.raises(ParseError, match=r"m\.mlir:1:1: XLA's converter crashed on this module"):
+        parse_stablehlo(ADD, "m.mlir", isolate=True)
+
+
+def test_a_child_process_answers_the_same(jaxlib):
+    assert stablehlo.stablehlo_to_hlo(ADD, isolate=True) == stablehlo.stablehlo_to_hlo(ADD)
+    with pytest.raises(ParseError, match=r"m\.mlir:3:10: custom op 'stablehlo\.addd' is unknown"):
+        parse_stablehlo(ADD.replace(b"stablehlo.add", b"stablehlo.addd"), "m.mlir", isolate=True)
 
 
 def test_without_jaxlib_the_error_says_what_to_install(monkeypatch):
