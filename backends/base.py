@@ -39,11 +39,15 @@ EmitFor = Callable[[KernelRequest], Emitter]
 
 @dataclass(frozen=True)
 class CompileOptions:
-    """cache: where objects are kept on disk, None for nowhere. keep_stages: keep the text of every IR stage."""
+    """cache: where objects are kept on disk, None for nowhere. keep_stages: keep the text of every IR stage.
+
+    red_zones: run kernels between guard bytes and report what they write out of bounds (slow).
+    """
 
     emit: EmitOptions = field(default_factory=EmitOptions.host)
     cache: ObjectCache | None = DEFAULT_CACHE
     keep_stages: bool = False
+    red_zones: bool = False
 
 
 @dataclass(frozen=True, slots=True)

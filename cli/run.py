@@ -19,8 +19,13 @@ import click
     show_default=True,
     help="evaluator, legacy, mlir, or flags such as mlir,reduce=legacy.",
 )
+@click.option(
+    "--red-zones", is_flag=True, help="Run kernels between guard bytes; name the one that writes out of bounds."
+)
 @click.option("--output", metavar="OUT.NPZ", help="Save inputs and results in the io.npz form.")
-def command(module: str, inputs: str | None, seed: int | None, emitters: str, output: str | None) -> int:
+def command(
+    module: str, inputs: str | None, seed: int | None, emitters: str, red_zones: bool, output: str | None
+) -> int:
     """Run MODULE and print a line for each result leaf (small ones whole)."""
     import numpy as np
 
@@ -33,7 +38,9 @@ def command(module: str, inputs: str | None, seed: int | None, emitters: str, ou
     program = load_program(module)
     arrays = choose_inputs(program, inputs, seed)
     stack = "evaluator" if emitters == "evaluator" else "legacy"
-    result = run(stack, program, arrays, emitters)
+    if red_zones and stack == "evaluator":
+        raise click.UsageError("--red-zones needs compiled kernels, and the evaluator has none")
+    result = run(stack, program, arrays, emitters, red_zones)
     if output is not None:
         save_io(Path(output), arrays, result.results)
     with np.printoptions(threshold=16, edgeitems=3, linewidth=120):

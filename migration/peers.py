@@ -34,23 +34,24 @@ class Run:
     kernels: tuple[tuple[str, str], ...] = field(default=())
 
 
-def _prepare_evaluator(program: Program, emitters: str | None) -> Prepared:
+def _prepare_evaluator(program: Program, emitters: str | None, red_zones: bool) -> Prepared:
     return Prepared(lambda inputs: evaluate(program.module, inputs))
 
 
-def _prepare_compiled(stack: str) -> Callable[[Program, str | None], Prepared]:
-    def prepare(program: Program, emitters: str | None) -> Prepared:
+def _prepare_compiled(stack: str) -> Callable[[Program, str | None, bool], Prepared]:
+    def prepare(program: Program, emitters: str | None, red_zones: bool) -> Prepared:
+        from ..backends.base import CompileOptions
         from . import Flags, compile_module
 
         start = time.perf_counter()
-        executable = compile_module(program.module, Flags.parse(emitters or stack))
+        executable = compile_module(program.module, Flags.parse(emitters or stack), CompileOptions(red_zones=red_zones))
         seconds = time.perf_counter() - start
         return Prepared(executable.execute, seconds, tuple(executable.kernels), executable)
 
     return prepare
 
 
-def _prepare_xla(program: Program, emitters: str | None) -> Prepared:
+def _prepare_xla(program: Program, emitters: str | None, red_zones: bool) -> Prepared:
     from ..backends.xla import XlaExecutable
 
     start = time.perf_counter()
@@ -61,7 +62,7 @@ def _prepare_xla(program: Program, emitters: str | None) -> Prepared:
 TIMED_RUNS, SHORT = 5, 0.1
 """How often a run shorter than SHORT seconds is repeated for its time."""
 
-STACKS: dict[str, Callable[[Program, str | None], Prepared]] = {
+STACKS: dict[str, Callable[[Program, str | None, bool], Prepared]] = {
     "evaluator": _prepare_evaluator,
     "legacy": _prepare_compiled("legacy"),
     "mlir": _prepare_compiled("mlir"),
@@ -82,14 +83,20 @@ def parse_stacks(text: str, known: Sequence[str]) -> tuple[str, ...]:
     return names
 
 
-def prepare(stack: str, program: Program, emitters: str | None = None) -> Prepared:
-    """Compile a program for a stack. `emitters` overrides the flags of a compiled stack."""
-    return STACKS[stack](program, emitters)
+def prepare(stack: str, program: Program, emitters: str | None = None, red_zones: bool = False) -> Prepared:
+    """Compile a program for a stack. emitters: flags instead of the stack's; red_zones: guard its kernels."""
+    return STACKS[stack](program, emitters, red_zones)
 
 
-def run(stack: str, program: Program, inputs: Sequence[np.ndarray], emitters: str | None = None) -> Run:
+def run(
+    stack: str,
+    program: Program,
+    inputs: Sequence[np.ndarray],
+    emitters: str | None = None,
+    red_zones: bool = False,
+) -> Run:
     """Compile and run; runs that are short are repeated for their time, since the first one pays for cold caches."""
-    prepared = prepare(stack, program, emitters)
+    prepared = prepare(stack, program, emitters, red_zones)
     start = time.perf_counter()
     results = prepared.run(inputs)
     seconds = time.perf_counter() - start

@@ -48,12 +48,12 @@ class Executor:
         self.root = root
         self.variable = frozenset(variable)
         self._resolve = resolve
-        self._runner: Runner = runner(arities | {COPY_ARITY}, cache)
-        self._run = self._runner.run_flushing if flush_subnormals else self._runner.run
+        self.runner: Runner = runner(arities | {COPY_ARITY}, cache)
+        self._run = self.runner.run_flushing if flush_subnormals else self.runner.run
         self._table = self._build(observed=False)
 
     def _build(self, observed: bool) -> Table:
-        return build_table(self.root, self._resolve, self._runner.copy, observed)
+        return build_table(self.root, self._resolve, self.runner.copy, observed)
 
     def frame(self, bases: np.ndarray, observer: Observer | None = None) -> Frame:
         """A frame on these allocations: one address (uint64) an allocation. With an observer, every thunk is seen."""

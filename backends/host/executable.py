@@ -17,6 +17,7 @@ from ..base import Executable
 from .donation import place_aliased
 from .leaves import Leaf
 from .memory import POOL, address_of
+from .red_zones import RedZones
 from .signature import Signature
 
 IDLE_CONTEXTS = 8
@@ -36,6 +37,7 @@ class HostExecutable(Executable):
         stages: tuple[tuple[str, str], ...] = (),
         cache: ObjectCache | None = None,
         flush_subnormals: bool = True,
+        red_zones: bool = False,
     ):
         self.plan, self.thunks, self.code = plan, thunks, code
         self.kernels, self.timings, self.stages = kernels, timings, stages
@@ -43,6 +45,7 @@ class HostExecutable(Executable):
         self._constants = _constant_blocks(plan)
         self._executor = Executor(thunks, code.address, self._signature.variable, cache, flush_subnormals)
         self._contexts: list[_Context] = []
+        self._flush_subnormals, self._red_zones = flush_subnormals, red_zones
 
     @property
     def inputs(self) -> tuple[Leaf, ...]:
@@ -77,6 +80,8 @@ class HostExecutable(Executable):
             context = self._contexts.pop()
         except IndexError:  # none, or another thread took the last one
             context = _Context(signature, self._constants, self.plan)
+        if self._red_zones and observer is None:
+            observer = RedZones(self.code, self._executor.runner, self._flush_subnormals, context.address)
         try:
             context.run(self._executor, addresses, observer)
             for number, slice in signature.copied:

@@ -1,0 +1,124 @@
+"""Red zones: run each kernel on copies of its arguments with guard bytes around, and name what it wrote outside.
+
+Slow, for finding emitters that write out of bounds. Reads out of bounds see guard bytes: the results are then wrong.
+"""
+
+from __future__ import annotations
+
+import ctypes
+from collections.abc import Callable
+from dataclasses import dataclass
+
+import numpy as np
+
+from ...codegen.load import LoadedCode
+from ...thunks.kinds import Access, KernelThunk, Thunk
+from ...thunks.runner import Runner
+from ..base import BackendError
+from .memory import POOL, address_of
+
+ZONE = 4096
+"""Guard bytes on either side of an argument."""
+
+_PATTERN = (np.arange(2 * ZONE, dtype=np.uint64) * 37 + 0x5B).astype(np.uint8)
+
+
+@dataclass(frozen=True, slots=True)
+class Overrun:
+    """Bytes [first, last] of an argument, relative to its start, that a kernel changed and must not have."""
+
+    argument: int
+    size: int
+    written: bool
+    first: int
+    last: int
+
+    def __str__(self) -> str:
+        place = f"offset {self.first}" if self.first == self.last else f"offsets {self.first} to {self.last}"
+        return f"argument {self.argument} ({self.size} bytes, {'written' if self.written else 'read only'}) at {place}"
+
+
+class RedZoneError(BackendError):
+    """A kernel wrote outside the buffers that it may write. overruns: where."""
+
+    def __init__(self, thunk: KernelThunk, overruns: tuple[Overrun, ...]):
+        self.kernel, self.instruction, self.overruns = thunk.symbol, thunk.name, overruns
+        places = "; ".join(map(str, overruns))
+        super().__init__(
+            f"kernel {thunk.symbol} ({thunk.name}) wrote out of bounds: {places}",
+            remedy="see its IR with ./testbed stages; the stack that emitted it is at fault",
+        )
+
+
+class RedZones:
+    """An observer of the executor that runs kernels guarded. address: of an allocation, while a run is on."""
+
+    def __init__(self, code: LoadedCode, runner: Runner, flush_subnormals: bool, address: Callable[[int], int]):
+        self._code, self._address = code, address
+        self._run = runner.run_flushing if flush_subnormals else runner.run
+
+    def __call__(self, thunk: Thunk, run: Callable[[], object]) -> None:
+        """Run a kernel guarded, anything else as it is. Raises RedZoneError; the kernel's results are then dropped."""
+        if not isinstance(thunk, KernelThunk):
+            run()
+            return
+        pieces = [_view(self._address(u.slice.allocation) + u.slice.offset, u.slice.size) for u in thunk.arguments]
+        guarded = [_Guarded(piece, number) for number, piece in enumerate(pieces)]
+        self._call(self._code.address(thunk.symbol), [g.address for g in guarded])
+        overruns = []
+        for number, (use, piece, copy) in enumerate(zip(thunk.arguments, pieces, guarded)):
+            written = use.access is Access.WRITE
+            for first, last in copy.damage(None if written else piece):
+                overruns.append(Overrun(number, piece.size, written, first, last))
+        if overruns:
+            raise RedZoneError(thunk, tuple(overruns))
+        for use, piece, copy in zip(thunk.arguments, pieces, guarded):
+            if use.access is Access.WRITE:
+                piece[:] = copy.inside
+
+    def _call(self, function: int, arguments: list[int]) -> None:
+        """Through the runner, so that subnormals are treated as in an ordinary run."""
+        words = np.zeros(4 + 2 + len(arguments), np.uint64)
+        words[4:6] = function, len(arguments)
+        words[6:] = arguments
+        begin = address_of(words)
+        words[:4] = begin + 32, begin + words.nbytes, 0, 1
+        if self._run(begin) < 0:
+            raise BackendError(f"the runner knows no kernel of {len(arguments)} arguments")
+
+
+class _Guarded:
+    """A copy of some bytes between two zones, at a 64-byte boundary.
+
+    Zones of different arguments differ, so that a kernel that copies one zone into another is found out.
+    """
+
+    def __init__(self, piece: np.ndarray, number: int):
+        self._block = POOL.allocate(piece.size + 2 * ZONE)
+        self._low, self._high = self._block[:ZONE], self._block[ZONE + piece.size :]
+        pattern = _PATTERN ^ np.uint8((number * 0x3D + 1) % 256)
+        self._below, self._above = pattern[:ZONE], pattern[ZONE:]
+        self._low[:], self._high[:] = self._below, self._above
+        self.inside = self._block[ZONE : ZONE + piece.size]
+        self.inside[:] = piece
+        self.address = address_of(self._block) + ZONE
+
+    def damage(self, original: np.ndarray | None) -> list[tuple[int, int]]:
+        """First and last changed byte: in the zone below, inside (if an original is given), in the zone above."""
+        checks = [(-ZONE, self._low, self._below)]
+        if original is not None:
+            checks.append((0, self.inside, original))
+        checks.append((self.inside.size, self._high, self._above))
+        found = []
+        for start, now, before in checks:
+            changed = np.flatnonzero(now != before)
+            if changed.size:
+                found.append((start + int(changed[0]), start + int(changed[-1])))
+        return found
+
+
+def _view(address: int, size: int) -> np.ndarray:
+    """Bytes at an address that somebody else keeps."""
+    if not size:
+        return np.empty(0, np.uint8)
+    return np.ctypeslib.as_array((ctypes.c_uint8 * size).from_address(address))
