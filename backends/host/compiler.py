@@ -66,8 +66,9 @@ class HostCompiler(Compiler[Plan]):
                 stages = (("thunks.txt", to_text(thunks)), *stages)
             chosen = {request.name: part.emitter.name for part in parts for request in part.requests}
             kernels = tuple((request.name, chosen[request.name]) for request in program.kernels)
+            strict, guarded = options.emit.strict, options.red_zones
             return HostExecutable(
-                program, thunks, code, kernels, watch.seconds, stages, options.cache, not options.emit.strict
+                program, thunks, code, kernels, watch.seconds, stages, options.cache, not strict, guarded
             )
 
 
