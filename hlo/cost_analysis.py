@@ -219,9 +219,11 @@ def _transpose(i: Instruction, analysis: CostAnalysis) -> Cost:
     if i.shape.rank == 0:
         return Cost()
     operand, dims = i.operands[0].shape, i.attributes["dimensions"]
-    moved = [d for d in i.shape.minor_to_major if i.shape.dims[d] != 1]
-    before = [d for d in operand.minor_to_major if operand.dims[d] != 1]
-    return Cost() if [dims[d] for d in moved] == before else _data_movement(i, analysis)
+    return (
+        Cost()
+        if tuple(dims[d] for d in i.shape.minor_to_major) == operand.minor_to_major
+        else _data_movement(i, analysis)
+    )
 
 
 def _fft(i: Instruction, _: CostAnalysis) -> Cost:
@@ -271,8 +273,8 @@ def _conditional(i: Instruction, analysis: CostAnalysis) -> Cost:
 
 
 def _scan(i: Instruction, analysis: CostAnalysis) -> Cost:
-    """One step."""
-    return _callee(i, analysis).times(1, _touched(i))
+    """XLA takes one step for each element of the initial carry."""
+    return _callee(i, analysis).times(_elements(i.operands[-1].shape) if i.operands else 1, _touched(i))
 
 
 def _infeed(i: Instruction, _: CostAnalysis) -> Cost:
