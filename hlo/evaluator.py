@@ -19,6 +19,7 @@ from .lockstep import World
 from .opcodes import Op
 from .opset import OPSET, Form
 from .reference.context import Pending, Value
+from .reference.control import constant
 from .reference.custom_calls import CustomCall, run_custom_call
 from .reference.float_environment import flushing_subnormals
 from .reference.lifting import lift
@@ -111,9 +112,12 @@ def _flatten(value: Value, shape: Shape) -> Iterable[np.ndarray]:
 
 @dataclass(eq=False)
 class Plan:
-    """A computation as steps over numbered slots; `parameters[i]` is the slot of parameter i."""
+    """A computation as steps over numbered slots; `parameters[i]` is the slot of parameter i.
 
-    slots: int
+    start: what the slots hold before the first step, the constants.
+    """
+
+    start: tuple[Value, ...]
     parameters: tuple[int, ...]
     steps: tuple[Step, ...]
     root: int
@@ -143,7 +147,7 @@ class Evaluator:
     # --- Context -----------------------------------------------------------------------------------------------------
     def call(self, computation: Computation, arguments: Sequence[Value]) -> Value:
         plan = self.plans.get(computation) or self.plan(computation)
-        slots: list[Value] = [None] * plan.slots
+        slots = list(plan.start)
         for slot, argument in zip(plan.parameters, arguments, strict=True):
             slots[slot] = argument
         for run, operands, result, dead in plan.steps:
@@ -219,9 +223,11 @@ class Evaluator:
             if dead != slot[computation.root]:
                 dying.setdefault(at, []).append(dead)
         steps = tuple((self.step(i), tuple(slot[o] for o in i.operands), n, tuple(dying.get(n, ())))
-                      for n, i in enumerate(computation.instructions) if i.opcode is not Op.PARAMETER)
+                      for n, i in enumerate(computation.instructions) if i.opcode not in (Op.PARAMETER, Op.CONSTANT))
+        start = tuple(constant(i, (), self) if i.opcode is Op.CONSTANT else None
+                      for i in computation.instructions)
         pointwise = all(self.is_pointwise(i) for i in computation.instructions)
-        plan = Plan(len(slot), tuple(slot[p] for p in computation.parameters), steps, slot[computation.root], pointwise)
+        plan = Plan(start, tuple(slot[p] for p in computation.parameters), steps, slot[computation.root], pointwise)
         self.plans[computation] = plan
         return plan
 
@@ -231,9 +237,6 @@ class Evaluator:
         if row.reference is None:
             raise UnsupportedError("evaluator", instruction.opcode.value, location=instruction.location,
                                    remedy=row.reason or f"add a reference to {instruction.opcode!r} in hlo/opset.py")
-        if instruction.opcode is Op.CONSTANT:
-            value = row.reference(instruction, (), self)
-            return lambda: value
         if instruction.opcode in SCALAR_IDENTITIES and _scalars(instruction):
             return _first
         if row.form is Form.RULE:

@@ -9,6 +9,8 @@ from collections.abc import Callable
 
 import numpy as np
 
+from .libm import libm
+
 Array = np.ndarray
 
 
@@ -77,7 +79,9 @@ def _wide_magnitude(x: Array) -> Array:
 
 
 def log(x: Array) -> Array:
-    return make_complex(np.log(_wide_magnitude(x)).astype(x.real.dtype), np.arctan2(x.imag, x.real))
+    """The angle as the C library has it: of a flushed imaginary part not even the sign stays."""
+    angle = libm("atan2", x.imag, x.real).astype(x.real.dtype)
+    return make_complex(np.log(_wide_magnitude(x)).astype(x.real.dtype), angle)
 
 
 def log1p(x: Array) -> Array:
@@ -186,8 +190,8 @@ def atan2(y: Array, x: Array) -> Array:
     i_y = y.real.dtype.type(0) * y.real - y.imag, y.real + y.imag * y.real.dtype.type(0)
     quotient = divide(make_complex(x.real + i_y[0], x.imag + i_y[1]), _polar_sqrt(square))
     size = _scaled_magnitude(quotient, np.sqrt)
-    zero, log_size = size.dtype.type(0), _widened(np.log, size)
-    angle = _widened(np.arctan2, quotient.imag, quotient.real)
+    zero, log_size = size.dtype.type(0), _rounded("log", size)
+    angle = _rounded("atan2", quotient.imag, quotient.real)
     return make_complex(zero * log_size + angle, zero * angle - log_size)
 
 
@@ -195,10 +199,9 @@ def _square(x: Array) -> tuple[Array, Array]:
     return _fma(x.real, x.real, -(x.imag * x.imag)), x.imag * x.real + x.imag * x.real
 
 
-def _widened(function: Callable[..., Array], *arrays: Array) -> Array:
-    """A function of the next wider type, rounded."""
-    wide = np.float64 if arrays[0].dtype == np.float32 else np.longdouble
-    return function(*[a.astype(wide) for a in arrays]).astype(arrays[0].dtype)
+def _rounded(name: str, *arrays: Array) -> Array:
+    """A function of the C library, rounded to the arrays' type."""
+    return libm(name, *[a.astype(np.float64) for a in arrays]).astype(arrays[0].dtype)
 
 
 def _scaled_magnitude(x: Array, root: Callable[[Array], Array], outer: Callable[[Array], Array] = lambda v: v) -> Array:
@@ -213,11 +216,11 @@ def _scaled_magnitude(x: Array, root: Callable[[Array], Array], outer: Callable[
 def _polar_sqrt(x: Array) -> Array:
     """sqrt|x|·(cos(arg x / 2) + i·sin(arg x / 2)), infinite where either part is (but for -inf: there 0 + i·inf)."""
     a, b = x.real, x.imag
-    size = _scaled_magnitude(x, lambda v: _widened(lambda w: np.power(w, 0.25), v), np.sqrt)
-    half = _widened(np.arctan2, b, a) * a.dtype.type(0.5)
-    sine_half, infinity = _widened(np.sin, half), a.dtype.type(np.inf)
+    size = _scaled_magnitude(x, lambda v: _rounded("pow", v, np.array(0.25)), np.sqrt)
+    half = _rounded("atan2", b, a) * a.dtype.type(0.5)
+    sine_half, infinity = _rounded("sin", half), a.dtype.type(np.inf)
     real = np.where(np.isinf(b) | (a == infinity), infinity,
-                    np.where(a == -infinity, 0, size * _widened(np.cos, half)))
+                    np.where(a == -infinity, 0, size * _rounded("cos", half)))
     imag = np.where(np.isinf(b) | (a == -infinity), np.copysign(infinity, b),
                     np.where(np.isnan(size), np.nan, np.where(sine_half == 0, 0, size * sine_half)))
     zero = size == 0

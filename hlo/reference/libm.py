@@ -1,0 +1,32 @@
+"""Functions of doubles as the C library computes them, element by element: what XLA:CPU calls where it has no code.
+
+NumPy's own vectorised functions differ from them in the last bits, and where subnormals are flushed.
+"""
+
+from __future__ import annotations
+
+import ctypes
+import ctypes.util
+import math
+from collections.abc import Callable
+from functools import cache
+
+import numpy as np
+
+ARITY = {"atan2": 2, "cos": 1, "log": 1, "pow": 2, "sin": 1}
+
+
+@cache
+def _function(name: str) -> np.ufunc:
+    """The library's function; Python's where there is no such library."""
+    path = ctypes.util.find_library("m")
+    call: Callable[..., float] = getattr(math, name)
+    if path is not None:
+        call = getattr(ctypes.CDLL(path), name)
+        call.restype, call.argtypes = ctypes.c_double, [ctypes.c_double] * ARITY[name]  # type: ignore[attr-defined]
+    return np.frompyfunc(call, ARITY[name], 1)
+
+
+def libm(name: str, *arrays: np.ndarray | float) -> np.ndarray:
+    """A function of f64 arrays that broadcast."""
+    return np.asarray(_function(name)(*arrays)).astype(np.float64)
