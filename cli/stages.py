@@ -52,9 +52,9 @@ def _write(path: Path, text: str) -> str:
 
 def _stages(program: Program, runs: tuple[str, ...]) -> Iterator[tuple[str, str]]:
     """(file name, text) in the order of the flow. Stages above the fork come once, those below once a run."""
+    from ..backends.base import CompileOptions
     from ..hlo.plan_text import plan_to_text
     from ..hlo.printer import print_module
-    from ..backends.base import CompileOptions
     from ..migration import Flags, compile_module
 
     yield "0.input.hlo", program.text

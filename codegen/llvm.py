@@ -2,12 +2,16 @@
 
 from __future__ import annotations
 
+import ctypes
 import functools
 import re
-import threading
+from collections.abc import Iterator
+from contextlib import contextmanager
+from typing import Any
 
 import llvmlite
 import llvmlite.binding as llvm
+from llvmlite.binding import ffi
 
 from ..hlo.errors import TestbedError
 from .options import Target
@@ -31,24 +35,62 @@ def start() -> None:
     llvm.initialize_all_asmprinters()
 
 
-_LOCAL = threading.local()
+_IDLE: dict[Target, list[llvm.TargetMachine]] = {}
 
 
-def target_machine(target: Target) -> llvm.TargetMachine:
-    """This thread's machine for a target: O3, position independent, small code model. Threads share none."""
-    machines = _LOCAL.__dict__.setdefault("machines", {})
-    if target not in machines:
-        start()
-        try:
-            machines[target] = llvm.Target.from_triple(target.triple).create_target_machine(
-                cpu=target.cpu, features=target.features, opt=3, reloc="pic", codemodel="small"
-            )
-        except RuntimeError as error:
-            raise CodegenError(
-                f"LLVM cannot make code for {target.triple!r}: {error}".strip(),
-                remedy=f"use a target triple that {VERSIONS} was built with",
-            ) from error
-    return machines[target]
+@contextmanager
+def target_machine(target: Target) -> Iterator[llvm.TargetMachine]:
+    """A machine for a target, lent: no two threads have one at once, and the next that asks gets it again."""
+    idle = _IDLE.setdefault(target, [])
+    try:
+        machine = idle.pop()
+    except IndexError:
+        machine = _make_machine(target)
+    try:
+        yield machine
+    finally:
+        idle.append(machine)
+
+
+def _make_machine(target: Target) -> llvm.TargetMachine:
+    """O3, position independent, small code model."""
+    start()
+    try:
+        return llvm.Target.from_triple(target.triple).create_target_machine(
+            cpu=target.cpu, features=target.features, opt=3, reloc="pic", codemodel="small"
+        )
+    except RuntimeError as error:
+        raise CodegenError(
+            f"LLVM cannot make code for {target.triple!r}: {error}".strip(),
+            remedy=f"use a target triple that {VERSIONS} was built with",
+        ) from error
+
+
+@functools.cache
+def _beside_the_lock(name: str) -> Any:
+    """A function of LLVM without the lock by which llvmlite lets one thread in at a time. For work on a module that is
+    alone in its context, with a machine of the thread's own, LLVM needs none."""
+    locked = getattr(ffi.lib, name)
+    function = ctypes.CDLL(ffi.lib._name)[name]
+    function.argtypes, function.restype = locked.argtypes, locked.restype
+    return function
+
+
+def run_passes(manager: llvm.ModulePassManager, module: llvm.ModuleRef, builder: llvm.PassBuilder) -> None:
+    """As `manager.run`, while other threads work on other modules."""
+    _beside_the_lock("LLVMPY_RunNewModulePassManager")(manager, module, builder)
+
+
+def emit_object(machine: llvm.TargetMachine, module: llvm.ModuleRef) -> bytes:
+    """As `machine.emit_object`, while other threads work on other modules."""
+    with ffi.OutputString() as complaint:
+        buffer = _beside_the_lock("LLVMPY_TargetMachineEmitToMemory")(machine, module, 1, complaint)
+        if not buffer:
+            raise CodegenError(f"LLVM cannot emit code: {complaint}")
+    try:
+        return ctypes.string_at(ffi.lib.LLVMPY_GetBufferStart(buffer), ffi.lib.LLVMPY_GetBufferSize(buffer))
+    finally:
+        ffi.lib.LLVMPY_DisposeMemoryBuffer(buffer)
 
 
 def parse(llvm_ir: str) -> llvm.ModuleRef:

@@ -4,12 +4,12 @@ from __future__ import annotations
 
 import re
 import time
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import llvmlite.binding as llvm
 
 from .cache import DEFAULT_CACHE, ObjectCache, cache_key
-from .llvm import VERSIONS, CodegenError, parse, target_machine
+from .llvm import VERSIONS, emit_object, parse, run_passes, target_machine
 from .options import EmitOptions
 
 SETTINGS = "O3 slp loop-vectorize interleave unroll; pic small"
@@ -28,12 +28,14 @@ class CompiledObject:
 
 def optimize(llvm_ir: str, options: EmitOptions) -> str:
     """The LLVM IR after all passes of O3 for the target."""
-    return str(_optimized(llvm_ir, options))
+    with target_machine(options.target) as machine:
+        return str(_optimized(llvm_ir, options, machine))
 
 
 def assembly(llvm_ir: str, options: EmitOptions) -> str:
     """The assembly that `compile_object` encodes."""
-    return target_machine(options.target).emit_assembly(_optimized(llvm_ir, options))
+    with target_machine(options.target) as machine:
+        return machine.emit_assembly(_optimized(llvm_ir, options, machine))
 
 
 def compile_object(llvm_ir: str, options: EmitOptions, cache: ObjectCache | None = DEFAULT_CACHE) -> bytes:
@@ -42,23 +44,26 @@ def compile_object(llvm_ir: str, options: EmitOptions, cache: ObjectCache | None
 
 
 def build_object(llvm_ir: str, options: EmitOptions, cache: ObjectCache | None = DEFAULT_CACHE) -> CompiledObject:
-    """As `compile_object`, with its timings. Threads may call it at once: LLVM releases the interpreter lock."""
-    key = cache_key(llvm_ir, repr(options), VERSIONS, SETTINGS) if cache is not None else ""
+    """As `compile_object`, with its timings. Threads may call it at once and do work at once."""
+    key = object_key(llvm_ir, options) if cache is not None else ""
     if cache is not None:
         found = cache.read(key)
         if found is not None:
             return CompiledObject(found, 0.0, 0.0, cached=True)
     start = time.perf_counter()
-    module = _optimized(llvm_ir, options)
-    optimized = time.perf_counter()
-    try:
-        data = target_machine(options.target).emit_object(module)
-    except RuntimeError as error:
-        raise CodegenError(f"LLVM cannot emit code: {error}") from error
+    with target_machine(options.target) as machine:
+        module = _optimized(llvm_ir, options, machine)
+        optimized = time.perf_counter()
+        data = emit_object(machine, module)
     result = CompiledObject(data, optimized - start, time.perf_counter() - optimized, cached=False)
     if cache is not None:
         cache.write(key, data)
     return result
+
+
+def object_key(llvm_ir: str, options: EmitOptions) -> str:
+    """The cache's name for the object of this text."""
+    return cache_key(llvm_ir, repr(replace(options, keep_stages=False)), VERSIONS, SETTINGS)
 
 
 def prepare(llvm_ir: str, options: EmitOptions) -> str:
@@ -101,9 +106,8 @@ def _closing_parenthesis(text: str, position: int) -> int:
 _PARENTHESIS = re.compile(r'[()]|"[^"\n]*"')
 
 
-def _optimized(llvm_ir: str, options: EmitOptions) -> llvm.ModuleRef:
+def _optimized(llvm_ir: str, options: EmitOptions, machine: llvm.TargetMachine) -> llvm.ModuleRef:
     module = parse(prepare(llvm_ir, options))
-    machine = target_machine(options.target)
     module.triple = options.target.triple
     module.data_layout = str(machine.target_data)
     _run_passes(module, machine)
@@ -117,4 +121,4 @@ def _run_passes(module: llvm.ModuleRef, machine: llvm.TargetMachine) -> None:
     tuning.loop_interleaving = True
     tuning.loop_unrolling = True
     builder = llvm.create_pass_builder(machine, tuning)
-    builder.getModulePassManager().run(module, builder)
+    run_passes(builder.getModulePassManager(), module, builder)

@@ -41,7 +41,8 @@ def emit_lhlo(lhlo: LhloModule, options: EmitOptions) -> EmittedModule:
 
 
 def _emit(session: pipeline.Session, lhlo: LhloModule, options: EmitOptions) -> EmittedModule:
-    stages = [("lhlo", lhlo.to_text())]
+    keep = options.keep_stages
+    stages = [("lhlo.mlir", lhlo.to_text())] if keep else []
     with session.context, ir.Location.unknown():
         module = ir.Module.create()
         features = options.target.features.split(",")
@@ -49,10 +50,12 @@ def _emit(session: pipeline.Session, lhlo: LhloModule, options: EmitOptions) -> 
         b = Builder(module, session.types, strict=options.strict, fma=fused, vector_bits=options.target.vector_bits)
         for graph in graphs(lhlo):
             emit_kernel(b, graph)
-        stages.append(("mlir", str(module)))
+        if keep:
+            stages.append(("mlir", str(module)))
         math_library.expand(b)
         pipeline.lower(module, session.passes)
-        stages.append(("llvm dialect", str(module)))
+        if keep:
+            stages.append(("llvm.mlir", str(module)))
         return EmittedModule(pipeline.translate(module), tuple(stages))
 
 

@@ -41,6 +41,7 @@ class Session:
         with self.context, ir.Location.unknown():
             self.types = Types()
         self.passes = PassManager.parse(f"builtin.module({','.join(PASSES)})", self.context)
+        self.passes.enable_verifier(False)  # `lower` verifies before, LLVM after: between them only MLIR's own passes
         self.served = 0
 
 

@@ -2,6 +2,7 @@
 
 import gc
 import os
+import shutil
 import threading
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import replace
@@ -11,8 +12,9 @@ import numpy as np
 import pytest
 
 from ..backends.base import CompileOptions, Emitter
-from ..backends.host.compiler import HostCompiler
-from ..backends.host.memory import BlockPool, size_class
+from ..backends.host.compiler import BATCH, HostCompiler, batches_of
+from ..backends.host.memory import BlockPool, address_of, size_class
+from ..codegen.cache import ObjectCache
 from ..codegen.options import EmittedModule
 from ..hlo.dtypes import DType
 from ..hlo.errors import InputError, UnsupportedError
@@ -218,6 +220,112 @@ def test_wrong_outputs_are_refused(add):
         add.execute([X, inside], outputs=[inside])
 
 
+def test_overlaps_are_refused_however_many_arrays_there_are():
+    size = F32.bytes
+    p = Programs(F32, [F32, F32])
+    outs = [p.add(AllocationKind.RESULT, n, F32) for n in range(2)]
+    steps = [p.kernel("add", Op.ADD, [0, 1], [outs[0]]), p.kernel("multiply", Op.MULTIPLY, [0, 1], [outs[1]])]
+    executable = compiled(p.plan(steps, 2))
+    block = BlockPool().allocate(8 * 64)
+    a, b, c, d = (block[n : n + size].view(np.float32).reshape(3, 4) for n in (0, 64, 128, 192))
+    a[...], b[...] = X, Y
+    executable.execute([a, b], outputs=[c, d])
+    np.testing.assert_array_equal(d, X * Y)
+    executable.execute([a, a], outputs=[c, d])  # inputs may be one
+    np.testing.assert_array_equal(c, X + X)
+    half = block[32 : 32 + size].view(np.float32).reshape(3, 4)
+    for inputs, outputs, message in [
+        ([a, b], [c, c], "output 1 overlaps output 0"),
+        ([c, b], [c, d], "output 0 overlaps input 0"),
+        ([a, half], [d, a], "output 1 overlaps input 0"),
+        ([half, b], [b, d], "output 0 overlaps input"),
+        ([half, d], [a, c], "output 0 overlaps input 0"),
+    ]:
+        for _ in range(2):
+            with pytest.raises(InputError, match=message):
+                executable.execute(inputs, outputs=outputs)
+    executable.execute([a, b], outputs=[c, d])
+    np.testing.assert_array_equal(c, X + Y)
+
+
+def test_arrays_that_move_between_runs_are_found_again(add):
+    x = np.array(X)
+    (out,) = add.execute([x, Y])
+    for n in range(6):
+        x = np.array(X) * n if n % 2 else x
+        x += 1
+        for outputs in (None, [out]):
+            (z,) = add.execute([x, Y], outputs)
+            np.testing.assert_array_equal(z, x + Y)
+    x.resize((6, 4), refcheck=False)
+    x.resize((3, 4), refcheck=False)
+    np.testing.assert_array_equal(add.execute([x, Y], [out])[0], x + Y)
+
+
+def test_the_address_of_any_array_is_numpys_own():
+    base = np.arange(60, dtype=np.int16)
+    frozen = base.copy()
+    frozen.setflags(write=False)
+    half = np.zeros((2, 3), ml_dtypes.bfloat16)
+    for a in (base, base[7:], base[::-3], base.reshape(5, 12).T[2:, 1:], frozen, half, half[1:], np.zeros((0, 3)),
+              np.array(1.5), np.frombuffer(b"12345678", np.int32)):  # fmt: skip
+        assert address_of(a) == a.__array_interface__["data"][0]
+
+
+@pytest.mark.parametrize("value", [[[0.0] * 4] * 3, np.zeros((3, 4), ">f4")], ids=["list", "byte order"])
+def test_an_output_that_only_looks_right_is_refused(add, value):
+    with pytest.raises(InputError, match="output 0: "):
+        add.execute([X, Y], outputs=[value])
+
+
+def test_an_exception_in_a_run_gives_the_context_back(add):
+    def fails(thunk, run):
+        raise ZeroDivisionError("observer")
+
+    add.execute([X, Y])
+    kept = list(add._contexts)
+    for _ in range(3):
+        with pytest.raises(ZeroDivisionError):
+            add.execute([Y, Y], observer=fails)
+    assert add._contexts == kept
+    np.testing.assert_array_equal(add.execute([X, Y])[0], X + Y)
+
+
+def test_results_outlive_the_executable_and_its_contexts():
+    executable = compiled(add_program(F32))
+    results = [executable.execute([np.full((3, 4), n, np.float32), Y])[0] for n in range(20)]
+    rows = [r[1] for r in results]
+    del executable, results
+    gc.collect()
+    compiled(add_program(F32)).execute([X, X])
+    for n, row in enumerate(rows):
+        np.testing.assert_array_equal(row, n + Y[1])
+
+
+def test_threads_share_few_contexts_and_many_arrive_at_once(add):
+    """More threads than contexts are kept for, with contexts taken and given back all the time."""
+    start = threading.Barrier(16)
+
+    def one(n):
+        start.wait()
+        return all((add.execute([np.full((3, 4), n, np.float32), Y])[0] == n + Y).all() for _ in range(200))
+
+    with ThreadPoolExecutor(16) as pool:
+        assert all(pool.map(one, range(16)))
+    assert len(add._contexts) <= 16
+
+
+def test_one_executable_dropped_while_another_thread_runs_it():
+    shape = array(DType.F32, 200_000)
+    x = np.ones(200_000, np.float32)
+    for _ in range(5):
+        executable = compiled(add_program(shape))
+        with ThreadPoolExecutor(2) as pool:
+            futures = [pool.submit(lambda run: [run([x, x])[0] for _ in range(5)], executable.execute) for _ in "ab"]
+            del executable
+            assert all((z == 2).all() for f in futures for z in f.result())
+
+
 def test_layouts_of_parameters_and_results_are_honoured():
     columns = F32.with_layout((0, 1))
     p = Programs(F32, [columns, columns])
@@ -302,6 +410,55 @@ def test_kernels_name_their_stack_and_the_order_of_work_is_timed():
     names = [name for name, _ in executable.stages]
     assert names == ["thunks.txt", *(f"{stack}.{n}" for stack in ("fake", "other")
                                      for n in ("1.fake.txt", "2.ll", "3.optimized.ll", "4.s"))]  # fmt: skip
+
+
+@pytest.mark.parametrize("count", [0, 1, BATCH, BATCH + 1, 5 * BATCH - 1])
+def test_batches_hold_all_kernels_in_order_and_evenly(count):
+    batches = batches_of(tuple(range(count)))
+    assert [k for batch in batches for k in batch] == list(range(count))
+    assert all(0 < len(b) <= BATCH for b in batches) and max(map(len, batches), default=0) - 1 <= min(
+        map(len, batches), default=0
+    )
+
+
+def many_kernels(count):
+    p = Programs(F32, [F32, F32])
+    a, b, out = p.add(AllocationKind.TEMPORARY), p.add(AllocationKind.TEMPORARY), p.add(AllocationKind.RESULT, 0, F32)
+    steps = [p.kernel("k0", Op.ADD, [0, 1], [a])]
+    for i in range(1, count - 1):
+        steps.append(p.kernel(f"k{i}", Op.ADD, [(a, b)[i % 2 == 0], 1], [(b, a)[i % 2 == 0]]))
+    return p.plan([*steps, p.kernel(f"k{count - 1}", Op.ADD, [(a, b)[count % 2 == 1], 1], [out])], 1)
+
+
+def test_many_kernels_are_compiled_in_modules_that_the_cache_knows_one_by_one(tmp_path):
+    program, calls = many_kernels(3 * BATCH), []
+
+    def counting(requests, options):
+        calls.append([r.name for r in requests])
+        return emit(requests, options)
+
+    emitter = replace(FAKE, emit=counting)
+    options = CompileOptions(cache=ObjectCache(tmp_path))
+    executable = compiled(program, lambda r: emitter, options)
+    np.testing.assert_allclose(executable.execute([X, Y])[0], X + 3 * BATCH * Y, rtol=1e-6)
+    assert calls == [[f"k{i}" for i in range(n, n + BATCH)] for n in range(0, 3 * BATCH, BATCH)]
+    files = {path.name: path.read_bytes() for path in tmp_path.rglob("*.o")}
+    shutil.rmtree(tmp_path)
+    compiled(program, lambda r: emitter, options)
+    assert {path.name: path.read_bytes() for path in tmp_path.rglob("*.o")} == files
+    assert compiled(program, lambda r: emitter, options).timings["codegen"] == 0
+
+
+def test_a_failure_in_a_later_module_is_raised_and_leaves_nothing_running():
+    def fails(requests, options):
+        if requests[0].name != "k0":
+            raise ZeroDivisionError("emitter")
+        return emit(requests, options)
+
+    before = threading.active_count()
+    with pytest.raises(ZeroDivisionError):
+        compiled(many_kernels(3 * BATCH), lambda r: replace(FAKE, emit=fails))
+    assert threading.active_count() == before
 
 
 def test_what_a_stack_does_not_support_is_listed_before_it_emits():

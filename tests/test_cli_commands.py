@@ -97,19 +97,19 @@ def test_stages_writes_every_stage_of_both_stacks(add, tmp_path, capsys):
     out = tmp_path / "stages"
     assert main(["stages", str(add), "--dir", str(out)]) == 0
     names = {p.name for p in out.iterdir()}
-    assert {
-        "input.hlo",
-        "optimized.hlo",
-        "plan.txt",
-        "thunks.txt",
-        "legacy.ll",
-        "legacy.opt.ll",
-        "legacy.s",
-        "lhlo.mlir",
-        "mlir.mlir",
-        "mlir.llvm-dialect.mlir",
-        "mlir.ll",
-        "mlir.opt.ll",
-        "mlir.s",
-    } <= names
+    assert names == {
+        "0.input.hlo",
+        "1.optimized.hlo",
+        "2.plan.txt",
+        "3.thunks.txt",
+        "legacy.1.ll",
+        "legacy.2.optimized.ll",
+        "legacy.3.s",
+        "mlir.1.lhlo.mlir",
+        "mlir.2.mlir",
+        "mlir.3.llvm.mlir",
+        "mlir.4.ll",
+        "mlir.5.optimized.ll",
+        "mlir.6.s",
+    }
     assert all(p.stat().st_size for p in out.iterdir())

@@ -2,6 +2,7 @@
 
 import os
 import threading
+from dataclasses import replace
 
 import pytest
 
@@ -31,6 +32,7 @@ def test_everything_that_matters_is_in_the_key(cache):
     for ir, options in [(IR, HOST), (IR.replace("7", "8"), HOST), (IR, EmitOptions.host(strict=True))]:
         assert not build_object(ir, options, cache).cached
     assert len(entries(cache)) == 3
+    assert build_object(IR, replace(HOST, keep_stages=True), cache).cached  # changes no code
     assert cache_key("ab", "c") != cache_key("a", "bc")
 
 

@@ -6,10 +6,12 @@ import sys
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 
+import llvmlite.binding as llvm
 import numpy as np
 import pytest
+from llvmlite.binding import ffi
 
-from ..codegen.llvm import CodegenError
+from ..codegen.llvm import CodegenError, emit_object, parse, run_passes, target_machine
 from ..codegen.load import load
 from ..codegen.optimize import assembly, build_object, compile_object, optimize, prepare
 from ..codegen.options import EmitOptions, Target, vector_bits_of
@@ -217,3 +219,29 @@ def test_loaded_code_at_exit_leaves_the_process_in_peace():
 def test_timings_are_recorded():
     built = build_object(SCALE, HOST, cache=None)
     assert built.optimize_seconds > 0 and built.codegen_seconds > 0 and not built.cached
+
+
+def test_threads_get_the_objects_that_one_thread_gets():
+    texts = [SCALE.replace("2.0", f"{n}.0").replace("1024", str(64 * n)) for n in range(1, 25)]
+    alone = [compile_object(text, HOST, cache=None) for text in texts]
+    with ThreadPoolExecutor(4) as pool:
+        assert list(pool.map(lambda text: compile_object(text, HOST, cache=None), texts)) == alone
+
+
+def test_passes_and_code_generation_do_not_wait_for_other_threads():
+    """llvmlite lets one thread at a time into LLVM: what takes long must not queue there."""
+    module = parse(prepare(SCALE, HOST))
+    with target_machine(HOST.target) as machine:
+        builder = llvm.create_pass_builder(machine, llvm.create_pipeline_tuning_options(speed_level=3))
+        manager = builder.getModulePassManager()
+        with ThreadPoolExecutor(1) as pool, ffi.lib._lock:
+            pool.submit(run_passes, manager, module, builder).result(timeout=60)
+        assert "x float>" in str(module)
+        assert emit_object(machine, module) == machine.emit_object(module)
+
+
+def test_target_machines_are_lent_to_one_at_a_time_and_kept():
+    with target_machine(HOST.target) as one, target_machine(HOST.target) as two:
+        assert one is not two
+    with target_machine(HOST.target) as again:
+        assert again in (one, two)

@@ -1,13 +1,14 @@
 """The MLIR stack as a whole: stages, determinism, errors, deep fusions, strict mode, and one module's text."""
 
 import subprocess
+from dataclasses import replace
 from pathlib import Path
 
 import numpy as np
 import pytest
 
 from .. import mlir_emitters
-from ..codegen.options import EmitOptions, Target
+from ..codegen.options import EmitOptions, EmittedModule, Target
 from ..hlo.errors import UnsupportedError
 from ..hlo.opcodes import Op
 from ..hlo.parser import parse_module
@@ -26,14 +27,15 @@ def requests_of(text: str) -> tuple[KernelRequest, ...]:
 
 
 def stage(text: str, name: str, options: EmitOptions = FIXED) -> str:
-    return dict(mlir_emitters.emit(requests_of(text), options).stages)[name]
+    return dict(mlir_emitters.emit(requests_of(text), replace(options, keep_stages=True)).stages)[name]
 
 
 def test_same_request_same_text():
-    requests = requests_of(GOLDEN.read_text())
-    first, second = mlir_emitters.emit(requests, HOST), mlir_emitters.emit(requests, HOST)
+    requests, keep = requests_of(GOLDEN.read_text()), replace(HOST, keep_stages=True)
+    first, second = mlir_emitters.emit(requests, keep), mlir_emitters.emit(requests, keep)
     assert first == second
-    assert [name for name, _ in first.stages] == ["lhlo", "mlir", "llvm dialect"]
+    assert [name for name, _ in first.stages] == ["lhlo.mlir", "mlir", "llvm.mlir"]
+    assert mlir_emitters.emit(requests, HOST) == EmittedModule(first.llvm_ir)
 
 
 @pytest.mark.parametrize("name", ["mlir", "llvm"])
@@ -44,7 +46,7 @@ def test_golden_text(name):
     tool = Path(next(iter(llvm.__path__))) / "bin" / "FileCheck"
     if not tool.exists():
         pytest.skip(f"no FileCheck at {tool}")
-    emitted = mlir_emitters.emit(requests_of(GOLDEN.read_text()), FIXED)
+    emitted = mlir_emitters.emit(requests_of(GOLDEN.read_text()), replace(FIXED, keep_stages=True))
     text = emitted.llvm_ir if name == "llvm" else dict(emitted.stages)[name]
     command = [str(tool), f"--check-prefix={name.upper()}", str(GOLDEN)]
     done = subprocess.run(command, input=text, capture_output=True, text=True, timeout=60)

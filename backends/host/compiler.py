@@ -2,15 +2,16 @@
 
 from __future__ import annotations
 
+import os
 import time
 from collections.abc import Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
+from itertools import pairwise
 
 from ...codegen.load import load
 from ...codegen.optimize import CompiledObject, assembly, build_object, optimize
-from ...codegen.options import EmittedModule
 from ...hlo.errors import UnsupportedError
 from ...hlo.ir import Module
 from ...hlo.plan import KernelRequest, Plan
@@ -19,10 +20,13 @@ from ...thunks import from_plan, to_text
 from ..base import CompileOptions, Compiler, EmitFor, Emitter
 from .executable import HostExecutable
 
+BATCH = 4
+"""Kernels that share one LLVM module: a module costs about 2 ms, a kernel about 20."""
+
 
 @dataclass
 class Stopwatch:
-    """Seconds by stage."""
+    """Seconds by stage; where threads work at once, the sum of theirs."""
 
     seconds: dict[str, float] = field(default_factory=dict)
 
@@ -53,23 +57,19 @@ class HostCompiler(Compiler[Plan]):
         parts = _by_stack(program.kernels, emit_for)
         _refuse_unsupported(parts)
         watch = Stopwatch()
-        with watch.measure("emit"):
-            emitted = [part.emitter.emit(part.requests, options.emit) for part in parts]
-        objects = _build(emitted, options)
+        objects = _build(parts, options, watch)
         watch.seconds["optimize"] = sum(o.optimize_seconds for o in objects)
         watch.seconds["codegen"] = sum(o.codegen_seconds for o in objects)
         with watch.measure("load"):
             code = load([o.data for o in objects])
             thunks = from_plan(program)
-            stages = tuple(_stages(parts, emitted, options)) if options.keep_stages else ()
-            if options.keep_stages:
-                stages = (("thunks.txt", to_text(thunks)), *stages)
-            chosen = {request.name: part.emitter.name for part in parts for request in part.requests}
-            kernels = tuple((request.name, chosen[request.name]) for request in program.kernels)
-            strict, guarded = options.emit.strict, options.red_zones
-            return HostExecutable(
-                program, thunks, code, kernels, watch.seconds, stages, options.cache, not strict, guarded
-            )
+        stages = (("thunks.txt", to_text(thunks)), *_stages(parts, options)) if options.keep_stages else ()
+        chosen = {request.name: part.emitter.name for part in parts for request in part.requests}
+        kernels = tuple((request.name, chosen[request.name]) for request in program.kernels)
+        strict, guarded = options.emit.strict, options.red_zones
+        return HostExecutable(
+            program, thunks, code, kernels, watch.seconds, stages, options.cache, not strict, guarded
+        )
 
 
 def _by_stack(kernels: Sequence[KernelRequest], emit_for: EmitFor) -> list[_Part]:
@@ -91,21 +91,45 @@ def _refuse_unsupported(parts: Sequence[_Part]) -> None:
     raise first
 
 
-def _build(emitted: Sequence[EmittedModule], options: CompileOptions) -> list[CompiledObject]:
-    """One object a module; LLVM works on them at once."""
-    if len(emitted) == 1:
-        return [build_object(emitted[0].llvm_ir, options.emit, options.cache)]
-    with ThreadPoolExecutor(max(1, len(emitted))) as pool:
-        return list(pool.map(lambda e: build_object(e.llvm_ir, options.emit, options.cache), emitted))
+def _build(parts: Sequence[_Part], options: CompileOptions, watch: Stopwatch) -> list[CompiledObject]:
+    """One object a batch of kernels, in order. LLVM works on those that are emitted while the next ones are."""
+    batches = [(part.emitter, batch) for part in parts for batch in batches_of(part.requests)]
+    emit = replace(options.emit, keep_stages=False)
+
+    def emitted(emitter: Emitter, batch: Sequence[KernelRequest]) -> str:
+        with watch.measure("emit"):
+            return emitter.emit(batch, emit).llvm_ir
+
+    if len(batches) <= 1:
+        return [build_object(emitted(*batch), emit, options.cache) for batch in batches]
+    pool = ThreadPoolExecutor(min(len(batches), _processors()), thread_name_prefix="compile")
+    try:
+        futures = [pool.submit(build_object, emitted(*batch), emit, options.cache) for batch in batches]
+        return [future.result() for future in futures]
+    finally:
+        pool.shutdown(cancel_futures=True)
 
 
-def _stages(
-    parts: Sequence[_Part], emitted: Sequence[EmittedModule], options: CompileOptions
-) -> Iterator[tuple[str, str]]:
-    """File names in the order of the stages: legacy.1.ll, legacy.2.optimized.ll, …"""
-    for part, module in zip(parts, emitted):
-        named = [*((f"{name}", text) for name, text in module.stages), ("ll", module.llvm_ir)]
-        named.append(("optimized.ll", optimize(module.llvm_ir, options.emit)))
-        named.append(("s", assembly(module.llvm_ir, options.emit)))
+def batches_of(requests: Sequence[KernelRequest]) -> list[Sequence[KernelRequest]]:
+    """Kernels that share a module: neighbours, as even as can be. It depends on nothing else, so objects of equal
+    programs are equal, whatever the machine."""
+    count = -(-len(requests) // BATCH)
+    bounds = [len(requests) * n // count for n in range(count + 1)] if count else []
+    return [requests[begin:end] for begin, end in pairwise(bounds)]
+
+
+def _processors() -> int:
+    return len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
+
+
+def _stages(parts: Sequence[_Part], options: CompileOptions) -> Iterator[tuple[str, str]]:
+    """File names in the order of the stages: legacy.1.ll, legacy.2.optimized.ll, …; all kernels of a stack together,
+    for that is how they are read."""
+    emit = replace(options.emit, keep_stages=True)
+    for part in parts:
+        module = part.emitter.emit(part.requests, emit)
+        named = [*module.stages, ("ll", module.llvm_ir)]
+        named.append(("optimized.ll", optimize(module.llvm_ir, emit)))
+        named.append(("s", assembly(module.llvm_ir, emit)))
         for number, (name, text) in enumerate(named, 1):
             yield f"{part.emitter.name}.{number}.{name}", text
