@@ -58,6 +58,9 @@ def _carried(term: Term, computation: Computation) -> int | None:
 
 def _constant(term: Term) -> int | None:
     i = term[0]
+    if i.opcode is Op.GET_TUPLE_ELEMENT and i.operands[0].opcode is Op.FUSION:
+        root = i.operands[0].called()[0].root
+        i = root.operands[i.attributes["index"]] if root.opcode is Op.TUPLE else i
     if i.opcode is Op.CONSTANT and i.shape.dtype.is_integer and not i.shape.dims:
         return int(i.literal.array)
     return None
