@@ -23,6 +23,7 @@ from .expand_sort import expand_sort
 from .expand_topk import expand_topk
 from .flatten import flatten, inline_calls
 from .fusion import fuse
+from .fusion_small import fuse_small
 from .layouts import agree_layouts
 from .simplify import simplify
 from .untuple import untuple_fusions
@@ -77,6 +78,7 @@ PASSES: dict[str, Pass] = {
         Pass("expand-linalg", expand_linalg),
         Pass("layouts", agree_layouts, requires=frozenset({FLAT}), guarantees=frozenset({AGREED})),
         Pass("fuse", fuse, requires=frozenset({FLAT, AGREED}), guarantees=frozenset({FUSED})),
+        Pass("fuse-small", fuse_small, requires=frozenset({FLAT, AGREED, FUSED})),
     )
 }
 """Every pass by name, in the order of a full run."""
@@ -95,7 +97,10 @@ EXPAND = (
 )
 """Names of the expanders: what they make, both stacks can emit."""
 
-OPTIMIZE = ("flatten", "untuple", "dce", "simplify", *EXPAND, "cse", "simplify", "cse", "dce", "layouts", "fuse", "dce")
+OPTIMIZE = (
+    *("flatten", "untuple", "dce", "simplify", *EXPAND, "cse", "simplify", "cse", "dce"),
+    *("layouts", "fuse", "dce", "fuse-small", "dce"),
+)
 """Names of the passes that a plan runs on a module that comes unscheduled."""
 
 PREPARE = ("flatten", "untuple", "dce", "simplify", *EXPAND, "layouts", "dce")
