@@ -11,7 +11,8 @@ from ..hlo.evaluator import evaluate
 from ..hlo.ir import Module
 from ..hlo.opcodes import Op
 from ..hlo.parser import parse_module
-from ..hlo.passes.pipeline import run_pipeline, select
+from ..hlo.passes.pipeline import OPTIMIZE, PipelineOptions, run_pipeline, select
+from ..hlo.planning import PlanOptions
 from ..hlo.printer import print_module
 from ..hlo.program import parameter_leaves, result_leaves
 from ..hlo.verifier import verify
@@ -61,3 +62,7 @@ def fill(module: Module, seed: int, *, special: bool = False, high: int = 8) -> 
             values = draw.integers(0, 2, shape.dims)
         made.append(np.asarray(values).astype(kind))
     return made
+
+
+AS_WRITTEN = PlanOptions(PipelineOptions(tuple(n for n in OPTIMIZE if n != "loops")))
+"""Plans in which loops stay as the text has them."""

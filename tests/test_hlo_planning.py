@@ -19,11 +19,12 @@ from ..hlo.planning import plan
 from ..hlo.schedule import schedule
 from ..hlo.verifier import verify
 from .hlo_corpus import each
+from .passes import AS_WRITTEN
 from .plan_interpreter import run_plan
 
 
 def plan_text(body: str, head: str = "", header: str = "") -> Plan:
-    made = plan(parse_module(f"HloModule m{header}\n{head}\nENTRY e {{ {body} }}"))
+    made = plan(parse_module(f"HloModule m{header}\n{head}\nENTRY e {{ {body} }}"), AS_WRITTEN)
     check_assignment(made)
     return made
 
