@@ -495,6 +495,37 @@ def test_the_pool_keeps_idle_blocks_up_to_its_limit():
     assert pool.idle_bytes == 0
 
 
+def test_blocks_that_come_back_while_the_pool_is_locked_are_not_lost():
+    """A finalizer may run inside `take`: it must neither wait for the lock nor change what the pool is looking at."""
+    pool = BlockPool(idle_limit=10_000)
+    block = pool.allocate(3000)
+    address = address_of(block)
+    with pool._lock:
+        del block
+        assert pool.idle_bytes == 0
+    assert address_of(pool.allocate(3000)) == address
+    gc.collect()
+    assert pool.idle_bytes == size_class(3000)
+
+
+def test_threads_take_distinct_blocks_and_give_all_back():
+    pool = BlockPool()
+
+    def one(n):
+        for i in range(300):
+            blocks = [pool.allocate(64 * (1 + (i + k) % 5)) for k in range(3)]
+            for k, block in enumerate(blocks):
+                block[:] = 3 * n + k
+            if any((block != 3 * n + k).any() for k, block in enumerate(blocks)):
+                return False
+        return True
+
+    with ThreadPoolExecutor(8) as workers:
+        assert all(workers.map(one, range(8)))
+    pool.trim()
+    assert pool.idle_bytes == 0 and not pool._returned
+
+
 def test_resident_memory_stays_level_over_many_runs():
     shape = array(DType.F32, 1 << 20)
     executable = compiled(add_program(shape))

@@ -115,3 +115,11 @@ def test_a_stream_runs_work_in_order_and_reports_the_first_failure():
         stream.synchronize()
     stream.synchronize()
     assert seen == [1, 2]
+
+
+@pytest.mark.parametrize("dims", [(), (1,), (0, 2)])
+def test_a_transfer_keeps_the_rank(dims):
+    host, value = platform("host"), np.full(dims, 7, np.float32)
+    executor, transfers, shape = host.executor(), host.transfer_manager(), array(DType.F32, *dims)
+    back = transfers.transfer_from_device(executor, transfers.transfer_to_device(executor, value, shape), shape)
+    assert back.shape == dims and (back == value).all()

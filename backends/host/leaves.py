@@ -10,7 +10,7 @@ import numpy as np
 from ...hlo.dtypes import FROM_NUMPY
 from ...hlo.errors import InputError
 from ...hlo.shapes import Shape
-from .memory import POOL, address_of
+from .memory import POOL, address_of, size_class
 
 
 @dataclass(frozen=True, slots=True)
@@ -26,12 +26,14 @@ class Leaf:
     order: tuple[int, ...] | None = field(init=False)  # dimensions from major to minor; None for row-major
     physical: tuple[int, ...] = field(init=False)  # sizes in that order
     bytes: int = field(init=False)
+    capacity: int = field(init=False)  # of the pool's block
 
     def __post_init__(self) -> None:
         order = tuple(reversed(self.shape.minor_to_major))
         object.__setattr__(self, "dtype", self.shape.dtype.numpy)
         object.__setattr__(self, "dims", self.shape.dims)
         object.__setattr__(self, "bytes", self.shape.bytes)
+        object.__setattr__(self, "capacity", size_class(self.shape.bytes))
         object.__setattr__(self, "order", None if self.shape.is_row_major else order)
         object.__setattr__(
             self, "physical", self.shape.dims if self.shape.is_row_major else tuple(self.shape.dims[d] for d in order)
@@ -66,12 +68,12 @@ class Leaf:
 
     def allocate_physical(self) -> np.ndarray:
         """A new block of the pool as an array in memory order."""
-        return np.ndarray(self.physical, self.dtype, POOL.allocate(self.bytes))
+        return np.ndarray(self.physical, self.dtype, POOL.take(self.capacity)[0])
 
     def allocate_result(self) -> tuple[np.ndarray, int]:
         """A new array in logical order, and its address."""
-        block, address = POOL.allocate_at(self.bytes)
-        return self.logical(np.ndarray(self.physical, self.dtype, block)), address
+        buffer, address = POOL.take(self.capacity)
+        return self.logical(np.ndarray(self.physical, self.dtype, buffer)), address
 
     def logical(self, physical: np.ndarray) -> np.ndarray:
         """An array in memory order, seen in logical order."""

@@ -6,9 +6,10 @@ Fresh pages cost several times what a kernel costs, so a block whose last array 
 from __future__ import annotations
 
 import ctypes
+import functools
 import sys
 import threading
-from collections import OrderedDict
+from collections import OrderedDict, deque
 from collections.abc import Callable
 
 import numpy as np
@@ -58,60 +59,81 @@ class BlockPool:
     def __init__(self, idle_limit: int = IDLE_LIMIT):
         self.idle_limit = idle_limit
         self.idle_bytes = 0
-        self._free: OrderedDict[int, list[np.ndarray]] = OrderedDict()  # by class, the least recently used first
-        # A finalizer may run at any point of this thread, also inside `allocate`: the lock must let it in.
-        self._lock = threading.RLock()
+        self._free: OrderedDict[int, list[_Block]] = OrderedDict()  # by class, the least recently used first
+        self._lock = threading.Lock()
+        # Finalizers run at any point of any thread, also of one that holds the lock: they only append here.
+        self._returned: deque[_Block] = deque()
 
     def allocate(self, size: int) -> np.ndarray:
         """`size` bytes at a 64-byte boundary, not cleared. Views keep the block as the array itself does."""
-        return self.allocate_at(size)[0]
+        return np.ndarray(size, np.uint8, self.take(size_class(size))[0])
 
-    def allocate_at(self, size: int) -> tuple[np.ndarray, int]:
-        """As `allocate`, with the address."""
-        capacity = size_class(size)
+    def take(self, capacity: int) -> tuple[ctypes.Array, int]:
+        """A block of a size class, as a buffer for arrays that keeps it while one lives, and its address."""
         with self._lock:
+            if self._returned:
+                self._sort_in()
             blocks = self._free.get(capacity)
-            raw = blocks.pop() if blocks else None
-            if raw is not None:
+            block = blocks.pop() if blocks else None
+            if block is not None:
                 self.idle_bytes -= capacity
-        if raw is None:
+        if block is None:
             raw = np.empty(capacity + POOL_ALIGNMENT - 1, np.uint8)
-        owner = _Owner(self, raw, capacity, size)
-        return np.asarray(owner), owner.address
+            start = address_of(raw)
+            block = raw, start + -start % POOL_ALIGNMENT, capacity
+        buffer = _buffer_type(capacity).from_address(block[1])
+        buffer.lent = self, block
+        return buffer, block[1]
 
-    def _release(self, raw: np.ndarray, capacity: int) -> None:
-        with self._lock:
-            self._free.setdefault(capacity, []).append(raw)
-            self._free.move_to_end(capacity)
-            self.idle_bytes += capacity
-            if self.idle_bytes > self.idle_limit:
-                self.trim(self.idle_limit)
+    def _give_back(self, block: _Block) -> None:
+        self._returned.append(block)
+        if self._lock.acquire(blocking=False):  # else whoever holds it, or the next, sorts it in
+            try:
+                self._sort_in()
+            finally:
+                self._lock.release()
+
+    def _sort_in(self) -> None:
+        """What came back becomes idle; the least recently used beyond the limit goes. With the lock held."""
+        while self._returned:
+            block = self._returned.popleft()
+            self._free.setdefault(block[2], []).append(block)
+            self._free.move_to_end(block[2])
+            self.idle_bytes += block[2]
+        if self.idle_bytes > self.idle_limit:
+            self._shrink(self.idle_limit)
 
     def trim(self, limit: int = 0) -> None:
         """Give idle blocks back to the system until at most `limit` bytes are idle."""
         with self._lock:
-            while self.idle_bytes > limit:
-                capacity, blocks = next(iter(self._free.items()))
-                if blocks:
-                    blocks.pop()
-                    self.idle_bytes -= capacity
-                if not blocks:
-                    del self._free[capacity]
+            self._sort_in()
+            self._shrink(limit)
+
+    def _shrink(self, limit: int) -> None:
+        while self.idle_bytes > limit:
+            capacity, blocks = next(iter(self._free.items()))
+            if blocks:
+                blocks.pop()
+                self.idle_bytes -= capacity
+            if not blocks:
+                del self._free[capacity]
 
 
-class _Owner:
-    """Keeps a block while arrays use it: numpy holds it as the `base` of every view."""
+_Block = tuple[np.ndarray, int, int]
+"""The array that has the memory, the first address at a boundary, and the size class."""
 
-    __slots__ = ("__array_interface__", "_capacity", "_pool", "_raw", "address")
 
-    def __init__(self, pool: BlockPool, raw: np.ndarray, capacity: int, size: int):
-        self._pool, self._raw, self._capacity = pool, raw, capacity
-        start = address_of(raw)
-        self.address = start + -start % POOL_ALIGNMENT
-        self.__array_interface__ = {"data": (self.address, False), "shape": (size,), "typestr": "|u1", "version": 3}
+@functools.cache
+def _buffer_type(capacity: int) -> type[ctypes.Array]:
+    """numpy holds a buffer as the `base` of every array and view on it; its end is the end of them all."""
+    return type("PoolBuffer", (ctypes.c_uint8 * capacity,), {"__del__": _end_of_buffer})
 
-    def __del__(self) -> None:
-        self._pool._release(self._raw, self._capacity)
+
+def _end_of_buffer(buffer: ctypes.Array) -> None:
+    lent = getattr(buffer, "lent", None)
+    if lent is not None:
+        pool, block = lent
+        pool._give_back(block)
 
 
 POOL = BlockPool()

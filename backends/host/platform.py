@@ -71,7 +71,7 @@ class HostTransferManager(TransferManager):
         leaf = Leaf("array", 0, shape, 1)
         physical = leaf.allocate_physical()
         ctypes.memmove(address_of(physical), memory.address, shape.bytes)
-        return np.ascontiguousarray(leaf.logical(physical))
+        return np.asarray(leaf.logical(physical), order="C")
 
 
 class HostPlatform(Platform):
