@@ -8,7 +8,8 @@ import pytest
 from .evaluator_divergences import MISSES
 from .hlo_corpus import manifest
 
-PAGE = (Path(__file__).resolve().parents[1] / "docs/conformance.md").read_text(encoding="utf-8")
+ROOT = Path(__file__).resolve().parents[1]
+PAGE = (ROOT / "docs/conformance.md").read_text(encoding="utf-8")
 
 
 def test_the_page_lists_each_miss():

@@ -412,7 +412,8 @@ def test_xla_with_eight_devices_agrees(tmp_path: Path):
         sharding = ", sharding={manual}" if partitions > 1 else ""
         return f"HloModule m\n{REGIONS}ENTRY e {{\n  p = f32[4,4] parameter(0){sharding}\n  ROOT r = {root}\n}}\n"
     cases = {name: (r, p, text(p, root)) for name, (r, p, root) in WITH_XLA.items()}
-    environment = {**os.environ, "XLA_FLAGS": "--xla_force_host_platform_device_count=8", "TF_CPP_MIN_LOG_LEVEL": "2"}
+    environment = {**os.environ, "PYTHONPATH": os.pathsep.join(filter(None, sys.path)), "TF_CPP_MIN_LOG_LEVEL": "2",
+                   "XLA_FLAGS": "--xla_force_host_platform_device_count=8"}
     done = subprocess.run([sys.executable, "-c", SCRIPT], input=json.dumps(cases), capture_output=True, text=True,
                           env=environment, cwd=tmp_path, check=False, timeout=120)
     assert done.returncode == 0, done.stderr[-2000:]
