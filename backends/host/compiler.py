@@ -67,9 +67,7 @@ class HostCompiler(Compiler[Plan]):
         chosen = {request.name: part.emitter.name for part in parts for request in part.requests}
         kernels = tuple((request.name, chosen[request.name]) for request in program.kernels)
         strict, guarded = options.emit.strict, options.red_zones
-        return HostExecutable(
-            program, thunks, code, kernels, watch.seconds, stages, options.cache, not strict, guarded
-        )
+        return HostExecutable(program, thunks, code, kernels, watch.seconds, stages, options.cache, not strict, guarded)
 
 
 def _by_stack(kernels: Sequence[KernelRequest], emit_for: EmitFor) -> list[_Part]:

@@ -11,6 +11,7 @@ import sys
 import threading
 from collections import OrderedDict, deque
 from collections.abc import Callable
+from typing import Any
 
 import numpy as np
 
@@ -68,7 +69,7 @@ class BlockPool:
         """`size` bytes at a 64-byte boundary, not cleared. Views keep the block as the array itself does."""
         return np.ndarray(size, np.uint8, self.take(size_class(size))[0])
 
-    def take(self, capacity: int) -> tuple[ctypes.Array, int]:
+    def take(self, capacity: int) -> tuple[Any, int]:
         """A block of a size class, as a buffer for arrays that keeps it while one lives, and its address."""
         with self._lock:
             if self._returned:
@@ -81,7 +82,7 @@ class BlockPool:
             raw = np.empty(capacity + POOL_ALIGNMENT - 1, np.uint8)
             start = address_of(raw)
             block = raw, start + -start % POOL_ALIGNMENT, capacity
-        buffer = _buffer_type(capacity).from_address(block[1])
+        buffer: Any = _buffer_type(capacity).from_address(block[1])
         buffer.lent = self, block
         return buffer, block[1]
 
@@ -129,7 +130,7 @@ def _buffer_type(capacity: int) -> type[ctypes.Array]:
     return type("PoolBuffer", (ctypes.c_uint8 * capacity,), {"__del__": _end_of_buffer})
 
 
-def _end_of_buffer(buffer: ctypes.Array) -> None:
+def _end_of_buffer(buffer: Any) -> None:
     lent = getattr(buffer, "lent", None)
     if lent is not None:
         pool, block = lent
