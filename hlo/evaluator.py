@@ -53,15 +53,15 @@ def evaluate_replicated(module: Module, inputs: Sequence[Sequence[np.ndarray]], 
     come from the module's header (replica_count, num_partitions), else 1. infeeds, outfeeds: one a device.
     Raises CollectiveError where devices wait for each other or meet at different collectives.
     """
-    replicas = module.attributes.get("replica_count", 1) if replicas is None else replicas
-    partitions = module.attributes.get("num_partitions", 1) if partitions is None else partitions
-    if replicas < 1 or partitions < 1:
-        raise InputError(f"{replicas} replicas of {partitions} partitions are no devices")
-    count = replicas * partitions
+    world = World(int(module.attributes.get("replica_count", 1)) if replicas is None else replicas,
+                  int(module.attributes.get("num_partitions", 1)) if partitions is None else partitions)
+    sizes = f"{world.replicas} replicas × {world.partitions} partitions"
+    if world.replicas < 1 or world.partitions < 1:
+        raise InputError(f"{sizes} are no devices", remedy="give at least one of each")
+    count = world.replicas * world.partitions
     for what, given in (("lists of inputs", inputs), ("infeeds", infeeds), ("outfeeds", outfeeds)):
         if given is not None and len(given) != count:
-            raise InputError(f"{len(given)} {what} for {count} devices ({replicas} replicas × {partitions} partitions)")
-    world = World(replicas, partitions)
+            raise InputError(f"{len(given)} {what} for {count} devices ({sizes})", remedy="give one for each device")
     programs = []
     for device in range(count):
         feeds = list(infeeds[device]) if infeeds else [], outfeeds[device] if outfeeds else []

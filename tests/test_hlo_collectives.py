@@ -352,6 +352,8 @@ def test_groups_that_cannot_be(body: str, error: type, message: str):
 def test_inputs_must_be_given_for_each_device():
     with pytest.raises(InputError, match="1 lists of inputs for 2 devices"):
         run("  ROOT p = f32[1] parameter(0)", alone([1]), replicas=2)
+    with pytest.raises(InputError, match="0 replicas × 1 partitions are no devices"):
+        run("  ROOT p = f32[1] parameter(0)", [], replicas=0)
 
 
 def test_one_device_is_told_how_to_get_more():

@@ -280,7 +280,8 @@ ONE_DEVICE = {
                              PAIR, PAIR, ADD),
     Op.ALL_TO_ALL: Case(P + "ROOT r = f32[2] all-to-all(p), dimensions={0}", PAIR, PAIR),
     Op.COLLECTIVE_BROADCAST: Case(P + f"ROOT r = f32[2] collective-broadcast(p), {ALONE}", PAIR, PAIR),
-    Op.COLLECTIVE_PERMUTE: Case(P + "ROOT r = f32[2] collective-permute(p), source_target_pairs={}", ([0.0, 0.0],), PAIR),
+    Op.COLLECTIVE_PERMUTE: Case(P + "ROOT r = f32[2] collective-permute(p), source_target_pairs={}", ([0.0, 0.0],),
+                                PAIR),
     Op.COLLECTIVE_PERMUTE_START: Case(P + "s = (f32[2], f32[2]) collective-permute-start(p), source_target_pairs="
                                       "{{0,0}}\nROOT r = f32[2] get-tuple-element(s), index=1", PAIR, PAIR),
     Op.COLLECTIVE_PERMUTE_DONE: Case(P + "s = (f32[2], f32[2]) collective-permute-start(p), source_target_pairs="
