@@ -64,5 +64,5 @@ def fill(module: Module, seed: int, *, special: bool = False, high: int = 8) -> 
     return made
 
 
-AS_WRITTEN = PlanOptions(PipelineOptions(tuple(n for n in OPTIMIZE if n != "loops")))
+AS_WRITTEN = PlanOptions(PipelineOptions(tuple(n for n in OPTIMIZE if n not in ("loops", "algebra"))))
 """Plans in which loops stay as the text has them."""

@@ -9,6 +9,9 @@ from dataclasses import dataclass, field
 
 from ..errors import TestbedError
 from ..ir import Module
+from .algebra import simplify_algebra
+from .conditionals import simplify_conditionals
+from .constant_folding import fold_constants
 from .cse import share_equal
 from .dce import remove_dead_code
 from .expand_bitcast import expand_bitcast
@@ -25,6 +28,7 @@ from .flatten import flatten, inline_calls
 from .fusion import fuse
 from .fusion_small import fuse_small
 from .layouts import agree_layouts
+from .loops import simplify_loops
 from .simplify import simplify
 from .untuple import untuple_fusions
 
@@ -66,6 +70,10 @@ PASSES: dict[str, Pass] = {
         Pass("dce", remove_dead_code, guarantees=frozenset({LIVE})),
         Pass("simplify", simplify),
         Pass("cse", share_equal),
+        Pass("algebra", simplify_algebra),
+        Pass("fold-constants", fold_constants),
+        Pass("conditionals", simplify_conditionals, requires=frozenset({FLAT})),
+        Pass("loops", simplify_loops, requires=frozenset({FLAT})),
         Pass("expand-bitcast", expand_bitcast),
         Pass("expand-topk", expand_topk),
         Pass("expand-rng", expand_rng),
@@ -98,7 +106,8 @@ EXPAND = (
 """Names of the expanders: what they make, both stacks can emit."""
 
 OPTIMIZE = (
-    *("flatten", "untuple", "dce", "simplify", *EXPAND, "cse", "simplify", "cse", "dce"),
+    *("flatten", "untuple", "dce", "simplify", "algebra", "fold-constants", "conditionals", "loops", *EXPAND),
+    *("cse", "simplify", "algebra", "fold-constants", "loops", "simplify", "cse", "dce"),
     *("layouts", "fuse", "dce", "fuse-small", "dce"),
 )
 """Names of the passes that a plan runs on a module that comes unscheduled."""
