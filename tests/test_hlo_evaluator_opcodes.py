@@ -333,3 +333,18 @@ def test_opcode(opcode: Op):
         wide = np.complex128 if leaf.dtype.is_complex else np.float64
         np.testing.assert_allclose(result.astype(wide), np.array(expected, wide), rtol=1e-14, atol=1e-15)
         assert result.shape == np.shape(expected)
+
+
+def test_rng_normal_has_its_mean_and_deviation():
+    module = parse_module("HloModule m\nENTRY e {\na = f32[] constant(3)\nb = f32[] constant(2)\n"
+                          "ROOT r = f32[20000] rng(a, b), distribution=rng_normal\n}\n")
+    (x,) = evaluate(module, [])
+    assert abs(x.mean() - 3) < 0.1 and abs(x.std() - 2) < 0.1  # seven standard errors of the mean
+
+
+def test_stochastic_convert_rounds_up_as_often_as_the_distance_says():
+    text = ("HloModule m\nENTRY e {\np = f32[65536] parameter(0)\nb = u16[65536] parameter(1)\n"
+            "ROOT r = bf16[65536] stochastic-convert(p, b)\n}\n")
+    x = np.full(65536, 1 + 0.25 / 128, np.float32)  # a quarter of the way to the next bf16
+    (y,) = evaluate(parse_module(text), [x, np.arange(65536, dtype=np.uint16)])
+    assert (y.astype(np.float32) > 1).sum() == 65536 // 4
