@@ -26,7 +26,7 @@ body {
 condition {
   t = (s32[], f32[6]) parameter(0)
   i = s32[] get-tuple-element(t), index=0
-  n = s32[] constant(3)
+  n = s32[] constant(1000)
   ROOT p = pred[] compare(i, n), direction=LT
 }
 ENTRY e {
