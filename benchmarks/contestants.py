@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
+from typing import Any
 
 import numpy as np
 
@@ -13,7 +14,9 @@ from ..migration.peers import prepare
 
 @dataclass(frozen=True)
 class Contestant:
-    run: Callable[[], object]
+    """run: one execution; its results, on our stacks always in the same arrays."""
+
+    run: Callable[[], Sequence[Any]]
     compile_seconds: float
 
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 import math
 import time
 from collections.abc import Iterator, Sequence
+from dataclasses import replace
 from pathlib import Path
 
 import numpy as np
@@ -34,11 +35,7 @@ def run_case(case: Case, stacks: Sequence[str]) -> Iterator[Row]:
             row = Row(case.id, stack, "failed", _one_line(error))
         except (Exception, RecursionError) as error:  # a bug of ours: the row says which, and the run goes on
             row = Row(case.id, stack, "crashed", f"{type(error).__name__}: {_one_line(error)}{_where(error)}")
-        yield Row(**{**_fields(row), "seconds": round(time.perf_counter() - start, 4)})
-
-
-def _fields(row: Row) -> dict[str, object]:
-    return {name: getattr(row, name) for name in Row.__dataclass_fields__}
+        yield replace(row, seconds=round(time.perf_counter() - start, 4))
 
 
 def _one_line(error: BaseException) -> str:

@@ -171,7 +171,7 @@ def save_io(path: Path, inputs: Sequence[np.ndarray], outputs: Sequence[np.ndarr
     temporary = path.with_name(path.name + ".tmp")
     try:
         with open(temporary, "wb") as file:
-            np.savez(file, **leaves)
+            np.savez(file, allow_pickle=False, **leaves)
         temporary.replace(path)
     except OSError as error:
         temporary.unlink(missing_ok=True)
