@@ -148,10 +148,10 @@ def _permuted(instruction: Instruction, operands: Sequence[Value], context: Cont
     for source, target in pairs:
         if source == context.device:
             context.post(("permute", channel, source, target), list(operands))
-    source = next((s for s, t in pairs if t == context.device), None)
-    if source is None:
+    sources = [s for s, t in pairs if t == context.device]
+    if not sources:
         return Pending(lambda: [np.zeros_like(o) for o in operands])
-    return Pending(lambda: _matching(instruction, operands, _receive(instruction, channel, source, context)))
+    return Pending(lambda: _matching(instruction, operands, _receive(instruction, channel, sources[0], context)))
 
 
 def _receive(instruction: Instruction, channel: int | None, source: int, context: Context) -> Value:

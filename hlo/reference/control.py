@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Sequence
+from collections.abc import Hashable, Sequence
 
 import numpy as np
 
@@ -149,7 +149,7 @@ def send(instruction: Instruction, operands: Sequence[Value], context: Context) 
         context.post(("channel", channel, context.device), operands[0])
     for source, target in pairs or ():
         if source == context.device:
-            context.post(("channel", channel, source, target), operands[0])
+            context.post(("channel", channel, (source, target)), operands[0])
     return (operands[0], np.zeros((), np.uint32), None)
 
 
@@ -158,10 +158,10 @@ def recv(instruction: Instruction, _operands: Sequence[Value], context: Context)
     channel, pairs = instruction.attributes.get("channel_id", 0), _pairs(instruction, context)
     data = instruction.shape.elements[0]
     if pairs is None:
-        devices = range(context.replicas * context.partitions)
-        addresses = [("channel", channel, d) for d in (context.device, *[d for d in devices if d != context.device])]
+        devices = sorted(range(context.replicas * context.partitions), key=lambda d: (d != context.device, d))
+        addresses: list[Hashable] = [("channel", channel, d) for d in devices]
     else:
-        addresses = [("channel", channel, source, target) for source, target in pairs if target == context.device]
+        addresses = [("channel", channel, (source, target)) for source, target in pairs if target == context.device]
     pending = Pending(lambda: context.collect(instruction, addresses, f"a send on channel {channel}"))
     return (pending if addresses else zeros(data), np.zeros((), np.uint32), None)
 

@@ -89,8 +89,8 @@ def paired(instruction: Instruction, pairs: Sequence[Sequence[int]], device: int
     replica, partition = divmod(device, partitions)
     out = []
     for source, target in pairs:
-        ends = (*_devices(source, mode, replica, partition, partitions),
-                *_devices(target, mode, replica, partition, partitions))
+        ends = (_devices(source, mode, replica, partition, partitions)[0],
+                _devices(target, mode, replica, partition, partitions)[0])
         if device in ends:
             _present(instruction, ends, replicas, partitions)
         out.append(ends)
