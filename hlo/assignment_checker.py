@@ -12,7 +12,7 @@ from itertools import pairwise
 from typing import NoReturn
 
 from .errors import VerificationError
-from .inplace import reusable_operands
+from .inplace import reuses
 from .ir import Computation, Instruction
 from .liveness import is_plain_copy, moves_no_bytes
 from .opclasses import branches, control_computations
@@ -177,9 +177,11 @@ class _Checker:
         numbers = [n for n in kernel.results if n >= 0]
         if [step.arguments[n] for n in numbers] != [p for p, _ in results]:
             self.fail("results are not where the kernel writes them")
-        allowed = set(reusable_operands(i))
+        allowed = set(reuses(i))
         for position, number in enumerate(kernel.operands):
-            if number >= 0 and number in numbers and position not in allowed and results[0][0].size:
+            if number < 0 or number not in numbers or not step.arguments[number].size:
+                continue
+            if (position, numbers.index(number)) not in allowed:
                 self.fail(f"operand {position} is overwritten while it is read")
         for piece, value in results:
             self.write(piece, frozenset({value}))

@@ -73,6 +73,27 @@ def reusable_operands(instruction: Instruction) -> tuple[int, ...]:
     return tuple(n for n in candidates if _same_places(instruction.operands[n], instruction))
 
 
+def reuses(instruction: Instruction) -> tuple[tuple[int, int], ...]:
+    """(operand, result leaf): the leaf may take over the operand's buffer, element by element, if it dies here."""
+    if instruction.shape.is_array:
+        return tuple((n, 0) for n in reusable_operands(instruction))
+    if instruction.opcode is not Op.FUSION or not all(s.is_array for s in instruction.shape.elements):
+        return ()
+    body = instruction.called()[0]
+    if body.root.opcode is not Op.TUPLE or body.root.shape.is_dynamic:
+        return ()
+    found = []
+    for leaf, end in enumerate(body.root.operands):
+        if body.users[end] != (body.root,) or body.root.operands.count(end) > 1:
+            continue  # another leaf reads what this one reads
+        pointwise = _pointwise(body, end)
+        for p in body.parameters:
+            operand = instruction.operands[p.parameter_number]
+            if p in pointwise and p is not end and not end.shape.is_dynamic and _same_places(operand, end):
+                found.append((p.parameter_number, leaf))
+    return tuple(found)
+
+
 def _same_places(operand: Instruction, result: Instruction) -> bool:
     """Element i of both lies at the same byte."""
     a, b = operand.shape, result.shape

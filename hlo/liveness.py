@@ -14,7 +14,7 @@ from collections.abc import Hashable, Sequence
 from dataclasses import dataclass, field
 
 from .errors import UnsupportedError
-from .inplace import reusable_operands, updated_operand
+from .inplace import reuses, updated_operand
 from .ir import Computation, Instruction, Literal, Module
 from .opclasses import FORWARDING, branches, control_computations, is_alias, same_bytes
 from .opcodes import Op
@@ -325,11 +325,11 @@ class _Walker:
             self.copy(single_copy(i), position, self.leaves[i.operands[0]][0], results[0], i)
             return results
         must = updated_operand(i)
-        reusable = reusable_operands(i)
-        for n in reusable:
+        reusable = set(reuses(i))
+        for n, leaf in sorted(reusable):
             source = self.leaves[i.operands[n]][0]
-            if all(m in reusable for m, o in enumerate(i.operands) if source in self.leaves[o]):
-                self.reuses.append(Reuse(position, source, results[0], n == must))
+            if all((m, leaf) in reusable for m, o in enumerate(i.operands) if source in self.leaves[o]):
+                self.reuses.append(Reuse(position, source, results[leaf], n == must))
         return results
 
     def loop(self, i: Instruction) -> Leaves:

@@ -43,7 +43,7 @@ class _Graph:
         self.defined: list[tuple[int, ...]] = []
         self.reads: list[frozenset[int]] = []
         self.leaves: list[tuple[int, ...]] = []
-        self.overwrites: list[int] = [-1] * len(self.instructions)
+        self.overwrites: list[tuple[int, ...]] = [()] * len(self.instructions)
         self._buffers()
         self.live_out = frozenset(self.leaves[self.root])
         self._edges(effectful)
@@ -66,7 +66,7 @@ class _Graph:
             self.reads.append(frozenset(b for o in i.operands for b in self.leaves[self.number[o]] if b >= 0))
             updated = updated_operand(i)
             if updated is not None:
-                self.overwrites[n] = self.leaves[self.number[i.operands[updated]]][0]
+                self.overwrites[n] = (self.leaves[self.number[i.operands[updated]]][0],)
 
     def _carried(self, computation: Computation) -> None:
         """In a loop body, the next value of a leaf had better come after the last use of the present one."""
@@ -74,8 +74,8 @@ class _Graph:
         makers = {b: n for n, buffers in enumerate(self.defined) for b in buffers}
         for old, new in zip(parameter, self.leaves[self.root]):
             maker = makers.get(new)
-            if maker is not None and new != old and self.overwrites[maker] < 0 and len(self.defined[maker]) == 1:
-                self.overwrites[maker] = old
+            if maker is not None and new != old and (not self.overwrites[maker] or len(self.defined[maker]) > 1):
+                self.overwrites[maker] += (old,)
 
     def _edges(self, effectful: set[str]) -> None:
         names = {i.name: n for n, i in enumerate(self.instructions)}
@@ -178,8 +178,7 @@ class _Graph:
         def key(n: int) -> tuple[int, int, int]:
             if not self.defined[n] and not self.reads[n]:
                 return -1, 0, n
-            old = self.overwrites[n]
-            others = count[old] - (old in self.reads[n]) if old >= 0 else 0
+            others = sum(count[old] - (old in self.reads[n]) for old in self.overwrites[n])
             freed = sum(self.sizes[b] for b in self.reads[n] if count[b] == 1)
             made = sum(self.sizes[b] for b in self.defined[n])
             return int(others > 0), made - freed, n
@@ -217,7 +216,7 @@ class _Graph:
 
     def _writers(self) -> dict[int, list[int]]:
         table: dict[int, list[int]] = {}
-        for n, b in enumerate(self.overwrites):
-            if b >= 0:
+        for n, overwritten in enumerate(self.overwrites):
+            for b in overwritten:
                 table.setdefault(b, []).append(n)
         return table

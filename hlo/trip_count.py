@@ -34,7 +34,13 @@ def trip_count(loop: Instruction) -> int | None:
 
 def _inside(i: Instruction) -> Term:
     """The instruction, or what computes it inside the fusion."""
-    return (i.called()[0].root, i) if i.opcode is Op.FUSION else (i, None)
+    if i.opcode is Op.FUSION:
+        return i.called()[0].root, i
+    if i.opcode is Op.GET_TUPLE_ELEMENT and i.operands[0].opcode is Op.FUSION:
+        fusion = i.operands[0]
+        root = fusion.called()[0].root
+        return (root.operands[i.attributes["index"]], fusion) if root.opcode is Op.TUPLE else (i, None)
+    return i, None
 
 
 def _operands(term: Term) -> list[Term]:
@@ -57,10 +63,7 @@ def _carried(term: Term, computation: Computation) -> int | None:
 
 
 def _constant(term: Term) -> int | None:
-    i = term[0]
-    if i.opcode is Op.GET_TUPLE_ELEMENT and i.operands[0].opcode is Op.FUSION:
-        root = i.operands[0].called()[0].root
-        i = root.operands[i.attributes["index"]] if root.opcode is Op.TUPLE else i
+    i = _inside(term[0])[0] if term[1] is None else term[0]
     if i.opcode is Op.CONSTANT and i.shape.dtype.is_integer and not i.shape.dims:
         return int(i.literal.array)
     return None

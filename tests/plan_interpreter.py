@@ -104,21 +104,25 @@ class _Machine:
         i = step.kernel.instruction
         shapes = [s for _, s in i.shape.leaves()]
         results = self.evaluate(step)
-        if set(step.kernel.operands) & set(step.kernel.results):
-            self.prove_in_place(step, results[0], shapes[0])
+        for leaf, n in enumerate(step.kernel.results):
+            if n >= 0 and n in step.kernel.operands:
+                self.prove_in_place(step, leaf, results, shapes)
         for n, value, shape in zip(step.kernel.results, results, shapes):
             if n >= 0:
                 self.bytes(step.arguments[n])[:] = to_memory(value, shape)
 
-    def prove_in_place(self, step: KernelStep, whole: np.ndarray, shape: Shape) -> None:
-        """With some elements written already, the others must come out the same."""
-        there = self.bytes(step.arguments[step.kernel.results[0]])
-        before, after = there.copy(), to_memory(whole, shape)
-        written = self.random.random(shape.size) < 0.5
-        mask = np.repeat(written, shape.dtype.bytes)
+    def prove_in_place(self, step: KernelStep, leaf: int, results: list[np.ndarray], shapes: list[Shape]) -> None:
+        """With some elements written already, the others must come out the same; so must all other leaves."""
+        there = self.bytes(step.arguments[step.kernel.results[leaf]])
+        expected = [to_memory(value, shape) for value, shape in zip(results, shapes)]
+        before, after = there.copy(), expected[leaf]
+        written = self.random.random(shapes[leaf].size) < 0.5
+        mask = np.repeat(written, shapes[leaf].dtype.bytes)
         there[mask] = after[mask]
-        again = to_memory(self.evaluate(step)[0], shape)
-        assert np.array_equal(again[~mask], after[~mask]), f"{step.instruction.name} may not run in place"
+        again = [to_memory(value, shape).copy() for value, shape in zip(self.evaluate(step), shapes)]
+        again[leaf][mask] = after[mask]
+        for a, b in zip(again, expected):
+            assert np.array_equal(a, b), f"{step.instruction.name} may not run in place"
         there[:] = before
 
 

@@ -144,3 +144,39 @@ def test_results_of_one_shape_share_a_loop_and_what_they_share_is_computed_once(
     emitted = next(t for name, t in executable.stages if re.fullmatch(rf"{stack}(\.\d+)?\.ll", name))
     assert len(re.findall(r"call .*@\"?llvm\.sqrt", emitted)) == 1
     assert len(re.findall(r"= icmp .*\n\s+br i1", emitted)) == 1  # one loop
+
+
+IN_PLACE = """HloModule m
+ENTRY e { x = f32[64,64] parameter(0)
+  s = f32[8,8] slice(x), slice={[0:8], [0:8]}
+  u = f32[8,8] dot(s, s), lhs_contracting_dims={1}, rhs_contracting_dims={0}
+  v = f32[8,8] dot(s, s), lhs_contracting_dims={0}, rhs_contracting_dims={0}
+  a = f32[8,8] sine(u)
+  b = f32[8,8] EXPRESSION
+  p = f32[8,8] dot(a, b), lhs_contracting_dims={1}, rhs_contracting_dims={0}
+  ROOT q = f32[8,8] dot(b, p), lhs_contracting_dims={1}, rhs_contracting_dims={0} }
+"""
+
+
+@pytest.mark.parametrize(("expression", "in_place"), [("cosine(v)", 2), ("add(v, u)", 1), ("subtract(v, a)", 0)])
+def test_each_result_may_take_over_an_operand_that_it_alone_reads(expression, in_place):
+    text = IN_PLACE.replace("EXPRESSION", expression)
+    passes = (*PREPARED, "dce", "fuse-small", "dce")
+    made = plan(parse_module(text), PlanOptions(PipelineOptions(passes)))
+    check_assignment(made)
+    x = np.random.default_rng(0).uniform(-1, 1, (64, 64)).astype(np.float32)
+    found = [s.kernel for s in made.walk() if isinstance(s, KernelStep) and len(s.kernel.results) > 1]
+    if in_place:
+        assert [len(set(k.operands) & set(k.results)) for k in found] == [in_place]
+    for expected, actual in zip(evaluate(parse_module(text), [x]), run_plan(made, [x]), strict=True):
+        np.testing.assert_allclose(actual, expected, rtol=1e-5)
+
+
+@pytest.mark.parametrize("stack", ["legacy", "mlir"])
+@pytest.mark.parametrize("expression", ["cosine(v)", "add(v, u)"])
+def test_both_stacks_compute_several_results_in_place(stack, expression):
+    module = parse_module(IN_PLACE.replace("EXPRESSION", expression))
+    x = np.random.default_rng(0).uniform(-1, 1, (64, 64)).astype(np.float32)
+    results = compile_module(module, Flags.parse(stack)).execute([x])
+    for expected, actual in zip(evaluate(module, [x]), results, strict=True):
+        np.testing.assert_allclose(actual, expected, rtol=1e-4, atol=1e-4)

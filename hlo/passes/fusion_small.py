@@ -53,12 +53,11 @@ def fuse_small(module: Module) -> Module:
     """Join small independent kernels in every computation that the host program runs."""
     names = Names.of(module)
     acting = {c.name for c in effectful_computations(module)}
-    bodies = {i.attributes["body"].name for i in module.instructions() if i.opcode is Op.WHILE}
 
     def change(computation: Computation) -> Computation:
         if computation.name in acting or any(has_side_effect(i) for i in computation.instructions):
             return computation
-        return _join(_name_starts(computation, names), names, computation.name in bodies)
+        return _join(_name_starts(computation, names), names)
 
     joined = rebuild(module, change, control_computations(module))
     return Module(joined.name, callees_first(joined.entry), joined.entry, joined.attributes)
@@ -85,8 +84,8 @@ def _name_starts(computation: Computation, names: Names) -> Computation:
     return Computation(computation.name, tuple(listed), new[computation.root], computation.attributes)
 
 
-def _join(computation: Computation, names: Names, is_body: bool) -> Computation:
-    groups = _groups(computation, is_body)
+def _join(computation: Computation, names: Names) -> Computation:
+    groups = _groups(computation)
     if not groups:
         return computation
     group_of = {m: g for g in groups for m in g}
@@ -111,17 +110,16 @@ def _join(computation: Computation, names: Names, is_body: bool) -> Computation:
 Group = tuple[Instruction, ...]
 
 
-def _groups(computation: Computation, is_body: bool) -> list[Group]:
+def _groups(computation: Computation) -> list[Group]:
     """Sets of two or more candidates of one level."""
     levels = _levels(computation)
     pinned = {n for i in computation.instructions for n in i.attributes.get(CONTROL_PREDECESSORS, ())}
     starts = {o for i in computation.instructions if i.opcode is Op.WHILE for o in i.operands[0].operands}
-    carried = set(computation.root.operands) | {computation.root} if is_body else set()
     found: list[Group] = []
     waiting: dict[int, list[Instruction]] = {}
     for i in computation.instructions:
         constant = i.opcode is Op.CONSTANT
-        if i.name in pinned or i in carried or (constant and i not in starts) or not _may_join(i):
+        if i.name in pinned or (constant and i not in starts) or not _may_join(i):
             continue
         level = levels[i]
         group = waiting.setdefault(level, [])
