@@ -15,6 +15,7 @@ from .complex_math import (
     either,
     in_f64,
     infinite,
+    libm,
     sqrt,
     times,
 )
@@ -34,7 +35,7 @@ def atan2(b: Builder, y: Pair, x: Pair) -> Pair:
 
 
 def _square(b: Builder, x: Pair) -> Pair:
-    product = b.mulf(x[1], x[0])
+    product = b.fma(x[1], x[0], b.like(0.0, x[0]))  # not contracted into the sum
     return b.fma(x[0], x[0], b.negf(b.mulf(x[1], x[1]))), b.addf(product, product)
 
 
@@ -48,9 +49,9 @@ def _scaled_magnitude(b: Builder, x: Pair, root: Callable[[Value], Value], outer
 
 
 def _widened(b: Builder, name: str, *operands: Value) -> Value:
-    """A math function of f32 computed in f64: the last bit matters here."""
+    """A math function rounded (nearly always) correctly: of f32 in f64, of f64 the C library's. The last bit matters."""
     if operands[0].type != b.types.f32:
-        return b.math(name, *operands)
+        return libm(b, name.removeprefix("math."), *operands)
     return b.truncate(b.math(name, *map(b.extend, operands)), b.types.f32)
 
 

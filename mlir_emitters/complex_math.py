@@ -227,8 +227,25 @@ def exponential_minus_one(b: Builder, x: Pair) -> Pair:
     return b.addf(b.mulf(less, plus(b, cosine_less, 1.0)), cosine_less), turned
 
 
-@in_f64
+def libm(b: Builder, name: str, *operands: Value) -> Value:
+    """A function of the C library on f64."""
+    types = [value.type for value in operands]
+    return b.call(b.external(name, types, types[0]), types[0], list(operands))
+
+
 def log(b: Builder, x: Pair) -> Pair:
+    """The angle of c128 is the C library's, as XLA:CPU's: on the branch cut a flushed imaginary part decides its sign."""
+    if x[0].type == b.types.f32:
+        return _log_of_c64(b, x)
+    return _log(b, x, libm(b, "atan2", x[1], x[0]))
+
+
+@in_f64
+def _log_of_c64(b: Builder, x: Pair) -> Pair:
+    return _log(b, x, b.math("math.atan2", x[1], x[0]))
+
+
+def _log(b: Builder, x: Pair, angle: Value) -> Pair:
     large, small = _ordered(b, x)
     degenerate = either(b, b.compare("oeq", large, b.like(0.0, large)), infinite(b, large))
     ratio = b.select(degenerate, b.like(0.0, small), b.divf(small, large))
@@ -236,7 +253,7 @@ def log(b: Builder, x: Pair) -> Pair:
     square = b.fma(small, small, b.mulf(plus(b, large, -1.0), plus(b, large, 1.0)))
     near = times(b, b.math("math.log1p", square), 0.5)
     is_near = both(b, b.compare("ogt", large, b.like(0.5, large)), b.compare("olt", large, b.like(2.0, large)))
-    result = (b.select(is_near, near, far), b.math("math.atan2", x[1], x[0]))
+    result = (b.select(is_near, near, far), angle)
     return _nan_if(b, b.compare("uno", x[0], x[1]), result)
 
 

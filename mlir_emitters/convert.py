@@ -37,12 +37,18 @@ def _real(b: Builder, source: DType, target: DType, x: Value) -> Value:
     if source is target:
         return x
     if target is DType.PRED:
-        return _nonzero(b, x)
+        return _nonzero_bits(b, x) if source in ROUNDED else _nonzero(b, x)
     if source.is_float:
         return _float_to_float(b, source, target, x) if target.is_float else _float_to_integer(b, target, x)
     if target.is_float:
         return _integer_to_float(b, source, target, x)
     return _integer_to_integer(b, source, target, x)
+
+
+def _nonzero_bits(b: Builder, x: Value) -> Value:
+    """Of a narrow float in its f32: by bits, since a comparison would flush bf16's subnormals."""
+    bits = b.binary("andi", b.bitcast(x, b.types.i32), 0x7FFFFFFF)
+    return b.compare_integers("ne", bits, b.like(0, bits))
 
 
 def _nonzero(b: Builder, x: Value) -> Value:

@@ -135,8 +135,8 @@ def test_every_opcode_stands_in_one_table():
         merged({Op.DOT: RULES[Op.DOT]}, {Op.DOT: RULES[Op.DOT]})
 
 
-# XLA:CPU's own results are wrong there, or lie on a branch cut that a flushed subnormal decides.
-DIVERGENT = {"log.c128", "cbrt.bf16", "atan2.c128"}
+# XLA:CPU gives -5.6e-16 for the cube root of every subnormal; four elements of atan2 are rounding noise near |z| = 1.
+DIVERGENT = {"cbrt.bf16", "atan2.c128"}
 
 
 def test_sampled_op_cases():
