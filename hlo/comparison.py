@@ -40,23 +40,40 @@ class Difference:
     message: str = ""
 
 
-def compare(actual: np.ndarray, expected: np.ndarray, dtype: DType, *, atol: float | None = None,
-            rtol: float | None = None, one_op: str | None = None) -> Difference:
+def compare(
+    actual: np.ndarray,
+    expected: np.ndarray,
+    dtype: DType,
+    *,
+    atol: float | None = None,
+    rtol: float | None = None,
+    one_op: str | None = None,
+) -> Difference:
     """Compare by the corpus rule. one_op: the opcode's name in HLO text, for one-op cases (other bounds apply then)."""
     actual, expected = np.asarray(actual), np.asarray(expected)
     if actual.shape != expected.shape or actual.dtype != expected.dtype:
-        return Difference(np.inf, np.inf, np.inf, False, expected.size, None,
-                          f"{actual.dtype}{list(actual.shape)} where {expected.dtype}{list(expected.shape)} belongs")
+        return Difference(
+            np.inf,
+            np.inf,
+            np.inf,
+            False,
+            expected.size,
+            None,
+            f"{actual.dtype}{list(actual.shape)} where {expected.dtype}{list(expected.shape)} belongs",
+        )
     if dtype.is_complex:
-        return _merge(compare(actual.real, expected.real, dtype.component, atol=atol, rtol=rtol, one_op=one_op),
-                      compare(actual.imag, expected.imag, dtype.component, atol=atol, rtol=rtol, one_op=one_op))
+        return _merge(
+            compare(actual.real, expected.real, dtype.component, atol=atol, rtol=rtol, one_op=one_op),
+            compare(actual.imag, expected.imag, dtype.component, atol=atol, rtol=rtol, one_op=one_op),
+        )
     if not dtype.is_float:
         return _compare_exact(actual, expected)
     return _compare_floats(actual, expected, dtype, *bounds(dtype, atol, rtol, one_op))
 
 
-def bounds(dtype: DType, atol: float | None = None, rtol: float | None = None,
-           one_op: str | None = None) -> tuple[float, float]:
+def bounds(
+    dtype: DType, atol: float | None = None, rtol: float | None = None, one_op: str | None = None
+) -> tuple[float, float]:
     """(atol, rtol): as given, where one missing counts as 0; else those of a one-op case or of a whole module."""
     if atol is not None or rtol is not None:
         return atol or 0.0, rtol or 0.0
@@ -104,8 +121,9 @@ def _compare_exact(actual: np.ndarray, expected: np.ndarray) -> Difference:
     distance = np.abs(a - e).astype(np.float64)
     size = np.abs(e).astype(np.float64)
     relative = np.divide(distance, size, out=np.full(distance.shape, np.inf), where=size > 0)
-    return Difference(float(distance.max()), float(relative.max()), float(distance.max()), False, int(wrong.sum()),
-                      _first(wrong))
+    return Difference(
+        float(distance.max()), float(relative.max()), float(distance.max()), False, int(wrong.sum()), _first(wrong)
+    )
 
 
 def _compare_floats(actual: np.ndarray, expected: np.ndarray, dtype: DType, atol: float, rtol: float) -> Difference:
@@ -121,8 +139,14 @@ def _compare_floats(actual: np.ndarray, expected: np.ndarray, dtype: DType, atol
         relative = np.where(same | flushed, 0.0, np.where(special, np.inf, absolute / np.abs(e)))
         ulps = np.where(same | flushed, 0.0, np.where(special, np.inf, ulp_distance(actual, expected)))
     bad = ~flushed & ~same & ((absolute > atol) & (relative > rtol) | special)
-    return Difference(float(absolute.max()), float(relative.max()), float(ulps.max()), not bad.any(), int(bad.sum()),
-                      _first(bad) if bad.any() else None)
+    return Difference(
+        float(absolute.max()),
+        float(relative.max()),
+        float(ulps.max()),
+        not bad.any(),
+        int(bad.sum()),
+        _first(bad) if bad.any() else None,
+    )
 
 
 def _first(bad: np.ndarray) -> tuple[int, ...]:
@@ -131,6 +155,12 @@ def _first(bad: np.ndarray) -> tuple[int, ...]:
 
 def _merge(real: Difference, imag: Difference) -> Difference:
     indices = [d.first_bad_index for d in (real, imag) if d.first_bad_index is not None]
-    return Difference(max(real.max_abs, imag.max_abs), max(real.max_rel, imag.max_rel), max(real.max_ulp, imag.max_ulp),
-                      real.agrees and imag.agrees, max(real.failures, imag.failures), min(indices, default=None),
-                      real.message or imag.message)
+    return Difference(
+        max(real.max_abs, imag.max_abs),
+        max(real.max_rel, imag.max_rel),
+        max(real.max_ulp, imag.max_ulp),
+        real.agrees and imag.agrees,
+        max(real.failures, imag.failures),
+        min(indices, default=None),
+        real.message or imag.message,
+    )

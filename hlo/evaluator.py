@@ -28,33 +28,50 @@ from .shapes import Shape
 Step = tuple[Callable[..., Value], tuple[int, ...], int, tuple[int, ...]]
 
 
-def evaluate(module: Module, inputs: Sequence[np.ndarray], *, flush_subnormals: bool = True, seed: int = 0,
-             custom_calls: Mapping[str, CustomCall] | None = None, infeed: Iterable[Value] = (),
-             outfeed: list[Value] | None = None) -> list[np.ndarray]:
+def evaluate(
+    module: Module,
+    inputs: Sequence[np.ndarray],
+    *,
+    flush_subnormals: bool = True,
+    seed: int = 0,
+    custom_calls: Mapping[str, CustomCall] | None = None,
+    infeed: Iterable[Value] = (),
+    outfeed: list[Value] | None = None,
+) -> list[np.ndarray]:
     """The leaves of the result, tuples flattened in order (tokens left out).
 
     inputs: one array a leaf of the entry parameters, logical order. flush_subnormals: as XLA:CPU does.
     custom_calls: targets besides the known ones. infeed: values in the order that they are read; outfeed collects.
     Raises InputError for inputs that do not fit and UnsupportedError for an opcode without a rule.
     """
-    evaluator = Evaluator(seed=seed, custom_calls=custom_calls or {}, infeed=list(infeed),
-                          outfeed=outfeed if outfeed is not None else [])
+    evaluator = Evaluator(
+        seed=seed, custom_calls=custom_calls or {}, infeed=list(infeed), outfeed=outfeed if outfeed is not None else []
+    )
     return evaluator.run(module, _arguments(module, inputs), flush_subnormals)
 
 
-def evaluate_replicated(module: Module, inputs: Sequence[Sequence[np.ndarray]], *, replicas: int | None = None,
-                        partitions: int | None = None, flush_subnormals: bool = True, seed: int = 0,
-                        custom_calls: Mapping[str, CustomCall] | None = None,
-                        infeeds: Sequence[Iterable[Value]] | None = None,
-                        outfeeds: Sequence[list[Value]] | None = None) -> list[list[np.ndarray]]:
+def evaluate_replicated(
+    module: Module,
+    inputs: Sequence[Sequence[np.ndarray]],
+    *,
+    replicas: int | None = None,
+    partitions: int | None = None,
+    flush_subnormals: bool = True,
+    seed: int = 0,
+    custom_calls: Mapping[str, CustomCall] | None = None,
+    infeeds: Sequence[Iterable[Value]] | None = None,
+    outfeeds: Sequence[list[Value]] | None = None,
+) -> list[list[np.ndarray]]:
     """`evaluate` on replicas × partitions simulated devices: the results of each. They meet at collectives.
 
     inputs: one list of leaves a device; device number = replica · partitions + partition. Counts that are not given
     come from the module's header (replica_count, num_partitions), else 1. infeeds, outfeeds: one a device.
     Raises CollectiveError where devices wait for each other or meet at different collectives.
     """
-    world = World(int(module.attributes.get("replica_count", 1)) if replicas is None else replicas,
-                  int(module.attributes.get("num_partitions", 1)) if partitions is None else partitions)
+    world = World(
+        int(module.attributes.get("replica_count", 1)) if replicas is None else replicas,
+        int(module.attributes.get("num_partitions", 1)) if partitions is None else partitions,
+    )
     sizes = f"{world.replicas} replicas × {world.partitions} partitions"
     if world.replicas < 1 or world.partitions < 1:
         raise InputError(f"{sizes} are no devices", remedy="give at least one of each")
@@ -72,12 +89,15 @@ def evaluate_replicated(module: Module, inputs: Sequence[Sequence[np.ndarray]], 
 
 def _arguments(module: Module, inputs: Sequence[np.ndarray]) -> list[Value]:
     """One value a parameter, after checking each leaf."""
-    leaves = [(p, index, shape) for p in module.entry.parameters for index, shape in p.shape.leaves()
-              if shape.is_array]
+    leaves = [(p, index, shape) for p in module.entry.parameters for index, shape in p.shape.leaves() if shape.is_array]
     if len(inputs) != len(leaves):
         raise InputError(f"{module.name} takes {len(leaves)} inputs (tuples count by leaf), {len(inputs)} given")
-    arrays = iter([_check(n, leaf, shape, np.asarray(x))
-                   for n, ((leaf, _, shape), x) in enumerate(zip(leaves, inputs, strict=True))])
+    arrays = iter(
+        [
+            _check(n, leaf, shape, np.asarray(x))
+            for n, ((leaf, _, shape), x) in enumerate(zip(leaves, inputs, strict=True))
+        ]
+    )
     return [_build(p.shape, arrays) for p in module.entry.parameters]
 
 
@@ -86,12 +106,12 @@ def _check(number: int, parameter: Instruction, shape: Shape, x: np.ndarray) -> 
     given = FROM_NUMPY.get(x.dtype)
     fits = len(x.shape) == shape.rank and all(
         n == d or (i < len(shape.dynamic) and shape.dynamic[i] and n <= d)
-        for i, (n, d) in enumerate(zip(x.shape, shape.dims, strict=False)))
+        for i, (n, d) in enumerate(zip(x.shape, shape.dims, strict=False))
+    )
     if given is not shape.dtype or not fits:
         name = given.value if given else str(x.dtype)
         got = f"{name}[{','.join(map(str, x.shape))}]"
-        raise InputError(f"input {number} ({parameter.name}) must be {wanted}, got {got}",
-                         location=parameter.location)
+        raise InputError(f"input {number} ({parameter.name}) must be {wanted}, got {got}", location=parameter.location)
     return x
 
 
@@ -161,13 +181,16 @@ class Evaluator:
         if plan.pointwise:
             return self.call(computation, arguments)
         spread = np.broadcast_arrays(*arguments)
-        results = [self.call(computation, [x[index] if x.ndim else x for x in spread])
-                   for index in np.ndindex(spread[0].shape)]
+        results = [
+            self.call(computation, [x[index] if x.ndim else x for x in spread]) for index in np.ndindex(spread[0].shape)
+        ]
         shape = computation.root.shape
         leaves = shape.elements if shape.is_tuple else (shape,)
         columns = [[r[k] if shape.is_tuple else r for r in results] for k in range(len(leaves))]
-        out = tuple(np.array(column, leaf.dtype.numpy).reshape(spread[0].shape)
-                    for column, leaf in zip(columns, leaves, strict=True))
+        out = tuple(
+            np.array(column, leaf.dtype.numpy).reshape(spread[0].shape)
+            for column, leaf in zip(columns, leaves, strict=True)
+        )
         return out if shape.is_tuple else out[0]
 
     def custom_call(self, instruction: Instruction, operands: Sequence[Value]) -> Value:
@@ -222,10 +245,12 @@ class Evaluator:
         for dead, at in last.items():
             if dead != slot[computation.root]:
                 dying.setdefault(at, []).append(dead)
-        steps = tuple((self.step(i), tuple(slot[o] for o in i.operands), n, tuple(dying.get(n, ())))
-                      for n, i in enumerate(computation.instructions) if i.opcode not in (Op.PARAMETER, Op.CONSTANT))
-        start = tuple(constant(i, (), self) if i.opcode is Op.CONSTANT else None
-                      for i in computation.instructions)
+        steps = tuple(
+            (self.step(i), tuple(slot[o] for o in i.operands), n, tuple(dying.get(n, ())))
+            for n, i in enumerate(computation.instructions)
+            if i.opcode not in (Op.PARAMETER, Op.CONSTANT)
+        )
+        start = tuple(constant(i, (), self) if i.opcode is Op.CONSTANT else None for i in computation.instructions)
         pointwise = all(self.is_pointwise(i) for i in computation.instructions)
         plan = Plan(start, tuple(slot[p] for p in computation.parameters), steps, slot[computation.root], pointwise)
         self.plans[computation] = plan
@@ -235,15 +260,22 @@ class Evaluator:
         """The function that computes an instruction from its operands' values."""
         row = OPSET[instruction.opcode]
         if row.reference is None:
-            raise UnsupportedError("evaluator", instruction.opcode.value, location=instruction.location,
-                                   remedy=row.reason or f"add a reference to {instruction.opcode!r} in hlo/opset.py")
+            raise UnsupportedError(
+                "evaluator",
+                instruction.opcode.value,
+                location=instruction.location,
+                remedy=row.reason or f"add a reference to {instruction.opcode!r} in hlo/opset.py",
+            )
         if instruction.opcode in SCALAR_IDENTITIES and _scalars(instruction):
             return _first
         if row.form is Form.RULE:
             reference, context = row.reference, self
             return lambda *operands: reference(instruction, operands, context)
-        run = (lift(row.reference, instruction, precise=row.precise) if row.form is Form.NUMPY
-               else partial(row.reference, instruction))
+        run = (
+            lift(row.reference, instruction, precise=row.precise)
+            if row.form is Form.NUMPY
+            else partial(row.reference, instruction)
+        )
         return _cropped(run) if any(o.shape.is_dynamic for o in instruction.operands) else run
 
     def is_pointwise(self, instruction: Instruction) -> bool:
@@ -272,6 +304,7 @@ def _first(operand: Value, *_rest: Value) -> Value:
 
 def _cropped(run: Callable[..., np.ndarray]) -> Callable[..., np.ndarray]:
     """Operands of one bound may differ in present size: what lies beyond the smallest is padding."""
+
     def cropped(*operands: np.ndarray) -> np.ndarray:
         ranks = {o.ndim for o in operands if o.ndim}
         if len(ranks) == 1:
@@ -279,4 +312,5 @@ def _cropped(run: Callable[..., np.ndarray]) -> Callable[..., np.ndarray]:
             window = tuple(slice(0, n) for n in least)
             operands = tuple(o[window] if o.ndim else o for o in operands)
         return run(*operands)
+
     return cropped

@@ -32,15 +32,23 @@ class Constraint:
 
     def and_(self, other: Constraint) -> Constraint:
         bounds = [b for b in (self.bound, other.bound) if b is not None]
-        return Constraint(min(bounds, default=None), self.is_sorted or other.is_sorted, self.unique or other.unique,
-                          self.start or other.start)
+        return Constraint(
+            min(bounds, default=None),
+            self.is_sorted or other.is_sorted,
+            self.unique or other.unique,
+            self.start or other.start,
+        )
 
 
 def fake_inputs(module: Module, seed: int = 0) -> list[np.ndarray]:
     """One array a leaf of the entry parameters; the same for the same module and seed."""
     random = np.random.Generator(np.random.PCG64(seed))
-    return [make(shape, constraint_of(module, parameter, index), random)
-            for parameter in module.entry.parameters for index, shape in parameter.shape.leaves() if shape.is_array]
+    return [
+        make(shape, constraint_of(module, parameter, index), random)
+        for parameter in module.entry.parameters
+        for index, shape in parameter.shape.leaves()
+        if shape.is_array
+    ]
 
 
 def make(shape: Shape, constraint: Constraint, random: np.random.Generator) -> np.ndarray:
@@ -151,8 +159,21 @@ def _onward(home: Computation, user: Instruction, position: int, path: ShapeInde
         yield home, user, path
 
 
-THROUGH = frozenset({Op.COPY, Op.BITCAST, Op.RESHAPE, Op.TRANSPOSE, Op.BROADCAST, Op.SLICE, Op.CONVERT, Op.CONCATENATE,
-                     Op.SELECT, Op.REVERSE, Op.OPT_BARRIER})
+THROUGH = frozenset(
+    {
+        Op.COPY,
+        Op.BITCAST,
+        Op.RESHAPE,
+        Op.TRANSPOSE,
+        Op.BROADCAST,
+        Op.SLICE,
+        Op.CONVERT,
+        Op.CONCATENATE,
+        Op.SELECT,
+        Op.REVERSE,
+        Op.OPT_BARRIER,
+    }
+)
 """Opcodes whose result holds the operand's elements."""
 
 
@@ -188,14 +209,16 @@ def _scatter(user: Instruction, position: int) -> Constraint:
     kept = [d for d in range(len(dims)) if d not in dropped]
     window = dict(zip(kept, [user.operands[-1].shape.dims[d] for d in a.get("update_window_dims", ())], strict=True))
     room = [dims[d] - window.get(d, 1) + 1 for d in a.get("scatter_dims_to_operand_dims", ())]
-    return Constraint(bound=min(room, default=None), is_sorted=bool(a.get("indices_are_sorted")),
-                      unique=bool(a.get("unique_indices")))
+    return Constraint(
+        bound=min(room, default=None), is_sorted=bool(a.get("indices_are_sorted")), unique=bool(a.get("unique_indices"))
+    )
 
 
 def _reduction(key: str, first: Callable[[Instruction], int]) -> Callable[[Instruction, int], Constraint]:
     def rule(user: Instruction, position: int) -> Constraint:
         root = user.attributes[key].root
         return Constraint(start=root.opcode) if position >= first(user) and root.opcode in IDENTITIES else Constraint()
+
     return rule
 
 

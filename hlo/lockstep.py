@@ -56,8 +56,9 @@ class Turns:
                 self.ready[device] = None
                 self._pass_on(device)
 
-        threads = [threading.Thread(target=live, args=(d,), name=name, daemon=True)
-                   for d, name in enumerate(self.names)]
+        threads = [
+            threading.Thread(target=live, args=(d,), name=name, daemon=True) for d, name in enumerate(self.names)
+        ]
         for thread in threads:
             thread.start()
         self.gates[0].release()
@@ -109,9 +110,11 @@ class Turns:
         ended = [self.names[d] for d, ready in enumerate(self.ready) if ready is None]
         ends = [f"{', '.join(ended[:SHOWN])}{' …' if len(ended) > SHOWN else ''} ended without it"] if ended else []
         first = self.place[waiting[0]]
-        return CollectiveError("no device can go on: " + "; ".join([*lines, *more, *ends]),
-                               location=first[0].location if first else None,
-                               remedy="all devices of a group must reach the same collectives in the same order")
+        return CollectiveError(
+            "no device can go on: " + "; ".join([*lines, *more, *ends]),
+            location=first[0].location if first else None,
+            remedy="all devices of a group must reach the same collectives in the same order",
+        )
 
 
 SHOWN = 4
@@ -161,8 +164,10 @@ class World:
             raise CollectiveError(
                 f"{self.name(device)} reaches {instruction.opcode.value} {instruction.name} where "
                 f"{self.name(next(iter(meeting.brought)))} reached {meeting.first.opcode.value} {meeting.first.name}",
-                location=instruction.location, remedy="all devices of a group must reach the same collectives with "
-                "operands of the same shapes, in the same order")
+                location=instruction.location,
+                remedy="all devices of a group must reach the same collectives with "
+                "operands of the same shapes, in the same order",
+            )
         meeting.brought[device] = value
 
         def finish() -> list[Value]:
@@ -170,6 +175,7 @@ class World:
                 absent = ", ".join(self.name(m) for m in members if m not in meeting.brought)
                 self.turns.until(device, lambda: len(meeting.brought) == len(members), instruction, absent)
             return [meeting.brought[m] for m in members]
+
         return Pending(finish)
 
     def post(self, address: Hashable, value: Value) -> None:
@@ -187,5 +193,8 @@ _STARTS = {Op.ALL_REDUCE_START: Op.ALL_REDUCE, Op.ALL_GATHER_START: Op.ALL_GATHE
 
 def _signature(instruction: Instruction) -> tuple[Hashable, ...]:
     """What the members' instructions must have in common."""
-    return (_STARTS.get(instruction.opcode, instruction.opcode), instruction.dimensions,
-            tuple((s.dtype, s.dims) for o in instruction.operands for _, s in o.shape.leaves()))
+    return (
+        _STARTS.get(instruction.opcode, instruction.opcode),
+        instruction.dimensions,
+        tuple((s.dtype, s.dims) for o in instruction.operands for _, s in o.shape.leaves()),
+    )

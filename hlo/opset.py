@@ -72,13 +72,30 @@ class Row:
         return self.form is not Form.RULE
 
 
-COMMON_ATTRIBUTES = ("metadata", "sharding", "frontend_attributes", "backend_config", "control-predecessors",
-                     "origin", "original_value", "statistics", "parameter_replication", "outer_dimension_partitions")
+COMMON_ATTRIBUTES = (
+    "metadata",
+    "sharding",
+    "frontend_attributes",
+    "backend_config",
+    "control-predecessors",
+    "origin",
+    "original_value",
+    "statistics",
+    "parameter_replication",
+    "outer_dimension_partitions",
+)
 """Attributes that any instruction may carry and that change no value."""
 
 
-def _elementwise(family: Family, arity: int, dtypes: frozenset[DType], reference: Callable[..., Any], ulp: int,
-                 precise: bool = False, optional: tuple[str, ...] = ()) -> Row:
+def _elementwise(
+    family: Family,
+    arity: int,
+    dtypes: frozenset[DType],
+    reference: Callable[..., Any],
+    ulp: int,
+    precise: bool = False,
+    optional: tuple[str, ...] = (),
+) -> Row:
     return Row(family, (arity, arity), dtypes, (), optional, Form.NUMPY, reference, ulp, precise)
 
 
@@ -95,18 +112,42 @@ def binary(dtypes: frozenset[DType], reference: Callable[..., Any], ulp: int = E
     return _elementwise(Family.BINARY, 2, dtypes, reference, ulp, precise)
 
 
-def typed(family: Family, arity: int, dtypes: frozenset[DType], reference: Callable[..., Any],
-          required: tuple[str, ...] = (), optional: tuple[str, ...] = ()) -> Row:
+def typed(
+    family: Family,
+    arity: int,
+    dtypes: frozenset[DType],
+    reference: Callable[..., Any],
+    required: tuple[str, ...] = (),
+    optional: tuple[str, ...] = (),
+) -> Row:
     """An elementwise opcode whose reference looks at the instruction."""
     return Row(family, (arity, arity), dtypes, required, optional, Form.TYPED, reference)
 
 
-def op(family: Family, least: int, most: int | None = -1, reference: Callable[..., Any] | None = None, *,
-       dtypes: frozenset[DType] = ANY, attributes: tuple[str, ...] = (), optional: tuple[str, ...] = (),
-       ulp: int = EXACT, reason: str = "") -> Row:
+def op(
+    family: Family,
+    least: int,
+    most: int | None = -1,
+    reference: Callable[..., Any] | None = None,
+    *,
+    dtypes: frozenset[DType] = ANY,
+    attributes: tuple[str, ...] = (),
+    optional: tuple[str, ...] = (),
+    ulp: int = EXACT,
+    reason: str = "",
+) -> Row:
     """Any other opcode. most -1: as many as `least`; None: any number."""
-    return Row(family, (least, least if most == -1 else most), dtypes, attributes, optional, Form.RULE, reference, ulp,
-               reason=reason)
+    return Row(
+        family,
+        (least, least if most == -1 else most),
+        dtypes,
+        attributes,
+        optional,
+        Form.RULE,
+        reference,
+        ulp,
+        reason=reason,
+    )
 
 
 _F = Family
@@ -184,61 +225,136 @@ OPSET: dict[Op, Row] = {
     Op.DYNAMIC_RESHAPE: op(_F.SHAPE, 1, None, shape.dynamic_reshape),
     Op.DYNAMIC_SLICE: op(_F.SHAPE, 1, None, shape.dynamic_slice, attributes=("dynamic_slice_sizes",)),
     Op.DYNAMIC_UPDATE_SLICE: op(_F.SHAPE, 2, None, shape.dynamic_update_slice),
-    Op.GATHER: op(_F.SHAPE, 2, reference=indexing.gather,
-                  attributes=("offset_dims", "collapsed_slice_dims", "start_index_map", "index_vector_dim",
-                              "slice_sizes"),
-                  optional=("operand_batching_dims", "start_indices_batching_dims", "indices_are_sorted")),
+    Op.GATHER: op(
+        _F.SHAPE,
+        2,
+        reference=indexing.gather,
+        attributes=("offset_dims", "collapsed_slice_dims", "start_index_map", "index_vector_dim", "slice_sizes"),
+        optional=("operand_batching_dims", "start_indices_batching_dims", "indices_are_sorted"),
+    ),
     Op.GET_DIMENSION_SIZE: op(_F.SHAPE, 1, reference=shape.get_dimension_size, attributes=("dimensions",)),
     Op.IOTA: op(_F.SHAPE, 0, reference=shape.iota, dtypes=NUMBER, attributes=("iota_dimension",)),
     Op.PAD: op(_F.SHAPE, 2, reference=shape.pad, attributes=("padding",)),
     Op.RESHAPE: op(_F.SHAPE, 1, reference=shape.reshape, optional=("inferred_dimension",)),
     Op.REVERSE: op(_F.SHAPE, 1, reference=shape.reverse, attributes=("dimensions",)),
-    Op.SCATTER: op(_F.SHAPE, 3, None, indexing.scatter,
-                   attributes=("update_window_dims", "inserted_window_dims", "scatter_dims_to_operand_dims",
-                               "index_vector_dim", "to_apply"),
-                   optional=("input_batching_dims", "scatter_indices_batching_dims", "indices_are_sorted",
-                             "unique_indices")),
+    Op.SCATTER: op(
+        _F.SHAPE,
+        3,
+        None,
+        indexing.scatter,
+        attributes=(
+            "update_window_dims",
+            "inserted_window_dims",
+            "scatter_dims_to_operand_dims",
+            "index_vector_dim",
+            "to_apply",
+        ),
+        optional=("input_batching_dims", "scatter_indices_batching_dims", "indices_are_sorted", "unique_indices"),
+    ),
     Op.SET_DIMENSION_SIZE: op(_F.SHAPE, 2, reference=shape.set_dimension_size, attributes=("dimensions",)),
     Op.SLICE: op(_F.SHAPE, 1, reference=shape.slice_, attributes=("slice",)),
     Op.TRANSPOSE: op(_F.SHAPE, 1, reference=shape.transpose, attributes=("dimensions",)),
     # computations of scalars applied to arrays
     Op.MAP: op(_F.REGION, 0, None, region.map_, attributes=("to_apply",), optional=("dimensions",), ulp=DEFAULT_ULP),
     Op.REDUCE: op(_F.REGION, 2, None, region.reduce, attributes=("dimensions", "to_apply"), ulp=DEFAULT_ULP),
-    Op.REDUCE_WINDOW: op(_F.REGION, 2, None, region.reduce_window, attributes=("to_apply",), optional=("window",),
-                         ulp=DEFAULT_ULP),
-    Op.SCAN: op(_F.REGION, 0, None, region.scan, attributes=("dimensions", "to_apply", "num_carries"),
-                optional=("is_reverse", "is_associative"), ulp=DEFAULT_ULP),
-    Op.SELECT_AND_SCATTER: op(_F.REGION, 3, reference=region.select_and_scatter, attributes=("select", "scatter"),
-                              optional=("window",), ulp=DEFAULT_ULP),
+    Op.REDUCE_WINDOW: op(
+        _F.REGION, 2, None, region.reduce_window, attributes=("to_apply",), optional=("window",), ulp=DEFAULT_ULP
+    ),
+    Op.SCAN: op(
+        _F.REGION,
+        0,
+        None,
+        region.scan,
+        attributes=("dimensions", "to_apply", "num_carries"),
+        optional=("is_reverse", "is_associative"),
+        ulp=DEFAULT_ULP,
+    ),
+    Op.SELECT_AND_SCATTER: op(
+        _F.REGION,
+        3,
+        reference=region.select_and_scatter,
+        attributes=("select", "scatter"),
+        optional=("window",),
+        ulp=DEFAULT_ULP,
+    ),
     Op.SORT: op(_F.REGION, 1, None, sorting.sort, attributes=("dimensions", "to_apply"), optional=("is_stable",)),
     Op.TOPK: op(_F.REGION, 1, reference=sorting.topk, attributes=("k",), optional=("largest",)),
     # linear algebra
-    Op.BATCH_NORM_GRAD: op(_F.LINALG, 5, reference=linalg.batch_norm_grad, dtypes=FLOAT,
-                           attributes=("epsilon", "feature_index"), ulp=DEFAULT_ULP),
-    Op.BATCH_NORM_INFERENCE: op(_F.LINALG, 5, reference=linalg.batch_norm_inference, dtypes=FLOAT,
-                                attributes=("epsilon", "feature_index"), ulp=DEFAULT_ULP),
-    Op.BATCH_NORM_TRAINING: op(_F.LINALG, 3, reference=linalg.batch_norm_training, dtypes=FLOAT,
-                               attributes=("epsilon", "feature_index"), ulp=DEFAULT_ULP),
-    Op.CHOLESKY: op(_F.LINALG, 1, reference=linalg.cholesky, dtypes=FLOAT | COMPLEX, optional=("lower",),
-                    ulp=DEFAULT_ULP),
-    Op.CONVOLUTION: op(_F.LINALG, 2, None, convolution.convolution, dtypes=NUMBER, attributes=("dim_labels",),
-                       optional=("window", "feature_group_count", "batch_group_count", "operand_precision"),
-                       ulp=DEFAULT_ULP),
+    Op.BATCH_NORM_GRAD: op(
+        _F.LINALG,
+        5,
+        reference=linalg.batch_norm_grad,
+        dtypes=FLOAT,
+        attributes=("epsilon", "feature_index"),
+        ulp=DEFAULT_ULP,
+    ),
+    Op.BATCH_NORM_INFERENCE: op(
+        _F.LINALG,
+        5,
+        reference=linalg.batch_norm_inference,
+        dtypes=FLOAT,
+        attributes=("epsilon", "feature_index"),
+        ulp=DEFAULT_ULP,
+    ),
+    Op.BATCH_NORM_TRAINING: op(
+        _F.LINALG,
+        3,
+        reference=linalg.batch_norm_training,
+        dtypes=FLOAT,
+        attributes=("epsilon", "feature_index"),
+        ulp=DEFAULT_ULP,
+    ),
+    Op.CHOLESKY: op(
+        _F.LINALG, 1, reference=linalg.cholesky, dtypes=FLOAT | COMPLEX, optional=("lower",), ulp=DEFAULT_ULP
+    ),
+    Op.CONVOLUTION: op(
+        _F.LINALG,
+        2,
+        None,
+        convolution.convolution,
+        dtypes=NUMBER,
+        attributes=("dim_labels",),
+        optional=("window", "feature_group_count", "batch_group_count", "operand_precision"),
+        ulp=DEFAULT_ULP,
+    ),
     Op.DOT: op(_F.LINALG, 2, None, linalg.dot, optional=(*_DOT, *_BATCH, "sparsity"), ulp=DEFAULT_ULP),
-    Op.FFT: op(_F.LINALG, 1, reference=linalg.fft, dtypes=frozenset({DType.F32, DType.F64}) | COMPLEX,
-               attributes=("fft_type", "fft_length"), ulp=DEFAULT_ULP),
-    Op.RAGGED_DOT: op(_F.LINALG, 3, reference=linalg.ragged_dot, ulp=DEFAULT_ULP,
-                      optional=("lhs_ragged_dims", "rhs_group_dims", *_DOT, *_BATCH)),
-    Op.SCALED_DOT: op(_F.LINALG, 4, reference=linalg.scaled_dot, dtypes=FLOAT, optional=(*_DOT, *_BATCH),
-                      ulp=DEFAULT_ULP),
-    Op.TRIANGULAR_SOLVE: op(_F.LINALG, 2, reference=linalg.triangular_solve, dtypes=FLOAT | COMPLEX,
-                            optional=("left_side", "lower", "unit_diagonal", "transpose_a"), ulp=DEFAULT_ULP),
+    Op.FFT: op(
+        _F.LINALG,
+        1,
+        reference=linalg.fft,
+        dtypes=frozenset({DType.F32, DType.F64}) | COMPLEX,
+        attributes=("fft_type", "fft_length"),
+        ulp=DEFAULT_ULP,
+    ),
+    Op.RAGGED_DOT: op(
+        _F.LINALG,
+        3,
+        reference=linalg.ragged_dot,
+        ulp=DEFAULT_ULP,
+        optional=("lhs_ragged_dims", "rhs_group_dims", *_DOT, *_BATCH),
+    ),
+    Op.SCALED_DOT: op(
+        _F.LINALG, 4, reference=linalg.scaled_dot, dtypes=FLOAT, optional=(*_DOT, *_BATCH), ulp=DEFAULT_ULP
+    ),
+    Op.TRIANGULAR_SOLVE: op(
+        _F.LINALG,
+        2,
+        reference=linalg.triangular_solve,
+        dtypes=FLOAT | COMPLEX,
+        optional=("left_side", "lower", "unit_diagonal", "transpose_a"),
+        ulp=DEFAULT_ULP,
+    ),
     # control and structure
     Op.ADD_DEPENDENCY: op(_F.CONTROL, 2, reference=control.identity),
     Op.AFTER_ALL: op(_F.CONTROL, 0, None, control.token),
     Op.CALL: op(_F.CONTROL, 0, None, control.call, attributes=("to_apply",)),
-    Op.CONDITIONAL: op(_F.CONTROL, 1, None, control.conditional,
-                       optional=("branch_computations", "true_computation", "false_computation")),
+    Op.CONDITIONAL: op(
+        _F.CONTROL,
+        1,
+        None,
+        control.conditional,
+        optional=("branch_computations", "true_computation", "false_computation"),
+    ),
     Op.CONSTANT: op(_F.CONTROL, 0, reference=control.constant),
     Op.CUSTOM_CALL: op(_F.CONTROL, 0, None, control.custom_call, attributes=("custom_call_target",)),
     Op.DOMAIN: op(_F.CONTROL, 1, reference=control.identity, attributes=("domain",)),
@@ -253,31 +369,47 @@ OPSET: dict[Op, Row] = {
     Op.RNG_BIT_GENERATOR: op(_F.RNG, 1, reference=random.rng_bit_generator, dtypes=INTEGER, attributes=("algorithm",)),
     Op.RNG_GET_AND_UPDATE_STATE: op(_F.RNG, 0, reference=random.rng_get_and_update_state, attributes=("delta",)),
     # asynchronous pairs
-    Op.ASYNC_START: op(_F.ASYNC, 0, None, control.async_start, attributes=("calls",),
-                       optional=("async_execution_thread",)),
+    Op.ASYNC_START: op(
+        _F.ASYNC, 0, None, control.async_start, attributes=("calls",), optional=("async_execution_thread",)
+    ),
     Op.ASYNC_UPDATE: op(_F.ASYNC, 1, reference=control.identity),
     Op.ASYNC_DONE: op(_F.ASYNC, 1, reference=control.async_done),
     Op.COPY_START: op(_F.ASYNC, 1, reference=control.copy_start),
     Op.COPY_DONE: op(_F.ASYNC, 1, reference=control.copy_done),
     # collectives
     Op.ALL_GATHER: op(_F.COLLECTIVE, 0, None, collective.all_gather, attributes=("dimensions",), optional=_COLLECTIVE),
-    Op.ALL_GATHER_START: op(_F.COLLECTIVE, 0, None, collective.all_gather_start, attributes=("dimensions",),
-                            optional=_COLLECTIVE),
+    Op.ALL_GATHER_START: op(
+        _F.COLLECTIVE, 0, None, collective.all_gather_start, attributes=("dimensions",), optional=_COLLECTIVE
+    ),
     Op.ALL_GATHER_DONE: op(_F.COLLECTIVE, 1, reference=collective.pair_done),
     Op.ALL_REDUCE: op(_F.COLLECTIVE, 0, None, collective.all_reduce, attributes=("to_apply",), optional=_COLLECTIVE),
-    Op.ALL_REDUCE_START: op(_F.COLLECTIVE, 0, None, collective.all_reduce_start, attributes=("to_apply",),
-                            optional=_COLLECTIVE),
+    Op.ALL_REDUCE_START: op(
+        _F.COLLECTIVE, 0, None, collective.all_reduce_start, attributes=("to_apply",), optional=_COLLECTIVE
+    ),
     Op.ALL_REDUCE_DONE: op(_F.COLLECTIVE, 1, reference=collective.all_reduce_done),
     Op.ALL_TO_ALL: op(_F.COLLECTIVE, 0, None, collective.all_to_all, optional=("dimensions", *_COLLECTIVE)),
     Op.COLLECTIVE_BROADCAST: op(_F.COLLECTIVE, 0, None, collective.broadcast, optional=_COLLECTIVE),
-    Op.COLLECTIVE_PERMUTE: op(_F.COLLECTIVE, 0, None, collective.permute, attributes=("source_target_pairs",),
-                              optional=("channel_id", "slice_sizes")),
-    Op.COLLECTIVE_PERMUTE_START: op(_F.COLLECTIVE, 0, None, collective.permute_start,
-                                    attributes=("source_target_pairs",), optional=("channel_id", "slice_sizes")),
+    Op.COLLECTIVE_PERMUTE: op(
+        _F.COLLECTIVE,
+        0,
+        None,
+        collective.permute,
+        attributes=("source_target_pairs",),
+        optional=("channel_id", "slice_sizes"),
+    ),
+    Op.COLLECTIVE_PERMUTE_START: op(
+        _F.COLLECTIVE,
+        0,
+        None,
+        collective.permute_start,
+        attributes=("source_target_pairs",),
+        optional=("channel_id", "slice_sizes"),
+    ),
     Op.COLLECTIVE_PERMUTE_DONE: op(_F.COLLECTIVE, 1, reference=collective.pair_done),
     Op.RAGGED_ALL_TO_ALL: op(_F.COLLECTIVE, 0, None, collective.ragged_all_to_all, optional=_COLLECTIVE),
-    Op.REDUCE_SCATTER: op(_F.COLLECTIVE, 0, None, collective.reduce_scatter, attributes=("to_apply", "dimensions"),
-                          optional=_COLLECTIVE),
+    Op.REDUCE_SCATTER: op(
+        _F.COLLECTIVE, 0, None, collective.reduce_scatter, attributes=("to_apply", "dimensions"), optional=_COLLECTIVE
+    ),
     Op.PARTITION_ID: op(_F.COLLECTIVE, 0, reference=collective.partition_id),
     Op.REPLICA_ID: op(_F.COLLECTIVE, 0, reference=collective.replica_id),
     # input and output
@@ -299,6 +431,7 @@ def opcodes(families: Iterable[Family]) -> tuple[Op, ...]:
 UNARY, BINARY, TERNARY = (frozenset(opcodes([f])) for f in (Family.UNARY, Family.BINARY, Family.TERNARY))
 ELEMENTWISE = frozenset(o for o, row in OPSET.items() if row.elementwise)
 COLLECTIVES = frozenset(opcodes([Family.COLLECTIVE]))
-SIDE_EFFECTS = frozenset({Op.INFEED, Op.OUTFEED, Op.SEND, Op.SEND_DONE, Op.RECV, Op.RECV_DONE, Op.RNG,
-                          Op.RNG_GET_AND_UPDATE_STATE})
+SIDE_EFFECTS = frozenset(
+    {Op.INFEED, Op.OUTFEED, Op.SEND, Op.SEND_DONE, Op.RECV, Op.RECV_DONE, Op.RNG, Op.RNG_GET_AND_UPDATE_STATE}
+)
 """Opcodes that passes may neither drop nor reorder (custom-call decides by its attribute)."""

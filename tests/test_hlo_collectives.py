@@ -60,14 +60,22 @@ def _collective(opcode: Op, **attributes) -> Instruction:
     return Instruction(opcode, "c", x.shape, (x,), attributes)
 
 
-@pytest.mark.parametrize(("opcode", "attributes", "device", "expected"), [
-    (Op.ALL_REDUCE, {"replica_groups": ((1, 0),)}, 1, (3, 1)),  # replicas 1 and 0, partition 1
-    (Op.ALL_REDUCE, {}, 2, (0, 2)),
-    (Op.ALL_REDUCE, {"replica_groups": ((0,), (1,)), "channel_id": 1}, 3, (2, 3)),  # a replica with its partitions
-    (Op.ALL_REDUCE, {"replica_groups": ((0, 3), (1, 2)), "channel_id": 1, "use_global_device_ids": True}, 2, (1, 2)),
-    (Op.ALL_TO_ALL, {"replica_groups": ((1, 0),), "channel_id": 1}, 2, (3, 2)),  # partitions of replica 1
-    (Op.COLLECTIVE_BROADCAST, {"replica_groups": ((1,),)}, 0, None),
-])
+@pytest.mark.parametrize(
+    ("opcode", "attributes", "device", "expected"),
+    [
+        (Op.ALL_REDUCE, {"replica_groups": ((1, 0),)}, 1, (3, 1)),  # replicas 1 and 0, partition 1
+        (Op.ALL_REDUCE, {}, 2, (0, 2)),
+        (Op.ALL_REDUCE, {"replica_groups": ((0,), (1,)), "channel_id": 1}, 3, (2, 3)),  # a replica with its partitions
+        (
+            Op.ALL_REDUCE,
+            {"replica_groups": ((0, 3), (1, 2)), "channel_id": 1, "use_global_device_ids": True},
+            2,
+            (1, 2),
+        ),
+        (Op.ALL_TO_ALL, {"replica_groups": ((1, 0),), "channel_id": 1}, 2, (3, 2)),  # partitions of replica 1
+        (Op.COLLECTIVE_BROADCAST, {"replica_groups": ((1,),)}, 0, None),
+    ],
+)
 def test_the_four_modes(opcode: Op, attributes: dict, device: int, expected: tuple):
     assert group_of(_collective(opcode, **attributes), device, 2, 2) == expected
 
@@ -87,6 +95,7 @@ def test_ragged_all_to_all():
 
     def table(*numbers: int) -> np.ndarray:
         return np.array(numbers, np.int32)
+
     # replica 0 sends 1 row to itself and 3 to replica 1; replica 1 sends 2 rows to replica 0 and none to itself
     zero = [[1.0, 2, 3, 4], rest, table(0, 1), table(1, 3), table(0, 1), table(1, 2)]
     one = [[5.0, 6, 7, 8], rest, table(2, 0), table(2, 0), table(3, 0), table(3, 0)]
@@ -139,17 +148,26 @@ def test_starts_and_dones_overlap():
 
 def test_devices_may_start_in_another_order_than_they_wait():
     groups = "replica_groups={{0,1}}, use_global_device_ids=true, to_apply=add"
-    computations = "".join(f"""{name} {{ p = f32[1] parameter(0)
+    computations = "".join(
+        f"""{name} {{ p = f32[1] parameter(0)
   n = f32[1] negate(p)
   {lines[0]}
   {lines[1]}
   b = f32[1] all-reduce-done(y)
   a = f32[1] all-reduce-done(x)
   ROOT r = f32[2] concatenate(a, b), dimensions={{0}} }}
-""" for name, lines in {"left": (f"x = f32[1] all-reduce-start(p), channel_id=1, {groups}",
-                                 f"y = f32[1] all-reduce-start(n), channel_id=2, {groups}"),
-                        "right": (f"y = f32[1] all-reduce-start(n), channel_id=2, {groups}",
-                                  f"x = f32[1] all-reduce-start(p), channel_id=1, {groups}")}.items())
+"""
+        for name, lines in {
+            "left": (
+                f"x = f32[1] all-reduce-start(p), channel_id=1, {groups}",
+                f"y = f32[1] all-reduce-start(n), channel_id=2, {groups}",
+            ),
+            "right": (
+                f"y = f32[1] all-reduce-start(n), channel_id=2, {groups}",
+                f"x = f32[1] all-reduce-start(p), channel_id=1, {groups}",
+            ),
+        }.items()
+    )
     body = """  p = f32[1] parameter(0)
   i = u32[] replica-id()
   s = s32[] convert(i)
@@ -206,7 +224,11 @@ no { ROOT p = f32[1] parameter(0) }
   low = pred[] compare(d, two), direction=LT
   ROOT r = f32[1] conditional(low, x, x), true_computation=yes, false_computation=no"""
     assert first(run(body, alone([1], [2], [3], [4]), replicas=4, computations=computations)) == [
-        [24], [24], [28], [28]]
+        [24],
+        [24],
+        [28],
+        [28],
+    ]
 
 
 # --- the world outside -----------------------------------------------------------------------------------------------
@@ -333,16 +355,22 @@ def test_an_error_on_one_device_ends_all():
         run(body, alone([1], [2]), replicas=2)
 
 
-@pytest.mark.parametrize(("body", "error", "message"), [
-    ("ROOT r = f32[1] all-reduce(p), replica_groups={{0,5}}, to_apply=add", UnsupportedError, "needs more devices"),
-    ("ROOT r = f32[1] all-reduce(p), replica_groups={{0}}, to_apply=add", CollectiveError, "names replica 1"),
-    ("ROOT r = f32[1] all-reduce(p), use_global_device_ids=true, to_apply=add", CollectiveError, "no channel_id"),
-    ("ROOT r = f32[3] all-gather(p), dimensions={0}", CollectiveError, "gives [2] on so many devices"),
-    ("ROOT r = f32[1] all-to-all(p), dimensions={0}", CollectiveError, "cannot cut 1 elements into 2"),
-    ("ROOT r = (f32[1]) all-to-all(p), replica_groups={{0,1}}", CollectiveError, "1 operands for a group of 2"),
-    ("ROOT r = f32[1] all-reduce(p), replica_groups=mesh['a'=2] {'a':(1)2}, to_apply=add", UnsupportedError,
-     "write the groups out"),
-])
+@pytest.mark.parametrize(
+    ("body", "error", "message"),
+    [
+        ("ROOT r = f32[1] all-reduce(p), replica_groups={{0,5}}, to_apply=add", UnsupportedError, "needs more devices"),
+        ("ROOT r = f32[1] all-reduce(p), replica_groups={{0}}, to_apply=add", CollectiveError, "names replica 1"),
+        ("ROOT r = f32[1] all-reduce(p), use_global_device_ids=true, to_apply=add", CollectiveError, "no channel_id"),
+        ("ROOT r = f32[3] all-gather(p), dimensions={0}", CollectiveError, "gives [2] on so many devices"),
+        ("ROOT r = f32[1] all-to-all(p), dimensions={0}", CollectiveError, "cannot cut 1 elements into 2"),
+        ("ROOT r = (f32[1]) all-to-all(p), replica_groups={{0,1}}", CollectiveError, "1 operands for a group of 2"),
+        (
+            "ROOT r = f32[1] all-reduce(p), replica_groups=mesh['a'=2] {'a':(1)2}, to_apply=add",
+            UnsupportedError,
+            "write the groups out",
+        ),
+    ],
+)
 def test_groups_that_cannot_be(body: str, error: type, message: str):
     with pytest.raises(error) as caught:
         run(f"  p = f32[1] parameter(0)\n  {body}", alone([1], [2]), replicas=2)
@@ -357,8 +385,10 @@ def test_inputs_must_be_given_for_each_device():
 
 
 def test_one_device_is_told_how_to_get_more():
-    module = parse_module(f"HloModule m\n{REGIONS}ENTRY e {{\n  p = f32[1] parameter(0)\n"
-                          "  ROOT r = f32[1] all-reduce(p), replica_groups={{0,1}}, to_apply=add\n}\n")
+    module = parse_module(
+        f"HloModule m\n{REGIONS}ENTRY e {{\n  p = f32[1] parameter(0)\n"
+        "  ROOT r = f32[1] all-reduce(p), replica_groups={{0,1}}, to_apply=add\n}\n"
+    )
     with pytest.raises(UnsupportedError, match="evaluate_replicated"):
         evaluate(module, [np.ones(1, np.float32)])
 
@@ -373,13 +403,20 @@ WITH_XLA = {
     "reduce-scatter": (4, 1, "f32[4,2] reduce-scatter(p), replica_groups={{2,0},{3,1}}, dimensions={1}, to_apply=add"),
     "all-to-all": (4, 1, "f32[4,4] all-to-all(p), replica_groups={{3,2,1,0}}, dimensions={0}"),
     "permute": (4, 1, "f32[4,4] collective-permute(p), source_target_pairs={{0,1},{1,2},{3,3}}"),
-    "permute of partitions": (2, 4, "f32[4,4] collective-permute(p), source_target_pairs={{0,1},{1,2},{3,3}}, "
-                                    + MANUAL),
+    "permute of partitions": (
+        2,
+        4,
+        "f32[4,4] collective-permute(p), source_target_pairs={{0,1},{1,2},{3,3}}, " + MANUAL,
+    ),
     "all-reduce of both": (2, 2, "f32[4,4] all-reduce(p), replica_groups={{0,1}}, to_apply=add, " + MANUAL),
     "all-reduce of partitions": (2, 2, "f32[4,4] all-reduce(p), replica_groups={{0},{1}}, to_apply=add, " + MANUAL),
     "all-gather of both": (2, 2, "f32[16,4] all-gather(p), replica_groups={{1,0}}, dimensions={0}, " + MANUAL),
-    "all-gather of devices": (2, 4, "f32[4,16] all-gather(p), replica_groups={{0,3,5,6},{2,1,7,4}}, dimensions={1}, "
-                                    "use_global_device_ids=true, " + MANUAL),
+    "all-gather of devices": (
+        2,
+        4,
+        "f32[4,16] all-gather(p), replica_groups={{0,3,5,6},{2,1,7,4}}, dimensions={1}, "
+        "use_global_device_ids=true, " + MANUAL,
+    ),
     "all-to-all of partitions": (2, 2, "f32[4,4] all-to-all(p), replica_groups={{1,0}}, dimensions={1}, " + MANUAL),
 }
 
@@ -413,11 +450,24 @@ def test_xla_with_eight_devices_agrees(tmp_path: Path):
     def text(partitions: int, root: str) -> str:
         sharding = ", sharding={manual}" if partitions > 1 else ""
         return f"HloModule m\n{REGIONS}ENTRY e {{\n  p = f32[4,4] parameter(0){sharding}\n  ROOT r = {root}\n}}\n"
+
     cases = {name: (r, p, text(p, root)) for name, (r, p, root) in WITH_XLA.items()}
-    environment = {**os.environ, "PYTHONPATH": os.pathsep.join(filter(None, sys.path)), "TF_CPP_MIN_LOG_LEVEL": "2",
-                   "XLA_FLAGS": "--xla_force_host_platform_device_count=8"}
-    done = subprocess.run([sys.executable, "-c", SCRIPT], input=json.dumps(cases), capture_output=True, text=True,
-                          env=environment, cwd=tmp_path, check=False, timeout=120)
+    environment = {
+        **os.environ,
+        "PYTHONPATH": os.pathsep.join(filter(None, sys.path)),
+        "TF_CPP_MIN_LOG_LEVEL": "2",
+        "XLA_FLAGS": "--xla_force_host_platform_device_count=8",
+    }
+    done = subprocess.run(
+        [sys.executable, "-c", SCRIPT],
+        input=json.dumps(cases),
+        capture_output=True,
+        text=True,
+        env=environment,
+        cwd=tmp_path,
+        check=False,
+        timeout=120,
+    )
     assert done.returncode == 0, done.stderr[-2000:]
     expected = dict(json.loads(line) for line in done.stdout.splitlines() if line.startswith('["'))
     assert set(expected) == set(cases)

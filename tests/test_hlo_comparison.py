@@ -64,8 +64,17 @@ def test_shape_and_dtype_must_match():
     assert "float64[1]" in compare(np.ones(1), floats(1), F32).message
 
 
-@pytest.mark.parametrize(("dtype", "op", "ulp"), [(F32, "add", 20), (DType.F64, "tanh", 20), (DType.F16, "add", 5),
-                                                  (DType.BF16, "add", 2), (F32, "cbrt", 70), (DType.BF16, "tan", 16)])
+@pytest.mark.parametrize(
+    ("dtype", "op", "ulp"),
+    [
+        (F32, "add", 20),
+        (DType.F64, "tanh", 20),
+        (DType.F16, "add", 5),
+        (DType.BF16, "add", 2),
+        (F32, "cbrt", 70),
+        (DType.BF16, "tan", 16),
+    ],
+)
 def test_bounds_of_one_op_cases(dtype: DType, op: str, ulp: int):
     assert bounds(dtype, one_op=op) == (0.0, ulp * float(ml_dtypes.finfo(dtype.numpy).eps))
 

@@ -23,8 +23,12 @@ second { x = s32[] parameter(0)
 
 def run(body: str, *inputs, computations: str = "", **options) -> list[np.ndarray]:
     """Evaluate an entry computation; inputs are arrays, or numbers and lists of s32 or f32."""
-    arrays = [x if isinstance(x, (np.ndarray, np.generic)) else np.array(
-        x, np.float32 if np.asarray(x).dtype.kind == "f" else np.int32) for x in inputs]
+    arrays = [
+        x
+        if isinstance(x, (np.ndarray, np.generic))
+        else np.array(x, np.float32 if np.asarray(x).dtype.kind == "f" else np.int32)
+        for x in inputs
+    ]
     module = parse_module(f"HloModule m\n{computations}\nENTRY e {{\n{body}\n}}\n")
     return evaluate(module, [np.asarray(a) for a in arrays], **options)
 
@@ -58,8 +62,9 @@ def test_integer_division_and_remainder(x: int, y: int):
 def test_shifts_beyond_the_width(x: int, y: int):
     a, b = np.array([x], np.int32), np.array([y], np.int32)
     inside = 0 <= y < 32
-    left, right, arithmetic = (int(elementwise("s32", op, a, b)[0]) for op in (
-        "shift-left", "shift-right-logical", "shift-right-arithmetic"))
+    left, right, arithmetic = (
+        int(elementwise("s32", op, a, b)[0]) for op in ("shift-left", "shift-right-logical", "shift-right-arithmetic")
+    )
     assert left % 2**32 == (x << y) % 2**32 if inside else left == 0
     assert right % 2**32 == (x % 2**32) >> y if inside else right == 0
     assert arithmetic == (x >> y if inside else (-1 if x < 0 else 0))
@@ -76,14 +81,17 @@ def test_mulhi(x: int, y: int):
 def test_unsigned_division_by_zero_and_integer_powers():
     zero = np.zeros(2, np.uint8)
     assert elementwise("u8", "divide", np.array([0, 7], np.uint8), zero).tolist() == [255, 255]
-    assert elementwise("s32", "power", np.array([2, -1, 1, 3], np.int32), np.array([-1, -3, -5, 4], np.int32)
-                       ).tolist() == [0, -1, 1, 81]
+    assert elementwise(
+        "s32", "power", np.array([2, -1, 1, 3], np.int32), np.array([-1, -3, -5, 4], np.int32)
+    ).tolist() == [0, -1, 1, 81]
     assert elementwise("s8", "abs", np.array([-128, 5, -5], np.int8)).tolist() == [-128, 5, 5]
 
 
 def test_counts_of_bits_in_narrow_types():
-    x = parse_module("HloModule m\nENTRY e {\n p = s4[4] constant({-1, 0, 1, 7})\n a = s4[4] popcnt(p)\n"
-                     " b = s4[4] count-leading-zeros(p)\n ROOT t = (s4[4], s4[4]) tuple(a, b)\n}")
+    x = parse_module(
+        "HloModule m\nENTRY e {\n p = s4[4] constant({-1, 0, 1, 7})\n a = s4[4] popcnt(p)\n"
+        " b = s4[4] count-leading-zeros(p)\n ROOT t = (s4[4], s4[4]) tuple(a, b)\n}"
+    )
     assert [v.astype(int).tolist() for v in evaluate(x, [])] == [[4, 0, 1, 3], [0, 4, 3, 1]]
 
 
@@ -97,8 +105,10 @@ def test_maximum_minimum_and_clamp_propagate_nan():
     assert np.isnan(elementwise("f32", "clamp", np.zeros(2, np.float32), nan, one)).all()
 
 
-@pytest.mark.parametrize(("target", "expected"), [("s8", [-128, 127, 0, 2, -2]), ("u8", [0, 255, 0, 2, 0]),
-                                                  ("s64", [-(2**63), 2**63 - 1, 0, 2, -2])])
+@pytest.mark.parametrize(
+    ("target", "expected"),
+    [("s8", [-128, 127, 0, 2, -2]), ("u8", [0, 255, 0, 2, 0]), ("s64", [-(2**63), 2**63 - 1, 0, 2, -2])],
+)
 def test_float_to_integer_truncates_and_saturates(target: str, expected: list[int]):
     x = np.array([-np.inf, 1e30, np.nan, 2.9, -2.9], np.float32)
     assert run(f"  p = f32[5] parameter(0)\n  ROOT r = {target}[5] convert(p)", x)[0].tolist() == expected
@@ -115,16 +125,20 @@ def test_subnormals_flush_unless_told_otherwise():
 def test_total_order_puts_negative_nan_first():
     order = np.array([-np.nan, -np.inf, -1, -1e-40, -0.0, 0.0, 1e-40, 1, np.inf, np.nan], np.float32)
     order[0] = np.copysign(order[0], -1)
-    text = ("  p = f32[9] parameter(0)\n  q = f32[9] parameter(1)\n"
-            "  ROOT r = pred[9] compare(p, q), direction=LT, type=TOTALORDER")
+    text = (
+        "  p = f32[9] parameter(0)\n  q = f32[9] parameter(1)\n"
+        "  ROOT r = pred[9] compare(p, q), direction=LT, type=TOTALORDER"
+    )
     assert run(text, order[:-1], order[1:])[0].all()
     assert not run(text, order[1:], order[:-1])[0].any()
 
 
 @given(st.floats(width=32), st.sampled_from([(8, 7), (5, 10), (5, 2), (4, 3), (8, 23), (11, 52)]))
 def test_reduce_precision_is_idempotent_and_matches_numpy(x: float, kind: tuple[int, int]):
-    body = (f"  p = f32[1] parameter(0)\n  ROOT r = f32[1] reduce-precision(p), exponent_bits={kind[0]}, "
-            f"mantissa_bits={kind[1]}")
+    body = (
+        f"  p = f32[1] parameter(0)\n  ROOT r = f32[1] reduce-precision(p), exponent_bits={kind[0]}, "
+        f"mantissa_bits={kind[1]}"
+    )
     once = run(body, np.array([x], np.float32), flush_subnormals=False)[0]
     again = run(body, once, flush_subnormals=False)[0]
     assert once.tobytes() == again.tobytes()
@@ -137,8 +151,10 @@ def test_reduce_precision_is_idempotent_and_matches_numpy(x: float, kind: tuple[
 def test_bitcast_convert_there_and_back(raw: bytes):
     for narrow in ("s4", "u8", "s16", "f32", "u2"):
         bits = {"s4": 4, "u8": 8, "s16": 16, "f32": 32, "u2": 2}[narrow]
-        body = (f"  p = u64[1] parameter(0)\n  n = {narrow}[1,{64 // bits}] bitcast-convert(p)\n"
-                "  ROOT r = u64[1] bitcast-convert(n)")
+        body = (
+            f"  p = u64[1] parameter(0)\n  n = {narrow}[1,{64 // bits}] bitcast-convert(p)\n"
+            "  ROOT r = u64[1] bitcast-convert(n)"
+        )
         assert run(body, np.frombuffer(raw, np.uint64))[0].tobytes() == raw
 
 
@@ -157,21 +173,35 @@ def test_pad(length: int, low: int, high: int, interior: int):
     size = length + max(length - 1, 0) * interior + low + high
     if size < 0:
         return
-    spread = [v for i in range(length) for v in [i, *[-1] * interior]][:length + max(length - 1, 0) * interior]
+    spread = [v for i in range(length) for v in [i, *[-1] * interior]][: length + max(length - 1, 0) * interior]
     padded = [-1] * max(low, 0) + spread + [-1] * max(high, 0)
-    expected = padded[max(-low, 0):len(padded) - max(-high, 0)]
-    body = (f"  p = s32[{length}] parameter(0)\n  v = s32[] parameter(1)\n"
-            f"  ROOT r = s32[{size}] pad(p, v), padding={low}_{high}_{interior}")
+    expected = padded[max(-low, 0) : len(padded) - max(-high, 0)]
+    body = (
+        f"  p = s32[{length}] parameter(0)\n  v = s32[] parameter(1)\n"
+        f"  ROOT r = s32[{size}] pad(p, v), padding={low}_{high}_{interior}"
+    )
     assert run(body, np.arange(length, dtype=np.int32), -1)[0].tolist() == expected
 
 
 def test_dynamic_slices_clamp():
     x = np.arange(5, dtype=np.int32)
     for start, expected in [(-3, [0, 1]), (1, [1, 2]), (9, [3, 4])]:
-        assert run("  p = s32[5] parameter(0)\n  i = s32[] parameter(1)\n"
-                   "  ROOT r = s32[2] dynamic-slice(p, i), dynamic_slice_sizes={2}", x, start)[0].tolist() == expected
-    out = run("  p = s32[5] parameter(0)\n  u = s32[2] parameter(1)\n  i = s32[] parameter(2)\n"
-              "  ROOT r = s32[5] dynamic-update-slice(p, u, i)", x, [8, 9], 4)[0]
+        assert (
+            run(
+                "  p = s32[5] parameter(0)\n  i = s32[] parameter(1)\n"
+                "  ROOT r = s32[2] dynamic-slice(p, i), dynamic_slice_sizes={2}",
+                x,
+                start,
+            )[0].tolist()
+            == expected
+        )
+    out = run(
+        "  p = s32[5] parameter(0)\n  u = s32[2] parameter(1)\n  i = s32[] parameter(2)\n"
+        "  ROOT r = s32[5] dynamic-update-slice(p, u, i)",
+        x,
+        [8, 9],
+        4,
+    )[0]
     assert out.tolist() == [0, 1, 2, 8, 9]
     assert x.tolist() == [0, 1, 2, 3, 4]  # operands stay as they were
 
@@ -183,18 +213,25 @@ SCATTER = "update_window_dims={1}, inserted_window_dims={0}, scatter_dims_to_ope
 def test_gather_clamps_and_scatter_drops_what_lies_outside():
     x = np.arange(6, dtype=np.int32).reshape(3, 2)
     indices = np.array([[-5], [1], [7]], np.int32)
-    got = run(f"  p = s32[3,2] parameter(0)\n  i = s32[3,1] parameter(1)\n  ROOT r = s32[3,2] gather(p, i), {GATHER}",
-              x, indices)[0]
+    got = run(
+        f"  p = s32[3,2] parameter(0)\n  i = s32[3,1] parameter(1)\n  ROOT r = s32[3,2] gather(p, i), {GATHER}",
+        x,
+        indices,
+    )[0]
     assert got.tolist() == [[0, 1], [2, 3], [4, 5]]
     updates = np.full((3, 2), 10, np.int32)
-    body = ("  p = s32[3,2] parameter(0)\n  i = s32[3,1] parameter(1)\n  u = s32[3,2] parameter(2)\n"
-            f"  ROOT r = s32[3,2] scatter(p, i, u), {SCATTER}, to_apply=addi")
+    body = (
+        "  p = s32[3,2] parameter(0)\n  i = s32[3,1] parameter(1)\n  u = s32[3,2] parameter(2)\n"
+        f"  ROOT r = s32[3,2] scatter(p, i, u), {SCATTER}, to_apply=addi"
+    )
     assert run(body, x, indices, updates, computations=REGIONS)[0].tolist() == [[0, 1], [12, 13], [4, 5]]
 
 
 def test_scatter_applies_equal_indices_in_order():
-    body = ("  p = s32[1,2] parameter(0)\n  i = s32[3,1] parameter(1)\n  u = s32[3,2] parameter(2)\n"
-            f"  ROOT r = s32[1,2] scatter(p, i, u), {SCATTER}, to_apply=")
+    body = (
+        "  p = s32[1,2] parameter(0)\n  i = s32[3,1] parameter(1)\n  u = s32[3,2] parameter(2)\n"
+        f"  ROOT r = s32[1,2] scatter(p, i, u), {SCATTER}, to_apply="
+    )
     inputs = np.zeros((1, 2), np.int32), np.zeros((3, 1), np.int32), np.array([[1, 2], [3, 4], [5, 6]], np.int32)
     assert run(body + "second", *inputs, computations=REGIONS)[0].tolist() == [[5, 6]]
     assert run(body + "addi", *inputs, computations=REGIONS)[0].tolist() == [[9, 12]]
@@ -246,8 +283,10 @@ f { x = s32[] parameter(0)
 
 def test_long_sums_do_not_lose_precision():
     x = np.full(200_000, 0.1, np.float32)
-    body = ("  p = f32[200000] parameter(0)\n  z = f32[] constant(0)\n"
-            "  ROOT r = f32[] reduce(p, z), dimensions={0}, to_apply=add")
+    body = (
+        "  p = f32[200000] parameter(0)\n  z = f32[] constant(0)\n"
+        "  ROOT r = f32[] reduce(p, z), dimensions={0}, to_apply=add"
+    )
     assert abs(float(run(body, x, computations=REGIONS)[0]) - x.astype(np.float64).sum()) < 2e-3
 
 
@@ -371,18 +410,21 @@ def test_dynamic_sizes():
 
 def test_three_fry_known_answers():
     """Random123's known answers for threefry2x32, 20 rounds."""
-    for counter, key, expected in [((0, 0), (0, 0), (0x6B200159, 0x99BA4EFE)),
-                                   ((0xFFFFFFFF,) * 2, (0xFFFFFFFF,) * 2, (0x1CB996FC, 0xBB002BE7)),
-                                   ((0x243F6A88, 0x85A308D3), (0x13198A2E, 0x03707344), (0xC4923A9C, 0x483DF7A0))]:
+    for counter, key, expected in [
+        ((0, 0), (0, 0), (0x6B200159, 0x99BA4EFE)),
+        ((0xFFFFFFFF,) * 2, (0xFFFFFFFF,) * 2, (0x1CB996FC, 0xBB002BE7)),
+        ((0x243F6A88, 0x85A308D3), (0x13198A2E, 0x03707344), (0xC4923A9C, 0x483DF7A0)),
+    ]:
         out = three_fry_2x32(key, *[np.array([c], np.uint32) for c in counter])
         assert tuple(int(v[0]) for v in out) == expected
 
 
 def test_philox_known_answers():
     """Random123's known answers for philox4x32, 10 rounds."""
-    for counter, key, expected in [((0,) * 4, (0, 0), (0x6627E8D5, 0xE169C58D, 0xBC57AC4C, 0x9B00DBD8)),
-                                   ((0xFFFFFFFF,) * 4, (0xFFFFFFFF,) * 2,
-                                    (0x408F276D, 0x41C83B0E, 0xA20BC7C6, 0x6D5451FD))]:
+    for counter, key, expected in [
+        ((0,) * 4, (0, 0), (0x6627E8D5, 0xE169C58D, 0xBC57AC4C, 0x9B00DBD8)),
+        ((0xFFFFFFFF,) * 4, (0xFFFFFFFF,) * 2, (0x408F276D, 0x41C83B0E, 0xA20BC7C6, 0x6D5451FD)),
+    ]:
         out = philox_4x32(key, [np.array([c], np.uint32) for c in counter])
         assert tuple(int(v[0]) for v in out) == expected
 
@@ -397,11 +439,14 @@ def test_rng_follows_the_seed():
 # --- errors and the world outside ------------------------------------------------------------------------------------
 
 
-@pytest.mark.parametrize(("inputs", "message"), [
-    ([], "m takes 2 inputs"),
-    ([np.zeros(2, np.float32), np.zeros(3, np.float32)], "input 0 (p) must be f32[3], got f32[2]"),
-    ([np.zeros(3, np.float32), np.zeros(3, np.int64)], "input 1 (q) must be f32[3], got s64[3]"),
-])
+@pytest.mark.parametrize(
+    ("inputs", "message"),
+    [
+        ([], "m takes 2 inputs"),
+        ([np.zeros(2, np.float32), np.zeros(3, np.float32)], "input 0 (p) must be f32[3], got f32[2]"),
+        ([np.zeros(3, np.float32), np.zeros(3, np.int64)], "input 1 (q) must be f32[3], got s64[3]"),
+    ],
+)
 def test_inputs_that_do_not_fit(inputs: list[np.ndarray], message: str):
     with pytest.raises(InputError) as error:
         run("  p = f32[3] parameter(0)\n  q = f32[3] parameter(1)\n  ROOT r = f32[3] add(p, q)", *inputs)
@@ -414,8 +459,9 @@ def test_an_unknown_custom_call_names_near_ones():
         run(body, np.eye(2, dtype=np.float32))
     assert "custom-call(lapack_spotrff_ffi)" in error.value.what
     assert "lapack_spotrf_ffi" in str(error.value)
-    assert run(body, np.eye(2, dtype=np.float32),
-               custom_calls={"lapack_spotrff_ffi": lambda i, o, c: o[0] + 1})[0].tolist() == [[2, 1], [1, 2]]
+    assert run(body, np.eye(2, dtype=np.float32), custom_calls={"lapack_spotrff_ffi": lambda i, o, c: o[0] + 1})[
+        0
+    ].tolist() == [[2, 1], [1, 2]]
 
 
 def test_elided_constants_are_refused():

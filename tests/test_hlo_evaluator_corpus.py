@@ -51,7 +51,8 @@ def test_programs_as_xla_optimised_them():
         pytest.skip(f"no corpus at {CORPUS} (set TESTBED_CORPUS)")
     for case in chosen:
         program = load_case(case)
-        optimised = load_case(Case(case.id, case.hlo.replace("module.hlo", "xla_optimized.hlo"), case.golden, None,
-                                   None, None))
+        optimised = load_case(
+            Case(case.id, case.hlo.replace("module.hlo", "xla_optimized.hlo"), case.golden, None, None, None)
+        )
         differences = compare_leaves(case, evaluate(optimised.module, program.inputs), program.expected or ())
         assert all(d.agrees for d in differences), (case.id, [d for d in differences if not d.agrees])

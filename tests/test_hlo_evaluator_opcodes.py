@@ -89,11 +89,17 @@ ELEMENTWISE = {
     Op.TANH: real(Op.TANH, math.tanh, 0.5, -2.0),
     Op.CONVERT: unary(Op.CONVERT, "f32", [1.9, -300.0], [1, -128], "s8"),
     Op.BITCAST_CONVERT: unary(Op.BITCAST_CONVERT, "f32", [1.0, -2.0], [0x3F800000, 0xC0000000], "u32"),
-    Op.REDUCE_PRECISION: on("f32[2]", "reduce-precision(p0), exponent_bits=5, mantissa_bits=2",
-                            ("f32[2]", [1.1, 1.3]), to=[1.0, 1.25]),
+    Op.REDUCE_PRECISION: on(
+        "f32[2]", "reduce-precision(p0), exponent_bits=5, mantissa_bits=2", ("f32[2]", [1.1, 1.3]), to=[1.0, 1.25]
+    ),
     # 1.3 lies 0.3 / 0.0078 = 38.4 steps of bf16 above 1: the random bits decide between 38 and 39
-    Op.STOCHASTIC_CONVERT: on("bf16[2]", "stochastic-convert(p0, p1)", ("f32[2]", [1.3, 1.3]),
-                              ("u32[2]", [0, 0xFFFFFFFF]), to=[1 + 38 / 128, 1 + 39 / 128]),
+    Op.STOCHASTIC_CONVERT: on(
+        "bf16[2]",
+        "stochastic-convert(p0, p1)",
+        ("f32[2]", [1.3, 1.3]),
+        ("u32[2]", [0, 0xFFFFFFFF]),
+        to=[1 + 38 / 128, 1 + 39 / 128],
+    ),
     Op.ADD: binary(Op.ADD, "u8", [250, 1], [10, 2], [4, 3]),
     Op.AND: binary(Op.AND, "u8", [12], [10], [8]),
     Op.ATAN2: binary(Op.ATAN2, "f64", [1.0, -1.0], [1.0, -2.0], [math.atan2(1, 1), math.atan2(-1, -2)]),
@@ -113,101 +119,191 @@ ELEMENTWISE = {
     Op.SUBTRACT: binary(Op.SUBTRACT, "u8", [1], [2], [255]),
     Op.XOR: binary(Op.XOR, "u8", [12], [10], [6]),
     Op.CLAMP: on("s32[3]", "clamp(p0, p1, p2)", ("s32[]", 0), ("s32[3]", [-4, 2, 9]), ("s32[]", 5), to=[0, 2, 5]),
-    Op.SELECT: on("s32[2]", "select(p0, p1, p2)", ("pred[2]", [True, False]), ("s32[2]", [1, 2]), ("s32[2]", [3, 4]),
-                  to=[1, 4]),
+    Op.SELECT: on(
+        "s32[2]", "select(p0, p1, p2)", ("pred[2]", [True, False]), ("s32[2]", [1, 2]), ("s32[2]", [3, 4]), to=[1, 4]
+    ),
 }
 
 MOVEMENT = {
     Op.BITCAST: on("s32[4]{0}", "bitcast(p0)", ("s32[2,2]{0,1}", [[1, 2], [3, 4]]), to=[1, 3, 2, 4]),
     Op.BROADCAST: on("s32[2,3]", "broadcast(p0), dimensions={0}", ("s32[2]", [1, 2]), to=[[1, 1, 1], [2, 2, 2]]),
-    Op.CONCATENATE: on("s32[3]", "concatenate(p0, p1), dimensions={0}", ("s32[2]", [1, 2]), ("s32[1]", [3]),
-                       to=[1, 2, 3]),
+    Op.CONCATENATE: on(
+        "s32[3]", "concatenate(p0, p1), dimensions={0}", ("s32[2]", [1, 2]), ("s32[1]", [3]), to=[1, 2, 3]
+    ),
     Op.COPY: on("s32[2,2]{0,1}", "copy(p0)", ("s32[2,2]{1,0}", [[1, 2], [3, 4]]), to=[[1, 2], [3, 4]]),
-    Op.DYNAMIC_RESHAPE: Case("""p = s32[6] parameter(0)
+    Op.DYNAMIC_RESHAPE: Case(
+        """p = s32[6] parameter(0)
   n = s32[] parameter(1)
   d = s32[<=6] set-dimension-size(p, n), dimensions={0}
   two = s32[] constant(2)
   r = s32[<=3,2] dynamic-reshape(d, two, two)
   c = s32[] get-dimension-size(r), dimensions={0}
-  ROOT t = (s32[<=3,2], s32[]) tuple(r, c)""", ([[1, 2], [3, 4]], 2), ([1, 2, 3, 4, 5, 6], 4)),
-    Op.DYNAMIC_SLICE: on("s32[2]", "dynamic-slice(p0, p1), dynamic_slice_sizes={2}", ("s32[4]", [1, 2, 3, 4]),
-                         ("s32[]", 3), to=[3, 4]),
-    Op.DYNAMIC_UPDATE_SLICE: on("s32[4]", "dynamic-update-slice(p0, p1, p2)", ("s32[4]", [1, 2, 3, 4]),
-                                ("s32[2]", [8, 9]), ("s32[]", 1), to=[1, 8, 9, 4]),
-    Op.GATHER: on("s32[2]", "gather(p0, p1), offset_dims={}, collapsed_slice_dims={0}, start_index_map={0}, "
-                  "index_vector_dim=1, slice_sizes={1}", ("s32[4]", [5, 6, 7, 8]), ("s32[2,1]", [[2], [0]]), to=[7, 5]),
+  ROOT t = (s32[<=3,2], s32[]) tuple(r, c)""",
+        ([[1, 2], [3, 4]], 2),
+        ([1, 2, 3, 4, 5, 6], 4),
+    ),
+    Op.DYNAMIC_SLICE: on(
+        "s32[2]", "dynamic-slice(p0, p1), dynamic_slice_sizes={2}", ("s32[4]", [1, 2, 3, 4]), ("s32[]", 3), to=[3, 4]
+    ),
+    Op.DYNAMIC_UPDATE_SLICE: on(
+        "s32[4]",
+        "dynamic-update-slice(p0, p1, p2)",
+        ("s32[4]", [1, 2, 3, 4]),
+        ("s32[2]", [8, 9]),
+        ("s32[]", 1),
+        to=[1, 8, 9, 4],
+    ),
+    Op.GATHER: on(
+        "s32[2]",
+        "gather(p0, p1), offset_dims={}, collapsed_slice_dims={0}, start_index_map={0}, "
+        "index_vector_dim=1, slice_sizes={1}",
+        ("s32[4]", [5, 6, 7, 8]),
+        ("s32[2,1]", [[2], [0]]),
+        to=[7, 5],
+    ),
     Op.GET_DIMENSION_SIZE: on("s32[]", "get-dimension-size(p0), dimensions={1}", ("s32[2,3]", [[0] * 3] * 2), to=3),
     Op.IOTA: Case("ROOT r = s32[2,3] iota(), iota_dimension=1", ([[0, 1, 2], [0, 1, 2]],)),
     Op.PAD: on("s32[6]", "pad(p0, p1), padding=1_2_1", ("s32[2]", [1, 2]), ("s32[]", 9), to=[9, 1, 9, 2, 9, 9]),
     Op.RESHAPE: on("s32[2,2]", "reshape(p0)", ("s32[4]", [1, 2, 3, 4]), to=[[1, 2], [3, 4]]),
     Op.REVERSE: on("s32[2,2]", "reverse(p0), dimensions={1}", ("s32[2,2]", [[1, 2], [3, 4]]), to=[[2, 1], [4, 3]]),
-    Op.SCATTER: on("f32[3]", "scatter(p0, p1, p2), update_window_dims={}, inserted_window_dims={0}, "
-                   "scatter_dims_to_operand_dims={0}, index_vector_dim=1, to_apply=add", ("f32[3]", [1.0, 2.0, 3.0]),
-                   ("s32[2,1]", [[1], [1]]), ("f32[2]", [10.0, 20.0]), to=[1.0, 32.0, 3.0]),
-    Op.SET_DIMENSION_SIZE: on("s32[<=3]", "set-dimension-size(p0, p1), dimensions={0}", ("s32[3]", [1, 2, 3]),
-                              ("s32[]", 2), to=[1, 2]),
+    Op.SCATTER: on(
+        "f32[3]",
+        "scatter(p0, p1, p2), update_window_dims={}, inserted_window_dims={0}, "
+        "scatter_dims_to_operand_dims={0}, index_vector_dim=1, to_apply=add",
+        ("f32[3]", [1.0, 2.0, 3.0]),
+        ("s32[2,1]", [[1], [1]]),
+        ("f32[2]", [10.0, 20.0]),
+        to=[1.0, 32.0, 3.0],
+    ),
+    Op.SET_DIMENSION_SIZE: on(
+        "s32[<=3]", "set-dimension-size(p0, p1), dimensions={0}", ("s32[3]", [1, 2, 3]), ("s32[]", 2), to=[1, 2]
+    ),
     Op.SLICE: on("s32[2]", "slice(p0), slice={[1:4:2]}", ("s32[4]", [1, 2, 3, 4]), to=[2, 4]),
     Op.TRANSPOSE: on("s32[2,1]", "transpose(p0), dimensions={1,0}", ("s32[1,2]", [[1, 2]]), to=[[1], [2]]),
 }
 
 REGIONS = {
-    Op.MAP: on("f32[2]", "map(p0, p1), dimensions={0}, to_apply=add", ("f32[2]", [1.0, 2.0]), ("f32[2]", [3.0, 4.0]),
-               to=[4.0, 6.0]),
-    Op.REDUCE: on("f32[2]", "reduce(p0, p1), dimensions={1}, to_apply=add", ("f32[2,2]", [[1.0, 2.0], [3.0, 4.0]]),
-                  ("f32[]", 10.0), to=[13.0, 17.0]),
-    Op.REDUCE_WINDOW: on("f32[3]", "reduce-window(p0, p1), window={size=2}, to_apply=add",
-                         ("f32[4]", [1.0, 2.0, 3.0, 4.0]), ("f32[]", 0.0), to=[3.0, 5.0, 7.0]),
-    Op.SCAN: Case("""p = f32[3] parameter(0)
+    Op.MAP: on(
+        "f32[2]",
+        "map(p0, p1), dimensions={0}, to_apply=add",
+        ("f32[2]", [1.0, 2.0]),
+        ("f32[2]", [3.0, 4.0]),
+        to=[4.0, 6.0],
+    ),
+    Op.REDUCE: on(
+        "f32[2]",
+        "reduce(p0, p1), dimensions={1}, to_apply=add",
+        ("f32[2,2]", [[1.0, 2.0], [3.0, 4.0]]),
+        ("f32[]", 10.0),
+        to=[13.0, 17.0],
+    ),
+    Op.REDUCE_WINDOW: on(
+        "f32[3]",
+        "reduce-window(p0, p1), window={size=2}, to_apply=add",
+        ("f32[4]", [1.0, 2.0, 3.0, 4.0]),
+        ("f32[]", 0.0),
+        to=[3.0, 5.0, 7.0],
+    ),
+    Op.SCAN: Case(
+        """p = f32[3] parameter(0)
   z = f32[] constant(0)
   ROOT r = (f32[3], f32[]) scan(p, z), dimensions={0}, num_carries=1, is_reverse=true, to_apply=step""",
-                  ([6.0, 5.0, 3.0], 6.0), ([1.0, 2.0, 3.0],), """step { x = f32[] parameter(0)
+        ([6.0, 5.0, 3.0], 6.0),
+        ([1.0, 2.0, 3.0],),
+        """step { x = f32[] parameter(0)
   c = f32[] parameter(1)
   s = f32[] add(x, c)
   ROOT t = (f32[], f32[]) tuple(s, s) }
-"""),
-    Op.SELECT_AND_SCATTER: on("f32[4]", "select-and-scatter(p0, p1, p2), window={size=2 stride=2}, select=ge, "
-                              "scatter=add", ("f32[4]", [1.0, 5.0, 7.0, 2.0]), ("f32[2]", [10.0, 20.0]),
-                              ("f32[]", 0.0), to=[0.0, 10.0, 20.0, 0.0]),
+""",
+    ),
+    Op.SELECT_AND_SCATTER: on(
+        "f32[4]",
+        "select-and-scatter(p0, p1, p2), window={size=2 stride=2}, select=ge, scatter=add",
+        ("f32[4]", [1.0, 5.0, 7.0, 2.0]),
+        ("f32[2]", [10.0, 20.0]),
+        ("f32[]", 0.0),
+        to=[0.0, 10.0, 20.0, 0.0],
+    ),
     Op.SORT: on("f32[3]", "sort(p0), dimensions={0}, to_apply=ge", ("f32[3]", [1.0, 3.0, 2.0]), to=[3.0, 2.0, 1.0]),
-    Op.TOPK: Case("p = f32[4] parameter(0)\nROOT r = (f32[2], s32[2]) topk(p), k=2", ([9.0, 5.0], [2, 0]),
-                  ([5.0, 1.0, 9.0, 5.0],)),
+    Op.TOPK: Case(
+        "p = f32[4] parameter(0)\nROOT r = (f32[2], s32[2]) topk(p), k=2", ([9.0, 5.0], [2, 0]), ([5.0, 1.0, 9.0, 5.0],)
+    ),
 }
 
 NORM = "epsilon=0, feature_index=1"
 X = ("f64[2,1]", [[1.0], [3.0]])  # mean 2, variance 1
 
 LINALG = {
-    Op.BATCH_NORM_INFERENCE: on("f64[2,1]", f"batch-norm-inference(p0, p1, p2, p3, p4), {NORM}", X, ("f64[1]", [10.0]),
-                                ("f64[1]", [5.0]), ("f64[1]", [1.0]), ("f64[1]", [4.0]), to=[[5.0], [15.0]]),
-    Op.BATCH_NORM_TRAINING: Case(f"""x = f64[2,1] parameter(0)
+    Op.BATCH_NORM_INFERENCE: on(
+        "f64[2,1]",
+        f"batch-norm-inference(p0, p1, p2, p3, p4), {NORM}",
+        X,
+        ("f64[1]", [10.0]),
+        ("f64[1]", [5.0]),
+        ("f64[1]", [1.0]),
+        ("f64[1]", [4.0]),
+        to=[[5.0], [15.0]],
+    ),
+    Op.BATCH_NORM_TRAINING: Case(
+        f"""x = f64[2,1] parameter(0)
   s = f64[1] parameter(1)
   o = f64[1] parameter(2)
-  ROOT r = (f64[2,1], f64[1], f64[1]) batch-norm-training(x, s, o), {NORM}""", ([[-5.0], [15.0]], [2.0], [1.0]),
-                                 (X[1], [10.0], [5.0])),
+  ROOT r = (f64[2,1], f64[1], f64[1]) batch-norm-training(x, s, o), {NORM}""",
+        ([[-5.0], [15.0]], [2.0], [1.0]),
+        (X[1], [10.0], [5.0]),
+    ),
     # the gradient of an upstream of 1 and 0: scale / 2 · (2·g - Σg - x̂·Σ(g·x̂)), with x̂ = -1 and 1
-    Op.BATCH_NORM_GRAD: Case(f"""x = f64[2,1] parameter(0)
+    Op.BATCH_NORM_GRAD: Case(
+        f"""x = f64[2,1] parameter(0)
   s = f64[1] parameter(1)
   m = f64[1] parameter(2)
   v = f64[1] parameter(3)
   g = f64[2,1] parameter(4)
-  ROOT r = (f64[2,1], f64[1], f64[1]) batch-norm-grad(x, s, m, v, g), {NORM}""", ([[0.0], [0.0]], [-1.0], [1.0]),
-                             (X[1], [10.0], [2.0], [1.0], [[1.0], [0.0]])),
+  ROOT r = (f64[2,1], f64[1], f64[1]) batch-norm-grad(x, s, m, v, g), {NORM}""",
+        ([[0.0], [0.0]], [-1.0], [1.0]),
+        (X[1], [10.0], [2.0], [1.0], [[1.0], [0.0]]),
+    ),
     Op.CHOLESKY: on("f64[1,1]", "cholesky(p0), lower=true", ("f64[1,1]", [[9.0]]), to=[[3.0]]),
-    Op.CONVOLUTION: on("f32[1,2,1]", "convolution(p0, p1), window={size=2}, dim_labels=b0f_0io->b0f",
-                       ("f32[1,3,1]", [[[1.0], [2.0], [3.0]]]), ("f32[2,1,1]", [[[10.0]], [[1.0]]]),
-                       to=[[[12.0], [23.0]]]),
-    Op.DOT: on("s32[2]", "dot(p0, p1), lhs_contracting_dims={1}, rhs_contracting_dims={0}",
-               ("s32[2,2]", [[1, 2], [3, 4]]), ("s32[2]", [10, 1]), to=[12, 34]),
+    Op.CONVOLUTION: on(
+        "f32[1,2,1]",
+        "convolution(p0, p1), window={size=2}, dim_labels=b0f_0io->b0f",
+        ("f32[1,3,1]", [[[1.0], [2.0], [3.0]]]),
+        ("f32[2,1,1]", [[[10.0]], [[1.0]]]),
+        to=[[[12.0], [23.0]]],
+    ),
+    Op.DOT: on(
+        "s32[2]",
+        "dot(p0, p1), lhs_contracting_dims={1}, rhs_contracting_dims={0}",
+        ("s32[2,2]", [[1, 2], [3, 4]]),
+        ("s32[2]", [10, 1]),
+        to=[12, 34],
+    ),
     Op.FFT: on("c128[4]", "fft(p0), fft_type=FFT, fft_length={4}", ("c128[4]", [0j, 1, 0, 0]), to=[1, -1j, -1, 1j]),
-    Op.RAGGED_DOT: on("f32[3,1]", "ragged-dot(p0, p1, p2), lhs_contracting_dims={1}, rhs_contracting_dims={1}, "
-                      "lhs_ragged_dims={0}, rhs_group_dims={0}", ("f32[3,1]", [[1.0], [2.0], [3.0]]),
-                      ("f32[2,1,1]", [[[10.0]], [[100.0]]]), ("s32[2]", [1, 2]), to=[[10.0], [200.0], [300.0]]),
-    Op.SCALED_DOT: on("f32[1,1]", "scaled-dot(p0, p1, p2, p3), lhs_contracting_dims={1}, rhs_contracting_dims={0}",
-                      ("f32[1,2]", [[1.0, 2.0]]), ("f32[2,1]", [[3.0], [4.0]]), ("f32[1,1]", [[2.0]]),
-                      ("f32[2,1]", [[10.0], [100.0]]), to=[[2 * (30.0 + 800.0)]]),
-    Op.TRIANGULAR_SOLVE: on("f64[2,1]", "triangular-solve(p0, p1), left_side=true, lower=true, "
-                            "transpose_a=NO_TRANSPOSE", ("f64[2,2]", [[2.0, 9.0], [1.0, 1.0]]),
-                            ("f64[2,1]", [[4.0], [5.0]]), to=[[2.0], [3.0]]),
+    Op.RAGGED_DOT: on(
+        "f32[3,1]",
+        "ragged-dot(p0, p1, p2), lhs_contracting_dims={1}, rhs_contracting_dims={1}, "
+        "lhs_ragged_dims={0}, rhs_group_dims={0}",
+        ("f32[3,1]", [[1.0], [2.0], [3.0]]),
+        ("f32[2,1,1]", [[[10.0]], [[100.0]]]),
+        ("s32[2]", [1, 2]),
+        to=[[10.0], [200.0], [300.0]],
+    ),
+    Op.SCALED_DOT: on(
+        "f32[1,1]",
+        "scaled-dot(p0, p1, p2, p3), lhs_contracting_dims={1}, rhs_contracting_dims={0}",
+        ("f32[1,2]", [[1.0, 2.0]]),
+        ("f32[2,1]", [[3.0], [4.0]]),
+        ("f32[1,1]", [[2.0]]),
+        ("f32[2,1]", [[10.0], [100.0]]),
+        to=[[2 * (30.0 + 800.0)]],
+    ),
+    Op.TRIANGULAR_SOLVE: on(
+        "f64[2,1]",
+        "triangular-solve(p0, p1), left_side=true, lower=true, transpose_a=NO_TRANSPOSE",
+        ("f64[2,2]", [[2.0, 9.0], [1.0, 1.0]]),
+        ("f64[2,1]", [[4.0], [5.0]]),
+        to=[[2.0], [3.0]],
+    ),
 }
 
 NEGATIONS = """yes { x = f32[] parameter(0)
@@ -226,42 +322,81 @@ DOUBLED = ([2.0, 4.0],)
 
 CONTROL = {
     Op.ADD_DEPENDENCY: Case(P + "t = token[] after-all()\nROOT r = f32[2] add-dependency(p, t)", PAIR, PAIR),
-    Op.AFTER_ALL: Case(P + "t = token[] after-all()\nu = token[] after-all(t, t)\nROOT r = (f32[2], token[]) "
-                       "tuple(p, u)", PAIR, PAIR),
+    Op.AFTER_ALL: Case(
+        P + "t = token[] after-all()\nu = token[] after-all(t, t)\nROOT r = (f32[2], token[]) tuple(p, u)", PAIR, PAIR
+    ),
     Op.CALL: Case(P + "ROOT r = f32[2] call(p), to_apply=twice", DOUBLED, PAIR, TWICE),
-    Op.CONDITIONAL: Case("c = pred[] parameter(0)\nx = f32[] parameter(1)\nROOT r = f32[] conditional(c, x, x), "
-                         "true_computation=yes, false_computation=no", (-3.0,), (True, 3.0), NEGATIONS),
+    Op.CONDITIONAL: Case(
+        "c = pred[] parameter(0)\nx = f32[] parameter(1)\nROOT r = f32[] conditional(c, x, x), "
+        "true_computation=yes, false_computation=no",
+        (-3.0,),
+        (True, 3.0),
+        NEGATIONS,
+    ),
     Op.CONSTANT: Case("ROOT r = (f32[2], s32[]) constant(({1, -inf}, 7))", ([1.0, -math.inf], 7)),
-    Op.CUSTOM_CALL: Case(P + 'ROOT r = f32[2] custom-call(p), custom_call_target="half"', ([0.5, 1.0],), PAIR, "",
-                         {"custom_calls": {"half": lambda instruction, operands, context: operands[0] / 2}}),
-    Op.DOMAIN: Case(P + "ROOT r = f32[2] domain(p), domain={kind=\"sharding\", entry={maximal device=0}, "
-                    "exit={maximal device=1}}", PAIR, PAIR),
+    Op.CUSTOM_CALL: Case(
+        P + 'ROOT r = f32[2] custom-call(p), custom_call_target="half"',
+        ([0.5, 1.0],),
+        PAIR,
+        "",
+        {"custom_calls": {"half": lambda instruction, operands, context: operands[0] / 2}},
+    ),
+    Op.DOMAIN: Case(
+        P + 'ROOT r = f32[2] domain(p), domain={kind="sharding", entry={maximal device=0}, exit={maximal device=1}}',
+        PAIR,
+        PAIR,
+    ),
     Op.FUSION: Case(P + "ROOT r = f32[2] fusion(p), kind=kLoop, calls=twice", DOUBLED, PAIR, TWICE),
-    Op.GET_TUPLE_ELEMENT: Case("p = (f32[2], s32[]) parameter(0)\nROOT r = s32[] get-tuple-element(p), index=1", (7,),
-                               ([1.0, 2.0], 7)),
-    Op.OPT_BARRIER: Case("p = (f32[2], s32[]) parameter(0)\nROOT r = (f32[2], s32[]) opt-barrier(p)",
-                         ([1.0, 2.0], 7), ([1.0, 2.0], 7)),
+    Op.GET_TUPLE_ELEMENT: Case(
+        "p = (f32[2], s32[]) parameter(0)\nROOT r = s32[] get-tuple-element(p), index=1", (7,), ([1.0, 2.0], 7)
+    ),
+    Op.OPT_BARRIER: Case(
+        "p = (f32[2], s32[]) parameter(0)\nROOT r = (f32[2], s32[]) opt-barrier(p)", ([1.0, 2.0], 7), ([1.0, 2.0], 7)
+    ),
     Op.PARAMETER: Case("a = s32[] parameter(1)\nb = s32[] parameter(0)\nROOT r = s32[] subtract(a, b)", (4,), (1, 5)),
-    Op.TUPLE: Case(P + "n = f32[2] negate(p)\nROOT r = (f32[2], (f32[2])) tuple(p, q)".replace(
-        "ROOT", "q = (f32[2]) tuple(n)\nROOT"), ([1.0, 2.0], [-1.0, -2.0]), PAIR),
+    Op.TUPLE: Case(
+        P
+        + "n = f32[2] negate(p)\nROOT r = (f32[2], (f32[2])) tuple(p, q)".replace(
+            "ROOT", "q = (f32[2]) tuple(n)\nROOT"
+        ),
+        ([1.0, 2.0], [-1.0, -2.0]),
+        PAIR,
+    ),
     Op.WHILE: Case("p = s32[] parameter(0)\nROOT r = s32[] while(p), condition=below, body=double", (192,), (3,), LOOP),
-    Op.ASYNC_START: Case(P + "s = ((f32[2]), f32[2]) async-start(p), calls=twice\nROOT r = f32[2] async-done(s)",
-                         DOUBLED, PAIR, TWICE),
-    Op.ASYNC_UPDATE: Case(P + "s = ((f32[2]), f32[2]) async-start(p), calls=twice\nu = ((f32[2]), f32[2]) "
-                          "async-update(s)\nROOT r = f32[2] async-done(u)", DOUBLED, PAIR, TWICE),
-    Op.ASYNC_DONE: Case(P + "s = ((f32[2]), f32[2]) add-start(p, p)\nROOT r = f32[2] add-done(s)".replace(
-        "((f32[2]), f32[2]) add", "((f32[2], f32[2]), f32[2]) add"), DOUBLED, PAIR),
-    Op.COPY_START: Case(P + "s = (f32[2], f32[2], u32[]) copy-start(p)\nROOT r = f32[2] get-tuple-element(s), index=1",
-                        PAIR, PAIR),
+    Op.ASYNC_START: Case(
+        P + "s = ((f32[2]), f32[2]) async-start(p), calls=twice\nROOT r = f32[2] async-done(s)", DOUBLED, PAIR, TWICE
+    ),
+    Op.ASYNC_UPDATE: Case(
+        P + "s = ((f32[2]), f32[2]) async-start(p), calls=twice\nu = ((f32[2]), f32[2]) "
+        "async-update(s)\nROOT r = f32[2] async-done(u)",
+        DOUBLED,
+        PAIR,
+        TWICE,
+    ),
+    Op.ASYNC_DONE: Case(
+        P
+        + "s = ((f32[2]), f32[2]) add-start(p, p)\nROOT r = f32[2] add-done(s)".replace(
+            "((f32[2]), f32[2]) add", "((f32[2], f32[2]), f32[2]) add"
+        ),
+        DOUBLED,
+        PAIR,
+    ),
+    Op.COPY_START: Case(
+        P + "s = (f32[2], f32[2], u32[]) copy-start(p)\nROOT r = f32[2] get-tuple-element(s), index=1", PAIR, PAIR
+    ),
     Op.COPY_DONE: Case(P + "s = (f32[2], f32[2], u32[]) copy-start(p)\nROOT r = f32[2] copy-done(s)", PAIR, PAIR),
 }
 
 RANDOM = {
-    Op.RNG: Case("a = s32[] constant(3)\nb = s32[] constant(4)\nROOT r = s32[2] rng(a, b), distribution=rng_uniform",
-                 ([3, 3],)),
+    Op.RNG: Case(
+        "a = s32[] constant(3)\nb = s32[] constant(4)\nROOT r = s32[2] rng(a, b), distribution=rng_uniform", ([3, 3],)
+    ),
     # Random123's known answer for a counter and a key of zeros
-    Op.RNG_BIT_GENERATOR: Case("s = u64[2] parameter(0)\nROOT r = (u64[2], u32[2]) rng-bit-generator(s), "
-                               "algorithm=rng_three_fry", ([0, 1], [0x6B200159, 0x99BA4EFE]), ([0, 0],)),
+    Op.RNG_BIT_GENERATOR: Case(
+        "s = u64[2] parameter(0)\nROOT r = (u64[2], u32[2]) rng-bit-generator(s), algorithm=rng_three_fry",
+        ([0, 1], [0x6B200159, 0x99BA4EFE]),
+        ([0, 0],),
+    ),
     Op.RNG_GET_AND_UPDATE_STATE: Case("ROOT r = u64[2] rng-get-and-update-state(), delta=5", ([0x7012395, 0],)),
 }
 
@@ -270,44 +405,81 @@ ALONE = "replica_groups={{0}}"
 
 ONE_DEVICE = {
     Op.ALL_GATHER: Case(P + f"ROOT r = f32[2] all-gather(p), dimensions={{0}}, {ALONE}", PAIR, PAIR),
-    Op.ALL_GATHER_START: Case(P + f"s = (f32[2], f32[2]) all-gather-start(p), dimensions={{0}}, {ALONE}\n"
-                              "ROOT r = f32[2] get-tuple-element(s), index=1", PAIR, PAIR),
-    Op.ALL_GATHER_DONE: Case(P + f"s = (f32[2], f32[2]) all-gather-start(p), dimensions={{0}}, {ALONE}\n"
-                             "ROOT r = f32[2] all-gather-done(s)", PAIR, PAIR),
+    Op.ALL_GATHER_START: Case(
+        P + f"s = (f32[2], f32[2]) all-gather-start(p), dimensions={{0}}, {ALONE}\n"
+        "ROOT r = f32[2] get-tuple-element(s), index=1",
+        PAIR,
+        PAIR,
+    ),
+    Op.ALL_GATHER_DONE: Case(
+        P + f"s = (f32[2], f32[2]) all-gather-start(p), dimensions={{0}}, {ALONE}\nROOT r = f32[2] all-gather-done(s)",
+        PAIR,
+        PAIR,
+    ),
     Op.ALL_REDUCE: Case(P + "ROOT r = f32[2] all-reduce(p), to_apply=add", PAIR, PAIR, ADD),
     Op.ALL_REDUCE_START: Case(P + "ROOT r = f32[2] all-reduce-start(p), to_apply=add", PAIR, PAIR, ADD),
-    Op.ALL_REDUCE_DONE: Case(P + "s = f32[2] all-reduce-start(p), to_apply=add\nROOT r = f32[2] all-reduce-done(s)",
-                             PAIR, PAIR, ADD),
+    Op.ALL_REDUCE_DONE: Case(
+        P + "s = f32[2] all-reduce-start(p), to_apply=add\nROOT r = f32[2] all-reduce-done(s)", PAIR, PAIR, ADD
+    ),
     Op.ALL_TO_ALL: Case(P + "ROOT r = f32[2] all-to-all(p), dimensions={0}", PAIR, PAIR),
     Op.COLLECTIVE_BROADCAST: Case(P + f"ROOT r = f32[2] collective-broadcast(p), {ALONE}", PAIR, PAIR),
-    Op.COLLECTIVE_PERMUTE: Case(P + "ROOT r = f32[2] collective-permute(p), source_target_pairs={}", ([0.0, 0.0],),
-                                PAIR),
-    Op.COLLECTIVE_PERMUTE_START: Case(P + "s = (f32[2], f32[2]) collective-permute-start(p), source_target_pairs="
-                                      "{{0,0}}\nROOT r = f32[2] get-tuple-element(s), index=1", PAIR, PAIR),
-    Op.COLLECTIVE_PERMUTE_DONE: Case(P + "s = (f32[2], f32[2]) collective-permute-start(p), source_target_pairs="
-                                     "{{0,0}}\nROOT r = f32[2] collective-permute-done(s)", PAIR, PAIR),
-    Op.RAGGED_ALL_TO_ALL: Case(P + """o = f32[3] parameter(1)
+    Op.COLLECTIVE_PERMUTE: Case(
+        P + "ROOT r = f32[2] collective-permute(p), source_target_pairs={}", ([0.0, 0.0],), PAIR
+    ),
+    Op.COLLECTIVE_PERMUTE_START: Case(
+        P + "s = (f32[2], f32[2]) collective-permute-start(p), source_target_pairs="
+        "{{0,0}}\nROOT r = f32[2] get-tuple-element(s), index=1",
+        PAIR,
+        PAIR,
+    ),
+    Op.COLLECTIVE_PERMUTE_DONE: Case(
+        P + "s = (f32[2], f32[2]) collective-permute-start(p), source_target_pairs="
+        "{{0,0}}\nROOT r = f32[2] collective-permute-done(s)",
+        PAIR,
+        PAIR,
+    ),
+    Op.RAGGED_ALL_TO_ALL: Case(
+        P
+        + """o = f32[3] parameter(1)
   i = s32[1] constant({1})
   n = s32[1] constant({1})
-  ROOT r = f32[3] ragged-all-to-all(p, o, i, n, i, n), replica_groups={{0}}""", ([7.0, 2.0, 9.0],),
-                               ([1.0, 2.0], [7.0, 8.0, 9.0])),
+  ROOT r = f32[3] ragged-all-to-all(p, o, i, n, i, n), replica_groups={{0}}""",
+        ([7.0, 2.0, 9.0],),
+        ([1.0, 2.0], [7.0, 8.0, 9.0]),
+    ),
     Op.REDUCE_SCATTER: Case(P + "ROOT r = f32[2] reduce-scatter(p), dimensions={0}, to_apply=add", PAIR, PAIR, ADD),
     Op.PARTITION_ID: Case("ROOT r = u32[] partition-id()", (0,)),
     Op.REPLICA_ID: Case("ROOT r = u32[] replica-id()", (0,)),
-    Op.INFEED: Case("a = token[] after-all()\ni = (f32[2], token[]) infeed(a)\nROOT r = f32[2] get-tuple-element(i), "
-                    "index=0", PAIR, (), "", {"infeed": [np.array(PAIR[0], np.float32)]}),
-    Op.OUTFEED: Case(TOKEN + "o = token[] outfeed(p, a), outfeed_shape=f32[2]\nROOT r = (f32[2], token[]) tuple(p, o)",
-                     PAIR, PAIR),
-    Op.SEND: Case(TOKEN + "s = (f32[2], u32[], token[]) send(p, a), channel_id=1\nROOT r = f32[2] "
-                  "get-tuple-element(s), index=0", PAIR, PAIR),
+    Op.INFEED: Case(
+        "a = token[] after-all()\ni = (f32[2], token[]) infeed(a)\nROOT r = f32[2] get-tuple-element(i), index=0",
+        PAIR,
+        (),
+        "",
+        {"infeed": [np.array(PAIR[0], np.float32)]},
+    ),
+    Op.OUTFEED: Case(
+        TOKEN + "o = token[] outfeed(p, a), outfeed_shape=f32[2]\nROOT r = (f32[2], token[]) tuple(p, o)", PAIR, PAIR
+    ),
+    Op.SEND: Case(
+        TOKEN + "s = (f32[2], u32[], token[]) send(p, a), channel_id=1\nROOT r = f32[2] get-tuple-element(s), index=0",
+        PAIR,
+        PAIR,
+    ),
 }
 _SENT = TOKEN + "s = (f32[2], u32[], token[]) send(p, a), channel_id=1\nd = token[] send-done(s), channel_id=1\n"
 ONE_DEVICE |= {
     Op.SEND_DONE: Case(_SENT + "ROOT r = (f32[2], token[]) tuple(p, d)", PAIR, PAIR),
-    Op.RECV: Case(_SENT + "v = (f32[2], u32[], token[]) recv(d), channel_id=1\nROOT r = f32[2] get-tuple-element(v), "
-                  "index=0", PAIR, PAIR),
-    Op.RECV_DONE: Case(_SENT + "v = (f32[2], u32[], token[]) recv(d), channel_id=1\nw = (f32[2], token[]) "
-                       "recv-done(v), channel_id=1\nROOT r = f32[2] get-tuple-element(w), index=0", PAIR, PAIR),
+    Op.RECV: Case(
+        _SENT + "v = (f32[2], u32[], token[]) recv(d), channel_id=1\nROOT r = f32[2] get-tuple-element(v), index=0",
+        PAIR,
+        PAIR,
+    ),
+    Op.RECV_DONE: Case(
+        _SENT + "v = (f32[2], u32[], token[]) recv(d), channel_id=1\nw = (f32[2], token[]) "
+        "recv-done(v), channel_id=1\nROOT r = f32[2] get-tuple-element(w), index=0",
+        PAIR,
+        PAIR,
+    ),
 }
 
 CASES = ELEMENTWISE | MOVEMENT | REGIONS | LINALG | CONTROL | RANDOM | ONE_DEVICE
@@ -320,8 +492,9 @@ def test_each_opcode_has_a_case():
 @pytest.mark.parametrize("opcode", CASES, ids=lambda o: o.value)
 def test_opcode(opcode: Op):
     case = CASES[opcode]
-    module = parse_module(f"HloModule m\n{ADD}{GE}"
-                          f"{'' if case.computations == ADD else case.computations}\nENTRY e {{\n{case.body}\n}}\n")
+    module = parse_module(
+        f"HloModule m\n{ADD}{GE}{'' if case.computations == ADD else case.computations}\nENTRY e {{\n{case.body}\n}}\n"
+    )
     assert opcode in {i.opcode for i in module.instructions()}
     leaves = [leaf for shape in module.parameter_shapes for _, leaf in shape.leaves()]
     inputs = [np.array(value).astype(leaf.dtype.numpy) for value, leaf in zip(case.inputs, leaves, strict=True)]
@@ -336,15 +509,19 @@ def test_opcode(opcode: Op):
 
 
 def test_rng_normal_has_its_mean_and_deviation():
-    module = parse_module("HloModule m\nENTRY e {\na = f32[] constant(3)\nb = f32[] constant(2)\n"
-                          "ROOT r = f32[20000] rng(a, b), distribution=rng_normal\n}\n")
+    module = parse_module(
+        "HloModule m\nENTRY e {\na = f32[] constant(3)\nb = f32[] constant(2)\n"
+        "ROOT r = f32[20000] rng(a, b), distribution=rng_normal\n}\n"
+    )
     (x,) = evaluate(module, [])
     assert abs(x.mean() - 3) < 0.1 and abs(x.std() - 2) < 0.1  # seven standard errors of the mean
 
 
 def test_stochastic_convert_rounds_up_as_often_as_the_distance_says():
-    text = ("HloModule m\nENTRY e {\np = f32[65536] parameter(0)\nb = u16[65536] parameter(1)\n"
-            "ROOT r = bf16[65536] stochastic-convert(p, b)\n}\n")
+    text = (
+        "HloModule m\nENTRY e {\np = f32[65536] parameter(0)\nb = u16[65536] parameter(1)\n"
+        "ROOT r = bf16[65536] stochastic-convert(p, b)\n}\n"
+    )
     x = np.full(65536, 1 + 0.25 / 128, np.float32)  # a quarter of the way to the next bf16
     (y,) = evaluate(parse_module(text), [x, np.arange(65536, dtype=np.uint16)])
     assert (y.astype(np.float32) > 1).sum() == 65536 // 4

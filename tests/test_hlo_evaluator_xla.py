@@ -37,7 +37,8 @@ CASES = {
   k = f32[3,4,2,2] parameter(1)
   ROOT r = f32[3,7,10,2] convolution(p, k),
     window={size=2x2 pad=0_0x1_2 lhs_dilate=2x2 rhs_dilate=3x3 rhs_reversal=1x1}, dim_labels=fb01_oi01->f01b""".replace(
-        "f32[3,7,10,2]", "f32[3,6,11,2]"),
+        "f32[3,7,10,2]", "f32[3,6,11,2]"
+    ),
     "convolution in feature groups": """  p = f32[2,6,5] parameter(0)
   k = f32[8,3,3] parameter(1)
   ROOT r = f32[2,8,3] convolution(p, k), window={size=3}, dim_labels=bf0_oi0->bf0, feature_group_count=2""",
@@ -145,8 +146,10 @@ def test_structural_opcodes_agree_with_xla(name: str):
 
 @pytest.mark.parametrize("lower", ["true", "false"])
 def test_cholesky_agrees_with_xla_in_its_triangle(lower: str):
-    text = ("HloModule m\nENTRY e {\n  p = f32[2,4,4] parameter(0)\n"
-            f"  ROOT r = f32[2,4,4] cholesky(p), lower={lower}\n}}\n")
+    text = (
+        "HloModule m\nENTRY e {\n  p = f32[2,4,4] parameter(0)\n"
+        f"  ROOT r = f32[2,4,4] cholesky(p), lower={lower}\n}}\n"
+    )
     root = np.random.default_rng(0).normal(size=(2, 4, 4)).astype(np.float32)
     matrix = root @ root.swapaxes(1, 2) + 4 * np.eye(4, dtype=np.float32)
     keep = np.tril if lower == "true" else np.triu

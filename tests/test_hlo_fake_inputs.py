@@ -60,12 +60,14 @@ def test_scatter_indices_sorted_and_unique_as_promised():
     assert 0 <= indices.min() <= indices.max() < 30
 
 
-@pytest.mark.parametrize(("operation", "expected"), [("add", 0.0), ("multiply", 1.0), ("maximum", -np.inf),
-                                                     ("minimum", np.inf)])
+@pytest.mark.parametrize(
+    ("operation", "expected"), [("add", 0.0), ("multiply", 1.0), ("maximum", -np.inf), ("minimum", np.inf)]
+)
 def test_starts_of_reductions_are_identities(operation: str, expected: float):
     region = f"f {{\n  a = f32[] parameter(0)\n  b = f32[] parameter(1)\n  ROOT c = f32[] {operation}(a, b)\n}}\n"
-    body = ("  p = f32[4] parameter(0)\n  z = f32[] parameter(1)\n"
-            "  ROOT r = f32[] reduce(p, z), dimensions={0}, to_apply=f")
+    body = (
+        "  p = f32[4] parameter(0)\n  z = f32[] parameter(1)\n  ROOT r = f32[] reduce(p, z), dimensions={0}, to_apply=f"
+    )
     assert inputs(body, 0, region)[1] == expected
 
 

@@ -28,9 +28,20 @@ def test_a_missing_reference_says_why():
 
 def test_families_have_the_sizes_of_the_language():
     sizes = {family: len(opset.opcodes([family])) for family in Family}
-    assert sizes == {Family.UNARY: 33, Family.CONVERT: 4, Family.BINARY: 18, Family.TERNARY: 2, Family.SHAPE: 17,
-                     Family.REGION: 7, Family.LINALG: 10, Family.CONTROL: 13, Family.RNG: 3, Family.ASYNC: 5,
-                     Family.COLLECTIVE: 15, Family.IO: 6}
+    assert sizes == {
+        Family.UNARY: 33,
+        Family.CONVERT: 4,
+        Family.BINARY: 18,
+        Family.TERNARY: 2,
+        Family.SHAPE: 17,
+        Family.REGION: 7,
+        Family.LINALG: 10,
+        Family.CONTROL: 13,
+        Family.RNG: 3,
+        Family.ASYNC: 5,
+        Family.COLLECTIVE: 15,
+        Family.IO: 6,
+    }
 
 
 def test_elementwise_is_derived_from_the_form_of_the_reference():

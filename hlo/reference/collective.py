@@ -25,8 +25,11 @@ def _begin(combine: Combine, instruction: Instruction, operands: Sequence[Array]
     if members is None:
         if instruction.opcode is Op.COLLECTIVE_BROADCAST:  # nobody sends to this device
             return Pending(lambda: [np.zeros_like(o) for o in operands])
-        raise CollectiveError(f"no group of {instruction.name} names {context.name}", location=instruction.location,
-                              remedy="each device must be in one of its replica_groups")
+        raise CollectiveError(
+            f"no group of {instruction.name} names {context.name}",
+            location=instruction.location,
+            remedy="each device must be in one of its replica_groups",
+        )
     pending = context.meet(instruction, members, list(operands))
     place = members.index(context.device)
     return Pending(lambda: combine(instruction, pending.result(), place, context))
@@ -39,14 +42,18 @@ def _pack(instruction: Instruction, shape: Shape, results: Leaves) -> Value:
         if leaf.dims != result.shape and not leaf.is_dynamic:
             raise CollectiveError(
                 f"{instruction.name} gives {list(result.shape)} on so many devices, where {leaf} is declared",
-                location=instruction.location, remedy="run it on as many devices as its shapes are made for")
+                location=instruction.location,
+                remedy="run it on as many devices as its shapes are made for",
+            )
     return tuple(results) if shape.is_tuple else results[0]
 
 
 def at_once(combine: Combine):
     """The rule of a collective without start and done."""
+
     def rule(instruction: Instruction, operands: Sequence[Array], context: Context) -> Value:
         return _pack(instruction, instruction.shape, _begin(combine, instruction, operands, context).result())
+
     return rule
 
 
@@ -58,8 +65,9 @@ def _reduced(instruction: Instruction, brought: list[Leaves], _place: int, conte
     region: Computation = instruction.attributes["to_apply"]
     totals = brought[0]
     for other in brought[1:]:
-        totals = [np.broadcast_to(context.vectorise(region, [a, b]), a.shape)
-                  for a, b in zip(totals, other, strict=True)]
+        totals = [
+            np.broadcast_to(context.vectorise(region, [a, b]), a.shape) for a, b in zip(totals, other, strict=True)
+        ]
     return totals
 
 
@@ -70,14 +78,17 @@ def _gathered(instruction: Instruction, brought: list[Leaves], _place: int, _con
 
 def _scattered(instruction: Instruction, brought: list[Leaves], place: int, context: Context) -> Leaves:
     (dim,) = instruction.dimensions
-    return [_share(instruction, total, dim, len(brought), place)
-            for total in _reduced(instruction, brought, place, context)]
+    return [
+        _share(instruction, total, dim, len(brought), place) for total in _reduced(instruction, brought, place, context)
+    ]
 
 
 def _share(instruction: Instruction, x: Array, dim: int, count: int, place: int) -> Array:
     if x.shape[dim] % count:
-        raise CollectiveError(f"{instruction.name} cannot cut {x.shape[dim]} elements into {count} equal shares",
-                              location=instruction.location)
+        raise CollectiveError(
+            f"{instruction.name} cannot cut {x.shape[dim]} elements into {count} equal shares",
+            location=instruction.location,
+        )
     return np.split(x, count, axis=dim)[place]
 
 
@@ -88,8 +99,11 @@ def _exchanged(instruction: Instruction, brought: list[Leaves], place: int, _con
         shares = [_share(instruction, theirs[0], dim, len(brought), place) for theirs in brought]
         return [np.concatenate(shares, axis=dim)]
     if len(brought[0]) != len(brought):
-        raise CollectiveError(f"{instruction.name} has {len(brought[0])} operands for a group of {len(brought)}",
-                              location=instruction.location, remedy="one operand goes to each member")
+        raise CollectiveError(
+            f"{instruction.name} has {len(brought[0])} operands for a group of {len(brought)}",
+            location=instruction.location,
+            remedy="one operand goes to each member",
+        )
     return [theirs[place] for theirs in brought]
 
 
@@ -103,7 +117,7 @@ def _ragged(_instruction: Instruction, brought: list[Leaves], place: int, _conte
     for x, _, *table in brought:
         starts, sizes, targets, _ = [t.reshape(len(brought), -1)[place] for t in table]
         for start, size, to in zip(starts.tolist(), sizes.tolist(), targets.tolist(), strict=True):
-            out[to:to + size] = x[start:start + size]
+            out[to : to + size] = x[start : start + size]
     return [out]
 
 
@@ -142,8 +156,14 @@ def _permuted(instruction: Instruction, operands: Sequence[Value], context: Cont
     """Each source sends to its targets; a device that no pair names as target gets zeros."""
     if instruction.attributes.get("slice_sizes"):
         return _permuted_in_place(instruction, operands, context)
-    pairs = paired(instruction, instruction.attributes.get("source_target_pairs", ()), context.device,
-                   context.replicas, context.partitions, mode_of(instruction))
+    pairs = paired(
+        instruction,
+        instruction.attributes.get("source_target_pairs", ()),
+        context.device,
+        context.replicas,
+        context.partitions,
+        mode_of(instruction),
+    )
     channel = instruction.attributes.get("channel_id")
     for source, target in pairs:
         if source == context.device:
@@ -161,8 +181,11 @@ def _receive(instruction: Instruction, channel: int | None, source: int, context
 
 def _matching(instruction: Instruction, own: Sequence[Array], received: Leaves) -> Leaves:
     if [(x.dtype, x.shape) for x in own] != [(x.dtype, x.shape) for x in received]:
-        raise CollectiveError(f"{instruction.name} receives {[f'{x.dtype}{list(x.shape)}' for x in received]}",
-                              location=instruction.location, remedy="source and target must run the same collective")
+        raise CollectiveError(
+            f"{instruction.name} receives {[f'{x.dtype}{list(x.shape)}' for x in received]}",
+            location=instruction.location,
+            remedy="source and target must run the same collective",
+        )
     return received
 
 
@@ -180,15 +203,22 @@ def _permuted_in_place(instruction: Instruction, operands: Sequence[Value], cont
         starts, targets = [s if isinstance(s[0], tuple) else (s,) for s in (starts, targets)]
         for k, (start, target) in enumerate(zip(starts, targets, strict=True)):
             plan.append((n, sizes[len(plan)] if len(plan) < len(sizes) else (), start, target, k, len(starts)))
-    pairs = paired(instruction, instruction.attributes["source_target_pairs"], context.device, context.replicas,
-                   context.partitions, mode_of(instruction))
+    pairs = paired(
+        instruction,
+        instruction.attributes["source_target_pairs"],
+        context.device,
+        context.replicas,
+        context.partitions,
+        mode_of(instruction),
+    )
     if len(plan) != len(sizes) or any(len(pairs) % count for *_, count in plan):
-        raise UnsupportedError("evaluator", "collective-permute of slices that do not match its pairs",
-                               location=instruction.location)
+        raise UnsupportedError(
+            "evaluator", "collective-permute of slices that do not match its pairs", location=instruction.location
+        )
     channel, sources = instruction.attributes.get("channel_id"), []
     for n, size, start, _, k, count in plan:
         part = len(pairs) // count
-        mine = pairs[k * part:(k + 1) * part]
+        mine = pairs[k * part : (k + 1) * part]
         for source, target in mine:
             if source == context.device:
                 context.post(("permute", channel, source, target), inputs[n][_window(inputs[n], start, size)])
@@ -200,6 +230,7 @@ def _permuted_in_place(instruction: Instruction, operands: Sequence[Value], cont
             if source is not None:
                 results[n][_window(results[n], target, size)] = _receive(instruction, channel, source, context)
         return results
+
     return Pending(finish)
 
 

@@ -53,23 +53,35 @@ def divide(x: Array, y: Array) -> Array:
     unit = [np.copysign(np.isinf(v).astype(a.dtype), v) for v in (a, b, c, d)]
     finite_below, finite_above = np.isfinite(c) & np.isfinite(d), np.isfinite(a) & np.isfinite(b)
     cases = [
-        (lost & (c == 0) & (d == 0) & ~(np.isnan(a) & np.isnan(b)),
-         np.copysign(infinity, c) * a, np.copysign(infinity, c) * b),
-        (lost & (np.isinf(a) | np.isinf(b)) & finite_below,
-         infinity * (unit[0] * c + unit[1] * d), infinity * (unit[1] * c - unit[0] * d)),
-        (lost & finite_above & (np.isinf(c) | np.isinf(d)),
-         0 * (a * unit[2] + b * unit[3]), 0 * (b * unit[2] - a * unit[3])),
+        (
+            lost & (c == 0) & (d == 0) & ~(np.isnan(a) & np.isnan(b)),
+            np.copysign(infinity, c) * a,
+            np.copysign(infinity, c) * b,
+        ),
+        (
+            lost & (np.isinf(a) | np.isinf(b)) & finite_below,
+            infinity * (unit[0] * c + unit[1] * d),
+            infinity * (unit[1] * c - unit[0] * d),
+        ),
+        (
+            lost & finite_above & (np.isinf(c) | np.isinf(d)),
+            0 * (a * unit[2] + b * unit[3]),
+            0 * (b * unit[2] - a * unit[3]),
+        ),
     ]
-    return make_complex(np.select([k for k, _, _ in cases], [r for _, r, _ in cases], real).astype(a.dtype),
-                        np.select([k for k, _, _ in cases], [i for _, _, i in cases], imag).astype(a.dtype))
+    return make_complex(
+        np.select([k for k, _, _ in cases], [r for _, r, _ in cases], real).astype(a.dtype),
+        np.select([k for k, _, _ in cases], [i for _, _, i in cases], imag).astype(a.dtype),
+    )
 
 
 def sign(x: Array) -> Array:
     """x / |x|, and 0 for 0."""
     size = magnitude(x)
     zero = size == 0
-    return make_complex(np.where(zero, 0, x.real / size).astype(size.dtype),
-                        np.where(zero, 0, x.imag / size).astype(size.dtype))
+    return make_complex(
+        np.where(zero, 0, x.real / size).astype(size.dtype), np.where(zero, 0, x.imag / size).astype(size.dtype)
+    )
 
 
 def _wide_magnitude(x: Array) -> Array:
@@ -169,8 +181,10 @@ def power(x: Array, y: Array) -> Array:
     zero = (size == 0) & (d == 0) & (c > 0) | (a == np.inf) & (b == 0) & (d == 0) & (c < 0)
     endless = (a == np.inf) & (b == 0) & (d == 0) & (c > 0)
     conditions = [one, zero, endless]
-    return make_complex(np.select(conditions, [1, 0, np.inf], real).astype(a.dtype),
-                        np.select(conditions, [0, 0, 0], imag).astype(a.dtype))
+    return make_complex(
+        np.select(conditions, [1, 0, np.inf], real).astype(a.dtype),
+        np.select(conditions, [0, 0, 0], imag).astype(a.dtype),
+    )
 
 
 def cbrt(x: Array) -> Array:
@@ -219,9 +233,11 @@ def _polar_sqrt(x: Array) -> Array:
     size = _scaled_magnitude(x, lambda v: _rounded("pow", v, np.array(0.25)), np.sqrt)
     half = _rounded("atan2", b, a) * a.dtype.type(0.5)
     sine_half, infinity = _rounded("sin", half), a.dtype.type(np.inf)
-    real = np.where(np.isinf(b) | (a == infinity), infinity,
-                    np.where(a == -infinity, 0, size * _rounded("cos", half)))
-    imag = np.where(np.isinf(b) | (a == -infinity), np.copysign(infinity, b),
-                    np.where(np.isnan(size), np.nan, np.where(sine_half == 0, 0, size * sine_half)))
+    real = np.where(np.isinf(b) | (a == infinity), infinity, np.where(a == -infinity, 0, size * _rounded("cos", half)))
+    imag = np.where(
+        np.isinf(b) | (a == -infinity),
+        np.copysign(infinity, b),
+        np.where(np.isnan(size), np.nan, np.where(sine_half == 0, 0, size * sine_half)),
+    )
     zero = size == 0
     return make_complex(np.where(zero, 0, real).astype(a.dtype), np.where(zero, 0, imag).astype(a.dtype))

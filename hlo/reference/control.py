@@ -28,8 +28,12 @@ def literal_value(literal: Literal) -> Value:
 
 def constant(instruction: Instruction, _operands: Sequence[Value], _context: Context) -> Value:
     if instruction.shape.is_array and instruction.literal.value is None:
-        raise UnsupportedError("evaluator", "constant({...})", location=instruction.location,
-                               remedy="the text leaves the values out: print the module with its large constants")
+        raise UnsupportedError(
+            "evaluator",
+            "constant({...})",
+            location=instruction.location,
+            remedy="the text leaves the values out: print the module with its large constants",
+        )
     return literal_value(instruction.literal)
 
 

@@ -85,7 +85,7 @@ def reinterpret(x: Array, source: DType, target: DType, dims: tuple[int, ...] | 
 def _to_bits(x: Array, dtype: DType) -> Array:
     raw = np.ascontiguousarray(x).reshape(-1).view(np.uint8)
     bits = np.unpackbits(raw.reshape(-1, dtype.bytes), axis=1, bitorder="little")
-    return bits[:, :max(dtype.bits, 1) if dtype is not DType.PRED else 8].reshape(-1)
+    return bits[:, : max(dtype.bits, 1) if dtype is not DType.PRED else 8].reshape(-1)
 
 
 def _from_bits(bits: Array, dtype: DType) -> Array:

@@ -44,6 +44,7 @@ def convolution(instruction: Instruction, operands: Sequence[Array], _context: C
 
 def _grouped(feature_groups: int, batch_groups: int):
     """The product of [batch, spatial…, in] and [in / groups, out] as [batch / batch groups, spatial…, out]."""
+
     def product(x: Array, weights: Array) -> Array:
         groups = max(feature_groups, batch_groups)
         if groups == 1:
@@ -59,4 +60,5 @@ def _grouped(feature_groups: int, batch_groups: int):
         right = weights.reshape(weights.shape[0], groups, outs).swapaxes(0, 1)
         out = matmul(left, right)  # [groups, batch·spatial, outs]
         return out.swapaxes(0, 1).reshape(batch, *spatial, groups * outs)
+
     return product

@@ -18,16 +18,31 @@ def first_operand(_instruction: Instruction, operands: Sequence[Value], _context
     return operands[0] if len(operands) == 1 else tuple(operands)
 
 
-ANNOTATIONS = ("Sharding", "SPMDFullToShardShape", "SPMDShardToFullShape", "MoveToHost", "MoveToDevice", "Pin", "Unpin",
-               "LayoutConstraint", "annotate_device_placement", "ShardBarrierFrom", "ShardBarrierTo",
-               "xla.sdy.FuncResultSharding")
+ANNOTATIONS = (
+    "Sharding",
+    "SPMDFullToShardShape",
+    "SPMDShardToFullShape",
+    "MoveToHost",
+    "MoveToDevice",
+    "Pin",
+    "Unpin",
+    "LayoutConstraint",
+    "annotate_device_placement",
+    "ShardBarrierFrom",
+    "ShardBarrierTo",
+    "xla.sdy.FuncResultSharding",
+)
 
 TARGETS: dict[str, CustomCall] = {
-    **dict.fromkeys(ANNOTATIONS, first_operand), "TopK": sorting.topk_call, **lapack.TARGETS}
+    **dict.fromkeys(ANNOTATIONS, first_operand),
+    "TopK": sorting.topk_call,
+    **lapack.TARGETS,
+}
 
 
-def run_custom_call(instruction: Instruction, operands: Sequence[Value], context: Context,
-                    extra: Mapping[str, CustomCall]) -> Value:
+def run_custom_call(
+    instruction: Instruction, operands: Sequence[Value], context: Context, extra: Mapping[str, CustomCall]
+) -> Value:
     """Run a target: the caller's own ones come before the known ones. An unknown one is refused with near names."""
     target = instruction.attributes["custom_call_target"]
     run = extra.get(target) or TARGETS.get(target)

@@ -29,8 +29,9 @@ class Mode(Enum):
     FLATTENED = "devices"
 
 
-ASKS_FOR_GLOBAL_IDS = frozenset({Op.ALL_REDUCE, Op.ALL_REDUCE_START, Op.ALL_GATHER, Op.ALL_GATHER_START,
-                                 Op.REDUCE_SCATTER})
+ASKS_FOR_GLOBAL_IDS = frozenset(
+    {Op.ALL_REDUCE, Op.ALL_REDUCE_START, Op.ALL_GATHER, Op.ALL_GATHER_START, Op.REDUCE_SCATTER}
+)
 """Opcodes for which a channel alone does not mean CROSS_PARTITION."""
 
 
@@ -39,8 +40,11 @@ def mode_of(instruction: Instruction) -> Mode:
     flattened = bool(instruction.attributes.get("use_global_device_ids"))
     if not channel:
         if flattened:
-            raise CollectiveError(f"{instruction.name} has use_global_device_ids, but no channel_id",
-                                  location=instruction.location, remedy="give it a channel_id")
+            raise CollectiveError(
+                f"{instruction.name} has use_global_device_ids, but no channel_id",
+                location=instruction.location,
+                remedy="give it a channel_id",
+            )
         return Mode.CROSS_REPLICA
     if flattened:
         return Mode.FLATTENED
@@ -55,8 +59,11 @@ def group_of(instruction: Instruction, device: int, replicas: int, partitions: i
     mine = {Mode.CROSS_PARTITION: partition, Mode.FLATTENED: device}.get(mode, replica)
     if not groups:
         if mode is Mode.FLATTENED:
-            raise CollectiveError(f"{instruction.name} has use_global_device_ids, but no replica_groups",
-                                  location=instruction.location, remedy="list the devices of each group")
+            raise CollectiveError(
+                f"{instruction.name} has use_global_device_ids, but no replica_groups",
+                location=instruction.location,
+                remedy="list the devices of each group",
+            )
         groups = (tuple(range(partitions if mode is Mode.CROSS_PARTITION else replicas)),)
     group = next((g for g in groups if mine in g), None)
     if group is None:
@@ -77,20 +84,26 @@ def _present(instruction: Instruction, devices: tuple[int, ...], replicas: int, 
     """The devices, all of which must be there."""
     if any(not 0 <= d < replicas * partitions for d in devices):
         raise UnsupportedError(
-            "evaluator", f"{instruction.opcode.value} across devices", location=instruction.location,
+            "evaluator",
+            f"{instruction.opcode.value} across devices",
+            location=instruction.location,
             remedy=f"{instruction.name} needs more devices than {replicas} replicas × {partitions} partitions: "
-                   "evaluate_replicated(module, inputs, replicas=…, partitions=…)")
+            "evaluate_replicated(module, inputs, replicas=…, partitions=…)",
+        )
     return devices
 
 
-def paired(instruction: Instruction, pairs: Sequence[Sequence[int]], device: int, replicas: int, partitions: int,
-           mode: Mode) -> tuple[tuple[int, int], ...]:
+def paired(
+    instruction: Instruction, pairs: Sequence[Sequence[int]], device: int, replicas: int, partitions: int, mode: Mode
+) -> tuple[tuple[int, int], ...]:
     """source_target_pairs as pairs of devices, beside this device: the same partition, or the same replica."""
     replica, partition = divmod(device, partitions)
     out = []
     for source, target in pairs:
-        ends = (_devices(source, mode, replica, partition, partitions)[0],
-                _devices(target, mode, replica, partition, partitions)[0])
+        ends = (
+            _devices(source, mode, replica, partition, partitions)[0],
+            _devices(target, mode, replica, partition, partitions)[0],
+        )
         if device in ends:
             _present(instruction, ends, replicas, partitions)
         out.append(ends)
@@ -106,8 +119,12 @@ def listed_groups(instruction: Instruction) -> Groups:
     if isinstance(value, Raw):
         found = iota_groups(value.text) or mesh_groups(value.text)
         if found is None:
-            raise UnsupportedError("evaluator", f"replica_groups={value.text}", location=instruction.location,
-                                   remedy="write the groups out: {{0,1},{2,3}}")
+            raise UnsupportedError(
+                "evaluator",
+                f"replica_groups={value.text}",
+                location=instruction.location,
+                remedy="write the groups out: {{0,1},{2,3}}",
+            )
         return found
     return tuple(tuple(g) for g in value)
 

@@ -151,8 +151,14 @@ def clamp(low: Array, x: Array, high: Array) -> Array:
 
 # --- compare ---------------------------------------------------------------------------------------------------------
 
-_COMPARE = {"EQ": np.equal, "NE": np.not_equal, "LT": np.less, "LE": np.less_equal, "GT": np.greater,
-            "GE": np.greater_equal}
+_COMPARE = {
+    "EQ": np.equal,
+    "NE": np.not_equal,
+    "LT": np.less,
+    "LE": np.less_equal,
+    "GT": np.greater,
+    "GE": np.greater_equal,
+}
 
 
 def compare(instruction: Instruction, x: Array, y: Array) -> Array:

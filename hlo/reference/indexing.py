@@ -25,8 +25,14 @@ def _index_vectors(indices: Array, vector_dim: int) -> Array:
     return np.moveaxis(indices, vector_dim, -1).astype(np.int64)
 
 
-def _full_starts(vectors: Array, rank: int, index_map: Sequence[int], batching: Sequence[int],
-                 indices_batching: Sequence[int], vector_dim: int) -> Array:
+def _full_starts(
+    vectors: Array,
+    rank: int,
+    index_map: Sequence[int],
+    batching: Sequence[int],
+    indices_batching: Sequence[int],
+    vector_dim: int,
+) -> Array:
     """[batch…, rank]: where each batch element's slice starts in the operand."""
     starts = np.zeros((*vectors.shape[:-1], rank), np.int64)
     for position, d in enumerate(index_map):
@@ -47,8 +53,14 @@ def gather(instruction: Instruction, operands: Sequence[Array], _context: Contex
         return np.zeros(instruction.shape.dims, x.dtype)
     sizes, vector_dim = a.get("slice_sizes", ()), a["index_vector_dim"]
     sizes = [min(s, n) for s, n in zip(sizes, x.shape, strict=True)]  # less only where a dimension is dynamic
-    starts = _full_starts(_index_vectors(indices, vector_dim), x.ndim, a.get("start_index_map", ()),
-                          a.get("operand_batching_dims", ()), a.get("start_indices_batching_dims", ()), vector_dim)
+    starts = _full_starts(
+        _index_vectors(indices, vector_dim),
+        x.ndim,
+        a.get("start_index_map", ()),
+        a.get("operand_batching_dims", ()),
+        a.get("start_indices_batching_dims", ()),
+        vector_dim,
+    )
     starts = np.clip(starts, 0, np.array(x.shape, np.int64) - np.array(sizes, np.int64))
     dropped = {*a.get("collapsed_slice_dims", ()), *a.get("operand_batching_dims", ())}
     offsets = [d for d in range(x.ndim) if d not in dropped]
@@ -71,21 +83,27 @@ def scatter(instruction: Instruction, operands: Sequence[Array], context: Contex
     """An update whose window would lie partly outside is left out whole. Updates apply in order."""
     a = instruction.attributes
     count = len(operands) // 2
-    arrays, indices, updates = operands[:count], operands[count], operands[count + 1:]
+    arrays, indices, updates = operands[:count], operands[count], operands[count + 1 :]
     first, vector_dim = arrays[0], a["index_vector_dim"]
-    starts = _full_starts(_index_vectors(indices, vector_dim), first.ndim, a.get("scatter_dims_to_operand_dims", ()),
-                          a.get("input_batching_dims", ()), a.get("scatter_indices_batching_dims", ()), vector_dim)
+    starts = _full_starts(
+        _index_vectors(indices, vector_dim),
+        first.ndim,
+        a.get("scatter_dims_to_operand_dims", ()),
+        a.get("input_batching_dims", ()),
+        a.get("scatter_indices_batching_dims", ()),
+        vector_dim,
+    )
     window_dims = tuple(a.get("update_window_dims", ()))
     inserted = {*a.get("inserted_window_dims", ()), *a.get("input_batching_dims", ())}
     kept = [d for d in range(first.ndim) if d not in inserted]
     # updates as [batch…, window…], flattened to [batch, window]
     moved = [np.moveaxis(u, window_dims, range(u.ndim - len(window_dims), u.ndim)) for u in updates]
-    window = moved[0].shape[moved[0].ndim - len(window_dims):]
+    window = moved[0].shape[moved[0].ndim - len(window_dims) :]
     flat_starts = starts.reshape(math.prod(starts.shape[:-1]), first.ndim)
     extent = np.ones(first.ndim, np.int64)
     extent[kept] = window
     inside = ((flat_starts >= 0) & (flat_starts + extent <= np.array(first.shape, np.int64))).all(axis=1)
-    strides = np.array([math.prod(first.shape[d + 1:]) for d in range(first.ndim)], np.int64)
+    strides = np.array([math.prod(first.shape[d + 1 :]) for d in range(first.ndim)], np.int64)
     within = np.zeros(window, np.int64)
     for position, d in enumerate(kept):
         spread = [1] * len(window)
@@ -100,8 +118,9 @@ def scatter(instruction: Instruction, operands: Sequence[Array], context: Contex
     return out if instruction.shape.is_tuple else out[0]
 
 
-def _apply(region: Computation, targets: Sequence[Array], places: Array, updates: Sequence[Array],
-           context: Context) -> None:
+def _apply(
+    region: Computation, targets: Sequence[Array], places: Array, updates: Sequence[Array], context: Context
+) -> None:
     root = region.root
     replaces = root.opcode is Op.PARAMETER and root.parameter_number == 1 and len(targets) == 1
     if replaces and targets[0].dtype in NUMPY.values():

@@ -37,9 +37,10 @@ def batched(run: Callable[..., tuple[Any, ...]], ranks: Sequence[int]) -> Callab
 
     ranks: the rank of each operand without its batch dimensions.
     """
+
     def custom_call(instruction: Instruction, operands: Sequence[Array], _context: Context) -> Value:
         chosen = options(instruction)
-        batch = operands[0].shape[:operands[0].ndim - ranks[0]]
+        batch = operands[0].shape[: operands[0].ndim - ranks[0]]
         leaves = [leaf for _, leaf in instruction.shape.leaves()]
         out = [np.empty(leaf.dims, leaf.dtype.numpy) for leaf in leaves]
         for index in np.ndindex(*batch):
@@ -47,6 +48,7 @@ def batched(run: Callable[..., tuple[Any, ...]], ranks: Sequence[int]) -> Callab
             for target, result in zip(out, results, strict=True):
                 target[index] = np.asarray(result).reshape(target[index].shape)
         return tuple(out) if instruction.shape.is_tuple else out[0]
+
     return custom_call
 
 
@@ -77,14 +79,24 @@ def trsm(chosen: dict[str, str], a: Array, b: Array) -> tuple[Any, ...]:
 
     prefix = {"f": "s", "d": "d", "F": "c", "D": "z"}[a.dtype.char]
     run = getattr(blas, prefix + "trsm")
-    return (run(1, a, b, side=chosen.get("side") == "R", lower=chosen.get("uplo") == "L",
-                trans_a={"N": 0, "T": 1, "C": 2}[chosen.get("trans_x", "N")], diag=chosen.get("diag") == "U"),)
+    return (
+        run(
+            1,
+            a,
+            b,
+            side=chosen.get("side") == "R",
+            lower=chosen.get("uplo") == "L",
+            trans_a={"N": 0, "T": 1, "C": 2}[chosen.get("trans_x", "N")],
+            diag=chosen.get("diag") == "U",
+        ),
+    )
 
 
 def syevd(chosen: dict[str, str], a: Array) -> tuple[Any, ...]:
     name = "heevd" if a.dtype.kind == "c" else "syevd"
-    values, vectors, info = routine(name, a.dtype)(a, compute_v=chosen.get("mode", "V") == "V",
-                                                   lower=chosen.get("uplo") == "L")
+    values, vectors, info = routine(name, a.dtype)(
+        a, compute_v=chosen.get("mode", "V") == "V", lower=chosen.get("uplo") == "L"
+    )
     return vectors, values, info
 
 
@@ -130,10 +142,19 @@ def gees(chosen: dict[str, str], a: Array) -> tuple[Any, ...]:
 
 
 _ROUTINES: dict[str, tuple[Callable[..., tuple[Any, ...]], tuple[int, ...]]] = {
-    "potrf": (potrf, (2,)), "getrf": (getrf, (2,)), "geqrf": (geqrf, (2,)), "orgqr": (orgqr, (2, 1)),
-    "ungqr": (orgqr, (2, 1)), "trsm": (trsm, (2, 2)), "syevd": (syevd, (2,)), "heevd": (syevd, (2,)),
-    "geev": (geev, (2,)), "gesdd": (gesdd, (2,)), "gees": (gees, (2,)),
+    "potrf": (potrf, (2,)),
+    "getrf": (getrf, (2,)),
+    "geqrf": (geqrf, (2,)),
+    "orgqr": (orgqr, (2, 1)),
+    "ungqr": (orgqr, (2, 1)),
+    "trsm": (trsm, (2, 2)),
+    "syevd": (syevd, (2,)),
+    "heevd": (syevd, (2,)),
+    "geev": (geev, (2,)),
+    "gesdd": (gesdd, (2,)),
+    "gees": (gees, (2,)),
 }
 
-TARGETS = {f"lapack_{prefix}{name}_ffi": batched(run, ranks)
-           for name, (run, ranks) in _ROUTINES.items() for prefix in "sdcz"}
+TARGETS = {
+    f"lapack_{prefix}{name}_ffi": batched(run, ranks) for name, (run, ranks) in _ROUTINES.items() for prefix in "sdcz"
+}

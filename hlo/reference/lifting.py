@@ -18,7 +18,8 @@ Arrays = Callable[..., np.ndarray]
 
 _NARROW_FLOAT = FLOAT - {DType.F32, DType.F64}
 WORKING: dict[DType, np.dtype] = {d: np.dtype(np.float32) for d in _NARROW_FLOAT} | {
-    d: np.dtype(np.int8 if d.is_signed else np.uint8) for d in INTEGER if d.bits < 8}
+    d: np.dtype(np.int8 if d.is_signed else np.uint8) for d in INTEGER if d.bits < 8
+}
 """Types whose arithmetic happens in another type."""
 
 PRECISE: dict[DType, np.dtype] = {d: np.dtype(np.float64) for d in _NARROW_FLOAT | {DType.F32}}
@@ -33,9 +34,11 @@ def lift(reference: Arrays, instruction: Instruction, *, precise: bool = False) 
     working = [table.get(d, d.numpy) for d in sources]
     casts = [None if w == d.numpy else w for w, d in zip(working, sources, strict=True)]
     if not any(casts):
+
         def direct(*operands: np.ndarray) -> np.ndarray:
             out = reference(*operands)
             return out if isinstance(out, np.ndarray) and out.dtype == result else np.asarray(out).astype(result)
+
         return direct
 
     through_f32 = precise and instruction.shape.dtype in _NARROW_FLOAT  # round as XLA does: first to f32
@@ -45,4 +48,5 @@ def lift(reference: Arrays, instruction: Instruction, *, precise: bool = False) 
         if through_f32:
             out = np.asarray(out).astype(np.float32)
         return narrow(np.asarray(out), instruction.shape.dtype)
+
     return widened

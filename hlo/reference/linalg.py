@@ -42,14 +42,16 @@ def dot(instruction: Instruction, operands: Sequence[Array], _context: Context) 
     x, y = operands[:2]
     x_batch, y_batch = tuple(a.get("lhs_batch_dims", ())), tuple(a.get("rhs_batch_dims", ()))
     x_sum, y_sum = tuple(a.get("lhs_contracting_dims", ())), tuple(a.get("rhs_contracting_dims", ()))
-    wide = accumulation_type(instruction.operands[0].shape.dtype, instruction.operands[1].shape.dtype,
-                             instruction.shape.dtype)
+    wide = accumulation_type(
+        instruction.operands[0].shape.dtype, instruction.operands[1].shape.dtype, instruction.shape.dtype
+    )
     out = general_dot(x.astype(wide), y.astype(wide), x_batch, y_batch, x_sum, y_sum)
     return narrow(out, instruction.shape.dtype)
 
 
-def general_dot(x: Array, y: Array, x_batch: Sequence[int], y_batch: Sequence[int], x_sum: Sequence[int],
-                y_sum: Sequence[int]) -> Array:
+def general_dot(
+    x: Array, y: Array, x_batch: Sequence[int], y_batch: Sequence[int], x_sum: Sequence[int], y_sum: Sequence[int]
+) -> Array:
     """Result dimensions: batch, then the free ones of x, then the free ones of y."""
     x_free = [d for d in range(x.ndim) if d not in (*x_batch, *x_sum)]
     y_free = [d for d in range(y.ndim) if d not in (*y_batch, *y_sum)]
@@ -83,8 +85,10 @@ def ragged_dot(instruction: Instruction, operands: Sequence[Array], _context: Co
         return np.stack(products).astype(result)
     (group_dim,) = a["rhs_group_dims"]
     y_sum, y_batch = (tuple(d - (d > group_dim) for d in dims) for dims in (y_sum, y_batch))
-    out = sum(general_dot(np.where(g, x, 0), y.take(i, axis=group_dim), x_batch, y_batch, x_sum, y_sum)
-              for i, g in enumerate(rows))
+    out = sum(
+        general_dot(np.where(g, x, 0), y.take(i, axis=group_dim), x_batch, y_batch, x_sum, y_sum)
+        for i, g in enumerate(rows)
+    )
     return np.asarray(out).astype(result)
 
 
@@ -93,7 +97,7 @@ def _groups(x: Array, ragged: int, sizes: Array, batch: Sequence[int]) -> list[A
 
     sizes: [groups], or [leading dimensions of x…, groups]: the batch dimensions, then the others before the ragged one.
     """
-    leading = [*batch, *[d for d in range(ragged) if d not in batch]][:sizes.ndim - 1]
+    leading = [*batch, *[d for d in range(ragged) if d not in batch]][: sizes.ndim - 1]
     ends = np.cumsum(sizes.astype(np.int64), axis=-1)
     place = np.arange(x.shape[ragged]).reshape([-1 if d == ragged else 1 for d in range(x.ndim)])
 
@@ -101,8 +105,10 @@ def _groups(x: Array, ragged: int, sizes: Array, batch: Sequence[int]) -> list[A
         order = np.argsort(leading) if leading else ()
         shape = [x.shape[d] if d in leading else 1 for d in range(x.ndim)]
         return (bound.transpose(order) if leading else bound).reshape(shape)
-    return [(place >= spread(ends[..., g] - sizes[..., g])) & (place < spread(ends[..., g]))
-            for g in range(sizes.shape[-1])]
+
+    return [
+        (place >= spread(ends[..., g] - sizes[..., g])) & (place < spread(ends[..., g])) for g in range(sizes.shape[-1])
+    ]
 
 
 def scaled_dot(instruction: Instruction, operands: Sequence[Array], context: Context) -> Array:
@@ -110,9 +116,14 @@ def scaled_dot(instruction: Instruction, operands: Sequence[Array], context: Con
     x, y, x_scale, y_scale = operands
     a = instruction.attributes
     wide = accumulation_type(*[o.shape.dtype for o in instruction.operands[:2]], instruction.shape.dtype)
-    out = general_dot(_scaled(x.astype(wide), x_scale), _scaled(y.astype(wide), y_scale),
-                      tuple(a.get("lhs_batch_dims", ())), tuple(a.get("rhs_batch_dims", ())),
-                      tuple(a.get("lhs_contracting_dims", ())), tuple(a.get("rhs_contracting_dims", ())))
+    out = general_dot(
+        _scaled(x.astype(wide), x_scale),
+        _scaled(y.astype(wide), y_scale),
+        tuple(a.get("lhs_batch_dims", ())),
+        tuple(a.get("rhs_batch_dims", ())),
+        tuple(a.get("lhs_contracting_dims", ())),
+        tuple(a.get("rhs_contracting_dims", ())),
+    )
     return narrow(out, instruction.shape.dtype)
 
 
@@ -156,9 +167,14 @@ def triangular_solve(instruction: Instruction, operands: Sequence[Array], _conte
     """op(a)·x = b (left_side) or x·op(a) = b; only the named triangle of a is read."""
     a, b = operands
     attributes = instruction.attributes
-    return solve_triangular(a, b, left=attributes.get("left_side", False), lower=attributes.get("lower", False),
-                            unit=attributes.get("unit_diagonal", False),
-                            transpose=attributes.get("transpose_a", "NO_TRANSPOSE"))
+    return solve_triangular(
+        a,
+        b,
+        left=attributes.get("left_side", False),
+        lower=attributes.get("lower", False),
+        unit=attributes.get("unit_diagonal", False),
+        transpose=attributes.get("transpose_a", "NO_TRANSPOSE"),
+    )
 
 
 def solve_triangular(a: Array, b: Array, *, left: bool, lower: bool, unit: bool, transpose: str) -> Array:

@@ -20,10 +20,12 @@ def rng_bit_generator(instruction: Instruction, operands: Sequence[Array], _cont
     (state,) = operands
     shape = instruction.shape.elements[1] if instruction.shape.is_tuple else instruction.shape
     algorithm = {"rng_philox": philox, "rng_default": philox, "rng_three_fry": three_fry}.get(
-        instruction.attributes["algorithm"])
+        instruction.attributes["algorithm"]
+    )
     if algorithm is None:
-        raise UnsupportedError("evaluator", f"rng-bit-generator({instruction.attributes['algorithm']})",
-                               location=instruction.location)
+        raise UnsupportedError(
+            "evaluator", f"rng-bit-generator({instruction.attributes['algorithm']})", location=instruction.location
+        )
     new_words, bits = algorithm(np.ascontiguousarray(state).view(np.uint64), shape.dims, shape.dtype)
     new_state = new_words.view(state.dtype).reshape(state.shape)
     return (new_state, bits) if instruction.shape.is_tuple else bits
@@ -54,8 +56,9 @@ def three_fry(state: Array, dims: tuple[int, ...], dtype: DType) -> tuple[Array,
     halves, split = (dims, None) if dtype.bits == 64 else _half(dims)
     blocks = math.prod(halves)
     counters = (np.uint64(counter) + np.arange(blocks, dtype=np.uint64)).reshape(halves)
-    low, high = three_fry_2x32((key & 0xFFFFFFFF, key >> 32), counters.astype(np.uint32),
-                               (counters >> np.uint64(32)).astype(np.uint32))
+    low, high = three_fry_2x32(
+        (key & 0xFFFFFFFF, key >> 32), counters.astype(np.uint32), (counters >> np.uint64(32)).astype(np.uint32)
+    )
     new = np.array([key, (counter + blocks) % 2**64], np.uint64)
     if split is None:
         bits = low.astype(np.uint64) | (high.astype(np.uint64) << np.uint64(32))
@@ -86,8 +89,12 @@ def philox_4x32(key: tuple[int, int], counter: list[Array]) -> list[Array]:
     for _ in range(10):
         first, second = x[0] * np.uint64(0xD2511F53), x[2] * np.uint64(0xCD9E8D57)
         mask = np.uint64(0xFFFFFFFF)
-        x = [(second >> np.uint64(32)) ^ x[1] ^ np.uint64(k0), second & mask,
-             (first >> np.uint64(32)) ^ x[3] ^ np.uint64(k1), first & mask]
+        x = [
+            (second >> np.uint64(32)) ^ x[1] ^ np.uint64(k0),
+            second & mask,
+            (first >> np.uint64(32)) ^ x[3] ^ np.uint64(k1),
+            first & mask,
+        ]
         k0, k1 = (k0 + 0x9E3779B9) % 2**32, (k1 + 0xBB67AE85) % 2**32
     return [v.astype(np.uint32) for v in x]
 
@@ -101,8 +108,12 @@ def philox(state: Array, dims: tuple[int, ...], dtype: DType) -> tuple[Array, Ar
     base = low | high << 64
     lows = np.uint64(low) + np.arange(blocks, dtype=np.uint64)
     highs = np.uint64(high) + (lows < np.uint64(low)).astype(np.uint64)
-    counter = [lows & np.uint64(0xFFFFFFFF), lows >> np.uint64(32), highs & np.uint64(0xFFFFFFFF),
-               highs >> np.uint64(32)]
+    counter = [
+        lows & np.uint64(0xFFFFFFFF),
+        lows >> np.uint64(32),
+        highs & np.uint64(0xFFFFFFFF),
+        highs >> np.uint64(32),
+    ]
     words = philox_4x32((key & 0xFFFFFFFF, key >> 32), counter)
     after = (base + blocks) % 2**128
     new = state.copy()
@@ -130,7 +141,6 @@ def rng(instruction: Instruction, operands: Sequence[Array], context: Context) -
     if dtype.is_integer:
         return source.integers(int(a), max(int(b), int(a) + 1), dims).astype(dtype.numpy)
     return (source.random(dims) * (float(b) - float(a)) + float(a)).astype(dtype.numpy)
-
 
 
 def rng_get_and_update_state(instruction: Instruction, _operands: Sequence[Array], context: Context) -> Array:

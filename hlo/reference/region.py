@@ -24,8 +24,15 @@ SEQUENTIAL_LIMIT = 1024
 NARROW_LIMIT = 64
 """The same for f16, bf16 and narrower, whose own precision is soon used up."""
 
-UFUNCS = {Op.ADD: np.add, Op.MULTIPLY: np.multiply, Op.MAXIMUM: np.maximum, Op.MINIMUM: np.minimum,
-          Op.AND: np.bitwise_and, Op.OR: np.bitwise_or, Op.XOR: np.bitwise_xor}
+UFUNCS = {
+    Op.ADD: np.add,
+    Op.MULTIPLY: np.multiply,
+    Op.MAXIMUM: np.maximum,
+    Op.MINIMUM: np.minimum,
+    Op.AND: np.bitwise_and,
+    Op.OR: np.bitwise_or,
+    Op.XOR: np.bitwise_xor,
+}
 
 
 def single_ufunc(computation: Computation) -> np.ufunc | None:
@@ -109,8 +116,9 @@ def fold(region: Computation, stacked: Sequence[Array], inits: Sequence[Array], 
     stacked = list(stacked)
     while length > SEQUENTIAL_LIMIT:
         even = length // 2 * 2
-        paired = values_of(context.vectorise(region, [x[0:even:2] for x in stacked] + [x[1:even:2] for x in stacked]),
-                           count)
+        paired = values_of(
+            context.vectorise(region, [x[0:even:2] for x in stacked] + [x[1:even:2] for x in stacked]), count
+        )
         stacked = [np.concatenate([p, x[even:]]) for p, x in zip(paired, stacked, strict=True)]
         length = stacked[0].shape[0]
     accumulated = list(inits)
@@ -160,11 +168,15 @@ def reduce_window(instruction: Instruction, operands: Sequence[Array], context: 
     results: list[Array] = [np.broadcast_to(init, counts) for init in inits]
     for _, where in taps(window, counts):
         met = [x[where] for x in padded]
-        combined = ([ufunc(results[0], met[0])] if ufunc is not None else
-                    values_of(context.vectorise(region, [*results, *met]), count))
+        combined = (
+            [ufunc(results[0], met[0])]
+            if ufunc is not None
+            else values_of(context.vectorise(region, [*results, *met]), count)
+        )
         # padding takes no part: XLA:CPU skips it, and so an init that is no identity counts once
-        results = combined if real is None else [np.where(real[where], c, r)
-                                                 for c, r in zip(combined, results, strict=True)]
+        results = (
+            combined if real is None else [np.where(real[where], c, r) for c, r in zip(combined, results, strict=True)]
+        )
     leaves = tuple(np.broadcast_to(r, counts) for r in results)
     return leaves if instruction.shape.is_tuple else leaves[0]
 
@@ -192,8 +204,9 @@ def select_and_scatter(instruction: Instruction, operands: Sequence[Array], cont
     return out.reshape(x.shape)
 
 
-def combine_at(region: Computation, targets: Sequence[Array], places: Array, updates: Sequence[Array],
-               context: Context) -> None:
+def combine_at(
+    region: Computation, targets: Sequence[Array], places: Array, updates: Sequence[Array], context: Context
+) -> None:
     """targets[…][places[i]] = region(targets[…][places[i]], updates[…][i]) for i in order, in place, on flat arrays."""
     ufunc = single_ufunc(region) if len(targets) == 1 else None
     if ufunc is not None:

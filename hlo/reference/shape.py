@@ -41,8 +41,16 @@ def _dynamic_dims(instruction: Instruction, x: Array) -> list[int]:
     dims = list(shape.dims)
     unknown = [i for i, d in enumerate(shape.dynamic) if d]
     if len(unknown) > 1:  # sizes that came through unchanged keep their place
-        before = {s: p for s, p, d in zip(instruction.operands[0].shape.dims, x.shape,
-                                          instruction.operands[0].shape.dynamic or (False,) * x.ndim, strict=True) if d}
+        before = {
+            s: p
+            for s, p, d in zip(
+                instruction.operands[0].shape.dims,
+                x.shape,
+                instruction.operands[0].shape.dynamic or (False,) * x.ndim,
+                strict=True,
+            )
+            if d
+        }
         for i in list(unknown[:-1]):
             dims[i] = before.get(dims[i], dims[i])
             unknown.remove(i)

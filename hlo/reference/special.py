@@ -14,10 +14,12 @@ from .elementwise import Array, is_integer
 
 def _either(real: Callable[..., Array], of_complex: Callable[..., Array], *, wide: bool = True) -> Callable[..., Array]:
     """The function for real arrays, or the one for complex arrays. wide: the latter computes in c128."""
+
     def function(*arrays: Array) -> Array:
         if arrays[0].dtype.kind != "c":
             return real(*arrays)
         return of_complex(*[x.astype(np.complex128) for x in arrays] if wide else arrays)
+
     return function
 
 
@@ -26,12 +28,22 @@ def _rsqrt(x: Array) -> Array:
 
 
 LOG1P_NUMERATOR = (
-    4.5270000862445199635215e-5, 4.9854102823193375972212e-1, 6.5787325942061044846969, 2.9911919328553073277375e1,
-    6.0949667980987787057556e1, 5.7112963590585538103336e1, 2.0039553499201281259648e1,
+    4.5270000862445199635215e-5,
+    4.9854102823193375972212e-1,
+    6.5787325942061044846969,
+    2.9911919328553073277375e1,
+    6.0949667980987787057556e1,
+    5.7112963590585538103336e1,
+    2.0039553499201281259648e1,
 )
 LOG1P_DENOMINATOR = (
-    1.0, 1.5062909083469192043167e1, 8.3047565967967209469434e1, 2.2176239823732856465394e2,
-    3.0909872225312059774938e2, 2.1642788614495947685003e2, 6.0118660497603843919306e1,
+    1.0,
+    1.5062909083469192043167e1,
+    8.3047565967967209469434e1,
+    2.2176239823732856465394e2,
+    3.0909872225312059774938e2,
+    2.1642788614495947685003e2,
+    6.0118660497603843919306e1,
 )
 """Cephes's rational function (log1p.c), highest power first."""
 
