@@ -44,6 +44,18 @@ def same(text: str, inputs: Sequence[np.ndarray], *names: str, exact: bool = Fal
     return after
 
 
+def agree(left: list[np.ndarray], right: list[np.ndarray]) -> None:
+    """Two lists of results are the same: exactly, or closely where they are floats or complex numbers."""
+    assert len(left) == len(right)
+    for a, b in zip(left, right):
+        assert a.dtype == b.dtype and a.shape == b.shape
+        if a.dtype.kind in "fcV" and a.dtype.itemsize > 1:
+            a, b = a.astype(np.complex128), b.astype(np.complex128)
+            assert np.allclose(a, b, rtol=1e-5, atol=1e-6, equal_nan=True)
+        else:
+            assert np.array_equal(a, b)
+
+
 SPECIAL = np.array([0.0, -0.0, 1.0, -1.0, np.inf, -np.inf, np.nan, 3.5, -2.5, 1e-40, 3e38, 2.0], np.float32)
 """Values that careless rewrites get wrong."""
 

@@ -13,9 +13,8 @@ from ..hlo.parser import parse_module
 from ..hlo.passes.fuel import Fuel, limited
 from ..hlo.passes.pipeline import run_pipeline, select
 from ..hlo.verifier import verify
-from .passes import SPECIAL, opcodes, run, same
+from .passes import SPECIAL, agree, opcodes, run, same
 from .random_programs import Programs
-from .test_hlo_passes import agree
 
 X = np.array([1.5, -2, 0, np.nan], np.float32)
 

@@ -14,6 +14,7 @@ from ..hlo.passes.pipeline import OPTIMIZE, PASSES, Pass, count_instructions, op
 from ..hlo.printer import print_module
 from ..hlo.verifier import verify
 from .hlo_corpus import each
+from .passes import agree
 from .random_programs import Programs
 
 
@@ -23,17 +24,6 @@ def run(text: str, *names: str) -> Module:
 
 def root_of(text: str, *names: str):
     return run(text, *names).entry.root
-
-
-def agree(left: list[np.ndarray], right: list[np.ndarray]) -> None:
-    assert len(left) == len(right)
-    for a, b in zip(left, right):
-        assert a.dtype == b.dtype and a.shape == b.shape
-        if a.dtype.kind in "fcV" and a.dtype.itemsize > 1:
-            a, b = a.astype(np.complex128), b.astype(np.complex128)
-            assert np.allclose(a, b, rtol=1e-5, atol=1e-6, equal_nan=True)
-        else:
-            assert np.array_equal(a, b)
 
 
 CALLS = """HloModule m
