@@ -44,7 +44,7 @@ def rectangles(report: BufferReport) -> list[tuple[float, float, float, float, s
     """(position, offset, positions, bytes, names) of every live segment in the arena."""
     from ..hlo.plan import AllocationKind
 
-    found = []
+    found: list[tuple[float, float, float, float, str]] = []
     for a in report.plan.assignment.allocations:
         if a.kind is AllocationKind.TEMPORARY:
             for r in report.ranges_of(a.index):
@@ -56,11 +56,11 @@ def rectangles(report: BufferReport) -> list[tuple[float, float, float, float, s
 
 
 def _arena(axes, report: BufferReport) -> None:
-    from matplotlib import colormaps
+    from matplotlib import color_sequences
     from matplotlib.patches import Rectangle
 
     found = sorted(rectangles(report), key=lambda r: -r[2] * r[3])
-    colours = colormaps["tab20"].colors
+    colours = color_sequences["tab20"]
     for n, (x, y, width, height, label) in enumerate(found):
         axes.add_patch(Rectangle((x, y), width, height, facecolor=colours[n % 20], edgecolor="black", linewidth=0.3))
         if n < MOST_LABELS:

@@ -115,7 +115,7 @@ class Instruction:
 
     def replace(self, **changes: Any) -> Instruction:
         """A copy with some fields changed."""
-        fields = {
+        fields: dict[str, Any] = {
             "opcode": self.opcode,
             "name": self.name,
             "shape": self.shape,

@@ -62,7 +62,8 @@ def scaled_dot(i: Instruction) -> Shape:
     and divides its sizes.
     """
     first, *rest = arrays(i, "SCALEDDOT1")
-    lhs, scales = first, ()
+    lhs = first
+    scales: tuple[Shape, ...] = ()
     # XLA wrote (lhs, rhs, lhs scale, rhs scale) first and (lhs, lhs scale, rhs, rhs scale) before that: the dot tells.
     for order in ((0, 1, 2, 3), (0, 2, 1, 3)):
         shapes = [(first, *rest)[k] for k in order]

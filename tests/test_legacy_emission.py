@@ -149,7 +149,7 @@ ENTRY e {
     found = legacy.unsupported(requests(text))
     assert sorted(e.what for e in found) == ["custom-call(c64)", "partition-id(u32)"]
     assert all("EMIT in legacy/" in str(e) and e.location is not None for e in found)
-    with pytest.raises(UnsupportedError, match="custom-call|partition-id"):
+    with pytest.raises(UnsupportedError, match=r"custom-call|partition-id"):
         emitted(text)
 
 

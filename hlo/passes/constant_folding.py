@@ -112,7 +112,7 @@ def splat_of(x: Instruction) -> Instruction | None:
 def number_of(x: Instruction) -> np.generic | None:
     """The number that x is, or is all over; None if it is no constant."""
     scalar = splat_of(x)
-    return None if scalar is None else scalar.literal.array[()]
+    return None if scalar is None else scalar.literal.array.flat[0]
 
 
 def value_of(i: Instruction) -> np.ndarray | None:

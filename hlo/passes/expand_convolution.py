@@ -72,9 +72,9 @@ def canonical(i: Instruction, b: Builder, dims: ConvolutionDims) -> Canonical:
     order = (*dims.kernel_spatial, dims.kernel_input_feature, dims.kernel_output_feature)
     kernel = b.transpose(b.plain(i.operands[1]), order)
     x = b.pad(x, b.constant(0, x.shape.dtype), [PadDim(0, 0), *padding_of(window), PadDim(0, 0)])
-    groups = (i.attributes.get(k, 1) for k in ("feature_group_count", "batch_group_count"))
+    features, batches = (i.attributes.get(k, 1) for k in ("feature_group_count", "batch_group_count"))
     counts = tuple(i.shape.dims[d] for d in dims.output_spatial)
-    return Canonical(x, kernel, window, counts, *groups, i.shape.dtype)
+    return Canonical(x, kernel, window, counts, features, batches, i.shape.dtype)
 
 
 def _pieces(b: Builder, c: Canonical) -> list[Instruction]:

@@ -6,7 +6,7 @@ Values are pairs of real arrays (real part, imaginary part).
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 
 import numpy as np
 
@@ -44,13 +44,18 @@ def fft_dots(i: Instruction, b: Builder) -> Instruction | None:
     if kind == "RFFT":
         value = _along(b, value, *steps.pop(), inverse=False)
         half = i.shape.dims[-1]
-        value = tuple(b.slice_in(v, axes[-1], 0, half) for v in value)
+        value = _both(value, lambda v: b.slice_in(v, axes[-1], 0, half))
     last = steps.pop() if kind == "IRFFT" else None
     for axis, length in steps:
         value = _along(b, value, axis, length, inverse=inverse)
     if last is not None:
         return _along(b, _mirrored(b, value, *last), *last, inverse=True)[0]
     return b.op(Op.COMPLEX, array(i.shape.dtype, *value[0].shape.dims), *value)
+
+
+def _both(value: Pair, change: Callable[[Instruction], Instruction]) -> Pair:
+    """The same done to both parts."""
+    return change(value[0]), change(value[1])
 
 
 def _parts(b: Builder, x: Instruction, real: DType) -> Pair:
@@ -63,13 +68,14 @@ def _mirrored(b: Builder, value: Pair, axis: int, length: int) -> Pair:
     """The whole spectrum of a real signal from its first half: X[n - k] is the conjugate of X[k]."""
     rest = length - value[0].shape.dims[axis]
     if rest <= 0:
-        return tuple(b.slice_in(v, axis, 0, length) for v in value)  # pyright: ignore
+        return _both(value, lambda v: b.slice_in(v, axis, 0, length))
     tails = []
     for v in value:
         tail = b.slice_in(v, axis, 1, rest + 1)
         tails.append(b.op(Op.REVERSE, tail.shape, tail, dimensions=(axis,)))
     tails[1] = b.unary(Op.NEGATE, tails[1])
-    return tuple(b.concatenate([v, t], axis) for v, t in zip(value, tails, strict=True))  # pyright: ignore
+    real, imaginary = (b.concatenate([v, t], axis) for v, t in zip(value, tails, strict=True))
+    return real, imaginary
 
 
 def _along(b: Builder, value: Pair, axis: int, length: int, *, inverse: bool) -> Pair:
@@ -77,13 +83,13 @@ def _along(b: Builder, value: Pair, axis: int, length: int, *, inverse: bool) ->
     rank = value[0].shape.rank
     order = [d for d in range(rank) if d != axis] + [axis]
     back = [order.index(d) for d in range(rank)]
-    moved = [b.transpose(v, order) for v in value]
+    moved = _both(value, lambda v: b.transpose(v, order))
     dims = moved[0].shape.dims
-    rows = tuple(b.reshape(v, (math.prod(dims[:-1]), length)) for v in moved)
-    done = _transform(b, rows, 1 if inverse else -1)  # pyright: ignore
+    rows = _both(moved, lambda v: b.reshape(v, (math.prod(dims[:-1]), length)))
+    done = _transform(b, rows, 1 if inverse else -1)
     if inverse:
-        done = tuple(b.binary(Op.MULTIPLY, v, 1 / length) for v in done)
-    return tuple(b.transpose(b.reshape(v, dims), back) for v in done)  # pyright: ignore
+        done = _both(done, lambda v: b.binary(Op.MULTIPLY, v, 1 / length))
+    return _both(done, lambda v: b.transpose(b.reshape(v, dims), back))
 
 
 def _transform(b: Builder, value: Pair, sign: int) -> Pair:
@@ -93,15 +99,13 @@ def _transform(b: Builder, value: Pair, sign: int) -> Pair:
     if first == length:
         return _by_matrix(b, value, sign)
     rest = length // first
-    split = [b.transpose(b.reshape(v, (rows, first, rest)), (0, 2, 1)) for v in value]
-    inner = tuple(b.reshape(v, (rows * rest, first)) for v in split)
-    inner = _by_matrix(b, inner, sign)  # pyright: ignore
+    split = _both(value, lambda v: b.transpose(b.reshape(v, (rows, first, rest)), (0, 2, 1)))
+    inner = _both(split, lambda v: b.reshape(v, (rows * rest, first)))
+    inner = _by_matrix(b, inner, sign)
     turned = _times(b, [b.reshape(v, (rows, rest, first)) for v in inner], _roots(length, rest, first, sign))
-    outer = tuple(b.reshape(b.transpose(v, (0, 2, 1)), (rows * first, rest)) for v in turned)
-    outer = _transform(b, outer, sign)  # pyright: ignore
-    return tuple(  # pyright: ignore
-        b.reshape(b.transpose(b.reshape(v, (rows, first, rest)), (0, 2, 1)), (rows, length)) for v in outer
-    )
+    outer = _both(turned, lambda v: b.reshape(b.transpose(v, (0, 2, 1)), (rows * first, rest)))
+    outer = _transform(b, outer, sign)
+    return _both(outer, lambda v: b.reshape(b.transpose(b.reshape(v, (rows, first, rest)), (0, 2, 1)), (rows, length)))
 
 
 def _by_matrix(b: Builder, value: Pair, sign: int) -> Pair:
