@@ -234,7 +234,7 @@ def libm(b: Builder, name: str, *operands: Value) -> Value:
 
 
 def log(b: Builder, x: Pair) -> Pair:
-    """The angle of c128 is the C library's, as XLA:CPU's: on the branch cut a flushed imaginary part decides its sign."""
+    """The angle of c128 is the C library's, as XLA:CPU's: on the cut a flushed imaginary part decides its sign."""
     if x[0].type == b.types.f32:
         return _log_of_c64(b, x)
     return _log(b, x, libm(b, "atan2", x[1], x[0]))
