@@ -49,7 +49,7 @@ def _scaled_magnitude(b: Builder, x: Pair, root: Callable[[Value], Value], outer
 
 
 def _widened(b: Builder, name: str, *operands: Value) -> Value:
-    """A math function, (nearly always) correctly rounded: of f32 in f64, of f64 the C library's. The last bit counts."""
+    """A math function, (nearly always) rightly rounded: of f32 in f64, of f64 the C library's. The last bit counts."""
     if operands[0].type != b.types.f32:
         return libm(b, name.removeprefix("math."), *operands)
     return b.truncate(b.math(name, *map(b.extend, operands)), b.types.f32)
