@@ -2,140 +2,78 @@
 
 from __future__ import annotations
 
+from . import opset
 from .ir import Computation, Instruction, Module
 from .opcodes import Op
 from .shapes import Shape
 
-O = Op  # noqa: E741 - a short name for the tables below
-
-ELEMENTWISE = frozenset(
-    {
-        O.ABS,
-        O.ACOS,
-        O.ACOSH,
-        O.ASIN,
-        O.ASINH,
-        O.ATANH,
-        O.CBRT,
-        O.CEIL,
-        O.COSINE,
-        O.COSH,
-        O.COUNT_LEADING_ZEROS,
-        O.ERF,
-        O.EXPONENTIAL,
-        O.EXPONENTIAL_MINUS_ONE,
-        O.FLOOR,
-        O.IMAG,
-        O.IS_FINITE,
-        O.LOG,
-        O.LOG_PLUS_ONE,
-        O.LOGISTIC,
-        O.NEGATE,
-        O.NOT,
-        O.POPCNT,
-        O.REAL,
-        O.ROUND_NEAREST_AFZ,
-        O.ROUND_NEAREST_EVEN,
-        O.RSQRT,
-        O.SIGN,
-        O.SINE,
-        O.SINH,
-        O.SQRT,
-        O.TAN,
-        O.TANH,
-        O.CONVERT,
-        O.BITCAST_CONVERT,
-        O.REDUCE_PRECISION,
-        O.STOCHASTIC_CONVERT,
-        O.ADD,
-        O.AND,
-        O.ATAN2,
-        O.COMPARE,
-        O.COMPLEX,
-        O.DIVIDE,
-        O.MAXIMUM,
-        O.MINIMUM,
-        O.MULHI,
-        O.MULTIPLY,
-        O.OR,
-        O.POWER,
-        O.REMAINDER,
-        O.SHIFT_LEFT,
-        O.SHIFT_RIGHT_ARITHMETIC,
-        O.SHIFT_RIGHT_LOGICAL,
-        O.SUBTRACT,
-        O.XOR,
-        O.CLAMP,
-        O.SELECT,
-        O.COPY,
-    }
-)
+ELEMENTWISE = opset.ELEMENTWISE | {Op.COPY}  # a copy's reference takes the instruction, for the layout
 """Element i of the result depends on element i of each operand (or on a scalar operand, for select and clamp)."""
 
 EXPENSIVE = frozenset(
     {
-        O.ACOS,
-        O.ACOSH,
-        O.ASIN,
-        O.ASINH,
-        O.ATAN2,
-        O.ATANH,
-        O.CBRT,
-        O.COSINE,
-        O.COSH,
-        O.DIVIDE,
-        O.ERF,
-        O.EXPONENTIAL,
-        O.EXPONENTIAL_MINUS_ONE,
-        O.LOG,
-        O.LOG_PLUS_ONE,
-        O.LOGISTIC,
-        O.POWER,
-        O.REMAINDER,
-        O.RSQRT,
-        O.SINE,
-        O.SINH,
-        O.SQRT,
-        O.STOCHASTIC_CONVERT,
-        O.TAN,
-        O.TANH,
+        Op.ACOS,
+        Op.ACOSH,
+        Op.ASIN,
+        Op.ASINH,
+        Op.ATAN2,
+        Op.ATANH,
+        Op.CBRT,
+        Op.COSINE,
+        Op.COSH,
+        Op.DIVIDE,
+        Op.ERF,
+        Op.EXPONENTIAL,
+        Op.EXPONENTIAL_MINUS_ONE,
+        Op.LOG,
+        Op.LOG_PLUS_ONE,
+        Op.LOGISTIC,
+        Op.POWER,
+        Op.REMAINDER,
+        Op.RSQRT,
+        Op.SINE,
+        Op.SINH,
+        Op.SQRT,
+        Op.STOCHASTIC_CONVERT,
+        Op.TAN,
+        Op.TANH,
     }
 )
 """Elementwise ops that are worth storing rather than computing twice."""
 
-FORWARDING = frozenset({O.TUPLE, O.GET_TUPLE_ELEMENT, O.OPT_BARRIER, O.ADD_DEPENDENCY, O.DOMAIN, O.AFTER_ALL})
+FORWARDING = frozenset({Op.TUPLE, Op.GET_TUPLE_ELEMENT, Op.OPT_BARRIER, Op.ADD_DEPENDENCY, Op.DOMAIN, Op.AFTER_ALL})
 """Ops that move no bytes: each leaf of the result is a leaf of an operand, or a token."""
 
 SIDE_EFFECTS = frozenset(
     {
-        O.INFEED,
-        O.OUTFEED,
-        O.SEND,
-        O.SEND_DONE,
-        O.RECV,
-        O.RECV_DONE,
-        O.RNG_GET_AND_UPDATE_STATE,
-        O.ALL_GATHER,
-        O.ALL_GATHER_START,
-        O.ALL_GATHER_DONE,
-        O.ALL_REDUCE,
-        O.ALL_REDUCE_START,
-        O.ALL_REDUCE_DONE,
-        O.ALL_TO_ALL,
-        O.COLLECTIVE_BROADCAST,
-        O.COLLECTIVE_PERMUTE,
-        O.COLLECTIVE_PERMUTE_START,
-        O.COLLECTIVE_PERMUTE_DONE,
-        O.RAGGED_ALL_TO_ALL,
-        O.REDUCE_SCATTER,
+        Op.INFEED,
+        Op.OUTFEED,
+        Op.SEND,
+        Op.SEND_DONE,
+        Op.RECV,
+        Op.RECV_DONE,
+        Op.RNG_GET_AND_UPDATE_STATE,
+        Op.ALL_GATHER,
+        Op.ALL_GATHER_START,
+        Op.ALL_GATHER_DONE,
+        Op.ALL_REDUCE,
+        Op.ALL_REDUCE_START,
+        Op.ALL_REDUCE_DONE,
+        Op.ALL_TO_ALL,
+        Op.COLLECTIVE_BROADCAST,
+        Op.COLLECTIVE_PERMUTE,
+        Op.COLLECTIVE_PERMUTE_START,
+        Op.COLLECTIVE_PERMUTE_DONE,
+        Op.RAGGED_ALL_TO_ALL,
+        Op.REDUCE_SCATTER,
     }
 )
 """Ops that are never removed, duplicated or reordered among each other."""
 
-IMPURE = SIDE_EFFECTS | {O.RNG, O.STOCHASTIC_CONVERT, O.CUSTOM_CALL, O.PARAMETER}
+IMPURE = SIDE_EFFECTS | {Op.RNG, Op.STOCHASTIC_CONVERT, Op.CUSTOM_CALL, Op.PARAMETER}
 """Ops of which two equal ones must not become one."""
 
-CONTROL = frozenset({O.WHILE, O.CONDITIONAL, O.CALL})
+CONTROL = frozenset({Op.WHILE, Op.CONDITIONAL, Op.CALL})
 """Ops whose computations run as part of the host program, not inside a kernel."""
 
 COSMETIC_ATTRIBUTES = frozenset(
