@@ -58,7 +58,7 @@ def _run_all(
     program: Program, arrays: list[np.ndarray], names: tuple[str, ...], emitters: str | None
 ) -> tuple[dict[str, Run], dict[str, str]]:
     """Runs by stack, and for stacks that cannot run the program, why."""
-    from ..hlo.errors import InputError, UnsupportedError
+    from ..hlo.errors import UnsupportedError
     from ..migration.peers import run
 
     runs, refusals = {}, {}
@@ -67,8 +67,6 @@ def _run_all(
             runs[name] = run(name, program, arrays, emitters if name == "mlir" else None)
         except UnsupportedError as error:
             refusals[name] = str(error)
-        except InputError:
-            raise
     return runs, refusals
 
 

@@ -6,13 +6,15 @@ from pathlib import Path
 
 import pytest
 
+CORPUS = Path(os.environ.get("TESTBED_CORPUS") or Path(__file__).absolute().parents[2] / "shared/corpus")
+"""The folder of the suites, whether it exists or not."""
+
 
 def corpus_root() -> Path:
     """The folder of the suites; skips the test where there is none."""
-    root = Path(os.environ.get("TESTBED_CORPUS") or Path(__file__).absolute().parents[2] / "shared/corpus")
-    if not root.is_dir():
-        pytest.skip(f"no corpus at {root}: set TESTBED_CORPUS")
-    return root
+    if not CORPUS.is_dir():
+        pytest.skip(f"no corpus at {CORPUS}: set TESTBED_CORPUS")
+    return CORPUS
 
 
 def sample(pattern: str, count: int | None = None, seed: int = 0) -> list[Path]:

@@ -15,8 +15,8 @@ import pytest
 from ..hlo.ir import Module
 from ..hlo.parser import parse_module
 from ..hlo.program import load_io, parameter_leaves, result_leaves
+from .corpus import CORPUS
 
-CORPUS = Path(os.environ.get("TESTBED_CORPUS") or Path(__file__).resolve().parents[1] / "../shared/corpus")
 DEEP = bool(os.environ.get("TESTBED_DEEP"))
 
 

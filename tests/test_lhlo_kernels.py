@@ -1,7 +1,6 @@
 """Requests → LHLO text → parsed → requests: equal in names, order, shapes, layouts, attributes, aliasing."""
 
 import json
-import os
 import random
 import re
 from pathlib import Path
@@ -15,9 +14,8 @@ from ..hlo.parser import parse_module
 from ..hlo.plan import BufferSlice, KernelArgument, KernelRequest
 from ..hlo.planning import plan
 from ..lhlo import LhloModule, from_kernels, to_kernels
+from .corpus import CORPUS
 from .lhlo_requests import assert_same_request
-
-CORPUS = Path(os.environ.get("TESTBED_CORPUS", Path(__file__).resolve().parents[2] / "shared/corpus"))
 
 
 def request(text: str, alias: dict[int, int] | None = None) -> KernelRequest:

@@ -1,7 +1,6 @@
 """The legacy stack reads HLO and LHLO alike: byte-identical LLVM IR from both sources."""
 
 import json
-import os
 import random
 from pathlib import Path
 
@@ -13,8 +12,7 @@ from ..hlo.errors import TestbedError, UnsupportedError
 from ..hlo.parser import parse_module
 from ..hlo.planning import plan
 from ..lhlo import LhloModule, from_kernels, to_kernels
-
-CORPUS = Path(os.environ.get("TESTBED_CORPUS", Path(__file__).resolve().parents[2] / "shared/corpus"))
+from .corpus import CORPUS
 
 
 @pytest.mark.skipif(not CORPUS.exists(), reason="no corpus beside the checkout")

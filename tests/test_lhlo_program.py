@@ -1,7 +1,6 @@
 """Whole programs as LHLO: golden text, round trips, control flow, constants in every layout."""
 
 import importlib.util
-import os
 import random
 import subprocess
 from dataclasses import replace
@@ -18,10 +17,10 @@ from ..hlo.planning import plan
 from ..hlo.shapes import array
 from ..lhlo import LhloModule, from_plan, to_kernels
 from ..lhlo.from_plan import in_memory_order
+from .corpus import CORPUS
 from .lhlo_requests import assert_same_request
 
 HERE = Path(__file__).parent
-CORPUS = Path(os.environ.get("TESTBED_CORPUS", Path(__file__).resolve().parents[2] / "shared/corpus"))
 
 
 def test_kernels_of_a_program():
