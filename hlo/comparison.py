@@ -13,7 +13,8 @@ import numpy as np
 
 from .dtypes import DType
 from .opcodes import BY_NAME
-from .opset import DEFAULT_ULP, OPSET
+from .opset import OPSET
+from .opset_rows import DEFAULT_ULP
 
 ONE_OP_ULP = {DType.F16: 5, DType.BF16: 2}
 """Bounds of one-op cases in ulp where the type has its own; otherwise the opcode's, at least DEFAULT_ULP."""

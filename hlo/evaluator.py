@@ -18,7 +18,8 @@ from .errors import InputError, UnsupportedError
 from .ir import Computation, Instruction, Module
 from .lockstep import World
 from .opcodes import Op
-from .opset import OPSET, Form
+from .opset import OPSET
+from .opset_rows import Form
 from .reference.context import Pending, Value
 from .reference.control import constant
 from .reference.custom_calls import CustomCall, run_custom_call

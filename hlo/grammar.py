@@ -1,22 +1,42 @@
-"""What an opcode's text must have: its number of operands and its required attributes, as the opset's rows say."""
+"""What an opcode's text must and may have: its number of operands and its attributes, as the opset's rows say.
+
+XLA's parser refuses other attributes too; its rows are in CreateInstruction of xla/hlo/parser/hlo_parser.cc.
+"""
 
 from __future__ import annotations
 
 from dataclasses import dataclass
 
 from .opcodes import Op
-from .opset import OPSET, Family, opcodes
+from .opset import OPSET, opcodes
+from .opset_rows import Family
 
 MANY = 1 << 30
+
+COMMON = (
+    "backend_config",
+    "control-predecessors",
+    "frontend_attributes",
+    "metadata",
+    "origin",
+    "parameter_replication",
+    "sharding",
+    "statistics",
+)
+"""Attributes that every instruction may have."""
 
 
 @dataclass(frozen=True, slots=True)
 class Row:
-    """low..high: number of operands. required: attributes without which the text is refused."""
+    """low..high: number of operands. required: attributes without which the text is refused. own: they and the optional
+    ones. allowed: own and COMMON; any other is refused.
+    """
 
     low: int
     high: int
-    required: tuple[str, ...] = ()
+    required: tuple[str, ...]
+    own: tuple[str, ...]
+    allowed: frozenset[str]
 
     @property
     def arity(self) -> str:
@@ -26,7 +46,14 @@ class Row:
 
 
 GRAMMAR: dict[Op, Row] = {
-    op: Row(row.arity[0], MANY if row.arity[1] is None else row.arity[1], row.required) for op, row in OPSET.items()
+    op: Row(
+        row.arity[0],
+        MANY if row.arity[1] is None else row.arity[1],
+        row.required,
+        row.required + row.optional,
+        frozenset(row.required + row.optional + COMMON),
+    )
+    for op, row in OPSET.items()
 }
 
 UNARY_OPS = opcodes([Family.UNARY])

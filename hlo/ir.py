@@ -149,9 +149,6 @@ CALLING_ATTRIBUTES = (
     "called_computations",
     "select",
     "scatter",
-    "comparator",
-    "async_wrapped",
-    "called_computation",
 )
 _CALLING = frozenset(CALLING_ATTRIBUTES)
 

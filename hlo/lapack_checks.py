@@ -1,4 +1,4 @@
-"""What a call of LAPACK must look like: options, shapes and element types, so that no routine leaves its arrays."""
+"""What a call of LAPACK must look like: shapes and element types, so that no routine leaves its arrays."""
 
 from __future__ import annotations
 
@@ -27,21 +27,16 @@ FORMS: dict[str, str] = {
 }
 """Routine → its arrays without the batch: dimensions by `_sizes`, then I for s32, R for real, C for complex numbers."""
 
-OPTIONS = {"uplo": "LU", "side": "LR", "diag": "NU", "trans_x": "NTC", "sort": "N", "trans": "NTC"}
-OPTIONS |= dict.fromkeys(("compute_left", "compute_right"), "NV")
-"""The characters that an option may be. `mode` is one of NV, for singular values one of ASN."""
-
 _FORM = re.compile(r"(\w+)\(([\w,]*)\)([IRC]?)")
 
 
 def complaint(routine: Routine, dtype: DType, options: Mapping[str, object], shapes: Sequence[Shape]) -> str | None:
-    """Why operands and results (`shapes`, in this order) are not what the routine takes; None if they are."""
+    """Why operands and results (`shapes`, in this order) are not what the routine takes; None if they are. The options
+    are right.
+    """
     names = [*routine.operands, *routine.results]
     if len(shapes) != len(names):
         return f"{routine.name} takes {len(routine.operands)} operands and gives {len(routine.results)} results"
-    wrong = _wrong_option(routine, options)
-    if wrong is not None:
-        return wrong
     forms = {name: (dims.split(",") if dims else [], kind) for name, dims, kind in _FORM.findall(FORMS[routine.name])}
     rank = len(shapes[0].dims) - len(forms[names[0]][0])
     if rank < 0:
@@ -56,18 +51,6 @@ def complaint(routine: Routine, dtype: DType, options: Mapping[str, object], sha
         if (shape.dtype, shape.dims) != (expected.dtype, expected.dims):
             return f"{name} must be {expected}, is {shape.without_layout()}"
     return next(_wrong_sizes(routine, sizes, options), None)
-
-
-def _wrong_option(routine: Routine, options: Mapping[str, object]) -> str | None:
-    for word in routine.call:
-        key = word[1:]
-        if word[0] == "'":
-            legal = ("ASN" if routine.name in ("gesdd", "gesvd") else "NV") if key == "mode" else OPTIONS[key]
-            if options.get(key) not in tuple(legal):
-                return f"{key} must be one of {', '.join(f'{ord(c)} : ui8 ({c})' for c in legal)}"
-        elif word[0] == "=" and not isinstance(options.get(key), int):
-            return f"{key} must be an i32"
-    return None
 
 
 def _sizes(shapes: Mapping[str, Shape], options: Mapping[str, object], rank: int) -> dict[str, int]:

@@ -14,6 +14,7 @@ from .dtypes import DType
 from .ir import Instruction
 from .lapack_calls import LETTERS, Routine, Sizes, routines
 from .lapack_checks import complaint
+from .lapack_options import options_of, wrong_options
 from .opcodes import Op
 from .shapes import Shape
 
@@ -25,17 +26,7 @@ LIBRARY = frozenset({Op.CHOLESKY, Op.TRIANGULAR_SOLVE, Op.FFT, Op.CUSTOM_CALL})
 ALIGNMENT = 64
 """Bytes; of every array in the work space."""
 
-_OPTION = re.compile(r"(\w+)\s*=\s*(?:(true|false)\b|(-?\d+)\s*:\s*(u?i\d+))")
 _TARGET = re.compile(r"lapack_([sdcz])(\w+)_ffi")
-
-
-def options_of(instruction: Instruction) -> dict[str, str | int | bool]:
-    """The entries of backend_config; a ui8 is a character: `{uplo = 76 : ui8, low = 1 : i32}` → uplo 'L', low 1."""
-    config = instruction.attributes.get("backend_config", "")
-    found: dict[str, str | int | bool] = {}
-    for key, flag, number, kind in _OPTION.findall(getattr(config, "text", config)):
-        found[key] = flag == "true" if flag else chr(int(number)) if kind == "ui8" else int(number)
-    return found
 
 
 @dataclass(frozen=True, slots=True)
@@ -97,6 +88,9 @@ def refusal(i: Instruction) -> str | None:
 def _complaint(i: Instruction, routine: Routine, dtype: DType, options: Options) -> str | None:
     if i.shape.is_dynamic or any(o.shape.is_dynamic for o in i.operands):
         return "every dimension needs a fixed size"
+    wrong = wrong_options(i, routine) if i.opcode is Op.CUSTOM_CALL else None
+    if wrong is not None:
+        return wrong
     return complaint(routine, dtype, options, [*(o.shape for o in i.operands), *(s for _, s in i.shape.leaves())])
 
 

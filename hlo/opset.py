@@ -6,139 +6,43 @@ A row says to which family an opcode belongs, how many operands it takes, which 
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable
-from dataclasses import dataclass
-from enum import Enum
-from typing import Any
+from collections.abc import Iterable
 
 import numpy as np
 
 from .dtypes import COMPLEX, FLOAT, INTEGER, UNSIGNED, DType
 from .opcodes import Op
+from .opset_rows import (
+    ANY,
+    DEFAULT_ULP,
+    EXACT,
+    NUMBER,
+    PRED,
+    Family,
+    Row,
+    binary,
+    elementwise,
+    function,
+    op,
+    typed,
+    unary,
+)
 from .reference import collective, control, convert, convolution, indexing, linalg, random, region, shape, sorting
 from .reference import complex as cx
 from .reference import elementwise as ew
 from .reference import special as sp
 
-PRED = frozenset({DType.PRED})
-NUMBER = FLOAT | COMPLEX | INTEGER
-ANY = NUMBER | PRED
-EXACT, DEFAULT_ULP = 0, 20
-
-
-class Family(Enum):
-    UNARY = "unary"
-    BINARY = "binary"
-    TERNARY = "ternary"
-    CONVERT = "convert"
-    SHAPE = "shape"
-    REGION = "region"
-    LINALG = "linear algebra"
-    CONTROL = "control"
-    RNG = "random numbers"
-    ASYNC = "asynchronous"
-    COLLECTIVE = "collective"
-    IO = "input and output"
-
-
-class Form(Enum):
-    """How a row's reference is called."""
-
-    NUMPY = "(*arrays) -> array, in working precision; the evaluator widens and rounds"
-    TYPED = "(instruction, *arrays) -> array of the result's dtype; arrays may broadcast against each other"
-    RULE = "(instruction, operands, context) -> value"
-
-
-@dataclass(frozen=True, slots=True)
-class Row:
-    """The facts of one opcode. `arity` is (least, most) operands that its text may have, most None for any number;
-    shape inference may ask for more. required: attributes without which the text is refused.
-    """
-
-    family: Family
-    arity: tuple[int, int | None]
-    dtypes: frozenset[DType] = ANY
-    required: tuple[str, ...] = ()
-    optional: tuple[str, ...] = ()
-    form: Form = Form.RULE
-    reference: Callable[..., Any] | None = None
-    ulp: int = EXACT
-    precise: bool = False
-    reason: str = ""
-
-    @property
-    def elementwise(self) -> bool:
-        """Each result element depends on the operands' elements in the same place."""
-        return self.form is not Form.RULE
-
-
-def _elementwise(
-    family: Family,
-    arity: int,
-    dtypes: frozenset[DType],
-    reference: Callable[..., Any],
-    ulp: int,
-    precise: bool = False,
-    optional: tuple[str, ...] = (),
-) -> Row:
-    return Row(family, (arity, arity), dtypes, (), optional, Form.NUMPY, reference, ulp, precise)
-
-
-def unary(dtypes: frozenset[DType], reference: Callable[..., Any], ulp: int = EXACT) -> Row:
-    return _elementwise(Family.UNARY, 1, dtypes, reference, ulp)
-
-
-def function(dtypes: frozenset[DType], reference: Callable[..., Any], ulp: int = DEFAULT_ULP) -> Row:
-    """A unary special function of real numbers, computed in a wider type than its own; complex in its own type."""
-    return _elementwise(Family.UNARY, 1, dtypes, reference, ulp, precise=True, optional=("result_accuracy",))
-
-
-def binary(dtypes: frozenset[DType], reference: Callable[..., Any], ulp: int = EXACT, precise: bool = False) -> Row:
-    return _elementwise(Family.BINARY, 2, dtypes, reference, ulp, precise)
-
-
-def typed(
-    family: Family,
-    arity: int,
-    dtypes: frozenset[DType],
-    reference: Callable[..., Any],
-    required: tuple[str, ...] = (),
-    optional: tuple[str, ...] = (),
-) -> Row:
-    """An elementwise opcode whose reference looks at the instruction."""
-    return Row(family, (arity, arity), dtypes, required, optional, Form.TYPED, reference)
-
-
-def op(
-    family: Family,
-    least: int,
-    most: int | None = -1,
-    reference: Callable[..., Any] | None = None,
-    *,
-    dtypes: frozenset[DType] = ANY,
-    attributes: tuple[str, ...] = (),
-    optional: tuple[str, ...] = (),
-    ulp: int = EXACT,
-    reason: str = "",
-) -> Row:
-    """Any other opcode. most -1: as many as `least`; None: any number."""
-    return Row(
-        family,
-        (least, least if most == -1 else most),
-        dtypes,
-        attributes,
-        optional,
-        Form.RULE,
-        reference,
-        ulp,
-        reason=reason,
-    )
-
-
 _F = Family
 _DOT = ("lhs_contracting_dims", "rhs_contracting_dims")
 _BATCH = ("lhs_batch_dims", "rhs_batch_dims", "operand_precision", "algorithm")
-_COLLECTIVE = ("replica_groups", "channel_id", "use_global_device_ids", "constrain_layout")
+_GROUPS = ("replica_groups", "channel_id")
+_COLLECTIVE = (*_GROUPS, "constrain_layout", "use_global_device_ids")
+_REDUCING = (*_COLLECTIVE, "mode")
+_PERMUTE = ("channel_id", "slice_sizes")
+_CONVOLUTION = ("window", "feature_group_count", "batch_group_count", "operand_precision")
+_TRANSFER = ("channel_id", "is_host_transfer")
+_THREAD = ("async_execution_thread",)
+_ALIASING = "output_to_operand_aliasing"
 
 OPSET: dict[Op, Row] = {
     # unary
@@ -200,10 +104,10 @@ OPSET: dict[Op, Row] = {
     Op.SUBTRACT: binary(NUMBER, ew.subtract),
     Op.XOR: binary(INTEGER | PRED, np.bitwise_xor),
     # ternary
-    Op.CLAMP: _elementwise(_F.TERNARY, 3, INTEGER | FLOAT | PRED, ew.clamp, EXACT),
+    Op.CLAMP: elementwise(_F.TERNARY, 3, INTEGER | FLOAT | PRED, ew.clamp, EXACT),
     Op.SELECT: typed(_F.TERNARY, 3, ANY, ew.select),
     # data movement
-    Op.BITCAST: op(_F.SHAPE, 1, reference=convert.bitcast, optional=("result_layout", "source_layout")),
+    Op.BITCAST: op(_F.SHAPE, 1, reference=convert.bitcast),
     Op.BROADCAST: op(_F.SHAPE, 1, reference=shape.broadcast, optional=("dimensions",)),
     Op.CONCATENATE: op(_F.SHAPE, 0, None, shape.concatenate, attributes=("dimensions",)),
     Op.COPY: op(_F.SHAPE, 1, reference=shape.copy),
@@ -299,10 +203,10 @@ OPSET: dict[Op, Row] = {
         convolution.convolution,
         dtypes=NUMBER,
         attributes=("dim_labels",),
-        optional=("window", "feature_group_count", "batch_group_count", "operand_precision"),
+        optional=(*_CONVOLUTION, "convolution_kind", "sparsity_config"),
         ulp=DEFAULT_ULP,
     ),
-    Op.DOT: op(_F.LINALG, 2, None, linalg.dot, optional=(*_DOT, *_BATCH, "sparsity"), ulp=DEFAULT_ULP),
+    Op.DOT: op(_F.LINALG, 2, None, linalg.dot, optional=(*_DOT, *_BATCH), ulp=DEFAULT_ULP),
     Op.FFT: op(
         _F.LINALG,
         1,
@@ -332,7 +236,7 @@ OPSET: dict[Op, Row] = {
     # control and structure
     Op.ADD_DEPENDENCY: op(_F.CONTROL, 2, reference=control.identity),
     Op.AFTER_ALL: op(_F.CONTROL, 0, None, control.token),
-    Op.CALL: op(_F.CONTROL, 0, None, control.call, attributes=("to_apply",)),
+    Op.CALL: op(_F.CONTROL, 0, None, control.call, attributes=("to_apply",), optional=("is_composite", _ALIASING)),
     Op.CONDITIONAL: op(
         _F.CONTROL,
         1,
@@ -341,9 +245,19 @@ OPSET: dict[Op, Row] = {
         optional=("branch_computations", "true_computation", "false_computation"),
     ),
     Op.CONSTANT: op(_F.CONTROL, 0, reference=control.constant),
-    Op.CUSTOM_CALL: op(_F.CONTROL, 0, None, control.custom_call, attributes=("custom_call_target",)),
+    Op.CUSTOM_CALL: op(
+        _F.CONTROL,
+        0,
+        None,
+        control.custom_call,
+        attributes=("custom_call_target",),
+        optional=(
+            *(*_CONVOLUTION, _ALIASING, "dim_labels", "padding_type", "literal", "to_apply", "called_computations"),
+            *("operand_layout_constraints", "custom_call_has_side_effect", "schedule", "api_version"),
+        ),
+    ),
     Op.DOMAIN: op(_F.CONTROL, 1, reference=control.identity, attributes=("domain",)),
-    Op.FUSION: op(_F.CONTROL, 0, None, control.call, attributes=("calls", "kind")),
+    Op.FUSION: op(_F.CONTROL, 0, None, control.call, attributes=("calls", "kind"), optional=(_ALIASING,)),
     Op.GET_TUPLE_ELEMENT: op(_F.CONTROL, 1, reference=control.get_tuple_element, attributes=("index",)),
     Op.OPT_BARRIER: op(_F.CONTROL, 1, reference=control.identity),
     Op.PARAMETER: op(_F.CONTROL, 0, reason="the evaluator binds parameters itself"),
@@ -354,12 +268,10 @@ OPSET: dict[Op, Row] = {
     Op.RNG_BIT_GENERATOR: op(_F.RNG, 1, reference=random.rng_bit_generator, dtypes=INTEGER, attributes=("algorithm",)),
     Op.RNG_GET_AND_UPDATE_STATE: op(_F.RNG, 0, reference=random.rng_get_and_update_state, attributes=("delta",)),
     # asynchronous pairs
-    Op.ASYNC_START: op(
-        _F.ASYNC, 0, None, control.async_start, attributes=("calls",), optional=("async_execution_thread",)
-    ),
-    Op.ASYNC_UPDATE: op(_F.ASYNC, 1, reference=control.identity),
-    Op.ASYNC_DONE: op(_F.ASYNC, 1, reference=control.async_done),
-    Op.COPY_START: op(_F.ASYNC, 1, reference=control.copy_start),
+    Op.ASYNC_START: op(_F.ASYNC, 0, None, control.async_start, attributes=("calls",), optional=(*_THREAD, _ALIASING)),
+    Op.ASYNC_UPDATE: op(_F.ASYNC, 1, reference=control.identity, optional=("calls", *_THREAD)),
+    Op.ASYNC_DONE: op(_F.ASYNC, 1, reference=control.async_done, optional=("calls", *_THREAD)),
+    Op.COPY_START: op(_F.ASYNC, 1, reference=control.copy_start, optional=("cross_program_prefetch_index",)),
     Op.COPY_DONE: op(_F.ASYNC, 1, reference=control.copy_done),
     # collectives
     Op.ALL_GATHER: op(_F.COLLECTIVE, 0, None, collective.all_gather, attributes=("dimensions",), optional=_COLLECTIVE),
@@ -367,20 +279,22 @@ OPSET: dict[Op, Row] = {
         _F.COLLECTIVE, 0, None, collective.all_gather_start, attributes=("dimensions",), optional=_COLLECTIVE
     ),
     Op.ALL_GATHER_DONE: op(_F.COLLECTIVE, 1, reference=collective.pair_done),
-    Op.ALL_REDUCE: op(_F.COLLECTIVE, 0, None, collective.all_reduce, attributes=("to_apply",), optional=_COLLECTIVE),
+    Op.ALL_REDUCE: op(_F.COLLECTIVE, 0, None, collective.all_reduce, attributes=("to_apply",), optional=_REDUCING),
     Op.ALL_REDUCE_START: op(
-        _F.COLLECTIVE, 0, None, collective.all_reduce_start, attributes=("to_apply",), optional=_COLLECTIVE
+        _F.COLLECTIVE, 0, None, collective.all_reduce_start, attributes=("to_apply",), optional=_REDUCING
     ),
     Op.ALL_REDUCE_DONE: op(_F.COLLECTIVE, 1, reference=collective.all_reduce_done),
-    Op.ALL_TO_ALL: op(_F.COLLECTIVE, 0, None, collective.all_to_all, optional=("dimensions", *_COLLECTIVE)),
-    Op.COLLECTIVE_BROADCAST: op(_F.COLLECTIVE, 0, None, collective.broadcast, optional=_COLLECTIVE),
+    Op.ALL_TO_ALL: op(
+        _F.COLLECTIVE, 0, None, collective.all_to_all, optional=("dimensions", *_GROUPS, "constrain_layout")
+    ),
+    Op.COLLECTIVE_BROADCAST: op(_F.COLLECTIVE, 0, None, collective.broadcast, optional=_GROUPS),
     Op.COLLECTIVE_PERMUTE: op(
         _F.COLLECTIVE,
         0,
         None,
         collective.permute,
         attributes=("source_target_pairs",),
-        optional=("channel_id", "slice_sizes"),
+        optional=_PERMUTE,
     ),
     Op.COLLECTIVE_PERMUTE_START: op(
         _F.COLLECTIVE,
@@ -388,22 +302,22 @@ OPSET: dict[Op, Row] = {
         None,
         collective.permute_start,
         attributes=("source_target_pairs",),
-        optional=("channel_id", "slice_sizes"),
+        optional=_PERMUTE,
     ),
     Op.COLLECTIVE_PERMUTE_DONE: op(_F.COLLECTIVE, 1, reference=collective.pair_done),
-    Op.RAGGED_ALL_TO_ALL: op(_F.COLLECTIVE, 0, None, collective.ragged_all_to_all, optional=_COLLECTIVE),
+    Op.RAGGED_ALL_TO_ALL: op(_F.COLLECTIVE, 0, None, collective.ragged_all_to_all, optional=("dimensions", *_GROUPS)),
     Op.REDUCE_SCATTER: op(
-        _F.COLLECTIVE, 0, None, collective.reduce_scatter, attributes=("to_apply", "dimensions"), optional=_COLLECTIVE
+        _F.COLLECTIVE, 0, None, collective.reduce_scatter, attributes=("to_apply", "dimensions"), optional=_REDUCING
     ),
     Op.PARTITION_ID: op(_F.COLLECTIVE, 0, reference=collective.partition_id),
     Op.REPLICA_ID: op(_F.COLLECTIVE, 0, reference=collective.replica_id),
     # input and output
     Op.INFEED: op(_F.IO, 1, reference=control.infeed, optional=("infeed_config",)),
     Op.OUTFEED: op(_F.IO, 2, reference=control.outfeed, optional=("outfeed_config", "outfeed_shape")),
-    Op.SEND: op(_F.IO, 2, reference=control.send, optional=("channel_id", "is_host_transfer")),
-    Op.SEND_DONE: op(_F.IO, 1, reference=control.token, optional=("channel_id", "is_host_transfer")),
-    Op.RECV: op(_F.IO, 1, reference=control.recv, optional=("channel_id", "is_host_transfer")),
-    Op.RECV_DONE: op(_F.IO, 1, reference=control.recv_done, optional=("channel_id", "is_host_transfer")),
+    Op.SEND: op(_F.IO, 2, reference=control.send, optional=_TRANSFER),
+    Op.SEND_DONE: op(_F.IO, 1, reference=control.token, optional=_TRANSFER),
+    Op.RECV: op(_F.IO, 1, reference=control.recv, optional=_TRANSFER),
+    Op.RECV_DONE: op(_F.IO, 1, reference=control.recv_done, optional=_TRANSFER),
 }
 
 

@@ -3,18 +3,19 @@
 from __future__ import annotations
 
 import re
+from collections.abc import Callable, Mapping
 from types import MappingProxyType
 from typing import Any
 
 from .attributes import Raw
 from .errors import ParseError
 from .ir import Computation, Instruction, Module
-from .lexer import BLANK, NAME, Lexer
+from .lexer import BLANK, NAME, Lexer, near
 from .opcodes import Op
-from .parser_attributes import HEADER
+from .parser_attributes import COMPUTATION, HEADER
 from .parser_instructions import InstructionParser
 from .parser_shapes import MAX_DEPTH, parse_shape
-from .parser_values import braced, raw
+from .parser_values import braced
 from .shape_rules import same
 from .shapes import Shape
 
@@ -44,7 +45,7 @@ class Parser(InstructionParser):
         if lexer.eat_word("HloModule"):
             name = lexer.name("the module's name")
             lexer.eat(":")
-            attributes = self.header_attributes()
+            attributes = self.header_attributes("the module", HEADER)
         elif lexer.ended:
             lexer.fail("the text is empty", remedy="a module starts with: HloModule name")
         attributes |= self.sections()
@@ -78,18 +79,19 @@ class Parser(InstructionParser):
         self.computations["entry"] = entry
         return Module("module", tuple(self.computations.values()), entry)
 
-    def header_attributes(self) -> dict[str, Any]:
+    def header_attributes(self, whose: str, known: Mapping[str, Callable[[Any, str], Any]]) -> dict[str, Any]:
         out: dict[str, Any] = {}
         while m := self.lexer.match(_attribute):
             key = m[1]
             if key in out:
                 self.lexer.fail(f"attribute '{key}' is given twice", m.start(1))
-            out[key] = HEADER.get(key, raw)(self, key)
+            if key not in known:
+                remedy = near(key, known) or f"the attributes of {whose} are {', '.join(known)}"
+                self.lexer.fail(f"unexpected attribute '{key}' of {whose}", m.start(1), remedy)
+            out[key] = known[key](self, key)
         if self.lexer.at(","):
             self.lexer.eat(",")
-            self.lexer.fail(
-                f"expected an attribute of the module, found {self.lexer.found()}", remedy="write name=value"
-            )
+            self.lexer.fail(f"expected an attribute of {whose}, found {self.lexer.found()}", remedy="write name=value")
         return out
 
     def sections(self) -> dict[str, Any]:
@@ -117,7 +119,7 @@ class Parser(InstructionParser):
                 f"'{computation.root.name}' has shape {computation.root.shape}",
                 signature_at,
             )
-        attributes = self.header_attributes()
+        attributes = self.header_attributes("a computation", COMPUTATION)
         if attributes:
             computation = Computation(name, computation.instructions, computation.root, MappingProxyType(attributes))
         if name in self.computations:

@@ -1,4 +1,4 @@
-"""Text of attribute values: one row of ATTRIBUTES per attribute name. Names without a row are kept as Raw text."""
+"""Text of attribute values: one row of ATTRIBUTES per attribute name. Which opcode may have which: hlo/grammar.py."""
 
 from __future__ import annotations
 
@@ -268,7 +268,6 @@ ATTRIBUTES: dict[str, Callable[[Any, str], Any]] = {
     "called_computations": computations,
     "select": computation,
     "scatter": computation,
-    "comparator": computation,
     # numbers and switches of single opcodes
     "direction": one_of("EQ", "NE", "GE", "GT", "LE", "LT"),
     "type": one_of("FLOAT", "TOTALORDER", "SIGNED", "UNSIGNED"),
@@ -303,7 +302,6 @@ ATTRIBUTES: dict[str, Callable[[Any, str], Any]] = {
     "outfeed_config": string,
     "outfeed_shape": shape,
     "async_execution_thread": string,
-    "async_group_id": integer,
     "cross_program_prefetch_index": integer,
     # custom calls
     "custom_call_target": string,
@@ -326,8 +324,8 @@ ATTRIBUTES: dict[str, Callable[[Any, str], Any]] = {
     "domain": raw,
     "mode": word,
     "padding_type": word,
-    "conv_kind": word,
     "convolution_kind": word,
+    "sparsity_config": raw,
 }
 
 HEADER: dict[str, Callable[[Any, str], Any]] = {
@@ -341,6 +339,9 @@ HEADER: dict[str, Callable[[Any, str], Any]] = {
     "frontend_attributes": raw,
     "allow_spmd_sharding_propagation_to_parameters": booleans,
     "allow_spmd_sharding_propagation_to_output": booleans,
-    "execution_thread": string,
     "origin_recovery_table": raw,
 }
+"""Attributes of a module."""
+
+COMPUTATION: dict[str, Callable[[Any, str], Any]] = {"execution_thread": string}
+"""Attributes of a computation, behind its closing brace."""

@@ -3,12 +3,11 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Mapping
 from types import MappingProxyType
-from typing import Any
+from typing import Any, NoReturn
 
 from .errors import VerificationError
-from .grammar import GRAMMAR, Row
+from .grammar import COMMON, GRAMMAR, Row
 from .ir import NO_ATTRIBUTES, Computation, Instruction
 from .lexer import BLANK, NAME, Lexer, near
 from .opcodes import BY_NAME as OPCODES
@@ -16,7 +15,6 @@ from .opcodes import Op
 from .parser_attributes import ATTRIBUTES
 from .parser_literals import parse_literal
 from .parser_shapes import ARRAY, MAX_DEPTH, cached_shape, parse_shape, starts_shape
-from .parser_values import raw
 from .shape_inference import NEEDS_SHAPE, infer_missing
 from .shape_rules import same
 from .shapes import OPAQUE as NO_SHAPE
@@ -32,6 +30,9 @@ ASYNC = {"start": Op.ASYNC_START, "update": Op.ASYNC_UPDATE, "done": Op.ASYNC_DO
 """How `add-start` and the like end."""
 
 ASYNC_OWN = ("async_execution_thread", "control-predecessors", "sharding")
+ASYNC_START = frozenset((*ASYNC_OWN, "output_to_operand_aliasing"))
+"""What `x-start` may have beside the attributes of x."""
+
 ASYNC_BOTH = ("metadata", "frontend_attributes", "backend_config", "origin", "statistics")
 
 
@@ -143,7 +144,7 @@ class InstructionParser:
             lexer.fail(f"the shape of {wrapped.value}-start must be ((operands), result, state…), not {shape}", at)
         own: dict[str, Any] = {}
         operands = self.operands(wrapped, GRAMMAR[wrapped], at)
-        self.attributes(own, wrapped, GRAMMAR[wrapped], at)
+        self.attributes(own, wrapped, GRAMMAR[wrapped], at, ASYNC_START)
         outer = {k: own.pop(k) for k in ASYNC_OWN if k in own}
         if wrapped not in (Op.CUSTOM_CALL, Op.FUSION) and "output_to_operand_aliasing" in own:
             outer["output_to_operand_aliasing"] = own.pop("output_to_operand_aliasing")
@@ -197,7 +198,7 @@ class InstructionParser:
         if not nested:
             self.attributes(own, opcode, row, at)
         elif missing := [key for key in row.required if key not in own]:
-            self.missing(own, opcode, missing[0], at)
+            self.missing(opcode, missing[0], at)
         if opcode is Op.BROADCAST:
             self.broadcast_dimensions(own, operands, at)
         name = name or self.fresh(f"{opcode.value}.anon")
@@ -286,8 +287,10 @@ class InstructionParser:
         self.depth -= 1
         return instruction
 
-    def attributes(self, own: dict[str, Any], opcode: Op, row: Row, at: int) -> None:
-        """Consume `, name=value …` into `own`."""
+    def attributes(
+        self, own: dict[str, Any], opcode: Op, row: Row, at: int, more: frozenset[str] = frozenset()
+    ) -> None:
+        """Consume `, name=value …` into `own`; the row's attributes and `more` are allowed."""
         lexer = self.lexer
         text = lexer.text
         while text.startswith(",", lexer.pos):
@@ -298,27 +301,28 @@ class InstructionParser:
             key = m[1]
             if key in own:
                 lexer.fail(f"attribute '{key}' is given twice", m.start(1))
+            if key not in row.allowed and key not in more:
+                self.unexpected(key, opcode, row, m.start(1))
             lexer.pos = m.end()
-            own[key] = ATTRIBUTES.get(key, raw)(self, key)
+            own[key] = ATTRIBUTES[key](self, key)
         for key in row.required:
             if key not in own:
-                self.missing(own, opcode, key, at)
+                self.missing(opcode, key, at)
 
     def broadcast_dimensions(self, own: dict[str, Any], operands: tuple[Instruction, ...], at: int) -> None:
         """The broadcast of a scalar may leave its dimensions out."""
         if "dimensions" not in own:
             if operands[0].shape.rank:
-                self.missing(own, Op.BROADCAST, "dimensions", at)
+                self.missing(Op.BROADCAST, "dimensions", at)
             own["dimensions"] = ()
 
-    def missing(self, own: Mapping[str, Any], opcode: Op, key: str, at: int) -> None:
-        unknown = [k for k in own if k not in ATTRIBUTES]
-        close = near(key, unknown)
-        self.lexer.fail(
-            f"{opcode.value} needs the attribute '{key}'",
-            at,
-            f"'{unknown[0]}' is unknown; did you mean '{key}'?" if close else f"add {key}=…",
-        )
+    def missing(self, opcode: Op, key: str, at: int) -> NoReturn:
+        self.lexer.fail(f"{opcode.value} needs the attribute '{key}'", at, f"add {key}=…")
+
+    def unexpected(self, key: str, opcode: Op, row: Row, at: int) -> NoReturn:
+        own = ", ".join(row.own) or "none of its own"
+        remedy = near(key, row.own) or near(key, COMMON) or f"its attributes are: {own}; and those of any instruction"
+        self.lexer.fail(f"unexpected attribute '{key}' of {opcode.value}", at, remedy)
 
     def infer(self, opcode: Op, name: str, operands: tuple[Instruction, ...], own: dict[str, Any], at: int) -> Shape:
         """The shape of an instruction whose text leaves it out."""

@@ -384,6 +384,11 @@ FIELDS: dict[str, Field] = {
 _PERMUTES = (Op.COLLECTIVE_PERMUTE, Op.COLLECTIVE_PERMUTE_START)
 
 
+def _no_slice_sizes(proto: Any, where: str) -> None:
+    if proto.dynamic_slice_sizes:
+        raise InputError(f"{where}: a collective-permute of slices cannot be read from a proto", remedy="use HLO text")
+
+
 def _refuse(key: str) -> Callable[[Any, Any], None]:
     def write(proto: Any, value: Any) -> None:
         raise InputError(f"{key} of this opcode cannot be written to a proto", remedy="use HLO text")
@@ -394,7 +399,7 @@ def _refuse(key: str) -> Callable[[Any, Any], None]:
 BY_OPCODE: dict[tuple[Op, str], Field] = {
     (Op.RNG_BIT_GENERATOR, "algorithm"): enum("rng_algorithm", "RandomAlgorithm", str.lower, str.upper),
     (Op.SCATTER, "index_vector_dim"): scalar(SCATTER + "index_vector_dim"),
-    **{(op, "slice_sizes"): Field(lambda p, w: None, _refuse("slice_sizes")) for op in _PERMUTES},
+    **{(op, "slice_sizes"): Field(_no_slice_sizes, _refuse("slice_sizes")) for op in _PERMUTES},
     (Op.CHOLESKY, "lower"): scalar("cholesky_options.lower"),
     **{(Op.RAGGED_DOT, ours): ints(RAGGED + DOT + theirs) for ours, theirs in _DOT_DIMS},
 }

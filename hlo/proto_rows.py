@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 from .opcodes import Op
+from .opset import OPSET
 
-ANY = ("backend_config", "metadata", "sharding", "frontend_attributes", "statistics", "result_accuracy", "origin")
+ANY = ("backend_config", "metadata", "sharding", "frontend_attributes", "statistics", "origin")
 DIMENSIONS = ("dimensions!",)
 COLLECTIVE = ("replica_groups!", "channel_id", "use_global_device_ids", "constrain_layout")
 PERMUTE = ("source_target_pairs!", "channel_id")
@@ -15,6 +16,7 @@ TRANSFER = ("channel_id", "is_host_transfer")
 NORM = ("epsilon!", "feature_index!")
 
 ROWS: dict[Op, tuple[str, ...]] = {
+    **{op: ("result_accuracy",) for op, row in OPSET.items() if "result_accuracy" in row.optional},
     Op.BROADCAST: DIMENSIONS,
     Op.CONCATENATE: DIMENSIONS,
     Op.REDUCE: DIMENSIONS,
@@ -79,12 +81,12 @@ ROWS: dict[Op, tuple[str, ...]] = {
     Op.ALL_GATHER_START: (*DIMENSIONS, *COLLECTIVE),
     Op.ALL_REDUCE: COLLECTIVE,
     Op.ALL_REDUCE_START: COLLECTIVE,
-    Op.ALL_TO_ALL: ("dimensions", *COLLECTIVE),
+    Op.ALL_TO_ALL: ("dimensions", "replica_groups!", "channel_id", "constrain_layout"),
     Op.REDUCE_SCATTER: (*DIMENSIONS, *COLLECTIVE),
     Op.COLLECTIVE_BROADCAST: ("replica_groups!", "channel_id"),
     Op.RAGGED_ALL_TO_ALL: ("replica_groups!", "channel_id"),
-    Op.COLLECTIVE_PERMUTE: (*PERMUTE, "dynamic_slice_sizes"),
-    Op.COLLECTIVE_PERMUTE_START: (*PERMUTE, "dynamic_slice_sizes"),
+    Op.COLLECTIVE_PERMUTE: (*PERMUTE, "slice_sizes"),
+    Op.COLLECTIVE_PERMUTE_START: (*PERMUTE, "slice_sizes"),
 }
 
 CALLED: dict[Op, tuple[str, ...]] = {

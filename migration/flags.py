@@ -16,7 +16,8 @@ from ..hlo.dtypes import DType
 from ..hlo.errors import TestbedError
 from ..hlo.opcodes import BY_NAME as OPCODES
 from ..hlo.opcodes import Op
-from ..hlo.opset import ELEMENTWISE, Family, opcodes
+from ..hlo.opset import ELEMENTWISE, opcodes
+from ..hlo.opset_rows import Family
 
 STACK_NAMES = ("legacy", "mlir")
 DEFAULT = "legacy"

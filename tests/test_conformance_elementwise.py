@@ -7,7 +7,8 @@ from hypothesis import Phase, given, settings
 from hypothesis import strategies as st
 
 from ..hlo.opcodes import Op
-from ..hlo.opset import ELEMENTWISE, EXACT, OPSET
+from ..hlo.opset import ELEMENTWISE, OPSET
+from ..hlo.opset_rows import EXACT
 from .check import STACKS, check, run_stack
 from .elementwise_cases import Case, cases, moderate_values, random_values, special_values
 

@@ -9,9 +9,13 @@ import pytest
 
 from ..hlo import opset
 from ..hlo.dtypes import COMPLEX, FLOAT, SIGNED, DType
+from ..hlo.grammar import GRAMMAR
 from ..hlo.ir import Instruction
 from ..hlo.opcodes import Op
-from ..hlo.opset import OPSET, Family, Form
+from ..hlo.opset import OPSET
+from ..hlo.opset_rows import Family, Form
+from ..hlo.parser_attributes import ATTRIBUTES
+from ..hlo.proto_rows import ANY, CALLED, ROWS
 from ..hlo.reference.lifting import lift
 from ..hlo.shapes import array
 
@@ -67,6 +71,46 @@ def test_numpy_references_take_every_dtype_of_their_row(op: Op):
             out = lift(row.reference, instruction, precise=row.precise)(*ones)
         assert out.dtype == result.numpy, (op, dtype)
         assert out.shape == (3,)
+
+
+def test_every_attribute_has_a_form_in_text_and_a_proto_s_attributes_may_stand_in_text():
+    assert {key for row in GRAMMAR.values() for key in row.allowed} == set(ATTRIBUTES)
+    for op, keys in (*ROWS.items(), *CALLED.items()):
+        assert {key.removesuffix("!") for key in (*keys, *ANY)} <= GRAMMAR[op].allowed, op
+
+
+def with_attribute(op: Op, key: str) -> str:
+    """A module whose root has the attribute `key` with a value that no attribute has."""
+    operands = {
+        Op.PARAMETER: "3",
+        Op.CONSTANT: "1",
+        Op.ASYNC_DONE: "s",
+        Op.ASYNC_UPDATE: "s",
+        Op.CONDITIONAL: "i, p, p" if key == "branch_computations" else "b, p, p",
+    }.get(op, ", ".join("p" * (GRAMMAR[op].low or min(1, GRAMMAR[op].high))))
+    shapes = dict.fromkeys((Op.ASYNC_START, Op.ASYNC_UPDATE), "((f32[]), f32[], u32[])")
+    shape = shapes.get(op, "(f32[])" if op in (Op.RECV, Op.TUPLE) else "f32[]")
+    return f"""HloModule m
+c {{ ROOT x = f32[] parameter(0) }}
+ENTRY e {{
+  p = f32[] parameter(0)
+  b = pred[] parameter(1)
+  i = s32[] parameter(2)
+  s = ((f32[]), f32[], u32[]) async-start(p), calls=c
+  ROOT r = {shape} {op.value}({operands}), {key}=@
+}}"""
+
+
+@pytest.mark.xla
+def test_each_opcode_has_the_attributes_that_xla_reads():
+    hlo = pytest.importorskip("jaxlib._hlo", reason="needs jaxlib")
+    otherwise = {(Op.CALL, "output_to_operand_aliasing"), (Op.RAGGED_DOT, "algorithm")}  # as protos have them
+    for op in GRAMMAR:
+        for key in ATTRIBUTES:
+            with pytest.raises(Exception, match="Syntax error") as raised:
+                hlo.hlo_module_from_text(with_attribute(op, key))
+            read = f'unexpected attribute "{key}"' not in str(raised.value)
+            assert (key in GRAMMAR[op].allowed) == (read or (op, key) in otherwise), (op, key)
 
 
 def test_rows_restrict_dtypes():

@@ -28,9 +28,13 @@ def entry(*lines: str) -> str:
     return "HloModule m\nENTRY e {\n" + "".join(f"  {line}\n" for line in lines) + "}\n"
 
 
+CALLS = {"dimensions": "sort(p)", "padding": "pad(p, p)", "replica_groups": "all-gather(p)"}
+
+
 def one(attributes: str) -> str:
-    """A custom call with these attributes: they begin at line 4, column 37."""
-    return entry("p = f32[2] parameter(0)", f"ROOT r = f32[2] custom-call(p), {attributes}")
+    """An instruction that takes the first of these attributes, a custom call mostly; they begin at line 4, column 35."""
+    call = CALLS.get(attributes.split("=")[0], "custom-call(p)")
+    return entry("p = f32[2] parameter(0)", f"ROOT r = f32[2] {call},".ljust(32) + attributes)
 
 
 P = "p = f32[2] parameter(0)"
@@ -42,6 +46,10 @@ CASES = [
     ("empty", " \n ", 2, 2, "the text is empty", "HloModule"),
     ("module name", "HloModule {", 1, 11, "expected the module's name, found '{'", None),
     ("header attribute twice", "HloModule m, is_scheduled=true, is_scheduled=true", 1, 33, "'is_scheduled' is given twice", None),
+    ("header unknown", "HloModule m, is_schedulled=true", 1, 14, "unexpected attribute 'is_schedulled' of the module", "'is_scheduled'"),
+    ("header of computations", "HloModule m, foo={1}", 1, 14, "unexpected attribute 'foo' of the module", "attributes of the module are"),
+    ("attribute of computations", "e { p = f32[] parameter(0) }, thread=\"x\"", 1, 31, "unexpected attribute 'thread' of a computation", "are execution_thread"),
+    ("attribute of computations twice", "e { p = f32[] parameter(0) }, execution_thread=\"x\", execution_thread=\"x\"", 1, 53, "'execution_thread' is given twice", None),
     ("header junk", "HloModule m, 5", 1, 14, "expected an attribute of the module, found '5'", "name=value"),
     ("no computation", "HloModule m\n", 2, 1, "expected a computation's name, found the end of the text", None),
     ("computation body", "HloModule m\ne x", 2, 3, "expected '{' before the instructions of 'e'", None),
@@ -98,13 +106,19 @@ CASES = [
     ),
     # attributes in general
     ("attribute missing", entry("ROOT r = s32[2] iota()"), 3, 8, "iota needs the attribute 'iota_dimension'", "add iota_dimension="),
-    ("attribute misspelt", entry("ROOT r = s32[2] iota(), iota_dimensions=0"), 3, 8, "needs the attribute", "'iota_dimensions' is unknown"),
+    ("attribute misspelt", entry("ROOT r = s32[2] iota(), iota_dimensions=0"), 3, 27, "unexpected attribute 'iota_dimensions' of iota", "'iota_dimension'"),
+    ("attribute unknown", entry(P, "ROOT r = f32[2] abs(p), foo={1}"), 4, 27, "unexpected attribute 'foo' of abs", "are: none of its own"),
+    ("attribute of all misspelt", entry(P, "ROOT r = f32[2] abs(p), shardin={replicated}"), 4, 27, "'shardin' of abs", "'sharding'"),
+    ("attribute of another opcode", entry(P, "ROOT r = f32[2] sort(p), slice={[0:1]}"), 4, 28, "unexpected attribute 'slice' of sort", "dimensions, to_apply, is_stable; and"),
+    ("attribute of start", entry(P, "ROOT s = ((f32[2]), f32[2], u32[]) abs-start(p), kind=kLoop"), 4, 52, "unexpected attribute 'kind' of abs", "none"),
+    ("attribute of parameter", entry("p = f32[2] parameter(0), dimensions={0}"), 3, 28, "unexpected attribute 'dimensions' of parameter", "none"),
+    ("result accuracy", entry(P, "ROOT r = f32[2] abs(p), result_accuracy={mode=highest}"), 4, 27, "'result_accuracy' of abs", "none"),
     ("attribute twice", entry("ROOT r = s32[2] iota(), iota_dimension=0, iota_dimension=0"), 3, 45, "is given twice", None),
     ("attribute form", entry("ROOT r = s32[2] iota(), 7"), 3, 27, "expected an attribute of iota, found '7'", "name=value"),
     ("integer", entry("ROOT r = s32[2] iota(), iota_dimension=x"), 3, 42, "expected an integer for 'iota_dimension', found 'x'", None),
     ("64 bits", entry("ROOT r = s32[2] iota(), iota_dimension=" + "9" * 30), 3, 42, "does not fit in 64 bits", None),
     ("boolean", one("custom_call_has_side_effect=maybe"), 4, 63, "expected true or false", None),
-    ("real", one("epsilon=x"), 4, 43, "expected a number for 'epsilon'", None),
+    ("real", entry(P, "ROOT r = f32[2] batch-norm-training(p, p, p), epsilon=x"), 4, 57, "expected a number for 'epsilon'", None),
     ("string", one("custom_call_target=foo"), 4, 54, "expected a quoted string for 'custom_call_target'", None),
     ("string unclosed", one('custom_call_target="foo'), 4, 54, "unterminated string", "same quote"),
     ("string escape", one(r'custom_call_target="\q"'), 4, 54, "unknown escape \\q", r"\\"),
@@ -137,11 +151,11 @@ CASES = [
     ("predecessor", one("control-predecessors={5}"), 4, 57, "expected an instruction in 'control-predecessors'", None),
     ("predecessor unknown", one("control-predecessors={q}"), 4, 57, "no instruction 'q'", None),
     ("shapes", one("operand_layout_constraints={5}"), 4, 63, "expected a shape, found '5'", "f32[2,3]{1,0}"),
-    ("value", one("foo="), 5, 1, "expected a value for 'foo', found '}'", None),
-    ("value open", one("foo={(}"), 4, 41, "'foo' has unbalanced brackets", "partner"),
-    ("value unclosed", "e { p = f32[] parameter(0), foo={[1]", 1, 33, "'foo' opens '{' and never closes it", None),
-    ("value pair", one("foo={("), 5, 1, "'foo' has unbalanced brackets", "partner"),
-    ("string in value", one('foo={"x'), 4, 40, "a string without an end", "same quote"),
+    ("value", one("sharding="), 5, 1, "expected a value for 'sharding', found '}'", None),
+    ("value open", one("sharding={(}"), 4, 46, "'sharding' has unbalanced brackets", "partner"),
+    ("value unclosed", "e { p = f32[] parameter(0), origin={[1]", 1, 36, "'origin' opens '{' and never closes it", None),
+    ("value pair", one("sharding={("), 5, 1, "'sharding' has unbalanced brackets", "partner"),
+    ("string in value", one('sharding={"x'), 4, 45, "a string without an end", "same quote"),
     # header attributes
     ("layout open", "HloModule m, entry_computation_layout=f32[]", 1, 39, "expected '{' before 'entry_computation_layout'", None),
     ("layout paren", "HloModule m, entry_computation_layout={f32[]}", 1, 40, "expected '(' before the parameter shapes", None),

@@ -23,7 +23,8 @@ from ..hlo.attributes import (
 from ..hlo.dtypes import DType
 from ..hlo.errors import InputError
 from ..hlo.opcodes import Op
-from ..hlo.parser import parse_module
+from ..hlo.parser import Parser, parse_module
+from ..hlo.parser_attributes import ATTRIBUTES
 from ..hlo.roundtrip import roundtrip
 from ..hlo.shapes import TOKEN, UNBOUNDED, Layout, Shape, array, tuple_shape
 from .corpus import sample
@@ -42,11 +43,13 @@ def literal_of(shape: str, value: str):
 
 
 def attribute_of(text: str):
-    """The attribute of a custom call, which takes any."""
-    name = text.split("=")[0]
-    return entry(
-        "p = f32[2] parameter(0)", f'ROOT r = f32[2] custom-call(p), custom_call_target="t", {text}'
-    ).entry.root.attributes[name]
+    """The value of `name=value`, read to its end, with an instruction 'p' in scope."""
+    name, value = text.split("=", 1)
+    parser = Parser(value, "text")
+    parser.scopes.append({"p": entry("p = f32[2] parameter(0)").entry.root})
+    found = ATTRIBUTES[name](parser, name)
+    assert parser.lexer.ended
+    return found
 
 
 # -- shapes ------------------------------------------------------------------------------------------------------------
@@ -210,7 +213,7 @@ def test_large_constant_goes_through_numpy():
         ("sharding={{maximal device=0}, {replicated}}", Raw("{{maximal device=0}, {replicated}}")),
         ('frontend_attributes={a="1",b={"c":2}}', Raw('{a="1",b={"c":2}}')),
         ('origin={({"a" {0}}, {"b"})}', Raw('{({"a" {0}}, {"b"})}')),
-        ("an_attribute_of_tomorrow=[1]<=x(2)", Raw("[1]<=x(2)")),
+        ("statistics={visualizing_index=1,a=0.5}", Raw("{visualizing_index=1,a=0.5}")),
         ("literal=s32[2]{0} {1, 2}", None),
     ],
 )  # fmt: skip

@@ -193,10 +193,10 @@ def test_difference_says_what_differs(old, new, said):
 
 
 def test_raw_text_is_kept_to_the_letter():
-    text = 'ENTRY e { ROOT p = f32[] parameter(0), sharding={ maximal  device=0 }, foo="a,  b" }'
+    text = 'ENTRY e { ROOT p = f32[] parameter(0), sharding={ maximal  device=0 }, origin="a,  b" }'
     root = parse_module(text).entry.root
-    assert root.attributes["foo"] == Raw('"a,  b"')
-    assert 'sharding={ maximal  device=0 }, foo="a,  b"' in print_instruction(root)
+    assert root.attributes["origin"] == Raw('"a,  b"')
+    assert 'sharding={ maximal  device=0 }, origin="a,  b"' in print_instruction(root)
 
 
 # -- XLA's own parser -------------------------------------------------------------------------------------------------

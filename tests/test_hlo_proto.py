@@ -112,8 +112,11 @@ def test_repeated_names_become_unique():
 
 
 def test_what_has_no_field_is_refused():
-    module = parse_module("HloModule m\n\nENTRY e {\n ROOT p = f32[] parameter(0), new_attribute={1}\n}\n")
-    with pytest.raises(InputError, match="p: the attribute new_attribute has no field"):
+    module = parse_module(
+        "f {\n a = f32[] parameter(0)\n b = f32[] parameter(1)\n ROOT s = f32[] add(a, b)\n}\n"
+        "ENTRY e {\n p = f32[] parameter(0)\n ROOT a = f32[] all-reduce(p), to_apply=f, mode=flattened_id\n}\n"
+    )
+    with pytest.raises(InputError, match="a: the attribute mode has no field"):
         module_to_proto(module)
 
 

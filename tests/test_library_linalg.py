@@ -339,8 +339,33 @@ def test_no_rows():
 @pytest.mark.parametrize(
     "name, old, new, reason",
     [
-        ("gees", f"{ord('N')}", f"{ord('S')}", "sort must be one of 78 : ui8 (N)"),
-        ("potrf", "uplo", "uppla", "uplo must be one of 76 : ui8 (L), 85 : ui8 (U)"),
+        ("gees", f"{ord('N')}", f"{ord('S')}", "sort must be 78 : ui8 (N); backend_config is {mode = "),
+        (
+            "potrf",
+            "uplo",
+            "uppla",
+            "uplo must be one of 76 : ui8 (L), 85 : ui8 (U); backend_config is {uppla = 76 : ui8}",
+        ),
+        (
+            "evd",
+            "{mode = 86 : ui8, uplo = 85 : ui8}",
+            "{}",
+            "(N), 86 : ui8 (V); uplo must be one of 76 : ui8 (L), 85 : ui8 (U)",
+        ),
+        (
+            "evd",
+            "uplo = 85 : ui8",
+            "uplo 85",
+            "cannot be read at character 19, 'uplo 85}'; write {mode = 78 : ui8, uplo = 76 : ui8}, found {mode = 86",
+        ),
+        (
+            "evd",
+            "{mode = 86 : ui8, uplo = 85 : ui8}",
+            '"{mode = 86 : ui8"',
+            "cannot be read at character 16, the end; write",
+        ),
+        ("gehrd", "low = 1 : i32", "low = 1.5 : f32", "low must be an i32; backend_config is"),
+        ("gehrd", "low = 1 : i32", 'low = "a, b = 1 : i32"', "low must be an i32; backend_config is"),
         ("potrf", "lapack_s", "lapack_d", "A must be f64[2,4,4], is f32[2,4,4]"),
         ("getrf", "s32[2,4]", "s32[2,3]", "pivots must be s32[2,4], is s32[2,3]"),
         ("evd", "f32[2,4]{1,0}", "f32[3,4]{1,0}", "w must be f32[2,4], is f32[3,4]"),

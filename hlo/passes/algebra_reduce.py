@@ -236,7 +236,7 @@ def _simple(i: Instruction) -> bool:
     dtype = i.shape.dtype
     plain = dtype in (DType.F16, DType.BF16, DType.F32, DType.F64) or (dtype.is_integer and dtype.bits >= 8)
     same = all(o.shape.dtype.is_float == dtype.is_float and holds(dtype, o.shape.dtype) for o in i.operands)
-    return plain and same and len(i.operands) == 2 and bool(i.shape.size) and "sparsity" not in i.attributes
+    return plain and same and len(i.operands) == 2 and bool(i.shape.size)
 
 
 _SIDES = (("lhs_batch_dims", "lhs_contracting_dims"), ("rhs_batch_dims", "rhs_contracting_dims"))

@@ -104,7 +104,7 @@ def fold_operands(i: Instruction, b: Builder) -> Instruction | None:
     changed = i
     for n, side in enumerate(SIDES):
         source = changed.operands[n]
-        if source.opcode is not Op.TRANSPOSE or "sparsity" in i.attributes:
+        if source.opcode is not Op.TRANSPOSE:
             continue
         order = source.dimensions
         free = [order[d] for d in free_dimensions(changed, side)]
@@ -138,7 +138,7 @@ def _regrouped(i: Instruction, dot: Instruction, b: Builder) -> Instruction | No
 
 def _numbers_of(i: Instruction, dot: Instruction) -> tuple[tuple[str, ...], dict[str, object]] | None:
     """The sides in their new order, and the attributes, of a dot that gives the transpose."""
-    if len(dot.operands) != 2 or "sparsity" in dot.attributes:
+    if len(dot.operands) != 2:
         return None
     batches, lefts = len(numbers(dot, "lhs")[0]), len(free_dimensions(dot, "lhs"))
     rank = dot.shape.rank

@@ -29,7 +29,7 @@ def matrix_dots(module: Module) -> Module:
 
 def as_matrices(i: Instruction, b: Builder) -> Instruction | None:
     """A reshape of the dot in its form; None where it has it already."""
-    if len(i.operands) != 2 or "sparsity" in i.attributes or all(_is_matrix(i, side) for side in SIDES):
+    if len(i.operands) != 2 or all(_is_matrix(i, side) for side in SIDES):
         return None
     i = in_order(i)
     named: dict[str, object] = {}

@@ -12,7 +12,8 @@ import numpy as np
 
 from ..errors import UnsupportedError
 from ..ir import Instruction
-from ..library_calls import options_of, refusal
+from ..lapack_options import options_of
+from ..library_calls import refusal
 from .context import Context, Value
 
 Array = np.ndarray
