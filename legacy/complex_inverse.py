@@ -8,7 +8,7 @@ from typing import TypeAlias
 from llvmlite import ir
 
 from . import math_f64
-from .complex_math import Pair, add, choose, divide, in_double, precise, sqrt
+from .complex_math import Pair, add, choose, divide, in_double, precise, principal_root
 from .real import Real
 
 V: TypeAlias = ir.Value
@@ -32,13 +32,13 @@ def acos(r: Real, x: Pair) -> Pair:
 def _roots(r: Real, x: Pair) -> tuple[Pair, Pair]:
     """sqrt(1 - z) and sqrt(1 + z)."""
     one = r.c(1.0)
-    return sqrt(r, (r.sub(one, x[0]), r.neg(x[1]))), sqrt(r, (r.add(one, x[0]), x[1]))
+    return principal_root(r, (r.sub(one, x[0]), r.neg(x[1]))), principal_root(r, (r.add(one, x[0]), x[1]))
 
 
 @in_double
 def acosh(r: Real, x: Pair) -> Pair:
     one = r.c(1.0)
-    less, more = sqrt(r, (r.sub(x[0], one), x[1])), sqrt(r, (r.add(x[0], one), x[1]))
+    less, more = principal_root(r, (r.sub(x[0], one), x[1])), principal_root(r, (r.add(x[0], one), x[1]))
     re = math_f64.asinh(r, r.add(r.mul(less[0], more[0]), r.mul(less[1], more[1])))
     return re, r.mul(r.c(2.0), math_f64.atan2(r, less[1], more[0]))
 
@@ -73,7 +73,7 @@ def atan2(r: Real, y: Pair, x: Pair) -> Pair:
 
 def _square(r: Real, x: Pair) -> Pair:
     """x², with the contraction that XLA:CPU's multiplication gets."""
-    product = r.product(x[0], x[1])
+    product = r.mul(x[0], x[1])  # is used twice, hence not contracted
     return r.fma(x[0], x[0], r.neg(r.mul(x[1], x[1]))), r.add(product, product)
 
 

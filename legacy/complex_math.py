@@ -39,6 +39,11 @@ def in_double(function: Callable[..., Pair]) -> Callable[..., Pair]:
     return emit
 
 
+def _in_double(r: Real, function: Callable[[Real, Pair], V], x: Pair) -> V:
+    """The same for a function whose value is real."""
+    return function(r, x) if r.bits == 64 else r.in_double(lambda d, re, im: function(d, (re, im)), *x)
+
+
 def precise(r: Real, name: str, *arguments: V) -> V:
     """A function rounded (nearly always) correctly: in doubles for floats, libm's for doubles."""
     return r.libm(name, *arguments) if r.bits == 64 else r.in_double(getattr(math_f64, name), *arguments)
@@ -81,28 +86,26 @@ def divide(r: Real, x: Pair, y: Pair) -> Pair:
     denominator = r.mad(ratio, small, large)
     p, q = r.select(steep, b, a), r.select(steep, a, b)
     re = r.div(r.mad(q, ratio, p), denominator)
-    crossed = r.sub(q, r.mul(p, ratio))
-    im = r.div(r.select(steep, r.neg(crossed), crossed), denominator)
+    minus_a = r.neg(a)  # b·ratio - a or b - a·ratio: no other order gives the same zeros
+    im = r.div(r.mad(r.select(steep, b, minus_a), ratio, r.select(steep, minus_a, b)), denominator)
     return _divide_corners(r, x, y, (re, im))
 
 
 def _divide_corners(r: Real, x: Pair, y: Pair, quotient: Pair) -> Pair:
-    """Something by zero is infinite, infinite by finite is infinite, finite by infinite is zero."""
+    """Something by zero is infinite, infinite by finite is infinite, finite by infinite is zero; in this order."""
     (a, b), (c, d) = x, y
     lost = r.both(r.is_nan(quotient[0]), r.is_nan(quotient[1]))
-    infinity = r.c(math.inf)
-    by_zero = r.both(r.both(r.eq(c, 0.0), r.eq(d, 0.0)), r.negated(r.both(r.is_nan(a), r.is_nan(b))))
-    signed = r.copysign(infinity, c)
-    result = choose(r, r.both(lost, by_zero), (r.mul(signed, a), r.mul(signed, b)), quotient)
-    grows = r.both(_any_infinite(r, x), _all_finite(r, y))
+    infinity, zero = r.c(math.inf), r.c(0.0)
+    p, q = _unit(r, c), _unit(r, d)
+    gone = (r.mul(zero, r.mad(a, p, r.mul(b, q))), r.mul(zero, r.sub(r.mul(b, p), r.mul(a, q))))
+    result = choose(r, r.both(_all_finite(r, x), _any_infinite(r, y)), gone, quotient)
     p, q = _unit(r, a), _unit(r, b)
     grown = (r.mul(infinity, r.mad(p, c, r.mul(q, d))), r.mul(infinity, r.sub(r.mul(q, c), r.mul(p, d))))
-    result = choose(r, r.both(lost, grows), grown, result)
-    vanishes = r.both(_all_finite(r, x), _any_infinite(r, y))
-    p, q = _unit(r, c), _unit(r, d)
-    zero = r.c(0.0)
-    gone = (r.mul(zero, r.mad(a, p, r.mul(b, q))), r.mul(zero, r.sub(r.mul(b, p), r.mul(a, q))))
-    return choose(r, r.both(lost, vanishes), gone, result)
+    result = choose(r, r.both(_any_infinite(r, x), _all_finite(r, y)), grown, result)
+    by_zero = r.both(r.both(r.eq(c, 0.0), r.eq(d, 0.0)), r.negated(r.both(r.is_nan(a), r.is_nan(b))))
+    signed = r.copysign(infinity, c)
+    result = choose(r, by_zero, (r.mul(signed, a), r.mul(signed, b)), result)
+    return choose(r, lost, result, quotient)
 
 
 def _any_infinite(r: Real, x: Pair) -> V:
@@ -159,24 +162,28 @@ def _log_absolute(r: Real, x: Pair) -> V:
     return r.select(_any_nan(r, x), r.c(math.nan), total)
 
 
+def _angle(r: Real, x: Pair) -> V:
+    """Of doubles by libm, as XLA:CPU does: a flushed imaginary part decides its sign there."""
+    return precise(r, "atan2", x[1], x[0])
+
+
 def log(r: Real, x: Pair) -> Pair:
-    if r.bits == 64:  # the angle by libm, as XLA:CPU does: a flushed imaginary part decides its sign there
-        return _log_absolute(r, x), r.libm("atan2", x[1], x[0])
-    return _log_of_single(r, x)
+    return _in_double(r, _log_absolute, x), _angle(r, x)
 
 
-@in_double
-def _log_of_single(r: Real, x: Pair) -> Pair:
-    return _log_absolute(r, x), math_f64.atan2(r, x[1], x[0])
-
-
-@in_double
 def log1p(r: Real, x: Pair) -> Pair:
+    """Minus infinity where (a + 1)² + b² vanishes."""
+    near_minus_one = (r.add(x[0], r.c(1.0)), x[1])
+    square = r.mad(near_minus_one[0], near_minus_one[0], r.mul(x[1], x[1]))
+    re = r.select(r.eq(square, 0.0), r.c(-math.inf), _in_double(r, _half_log1p, x))
+    return re, _angle(r, near_minus_one)
+
+
+def _half_log1p(r: Real, x: Pair) -> V:
     a, b = x
-    shifted = (r.add(a, r.c(1.0)), b)
     small = r.both(r.lt(r.abs(a), 0.5), r.lt(r.abs(b), 0.5))
     near = r.mul(r.c(0.5), math_f64.log1p(r, r.select(small, _norm_less_one(r, x), r.c(0.0))))
-    return r.select(small, near, _log_absolute(r, shifted)), math_f64.atan2(r, b, shifted[0])
+    return r.select(small, near, _log_absolute(r, (r.add(a, r.c(1.0)), b)))
 
 
 def _norm_less_one(r: Real, x: Pair) -> V:
@@ -192,30 +199,43 @@ def _norm_less_one(r: Real, x: Pair) -> V:
 
 @in_double
 def exp(r: Real, x: Pair) -> Pair:
-    return _polar(r, math_f64.exp(r, x[0]), x[1])
-
-
-def _polar(r: Real, size: V, angle: V) -> Pair:
-    """size · (cos angle, sin angle); an angle of zero gives an imaginary zero even where the size is infinite."""
-    flat = r.eq(angle, 0.0)
-    re, im = r.mul(size, math_f64.cos(r, angle)), r.mul(size, math_f64.sin(r, angle))
-    return r.select(flat, size, re), r.select(flat, angle, im)
+    """In two halves, which overflow later than e^a; an imaginary part of +0 where b is a zero of either sign."""
+    a, b = x
+    half = math_f64.exp(r, r.mul(r.c(0.5), a))
+    re, im = (r.mul(r.mul(half, part), half) for part in (math_f64.cos(r, b), math_f64.sin(r, b)))
+    return re, r.select(r.eq(b, 0.0), r.c(0.0), im)
 
 
 def expm1(r: Real, x: Pair) -> Pair:
     """expm1(a)·cos b + (cos b - 1), and (expm1(a) + 1)·sin b."""
     a, b = x
-    m = lib(r)
-    less = precise(r, "expm1", a)
-    half_sine = m.sin(r, r.mul(b, r.c(0.5)))
-    cosine_less = r.mul(r.c(-2.0), r.mul(half_sine, half_sine))
-    re = r.mad(less, r.add(cosine_less, r.c(1.0)), cosine_less)
-    im = r.mul(r.add(less, r.c(1.0)), m.sin(r, b))
-    return re, r.select(r.eq(b, 0.0), r.c(0.0), im)
+    less, one = precise(r, "expm1", a), r.c(1.0)
+    cosine_less = _cosine_less_one(r, b)
+    im = r.mul(r.add(less, one), precise(r, "sin", b))
+    return r.fma(less, r.add(cosine_less, one), cosine_less), r.select(r.eq(b, 0.0), r.c(0.0), im)
+
+
+COSINE_LESS_ONE = [(-1.0) ** (k // 2) / math.factorial(k) for k in range(4, 20, 2)]
+"""Taylor's, from x⁴ on; enough for |x| < π/4."""
+
+
+def _cosine_less_one(r: Real, b: V) -> V:
+    """By subtraction beyond π/4, where it may be -1 exactly; +0 where b² vanishes."""
+    square = r.mul(b, b)
+    terms = COSINE_LESS_ONE if r.bits == 64 else COSINE_LESS_ONE[:4]
+    near = r.mad(square, r.c(-0.5), r.mul(r.mul(square, square), r.poly(square, terms)))
+    return r.select(r.not_ge(square, 0.61685), near, r.sub(precise(r, "cos", b), r.c(1.0)))
+
+
+def sqrt(r: Real, x: Pair) -> Pair:
+    """The imaginary part has the sign of the operand's, where +0 and -0 are no different."""
+    re, im = principal_root(r, x)
+    return re, r.select(r.eq(x[1], 0.0), r.abs(im), im)
 
 
 @in_double
-def sqrt(r: Real, x: Pair) -> Pair:
+def principal_root(r: Real, x: Pair) -> Pair:
+    """C's csqrt, which heeds the side of the cut."""
     a, b = x
     root = _half_root(r, x)
     other = r.div(r.abs(b), r.add(root, root))
@@ -251,8 +271,11 @@ def rsqrt(r: Real, x: Pair) -> Pair:
     """In polar form; (inf, NaN) at zero, a zero where the operand is infinite."""
     a, b = x
     m = lib(r)
-    size = r.div(r.c(1.0), r.sqrt(absolute(r, x)))
-    angle = r.mul(m.atan2(r, b, a), r.c(-0.5))
+    large, small = _sorted(r, x)
+    ratio = r.div(small, large)
+    scale = r.sqrt(r.sqrt(r.mad(ratio, ratio, r.c(1.0))))
+    size = r.div(r.c(1.0), r.mul(r.sqrt(large), scale))  # |x| itself may overflow
+    angle = r.mul(_angle(r, x), r.c(-0.5))
     result = r.mul(size, m.cos(r, angle)), r.mul(size, m.sin(r, angle))
     endless = r.either(r.is_infinite(a), r.both(r.is_infinite(b), r.is_nan(a)))
     zero = r.c(0.0)
@@ -297,7 +320,7 @@ def _times(r: Real, a: V, b: V) -> V:
 
 @in_double
 def tanh(r: Real, x: Pair) -> Pair:
-    """Kahan's form, through tan b and sinh a."""
+    """Kahan's form, through tan b and sinh a; an imaginary part of +0 on the real axis."""
     a, b = x
     large = r.gt(r.abs(a), 20.0)
     calm = r.select(large, r.c(1.0), a)
@@ -308,9 +331,15 @@ def tanh(r: Real, x: Pair) -> Pair:
     result = r.div(r.mul(beta, r.mul(rho, s)), denominator), r.div(t, denominator)
     decay = math_f64.exp(r, r.mul(r.c(-2.0), r.abs(a)))
     far = r.mul(r.mul(r.c(4.0), r.mul(math_f64.sin(r, b), math_f64.cos(r, b))), decay)
-    no_angle = r.both(r.is_infinite(a), r.negated(r.lt(r.abs(b), math.inf)))
-    far = r.select(no_angle, r.c(0.0), far)
-    return choose(r, large, (r.copysign(r.c(1.0), a), far), result)
+    return _tanh_corners(r, x, choose(r, large, (r.copysign(r.c(1.0), a), far), result))
+
+
+def _tanh_corners(r: Real, x: Pair, result: Pair) -> Pair:
+    """No angle: NaN beside a finite real part, a zero beside an infinite one. Angle 0: a zero, beside NaN too."""
+    a, b = x
+    no_angle, endless = r.negated(r.lt(r.abs(b), math.inf)), r.is_infinite(a)
+    re = r.select(r.both(no_angle, r.negated(endless)), r.c(math.nan), result[0])
+    return re, r.select(r.either(r.eq(b, 0.0), r.both(no_angle, endless)), r.c(0.0), result[1])
 
 
 def tan(r: Real, x: Pair) -> Pair:
@@ -319,25 +348,25 @@ def tan(r: Real, x: Pair) -> Pair:
 
 
 def logistic(r: Real, x: Pair) -> Pair:
-    """(1 + tanh(x / 2)) / 2"""
-    half = r.c(0.5)
-    re, im = tanh(r, (r.mul(half, x[0]), r.mul(half, x[1])))
-    return r.mad(half, re, half), r.mul(half, im)
+    """1 / (1 + e^-x)"""
+    one = r.c(1.0)
+    e = exp(r, negate(r, x))
+    return divide(r, (one, r.c(0.0)), (r.add(e[0], one), e[1]))
 
 
 def sign(r: Real, x: Pair) -> Pair:
+    """x / |x|, and zeros as they are."""
     length = absolute(r, x)
-    zero = r.c(0.0)
-    return choose(r, r.eq(length, 0.0), (zero, zero), (r.div(x[0], length), r.div(x[1], length)))
+    return choose(r, r.eq(length, 0.0), x, (r.div(x[0], length), r.div(x[1], length)))
 
 
 def power(r: Real, x: Pair, y: Pair) -> Pair:
     """|x|^c·e^(-d·arg x), turned by c·arg x + d·log|x|, for y = c + i·d."""
     (a, b), (c, d) = x, y
     m = lib(r)
-    size, angle = absolute(r, x), m.atan2(r, b, a)
+    size, angle = absolute(r, x), _angle(r, x)
     coefficient = r.mul(m.power(r, size, c), m.exp(r, r.neg(r.mul(d, angle))))
-    turn = r.mad(c, angle, r.mul(d, m.log(r, size)))
+    turn = r.fma(c, angle, r.mul(d, m.log(r, size)))  # the other product overflows first
     result = r.mul(coefficient, m.cos(r, turn)), r.mul(coefficient, m.sin(r, turn))
     zero, one = r.c(0.0), r.c(1.0)
     real_power, endless = r.eq(d, 0.0), r.both(r.both(r.eq(a, math.inf), r.eq(b, 0.0)), r.eq(d, 0.0))

@@ -16,8 +16,9 @@ from .complex_math import (
     in_f64,
     infinite,
     libm,
-    sqrt,
+    principal_root,
     times,
+    widened,
 )
 
 
@@ -29,13 +30,13 @@ def atan2(b: Builder, y: Pair, x: Pair) -> Pair:
     turned = b.subf(b.mulf(zero, y[0]), y[1]), b.addf(y[0], b.mulf(y[1], zero))
     quotient = divide(b, add(b, x, turned), _polar_sqrt(b, square))
     size = _scaled_magnitude(b, quotient, lambda v: b.op("math.sqrt", v), lambda v: v)
-    log_size = _widened(b, "math.log", size)
-    angle = _widened(b, "math.atan2", quotient[1], quotient[0])
+    log_size = widened(b, "math.log", size)
+    angle = widened(b, "math.atan2", quotient[1], quotient[0])
     return b.addf(b.mulf(zero, log_size), angle), b.subf(b.mulf(zero, angle), log_size)
 
 
 def _square(b: Builder, x: Pair) -> Pair:
-    product = b.fma(x[1], x[0], b.like(0.0, x[0]))  # not contracted into the sum
+    product = b.mulf(x[1], x[0])  # has two uses and is not contracted into the sum
     return b.fma(x[0], x[0], b.negf(b.mulf(x[1], x[1]))), b.addf(product, product)
 
 
@@ -46,13 +47,6 @@ def _scaled_magnitude(b: Builder, x: Pair, root: Callable[[Value], Value], outer
     ratio = b.divf(small, large)
     value = b.mulf(outer(large), root(b.fma(ratio, ratio, b.like(1.0, ratio))))
     return b.select(b.is_nan(value), small, value)
-
-
-def _widened(b: Builder, name: str, *operands: Value) -> Value:
-    """A math function, (nearly always) rightly rounded: of f32 in f64, of f64 the C library's. The last bit counts."""
-    if operands[0].type != b.types.f32:
-        return libm(b, name.removeprefix("math."), *operands)
-    return b.truncate(b.math(name, *map(b.extend, operands)), b.types.f32)
 
 
 def _fourth_root(b: Builder, x: Value) -> Value:
@@ -68,9 +62,9 @@ def _polar_sqrt(b: Builder, x: Pair) -> Pair:
     zero, infinity = b.like(0.0, real), b.like(INF, real)
 
     size = _scaled_magnitude(b, x, lambda v: _fourth_root(b, v), lambda v: b.op("math.sqrt", v))
-    half = times(b, _widened(b, "math.atan2", imaginary, real), 0.5)
-    sine_half = _widened(b, "math.sin", half)
-    first, second = b.mulf(size, _widened(b, "math.cos", half)), b.mulf(size, sine_half)
+    half = times(b, widened(b, "math.atan2", imaginary, real), 0.5)
+    sine_half = widened(b, "math.sin", half)
+    first, second = b.mulf(size, widened(b, "math.cos", half)), b.mulf(size, sine_half)
     second = b.select(b.compare("oeq", sine_half, zero), zero, second)
     second = b.select(b.is_nan(size), b.like(NAN, real), second)
     minus = b.compare("oeq", real, b.negf(infinity))
@@ -84,7 +78,7 @@ def _polar_sqrt(b: Builder, x: Pair) -> Pair:
 def _roots(b: Builder, x: Pair) -> tuple[Pair, Pair]:
     """(√(1 − x), √(1 + x))."""
     one = b.like(1.0, x[0])
-    return sqrt(b, (b.subf(one, x[0]), b.negf(x[1]))), sqrt(b, (b.addf(one, x[0]), x[1]))
+    return principal_root(b, (b.subf(one, x[0]), b.negf(x[1]))), principal_root(b, (b.addf(one, x[0]), x[1]))
 
 
 def _cross(b: Builder, x: Pair, y: Pair) -> Value:
@@ -108,7 +102,7 @@ def asin(b: Builder, x: Pair) -> Pair:
 @in_f64
 def acosh(b: Builder, x: Pair) -> Pair:
     one = b.like(1.0, x[0])
-    below, above = sqrt(b, (b.subf(x[0], one), x[1])), sqrt(b, (b.addf(x[0], one), x[1]))
+    below, above = principal_root(b, (b.subf(x[0], one), x[1])), principal_root(b, (b.addf(x[0], one), x[1]))
     product = b.addf(b.mulf(below[0], above[0]), b.mulf(below[1], above[1]))
     return b.math("math.asinh", product), times(b, b.math("math.atan2", below[1], above[0]), 2.0)
 

@@ -6,6 +6,7 @@ c64 functions compute in f64 and round once, unless XLA's own overflow behaviour
 from __future__ import annotations
 
 from collections.abc import Callable
+from math import factorial
 
 from .builder import Builder, Value
 from .reader import Node
@@ -85,26 +86,25 @@ def divide(b: Builder, x: Pair, y: Pair) -> Pair:
     wide = b.compare("oge", b.absf(c), b.absf(d))
     large, small = b.select(wide, c, d), b.select(wide, d, c)
     ratio = b.divf(small, large)
-    if not b.strict:  # XLA:CPU flushes it, which shows beside infinities
-        least = b.like(2.0**-126 if ratio.type == b.types.f32 else 2.0**-1022, ratio)
-        ratio = b.select(b.compare("olt", b.absf(ratio), least), b.copysign(b.like(0.0, ratio), ratio), ratio)
     scale = b.fma(small, ratio, large)
     first, second = b.select(wide, p, q), b.select(wide, q, p)
     real = b.divf(b.fma(second, ratio, first), scale)
-    crossed = b.fma(b.negf(first), ratio, second)
-    imaginary = b.divf(b.select(wide, crossed, b.negf(crossed)), scale)
+    minus = b.negf(p)  # q − p·ratio or q·ratio − p: the negative of one of them has other zeros
+    factor, term = b.select(wide, minus, q), b.select(wide, q, minus)
+    imaginary = b.divf(b.fma(factor, ratio, term), scale)
     return _recover(b, x, y, (real, imaginary))
 
 
 def _recover(b: Builder, x: Pair, y: Pair, quotient: Pair) -> Pair:
+    """What a quotient of two NaN is instead; a later case goes before an earlier one."""
     (p, q), (c, d) = x, y
     lost = both(b, b.is_nan(quotient[0]), b.is_nan(quotient[1]))
     infinity, zero = b.like(INF, p), b.like(0.0, p)
-    # something / 0
-    by_zero = both(b, b.compare("oeq", c, zero), b.compare("oeq", d, zero))
-    some = either(b, b.compare("ord", p, p), b.compare("ord", q, q))
-    signed = b.copysign(infinity, c)
-    result = choose(b, both(b, by_zero, some), (b.mulf(signed, p), b.mulf(signed, q)), quotient)
+    # finite / infinity
+    fades = both(b, either(b, infinite(b, c), infinite(b, d)), both(b, finite(b, p), finite(b, q)))
+    c1, d1 = _unit_of_infinity(b, c), _unit_of_infinity(b, d)
+    faded = (b.mulf(zero, b.addf(b.mulf(p, c1), b.mulf(q, d1))), b.mulf(zero, b.subf(b.mulf(q, c1), b.mulf(p, d1))))
+    result = choose(b, fades, faded, quotient)
     # infinity / finite
     grows = both(b, either(b, infinite(b, p), infinite(b, q)), both(b, finite(b, c), finite(b, d)))
     p1, q1 = _unit_of_infinity(b, p), _unit_of_infinity(b, q)
@@ -113,11 +113,11 @@ def _recover(b: Builder, x: Pair, y: Pair, quotient: Pair) -> Pair:
         b.mulf(infinity, b.subf(b.mulf(q1, c), b.mulf(p1, d))),
     )
     result = choose(b, grows, grown, result)
-    # finite / infinity
-    fades = both(b, either(b, infinite(b, c), infinite(b, d)), both(b, finite(b, p), finite(b, q)))
-    c1, d1 = _unit_of_infinity(b, c), _unit_of_infinity(b, d)
-    faded = (b.mulf(zero, b.addf(b.mulf(p, c1), b.mulf(q, d1))), b.mulf(zero, b.subf(b.mulf(q, c1), b.mulf(p, d1))))
-    result = choose(b, fades, faded, result)
+    # something / 0
+    by_zero = both(b, b.compare("oeq", c, zero), b.compare("oeq", d, zero))
+    some = either(b, b.compare("ord", p, p), b.compare("ord", q, q))
+    signed = b.copysign(infinity, c)
+    result = choose(b, both(b, by_zero, some), (b.mulf(signed, p), b.mulf(signed, q)), result)
     return choose(b, lost, result, quotient)
 
 
@@ -164,13 +164,24 @@ def sign(b: Builder, x: Pair) -> Pair:
     return choose(b, b.compare("oeq", size, b.like(0.0, size)), x, (b.divf(x[0], size), b.divf(x[1], size)))
 
 
-@in_f64
 def sqrt(b: Builder, x: Pair) -> Pair:
-    """t = √((|x| + |re|)/2) is one part, im/2t the other."""
+    """The principal root, but on the cut always the one above: a zero of either sign counts as +0."""
+    real, imaginary = principal_root(b, x)
+    flat = b.compare("oeq", x[1], b.like(0.0, x[1]))
+    return real, b.select(flat, b.absf(imaginary), imaginary)
+
+
+@in_f64
+def principal_root(b: Builder, x: Pair) -> Pair:
+    """t = √((|x| + |re|)/2) is one part, im/2t the other; the sign of im decides on the cut."""
     real, imaginary = x
-    quarter = (times(b, real, 0.25), times(b, imaginary, 0.25))  # so that |x| + |re| stays finite
-    total = b.addf(_hypotenuse(b, quarter), b.absf(quarter[0]))
-    t = b.op("math.sqrt", times(b, total, 2.0))
+    size = b.maxf(b.absf(real), b.absf(imaginary))
+    tiny, huge = b.compare("olt", size, b.like(2.0**-900, size)), b.compare("ogt", size, b.like(2.0**900, size))
+    scale = _chosen(b, tiny, 2.0**200, huge, 2.0**-200)  # so that nothing overflows or vanishes
+    root_of_scale = _chosen(b, tiny, 2.0**-100, huge, 2.0**100)
+    scaled = b.mulf(real, scale), b.mulf(imaginary, scale)
+    total = times(b, b.addf(_hypotenuse(b, scaled), b.absf(scaled[0])), 0.5)
+    t = b.mulf(b.op("math.sqrt", total), root_of_scale)
     is_zero = b.compare("oeq", t, b.like(0.0, t))
     other = b.divf(imaginary, times(b, b.select(is_zero, b.like(1.0, t), t), 2.0))
     forward, backward = (t, other), (b.absf(other), b.copysign(t, imaginary))
@@ -180,13 +191,20 @@ def sqrt(b: Builder, x: Pair) -> Pair:
     return _nan_if(b, b.compare("uno", real, imaginary), result)
 
 
-@in_f64
+def _chosen(b: Builder, first: Value, one: float, second: Value, other: float) -> Value:
+    """One of two f64 constants by its condition, 1 by none."""
+    return b.select(first, b.f64(one), b.select(second, b.f64(other), b.f64(1.0)))
+
+
 def rsqrt(b: Builder, x: Pair) -> Pair:
     """1/√|x|, turned by half the angle backwards; infinity and NaN at 0, a zero for infinities."""
     real, imaginary = x
-    zero = b.like(0.0, real)
-    size = b.divf(b.like(1.0, real), b.op("math.sqrt", _hypotenuse(b, x)))
-    angle = times(b, b.math("math.atan2", imaginary, real), -0.5)
+    zero, one = b.like(0.0, real), b.like(1.0, real)
+    large, small = _ordered(b, x)
+    ratio = b.divf(small, large)
+    scale = b.op("math.sqrt", b.op("math.sqrt", plus(b, b.mulf(ratio, ratio), 1.0)))
+    size = b.divf(one, b.mulf(b.op("math.sqrt", large), scale))  # |x| may overflow
+    angle = times(b, angle_of(b, x), -0.5)
     result = (b.mulf(size, b.math("math.cos", angle)), b.mulf(size, b.math("math.sin", angle)))
     endless = either(b, infinite(b, real), both(b, infinite(b, imaginary), b.is_nan(real)))
     result = choose(b, endless, (b.copysign(zero, real), b.negf(b.copysign(zero, imaginary))), result)
@@ -197,34 +215,37 @@ def rsqrt(b: Builder, x: Pair) -> Pair:
 # Exponentials and logarithms ----------------------------------------------------------------------------------------
 
 
-def _scaled(b: Builder, exponent: Value, factor: Value) -> Value:
-    """e^exponent · factor, in two halves; a zero factor stays zero."""
-    half = b.math("math.exp", times(b, exponent, 0.5))
-    value = b.mulf(b.mulf(half, factor), half)
-    return b.select(b.compare("oeq", factor, b.like(0.0, factor)), factor, value)
-
-
 @in_f64
 def exponential(b: Builder, x: Pair) -> Pair:
+    """e^a in two halves, so that it overflows no earlier than the product; +0 beside a zero of either sign."""
     real, imaginary = x
-    result = (_scaled(b, real, b.math("math.cos", imaginary)), _scaled(b, real, b.math("math.sin", imaginary)))
-    vanishes = both(b, b.compare("oeq", real, b.like(-INF, real)), b.compare("ueq", imaginary, imaginary))
-    vanishes = both(b, vanishes, b.compare("uno", result[0], result[1]))
+    half = b.math("math.exp", times(b, real, 0.5))
+    first, second = (b.mulf(b.mulf(half, b.math(f"math.{name}", imaginary)), half) for name in ("cos", "sin"))
     zero = b.like(0.0, real)
-    return choose(b, vanishes, (zero, zero), result)
+    return first, b.select(b.compare("oeq", imaginary, zero), zero, second)
 
 
-@in_f64
 def exponential_minus_one(b: Builder, x: Pair) -> Pair:
     """expm1(a)·cos b + (cos b − 1), and (expm1(a) + 1)·sin b, which vanishes where eᵃ does against 1."""
     real, imaginary = x
-    less = b.math("math.expm1", real)
-    half = b.math("math.sin", times(b, imaginary, 0.5))
-    cosine_less = times(b, b.mulf(half, half), -2.0)
-    turned = b.mulf(plus(b, less, 1.0), b.math("math.sin", imaginary))
+    less = widened(b, "math.expm1", real)
+    cosine_less = _cosine_less_one(b, imaginary)
+    turned = b.mulf(plus(b, less, 1.0), widened(b, "math.sin", imaginary))
     zero = b.like(0.0, real)
     turned = b.select(b.compare("oeq", imaginary, zero), zero, turned)
-    return b.addf(b.mulf(less, plus(b, cosine_less, 1.0)), cosine_less), turned
+    return b.fma(less, plus(b, cosine_less, 1.0), cosine_less), turned
+
+
+def _cosine_less_one(b: Builder, x: Value) -> Value:
+    """The series Σ (−x²)ᵏ/(2k)! within π/4; beyond, a difference, which may be −1 exactly."""
+    square = b.mulf(x, x)
+    last = 9 if x.type == b.types.f64 else 6
+    series = b.like(0.0, x)
+    for k in range(last, 1, -1):
+        series = b.fma(series, square, b.like((-1.0) ** k / factorial(2 * k), x))
+    near = b.fma(b.mulf(square, square), series, times(b, square, -0.5))
+    far = plus(b, widened(b, "math.cos", x), -1.0)
+    return b.select(b.compare("oge", square, b.like(0.61685, x)), far, near)
 
 
 def libm(b: Builder, name: str, *operands: Value) -> Value:
@@ -233,19 +254,35 @@ def libm(b: Builder, name: str, *operands: Value) -> Value:
     return b.call(b.external(name, types, types[0]), types[0], list(operands))
 
 
-def log(b: Builder, x: Pair) -> Pair:
+def widened(b: Builder, name: str, *operands: Value) -> Value:
+    """A math function, (nearly always) rightly rounded: of f32 in f64, of f64 the C library's. The last bit counts."""
+    if operands[0].type != b.types.f32:
+        return libm(b, name.removeprefix("math."), *operands)
+    return b.truncate(b.math(name, *map(b.extend, operands)), b.types.f32)
+
+
+def angle_of(b: Builder, x: Pair) -> Value:
     """The angle of c128 is the C library's, as XLA:CPU's: on the cut a flushed imaginary part decides its sign."""
-    if x[0].type == b.types.f32:
-        return _log_of_c64(b, x)
-    return _log(b, x, libm(b, "atan2", x[1], x[0]))
+    return widened(b, "math.atan2", x[1], x[0])
 
 
-@in_f64
-def _log_of_c64(b: Builder, x: Pair) -> Pair:
-    return _log(b, x, b.math("math.atan2", x[1], x[0]))
+def in_f64_real(function: Callable[[Builder, Pair], Value]) -> Callable[[Builder, Pair], Value]:
+    """`in_f64` for a function whose value is real."""
+
+    def wrapped(b: Builder, x: Pair) -> Value:
+        if x[0].type != b.types.f32:
+            return function(b, x)
+        return b.truncate(function(b, (b.extend(x[0]), b.extend(x[1]))), b.types.f32)
+
+    return wrapped
 
 
-def _log(b: Builder, x: Pair, angle: Value) -> Pair:
+def log(b: Builder, x: Pair) -> Pair:
+    return _log_magnitude(b, x), angle_of(b, x)
+
+
+@in_f64_real
+def _log_magnitude(b: Builder, x: Pair) -> Value:
     large, small = _ordered(b, x)
     degenerate = either(b, b.compare("oeq", large, b.like(0.0, large)), infinite(b, large))
     ratio = b.select(degenerate, b.like(0.0, small), b.divf(small, large))
@@ -253,30 +290,37 @@ def _log(b: Builder, x: Pair, angle: Value) -> Pair:
     square = b.fma(small, small, b.mulf(plus(b, large, -1.0), plus(b, large, 1.0)))
     near = times(b, b.math("math.log1p", square), 0.5)
     is_near = both(b, b.compare("ogt", large, b.like(0.5, large)), b.compare("olt", large, b.like(2.0, large)))
-    result = (b.select(is_near, near, far), angle)
-    return _nan_if(b, b.compare("uno", x[0], x[1]), result)
+    result = b.select(is_near, near, far)
+    return b.select(b.compare("uno", x[0], x[1]), b.like(NAN, result), result)
 
 
-@in_f64
 def log_plus_one(b: Builder, x: Pair) -> Pair:
-    """½·log1p(a(2 + a) + b²) for small arguments, log(1 + x) for large ones."""
+    """−∞ where the square of |1 + x| vanishes."""
+    shifted = plus(b, x[0], 1.0), x[1]
+    square = b.fma(shifted[0], shifted[0], b.mulf(x[1], x[1]))
+    vanishes = b.compare("oeq", square, b.like(0.0, square))
+    return b.select(vanishes, b.like(-INF, square), _half_log_plus_one(b, x)), angle_of(b, shifted)
+
+
+@in_f64_real
+def _half_log_plus_one(b: Builder, x: Pair) -> Value:
+    """½·log1p(a(2 + a) + b²) for small arguments, log |1 + x| for large ones."""
     real, imaginary = x
-    far, angle = log(b, (plus(b, real, 1.0), imaginary))
+    far = _log_magnitude(b, (plus(b, real, 1.0), imaginary))
     square = b.fma(imaginary, imaginary, b.mulf(real, plus(b, real, 2.0)))
     near = times(b, b.math("math.log1p", square), 0.5)
     limit = b.like(0.5, real)
     small = both(b, b.compare("olt", b.absf(real), limit), b.compare("olt", b.absf(imaginary), limit))
-    return b.select(small, near, far), angle
+    return b.select(small, near, far)
 
 
-@in_f64
 def power(b: Builder, x: Pair, y: Pair) -> Pair:
     """|x|^c·e^(−d·arg x), turned by c·arg x + d·log |x|, for y = c + i·d; 0 to the 0 is 1."""
     (p, q), (c, d) = x, y
     zero, one, infinity = b.like(0.0, p), b.like(1.0, p), b.like(INF, p)
-    size, angle = _hypotenuse(b, x), b.math("math.atan2", q, p)
+    size, angle = absolute(b, x), angle_of(b, x)
     grown = b.mulf(b.math("math.powf", size, c), b.math("math.exp", b.negf(b.mulf(d, angle))))
-    turn = b.addf(b.mulf(c, angle), b.mulf(d, b.math("math.log", size)))
+    turn = b.fma(c, angle, b.mulf(d, b.math("math.log", size)))  # of its products the second overflows by itself
     result = (b.mulf(grown, b.math("math.cos", turn)), b.mulf(grown, b.math("math.sin", turn)))
     real_base, real_exponent = b.compare("oeq", q, zero), b.compare("oeq", d, zero)
     endless = both(b, both(b, b.compare("oeq", p, infinity), real_base), real_exponent)
@@ -288,7 +332,6 @@ def power(b: Builder, x: Pair, y: Pair) -> Pair:
     return choose(b, either(b, unit, both(b, b.compare("oeq", c, zero), real_exponent)), (one, zero), result)
 
 
-@in_f64
 def cbrt(b: Builder, x: Pair) -> Pair:
     third = (b.like(1.0 / 3.0, x[0]), b.like(0.0, x[0]))
     return power(b, x, third)
@@ -325,9 +368,6 @@ def _product(b: Builder, x: Value, y: Value) -> Value:
 def _half_exponentials(b: Builder, x: Value) -> Pair:
     """eˣ/2 and e⁻ˣ/2, the second by division, so that it overflows where eˣ vanishes, as it does in XLA:CPU."""
     exponential_ = b.math("math.exp", x)
-    if not b.strict:
-        least = b.like(2.0**-126 if x.type == b.types.f32 else 2.0**-1022, x)
-        exponential_ = b.select(b.compare("olt", exponential_, least), b.like(0.0, x), exponential_)
     return times(b, exponential_, 0.5), b.divf(b.like(0.5, x), exponential_)
 
 
@@ -354,9 +394,16 @@ def tanh(b: Builder, x: Pair) -> Pair:
     scale = b.fma(s, s, b.mulf(cosine_, cosine_))
     small = (b.divf(b.mulf(s, c), scale), b.divf(product, scale))
     fading = b.mulf(times(b, product, 4.0), b.math("math.exp", times(b, magnitude, -2.0)))
-    fading = b.select(infinite(b, real), b.copysign(b.like(0.0, real), product), fading)
     large = (b.copysign(b.like(1.0, real), real), fading)
-    return choose(b, is_large, large, small)
+    return _tanh_corners(b, x, product, choose(b, is_large, large, small))
+
+
+def _tanh_corners(b: Builder, x: Pair, product: Value, result: Pair) -> Pair:
+    """Without an angle (`product` is NaN) NaN beside a finite part and 0 beside an infinite one; 0 on the real axis."""
+    zero, lost, endless = b.like(0.0, product), b.is_nan(product), infinite(b, x[0])
+    unsure = both(b, lost, b.compare("une", b.absf(x[0]), b.like(INF, product)))
+    flat = either(b, b.compare("oeq", x[1], zero), both(b, lost, endless))
+    return b.select(unsure, b.like(NAN, product), result[0]), b.select(flat, zero, result[1])
 
 
 def tan(b: Builder, x: Pair) -> Pair:
@@ -365,5 +412,6 @@ def tan(b: Builder, x: Pair) -> Pair:
 
 
 def logistic(b: Builder, x: Pair) -> Pair:
-    real, imaginary = tanh(b, (times(b, x[0], 0.5), times(b, x[1], 0.5)))
-    return plus(b, times(b, real, 0.5), 0.5), times(b, imaginary, 0.5)
+    """1/(1 + e⁻ˣ)"""
+    real, imaginary = exponential(b, negate(b, x))
+    return divide(b, (b.like(1.0, real), b.like(0.0, real)), (plus(b, real, 1.0), imaginary))

@@ -22,10 +22,39 @@ def make_complex(real: Array, imag: Array) -> Array:
     return out
 
 
+def _wide(x: Array) -> Array:
+    """In a type whose products neither overflow nor vanish; subnormals flush on the way where that is on."""
+    return x.astype(np.float64) if x.dtype == np.float32 else (x * x.dtype.type(1)).astype(np.longdouble)
+
+
+def _narrow(x: Array, dtype: np.dtype) -> Array:
+    """The inverse of `_wide`; flushes what is subnormal in the narrower type."""
+    return x.astype(dtype) * dtype.type(1)
+
+
 def _fma(a: Array, b: Array, c: Array) -> Array:
-    """a·b + c rounded once, as LLVM contracts it (f64 through the widest type there is, nearly so)."""
-    wide = np.float64 if a.dtype == np.float32 else np.longdouble
-    return (a.astype(wide) * b + c).astype(a.dtype)
+    """a·b + c rounded once, as LLVM contracts it."""
+    plain = _wide(a) * _wide(b) + _wide(c)
+    if a.dtype == np.float32:
+        return _narrow(plain, a.dtype)
+    return _narrow(np.where(np.isfinite(a) & np.isfinite(b), _exact_sum(a, b, c), plain), a.dtype)
+
+
+LOWER_BITS = np.uint64((1 << 21) - 1)
+
+
+def _exact_sum(a: Array, b: Array, c: Array) -> Array:
+    """a·b + c of f64 by halves, whose products are exact in the wider type: what is left of a cancellation is right."""
+    high_a, high_b = ((np.array(x).view(np.uint64) & ~LOWER_BITS).view(np.float64) for x in (a, b))
+    (ah, al), (bh, bl) = ((_wide(high), _wide(x) - _wide(high)) for high, x in ((high_a, a), (high_b, b)))
+    total, crossed, lowest = ah * bh + _wide(c), ah * bl + al * bh, al * bl
+    total = np.where(crossed == 0, total, total + crossed)  # a zero must not change the sign of another one
+    return np.where(lowest == 0, total, total + lowest)
+
+
+def _real(function: Callable[..., Array], *arrays: Array) -> Array:
+    """A real function, of f32 computed in f64 and rounded."""
+    return function(*[a.astype(np.float64) for a in arrays]).astype(arrays[0].dtype)
 
 
 def magnitude(x: Array) -> Array:
@@ -34,7 +63,10 @@ def magnitude(x: Array) -> Array:
 
 
 def multiply(x: Array, y: Array) -> Array:
-    return make_complex(x.real * y.real - x.imag * y.imag, x.real * y.imag + x.imag * y.real)
+    """The first product of each part is contracted into the sum: it overflows in the sum only."""
+    x, y = np.broadcast_arrays(x, y)
+    a, b, c, d = x.real, x.imag, y.real, y.imag
+    return make_complex(_fma(a, c, -(b * d)), _fma(b, c, a * d))
 
 
 def divide(x: Array, y: Array) -> Array:
@@ -76,31 +108,36 @@ def divide(x: Array, y: Array) -> Array:
 
 
 def sign(x: Array) -> Array:
-    """x / |x|, and 0 for 0."""
+    """x / |x|, and zeros as they are."""
     size = magnitude(x)
-    zero = size == 0
-    return make_complex(
-        np.where(zero, 0, x.real / size).astype(size.dtype), np.where(zero, 0, x.imag / size).astype(size.dtype)
-    )
+    zero = (x.real == 0) & (x.imag == 0)
+    return np.where(zero, x, make_complex(x.real / size, x.imag / size))
 
 
-def _wide_magnitude(x: Array) -> Array:
-    """|x| in the widest float type, where nothing overflows; NaN if either part is."""
-    real, imag = x.real.astype(np.longdouble), x.imag.astype(np.longdouble)
-    return np.where(np.isnan(real) | np.isnan(imag), np.nan, np.hypot(real, imag))
+def _log_magnitude(x: Array) -> Array:
+    """log |x| in the widest type; by log1p where |x| is near 1; NaN if either part is."""
+    a, b = np.abs(_wide(x.real)), np.abs(_wide(x.imag))
+    large, small = np.maximum(a, b), np.minimum(a, b)
+    near = np.log1p((large - 1) * (large + 1) + small * small) / 2
+    far = np.log(np.where(np.isnan(large), np.nan, np.hypot(a, b)))
+    return np.where((large > 0.5) & (large < 2), near, far)
 
 
 def log(x: Array) -> Array:
     """The angle as the C library has it: of a flushed imaginary part not even the sign stays."""
-    angle = libm("atan2", x.imag, x.real).astype(x.real.dtype)
-    return make_complex(np.log(_wide_magnitude(x)).astype(x.real.dtype), angle)
+    return make_complex(_log_magnitude(x).astype(x.real.dtype), _rounded("atan2", x.imag, x.real))
 
 
 def log1p(x: Array) -> Array:
-    """Half the log1p of a² + 2a + b², which loses nothing near 0."""
-    a, b = x.real.astype(np.longdouble), x.imag.astype(np.longdouble)
-    real = np.where(np.isinf(a) & ~np.isnan(b) | np.isinf(b) & ~np.isnan(a), np.inf, np.log1p(a * (a + 2) + b * b) / 2)
-    return make_complex(real.astype(x.real.dtype), np.arctan2(x.imag, x.real + x.real.dtype.type(1)))
+    """Half the log1p of a² + 2a + b², which loses nothing near 0; near -1 half the log of (a + 1)² + b² as it rounds,
+    infinite where the squares vanish."""
+    a, b, one = x.real, x.imag, x.real.dtype.type(1)
+    wide_a, wide_b = _wide(a), _wide(b)
+    half_log1p = _narrow(np.log1p(wide_a * (wide_a + 2) + wide_b * wide_b) / 2, a.dtype)
+    vanishing = np.log(_fma(a + one, a + one, b * b)) / 2
+    real = np.where(np.abs(a + one) + np.abs(b) < a.dtype.type(0.2), vanishing, half_log1p)
+    real = np.where(np.maximum(np.abs(a), np.abs(b)) > 2.0**55, _log_magnitude(x), real)
+    return make_complex(real.astype(a.dtype), _rounded("atan2", b, a + one))
 
 
 def _without(x: Array, lost: Array, value: Array) -> Array:
@@ -117,26 +154,44 @@ def sqrt(x: Array) -> Array:
 
 
 def exponential(x: Array) -> Array:
-    return _without(x, ~np.isfinite(x.imag), np.exp(x))
+    """e^a·cos b and e^a·sin b, +0 at b = 0; where e^a overflows in two halves, which may be finite."""
+    a, b = x.real, x.imag
+    whole, half = _real(np.exp, a), _real(np.exp, a * a.dtype.type(0.5))
+    parts = [_real(function, b) for function in (np.cos, np.sin)]
+    real, imag = [np.where(np.isinf(whole), half * part * half, whole * part) for part in parts]
+    return make_complex(real, np.where(b == 0, b.dtype.type(0), imag))
 
 
 def tan(x: Array) -> Array:
-    return _without(x, ~np.isfinite(x.real) & np.isfinite(x.imag), np.tan(x))
+    """-i·tanh(i·x), with tanh's zeros."""
+    turned = tanh(make_complex(-x.imag, x.real))
+    return make_complex(turned.imag, -turned.real)
 
 
 def tanh(x: Array) -> Array:
-    return _without(x, np.isfinite(x.real) & ~np.isfinite(x.imag), np.tanh(x))
+    """NaN where the angle is no number and the real part is finite; an imaginary part of +0 on the real axis."""
+    lost = _without(x, np.isfinite(x.real) & ~np.isfinite(x.imag), np.tanh(x))
+    flat = (x.imag == 0) | np.isinf(x.real) & ~np.isfinite(x.imag)
+    return make_complex(lost.real, np.where(flat, x.real.dtype.type(0), lost.imag))
 
 
 def rsqrt(x: Array) -> Array:
-    """Infinity (and NaN) at 0; a zero where the operand is infinite."""
+    """In polar form; infinity (and NaN) at 0; a zero where the operand is infinite."""
     a, b = x.real, x.imag
-    size, angle = (1 / np.sqrt(_wide_magnitude(x))).astype(a.dtype), np.arctan2(b, a) * -0.5
+    size = _inverse_root_of_magnitude(x)
+    angle = _rounded("atan2", b, a) * a.dtype.type(-0.5)
     endless = np.isinf(a) | (np.isinf(b) & np.isnan(a))
     zero = (a == 0) & (b == 0)
-    real = np.where(endless, np.copysign(0, a), size * np.cos(angle))
-    imag = np.where(endless, -np.copysign(0, b), size * np.sin(angle))
+    real = np.where(endless, np.copysign(0, a), size * _real(np.cos, angle))
+    imag = np.where(endless, -np.copysign(0, b), size * _real(np.sin, angle))
     return make_complex(np.where(zero, np.inf, real).astype(a.dtype), np.where(zero, np.nan, imag).astype(a.dtype))
+
+
+def _inverse_root_of_magnitude(x: Array) -> Array:
+    """|x|^(-1/2); by the smaller part where both are infinite."""
+    a, b = _wide(x.real), _wide(x.imag)
+    size = 1 / np.sqrt(np.where(np.isnan(a) | np.isnan(b), np.nan, np.hypot(a, b)))
+    return size.astype(x.real.dtype)
 
 
 def _half_exponentials(b: Array) -> tuple[Array, Array]:
@@ -148,35 +203,34 @@ def _half_exponentials(b: Array) -> tuple[Array, Array]:
 
 def sine(x: Array) -> Array:
     plus, minus = _half_exponentials(x.imag)
-    return make_complex(_real(np.sin, x) * (plus + minus), _real(np.cos, x) * (plus - minus))
+    return make_complex(_real(np.sin, x.real) * (plus + minus), _real(np.cos, x.real) * (plus - minus))
 
 
 def cosine(x: Array) -> Array:
     plus, minus = _half_exponentials(x.imag)
-    return make_complex(_real(np.cos, x) * (minus + plus), _real(np.sin, x) * (minus - plus))
-
-
-def _real(function: np.ufunc, x: Array) -> Array:
-    return function(x.real.astype(np.float64)).astype(x.real.dtype)
+    return make_complex(_real(np.cos, x.real) * (minus + plus), _real(np.sin, x.real) * (minus - plus))
 
 
 def expm1(x: Array) -> Array:
     """expm1(a)·cos b + (cos b - 1), and (expm1(a) + 1)·sin b, which vanishes where e^a does against 1."""
     a, b = x.real, x.imag
-    less = np.expm1(a)
-    cosine_less = -2 * np.square(np.sin(b / 2))
-    imag = np.where(b == 0, 0, (less + 1) * np.sin(b))
-    return make_complex((less * (cosine_less + 1) + cosine_less).astype(a.dtype), imag.astype(a.dtype))
+    one, zero = a.dtype.type(1), a.dtype.type(0)
+    less, square = _real(np.expm1, a), b * b
+    near = _real(lambda v: -2 * np.square(np.sin(v / 2)), b)
+    cosine_less = np.where(square >= 0.61685, _real(np.cos, b) - one, np.where(square == 0, zero, near))
+    return make_complex(
+        _fma(less, cosine_less + one, cosine_less), np.where(b == 0, zero, (less + one) * _real(np.sin, b))
+    )
 
 
 def power(x: Array, y: Array) -> Array:
     """|x|^c·e^(-d·arg x), turned by c·arg x + d·log |x|, for y = c + i·d; 0^0 = 1."""
     x, y = np.broadcast_arrays(x, y)
     a, b, c, d = x.real, x.imag, y.real, y.imag
-    size, angle = magnitude(x), np.arctan2(b, a)
-    coefficient = np.power(size, c) * np.exp(-d * angle)
-    turn = c * angle + d * np.log(size)
-    real, imag = coefficient * np.cos(turn), coefficient * np.sin(turn)
+    size, angle = magnitude(x), _rounded("atan2", b, a)
+    coefficient = _real(np.power, size, c) * _real(np.exp, -d * angle)
+    turn = _fma(c, angle, d * _real(np.log, size))
+    real, imag = coefficient * _real(np.cos, turn), coefficient * _real(np.sin, turn)
     one = (c == 0) & (d == 0) | (a == 1) & (b == 0)
     zero = (size == 0) & (d == 0) & (c > 0) | (a == np.inf) & (b == 0) & (d == 0) & (c < 0)
     endless = (a == np.inf) & (b == 0) & (d == 0) & (c > 0)
@@ -192,9 +246,9 @@ def cbrt(x: Array) -> Array:
 
 
 def logistic(x: Array) -> Array:
-    """1 / (1 + e^-x), in the form whose exponential does not overflow."""
-    shrinking = exponential(np.where(x.real < 0, x, -x))
-    return np.where(x.real < 0, divide(shrinking, 1 + shrinking), divide(np.ones_like(x), 1 + shrinking))
+    """1 / (1 + e^-x)"""
+    power_of_e = exponential(-x)
+    return divide(np.ones_like(x), make_complex(power_of_e.real + x.real.dtype.type(1), power_of_e.imag))
 
 
 def atan2(y: Array, x: Array) -> Array:

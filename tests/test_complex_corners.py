@@ -1,0 +1,190 @@
+"""Complex arithmetic where parts are zero, subnormal, extreme, infinite or NaN: evaluator, both stacks and XLA agree on
+NaN, infinities and signs of zero, part by part, and on magnitudes within a bound.
+
+XLA is the measure where it has the opcode, C99's Annex G where it has not (docs/adr/0010-parity-before-accuracy.md).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+
+import numpy as np
+import pytest
+
+from ..backends.xla import XlaExecutable, installed
+from ..hlo.opset import OPSET
+from .check import STACKS, run_stack
+
+Array = np.ndarray
+
+
+@dataclass(frozen=True)
+class Rule:
+    """How an opcode is compared. eps: the largest distance, in units of the type's epsilon; planar: of both parts
+    together, relative to the result's size (to 1 where that is smaller, if `absolute`), since one part may cancel.
+    keep: operands → which elements have a result that rounding does not decide. xla: whether XLA has the opcode.
+    """
+
+    eps: float = 30
+    planar: bool = False
+    absolute: bool = False
+    keep: Callable[..., Array] | None = None
+    xla: bool = True
+
+
+def normal(*operands: Array) -> Array:
+    """No part is subnormal: XLA's angle of f32 flushes them in some steps only."""
+    parts = [p for x in operands for p in (x.real, x.imag)]
+    if parts[0].dtype == np.float64:
+        return np.ones(parts[0].shape, bool)
+    tiny = np.finfo(parts[0].dtype).tiny
+    return np.logical_and.reduce([(p == 0) | ~(np.abs(p) < tiny) for p in parts])
+
+
+def no_cancellation(x: Array) -> Array:
+    """|1 + x| is not within rounding of 1 where x is large: nobody's logarithm of that agrees with another's."""
+    wide = x.astype(np.clongdouble)
+    excess = wide.real * (wide.real + 2) + wide.imag * wide.imag
+    return normal(x) & ~((np.abs(excess) < 1e-15) & (np.abs(wide) > 0.1))
+
+
+def turns_little(x: Array, y: Array) -> Array:
+    """x^y whose angle c·arg x + d·log |x| is no more than a few turns, or not finite at all."""
+    wide = x.astype(np.clongdouble)
+    size, angle = np.abs(wide), np.angle(wide)
+    turn = np.abs(y.real * angle) + np.abs(y.imag * np.log(size))
+    growth = np.abs(y.real * np.log(size)) + np.abs(y.imag * angle)
+    endless = ~np.isfinite(x) | ~np.isfinite(y)
+    return normal(x, y) & (endless | (x == 0) | (turn < 30) & (growth < 60))
+
+
+def off_the_cut(y: Array, x: Array) -> Array:
+    """(x + iy) / sqrt(x² + y²) off the negative axis by more than rounding."""
+    wide_x, wide_y = x.astype(np.clongdouble), y.astype(np.clongdouble)
+    quotient = (wide_x + 1j * wide_y) / np.sqrt(wide_x * wide_x + wide_y * wide_y)
+    endless = ~np.isfinite(x) | ~np.isfinite(y)
+    return normal(x, y) & (endless | (np.abs(quotient.imag) > 1e-3) & (np.abs(quotient) > 1e-3))
+
+
+RULES: dict[str, Rule] = {
+    **dict.fromkeys(["abs", "add", "convert", "cosine", "divide", "exponential", "imag", "multiply", "negate"], Rule()),
+    **dict.fromkeys(["real", "rsqrt", "sign", "sine", "sqrt", "subtract", "tan", "tanh"], Rule()),
+    "log": Rule(keep=normal),
+    "log-plus-one": Rule(keep=no_cancellation),
+    "exponential-minus-one": Rule(planar=True, absolute=True),
+    "logistic": Rule(300, planar=True, absolute=True),
+    "power": Rule(1e4, planar=True, keep=turns_little),
+    "atan2": Rule(1e4, planar=True, absolute=True, keep=off_the_cut),
+    "cbrt": Rule(100, planar=True, xla=False),
+}
+
+KIND = {"c64": np.complex64, "c128": np.complex128}
+EPSILON = {"c64": 2.0**-23, "c128": 2.0**-52}
+REAL = {"c64": "f32", "c128": "f64"}
+
+
+def parts(dtype: str) -> Array:
+    """Of both signs: zero, subnormals, the smallest normals, numbers around 1, what exp and squares overflow at, …"""
+    kind = np.float32 if dtype == "c64" else np.float64
+    info = np.finfo(kind)
+    small, log_max, root = (1e-20, 88.5, 3e19) if dtype == "c64" else (1e-160, 709.5, 1e160)
+    sizes = [0, info.smallest_subnormal, info.tiny / 2, info.tiny, small, info.eps, 0.1, 0.5, 1 - info.epsneg, 1]
+    sizes += [1 + info.eps, 1.5, 2, np.pi / 2, 25, log_max, log_max * 1.2, 1e10, root, info.max / 2, info.max, np.inf]
+    values = np.array(sizes, kind)
+    return np.concatenate([values, -values, np.array([np.nan], kind)])
+
+
+def grid(dtype: str) -> tuple[Array]:
+    values = parts(dtype)
+    return (pair(np.repeat(values, len(values)), np.tile(values, len(values))),)
+
+
+def pair(real: Array, imag: Array) -> Array:
+    out = np.empty(real.shape, np.complex64 if real.dtype == np.float32 else np.complex128)
+    out.real, out.imag = real, imag
+    return out
+
+
+def pairs(dtype: str) -> tuple[Array, Array]:
+    """All of {±0, ±1, 2, ±inf, NaN, max}⁴, and a sample of everything."""
+    values = parts(dtype)
+    few = np.array([0.0, -0.0, 1, -1, 2, np.inf, -np.inf, np.nan, values[20]], values.dtype)
+    corners = np.stack(np.meshgrid(*[few] * 4)).reshape(4, -1)
+    sample = np.random.default_rng(11).choice(values, (4, 6000))
+    a, b, c, d = np.concatenate([corners, sample], axis=1)
+    return pair(a, b), pair(c, d)
+
+
+def module(opcode: str, dtype: str, arity: int, count: int) -> str:
+    result = REAL[dtype] if opcode in ("abs", "real", "imag") else dtype
+    if opcode == "convert":
+        result = "c128" if dtype == "c64" else "c64"
+    lines = [f"  p{i} = {dtype}[{count}] parameter({i})" for i in range(arity)]
+    names = ", ".join(f"p{i}" for i in range(arity))
+    return "\n".join(["HloModule m", "ENTRY e {", *lines, f"  ROOT r = {result}[{count}] {opcode}({names})", "}", ""])
+
+
+def size(x: Array) -> Array:
+    """|x| by the parts that are finite."""
+    return np.hypot(*[np.where(np.isfinite(p), p, 0).astype(np.longdouble) for p in (x.real, x.imag)])
+
+
+def differences(actual: Array, expected: Array, rule: Rule) -> Array:
+    """For each element '', or what differs first: NaN, infinity, zero (its sign), size."""
+    halves = [(actual, expected)]
+    if actual.dtype.kind == "c":
+        halves = [(actual.real, expected.real), (actual.imag, expected.imag)]
+    found = np.full(actual.shape, "", object)
+    for a, e in halves:
+        info = np.finfo(a.dtype)
+        ordinary = np.isfinite(a) & np.isfinite(e)
+        distance = np.abs(np.where(ordinary, a, 0).astype(np.longdouble) - np.where(ordinary, e, 0))
+        scale = np.abs(np.where(ordinary, e, 0))
+        if rule.planar:
+            distance, scale = size(actual.astype(np.clongdouble) - expected), size(expected)
+        if rule.absolute:
+            scale = np.maximum(scale, 1)
+        found[ordinary & (distance > rule.eps * info.eps * scale) & (distance > 2 * info.tiny)] = "size"
+        found[(a == 0) & (e == 0) & (np.signbit(a) != np.signbit(e))] = "zero"
+        found[(np.isinf(a) | np.isinf(e)) & (a != e)] = "infinity"
+        found[np.isnan(a) != np.isnan(e)] = "NaN"
+    return found
+
+
+def complaints(opcode: str, inputs: tuple[Array, ...], results: dict[str, Array]) -> list[str]:
+    """A line for each stack and kind of difference, against the evaluator."""
+    rule, expected = RULES[opcode], results["evaluator"]
+    kept = np.ones(expected.shape, bool) if rule.keep is None else rule.keep(*inputs)
+    assert kept.mean() > 0.2
+    lines = []
+    for stack, actual in results.items():
+        found = np.where(kept, differences(actual, expected, rule), "")
+        for what in sorted(set(found) - {""}):
+            at = np.flatnonzero(found == what)
+            where = [complex(x[at[0]]) for x in inputs]
+            values = f"{actual[at[0]]} on {stack}, {expected[at[0]]} on the evaluator"
+            lines.append(f"{what}: {opcode}{where} is {values} ({len(at)} such)")
+    return lines
+
+
+@pytest.mark.filterwarnings("ignore::RuntimeWarning")
+@pytest.mark.parametrize("dtype", ["c64", "c128"])
+@pytest.mark.parametrize("opcode", RULES)
+def test_corners(opcode: str, dtype: str):
+    arity = next(row.arity[0] for op, row in OPSET.items() if op.value == opcode)
+    inputs: tuple[Array, ...] = grid(dtype) if arity == 1 else pairs(dtype)
+    text = module(opcode, dtype, arity, len(inputs[0]))
+    results = {stack: run_stack(text, stack, inputs)[0] for stack in STACKS}
+    if installed() and RULES[opcode].xla:
+        results["xla"] = XlaExecutable(text).execute(inputs)[0]
+    assert complaints(opcode, inputs, results) == []
+
+
+@pytest.mark.skipif(not installed(), reason="jaxlib is not installed (./testbed setup --xla)")
+def test_what_is_left_out_still_differs():
+    """XLA has no angle for two subnormal f32 parts, of which it flushes neither before it divides them."""
+    x = np.full(64, pair(np.array([1e-45], np.float32), np.array([1e-45], np.float32))[0])
+    text = module("log", "c64", 1, len(x))
+    assert np.isnan(XlaExecutable(text).execute([x])[0].imag).all()
+    assert all((run_stack(text, stack, [x])[0].imag == 0).all() for stack in STACKS)
