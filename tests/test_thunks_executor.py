@@ -7,6 +7,8 @@ import time
 
 import numpy as np
 import pytest
+from hypothesis import given
+from hypothesis import strategies as st
 
 from ..codegen.llvm import CodegenError
 from ..codegen.load import load
@@ -135,6 +137,49 @@ def test_a_conditional_takes_the_branch_that_hlo_says(code, is_pred, selector, t
     assert out.tolist() == [int(i == taken) for i in range(3)]
 
 
+COUNTERS, ONE, TOTAL, LIMITS = range(4), part(0, 16), part(0, 20), range(6, 10)
+"""Words of a random program's state: a counter a depth, 1, what kernels count up, the limits and selectors."""
+
+
+def random_thunks(draw, depth, flags):
+    """Nested loops and conditionals. A loop counts its depth's counter up to a limit; flags: one a loop."""
+    thunks = []
+    for kind in draw(st.lists(st.sampled_from(["add", "while", "pred", "index"][: 4 if depth < 4 else 1]), max_size=3)):
+        word = part(0, 4 * draw(st.sampled_from(LIMITS)))
+        inner = [random_thunks(draw, depth + 1, flags) for _ in range(0 if kind == "add" else 2 + (kind == "index"))]
+        if kind == "add":
+            thunks.append(kernel("add", [TOTAL, word], [TOTAL]))
+        elif kind == "while":
+            flags.append(flag := part(1, len(flags), 1))
+            counter = part(0, 4 * COUNTERS[depth])
+            test = SequentialThunk((*inner[1].thunks, kernel("less", [counter, word], [flag])))
+            body = SequentialThunk((*inner[0].thunks, kernel("add", [counter, ONE], [counter])))
+            thunks += [kernel("zero", [], [counter]), WhileThunk("loop", test, body, flag)]
+        else:
+            branches = tuple(inner[: 2 if kind == "pred" else 3])
+            selector = part(0, word.offset, 1) if kind == "pred" else word
+            thunks.append(ConditionalThunk("switch", selector, kind == "pred", branches))
+    return SequentialThunk(tuple(thunks))
+
+
+@given(st.data())
+def test_nested_control_flow_runs_natively_as_it_does_for_an_observer(code, data):
+    flags: list = []
+    root = random_thunks(data.draw, 0, flags)
+    values = data.draw(st.lists(st.integers(-1, 3), min_size=4, max_size=4))
+    executor = Executor(root, code.address, variable=[0, 1])
+
+    def outcome(observer, times):
+        state, cells = i32(0, 0, 0, 0, 1, 0, *values), np.zeros(len(flags) + 1, np.uint8)
+        frame = executor.frame(np.array([state.ctypes.data, cells.ctypes.data], np.uint64), observer)
+        for _ in range(times):
+            frame.run()
+        return state.tolist(), cells.tolist()
+
+    assert outcome(None, 1) == outcome(lambda thunk, run: run(), 1)
+    assert outcome(None, 3) == outcome(lambda thunk, run: run(), 3)
+
+
 def test_the_same_frame_takes_new_addresses(code):
     root = SequentialThunk((counted_loop(part(0), part(0, 4), part(0, 8), part(1, 0, 1)),))
     executor = Executor(root, code.address, variable=[0])
@@ -207,9 +252,11 @@ def test_a_missing_kernel_is_an_error_before_anything_runs(code):
         run(code, [kernel("absent", [], [])])
 
 
-def test_ctrl_c_ends_an_endless_loop(code):
+@pytest.mark.parametrize("nested", [False, True])
+def test_ctrl_c_ends_an_endless_loop(code, nested):
     yes = SequentialThunk((kernel("yes", [], [part(0, 0, 1)]),))
-    endless = WhileThunk("endless", yes, yes, part(0, 0, 1))
+    inner = SequentialThunk((ConditionalThunk("switch", part(0, 0, 1), True, (yes, yes)),))
+    endless = WhileThunk("endless", yes, inner if nested else yes, part(0, 0, 1))
     interrupt = threading.Timer(0.2, os.kill, (os.getpid(), signal.SIGINT))
     interrupt.start()
     start = time.perf_counter()

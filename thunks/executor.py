@@ -1,7 +1,7 @@
-"""The interpreted executor: runs of kernels and copies go through the native runner, control flow through Python.
+"""The interpreted executor: the native runner runs the kernels and copies and follows the control flow.
 
-Between two kernels of a run, and between two rounds of a loop without inner control flow, no Python runs; a long loop
-comes back every few milliseconds, so that Ctrl-C works.
+A long loop comes back every few milliseconds, so that Ctrl-C works; else no Python runs until the end. With an
+observer, every thunk is a call of its own, and control flow goes through Python.
 """
 
 from __future__ import annotations
@@ -16,17 +16,17 @@ import numpy as np
 from ..codegen.cache import ObjectCache
 from .kinds import KernelThunk, SequentialThunk, Thunk
 from .runner import COPY_ARITY, Runner, runner
-from .table import Branch, FlatLoop, InOrder, Loop, Node, Observed, Run, Table, build_table
+from .table import Branch, InOrder, Loop, Node, Observed, Run, Table, build_table
 
 Observer = Callable[[Thunk, Callable[[], object]], None]
 """observer(thunk, run): called for each thunk, outer around inner; it must call run() once."""
 
 LOOP_SECONDS = 0.02
-"""How long the native runner may keep a loop before Python looks for signals."""
+"""How long a loop's rounds may take before Python looks for signals."""
 
 MOST_ROUNDS = 4096
-"""Rounds that the native runner runs at once: so many make the way back to Python cheap, and bound how long a loop that
-becomes slow goes without."""
+"""Rounds of a loop that the native runner runs at once: so many make the way back to Python cheap, and bound how long a
+loop that becomes slow goes without."""
 
 
 class Executor:
@@ -101,35 +101,39 @@ class Frame:
 
     def _bound(self, node: Node) -> Callable[[], object]:
         match node:
+            case Run() if node.rounds:
+                return self._looping(node)
             case Run():
-                return functools.partial(self._run, self.address + 8 * node.descriptor)
+                return functools.partial(self._run, self._place(node.descriptor))
             case InOrder():
                 return _in_order([self._bound(n) for n in node.nodes])
             case Observed():
                 assert self._observer is not None
                 return functools.partial(self._observer, node.thunk, self._bound(node.node))
-            case FlatLoop():
-                return self._flat_loop(node)
             case Loop():
                 return self._loop(node)
             case Branch():
                 return self._branch(node)
 
-    def _flat_loop(self, node: FlatLoop) -> Callable[[], None]:
-        condition, cells, cell, words = self._bound(node.condition), self._cells, node.predicate, self._words
-        run, descriptor, limit_word = self._run, self.address + 8 * node.repeat, node.repeat + 3
+    def _place(self, word: int) -> int:
+        return self.address + 8 * word
 
-        def loop() -> None:
-            condition()
-            limit, clock = 1, time.perf_counter
-            while cells[cell].value:
-                words[limit_word] = limit
-                start = clock()
-                run(descriptor)
-                seconds = max(clock() - start, 1e-9)
-                limit = max(1, min(8 * limit, MOST_ROUNDS, int(limit * LOOP_SECONDS / seconds)))
+    def _looping(self, node: Run) -> Callable[[], None]:
+        """Gives each loop as many rounds as took about LOOP_SECONDS so far, all between them counted."""
+        words, run, clock, seen = self._words, self._run, time.perf_counter, list(node.rounds)
+        address, begin = self._place(node.descriptor), self._place(node.begin)
+        limits = [1] * len(seen)
 
-        return loop
+        def looping() -> None:
+            words[node.descriptor], words[seen] = begin, limits  # an interrupted run may have left them elsewhere
+            given = [clock()] * len(seen)
+            while (number := run(address) - 1) >= 0:
+                seconds = max(clock() - given[number], 1e-9)
+                limit = max(1, min(8 * limits[number], MOST_ROUNDS, int(limits[number] * LOOP_SECONDS / seconds)))
+                words[seen[number]] = limits[number] = limit
+                given[number] = clock()
+
+        return looping
 
     def _loop(self, node: Loop) -> Callable[[], None]:
         condition, body = self._bound(node.condition), self._bound(node.body)

@@ -1,7 +1,15 @@
-"""The native inner loop of the interpreted executor: one call runs a table of kernel calls, once or while a pred holds.
+"""The native inner loop of the interpreted executor: one call follows a table of records, control flow and all.
 
-A table is a run of 64-bit words, one record a call: function, number of arguments, arguments. A descriptor has four
-words: first record, end, address of the pred that keeps it going (0: run once), and the most rounds to run.
+A table is a run of 64-bit words. Its records:
+
+    function, number of arguments, arguments      call a kernel
+    0, JUMP, record                               go on there
+    cell, UNLESS, record                          go on there if the pred in the cell is false
+    cell, SWITCH, n, n records                    go on at the one that the s32 in the cell counts, else at the last
+    cell, AGAIN, record, rounds left, number      a loop's end: if the pred in the cell is true, go on there; if that
+                                                  was the last round it had left, return the number first
+
+A descriptor has two words: the record to go on at, and the end.
 """
 
 from __future__ import annotations
@@ -10,6 +18,7 @@ import ctypes
 import threading
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass
+from enum import IntEnum
 
 from ..codegen.cache import ObjectCache
 from ..codegen.load import LoadedCode, load
@@ -22,9 +31,19 @@ ALWAYS = frozenset(range(17))
 COPY_ARITY = 3
 
 
+class Op(IntEnum):
+    """What a record with this in place of a number of arguments does."""
+
+    JUMP = 1 << 32
+    UNLESS = JUMP + 1
+    SWITCH = JUMP + 2
+    AGAIN = JUMP + 3
+
+
 @dataclass(frozen=True, slots=True)
 class Runner:
-    """run(address of a descriptor) → rounds that ran. copy: a record function of (to, from, bytes).
+    """run(address of a descriptor) → 0 at the end, a loop's number where it has used up its rounds (give it new ones
+    and call again), -1 where a number of arguments is unknown. copy: a record function of (to, from, bytes).
 
     run_flushing: as run, with subnormal operands and results taken as zero meanwhile, as XLA:CPU does.
     """
@@ -60,9 +79,10 @@ def _make_runner(arities: frozenset[int], cache: ObjectCache | None) -> Runner:
 def runner_ir(arities: Iterable[int]) -> str:
     """LLVM IR of a runner; an unknown number of arguments ends it with -1."""
     ordered = sorted(arities)
-    cases = "\n".join(f"    i64 {n}, label %call{n}" for n in ordered)
+    labels = {n: f"call{n}" for n in ordered} | {op.value: op.name.lower() for op in Op}
+    cases = "\n".join(f"    i64 {n}, label %{label}" for n, label in labels.items())
     calls = "\n".join(_call_block(n) for n in ordered)
-    steps = ", ".join(f"[ %next{n}, %call{n} ]" for n in ordered)
+    steps = ", ".join([*(f"[ %next{n}, %call{n} ]" for n in ordered), *_STEPS])
     return _TEMPLATE.replace("CASES", cases).replace("CALLS", calls).replace("STEPS", steps)
 
 
@@ -82,6 +102,14 @@ def _call_block(count: int) -> str:
     return "\n".join(lines)
 
 
+_STEPS = (
+    "[ %jump.to, %jump ]",
+    "[ %unless.next, %unless ]",
+    "[ %switch.to, %switch ]",
+    "[ %again.next, %again ]",
+    "[ %again.to, %round ]",
+)
+
 _TEMPLATE = """
 define void @testbed_copy(ptr noalias %to, ptr noalias %from, ptr %bytes) {
   %size = ptrtoint ptr %bytes to i64
@@ -90,57 +118,79 @@ define void @testbed_copy(ptr noalias %to, ptr noalias %from, ptr %bytes) {
 }
 
 declare void @llvm.memcpy.p0.p0.i64(ptr, ptr, i64, i1)
+declare i64 @llvm.umin.i64(i64, i64)
 
 define i64 @testbed_run_table(ptr %descriptor) {
 entry:
-  %begin = load ptr, ptr %descriptor
+  %first = load ptr, ptr %descriptor
   %d1 = getelementptr i64, ptr %descriptor, i64 1
   %end = load ptr, ptr %d1
-  %d2 = getelementptr i64, ptr %descriptor, i64 2
-  %predicate = load ptr, ptr %d2
-  %d3 = getelementptr i64, ptr %descriptor, i64 3
-  %limit = load i64, ptr %d3
-  %once = icmp eq ptr %predicate, null
-  br label %round
-
-round:
-  %rounds = phi i64 [ 0, %entry ], [ %more, %again ]
   br label %head
 
 head:
-  %record = phi ptr [ %begin, %round ], [ %step, %next ]
+  %record = phi ptr [ %first, %entry ], [ %step, %next ]
   %at_end = icmp eq ptr %record, %end
   br i1 %at_end, label %finished, label %dispatch
 
 dispatch:
-  %function = load ptr, ptr %record
-  %q = getelementptr i64, ptr %record, i64 1
-  %count = load i64, ptr %q
-  switch i64 %count, label %unknown [
+  %function = load ptr, ptr %record ; or a cell
+  %w1 = getelementptr i64, ptr %record, i64 1
+  %op = load i64, ptr %w1
+  %w2 = getelementptr i64, ptr %record, i64 2
+  %w3 = getelementptr i64, ptr %record, i64 3
+  switch i64 %op, label %unknown [
 CASES
   ]
 
 CALLS
+
+jump:
+  %jump.to = load ptr, ptr %w2
+  br label %next
+
+unless:
+  %unless.pred = load i8, ptr %function
+  %unless.false = icmp eq i8 %unless.pred, 0
+  %unless.to = load ptr, ptr %w2
+  %unless.next = select i1 %unless.false, ptr %unless.to, ptr %w3
+  br label %next
+
+switch:
+  %index = load i32, ptr %function
+  %wide = zext i32 %index to i64 ; a negative one becomes greater than any number of branches
+  %branches = load i64, ptr %w2
+  %last = sub i64 %branches, 1
+  %chosen = call i64 @llvm.umin.i64(i64 %wide, i64 %last)
+  %switch.at = getelementptr i64, ptr %w3, i64 %chosen
+  %switch.to = load ptr, ptr %switch.at
+  br label %next
+
+again:
+  %again.pred = load i8, ptr %function
+  %again.false = icmp eq i8 %again.pred, 0
+  %again.next = getelementptr i64, ptr %record, i64 5
+  br i1 %again.false, label %next, label %round
+
+round:
+  %again.to = load ptr, ptr %w2
+  %rounds = load i64, ptr %w3
+  %left = sub i64 %rounds, 1
+  store i64 %left, ptr %w3
+  %used_up = icmp sle i64 %left, 0
+  br i1 %used_up, label %pause, label %next
+
+pause:
+  store ptr %again.to, ptr %descriptor
+  %w4 = getelementptr i64, ptr %record, i64 4
+  %number = load i64, ptr %w4
+  ret i64 %number
 
 next:
   %step = phi ptr STEPS
   br label %head
 
 finished:
-  %more = add i64 %rounds, 1
-  br i1 %once, label %exit, label %test
-
-test:
-  %pred = load i8, ptr %predicate
-  %false = icmp eq i8 %pred, 0
-  br i1 %false, label %exit, label %again
-
-again:
-  %left = icmp slt i64 %more, %limit
-  br i1 %left, label %round, label %exit
-
-exit:
-  ret i64 %more
+  ret i64 0
 
 unknown:
   ret i64 -1

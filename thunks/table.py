@@ -1,33 +1,32 @@
-"""Thunks → a table of kernel calls for the runner, and the few steps of control flow that stay in Python."""
+"""Thunks → a table of records that the native runner follows: kernel calls, and jumps for the control flow.
+
+A table is a run of 64-bit words. A record begins with a function or the address of a cell, and with the number of
+arguments or an `Op`; `runner.py` says what follows. Where each thunk must be seen, control flow stays in Python.
+"""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterable
 from dataclasses import dataclass, field
 
 from ..hlo.plan import BufferSlice
 from .kinds import ConditionalThunk, CopyThunk, KernelThunk, SequentialThunk, Thunk, WhileThunk
+from .runner import Op
 
 
 @dataclass(frozen=True, slots=True)
 class Run:
-    """Run the records of a descriptor once."""
+    """Follow the records of a descriptor, from the word `begin` on. rounds: for each loop, the word that says how many
+    it has left."""
 
     descriptor: int
-
-
-@dataclass(frozen=True, slots=True)
-class FlatLoop:
-    """A while whose condition and body are all kernels and copies: `repeat` is body then condition, while true."""
-
-    condition: Node
-    repeat: int
-    predicate: int
+    begin: int
+    rounds: tuple[int, ...]
 
 
 @dataclass(frozen=True, slots=True)
 class Loop:
-    """A while with control flow inside."""
+    """A while whose thunks are seen."""
 
     condition: Node
     body: Node
@@ -36,6 +35,8 @@ class Loop:
 
 @dataclass(frozen=True, slots=True)
 class Branch:
+    """A conditional whose thunks are seen."""
+
     selector: int
     selector_is_pred: bool
     branches: tuple[Node, ...]
@@ -54,7 +55,7 @@ class Observed:
     node: Node
 
 
-Node = Run | FlatLoop | Loop | Branch | InOrder | Observed
+Node = Run | Loop | Branch | InOrder | Observed
 
 
 @dataclass(frozen=True, slots=True)
@@ -79,8 +80,8 @@ class Table:
 
 def build_table(root: SequentialThunk, resolve: Callable[[str], int], copy: int, observed: bool = False) -> Table:
     """resolve: symbol → address; copy: address of the runner's copy function. observed: one descriptor a thunk."""
-    builder = _Builder(resolve, copy, observed)
-    node = builder.sequence(root)
+    builder = _Builder(resolve, copy)
+    node = builder.seen(root) if observed else builder.run([root])
     return Table(tuple(builder.words), tuple(builder.references), tuple(builder.internal), tuple(builder.cells), node)
 
 
@@ -88,68 +89,109 @@ def build_table(root: SequentialThunk, resolve: Callable[[str], int], copy: int,
 class _Builder:
     resolve: Callable[[str], int]
     copy: int
-    observed: bool
     words: list[int] = field(default_factory=list)
     references: list[Reference] = field(default_factory=list)
     internal: list[int] = field(default_factory=list)
     cells: list[int] = field(default_factory=list)
+    rounds: list[int] = field(default_factory=list)
 
-    def sequence(self, thunk: SequentialThunk) -> Node:
-        nodes: list[Node] = []
-        calls: list[KernelThunk | CopyThunk] = []
-        for inner in thunk.thunks:
-            if isinstance(inner, KernelThunk | CopyThunk) and not self.observed:
-                calls.append(inner)
-                continue
-            if calls:
-                nodes.append(self.run(calls))
-                calls = []
-            nodes.append(self.one(inner))
-        if calls:
-            nodes.append(self.run(calls))
-        return nodes[0] if len(nodes) == 1 else InOrder(tuple(nodes))
-
-    def one(self, thunk: Thunk) -> Node:
+    def seen(self, thunk: Thunk) -> Node:
+        """A thunk's node, each thunk within it observed."""
         match thunk:
             case KernelThunk() | CopyThunk():
                 node: Node = self.run([thunk])
             case SequentialThunk():
-                return self.sequence(thunk)
+                nodes = tuple(map(self.seen, thunk.thunks))
+                return nodes[0] if len(nodes) == 1 else InOrder(nodes)
             case WhileThunk():
-                node = self.loop(thunk)
+                node = Loop(self.seen(thunk.condition), self.seen(thunk.body), self.cell(thunk.predicate))
             case ConditionalThunk():
-                branches = tuple(self.sequence(b) for b in thunk.branches)
+                branches = tuple(map(self.seen, thunk.branches))
                 node = Branch(self.cell(thunk.selector), thunk.selector_is_pred, branches)
-        return Observed(thunk, node) if self.observed else node
+        return Observed(thunk, node)
 
-    def loop(self, thunk: WhileThunk) -> Node:
-        condition, predicate = self.sequence(thunk.condition), self.cell(thunk.predicate)
-        round_trip = (*thunk.body.thunks, *thunk.condition.thunks)
-        if not self.observed and all(isinstance(t, KernelThunk | CopyThunk) for t in round_trip):
-            return FlatLoop(condition, self.run(round_trip, thunk.predicate).descriptor, predicate)
-        return Loop(condition, self.sequence(thunk.body), predicate)
-
-    def run(self, calls: Sequence[Thunk], predicate: BufferSlice | None = None) -> Run:
+    def run(self, thunks: Iterable[Thunk]) -> Run:
         begin = len(self.words)
-        for call in calls:
-            if isinstance(call, KernelThunk):
-                self.words += [self.resolve(call.symbol), len(call.arguments)]
-                for use in call.arguments:
-                    self.address(use.slice)
-            elif isinstance(call, CopyThunk) and call.source.size:
-                self.words += [self.copy, 3]
-                self.address(call.destination)
-                self.address(call.source)
-                self.words.append(call.source.size)
-        end = descriptor = len(self.words)
+        self.records(thunks)
+        descriptor = len(self.words)
         self.internal += [descriptor, descriptor + 1]
-        self.words += [begin * 8, end * 8]
-        if predicate is None:
+        self.words += [begin * 8, descriptor * 8]
+        rounds, self.rounds = tuple(self.rounds), []
+        return Run(descriptor, begin, rounds)
+
+    def records(self, thunks: Iterable[Thunk]) -> None:
+        for thunk in thunks:
+            match thunk:
+                case KernelThunk():
+                    self.words += [self.resolve(thunk.symbol), len(thunk.arguments)]
+                    for use in thunk.arguments:
+                        self.address(use.slice)
+                case CopyThunk():
+                    if thunk.source.size:
+                        self.words += [self.copy, 3]
+                        self.address(thunk.destination)
+                        self.address(thunk.source)
+                        self.words.append(thunk.source.size)
+                case SequentialThunk():
+                    self.records(thunk.thunks)
+                case WhileThunk():
+                    self.loop(thunk)
+                case ConditionalThunk():
+                    self.branches(thunk)
+
+    def loop(self, thunk: WhileThunk) -> None:
+        """jump to the condition; body; condition; again."""
+        self.control(Op.JUMP)
+        first = self.target()
+        body = self.label()
+        self.records(thunk.body.thunks)
+        self.land(first)
+        self.records(thunk.condition.thunks)
+        self.control(Op.AGAIN, thunk.predicate)
+        self.words[self.target()] = body
+        self.rounds.append(len(self.words))
+        self.words += [1, len(self.rounds)]
+
+    def branches(self, thunk: ConditionalThunk) -> None:
+        """choose; each branch but the last ends with a jump behind all."""
+        if thunk.selector_is_pred:
+            self.control(Op.UNLESS, thunk.selector)
+            choices: list[int | None] = [None, self.target()]  # a true pred goes on with the first branch
+        else:
+            self.control(Op.SWITCH, thunk.selector)
+            self.words.append(len(thunk.branches))
+            choices = [self.target() for _ in thunk.branches]
+        ends = []
+        for number, (choice, branch) in enumerate(zip(choices, thunk.branches, strict=True), 1):
+            if choice is not None:
+                self.land(choice)
+            self.records(branch.thunks)
+            if number < len(thunk.branches):
+                self.control(Op.JUMP)
+                ends.append(self.target())
+        for end in ends:
+            self.land(end)
+
+    def control(self, op: Op, cell: BufferSlice | None = None) -> None:
+        """Begin a record of control flow."""
+        if cell is None:
             self.words.append(0)
         else:
-            self.address(predicate)
-        self.words.append(1)
-        return Run(descriptor)
+            self.address(cell)
+        self.words.append(op)
+
+    def target(self) -> int:
+        """Append a place to go on at, to be filled in; its word."""
+        self.internal.append(len(self.words))
+        self.words.append(0)
+        return len(self.words) - 1
+
+    def label(self) -> int:
+        return len(self.words) * 8
+
+    def land(self, target: int) -> None:
+        """What jumps there goes on here."""
+        self.words[target] = self.label()
 
     def cell(self, slice: BufferSlice) -> int:
         self.cells.append(len(self.words))

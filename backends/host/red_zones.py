@@ -78,11 +78,11 @@ class RedZones:
 
     def _call(self, function: int, arguments: list[int]) -> None:
         """Through the runner, so that subnormals are treated as in an ordinary run."""
-        words = np.zeros(4 + 2 + len(arguments), np.uint64)
-        words[4:6] = function, len(arguments)
-        words[6:] = arguments
+        words = np.zeros(2 + 2 + len(arguments), np.uint64)
+        words[2:4] = function, len(arguments)
+        words[4:] = arguments
         begin = address_of(words)
-        words[:4] = begin + 32, begin + words.nbytes, 0, 1
+        words[:2] = begin + 16, begin + words.nbytes
         if self._run(begin) < 0:
             raise BackendError(f"the runner knows no kernel of {len(arguments)} arguments")
 
