@@ -138,7 +138,7 @@ class Machine:
         by_element = all(alike) or (body is not None and body.opcodes <= BY_ELEMENT)
         some = self.random.random(rows.count if rows else shapes[leaf].size) < 0.5
         return [
-            np.repeat(some, s.size // some.size * s.dtype.bytes)
+            np.repeat(some, s.size // max(some.size, 1) * s.dtype.bytes)
             if rows or n == leaf or (by_element and alike[n])
             else None
             for n, s in enumerate(shapes)

@@ -48,18 +48,14 @@ def listed(numbers) -> str:
 
 
 class Texts:
-    """One module from a seed: `text` holds it."""
+    """One module from a seed: `text` holds it. random_wide.py widens it."""
 
     def __init__(self, seed: int, size: int = 14, depth: int = 2, dims=DIMS):
         self.random, self.number, self.layouts = random.Random(seed), 0, 0.25
         self.computations: dict[str, str] = {}
-        self.types = (
-            [self.random.choice(FLOATS)] * 3 + ["s32"]
-            if self.random.random() > 0.35
-            else [*FLOATS, *INTEGERS, "pred", "c64"]
-        )
+        self.types = self.draw_types()
         self.shapes = self.random.sample(dims, 3)
-        body = Body(self, depth)
+        body = self.body(depth)
         parameters = [
             body.new(self.random.choice(self.types), self.random.choice(self.shapes), True)
             for _ in range(self.random.randint(1, 3))
@@ -72,6 +68,14 @@ class Texts:
         body.root(results)
         entry = "ENTRY main {\n" + "\n".join(body.lines) + "\n}"
         self.text = f"HloModule t{seed}{aliases}\n" + "\n".join([*self.computations.values(), entry]) + "\n"
+
+    def body(self, depth: int) -> Body:
+        return Body(self, depth)
+
+    def draw_types(self) -> list[str]:
+        if self.random.random() > 0.35:
+            return [self.random.choice(FLOATS)] * 3 + ["s32"]
+        return [*FLOATS, *INTEGERS, "pred", "c64"]
 
     def aliases(self, parameters: list[Value], results: list[Value]) -> str:
         pairs, free = [], list(range(len(results)))
@@ -94,6 +98,16 @@ class Texts:
             name,
             f"{name} {{\n  a = {dtype}[] parameter(0)\n  b = {dtype}[] parameter(1)\n"
             f"  ROOT r = {result}[] {op}(a, b){tail}\n}}",
+        )
+        return name
+
+    def order(self, stem: str, dtype: str, others: str) -> str:
+        """A comparator of the first two of its parameters; others: lines of the rest."""
+        name = f"{stem}_{dtype}"
+        self.computations.setdefault(
+            name,
+            f"{name} {{\n  a = {dtype}[] parameter(0)\n  b = {dtype}[] parameter(1)\n{others}"
+            f"  ROOT r = pred[] compare(a, b), direction=LT\n}}",
         )
         return name
 
@@ -181,7 +195,8 @@ class Body:
             at += 1
         return tuple(found)
 
-    def grow(self, size: int) -> None:
+    def kinds(self) -> list[str]:
+        """Names of the methods that add an op."""
         kinds = [
             *("unary", "binary", "binary", "binary", "choose", "compare", "reduce", "reduce", "rows", "rows", "arg"),
             *("transpose", "reshape", "slice", "pad", "concatenate", "dynamic", "dynamic", "gather", "scatter", "sort"),
@@ -189,10 +204,25 @@ class Body:
         ]
         if self.depth:
             kinds += ["loop", "loop", "branch", "branch"]
-        done = 0
+        return kinds
+
+    def grow(self, size: int) -> None:
+        kinds, done = self.kinds(), 0
         while done < size:
             kind = self.random.choice(kinds)
             done += getattr(self, kind)(self.any()) is not None
+
+    def folds(self, v: Value) -> list[str]:
+        """Ops that may fold values of v's type."""
+        return FOLDS[v.kind].split()
+
+    def mixes(self, v: Value) -> list[str]:
+        """Ops that may combine v with what it reduces to."""
+        return BINARY_OF[v.kind].split()
+
+    def kept(self, v: Value) -> Value:
+        """v, or something like it whose errors stay small."""
+        return self.add(v.dtype, v.dims, f"tanh({v.name})") if v.kind == "f" else v
 
     def unary(self, v: Value):
         op = self.random.choice(UNARY_OF[v.kind].split())
@@ -235,7 +265,7 @@ class Body:
 
     def reduce(self, v: Value):
         dims = sorted(self.random.sample(range(len(v.dims)), self.random.randint(0, len(v.dims))))
-        return self.reduced(v, self.random.choice(FOLDS[v.kind].split()), dims)
+        return self.reduced(v, self.random.choice(self.folds(v)), dims)
 
     def rows(self, v: Value):
         """softmax and layer norm, in parts: each row of v is combined with what it reduces to."""
@@ -244,14 +274,13 @@ class Body:
         axis = len(v.dims) - 1 if self.random.random() < 0.7 else self.random.randrange(len(v.dims))
         over = listed(d for d in range(len(v.dims)) if d != axis)
         for _ in range(self.random.randint(1, 3)):
-            r = self.reduced(v, self.random.choice(FOLDS[v.kind].split()), [axis])
+            r = self.reduced(v, self.random.choice(self.folds(v)), [axis])
             if self.random.random() < 0.5:
-                r = self.unary(r)
+                u = self.unary(r)
+                r = u if u.dtype == r.dtype else r
             b = self.add(v.dtype, v.dims, f"broadcast({r.name}), dimensions={{{over}}}")
-            op = self.random.choice(BINARY_OF[v.kind].split())
-            v = self.add(v.dtype, v.dims, f"{op}({v.name}, {b.name})")
-            if v.kind == "f":
-                v = self.add(v.dtype, v.dims, f"tanh({v.name})")
+            v = self.add(v.dtype, v.dims, f"{self.random.choice(self.mixes(v))}({v.name}, {b.name})")
+            v = self.kept(v)
         return v
 
     def several(self, v: Value):
@@ -359,7 +388,8 @@ class Body:
         if self.random.random() < 0.4:
             return piece
         if self.random.random() < 0.6:
-            piece = self.unary(piece)
+            made = self.unary(piece)
+            piece = made if made.dtype == v.dtype else piece
         if self.random.random() < 0.5:
             starts = ", ".join(self.index() for _ in v.dims)
         return self.add(v.dtype, v.dims, f"dynamic-update-slice({self.like(v).name}, {piece.name}, {starts})")
@@ -375,7 +405,7 @@ class Body:
     def scatter(self, v: Value):
         if not v.dims or v.kind == "c":
             return None
-        count, rest, op = self.random.choice((1, 4, 5)), v.dims[1:], self.random.choice(FOLDS[v.kind].split())
+        count, rest, op = self.random.choice((1, 4, 5)), v.dims[1:], self.random.choice(self.folds(v))
         updates = self.like(Value("", v.dtype, (count, *rest)))
         rule = f"update_window_dims={{{listed(range(1, len(v.dims)))}}}, inserted_window_dims={{0}}, "
         rule += f"scatter_dims_to_operand_dims={{0}}, index_vector_dim=1, to_apply={self.texts.region(op, v.dtype)}"
@@ -392,12 +422,7 @@ class Body:
             )
         plain = self.put(Value(self.texts.name("v"), v.dtype, v.dims), f"copy({v.name})")
         number = self.put(Value(self.texts.name("v"), "s32", v.dims), f"iota(), iota_dimension={axis}")
-        name = f"by_{v.dtype}"
-        self.texts.computations.setdefault(
-            name,
-            f"{name} {{\n  a = {v.dtype}[] parameter(0)\n  b = {v.dtype}[] parameter(1)\n  i = s32[] parameter(2)\n"
-            f"  j = s32[] parameter(3)\n  ROOT r = pred[] compare(a, b), direction=LT\n}}",
-        )
+        name = self.texts.order("by", v.dtype, "  i = s32[] parameter(2)\n  j = s32[] parameter(3)\n")
         call = f"sort({plain.name}, {number.name}), dimensions={{{axis}}}, is_stable=true, to_apply={name}"
         return self.pair(v.dtype, "s32", v.dims, call)
 
@@ -420,7 +445,7 @@ class Body:
         made = self.add(v.dtype, dims, call)
         for _ in range(self.random.randint(0, 2)):
             made = self.random.choice((self.binary, self.unary, self.choose))(made)
-        return self.add(v.dtype, made.dims, f"tanh({made.name})") if v.kind == "f" else made
+        return self.kept(made)
 
     def convolve(self, v: Value):
         if len(v.dims) != 3 or v.kind != "f" or not math.prod(v.dims):
@@ -431,12 +456,12 @@ class Body:
             f"convolution({v.name}, {kernel.name}), window={{size={width} pad={width - 1}_0}}, dim_labels=b0f_0io->b0f"
         )
         made = self.add(v.dtype, (v.dims[0], v.dims[1], out), call)
-        return self.add(v.dtype, made.dims, f"tanh({self.binary(made).name})")
+        return self.kept(self.binary(made))
 
     def window(self, v: Value):
         if not v.dims or not math.prod(v.dims) or math.prod(v.dims) > 500:
             return None
-        op = self.random.choice(FOLDS[v.kind].split())
+        op = self.random.choice(self.folds(v))
         sizes, steps = [self.random.randint(1, n) for n in v.dims], [self.random.randint(1, 2) for _ in v.dims]
         pads = [(self.random.randint(0, s - 1), self.random.randint(0, s - 1)) for s in sizes]
         dims = [(n + sum(p) - s) // t + 1 for n, p, s, t in zip(v.dims, pads, sizes, steps)]
@@ -449,7 +474,7 @@ class Body:
     def cumulative(self, v: Value):
         if not v.dims or not math.prod(v.dims):
             return None
-        op, axis = self.random.choice(FOLDS[v.kind].split()), self.random.randrange(len(v.dims))
+        op, axis = self.random.choice(self.folds(v)), self.random.randrange(len(v.dims))
         size = "x".join(str(n if d == axis else 1) for d, n in enumerate(v.dims))
         front = self.random.random() < 0.7
         pads = [(0, 0) if d != axis else (n - 1, 0) if front else (0, n - 1) for d, n in enumerate(v.dims)]
@@ -459,7 +484,7 @@ class Body:
 
     def inner(self, shapes: list[Value]) -> tuple[Body, list[Value]]:
         """A computation of one tuple, with its leaves taken out."""
-        body = Body(self.texts, self.depth - 1)
+        body = self.texts.body(self.depth - 1)
         body.lines.append(f"  p = {self.tupled(shapes)} parameter(0)")
         leaves = []
         for n, s in enumerate(shapes):

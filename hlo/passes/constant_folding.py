@@ -95,6 +95,8 @@ def _folded_splat(i: Instruction, add, names: Names) -> Instruction | None:
     """An elementwise op of operands that are one number each: computed once, and spread."""
     if i.opcode not in ELEMENTWISE or not i.operands or not i.shape.rank:
         return None
+    if i.opcode is Op.BITCAST_CONVERT and i.shape.rank != i.operands[0].shape.rank:
+        return None  # an element becomes several, or several one
     numbers = [splat_of(o) for o in i.operands]
     if any(n is None for n in numbers):
         return None

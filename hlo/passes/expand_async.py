@@ -15,7 +15,7 @@ from ..reference.custom_calls import ANNOTATIONS
 from ..reference.device_groups import group_of, mode_of, paired
 from ..shapes import Shape, array
 from .building import Builder
-from .expansion import expand_ops
+from .expansion import Where, expand_ops
 
 
 def expand_async(module: Module) -> Module:
@@ -24,7 +24,7 @@ def expand_async(module: Module) -> Module:
     Raises UnsupportedError for collectives that need other devices.
     """
     while not module.opcodes.isdisjoint(RULES):
-        after = expand_ops(module, RULES)
+        after = expand_ops(module, RULES, Where.EVERYWHERE)
         if after is module:
             break
         module = after

@@ -26,8 +26,11 @@ def expand_rng(module: Module) -> Module:
 def bits_by_arithmetic(i: Instruction, b: Builder) -> Instruction | None:
     shape = i.shape.elements[1] if i.shape.is_tuple else i.shape
     generate = ALGORITHMS.get(i.attributes["algorithm"])
-    if generate is None or not shape.dtype.is_integer or shape.dtype.bits < 8 or not shape.size:
+    if generate is None or not shape.dtype.is_integer or shape.dtype.bits < 8:
         return None
+    if not shape.size:
+        none = b.constant(0, shape.dtype, shape.dims)
+        return b.tuple([b.plain(i.operands[0]), none]) if i.shape.is_tuple else none
     words = _words(b, b.plain(i.operands[0]))
     new, bits = generate(b, words, shape.dims, shape.dtype)
     return b.tuple([_state(b, new, i.operands[0]), bits]) if i.shape.is_tuple else bits

@@ -67,6 +67,7 @@ def copy_body(
     for old in computation.instructions:
         if old.opcode is Op.PARAMETER:
             new[old] = arguments[old.parameter_number]
+            renamed[old.name] = new[old].name
             continue
         copy = old.replace(operands=tuple(new[o] for o in old.operands), name=names.fresh(old.name))
         copy = rename_predecessors(copy, renamed)

@@ -19,7 +19,7 @@ from ..shapes import Shape, tuple_shape
 from .cse import share_computation
 from .fusion_cost import MOST_CODE, MOST_OPERANDS, code_size
 from .fusion_small import in_order
-from .rewriting import Names
+from .rewriting import Names, untied
 
 MOST_RESULTS = 12
 WINDOW = 2000
@@ -123,7 +123,8 @@ class Merger:
         self.position = {i: n for n, i in enumerate(part)}
         self.groups: dict[Instruction, Group] = {}
         self.by_name = {i.name: i for i in part}
-        pinned = frozenset(n for i in part for n in i.attributes.get(CONTROL_PREDECESSORS, ()))
+        tied = computation.pinned
+        pinned = tied | {made_by(i).name for i in part if i.name in tied}
         self.above: list[int] = []
         for n, i in enumerate(part):
             above = 0
@@ -131,8 +132,14 @@ class Merger:
                 above |= self.above[o] | 1 << o
             self.above.append(above)
             made = unit(i, pinned)
-            if made is not None:
+            if made is not None and not self._read_whole(i):
                 self.groups[i] = Group([made], made.form, 1 << n, above)
+
+    def _read_whole(self, i: Instruction) -> bool:
+        """Whether something takes the tuple that i makes as it is, not by its elements."""
+        if not i.shape.is_tuple:
+            return False
+        return i is self.computation.root or any(u.opcode is not Op.GET_TUPLE_ELEMENT for u in self.users[i])
 
     def _before(self, i: Instruction) -> list[int]:
         """Positions of what an instruction waits for; views are what they view."""
@@ -400,7 +407,7 @@ class _Body:
         return known
 
     def _copy(self, i: Instruction, operands: list[Instruction]) -> Instruction:
-        made = i.replace(name=self.names.fresh(i.name), operands=tuple(operands))
+        made = untied(i).replace(name=self.names.fresh(i.name), operands=tuple(operands))
         self.body.append(made)
         return made
 

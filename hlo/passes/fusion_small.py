@@ -21,7 +21,7 @@ from ..opclasses import (
 )
 from ..opcodes import Op
 from ..shapes import tuple_shape
-from .rewriting import Names, callees_first, rebuild
+from .rewriting import Names, callees_first, rebuild, untied
 
 SMALL_BYTES = 2048
 """Most bytes of a result that may share a kernel."""
@@ -231,7 +231,7 @@ def _fusion(group: Group, new: dict[Instruction, Instruction], names: Names) -> 
             if i.opcode is Op.PARAMETER:
                 inner[i] = outside[i.parameter_number]
             else:
-                inner[i] = i.replace(name=names.fresh(i.name), operands=tuple(inner[o] for o in i.operands))
+                inner[i] = untied(i).replace(name=names.fresh(i.name), operands=tuple(inner[o] for o in i.operands))
                 body.append(inner[i])
         roots.append(inner[member.called()[0].root])
     shape = tuple_shape(*(m.shape for m in group))

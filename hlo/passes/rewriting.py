@@ -116,6 +116,13 @@ def rebuild(
     return Module(module.name, tuple(table.values()), table[module.entry], module.attributes)
 
 
+def untied(instruction: Instruction) -> Instruction:
+    """The instruction without control predecessors: within a kernel the order is that of the data alone."""
+    if CONTROL_PREDECESSORS not in instruction.attributes:
+        return instruction
+    return with_attributes(instruction, **{CONTROL_PREDECESSORS: None})
+
+
 def rename_predecessors(instruction: Instruction, names: Mapping[str, str]) -> Instruction:
     """The instruction with its control predecessors renamed."""
     old = instruction.attributes.get(CONTROL_PREDECESSORS)

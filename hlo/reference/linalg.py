@@ -29,7 +29,12 @@ def accumulation_type(*dtypes: DType) -> np.dtype:
 
 
 def matmul(x: Array, y: Array) -> Array:
-    """x @ y; integer products that f64 holds exactly go through it, since NumPy has no fast integer product."""
+    """x @ y; integer products that f64 holds exactly go through it, since NumPy has no fast integer product.
+
+    A sum of one product is that product, so that its zero keeps its sign, as in XLA.
+    """
+    if x.shape[-1] == 1:
+        return x * y
     if x.dtype.kind in "iu" and x.size and y.size:
         bound = x.shape[-1] * float(np.abs(x.astype(np.float64)).max()) * float(np.abs(y.astype(np.float64)).max())
         if bound < 2**53:

@@ -6,6 +6,7 @@ from collections.abc import Sequence
 
 import numpy as np
 
+from ..dtypes import FROM_NUMPY
 from ..ir import Computation, Instruction
 from .context import Context, Value
 from .elementwise import total_order_key
@@ -82,6 +83,7 @@ def topk_call(instruction: Instruction, operands: Sequence[Array], _context: Con
 
 
 def top(x: Array, k: int, *, largest: bool) -> Value:
-    key = x if x.dtype.kind in "iu" else total_order_key(x)
+    dtype = FROM_NUMPY[x.dtype]
+    key = total_order_key(x) if dtype.is_float else x.astype(np.int8) if dtype.bits < 8 else x
     order = np.argsort(~key if largest else key, axis=-1, kind="stable")[..., :k]  # ~ reverses the order of integers
     return np.take_along_axis(x, order, axis=-1), order.astype(np.int32)

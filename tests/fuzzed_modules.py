@@ -1,0 +1,105 @@
+"""Modules that random programs were reduced to, each for a fault that it once showed, by what went wrong."""
+
+FUZZED = {
+    "a kernel of several results whose tuple is the result as it is": """HloModule m
+most { a = f16[] parameter(0)
+  b = f16[] parameter(1)
+  ROOT r = f16[] maximum(a, b) }
+two { a = f16[] parameter(0)
+  b = f16[] parameter(1)
+  c = f16[] parameter(2)
+  d = f16[] parameter(3)
+  ROOT r = (f16[], f16[]) tuple(a, a) }
+ENTRY e { x = f16[8] parameter(0)
+  y = f16[8] parameter(1)
+  k = f16[] parameter(2)
+  m = f16[] reduce(x, k), dimensions={0}, to_apply=most
+  s = f16[8] broadcast(m), dimensions={}
+  i = f16[] parameter(3)
+  j = f16[] parameter(4)
+  t = (f16[], f16[]) reduce(s, y, i, j), dimensions={0}, to_apply=two
+  p = f16[] get-tuple-element(t), index=0
+  q = f16[] get-tuple-element(t), index=1
+  ROOT r = (f16[], f16[]) tuple(p, q) }
+""",
+    "a number all over an array, whose elements become several": """HloModule m
+ENTRY e { z = s64[] constant(5)
+  x = s64[3,2] broadcast(z), dimensions={}
+  ROOT r = s8[3,2,8] bitcast-convert(x) }
+""",
+    "a fusion of several results, one of them empty": """HloModule m
+fused { x = bf16[1,0,2] parameter(0)
+  z = s8[] constant(0)
+  y = s8[4,1]{0,1} broadcast(z), dimensions={}
+  ROOT r = (s8[4,1]{0,1}, bf16[1,0,2]) tuple(y, x) }
+ENTRY e { x = bf16[1,0,2] parameter(0)
+  c = bf16[1,0,2]{1,2,0} copy(x)
+  d = bf16[1,0,2] copy(c)
+  ROOT t = (s8[4,1]{0,1}, bf16[1,0,2]) fusion(d), kind=kLoop, calls=fused }
+""",
+    "what waits for a parameter of its computation, inlined": """HloModule m
+callee { x = pred[4,3] parameter(0)
+  n = pred[4,3] not(x), control-predecessors={x}
+  ROOT r = (pred[4,3], pred[4,3]) tuple(n, x) }
+ENTRY e { p = pred[4,3] parameter(0)
+  ROOT t = (pred[4,3], pred[4,3]) call(p), to_apply=callee }
+""",
+    "what waits for a view of a kernel that is merged": """HloModule m
+least { a = s32[] parameter(0)
+  b = s32[] parameter(1)
+  ROOT r = s32[] minimum(a, b) }
+ENTRY e { x = s32[4,4,2] parameter(0)
+  y = s32[4,4,2] parameter(1)
+  s = s32[4,4,2] shift-right-arithmetic(x, x)
+  v = s32[1,4,4,1,2,1] reshape(s)
+  k = s32[] parameter(2)
+  m = s32[] reduce(s, k), dimensions={0,1,2}, to_apply=least
+  n = s32[4,4,2] negate(y), control-predecessors={v}
+  ROOT r = (s32[4,4,2], s32[]) tuple(n, m) }
+""",
+    "an order by control within a fusion that is merged": """HloModule m
+times { a = s32[] parameter(0)
+  b = s32[] parameter(1)
+  ROOT r = s32[] multiply(a, b) }
+fused { x = s32[2,3] parameter(0)
+  y = s32[2,3] parameter(1)
+  n = s32[2,3] negate(y), control-predecessors={x}
+  ROOT r = s32[2,3] add(n, x) }
+ENTRY e { x = s32[2,3] parameter(0)
+  f = s32[2,3] fusion(x, x), kind=kLoop, calls=fused
+  k = s32[] parameter(1)
+  ROOT r = s32[] reduce(f, k), dimensions={0,1}, to_apply=times }
+""",
+    "the largest of narrow integers": """HloModule m
+ENTRY e { x = s4[4,3]{0,1} parameter(0)
+  y = u2[13] parameter(1)
+  a = (s4[4,2], s32[4,2]) topk(x), k=2, largest=true
+  b = (s4[4,2], s32[4,2]) topk(x), k=2, largest=false
+  c = (u2[5], s32[5]) topk(y), k=5, largest=true
+  ROOT r = ((s4[4,2], s32[4,2]), (s4[4,2], s32[4,2]), (u2[5], s32[5])) tuple(a, b, c) }
+""",
+    "the sign of a product without a sum, when it is zero": """HloModule m
+ENTRY e { x = f32[5] parameter(0)
+  y = f32[1,5,2] parameter(1)
+  p = f32[5,1,2] dot(x, y), lhs_batch_dims={0}, rhs_batch_dims={1}
+  z = f32[5,1,2] parameter(2)
+  ROOT r = f32[5,1,2] atan2(p, z) }
+""",
+    "random bits, none of them": """HloModule m
+ENTRY e { s = u64[3] parameter(0)
+  ROOT t = (u64[3], s32[0,2]) rng-bit-generator(s), algorithm=rng_philox }
+""",
+    "collectives, copies and annotations within fusions": """HloModule m
+add { a = f16[] parameter(0)
+  b = f16[] parameter(1)
+  ROOT r = f16[] add(a, b) }
+fused { x = f16[6,6] parameter(0)
+  s = f16[6,6] all-reduce(x), replica_groups={}, to_apply=add
+  t = (f16[6,6], f16[6,6], u32[]) copy-start(s)
+  d = f16[6,6] copy-done(t)
+  c = f16[6,6] custom-call(x), custom_call_target="LayoutConstraint", custom_call_has_side_effect=true
+  ROOT r = (f16[6,6], f16[6,6]) tuple(d, c) }
+ENTRY e { x = f16[6,6] parameter(0)
+  ROOT r = (f16[6,6], f16[6,6]) fusion(x), kind=kLoop, calls=fused }
+""",
+}
