@@ -8,7 +8,7 @@ from typing import TypeAlias
 from llvmlite import ir
 
 from . import math_f64
-from .complex_math import Pair, add, choose, divide, in_double, precise, principal_root
+from .complex_math import Pair, add, any_nan, choose, divide, in_double, precise, principal_root
 from .real import Real
 
 V: TypeAlias = ir.Value
@@ -16,31 +16,66 @@ V: TypeAlias = ir.Value
 
 @in_double
 def asin(r: Real, x: Pair) -> Pair:
-    """Kahan's forms, here and below: square roots of 1 ± z, no squares of their sums."""
-    below, above = _roots(r, x)
+    """Kahan's forms, here and below: square roots of 1 ± z, no squares of their sums. Infinities have C's angles."""
+    a, b = x
+    near = _Near(r, x)
+    below, above = near.roots()
     sine = r.sub(r.mul(below[0], above[0]), r.mul(below[1], above[1]))
-    return math_f64.atan2(r, x[0], sine), math_f64.asinh(r, r.sub(r.mul(below[0], above[1]), r.mul(below[1], above[0])))
+    re = math_f64.atan2(r, near.re, r.select(near.endless, r.abs(b), sine))
+    im = near.asinh(r.sub(r.mul(below[0], above[1]), r.mul(below[1], above[0])), b)
+    return r.select(r.eq(a, 0.0), a, re), im
 
 
 @in_double
 def acos(r: Real, x: Pair) -> Pair:
-    below, above = _roots(r, x)
-    re = r.mul(r.c(2.0), math_f64.atan2(r, below[0], above[0]))
-    return re, math_f64.asinh(r, r.sub(r.mul(above[0], below[1]), r.mul(above[1], below[0])))
-
-
-def _roots(r: Real, x: Pair) -> tuple[Pair, Pair]:
-    """sqrt(1 - z) and sqrt(1 + z)."""
-    one = r.c(1.0)
-    return principal_root(r, (r.sub(one, x[0]), r.neg(x[1]))), principal_root(r, (r.add(one, x[0]), x[1]))
+    a, b = x
+    near = _Near(r, x)
+    below, above = near.roots()
+    im = near.asinh(r.sub(r.mul(above[0], below[1]), r.mul(above[1], below[0])), r.neg(b))
+    return r.select(r.eq(a, 0.0), r.c(math.pi / 2), near.twice_angle(below[0], above[0], r.abs(b))), im
 
 
 @in_double
 def acosh(r: Real, x: Pair) -> Pair:
-    one = r.c(1.0)
-    less, more = principal_root(r, (r.sub(x[0], one), x[1])), principal_root(r, (r.add(x[0], one), x[1]))
-    re = math_f64.asinh(r, r.add(r.mul(less[0], more[0]), r.mul(less[1], more[1])))
-    return re, r.mul(r.c(2.0), math_f64.atan2(r, less[1], more[0]))
+    a, b = x
+    near = _Near(r, x)
+    less = principal_root(r, (r.sub(near.re, r.c(1.0)), near.im))
+    more = principal_root(r, (r.add(near.re, r.c(1.0)), near.im))
+    re = near.asinh(r.add(r.mul(less[0], more[0]), r.mul(less[1], more[1])), r.c(1.0))
+    return re, r.select(r.eq(a, 0.0), r.copysign(r.c(math.pi / 2), b), near.twice_angle(less[1], more[0], b))
+
+
+class _Near:
+    """An operand, divided by 16 where it is so large that products of its roots overflow; 1 does not count there."""
+
+    def __init__(self, r: Real, x: Pair):
+        self.r, self.x = r, x
+        a, b = x
+        self.endless = r.either(r.is_infinite(a), r.is_infinite(b))
+        self.far = r.either(r.gt(r.abs(a), 2.0**1000), r.gt(r.abs(b), 2.0**1000))
+        factor = r.select(self.far, r.c(1 / 16), r.c(1.0))
+        self.re, self.im = r.mul(a, factor), r.mul(b, factor)
+
+    def roots(self) -> tuple[Pair, Pair]:
+        """sqrt(1 - z) and sqrt(1 + z)."""
+        r, one = self.r, self.r.c(1.0)
+        return (
+            principal_root(r, (r.sub(one, self.re), r.neg(self.im))),
+            principal_root(r, (r.add(one, self.re), self.im)),
+        )
+
+    def asinh(self, t: V, sign: V) -> V:
+        """asinh of t, of 16·t where the operand was divided; infinite with a sign where it was infinite."""
+        r = self.r
+        value = math_f64.asinh(r, t)
+        value = r.select(self.far, r.add(value, r.copysign(r.c(4 * math.log(2)), value)), value)
+        return r.select(self.endless, r.copysign(r.c(math.inf), sign), value)
+
+    def twice_angle(self, p: V, q: V, at_infinity: V) -> V:
+        """2·atan2(p, q); beside an infinite part the angle of (a, at_infinity)."""
+        r = self.r
+        angle = math_f64.atan2(r, r.select(self.endless, at_infinity, p), r.select(self.endless, self.x[0], q))
+        return r.mul(r.select(self.endless, r.c(1.0), r.c(2.0)), angle)
 
 
 def asinh(r: Real, x: Pair) -> Pair:
@@ -50,13 +85,28 @@ def asinh(r: Real, x: Pair) -> Pair:
 
 @in_double
 def atanh(r: Real, x: Pair) -> Pair:
+    """log1p(4|a| / ((1 - |a|)² + b²)) / 4 with the sign of a, and half the angle of (1 - |a|)(1 + |a|) - b² + 2ib."""
     a, b = x
-    one = r.c(1.0)
-    left = r.sub(one, a)
-    distance = r.mad(left, left, r.mul(b, b))
-    re = r.mul(r.c(0.25), math_f64.log1p(r, r.div(r.mul(r.c(4.0), a), distance)))
-    across = r.sub(r.mul(left, r.add(one, a)), r.mul(b, b))
-    return re, r.mul(r.c(0.5), math_f64.atan2(r, r.add(b, b), across))
+    size, width, one = r.abs(a), r.abs(b), r.c(1.0)
+    far = r.either(r.gt(size, 2.0**500), r.gt(width, 2.0**500))
+    gap = r.sub(one, size)
+    re = r.copysign(_quarter_log1p(r, size, width, gap, far), a)
+    known = r.both(far, r.either(r.eq(width, math.inf), r.negated(any_nan(r, x))))  # the angle is then ±π
+    across = r.select(known, r.c(-1.0), r.sub(r.mul(gap, r.add(one, size)), r.mul(b, b)))
+    rise = r.select(known, r.copysign(r.c(0.0), b), r.add(b, b))
+    return r.select(r.eq(a, 0.0), a, re), r.mul(r.c(0.5), math_f64.atan2(r, rise, across))
+
+
+def _quarter_log1p(r: Real, size: V, width: V, gap: V, far: V) -> V:
+    """log1p(4·size / (gap² + width²)) / 4; log(2 / width) / 2 where the squares vanish, 0 beside an infinity."""
+    scale = r.select(far, r.c(2.0**-600), r.c(1.0))
+    p, q = r.mul(gap, scale), r.mul(width, scale)
+    numerator = r.mul(r.c(4.0), r.mul(size, scale))
+    ratio = r.mul(r.div(numerator, r.mad(p, p, r.mul(q, q))), scale)
+    touching = r.both(r.eq(gap, 0.0), r.lt(width, 2.0**-100))
+    ratio = r.select(touching, r.div(r.c(2.0), width), ratio)
+    ratio = r.select(r.either(r.eq(size, math.inf), r.eq(width, math.inf)), r.c(0.0), ratio)
+    return r.mul(r.select(touching, r.c(0.5), r.c(0.25)), math_f64.log1p(r, ratio))
 
 
 def atan2(r: Real, y: Pair, x: Pair) -> Pair:

@@ -121,7 +121,7 @@ def _unit(r: Real, a: V) -> V:
     return r.copysign(r.select(r.is_infinite(a), r.c(1.0), r.c(0.0)), a)
 
 
-def _any_nan(r: Real, x: Pair) -> V:
+def any_nan(r: Real, x: Pair) -> V:
     return r.code.b.fcmp_unordered("uno", x[0], x[1])
 
 
@@ -146,7 +146,7 @@ def absolute(r: Real, x: Pair) -> V:
     length = r.mul(large, r.sqrt(r.mad(ratio, ratio, r.c(1.0))))
     length = r.select(r.eq(large, 0.0), large, length)
     length = r.select(_any_infinite(r, x), r.c(math.inf), length)
-    return r.select(_any_nan(r, x), r.c(math.nan), length)
+    return r.select(any_nan(r, x), r.c(math.nan), length)
 
 
 def _log_absolute(r: Real, x: Pair) -> V:
@@ -159,7 +159,7 @@ def _log_absolute(r: Real, x: Pair) -> V:
     base = math_f64.log(r, r.select(near_one, r.c(1.0), large))
     total = r.select(r.eq(large, 0.0), base, r.add(base, half_log1p))
     total = r.select(_any_infinite(r, x), r.c(math.inf), total)
-    return r.select(_any_nan(r, x), r.c(math.nan), total)
+    return r.select(any_nan(r, x), r.c(math.nan), total)
 
 
 def _angle(r: Real, x: Pair) -> V:
@@ -244,7 +244,7 @@ def principal_root(r: Real, x: Pair) -> Pair:
     zero = r.both(r.eq(a, 0.0), r.eq(b, 0.0))
     result = choose(r, zero, (r.c(0.0), b), result)
     nan = r.c(math.nan)
-    return choose(r, _any_nan(r, x), (nan, nan), _sqrt_corners(r, x, result))
+    return choose(r, any_nan(r, x), (nan, nan), _sqrt_corners(r, x, result))
 
 
 def _half_root(r: Real, x: Pair) -> V:
@@ -281,70 +281,6 @@ def rsqrt(r: Real, x: Pair) -> Pair:
     zero = r.c(0.0)
     result = choose(r, endless, (r.copysign(zero, a), r.neg(r.copysign(zero, b))), result)
     return choose(r, r.both(r.eq(a, 0.0), r.eq(b, 0.0)), (r.c(math.inf), r.c(math.nan)), result)
-
-
-def _half_exponentials(r: Real, b: V) -> Pair:
-    """e^b / 2 and e^-b / 2, the second by division: it overflows where the first vanishes."""
-    e = precise(r, "exp", b)  # its last bit counts twice where the two are subtracted
-    return r.mul(r.c(0.5), e), r.div(r.c(0.5), e)
-
-
-def sin(r: Real, x: Pair) -> Pair:
-    plus, minus = _half_exponentials(r, x[1])
-    m = lib(r)
-    return r.mul(m.sin(r, x[0]), r.add(plus, minus)), r.mul(m.cos(r, x[0]), r.sub(plus, minus))
-
-
-def cos(r: Real, x: Pair) -> Pair:
-    plus, minus = _half_exponentials(r, x[1])
-    m = lib(r)
-    return r.mul(m.cos(r, x[0]), r.add(minus, plus)), r.mul(m.sin(r, x[0]), r.sub(minus, plus))
-
-
-@in_double
-def sinh(r: Real, x: Pair) -> Pair:
-    a, b = x
-    return _times(r, math_f64.sinh(r, a), math_f64.cos(r, b)), _times(r, math_f64.cosh(r, a), math_f64.sin(r, b))
-
-
-@in_double
-def cosh(r: Real, x: Pair) -> Pair:
-    a, b = x
-    return _times(r, math_f64.cosh(r, a), math_f64.cos(r, b)), _times(r, math_f64.sinh(r, a), math_f64.sin(r, b))
-
-
-def _times(r: Real, a: V, b: V) -> V:
-    """a · b, where zero times anything is zero."""
-    return r.select(r.either(r.eq(a, 0.0), r.eq(b, 0.0)), r.c(0.0), r.mul(a, b))
-
-
-@in_double
-def tanh(r: Real, x: Pair) -> Pair:
-    """Kahan's form, through tan b and sinh a; an imaginary part of +0 on the real axis."""
-    a, b = x
-    large = r.gt(r.abs(a), 20.0)
-    calm = r.select(large, r.c(1.0), a)
-    t, s = math_f64.tan(r, b), math_f64.sinh(r, calm)
-    beta = r.mad(t, t, r.c(1.0))
-    rho = r.sqrt(r.mad(s, s, r.c(1.0)))
-    denominator = r.mad(beta, r.mul(s, s), r.c(1.0))
-    result = r.div(r.mul(beta, r.mul(rho, s)), denominator), r.div(t, denominator)
-    decay = math_f64.exp(r, r.mul(r.c(-2.0), r.abs(a)))
-    far = r.mul(r.mul(r.c(4.0), r.mul(math_f64.sin(r, b), math_f64.cos(r, b))), decay)
-    return _tanh_corners(r, x, choose(r, large, (r.copysign(r.c(1.0), a), far), result))
-
-
-def _tanh_corners(r: Real, x: Pair, result: Pair) -> Pair:
-    """No angle: NaN beside a finite real part, a zero beside an infinite one. Angle 0: a zero, beside NaN too."""
-    a, b = x
-    no_angle, endless = r.negated(r.lt(r.abs(b), math.inf)), r.is_infinite(a)
-    re = r.select(r.both(no_angle, r.negated(endless)), r.c(math.nan), result[0])
-    return re, r.select(r.either(r.eq(b, 0.0), r.both(no_angle, endless)), r.c(0.0), result[1])
-
-
-def tan(r: Real, x: Pair) -> Pair:
-    u, v = tanh(r, (r.neg(x[1]), x[0]))
-    return v, r.neg(u)
 
 
 def logistic(r: Real, x: Pair) -> Pair:

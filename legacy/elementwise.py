@@ -13,6 +13,7 @@ from ..hlo.ir import Instruction
 from ..hlo.opcodes import Op
 from . import complex_inverse as ci
 from . import complex_math as cm
+from . import complex_trigonometry as ct
 from . import integer, math_f32, math_f64
 from .convert import bits_of, convert, emit_convert, emit_reduce_precision, wrap_integer
 from .function import Code
@@ -175,8 +176,8 @@ EMIT: dict[Op, Emit] = {
     Op.ATANH: Typed(real=library("atanh"), complex=ci.atanh),
     Op.CBRT: Typed(real=library("cbrt"), complex=cm.cbrt),
     Op.CEIL: Typed(real=intrinsic("ceil")),
-    Op.COSINE: Typed(real=library("cos"), complex=cm.cos),
-    Op.COSH: Typed(real=library("cosh"), complex=cm.cosh),
+    Op.COSINE: Typed(real=library("cos"), complex=ct.cos),
+    Op.COSH: Typed(real=library("cosh"), complex=ct.cosh),
     Op.COUNT_LEADING_ZEROS: Typed(integer=integer.leading_zeros),
     Op.ERF: Typed(real=library("erf")),
     Op.EXPONENTIAL: Typed(real=library("exp"), complex=cm.exp),
@@ -195,11 +196,11 @@ EMIT: dict[Op, Emit] = {
     Op.ROUND_NEAREST_EVEN: Typed(real=intrinsic("roundeven")),
     Op.RSQRT: Typed(real=library("rsqrt"), complex=cm.rsqrt),
     Op.SIGN: Typed(integer=integer.sign, real=_sign, complex=cm.sign),
-    Op.SINE: Typed(real=library("sin"), complex=cm.sin),
-    Op.SINH: Typed(real=library("sinh"), complex=cm.sinh),
+    Op.SINE: Typed(real=library("sin"), complex=ct.sin),
+    Op.SINH: Typed(real=library("sinh"), complex=ct.sinh),
     Op.SQRT: Typed(real=library("sqrt"), complex=cm.sqrt),
-    Op.TAN: Typed(real=library("tan"), complex=cm.tan),
-    Op.TANH: Typed(real=library("tanh"), complex=cm.tanh),
+    Op.TAN: Typed(real=library("tan"), complex=ct.tan),
+    Op.TANH: Typed(real=library("tanh"), complex=ct.tanh),
     Op.CONVERT: emit_convert,
     Op.REDUCE_PRECISION: emit_reduce_precision,
     Op.ADD: Typed(pred=_pred_maximum, integer=instruction_of("add"), real=Real.add, complex=cm.add),

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from math import log, pi
 
 from .builder import Builder, Value
 from .complex_math import (
@@ -10,6 +11,7 @@ from .complex_math import (
     NAN,
     Pair,
     add,
+    both,
     choose,
     divide,
     either,
@@ -75,10 +77,39 @@ def _polar_sqrt(b: Builder, x: Pair) -> Pair:
     return choose(b, b.compare("oeq", size, zero), (zero, zero), (first, second))
 
 
-def _roots(b: Builder, x: Pair) -> tuple[Pair, Pair]:
-    """(√(1 − x), √(1 + x))."""
-    one = b.like(1.0, x[0])
-    return principal_root(b, (b.subf(one, x[0]), b.negf(x[1]))), principal_root(b, (b.addf(one, x[0]), x[1]))
+class _Moderate:
+    """An operand, made smaller where products of its roots would overflow, and what is left to do about it afterwards.
+
+    x: a sixteenth there, with 1 too small to count. endless: whether a part is infinite.
+    """
+
+    def __init__(self, b: Builder, x: Pair):
+        self.b, self.given = b, x
+        limit = b.f64(2.0**1000)
+        self.large = either(b, *(b.compare("ogt", b.absf(part), limit) for part in x))
+        self.endless = either(b, *(infinite(b, part) for part in x))
+        factor = b.select(self.large, b.f64(1 / 16), b.f64(1.0))
+        self.x = b.mulf(x[0], factor), b.mulf(x[1], factor)
+
+    def roots(self, sign: float) -> tuple[Pair, Pair]:
+        """(√(1 − x), √(1 + x)) for −1, (√(x − 1), √(x + 1)) for 1."""
+        b, (real, imaginary) = self.b, self.x
+        one = b.f64(1.0)
+        first = (b.subf(real, one), imaginary) if sign > 0 else (b.subf(one, real), b.negf(imaginary))
+        return principal_root(b, first), principal_root(b, (b.addf(one, real), imaginary))
+
+    def area(self, t: Value, sign: Value) -> Value:
+        """The inverse hyperbolic sine of t, 16·t where the operand is large, and of ±∞ where it is endless."""
+        b = self.b
+        value = b.math("math.asinh", t)
+        more = b.addf(value, b.copysign(b.f64(4 * log(2)), value))
+        return b.select(self.endless, b.copysign(b.f64(INF), sign), b.select(self.large, more, value))
+
+    def angle(self, y: Value, x: Value, of_endless: Pair, factor: float = 1.0) -> Value:
+        """factor·atan2(y, x); of the endless, atan2 of another pair."""
+        b = self.b
+        angle = b.math("math.atan2", b.select(self.endless, of_endless[0], y), b.select(self.endless, of_endless[1], x))
+        return angle if factor == 1 else b.mulf(angle, b.select(self.endless, b.f64(1.0), b.f64(factor)))
 
 
 def _cross(b: Builder, x: Pair, y: Pair) -> Value:
@@ -86,25 +117,39 @@ def _cross(b: Builder, x: Pair, y: Pair) -> Value:
     return b.subf(b.mulf(x[0], y[1]), b.mulf(x[1], y[0]))
 
 
+def _is_zero(b: Builder, x: Value) -> Value:
+    return b.compare("oeq", x, b.like(0.0, x))
+
+
 @in_f64
 def acos(b: Builder, x: Pair) -> Pair:
-    minus, plus = _roots(b, x)
-    return times(b, b.math("math.atan2", minus[0], plus[0]), 2.0), b.math("math.asinh", _cross(b, plus, minus))
+    real, imaginary = x
+    moderate = _Moderate(b, x)
+    minus, plus = moderate.roots(-1)
+    angle = moderate.angle(minus[0], plus[0], (b.absf(imaginary), real), 2.0)
+    area = moderate.area(_cross(b, plus, minus), b.negf(imaginary))
+    return b.select(_is_zero(b, real), b.f64(pi / 2), angle), area
 
 
 @in_f64
 def asin(b: Builder, x: Pair) -> Pair:
-    minus, plus = _roots(b, x)
+    real, imaginary = x
+    moderate = _Moderate(b, x)
+    minus, plus = moderate.roots(-1)
     product = b.subf(b.mulf(minus[0], plus[0]), b.mulf(minus[1], plus[1]))
-    return b.math("math.atan2", x[0], product), b.math("math.asinh", _cross(b, minus, plus))
+    angle = moderate.angle(moderate.x[0], product, (real, b.absf(imaginary)))
+    return b.select(_is_zero(b, real), real, angle), moderate.area(_cross(b, minus, plus), imaginary)
 
 
 @in_f64
 def acosh(b: Builder, x: Pair) -> Pair:
-    one = b.like(1.0, x[0])
-    below, above = principal_root(b, (b.subf(x[0], one), x[1])), principal_root(b, (b.addf(x[0], one), x[1]))
+    real, imaginary = x
+    moderate = _Moderate(b, x)
+    below, above = moderate.roots(1)
     product = b.addf(b.mulf(below[0], above[0]), b.mulf(below[1], above[1]))
-    return b.math("math.asinh", product), times(b, b.math("math.atan2", below[1], above[0]), 2.0)
+    angle = moderate.angle(below[1], above[0], (imaginary, real), 2.0)
+    upright = b.copysign(b.f64(pi / 2), imaginary)
+    return moderate.area(product, b.f64(1.0)), b.select(_is_zero(b, real), upright, angle)
 
 
 def asinh(b: Builder, x: Pair) -> Pair:
@@ -114,15 +159,29 @@ def asinh(b: Builder, x: Pair) -> Pair:
 
 @in_f64
 def atanh(b: Builder, x: Pair) -> Pair:
-    """¼·log1p(4|a|/((1 − |a|)² + b²)) with the sign of a, and half the angle of (1 − a)(1 + a) − b² + 2ib."""
+    """¼·log1p(4|a|/((1 − |a|)² + b²)) with the sign of a, and half the angle of (1 − |a|)(1 + |a|) − b² + 2ib.
+
+    Far out that angle is ±π; so it is for an infinite b, whatever a is.
+    """
     real, imaginary = x
-    size, one = b.absf(real), b.like(1.0, real)
+    size, side, one, limit = b.absf(real), b.absf(imaginary), b.f64(1.0), b.f64(2.0**500)
+    far = either(b, b.compare("ogt", size, limit), b.compare("ogt", side, limit))
     gap = b.subf(one, size)
-    distance = b.fma(gap, gap, b.mulf(imaginary, imaginary))
-    ratio = b.divf(times(b, size, 4.0), distance)
-    far = either(b, infinite(b, distance), infinite(b, size))
-    ratio = b.select(far, b.like(0.0, ratio), ratio)
-    first = b.copysign(times(b, b.math("math.log1p", ratio), 0.25), real)
+    first = b.copysign(_atanh_area(b, size, side, gap, far), real)
+    settled = both(b, far, either(b, b.compare("ord", real, imaginary), infinite(b, imaginary)))
     width = b.subf(b.mulf(gap, b.addf(one, size)), b.mulf(imaginary, imaginary))
-    angle = times(b, b.math("math.atan2", times(b, imaginary, 2.0), b.select(far, b.like(-INF, width), width)), 0.5)
-    return first, angle
+    y = b.select(settled, b.copysign(b.f64(0.0), imaginary), times(b, imaginary, 2.0))
+    angle = b.math("math.atan2", y, b.select(settled, b.f64(-1.0), width))
+    return b.select(_is_zero(b, real), real, first), times(b, angle, 0.5)
+
+
+def _atanh_area(b: Builder, size: Value, side: Value, gap: Value, far: Value) -> Value:
+    """The quarter of log1p without over- and underflow: squares are scaled far out; beside 1 it is ½·log(2/|b|)."""
+    scale = b.select(far, b.f64(2.0**-600), b.f64(1.0))
+    p, q = b.mulf(gap, scale), b.mulf(side, scale)
+    ratio = b.divf(times(b, b.mulf(size, scale), 4.0), b.fma(p, p, b.mulf(q, q)))
+    endless = either(b, infinite(b, size), infinite(b, side))
+    ratio = b.select(endless, b.f64(0.0), b.mulf(ratio, scale))
+    beside = both(b, _is_zero(b, gap), b.compare("olt", side, b.f64(2.0**-100)))
+    ratio = b.select(beside, b.divf(b.f64(2.0), side), ratio)
+    return b.mulf(b.math("math.log1p", ratio), b.select(beside, b.f64(0.5), b.f64(0.25)))

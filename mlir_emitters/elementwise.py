@@ -12,7 +12,7 @@ from mlir.dialects import arith, math
 
 from ..hlo.dtypes import DType
 from ..hlo.opcodes import Op
-from . import complex_inverse, complex_math
+from . import complex_inverse, complex_math, complex_trigonometry
 from .builder import Builder, Value
 from .convert import convert, reduce_precision
 from .elements import NARROW, ROUNDED, SMALL_INTEGERS, Scalar, round_to, wrap_small
@@ -308,8 +308,8 @@ EMIT: dict[Op, Row] = {
     Op.ATANH: Row(library(math.AtanhOp), complex=simple(complex_inverse.atanh)),
     Op.CBRT: Row(library(math.CbrtOp), complex=simple(complex_math.cbrt)),
     Op.CEIL: Row(operation(math.CeilOp), exact=True),
-    Op.COSINE: Row(library(math.CosOp), complex=simple(complex_math.cosine)),
-    Op.COSH: Row(library(math.CoshOp), complex=simple(complex_math.cosh)),
+    Op.COSINE: Row(library(math.CosOp), complex=simple(complex_trigonometry.cosine)),
+    Op.COSH: Row(library(math.CoshOp), complex=simple(complex_trigonometry.cosh)),
     Op.COUNT_LEADING_ZEROS: Row(integer=count_leading_zeros),
     Op.ERF: Row(library(math.ErfOp)),
     Op.EXPONENTIAL: Row(library(math.ExpOp), complex=simple(complex_math.exponential)),
@@ -332,11 +332,11 @@ EMIT: dict[Op, Row] = {
     Op.SIGN: Row(
         simple(sign), simple(sign_signed), simple(sign_unsigned), complex=simple(complex_math.sign), exact=True
     ),
-    Op.SINE: Row(library(math.SinOp), complex=simple(complex_math.sine)),
-    Op.SINH: Row(library(math.SinhOp), complex=simple(complex_math.sinh)),
+    Op.SINE: Row(library(math.SinOp), complex=simple(complex_trigonometry.sine)),
+    Op.SINH: Row(library(math.SinhOp), complex=simple(complex_trigonometry.sinh)),
     Op.SQRT: Row(operation(math.SqrtOp), complex=simple(complex_math.sqrt)),
-    Op.TAN: Row(library(math.TanOp), complex=simple(complex_math.tan)),
-    Op.TANH: Row(library(math.TanhOp), complex=simple(complex_math.tanh)),
+    Op.TAN: Row(library(math.TanOp), complex=simple(complex_trigonometry.tan)),
+    Op.TANH: Row(library(math.TanhOp), complex=simple(complex_trigonometry.tanh)),
     Op.CONVERT: Row(convert, convert, convert, convert, convert, exact=True),
     Op.REDUCE_PRECISION: Row(reduce_precision),
     Op.ADD: Row(

@@ -13,7 +13,9 @@ import numpy as np
 import pytest
 
 from ..backends.xla import XlaExecutable, installed
-from ..hlo.opset import OPSET
+from ..hlo.dtypes import COMPLEX
+from ..hlo.opcodes import Op
+from ..hlo.opset import ELEMENTWISE, OPSET
 from .check import STACKS, run_stack
 
 Array = np.ndarray
@@ -77,10 +79,10 @@ RULES: dict[str, Rule] = {
     "power": Rule(1e4, planar=True, keep=turns_little),
     "atan2": Rule(1e4, planar=True, absolute=True, keep=off_the_cut),
     "cbrt": Rule(100, planar=True, xla=False),
+    **dict.fromkeys(["acos", "acosh", "asin", "asinh", "atanh", "cosh", "sinh"], Rule(xla=False)),
 }
 
-KIND = {"c64": np.complex64, "c128": np.complex128}
-EPSILON = {"c64": 2.0**-23, "c128": 2.0**-52}
+NO_ARITHMETIC = {Op.BITCAST_CONVERT, Op.COMPARE, Op.SELECT}
 REAL = {"c64": "f32", "c128": "f64"}
 
 
@@ -179,6 +181,11 @@ def test_corners(opcode: str, dtype: str):
     if installed() and RULES[opcode].xla:
         results["xla"] = XlaExecutable(text).execute(inputs)[0]
     assert complaints(opcode, inputs, results) == []
+
+
+def test_every_complex_function_has_a_rule():
+    functions = {op for op in ELEMENTWISE if OPSET[op].dtypes >= COMPLEX} - NO_ARITHMETIC
+    assert set(RULES) == {op.value for op in functions}
 
 
 @pytest.mark.skipif(not installed(), reason="jaxlib is not installed (./testbed setup --xla)")

@@ -22,6 +22,12 @@ def make_complex(real: Array, imag: Array) -> Array:
     return out
 
 
+def widen(x: Array) -> Array:
+    """As c128; subnormals flush where that is on, which the C library's functions of c128 do not do by themselves."""
+    one = np.float64(1)
+    return make_complex(x.real * one, x.imag * one)
+
+
 def _wide(x: Array) -> Array:
     """In a type whose products neither overflow nor vanish; subnormals flush on the way where that is on."""
     return x.astype(np.float64) if x.dtype == np.float32 else (x * x.dtype.type(1)).astype(np.longdouble)

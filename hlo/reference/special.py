@@ -19,7 +19,7 @@ def _either(real: Callable[..., Array], of_complex: Callable[..., Array], *, wid
     def function(*arrays: Array) -> Array:
         if arrays[0].dtype.kind != "c":
             return real(*arrays)
-        return of_complex(*[x.astype(np.complex128) for x in arrays] if wide else arrays)
+        return of_complex(*[cx.widen(x) for x in arrays] if wide else arrays)
 
     return function
 

@@ -1,0 +1,97 @@
+"""Trigonometric and hyperbolic functions of complex numbers: sine, cosine, tan, tanh with XLA's corners; sinh and cosh,
+which XLA has not, with C's."""
+
+from __future__ import annotations
+
+from math import exp
+
+from .builder import Builder, Value
+from .complex_math import INF, NAN, Pair, both, choose, either, finite, in_f64, infinite, times
+
+FAR, SHIFT = 700.0, 600.0
+"""Where eˣ may overflow though its product with a small number does not, and by how much the argument is lessened."""
+
+
+@in_f64
+def sinh(b: Builder, x: Pair) -> Pair:
+    """Without an angle: +∞ for an infinite real part, the zero itself for a zero."""
+    real, imaginary = x
+    s, c, scale = _hyperbolic(b, real)
+    first = b.mulf(_product(b, s, b.math("math.cos", imaginary)), scale)
+    second = b.mulf(_product(b, c, b.math("math.sin", imaginary)), scale)
+    corner = b.select(b.compare("oeq", real, b.like(0.0, real)), real, first)
+    corner = b.select(infinite(b, real), b.like(INF, real), corner)
+    return b.select(finite(b, imaginary), first, corner), second
+
+
+@in_f64
+def cosh(b: Builder, x: Pair) -> Pair:
+    """Without an angle: a real part of +∞ for an infinity, an imaginary one of +0 for a zero."""
+    real, imaginary = x
+    s, c, scale = _hyperbolic(b, real)
+    first = b.mulf(_product(b, c, b.math("math.cos", imaginary)), scale)
+    second = b.mulf(_product(b, s, b.math("math.sin", imaginary)), scale)
+    known, zero = finite(b, imaginary), b.like(0.0, real)
+    no_first = b.select(infinite(b, real), b.like(INF, real), first)
+    no_second = b.select(b.compare("oeq", real, zero), zero, second)
+    return b.select(known, first, no_first), b.select(known, second, no_second)
+
+
+def _hyperbolic(b: Builder, x: Value) -> tuple[Value, Value, Value]:
+    """(sinh, cosh) up to the third value, by which their products with an angle's sine or cosine must be multiplied."""
+    far = b.compare("ogt", b.absf(x), b.like(FAR, x))
+    near = b.select(far, b.subf(x, b.copysign(b.like(SHIFT, x), x)), x)
+    scale = b.select(far, b.like(exp(SHIFT), x), b.like(1.0, x))
+    return b.math("math.sinh", near), b.math("math.cosh", near), scale
+
+
+def _product(b: Builder, x: Value, y: Value) -> Value:
+    """x·y, where a zero y stays a zero beside an infinite x, with the product's sign."""
+    flat = b.mulf(y, b.copysign(b.like(1.0, x), x))
+    return b.select(b.compare("oeq", y, b.like(0.0, y)), flat, b.mulf(x, y))
+
+
+def _half_exponentials(b: Builder, x: Value) -> Pair:
+    """eˣ/2 and e⁻ˣ/2, the second by division, so that it overflows where eˣ vanishes, as it does in XLA:CPU."""
+    exponential_ = b.math("math.exp", x)
+    return times(b, exponential_, 0.5), b.divf(b.like(0.5, x), exponential_)
+
+
+def sine(b: Builder, x: Pair) -> Pair:
+    plus, minus = _half_exponentials(b, x[1])
+    return b.mulf(b.math("math.sin", x[0]), b.addf(plus, minus)), b.mulf(b.math("math.cos", x[0]), b.subf(plus, minus))
+
+
+def cosine(b: Builder, x: Pair) -> Pair:
+    plus, minus = _half_exponentials(b, x[1])
+    return b.mulf(b.math("math.cos", x[0]), b.addf(minus, plus)), b.mulf(b.math("math.sin", x[0]), b.subf(minus, plus))
+
+
+@in_f64
+def tanh(b: Builder, x: Pair) -> Pair:
+    """(sinh a·cosh a, sin b·cos b)/(sinh²a + cos²b); for large |a| ±1 and 4·sin b·cos b·e^(−2|a|)."""
+    real, imaginary = x
+    magnitude = b.absf(real)
+    is_large = b.compare("ogt", magnitude, b.like(20.0, real))
+    bounded = b.select(is_large, b.copysign(b.like(20.0, real), real), real)
+    s, c = b.math("math.sinh", bounded), b.math("math.cosh", bounded)
+    sine_, cosine_ = b.math("math.sin", imaginary), b.math("math.cos", imaginary)
+    product = b.mulf(sine_, cosine_)
+    scale = b.fma(s, s, b.mulf(cosine_, cosine_))
+    small = (b.divf(b.mulf(s, c), scale), b.divf(product, scale))
+    fading = b.mulf(times(b, product, 4.0), b.math("math.exp", times(b, magnitude, -2.0)))
+    large = (b.copysign(b.like(1.0, real), real), fading)
+    return _tanh_corners(b, x, product, choose(b, is_large, large, small))
+
+
+def _tanh_corners(b: Builder, x: Pair, product: Value, result: Pair) -> Pair:
+    """Without an angle (`product` is NaN) NaN beside a finite part and 0 beside an infinite one; 0 on the real axis."""
+    zero, lost, endless = b.like(0.0, product), b.is_nan(product), infinite(b, x[0])
+    unsure = both(b, lost, b.compare("une", b.absf(x[0]), b.like(INF, product)))
+    flat = either(b, b.compare("oeq", x[1], zero), both(b, lost, endless))
+    return b.select(unsure, b.like(NAN, product), result[0]), b.select(flat, zero, result[1])
+
+
+def tan(b: Builder, x: Pair) -> Pair:
+    real, imaginary = tanh(b, (b.negf(x[1]), x[0]))
+    return imaginary, b.negf(real)
