@@ -13,6 +13,7 @@ import numpy as np
 
 from ..dtypes import DType
 from ..ir import Instruction
+from .complex import make_complex
 from .context import Context, Value
 from .convert import narrow
 
@@ -35,11 +36,19 @@ def matmul(x: Array, y: Array) -> Array:
     """
     if x.shape[-1] == 1:
         return x * y
+    if x.dtype.kind == "c":
+        return _complex_matmul(x, y)
     if x.dtype.kind in "iu" and x.size and y.size:
         bound = x.shape[-1] * float(np.abs(x.astype(np.float64)).max()) * float(np.abs(y.astype(np.float64)).max())
         if bound < 2**53:
             return np.matmul(x.astype(np.float64), y.astype(np.float64)).astype(x.dtype)
     return np.matmul(x, y)
+
+
+def _complex_matmul(x: Array, y: Array) -> Array:
+    """By parts: NumPy's product scales its sums by 1 + 0i, which makes NaN of (inf, inf)."""
+    (a, b), (c, d) = ([np.ascontiguousarray(part) for part in (z.real, z.imag)] for z in (x, y))
+    return make_complex(np.matmul(a, c) - np.matmul(b, d), np.matmul(a, d) + np.matmul(b, c))
 
 
 def dot(instruction: Instruction, operands: Sequence[Array], _context: Context) -> Array:
