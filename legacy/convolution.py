@@ -2,6 +2,7 @@
 neighbours lie side by side (output features, groups of a depthwise one, a spatial dimension), in blocks on the stack.
 
 A few positions across the columns and a few products are taken at a time, so that what is loaded is used several times.
+Loops over columns become vectors before LLVM may unroll them, those over a window with features inside stay loops.
 Sums of floats may be reassociated, narrow floats are summed in f32, integers wrap.
 """
 
@@ -15,7 +16,7 @@ from ..hlo.opcodes import Op
 from .convert import convert
 from .dot import accumulator_dtype, multiply_add, rounded, zero
 from .elemental import Elemental, Index, Rule
-from .function import IndexValue
+from .function import IndexValue, Unroll, over_columns
 from .reduce import BLOCK, parts
 from .stack import StackArray
 from .windows import BATCH, GROUP, OUT, SPATIAL, Convolution, Range
@@ -110,6 +111,7 @@ class _Columns:
         self.code, self.c = self.e.code, Convolution.of(self.instruction)
         self.dtype = accumulator_dtype(self.instruction)
         self.place = [0] * len(self.c.sizes)
+        self.around = Unroll.NEVER if self.c.ins > 1 else Unroll.FREELY
         self.large = self.c.products >= LARGE
         self.across = self._across()
         width = min(BLOCK, self.c.sizes[self.column])
@@ -171,7 +173,7 @@ class _Columns:
             self.place[self.across] = loop.index
         else:
             inside = part.end - part.start
-            loop = code.loop(self.c.sizes[self.across] - inside)
+            loop = code.loop(self.c.sizes[self.across] - inside, unroll=self.around)
             beyond = code.minimum(code.maximum(code.add(loop.index, 1 - part.start), 0), 1)
             self.place[self.across] = code.add(loop.index, code.multiply(beyond, inside))
         self._tile(part, start, width)
@@ -185,7 +187,7 @@ class _Columns:
         across = code.loop(part.step)
         if self.across is not None:
             place[self.across] = code.add(place[self.across], across.index)
-        column = code.loop(width)
+        column = code.loop(width, unroll=over_columns(width))
         place[self.column] = code.add(start, column.index)
         shape = self.instruction.shape
         index = Index.at(code, shape, self.c.result(code, place))
@@ -210,7 +212,7 @@ class _Columns:
                 loop.close()
             return
         reach: Range = (0, axis.window, 1) if whole else axis.taps(code, self.place[role])
-        tap = code.range(*reach)
+        tap = code.range(*reach, unroll=self.around)
         self._taps(part, [*taps, tap.index], start, width)
         tap.close([])
 
@@ -231,10 +233,10 @@ class _Columns:
             first, last, step = self.c.axes[number].positions(
                 code, products[0][0][number], (start, code.add(start, width))
             )
-            column = code.range(first, last, step)
+            column = code.range(first, last, step, unroll=over_columns(width))
             place[self.column], slot = column.index, code.subtract(column.index, start)
         else:
-            column = code.range(0, width, 1)
+            column = code.range(0, width, unroll=over_columns(width))
             place[self.column], slot = code.add(start, column.index), column.index
         for p in range(part.step):
             if self.across is not None:

@@ -3,6 +3,7 @@
 For each panel of columns and block of the contracted dimension, the panel is copied into contiguous rows (zeros beyond
 the last column); then each tile of rows keeps its sums in vector registers while it walks down the panel. Where
 elementwise ops follow, a panel is as deep as the product, and they are computed on each tile as it is finished.
+The tile is what is unrolled: LLVM unrolls no loop around it, nor those that copy.
 """
 
 from __future__ import annotations
@@ -19,7 +20,7 @@ from ..hlo.ir import Instruction
 from ..hlo.shapes import Shape
 from .dot_dims import DotDims
 from .elemental import Elemental, Index
-from .function import Code, IndexValue
+from .function import Code, IndexValue, Unroll, over_columns
 from .memory import Pointer, address
 from .registers import I32, memory_type, real_constant
 from .stack import alloca
@@ -180,13 +181,13 @@ def _emit(
     left, right, rows, exchanged = sides
     block = problem.depth if finish is not None else min(DEPTH, problem.depth)
     space = Pointer(alloca(code, problem.element, block * problem.panel))
-    spill = Pointer(alloca(code, problem.element, problem.tile_rows * problem.panel))
+    finished = Pointer(alloca(code, problem.element, problem.tile_rows * problem.panel))
     loops = [code.loop(left.operand.shape.dims[d]) for d in left.batch]
     batch = [loop.index for loop in loops]
     a = Matrix(e.leaves[left.operand], _start(code, left, batch), left.free_stride, left.contracted_stride)
     b = Matrix(e.leaves[right.operand], _start(code, right, batch), right.contracted_stride, right.free_stride)
     start = code.weighted_sum(batch, instruction.shape.strides[: len(batch)])
-    c = Matrix(result or spill, start, rows, 1)
+    c = Matrix(result or finished, start, rows, 1)
 
     def end(row: IndexValue, column: IndexValue, value: ir.Value) -> None:
         assert finish is not None
@@ -200,7 +201,7 @@ def _emit(
         e.bind(instruction, index, value)
         finish(index)
 
-    _Tiled(code, problem, block, a, b, c, space, spill, None if finish is None else end).emit()
+    _Tiled(code, problem, block, a, b, c, space, finished, None if finish is None else end).emit()
     for loop in reversed(loops):
         loop.close()
 
@@ -211,9 +212,9 @@ def _start(code: Code, side: Side, batch: Sequence[IndexValue]) -> IndexValue:
 
 @dataclass(frozen=True, slots=True)
 class _Tiled:
-    """The loops of one matrix product. packed: the panel; spill: a tile whose last columns are not all wanted.
+    """The loops of one matrix product. packed: the panel, of `block` rows.
 
-    block: the panel's depth. end(row, column, value): what takes each element, if it is not C.
+    end(row, column, value): what takes each element, if it is not C; then `finished` holds a tile for it.
     """
 
     code: Code
@@ -223,7 +224,7 @@ class _Tiled:
     b: Matrix
     c: Matrix
     packed: Pointer
-    spill: Pointer
+    finished: Pointer
     end: Callable[[IndexValue, IndexValue, ir.Value], None] | None
 
     def emit(self) -> None:
@@ -263,8 +264,8 @@ class _Tiled:
         """B[row…, column…] into the panel; the faster of B's directions runs inside."""
         p, code = self.problem, self.code
         across = self.b.column <= self.b.row
-        outer = code.loop(depth if across else width)
-        inner = code.loop(width if across else depth)
+        outer = code.loop(depth if across else width, unroll=Unroll.NEVER)
+        inner = code.loop(width if across else depth, unroll=Unroll.NEVER)
         k, j = (outer.index, inner.index) if across else (inner.index, outer.index)
         value = code.b.load(self._at(self.b, code.add(row, k), code.add(column, j)), typ=p.element, align=p.dtype.bytes)
         target = code.add(code.multiply(k, p.panel), j)
@@ -276,8 +277,8 @@ class _Tiled:
 
     def _pack_zeros(self, width: int, depth: int) -> None:
         p, code = self.problem, self.code
-        outer = code.loop(depth)
-        inner = code.loop(p.panel - width, start=width)
+        outer = code.loop(depth, unroll=Unroll.NEVER)
+        inner = code.loop(p.panel - width, start=width, unroll=Unroll.NEVER)
         target = code.add(code.multiply(outer.index, p.panel), inner.index)
         code.b.store(real_constant(p.element, 0.0), address(code, self.packed, p.dtype, target), align=p.dtype.bytes)
         inner.close()
@@ -289,7 +290,7 @@ class _Tiled:
         for start, end in ((0, whole), (whole, p.rows)):
             if start != end:
                 count = min(p.tile_rows, end - start)
-                tiles = code.loop(end - start, start=start, step=count)
+                tiles = code.loop(end - start, start=start, step=count, unroll=Unroll.NEVER)
                 self._tile(tiles.index, count, column, width, row, depth)
                 tiles.close()
 
@@ -314,13 +315,16 @@ class _Tiled:
                 n = r * p.vectors + v
                 sums[n] = code.b.fadd(sums[n], code.b.fmul(a, columns[v]))
         sums = k.close(sums)
-        partial = width < p.panel or self.end is not None
         for n, total in enumerate(sums):
-            self._store_row(top, n // p.vectors, n % p.vectors, column, total, partial)
+            r, v = divmod(n, p.vectors)
+            if self.end is not None:
+                place = address(code, self.finished, p.dtype, r * p.panel + v * p.lanes)
+                code.b.store(total, place, align=p.lanes * p.dtype.bytes)
+            elif v * p.lanes < width:
+                place = self._at(self.c, code.add(top, r), code.add(column, v * p.lanes))
+                self._store(place, total, min(p.lanes, width - v * p.lanes))
         if self.end is not None:
             self._finish(top, count, column, width)
-        elif partial:
-            self._unspill(top, count, column, width)
 
     def _broadcast(self, place: ir.Value) -> ir.Value:
         p, b = self.problem, self.code.b
@@ -330,40 +334,23 @@ class _Tiled:
             b.insert_element(undefined, scalar, I32(0)), undefined, ir.Constant(ir.VectorType(I32, p.lanes), None)
         )
 
-    def _store_row(self, top: IndexValue, r: int, v: int, column: IndexValue, total: ir.Value, partial: bool) -> None:
-        """Into C (on top of what stands there, if the depth comes in blocks), or into the spilled tile."""
-        p, code = self.problem, self.code
-        if partial:
-            offset = r * p.panel + v * p.lanes
-            code.b.store(total, address(code, self.spill, p.dtype, offset), align=p.lanes * p.dtype.bytes)
-            return
-        place = self._at(self.c, code.add(top, r), code.add(column, v * p.lanes))
+    def _store(self, place: ir.Value, total: ir.Value, lanes: int) -> None:
+        """The first lanes of a sum into C, on top of what stands there, if the depth comes in blocks."""
+        p, b = self.problem, self.code.b
+        if lanes < p.lanes:
+            first = ir.Constant(ir.VectorType(I32, lanes), list(range(lanes)))
+            total = b.shuffle_vector(total, ir.Constant(p.vector, ir.Undefined), first)
         if p.depth > self.block:
-            total = code.b.fadd(total, code.b.load(place, typ=p.vector, align=p.dtype.bytes))
-        code.b.store(total, place, align=p.dtype.bytes)
+            total = b.fadd(total, b.load(place, typ=total.type, align=p.dtype.bytes))
+        b.store(total, place, align=p.dtype.bytes)
 
     def _finish(self, top: IndexValue, count: int, column: IndexValue, width: int) -> None:
         p, code = self.problem, self.code
         assert self.end is not None
-        rows = code.loop(count)
-        columns = code.loop(width)
-        place = address(code, self.spill, p.dtype, code.add(code.multiply(rows.index, p.panel), columns.index))
+        rows = code.loop(count, unroll=Unroll.NEVER)
+        columns = code.loop(width, unroll=over_columns(width))
+        place = address(code, self.finished, p.dtype, code.add(code.multiply(rows.index, p.panel), columns.index))
         value = code.b.load(place, typ=p.element, align=p.dtype.bytes)
         self.end(code.add(top, rows.index), code.add(column, columns.index), value)
         columns.close()
         rows.close()
-
-    def _unspill(self, top: IndexValue, count: int, column: IndexValue, width: int) -> None:
-        p, code = self.problem, self.code
-        for r in range(count):
-            loop = code.loop(width)
-            value = code.b.load(
-                address(code, self.spill, p.dtype, code.add(loop.index, r * p.panel)),
-                typ=p.element,
-                align=p.dtype.bytes,
-            )
-            place = self._at(self.c, code.add(top, r), code.add(column, loop.index))
-            if p.depth > self.block:
-                value = code.b.fadd(value, code.b.load(place, typ=p.element, align=p.dtype.bytes))
-            code.b.store(value, place, align=p.dtype.bytes)
-            loop.close()

@@ -9,6 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Hashable, Sequence
 from dataclasses import dataclass, field
+from enum import Enum, auto
 from typing import TypeAlias
 
 from llvmlite import ir
@@ -37,9 +38,9 @@ class Loop:
     """A counted loop that runs at least once. `index` is the counter, `carried` the values it carries around."""
 
     def __init__(
-        self, code: Code, start: int, extent: IndexValue, step: int, carried: Sequence[Register], rolled: bool
+        self, code: Code, start: int, extent: IndexValue, step: int, carried: Sequence[Register], unroll: Unroll
     ):
-        self.code, self.outer, self.rolled = code, code.scope, rolled
+        self.code, self.outer, self.unroll = code, code.scope, unroll
         self.step, self.end = step, code.add(extent, start)
         function = code.function
         self.body = function.append_basic_block("loop")
@@ -60,8 +61,8 @@ class Loop:
         after = inner.add(self.counter, I64(self.step), flags=("nuw", "nsw"))
         end = I64(self.end) if isinstance(self.end, int) else self.end
         again = inner.cbranch(inner.icmp_unsigned("<", after, end), self.body, following)
-        if self.rolled:
-            again.set_metadata("llvm.loop", _without_unrolling(code.module))
+        if self.unroll in _METADATA:
+            again.set_metadata("llvm.loop", _loop_metadata(code.module, self.unroll))
         self.counter.add_incoming(after, inner.block)
         outer = self.outer.builder
         self.counter.add_incoming(I64(self.start), outer.block)
@@ -75,14 +76,36 @@ class Loop:
         return list(results)
 
 
+class Unroll(Enum):
+    """When LLVM may unroll a loop. It may always widen and interleave it."""
+
+    FREELY = auto()
+    SHORT = auto()  # up to UNROLLED turns; a long sum, unrolled as a whole, becomes one chain
+    VECTORS = (
+        auto()
+    )  # once it is a loop over vectors: before, short rows would become scalars, and SLP finds few of them
+    NEVER = auto()
+
+
+def over_columns(width: int) -> Unroll:
+    """For a loop over so many neighbours: a few that are no whole vector are better as scalars."""
+    return Unroll.VECTORS if width >= 16 or width & (width - 1) == 0 else Unroll.FREELY
+
+
 UNROLLED = 8
-"""Up to so many turns LLVM may unroll any loop."""
+"""Turns up to which LLVM may unroll a loop that it unrolls while it is short."""
+
+_METADATA = {
+    Unroll.SHORT: ("llvm.loop.unroll.disable",),
+    Unroll.VECTORS: ("llvm.loop.unroll.disable", "llvm.loop.vectorize.followup_vectorized"),
+    Unroll.NEVER: ("llvm.loop.unroll.disable",),
+}
 
 
-def _without_unrolling(module: ir.Module) -> ir.MDValue:
+def _loop_metadata(module: ir.Module, unroll: Unroll) -> ir.MDValue:
     """Metadata of one loop. Its first operand is itself, so that each loop has its own."""
     own = ir.MDValue(module, [], name=str(len(module.metadata)))
-    own.operands = (own, module.add_metadata(["llvm.loop.unroll.disable"]))
+    own.operands = (own, *(module.add_metadata([name]) for name in _METADATA[unroll]))
     return own
 
 
@@ -252,22 +275,27 @@ class Code:
         start: int = 0,
         step: int = 1,
         carried: Sequence[Register] = (),
-        rolled: bool = False,
+        unroll: Unroll = Unroll.FREELY,
     ) -> Loop | Once:
-        """Open a loop for i in start, start + step, … < start + extent; extent ≥ 1. rolled: LLVM may widen and
-        interleave it, and unroll it where it is short; unrolled as a whole, a long sum becomes one chain.
-        """
+        """Open a loop for i in start, start + step, … < start + extent; extent ≥ 1."""
         if isinstance(extent, int) and extent <= step:
             return Once(start, carried)
-        long = not isinstance(extent, int) or extent > UNROLLED * step
-        return Loop(self, start, extent, step, carried, rolled and long)
+        if unroll is Unroll.SHORT and isinstance(extent, int) and extent <= UNROLLED * step:
+            unroll = Unroll.FREELY
+        return Loop(self, start, extent, step, carried, unroll)
 
     def range(
-        self, start: IndexValue, end: IndexValue, step: int = 1, *, carried: Sequence[Register] = ()
+        self,
+        start: IndexValue,
+        end: IndexValue,
+        step: int = 1,
+        *,
+        carried: Sequence[Register] = (),
+        unroll: Unroll = Unroll.FREELY,
     ) -> Loop | Once | Range:
-        """Open a loop for i in start, start + step, … < end, which may be empty."""
+        """Open a loop for i in start, start + step, … < end, which may be empty. unroll: where it is constant."""
         if isinstance(start, int) and isinstance(end, int) and start < end:
-            return self.loop(end - start, start=start, step=step, carried=carried)
+            return self.loop(end - start, start=start, step=step, carried=carried, unroll=unroll)
         return Range(self, start, end, step, carried)
 
     def begin_while(self, carried: Sequence[Register]) -> While:

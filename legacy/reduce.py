@@ -13,7 +13,7 @@ from ..hlo.shapes import array
 from .elemental import Elemental, Index, Rule
 from .elementwise import EMIT as ELEMENTWISE
 from .extremum import LONG, close_chains, combine_chains, open_chains
-from .function import Code, IndexValue
+from .function import Code, IndexValue, Unroll
 from .linear import is_linear
 from .narrow import NARROW, decode, encode
 from .registers import Register
@@ -131,7 +131,7 @@ def reduce(e: Elemental, instruction: Instruction, index: Index) -> Rule:
         positions[d] = position
     loops = []
     for d in reduced_order(instruction):
-        loop = code.loop(source.dims[d], carried=accumulators, rolled=True)
+        loop = code.loop(source.dims[d], carried=accumulators, unroll=Unroll.SHORT)
         loops.append(loop)
         positions[d], accumulators = loop.index, loop.carried
     values = []
@@ -145,7 +145,7 @@ def reduce(e: Elemental, instruction: Instruction, index: Index) -> Rule:
 
 def _reduce_flat(e: Elemental, reducer: Reducer, accumulators: list[Register]) -> Rule:
     """All elements in memory order, in one loop."""
-    loop = e.code.loop(reducer.operands[0].shape.size, carried=accumulators, rolled=True)
+    loop = e.code.loop(reducer.operands[0].shape.size, carried=accumulators, unroll=Unroll.SHORT)
     values = []
     for operand in reducer.operands:
         values.append((yield operand, Index.flat(e.code, operand.shape, loop.index)))

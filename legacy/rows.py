@@ -18,7 +18,7 @@ from ..hlo.rows import Reads, Role, Rows, reads, rows_of
 from ..hlo.shapes import Shape
 from .elemental import Elemental, Index, Rule
 from .elementwise import EMIT
-from .function import Code, IndexValue, Loop, Once
+from .function import Code, IndexValue, Loop, Once, Unroll
 from .memory import load
 from .reduce import Reducer
 from .registers import Register
@@ -213,7 +213,7 @@ class Columns:
         self.loops: list[Loop | Once] = []
         self.carried = list(carried)
         for size in sizes:
-            self.loops.append(code.loop(size, carried=self.carried, rolled=True))
+            self.loops.append(code.loop(size, carried=self.carried, unroll=Unroll.SHORT))
             self.carried = list(self.loops[-1].carried)
         self.positions: list[IndexValue] = [loop.index for loop in self.loops]
 

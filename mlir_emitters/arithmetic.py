@@ -42,7 +42,10 @@ class Types:
         self.contract = {"fastmath": ir.Attribute.parse("#arith.fastmath<contract>")}
         self.reassociate = {"fastmath": ir.Attribute.parse("#arith.fastmath<reassoc,contract>")}
         self.no_nan_no_zero = {"fastmath": ir.Attribute.parse("#arith.fastmath<nnan,nsz>")}
-        self.rolled = {"loop_annotation": ir.Attribute.parse("#llvm.loop_annotation<unroll = <disable = true>>")}
+        self.rolled, self.vectorized = (
+            {"loop_annotation": ir.Attribute.parse(f"#llvm.loop_annotation<unroll = <disable = true>{more}>")}
+            for more in ("", ", vectorize = <followupVectorized = <mustProgress = true>>")
+        )
         self.no_wrap = {"overflowFlags": ir.Attribute.parse("#arith.overflow<nsw>")}
         self.compare_float = {k: {"predicate": ir.IntegerAttr.get(self.i64, v)} for k, v in FLOAT_PREDICATES.items()}
         self.compare_integer = {

@@ -6,8 +6,10 @@ built.
 
 from __future__ import annotations
 
+import enum
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
+from enum import Enum
 from typing import Any, TypeAlias
 
 import numpy as np
@@ -15,14 +17,23 @@ from mlir import ir
 
 from .arithmetic import Arithmetic, Types, Value
 
-__all__ = ["Branch", "Builder", "Index", "Loop", "Types", "Value"]
+__all__ = ["Branch", "Builder", "Index", "Loop", "Types", "Unroll", "Value"]
 
 Index: TypeAlias = int | Value
 """One coordinate or offset: a constant or an i64 value."""
 
 
+class Unroll(Enum):
+    """How far LLVM may unroll a loop; it may interleave all of them."""
+
+    ANY = enum.auto()
+    SHORT = enum.auto()  # UNROLLED turns at most: it makes one chain of sums that it interleaved
+    VECTORIZED = enum.auto()  # its vector form only: a short run of lanes, unrolled first, becomes scalars
+    NONE = enum.auto()
+
+
 UNROLLED = 8
-"""Up to so many turns LLVM may unroll any loop."""
+"""Turns of a short loop."""
 
 
 class Builder(Arithmetic):
@@ -234,17 +245,18 @@ class Builder(Arithmetic):
         self.ip = saved
 
     def open_loop(
-        self, lower: Index, upper: Index, step: int = 1, carried: Sequence[Value] = (), rolled: bool = False
+        self, lower: Index, upper: Index, step: int = 1, carried: Sequence[Value] = (), unroll: Unroll = Unroll.ANY
     ) -> Loop:
-        """scf.for from here on, until `close_loop`. rolled: LLVM may interleave its turns but not unroll them, if they
-        are many: it would make one chain of the sums that it interleaved.
-        """
-        many = not isinstance(upper, int) or not isinstance(lower, int) or upper - lower > UNROLLED * step
+        """scf.for from here on, until `close_loop`."""
+        known = isinstance(lower, int) and isinstance(upper, int)
+        if unroll is Unroll.SHORT:
+            unroll = Unroll.ANY if known and upper - lower <= UNROLLED * step else Unroll.NONE
+        annotations = {Unroll.NONE: self.types.rolled, Unroll.VECTORIZED: self.types.vectorized}
         made = self.operation(
             "scf.for",
             [v.type for v in carried],
             [self.materialize(lower), self.materialize(upper), self.materialize(step), *carried],
-            self.types.rolled if rolled and many else None,
+            annotations.get(unroll),
             regions=1,
         )
         types = [self.types.i64, *(v.type for v in carried)]
@@ -257,9 +269,11 @@ class Builder(Arithmetic):
         self.leave(loop.outside)
 
     @contextmanager
-    def loop(self, lower: Index, upper: Index, step: int = 1, carried: Sequence[Value] = ()) -> Iterator[Loop]:
-        """scf.for; with carried values, set `next` of the Loop inside it and read `values` of it afterwards."""
-        loop = self.open_loop(lower, upper, step, carried)
+    def loop(
+        self, lower: Index, upper: Index, step: int = 1, carried: Sequence[Value] = (), unroll: Unroll = Unroll.ANY
+    ) -> Iterator[Loop]:
+        """As `open_loop`; with carried values, set `next` of the Loop inside it and read `values` of it afterwards."""
+        loop = self.open_loop(lower, upper, step, carried, unroll)
         yield loop
         self.close_loop(loop)
 

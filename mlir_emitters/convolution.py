@@ -3,6 +3,7 @@
 The kernel keeps a tile of accumulators in stack memory: a run of results along one axis (the lane axis: features,
 channels of a depthwise convolution, or a spatial dimension) for a few positions of another one (the reuse axis). Where
 a whole window lies in the input, the positions of a tile share its loops; at the border each has bounds of its own.
+Runs of lanes become vectors before LLVM may unroll their loops; window positions around input features stay a loop.
 """
 
 from __future__ import annotations
@@ -11,7 +12,7 @@ from collections.abc import Callable, Iterator, Sequence
 
 from ..hlo.dtypes import DType
 from ..hlo.opcodes import Op
-from .builder import Builder, Index, Loop
+from .builder import Builder, Index, Loop, Unroll
 from .convert import convert_to
 from .dot import accumulator_of, multiply_add, narrow
 from .elemental import Elemental, Indices, Reads, Rule
@@ -95,6 +96,11 @@ def emit_convolution(e: Elemental, node: Node, write: Write) -> bool:
     return True
 
 
+def side_by_side(width: int) -> Unroll:
+    """For the loop over a run of lanes: vectors first, but for a short run that fills none evenly."""
+    return Unroll.ANY if width < 16 and width.bit_count() > 1 else Unroll.VECTORIZED
+
+
 class Tiles:
     """Loops: the other axes, runs of lanes, positions of the reuse axis, the window, input features, lanes."""
 
@@ -102,6 +108,7 @@ class Tiles:
         self.e, self.b, self.node, self.write, self.lanes = e, e.b, node, write, lanes
         self.geometry = Geometry.of(node)
         self.wide = accumulator_of(node)
+        self.around = Unroll.NONE if self.geometry.inputs > 1 else Unroll.ANY
         self.unrolls = self.geometry.work >= LEAST_WORK
         self.width = min(LANES, self.geometry.extents[lanes])
         self.reuse = self._reuse_axis()
@@ -134,11 +141,11 @@ class Tiles:
         for loop in reversed(loops):
             b.close_loop(loop)
 
-    def _chunks(self, first: int, end: int, size: int) -> Iterator[tuple[Index, int]]:
+    def _chunks(self, first: int, end: int, size: int, unroll: Unroll = Unroll.ANY) -> Iterator[tuple[Index, int]]:
         """(start, size) of each chunk; whole ones share a loop, which is open while the caller handles them."""
         whole = first + (end - first) // size * size
         if whole - first > size:
-            with self.b.loop(first, whole, size) as loop:
+            with self.b.loop(first, whole, size, unroll=unroll) as loop:
                 yield loop.index, size
         elif whole > first:
             yield first, size
@@ -158,9 +165,16 @@ class Tiles:
             inner = self.geometry.slides[axis - SPATIAL].covered()
             for position, count in self._chunks(inner.start, inner.stop, tile):
                 self._tile(site.moved(axis, position), count, start, width, True)
-            for first, end in ((0, inner.start), (inner.stop, extents[axis])):
-                for position, _ in self._chunks(first, end, 1):
-                    self._tile(site.moved(axis, position), 1, start, width, False)
+            for number, _ in self._chunks(0, extents[axis] - len(inner), 1, self.around):
+                self._tile(site.moved(axis, self._beside(number, inner)), 1, start, width, False)
+
+    def _beside(self, number: Index, inner: range) -> Index:
+        """Where the positions before and after `inner` lie, counted as one row: the border has one copy of its code."""
+        b = self.b
+        after = b.add(number, len(inner))
+        if isinstance(number, int):
+            return number if number < inner.start else after
+        return b.select(b.compare_integers("slt", number, b.materialize(inner.start)), number, after)
 
     def _tile(self, site: Site, count: int, start: Index, width: int, shares: bool) -> None:
         """`width` lanes from `start` at `count` positions of the reuse axis; shares: they have one window."""
@@ -168,7 +182,7 @@ class Tiles:
         with b.loop(0, count * width) as slot:
             self._put(slot.index, zero_of(b, wide))
         self._window(site, [], count, start, width, shares)
-        with b.loop(0, count) as position, b.loop(0, width) as lane:
+        with b.loop(0, count) as position, b.loop(0, width, unroll=side_by_side(width)) as lane:
             done = site.moved(self.lanes, b.add(start, lane.index))
             if self.reuse is not None:
                 done = done.moved(self.reuse, b.add(site.coordinate(self.reuse), position.index))
@@ -191,7 +205,7 @@ class Tiles:
                 self._add(site, [([*taps, b.add(tap, k)], 0) for k in range(number)], count, start, width)
             return
         every = axis == self.lanes or (shares and axis == self.reuse)
-        with b.loop(*((0, slide.window, 1) if every else slide.taps(b, site.spatial[n]))) as tap:
+        with b.loop(*((0, slide.window, 1) if every else slide.taps(b, site.spatial[n])), unroll=self.around) as tap:
             self._window(site, [*taps, tap.index], count, start, width, shares)
 
     def _add(
@@ -203,7 +217,7 @@ class Tiles:
         if self.lanes >= SPATIAL:
             n = self.lanes - SPATIAL
             bounds = self.geometry.slides[n].positions(b, products[0][0][n], start, bounds[1])
-        with b.loop(*bounds) as lane:
+        with b.loop(*bounds, unroll=side_by_side(width)) as lane:
             here = site.moved(self.lanes, lane.index)
             for k in range(count):
                 if self.reuse is not None:

@@ -14,7 +14,7 @@ from dataclasses import dataclass, replace
 from mlir import ir
 
 from ..hlo.dtypes import DType
-from .builder import Builder, Index, Value
+from .builder import Builder, Index, Unroll, Value
 from .convert import convert_to
 from .dot import accumulator_of, dimension_numbers, narrow
 from .elemental import Elemental, Indices, load_element
@@ -249,7 +249,7 @@ class Matmul:
         if whole == self.rows:
             self._rows(left, right, out, self.rows, depth, columns, adds)
         elif whole:
-            with b.loop(0, whole, self.rows) as loop:
+            with b.loop(0, whole, self.rows, unroll=Unroll.NONE) as loop:
                 self.first_row = loop.index
                 self._rows(
                     b.add(left, b.mul(loop.index, self.row.lhs)),
@@ -278,14 +278,14 @@ class Matmul:
         assert self.panel is not None
         by_column = self.column.rhs != 1 and self.depth.rhs == 1
         sizes = (columns, depth) if by_column else (depth, columns)
-        with b.loop(0, sizes[0]) as slow, b.loop(0, sizes[1]) as fast:
+        with b.loop(0, sizes[0], unroll=Unroll.NONE) as slow, b.loop(0, sizes[1], unroll=Unroll.NONE) as fast:
             k, n = (fast.index, slow.index) if by_column else (slow.index, fast.index)
             offset = b.add(right, b.add(b.mul(k, self.depth.rhs), b.mul(n, self.column.rhs)))
             value = self._load(self.right, offset)
             b.store(value, b.pointer(self.panel, b.add(b.mul(k, self.width), n), self.element), self.wide.bytes)
         padded = -(-columns // self.lanes) * self.lanes
         if padded > columns:
-            with b.loop(0, depth) as slow, b.loop(columns, padded) as fast:
+            with b.loop(0, depth, unroll=Unroll.NONE) as slow, b.loop(columns, padded, unroll=Unroll.NONE) as fast:
                 zero = b.like(0, self._zero())
                 b.store(
                     zero,
@@ -387,7 +387,7 @@ class Matmul:
         b, dtype = self.b, self.result.dtype
         assert self.tile is not None
         type = raw_type(b.types, dtype)
-        with b.loop(0, rows) as row, b.loop(0, columns) as column:
+        with b.loop(0, rows, unroll=Unroll.NONE) as row, b.loop(0, columns, unroll=Unroll.NONE) as column:
             place = b.pointer(self.tile, b.add(b.mul(row.index, self.width), column.index), self.element)
             value = b.load(place, self.element, self.wide.bytes)
             rounded = narrow(b, self.wide, dtype, value) if dtype.is_float else convert_to(b, self.wide, dtype, value)

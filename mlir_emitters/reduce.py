@@ -10,7 +10,7 @@ from collections.abc import Callable, Iterator, Sequence
 
 from ..hlo.dtypes import DType
 from ..hlo.opcodes import Op
-from .builder import Builder, Index, Loop, Value
+from .builder import Builder, Index, Loop, Unroll, Value
 from .elemental import Elemental, Indices, Reads, Rule
 from .elements import ROUNDED, Scalar, decode, encode, flatten, parts, raw_type, round_to, unflatten, working_type
 from .extremum import advance_three, close_three, extremum_of, open_three, takes_three
@@ -107,7 +107,7 @@ def reduce_value(e: Elemental, node: Node, number: int, index: Indices, raw: boo
     for d in order:
         if by_parts and d == order[-1]:
             whole, carried = carried, [b.like(0.0, v) for v in carried]
-        loops.append(b.open_loop(0, node.inputs[0].dims[d], 1, carried, rolled=True))
+        loops.append(b.open_loop(0, node.inputs[0].dims[d], 1, carried, unroll=Unroll.SHORT))
         reduced[d], carried = loops[-1].index, loops[-1].carried
     elements: list[Scalar] = []
     for operand in operands_of(node):

@@ -14,7 +14,7 @@ from itertools import islice
 
 from ..hlo.opclasses import ELEMENTWISE, EXPENSIVE
 from ..hlo.opcodes import Op
-from .builder import Index, Loop, Value
+from .builder import Index, Loop, Unroll, Value
 from .elemental import Elemental, Indices, Linear, Reads, Request, load_element, store_element
 from .elements import Scalar, flatten, parts, raw_type
 from .reader import Buffer, Node
@@ -80,7 +80,7 @@ class RowKernel(Elemental):
         carried: Sequence[Value] = [v for each in running for v in self._opened(each)]
         loops: list[Loop] = []
         for size in self.inner:
-            loops.append(b.open_loop(0, size, 1, carried, rolled=True))
+            loops.append(b.open_loop(0, size, 1, carried, unroll=Unroll.SHORT))
             carried = loops[-1].carried
         self.column = [loop.index for loop in loops]
         self.column_number = self._joined(self.column, self.inner)
