@@ -265,8 +265,9 @@ def _linear_sources(node: Node) -> list[Buffer] | None:
 
 def emit_update(e: Elemental, node: Node, targets: Sequence[tuple[Buffer, Buffer]]) -> bool:
     """Copy the operand unless it is updated in place, then write the update over it."""
-    b = e.b
-    ((_, result),) = targets
+    if len(targets) != 1:  # the same array twice: the plain nest writes both
+        return False
+    b, result = e.b, targets[0][1]
     target, update = node.inputs[:2]
     copy_unless_there(e, target, result)
     starts = e.run(_as_scalar(shape.clamped_starts(e, node.inputs[2:], target.dims, update.dims)))

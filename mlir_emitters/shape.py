@@ -269,16 +269,14 @@ def bitcast_convert(e: Elemental, node: Node, number: int, index: Indices, raw: 
         raise UnsupportedError("mlir_emitters", f"bitcast-convert of {have.value} to {want.value}")
     if have.bits > want.bits:  # split: the last index says which part, lowest first
         value = flatten((yield source, index[:-1], True))[0]
-        wide = b.bitcast(value, b.types.integer(have.bits))
+        wide = b.bitcast(value, b.types.integer(have.bytes * 8))
         shift = b.materialize(b.mul(index[-1], want.bits))
         amount = shift if have.bits == 64 else b.trunci(shift, wide.type)
         part = b.binary("shrui", wide, amount)
         if have.bits > 8:
             part = b.trunci(part, b.types.integer(want.bytes * 8))
-        if want.bits < 8:
-            part = wrap_small(b, want, part) if want.is_integer else b.binary("andi", part, (1 << want.bits) - 1)
     else:
-        wide_type = b.types.integer(want.bits)
+        wide_type = b.types.integer(want.bytes * 8)
         part = b.constant(0, wide_type)
         for k in range(want.bits // have.bits):
             value = flatten((yield source, (*index, k), True))[0]
@@ -288,6 +286,8 @@ def bitcast_convert(e: Elemental, node: Node, number: int, index: Indices, raw: 
             if want.bits > 8:
                 bits = b.extui(bits, wide_type)
             part = b.binary("ori", part, b.binary("shli", bits, k * have.bits))
+    if want.bits < 8:
+        part = wrap_small(b, want, part) if want.is_integer else b.binary("andi", part, (1 << want.bits) - 1)
     part = b.bitcast(part, raw_type(b.types, want))
     return part if raw else decode(b, want, part)
 
@@ -300,7 +300,10 @@ def _memory_bits(dtype: DType) -> int:
 def constant(e: Elemental, node: Node, number: int, index: Indices, raw: bool) -> Reads:
     b, dtype = e.b, node.output.dtype
     assert node.literal is not None
-    elements = raw_elements(node.literal.array, node.output)
+    array = node.literal.array
+    if not array.size:  # read within a loop that never runs
+        array = np.zeros((1,) * array.ndim, dtype.numpy)
+    elements = raw_elements(array, node.output)
     if len(elements) == 1 or (elements == elements[0]).all():
         value = _immediate(b, elements[0], dtype)
     else:

@@ -102,4 +102,53 @@ fused { x = f16[6,6] parameter(0)
 ENTRY e { x = f16[6,6] parameter(0)
   ROOT r = (f16[6,6], f16[6,6]) fusion(x), kind=kLoop, calls=fused }
 """,
+    "barriers and tokens within fusions": """HloModule m
+fused { x = f64[16] parameter(0)
+  y = f64[16] parameter(1)
+  t = (f64[16], f64[16]) tuple(y, x)
+  b = (f64[16], f64[16]) opt-barrier(t)
+  k = token[] after-all()
+  d = f64[16] get-tuple-element(b), index=0
+  ROOT r = f64[16] add-dependency(d, k) }
+ENTRY e { x = f64[16] parameter(0)
+  ROOT r = f64[16] fusion(x, x), kind=kLoop, calls=fused }
+""",
+    "bits of narrow integers as narrower and as wider ones": """HloModule m
+ENTRY e { x = u4[8] parameter(0)
+  y = s2[8,2] bitcast-convert(x)
+  z = s4[8] bitcast-convert(y)
+  w = u8[4] parameter(1)
+  a = s2[4,4] bitcast-convert(w)
+  b = u8[4] bitcast-convert(a)
+  c = u4[4,2] bitcast-convert(w)
+  ROOT r = (s2[8,2], s4[8], s2[4,4], u8[4], u4[4,2]) tuple(y, z, a, b, c) }
+""",
+    "an update that is two results, and what it is updated with": """HloModule m
+fused { x = f16[16] parameter(0)
+  k = s32[] constant(2147483647)
+  c = f16[] constant(-0)
+  u = f16[1] broadcast(c), dimensions={}
+  d = f16[16] dynamic-update-slice(x, u, k)
+  ROOT r = (f16[16], f16[16], f16[1]) tuple(d, d, u) }
+ENTRY e { x = f16[16] parameter(0)
+  ROOT t = (f16[16], f16[16], f16[1]) fusion(x), kind=kInput, calls=fused }
+""",
+    "a reduce of an empty constant": """HloModule m
+two { a = f64[] parameter(0)
+  b = f64[] parameter(1)
+  c = f64[] parameter(2)
+  d = f64[] parameter(3)
+  x = f64[] add(a, c)
+  y = f64[] add(b, d)
+  ROOT r = (f64[], f64[]) tuple(x, y) }
+fused { x = f64[1,0] parameter(0)
+  z = f64[] constant(0)
+  e = f64[1,0]{0,1} constant({{}})
+  k = f64[] constant(-inf)
+  t = (f64[1], f64[1]) reduce(x, e, z, k), dimensions={1}, to_apply=two
+  g = f64[1] get-tuple-element(t), index=0
+  ROOT r = (f64[1,0], f64[1], f64[1,0]{0,1}) tuple(x, g, e) }
+ENTRY e { x = f64[1,0] parameter(0)
+  ROOT t = (f64[1,0], f64[1], f64[1,0]{0,1}) fusion(x), kind=kCustom, calls=fused }
+""",
 }

@@ -19,7 +19,8 @@ from .expansion import Where, expand_ops
 
 
 def expand_async(module: Module) -> Module:
-    """Replace asynchronous pairs by what they wrap, collectives of one device and annotations by their operands.
+    """Replace asynchronous pairs by what they wrap, collectives of one device and annotations by their operands;
+    within kernels barriers too.
 
     Raises UnsupportedError for collectives that need other devices.
     """
@@ -28,7 +29,7 @@ def expand_async(module: Module) -> Module:
         if after is module:
             break
         module = after
-    return module
+    return expand_ops(module, WITHIN, Where.KERNELS)
 
 
 def _whole(b: Builder, values: Sequence[Instruction], shape: Shape) -> Instruction:
@@ -179,3 +180,6 @@ RULES = {
     Op.REDUCE_SCATTER: collective,
     Op.REPLICA_ID: first_device,
 }
+
+WITHIN = dict.fromkeys((Op.ADD_DEPENDENCY, Op.DOMAIN, Op.OPT_BARRIER), same)
+"""What orders work of the host program; a kernel is one piece of work."""
