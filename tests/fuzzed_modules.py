@@ -151,4 +151,26 @@ fused { x = f64[1,0] parameter(0)
 ENTRY e { x = f64[1,0] parameter(0)
   ROOT t = (f64[1,0], f64[1], f64[1,0]{0,1}) fusion(x), kind=kCustom, calls=fused }
 """,
+    "a fusion that gives sums of windows twice, and a sort": """HloModule m
+add { a = f32[] parameter(0)
+  b = f32[] parameter(1)
+  ROOT r = f32[] add(a, b) }
+less { a = f32[] parameter(0)
+  b = f32[] parameter(1)
+  ROOT r = pred[] compare(a, b), direction=LT, type=TOTALORDER }
+windows { p = (f32[4,3], f32[5]) parameter(0)
+  x = f32[4,3] get-tuple-element(p), index=0
+  k = f32[] constant(0)
+  w = f32[4,3]{0,1} reduce-window(x, k), window={size=4x1 pad=3_0x0_0}, to_apply=add
+  ROOT r = (f32[4,3]{0,1}, f32[4,3]{0,1}, f32[4,3]) tuple(w, w, x) }
+sorts { x = f32[5] parameter(0)
+  s = f32[5] sort(x), dimensions={0}, to_apply=less
+  ROOT r = (f32[5], f32[5]) tuple(s, s) }
+ENTRY e { x = f32[4,3] parameter(0)
+  y = f32[5] parameter(1)
+  t = (f32[4,3], f32[5]) tuple(x, y)
+  a = (f32[4,3]{0,1}, f32[4,3]{0,1}, f32[4,3]) fusion(t), kind=kOutput, calls=windows
+  b = (f32[5], f32[5]) fusion(y), kind=kInput, calls=sorts
+  ROOT r = ((f32[4,3]{0,1}, f32[4,3]{0,1}, f32[4,3]), (f32[5], f32[5])) tuple(a, b) }
+""",
 }
