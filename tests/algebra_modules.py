@@ -10,7 +10,8 @@ import numpy as np
 from ..hlo.dtypes import BY_NAME, DType
 from ..hlo.ir import Module
 from ..hlo.program import parameter_leaves
-from .algebra_templates import TEMPLATES, TYPES, Template
+from .algebra_template import TYPES, Template
+from .algebra_templates import TEMPLATES
 
 BINARY = """{op} {{
   a = S parameter(0)

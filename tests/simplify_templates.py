@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from ..hlo.opcodes import Op
-from .algebra_templates import Template, case
+from .algebra_template import Template, case
 
 SIMPLIFY: dict[Op, tuple[Template, ...]] = {
     Op.GET_TUPLE_ELEMENT: (case("any", "a = (T, T) tuple(x, y); ROOT r = T get-tuple-element(a), index=1"),),

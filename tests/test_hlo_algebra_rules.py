@@ -23,7 +23,8 @@ from ..hlo.passes.simplify import RULES as SIMPLIFY_RULES
 from ..hlo.passes.simplify import simplify
 from ..hlo.verifier import verify
 from .algebra_modules import cases, dtypes, hlo_text, special_inputs
-from .algebra_templates import TEMPLATES, Template
+from .algebra_template import Template
+from .algebra_templates import TEMPLATES
 from .random_programs import expression
 from .simplify_templates import SIMPLIFY
 

@@ -80,8 +80,8 @@ def test_kernels_that_read_the_same_array_become_one_and_costly_ops_are_not_repe
 
 def test_what_a_dot_reads_is_stored_and_what_follows_it_is_its_epilogue():
     found = kernels("""x = f32[64,64] parameter(0)
-      one = f32[] constant(1)
-      b = f32[64,64] broadcast(one), dimensions={}
+      two = f32[] constant(2)
+      b = f32[64,64] broadcast(two), dimensions={}
       d = f32[64,64] dot(x, b), lhs_contracting_dims={1}, rhs_contracting_dims={0}
       ROOT a = f32[64,64] add(d, b)""")
     assert found == ["broadcast", "dot add"]

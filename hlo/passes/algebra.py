@@ -12,7 +12,17 @@ from collections.abc import Mapping, Sequence
 from ..ir import Computation, Instruction, Module
 from ..opclasses import CONTROL_PREDECESSORS, COSMETIC_ATTRIBUTES, same_bytes
 from ..opcodes import Op
-from . import algebra_arithmetic, algebra_convert, algebra_indexing, algebra_logic, algebra_movement, algebra_reduce
+from . import (
+    algebra_arithmetic,
+    algebra_choices,
+    algebra_convert,
+    algebra_dot,
+    algebra_hoisting,
+    algebra_indexing,
+    algebra_logic,
+    algebra_movement,
+    algebra_reduce,
+)
 from .algebra_rules import Row
 from .building import Builder
 from .fuel import spend
@@ -21,9 +31,12 @@ from .rewriting import Names, callees_first, rebuild, with_attributes
 ROWS: tuple[Row, ...] = (
     *algebra_arithmetic.RULES,
     *algebra_logic.RULES,
+    *algebra_choices.RULES,
     *algebra_convert.RULES,
     *algebra_movement.RULES,
+    *algebra_hoisting.RULES,
     *algebra_reduce.RULES,
+    *algebra_dot.RULES,
     *algebra_indexing.RULES,
 )
 """Every rule; of those for one opcode the first that answers wins."""
@@ -102,8 +115,10 @@ class _Sweep:
                 plain = self.plain[x] = _is_plain(x)
             if not plain:
                 return None
+        b: Builder | None = None
         for rule in self.rules[i.opcode]:
-            b = Builder(self.names, i.name, i.location, uses=self.uses)
+            if b is None or b.instructions or b.computations:  # of a rule that gave up
+                b = Builder(self.names, i.name, i.location, uses=self.uses)
             result = rule.apply(i, b)
             if result is None or (result not in b.instructions and not same_bytes(result.shape, i.shape)):
                 continue

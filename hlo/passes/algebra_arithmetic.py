@@ -119,6 +119,29 @@ def multiply_negated(i: Instruction, b: Builder) -> Instruction | None:
     return b.binary(i.opcode, x.operands[0], y.operands[0])
 
 
+def negated_factor(i: Instruction, b: Builder) -> Instruction | None:
+    """-x · c → x · -c, and so of quotients of floats, either way."""
+    x, y = i.operands
+    if i.shape.dtype.is_complex or (i.opcode is Op.DIVIDE and not i.shape.dtype.is_float):
+        return None
+    if x.opcode is Op.NEGATE and is_known(y):
+        return b.binary(i.opcode, x.operands[0], b.unary(Op.NEGATE, y))
+    return b.binary(i.opcode, b.unary(Op.NEGATE, x), y.operands[0]) if y.opcode is Op.NEGATE and is_known(x) else None
+
+
+def negated_product(i: Instruction, b: Builder) -> Instruction | None:
+    """-(x · c) → x · -c where the product has no other use, and so of quotients of floats, either way."""
+    inner = i.operands[0]
+    if inner.opcode not in (Op.MULTIPLY, Op.DIVIDE) or i.shape.dtype.is_complex or not b.is_sole(inner):
+        return None
+    if inner.opcode is Op.DIVIDE and not i.shape.dtype.is_float:
+        return None
+    x, y = inner.operands
+    if is_known(y):
+        return b.binary(inner.opcode, x, b.unary(Op.NEGATE, y))
+    return b.binary(inner.opcode, b.unary(Op.NEGATE, x), y) if is_known(x) else None
+
+
 def square_of_magnitude(i: Instruction, b: Builder) -> Instruction | None:
     """|x| · |x| and -x · -x → x · x."""
     x, y = i.operands
@@ -298,6 +321,7 @@ RULES = (
     row(Op.MULTIPLY, multiply_minus_one),
     row(Op.MULTIPLY, square_of_magnitude),
     row((Op.MULTIPLY, Op.DIVIDE), multiply_negated),
+    row((Op.MULTIPLY, Op.DIVIDE), negated_factor),
     row(Op.DIVIDE, divide_one),
     row(Op.DIVIDE, divide_minus_one),
     row(Op.DIVIDE, divide_power_of_two),
@@ -311,6 +335,7 @@ RULES = (
     row(Op.POWER, power_small, "products round after each factor, pow once", 4),
     row((Op.NEGATE, Op.NOT), twice),
     row(Op.NEGATE, negated_difference),
+    row(Op.NEGATE, negated_product),
     row((Op.ABS, Op.SIGN), idempotent),
     row(Op.ABS, abs_of_negated),
     row(Op.ABS, abs_of_what_is_not_negative),

@@ -11,33 +11,16 @@ from ..attributes import PadDim, SliceDim
 from ..dtypes import DType
 from ..ir import Instruction
 from ..opcodes import Op
-from .algebra_ranges import range_of
-from .algebra_rules import integer_of, row
+from .algebra_convert import range_of_type
+from .algebra_ranges import known_starts, range_of, type_range
+from .algebra_rules import row
 from .building import Builder, apply_pointwise, is_pointwise
 from .constant_folding import splat_of
 
 
-def _starts(i: Instruction, first: int) -> list[int | None]:
-    """The start along each dimension of operand 0, clamped, where it is known. first: number of the first index."""
-    x, indices = i.operands[0], i.operands[first:]
-    sizes = i.attributes["dynamic_slice_sizes"] if i.opcode is Op.DYNAMIC_SLICE else i.operands[1].shape.dims
-    room = [n - s for n, s in zip(x.shape.dims, sizes)]
-    if indices and indices[0].shape.rank:  # one vector of starts
-        if indices[0].opcode is not Op.CONSTANT or indices[0].literal.is_elided:
-            return [0 if not m else None for m in room]
-        numbers: list[int | None] = [int(v) for v in indices[0].literal.array.flat]
-        return [min(max(n or 0, 0), m) for n, m in zip(numbers, room)]
-    found: list[int | None] = []
-    for index, m in zip(indices, room):
-        low, high = range_of(index)
-        at = 0 if not m or high <= 0 else m if low >= m else integer_of(index)
-        found.append(None if at is None else min(max(at, 0), m))
-    return found
-
-
 def dynamic_slice_at_known(i: Instruction, b: Builder) -> Instruction | None:
     """dynamic-slice at known starts → slice."""
-    starts = _starts(i, 1)
+    starts = known_starts(i, 1)
     if any(s is None for s in starts):
         return None
     return b.slice(i.operands[0], [SliceDim(s or 0, (s or 0) + n) for s, n in zip(starts, i.shape.dims)])
@@ -62,6 +45,44 @@ def dynamic_slice_of_broadcast(i: Instruction, b: Builder) -> Instruction | None
     if source.shape.dims == i.shape.dims and tuple(places) == tuple(range(i.shape.rank)):
         return source
     return b.op(Op.BROADCAST, i.shape.without_layout(), source, dimensions=places)
+
+
+def dynamic_slice_of_iota(i: Instruction, b: Builder) -> Instruction | None:
+    """dynamic-slice(iota) → iota + the start, clamped; of one element only the start."""
+    x = i.operands[0]
+    if x.opcode is not Op.IOTA or len(i.operands) != 1 + x.shape.rank or not i.shape.size:
+        return None
+    d, dtype = x.attributes["iota_dimension"], i.shape.dtype
+    if not dtype.is_integer and x.shape.dims[d] - 1 > range_of_type(dtype):
+        return None
+    start = b.convert(_clamped(b, i.operands[1 + d], x.shape.dims[d] - i.shape.dims[d]), dtype)
+    start = b.broadcast(start, i.shape.dims)
+    return start if i.shape.dims[d] == 1 else b.binary(Op.ADD, b.iota(dtype, i.shape.dims, d), start)
+
+
+def _clamped(b: Builder, index: Instruction, most: int) -> Instruction:
+    """An index as dynamic-slice takes it: 0 at least, `most` at most."""
+    (low, high), (_, limit) = range_of(index), type_range(index.shape.dtype)
+    if low >= 0 and high <= most:
+        return index
+    bounds = [b.constant(n, index.shape.dtype) for n in (0, min(most, limit))]
+    return b.op(Op.CLAMP, index.shape.without_layout(), bounds[0], index, bounds[1])
+
+
+def dynamic_slice_twice(i: Instruction, b: Builder) -> Instruction | None:
+    """dynamic-slice(dynamic-slice(x, s), t) → dynamic-slice(x, s + t), both clamped, if the first has no other use."""
+    inner = i.operands[0]
+    if inner.opcode is not Op.DYNAMIC_SLICE or not b.is_sole(inner):
+        return None
+    x, rank = inner.operands[0], i.shape.rank
+    if len(i.operands) != 1 + rank or len(inner.operands) != 1 + rank:
+        return None
+    starts = []
+    for s, t, n, m, k in zip(inner.operands[1:], i.operands[1:], x.shape.dims, inner.shape.dims, i.shape.dims):
+        if s.shape.dtype is not t.shape.dtype or n - k > type_range(s.shape.dtype)[1]:
+            return None
+        starts.append(t if n == m else s if m == k else b.binary(Op.ADD, _clamped(b, s, n - m), _clamped(b, t, m - k)))
+    return b.dynamic_slice(x, starts, i.shape.dims)
 
 
 def update_of_nothing(i: Instruction, b: Builder) -> Instruction | None:
@@ -91,7 +112,7 @@ def update_of_splat(i: Instruction, b: Builder) -> Instruction | None:
     x, update = i.operands[:2]
     if x.opcode is not Op.BROADCAST or x.operands[0].shape.rank or not update.shape.size:
         return None
-    starts = _starts(i, 2)
+    starts = known_starts(i, 2)
     if any(s is None for s in starts):
         return None
     dims = zip(starts, x.shape.dims, update.shape.dims)
@@ -132,28 +153,46 @@ def gather_of_one(i: Instruction, b: Builder) -> Instruction | None:
     return b.reshape(part, i.shape.dims)
 
 
-def gather_of_iota(i: Instruction, b: Builder) -> Instruction | None:
-    """gather of rows 0, 1, … n - 1, in this order → slice."""
-    x, indices = i.operands
-    a = i.attributes
+def _consecutive(i: Instruction, indices: Instruction) -> tuple[int, int, int] | None:
+    """(first, step, count) of an array of starts along one dimension, n of them after each other; None if they are not.
+
+    The step is positive.
+    """
+    batch = [n for n in _batch(i, indices) if n != 1]
+    if len(batch) != 1:
+        return None
     at = indices
     while at.opcode is Op.RESHAPE:
         at = at.operands[0]
-    batch = [n for n in _batch(i, indices) if n != 1]
-    if at.opcode is not Op.IOTA or len(batch) != 1 or a.get("operand_batching_dims") or 0 in a["slice_sizes"]:
+    if at.opcode is Op.IOTA:
+        along = at.shape.dims[at.attributes["iota_dimension"]]
+        return (0, 1, batch[0]) if [n for n in at.shape.dims if n != 1] == batch and along == batch[0] else None
+    if at.opcode is not Op.CONSTANT or at.literal.is_elided or at.shape.size != batch[0]:
         return None
-    if [n for n in at.shape.dims if n != 1] != batch or at.shape.dims[at.attributes["iota_dimension"]] != batch[0]:
+    numbers = [int(n) for n in at.literal.array.flat]
+    step = numbers[1] - numbers[0]
+    regular = step > 0 and numbers == list(range(numbers[0], numbers[0] + step * len(numbers), step))
+    return (numbers[0], step, len(numbers)) if regular else None
+
+
+def gather_of_consecutive(i: Instruction, b: Builder) -> Instruction | None:
+    """gather of rows a, a + s, a + 2 · s, … in bounds, s known and positive → slice."""
+    x, indices = i.operands
+    a = i.attributes
+    found = _consecutive(i, indices)
+    if found is None or a.get("operand_batching_dims") or 0 in a["slice_sizes"]:
         return None
     if _columns(i, indices, "start_index_map") != 1 or tuple(a.get("collapsed_slice_dims", ())) != a["start_index_map"]:
         return None
-    d = a["start_index_map"][0]
-    if batch[0] > x.shape.dims[d]:
+    (first, step, count), d = found, a["start_index_map"][0]
+    last = first + step * (count - 1)
+    if first < 0 or last >= x.shape.dims[d]:
         return None
-    sizes = [batch[0] if k == d else n for k, n in enumerate(a["slice_sizes"])]
-    part = b.slice(x, [SliceDim(0, n) for n in sizes])
+    taken = [SliceDim(first, last + 1, step) if k == d else SliceDim(0, n) for k, n in enumerate(a["slice_sizes"])]
+    part = b.slice(x, taken)
     rest = [k for k in range(x.shape.rank) if k != d]
     offsets = list(a.get("offset_dims", ()))
-    where = next(k for k in range(i.shape.rank) if k not in offsets and i.shape.dims[k] == batch[0])
+    where = next(k for k in range(i.shape.rank) if k not in offsets and i.shape.dims[k] == count)
     kept = [k for k in range(i.shape.rank) if k in offsets or k == where]
     order = [rest[sum(o < k for o in offsets)] if k in offsets else d for k in kept]
     return b.reshape(b.transpose(part, order), i.shape.dims)
@@ -194,16 +233,44 @@ def scatter_at_known(i: Instruction, b: Builder) -> Instruction | None:
     return b.dynamic_update_slice(x, new, [b.constant(s, DType.S32) for s in starts])
 
 
+def scatter_of_consecutive(i: Instruction, b: Builder) -> Instruction | None:
+    """scatter of updates to rows a, a + 1, a + 2, … in bounds → dynamic-update-slice."""
+    a, region = i.attributes, i.attributes["to_apply"]
+    if len(i.operands) != 3 or a.get("input_batching_dims") or not is_pointwise(region):
+        return None
+    x, indices, update = i.operands
+    found = _consecutive(i, indices)
+    if found is None or not update.shape.size or _columns(i, indices, "scatter_dims_to_operand_dims") != 1:
+        return None
+    (first, step, count), d = found, a["scatter_dims_to_operand_dims"][0]
+    if step != 1 or first < 0 or first + count > x.shape.dims[d] or tuple(a.get("inserted_window_dims", ())) != (d,):
+        return None
+    window = list(a.get("update_window_dims", ()))
+    where = next(k for k in range(update.shape.rank) if k not in window and update.shape.dims[k] == count)
+    rows = b.reshape(update, [n for k, n in enumerate(update.shape.dims) if k in window or k == where])
+    order = sorted(window)
+    order[d:d] = [where]
+    kept = sorted(order)
+    rows = b.transpose(rows, [kept.index(k) for k in order])
+    starts = [first if k == d else 0 for k in range(x.shape.rank)]
+    old = b.slice(x, [SliceDim(s, s + n) for s, n in zip(starts, rows.shape.dims)])
+    new = apply_pointwise(b, region, [old, rows])[0]
+    return b.dynamic_update_slice(x, new, [b.constant(s, DType.S32) for s in starts])
+
+
 RULES = (
     row(Op.DYNAMIC_SLICE, dynamic_slice_at_known),
     row(Op.DYNAMIC_SLICE, dynamic_slice_of_splat),
     row(Op.DYNAMIC_SLICE, dynamic_slice_of_broadcast),
+    row(Op.DYNAMIC_SLICE, dynamic_slice_of_iota),
+    row(Op.DYNAMIC_SLICE, dynamic_slice_twice),
     row(Op.DYNAMIC_UPDATE_SLICE, update_of_nothing),
     row(Op.DYNAMIC_UPDATE_SLICE, update_by_itself),
     row(Op.DYNAMIC_UPDATE_SLICE, update_twice),
     row(Op.DYNAMIC_UPDATE_SLICE, update_of_splat),
     row(Op.GATHER, gather_of_one),
-    row(Op.GATHER, gather_of_iota),
+    row(Op.GATHER, gather_of_consecutive),
     row(Op.SCATTER, scatter_of_nothing),
     row(Op.SCATTER, scatter_at_known),
+    row(Op.SCATTER, scatter_of_consecutive),
 )

@@ -5,18 +5,15 @@ What simplify.py does on any layout is not repeated here.
 
 from __future__ import annotations
 
-import math
 from collections.abc import Sequence
 
 from ..attributes import PadDim, SliceDim
 from ..ir import Instruction
-from ..opclasses import ELEMENTWISE, EXPENSIVE
 from ..opcodes import Op
-from .algebra_rules import row
+from .algebra_ranges import known_starts
+from .algebra_rules import row, spread_over
 from .building import Builder
 from .constant_folding import splat_of
-
-UNMOVED = frozenset({Op.STOCHASTIC_CONVERT, Op.COPY, Op.BITCAST_CONVERT, Op.RNG, Op.REDUCE_PRECISION})
 
 
 def _is_splat(x: Instruction) -> bool:
@@ -125,16 +122,7 @@ def slice_of_broadcast(i: Instruction, b: Builder) -> Instruction | None:
         return None
     source = x.operands[0]
     taken = [i.attributes["slice"][d] for d in x.dimensions]
-    return _broadcast(b, b.slice(source, taken) if taken else source, i.shape.dims, x.dimensions)
-
-
-def _broadcast(b: Builder, x: Instruction, dims: Sequence[int], dimensions: Sequence[int]) -> Instruction:
-    """A broadcast, also where it changes nothing in size."""
-    if x.shape.dims == tuple(dims) and tuple(dimensions) == tuple(range(len(dims))):
-        return x
-    shape = x.shape.without_layout()
-    made = type(shape)(shape.dtype, tuple(dims))
-    return b.op(Op.BROADCAST, made, x, dimensions=tuple(dimensions))
+    return spread_over(b, b.slice(source, taken) if taken else source, i.shape.dims, x.dimensions)
 
 
 def slice_of_transpose(i: Instruction, b: Builder) -> Instruction | None:
@@ -159,6 +147,26 @@ def slice_of_reverse(i: Instruction, b: Builder) -> Instruction | None:
         taken.append(SliceDim(n - 1 - last, n - s.start, s.stride) if d in x.dimensions else s)
     part = b.slice(x.operands[0], taken)
     return b.op(Op.REVERSE, part.shape.without_layout(), part, dimensions=x.dimensions)
+
+
+def slice_of_update(i: Instruction, b: Builder) -> Instruction | None:
+    """slice(dynamic-update-slice(x, u, known starts)) → slice(u) where it takes only that, slice(x) where nothing.
+
+    Of x only where the update has no other use: it is written in place.
+    """
+    x = i.operands[0]
+    starts = known_starts(x, 2) if x.opcode is Op.DYNAMIC_UPDATE_SLICE and i.shape.size else [None]
+    if any(s is None for s in starts):
+        return None
+    inside, outside = [], False
+    for taken, n, low, m in zip(i.attributes["slice"], i.shape.dims, starts, x.operands[1].shape.dims):
+        first = taken.start - (low or 0)
+        last = first + (n - 1) * taken.stride
+        outside = outside or last < 0 or first >= m
+        inside.append(SliceDim(first, last + 1, taken.stride) if first >= 0 and last < m else None)
+    if outside:
+        return b.slice(x.operands[0], i.attributes["slice"]) if b.is_sole(x) else None
+    return None if any(s is None for s in inside) else b.slice(x.operands[1], inside)
 
 
 # --- concatenate -----------------------------------------------------------------------------------------------------
@@ -217,6 +225,15 @@ def concatenate_of_splats(i: Instruction, b: Builder) -> Instruction | None:
     return b.pad(source, fill, [PadDim(low, high) if k == d else PadDim(0, 0) for k in range(i.shape.rank)])
 
 
+def concatenate_of_one(i: Instruction, b: Builder) -> Instruction | None:
+    """concatenate(x, x, …) → reshape(broadcast(x))."""
+    x, d, count = i.operands[0], i.dimensions[0], len(i.operands)
+    if count < 2 or any(o is not x for o in i.operands) or not i.shape.size:
+        return None
+    dims = [*x.shape.dims[:d], count, *x.shape.dims[d:]]
+    return b.reshape(spread_over(b, x, dims, [k for k in range(len(dims)) if k != d]), i.shape.dims)
+
+
 # --- pad, reverse, transpose, broadcast, reshape ---------------------------------------------------------------------
 
 
@@ -271,7 +288,7 @@ def transpose_of_broadcast(i: Instruction, b: Builder) -> Instruction | None:
     if x.opcode is not Op.BROADCAST:
         return None
     places = [i.dimensions.index(d) for d in x.dimensions]
-    return _broadcast(b, x.operands[0], i.shape.dims, places) if places == sorted(places) else None
+    return spread_over(b, x.operands[0], i.shape.dims, places) if places == sorted(places) else None
 
 
 def reshape_of_broadcast(i: Instruction, b: Builder) -> Instruction | None:
@@ -283,79 +300,7 @@ def reshape_of_broadcast(i: Instruction, b: Builder) -> Instruction | None:
     new = [d for d, n in enumerate(i.shape.dims) if n != 1]
     if [x.shape.dims[d] for d in old] != [i.shape.dims[d] for d in new] or any(d not in old for d in x.dimensions):
         return None
-    return _broadcast(b, x.operands[0], i.shape.dims, [new[old.index(d)] for d in x.dimensions])
-
-
-def elementwise_of_broadcasts(i: Instruction, b: Builder) -> Instruction | None:
-    """f(broadcast(x), broadcast(y)) → broadcast(f(x, y)), for scalars, and for arrays where f is expensive."""
-    first = i.operands[0]
-    if not i.shape.rank or first.opcode is not Op.BROADCAST or i.opcode in UNMOVED:
-        return None
-    source, places = first.operands[0], first.dimensions
-    if source.shape.rank and (i.opcode not in EXPENSIVE or source.shape.size >= i.shape.size):
-        return None
-    alike = all(
-        o.opcode is Op.BROADCAST and o.dimensions == places and o.operands[0].shape.dims == source.shape.dims
-        for o in i.operands
-    )
-    if not alike or all(splat_of(o) is not None for o in i.operands):
-        return None
-    shape = type(i.shape)(i.shape.dtype, source.shape.dims)
-    kept = {k: v for k, v in i.attributes.items() if k not in ("metadata", "sharding")}
-    return _broadcast(b, b.op(i.opcode, shape, *(o.operands[0] for o in i.operands), **kept), i.shape.dims, places)
-
-
-PRODUCTS = frozenset({Op.DOT, Op.CONVOLUTION})
-
-MOST_STEPS = 6
-"""Elementwise ops behind a product that are looked through."""
-
-
-def elementwise_of_reshaped_product(i: Instruction, b: Builder) -> Instruction | None:
-    """f(reshape(dot), y) → reshape(f(dot, reshape(y))), so that f is computed with the product; and of convolutions."""
-    reshaped = next((o for o in i.operands if o.opcode is Op.RESHAPE and _is_made_of_product(o.operands[0])), None)
-    if reshaped is None or not i.shape.size or any(o.shape.dims != i.shape.dims for o in i.operands):
-        return None
-    dims = reshaped.operands[0].shape.dims
-    if not all(_reshapes(o, dims) for o in i.operands):
-        return None
-    shape = type(i.shape)(i.shape.dtype, dims)
-    kept = {k: v for k, v in i.attributes.items() if k not in ("metadata", "sharding")}
-    made = b.op(i.opcode, shape, *(_reshaped(o, dims, b) for o in i.operands), **kept)
-    return b.reshape(made, i.shape.dims)
-
-
-def _is_made_of_product(x: Instruction, steps: int = MOST_STEPS) -> bool:
-    """Whether x is a product, or ops on its elements."""
-    if x.opcode in PRODUCTS:
-        return x.shape.rank > 0
-    if x.opcode not in ELEMENTWISE or not steps:
-        return False
-    return any(o.shape.dims == x.shape.dims and _is_made_of_product(o, steps - 1) for o in x.operands)
-
-
-def _reshapes(x: Instruction, dims: tuple[int, ...]) -> bool:
-    """Whether x has these dimensions before it is reshaped, lies in memory, or spreads what they can spread as well."""
-    if x.opcode is Op.BROADCAST:
-        places = _places(x.shape.dims, dims)
-        return all(d in places for d in x.dimensions)
-    if x.opcode is Op.RESHAPE:
-        return x.operands[0].shape.dims == dims
-    return x.opcode in (Op.PARAMETER, Op.GET_TUPLE_ELEMENT)
-
-
-def _reshaped(x: Instruction, dims: tuple[int, ...], b: Builder) -> Instruction:
-    if x.opcode is Op.BROADCAST:
-        places = _places(x.shape.dims, dims)
-        return _broadcast(b, x.operands[0], dims, [places[d] for d in x.dimensions])
-    return x.operands[0] if x.opcode is Op.RESHAPE else b.reshape(x, dims)
-
-
-def _places(old: Sequence[int], new: Sequence[int]) -> dict[int, int]:
-    """Dimensions that a reshape keeps: by their place before it, their place after it."""
-    ends = {(math.prod(new[:d]), n): d for d, n in enumerate(new) if n != 1}
-    starts = ((d, (math.prod(old[:d]), n)) for d, n in enumerate(old))
-    return {d: ends[start] for d, start in starts if start in ends}
+    return spread_over(b, x.operands[0], i.shape.dims, [new[old.index(d)] for d in x.dimensions])
 
 
 RULES = (
@@ -368,9 +313,11 @@ RULES = (
     row(Op.SLICE, slice_of_concatenate),
     row(Op.SLICE, slice_of_pad),
     row(Op.SLICE, slice_of_broadcast),
+    row(Op.SLICE, slice_of_update),
     row(Op.SLICE, slice_of_transpose),
     row(Op.SLICE, slice_of_reverse),
     row(Op.CONCATENATE, concatenate_of_concatenates),
+    row(Op.CONCATENATE, concatenate_of_one),
     row(Op.CONCATENATE, concatenate_of_slices),
     row(Op.CONCATENATE, concatenate_of_splats),
     row(Op.PAD, pad_of_splat),
@@ -378,6 +325,4 @@ RULES = (
     row(Op.PAD, pad_that_cuts),
     row(Op.REVERSE, reverse_of_reverse),
     row(Op.REVERSE, reverse_of_broadcast),
-    row(sorted(ELEMENTWISE - UNMOVED, key=lambda op: op.value), elementwise_of_broadcasts),
-    row(sorted(ELEMENTWISE - UNMOVED, key=lambda op: op.value), elementwise_of_reshaped_product),
 )

@@ -143,3 +143,21 @@ RANGES: dict[Op, Callable[[Instruction, Look], Range | None]] = {
     Op.SHIFT_RIGHT_ARITHMETIC: _shift_right,
 }
 """Where the result would leave the type, it may have wrapped, and nothing is known."""
+
+
+def known_starts(i: Instruction, first: int) -> list[int | None]:
+    """The start along each dimension of operand 0, clamped, where it is known. first: number of the first index."""
+    x, indices = i.operands[0], i.operands[first:]
+    sizes = i.attributes["dynamic_slice_sizes"] if i.opcode is Op.DYNAMIC_SLICE else i.operands[1].shape.dims
+    room = [n - s for n, s in zip(x.shape.dims, sizes)]
+    if indices and indices[0].shape.rank:  # one vector of starts
+        if indices[0].opcode is not Op.CONSTANT or indices[0].literal.is_elided:
+            return [0 if not m else None for m in room]
+        numbers: list[int | None] = [int(v) for v in indices[0].literal.array.flat]
+        return [min(max(n or 0, 0), m) for n, m in zip(numbers, room)]
+    found: list[int | None] = []
+    for index, m in zip(indices, room):
+        low, high = range_of(index)
+        at = 0 if not m or high <= 0 else m if low >= m else integer_of(index)
+        found.append(None if at is None else min(max(at, 0), m))
+    return found

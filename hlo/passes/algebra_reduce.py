@@ -1,27 +1,29 @@
-"""Rules of reductions and products: reduce of moved data, padding, nothing; dots of degenerate dimensions."""
+"""Rules of reductions: reduce and reduce-window of moved, spread, padded or joined data, and of nothing."""
 
 from __future__ import annotations
 
 import math
 from collections.abc import Sequence
+from dataclasses import replace
 
-from ..attributes import WindowDim
+from ..attributes import Window, WindowDim
 from ..dtypes import DType
 from ..ir import Instruction
 from ..opcodes import Op
 from ..shapes import array
-from .algebra_rules import holds, is_zero, row
+from .algebra_rules import is_zero, row, spread_over
 from .building import Builder, identity_of, sole_binary
 from .constant_folding import number_of, splat_of
 
 EXTREMES = (Op.MAXIMUM, Op.MINIMUM, Op.AND, Op.OR)
 """Reductions of which a value twice is the value once, in any order."""
 
-SMALL_DOT = 1 << 10
-"""Multiplications up to which a product with a vector is a multiply and a reduce, which fuse."""
+LARGE_PART = 1 << 12
+"""Elements of every part from which a reduction of joined arrays is several: one loop must ask which part it is in."""
+
+MOST_PARTS = 8
 
 REASSOCIATED = "the order of the summands changes"
-SIGNED_ZERO = "a dot starts at +0, so that a sum of -0 is +0"
 
 
 def _reduction(i: Instruction) -> Op | None:
@@ -29,12 +31,19 @@ def _reduction(i: Instruction) -> Op | None:
     return sole_binary(i.attributes["to_apply"]) if len(i.operands) == 2 else None
 
 
-def _reduced(b: Builder, i: Instruction, x: Instruction, dims: Sequence[int]) -> Instruction:
-    """The same reduction of another array, along other dimensions."""
+def _reduced(
+    b: Builder, i: Instruction, x: Instruction, dims: Sequence[int], start: Instruction | None = None
+) -> Instruction:
+    """The same reduction of another array, along other dimensions; from another start."""
     kept = [n for d, n in enumerate(x.shape.dims) if d not in dims]
     region = i.attributes["to_apply"]
     return b.op(
-        Op.REDUCE, array(i.shape.dtype, *kept), x, i.operands[1], dimensions=tuple(sorted(dims)), to_apply=region
+        Op.REDUCE,
+        array(i.shape.dtype, *kept),
+        x,
+        start or i.operands[1],
+        dimensions=tuple(sorted(dims)),
+        to_apply=region,
     )
 
 
@@ -56,13 +65,13 @@ def reduce_of_reduce(i: Instruction, b: Builder) -> Instruction | None:
     a, c = splat_of(i.operands[1]), splat_of(inner.operands[1])
     if a is None or c is None or a.literal != c.literal or not (op in EXTREMES or _is_identity(a, op)):
         return None
-    if op not in EXTREMES and (not b.is_sole(inner) or i.shape.dtype in _NARROW):
+    if op not in EXTREMES and (not b.is_sole(inner) or i.shape.dtype in NARROW):
         return None
     kept = [d for d in range(inner.operands[0].shape.rank) if d not in inner.dimensions]
     return _reduced(b, i, inner.operands[0], [*inner.dimensions, *(kept[d] for d in i.dimensions)])
 
 
-_NARROW = frozenset({DType.F16, DType.BF16})
+NARROW = frozenset({DType.F16, DType.BF16})
 """Types of which the evaluator rounds a sum once: two sums round twice."""
 
 
@@ -86,8 +95,8 @@ def reduce_of_broadcast(i: Instruction, b: Builder) -> Instruction | None:
     left = [d for d in range(x.shape.rank) if d not in i.dimensions]
     places = [left.index(d) for d in x.dimensions if d in left]
     if once is not None:
-        return _spread(b, once, i.shape.dims, places)
-    return _with_start(b, i, op, _spread(b, source, i.shape.dims, places))
+        return spread_over(b, once, i.shape.dims, places)
+    return _with_start(b, i, op, spread_over(b, source, i.shape.dims, places))
 
 
 def _with_start(b: Builder, i: Instruction, op: Op | None, x: Instruction) -> Instruction:
@@ -97,22 +106,39 @@ def _with_start(b: Builder, i: Instruction, op: Op | None, x: Instruction) -> In
     return b.binary(op, b.broadcast(i.operands[1], x.shape.dims), x)
 
 
-def _spread(b: Builder, x: Instruction, dims: Sequence[int], places: Sequence[int]) -> Instruction:
-    if x.shape.dims == tuple(dims):
-        return x
-    return b.op(Op.BROADCAST, array(x.shape.dtype, *dims), x, dimensions=tuple(places))
-
-
 def sum_of_broadcast(i: Instruction, b: Builder) -> Instruction | None:
-    """The sum of a scalar, spread over n places → the scalar · n."""
+    """The sum of a scalar, spread over n places → the scalar · n; so of an array, after its sum over its own places."""
     x, op = i.operands[0], _reduction(i)
-    if op is not Op.ADD or x.opcode is not Op.BROADCAST or x.operands[0].shape.rank or not x.shape.size:
+    if op is not Op.ADD or x.opcode is not Op.BROADCAST or not x.shape.size:
         return None
     if not (i.shape.dtype.is_integer or i.shape.dtype in (DType.F32, DType.F64)) or not is_zero(i.operands[1]):
         return None
-    count = x.shape.size // max(i.shape.size, 1)
-    product = b.binary(Op.MULTIPLY, x.operands[0], count)
-    return b.broadcast(product, i.shape.dims)
+    source, places = x.operands[0], x.dimensions
+    count = math.prod(x.shape.dims[d] for d in i.dimensions if d not in places)
+    if count == 1 or list(places) != sorted(places):
+        return None
+    own = [k for k, d in enumerate(places) if d in i.dimensions]
+    total = _reduced(b, i, source, own) if own else source
+    left = [d for d in range(x.shape.rank) if d not in i.dimensions]
+    product = b.binary(Op.MULTIPLY, total, count)
+    return spread_over(b, product, i.shape.dims, [left.index(d) for d in places if d in left])
+
+
+def reduce_of_concatenate(i: Instruction, b: Builder) -> Instruction | None:
+    """reduce(concatenate(x, y)) → op(reduce(x), reduce(y)), of large arrays joined along a reduced dimension."""
+    x, op = i.operands[0], _reduction(i)
+    if x.opcode is not Op.CONCATENATE or x.dimensions[0] not in i.dimensions or op is None or not _any_order(op):
+        return None
+    identity, dtype = identity_of(op, i.shape.dtype), i.shape.dtype
+    if identity is None or (dtype in NARROW and op not in EXTREMES):
+        return None
+    if len(x.operands) > MOST_PARTS or min(o.shape.size for o in x.operands) < LARGE_PART:
+        return None
+    first, *rest = x.operands
+    total = _reduced(b, i, first, i.dimensions)
+    for o in rest:
+        total = b.binary(op, total, _reduced(b, i, o, i.dimensions, b.constant(identity, dtype)))
+    return total
 
 
 def reduce_of_reshape(i: Instruction, b: Builder) -> Instruction | None:
@@ -188,80 +214,6 @@ def reduce_of_pad(i: Instruction, b: Builder) -> Instruction | None:
     return _reduced(b, i, x.operands[0], i.dimensions)
 
 
-# --- dot -------------------------------------------------------------------------------------------------------------
-
-
-def dot_of_nothing(i: Instruction, b: Builder) -> Instruction | None:
-    """dot that sums over no elements → 0."""
-    x = i.operands[0]
-    empty = any(x.shape.dims[d] == 0 for d in i.attributes.get("lhs_contracting_dims", ()))
-    return b.constant(0, i.shape.dtype, i.shape.dims) if empty else None
-
-
-def dot_of_zeros(i: Instruction, b: Builder) -> Instruction | None:
-    """dot with zeros → 0 of integers."""
-    zeros = i.shape.dtype.is_integer and any(o.shape.dtype.is_integer and is_zero(o) for o in i.operands)
-    return b.constant(0, i.shape.dtype, i.shape.dims) if zeros else None
-
-
-def dot_outer(i: Instruction, b: Builder) -> Instruction | None:
-    """dot over dimensions of size 1, or over none → a product of broadcasts."""
-    if _summands(i) != 1 or not _simple(i):
-        return None
-    x, y = _operand(b, i, 0, i.shape.dtype), _operand(b, i, 1, i.shape.dtype)
-    return b.binary(Op.MULTIPLY, x, y)
-
-
-def dot_with_vector(i: Instruction, b: Builder) -> Instruction | None:
-    """A small dot with one vector, or of two → multiply and reduce."""
-    summands = _summands(i)
-    if summands <= 1 or not _simple(i) or i.shape.size * summands > SMALL_DOT:
-        return None
-    free = [math.prod(o.shape.dims[d] for d in _free(i, n)) for n, o in enumerate(i.operands)]
-    if 1 not in free:
-        return None
-    wide = DType.F32 if i.shape.dtype in _NARROW else i.shape.dtype
-    x, y = (_operand(b, i, n, wide, contracted=True) for n in (0, 1))
-    products = b.binary(Op.MULTIPLY, x, y)
-    total = b.reduce(products, Op.ADD, 0, range(i.shape.rank, products.shape.rank))
-    return b.convert(total, i.shape.dtype)
-
-
-def _summands(i: Instruction) -> int:
-    return math.prod(i.operands[0].shape.dims[d] for d in i.attributes.get("lhs_contracting_dims", ()))
-
-
-def _simple(i: Instruction) -> bool:
-    """Real or integer, widened at most, nothing sparse or ragged."""
-    dtype = i.shape.dtype
-    plain = dtype in (DType.F16, DType.BF16, DType.F32, DType.F64) or (dtype.is_integer and dtype.bits >= 8)
-    same = all(o.shape.dtype.is_float == dtype.is_float and holds(dtype, o.shape.dtype) for o in i.operands)
-    return plain and same and len(i.operands) == 2 and bool(i.shape.size)
-
-
-_SIDES = (("lhs_batch_dims", "lhs_contracting_dims"), ("rhs_batch_dims", "rhs_contracting_dims"))
-
-
-def _free(i: Instruction, side: int) -> list[int]:
-    used = {d for key in _SIDES[side] for d in i.attributes.get(key, ())}
-    return [d for d in range(i.operands[side].shape.rank) if d not in used]
-
-
-def _operand(b: Builder, i: Instruction, side: int, dtype: DType, *, contracted: bool = False) -> Instruction:
-    """An operand in the dimensions of the result, and of the contraction behind them if `contracted`."""
-    x, free = i.operands[side], _free(i, side)
-    batch, summed = (i.attributes.get(key, ()) for key in _SIDES[side])
-    x = b.transpose(b.convert(x, dtype), [*batch, *free, *summed])
-    places = [*range(len(batch)), *(len(batch) + k + (len(_free(i, 0)) if side else 0) for k in range(len(free)))]
-    dims = [*i.shape.dims]
-    if contracted:
-        places += range(i.shape.rank, i.shape.rank + len(summed))
-        dims += [i.operands[side].shape.dims[d] for d in summed]
-    else:
-        x = b.reshape(x, x.shape.dims[: len(batch) + len(free)])
-    return _spread(b, x, dims, places)
-
-
 # --- reduce-window ---------------------------------------------------------------------------------------------------
 
 
@@ -300,19 +252,39 @@ def window_of_all(i: Instruction, b: Builder) -> Instruction | None:
     return b.reshape(_reduced(b, i, x, dims), i.shape.dims) if dims else None
 
 
+def window_of_pad(i: Instruction, b: Builder) -> Instruction | None:
+    """reduce-window(pad(x)) → reduce-window(x) with the window's own padding, where pad and start are the identity."""
+    x, window, op = i.operands[0], _window(i), _reduction(i)
+    if op is None or x.opcode is not Op.PAD or len(window) != x.shape.rank or not x.operands[0].shape.size:
+        return None
+    start, fill = splat_of(i.operands[1]), splat_of(x.operands[1])
+    if start is None or fill is None or start.literal != fill.literal or not _is_identity(start, op):
+        return None
+    if any(w.lhs_dilate != 1 for w in window):
+        return None
+    made = []
+    for w, p in zip(window, x.attributes["padding"], strict=True):
+        low, high = w.pad_low + p.low, w.pad_high + p.high
+        if min(p.low, p.high, w.pad_low, w.pad_high) < 0:
+            return None
+        made.append(replace(w, pad_low=low, pad_high=high, lhs_dilate=p.interior + 1))
+    kept = {k: v for k, v in i.attributes.items() if k not in ("metadata", "sharding", "window")}
+    return b.op(
+        Op.REDUCE_WINDOW, i.shape.without_layout(), x.operands[0], i.operands[1], window=Window(tuple(made)), **kept
+    )
+
+
 RULES = (
     row(Op.REDUCE, reduce_of_nothing),
     row(Op.REDUCE, reduce_of_reduce, REASSOCIATED, 8),
     row(Op.REDUCE, reduce_of_broadcast),
     row(Op.REDUCE, sum_of_broadcast, "n sums round n times, a product once", 8),
+    row(Op.REDUCE, reduce_of_concatenate, REASSOCIATED, 8),
     row(Op.REDUCE, reduce_of_reshape, REASSOCIATED, 8),
     row(Op.REDUCE, reduce_of_transpose, REASSOCIATED, 8),
     row(Op.REDUCE, reduce_of_reverse, REASSOCIATED, 8),
     row(Op.REDUCE, reduce_of_pad, REASSOCIATED, 8),
     row(Op.REDUCE_WINDOW, window_of_one),
     row(Op.REDUCE_WINDOW, window_of_all, REASSOCIATED, 8),
-    row(Op.DOT, dot_of_nothing),
-    row(Op.DOT, dot_of_zeros),
-    row(Op.DOT, dot_outer, SIGNED_ZERO, 0),
-    row(Op.DOT, dot_with_vector, f"{REASSOCIATED}, and {SIGNED_ZERO}", 8),
+    row(Op.REDUCE_WINDOW, window_of_pad),
 )

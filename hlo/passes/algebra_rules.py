@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 
 import numpy as np
@@ -13,6 +13,8 @@ from ..ir import Instruction
 from ..opcodes import Op
 from .building import Builder, Rule
 from .constant_folding import number_of
+
+EXTREMES = (Op.MINIMUM, Op.MAXIMUM)
 
 
 @dataclass(frozen=True)
@@ -108,6 +110,15 @@ def number(b: Builder, value: complex, like: Instruction) -> Instruction:
 def truth(b: Builder, value: bool, like: Instruction) -> Instruction:
     """A truth value all over the dimensions of an instruction."""
     return b.constant(value, DType.PRED, like.shape.dims)
+
+
+def spread_over(b: Builder, x: Instruction, dims: Sequence[int], dimensions: Sequence[int]) -> Instruction:
+    """A broadcast, also where it changes nothing in size."""
+    if x.shape.dims == tuple(dims) and tuple(dimensions) == tuple(range(len(dims))):
+        return x
+    shape = x.shape.without_layout()
+    made = type(shape)(shape.dtype, tuple(dims))
+    return b.op(Op.BROADCAST, made, x, dimensions=tuple(dimensions))
 
 
 MANTISSA = {DType.F64: 53, DType.F32: 24, DType.F16: 11, DType.BF16: 8}

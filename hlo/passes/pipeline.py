@@ -152,7 +152,8 @@ OPTIMIZE = (
     *("flatten", *EARLY, "untuple", "dce", "simplify", "algebra", "fold-constants", "hoist-branches"),
     *("conditionals", "finite-loops", "counters", "loops", *EXPAND),
     *("cse", "simplify", "algebra", "fold-constants", "finite-loops", "loops"),
-    *("canonicalize-convolution", "canonicalize-dot", "simplify", "cse", "dce", "layouts", "fuse", "dce"),
+    *("algebra", "fold-constants", "canonicalize-convolution", "canonicalize-dot", "simplify", "cse", "dce"),
+    *("layouts", "fuse", "dce"),
     *("fuse-rows", "fuse-outputs", "dce", "library-layouts", "fuse-small", "dce", "fuse-rotations"),
 )
 """Names of the passes that a plan runs on a module that comes unscheduled."""
@@ -198,6 +199,7 @@ def complete(passes: Sequence[Pass]) -> tuple[Pass, ...]:
 def run_pipeline(module: Module, passes: Sequence[Pass], observer: Observer | None = None) -> Module:
     """Run passes in order. Raises TestbedError if one requires what none before it guarantees."""
     held: set[str] = set()
+    settled: dict[str, Module] = {}  # by pass, the module that it last left as it was
     for step in passes:
         missing = step.requires - held
         if missing:
@@ -206,7 +208,10 @@ def run_pipeline(module: Module, passes: Sequence[Pass], observer: Observer | No
                 f"pass {step.name} requires {', '.join(sorted(missing))}", remedy=f"run {', '.join(makers)} before it"
             )
         before, start = module, time.perf_counter()
-        module = step.run(module)
+        if settled.get(step.name) is not module:
+            module = step.run(module)
+            if module is before:
+                settled[step.name] = module
         held |= step.guarantees
         if observer is not None:
             seconds = time.perf_counter() - start
