@@ -18,7 +18,7 @@ from .errors import InputError, UnsupportedError
 from .ir import Computation, Instruction, Module
 from .lockstep import World
 from .opcodes import Op
-from .opset import OPSET
+from .opset import BINARY, OPSET
 from .opset_rows import Form
 from .reference.context import Pending, Value
 from .reference.control import constant
@@ -26,6 +26,7 @@ from .reference.custom_calls import CustomCall, run_custom_call
 from .reference.float_environment import flushing_subnormals
 from .reference.lifting import lift
 from .reference.random import FIRST_STATE
+from .reference.shape import crop
 from .shapes import Shape
 
 Step = tuple[Callable[..., Value], tuple[int, ...], int, tuple[int, ...]]
@@ -282,7 +283,9 @@ class Evaluator:
             if row.form is Form.NUMPY
             else partial(row.reference, instruction)
         )
-        return _cropped(run) if any(o.shape.is_dynamic for o in instruction.operands) else run
+        if not any(o.shape.is_dynamic for o in instruction.operands):
+            return run
+        return _stretched(instruction, _cropped(run)) if instruction.opcode in BINARY else _cropped(run)
 
     def is_pointwise(self, instruction: Instruction) -> bool:
         """Whether the instruction's step may run on whole arrays where the text says scalars."""
@@ -310,13 +313,34 @@ def _first(operand: Value, *_rest: Value) -> Value:
 
 def _cropped(run: Callable[..., np.ndarray]) -> Callable[..., np.ndarray]:
     """Operands of one bound may differ in present size: what lies beyond the smallest is padding."""
+    return lambda *operands: run(*crop(operands))
 
-    def cropped(*operands: np.ndarray) -> np.ndarray:
-        ranks = {o.ndim for o in operands if o.ndim}
-        if len(ranks) == 1:
-            least = np.min([o.shape for o in operands if o.ndim], axis=0)
-            window = tuple(slice(0, n) for n in least)
-            operands = tuple(o[window] if o.ndim else o for o in operands)
-        return run(*operands)
 
-    return cropped
+_SIZING = frozenset({Op.SET_DIMENSION_SIZE, Op.DYNAMIC_RESHAPE, Op.CUSTOM_CALL, Op.GET_TUPLE_ELEMENT, Op.PARAMETER})
+
+
+def _is_full(i: Instruction, dimension: int) -> bool:
+    """Whether a dimension is at its bound, though it may be declared dynamic: a scalar's copies, what is of them."""
+    if not i.shape.dynamic or not i.shape.dynamic[dimension]:
+        return True
+    if i.opcode in _SIZING or i.called():
+        return False
+    if i.opcode is Op.BROADCAST:
+        return dimension not in i.dimensions or _is_full(i.operands[0], i.dimensions.index(dimension))
+    return all(_is_full(o, d) for o in i.operands for d in range(o.shape.rank))
+
+
+def _stretched(instruction: Instruction, run: Callable[..., np.ndarray]) -> Callable[..., np.ndarray]:
+    """Where both sides are dynamic, a single element of one meets each of the other's, as XLA has it."""
+    both = [d for d in range(instruction.shape.rank) if not any(_is_full(o, d) for o in instruction.operands)]
+
+    def stretched(x: np.ndarray, y: np.ndarray) -> np.ndarray:
+        for d in both:
+            n, m = x.shape[d], y.shape[d]
+            if n == 1 < m:
+                x = np.repeat(x, m, axis=d)
+            elif m == 1 < n:
+                y = np.repeat(y, n, axis=d)
+        return run(x, y)
+
+    return stretched

@@ -3,13 +3,13 @@
 import numpy as np
 import pytest
 
-from ..hlo.errors import InputError, UnsupportedError
+from ..hlo.errors import InputError
 from ..hlo.evaluator import evaluate
 from ..hlo.parser import parse_module
-from ..hlo.planning import plan
 from ..migration import compile_module
 from .check import check
-from .passes import fill, run, same
+from .dynamic_poison import evaluate_poisoned, poisoned
+from .passes import agree, fill, run, same
 
 REGIONS = """HloModule m
 add { p = f32[] parameter(0)
@@ -85,6 +85,7 @@ def test_padded(name, size):
     inputs = [x[:size], *rest]
     after = same(text, inputs, "flatten", "pad-dynamic")
     assert not any(i.shape.is_dynamic for i in after.instructions())
+    agree(evaluate(parse_module(text), inputs), evaluate_poisoned(poisoned(text), inputs))
     check(text, inputs)
 
 
@@ -183,13 +184,3 @@ def test_inputs_beyond_the_bound_are_refused(dims):
     ):
         with pytest.raises(InputError, match=r"input 0 .*f32\[4\]"):
             give([np.zeros(dims, np.float32)])
-
-
-def test_what_has_no_rule_is_named_with_its_place():
-    text = entry(
-        "x = f32[<=2,4,4,1] parameter(0)", "k = f32[2,2,1,1] parameter(1)",
-        "ROOT c = f32[<=2,3,3,1] convolution(x, k), window={size=2x2}, dim_labels=b01f_01io->b01f",
-    )  # fmt: skip
-    with pytest.raises(UnsupportedError, match=r"dynamic dimensions \(convolution\).*dynamic_sizes.py") as caught:
-        plan(parse_module(text))
-    assert caught.value.location is not None

@@ -8,27 +8,38 @@ from collections.abc import Sequence
 from ..dtypes import DType
 from ..ir import Instruction
 from ..opcodes import Op
+from ..reference.shape import reshape_groups
 from ..shapes import array
 from .building import Builder
 from .dynamic_values import Sized, plain, present, sizes_of
 
 
-def reshape(i: Instruction, b: Builder, xs: Sequence[Sized]) -> Sized | None:
+def reshape(i: Instruction, b: Builder, xs: Sequence[Sized]) -> Sized:
     """Dimensions that come through alone keep their size; else the elements that are there are laid out anew."""
     (x,), dims = xs, i.shape.dims
-    kept = {to: x.of(d) for d, to in alone(x.dims, dims) if x.of(d) is not None}
-    if len(kept) == len(x.sizes):
-        return plain(i, b, xs, kept)
+    groups = reshape_groups(i, [x.of(d) is not None for d in range(len(x.dims))])
+    after: list[Instruction] = [b.constant(n, DType.S32) for n in dims]
+    found, moves = {}, False
+    for from_, to, unknown in groups:
+        if unknown is None:
+            continue
+        size = product(b, [present(b, x, d) for d in from_])
+        rest = math.prod(dims[d] for d in to if d != unknown)
+        if rest:
+            after[unknown] = size if rest == 1 else b.binary(Op.DIVIDE, size, rest)
+        found[unknown] = after[unknown]
+        moves = moves or not _keep_places(x, dims, from_, to, unknown)
+    if not moves:
+        return plain(i, b, xs, found)
     before = [present(b, x, d) for d in range(len(x.dims))]
-    unknown = [d for d in range(len(dims)) if d not in kept and d < len(i.shape.dynamic) and i.shape.dynamic[d]]
-    if len(unknown) > 1:
-        return None
-    after = [kept.get(d) or b.constant(n, DType.S32) for d, n in enumerate(dims)]
-    for d in unknown:
-        rest = product(b, [s for k, s in enumerate(after) if k != d])
-        after[d] = b.binary(Op.DIVIDE, product(b, before), b.binary(Op.MAXIMUM, rest, 1))
-    value = laid_out(b, x.value, before, after, dims)
-    return Sized(value, sizes_of({d: after[d] for d in {*kept, *unknown}}))
+    return Sized(laid_out(b, x.value, before, after, dims), sizes_of(found))
+
+
+def _keep_places(x: Sized, dims: Sequence[int], from_: Sequence[int], to: Sequence[int], unknown: int) -> bool:
+    """Whether elements stay where they are in a group: the outermost dimension that is not 1 is the one with a size."""
+    first = next((d for d in from_ if x.dims[d] != 1), from_[0])
+    ones = all(dims[d] == 1 for d in to if d < unknown)
+    return ones and all(x.of(d) is None for d in from_ if d != first)
 
 
 def dynamic_reshape(i: Instruction, b: Builder, xs: Sequence[Sized]) -> Sized:
@@ -38,29 +49,6 @@ def dynamic_reshape(i: Instruction, b: Builder, xs: Sequence[Sized]) -> Sized:
     dynamic = i.shape.dynamic or (False,) * i.shape.rank
     known = {d: s for d, s in enumerate(after) if dynamic[d]}
     return Sized(laid_out(b, x.value, before, after, i.shape.dims), sizes_of(known))
-
-
-def alone(source: Sequence[int], target: Sequence[int]) -> list[tuple[int, int]]:
-    """(dimension of source, of target) of those that a reshape leaves as they are, but for dimensions of size 1."""
-    found, s, t = [], 0, 0
-    while s < len(source) and t < len(target):
-        if source[s] == target[t]:
-            found.append((s, t))
-            s, t = s + 1, t + 1
-            continue
-        left, right, ends = source[s], target[t], [s + 1, t + 1]
-        while left != right:
-            if left < right and ends[0] < len(source):
-                left, ends[0] = left * source[ends[0]], ends[0] + 1
-            elif ends[1] < len(target):
-                right, ends[1] = right * target[ends[1]], ends[1] + 1
-            else:
-                return found
-        one = [d for d in range(s, ends[0]) if source[d] != 1], [d for d in range(t, ends[1]) if target[d] != 1]
-        if len(one[0]) == len(one[1]) == 1:
-            found.append((one[0][0], one[1][0]))
-        s, t = ends
-    return found
 
 
 def product(b: Builder, sizes: Sequence[Instruction]) -> Instruction:
@@ -75,6 +63,8 @@ def laid_out(
 ) -> Instruction:
     """x, whose dimensions have the sizes `before`, with the same elements in order in dimensions of sizes `after`."""
     source, count = x.shape.dims, math.prod(dims)
+    if not count:
+        return b.constant(0, x.shape.dtype, dims)
     number = b.constant(0, DType.S32, dims)
     for d in range(len(dims)):
         step = product(b, after[d + 1 :])

@@ -73,5 +73,22 @@ def masked(b: Builder, x: Sized, dimensions: Sequence[int], fill: Instruction) -
     return value
 
 
+def inside(b: Builder, x: Sized) -> Instruction | None:
+    """Which elements of the array are there, as an array of pred; None where all are."""
+    whole: Instruction | None = None
+    for d in range(len(x.dims)):
+        size = x.of(d)
+        if size is not None:
+            test = b.compare(b.iota(DType.S32, x.dims, d), "LT", size)
+            whole = test if whole is None else b.binary(Op.AND, whole, test)
+    return whole
+
+
+def leaves_of(x: Sized, sizes: Mapping[int, Instruction | None]) -> Sized:
+    """The value with the same sizes for each of its leaves."""
+    known = {(path, d): s for path, _ in x.value.shape.leaves() for d, s in sizes.items() if s is not None}
+    return Sized(x.value, known)
+
+
 def zero(b: Builder, dtype: DType) -> Instruction:
     return b.constant(0, dtype)

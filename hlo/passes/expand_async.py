@@ -25,7 +25,7 @@ def expand_async(module: Module) -> Module:
     Raises UnsupportedError for collectives that need other devices.
     """
     while not module.opcodes.isdisjoint(RULES):
-        after = expand_ops(module, RULES, Where.EVERYWHERE)
+        after = expand_ops(module, RULES, Where.EVERYWHERE, dynamic=True)
         if after is module:
             break
         module = after
@@ -125,7 +125,13 @@ def _permuted(i: Instruction, b: Builder) -> list[Instruction] | None:
         raise UnsupportedError("plan", error.what, location=i.location, remedy=error.remedy) from None
     if (0, 0) in pairs:
         return list(i.operands)
-    return [b.constant(0, o.shape.dtype, o.shape.dims) for o in i.operands]
+    return [_zeros(b, o) for o in i.operands]
+
+
+def _zeros(b: Builder, x: Instruction) -> Instruction:
+    """Zeros of x's shape, present sizes included."""
+    zeros = b.constant(0, x.shape.dtype, x.shape.dims)
+    return b.op(Op.SELECT, x.shape, b.constant(False, DType.PRED), x, zeros) if x.shape.is_dynamic else zeros
 
 
 def permute(i: Instruction, b: Builder) -> Instruction | None:

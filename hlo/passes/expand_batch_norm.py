@@ -7,6 +7,7 @@ reads the operand once more than the difference of two means would, which is wro
 from __future__ import annotations
 
 import math
+from dataclasses import dataclass
 
 from ..dtypes import DType
 from ..ir import Instruction, Module
@@ -23,15 +24,25 @@ def expand_batch_norm(module: Module) -> Module:
     )
 
 
+@dataclass(frozen=True)
+class Present:
+    """Where some dimensions have sizes: which elements count (None: all), and how many a feature has (an s64)."""
+
+    elements: Instruction | None
+    count: Instruction
+
+
 class _Features:
     """Arrays of one shape in the type that is computed in, and vectors with an element a feature."""
 
-    def __init__(self, i: Instruction, b: Builder):
+    def __init__(self, i: Instruction, b: Builder, present: Present | None = None):
         shape = i.operands[0].shape
         self.b, self.dims, self.feature = b, shape.dims, i.attributes["feature_index"]
         self.wide = shape.dtype if shape.dtype in (DType.F32, DType.F64) else DType.F32
         self.others = tuple(d for d in range(shape.rank) if d != self.feature)
-        self.count = math.prod(shape.dims[d] for d in self.others)
+        full = math.prod(shape.dims[d] for d in self.others)
+        self.count = full if present is None else b.convert(present.count, self.wide)
+        self.elements = None if present is None else present.elements
         self.epsilon = i.attributes.get("epsilon", 0.0)
 
     def widen(self, x: Instruction) -> Instruction:
@@ -41,6 +52,8 @@ class _Features:
         return self.b.broadcast(vector, self.dims, (self.feature,))
 
     def sum(self, x: Instruction) -> Instruction:
+        if self.elements is not None:
+            x = self.b.select(self.elements, x, self.b.constant(0, self.wide, self.dims))
         return self.b.reduce(x, Op.ADD, 0.0, self.others)
 
     def mean(self, x: Instruction) -> Instruction:
@@ -61,9 +74,9 @@ class _Features:
         return self.b.binary(Op.ADD, scaled, self.spread(offset))
 
 
-def training(i: Instruction, b: Builder) -> Instruction:
+def training(i: Instruction, b: Builder, present: Present | None = None) -> Instruction:
     """(normalised, mean, variance)."""
-    f = _Features(i, b)
+    f = _Features(i, b, present)
     x, scale, offset = map(f.widen, i.operands)
     mean = f.mean(x)
     centred = f.centred(x, mean)
@@ -72,15 +85,15 @@ def training(i: Instruction, b: Builder) -> Instruction:
     return b.tuple([b.convert(r, s.dtype) for r, s in zip((result, mean, variance), i.shape.elements, strict=True)])
 
 
-def inference(i: Instruction, b: Builder) -> Instruction:
-    f = _Features(i, b)
+def inference(i: Instruction, b: Builder, present: Present | None = None) -> Instruction:
+    f = _Features(i, b, present)
     x, scale, offset, mean, variance = map(f.widen, i.operands)
     return b.convert(f.scaled(f.normalised(x, mean, variance), scale, offset), i.shape.dtype)
 
 
-def gradients(i: Instruction, b: Builder) -> Instruction:
+def gradients(i: Instruction, b: Builder, present: Present | None = None) -> Instruction:
     """(gradient of the operand, of the scale, of the offset)."""
-    f = _Features(i, b)
+    f = _Features(i, b, present)
     x, scale, mean, variance, upstream = map(f.widen, i.operands)
     normalised = f.normalised(x, mean, variance)
     by_offset = f.sum(upstream)

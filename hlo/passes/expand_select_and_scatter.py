@@ -28,7 +28,10 @@ def expand_select_and_scatter(module: Module) -> Module:
     return expand_ops(module, {Op.SELECT_AND_SCATTER: select_then_scatter})
 
 
-def select_then_scatter(i: Instruction, b: Builder) -> Instruction | None:
+def select_then_scatter(
+    i: Instruction, b: Builder, there: Instruction | None = None, chosen: Instruction | None = None
+) -> Instruction | None:
+    """there: which elements may be chosen, a pred array like the operand; chosen: by which windows, like the source."""
     x, source, init = map(b.plain, i.operands)
     if not is_pointwise(i.attributes["select"]):
         return None
@@ -36,7 +39,10 @@ def select_then_scatter(i: Instruction, b: Builder) -> Instruction | None:
     if not source.shape.size or not x.shape.size:
         return start
     rank, count = x.shape.rank, source.shape.size
-    places = b.reshape(_places(i, b, x, source.shape.dims), (count, 1))
+    places = _places(i, b, x, source.shape.dims, there)
+    if chosen is not None:
+        places = b.select(chosen, places, b.constant(NOWHERE, places.shape.dtype, places.shape.dims))
+    places = b.reshape(places, (count, 1))
     flat = array(x.shape.dtype, x.shape.size)
     scattered = b.op(
         Op.SCATTER, flat, b.broadcast(init, flat.dims), places, b.reshape(source, (count,)),
@@ -46,12 +52,14 @@ def select_then_scatter(i: Instruction, b: Builder) -> Instruction | None:
     return b.reshape(scattered, i.shape.dims) if rank != 1 else scattered
 
 
-def _places(i: Instruction, b: Builder, x: Instruction, dims: Sequence[int]) -> Instruction:
+def _places(i: Instruction, b: Builder, x: Instruction, dims: Sequence[int], there: Instruction | None) -> Instruction:
     """For each window the row-major place of the element that it chooses, or NOWHERE."""
     window, select = i.attributes.get("window", Window(())), i.attributes["select"]
     kind = DType.S32 if x.shape.size < 2**31 else DType.S64
     padding = padding_of(window)
     numbers = b.reshape(b.iota(kind, (x.shape.size,), 0), x.shape.dims)
+    if there is not None:
+        numbers = b.select(there, numbers, b.constant(NOWHERE, kind, x.shape.dims))
     padded = [
         b.pad(x, b.constant(0, x.shape.dtype), padding),
         b.pad(numbers, b.constant(NOWHERE, kind), padding),

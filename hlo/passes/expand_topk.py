@@ -16,8 +16,12 @@ def expand_topk(module: Module) -> Module:
 
 
 def _call(i: Instruction, b: Builder) -> Instruction | None:
-    wanted = i.attributes.get("custom_call_target") == "TopK" and i.shape.is_tuple and len(i.operands) == 1
-    return sort_and_slice(i, b) if wanted else None
+    return sort_and_slice(i, b) if is_topk(i) else None
+
+
+def is_topk(i: Instruction) -> bool:
+    """Whether a custom call is XLA:CPU's TopK."""
+    return i.attributes.get("custom_call_target") == "TopK" and i.shape.is_tuple and len(i.operands) == 1
 
 
 def sort_and_slice(i: Instruction, b: Builder) -> Instruction:

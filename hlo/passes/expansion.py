@@ -21,11 +21,12 @@ class Where(Enum):
     EVERYWHERE = "both"
 
 
-def expand_ops(module: Module, rules: Mapping[Op, Rule], where: Where = Where.HOST) -> Module:
+def expand_ops(module: Module, rules: Mapping[Op, Rule], where: Where = Where.HOST, *, dynamic: bool = False) -> Module:
     """Apply `rules[opcode](instruction, builder)` to instructions; None leaves one as it is.
 
     The result keeps the name, and control dependencies in both directions, of what it replaces; computations that
-    nobody calls any more go. Rules for instructions within kernels may make only what stands there.
+    nobody calls any more go. Rules for instructions within kernels may make only what stands there. dynamic: whether
+    arrays with dynamic dimensions are taken too.
     """
     if module.opcodes.isdisjoint(rules):
         return module
@@ -34,7 +35,7 @@ def expand_ops(module: Module, rules: Mapping[Op, Rule], where: Where = Where.HO
     table: dict[Computation, Computation] = {}
     out: list[Computation] = []
     for old in module.computations:
-        table[old] = _expand(old, rules if old in chosen else {}, table, names, out)
+        table[old] = _expand(old, rules if old in chosen else {}, table, names, out, dynamic)
         out.append(table[old])
     if all(a is b for a, b in table.items()):
         return module
@@ -57,13 +58,14 @@ def _expand(
     table: Mapping[Computation, Computation],
     names: Names,
     regions: list[Computation],
+    dynamic: bool,
 ) -> Computation:
     new: dict[Instruction, Instruction] = {}
     instructions: list[Instruction] = []
     for old in computation.instructions:
         operands = tuple(new[o] for o in old.operands)
         i = relink(old if operands == old.operands else old.replace(operands=operands), table)
-        made = _replacement(i, rules, names)
+        made = _replacement(i, rules, names, dynamic)
         if made is None:
             new[old] = i
             instructions.append(i)
@@ -78,10 +80,10 @@ def _expand(
     return Computation(computation.name, tuple(instructions), new[computation.root], computation.attributes)
 
 
-def _replacement(i: Instruction, rules: Mapping[Op, Rule], names: Names) -> Builder | None:
+def _replacement(i: Instruction, rules: Mapping[Op, Rule], names: Names, dynamic: bool) -> Builder | None:
     """What stands for the instruction, its value last; None to keep it."""
     rule = rules.get(i.opcode)
-    if rule is None or any(s.is_dynamic for s in (i.shape, *(o.shape for o in i.operands))):
+    if rule is None or (not dynamic and any(s.is_dynamic for s in (i.shape, *(o.shape for o in i.operands)))):
         return None
     builder = Builder(names, i.name, i.location)
     result = rule(i, builder)

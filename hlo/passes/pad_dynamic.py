@@ -6,7 +6,8 @@ which the module's frontend attributes list for whoever runs it (hlo/dynamic_bor
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass
 
 from ..attributes import Raw
 from ..dtypes import DType
@@ -17,7 +18,7 @@ from ..opclasses import CONTROL, branches
 from ..opcodes import Op
 from ..shapes import Shape, array, tuple_shape
 from .building import Builder
-from .dynamic_sizes import ALWAYS, RULES, SIZED_TARGETS
+from .dynamic_sizes import ALWAYS, RULES, SIZED_TARGETS, SOURCES
 from .dynamic_values import Key, Sized, static
 from .rewriting import Names, callees_first, with_attributes
 from .unfuse import take_apart
@@ -65,10 +66,14 @@ def _keys(shape: Shape) -> list[Key]:
     return [(path, d) for path, leaf in shape.leaves() for d, dynamic in enumerate(leaf.dynamic) if dynamic]
 
 
-def _carried(shape: Shape) -> Shape:
-    """What a value of this shape is at the border of a computation: itself, or a tuple of it and the sizes."""
-    sizes = [S32 for _ in _keys(shape)]
-    return tuple_shape(static(shape), *sizes) if sizes else static(shape)
+def _together(*several: Iterable[Key]) -> list[Key]:
+    """Each of some keys once, in order."""
+    return sorted({key for keys in several for key in keys})
+
+
+def _carried(shape: Shape, keys: Sequence[Key]) -> Shape:
+    """What a value of this shape is at the border of a computation: itself, or a tuple of it and its sizes."""
+    return tuple_shape(static(shape), *(S32 for _ in keys)) if keys else static(shape)
 
 
 class _Padder:
@@ -106,28 +111,12 @@ class _Padder:
         b.tuple([result.value, *(result.sizes[k] for k in keys)])
         return " ".join(f"{paths.index(path)}.{d}:{len(paths) + n}" for n, (path, d) in enumerate(keys))
 
-    def callee(self, old: Computation, result: Shape) -> Computation:
-        """A body, condition or branch; its parameter and its result, of shape `result`, carry their sizes."""
+    def callee(self, old: Computation, keys: Sequence[Key]) -> _Callee:
+        """A body, condition or branch whose parameter comes with these sizes."""
         b = Builder(self.names, "sizes")
         (p,) = old.parameters
-        whole = b.add(p.replace(shape=_carried(p.shape)))
-        values = {p: self._received(b, whole, p.shape)}
-        root = self._sent(b, self.body(b, old, values), result)
-        return Computation(old.name, tuple(b.instructions), root, old.attributes)
-
-    def _received(self, b: Builder, whole: Instruction, shape: Shape) -> Sized:
-        keys = _keys(shape)
-        if not keys:
-            return Sized(whole, {})
-        value, *sizes = b.elements(whole)
-        return Sized(value, dict(zip(keys, sizes, strict=True)))
-
-    def _sent(self, b: Builder, x: Sized, shape: Shape) -> Instruction:
-        keys = _keys(shape)
-        if not keys:
-            return x.value
-        sizes = [x.sizes.get(k) or b.constant(shape.at(k[0]).dims[k[1]], DType.S32) for k in keys]
-        return b.tuple([x.value, *sizes])
+        whole = b.add(p.replace(shape=_carried(p.shape, keys)))
+        return _Callee(old, b, self.body(b, old, {p: _received(b, whole, keys)}))
 
     def body(self, b: Builder, old: Computation, values: dict[Instruction, Sized]) -> Sized:
         """Add all instructions to the builder; the root."""
@@ -143,7 +132,7 @@ class _Padder:
         sized = any(x.sizes for x in xs)
         rule = RULES.get(i.opcode)
         if not sized and i.opcode not in ALWAYS and not _makes_sizes(i):
-            if i.shape.is_dynamic and (rule is None or i.opcode is Op.CUSTOM_CALL) and i.opcode is not Op.CONSTANT:
+            if i.shape.is_dynamic and (rule is None or i.opcode is Op.CUSTOM_CALL) and i.opcode not in SOURCES:
                 raise _unsupported(i)
             return Sized(b.add(i.replace(operands=tuple(x.value for x in xs), shape=static(i.shape))), {})
         result = rule(i, b, xs) if rule is not None else None
@@ -152,19 +141,62 @@ class _Padder:
         return result
 
     def control(self, i: Instruction, b: Builder, xs: Sequence[Sized]) -> Sized:
-        if i.opcode is Op.WHILE:
-            condition, body = i.attributes["condition"], i.attributes["body"]
-            start = self._sent(b, xs[0], i.shape)
-            changed = {"condition": self.callee(condition, condition.root.shape), "body": self.callee(body, i.shape)}
-            made = with_attributes(i, **changed).replace(operands=(start,), shape=start.shape)
-        else:
-            called = branches(i)
-            arguments = [self._sent(b, x, c.parameters[0].shape) for x, c in zip(xs[1:], called, strict=True)]
-            new = tuple(self.callee(c, i.shape) for c in called)
-            pair = {"true_computation": new[0], "false_computation": new[-1]}
-            listed = {"branch_computations": new} if "branch_computations" in i.attributes else pair
-            made = with_attributes(i, **listed).replace(operands=(xs[0].value, *arguments), shape=_carried(i.shape))
-        return self._received(b, b.add(made), i.shape)
+        return self.loop(i, b, xs[0]) if i.opcode is Op.WHILE else self.conditional(i, b, xs)
+
+    def loop(self, i: Instruction, b: Builder, x: Sized) -> Sized:
+        """The state carries each size that it has at the start or that an iteration gives it."""
+        condition, body = i.attributes["condition"], i.attributes["body"]
+        keys = _together(_keys(i.shape), _keys(body.parameters[0].shape), x.sizes)
+        while True:
+            turn = self.callee(body, keys)
+            more = _together(keys, turn.root.sizes)
+            if more == keys:
+                break
+            keys = more
+        changed = {"condition": self.callee(condition, keys).closed(()), "body": turn.closed(keys)}
+        start = _sent(b, x, keys)
+        made = with_attributes(i, **changed).replace(operands=(start,), shape=_carried(i.shape, keys))
+        return _received(b, b.add(made), keys)
+
+    def conditional(self, i: Instruction, b: Builder, xs: Sequence[Sized]) -> Sized:
+        taken = [_together(_keys(c.parameters[0].shape), x.sizes) for x, c in zip(xs[1:], branches(i), strict=True)]
+        arguments = [_sent(b, x, keys) for x, keys in zip(xs[1:], taken, strict=True)]
+        made = [self.callee(c, keys) for c, keys in zip(branches(i), taken, strict=True)]
+        keys = _together(_keys(i.shape), *(c.root.sizes for c in made))
+        new = tuple(c.closed(keys) for c in made)
+        pair = {"true_computation": new[0], "false_computation": new[-1]}
+        listed = {"branch_computations": new} if "branch_computations" in i.attributes else pair
+        changed = with_attributes(i, **listed)
+        shape = _carried(i.shape, keys)
+        return _received(b, b.add(changed.replace(operands=(xs[0].value, *arguments), shape=shape)), keys)
+
+
+@dataclass(frozen=True)
+class _Callee:
+    """A computation in the making: all but what it gives back."""
+
+    old: Computation
+    builder: Builder
+    root: Sized
+
+    def closed(self, keys: Sequence[Key]) -> Computation:
+        """The computation; it gives these sizes back behind its result."""
+        root = _sent(self.builder, self.root, keys)
+        return Computation(self.old.name, tuple(self.builder.instructions), root, self.old.attributes)
+
+
+def _received(b: Builder, whole: Instruction, keys: Sequence[Key]) -> Sized:
+    if not keys:
+        return Sized(whole, {})
+    value, *sizes = b.elements(whole)
+    return Sized(value, dict(zip(keys, sizes, strict=True)))
+
+
+def _sent(b: Builder, x: Sized, keys: Sequence[Key]) -> Instruction:
+    if not keys:
+        return x.value
+    sizes = [x.sizes.get(k) or b.constant(x.value.shape.at(k[0]).dims[k[1]], DType.S32) for k in keys]
+    return b.tuple([x.value, *sizes])
 
 
 def _makes_sizes(i: Instruction) -> bool:
@@ -176,5 +208,5 @@ def _unsupported(i: Instruction) -> UnsupportedError:
         "pad-dynamic",
         f"dynamic dimensions ({i.opcode.value})",
         location=i.location,
-        remedy=f"give every dimension a fixed size, or add a rule for {i.opcode!r} in hlo/passes/dynamic_sizes.py",
+        remedy=f"give every dimension a fixed size, or add a rule for {i.opcode!r} in hlo/passes/dynamic_*.py",
     )

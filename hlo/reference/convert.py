@@ -6,6 +6,7 @@ import ml_dtypes
 import numpy as np
 
 from ..dtypes import DType
+from ..errors import UnsupportedError
 from ..ir import Instruction
 from ..shapes import Shape
 
@@ -113,9 +114,20 @@ def from_physical(flat: Array, shape: Shape) -> Array:
     return flat.reshape([shape.dims[d] for d in order]).transpose(np.argsort(order))
 
 
+def keeps_places(source: Shape, target: Shape) -> bool:
+    """Whether a bitcast only gives elements another type of the same width."""
+    same = source.dims == target.dims and source.dtype.bits == target.dtype.bits
+    return same and source.minor_to_major == target.minor_to_major
+
+
 def bitcast(instruction: Instruction, operands: list[Array], _context: object) -> Array:
     """Reinterpret memory: the only opcode to which layouts mean something."""
     (x,), source, target = operands, instruction.operands[0].shape, instruction.shape
+    if source.is_dynamic or target.is_dynamic:
+        if not keeps_places(source, target):
+            what = f"bitcast of dynamic dimensions ({source} to {target})"
+            raise UnsupportedError("evaluator", what, location=instruction.location, remedy="write a reshape")
+        return reinterpret(x, source.dtype, target.dtype, x.shape)
     flat = physical(x, source)
     if source.dtype is not target.dtype:
         flat = reinterpret(flat, source.dtype, target.dtype, (-1,))

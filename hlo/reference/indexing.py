@@ -55,7 +55,8 @@ def gather(instruction: Instruction, operands: Sequence[Array], _context: Contex
     offsets = [d for d in range(x.ndim) if d not in dropped]
     if x.size == 0:  # nothing to pick from
         dims = dict(zip(a.get("offset_dims", ()), (sizes[d] for d in offsets), strict=True))
-        return np.zeros([dims.get(d, n) for d, n in enumerate(instruction.shape.dims)], x.dtype)
+        batch = iter(n for d, n in enumerate(indices.shape) if d != vector_dim)
+        return np.zeros([dims[d] if d in dims else next(batch) for d in range(instruction.shape.rank)], x.dtype)
     starts = _full_starts(
         _index_vectors(indices, vector_dim),
         x.ndim,

@@ -6,7 +6,7 @@ Products of floats accumulate in f64 (complex128) and round once.
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from typing import Any
 
 import numpy as np
@@ -59,12 +59,18 @@ def dot(instruction: Instruction, operands: Sequence[Array], _context: Context) 
     wide = accumulation_type(
         instruction.operands[0].shape.dtype, instruction.operands[1].shape.dtype, instruction.shape.dtype
     )
-    for s, t in zip((*x_sum, *x_batch), (*y_sum, *y_batch), strict=True):
-        if x.shape[s] != y.shape[t]:  # one is dynamic: what lies beyond the smaller is padding
-            least = min(x.shape[s], y.shape[t])
-            x, y = x[(slice(None),) * s + (slice(0, least),)], y[(slice(None),) * t + (slice(0, least),)]
+    x, y = _met(x, y, zip((*x_sum, *x_batch), (*y_sum, *y_batch), strict=True))
     out = general_dot(x.astype(wide), y.astype(wide), x_batch, y_batch, x_sum, y_sum)
     return narrow(out, instruction.shape.dtype)
+
+
+def _met(x: Array, y: Array, pairs: Iterable[tuple[int, int]]) -> tuple[Array, Array]:
+    """Where paired dimensions differ in size, one is dynamic: what lies beyond the smaller is padding."""
+    for s, t in pairs:
+        if x.shape[s] != y.shape[t]:
+            least = min(x.shape[s], y.shape[t])
+            x, y = x[(slice(None),) * s + (slice(0, least),)], y[(slice(None),) * t + (slice(0, least),)]
+    return x, y
 
 
 def general_dot(
@@ -94,20 +100,23 @@ def ragged_dot(instruction: Instruction, operands: Sequence[Array], _context: Co
     x_sum, y_sum = tuple(a.get("lhs_contracting_dims", ())), tuple(a.get("rhs_contracting_dims", ()))
     wide = accumulation_type(*[o.shape.dtype for o in instruction.operands[:2]], instruction.shape.dtype)
     x, y = x.astype(wide), y.astype(wide)
+    x, y = _met(x, y, zip((*x_sum, *x_batch), (*y_sum, *y_batch), strict=True))
     result = instruction.shape.dtype.numpy
     if ragged in x_batch:
         return general_dot(x, y, x_batch, y_batch, x_sum, y_sum).astype(result)
     rows = _groups(x, ragged, sizes, x_batch)
     if ragged in x_sum:
+        if not rows:
+            return np.zeros((0, *instruction.shape.dims[1:]), result)
         products = [general_dot(np.where(g, x, 0), y, x_batch, y_batch, x_sum, y_sum) for g in rows]
         return np.stack(products).astype(result)
     (group_dim,) = a["rhs_group_dims"]
     y_sum, y_batch = (tuple(d - (d > group_dim) for d in dims) for dims in (y_sum, y_batch))
-    out = sum(
-        general_dot(np.where(g, x, 0), y.take(i, axis=group_dim), x_batch, y_batch, x_sum, y_sum)
-        for i, g in enumerate(rows)
-    )
-    return np.asarray(out).astype(result)
+    nothing = np.zeros([n for d, n in enumerate(y.shape) if d != group_dim], wide)
+    out = general_dot(np.zeros_like(x), nothing, x_batch, y_batch, x_sum, y_sum)
+    for i, g in enumerate(rows):
+        out += general_dot(np.where(g, x, 0), y.take(i, axis=group_dim), x_batch, y_batch, x_sum, y_sum)
+    return out.astype(result)
 
 
 def _groups(x: Array, ragged: int, sizes: Array, batch: Sequence[int]) -> list[Array]:
@@ -134,22 +143,20 @@ def scaled_dot(instruction: Instruction, operands: Sequence[Array], context: Con
     x, y, x_scale, y_scale = operands
     a = instruction.attributes
     wide = accumulation_type(*[o.shape.dtype for o in instruction.operands[:2]], instruction.shape.dtype)
-    out = general_dot(
-        _scaled(x.astype(wide), x_scale),
-        _scaled(y.astype(wide), y_scale),
-        tuple(a.get("lhs_batch_dims", ())),
-        tuple(a.get("rhs_batch_dims", ())),
-        tuple(a.get("lhs_contracting_dims", ())),
-        tuple(a.get("rhs_contracting_dims", ())),
-    )
-    return narrow(out, instruction.shape.dtype)
+    x_batch, y_batch = tuple(a.get("lhs_batch_dims", ())), tuple(a.get("rhs_batch_dims", ()))
+    x_sum, y_sum = tuple(a.get("lhs_contracting_dims", ())), tuple(a.get("rhs_contracting_dims", ()))
+    bounds = [o.shape.dims for o in instruction.operands]
+    x, y = _scaled(x.astype(wide), x_scale, bounds[0], bounds[2]), _scaled(y.astype(wide), y_scale, *bounds[1::2])
+    x, y = _met(x, y, zip((*x_sum, *x_batch), (*y_sum, *y_batch), strict=True))
+    return narrow(general_dot(x, y, x_batch, y_batch, x_sum, y_sum), instruction.shape.dtype)
 
 
-def _scaled(x: Array, scale: Array) -> Array:
+def _scaled(x: Array, scale: Array, bound: Sequence[int], scale_bound: Sequence[int]) -> Array:
     factor = scale.astype(x.dtype)
     if factor.ndim == x.ndim:
         for d in range(x.ndim):
-            factor = np.repeat(factor, x.shape[d] // max(factor.shape[d], 1), axis=d)
+            factor = np.repeat(factor, bound[d] // max(scale_bound[d], 1), axis=d)
+        factor = factor[tuple(slice(0, n) for n in x.shape)]
     return x * factor
 
 

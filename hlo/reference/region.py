@@ -15,7 +15,7 @@ from ..attributes import PadDim, Window, WindowDim
 from ..ir import Computation, Instruction
 from ..opcodes import Op
 from .context import Context, Value
-from .shape import pad_array
+from .shape import crop, pad_array
 
 Array = np.ndarray
 
@@ -58,8 +58,9 @@ def values_of(result: Value, count: int) -> list[Array]:
 
 
 def map_(instruction: Instruction, operands: Sequence[Array], context: Context) -> Array:
+    operands = crop(operands)
     out = context.vectorise(instruction.attributes["to_apply"], operands)
-    return np.broadcast_to(out, instruction.shape.dims)
+    return np.broadcast_to(out, operands[0].shape)
 
 
 # --- reduce ----------------------------------------------------------------------------------------------------------
@@ -67,7 +68,7 @@ def map_(instruction: Instruction, operands: Sequence[Array], context: Context) 
 
 def reduce(instruction: Instruction, operands: Sequence[Array], context: Context) -> Value:
     count = len(operands) // 2
-    arrays, inits = operands[:count], operands[count:]
+    arrays, inits = crop(operands[:count]), operands[count:]
     region, dims = instruction.attributes["to_apply"], instruction.dimensions
     ufunc = single_ufunc(region) if count == 1 else None
     if ufunc is not None:
@@ -157,7 +158,7 @@ def _tap(w: WindowDim, position: int, count: int) -> slice:
 
 def reduce_window(instruction: Instruction, operands: Sequence[Array], context: Context) -> Value:
     count = len(operands) // 2
-    arrays, inits = operands[:count], operands[count:]
+    arrays, inits = crop(operands[:count]), operands[count:]
     region, window = instruction.attributes["to_apply"], instruction.attributes.get("window", Window(()))
     padding = dilated_padding(window)
     padded = [pad_array(x, init, padding) for x, init in zip(arrays, inits, strict=True)]
@@ -261,5 +262,5 @@ def scan(instruction: Instruction, operands: Sequence[Array], context: Context) 
 def _stack_outputs(instruction: Instruction, outputs: list[list[Array]], dim: int, carries: int) -> list[Array]:
     leaves = instruction.shape.elements[:-carries]
     if not outputs:
-        return [np.zeros(s.dims, s.dtype.numpy) for s in leaves]
+        return [np.zeros([0 if d == dim else n for d, n in enumerate(s.dims)], s.dtype.numpy) for s in leaves]
     return [np.stack([step[k] for step in outputs], axis=dim) for k in range(len(leaves))]

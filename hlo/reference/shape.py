@@ -2,15 +2,26 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Sequence
 
 import numpy as np
 
 from ..attributes import PadDim
+from ..errors import InputError, UnsupportedError
 from ..ir import Instruction
 from .context import Context, Value
 
 Array = np.ndarray
+
+
+def crop(arrays: Sequence[Array]) -> tuple[Array, ...]:
+    """Arrays of one rank at the smallest size of each dimension; scalars, and arrays of several ranks, as they are."""
+    shapes = {x.shape for x in arrays if x.ndim}
+    if len(shapes) < 2 or len({len(s) for s in shapes}) > 1:
+        return tuple(arrays)
+    window = tuple(slice(0, min(sizes)) for sizes in zip(*shapes, strict=True))
+    return tuple(x[window] if x.ndim else x for x in arrays)
 
 
 def broadcast(instruction: Instruction, operands: Sequence[Array], _context: Context) -> Array:
@@ -22,44 +33,74 @@ def broadcast(instruction: Instruction, operands: Sequence[Array], _context: Con
     spread = [1] * shape.rank
     result = list(shape.dims)
     for position, d in enumerate(dims):
-        spread[d] = x.shape[position]
-        if shape.dynamic and shape.dynamic[d]:
-            result[d] = x.shape[position]
+        spread[d] = result[d] = x.shape[position]
     return np.broadcast_to(x.transpose(order).reshape(spread), result)
 
 
 def reshape(instruction: Instruction, operands: Sequence[Array], _context: Context) -> Array:
-    """Same elements in row-major order. One dynamic dimension takes what the others leave."""
-    (x,), shape = operands, instruction.shape
-    if any(shape.dynamic) and x.size != shape.size:
-        return x.reshape(_dynamic_dims(instruction, x))
-    return x.reshape(shape.dims)
-
-
-def _dynamic_dims(instruction: Instruction, x: Array) -> list[int]:
-    shape = instruction.shape
+    """Same elements in row-major order. If a dimension is not full, one of the result takes what the others leave."""
+    (x,), shape, source = operands, instruction.shape, instruction.operands[0].shape
+    if x.shape == source.dims:
+        return x.reshape(shape.dims)
     dims = list(shape.dims)
-    unknown = [i for i, d in enumerate(shape.dynamic) if d]
-    if len(unknown) > 1:  # sizes that came through unchanged keep their place
-        before = {
-            s: p
-            for s, p, d in zip(
-                instruction.operands[0].shape.dims,
-                x.shape,
-                instruction.operands[0].shape.dynamic or (False,) * x.ndim,
-                strict=True,
+    for from_, to, unknown in reshape_groups(instruction, [n != m for n, m in zip(x.shape, source.dims, strict=True)]):
+        if unknown is not None:
+            rest = math.prod(shape.dims[d] for d in to if d != unknown)
+            dims[unknown] = math.prod(x.shape[d] for d in from_) // rest if rest else shape.dims[unknown]
+    if math.prod(dims) != x.size:
+        got = ",".join(map(str, x.shape))
+        raise InputError(f"[{got}] does not fill a reshape from {source} to {shape}", location=instruction.location)
+    return x.reshape(dims)
+
+
+Group = tuple[tuple[int, ...], tuple[int, ...], int | None]
+
+
+def reshape_groups(instruction: Instruction, sized: Sequence[bool]) -> list[Group]:
+    """(dimensions of the operand, of the result, the one of the result that has a size at run time), left to right.
+
+    Each group is as short as it can be with as many elements on both sides. sized: of the operand's dimensions. Where
+    several of a result's could have the size, its shape or `inferred_dimension` says which, as in XLA.
+    Raises UnsupportedError if they do not.
+    """
+    source, target = instruction.operands[0].shape.dims, instruction.shape.dims
+    dynamic = instruction.shape.dynamic or (False,) * len(target)
+    inferred = instruction.attributes.get("inferred_dimension", -1)
+    groups: list[Group] = []
+    for from_, to in _factors(source, target):
+        found: list[int] = []
+        if any(sized[d] for d in from_):
+            choices = (
+                [d for d in to if dynamic[d]],
+                [d for d in to if d == inferred],
+                [d for d in to if target[d] != 1],
             )
-            if d
-        }
-        for i in list(unknown[:-1]):
-            dims[i] = before.get(dims[i], dims[i])
-            unknown.remove(i)
-    rest = 1
-    for i, d in enumerate(dims):
-        if i != unknown[0]:
-            rest *= d
-    dims[unknown[0]] = x.size // max(rest, 1)
-    return dims
+            found = next((c for c in choices if c), list(to[:1]))
+        if len(found) > 1:
+            what = f"dynamic dimensions (reshape): {instruction.shape} has several of {instruction.operands[0].shape}"
+            remedy = "make one dimension of the result dynamic, or write a dynamic-reshape"
+            raise UnsupportedError("pad-dynamic", what, location=instruction.location, remedy=remedy)
+        groups.append((from_, to, found[0] if found else None))
+    return groups
+
+
+def _factors(source: Sequence[int], target: Sequence[int]) -> list[tuple[tuple[int, ...], tuple[int, ...]]]:
+    """Runs of dimensions of both sides with as many elements, as short as they can be."""
+    if 0 in (*source, *target):
+        return [(tuple(range(len(source))), tuple(range(len(target))))]
+    runs, s, t = [], 0, 0
+    while s < len(source) and t < len(target):
+        ends, left, right = [s + 1, t + 1], source[s], target[t]
+        while left != right:
+            if left < right:
+                left, ends[0] = left * source[ends[0]], ends[0] + 1
+            else:
+                right, ends[1] = right * target[ends[1]], ends[1] + 1
+        runs.append((range(s, ends[0]), range(t, ends[1])))
+        s, t = ends
+    last = runs.pop() if runs else (range(0), range(0))  # ones that are left over
+    runs.append((range(last[0].start, len(source)), range(last[1].start, len(target))))
+    return [(tuple(a), tuple(b)) for a, b in runs]
 
 
 def dynamic_reshape(instruction: Instruction, operands: Sequence[Array], _context: Context) -> Array:
@@ -155,7 +196,7 @@ def set_dimension_size(instruction: Instruction, operands: Sequence[Array], _con
     (dim,) = instruction.dimensions
     if not any(instruction.shape.dynamic):  # the result's type says that the size is fixed
         return x
-    present = min(int(size), instruction.shape.dims[dim])
+    present = max(0, min(int(size), instruction.shape.dims[dim]))
     if present <= x.shape[dim]:
         return x[tuple(slice(0, present) if d == dim else slice(None) for d in range(x.ndim))]
     padding = [PadDim(0, present - n if d == dim else 0) for d, n in enumerate(x.shape)]

@@ -10,13 +10,14 @@ from ..dtypes import FROM_NUMPY
 from ..ir import Computation, Instruction
 from .context import Context, Value
 from .elementwise import total_order_key
+from .shape import crop
 
 Array = np.ndarray
 
 
 def sort(instruction: Instruction, operands: Sequence[Array], context: Context) -> Value:
     """Stable, by any comparator: merges with all comparisons of one step done at once."""
-    axis = instruction.dimensions[0]
+    axis, operands = instruction.dimensions[0], crop(operands)
     if not operands[0].size:
         return tuple(operands) if instruction.shape.is_tuple else operands[0]
     rows = [np.moveaxis(x, axis, -1).reshape(-1, x.shape[axis]) for x in operands]

@@ -1,0 +1,70 @@
+"""Every opcode with a dynamic dimension wherever one may stand: padded or not, on both stacks, with garbage beyond."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+
+from ..hlo.errors import InputError, UnsupportedError
+from ..hlo.evaluator import evaluate
+from ..hlo.parser import parse_module
+from ..hlo.planning import plan
+from .check import check
+from .dynamic_poison import evaluate_poisoned, poisoned
+from .dynamic_templates import CASES, COLLAPSED, IMAGES, REGIONS, Case
+from .passes import agree, fill, run
+
+
+def inputs_of(case: Case, text: str, sizes: dict[str, int]) -> list[np.ndarray]:
+    made = []
+    for x, dynamic in zip(fill(parse_module(text), 3), case.dimensions(), strict=True):
+        for d, letter in dynamic:
+            x = x[(slice(None),) * d + (slice(0, sizes[letter]),)]
+        made.append(np.array(x, order="C"))
+    return made
+
+
+@pytest.mark.parametrize("name", CASES)
+def test_padded(name):
+    case = CASES[name]
+    text, tried = case.text(REGIONS), case.sizes()
+    assert tried
+    before, after, spoilt = parse_module(text), run(text, "flatten", "expand-async", "pad-dynamic"), poisoned(text)
+    for sizes in tried:
+        inputs = inputs_of(case, text, sizes)
+        wanted = evaluate(before, inputs)
+        agree(wanted, evaluate(after, inputs))
+        agree(wanted, evaluate_poisoned(spoilt, inputs))
+    for sizes in (tried[len(tried) // 2], tried[0]):
+        check(text, inputs_of(case, text, sizes))
+
+
+WINDOW = f"window={{size=3x2}}, {IMAGES}"
+
+REFUSED = {
+    "a transform's length": ("x:c64[3,n4] | c64[3,n4] fft(x), fft_type=FFT, fft_length={4}", "(fft)"),
+    "index vectors": (f"x:f32[5,3] i:s32[4,n1] | f32[4,3] gather(x, i), {COLLAPSED}", "(gather)"),
+    "features in groups": (
+        f"x:f32[3,5,6,n4] k:f32[3,2,2,4] | f32[3,3,5,4] convolution(x, k), {WINDOW}, feature_group_count=2",
+        "(convolution)",
+    ),
+    "a window that makes the result larger": (
+        f"x:f32[3,5,6,4] k:f32[n3,2,4,4] | f32[3,n3,5,4] convolution(x, k), {WINDOW}", "(convolution)"
+    ),
+    "a reshape that could be two": ("x:f32[n6] | f32[n2,m3] reshape(x)", "has several of"),
+    "another layout": ("x:f32[n5,3] | f32[3,n5] bitcast(x)", "(bitcast)"),
+}  # fmt: skip
+
+
+@pytest.mark.parametrize("name", REFUSED)
+def test_what_has_no_rule_is_named_with_its_place(name):
+    body, what = REFUSED[name]
+    with pytest.raises(UnsupportedError) as caught:
+        plan(parse_module(Case(body).text(REGIONS)))
+    assert what in str(caught.value) and caught.value.location is not None and caught.value.remedy
+
+
+def test_a_reshape_that_nothing_fills_is_an_input_error():
+    text = Case("x:f32[n6] | f32[n3,2] reshape(x)").text(REGIONS)
+    with pytest.raises(InputError, match=r"\[5\] does not fill a reshape"):
+        evaluate(parse_module(text), [np.zeros(5, np.float32)])
