@@ -2,12 +2,10 @@
 
 from __future__ import annotations
 
-import os
-import tempfile
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from ..hlo.errors import InputError
+from ..hlo.whole_files import write_whole
 
 if TYPE_CHECKING:
     from ..hlo.buffer_report import BufferReport
@@ -27,17 +25,8 @@ def draw(report: BufferReport, target: Path) -> None:
     _arena(arena, report)
     _alive(alive, report)
     kind = target.suffix.lower().removeprefix(".")
-    try:
-        handle, name = tempfile.mkstemp(dir=target.parent, prefix=f".{target.name}.")
-        os.close(handle)
-        try:
-            figure.savefig(name, format=kind, metadata={"Date": None} if kind == "svg" else None)
-            os.chmod(name, 0o644)
-            os.replace(name, target)
-        finally:
-            Path(name).unlink(missing_ok=True)
-    except OSError as error:
-        raise InputError(f"{target}: cannot write: {error.strerror}", remedy="give a writable folder") from None
+    metadata = {"Date": None} if kind == "svg" else None
+    write_whole(target, lambda file: figure.savefig(file, format=kind, metadata=metadata))
 
 
 def rectangles(report: BufferReport) -> list[tuple[float, float, float, float, str]]:

@@ -5,6 +5,7 @@ Status 0: done and all agree; 1: done, but something disagrees or failed; 2: bad
 
 from __future__ import annotations
 
+import errno
 import os
 import sys
 from importlib import import_module
@@ -78,10 +79,23 @@ def main(argv: list[str] | None = None) -> int:
         return _complain("out of memory (use a smaller module, or fewer --jobs)")
     except RecursionError:
         return _complain("the module nests too deep (flatten its tuples or computations)")
-    except BrokenPipeError:
-        # The reader of our output went away: say nothing, and keep the interpreter from complaining at exit.
-        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+    except BrokenPipeError:  # the reader of our output went away: say nothing
+        _drop_output()
         return 1
+    except OSError as error:
+        if error.errno not in FULL:
+            raise
+        _drop_output()
+        return _complain(f"cannot write the output: {error.strerror} (make room, or write elsewhere)")
+
+
+FULL = frozenset({errno.ENOSPC, errno.EDQUOT, errno.EFBIG, errno.EIO})
+"""Why a file, a disk or a device takes no more."""
+
+
+def _drop_output() -> None:
+    """Keep the interpreter from complaining at exit about output that nobody takes."""
+    os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
 
 
 def _usage(error: click.UsageError) -> str:

@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+import fnmatch
 import time
 from collections.abc import Sequence
 from dataclasses import dataclass
+from pathlib import Path
 from typing import TYPE_CHECKING
 
 import click
@@ -15,6 +17,10 @@ if TYPE_CHECKING:
     from ..hlo.passes.pipeline import Pass
     from ..hlo.passes.preserving import Meaning
     from ..hlo.program import Program
+
+
+MOST_LINES = 12
+"""Of the difference that a wrong rewrite makes."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -38,7 +44,7 @@ def _list(context: click.Context, _parameter: click.Parameter, value: bool) -> N
         needs = f"; requires {', '.join(sorted(step.requires))}" if step.requires else ""
         makes = f"; guarantees {', '.join(sorted(step.guarantees))}" if step.guarantees else ""
         alone = "" if step.name in OPTIMIZE else "; by name only"
-        document = (step.run.__doc__ or "").strip().splitlines()[0].rstrip(".")
+        document = " ".join((step.run.__doc__ or "").strip().split("\n\n")[0].split()).rstrip(".")
         click.echo(f"{step.name:<{width}}  {document}{needs}{makes}{alone}")
     context.exit(0)
 
@@ -57,15 +63,23 @@ def _list_rules(context: click.Context, _parameter: click.Parameter, value: bool
 
 @click.command()
 @click.argument("module")
-@click.option("--passes", metavar="A,B,…", help="Passes in order. [default: the pipeline of a plan]")
-@click.option("--print-after", multiple=True, metavar="PASS", help="Print the module after a pass too; repeatable.")
+@click.option("--passes", metavar="A,B,…", help="Passes in order; '' for none. [default: the pipeline of a plan]")
+@click.option(
+    "--print-after",
+    multiple=True,
+    metavar="PASS",
+    help="Print the module after a pass too, or after all that match fuse*, or '*'; repeatable.",
+)
 @click.option("--verify-each", is_flag=True, help="Verify the module after each pass.")
 @click.option(
-    "--evaluate-each", is_flag=True, help="Evaluate the module after each pass; name the first that changes a result."
+    "--evaluate-each",
+    is_flag=True,
+    help="Evaluate the module after each pass; name the first that changes a result, and its rewrite that does.",
 )
 @click.option("--inputs", metavar="IO.NPZ", help="Inputs of --evaluate-each. [default: the module's own, or seed 0]")
 @click.option("--seed", type=int, metavar="N", help="Make the inputs of --evaluate-each from a seed instead.")
 @click.option("--pass-limit", type=click.IntRange(0), metavar="N", help="Allow only N rewrites, for bisection.")
+@click.option("-o", "--output", metavar="OUT.HLO", help="Write the module there instead of printing it.")
 @click.option(
     "--list", is_flag=True, is_eager=True, expose_value=False, callback=_list, help="List the passes and exit."
 )
@@ -86,6 +100,7 @@ def command(
     inputs: str | None,
     seed: int | None,
     pass_limit: int | None,
+    output: str | None,
 ) -> int:
     """Print MODULE's HLO after passes; what a pass requires is run before it.
 
@@ -95,27 +110,57 @@ def command(
     from ..hlo.passes.pipeline import complete, default_passes, select
     from ..hlo.printer import print_module
     from ..hlo.program import load_program
+    from ..hlo.whole_files import write_text
 
+    _check_inputs(evaluate_each, inputs, seed)
+    named = None if passes is None else select(_names(passes))
     program = load_program(module)
-    chosen = complete(select(_names(passes) if passes is not None else default_passes(program.module)))
-    select(print_after)
+    chosen = complete(named if named is not None else select(default_passes(program.module)))
+    printed = _printed(print_after, [step.name for step in chosen])
     meaning = _meaning(program, inputs, seed) if evaluate_each else None
     fuel = Fuel(pass_limit)
     rows: list[Row] = []
-    with limited(fuel):
-        now = program.module
-        for step in chosen:
+    now = program.module
+    for number, step in enumerate(chosen, 1):
+        before = now
+        with limited(fuel):
             now, row = _run(step, now, fuel)
-            rows.append(row)
-            if verify_each:
-                _verify(now, step.name)
-            if meaning is not None and not _keeps(meaning, now, rows):
-                return 1
-            if step.name in print_after:
-                click.echo(f"// after {step.name}\n{print_module(now)}")
-    click.echo(print_module(now), nl=False)
+        rows.append(row)
+        if verify_each:
+            _verify(now, step.name)
+        if meaning is not None and not _keeps(meaning, step, before, now, rows):
+            return 1
+        if step.name in printed:
+            click.echo(f"// after {step.name}, pass {number} of {len(chosen)}\n{print_module(now)}")
+    if output is None:
+        click.echo(print_module(now), nl=False)
+    else:
+        write_text(Path(output), print_module(now))
     click.echo(_table(rows, fuel), err=True)
     return 0
+
+
+def _check_inputs(evaluate_each: bool, inputs: str | None, seed: int | None) -> None:
+    if inputs is not None and seed is not None:
+        raise click.UsageError("--inputs and --seed exclude each other")
+    if not evaluate_each and (inputs is not None or seed is not None):
+        raise click.UsageError(f"{'--seed' if inputs is None else '--inputs'} is for --evaluate-each: add that")
+
+
+def _printed(patterns: Sequence[str], names: Sequence[str]) -> set[str]:
+    """The passes that run, of these names, and match a pattern; each pattern must match one."""
+    from ..hlo.passes.pipeline import select
+
+    found: set[str] = set()
+    for pattern in patterns:
+        matching = {n for n in names if fnmatch.fnmatchcase(n, pattern)}
+        if not matching:
+            if not set("*?[") & set(pattern):
+                select([pattern])
+            ran = ", ".join(dict.fromkeys(names)) or "none"
+            raise click.UsageError(f"--print-after {pattern}: no such pass among those that run: {ran}")
+        found |= matching
+    return found
 
 
 def _names(text: str) -> list[str]:
@@ -152,24 +197,30 @@ def _meaning(program: Program, inputs: str | None, seed: int | None) -> Meaning:
     from ..hlo.passes.preserving import Meaning
     from .inputs import choose_inputs
 
-    if inputs is not None and seed is not None:
-        raise click.UsageError("--inputs and --seed exclude each other")
     return Meaning.of(program.module, choose_inputs(program, inputs, seed))
 
 
-def _keeps(meaning: Meaning, module: Module, rows: Sequence[Row]) -> bool:
-    """Whether the results are still the same; says which pass changed them, and how to find the rewrite."""
-    change = meaning.change(module)
-    if change is not None:
-        last, names = rows[-1], ",".join(r.name for r in rows)
-        before = sum(r.rewrites for r in rows[:-1])
-        click.echo(f"{last.name} changes the results: {change}", err=True)
-        click.echo(
-            f"the rewrite is one of {before + 1} to {before + last.rewrites}: "
-            f"bisect with --passes {names} --evaluate-each --pass-limit N",
-            err=True,
-        )
-    return change is None
+def _keeps(meaning: Meaning, step: Pass, before: Module, after: Module, rows: Sequence[Row]) -> bool:
+    """Whether the results are still the same; says which pass changed them, by which rewrite, and how to see it."""
+    from ..hlo.passes.preserving import find_rewrite
+
+    change = meaning.change(after)
+    if change is None:
+        return True
+    last = rows[-1]
+    click.echo(f"{step.name} changes the results: {change}", err=True)
+    found = find_rewrite(meaning, step.run, before, last.rewrites)
+    number = sum(r.rewrites for r in rows[:-1]) + found.number
+    click.echo(
+        f"its rewrite {found.number} of {last.rewrites} does; to see it: "
+        f"--passes {','.join(r.name for r in rows)} --pass-limit {number}, and {number - 1}",
+        err=True,
+    )
+    for line in found.difference[:MOST_LINES]:
+        click.echo(line, err=True)
+    if len(found.difference) > MOST_LINES:
+        click.echo(f"… and {len(found.difference) - MOST_LINES} lines more", err=True)
+    return False
 
 
 def _table(rows: Sequence[Row], fuel: Fuel) -> str:

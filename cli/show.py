@@ -26,6 +26,7 @@ def command(module: str, top: int, by: str, json_file: str | None, graph: str | 
     """Print counts, costs by XLA's rules (a while loop for one trip) and largest buffers of MODULE."""
     from ..hlo.cost_analysis import analyse
     from ..hlo.program import load_program
+    from ..hlo.whole_files import write_text
 
     loaded = load_program(module).module
     analysis = analyse(loaded)
@@ -34,11 +35,11 @@ def command(module: str, top: int, by: str, json_file: str | None, graph: str | 
     _print_costs(own, analysis, by, top)
     _print_buffers(own, top)
     if json_file is not None:
-        _write(Path(json_file), json.dumps(_report(loaded, analysis), indent=1) + "\n")
+        write_text(Path(json_file), json.dumps(_report(loaded, analysis), indent=1) + "\n")
     if graph is not None:
         from ..hlo.graph import module_to_svg
 
-        _write(Path(graph), module_to_svg(loaded))
+        write_text(Path(graph), module_to_svg(loaded))
     return 0
 
 
@@ -132,19 +133,3 @@ def _report(module: Module, analysis: CostAnalysis) -> dict[str, Any]:
         "cost": {key: getattr(total, key) for key in KEYS},
         "instructions": rows,
     }
-
-
-def _write(path: Path, text: str) -> None:
-    """Write a file whole, or not at all."""
-    from ..hlo.errors import InputError
-
-    temporary = path.with_name(path.name + ".tmp")
-    try:
-        temporary.write_text(text, encoding="utf-8")
-        temporary.replace(path)
-    except OSError as error:
-        temporary.unlink(missing_ok=True)
-        raise InputError(f"{path}: cannot write: {error.strerror or error}", remedy="give a writable path") from None
-    except BaseException:
-        temporary.unlink(missing_ok=True)
-        raise

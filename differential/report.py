@@ -8,7 +8,7 @@ from collections.abc import Sequence
 from dataclasses import asdict, dataclass
 from pathlib import Path
 
-from ..hlo.errors import InputError
+from ..hlo.whole_files import write_text
 
 STATUSES = ("passed", "failed", "unsupported", "crashed")
 
@@ -34,15 +34,6 @@ def summary(rows: Sequence[Row], stacks: Sequence[str]) -> dict[str, dict[str, i
 
 
 def write_json(path: Path, rows: Sequence[Row], stacks: Sequence[str]) -> None:
-    """The report; written to a temporary name and renamed."""
-    temporary = path.with_name(path.name + ".tmp")
-    try:
-        temporary.write_text(
-            json.dumps({"stacks": summary(rows, stacks), "cases": [asdict(r) for r in rows]}, indent=1) + "\n",
-            encoding="utf-8",
-        )
-        temporary.replace(path)
-    except OSError as error:
-        raise InputError(f"{path}: cannot write: {error.strerror or error}", remedy="give a writable path") from None
-    finally:
-        temporary.unlink(missing_ok=True)
+    """The report, whole or not at all."""
+    report = {"stacks": summary(rows, stacks), "cases": [asdict(r) for r in rows]}
+    write_text(path, json.dumps(report, indent=1) + "\n")

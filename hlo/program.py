@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import os
+import stat
 import sys
 import zipfile
 from collections.abc import Sequence
@@ -15,6 +17,7 @@ from .errors import InputError
 from .formats import FILES, Loaded, load_module
 from .ir import Module
 from .shapes import Shape
+from .whole_files import write_whole
 
 
 @dataclass(frozen=True)
@@ -76,6 +79,8 @@ def _program(name: str, loaded: Loaded) -> Program:
 def read_bytes(path: Path) -> bytes:
     """A file's content; every way it may fail is an InputError with the path."""
     try:
+        if stat.S_ISCHR(path.stat().st_mode) and path != Path(os.devnull):
+            raise InputError(f"{path}: a device, not a file", remedy=FILES)
         return path.read_bytes()
     except FileNotFoundError:
         near = "a folder must hold module.hlo or module.stablehlo.mlir" if path.name == IN_FOLDER[0] else FILES
@@ -164,21 +169,11 @@ _PLAIN = frozenset(np.dtype(t) for t in ["?", "b", "B", "h", "H", "i", "I", "q",
 
 
 def save_io(path: Path, inputs: Sequence[np.ndarray], outputs: Sequence[np.ndarray]) -> None:
-    """Write an .npz in the corpus form, under a temporary name that is then renamed."""
+    """Write an .npz in the corpus form, whole or not at all."""
     leaves = {f"in{i}": raw_view(v) for i, v in enumerate(inputs)} | {
         f"out{i}": raw_view(v) for i, v in enumerate(outputs)
     }
-    temporary = path.with_name(path.name + ".tmp")
-    try:
-        with open(temporary, "wb") as file:
-            np.savez(file, allow_pickle=False, **leaves)
-        temporary.replace(path)
-    except OSError as error:
-        temporary.unlink(missing_ok=True)
-        raise InputError(f"{path}: cannot write: {error.strerror or error}", remedy="give a writable path") from None
-    except BaseException:  # Ctrl-C included: nothing half-written stays
-        temporary.unlink(missing_ok=True)
-        raise
+    write_whole(path, lambda file: np.savez(file, allow_pickle=False, **leaves))
 
 
 def raw_view(value: np.ndarray) -> np.ndarray:

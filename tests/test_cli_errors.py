@@ -1,6 +1,9 @@
 """Bad input on the command line: one line with place and remedy, exit 2, no traceback, nothing half-written."""
 
 import io
+import os
+import subprocess
+import sys
 
 import numpy as np
 import pytest
@@ -76,6 +79,17 @@ def test_standard_input_is_named_in_errors(monkeypatch, capsys):
 def test_every_command_has_help(command, capsys):
     assert main([command, "--help"]) == 0
     assert "Usage: testbed " + command in capsys.readouterr().out
+
+
+@pytest.mark.skipif(not os.path.exists("/dev/full"), reason="needs /dev/full")
+@pytest.mark.parametrize("command", ["run", "show", "opt", "buffers"])
+def test_a_full_disk_is_one_line(command, folder):
+    script = f"import sys; from {main.__module__} import main; sys.exit(main({[command, str(folder / 'add.hlo')]}))"
+    with open("/dev/full", "w") as full:
+        done = subprocess.run([sys.executable, "-c", script], stdout=full, stderr=subprocess.PIPE, text=True)
+    assert done.returncode == 2
+    assert done.stderr.splitlines()[-1].startswith("testbed: error: cannot write the output: No space left on device")
+    assert "Traceback" not in done.stderr
 
 
 def test_interrupt_is_a_status_of_its_own(folder, monkeypatch, capsys):

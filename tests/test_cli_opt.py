@@ -12,7 +12,8 @@ from ..hlo.ir import Computation, Module
 from ..hlo.opcodes import Op
 from ..hlo.parser import parse_module
 from ..hlo.passes import pipeline
-from ..hlo.passes.algebra import ROWS
+from ..hlo.passes.algebra import ROWS, by_opcode, simplify_algebra
+from ..hlo.passes.algebra_rules import row
 from ..hlo.verifier import verify
 
 TEXT = """HloModule m
@@ -76,6 +77,32 @@ def test_the_pass_limit_bounds_rewrites(module, capsys, limit):
     verify(parse_module(done.out))
 
 
+def test_print_after_takes_patterns_and_each_must_match(module, capsys):
+    assert main(["opt", module, "--passes", "inline,dce,dce", "--print-after", "d*", "--print-after", "i?line"]) == 0
+    assert re.findall(r"^// .*", capsys.readouterr().out, re.M) == [
+        "// after inline, pass 1 of 3", "// after dce, pass 2 of 3", "// after dce, pass 3 of 3",
+    ]  # fmt: skip
+    for pattern in ("fuse", "x*"):
+        assert main(["opt", module, "--passes", "inline,dce", "--print-after", pattern]) == 2
+        assert f"--print-after {pattern}: no such pass among those that run: inline, dce" in capsys.readouterr().err
+
+
+def test_the_output_is_a_file_that_appears_whole(module, tmp_path, capsys):
+    target = tmp_path / "out.hlo"
+    assert main(["opt", module, "--passes", "dce", "-o", str(target)]) == 0
+    assert capsys.readouterr().out == ""
+    verify(parse_module(target.read_text()))
+    assert main(["opt", module, "-o", str(tmp_path / "no" / "out.hlo")]) == 2
+    assert "out.hlo: cannot write: No such file or directory" in capsys.readouterr().err
+    assert sorted(p.name for p in tmp_path.iterdir()) == ["m.hlo", "out.hlo"]
+
+
+def test_inputs_are_for_evaluation(module, capsys):
+    for option in (["--seed", "1"], ["--inputs", "x.npz"]):
+        assert main(["opt", module, *option]) == 2
+        assert f"{option[0]} is for --evaluate-each" in capsys.readouterr().err
+
+
 def test_an_unknown_pass_is_one_line_with_a_guess(module, capsys):
     assert main(["opt", module, "--passes", "dce,simplfy"]) == 2
     error = capsys.readouterr().err
@@ -115,12 +142,31 @@ def wrong(given: Module) -> Module:
 def test_evaluate_each_names_the_first_pass_that_changes_a_result(module, capsys, monkeypatch):
     monkeypatch.setitem(pipeline.PASSES, "wrong", pipeline.Pass("wrong", wrong))
     assert main(["opt", module, "--passes", "flatten,simplify,wrong,dce", "--evaluate-each"]) == 1
-    first, second = capsys.readouterr().err.splitlines()
+    first, second, *difference = capsys.readouterr().err.splitlines()
     assert re.match(r"wrong changes the results: result 0: [1-4] elements differ, first at \[\d\]", first)
-    limit = re.search(r"one of (\d+) to \1: bisect with --passes flatten,simplify,wrong --evaluate-each", second)
-    assert limit is not None
+    limit = re.search(r"rewrite 1 of 1 does; to see it: --passes flatten,simplify,wrong --pass-limit (\d+)", second)
+    assert limit is not None and [line[:9] for line in difference] == ["- t = f32", "+ t = f32"]
     again = ["opt", module, "--passes", "flatten,simplify,wrong", "--evaluate-each", "--pass-limit"]
     assert main([*again, limit[1]]) == 1 and main([*again, str(int(limit[1]) - 1)]) == 0
+
+
+def test_evaluate_each_names_the_rewrite(tmp_path, capsys, monkeypatch):
+    def wrong_rule(i, b):
+        """x - y → y - x."""
+        return b.binary(Op.SUBTRACT, i.operands[1], i.operands[0]) if i.operands[1].name == "y" else None
+
+    rules = by_opcode([row(Op.SUBTRACT, wrong_rule), *ROWS])
+    monkeypatch.setitem(pipeline.PASSES, "algebra", pipeline.Pass("algebra", lambda m: simplify_algebra(m, rules)))
+    lines = [f"  a{n} = f32[4] negate({f'b{n - 1}' if n else 'x'})\n  b{n} = f32[4] negate(a{n})\n" for n in range(9)]
+    lines.insert(5, "  bad = f32[4] subtract(b4, y)\n  c = f32[4] multiply(bad, y)\n")
+    text = f"HloModule m\nENTRY e {{\n  x = f32[4] parameter(0)\n  y = f32[4] parameter(1)\n{''.join(lines)}"
+    (tmp_path / "m.hlo").write_text(f"{text}  ROOT t = f32[4] add(b8, c) }}\n")
+    assert main(["opt", str(tmp_path / "m.hlo"), "--passes", "dce,algebra", "--evaluate-each"]) == 1
+    error = capsys.readouterr().err
+    assert "its rewrite 6 of 10 does; to see it: --passes dce,algebra --pass-limit 6, and 5" in error
+    assert re.search(r"^- bad = .*subtract\(x, y\)$", error, re.M) and re.search(
+        r"^\+ bad = .*subtract\(y, x\)$", error, re.M
+    )
 
 
 def test_evaluate_each_on_the_whole_pipeline(module, tmp_path):

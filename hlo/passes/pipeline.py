@@ -174,8 +174,8 @@ def select(names: Sequence[str]) -> tuple[Pass, ...]:
     for name in names:
         if name not in PASSES:
             near = difflib.get_close_matches(name, PASSES, n=1)
-            guess = f"did you mean {near[0]}? " if near else ""
-            raise TestbedError(f"no pass named {name!r}", remedy=f"{guess}passes: {', '.join(PASSES)}")
+            remedy = f"did you mean {near[0]}?" if near else f"passes: {', '.join(PASSES)}"
+            raise TestbedError(f"no pass named {name!r}", remedy=remedy)
     return tuple(PASSES[n] for n in names)
 
 
