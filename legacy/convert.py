@@ -10,7 +10,7 @@ from llvmlite import ir
 from ..hlo.dtypes import DType
 from ..hlo.ir import Instruction
 from .function import Code
-from .narrow import FORMATS, NARROW, decode, encode, to_single_odd
+from .narrow import FORMATS, NARROW, decode, encode, least_powers, power_as_double, to_single_odd
 from .registers import DOUBLE, FLOAT, I8, Register, memory_type, real_constant, register_type
 
 V: TypeAlias = ir.Value
@@ -63,7 +63,10 @@ def _from_float(code: Code, source: DType, target: DType, value: V) -> V:
     if target.is_float:
         if source is DType.F64:
             single = to_single_odd(code, value) if target in NARROW else code.b.fptrunc(value, FLOAT)
-            return encode(code, target, single)
+            narrow = encode(code, target, single)
+            return least_powers(code, value, narrow) if target is DType.F8E8M0FNU else narrow
+        if source is DType.F8E8M0FNU and target is DType.F64:
+            return power_as_double(code, value)
         value = decode(code, source, value)
         return code.b.fpext(value, DOUBLE) if target is DType.F64 else encode(code, target, value)
     value = decode(code, source, value)

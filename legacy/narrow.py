@@ -11,7 +11,7 @@ from llvmlite import ir
 from ..hlo.dtypes import DType
 from .function import Code
 from .real import Real
-from .registers import FLOAT, HALF, I8, I16, I32
+from .registers import DOUBLE, FLOAT, HALF, I8, I16, I32, I64
 
 V: TypeAlias = ir.Value
 
@@ -170,3 +170,18 @@ def _encode_power(code: Code, value: V) -> V:
     rounded = b.select(b.icmp_signed("<", bits, I32(0x800000)), least, rounded)
     positive = r.both(b.icmp_signed(">", bits, I32(0)), r.lt(value, math.inf))
     return b.trunc(b.select(positive, rounded, I32(255)), I8)
+
+
+def power_as_double(code: Code, value: V) -> V:
+    """f8e8m0fnu as f64, by its bits: as f32 the least is subnormal, and flushed."""
+    b = code.b
+    bits = b.zext(value, I64)
+    power = b.bitcast(b.shl(b.add(bits, I64(1023 - 127)), I64(52)), DOUBLE)
+    return b.select(b.icmp_signed("==", bits, I64(255)), Real(code, 64).c(math.nan), power)
+
+
+def least_powers(code: Code, value: V, narrow: V) -> V:
+    """The f8e8m0fnu of an f64: below 2^-127 NaN, and up to 2^-126 rounded up."""
+    r = Real(code, 64)
+    small = r.select(r.gt(value, 2.0**-127), I8(1), r.select(r.eq(value, 2.0**-127), I8(0), I8(255)))
+    return r.select(r.lt(value, 2.0**-126), small, narrow)

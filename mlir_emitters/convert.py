@@ -60,10 +60,26 @@ def _nonzero(b: Builder, x: Value) -> Value:
 
 def _float_to_float(b: Builder, source: DType, target: DType, x: Value) -> Value:
     if target is DType.F64:
-        return b.extend(x)
+        return _least_extended(b, x) if source is DType.F8E8M0FNU else b.extend(x)
+    if source is DType.F64 and target is DType.F8E8M0FNU:
+        return _power_below(b, x, round_to(b, target, narrow_f64(b, x)))
     if source is DType.F64:
         x = narrow_f64(b, x) if target in ROUNDED else b.truncate(x, b.types.f32)
     return round_to(b, target, x) if target in ROUNDED else x
+
+
+def _least_extended(b: Builder, x: Value) -> Value:
+    """f8e8m0fnu to f64: its least number is a subnormal f32, which would be flushed."""
+    least = b.compare_integers("eq", b.bitcast(x, b.types.i32), b.constant(0x400000, b.types.i32))
+    return b.select(least, b.f64(2.0**-127), b.extend(x))
+
+
+def _power_below(b: Builder, x: Value, rounded: Value) -> Value:
+    """What f64 numbers below 2^-126 are in f8e8m0fnu (as f32): 2^-126 down to 2^-127, which is itself; less is NaN."""
+    least = b.f64(2.0**-127)
+    small = b.select(b.compare("oeq", x, least), b.f32(2.0**-127), b.f32(float("nan")))
+    small = b.select(b.compare("ogt", x, least), b.f32(2.0**-126), small)
+    return b.select(b.compare("olt", x, b.f64(2.0**-126)), small, rounded)
 
 
 def narrow_f64(b: Builder, x: Value) -> Value:

@@ -27,11 +27,37 @@ def convert_to(x: Array, source: DType, target: DType) -> Array:
         return np.asarray(nonzero_bits(x, source) if source.is_float and source.bits <= 16 else x != 0)
     if source.is_float and target.is_integer:
         return _float_to_integer(x, target)
+    if source is DType.F8E8M0FNU and target.component is DType.F64:
+        return _power_of_two(x).astype(target.numpy)
+    if source is DType.F64 and target is DType.F8E8M0FNU:
+        return _nearest_power(x)
     if source.is_integer and source.bits < 8:
         x = x.astype(np.int8)  # ml_dtypes casts no narrow integer to another
     if (source.is_float and source.bits <= 8) or (target.is_complex and source.bits <= 16 and not source.is_complex):
         x = x.astype(np.float32)  # exact; ml_dtypes casts not every narrow float to every other
-    return x.astype(target.numpy)
+    return _without_nan(x, target).astype(target.numpy)
+
+
+def _without_nan(x: Array, target: DType) -> Array:
+    """f4e2m1fn has no NaN: XLA makes it -0."""
+    if target is not DType.F4E2M1FN or x.dtype.kind in "iub":
+        return x
+    x = x if x.dtype.kind == "f" else x.astype(np.float32)
+    return np.where(np.isnan(x), x.dtype.type(-0.0), x)
+
+
+def _power_of_two(x: Array) -> Array:
+    """f8e8m0fnu in f64, where the least is not subnormal."""
+    code = np.ascontiguousarray(x).reshape(x.shape).view(np.uint8)
+    return np.where(code == 255, np.nan, np.ldexp(1.0, code.astype(np.int32) - 127))
+
+
+def _nearest_power(x: Array) -> Array:
+    """f64 in f8e8m0fnu: below 2^-127 NaN, and up to 2^-126 rounded up."""
+    least, normal = 2.0**-127, np.where(x < 2.0**-126, 1.0, x).astype(np.float32)
+    code = normal.astype(DType.F8E8M0FNU.numpy).view(np.uint8)
+    small = np.where(x > least, np.uint8(1), np.where(x == least, np.uint8(0), np.uint8(255)))
+    return np.where(x < 2.0**-126, small, code).astype(np.uint8).view(DType.F8E8M0FNU.numpy)
 
 
 _THROUGH_F16 = {DType.F8E5M2.numpy, DType.F8E4M3FN.numpy}
@@ -41,7 +67,7 @@ def narrow(x: Array, target: DType) -> Array:
     """Round a result to its type. XLA:CPU computes these two fp8 kinds in f16; its convert rounds once."""
     if target.numpy in _THROUGH_F16 and x.dtype.kind == "f" and x.dtype.itemsize > 2:
         x = x.astype(np.float32).astype(np.float16)
-    return x.astype(target.numpy)
+    return _without_nan(x, target).astype(target.numpy)
 
 
 def nonzero_bits(x: Array, dtype: DType) -> Array:

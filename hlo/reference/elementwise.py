@@ -147,8 +147,18 @@ def select(_instruction: Instruction, condition: Array, x: Array, y: Array) -> A
     return np.where(condition, x, y)
 
 
+def maximum(x: Array, y: Array) -> Array:
+    """+0 is larger than -0, which NumPy leaves open."""
+    larger = np.maximum(x, y)
+    return np.where((x == 0) & (y == 0), x + y, larger) if larger.dtype.kind == "f" else larger
+
+
+def minimum(x: Array, y: Array) -> Array:
+    return -maximum(-x, -y) if np.result_type(x, y).kind == "f" else np.minimum(x, y)
+
+
 def clamp(low: Array, x: Array, high: Array) -> Array:
-    return np.minimum(np.maximum(low, x), high)
+    return minimum(maximum(low, x), high)
 
 
 # --- compare ---------------------------------------------------------------------------------------------------------

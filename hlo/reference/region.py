@@ -14,6 +14,7 @@ import numpy as np
 from ..attributes import PadDim, Window, WindowDim
 from ..ir import Computation, Instruction
 from ..opcodes import Op
+from . import elementwise as ew
 from .context import Context, Value
 from .shape import crop, pad_array
 
@@ -76,8 +77,9 @@ def reduce(instruction: Instruction, operands: Sequence[Array], context: Context
     length = math.prod(arrays[0].shape[d] for d in dims)
     ufunc = narrow_ufunc(region) if count == 1 and length > NARROW_LIMIT else None
     if ufunc is not None and region.root.shape.dtype.is_float:  # rounding once
-        wide = ufunc(inits[0].astype(np.float64), ufunc.reduce(arrays[0].astype(np.float64), axis=tuple(dims)))
-        return wide.astype(arrays[0].dtype)
+        x, init = arrays[0].astype(np.float64), inits[0].astype(np.float64)
+        result = ufunc(init, ufunc.reduce(x, axis=tuple(dims)))
+        return _signed_zeros(ufunc, result, init, x, tuple(dims)).astype(arrays[0].dtype)
     kept = [d for d in range(arrays[0].ndim) if d not in dims]
     rest = tuple(arrays[0].shape[d] for d in kept)
     stacked = [x.transpose(*dims, *kept).reshape(length, *rest) for x in arrays]
@@ -91,7 +93,19 @@ def _reduce_ufunc(ufunc: np.ufunc, x: Array, init: Array, dims: tuple[int, ...])
         return ufunc(init, x)
     if x.dtype.kind in "fc" and ufunc in (np.add, np.multiply):
         return _reduce_float(ufunc, x, init, dims)
-    return ufunc(init, ufunc.reduce(x, axis=dims, dtype=x.dtype)) if x.size else _empty(x, init, dims)
+    if x.size == 0:
+        return _empty(x, init, dims)
+    return _signed_zeros(ufunc, ufunc(init, ufunc.reduce(x, axis=dims, dtype=x.dtype)), init, x, dims)
+
+
+def _signed_zeros(ufunc: np.ufunc, result: Array, init: Array, x: Array, dims: tuple[int, ...]) -> Array:
+    """A maximum of zeros is +0 if any of them is, a minimum -0; NumPy takes either."""
+    if ufunc not in (np.maximum, np.minimum) or x.dtype.kind != "f" or not (result == 0).any():
+        return result
+    wanted = ufunc is np.minimum
+    found = ((x == 0) & (np.signbit(x) == wanted)).any(axis=dims) | (init == 0) & (np.signbit(init) == wanted)
+    zero = np.where(found == wanted, x.dtype.type(-0.0), x.dtype.type(0))
+    return np.where(result == 0, zero, result)
 
 
 def _empty(x: Array, init: Array, dims: tuple[int, ...]) -> Array:
@@ -145,6 +159,10 @@ def window_counts(window: Window, dims: Sequence[int]) -> list[int]:
     return counts
 
 
+def _combined(ufunc: np.ufunc, x: Array, y: Array) -> Array:
+    return ew.maximum(x, y) if ufunc is np.maximum else ew.minimum(x, y) if ufunc is np.minimum else ufunc(x, y)
+
+
 def taps(window: Window, counts: Sequence[int]) -> Iterator[tuple[tuple[int, ...], tuple[slice, ...]]]:
     """(position within the window, where the padded array meets that position) for each position, row-major."""
     for position in product(*[range(w.size) for w in window.dims]):
@@ -170,7 +188,7 @@ def reduce_window(instruction: Instruction, operands: Sequence[Array], context: 
     for _, where in taps(window, counts):
         met = [x[where] for x in padded]
         combined = (
-            [ufunc(results[0], met[0])]
+            [_combined(ufunc, results[0], met[0])]
             if ufunc is not None
             else values_of(context.vectorise(region, [*results, *met]), count)
         )
@@ -205,13 +223,26 @@ def select_and_scatter(instruction: Instruction, operands: Sequence[Array], cont
     return out.reshape(x.shape)
 
 
+def _combine_in_any_order(ufunc: np.ufunc, target: Array, places: Array, updates: Array) -> None:
+    """A place's zero, of a maximum or minimum, has the sign that `_signed_zeros` says."""
+    if ufunc not in (np.maximum, np.minimum) or target.dtype.kind != "f":
+        ufunc.at(target, places, updates)
+        return
+    wanted = ufunc is np.minimum
+    found = (target == 0) & (np.signbit(target) == wanted)
+    np.logical_or.at(found, places, (updates == 0) & (np.signbit(updates) == wanted))
+    ufunc.at(target, places, updates)
+    zeros = target == 0
+    target[zeros] = np.where(found[zeros] == wanted, target.dtype.type(-0.0), target.dtype.type(0))
+
+
 def combine_at(
     region: Computation, targets: Sequence[Array], places: Array, updates: Sequence[Array], context: Context
 ) -> None:
     """targets[…][places[i]] = region(targets[…][places[i]], updates[…][i]) for i in order, in place, on flat arrays."""
     ufunc = single_ufunc(region) if len(targets) == 1 else None
     if ufunc is not None:
-        ufunc.at(targets[0], places, updates[0])
+        _combine_in_any_order(ufunc, targets[0], places, updates[0])
         return
     for turn in turns(places):
         at = places[turn]
