@@ -1,7 +1,4 @@
-"""Buffers: loops and branches without needless copies, parallel copies, packing; a checker that catches bad plans."""
-
-import dataclasses
-import random
+"""Buffers: loops and branches without needless copies, parallel copies, results in place."""
 
 import numpy as np
 import pytest
@@ -9,71 +6,13 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from ..hlo.assignment_checker import check_assignment
-from ..hlo.coalesce import overlaps, union
-from ..hlo.errors import VerificationError
 from ..hlo.evaluator import evaluate
-from ..hlo.packing import pack, peak, whole_slots
 from ..hlo.parser import parse_module
-from ..hlo.plan import (
-    POOL_ALIGNMENT,
-    AllocationKind,
-    BufferSlice,
-    CopyStep,
-    KernelStep,
-    Plan,
-    WhileStep,
-    slot_alignment,
-)
+from ..hlo.plan import POOL_ALIGNMENT, AllocationKind, CopyStep, KernelStep, WhileStep
 from ..hlo.planning import plan
-from .passes import AS_WRITTEN
 from .plan_interpreter import run_plan
+from .planned import X, check, copies, loop
 from .random_programs import Programs
-
-
-def check(text: str, *inputs) -> Plan:
-    """Plan a module, prove its memory, run it, compare; returns the plan."""
-    module = parse_module(text)
-    values = [np.asarray(x) for x in inputs]
-    made = plan(module, AS_WRITTEN)
-    check_assignment(made)
-    for expected, actual in zip(evaluate(module, values), run_plan(made, values), strict=True):
-        np.testing.assert_allclose(actual, expected, rtol=1e-6)
-    return made
-
-
-def copies(made: Plan) -> list[CopyStep]:
-    return [s for s in made.walk() if isinstance(s, CopyStep)]
-
-
-def loop(leaves: str, init: str, body: str, results: str, *, head: str = "", trips: int = 5) -> str:
-    """A counted loop; `body` reads s1, s2, … (leaves of its state) and ends with what the state becomes."""
-    state = f"(s32[], {leaves})"
-    shapes = leaves.split(", ")
-    reads = "\n".join(f"s{n} = {s} get-tuple-element(s), index={n}" for n, s in enumerate(shapes, 1))
-    body, values = body.rsplit("->", 1)
-    outs = "\n".join(f"o{n} = {s} get-tuple-element(w), index={n}" for n, s in enumerate(shapes, 1))
-    return f"""HloModule m
-cond {{ s = {state} parameter(0)
-  i = s32[] get-tuple-element(s), index=0
-  n = s32[] constant({trips})
-  ROOT l = pred[] compare(i, n), direction=LT }}
-body {{ s = {state} parameter(0)
-  i = s32[] get-tuple-element(s), index=0
-  one = s32[] constant(1)
-  zero = s32[] constant(0)
-  j = s32[] add(i, one)
-  {reads}
-  {body}
-  ROOT t = {state} tuple(j, {values}) }}
-ENTRY e {{ {head}
-  z = s32[] constant(0)
-  t = {state} tuple(z, {init})
-  w = {state} while(t), condition=cond, body=body
-  {outs}
-  {results} }}"""
-
-
-X = np.arange(8, dtype=np.float32)
 
 
 def test_loop_invariants_are_not_copied():
@@ -344,139 +283,3 @@ def test_random_programs_run_right_in_their_buffers(seed: int):
         evaluate(programs.module, programs.inputs), run_plan(made, programs.inputs), strict=True
     ):
         np.testing.assert_allclose(actual, expected, rtol=1e-5, atol=1e-5)
-
-
-# -- the checker ------------------------------------------------------------------------------------------------------
-def moved(made: Plan, victim: KernelStep, number: int, to: BufferSlice) -> Plan:
-    """The plan with one result of one kernel written somewhere else (and everybody told)."""
-    index = next(k for k, v in made.assignment.slices.items() if k[0] is victim.instruction)
-    slices = dict(made.assignment.slices) | {index: to}
-    step = dataclasses.replace(victim, arguments=(*victim.arguments[:number], to, *victim.arguments[number + 1 :]))
-    steps = tuple(step if s is victim else s for s in made.steps)
-    return dataclasses.replace(made, steps=steps, assignment=dataclasses.replace(made.assignment, slices=slices))
-
-
-STRAIGHT = """HloModule m
-ENTRY e { x = f32[16,16] parameter(0)
-  a = f32[16,16] dot(x, x), lhs_contracting_dims={1}, rhs_contracting_dims={0}
-  b = f32[16,16] dot(a, x), lhs_contracting_dims={1}, rhs_contracting_dims={0}
-  c = f32[16,16] dot(b, a), lhs_contracting_dims={1}, rhs_contracting_dims={0}
-  ROOT d = f32[16,16] dot(c, b), lhs_contracting_dims={1}, rhs_contracting_dims={0} }"""
-
-
-def test_the_checker_accepts_the_plan_and_refuses_it_with_a_live_buffer_overwritten():
-    made = plan(parse_module(STRAIGHT))
-    check_assignment(made)
-    first, second = made.steps[0], made.steps[1]
-    where = first.arguments[first.kernel.results[0]]
-    with pytest.raises(VerificationError, match=r"overwritten while it is read|does not hold|overlap|lies at"):
-        check_assignment(moved(made, second, second.kernel.results[0], where))
-
-
-def test_the_checker_refuses_overlap_wrong_order_missing_steps_and_writes_to_parameters():
-    made = plan(parse_module(STRAIGHT))
-    second = made.steps[1]
-    number = second.kernel.results[0]
-    half = dataclasses.replace(second.arguments[second.kernel.operands[0]], offset=512)
-    for broken in (
-        moved(made, second, number, half),
-        moved(made, second, number, BufferSlice(0, 0, 1024)),
-        moved(made, second, number, BufferSlice(second.arguments[number].allocation, 1 << 20, 1024)),
-        dataclasses.replace(made, steps=made.steps[1:]),
-        dataclasses.replace(made, steps=made.steps[:-1]),
-        dataclasses.replace(made, steps=(made.steps[1], made.steps[0], *made.steps[2:])),
-    ):
-        with pytest.raises(VerificationError):
-            check_assignment(broken)
-
-
-def test_the_checker_refuses_loops_whose_copies_are_left_out_or_reordered():
-    text = loop(
-        "f32[8], f32[8]",
-        "x, y",
-        "n = f32[8] add(s1, s2) -> s2, s1",
-        "ROOT r = (f32[8], f32[8]) tuple(o1, o2)",
-        head="x = f32[8] parameter(0)\n y = f32[8] parameter(1)",
-    )
-    made = plan(parse_module(text), AS_WRITTEN)
-    (at,) = [n for n, s in enumerate(made.steps) if isinstance(s, WhileStep)]
-    loops = made.steps[at]
-    moves = [n for n, s in enumerate(loops.body) if isinstance(s, CopyStep)]
-    for dropped in moves:
-        body = loops.body[:dropped] + loops.body[dropped + 1 :]
-        with pytest.raises(VerificationError):
-            check_assignment(with_step(made, at, dataclasses.replace(loops, body=body)))
-    backwards = loops.body[: moves[0]] + tuple(reversed(loops.body[moves[0] :]))
-    with pytest.raises(VerificationError):
-        check_assignment(with_step(made, at, dataclasses.replace(loops, body=backwards)))
-    for n in (n for n, s in enumerate(made.steps) if isinstance(s, CopyStep)):
-        with pytest.raises(VerificationError):
-            check_assignment(dataclasses.replace(made, steps=made.steps[:n] + made.steps[n + 1 :]))
-
-
-def with_step(made: Plan, at: int, step) -> Plan:
-    return dataclasses.replace(made, steps=(*made.steps[:at], step, *made.steps[at + 1 :]))
-
-
-# -- packing and intervals --------------------------------------------------------------------------------------------
-def buffers(seed: int, count: int) -> tuple[list[int], list[list[tuple[int, int]]]]:
-    draw = random.Random(seed)
-    sizes, segments = [], []
-    for _ in range(count):
-        points = sorted(draw.sample(range(200), 2 * draw.randint(1, 2)))
-        sizes.append(draw.choice([0, 1, 4, 8, 24, 64, 100, 1000, 4096]))
-        segments.append(list(zip(points[::2], points[1::2])))
-    return sizes, segments
-
-
-@pytest.mark.parametrize("limit", [0, 4000])
-@given(seed=st.integers(0, 2**32), count=st.integers(0, 40))
-def test_packing_never_puts_two_live_buffers_into_the_same_bytes(limit: int, seed: int, count: int):
-    from ..hlo import packing as room
-
-    sizes, segments = buffers(seed, count)
-    kept, room.EXACT_LIMIT = room.EXACT_LIMIT, limit
-    try:
-        packed = pack(sizes, segments)
-    finally:
-        room.EXACT_LIMIT = kept
-    assert packed.bound == peak([whole_slots(s) for s in sizes], segments) <= packed.size
-    for a in range(count):
-        assert packed.offsets[a] % slot_alignment(sizes[a]) == 0 and packed.offsets[a] + sizes[a] <= packed.size
-        for b in range(a):
-            if overlaps(segments[a], segments[b]) and sizes[a] and sizes[b]:
-                assert (
-                    packed.offsets[a] + sizes[a] <= packed.offsets[b]
-                    or packed.offsets[b] + sizes[b] <= packed.offsets[a]
-                )
-
-
-def test_small_buffers_share_a_line_and_none_lies_across_two():
-    assert [slot_alignment(n) for n in (0, 1, 2, 3, 4, 24, 33, 64, 1000)] == [1, 1, 2, 4, 4, 32, 64, 64, 64]
-    packed = pack([4, 24, 1, 8, 4], [[(0, 2)]] * 5)
-    assert packed.size == packed.bound == 49
-    lines = [(o // 64, (o + s - 1) // 64) for o, s in zip(packed.offsets, [4, 24, 1, 8, 4])]
-    assert all(first == last for first, last in lines)
-
-
-@pytest.mark.parametrize("seed", range(30))
-def test_packing_is_close_to_the_most_bytes_alive_at_once(seed: int):
-    """Of buffers that are alive in one piece, as nearly all are."""
-    draw = random.Random(seed)
-    starts = [draw.randrange(60) for _ in range(draw.randint(5, 60))]
-    sizes = [draw.choice([1, 4, 8, 24, 100, 256, 1000, draw.randrange(1, 9000)]) for _ in starts]
-    packed = pack(sizes, [[(start, start + draw.choice([1, 3, 9, 20]))] for start in starts])
-    assert packed.size <= 1.05 * packed.bound
-
-
-def test_packing_reuses_dead_buffers():
-    packed = pack([100] * 50, [[(n, n + 2)] for n in range(50)])
-    assert packed.size == packed.bound == 256
-
-
-@given(st.integers(0, 2**32))
-def test_interval_lists_agree_with_sets_of_ticks(seed: int):
-    _, segments = buffers(seed, 2)
-    a, b = ({t for start, stop in s for t in range(start, stop)} for s in segments)
-    assert {t for start, stop in overlaps(*segments) for t in range(start, stop)} == a & b
-    assert {t for start, stop in union(*segments) for t in range(start, stop)} == a | b
