@@ -20,6 +20,12 @@ PLACES = "update_window_dims={}, inserted_window_dims={0}, scatter_dims_to_opera
 COLUMN = "update_window_dims={0}, inserted_window_dims={1}, scatter_dims_to_operand_dims={1}, index_vector_dim=1"
 PAIRED = "input_batching_dims={0}, scatter_indices_batching_dims={0}, index_vector_dim=2"
 IMAGES, BACK = "dim_labels=b01f_01io->b01f", "dim_labels=f01b_i01o->b01f"
+SAME, VALID = "padding_type=PADDING_SAME", "padding_type=PADDING_VALID"
+FORWARD = 'custom_call_target="DynamicConvolutionForward"'
+INPUT_GRAD = 'custom_call_target="DynamicConvolutionInputGrad"'
+KERNEL_GRAD = 'custom_call_target="DynamicConvolutionKernelGrad"'
+REDUCE_WINDOW = 'custom_call_target="DynamicReduceWindowSamePadding"'
+SELECT_AND_SCATTER = 'custom_call_target="DynamicSelectAndScatterSamePadding"'
 NORM = "epsilon=0.01, feature_index=1"
 INNER = "lhs_contracting_dims={1}, rhs_contracting_dims={0}"
 RAGGED = "lhs_contracting_dims={1}, rhs_contracting_dims={1}, lhs_ragged_dims={0}, rhs_group_dims={0}"
@@ -262,6 +268,41 @@ CASES = {
     "convolution, groups": Case(
         f"x:f32[n3,5,6,4] k:f32[3,2,2,4] | f32[n3,3,5,4] convolution(x, k), window={{size=3x2}}, {IMAGES}, "
         "feature_group_count=2"
+    ),
+    # custom calls that pad windows by the present sizes
+    "DynamicConvolutionForward": Case(
+        "x:f32[k2,n6,m5,2] k:f32[3,2,2,4] | "
+        f"f32[k2,n3,m5,4] custom-call(x, k), {FORWARD}, window={{size=3x2 stride=2x1}}, {IMAGES}, {SAME}"
+    ),
+    "DynamicConvolutionForward, valid": Case(
+        "x:f32[2,n6,5,m2] k:f32[3,2,2,4] | "
+        f"f32[2,n2,4,4] custom-call(x, k), {FORWARD}, window={{size=3x2 stride=2x1}}, {IMAGES}, {VALID}"
+    ),
+    "DynamicConvolutionInputGrad": Case(
+        "g:f32[2,m3,5,4] k:f32[3,2,4,2] x:f32[n6] | q = s32[] get-dimension-size(x), dimensions={0}; "
+        "a = s32[1] reshape(q); c = s32[1] constant({2}); v = s32[4] concatenate(c, a, c, c), dimensions={0}; "
+        f"f32[2,n6,6,2] custom-call(v, g, k), {INPUT_GRAD}, "
+        f"window={{size=3x2 pad=2_1x1_1 lhs_dilate=2x1 rhs_reversal=1x1}}, {IMAGES}, {SAME}", "m == (n + 1) // 2"
+    ),
+    "DynamicConvolutionInputGrad, valid": Case(
+        "g:f32[2,m2,5,4] k:f32[3,2,4,2] x:f32[n6] | q = s32[] get-dimension-size(x), dimensions={0}; "
+        "a = s32[1] reshape(q); c = s32[1] constant({2}); v = s32[4] concatenate(c, a, c, c), dimensions={0}; "
+        f"f32[2,n6,6,2] custom-call(v, g, k), {INPUT_GRAD}, "
+        f"window={{size=3x2 pad=2_1x1_1 lhs_dilate=2x1 rhs_reversal=1x1}}, {IMAGES}, "
+        f"{VALID}", "m == max((n - 1) // 2, 0)"
+    ),
+    "DynamicConvolutionKernelGrad": Case(
+        "x:f32[4,n6,6,2] g:f32[4,m3,5,3] | "
+        f"f32[2,3,2,3] custom-call(x, g), {KERNEL_GRAD}, window={{size=3x5 rhs_dilate=2x1}}, {BACK}, {SAME}",
+        "m == (n + 1) // 2"
+    ),
+    "DynamicReduceWindowSamePadding": Case(
+        f"x:f32[n6,3] | {BIT}f32[n3,3] custom-call(x, z), {REDUCE_WINDOW}, "
+        "window={size=3x1 stride=2x1}, to_apply=odd"
+    ),
+    "DynamicSelectAndScatterSamePadding": Case(
+        f"x:f32[n6,3] s:f32[m3,3] | {TWO}f32[n6,3] custom-call(x, s, o), {SELECT_AND_SCATTER}, "
+        "window={size=3x1 stride=2x1}, called_computations={ge, add}", "m == (n + 1) // 2"
     ),
     # batch normalisation
     "batch-norm-training": Case(

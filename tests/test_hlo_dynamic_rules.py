@@ -68,3 +68,35 @@ def test_a_reshape_that_nothing_fills_is_an_input_error():
     text = Case("x:f32[n6] | f32[n3,2] reshape(x)").text(REGIONS)
     with pytest.raises(InputError, match=r"\[5\] does not fill a reshape"):
         evaluate(parse_module(text), [np.zeros(5, np.float32)])
+
+
+@pytest.mark.parametrize("padding", ["SAME", "VALID"])
+@pytest.mark.parametrize("size", [3, 4, 6, 7])
+def test_gradients_of_a_convolution_are_its_transposes(size, padding):
+    """⟨conv(x, k), g⟩ = ⟨x, input_grad(g, k)⟩ = ⟨k, kernel_grad(x, g)⟩, with one padding that follows the size."""
+    labels, same = "dim_labels=b0f_0io->b0f", f"padding_type=PADDING_{padding}"
+    target = 'custom_call_target="DynamicConvolution'
+    count = -(-size // 2) if padding == "SAME" else (size - 3) // 2 + 1
+    forward = (
+        f'x:f32[1,n8,1] k:f32[3,1,1] | f32[1,n4,1] custom-call(x, k), {target}Forward", window={{size=3 stride=2}}'
+    )
+    by_input = (
+        f'v:s32[3] g:f32[1,n4,1] k:f32[3,1,1] | f32[1,m8,1] custom-call(v, g, k), {target}InputGrad", '
+        "window={size=3 pad=2_2 lhs_dilate=2 rhs_reversal=1}"
+    )
+    back = "f32[3,1,1] custom-call(x, g)"
+    by_kernel = f'x:f32[1,n8,1] g:f32[1,m4,1] | {back}, {target}KernelGrad", window={{size=4 rhs_dilate=2}}'
+    draw = np.random.default_rng(size)
+    x, k, g = (draw.standard_normal((1, n, 1)).astype(np.float32) for n in (size, 3, count))
+    k = k.reshape(3, 1, 1)
+
+    def run_on(body: str, labels: str, *inputs: np.ndarray) -> np.ndarray:
+        text = Case(f"{body}, {labels}, {same}").text(REGIONS)
+        return check(text, inputs)[0]
+
+    y = run_on(forward, labels, x, k)
+    dx = run_on(by_input, labels, np.array([1, size, 1], np.int32), g, k)
+    dk = run_on(by_kernel, "dim_labels=f0b_i0o->0bf", x, g)
+    product = float((y * g).sum())
+    assert y.shape == g.shape and dx.shape == x.shape
+    assert np.allclose([(x * dx).sum(), (k * dk).sum()], product, rtol=1e-4)

@@ -15,7 +15,7 @@ from ..opclasses import ELEMENTWISE
 from ..opcodes import Op
 from ..opset import BINARY
 from ..reference.convert import keeps_places
-from . import dynamic_convolution, dynamic_indexing, dynamic_linalg, dynamic_windows
+from . import dynamic_convolution, dynamic_indexing, dynamic_linalg, dynamic_padding, dynamic_windows
 from .building import Builder
 from .dynamic_reshape import dynamic_reshape, reshape
 from .dynamic_values import Sized, least, masked, plain, present, sizes_of, static, zero
@@ -42,10 +42,12 @@ def get_dimension_size(i: Instruction, b: Builder, xs: Sequence[Sized]) -> Sized
 
 
 def custom_call(i: Instruction, b: Builder, xs: Sequence[Sized]) -> Sized | None:
-    """TopK, and the two by which XLA's own padder goes from dynamic to static arrays and back."""
+    """TopK, windows, and the two by which XLA's own padder goes from dynamic to static arrays and back."""
     target, x = i.attributes["custom_call_target"], xs[0] if xs else None
     if is_topk(i):
         return dynamic_windows.topk(i, b, xs)
+    if target in dynamic_padding.TARGETS:
+        return dynamic_padding.TARGETS[target](i, b, xs)
     if x is None or target not in SIZED_TARGETS:
         return None
     if target == "PadToStatic":
@@ -57,7 +59,8 @@ def custom_call(i: Instruction, b: Builder, xs: Sequence[Sized]) -> Sized | None
     return Sized(b.pad(b.plain(x.value), fill, room), sizes_of(dict(enumerate(sizes))))
 
 
-SIZED_TARGETS = ("PadToStatic", "SliceToDynamic")
+SIZED_TARGETS = ("PadToStatic", "SliceToDynamic", *dynamic_padding.TARGETS)
+"""Custom calls whose rule runs where no operand has sizes, too."""
 
 # --- one element for one ---------------------------------------------------------------------------------------------
 

@@ -11,7 +11,7 @@ from ..opclasses import ELEMENTWISE
 from ..opcodes import Op
 from ..shapes import Shape, array, tuple_shape
 from .building import Builder, identity_of, sole_binary
-from .dynamic_values import Sized, inside, least, leaves_of, masked, plain, sizes_of, static
+from .dynamic_values import Sized, inside, least, leaves_of, plain, sizes_of, static
 from .expand_select_and_scatter import select_then_scatter
 
 # --- reductions ------------------------------------------------------------------------------------------------------
@@ -30,24 +30,30 @@ def _folded(i: Instruction, b: Builder, xs: Sequence[Sized], dimensions: Sequenc
     Where the region is no single op with such a value, an array of pred beside the others tells which are there.
     """
     many = len(xs) // 2
-    starts = xs[many:]
     arrays = [Sized(x.value, {k: s for k, s in x.sizes.items() if k[1] in dimensions}) for x in xs[:many]]
-    if not any(x.sizes for x in arrays):
-        return plain(i, b, xs, {})
-    opcode = sole_binary(i.attributes["to_apply"]) if many == 1 else None
-    neutral = None if opcode is None else identity_of(opcode, arrays[0].value.shape.dtype)
-    if neutral is not None:
-        fill = b.constant(neutral, arrays[0].value.shape.dtype)
-        return plain(i, b, [Sized(masked(b, arrays[0], dimensions, fill), {}), *starts], {})
     sizes = {d: least(b, [x.of(d) for x in arrays]) for d in dimensions}
-    test = inside(b, Sized(arrays[0].value, sizes_of(sizes)))
-    assert test is not None
+    there = inside(b, Sized(arrays[0].value, sizes_of(sizes)))
+    return folded(i, b, [x.value for x in arrays], [x.value for x in xs[many:]], there)
+
+
+def folded(
+    i: Instruction, b: Builder, arrays: Sequence[Instruction], starts: Sequence[Instruction], there: Instruction | None
+) -> Sized:
+    """The reduce or reduce-window of the elements that are `there`, an array of pred; None: of all."""
+    unsized = [Sized(x, {}) for x in (*arrays, *starts)]
+    if there is None:
+        return plain(i, b, unsized, {})
+    many, dtype = len(arrays), arrays[0].shape.dtype
+    opcode = sole_binary(i.attributes["to_apply"]) if many == 1 else None
+    neutral = None if opcode is None else identity_of(opcode, dtype)
+    if neutral is not None:
+        fill = b.constant(neutral, dtype, arrays[0].shape.dims)
+        return plain(i, b, [Sized(b.select(there, b.plain(arrays[0]), fill), {}), *unsized[1:]], {})
     results = i.shape.elements if i.shape.is_tuple else (i.shape,)
     shapes = (*(static(r).without_layout() for r in results), array(DType.PRED, *results[0].dims))
     kept = {k: v for k, v in i.attributes.items() if k in ("dimensions", "window")}
     both = b.op(
-        i.opcode, tuple_shape(*shapes), *(b.plain(x.value) for x in arrays), test,
-        *(s.value for s in starts), b.constant(True, DType.PRED),
+        i.opcode, tuple_shape(*shapes), *map(b.plain, arrays), there, *starts, b.constant(True, DType.PRED),
         to_apply=_of_those_there(b, i.attributes["to_apply"]), **kept,
     )  # fmt: skip
     parts = b.elements(both)[:many]

@@ -9,7 +9,7 @@ import numpy as np
 
 from ..errors import UnsupportedError
 from ..ir import Instruction
-from . import lapack, sorting
+from . import dynamic_windows, lapack, sorting
 from .context import Context, Value
 
 CustomCall = Callable[[Instruction, Sequence[Value], Context], Value]
@@ -55,6 +55,7 @@ TARGETS: dict[str, CustomCall] = {
     "SliceToDynamic": slice_to_dynamic,
     **dict.fromkeys(ANNOTATIONS, first_operand),
     "TopK": sorting.topk_call,
+    **dynamic_windows.TARGETS,
     **lapack.TARGETS,
 }
 
