@@ -2,8 +2,10 @@
 
 An array of `count` rows of `length` elements lies row by row in memory. In such a kernel every value is an element of
 the present row (FULL), one number of it (ROW), an element of a vector that all rows share (COLUMN), or read elsewhere
-and then not made from a reduction. What is found here is a promise between hlo/inplace.py and the emitters: a kernel
-of this form is emitted as one loop over rows, and a FULL result in place of an operand is written in the last pass.
+and then not made from a reduction. A reduction of few elements may also make an element of the present row, from what
+is elsewhere (squared distances of points are sums of three). What is found here is a promise between hlo/inplace.py
+and the emitters: a kernel of this form is emitted as one loop over rows, and a FULL result in place of an operand is
+written in the last pass.
 """
 
 from __future__ import annotations
@@ -33,6 +35,9 @@ COSTLY = frozenset({Op.CONVOLUTION, Op.DOT, Op.DYNAMIC_UPDATE_SLICE, Op.REDUCE_W
 Signature = tuple[int, int]
 """(rows, elements of a row)."""
 
+FEW = 8
+"""Elements up to which a reduction may be made for a single element of a row."""
+
 
 @dataclass(frozen=True, eq=False, slots=True)
 class Rows:
@@ -54,10 +59,9 @@ class Rows:
 def rows_of(roots: Sequence[Instruction], leaves: Collection[Instruction]) -> Rows | None:
     """The row kernel that computes these roots from leaves in memory; None if it has another form."""
     inside = _reachable(roots, leaves)
-    signatures = {row_signature(i) for i in inside if i.opcode is Op.REDUCE}
-    if len(signatures) != 1 or any(i.opcode in COSTLY for i in inside):
+    if any(i.opcode in COSTLY for i in inside):
         return None
-    (signature,) = signatures
+    signature = common_signature([i for i in inside if i.opcode is Op.REDUCE])
     return None if signature is None else assign_roles(roots, leaves, signature)
 
 
@@ -66,6 +70,25 @@ def rows_of_body(body: Computation) -> Rows | None:
     root = body.root
     roots = [root] if root.opcode is not Op.TUPLE else list(root.operands)
     return rows_of(roots, frozenset(body.parameters))
+
+
+def common_signature(reduces: Sequence[Instruction]) -> Signature | None:
+    """The rows of a kernel with these reductions: they are over rows, or make an element of one."""
+    for signature in dict.fromkeys(map(row_signature, reduces)):
+        if signature and all(row_signature(r) == signature or makes_element(r, signature) for r in reduces):
+            return signature
+    return None
+
+
+def is_few(reduce: Instruction) -> bool:
+    """Whether a reduction may be made for a single element."""
+    taken = math.prod(reduce.operands[0].shape.dims[d] for d in reduce.dimensions)
+    return reduce.shape.is_array and 0 < taken <= FEW
+
+
+def makes_element(reduce: Instruction, signature: Signature) -> bool:
+    """Whether a reduction of few elements makes an element of such rows."""
+    return is_few(reduce) and fits(reduce.shape, Role.FULL, signature)
 
 
 def row_signature(reduce: Instruction) -> Signature | None:
@@ -136,6 +159,8 @@ def assign_roles(roots: Sequence[Instruction], leaves: Collection[Instruction], 
         stack.append((i, None))
         if i in leaves:
             continue
+        if i.opcode is Op.REDUCE and not _reduces_here(i, role, signature):
+            return None
         for operand, wanted in reads(i, role, signature):
             if wanted is None:
                 outside.append(operand)
@@ -143,6 +168,13 @@ def assign_roles(roots: Sequence[Instruction], leaves: Collection[Instruction], 
                 stack.append((operand, wanted))
     elsewhere = _leaves_elsewhere(outside, leaves, roles)
     return None if elsewhere is None else Rows(*signature, {i: roles[i] for i in order}, elsewhere)
+
+
+def _reduces_here(reduce: Instruction, role: Role, signature: Signature) -> bool:
+    """Whether a reduction that is no leaf can have a role."""
+    if role is Role.ROW and row_signature(reduce) == signature:
+        return True
+    return role is Role.FULL and makes_element(reduce, signature)
 
 
 def _root_role(root: Instruction, signature: Signature) -> Role | None:

@@ -252,7 +252,7 @@ def plan_passes(e: Elemental, full: Sequence[Leaf], rows: Rows) -> list[Pass]:
     for instruction in rows.roles:
         below = [] if instruction in e.leaves else [o for o, wanted in _reads(rows, instruction) if wanted]
         level = max((levels[o] for o in below), default=0)
-        if instruction.opcode is Op.REDUCE:
+        if instruction.opcode is Op.REDUCE and rows.roles[instruction] is Role.ROW:
             level += 1
             passes += [Pass([]) for _ in range(level - len(passes))]
             passes[level - 1].reduces.append(instruction)
@@ -294,7 +294,8 @@ def _stage(e: Elemental, rows: Rows, passes: list[Pass]) -> None:
 def _is_dear(e: Elemental, rows: Rows, instruction: Instruction) -> bool:
     if rows.roles[instruction] is not Role.FULL or instruction in e.leaves or not instruction.operands:
         return False
-    return instruction.opcode in EXPENSIVE or not (instruction.opcode in ELEMENTWISE or instruction.opcode in _KNOWN)
+    cheap = instruction.opcode in ELEMENTWISE or instruction.opcode in PASSED
+    return instruction.opcode in EXPENSIVE or not (cheap or instruction.opcode is Op.GET_TUPLE_ELEMENT)
 
 
 def _wanted(e: Elemental, rows: Rows, step: Pass, through: bool = True) -> set[Instruction]:

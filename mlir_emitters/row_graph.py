@@ -8,7 +8,7 @@ from enum import Enum
 
 from ..hlo.opclasses import ELEMENTWISE
 from ..hlo.opcodes import Op
-from ..hlo.rows import COSTLY
+from ..hlo.rows import COSTLY, FEW
 from ..hlo.shapes import Shape
 from .reader import Buffer, Node, reachable
 from .reduce import initials_of, operands_of, reduced_dimensions
@@ -52,7 +52,7 @@ class RowGraph:
             return []
         wanted: list[Role | None] = [None] * len(node.inputs)
         if node.opcode is Op.REDUCE:
-            if role is Role.ROW and row_form(node) == (self.count, self.length):
+            if role is Role.ROW:
                 return [(x, Role.FULL) for x in operands_of(node)] + [(x, None) for x in initials_of(node)]
         elif node.opcode is Op.BROADCAST:
             wanted = [self._broadcast(node, role)]
@@ -63,6 +63,16 @@ class RowGraph:
             one = Role.ROW if self.count == 1 else None
             wanted = [role if x.dims == buffer.dims else one if x.shape.size == 1 else None for x in node.inputs]
         return [(x, r if r is not None and self.fits(x.shape, r) else None) for x, r in zip(node.inputs, wanted)]
+
+    def reduces(self, node: Node, role: Role) -> bool:
+        """Whether a reduction can give its results in a role: numbers of the row, or, of a few elements, one of it."""
+        if role is Role.ROW:
+            return row_form(node) == (self.count, self.length)
+        return role is Role.FULL and self.makes_element(node)
+
+    def makes_element(self, node: Node) -> bool:
+        taken = math.prod(node.inputs[0].dims[d] for d in reduced_dimensions(node))
+        return len(node.outputs) == 1 and 0 < taken <= FEW and self.fits(node.output.shape, Role.FULL)
 
     def _broadcast(self, node: Node, role: Role) -> Role | None:
         source, dims = node.inputs[0], node.output.dims
@@ -90,6 +100,8 @@ class RowGraph:
             if role is None:
                 order.append(buffer)
             elif buffer not in self.roles:
+                if buffer.writer and buffer.writer.opcode is Op.REDUCE and not self.reduces(buffer.writer, role):
+                    return False
                 self.roles[buffer] = role
                 stack.append((buffer, None))
                 for source, wanted in self.sources(buffer):
@@ -137,12 +149,11 @@ def row_graph(results: Sequence[Buffer]) -> RowGraph | None:
         return None
     if any(node.opcode in COSTLY for node in nodes):
         return None
-    forms = {row_form(node) for node in reductions}
-    form = forms.pop()
-    if forms or form is None:
-        return None
-    graph = RowGraph(*form)
-    return graph if graph.mark(results) else None
+    for form in dict.fromkeys(map(row_form, reductions)):
+        graph = RowGraph(*form) if form else None
+        if graph and all(row_form(node) == form or graph.makes_element(node) for node in reductions):
+            return graph if graph.mark(results) else None
+    return None
 
 
 def first_of(buffer: Buffer) -> Buffer:

@@ -53,7 +53,7 @@ class RowKernel(Elemental):
         self.column: list[Index] = []
         self.row_number: Index = 0
         self.column_number: Index = 0
-        first = _writer(next(x for x in graph.roles if _is_reduced(x)))
+        first = _writer(next(x for x in graph.roles if self._is_reduced(x)))
         live = [d for d in first.inputs[0].dims if d != 1]
         split = graph.outer_dims(first.inputs[0].shape) or 0
         self.outer, self.inner = ([graph.count], [graph.length]) if graph.plain else (live[:split], live[split:])
@@ -180,7 +180,7 @@ class RowKernel(Elemental):
         found: list[Pass] = []
         for buffer in self.graph.roles:
             levels[buffer] = max((levels[x] for x, role in self.graph.sources(buffer) if role is not None), default=0)
-            if _is_reduced(buffer):
+            if self._is_reduced(buffer):
                 levels[buffer] += 1
                 found += [Pass() for _ in range(levels[buffer] - len(found))]
                 step = found[levels[buffer] - 1]
@@ -226,6 +226,11 @@ class RowKernel(Elemental):
     def _is_plain_op(node: Node) -> bool:
         return node.opcode in ELEMENTWISE or node.opcode in PASSED
 
+    def _is_reduced(self, buffer: Buffer) -> bool:
+        """Whether it is a number of the row that a pass makes."""
+        made = self.graph.roles[buffer] is Role.ROW and buffer.writer is not None
+        return made and _writer(buffer).opcode is Op.REDUCE
+
     def _wanted(self, step: Pass, held: bool = False) -> set[Buffer]:
         """What a pass computes for each element, and if `held`, what of its held values it reads."""
         found: set[Buffer] = set()
@@ -251,7 +256,3 @@ class RowKernel(Elemental):
 def _writer(buffer: Buffer) -> Node:
     assert buffer.writer is not None
     return buffer.writer
-
-
-def _is_reduced(buffer: Buffer) -> bool:
-    return buffer.writer is not None and buffer.writer.opcode is Op.REDUCE

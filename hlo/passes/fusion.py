@@ -234,6 +234,11 @@ def _may_be_computed_again(i: Instruction) -> bool:
     return not any(o.shape.is_dynamic for o in i.operands)
 
 
+def _expands(i: Instruction) -> bool:
+    """Whether `i` repeats an array, which then is what had better be stored."""
+    return i.opcode is Op.BROADCAST and i.shape.size >= 2 * i.operands[0].shape.size
+
+
 def _cones(computation: Computation) -> dict[Instruction, tuple[int, bool]]:
     """For each instruction: operations in the cheap part above it, itself included; whether costly ones feed that."""
     cones: dict[Instruction, frozenset[Instruction] | None] = {}  # None: more than CHEAP_CONE
@@ -250,6 +255,6 @@ def _cones(computation: Computation) -> dict[Instruction, tuple[int, bool]]:
         for o in i.operands:
             above = cones[o]
             cone = None if cone is None or above is None or len(cone) > CHEAP_CONE else cone | above
-        dear = any(result[o][1] and o.shape.size > 1 for o in i.operands)
+        dear = any(result[o][1] and o.shape.size > 1 for o in i.operands) and not _expands(i)
         cones[i], result[i] = cone, (CHEAP_CONE + 1 if cone is None else len(cone), dear)
     return result

@@ -55,6 +55,7 @@ class Form(Protocol):
 @dataclass(eq=False, slots=True)
 class Unit:
     """One kernel. form: the one that it needs; None if it takes that of others. dear: it holds costly operations.
+    bends: it may take its reader's form instead of its own.
 
     inside: its graph, which ends in `root`; leaves: what stands in it for each operand.
     """
@@ -66,11 +67,12 @@ class Unit:
     code: int
     dear: bool
     form: Form | None = None
+    bends: bool = False
     views: dict[Form, View | None] = field(default_factory=dict)
 
     def view(self, form: Form) -> View | None:
         if form not in self.views:
-            self.views[form] = form.view(self) if self.form is None or self.form == form else None
+            self.views[form] = form.view(self) if self.bends or self.form in (None, form) else None
         return self.views[form]
 
 
@@ -179,9 +181,13 @@ class Merger:
 
     def _merge(self, a: Group, b: Group, over: tuple[Instruction, Instruction, Instruction] | None = None) -> bool:
         """over: an array that an instruction of each group reads, if that is why they merge."""
-        if a is b or (a.form and b.form and a.form != b.form):
+        if a is b:
             return False
         form = a.form or b.form or self.common(a.units[0], b.units[0])
+        if a.form and b.form and a.form != b.form:
+            if over is not None or not all(u.bends or u.form is None for u in a.units):
+                return False
+            form = b.form
         units = a.units + b.units
         if form is None or sum(u.code for u in units) > MOST_CODE or any(u.view(form) is None for u in units):
             return False

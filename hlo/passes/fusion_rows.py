@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from ..ir import Computation, Instruction, Module
 from ..opclasses import ELEMENTWISE, control_computations
 from ..opcodes import Op
-from ..rows import Role, assign_roles, fits, row_signature
+from ..rows import Role, assign_roles, common_signature, fits, is_few
 from ..shapes import Shape
 from .fusion_merge import Unit, View, make_unit, merge_all
 from .rewriting import Names, callees_first, rebuild
@@ -50,10 +50,13 @@ def row_unit(i: Instruction, pinned: Collection[str]) -> Unit | None:
     unit = make_unit(i, pinned, _BARE, _WITHIN)
     if unit is None or any(m.opcode is Op.TRANSPOSE and m.shape.size > LARGE_TRANSPOSE for m in unit.inside):
         return None
-    signatures = {row_signature(m) for m in unit.inside if m.opcode is Op.REDUCE}
-    if None in signatures or len(signatures) > 1:
-        return None
-    unit.form = next((RowForm(*s) for s in signatures if s), None)
+    reduces = [m for m in unit.inside if m.opcode is Op.REDUCE]
+    if reduces:
+        signature = common_signature(reduces)
+        if signature is None:
+            return None
+        unit.form = RowForm(*signature)
+        unit.bends = all(map(is_few, reduces))
     return unit
 
 
