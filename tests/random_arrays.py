@@ -291,13 +291,42 @@ class Arrays(Body):
     def batch_norm(self, v: Value):
         if self.exact or v.dtype not in ("f32", "f64") or not v.dims or not math.prod(v.dims):
             return None
-        axis = self.random.randrange(len(v.dims))
-        one = (v.dims[axis],)
-        scale, offset, mean = (self.exactly(v.dtype, one) for _ in range(3))
+        axis, v = self.random.randrange(len(v.dims)), self.kept(v)
+        one, kind = (v.dims[axis],), self.random.choice(("inference", "training", "grad"))
+        scale, offset, mean = (self.kept(self.exactly(v.dtype, one)) for _ in range(3))
         spread = self.add(v.dtype, one, f"exponential({self.kept(mean).name})")
         rest = f"epsilon=0.5, feature_index={axis}"
-        names = f"{v.name}, {scale.name}, {offset.name}, {mean.name}, {spread.name}"
-        return self.kept(self.add(v.dtype, v.dims, f"batch-norm-inference({names}), {rest}"))
+        if kind == "inference":
+            names = f"{v.name}, {scale.name}, {offset.name}, {mean.name}, {spread.name}"
+            return self.kept(self.add(v.dtype, v.dims, f"batch-norm-inference({names}), {rest}"))
+        names = f"{v.name}, {scale.name}, {offset.name}"
+        if kind == "grad":
+            names = f"{v.name}, {scale.name}, {mean.name}, {spread.name}, {self.kept(self.like(v)).name}"
+        whole, a = self.texts.name("t"), self.new(v.dtype, v.dims, False)
+        b, c = (self.new(v.dtype, one, False) for _ in range(2))
+        self.lines.append(f"  {whole} = ({a.shape}, {b.shape}, {c.shape}) batch-norm-{kind}({names}), {rest}")
+        for n, part in enumerate((b, c)):
+            self.kept(self.put(part, f"get-tuple-element({whole}), index={n + 1}"))
+        return self.kept(self.put(a, f"get-tuple-element({whole}), index=0"))
+
+    def scaled(self, v: Value):
+        """A product whose sides are scaled by blocks."""
+        if v.dtype not in ("f32", "bf16", "f16") or len(v.dims) != 2 or not math.prod(v.dims) or (
+                self.exact and v.dtype != "f32"):  # fmt: skip
+            return None
+        (rows, inner), out = v.dims, self.random.choice((1, 3))
+        blocks = [self.random.choice([b for b in (1, 2, 4) if inner % b == 0]) for _ in range(2)]
+        x, y = self.kept(v), self.kept(self.exactly(v.dtype, (inner, out)))
+        a = self.kept(self.exactly(v.dtype, (rows, inner // blocks[0])))
+        b = self.kept(self.exactly(v.dtype, (inner // blocks[1], out)))
+        names = ", ".join(w.name for w in (x, y, a, b))
+        how = "lhs_contracting_dims={1}, rhs_contracting_dims={0}"
+        return self.kept(self.add(v.dtype, (rows, out), f"scaled-dot({names}), {how}"))
+
+    def bitcast(self, v: Value):
+        """The same bytes, by another shape."""
+        made = self.refactor(v)
+        return self.add(v.dtype, made.dims, f"bitcast({v.name})")
 
     def fft(self, v: Value):
         if self.exact or v.dtype not in (*PAIRED, "f32") or not v.dims or not math.prod(v.dims):
@@ -335,7 +364,7 @@ class Arrays(Body):
     def topk(self, v: Value):
         if not v.dims or v.kind not in "fi" or (v.kind == "f" and not self.exact) or not math.prod(v.dims):
             return None
-        v, k = self.one_nan(v), self.random.randint(1, v.dims[-1])
+        v, k = self.without_nan(v), self.random.randint(1, v.dims[-1])
         return self.pair(
             v.dtype, "s32", (*v.dims[:-1], k), f"topk({v.name}), k={k}, largest={self.random.choice(('true', 'false'))}"
         )
@@ -357,7 +386,7 @@ class Arrays(Body):
             name, f"{name} {{\n  a = {v.dtype}[] parameter(0)\n  b = {v.dtype}[] parameter(1)\n  i = {other.dtype}[] "
                   f"parameter(2)\n  j = {other.dtype}[] parameter(3)\n  ROOT r = pred[] compare(a, b), direction="
                   f"{which}{kind}\n}}")  # fmt: skip
-        pair = (self.one_nan(v), other)
+        pair = (self.without_nan(v), other)
         plain = [self.put(Value(self.texts.name("v"), w.dtype, w.dims), f"copy({w.name})") for w in pair]
         call = f"sort({plain[0].name}, {plain[1].name}), dimensions={{{axis}}}, is_stable=true, to_apply={name}"
         return self.pair(v.dtype, other.dtype, v.dims, call)

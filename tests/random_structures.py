@@ -80,21 +80,53 @@ class Structures(Body):
         return self.put(made, f'custom-call({v.name}), custom_call_target="{target}"{effect}')
 
     def asynchronous(self, v: Value):
+        """What starts and is done, or waits for a token."""
         start, made = self.texts.name("t"), Value(self.texts.name("v"), v.dtype, v.dims, v.order)
-        if self.random.random() < 0.5:
+        kind = self.random.choice(("copy", "call", "token", "gather", "permute"))
+        if kind == "copy":
             self.lines.append(f"  {start} = ({v.shape}, {v.shape}, u32[]) copy-start({v.name})")
             return self.put(made, f"copy-done({start})")
-        token = self.texts.name("t")
-        self.lines.append(f"  {token} = token[] after-all()")
-        return self.put(made, f"add-dependency({v.name}, {token})")
+        if kind == "token":
+            self.lines.append(f"  {start} = token[] after-all()")
+            return self.put(made, f"add-dependency({v.name}, {start})")
+        if kind == "call":
+            body = self.texts.body(0)
+            body.put(Value(self.texts.name("v"), v.dtype, v.dims, v.order), "parameter(0)")
+            body.grow(self.random.randint(0, 2))
+            last = body.exact_shape(v)
+            body.lines.append(f"  ROOT {self.texts.name('v')} = {last.shape} copy({last.name})")
+            wrapped = self.done(body, "wrapped")
+            self.lines.append(f"  {start} = (({v.shape}), {v.shape}) async-start({v.name}), calls={wrapped}")
+            return self.put(made, f"async-done({start})")
+        if kind == "gather" and v.dims:
+            how = "all-gather-start", f"dimensions={{{self.random.randrange(len(v.dims))}}}, replica_groups={{{{0}}}}"
+        else:
+            how = "collective-permute-start", "source_target_pairs={{0,0}}"
+        self.lines.append(f"  {start} = ({v.shape}, {v.shape}) {how[0]}({v.name}), {how[1]}")
+        return self.put(made, f"{how[0].replace('start', 'done')}({start})")
 
     def collective(self, v: Value):
-        if v.kind == "p":
-            return None
+        """A collective among one device."""
         made = Value(self.texts.name("v"), v.dtype, v.dims, v.order)
-        return self.put(
-            made, f"all-reduce({v.name}), replica_groups={{}}, to_apply={self.texts.region('add', v.dtype)}"
-        )
+        axis = f"dimensions={{{self.random.randrange(len(v.dims))}}}" if v.dims else ""
+        region = "" if v.kind == "p" else f"to_apply={self.texts.region('add', v.dtype)}"
+        calls = ["collective-permute(X), source_target_pairs={{0,0}}", "collective-broadcast(X), replica_groups={{0}}"]
+        calls += [f"all-gather(X), {axis}", f"all-to-all(X), {axis}"] if axis else []
+        calls += [f"all-reduce(X), replica_groups={{}}, {region}"] * 2 if region else []
+        calls += [f"reduce-scatter(X), {axis}, {region}"] if axis and region else []
+        return self.put(made, self.random.choice(calls).replace("X", v.name))
+
+    def device(self, v: Value):
+        """Numbers that the compiler knows: this device's, and the size of a dimension."""
+        if v.dims and self.random.random() < 0.6:
+            axis = self.random.randrange(len(v.dims))
+            return self.add("s32", (), f"get-dimension-size({v.name}), dimensions={{{axis}}}")
+        return self.add("u32", (), f"{self.random.choice(('partition-id', 'replica-id'))}()")
+
+    def domain(self, v: Value):
+        made = Value(self.texts.name("v"), v.dtype, v.dims, v.order)
+        ends = "entry={maximal device=0}, exit={maximal device=1}"
+        return self.put(made, f'domain({v.name}), domain={{kind="sharding", {ends}}}')
 
     def random_bits(self, v: Value):
         algorithm, words = self.random.choice((("rng_three_fry", 2), ("rng_philox", 3), ("rng_default", 3)))

@@ -56,18 +56,28 @@ class Texts:
         self.types = self.draw_types()
         self.shapes = self.random.sample(dims, 3)
         body = self.body(depth)
+        parameters = self.given(body)
+        body.grow(size)
+        header = self.results(body, parameters)
+        entry = "ENTRY main {\n" + "\n".join(body.lines) + "\n}"
+        self.text = f"HloModule t{seed}{header}\n" + "\n".join([*self.computations.values(), entry]) + "\n"
+
+    def given(self, body: Body) -> list[Value]:
+        """The parameters."""
         parameters = [
             body.new(self.random.choice(self.types), self.random.choice(self.shapes), True)
             for _ in range(self.random.randint(1, 3))
         ]
         for n, p in enumerate(parameters):
             body.put(p, f"parameter({n})")
-        body.grow(size)
+        return parameters
+
+    def results(self, body: Body, parameters: list[Value]) -> str:
+        """Give the entry its root; what the module's header says beside the name."""
         results = [body.any() for _ in range(self.random.randint(2, 4))]
         aliases = self.aliases(parameters, results) if self.random.random() < 0.4 else ""
         body.root(results)
-        entry = "ENTRY main {\n" + "\n".join(body.lines) + "\n}"
-        self.text = f"HloModule t{seed}{aliases}\n" + "\n".join([*self.computations.values(), entry]) + "\n"
+        return aliases
 
     def body(self, depth: int) -> Body:
         return Body(self, depth)

@@ -48,6 +48,14 @@ BINARY_INTEGER = (
     "shift-right-arithmetic power"
 )
 
+MORE = """
+unary binary binary binary bits pick convert convert clamp complex spread broadcast refactor permute bitcast
+reduce_precision stochastic many constant_array start start update_rows gather scatter window select_scatter
+batched_dot batched_dot any_convolution ragged scaled batch_norm fft solve topk sorted map scan random_bits
+barrier call call fusion fusion asynchronous collective annotate tied device domain
+"""
+"""Methods that add an op, more of them for what matters more."""
+
 
 def bits(dtype: str) -> int:
     return BITS.get(dtype) or int(dtype[1:]) // (2 if dtype[0] == "c" else 1)
@@ -71,6 +79,31 @@ class Wide(Texts):
         pools = (USUAL, USUAL, SIGNED + UNSIGNED, SIGNED + UNSIGNED, COMPLEX, NARROW)
         some = [self.random.choice(self.random.choice(pools)) for _ in range(self.random.randint(1, 4))]
         return [*some, self.random.choice(USUAL), self.random.choice(("s32", "pred", some[0]))]
+
+    def given(self, body: Body) -> list[Value]:
+        """Parameters; now and then they are one tuple."""
+        if self.random.random() > 0.15:
+            return super().given(body)
+        shapes = [body.new(self.random.choice(self.types), self.random.choice(self.shapes)) for _ in range(3)]
+        body.lines.append(f"  given = {body.tupled(shapes)} parameter(0)")
+        for n, shape in enumerate(shapes):
+            body.put(shape, f"get-tuple-element(given), index={n}")
+        return []
+
+    def results(self, body: Body, parameters: list[Value]) -> str:
+        """One array, a flat tuple or a nested one; a schedule now and then: the order of the text."""
+        schedule = ", is_scheduled=true" if self.random.random() < 0.15 else ""
+        form = self.random.random()
+        if form > 0.3:
+            return schedule + super().results(body, parameters).replace("may", self.random.choice(("may", "must")))
+        last = body.any()
+        if form < 0.1:
+            body.lines.append(f"  ROOT root = {last.shape} copy({last.name})")
+            return schedule
+        pair = [last, body.any()]
+        body.lines.append(f"  inner = {body.tupled(pair)} tuple({pair[0].name}, {pair[1].name})")
+        body.lines.append(f"  ROOT root = ({last.shape}, {body.tupled(pair)}) tuple({last.name}, inner)")
+        return schedule
 
     def region(self, op: str, dtype: str) -> str:
         """A computation of two scalars; some have more ops than one, that mean the same."""
@@ -100,45 +133,7 @@ class WideBody(Arrays, Structures, Body):
     texts: Wide
 
     def kinds(self) -> list[str]:
-        more = [
-            *(
-                "unary",
-                "binary",
-                "binary",
-                "binary",
-                "bits",
-                "pick",
-                "convert",
-                "convert",
-                "clamp",
-                "complex",
-                "spread",
-            ),
-            *(
-                "reduce_precision",
-                "stochastic",
-                "broadcast",
-                "refactor",
-                "gather",
-                "scatter",
-                "window",
-                "select_scatter",
-            ),
-            *("batched_dot", "batched_dot", "any_convolution", "topk", "sorted", "map", "scan", "start", "start"),
-            *(
-                "batch_norm",
-                "fft",
-                "solve",
-                "barrier",
-                "call",
-                "call",
-                "fusion",
-                "fusion",
-                "asynchronous",
-                "collective",
-            ),
-            *("annotate", "random_bits", "tied", "update_rows", "many", "constant_array", "permute", "ragged"),
-        ]
+        more = MORE.split()
         if self.depth:
             more += ["any_loop", "any_loop", "nested_branch", "branch"]
         return [*super().kinds(), *more]
@@ -235,23 +230,23 @@ class WideBody(Arrays, Structures, Body):
         parts = [self.kept(self.add(part, v.dims, f"{op}({v.name})")) for op in ("real", "imag")]
         return self.add(v.dtype, v.dims, f"complex({parts[0].name}, {parts[1].name})")
 
-    def one_nan(self, v: Value) -> Value:
-        """v with every NaN the same: the sign of one that is computed is nobody's promise, and total order sees it."""
+    def without_nan(self, v: Value) -> Value:
+        """v with 0 for NaN: the sign of a NaN that is computed is nobody's promise, and total order sees it."""
         if v.kind != "f":
             return v
-        some = self.add(v.dtype, v.dims, f"broadcast({self.constant(v.dtype, 'nan')}), dimensions={{}}")
+        zero = self.add(v.dtype, v.dims, f"broadcast({self.constant(v.dtype, '0')}), dimensions={{}}")
         same = self.add("pred", v.dims, f"compare({v.name}, {v.name}), direction=EQ")
-        return self.add(v.dtype, v.dims, f"select({same.name}, {v.name}, {some.name})")
+        return self.add(v.dtype, v.dims, f"select({same.name}, {v.name}, {zero.name})")
 
     def sort(self, v: Value):
-        return super().sort(self.one_nan(v)) if v.kind in "fi" else None
+        return super().sort(self.without_nan(v)) if v.kind in "fi" else None
 
     def compare(self, v: Value):
         which = self.random.choice(("EQ", "NE") if v.kind == "c" else ("LT", "GE", "EQ", "NE", "LE", "GT"))
         other = v if self.random.random() < 0.1 else self.like(v)
         kind = ""
         if v.kind == "f" and self.exact and v.dtype in USUAL and self.random.random() < 0.3:
-            v, other, kind = self.one_nan(v), self.one_nan(other), ", type=TOTALORDER"
+            v, other, kind = self.without_nan(v), self.without_nan(other), ", type=TOTALORDER"
         return self.add("pred", v.dims, f"compare({v.name}, {other.name}), direction={which}{kind}")
 
     def bits(self, v: Value):
