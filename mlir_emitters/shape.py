@@ -83,6 +83,8 @@ def regroup(b: Builder, index: Sequence[Index], dims: Sequence[int], target: Seq
     """The index of the same element after a row-major reshape. Runs of dimensions with equal products convert by
     themselves.
     """
+    if 0 in dims or 0 in target:  # no element is ever asked for
+        return (0,) * len(target)
     result: list[Index] = []
     i = j = 0
     while i < len(dims) or j < len(target):

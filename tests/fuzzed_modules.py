@@ -173,4 +173,10 @@ ENTRY e { x = f32[4,3] parameter(0)
   b = (f32[5], f32[5]) fusion(y), kind=kInput, calls=sorts
   ROOT r = ((f32[4,3]{0,1}, f32[4,3]{0,1}, f32[4,3]), (f32[5], f32[5])) tuple(a, b) }
 """,
+    "a pad of nothing, reshaped": """HloModule m
+ENTRY e { x = s64[0] parameter(0)
+  y = s64[1,0] broadcast(x), dimensions={1}
+  k = s64[] parameter(1)
+  ROOT r = s64[3,3]{0,1} pad(y, k), padding=2_0_0x1_2_1 }
+""",
 }

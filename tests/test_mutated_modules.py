@@ -18,7 +18,7 @@ from ..migration import Flags, compile_module
 from .hlo_corpus import DEEP, CorpusCase, each
 from .mutated_modules import EDITS, mutated
 from .plan_interpreter import run_plan
-from .test_random_wide import LOOSE
+from .random_wide import LOOSE
 
 TEXT = """HloModule m
 ENTRY e { x = f32[2,3] parameter(0)

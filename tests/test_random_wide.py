@@ -23,11 +23,7 @@ from .fuzzed_modules import FUZZED
 from .hlo_corpus import DEEP
 from .passes import fill
 from .plan_interpreter import run_plan
-from .random_wide import Wide, inputs_of
-
-LOOSE = {"f32": 2e-3, "c64": 2e-3, "f64": 1e-7, "c128": 1e-7, "f16": 4e-2, "bf16": 1.5e-1}
-"""atol and rtol of programs that are not exact: sums may be made in another order, and what follows amplifies that."""
-
+from .random_wide import LOOSE, Wide, inputs_of
 
 def seeds(first: int, count: int) -> range:
     return range(first, first + count * (100 if DEEP else 1))
