@@ -25,6 +25,7 @@ from .passes import fill
 from .plan_interpreter import run_plan
 from .random_wide import LOOSE, Wide, inputs_of
 
+
 def seeds(first: int, count: int) -> range:
     return range(first, first + count * (100 if DEEP else 1))
 
