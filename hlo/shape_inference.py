@@ -13,6 +13,7 @@ from . import (
     shape_inference_collectives,
     shape_inference_control,
     shape_inference_elementwise,
+    shape_inference_indexing,
     shape_inference_linear,
     shape_inference_movement,
     shape_inference_regions,
@@ -38,6 +39,7 @@ def merged(*tables: dict[Op, Rule]) -> dict[Op, Rule]:
 INFER: dict[Op, Rule] = merged(
     shape_inference_elementwise.INFER,
     shape_inference_movement.INFER,
+    shape_inference_indexing.INFER,
     shape_inference_regions.INFER,
     shape_inference_linear.INFER,
     shape_inference_control.INFER,

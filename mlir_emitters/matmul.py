@@ -9,16 +9,17 @@ ones) are loops around it.
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 
 from mlir import ir
 
 from ..hlo.dtypes import DType
-from .builder import Builder, Index, Unroll, Value
+from .builder import Index, Unroll, Value
 from .convert import convert_to
-from .dot import accumulator_of, dimension_numbers, narrow
+from .dot import accumulator_of, narrow
 from .elemental import Elemental, Indices, load_element
 from .elements import Scalar, decode, encode, flatten, raw_type
+from .matmul_dimensions import Dimension, dimensions_of
 from .reader import Buffer, Node
 
 ROWS = 6
@@ -52,73 +53,6 @@ COMPUTE = {
     DType.U8: DType.U32,
     DType.U16: DType.U32,
 }
-
-
-@dataclass(frozen=True, slots=True)
-class Dimension:
-    """A loop of a product: its size, and its strides in lhs, rhs and result (0 where it does not occur).
-
-    places: the dimensions of the result that it runs over, outermost first, with their sizes.
-    """
-
-    size: int
-    lhs: int
-    rhs: int
-    out: int
-    places: tuple[tuple[int, int], ...] = ()
-
-    def flipped(self) -> Dimension:
-        """As it is where the operands are exchanged."""
-        return replace(self, lhs=self.rhs, rhs=self.lhs)
-
-    def split(self, b: Builder, index: Index) -> dict[int, Index]:
-        """A counter of the loop as the result's coordinates."""
-        found: dict[int, Index] = {}
-        for d, size in reversed(self.places[1:]):
-            found[d], index = b.rem(index, size), b.div(index, size)
-        for d, _ in self.places[:1]:
-            found[d] = index
-        return found
-
-
-def dimensions_of(node: Node) -> tuple[list[Dimension], list[Dimension], list[Dimension], list[Dimension]]:
-    """(batch, rows, columns, contracted) dimensions, without those of size 1."""
-    lhs, rhs, out = node.inputs[0], node.inputs[1], node.output
-    lhs_batch, rhs_batch, lhs_contract, rhs_contract = dimension_numbers(node)
-    place = iter(enumerate(out.strides))
-
-    def found(size: int, left: int, right: int) -> Dimension:
-        d, stride = next(place)
-        return Dimension(size, left, right, stride, ((d, size),))
-
-    batch = [found(lhs.dims[a], lhs.strides[a], rhs.strides[c]) for a, c in zip(lhs_batch, rhs_batch, strict=True)]
-    rows = [found(lhs.dims[d], lhs.strides[d], 0) for d in range(len(lhs.dims)) if d not in (*lhs_batch, *lhs_contract)]
-    columns = [
-        found(rhs.dims[d], 0, rhs.strides[d]) for d in range(len(rhs.dims)) if d not in (*rhs_batch, *rhs_contract)
-    ]
-    contracted = [
-        Dimension(lhs.dims[a], lhs.strides[a], rhs.strides[c], 0)
-        for a, c in zip(lhs_contract, rhs_contract, strict=True)
-    ]
-    return _merged(batch), _merged(rows), _merged(columns), _merged(contracted)
-
-
-def _merged(group: Sequence[Dimension]) -> list[Dimension]:
-    """Dimensions of size 1 left out, and neighbours that are one dimension in memory joined into one."""
-    result: list[Dimension] = []
-    for inner in group:
-        if inner.size == 1:
-            continue
-        if result:
-            outer = result[-1]
-            if all(
-                o == i * inner.size for o, i in ((outer.lhs, inner.lhs), (outer.rhs, inner.rhs), (outer.out, inner.out))
-            ):
-                both = outer.places + inner.places
-                result[-1] = Dimension(outer.size * inner.size, inner.lhs, inner.rhs, inner.out, both)
-                continue
-        result.append(inner)
-    return result
 
 
 def emit_matmul(

@@ -21,9 +21,9 @@ from ..opcodes import Op
 from ..shapes import tuple_shape
 from .building import Builder
 from .expand_conditional import by_select
-from .flatten import copy_body, unshare
+from .flatten import copy_body, rebuild_callers
 from .fuel import spend
-from .rewriting import Names, rebuild, with_attributes
+from .rewriting import Names, with_attributes
 
 CHEAP = (ELEMENTWISE - {Op.STOCHASTIC_CONVERT}) | {
     Op.PARAMETER, Op.CONSTANT, Op.TUPLE, Op.GET_TUPLE_ELEMENT, Op.BROADCAST, Op.RESHAPE, Op.IOTA, Op.SLICE,
@@ -42,11 +42,7 @@ MOST_CONSTANT = 16
 
 def simplify_conditionals(module: Module) -> Module:
     """Inline the branch that is known to run, compute both of a cheap choice, drop what is not used."""
-    if not any(i.opcode is Op.CONDITIONAL for i in module.instructions()):
-        return module
-    names = Names.of(module)
-    done = rebuild(module, lambda c: _Sweep(c, names).run())
-    return done if done is module else unshare(done)
+    return rebuild_callers(module, Op.CONDITIONAL, lambda c, names: _Sweep(c, names).run())
 
 
 @dataclass(eq=False)

@@ -22,23 +22,17 @@ from .algebra_logic import decided
 from .algebra_ranges import Range, type_range
 from .algebra_rules import truth, wrapped
 from .building import Builder
-from .flatten import unshare
+from .flatten import rebuild_callers
 from .fuel import spend
-from .rewriting import Names, rebuild, with_attributes
+from .rewriting import Names, with_attributes
 
 
 def simplify_counters(module: Module) -> Module:
     """Read equal elements of a loop's state as one, compute second counters, fold what their ranges decide."""
-    if Op.WHILE not in module.opcodes:
-        return module
-    names = Names.of(module)
-    done = rebuild(module, lambda c: _sweep(c, names))
-    return done if done is module else unshare(done)
+    return rebuild_callers(module, Op.WHILE, _sweep)
 
 
 def _sweep(computation: Computation, names: Names) -> Computation:
-    if Op.WHILE not in computation.opcodes:
-        return computation
     known: dict[Instruction, _Known] = {}
 
     def change(old: Instruction, i: Instruction, b: Builder) -> Instruction | None:

@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 
 from ..errors import TestbedError
 from ..ir import Computation, Instruction, Module
 from ..opclasses import CONTROL_PREDECESSORS, has_side_effect
 from ..opcodes import Op
-from .rewriting import Names, recall, relink, relink_computation, rename_predecessors, with_attributes
+from .rewriting import Names, rebuild, recall, relink, relink_computation, rename_predecessors, with_attributes
 
 DEEPEST_NESTING = 200
 
@@ -85,6 +85,15 @@ def unshare(module: Module) -> Module:
     state = _Unshared(Names(), set(), [])
     entry = state.own(module.entry, 0)
     return Module(module.name, tuple(state.order), entry, module.attributes)
+
+
+def rebuild_callers(module: Module, opcode: Op, change: Callable[[Computation, Names], Computation]) -> Module:
+    """Change the computations that hold an opcode, callees first; what they call then has one caller again."""
+    if opcode not in module.opcodes:
+        return module
+    names = Names.of(module)
+    done = rebuild(module, lambda c: change(c, names) if opcode in c.opcodes else c)
+    return done if done is module else unshare(done)
 
 
 class _Unshared:

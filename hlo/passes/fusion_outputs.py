@@ -13,7 +13,8 @@ from ..opclasses import ELEMENTWISE, control_computations
 from ..opcodes import Op
 from ..pointwise import pointwise_leaves
 from ..shapes import Shape
-from .fusion_merge import Unit, View, make_unit, merge_all
+from .fusion_groups import merge_all
+from .fusion_merge import Unit, View, make_unit
 from .fusion_small import SMALL_BYTES
 from .rewriting import Names, callees_first, rebuild
 

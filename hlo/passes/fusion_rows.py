@@ -10,7 +10,8 @@ from ..opclasses import ELEMENTWISE, control_computations
 from ..opcodes import Op
 from ..rows import Role, assign_roles, common_signature, fits, is_few
 from ..shapes import Shape
-from .fusion_merge import Unit, View, make_unit, merge_all
+from .fusion_groups import merge_all
+from .fusion_merge import Unit, View, make_unit
 from .rewriting import Names, callees_first, rebuild
 
 LONG_ROW = 1 << 18

@@ -14,12 +14,12 @@ from ..ir import Computation, Instruction, Module
 from ..opclasses import CONTROL, CONTROL_PREDECESSORS, branches, has_side_effect, is_impure
 from ..opcodes import Op
 from ..shapes import tuple_shape
-from .flatten import unshare
+from .flatten import rebuild_callers
 from .fuel import spend
 from .fusion import PRODUCERS
 from .fusion_cost import weight
 from .loops import CHEAP
-from .rewriting import Names, rebuild, with_attributes
+from .rewriting import Names, with_attributes
 
 Numbers = Mapping[Instruction, int]
 """The values of a branch that depend on nothing but values from outside, by their numbers."""
@@ -27,16 +27,10 @@ Numbers = Mapping[Instruction, int]
 
 def hoist_branches(module: Module) -> Module:
     """Compute what all branches of a conditional compute once, before it."""
-    if Op.CONDITIONAL not in module.opcodes:
-        return module
-    names = Names.of(module)
-    done = rebuild(module, lambda c: _hoist(c, names))
-    return done if done is module else unshare(done)
+    return rebuild_callers(module, Op.CONDITIONAL, _hoist)
 
 
 def _hoist(computation: Computation, names: Names) -> Computation:
-    if Op.CONDITIONAL not in computation.opcodes:
-        return computation
     pinned = {n for i in computation.instructions for n in i.attributes.get(CONTROL_PREDECESSORS, ())}
     new: dict[Instruction, Instruction] = {}
     out: list[Instruction] = []
