@@ -317,7 +317,7 @@ def bitcast_convert(e: Elemental, instruction: Instruction, index: Index) -> Rul
         *outer, part = index.multi
         value = yield operand, Index.at(code, operand.shape, outer)
         bits = bits_of(code, source, value)
-        distance = code.value(code.multiply(part, target.bits))
+        distance = code.value(code.multiply(part, _stored_bits(target)))
         shifted = code.b.lshr(bits, _resized(code, distance, bits.type))
         return from_bits(code, target, _resized(code, shifted, ir.IntType(8 * target.bytes)))
     total = None
@@ -325,10 +325,15 @@ def bitcast_convert(e: Elemental, instruction: Instruction, index: Index) -> Rul
     for k in range(operand.shape.dims[-1]):
         value = yield operand, Index.at(code, operand.shape, (*index.multi, k))
         bits = _resized(code, bits_of(code, source, value), type_)
-        placed = code.b.shl(bits, type_(k * source.bits))
+        placed = code.b.shl(bits, type_(k * _stored_bits(source)))
         total = placed if total is None else code.b.or_(total, placed)
     assert total is not None
     return from_bits(code, target, total)
+
+
+def _stored_bits(dtype: DType) -> int:
+    """As bitcast-convert counts them: a pred is a byte."""
+    return 8 if dtype is DType.PRED else dtype.bits
 
 
 def _resized(code: Code, bits: ir.Value, type_: ir.IntType) -> ir.Value:

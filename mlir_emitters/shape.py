@@ -8,7 +8,6 @@ from collections.abc import Sequence
 import numpy as np
 
 from ..hlo.dtypes import DType
-from ..hlo.errors import UnsupportedError
 from ..hlo.opcodes import Op
 from .builder import Builder, Index, Value
 from .convert import convert_to
@@ -75,8 +74,15 @@ def _memory_order(buffer: Buffer) -> list[int]:
 
 def _reinterpret(b: Builder, value: Scalar, source: DType, target: DType, raw: bool) -> Scalar:
     if not isinstance(value, tuple):
-        value = b.bitcast(value, raw_type(b.types, target))
+        value = _whole_pred(b, b.bitcast(value, raw_type(b.types, target)), source, target)
     return value if raw else decode(b, target, value)
+
+
+def _whole_pred(b: Builder, byte: Value, source: DType, target: DType) -> Value:
+    """Any byte but 0 is a true pred, which is stored as 1."""
+    if target is not DType.PRED or source is DType.PRED:
+        return byte
+    return b.extui(b.compare_integers("ne", byte, b.constant(0, b.types.i8)), b.types.i8)
 
 
 def regroup(b: Builder, index: Sequence[Index], dims: Sequence[int], target: Sequence[int]) -> Indices:
@@ -267,30 +273,29 @@ def bitcast_convert(e: Elemental, node: Node, number: int, index: Indices, raw: 
     b, have, want = e.b, source.dtype, target.dtype
     if _memory_bits(have) == _memory_bits(want):
         return _reinterpret(b, (yield source, index, True), have, want, raw)
-    if DType.PRED in (have, want):
-        raise UnsupportedError("mlir_emitters", f"bitcast-convert of {have.value} to {want.value}")
-    if have.bits > want.bits:  # split: the last index says which part, lowest first
+    have_bits, want_bits = _memory_bits(have), _memory_bits(want)
+    if have_bits > want_bits:  # split: the last index says which part, lowest first
         value = flatten((yield source, index[:-1], True))[0]
         wide = b.bitcast(value, b.types.integer(have.bytes * 8))
-        shift = b.materialize(b.mul(index[-1], want.bits))
-        amount = shift if have.bits == 64 else b.trunci(shift, wide.type)
+        shift = b.materialize(b.mul(index[-1], want_bits))
+        amount = shift if have_bits == 64 else b.trunci(shift, wide.type)
         part = b.binary("shrui", wide, amount)
-        if have.bits > 8:
+        if have_bits > 8:
             part = b.trunci(part, b.types.integer(want.bytes * 8))
     else:
         wide_type = b.types.integer(want.bytes * 8)
         part = b.constant(0, wide_type)
-        for k in range(want.bits // have.bits):
+        for k in range(want_bits // have_bits):
             value = flatten((yield source, (*index, k), True))[0]
             bits = b.bitcast(value, b.types.integer(have.bytes * 8))
-            if have.bits < 8:
-                bits = b.binary("andi", bits, (1 << have.bits) - 1)
-            if want.bits > 8:
+            if have_bits < 8:
+                bits = b.binary("andi", bits, (1 << have_bits) - 1)
+            if want_bits > 8:
                 bits = b.extui(bits, wide_type)
-            part = b.binary("ori", part, b.binary("shli", bits, k * have.bits))
-    if want.bits < 8:
+            part = b.binary("ori", part, b.binary("shli", bits, k * have_bits))
+    if want_bits < 8:
         part = wrap_small(b, want, part) if want.is_integer else b.binary("andi", part, (1 << want.bits) - 1)
-    part = b.bitcast(part, raw_type(b.types, want))
+    part = _whole_pred(b, b.bitcast(part, raw_type(b.types, want)), have, want)
     return part if raw else decode(b, want, part)
 
 

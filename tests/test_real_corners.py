@@ -7,7 +7,7 @@ import pytest
 
 from ..backends.xla import XlaExecutable, installed
 from ..hlo.dtypes import DType
-from .check import STACKS, run_stack
+from .check import STACKS, parsed, run_stack
 
 Array = np.ndarray
 FLOATS = ["f16", "bf16", "f32", "f64"]
@@ -120,3 +120,29 @@ def test_every_power_of_two(target: str):
     results = on_all_stacks(text, [codes])
     agree(results)
     assert (results["evaluator"][:255].astype(np.float64) == np.ldexp(1.0, np.arange(255) - 127)).all()
+
+
+PREDS = [
+    "u8[4] pred[4]",
+    "pred[4] u8[4]",
+    "u32[4] pred[4,4]",
+    "pred[4,4] u32[4]",
+    "pred[4] s4[4,2]",
+    "pred[3,8] f64[3]",
+]
+
+
+@pytest.mark.parametrize("form", PREDS)
+def test_a_pred_is_a_byte(form: str):
+    """Any byte but 0 is true; true is 1."""
+    source, target = form.split()
+    lines = [f"p = {source} parameter(0)", f"b = {target} bitcast-convert(p)", f"ROOT r = {source} bitcast-convert(b)"]
+    text = "\n".join(["HloModule m", "ENTRY e {", *lines, "}", ""])
+    shape = parsed(text).entry.parameters[0].shape
+    rng = np.random.default_rng(3)
+    x = rng.integers(0, 3, (*shape.dims, shape.dtype.bytes)).astype(np.uint8)
+    given = (x != 0)[..., 0] if shape.dtype is DType.PRED else x.view(shape.dtype.numpy)[..., 0]
+    results = [run_stack(text, stack, [given])[0] for stack in STACKS]
+    expected = given.view(np.uint8) if shape.dtype is DType.PRED else (x != 0).astype(np.uint8).reshape(-1)
+    for result in results:
+        np.testing.assert_array_equal(np.ascontiguousarray(result).view(np.uint8).reshape(-1), expected.reshape(-1))

@@ -61,9 +61,10 @@ def convert_of_select(i: Instruction, b: Builder) -> Instruction | None:
 
 
 def bits_twice(i: Instruction, b: Builder) -> Instruction | None:
-    """bitcast-convert of bitcast-convert → one of them, or none, between types of one width."""
+    """bitcast-convert of bitcast-convert → one of them, or none, between types of one width; not by way of a pred, of
+    which there are but two."""
     inner = i.operands[0]
-    if inner.opcode is not Op.BITCAST_CONVERT:
+    if inner.opcode is not Op.BITCAST_CONVERT or inner.shape.dtype is DType.PRED:
         return None
     x = inner.operands[0]
     if not x.shape.dims == inner.shape.dims == i.shape.dims:

@@ -96,7 +96,15 @@ def bitcast_convert(instruction: Instruction, x: Array) -> Array:
 def reinterpret(x: Array, source: DType, target: DType, dims: tuple[int, ...] | None) -> Array:
     """The elements' bits in row-major order, little-endian, read as `target`; dims None keeps the batch shape."""
     x = np.ascontiguousarray(x).reshape(x.shape)  # ascontiguousarray makes a scalar a vector
-    if source.bits == target.bits and (source is DType.PRED) == (target is DType.PRED):
+    if source is target or DType.PRED not in (source, target):
+        return _reinterpret(x, source, target, dims)
+    if target is DType.PRED:  # a byte each: any but 0 is true
+        return _reinterpret(x, source, DType.U8, dims) != 0
+    return _reinterpret(x.view(np.uint8), DType.U8, target, dims)
+
+
+def _reinterpret(x: Array, source: DType, target: DType, dims: tuple[int, ...] | None) -> Array:
+    if source.bits == target.bits:
         out = x.view(target.numpy).reshape(x.shape)
         return out if dims is None else out.reshape(dims)
     if source.bits >= 8 and target.bits >= 8:
@@ -113,11 +121,11 @@ def reinterpret(x: Array, source: DType, target: DType, dims: tuple[int, ...] | 
 def _to_bits(x: Array, dtype: DType) -> Array:
     raw = np.ascontiguousarray(x).reshape(-1).view(np.uint8)
     bits = np.unpackbits(raw.reshape(-1, dtype.bytes), axis=1, bitorder="little")
-    return bits[:, : max(dtype.bits, 1) if dtype is not DType.PRED else 8].reshape(-1)
+    return bits[:, : dtype.bits].reshape(-1)
 
 
 def _from_bits(bits: Array, dtype: DType) -> Array:
-    if dtype.bits >= 8 or dtype is DType.PRED:
+    if dtype.bits >= 8:
         return np.packbits(bits.reshape(-1, dtype.bytes * 8), axis=1, bitorder="little").reshape(-1).view(dtype.numpy)
     groups = bits.reshape(-1, dtype.bits)
     values = (groups << np.arange(dtype.bits, dtype=np.uint8)).sum(axis=1).astype(np.uint8)
