@@ -13,7 +13,7 @@ from ..hlo.opcodes import Op
 from ..hlo.shapes import Shape
 from .elemental import Elemental, Index
 from .elementwise import EMIT as ELEMENTWISE
-from .function import Code, IndexValue
+from .function import Code, IndexValue, Unroll
 from .memory import Pointer, address, load
 from .reduce import parts
 from .registers import I32, memory_type
@@ -24,16 +24,25 @@ Body: TypeAlias = Callable[[list[IndexValue]], None]
 TILE = 64
 """Elements along each side of a tile: 16 KiB of floats."""
 
+NARROW = 2
+"""Bytes of an element up to which loops stay loops: LLVM unrolls a short one whole, makes vectors of the one around or
+within it, which are long, and puts them together element by element: seconds, and thousands of moves.
+"""
+
 
 def nest(e: Elemental, shape: Shape, body: Body) -> None:
     """body(positions) for all elements in memory order."""
-    _nest(e, shape.dims, tuple(reversed(shape.minor_to_major)), [0] * shape.rank, body)
+    unroll = Unroll.SHORT if shape.dtype.bytes <= NARROW else Unroll.FREELY
+    _nest(e, shape.dims, tuple(reversed(shape.minor_to_major)), [0] * shape.rank, body, unroll)
 
 
-def _nest(e: Elemental, dims: Sequence[int], order: Sequence[int], positions: list[IndexValue], body: Body) -> None:
+def _nest(
+    e: Elemental, dims: Sequence[int], order: Sequence[int], positions: list[IndexValue], body: Body,
+    unroll: Unroll = Unroll.FREELY,
+) -> None:
     loops = []
     for d in order:
-        loops.append(e.code.loop(dims[d]))
+        loops.append(e.code.loop(dims[d], unroll=unroll))
         positions[d] = loops[-1].index
     body(positions)
     for loop in reversed(loops):

@@ -8,7 +8,7 @@ from mlir import ir
 
 from ..hlo.opcodes import Op
 from . import convolution, dot, indexing, reduce, reduce_window, shape, sort
-from .builder import Builder, Index, Loop
+from .builder import Builder, Index, Loop, Unroll
 from .elemental import Elemental, Linear, Rule
 from .elementwise import EMIT as ELEMENTWISE
 from .matmul import emit_matmul
@@ -203,9 +203,11 @@ def with_loops(b: Builder, over: Buffer, body: Callable[[tuple[Index, ...]], Non
     """A nest over a shape, its fastest dimension innermost; dimensions of size 1 get no loop."""
     index: list[Index] = [0] * len(over.dims)
     loops: list[Loop] = []
+    # LLVM would unroll short loops whole and fill long vectors of narrow elements one by one: thousands of moves.
+    unroll = Unroll.SHORT if over.dtype.bytes <= 2 else Unroll.ANY
     for d in reversed(over.shape.minor_to_major):
         if over.dims[d] != 1:
-            loops.append(b.open_loop(0, over.dims[d]))
+            loops.append(b.open_loop(0, over.dims[d], unroll=unroll))
             index[d] = loops[-1].index
     if not loops:
         b.scopes.append({})
