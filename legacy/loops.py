@@ -37,7 +37,11 @@ def nest(e: Elemental, shape: Shape, body: Body) -> None:
 
 
 def _nest(
-    e: Elemental, dims: Sequence[int], order: Sequence[int], positions: list[IndexValue], body: Body,
+    e: Elemental,
+    dims: Sequence[int],
+    order: Sequence[int],
+    positions: list[IndexValue],
+    body: Body,
     unroll: Unroll = Unroll.FREELY,
 ) -> None:
     loops = []

@@ -68,7 +68,7 @@ def emit_matmul(
     if not {lhs.dtype, rhs.dtype, result.dtype} <= TILED or (result.dtype.is_integer and lhs.dtype.is_float):
         return False
     batch, rows, columns, contracted = dimensions_of(node)
-    if len(contracted) != 1 or not columns:
+    if len(contracted) != 1 or not contracted[0].size or not columns:
         return False
     column = columns.pop()
     row = rows.pop() if rows else Dimension(1, 0, 0, 0)

@@ -179,4 +179,13 @@ ENTRY e { x = s64[0] parameter(0)
   k = s64[] parameter(1)
   ROOT r = s64[3,3]{0,1} pad(y, k), padding=2_0_0x1_2_1 }
 """,
+    "a product that sums nothing": """HloModule m
+ENTRY e { x = s32[0,3]{0,1} parameter(0)
+  y = s32[3,3,5,0] parameter(1)
+  z = f32[4,0] parameter(2)
+  w = f32[0,16] parameter(3)
+  p = s32[3,3,5] dot(x, y), lhs_batch_dims={1}, lhs_contracting_dims={0}, rhs_batch_dims={0}, rhs_contracting_dims={3}
+  q = f32[4,16] dot(z, w), lhs_contracting_dims={1}, rhs_contracting_dims={0}
+  ROOT r = (s32[3,3,5], f32[4,16]) tuple(p, q) }
+""",
 }
