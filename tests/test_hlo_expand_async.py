@@ -1,11 +1,13 @@
 """Starts and dones, collectives of one device, annotations: what is left is what they wrap."""
 
+import numpy as np
 import pytest
 
 from ..hlo.errors import UnsupportedError
 from ..hlo.opcodes import Op
 from ..hlo.parser import parse_module
 from ..hlo.planning import plan
+from ..migration import compile_module
 from .check import check
 from .passes import fill, opcodes, run, same
 
@@ -70,7 +72,7 @@ def test_what_is_left(name):
     inputs = fill(parse_module(text), 1)
     after = same(text, inputs, "flatten", "expand-async", exact=True)
     kinds = {o.value for o in opcodes(after)}
-    assert not any(k.startswith(("all-", "async", "copy-", "collective", "reduce-scatter")) for k in kinds)
+    assert not any(k.startswith(("all-", "async", "copy-", "collective", "ragged", "reduce-scatter")) for k in kinds)
     assert not {Op.REPLICA_ID, Op.PARTITION_ID, Op.CUSTOM_CALL} & opcodes(after)
     check(text, inputs)
 
@@ -91,6 +93,35 @@ def test_other_devices_are_an_error_with_its_remedy(line):
 def test_an_unknown_target_is_left_to_the_stacks():
     text = entry('ROOT r = f32[4] custom-call(x), custom_call_target="nobody"')
     assert [k.instruction.opcode for k in plan(parse_module(text)).kernels] == [Op.CUSTOM_CALL]
+
+
+@pytest.mark.parametrize("rows", [0, 1, 3])
+@pytest.mark.parametrize("row", ["", ",2", ",2,3"])
+def test_ragged_rows_go_where_the_table_says(rows, row):
+    table = [f"{n} = s64[{rows}] parameter({k})" for k, n in enumerate("abcd", 2)]
+    text = (
+        f"HloModule m\nENTRY e {{\nx = f32[6{row}] parameter(0)\no = f32[8{row}] parameter(1)\n" + "\n".join(table)
+        + f"\nROOT r = f32[8{row}] ragged-all-to-all(x, o, a, b, c, d), replica_groups={{{{0}}}}\n}}\n"
+    )  # fmt: skip
+    x, o, *_ = fill(parse_module(text), 2)
+    starts, sizes, targets = (np.array(v[:rows], np.int64) for v in ([0, 2, 5], [2, 3, 1], [1, 2, 7]))  # two overlap
+    check(text, [x, o, starts, sizes, targets, sizes])
+
+
+QUEUES = {
+    "infeed": "(f32[2], token[]) infeed(k)",
+    "outfeed": "token[] outfeed(x, k), outfeed_shape=f32[4]",
+    "send": "(f32[4], u32[], token[]) send(x, k), channel_id=1",
+    "recv": "(f32[4], u32[], token[]) recv(k), channel_id=1",
+}
+
+
+@pytest.mark.parametrize("opcode", QUEUES)
+def test_queues_to_a_host_are_refused_by_name(opcode):
+    text = entry("k = token[] after-all()", f"y = {QUEUES[opcode]}", "ROOT r = f32[4] negate(x)")
+    with pytest.raises(UnsupportedError, match=f"no emitter for {opcode} .pass values as parameters") as caught:
+        compile_module(parse_module(text))
+    assert caught.value.location is not None
 
 
 def test_control_dependencies_stay():

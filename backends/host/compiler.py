@@ -14,6 +14,7 @@ from ...codegen.load import load
 from ...codegen.optimize import CompiledObject, assembly, build_object, optimize
 from ...hlo.errors import UnsupportedError
 from ...hlo.ir import Module
+from ...hlo.opset import Family, opcodes
 from ...hlo.plan import KernelRequest, Plan
 from ...hlo.planning import plan
 from ...thunks import from_plan, to_text
@@ -22,6 +23,9 @@ from .executable import HostExecutable
 
 BATCH = 4
 """Kernels that share one LLVM module: a module costs about 2 ms, a kernel about 20."""
+
+
+QUEUES = frozenset(opcodes([Family.IO]))
 
 
 @dataclass
@@ -54,6 +58,7 @@ class HostCompiler(Compiler[Plan]):
 
     def compile(self, program: Plan, emit_for: EmitFor, options: CompileOptions) -> HostExecutable:
         """A kernel that its stack does not support raises UnsupportedError; its remedy lists the others that miss."""
+        _refuse_queues(program.kernels)
         parts = _by_stack(program.kernels, emit_for)
         _refuse_unsupported(parts)
         watch = Stopwatch()
@@ -76,6 +81,14 @@ def _by_stack(kernels: Sequence[KernelRequest], emit_for: EmitFor) -> list[_Part
         emitter = emit_for(request)
         parts.setdefault(emitter.name, (emitter, []))[1].append(request)
     return [_Part(emitter, tuple(requests)) for emitter, requests in parts.values()]
+
+
+def _refuse_queues(kernels: Sequence[KernelRequest]) -> None:
+    """No stack could emit them: a program here has no host beside it that sends or receives while it runs."""
+    for i in (request.instruction for request in kernels):
+        if i.opcode in QUEUES:
+            remedy = "pass values as parameters and results, or evaluate(module, inputs, infeed=[…], outfeed=[])"
+            raise UnsupportedError("host", i.opcode.value, location=i.location, remedy=remedy)
 
 
 def _refuse_unsupported(parts: Sequence[_Part]) -> None:

@@ -15,6 +15,7 @@ from ..reference.custom_calls import ANNOTATIONS
 from ..reference.device_groups import group_of, mode_of, paired
 from ..shapes import Shape, array
 from .building import Builder
+from .expand_ragged_all_to_all import ragged_rows
 from .expansion import Where, expand_ops
 
 
@@ -148,6 +149,11 @@ def permute_start(i: Instruction, b: Builder) -> Instruction | None:
     return b.tuple([first, second, *(b.constant(0, s.dtype, s.dims) for s in i.shape.elements[2:])])
 
 
+def ragged(i: Instruction, b: Builder) -> Instruction | None:
+    _alone(i)
+    return None if any(o.shape.is_dynamic for o in i.operands) else ragged_rows(i, b)
+
+
 def first_device(_i: Instruction, b: Builder) -> Instruction:
     return b.op(Op.BROADCAST, array(DType.U32), b.constant(0, DType.U32), dimensions=())
 
@@ -183,6 +189,7 @@ RULES = {
     Op.COPY_START: copy_start,
     Op.CUSTOM_CALL: annotation,
     Op.PARTITION_ID: first_device,
+    Op.RAGGED_ALL_TO_ALL: ragged,
     Op.REDUCE_SCATTER: collective,
     Op.REPLICA_ID: first_device,
 }
