@@ -110,11 +110,7 @@ def _arguments(module: Module, inputs: Sequence[np.ndarray]) -> list[Value]:
 def _check(number: int, parameter: Instruction, shape: Shape, x: np.ndarray) -> np.ndarray:
     wanted = f"{shape.dtype.value}[{','.join(map(str, shape.dims))}]"
     given = FROM_NUMPY.get(x.dtype)
-    fits = len(x.shape) == shape.rank and all(
-        n == d or (i < len(shape.dynamic) and shape.dynamic[i] and n <= d)
-        for i, (n, d) in enumerate(zip(x.shape, shape.dims, strict=False))
-    )
-    if given is not shape.dtype or not fits:
+    if given is not shape.dtype or not shape.holds(x.shape):
         name = given.value if given else str(x.dtype)
         got = f"{name}[{','.join(map(str, x.shape))}]"
         raise InputError(f"input {number} ({parameter.name}) must be {wanted}, got {got}", location=parameter.location)

@@ -157,10 +157,10 @@ def as_leaf(value: np.ndarray, shape: Shape, what: str) -> np.ndarray:
             f"{what}: dtype {given.value if given else value.dtype} does not match {shape.without_layout()}",
             remedy=f"convert it to {want.name}",
         )
-    if value.shape != shape.dims:
+    if not shape.holds(value.shape):
         raise InputError(
             f"{what}: shape {list(value.shape)} does not match {shape.without_layout()}",
-            remedy=f"reshape it to {list(shape.dims)}",
+            remedy=f"reshape it to {list(shape.dims)}" + (" or fewer" if shape.is_dynamic else ""),
         )
     return value
 

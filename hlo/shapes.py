@@ -72,6 +72,15 @@ class Shape:
             return False
         return any(self.dynamic) or any(e.is_dynamic for e in self.elements)
 
+    def holds(self, dims: tuple[int, ...]) -> bool:
+        """Whether these are present sizes of the array: its own, or less where a dimension is dynamic."""
+        if dims == self.dims:
+            return True
+        flags = self.dynamic or (False,) * self.rank
+        return len(dims) == self.rank and all(
+            n == bound or (f and n <= bound) for n, bound, f in zip(dims, self.dims, flags, strict=True)
+        )
+
     @property
     def minor_to_major(self) -> tuple[int, ...]:
         """The layout's order, row-major where none is given."""

@@ -86,6 +86,8 @@ def reshape_groups(instruction: Instruction, sized: Sequence[bool]) -> list[Grou
 
 def _factors(source: Sequence[int], target: Sequence[int]) -> list[tuple[tuple[int, ...], tuple[int, ...]]]:
     """Runs of dimensions of both sides with as many elements, as short as they can be."""
+    if tuple(source) == tuple(target):
+        return [((d,), (d,)) for d in range(len(source))]
     if 0 in (*source, *target):
         return [(tuple(range(len(source))), tuple(range(len(target))))]
     runs, s, t = [], 0, 0
@@ -122,7 +124,12 @@ def slice_(instruction: Instruction, operands: Sequence[Array], _context: Contex
 
 
 def concatenate(instruction: Instruction, operands: Sequence[Array], _context: Context) -> Array:
-    return np.concatenate(operands, axis=instruction.dimensions[0])
+    (d,) = instruction.dimensions
+    if len({(x.shape[:d], x.shape[d + 1 :]) for x in operands}) > 1:  # dynamic: what lies beyond the smallest is padding
+        least = np.min([x.shape for x in operands], axis=0)
+        cut = [slice(None) if k == d else slice(0, n) for k, n in enumerate(least)]
+        operands = [x[tuple(cut)] for x in operands]
+    return np.concatenate(operands, axis=d)
 
 
 def pad(instruction: Instruction, operands: Sequence[Array], _context: Context) -> Array:
