@@ -28,5 +28,9 @@ def contestant(stack: str, program: Program, inputs: Sequence[np.ndarray]) -> Co
         return Contestant(lambda: prepared.executable.run(arrays), prepared.seconds)
     if prepared.executable is None:
         return Contestant(lambda: prepared.run(inputs), prepared.seconds)
-    outputs = prepared.executable.execute(inputs)
+    results = prepared.executable.execute(inputs)
+    bounds = [
+        leaf.shape.dims for leaf in prepared.executable.outputs
+    ]  # results may be smaller, where these are dynamic
+    outputs = [r if r.shape == n else np.zeros(n, r.dtype) for r, n in zip(results, bounds, strict=True)]
     return Contestant(lambda: prepared.executable.execute(inputs, outputs=outputs), prepared.seconds)

@@ -3,9 +3,12 @@
 import numpy as np
 import pytest
 
+from ..backends.interpreter.platform import InterpreterExecutable
+from ..cli.main import main
 from ..hlo.errors import InputError
 from ..hlo.evaluator import evaluate
 from ..hlo.parser import parse_module
+from ..hlo.program import save_io
 from ..migration import compile_module
 from .check import check
 from .dynamic_poison import evaluate_poisoned, poisoned
@@ -171,8 +174,25 @@ def test_given_outputs_hold_the_bound_and_results_are_cut():
     program = compile_module(parse_module(text))
     assert [leaf.shape.dims for leaf in program.inputs] == [leaf.shape.dims for leaf in program.outputs] == [(4,)]
     (place,) = program.execute([np.zeros(4, np.float32)])
-    (out,) = program.execute([np.array([1, 2], np.float32)], [place])
-    assert out.tolist() == [-1, -2] == place[:2].tolist()
+    interpreted = InterpreterExecutable(parse_module(text))
+    for given in (program, interpreted):
+        place[:] = 9
+        (out,) = given.execute([np.array([1, 2], np.float32)], [place])
+        assert out.tolist() == [-1, -2] == place[:2].tolist()
+        with pytest.raises(InputError, match=r"output 0: expected"):
+            given.execute([np.array([1, 2], np.float32)], [np.zeros(2, np.float32)])
+
+
+def test_the_command_line_takes_present_sizes(tmp_path, capsys):
+    (tmp_path / "module.hlo").write_text(entry("x = f32[<=4] parameter(0)", "ROOT n = f32[<=4] negate(x)"))
+    x = np.array([1, 2], np.float32)
+    save_io(tmp_path / "io.npz", [x], [-x])
+    assert main(["diff", str(tmp_path), "--stacks", "evaluator,legacy,mlir"]) == 0
+    assert "float32[2]" in capsys.readouterr().out
+    assert main(["bench", str(tmp_path), "--rounds", "3", "--seconds", "0.001"]) == 0
+    save_io(tmp_path / "io.npz", [np.zeros(5, np.float32)], [x])
+    assert main(["run", str(tmp_path)]) == 2
+    assert "reshape it to [4] or fewer" in capsys.readouterr().err
 
 
 @pytest.mark.parametrize("dims", [(5,), (2, 2)])

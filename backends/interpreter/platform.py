@@ -25,17 +25,21 @@ class InterpreterExecutable(Executable):
             return results
         if len(outputs) != len(results):
             raise InputError(f"the program returns {len(results)} outputs, given {len(outputs)} arrays for them")
-        return [r if o is None else _written(o, r, n) for n, (o, r) in enumerate(zip(outputs, results))]
+        bounds = [s.dims for _, s in self.module.result_shape.leaves() if s.is_array]
+        given = enumerate(zip(outputs, results, bounds, strict=True))
+        return [r if o is None else _written(o, r, bound, n) for n, (o, r, bound) in given]
 
 
-def _written(output: np.ndarray, result: np.ndarray, number: int) -> np.ndarray:
-    if output.dtype != result.dtype or output.shape != result.shape:
+def _written(output: np.ndarray, result: np.ndarray, bound: tuple[int, ...], number: int) -> np.ndarray:
+    """The output with the result in it; less of it where the result is smaller than its bound."""
+    if output.dtype != result.dtype or output.shape != bound:
         raise InputError(
-            f"output {number}: expected {result.dtype}{list(result.shape)}, given {output.dtype}{list(output.shape)}",
+            f"output {number}: expected {result.dtype}{list(bound)}, given {output.dtype}{list(output.shape)}",
             remedy="give an array of that dtype and shape",
         )
-    output[...] = result
-    return output
+    part = output[tuple(slice(0, n) for n in result.shape)]
+    part[...] = result
+    return output if part.shape == bound else np.ascontiguousarray(part)
 
 
 class InterpreterCompiler(Compiler[Module]):

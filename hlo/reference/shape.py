@@ -125,7 +125,9 @@ def slice_(instruction: Instruction, operands: Sequence[Array], _context: Contex
 
 def concatenate(instruction: Instruction, operands: Sequence[Array], _context: Context) -> Array:
     (d,) = instruction.dimensions
-    if len({(x.shape[:d], x.shape[d + 1 :]) for x in operands}) > 1:  # dynamic: what lies beyond the smallest is padding
+    if (
+        len({(x.shape[:d], x.shape[d + 1 :]) for x in operands}) > 1
+    ):  # dynamic: what lies beyond the smallest is padding
         least = np.min([x.shape for x in operands], axis=0)
         cut = [slice(None) if k == d else slice(0, n) for k, n in enumerate(least)]
         operands = [x[tuple(cut)] for x in operands]
