@@ -73,8 +73,9 @@ def negate(r: Real, x: Pair) -> Pair:
 
 
 def multiply(r: Real, x: Pair, y: Pair) -> Pair:
+    """Which product is contracted decides what overflows: always that with c, as in XLA."""
     (a, b), (c, d) = x, y
-    return r.sub(r.mul(a, c), r.mul(b, d)), r.add(r.mul(a, d), r.mul(b, c))
+    return r.fused(a, c, r.neg(r.mul(b, d))), r.fused(b, c, r.mul(a, d))
 
 
 def divide(r: Real, x: Pair, y: Pair) -> Pair:

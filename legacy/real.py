@@ -54,6 +54,10 @@ class Real:
         """a·b + c, fused where the target can and contraction is on."""
         return self.add(self.mul(a, b), c)
 
+    def fused(self, a: V, b: V, c: V) -> V:
+        """a·b + c, this product and no other: fused where the target can and contraction is on."""
+        return self.mad(a, b, c) if self.code.strict else self.call("fmuladd", a, b, c)
+
     def fma(self, a: V, b: V, c: V) -> V:
         """a·b + c with one rounding, always."""
         return self.call("fma", a, b, c)

@@ -76,8 +76,11 @@ def negate(b: Builder, x: Pair) -> Pair:
 
 
 def multiply(b: Builder, x: Pair, y: Pair) -> Pair:
-    real = b.subf(b.mulf(x[0], y[0]), b.mulf(x[1], y[1]))
-    return real, b.addf(b.mulf(x[0], y[1]), b.mulf(x[1], y[0]))
+    """The products with y's real part are contracted into the sums, as XLA's are: they overflow in them only."""
+    (p, q), (c, d) = x, y
+    if b.strict:
+        return b.subf(b.mulf(p, c), b.mulf(q, d)), b.addf(b.mulf(q, c), b.mulf(p, d))
+    return b.fma(p, c, b.negf(b.mulf(q, d))), b.fma(q, c, b.mulf(p, d))
 
 
 def divide(b: Builder, x: Pair, y: Pair) -> Pair:
