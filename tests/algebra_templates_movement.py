@@ -144,6 +144,12 @@ MOVEMENT: dict[str, tuple[Template, ...]] = {
     "update_of_splat": tuple(case("any", f"x = T parameter(0); n = S parameter(1); i = s32[] constant({i});"
                                         f" a = T[5,5] broadcast(n), dimensions={{}};"
                                          "ROOT r = T[5,5] dynamic-update-slice(a, x, i, i)") for i in (1, -3, 99)),
+    "gather_of_whole": (case("any", "x = T[1,3] parameter(0); i = s32[2,4] parameter(1);"
+                                    "ROOT r = T[2,3,4] gather(x, i), offset_dims={1}, collapsed_slice_dims={0}, "
+                                    "start_index_map={0}, index_vector_dim=2, slice_sizes={1,3}"),
+                        case("any", "x = T[5,2] parameter(0); i = u8[4,1] parameter(1);"
+                                    "ROOT r = T[3,2,4] gather(x, i), offset_dims={0,1}, collapsed_slice_dims={}, "
+                                    "start_index_map={1}, index_vector_dim=1, slice_sizes={3,2}")),
     "gather_of_one": (case("any", "x = T[5,3] parameter(0); i = s32[1] parameter(1); ROOT r = T[3] gather(x, i), "
                                   "offset_dims={0},"
                                   "collapsed_slice_dims={0}, start_index_map={0}, " + _ONE_ROW),

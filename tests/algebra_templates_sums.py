@@ -76,6 +76,13 @@ SUMS: dict[str, tuple[Template, ...]] = {
                      case("sum", "x = T[4,3,2] parameter(0); y = T[3,5,2] parameter(1); d = T[2,4,5] dot(x, y), "
                                  "lhs_batch_dims={2}, rhs_batch_dims={2}, lhs_contracting_dims={1}, "
                                  "rhs_contracting_dims={0}; ROOT r = T[1,4,1] slice(d), slice={[1:2],[0:4],[3:4]}")),
+    "convolution_of_single_places": tuple(
+        case("float", f"x = T[{x}] parameter(0); y = T[{y}] parameter(1);"
+                      f"ROOT r = T[{r}] convolution(x, y), window={{{w}}}, dim_labels={labels}")
+        for x, y, r, w, labels in (
+            ("2,1,5,3", "1,2,3,4", "2,1,4,4", "size=1x2", "b01f_01io->b01f"),
+            ("5,2,3,1,1", "4,1,3,2,1", "2,4,1,4,1", "size=1x2x1 stride=3x1x1", "1bf02_o0i12->bf012"),
+            ("2,3,1", "3,4,1", "1,4,2", "size=1 rhs_reversal=1", "bf0_io0->0fb"))),
     "dot_outer": (case("sum", "x = T[2,1] parameter(0); y = T[1,3] parameter(1); ROOT r = T dot(x, y), " + _DOT1),
                   case("sum", "x = T[2] parameter(0); y = T[3] parameter(1); ROOT r = T dot(x, y)"),
                   case("sum", "x = T[4,2] parameter(0); y = T[4,3] parameter(1);"

@@ -1,13 +1,16 @@
-"""Rules of products: dots of nothing, of zeros and ones, over single elements, with vectors; slices of dots."""
+"""Rules of products: dots of nothing, of zeros and ones, over single elements, with vectors; slices of dots;
+convolutions with dimensions of one element.
+"""
 
 from __future__ import annotations
 
 import math
 
-from ..attributes import SliceDim
+from ..attributes import ConvolutionDims, SliceDim, Window
 from ..dtypes import DType
 from ..ir import Instruction
 from ..opcodes import Op
+from ..shapes import array
 from .algebra_reduce import NARROW, REASSOCIATED
 from .algebra_rules import holds, is_number, is_zero, row, spread_over
 from .building import Builder
@@ -140,6 +143,54 @@ def slice_of_dot(i: Instruction, b: Builder) -> Instruction | None:
     return b.op(Op.DOT, i.shape.without_layout(), *operands, **kept)
 
 
+def convolution_of_single_places(i: Instruction, b: Builder) -> Instruction | None:
+    """convolution → reshape(convolution) without the spatial dimensions of one element in input, window and result."""
+    d: ConvolutionDims = i.attributes["dim_labels"]
+    window: Window = i.attributes.get("window", Window(()))
+    x, kernel = i.operands
+    single = [
+        k
+        for k, w in enumerate(window.dims)
+        if w.size == 1 and x.shape.dims[d.input_spatial[k]] == i.shape.dims[d.output_spatial[k]] == 1
+        if not w.pad_low and not w.pad_high
+    ]
+    if not single:
+        return None
+    dropped = [{places[k] for k in single} for places in (d.input_spatial, d.kernel_spatial, d.output_spatial)]
+    dims = [
+        tuple(n for k, n in enumerate(shape.dims) if k not in gone)
+        for shape, gone in zip((x.shape, kernel.shape, i.shape), dropped)
+    ]
+    kept = {k: v for k, v in i.attributes.items() if k not in ("metadata", "sharding", "window", "dim_labels")}
+    rest = [k for k in range(len(window.dims)) if k not in single]
+    made = b.op(
+        Op.CONVOLUTION,
+        array(i.shape.dtype, *dims[2]),
+        b.reshape(x, dims[0]),
+        b.reshape(kernel, dims[1]),
+        window=Window(tuple(window.dims[k] for k in rest)),
+        dim_labels=_renumbered(d, rest, *dropped),
+        **kept,
+    )
+    return b.reshape(made, i.shape.dims)
+
+
+def _renumbered(d: ConvolutionDims, rest: list[int], *dropped: set[int]) -> ConvolutionDims:
+    """The labels with some spatial dimensions left, others dropped from input, kernel and result."""
+
+    def place(side: int, old: int) -> int:
+        return old - sum(k < old for k in dropped[side])
+
+    def places(side: int, old: tuple[int, ...]) -> tuple[int, ...]:
+        return tuple(place(side, old[k]) for k in rest)
+
+    return ConvolutionDims(
+        *(place(0, d.input_batch), place(0, d.input_feature), places(0, d.input_spatial)),
+        *(place(1, d.kernel_input_feature), place(1, d.kernel_output_feature), places(1, d.kernel_spatial)),
+        *(place(2, d.output_batch), place(2, d.output_feature), places(2, d.output_spatial)),
+    )
+
+
 RULES = (
     row(Op.DOT, dot_of_nothing),
     row(Op.DOT, dot_of_zeros),
@@ -147,4 +198,5 @@ RULES = (
     row(Op.DOT, dot_of_one_number, f"{REASSOCIATED}, and {SIGNED_ZERO}", 8),
     row(Op.DOT, dot_with_vector, f"{REASSOCIATED}, and {SIGNED_ZERO}", 8),
     row(Op.SLICE, slice_of_dot, REASSOCIATED, 8),
+    row(Op.CONVOLUTION, convolution_of_single_places),
 )

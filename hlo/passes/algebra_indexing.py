@@ -13,7 +13,7 @@ from ..ir import Instruction
 from ..opcodes import Op
 from .algebra_convert import range_of_type
 from .algebra_ranges import known_starts, range_of, type_range
-from .algebra_rules import row
+from .algebra_rules import row, spread_over
 from .building import Builder, apply_pointwise, is_pointwise
 from .constant_folding import splat_of
 
@@ -153,6 +153,20 @@ def gather_of_one(i: Instruction, b: Builder) -> Instruction | None:
     return b.reshape(part, i.shape.dims)
 
 
+def gather_of_whole(i: Instruction, b: Builder) -> Instruction | None:
+    """gather of slices as large as the array where it is indexed → broadcast(slice): they can only start at 0."""
+    x, a = i.operands[0], i.attributes
+    sizes = a["slice_sizes"]
+    if a.get("operand_batching_dims") or not i.shape.size or _columns(i, i.operands[1], "start_index_map") < 1:
+        return None
+    if any(x.shape.dims[d] != sizes[d] for d in a["start_index_map"]):
+        return None
+    collapsed = a.get("collapsed_slice_dims", ())
+    part = b.slice(x, [SliceDim(0, n) for n in sizes])
+    part = b.reshape(part, [n for d, n in enumerate(sizes) if d not in collapsed])
+    return spread_over(b, part, i.shape.dims, sorted(a.get("offset_dims", ())))
+
+
 def _consecutive(i: Instruction, indices: Instruction) -> tuple[int, int, int] | None:
     """(first, step, count) of an array of starts along one dimension, n of them after each other; None if they are not.
 
@@ -268,6 +282,7 @@ RULES = (
     row(Op.DYNAMIC_UPDATE_SLICE, update_by_itself),
     row(Op.DYNAMIC_UPDATE_SLICE, update_twice),
     row(Op.DYNAMIC_UPDATE_SLICE, update_of_splat),
+    row(Op.GATHER, gather_of_whole),
     row(Op.GATHER, gather_of_one),
     row(Op.GATHER, gather_of_consecutive),
     row(Op.SCATTER, scatter_of_nothing),

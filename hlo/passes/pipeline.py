@@ -46,6 +46,7 @@ from .loops import simplify_loops
 from .matrix_dots import matrix_dots
 from .normalize_floats import normalize_floats
 from .pad_dynamic import pad_dynamic
+from .prune import prune
 from .simplify import simplify
 from .unfuse import unfuse
 from .untuple import untuple_fusions
@@ -89,6 +90,7 @@ PASSES: dict[str, Pass] = {
         Pass("pad-dynamic", pad_dynamic, requires=frozenset({FLAT})),
         Pass("untuple", untuple_fusions, requires=frozenset({FLAT})),
         Pass("dce", remove_dead_code, guarantees=frozenset({LIVE})),
+        Pass("prune", prune, requires=frozenset({FLAT})),
         Pass("simplify", simplify),
         Pass("finite-loops", finite_loops, requires=frozenset({FLAT})),
         Pass("cse", share_equal),
@@ -149,11 +151,11 @@ EARLY = ("expand-async", "expand-rng-state", "pad-dynamic")
 """Names of the expanders that come before all others: what they replace, no other pass should see."""
 
 OPTIMIZE = (
-    *("flatten", *EARLY, "untuple", "dce", "simplify", "algebra", "fold-constants", "hoist-branches"),
+    *("flatten", *EARLY, "untuple", "dce", "prune", "simplify", "algebra", "fold-constants", "hoist-branches"),
     *("conditionals", "finite-loops", "counters", "loops", *EXPAND),
     *("cse", "simplify", "algebra", "fold-constants", "finite-loops", "loops"),
     *("algebra", "fold-constants", "canonicalize-convolution", "canonicalize-dot", "simplify", "cse", "dce"),
-    *("layouts", "fuse", "dce"),
+    *("prune", "dce", "layouts", "fuse", "dce"),
     *("fuse-rows", "fuse-outputs", "dce", "library-layouts", "fuse-small", "dce", "fuse-rotations"),
 )
 """Names of the passes that a plan runs on a module that comes unscheduled."""

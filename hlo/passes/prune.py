@@ -1,0 +1,132 @@
+"""Arrays that a sort, reduction or scatter of several carries along, and that nothing needs, are left out."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Collection, Iterable
+
+from ..ir import Computation, Instruction, Module
+from ..opclasses import CONTROL_PREDECESSORS, has_side_effect
+from ..opcodes import Op
+from ..shapes import Shape, tuple_shape
+from .fuel import spend
+from .rewriting import callees_first, rebuild, with_attributes
+
+Numbers = Callable[[int, list[int]], list[int]]
+"""(arrays in all, those that stay) → numbers of operands, or of the region's parameters, that stay."""
+
+
+def _pairs(count: int, kept: list[int]) -> list[int]:
+    return [*kept, *(count + k for k in kept)]
+
+
+OPERANDS: dict[Op, Numbers] = {
+    Op.SORT: lambda count, kept: kept,
+    Op.REDUCE: _pairs,
+    Op.REDUCE_WINDOW: _pairs,
+    Op.SCATTER: lambda count, kept: [*kept, count, *(count + 1 + k for k in kept)],
+}
+
+
+def prune(module: Module) -> Module:
+    """Leave out what a sort, reduce, reduce-window or scatter of several arrays gives and nothing needs."""
+    if module.opcodes.isdisjoint(OPERANDS):
+        return module
+    done = rebuild(module, _prune)
+    return done if done is module else Module(done.name, callees_first(done.entry), done.entry, done.attributes)
+
+
+def _prune(computation: Computation) -> Computation:
+    kept: dict[Instruction, list[int]] = {}
+    for i in computation.instructions:
+        if i.opcode in OPERANDS and i.shape.is_tuple and _is_free(i, computation):
+            needed = sorted(_needed(i, {u.attributes["index"] for u in computation.users[i]}))
+            if len(needed) < len(i.shape.elements) and spend():
+                kept[i] = needed
+    if not kept:
+        return computation
+    new: dict[Instruction, Instruction] = {}
+    for i in computation.instructions:
+        operands = tuple(new[o] for o in i.operands)
+        if i in kept:
+            new[i] = _pruned(i, operands, kept[i])
+        elif operands and i.operands[0] in kept:  # an element
+            whole, place = operands[0], kept[i.operands[0]].index(i.attributes["index"])
+            new[i] = with_attributes(i, index=place).replace(operands=(whole,)) if whole.shape.is_tuple else whole
+        else:
+            new[i] = i if operands == i.operands else i.replace(operands=operands)
+    return Computation(
+        computation.name, tuple(dict.fromkeys(new.values())), new[computation.root], computation.attributes
+    )
+
+
+def _is_free(i: Instruction, computation: Computation) -> bool:
+    """Whether only elements of its result are read, and its region does nothing but compute."""
+    users, region = computation.users[i], i.attributes["to_apply"]
+    if i is computation.root or not users or any(u.opcode is not Op.GET_TUPLE_ELEMENT for u in users):
+        return False
+    if any(u.name in computation.pinned or CONTROL_PREDECESSORS in u.attributes for u in (i, *users)):
+        return False
+    if i.opcode is not Op.SORT and region.root.opcode is not Op.TUPLE:
+        return False
+    return not any(has_side_effect(k) or CONTROL_PREDECESSORS in k.attributes for k in region.instructions)
+
+
+def _needed(i: Instruction, used: set[int]) -> set[int]:
+    """The arrays that are read, or that decide about those."""
+    root, count = i.attributes["to_apply"].root, len(i.shape.elements)
+    if i.opcode is Op.SORT:
+        return used | {p // 2 for p in _parameters([root])}
+    while True:
+        more = used | {p % count for p in _parameters(root.operands[k] for k in used)}
+        if more == used:
+            return used
+        used = more
+
+
+def _parameters(roots: Iterable[Instruction]) -> set[int]:
+    return {i.parameter_number for i in _reached(roots) if i.opcode is Op.PARAMETER}
+
+
+def _reached(roots: Iterable[Instruction]) -> Collection[Instruction]:
+    found = dict.fromkeys(roots)
+    stack = list(found)
+    while stack:
+        for o in stack.pop().operands:
+            if o not in found:
+                found[o] = None
+                stack.append(o)
+    return found
+
+
+def _pruned(i: Instruction, operands: tuple[Instruction, ...], kept: list[int]) -> Instruction:
+    count, region = len(i.shape.elements), i.attributes["to_apply"]
+    if i.opcode is Op.SORT:
+        numbers, roots = [2 * k + side for k in kept for side in (0, 1)], [region.root]
+    else:
+        numbers, roots = _pairs(count, kept), [region.root.operands[k] for k in kept]
+    made = _region(region, numbers, roots)
+    shape = _shape([i.shape.elements[k] for k in kept])
+    left = tuple(operands[n] for n in OPERANDS[i.opcode](count, kept))
+    return with_attributes(i, to_apply=made).replace(shape=shape, operands=left)
+
+
+def _shape(leaves: list[Shape]) -> Shape:
+    return leaves[0] if len(leaves) == 1 else tuple_shape(*leaves)
+
+
+def _region(region: Computation, numbers: list[int], roots: list[Instruction]) -> Computation:
+    """The region with some of its parameters, which gives these values."""
+    places = {number: place for place, number in enumerate(numbers)}
+    reached, new = _reached(roots), {}
+    for i in region.instructions:
+        if i.opcode is Op.PARAMETER and i.parameter_number in places:
+            new[i] = with_attributes(i, parameter_number=places[i.parameter_number])
+        elif i in reached:
+            operands = tuple(new[o] for o in i.operands)
+            new[i] = i if operands == i.operands else i.replace(operands=operands)
+    root = new[roots[0]]
+    if region.root not in reached and len(roots) > 1:
+        values = tuple(new[r] for r in roots)
+        root = region.root.replace(shape=tuple_shape(*(v.shape for v in values)), operands=values)
+        new[region.root] = root
+    return Computation(region.name, tuple(new.values()), root, region.attributes)
