@@ -11,6 +11,7 @@ from .ir import Instruction
 from .library_calls import LIBRARY, work_bytes
 from .opcodes import Op
 from .plan import POOL_ALIGNMENT
+from .sorted_parts import is_cut
 
 ON_STACK = 4096
 """Bytes up to which a kernel keeps its scratch memory on the stack."""
@@ -19,22 +20,23 @@ SHORT_ROW = 16
 """Elements of a row up to which a sort needs no second place for it."""
 
 
-def sort_scratch(instruction: Instruction) -> int:
+def sort_scratch(instruction: Instruction, cut: bool = False) -> int:
     """For each operand in order one row, and one more where the result's rows are not adjacent elements; each row
-    rounded up to 64 bytes. Nothing for short rows, and what fits the stack.
+    rounded up to 64 bytes. Nothing for short rows, and what fits the stack. cut: the results are parts of rows, which
+    are sorted in two rows of scratch memory, however short.
     """
-    total = sort_row_bytes(instruction)
+    total = sort_row_bytes(instruction, cut)
     return total if total > ON_STACK else 0
 
 
-def sort_row_bytes(instruction: Instruction) -> int:
+def sort_row_bytes(instruction: Instruction, cut: bool = False) -> int:
     """As `sort_scratch`, wherever it lies."""
     dimension, total = instruction.dimensions[0], 0
     for _, shape in instruction.shape.leaves():
         length = shape.dims[dimension]
-        if length > SHORT_ROW:
+        if length > SHORT_ROW or cut:
             row = -(-length * shape.dtype.bytes // POOL_ALIGNMENT) * POOL_ALIGNMENT
-            total += row if shape.strides[dimension] == 1 else 2 * row
+            total += 2 * row if cut or shape.strides[dimension] != 1 else row
     return total
 
 
@@ -56,9 +58,11 @@ def scratch_bytes(instruction: Instruction) -> int:
     The ops of a fusion that need some run one after the other, in the same bytes.
     """
     if instruction.opcode is Op.FUSION:
-        if SCRATCH.keys().isdisjoint(instruction.called()[0].opcodes):
+        body = instruction.called()[0]
+        if SCRATCH.keys().isdisjoint(body.opcodes):
             return 0
-        return max((scratch_bytes(i) for i in instruction.called()[0].instructions), default=0)
+        sorts = [i for i in body.instructions if i.opcode is Op.SORT and is_cut(i, body)]
+        return max([scratch_bytes(i) for i in body.instructions] + [sort_scratch(i, cut=True) for i in sorts])
     row = SCRATCH.get(instruction.opcode)
     if row is None or not any(shape.is_array and shape.size for _, shape in instruction.shape.leaves()):
         return 0

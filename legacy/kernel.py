@@ -12,6 +12,7 @@ from ..hlo.ir import Instruction
 from ..hlo.opcodes import Op
 from ..hlo.plan import KernelRequest
 from ..hlo.shapes import Shape, ShapeIndex
+from ..hlo.sorted_parts import part_of_sort
 from ..hlo.windows import running
 from . import convolution, dot, indexing, reduce, reduce_window, shape, sort
 from .dot_tiled import emit_dot_with_epilogue, emit_tiled_dot, problem_of
@@ -44,13 +45,16 @@ RULES = merge(shape.EMIT, reduce.EMIT, dot.EMIT, convolution.EMIT, indexing.EMIT
 
 @dataclass(frozen=True, eq=False, slots=True)
 class Leaf:
-    """One array that a kernel writes: an element of `instruction` (of its value at `path`, if it is a tuple)."""
+    """One array that a kernel writes: an element of `instruction` (of its value at `path`, if it is a tuple). start: of
+    a sorted row, the first element that is wanted.
+    """
 
     instruction: Instruction
     path: ShapeIndex
     shape: Shape
     pointer: Pointer
     in_place: bool
+    start: int = 0
 
     def value(self, e: Elemental, index: Index) -> Register:
         value = e.value(self.instruction, index)
@@ -104,7 +108,12 @@ def _result_leaves(request: KernelRequest, graph: Graph, function: ir.Function) 
             instruction, rest = instruction.operands[rest[0]], rest[1:]
         if instruction.opcode is Op.GET_TUPLE_ELEMENT and is_whole(instruction.operands[0]):
             instruction, rest = instruction.operands[0], (instruction.attributes["index"],)
-        leaves.append(Leaf(instruction, rest, shape_, Pointer(function.args[argument]), argument in request.operands))
+        part, start = part_of_sort(instruction), 0
+        if part is not None and graph.leaves.keys().isdisjoint((part.sort, *instruction.operands)):
+            instruction, start = part.sort, part.start
+            rest = (part.number,) if instruction.shape.is_tuple else ()
+        pointer, in_place = Pointer(function.args[argument]), argument in request.operands
+        leaves.append(Leaf(instruction, rest, shape_, pointer, in_place, start))
     return leaves
 
 
@@ -176,7 +185,7 @@ def _scatter(e: Elemental, instruction: Instruction, leaves: list[Leaf]) -> None
 
 
 def _sort(e: Elemental, instruction: Instruction, leaves: list[Leaf]) -> None:
-    sort.emit_sort(e, instruction, [(leaf.pointer, leaf.shape) for leaf in leaves])
+    sort.emit_sort(e, instruction, [sort.Target(leaf.pointer, leaf.shape, leaf.start) for leaf in leaves])
 
 
 def _run(e: Elemental, instruction: Instruction, leaves: list[Leaf]) -> None:

@@ -43,11 +43,21 @@ Rows = Sequence[Row]
 """One row an operand, all of one length."""
 
 
-def emit_sort(e: Elemental, instruction: Instruction, results: Sequence[tuple[Pointer, Shape]]) -> None:
-    """results: where each operand goes, sorted, and in which layout."""
-    code, shape = e.code, results[0][1]
+@dataclass(frozen=True, slots=True)
+class Target:
+    """Where an operand goes, sorted, and in which layout: all of each row, or what follows its element `start`."""
+
+    pointer: Pointer
+    shape: Shape
+    start: int
+
+
+def emit_sort(e: Elemental, instruction: Instruction, results: Sequence[Target]) -> None:
+    """All rows, into one target an operand."""
+    code, shape = e.code, results[0].shape
     dimension = instruction.dimensions[0]
-    spare = _spare(e, instruction)
+    length = instruction.operands[0].shape.dims[dimension]
+    spare = _spare(e, instruction, any(r.shape.dims[dimension] != length for r in results))
     positions: list[IndexValue] = [0] * shape.rank
     loops = []
     for d in reversed(shape.minor_to_major):
@@ -55,17 +65,18 @@ def emit_sort(e: Elemental, instruction: Instruction, results: Sequence[tuple[Po
             loops.append(code.loop(shape.dims[d]))
             positions[d] = loops[-1].index
     targets = []
-    for pointer, result in results:
-        start = address(code, pointer, result.dtype, code.weighted_sum(positions, result.strides))
-        targets.append(Row(start, result.strides[dimension], result))
-    _Sorter(e, instruction, positions).sort(targets, spare)
+    for result in results:
+        shape = result.shape
+        start = address(code, result.pointer, shape.dtype, code.weighted_sum(positions, shape.strides))
+        targets.append(Row(start, shape.strides[dimension], shape))
+    _Sorter(e, instruction, positions).sort(targets, spare, [r.start for r in results])
     for loop in reversed(loops):
         loop.close()
 
 
-def _spare(e: Elemental, instruction: Instruction) -> list[list[Row]]:
-    """The rows in scratch memory of each operand, as hlo/scratch.py lays them out."""
-    code, dimension, total = e.code, instruction.dimensions[0], sort_row_bytes(instruction)
+def _spare(e: Elemental, instruction: Instruction, cut: bool) -> list[list[Row]]:
+    """The rows in scratch memory of each operand, as hlo/scratch.py lays them out. cut: results are parts of rows."""
+    code, dimension, total = e.code, instruction.dimensions[0], sort_row_bytes(instruction, cut)
     if not total:
         return []
     if total <= ON_STACK:
@@ -76,7 +87,7 @@ def _spare(e: Elemental, instruction: Instruction) -> list[list[Row]]:
     rows, offset = [], 0
     for _, shape in instruction.shape.leaves():
         size = -(-shape.dims[dimension] * shape.dtype.bytes // POOL_ALIGNMENT) * POOL_ALIGNMENT
-        count = 1 if shape.strides[dimension] == 1 else 2
+        count = 2 if cut or shape.strides[dimension] != 1 else 1
         places = [code.b.gep(base, [I64(offset + k * size)], inbounds=True, source_etype=I8) for k in range(count)]
         rows.append([Row(place, 1, shape) for place in places])
         offset += count * size
@@ -92,14 +103,22 @@ class _Sorter:
         self.dimension = instruction.dimensions[0]
         self.length = instruction.operands[0].shape.dims[self.dimension]
 
-    def sort(self, targets: Rows, spare: Sequence[Sequence[Row]]) -> None:
-        runs = -(-self.length // SHORT_ROW)
-        passes = (runs - 1).bit_length()
-        if not passes:
-            self._insert(targets, 0, self.length)
-            return
-        last = [s[1] if len(s) > 1 else t for s, t in zip(spare, targets, strict=True)]
-        other = [s[0] for s in spare]
+    def sort(self, targets: Rows, spare: Sequence[Sequence[Row]], starts: Sequence[int]) -> None:
+        """starts: the first element of a sorted row that each target gets."""
+        code, passes = self.code, (-(-self.length // SHORT_ROW) - 1).bit_length()
+        last = [s[1] if len(s) > 1 else t for s, t in zip(spare, targets, strict=True)] if spare else targets
+        if passes:
+            self._sort_runs(last, [s[0] for s in spare], passes)
+        else:
+            self._insert(last, 0, self.length)
+        for row, target, start in zip(last, targets, starts, strict=True):
+            if row is not target:
+                copy = code.loop(target.shape.dims[self.dimension])
+                target.write(code, copy.index, row.read(code, code.add(copy.index, start)))
+                copy.close()
+
+    def _sort_runs(self, last: Rows, other: Rows, passes: int) -> None:
+        """Runs, then merges to and fro, the last of them into `last`."""
         first, second = (last, other) if passes % 2 == 0 else (other, last)
         loop = self.code.loop(self.length, step=SHORT_ROW)
         start = loop.index
@@ -107,11 +126,6 @@ class _Sorter:
         self._insert(first, start, end)
         loop.close()
         self._merge_all(first, second, passes)
-        for row, target in zip(last, targets, strict=True):
-            if row is not target:
-                copy = self.code.loop(self.length)
-                target.write(self.code, copy.index, row.read(self.code, copy.index))
-                copy.close()
 
     def less(self, left: Sequence[Register], right: Sequence[Register]) -> ir.Value:
         pairs = [value for pair in zip(left, right, strict=True) for value in pair]

@@ -12,7 +12,7 @@ from .builder import Builder, Index, Loop, Unroll
 from .elemental import Elemental, Linear, Rule
 from .elementwise import EMIT as ELEMENTWISE
 from .matmul import emit_matmul
-from .reader import Buffer, KernelGraph, Node, reachable
+from .reader import Buffer, KernelGraph, Node, origin, reachable
 from .row_graph import row_graph
 from .rows import RowKernel
 from .transpose import crossing_dimension, emit_blocks, pure_transposition, tiled
@@ -76,7 +76,7 @@ def emit_outputs(e: Elemental, results: Sequence[Buffer]) -> None:
     for result in results:
         if result.writer is None or not result.shape.size or result in done:
             continue
-        source = origin(result)
+        source = sort.uncut(origin(result))
         if (
             source.writer is not None
             and source.writer.opcode in ROOTS
@@ -160,21 +160,6 @@ def products_of(group: Sequence[Buffer]) -> list[Node]:
 
 
 PRODUCTS = frozenset({Op.CONVOLUTION, Op.DOT, Op.REDUCE})
-
-
-def origin(buffer: Buffer) -> Buffer:
-    """The buffer that a result is only a copy of."""
-    while buffer.writer is not None and buffer.writer.opcode is Op.COPY:
-        source = buffer.writer.inputs[0]
-        if (
-            source.writer is None
-            or source.dims != buffer.dims
-            or source.strides != buffer.strides
-            or source.dtype is not buffer.dtype
-        ):
-            break
-        buffer = source
-    return buffer
 
 
 def emit_nest(e: Elemental, group: Sequence[Buffer]) -> None:
@@ -308,7 +293,8 @@ def emit_sort(e: Elemental, node: Node, targets: Sequence[tuple[Buffer, Buffer]]
     by_number = {source.number: result for source, result in targets}
     if not len(by_number) == len(targets) == len(node.outputs):
         return False
-    sort.RowSort(e, node, [by_number[k] for k in range(len(targets))]).emit()
+    results = [by_number[k] for k in range(len(targets))]
+    sort.RowSort(e, node, results, [sort.first_wanted(node, origin(r)) for r in results]).emit()
     return True
 
 

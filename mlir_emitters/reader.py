@@ -194,3 +194,18 @@ def with_bodies(results: Iterable[Buffer]) -> Iterator[Node]:
         yield node
         for body in node.bodies:
             yield from with_bodies(body.outputs)
+
+
+def origin(buffer: Buffer) -> Buffer:
+    """The buffer that a result is only a copy of."""
+    while buffer.writer is not None and buffer.writer.opcode is Op.COPY:
+        source = buffer.writer.inputs[0]
+        if (
+            source.writer is None
+            or source.dims != buffer.dims
+            or source.strides != buffer.strides
+            or source.dtype is not buffer.dtype
+        ):
+            break
+        buffer = source
+    return buffer

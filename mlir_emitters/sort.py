@@ -16,7 +16,7 @@ from .builder import Builder, Index, Loop, Value
 from .elemental import Elemental, Indices, Reads, Rule, load_element, store_element
 from .elements import Scalar, decode, flatten, unflatten
 from .indexing import refuse
-from .reader import Buffer, Node
+from .reader import Buffer, Node, origin
 
 
 def sort_value(e: Elemental, node: Node, number: int, index: Indices, raw: bool) -> Reads:
@@ -25,6 +25,28 @@ def sort_value(e: Elemental, node: Node, number: int, index: Indices, raw: bool)
 
 
 RULES: dict[Op, Rule] = {Op.SORT: sort_value}
+
+
+def uncut(result: Buffer) -> Buffer:
+    """The sorted array of whose rows a buffer is a part; else the buffer itself."""
+    node = result.writer
+    if node is None or node.opcode is not Op.SLICE:
+        return result
+    source = origin(node.inputs[0])
+    if source.writer is None or source.writer.opcode is not Op.SORT:
+        return result
+    (along,) = source.writer.attributes["dimensions"]
+    bounds = node.attributes["slice"]
+    whole = all((bounds[d].start, bounds[d].limit) == (0, size) for d, size in enumerate(source.dims) if d != along)
+    same = result.shape.minor_to_major == source.shape.minor_to_major
+    return source if whole and same and bounds[along].stride == 1 else result
+
+
+def first_wanted(node: Node, result: Buffer) -> int:
+    """The element of a sorted row that is the first of a result."""
+    if result.writer is node or result.writer is None:
+        return 0
+    return result.writer.attributes["slice"][node.attributes["dimensions"][0]].start
 
 
 @dataclass(frozen=True, slots=True)
@@ -48,13 +70,14 @@ class Lane:
 
 class RowSort:
     """Rows one after the other. Each goes to and fro between the result, or the second of two rows in scratch memory
-    where the result strides, and the first row in scratch memory (hlo/scratch.py has the order).
+    where the result strides or is a part of each row, and the first row in scratch memory (order: hlo/scratch.py).
     """
 
-    def __init__(self, e: Elemental, node: Node, results: Sequence[Buffer]):
-        self.e, self.b, self.node, self.results = e, e.b, node, results
+    def __init__(self, e: Elemental, node: Node, results: Sequence[Buffer], starts: Sequence[int]):
+        self.e, self.b, self.node, self.results, self.starts = e, e.b, node, results, starts
         self.dimension = node.attributes["dimensions"][0]
-        self.length = results[0].dims[self.dimension]
+        self.length = node.inputs[0].dims[self.dimension]
+        self.cut = any(r.dims[self.dimension] != self.length for r in results)
         self.index: list[Index] = [0] * len(results[0].dims)
 
     def emit(self) -> None:
@@ -80,9 +103,9 @@ class RowSort:
 
     def spare(self) -> list[list[Lane]]:
         """The rows in scratch memory, by operand; on the stack if they are small."""
-        if self.length <= SHORT_ROW:
+        if self.length <= SHORT_ROW and not self.cut:
             return []
-        counts = [1 if r.strides[self.dimension] == 1 else 2 for r in self.results]
+        counts = [1 if r.strides[self.dimension] == 1 and not self.cut else 2 for r in self.results]
         sizes = [-(-self.length * r.dtype.bytes // POOL_ALIGNMENT) * POOL_ALIGNMENT for r in self.results]
         total = sum(n * size for n, size in zip(counts, sizes, strict=True))
         b = self.b
@@ -97,10 +120,10 @@ class RowSort:
 
     def row(self, targets: Sequence[Lane], spare: Sequence[Sequence[Lane]]) -> None:
         b = self.b
-        passes = (-(-self.length // SHORT_ROW) - 1).bit_length()
-        if not passes:
+        if not spare:
             self.insert(targets, 0, self.length)
             return
+        passes = (-(-self.length // SHORT_ROW) - 1).bit_length()
         home = [lanes[1] if len(lanes) > 1 else t for t, lanes in zip(targets, spare, strict=True)]
         away = [lanes[0] for lanes in spare]
         # Lanes that take turns need one form of address: a pointer to their first element.
@@ -108,12 +131,12 @@ class RowSort:
         first, second = (home, away) if passes % 2 == 0 else (away, home)
         with b.loop(0, self.length, SHORT_ROW) as loop:
             self.insert(first, loop.index, self.least(b.add(loop.index, SHORT_ROW)))
-        self.merge_passes(first, second, passes)
-        strided = [(x, t) for x, t, lanes in zip(home, targets, spare, strict=True) if len(lanes) > 1]
-        if strided:
-            with b.loop(0, self.length) as loop:
-                for lane, target in strided:
-                    target.write(b, loop.index, lane.read(b, loop.index))
+        if passes:
+            self.merge_passes(first, second, passes)
+        for lane, target, lanes, start in zip(home, targets, spare, self.starts, strict=True):
+            if len(lanes) > 1:
+                with b.loop(0, target.buffer.dims[self.dimension]) as loop:
+                    target.write(b, loop.index, lane.read(b, b.add(loop.index, start)))
 
     def address(self, lane: Lane) -> Value:
         b, dtype = self.b, lane.buffer.dtype

@@ -27,6 +27,7 @@ from .fusion_cost import (
     weight,
 )
 from .fusion_epilogue import PRODUCTS, takes_product
+from .fusion_sorts import cut_sorts, parts_of_sorts
 from .rewriting import Names, callees_first, rebuild
 
 MOVEMENT = frozenset(
@@ -67,7 +68,9 @@ CHEAP_CONE = 16
 def fuse(module: Module) -> Module:
     """Form loop fusions in every computation that the host program runs; fusions that are there stay."""
     names = Names.of(module)
-    fused = rebuild(module, lambda c: build_fusions(c, plan_fusions(c), names), control_computations(module))
+    fused = rebuild(
+        module, lambda c: cut_sorts(build_fusions(c, plan_fusions(c), names), names), control_computations(module)
+    )
     return Module(fused.name, callees_first(fused.entry), fused.entry, fused.attributes)
 
 
@@ -83,6 +86,7 @@ class _Planner:
         self.clusters: dict[Instruction, Cluster] = {}  # by root
         self.homes: dict[Instruction, list[Cluster]] = {}  # clusters that an instruction is a member of
         self.pinned = computation.pinned
+        self.parts = {s for slices in parts_of_sorts(computation).values() for s in slices}
 
     @cached_property
     def cones(self) -> dict[Instruction, tuple[int, bool]]:
@@ -100,6 +104,8 @@ class _Planner:
         if i.opcode in PRODUCTS:
             return self._join_product(i)
         if i.opcode not in PRODUCERS or not users or not self._free(i) or not _may_be_computed_again(i):
+            return False
+        if i in self.parts:
             return False
         trivial = _trivial(i)
         groups, stored = self._groups(i, users)
