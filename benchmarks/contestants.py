@@ -29,8 +29,6 @@ def contestant(stack: str, program: Program, inputs: Sequence[np.ndarray]) -> Co
     if prepared.executable is None:
         return Contestant(lambda: prepared.run(inputs), prepared.seconds)
     results = prepared.executable.execute(inputs)
-    bounds = [
-        leaf.shape.dims for leaf in prepared.executable.outputs
-    ]  # results may be smaller, where these are dynamic
-    outputs = [r if r.shape == n else np.zeros(n, r.dtype) for r, n in zip(results, bounds, strict=True)]
+    bounds = [leaf.shape.dims for leaf in prepared.executable.outputs]  # of which a dynamic result may be a part
+    outputs = [r if r.shape == bound else None for r, bound in zip(results, bounds, strict=True)]
     return Contestant(lambda: prepared.executable.execute(inputs, outputs=outputs), prepared.seconds)
