@@ -17,7 +17,8 @@ from .convert import convert
 from .dot_dims import DotDims
 from .elemental import Elemental, Index, Rule
 from .elementwise import real_of
-from .function import Code, IndexValue
+from .function import Code, IndexValue, Unroll
+from .loops import NARROW as NARROW_BYTES
 from .narrow import NARROW
 from .reduce import BLOCK, ROWS, parts, reassociation
 from .registers import Register, real_constant, register_type
@@ -75,8 +76,9 @@ def dot(e: Elemental, instruction: Instruction, index: Index) -> Rule:
     if 0 in sizes:
         return rounded(code, dtype, instruction.shape.dtype, total)
     loops, inner = [], [0] * len(sizes)
+    unroll = Unroll.SHORT if dtype.bytes <= NARROW_BYTES else Unroll.FREELY
     for k in contracting_order(lhs.shape, dims):
-        loops.append(code.loop(sizes[k], carried=[total]))
+        loops.append(code.loop(sizes[k], carried=[total], unroll=unroll))
         inner[k], total = loops[-1].index, loops[-1].carried[0]
     left, right = dims.operand_positions(index.multi, inner)
     a = yield lhs, Index.at(code, lhs.shape, left)
