@@ -9,6 +9,7 @@ from mlir import ir
 from ..hlo.opcodes import Op
 from . import convolution, dot, indexing, reduce, reduce_window, shape, sort
 from .builder import Builder, Index, Loop, Unroll
+from .dot_columns import emit_columns
 from .elemental import Elemental, Linear, Rule
 from .elementwise import EMIT as ELEMENTWISE
 from .matmul import emit_matmul
@@ -332,7 +333,10 @@ def emit_concatenate(e: Elemental, node: Node, targets: Sequence[tuple[Buffer, B
 
 
 def emit_dot(e: Elemental, node: Node, targets: Sequence[tuple[Buffer, Buffer]]) -> bool:
-    return len(targets) == 1 and emit_matmul(e, node, targets[0][1], e.b.vector_bits)
+    if len(targets) != 1:
+        return False
+    result = targets[0][1]
+    return emit_matmul(e, node, result, e.b.vector_bits) or emit_columns(e, node, result)
 
 
 ROOTS: dict[Op, Callable[[Elemental, Node, Sequence[tuple[Buffer, Buffer]]], bool]] = {

@@ -1,0 +1,115 @@
+"""dot of complex numbers over columns: sums of a block of columns on the stack, so that neighbours are made in vectors.
+
+Loops: the result's dimensions but the column's, blocks of columns, contracted dimensions, one block.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from .builder import Index
+from .dot import dimension_numbers, multiply_add, operand_indices
+from .elemental import Elemental
+from .elements import encode
+from .reader import Buffer, Node
+from .reduce import BLOCK, ROWS, Accumulators
+
+LEAST_COLUMNS = 8
+
+
+def emit_columns(e: Elemental, node: Node, result: Buffer) -> bool:
+    """The loops of a product of arrays, or False where a loop for each element does as well."""
+    lhs, rhs = node.inputs
+    if not all(x.dtype is result.dtype for x in (lhs, rhs)) or not result.dtype.is_complex:
+        return False
+    column = _column(node, result)
+    contracted = dimension_numbers(node)[2]
+    if lhs.writer is not None or rhs.writer is not None or column is None or not contracted:
+        return False
+    if all(lhs.dims[d] for d in contracted):
+        _ColumnProduct(e, node, result, column).emit()
+        return True
+    return False
+
+
+def _column(node: Node, result: Buffer) -> int | None:
+    """The result's dimension whose neighbours lie side by side in it and in one operand."""
+    inner = next((d for d in result.shape.minor_to_major if result.dims[d] != 1), None)
+    if inner is None or result.dims[inner] < LEAST_COLUMNS:
+        return None
+    marked = operand_indices(node, tuple(int(d == inner) for d in range(len(result.dims))))
+    strides = [sum(i * s for i, s in zip(place, x.strides)) for place, x in zip(marked, node.inputs)]
+    return inner if 1 in strides else None
+
+
+class _ColumnProduct:
+    def __init__(self, e: Elemental, node: Node, result: Buffer, column: int):
+        self.e, self.b, self.node, self.result, self.column = e, e.b, node, result, column
+        self.width = result.dims[column]
+        self.block = min(BLOCK, self.width)
+        self.sums = Accumulators(self.b, node, self.block)
+        _, _, self.of_left, self.of_right = dimension_numbers(node)
+
+    def emit(self) -> None:
+        b, dims = self.b, self.result.dims
+        index: list[Index] = [0] * len(dims)
+        loops = []
+        for d in reversed(self.result.shape.minor_to_major):
+            if d != self.column and dims[d] != 1:
+                loops.append(b.open_loop(0, dims[d]))
+                index[d] = loops[-1].index
+        whole = self.width - self.width % self.block
+        with b.loop(0, whole, self.block) as loop:
+            self._block(index, loop.index, self.block)
+        if whole < self.width:
+            self._block(index, whole, self.width - whole)
+        for loop in reversed(loops):
+            b.close_loop(loop)
+
+    def _block(self, index: Sequence[Index], start: Index, size: int) -> None:
+        b = self.b
+        zero = b.constant(0.0, self._part)
+        with b.loop(0, size) as loop:
+            self.sums.write(loop.index, [(zero, zero)])
+        inner: list[Index] = []
+        loops = []
+        *outer, last = [self.node.inputs[0].dims[d] for d in self.of_left]
+        for count in outer:
+            loops.append(b.open_loop(0, count))
+            inner.append(loops[-1].index)
+        whole = last - last % ROWS
+        if whole:
+            with b.loop(0, whole, ROWS) as loop:
+                self._rows(index, inner, [b.add(loop.index, k) for k in range(ROWS)], start, size)
+        if whole < last:
+            self._rows(index, inner, list(range(whole, last)), start, size)
+        for loop in reversed(loops):
+            b.close_loop(loop)
+        with b.loop(0, size) as loop:
+            place = self._at(index, start, loop.index)
+            (value,) = self.sums.read(loop.index)
+            self.e.store(self.result, place, encode(b, self.result.dtype, value))
+
+    @property
+    def _part(self):
+        return self.b.types.f64 if self.result.dtype.bits == 128 else self.b.types.f32
+
+    def _at(self, index: Sequence[Index], start: Index, column: Index) -> tuple[Index, ...]:
+        place = list(index)
+        place[self.column] = self.b.add(start, column)
+        return tuple(place)
+
+    def _rows(
+        self, index: Sequence[Index], inner: Sequence[Index], last: Sequence[Index], start: Index, size: int
+    ) -> None:
+        """Add a few products to each sum of one block."""
+        b, (lhs, rhs) = self.b, self.node.inputs
+        with b.loop(0, size) as loop:
+            left, right = operand_indices(self.node, self._at(index, start, loop.index))
+            (total,) = self.sums.read(loop.index)
+            for k in last:
+                for ld, rd, at in zip(self.of_left, self.of_right, (*inner, k), strict=True):
+                    left[ld] = right[rd] = at
+                x, y = self.e.value(lhs, tuple(left)), self.e.value(rhs, tuple(right))
+                total = multiply_add(b, self.result.dtype, x, y, total)
+            self.sums.write(loop.index, [total])
