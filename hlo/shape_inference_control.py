@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable
 
 from .dtypes import DType
-from .ir import Computation, Instruction
+from .ir import Instruction
 from .opcodes import Op
 from .shape_rules import (
     arrays,
@@ -100,13 +100,8 @@ def while_(i: Instruction) -> Shape:
     return state
 
 
-def branches(i: Instruction) -> tuple[Computation | None, ...]:
-    """The computations of a conditional, by branch index (true, false for a pred)."""
-    a = i.attributes
-    if "true_computation" in a:
-        return a["true_computation"], a.get("false_computation")
-    found = a.get("branch_computations", ())
-    return found if isinstance(found, tuple) else (found,)
+_FORMS = (("branch_computations",), ("true_computation", "false_computation"))
+"""The attributes of a conditional of an s32, and of a pred."""
 
 
 def conditional(i: Instruction) -> Shape:
@@ -117,10 +112,13 @@ def conditional(i: Instruction) -> Shape:
     selector, *operands = i.operands
     if selector.shape.rank or selector.shape.dtype not in (DType.PRED, DType.S32):
         broken(i, "COND1", f"the first operand has shape {selector.shape}, not pred[] or s32[]")
-    targets = [c for c in branches(i) if c is not None]
-    if len(targets) != len(branches(i)) or not targets or (selector.shape.dtype is DType.PRED and len(targets) != 2):
-        want = "true_computation and false_computation" if selector.shape.dtype is DType.PRED else "branch_computations"
-        broken(i, "COND2", f"needs {want}")
+    by_truth = selector.shape.dtype is DType.PRED
+    wanted, others = _FORMS[by_truth], _FORMS[not by_truth]
+    if any(key not in i.attributes for key in wanted) or any(key in i.attributes for key in others):
+        broken(i, "COND2", f"of a {selector.shape.dtype.value} needs {' and '.join(wanted)}, not {' or '.join(others)}")
+    targets = [i.attributes[key] for key in wanted] if by_truth else list(i.attributes["branch_computations"])
+    if not targets:
+        broken(i, "COND2", "has no branches")
     if len(operands) != len(targets):
         broken(i, "COND3", f"{len(operands)} operands for {len(targets)} branches")
     for target, o in zip(targets, operands, strict=True):
