@@ -11,6 +11,7 @@ from .. import legacy
 from ..codegen.options import EmitOptions, Target
 from ..hlo.opcodes import Op
 from ..hlo.parser import parse_module
+from ..hlo.plan import WhileStep
 from ..hlo.planning import plan
 from ..hlo.rows import FEW, Role, rows_of_body
 from ..lhlo import LhloModule, from_kernels, to_kernels
@@ -140,3 +141,69 @@ def test_what_is_dear_is_stored_before_it_is_repeated():
     assert arena == 60 * 64 * 4 < math.prod((60, 64, 7)) * 4
     assert len(list(made.walk())) == 3
     check(REPEATED)
+
+
+LEAPFROG = """HloModule m
+add { p = f32[] parameter(0)
+  q = f32[] parameter(1)
+  ROOT s = f32[] add(p, q) }
+condition { state = (s32[], f32[40,6], f32[40,6]) parameter(0)
+  n = s32[] get-tuple-element(state), index=0
+  most = s32[] constant(9)
+  ROOT less = pred[] compare(n, most), direction=LT }
+body { state = (s32[], f32[40,6], f32[40,6]) parameter(0)
+  n = s32[] get-tuple-element(state), index=0
+  x = f32[40,6] get-tuple-element(state), index=1
+  v = f32[40,6] get-tuple-element(state), index=2
+  one = s32[] constant(1)
+  next = s32[] add(n, one)
+  zero = f32[] constant(0)
+  step = f32[] constant(0.01)
+  steps = f32[40,6] broadcast(step), dimensions={}
+  a = f32[40,40,6] broadcast(x), dimensions={0,2}
+  b = f32[40,40,6] broadcast(x), dimensions={1,2}
+  apart = f32[40,40,6] subtract(b, a)
+  force = f32[40,6] reduce(apart, zero), dimensions={1}, to_apply=add
+  push = f32[40,6] multiply(force, steps)
+  faster = f32[40,6] add(v, push)
+  moved = f32[40,6] multiply(faster, steps)
+  there = f32[40,6] add(x, moved)
+  c = f32[40,40,6] broadcast(there), dimensions={0,2}
+  d = f32[40,40,6] broadcast(there), dimensions={1,2}
+  closer = f32[40,40,6] subtract(d, c)
+  pull = f32[40,6] reduce(closer, zero), dimensions={1}, to_apply=add
+  slower = f32[40,6] add(faster, pull)
+  ROOT t = (s32[], f32[40,6], f32[40,6]) tuple(next, there, slower)
+}
+ENTRY e {
+  x = f32[40,6] parameter(0)
+  v = f32[40,6] parameter(1)
+  zero = s32[] constant(0)
+  state = (s32[], f32[40,6], f32[40,6]) tuple(zero, x, v)
+  w = (s32[], f32[40,6], f32[40,6]) while(state), condition=condition, body=body
+  xs = f32[40,6] get-tuple-element(w), index=1
+  vs = f32[40,6] get-tuple-element(w), index=2
+  ROOT t = (f32[40,6], f32[40,6]) tuple(xs, vs)
+}
+"""
+
+
+def test_loop_state_that_others_read_elsewhere_is_written_in_place_by_a_kernel_of_its_own():
+    """The sum reads all positions: together with it, the new positions would need a buffer, and a copy back."""
+    made = plan(parse_module(LEAPFROG))
+    arena = sum(a.size for a in made.assignment.allocations if a.kind.value == "temporary")
+    assert arena < 40 * 6 * 4
+    check(LEAPFROG)
+
+
+def test_what_is_made_of_a_sum_is_stored_rather_than_the_sum():
+    """Two kernels read `faster`: it takes over the velocity's buffer, while the sum would need one of its own."""
+    body = next(s for s in plan(parse_module(LEAPFROG)).walk() if isinstance(s, WhileStep)).body
+    reducing = [
+        s.instruction.called()[0].root
+        for s in body
+        if getattr(s, "instruction", None) is not None
+        and s.instruction.opcode is Op.FUSION
+        and any(i.opcode is Op.REDUCE for i in s.instruction.called()[0].instructions)
+    ]
+    assert [root.opcode for root in reducing] == [Op.ADD, Op.ADD]

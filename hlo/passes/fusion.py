@@ -111,6 +111,8 @@ class _Planner:
         groups, stored = self._groups(i, users)
         if stored and not trivial:
             return False
+        if len(groups) > 1 and self._ends_reduction(i):
+            return False
         wanted = {c: c.tokens_of(i, members) for c, members in groups.items()}
         accepted = {c: t for c, t in wanted.items() if self._fits(c, i, t)}
         if trivial:
@@ -163,6 +165,18 @@ class _Planner:
             and i.name not in self.pinned
             and CONTROL_PREDECESSORS not in i.attributes
         )
+
+    def _ends_reduction(self, i: Instruction) -> bool:
+        """Whether only `i` reads a reduction, which is stored in any case: then rather what is made of it is."""
+        while i.opcode in ELEMENTWISE:
+            above = [o for o in i.operands if o.shape.dims == i.shape.dims and self.users[o] == (i,)]
+            if any(o.opcode is Op.REDUCE for o in above):
+                return True
+            inner = [o for o in above if o.opcode in ELEMENTWISE]
+            if len(inner) != 1:
+                return False
+            i = inner[0]
+        return False
 
     def _fits(self, cluster: Cluster, i: Instruction, tokens: Tokens) -> bool:
         if len(tokens) > MOST_TOKENS or cluster.code + len(tokens) > MOST_CODE:

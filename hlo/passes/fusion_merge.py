@@ -52,7 +52,7 @@ class Form(Protocol):
 @dataclass(eq=False, slots=True)
 class Unit:
     """One kernel. form: the one that it needs; None if it takes that of others. dear: it holds costly operations.
-    bends: it may take its reader's form instead of its own.
+    bends: it may take its reader's form instead of its own. replaces: loop state of which it makes the next value.
 
     inside: its graph, which ends in `root`; leaves: what stands in it for each operand.
     """
@@ -65,6 +65,7 @@ class Unit:
     dear: bool
     form: Form | None = None
     bends: bool = False
+    replaces: Instruction | None = None
     views: dict[Form, View | None] = field(default_factory=dict)
 
     def view(self, form: Form) -> View | None:

@@ -43,7 +43,24 @@ def fuse_outputs(module: Module) -> Module:
 
 
 def _fuse(computation: Computation, names: Names) -> Computation:
-    return merge_all(computation, names, "multi_output_fusion", loop_unit, _common)
+    state = _state(computation)
+
+    def unit(i: Instruction, pinned: Collection[str]) -> Unit | None:
+        made = loop_unit(i, pinned)
+        if made is not None:
+            made.replaces = state.get(i)
+        return made
+
+    return merge_all(computation, names, "multi_output_fusion", unit, _common)
+
+
+def _state(computation: Computation) -> dict[Instruction, Instruction]:
+    """For what is the next value of an element of a loop's state: that element."""
+    root, parameters = computation.root, computation.parameters
+    if root.opcode is not Op.TUPLE or len(parameters) != 1 or parameters[0].shape != root.shape:
+        return {}
+    elements = {u.attributes["index"]: u for u in computation.users[parameters[0]] if "index" in u.attributes}
+    return {new: elements[k] for k, new in enumerate(root.operands) if k in elements}
 
 
 def _order(shape: Shape) -> tuple[int, ...]:
@@ -95,7 +112,20 @@ class LoopForm:
         return operand.shape.size >= math.prod(self.dims)
 
     def accepts(self, units: Sequence[Unit], inner: Sequence[Unit], inputs: int) -> bool:
-        return inputs <= MOST_INPUTS
+        return inputs <= MOST_INPUTS and not self._parts(units)
+
+    def _parts(self, units: Sequence[Unit]) -> bool:
+        """Whether together some could no longer write loop state in place, which others read at other indices."""
+        reads = [
+            (u, o, role) for u in units for o, role in zip(u.instruction.operands, self._view(u).reads, strict=True)
+        ]
+        away = {o for _, o, role in reads if role is None}
+        return any(role is not None and o is u.replaces and o in away for u, o, role in reads)
+
+    def _view(self, unit: Unit) -> View:
+        view = unit.view(self)
+        assert view is not None
+        return view
 
 
 @dataclass(frozen=True, slots=True)
@@ -116,7 +146,8 @@ class ColumnForm(LoopForm):
         return operand.shape.size >= math.prod(self.source)
 
     def accepts(self, units: Sequence[Unit], inner: Sequence[Unit], inputs: int) -> bool:
-        return inputs <= MOST_INPUTS and sum(u.form is not None for u in units) <= self.most
+        few = sum(u.form is not None for u in units) <= self.most
+        return few and inputs <= MOST_INPUTS and not self._parts(units)
 
 
 def column_form(reduce: Instruction) -> ColumnForm | None:
