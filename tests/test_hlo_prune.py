@@ -40,8 +40,13 @@ SCATTER = (
 )
 
 
+BARRIER = (
+    "u = s32[9] negate(i)\n  w = (f32[9], s32[9], f32[9]) tuple(x, u, y)\n  s = (f32[9], s32[9], f32[9]) opt-barrier(w)"
+)
+
+
 def text_of(line: str, *taken: int) -> str:
-    start = line.index("= (") + 3
+    start = line.rindex("= (") + 3
     shapes = line[start : line.index(")", start)].split(", ")
     reads = [f"r{k} = {shapes[k]} get-tuple-element(s), index={k}" for k in taken]
     lines = ["x = f32[9] parameter(0)", "y = f32[9] parameter(1)", "i = s32[9] iota(), iota_dimension=0"]
@@ -60,6 +65,7 @@ def pruned(module: Module) -> Module:
         (SORT, (0,), 2), (SORT, (2,), 1), (SORT, (1, 2), 2), (SORT, (0, 1), 3),
         (REDUCE, (0,), 2), (REDUCE, (1,), 4), (REDUCE, (2,), 2), (REDUCE, (2, 0), 4), (REDUCE, (1, 2), 6),
         (WINDOW, (0,), 2), (WINDOW, (1,), 4), (WINDOW, (0, 1, 2), 6),
+        (BARRIER, (1,), 1), (BARRIER, (2, 0), 1), (BARRIER, (0, 1, 2), 1),
         (SCATTER, (2,), 3), (SCATTER, (1, 0), 5), (SCATTER, (1, 2), 7),
     ],
 )  # fmt: skip
@@ -68,9 +74,12 @@ def test_only_what_is_needed_is_carried(line, taken, left):
     before = parse_module(text)
     after = pruned(before)
     verify(after)
-    opcodes = {Op.SORT, Op.REDUCE, Op.REDUCE_WINDOW, Op.SCATTER}
+    opcodes = {Op.SORT, Op.REDUCE, Op.REDUCE_WINDOW, Op.SCATTER, Op.OPT_BARRIER}
     (found,) = [i for i in after.entry.instructions if i.opcode in opcodes]
     assert len(found.operands) == left
+    if line == BARRIER:
+        assert len(list(found.shape.leaves())) == len(taken)
+        assert any(i.opcode is Op.NEGATE for i in after.entry.instructions) == (1 in taken)
     rng = np.random.default_rng(0)
     inputs = [rng.standard_normal(9).astype(np.float32) for _ in range(2)]
     for wanted, given in zip(evaluate(before, inputs), evaluate(after, inputs), strict=True):

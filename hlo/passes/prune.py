@@ -1,4 +1,4 @@
-"""Arrays that a sort, reduction or scatter of several carries along, and that nothing needs, are left out."""
+"""Arrays that a sort, reduction, scatter or barrier of several carries along, and that nothing needs, are left out."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from ..opclasses import CONTROL_PREDECESSORS, has_side_effect
 from ..opcodes import Op
 from ..shapes import Shape, tuple_shape
 from .fuel import spend
-from .rewriting import callees_first, rebuild, with_attributes
+from .rewriting import Names, callees_first, rebuild, with_attributes
 
 Numbers = Callable[[int, list[int]], list[int]]
 """(arrays in all, those that stay) → numbers of operands, or of the region's parameters, that stay."""
@@ -28,44 +28,63 @@ OPERANDS: dict[Op, Numbers] = {
 
 
 def prune(module: Module) -> Module:
-    """Leave out what a sort, reduce, reduce-window or scatter of several arrays gives and nothing needs."""
-    if module.opcodes.isdisjoint(OPERANDS):
+    """Leave out arrays of a sort, reduce, reduce-window, scatter or opt-barrier of several that nothing needs."""
+    if module.opcodes.isdisjoint(OPERANDS.keys() | {Op.OPT_BARRIER}):
         return module
-    done = rebuild(module, _prune)
+    names = Names.of(module)
+    done = rebuild(module, lambda c: _prune(c, names))
     return done if done is module else Module(done.name, callees_first(done.entry), done.entry, done.attributes)
 
 
-def _prune(computation: Computation) -> Computation:
+def _prune(computation: Computation, names: Names) -> Computation:
     kept: dict[Instruction, list[int]] = {}
     for i in computation.instructions:
-        if i.opcode in OPERANDS and i.shape.is_tuple and _is_free(i, computation):
+        if i.shape.is_tuple and _is_free(i, computation):
             needed = sorted(_needed(i, {u.attributes["index"] for u in computation.users[i]}))
             if len(needed) < len(i.shape.elements) and spend():
                 kept[i] = needed
     if not kept:
         return computation
     new: dict[Instruction, Instruction] = {}
+    out: dict[Instruction, None] = {}
     for i in computation.instructions:
         operands = tuple(new[o] for o in i.operands)
-        if i in kept:
+        if i in kept and i.opcode is Op.OPT_BARRIER:
+            source, shape = _elements(operands[0], kept[i], names), _shape([i.shape.elements[k] for k in kept[i]])
+            out[source] = None
+            new[i] = i.replace(shape=shape, operands=(source,))
+        elif i in kept:
             new[i] = _pruned(i, operands, kept[i])
         elif operands and i.operands[0] in kept:  # an element
             whole, place = operands[0], kept[i.operands[0]].index(i.attributes["index"])
             new[i] = with_attributes(i, index=place).replace(operands=(whole,)) if whole.shape.is_tuple else whole
         else:
             new[i] = i if operands == i.operands else i.replace(operands=operands)
-    return Computation(
-        computation.name, tuple(dict.fromkeys(new.values())), new[computation.root], computation.attributes
-    )
+        out[new[i]] = None
+    return Computation(computation.name, tuple(out), new[computation.root], computation.attributes)
+
+
+def _elements(whole: Instruction, kept: list[int], names: Names) -> Instruction:
+    """Some elements of a tuple: another tuple, or the one element itself."""
+    if len(kept) == 1:
+        return whole.operands[kept[0]]
+    parts = tuple(whole.operands[k] for k in kept)
+    shape = tuple_shape(*(whole.shape.elements[k] for k in kept))
+    return whole.replace(name=names.fresh(whole.name), shape=shape, operands=parts)
 
 
 def _is_free(i: Instruction, computation: Computation) -> bool:
-    """Whether only elements of its result are read, and its region does nothing but compute."""
-    users, region = computation.users[i], i.attributes["to_apply"]
+    """Whether it can be pruned: only elements of its result are read, and its region does nothing but compute."""
+    users = computation.users[i]
     if i is computation.root or not users or any(u.opcode is not Op.GET_TUPLE_ELEMENT for u in users):
         return False
     if any(u.name in computation.pinned or CONTROL_PREDECESSORS in u.attributes for u in (i, *users)):
         return False
+    if i.opcode is Op.OPT_BARRIER:
+        return i.operands[0].opcode is Op.TUPLE
+    if i.opcode not in OPERANDS:
+        return False
+    region = i.attributes["to_apply"]
     if i.opcode is not Op.SORT and region.root.opcode is not Op.TUPLE:
         return False
     return not any(has_side_effect(k) or CONTROL_PREDECESSORS in k.attributes for k in region.instructions)
@@ -73,6 +92,8 @@ def _is_free(i: Instruction, computation: Computation) -> bool:
 
 def _needed(i: Instruction, used: set[int]) -> set[int]:
     """The arrays that are read, or that decide about those."""
+    if i.opcode is Op.OPT_BARRIER:
+        return used
     root, count = i.attributes["to_apply"].root, len(i.shape.elements)
     if i.opcode is Op.SORT:
         return used | {p // 2 for p in _parameters([root])}
