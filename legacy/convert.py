@@ -11,7 +11,7 @@ from ..hlo.dtypes import DType
 from ..hlo.ir import Instruction
 from .function import Code
 from .narrow import FORMATS, NARROW, decode, encode, least_powers, power_as_double, to_single_odd
-from .registers import DOUBLE, FLOAT, I8, Register, memory_type, real_constant, register_type
+from .registers import DOUBLE, FLOAT, HALF, I8, Register, memory_type, real_constant, register_type
 
 V: TypeAlias = ir.Value
 
@@ -129,9 +129,14 @@ def from_bits(code: Code, dtype: DType, bits: V) -> Register:
 
 
 def emit_reduce_precision(code: Code, instruction: Instruction, value: Register) -> Register:
-    """On the bits of the dtype itself; bf16's are the upper half of an f32's. Floats of a byte or less go by f32."""
+    """On the bits of the dtype itself; bf16's are the upper half of an f32's. Floats of a byte or less go by f16, as in
+    XLA, f8e8m0fnu by f32.
+    """
     dtype = instruction.shape.dtype
     assert isinstance(value, ir.Value)
+    if dtype in FORMATS:
+        half = code.b.fptrunc(decode(code, dtype, value), HALF)
+        return encode(code, dtype, code.b.fpext(_reduce_precision(code, instruction, DType.F16, half), FLOAT))
     if dtype not in OWN_BITS:
         return encode(code, dtype, _reduce_precision(code, instruction, DType.F32, decode(code, dtype, value)))
     return _reduce_precision(code, instruction, dtype, value)

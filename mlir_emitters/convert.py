@@ -6,7 +6,7 @@ from mlir import ir
 
 from ..hlo.dtypes import DType
 from .builder import Builder, Value
-from .elements import ROUNDED, SMALL_INTEGERS, Scalar, raw_type, round_to, working_type, wrap_small
+from .elements import NARROW, ROUNDED, SMALL_INTEGERS, Scalar, raw_type, round_to, working_type, wrap_small
 from .reader import Node
 
 
@@ -148,7 +148,8 @@ def _integer_to_integer(b: Builder, source: DType, target: DType, x: Value) -> V
 def reduce_precision(b: Builder, node: Node, x: Value) -> Value:
     """Round to a mantissa and exponent of fewer bits, ties to even; out of range becomes infinity or a signed zero."""
     exponent, mantissa = node.attributes["exponent_bits"], node.attributes["mantissa_bits"]
-    bits, full_mantissa, full_exponent = _bits_of_format(b, node.output.dtype, x)
+    format = DType.F16 if node.output.dtype in NARROW else node.output.dtype  # XLA computes these in f16
+    bits, full_mantissa, full_exponent = _bits_of_format(b, format, x)
     sign_mask = 1 << (full_mantissa + full_exponent)
     if mantissa < full_mantissa:
         drop = full_mantissa - mantissa
@@ -157,7 +158,7 @@ def reduce_precision(b: Builder, node: Node, x: Value) -> Value:
         bits = b.binary("andi", bits, -(1 << drop))
     if exponent < full_exponent:
         bits = _limit_exponent(b, bits, exponent, full_mantissa, full_exponent, sign_mask)
-    return b.select(b.is_nan(x), x, _from_bits(b, node.output.dtype, bits, x.type))
+    return b.select(b.is_nan(x), x, _from_bits(b, format, bits, x.type))
 
 
 def _bits_of_format(b: Builder, dtype: DType, x: Value) -> tuple[Value, int, int]:

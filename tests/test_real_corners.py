@@ -146,3 +146,13 @@ def test_a_pred_is_a_byte(form: str):
     expected = given.view(np.uint8) if shape.dtype is DType.PRED else (x != 0).astype(np.uint8).reshape(-1)
     for result in results:
         np.testing.assert_array_equal(np.ascontiguousarray(result).view(np.uint8).reshape(-1), expected.reshape(-1))
+
+
+@pytest.mark.parametrize("bits_", [(5, 10), (5, 2), (4, 3)])
+@pytest.mark.parametrize("kind", ["f8e5m2", "f8e5m2fnuz", "f8e4m3fn", "f8e8m0fnu"])
+def test_reduce_precision_of_a_byte(kind: str, bits_: tuple[int, int]):
+    """In f16, which keeps the subnormals of five exponent bits."""
+    codes = np.arange(256).astype(np.uint8).view(DType(kind).numpy)
+    op = f"reduce-precision(p), exponent_bits={bits_[0]}, mantissa_bits={bits_[1]}"
+    text = f"HloModule m\nENTRY e {{\n  p = {kind}[256] parameter(0)\n  ROOT r = {kind}[256] {op}\n}}\n"
+    agree(on_all_stacks(text, [codes]))

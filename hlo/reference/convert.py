@@ -171,10 +171,13 @@ def bitcast(instruction: Instruction, operands: list[Array], _context: object) -
 def reduce_precision(instruction: Instruction, x: Array) -> Array:
     """Round (to nearest, ties to even) to fewer exponent and mantissa bits, within the same type.
 
-    Too large gives infinity, too small a signed zero; NaN stays. Floats of a byte or less go by their value in f32.
+    Too large gives infinity, too small a signed zero; NaN stays. Floats of a byte or less go by their value in f16, as
+    in XLA, f8e8m0fnu's in f32.
     """
     if x.dtype.itemsize == 1:
-        return np.asarray(reduce_precision(instruction, x.astype(np.float32))).astype(x.dtype)
+        wide = x.astype(np.float32)
+        own = wide if x.dtype == DType.F8E8M0FNU.numpy else wide.astype(np.float16)
+        return np.asarray(reduce_precision(instruction, own)).astype(np.float32).astype(x.dtype)
     exponent, mantissa = instruction.attributes["exponent_bits"], instruction.attributes["mantissa_bits"]
     info = ml_dtypes.finfo(x.dtype)
     unsigned = np.dtype(f"u{x.dtype.itemsize}")
