@@ -13,6 +13,7 @@ from .check import check
 from .dynamic_poison import evaluate_poisoned, poisoned
 from .dynamic_templates import CASES, COLLAPSED, IMAGES, REGIONS, Case
 from .passes import agree, fill, run
+from .random_dynamic import RandomDynamic
 
 
 def inputs_of(case: Case, text: str, sizes: dict[str, int]) -> list[np.ndarray]:
@@ -40,6 +41,22 @@ def test_padded(name):
 
 
 WINDOW = f"window={{size=3x2}}, {IMAGES}"
+
+
+@pytest.mark.parametrize("seed", range(24))
+def test_random_modules(seed):
+    made = RandomDynamic(seed)
+    before, after = parse_module(made.text), run(made.text, "flatten", "pad-dynamic")
+    spoilt, draw = poisoned(made.text), np.random.default_rng(seed)
+    for _ in range(3):
+        sizes = [[int(draw.integers(0, n + 1)) if dynamic else n for n, dynamic in dims] for dims in made.parameters]
+        inputs = [draw.uniform(-2, 2, dims).astype(np.float32) for dims in sizes]
+        wanted = evaluate(before, inputs)
+        agree(wanted, evaluate(after, inputs))
+        agree(wanted, evaluate_poisoned(spoilt, inputs))
+    if seed % 3 == 0:
+        check(made.text, inputs)
+
 
 REFUSED = {
     "a transform's length": ("x:c64[3,n4] | c64[3,n4] fft(x), fft_type=FFT, fft_length={4}", "(fft)"),

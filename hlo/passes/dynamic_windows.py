@@ -45,7 +45,7 @@ def folded(
         return plain(i, b, unsized, {})
     many, dtype = len(arrays), arrays[0].shape.dtype
     opcode = sole_binary(i.attributes["to_apply"]) if many == 1 else None
-    neutral = None if opcode is None else identity_of(opcode, dtype)
+    neutral = None if opcode is None or dtype.is_complex else identity_of(opcode, dtype)  # 1 · (∞ + i) is not ∞ + i
     if neutral is not None:
         fill = b.constant(neutral, dtype, arrays[0].shape.dims)
         return plain(i, b, [Sized(b.select(there, b.plain(arrays[0]), fill), {}), *unsized[1:]], {})
