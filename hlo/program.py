@@ -17,6 +17,7 @@ from .errors import InputError
 from .formats import FILES, Loaded, load_module
 from .ir import Module
 from .shapes import Shape
+from .verifier import verify
 from .whole_files import write_whole
 
 
@@ -32,7 +33,8 @@ class Program:
 
 
 def load_program(spec: str) -> Program:
-    """Read a MODULE. Raises InputError if there is no such thing, ParseError if its text is malformed.
+    """Read a MODULE. Raises InputError if there is no such thing, ParseError if its text is malformed, and
+    VerificationError if it breaks a rule of HLO.
 
     A snapshot brings its own inputs and result; a folder those of its io.npz.
     """
@@ -63,6 +65,7 @@ IN_FOLDER = ("module.hlo", "module.stablehlo.mlir", "module.pb")
 
 def _program(name: str, loaded: Loaded) -> Program:
     module, inputs, expected = loaded.module, loaded.inputs, loaded.expected
+    verify(module)
     for values, shapes, what in (
         (inputs, parameter_leaves(module), "argument"),
         (expected, result_leaves(module), "result"),

@@ -188,4 +188,10 @@ ENTRY e { x = s32[0,3]{0,1} parameter(0)
   q = f32[4,16] dot(z, w), lhs_contracting_dims={1}, rhs_contracting_dims={0}
   ROOT r = (s32[3,3,5], f32[4,16]) tuple(p, q) }
 """,
+    "what waits for a size that is known": """HloModule m
+ENTRY e { x = s8[3,8] parameter(0)
+  y = s8[3,3]{0,1} parameter(1)
+  n = s32[] get-dimension-size(y), dimensions={1}
+  ROOT r = s8[3,8] negate(x), control-predecessors={n} }
+""",
 }

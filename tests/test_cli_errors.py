@@ -16,6 +16,7 @@ from .modules import ADD
 def folder(tmp_path):
     (tmp_path / "add.hlo").write_text(ADD)
     (tmp_path / "typo.hlo").write_text(ADD.replace("add(p", "ad(p"))
+    (tmp_path / "rule.hlo").write_text(ADD.replace("f32[2]{0} add", "f32[3]{0} add"))
     (tmp_path / "binary.hlo").write_bytes(b"\x80\x81\xff")
     (tmp_path / "empty").mkdir()
     np.savez(tmp_path / "shape.npz", in0=np.zeros(3, np.float32))
@@ -26,6 +27,8 @@ def folder(tmp_path):
 
 CASES = [
     (["run", "gone.hlo"], "gone.hlo: no such file", "folder with module.hlo"),
+    *((c, "rule.hlo:5:", "add") for c in (["opt", "rule.hlo"], ["buffers", "rule.hlo"], ["show", "rule.hlo"])),
+    (["run", "rule.hlo", "--seed", "1", "--emitters", "evaluator"], "rule.hlo:5:", "add"),
     (["diff", "empty"], "empty/module.hlo: no such file", "must hold module.hlo"),
     (["run", "binary.hlo"], "not UTF-8 text at byte 0", "HLO text"),
     (["run", "typo.hlo"], "typo.hlo:5:", "add"),

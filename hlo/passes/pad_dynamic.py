@@ -20,7 +20,7 @@ from ..shapes import Shape, array, tuple_shape
 from .building import Builder
 from .dynamic_sizes import ALWAYS, RULES, SIZED_TARGETS, SOURCES
 from .dynamic_values import Key, Sized, static
-from .rewriting import Names, callees_first, with_attributes
+from .rewriting import Names, callees_first, rename_predecessors, with_attributes
 from .unfuse import take_apart
 
 S32 = array(DType.S32)
@@ -78,7 +78,7 @@ def _carried(shape: Shape, keys: Sequence[Key]) -> Shape:
 
 class _Padder:
     def __init__(self, names: Names):
-        self.names = names
+        self.names, self.renamed = names, dict[str, str]()
 
     def entry(self, old: Computation) -> tuple[Computation, dict[str, str]]:
         b = Builder(self.names, "sizes")
@@ -124,6 +124,7 @@ class _Padder:
             if i not in values:
                 b.stem, b.location = i.name, i.location
                 values[i] = self.instruction(i, b, [values[o] for o in i.operands])
+                self.renamed[i.name] = values[i].value.name
         return values[old.root]
 
     def instruction(self, i: Instruction, b: Builder, xs: Sequence[Sized]) -> Sized:
@@ -134,7 +135,8 @@ class _Padder:
         if not sized and i.opcode not in ALWAYS and not _makes_sizes(i):
             if i.shape.is_dynamic and (rule is None or i.opcode is Op.CUSTOM_CALL) and i.opcode not in SOURCES:
                 raise _unsupported(i)
-            return Sized(b.add(i.replace(operands=tuple(x.value for x in xs), shape=static(i.shape))), {})
+            made = i.replace(operands=tuple(x.value for x in xs), shape=static(i.shape))
+            return Sized(b.add(rename_predecessors(made, self.renamed)), {})
         result = rule(i, b, xs) if rule is not None else None
         if result is None:
             raise _unsupported(i)
