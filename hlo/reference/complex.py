@@ -40,10 +40,12 @@ def _narrow(x: Array, dtype: np.dtype) -> Array:
 
 def _fma(a: Array, b: Array, c: Array) -> Array:
     """a·b + c rounded once, as LLVM contracts it."""
-    plain = _wide(a) * _wide(b) + _wide(c)
-    if a.dtype == np.float32:
-        return _narrow(plain, a.dtype)
-    return _narrow(np.where(np.isfinite(a) & np.isfinite(b), _exact_sum(a, b, c), plain), a.dtype)
+    total = np.asarray(_wide(a) * _wide(b) + _wide(c))
+    if a.dtype == np.float64:
+        cancelled = np.isfinite(total) & (np.abs(total) < np.abs(c) * 2.0**-8)
+        if cancelled.any():
+            total[cancelled] = _exact_sum(*[x[cancelled] for x in np.broadcast_arrays(a, b, c)])
+    return _narrow(total, a.dtype)
 
 
 LOWER_BITS = np.uint64((1 << 21) - 1)
