@@ -11,7 +11,9 @@ from .. import legacy
 from ..codegen.options import EmitOptions, Target
 from ..hlo.opcodes import Op
 from ..hlo.parser import parse_module
+from ..hlo.passes.pipeline import optimize
 from ..hlo.planning import plan
+from ..hlo.printer import print_module
 from ..hlo.scratch import ON_STACK, scratch_bytes
 from ..lhlo import LhloModule, from_kernels, to_kernels
 from .check import check
@@ -138,3 +140,16 @@ def test_same_llvm_ir_from_lhlo():
     text = legacy.emit(kernels_, options).llvm_ir
     assert legacy.emit(read_back, options).llvm_ir == text
     assert len(re.findall(r"alloca", text)) == 1
+
+
+@pytest.mark.parametrize("pieces", ["both", "one"])
+def test_a_scheduled_modules_own_fusion_is_one_kernel(pieces):
+    """What `fuse` made, printed and read again, stays as it is."""
+    text = pairs((5, 70), 1, (3, 9), (60, 70))
+    if pieces == "one":
+        text = ORDER + ALONE.format(n=50, rest="ROOT p = f32[6,4] slice(s), slice={[0:6], [3:7]}")
+    fused = optimize(parse_module(text))
+    printed = print_module(fused).replace("HloModule m", "HloModule m, is_scheduled=true", 1)
+    assert "is_scheduled" in printed
+    assert len(list(plan(parse_module(printed)).walk())) == 1
+    check(printed)

@@ -7,6 +7,7 @@ from collections.abc import Callable
 from ..ir import Computation, Instruction, Module
 from ..opclasses import control_computations
 from ..opcodes import Op
+from ..sorted_parts import part_of_sort
 from .flatten import inline_calls
 from .rewriting import rebuild, with_attributes
 
@@ -74,9 +75,18 @@ def _ends(body: Computation, last: Instruction) -> bool:
     if last is body.root:
         return True
     elements = body.users[last] if last.shape.is_tuple else (last,)
+    ends = [_part(body, e) for e in elements]
+    if ends == [body.root]:
+        return True
     wanted = len(last.shape.elements) if last.shape.is_tuple else 1
     return (
         body.root.opcode is Op.TUPLE
         and len({e.attributes.get("index") for e in elements}) == wanted
-        and all(body.users[e] == (body.root,) and body.root.operands.count(e) == 1 for e in elements)
+        and all(body.users[e] == (body.root,) and body.root.operands.count(e) == 1 for e in ends)
     )
+
+
+def _part(body: Computation, value: Instruction) -> Instruction:
+    """The part of a sorted array that is all that is read of it; of other values, the value itself."""
+    users = body.users[value]
+    return users[0] if len(users) == 1 and part_of_sort(users[0]) is not None else value
