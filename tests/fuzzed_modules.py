@@ -194,4 +194,11 @@ ENTRY e { x = s8[3,8] parameter(0)
   n = s32[] get-dimension-size(y), dimensions={1}
   ROOT r = s8[3,8] negate(x), control-predecessors={n} }
 """,
+    "a gather of elements that an array has not": """HloModule m
+ENTRY e { x = f32[0,3] parameter(0)
+  i = u32[2] parameter(1)
+  n = f32[0,3] negate(x)
+  ROOT r = f32[2] gather(n, i), offset_dims={}, collapsed_slice_dims={0,1}, start_index_map={0}, index_vector_dim=1,
+    slice_sizes={0,1} }
+""",
 }

@@ -159,6 +159,8 @@ def gather_of_whole(i: Instruction, b: Builder) -> Instruction | None:
     sizes = a["slice_sizes"]
     if a.get("operand_batching_dims") or not i.shape.size or _columns(i, i.operands[1], "start_index_map") < 1:
         return None
+    if 0 in sizes:  # yet there are results: expand-gather knows what they are
+        return None
     if any(x.shape.dims[d] != sizes[d] for d in a["start_index_map"]):
         return None
     collapsed = a.get("collapsed_slice_dims", ())
