@@ -318,3 +318,18 @@ def test_equal_literals_hash_alike_and_others_mostly_not():
     assert literal(spread) == literal(spread.copy()) and hash(literal(spread)) == hash(literal(spread.copy()))
     assert len({hash(literal(np.array(n, np.float32))) for n in range(100)}) > 90
     assert literal(np.array(0.0, np.float32)) != literal(np.array(-0.0, np.float32))
+
+
+def test_simplify_leaves_alone_what_control_dependencies_hold_wherever_it_meets_it():
+    text = """HloModule m
+ENTRY e { x = f32[] parameter(0)
+  b = f32[3] broadcast(x), dimensions={}
+  v = f32[2,3] broadcast(b), dimensions={1}
+  c = f32[] negate(x), control-predecessors={v}
+  t = (f32[2,3], f32[]) tuple(v, c)
+  g = f32[2,3] get-tuple-element(t), index=0
+  ROOT r = (f32[2,3], f32[2,3], f32[]) tuple(g, v, c) }
+"""
+    after = run(text, "simplify")
+    verify(after)
+    assert [i.name for i in after.entry.instructions].count("v") == 1

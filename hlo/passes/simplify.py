@@ -42,6 +42,8 @@ def _simplify(computation: Computation, names: Names) -> Computation:
             return instruction
         result = instruction
         for _ in range(4):  # a rewrite may open the next one
+            if result.name in pinned:  # it came to a value that others are tied to, which stays
+                break
             rule = RULES.get(result.opcode)
             better = rule(result) if rule is not None else None
             if better is None or better is result or not spend():
