@@ -95,3 +95,11 @@ def test_what_is_read_whole_or_tied_stays():
         after = pruned(parse_module(text))
         (sort,) = [i for i in after.entry.instructions if i.opcode is Op.SORT]
         assert len(sort.operands) == 3
+
+
+def test_narrow_sums_are_rounded_as_before():
+    text = text_of(REDUCE, 2)
+    narrow = text.replace("f32", "bf16")
+    for given, left in ((text, 2), (narrow, 6)):
+        (reduce,) = [i for i in pruned(parse_module(given)).entry.instructions if i.opcode is Op.REDUCE]
+        assert len(reduce.operands) == left

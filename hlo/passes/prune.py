@@ -41,7 +41,7 @@ def _prune(computation: Computation, names: Names) -> Computation:
     for i in computation.instructions:
         if i.shape.is_tuple and _is_free(i, computation):
             needed = sorted(_needed(i, {u.attributes["index"] for u in computation.users[i]}))
-            if len(needed) < len(i.shape.elements) and spend():
+            if len(needed) < len(i.shape.elements) and not _rounds(i, needed) and spend():
                 kept[i] = needed
     if not kept:
         return computation
@@ -88,6 +88,14 @@ def _is_free(i: Instruction, computation: Computation) -> bool:
     if i.opcode is not Op.SORT and region.root.opcode is not Op.TUPLE:
         return False
     return not any(has_side_effect(k) or CONTROL_PREDECESSORS in k.attributes for k in region.instructions)
+
+
+def _rounds(i: Instruction, kept: list[int]) -> bool:
+    """Whether one array of narrow floats is left: its sums may be wider, those of several round at each step."""
+    if i.opcode not in (Op.REDUCE, Op.REDUCE_WINDOW) or len(kept) != 1:
+        return False
+    dtype = i.shape.elements[kept[0]].dtype
+    return dtype.is_float and dtype.bits < 32
 
 
 def _needed(i: Instruction, used: set[int]) -> set[int]:
