@@ -79,7 +79,7 @@ def _list_rules(context: click.Context, _parameter: click.Parameter, value: bool
 @click.option("--inputs", metavar="IO.NPZ", help="Inputs of --evaluate-each. [default: the module's own, or seed 0]")
 @click.option("--seed", type=int, metavar="N", help="Make the inputs of --evaluate-each from a seed instead.")
 @click.option("--pass-limit", type=click.IntRange(0), metavar="N", help="Allow only N rewrites, for bisection.")
-@click.option("-o", "--output", metavar="OUT.HLO", help="Write the module there instead of printing it.")
+@click.option("-o", "--output", metavar="OUT.HLO", help="Write the module there instead of printing it (-: print it).")
 @click.option(
     "--list", is_flag=True, is_eager=True, expose_value=False, callback=_list, help="List the passes and exit."
 )
@@ -132,7 +132,7 @@ def command(
             return 1
         if step.name in printed:
             click.echo(f"// after {step.name}, pass {number} of {len(chosen)}\n{print_module(now)}")
-    if output is None:
+    if output is None or output == "-":
         click.echo(print_module(now), nl=False)
     else:
         write_text(Path(output), print_module(now))

@@ -201,4 +201,11 @@ ENTRY e { x = f32[0,3] parameter(0)
   ROOT r = f32[2] gather(n, i), offset_dims={}, collapsed_slice_dims={0,1}, start_index_map={0}, index_vector_dim=1,
     slice_sizes={0,1} }
 """,
+    "a dot that sums nothing up and is not row-major lost the sign of zero": """HloModule m
+ENTRY e { x = f32[5] parameter(0)
+  k = f32[] constant(-0)
+  z = f32[5,3] broadcast(k), dimensions={}
+  d = f32[5,3]{0,1} dot(x, z), lhs_batch_dims={0}, lhs_contracting_dims={}, rhs_batch_dims={0}, rhs_contracting_dims={}
+  ROOT r = s32[5,3]{0,1} bitcast-convert(d) }
+""",
 }

@@ -92,6 +92,8 @@ def test_the_output_is_a_file_that_appears_whole(module, tmp_path, capsys):
     assert main(["opt", module, "--passes", "dce", "-o", str(target)]) == 0
     assert capsys.readouterr().out == ""
     verify(parse_module(target.read_text()))
+    assert main(["opt", module, "--passes", "dce", "-o", "-"]) == 0
+    assert capsys.readouterr().out == target.read_text()
     assert main(["opt", module, "-o", str(tmp_path / "no" / "out.hlo")]) == 2
     assert "out.hlo: cannot write: No such file or directory" in capsys.readouterr().err
     assert sorted(p.name for p in tmp_path.iterdir()) == ["m.hlo", "out.hlo"]

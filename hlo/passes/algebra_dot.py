@@ -194,7 +194,7 @@ def _renumbered(d: ConvolutionDims, rest: list[int], *dropped: set[int]) -> Conv
 RULES = (
     row(Op.DOT, dot_of_nothing),
     row(Op.DOT, dot_of_zeros),
-    row(Op.DOT, dot_outer, SIGNED_ZERO, 0),
+    row(Op.DOT, dot_outer),
     row(Op.DOT, dot_of_one_number, f"{REASSOCIATED}, and {SIGNED_ZERO}", 8),
     row(Op.DOT, dot_with_vector, f"{REASSOCIATED}, and {SIGNED_ZERO}", 8),
     row(Op.SLICE, slice_of_dot, REASSOCIATED, 8),

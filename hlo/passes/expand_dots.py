@@ -1,4 +1,5 @@
-"""Ragged-dot → a dot a group of rows, the others zero; scaled-dot → the dot of the scaled arrays.
+"""Ragged-dot → a dot a group of rows, the others zero; scaled-dot → the dot of the scaled arrays; dots that sum nothing
+up, in any layout → products.
 
 Groups are taken in turn by a loop, so that no array is larger than an operand or the result.
 """
@@ -12,13 +13,19 @@ from ..dtypes import DType
 from ..ir import Instruction, Module
 from ..opcodes import Op
 from ..shapes import array
+from .algebra_dot import dot_outer
 from .building import Builder
 from .expansion import expand_ops
 
 
 def expand_dots(module: Module) -> Module:
-    """Replace every ragged-dot and scaled-dot outside kernels by plain dots."""
-    return expand_ops(module, {Op.RAGGED_DOT: ragged_dot, Op.SCALED_DOT: scaled_dot})
+    """Replace ragged-dots and scaled-dots outside kernels by plain dots, and dots of one product an element by it."""
+    return expand_ops(module, {Op.RAGGED_DOT: ragged_dot, Op.SCALED_DOT: scaled_dot, Op.DOT: single_products})
+
+
+def single_products(i: Instruction, b: Builder) -> Instruction | None:
+    """As the algebra has it for row-major arrays: a kernel's sum starts at +0, and so would lose the sign of a zero."""
+    return dot_outer(i.replace(operands=tuple(map(b.plain, i.operands))), b)
 
 
 DIMENSIONS = ("lhs_batch_dims", "rhs_batch_dims", "lhs_contracting_dims", "rhs_contracting_dims")
