@@ -58,6 +58,18 @@ def test_costly_ops_are_not_repeated_under_a_broadcast():
       ROOT m = f32[512,512] multiply(x, b)""") == ["exponential", "broadcast multiply"]
 
 
+@pytest.mark.parametrize("op, along, stored", [("tanh", "1x64", True), ("abs", "1x64", False), ("tanh", "32x1", False)])
+def test_costly_ops_are_not_computed_one_by_one_in_a_running_sum(op, along, stored):
+    """A sum that runs along memory takes its elements in turn; one that runs across it takes vectors of them."""
+    before = {"1x64": "0_0x63_0", "32x1": "31_0x0_0"}[along]
+    made = kernels(f"""a = f32[32,64] parameter(0)
+      x = f32[32,64] {op}(a)
+      y = f32[32,64] add(x, x)
+      z = f32[] constant(0)
+      ROOT r = f32[32,64] reduce-window(y, z), window={{size={along} pad={before}}}, to_apply=add""")
+    assert made == ([f"{op} add", "reduce-window"] if stored else [f"{op} add reduce-window"])
+
+
 def test_cheap_ops_are_repeated_under_a_broadcast():
     assert kernels("""v = f32[512] parameter(0)
       w = f32[512] parameter(1)

@@ -13,6 +13,7 @@ from functools import cached_property
 from ..ir import Computation, Instruction, Module
 from ..opclasses import CONTROL_PREDECESSORS, ELEMENTWISE, changes_elements, control_computations, is_alias
 from ..opcodes import Op
+from ..windows import running
 from .fusion_build import build_fusions
 from .fusion_cost import (
     MOST_CODE,
@@ -63,6 +64,9 @@ MOST_DUPLICATES = 4
 
 CHEAP_CONE = 16
 """Operations that a duplicated instruction may bring along."""
+
+SCALAR_LOSS = 16
+"""What dear elements lose where no vector computes them."""
 
 
 def fuse(module: Module) -> Module:
@@ -135,12 +139,22 @@ class _Planner:
                 if cluster in products:
                     continue
                 alone = False
-                if cluster.root is user and not _reads_by_element(user, i):
+                if cluster.root is user and not (_reads_by_element(user, i) and self._may_run_scalar(user, i)):
                     stored = True
                 else:
                     groups.setdefault(cluster, []).append(user)
             stored = stored or alone
         return groups, stored
+
+    def _may_run_scalar(self, root: Instruction, i: Instruction) -> bool:
+        """Whether `i` is cheap, or need not be computed one element at a time, as sums that run along memory do."""
+        if root.opcode is not Op.REDUCE_WINDOW or i.shape.size * SCALAR_LOSS <= TINY_WORK:
+            return True
+        run = running(root)
+        if run is None or run.dimension != root.operands[0].shape.minor_to_major[0]:
+            return True
+        cost, dear = self.cones[i]
+        return cost <= CHEAP_CONE and not dear
 
     def _join_product(self, i: Instruction) -> bool:
         """As `_join` for a dot or convolution, whose cluster then is its epilogue."""
