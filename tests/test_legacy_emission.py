@@ -46,6 +46,22 @@ def emitted(text: str, *, strict: bool = False) -> str:
     return legacy.emit(requests(text), EmitOptions.host(strict)).llvm_ir
 
 
+def test_rotated_rows_are_read_without_branches():
+    text = emitted("""HloModule m
+ENTRY e {
+  x = u8[32,32] parameter(0)
+  a = u8[31,32] slice(x), slice={[1:32], [0:32]}
+  b = u8[1,32] slice(x), slice={[0:1], [0:32]}
+  c = u8[32,32] concatenate(a, b), dimensions={0}
+  d = u8[32,2] slice(c), slice={[0:32], [30:32]}
+  e = u8[32,30] slice(c), slice={[0:32], [0:30]}
+  f = u8[32,32] concatenate(d, e), dimensions={1}
+  ROOT r = u8[32,32] add(f, c)
+}
+""")
+    assert "then" not in text and text.count("select") >= 2
+
+
 def test_the_same_request_gives_the_same_text():
     assert emitted(CHAIN) == emitted(CHAIN)
     assert emitted(SUM) == emitted(SUM)

@@ -38,6 +38,14 @@ MOVES = {
     "reverse": "p = f32[4,5,6] parameter(0); ROOT r = f32[4,5,6] reverse(p), dimensions={0,2}",
     "concatenate": "p = f32[3,4] parameter(0); q = f32[3,0] parameter(1); s = f32[3,7] parameter(2); "
     "ROOT r = f32[3,15] concatenate(p, q, s, p), dimensions={1}",
+    "rotation": "p = f32[5,4] parameter(0); n = f32[5,4] negate(p); a = f32[2,4] slice(n), slice={[3:5], [0:4]}; "
+    "b = f32[3,4] slice(n), slice={[0:3], [0:4]}; c = f32[5,4] concatenate(a, b), dimensions={0}; "
+    "d = f32[5,3] slice(c), slice={[0:5], [1:4]}; e = f32[5,1] slice(c), slice={[0:5], [0:1]}; "
+    "f = f32[5,4] concatenate(d, e), dimensions={1}; ROOT r = f32[5,4] subtract(f, c)",
+    "slices joined": "p = f32[9,4] parameter(0); a = f32[3,2] slice(p), slice={[0:9:3], [0:4:2]}; "
+    "b = f32[2,2] slice(p), slice={[4:6], [0:4:2]}; c = f32[3,2] slice(p), slice={[0:9:3], [1:4:2]}; "
+    "d = f32[5,2] concatenate(a, b), dimensions={0}; e = f32[3,4] concatenate(a, c), dimensions={1}; "
+    "s = f32[5,2] negate(d); t = f32[3,4] negate(e); ROOT r = (f32[5,2], f32[3,4]) tuple(s, t)",
     "concatenate below": "p = f32[3,4] parameter(0); s = f32[2,4] parameter(1); c = f32[5,4] concatenate(p, s), "
     "dimensions={0}; n = f32[5,4] exponential(c); ROOT r = f32[5,4] add(n, c)",
     "pad": "p = f32[3,4] parameter(0); v = f32[] parameter(1); ROOT r = f32[9,4] pad(p, v), padding=1_3_1x1_-1",
