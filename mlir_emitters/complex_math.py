@@ -156,9 +156,11 @@ def _hypotenuse(b: Builder, x: Pair) -> Value:
 
 
 def absolute(b: Builder, x: Pair) -> Value:
-    if x[0].type == b.types.f32:
-        return b.truncate(_hypotenuse(b, (b.extend(x[0]), b.extend(x[1]))), b.types.f32)
-    return _hypotenuse(b, x)
+    """|x|, NaN if a part is NaN. In f64, squares of f32 are exact, and neither overflow nor vanish."""
+    if x[0].type != b.types.f32:
+        return _hypotenuse(b, x)
+    squares = [b.mulf(wide, wide) for wide in map(b.extend, x)]
+    return b.truncate(b.op("math.sqrt", b.addf(*squares)), b.types.f32)
 
 
 def sign(b: Builder, x: Pair) -> Pair:
