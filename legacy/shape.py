@@ -10,6 +10,7 @@ from ..hlo.dtypes import DType
 from ..hlo.ir import Instruction
 from ..hlo.opcodes import Op
 from ..hlo.shapes import Shape
+from .concatenate import concatenate
 from .convert import bits_of, convert, from_bits
 from .elemental import Elemental, Index, Rule, same_order
 from .function import Code, IndexValue
@@ -165,61 +166,6 @@ def reverse(e: Elemental, instruction: Instruction, index: Index) -> Rule:
         for d, i in enumerate(index.multi)
     ]
     return (yield operand, Index.at(code, operand.shape, positions))
-
-
-def concatenate(e: Elemental, instruction: Instruction, index: Index) -> Rule:
-    axis = instruction.dimensions[0]
-    if _is_rotation(instruction, axis) and not isinstance(index.multi[axis], int):
-        return (yield from _rotated(e, instruction, index, axis))
-    pieces, start = [], 0
-    for operand in instruction.operands:
-        if operand.shape.size:
-            pieces.append((start, operand))
-            start += operand.shape.dims[axis]
-    return (yield from _choose(e, pieces, index, axis))
-
-
-def _is_rotation(instruction: Instruction, axis: int) -> bool:
-    """Whether two slices of one array are joined, in steps of one, that differ along the axis only."""
-    first, *others = instruction.operands
-    if len(others) != 1 or any(o.opcode is not Op.SLICE for o in instruction.operands):
-        return False
-    bounds = [list(o.attributes["slice"]) for o in instruction.operands]
-    steps = all(b.pop(axis).stride == 1 for b in bounds)
-    return steps and bounds[0] == bounds[1] and first.operands == others[0].operands
-
-
-def _rotated(e: Elemental, instruction: Instruction, index: Index, axis: int) -> Rule:
-    """One read, at a place that is selected: branches keep LLVM from making vectors."""
-    code, (first, second) = e.code, instruction.operands
-    middle = first.shape.dims[axis]
-    low = first.attributes["slice"][axis].start
-    high = second.attributes["slice"][axis].start - middle
-    position = index.multi[axis]
-    home = code.home([position])
-    below = home.builder.icmp_unsigned("<", position, I64(middle))
-    shift = home.builder.select(below, I64(low), I64(high))
-    code.define(shift, home)
-    moved = [code.add(code.multiply(i, d.stride), d.start) for i, d in zip(index.multi, first.attributes["slice"])]
-    moved[axis] = code.add(position, shift)
-    return (yield first.operands[0], Index.at(code, first.operands[0].shape, moved))
-
-
-def _choose(e: Elemental, pieces: list[tuple[int, Instruction]], index: Index, axis: int) -> Rule:
-    """The element of the piece that the index falls into, by bisection."""
-    code, multi = e.code, index.multi
-    position = multi[axis]
-    if len(pieces) == 1 or isinstance(position, int):
-        start, operand = [p for p in pieces if len(pieces) == 1 or p[0] <= position][-1]
-        moved = [code.subtract(i, start) if d == axis else i for d, i in enumerate(multi)]
-        return (yield operand, Index.at(code, operand.shape, moved))
-    middle = len(pieces) // 2
-    below = code.b.icmp_unsigned("<", position, I64(pieces[middle][0]))
-    branch = code.branch(below)
-    first = yield from _choose(e, pieces[:middle], index, axis)
-    branch.otherwise()
-    second = yield from _choose(e, pieces[middle:], index, axis)
-    return branch.join(first, second)
 
 
 def pad(e: Elemental, instruction: Instruction, index: Index) -> Rule:
