@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import math
 
-from .random_texts import FOLDS, Body, Value, listed
+from .random_movement import Value, listed
+from .random_texts import FOLDS, Body
 
 INDICES = ("s32", "s32", "s64", "u8", "u32", "s8", "s16", "u64")
 PAIRED = {"c64": "f32", "c128": "f64"}

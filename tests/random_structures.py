@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from .random_texts import Body, Value
+from .random_movement import Value
+from .random_texts import Body
 
 COUNTERS = ("s32", "s32", "s64", "u8", "u32", "s8", "s16", "u64")
 

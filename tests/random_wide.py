@@ -14,8 +14,9 @@ from ..hlo.ir import Module
 from ..hlo.program import parameter_leaves
 from .passes import fill
 from .random_arrays import Arrays
+from .random_movement import Value
 from .random_structures import Structures
-from .random_texts import Body, Texts, Value
+from .random_texts import Body, Texts
 
 SIGNED, UNSIGNED = ("s2", "s4", "s8", "s16", "s32", "s64"), ("u2", "u4", "u8", "u16", "u32", "u64")
 NARROW = ("f8e5m2", "f8e4m3fn", "f8e4m3b11fnuz", "f8e5m2fnuz", "f8e4m3fnuz", "f8e4m3", "f8e3m4", "f4e2m1fn")

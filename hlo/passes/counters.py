@@ -63,7 +63,7 @@ Change = Callable[[Instruction, Instruction, Builder], Instruction | None]
 
 
 def _rewritten(computation: Computation, change: Change, names: Names) -> Computation:
-    pinned = {n for i in computation.instructions for n in i.attributes.get(CONTROL_PREDECESSORS, ())}
+    pinned = computation.pinned
     new: dict[Instruction, Instruction] = {}
     out: list[Instruction] = []
     for old in computation.instructions:

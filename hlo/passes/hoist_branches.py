@@ -31,7 +31,7 @@ def hoist_branches(module: Module) -> Module:
 
 
 def _hoist(computation: Computation, names: Names) -> Computation:
-    pinned = {n for i in computation.instructions for n in i.attributes.get(CONTROL_PREDECESSORS, ())}
+    pinned = computation.pinned
     new: dict[Instruction, Instruction] = {}
     out: list[Instruction] = []
     for old in computation.instructions:
@@ -78,7 +78,7 @@ def _better(i: Instruction, names: Names) -> list[Instruction]:
 
 def _numbers(branch: Computation, operand: Instruction, table: dict[Hashable, int]) -> Numbers:
     """table: numbers given so far, by what they stand for."""
-    pinned = {n for i in branch.instructions for n in i.attributes.get(CONTROL_PREDECESSORS, ())}
+    pinned = branch.pinned
     found: dict[Instruction, int] = {}
     for i in branch.instructions:
         if not i.shape.is_array or i.shape.is_dynamic or CONTROL_PREDECESSORS in i.attributes or i.name in pinned:
@@ -162,7 +162,7 @@ def _taking(
 
 
 def _live(branch: Computation) -> Computation:
-    tied = {n for i in branch.instructions for n in i.attributes.get(CONTROL_PREDECESSORS, ())}
+    tied = branch.pinned
     needed = {branch.root}
     for i in reversed(branch.instructions):
         ties = i.name in tied or CONTROL_PREDECESSORS in i.attributes
