@@ -14,6 +14,7 @@ from .lexer import BLANK, NAME, Lexer, near
 from .opcodes import Op
 from .parser_attributes import COMPUTATION, HEADER
 from .parser_instructions import InstructionParser
+from .parser_reading import Reading
 from .parser_shapes import MAX_DEPTH, parse_shape
 from .parser_values import braced
 from .shape_rules import same
@@ -79,7 +80,7 @@ class Parser(InstructionParser):
         self.computations["entry"] = entry
         return Module("module", tuple(self.computations.values()), entry)
 
-    def header_attributes(self, whose: str, known: Mapping[str, Callable[[Any, str], Any]]) -> dict[str, Any]:
+    def header_attributes(self, whose: str, known: Mapping[str, Callable[[Reading, str], Any]]) -> dict[str, Any]:
         out: dict[str, Any] = {}
         while m := self.lexer.match(_attribute):
             key = m[1]

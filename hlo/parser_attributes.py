@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from .attributes import (
     Alias,
@@ -19,6 +19,7 @@ from .attributes import (
     WindowDim,
 )
 from .lexer import Lexer, near
+from .parser_reading import Reading
 from .parser_shapes import parse_shape
 from .parser_values import (
     boolean,
@@ -44,9 +45,6 @@ from .parser_values import (
 )
 from .shapes import ShapeIndex
 
-if TYPE_CHECKING:
-    from .parser import Parser
-
 _slice = re.compile(r"\[\s*(-?\d{1,18})\s*:\s*(-?\d{1,18})\s*(?::\s*(-?\d{1,18})\s*)?\]", re.ASCII)
 _padding = re.compile(r"-?\d+_-?\d+(?:_-?\d+)?(?:x-?\d+_-?\d+(?:_-?\d+)?)*", re.ASCII)
 _dim_labels = re.compile(r"([0-9bf?]+)_([0-9io?]+)->([0-9bf?]+)", re.ASCII)
@@ -54,7 +52,7 @@ _by_x = re.compile(r"-?\d+(?:x-?\d+)*", re.ASCII)
 _WINDOW_FIELDS = ("size", "stride", "pad", "lhs_dilate", "rhs_dilate", "rhs_reversal")
 
 
-def slices(p: Parser, name: str) -> tuple[SliceDim, ...]:
+def slices(p: Reading, name: str) -> tuple[SliceDim, ...]:
     """`{[0:4], [1:8:2]}`."""
     lexer = p.lexer
 
@@ -67,7 +65,7 @@ def slices(p: Parser, name: str) -> tuple[SliceDim, ...]:
     return braced(lexer, f"the ranges of '{name}'", one)
 
 
-def padding(p: Parser, name: str) -> tuple[PadDim, ...]:
+def padding(p: Reading, name: str) -> tuple[PadDim, ...]:
     """`1_2x0_0_3`: low_high[_interior] per dimension; an empty string for rank 0."""
     lexer = p.lexer
     m = lexer.match(_padding)
@@ -85,7 +83,7 @@ def padding(p: Parser, name: str) -> tuple[PadDim, ...]:
     return tuple(out)
 
 
-def window(p: Parser, name: str) -> Window:
+def window(p: Reading, name: str) -> Window:
     """`{size=3x3 stride=2x2 pad=1_1x1_1 …}`."""
     lexer = p.lexer
     lexer.expect("{", f"before the fields of '{name}'")
@@ -134,7 +132,7 @@ def window(p: Parser, name: str) -> Window:
     return Window(tuple(WindowDim(s, st, lo, hi, ld, rd, bool(rev)) for s, st, (lo, hi), ld, rd, rev in rows))
 
 
-def dim_labels(p: Parser, name: str) -> ConvolutionDims | Raw:
+def dim_labels(p: Reading, name: str) -> ConvolutionDims | Raw:
     """`b01f_01io->b01f`; labels with `?` (dimensions without a role, on custom calls) are kept as text."""
     lexer, start = p.lexer, p.lexer.pos
     m = lexer.match(_dim_labels)
@@ -161,7 +159,7 @@ def dim_labels(p: Parser, name: str) -> ConvolutionDims | Raw:
     return ConvolutionDims(b, f, s, i, o, ks, ob, of, os)
 
 
-def entry_layout(p: Parser, name: str) -> ComputationLayout:
+def entry_layout(p: Reading, name: str) -> ComputationLayout:
     """`{(f32[2]{0})->f32[]}`."""
     lexer = p.lexer
     lexer.expect("{", f"before '{name}'")
@@ -180,7 +178,7 @@ def _target(lexer: Lexer, name: str, what: str) -> tuple[int, ShapeIndex]:
     return number, shape_index(lexer, name)
 
 
-def input_output_alias(p: Parser, name: str) -> tuple[Alias, ...]:
+def input_output_alias(p: Reading, name: str) -> tuple[Alias, ...]:
     """`{ {0}: (1, {}, may-alias), … }`."""
     lexer = p.lexer
 
@@ -196,7 +194,7 @@ def input_output_alias(p: Parser, name: str) -> tuple[Alias, ...]:
     return braced(lexer, f"the rows of '{name}'", row)
 
 
-def buffer_donor(p: Parser, name: str) -> tuple[Donor, ...]:
+def buffer_donor(p: Reading, name: str) -> tuple[Donor, ...]:
     """`{ (0, {}) }`."""
 
     def row() -> Donor:
@@ -207,7 +205,7 @@ def buffer_donor(p: Parser, name: str) -> tuple[Donor, ...]:
     return braced(p.lexer, f"the rows of '{name}'", row)
 
 
-def operand_aliasing(p: Parser, name: str) -> tuple[OutputAlias, ...]:
+def operand_aliasing(p: Reading, name: str) -> tuple[OutputAlias, ...]:
     """`{{0}: (1, {})}`."""
 
     def row() -> OutputAlias:
@@ -220,7 +218,7 @@ def operand_aliasing(p: Parser, name: str) -> tuple[OutputAlias, ...]:
     return braced(p.lexer, f"the rows of '{name}'", row)
 
 
-ATTRIBUTES: dict[str, Callable[[Any, str], Any]] = {
+ATTRIBUTES: dict[str, Callable[[Reading, str], Any]] = {
     # shapes and indices
     "dimensions": integers,
     "iota_dimension": integer,
@@ -328,7 +326,7 @@ ATTRIBUTES: dict[str, Callable[[Any, str], Any]] = {
     "sparsity_config": raw,
 }
 
-HEADER: dict[str, Callable[[Any, str], Any]] = {
+HEADER: dict[str, Callable[[Reading, str], Any]] = {
     "is_scheduled": boolean,
     "replica_count": integer,
     "num_partitions": integer,
@@ -343,5 +341,5 @@ HEADER: dict[str, Callable[[Any, str], Any]] = {
 }
 """Attributes of a module."""
 
-COMPUTATION: dict[str, Callable[[Any, str], Any]] = {"execution_thread": string}
+COMPUTATION: dict[str, Callable[[Reading, str], Any]] = {"execution_thread": string}
 """Attributes of a computation, behind its closing brace."""

@@ -14,6 +14,7 @@ from .opcodes import BY_NAME as OPCODES
 from .opcodes import Op
 from .parser_attributes import ATTRIBUTES
 from .parser_literals import parse_literal
+from .parser_reading import Reading
 from .parser_shapes import ARRAY, MAX_DEPTH, cached_shape, parse_shape, starts_shape
 from .shape_inference import NEEDS_SHAPE, infer_missing
 from .shape_rules import same
@@ -36,7 +37,7 @@ ASYNC_START = frozenset((*ASYNC_OWN, "output_to_operand_aliasing"))
 ASYNC_BOTH = ("metadata", "frontend_attributes", "backend_config", "origin", "statistics")
 
 
-class InstructionParser:
+class InstructionParser(Reading):
     """State of one parse, the lexer and the names seen so far; and how to read one instruction."""
 
     def __init__(self, text: str, file: str):

@@ -4,17 +4,15 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from .attributes import Raw
 from .ir import Computation
 from .lexer import STRING, Lexer, near
 from .parser_literals import parse_literal
+from .parser_reading import Reading
 from .parser_shapes import parse_shape
 from .shapes import Shape, ShapeIndex
-
-if TYPE_CHECKING:
-    from .parser import Parser
 
 _ints = re.compile(r"\{([\d,\s-]*)\}", re.ASCII)
 _flat_list = re.compile(r"\{\s*(?:\d|\})")
@@ -24,11 +22,11 @@ _CLOSING = {"{": "}", "[": "]", "(": ")"}
 _raw_rest = re.compile(r"[^\s,{}()\[\]\"']*")
 
 
-def integer(p: Parser, name: str) -> int:
+def integer(p: Reading, name: str) -> int:
     return p.lexer.integer(f"for '{name}'")
 
 
-def boolean(p: Parser, name: str) -> bool:
+def boolean(p: Reading, name: str) -> bool:
     if p.lexer.eat_word("true"):
         return True
     if p.lexer.eat_word("false"):
@@ -38,26 +36,26 @@ def boolean(p: Parser, name: str) -> bool:
     p.lexer.fail(f"expected true or false for '{name}', found {p.lexer.found()}")
 
 
-def real(p: Parser, name: str) -> float:
+def real(p: Reading, name: str) -> float:
     m = p.lexer.match(_float)
     if not m:
         p.lexer.fail(f"expected a number for '{name}', found {p.lexer.found()}")
     return float(m[0])
 
 
-def string(p: Parser, name: str) -> str:
+def string(p: Reading, name: str) -> str:
     return p.lexer.string(f"for '{name}'")
 
 
-def word(p: Parser, name: str) -> str:
+def word(p: Reading, name: str) -> str:
     return p.lexer.name(f"a word for '{name}'")
 
 
-def one_of(*words: str) -> Callable[[Parser, str], str]:
+def one_of(*words: str) -> Callable[[Reading, str], str]:
     """A row for a word out of a fixed list."""
     known = frozenset(words)
 
-    def parse(p: Parser, name: str) -> str:
+    def parse(p: Reading, name: str) -> str:
         found = p.lexer.word()
         if found not in known:
             p.lexer.fail(
@@ -68,7 +66,7 @@ def one_of(*words: str) -> Callable[[Parser, str], str]:
     return parse
 
 
-def integers(p: Parser, name: str) -> tuple[int, ...]:
+def integers(p: Reading, name: str) -> tuple[int, ...]:
     """`{1,2}`."""
     lexer = p.lexer
     m = _ints.match(lexer.text, lexer.pos)
@@ -83,7 +81,7 @@ def integers(p: Parser, name: str) -> tuple[int, ...]:
     return braced(lexer, f"the integers of '{name}'", lambda: lexer.integer(f"in '{name}'"))
 
 
-def integer_lists(p: Parser, name: str) -> tuple[Any, ...] | Raw:
+def integer_lists(p: Reading, name: str) -> tuple[Any, ...] | Raw:
     """`{{0,1},{2,3}}`, `{0,1}`, `{}`; other forms (iota `[2,4]<=[8]`, meshes) are kept as text."""
     lexer = p.lexer
     if not lexer.at("{"):
@@ -93,7 +91,7 @@ def integer_lists(p: Parser, name: str) -> tuple[Any, ...] | Raw:
     return braced(lexer, f"the lists of '{name}'", lambda: integers(p, name))
 
 
-def device_list(p: Parser, name: str) -> Raw:
+def device_list(p: Reading, name: str) -> Raw:
     """`[2,4]<=[8]T(1,0)` or `mesh['a'=2] {'a'}`, as text."""
     lexer, start = p.lexer, p.lexer.pos
     if not lexer.at("[") and not lexer.at("mesh") and not lexer.at("@"):
@@ -109,19 +107,19 @@ def device_list(p: Parser, name: str) -> Raw:
     return Raw(lexer.text[start:end])
 
 
-def booleans(p: Parser, name: str) -> tuple[bool, ...] | bool:
+def booleans(p: Reading, name: str) -> tuple[bool, ...] | bool:
     """`true`, or `{true,false}`."""
     if not p.lexer.at("{"):
         return boolean(p, name)
     return braced(p.lexer, f"the values of '{name}'", lambda: boolean(p, name))
 
 
-def words(p: Parser, name: str) -> tuple[str, ...]:
+def words(p: Reading, name: str) -> tuple[str, ...]:
     """`{highest,default}`."""
     return braced(p.lexer, f"the words of '{name}'", lambda: p.lexer.name(f"a word in '{name}'"))
 
 
-def computation(p: Parser, name: str) -> Computation:
+def computation(p: Reading, name: str) -> Computation:
     """A computation's name, or an inline body."""
     lexer = p.lexer
     if lexer.at("{"):
@@ -130,14 +128,14 @@ def computation(p: Parser, name: str) -> Computation:
     return p.find_computation(lexer.name(f"a computation for '{name}'"), at)
 
 
-def computations(p: Parser, name: str) -> tuple[Computation, ...] | Computation:
+def computations(p: Reading, name: str) -> tuple[Computation, ...] | Computation:
     """`{a, b}`; a bare name is one computation."""
     if not p.lexer.at("{"):
         return computation(p, name)
     return braced(p.lexer, f"the computations of '{name}'", lambda: computation(p, name))
 
 
-def instruction_names(p: Parser, name: str) -> tuple[str, ...]:
+def instruction_names(p: Reading, name: str) -> tuple[str, ...]:
     """`{%a, b}`: earlier instructions of the same computation."""
 
     def one() -> str:
@@ -147,11 +145,11 @@ def instruction_names(p: Parser, name: str) -> tuple[str, ...]:
     return braced(p.lexer, f"the instructions of '{name}'", one)
 
 
-def shape(p: Parser, name: str) -> Shape:
+def shape(p: Reading, name: str) -> Shape:
     return parse_shape(p.lexer)
 
 
-def shapes(p: Parser, name: str) -> tuple[Shape, ...]:
+def shapes(p: Reading, name: str) -> tuple[Shape, ...]:
     """`{f32[2]{0}, (s32[], f32[])}`."""
     return braced(p.lexer, f"the shapes of '{name}'", lambda: parse_shape(p.lexer))
 
@@ -172,16 +170,16 @@ def braced(lexer: Lexer, what: str, item: Callable[[], Any], ends: str = "{}") -
     return tuple(out)
 
 
-def literal(p: Parser, name: str) -> Any:
+def literal(p: Reading, name: str) -> Any:
     return parse_literal(p.lexer, parse_shape(p.lexer))
 
 
-def string_or_dict(p: Parser, name: str) -> str | Raw:
+def string_or_dict(p: Reading, name: str) -> str | Raw:
     """A quoted string as str; a bare dictionary as Raw."""
     return raw(p, name) if p.lexer.at("{") else string(p, name)
 
 
-def raw(p: Parser, name: str) -> Raw:
+def raw(p: Reading, name: str) -> Raw:
     """Keep the value's text: a balanced bracket, a string, or all up to the next ',' or blank."""
     lexer, start = p.lexer, p.lexer.pos
     end = raw_end(lexer, name)
