@@ -12,11 +12,11 @@ from mlir import ir
 
 from ..hlo.errors import Location, TestbedError, VerificationError
 from ..hlo.scratch import scratch_bytes
+from .hlo_rules import check_instruction
 from .read import argument_attributes, kernels, location_of
 from .structure import broken, check_block_end, check_memref, check_op, sole_block
 from .table import OPCODE
 from .to_hlo import Reader
-from .values import check_instruction
 
 if TYPE_CHECKING:
     from .module import LhloModule
