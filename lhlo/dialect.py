@@ -21,7 +21,7 @@ def dialect_text() -> str:
 
 
 def context() -> ir.Context:
-    """A new MLIR context that knows LHLO. Use it in a `with`, or through LhloModule."""
+    """A new MLIR context that knows LHLO. Use it in a `with`, or through lhlo/parse.py."""
     new = ir.Context()
     load(new)
     return new

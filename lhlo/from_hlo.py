@@ -15,7 +15,8 @@ from ..hlo.shapes import Shape, shape_to_text
 from .attributes import attributes_text, text_of_string
 from .literals import elements_text
 from .memrefs import canonical, memref
-from .module import LhloModule, trusted
+from .module import LhloModule
+from .parse import trusted
 from .table import MNEMONIC, ROWS, Row
 
 

@@ -25,7 +25,8 @@ from .attributes import text_of_string
 from .from_hlo import Memref, Writer, exact_operands, write_op
 from .literals import components, elements_text
 from .memrefs import memref
-from .module import LhloModule, trusted
+from .module import LhloModule
+from .parse import trusted
 
 
 def from_plan(plan: Plan) -> LhloModule:

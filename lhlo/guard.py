@@ -54,7 +54,7 @@ def unseal(data: bytes, file: str) -> bytes:
         raise ParseError(
             "not LHLO bytecode",
             location=Location(1, 1, file),
-            remedy="write it with to_bytecode; text goes through from_text",
+            remedy="write it with to_bytecode; text goes through parse_text",
         )
     payload = data[len(MAGIC) + 32 :]
     if hashlib.sha256(payload).digest() != data[len(MAGIC) : len(MAGIC) + 32]:

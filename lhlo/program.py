@@ -3,18 +3,15 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from typing import TYPE_CHECKING
 
 from mlir import ir
 
 from ..hlo.errors import VerificationError
 from ..hlo.plan import BufferSlice
 from .attributes import value_of
+from .module import LhloModule
 from .read import argument_attributes, location_of
 from .table import OPCODE
-
-if TYPE_CHECKING:
-    from .module import LhloModule
 
 _CONSTANT = "constant_"
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from mlir import ir
 
@@ -15,10 +15,8 @@ from ..hlo.shapes import Shape
 from .attributes import attributes_of, value_of
 from .literals import literal_of
 from .memrefs import shape_of_memref
+from .module import LhloModule
 from .table import OPCODE, ROWS
-
-if TYPE_CHECKING:
-    from .module import LhloModule
 
 
 @dataclass(frozen=True, eq=False, slots=True)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from types import MappingProxyType
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from mlir import ir
 
@@ -16,12 +16,10 @@ from ..hlo.shapes import Shape, tuple_shape
 from .attributes import value_of
 from .literals import literal_of
 from .memrefs import shape_from_text, shape_of_memref
+from .module import LhloModule
 from .program import Places, program_kernels, programs
 from .read import Kernel, attributes, bodies, exact_of, kernels, location_of, opcode, operands, output_count
 from .table import ROWS
-
-if TYPE_CHECKING:
-    from .module import LhloModule
 
 
 def to_kernels(lhlo: LhloModule) -> list[KernelRequest]:

@@ -6,20 +6,17 @@ Each broken rule raises VerificationError with the rule's label, the place in th
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import TYPE_CHECKING
 
 from mlir import ir
 
 from ..hlo.errors import Location, TestbedError, VerificationError
 from ..hlo.scratch import scratch_bytes
 from .hlo_rules import check_instruction
+from .module import LhloModule
 from .read import argument_attributes, kernels, location_of
 from .structure import broken, check_block_end, check_memref, check_op, sole_block
 from .table import OPCODE
 from .to_hlo import Reader
-
-if TYPE_CHECKING:
-    from .module import LhloModule
 
 Check = Callable[[ir.Operation], None]
 

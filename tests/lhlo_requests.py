@@ -4,7 +4,7 @@ from dataclasses import replace
 
 from ..hlo.ir import Computation, Instruction
 from ..hlo.plan import KernelArgument, KernelRequest, KernelStep, Plan
-from ..lhlo import LhloModule, to_kernels
+from ..lhlo import LhloModule, parse_text, to_kernels
 from ..lhlo.attributes import DROPPED
 
 
@@ -40,7 +40,7 @@ def assert_program_kernels(program: Plan, made: LhloModule) -> None:
             pairs = zip(step.arguments, step.kernel.arguments, strict=True)
             arguments = tuple(KernelArgument(s, a.alignment, a.written) for s, a in pairs)
             expected[step.kernel.name] = replace(step.kernel, instruction=step.instruction, arguments=arguments)
-    found = to_kernels(LhloModule.from_text(made.to_text()))
+    found = to_kernels(parse_text(made.to_text()))
     assert [k.name for k in found] == list(expected)
     for kernel in found:
         assert_same_request(expected[kernel.name], kernel)

@@ -11,7 +11,7 @@ from .. import legacy
 from ..codegen.options import EmitOptions, Target
 from ..hlo.opcodes import Op
 from ..hlo.planning import plan
-from ..lhlo import LhloModule, from_kernels, to_kernels
+from ..lhlo import from_kernels, parse_text, to_kernels
 from .check import check, make_inputs, parsed, run_stack
 
 KINDS = ("f32", "f64", "s32", "u8", "bf16", "f16", "c64", "f8e4m3fn", "s4", "pred")
@@ -152,7 +152,7 @@ def test_the_same_llvm_ir_from_hlo_and_lhlo(form):
     text = text_of("f32", axes, 2, ins, outs, groups, [list(left), list(right), list(result)])
     (kernel,) = plan(parsed(text)).kernels
     assert kernel.instruction.opcode is Op.CONVOLUTION
-    (read_back,) = to_kernels(LhloModule.from_text(from_kernels([kernel]).to_text()))
+    (read_back,) = to_kernels(parse_text(from_kernels([kernel]).to_text()))
     options = EmitOptions(Target.host())
     assert legacy.emit([read_back], options) == legacy.emit([kernel], options)
 

@@ -7,7 +7,7 @@ from ..codegen.options import EmitOptions, Target
 from ..hlo.opcodes import Op
 from ..hlo.plan import KernelRequest
 from ..hlo.planning import plan
-from ..lhlo import LhloModule, from_kernels, to_kernels
+from ..lhlo import from_kernels, parse_text, to_kernels
 from .check import check, parsed
 
 DOTS = {
@@ -92,7 +92,7 @@ ENTRY e {{
 @pytest.mark.parametrize("form", ["matrix", "batch", "heads"])
 def test_the_same_llvm_ir_from_hlo_and_lhlo(form):
     kernel = product_kernel(dot_text(form, "f32"))
-    (read_back,) = to_kernels(LhloModule.from_text(from_kernels([kernel]).to_text()))
+    (read_back,) = to_kernels(parse_text(from_kernels([kernel]).to_text()))
     options = EmitOptions(Target.host())
     assert legacy.emit([read_back], options) == legacy.emit([kernel], options)
 

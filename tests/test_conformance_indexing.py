@@ -10,7 +10,7 @@ from ..hlo.errors import UnsupportedError
 from ..hlo.parser import parse_module
 from ..hlo.passes.pipeline import PipelineOptions
 from ..hlo.planning import PlanOptions, plan
-from ..lhlo import LhloModule, from_kernels, to_kernels
+from ..lhlo import from_kernels, parse_text, to_kernels
 from .check import check
 from .indexing_cases import gathers, scatters
 
@@ -29,7 +29,7 @@ def test_scatter(case):
 def test_legacy_reads_them_from_hlo_and_from_lhlo_alike(case):
     options = EmitOptions(Target.host())
     for kernel in plan(parse_module(case[0])).kernels:
-        (again,) = to_kernels(LhloModule.from_text(from_kernels([kernel]).to_text()))
+        (again,) = to_kernels(parse_text(from_kernels([kernel]).to_text()))
         assert legacy.emit([again], options).llvm_ir == legacy.emit([kernel], options).llvm_ir
 
 

@@ -14,7 +14,7 @@ from ..hlo.parser import parse_module
 from ..hlo.plan import WhileStep
 from ..hlo.planning import plan
 from ..hlo.rows import FEW, Role, rows_of_body
-from ..lhlo import LhloModule, from_kernels, to_kernels
+from ..lhlo import from_kernels, parse_text, to_kernels
 from .check import check
 
 HEAD = """HloModule m
@@ -112,7 +112,7 @@ def test_longer_reductions_stay_apart(c):
 def test_same_llvm_ir_from_lhlo(pattern):
     kernels = plan(parse_module(text_of(pattern))).kernels
     options = EmitOptions(Target.host())
-    read_back = to_kernels(LhloModule.from_text(from_kernels(kernels).to_text()))
+    read_back = to_kernels(parse_text(from_kernels(kernels).to_text()))
     assert legacy.emit(read_back, options).llvm_ir == legacy.emit(kernels, options).llvm_ir
 
 

@@ -17,7 +17,7 @@ from ..hlo.ir import Instruction
 from ..hlo.opcodes import Op
 from ..hlo.parser import parse_module
 from ..hlo.planning import plan
-from ..lhlo import LhloModule, from_kernels, to_kernels
+from ..lhlo import from_kernels, parse_text, to_kernels
 from ..migration import Flags, compile_module
 from .check import check, make_inputs
 from .plan_interpreter import run_plan
@@ -286,7 +286,7 @@ def test_row_kernels_write_within_bounds(stack, pattern):
 def test_legacy_reads_the_same_kernel_from_lhlo(pattern):
     options = EmitOptions(Target.host())
     for kernel in plan(parse_module(text_of(pattern))).kernels:
-        (read_back,) = to_kernels(LhloModule.from_text(from_kernels([kernel]).to_text()))
+        (read_back,) = to_kernels(parse_text(from_kernels([kernel]).to_text()))
         assert legacy.emit([read_back], options).llvm_ir == legacy.emit([kernel], options).llvm_ir
 
 

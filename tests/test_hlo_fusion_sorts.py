@@ -15,7 +15,7 @@ from ..hlo.passes.pipeline import optimize
 from ..hlo.planning import plan
 from ..hlo.printer import print_module
 from ..hlo.scratch import ON_STACK, scratch_bytes
-from ..lhlo import LhloModule, from_kernels, to_kernels
+from ..lhlo import from_kernels, parse_text, to_kernels
 from .check import check
 
 ORDER = """HloModule m
@@ -136,7 +136,7 @@ def test_what_is_read_whole_or_twice_is_stored():
 def test_same_llvm_ir_from_lhlo():
     kernels_ = plan(parse_module(pairs((5, 70), 1, (3, 9), (60, 70)))).kernels
     options = EmitOptions(Target.host())
-    read_back = to_kernels(LhloModule.from_text(from_kernels(kernels_).to_text()))
+    read_back = to_kernels(parse_text(from_kernels(kernels_).to_text()))
     text = legacy.emit(kernels_, options).llvm_ir
     assert legacy.emit(read_back, options).llvm_ir == text
     assert len(re.findall(r"alloca", text)) == 1

@@ -13,7 +13,7 @@ from ..hlo.opcodes import Op
 from ..hlo.parser import parse_module
 from ..hlo.plan import BufferSlice, KernelArgument, KernelRequest
 from ..hlo.planning import plan
-from ..lhlo import LhloModule, from_kernels, to_kernels
+from ..lhlo import LhloModule, from_kernels, parse_bytecode, parse_text, to_kernels
 from .corpus import CORPUS
 from .lhlo_requests import assert_same_request
 
@@ -42,7 +42,7 @@ def request(text: str, alias: dict[int, int] | None = None) -> KernelRequest:
 def round_trip(requests: list[KernelRequest]) -> LhloModule:
     made = from_kernels(requests)
     text = made.to_text()
-    for module in (made, LhloModule.from_text(text), LhloModule.from_bytecode(made.to_bytecode())):
+    for module in (made, parse_text(text), parse_bytecode(made.to_bytecode())):
         assert module.to_text() == text
         for a, b in zip(requests, to_kernels(module), strict=True):
             assert_same_request(a, b)
@@ -219,7 +219,7 @@ ENTRY e { x = f32[3,5] parameter(0)
 
 def test_author_may_leave_names_out():
     (kernel,) = to_kernels(
-        LhloModule.from_text("""
+        parse_text("""
 func.func @k(%a: memref<4xf32>, %o: memref<4xf32>) attributes {lhlo.kernel} {
   "lhlo.fusion"() ({
   ^bb0(%x: memref<4xf32>, %y: memref<4xf32>):

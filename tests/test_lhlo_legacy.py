@@ -11,7 +11,7 @@ from ..codegen.options import EmitOptions, Target
 from ..hlo.errors import TestbedError, UnsupportedError
 from ..hlo.parser import parse_module
 from ..hlo.planning import plan
-from ..lhlo import LhloModule, from_kernels, to_kernels
+from ..lhlo import from_kernels, parse_text, to_kernels
 from .corpus import CORPUS
 
 
@@ -34,7 +34,7 @@ def test_same_llvm_ir_from_hlo_and_lhlo(suite, pattern, count):
                 expected = legacy.emit([kernel], options).llvm_ir
             except TestbedError:
                 continue
-            (read_back,) = to_kernels(LhloModule.from_text(from_kernels([kernel]).to_text()))
+            (read_back,) = to_kernels(parse_text(from_kernels([kernel]).to_text()))
             assert legacy.emit([read_back], options).llvm_ir == expected, f"{path}: {kernel.name}"
             compared += 1
     assert compared >= count / 2
@@ -66,5 +66,5 @@ def test_sorts_with_scratch_memory_and_windows():
     kernels = plan(parse_module(ROWS)).kernels
     assert any(k.scratch >= 0 for k in kernels) and len(kernels) == 3
     for kernel in kernels:
-        (read_back,) = to_kernels(LhloModule.from_text(from_kernels([kernel]).to_text()))
+        (read_back,) = to_kernels(parse_text(from_kernels([kernel]).to_text()))
         assert legacy.emit([read_back], options).llvm_ir == legacy.emit([kernel], options).llvm_ir

@@ -14,7 +14,7 @@ from ..hlo.parser import parse_module
 from ..hlo.plan import KernelStep
 from ..hlo.planning import plan
 from ..hlo.shapes import array
-from ..lhlo import LhloModule, from_plan
+from ..lhlo import from_plan, parse_bytecode, parse_text
 from ..lhlo.from_plan import in_memory_order
 from .corpus import CORPUS
 from .lhlo_requests import assert_program_kernels
@@ -60,7 +60,7 @@ ENTRY e { i = s32[] parameter(0)
     made = from_plan(plan(parse_module(text), AS_WRITTEN))
     assert made.to_text().count('"lhlo.branch"') == 2
     assert '}) {name = "c"} : (memref<i32>) -> ()' in made.to_text()
-    assert LhloModule.from_text(made.to_text()).to_text() == made.to_text()
+    assert parse_text(made.to_text()).to_text() == made.to_text()
 
 
 def test_complex_constant_is_held_by_its_parts():
@@ -71,7 +71,7 @@ ENTRY e { x = c64[2]{0} parameter(0)
     made = from_plan(plan(parse_module(text))).to_text()
     assert "memref<2x2xf32> = dense<[[1.000000e+00, -0.000000e+00], [0x7FC00000, 0x7F800000]]>" in made
     assert "(memref<2x2xf32>) -> memref<2xcomplex<f32>>" in made
-    assert LhloModule.from_text(made).to_text() == made
+    assert parse_text(made).to_text() == made
 
 
 def test_constants_lie_in_the_order_of_their_layout():
@@ -94,8 +94,8 @@ def test_corpus_programs_round_trip():
             continue
         made = from_plan(program)
         text = made.to_text()
-        assert LhloModule.from_text(text).to_text() == text
-        assert LhloModule.from_bytecode(made.to_bytecode()).to_text() == text
+        assert parse_text(text).to_text() == text
+        assert parse_bytecode(made.to_bytecode()).to_text() == text
         steps = [s for s in program.walk() if isinstance(s, KernelStep)]
         assert text.count("kernel = ") == len(steps)
         assert_program_kernels(program, made)

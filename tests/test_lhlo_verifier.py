@@ -3,7 +3,7 @@
 import pytest
 
 from ..hlo.errors import ParseError, VerificationError
-from ..lhlo import LhloModule
+from ..lhlo import parse_bytecode, parse_text
 from ..lhlo.guard import MAX_NESTING
 
 F4 = "memref<4xf32>"
@@ -100,7 +100,7 @@ RULES = {
 @pytest.mark.parametrize("rule", RULES)
 def test_rule(rule):
     with pytest.raises(VerificationError) as caught:
-        LhloModule.from_text(RULES[rule], "bad.mlir")
+        parse_text(RULES[rule], "bad.mlir")
     label = rule.partition("-")[0]
     assert f"[{label}]" in str(caught.value)
     assert caught.value.location is not None and caught.value.location.file == "bad.mlir"
@@ -159,7 +159,7 @@ PARSE = {
 def test_parse_error(case):
     text, line, words = PARSE[case]
     with pytest.raises(ParseError) as caught:
-        LhloModule.from_text(text, "bad.mlir")
+        parse_text(text, "bad.mlir")
     assert words in str(caught.value)
     assert caught.value.location is not None and (caught.value.location.line, caught.value.location.file) == (
         line,
@@ -169,7 +169,7 @@ def test_parse_error(case):
 
 def test_huge_splat_needs_no_memory():
     huge = "1000000x1000000x4xf32"
-    module = LhloModule.from_text(
+    module = parse_text(
         function(
             f'"lhlo.constant"(%h) {{value = dense<1.0> : tensor<{huge}>}} : (memref<{huge}>) -> ()',
             f"%h: memref<{huge}>",
@@ -180,7 +180,7 @@ def test_huge_splat_needs_no_memory():
 
 @pytest.mark.parametrize("damage", ["cut", "flip", "magic", "empty", "mlir"])
 def test_damaged_bytecode_is_refused(damage):
-    good = LhloModule.from_text(function(op("negate", "%a", "%o"))).to_bytecode()
+    good = parse_text(function(op("negate", "%a", "%o"))).to_bytecode()
     flipped = bytearray(good)
     flipped[len(good) // 2] ^= 1
     bad = {
@@ -191,5 +191,5 @@ def test_damaged_bytecode_is_refused(damage):
         "mlir": good[good.index(b"ML\xefR") :],
     }[damage]
     with pytest.raises(ParseError):
-        LhloModule.from_bytecode(bad)
-    assert LhloModule.from_bytecode(good).to_bytecode() == good
+        parse_bytecode(bad)
+    assert parse_bytecode(good).to_bytecode() == good

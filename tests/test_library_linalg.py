@@ -16,7 +16,7 @@ from ..hlo.opcodes import Op
 from ..hlo.parser import parse_module
 from ..hlo.passes.cse import share_equal
 from ..hlo.planning import plan
-from ..lhlo import LhloModule, from_kernels, to_kernels
+from ..lhlo import from_kernels, parse_text, to_kernels
 from ..migration import compile_module
 from .check import check, run_stack
 
@@ -232,7 +232,7 @@ def test_large_matrices_go_through_work_space_of_the_plan():
 def test_the_same_code_comes_from_lhlo(name):
     operands, results, config = CALLS[name]("f32", 40)
     (request,) = plan(parse_module(call(full_name(name, "f32"), "f32", operands, results, config))).kernels
-    (read_back,) = to_kernels(LhloModule.from_text(from_kernels([request]).to_text()))
+    (read_back,) = to_kernels(parse_text(from_kernels([request]).to_text()))
     options = EmitOptions.host()
     assert library.emit([read_back], options).llvm_ir == library.emit([request], options).llvm_ir
 

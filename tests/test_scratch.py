@@ -16,7 +16,7 @@ from ..hlo.plan import AllocationKind, KernelStep, Plan
 from ..hlo.plan_text import plan_to_text
 from ..hlo.planning import plan
 from ..hlo.scratch import SCRATCH, scratch_bytes
-from ..lhlo import LhloModule, from_kernels, from_plan, to_kernels
+from ..lhlo import from_kernels, from_plan, parse_text, to_kernels
 from ..migration import Flags, compile_module
 from .lhlo_requests import assert_program_kernels, assert_same_request
 from .plan_interpreter import run_plan
@@ -109,7 +109,7 @@ def test_a_value_under_scratch_memory_is_lost(made):
 def test_lhlo_keeps_it(made):
     text = from_kernels(made.kernels).to_text()
     assert f"memref<{BYTES}xi8>" in text and "lhlo.scratch" in text
-    found = to_kernels(LhloModule.from_text(text))
+    found = to_kernels(parse_text(text))
     for expected, actual in zip(made.kernels, found, strict=True):
         assert_same_request(expected, actual)
         assert actual.scratch == expected.scratch >= 0
@@ -126,9 +126,9 @@ def test_a_program_in_lhlo_keeps_it(made):
 def test_lhlo_without_it_is_refused(made):
     text = from_kernels(made.kernels).to_text()
     with pytest.raises(VerificationError, match=r"\[SCRATCH2\]"):
-        LhloModule.from_text(text.replace("lhlo.scratch, ", ""))
+        parse_text(text.replace("lhlo.scratch, ", ""))
     with pytest.raises(VerificationError, match=r"\[SCRATCH1\]"):
-        LhloModule.from_text(re.sub(r", scratch = array<i64: [\d, ]+>", "", from_plan(made).to_text()))
+        parse_text(re.sub(r", scratch = array<i64: [\d, ]+>", "", from_plan(made).to_text()))
 
 
 @pytest.mark.parametrize("stack", ["legacy", "mlir"])
