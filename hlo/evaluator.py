@@ -12,6 +12,7 @@ from functools import partial
 
 import numpy as np
 
+from .conventions import FIRST_STATE
 from .dtypes import FROM_NUMPY
 from .dynamic_border import DynamicBorder
 from .errors import InputError, UnsupportedError
@@ -25,7 +26,6 @@ from .reference.control import constant
 from .reference.custom_calls import CustomCall, run_custom_call
 from .reference.float_environment import flushing_subnormals
 from .reference.lifting import lift
-from .reference.random import FIRST_STATE
 from .reference.shape import crop
 from .shapes import Shape
 

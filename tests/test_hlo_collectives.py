@@ -14,7 +14,8 @@ from ..hlo.evaluator import evaluate_replicated
 from ..hlo.ir import Instruction
 from ..hlo.opcodes import Op
 from ..hlo.parser import parse_module
-from ..hlo.reference.device_groups import group_of, iota_groups, mesh_groups
+from ..hlo.reference.device_groups import group_of
+from ..hlo.replica_groups import iota_groups, mesh_groups
 from .simulated_devices import REGIONS, alone, first, run
 
 # --- groups ----------------------------------------------------------------------------------------------------------

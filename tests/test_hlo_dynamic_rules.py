@@ -2,13 +2,22 @@
 
 from __future__ import annotations
 
+import math
+from itertools import product
+
 import numpy as np
 import pytest
 
+from ..hlo.dtypes import DType
 from ..hlo.errors import InputError, UnsupportedError
 from ..hlo.evaluator import evaluate
+from ..hlo.ir import Instruction
+from ..hlo.opcodes import Op
 from ..hlo.parser import parse_module
+from ..hlo.passes.dynamic_reshape import blocks, sized_dimension
 from ..hlo.planning import plan
+from ..hlo.reference.shape import reshape_groups
+from ..hlo.shapes import Shape, array
 from .check import check
 from .dynamic_poison import evaluate_poisoned, poisoned
 from .dynamic_templates import CASES, COLLAPSED, IMAGES, REGIONS, Case
@@ -85,6 +94,41 @@ def test_a_reshape_that_nothing_fills_is_an_input_error():
     text = Case("x:f32[n6] | f32[n3,2] reshape(x)").text(REGIONS)
     with pytest.raises(InputError, match=r"\[5\] does not fill a reshape"):
         evaluate(parse_module(text), [np.zeros(5, np.float32)])
+
+
+def _shapes_of(count: int) -> list[tuple[int, ...]]:
+    """All dimensions of up to rank 4 with so many elements."""
+    factors = [n for n in range(1, count + 1) if count % n == 0] if count else [0, 1, 2]
+    return [d for rank in range(5) for d in product(factors, repeat=rank) if math.prod(d) == count]
+
+
+@pytest.mark.parametrize("count", [0, 1, 2, 4, 6])
+def test_pass_and_evaluator_agree_on_which_dimensions_of_a_reshape_belong_together(count):
+    """They are written twice, so that an error in one is not in both."""
+    shapes = _shapes_of(count)
+    for source, target in product(shapes, shapes):
+        x = Instruction(Op.PARAMETER, "x", array(DType.F32, *source))
+        reshape = Instruction(Op.RESHAPE, "r", array(DType.F32, *target), (x,))
+        wanted = [(from_, to) for from_, to, _ in reshape_groups(reshape, [False] * len(source))]
+        assert [(tuple(a), tuple(b)) for a, b in blocks(source, target)] == wanted, (source, target)
+
+
+@pytest.mark.parametrize("declared", list(product([False, True], repeat=3)))
+@pytest.mark.parametrize("inferred", [-1, 0, 1, 2])
+@pytest.mark.parametrize("dims", [(1, 1, 6), (2, 1, 3), (6, 1, 1), (1, 6, 1)])
+def test_pass_and_evaluator_agree_on_the_dimension_that_gets_the_size(dims, inferred, declared):
+    x = Instruction(Op.PARAMETER, "x", Shape(DType.F32, (6,), dynamic=(True,)))
+    attributes = {} if inferred < 0 else {"inferred_dimension": inferred}
+    reshape = Instruction(Op.RESHAPE, "r", Shape(DType.F32, dims, dynamic=declared), (x,), attributes)
+
+    def chosen(run) -> int | str:
+        try:
+            return run()
+        except UnsupportedError as error:
+            return error.what
+
+    by_evaluator = chosen(lambda: next(n for _, _, n in reshape_groups(reshape, [True])))
+    assert chosen(lambda: sized_dimension(reshape, range(3))) == by_evaluator
 
 
 @pytest.mark.parametrize("padding", ["SAME", "VALID"])

@@ -3,7 +3,8 @@
 import numpy as np
 import pytest
 
-from ..hlo.errors import UnsupportedError
+from ..hlo.errors import CollectiveError, UnsupportedError
+from ..hlo.evaluator import evaluate
 from ..hlo.opcodes import Op
 from ..hlo.parser import parse_module
 from ..hlo.planning import plan
@@ -43,6 +44,8 @@ BODIES = {
     "all-reduce by channel": (
         "ROOT r = f32[4] all-reduce(x), replica_groups={{0}}, channel_id=1, use_global_device_ids=true, to_apply=add",
     ),
+    "all-reduce, others apart": ("ROOT r = f32[4] all-reduce(x), replica_groups={{1,2},{0}}, to_apply=add",),
+    "all-reduce of an iota": ("ROOT r = f32[4] all-reduce(x), replica_groups=[1,1]<=[1], to_apply=add",),
     "all-reduce pair": (
         "s = f32[4] all-reduce-start(x), replica_groups={{0}}, to_apply=add", "ROOT r = f32[4] all-reduce-done(s)",
     ),
@@ -57,6 +60,7 @@ BODIES = {
     "collective-broadcast": ("ROOT r = f32[4] collective-broadcast(x), replica_groups={{0}}",),
     "permute": ("ROOT r = f32[4] collective-permute(x), source_target_pairs={{0,0}}",),
     "permute nothing": ("ROOT r = f32[4] collective-permute(x), source_target_pairs={}",),
+    "permute among others": ("ROOT r = f32[4] collective-permute(x), source_target_pairs={{1,2}}",),
     "permute pair": (
         "s = (f32[4], f32[4], u32[], u32[]) collective-permute-start(x), source_target_pairs={{0,0}}",
         "ROOT r = f32[4] collective-permute-done(s)",
@@ -81,13 +85,30 @@ def test_what_is_left(name):
     "line",
     [
         "ROOT r = f32[4] all-reduce(x), replica_groups={{0,1}}, to_apply=add",
+        "ROOT r = f32[4] all-reduce(x), replica_groups=[1,2]<=[2], to_apply=add",
+        "ROOT r = f32[4] all-reduce(x), replica_groups={{1,0}}, channel_id=1, to_apply=add",
         "ROOT r = f32[8] all-gather(x), replica_groups={}, dimensions={0}",
+        "ROOT r = f32[4] collective-permute(x), source_target_pairs={{2,0}}",
         "ROOT r = f32[4] collective-permute(x), source_target_pairs={{0,1},{1,0}}",
     ],
 )
 def test_other_devices_are_an_error_with_its_remedy(line):
     with pytest.raises(UnsupportedError, match=r"devices.*evaluate_replicated"):
         plan(parse_module(entry(line)))
+
+
+@pytest.mark.parametrize(
+    "line",
+    [
+        "ROOT r = f32[4] all-reduce(x), replica_groups={{0}}, use_global_device_ids=true, to_apply=add",
+        "ROOT r = f32[4] all-reduce(x), replica_groups={}, channel_id=1, use_global_device_ids=true, to_apply=add",
+    ],
+)
+def test_ids_that_number_nothing_are_refused_by_evaluator_and_plan(line):
+    module = parse_module(entry(line))
+    for run_on in (plan, lambda m: evaluate(m, [np.zeros(4, np.float32)])):
+        with pytest.raises(CollectiveError, match="has use_global_device_ids, but no"):
+            run_on(module)
 
 
 def test_an_unknown_target_is_left_to_the_stacks():

@@ -1,5 +1,8 @@
 """Constant folding: pure instructions of constants, bounded in size, are computed by the evaluator.
 
+This is the only pass that runs the oracle, through `evaluate`, as any caller does; passes that need a value ask here
+(`value_of`). An error of the evaluator in a folded constant shows only against XLA: the stacks copy what it says.
+
 Results larger than a bound stay computed at run time: a constant is memory that must be read. What is the same number
 all over is folded as one number and spread again.
 """

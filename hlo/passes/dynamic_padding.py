@@ -1,7 +1,8 @@
-"""The custom calls whose windows XLA pads by the present sizes (hlo/reference/dynamic_windows.py says how).
+"""The custom calls whose windows XLA pads by the present sizes.
 
-An array is shifted by the padding before its first element, which is known at run time, and then meets a window without
-padding of its own.
+With padding_type=PADDING_SAME a window has as many places as the size divided by the stride, rounded up; half of the
+padding that they need, rounded down, is before the first element. An array is shifted by that padding, which is known
+at run time, and then meets a window without padding of its own.
 """
 
 from __future__ import annotations
@@ -13,11 +14,10 @@ from ..attributes import PadDim, Window, WindowDim
 from ..dtypes import DType
 from ..ir import Instruction
 from ..opcodes import Op
-from ..reference.dynamic_windows import is_dynamic, is_same, reach_of
 from .building import Builder
 from .dynamic_convolution import convolution
 from .dynamic_values import Sized, inside, leaves_of, masked, present, sizes_of, zero
-from .dynamic_windows import folded
+from .dynamic_windows import folded, reach_of
 from .expand_select_and_scatter import select_then_scatter
 
 
@@ -28,6 +28,11 @@ class _Shift:
     before: Instruction
     room: int
     length: int
+
+
+def _pads_by_size(i: Instruction) -> bool:
+    """Whether the call asks for PADDING_SAME; with PADDING_VALID nothing is padded."""
+    return i.attributes.get("padding_type", "PADDING_VALID") == "PADDING_SAME"
 
 
 def _forward(b: Builder, size: Instruction, reach: int, stride: int) -> tuple[Instruction, Instruction]:
@@ -79,7 +84,7 @@ def convolution_forward(i: Instruction, b: Builder, xs: Sequence[Sized]) -> Size
     shifts, sizes = {}, {}
     for n, (d, to) in enumerate(zip(labels.input_spatial, labels.output_spatial, strict=True)):
         size, w = x.of(d), dims[n]
-        if size is not None and is_same(i):
+        if size is not None and _pads_by_size(i):
             sizes[to], before = _forward(b, size, reach_of(w), w.stride)
             length = max(i.shape.dims[to] - 1, 0) * w.stride + reach_of(w)
             shifts[d], dims[n] = _Shift(before, reach_of(w), length), _bare(w)
@@ -88,17 +93,18 @@ def convolution_forward(i: Instruction, b: Builder, xs: Sequence[Sized]) -> Size
 
 def convolution_input_grad(i: Instruction, b: Builder, xs: Sequence[Sized]) -> Sized | None:
     wanted, gradient, kernel = xs
+    dynamic = i.shape.dynamic or (False,) * i.shape.rank
     labels, dims = i.attributes["dim_labels"], list(i.attributes["window"].dims)
     shifts, sizes = {}, {}
     interior = [PadDim(0, 0)] * len(gradient.dims)
     for n, (d, to) in enumerate(zip(labels.input_spatial, labels.output_spatial, strict=True)):
         w, bound = dims[n], i.shape.dims[to]
-        if gradient.of(d) is None and not is_dynamic(i.shape, to):
+        if gradient.of(d) is None and not dynamic[to]:
             continue
         size = b.reshape(b.slice_in(b.convert(b.plain(wanted.value), DType.S32), 0, to, to + 1), ())
         sizes[to] = b.binary(Op.MAXIMUM, b.binary(Op.MINIMUM, size, bound), 0)
         low = b.constant(reach_of(w) - 1, DType.S32)
-        if is_same(i):
+        if _pads_by_size(i):
             low = b.binary(Op.SUBTRACT, low, _forward(b, sizes[to], reach_of(w), w.lhs_dilate)[1])
         shifts[d], dims[n] = _Shift(low, reach_of(w), max(bound - 1, 0) * w.stride + reach_of(w)), _bare(w)
         interior[d] = PadDim(0, 0, w.lhs_dilate - 1)
@@ -114,7 +120,7 @@ def convolution_kernel_grad(i: Instruction, b: Builder, xs: Sequence[Sized]) -> 
         if x.of(d) is None and gradient.of(k) is None:
             continue
         w, taken = dims[n], max(i.shape.dims[to] - 1, 0) * dims[n].stride
-        before = _forward(b, present(b, x, d), taken + 1, w.rhs_dilate)[1] if is_same(i) else zero(b, DType.S32)
+        before = _forward(b, present(b, x, d), taken + 1, w.rhs_dilate)[1] if _pads_by_size(i) else zero(b, DType.S32)
         shifts[d], dims[n] = _Shift(before, taken + 1, taken + reach_of(w)), _bare(w)
     return _convolved(i, b, [_rest(x, b, shifts), gradient], dims)
 

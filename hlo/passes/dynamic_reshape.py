@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 import math
+import operator
 from collections.abc import Sequence
+from itertools import accumulate, pairwise
 
 from ..dtypes import DType
+from ..errors import UnsupportedError
 from ..ir import Instruction
 from ..opcodes import Op
-from ..reference.shape import reshape_groups
 from ..shapes import array
 from .building import Builder
 from .dynamic_values import Sized, plain, present, sizes_of
@@ -17,12 +19,12 @@ from .dynamic_values import Sized, plain, present, sizes_of
 def reshape(i: Instruction, b: Builder, xs: Sequence[Sized]) -> Sized:
     """Dimensions that come through alone keep their size; else the elements that are there are laid out anew."""
     (x,), dims = xs, i.shape.dims
-    groups = reshape_groups(i, [x.of(d) is not None for d in range(len(x.dims))])
     after: list[Instruction] = [b.constant(n, DType.S32) for n in dims]
     found, moves = {}, False
-    for from_, to, unknown in groups:
-        if unknown is None:
+    for from_, to in blocks(x.dims, dims):
+        if not to or all(x.of(d) is None for d in from_):
             continue
+        unknown = sized_dimension(i, to)
         size = product(b, [present(b, x, d) for d in from_])
         rest = math.prod(dims[d] for d in to if d != unknown)
         if rest:
@@ -33,6 +35,45 @@ def reshape(i: Instruction, b: Builder, xs: Sequence[Sized]) -> Sized:
         return plain(i, b, xs, found)
     before = [present(b, x, d) for d in range(len(x.dims))]
     return Sized(laid_out(b, x.value, before, after, dims), sizes_of(found))
+
+
+Block = tuple[Sequence[int], Sequence[int]]
+"""Neighbouring dimensions of the operand and of the result that hold the same elements."""
+
+
+def blocks(source: Sequence[int], target: Sequence[int]) -> list[Block]:
+    """All dimensions in blocks, as many as there can be: one ends where the products of the dimensions so far meet."""
+    if list(source) == list(target):
+        return [((d,), (d,)) for d in range(len(source))]
+    if math.prod(source) == 0:
+        return [(range(len(source)), range(len(target)))]
+    before, after = (list(accumulate(dims, operator.mul)) for dims in (source, target))
+    ends = [(0, 0)]
+    while ends[-1][0] < len(source) and ends[-1][1] < len(target):
+        s, t = ends[-1]
+        met = next(n for n in range(s, len(source)) if before[n] in after[t:])
+        ends.append((met + 1, after.index(before[met], t) + 1))
+    ends[max(len(ends) - 1, 1) :] = [(len(source), len(target))]  # dimensions of 1 that are left over join the last
+    return [(range(s, s_end), range(t, t_end)) for (s, t), (s_end, t_end) in pairwise(ends)]
+
+
+def sized_dimension(i: Instruction, to: Sequence[int]) -> int:
+    """Which of these dimensions of the result takes the size that is known at run time only.
+
+    One that the shape declares dynamic, else `inferred_dimension`, else one that is not 1.
+    Raises UnsupportedError where that leaves several.
+    """
+    declared = {d for d in to if i.shape.dynamic and i.shape.dynamic[d]}
+    inferred = {i.attributes.get("inferred_dimension", -1)}.intersection(to)
+    chosen = declared or inferred or {d for d in to if i.shape.dims[d] != 1} or {to[0]}
+    if len(chosen) > 1:
+        raise UnsupportedError(
+            "pad-dynamic",
+            f"dynamic dimensions (reshape): {i.shape} has several of {i.operands[0].shape}",
+            location=i.location,
+            remedy="make one dimension of the result dynamic, or write a dynamic-reshape",
+        )
+    return chosen.pop()
 
 
 def _keep_places(x: Sized, dims: Sequence[int], from_: Sequence[int], to: Sequence[int], unknown: int) -> bool:

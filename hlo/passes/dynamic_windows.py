@@ -87,6 +87,11 @@ def is_trivial(w: WindowDim) -> bool:
     return (w.size, w.stride, w.pad_low, w.pad_high, w.lhs_dilate) == (1, 1, 0, 0, 1)
 
 
+def reach_of(w: WindowDim) -> int:
+    """Elements from the first to the last that the window takes, holes between them included."""
+    return 1 + w.rhs_dilate * (w.size - 1)
+
+
 def windowed(b: Builder, size: Instruction, w: WindowDim, reach: Instruction | int | None = None) -> Instruction:
     """How many places a window has over a dimension of a size. reach: of the window, if its own size does not say."""
     if is_trivial(w) and reach is None:
@@ -94,7 +99,7 @@ def windowed(b: Builder, size: Instruction, w: WindowDim, reach: Instruction | i
     spread = b.binary(Op.MAXIMUM, b.binary(Op.SUBTRACT, size, 1), 0)
     length = b.binary(Op.ADD, b.binary(Op.MULTIPLY, spread, w.lhs_dilate), b.binary(Op.MINIMUM, size, 1))
     room = b.binary(Op.ADD, length, w.pad_low + w.pad_high + w.stride)
-    room = b.binary(Op.SUBTRACT, room, (w.size - 1) * w.rhs_dilate + 1 if reach is None else reach)
+    room = b.binary(Op.SUBTRACT, room, reach_of(w) if reach is None else reach)
     return b.binary(Op.DIVIDE, b.binary(Op.MAXIMUM, room, 0), w.stride)
 
 

@@ -7,12 +7,12 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 
+from ..conventions import ANNOTATIONS
 from ..dtypes import DType
 from ..errors import UnsupportedError
 from ..ir import Instruction, Module
 from ..opcodes import Op
-from ..reference.custom_calls import ANNOTATIONS
-from ..reference.device_groups import group_of, mode_of, paired
+from ..replica_groups import listed_groups, mode_of
 from ..shapes import Shape, array
 from .building import Builder
 from .expand_ragged_all_to_all import ragged_rows
@@ -80,25 +80,29 @@ def copy_start(i: Instruction, b: Builder) -> Instruction:
 # --- collectives -----------------------------------------------------------------------------------------------------
 
 
+def _needs_others(i: Instruction, why: str) -> UnsupportedError:
+    return UnsupportedError(
+        "plan",
+        f"{i.opcode.value} for more devices than one",
+        location=i.location,
+        remedy=f"{why}: evaluate_replicated(module, inputs, replicas=…, partitions=…)",
+    )
+
+
 def _alone(i: Instruction) -> None:
-    """Raise unless this device is the only one of its group."""
-    try:
-        group = group_of(i, 0, 1, 1)
-    except UnsupportedError as error:
-        raise UnsupportedError("plan", error.what, location=i.location, remedy=error.remedy) from None
-    if group is None:
+    """Raise unless this device is the only one of its group. It has number 0, whatever the ids of the groups number."""
+    groups = listed_groups(i, "plan")
+    own = [set(group) for group in groups if 0 in group]
+    if groups and not own:
         raise UnsupportedError("plan", f"{i.opcode.value} without this device", location=i.location)
+    if own and own[0] != {0}:
+        raise _needs_others(i, f"the group of this device is {sorted(own[0])}")
 
 
 def _agree(i: Instruction, results: Sequence[Instruction], shape: Shape) -> None:
     leaves = [s for _, s in shape.leaves()]
     if [s.dims for s in leaves] != [r.shape.dims for r in results]:
-        raise UnsupportedError(
-            "plan",
-            f"{i.opcode.value} for more devices than one",
-            location=i.location,
-            remedy="its shapes are made for several devices: evaluate_replicated(module, inputs, replicas=…)",
-        )
+        raise _needs_others(i, "its shapes are made for several devices")
 
 
 def collective(i: Instruction, b: Builder) -> Instruction:
@@ -120,13 +124,12 @@ def _permuted(i: Instruction, b: Builder) -> list[Instruction] | None:
     """What this device sends to itself, or zeros. None for the form that writes slices in place."""
     if i.attributes.get("slice_sizes") or any(o.shape.is_tuple for o in i.operands):
         return None
-    try:
-        pairs = paired(i, i.attributes.get("source_target_pairs", ()), 0, 1, 1, mode_of(i))
-    except UnsupportedError as error:
-        raise UnsupportedError("plan", error.what, location=i.location, remedy=error.remedy) from None
-    if (0, 0) in pairs:
-        return list(i.operands)
-    return [_zeros(b, o) for o in i.operands]
+    mode_of(i)  # raises where the ids number nothing
+    pairs = [tuple(pair) for pair in i.attributes.get("source_target_pairs", ())]
+    others = sorted({n for pair in pairs if 0 in pair for n in pair if n})
+    if others:
+        raise _needs_others(i, f"this device sends to or receives from {others}")
+    return list(i.operands) if (0, 0) in pairs else [_zeros(b, o) for o in i.operands]
 
 
 def _zeros(b: Builder, x: Instruction) -> Instruction:

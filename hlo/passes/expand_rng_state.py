@@ -10,12 +10,12 @@ from __future__ import annotations
 import math
 from collections.abc import Sequence
 
+from ..conventions import FIRST_STATE
 from ..dtypes import DType
 from ..errors import UnsupportedError
 from ..ir import Computation, Instruction, Module
 from ..opclasses import CONTROL, CONTROL_PREDECESSORS, branches, control_computations
 from ..opcodes import Op
-from ..reference.random import FIRST_STATE
 from ..shapes import array, tuple_shape
 from .building import Builder
 from .expand_rng import philox

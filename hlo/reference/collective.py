@@ -9,9 +9,10 @@ import numpy as np
 from ..errors import CollectiveError, UnsupportedError
 from ..ir import Computation, Instruction
 from ..opcodes import Op
+from ..replica_groups import mode_of
 from ..shapes import Shape
 from .context import Context, Pending, Value
-from .device_groups import group_of, mode_of, paired
+from .device_groups import group_of, paired
 
 Array = np.ndarray
 Leaves = list[Array]

@@ -9,9 +9,10 @@ import numpy as np
 
 from ..errors import UnsupportedError
 from ..ir import Instruction, Literal
+from ..replica_groups import Mode
 from ..shapes import Shape
 from .context import Context, Pending, Value
-from .device_groups import Mode, paired
+from .device_groups import paired
 
 
 def arrived(value: Value) -> Value:

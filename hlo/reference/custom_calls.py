@@ -7,6 +7,7 @@ from collections.abc import Callable, Mapping, Sequence
 
 import numpy as np
 
+from ..conventions import ANNOTATIONS
 from ..errors import UnsupportedError
 from ..ir import Instruction
 from . import dynamic_windows, lapack, sorting
@@ -18,22 +19,6 @@ CustomCall = Callable[[Instruction, Sequence[Value], Context], Value]
 def first_operand(_instruction: Instruction, operands: Sequence[Value], _context: Context) -> Value:
     """An annotation: the value passes through."""
     return operands[0] if len(operands) == 1 else tuple(operands)
-
-
-ANNOTATIONS = (
-    "Sharding",
-    "SPMDFullToShardShape",
-    "SPMDShardToFullShape",
-    "MoveToHost",
-    "MoveToDevice",
-    "Pin",
-    "Unpin",
-    "LayoutConstraint",
-    "annotate_device_placement",
-    "ShardBarrierFrom",
-    "ShardBarrierTo",
-    "xla.sdy.FuncResultSharding",
-)
 
 
 def pad_to_static(instruction: Instruction, operands: Sequence[Value], _context: Context) -> Value:

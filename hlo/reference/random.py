@@ -128,9 +128,6 @@ def philox(state: Array, dims: tuple[int, ...], dtype: DType) -> tuple[Array, Ar
 
 # --- rng -------------------------------------------------------------------------------------------------------------
 
-FIRST_STATE = 0x7012395
-"""The 128-bit counter at the start of a run, as XLA has it."""
-
 
 def rng(instruction: Instruction, operands: Sequence[Array], context: Context) -> Array:
     """Uniform in [a, b), or normal with mean a and deviation b, of Philox words: XLA fixes the distribution only.

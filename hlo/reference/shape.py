@@ -79,7 +79,7 @@ def reshape_groups(instruction: Instruction, sized: Sequence[bool]) -> list[Grou
         if len(found) > 1:
             what = f"dynamic dimensions (reshape): {instruction.shape} has several of {instruction.operands[0].shape}"
             remedy = "make one dimension of the result dynamic, or write a dynamic-reshape"
-            raise UnsupportedError("pad-dynamic", what, location=instruction.location, remedy=remedy)
+            raise UnsupportedError("evaluator", what, location=instruction.location, remedy=remedy)
         groups.append((from_, to, found[0] if found else None))
     return groups
 
