@@ -1,4 +1,4 @@
-"""The oracle: a module evaluated in NumPy, instruction by instruction, by the references in the opset table.
+"""The oracle: a module evaluated in NumPy, instruction by instruction, by the functions in the table RULES.
 
 A computation becomes a list of steps once (function, operand slots, result slot, slots that die), so that a loop of
 thousands of iterations pays for lookups only once. Values are immutable by agreement: no rule writes to an operand.
@@ -20,13 +20,13 @@ from .ir import Computation, Instruction, Module
 from .lockstep import World
 from .opcodes import Op
 from .opset import BINARY, OPSET
-from .opset_rows import Form
 from .reference.context import Pending, Value
 from .reference.control import constant
 from .reference.custom_calls import CustomCall, run_custom_call
 from .reference.float_environment import flushing_subnormals
 from .reference.lifting import lift
 from .reference.shape import crop
+from .rules import RULES, Form
 from .shapes import Shape
 
 Step = tuple[Callable[..., Value], tuple[int, ...], int, tuple[int, ...]]
@@ -261,23 +261,24 @@ class Evaluator:
 
     def step(self, instruction: Instruction) -> Callable[..., Value]:
         """The function that computes an instruction from its operands' values."""
-        row = OPSET[instruction.opcode]
-        if row.reference is None:
+        reference = RULES.get(instruction.opcode)
+        if reference is None:
             raise UnsupportedError(
                 "evaluator",
                 instruction.opcode.value,
                 location=instruction.location,
-                remedy=row.reason or f"add a reference to {instruction.opcode!r} in hlo/opset.py",
+                remedy=f"add {instruction.opcode!r} to RULES in hlo/rules.py",
             )
         if instruction.opcode in SCALAR_IDENTITIES and _scalars(instruction):
             return _first
-        if row.form is Form.RULE:
-            reference, context = row.reference, self
-            return lambda *operands: reference(instruction, operands, context)
+        function = reference.function
+        if reference.form is Form.RULE:
+            context = self
+            return lambda *operands: function(instruction, operands, context)
         run = (
-            lift(row.reference, instruction, precise=row.precise)
-            if row.form is Form.NUMPY
-            else partial(row.reference, instruction)
+            lift(function, instruction, precise=reference.precise)
+            if reference.form is Form.NUMPY
+            else partial(function, instruction)
         )
         if not any(o.shape.is_dynamic for o in instruction.operands):
             return run

@@ -11,8 +11,6 @@ from .opcodes import Op
 from .opset import OPSET, opcodes
 from .opset_rows import Family
 
-MANY = 1 << 30
-
 COMMON = (
     "backend_config",
     "control-predecessors",
@@ -48,7 +46,7 @@ class Row:
 GRAMMAR: dict[Op, Row] = {
     op: Row(
         row.arity[0],
-        MANY if row.arity[1] is None else row.arity[1],
+        row.arity[1],
         row.required,
         row.required + row.optional,
         frozenset(row.required + row.optional + COMMON),

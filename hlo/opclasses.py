@@ -9,7 +9,7 @@ from .library_calls import lapack_call
 from .opcodes import Op
 from .shapes import Shape
 
-ELEMENTWISE = opset.ELEMENTWISE | {Op.COPY}  # a copy's reference takes the instruction, for the layout
+ELEMENTWISE = frozenset(op for op, row in opset.OPSET.items() if row.elementwise)
 """Element i of the result depends on element i of each operand (or on a scalar operand, for select and clamp)."""
 
 EXPENSIVE = frozenset(

@@ -1,4 +1,4 @@
-"""The 133 opcodes of HLO. Their facts (arity, dtypes, reference, tolerance) are one row each in opset.py."""
+"""The 133 opcodes of HLO. Their facts (arity, dtypes, attributes, tolerance) are one row each in opset.py."""
 
 from __future__ import annotations
 

@@ -1,11 +1,9 @@
-"""What a row of the opset is, and the short forms that make one: unary, function, binary, typed, op."""
+"""What a row of the opset is, and the short forms that make one: elementwise, unary, function, binary, op."""
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from dataclasses import dataclass
 from enum import Enum
-from typing import Any
 
 from .dtypes import COMPLEX, FLOAT, INTEGER, DType
 
@@ -13,6 +11,8 @@ PRED = frozenset({DType.PRED})
 NUMBER = FLOAT | COMPLEX | INTEGER
 ANY = NUMBER | PRED
 EXACT, DEFAULT_ULP = 0, 20
+MANY = 1 << 30
+"""The most operands of an opcode that takes any number."""
 
 
 class Family(Enum):
@@ -30,96 +30,58 @@ class Family(Enum):
     IO = "input and output"
 
 
-class Form(Enum):
-    """How a row's reference is called."""
-
-    NUMPY = "(*arrays) -> array, in working precision; the evaluator widens and rounds"
-    TYPED = "(instruction, *arrays) -> array of the result's dtype; arrays may broadcast against each other"
-    RULE = "(instruction, operands, context) -> value"
-
-
 @dataclass(frozen=True, slots=True)
 class Row:
-    """The facts of one opcode. `arity` is (least, most) operands that its text may have, most None for any number;
-    shape inference may ask for more. required: attributes without which the text is refused.
+    """The facts of one opcode. `arity` is (least, most) operands that its text may have; shape inference may ask for
+    more. required: attributes without which the text is refused. elementwise: element i of the result depends on
+    element i of each operand (or on a scalar operand, for select and clamp). ulp: how far a result may lie from the
+    evaluator's.
     """
 
     family: Family
-    arity: tuple[int, int | None]
+    arity: tuple[int, int]
     dtypes: frozenset[DType] = ANY
     required: tuple[str, ...] = ()
     optional: tuple[str, ...] = ()
-    form: Form = Form.RULE
-    reference: Callable[..., Any] | None = None
+    elementwise: bool = False
     ulp: int = EXACT
-    precise: bool = False
-    reason: str = ""
-
-    @property
-    def elementwise(self) -> bool:
-        """Each result element depends on the operands' elements in the same place."""
-        return self.form is not Form.RULE
 
 
 def elementwise(
     family: Family,
     arity: int,
     dtypes: frozenset[DType],
-    reference: Callable[..., Any],
-    ulp: int,
-    precise: bool = False,
+    *,
+    attributes: tuple[str, ...] = (),
     optional: tuple[str, ...] = (),
+    ulp: int = EXACT,
 ) -> Row:
-    """An elementwise opcode whose reference is called with arrays alone."""
-    return Row(family, (arity, arity), dtypes, (), optional, Form.NUMPY, reference, ulp, precise)
+    return Row(family, (arity, arity), dtypes, attributes, optional, elementwise=True, ulp=ulp)
 
 
-def unary(dtypes: frozenset[DType], reference: Callable[..., Any], ulp: int = EXACT) -> Row:
-    return elementwise(Family.UNARY, 1, dtypes, reference, ulp)
+def unary(dtypes: frozenset[DType]) -> Row:
+    return elementwise(Family.UNARY, 1, dtypes)
 
 
-def function(dtypes: frozenset[DType], reference: Callable[..., Any], ulp: int = DEFAULT_ULP) -> Row:
-    """A unary special function of real numbers, computed in a wider type than its own; complex in its own type."""
-    return elementwise(Family.UNARY, 1, dtypes, reference, ulp, precise=True, optional=("result_accuracy",))
+def function(dtypes: frozenset[DType], ulp: int = DEFAULT_ULP) -> Row:
+    """A unary special function, approximated."""
+    return elementwise(Family.UNARY, 1, dtypes, optional=("result_accuracy",), ulp=ulp)
 
 
-def binary(dtypes: frozenset[DType], reference: Callable[..., Any], ulp: int = EXACT, precise: bool = False) -> Row:
-    return elementwise(Family.BINARY, 2, dtypes, reference, ulp, precise)
-
-
-def typed(
-    family: Family,
-    arity: int,
-    dtypes: frozenset[DType],
-    reference: Callable[..., Any],
-    required: tuple[str, ...] = (),
-    optional: tuple[str, ...] = (),
-) -> Row:
-    """An elementwise opcode whose reference looks at the instruction."""
-    return Row(family, (arity, arity), dtypes, required, optional, Form.TYPED, reference)
+def binary(dtypes: frozenset[DType], ulp: int = EXACT) -> Row:
+    return elementwise(Family.BINARY, 2, dtypes, ulp=ulp)
 
 
 def op(
     family: Family,
     least: int,
-    most: int | None = -1,
-    reference: Callable[..., Any] | None = None,
+    most: int | None = None,
     *,
     dtypes: frozenset[DType] = ANY,
     attributes: tuple[str, ...] = (),
     optional: tuple[str, ...] = (),
+    elementwise: bool = False,
     ulp: int = EXACT,
-    reason: str = "",
 ) -> Row:
-    """Any other opcode. most -1: as many as `least`; None: any number."""
-    return Row(
-        family,
-        (least, least if most == -1 else most),
-        dtypes,
-        attributes,
-        optional,
-        Form.RULE,
-        reference,
-        ulp,
-        reason=reason,
-    )
+    """Any other opcode. most: None for as many as `least`, MANY for any number."""
+    return Row(family, (least, least if most is None else most), dtypes, attributes, optional, elementwise, ulp)

@@ -16,14 +16,14 @@ from ..hlo.dtypes import DType
 from ..hlo.errors import TestbedError
 from ..hlo.opcodes import BY_NAME as OPCODES
 from ..hlo.opcodes import Op
-from ..hlo.opset import ELEMENTWISE, opcodes
+from ..hlo.opset import opcodes
 from ..hlo.opset_rows import Family
 
 STACK_NAMES = ("legacy", "mlir")
 DEFAULT = "legacy"
 
 FAMILIES: dict[str, frozenset[Op]] = {
-    "elementwise": ELEMENTWISE,
+    "elementwise": frozenset(opcodes([Family.UNARY, Family.BINARY, Family.TERNARY, Family.CONVERT])),
     "unary": frozenset(opcodes([Family.UNARY])),
     "binary": frozenset(opcodes([Family.BINARY])),
     "ternary": frozenset(opcodes([Family.TERNARY])),

@@ -9,8 +9,9 @@ import ml_dtypes
 import numpy as np
 
 from ..hlo.dtypes import DType
+from ..hlo.opclasses import ELEMENTWISE
 from ..hlo.opcodes import Op
-from ..hlo.opset import ELEMENTWISE, OPSET
+from ..hlo.opset import OPSET
 
 WHOLE = [DType(n) for n in ("pred", "s8", "s16", "s32", "s64", "u8", "u16", "u32", "u64", "f16", "bf16", "f32", "f64")]
 COMPLEX = [DType.C64, DType.C128]

@@ -16,8 +16,8 @@ from ..hlo.ir import Computation, Instruction, Literal, Module, expand
 from ..hlo.opclasses import IMPURE, control_computations
 from ..hlo.opcodes import Op
 from ..hlo.opset import OPSET
-from ..hlo.opset_rows import Family, Form
 from ..hlo.passes.rewriting import Names, rebuild, with_attributes
+from ..hlo.rules import RULES, Form
 from ..hlo.shapes import Shape, tuple_shape
 from ..hlo.verifier import verify
 
@@ -25,6 +25,9 @@ Add = Callable[[Instruction], Instruction]
 
 KEPT = IMPURE | {Op.PARAMETER, Op.TUPLE, Op.GET_TUPLE_ELEMENT, Op.WHILE, Op.CONDITIONAL, Op.AFTER_ALL, Op.CONSTANT}
 PREDICATES = {Op.IS_FINITE, Op.COMPARE}
+ARITHMETIC = {o for o, reference in RULES.items() if reference.form is Form.NUMPY} - {Op.CLAMP}
+"""Unary and binary ops that look at nothing but their operands' values."""
+
 WILD = {Op.POWER, Op.TAN, Op.CBRT, Op.RSQRT, Op.LOG, Op.DIVIDE, Op.REMAINDER, Op.ATAN2, Op.MULHI, Op.SINH, Op.COSH}
 """Ops not put in the place of others: their results grow or jump where rounding moves an operand."""
 
@@ -87,14 +90,14 @@ def other_op(module: Module, draw: random.Random) -> Module:
 
     def alike(i: Instruction) -> list[Op]:
         row = OPSET[i.opcode]
-        if row.form is not Form.NUMPY or row.family not in (Family.UNARY, Family.BINARY) or i.opcode in PREDICATES:
+        if i.opcode not in ARITHMETIC or i.opcode in PREDICATES:
             return []
         if any(o.shape.dtype is not i.shape.dtype for o in i.operands) or i.shape.dtype.is_complex:
             return []
         return [
             o
             for o, r in OPSET.items()
-            if r.form is Form.NUMPY and (r.family, r.arity) == (row.family, row.arity) and i.shape.dtype in r.dtypes
+            if o in ARITHMETIC and (r.family, r.arity) == (row.family, row.arity) and i.shape.dtype in r.dtypes
             and o not in PREDICATES | WILD | {Op.COMPLEX, Op.REAL, Op.IMAG}
         ]  # fmt: skip
 

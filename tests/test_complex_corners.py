@@ -14,8 +14,9 @@ import pytest
 
 from ..backends.xla import XlaExecutable, installed
 from ..hlo.dtypes import COMPLEX
+from ..hlo.opclasses import ELEMENTWISE
 from ..hlo.opcodes import Op
-from ..hlo.opset import ELEMENTWISE, OPSET
+from ..hlo.opset import OPSET
 from ..hlo.program import parameter_leaves
 from .check import STACKS, parsed, run_stack
 
@@ -83,7 +84,7 @@ RULES: dict[str, Rule] = {
     **dict.fromkeys(["acos", "acosh", "asin", "asinh", "atanh", "cosh", "sinh"], Rule(xla=False)),
 }
 
-NO_ARITHMETIC = {Op.BITCAST_CONVERT, Op.COMPARE, Op.SELECT}
+NO_ARITHMETIC = {Op.BITCAST_CONVERT, Op.COMPARE, Op.COPY, Op.SELECT}
 REAL = {"c64": "f32", "c128": "f64"}
 
 

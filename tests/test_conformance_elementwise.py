@@ -6,8 +6,9 @@ import pytest
 from hypothesis import Phase, given, settings
 from hypothesis import strategies as st
 
+from ..hlo.opclasses import ELEMENTWISE
 from ..hlo.opcodes import Op
-from ..hlo.opset import ELEMENTWISE, OPSET
+from ..hlo.opset import OPSET
 from ..hlo.opset_rows import EXACT
 from .check import STACKS, check, run_stack
 from .elementwise_cases import Case, cases, moderate_values, random_values, special_values

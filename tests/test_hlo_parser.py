@@ -2,12 +2,16 @@
 
 # ruff: noqa: E501 - tables are read by line
 
+import subprocess
+import sys
 import time
+from pathlib import Path
 
 import ml_dtypes
 import numpy as np
 import pytest
 
+from ..hlo import evaluator, reference, rules
 from ..hlo.attributes import (
     Alias,
     ComputationLayout,
@@ -344,6 +348,34 @@ def test_threads_and_control_predecessors():
 
 
 # -- corpora -----------------------------------------------------------------------------------------------------------
+LOADED = """
+import importlib, importlib.util, sys
+spec = importlib.util.spec_from_file_location("testbed", sys.argv[1], submodule_search_locations=[sys.argv[2]])
+module = sys.modules["testbed"] = importlib.util.module_from_spec(spec)
+spec.loader.exec_module(module)
+importlib.import_module(sys.argv[3])
+print("\\n".join(sys.modules))
+"""
+
+
+def loaded_by(module: str) -> set[str]:
+    """The modules that a fresh process has after it imported this one."""
+    root = Path(__file__).parents[1]
+    command = [sys.executable, "-c", LOADED, str(root / "__init__.py"), str(root), module]
+    done = subprocess.run(command, capture_output=True, text=True, timeout=120)
+    assert done.returncode == 0, done.stderr
+    return set(done.stdout.split())
+
+
+def test_importing_the_parser_loads_no_numerics():
+    numerics = {reference.__name__, rules.__name__, evaluator.__name__}
+    assert numerics <= loaded_by(evaluator.__name__)
+    loaded = loaded_by(Parser.__module__)
+    assert Parser.__module__ in loaded and "numpy" in loaded  # numpy: for dtypes and literals
+    heavy = numerics | {"scipy"}
+    assert {name for name in loaded if any(name == h or name.startswith(f"{h}.") for h in heavy)} == set()
+
+
 REFUSED = {"009fbcb121e89ae2": "one rhs_reversal for two dimensions: XLA reads past the end of its list"}
 """Text that XLA takes and we do not, and why."""
 

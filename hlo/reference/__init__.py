@@ -1,1 +1,1 @@
-"""What each opcode means, in plain NumPy: one file a family. The table hlo/opset.py names these functions."""
+"""What each opcode means, in plain NumPy: one file a family. The table hlo/rules.py names these functions."""
