@@ -10,9 +10,9 @@ import re
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 
-from .grammar import BINARY_OPS, UNARY_OPS
 from .ir import Computation, Instruction, Module
 from .opcodes import Op
+from .opset import BINARY, UNARY
 from .shapes import Shape
 
 POINTER = 8
@@ -340,7 +340,7 @@ FREE = (
 )
 
 RULES: Mapping[Op, Rule] = {
-    **dict.fromkeys((*UNARY_OPS, *BINARY_OPS), _elementwise),
+    **dict.fromkeys(UNARY | (BINARY - {Op.COMPARE}), _elementwise),
     **dict.fromkeys((Op.CONVERT, Op.REDUCE_PRECISION, Op.STOCHASTIC_CONVERT, Op.BITCAST_CONVERT), _elementwise),
     **dict.fromkeys((Op.COMPARE, Op.SELECT, Op.CLAMP), _elementwise),
     **dict.fromkeys(TRANSCENDENTAL, _transcendental),

@@ -246,4 +246,4 @@ def opcodes(families: Iterable[Family]) -> tuple[Op, ...]:
     return tuple(o for o, row in OPSET.items() if row.family in wanted)
 
 
-UNARY, BINARY, TERNARY = (frozenset(opcodes([f])) for f in (Family.UNARY, Family.BINARY, Family.TERNARY))
+UNARY, BINARY = frozenset(opcodes([Family.UNARY])), frozenset(opcodes([Family.BINARY]))

@@ -32,19 +32,31 @@ class Family(Enum):
 
 @dataclass(frozen=True, slots=True)
 class Row:
-    """The facts of one opcode. `arity` is (least, most) operands that its text may have; shape inference may ask for
+    """The facts of one opcode. low..high: the number of operands that its text may have; shape inference may ask for
     more. required: attributes without which the text is refused. elementwise: element i of the result depends on
     element i of each operand (or on a scalar operand, for select and clamp). ulp: how far a result may lie from the
     evaluator's.
     """
 
     family: Family
-    arity: tuple[int, int]
+    low: int
+    high: int
     dtypes: frozenset[DType] = ANY
     required: tuple[str, ...] = ()
     optional: tuple[str, ...] = ()
     elementwise: bool = False
     ulp: int = EXACT
+
+    @property
+    def own(self) -> tuple[str, ...]:
+        """Its own attributes, required and optional; COMMON of grammar.py are allowed besides."""
+        return self.required + self.optional
+
+    @property
+    def arity(self) -> str:
+        """`2 operands`, `1 operand or more`, for messages."""
+        plural = "s" if self.low != 1 else ""
+        return f"{self.low} operand{plural}" + ("" if self.low == self.high else " or more")
 
 
 def elementwise(
@@ -56,7 +68,7 @@ def elementwise(
     optional: tuple[str, ...] = (),
     ulp: int = EXACT,
 ) -> Row:
-    return Row(family, (arity, arity), dtypes, attributes, optional, elementwise=True, ulp=ulp)
+    return Row(family, arity, arity, dtypes, attributes, optional, elementwise=True, ulp=ulp)
 
 
 def unary(dtypes: frozenset[DType]) -> Row:
@@ -74,8 +86,8 @@ def binary(dtypes: frozenset[DType], ulp: int = EXACT) -> Row:
 
 def op(
     family: Family,
-    least: int,
-    most: int | None = None,
+    low: int,
+    high: int | None = None,
     *,
     dtypes: frozenset[DType] = ANY,
     attributes: tuple[str, ...] = (),
@@ -83,5 +95,5 @@ def op(
     elementwise: bool = False,
     ulp: int = EXACT,
 ) -> Row:
-    """Any other opcode. most: None for as many as `least`, MANY for any number."""
-    return Row(family, (least, least if most is None else most), dtypes, attributes, optional, elementwise, ulp)
+    """Any other opcode. high: None for as many as `low`, MANY for any number."""
+    return Row(family, low, low if high is None else high, dtypes, attributes, optional, elementwise, ulp)

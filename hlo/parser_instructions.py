@@ -7,11 +7,12 @@ from types import MappingProxyType
 from typing import Any, NoReturn
 
 from .errors import VerificationError
-from .grammar import COMMON, GRAMMAR, Row
+from .grammar import ALLOWED, COMMON
 from .ir import NO_ATTRIBUTES, Computation, Instruction
 from .lexer import BLANK, NAME, Lexer, near
 from .opcodes import BY_NAME as OPCODES
 from .opcodes import Op
+from .opset import OPSET
 from .parser_attributes import ATTRIBUTES
 from .parser_literals import parse_literal
 from .parser_reading import Reading
@@ -144,8 +145,8 @@ class InstructionParser(Reading):
         if not shape.is_tuple or len(shape.elements) < 2 or not shape.elements[0].is_tuple:
             lexer.fail(f"the shape of {wrapped.value}-start must be ((operands), result, state…), not {shape}", at)
         own: dict[str, Any] = {}
-        operands = self.operands(wrapped, GRAMMAR[wrapped], at)
-        self.attributes(own, wrapped, GRAMMAR[wrapped], at, ASYNC_START)
+        operands = self.operands(wrapped, at)
+        self.attributes(own, wrapped, at, ASYNC_START)
         outer = {k: own.pop(k) for k in ASYNC_OWN if k in own}
         if wrapped not in (Op.CUSTOM_CALL, Op.FUSION) and "output_to_operand_aliasing" in own:
             outer["output_to_operand_aliasing"] = own.pop("output_to_operand_aliasing")
@@ -182,7 +183,6 @@ class InstructionParser(Reading):
         lexer = self.lexer
         own: dict[str, Any] = {}
         operands: tuple[Instruction, ...] = ()
-        row = GRAMMAR[opcode]
         if opcode is Op.PARAMETER:
             m = _parameter.match(lexer.text, lexer.pos)
             if not m:
@@ -195,10 +195,10 @@ class InstructionParser(Reading):
             own["literal"] = parse_literal(lexer, shape)
             lexer.expect(")", "after the value of a constant")
         else:
-            operands = self.operands(opcode, row, at)
+            operands = self.operands(opcode, at)
         if not nested:
-            self.attributes(own, opcode, row, at)
-        elif missing := [key for key in row.required if key not in own]:
+            self.attributes(own, opcode, at)
+        elif missing := [key for key in OPSET[opcode].required if key not in own]:
             self.missing(opcode, missing[0], at)
         if opcode is Op.BROADCAST:
             self.broadcast_dimensions(own, operands, at)
@@ -220,7 +220,7 @@ class InstructionParser(Reading):
         self.bodies[-1].append(instruction)
         return instruction
 
-    def operands(self, opcode: Op, row: Row, at: int) -> tuple[Instruction, ...]:
+    def operands(self, opcode: Op, at: int) -> tuple[Instruction, ...]:
         lexer, scope = self.lexer, self.scopes[-1]
         text, out = lexer.text, []
         if not lexer.eat(")"):
@@ -241,6 +241,7 @@ class InstructionParser(Reading):
                     if not lexer.eat(","):
                         lexer.expect(")", f"after the operands of {opcode.value}")
                         break
+        row = OPSET[opcode]
         if not row.low <= len(out) <= row.high:
             lexer.fail(f"{opcode.value} takes {row.arity}, not {len(out)}", at)
         return tuple(out)
@@ -288,12 +289,10 @@ class InstructionParser(Reading):
         self.depth -= 1
         return instruction
 
-    def attributes(
-        self, own: dict[str, Any], opcode: Op, row: Row, at: int, more: frozenset[str] = frozenset()
-    ) -> None:
-        """Consume `, name=value …` into `own`; the row's attributes and `more` are allowed."""
+    def attributes(self, own: dict[str, Any], opcode: Op, at: int, more: frozenset[str] = frozenset()) -> None:
+        """Consume `, name=value …` into `own`; the opcode's attributes and `more` are allowed."""
         lexer = self.lexer
-        text = lexer.text
+        text, allowed = lexer.text, ALLOWED[opcode]
         while text.startswith(",", lexer.pos):
             m = _attribute.match(text, lexer.pos)
             if not m:
@@ -302,11 +301,11 @@ class InstructionParser(Reading):
             key = m[1]
             if key in own:
                 lexer.fail(f"attribute '{key}' is given twice", m.start(1))
-            if key not in row.allowed and key not in more:
-                self.unexpected(key, opcode, row, m.start(1))
+            if key not in allowed and key not in more:
+                self.unexpected(key, opcode, m.start(1))
             lexer.pos = m.end()
             own[key] = ATTRIBUTES[key](self, key)
-        for key in row.required:
+        for key in OPSET[opcode].required:
             if key not in own:
                 self.missing(opcode, key, at)
 
@@ -320,9 +319,10 @@ class InstructionParser(Reading):
     def missing(self, opcode: Op, key: str, at: int) -> NoReturn:
         self.lexer.fail(f"{opcode.value} needs the attribute '{key}'", at, f"add {key}=…")
 
-    def unexpected(self, key: str, opcode: Op, row: Row, at: int) -> NoReturn:
-        own = ", ".join(row.own) or "none of its own"
-        remedy = near(key, row.own) or near(key, COMMON) or f"its attributes are: {own}; and those of any instruction"
+    def unexpected(self, key: str, opcode: Op, at: int) -> NoReturn:
+        own = OPSET[opcode].own
+        listed = ", ".join(own) or "none of its own"
+        remedy = near(key, own) or near(key, COMMON) or f"its attributes are: {listed}; and those of any instruction"
         self.lexer.fail(f"unexpected attribute '{key}' of {opcode.value}", at, remedy)
 
     def infer(self, opcode: Op, name: str, operands: tuple[Instruction, ...], own: dict[str, Any], at: int) -> Shape:

@@ -8,9 +8,9 @@ from typing import Any
 from .attributes import Alias, ComputationLayout, Donor, Raw
 from .dtypes import DType
 from .errors import InputError
-from .grammar import GRAMMAR
 from .ir import Computation, Instruction, Module
 from .opcodes import BY_NAME, Op
+from .opset import OPSET
 from .proto_fields import field_of
 from .proto_raw import frontend_attributes_text, quoted
 from .proto_rows import ANY, CALLED, ONES, ROWS
@@ -107,7 +107,7 @@ class _Reader:
                     f"{where}.operand_ids[{n}]: no instruction before it has the id {number}", remedy=DAMAGED
                 )
             operands.append(operand)
-        row = GRAMMAR[opcode]
+        row = OPSET[opcode]
         if not row.low <= len(operands) <= row.high:
             raise InputError(
                 f"{where}.operand_ids: {opcode.value} takes {row.arity}, not {len(operands)}", remedy=DAMAGED

@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 from .errors import VerificationError
-from .grammar import GRAMMAR
 from .ir import Computation, Instruction, Module
 from .opcodes import Op
+from .opset import OPSET
 from .shape_inference import INFER
 from .shape_rules import broken, same, same_dtype, same_up_to_precision
 from .shapes import Shape
@@ -24,7 +24,7 @@ def verify_instruction(i: Instruction) -> None:
     """ARITY1: the opcode's number of operands. ATTR1: its required attributes. LAYOUT1: the layout orders the
     dimensions. SHAPE1: the shape is the one that the opcode's rule infers.
     """
-    row = GRAMMAR[i.opcode]
+    row = OPSET[i.opcode]
     if not row.low <= len(i.operands) <= row.high:
         broken(i, "ARITY1", f"has {len(i.operands)} operands, but takes {row.arity}")
     for key in row.required + NEEDED.get(i.opcode, ()):

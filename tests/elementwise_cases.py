@@ -58,7 +58,7 @@ TAKES_NARROW = {Op.CONVERT, Op.COMPARE, Op.SELECT}
 
 
 def _plain(op: Op, dtype: DType) -> Iterator[Case]:
-    count = OPSET[op].arity[0]
+    count = OPSET[op].low
     names = ", ".join(f"p{n}" for n in range(count))
     yield Case(op, dtype, (dtype,) * count, (f"{op.value}({names})",))
 

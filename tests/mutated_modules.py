@@ -97,7 +97,7 @@ def other_op(module: Module, draw: random.Random) -> Module:
         return [
             o
             for o, r in OPSET.items()
-            if o in ARITHMETIC and (r.family, r.arity) == (row.family, row.arity) and i.shape.dtype in r.dtypes
+            if o in ARITHMETIC and (r.family, r.low) == (row.family, row.low) and i.shape.dtype in r.dtypes
             and o not in PREDICATES | WILD | {Op.COMPLEX, Op.REAL, Op.IMAG}
         ]  # fmt: skip
 

@@ -176,7 +176,7 @@ def complaints(opcode: str, inputs: tuple[Array, ...], results: dict[str, Array]
 @pytest.mark.parametrize("dtype", ["c64", "c128"])
 @pytest.mark.parametrize("opcode", RULES)
 def test_corners(opcode: str, dtype: str):
-    arity = next(row.arity[0] for op, row in OPSET.items() if op.value == opcode)
+    arity = next(row.low for op, row in OPSET.items() if op.value == opcode)
     inputs: tuple[Array, ...] = grid(dtype) if arity == 1 else pairs(dtype)
     text = module(opcode, dtype, arity, len(inputs[0]))
     results = {stack: run_stack(text, stack, inputs)[0] for stack in STACKS}

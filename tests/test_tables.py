@@ -5,7 +5,6 @@ from pathlib import Path
 
 import pytest
 
-from ..hlo.grammar import GRAMMAR
 from ..hlo.opcodes import Op
 from ..hlo.opset import OPSET
 from ..hlo.rules import RULES
@@ -24,8 +23,8 @@ NO_RULE = {Op.PARAMETER}
 
 @pytest.mark.parametrize(
     ("table", "without"),
-    [(OPSET, set()), (GRAMMAR, set()), (INFER, set()), (RULES, NO_RULE), (ROWS, NO_LHLO_ROW)],
-    ids=["opset", "grammar", "shape inference", "evaluator", "lhlo"],
+    [(OPSET, set()), (INFER, set()), (RULES, NO_RULE), (ROWS, NO_LHLO_ROW)],
+    ids=["opset", "shape inference", "evaluator", "lhlo"],
 )
 def test_every_opcode_has_a_row(table, without):
     assert set(Op) - set(table) == without
