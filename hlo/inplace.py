@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 from .ir import Computation, Instruction
+from .layouts import is_alias, same_bytes
 from .library_calls import LIBRARY, taken_over
-from .opclasses import ELEMENTWISE, is_alias, same_bytes
+from .opclasses import ELEMENTWISE
 from .opcodes import Op
 from .pointwise import pointwise_leaves
 from .rows import Role, rows_of_body

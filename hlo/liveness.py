@@ -17,7 +17,8 @@ from .dtypes import DType
 from .errors import UnsupportedError
 from .inplace import reuses, updated_operands
 from .ir import Computation, Instruction, Literal, Module
-from .opclasses import FORWARDING, branches, control_computations, is_alias, same_bytes
+from .layouts import is_alias, same_bytes
+from .opclasses import FORWARDING, branches, control_computations
 from .opcodes import Op
 from .plan import AllocationKind
 from .scratch import scratch_bytes

@@ -7,11 +7,12 @@ from dataclasses import dataclass, field
 from .buffers import Buffers, assign_buffers
 from .collector import collector_at_rest
 from .dtypes import DType
+from .effects import has_side_effect
 from .errors import UnsupportedError
 from .ir import Computation, Instruction, Module
 from .kernels import KernelTable
 from .liveness import RESULTS, branch_end, is_plain_copy, loop_end, loop_entry, moves_no_bytes, single_copy
-from .opclasses import branches, control_computations, has_side_effect
+from .opclasses import branches, control_computations
 from .opcodes import Op
 from .passes.pipeline import Observer, PipelineOptions, optimize
 from .plan import ConditionalStep, CopyStep, Plan, Step, WhileStep

@@ -5,10 +5,11 @@ from __future__ import annotations
 import heapq
 from collections.abc import Collection, Mapping, Sequence
 
+from .effects import effectful_computations, has_side_effect
 from .inplace import reuses, updated_operands
 from .ir import Computation, Instruction, Module
 from .liveness import forward, leaf_count, moves_no_bytes
-from .opclasses import CONTROL_PREDECESSORS, control_computations, effectful_computations, has_side_effect
+from .opclasses import CONTROL_PREDECESSORS, control_computations
 from .opcodes import Op
 from .passes.rewriting import rebuild
 from .scratch import scratch_bytes

@@ -7,7 +7,7 @@ from collections.abc import Iterable, Sequence
 from ..hlo.dtypes import DType
 from ..hlo.errors import UnsupportedError
 from ..hlo.ir import Computation, Instruction
-from ..hlo.opclasses import changes_elements
+from ..hlo.layouts import changes_elements
 from ..hlo.opcodes import Op
 from ..hlo.plan import KernelRequest
 from .elemental import SCALAR_OPS

@@ -5,7 +5,7 @@ import pytest
 
 from ..hlo.errors import UnsupportedError
 from ..hlo.evaluator import evaluate
-from ..hlo.opclasses import is_alias
+from ..hlo.layouts import is_alias
 from ..hlo.opcodes import Op
 from ..hlo.parser import parse_module
 from ..hlo.passes.pipeline import optimize

@@ -10,7 +10,8 @@ from collections import Counter
 from collections.abc import Mapping, Sequence
 
 from ..ir import Computation, Instruction, Module
-from ..opclasses import CONTROL_PREDECESSORS, COSMETIC_ATTRIBUTES, same_bytes
+from ..layouts import same_bytes
+from ..opclasses import CONTROL_PREDECESSORS, COSMETIC_ATTRIBUTES
 from ..opcodes import Op
 from . import (
     algebra_arithmetic,

@@ -15,7 +15,8 @@ from ..attributes import PadDim, SliceDim
 from ..dtypes import DType
 from ..errors import Location
 from ..ir import Computation, Instruction, Literal
-from ..opclasses import ELEMENTWISE, same_bytes
+from ..layouts import same_bytes
+from ..opclasses import ELEMENTWISE
 from ..opcodes import Op
 from ..shapes import Shape, array, tuple_shape
 from .flatten import copy_body

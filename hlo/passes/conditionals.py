@@ -14,9 +14,10 @@ from dataclasses import dataclass, field
 import numpy as np
 
 from ..dtypes import DType
+from ..effects import has_side_effect
 from ..fingerprint import computation_key
 from ..ir import Computation, Instruction, Module
-from ..opclasses import CONTROL_PREDECESSORS, ELEMENTWISE, EXPENSIVE, branches, has_side_effect
+from ..opclasses import CONTROL_PREDECESSORS, ELEMENTWISE, EXPENSIVE, branches
 from ..opcodes import Op
 from ..shapes import tuple_shape
 from .building import Builder

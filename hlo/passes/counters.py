@@ -13,9 +13,10 @@ from __future__ import annotations
 from collections.abc import Callable, Hashable, Mapping
 from dataclasses import dataclass
 
+from ..effects import is_impure
 from ..fingerprint import attributes_key, computation_key
 from ..ir import Computation, Instruction, Module
-from ..opclasses import CONTROL, CONTROL_PREDECESSORS, is_impure
+from ..opclasses import CONTROL, CONTROL_PREDECESSORS
 from ..opcodes import Op
 from ..trip_count import counters_of, trip_count
 from .algebra_logic import decided

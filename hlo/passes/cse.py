@@ -4,9 +4,10 @@ from __future__ import annotations
 
 from collections.abc import Hashable
 
+from ..effects import is_impure
 from ..fingerprint import attributes_key, computation_key
 from ..ir import Computation, Instruction, Module, rewrite
-from ..opclasses import CONTROL, CONTROL_PREDECESSORS, is_impure
+from ..opclasses import CONTROL, CONTROL_PREDECESSORS
 from .rewriting import rebuild
 
 

@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
+from ..effects import effectful_computations, has_side_effect
 from ..ir import Computation, Instruction, Module
-from ..opclasses import CONTROL_PREDECESSORS, effectful_computations, has_side_effect
+from ..opclasses import CONTROL_PREDECESSORS
 from ..opcodes import Op
 from .rewriting import relink_computation
 

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from ..dtypes import DType
 from ..ir import Instruction, Module
-from ..opclasses import changes_elements
+from ..layouts import changes_elements
 from ..opcodes import Op
 from ..shapes import array
 from .building import Builder

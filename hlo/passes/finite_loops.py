@@ -8,8 +8,8 @@ made of elements that are settled after n; where all are, no more turns are take
 from __future__ import annotations
 
 from ..dtypes import DType
+from ..effects import effectful_computations, is_impure
 from ..ir import Computation, Instruction, Module
-from ..opclasses import effectful_computations, is_impure
 from ..opcodes import Op
 from ..shapes import array, tuple_shape
 from .building import Builder

@@ -4,9 +4,10 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping
 
+from ..effects import has_side_effect
 from ..errors import TestbedError
 from ..ir import Computation, Instruction, Module
-from ..opclasses import CONTROL_PREDECESSORS, has_side_effect
+from ..opclasses import CONTROL_PREDECESSORS
 from ..opcodes import Op
 from .rewriting import Names, rebuild, recall, relink, relink_computation, rename_predecessors, with_attributes
 

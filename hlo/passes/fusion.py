@@ -11,7 +11,8 @@ from collections.abc import Sequence
 from functools import cached_property
 
 from ..ir import Computation, Instruction, Module
-from ..opclasses import CONTROL_PREDECESSORS, ELEMENTWISE, changes_elements, control_computations, is_alias
+from ..layouts import changes_elements, is_alias
+from ..opclasses import CONTROL_PREDECESSORS, ELEMENTWISE, control_computations
 from ..opcodes import Op
 from ..windows import running
 from .fusion_build import build_fusions

@@ -10,7 +10,8 @@ import math
 from dataclasses import replace
 
 from ..ir import Instruction
-from ..opclasses import ELEMENTWISE, same_bytes
+from ..layouts import same_bytes
+from ..opclasses import ELEMENTWISE
 from ..opcodes import Op
 from .fusion_cost import Cluster, Tokens
 

@@ -13,7 +13,8 @@ from itertools import pairwise
 from typing import Protocol
 
 from ..ir import Computation, Instruction
-from ..opclasses import CONTROL_PREDECESSORS, EXPENSIVE, is_alias
+from ..layouts import is_alias
+from ..opclasses import CONTROL_PREDECESSORS, EXPENSIVE
 from ..opcodes import Op
 from ..shapes import Shape
 from .fusion_cost import MOST_CODE, MOST_OPERANDS, code_size

@@ -8,7 +8,8 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from ..ir import Computation, Instruction, Module
-from ..opclasses import control_computations, same_bytes
+from ..layouts import same_bytes
+from ..opclasses import control_computations
 from ..opcodes import Op
 from ..shapes import tuple_shape
 from .fusion_small import MOST_RESULTS

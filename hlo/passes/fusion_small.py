@@ -10,15 +10,10 @@ from __future__ import annotations
 import heapq
 from collections.abc import Callable, Mapping, Sequence
 
+from ..effects import effectful_computations, has_side_effect
 from ..ir import Computation, Instruction, Module
-from ..opclasses import (
-    CONTROL_PREDECESSORS,
-    ELEMENTWISE,
-    control_computations,
-    effectful_computations,
-    has_side_effect,
-    is_alias,
-)
+from ..layouts import is_alias
+from ..opclasses import CONTROL_PREDECESSORS, ELEMENTWISE, control_computations
 from ..opcodes import Op
 from ..shapes import tuple_shape
 from .rewriting import Names, callees_first, rebuild, untied

@@ -9,9 +9,10 @@ from __future__ import annotations
 
 from collections.abc import Hashable, Mapping, Sequence
 
+from ..effects import has_side_effect, is_impure
 from ..fingerprint import attributes_key, computation_key
 from ..ir import Computation, Instruction, Module
-from ..opclasses import CONTROL, CONTROL_PREDECESSORS, branches, has_side_effect, is_impure
+from ..opclasses import CONTROL, CONTROL_PREDECESSORS, branches
 from ..opcodes import Op
 from ..shapes import tuple_shape
 from .flatten import rebuild_callers

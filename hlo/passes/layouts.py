@@ -9,7 +9,8 @@ from __future__ import annotations
 from dataclasses import replace
 
 from ..ir import Computation, Instruction, Module
-from ..opclasses import branches, same_bytes
+from ..layouts import same_bytes
+from ..opclasses import branches
 from ..opcodes import Op
 from ..shapes import Shape
 from .rewriting import Names, relink

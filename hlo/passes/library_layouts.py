@@ -5,8 +5,9 @@ from __future__ import annotations
 from dataclasses import replace
 
 from ..ir import Computation, Instruction, Module, rewrite
+from ..layouts import same_bytes
 from ..library_calls import LIBRARY, taken_over
-from ..opclasses import ELEMENTWISE, control_computations, same_bytes
+from ..opclasses import ELEMENTWISE, control_computations
 from ..opcodes import Op
 from ..shapes import Layout
 from .rewriting import callees_first, rebuild, with_attributes

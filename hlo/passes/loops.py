@@ -13,8 +13,9 @@ from __future__ import annotations
 from collections.abc import Collection, Sequence
 from dataclasses import dataclass
 
+from ..effects import effectful_computations, is_impure
 from ..ir import Computation, Instruction, Module
-from ..opclasses import CONTROL, CONTROL_PREDECESSORS, effectful_computations, is_impure
+from ..opclasses import CONTROL, CONTROL_PREDECESSORS
 from ..opcodes import Op
 from ..shapes import tuple_shape
 from ..trip_count import trip_count

@@ -4,8 +4,9 @@ from __future__ import annotations
 
 from collections.abc import Callable, Collection, Iterable
 
+from ..effects import has_side_effect
 from ..ir import Computation, Instruction, Module
-from ..opclasses import CONTROL_PREDECESSORS, has_side_effect
+from ..opclasses import CONTROL_PREDECESSORS
 from ..opcodes import Op
 from ..shapes import Shape, tuple_shape
 from .fuel import spend

@@ -8,7 +8,8 @@ import numpy as np
 
 from ..attributes import SliceDim
 from ..ir import Computation, Instruction, Literal, Module, expand
-from ..opclasses import CONTROL_PREDECESSORS, COSMETIC_ATTRIBUTES, same_bytes
+from ..layouts import same_bytes
+from ..opclasses import CONTROL_PREDECESSORS, COSMETIC_ATTRIBUTES
 from ..opcodes import Op
 from ..shapes import Shape
 from .fuel import spend
