@@ -1,10 +1,16 @@
-"""concatenate: one element, by which operand it lies in; rotations by one read at a selected place."""
+"""concatenate: one element, by which operand it lies in; rotations by one read at a selected place; a whole
+array, operand by operand.
+"""
 
 from __future__ import annotations
 
 from ..hlo.ir import Instruction
 from ..hlo.opcodes import Op
+from ..hlo.shapes import Shape
 from .elemental import Elemental, Index, Rule
+from .function import IndexValue
+from .leaf import Leaf
+from .loops import nest
 from .registers import I64
 
 
@@ -61,3 +67,21 @@ def _choose(e: Elemental, pieces: list[tuple[int, Instruction]], index: Index, a
     branch.otherwise()
     second = yield from _choose(e, pieces[middle:], index, axis)
     return branch.join(first, second)
+
+
+def write_concatenated(e: Elemental, leaf: Leaf) -> None:
+    """Each operand into its part of the result."""
+    axis, start = leaf.instruction.dimensions[0], 0
+    for operand in leaf.instruction.operands:
+        if operand.shape.size == 0:
+            continue
+        source = Shape(operand.shape.dtype, operand.shape.dims, leaf.shape.layout)
+        offset = start
+
+        def copy(positions: list[IndexValue], operand: Instruction = operand, offset: int = offset) -> None:
+            value = e.value(operand, Index.at(e.code, operand.shape, positions))
+            moved = [e.code.add(p, offset) if d == axis else p for d, p in enumerate(positions)]
+            leaf.write(e, Index.at(e.code, leaf.shape, moved), value)
+
+        nest(e, source, copy)
+        start += operand.shape.dims[axis]

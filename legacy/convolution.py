@@ -17,7 +17,8 @@ from .convert import convert
 from .dot import accumulator_dtype, multiply_add, rounded, zero
 from .elemental import Elemental, Index, Rule
 from .function import IndexValue, Unroll, over_columns
-from .reduce import BLOCK, parts
+from .loops import parts
+from .reduce import BLOCK
 from .stack import StackArray
 from .windows import BATCH, GROUP, OUT, SPATIAL, Convolution, Range
 

@@ -19,8 +19,9 @@ from .elemental import Elemental, Index, Rule
 from .elementwise import real_of
 from .function import Code, IndexValue, Unroll
 from .loops import NARROW as NARROW_BYTES
+from .loops import parts
 from .narrow import NARROW
-from .reduce import BLOCK, ROWS, parts, reassociation
+from .reduce import BLOCK, ROWS, reassociation
 from .registers import Register, real_constant, register_type
 from .stack import StackArray
 

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass
 
 from llvmlite import ir
 
@@ -11,19 +10,19 @@ from ..codegen.options import EmitOptions
 from ..hlo.ir import Instruction
 from ..hlo.opcodes import Op
 from ..hlo.plan import KernelRequest
-from ..hlo.shapes import Shape, ShapeIndex
-from ..hlo.sorted_parts import part_of_sort
 from ..hlo.windows import running
 from . import convolution, dot, indexing, reduce, reduce_window, shape, sort
+from .concatenate import write_concatenated
 from .dot_tiled import emit_dot_with_epilogue, emit_tiled_dot, problem_of
 from .elemental import Elemental, Index, Rule, same_order
 from .elementwise import EMIT as ELEMENTWISE
-from .function import Code, IndexValue
-from .graph import Graph, graph_of
+from .function import Code
+from .graph import graph_of
+from .leaf import Leaf, is_whole, result_leaves
 from .linear import is_linear
-from .loops import nest, nest_for
-from .memory import Pointer, store
-from .registers import POINTER, Register
+from .loops import nest_for
+from .memory import Pointer
+from .registers import POINTER
 from .rows import emit_rows, find_rows
 from .update import emit_update, is_update
 
@@ -43,30 +42,6 @@ RULES = merge(shape.EMIT, reduce.EMIT, dot.EMIT, convolution.EMIT, indexing.EMIT
 """Rules of the opcodes that are not elementwise."""
 
 
-@dataclass(frozen=True, eq=False, slots=True)
-class Leaf:
-    """One array that a kernel writes: an element of `instruction` (of its value at `path`, if it is a tuple). start: of
-    a sorted row, the first element that is wanted.
-    """
-
-    instruction: Instruction
-    path: ShapeIndex
-    shape: Shape
-    pointer: Pointer
-    in_place: bool
-    start: int = 0
-
-    def value(self, e: Elemental, index: Index) -> Register:
-        value = e.value(self.instruction, index)
-        for i in self.path:
-            assert isinstance(value, tuple)
-            value = value[i]
-        return value
-
-    def write(self, e: Elemental, index: Index, value: Register) -> None:
-        store(e.code, self.pointer, self.shape.dtype, index.offset(self.shape), value)
-
-
 def emit_kernel(module: ir.Module, request: KernelRequest, options: EmitOptions) -> None:
     """Add the kernel's function to the module."""
     function = _declare(module, request)
@@ -75,7 +50,7 @@ def emit_kernel(module: ir.Module, request: KernelRequest, options: EmitOptions)
     pointers = {leaf: Pointer(function.args[argument]) for leaf, argument in graph.leaves.items()}
     scratch = Pointer(function.args[request.scratch]) if request.scratch >= 0 else None
     e = Elemental(code, pointers, RULES, scratch)
-    leaves = _result_leaves(request, graph, function)
+    leaves = result_leaves(request, graph, function)
     rows = find_rows(e, leaves)
     if rows is not None:
         emit_rows(e, leaves, rows)
@@ -98,23 +73,6 @@ def _declare(module: ir.Module, request: KernelRequest) -> ir.Function:
         parameter.attributes.align = argument.alignment
         parameter.attributes.dereferenceable = argument.slice.size
     return function
-
-
-def _result_leaves(request: KernelRequest, graph: Graph, function: ir.Function) -> list[Leaf]:
-    leaves = []
-    for (path, shape_), argument in zip(request.instruction.shape.leaves(), request.results, strict=True):
-        instruction, rest = graph.root, path
-        while rest and instruction.opcode is Op.TUPLE:
-            instruction, rest = instruction.operands[rest[0]], rest[1:]
-        if instruction.opcode is Op.GET_TUPLE_ELEMENT and is_whole(instruction.operands[0]):
-            instruction, rest = instruction.operands[0], (instruction.attributes["index"],)
-        part, start = part_of_sort(instruction), 0
-        if part is not None and graph.leaves.keys().isdisjoint((part.sort, *instruction.operands)):
-            instruction, start = part.sort, part.start
-            rest = (part.number,) if instruction.shape.is_tuple else ()
-        pointer, in_place = Pointer(function.args[argument]), argument in request.operands
-        leaves.append(Leaf(instruction, rest, shape_, pointer, in_place, start))
-    return leaves
 
 
 def _groups(e: Elemental, leaves: list[Leaf]) -> list[list[Leaf]]:
@@ -151,7 +109,7 @@ def _emit_group(e: Elemental, group: list[Leaf]) -> None:
         emit_update(e, first.instruction, first.pointer, first.in_place)
         return
     if is_whole(first.instruction) and first.instruction not in e.leaves:
-        WHOLE[first.instruction.opcode](e, first.instruction, _all_leaves(group))
+        _WHOLE[first.instruction.opcode](e, first.instruction, _all_leaves(group))
         return
     if _emit_product(e, group):
         return
@@ -193,19 +151,12 @@ def _run(e: Elemental, instruction: Instruction, leaves: list[Leaf]) -> None:
     emit(e, instruction, [(leaf.pointer, leaf.shape) for leaf in leaves])
 
 
-WHOLE: dict[Op, Callable[[Elemental, Instruction, list[Leaf]], None]] = {
+_WHOLE: dict[Op, Callable[[Elemental, Instruction, list[Leaf]], None]] = {
     Op.REDUCE_WINDOW: _run,
     Op.SCATTER: _scatter,
     Op.SORT: _sort,
 }
-"""Roots that write all of their results at once, with loops of their own."""
-
-
-def is_whole(root: Instruction) -> bool:
-    """Of reduce-windows, those that run or make blocks of results; all have a value at each index, too."""
-    if root.opcode is Op.REDUCE_WINDOW:
-        return running(root) is not None or reduce_window.is_pool(root)
-    return root.opcode in WHOLE
+"""Loops of the roots that write all of their results at once; `WHOLE` in leaf.py says which those are."""
 
 
 def _write_all(e: Elemental, group: list[Leaf], index: Index) -> None:
@@ -297,56 +248,5 @@ def _has_columns(e: Elemental, root: Instruction) -> bool:
     return False
 
 
-def _concatenate(e: Elemental, leaf: Leaf) -> None:
-    """Each operand into its part of the result."""
-    axis, start = leaf.instruction.dimensions[0], 0
-    for operand in leaf.instruction.operands:
-        if operand.shape.size == 0:
-            continue
-        source = Shape(operand.shape.dtype, operand.shape.dims, leaf.shape.layout)
-        offset = start
-
-        def copy(positions: list[IndexValue], operand: Instruction = operand, offset: int = offset) -> None:
-            value = e.value(operand, Index.at(e.code, operand.shape, positions))
-            moved = [e.code.add(p, offset) if d == axis else p for d, p in enumerate(positions)]
-            leaf.write(e, Index.at(e.code, leaf.shape, moved), value)
-
-        nest(e, source, copy)
-        start += operand.shape.dims[axis]
-
-
-def _pad(e: Elemental, leaf: Leaf) -> None:
-    """The padding value everywhere, then the operand over it."""
-    operand, filler = leaf.instruction.operands
-    code = e.code
-    outside = e.value(filler, e.scalar(filler.shape))
-    loop = code.loop(leaf.shape.size)
-    leaf.write(e, Index.flat(code, leaf.shape, loop.index), outside)
-    loop.close()
-    starts, sizes = [], []
-    for size, result, d in zip(
-        operand.shape.dims, leaf.shape.dims, leaf.instruction.attributes["padding"], strict=True
-    ):
-        step = d.interior + 1
-        first = max(0, -(d.low // step))
-        last = min(size - 1, (result - 1 - d.low) // step)
-        starts.append(first)
-        sizes.append(last - first + 1)
-    if min(sizes, default=1) <= 0:
-        return
-    inner = Shape(operand.shape.dtype, tuple(sizes), leaf.shape.layout)
-
-    def copy(positions: list[IndexValue]) -> None:
-        taken = [code.add(p, s) for p, s in zip(positions, starts, strict=True)]
-        value = e.value(operand, Index.at(code, operand.shape, taken))
-        moved = [
-            code.add(code.multiply(p, d.interior + 1), d.low)
-            for p, d in zip(taken, leaf.instruction.attributes["padding"], strict=True)
-        ]
-        leaf.write(e, Index.at(code, leaf.shape, moved), value)
-
-    nest(e, inner, copy)
-
-
-_PIECES: dict[Op, Callable[[Elemental, Leaf], None]] = {Op.CONCATENATE: _concatenate, Op.PAD: _pad}
+_PIECES: dict[Op, Callable[[Elemental, Leaf], None]] = {Op.CONCATENATE: write_concatenated, Op.PAD: shape.write_padded}
 """Roots that are written piece by piece instead of choosing a source for each element."""

@@ -10,7 +10,6 @@ from ..hlo.shapes import Shape
 from .elemental import same_order
 from .elementwise import EMIT as ELEMENTWISE
 from .memory import is_splat
-from .shape import is_bitcast_transpose, is_reshaping_broadcast
 
 
 def is_linear(root: Instruction, leaves: Container[Instruction]) -> bool:
@@ -48,6 +47,21 @@ def _broadcast(instruction: Instruction) -> bool:
     if operand.size == 1:
         return True
     return is_reshaping_broadcast(instruction) and instruction.shape.is_row_major and operand.is_row_major
+
+
+def is_bitcast_transpose(instruction: Instruction) -> bool:
+    """Whether a transpose moves nothing in memory."""
+    shape, source = instruction.shape, instruction.operands[0].shape
+    return all(
+        shape.dims[i] == 1 or shape.strides[i] == source.strides[d] for i, d in enumerate(instruction.dimensions)
+    )
+
+
+def is_reshaping_broadcast(instruction: Instruction) -> bool:
+    """Whether a broadcast only adds dimensions of size 1."""
+    return instruction.operands[0].shape.size == instruction.shape.size and tuple(
+        sorted(instruction.dimensions)
+    ) == tuple(instruction.dimensions)
 
 
 _RULES = {

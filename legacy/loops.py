@@ -15,7 +15,6 @@ from .elemental import Elemental, Index
 from .elementwise import EMIT as ELEMENTWISE
 from .function import Code, IndexValue, Unroll
 from .memory import Pointer, address, load
-from .reduce import parts
 from .registers import I32, memory_type
 from .stack import alloca
 
@@ -144,6 +143,12 @@ _SHIFTING = frozenset({Op.SLICE, Op.REVERSE, Op.DYNAMIC_SLICE, Op.PAD})
 # Tiles --------------------------------------------------------------------------------------------------------------
 
 Part: TypeAlias = tuple[int, int, int]
+
+
+def parts(size: int, block: int) -> list[Part]:
+    """(start, end, step): the whole blocks of a dimension, and what is left as one smaller block."""
+    whole = size - size % block
+    return [(start, end, min(block, end - start)) for start, end in ((0, whole), (whole, size)) if start != end]
 
 
 def _tiles(

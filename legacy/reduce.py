@@ -15,6 +15,7 @@ from .elementwise import EMIT as ELEMENTWISE
 from .extremum import LONG, close_chains, combine_chains, open_chains
 from .function import Code, IndexValue, Unroll
 from .linear import is_linear
+from .loops import parts
 from .narrow import NARROW, decode, encode
 from .registers import Register
 from .stack import StackArray
@@ -171,12 +172,6 @@ def is_column_reduce(instruction: Instruction) -> bool:
         and all(source.dims[d] for d in instruction.dimensions)
         and bool(instruction.dimensions)
     )
-
-
-def parts(size: int, block: int) -> list[tuple[int, int, int]]:
-    """(start, end, step): the whole blocks of a dimension, and what is left as one smaller block."""
-    whole = size - size % block
-    return [(start, end, min(block, end - start)) for start, end in ((0, whole), (whole, size)) if start != end]
 
 
 def same_columns(a: Instruction, b: Instruction) -> bool:

@@ -11,8 +11,9 @@ from ..hlo.shapes import Shape
 from ..hlo.windows import result_dims, running, single_op, taps, window_of
 from .elemental import Elemental, Index, Rule
 from .function import Code, IndexValue
+from .loops import parts
 from .memory import Pointer, store
-from .reduce import parts, reassociation
+from .reduce import reassociation
 from .registers import DOUBLE, FLOAT, Register
 from .stack import StackArray
 from .windows import Axis

@@ -9,7 +9,6 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING
 
 from ..hlo.ir import Instruction
 from ..hlo.opclasses import ELEMENTWISE, EXPENSIVE
@@ -19,13 +18,11 @@ from ..hlo.shapes import Shape
 from .elemental import Elemental, Index, Rule
 from .elementwise import EMIT
 from .function import Code, IndexValue, Loop, Once, Unroll
+from .leaf import Leaf
 from .memory import load
 from .reduce import Reducer
 from .registers import Register
 from .stack import StackArray
-
-if TYPE_CHECKING:
-    from .kernel import Leaf
 
 STAGED_BYTES = 1 << 18
 """Bytes of stack for the values of a row that several passes want."""

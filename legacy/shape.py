@@ -14,6 +14,9 @@ from .concatenate import concatenate
 from .convert import bits_of, convert, from_bits
 from .elemental import Elemental, Index, Rule, same_order
 from .function import Code, IndexValue
+from .leaf import Leaf
+from .linear import is_bitcast_transpose, is_reshaping_broadcast
+from .loops import nest
 from .memory import constant_array, immediate, is_splat, load
 from .registers import I64, Register
 
@@ -36,13 +39,6 @@ def broadcast(e: Elemental, instruction: Instruction, index: Index) -> Rule:
         return (yield operand, reshape_index(e.code, index, instruction.shape, operand.shape))
     multi = index.multi
     return (yield operand, Index.at(e.code, operand.shape, [multi[d] for d in instruction.dimensions]))
-
-
-def is_reshaping_broadcast(instruction: Instruction) -> bool:
-    """Whether a broadcast only adds dimensions of size 1."""
-    return instruction.operands[0].shape.size == instruction.shape.size and tuple(
-        sorted(instruction.dimensions)
-    ) == tuple(instruction.dimensions)
 
 
 def reshape(e: Elemental, instruction: Instruction, index: Index) -> Rule:
@@ -142,14 +138,6 @@ def transpose(e: Elemental, instruction: Instruction, index: Index) -> Rule:
     return (yield operand, Index.at(e.code, operand.shape, positions))
 
 
-def is_bitcast_transpose(instruction: Instruction) -> bool:
-    """Whether a transpose moves nothing in memory."""
-    shape, source = instruction.shape, instruction.operands[0].shape
-    return all(
-        shape.dims[i] == 1 or shape.strides[i] == source.strides[d] for i, d in enumerate(instruction.dimensions)
-    )
-
-
 def slice_(e: Elemental, instruction: Instruction, index: Index) -> Rule:
     operand, code = instruction.operands[0], e.code
     positions = [
@@ -210,6 +198,39 @@ def _unpad(
     quotient = b.udiv(moved, I64(step))
     code.define(quotient, code.scope)
     return quotient, conditions
+
+
+def write_padded(e: Elemental, leaf: Leaf) -> None:
+    """The padding value everywhere, then the operand over it."""
+    operand, filler = leaf.instruction.operands
+    code = e.code
+    outside = e.value(filler, e.scalar(filler.shape))
+    loop = code.loop(leaf.shape.size)
+    leaf.write(e, Index.flat(code, leaf.shape, loop.index), outside)
+    loop.close()
+    starts, sizes = [], []
+    for size, result, d in zip(
+        operand.shape.dims, leaf.shape.dims, leaf.instruction.attributes["padding"], strict=True
+    ):
+        step = d.interior + 1
+        first = max(0, -(d.low // step))
+        last = min(size - 1, (result - 1 - d.low) // step)
+        starts.append(first)
+        sizes.append(last - first + 1)
+    if min(sizes, default=1) <= 0:
+        return
+    inner = Shape(operand.shape.dtype, tuple(sizes), leaf.shape.layout)
+
+    def copy(positions: list[IndexValue]) -> None:
+        taken = [code.add(p, s) for p, s in zip(positions, starts, strict=True)]
+        value = e.value(operand, Index.at(code, operand.shape, taken))
+        moved = [
+            code.add(code.multiply(p, d.interior + 1), d.low)
+            for p, d in zip(taken, leaf.instruction.attributes["padding"], strict=True)
+        ]
+        leaf.write(e, Index.at(code, leaf.shape, moved), value)
+
+    nest(e, inner, copy)
 
 
 def iota(e: Elemental, instruction: Instruction, index: Index) -> Rule:

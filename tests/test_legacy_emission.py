@@ -179,6 +179,12 @@ def test_no_opcode_has_two_rules():
         merge(*itertools.repeat(RULES, 2))
 
 
+def test_each_root_that_is_whole_has_its_loops():
+    from ..legacy import kernel, leaf
+
+    assert kernel._WHOLE.keys() == leaf.WHOLE.keys()
+
+
 def test_strict_mode_flushes_nothing():
     from ..backends.base import CompileOptions
 

@@ -1,0 +1,76 @@
+"""What a kernel writes: the arrays that its results are, each with the instruction that computes its elements."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+
+from llvmlite import ir
+
+from ..hlo.ir import Instruction
+from ..hlo.opcodes import Op
+from ..hlo.plan import KernelRequest
+from ..hlo.shapes import Shape, ShapeIndex
+from ..hlo.sorted_parts import part_of_sort
+from ..hlo.windows import running
+from .elemental import Elemental, Index
+from .graph import Graph
+from .memory import Pointer, store
+from .reduce_window import is_pool
+from .registers import Register
+
+
+@dataclass(frozen=True, eq=False, slots=True)
+class Leaf:
+    """One array that a kernel writes: an element of `instruction` (of its value at `path`, if it is a tuple). start: of
+    a sorted row, the first element that is wanted.
+    """
+
+    instruction: Instruction
+    path: ShapeIndex
+    shape: Shape
+    pointer: Pointer
+    in_place: bool
+    start: int = 0
+
+    def value(self, e: Elemental, index: Index) -> Register:
+        value = e.value(self.instruction, index)
+        for i in self.path:
+            assert isinstance(value, tuple)
+            value = value[i]
+        return value
+
+    def write(self, e: Elemental, index: Index, value: Register) -> None:
+        store(e.code, self.pointer, self.shape.dtype, index.offset(self.shape), value)
+
+
+def result_leaves(request: KernelRequest, graph: Graph, function: ir.Function) -> list[Leaf]:
+    """One leaf a result of the kernel. A sort, scatter or windowed reduction of several results, and a sort that the
+    results are slices of, is the instruction of all of its leaves.
+    """
+    leaves = []
+    for (path, shape_), argument in zip(request.instruction.shape.leaves(), request.results, strict=True):
+        instruction, rest = graph.root, path
+        while rest and instruction.opcode is Op.TUPLE:
+            instruction, rest = instruction.operands[rest[0]], rest[1:]
+        if instruction.opcode is Op.GET_TUPLE_ELEMENT and is_whole(instruction.operands[0]):
+            instruction, rest = instruction.operands[0], (instruction.attributes["index"],)
+        part, start = part_of_sort(instruction), 0
+        if part is not None and graph.leaves.keys().isdisjoint((part.sort, *instruction.operands)):
+            instruction, start = part.sort, part.start
+            rest = (part.number,) if instruction.shape.is_tuple else ()
+        pointer, in_place = Pointer(function.args[argument]), argument in request.operands
+        leaves.append(Leaf(instruction, rest, shape_, pointer, in_place, start))
+    return leaves
+
+
+WHOLE: dict[Op, Callable[[Instruction], bool]] = {
+    Op.REDUCE_WINDOW: lambda root: running(root) is not None or is_pool(root),
+    Op.SCATTER: lambda root: True,
+    Op.SORT: lambda root: True,
+}
+"""Opcodes of roots that write all of their results at once by loops of their own, and which of them do (kernel.py)."""
+
+
+def is_whole(root: Instruction) -> bool:
+    return root.opcode in WHOLE and WHOLE[root.opcode](root)
