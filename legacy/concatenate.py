@@ -7,14 +7,14 @@ from __future__ import annotations
 from ..hlo.ir import Instruction
 from ..hlo.opcodes import Op
 from ..hlo.shapes import Shape
-from .elemental import Elemental, Index, Rule
+from .elemental import Elemental, Index, Reads
 from .function import IndexValue
 from .leaf import Leaf
 from .loops import nest
 from .registers import I64
 
 
-def concatenate(e: Elemental, instruction: Instruction, index: Index) -> Rule:
+def concatenate(e: Elemental, instruction: Instruction, index: Index) -> Reads:
     axis = instruction.dimensions[0]
     if _is_rotation(instruction, axis) and not isinstance(index.multi[axis], int):
         return (yield from _rotated(e, instruction, index, axis))
@@ -36,7 +36,7 @@ def _is_rotation(instruction: Instruction, axis: int) -> bool:
     return steps and bounds[0] == bounds[1] and first.operands == others[0].operands
 
 
-def _rotated(e: Elemental, instruction: Instruction, index: Index, axis: int) -> Rule:
+def _rotated(e: Elemental, instruction: Instruction, index: Index, axis: int) -> Reads:
     """One read, at a place that is selected: branches keep LLVM from making vectors."""
     code, (first, second) = e.code, instruction.operands
     middle = first.shape.dims[axis]
@@ -52,7 +52,7 @@ def _rotated(e: Elemental, instruction: Instruction, index: Index, axis: int) ->
     return (yield first.operands[0], Index.at(code, first.operands[0].shape, moved))
 
 
-def _choose(e: Elemental, pieces: list[tuple[int, Instruction]], index: Index, axis: int) -> Rule:
+def _choose(e: Elemental, pieces: list[tuple[int, Instruction]], index: Index, axis: int) -> Reads:
     """The element of the piece that the index falls into, by bisection."""
     code, multi = e.code, index.multi
     position = multi[axis]

@@ -15,7 +15,7 @@ from ..hlo.ir import Instruction
 from ..hlo.opcodes import Op
 from .convert import convert
 from .dot import accumulator_dtype, multiply_add, rounded, zero
-from .elemental import Elemental, Index, Rule
+from .elemental import Elemental, Index, Reads, Rule
 from .function import IndexValue, Unroll, over_columns
 from .loops import parts
 from .reduce import BLOCK
@@ -35,7 +35,7 @@ NEAR = 4
 """Elements between neighbours up to which a vector load of them pays."""
 
 
-def convolution(e: Elemental, instruction: Instruction, index: Index) -> Rule:
+def convolution(e: Elemental, instruction: Instruction, index: Index) -> Reads:
     code, c = e.code, Convolution.of(instruction)
     lhs, rhs = instruction.operands[:2]
     dtype = accumulator_dtype(instruction)
@@ -61,7 +61,7 @@ def convolution(e: Elemental, instruction: Instruction, index: Index) -> Rule:
     return rounded(code, dtype, instruction.shape.dtype, total)
 
 
-EMIT: dict[Op, Callable[..., Rule]] = {Op.CONVOLUTION: convolution}
+RULES: dict[Op, Rule] = {Op.CONVOLUTION: convolution}
 
 
 def _is_zero(c: Convolution) -> bool:

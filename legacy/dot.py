@@ -15,7 +15,7 @@ from ..hlo.shapes import Shape
 from . import complex_math
 from .convert import convert
 from .dot_dims import DotDims
-from .elemental import Elemental, Index, Rule
+from .elemental import Elemental, Index, Reads, Rule
 from .elementwise import real_of
 from .function import Code, IndexValue, Unroll
 from .loops import NARROW as NARROW_BYTES
@@ -68,7 +68,7 @@ def multiply_add(code: Code, dtype: DType, total: Register, a: Register, b: Regi
         return code.b.fadd(total, product, flags=code.flags)
 
 
-def dot(e: Elemental, instruction: Instruction, index: Index) -> Rule:
+def dot(e: Elemental, instruction: Instruction, index: Index) -> Reads:
     code, dims = e.code, DotDims.of(instruction)
     lhs, rhs = instruction.operands[:2]
     dtype = accumulator_dtype(instruction)
@@ -97,7 +97,7 @@ def contracting_order(lhs: Shape, dims: DotDims) -> list[int]:
     return sorted(range(len(dims.lhs_contracting)), key=lambda k: -lhs.strides[dims.lhs_contracting[k]])
 
 
-EMIT: dict[Op, Callable[..., Rule]] = {Op.DOT: dot}
+RULES: dict[Op, Rule] = {Op.DOT: dot}
 
 
 def column_dimension(instruction: Instruction) -> int | None:

@@ -23,7 +23,11 @@ from .memory import Pointer, immediate, load
 from .registers import Register
 
 Request: TypeAlias = tuple[Instruction, "Index"]
-Rule: TypeAlias = Generator[Request, Register, Register]
+Reads: TypeAlias = Generator[Request, Register, Register]
+"""Yields what it wants to read and gets it sent; returns the element."""
+
+Rule: TypeAlias = Callable[["Elemental", Instruction, "Index"], Reads]
+"""(elemental, instruction, index) → a generator of reads that returns the element."""
 
 
 @dataclass(eq=False)
@@ -93,7 +97,7 @@ def same_order(dims: Sequence[int], a: Sequence[int], b: Sequence[int]) -> bool:
 
 
 class Elemental:
-    """Values of a graph whose leaves are in memory. rules: generators of the opcodes that are not elementwise.
+    """Values of a graph whose leaves are in memory. rules: of the opcodes that are not elementwise.
 
     scratch: the kernel's scratch memory (hlo/scratch.py), if it has some.
     """
@@ -102,7 +106,7 @@ class Elemental:
         self,
         code: Code,
         leaves: Mapping[Instruction, Pointer],
-        rules: Mapping[Op, Callable[..., Rule]],
+        rules: Mapping[Op, Rule],
         scratch: Pointer | None = None,
     ):
         self.code, self.leaves, self.rules, self.scratch = code, leaves, rules, scratch
@@ -115,10 +119,10 @@ class Elemental:
         """The only index of an array of one element."""
         return Index.at(self.code, shape, (0,) * shape.rank)
 
-    def run(self, rule: Rule) -> Register:
-        """Drive a rule to its result, and every rule that it asks for."""
+    def run(self, start: Reads) -> Register:
+        """Run a rule with everything that it reads."""
         code = self.code
-        stack: list[tuple[Rule, Scope, Scope | None, Hashable]] = [(rule, code.scope, None, None)]
+        stack: list[tuple[Reads, Scope, Scope | None, Hashable]] = [(start, code.scope, None, None)]
         answer: Register | None = None
         while True:
             current, before, home, key = stack[-1]
@@ -169,10 +173,10 @@ class Elemental:
             scope = scope.parent
         return None
 
-    def _just(self, instruction: Instruction, index: Index) -> Rule:
+    def _just(self, instruction: Instruction, index: Index) -> Reads:
         return (yield instruction, index)
 
-    def _rule(self, instruction: Instruction, index: Index) -> Rule:
+    def _rule(self, instruction: Instruction, index: Index) -> Reads:
         pointer = self.leaves.get(instruction)
         if pointer is not None:
             return self._load(pointer, instruction.shape, index)
@@ -180,11 +184,11 @@ class Elemental:
             return self.rules[instruction.opcode](self, instruction, index)
         return self._elementwise(instruction, index)
 
-    def _load(self, pointer: Pointer, shape: Shape, index: Index) -> Rule:
+    def _load(self, pointer: Pointer, shape: Shape, index: Index) -> Reads:
         return load(self.code, pointer, shape.dtype, index.offset(shape))
         yield
 
-    def _elementwise(self, instruction: Instruction, index: Index) -> Rule:
+    def _elementwise(self, instruction: Instruction, index: Index) -> Reads:
         values = []
         for operand in instruction.operands:
             values.append((yield operand, index.within(operand.shape)))

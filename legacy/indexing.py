@@ -5,7 +5,7 @@ A gather clamps its starts, so that every slice lies inside the operand; a scatt
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import NoReturn
 
@@ -16,7 +16,7 @@ from ..hlo.errors import UnsupportedError
 from ..hlo.ir import Instruction, Literal
 from ..hlo.opcodes import Op
 from ..hlo.shapes import array
-from .elemental import Elemental, Index, Rule
+from .elemental import Elemental, Index, Reads, Rule
 from .function import IndexValue
 from .memory import Pointer, immediate, load, store
 from .registers import I64
@@ -48,7 +48,7 @@ class Addressing:
         """Sizes of the indices' dimensions, the index vector's left out."""
         return [size for d, size in enumerate(self.indices.shape.dims) if d != self.vector_dim]
 
-    def numbers(self, e: Elemental, batch: Sequence[IndexValue]) -> Rule:
+    def numbers(self, e: Elemental, batch: Sequence[IndexValue]) -> Reads:
         """The index vector at a batch position: a tuple of its numbers."""
         shape, found = self.indices.shape, []
         for component in range(len(self.components)):
@@ -59,7 +59,7 @@ class Addressing:
         return tuple(found)
 
 
-def gather(e: Elemental, instruction: Instruction, index: Index) -> Rule:
+def gather(e: Elemental, instruction: Instruction, index: Index) -> Reads:
     source, indices = instruction.operands
     code, a = e.code, instruction.attributes
     if not source.shape.size:  # nothing to pick from
@@ -184,9 +184,9 @@ def refuse(instruction: Instruction) -> NoReturn:
     )
 
 
-def scatter(e: Elemental, instruction: Instruction, index: Index) -> Rule:
+def scatter(e: Elemental, instruction: Instruction, index: Index) -> Reads:
     refuse(instruction)
     yield
 
 
-EMIT: dict[Op, Callable[..., Rule]] = {Op.GATHER: gather, Op.SCATTER: scatter}
+RULES: dict[Op, Rule] = {Op.GATHER: gather, Op.SCATTER: scatter}

@@ -27,18 +27,20 @@ from .rows import emit_rows, find_rows
 from .update import emit_update, is_update
 
 
-def merge(*tables: Mapping[Op, Callable[..., Rule]]) -> dict[Op, Callable[..., Rule]]:
+def merge(*tables: Mapping[Op, Rule]) -> dict[Op, Rule]:
     """One table of all; an opcode with two rules is a mistake."""
-    merged: dict[Op, Callable[..., Rule]] = {}
+    merged: dict[Op, Rule] = {}
     for table in tables:
         for op, rule in table.items():
             if op in merged:
-                raise ValueError(f"{op!r} has two emitters in legacy")
+                raise ValueError(f"{op!r} has two rules in legacy")
             merged[op] = rule
     return merged
 
 
-RULES = merge(shape.EMIT, reduce.EMIT, dot.EMIT, convolution.EMIT, indexing.EMIT, reduce_window.EMIT, sort.EMIT)
+RULES: dict[Op, Rule] = merge(
+    shape.RULES, reduce.RULES, dot.RULES, convolution.RULES, indexing.RULES, reduce_window.RULES, sort.RULES
+)
 """Rules of the opcodes that are not elementwise."""
 
 

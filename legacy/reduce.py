@@ -10,7 +10,7 @@ from ..hlo.dtypes import DType
 from ..hlo.ir import Computation, Instruction
 from ..hlo.opcodes import Op
 from ..hlo.shapes import array
-from .elemental import Elemental, Index, Rule
+from .elemental import Elemental, Index, Reads, Rule
 from .elementwise import EMIT as ELEMENTWISE
 from .extremum import LONG, close_chains, combine_chains, open_chains
 from .function import Code, IndexValue, Unroll
@@ -115,7 +115,7 @@ def reduced_order(instruction: Instruction) -> list[int]:
     return [d for d in reversed(instruction.operands[0].shape.minor_to_major) if d in reduced]
 
 
-def reduce(e: Elemental, instruction: Instruction, index: Index) -> Rule:
+def reduce(e: Elemental, instruction: Instruction, index: Index) -> Reads:
     code, reducer = e.code, Reducer(e, instruction)
     source = reducer.operands[0].shape
     values = []
@@ -144,7 +144,7 @@ def reduce(e: Elemental, instruction: Instruction, index: Index) -> Rule:
     return reducer.result(reducer.close(accumulators))
 
 
-def _reduce_flat(e: Elemental, reducer: Reducer, accumulators: list[Register]) -> Rule:
+def _reduce_flat(e: Elemental, reducer: Reducer, accumulators: list[Register]) -> Reads:
     """All elements in memory order, in one loop."""
     loop = e.code.loop(reducer.operands[0].shape.size, carried=accumulators, unroll=Unroll.SHORT)
     values = []
@@ -272,4 +272,4 @@ def _accumulate(
         loop.close()
 
 
-EMIT: dict[Op, Callable[..., Rule]] = {Op.REDUCE: reduce}
+RULES: dict[Op, Rule] = {Op.REDUCE: reduce}

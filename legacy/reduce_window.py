@@ -2,14 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 
 from ..hlo.dtypes import DType
 from ..hlo.ir import Instruction
 from ..hlo.opcodes import Op
 from ..hlo.shapes import Shape
 from ..hlo.windows import result_dims, running, single_op, taps, window_of
-from .elemental import Elemental, Index, Rule
+from .elemental import Elemental, Index, Reads, Rule
 from .function import Code, IndexValue
 from .loops import parts
 from .memory import Pointer, store
@@ -24,7 +24,7 @@ def axes_of(instruction: Instruction) -> list[Axis]:
     return [Axis(n, w.size, count, w.stride, w.pad_low, w.lhs_dilate, w.rhs_dilate, w.reverse) for w, n, count in sizes]
 
 
-def reduce_window(e: Elemental, instruction: Instruction, index: Index) -> Rule:
+def reduce_window(e: Elemental, instruction: Instruction, index: Index) -> Reads:
     code, axes = e.code, axes_of(instruction)
     many = len(instruction.operands) // 2
     values: list[Register] = []
@@ -48,7 +48,7 @@ def reduce_window(e: Elemental, instruction: Instruction, index: Index) -> Rule:
     return tuple(values) if instruction.shape.is_tuple else values[0]
 
 
-EMIT: dict[Op, Callable[..., Rule]] = {Op.REDUCE_WINDOW: reduce_window}
+RULES: dict[Op, Rule] = {Op.REDUCE_WINDOW: reduce_window}
 
 
 def _last(code: Code, start: IndexValue, end: IndexValue, step: int) -> IndexValue:

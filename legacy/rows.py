@@ -13,9 +13,10 @@ from dataclasses import dataclass, field
 from ..hlo.ir import Instruction
 from ..hlo.opclasses import ELEMENTWISE, EXPENSIVE
 from ..hlo.opcodes import Op
-from ..hlo.rows import Reads, Role, Rows, reads, rows_of
+from ..hlo.rows import Reads as RowReads
+from ..hlo.rows import Role, Rows, reads, rows_of
 from ..hlo.shapes import Shape
-from .elemental import Elemental, Index, Rule
+from .elemental import Elemental, Index, Reads
 from .elementwise import EMIT
 from .function import Code, IndexValue, Loop, Once, Unroll
 from .leaf import Leaf
@@ -159,7 +160,7 @@ class RowElemental(Elemental):
         dims = live[:taken] if first else live[len(live) - taken :]
         return known if dims == sizes else list(self.code.split(flat, dims, tuple(reversed(range(len(dims))))))
 
-    def _rule(self, instruction: Instruction, index: Index) -> Rule:
+    def _rule(self, instruction: Instruction, index: Index) -> Reads:
         role = self.rows.roles.get(instruction)
         if role is None or instruction in self.leaves or index.key != self.place(instruction).key:
             return super()._rule(instruction, index)
@@ -171,7 +172,7 @@ class RowElemental(Elemental):
             return self._elementwise_here(instruction, index)
         return super()._rule(instruction, index)
 
-    def _elementwise_here(self, instruction: Instruction, index: Index) -> Rule:
+    def _elementwise_here(self, instruction: Instruction, index: Index) -> Reads:
         values = []
         for operand, wanted in _reads(self.rows, instruction):
             values.append((yield operand, self.place(operand) if wanted else index.within(operand.shape)))
@@ -182,7 +183,7 @@ PASSED = frozenset({Op.BROADCAST, Op.RESHAPE, Op.BITCAST})
 """Opcodes whose element here is their operand's element here."""
 
 
-def _reads(rows: Rows, instruction: Instruction) -> Reads:
+def _reads(rows: Rows, instruction: Instruction) -> RowReads:
     return reads(instruction, rows.roles[instruction], (rows.count, rows.length))
 
 

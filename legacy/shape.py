@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 
 from llvmlite import ir
 
@@ -12,7 +12,7 @@ from ..hlo.opcodes import Op
 from ..hlo.shapes import Shape
 from .concatenate import concatenate
 from .convert import bits_of, convert, from_bits
-from .elemental import Elemental, Index, Rule, same_order
+from .elemental import Elemental, Index, Reads, Rule, same_order
 from .function import Code, IndexValue
 from .leaf import Leaf
 from .linear import is_bitcast_transpose, is_reshaping_broadcast
@@ -21,7 +21,7 @@ from .memory import constant_array, immediate, is_splat, load
 from .registers import I64, Register
 
 
-def constant(e: Elemental, instruction: Instruction, index: Index) -> Rule:
+def constant(e: Elemental, instruction: Instruction, index: Index) -> Reads:
     if instruction.shape.size == 1 or is_splat(instruction.literal):
         return immediate(instruction.literal)
     pointer = constant_array(e.code, instruction)
@@ -29,7 +29,7 @@ def constant(e: Elemental, instruction: Instruction, index: Index) -> Rule:
     yield
 
 
-def broadcast(e: Elemental, instruction: Instruction, index: Index) -> Rule:
+def broadcast(e: Elemental, instruction: Instruction, index: Index) -> Reads:
     operand = instruction.operands[0]
     if operand.shape.rank == instruction.shape.rank and instruction.dimensions == tuple(range(operand.shape.rank)):
         return (yield operand, index.within(operand.shape))
@@ -41,7 +41,7 @@ def broadcast(e: Elemental, instruction: Instruction, index: Index) -> Rule:
     return (yield operand, Index.at(e.code, operand.shape, [multi[d] for d in instruction.dimensions]))
 
 
-def reshape(e: Elemental, instruction: Instruction, index: Index) -> Rule:
+def reshape(e: Elemental, instruction: Instruction, index: Index) -> Reads:
     operand = instruction.operands[0]
     return (yield operand, reshape_index(e.code, index, instruction.shape, operand.shape))
 
@@ -114,7 +114,7 @@ def _reshape_group(
         positions[d] = part
 
 
-def bitcast(e: Elemental, instruction: Instruction, index: Index) -> Rule:
+def bitcast(e: Elemental, instruction: Instruction, index: Index) -> Reads:
     """The same bytes in memory order; the dtype may differ if the width does not."""
     operand = instruction.operands[0]
     result, source = instruction.shape, operand.shape
@@ -128,7 +128,7 @@ def bitcast(e: Elemental, instruction: Instruction, index: Index) -> Rule:
     return from_bits(e.code, result.dtype, bits_of(e.code, source.dtype, value))
 
 
-def transpose(e: Elemental, instruction: Instruction, index: Index) -> Rule:
+def transpose(e: Elemental, instruction: Instruction, index: Index) -> Reads:
     operand = instruction.operands[0]
     if index.positions is None and is_bitcast_transpose(instruction):
         return (yield operand, Index.flat(e.code, operand.shape, index.offset(instruction.shape)))
@@ -138,7 +138,7 @@ def transpose(e: Elemental, instruction: Instruction, index: Index) -> Rule:
     return (yield operand, Index.at(e.code, operand.shape, positions))
 
 
-def slice_(e: Elemental, instruction: Instruction, index: Index) -> Rule:
+def slice_(e: Elemental, instruction: Instruction, index: Index) -> Reads:
     operand, code = instruction.operands[0], e.code
     positions = [
         code.add(code.multiply(i, d.stride), d.start)
@@ -147,7 +147,7 @@ def slice_(e: Elemental, instruction: Instruction, index: Index) -> Rule:
     return (yield operand, Index.at(code, operand.shape, positions))
 
 
-def reverse(e: Elemental, instruction: Instruction, index: Index) -> Rule:
+def reverse(e: Elemental, instruction: Instruction, index: Index) -> Reads:
     operand, code = instruction.operands[0], e.code
     positions = [
         code.subtract(operand.shape.dims[d] - 1, i) if d in instruction.dimensions else i
@@ -156,7 +156,7 @@ def reverse(e: Elemental, instruction: Instruction, index: Index) -> Rule:
     return (yield operand, Index.at(code, operand.shape, positions))
 
 
-def pad(e: Elemental, instruction: Instruction, index: Index) -> Rule:
+def pad(e: Elemental, instruction: Instruction, index: Index) -> Reads:
     operand, filler = instruction.operands
     code = e.code
     outside = yield filler, e.scalar(filler.shape)
@@ -233,7 +233,7 @@ def write_padded(e: Elemental, leaf: Leaf) -> None:
     nest(e, inner, copy)
 
 
-def iota(e: Elemental, instruction: Instruction, index: Index) -> Rule:
+def iota(e: Elemental, instruction: Instruction, index: Index) -> Reads:
     dtype = instruction.shape.dtype
     position = index.multi[instruction.attributes["iota_dimension"]]
     return iota_value(e.code, dtype, position)
@@ -246,7 +246,7 @@ def iota_value(code: Code, dtype: DType, position: IndexValue) -> Register:
     return convert(code, source, dtype, code.value(position))
 
 
-def dynamic_slice(e: Elemental, instruction: Instruction, index: Index) -> Rule:
+def dynamic_slice(e: Elemental, instruction: Instruction, index: Index) -> Reads:
     operand, *starts = instruction.operands
     code = e.code
     positions = []
@@ -281,7 +281,7 @@ def widened_start(code: Code, start: Instruction, register: Register) -> IndexVa
     return wide
 
 
-def dynamic_update_slice(e: Elemental, instruction: Instruction, index: Index) -> Rule:
+def dynamic_update_slice(e: Elemental, instruction: Instruction, index: Index) -> Reads:
     operand, update, *starts = instruction.operands
     code = e.code
     positions, condition = [], None
@@ -301,7 +301,7 @@ def dynamic_update_slice(e: Elemental, instruction: Instruction, index: Index) -
     return branch.join(new, old)
 
 
-def bitcast_convert(e: Elemental, instruction: Instruction, index: Index) -> Rule:
+def bitcast_convert(e: Elemental, instruction: Instruction, index: Index) -> Reads:
     """The same bits as another dtype; where widths differ, the minor logical dimension appears or disappears."""
     operand, code = instruction.operands[0], e.code
     source, target = operand.shape.dtype, instruction.shape.dtype
@@ -338,12 +338,12 @@ def _resized(code: Code, bits: ir.Value, type_: ir.IntType) -> ir.Value:
     )
 
 
-def tuple_(e: Elemental, instruction: Instruction, index: Index) -> Rule:
+def tuple_(e: Elemental, instruction: Instruction, index: Index) -> Reads:
     raise AssertionError("a tuple has no element: its leaves are asked for one by one")
     yield
 
 
-def get_tuple_element(e: Elemental, instruction: Instruction, index: Index) -> Rule:
+def get_tuple_element(e: Elemental, instruction: Instruction, index: Index) -> Reads:
     source, number = instruction.operands[0], instruction.attributes["index"]
     if source.opcode is Op.TUPLE:
         return (yield source.operands[number], index.within(source.operands[number].shape))
@@ -352,14 +352,14 @@ def get_tuple_element(e: Elemental, instruction: Instruction, index: Index) -> R
     return values[number]
 
 
-def map_(e: Elemental, instruction: Instruction, index: Index) -> Rule:
+def map_(e: Elemental, instruction: Instruction, index: Index) -> Reads:
     values = []
     for operand in instruction.operands:
         values.append((yield operand, index.within(operand.shape)))
     return e.apply(instruction.called()[0], values)
 
 
-EMIT: dict[Op, Callable[..., Rule]] = {
+RULES: dict[Op, Rule] = {
     Op.CONSTANT: constant,
     Op.BROADCAST: broadcast,
     Op.RESHAPE: reshape,

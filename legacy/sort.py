@@ -6,7 +6,7 @@ Each row lies, turn by turn, in the result (or scratch memory, where the result'
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 
 from llvmlite import ir
@@ -16,7 +16,7 @@ from ..hlo.opcodes import Op
 from ..hlo.plan import POOL_ALIGNMENT
 from ..hlo.scratch import ON_STACK, SHORT_ROW, sort_row_bytes
 from ..hlo.shapes import Shape
-from .elemental import Elemental, Index, Rule
+from .elemental import Elemental, Index, Reads, Rule
 from .function import Code, IndexValue
 from .indexing import refuse
 from .memory import Pointer, address, load, store
@@ -218,9 +218,9 @@ def choose(code: Code, condition: ir.Value, yes: Register, no: Register) -> Regi
     return code.b.select(condition, yes, no)
 
 
-def sort(e: Elemental, instruction: Instruction, index: Index) -> Rule:
+def sort(e: Elemental, instruction: Instruction, index: Index) -> Reads:
     refuse(instruction)
     yield
 
 
-EMIT: dict[Op, Callable[..., Rule]] = {Op.SORT: sort}
+RULES: dict[Op, Rule] = {Op.SORT: sort}

@@ -9,7 +9,7 @@ from mlir import ir
 from ..hlo.opcodes import Op
 from . import convolution, dot, indexing, reduce, reduce_window, shape, sort
 from .builder import Builder, Index, Loop, Unroll
-from .dot_columns import emit_columns
+from .complex_dot import emit_columns
 from .elemental import Elemental, Linear, Rule
 from .elementwise import EMIT as ELEMENTWISE
 from .matmul import emit_matmul
@@ -19,7 +19,7 @@ from .rows import RowKernel
 from .transpose import crossing_dimension, emit_blocks, pure_transposition, tiled
 
 
-def merged(*tables: Mapping[Op, Rule]) -> dict[Op, Rule]:
+def merge(*tables: Mapping[Op, Rule]) -> dict[Op, Rule]:
     """One table of all families; an opcode must stand in one only."""
     result: dict[Op, Rule] = {}
     for table in tables:
@@ -30,7 +30,7 @@ def merged(*tables: Mapping[Op, Rule]) -> dict[Op, Rule]:
     return result
 
 
-RULES: dict[Op, Rule] = merged(
+RULES: dict[Op, Rule] = merge(
     shape.RULES, reduce.RULES, dot.RULES, convolution.RULES, indexing.RULES, reduce_window.RULES, sort.RULES
 )
 

@@ -175,7 +175,7 @@ def test_no_opcode_has_two_rules():
     from ..legacy.kernel import RULES, merge
 
     assert not EMIT.keys() & RULES.keys()
-    with pytest.raises(ValueError, match="two emitters"):
+    with pytest.raises(ValueError, match="two rules"):
         merge(*itertools.repeat(RULES, 2))
 
 

@@ -129,11 +129,11 @@ ENTRY e {
 
 def test_every_opcode_stands_in_one_table():
     from ..mlir_emitters.elementwise import EMIT
-    from ..mlir_emitters.kernel import RULES, merged
+    from ..mlir_emitters.kernel import RULES, merge
 
     assert not EMIT.keys() & RULES.keys()
     with pytest.raises(ValueError, match="two rules for"):
-        merged({Op.DOT: RULES[Op.DOT]}, {Op.DOT: RULES[Op.DOT]})
+        merge({Op.DOT: RULES[Op.DOT]}, {Op.DOT: RULES[Op.DOT]})
 
 
 DIVERGENCES = {

@@ -31,8 +31,8 @@ ALWAYS = frozenset(range(17))
 COPY_ARITY = 3
 
 
-class Op(IntEnum):
-    """What a record with this in place of a number of arguments does."""
+class Jump(IntEnum):
+    """What a record does that has this in place of a number of arguments: it says where the table goes on."""
 
     JUMP = 1 << 32
     UNLESS = JUMP + 1
@@ -79,7 +79,7 @@ def _make_runner(arities: frozenset[int], cache: ObjectCache | None) -> Runner:
 def runner_ir(arities: Iterable[int]) -> str:
     """LLVM IR of a runner; an unknown number of arguments ends it with -1."""
     ordered = sorted(arities)
-    labels = {n: f"call{n}" for n in ordered} | {op.value: op.name.lower() for op in Op}
+    labels = {n: f"call{n}" for n in ordered} | {jump.value: jump.name.lower() for jump in Jump}
     cases = "\n".join(f"    i64 {n}, label %{label}" for n, label in labels.items())
     calls = "\n".join(_call_block(n) for n in ordered)
     steps = ", ".join([*(f"[ %next{n}, %call{n} ]" for n in ordered), *_STEPS])
@@ -135,10 +135,10 @@ head:
 dispatch:
   %function = load ptr, ptr %record ; or a cell
   %w1 = getelementptr i64, ptr %record, i64 1
-  %op = load i64, ptr %w1
+  %kind = load i64, ptr %w1 ; a number of arguments or a Jump
   %w2 = getelementptr i64, ptr %record, i64 2
   %w3 = getelementptr i64, ptr %record, i64 3
-  switch i64 %op, label %unknown [
+  switch i64 %kind, label %unknown [
 CASES
   ]
 

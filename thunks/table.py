@@ -1,7 +1,7 @@
 """Thunks → a table of records that the native runner follows: kernel calls, and jumps for the control flow.
 
 A table is a run of 64-bit words. A record begins with a function or the address of a cell, and with the number of
-arguments or an `Op`; `runner.py` says what follows. Where each thunk must be seen, control flow stays in Python.
+arguments or a `Jump`; `runner.py` says what follows. Where each thunk must be seen, control flow stays in Python.
 """
 
 from __future__ import annotations
@@ -11,7 +11,7 @@ from dataclasses import dataclass, field
 
 from ..hlo.plan import BufferSlice
 from .kinds import ConditionalThunk, CopyThunk, KernelThunk, SequentialThunk, Thunk, WhileThunk
-from .runner import Op
+from .runner import Jump
 
 
 @dataclass(frozen=True, slots=True)
@@ -141,13 +141,13 @@ class _Builder:
 
     def loop(self, thunk: WhileThunk) -> None:
         """jump to the condition; body; condition; again."""
-        self.control(Op.JUMP)
+        self.control(Jump.JUMP)
         first = self.target()
         body = self.label()
         self.records(thunk.body.thunks)
         self.land(first)
         self.records(thunk.condition.thunks)
-        self.control(Op.AGAIN, thunk.predicate)
+        self.control(Jump.AGAIN, thunk.predicate)
         self.words[self.target()] = body
         self.rounds.append(len(self.words))
         self.words += [1, len(self.rounds)]
@@ -155,10 +155,10 @@ class _Builder:
     def branches(self, thunk: ConditionalThunk) -> None:
         """choose; each branch but the last ends with a jump behind all."""
         if thunk.selector_is_pred:
-            self.control(Op.UNLESS, thunk.selector)
+            self.control(Jump.UNLESS, thunk.selector)
             choices: list[int | None] = [None, self.target()]  # a true pred goes on with the first branch
         else:
-            self.control(Op.SWITCH, thunk.selector)
+            self.control(Jump.SWITCH, thunk.selector)
             self.words.append(len(thunk.branches))
             choices = [self.target() for _ in thunk.branches]
         ends = []
@@ -167,18 +167,18 @@ class _Builder:
                 self.land(choice)
             self.records(branch.thunks)
             if number < len(thunk.branches):
-                self.control(Op.JUMP)
+                self.control(Jump.JUMP)
                 ends.append(self.target())
         for end in ends:
             self.land(end)
 
-    def control(self, op: Op, cell: BufferSlice | None = None) -> None:
+    def control(self, jump: Jump, cell: BufferSlice | None = None) -> None:
         """Begin a record of control flow."""
         if cell is None:
             self.words.append(0)
         else:
             self.address(cell)
-        self.words.append(op)
+        self.words.append(jump)
 
     def target(self) -> int:
         """Append a place to go on at, to be filled in; its word."""
