@@ -8,6 +8,7 @@ from ..hlo.dtypes import DType
 from ..hlo.errors import UnsupportedError
 from ..hlo.ir import Computation, Instruction
 from ..hlo.layouts import changes_elements
+from ..hlo.opclasses import ELEMENTWISE as ELEMENTWISE_OPS
 from ..hlo.opcodes import Op
 from ..hlo.plan import KernelRequest
 from .elemental import SCALAR_OPS
@@ -15,8 +16,6 @@ from .elementwise import EMIT as ELEMENTWISE
 from .elementwise import Typed
 from .graph import graph_of
 from .kernel import RULES
-
-FILES = {Op.REDUCE_PRECISION: "convert", Op.CONVERT: "convert"}
 
 
 def missing(requests: Sequence[KernelRequest]) -> list[UnsupportedError]:
@@ -70,7 +69,6 @@ def _error(instruction: Instruction) -> UnsupportedError:
         remedy = "use bitcast-convert, which says how"
         return UnsupportedError("legacy", f"bitcast({types})", remedy=remedy, location=instruction.location)
     dtype = (instruction.operands[0] if instruction.operands else instruction).shape.dtype
-    known = op in ELEMENTWISE or op in RULES
-    file = FILES.get(op, "elementwise" if op in ELEMENTWISE else "shape")
-    remedy = f"extend {op!r} in EMIT in legacy/{file}.py" if known else f"add {op!r} to EMIT in legacy/{file}.py"
+    place = "EMIT in legacy/elementwise.py" if op in ELEMENTWISE_OPS else "RULES in the file of legacy for its family"
+    remedy = f"extend {op!r} in {place}" if op in ELEMENTWISE or op in RULES else f"add {op!r} to {place}"
     return UnsupportedError("legacy", f"{op.value}({dtype!r})", remedy=remedy, location=instruction.location)

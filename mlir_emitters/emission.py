@@ -9,6 +9,7 @@ from mlir import ir
 from ..codegen.options import EmitOptions, EmittedModule
 from ..hlo.errors import UnsupportedError
 from ..hlo.ir import Instruction
+from ..hlo.opclasses import ELEMENTWISE as ELEMENTWISE_OPS
 from ..hlo.opcodes import Op
 from ..hlo.plan import KernelRequest
 from ..lhlo.from_hlo import from_kernels
@@ -92,12 +93,9 @@ def _missing(instruction: Instruction) -> UnsupportedError | None:
     if op in TRANSPARENT or op in RULES:
         return None
     if op not in ELEMENTWISE:
-        return UnsupportedError(
-            STAGE,
-            op.value,
-            location=instruction.location,
-            remedy=f"add Op.{op.name} to RULES in the file of {STAGE} for its family",
-        )
+        place = "EMIT in {}/elementwise.py" if op in ELEMENTWISE_OPS else "RULES in the file of {} for its family"
+        remedy = f"add Op.{op.name} to {place.format(STAGE)}"
+        return UnsupportedError(STAGE, op.value, location=instruction.location, remedy=remedy)
     dtype = instruction.operands[0].shape.dtype
     if ELEMENTWISE[op].function(dtype) is not None:
         return None

@@ -10,6 +10,7 @@ from ..codegen.optimize import optimize
 from ..codegen.options import EmitOptions, Target
 from ..hlo.errors import UnsupportedError
 from ..hlo.evaluator import evaluate
+from ..hlo.opcodes import Op
 from ..hlo.parser import parse_module
 from ..hlo.plan import KernelRequest
 from ..hlo.planning import plan
@@ -165,9 +166,27 @@ ENTRY e {
 """
     found = legacy.unsupported(requests(text))
     assert sorted(e.what for e in found) == ["custom-call(c64)", "custom-call(u32)"]
-    assert all("EMIT in legacy/" in str(e) and e.location is not None for e in found)
+    assert all("RULES in the file of legacy for its family" in str(e) and e.location is not None for e in found)
     with pytest.raises(UnsupportedError, match="custom-call"):
         emitted(text)
+
+
+def test_a_row_left_out_is_named_with_its_table(monkeypatch):
+    from ..legacy.elementwise import EMIT
+    from ..legacy.kernel import RULES
+
+    monkeypatch.delitem(EMIT, Op.FLOOR)
+    monkeypatch.delitem(RULES, Op.REVERSE)
+    text = """HloModule m
+ENTRY e {
+  p = f32[8] parameter(0)
+  f = f32[8] floor(p)
+  ROOT r = f32[8] reverse(f), dimensions={0}
+}
+"""
+    found = {e.what: str(e) for e in legacy.unsupported(requests(text))}
+    assert "(add Op.FLOOR to EMIT in legacy/elementwise.py)" in found["floor(f32)"]
+    assert "(add Op.REVERSE to RULES in the file of legacy for its family)" in found["reverse(f32)"]
 
 
 def test_no_opcode_has_two_rules():

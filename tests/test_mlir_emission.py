@@ -95,6 +95,26 @@ ENTRY e {
         mlir_emitters.emit(requests, HOST)
 
 
+def test_a_row_left_out_is_named_with_its_table(monkeypatch):
+    from ..mlir_emitters.elementwise import EMIT
+    from ..mlir_emitters.kernel import RULES
+
+    monkeypatch.delitem(EMIT, Op.FLOOR)
+    monkeypatch.delitem(RULES, Op.REVERSE)
+    requests = requests_of(
+        """HloModule m
+ENTRY e {
+  p = f32[8] parameter(0)
+  f = f32[8] floor(p)
+  ROOT r = f32[8] reverse(f), dimensions={0}
+}
+"""
+    )
+    found = {e.what: str(e) for e in mlir_emitters.unsupported(requests)}
+    assert "(add Op.FLOOR to EMIT in mlir_emitters/elementwise.py)" in found["floor"]
+    assert "(add Op.REVERSE to RULES in the file of mlir_emitters for its family)" in found["reverse"]
+
+
 def test_a_wrong_module_is_an_error_and_no_crash():
     from mlir import ir
 
