@@ -86,7 +86,7 @@ class BufferSlice:
 class BufferAssignment:
     """Where every array value of a module lives. Tuples have no buffer: only their leaves do.
 
-    scratch: of the instructions whose kernels need some (scratch.py), alive only while they run.
+    scratch: what is offered to the kernels of instructions (scratch.py), alive only while they run.
     """
 
     allocations: tuple[Allocation, ...]
@@ -116,8 +116,9 @@ class KernelRequest:
     the operand is read only at the element written next, or it is what a dynamic-update-slice or scatter at the root
     updates, or what a library's routine (library_calls.py) overwrites with its result, or a sort's, which reads each
     row before it writes it.
-    scratch: the argument, the last one, with `scratch_bytes(instruction)` bytes, written and 64-byte aligned, for use
-    while the kernel runs; -1 if it needs none.
+    scratch: the argument, the last one, that offers scratch memory: `scratch_bytes(instruction)` bytes or more, written
+    and 64-byte aligned, for use while the kernel runs. They bound what a stack may use; it may use less. -1 where none
+    is offered: a kernel then uses at most ON_STACK bytes (scratch.py) of its call stack.
     partition: how it may be split over threads, if it may; emitters do not take begin and end yet.
     """
 
@@ -133,6 +134,11 @@ class KernelRequest:
     def body(self) -> Computation | None:
         """The fused computation, or None for an unnested op."""
         return self.instruction.called()[0] if self.instruction.opcode is Op.FUSION else None
+
+    @property
+    def scratch_bytes(self) -> int:
+        """Bytes of scratch memory that the request offers."""
+        return self.arguments[self.scratch].slice.size if self.scratch >= 0 else 0
 
     @property
     def result_shapes(self) -> tuple[Shape, ...]:

@@ -21,6 +21,7 @@ from .elementwise import EMIT as ELEMENTWISE
 from .function import Code, IndexValue, Scope
 from .memory import Pointer, immediate, load
 from .registers import Register
+from .scratch import Scratch
 
 Request: TypeAlias = tuple[Instruction, "Index"]
 Reads: TypeAlias = Generator[Request, Register, Register]
@@ -99,7 +100,7 @@ def same_order(dims: Sequence[int], a: Sequence[int], b: Sequence[int]) -> bool:
 class Elemental:
     """Values of a graph whose leaves are in memory. rules: of the opcodes that are not elementwise.
 
-    scratch: the kernel's scratch memory (hlo/scratch.py), if it has some.
+    scratch: the memory that the kernel may use while it runs.
     """
 
     def __init__(
@@ -107,7 +108,7 @@ class Elemental:
         code: Code,
         leaves: Mapping[Instruction, Pointer],
         rules: Mapping[Op, Rule],
-        scratch: Pointer | None = None,
+        scratch: Scratch,
     ):
         self.code, self.leaves, self.rules, self.scratch = code, leaves, rules, scratch
 

@@ -24,6 +24,7 @@ from .loops import nest_for
 from .memory import Pointer
 from .registers import POINTER
 from .rows import emit_rows, find_rows
+from .scratch import Scratch
 from .update import emit_update, is_update
 
 
@@ -50,8 +51,7 @@ def emit_kernel(module: ir.Module, request: KernelRequest, options: EmitOptions)
     code = Code(module, function, strict=options.strict, vector_bits=options.target.vector_bits)
     graph = graph_of(request)
     pointers = {leaf: Pointer(function.args[argument]) for leaf, argument in graph.leaves.items()}
-    scratch = Pointer(function.args[request.scratch]) if request.scratch >= 0 else None
-    e = Elemental(code, pointers, RULES, scratch)
+    e = Elemental(code, pointers, RULES, Scratch.of(request, function))
     leaves = result_leaves(request, graph, function)
     rows = find_rows(e, leaves)
     if rows is not None:

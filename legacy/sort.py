@@ -14,14 +14,15 @@ from llvmlite import ir
 from ..hlo.ir import Instruction
 from ..hlo.opcodes import Op
 from ..hlo.plan import POOL_ALIGNMENT
-from ..hlo.scratch import ON_STACK, SHORT_ROW, sort_row_bytes
 from ..hlo.shapes import Shape
 from .elemental import Elemental, Index, Reads, Rule
 from .function import Code, IndexValue
 from .indexing import refuse
 from .memory import Pointer, address, load, store
 from .registers import I8, I64, Register
-from .stack import alloca
+
+RUN = 16
+"""Elements that are sorted by insertion, before runs of them are merged; a power of two."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -57,7 +58,8 @@ def emit_sort(e: Elemental, instruction: Instruction, results: Sequence[Target])
     code, shape = e.code, results[0].shape
     dimension = instruction.dimensions[0]
     length = instruction.operands[0].shape.dims[dimension]
-    spare = _spare(e, instruction, any(r.shape.dims[dimension] != length for r in results))
+    cut = any(r.shape.dims[dimension] != length for r in results)
+    spare = _spare(e, instruction, cut) if length > RUN or cut else []
     positions: list[IndexValue] = [0] * shape.rank
     loops = []
     for d in reversed(shape.minor_to_major):
@@ -75,23 +77,23 @@ def emit_sort(e: Elemental, instruction: Instruction, results: Sequence[Target])
 
 
 def _spare(e: Elemental, instruction: Instruction, cut: bool) -> list[list[Row]]:
-    """The rows in scratch memory of each operand, as hlo/scratch.py lays them out. cut: results are parts of rows."""
-    code, dimension, total = e.code, instruction.dimensions[0], sort_row_bytes(instruction, cut)
-    if not total:
-        return []
-    if total <= ON_STACK:
-        base = alloca(code, I8, total)
-    else:
-        assert e.scratch is not None
-        base = e.scratch.value
-    rows, offset = [], 0
+    """The rows in scratch memory of each operand in order: one, and a second where the result's rows are not adjacent
+    elements. cut: results are parts of rows.
+    """
+    code, dimension = e.code, instruction.dimensions[0]
+    rows: list[tuple[Shape, list[int]]] = []
+    total = 0
     for _, shape in instruction.shape.leaves():
         size = -(-shape.dims[dimension] * shape.dtype.bytes // POOL_ALIGNMENT) * POOL_ALIGNMENT
         count = 2 if cut or shape.strides[dimension] != 1 else 1
-        places = [code.b.gep(base, [I64(offset + k * size)], inbounds=True, source_etype=I8) for k in range(count)]
-        rows.append([Row(place, 1, shape) for place in places])
-        offset += count * size
-    return rows
+        rows.append((shape, [total + k * size for k in range(count)]))
+        total += count * size
+    base = e.scratch.take(code, total)
+
+    def row(offset: int, shape: Shape) -> Row:
+        return Row(code.b.gep(base, [I64(offset)], inbounds=True, source_etype=I8), 1, shape)
+
+    return [[row(offset, shape) for offset in offsets] for shape, offsets in rows]
 
 
 class _Sorter:
@@ -105,7 +107,7 @@ class _Sorter:
 
     def sort(self, targets: Rows, spare: Sequence[Sequence[Row]], starts: Sequence[int]) -> None:
         """starts: the first element of a sorted row that each target gets."""
-        code, passes = self.code, (-(-self.length // SHORT_ROW) - 1).bit_length()
+        code, passes = self.code, (-(-self.length // RUN) - 1).bit_length()
         last = [s[1] if len(s) > 1 else t for s, t in zip(spare, targets, strict=True)] if spare else targets
         if passes:
             self._sort_runs(last, [s[0] for s in spare], passes)
@@ -120,9 +122,9 @@ class _Sorter:
     def _sort_runs(self, last: Rows, other: Rows, passes: int) -> None:
         """Runs, then merges to and fro, the last of them into `last`."""
         first, second = (last, other) if passes % 2 == 0 else (other, last)
-        loop = self.code.loop(self.length, step=SHORT_ROW)
+        loop = self.code.loop(self.length, step=RUN)
         start = loop.index
-        end = self.code.minimum(self.code.add(start, SHORT_ROW), self.length)
+        end = self.code.minimum(self.code.add(start, RUN), self.length)
         self._insert(first, start, end)
         loop.close()
         self._merge_all(first, second, passes)
@@ -168,8 +170,8 @@ class _Sorter:
         carried = [s for s in loop.carried if isinstance(s, ir.Value)]
         source = [Row(s, row.stride, row.shape) for s, row in zip(carried[:count], first, strict=True)]
         target = [Row(s, row.stride, row.shape) for s, row in zip(carried[count:], second, strict=True)]
-        b, shift = code.b, code.value(code.add(loop.index, SHORT_ROW.bit_length()))
-        width, both = b.shl(I64(SHORT_ROW), code.value(loop.index)), b.shl(I64(1), shift)
+        b, shift = code.b, code.value(code.add(loop.index, RUN.bit_length()))
+        width, both = b.shl(I64(RUN), code.value(loop.index)), b.shl(I64(1), shift)
         pair = code.loop(b.lshr(b.add(I64(self.length - 1), both, flags=("nsw",)), shift))
         b = code.b
         low = b.shl(code.value(pair.index), shift)

@@ -16,6 +16,7 @@ from .elements import Scalar, decode, encode, flatten, parts, raw_type
 from .elementwise import EMIT as ELEMENTWISE
 from .elementwise import emit_elementwise, takes_raw
 from .reader import Body, Buffer, Node
+from .scratch import Scratch
 
 Indices = tuple[Index, ...]
 
@@ -37,10 +38,10 @@ Rule = Callable[["Elemental", Node, int, Indices, bool], Reads]
 class Elemental:
     """Makes elements of one kernel. pointers: the kernel's arguments; rules: of ops that are not elementwise.
 
-    scratch: the kernel's scratch memory (hlo/scratch.py), if it has some.
+    scratch: the memory that the kernel may use while it runs.
     """
 
-    def __init__(self, b: Builder, pointers: Sequence[Value], rules: Mapping[Op, Rule], scratch: Value | None = None):
+    def __init__(self, b: Builder, pointers: Sequence[Value], rules: Mapping[Op, Rule], scratch: Scratch):
         self.b, self.pointers, self.rules, self.scratch = b, pointers, rules, scratch
 
     def value(self, buffer: Buffer, index: Indices, raw: bool = False) -> Scalar:

@@ -16,6 +16,7 @@ from .matmul import emit_matmul
 from .reader import Buffer, KernelGraph, Node, origin, reachable
 from .row_graph import row_graph
 from .rows import RowKernel
+from .scratch import Scratch
 from .transpose import crossing_dimension, emit_blocks, pure_transposition, tiled
 
 
@@ -44,7 +45,8 @@ def emit_kernel(b: Builder, graph: KernelGraph) -> None:
         )
     }
     with b.function(graph.name, [t.ptr] * len(graph.arguments), [], attributes) as pointers:
-        scratch = pointers[graph.scratch] if graph.scratch >= 0 else None
+        offered = graph.scratch >= 0
+        scratch = Scratch(pointers[graph.scratch], graph.arguments[graph.scratch].size) if offered else Scratch()
         e = Elemental(b, pointers, RULES, scratch)
         rows = row_graph(graph.results)
         if rows is None:

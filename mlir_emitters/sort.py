@@ -11,12 +11,14 @@ from dataclasses import dataclass, replace
 
 from ..hlo.opcodes import Op
 from ..hlo.plan import POOL_ALIGNMENT
-from ..hlo.scratch import ON_STACK, SHORT_ROW
 from .builder import Builder, Index, Loop, Value
 from .elemental import Elemental, Indices, Reads, Rule, load_element, store_element
 from .elements import Scalar, decode, flatten, unflatten
 from .indexing import refuse
 from .reader import Buffer, Node, origin
+
+RUN = 16
+"""Length of the runs that insertion makes, a power of two; a row of one run is sorted where it ends up."""
 
 
 def sort_value(e: Elemental, node: Node, number: int, index: Indices, raw: bool) -> Reads:
@@ -70,7 +72,7 @@ class Lane:
 
 class RowSort:
     """Rows one after the other. Each goes to and fro between the result, or the second of two rows in scratch memory
-    where the result strides or is a part of each row, and the first row in scratch memory (order: hlo/scratch.py).
+    where the result strides or is a part of each row, and the first row in scratch memory.
     """
 
     def __init__(self, e: Elemental, node: Node, results: Sequence[Buffer], starts: Sequence[int]):
@@ -102,15 +104,14 @@ class RowSort:
             b.close_loop(loop)
 
     def spare(self) -> list[list[Lane]]:
-        """The rows in scratch memory, by operand; on the stack if they are small."""
-        if self.length <= SHORT_ROW and not self.cut:
+        """The rows in scratch memory, by operand, one after the other."""
+        if self.length <= RUN and not self.cut:
             return []
         counts = [1 if r.strides[self.dimension] == 1 and not self.cut else 2 for r in self.results]
         sizes = [-(-self.length * r.dtype.bytes // POOL_ALIGNMENT) * POOL_ALIGNMENT for r in self.results]
         total = sum(n * size for n, size in zip(counts, sizes, strict=True))
         b = self.b
-        base = self.e.scratch if total > ON_STACK else b.alloca(b.types.i8, total, POOL_ALIGNMENT)
-        assert base is not None
+        base = self.e.scratch.take(b, total)
         lanes, start = [], 0
         for buffer, count, size in zip(self.results, counts, sizes, strict=True):
             starts = range(start, start + count * size, size)
@@ -123,14 +124,14 @@ class RowSort:
         if not spare:
             self.insert(targets, 0, self.length)
             return
-        passes = (-(-self.length // SHORT_ROW) - 1).bit_length()
+        passes = (-(-self.length // RUN) - 1).bit_length()
         home = [lanes[1] if len(lanes) > 1 else t for t, lanes in zip(targets, spare, strict=True)]
         away = [lanes[0] for lanes in spare]
         # Lanes that take turns need one form of address: a pointer to their first element.
         home = [replace(x, base=self.address(x), offset=0) for x in home]
         first, second = (home, away) if passes % 2 == 0 else (away, home)
-        with b.loop(0, self.length, SHORT_ROW) as loop:
-            self.insert(first, loop.index, self.least(b.add(loop.index, SHORT_ROW)))
+        with b.loop(0, self.length, RUN) as loop:
+            self.insert(first, loop.index, self.least(b.add(loop.index, RUN)))
         if passes:
             self.merge_passes(first, second, passes)
         for lane, target, lanes, start in zip(home, targets, spare, self.starts, strict=True):
@@ -188,7 +189,7 @@ class RowSort:
         loop: Loop = b.open_loop(0, passes, 1, [lane.base for lane in (*first, *second)])
         source = [replace(lane, base=p) for lane, p in zip(first, loop.carried[:count], strict=True)]
         target = [replace(lane, base=p) for lane, p in zip(second, loop.carried[count:], strict=True)]
-        shift = b.materialize(b.add(loop.index, SHORT_ROW.bit_length() - 1))
+        shift = b.materialize(b.add(loop.index, RUN.bit_length() - 1))
         width = b.op("arith.shli", b.constant(1, b.types.i64), shift)
         pair = b.op("arith.addi", width, width)
         # the length over twice the width, rounded up

@@ -2,20 +2,24 @@
 
 import dataclasses
 import re
+from importlib import import_module
 
 import numpy as np
 import pytest
 
+from .. import legacy, mlir_emitters
 from ..backends.base import CompileOptions
+from ..codegen.options import EmitOptions
 from ..hlo.assignment_checker import check_assignment
 from ..hlo.buffer_report import report_buffers, report_to_text
 from ..hlo.errors import VerificationError
+from ..hlo.evaluator import evaluate
 from ..hlo.opcodes import Op
 from ..hlo.parser import parse_module
-from ..hlo.plan import AllocationKind, KernelStep, Plan
+from ..hlo.plan import AllocationKind, KernelRequest, KernelStep, Plan
 from ..hlo.plan_text import plan_to_text
 from ..hlo.planning import plan
-from ..hlo.scratch import SCRATCH, scratch_bytes
+from ..hlo.scratch import ON_STACK, SCRATCH, scratch_bound, scratch_bytes
 from ..lhlo import from_kernels, from_plan, parse_text, to_kernels
 from ..migration import Flags, compile_module
 from .lhlo_requests import assert_program_kernels, assert_same_request
@@ -138,3 +142,105 @@ def test_kernels_take_it_and_run_between_red_zones(stack, made):
     np.testing.assert_allclose(executable.execute([X])[0], X @ X @ X @ X @ X, atol=1e-5)
     ir = next(text for name, text in executable.stages if name.endswith(".ll"))
     assert re.search(rf"dereferenceable\({BYTES}\)", ir)
+
+
+# Sorts ----------------------------------------------------------------------------------------------------------------
+
+SORT = """HloModule m
+by {{ a = f32[] parameter(0)
+  b = f32[] parameter(1)
+  {pairs}
+  ROOT s = pred[] compare(a, b), direction=LT, type=TOTALORDER }}
+ENTRY e {{ x = f32[{dims}] parameter(0)
+  {parameters}
+  s = (f32[{dims}], {types}) sort(x, {payloads}), dimensions={{{d}}}, is_stable=true, to_apply=by
+  {root} }}"""
+WHOLE = "ROOT r = (f32[{dims}], {types}) tuple(k, {results})"
+PARTS = """f = f32[2,3] slice(k), slice={{[0:2], [1:4]}}
+  g = c128[2,3] slice(r0), slice={{[0:2], [0:3]}}
+  ROOT r = (f32[2,3], c128[2,3]) tuple(f, g)"""
+
+
+def sort_text(dims: str, d: int, payloads: int = 1, root: str = WHOLE) -> str:
+    """A sort of f32 keys that `payloads` c128 arrays follow."""
+    numbers, types = range(payloads), ", ".join([f"c128[{dims}]"] * payloads)
+    results = [f"r{n} = c128[{dims}] get-tuple-element(s), index={n + 1}" for n in numbers]
+    given = root.format(dims=dims, types=types, results=", ".join(f"r{n}" for n in numbers))
+    return SORT.format(
+        pairs="\n  ".join(f"p{n} = c128[] parameter({n})" for n in range(2, 2 * payloads + 2)),
+        dims=dims,
+        d=d,
+        types=types,
+        parameters="\n  ".join(f"y{n} = c128[{dims}] parameter({n + 1})" for n in numbers),
+        payloads=", ".join(f"y{n}" for n in numbers),
+        root="\n  ".join([f"k = f32[{dims}] get-tuple-element(s), index=0", *results, given]),
+    )
+
+
+SORTS = {
+    "short": sort_text("2,12", 1),
+    "short, strided": sort_text("12,2", 0),
+    "short, parts": sort_text("2,12", 1, root=PARTS),
+    "short, many": sort_text("16,2", 0, payloads=9),
+    "on the stack": sort_text("2,150", 1),
+    "on the stack, strided": sort_text("75,2", 0),
+    "on the stack, parts": sort_text("2,75", 1, root=PARTS),
+    "long": sort_text("2,700", 1),
+    "long, strided": sort_text("700,2", 0),
+    "long, parts": sort_text("2,700", 1, root=PARTS),
+}
+
+
+def sort_kernel(made: Plan) -> KernelRequest:
+    opcodes = {k: {k.instruction.opcode, *(k.body.opcodes if k.body is not None else ())} for k in made.kernels}
+    (found,) = (k for k in made.kernels if Op.SORT in opcodes[k])
+    return found
+
+
+def stack_bytes(ir: str) -> int:
+    """Bytes that kernels have on the call stack; there are none but of scratch memory."""
+    found = re.findall(r"= alloca \[(\d+) x i8\]|= alloca i8, i64 (\d+)", ir)
+    assert len(found) == ir.count(" alloca ")
+    return sum(int(a or b) for a, b in found)
+
+
+@pytest.mark.parametrize("run", [1, 16, 256])
+@pytest.mark.parametrize("stack", ["legacy", "mlir"])
+@pytest.mark.parametrize("name", SORTS)
+def test_a_sort_stays_within_the_bound_whatever_its_runs(monkeypatch, name, stack, run):
+    """run: elements that a stack sorts by insertion. Nothing above the stacks knows it."""
+    monkeypatch.setattr(import_module({"legacy": legacy, "mlir": mlir_emitters}[stack].__name__ + ".sort"), "RUN", run)
+    module = parse_module(SORTS[name])
+    request = sort_kernel(plan(module))
+    options = CompileOptions(cache=None, red_zones=True, keep_stages=True)
+    executable = compile_module(module, Flags.parse(stack), options)
+    used = stack_bytes(next(text for stage, text in executable.stages if stage.endswith(".ll")))
+    assert used <= (0 if request.scratch_bytes else min(ON_STACK, scratch_bound(request.instruction)))
+    assert used or not (name.startswith("on the stack") and run < 75)
+    shapes, rng = [p.shape for p in module.entry.parameters], np.random.default_rng(run)
+    inputs = [rng.integers(-9, 9, shape.dims).astype(shape.dtype.numpy) for shape in shapes]
+    for actual, expected in zip(executable.execute(inputs), evaluate(module, inputs), strict=True):
+        np.testing.assert_array_equal(actual, expected)
+
+
+def test_the_plan_offers_what_exceeds_the_stack():
+    offered = {name: sort_kernel(plan(parse_module(text))).scratch_bytes for name, text in SORTS.items()}
+    assert {name for name, size in offered.items() if size} == {n for n in SORTS if "long" in n or "many" in n}
+    assert offered["long"] * 2 == offered["long, strided"] == offered["long, parts"]
+
+
+@pytest.mark.parametrize("stack", [legacy, mlir_emitters])
+def test_a_kernel_that_would_exceed_its_bound_is_not_emitted(stack):
+    request = sort_kernel(plan(parse_module(SORTS["long"])))
+    last = request.arguments[-1]
+    little = dataclasses.replace(last, slice=dataclasses.replace(last.slice, size=ON_STACK))
+    short = dataclasses.replace(request, arguments=(*request.arguments[:-1], little))
+    with pytest.raises(AssertionError, match=f"the Plan bounds it by {ON_STACK}"):
+        stack.emit([short], EmitOptions.host())
+
+
+@pytest.mark.parametrize("name", SORTS)
+def test_legacy_lays_out_scratch_memory_of_hlo_and_lhlo_alike(name):
+    kernels = plan(parse_module(SORTS[name])).kernels
+    read_back = to_kernels(LhloModule.from_text(from_kernels(kernels).to_text()))
+    assert legacy.emit(read_back, EmitOptions.host()).llvm_ir == legacy.emit(kernels, EmitOptions.host()).llvm_ir
