@@ -242,5 +242,5 @@ def test_a_kernel_that_would_exceed_its_bound_is_not_emitted(stack):
 @pytest.mark.parametrize("name", SORTS)
 def test_legacy_lays_out_scratch_memory_of_hlo_and_lhlo_alike(name):
     kernels = plan(parse_module(SORTS[name])).kernels
-    read_back = to_kernels(LhloModule.from_text(from_kernels(kernels).to_text()))
+    read_back = to_kernels(parse_text(from_kernels(kernels).to_text()))
     assert legacy.emit(read_back, EmitOptions.host()).llvm_ir == legacy.emit(kernels, EmitOptions.host()).llvm_ir
