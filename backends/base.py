@@ -13,8 +13,8 @@ from ..codegen.cache import DEFAULT_CACHE, ObjectCache
 from ..codegen.options import EmitOptions, EmittedModule
 from ..hlo.errors import TestbedError
 from ..hlo.ir import Module
-from ..hlo.plan import KernelRequest
 from ..hlo.shapes import Shape
+from ..planning.plan import KernelRequest
 
 
 class BackendError(TestbedError):

@@ -8,8 +8,8 @@ from typing import Any
 
 import numpy as np
 
-from ..hlo.program import Program
-from ..migration.peers import prepare
+from ..formats.program import Program
+from ..migration.stacks import prepare
 
 
 @dataclass(frozen=True)

@@ -53,8 +53,8 @@ def main() -> None:
 
     from testbed.benchmarks.contestants import contestant
     from testbed.benchmarks.paired import race, table
-    from testbed.hlo.parser import parse_module
-    from testbed.hlo.program import Program
+    from testbed.formats.program import Program
+    from testbed.formats.text.parser import parse_module
 
     text = module_text(options.size)
     program = Program("chain", text, parse_module(text, "chain.hlo"))

@@ -13,8 +13,8 @@ import sys
 import time
 from pathlib import Path
 
+from ..formats.text.parser import parse_module
 from ..hlo.errors import TestbedError
-from ..hlo.parser import parse_module
 
 INSTRUCTIONS = 40_000
 SECONDS, BYTES, MEDIAN = 4.0, 1 << 30, 1e-3

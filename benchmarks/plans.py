@@ -18,14 +18,14 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import asdict, dataclass, field, replace
 from pathlib import Path
 
-from ..hlo.buffer_report import report_buffers
+from ..formats.text.parser import parse_module
 from ..hlo.ir import Module
 from ..hlo.opclasses import CONTROL, FORWARDING, control_computations
 from ..hlo.opcodes import Op
-from ..hlo.parser import parse_module
-from ..hlo.passes.pipeline import PassRecord, count_instructions
-from ..hlo.plan import AllocationKind, ConditionalStep, CopyStep, Plan, WhileStep
-from ..hlo.planning import PlanOptions, plan
+from ..passes.pipeline import PassRecord, count_instructions
+from ..planning.buffer_report import report_buffers
+from ..planning.plan import AllocationKind, ConditionalStep, CopyStep, Plan, WhileStep
+from ..planning.planner import PlanOptions, plan
 
 FREE = FORWARDING | CONTROL | {Op.PARAMETER, Op.CONSTANT, Op.BITCAST, Op.PARTITION_ID, Op.REPLICA_ID}
 """Ops of XLA's optimised modules for which it runs nothing by themselves."""

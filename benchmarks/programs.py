@@ -36,7 +36,7 @@ def measure(folder: Path, rounds: int, seconds: float) -> Row:
     from testbed.backends.xla import XlaExecutable
     from testbed.benchmarks.contestants import contestant
     from testbed.benchmarks.paired import race
-    from testbed.hlo.program import load_program
+    from testbed.formats.program import load_program
     from testbed.migration import Flags, compile_module
 
     program = load_program(str(folder))

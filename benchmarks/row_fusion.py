@@ -75,8 +75,8 @@ def main() -> None:
 
     from testbed.benchmarks.contestants import contestant
     from testbed.benchmarks.paired import race, table
-    from testbed.hlo.parser import parse_module
-    from testbed.hlo.program import Program
+    from testbed.formats.program import Program
+    from testbed.formats.text.parser import parse_module
 
     generator = np.random.default_rng(0)
     for name, (function, vectors) in functions().items():

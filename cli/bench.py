@@ -45,8 +45,8 @@ def command(
         _pin(pin, os.cpu_count() or 1)
     from ..benchmarks.contestants import contestant
     from ..benchmarks.paired import race, table
-    from ..hlo.program import load_program
-    from ..migration.peers import STACKS, parse_stacks
+    from ..formats.program import load_program
+    from ..migration.stacks import STACKS, parse_stacks
     from .inputs import choose_inputs
 
     names = parse_stacks(stacks, list(STACKS))

@@ -14,9 +14,9 @@ FORMATS = (".svg", ".png")
 @click.option("--plot", metavar="OUT.SVG|PNG", help="Also draw the arena: time to the right, bytes upwards.")
 def command(module: str, plot: str | None) -> int:
     """Print the allocations of MODULE, the arena's slices with the times when they are alive, and the sums."""
-    from ..hlo.buffer_report import report_buffers, report_to_text
-    from ..hlo.planning import plan
-    from ..hlo.program import load_program
+    from ..formats.program import load_program
+    from ..planning.buffer_report import report_buffers, report_to_text
+    from ..planning.planner import plan
 
     if plot is not None and Path(plot).suffix.lower() not in FORMATS:
         raise click.UsageError(f"--plot {plot}: give a name that ends in {' or '.join(FORMATS)}")

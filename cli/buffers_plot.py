@@ -5,10 +5,10 @@ from __future__ import annotations
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from ..hlo.whole_files import write_whole
+from ..formats.whole_files import write_whole
 
 if TYPE_CHECKING:
-    from ..hlo.buffer_report import BufferReport
+    from ..planning.buffer_report import BufferReport
 
 MOST_LABELS = 60
 """Names are drawn in so many of the largest slices."""
@@ -31,7 +31,7 @@ def draw(report: BufferReport, target: Path) -> None:
 
 def rectangles(report: BufferReport) -> list[tuple[float, float, float, float, str]]:
     """(position, offset, positions, bytes, names) of every live segment in the arena."""
-    from ..hlo.plan import AllocationKind
+    from ..planning.plan import AllocationKind
 
     found: list[tuple[float, float, float, float, str]] = []
     for a in report.plan.assignment.allocations:

@@ -56,7 +56,7 @@ def command(
     from ..differential.conformance import run_cases
     from ..differential.corpus import ALL_STACKS, PARSE, read_suite, select
     from ..differential.report import summary, write_json
-    from ..migration.peers import parse_stacks
+    from ..migration.stacks import parse_stacks
     from .progress import progress
 
     names = parse_stacks(stacks, ALL_STACKS)

@@ -11,8 +11,8 @@ if TYPE_CHECKING:
     from rich.console import Console
 
     from ..differential.verdict import Verdict
-    from ..hlo.program import Program
-    from ..migration.peers import Run
+    from ..formats.program import Program
+    from ..migration.stacks import Run
 
 
 PEERS = ("evaluator", "legacy", "mlir")
@@ -32,8 +32,8 @@ def command(module: str, inputs: str | None, seed: int | None, stacks: str | Non
     """Compile MODULE on both stacks, run it everywhere, compare every pair of stacks. Exit 0 only if all agree."""
     from ..backends.xla import installed
     from ..differential.verdict import judge
-    from ..hlo.program import load_program
-    from ..migration.peers import STACKS, parse_stacks
+    from ..formats.program import load_program
+    from ..migration.stacks import STACKS, parse_stacks
     from .inputs import choose_inputs
 
     if inputs is not None and seed is not None:
@@ -66,7 +66,7 @@ def _run_all(
 ) -> tuple[dict[str, Run], dict[str, str]]:
     """Runs by stack, and for stacks that cannot run the program, why."""
     from ..hlo.errors import UnsupportedError
-    from ..migration.peers import run
+    from ..migration.stacks import run
 
     runs, refusals = {}, {}
     for name in names:

@@ -8,17 +8,17 @@ from typing import TYPE_CHECKING
 if TYPE_CHECKING:
     import numpy as np
 
-    from ..hlo.program import Program
+    from ..formats.program import Program
 
 
 def choose_inputs(program: Program, file: str | None, seed: int | None) -> list[np.ndarray]:
     """Input leaves for a program. A file goes before a seed, a seed before the program's own io.npz."""
-    from ..hlo.program import load_io, parameter_leaves
+    from ..formats.program import load_io, parameter_leaves
 
     if file is not None:
         return list(load_io(Path(file), parameter_leaves(program.module), None)[0])
     if seed is None and program.inputs is not None:
         return list(program.inputs)
-    from ..hlo.fake_inputs import fake_inputs
+    from ..differential.fake_inputs import fake_inputs
 
     return fake_inputs(program.module, seed or 0)

@@ -12,11 +12,11 @@ from typing import TYPE_CHECKING
 import click
 
 if TYPE_CHECKING:
+    from ..differential.preserving import Meaning
+    from ..formats.program import Program
     from ..hlo.ir import Module
-    from ..hlo.passes.fuel import Fuel
-    from ..hlo.passes.pipeline import Pass
-    from ..hlo.passes.preserving import Meaning
-    from ..hlo.program import Program
+    from ..passes.fuel import Fuel
+    from ..passes.pipeline import Pass
 
 
 MOST_LINES = 12
@@ -37,7 +37,7 @@ class Row:
 def _list(context: click.Context, _parameter: click.Parameter, value: bool) -> None:
     if not value:
         return
-    from ..hlo.passes.pipeline import OPTIMIZE, PASSES
+    from ..passes.pipeline import OPTIMIZE, PASSES
 
     width = max(map(len, PASSES))
     for step in PASSES.values():
@@ -52,7 +52,7 @@ def _list(context: click.Context, _parameter: click.Parameter, value: bool) -> N
 def _list_rules(context: click.Context, _parameter: click.Parameter, value: bool) -> None:
     if not value:
         return
-    from ..hlo.passes.algebra import ROWS
+    from ..passes.algebra.sweep import ROWS
 
     width = max(len(r.name) for r in ROWS)
     for r in ROWS:
@@ -106,11 +106,11 @@ def command(
 
     Exit 1 if a pass changes a result; 2 if one is unknown, or what it makes does not verify.
     """
-    from ..hlo.passes.fuel import Fuel, limited
-    from ..hlo.passes.pipeline import complete, default_passes, select
-    from ..hlo.printer import print_module
-    from ..hlo.program import load_program
-    from ..hlo.whole_files import write_text
+    from ..formats.program import load_program
+    from ..formats.text.printer import print_module
+    from ..formats.whole_files import write_text
+    from ..passes.fuel import Fuel, limited
+    from ..passes.pipeline import complete, default_passes, select
 
     _check_inputs(evaluate_each, inputs, seed)
     named = None if passes is None else select(_names(passes))
@@ -149,7 +149,7 @@ def _check_inputs(evaluate_each: bool, inputs: str | None, seed: int | None) -> 
 
 def _printed(patterns: Sequence[str], names: Sequence[str]) -> set[str]:
     """The passes that run, of these names, and match a pattern; each pattern must match one."""
-    from ..hlo.passes.pipeline import select
+    from ..passes.pipeline import select
 
     found: set[str] = set()
     for pattern in patterns:
@@ -169,7 +169,7 @@ def _names(text: str) -> list[str]:
 
 def _run(step: Pass, module: Module, fuel: Fuel) -> tuple[Module, Row]:
     """A pass under fuel: one that does not count its own rewrites counts as one, and only if it changes anything."""
-    from ..hlo.passes.pipeline import count_instructions
+    from ..passes.pipeline import count_instructions
 
     start, spent = time.perf_counter(), fuel.spent
     done = module
@@ -183,7 +183,7 @@ def _run(step: Pass, module: Module, fuel: Fuel) -> tuple[Module, Row]:
 
 def _verify(module: Module, name: str) -> None:
     from ..hlo.errors import VerificationError
-    from ..hlo.verifier import verify
+    from ..hlo.verify.verifier import verify
 
     try:
         verify(module)
@@ -194,7 +194,7 @@ def _verify(module: Module, name: str) -> None:
 
 
 def _meaning(program: Program, inputs: str | None, seed: int | None) -> Meaning:
-    from ..hlo.passes.preserving import Meaning
+    from ..differential.preserving import Meaning
     from .inputs import choose_inputs
 
     return Meaning.of(program.module, choose_inputs(program, inputs, seed))
@@ -202,7 +202,7 @@ def _meaning(program: Program, inputs: str | None, seed: int | None) -> Meaning:
 
 def _keeps(meaning: Meaning, step: Pass, before: Module, after: Module, rows: Sequence[Row]) -> bool:
     """Whether the results are still the same; says which pass changed them, by which rewrite, and how to see it."""
-    from ..hlo.passes.preserving import find_rewrite
+    from ..differential.preserving import find_rewrite
 
     change = meaning.change(after)
     if change is None:

@@ -29,8 +29,8 @@ def command(
     """Run MODULE and print a line for each result leaf (small ones whole)."""
     import numpy as np
 
-    from ..hlo.program import load_program, save_io
-    from ..migration.peers import run
+    from ..formats.program import load_program, save_io
+    from ..migration.stacks import run
     from .inputs import choose_inputs
 
     if inputs is not None and seed is not None:

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any
 import click
 
 if TYPE_CHECKING:
-    from ..hlo.cost_analysis import CostAnalysis
+    from ..hlo.analysis.cost_analysis import CostAnalysis
     from ..hlo.ir import Computation, Instruction, Module
 
 KEYS = ("flops", "transcendentals", "bytes")
@@ -24,9 +24,9 @@ KEYS = ("flops", "transcendentals", "bytes")
 @click.option("--graph", metavar="OUT.SVG", help="Draw the data flow.")
 def command(module: str, top: int, by: str, json_file: str | None, graph: str | None) -> int:
     """Print counts, costs by XLA's rules (a while loop for one trip) and largest buffers of MODULE."""
-    from ..hlo.cost_analysis import analyse
-    from ..hlo.program import load_program
-    from ..hlo.whole_files import write_text
+    from ..formats.program import load_program
+    from ..formats.whole_files import write_text
+    from ..hlo.analysis.cost_analysis import analyse
 
     loaded = load_program(module).module
     analysis = analyse(loaded)
@@ -37,7 +37,7 @@ def command(module: str, top: int, by: str, json_file: str | None, graph: str | 
     if json_file is not None:
         write_text(Path(json_file), json.dumps(_report(loaded, analysis), indent=1) + "\n")
     if graph is not None:
-        from ..hlo.graph import module_to_svg
+        from .module_graph import module_to_svg
 
         write_text(Path(graph), module_to_svg(loaded))
     return 0

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING
 import click
 
 if TYPE_CHECKING:
-    from ..hlo.program import Program
+    from ..formats.program import Program
 
 
 @click.command()
@@ -20,8 +20,8 @@ if TYPE_CHECKING:
 @click.option("--emitters", multiple=True, metavar="FLAGS", help="Flags of a run; repeatable. [default: legacy, mlir]")
 def command(module: str, folder: str, emitters: tuple[str, ...]) -> int:
     """Write MODULE's HLO, plan, thunks and, for each stack, every IR down to assembly. Prints the files' names."""
+    from ..formats.program import load_program
     from ..hlo.errors import InputError
-    from ..hlo.program import load_program
 
     program = load_program(module)
     target = Path(folder)
@@ -53,9 +53,9 @@ def _write(path: Path, text: str) -> str:
 def _stages(program: Program, runs: tuple[str, ...]) -> Iterator[tuple[str, str]]:
     """(file name, text) in the order of the flow. Stages above the fork come once, those below once a run."""
     from ..backends.base import CompileOptions
-    from ..hlo.plan_text import plan_to_text
-    from ..hlo.printer import print_module
+    from ..formats.text.printer import print_module
     from ..migration import Flags, compile_module
+    from ..planning.plan_text import plan_to_text
 
     yield "0.input.hlo", program.text
     for number, flags in enumerate(runs):

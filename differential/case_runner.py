@@ -10,10 +10,10 @@ from pathlib import Path
 
 import numpy as np
 
-from ..hlo.comparison import Difference
+from ..formats.program import Program, read_text
 from ..hlo.errors import TestbedError, UnsupportedError
-from ..hlo.program import Program, read_text
-from ..migration.peers import prepare
+from ..migration.stacks import prepare
+from .comparison import Difference
 from .corpus import PARSE, Case, compare_leaves, load_case
 from .report import Row
 
@@ -50,7 +50,7 @@ def _where(error: BaseException) -> str:
 
 
 def _round_trip(case: Case) -> Row:
-    from ..hlo.roundtrip import roundtrip
+    from .roundtrip import roundtrip
 
     reason = roundtrip(read_text(Path(case.hlo)))
     return Row(case.id, PARSE, "failed" if reason else "passed", reason or "")

@@ -12,11 +12,11 @@ from typing import Any
 
 import numpy as np
 
-from ..hlo.comparison import Difference, compare
+from ..formats.files import load_module
+from ..formats.program import Program, load_io, parameter_leaves, read_bytes, read_text, result_leaves
 from ..hlo.dtypes import FROM_NUMPY
 from ..hlo.errors import InputError
-from ..hlo.formats import load_module
-from ..hlo.program import Program, load_io, parameter_leaves, read_bytes, read_text, result_leaves
+from .comparison import Difference, compare
 
 PARSE = "parse"
 ALL_STACKS = ("evaluator", "optimized", "legacy", "mlir", "xla", PARSE)

@@ -8,7 +8,7 @@ from collections.abc import Sequence
 from dataclasses import asdict, dataclass
 from pathlib import Path
 
-from ..hlo.whole_files import write_text
+from ..formats.whole_files import write_text
 
 STATUSES = ("passed", "failed", "unsupported", "crashed")
 

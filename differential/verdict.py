@@ -8,8 +8,8 @@ from itertools import combinations
 
 import numpy as np
 
-from ..hlo.comparison import Difference, compare
 from ..hlo.dtypes import FROM_NUMPY
+from .comparison import Difference, compare
 
 
 @dataclass(frozen=True)

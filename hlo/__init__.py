@@ -1,1 +1,1 @@
-"""HLO: opset, shapes, literals, parse, print, verify, evaluate, passes, buffers, plan. Depends on no other room."""
+"""The language: opset, shapes, literals, IR, verifier, analyses. Depends on no other room."""

@@ -1,4 +1,4 @@
-"""Arrays of present sizes at the border of a module whose dynamic dimensions were padded (hlo/passes/pad_dynamic.py).
+"""Arrays of present sizes at the border of a module whose dynamic dimensions were padded (passes/dynamic/pad.py).
 
 Such a module takes and gives arrays at their bounds; the sizes are leaves behind them. Its frontend attributes list
 them as `leaf.dimension:leaf of its size`. Callers see neither: inputs may be smaller than the bound, results are cut.

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 if TYPE_CHECKING:
     from ..codegen.options import EmitOptions, EmittedModule
     from ..hlo.errors import UnsupportedError
-    from ..hlo.plan import KernelRequest
+    from ..planning.plan import KernelRequest
 
 __all__ = ["emit", "unsupported"]
 

@@ -7,7 +7,7 @@ from collections.abc import Sequence
 from llvmlite import ir
 
 from ..codegen.options import EmitOptions, EmittedModule
-from ..hlo.plan import KernelRequest
+from ..planning.plan import KernelRequest
 from .kernel import emit_kernel
 from .support import missing
 

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 
 from ..hlo.ir import Computation, Instruction
 from ..hlo.opcodes import Op
-from ..hlo.plan import KernelRequest
+from ..planning.plan import KernelRequest
 
 
 @dataclass(frozen=True, eq=False, slots=True)

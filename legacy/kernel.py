@@ -7,10 +7,10 @@ from collections.abc import Callable, Mapping
 from llvmlite import ir
 
 from ..codegen.options import EmitOptions
+from ..hlo.analysis.windows import running
 from ..hlo.ir import Instruction
 from ..hlo.opcodes import Op
-from ..hlo.plan import KernelRequest
-from ..hlo.windows import running
+from ..planning.plan import KernelRequest
 from . import convolution, dot, indexing, reduce, reduce_window, shape, sort
 from .concatenate import write_concatenated
 from .dot_tiled import emit_dot_with_epilogue, emit_tiled_dot, problem_of

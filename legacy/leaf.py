@@ -7,12 +7,12 @@ from dataclasses import dataclass
 
 from llvmlite import ir
 
+from ..hlo.analysis.sorted_parts import part_of_sort
+from ..hlo.analysis.windows import running
 from ..hlo.ir import Instruction
 from ..hlo.opcodes import Op
-from ..hlo.plan import KernelRequest
 from ..hlo.shapes import Shape, ShapeIndex
-from ..hlo.sorted_parts import part_of_sort
-from ..hlo.windows import running
+from ..planning.plan import KernelRequest
 from .elemental import Elemental, Index
 from .graph import Graph
 from .memory import Pointer, store

@@ -4,11 +4,11 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
+from ..hlo.analysis.windows import result_dims, running, single_op, taps, window_of
 from ..hlo.dtypes import DType
 from ..hlo.ir import Instruction
 from ..hlo.opcodes import Op
 from ..hlo.shapes import Shape
-from ..hlo.windows import result_dims, running, single_op, taps, window_of
 from .elemental import Elemental, Index, Reads, Rule
 from .function import Code, IndexValue
 from .loops import parts

@@ -1,4 +1,4 @@
-"""Row kernels (hlo/rows.py): one loop over rows, in it one pass over the row for each level of reductions.
+"""Row kernels (hlo/analysis/rows.py): one loop over rows, in it one pass over the row for each level of reductions.
 
 Numbers of a row stay in registers. What is dear and wanted by two passes lies in an array on the stack in between, or
 is read back where it is a result. Where every array is read at the present place, rows and columns are one counter
@@ -10,11 +10,11 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass, field
 
+from ..hlo.analysis.rows import Reads as RowReads
+from ..hlo.analysis.rows import Role, Rows, reads, rows_of
 from ..hlo.ir import Instruction
 from ..hlo.opclasses import ELEMENTWISE, EXPENSIVE
 from ..hlo.opcodes import Op
-from ..hlo.rows import Reads as RowReads
-from ..hlo.rows import Role, Rows, reads, rows_of
 from ..hlo.shapes import Shape
 from .elemental import Elemental, Index, Reads
 from .elementwise import EMIT

@@ -6,8 +6,8 @@ from dataclasses import dataclass
 
 from llvmlite import ir
 
-from ..hlo.plan import KernelRequest
-from ..hlo.scratch import ON_STACK
+from ..planning.plan import KernelRequest
+from ..planning.scratch import ON_STACK
 from .function import Code
 from .registers import I8
 from .stack import alloca

@@ -13,8 +13,8 @@ from llvmlite import ir
 
 from ..hlo.ir import Instruction
 from ..hlo.opcodes import Op
-from ..hlo.plan import POOL_ALIGNMENT
 from ..hlo.shapes import Shape
+from ..planning.plan import POOL_ALIGNMENT
 from .elemental import Elemental, Index, Reads, Rule
 from .function import Code, IndexValue
 from .indexing import refuse

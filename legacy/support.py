@@ -10,7 +10,7 @@ from ..hlo.ir import Computation, Instruction
 from ..hlo.layouts import changes_elements
 from ..hlo.opclasses import ELEMENTWISE as ELEMENTWISE_OPS
 from ..hlo.opcodes import Op
-from ..hlo.plan import KernelRequest
+from ..planning.plan import KernelRequest
 from .elemental import SCALAR_OPS
 from .elementwise import EMIT as ELEMENTWISE
 from .elementwise import Typed

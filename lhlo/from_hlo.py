@@ -10,8 +10,8 @@ from mlir import ir
 from ..hlo.errors import UnsupportedError
 from ..hlo.ir import Computation, Instruction
 from ..hlo.opcodes import Op
-from ..hlo.plan import KernelRequest
 from ..hlo.shapes import Shape, shape_to_text
+from ..planning.plan import KernelRequest
 from .attributes import attributes_text, text_of_string
 from .literals import elements_text
 from .memrefs import canonical, memref

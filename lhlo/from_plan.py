@@ -9,7 +9,8 @@ from typing import Any
 import numpy as np
 
 from ..hlo.ir import Instruction, Literal
-from ..hlo.plan import (
+from ..hlo.shapes import Shape, array
+from ..planning.plan import (
     Allocation,
     AllocationKind,
     BufferSlice,
@@ -20,7 +21,6 @@ from ..hlo.plan import (
     Step,
     WhileStep,
 )
-from ..hlo.shapes import Shape, array
 from .attributes import text_of_string
 from .from_hlo import Memref, Writer, exact_operands, write_op
 from .literals import components, elements_text

@@ -5,7 +5,7 @@ from __future__ import annotations
 from ..hlo.errors import TestbedError, VerificationError
 from ..hlo.ir import Instruction
 from ..hlo.opcodes import Op
-from ..hlo.verifier import verify_instruction
+from ..hlo.verify.verifier import verify_instruction
 
 
 def check_instruction(instruction: Instruction) -> None:

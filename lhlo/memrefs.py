@@ -5,10 +5,10 @@ from __future__ import annotations
 import re
 from functools import lru_cache
 
+from ..formats.text.lexer import Lexer
+from ..formats.text.parse_shapes import parse_shape
 from ..hlo.dtypes import DType
 from ..hlo.errors import ParseError, UnsupportedError, VerificationError
-from ..hlo.lexer import Lexer
-from ..hlo.parser_shapes import parse_shape
 from ..hlo.shapes import Layout, Shape
 
 ELEMENT: dict[DType, str] = {

@@ -7,7 +7,7 @@ from collections.abc import Iterator
 from mlir import ir
 
 from ..hlo.errors import VerificationError
-from ..hlo.plan import BufferSlice
+from ..planning.plan import BufferSlice
 from .attributes import value_of
 from .module import LhloModule
 from .read import argument_attributes, location_of

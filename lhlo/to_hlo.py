@@ -11,8 +11,8 @@ from mlir import ir
 from ..hlo.errors import VerificationError
 from ..hlo.ir import NO_ATTRIBUTES, Computation, Instruction
 from ..hlo.opcodes import Op
-from ..hlo.plan import BufferSlice, KernelArgument, KernelRequest
 from ..hlo.shapes import Shape, tuple_shape
+from ..planning.plan import BufferSlice, KernelArgument, KernelRequest
 from .attributes import value_of
 from .literals import literal_of
 from .memrefs import shape_from_text, shape_of_memref

@@ -10,7 +10,7 @@ from collections.abc import Callable
 from mlir import ir
 
 from ..hlo.errors import Location, TestbedError, VerificationError
-from ..hlo.scratch import scratch_bytes
+from ..planning.scratch import scratch_bytes
 from .hlo_rules import check_instruction
 from .module import LhloModule
 from .read import argument_attributes, kernels, location_of

@@ -20,7 +20,7 @@ Source = str | Module
 
 def parse(text: str, file: str = "<string>") -> Module:
     """HLO text → module. Raises ParseError with line and column."""
-    from ..hlo.parser import parse_module
+    from ..formats.text.parser import parse_module
 
     return parse_module(text, file)
 
@@ -39,7 +39,7 @@ def compile(source: Source, emitters: str | Flags = "legacy", options: CompileOp
 
 def evaluate(source: Source, inputs: Sequence[Any] = ()) -> list[np.ndarray]:
     """Run a module on the evaluator, the reference: no code is generated."""
-    from ..hlo import evaluator
+    from ..evaluator import evaluator
 
     return evaluator.evaluate(_module(source), [np.asarray(x) for x in inputs])
 

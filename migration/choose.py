@@ -7,9 +7,9 @@ from importlib import import_module
 from ..backends.base import EmitFor, Emitter
 from ..hlo.dtypes import DType
 from ..hlo.ir import Instruction
-from ..hlo.library_calls import LIBRARY
+from ..hlo.library.calls import LIBRARY
 from ..hlo.opcodes import Op
-from ..hlo.plan import KernelRequest
+from ..planning.plan import KernelRequest
 from .flags import DEFAULT, Flags
 
 STACKS: dict[str, str] = {"legacy": "..legacy", "mlir": "..mlir_emitters", "library": "..codegen.library"}

@@ -16,7 +16,7 @@ if TYPE_CHECKING:
 
 def compile_module(module: Module, flags: Flags | None = None, options: CompileOptions | None = None) -> HostExecutable:
     """Raises VerificationError, UnsupportedError (naming the stack and the opcode) or CodegenError."""
-    from ..hlo.verifier import verify
+    from ..hlo.verify.verifier import verify
 
     options = options or CompileOptions()
     compiler, watch = HostCompiler(), Stopwatch()

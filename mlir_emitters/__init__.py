@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING
 if TYPE_CHECKING:
     from ..codegen.options import EmitOptions, EmittedModule
     from ..hlo.errors import UnsupportedError
-    from ..hlo.plan import KernelRequest
+    from ..planning.plan import KernelRequest
 
 
 def emit(requests: Sequence[KernelRequest], options: EmitOptions) -> EmittedModule:

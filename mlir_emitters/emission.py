@@ -11,9 +11,9 @@ from ..hlo.errors import UnsupportedError
 from ..hlo.ir import Instruction
 from ..hlo.opclasses import ELEMENTWISE as ELEMENTWISE_OPS
 from ..hlo.opcodes import Op
-from ..hlo.plan import KernelRequest
 from ..lhlo.from_hlo import from_kernels
 from ..lhlo.module import LhloModule
+from ..planning.plan import KernelRequest
 from . import math_library, pipeline
 from .builder import Builder
 from .elementwise import EMIT as ELEMENTWISE

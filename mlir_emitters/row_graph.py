@@ -1,4 +1,4 @@
-"""Which kernels work row by row (see hlo/rows.py), found on LHLO's buffers: the role of every value in one."""
+"""Which kernels work row by row (see hlo/analysis/rows.py), found on LHLO's buffers: the role of every value in one."""
 
 from __future__ import annotations
 
@@ -6,9 +6,9 @@ import math
 from collections.abc import Sequence
 from enum import Enum
 
+from ..hlo.analysis.rows import COSTLY, FEW
 from ..hlo.opclasses import ELEMENTWISE
 from ..hlo.opcodes import Op
-from ..hlo.rows import COSTLY, FEW
 from ..hlo.shapes import Shape
 from .reader import Buffer, Node, reachable
 from .reduce import initials_of, operands_of, reduced_dimensions

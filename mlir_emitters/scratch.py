@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from ..hlo.plan import POOL_ALIGNMENT
-from ..hlo.scratch import ON_STACK
+from ..planning.plan import POOL_ALIGNMENT
+from ..planning.scratch import ON_STACK
 from .builder import Builder, Value
 
 

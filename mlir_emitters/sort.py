@@ -10,7 +10,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass, replace
 
 from ..hlo.opcodes import Op
-from ..hlo.plan import POOL_ALIGNMENT
+from ..planning.plan import POOL_ALIGNMENT
 from .builder import Builder, Index, Loop, Value
 from .elemental import Elemental, Indices, Reads, Rule, load_element, store_element
 from .elements import Scalar, decode, flatten, unflatten

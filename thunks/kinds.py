@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from enum import Enum
 from itertools import chain
 
-from ..hlo.plan import BufferSlice
+from ..planning.plan import BufferSlice
 
 
 class Access(Enum):

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
 
-from ..hlo.plan import ConditionalStep, CopyStep, KernelStep, Plan, Step, WhileStep
+from ..planning.plan import ConditionalStep, CopyStep, KernelStep, Plan, Step, WhileStep
 from .kinds import ConditionalThunk, CopyThunk, KernelThunk, SequentialThunk, Thunk, WhileThunk, read, write
 
 

@@ -24,7 +24,7 @@ def parse_arguments(argv: list[str]) -> argparse.Namespace:
         prog="testbed test",
         description="Run the tests, through `bazel test //...` where Bazel is found and through pytest otherwise.",
     )
-    parser.add_argument("paths", nargs="*", help="test files or folders, like tests/test_names.py (default: all)")
+    parser.add_argument("paths", nargs="*", help="test files or folders, like tests/hlo/test_opset.py (default: all)")
     parser.add_argument("-k", dest="expression", metavar="EXPR", help="only tests whose name matches, as in pytest")
     parser.add_argument("--deep", action="store_true", help="also the tests marked deep, and many more random examples")
     parser.add_argument(

@@ -15,8 +15,8 @@ from ...codegen.optimize import CompiledObject, assembly, build_object, optimize
 from ...hlo.errors import UnsupportedError
 from ...hlo.ir import Module
 from ...hlo.opset import Family, opcodes
-from ...hlo.plan import KernelRequest, Plan
-from ...hlo.planning import plan
+from ...planning.plan import KernelRequest, Plan
+from ...planning.planner import plan
 from ...thunks import from_plan, to_text
 from ..base import CompileOptions, Compiler, EmitFor, Emitter
 from .executable import HostExecutable

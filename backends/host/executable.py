@@ -11,7 +11,7 @@ import numpy as np
 from ...codegen.cache import ObjectCache
 from ...codegen.load import LoadedCode
 from ...hlo.dynamic_border import DynamicBorder
-from ...hlo.plan import AllocationKind, Plan
+from ...planning.plan import AllocationKind, Plan
 from ...thunks import SequentialThunk
 from ...thunks.executor import Executor, Frame, Observer
 from ..base import Executable

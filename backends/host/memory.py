@@ -15,7 +15,7 @@ from typing import Any
 
 import numpy as np
 
-from ...hlo.plan import POOL_ALIGNMENT
+from ...planning.plan import POOL_ALIGNMENT
 
 
 def _by_interface(array: np.ndarray) -> int:

@@ -9,8 +9,8 @@ from typing import Any
 import numpy as np
 
 from ...hlo.errors import InputError
-from ...hlo.plan import POOL_ALIGNMENT, USER_ALIGNMENT, Allocation, AllocationKind, BufferSlice, Plan
 from ...hlo.shapes import Shape
+from ...planning.plan import POOL_ALIGNMENT, USER_ALIGNMENT, Allocation, AllocationKind, BufferSlice, Plan
 from .leaves import Leaf
 
 

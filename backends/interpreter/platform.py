@@ -7,10 +7,10 @@ from typing import Any
 
 import numpy as np
 
+from ...evaluator.evaluator import evaluate
 from ...hlo.errors import InputError
-from ...hlo.evaluator import evaluate
 from ...hlo.ir import Module
-from ...hlo.verifier import verify
+from ...hlo.verify.verifier import verify
 from ..base import CompileOptions, Compiler, EmitFor, Executable, Platform
 from ..host.platform import HostStreamExecutor, HostTransferManager
 

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
     from ...hlo.errors import UnsupportedError
-    from ...hlo.plan import KernelRequest
+    from ...planning.plan import KernelRequest
     from ..options import EmitOptions, EmittedModule
 
 __all__ = ["emit", "unsupported"]

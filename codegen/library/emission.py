@@ -8,10 +8,10 @@ from llvmlite import ir
 
 from ...hlo.errors import UnsupportedError
 from ...hlo.ir import Instruction
-from ...hlo.lapack_calls import COMPLEX, REAL
-from ...hlo.library_calls import lapack_call, refusal
+from ...hlo.library.calls import lapack_call, refusal
+from ...hlo.library.lapack import COMPLEX, REAL
 from ...hlo.opcodes import Op
-from ...hlo.plan import KernelRequest
+from ...planning.plan import KernelRequest
 from ..options import EmitOptions, EmittedModule
 from .fft import emit_fft, is_supported
 from .frame import Frame

@@ -8,7 +8,7 @@ from llvmlite import ir
 
 from ...hlo.dtypes import DType
 from ...hlo.ir import Instruction
-from ...hlo.lapack_calls import LETTERS
+from ...hlo.library.lapack import LETTERS
 from ...hlo.shapes import Shape
 from .frame import I64, POINTER, VOID, Frame, Number, Part
 from .pocketfft import DATA, WITH_DATA, symbol

@@ -12,8 +12,8 @@ from typing import TypeAlias
 from llvmlite import ir
 
 from ...hlo.dtypes import DType
-from ...hlo.lapack_calls import LETTERS
-from ...hlo.plan import POOL_ALIGNMENT, KernelRequest
+from ...hlo.library.lapack import LETTERS
+from ...planning.plan import POOL_ALIGNMENT, KernelRequest
 
 POINTER = ir.PointerType()
 I8, I32, I64 = ir.IntType(8), ir.IntType(32), ir.IntType(64)

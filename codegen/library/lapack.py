@@ -7,7 +7,7 @@ from dataclasses import replace
 
 from llvmlite import ir
 
-from ...hlo.library_calls import Array, LapackCall, lapack_call, strides_of
+from ...hlo.library.calls import Array, LapackCall, lapack_call, strides_of
 from ...hlo.opcodes import Op
 from ...hlo.shapes import Shape
 from .frame import FLOATS, I32, I64, POINTER, VOID, Frame, Number, Part, dense

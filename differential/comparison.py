@@ -1,0 +1,167 @@
+"""When do two arrays agree? The comparison rule of the conformance corpus, vectorised.
+
+An element fails only if its absolute error exceeds atol and its relative error exceeds rtol. NaN equals NaN, infinities
+match in sign, integers and pred are exact, complex compares by part, and a subnormal agrees with zero.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import ml_dtypes
+import numpy as np
+
+from ..hlo.dtypes import DType
+from ..hlo.opcodes import BY_NAME
+from ..hlo.opset import OPSET
+from ..hlo.opset_rows import DEFAULT_ULP
+
+ONE_OP_ULP = {DType.F16: 5, DType.BF16: 2}
+"""Bounds of one-op cases in ulp where the type has its own; otherwise the opcode's, at least DEFAULT_ULP."""
+
+MODULE_BOUND = {DType.F32: 1e-4, DType.C64: 1e-4, DType.F64: 1e-9, DType.C128: 1e-9, DType.F16: 1e-2, DType.BF16: 4e-2}
+"""atol and rtol of whole modules; every narrower float has NARROW_BOUND."""
+NARROW_BOUND = 1e-1
+
+
+@dataclass(frozen=True, slots=True)
+class Difference:
+    """The largest errors between two arrays, and whether they agree. Errors of integers are absolute and relative too.
+
+    max_ulp counts representable values between the two; elements that match as NaN or infinity count 0, elements of
+    which only one is NaN or infinite count as infinite errors. first_bad_index: the first element that fails, or None.
+    """
+
+    max_abs: float
+    max_rel: float
+    max_ulp: float
+    agrees: bool
+    failures: int = 0
+    first_bad_index: tuple[int, ...] | None = None
+    message: str = ""
+
+
+def compare(
+    actual: np.ndarray,
+    expected: np.ndarray,
+    dtype: DType,
+    *,
+    atol: float | None = None,
+    rtol: float | None = None,
+    one_op: str | None = None,
+) -> Difference:
+    """Compare by the corpus rule. one_op: the opcode's name in HLO text, for one-op cases (other bounds apply then)."""
+    actual, expected = np.asarray(actual), np.asarray(expected)
+    if actual.shape != expected.shape or actual.dtype != expected.dtype:
+        return Difference(
+            np.inf,
+            np.inf,
+            np.inf,
+            False,
+            expected.size,
+            None,
+            f"{actual.dtype}{list(actual.shape)} where {expected.dtype}{list(expected.shape)} belongs",
+        )
+    if dtype.is_complex:
+        return _merge(
+            compare(actual.real, expected.real, dtype.component, atol=atol, rtol=rtol, one_op=one_op),
+            compare(actual.imag, expected.imag, dtype.component, atol=atol, rtol=rtol, one_op=one_op),
+        )
+    if not dtype.is_float:
+        return _compare_exact(actual, expected)
+    return _compare_floats(actual, expected, dtype, *bounds(dtype, atol, rtol, one_op))
+
+
+def bounds(
+    dtype: DType, atol: float | None = None, rtol: float | None = None, one_op: str | None = None
+) -> tuple[float, float]:
+    """(atol, rtol): as given, where one missing counts as 0; else those of a one-op case or of a whole module."""
+    if atol is not None or rtol is not None:
+        return atol or 0.0, rtol or 0.0
+    if one_op is not None:
+        return 0.0, one_op_ulp(dtype, one_op) * epsilon(dtype)
+    bound = MODULE_BOUND.get(dtype, NARROW_BOUND)
+    return bound, bound
+
+
+def one_op_ulp(dtype: DType, one_op: str) -> int:
+    """The bound of a one-op case, in ulp: the opcode's own where it has one (cbrt, tan), else the type's."""
+    row = OPSET[BY_NAME[one_op]] if one_op in BY_NAME else None
+    usual = ONE_OP_ULP.get(dtype, DEFAULT_ULP)
+    return row.ulp if row is not None and row.ulp not in (0, DEFAULT_ULP) else usual
+
+
+def epsilon(dtype: DType) -> float:
+    """The distance from 1 to the next larger number."""
+    return float(ml_dtypes.finfo(dtype.numpy).eps)
+
+
+def ulp_distance(actual: np.ndarray, expected: np.ndarray) -> np.ndarray:
+    """Steps between neighbouring finite values from one array to the other, as f64; +0 and -0 are 0 apart."""
+    (sign_a, a), (sign_e, e) = _sign_and_ordinal(actual), _sign_and_ordinal(expected)
+    # exact where the signs agree; across zero the sum may exceed 64 bits
+    return np.where(sign_a == sign_e, np.abs(a - e).astype(np.float64), a.astype(np.float64) + e.astype(np.float64))
+
+
+def _sign_and_ordinal(x: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+    """The sign bit, and how many values lie between zero and |x|."""
+    bits = np.ascontiguousarray(x).reshape(x.shape).view(np.dtype(f"u{x.dtype.itemsize}")).astype(np.uint64)
+    width = np.uint64(4 if x.dtype == DType.F4E2M1FN.numpy else x.dtype.itemsize * 8)
+    if x.dtype == DType.F8E8M0FNU.numpy:  # has no sign bit
+        return np.zeros(x.shape, np.uint64), bits.astype(np.int64)
+    sign = bits >> (width - np.uint64(1)) & np.uint64(1)
+    return sign, (bits & ((np.uint64(1) << (width - np.uint64(1))) - np.uint64(1))).astype(np.int64)
+
+
+def _compare_exact(actual: np.ndarray, expected: np.ndarray) -> Difference:
+    a, e = actual.astype(object if actual.dtype.itemsize == 8 else np.int64), expected
+    wrong = actual != expected
+    if not wrong.any():
+        return Difference(0.0, 0.0, 0.0, True)
+    a, e = a[wrong], e[wrong].astype(a.dtype)
+    distance = np.abs(a - e).astype(np.float64)
+    size = np.abs(e).astype(np.float64)
+    relative = np.divide(distance, size, out=np.full(distance.shape, np.inf), where=size > 0)
+    return Difference(
+        float(distance.max()), float(relative.max()), float(distance.max()), False, int(wrong.sum()), _first(wrong)
+    )
+
+
+def _compare_floats(actual: np.ndarray, expected: np.ndarray, dtype: DType, atol: float, rtol: float) -> Difference:
+    if actual.size == 0:
+        return Difference(0.0, 0.0, 0.0, True)
+    a, e = actual.astype(np.float64), expected.astype(np.float64)
+    same = (a == e) | (np.isnan(a) & np.isnan(e))
+    special = ~(np.isfinite(a) & np.isfinite(e))
+    tiny = float(ml_dtypes.finfo(dtype.numpy).smallest_normal)
+    flushed = ((a == 0) & (np.abs(e) < tiny)) | ((e == 0) & (np.abs(a) < tiny))
+    with np.errstate(all="ignore"):
+        absolute = np.where(same, 0.0, np.where(special, np.inf, np.abs(a - e)))
+        relative = np.where(same | flushed, 0.0, np.where(special, np.inf, absolute / np.abs(e)))
+        ulps = np.where(same | flushed, 0.0, np.where(special, np.inf, ulp_distance(actual, expected)))
+    bad = ~flushed & ~same & ((absolute > atol) & (relative > rtol) | special)
+    return Difference(
+        float(absolute.max()),
+        float(relative.max()),
+        float(ulps.max()),
+        not bad.any(),
+        int(bad.sum()),
+        _first(bad) if bad.any() else None,
+    )
+
+
+def _first(bad: np.ndarray) -> tuple[int, ...]:
+    return tuple(int(i) for i in np.unravel_index(int(np.argmax(bad.reshape(-1))), bad.shape))
+
+
+def _merge(real: Difference, imag: Difference) -> Difference:
+    indices = [d.first_bad_index for d in (real, imag) if d.first_bad_index is not None]
+    return Difference(
+        max(real.max_abs, imag.max_abs),
+        max(real.max_rel, imag.max_rel),
+        max(real.max_ulp, imag.max_ulp),
+        real.agrees and imag.agrees,
+        max(real.failures, imag.failures),
+        min(indices, default=None),
+        real.message or imag.message,
+    )

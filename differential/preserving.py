@@ -1,0 +1,74 @@
+"""Whether passes preserve meaning: a module's results on given inputs, held against those of what passes make of it."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+
+import numpy as np
+
+from ..evaluator.evaluator import evaluate
+from ..formats.program import result_leaves
+from ..formats.text.printer import print_instruction
+from ..hlo.errors import TestbedError
+from ..hlo.ir import Module
+from ..passes.fuel import Fuel, limited
+from .comparison import compare
+
+
+@dataclass(frozen=True)
+class Meaning:
+    """What a module gives for some inputs, on the evaluator."""
+
+    inputs: tuple[np.ndarray, ...]
+    outputs: tuple[np.ndarray, ...]
+
+    @staticmethod
+    def of(module: Module, inputs: Sequence[np.ndarray]) -> Meaning:
+        """Raises UnsupportedError and InputError as the evaluator does."""
+        return Meaning(tuple(inputs), tuple(evaluate(module, inputs)))
+
+    def change(self, module: Module) -> str | None:
+        """What differs in the results of another module by more than reassociation allows; None if nothing does."""
+        try:
+            given = evaluate(module, self.inputs)
+        except TestbedError as error:
+            return f"the evaluator refuses what it made: {error}"
+        if len(given) != len(self.outputs):
+            return f"{len(given)} results where there were {len(self.outputs)}"
+        shapes = result_leaves(module)[: len(given)]  # without the sizes of dynamic dimensions
+        for n, (before, after, shape) in enumerate(zip(self.outputs, given, shapes, strict=True)):
+            found = compare(after, before, shape.dtype)
+            if not found.agrees:
+                where = f", first at {list(found.first_bad_index)}" if found.first_bad_index is not None else ""
+                what = found.message or f"{found.failures} elements differ{where}"
+                return f"result {n}: {what} (at most {found.max_abs:.3g} apart)"
+        return None
+
+
+@dataclass(frozen=True)
+class Culprit:
+    """number: of a pass's rewrites, from 1. difference: lines of instructions, `- ` gone and `+ ` made by it."""
+
+    number: int
+    difference: tuple[str, ...]
+
+
+def find_rewrite(meaning: Meaning, run: Callable[[Module], Module], before: Module, rewrites: int) -> Culprit:
+    """The first rewrite after which the results are no longer the same, by bisection.
+
+    run: a pass that changes them with that many rewrites; one that does not count its own counts as one.
+    """
+
+    def after(limit: int) -> Module:
+        with limited(Fuel(limit)):
+            return run(before)
+
+    low, high = 0, max(rewrites, 1)
+    while high - low > 1:
+        middle = (low + high) // 2
+        low, high = (low, middle) if meaning.change(after(middle)) is not None else (middle, high)
+    old = {print_instruction(i): None for i in (after(low) if low else before).instructions()}
+    new = {print_instruction(i): None for i in after(high).instructions()}
+    gone = [f"- {line}" for line in old if line not in new]
+    return Culprit(high, (*gone, *(f"+ {line}" for line in new if line not in old)))

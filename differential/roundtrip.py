@@ -1,0 +1,25 @@
+"""The parse suite's check: text → module → text → an equal module."""
+
+from __future__ import annotations
+
+from ..formats.text.parser import parse_module
+from ..formats.text.printer import print_module
+from ..hlo.equality import difference
+from ..hlo.errors import TestbedError
+
+
+def roundtrip(text: str, file: str = "<string>") -> str | None:
+    """None if `text` parses and its printed form, short and long, parses to an equal module; else the reason."""
+    try:
+        module = parse_module(text, file)
+    except TestbedError as error:
+        return str(error)
+    for long in (False, True):
+        printed = print_module(module, long=long)
+        try:
+            again = parse_module(printed, "<printed>")
+        except TestbedError as error:
+            return f"what was printed does not parse: {error}"
+        if (found := difference(module, again)) is not None:
+            return f"what was printed parses to something else: {found}"
+    return None

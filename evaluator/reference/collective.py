@@ -1,0 +1,264 @@
+"""Collectives on N simulated devices. A start brings its operands to the meeting of its group, a done waits for it."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+
+import numpy as np
+
+from ...hlo.errors import CollectiveError, UnsupportedError
+from ...hlo.ir import Computation, Instruction
+from ...hlo.opcodes import Op
+from ...hlo.replica_groups import mode_of
+from ...hlo.shapes import Shape
+from .context import Context, Pending, Value
+from .device_groups import group_of, paired
+
+Array = np.ndarray
+Leaves = list[Array]
+Combine = Callable[[Instruction, list[Leaves], int, Context], Leaves]
+"""(instruction, the operands of each member in the group's order, this device's place in it, context) -> results."""
+
+
+def _begin(combine: Combine, instruction: Instruction, operands: Sequence[Array], context: Context) -> Pending:
+    """Meet; the pending result is the list of result arrays."""
+    members = group_of(instruction, context.device, context.replicas, context.partitions)
+    if members is None:
+        if instruction.opcode is Op.COLLECTIVE_BROADCAST:  # nobody sends to this device
+            return Pending(lambda: [np.zeros_like(o) for o in operands])
+        raise CollectiveError(
+            f"no group of {instruction.name} names {context.name}",
+            location=instruction.location,
+            remedy="each device must be in one of its replica_groups",
+        )
+    pending = context.meet(instruction, members, list(operands))
+    place = members.index(context.device)
+    return Pending(lambda: combine(instruction, pending.result(), place, context))
+
+
+def _pack(instruction: Instruction, shape: Shape, results: Leaves) -> Value:
+    """Results as a value of a shape, whose sizes depend on the number of devices."""
+    leaves = [leaf for _, leaf in shape.leaves()]
+    for leaf, result in zip(leaves, results, strict=True):
+        if leaf.dims != result.shape and not leaf.is_dynamic:
+            raise CollectiveError(
+                f"{instruction.name} gives {list(result.shape)} on so many devices, where {leaf} is declared",
+                location=instruction.location,
+                remedy="run it on as many devices as its shapes are made for",
+            )
+    return tuple(results) if shape.is_tuple else results[0]
+
+
+def at_once(combine: Combine):
+    """The rule of a collective without start and done."""
+
+    def rule(instruction: Instruction, operands: Sequence[Array], context: Context) -> Value:
+        return _pack(instruction, instruction.shape, _begin(combine, instruction, operands, context).result())
+
+    return rule
+
+
+# --- what each collective does with the members' operands ------------------------------------------------------------
+
+
+def _reduced(instruction: Instruction, brought: list[Leaves], _place: int, context: Context) -> Leaves:
+    """Folded in the group's order."""
+    region: Computation = instruction.attributes["to_apply"]
+    totals = brought[0]
+    for other in brought[1:]:
+        totals = [
+            np.broadcast_to(context.vectorise(region, [a, b]), a.shape) for a, b in zip(totals, other, strict=True)
+        ]
+    return totals
+
+
+def _gathered(instruction: Instruction, brought: list[Leaves], _place: int, _context: Context) -> Leaves:
+    (dim,) = instruction.dimensions
+    return [np.concatenate(parts, axis=dim) for parts in zip(*brought, strict=True)]
+
+
+def _scattered(instruction: Instruction, brought: list[Leaves], place: int, context: Context) -> Leaves:
+    (dim,) = instruction.dimensions
+    return [
+        _share(instruction, total, dim, len(brought), place) for total in _reduced(instruction, brought, place, context)
+    ]
+
+
+def _share(instruction: Instruction, x: Array, dim: int, count: int, place: int) -> Array:
+    if x.shape[dim] % count:
+        raise CollectiveError(
+            f"{instruction.name} cannot cut {x.shape[dim]} elements into {count} equal shares",
+            location=instruction.location,
+        )
+    return np.split(x, count, axis=dim)[place]
+
+
+def _exchanged(instruction: Instruction, brought: list[Leaves], place: int, _context: Context) -> Leaves:
+    """With dimensions: the place-th share of each member's array, joined. Without: each member's place-th operand."""
+    if instruction.dimensions:
+        (dim,) = instruction.dimensions
+        shares = [_share(instruction, theirs[0], dim, len(brought), place) for theirs in brought]
+        return [np.concatenate(shares, axis=dim)]
+    if len(brought[0]) != len(brought):
+        raise CollectiveError(
+            f"{instruction.name} has {len(brought[0])} operands for a group of {len(brought)}",
+            location=instruction.location,
+            remedy="one operand goes to each member",
+        )
+    return [theirs[place] for theirs in brought]
+
+
+def _from_first(_instruction: Instruction, brought: list[Leaves], _place: int, _context: Context) -> Leaves:
+    return brought[0]
+
+
+def _ragged(_instruction: Instruction, brought: list[Leaves], place: int, _context: Context) -> Leaves:
+    """Rows input[in : in + size] of each member to output[out : out + size]; the sender says where they go."""
+    out = brought[place][1].copy()
+    for x, _, *table in brought:
+        starts, sizes, targets, _ = [t.reshape(len(brought), -1)[place] for t in table]
+        for start, size, to in zip(starts.tolist(), sizes.tolist(), targets.tolist(), strict=True):
+            out[to : to + size] = x[start : start + size]
+    return [out]
+
+
+all_reduce = at_once(_reduced)
+all_gather = at_once(_gathered)
+reduce_scatter = at_once(_scattered)
+all_to_all = at_once(_exchanged)
+broadcast = at_once(_from_first)
+ragged_all_to_all = at_once(_ragged)
+
+
+def all_reduce_start(instruction: Instruction, operands: Sequence[Array], context: Context) -> Value:
+    pending = _begin(_reduced, instruction, operands, context)
+    return Pending(lambda: _pack(instruction, instruction.shape, pending.result()))
+
+
+def all_reduce_done(_instruction: Instruction, operands: Sequence[Pending], _context: Context) -> Value:
+    return operands[0].result()
+
+
+def all_gather_start(instruction: Instruction, operands: Sequence[Array], context: Context) -> Value:
+    """(operands, results)."""
+    pending = _begin(_gathered, instruction, operands, context)
+    value = tuple(operands) if len(operands) > 1 else operands[0]
+    return (value, Pending(lambda: _pack(instruction, instruction.shape.elements[1], pending.result())))
+
+
+def pair_done(_instruction: Instruction, operands: Sequence[Value], _context: Context) -> Value:
+    return operands[0][1].result()
+
+
+# --- collective-permute ----------------------------------------------------------------------------------------------
+
+
+def _permuted(instruction: Instruction, operands: Sequence[Value], context: Context) -> Pending:
+    """Each source sends to its targets; a device that no pair names as target gets zeros."""
+    if instruction.attributes.get("slice_sizes"):
+        return _permuted_in_place(instruction, operands, context)
+    pairs = paired(
+        instruction,
+        instruction.attributes.get("source_target_pairs", ()),
+        context.device,
+        context.replicas,
+        context.partitions,
+        mode_of(instruction),
+    )
+    channel = instruction.attributes.get("channel_id")
+    for source, target in pairs:
+        if source == context.device:
+            context.post(("permute", channel, source, target), list(operands))
+    sources = [s for s, t in pairs if t == context.device]
+    if not sources:
+        return Pending(lambda: [np.zeros_like(o) for o in operands])
+    return Pending(lambda: _matching(instruction, operands, _receive(instruction, channel, sources[0], context)))
+
+
+def _receive(instruction: Instruction, channel: int | None, source: int, context: Context) -> Value:
+    address = ("permute", channel, source, context.device)
+    return context.collect(instruction, [address], f"what {context.name_of(source)} sends")
+
+
+def _matching(instruction: Instruction, own: Sequence[Array], received: Leaves) -> Leaves:
+    if [(x.dtype, x.shape) for x in own] != [(x.dtype, x.shape) for x in received]:
+        raise CollectiveError(
+            f"{instruction.name} receives {[f'{x.dtype}{list(x.shape)}' for x in received]}",
+            location=instruction.location,
+            remedy="source and target must run the same collective",
+        )
+    return received
+
+
+def _permuted_in_place(instruction: Instruction, operands: Sequence[Value], context: Context) -> Pending:
+    """(inputs, outputs, starts in the inputs, starts in the outputs): slices go into the outputs, which else stay.
+
+    An array has one slice, or several, with as many starts. The pairs stand in as many equal parts as an array has
+    slices, the k-th part for its k-th slice.
+    """
+    single = not isinstance(operands[0], tuple)
+    inputs, outputs, from_, to = [(o,) if single else o for o in operands]
+    sizes = list(instruction.attributes["slice_sizes"])
+    plan = []  # (array, size, start in the input, start in the output, number of the slice, slices of the array)
+    for n, (starts, targets) in enumerate(zip(from_, to, strict=True)):
+        starts, targets = [s if isinstance(s[0], tuple) else (s,) for s in (starts, targets)]
+        for k, (start, target) in enumerate(zip(starts, targets, strict=True)):
+            plan.append((n, sizes[len(plan)] if len(plan) < len(sizes) else (), start, target, k, len(starts)))
+    pairs = paired(
+        instruction,
+        instruction.attributes["source_target_pairs"],
+        context.device,
+        context.replicas,
+        context.partitions,
+        mode_of(instruction),
+    )
+    if len(plan) != len(sizes) or any(len(pairs) % count for *_, count in plan):
+        raise UnsupportedError(
+            "evaluator", "collective-permute of slices that do not match its pairs", location=instruction.location
+        )
+    channel, sources = instruction.attributes.get("channel_id"), []
+    for n, size, start, _, k, count in plan:
+        part = len(pairs) // count
+        mine = pairs[k * part : (k + 1) * part]
+        for source, target in mine:
+            if source == context.device:
+                context.post(("permute", channel, source, target), inputs[n][_window(inputs[n], start, size)])
+        sources.append(next((s for s, t in mine if t == context.device), None))
+
+    def finish() -> Leaves:
+        results = [o.copy() for o in outputs]
+        for (n, size, _, target, _, _), source in zip(plan, sources, strict=True):
+            if source is not None:
+                results[n][_window(results[n], target, size)] = _receive(instruction, channel, source, context)
+        return results
+
+    return Pending(finish)
+
+
+def _window(x: Array, starts: Sequence[Array], size: Sequence[int]) -> tuple[slice, ...]:
+    """Clamped as dynamic-slice clamps."""
+    first = [max(0, min(int(s), n - m)) for s, n, m in zip(starts, x.shape, size, strict=True)]
+    return tuple(slice(f, f + m) for f, m in zip(first, size, strict=True))
+
+
+def permute(instruction: Instruction, operands: Sequence[Value], context: Context) -> Value:
+    return _pack(instruction, instruction.shape, _permuted(instruction, operands, context).result())
+
+
+def permute_start(instruction: Instruction, operands: Sequence[Value], context: Context) -> Value:
+    """(operands, results, contexts…)."""
+    pending = _permuted(instruction, operands, context)
+    value = tuple(operands) if len(operands) > 1 else operands[0]
+    rest = (np.zeros((), np.uint32),) * (len(instruction.shape.elements) - 2)
+    return (value, Pending(lambda: _pack(instruction, instruction.shape.elements[1], pending.result())), *rest)
+
+
+# --- who am I --------------------------------------------------------------------------------------------------------
+
+
+def partition_id(_instruction: Instruction, _operands: Sequence[Value], context: Context) -> Array:
+    return np.array(context.device % context.partitions, np.uint32)
+
+
+def replica_id(_instruction: Instruction, _operands: Sequence[Value], context: Context) -> Array:
+    return np.array(context.device // context.partitions, np.uint32)

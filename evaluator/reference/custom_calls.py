@@ -1,0 +1,58 @@
+"""custom-call targets by name. LAPACK's (jaxlib's lapack_*_ffi) run through SciPy; callers may pass their own."""
+
+from __future__ import annotations
+
+import difflib
+from collections.abc import Callable, Mapping, Sequence
+
+import numpy as np
+
+from ...hlo.conventions import ANNOTATIONS
+from ...hlo.errors import UnsupportedError
+from ...hlo.ir import Instruction
+from . import dynamic_windows, lapack, sorting
+from .context import Context, Value
+
+CustomCall = Callable[[Instruction, Sequence[Value], Context], Value]
+
+
+def first_operand(_instruction: Instruction, operands: Sequence[Value], _context: Context) -> Value:
+    """An annotation: the value passes through."""
+    return operands[0] if len(operands) == 1 else tuple(operands)
+
+
+def pad_to_static(instruction: Instruction, operands: Sequence[Value], _context: Context) -> Value:
+    """(the array at its bounds, the size of each dimension). What is beyond the sizes is zero here."""
+    (x,) = operands
+    bound = instruction.shape.elements[0].dims
+    padded = np.pad(x, [(0, n - m) for m, n in zip(x.shape, bound, strict=True)])
+    return (padded, *(np.array(n, np.int32) for n in x.shape))
+
+
+def slice_to_dynamic(instruction: Instruction, operands: Sequence[Value], _context: Context) -> Value:
+    """The array's first elements along each dimension, as many as the sizes say."""
+    x, *sizes = operands
+    return x[tuple(slice(0, max(int(n), 0)) for n in sizes)]
+
+
+TARGETS: dict[str, CustomCall] = {
+    "PadToStatic": pad_to_static,
+    "SliceToDynamic": slice_to_dynamic,
+    **dict.fromkeys(ANNOTATIONS, first_operand),
+    "TopK": sorting.topk_call,
+    **dynamic_windows.TARGETS,
+    **lapack.TARGETS,
+}
+
+
+def run_custom_call(
+    instruction: Instruction, operands: Sequence[Value], context: Context, extra: Mapping[str, CustomCall]
+) -> Value:
+    """Run a target: the caller's own ones come before the known ones. An unknown one is refused with near names."""
+    target = instruction.attributes["custom_call_target"]
+    run = extra.get(target) or TARGETS.get(target)
+    if run is not None:
+        return run(instruction, operands, context)
+    near = difflib.get_close_matches(target, [*extra, *TARGETS], n=3)
+    known = f"near names: {', '.join(near)}" if near else "pass it in custom_calls"
+    raise UnsupportedError("evaluator", f"custom-call({target})", location=instruction.location, remedy=known)

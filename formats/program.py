@@ -1,0 +1,188 @@
+"""A MODULE as users name it: a file (HLO, StableHLO, a proto), a folder with one and `io.npz`, or `-` for stdin."""
+
+from __future__ import annotations
+
+import os
+import stat
+import sys
+import zipfile
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+from pathlib import Path
+
+import numpy as np
+
+from ..hlo.dtypes import FROM_NUMPY
+from ..hlo.errors import InputError
+from ..hlo.ir import Module
+from ..hlo.shapes import Shape
+from ..hlo.verify.verifier import verify
+from .files import FILES, Loaded, load_module
+from .whole_files import write_whole
+
+
+@dataclass(frozen=True)
+class Program:
+    """A module with the inputs and expected results that came with it (None where none did)."""
+
+    name: str
+    text: str
+    module: Module
+    inputs: tuple[np.ndarray, ...] | None = None
+    expected: tuple[np.ndarray, ...] | None = None
+
+
+def load_program(spec: str) -> Program:
+    """Read a MODULE. Raises InputError if there is no such thing, ParseError if its text is malformed, and
+    VerificationError if it breaks a rule of HLO.
+
+    A snapshot brings its own inputs and result; a folder those of its io.npz.
+    """
+    if spec == "-":
+        stdin = getattr(sys.stdin, "buffer", None)
+        data = stdin.read() if stdin is not None else sys.stdin.read().encode()
+        return _program("stdin", load_module(data, "<stdin>"))
+    path = Path(spec)
+    source = _source(path)
+    program = _program(path.name if path.is_dir() else path.stem, load_module(read_bytes(source), str(source)))
+    if not path.is_dir() or not (path / "io.npz").exists():
+        return program
+    module = program.module
+    inputs, expected = load_io(path / "io.npz", parameter_leaves(module), result_leaves(module))
+    return replace(program, inputs=inputs, expected=expected)
+
+
+def _source(path: Path) -> Path:
+    """The file itself, or the one in a folder that holds the module."""
+    if not path.is_dir():
+        return path
+    return next((p for p in map(path.joinpath, IN_FOLDER) if p.exists()), path / IN_FOLDER[0])
+
+
+IN_FOLDER = ("module.hlo", "module.stablehlo.mlir", "module.pb")
+"""Files that a folder's module may stand in; the first one there is taken."""
+
+
+def _program(name: str, loaded: Loaded) -> Program:
+    module, inputs, expected = loaded.module, loaded.inputs, loaded.expected
+    verify(module)
+    for values, shapes, what in (
+        (inputs, parameter_leaves(module), "argument"),
+        (expected, result_leaves(module), "result"),
+    ):
+        if values is None:
+            continue
+        if len(values) != len(shapes):
+            raise InputError(f"{name}: {len(values)} {what} leaves for {len(shapes)}", remedy="is the snapshot whole?")
+        for i, (value, shape) in enumerate(zip(values, shapes)):
+            as_leaf(value, shape, f"{name}: {what} {i}")
+    return Program(name, loaded.text, module, inputs, expected)
+
+
+def read_bytes(path: Path) -> bytes:
+    """A file's content; every way it may fail is an InputError with the path."""
+    try:
+        if stat.S_ISCHR(path.stat().st_mode) and path != Path(os.devnull):
+            raise InputError(f"{path}: a device, not a file", remedy=FILES)
+        return path.read_bytes()
+    except FileNotFoundError:
+        near = "a folder must hold module.hlo or module.stablehlo.mlir" if path.name == IN_FOLDER[0] else FILES
+        raise InputError(f"{path}: no such file", remedy=near) from None
+    except OSError as error:
+        raise InputError(f"{path}: {error.strerror or error}", remedy="give a readable file") from None
+
+
+def read_text(path: Path) -> str:
+    """A text file's content; every way it may fail is an InputError with the path."""
+    try:
+        return read_bytes(path).decode("utf-8")
+    except UnicodeDecodeError as error:
+        raise InputError(f"{path}: not UTF-8 text at byte {error.start}", remedy="give a text file") from None
+
+
+def parameter_leaves(module: Module) -> tuple[Shape, ...]:
+    """Shapes of the array leaves of all entry parameters, flattened in order."""
+    return tuple(leaf for shape in module.parameter_shapes for _, leaf in shape.leaves() if leaf.is_array)
+
+
+def result_leaves(module: Module) -> tuple[Shape, ...]:
+    """Shapes of the array leaves of the entry's result, flattened in order."""
+    return tuple(leaf for _, leaf in module.result_shape.leaves() if leaf.is_array)
+
+
+def load_io(
+    path: Path,
+    parameters: Sequence[Shape],
+    results: Sequence[Shape] | None,
+) -> tuple[tuple[np.ndarray, ...], tuple[np.ndarray, ...] | None]:
+    """Read `in0…` and, if results are given, `out0…` from an .npz; narrow types stand there as raw unsigned views."""
+    try:
+        with np.load(path, allow_pickle=False) as archive:
+            inputs = tuple(_leaf(archive, f"in{i}", s, path) for i, s in enumerate(parameters))
+            extra = f"in{len(parameters)}"
+            if extra in archive:
+                raise InputError(
+                    f"{path}: holds {extra}, but the module has {len(parameters)} parameter leaves",
+                    remedy="is this the io.npz of another module?",
+                )
+            if results is None or (results and "out0" not in archive):  # no leaves: nothing to find
+                return inputs, None
+            return inputs, tuple(_leaf(archive, f"out{i}", s, path) for i, s in enumerate(results))
+    except FileNotFoundError:
+        raise InputError(f"{path}: no such file", remedy="give an .npz with in0, in1, …") from None
+    except (zipfile.BadZipFile, ValueError, EOFError, OSError) as error:
+        raise InputError(f"{path}: not a readable .npz file: {error}", remedy="write it with numpy.savez") from None
+
+
+def _leaf(archive: np.lib.npyio.NpzFile, key: str, shape: Shape, path: Path) -> np.ndarray:
+    if key not in archive:
+        raise InputError(
+            f"{path}: {key} is missing; the module wants {shape.without_layout()}", remedy=f"add {key} with numpy.savez"
+        )
+    return as_leaf(archive[key], shape, f"{path}: {key}")
+
+
+def as_leaf(value: np.ndarray, shape: Shape, what: str) -> np.ndarray:
+    """`value` checked against `shape`. Raw unsigned views of narrow types are reinterpreted; nothing is converted."""
+    want = shape.dtype.numpy
+    if (
+        value.dtype != want
+        and value.dtype.kind in "uV"
+        and want not in _PLAIN
+        and value.dtype.itemsize == want.itemsize
+    ):
+        value = value.view(want)
+        if value.shape == (1,) and shape.dims == ():
+            value = value.reshape(())
+    if value.dtype != want:
+        given = FROM_NUMPY.get(value.dtype)
+        raise InputError(
+            f"{what}: dtype {given.value if given else value.dtype} does not match {shape.without_layout()}",
+            remedy=f"convert it to {want.name}",
+        )
+    if not shape.holds(value.shape):
+        raise InputError(
+            f"{what}: shape {list(value.shape)} does not match {shape.without_layout()}",
+            remedy=f"reshape it to {list(shape.dims)}" + (" or fewer" if shape.is_dynamic else ""),
+        )
+    return value
+
+
+_PLAIN = frozenset(np.dtype(t) for t in ["?", "b", "B", "h", "H", "i", "I", "q", "Q", "e", "f", "d", "F", "D"])
+
+
+def save_io(path: Path, inputs: Sequence[np.ndarray], outputs: Sequence[np.ndarray]) -> None:
+    """Write an .npz in the corpus form, whole or not at all."""
+    leaves = {f"in{i}": raw_view(v) for i, v in enumerate(inputs)} | {
+        f"out{i}": raw_view(v) for i, v in enumerate(outputs)
+    }
+    write_whole(path, lambda file: np.savez(file, allow_pickle=False, **leaves))
+
+
+def raw_view(value: np.ndarray) -> np.ndarray:
+    """The array itself, or its raw unsigned view where .npz cannot name the dtype (bf16, fp8, int4)."""
+    if value.dtype in _PLAIN:
+        return value
+    flat = np.ascontiguousarray(value)
+    view = flat.reshape(1) if flat.shape == () else flat
+    return view.view(f"u{value.dtype.itemsize}")

@@ -1,0 +1,1 @@
+"""XLA's protos (HloModuleProto, HloSnapshot): schema, reader, writer."""

@@ -1,0 +1,1 @@
+"""StableHLO text and bytecode, converted by jaxlib in a child process."""

@@ -1,0 +1,111 @@
+"""StableHLO, text or portable bytecode (CHLO, VHLO, Shardy inside), → Module, through XLA's converter in jaxlib."""
+
+from __future__ import annotations
+
+import re
+import subprocess
+import sys
+from pathlib import Path
+
+from ...hlo.errors import InputError, Location, ParseError
+from ...hlo.ir import Module
+from ..text.parser import parse_module
+from .worker import convert
+
+BYTECODE = b"ML\xefR"
+"""The magic with which MLIR bytecode starts."""
+
+_DIAGNOSTIC = re.compile(r"^(?:[A-Z_]+: )?(-|<unknown>):(\d+):(\d+): error: (.*)", re.MULTILINE)
+
+
+def is_bytecode(code: bytes) -> bool:
+    return code.startswith(BYTECODE)
+
+
+def parse_stablehlo(code: bytes, file: str = "<string>", *, isolate: bool = False) -> Module:
+    """The HloModule of a StableHLO module. Raises ParseError where the converter refuses it, with the place it names.
+
+    Raises InputError where jaxlib is not installed. isolate: convert in a child process (half a second), for input
+    that nobody vouches for: some malformed modules crash the converter.
+    """
+    return parse_module(stablehlo_to_hlo(code, file, isolate=isolate), f"{file} (as HLO)")
+
+
+def stablehlo_to_hlo(code: bytes, file: str = "<string>", *, isolate: bool = False) -> str:
+    """XLA's HLO text of a StableHLO module, with every constant whole."""
+    _need_jaxlib()
+    if not code.strip():
+        raise ParseError("the file is empty", location=Location(1, 1, file), remedy="give a StableHLO module")
+    if not is_bytecode(code):
+        _check_text(code, file)
+    if isolate:
+        return _convert_in_child(code, file)
+    try:
+        return convert(code)
+    except (RuntimeError, ValueError, TypeError) as error:
+        raise _located(str(error), code, file) from None
+
+
+LIMIT = 300.0
+"""Seconds that the child may take."""
+
+
+def _convert_in_child(code: bytes, file: str) -> str:
+    worker = Path(__file__).with_name("worker.py")
+    try:
+        child = subprocess.run([sys.executable, worker], input=code, capture_output=True, timeout=LIMIT)
+    except subprocess.TimeoutExpired:
+        raise InputError(f"{file}: XLA's converter took more than {LIMIT:g} s", remedy="give the HLO") from None
+    answer = child.stdout.decode("utf-8", "replace")
+    if child.returncode == 0 and answer.startswith("+"):
+        return answer[1:]
+    if child.returncode == 0 and answer.startswith("-"):
+        raise _located(answer[1:], code, file)
+    raise ParseError(
+        f"XLA's converter crashed on this module (status {child.returncode})",
+        location=Location(1, 1, file),
+        remedy="is it damaged?",
+    )
+
+
+def _check_text(code: bytes, file: str) -> None:
+    """MLIR's parser reads up to the first NUL; we refuse what it would not see."""
+    at = code.find(b"\0")
+    try:
+        code.decode("utf-8")
+    except UnicodeDecodeError as error:
+        at = error.start if at < 0 else min(at, error.start)
+    if at >= 0:
+        raise ParseError(
+            f"neither MLIR text nor bytecode: byte {at} is no character",
+            location=_place(code, at, file),
+            remedy="StableHLO bytecode starts with 'ML\\xefR'",
+        )
+
+
+def _place(code: bytes, at: int, file: str) -> Location:
+    return Location(code.count(b"\n", 0, at) + 1, at - code.rfind(b"\n", 0, at), file)
+
+
+def _need_jaxlib() -> None:
+    try:
+        import jaxlib  # noqa: F401
+    except ImportError:
+        raise InputError(
+            "StableHLO is converted by XLA, and jaxlib is not installed",
+            remedy="run ./testbed setup --xla, or give the module as HLO",
+        ) from None
+
+
+def _located(message: str, code: bytes, file: str) -> ParseError:
+    """The converter's first diagnostic as our error: its line and column, where it has any, and the line they name."""
+    found = _DIAGNOSTIC.search(message)
+    if found is None:
+        first = message.strip().split("\n", 1)[0]
+        return ParseError(f"XLA's converter refuses this StableHLO: {first}", location=Location(1, 1, file))
+    line, column, text = max(int(found[2]), 1), max(int(found[3]), 1), found[4].strip()
+    source = ""
+    if not is_bytecode(code):
+        lines = code.decode("utf-8").split("\n")
+        source = lines[line - 1] if line <= len(lines) else ""
+    return ParseError(text, location=Location(line, column, file), source=source)

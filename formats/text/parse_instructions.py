@@ -1,0 +1,336 @@
+"""HLO text of instructions: name, shape, opcode, operands, attributes; nested and asynchronous forms."""
+
+from __future__ import annotations
+
+import re
+from types import MappingProxyType
+from typing import Any, NoReturn
+
+from ...hlo.errors import VerificationError
+from ...hlo.grammar import ALLOWED, COMMON
+from ...hlo.ir import NO_ATTRIBUTES, Computation, Instruction
+from ...hlo.opcodes import BY_NAME as OPCODES
+from ...hlo.opcodes import Op
+from ...hlo.opset import OPSET
+from ...hlo.shapes import OPAQUE as NO_SHAPE
+from ...hlo.shapes import Shape
+from ...hlo.verify.infer import NEEDS_SHAPE, infer_missing
+from ...hlo.verify.rules import same
+from .lexer import BLANK, NAME, Lexer, near
+from .parse_attributes import ATTRIBUTES
+from .parse_literals import parse_literal
+from .parse_shapes import ARRAY, MAX_DEPTH, cached_shape, parse_shape, starts_shape
+from .reading import Reading
+
+_head = re.compile(rf"(ROOT\s++)?%?({NAME})\s++=\s*+({ARRAY})\s++([a-z][a-z0-9\-]*+)\(\s*+")
+_operand = re.compile(rf"(?:({ARRAY})\s++)?%?({NAME}){BLANK}(,|\)){BLANK}")
+_attribute = re.compile(rf",{BLANK}([A-Za-z_][\w.\-]*+)={BLANK}", re.ASCII)
+_parameter = re.compile(rf"(\d{{1,9}})\s*\){BLANK}", re.ASCII)
+_opcode = re.compile(rf"([a-zA-Z][a-zA-Z0-9_\-]*+){BLANK}")
+
+ASYNC = {"start": Op.ASYNC_START, "update": Op.ASYNC_UPDATE, "done": Op.ASYNC_DONE}
+"""How `add-start` and the like end."""
+
+ASYNC_OWN = ("async_execution_thread", "control-predecessors", "sharding")
+ASYNC_START = frozenset((*ASYNC_OWN, "output_to_operand_aliasing"))
+"""What `x-start` may have beside the attributes of x."""
+
+ASYNC_BOTH = ("metadata", "frontend_attributes", "backend_config", "origin", "statistics")
+
+
+class InstructionParser(Reading):
+    """State of one parse, the lexer and the names seen so far; and how to read one instruction."""
+
+    def __init__(self, text: str, file: str):
+        self.lexer = Lexer(text, file)
+        self.computations: dict[str, Computation] = {}
+        self.scopes: list[dict[str, Instruction]] = []
+        self.bodies: list[list[Instruction]] = []
+        self.counters: dict[str, int] = {}
+        self.depth = 0
+        self.lone = False
+
+    # -- names -----------------------------------------------------------------------------------------------------
+    def find_instruction(self, name: str, at: int) -> Instruction:
+        found = self.scopes[-1].get(name)
+        if found is None:
+            later = re.compile(rf"(?:^|\s)%?{re.escape(name)}\s+=").search(self.lexer.text, at)
+            remedy = "define it before its use" if later else near(name, self.scopes[-1])
+            self.lexer.fail(f"no instruction '{name}' in this computation", at, remedy)
+        return found
+
+    def find_computation(self, name: str, at: int) -> Computation:
+        found = self.computations.get(name)
+        if found is None:
+            later = re.compile(rf"(?m)^\s*(?:ENTRY\s+)?%?{re.escape(name)}\s*[({{]").search(self.lexer.text, at)
+            remedy = "define it before its use" if later else near(name, self.computations)
+            self.lexer.fail(f"no computation '{name}'", at, remedy)
+        return found
+
+    def fresh(self, base: str) -> str:
+        """A name that nothing has yet: base, base.1, base.2, … as XLA counts."""
+        while True:
+            number = self.counters.get(base, 0)
+            self.counters[base] = number + 1
+            name = f"{base}.{number}" if number else base
+            if name not in self.computations and not any(name in scope for scope in self.scopes):
+                return name
+
+    def add_parameter(self, name: str, shape: Shape, at: int) -> Instruction:
+        """A parameter that a lone instruction's operand stands for."""
+        body = self.bodies[-1]
+        number = sum(i.opcode is Op.PARAMETER for i in body)
+        name = name or self.fresh("parameter.anon")
+        made = Instruction(
+            Op.PARAMETER, name, shape, (), MappingProxyType({"parameter_number": number}), self.lexer.location(at)
+        )
+        self.scopes[-1][name] = made
+        body.append(made)
+        return made
+
+    # -- instructions ----------------------------------------------------------------------------------------------
+    def instruction(self) -> tuple[Instruction, bool]:
+        lexer, at = self.lexer, self.lexer.pos
+        m = _head.match(lexer.text, at)
+        if m and (opcode := OPCODES.get(m[4])) is not None and (shape := cached_shape(lexer, m[3])) is not None:
+            lexer.seek(m.end())
+            at = m.start(2) - (lexer.text[m.start(2) - 1] == "%")
+            return self.rest(m[2], shape, opcode, at), m[1] is not None
+        is_root = lexer.eat_word("ROOT")
+        at = lexer.pos
+        name = lexer.name("an instruction's name")
+        if not lexer.at("="):
+            lexer.fail(f"expected '=' after '{name}', found {lexer.found()}")
+        if lexer.text[at] != "%" and lexer.text[lexer.pos - 1] not in " \t\r\n/":
+            lexer.fail(f"'{name}=' reads as an attribute", remedy="put a blank before '='")
+        lexer.eat("=")
+        return self.right_side(name, at), is_root
+
+    def right_side(self, name: str, at: int) -> Instruction:
+        """`shape opcode(operands), attributes`."""
+        lexer = self.lexer
+        shape = parse_shape(lexer) if starts_shape(lexer) else None
+        opcode, wrapped = self.opcode()
+        lexer.expect("(", f"before the operands of {opcode.value}")
+        if wrapped is not None:
+            return self.wrapped(name, shape, opcode, wrapped, at)
+        return self.rest(name, shape, opcode, at)
+
+    def opcode(self) -> tuple[Op, Op | None]:
+        """An opcode; for `add-start` and the like, async-start and the opcode that it wraps."""
+        lexer, at = self.lexer, self.lexer.pos
+        m = _opcode.match(lexer.text, at)
+        if not m:
+            lexer.fail(f"expected an opcode, found {lexer.found()}")
+        opcode, wrapped = OPCODES.get(m[1]), None
+        if opcode is None:
+            base, _, suffix = m[1].rpartition("-")
+            opcode, wrapped = ASYNC.get(suffix), OPCODES.get(base)
+            if opcode is None or wrapped is None:
+                lexer.fail(f"unknown opcode '{m[1]}'", at, near(m[1], OPCODES))
+        lexer.pos = m.end()
+        return opcode, wrapped
+
+    def wrapped(self, name: str, shape: Shape | None, opcode: Op, wrapped: Op, at: int) -> Instruction:
+        """`x-start(…)`, `x-update(…)`, `x-done(…)`: an async opcode whose computation holds x alone."""
+        lexer = self.lexer
+        if shape is None:
+            lexer.fail(f"{wrapped.value}-{opcode.value.removeprefix('async-')} needs its shape", at)
+        if opcode is not Op.ASYNC_START:
+            instruction = self.rest(name, shape, opcode, at)
+            body = self.wrapped_computation(instruction)
+            if body is not None and body.root.opcode is not wrapped:
+                lexer.fail(f"'{name}' ends a {wrapped.value}, but its start wraps a {body.root.opcode.value}", at)
+            return instruction
+        if not shape.is_tuple or len(shape.elements) < 2 or not shape.elements[0].is_tuple:
+            lexer.fail(f"the shape of {wrapped.value}-start must be ((operands), result, state…), not {shape}", at)
+        own: dict[str, Any] = {}
+        operands = self.operands(wrapped, at)
+        self.attributes(own, wrapped, at, ASYNC_START)
+        outer = {k: own.pop(k) for k in ASYNC_OWN if k in own}
+        if wrapped not in (Op.CUSTOM_CALL, Op.FUSION) and "output_to_operand_aliasing" in own:
+            outer["output_to_operand_aliasing"] = own.pop("output_to_operand_aliasing")
+        outer |= {k: own[k] for k in ASYNC_BOTH if k in own}
+        parameters = tuple(
+            Instruction(
+                Op.PARAMETER,
+                f"async_param.{n}" if n else "async_param",
+                o.shape,
+                (),
+                MappingProxyType({"parameter_number": n}),
+            )
+            for n, o in enumerate(operands)
+        )
+        root = Instruction(
+            wrapped, "async_op", shape.elements[1], parameters, MappingProxyType(own), lexer.location(at)
+        )
+        body = Computation(self.fresh("async_wrapped"), (*parameters, root), root)
+        self.computations[body.name] = body
+        outer["calls"] = body
+        return self.define(
+            Instruction(Op.ASYNC_START, name, shape, operands, MappingProxyType(outer), lexer.location(at)), at
+        )
+
+    def wrapped_computation(self, instruction: Instruction) -> Computation | None:
+        """What the start of an async chain calls."""
+        while instruction.operands and instruction.opcode in (Op.ASYNC_UPDATE, Op.ASYNC_DONE):
+            instruction = instruction.operands[0]
+        body = instruction.attributes.get("calls")
+        return body if isinstance(body, Computation) else None
+
+    def rest(self, name: str, shape: Shape | None, opcode: Op, at: int, nested: bool = False) -> Instruction:
+        """What follows the '(' behind the opcode. A nested instruction has no name and no attributes."""
+        lexer = self.lexer
+        own: dict[str, Any] = {}
+        operands: tuple[Instruction, ...] = ()
+        if opcode is Op.PARAMETER:
+            m = _parameter.match(lexer.text, lexer.pos)
+            if not m:
+                lexer.fail(f"expected a parameter number, found {lexer.found()}")
+            lexer.pos = m.end()
+            own["parameter_number"] = int(m[1])
+        elif opcode is Op.CONSTANT:
+            if shape is None:
+                lexer.fail("a constant needs its shape", at)
+            own["literal"] = parse_literal(lexer, shape)
+            lexer.expect(")", "after the value of a constant")
+        else:
+            operands = self.operands(opcode, at)
+        if not nested:
+            self.attributes(own, opcode, at)
+        elif missing := [key for key in OPSET[opcode].required if key not in own]:
+            self.missing(opcode, missing[0], at)
+        if opcode is Op.BROADCAST:
+            self.broadcast_dimensions(own, operands, at)
+        name = name or self.fresh(f"{opcode.value}.anon")
+        if shape is None:
+            shape = self.infer(opcode, name, operands, own, at)
+        return self.define(
+            Instruction(
+                opcode, name, shape, operands, MappingProxyType(own) if own else NO_ATTRIBUTES, lexer.location(at)
+            ),
+            at,
+        )
+
+    def define(self, instruction: Instruction, at: int) -> Instruction:
+        scope, name = self.scopes[-1], instruction.name
+        if name in scope:
+            self.lexer.fail(f"instruction '{name}' is defined twice", at, f"first at {scope[name].location}")
+        scope[name] = instruction
+        self.bodies[-1].append(instruction)
+        return instruction
+
+    def operands(self, opcode: Op, at: int) -> tuple[Instruction, ...]:
+        lexer, scope = self.lexer, self.scopes[-1]
+        text, out = lexer.text, []
+        if not lexer.eat(")"):
+            while True:
+                m = _operand.match(text, lexer.pos)
+                if m:
+                    found = scope.get(m[2])
+                    if found is None:
+                        found = self.missing_operand(m[2], m[1], m.start(2))
+                    if m[1] is not None:
+                        self.check_operand(cached_shape(lexer, m[1]), found, m.start(1))
+                    out.append(found)
+                    lexer.pos = m.end()
+                    if m[3] == ")":
+                        break
+                else:
+                    out.append(self.slow_operand(opcode))
+                    if not lexer.eat(","):
+                        lexer.expect(")", f"after the operands of {opcode.value}")
+                        break
+        row = OPSET[opcode]
+        if not row.low <= len(out) <= row.high:
+            lexer.fail(f"{opcode.value} takes {row.arity}, not {len(out)}", at)
+        return tuple(out)
+
+    def check_operand(self, declared: Shape | None, found: Instruction, at: int) -> None:
+        if declared is not None and not same(declared, found.shape):
+            self.lexer.fail(f"operand '{found.name}' is declared {declared} but has shape {found.shape}", at)
+
+    def missing_operand(self, name: str, declared: str | None, at: int) -> Instruction:
+        if (
+            self.lone
+            and len(self.scopes) == 1
+            and declared
+            and (shape := cached_shape(self.lexer, declared)) is not None
+        ):
+            return self.add_parameter(name, shape, at)
+        return self.find_instruction(name, at)
+
+    def slow_operand(self, opcode: Op) -> Instruction:
+        """An operand with an unusual shape, or a nested instruction `add(x, y)`."""
+        lexer, at = self.lexer, self.lexer.pos
+        shape = parse_shape(lexer) if starts_shape(lexer) else None
+        at_name, free = lexer.pos, shape if self.lone and len(self.scopes) == 1 else None
+        if free is not None and (lexer.at(",") or lexer.at(")")):
+            return self.add_parameter("", free, at)
+        name = lexer.name(f"an operand of {opcode.value}")
+        if lexer.at("("):
+            lexer.pos = at_name
+            return self.nested(shape, at)
+        if free is not None and name not in self.scopes[-1]:
+            return self.add_parameter(name, free, at)
+        found = self.find_instruction(name, at_name)
+        self.check_operand(shape, found, at)
+        return found
+
+    def nested(self, shape: Shape | None, at: int) -> Instruction:
+        self.depth += 1
+        if self.depth > MAX_DEPTH:
+            self.lexer.fail(f"instructions nested deeper than {MAX_DEPTH}", at)
+        opcode, wrapped = self.opcode()
+        if wrapped is not None:
+            self.lexer.fail(f"{opcode.value} cannot be nested in operands", at)
+        self.lexer.expect("(", f"before the operands of {opcode.value}")
+        instruction = self.rest("", shape, opcode, at, nested=True)
+        self.depth -= 1
+        return instruction
+
+    def attributes(self, own: dict[str, Any], opcode: Op, at: int, more: frozenset[str] = frozenset()) -> None:
+        """Consume `, name=value …` into `own`; the opcode's attributes and `more` are allowed."""
+        lexer = self.lexer
+        text, allowed = lexer.text, ALLOWED[opcode]
+        while text.startswith(",", lexer.pos):
+            m = _attribute.match(text, lexer.pos)
+            if not m:
+                lexer.eat(",")
+                lexer.fail(f"expected an attribute of {opcode.value}, found {lexer.found()}", remedy="write name=value")
+            key = m[1]
+            if key in own:
+                lexer.fail(f"attribute '{key}' is given twice", m.start(1))
+            if key not in allowed and key not in more:
+                self.unexpected(key, opcode, m.start(1))
+            lexer.pos = m.end()
+            own[key] = ATTRIBUTES[key](self, key)
+        for key in OPSET[opcode].required:
+            if key not in own:
+                self.missing(opcode, key, at)
+
+    def broadcast_dimensions(self, own: dict[str, Any], operands: tuple[Instruction, ...], at: int) -> None:
+        """The broadcast of a scalar may leave its dimensions out."""
+        if "dimensions" not in own:
+            if operands[0].shape.rank:
+                self.missing(Op.BROADCAST, "dimensions", at)
+            own["dimensions"] = ()
+
+    def missing(self, opcode: Op, key: str, at: int) -> NoReturn:
+        self.lexer.fail(f"{opcode.value} needs the attribute '{key}'", at, f"add {key}=…")
+
+    def unexpected(self, key: str, opcode: Op, at: int) -> NoReturn:
+        own = OPSET[opcode].own
+        listed = ", ".join(own) or "none of its own"
+        remedy = near(key, own) or near(key, COMMON) or f"its attributes are: {listed}; and those of any instruction"
+        self.lexer.fail(f"unexpected attribute '{key}' of {opcode.value}", at, remedy)
+
+    def infer(self, opcode: Op, name: str, operands: tuple[Instruction, ...], own: dict[str, Any], at: int) -> Shape:
+        """The shape of an instruction whose text leaves it out."""
+        location = self.lexer.location(at)
+        if opcode in NEEDS_SHAPE:
+            self.lexer.fail(f"{opcode.value} needs its shape", at, "write: name = shape opcode(operands)")
+        try:
+            return infer_missing(Instruction(opcode, name, NO_SHAPE, operands, own, location))
+        except VerificationError as error:
+            self.lexer.fail(f"cannot infer the shape: {error.message}", at, error.remedy)

@@ -1,0 +1,27 @@
+"""Reading: what attribute values need of the parser. The parser imports their readers, so they must not import it."""
+
+from __future__ import annotations
+
+from abc import abstractmethod
+from typing import Protocol
+
+from ...hlo.ir import Computation, Instruction
+from .lexer import Lexer
+
+
+class Reading(Protocol):
+    """A parse in progress: the lexer and the names defined so far."""
+
+    lexer: Lexer
+
+    @abstractmethod
+    def find_instruction(self, name: str, at: int) -> Instruction:
+        """The instruction `name` of the present computation. ParseError at offset `at` if there is none."""
+
+    @abstractmethod
+    def find_computation(self, name: str, at: int) -> Computation:
+        """The computation `name`. ParseError at offset `at` if there is none before it."""
+
+    @abstractmethod
+    def inline_computation(self) -> Computation:
+        """Read `{ … }`, a computation without a name, at the lexer's position."""

@@ -1,0 +1,1 @@
+"""What is computed from a module: costs, trip counts, windows, rows, effects."""

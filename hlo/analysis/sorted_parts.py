@@ -1,0 +1,47 @@
+"""Parts of sorted rows: slices of a sort along its dimension. A kernel of them sorts each row in scratch memory, and
+writes what is wanted of it, so that the sorted arrays themselves are never stored (top-k).
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from ..ir import Computation, Instruction
+from ..opcodes import Op
+
+
+@dataclass(frozen=True, slots=True)
+class SortedPart:
+    """Elements from `start` on of each row of a sort's operand `number`."""
+
+    sort: Instruction
+    number: int
+    start: int
+
+
+def part_of_sort(i: Instruction) -> SortedPart | None:
+    """What a slice takes of a sort, or of a fusion that ends in one; None for all else."""
+    if i.opcode is not Op.SLICE or i.shape.size == 0:
+        return None
+    source, number = i.operands[0], 0
+    if source.opcode is Op.GET_TUPLE_ELEMENT:
+        source, number = source.operands[0], source.attributes["index"]
+    sort = sort_of(source)
+    if sort is None or i.shape.minor_to_major != i.operands[0].shape.minor_to_major:
+        return None
+    bounds, dims, dimension = i.attributes["slice"], i.operands[0].shape.dims, sort.dimensions[0]
+    whole = all((b.start, b.limit) == (0, dims[d]) for d, b in enumerate(bounds) if d != dimension)
+    return SortedPart(source, number, bounds[dimension].start) if whole and bounds[dimension].stride == 1 else None
+
+
+def sort_of(i: Instruction) -> Instruction | None:
+    """The sort that an instruction is, or that a fusion ends in."""
+    root = i.called()[0].root if i.opcode is Op.FUSION else i
+    return root if root.opcode is Op.SORT else None
+
+
+def is_cut(sort: Instruction, body: Computation) -> bool:
+    """Whether a fusion's results are parts of this sort of its body."""
+    roots = body.root.operands if body.root.opcode is Op.TUPLE else (body.root,)
+    parts = [part_of_sort(root) for root in roots]
+    return any(part is not None and part.sort is sort for part in parts)

@@ -1,0 +1,261 @@
+"""Ops that a library computes: which they are, the one call that each becomes, and the work space that it needs.
+
+The facts of the routines are in lapack_calls.py; codegen/library/ writes the code (docs/adr/0015).
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Mapping
+from dataclasses import dataclass, replace
+from types import MappingProxyType
+
+from ..dtypes import DType
+from ..ir import Instruction
+from ..opcodes import Op
+from ..shapes import Shape
+from .lapack import LETTERS, Routine, Sizes, routines
+from .lapack_checks import complaint
+from .lapack_options import options_of, wrong_options
+
+Options = Mapping[str, str | int | bool]
+
+LIBRARY = frozenset({Op.CHOLESKY, Op.TRIANGULAR_SOLVE, Op.FFT, Op.CUSTOM_CALL})
+"""Opcodes that no stack emits: a kernel of one is a call of a library."""
+
+ALIGNMENT = 64
+"""Bytes; of every array in the work space."""
+
+_TARGET = re.compile(r"lapack_([sdcz])(\w+)_ffi")
+
+
+@dataclass(frozen=True, slots=True)
+class Array:
+    """One array of a call, without the batch. It lives in the work space at `scratch`, or else in the result leaf, or
+    else in the operand. turned: the routine sees the matrix transposed. dims are as the routine sees them.
+    """
+
+    name: str
+    dtype: DType
+    dims: tuple[int, ...]
+    operand: int | None = None
+    leaf: int | None = None
+    scratch: int | None = None
+    turned: bool = False
+
+    @property
+    def size(self) -> int:
+        size = 1
+        for d in self.dims:
+            size *= d
+        return size
+
+
+@dataclass(frozen=True, eq=False, slots=True)
+class LapackCall:
+    """One routine, once for each element of the batch. scratch: bytes of work space."""
+
+    instruction: Instruction
+    routine: Routine
+    symbol: str
+    dtype: DType
+    options: Options
+    batch: tuple[int, ...]
+    arrays: Mapping[str, Array]
+    scratch: int
+
+
+def lapack_call(i: Instruction) -> LapackCall | None:
+    """The call that an op becomes; None if no routine does it, or if it is not what the routine takes."""
+    found = _routine(i)
+    if found is None or _complaint(i, *found) is not None:
+        return None
+    routine, dtype, options = found
+    main = i.operands[0].shape
+    batch = main.dims[: -1 if routine.name == "gtsv" else -2]
+    arrays = {name: _array(i, routine, name, len(batch)) for name in _names(routine)}
+    if routine.name in ("potrf", "trsm"):
+        options, arrays = _oriented(i, routine.name, dtype, options, arrays, len(batch))
+    return _placed(i, routine, dtype, options, batch, arrays)
+
+
+def refusal(i: Instruction) -> str | None:
+    """What is wrong with the operands, results or options of a target that has a routine; None if nothing is."""
+    found = _routine(i)
+    return _complaint(i, *found) if found is not None else None
+
+
+def _complaint(i: Instruction, routine: Routine, dtype: DType, options: Options) -> str | None:
+    if i.shape.is_dynamic or any(o.shape.is_dynamic for o in i.operands):
+        return "every dimension needs a fixed size"
+    wrong = wrong_options(i, routine) if i.opcode is Op.CUSTOM_CALL else None
+    if wrong is not None:
+        return wrong
+    return complaint(routine, dtype, options, [*(o.shape for o in i.operands), *(s for _, s in i.shape.leaves())])
+
+
+def work_bytes(i: Instruction) -> int:
+    """Bytes of work space that the kernel of a library's op needs."""
+    if i.opcode is Op.FFT:
+        several = i.attributes["fft_type"] == "IRFFT" and len(i.attributes["fft_length"]) > 1
+        return i.operands[0].shape.bytes if several else 0
+    call = lapack_call(i) if i.opcode in LIBRARY else None
+    return call.scratch if call is not None else 0
+
+
+def taken_over(i: Instruction) -> tuple[tuple[int, int], ...]:
+    """(operand, result leaf): the library computes the leaf in place once it has the operand's elements."""
+    if i.opcode is Op.FFT:
+        return ((0, 0),) if i.attributes["fft_type"] in ("FFT", "IFFT") else ()
+    call = lapack_call(i) if i.opcode in LIBRARY else None
+    if call is None:
+        return ()
+    both = ((a.operand, a.leaf) for a in call.arrays.values())
+    return tuple((o, leaf) for o, leaf in both if o is not None and leaf is not None)
+
+
+# --- which routine ---------------------------------------------------------------------------------------------------
+
+
+def _routine(i: Instruction) -> tuple[Routine, DType, Options] | None:
+    if i.opcode is Op.CUSTOM_CALL:
+        return _target(i)
+    if i.opcode not in (Op.CHOLESKY, Op.TRIANGULAR_SOLVE):
+        return None
+    a, dtype = i.attributes, i.shape.dtype
+    known = routines(dtype)
+    if not known or any(o.shape.dtype is not dtype for o in i.operands):
+        return None
+    uplo = "L" if a.get("lower", False) else "U"
+    if i.opcode is Op.CHOLESKY:
+        return replace(known["potrf"], results=("A",)), dtype, {"uplo": uplo}
+    options = {
+        "uplo": uplo,
+        "side": "L" if a.get("left_side", False) else "R",
+        "diag": "U" if a.get("unit_diagonal", False) else "N",
+        "trans_x": {"N": "N", "T": "T", "A": "C"}[a.get("transpose_a", "NO_TRANSPOSE")[0]],
+    }
+    return known["trsm"], dtype, options
+
+
+def _target(i: Instruction) -> tuple[Routine, DType, Options] | None:
+    found = _TARGET.fullmatch(str(i.attributes.get("custom_call_target", "")))
+    if found is None:
+        return None
+    dtype = next(d for d, letter in LETTERS.items() if letter == found[1])
+    routine = routines(dtype).get(found[2])
+    if routine is None:
+        return None
+    options = options_of(i)
+    if "left" in options:
+        options["side"] = "L" if options["left"] else "R"
+        options["trans"] = ("C" if dtype.is_complex else "T") if options.get("transpose") else "N"
+    return routine, dtype, options
+
+
+# --- where its arrays live -------------------------------------------------------------------------------------------
+
+
+def _names(routine: Routine) -> list[str]:
+    return list(dict.fromkeys((*routine.operands, *routine.results)))
+
+
+def _array(i: Instruction, routine: Routine, name: str, batch: int) -> Array:
+    operand = routine.operands.index(name) if name in routine.operands else None
+    leaf = routine.results.index(name) if name in routine.results else None
+    shape = _leaf(i, leaf) if operand is None else i.operands[operand].shape
+    return Array(name, shape.dtype, shape.dims[batch:], operand, leaf)
+
+
+def _leaf(i: Instruction, leaf: int | None) -> Shape:
+    assert leaf is not None
+    return [shape for _, shape in i.shape.leaves()][leaf]
+
+
+def strides_of(shape: Shape, batch: int, turned: bool) -> tuple[int, ...]:
+    """Distances in elements between neighbours in an array of the batch, as the routine sees it."""
+    strides = shape.strides[batch:]
+    return strides[::-1] if turned else strides
+
+
+def is_dense(dims: tuple[int, ...], strides: tuple[int, ...]) -> bool:
+    """Whether elements lie as LAPACK wants them: column by column, without gaps."""
+    step = 1
+    for size, stride in zip(dims, strides):
+        if size != 1 and stride != step:
+            return False
+        step *= size
+    return True
+
+
+def _fits(i: Instruction, array: Array, batch: int) -> bool:
+    shape = _leaf(i, array.leaf) if array.leaf is not None else i.operands[array.operand or 0].shape
+    return is_dense(array.dims, strides_of(shape, batch, array.turned))
+
+
+def _turned(array: Array) -> Array:
+    return replace(array, dims=array.dims[::-1], turned=not array.turned)
+
+
+_OTHER = MappingProxyType({"L": "U", "U": "L"})
+_SIDE = MappingProxyType({"L": "R", "R": "L"})
+_TRANSPOSED = MappingProxyType({"N": "T", "T": "N", "C": "R", "R": "C"})
+"""op(a) of aᵀ; R is the conjugate, which no routine takes."""
+
+
+def _oriented(
+    i: Instruction, name: str, dtype: DType, options: Options, arrays: dict[str, Array], batch: int
+) -> tuple[Options, dict[str, Array]]:
+    """Row-major matrices are their transposes by columns: the question is put the other way round.
+
+    A = L·Lᴴ ⇔ Aᵀ = conj(L)·Lᵀ, with Aᵀ = Uᴴ·U for U = Lᵀ; op(a)·x = b ⇔ xᵀ·op(a)ᵀ = bᵀ.
+    """
+    chosen = {key: str(value) for key, value in options.items()}
+    result = "A" if name == "potrf" else "C"
+    if not _fits(i, arrays[result], batch) and _fits(i, _turned(arrays[result]), batch):
+        arrays[result] = _turned(arrays[result])
+        if name == "potrf":
+            chosen["uplo"] = _OTHER[chosen["uplo"]]
+        else:
+            chosen["side"] = _SIDE[chosen["side"]]
+            chosen["trans_x"] = _TRANSPOSED[chosen["trans_x"]]
+    if name == "trsm":
+        turned = _turned(arrays["A"])
+        other = _TRANSPOSED[chosen["trans_x"]]
+        prefer = not _fits(i, arrays["A"], batch) and _fits(i, turned, batch)
+        real = not dtype.is_complex
+        if chosen["trans_x"] == "R" or (prefer and (other != "R" or real)):
+            arrays["A"], chosen["uplo"], chosen["trans_x"] = turned, _OTHER[chosen["uplo"]], other
+        if real:
+            chosen["trans_x"] = {"C": "T", "R": "N"}.get(chosen["trans_x"], chosen["trans_x"])
+    return chosen, arrays
+
+
+def _placed(
+    i: Instruction, routine: Routine, dtype: DType, options: Options, batch: tuple[int, ...], arrays: dict[str, Array]
+) -> LapackCall:
+    """Gives every array a place; what does not lie as LAPACK wants it goes through the work space."""
+    main = arrays[routine.operands[0]]
+    second = arrays.get("C", main)
+    rows, columns = (main.dims[0], main.dims[-1]) if main.dims else (0, 0)
+    sizes = Sizes(rows, columns, options, second.dims[0], second.dims[-1])
+    kinds = {"T": dtype, "R": dtype.component, "I": DType.S32}
+    offset = 0
+
+    def place(array: Array) -> Array:
+        nonlocal offset
+        placed = replace(array, scratch=offset)
+        offset += -(-max(array.size, 1) * array.dtype.bytes // ALIGNMENT) * ALIGNMENT
+        return placed
+
+    for name, array in arrays.items():
+        if name not in routine.work and not _fits(i, array, len(batch)):
+            arrays[name] = place(array)
+    for name, (kind, count) in routine.work.items():
+        known = arrays.get(name)
+        square = (sizes.m, sizes.n) if name in ("L", "R") else (max(count(sizes), 1),)
+        arrays[name] = place(known if known is not None else Array(name, kinds[kind], square))
+    if "info" in routine.call and "info" not in arrays:
+        arrays["info"] = place(Array("info", DType.S32, ()))
+    symbol = f"scipy_{LETTERS[dtype]}{routine.name}_"
+    return LapackCall(i, routine, symbol, dtype, MappingProxyType(options), batch, MappingProxyType(arrays), offset)

@@ -1,0 +1,114 @@
+"""The options of a LAPACK call: its backend_config, `{uplo = 76 : ui8, low = 1 : i32}`, read and checked."""
+
+from __future__ import annotations
+
+import re
+import textwrap
+
+from ..ir import Instruction
+from .lapack import Routine
+
+Option = str | int | bool
+
+LETTERS = {"uplo": "LU", "side": "LR", "diag": "NU", "trans_x": "NTC", "sort": "N"}
+LETTERS |= dict.fromkeys(("compute_left", "compute_right"), "NV")
+"""The characters that an option may be. `mode` is one of NV, for singular values one of ASN."""
+
+REFLECTING = {"side": "left", "trans": "transpose"}
+"""Where the routines of reflectors have their characters from: true or false under another name."""
+
+_ENTRY = re.compile(r'\s*(\w+)\s*=\s*((?:"(?:[^"\\]|\\.)*"|[^,{}"=])+?)\s*(?:,(?=\s*\w)|$)')
+_NUMBER = re.compile(r"(-?\d+)\s*:\s*(u?i\d+)")
+
+
+def options_of(i: Instruction) -> dict[str, Option]:
+    """A ui8 is a character: `{uplo = 76 : ui8, low = 1 : i32}` → uplo 'L', low 1. Up to what cannot be read."""
+    return _read(text_of(i))[0]
+
+
+def text_of(i: Instruction) -> str:
+    config = i.attributes.get("backend_config", "")
+    return str(getattr(config, "text", config)).strip()
+
+
+def _read(text: str) -> tuple[dict[str, Option], int | None]:
+    """The options, and at which character the text stops to be `{key = value, …}`; None if it does not."""
+    found: dict[str, Option] = {}
+    if not text:
+        return found, None
+    if text[0] != "{":
+        return found, 0
+    end = len(text) - 1
+    if text[end] != "}":
+        return found, end
+    pos = 1
+    while text[pos:end].strip():
+        entry = _ENTRY.match(text, pos, end)
+        if entry is None:
+            return found, pos + len(text[pos:end]) - len(text[pos:end].lstrip())
+        value = _value(entry[2])
+        if value is not None:
+            found[entry[1]] = value
+        pos = entry.end()
+    return found, None
+
+
+def _value(text: str) -> Option | None:
+    number = _NUMBER.fullmatch(text)
+    if number is None:
+        return text == "true" if text in ("true", "false") else None
+    if number[2] != "ui8":
+        return int(number[1])
+    return chr(int(number[1])) if 0 <= int(number[1]) < 256 else None
+
+
+def wrong_options(i: Instruction, routine: Routine) -> str | None:
+    """Why the call's options are not what the routine takes: where the text cannot be read, or every option that is
+    missing or wrong, and what was found; None if nothing is.
+    """
+    text, wanted = text_of(i), _wanted(routine)
+    options, unread = _read(text)
+    if unread is not None:
+        example = ", ".join(f"{key} = {legal[0].split(' (')[0]}" for key, legal in wanted.items())
+        what = repr(text[unread : unread + 20]) if unread < len(text) - 1 else "the end"
+        return (
+            f"backend_config cannot be read at character {unread + 1}, {what}; write {{{example}}}, found {_line(text)}"
+        )
+    wrong = [_demand(key, legal) for key, legal in wanted.items() if not _fits(options.get(key), legal)]
+    return f"{'; '.join(wrong)}; backend_config is {_line(text) or 'missing'}" if wrong else None
+
+
+def _line(text: str) -> str:
+    return textwrap.shorten(text, 200, placeholder=" …")
+
+
+INTEGER, TRUTH = ("1 : i32",), ("true", "false")
+
+
+def _wanted(routine: Routine) -> dict[str, tuple[str, ...]]:
+    """Option → what it may be, in words; INTEGER stands for any."""
+    wanted: dict[str, tuple[str, ...]] = {}
+    for word in routine.call:
+        key = word[1:]
+        if word[0] == "=":
+            wanted[key] = INTEGER
+        elif word[0] == "'" and routine.name in ("ormqr", "unmqr"):
+            wanted[REFLECTING[key]] = TRUTH
+        elif word[0] == "'":
+            letters = ("ASN" if routine.name in ("gesdd", "gesvd") else "NV") if key == "mode" else LETTERS[key]
+            wanted[key] = tuple(f"{ord(c)} : ui8 ({c})" for c in letters)
+    return wanted
+
+
+def _fits(value: Option | None, legal: tuple[str, ...]) -> bool:
+    if legal is INTEGER:
+        return isinstance(value, int) and not isinstance(value, bool)
+    if legal is TRUTH:
+        return isinstance(value, bool)
+    return isinstance(value, str) and any(words.endswith(f"({value})") for words in legal)
+
+
+def _demand(key: str, legal: tuple[str, ...]) -> str:
+    if legal is INTEGER:
+        return f"{key} must be an i32"
+    return f"{key} must be {'one of ' if len(legal) > 1 else ''}{', '.join(legal)}"

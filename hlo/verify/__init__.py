@@ -1,0 +1,1 @@
+"""The verifier: shape inference by family, and the structure of a module."""

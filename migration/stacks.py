@@ -1,0 +1,122 @@
+"""What a program can run on, by name, one row each: evaluator, optimized (the evaluator after all passes), the two
+stacks, and XLA:CPU."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, field
+from typing import Any
+
+import numpy as np
+
+from ..evaluator.evaluator import evaluate
+from ..formats.program import Program
+from ..hlo.errors import InputError
+
+
+@dataclass(frozen=True)
+class Prepared:
+    """A program compiled for one stack, ready to run. kernels: (name, stack that emitted it); seconds: of compiling."""
+
+    run: Callable[[Sequence[np.ndarray]], list[np.ndarray]]
+    seconds: float = 0.0
+    kernels: tuple[tuple[str, str], ...] = ()
+    executable: Any = None
+
+
+@dataclass(frozen=True)
+class Run:
+    """Results of a stack on a program, with times in seconds; run_seconds is the fastest of a few runs."""
+
+    results: list[np.ndarray]
+    compile_seconds: float
+    run_seconds: float
+    kernels: tuple[tuple[str, str], ...] = field(default=())
+
+
+def _prepare_evaluator(program: Program, emitters: str | None, red_zones: bool) -> Prepared:
+    return Prepared(lambda inputs: evaluate(program.module, inputs))
+
+
+def _prepare_optimized(program: Program, emitters: str | None, red_zones: bool) -> Prepared:
+    """The evaluator on what a plan is made of: passes and schedule, without code generation."""
+    from ..hlo.verify.verifier import verify
+    from ..passes.pipeline import optimize
+    from ..planning.schedule import schedule
+
+    start = time.perf_counter()
+    verify(program.module)
+    module = schedule(optimize(program.module))
+    verify(module)
+    return Prepared(lambda inputs: evaluate(module, inputs), time.perf_counter() - start)
+
+
+def _prepare_compiled(stack: str) -> Callable[[Program, str | None, bool], Prepared]:
+    def prepare(program: Program, emitters: str | None, red_zones: bool) -> Prepared:
+        from ..backends.base import CompileOptions
+        from . import Flags, compile_module
+
+        start = time.perf_counter()
+        executable = compile_module(program.module, Flags.parse(emitters or stack), CompileOptions(red_zones=red_zones))
+        seconds = time.perf_counter() - start
+        return Prepared(executable.execute, seconds, tuple(executable.kernels), executable)
+
+    return prepare
+
+
+def _prepare_xla(program: Program, emitters: str | None, red_zones: bool) -> Prepared:
+    from ..backends.xla import XlaExecutable
+
+    start = time.perf_counter()
+    executable = XlaExecutable(program.text)
+    return Prepared(executable.execute, time.perf_counter() - start, executable=executable)
+
+
+TIMED_RUNS, SHORT = 5, 0.1
+"""How often a run shorter than SHORT seconds is repeated for its time."""
+
+STACKS: dict[str, Callable[[Program, str | None, bool], Prepared]] = {
+    "evaluator": _prepare_evaluator,
+    "optimized": _prepare_optimized,
+    "legacy": _prepare_compiled("legacy"),
+    "mlir": _prepare_compiled("mlir"),
+    "xla": _prepare_xla,
+}
+
+
+def parse_stacks(text: str, known: Sequence[str]) -> tuple[str, ...]:
+    """A comma-separated list of stack names; an unknown or repeated one is an InputError."""
+    names = tuple(n.strip() for n in text.split(",") if n.strip())
+    for name in names:
+        if name not in known:
+            raise InputError(f"unknown stack {name!r}", remedy=f"choose from {', '.join(known)}")
+    if not names or len(set(names)) != len(names):
+        raise InputError(
+            f"{text!r} names {'no stack' if not names else 'a stack twice'}", remedy=f"choose from {', '.join(known)}"
+        )
+    return names
+
+
+def prepare(stack: str, program: Program, emitters: str | None = None, red_zones: bool = False) -> Prepared:
+    """Compile a program for a stack. emitters: flags instead of the stack's; red_zones: guard its kernels."""
+    return STACKS[stack](program, emitters, red_zones)
+
+
+def run(
+    stack: str,
+    program: Program,
+    inputs: Sequence[np.ndarray],
+    emitters: str | None = None,
+    red_zones: bool = False,
+) -> Run:
+    """Compile and run; runs that are short are repeated for their time, since the first one pays for cold caches."""
+    prepared = prepare(stack, program, emitters, red_zones)
+    start = time.perf_counter()
+    results = prepared.run(inputs)
+    seconds = time.perf_counter() - start
+    for _ in range(TIMED_RUNS if seconds < SHORT else 0):
+        start = time.perf_counter()
+        prepared.run(inputs)
+        seconds = min(seconds, time.perf_counter() - start)
+    return Run(results, prepared.seconds, seconds, prepared.kernels)

@@ -1,0 +1,1 @@
+"""Algebraic rules, one row each."""

@@ -1,0 +1,202 @@
+"""Rules of products: dots of nothing, of zeros and ones, over single elements, with vectors; slices of dots;
+convolutions with dimensions of one element.
+"""
+
+from __future__ import annotations
+
+import math
+
+from ...hlo.attributes import ConvolutionDims, SliceDim, Window
+from ...hlo.dtypes import DType
+from ...hlo.ir import Instruction
+from ...hlo.opcodes import Op
+from ...hlo.shapes import array
+from ..building import Builder
+from ..cleanup.constant_folding import number_of
+from .reduce import NARROW, REASSOCIATED
+from .row import holds, is_number, is_zero, row, spread_over
+
+SMALL_DOT = 1 << 10
+"""Multiplications up to which a product with a vector is a multiply and a reduce, which fuse."""
+
+SIGNED_ZERO = "a dot starts at +0, so that a sum of -0 is +0"
+
+
+def dot_of_nothing(i: Instruction, b: Builder) -> Instruction | None:
+    """dot that sums over no elements → 0."""
+    x = i.operands[0]
+    empty = any(x.shape.dims[d] == 0 for d in i.attributes.get("lhs_contracting_dims", ()))
+    return b.constant(0, i.shape.dtype, i.shape.dims) if empty else None
+
+
+def dot_of_zeros(i: Instruction, b: Builder) -> Instruction | None:
+    """dot with zeros → 0 of integers."""
+    zeros = i.shape.dtype.is_integer and any(o.shape.dtype.is_integer and is_zero(o) for o in i.operands)
+    return b.constant(0, i.shape.dtype, i.shape.dims) if zeros else None
+
+
+def dot_outer(i: Instruction, b: Builder) -> Instruction | None:
+    """dot over dimensions of size 1, or over none → a product of broadcasts."""
+    if _summands(i) != 1 or not _simple(i):
+        return None
+    x, y = _operand(b, i, 0, i.shape.dtype), _operand(b, i, 1, i.shape.dtype)
+    return b.binary(Op.MULTIPLY, x, y)
+
+
+def dot_of_one_number(i: Instruction, b: Builder) -> Instruction | None:
+    """dot(x, 1) → the sums of x, spread; dot(x, c) → the sums of x · c, of integers, where c is one number all over."""
+    if not _simple(i):
+        return None
+    for side, o in enumerate(i.operands):
+        factor = number_of(o)
+        if factor is None or not (i.shape.dtype.is_integer or is_number(o, 1)):
+            continue
+        other, dtype = 1 - side, i.shape.dtype
+        wide = DType.F32 if dtype in NARROW else dtype
+        x, batch, kept = _in_order(b, i, other, wide)
+        total = b.convert(b.reduce(x, Op.ADD, 0, range(kept, x.shape.rank)), dtype)
+        if not is_number(o, 1):
+            total = b.binary(Op.MULTIPLY, total, int(factor))
+        return spread_over(b, total, i.shape.dims, _places(i, other, batch, kept - batch))
+    return None
+
+
+def dot_with_vector(i: Instruction, b: Builder) -> Instruction | None:
+    """A small dot with one vector, or of two → multiply and reduce."""
+    summands = _summands(i)
+    if summands <= 1 or not _simple(i) or i.shape.size * summands > SMALL_DOT:
+        return None
+    free = [math.prod(o.shape.dims[d] for d in _free(i, n)) for n, o in enumerate(i.operands)]
+    if 1 not in free:
+        return None
+    wide = DType.F32 if i.shape.dtype in NARROW else i.shape.dtype
+    x, y = (_operand(b, i, n, wide, contracted=True) for n in (0, 1))
+    products = b.binary(Op.MULTIPLY, x, y)
+    total = b.reduce(products, Op.ADD, 0, range(i.shape.rank, products.shape.rank))
+    return b.convert(total, i.shape.dtype)
+
+
+def _summands(i: Instruction) -> int:
+    return math.prod(i.operands[0].shape.dims[d] for d in i.attributes.get("lhs_contracting_dims", ()))
+
+
+def _simple(i: Instruction) -> bool:
+    """Real or integer, widened at most, nothing sparse or ragged."""
+    dtype = i.shape.dtype
+    plain = dtype in (DType.F16, DType.BF16, DType.F32, DType.F64) or (dtype.is_integer and dtype.bits >= 8)
+    same = all(o.shape.dtype.is_float == dtype.is_float and holds(dtype, o.shape.dtype) for o in i.operands)
+    return plain and same and len(i.operands) == 2 and bool(i.shape.size)
+
+
+_SIDES = (("lhs_batch_dims", "lhs_contracting_dims"), ("rhs_batch_dims", "rhs_contracting_dims"))
+
+
+def _free(i: Instruction, side: int) -> list[int]:
+    used = {d for key in _SIDES[side] for d in i.attributes.get(key, ())}
+    return [d for d in range(i.operands[side].shape.rank) if d not in used]
+
+
+def _operand(b: Builder, i: Instruction, side: int, dtype: DType, *, contracted: bool = False) -> Instruction:
+    """An operand in the dimensions of the result, and of the contraction behind them if `contracted`."""
+    x, batch, kept = _in_order(b, i, side, dtype)
+    places, dims = _places(i, side, batch, kept - batch), [*i.shape.dims]
+    if contracted:
+        places += range(i.shape.rank, i.shape.rank + x.shape.rank - kept)
+        dims += x.shape.dims[kept:]
+    else:
+        x = b.reshape(x, x.shape.dims[:kept])
+    return spread_over(b, x, dims, places)
+
+
+def _in_order(b: Builder, i: Instruction, side: int, dtype: DType) -> tuple[Instruction, int, int]:
+    """An operand with its batch dimensions first, then the free ones, then the contracted; how many are batch
+    dimensions, and how many are these and free ones.
+    """
+    batch, summed = (i.attributes.get(key, ()) for key in _SIDES[side])
+    free = _free(i, side)
+    x = b.transpose(b.convert(i.operands[side], dtype), [*batch, *free, *summed])
+    return x, len(batch), len(batch) + len(free)
+
+
+def _places(i: Instruction, side: int, batch: int, free: int) -> list[int]:
+    """Where the batch and free dimensions of a side are in the result."""
+    first = batch + (len(_free(i, 0)) if side else 0)
+    return [*range(batch), *range(first, first + free)]
+
+
+def slice_of_dot(i: Instruction, b: Builder) -> Instruction | None:
+    """slice(dot(x, y)) → dot(slice(x), slice(y)), where the dot has no other use and at most half of it is taken."""
+    dot = i.operands[0]
+    if dot.opcode is not Op.DOT or len(dot.operands) != 2 or not b.is_sole(dot) or not i.shape.size:
+        return None
+    if 2 * i.shape.size > dot.shape.size:
+        return None
+    operands = []
+    for side, x in enumerate(dot.operands):
+        batch = dot.attributes.get(_SIDES[side][0], ())
+        free = _free(dot, side)
+        taken: list[SliceDim | None] = [None] * x.shape.rank
+        for d, place in zip((*batch, *free), _places(dot, side, len(batch), len(free))):
+            taken[d] = i.attributes["slice"][place]
+        operands.append(b.slice(x, taken))
+    kept = {k: v for k, v in dot.attributes.items() if k not in ("metadata", "sharding")}
+    return b.op(Op.DOT, i.shape.without_layout(), *operands, **kept)
+
+
+def convolution_of_single_places(i: Instruction, b: Builder) -> Instruction | None:
+    """convolution → reshape(convolution) without the spatial dimensions of one element in input, window and result."""
+    d: ConvolutionDims = i.attributes["dim_labels"]
+    window: Window = i.attributes.get("window", Window(()))
+    x, kernel = i.operands
+    single = [
+        k
+        for k, w in enumerate(window.dims)
+        if w.size == 1 and x.shape.dims[d.input_spatial[k]] == i.shape.dims[d.output_spatial[k]] == 1
+        if not w.pad_low and not w.pad_high
+    ]
+    if not single:
+        return None
+    dropped = [{places[k] for k in single} for places in (d.input_spatial, d.kernel_spatial, d.output_spatial)]
+    dims = [
+        tuple(n for k, n in enumerate(shape.dims) if k not in gone)
+        for shape, gone in zip((x.shape, kernel.shape, i.shape), dropped)
+    ]
+    kept = {k: v for k, v in i.attributes.items() if k not in ("metadata", "sharding", "window", "dim_labels")}
+    rest = [k for k in range(len(window.dims)) if k not in single]
+    made = b.op(
+        Op.CONVOLUTION,
+        array(i.shape.dtype, *dims[2]),
+        b.reshape(x, dims[0]),
+        b.reshape(kernel, dims[1]),
+        window=Window(tuple(window.dims[k] for k in rest)),
+        dim_labels=_renumbered(d, rest, *dropped),
+        **kept,
+    )
+    return b.reshape(made, i.shape.dims)
+
+
+def _renumbered(d: ConvolutionDims, rest: list[int], *dropped: set[int]) -> ConvolutionDims:
+    """The labels with some spatial dimensions left, others dropped from input, kernel and result."""
+
+    def place(side: int, old: int) -> int:
+        return old - sum(k < old for k in dropped[side])
+
+    def places(side: int, old: tuple[int, ...]) -> tuple[int, ...]:
+        return tuple(place(side, old[k]) for k in rest)
+
+    return ConvolutionDims(
+        *(place(0, d.input_batch), place(0, d.input_feature), places(0, d.input_spatial)),
+        *(place(1, d.kernel_input_feature), place(1, d.kernel_output_feature), places(1, d.kernel_spatial)),
+        *(place(2, d.output_batch), place(2, d.output_feature), places(2, d.output_spatial)),
+    )
+
+
+RULES = (
+    row(Op.DOT, dot_of_nothing),
+    row(Op.DOT, dot_of_zeros),
+    row(Op.DOT, dot_outer),
+    row(Op.DOT, dot_of_one_number, f"{REASSOCIATED}, and {SIGNED_ZERO}", 8),
+    row(Op.DOT, dot_with_vector, f"{REASSOCIATED}, and {SIGNED_ZERO}", 8),
+    row(Op.SLICE, slice_of_dot, REASSOCIATED, 8),
+    row(Op.CONVOLUTION, convolution_of_single_places),
+)

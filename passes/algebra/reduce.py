@@ -1,0 +1,290 @@
+"""Rules of reductions: reduce and reduce-window of moved, spread, padded or joined data, and of nothing."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+from dataclasses import replace
+
+from ...hlo.attributes import Window, WindowDim
+from ...hlo.dtypes import DType
+from ...hlo.ir import Instruction
+from ...hlo.opcodes import Op
+from ...hlo.shapes import array
+from ..building import Builder, identity_of, sole_binary
+from ..cleanup.constant_folding import number_of, splat_of
+from .row import is_zero, row, spread_over
+
+EXTREMES = (Op.MAXIMUM, Op.MINIMUM, Op.AND, Op.OR)
+"""Reductions of which a value twice is the value once, in any order."""
+
+LARGE_PART = 1 << 12
+"""Elements of every part from which a reduction of joined arrays is several: one loop must ask which part it is in."""
+
+MOST_PARTS = 8
+
+REASSOCIATED = "the order of the summands changes"
+
+
+def _reduction(i: Instruction) -> Op | None:
+    """The one op of a reduce of one array."""
+    return sole_binary(i.attributes["to_apply"]) if len(i.operands) == 2 else None
+
+
+def _reduced(
+    b: Builder, i: Instruction, x: Instruction, dims: Sequence[int], start: Instruction | None = None
+) -> Instruction:
+    """The same reduction of another array, along other dimensions; from another start."""
+    kept = [n for d, n in enumerate(x.shape.dims) if d not in dims]
+    region = i.attributes["to_apply"]
+    return b.op(
+        Op.REDUCE,
+        array(i.shape.dtype, *kept),
+        x,
+        start or i.operands[1],
+        dimensions=tuple(sorted(dims)),
+        to_apply=region,
+    )
+
+
+def _is_identity(start: Instruction, op: Op) -> bool:
+    number = number_of(start)
+    wanted = identity_of(op, start.shape.dtype)
+    return number is not None and wanted is not None and bool(number == wanted)
+
+
+def _any_order(op: Op | None) -> bool:
+    return op in (Op.ADD, Op.MULTIPLY, Op.XOR, *EXTREMES)
+
+
+def reduce_of_reduce(i: Instruction, b: Builder) -> Instruction | None:
+    """reduce(reduce(x)) → one reduce over both sets of dimensions, from the same identity."""
+    inner, op = i.operands[0], _reduction(i)
+    if inner.opcode is not Op.REDUCE or op is None or not _any_order(op) or op is not _reduction(inner):
+        return None
+    a, c = splat_of(i.operands[1]), splat_of(inner.operands[1])
+    if a is None or c is None or a.literal != c.literal or not (op in EXTREMES or _is_identity(a, op)):
+        return None
+    if op not in EXTREMES and (not b.is_sole(inner) or i.shape.dtype in NARROW):
+        return None
+    kept = [d for d in range(inner.operands[0].shape.rank) if d not in inner.dimensions]
+    return _reduced(b, i, inner.operands[0], [*inner.dimensions, *(kept[d] for d in i.dimensions)])
+
+
+NARROW = frozenset({DType.F16, DType.BF16})
+"""Types of which the evaluator rounds a sum once: two sums round twice."""
+
+
+def reduce_of_nothing(i: Instruction, b: Builder) -> Instruction | None:
+    """reduce over no elements → the start."""
+    if len(i.operands) != 2 or i.operands[0].shape.size or not i.shape.size:
+        return None
+    return b.broadcast(i.operands[1], i.shape.dims)
+
+
+def reduce_of_broadcast(i: Instruction, b: Builder) -> Instruction | None:
+    """maximum, minimum, and, or of a broadcast → of what it spreads, once."""
+    x, op = i.operands[0], _reduction(i)
+    if x.opcode is not Op.BROADCAST or op not in EXTREMES or not x.shape.size:
+        return None
+    source = x.operands[0]
+    dims = [k for k, d in enumerate(x.dimensions) if d in i.dimensions]
+    if len(dims) == len(i.dimensions) or list(x.dimensions) != sorted(x.dimensions):
+        return None
+    once = _reduced(b, i, source, dims) if dims else None
+    left = [d for d in range(x.shape.rank) if d not in i.dimensions]
+    places = [left.index(d) for d in x.dimensions if d in left]
+    if once is not None:
+        return spread_over(b, once, i.shape.dims, places)
+    return _with_start(b, i, op, spread_over(b, source, i.shape.dims, places))
+
+
+def _with_start(b: Builder, i: Instruction, op: Op | None, x: Instruction) -> Instruction:
+    """op(start, x) for each element; x where the start is no more than that."""
+    if op is None or _is_identity(i.operands[1], op):
+        return x
+    return b.binary(op, b.broadcast(i.operands[1], x.shape.dims), x)
+
+
+def sum_of_broadcast(i: Instruction, b: Builder) -> Instruction | None:
+    """The sum of a scalar, spread over n places → the scalar · n; so of an array, after its sum over its own places."""
+    x, op = i.operands[0], _reduction(i)
+    if op is not Op.ADD or x.opcode is not Op.BROADCAST or not x.shape.size:
+        return None
+    if not (i.shape.dtype.is_integer or i.shape.dtype in (DType.F32, DType.F64)) or not is_zero(i.operands[1]):
+        return None
+    source, places = x.operands[0], x.dimensions
+    count = math.prod(x.shape.dims[d] for d in i.dimensions if d not in places)
+    if count == 1 or list(places) != sorted(places):
+        return None
+    own = [k for k, d in enumerate(places) if d in i.dimensions]
+    total = _reduced(b, i, source, own) if own else source
+    left = [d for d in range(x.shape.rank) if d not in i.dimensions]
+    product = b.binary(Op.MULTIPLY, total, count)
+    return spread_over(b, product, i.shape.dims, [left.index(d) for d in places if d in left])
+
+
+def reduce_of_concatenate(i: Instruction, b: Builder) -> Instruction | None:
+    """reduce(concatenate(x, y)) → op(reduce(x), reduce(y)), of large arrays joined along a reduced dimension."""
+    x, op = i.operands[0], _reduction(i)
+    if x.opcode is not Op.CONCATENATE or x.dimensions[0] not in i.dimensions or op is None or not _any_order(op):
+        return None
+    identity, dtype = identity_of(op, i.shape.dtype), i.shape.dtype
+    if identity is None or (dtype in NARROW and op not in EXTREMES):
+        return None
+    if len(x.operands) > MOST_PARTS or min(o.shape.size for o in x.operands) < LARGE_PART:
+        return None
+    first, *rest = x.operands
+    total = _reduced(b, i, first, i.dimensions)
+    for o in rest:
+        total = b.binary(op, total, _reduced(b, i, o, i.dimensions, b.constant(identity, dtype)))
+    return total
+
+
+def reduce_of_reshape(i: Instruction, b: Builder) -> Instruction | None:
+    """reduce(reshape(x)) → reduce(x), where each reduced dimension is made of whole dimensions of x."""
+    x, op = i.operands[0], _reduction(i)
+    if x.opcode is not Op.RESHAPE or not _any_order(op) or not i.shape.size or not x.shape.size:
+        return None
+    source, dims = x.operands[0], []
+    for old, new in _groups(source.shape.dims, x.shape.dims):
+        if any(d in i.dimensions for d in new):
+            if not all(d in i.dimensions or x.shape.dims[d] == 1 for d in new):
+                return None
+            dims += old
+        elif [source.shape.dims[d] for d in old if source.shape.dims[d] != 1] != [
+            x.shape.dims[d] for d in new if x.shape.dims[d] != 1
+        ]:
+            return None
+    if not dims:
+        return None
+    return b.reshape(_reduced(b, i, source, dims), i.shape.dims)
+
+
+def _groups(old: Sequence[int], new: Sequence[int]) -> list[tuple[list[int], list[int]]]:
+    """Pairs of runs of dimensions, old and new, of the same product; the smallest there are."""
+    groups: list[tuple[list[int], list[int]]] = []
+    j = k = 0
+    while j < len(old) or k < len(new):
+        left, right, a, c = [], [], 1, 1
+        while True:
+            if a <= c and j < len(old) and (a < c or not left):
+                a *= old[j]
+                left.append(j)
+                j += 1
+            elif k < len(new) and (c < a or not right):
+                c *= new[k]
+                right.append(k)
+                k += 1
+            else:
+                break
+            if a == c and left and right:
+                break
+        groups.append((left, right))
+    return groups
+
+
+def reduce_of_transpose(i: Instruction, b: Builder) -> Instruction | None:
+    """reduce(transpose(x)) → reduce(x), where the order of the dimensions that are left stays."""
+    x = i.operands[0]
+    if x.opcode is not Op.TRANSPOSE or not _any_order(_reduction(i)):
+        return None
+    left = [x.dimensions[d] for d in range(x.shape.rank) if d not in i.dimensions]
+    return _reduced(b, i, x.operands[0], [x.dimensions[d] for d in i.dimensions]) if left == sorted(left) else None
+
+
+def reduce_of_reverse(i: Instruction, b: Builder) -> Instruction | None:
+    """reduce(reverse(x)) → reduce(x), where only reduced dimensions are reversed."""
+    x = i.operands[0]
+    plain = x.opcode is Op.REVERSE and set(x.dimensions) <= set(i.dimensions) and _any_order(_reduction(i))
+    return _reduced(b, i, x.operands[0], i.dimensions) if plain else None
+
+
+def reduce_of_pad(i: Instruction, b: Builder) -> Instruction | None:
+    """reduce(pad(x)) → reduce(x), where only reduced dimensions are padded, by the start, which is the identity."""
+    x, op = i.operands[0], _reduction(i)
+    if x.opcode is not Op.PAD or op is None or not _any_order(op) or not x.operands[0].shape.size:
+        return None
+    start, fill = splat_of(i.operands[1]), splat_of(x.operands[1])
+    if start is None or fill is None or start.literal != fill.literal or not _is_identity(start, op):
+        return None
+    for d, p in enumerate(x.attributes["padding"]):
+        if min(p.low, p.high) < 0 or (d not in i.dimensions and (p.low or p.high or p.interior)):
+            return None
+    return _reduced(b, i, x.operands[0], i.dimensions)
+
+
+# --- reduce-window ---------------------------------------------------------------------------------------------------
+
+
+def _window(i: Instruction) -> tuple[WindowDim, ...]:
+    """One window a dimension; the text of a scalar may leave it out."""
+    return i.attributes["window"].dims if "window" in i.attributes else ()
+
+
+def window_of_one(i: Instruction, b: Builder) -> Instruction | None:
+    """reduce-window of windows of one element, next to each other → op(start, x)."""
+    op = _reduction(i)
+    window = _window(i)
+    plain = all(
+        w.size == w.stride == w.lhs_dilate == 1 and not w.pad_low and not w.pad_high and n == m
+        for w, n, m in zip(window, i.shape.dims, i.operands[0].shape.dims)
+    )
+    if op is None or not plain or len(window) != i.shape.rank or i.shape.dims != i.operands[0].shape.dims:
+        return None
+    return b.binary(op, b.broadcast(i.operands[1], i.shape.dims), i.operands[0])
+
+
+def window_of_all(i: Instruction, b: Builder) -> Instruction | None:
+    """reduce-window of windows that are whole dimensions, or one element → reduce."""
+    op, x = _reduction(i), i.operands[0]
+    window = _window(i)
+    if not _any_order(op) or len(window) != x.shape.rank or not i.shape.size:
+        return None
+    dims = []
+    for d, (w, n, m) in enumerate(zip(window, x.shape.dims, i.shape.dims)):
+        if w.lhs_dilate != 1 or w.rhs_dilate != 1 or w.pad_low or w.pad_high or (w.stride != 1 and m != 1):
+            return None
+        if w.size == n and m == 1:
+            dims.append(d)
+        elif w.size != 1 or n != m:
+            return None
+    return b.reshape(_reduced(b, i, x, dims), i.shape.dims) if dims else None
+
+
+def window_of_pad(i: Instruction, b: Builder) -> Instruction | None:
+    """reduce-window(pad(x)) → reduce-window(x) with the window's own padding, where pad and start are the identity."""
+    x, window, op = i.operands[0], _window(i), _reduction(i)
+    if op is None or x.opcode is not Op.PAD or len(window) != x.shape.rank or not x.operands[0].shape.size:
+        return None
+    start, fill = splat_of(i.operands[1]), splat_of(x.operands[1])
+    if start is None or fill is None or start.literal != fill.literal or not _is_identity(start, op):
+        return None
+    if any(w.lhs_dilate != 1 for w in window):
+        return None
+    made = []
+    for w, p in zip(window, x.attributes["padding"], strict=True):
+        low, high = w.pad_low + p.low, w.pad_high + p.high
+        if min(p.low, p.high, w.pad_low, w.pad_high) < 0:
+            return None
+        made.append(replace(w, pad_low=low, pad_high=high, lhs_dilate=p.interior + 1))
+    kept = {k: v for k, v in i.attributes.items() if k not in ("metadata", "sharding", "window")}
+    return b.op(
+        Op.REDUCE_WINDOW, i.shape.without_layout(), x.operands[0], i.operands[1], window=Window(tuple(made)), **kept
+    )
+
+
+RULES = (
+    row(Op.REDUCE, reduce_of_nothing),
+    row(Op.REDUCE, reduce_of_reduce, REASSOCIATED, 8),
+    row(Op.REDUCE, reduce_of_broadcast),
+    row(Op.REDUCE, sum_of_broadcast, "n sums round n times, a product once", 8),
+    row(Op.REDUCE, reduce_of_concatenate, REASSOCIATED, 8),
+    row(Op.REDUCE, reduce_of_reshape, REASSOCIATED, 8),
+    row(Op.REDUCE, reduce_of_transpose, REASSOCIATED, 8),
+    row(Op.REDUCE, reduce_of_reverse, REASSOCIATED, 8),
+    row(Op.REDUCE, reduce_of_pad, REASSOCIATED, 8),
+    row(Op.REDUCE_WINDOW, window_of_one),
+    row(Op.REDUCE_WINDOW, window_of_all, REASSOCIATED, 8),
+    row(Op.REDUCE_WINDOW, window_of_pad),
+)

@@ -1,0 +1,132 @@
+"""Algebraic simplification: a table of small rules by opcode, applied to each instruction once, operands first.
+
+A rule gets an instruction and a builder and answers with what stands for it, or None. What it makes is looked at again,
+so that one sweep goes all the way; the work is proportional to the instructions and to the rewrites.
+"""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Mapping, Sequence
+
+from ...hlo.ir import Computation, Instruction, Module
+from ...hlo.layouts import same_bytes
+from ...hlo.opclasses import CONTROL_PREDECESSORS, COSMETIC_ATTRIBUTES
+from ...hlo.opcodes import Op
+from ..building import Builder
+from ..fuel import spend
+from ..rewriting import Names, callees_first, rebuild, with_attributes
+from . import arithmetic, choices, convert, dot, hoisting, indexing, logic, movement, reduce
+from .row import Row
+
+ROWS: tuple[Row, ...] = (
+    *arithmetic.RULES,
+    *logic.RULES,
+    *choices.RULES,
+    *convert.RULES,
+    *movement.RULES,
+    *hoisting.RULES,
+    *reduce.RULES,
+    *dot.RULES,
+    *indexing.RULES,
+)
+"""Every rule; of those for one opcode the first that answers wins."""
+
+DEEPEST = 8
+"""Rewrites of what a rewrite made."""
+
+
+def by_opcode(rows: Sequence[Row]) -> Mapping[Op, tuple[Row, ...]]:
+    """Rules by the opcode of the instruction that they replace."""
+    table: dict[Op, list[Row]] = {}
+    for r in rows:
+        for opcode in r.opcodes:
+            table.setdefault(opcode, []).append(r)
+    return {opcode: tuple(found) for opcode, found in table.items()}
+
+
+RULES = by_opcode(ROWS)
+
+
+def simplify_algebra(module: Module, rules: Mapping[Op, tuple[Row, ...]] = RULES) -> Module:
+    """Apply the algebraic rules (`--list-rules`) to every instruction, operands first."""
+    names, regions = Names.of(module), []
+    done = rebuild(module, lambda c: _Sweep(c, names, rules, regions).run())
+    if not regions:
+        return done
+    return Module(done.name, callees_first(done.entry), done.entry, done.attributes)
+
+
+class _Sweep:
+    """One computation on its way through the rules."""
+
+    def __init__(
+        self, computation: Computation, names: Names, rules: Mapping[Op, tuple[Row, ...]], regions: list[Computation]
+    ):
+        self.computation, self.names, self.rules, self.regions = computation, names, rules, regions
+        self.out: dict[Instruction, None] = {}
+        self.uses: Counter[Instruction] = Counter()
+        self.pinned = computation.pinned
+        self.plain: dict[Instruction, bool] = {}
+
+    def run(self) -> Computation:
+        old = self.computation
+        if not any(i.opcode in self.rules for i in old.instructions):
+            return old
+        uses = Counter(o for i in old.instructions for o in dict.fromkeys(i.operands))
+        uses[old.root] += 1
+        new: dict[Instruction, Instruction] = {}
+        for i in old.instructions:
+            operands = tuple([new[o] for o in i.operands])
+            new[i] = self.emit(i if operands == i.operands else i.replace(operands=operands), 0)
+            self.uses[new[i]] += uses[i]
+        if tuple(self.out) == old.instructions:
+            return old
+        return Computation(old.name, tuple(self.out), new[old.root], old.attributes)
+
+    def emit(self, i: Instruction, depth: int) -> Instruction:
+        """Put an instruction, or what rules make of it, behind what is there; the value that stands for it."""
+        free = i.opcode in self.rules and i.name not in self.pinned and CONTROL_PREDECESSORS not in i.attributes
+        made = self.rewritten(i) if free and depth < DEEPEST else None
+        if made is None:
+            self.out[i] = None
+            return i
+        instructions, result = made
+        new: dict[Instruction, Instruction] = {}
+        for m in instructions:
+            operands = tuple(new.get(o, o) for o in m.operands)
+            new[m] = self.emit(m if operands == m.operands else m.replace(operands=operands), depth + 1)
+        return new.get(result, result)
+
+    def rewritten(self, i: Instruction) -> tuple[list[Instruction], Instruction] | None:
+        """(new instructions, the value): of the first rule that fits."""
+        for x in (i, *i.operands):
+            plain = self.plain.get(x)
+            if plain is None:
+                plain = self.plain[x] = _is_plain(x)
+            if not plain:
+                return None
+        b: Builder | None = None
+        for rule in self.rules[i.opcode]:
+            if b is None or b.instructions or b.computations:  # of a rule that gave up
+                b = Builder(self.names, i.name, i.location, uses=self.uses)
+            result = rule.apply(i, b)
+            if result is None or (result not in b.instructions and not same_bytes(result.shape, i.shape)):
+                continue
+            if not spend():
+                return None
+            self.regions += b.computations
+            if result not in b.instructions:  # an operand, or what an operand is made of
+                return [], result
+            made = b.finish(result, i)
+            kept = {k: v for k, v in i.attributes.items() if k in COSMETIC_ATTRIBUTES}
+            if kept:
+                b.instructions[-1] = made = with_attributes(made, **{**made.attributes, **kept})
+            return b.instructions, made
+        return None
+
+
+def _is_plain(x: Instruction) -> bool:
+    """Row-major arrays of known size, or a flat tuple of them."""
+    shapes = x.shape.elements if x.shape.is_tuple else (x.shape,)
+    return all(s.is_array and not s.is_dynamic and s.is_row_major for s in shapes)

@@ -1,0 +1,1 @@
+"""One form for each dot, convolution and layout."""

@@ -1,0 +1,101 @@
+"""Layout agreement: ops that forward bytes (tuples, loops, branches) get the layouts of what they forward.
+
+Where text asks for another layout at such a place, a `copy` is put in, so that later stages may treat forwarding as an
+alias.
+"""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+from ...hlo.ir import Computation, Instruction, Module
+from ...hlo.layouts import same_bytes
+from ...hlo.opclasses import branches
+from ...hlo.opcodes import Op
+from ...hlo.shapes import Shape
+from ..rewriting import Names, relink
+
+
+def agree_layouts(module: Module) -> Module:
+    """Make every forwarding op agree with its source, loops and branches with the parameters of what they call."""
+    names = Names.of(module)
+    table: dict[Computation, Computation] = {}
+    wanted: dict[Computation, Shape] = {}  # the root's shape that the caller needs
+    for computation in module.computations:
+        for i in computation.instructions:
+            if i.opcode is Op.WHILE:
+                wanted[i.attributes["body"]] = i.attributes["body"].parameters[0].shape
+            elif i.opcode is Op.CONDITIONAL:
+                wanted.update(dict.fromkeys(branches(i), i.shape))
+    for computation in module.computations:
+        table[computation] = _agree(computation, wanted.get(computation), table, names)
+    if all(a is b for a, b in table.items()):
+        return module
+    return Module(module.name, tuple(table.values()), table[module.entry], module.attributes)
+
+
+def _agree(
+    computation: Computation, root_shape: Shape | None, table: dict[Computation, Computation], names: Names
+) -> Computation:
+    new: dict[Instruction, Instruction] = {}
+    out: dict[Instruction, None] = {}
+
+    def coerce(value: Instruction, shape: Shape) -> Instruction:
+        """`value`, or a copy of it, in the layouts of `shape`."""
+        if _agrees(value.shape, shape):
+            return value
+        if not shape.is_tuple:
+            copy = Instruction(Op.COPY, names.fresh(f"{value.name}.layout"), shape, (value,))
+        else:
+            parts = []
+            for n, element in enumerate(shape.elements):
+                part = Instruction(
+                    Op.GET_TUPLE_ELEMENT,
+                    names.fresh(f"{value.name}.part"),
+                    value.shape.elements[n],
+                    (value,),
+                    {"index": n},
+                )
+                out[part] = None
+                parts.append(coerce(part, element))
+            copy = Instruction(Op.TUPLE, names.fresh(f"{value.name}.layout"), shape, tuple(parts))
+        out[copy] = None
+        return copy
+
+    for old in computation.instructions:
+        operands = tuple(new[o] for o in old.operands)
+        base = relink(old if operands == old.operands else old.replace(operands=operands), table)
+        new[old] = _fit(base, coerce)
+        out[new[old]] = None
+    root = new[computation.root]
+    if root_shape is not None:
+        root = coerce(root, root_shape)
+    if root is computation.root and tuple(out) == computation.instructions:
+        return computation
+    return Computation(computation.name, tuple(out), root, computation.attributes)
+
+
+def _fit(i: Instruction, coerce) -> Instruction:
+    shape, operands = i.shape, i.operands
+    if i.opcode is Op.TUPLE:
+        shape = replace(i.shape, elements=tuple(o.shape for o in operands))
+    elif i.opcode is Op.GET_TUPLE_ELEMENT:
+        shape = operands[0].shape.elements[i.attributes["index"]]
+    elif i.opcode in (Op.OPT_BARRIER, Op.DOMAIN, Op.ADD_DEPENDENCY):
+        shape = operands[0].shape
+    elif i.opcode is Op.WHILE:
+        shape = i.attributes["body"].parameters[0].shape
+        operands = (coerce(operands[0], shape),)
+    elif i.opcode is Op.CONDITIONAL:
+        operands = operands[:1] + tuple(coerce(o, b.parameters[0].shape) for o, b in zip(operands[1:], branches(i)))
+    if _agrees(shape, i.shape) and operands == i.operands:
+        return i
+    return i.replace(shape=shape, operands=operands)
+
+
+def _agrees(a: Shape, b: Shape) -> bool:
+    if a is b or a == b:
+        return True
+    if a.is_tuple:
+        return len(a.elements) == len(b.elements) and all(_agrees(x, y) for x, y in zip(a.elements, b.elements))
+    return not a.is_array or same_bytes(a, b)

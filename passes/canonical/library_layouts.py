@@ -1,0 +1,70 @@
+"""What a library's routine alone reads, and overwrites, is made in the routine's layout: it then works in place."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+from ...hlo.ir import Computation, Instruction, Module, rewrite
+from ...hlo.layouts import same_bytes
+from ...hlo.library.calls import LIBRARY, taken_over
+from ...hlo.opclasses import ELEMENTWISE, control_computations
+from ...hlo.opcodes import Op
+from ...hlo.shapes import Layout
+from ..rewriting import callees_first, rebuild, with_attributes
+
+WRITES_ANY_LAYOUT = ELEMENTWISE | {Op.BROADCAST, Op.TRANSPOSE, Op.IOTA}
+"""Opcodes whose kernels write any layout at much the same cost."""
+
+READS_ANY_LAYOUT = WRITES_ANY_LAYOUT | {Op.PARAMETER, Op.CONSTANT, Op.SLICE, Op.RESHAPE, Op.GATHER, Op.DYNAMIC_SLICE}
+"""Opcodes that a fusion which ends so may hold: those that are computed element for element."""
+
+
+def choose_library_layouts(module: Module) -> Module:
+    """Make operands that a library call overwrites in the layout that the library wants."""
+    if not module.opcodes & LIBRARY:
+        return module
+    changed = rebuild(module, _choose, control_computations(module))
+    if changed is module:
+        return module
+    return Module(changed.name, callees_first(changed.entry), changed.entry, changed.attributes)
+
+
+def _choose(computation: Computation) -> Computation:
+    wanted: dict[str, Layout] = {}
+    for i in computation.instructions:
+        if i.opcode in LIBRARY:
+            wanted |= _wanted(computation, i)
+    if not wanted:
+        return computation
+
+    def change(i: Instruction) -> Instruction | None:
+        layout = wanted.get(i.name)
+        return _with_layout(i, layout) if layout is not None else None
+
+    return rewrite(computation, change)
+
+
+def _with_layout(i: Instruction, layout: Layout) -> Instruction:
+    if i.opcode is Op.FUSION:
+        end = i.called()[0].root.name
+        body = rewrite(i.called()[0], lambda b: _with_layout(b, layout) if b.name == end else None)
+        i = with_attributes(i, calls=body)
+    return i.replace(shape=replace(i.shape, layout=layout))
+
+
+def _writes_any_layout(i: Instruction) -> bool:
+    if i.opcode is not Op.FUSION or not i.shape.is_array:
+        return i.opcode in WRITES_ANY_LAYOUT
+    body = i.called()[0]
+    return body.root.opcode in WRITES_ANY_LAYOUT and body.opcodes <= READS_ANY_LAYOUT
+
+
+def _wanted(computation: Computation, call: Instruction) -> dict[str, Layout]:
+    leaves = [shape for _, shape in call.shape.leaves()]
+    found = {}
+    for n, leaf in taken_over(call):
+        operand, result = call.operands[n], leaves[leaf]
+        alone = computation.users[operand] == (call,) and call.operands.count(operand) == 1
+        if alone and _writes_any_layout(operand) and not same_bytes(operand.shape, result):
+            found[operand.name] = Layout(result.minor_to_major)
+    return found

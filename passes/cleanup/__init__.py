@@ -1,0 +1,1 @@
+"""Dead code, common subexpressions, constants, plain simplification."""

@@ -1,0 +1,109 @@
+"""Loops whose state must stop changing run only until it has.
+
+HLO's loops are finite: XLA drops one that does nothing more, and so a `while (true)` whose state no longer changes ends
+with that state. An element of the state is settled after 0 turns if the body hands it on, and after n + 1 if it is
+made of elements that are settled after n; where all are, no more turns are taken than the last one needs.
+"""
+
+from __future__ import annotations
+
+from ...hlo.analysis.effects import effectful_computations, is_impure
+from ...hlo.dtypes import DType
+from ...hlo.ir import Computation, Instruction, Module
+from ...hlo.opcodes import Op
+from ...hlo.shapes import array, tuple_shape
+from ..building import Builder
+from ..expansion import expand_ops
+
+MOST_TURNS = 64
+
+
+def finite_loops(module: Module) -> Module:
+    """End every loop outside kernels once its state cannot change any more."""
+    if Op.WHILE not in module.opcodes:
+        return module
+    effectful = effectful_computations(module)
+
+    def bound(i: Instruction, b: Builder) -> Instruction | None:
+        if any(c in effectful or _is_impure(c) for c in i.called()):
+            return None
+        turns = turns_to_settle(i.attributes["body"])
+        if turns is None or turns > MOST_TURNS:
+            return None
+        return _bounded(i, b, turns) if turns else _parts(b, i.operands[0])
+
+    return expand_ops(module, {Op.WHILE: bound})
+
+
+def _is_impure(computation: Computation) -> bool:
+    return any(
+        (i.opcode is not Op.PARAMETER and is_impure(i)) or any(map(_is_impure, i.called()))
+        for i in computation.instructions
+    )
+
+
+def turns_to_settle(body: Computation) -> int | None:
+    """After how many turns a loop's state is the same for ever, if that can be seen."""
+    (parameter,) = body.parameters
+    if body.root is parameter:
+        return 0
+    if body.root.opcode is not Op.TUPLE:
+        return None if _read(body)[body.root] else 1
+    read = _read(body)
+    settled: dict[int, int] = {}
+    left = dict(enumerate(body.root.operands))
+    for k, value in list(left.items()):
+        if _hands_on(value, parameter, k):
+            settled[k] = 0
+            del left[k]
+    while left:
+        ready = {k: v for k, v in left.items() if read[v] <= settled.keys()}
+        if not ready:
+            return None
+        settled |= {k: 1 + max((settled[e] for e in read[v]), default=0) for k, v in ready.items()}
+        left = {k: v for k, v in left.items() if k not in ready}
+    return max(settled.values(), default=0)
+
+
+def _hands_on(value: Instruction, parameter: Instruction, k: int) -> bool:
+    return value.opcode is Op.GET_TUPLE_ELEMENT and value.operands[0] is parameter and value.attributes["index"] == k
+
+
+def _read(body: Computation) -> dict[Instruction, frozenset[int]]:
+    """For each instruction the elements of the state that it is made of."""
+    (parameter,) = body.parameters
+    read: dict[Instruction, frozenset[int]] = {}
+    every = frozenset(range(max(len(parameter.shape.elements), 1)))
+    for i in body.instructions:
+        if i is parameter:
+            read[i] = every
+        elif i.opcode is Op.GET_TUPLE_ELEMENT and i.operands[0] is parameter:
+            read[i] = frozenset({i.attributes["index"]})
+        else:
+            read[i] = frozenset().union(*(read[o] for o in i.operands))
+    return read
+
+
+def _parts(b: Builder, whole: Instruction) -> Instruction:
+    return b.tuple(b.elements(whole)) if whole.shape.is_tuple else whole
+
+
+def _bounded(i: Instruction, b: Builder, turns: int) -> Instruction:
+    """The loop with a count of its turns beside the state; a loop without an end of its own becomes its turns."""
+    condition, body = i.attributes["condition"], i.attributes["body"]
+    test = condition.root
+    if turns == 1 and test.opcode is Op.CONSTANT and bool(test.literal.array):
+        return _parts(b, b.inline(body, i.operands))
+    state = tuple_shape(i.shape, array(DType.S32))
+
+    def more(b: Builder, p: list[Instruction]) -> Instruction:
+        value, count = b.elements(p[0])
+        return b.binary(Op.AND, b.inline(condition, [value]), b.compare(count, "LT", turns))
+
+    def step(b: Builder, p: list[Instruction]) -> Instruction:
+        value, count = b.elements(p[0])
+        return b.op(Op.TUPLE, state, b.inline(body, [value]), b.binary(Op.ADD, count, 1))
+
+    start = b.op(Op.TUPLE, state, i.operands[0], b.constant(0, DType.S32))
+    regions = {"condition": b.region("condition", [state], more), "body": b.region("body", [state], step)}
+    return _parts(b, b.elements(b.op(Op.WHILE, state, start, **regions))[0])

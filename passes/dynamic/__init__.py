@@ -1,0 +1,1 @@
+"""Bounded dynamic dimensions become static ones."""

@@ -1,0 +1,242 @@
+"""Slices, updates, gathers and scatters at run-time places of arrays with sizes.
+
+Starts are clamped, and indices found out of bounds, by the present sizes, as if the arrays ended there.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+
+from ...hlo.attributes import PadDim
+from ...hlo.dtypes import DType
+from ...hlo.ir import Instruction
+from ...hlo.opcodes import Op
+from ..building import Builder
+from .values import Sized, inside, least, leaves_of, masked, plain, present, sizes_of, static, zero
+
+Dims = Mapping[int, Instruction | None]
+"""Something for each of some dimensions; None where the dimension is full."""
+
+
+def _limited(b: Builder, start: Instruction, most: Instruction) -> Instruction:
+    """The smaller of a start or of indices, and s32 scalars that are not negative."""
+    dtype = start.shape.dtype
+    if dtype.bits < 32:
+        start, dtype = b.convert(start, DType.S32), DType.S32
+    return b.binary(Op.MINIMUM, start, b.convert(most, dtype))
+
+
+def _last(b: Builder, size: Instruction, taken: Instruction | int) -> Instruction:
+    """Where a slice may start at most; 0 where it is larger than the dimension."""
+    return b.binary(Op.MAXIMUM, b.binary(Op.SUBTRACT, size, taken), 0)
+
+
+def _scalars(b: Builder, starts: Sequence[Sized]) -> list[Instruction]:
+    """One scalar a dimension; the old form has one vector."""
+    values = [s.value for s in starts]
+    if len(values) == 1 and values[0].shape.rank == 1:
+        (count,) = values[0].shape.dims
+        return [b.reshape(b.slice_in(values[0], 0, k, k + 1), ()) for k in range(count)]
+    return values
+
+
+def _clamped(b: Builder, x: Sized, starts: Sequence[Sized], most: Dims) -> list[Sized]:
+    """The starts, none larger than `most` of its dimension."""
+    dtype = starts[0].value.shape.dtype if starts else DType.S32
+    wide = DType.S32 if dtype.bits < 32 else dtype
+    made = []
+    for d, start in enumerate(_scalars(b, starts)):
+        limit = most.get(d)
+        made.append(b.convert(start, wide) if limit is None else _limited(b, start, limit))
+    return [Sized(start, {}) for start in made]
+
+
+def dynamic_slice(i: Instruction, b: Builder, xs: Sequence[Sized]) -> Sized:
+    x, *starts = xs
+    taken = i.attributes["dynamic_slice_sizes"]
+    sized = {d: n for d in range(len(x.dims)) if (n := x.of(d)) is not None}
+    clamped = _clamped(b, x, starts, {d: _last(b, n, taken[d]) for d, n in sized.items()})
+    return plain(i, b, [x, *clamped], {d: b.binary(Op.MINIMUM, n, taken[d]) for d, n in sized.items()})
+
+
+def dynamic_update_slice(i: Instruction, b: Builder, xs: Sequence[Sized]) -> Sized:
+    """What the update has beyond its size leaves the array as it is."""
+    x, update, *starts = xs
+    rank = len(x.dims)
+    sized = [d for d in range(rank) if x.of(d) is not None or update.of(d) is not None]
+    clamped = _clamped(b, x, starts, {d: _last(b, present(b, x, d), present(b, update, d)) for d in sized})
+    sizes = {d: x.of(d) for d in range(rank)}
+    if not update.sizes:
+        return plain(i, b, [x, update, *clamped], sizes)
+    room = [PadDim(0, n if update.of(d) is not None else 0) for d, n in enumerate(update.dims)]
+    grown = b.pad(b.plain(x.value), zero(b, x.value.shape.dtype), room)  # an update that ends beyond the bound fits
+    places = [b.binary(Op.MAXIMUM, s.value, 0) for s in clamped]
+    old = b.dynamic_slice(grown, places, update.dims)
+    test = inside(b, update)
+    new = old if test is None else b.select(test, b.plain(update.value), old)
+    whole = b.dynamic_update_slice(grown, new, places)
+    for d, n in enumerate(x.dims):
+        whole = b.slice_in(whole, d, 0, n)
+    return Sized(whole, sizes_of(sizes))
+
+
+# --- gather ----------------------------------------------------------------------------------------------------------
+
+
+def gather(i: Instruction, b: Builder, xs: Sequence[Sized]) -> Sized | None:
+    """Slices of a whole dimension keep its size; dimensions of the indices keep theirs. Of nothing, zeros."""
+    x, indices = xs
+    a, taken = i.attributes, i.attributes["slice_sizes"]
+    if indices.of(a["index_vector_dim"]) is not None:
+        return None
+    dropped = {*a.get("collapsed_slice_dims", ()), *a.get("operand_batching_dims", ())}
+    offsets = [d for d in range(len(x.dims)) if d not in dropped]
+    sizes: dict[int, Instruction | None] = {}
+    for d, to in zip(offsets, a["offset_dims"], strict=True):
+        size = x.of(d)
+        sizes[to] = None if size is None or taken[d] == 1 != x.dims[d] else b.binary(Op.MINIMUM, size, taken[d])
+    batch = [d for d in range(len(indices.dims)) if d != a["index_vector_dim"]]
+    rest = [d for d in range(i.shape.rank) if d not in a["offset_dims"]]
+    sizes |= {to: indices.of(d) for d, to in zip(batch, rest, strict=True)}
+    most = {d: _last(b, n, taken[d]) for d in range(len(x.dims)) if (n := x.of(d)) is not None}
+    limits = _vector(b, i, "start_index_map", x, indices, most)
+    kept = indices.value if limits is None else _limited(b, indices.value, limits)
+    made = plain(i, b, [x, Sized(kept, {})], sizes)
+    size = least(b, [n for d in range(len(x.dims)) if (n := x.of(d)) is not None and taken[d]])
+    if size is None:
+        return made
+    nothing = b.constant(0, i.shape.dtype, i.shape.dims)
+    return Sized(b.select(b.compare(size, "GT", 0), b.plain(made.value), nothing), made.sizes)
+
+
+def _vector(b: Builder, i: Instruction, key: str, x: Sized, indices: Sized, most: Dims) -> Instruction | None:
+    """An s32 array like the indices with `most` of the dimension that each component is for; None if it has none."""
+    named, at = i.attributes[key], i.attributes["index_vector_dim"]
+    if not any(most.get(d) is not None for d in named):
+        return None
+    parts = [most.get(d) for d in named]
+    scalars = [b.constant(n, DType.S32) if p is None else p for p, n in zip(parts, (x.dims[d] for d in named))]
+    if at == len(indices.dims):
+        return b.broadcast(scalars[0], indices.dims)
+    vector = b.concatenate([b.reshape(p, (1,)) for p in scalars], 0)
+    return b.broadcast(vector, indices.dims, (at,))
+
+
+# --- scatter ---------------------------------------------------------------------------------------------------------
+
+
+def scatter(i: Instruction, b: Builder, xs: Sequence[Sized]) -> Sized | None:
+    """Indices beyond their size point nowhere, and so do windows that do not fit in the array's."""
+    a, many = i.attributes, len(xs) // 2
+    arrays, indices, updates = xs[:many], xs[many], xs[many + 1 :]
+    if indices.of(a["index_vector_dim"]) is not None:
+        return None
+    sizes = {d: least(b, [x.of(d) for x in arrays]) for d in range(len(arrays[0].dims))}
+    if _windows_are_full(i, arrays, updates):
+        made = plain(i, b, [*arrays, Sized(_known(i, b, arrays[0], indices, updates), {}), *updates], {})
+    else:
+        made = _by_element(i, b, arrays, indices, updates)
+    return leaves_of(made, sizes)
+
+
+def _windows(i: Instruction, rank: int) -> list[tuple[int, int]]:
+    """(dimension of the operand, of the updates) of a scatter's windows."""
+    a = i.attributes
+    gone = {*a.get("inserted_window_dims", ()), *a.get("input_batching_dims", ())}
+    return list(zip((d for d in range(rank) if d not in gone), a.get("update_window_dims", ()), strict=True))
+
+
+def _windows_are_full(i: Instruction, arrays: Sequence[Sized], updates: Sequence[Sized]) -> bool:
+    """Whether windows have sizes only where they are all of a dimension, which has that size too."""
+    at = i.attributes["scatter_dims_to_operand_dims"]
+    return all(
+        u.of(w) is None or (x.of(d) is not None and x.dims[d] == u.dims[w] and d not in at)
+        for x, u in zip(arrays, updates, strict=True)
+        for d, w in _windows(i, len(x.dims))
+    )
+
+
+def _known(i: Instruction, b: Builder, x: Sized, indices: Sized, updates: Sequence[Sized]) -> Instruction:
+    """The indices with a number out of bounds in place of those that are not there or whose window does not fit."""
+    a, value = i.attributes, indices.value
+    if value.shape.dtype.bits < 32:
+        value = b.convert(value, DType.S32)
+    dtype = value.shape.dtype
+    nowhere = b.constant(-1 if dtype.is_signed else 2**dtype.bits - 1, dtype)
+    batch = [d for d in range(len(indices.dims)) if d != a["index_vector_dim"]]
+    free = [d for d in range(len(updates[0].dims)) if d not in a.get("update_window_dims", ())]
+    sizes = {d: least(b, [indices.of(d), *(u.of(f) for u in updates)]) for d, f in zip(batch, free, strict=True)}
+    value = masked(b, Sized(value, sizes_of(sizes)), batch, nowhere)
+    extents = {d: updates[0].dims[w] for d, w in _windows(i, len(x.dims))}
+    most = {d: b.binary(Op.SUBTRACT, n, extents[d]) for d in extents if (n := x.of(d)) is not None and extents[d] > 1}
+    limits = _vector(b, i, "scatter_dims_to_operand_dims", x, Sized(value, {}), most)
+    if limits is None:
+        return value
+    fits = b.compare(b.convert(value, DType.S64), "LE", b.convert(limits, DType.S64))
+    return b.select(fits, b.plain(value), b.broadcast(nowhere, value.shape.dims))
+
+
+def _moved(b: Builder, x: Sized, order: Sequence[int]) -> Sized:
+    return Sized(b.transpose(b.plain(x.value), order), sizes_of({k: x.of(d) for k, d in enumerate(order)}))
+
+
+def _by_element(i: Instruction, b: Builder, arrays: Sequence[Sized], indices: Sized, updates: Sequence[Sized]) -> Sized:
+    """The same scatter with an index for each element of the updates."""
+    a, rank = i.attributes, len(arrays[0].dims)
+    windows, at = dict(_windows(i, rank)), a["index_vector_dim"]
+    free = [d for d in range(len(updates[0].dims)) if d not in windows.values()]
+    order = [*free, *windows.values()]
+    moved = [_moved(b, u, order) for u in updates]
+    dims = moved[0].dims
+    batch = [d for d in range(len(indices.dims)) if d != at]
+    batching = dict(zip(a.get("input_batching_dims", ()), a.get("scatter_indices_batching_dims", ()), strict=True))
+    components = list(a["scatter_dims_to_operand_dims"])
+    vectors = b.convert(b.plain(indices.value), DType.S64)
+    spread = tuple(range(len(free)))
+
+    def start(d: int) -> Instruction:
+        if d in batching:
+            return b.iota(DType.S64, dims, batch.index(batching[d]))
+        if d not in components:
+            return b.constant(0, DType.S64, dims)
+        k = components.index(d)
+        part = vectors if at == len(indices.dims) else b.slice_in(vectors, at, k, k + 1)
+        part = b.reshape(part, [indices.dims[n] for n in batch])
+        return b.broadcast(part, dims, spread) if batch else b.broadcast(b.reshape(part, ()), dims)
+
+    sizes = {k: least(b, [indices.of(d), *(m.of(k) for m in moved)]) for k, d in enumerate(batch)}
+    sizes |= {k: least(b, [m.of(k) for m in moved]) for k in range(len(batch), len(dims))}
+    valid = inside(b, Sized(moved[0].value, sizes_of(sizes)))
+    assert valid is not None
+    places = []
+    for d in range(rank):
+        first, extent = start(d), b.constant(1, DType.S32)
+        place = first
+        if d in windows:
+            k = order.index(windows[d])
+            place = b.binary(Op.ADD, first, b.iota(DType.S64, dims, k))
+            extent = sizes.get(k) or b.constant(dims[k], DType.S32)
+        last = b.convert(b.binary(Op.SUBTRACT, present(b, arrays[0], d), extent), DType.S64)
+        fits = b.binary(Op.AND, b.compare(first, "GE", 0), b.compare(first, "LE", last))
+        valid = b.binary(Op.AND, valid, fits)
+        places.append(place)
+    nowhere = b.constant(-1, DType.S64, dims)
+    columns = [b.reshape(b.select(valid, p, nowhere), (*dims, 1)) for p in places]
+    everywhere = tuple(range(rank))
+    made = b.op(
+        Op.SCATTER, static(i.shape).without_layout(), *(b.plain(x.value) for x in arrays),
+        b.concatenate(columns, len(dims)) if columns else b.constant(0, DType.S64, (*dims, 0)),
+        *(m.value for m in moved), update_window_dims=(), inserted_window_dims=everywhere,
+        scatter_dims_to_operand_dims=everywhere, index_vector_dim=len(dims), to_apply=a["to_apply"],
+    )  # fmt: skip
+    return Sized(made, {})
+
+
+Rule = Callable[[Instruction, Builder, Sequence[Sized]], Sized | None]
+
+RULES: dict[Op, Rule] = {
+    Op.DYNAMIC_SLICE: dynamic_slice,
+    Op.DYNAMIC_UPDATE_SLICE: dynamic_update_slice,
+    Op.GATHER: gather,
+    Op.SCATTER: scatter,
+}

@@ -1,0 +1,1 @@
+"""Opcodes that no stack emits, written as ones that both do."""

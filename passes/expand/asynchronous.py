@@ -1,0 +1,201 @@
+"""Pairs of start and done → what they wrap; collectives among one device → their operands; annotations → their value.
+
+A plan is for one device: replica 0, partition 0 of one each, as `evaluate` has it.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+
+from ...hlo.conventions import ANNOTATIONS
+from ...hlo.dtypes import DType
+from ...hlo.errors import UnsupportedError
+from ...hlo.ir import Instruction, Module
+from ...hlo.opcodes import Op
+from ...hlo.replica_groups import listed_groups, mode_of
+from ...hlo.shapes import Shape, array
+from ..building import Builder
+from ..expansion import Where, expand_ops
+from .ragged_all_to_all import ragged_rows
+
+
+def expand_async(module: Module) -> Module:
+    """Replace asynchronous pairs by what they wrap, collectives of one device and annotations by their operands;
+    within kernels barriers too.
+
+    Raises UnsupportedError for collectives that need other devices.
+    """
+    while not module.opcodes.isdisjoint(RULES):
+        after = expand_ops(module, RULES, Where.EVERYWHERE, dynamic=True)
+        if after is module:
+            break
+        module = after
+    return expand_ops(module, WITHIN, Where.KERNELS)
+
+
+def _whole(b: Builder, values: Sequence[Instruction], shape: Shape) -> Instruction:
+    """Values as a value of this shape, a tuple or not."""
+    return b.tuple(values) if shape.is_tuple else values[0]
+
+
+def _sizes(shape: Shape) -> list[tuple[DType, tuple[int, ...]]]:
+    return [(s.dtype, s.dims) for _, s in shape.leaves()]
+
+
+def _again(b: Builder, x: Instruction) -> Instruction:
+    return b.tuple(b.elements(x)) if x.shape.is_tuple else x
+
+
+def _element(number: int) -> Callable[[Instruction, Builder], Instruction]:
+    """The rule of a done that picks an element of its start."""
+
+    def rule(i: Instruction, b: Builder) -> Instruction:
+        x = i.operands[0]
+        return _again(b, b.op(Op.GET_TUPLE_ELEMENT, x.shape.elements[number], x, index=number))
+
+    return rule
+
+
+def same(i: Instruction, b: Builder) -> Instruction:
+    return _again(b, i.operands[0])
+
+
+# --- wrapped computations and copies ---------------------------------------------------------------------------------
+
+
+def async_start(i: Instruction, b: Builder) -> Instruction | None:
+    """(operands, result, whatever else the shape lists)."""
+    rest = i.shape.elements[2:]
+    if not i.called() or not all(s.is_array for s in rest):
+        return None
+    result = b.inline(i.called()[0], i.operands)
+    return b.tuple([b.tuple(i.operands), result, *(b.constant(0, s.dtype, s.dims) for s in rest)])
+
+
+def copy_start(i: Instruction, b: Builder) -> Instruction:
+    x = i.operands[0]
+    return b.tuple([x, x, *(b.constant(0, s.dtype, s.dims) for s in i.shape.elements[2:])])
+
+
+# --- collectives -----------------------------------------------------------------------------------------------------
+
+
+def _needs_others(i: Instruction, why: str) -> UnsupportedError:
+    return UnsupportedError(
+        "plan",
+        f"{i.opcode.value} for more devices than one",
+        location=i.location,
+        remedy=f"{why}: evaluate_replicated(module, inputs, replicas=…, partitions=…)",
+    )
+
+
+def _alone(i: Instruction) -> None:
+    """Raise unless this device is the only one of its group. It has number 0, whatever the ids of the groups number."""
+    groups = listed_groups(i, "plan")
+    own = [set(group) for group in groups if 0 in group]
+    if groups and not own:
+        raise UnsupportedError("plan", f"{i.opcode.value} without this device", location=i.location)
+    if own and own[0] != {0}:
+        raise _needs_others(i, f"the group of this device is {sorted(own[0])}")
+
+
+def _agree(i: Instruction, results: Sequence[Instruction], shape: Shape) -> None:
+    leaves = [s for _, s in shape.leaves()]
+    if [s.dims for s in leaves] != [r.shape.dims for r in results]:
+        raise _needs_others(i, "its shapes are made for several devices")
+
+
+def collective(i: Instruction, b: Builder) -> Instruction:
+    """A group of one: everything stays here."""
+    _alone(i)
+    _agree(i, i.operands, i.shape)
+    return _whole(b, i.operands, i.shape)
+
+
+def collective_start(i: Instruction, b: Builder) -> Instruction:
+    """(operands, results)."""
+    _alone(i)
+    _agree(i, i.operands, i.shape.elements[1])
+    first, second = (_whole(b, i.operands, s) for s in i.shape.elements[:2])
+    return b.tuple([first, second])
+
+
+def _permuted(i: Instruction, b: Builder) -> list[Instruction] | None:
+    """What this device sends to itself, or zeros. None for the form that writes slices in place."""
+    if i.attributes.get("slice_sizes") or any(o.shape.is_tuple for o in i.operands):
+        return None
+    mode_of(i)  # raises where the ids number nothing
+    pairs = [tuple(pair) for pair in i.attributes.get("source_target_pairs", ())]
+    others = sorted({n for pair in pairs if 0 in pair for n in pair if n})
+    if others:
+        raise _needs_others(i, f"this device sends to or receives from {others}")
+    return list(i.operands) if (0, 0) in pairs else [_zeros(b, o) for o in i.operands]
+
+
+def _zeros(b: Builder, x: Instruction) -> Instruction:
+    """Zeros of x's shape, present sizes included."""
+    zeros = b.constant(0, x.shape.dtype, x.shape.dims)
+    return b.op(Op.SELECT, x.shape, b.constant(False, DType.PRED), x, zeros) if x.shape.is_dynamic else zeros
+
+
+def permute(i: Instruction, b: Builder) -> Instruction | None:
+    values = _permuted(i, b)
+    return None if values is None else _whole(b, values, i.shape)
+
+
+def permute_start(i: Instruction, b: Builder) -> Instruction | None:
+    """(operands, results, contexts…)."""
+    values = _permuted(i, b)
+    if values is None:
+        return None
+    first, second = (_whole(b, v, s) for v, s in zip((i.operands, values), i.shape.elements[:2], strict=True))
+    return b.tuple([first, second, *(b.constant(0, s.dtype, s.dims) for s in i.shape.elements[2:])])
+
+
+def ragged(i: Instruction, b: Builder) -> Instruction | None:
+    _alone(i)
+    return None if any(o.shape.is_dynamic for o in i.operands) else ragged_rows(i, b)
+
+
+def first_device(_i: Instruction, b: Builder) -> Instruction:
+    return b.op(Op.BROADCAST, array(DType.U32), b.constant(0, DType.U32), dimensions=())
+
+
+# --- annotations -----------------------------------------------------------------------------------------------------
+
+
+def annotation(i: Instruction, b: Builder) -> Instruction | None:
+    """Gone even where it says that it has a side effect: what would act on it, a partitioner, is not here."""
+    if i.attributes["custom_call_target"] not in ANNOTATIONS or len(i.operands) != 1:
+        return None
+    if _sizes(i.shape) != _sizes(i.operands[0].shape):
+        return None
+    return _again(b, i.operands[0])
+
+
+RULES = {
+    Op.ALL_GATHER: collective,
+    Op.ALL_GATHER_DONE: _element(1),
+    Op.ALL_GATHER_START: collective_start,
+    Op.ALL_REDUCE: collective,
+    Op.ALL_REDUCE_DONE: same,
+    Op.ALL_REDUCE_START: collective,
+    Op.ALL_TO_ALL: collective,
+    Op.ASYNC_DONE: _element(1),
+    Op.ASYNC_START: async_start,
+    Op.ASYNC_UPDATE: same,
+    Op.COLLECTIVE_BROADCAST: collective,
+    Op.COLLECTIVE_PERMUTE: permute,
+    Op.COLLECTIVE_PERMUTE_DONE: _element(1),
+    Op.COLLECTIVE_PERMUTE_START: permute_start,
+    Op.COPY_DONE: _element(0),
+    Op.COPY_START: copy_start,
+    Op.CUSTOM_CALL: annotation,
+    Op.PARTITION_ID: first_device,
+    Op.RAGGED_ALL_TO_ALL: ragged,
+    Op.REDUCE_SCATTER: collective,
+    Op.REPLICA_ID: first_device,
+}
+
+WITHIN = dict.fromkeys((Op.ADD_DEPENDENCY, Op.DOMAIN, Op.OPT_BARRIER), same)
+"""What orders work of the host program; a kernel is one piece of work."""

@@ -1,0 +1,28 @@
+"""Gathers of slices without extent: the emitters may then take it that every element of a gather's result is read.
+
+A dimension that the result leaves out may have a slice size of 0 and yet an element in the result: where the operand
+has elements there, the size counts as 1; where it has none, the element is zero. That is what the evaluator does.
+"""
+
+from __future__ import annotations
+
+from ...hlo.ir import Instruction, Module
+from ...hlo.opcodes import Op
+from ..building import Builder
+from ..expansion import Where, expand_ops
+
+
+def expand_gather(module: Module) -> Module:
+    """Replace gathers of nothing by zeros, and slice sizes of 0 that the result does not show by 1."""
+    return expand_ops(module, {Op.GATHER: _with_extent}, Where.EVERYWHERE)
+
+
+def _with_extent(i: Instruction, b: Builder) -> Instruction | None:
+    sizes = i.attributes["slice_sizes"]
+    if not i.shape.size or 0 not in sizes:
+        return None
+    x, indices = i.operands
+    if not x.shape.size:
+        return b.op(Op.BROADCAST, i.shape, b.constant(0, x.shape.dtype), dimensions=())
+    attributes = {**i.attributes, "slice_sizes": tuple(max(n, 1) for n in sizes)}
+    return b.op(Op.GATHER, i.shape, x, indices, **attributes)

@@ -1,0 +1,26 @@
+"""Cholesky and triangular-solve of element types that LAPACK lacks (f16, bf16, f8) → the same in f32."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+from ...hlo.dtypes import DType
+from ...hlo.ir import Instruction, Module
+from ...hlo.library.lapack import LETTERS
+from ...hlo.opcodes import Op
+from ..building import Builder
+from ..expansion import expand_ops
+
+
+def expand_linalg(module: Module) -> Module:
+    """Compute cholesky and triangular-solve of element types that LAPACK lacks in f32."""
+    return expand_ops(module, {Op.CHOLESKY: in_f32, Op.TRIANGULAR_SOLVE: in_f32})
+
+
+def in_f32(i: Instruction, b: Builder) -> Instruction | None:
+    """The op on converted operands, its result converted back."""
+    if i.shape.dtype in LETTERS or not i.shape.dtype.is_float:
+        return None
+    wide = [b.unary(Op.CONVERT, o, DType.F32) for o in i.operands]
+    solved = b.op(i.opcode, replace(i.shape, dtype=DType.F32), *wide, **i.attributes)
+    return b.unary(Op.CONVERT, solved, i.shape.dtype)

@@ -1,0 +1,38 @@
+"""Ragged-all-to-all among one device → for each row of the result the row of the input that it is, and one gather."""
+
+from __future__ import annotations
+
+from ...hlo.dtypes import DType
+from ...hlo.ir import Instruction
+from ...hlo.opcodes import Op
+from ...hlo.shapes import array
+from ..building import Builder
+
+NOWHERE = -1
+
+
+def ragged_rows(i: Instruction, b: Builder) -> Instruction:
+    """Rows input[start : start + size] stand at output[to : to + size]; of several that do, the last ones stay."""
+    x, out, *table = map(b.plain, i.operands)
+    count, rows = table[0].shape.size, out.shape.dims[0]
+    if not count or not x.shape.size or not out.shape.size:
+        return out
+    starts, sizes, targets = (b.reshape(b.convert(t, DType.S64), (count,)) for t in table[:3])
+    source = b.constant(NOWHERE, DType.S64, (rows,))
+
+    def step(b: Builder, k: Instruction, values: list[Instruction]) -> list[Instruction]:
+        *table, source = values
+        start, size, to = (b.reshape(b.dynamic_slice(t, [k], [1]), ()) for t in table)
+        place = b.binary(Op.SUBTRACT, b.iota(DType.S64, (rows,), 0), to)
+        met = b.binary(Op.AND, b.compare(place, "GE", 0), b.compare(place, "LT", size))
+        return [*table, b.select(met, b.binary(Op.ADD, place, start), source)]
+
+    source = b.counted(count, [starts, sizes, targets, source], step)[3]
+    row = x.shape.dims[1:]
+    taken = b.op(
+        Op.GATHER, array(x.shape.dtype, rows, *row), x, b.reshape(source, (rows, 1)),
+        offset_dims=tuple(range(1, len(row) + 1)), collapsed_slice_dims=(0,), start_index_map=(0,), index_vector_dim=1,
+        slice_sizes=(1, *row),
+    )  # fmt: skip
+    come = b.broadcast(b.compare(source, "GE", 0), out.shape.dims, (0,))
+    return b.select(come, taken, out)

@@ -1,0 +1,129 @@
+"""Flatten: calls inlined, nested fusions inlined, and every computation called from exactly one place."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+
+from ..hlo.analysis.effects import has_side_effect
+from ..hlo.errors import TestbedError
+from ..hlo.ir import Computation, Instruction, Module
+from ..hlo.opclasses import CONTROL_PREDECESSORS
+from ..hlo.opcodes import Op
+from .rewriting import Names, rebuild, recall, relink, relink_computation, rename_predecessors, with_attributes
+
+DEEPEST_NESTING = 200
+
+
+def flatten(module: Module) -> Module:
+    """Inline calls and nested fusions, then give each caller its own computations; unreachable ones are dropped."""
+    return unshare(inline_calls(module))
+
+
+def inline_calls(module: Module) -> Module:
+    """Replace each `call`, and each fusion inside a fusion, by the instructions of what it calls."""
+    fused = {c for i in module.instructions() if i.opcode is Op.FUSION for c in i.called()}
+    names = Names.of(module)
+    done: dict[Computation, Computation] = {}
+    for computation in module.computations:
+        inline = {Op.CALL, Op.FUSION} if computation in fused else {Op.CALL}
+        if any(i.opcode in inline for i in computation.instructions):
+            done[computation] = _inline(computation, inline, done, names)
+        else:
+            done[computation] = relink_computation(computation, done)
+    return Module(module.name, tuple(done.values()), done[module.entry], module.attributes)
+
+
+def _inline(
+    computation: Computation, opcodes: set[Op], done: Mapping[Computation, Computation], names: Names
+) -> Computation:
+    new: dict[Instruction, Instruction] = {}
+    out: dict[Instruction, None] = {}
+    renamed: dict[str, str] = {}
+    for old in computation.instructions:
+        operands = tuple(new[o] for o in old.operands)
+        if old.opcode in opcodes:
+            predecessors = tuple(renamed.get(n, n) for n in old.attributes.get(CONTROL_PREDECESSORS, ()))
+            callee = done[old.called()[0]]
+            body, root = copy_body(callee, operands, names, predecessors)
+            out.update(dict.fromkeys(body))
+            new[old] = root
+            renamed[old.name] = root.name
+        else:
+            kept = relink(old if operands == old.operands else old.replace(operands=operands), done)
+            new[old] = rename_predecessors(kept, renamed)
+            out[new[old]] = None
+    return Computation(computation.name, tuple(out), new[computation.root], computation.attributes)
+
+
+def copy_body(
+    computation: Computation, arguments: tuple[Instruction, ...], names: Names, predecessors: tuple[str, ...] = ()
+) -> tuple[list[Instruction], Instruction]:
+    """Copies of the instructions, fresh names, parameters replaced by `arguments`; and the copy of the root.
+
+    predecessors: control predecessors that the copied root and the copied side effects get.
+    """
+    new: dict[Instruction, Instruction] = {}
+    renamed: dict[str, str] = {}
+    body: list[Instruction] = []
+    for old in computation.instructions:
+        if old.opcode is Op.PARAMETER:
+            new[old] = arguments[old.parameter_number]
+            renamed[old.name] = new[old].name
+            continue
+        copy = old.replace(operands=tuple(new[o] for o in old.operands), name=names.fresh(old.name))
+        copy = rename_predecessors(copy, renamed)
+        if predecessors and (old is computation.root or has_side_effect(old)):
+            before = copy.attributes.get(CONTROL_PREDECESSORS, ())
+            copy = with_attributes(copy, **{CONTROL_PREDECESSORS: tuple(before) + predecessors})
+        new[old] = copy
+        renamed[old.name] = copy.name
+        body.append(copy)
+    return body, new[computation.root]
+
+
+def unshare(module: Module) -> Module:
+    """Clone computations so that each has one caller, and names so that each is used once in the module."""
+    state = _Unshared(Names(), set(), [])
+    entry = state.own(module.entry, 0)
+    return Module(module.name, tuple(state.order), entry, module.attributes)
+
+
+def rebuild_callers(module: Module, opcode: Op, change: Callable[[Computation, Names], Computation]) -> Module:
+    """Change the computations that hold an opcode, callees first; what they call then has one caller again."""
+    if opcode not in module.opcodes:
+        return module
+    names = Names.of(module)
+    done = rebuild(module, lambda c: change(c, names) if opcode in c.opcodes else c)
+    return done if done is module else unshare(done)
+
+
+class _Unshared:
+    """Depth-first copy of the tree of computations below the entry."""
+
+    def __init__(self, names: Names, seen: set[Computation], order: list[Computation]):
+        self.names, self.seen, self.order = names, seen, order
+
+    def own(self, computation: Computation, depth: int) -> Computation:
+        """The computation, or a clone of it where an earlier caller has taken it; everything below likewise."""
+        if depth > DEEPEST_NESTING:
+            raise TestbedError(
+                f"computation {computation.name} is nested more than {DEEPEST_NESTING} deep",
+                remedy="flatten the nest of loops or conditionals",
+            )
+        changed = computation in self.seen
+        self.seen.add(computation)
+        new: dict[Instruction, Instruction] = {}
+        renamed: dict[str, str] = {}
+        for old in computation.instructions:
+            operands = tuple(new[o] for o in old.operands)
+            copy = recall(old, lambda c: self.own(c, depth + 1))
+            name = self.names.fresh(old.name)
+            if changed or operands != old.operands or name != old.name:
+                copy = copy.replace(operands=operands, name=name)
+                renamed[old.name] = name
+            new[old] = rename_predecessors(copy, renamed) if renamed else copy
+        name = self.names.fresh(computation.name)
+        if changed or name != computation.name or any(a is not b for a, b in new.items()):
+            computation = Computation(name, tuple(new.values()), new[computation.root], computation.attributes)
+        self.order.append(computation)
+        return computation

@@ -1,0 +1,1 @@
+"""Which instructions share a kernel."""

@@ -1,0 +1,153 @@
+"""What fusing costs: at how many index expressions, and how often, each instruction of a fusion is evaluated.
+
+Emitters compute an element by recursion and remember it per (instruction, index), so an instruction that is reached
+through k different index expressions is emitted k times. An index expression is a token: elementwise ops hand on their
+own, every other op makes a new one for each that it has.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable
+from dataclasses import dataclass, field
+
+from ...hlo.analysis.windows import result_dims, running, taps
+from ...hlo.ir import Instruction
+from ...hlo.opclasses import ELEMENTWISE, EXPENSIVE
+from ...hlo.opcodes import Op
+
+MOST_TOKENS = 12
+"""Index expressions of one instruction in a fusion."""
+
+MOST_CODE = 400
+"""Code of a fusion: the sum over its instructions of tokens x weight."""
+
+MOST_OPERANDS = 60
+
+TINY_WORK = 4096
+"""Evaluations (weighted) that are cheaper to repeat than to run one more kernel."""
+
+SMALL_WORK = 1024
+"""Evaluations (weighted) that a second kernel may repeat, whatever they cost."""
+
+MOST_REUSE = 8.0
+"""Repeated evaluations (weighted) of cheap ops, per element of the fusion's result."""
+
+Tokens = dict[object, float]
+"""Index expression -> how many elements are evaluated through it."""
+
+
+def weight(i: Instruction) -> int:
+    """Rough time of one element, in simple operations; 0 for pure data movement. A gather's reads are scattered."""
+    if i.opcode in EXPENSIVE:
+        return 16 if i.opcode not in (Op.DIVIDE, Op.SQRT, Op.RSQRT) else 8
+    if i.opcode is Op.GATHER:
+        return 2 if i.shape.dims else 0
+    return 1 if i.opcode in ELEMENTWISE else 0
+
+
+def code_size(i: Instruction) -> int:
+    """Rough size of the code of one element."""
+    if i.opcode in (Op.DIVIDE, Op.SQRT, Op.RSQRT) or i.opcode not in EXPENSIVE:
+        return 1 if i.opcode not in (Op.CONCATENATE, Op.PAD) else 1 + len(i.operands)
+    return 8
+
+
+@dataclass(eq=False, slots=True)
+class Cluster:
+    """A fusion in the making: its root, and the tokens of each member. `inputs`: what it reads, were it final."""
+
+    root: Instruction
+    members: dict[Instruction, Tokens] = field(default_factory=dict)
+    inputs: set[Instruction] = field(default_factory=set)
+    code: int = 0
+    reuse: float = 0.0
+
+    def add(self, i: Instruction, tokens: Tokens) -> None:
+        self.members[i] = tokens
+        self.code += code_size(i) * len(tokens)
+        if weight(i):
+            self.reuse += max(0.0, sum(tokens.values()) - i.shape.size) * weight(i)
+        self.inputs.discard(i)
+        self.inputs.update([o for o in i.operands if o not in self.members])
+
+    def tokens_of(self, producer: Instruction, users: list[Instruction]) -> Tokens:
+        """Tokens that `producer` would have as a member; users: those of its users that are members."""
+        if not producer.shape.dims and weight(producer) <= 1:
+            return {"scalar": 1.0}  # the same value for every element: hoisted out of the loop
+        tokens: Tokens = {}
+        for user in users:
+            mine = self.members[user]
+            for number, operand in enumerate(user.operands):
+                if operand is producer:
+                    pass_on(user, number, producer, mine, tokens)
+        return tokens
+
+
+def root_tokens(root: Instruction) -> Tokens:
+    """Tokens of a fusion's root."""
+    if root.opcode in (Op.REDUCE, Op.SORT):
+        return {"root": float(root.operands[0].shape.size)}
+    if root.opcode is Op.REDUCE_WINDOW:
+        results = math.prod(result_dims(root))
+        return {"root": float(results if running(root) is not None else results * taps(root))}
+    if root.opcode is Op.DYNAMIC_UPDATE_SLICE:
+        return {"root": float(root.operands[1].shape.size)}
+    if root.opcode is Op.SCATTER:
+        return {"root": float(root.operands[-1].shape.size)}
+    return {"root": float(root.shape.size)}
+
+
+def pass_on(user: Instruction, number: int, producer: Instruction, mine: Tokens, tokens: Tokens) -> None:
+    """Add to `tokens` those with which `user` reads its operand `number`."""
+    if not producer.shape.dims:
+        tokens["scalar"] = max(tokens.get("scalar", 0.0), sum(mine.values()))
+        return
+    if user.opcode in ELEMENTWISE:
+        for token, count in mine.items():
+            tokens[token] = max(tokens.get(token, 0.0), count)
+        return
+    rule = _RULES.get(user.opcode)
+    for token, count in mine.items():
+        key = (user, number, token) if user.opcode in _APART else (user, token)
+        for component in range(_components(user, number)):
+            tokens[key, component] = rule(user, number, count) if rule is not None else count
+
+
+def _share(user: Instruction, number: int, count: float) -> float:
+    """Each element of the result reads one of several operands, or none."""
+    return count * user.operands[number].shape.size / max(user.shape.size, 1)
+
+
+def _gather(user: Instruction, number: int, count: float) -> float:
+    """A slice's elements share its index vector, whose numbers are index expressions of their own."""
+    return count if number == 0 else _share(user, number, count) / _components(user, number)
+
+
+def _scatter(user: Instruction, number: int, count: float) -> float:
+    """Each operand is read once."""
+    return user.operands[number].shape.size / _components(user, number)
+
+
+def _update(user: Instruction, number: int, count: float) -> float:
+    return float(user.operands[number].shape.size) if number < 2 else 1.0
+
+
+def _components(user: Instruction, number: int) -> int:
+    """How many elements of an operand one element of the result reads: numbers of an index vector, or one."""
+    if user.opcode not in (Op.GATHER, Op.SCATTER) or number != len(user.operands) // 2:
+        return 1
+    at, dims = user.attributes["index_vector_dim"], user.operands[number].shape.dims
+    return max(dims[at], 1) if at < len(dims) else 1
+
+
+_APART = frozenset({Op.CONCATENATE, Op.DYNAMIC_UPDATE_SLICE, Op.GATHER, Op.SCATTER})
+"""Ops that read their operands at different indices."""
+
+_RULES: dict[Op, Callable[[Instruction, int, float], float]] = {
+    Op.CONCATENATE: _share,
+    Op.DYNAMIC_UPDATE_SLICE: _update,
+    Op.GATHER: _gather,
+    Op.PAD: _share,
+    Op.SCATTER: _scatter,
+}

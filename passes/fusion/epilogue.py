@@ -1,0 +1,40 @@
+"""Epilogues: a dot or convolution whose only users are elementwise ops becomes one fusion with them.
+
+Both stacks compute the ops on each tile of sums as it is finished, so that the product itself is never stored. What the
+product reads stays outside: operands lie in memory, where tiles and vectors are made from them.
+"""
+
+from __future__ import annotations
+
+import math
+from dataclasses import replace
+
+from ...hlo.ir import Instruction
+from ...hlo.layouts import same_bytes
+from ...hlo.opclasses import ELEMENTWISE
+from ...hlo.opcodes import Op
+from .cost import Cluster, Tokens
+
+PRODUCTS = frozenset({Op.DOT, Op.CONVOLUTION})
+
+DEEPEST = 2048
+"""Contracted elements of a dot up to which a tile's sums are made in one go; deeper ones need their result's memory."""
+
+
+def takes_product(cluster: Cluster, product: Instruction, tokens: Tokens) -> bool:
+    """Whether a cluster may compute a product, given by which index expressions its members read it."""
+    root = cluster.root
+    return (
+        root.opcode in ELEMENTWISE
+        and tokens.keys() == ({"root"} if product.shape.dims else {"scalar"})
+        and not any(m.opcode in PRODUCTS for m in cluster.members)
+        and same_bytes(product.shape, replace(root.shape, dtype=product.shape.dtype))
+        and depth(product) <= DEEPEST
+    )
+
+
+def depth(product: Instruction) -> int:
+    """Contracted elements of a dot; 1 for a convolution, whose sums are always made in one go."""
+    if product.opcode is not Op.DOT:
+        return 1
+    return math.prod(product.operands[0].shape.dims[d] for d in product.attributes.get("lhs_contracting_dims", ()))

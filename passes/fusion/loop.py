@@ -1,0 +1,295 @@
+"""Loop fusion: producers are computed inside the kernels of their consumers instead of being stored.
+
+Greedy, consumers before producers: when an instruction is met, all its users already belong to clusters (fusions in the
+making), so it joins them all, or is stored and roots a cluster of its own. Clusters grow only at their inputs and have
+one result, so no cycle can arise.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from functools import cached_property
+
+from ...hlo.analysis.windows import running
+from ...hlo.ir import Computation, Instruction, Module
+from ...hlo.layouts import changes_elements, is_alias
+from ...hlo.opclasses import CONTROL_PREDECESSORS, ELEMENTWISE, control_computations
+from ...hlo.opcodes import Op
+from ..rewriting import Names, callees_first, rebuild
+from .build import build_fusions
+from .cost import (
+    MOST_CODE,
+    MOST_OPERANDS,
+    MOST_REUSE,
+    MOST_TOKENS,
+    SMALL_WORK,
+    TINY_WORK,
+    Cluster,
+    Tokens,
+    root_tokens,
+    weight,
+)
+from .epilogue import PRODUCTS, takes_product
+from .sorts import cut_sorts, parts_of_sorts
+
+MOVEMENT = frozenset(
+    {
+        Op.BROADCAST,
+        Op.RESHAPE,
+        Op.BITCAST,
+        Op.SLICE,
+        Op.PAD,
+        Op.CONCATENATE,
+        Op.TRANSPOSE,
+        Op.REVERSE,
+        Op.DYNAMIC_SLICE,
+        Op.GATHER,
+        Op.IOTA,
+    }
+)
+PRODUCERS = (ELEMENTWISE | MOVEMENT | {Op.CONSTANT}) - {Op.STOCHASTIC_CONVERT}
+ROOTS = PRODUCERS - {Op.CONSTANT} | {
+    Op.REDUCE,
+    Op.REDUCE_WINDOW,
+    Op.DYNAMIC_UPDATE_SLICE,
+    Op.SCATTER,
+    Op.SORT,
+}
+"""Ops that may end a fusion."""
+
+LARGE_TRANSPOSE = 1 << 14
+"""Elements from which a transpose that moves the minor dimension is stored: strided reads cost more than a pass."""
+
+MOST_DUPLICATES = 4
+"""Kernels into which one instruction that computes something is copied."""
+
+CHEAP_CONE = 16
+"""Operations that a duplicated instruction may bring along."""
+
+SCALAR_LOSS = 16
+"""What dear elements lose where no vector computes them."""
+
+
+def fuse(module: Module) -> Module:
+    """Form loop fusions in every computation that the host program runs; fusions that are there stay."""
+    names = Names.of(module)
+    fused = rebuild(
+        module, lambda c: cut_sorts(build_fusions(c, plan_fusions(c), names), names), control_computations(module)
+    )
+    return Module(fused.name, callees_first(fused.entry), fused.entry, fused.attributes)
+
+
+def plan_fusions(computation: Computation) -> dict[Instruction, Cluster]:
+    """The cluster of each instruction that is stored and may have fused producers."""
+    return _Planner(computation).run()
+
+
+class _Planner:
+    def __init__(self, computation: Computation):
+        self.computation = computation
+        self.users = computation.users
+        self.clusters: dict[Instruction, Cluster] = {}  # by root
+        self.homes: dict[Instruction, list[Cluster]] = {}  # clusters that an instruction is a member of
+        self.pinned = computation.pinned
+        self.parts = {s for slices in parts_of_sorts(computation).values() for s in slices}
+
+    @cached_property
+    def cones(self) -> dict[Instruction, tuple[int, bool]]:
+        return _cones(self.computation)
+
+    def run(self) -> dict[Instruction, Cluster]:
+        for i in reversed(self.computation.instructions):
+            if not self._join(i):
+                self._store(i)
+        return self.clusters
+
+    def _join(self, i: Instruction) -> bool:
+        """Try to make `i` a member of the clusters of its users; True if none needs it stored."""
+        users = self.users[i]
+        if i.opcode in PRODUCTS:
+            return self._join_product(i)
+        if i.opcode not in PRODUCERS or not users or not self._free(i) or not _may_be_computed_again(i):
+            return False
+        if i in self.parts:
+            return False
+        trivial = _trivial(i)
+        groups, stored = self._groups(i, users)
+        if stored and not trivial:
+            return False
+        if len(groups) > 1 and self._ends_reduction(i):
+            return False
+        wanted = {c: c.tokens_of(i, members) for c, members in groups.items()}
+        accepted = {c: t for c, t in wanted.items() if self._fits(c, i, t)}
+        if trivial:
+            stored = stored or len(accepted) < len(wanted)
+        elif len(accepted) < len(wanted) or not self._pays(i, accepted):
+            return False
+        for cluster, tokens in accepted.items():
+            cluster.add(i, tokens)
+            self.homes.setdefault(i, []).append(cluster)
+        return not stored
+
+    def _groups(self, i: Instruction, users: Sequence[Instruction]) -> tuple[dict[Cluster, list[Instruction]], bool]:
+        """The clusters that may compute `i`, with the users in them; whether others need it stored."""
+        products = {c for u in users if u.opcode in PRODUCTS for c in self.homes.get(u, ())}  # they read from memory
+        groups: dict[Cluster, list[Instruction]] = {}
+        stored = i is self.computation.root
+        for user in users:
+            alone = True
+            for cluster in self.homes.get(user, ()):
+                if cluster in products:
+                    continue
+                alone = False
+                if cluster.root is user and not (_reads_by_element(user, i) and self._may_run_scalar(user, i)):
+                    stored = True
+                else:
+                    groups.setdefault(cluster, []).append(user)
+            stored = stored or alone
+        return groups, stored
+
+    def _may_run_scalar(self, root: Instruction, i: Instruction) -> bool:
+        """Whether `i` is cheap, or need not be computed one element at a time, as sums that run along memory do."""
+        if root.opcode is not Op.REDUCE_WINDOW or i.shape.size * SCALAR_LOSS <= TINY_WORK:
+            return True
+        run = running(root)
+        if run is None or run.dimension != root.operands[0].shape.minor_to_major[0]:
+            return True
+        cost, dear = self.cones[i]
+        return cost <= CHEAP_CONE and not dear
+
+    def _join_product(self, i: Instruction) -> bool:
+        """As `_join` for a dot or convolution, whose cluster then is its epilogue."""
+        users = self.users[i]
+        clusters = {c for user in users for c in self.homes.get(user, ())}
+        if len(clusters) != 1 or not self._free(i) or i is self.computation.root:
+            return False
+        (cluster,) = clusters
+        if not all(user in cluster.members for user in users):
+            return False
+        tokens = cluster.tokens_of(i, list(users))
+        if not takes_product(cluster, i, tokens) or not self._fits(cluster, i, tokens):
+            return False
+        cluster.add(i, tokens)
+        self.homes.setdefault(i, []).append(cluster)
+        return True
+
+    def _free(self, i: Instruction) -> bool:
+        return (
+            i.shape.is_array
+            and not i.shape.is_dynamic
+            and i.name not in self.pinned
+            and CONTROL_PREDECESSORS not in i.attributes
+        )
+
+    def _ends_reduction(self, i: Instruction) -> bool:
+        """Whether only `i` reads a reduction, which is stored in any case: then rather what is made of it is."""
+        while i.opcode in ELEMENTWISE:
+            above = [o for o in i.operands if o.shape.dims == i.shape.dims and self.users[o] == (i,)]
+            if any(o.opcode is Op.REDUCE for o in above):
+                return True
+            inner = [o for o in above if o.opcode in ELEMENTWISE]
+            if len(inner) != 1:
+                return False
+            i = inner[0]
+        return False
+
+    def _fits(self, cluster: Cluster, i: Instruction, tokens: Tokens) -> bool:
+        if len(tokens) > MOST_TOKENS or cluster.code + len(tokens) > MOST_CODE:
+            return False
+        new_inputs = sum(1 for o in i.operands if o not in cluster.inputs and o not in cluster.members)
+        return len(cluster.inputs) - 1 + new_inputs <= MOST_OPERANDS
+
+    def _pays(self, i: Instruction, clusters: dict[Cluster, Tokens]) -> bool:
+        """Whether computing `i` in all these kernels beats storing it."""
+        repeated = (sum(sum(t.values()) for t in clusters.values()) - i.shape.size) * weight(i)
+        if len(clusters) <= 2 and repeated <= SMALL_WORK:
+            return True
+        if len(clusters) > 1 and repeated > 0:
+            cost, dear = self.cones[i]
+            if len(clusters) > MOST_DUPLICATES or cost > CHEAP_CONE or dear:
+                return False
+        if repeated <= TINY_WORK:
+            return True
+        if weight(i) > 1:
+            return repeated <= 0.05 * i.shape.size * weight(i)
+        return all(
+            c.reuse + max(0.0, sum(t.values()) - i.shape.size) <= MOST_REUSE * max(root_tokens(c.root)["root"], 1.0)
+            for c, t in clusters.items()
+        )
+
+    def _store(self, i: Instruction) -> None:
+        """Make `i` the root of a cluster, if it may be one. Aliases cost nothing and stay outside."""
+        if i.opcode not in ROOTS or is_alias(i) or not self._free_root(i):
+            return
+        cluster = Cluster(i)
+        cluster.add(i, root_tokens(i))
+        self.clusters[i] = cluster
+        self.homes[i] = [*self.homes.get(i, ()), cluster]
+
+    def _free_root(self, i: Instruction) -> bool:
+        arrays = i.shape.is_array or i.opcode in (Op.REDUCE, Op.REDUCE_WINDOW, Op.SCATTER, Op.SORT)
+        return (
+            arrays
+            and not i.shape.is_dynamic
+            and not any(o.shape.is_dynamic for o in i.operands)
+            and CONTROL_PREDECESSORS not in i.attributes
+            and i.name not in self.pinned
+        )
+
+
+def _reads_by_element(root: Instruction, producer: Instruction) -> bool:
+    """Whether a cluster's root can take the producer's elements as they are computed."""
+    if root.opcode is Op.DYNAMIC_UPDATE_SLICE:
+        starts = root.operands[:1]
+    elif root.opcode is Op.SCATTER:
+        starts = root.operands[: len(root.operands) // 2]
+    else:
+        return True
+    alone = len(starts) == 1 and producer.opcode in ELEMENTWISE
+    return producer not in starts or alone or _trivial(producer)
+
+
+def _trivial(i: Instruction) -> bool:
+    """Ops that are never worth reading from memory."""
+    return i.opcode in (Op.BROADCAST, Op.IOTA) or (i.opcode is Op.CONSTANT and not i.shape.dims)
+
+
+def _may_be_computed_again(i: Instruction) -> bool:
+    """Whether an op may be evaluated element by element inside another kernel."""
+    if i.opcode is Op.CONSTANT:
+        return not i.shape.dims and i.shape.is_array
+    if i.opcode is Op.BITCAST_CONVERT:
+        return i.shape.dims == i.operands[0].shape.dims
+    if i.opcode is Op.BITCAST and changes_elements(i):
+        return False
+    if i.opcode is Op.TRANSPOSE and i.shape.size > LARGE_TRANSPOSE:
+        return bool(i.shape.rank) and i.shape.minor_to_major[0] == i.dimensions.index(
+            i.operands[0].shape.minor_to_major[0]
+        )
+    return not any(o.shape.is_dynamic for o in i.operands)
+
+
+def _expands(i: Instruction) -> bool:
+    """Whether `i` repeats an array, which then is what had better be stored."""
+    return i.opcode is Op.BROADCAST and i.shape.size >= 2 * i.operands[0].shape.size
+
+
+def _cones(computation: Computation) -> dict[Instruction, tuple[int, bool]]:
+    """For each instruction: operations in the cheap part above it, itself included; whether costly ones feed that."""
+    cones: dict[Instruction, frozenset[Instruction] | None] = {}  # None: more than CHEAP_CONE
+    result: dict[Instruction, tuple[int, bool]] = {}
+    nothing: frozenset[Instruction] = frozenset()
+    for i in computation.instructions:
+        if i.opcode not in PRODUCERS:
+            cones[i], result[i] = nothing, (0, False)
+            continue
+        if weight(i) > 1:
+            cones[i], result[i] = nothing, (weight(i), True)
+            continue
+        cone: frozenset[Instruction] | None = frozenset([i]) if weight(i) else nothing
+        for o in i.operands:
+            above = cones[o]
+            cone = None if cone is None or above is None or len(cone) > CHEAP_CONE else cone | above
+        dear = any(result[o][1] and o.shape.size > 1 for o in i.operands) and not _expands(i)
+        cones[i], result[i] = cone, (CHEAP_CONE + 1 if cone is None else len(cone), dear)
+    return result

@@ -1,0 +1,91 @@
+"""Row fusion: kernels that reduce the same rows, or work on their elements, become one (see hlo/analysis/rows.py)."""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Hashable, Sequence
+from dataclasses import dataclass
+
+from ...hlo.analysis.rows import Role, assign_roles, common_signature, fits, is_few
+from ...hlo.ir import Computation, Instruction, Module
+from ...hlo.opclasses import ELEMENTWISE, control_computations
+from ...hlo.opcodes import Op
+from ...hlo.shapes import Shape
+from ..rewriting import Names, callees_first, rebuild
+from .groups import merge_all
+from .merge import Unit, View, make_unit
+
+LONG_ROW = 1 << 18
+"""Bytes of a row whose dear values are not kept between two passes over it."""
+
+SPLIT = 1 << 16
+"""Elements from which kernels of a few rows stay apart: their elementwise parts can run in parallel alone."""
+
+LARGE_TRANSPOSE = 1 << 12
+
+_BARE = (ELEMENTWISE | {Op.BROADCAST, Op.REDUCE, Op.IOTA, Op.SLICE}) - {Op.COPY, Op.STOCHASTIC_CONVERT}
+_WITHIN = _BARE | {
+    *(Op.BITCAST, Op.CONCATENATE, Op.CONSTANT, Op.COPY, Op.DYNAMIC_SLICE, Op.GET_TUPLE_ELEMENT, Op.PAD, Op.PARAMETER),
+    *(Op.RESHAPE, Op.TRANSPOSE),
+}
+
+
+def fuse_rows(module: Module) -> Module:
+    """Merge kernels of the same rows in every computation that the host program runs."""
+    names = Names.of(module)
+    fused = rebuild(module, lambda c: _fuse(c, names), control_computations(module))
+    return Module(fused.name, callees_first(fused.entry), fused.entry, fused.attributes)
+
+
+def _fuse(computation: Computation, names: Names) -> Computation:
+    if not any(_may_reduce(i) for i in computation.instructions):
+        return computation
+    return merge_all(computation, names, "row_fusion", row_unit, lambda a, b: None)
+
+
+def _may_reduce(i: Instruction) -> bool:
+    return i.opcode is Op.REDUCE or (i.opcode is Op.FUSION and i.attributes.get("kind") == "kInput")
+
+
+def row_unit(i: Instruction, pinned: Collection[str]) -> Unit | None:
+    """The kernel of an instruction that may be part of a row kernel."""
+    unit = make_unit(i, pinned, _BARE, _WITHIN)
+    if unit is None or any(m.opcode is Op.TRANSPOSE and m.shape.size > LARGE_TRANSPOSE for m in unit.inside):
+        return None
+    reduces = [m for m in unit.inside if m.opcode is Op.REDUCE]
+    if reduces:
+        signature = common_signature(reduces)
+        if signature is None:
+            return None
+        unit.form = RowForm(*signature)
+        unit.bends = all(map(is_few, reduces))
+    return unit
+
+
+@dataclass(frozen=True, slots=True)
+class RowForm:
+    """Kernels on `count` rows of `length` elements."""
+
+    count: int
+    length: int
+
+    def view(self, unit: Unit) -> View | None:
+        rows = assign_roles([unit.root], frozenset(unit.leaves), (self.count, self.length))
+        if rows is None:
+            return None
+        roles = rows.roles
+        return View(roles[unit.root], tuple(None if p in rows.elsewhere else roles.get(p) for p in unit.leaves))
+
+    def keeps(self, shape: Shape, role: Hashable) -> bool:
+        return isinstance(role, Role) and fits(shape, role, (self.count, self.length))
+
+    def shared(self, operand: Instruction, role: Hashable | None) -> bool:
+        return role in (Role.FULL, Role.ROW) or operand.shape.size >= self.count * self.length
+
+    def accepts(self, units: Sequence[Unit], inner: Sequence[Unit], inputs: int) -> bool:
+        if self.count < 4 and self.count * self.length > SPLIT:
+            return False
+        return not any(
+            u.dear and self.length * u.root.shape.dtype.bytes > LONG_ROW
+            for u in inner
+            if u.root.shape.is_array and self.keeps(u.root.shape, Role.FULL)
+        )

@@ -1,0 +1,131 @@
+"""Tools of the passes: names, attributes, and rebuilding a module computation by computation."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable, Iterable, Mapping
+from types import MappingProxyType
+from typing import Any
+
+from ..hlo.ir import CALLING_ATTRIBUTES, Computation, Instruction, Module
+from ..hlo.opclasses import CONTROL_PREDECESSORS
+
+_SUFFIX = re.compile(r"(\.\d+)+$")
+
+
+class Names:
+    """Hands out names that nothing else in a module has."""
+
+    def __init__(self, taken: Iterable[str] = ()):
+        self._taken = set(taken)
+        self._next: dict[str, int] = {}
+        self._module: Module | None = None  # whose names are taken too; read only once a name is asked for
+
+    @classmethod
+    def of(cls, module: Module) -> Names:
+        names = cls()
+        names._module = module
+        return names
+
+    def fresh(self, name: str) -> str:
+        """`name` itself if it is free, else its stem with a number."""
+        if self._module is not None:
+            self._taken.update([i.name for c in self._module.computations for i in c.instructions])
+            self._taken.update([c.name for c in self._module.computations])
+            self._module = None
+        if name not in self._taken:
+            self._taken.add(name)
+            return name
+        stem = _SUFFIX.sub("", name) if name[-1:].isdigit() else name
+        number = self._next.get(stem, 0)
+        while True:
+            number += 1
+            candidate = f"{stem}.{number}"
+            if candidate not in self._taken:
+                break
+        self._next[stem] = number
+        self._taken.add(candidate)
+        return candidate
+
+
+def with_attributes(instruction: Instruction, **changes: Any) -> Instruction:
+    """A copy with some attributes set (None removes)."""
+    merged = {**instruction.attributes, **changes}
+    return instruction.replace(attributes=MappingProxyType({k: v for k, v in merged.items() if v is not None}))
+
+
+def recall(instruction: Instruction, change: Callable[[Computation], Computation]) -> Instruction:
+    """The instruction calling `change(c)` where it called c, asked once for each place; itself if nothing changes."""
+    if not instruction.attributes or not instruction.called():
+        return instruction
+    changes: dict[str, Any] = {}
+    for key in CALLING_ATTRIBUTES:
+        old = instruction.attributes.get(key)
+        if isinstance(old, Computation):
+            new: Any = change(old)
+        elif isinstance(old, tuple) and any(isinstance(v, Computation) for v in old):
+            new = tuple(change(v) if isinstance(v, Computation) else v for v in old)
+        else:
+            continue
+        if new is not old and new != old:
+            changes[key] = new
+    return with_attributes(instruction, **changes) if changes else instruction
+
+
+def relink(instruction: Instruction, table: Mapping[Computation, Computation]) -> Instruction:
+    """The instruction calling `table[c]` where it called c; itself if nothing changes."""
+    return recall(instruction, lambda c: table.get(c, c))
+
+
+def callees_first(entry: Computation) -> tuple[Computation, ...]:
+    """The entry and all that it reaches, callees before callers."""
+    order: dict[Computation, None] = {}
+    stack: list[tuple[Computation, bool]] = [(entry, False)]
+    while stack:
+        computation, ready = stack.pop()
+        if ready:
+            order[computation] = None
+        elif computation not in order:
+            stack.append((computation, True))
+            stack.extend((c, False) for i in reversed(computation.calling) for c in reversed(i.called()))
+    return tuple(order)
+
+
+def relink_computation(computation: Computation, table: Mapping[Computation, Computation]) -> Computation:
+    """The computation with `relink` on each instruction; itself if nothing changes."""
+    if not any(table.get(c, c) is not c for i in computation.calling for c in i.called()):
+        return computation
+    new: dict[Instruction, Instruction] = {}
+    for old in computation.instructions:
+        operands = tuple(new[o] for o in old.operands)
+        new[old] = relink(old if operands == old.operands else old.replace(operands=operands), table)
+    return Computation(computation.name, tuple(new.values()), new[computation.root], computation.attributes)
+
+
+def rebuild(
+    module: Module, change: Callable[[Computation], Computation], only: Iterable[Computation] | None = None
+) -> Module:
+    """Apply `change` to computations (all, or `only` these), callees first, keeping callers linked."""
+    chosen = None if only is None else set(only)
+    table: dict[Computation, Computation] = {}
+    for old in module.computations:
+        linked = relink_computation(old, table)
+        table[old] = change(linked) if chosen is None or old in chosen else linked
+    if all(new is old for old, new in table.items()):
+        return module
+    return Module(module.name, tuple(table.values()), table[module.entry], module.attributes)
+
+
+def untied(instruction: Instruction) -> Instruction:
+    """The instruction without control predecessors: within a kernel the order is that of the data alone."""
+    if CONTROL_PREDECESSORS not in instruction.attributes:
+        return instruction
+    return with_attributes(instruction, **{CONTROL_PREDECESSORS: None})
+
+
+def rename_predecessors(instruction: Instruction, names: Mapping[str, str]) -> Instruction:
+    """The instruction with its control predecessors renamed."""
+    old = instruction.attributes.get(CONTROL_PREDECESSORS)
+    if not old:
+        return instruction
+    return with_attributes(instruction, **{CONTROL_PREDECESSORS: tuple(names.get(n, n) for n in old)})

@@ -1,0 +1,1 @@
+"""Module to Plan: schedule, liveness, buffers, in-place reuse, partition, kernel requests."""

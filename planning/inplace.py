@@ -1,0 +1,255 @@
+"""Which operands a kernel may overwrite with its result, as plan.KernelRequest promises."""
+
+from __future__ import annotations
+
+from ..hlo.analysis.pointwise import pointwise_leaves
+from ..hlo.analysis.rows import Role, rows_of_body
+from ..hlo.ir import Computation, Instruction
+from ..hlo.layouts import is_alias, same_bytes
+from ..hlo.library.calls import LIBRARY, taken_over
+from ..hlo.opclasses import ELEMENTWISE
+from ..hlo.opcodes import Op
+from ..hlo.shapes import Shape
+
+BY_ELEMENT = ELEMENTWISE | {
+    *(Op.BITCAST, Op.BROADCAST, Op.CONCATENATE, Op.CONSTANT, Op.DYNAMIC_SLICE, Op.GATHER, Op.IOTA, Op.PAD),
+    *(Op.PARAMETER, Op.RESHAPE, Op.REVERSE, Op.SLICE, Op.TRANSPOSE, Op.TUPLE),
+}
+"""Ops of fusions that are computed element by element of the results, in one pass."""
+
+
+def updated_operands(instruction: Instruction) -> tuple[tuple[int, int], ...]:
+    """(operand, result leaf): arrays that a dynamic-update-slice or a scatter (unnested, or a fusion's root) may update
+    in place, which saves copying them whole.
+    """
+    if instruction.opcode is not Op.FUSION:
+        return tuple(
+            (n, n)
+            for n in range(_updated_count(instruction))
+            if instruction.operands.count(instruction.operands[n]) == 1
+            and same_bytes(_leaf(instruction, n), instruction.operands[n].shape)
+        )
+    body = instruction.called()[0]
+    root = body.root
+    found = []
+    for n in range(_updated_count(root)):
+        target = root.operands[n]
+        if (
+            target.opcode is Op.PARAMETER
+            and root.operands.count(target) == 1
+            and same_bytes(target.shape, _leaf(root, n))
+            and _only_updated(body, root, target)
+        ):
+            found.append((target.parameter_number, n))
+    return tuple(found)
+
+
+def _updated_count(instruction: Instruction) -> int:
+    """How many of an op's first operands it gives back with some elements changed."""
+    if instruction.opcode is Op.DYNAMIC_UPDATE_SLICE:
+        return 1
+    return len(instruction.operands) // 2 if instruction.opcode is Op.SCATTER else 0
+
+
+def _leaf(instruction: Instruction, n: int) -> Shape:
+    return instruction.shape.elements[n] if instruction.shape.is_tuple else instruction.shape
+
+
+def _only_updated(body: Computation, root: Instruction, target: Instruction) -> bool:
+    """The fusion reads `target` at most at the elements that it then writes, each just before writing it."""
+    readers = [u for u in body.users[target] if u is not root]
+    if not readers or root.opcode is Op.SCATTER:
+        return not readers
+    update = root.operands[1]
+    if body.users[update] != (root,):
+        return False
+    pointwise = _pointwise(body, update)
+    return all(
+        r.opcode is Op.DYNAMIC_SLICE
+        and r in pointwise
+        and same_bytes(r.shape, update.shape)
+        and r.operands[0] is target
+        and target not in r.operands[1:]
+        and r.operands[1:] == root.operands[2:]
+        for r in readers
+    )
+
+
+def _pointwise(body: Computation, *ends: Instruction) -> set[Instruction]:
+    """Of `ends` and what they need, what is read only on the way to them, element for element at one place in memory.
+
+    `ends`: the root, or operands of the root, which counts for no reader of them.
+    """
+    found, read, elsewhere = set[Instruction](), set(ends), set[Instruction]()
+    if body.root not in read:
+        elsewhere.update(o for o in body.root.operands if o not in read)
+    for i in reversed(body.instructions):
+        if i is body.root and i not in ends:
+            continue
+        if i in read and i not in elsewhere:
+            found.add(i)
+        for o in i.operands:
+            (read if i in found and _reads_in_place(i, o) else elsewhere).add(o)
+    return found
+
+
+def _reads_in_place(i: Instruction, operand: Instruction) -> bool:
+    """Whether element k of the result in memory needs of the operand its element k in memory alone."""
+    a, b = operand.shape, i.shape
+    if i.opcode in ELEMENTWISE:
+        return a.dims == b.dims and (a.layout == b.layout or a.strides == b.strides)
+    return is_alias(i) and a.is_array and a.size == b.size
+
+
+def reusable_operands(instruction: Instruction) -> tuple[int, ...]:
+    """Operands whose buffer the single array result may take over, element by element, if they die here."""
+    if not instruction.shape.is_array or instruction.shape.is_dynamic:
+        return ()
+    updated = updated_operands(instruction)
+    if updated:
+        return tuple(n for n, _ in updated)
+    if instruction.opcode is Op.FUSION:
+        body = instruction.called()[0]
+        rows = [p.parameter_number for p, _ in _row_pairs(body) if _same_places(p, body.root)]
+        candidates = _pointwise_parameters(body) + rows
+    elif instruction.opcode in ELEMENTWISE:
+        candidates = [n for n, o in enumerate(instruction.operands) if _reads_in_place(instruction, o)]
+    else:
+        return ()
+    return tuple(n for n in candidates if _same_width(instruction.operands[n], instruction))
+
+
+def sort_operands(instruction: Instruction) -> list[tuple[int, int]]:
+    """(operand of a sort or of a fusion that ends in one, operand of the sort that it is and nothing else): a row is
+    read, each element of all operands at once, before more of it is written.
+    """
+    if instruction.opcode is Op.SORT:
+        return [(n, n) for n in range(len(instruction.operands))]
+    if instruction.opcode is not Op.FUSION or instruction.called()[0].root.opcode is not Op.SORT:
+        return []
+    body = instruction.called()[0]
+    parameters = [(o, k) for k, o in enumerate(body.root.operands) if o.opcode is Op.PARAMETER]
+    return [(p.parameter_number, k) for p, k in parameters if body.users[p] == (body.root,)]
+
+
+def reuses(instruction: Instruction) -> tuple[tuple[int, int], ...]:
+    """(operand, result leaf): the leaf may take over the operand's buffer, element by element, if it dies here.
+
+    A sort does so row by row.
+    """
+    if instruction.opcode in LIBRARY:
+        return _taken_over(instruction)
+    sorted_from = sort_operands(instruction)
+    if sorted_from:
+        leaves = [leaf for _, leaf in instruction.shape.leaves()]
+        return tuple((n, k) for n, k in sorted_from if _same_shapes(instruction.operands[n].shape, leaves[k]))
+    if instruction.shape.is_array:
+        return tuple((n, 0) for n in reusable_operands(instruction))
+    updated = updated_operands(instruction)
+    if updated:
+        return updated
+    if instruction.opcode is not Op.FUSION or not all(s.is_array for s in instruction.shape.elements):
+        return ()
+    body = instruction.called()[0]
+    if body.root.opcode is not Op.TUPLE or body.root.shape.is_dynamic:
+        return ()
+    found = []
+    for group in _groups(body):
+        pointwise = _pointwise(body, *group)
+        free = [p for p in body.parameters if p in pointwise and p not in group]
+        found += [
+            (p.parameter_number, body.root.operands.index(end))
+            for end in group
+            if end in pointwise
+            for p in free
+            if _same_width(instruction.operands[p.parameter_number], end)
+        ]
+    pairs = [(p, body.root.operands.index(end)) for p, end in _row_pairs(body) or _loop_pairs(body)]
+    found += [(p.parameter_number, leaf) for p, leaf in pairs if _same_places(p, body.root.operands[leaf])]
+    return tuple(dict.fromkeys(found))
+
+
+def _groups(body: Computation) -> list[list[Instruction]]:
+    """Results that are written together: of an element, all are computed before one is stored.
+
+    Where the body has nothing but work by element, that is so for all results of one shape and layout.
+    """
+    ends = [e for e in body.root.operands if body.root.operands.count(e) == 1]
+    if not body.opcodes <= BY_ELEMENT:
+        return [[e] for e in ends]
+    groups: dict[tuple[tuple[int, ...], tuple[int, ...]], list[Instruction]] = {}
+    for e in ends:
+        groups.setdefault((e.shape.dims, e.shape.strides), []).append(e)
+    return list(groups.values())
+
+
+def _row_pairs(body: Computation) -> list[tuple[Instruction, Instruction]]:
+    """(parameter, result) of a row kernel: the parameter is read in its own row and column only, and the result is
+    written there in the last pass over the row.
+    """
+    root = body.root
+    if root.opcode is Op.REDUCE or not any(i.opcode is Op.REDUCE for i in body.instructions):
+        return []
+    rows = rows_of_body(body)
+    if rows is None:
+        return []
+    full = [i for i, role in rows.roles.items() if role is Role.FULL]
+    ends = [root] if root.opcode is not Op.TUPLE else list(dict.fromkeys(root.operands))
+    parameters = [p for p in full if p.opcode is Op.PARAMETER and p not in rows.elsewhere]
+    return [(p, end) for end in ends if end in full and end.opcode is not Op.PARAMETER for p in parameters]
+
+
+def _loop_pairs(body: Computation) -> list[tuple[Instruction, Instruction]]:
+    """(parameter, result) of a kernel whose results are all made in one loop: the parameter is read at the results'
+    own index only, where all results are computed before one is written.
+    """
+    ends = list(dict.fromkeys(body.root.operands))
+    first = ends[0].shape
+    alike = all(e.shape.dims == first.dims and e.shape.strides == first.strides for e in ends)
+    if not alike or not all(e.opcode in ELEMENTWISE or e.opcode is Op.REDUCE for e in ends):
+        return []
+    here, away = pointwise_leaves(ends, frozenset(body.parameters))
+    return [(p, end) for end in ends for p in body.parameters if p in here and p not in away]
+
+
+def _taken_over(instruction: Instruction) -> tuple[tuple[int, int], ...]:
+    """Of a library's kernel, which reads each operand once, before it writes what takes it over."""
+    leaves = [shape for _, shape in instruction.shape.leaves()]
+    return tuple(
+        (n, leaf)
+        for n, leaf in taken_over(instruction)
+        if instruction.operands.count(instruction.operands[n]) == 1
+        and same_bytes(instruction.operands[n].shape, leaves[leaf])
+    )
+
+
+def _same_places(operand: Instruction, result: Instruction) -> bool:
+    """Element i of both lies at the same byte."""
+    return _same_shapes(operand.shape, result.shape)
+
+
+def _same_shapes(a: Shape, b: Shape) -> bool:
+    return _same_widths(a, b) and a.dims == b.dims and (a.layout == b.layout or a.strides == b.strides)
+
+
+def _same_width(operand: Instruction, result: Instruction) -> bool:
+    """Both have the same number of elements, of as many bytes."""
+    return _same_widths(operand.shape, result.shape)
+
+
+def _same_widths(a: Shape, b: Shape) -> bool:
+    return a.is_array and not a.is_dynamic and a.size == b.size > 0 and a.dtype.bytes == b.dtype.bytes
+
+
+def _pointwise_parameters(body: Computation) -> list[int]:
+    """Parameters that the root depends on in place only.
+
+    An update or scatter writes its operand to the result, element by element, before it reads anything else.
+    """
+    end = body.root
+    if _updated_count(end):
+        end = body.root.operands[0]
+        if body.users[end] != (body.root,) or body.root.operands.count(end) > 1 or not _same_places(end, body.root):
+            return []
+    pointwise = _pointwise(body, end)
+    return [p.parameter_number for p in body.parameters if p in pointwise and p is not body.root]

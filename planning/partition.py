@@ -1,0 +1,159 @@
+"""Parallel partition: which outer dimensions of its results a kernel may be split over, and from which size on.
+
+A kernel that may be split computes any range [begin, end) of `extent` steps by itself, whatever the others do: step k
+is the k-th position in `dimensions`, the first of them slowest. What reads several elements of a result, or writes to
+places that are known only at run time, is not split. Emitters do not take begin and end yet.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
+from itertools import pairwise
+
+from ..hlo.analysis.cost_analysis import CostAnalysis
+from ..hlo.analysis.rows import rows_of_body
+from ..hlo.ir import Computation, Instruction
+from ..hlo.opcodes import Op
+from ..hlo.shapes import Shape
+from .inplace import BY_ELEMENT
+
+CHUNK = 1 << 17
+"""Simple operations that are worth a chunk: below two of them, about 100K elements, a kernel is faster serial."""
+
+PIECES = 64
+"""So many steps are enough for any number of threads: dimensions inside them are left whole."""
+
+BYTES = 4
+"""Bytes that move in the time of a simple operation."""
+
+TRANSCENDENTAL = 16
+"""Simple operations that one exp or sine costs."""
+
+
+@dataclass(frozen=True, slots=True)
+class Partition:
+    """How a kernel may be split. dimensions: of its results, outermost in memory first. least: steps worth a chunk."""
+
+    dimensions: tuple[int, ...]
+    extent: int
+    least: int
+
+    def __str__(self) -> str:
+        return f"{self.extent} steps over {list(self.dimensions)}, {self.least} at least"
+
+    def ranges(self, workers: int) -> tuple[tuple[int, int], ...]:
+        """At most `workers` ranges of at least `least` steps that cover all of them, as even as can be."""
+        count = max(1, min(workers, self.extent // self.least))
+        cuts = [self.extent * n // count for n in range(count + 1)]
+        return tuple(pairwise(cuts))
+
+
+def partition_of(kernel: Instruction) -> Partition | None:
+    """The partition of an unnested op or a fusion; None where it cannot be split, or is too small to be worth it."""
+    shapes = [shape for _, shape in kernel.shape.leaves()]
+    if not shapes or any(not s.is_array or s.is_dynamic or s.dims != shapes[0].dims for s in shapes):
+        return None
+    if any(s.strides != shapes[0].strides for s in shapes):
+        return None
+    dimensions, extent = _outer(shapes[0], _independent(kernel))
+    work = _work(kernel)
+    if extent < 2 or work < 2 * CHUNK:
+        return None
+    least = max(1, math.ceil(CHUNK * extent / work))
+    return Partition(dimensions, extent, least) if 2 * least <= extent else None
+
+
+def _outer(shape: Shape, independent: Sequence[bool]) -> tuple[tuple[int, ...], int]:
+    """The outermost dimensions in memory that are independent, as many as it takes, and the product of their sizes."""
+    found: list[int] = []
+    extent = 1
+    for d in reversed(shape.minor_to_major):
+        if not independent[d] or extent >= PIECES:
+            break
+        if shape.dims[d] != 1:
+            found.append(d)
+            extent *= shape.dims[d]
+    return tuple(found), extent
+
+
+def _work(kernel: Instruction) -> float:
+    """In simple operations; 0 where a glance shows that they are few."""
+    body = kernel.called()[0].instructions if kernel.opcode is Op.FUSION else (kernel,)
+    if all(i.opcode in BY_ELEMENT for i in body):
+        most = max(shape.size for i in (*body, kernel) for _, shape in i.shape.leaves())
+        if most * len(body) * TRANSCENDENTAL < 2 * CHUNK:
+            return 0.0
+    cost = CostAnalysis().of(kernel)
+    return max(cost.flops + TRANSCENDENTAL * cost.transcendentals, cost.bytes / BYTES)
+
+
+def _independent(kernel: Instruction) -> Sequence[bool]:
+    """For each dimension of the results: whether elements at different places in it are computed apart."""
+    rank = next(shape.rank for _, shape in kernel.shape.leaves())
+    if kernel.opcode is not Op.FUSION:
+        rule = RULES.get(kernel.opcode)
+        return rule(kernel, rank) if rule is not None else [False] * rank
+    return _of_body(kernel.called()[0], rank)
+
+
+def _of_body(body: Computation, rank: int) -> Sequence[bool]:
+    """Of a fusion: what all ops with loops of their own allow; a row kernel is split between rows."""
+    rows = rows_of_body(body) if body.root.opcode is not Op.REDUCE else None
+    roots = body.root.operands if body.root.opcode is Op.TUPLE else (body.root,)
+    if rows is not None:
+        dims, inside = roots[0].shape.dims, 1
+        allowed = [False] * rank
+        for d in range(rank):  # row-major, as row kernels are
+            inside *= dims[d]
+            allowed[d] = rows.count % inside == 0
+        return allowed
+    allowed = [True] * rank
+    for i in body.instructions:
+        if i.opcode in BY_ELEMENT:
+            continue
+        rule = RULES.get(i.opcode)
+        leaf = next(shape for _, shape in i.shape.leaves())
+        if rule is None or leaf.dims != roots[0].shape.dims:
+            return [False] * rank
+        allowed = [a and b for a, b in zip(allowed, rule(i, rank), strict=True)]
+    return allowed
+
+
+# --- by opcode -------------------------------------------------------------------------------------------------------
+Rule = Callable[[Instruction, int], Sequence[bool]]
+
+
+def _all(_: Instruction, rank: int) -> Sequence[bool]:
+    return [True] * rank
+
+
+def _dot(i: Instruction, rank: int) -> Sequence[bool]:
+    """Batches and the rows of the left operand; the columns of the right one are packed once for all rows."""
+    columns = i.operands[1].shape.rank - sum(
+        len(i.attributes.get(name, ())) for name in ("rhs_contracting_dims", "rhs_batch_dims")
+    )
+    return [d < rank - columns for d in range(rank)]
+
+
+def _sort(i: Instruction, rank: int) -> Sequence[bool]:
+    return [d not in i.dimensions for d in range(rank)]
+
+
+def _topk(_: Instruction, rank: int) -> Sequence[bool]:
+    return [d < rank - 1 for d in range(rank)]
+
+
+RULES: Mapping[Op, Rule] = {
+    **dict.fromkeys(BY_ELEMENT - {Op.PARAMETER, Op.CONSTANT, Op.TUPLE}, _all),
+    Op.CONVOLUTION: _all,
+    Op.DOT: _dot,
+    Op.GATHER: _all,
+    Op.REDUCE: _all,  # the dimensions that are left
+    Op.REDUCE_WINDOW: _all,
+    Op.SORT: _sort,
+    Op.TOPK: _topk,
+}
+"""Ops that may be split. Left out: scatter and dynamic-update-slice (their result is mostly not written), and ops with
+a state or an effect."""

@@ -1,0 +1,208 @@
+"""The Plan: a scheduled module with buffers and a partition into kernels. Both stacks start from it (docs/adr/0001).
+
+Same plan, same thunk skeleton: which stack emits a kernel changes nothing here.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass, field
+from enum import Enum
+
+from ..hlo.ir import Computation, Instruction, Literal, Module
+from ..hlo.opcodes import Op
+from ..hlo.shapes import Shape, ShapeIndex
+from .partition import Partition
+
+POOL_ALIGNMENT = 64
+"""Bytes; of every buffer of ours (constants, temporaries, results)."""
+
+USER_ALIGNMENT = 16
+"""Bytes; the most that is promised for a caller's arrays (facts: numpy gives 16)."""
+
+
+def slot_alignment(size: int) -> int:
+    """Bytes to which a buffer of `size` bytes is aligned in a block of ours: its size up to a power of two, 64 at most.
+
+    So a line of the cache holds many scalars, and none lies across two.
+    """
+    return min(POOL_ALIGNMENT, 1 << max(size - 1, 0).bit_length())
+
+
+class AllocationKind(Enum):
+    PARAMETER = "parameter"  # the caller's array, read only unless the module gives it to a result
+    CONSTANT = "constant"  # filled once, at load
+    RESULT = "result"  # handed to the caller
+    TEMPORARY = "temporary"  # the one arena, alive during a run
+
+
+@dataclass(frozen=True, slots=True)
+class Allocation:
+    """One block of memory of a program. number: of the parameter or result leaf (flattened order, tokens left out).
+
+    Parameters and results are in the layout of `shape`. result: of a parameter that the module's input_output_alias
+    gives to a result, the number of that result: it is written in place, and there is no allocation for the result.
+    """
+
+    index: int
+    kind: AllocationKind
+    size: int
+    alignment: int
+    number: int = -1
+    shape: Shape | None = None
+    literal: Literal | None = None
+    result: int = -1
+
+    @property
+    def read_only(self) -> bool:
+        return self.kind is AllocationKind.CONSTANT or (self.kind is AllocationKind.PARAMETER and self.result < 0)
+
+
+@dataclass(frozen=True, slots=True, order=True)
+class BufferSlice:
+    """Bytes [offset, offset + size) of an allocation."""
+
+    allocation: int
+    offset: int
+    size: int
+
+    def overlaps(self, other: BufferSlice) -> bool:
+        return (
+            self.allocation == other.allocation
+            and self.offset < other.offset + other.size
+            and other.offset < self.offset + self.size
+        )
+
+    def alignment(self, block: int) -> int:
+        """Bytes that the address is a multiple of, where the allocation's is one of `block`.
+
+        As much as holds for every slice of this size in such a block, so that kernels can be shared between them.
+        """
+        offset = self.offset & -self.offset
+        return min(block, offset or block, slot_alignment(self.size))
+
+
+@dataclass(frozen=True, eq=False)
+class BufferAssignment:
+    """Where every array value of a module lives. Tuples have no buffer: only their leaves do.
+
+    scratch: what is offered to the kernels of instructions (scratch.py), alive only while they run.
+    """
+
+    allocations: tuple[Allocation, ...]
+    slices: Mapping[tuple[Instruction, ShapeIndex], BufferSlice]
+    scratch: Mapping[Instruction, BufferSlice] = field(default_factory=dict)
+
+    def slice_of(self, instruction: Instruction, index: ShapeIndex = ()) -> BufferSlice:
+        return self.slices[instruction, index]
+
+
+@dataclass(frozen=True, slots=True)
+class KernelArgument:
+    """One pointer parameter of a kernel. Distinct arguments never overlap, so all are noalias."""
+
+    slice: BufferSlice
+    alignment: int
+    written: bool
+
+
+@dataclass(frozen=True, eq=False, slots=True)
+class KernelRequest:
+    """All that a stack needs to emit `void name(ptr noalias …)`, destination style, static shapes, bare pointers.
+
+    instruction: an unnested op or a fusion (its body: `called()[0]`). Its operands and its result leaves are arrays.
+    operands[i]: the argument that holds the i-th operand. results[i]: the argument that takes the i-th result leaf.
+    A result that shares its operand's argument is computed in place; the plan promises that this is safe:
+    the operand is read only at the element written next, or it is what a dynamic-update-slice or scatter at the root
+    updates, or what a library's routine (library_calls.py) overwrites with its result, or a sort's, which reads each
+    row before it writes it.
+    scratch: the argument, the last one, that offers scratch memory: `scratch_bytes(instruction)` bytes or more, written
+    and 64-byte aligned, for use while the kernel runs. They bound what a stack may use; it may use less. -1 where none
+    is offered: a kernel then uses at most ON_STACK bytes (scratch.py) of its call stack.
+    partition: how it may be split over threads, if it may; emitters do not take begin and end yet.
+    """
+
+    name: str
+    instruction: Instruction
+    arguments: tuple[KernelArgument, ...]
+    operands: tuple[int, ...]
+    results: tuple[int, ...]
+    scratch: int = -1
+    partition: Partition | None = None
+
+    @property
+    def body(self) -> Computation | None:
+        """The fused computation, or None for an unnested op."""
+        return self.instruction.called()[0] if self.instruction.opcode is Op.FUSION else None
+
+    @property
+    def scratch_bytes(self) -> int:
+        """Bytes of scratch memory that the request offers."""
+        return self.arguments[self.scratch].slice.size if self.scratch >= 0 else 0
+
+    @property
+    def result_shapes(self) -> tuple[Shape, ...]:
+        return tuple(shape for _, shape in self.instruction.shape.leaves())
+
+
+@dataclass(frozen=True, eq=False, slots=True)
+class KernelStep:
+    """Run a kernel. Steps of identical kernels share one `kernel.name`; `arguments` are this step's own slices."""
+
+    instruction: Instruction
+    kernel: KernelRequest
+    arguments: tuple[BufferSlice, ...]
+
+
+@dataclass(frozen=True, eq=False, slots=True)
+class CopyStep:
+    """Copy bytes; source and destination do not overlap."""
+
+    instruction: Instruction
+    source: BufferSlice
+    destination: BufferSlice
+
+
+@dataclass(frozen=True, eq=False, slots=True)
+class WhileStep:
+    """Run `condition`, read the pred at `predicate`, run `body` while it is true. trip_count: if known."""
+
+    instruction: Instruction
+    condition: tuple[Step, ...]
+    body: tuple[Step, ...]
+    predicate: BufferSlice
+    trip_count: int | None = None
+
+
+@dataclass(frozen=True, eq=False, slots=True)
+class ConditionalStep:
+    """Run one branch. selector: a pred (true → branch 0, false → 1) or an s32 (out of range → the last branch)."""
+
+    instruction: Instruction
+    selector: BufferSlice
+    selector_is_pred: bool
+    branches: tuple[tuple[Step, ...], ...]
+
+
+Step = KernelStep | CopyStep | WhileStep | ConditionalStep
+
+
+@dataclass(frozen=True, eq=False)
+class Plan:
+    """A program ready for emission. kernels: the distinct requests, in order of first use."""
+
+    module: Module
+    assignment: BufferAssignment
+    steps: tuple[Step, ...]
+    kernels: tuple[KernelRequest, ...]
+
+    def walk(self) -> Iterator[Step]:
+        """All steps, outer before inner."""
+        stack = list(reversed(self.steps))
+        while stack:
+            step = stack.pop()
+            yield step
+            if isinstance(step, WhileStep):
+                stack.extend(reversed(step.condition + step.body))
+            elif isinstance(step, ConditionalStep):
+                stack.extend(s for branch in reversed(step.branches) for s in reversed(branch))

@@ -1,0 +1,94 @@
+"""Planning: module in, Plan out: passes, schedule, buffers, and the partition into kernels, copies, loops, branches."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+
+from ..hlo.analysis.effects import has_side_effect
+from ..hlo.analysis.trip_count import trip_count
+from ..hlo.dtypes import DType
+from ..hlo.errors import UnsupportedError
+from ..hlo.ir import Computation, Instruction, Module
+from ..hlo.opclasses import branches, control_computations
+from ..hlo.opcodes import Op
+from ..passes.pipeline import Observer, PipelineOptions, optimize
+from .buffers import Buffers, assign_buffers
+from .collector import collector_at_rest
+from .kernels import KernelTable
+from .liveness import RESULTS, branch_end, is_plain_copy, loop_end, loop_entry, moves_no_bytes, single_copy
+from .plan import ConditionalStep, CopyStep, Plan, Step, WhileStep
+from .schedule import schedule
+
+
+@dataclass(frozen=True, slots=True)
+class PlanOptions:
+    """pipeline: the passes before scheduling."""
+
+    pipeline: PipelineOptions = field(default_factory=PipelineOptions)
+
+
+def plan(module: Module, options: PlanOptions = PlanOptions(), observer: Observer | None = None) -> Plan:
+    """Passes, schedule, buffers and kernels of a verified module."""
+    with collector_at_rest():
+        return plan_scheduled(schedule(optimize(module, options.pipeline, observer)))
+
+
+def plan_scheduled(module: Module) -> Plan:
+    """Buffers and kernels of a module that is flat, with agreed layouts and in its final order."""
+    refuse_dynamic(module)
+    buffers = assign_buffers(module)
+    maker = _Steps(buffers)
+    steps = maker.computation(module.entry) + maker.copies(RESULTS)
+    return Plan(module, buffers.assignment, steps, tuple(maker.kernels.requests.values()))
+
+
+def refuse_dynamic(module: Module) -> None:
+    """Raise UnsupportedError where an array's size is known only at run time."""
+    for computation in control_computations(module):
+        for i in computation.instructions:
+            if i.shape.is_dynamic:
+                raise UnsupportedError(
+                    "plan",
+                    f"dynamic dimensions ({i.opcode.value})",
+                    location=i.location,
+                    remedy="give every dimension a fixed size",
+                )
+
+
+class _Steps:
+    """Turns instructions into steps."""
+
+    def __init__(self, buffers: Buffers):
+        self.buffers = buffers
+        self.kernels = KernelTable(buffers.assignment)
+
+    def computation(self, computation: Computation) -> tuple[Step, ...]:
+        steps: list[Step] = []
+        for i in computation.instructions:
+            if i.opcode in (Op.PARAMETER, Op.CONSTANT) or moves_no_bytes(i):
+                continue
+            if i.opcode is Op.WHILE:
+                steps += self.copies(loop_entry(i))
+                steps.append(self.loop(i))
+            elif i.opcode is Op.CONDITIONAL:
+                steps.append(self.conditional(i))
+            elif is_plain_copy(i):
+                steps += self.copies(single_copy(i))
+            elif has_side_effect(i) or any(s.is_array and s.size for _, s in i.shape.leaves()):
+                steps.append(self.kernels.step(i))
+        return tuple(steps)
+
+    def copies(self, group) -> tuple[Step, ...]:
+        """The copies of a group that are left, in an order that is safe."""
+        return tuple(CopyStep(i, source, target) for i, source, target in self.buffers.copies.get(group, ()))
+
+    def loop(self, i: Instruction) -> Step:
+        condition, body = i.attributes["condition"], i.attributes["body"]
+        steps = self.computation(body) + self.copies(loop_end(i))
+        predicate = self.buffers.assignment.slice_of(condition.root)
+        return WhileStep(i, self.computation(condition), steps, predicate, trip_count(i))
+
+    def conditional(self, i: Instruction) -> Step:
+        selector = i.operands[0]
+        steps = tuple(self.computation(b) + self.copies(branch_end(i, n)) for n, b in enumerate(branches(i)))
+        return ConditionalStep(i, self.buffers.assignment.slice_of(selector), selector.shape.dtype is DType.PRED, steps)

@@ -1,0 +1,1 @@
+"""Tables of modules and inputs that several tests use."""

@@ -1,0 +1,115 @@
+"""The commands on real programs: diff, run, stages, bench, conform."""
+
+import json
+
+import numpy as np
+import pytest
+
+from ...cli.main import main
+from ...formats.program import save_io
+from ..cases.modules import ADD
+
+
+@pytest.fixture
+def add(tmp_path):
+    (tmp_path / "add").mkdir()
+    (tmp_path / "add/module.hlo").write_text(ADD)
+    value = np.array([1, -2], np.float32)
+    save_io(tmp_path / "add/io.npz", [value], [2 * value])
+    return tmp_path / "add"
+
+
+OURS = ["--stacks", "evaluator,legacy,mlir"]
+
+
+def test_diff_agrees(add, capsys):
+    assert main(["diff", str(add), *OURS]) == 0
+    out = capsys.readouterr().out
+    assert "verdict: evaluator, golden, legacy, mlir agree" in out
+    assert "1 by legacy" in out and "1 by mlir" in out and "float32[2]" in out
+
+
+def test_diff_with_a_wrong_golden_exits_1_and_suspects_it(add, capsys):
+    value = np.array([1, -2], np.float32)
+    save_io(add / "io.npz", [value], [value])
+    assert main(["diff", str(add), *OURS]) == 1
+    assert "golden differs from evaluator, legacy, mlir: suspect golden" in capsys.readouterr().out
+
+
+def test_diff_with_an_unsupported_opcode_names_it_and_exits_1(tmp_path, capsys):
+    (tmp_path / "m.hlo").write_text(
+        "HloModule m\n\nENTRY e {\n  p = f32[4]{0} parameter(0)\n"
+        '  ROOT r = f32[4]{0} custom-call(p), custom_call_target="nobody_wrote_this"\n}\n'
+    )
+    assert main(["diff", str(tmp_path / "m.hlo"), *OURS]) == 1
+    out = capsys.readouterr().out
+    assert "custom-call" in out and "legacy" in out and "mlir" in out
+
+
+def test_diff_with_flags_says_which_stack_emitted_which_kernel(tmp_path, capsys):
+    (tmp_path / "m.hlo").write_text(
+        "HloModule m\n\nadd {\n  a = f32[] parameter(0)\n  b = f32[] parameter(1)\n  ROOT c = f32[] add(a, b)\n}\n\n"
+        "ENTRY e {\n  p = f32[4,4]{1,0} parameter(0)\n  d = f32[4,4]{1,0} dot(p, p), lhs_contracting_dims={1}, "
+        "rhs_contracting_dims={0}\n  z = f32[] constant(0)\n"
+        "  ROOT r = f32[4]{0} reduce(d, z), dimensions={1}, to_apply=add\n}\n"
+    )
+    assert main(["diff", str(tmp_path / "m.hlo"), *OURS, "--emitters", "mlir,reduce=legacy"]) == 0
+    out = capsys.readouterr().out
+    assert "1 by legacy" in out and "1 by mlir" in out
+
+
+@pytest.mark.parametrize("emitters", ["evaluator", "legacy", "mlir"])
+def test_run_prints_and_saves(add, tmp_path, capsys, emitters):
+    assert main(["run", str(add), "--emitters", emitters, "--output", str(tmp_path / "o.npz")]) == 0
+    assert capsys.readouterr().out == "out0 float32[2] [ 2., -4.]\n"
+    with np.load(tmp_path / "o.npz") as saved:
+        assert saved["out0"].tolist() == [2, -4] and saved["in0"].tolist() == [1, -2]
+
+
+def test_run_with_a_seed_is_reproducible(add, capsys):
+    outputs = []
+    for seed in ("3", "3", "4"):
+        assert main(["run", str(add), "--seed", seed]) == 0
+        outputs.append(capsys.readouterr().out)
+    assert outputs[0] == outputs[1] != outputs[2]
+
+
+def test_bench_prints_a_row_a_stack(add, capsys):
+    assert main(["bench", str(add), "--ab", "legacy,mlir", "--rounds", "3", "--seconds", "0.001"]) == 0
+    lines = capsys.readouterr().out.splitlines()
+    assert "ratio to legacy" in lines[0] and lines[1].startswith("legacy") and lines[2].startswith("mlir")
+
+
+def test_conform_reports_and_exits_by_the_result(add, tmp_path, capsys):
+    row = {"id": "add", "hlo": "module.hlo", "golden": "io.npz"}
+    (add / "manifest.jsonl").write_text(json.dumps(row) + "\n")
+    report = tmp_path / "r.json"
+    stacks = ["--stacks", "evaluator,legacy,mlir,parse"]
+    assert main(["conform", str(add), *stacks, "--jobs", "1", "--json", str(report)]) == 0
+    assert "1 of 1 cases pass on evaluator, legacy, mlir, parse" in capsys.readouterr().out
+    assert json.loads(report.read_text())["stacks"]["mlir"]["passed"] == 1
+    save_io(add / "io.npz", [np.float32([1, 2])], [np.float32([1, 2])])
+    assert main(["conform", str(add), "--stacks", "evaluator", "--jobs", "1"]) == 1
+    assert "failed  evaluator  add: result 0" in capsys.readouterr().out
+
+
+def test_stages_writes_every_stage_of_both_stacks(add, tmp_path, capsys):
+    out = tmp_path / "stages"
+    assert main(["stages", str(add), "--dir", str(out)]) == 0
+    names = {p.name for p in out.iterdir()}
+    assert names == {
+        "0.input.hlo",
+        "1.optimized.hlo",
+        "2.plan.txt",
+        "3.thunks.txt",
+        "legacy.1.ll",
+        "legacy.2.optimized.ll",
+        "legacy.3.s",
+        "mlir.1.lhlo.mlir",
+        "mlir.2.mlir",
+        "mlir.3.llvm.mlir",
+        "mlir.4.ll",
+        "mlir.5.optimized.ll",
+        "mlir.6.s",
+    }
+    assert all(p.stat().st_size for p in out.iterdir())

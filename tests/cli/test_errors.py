@@ -1,0 +1,104 @@
+"""Bad input on the command line: one line with place and remedy, exit 2, no traceback, nothing half-written."""
+
+import io
+import os
+import subprocess
+import sys
+
+import numpy as np
+import pytest
+
+from ...cli.main import COMMANDS, main
+from ..cases.modules import ADD
+
+
+@pytest.fixture
+def folder(tmp_path):
+    (tmp_path / "add.hlo").write_text(ADD)
+    (tmp_path / "typo.hlo").write_text(ADD.replace("add(p", "ad(p"))
+    (tmp_path / "rule.hlo").write_text(ADD.replace("f32[2]{0} add", "f32[3]{0} add"))
+    (tmp_path / "binary.hlo").write_bytes(b"\x80\x81\xff")
+    (tmp_path / "empty").mkdir()
+    np.savez(tmp_path / "shape.npz", in0=np.zeros(3, np.float32))
+    np.savez(tmp_path / "dtype.npz", in0=np.zeros(2, np.int32))
+    (tmp_path / "notzip.npz").write_text("hello")
+    return tmp_path
+
+
+CASES = [
+    (["run", "gone.hlo"], "gone.hlo: no such file", "folder with module.hlo"),
+    *((c, "rule.hlo:5:", "add") for c in (["opt", "rule.hlo"], ["buffers", "rule.hlo"], ["show", "rule.hlo"])),
+    (["run", "rule.hlo", "--seed", "1", "--emitters", "evaluator"], "rule.hlo:5:", "add"),
+    (["diff", "empty"], "empty/module.hlo: no such file", "must hold module.hlo"),
+    (["run", "binary.hlo"], "not UTF-8 text at byte 0", "HLO text"),
+    (["run", "typo.hlo"], "typo.hlo:5:", "add"),
+    (["diff", "typo.hlo"], "typo.hlo:5:", "add"),
+    (["stages", "typo.hlo", "--dir", "out"], "typo.hlo:5:", "add"),
+    (["bench", "typo.hlo"], "typo.hlo:5:", "add"),
+    (
+        ["run", "add.hlo", "--inputs", "shape.npz"],
+        "shape.npz: in0: shape [3] does not match f32[2]",
+        "reshape it to [2]",
+    ),
+    (["run", "add.hlo", "--inputs", "dtype.npz"], "dtype.npz: in0: dtype s32 does not match f32[2]", "float32"),
+    (["run", "add.hlo", "--inputs", "notzip.npz"], "notzip.npz: not a readable .npz", "numpy.savez"),
+    (["run", "add.hlo", "--inputs", "gone.npz"], "gone.npz: no such file", "in0"),
+    (["run", "add.hlo", "--inputs", "shape.npz", "--seed", "1"], "exclude each other", "run --help"),
+    (["run", "add.hlo", "--emitters", "mlri"], "mlri", "mlir"),
+    (["run", "add.hlo", "--emitters", "mlir,tahn=legacy"], "tahn", "did you mean"),
+    (["run", "add.hlo", "--output", "no/such/out.npz"], "cannot write", "writable"),
+    (["run", "add.hlo", "--frobnicate"], "--frobnicate", "run --help"),
+    (["run"], "MODULE", "run --help"),
+    (["frobnicate"], "frobnicate", "--help"),
+    (["diff", "add.hlo", "--stacks", "legacy,llvm"], "unknown stack 'llvm'", "mlir"),
+    (["diff", "add.hlo", "--stacks", "legacy"], "two stacks", "diff --help"),
+    (["bench", "add.hlo", "--ab", "legacy,legacy"], "twice", "choose from"),
+    (["bench", "add.hlo", "--rounds", "0"], "--rounds", "bench --help"),
+    (["conform", "empty"], "manifest.jsonl: no such file", "suite"),
+    (["conform", "empty", "--stacks", "all"], "unknown stack 'all'", "parse"),
+]
+
+
+@pytest.mark.parametrize(("arguments", "what", "remedy"), CASES, ids=[" ".join(c[0]) for c in CASES])
+def test_one_line_with_place_and_remedy(folder, monkeypatch, capsys, arguments, what, remedy):
+    monkeypatch.chdir(folder)
+    before = sorted(p.name for p in folder.rglob("*"))
+    assert main(arguments) == 2
+    out, err = capsys.readouterr()
+    first, *rest = err.splitlines()
+    assert first.startswith("testbed: error: ") and what in first and remedy in first
+    assert "Traceback" not in err and out == ""
+    assert not rest or rest[-1].strip() == "^"  # a parse error shows the line and a caret, and nothing else follows
+    assert sorted(p.name for p in folder.rglob("*")) == before
+
+
+def test_standard_input_is_named_in_errors(monkeypatch, capsys):
+    monkeypatch.setattr("sys.stdin", io.StringIO(ADD.replace("f32[2]{0} add", "f33[2]{0} add")))
+    assert main(["run", "-"]) == 2
+    assert "<stdin>:5:12: " in capsys.readouterr().err
+
+
+@pytest.mark.parametrize("command", COMMANDS)
+def test_every_command_has_help(command, capsys):
+    assert main([command, "--help"]) == 0
+    assert "Usage: testbed " + command in capsys.readouterr().out
+
+
+@pytest.mark.skipif(not os.path.exists("/dev/full"), reason="needs /dev/full")
+@pytest.mark.parametrize("command", ["run", "show", "opt", "buffers"])
+def test_a_full_disk_is_one_line(command, folder):
+    script = f"import sys; from {main.__module__} import main; sys.exit(main({[command, str(folder / 'add.hlo')]}))"
+    with open("/dev/full", "w") as full:
+        done = subprocess.run([sys.executable, "-c", script], stdout=full, stderr=subprocess.PIPE, text=True)
+    assert done.returncode == 2
+    assert done.stderr.splitlines()[-1].startswith("testbed: error: cannot write the output: No space left on device")
+    assert "Traceback" not in done.stderr
+
+
+def test_interrupt_is_a_status_of_its_own(folder, monkeypatch, capsys):
+    def interrupted(spec):
+        raise KeyboardInterrupt
+
+    monkeypatch.setattr("testbed.formats.program.load_program", interrupted)
+    assert main(["run", str(folder / "add.hlo")]) == 130
+    assert capsys.readouterr().err.strip() == "testbed: interrupted"

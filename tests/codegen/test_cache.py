@@ -1,0 +1,108 @@
+"""The object cache: same key same bytes, damage is noticed, entries appear whole, the folder stays within its limit."""
+
+import os
+import threading
+from dataclasses import replace
+
+import pytest
+
+from ...codegen.cache import HEADER, ObjectCache, cache_key
+from ...codegen.optimize import build_object
+from ...codegen.options import EmitOptions
+
+IR = "define void @f(ptr %x) {\n  store i32 7, ptr %x\n  ret void\n}\n"
+HOST = EmitOptions.host()
+
+
+@pytest.fixture
+def cache(tmp_path):
+    return ObjectCache(tmp_path / "cache")
+
+
+def entries(cache):
+    return sorted(p for p in cache.directory.rglob("*") if p.is_file())
+
+
+def test_the_second_compilation_is_read_from_disk(cache):
+    first, second = build_object(IR, HOST, cache), build_object(IR, HOST, ObjectCache(cache.directory))
+    assert (first.cached, second.cached) == (False, True) and first.data == second.data
+
+
+def test_everything_that_matters_is_in_the_key(cache):
+    for ir, options in [(IR, HOST), (IR.replace("7", "8"), HOST), (IR, EmitOptions.host(strict=True))]:
+        assert not build_object(ir, options, cache).cached
+    assert len(entries(cache)) == 3
+    assert build_object(IR, replace(HOST, keep_stages=True), cache).cached  # changes no code
+    assert cache_key("ab", "c") != cache_key("a", "bc")
+
+
+@pytest.mark.parametrize(
+    "damage",
+    [
+        lambda d: d[:-1],
+        lambda d: d[: HEADER - 5],
+        lambda d: b"",
+        lambda d: d + b"x",
+        lambda d: b"TBOBJ000" + d[8:],
+        lambda d: d[:-9] + bytes([d[-9] ^ 1]) + d[-8:],
+    ],
+    ids=["cut", "header cut", "empty", "longer", "old format", "flipped bit"],
+)
+def test_a_damaged_entry_is_compiled_again_and_mended(cache, damage):
+    good = build_object(IR, HOST, cache)
+    (path,) = entries(cache)
+    path.write_bytes(damage(path.read_bytes()))
+    again = build_object(IR, HOST, cache)
+    assert not again.cached and again.data == good.data
+    assert build_object(IR, HOST, cache).cached
+
+
+def test_the_folder_stays_within_its_limit_and_the_oldest_goes_first(tmp_path):
+    cache = ObjectCache(tmp_path, limit_bytes=10_000)
+    keys = [cache_key(str(i)) for i in range(30)]
+    for age, key in enumerate(keys):
+        cache.write(key, b"x" * 900)
+        os.utime(cache.path(key), (1e9 + age, 1e9 + age))
+        if age == 20:
+            cache.read(keys[15])  # used again: now the newest
+    cache.shrink()
+    assert sum(p.stat().st_size for p in entries(cache)) <= 10_000
+    assert cache.read(keys[-1]) and cache.read(keys[15]) and cache.read(keys[0]) is None
+
+
+def test_left_over_temporary_files_go_when_stale(tmp_path):
+    cache = ObjectCache(tmp_path, limit_bytes=10_000)
+    cache.write(cache_key("a"), b"x")
+    stale, fresh = (cache.path(cache_key("a")).with_name(name) for name in ("old.tmp", "new.tmp"))
+    stale.write_bytes(b"")
+    fresh.write_bytes(b"")
+    os.utime(stale, (1e9, 1e9))
+    cache.shrink()
+    assert not stale.exists() and fresh.exists()
+
+
+def test_a_folder_that_cannot_be_written_is_no_cache_and_no_error(tmp_path):
+    blocked = tmp_path / "file"
+    blocked.write_text("not a folder")
+    cache = ObjectCache(blocked)
+    assert build_object(IR, HOST, cache).data == build_object(IR, HOST, cache).data
+
+
+def test_readers_and_writers_at_once_see_whole_entries(cache):
+    key, payloads = cache_key("k"), [bytes([n]) * 50_000 for n in range(4)]
+    seen, stop = set(), threading.Event()
+
+    def read():
+        while not stop.is_set():
+            seen.add(cache.read(key))
+
+    reader = threading.Thread(target=read)
+    reader.start()
+    writers = [threading.Thread(target=lambda p=p: [cache.write(key, p) for _ in range(20)]) for p in payloads]
+    for t in writers:
+        t.start()
+    for t in writers:
+        t.join()
+    stop.set()
+    reader.join()
+    assert seen <= {None, *payloads} and cache.read(key) in payloads

@@ -1,0 +1,1 @@
+"""Ops held to the evaluator on both stacks."""

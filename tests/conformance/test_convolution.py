@@ -1,0 +1,169 @@
+"""Convolutions of every form agree on the evaluator and both stacks: windows, dilations, groups, layouts, dtypes."""
+
+from dataclasses import dataclass
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from ... import legacy
+from ...codegen.options import EmitOptions, Target
+from ...hlo.opcodes import Op
+from ...lhlo import from_kernels, parse_text, to_kernels
+from ...planning.planner import plan
+from ..support.check import check, make_inputs, parsed, run_stack
+
+KINDS = ("f32", "f64", "s32", "u8", "bf16", "f16", "c64", "f8e4m3fn", "s4", "pred")
+
+
+@dataclass(frozen=True)
+class Spatial:
+    """One spatial dimension of a convolution."""
+
+    size: int
+    window: int
+    stride: int
+    low: int
+    high: int
+    holes: int
+    dilation: int
+    reverse: int
+
+    @property
+    def count(self) -> int:
+        dilated = 0 if self.size == 0 else (self.size - 1) * self.holes + 1
+        padded, reach = dilated + self.low + self.high, (self.window - 1) * self.dilation + 1
+        return 0 if padded < reach else (padded - reach) // self.stride + 1
+
+
+@st.composite
+def spatial(draw, largest: int) -> Spatial:
+    numbers = [draw(st.integers(*r)) for r in ((1, largest), (1, 4), (1, 3), (-2, 4), (-2, 4), (1, 3), (1, 3), (0, 1))]
+    return Spatial(*numbers)
+
+
+def text_of(
+    kind: str, axes: list[Spatial], batch: int, ins: int, outs: int, groups: tuple[int, int], orders: list[list[str]],
+    layouts: list[list[int]] | None = None,
+) -> str:  # fmt: skip
+    """orders: the labels of input, kernel and result; layouts: minor to major of each."""
+    features, batches = groups
+    roles = [
+        {"b": batch * batches, "f": ins * features, **{str(n): a.size for n, a in enumerate(axes)}},
+        {"i": ins, "o": outs * features * batches, **{str(n): a.window for n, a in enumerate(axes)}},
+        {"b": batch, "f": outs * features * batches, **{str(n): a.count for n, a in enumerate(axes)}},
+    ]
+    shapes = []
+    for n, (sizes, order) in enumerate(zip(roles, orders, strict=True)):
+        layout = "" if layouts is None else "{" + ",".join(map(str, layouts[n])) + "}"
+        shapes.append(f"{kind}[{','.join(str(sizes[c]) for c in order)}]{layout}")
+    window = ""
+    if axes:
+        parts = {
+            "size": [a.window for a in axes],
+            "stride": [a.stride for a in axes],
+            "pad": [f"{a.low}_{a.high}" for a in axes],
+            "lhs_dilate": [a.holes for a in axes],
+            "rhs_dilate": [a.dilation for a in axes],
+            "rhs_reversal": [a.reverse for a in axes],
+        }
+        window = "window={" + " ".join(f"{k}={'x'.join(map(str, v))}" for k, v in parts.items()) + "}, "
+    left, right, result = ("".join(o) for o in orders)
+    return f"""HloModule m
+ENTRY e {{
+  x = {shapes[0]} parameter(0)
+  k = {shapes[1]} parameter(1)
+  ROOT c = {shapes[2]} convolution(x, k), {window}dim_labels={left}_{right}->{result},
+    feature_group_count={features}, batch_group_count={batches}
+}}
+"""
+
+
+@st.composite
+def convolutions(draw) -> str:
+    rank = draw(st.integers(0, 3))
+    axes = [draw(spatial(6 if rank > 1 else 30)) for _ in range(rank)]
+    features, batches = draw(st.sampled_from([(1, 1), (1, 1), (3, 1), (9, 1), (1, 2)]))
+    ins, outs, batch = draw(st.sampled_from([1, 2, 5])), draw(st.sampled_from([1, 2, 9])), draw(st.integers(1, 2))
+    places = [str(n) for n in range(rank)]
+    orders = [draw(st.permutations(["b", "f", *places])), draw(st.permutations(["i", "o", *places]))]
+    orders.append(draw(st.permutations(["b", "f", *places])))
+    layouts = [draw(st.permutations(range(rank + 2))) for _ in range(3)] if draw(st.booleans()) else None
+    return text_of(draw(st.sampled_from(KINDS)), axes, batch, ins, outs, (features, batches), orders, layouts)
+
+
+@settings(max_examples=40)
+@given(convolutions(), st.integers(0, 99))
+def test_random_convolutions(text, seed):
+    check(text, seed=seed)
+
+
+FORMS = {
+    "dense, features last": ("b01f", "01io", "b01f", 8, 20, (1, 1)),
+    "dense, features first": ("bf01", "oi01", "bf01", 6, 9, (1, 1)),
+    "depthwise, features last": ("b01f", "01io", "b01f", 1, 1, (40, 1)),
+    "depthwise, features first": ("bf01", "oi01", "bf01", 1, 1, (12, 1)),
+    "depthwise, several a group": ("b01f", "01io", "b01f", 1, 2, (10, 1)),
+    "one feature": ("b01f", "01io", "b01f", 1, 1, (1, 1)),
+    "gradient of the kernel": ("f01b", "i01o", "01bf", 6, 9, (1, 1)),
+    "gradient of the input": ("b01f", "01oi", "b01f", 9, 6, (1, 1)),
+    "batch groups": ("b01f", "01io", "b01f", 5, 9, (1, 3)),
+}
+
+
+@pytest.mark.parametrize("form", FORMS)
+@pytest.mark.parametrize("kind", ["f32", "bf16", "s8"])
+def test_forms_large_enough_for_tiles(form, kind):
+    left, right, result, ins, outs, groups = FORMS[form]
+    axes = [Spatial(13, 3, 1, 1, 1, 1, 1, 0), Spatial(17, 5, 2, 3, 2, 1, 1, 0)]
+    check(text_of(kind, axes, 2, ins, outs, groups, [list(left), list(right), list(result)]))
+
+
+@pytest.mark.parametrize("axis", [Spatial(3, 2, 1, -2, -2, 1, 1, 0), Spatial(0, 2, 1, 2, 2, 1, 1, 0)])
+def test_nothing_to_read(axis):
+    check(text_of("f32", [axis], 1, 2, 9, (1, 1), [list("b0f"), list("0io"), list("b0f")]))
+
+
+@pytest.mark.parametrize("kind", ["f8e4m3fn", "f8e5m2"])
+def test_sums_of_small_floats_round_through_f16(kind):
+    """As XLA:CPU does; the comparison rule would let a wrong last bit pass."""
+    axes = [Spatial(16, 3, 1, 1, 1, 1, 1, 0), Spatial(16, 3, 1, 1, 1, 1, 1, 0)]
+    text = text_of(kind, axes, 1, 16, 16, (2, 1), [list("b01f"), list("01io"), list("b01f")])
+    inputs = make_inputs(parsed(text), 3)
+    expected, *others = (run_stack(text, stack, inputs)[0].tobytes() for stack in ("evaluator", "legacy", "mlir"))
+    assert others == [expected, expected]
+
+
+@pytest.mark.parametrize("form", FORMS)
+def test_padding_and_holes_are_not_multiplied_with_weights_that_are_not_finite(form):
+    left, right, result, ins, outs, groups = FORMS[form]
+    axes = [Spatial(5, 3, 1, 1, 1, 1, 1, 0), Spatial(6, 2, 1, 1, 1, 2, 1, 0)]
+    text = text_of("f32", axes, 2, ins, outs, groups, [list(left), list(right), list(result)])
+    x, k = make_inputs(parsed(text), 1)
+    k[(0,) * 4], k[(-1,) * 4], k[tuple(n // 2 for n in k.shape)] = np.inf, np.nan, -np.inf
+    check(text, [x, k])
+
+
+@pytest.mark.parametrize("form", ["dense, features last", "depthwise, features first", "gradient of the input"])
+def test_the_same_llvm_ir_from_hlo_and_lhlo(form):
+    left, right, result, ins, outs, groups = FORMS[form]
+    axes = [Spatial(9, 3, 1, 1, -1, 2, 1, 1), Spatial(7, 2, 2, 0, 2, 1, 2, 0)]
+    text = text_of("f32", axes, 2, ins, outs, groups, [list(left), list(right), list(result)])
+    (kernel,) = plan(parsed(text)).kernels
+    assert kernel.instruction.opcode is Op.CONVOLUTION
+    (read_back,) = to_kernels(parse_text(from_kernels([kernel]).to_text()))
+    options = EmitOptions(Target.host())
+    assert legacy.emit([read_back], options) == legacy.emit([kernel], options)
+
+
+def test_operands_of_two_types():
+    check(
+        """HloModule m
+ENTRY e {
+  x = s8[2,9,4] parameter(0)
+  k = s8[3,4,16] parameter(1)
+  ROOT c = s32[2,7,16] convolution(x, k), window={size=3}, dim_labels=b0f_0io->b0f
+}
+""",
+    )

@@ -1,0 +1,90 @@
+"""The narrowest floats on the evaluator and both stacks, where they differ from wider ones: no sign, NaN or zero."""
+
+import numpy as np
+import pytest
+
+from ...evaluator.evaluator import evaluate
+from ...formats.text.parser import parse_module
+from ...hlo.dtypes import BY_NAME
+from ..support.check import check
+
+VALUES = np.array([0, -0.0, 1, -1, 1.25, 1.5, 2.5, 3, 5, -7, 1e30, np.inf, -np.inf, np.nan, 2**-9, 2**-126, 1e-20])
+TINY = np.array([2.0**-127, 1.25 * 2.0**-127, 1.5 * 2.0**-127, 1.75 * 2.0**-127], np.float32)
+NARROW = [
+    "f8e5m2",
+    "f8e4m3",
+    "f8e4m3fn",
+    "f8e4m3b11fnuz",
+    "f8e5m2fnuz",
+    "f8e4m3fnuz",
+    "f8e3m4",
+    "f8e8m0fnu",
+    "f4e2m1fn",
+]
+
+
+def module(source: str, target: str, op: str, n: int) -> str:
+    return f"""HloModule m
+ENTRY e {{ p = {source}[{n}] parameter(0)
+  ROOT r = {target}[{n}] {op} }}
+"""
+
+
+@pytest.mark.parametrize("target", ["f8e8m0fnu", "f4e2m1fn", "pred"])
+@pytest.mark.parametrize("source", [*NARROW, "bf16", "f32", "f64", "s8"])
+def test_convert(source, target):
+    x = np.nan_to_num(VALUES, posinf=100, neginf=-100).clip(-100, 100) if source == "s8" else VALUES
+    check(module(source, target, "convert(p)", x.size), [x.astype(np.float32).astype(BY_NAME[source].numpy)])
+
+
+@pytest.mark.parametrize(
+    ("target", "expected"),
+    [
+        ("f8e8m0fnu", [255, 255, 127, 255, 127, 128, 128, 129, 129, 255, 227, 255, 255, 255, 118, 1, 60]),
+        ("f4e2m1fn", [0, 8, 2, 10, 2, 3, 4, 5, 6, 15, 7, 7, 15, 8, 0, 0, 0]),
+    ],
+)
+def test_codes_of_f32(target, expected):
+    (out,) = check(module("f32", target, "convert(p)", VALUES.size), [VALUES.astype(np.float32)])
+    np.testing.assert_array_equal(out.view(np.uint8), expected)
+
+
+def test_the_least_power_has_code_0():
+    (out,) = check(module("f32", "f8e8m0fnu", "convert(p)", 4), [TINY])
+    np.testing.assert_array_equal(out.view(np.uint8), [0, 1, 1, 1])
+    for stack in ("legacy", "mlir"):
+        (again,) = check(module("f32", "f8e8m0fnu", "convert(p)", 4), [TINY], (stack,))
+        np.testing.assert_array_equal(again.view(np.uint8), [0, 1, 1, 1])
+
+
+@pytest.mark.parametrize("bits", [(5, 2), (4, 3), (2, 0), (3, 3), (8, 23)])
+@pytest.mark.parametrize("kind", NARROW)
+def test_reduce_precision(kind, bits):
+    """By the value in f16, as XLA has it (f8e8m0fnu's in f32): the exponent is that of an f16."""
+    op = f"reduce-precision(p), exponent_bits={bits[0]}, mantissa_bits={bits[1]}"
+    check(module(kind, kind, op, VALUES.size), [VALUES.astype(np.float32).astype(BY_NAME[kind].numpy)])
+
+
+@pytest.mark.parametrize("kind", NARROW)
+def test_total_order(kind):
+    x = VALUES.astype(np.float32).astype(BY_NAME[kind].numpy)
+    text = f"""HloModule m
+ENTRY e {{ p = {kind}[289] parameter(0)
+  q = {kind}[289] parameter(1)
+  ROOT r = pred[289] compare(p, q), direction=LT, type=TOTALORDER }}
+"""
+    check(text, [np.repeat(x, 17), np.tile(x, 17)])
+
+
+@pytest.mark.parametrize("kind", ["u2", "u4"])
+def test_arithmetic_shift_of_narrow_unsigned_integers_keeps_the_upper_bit(kind):
+    n = 1 << BY_NAME[kind].bits
+    text = f"""HloModule m
+ENTRY e {{ p = {kind}[{n}] parameter(0)
+  q = {kind}[{n}] constant({{{",".join(["1"] * n)}}})
+  ROOT r = {kind}[{n}] shift-right-arithmetic(p, q) }}
+"""
+    x = np.arange(n).astype(BY_NAME[kind].numpy)
+    check(text, [x])
+    (out,) = evaluate(parse_module(text), [x])
+    assert out.astype(np.uint8)[-1] == n - 1

@@ -1,0 +1,63 @@
+"""The test door itself: it passes what agrees, and its repro folder is a MODULE that the command line takes."""
+
+import numpy as np
+import pytest
+
+from ...formats.program import load_program
+from ...hlo.errors import ParseError
+from ..support import check as door
+
+TEXT = """HloModule m
+ENTRY e {
+  p = f32[2,3] parameter(0)
+  q = s32[] parameter(1)
+  t = f32[2,3] negate(p)
+  ROOT r = (f32[2,3], s32[]) tuple(t, q)
+}
+"""
+
+
+class Wrong:
+    """A compiled program whose second run stack is off by a little in one element."""
+
+    stages = (("1.ll", "wrong code"),)
+
+    def execute(self, inputs):
+        first = -inputs[0]
+        first[1, 2] += 0.5
+        return [first, inputs[1]]
+
+
+def test_agreement_returns_the_results():
+    t, q = door.check(TEXT, [np.ones((2, 3), np.float32), np.int32(7)], stacks=["evaluator", "evaluator"])
+    assert (t == -1).all() and q == 7
+
+
+def test_inputs_are_made_from_a_seed():
+    module = door.parsed(TEXT)
+    a, b = door.make_inputs(module, 1), door.make_inputs(module, 1)
+    assert [x.tobytes() for x in a] == [x.tobytes() for x in b] != [x.tobytes() for x in door.make_inputs(module, 2)]
+    assert a[0].dtype == np.float32 and a[0].shape == (2, 3) and abs(a[0]).max() < 1
+
+
+def test_a_mismatch_writes_a_folder_that_diff_takes(monkeypatch, tmp_path):
+    monkeypatch.setattr(door, "compiled", lambda text, flags: Wrong())
+    monkeypatch.setattr(door, "compile_module", lambda *_: Wrong())
+    monkeypatch.setattr(door.tempfile, "tempdir", str(tmp_path))
+    x = np.arange(6, dtype=np.float32).reshape(2, 3)
+    with pytest.raises(AssertionError) as caught:
+        door.check(TEXT, [x, np.int32(3)], stacks=["evaluator", "legacy", "mlir,negate=legacy"])
+    message = str(caught.value)
+    assert "out0: legacy differs from evaluator in 1 of 6 elements" in message and "first at [1, 2]" in message
+    (folder,) = (tmp_path / "testbed-repro").iterdir()
+    assert f"repro: {folder}" in message and f"./testbed diff {folder}" in message
+    program = load_program(str(folder))
+    assert program.text == TEXT and (program.inputs[0] == x).all() and (program.expected[0] == -x).all()
+    assert (folder / "stages/legacy/1.ll").read_text() == "wrong code"
+    assert (folder / "flags.txt").read_text().split() == ["evaluator", "legacy", "mlir,negate=legacy"]
+    assert "--emitters mlir,negate=legacy" in (folder / "rerun").read_text()
+
+
+def test_what_is_wrong_before_running_passes_through():
+    with pytest.raises(ParseError):
+        door.check("HloModule m\nENTRY e {", [])

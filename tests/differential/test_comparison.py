@@ -1,0 +1,105 @@
+"""The comparison rule, and distances in ulp."""
+
+import ml_dtypes
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from ...differential.comparison import bounds, compare, ulp_distance
+from ...hlo.dtypes import FLOAT, DType
+
+F32 = DType.F32
+SIGNED_FLOATS = sorted(FLOAT - {DType.F8E8M0FNU}, key=lambda d: d.value)
+
+
+def floats(*values: float, dtype: DType = F32) -> np.ndarray:
+    return np.array(values).astype(dtype.numpy)
+
+
+def test_nan_agrees_with_nan_only():
+    assert compare(floats(np.nan), floats(np.nan), F32).agrees
+    assert not compare(floats(np.nan), floats(1), F32).agrees
+    assert not compare(floats(1), floats(np.nan), F32).agrees
+
+
+def test_infinities_agree_by_sign():
+    assert compare(floats(np.inf, -np.inf), floats(np.inf, -np.inf), F32).agrees
+    difference = compare(floats(1, np.inf), floats(1, -np.inf), F32)
+    assert not difference.agrees
+    assert difference.first_bad_index == (1,)
+    assert not compare(floats(np.inf), floats(3e38), F32, atol=1e30, rtol=10.0).agrees
+
+
+def test_a_subnormal_agrees_with_zero_but_not_with_another_number():
+    assert compare(floats(1e-45), floats(0), F32, one_op="add").agrees
+    assert compare(floats(-0.0), floats(1e-40), F32, one_op="add").agrees
+    assert not compare(floats(1e-40), floats(2e-40), F32, one_op="add").agrees
+    assert not compare(floats(0), floats(1.2e-38), F32, one_op="add").agrees
+
+
+def test_an_element_fails_only_beyond_both_bounds():
+    assert compare(floats(1.05), floats(1), F32, atol=0.1, rtol=1e-9).agrees
+    assert compare(floats(105), floats(100), F32, atol=1e-9, rtol=0.1).agrees
+    assert not compare(floats(1.05), floats(1), F32, atol=1e-3, rtol=1e-3).agrees
+
+
+def test_integers_and_pred_are_exact():
+    big = np.array([2**63 - 1, -(2**63)])
+    assert compare(big, big.copy(), DType.S64).agrees
+    difference = compare(big, np.array([2**63 - 2, -(2**63)]), DType.S64, atol=5.0, rtol=5.0)
+    assert (difference.agrees, difference.max_abs, difference.first_bad_index) == (False, 1.0, (0,))
+    assert not compare(np.array([True]), np.array([False]), DType.PRED).agrees
+
+
+def test_complex_compares_by_part():
+    value = np.array([complex(1, 1e-3)], np.complex64)
+    assert not compare(value, np.array([complex(1, 2e-3)], np.complex64), DType.C64, one_op="add").agrees
+    nan = np.array([complex(np.nan, 1)], np.complex64)
+    assert compare(nan, nan.copy(), DType.C64).agrees
+
+
+def test_shape_and_dtype_must_match():
+    assert not compare(floats(1), floats(1, 1), F32).agrees
+    assert "float64[1]" in compare(np.ones(1), floats(1), F32).message
+
+
+@pytest.mark.parametrize(
+    ("dtype", "op", "ulp"),
+    [
+        (F32, "add", 20),
+        (DType.F64, "tanh", 20),
+        (DType.F16, "add", 5),
+        (DType.BF16, "add", 2),
+        (F32, "cbrt", 70),
+        (DType.BF16, "tan", 16),
+    ],
+)
+def test_bounds_of_one_op_cases(dtype: DType, op: str, ulp: int):
+    assert bounds(dtype, one_op=op) == (0.0, ulp * float(ml_dtypes.finfo(dtype.numpy).eps))
+
+
+def test_bounds_of_modules():
+    assert bounds(F32) == (1e-4, 1e-4)
+    assert bounds(DType.F8E4M3FN) == (1e-1, 1e-1)
+    assert bounds(F32, atol=0.5) == (0.5, 0.0)
+
+
+@pytest.mark.parametrize("dtype", SIGNED_FLOATS, ids=repr)
+def test_neighbours_are_one_ulp_apart(dtype: DType):
+    width = min(dtype.bits, 16)
+    shift = dtype.bits - width  # wide types: the numbers whose low bits are zero are 2**shift apart
+    bits = (np.arange(2 ** (width - 1), dtype=np.uint64) << np.uint64(shift)).astype(f"u{dtype.bytes}")
+    values = bits.view(dtype.numpy)
+    values = values[np.isfinite(values.astype(np.float64))]
+    assert (ulp_distance(values[1:], values[:-1]) == 2.0**shift).all()
+    assert (ulp_distance(-values, values) == 2 * ulp_distance(np.zeros_like(values), values)).all()
+
+
+@given(st.floats(width=64, allow_nan=False, allow_infinity=False), st.integers(0, 100))
+def test_ulp_distance_counts_steps(start: float, steps: int):
+    value = np.array([start])
+    for _ in range(steps):
+        value = np.nextafter(value, np.inf)
+    if np.isfinite(value).all():
+        assert ulp_distance(value, np.array([start]))[0] == steps

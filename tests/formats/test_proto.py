@@ -1,0 +1,343 @@
+"""HloModuleProto, HloSnapshot: out and in, against jaxlib's own, damaged bytes, text protos."""
+
+import os
+
+import numpy as np
+import pytest
+from hypothesis import HealthCheck, given, settings
+from hypothesis import strategies as st
+
+from ...formats.program import load_program
+from ...formats.proto import schema
+from ...formats.proto.proto import (
+    Snapshot,
+    leaves,
+    literal_of,
+    module_from_proto,
+    module_from_text_proto,
+    module_to_proto,
+    module_to_text_proto,
+    snapshot_from_proto,
+    snapshot_from_text_proto,
+    snapshot_to_proto,
+    snapshot_to_text_proto,
+)
+from ...formats.text.parser import parse_module
+from ...hlo.equality import difference
+from ...hlo.errors import InputError, TestbedError
+from ...hlo.ir import Literal
+from ...hlo.shapes import tuple_shape
+from ..support.corpus import sample
+from ..support.hlo_canonical import canonical
+
+DEEP = bool(os.environ.get("TESTBED_DEEP"))
+
+MANY = """HloModule many, is_scheduled=true, \
+input_output_alias={ {0}: (0, {}, must-alias) }, buffer_donor={ (1, {}) }, \
+entry_computation_layout={(f32[8,4]{0,1}, s32[4]{0})->(f32[8,4]{1,0}, s32[4]{0})}, frontend_attributes={a="b",c={d=1}}
+
+FileNames
+1 "a.py"
+
+FunctionNames
+1 "f\\"g"
+
+FileLocations
+1 {file_name_id=1 function_name_id=1 line=3 end_line=3 column=2 end_column=4}
+
+StackFrames
+1 {file_location_id=1 parent_frame_id=1}
+2 {file_location_id=1 parent_frame_id=2}
+
+sum {
+  a = f32[] parameter(0)
+  b = f32[] parameter(1)
+  ROOT c = f32[] add(a, b)
+}
+
+less {
+  x = s32[] parameter(0)
+  y = s32[] parameter(1)
+  ROOT z = pred[] compare(x, y), direction=LT
+}
+
+ENTRY e {
+  p = f32[8,4]{0,1} parameter(0), sharding={devices=[2,1,2]<=[2,2]T(1,0) last_tile_dims={replicated}}
+  q = s32[4]{0} parameter(1), sharding={maximal device=1 metadata={op_name="s"}}, parameter_replication={true}
+  zero = f32[] constant(0), metadata={op_type="t" op_name="a\\\\b" source_line=3 stack_frame_id=2}
+  w = f32[2,3]{0,1} constant({ { 1, -0.0, nan }, { inf, -inf, 1e-45 } }), statistics={visualizing_index=1,s=2.5}
+  n = s4[3]{0} constant({ 1, -3, 7 }), origin={({"v"}, {"w" {1,2}})}
+  t = (pred[2]{0}, c64[1]{0}, bf16[]) constant(( { 1, 0 }, { (1, -2) }, 3 ))
+  r = f32[8]{0} reduce(p, zero), dimensions={1}, to_apply=sum, backend_config={"k":[1]}
+  s = s32[4]{0} sort(q), dimensions={0}, is_stable=true, to_apply=less, control-predecessors={r}
+  d = f32[8,8]{1,0} dot(p, p), lhs_contracting_dims={1}, rhs_contracting_dims={1}, operand_precision={high,default}, \
+algorithm=dot_bf16_bf16_f32
+  k = f32[8,4]{1,0} custom-call(p, d), custom_call_target="t", operand_layout_constraints={f32[8,4]{1,0}, \
+f32[8,8]{0,1}}, custom_call_has_side_effect=true, api_version=API_VERSION_TYPED_FFI, backend_config="{a=", \
+output_to_operand_aliasing={{}: (0, {})}, literal=f32[2]{0} { 1, 2 }
+  m = f32[8,4]{1,0} sqrt(k), result_accuracy={tolerance={atol=0,rtol=0.5,ulps=2}}
+  g = f32[10,6]{1,0:T(8,128)E(32)S(1)} pad(k, zero), padding=1_1_0x0_2_0
+  h = f32[4]{0} reduce-window(r, zero), window={size=2 stride=2}, to_apply=sum
+  ar = f32[8]{0} all-reduce(r), replica_groups=[2,2]<=[2,2]T(1,0), channel_id=1, \
+use_global_device_ids=true, to_apply=sum
+  ROOT o = (f32[8,4]{1,0}, s32[4]{0}) tuple(m, s)
+}
+"""
+
+
+@pytest.fixture(scope="module")
+def many():
+    return parse_module(MANY)
+
+
+# -- our own way out and in -------------------------------------------------------------------------------------------
+def test_binary_round_trip_loses_nothing(many):
+    assert difference(many, module_from_proto(module_to_proto(many))) is None
+
+
+def test_text_round_trip_loses_nothing(many):
+    text = module_to_text_proto(many)
+    assert 'custom_call_target: "t"' in text
+    assert difference(many, module_from_text_proto(text)) is None
+
+
+def test_repeated_names_become_unique():
+    module = parse_module(
+        "HloModule m\n\nf {\n ROOT p = f32[] parameter(0)\n}\n\nENTRY e {\n p = f32[] parameter(0)\n"
+        " ROOT c = f32[] call(p), to_apply=f\n}\n"
+    )
+    again = module_from_proto(module_to_proto(module))
+    assert sorted(i.name for i in again.instructions()) == ["c", "p", "p.1"]
+    assert difference(canonical(again), canonical(module_from_proto(module_to_proto(again)))) is None
+
+
+def test_what_has_no_field_is_refused():
+    module = parse_module(
+        "f {\n a = f32[] parameter(0)\n b = f32[] parameter(1)\n ROOT s = f32[] add(a, b)\n}\n"
+        "ENTRY e {\n p = f32[] parameter(0)\n ROOT a = f32[] all-reduce(p), to_apply=f, mode=flattened_id\n}\n"
+    )
+    with pytest.raises(InputError, match="a: the attribute mode has no field"):
+        module_to_proto(module)
+
+
+def test_an_elided_constant_is_refused():
+    module = parse_module("HloModule m\n\nENTRY e {\n ROOT p = f32[2]{0} constant({...})\n}\n")
+    with pytest.raises(InputError, match="elided"):
+        module_to_proto(module)
+
+
+# -- snapshots --------------------------------------------------------------------------------------------------------
+ADD = "HloModule m\n\nENTRY e {\n p = f32[2,3]{0,1} parameter(0)\n ROOT r = (f32[2,3]{1,0}) tuple(p)\n}\n"
+
+
+def snapshot():
+    module, value = parse_module(ADD), np.arange(6, dtype=np.float32).reshape(2, 3)
+    p = module.parameter_shapes[0]
+    return Snapshot(module, (Literal(p, value),), literal_of([value], module.result_shape), "cpu"), value
+
+
+def test_snapshot_round_trips_with_its_literals():
+    before, value = snapshot()
+    for after in (
+        snapshot_from_proto(snapshot_to_proto(before)),
+        snapshot_from_text_proto(snapshot_to_text_proto(before)),
+    ):
+        assert after.platform == "cpu" and after.result == before.result
+        assert np.array_equal(leaves(after.arguments)[0], value)
+
+
+def test_literals_stand_in_the_order_of_their_layout():
+    before, _ = snapshot()
+    proto = schema.message("HloSnapshot")()
+    proto.ParseFromString(snapshot_to_proto(before))
+    assert list(proto.arguments[0].f32s) == [0, 3, 1, 4, 2, 5]
+
+
+def test_a_snapshot_file_is_a_program_with_inputs(tmp_path):
+    before, value = snapshot()
+    (tmp_path / "s.hlo_snapshot.pb").write_bytes(snapshot_to_proto(before))
+    (tmp_path / "s.pbtxt").write_text(snapshot_to_text_proto(before))
+    for name in ("s.hlo_snapshot.pb", "s.pbtxt"):
+        program = load_program(str(tmp_path / name))
+        assert np.array_equal(program.inputs[0], value) and np.array_equal(program.expected[0], value)
+
+
+def test_a_snapshot_of_other_arguments_is_refused(tmp_path):
+    before, _ = snapshot()
+    wrong = Snapshot(before.module, (*before.arguments, *before.arguments))
+    (tmp_path / "s.pb").write_bytes(snapshot_to_proto(wrong))
+    with pytest.raises(InputError, match="2 argument leaves for 1"):
+        load_program(str(tmp_path / "s.pb"))
+
+
+def test_literal_of_takes_tuples():
+    shape = parse_module(ADD).parameter_shapes[0]
+    literal = literal_of([np.zeros((2, 3), np.float32)] * 2, tuple_shape(shape, shape))
+    assert len(leaves([literal])) == 2
+
+
+# -- damage -----------------------------------------------------------------------------------------------------------
+@pytest.mark.parametrize("cut", [1, 10, 100, 1000])
+def test_a_cut_proto_says_where(many, cut):
+    data = module_to_proto(many)
+    with pytest.raises(InputError, match=r"f\.pb: damaged at byte \d+ of \d+: Hlo\w+"):
+        module_from_proto(data[:-cut], "f.pb")
+
+
+def test_nothing_is_no_module():
+    with pytest.raises(InputError, match="no computation"):
+        module_from_proto(b"")
+
+
+def change(**fields):
+    """The bytes of MANY with fields of its last computation's instructions changed: index__field=value."""
+
+    def make(many):
+        proto = schema.message("HloModuleProto")()
+        proto.ParseFromString(module_to_proto(many))
+        for path, value in fields.items():
+            index, name = path.lstrip("_").split("__")
+            setattr(proto.computations[-1].instructions[int(index)], name, value)
+        return proto.SerializeToString()
+
+    return make
+
+
+@pytest.mark.parametrize(
+    ("make", "message"),
+    [
+        (change(_6__opcode="redcue"), r"computations\[2\]\.instructions\[6\]\.opcode: unknown opcode 'redcue'"),
+        (change(_6__id=1), r"instructions\[6\]\.id: |no instruction before"),
+        (change(_6__name=""), r"instructions\[6\]\.name: empty"),
+        (change(_0__parameter_number=5), r"computations\[2\]\.instructions: the parameters are numbered \[1, 5\]"),
+        (change(_10__fusion_kind="x", _10__opcode="fusion"), r"called_computation_ids: fusion calls 1, not 0"),
+        (change(_2__opcode="add"), r"operand_ids: add takes 2 operands, not 0"),
+    ],
+)
+def test_wrong_values_name_their_field(many, make, message):
+    with pytest.raises(InputError, match=message):
+        module_from_proto(make(many))
+
+
+def test_wrong_text_proto_is_located():
+    with pytest.raises(InputError, match=r'm\.pbtxt:2:1: .*"nmae"'):
+        module_from_text_proto('name: "m"\nnmae: "x"\n', "m.pbtxt")
+
+
+SEEDS: list[bytes] = []
+
+
+@settings(max_examples=100_000 if DEEP else 150, deadline=None, suppress_health_check=list(HealthCheck))
+@given(
+    st.integers(0, 1),
+    st.lists(st.tuples(st.floats(0, 1, exclude_max=True), st.integers(0, 255), st.sampled_from("sdix")), max_size=8),
+)
+def test_mutated_protos_never_crash(many, which, edits):
+    if not SEEDS:
+        SEEDS.extend([module_to_proto(many), snapshot_to_proto(snapshot()[0])])
+    data = bytearray(SEEDS[which])
+    for place, byte, kind in edits:
+        at = int(place * len(data))
+        if kind == "s":
+            data[at] = byte
+        elif kind == "d":
+            del data[at : at + 1 + byte % 9]
+        elif kind == "i":
+            data[at:at] = bytes([byte])
+        else:
+            data[at : at + 1] = data[max(at - byte, 0) : at]
+        if not data:
+            break
+    try:
+        module = module_from_proto(bytes(data))
+    except InputError as error:
+        assert str(error)
+        return
+    try:
+        module_to_proto(module)
+    except TestbedError as error:
+        assert str(error)
+
+
+# -- against XLA ------------------------------------------------------------------------------------------------------
+@pytest.fixture(scope="module")
+def xla():
+    pytest.importorskip("jaxlib", reason="needs jaxlib (./testbed setup --xla)")
+    from jaxlib import _hlo
+
+    options = _hlo.HloPrintOptions()
+    options.print_large_constants = True
+    return _hlo, options
+
+
+@pytest.mark.parametrize(
+    ("suite", "count"), [("op_cases/*.hlo", 40), ("xla_modules/*.hlo", 60), ("jax_programs/*/module.hlo", 6)]
+)
+def test_protos_are_xlas(xla, suite, count):
+    """Its proto read by us, and ours read by it, are the module that both read in the text."""
+    hlo, options = xla
+    for path in sample(suite, None if DEEP else count, seed=7):
+        text = path.read_text()
+        if "sparsity_config" in text:
+            continue
+        theirs = hlo.hlo_module_from_text(text)
+        printed = theirs.to_string(options)
+        want = canonical(parse_module(printed))
+        assert difference(want, canonical(module_from_proto(theirs.as_serialized_hlo_module_proto()))) is None, path
+        back = hlo.HloModule.from_serialized_hlo_module_proto(module_to_proto(parse_module(printed)))
+        assert difference(want, canonical(parse_module(back.to_string(options)))) is None, path
+
+
+def test_field_numbers_are_those_that_jaxlib_carries(xla):
+    """Every row of the schema, compared with the descriptors in jaxlib's own binary."""
+    found = descriptors_in_jaxlib()
+    ours = schema.file_descriptor()
+    assert found, "no descriptor in jaxlib's library"
+
+    def fields(message, path):
+        for field in message.field:
+            yield f"{path}.{field.name}", (field.number, field.type, field.label, field.type_name)
+        for nested in message.nested_type:
+            yield from fields(nested, f"{path}.{nested.name}")
+
+    theirs = {k: v for file in found for m in file.message_type for k, v in fields(m, m.name)}
+    for message in ours.message_type:
+        for path, row in fields(message, message.name):
+            name, want = path, theirs.get(path)
+            assert want is not None, f"{name} is unknown to jaxlib"
+            assert want == row, name
+
+
+def descriptors_in_jaxlib():
+    """FileDescriptorProtos of hlo.proto and xla_data.proto, as the protobuf compiler embeds them in a library."""
+    import mmap
+    from pathlib import Path
+
+    import jaxlib
+    from google.protobuf.descriptor_pb2 import FileDescriptorProto
+
+    out = []
+    for library in sorted(Path(jaxlib.__file__).parent.glob("*.so")):
+        if library.stat().st_size < 1 << 20:
+            continue
+        with open(library, "rb") as file, mmap.mmap(file.fileno(), 0, access=mmap.ACCESS_READ) as data:
+            for name in (b"xla/service/hlo.proto", b"xla/xla_data.proto"):
+                at = data.find(b"\n" + bytes([len(name)]) + name)
+                if at >= 0:
+                    out.append(FileDescriptorProto.FromString(data[at : top_level_end(data, at)]))
+    return out
+
+
+def top_level_end(data, at):
+    """Where the fields of a FileDescriptorProto end; its `syntax` comes last."""
+    while True:
+        tag, size, shift = data[at], 0, 0
+        while True:
+            at += 1
+            size |= (data[at] & 127) << shift
+            shift += 7
+            if data[at] < 128:
+                break
+        at += 1 + size
+        if tag == 12 << 3 | 2:
+            return at

@@ -1,0 +1,181 @@
+"""Every row of the algebra table, on modules made for it: the rule fires, and the results are the same.
+
+Bit for bit where the row says that it is exact (any NaN is NaN), else within the row's ulp; with NaN, infinities, -0,
+subnormals and the limits of integers among the inputs, on every type that the template admits.
+"""
+
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from ....differential.comparison import ulp_distance
+from ....evaluator.evaluator import evaluate
+from ....formats.text.parser import parse_module
+from ....hlo.dtypes import FROM_NUMPY, DType
+from ....hlo.ir import Module
+from ....hlo.opcodes import Op
+from ....hlo.verify.verifier import verify
+from ....passes.algebra.row import Row
+from ....passes.algebra.sweep import ROWS, by_opcode, simplify_algebra
+from ....passes.cleanup.simplify import RULES as SIMPLIFY_RULES
+from ....passes.cleanup.simplify import simplify
+from ....passes.fuel import Fuel, limited
+from ....passes.pipeline import optimize, run_pipeline, select
+from ...cases.algebra_modules import cases, dtypes, hlo_text, special_inputs
+from ...cases.algebra_template import Template
+from ...cases.algebra_templates import TEMPLATES
+from ...cases.simplify_templates import SIMPLIFY
+from ...generators.random_programs import expression
+
+CASES = list(cases())
+
+
+def row_of(name: str) -> Row:
+    return next(r for r in ROWS if r.name == name)
+
+
+def same_bits(before: np.ndarray, after: np.ndarray) -> bool:
+    """Equal to the sign of zero, any NaN being NaN."""
+    assert before.dtype == after.dtype and before.shape == after.shape
+    if before.dtype.kind == "c":
+        return same_bits(before.real, after.real) and same_bits(before.imag, after.imag)
+    dtype = FROM_NUMPY[before.dtype]
+    if not dtype.is_float:
+        return np.array_equal(before, after)
+    nans = np.isnan(before) & np.isnan(after)
+    bits = np.dtype(f"u{before.dtype.itemsize}")
+    return bool(np.all(nans | (np.ascontiguousarray(before).view(bits) == np.ascontiguousarray(after).view(bits))))
+
+
+def close(before: np.ndarray, after: np.ndarray, ulp: float) -> bool:
+    """Within so many ulp; integers exactly; what overflows one way only is left out, as summands cancel otherwise."""
+    if not FROM_NUMPY[before.dtype].is_float:
+        return np.array_equal(before, after)
+    finite = np.isfinite(before) & np.isfinite(after)
+    with np.errstate(all="ignore"):
+        alike = (np.isnan(before) & np.isnan(after)) | (before == after) | (ulp_distance(before, after) <= ulp)
+    return bool(np.all(alike | ~finite & ~(np.isfinite(before) & np.isnan(after))))
+
+
+def holds(row: Row, before: Module, after: Module, seed: int) -> bool:
+    inputs = special_inputs(before, seed)
+    wanted, given = (evaluate(m, inputs, flush_subnormals=False) for m in (before, after))
+    if row.inexact:
+        return all(close(w, g, row.ulp) for w, g in zip(wanted, given, strict=True))
+    return all(same_bits(w, g) for w, g in zip(wanted, given, strict=True))
+
+
+def applied(row: Row, module: Module) -> Module:
+    """What the one rule makes of a module; it must fire."""
+    with limited(Fuel()) as fuel:
+        after = simplify_algebra(module, by_opcode([row]))
+    assert fuel.spent, f"{row.name} finds nothing to match"
+    verify(after)
+    return after
+
+
+def test_each_rule_has_a_template_and_a_pattern():
+    names = [r.name for r in ROWS]
+    assert len(set(names)) == len(names)
+    assert set(TEMPLATES) == set(names), "a rule without a template in algebra_modules.py, or a template without a rule"
+    for r in ROWS:
+        assert "→" in r.pattern, f"{r.name}: its docstring's first line says what it makes of what"
+        assert bool(r.inexact) or not r.ulp
+
+
+@pytest.mark.parametrize("name", TEMPLATES)
+def test_each_rule_fires_and_keeps_the_results(name: str):
+    row = row_of(name)
+    for template in TEMPLATES[name]:
+        for dtype in dtypes(template):
+            text = hlo_text(template, dtype)
+            before = parse_module(text)
+            verify(before)
+            try:
+                after = applied(row, before)
+            except AssertionError as error:
+                raise AssertionError(f"{error}\n{text}") from None
+            assert holds(row, before, after, seed=1), text
+
+
+@given(st.sampled_from(CASES), st.integers(0, 2**32))
+def test_special_values(chosen: tuple[str, Template, str], seed: int):
+    name, template, dtype = chosen
+    row, before = row_of(name), parse_module(hlo_text(template, dtype))
+    assert holds(row, before, applied(row, before), seed)
+    assert holds(row, before, simplify_algebra(before), seed)
+    with limited(Fuel()) as fuel:
+        simplify_algebra(simplify_algebra(simplify_algebra(before)))
+    assert fuel.spent < 50
+
+
+@given(st.sampled_from(CASES), st.integers(0, 2**32))
+def test_the_whole_pipeline(chosen: tuple[str, Template, str], seed: int):
+    before = parse_module(hlo_text(*chosen[1:]))
+    inputs = special_inputs(before, seed)
+    wanted, given = (evaluate(m, inputs, flush_subnormals=False) for m in (before, optimize(before)))
+    assert all(close(w, g, 64) for w, g in zip(wanted, given, strict=True) if w.dtype.kind != "c")
+
+
+def test_a_sweep_ends():
+    """Rules do not undo each other: what one sweep made, the next leaves alone."""
+    for name, template, dtype in CASES[:: max(len(CASES) // 400, 1)]:
+        once = simplify_algebra(simplify_algebra(parse_module(hlo_text(template, dtype))))
+        with limited(Fuel()) as fuel:
+            simplify_algebra(once)
+        assert not fuel.spent, name
+
+
+EXPRESSION_TYPES = [DType.F32, DType.F16, DType.BF16, DType.F64, DType.S8, DType.S32, DType.U8, DType.U64, DType.PRED]
+
+
+@given(st.integers(0, 2**32), st.sampled_from(EXPRESSION_TYPES))
+def test_expressions_keep_every_bit(seed: int, dtype: DType):
+    """No rule of elementwise ops may change a bit, whatever stands beside what."""
+    text = hlo_text(Template(dtype.value, expression(seed, dtype)), dtype.value)
+    before = parse_module(text)
+    after = simplify_algebra(simplify_algebra(before))
+    verify(after)
+    inputs = special_inputs(before, seed)
+    results = [evaluate(m, inputs, flush_subnormals=False) for m in (before, after)]
+    assert all(same_bits(w, g) for w, g in zip(*results, strict=True)), text
+
+
+def test_each_rule_of_simplify_has_a_template():
+    assert set(SIMPLIFY) == set(SIMPLIFY_RULES), "a rule of simplify.py without a template, or the other way round"
+
+
+@pytest.mark.parametrize("opcode", SIMPLIFY, ids=lambda op: op.value)
+def test_simplify_moves_no_element(opcode: Op):
+    for template in SIMPLIFY[opcode]:
+        for dtype in dtypes(template):
+            text = hlo_text(template, dtype)
+            before = parse_module(text)
+            verify(before)
+            with limited(Fuel()) as fuel:
+                after = simplify(before)
+            assert fuel.spent, text
+            verify(after)
+            inputs = special_inputs(before, 2)
+            results = [evaluate(m, inputs, flush_subnormals=False) for m in (before, after)]
+            assert all(same_bits(w, g) for w, g in zip(*results, strict=True)), text
+
+
+KEPT = [
+    ("algebra", "a = f32[2,3] negate(x); ROOT r = f32[2,3] add(x, a)", Op.SUBTRACT),
+    ("algebra", "x = f32[2] parameter(0); y = f32[3] parameter(1); ROOT r = f32[2,3] dot(x, y)", Op.MULTIPLY),
+    ("simplify", "x = f32[1,3] parameter(0); ROOT r = f32[3,1] transpose(x), dimensions={1,0}", Op.RESHAPE),
+    ("simplify", "ROOT r = s32[] get-dimension-size(x), dimensions={1}", Op.CONSTANT),
+    ("fold-constants", "n = f32[] constant(2); ROOT r = f32[] negate(n)", Op.CONSTANT),
+]
+
+
+@pytest.mark.parametrize(("name", "body", "opcode"), KEPT)
+def test_metadata_and_sharding_stay_with_what_stands_for_an_instruction(name, body, opcode):
+    said = ', metadata={op_name="jit(f)/work"}, sharding={replicated}'
+    before = parse_module(hlo_text(Template("f32", body + said), "f32"))
+    root = run_pipeline(before, select([name])).entry.root
+    assert root.opcode is opcode and root.name == "r"
+    for key in ("metadata", "sharding"):
+        assert root.attributes[key] == before.entry.root.attributes[key]

@@ -1,0 +1,207 @@
+"""Loop fusion: what becomes one kernel, what must not, and that code never explodes."""
+
+import time
+
+import pytest
+
+from ....formats.text.parser import parse_module
+from ....hlo.dtypes import DType
+from ....hlo.ir import Computation, Instruction, Module
+from ....hlo.opcodes import Op
+from ....hlo.shapes import array
+from ....passes.fusion.cost import MOST_CODE
+from ....passes.pipeline import optimize
+from ....planning.planner import plan
+
+
+def kernels(body: str, *, head: str = "") -> list[str]:
+    """Opcodes of each kernel of an entry, roots last, parameters and constants left out: 'tanh exponential'."""
+    found = plan(parse_module(f"HloModule m\n{REGION}{head}\nENTRY e {{ {body} }}"))
+    return [describe(step.instruction) for step in found.walk()]
+
+
+def describe(i: Instruction) -> str:
+    if i.opcode is not Op.FUSION:
+        return i.opcode.value
+    return " ".join(m.opcode.value for m in i.called()[0].instructions if m.opcode not in (Op.PARAMETER, Op.CONSTANT))
+
+
+REGION = """add { p = f32[] parameter(0)
+  q = f32[] parameter(1)
+  ROOT s = f32[] add(p, q) }
+"""
+
+
+def test_an_elementwise_chain_is_one_kernel():
+    assert kernels("""a = f32[4096] parameter(0)
+      b = f32[4096] parameter(1)
+      m = f32[4096] multiply(a, b)
+      s = f32[4096] add(m, a)
+      t = f32[4096] tanh(s)
+      ROOT e = f32[4096] exponential(t)""") == ["multiply add tanh exponential"]
+
+
+def test_a_reduce_takes_its_producers_but_is_not_computed_per_element():
+    assert kernels("""x = f32[512,512] parameter(0)
+      z = f32[] constant(0)
+      e = f32[512,512] multiply(x, x)
+      r = f32[512] reduce(e, z), dimensions={0}, to_apply=add
+      b = f32[512,512] broadcast(r), dimensions={1}
+      ROOT d = f32[512,512] divide(x, b)""") == ["multiply reduce", "broadcast divide"]
+
+
+def test_costly_ops_are_not_repeated_under_a_broadcast():
+    assert kernels("""v = f32[512] parameter(0)
+      x = f32[512,512] parameter(1)
+      e = f32[512] exponential(v)
+      b = f32[512,512] broadcast(e), dimensions={1}
+      ROOT m = f32[512,512] multiply(x, b)""") == ["exponential", "broadcast multiply"]
+
+
+@pytest.mark.parametrize("op, along, stored", [("tanh", "1x64", True), ("abs", "1x64", False), ("tanh", "32x1", False)])
+def test_costly_ops_are_not_computed_one_by_one_in_a_running_sum(op, along, stored):
+    """A sum that runs along memory takes its elements in turn; one that runs across it takes vectors of them."""
+    before = {"1x64": "0_0x63_0", "32x1": "31_0x0_0"}[along]
+    made = kernels(f"""a = f32[32,64] parameter(0)
+      x = f32[32,64] {op}(a)
+      y = f32[32,64] add(x, x)
+      z = f32[] constant(0)
+      ROOT r = f32[32,64] reduce-window(y, z), window={{size={along} pad={before}}}, to_apply=add""")
+    assert made == ([f"{op} add", "reduce-window"] if stored else [f"{op} add reduce-window"])
+
+
+def test_cheap_ops_are_repeated_under_a_broadcast():
+    assert kernels("""v = f32[512] parameter(0)
+      w = f32[512] parameter(1)
+      x = f32[512,512] parameter(2)
+      e = f32[512] add(v, w)
+      b = f32[512,512] broadcast(e), dimensions={1}
+      ROOT m = f32[512,512] multiply(x, b)""") == ["add broadcast multiply"]
+
+
+def test_kernels_that_read_the_same_array_become_one_and_costly_ops_are_not_repeated():
+    text = """x = f32[8192] parameter(0)
+      c = f32[8192] {op}(x)
+      z = f32[] constant(0)
+      r = f32[] reduce(c, z), dimensions={{0}}, to_apply=add
+      s = f32[8192] sine(c)
+      ROOT t = (f32[], f32[8192]) tuple(r, s)"""
+    assert kernels(text.format(op="negate")) == ["negate reduce sine tuple"]
+    assert kernels(text.format(op="exponential")) == ["exponential reduce sine tuple"]
+
+
+def test_what_a_dot_reads_is_stored_and_what_follows_it_is_its_epilogue():
+    found = kernels("""x = f32[64,64] parameter(0)
+      two = f32[] constant(2)
+      b = f32[64,64] broadcast(two), dimensions={}
+      d = f32[64,64] dot(x, b), lhs_contracting_dims={1}, rhs_contracting_dims={0}
+      ROOT a = f32[64,64] add(d, b)""")
+    assert found == ["broadcast", "dot add"]
+
+
+def test_a_dynamic_update_slice_takes_the_elementwise_start_and_the_update():
+    assert kernels("""x = f32[64,64] parameter(0)
+      i = s32[] parameter(1)
+      z = s32[] constant(0)
+      n = f32[64,64] negate(x)
+      s = f32[1,64] dynamic-slice(x, i, z), dynamic_slice_sizes={1,64}
+      e = f32[1,64] exponential(s)
+      ROOT u = f32[64,64] dynamic-update-slice(n, e, i, z)""") == [
+        "negate dynamic-slice exponential dynamic-update-slice"
+    ]
+
+
+def test_large_transposes_are_stored_and_small_ones_fused():
+    text = """x = f32[{n},{n}] parameter(0)
+      t = f32[{n},{n}] transpose(x), dimensions={{1,0}}
+      ROOT a = f32[{n},{n}] add(x, t)"""
+    assert kernels(text.format(n=16)) == ["transpose add"]
+    assert kernels(text.format(n=1024)) == ["transpose", "add"]
+
+
+def test_control_dependencies_keep_instructions_apart():
+    found = kernels("""x = f32[64] parameter(0)
+      a = f32[64] negate(x)
+      b = f32[64] abs(a)
+      c = f32[64] sine(x), control-predecessors={a}
+      ROOT t = (f32[64], f32[64]) tuple(b, c)""")
+    assert found == ["negate", "abs", "sine"] or found == ["negate", "sine", "abs"]
+
+
+def test_fusions_that_come_with_a_module_stay():
+    head = """body { p = f32[64] parameter(0)
+      n = f32[64] negate(p)
+      e = f32[64] exponential(p)
+      ROOT t = (f32[64], f32[64]) tuple(n, e) }"""
+    found = kernels(
+        """x = f32[64] parameter(0)
+      a = f32[64] abs(x)
+      f = (f32[64], f32[64]) fusion(a), kind=kLoop, calls=body
+      g = f32[64] get-tuple-element(f), index=0
+      h = f32[64] get-tuple-element(f), index=1
+      ROOT s = f32[64] add(g, h)""",
+        head=head,
+    )
+    assert found == ["abs", "negate exponential tuple", "add"]
+
+
+def test_a_variadic_reduce_takes_its_iota():
+    head = """least { a = f32[] parameter(0)
+      i = s32[] parameter(1)
+      b = f32[] parameter(2)
+      j = s32[] parameter(3)
+      c = pred[] compare(a, b), direction=LE
+      v = f32[] select(c, a, b)
+      k = s32[] select(c, i, j)
+      ROOT t = (f32[], s32[]) tuple(v, k) }"""
+    found = kernels(
+        """x = f32[64] parameter(0)
+      i = s32[64] iota(), iota_dimension=0
+      z = f32[] constant(inf)
+      n = s32[] constant(0)
+      r = (f32[], s32[]) reduce(x, i, z, n), dimensions={0}, to_apply=least
+      ROOT k = s32[] get-tuple-element(r), index=1""",
+        head=head,
+    )
+    assert found == ["iota reduce"]
+
+
+def doubling(levels: int) -> Module:
+    """x = reverse(x) + pad(slice(x)) again and again: each level reads the one before at two places."""
+    shape = array(DType.F32, 64)
+    out = [Instruction(Op.PARAMETER, "x", shape, (), {"parameter_number": 0})]
+    for n in range(levels):
+        turned = Instruction(Op.REVERSE, f"r{n}", shape, (out[-1],), {"dimensions": (0,)})
+        out += [turned, Instruction(Op.ADD, f"a{n}", shape, (turned, out[-1]))]
+    entry = Computation("e", tuple(out), out[-1])
+    return Module("doubling", (entry,), entry)
+
+
+def test_code_does_not_explode_where_values_are_read_at_several_places():
+    module = optimize(doubling(200))
+    fusions = [i for i in module.entry.instructions if i.opcode is Op.FUSION]
+    assert len(fusions) >= 200 / 8
+    assert all(emitted(f.called()[0]) <= 2 * MOST_CODE for f in fusions)
+
+
+def emitted(body: Computation) -> int:
+    """How many instructions an emitter writes that remembers values per (instruction, number of reversals)."""
+    places: dict[Instruction, set[int]] = {body.root: {0}}
+    for i in reversed(body.instructions):
+        for o in i.operands:
+            places.setdefault(o, set()).update(n ^ 1 if i.opcode is Op.REVERSE else n for n in places.get(i, ()))
+    return sum(map(len, places.values()))
+
+
+@pytest.mark.parametrize("count", [4000])
+def test_time_is_about_linear(count):
+    """Ten times the instructions, at most thirty times the time (a quadratic pass would take a hundred)."""
+
+    def seconds(n: int) -> float:
+        module = doubling(n // 2)
+        start = time.perf_counter()
+        plan(module)
+        return time.perf_counter() - start
+
+    small = min(seconds(count // 10) for _ in range(3))
+    assert seconds(count) < 30 * small + 0.5

@@ -1,0 +1,95 @@
+"""All passes and the schedule keep what a module means: evaluator before = after, on samples of the corpora.
+
+What the evaluator cannot run, what draws random numbers and what has no defined order is left out, by name.
+"""
+
+import numpy as np
+import pytest
+
+from ...differential.case_runner import run_case
+from ...differential.corpus import read_suite
+from ...differential.preserving import Meaning
+from ...formats.text.parser import parse_module
+from ...hlo.errors import UnsupportedError
+from ...hlo.ir import Module
+from ...hlo.opcodes import Op
+from ...hlo.verify.verifier import verify
+from ...migration.stacks import prepare
+from ...passes.pipeline import optimize
+from ...planning.schedule import schedule
+from ..cases.evaluator_divergences import ELIDED, ENDLESS, SLOW
+from ..support.corpus import CORPUS
+from ..support.hlo_corpus import each
+
+NO_MEANING = ELIDED | ENDLESS | dict.fromkeys(SLOW) | dict.fromkeys(["bdf3f1e09cb51b15"])
+"""Cases without values, without an end in this run, or without inputs that fit."""
+
+NO_ORDER = frozenset({"c16fde39fdeaab5a", "dc64aba0d07276bd"})
+"""Sorts by a comparator that is no strict weak order: any permutation will do."""
+
+
+def keeps(module: Module, inputs: list[np.ndarray]) -> str | None:
+    """What differs after all passes and the schedule."""
+    try:
+        meaning = Meaning.of(module, inputs)
+    except UnsupportedError as error:
+        pytest.skip(str(error))
+    after = schedule(optimize(module))
+    verify(after)
+    return meaning.change(after)
+
+
+@each("op_cases", 60)
+def test_op_cases(case):
+    assert keeps(case.module(), case.inputs()) is None
+
+
+@each("jax_programs", 20, seed=3)
+def test_jax_programs(case):
+    assert keeps(case.module(), case.inputs()) is None
+
+
+@each("jax_programs", 8, seed=4)
+def test_programs_as_xla_optimised_them(case):
+    assert keeps(case.module(optimized=True), case.inputs()) is None
+
+
+@each("xla_modules", 150, seed=5)
+def test_xla_modules(case):
+    if case.name in NO_MEANING or case.name in NO_ORDER:
+        pytest.skip("no values, no end, or no order")
+    assert keeps(case.module(), case.inputs()) is None
+
+
+def test_conform_knows_the_stack():
+    suite = CORPUS / "op_cases"
+    if not suite.is_dir():
+        pytest.skip(f"no corpus at {suite}")
+    case = next(c for c in read_suite(suite) if c.id.startswith("tanh."))
+    assert [(r.stack, r.status) for r in run_case(case, ["evaluator", "optimized"])] == [
+        ("evaluator", "passed"),
+        ("optimized", "passed"),
+    ]
+
+
+def test_a_change_is_described():
+    def of(line: str) -> Module:
+        return parse_module(f"HloModule m\nENTRY e {{ x = f32[2] parameter(0)\n ROOT r = {line} }}")
+
+    meaning = Meaning.of(of("f32[2] negate(x)"), [np.array([1, 2], np.float32)])
+    assert meaning.change(of("f32[2] negate(x)")) is None
+    assert meaning.change(of("f32[2] abs(x)")) == "result 0: 2 elements differ, first at [0] (at most 4 apart)"
+    assert "int32[2] where float32[2] belongs" in str(meaning.change(of("s32[2] convert(x)")))
+
+
+def test_optimized_runs_what_a_plan_is_made_of(monkeypatch):
+    from ...formats.program import Program
+    from ...passes import pipeline
+
+    text = "HloModule m\nENTRY e { x = f32[2] parameter(0)\n a = f32[2] negate(x)\n ROOT r = f32[2] negate(a) }"
+    program = Program("m", text, parse_module(text))
+    seen = []
+    monkeypatch.setattr(pipeline, "run_pipeline", lambda m, passes, observer: seen.extend(p.name for p in passes) or m)
+    (result,) = prepare("optimized", program).run([np.ones(2, np.float32)])
+    assert tuple(seen) == pipeline.OPTIMIZE and result.tolist() == [1, 1]
+    assert Op.NEGATE in {i.opcode for i in program.module.instructions()}

@@ -1,0 +1,74 @@
+"""Packing of buffers into an arena, and lists of intervals."""
+
+import random
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from ...planning.coalesce import overlaps, union
+from ...planning.packing import pack, peak, whole_slots
+from ...planning.plan import slot_alignment
+
+
+def buffers(seed: int, count: int) -> tuple[list[int], list[list[tuple[int, int]]]]:
+    draw = random.Random(seed)
+    sizes, segments = [], []
+    for _ in range(count):
+        points = sorted(draw.sample(range(200), 2 * draw.randint(1, 2)))
+        sizes.append(draw.choice([0, 1, 4, 8, 24, 64, 100, 1000, 4096]))
+        segments.append(list(zip(points[::2], points[1::2])))
+    return sizes, segments
+
+
+@pytest.mark.parametrize("limit", [0, 4000])
+@given(seed=st.integers(0, 2**32), count=st.integers(0, 40))
+def test_packing_never_puts_two_live_buffers_into_the_same_bytes(limit: int, seed: int, count: int):
+    from ...planning import packing as room
+
+    sizes, segments = buffers(seed, count)
+    kept, room.EXACT_LIMIT = room.EXACT_LIMIT, limit
+    try:
+        packed = pack(sizes, segments)
+    finally:
+        room.EXACT_LIMIT = kept
+    assert packed.bound == peak([whole_slots(s) for s in sizes], segments) <= packed.size
+    for a in range(count):
+        assert packed.offsets[a] % slot_alignment(sizes[a]) == 0 and packed.offsets[a] + sizes[a] <= packed.size
+        for b in range(a):
+            if overlaps(segments[a], segments[b]) and sizes[a] and sizes[b]:
+                assert (
+                    packed.offsets[a] + sizes[a] <= packed.offsets[b]
+                    or packed.offsets[b] + sizes[b] <= packed.offsets[a]
+                )
+
+
+def test_small_buffers_share_a_line_and_none_lies_across_two():
+    assert [slot_alignment(n) for n in (0, 1, 2, 3, 4, 24, 33, 64, 1000)] == [1, 1, 2, 4, 4, 32, 64, 64, 64]
+    packed = pack([4, 24, 1, 8, 4], [[(0, 2)]] * 5)
+    assert packed.size == packed.bound == 49
+    lines = [(o // 64, (o + s - 1) // 64) for o, s in zip(packed.offsets, [4, 24, 1, 8, 4])]
+    assert all(first == last for first, last in lines)
+
+
+@pytest.mark.parametrize("seed", range(30))
+def test_packing_is_close_to_the_most_bytes_alive_at_once(seed: int):
+    """Of buffers that are alive in one piece, as nearly all are."""
+    draw = random.Random(seed)
+    starts = [draw.randrange(60) for _ in range(draw.randint(5, 60))]
+    sizes = [draw.choice([1, 4, 8, 24, 100, 256, 1000, draw.randrange(1, 9000)]) for _ in starts]
+    packed = pack(sizes, [[(start, start + draw.choice([1, 3, 9, 20]))] for start in starts])
+    assert packed.size <= 1.05 * packed.bound
+
+
+def test_packing_reuses_dead_buffers():
+    packed = pack([100] * 50, [[(n, n + 2)] for n in range(50)])
+    assert packed.size == packed.bound == 256
+
+
+@given(st.integers(0, 2**32))
+def test_interval_lists_agree_with_sets_of_ticks(seed: int):
+    _, segments = buffers(seed, 2)
+    a, b = ({t for start, stop in s for t in range(start, stop)} for s in segments)
+    assert {t for start, stop in overlaps(*segments) for t in range(start, stop)} == a & b
+    assert {t for start, stop in union(*segments) for t in range(start, stop)} == a | b

@@ -1,0 +1,141 @@
+"""Parallel partition: which kernels may be split, over which dimensions, from which size on; and that it is safe."""
+
+from itertools import pairwise
+
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from ...evaluator.evaluator import evaluate
+from ...formats.text.parser import parse_module
+from ...hlo.ir import Instruction
+from ...planning import partition as room
+from ...planning.partition import Partition, partition_of
+from ...planning.plan import KernelStep, Plan
+from ...planning.plan_text import plan_to_text
+from ...planning.planner import plan
+from ..generators.random_programs import Programs
+from ..support.passes import agree
+from ..support.plan_interpreter import Machine, results_of, to_memory
+
+REDUCERS = """add { a = f32[] parameter(0)
+  b = f32[] parameter(1)
+  ROOT s = f32[] add(a, b) }
+less { a = f32[] parameter(0)
+  b = f32[] parameter(1)
+  ROOT s = pred[] compare(a, b), direction=LT }
+"""
+
+
+def root(*lines: str) -> Instruction:
+    text = f"HloModule m\n{REDUCERS}ENTRY e {{\n" + "\n".join(lines) + "\n}\n"
+    return parse_module(text).entry.root
+
+
+BIG = "x = f32[512,1024] parameter(0)"
+ZERO = "z = f32[] constant(0)"
+
+
+@pytest.mark.parametrize(
+    ("lines", "dimensions", "extent"),
+    [
+        ([BIG, "ROOT r = f32[512,1024] negate(x)"], (0,), 512),
+        (["x = f32[512,1024]{0,1} parameter(0)", "ROOT r = f32[512,1024]{0,1} negate(x)"], (1,), 1024),
+        (["x = f32[8,16,8192] parameter(0)", "ROOT r = f32[8,16,8192] negate(x)"], (0, 1), 128),
+        ([BIG, "ROOT r = f32[1024,512] transpose(x), dimensions={1,0}"], (0,), 1024),
+        ([BIG, ZERO, "ROOT r = f32[512] reduce(x, z), dimensions={1}, to_apply=add"], (0,), 512),
+        ([BIG, ZERO, "ROOT r = f32[1024] reduce(x, z), dimensions={0}, to_apply=add"], (0,), 1024),
+        ([BIG, ZERO, "ROOT r = f32[] reduce(x, z), dimensions={0,1}, to_apply=add"], None, 0),
+        ([BIG, "ROOT r = f32[512,512] dot(x, x), lhs_contracting_dims={1}, rhs_contracting_dims={1}"], (0,), 512),
+        ([BIG, "ROOT r = f32[512,1024] sort(x), dimensions={1}, to_apply=less"], (0,), 512),
+        ([BIG, "ROOT r = f32[512,1024] sort(x), dimensions={0}, to_apply=less"], None, 0),
+        (["x = f32[64,64] parameter(0)", "ROOT r = f32[64,64] negate(x)"], None, 0),
+        (["x = f32[64,512] parameter(0)", "ROOT r = f32[64,512] exponential(x)"], (0,), 64),
+        (["x = f32[1000000] parameter(0)", "ROOT r = f32[1000000] negate(x)"], (0,), 1_000_000),
+        (["x = f32[1,1000000] parameter(0)", "ROOT r = f32[1,1000000] negate(x)"], (1,), 1_000_000),
+        (
+            [BIG, "u = f32[1,1024] parameter(1)", "i = s32[] parameter(2)", "o = s32[] constant(0)",
+             "ROOT r = f32[512,1024] dynamic-update-slice(x, u, i, o)"],
+            None, 0,
+        ),
+        (["x = f32[0,1024] parameter(0)", "ROOT r = f32[0,1024] negate(x)"], None, 0),
+    ],
+)  # fmt: skip
+def test_which_dimensions(lines, dimensions, extent):
+    found = partition_of(root(*lines))
+    assert (found.dimensions, found.extent) == (dimensions, extent) if found else dimensions is None
+
+
+def test_the_more_work_a_step_the_fewer_steps_make_a_chunk():
+    cheap = partition_of(root("x = f32[1000000] parameter(0)", "ROOT r = f32[1000000] negate(x)"))
+    dear = partition_of(root("x = f32[1000000] parameter(0)", "ROOT r = f32[1000000] sine(x)"))
+    assert cheap.least == room.CHUNK // 2 and dear.least == room.CHUNK // room.TRANSCENDENTAL
+
+
+@given(st.integers(2, 10_000), st.integers(1, 100), st.integers(1, 64))
+def test_ranges_cover_all_steps_once_and_are_no_smaller_than_asked(extent, least, workers):
+    ranges = Partition((0,), extent, least).ranges(workers)
+    assert ranges[0][0] == 0 and ranges[-1][1] == extent and len(ranges) <= workers
+    assert all(a[1] == b[0] for a, b in pairwise(ranges))
+    assert len(ranges) == 1 or all(stop - start >= least for start, stop in ranges)
+
+
+def test_it_is_printed():
+    text = "HloModule m\nENTRY e { x = f32[512,1024] parameter(0)\n  ROOT r = f32[512,1024] negate(x) }\n"
+    assert "split: 512 steps over [0], 64 at least = negate" in plan_to_text(plan(parse_module(text)))
+
+
+# --- safety ----------------------------------------------------------------------------------------------------------
+class Split(Machine):
+    """Runs kernels range by range; each range sees what the others have written already."""
+
+    def kernel(self, step: KernelStep) -> None:
+        partition = step.kernel.partition
+        if partition is None:
+            super().kernel(step)
+            return
+        shapes = [s for _, s in step.kernel.instruction.shape.leaves()]
+        ranges = list(partition.ranges(3))
+        self.random.shuffle(ranges)
+        for start, stop in ranges:
+            for n, value, shape in zip(step.kernel.results, self.evaluate(step), shapes):
+                each = shape.bytes // partition.extent
+                there, made = self.bytes(step.arguments[n]), to_memory(value, shape)
+                there[start * each : stop * each] = made[start * each : stop * each]
+            self.split = getattr(self, "split", 0) + 1
+
+
+def run_split(made: Plan, inputs: list[np.ndarray]) -> tuple[list[np.ndarray], int]:
+    machine = Split(made, inputs, 0)
+    return results_of(machine), getattr(machine, "split", 0)
+
+
+@given(st.integers(0, 2**32))
+def test_ranges_in_any_order_give_the_same_results(seed):
+    kept, room.CHUNK = room.CHUNK, 1
+    try:
+        programs = Programs(seed, size=8)
+        made = plan(programs.module)
+    finally:
+        room.CHUNK = kept
+    actual, _ = run_split(made, programs.inputs)
+    agree(evaluate(programs.module, programs.inputs), actual)
+
+
+def test_a_kernel_in_place_is_split(monkeypatch):
+    monkeypatch.setattr(room, "CHUNK", 1)
+    text = f"""HloModule m
+{REDUCERS}ENTRY e {{ x = f32[6,5] parameter(0)
+  d = f32[6,6] dot(x, x), lhs_contracting_dims={{1}}, rhs_contracting_dims={{1}}
+  k = f32[6,6] opt-barrier(d)
+  s = f32[6,6] sine(k)
+  l = f32[6,6] opt-barrier(s)
+  z = f32[] constant(0)
+  q = f32[6] reduce(l, z), dimensions={{1}}, to_apply=add
+  ROOT t = (f32[6,6], f32[6]) tuple(l, q) }}
+"""
+    module, x = parse_module(text), np.arange(30, dtype=np.float32).reshape(6, 5) / 30
+    actual, count = run_split(plan(module), [x])
+    assert count >= 6
+    agree(evaluate(module, [x]), actual)

@@ -1,0 +1,1 @@
+"""Random programs through passes, planned memory and both stacks."""

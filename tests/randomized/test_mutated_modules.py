@@ -1,0 +1,114 @@
+"""Edits of the corpus' modules mean the same after the passes and on both stacks."""
+
+import numpy as np
+import pytest
+
+from ...backends.base import CompileOptions
+from ...differential.comparison import compare
+from ...evaluator.evaluator import evaluate
+from ...formats.program import result_leaves
+from ...formats.text.parser import parse_module
+from ...formats.text.printer import print_module
+from ...hlo.ir import Module
+from ...hlo.verify.verifier import verify
+from ...migration import Flags, compile_module
+from ...passes.pipeline import optimize
+from ...planning.assignment_checker import check_assignment
+from ...planning.planner import plan
+from ..generators.mutated_modules import EDITS, mutated
+from ..generators.random_wide import LOOSE
+from ..support.hlo_corpus import DEEP, CorpusCase, each
+from ..support.plan_interpreter import run_plan
+
+TEXT = """HloModule m
+ENTRY e { x = f32[2,3] parameter(0)
+  y = f32[2,3] parameter(1)
+  k = f32[2,3] constant({{1, 2, 3}, {4, 5, 6}})
+  a = f32[2,3] add(x, y)
+  b = f32[2,3] multiply(a, k)
+  c = pred[2,3] compare(a, b), direction=LT
+  ROOT r = f32[2,3] select(c, a, b) }
+"""
+
+
+@pytest.mark.parametrize("edit", dict.fromkeys(EDITS), ids=lambda e: e.__name__)
+def test_every_edit_changes_a_module_and_keeps_it_whole(edit):
+    import random
+
+    before = parse_module(TEXT)
+    after = edit(before, random.Random(1))
+    verify(parse_module(print_module(after)))
+    assert print_module(after) != print_module(before)
+
+
+def program(case: CorpusCase, seed: int) -> tuple[Module, list[np.ndarray], list[np.ndarray]]:
+    text = print_module(mutated(case.module(), seed))
+    module = parse_module(text)
+    verify(module)
+    inputs = case.inputs()
+    return module, inputs, evaluate(module, inputs)
+
+
+def difference(module: Module, given: list[np.ndarray], wanted: list[np.ndarray]) -> str:
+    for g, w, shape in zip(given, wanted, result_leaves(module), strict=True):
+        name = shape.dtype.value
+        bound = LOOSE.get(name, 0.5 if name.startswith("f") else None)
+        found = compare(g, w, shape.dtype, atol=bound, rtol=bound)
+        if not found.agrees:
+            return f"{shape}: {found} {g} where {w} belongs"
+    return ""
+
+
+def agree(module: Module, inputs: list[np.ndarray], given: list[np.ndarray], wanted: list[np.ndarray]) -> None:
+    wrong = difference(module, given, wanted)
+    if wrong and all(not difference(module, evaluate(module, near(inputs, k)), wanted) for k in range(3)):
+        raise AssertionError(f"{wrong}\n{print_module(module)}")
+
+
+def near(inputs: list[np.ndarray], seed: int) -> list[np.ndarray]:
+    """Inputs a rounding error away: a program that these move proves nothing."""
+    draw = np.random.default_rng(seed)
+    sizes = {8: 1e-14, 4: 3e-7, 2: 4e-3}
+    return [
+        (x * (1 + sizes[x.dtype.itemsize] * draw.choice([-1, 0, 1], x.shape))).astype(x.dtype)
+        if x.dtype.kind == "f" or x.dtype.name == "bfloat16"
+        else x
+        for x in inputs
+    ]
+
+
+MUTATIONS = range(20 if DEEP else 1)
+
+
+@each("xla_modules", 60, biggest=8_000, seed=11)
+def test_xla_modules(case):
+    for seed in MUTATIONS:
+        module, inputs, wanted = program(case, seed)
+        agree(module, inputs, evaluate(optimize(module), inputs), wanted)
+        made = plan(module)
+        check_assignment(made)
+        if not any(i.shape.is_dynamic for i in module.instructions()):  # those have a border that run_plan has not
+            agree(module, inputs, run_plan(made, inputs), wanted)
+
+
+@each("op_cases", 30, seed=12)
+def test_op_cases(case):
+    for seed in MUTATIONS:
+        module, inputs, wanted = program(case, seed)
+        agree(module, inputs, evaluate(optimize(module), inputs), wanted)
+
+
+@each("jax_programs", 3, biggest=20_000, seed=13)
+def test_jax_programs(case):
+    for seed in MUTATIONS:
+        module, inputs, wanted = program(case, seed)
+        agree(module, inputs, evaluate(optimize(module), inputs), wanted)
+
+
+@each("xla_modules", 8, biggest=4_000, seed=14)
+def test_both_stacks_between_red_zones(case):
+    for seed in MUTATIONS:
+        module, inputs, wanted = program(case, seed)
+        for stack in ("legacy", "mlir"):
+            executable = compile_module(module, Flags.parse(stack), CompileOptions(cache=None, red_zones=True))
+            agree(module, inputs, executable.execute([x.copy() for x in inputs]), wanted)

@@ -1,0 +1,1 @@
+"""The checkout as a whole."""

@@ -1,0 +1,165 @@
+"""The documents' code: Python blocks and commands run, quotes stand in the file they name, options exist.
+
+Blocks: ```python runs; ```python file=PATH quotes PATH line by line; ```sh runs if it holds nothing but `./testbed` and
+`cat`, and is checked word by word otherwise. Words in capitals (MODULE, DIR) stand for something: such lines are only
+parsed, and so are the commands that take long. ```mlir blocks are tested by test_lhlo_docs.py.
+"""
+
+import os
+import re
+import shlex
+import subprocess
+import sys
+from importlib import import_module
+from pathlib import Path
+from typing import NamedTuple
+
+import click
+import pytest
+
+from ...cli.main import COMMANDS
+from ...tools.python.link_package import link_package
+from ...tools.run_tests import parse_arguments
+
+# The real checkout, also from inside Bazel's sandbox.
+ROOT = Path(__file__).resolve().parents[2]
+DOCUMENTS = sorted([*ROOT.glob("*.md"), *ROOT.glob("docs/*.md")])
+
+# What `./testbed` is in a block: the command line itself, except for subcommands that take long or change the checkout.
+TESTBED = """#!{python}
+import sys
+sys.path.insert(0, {packages!r})
+if {{"test", "setup", "bench", "conform"}}.isdisjoint(sys.argv[1:2]):
+    from testbed.cli.main import main
+    sys.exit(main())
+"""
+
+
+class Block(NamedTuple):
+    document: str
+    line: int
+    language: str
+    file: str | None
+    text: str
+
+    @property
+    def id(self) -> str:
+        return f"{self.document}:{self.line}"
+
+
+def blocks() -> list[Block]:
+    found = []
+    for path in DOCUMENTS:
+        text = path.read_text(encoding="utf-8")
+        for match in re.finditer(r"^```(\w+)(?: file=(\S+))?\n(.*?)^```$", text, re.M | re.S):
+            line = text.count("\n", 0, match.start()) + 1
+            found.append(Block(path.relative_to(ROOT).as_posix(), line, match[1], match[2], match[3]))
+    return found
+
+
+BLOCKS = blocks()
+
+
+def some(language: str, quoted: bool = False) -> pytest.MarkDecorator:
+    chosen = [b for b in BLOCKS if b.language == language and bool(b.file) is quoted]
+    return pytest.mark.parametrize("block", chosen, ids=[b.id for b in chosen])
+
+
+def shell_lines(text: str) -> list[list[str]]:
+    """The commands of a block, split into words; here-documents and comments left out."""
+    text = re.sub(r"<<'(\w+)'.*?^\1$", "", text, flags=re.M | re.S)
+    return [words for line in text.splitlines() if (words := shlex.split(line, comments=True))]
+
+
+def stands_for_something(words: list[str]) -> bool:
+    return any(re.fullmatch(r"[A-Z]+", word) for word in words)
+
+
+def check_testbed(words: list[str]) -> None:
+    """Subcommand and options of a `./testbed …` line exist, and nothing that is needed is missing."""
+    if words[1:2] and words[1].startswith("-"):
+        assert words[1] in ("--help", "--version")
+        return
+    assert words[1] in COMMANDS, f"{words[1]} is no subcommand"
+    arguments = words[2:]
+    if words[1] == "test":
+        assert not parse_arguments(arguments).rest
+    else:
+        command: click.Command = import_module(f"testbed.cli.{words[1]}").command
+        command.make_context(words[1], arguments)
+
+
+def test_the_documents_hold_blocks_of_every_kind():
+    kinds = {(block.language, bool(block.file)) for block in BLOCKS}
+    assert {("python", False), ("python", True), ("sh", False)} <= kinds
+    assert not {block.id for block in BLOCKS if block.language in ("bash", "shell", "console", "py")}
+
+
+@some("python")
+def test_python_blocks_run(block, tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    exec(compile("\n" * block.line + block.text, ROOT / block.document, "exec"), {"__name__": "__main__"})
+
+
+@some("python", quoted=True)
+def test_quotes_stand_in_their_file(block):
+    lines = {line.strip() for line in (ROOT / block.file).read_text(encoding="utf-8").splitlines()}
+    missing = [line for line in block.text.splitlines() if line.strip() not in lines]
+    assert not missing, f"not in {block.file}"
+
+
+@some("sh")
+def test_shell_blocks_name_what_exists(block):
+    for words in shell_lines(block.text):
+        if words[0] == "./testbed":
+            check_testbed(words)
+        for word in words:
+            if re.fullmatch(r"(?:\./)?(?:tools|tests|examples|\.ci)/[\w./-]+", word):
+                assert (ROOT / word).exists(), word
+
+
+def runnable(block: Block) -> bool:
+    lines = shell_lines(block.text)
+    return all(words[0] in ("./testbed", "cat") and not stands_for_something(words) for words in lines)
+
+
+RUNNABLE = [block for block in BLOCKS if block.language == "sh" and runnable(block)]
+
+
+@pytest.mark.parametrize("block", RUNNABLE, ids=[b.id for b in RUNNABLE])
+def test_shell_blocks_run(block, tmp_path):
+    packages = tmp_path / "packages"
+    packages.mkdir()
+    link_package(packages, ROOT)
+    (tmp_path / "examples").symlink_to(ROOT / "examples")
+    (tmp_path / "testbed").write_text(TESTBED.format(python=sys.executable, packages=str(packages)))
+    (tmp_path / "testbed").chmod(0o755)
+    # What a reader writes to /tmp, a test writes to its own folder.
+    script = block.text.replace("/tmp/", f"{tmp_path}/")
+    environ = {key: value for key, value in os.environ.items() if key != "PYTHONPATH"}
+    done = subprocess.run(
+        ["sh", "-eu", "-c", script], cwd=tmp_path, env=environ, capture_output=True, text=True, timeout=240
+    )
+    assert done.returncode == 0, done.stdout + done.stderr
+
+
+def test_commands_and_options_named_in_the_text_exist():
+    wrong = []
+    for path in DOCUMENTS:
+        text = re.sub(r"^```.*?^```$", "", path.read_text(encoding="utf-8"), flags=re.M | re.S)
+        for named in re.findall(r"`\./testbed ([^`]+)`", text):
+            name, *words = re.split(r"[\s\[\]|\\…]+", named)
+            if name.startswith("-"):
+                continue
+            if name not in COMMANDS:
+                wrong.append(f"{path.name}: {named}")
+            elif name != "test":
+                options = {o for p in import_module(f"testbed.cli.{name}").command.params for o in p.opts}
+                wrong += [f"{path.name}: {named}: {w}" for w in words if w.startswith("-") and w not in options]
+    assert not wrong
+
+
+@pytest.mark.parametrize("arguments", [["--frobnicate", "x.hlo"], ["x.hlo", "--seed", "y"], []])
+def test_the_check_itself_notices(arguments):
+    with pytest.raises(click.UsageError):
+        check_testbed(["./testbed", "run", *arguments])

@@ -1,0 +1,40 @@
+"""The examples: complete, small, free of source locations, and what examples/make.py makes."""
+
+import importlib.util
+import re
+import subprocess
+import sys
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+ROOT = Path(__file__).resolve().parents[2]
+FOLDERS = sorted(path.parent for path in (ROOT / "examples").glob("*/module.hlo"))
+NOT_EMITTED = {"fft", "custom-call", "map", "rng"}
+
+
+def test_there_are_enough():
+    assert len(FOLDERS) >= 6
+
+
+@pytest.mark.parametrize("folder", FOLDERS, ids=lambda folder: folder.name)
+def test_a_folder_is_complete_small_and_clean(folder):
+    assert {file.name for file in folder.iterdir()} == {"module.hlo", "module.stablehlo.mlir", "io.npz"}
+    assert sum(file.stat().st_size for file in folder.iterdir()) < 300_000
+    hlo, mlir = (folder / "module.hlo").read_text(), (folder / "module.stablehlo.mlir").read_text()
+    assert "metadata=" not in hlo and "FileNames" not in hlo and "loc(" not in mlir
+    assert not NOT_EMITTED & set(re.findall(r" ([a-z-]+)\(", hlo))
+    keys = np.load(folder / "io.npz").files
+    inputs = [key for key in keys if key.startswith("in")]
+    outputs = [key for key in keys if key.startswith("out")]
+    assert keys == [f"in{i}" for i in range(len(inputs))] + [f"out{i}" for i in range(len(outputs))] and outputs
+
+
+@pytest.mark.xla
+@pytest.mark.skipif(importlib.util.find_spec("jax") is None, reason="needs ./testbed setup --xla")
+def test_making_them_again_changes_nothing():
+    done = subprocess.run(
+        [sys.executable, ROOT / "examples/make.py", "--check"], capture_output=True, text=True, timeout=300
+    )
+    assert done.returncode == 0, done.stderr

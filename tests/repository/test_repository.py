@@ -1,0 +1,189 @@
+"""The checkout as a whole: layers, lock, BUILD files, documents, and what must not stand in a tracked file."""
+
+import ast
+import importlib.metadata
+import re
+import subprocess
+import sys
+import tomllib
+from pathlib import Path
+
+import pytest
+
+# The real checkout, also from inside Bazel's sandbox.
+ROOT = Path(__file__).resolve().parents[2]
+PROJECT = tomllib.loads((ROOT / "pyproject.toml").read_text(encoding="utf-8"))
+LAYERS = PROJECT["tool"]["importlinter"]["contracts"][0]["layers"]
+FLOORS = [[room.strip().removeprefix("testbed.") for room in floor.split("|")] for floor in LAYERS]
+ROOMS = [room for floor in FLOORS for room in floor]
+
+
+def read(name: str) -> str:
+    return (ROOT / name).read_text(encoding="utf-8")
+
+
+def tracked() -> list[Path]:
+    """The files of the repository, or those of the checkout where it is no git repository (an archive)."""
+    git = subprocess.run(["git", "-C", ROOT, "ls-files", "-z"], capture_output=True, text=True)
+    if git.returncode == 0 and git.stdout:
+        names = [ROOT / name for name in git.stdout.split("\0") if name]
+    else:
+        names = [p for p in ROOT.rglob("*") if not any(part.startswith(".") for part in p.relative_to(ROOT).parts)]
+    return [path for path in names if path.is_file() and not path.is_symlink()]
+
+
+def python_files() -> list[Path]:
+    return [path for path in tracked() if path.suffix == ".py"]
+
+
+def test_imports_point_down_the_floors():
+    done = subprocess.run(
+        [sys.executable, ROOT / "tools/lint.py", "--only", "layers"], capture_output=True, text=True, timeout=120
+    )
+    assert done.returncode == 0, done.stdout + done.stderr
+
+
+def test_every_room_stands_on_a_floor_and_is_packaged():
+    folders = {path.parent.relative_to(ROOT).parts[0] for path in ROOT.glob("*/__init__.py")}
+    assert folders - {"tests", "tools", "examples"} == set(ROOMS)
+    listed = PROJECT["tool"]["setuptools"]["packages"]
+    packages = {name.removeprefix("testbed").lstrip(".").replace(".", "/") for name in listed}
+    shipped = {path.parent.relative_to(ROOT).as_posix() for path in python_files() if path.name == "__init__.py"}
+    expected = {"" if name == "." else name for name in shipped if not name.startswith(("tests", "examples", "tools/"))}
+    assert packages == expected, "list the package in [tool.setuptools] packages of pyproject.toml"
+
+
+def test_bazel_has_the_floors_of_the_contract():
+    listed = re.search(r"^FLOORS = (\[.*?^\])", read("tools/rooms.bzl"), re.S | re.M)
+    assert listed is not None
+    assert [set(floor) for floor in ast.literal_eval(listed[1])] == [set(floor) for floor in FLOORS]
+
+
+@pytest.mark.parametrize("room", ROOMS)
+def test_a_rooms_build_file_names_no_other_room(room):
+    text = read(f"{room}/BUILD")
+    assert f'room(\n    name = "{room}",' in text
+    assert set(re.findall(r'"//(\w+)"', text)) <= ({"tools"} if room == "cli" else set())
+
+
+def test_bazel_runs_every_test_file_once():
+    # tests/BUILD makes one target a file by this pattern; two files must not end in the same target name.
+    files = [path.relative_to(ROOT / "tests") for path in (ROOT / "tests").rglob("test_*.py")]
+    names = ["_".join(file.with_suffix("").parts) for file in files]
+    assert 'glob(["**/test_*.py"])' in read("tests/BUILD")
+    assert len(set(names)) == len(names)
+    assert not list((ROOT / "tests").rglob("BUILD"))[1:], "a BUILD file below tests/ hides its folder from tests/BUILD"
+
+
+@pytest.mark.parametrize("name", ["requirements.txt", "requirements-xla.txt"])
+def test_the_lock_is_pinned_hashed_and_names_no_index(name):
+    text = read(name)
+    entries = re.split(r"\n(?=[a-z])", re.sub(r"^#.*\n", "", text, flags=re.M).strip())
+    for entry in entries:
+        assert re.match(r"[a-z0-9-]+==[\w.]+( ; [^\\]+)? \\\n", entry), entry.splitlines()[0]
+        assert re.search(r"--hash=sha256:[0-9a-f]{64}$", entry), entry.splitlines()[0]
+    assert "://" not in text and "index" not in text
+
+
+def test_the_lock_holds_what_pyproject_asks_for():
+    locked = dict(re.findall(r"^([a-z0-9-]+)==([\w.]+)", read("requirements.txt") + read("requirements-xla.txt"), re.M))
+    extras = PROJECT["project"]["optional-dependencies"]
+    for pin in [*PROJECT["project"]["dependencies"], *extras["dev"], *extras["xla"]]:
+        name, version = pin.split("==")
+        assert locked.get(name.lower().replace("_", "-")) == version, f"{pin}: run tools/python/lock.py"
+
+
+def test_both_llvms_have_the_same_major_version():
+    import llvmlite.binding
+
+    assert importlib.metadata.version("xtc-mlir-python-bindings").split(".")[0] == str(
+        llvmlite.binding.llvm_version_info[0]
+    )
+
+
+def test_no_tracked_file_names_a_machine_path_or_a_registry_host():
+    # Put together here, so that this file does not contain them either.
+    hosts = ["py" + "pi.org", "python" + "hosted.org", "npm" + "js.org", "deb.deb" + "ian.org"]
+    paths = ["/ro" + "ot/", "/ho" + "me/", "/work/" + "main", "/work/" + "shared", "/tmp/" + "venv"]
+    pattern = re.compile("|".join(map(re.escape, hosts + paths)).encode())
+    found = [
+        f"{path.relative_to(ROOT)}: {match[0].decode()}"
+        for path in tracked()
+        if (match := pattern.search(path.read_bytes()))
+    ]
+    assert not found
+
+
+def test_no_tracked_file_is_large_or_fetched():
+    archives = (".whl", ".tar.gz", ".tgz", ".zip", ".jar", ".so", ".deb")
+    assert not [path for path in tracked() if path.stat().st_size > 2_000_000 or path.name.endswith(archives)]
+
+
+def test_documents_exist_and_keep_their_length():
+    assert len(read("README.md").splitlines()) <= 120
+    assert 150 <= len(read("ARCHITECTURE.md").splitlines()) <= 200
+    guides = [
+        f"docs/{name}.md" for name in ("adding-an-op", "adding-a-backend", "adding-a-custom-call", "lhlo", "testing")
+    ]
+    for name in ("CONTRIBUTING.md", "CHANGELOG.md", "LICENSE", *guides):
+        assert read(name)
+    decisions = sorted((ROOT / "docs/adr").glob("*.md"))
+    assert len({int(path.name[:4]) for path in decisions}) == len(decisions)
+    assert not [path.name for path in decisions if len(path.read_text(encoding="utf-8").splitlines()) > 40]
+
+
+def test_links_and_files_named_in_the_documents_exist():
+    missing = []
+    for document in [*ROOT.glob("*.md"), *ROOT.glob("docs/**/*.md")]:
+        text = document.read_text(encoding="utf-8")
+        for target in re.findall(r"\]\((?!https?:)([^)#]+)", text):
+            if not (document.parent / target).exists():
+                missing.append(f"{document.name}: {target}")
+        for target in re.findall(r"`((?:tests|tools|docs)/[\w./-]+\.\w+)`", text):
+            if not (ROOT / target).exists():
+                missing.append(f"{document.name}: {target}")
+    assert not missing
+
+
+def test_every_invariant_names_tests_that_exist():
+    section = read("ARCHITECTURE.md").partition("## Invariants")[2].partition("\n## ")[0]
+    rows = [line for line in section.splitlines() if line.startswith("| ")][1:]
+    assert len(rows) >= 20
+    for row in rows:
+        named = re.findall(r"`(tests/[\w/]+\.py)::(\w+)`", row)
+        assert named, f"names no test: {row}"
+        for file, function in named:
+            names = {node.name for node in ast.parse(read(file)).body if isinstance(node, ast.FunctionDef)}
+            assert function in names, f"{file} has no {function}"
+
+
+def test_no_test_file_imports_another():
+    # Under Bazel a test sees its own file and those that are no tests.
+    wrong = {
+        f"{path.name} imports from {node.module}: move what both need to a file that is no test"
+        for path in (ROOT / "tests").rglob("test_*.py")
+        for node in ast.walk(ast.parse(path.read_bytes()))
+        if isinstance(node, ast.ImportFrom) and (node.module or "").split(".")[-1].startswith("test_")
+    }
+    assert not wrong
+
+
+def test_tests_that_look_at_the_whole_checkout_are_never_cached():
+    # What leads above the checkout is the corpus, which TESTBED_CORPUS names.
+    link = re.compile(r"Path\(__file__\)\.resolve\(\)\.parents\[2\]", re.M)
+    files = [path for path in python_files() if link.search(path.read_text(encoding="utf-8"))]
+    looking = {path.relative_to(ROOT).as_posix().removeprefix("tests/") for path in files}
+    listed = re.search(r"WHOLE_CHECKOUT = \[(.*?)\]", read("tests/BUILD"), re.S)
+    assert listed is not None
+    assert {name for name in looking if "/test_" in name} == set(re.findall(r'"([^"]+)"', listed[1]))
+
+
+def test_only_the_top_floor_reads_the_environment():
+    lower = [path for path in python_files() if path.relative_to(ROOT).parts[0] in set(ROOMS) - set(FLOORS[0])]
+    reading = re.compile(r"\benviron(\[[^\]]+\](?! *=)|\.get\b|\.items\b)|\bgetenv\b")
+    assert not [str(path.relative_to(ROOT)) for path in lower if reading.search(path.read_text(encoding="utf-8"))]
+
+
+def test_python_files_open_with_their_job():
+    silent = [str(p.relative_to(ROOT)) for p in python_files() if not ast.get_docstring(ast.parse(p.read_bytes()))]
+    assert not silent

@@ -1,0 +1,106 @@
+"""tools/run_tests.py: labels, counts over Bazel's reports, arguments; and how pytest_main.py shards."""
+
+import json
+from pathlib import Path
+
+import pytest
+
+from ...tools import run_tests
+from ...tools.python import pytest_main
+
+
+def suite(folder: Path, name: str, **numbers: int) -> Path:
+    file = folder / name
+    counts = " ".join(f'{key}="{value}"' for key, value in numbers.items())
+    file.write_text(f"<testsuites><testsuite name='pytest' {counts}/></testsuites>")
+    return file
+
+
+def test_counts_add_up_and_a_missing_report_is_a_failure(tmp_path):
+    files = [
+        suite(tmp_path, "a.xml", tests=10, failures=1, errors=1, skipped=2),
+        suite(tmp_path, "b.xml", tests=3, failures=0, errors=0),
+        tmp_path / "gone.xml",
+    ]
+    assert run_tests.count(files) == {"passed": 9, "failed": 3, "skipped": 2}
+
+
+def test_the_last_attempt_of_a_flaky_shard_counts():
+    def event(shard: int, attempt: int) -> str:
+        return json.dumps(
+            {
+                "id": {"testResult": {"label": "//tests:t", "run": 1, "shard": shard, "attempt": attempt}},
+                "testResult": {
+                    "testActionOutput": [{"name": "test.xml", "uri": f"file:///x%20y/{shard}/{attempt}.xml"}]
+                },
+            }
+        )
+
+    lines = [event(1, 1), event(1, 2), event(2, 1), json.dumps({"id": {"progress": {}}})]
+    assert run_tests.suites(lines) == [Path("/x y/1/2.xml"), Path("/x y/2/1.xml")]
+
+
+@pytest.mark.parametrize(
+    ("path", "label"),
+    [
+        ("tests/repository/test_names.py", "//tests:repository_test_names"),
+        ("tests/hlo/test_x.py", "//tests:hlo_test_x"),
+        ("tests", "//tests/..."),
+    ],
+)
+def test_paths_become_labels(path, label):
+    assert run_tests.bazel_target(str(run_tests.ROOT / path)) == label
+
+
+def test_a_missing_path_is_one_line_and_status_2(capsys):
+    assert run_tests.main(["tests/no_such_test.py"]) == 2
+    assert capsys.readouterr().err == "testbed test: no such file or folder: tests/no_such_test.py\n"
+
+
+def test_bazel_that_is_not_there_is_one_line_and_status_2(capsys, monkeypatch):
+    monkeypatch.setattr(run_tests, "find_bazel", lambda: None)
+    assert run_tests.main(["--runner", "bazel"]) == 2
+    assert "no bazel on PATH" in capsys.readouterr().err
+
+
+def test_bazel_is_told_of_the_corpus_where_there_is_one(tmp_path, monkeypatch):
+    def command(*arguments: str, **environ: str) -> list[str]:
+        return run_tests.bazel_command("bazel", run_tests.parse_arguments([*arguments]), tmp_path, environ)
+
+    monkeypatch.setattr(run_tests, "ROOT", tmp_path / "checkout")
+    assert not [word for word in command() if "CORPUS" in word]
+    (tmp_path / "shared/corpus").mkdir(parents=True)
+    assert f"--test_env=TESTBED_CORPUS={tmp_path}/shared/corpus" in command()
+    assert "--test_env=TESTBED_CORPUS=/elsewhere" in command(TESTBED_CORPUS="/elsewhere")
+    assert {"--test_filter=add", "--jobs=1"} <= set(command("-k", "add", "--jobs=1"))
+
+
+def test_pytest_ends_with_the_same_count(monkeypatch, capfd):
+    monkeypatch.delenv("TESTBED_DEEP", raising=False)
+    arguments = ["--runner", "pytest", "-k", "without_loss", str(Path(__file__).absolute())]
+    assert run_tests.main(arguments) == 0
+    assert capfd.readouterr().out.splitlines()[-1] == "1 passed, 0 failed, 0 skipped"
+    assert run_tests.main([*arguments, "--no-such-option"]) != 0
+    assert capfd.readouterr().out.splitlines()[-1] == "0 passed, 1 failed, 0 skipped"
+
+
+def test_shards_split_the_tests_without_loss():
+    class Hook:
+        def pytest_deselected(self, items):
+            dropped.extend(items)
+
+    class Config:
+        hook = Hook()
+
+    dropped: list[int] = []
+    kept = []
+    for index in range(3):
+        items = list(range(10))
+        pytest_main.Shard(3, index).pytest_collection_modifyitems(Config(), items)
+        kept += items
+    assert sorted(kept) == list(range(10)) and len(dropped) == 20
+
+
+def test_bazels_report_filter_and_folder_reach_pytest():
+    args = pytest_main.arguments({"XML_OUTPUT_FILE": "out.xml", "TESTBRIDGE_TEST_ONLY": "add", "TEST_TMPDIR": "/t"})
+    assert args[2:] == ["--basetemp=/t/pytest", "--junitxml=out.xml", "-k", "add"]

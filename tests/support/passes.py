@@ -1,0 +1,82 @@
+"""What tests of passes share: run passes by name on text, and compare results before and after."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+import numpy as np
+
+from ...differential.comparison import compare
+from ...evaluator.evaluator import evaluate
+from ...formats.program import parameter_leaves, result_leaves
+from ...formats.text.parser import parse_module
+from ...formats.text.printer import print_module
+from ...hlo.ir import Module
+from ...hlo.opcodes import Op
+from ...hlo.verify.verifier import verify
+from ...passes.pipeline import OPTIMIZE, PipelineOptions, run_pipeline, select
+from ...planning.planner import PlanOptions
+
+
+def opcodes(module: Module) -> set[Op]:
+    return {i.opcode for i in module.instructions()}
+
+
+def run(text: str, *names: str) -> Module:
+    """The module after passes; it verifies, and so does what it prints."""
+    module = run_pipeline(parse_module(text), select(names))
+    verify(module)
+    verify(parse_module(print_module(module)))
+    return module
+
+
+def same(text: str, inputs: Sequence[np.ndarray], *names: str, exact: bool = False) -> Module:
+    """The module after passes, whose results are those from before."""
+    before, after = parse_module(text), run(text, *names)
+    wanted, given = evaluate(before, inputs), evaluate(after, inputs)
+    assert len(wanted) == len(given)
+    for w, g, shape in zip(wanted, given, result_leaves(before), strict=True):
+        if exact:
+            assert w.dtype == g.dtype and w.shape == g.shape and w.tobytes() == g.tobytes(), (w, g)
+        else:
+            difference = compare(g, w, shape.dtype)
+            assert difference.agrees, (difference, w, g)
+    return after
+
+
+def agree(left: list[np.ndarray], right: list[np.ndarray]) -> None:
+    """Two lists of results are the same: exactly, or closely where they are floats or complex numbers."""
+    assert len(left) == len(right)
+    for a, b in zip(left, right):
+        assert a.dtype == b.dtype and a.shape == b.shape
+        if a.dtype.kind in "fcV" and a.dtype.itemsize > 1:
+            a, b = a.astype(np.complex128), b.astype(np.complex128)
+            assert np.allclose(a, b, rtol=1e-5, atol=1e-6, equal_nan=True)
+        else:
+            assert np.array_equal(a, b)
+
+
+SPECIAL = np.array([0.0, -0.0, 1.0, -1.0, np.inf, -np.inf, np.nan, 3.5, -2.5, 1e-40, 3e38, 2.0], np.float32)
+"""Values that careless rewrites get wrong."""
+
+
+def fill(module: Module, seed: int, *, special: bool = False, high: int = 8) -> list[np.ndarray]:
+    """Inputs by shape: floats of both signs (with `special` values among them), integers from -2 to `high`."""
+    draw = np.random.default_rng(seed)
+    made = []
+    for shape in parameter_leaves(module):
+        kind = shape.dtype.numpy
+        if shape.dtype.is_float or shape.dtype.is_complex:
+            values = draw.choice(SPECIAL, shape.dims) if special else draw.uniform(-2, 2, shape.dims)
+        elif shape.dtype.is_integer:
+            values = draw.integers(-2 if shape.dtype.is_signed else 0, high, shape.dims)
+        else:
+            values = draw.integers(0, 2, shape.dims)
+        made.append(np.asarray(values).astype(kind))
+    return made
+
+
+_CHANGE_LOOPS = frozenset({"loops", "counters", "algebra", "conditionals", "hoist-branches", "fuse-rotations"})
+
+AS_WRITTEN = PlanOptions(PipelineOptions(tuple(n for n in OPTIMIZE if n not in _CHANGE_LOOPS)))
+"""Plans in which loops and conditionals stay as the text has them."""

@@ -1,0 +1,317 @@
+"""thunks/: lowering from a plan, declared uses, text, and the interpreted executor with its native runner."""
+
+import os
+import signal
+import threading
+import time
+
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from ...codegen.llvm import CodegenError
+from ...codegen.load import load
+from ...codegen.optimize import compile_object
+from ...codegen.options import EmitOptions, Target
+from ...planning.plan import BufferSlice
+from ...thunks import ConditionalThunk, CopyThunk, KernelThunk, SequentialThunk, WhileThunk, read, to_text, write
+from ...thunks.executor import Executor
+from ...thunks.runner import FLUSHING
+
+
+def part(allocation, offset=0, size=4):
+    return BufferSlice(allocation, offset, size)
+
+
+KERNELS = """
+define void @add(ptr %a, ptr %b, ptr %out) {
+  %x = load i32, ptr %a
+  %y = load i32, ptr %b
+  %z = add i32 %x, %y
+  store i32 %z, ptr %out
+  ret void
+}
+define void @less(ptr %a, ptr %b, ptr %out) {
+  %x = load i32, ptr %a
+  %y = load i32, ptr %b
+  %z = icmp slt i32 %x, %y
+  %w = zext i1 %z to i8
+  store i8 %w, ptr %out
+  ret void
+}
+define void @zero(ptr %out) {
+  store i32 0, ptr %out
+  ret void
+}
+define void @yes(ptr %out) {
+  store i8 1, ptr %out
+  ret void
+}
+define void @nothing() {
+  ret void
+}
+"""
+
+
+@pytest.fixture(scope="module")
+def code():
+    return load([compile_object(KERNELS, EmitOptions.host(), cache=None)])
+
+
+def kernel(symbol, reads, writes):
+    return KernelThunk(symbol, symbol, (*map(read, reads), *map(write, writes)))
+
+
+def run(code, thunks, *arrays, observer=None):
+    executor = Executor(SequentialThunk(tuple(thunks)), code.address, variable=range(len(arrays)))
+    bases = np.array([a.ctypes.data for a in arrays], np.uint64)
+    executor.frame(bases, observer).run()
+
+
+def i32(*values):
+    return np.array(values, np.int32)
+
+
+def counted_loop(counter, one, limit, predicate, *body):
+    """while counter < limit: counter += one; body"""
+    condition = SequentialThunk((kernel("less", [counter, limit], [predicate]),))
+    return WhileThunk("loop", condition, SequentialThunk((kernel("add", [counter, one], [counter]), *body)), predicate)
+
+
+def test_kernels_and_copies_run_in_order(code):
+    a, out = i32(3, 4), i32(0, 0, 0)
+    thunks = [
+        kernel("add", [part(0), part(0, 4)], [part(1)]),
+        CopyThunk("copy", part(1), part(1, 8)),
+        kernel("add", [part(1), part(1, 8)], [part(1, 4)]),
+        kernel("nothing", [], []),
+        CopyThunk("empty", part(0, 0, 0), part(1, 0, 0)),
+    ]
+    run(code, thunks, a, out)
+    assert out.tolist() == [7, 14, 7]
+
+
+def test_an_empty_program_runs(code):
+    run(code, [])
+
+
+@pytest.mark.parametrize("rounds", [0, 1, 2, 7, 8, 9, 100, 5000])
+def test_a_flat_loop_runs_as_often_as_its_predicate_says(code, rounds):
+    state, predicate = i32(0, 1, rounds, 0), np.zeros(1, np.uint8)
+    grow = kernel("add", [part(0, 12), part(0, 4)], [part(0, 12)])
+    run(code, [counted_loop(part(0), part(0, 4), part(0, 8), part(1, 0, 1), grow)], state, predicate)
+    assert state.tolist() == [rounds, 1, rounds, rounds]
+
+
+def test_a_loop_inside_a_loop(code):
+    # words: 0 outer counter, 1 one, 2 outer limit, 3 inner counter, 4 inner limit, 5 total
+    state, predicates = i32(0, 1, 6, 0, 5, 0), np.zeros(2, np.uint8)
+    one, total = part(0, 4), part(0, 20)
+    inner = counted_loop(part(0, 12), one, part(0, 16), part(1, 1, 1), kernel("add", [total, one], [total]))
+    outer = counted_loop(part(0), one, part(0, 8), part(1, 0, 1), kernel("zero", [], [part(0, 12)]), inner)
+    run(code, [outer], state, predicates)
+    assert state.tolist() == [6, 1, 6, 5, 5, 30]
+
+
+@pytest.mark.parametrize(
+    "is_pred, selector, taken",
+    [(True, 1, 0), (True, 0, 1), (False, 0, 0), (False, 2, 2), (False, 3, 2), (False, -1, 2)],
+)
+def test_a_conditional_takes_the_branch_that_hlo_says(code, is_pred, selector, taken):
+    flags, out = i32(selector, 1), i32(0, 0, 0)
+    branches = tuple(
+        SequentialThunk((kernel("add", [part(0, 4), part(1, 4 * i)], [part(1, 4 * i)]),))
+        for i in range(2 + (not is_pred))
+    )
+    run(code, [ConditionalThunk("switch", part(0), is_pred, branches)], flags, out)
+    assert out.tolist() == [int(i == taken) for i in range(3)]
+
+
+COUNTERS, ONE, TOTAL, LIMITS = range(4), part(0, 16), part(0, 20), range(6, 10)
+"""Words of a random program's state: a counter a depth, 1, what kernels count up, the limits and selectors."""
+
+
+def random_thunks(draw, depth, flags):
+    """Nested loops and conditionals. A loop counts its depth's counter up to a limit; flags: one a loop."""
+    thunks = []
+    for kind in draw(st.lists(st.sampled_from(["add", "while", "pred", "index"][: 4 if depth < 4 else 1]), max_size=3)):
+        word = part(0, 4 * draw(st.sampled_from(LIMITS)))
+        inner = [random_thunks(draw, depth + 1, flags) for _ in range(0 if kind == "add" else 2 + (kind == "index"))]
+        if kind == "add":
+            thunks.append(kernel("add", [TOTAL, word], [TOTAL]))
+        elif kind == "while":
+            flags.append(flag := part(1, len(flags), 1))
+            counter = part(0, 4 * COUNTERS[depth])
+            test = SequentialThunk((*inner[1].thunks, kernel("less", [counter, word], [flag])))
+            body = SequentialThunk((*inner[0].thunks, kernel("add", [counter, ONE], [counter])))
+            thunks += [kernel("zero", [], [counter]), WhileThunk("loop", test, body, flag)]
+        else:
+            branches = tuple(inner[: 2 if kind == "pred" else 3])
+            selector = part(0, word.offset, 1) if kind == "pred" else word
+            thunks.append(ConditionalThunk("switch", selector, kind == "pred", branches))
+    return SequentialThunk(tuple(thunks))
+
+
+@given(st.data())
+def test_nested_control_flow_runs_natively_as_it_does_for_an_observer(code, data):
+    flags: list = []
+    root = random_thunks(data.draw, 0, flags)
+    values = data.draw(st.lists(st.integers(-1, 3), min_size=4, max_size=4))
+    executor = Executor(root, code.address, variable=[0, 1])
+
+    def outcome(observer, times):
+        state, cells = i32(0, 0, 0, 0, 1, 0, *values), np.zeros(len(flags) + 1, np.uint8)
+        frame = executor.frame(np.array([state.ctypes.data, cells.ctypes.data], np.uint64), observer)
+        for _ in range(times):
+            frame.run()
+        return state.tolist(), cells.tolist()
+
+    assert outcome(None, 1) == outcome(lambda thunk, run: run(), 1)
+    assert outcome(None, 3) == outcome(lambda thunk, run: run(), 3)
+
+
+def test_the_same_frame_takes_new_addresses(code):
+    root = SequentialThunk((counted_loop(part(0), part(0, 4), part(0, 8), part(1, 0, 1)),))
+    executor = Executor(root, code.address, variable=[0])
+    predicate = np.zeros(1, np.uint8)
+    first, second = i32(0, 1, 5), i32(0, 2, 9)
+    bases = np.array([first.ctypes.data, predicate.ctypes.data], np.uint64)
+    frame = executor.frame(bases)
+    frame.run()
+    bases[0] = second.ctypes.data
+    frame.rebind(bases)
+    frame.run()
+    assert first.tolist() == [5, 1, 5] and second.tolist() == [10, 2, 9]
+
+
+def test_kernels_may_have_many_arguments():
+    count = 90
+    names = ", ".join(f"ptr %p{i}" for i in range(count))
+    sums = ["%s0 = add i32 0, 0"]
+    for i in range(count - 1):
+        sums += [f"%v{i} = load i32, ptr %p{i}", f"%s{i + 1} = add i32 %s{i}, %v{i}"]
+    text = f"define void @many({names}) {{\n" + "\n".join(sums)
+    text += f"\nstore i32 %s{count - 1}, ptr %p{count - 1}\nret void\n}}"
+    code = load([compile_object(text, EmitOptions.host(), cache=None)])
+    data = np.arange(count, dtype=np.int32)
+    thunk = kernel("many", [part(0, 4 * i) for i in range(count - 1)], [part(0, 4 * count - 4)])
+    run(code, [thunk], data)
+    assert data[-1] == sum(range(count - 1))
+
+
+def test_an_observer_sees_each_thunk_outer_around_inner(code):
+    state, predicate, seen = i32(0, 1, 2), np.zeros(1, np.uint8), []
+
+    def observe(thunk, run):
+        seen.append(f"begin {thunk.name}")
+        run()
+        seen.append(f"end {thunk.name}")
+
+    loop = counted_loop(part(0), part(0, 4), part(0, 8), part(1, 0, 1))
+    run(code, [loop, kernel("zero", [], [part(0)])], state, predicate, observer=observe)
+    test, step = ["begin less", "end less"], ["begin add", "end add"]
+    assert seen == ["begin loop", *test, *step, *test, *step, *test, "end loop", "begin zero", "end zero"]
+    assert state.tolist() == [0, 1, 2]
+
+
+HALVE = """
+define void @halve(ptr %x) {
+  %v = load volatile float, ptr %x
+  %h = fmul float %v, 5.0e-01
+  store volatile float %h, ptr %x
+  ret void
+}
+"""
+
+
+@pytest.mark.parametrize("flush", [True, False])
+def test_subnormals_flush_while_kernels_run_and_not_after(flush):
+    code = load([compile_object(HALVE, EmitOptions.host(strict=True), cache=None)])
+    smallest = np.finfo(np.float32).smallest_normal
+    x = np.array([smallest], np.float32)
+    root = SequentialThunk((kernel("halve", [], [part(0)]),))
+    executor = Executor(root, code.address, variable=[0], flush_subnormals=flush)
+    executor.frame(np.array([x.ctypes.data], np.uint64)).run()
+    flushes = flush and Target.host().architecture in FLUSHING
+    assert x[0] == (0 if flushes else smallest / 2)
+    assert np.float32(smallest) / np.float32(2) != 0
+
+
+def test_a_missing_kernel_is_an_error_before_anything_runs(code):
+    with pytest.raises(CodegenError, match="does not define 'absent'"):
+        run(code, [kernel("absent", [], [])])
+
+
+@pytest.mark.parametrize("nested", [False, True])
+def test_ctrl_c_ends_an_endless_loop(code, nested):
+    yes = SequentialThunk((kernel("yes", [], [part(0, 0, 1)]),))
+    inner = SequentialThunk((ConditionalThunk("switch", part(0, 0, 1), True, (yes, yes)),))
+    endless = WhileThunk("endless", yes, inner if nested else yes, part(0, 0, 1))
+    interrupt = threading.Timer(0.2, os.kill, (os.getpid(), signal.SIGINT))
+    interrupt.start()
+    start = time.perf_counter()
+    with pytest.raises(KeyboardInterrupt):
+        run(code, [endless], np.zeros(1, np.uint8))
+    interrupt.join()
+    assert time.perf_counter() - start < 5
+
+
+def test_other_threads_run_while_a_program_runs(code):
+    state, predicate = i32(0, 1, 20_000_000), np.zeros(1, np.uint8)
+    thread = threading.Thread(
+        target=run, args=(code, [counted_loop(part(0), part(0, 4), part(0, 8), part(1, 0, 1))], state, predicate)
+    )
+    thread.start()
+    steps = 0
+    while thread.is_alive():
+        steps += 1
+    thread.join()
+    assert state[0] == 20_000_000 and steps > 1000
+
+
+def test_the_text_shows_every_thunk_and_its_uses():
+    thunks = SequentialThunk(
+        (
+            KernelThunk("add.1", "add_f32", (read(part(0)), write(part(3, 64, 4)))),
+            CopyThunk("copy.2", part(3, 64, 4), part(2)),
+            WhileThunk("w", SequentialThunk(()), SequentialThunk((kernel("k", [], []),)), part(3, 0, 1), 7),
+            ConditionalThunk("c", part(0), True, (SequentialThunk(()), SequentialThunk(()))),
+        )
+    )
+    assert to_text(thunks) == (
+        "sequence {\n"
+        "  kernel add.1 @add_f32(read 0[0:4], write 3[64:68])\n"
+        "  copy copy.2 3[64:68] -> 2[0:4]\n"
+        "  while w predicate 3[0:1] trip_count 7 {\n"
+        "    sequence {\n"
+        "    }\n"
+        "    sequence {\n"
+        "      kernel k @k()\n"
+        "    }\n"
+        "  }\n"
+        "  conditional c pred 0[0:4] {\n"
+        "    sequence {\n"
+        "    }\n"
+        "    sequence {\n"
+        "    }\n"
+        "  }\n"
+        "}\n"
+    )
+
+
+def test_uses_are_declared_and_conflicts_found():
+    loop = counted_loop(part(0), part(1), part(2), part(3, 0, 1))
+    assert set(loop.uses) == {
+        read(part(0)),
+        read(part(1)),
+        read(part(2)),
+        write(part(0)),
+        write(part(3, 0, 1)),
+        read(part(3, 0, 1)),
+    }
+    assert read(part(0, 0, 8)).conflicts(write(part(0, 4, 8)))
+    assert not read(part(0, 0, 8)).conflicts(read(part(0, 4, 8)))
+    assert not write(part(0, 0, 4)).conflicts(write(part(0, 4, 4)))
+    with pytest.raises(ValueError, match="overlap"):
+        CopyThunk("bad", part(0, 0, 8), part(0, 4, 8))

@@ -1,0 +1,92 @@
+"""Ctrl-C ends a loop that would never end, whether the native runner or Python turns it, and harms nothing else."""
+
+import signal
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+from ...formats.text.parser import parse_module
+from ...planning.plan import ConditionalStep, WhileStep
+from ...planning.planner import plan
+
+PROGRAM = """HloModule forever
+condition {
+  t = (pred[], s32[]) parameter(0)
+  ROOT go = pred[] get-tuple-element(t), index=0
+}
+less { p = s32[] parameter(0)
+  q = s32[] parameter(1)
+  ROOT r = pred[] compare(p, q), direction=LT }
+yes { y = s32[] parameter(0)
+  many = s32[64] iota(), iota_dimension=0
+  wide = s32[64] broadcast(y), dimensions={}
+  mixed = s32[64] xor(many, wide)
+  sorted = s32[64] sort(mixed), dimensions={0}, to_apply=less
+  last = s32[1] slice(sorted), slice={[63:64]}
+  one = s32[] constant(1)
+  r0 = s32[] reshape(last)
+  ROOT r = s32[] add(r0, one) }
+no { n = s32[] parameter(0)
+  ROOT r = s32[] negate(n) }
+body {
+  t = (pred[], s32[]) parameter(0)
+  go = pred[] get-tuple-element(t), index=0
+  i = s32[] get-tuple-element(t), index=1
+  NEXT
+  ROOT r = (pred[], s32[]) tuple(go, j)
+}
+ENTRY e {
+  go = pred[] parameter(0)
+  i = s32[] parameter(1)
+  t = (pred[], s32[]) tuple(go, i)
+  ROOT w = (pred[], s32[]) while(t), condition=condition, body=body
+}
+"""
+
+BODIES = {
+    "native": "one = s32[] constant(1)\n  j = s32[] add(i, one)",
+    "interpreted": "j = s32[] conditional(go, i, i), true_computation=yes, false_computation=no",
+}
+
+SCRIPT = """
+import pathlib, sys
+root = pathlib.Path(sys.argv[1])
+sys.path.insert(0, str(root / "tools/python"))
+from pytest_names import import_root
+import_root(root)
+import numpy as np
+import testbed
+executable = testbed.compile(sys.argv[2], options=testbed.CompileOptions(cache=None))
+print("runs", flush=True)
+try:
+    executable.execute([np.bool_(True), np.int32(0)])
+except KeyboardInterrupt:
+    again = executable.execute([np.bool_(False), np.int32(5)])
+    print("interrupted", [x.item() for x in again], len(executable._contexts), flush=True)
+"""
+
+
+def test_one_loop_is_the_runners_and_one_is_not():
+    kinds = {
+        kind: {type(s) for s in plan(parse_module(PROGRAM.replace("NEXT", b))).walk()} for kind, b in BODIES.items()
+    }
+    assert ConditionalStep in kinds["interpreted"] and ConditionalStep not in kinds["native"]
+    assert all(WhileStep in found for found in kinds.values())
+
+
+@pytest.mark.parametrize("kind", BODIES)
+def test_an_endless_loop_is_interrupted_and_the_program_runs_again(kind):
+    text = PROGRAM.replace("NEXT", BODIES[kind])
+    command = [sys.executable, "-c", SCRIPT, str(Path(__file__).parents[2]), text]
+    with subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True) as child:
+        try:
+            assert child.stdout is not None and child.stdout.readline() == "runs\n"
+            with pytest.raises(subprocess.TimeoutExpired):
+                child.wait(timeout=0.7)  # it does not end by itself
+            child.send_signal(signal.SIGINT)
+            out, err = child.communicate(timeout=20)
+        finally:
+            child.kill()
+    assert (out, err, child.returncode) == ("interrupted [False, 5] 1\n", "", 0)

@@ -1,0 +1,42 @@
+"""The floors of the house, said once for Bazel: a room sees the floors below its own and is seen by those above.
+
+tests/repository/test_repository.py holds this list to the import-linter contract in pyproject.toml.
+"""
+
+load("@rules_python//python:defs.bzl", "py_library")
+
+# The top floor first.
+FLOORS = [
+    ["cli", "pjrt"],
+    ["benchmarks", "differential"],
+    ["migration"],
+    ["backends", "profiling"],
+    ["ffi", "legacy", "mlir_emitters", "thunks"],
+    ["codegen", "lhlo"],
+    ["planning"],
+    ["passes"],
+    ["evaluator", "formats"],
+    ["hlo"],
+]
+
+ROOMS = [name for floor in FLOORS for name in floor]
+
+def _others(name, above):
+    """The rooms on the floors above `name`, or on those below it."""
+    number = [i for i, floor in enumerate(FLOORS) if name in floor][0]
+    floors = FLOORS[:number] if above else FLOORS[number + 1:]
+    return [other for floor in floors for other in floor]
+
+def room(name, deps):
+    """One py_library a room, of all its files. deps: what it needs besides the rooms below it."""
+    py_library(
+        name = name,
+        srcs = native.glob(["**/*.py"]),
+        data = native.glob(
+            ["**/*"],
+            allow_empty = True,
+            exclude = ["**/*.py", "**/*.pyc", "BUILD"],
+        ),
+        visibility = ["//%s:__subpackages__" % other for other in _others(name, True) + ["tests"]],
+        deps = ["//:testbed"] + ["//" + other for other in _others(name, False)] + deps,
+    )
