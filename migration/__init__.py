@@ -1,4 +1,4 @@
-"""Flags as one value and the migration ledger: the only room that chooses a stack."""
+"""Flags as one value: the only room that chooses a stack."""
 
 from .choose import choose, emit_for
 from .compile import compile_module

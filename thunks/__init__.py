@@ -1,4 +1,4 @@
-"""Thunk kinds, their text and wire forms, and the executors that run them."""
+"""Thunk kinds, their text, and the executors that run them."""
 
 from .kinds import (
     Access,
