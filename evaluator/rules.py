@@ -30,7 +30,7 @@ class Form(Enum):
 
 @dataclass(frozen=True, slots=True)
 class Reference:
-    """precise: f32 and narrower floats compute in f64 (complex numbers in their own type); for Form.NUMPY only."""
+    """precise: real numbers compute in a wider type and round once (complex ones in their own); for Form.NUMPY only."""
 
     form: Form
     function: Callable[..., Any]
@@ -84,7 +84,7 @@ RULES: dict[Op, Reference] = {
     Op.SIGN: numpy(ew.sign),
     Op.SINE: numpy(sp.sine, precise=True),
     Op.SINH: numpy(sp.sinh, precise=True),
-    Op.SQRT: numpy(sp.sqrt, precise=True),
+    Op.SQRT: numpy(sp.sqrt),
     Op.TAN: numpy(sp.tan, precise=True),
     Op.TANH: numpy(sp.tanh, precise=True),
     # conversions

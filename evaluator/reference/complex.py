@@ -10,6 +10,7 @@ from collections.abc import Callable
 import numpy as np
 
 from .libm import libm
+from .rounding import rounded
 
 Array = np.ndarray
 
@@ -60,14 +61,9 @@ def _exact_sum(a: Array, b: Array, c: Array) -> Array:
     return np.where(lowest == 0, total, total + lowest)
 
 
-def _real(function: Callable[..., Array], *arrays: Array) -> Array:
-    """A real function, of f32 computed in f64 and rounded."""
-    return function(*[a.astype(np.float64) for a in arrays]).astype(arrays[0].dtype)
-
-
 def magnitude(x: Array) -> Array:
     """|x|, NaN if either part is NaN (C's hypot gives infinity where the other part is infinite)."""
-    return np.where(np.isnan(x.real) | np.isnan(x.imag), np.nan, np.abs(x)).astype(x.real.dtype)
+    return np.where(np.isnan(x.real) | np.isnan(x.imag), np.nan, rounded(np.hypot, x.real, x.imag)).astype(x.real.dtype)
 
 
 def multiply(x: Array, y: Array) -> Array:
@@ -126,8 +122,8 @@ def _log_magnitude(x: Array) -> Array:
     """log |x| in the widest type; by log1p where |x| is near 1; NaN if either part is."""
     a, b = np.abs(_wide(x.real)), np.abs(_wide(x.imag))
     large, small = np.maximum(a, b), np.minimum(a, b)
-    near = np.log1p((large - 1) * (large + 1) + small * small) / 2
-    far = np.log(np.where(np.isnan(large), np.nan, np.hypot(a, b)))
+    near = rounded(np.log1p, (large - 1) * (large + 1) + small * small) / 2
+    far = rounded(np.log, np.where(np.isnan(large), np.nan, np.hypot(a, b)))
     return np.where((large > 0.5) & (large < 2), near, far)
 
 
@@ -141,8 +137,8 @@ def log1p(x: Array) -> Array:
     infinite where the squares vanish."""
     a, b, one = x.real, x.imag, x.real.dtype.type(1)
     wide_a, wide_b = _wide(a), _wide(b)
-    half_log1p = _narrow(np.log1p(wide_a * (wide_a + 2) + wide_b * wide_b) / 2, a.dtype)
-    vanishing = np.log(_fma(a + one, a + one, b * b)) / 2
+    half_log1p = _narrow(rounded(np.log1p, wide_a * (wide_a + 2) + wide_b * wide_b) / 2, a.dtype)
+    vanishing = rounded(np.log, _fma(a + one, a + one, b * b)) / 2
     real = np.where(np.abs(a + one) + np.abs(b) < a.dtype.type(0.2), vanishing, half_log1p)
     real = np.where(np.maximum(np.abs(a), np.abs(b)) > 2.0**55, _log_magnitude(x), real)
     return make_complex(real.astype(a.dtype), _rounded("atan2", b, a + one))
@@ -164,8 +160,8 @@ def sqrt(x: Array) -> Array:
 def exponential(x: Array) -> Array:
     """e^a·cos b and e^a·sin b, +0 at b = 0; where e^a overflows in two halves, which may be finite."""
     a, b = x.real, x.imag
-    whole, half = _real(np.exp, a), _real(np.exp, a * a.dtype.type(0.5))
-    parts = [_real(function, b) for function in (np.cos, np.sin)]
+    whole, half = rounded(np.exp, a), rounded(np.exp, a * a.dtype.type(0.5))
+    parts = [rounded(function, b) for function in (np.cos, np.sin)]
     real, imag = [np.where(np.isinf(whole), half * part * half, whole * part) for part in parts]
     return make_complex(real, np.where(b == 0, b.dtype.type(0), imag))
 
@@ -190,8 +186,8 @@ def rsqrt(x: Array) -> Array:
     angle = _rounded("atan2", b, a) * a.dtype.type(-0.5)
     endless = np.isinf(a) | (np.isinf(b) & np.isnan(a))
     zero = (a == 0) & (b == 0)
-    real = np.where(endless, np.copysign(0, a), size * _real(np.cos, angle))
-    imag = np.where(endless, -np.copysign(0, b), size * _real(np.sin, angle))
+    real = np.where(endless, np.copysign(0, a), size * rounded(np.cos, angle))
+    imag = np.where(endless, -np.copysign(0, b), size * rounded(np.sin, angle))
     return make_complex(np.where(zero, np.inf, real).astype(a.dtype), np.where(zero, np.nan, imag).astype(a.dtype))
 
 
@@ -205,29 +201,29 @@ def _inverse_root_of_magnitude(x: Array) -> Array:
 def _half_exponentials(b: Array) -> tuple[Array, Array]:
     """e^b / 2 and e^-b / 2, the second as XLA gets it: by division, so that it overflows where e^b vanishes."""
     half = b.dtype.type(0.5)
-    exponential = np.exp(b.astype(np.float64)).astype(b.dtype)
+    exponential = rounded(np.exp, b)
     return half * exponential, half / exponential
 
 
 def sine(x: Array) -> Array:
     plus, minus = _half_exponentials(x.imag)
-    return make_complex(_real(np.sin, x.real) * (plus + minus), _real(np.cos, x.real) * (plus - minus))
+    return make_complex(rounded(np.sin, x.real) * (plus + minus), rounded(np.cos, x.real) * (plus - minus))
 
 
 def cosine(x: Array) -> Array:
     plus, minus = _half_exponentials(x.imag)
-    return make_complex(_real(np.cos, x.real) * (minus + plus), _real(np.sin, x.real) * (minus - plus))
+    return make_complex(rounded(np.cos, x.real) * (minus + plus), rounded(np.sin, x.real) * (minus - plus))
 
 
 def expm1(x: Array) -> Array:
     """expm1(a)·cos b + (cos b - 1), and (expm1(a) + 1)·sin b, which vanishes where e^a does against 1."""
     a, b = x.real, x.imag
     one, zero = a.dtype.type(1), a.dtype.type(0)
-    less, square = _real(np.expm1, a), b * b
-    near = _real(lambda v: -2 * np.square(np.sin(v / 2)), b)
-    cosine_less = np.where(square >= 0.61685, _real(np.cos, b) - one, np.where(square == 0, zero, near))
+    less, square = rounded(np.expm1, a), b * b
+    near = rounded(lambda v: -2 * np.square(np.sin(v / 2)), b)
+    cosine_less = np.where(square >= 0.61685, rounded(np.cos, b) - one, np.where(square == 0, zero, near))
     return make_complex(
-        _fma(less, cosine_less + one, cosine_less), np.where(b == 0, zero, (less + one) * _real(np.sin, b))
+        _fma(less, cosine_less + one, cosine_less), np.where(b == 0, zero, (less + one) * rounded(np.sin, b))
     )
 
 
@@ -236,9 +232,9 @@ def power(x: Array, y: Array) -> Array:
     x, y = np.broadcast_arrays(x, y)
     a, b, c, d = x.real, x.imag, y.real, y.imag
     size, angle = magnitude(x), _rounded("atan2", b, a)
-    coefficient = _real(np.power, size, c) * _real(np.exp, -d * angle)
-    turn = _fma(c, angle, d * _real(np.log, size))
-    real, imag = coefficient * _real(np.cos, turn), coefficient * _real(np.sin, turn)
+    coefficient = rounded(np.power, size, c) * rounded(np.exp, -d * angle)
+    turn = _fma(c, angle, d * rounded(np.log, size))
+    real, imag = coefficient * rounded(np.cos, turn), coefficient * rounded(np.sin, turn)
     one = (c == 0) & (d == 0) | (a == 1) & (b == 0)
     zero = (size == 0) & (d == 0) & (c > 0) | (a == np.inf) & (b == 0) & (d == 0) & (c < 0)
     endless = (a == np.inf) & (b == 0) & (d == 0) & (c > 0)

@@ -11,6 +11,7 @@ import numpy as np
 from ...hlo.dtypes import DType
 from ...hlo.ir import Instruction
 from . import complex as cx
+from .rounding import flushed
 
 Array = np.ndarray
 
@@ -53,7 +54,7 @@ def divide(x: Array, y: Array) -> Array:
 def remainder(x: Array, y: Array) -> Array:
     """The sign follows the dividend."""
     if not is_integer(x):
-        return np.fmod(x, y)
+        return flushed(np.fmod(flushed(x), flushed(y)))
     zero = y == 0
     safe = np.where(zero | (y == -1), y.dtype.type(1), y) if x.dtype.kind == "i" else np.where(zero, y.dtype.type(1), y)
     return np.where(zero, x, np.fmod(x, safe)).astype(x.dtype)

@@ -1,7 +1,8 @@
 """The float environment of XLA:CPU: subnormal operands and results of f32 and f64 arithmetic count as zero.
 
-glibc's fenv_t carries the vector unit's control register, so fesetenv reaches what NumPy computes with. Where the
-layout is not known, nothing is flushed: a subnormal result then stands where XLA shows a zero, which parity allows.
+glibc's fenv_t carries the vector unit's control register, so fesetenv reaches NumPy's arithmetic. It does not reach
+every special function: those flush by comparison (rounding.py). Where the layout of fenv_t is not known, arithmetic
+flushes nothing: a subnormal result then stands where XLA shows a zero, which parity allows.
 """
 
 from __future__ import annotations
@@ -9,12 +10,20 @@ from __future__ import annotations
 import ctypes
 import platform
 import sys
+import threading
 from collections.abc import Iterator
 from contextlib import contextmanager
 from functools import cache
 
 # machine -> (index of the 32-bit word in fenv_t, bits that flush operands and results)
 _CONTROL = {"x86_64": (7, 0x8040), "aarch64": (0, 1 << 24)}
+
+_STATE = threading.local()
+
+
+def is_flushing() -> bool:
+    """Whether this thread is inside `flushing_subnormals`."""
+    return getattr(_STATE, "flushing", False)
 
 
 @cache
@@ -25,6 +34,17 @@ def _libm() -> ctypes.CDLL:
 @contextmanager
 def flushing_subnormals(enabled: bool = True) -> Iterator[None]:
     """Flush subnormals to zero in this thread inside the block."""
+    before = is_flushing()
+    _STATE.flushing = enabled
+    try:
+        with _control_register(enabled):
+            yield
+    finally:
+        _STATE.flushing = before
+
+
+@contextmanager
+def _control_register(enabled: bool) -> Iterator[None]:
     word_and_bits = _CONTROL.get(platform.machine())
     if not enabled or word_and_bits is None or not sys.platform.startswith("linux"):
         yield

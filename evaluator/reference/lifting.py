@@ -1,7 +1,7 @@
 """From a function on arrays in working precision to the rule of an elementwise instruction.
 
-Working precision: f16, bf16, fp8 and fp4 compute in f32 and round once, as XLA:CPU does; special functions compute f32
-in f64; integers narrower than a byte compute in a byte and wrap.
+Working precision: f16, bf16, fp8 and fp4 compute in f32 and round once, as XLA:CPU does; special functions compute in a
+wider type (rounding.py); integers narrower than a byte compute in a byte and wrap.
 """
 
 from __future__ import annotations
@@ -13,6 +13,7 @@ import numpy as np
 from ...hlo.dtypes import FLOAT, INTEGER, DType
 from ...hlo.ir import Instruction
 from .convert import narrow
+from .rounding import rounded
 
 Arrays = Callable[..., np.ndarray]
 
@@ -22,16 +23,14 @@ WORKING: dict[DType, np.dtype] = {d: np.dtype(np.float32) for d in _NARROW_FLOAT
 }
 """Types whose arithmetic happens in another type."""
 
-PRECISE: dict[DType, np.dtype] = {d: np.dtype(np.float64) for d in _NARROW_FLOAT | {DType.F32}}
-"""Working types of special functions (complex ones choose for themselves)."""
-
 
 def lift(reference: Arrays, instruction: Instruction, *, precise: bool = False) -> Arrays:
     """The function from the operands' arrays to the result's array."""
     result = instruction.shape.dtype.numpy
     sources = [o.shape.dtype for o in instruction.operands]
-    table = PRECISE if precise else WORKING
-    working = [table.get(d, d.numpy) for d in sources]
+    if precise and all(d in FLOAT for d in sources):
+        return _of_reals(reference, instruction.shape.dtype)
+    working = [WORKING.get(d, d.numpy) for d in sources]
     casts = [None if w == d.numpy else w for w, d in zip(working, sources, strict=True)]
     if not any(casts):
 
@@ -41,12 +40,19 @@ def lift(reference: Arrays, instruction: Instruction, *, precise: bool = False) 
 
         return direct
 
-    through_f32 = precise and instruction.shape.dtype in _NARROW_FLOAT  # round as XLA does: first to f32
-
     def widened(*operands: np.ndarray) -> np.ndarray:
         out = reference(*[o if c is None else o.astype(c) for o, c in zip(operands, casts, strict=True)])
-        if through_f32:
-            out = np.asarray(out).astype(np.float32)
         return narrow(np.asarray(out), instruction.shape.dtype)
 
     return widened
+
+
+def _of_reals(function: Arrays, dtype: DType) -> Arrays:
+    """A special function of real arrays, rounded as XLA does: narrow floats first to f32."""
+    working = dtype.numpy if dtype is DType.F64 else np.dtype(np.float32)
+
+    def of_reals(*operands: np.ndarray) -> np.ndarray:
+        out = rounded(function, *[o.astype(working) for o in operands])
+        return out if dtype.numpy == working else narrow(out, dtype)
+
+    return of_reals

@@ -146,7 +146,7 @@ def rng(instruction: Instruction, operands: Sequence[Array], context: Context) -
     low, high = a.astype(real), b.astype(real)
     if not normal:
         return (x.reshape(dims) * np.subtract(high, low) + low).astype(dtype.numpy)
-    halves = x.astype(np.float64).reshape(2, -1)
+    halves = x.astype(np.longdouble).reshape(2, -1)  # whose loops are the same on every processor
     first, second = halves[0], halves[1]
     z = np.sqrt(-2 * np.log1p(-first)) * np.cos(2 * np.pi * second)
     return (z.astype(real).reshape(dims) * high + low).astype(dtype.numpy)

@@ -1,5 +1,5 @@
-"""Special functions of real arrays in the precision that they are given (the table asks for f64 where the type is
-narrower); complex arrays go to complex.py."""
+"""Special functions of real arrays in the precision that they are given (rounding.py asks for a wider one than the
+type); complex arrays go to complex.py."""
 
 from __future__ import annotations
 
@@ -11,6 +11,7 @@ from ...hlo.dtypes import FROM_NUMPY
 from . import complex as cx
 from .convert import nonzero_bits
 from .elementwise import Array, is_integer
+from .rounding import rounded
 
 
 def _either(real: Callable[..., Array], of_complex: Callable[..., Array], *, wide: bool = True) -> Callable[..., Array]:
@@ -59,22 +60,19 @@ def _log1p(x: Array) -> Array:
 def _logistic(x: Array) -> Array:
     from scipy.special import expit
 
-    return expit(x)
+    return expit(x)  # has a loop for long double
 
 
 def erf(x: Array) -> Array:
     from scipy.special import erf as scipy_erf
 
-    return scipy_erf(x)
+    return scipy_erf(x.astype(np.float64))  # scalar code of SciPy's own: the same on every processor
 
 
 def _power(x: Array, y: Array) -> Array:
     if is_integer(x):
         return _integer_power(x, y)
-    if x.dtype == np.float64:
-        out = np.power(x, y)
-    else:
-        out = np.power(x.astype(np.float64), y.astype(np.float64)).astype(x.dtype)
+    out = rounded(np.power, x, y)
     # An exponent that is subnormal, hence taken for zero, is still no integer: a negative base has no such power.
     return np.where((x < 0) & (y == 0) & nonzero_bits(y, FROM_NUMPY[y.dtype]), np.nan, out).astype(x.dtype)
 
