@@ -1,4 +1,4 @@
-"""The root of the pytest set-up: module names (tools/python/pytest_names.py), `--deep`, Hypothesis profiles."""
+"""The root of the pytest set-up: module names (tools/python/pytest_names.py), `--deep`, TESTBED_CPU, Hypothesis."""
 
 import importlib.util
 import os
@@ -28,6 +28,10 @@ def pytest_addoption(parser: pytest.Parser) -> None:
 def pytest_configure(config: pytest.Config) -> None:
     if config.getoption("--deep"):
         os.environ["TESTBED_DEEP"] = "1"
+    if os.environ.get("TESTBED_CPU"):
+        from testbed.codegen.options import assume_host
+
+        assume_host(os.environ["TESTBED_CPU"])
     from hypothesis import HealthCheck, settings
 
     slow = [HealthCheck.too_slow, HealthCheck.data_too_large]

@@ -53,6 +53,10 @@ def command(
 
     Exit 1 if any case failed or crashed; unsupported ones are grouped by the missing emitter and do not fail.
     """
+    from functools import partial
+
+    from ..codegen.options import Target
+    from ..differential.case_runner import run_case
     from ..differential.conformance import run_cases
     from ..differential.corpus import ALL_STACKS, PARSE, read_suite, select
     from ..differential.report import summary, write_json
@@ -64,7 +68,8 @@ def command(
         raise click.UsageError("the parse stack reads HLO text: leave out --source")
     cases = select(read_suite(Path(folder), source), pattern, sample, seed)
     with progress(len(cases) * len(names)) as advance:
-        rows = run_cases(cases, names, jobs=jobs, limit=limit, on_row=lambda row: advance())
+        runner = partial(run_case, target=Target.host())
+        rows = run_cases(cases, names, jobs=jobs, limit=limit, on_row=lambda row: advance(), runner=runner)
     if json_file:
         write_json(Path(json_file), rows, names)
     _print(rows, names)

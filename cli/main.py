@@ -14,6 +14,7 @@ import click
 
 from .. import __version__
 from ..hlo.errors import ParseError, TestbedError
+from .processor import cpu_option
 
 COMMANDS = {
     "diff": "Compile on both stacks, run, and compare with the evaluator (and XLA:CPU where jaxlib is installed).",
@@ -29,6 +30,9 @@ COMMANDS = {
 }
 """Subcommand → its line in --help. The module cli/NAME.py is imported only when it is called, so --help stays fast."""
 
+COMPILING = frozenset({"diff", "run", "buffers", "stages", "opt", "conform", "bench"})
+"""Subcommands with --cpu."""
+
 
 class LazyGroup(click.Group):
     """A group whose subcommands are imported on first use."""
@@ -39,7 +43,10 @@ class LazyGroup(click.Group):
     def get_command(self, ctx: click.Context, cmd_name: str) -> click.Command | None:
         if cmd_name not in COMMANDS:
             return None
-        return import_module(f"..cli.{cmd_name}", __package__).command
+        command: click.Command = import_module(f"..cli.{cmd_name}", __package__).command
+        if cmd_name in COMPILING and not any(p.name == "cpu" for p in command.params):
+            command.params.append(cpu_option())
+        return command
 
     def format_commands(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:
         with formatter.section("Commands"):

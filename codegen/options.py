@@ -5,6 +5,8 @@ from __future__ import annotations
 import functools
 from dataclasses import dataclass
 
+from ..hlo.errors import InputError
+
 
 @dataclass(frozen=True, slots=True)
 class Target:
@@ -17,8 +19,35 @@ class Target:
 
     @staticmethod
     def host() -> Target:
-        """The machine that this process runs on."""
-        return _host()
+        """The machine that this process runs on, or the processor that `assume_host` named."""
+        return _assumed or _host()
+
+    @staticmethod
+    def of(cpu: str) -> Target:
+        """The host as if it had this processor: 'host' or a level of LEVELS.
+
+        Raises InputError for another name, and where the machine cannot run such code.
+        """
+        host = _host()
+        if cpu == "host":
+            return host
+        levels = list(LEVELS) if host.architecture == "x86_64" else []
+        if cpu not in levels:
+            raise InputError(f"unknown processor {cpu!r}", remedy=f"choose from {', '.join(['host', *levels])}")
+        target, present = Target.level(cpu), set(host.features.split(","))
+        missing = [name[1:] for name in target.features.split(",") if name not in present]
+        if missing:
+            runs = [name for name in levels if set(Target.level(name).features.split(",")) <= present]
+            remedy = f"choose from {', '.join(['host', *runs])}"
+            raise InputError(f"this machine cannot run code for {cpu}: it lacks {', '.join(missing)}", remedy=remedy)
+        return target
+
+    @staticmethod
+    def level(cpu: str) -> Target:
+        """A level of the x86-64 psABI by its name, whether this machine can run its code or not."""
+        names = list(LEVELS)
+        features = ",".join(f"+{f}" for name in names[: names.index(cpu) + 1] for f in LEVELS[name])
+        return Target("x86_64-unknown-linux-gnu", cpu, features, vector_bits_of(features))
 
     @property
     def architecture(self) -> str:
@@ -68,3 +97,31 @@ def _host() -> Target:
 
     features = llvm.get_host_cpu_features().flatten()
     return Target(llvm.get_process_triple(), llvm.get_host_cpu_name(), features, vector_bits_of(features))
+
+
+LEVELS = {
+    "x86-64-v2": (
+        *("64bit", "cx16", "cx8", "fxsr", "mmx", "popcnt", "sahf"),
+        *("sse", "sse2", "sse3", "sse4.1", "sse4.2", "ssse3"),
+    ),
+    "x86-64-v3": ("avx", "avx2", "bmi", "bmi2", "f16c", "fma", "lzcnt", "movbe", "xsave"),
+    "x86-64-v4": ("avx512bw", "avx512cd", "avx512dq", "avx512f", "avx512vl"),
+}
+"""What each level of the x86-64 psABI adds to the one before, in LLVM's names."""
+
+
+_assumed: Target | None = None
+
+
+def assume_host(cpu: str | Target | None) -> None:
+    """From now on `Target.host()` is `Target.of(cpu)` in this process; None: the machine itself again.
+
+    For the command line and the tests, which run the whole system as on another processor.
+    """
+    global _assumed
+    _assumed = Target.of(cpu) if isinstance(cpu, str) else cpu
+
+
+def assumed_host() -> Target | None:
+    """What `assume_host` said last."""
+    return _assumed

@@ -10,6 +10,7 @@ from pathlib import Path
 
 import numpy as np
 
+from ..codegen.options import Target, assume_host
 from ..formats.program import Program, read_text
 from ..hlo.errors import TestbedError, UnsupportedError
 from ..migration.stacks import prepare
@@ -18,8 +19,12 @@ from .corpus import PARSE, Case, compare_leaves, load_case
 from .report import Row
 
 
-def run_case(case: Case, stacks: Sequence[str]) -> Iterator[Row]:
-    """A row for each stack, in order. A module that does not parse fails on every stack."""
+def run_case(case: Case, stacks: Sequence[str], target: Target | None = None) -> Iterator[Row]:
+    """A row for each stack, in order. A module that does not parse fails on every stack.
+
+    target: the processor that the worker process compiles for, None for this machine.
+    """
+    assume_host(target)
     program: Program | None = None
     for stack in stacks:
         start = time.perf_counter()

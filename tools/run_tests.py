@@ -26,6 +26,7 @@ def parse_arguments(argv: list[str]) -> argparse.Namespace:
     )
     parser.add_argument("paths", nargs="*", help="test files or folders, like tests/hlo/test_opset.py (default: all)")
     parser.add_argument("-k", dest="expression", metavar="EXPR", help="only tests whose name matches, as in pytest")
+    parser.add_argument("--cpu", help="make code for x86-64-v2, x86-64-v3 or x86-64-v4 instead of this machine")
     parser.add_argument("--deep", action="store_true", help="also the tests marked deep, and many more random examples")
     parser.add_argument(
         "--runner",
@@ -96,6 +97,8 @@ def bazel_command(bazel: str, options: argparse.Namespace, events: Path, environ
         command.append(f"--test_env=TESTBED_CORPUS={found}")
     if options.expression:
         command.append(f"--test_filter={options.expression}")
+    if options.cpu:
+        command.append(f"--test_env=TESTBED_CPU={options.cpu}")
     if options.deep:
         command += ["--test_env=TESTBED_DEEP=1", "--test_timeout=3600"]
     if not sys.stderr.isatty():
@@ -126,10 +129,14 @@ def run_pytest(options: argparse.Namespace) -> int:
     if options.deep:
         command.append("--deep")
     paths = [os.path.abspath(path) for path in options.paths] or [str(ROOT / "tests")]
-    print(f"testbed test: through pytest {' '.join(options.paths or ['tests'])} (no Bazel found or chosen)", flush=True)
+    environ = {**os.environ, **({"TESTBED_CPU": options.cpu} if options.cpu else {})}
+    chosen = " ".join(options.paths or ["tests"])
+    print(f"testbed test: through pytest {chosen} (no Bazel found or chosen)", flush=True)
     with tempfile.TemporaryDirectory() as folder:
         suite = Path(folder) / "suite.xml"
-        code = subprocess.run([*command, f"--junitxml={suite}", *options.rest, *paths], cwd=ROOT).returncode
+        code = subprocess.run(
+            [*command, f"--junitxml={suite}", *options.rest, *paths], cwd=ROOT, env=environ
+        ).returncode
         total = count([suite])
     return report(code, total)
 

@@ -29,6 +29,20 @@ def test_diff_agrees(add, capsys):
     assert "1 by legacy" in out and "1 by mlir" in out and "float32[2]" in out
 
 
+def test_code_is_made_for_the_processor_that_is_named(add, capsys, monkeypatch):
+    from ...codegen.options import Target
+
+    before = Target.host()
+    named = "x86-64-v2" if before.architecture == "x86_64" else "host"
+    assert main(["diff", str(add), *OURS, "--cpu", named]) == 0
+    assert Target.host() == before
+    assert main(["diff", str(add), *OURS, "--cpu", "z80"]) == 2
+    assert "unknown processor 'z80' (choose from host" in capsys.readouterr().err
+    monkeypatch.setenv("TESTBED_CPU", "z81")
+    assert main(["run", str(add)]) == 2
+    assert "unknown processor 'z81'" in capsys.readouterr().err
+
+
 def test_diff_with_a_wrong_golden_exits_1_and_suspects_it(add, capsys):
     value = np.array([1, -2], np.float32)
     save_io(add / "io.npz", [value], [value])

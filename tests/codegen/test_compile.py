@@ -15,6 +15,7 @@ from ...codegen.llvm import CodegenError, emit_object, parse, run_passes, target
 from ...codegen.load import load
 from ...codegen.optimize import assembly, build_object, compile_object, optimize, prepare
 from ...codegen.options import EmitOptions, Target, vector_bits_of
+from ...hlo.errors import InputError
 
 HOST = EmitOptions.host()
 
@@ -77,6 +78,20 @@ def test_the_width_is_asked_for_after_the_parameters_whatever_stands_there():
 def test_cross_targets_emit_without_that_machine():
     aarch64 = EmitOptions(Target("aarch64-unknown-linux-gnu", "neoverse-v1", "+neon,+sve", 128))
     assert "fmad\tz" in assembly(SCALE, aarch64)
+
+
+def test_levels_add_up_and_one_that_the_machine_lacks_is_refused(monkeypatch):
+    from ...codegen import options
+
+    assert [Target.level(name).vector_bits for name in options.LEVELS] == [128, 256, 512]
+    assert "+sse4.2" in Target.level("x86-64-v4").features and "+avx2" not in Target.level("x86-64-v2").features
+    old = Target("x86_64-unknown-linux-gnu", "old", Target.level("x86-64-v2").features, 128)
+    monkeypatch.setattr(options, "_host", lambda: old)
+    assert Target.of("x86-64-v2").vector_bits == 128
+    with pytest.raises(
+        InputError, match=r"cannot run code for x86-64-v3: it lacks avx, .*\(choose from host, x86-64-v2\)"
+    ):
+        Target.of("x86-64-v3")
 
 
 def test_vector_width_is_read_from_the_features():
