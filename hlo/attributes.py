@@ -18,7 +18,7 @@ from .shapes import Shape, ShapeIndex
 
 @dataclass(frozen=True, slots=True)
 class Raw:
-    """Text of an attribute that nothing here interprets; printed back as it was."""
+    """Text of an attribute that is not interpreted; the printer prints it unchanged."""
 
     text: str
 

@@ -1,4 +1,4 @@
-"""What XLA fixes and no module's text says."""
+"""Facts that XLA fixes and that a module's text does not state."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ ANNOTATIONS: tuple[str, ...] = (
     "ShardBarrierTo",
     "xla.sdy.FuncResultSharding",
 )
-"""Targets of custom calls that change no value: they tell a partitioner or a memory planner where values belong."""
+"""Custom-call targets whose result is the operand: they tell a partitioner or memory planner where a value belongs."""
 
 FIRST_STATE = 0x7012395
 """The 128-bit counter of rng and rng-get-and-update-state at the start of a run."""

@@ -48,11 +48,11 @@ class DType(Enum):
     def __repr__(self) -> str:
         return self.value
 
-    __hash__ = object.__hash__  # as Op: members are compared by identity, and Enum hashes the name each time
+    __hash__ = object.__hash__  # by identity: Enum.__hash__ hashes the name in Python on every lookup
 
     @property
     def is_integer(self) -> bool:
-        """A signed or unsigned integer; pred is none."""
+        """Whether it is a signed or unsigned integer type; pred is neither."""
         return self in SIGNED or self in UNSIGNED
 
     @property
@@ -73,27 +73,27 @@ class DType(Enum):
 
     @property
     def is_array(self) -> bool:
-        """True for types whose values are arrays of numbers: not token, opaque, tuple."""
+        """Whether its values are arrays of numbers; false for token, opaque and tuple."""
         return self in NUMPY
 
     @property
     def numpy(self) -> np.dtype:
-        """The numpy dtype of one element (sub-byte types: one element a byte)."""
+        """The numpy dtype of one element; a type narrower than a byte takes one byte per element."""
         return NUMPY[self]
 
     @property
     def bits(self) -> int:
-        """Width of one value in bits; pred is 8 in memory and 1 here."""
+        """Width of one value in bits. pred has 1, although it takes 8 in memory."""
         return BITS[self]
 
     @property
     def bytes(self) -> int:
-        """Bytes of one element in a buffer; sub-byte types are stored one a byte."""
+        """Bytes of one element in a buffer; a type narrower than a byte takes one byte per element."""
         return NUMPY[self].itemsize
 
     @property
     def component(self) -> DType:
-        """The real type of a complex type; itself otherwise."""
+        """The type of the real part of a complex type; any other type itself."""
         return {DType.C64: DType.F32, DType.C128: DType.F64}.get(self, self)
 
 

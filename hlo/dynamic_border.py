@@ -1,7 +1,8 @@
-"""Arrays of present sizes at the border of a module whose dynamic dimensions were padded (passes/dynamic/pad.py).
+"""Inputs and results of a module whose dynamic dimensions were padded to their bounds (passes/dynamic/pad.py).
 
-Such a module takes and gives arrays at their bounds; the sizes are leaves behind them. Its frontend attributes list
-them as `leaf.dimension:leaf of its size`. Callers see neither: inputs may be smaller than the bound, results are cut.
+Such a module takes and returns arrays at their bounds; the sizes at run time are additional s32 leaves after them. Its
+frontend attributes list these as `leaf.dimension:leaf of its size`. Callers see neither padding nor sizes: an input
+may be smaller than its bound, and results are cut to their sizes.
 """
 
 from __future__ import annotations
@@ -22,7 +23,7 @@ PARAMETERS, RESULTS = "dynamic_parameters", "dynamic_results"
 
 @dataclass(frozen=True, slots=True)
 class DynamicDimension:
-    """A dimension of an array leaf of the parameters or results, and the leaf that holds its size, an s32."""
+    """A dynamic dimension of array leaf `leaf` of the parameters or results. size: the s32 leaf that holds its size."""
 
     leaf: int
     dimension: int
@@ -31,7 +32,10 @@ class DynamicDimension:
 
 @dataclass(frozen=True, slots=True)
 class DynamicBorder:
-    """inputs, outputs: how many leaves callers see. shapes: of these inputs, at their bounds."""
+    """The dynamic dimensions of the parameters and results.
+
+    shapes: shapes of the inputs that callers give, at their bounds; outputs: number of results that callers get.
+    """
 
     parameters: tuple[DynamicDimension, ...]
     results: tuple[DynamicDimension, ...]
@@ -40,7 +44,7 @@ class DynamicBorder:
 
     @staticmethod
     def of(module: Module) -> DynamicBorder | None:
-        """None where nothing at the border is dynamic."""
+        """The border that the frontend attributes describe; None if no parameter or result is dynamic."""
         text = getattr(module.attributes.get("frontend_attributes"), "text", "")
         parameters, results = _listed(text, PARAMETERS), _listed(text, RESULTS)
         if not parameters and not results:
@@ -50,7 +54,10 @@ class DynamicBorder:
         return DynamicBorder(parameters, results, tuple(shapes[: len(shapes) - len(parameters)]), count - len(results))
 
     def padded(self, values: Sequence[Any]) -> list[Any]:
-        """The inputs at their bounds, and their sizes. Raises InputError where one is beyond its bound."""
+        """The inputs padded with zeros to their bounds, followed by their sizes (s32 scalars).
+
+        Raises InputError if their number is wrong, or one has the wrong rank or exceeds its bound.
+        """
         if len(values) != len(self.shapes):
             raise InputError(f"the program takes {len(self.shapes)} inputs, given {len(values)}")
         full, sizes = list(values), []
@@ -69,7 +76,7 @@ class DynamicBorder:
         return [*full, *sizes]
 
     def cut(self, results: Sequence[np.ndarray]) -> list[np.ndarray]:
-        """The results at their present sizes."""
+        """The results cut to their sizes; the leaves that hold the sizes are removed."""
         cut = list(results[: self.outputs])
         for d in self.results:
             size, x = int(results[d.size]), cut[d.leaf]

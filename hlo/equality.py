@@ -9,7 +9,7 @@ from .ir import Computation, Instruction, Module
 
 
 def modules_equal(a: Module, b: Module) -> bool:
-    """Whether two modules are the same but for source locations."""
+    """Whether two modules are the same apart from source locations."""
     return difference(a, b) is None
 
 

@@ -1,4 +1,4 @@
-"""Errors that users meet: each says what, where and the remedy. The CLI prints them on one line and exits 2."""
+"""Errors that users see: each says what is wrong, where, and the remedy. The CLI prints one line and exits with 2."""
 
 from __future__ import annotations
 
@@ -20,10 +20,10 @@ class Location:
 class TestbedError(Exception):
     """Base of every error that bad input or an impossible request may cause.
 
-    message: what is wrong; location: where, if it has a place; remedy: what the user may do.
+    message: what is wrong; location: the place in a source text, if any; remedy: what the user can do.
     """
 
-    __test__ = False  # not a pytest class, whatever its name says
+    __test__ = False  # pytest would collect it as a test class because of its name
 
     def __init__(self, message: str, *, location: Location | None = None, remedy: str | None = None):
         self.message, self.location, self.remedy = message, location, remedy
@@ -36,7 +36,7 @@ class TestbedError(Exception):
 
 
 class ParseError(TestbedError):
-    """Malformed text; always located. source: the line of text that `location` points into."""
+    """Malformed text; it always has a location. source: the line of text that `location` points into."""
 
     def __init__(self, message: str, *, location: Location | None = None, remedy: str | None = None, source: str = ""):
         self.source = source
@@ -54,7 +54,7 @@ class ParseError(TestbedError):
 
 
 class VerificationError(TestbedError):
-    """A module that parses but breaks a rule of HLO, LHLO or a plan."""
+    """A module, LHLO program or Plan that can be read but breaks a rule."""
 
 
 class InputError(TestbedError):
@@ -77,4 +77,4 @@ class UnsupportedError(TestbedError):
 
 
 class CollectiveError(TestbedError):
-    """Devices that wait for each other for ever, or that meet at collectives which do not belong together."""
+    """Simulated devices wait for each other forever, or meet at collectives that do not match."""

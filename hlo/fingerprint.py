@@ -1,4 +1,4 @@
-"""Structural keys: equal keys mean equal code, whatever the names. For CSE and for sharing kernels."""
+"""Structural keys: equal keys mean equal code, names aside. CSE uses them, and kernels with equal keys are shared."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ _NO_BACKEND_CONFIG = frozenset({Op.FUSION, Op.WHILE, Op.CONDITIONAL})
 
 
 def attributes_key(instruction: Instruction) -> Hashable:
-    """The attributes that change a value, less called computations."""
+    """Key of the attributes that change a value, without called computations."""
     if not instruction.attributes:
         return ()
     found = []
@@ -41,7 +41,7 @@ def _freeze(value: Any) -> Hashable | None:
 
 
 def instruction_key(instruction: Instruction, operands: tuple[Hashable, ...]) -> Hashable:
-    """Key of an instruction given keys (or numbers) of its operands."""
+    """Key of an instruction, given the keys (or numbers) of its operands."""
     return (
         instruction.opcode,
         instruction.shape,
@@ -52,7 +52,7 @@ def instruction_key(instruction: Instruction, operands: tuple[Hashable, ...]) ->
 
 
 def computation_key(computation: Computation) -> Hashable:
-    """Key of a whole computation: its instructions in order, operands by number."""
+    """Key of a whole computation: the keys of its instructions in order, with operands by number."""
     numbers: dict[Instruction, int] = {}
     rows = []
     for i in computation.instructions:

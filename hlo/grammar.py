@@ -1,6 +1,6 @@
 """Which attributes an opcode's text may have: those of its row in the opset, and those that every instruction may have.
 
-XLA's parser refuses other attributes too; its rows are in CreateInstruction of xla/hlo/parser/hlo_parser.cc.
+XLA's parser also refuses all others; its lists are in CreateInstruction of xla/hlo/parser/hlo_parser.cc.
 """
 
 from __future__ import annotations
@@ -21,4 +21,4 @@ COMMON = (
 """Attributes that every instruction may have."""
 
 ALLOWED: dict[Op, frozenset[str]] = {op: frozenset(row.own + COMMON) for op, row in OPSET.items()}
-"""Attributes that an opcode's text may have; any other is refused."""
+"""The attributes that each opcode's text may have; the parser refuses any other."""

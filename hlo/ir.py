@@ -26,7 +26,7 @@ class Literal:
 
     @property
     def array(self) -> np.ndarray:
-        """The elements of an array literal. Raises InputError where the text left them out."""
+        """The elements of an array literal. Raises InputError if the text elided them (`{...}`)."""
         if self.is_elided:
             raise InputError(
                 f"the constant of shape {self.shape} was elided as {{...}} and has no value",
@@ -37,12 +37,12 @@ class Literal:
 
     @property
     def is_elided(self) -> bool:
-        """Whether the text left the elements out."""
+        """Whether the text elided the elements (`{...}`)."""
         return self.value is None and self.shape.is_array
 
     @property
     def is_splat(self) -> bool:
-        """Whether one number in memory stands for all elements."""
+        """Whether the array stores one number for all its elements (all strides are 0)."""
         v = self.value
         return isinstance(v, np.ndarray) and v.ndim > 0 and v.size > 1 and not any(v.strides)
 
@@ -53,7 +53,7 @@ class Literal:
         return ("splat", v[(0,) * v.ndim].tobytes()) if self.is_splat else v.tobytes()
 
     def __eq__(self, other: object) -> bool:
-        """Equal shape and equal bits (NaN payloads and the sign of zero count)."""
+        """Whether shape and bits are equal: NaN payloads and the sign of zero count."""
         if not isinstance(other, Literal) or self.shape != other.shape:
             return False
         if (
@@ -65,7 +65,7 @@ class Literal:
         return self._key() == other._key()
 
     def __hash__(self) -> int:
-        """Of the shape and the first element: the scalars of a module are many, and all of few shapes."""
+        """Hash shape and first element: a module has many scalars of few shapes, so shapes alone would collide."""
         v = self.value
         if not isinstance(v, np.ndarray) or not v.size:
             return hash(self.shape)
@@ -74,11 +74,11 @@ class Literal:
 
 @dataclass(frozen=True, eq=False, slots=True)
 class Instruction:
-    """One HLO instruction. Identity is object identity: use `equal` on modules to compare structure.
+    """One HLO instruction. Instructions compare by identity; equality.py compares the structure of modules.
 
     `operands` are the instructions themselves. `attributes` maps an attribute's name in HLO text to a frozen
-    value (forms: attributes.py); called computations stand there too (`to_apply`, `calls`, `body`, …). Two
-    attributes have no name in text: `literal` (a Literal, on constants) and `parameter_number` (an int, on
+    value (the possible values: attributes.py); called computations are among them (`to_apply`, `calls`, `body`, …).
+    Two attributes have no name in text: `literal` (a Literal, on constants) and `parameter_number` (an int, on
     parameters).
     """
 
@@ -109,7 +109,7 @@ class Instruction:
         if not self.attributes:
             return ()
         if self.opcode is Op.FUSION and isinstance(body := self.attributes.get("calls"), Computation):
-            return (body,)  # by far the most of them
+            return (body,)  # a shortcut: most calling instructions are fusions
         keys = _CALLING.intersection(self.attributes)
         found: list[Computation] = []
         for key in keys if len(keys) < 2 else [k for k in CALLING_ATTRIBUTES if k in keys]:
@@ -121,7 +121,7 @@ class Instruction:
         return tuple(found)
 
     def replace(self, **changes: Any) -> Instruction:
-        """A copy with some fields changed."""
+        """A copy with some fields changed. Raises TypeError for an unknown field."""
         take = changes.pop
         made = Instruction(
             take("opcode", self.opcode),
@@ -167,14 +167,14 @@ class Computation:
 
     @cached_property
     def parameters(self) -> tuple[Instruction, ...]:
-        """Parameters by number."""
+        """The parameters, sorted by number."""
         return tuple(
             sorted((i for i in self.instructions if i.opcode is Op.PARAMETER), key=lambda i: i.parameter_number)
         )
 
     @cached_property
     def users(self) -> Mapping[Instruction, tuple[Instruction, ...]]:
-        """Each instruction's users within this computation, each user once, in order."""
+        """Each instruction's users in this computation, each once, in the order of instructions."""
         table: dict[Instruction, dict[Instruction, None]] = {i: {} for i in self.instructions}
         for user in self.instructions:
             for operand in user.operands:
@@ -187,7 +187,7 @@ class Computation:
 
     @cached_property
     def opcodes(self) -> frozenset[Op]:
-        """The opcodes that occur: passes that look for others need not look further."""
+        """The opcodes that occur. A pass that rewrites none of them can skip the computation."""
         return frozenset([i.opcode for i in self.instructions])
 
     @cached_property
@@ -197,13 +197,13 @@ class Computation:
 
     @cached_property
     def pinned(self) -> frozenset[str]:
-        """Names of the instructions that must come before others."""
+        """Names of the instructions that are a control predecessor of another."""
         tied = [i.attributes[CONTROL_PREDECESSORS] for i in self.instructions if CONTROL_PREDECESSORS in i.attributes]
         return frozenset(n for names in tied for n in names)
 
     @cached_property
     def unread(self) -> tuple[Instruction, ...]:
-        """The instructions, less the root, that are no operand of another."""
+        """The instructions that are not an operand of any other, without the root."""
         read = {self.root}
         for i in self.instructions:
             read.update(i.operands)
@@ -212,9 +212,9 @@ class Computation:
 
 @dataclass(frozen=True, eq=False)
 class Module:
-    """A whole HLO module. `computations` come callees first; `entry` is one of them.
+    """A whole HLO module. `computations` are ordered callees first; `entry` is one of them.
 
-    `attributes` are the header's by their text names: `is_scheduled`, `entry_computation_layout`, ….
+    `attributes` are those of the header, by their names in text: `is_scheduled`, `entry_computation_layout`, ….
     """
 
     name: str
@@ -249,7 +249,7 @@ def rewrite(
     """Rebuild a computation: `change` gets each instruction with its operands already rebuilt.
 
     It returns a replacement (which may be one of the instruction's operands, or any instruction already rebuilt),
-    or None to keep it. Instructions that only new ones use must be added by `expand` instead.
+    or None to keep the instruction. A change that needs helper instructions must use `expand` instead.
     """
     return expand(computation, lambda i, _: change(i), name)
 
@@ -259,8 +259,8 @@ def expand(
     change: Callable[[Instruction, Callable[[Instruction], Instruction]], Instruction | None],
     name: str | None = None,
 ) -> Computation:
-    """As `rewrite`, but `change(instruction, add)` may first `add` helper instructions, in topological order."""
-    moved: dict[Instruction, Instruction] = {}  # only what something else stands for
+    """Like `rewrite`, but `change(instruction, add)` may first `add` helper instructions, in topological order."""
+    moved: dict[Instruction, Instruction] = {}  # old → new, for replaced instructions only
     out: dict[Instruction, None] = {}
 
     def add(instruction: Instruction) -> Instruction:

@@ -1,4 +1,4 @@
-"""Whether two shapes have their elements at the same places in memory, and which ops therefore move no bytes."""
+"""Whether arrays of two shapes have the same bytes in memory, and which ops therefore move no bytes."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from .shapes import Shape
 
 
 def same_bytes(a: Shape, b: Shape) -> bool:
-    """Arrays of these shapes have the same elements at the same places: same type, dimensions and memory order."""
+    """Whether arrays of these shapes have each element at the same place: equal type, dimensions and memory order."""
     if a.dtype is not b.dtype or a.dims != b.dims or a.dynamic != b.dynamic:
         return False
     if (a.layout is None or b.layout is None or a.layout == b.layout) and a.minor_to_major == b.minor_to_major:
@@ -21,7 +21,7 @@ def _tiles(shape: Shape) -> tuple[tuple[int, ...], ...]:
 
 
 def reshape_moves_bytes(source: Shape, target: Shape) -> bool:
-    """Whether a reshape (logical row-major order kept) must reorder memory, given both layouts."""
+    """Whether a reshape, which keeps the logical row-major order, must reorder memory, given both layouts."""
     if source.size == 0 or target.size <= 1:
         return False
     if source.is_row_major and target.is_row_major:
@@ -30,7 +30,7 @@ def reshape_moves_bytes(source: Shape, target: Shape) -> bool:
 
 
 def _stride_runs(shape: Shape) -> list[tuple[int, int]]:
-    """(elements, stride) of each maximal run of dimensions, major first, that walks memory evenly."""
+    """(elements, stride in elements) of each maximal run of dimensions, major first, that have one common stride."""
     runs: list[tuple[int, int]] = []
     for size, stride in zip(shape.dims, shape.strides):
         if size == 1:
@@ -43,15 +43,16 @@ def _stride_runs(shape: Shape) -> list[tuple[int, int]]:
 
 
 def changes_elements(instruction: Instruction) -> bool:
-    """Whether a bitcast of an array sees the bits as more or fewer elements."""
+    """Whether a bitcast changes the number of elements."""
     source, target = instruction.operands[0].shape, instruction.shape
     return source.is_array and target.is_array and source.size != target.size
 
 
 def is_alias(instruction: Instruction) -> bool:
-    """An array op whose result is its operand's bytes: bitcast, and a reshape or transpose that moves nothing.
+    """Whether the result is the operand's bytes: a bitcast, or a reshape or transpose that moves nothing.
 
-    Elements narrower than a byte take a byte each, so one that makes other elements of them moves bytes.
+    An element narrower than a byte takes a whole byte, so a bitcast from or to such elements moves bytes if it changes
+    their number.
     """
     if instruction.opcode is Op.BITCAST:
         source, target = instruction.operands[0].shape, instruction.shape
@@ -67,7 +68,7 @@ def is_alias(instruction: Instruction) -> bool:
 
 
 def _transpose_moves_nothing(instruction: Instruction) -> bool:
-    """Whether the layout of the result is that of the operand, transposed as the dimensions are."""
+    """Whether the transposition of dimensions is also that of the layout, so that no byte moves."""
     source, target = instruction.operands[0].shape, instruction.shape
     strides = source.strides
     return (

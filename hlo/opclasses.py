@@ -1,4 +1,4 @@
-"""Sets of opcodes that passes, schedule and buffer plan reason with. Facts of single ops are in opset.py."""
+"""Sets of opcodes that passes, scheduling and buffer assignment use. Facts about single opcodes are in opset.py."""
 
 from __future__ import annotations
 
@@ -39,7 +39,7 @@ EXPENSIVE = frozenset(
         Op.TANH,
     }
 )
-"""Elementwise ops that are worth storing rather than computing twice."""
+"""Elementwise ops whose result is cheaper to store than to compute twice."""
 
 FORWARDING = frozenset({Op.TUPLE, Op.GET_TUPLE_ELEMENT, Op.OPT_BARRIER, Op.ADD_DEPENDENCY, Op.DOMAIN, Op.AFTER_ALL})
 """Ops that move no bytes: each leaf of the result is a leaf of an operand, or a token."""
@@ -47,10 +47,13 @@ FORWARDING = frozenset({Op.TUPLE, Op.GET_TUPLE_ELEMENT, Op.OPT_BARRIER, Op.ADD_D
 SIDE_EFFECTS = (
     frozenset(opset.opcodes([opset.Family.IO, opset.Family.COLLECTIVE])) - {Op.PARTITION_ID, Op.REPLICA_ID}
 ) | {Op.RNG, Op.RNG_GET_AND_UPDATE_STATE}
-"""Ops that are never removed, duplicated or reordered among each other (custom-call decides by its attribute)."""
+"""Ops that are never removed, duplicated or reordered among each other.
+
+A custom call is one of them if its attribute says so (effects.has_side_effect).
+"""
 
 IMPURE = SIDE_EFFECTS | {Op.STOCHASTIC_CONVERT, Op.CUSTOM_CALL, Op.PARAMETER}
-"""Ops that CSE must keep apart though they are equal (for custom calls, effects.is_impure decides)."""
+"""Ops that CSE must not merge even if they are equal. For custom calls effects.is_impure decides."""
 
 CONTROL = frozenset({Op.WHILE, Op.CONDITIONAL, Op.CALL})
 """Ops whose computations run as part of the host program, not inside a kernel."""
@@ -62,7 +65,7 @@ COSMETIC_ATTRIBUTES = frozenset(
 
 
 def branches(instruction: Instruction) -> tuple[Computation, ...]:
-    """The branch computations of a conditional, branch 0 first (the true branch, for a pred)."""
+    """The branch computations of a conditional, branch 0 first; for a pred the true branch first."""
     listed = instruction.attributes.get("branch_computations")
     if listed is not None:
         return listed
@@ -70,7 +73,10 @@ def branches(instruction: Instruction) -> tuple[Computation, ...]:
 
 
 def control_computations(module: Module) -> tuple[Computation, ...]:
-    """Entry and the bodies, conditions and branches below it, callees first: what the host program runs."""
+    """The computations that the host program runs: the entry and the bodies, conditions, branches and callees below it.
+
+    Callees come first.
+    """
     found: set[Computation] = {module.entry}
     for computation in reversed(module.computations):  # callers first
         if computation in found:

@@ -1,4 +1,4 @@
-"""The 133 opcodes of HLO. Their facts (arity, dtypes, attributes, tolerance) are one row each in opset.py."""
+"""The 133 opcodes of HLO. opset.py has one row of facts for each (arity, dtypes, attributes, tolerance)."""
 
 from __future__ import annotations
 
@@ -142,7 +142,7 @@ class Op(Enum):
     RECV = "recv"
     RECV_DONE = "recv-done"
 
-    __hash__ = object.__hash__  # of the one object a member is: Enum's own hashes the name each time, in Python
+    __hash__ = object.__hash__  # by identity: Enum.__hash__ hashes the name in Python on every lookup
 
     def __repr__(self) -> str:
         return f"Op.{self.name}"

@@ -1,8 +1,8 @@
 """The table of HLO's 133 opcodes, one row of facts each; lists of opcodes are derived from it.
 
-A row says to which family an opcode belongs, how many operands it takes, which dtypes, which attributes, whether
-it is elementwise, and how far a result may lie from the evaluator's, in units in the last place (ulp). What the opcode
-means is its row in rules.py.
+A row gives the opcode's family, the number of its operands, its dtypes, its attributes, whether it is elementwise, and
+the largest difference allowed between a stack's result and the evaluator's, in units in the last place (ulp). The
+meaning of an opcode is its row in evaluator/rules.py.
 """
 
 from __future__ import annotations
@@ -241,7 +241,7 @@ OPSET: dict[Op, Row] = {
 
 
 def opcodes(families: Iterable[Family]) -> tuple[Op, ...]:
-    """Opcodes of some families, in the table's order."""
+    """The opcodes of these families, in the order of the table."""
     wanted = frozenset(families)
     return tuple(o for o, row in OPSET.items() if row.family in wanted)
 

@@ -1,4 +1,4 @@
-"""What a row of the opset is, and the short forms that make one: elementwise, unary, function, binary, op."""
+"""Row, the type of a row of the opset, and functions that make rows: elementwise, unary, function, binary, op."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ NUMBER = FLOAT | COMPLEX | INTEGER
 ANY = NUMBER | PRED
 EXACT, DEFAULT_ULP = 0, 20
 MANY = 1 << 30
-"""The most operands of an opcode that takes any number."""
+"""The upper limit on operands of an opcode that takes any number of them."""
 
 
 class Family(Enum):
@@ -32,10 +32,14 @@ class Family(Enum):
 
 @dataclass(frozen=True, slots=True)
 class Row:
-    """The facts of one opcode. low..high: the number of operands that its text may have; shape inference may ask for
-    more. required: attributes without which the text is refused. elementwise: element i of the result depends on
-    element i of each operand (or on a scalar operand, for select and clamp). ulp: how far a result may lie from the
-    evaluator's.
+    """The facts about one opcode.
+
+    low, high: fewest and most operands that the parser accepts; shape inference may be stricter.
+    dtypes: element types that the opcode is defined for.
+    required: attributes that the text must have; optional: attributes that it may have.
+    elementwise: element i of the result depends on element i of each operand (or on a scalar operand, for select and
+    clamp).
+    ulp: largest allowed difference from the evaluator's result, in units in the last place.
     """
 
     family: Family
@@ -49,12 +53,12 @@ class Row:
 
     @property
     def own(self) -> tuple[str, ...]:
-        """Its own attributes, required and optional; COMMON of grammar.py are allowed besides."""
+        """Its own attributes, required and optional, without those of COMMON in grammar.py."""
         return self.required + self.optional
 
     @property
     def arity(self) -> str:
-        """`2 operands`, `1 operand or more`, for messages."""
+        """The number of operands in words, for messages: `2 operands`, `1 operand or more`."""
         plural = "s" if self.low != 1 else ""
         return f"{self.low} operand{plural}" + ("" if self.low == self.high else " or more")
 
@@ -76,7 +80,7 @@ def unary(dtypes: frozenset[DType]) -> Row:
 
 
 def function(dtypes: frozenset[DType], ulp: int = DEFAULT_ULP) -> Row:
-    """A unary special function, approximated."""
+    """A unary special function, which the stacks approximate."""
     return elementwise(Family.UNARY, 1, dtypes, optional=("result_accuracy",), ulp=ulp)
 
 
@@ -95,5 +99,5 @@ def op(
     elementwise: bool = False,
     ulp: int = EXACT,
 ) -> Row:
-    """Any other opcode. high: None for as many as `low`, MANY for any number."""
+    """A row of any other opcode. high: None means `low`; MANY means any number."""
     return Row(family, low, low if high is None else high, dtypes, attributes, optional, elementwise, ulp)

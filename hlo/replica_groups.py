@@ -1,5 +1,6 @@
-"""What the attributes of a collective say about its groups of devices: replica_groups in all their forms, and what the
-ids in them number, which XLA derives from channel_id and use_global_device_ids.
+"""The groups of devices of a collective: replica_groups in all forms of its text, and the meaning of the ids in them.
+
+XLA derives the meaning from channel_id and use_global_device_ids.
 """
 
 from __future__ import annotations
@@ -20,7 +21,7 @@ Groups = tuple[tuple[int, ...], ...]
 
 
 class Mode(Enum):
-    """What the ids in replica_groups mean."""
+    """The meaning of the ids in replica_groups: each value says what an id numbers."""
 
     CROSS_REPLICA = "replicas of one partition"
     CROSS_PARTITION = "partitions of one replica"
@@ -31,11 +32,11 @@ class Mode(Enum):
 ASKS_FOR_GLOBAL_IDS = frozenset(
     {Op.ALL_REDUCE, Op.ALL_REDUCE_START, Op.ALL_GATHER, Op.ALL_GATHER_START, Op.REDUCE_SCATTER}
 )
-"""Opcodes for which a channel alone does not mean CROSS_PARTITION."""
+"""Opcodes for which a channel_id without use_global_device_ids means CROSS_BOTH, not CROSS_PARTITION."""
 
 
 def mode_of(instruction: Instruction) -> Mode:
-    """Raises CollectiveError for use_global_device_ids without a channel."""
+    """The meaning of a collective's ids. Raises CollectiveError for use_global_device_ids without a channel_id."""
     channel = instruction.attributes.get("channel_id") is not None
     flattened = bool(instruction.attributes.get("use_global_device_ids"))
     if not channel:
@@ -55,9 +56,10 @@ def mode_of(instruction: Instruction) -> Mode:
 
 
 def listed_groups(instruction: Instruction, stage: str) -> Groups:
-    """replica_groups as lists of ids: `{{0,1},{2,3}}`, `[2,4]<=[8]T(1,0)`, `mesh['a'=2,'b'=2] {'b'}`; none: one of all.
+    """replica_groups as tuples of ids, read from `{{0,1},{2,3}}`, `[2,4]<=[8]T(1,0)` or `mesh['a'=2,'b'=2] {'b'}`.
 
-    stage: who asks, for the UnsupportedError where the text has another form.
+    The empty tuple means one group of all devices. stage: the caller's name in errors. Raises UnsupportedError if the
+    text has another form, CollectiveError if use_global_device_ids needs groups and there are none.
     """
     mode = mode_of(instruction)
     value: Any = instruction.attributes.get("replica_groups", ())
@@ -91,7 +93,10 @@ def _numbers(text: str) -> list[int]:
 
 
 def iota_groups(text: str) -> Groups | None:
-    """`[groups, size]<=[dims]T(permutation)`: 0, 1, … in the shape of dims, transposed, cut into groups."""
+    """Groups from `[groups,size]<=[dims]T(permutation)`: 0, 1, … reshaped to dims, transposed, cut into groups.
+
+    None if the text has another form.
+    """
     match = _IOTA.match(text.strip())
     if match is None:
         return None
@@ -104,7 +109,10 @@ def iota_groups(text: str) -> Groups | None:
 
 
 def mesh_groups(text: str) -> Groups | None:
-    """`mesh[axes] {axes of the groups}`: devices that differ along these axes only. Parts of axes are not read."""
+    """Groups from `mesh[axes] {some axes}`: the devices of a group differ along these axes only.
+
+    None if the text has another form, or names a part of an axis, which is not supported.
+    """
     match = _MESH.match(text.strip())
     if match is None:
         return None

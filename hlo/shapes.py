@@ -18,9 +18,9 @@ UNBOUNDED = -1
 
 @dataclass(frozen=True, slots=True)
 class Layout:
-    """How an array lies in memory. minor_to_major[0] is the dimension that varies fastest.
+    """The order of an array's elements in memory. minor_to_major[0] is the dimension that varies fastest.
 
-    `extras` keeps what follows the colon besides tiles and memory space (such as 'E(4)', 'L(2)'), verbatim.
+    `extras` is the text of all properties after the colon other than tiles and memory space, e.g. 'E(4)' or 'L(2)'.
     """
 
     minor_to_major: tuple[int, ...]
@@ -31,10 +31,10 @@ class Layout:
 
 @dataclass(frozen=True, slots=True)
 class Shape:
-    """One HLO shape. `dims` are upper bounds where `dynamic` is True; `elements` only for tuples.
+    """One HLO shape. `dims` are upper bounds where `dynamic` is True; only tuples have `elements`.
 
-    layout None means that the text gave none: row-major for all purposes.
-    `wrapper` is 'b' for a buffer shape `b(f32[4])`, else ''.
+    layout: None if the text has none, which means row-major.
+    wrapper: 'b' for a buffer shape `b(f32[4])`, else ''.
     """
 
     dtype: DType
@@ -58,12 +58,12 @@ class Shape:
 
     @property
     def size(self) -> int:
-        """Number of elements of an array (its bound where dynamic); 1 for a scalar."""
+        """Number of elements of an array; 1 for a scalar. A dynamic dimension counts with its bound."""
         return math.prod(self.dims)
 
     @property
     def bytes(self) -> int:
-        """Bytes of the buffer of an array shape; 0 for tokens; tuples have no buffer of their own."""
+        """Bytes of an array's buffer; 0 for all other shapes, also tuples."""
         return self.size * self.dtype.bytes if self.is_array else 0
 
     @property
@@ -73,7 +73,7 @@ class Shape:
         return any(self.dynamic) or any(e.is_dynamic for e in self.elements)
 
     def holds(self, dims: tuple[int, ...]) -> bool:
-        """Whether these are present sizes of the array: its own, or less where a dimension is dynamic."""
+        """Whether an array of this shape can have these sizes: equal, or smaller where a dimension is dynamic."""
         if dims == self.dims:
             return True
         flags = self.dynamic or (False,) * self.rank
@@ -83,12 +83,12 @@ class Shape:
 
     @property
     def minor_to_major(self) -> tuple[int, ...]:
-        """The layout's order, row-major where none is given."""
+        """The layout's order of dimensions; row-major if there is no layout."""
         return self.layout.minor_to_major if self.layout is not None else tuple(range(self.rank - 1, -1, -1))
 
     @property
     def strides(self) -> tuple[int, ...]:
-        """Distance in elements between neighbours along each logical dimension, by the layout."""
+        """For each logical dimension, the distance in memory between neighbours along it, in elements."""
         dims, step = self.dims, 1
         strides = [0] * len(dims)
         for d in self.minor_to_major:
@@ -98,14 +98,14 @@ class Shape:
 
     @property
     def is_row_major(self) -> bool:
-        """True if memory order equals logical order (dimensions of size 1 do not matter)."""
+        """Whether memory order equals logical order; dimensions of size 1 do not matter."""
         if self.layout is None or len(self.dims) < 2:
             return True
         order = [d for d in reversed(self.minor_to_major) if self.dims[d] != 1]
         return order == sorted(order)
 
     def leaves(self) -> Iterator[tuple[ShapeIndex, Shape]]:
-        """(index, shape) of each non-tuple leaf, in order; ((), self) for a non-tuple."""
+        """(index, shape) of each non-tuple leaf, in order; ((), self) if the shape itself is not a tuple."""
         if not self.is_tuple:
             yield (), self
             return
@@ -121,14 +121,14 @@ class Shape:
         return shape
 
     def without_layout(self) -> Shape:
-        """The same shape with no layouts anywhere."""
+        """The same shape without layouts, in tuple elements too."""
         return replace(self, layout=None, elements=tuple(e.without_layout() for e in self.elements))
 
     def with_layout(self, minor_to_major: tuple[int, ...]) -> Shape:
         return replace(self, layout=Layout(minor_to_major))
 
     def compatible(self, other: Shape) -> bool:
-        """Equal but for layouts."""
+        """Whether the shapes are equal apart from layouts."""
         return self.without_layout() == other.without_layout()
 
     def __str__(self) -> str:
@@ -154,7 +154,7 @@ PROPERTY_ORDER = ("D", "T", "L", "#", "*", "E", "S", "SC", "M")
 
 
 def layout_to_text(layout: Layout) -> str:
-    """`{minor_to_major:properties}`, the properties in the one order that XLA reads."""
+    """`{minor_to_major:properties}`, with the properties in PROPERTY_ORDER, the only order that XLA reads."""
     found = dict(_PROPERTY.findall(layout.extras))
     if layout.tiles:
         found["T"] = "".join(f"({','.join('*' if d < 0 else str(d) for d in tile)})" for tile in layout.tiles)
@@ -165,7 +165,7 @@ def layout_to_text(layout: Layout) -> str:
 
 
 def shape_to_text(shape: Shape, *, layouts: bool = True) -> str:
-    """HLO text of a shape, with `/*index=N*/` marks in long tuples as XLA prints them."""
+    """HLO text of a shape, with the `/*index=N*/` marks that XLA prints before every fifth element of a tuple."""
     if shape.is_tuple:
         parts = []
         for i, e in enumerate(shape.elements):

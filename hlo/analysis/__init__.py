@@ -1,1 +1,1 @@
-"""What is computed from a module: costs, trip counts, windows, rows, effects."""
+"""Analyses of a module: costs, trip counts, windows, row kernels, side effects."""

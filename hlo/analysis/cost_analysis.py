@@ -1,6 +1,7 @@
 """FLOPs, transcendentals and bytes accessed of instructions, by the rules of XLA's HloCostAnalysis.
 
-A while loop counts for one trip, a conditional for its dearest branch, a custom call for nothing: as there.
+As in XLA, a while loop counts as one iteration, a conditional as the maximum over its branches (for each of the three
+numbers separately), and a custom call costs nothing.
 """
 
 from __future__ import annotations
@@ -16,14 +17,18 @@ from ..opset import BINARY, UNARY
 from ..shapes import Shape
 
 POINTER = 8
-"""Bytes of an entry in a tuple's table."""
+"""Bytes of one entry in a tuple's table of pointers."""
 IMMEDIATE = 8
-"""Elements, up to which a constant inside a fusion is part of its code."""
+"""A constant of at most this many elements inside a fusion is part of its code: it reads no bytes."""
 
 
 @dataclass(frozen=True, slots=True)
 class Cost:
-    """flops: without transcendentals, one each of which counts in `transcendentals`; bytes: read and written."""
+    """The work of an instruction.
+
+    flops: operations other than transcendental ones; transcendentals: evaluations of exp, tanh and the like;
+    bytes: bytes read plus bytes written.
+    """
 
     flops: float = 0.0
     transcendentals: float = 0.0
@@ -33,12 +38,12 @@ class Cost:
         return Cost(self.flops + other.flops, self.transcendentals + other.transcendentals, self.bytes + other.bytes)
 
     def times(self, count: float, bytes: float) -> Cost:
-        """This work `count` times, with the bytes of whoever asked for it."""
+        """Scale flops and transcendentals by `count`; `bytes` are the caller's."""
         return Cost(self.flops * count, self.transcendentals * count, bytes)
 
 
 def size_of(shape: Shape) -> int:
-    """Bytes that a value of this shape takes: an array's elements, a tuple's table of pointers, nothing for tokens."""
+    """Bytes that a value of this shape takes: an array's elements, a tuple's table of pointers, 0 for a token."""
     if shape.is_tuple:
         return POINTER * len(shape.elements)
     packed = _PACKED.search(shape.layout.extras) if shape.layout is not None else None
@@ -46,7 +51,7 @@ def size_of(shape: Shape) -> int:
 
 
 _PACKED = re.compile(r"E\((\d{1,3})\)")
-"""How a layout says that its elements take so many bits."""
+"""The part of a layout's text that gives the bits per element, e.g. E(4)."""
 
 
 def analyse(module: Module) -> CostAnalysis:
@@ -58,14 +63,14 @@ def analyse(module: Module) -> CostAnalysis:
 
 
 class CostAnalysis:
-    """Costs by instruction, worked out once each."""
+    """Costs by instruction, each computed once."""
 
     def __init__(self) -> None:
         self.costs: dict[Instruction, Cost] = {}
         self._sums: dict[Computation, Cost] = {}
 
     def of_computation(self, computation: Computation) -> Cost:
-        """The sum over its instructions."""
+        """The sum of the costs of its instructions."""
         known = self._sums.get(computation)
         if known is None:
             known = sum((self.of(i) for i in computation.instructions), Cost())
@@ -89,7 +94,7 @@ def _touched(i: Instruction) -> float:
 
 
 def _elements(shape: Shape) -> int:
-    """Elements of an array; of the first one of a tuple."""
+    """Number of elements of an array, or of the first array of a tuple; 0 for other shapes."""
     return _elements(shape.elements[0]) if shape.is_tuple and shape.elements else shape.size if shape.is_array else 0
 
 
@@ -168,7 +173,10 @@ def _convolution(i: Instruction, _: CostAnalysis) -> Cost:
 
 
 def _valid(d, k: int, inputs: int, outputs: int) -> int:  # type: ignore[no-untyped-def]
-    """Outputs along one dimension for which kernel element k meets an element of the input, not padding or a hole."""
+    """Number of outputs along one dimension for which kernel element k reads an input element.
+
+    The other outputs read padding or a hole that the base dilation makes.
+    """
     first = k * d.rhs_dilate - d.pad_low
     if d.lhs_dilate == 1:  # outputs o with 0 <= first + o * stride < inputs
         low = max(0, -(first // d.stride))
@@ -197,7 +205,7 @@ def _reduce_window(i: Instruction, analysis: CostAnalysis) -> Cost:
 
 
 def _cumulative(i: Instruction) -> int:
-    """The span of the dimension that a reduce-window reduces whole and broadcasts back; 0 if it is none such."""
+    """Size of the dimension whose full reduction this reduce-window puts at every place; 0 for other reduce-windows."""
     window = i.attributes.get("window")
     dims = window.dims if window else ()
     reduced = [n for n, d in enumerate(dims) if d.size != 1]
@@ -215,7 +223,7 @@ def _select_and_scatter(i: Instruction, analysis: CostAnalysis) -> Cost:
 
 
 def _transpose(i: Instruction, analysis: CostAnalysis) -> Cost:
-    """Nothing where the layouts make it a bitcast."""
+    """A transpose costs nothing where the layouts make it a bitcast."""
     if i.shape.rank == 0:
         return Cost()
     operand, dims = i.operands[0].shape, i.attributes["dimensions"]
@@ -273,7 +281,7 @@ def _conditional(i: Instruction, analysis: CostAnalysis) -> Cost:
 
 
 def _scan(i: Instruction, analysis: CostAnalysis) -> Cost:
-    """XLA takes one step for each element of the initial carry."""
+    """XLA counts one step per element of the initial carry."""
     return _callee(i, analysis).times(_elements(i.operands[-1].shape) if i.operands else 1, _touched(i))
 
 
@@ -291,7 +299,7 @@ def _async_start(i: Instruction, analysis: CostAnalysis) -> Cost:
 
 # -- fusions ----------------------------------------------------------------------------------------------------------
 def _fusion(i: Instruction, analysis: CostAnalysis) -> Cost:
-    """The work of its body; the bytes of its results, of what it reads of each parameter, and of big constants."""
+    """The work of its body; the bytes of its results, of the parts of parameters that it reads, of large constants."""
     body: Computation = i.attributes["calls"]
     work, root = analysis.of_computation(body), body.root
     roots = root.operands if root.opcode is Op.TUPLE and i.shape.is_tuple else (root,)
@@ -375,4 +383,4 @@ RULES: Mapping[Op, Rule] = {
     Op.ASYNC_START: _async_start,
     Op.SCAN: _scan,
 }
-"""What an opcode costs; one without a row moves its operands and its result."""
+"""The cost of each opcode. An opcode without a row costs the bytes of its operands and result."""

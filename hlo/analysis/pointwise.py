@@ -1,4 +1,4 @@
-"""What a graph of instructions reads element by element, at the index of its results, and what it reads elsewhere."""
+"""Which leaves a graph of instructions reads at the index of its result only, and which at other indices too."""
 
 from __future__ import annotations
 
@@ -11,7 +11,10 @@ from ..opclasses import ELEMENTWISE
 def pointwise_leaves(
     roots: Sequence[Instruction], leaves: Collection[Instruction]
 ) -> tuple[set[Instruction], set[Instruction]]:
-    """Leaves read through elementwise ops only, from some root; and leaves that something reads in another way."""
+    """(leaves that some root reads through elementwise ops only, leaves that are read in any other way).
+
+    A leaf can be in both sets.
+    """
     found: dict[bool, set[Instruction]] = {True: set(), False: set()}
     stack = [(root, True) for root in roots]
     while stack:

@@ -1,12 +1,12 @@
-"""Row kernels: which fusions work row by row: reductions over rows, elementwise work between them, broadcasts back.
+"""Row kernels: fusions that work row by row, with reductions over rows, elementwise ops and broadcasts of row results.
 
 An array of `count` rows of `length` elements lies row by row in memory. In such a kernel every value is an element of
-the present row (FULL), one number of it (ROW), an element of a vector that all rows share (COLUMN), or read elsewhere
-and then not made from a reduction. A reduction of few elements may also make an element of the present row, from what
-is elsewhere (squared distances of points are sums of three). What is found here is a promise between
-planning/inplace.py
-and the emitters: a kernel of this form is emitted as one loop over rows, and a FULL result in place of an operand is
-written in the last pass.
+the current row (FULL), one number per row (ROW), an element of a vector that all rows share (COLUMN), or read at other
+places ("elsewhere"); a value read elsewhere must not depend on a reduction. A reduction over at most FEW elements may
+instead produce a FULL value from operands that are read elsewhere, e.g. a squared distance is a sum of three terms.
+
+This is a contract between planning/inplace.py and the emitters: a kernel of this form is emitted as one loop over
+rows, and a FULL result that takes the place of an operand is written in the last pass over the row.
 """
 
 from __future__ import annotations
@@ -31,20 +31,21 @@ class Role(Enum):
 
 
 COSTLY = frozenset({Op.CONVOLUTION, Op.DOT, Op.DYNAMIC_UPDATE_SLICE, Op.REDUCE_WINDOW, Op.SCATTER, Op.SORT})
-"""Opcodes with loops of their own, which a row kernel does not hold."""
+"""Opcodes that need loops of their own; a row kernel contains none of them."""
 
 Signature = tuple[int, int]
-"""(rows, elements of a row)."""
+"""(number of rows, elements per row)."""
 
 FEW = 8
-"""Elements up to which a reduction may be made for a single element of a row."""
+"""A reduction over at most this many elements may be computed for each element of a row."""
 
 
 @dataclass(frozen=True, eq=False, slots=True)
 class Rows:
-    """A row kernel. roles: of every value that is read at the present place, leaves too, operands before users.
+    """A row kernel of `count` rows of `length` elements.
 
-    elsewhere: leaves that are (also) read at other places.
+    roles: the role of every value (leaves included) that is read in the current row, operands before users.
+    elsewhere: leaves that are read at other places, whether or not they also have a role.
     """
 
     count: int
@@ -58,7 +59,7 @@ class Rows:
 
 
 def rows_of(roots: Sequence[Instruction], leaves: Collection[Instruction]) -> Rows | None:
-    """The row kernel that computes these roots from leaves in memory; None if it has another form."""
+    """The row kernel that computes these roots from leaves in memory; None if they do not form one."""
     inside = _reachable(roots, leaves)
     if any(i.opcode in COSTLY for i in inside):
         return None
@@ -67,14 +68,14 @@ def rows_of(roots: Sequence[Instruction], leaves: Collection[Instruction]) -> Ro
 
 
 def rows_of_body(body: Computation) -> Rows | None:
-    """As `rows_of`, for a fusion's computation."""
+    """`rows_of` the results of a fusion's computation; its parameters are the leaves."""
     root = body.root
     roots = [root] if root.opcode is not Op.TUPLE else list(root.operands)
     return rows_of(roots, frozenset(body.parameters))
 
 
 def common_signature(reduces: Sequence[Instruction]) -> Signature | None:
-    """The rows of a kernel with these reductions: they are over rows, or make an element of one."""
+    """The rows of a kernel with these reductions: each reduces rows or makes an element of one. None if none fit."""
     for signature in dict.fromkeys(map(row_signature, reduces)):
         if signature and all(row_signature(r) == signature or makes_element(r, signature) for r in reduces):
             return signature
@@ -82,18 +83,18 @@ def common_signature(reduces: Sequence[Instruction]) -> Signature | None:
 
 
 def is_few(reduce: Instruction) -> bool:
-    """Whether a reduction may be made for a single element."""
+    """Whether a reduction is small enough to be computed for each element."""
     taken = math.prod(reduce.operands[0].shape.dims[d] for d in reduce.dimensions)
     return reduce.shape.is_array and 0 < taken <= FEW
 
 
 def makes_element(reduce: Instruction, signature: Signature) -> bool:
-    """Whether a reduction of few elements makes an element of such rows."""
+    """Whether a reduction over few elements makes a FULL value of rows of this signature."""
     return is_few(reduce) and fits(reduce.shape, Role.FULL, signature)
 
 
 def row_signature(reduce: Instruction) -> Signature | None:
-    """Of a reduce over the fastest dimensions of row-major arrays that are not empty."""
+    """Rows of a reduce over the minor dimensions of row-major, non-empty arrays; None for other reductions."""
     shape = reduce.operands[0].shape
     operands = reduce.operands[: len(reduce.operands) // 2]
     if not all(o.shape.is_row_major and not o.shape.is_dynamic for o in operands):
@@ -108,7 +109,7 @@ def row_signature(reduce: Instruction) -> Signature | None:
 def _reachable(roots: Sequence[Instruction], leaves: Collection[Instruction]) -> list[Instruction]:
     found = [r for r in dict.fromkeys(roots) if r not in leaves]
     seen = set(found)
-    for i in found:  # grows meanwhile
+    for i in found:  # the loop body appends to it
         for o in i.operands:
             if o not in seen and o not in leaves:
                 seen.add(o)
@@ -117,7 +118,7 @@ def _reachable(roots: Sequence[Instruction], leaves: Collection[Instruction]) ->
 
 
 def fits(shape: Shape, role: Role, signature: Signature) -> bool:
-    """Whether an array can have a role: its size is right, and memory holds it row by row."""
+    """Whether an array can have a role: its size is right, and it lies row by row in memory."""
     count, length = signature
     if not shape.is_array or shape.is_dynamic or not shape.is_row_major:
         return False
@@ -127,7 +128,10 @@ def fits(shape: Shape, role: Role, signature: Signature) -> bool:
 
 
 def split_at(shape: Shape, count: int) -> int | None:
-    """How many of the dimensions that are not 1 make up the rows; None if a dimension holds both."""
+    """How many of the leading dimensions, not counting those of size 1, make `count` rows.
+
+    None if one dimension would have to be part of both the rows and their elements.
+    """
     product, taken = 1, 0
     live = [d for d in shape.dims if d != 1]
     while product < count and taken < len(live):
@@ -136,11 +140,11 @@ def split_at(shape: Shape, count: int) -> int | None:
 
 
 def assign_roles(roots: Sequence[Instruction], leaves: Collection[Instruction], signature: Signature) -> Rows | None:
-    """Roles from the roots down; None where a value would have two, or a reduction is not read at its row."""
+    """Assign roles from the roots down; None if a value would have two, or a reduction is not read at its row."""
     roles: dict[Instruction, Role] = {}
     order: list[Instruction] = []  # operands before users
     outside: list[Instruction] = []
-    stack: list[tuple[Instruction, Role | None]] = []  # no role: its operands are done
+    stack: list[tuple[Instruction, Role | None]] = []  # None: the operands of this instruction are done
     for root in roots:
         role = _root_role(root, signature)
         if role is None:
@@ -172,7 +176,7 @@ def assign_roles(roots: Sequence[Instruction], leaves: Collection[Instruction], 
 
 
 def _reduces_here(reduce: Instruction, role: Role, signature: Signature) -> bool:
-    """Whether a reduction that is no leaf can have a role."""
+    """Whether a reduction inside the kernel can have this role."""
     if role is Role.ROW and row_signature(reduce) == signature:
         return True
     return role is Role.FULL and makes_element(reduce, signature)
@@ -186,7 +190,7 @@ def _root_role(root: Instruction, signature: Signature) -> Role | None:
 def _leaves_elsewhere(
     outside: Sequence[Instruction], leaves: Collection[Instruction], roles: dict[Instruction, Role]
 ) -> frozenset[Instruction] | None:
-    """The leaves below what is read elsewhere; None if a reduction, or what has a role already, is there too."""
+    """The leaves below values that are read elsewhere; None if these depend on a reduction or a value with a role."""
     found, seen, stack = set(), set(outside), list(outside)
     while stack:
         i = stack.pop()
@@ -202,7 +206,7 @@ def _leaves_elsewhere(
 
 
 def reads(i: Instruction, role: Role, signature: Signature) -> list[tuple[Instruction, Role | None]]:
-    """The role in which an instruction that has one reads each of its operands; None: elsewhere."""
+    """Each operand of an instruction that has this role, with the role in which it is read; None means elsewhere."""
     rule = _RULES.get(i.opcode, _elementwise if i.opcode in ELEMENTWISE else _elsewhere)
     return rule(i, role, signature)
 
@@ -263,4 +267,4 @@ _RULES: dict[Op, Callable[[Instruction, Role, Signature], Reads]] = {
     Op.REDUCE: _reduce,
     Op.RESHAPE: _same_elements,
 }
-"""How opcodes that are not elementwise read; the others read elsewhere."""
+"""How an opcode that is not elementwise reads its operands. One without a row reads them elsewhere."""

@@ -1,5 +1,7 @@
-"""Parts of sorted rows: slices of a sort along its dimension. A kernel of them sorts each row in scratch memory, and
-writes what is wanted of it, so that the sorted arrays themselves are never stored (top-k).
+"""Parts of sorted rows: slices of a sort along its dimension (top-k).
+
+A kernel of such slices sorts each row in scratch memory and writes only the sliced part, so that the sorted arrays
+themselves are never stored.
 """
 
 from __future__ import annotations
@@ -12,7 +14,7 @@ from ..opcodes import Op
 
 @dataclass(frozen=True, slots=True)
 class SortedPart:
-    """Elements from `start` on of each row of a sort's operand `number`."""
+    """The elements from `start` onwards in each row of result `number` of a sort."""
 
     sort: Instruction
     number: int
@@ -20,7 +22,7 @@ class SortedPart:
 
 
 def part_of_sort(i: Instruction) -> SortedPart | None:
-    """What a slice takes of a sort, or of a fusion that ends in one; None for all else."""
+    """The part that a slice takes of a sort, or of a fusion whose root is a sort; None for other instructions."""
     if i.opcode is not Op.SLICE or i.shape.size == 0:
         return None
     source, number = i.operands[0], 0
@@ -35,13 +37,13 @@ def part_of_sort(i: Instruction) -> SortedPart | None:
 
 
 def sort_of(i: Instruction) -> Instruction | None:
-    """The sort that an instruction is, or that a fusion ends in."""
+    """The instruction itself if it is a sort, or the root of a fusion if that is one; else None."""
     root = i.called()[0].root if i.opcode is Op.FUSION else i
     return root if root.opcode is Op.SORT else None
 
 
 def is_cut(sort: Instruction, body: Computation) -> bool:
-    """Whether a fusion's results are parts of this sort of its body."""
+    """Whether some result of a fusion is a part of `sort`, an instruction of its body."""
     roots = body.root.operands if body.root.opcode is Op.TUPLE else (body.root,)
     parts = [part_of_sort(root) for root in roots]
     return any(part is not None and part.sort is sort for part in parts)

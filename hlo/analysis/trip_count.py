@@ -1,6 +1,6 @@
 """Trip counts of simple counted loops, `for (i = a; i < b; i += c)` with constants a, b, c, in any direction.
 
-Found by looking at the loop, also through fusions; a `known_trip_count` in the text is not trusted.
+They are derived from the loop itself, also through fusions; a `known_trip_count` in the text is not trusted.
 """
 
 from __future__ import annotations
@@ -11,11 +11,14 @@ from ..ir import Computation, Instruction
 from ..opcodes import Op
 
 Term = tuple[Instruction, Instruction | None]
-"""An instruction, and the fusion that it stands in (None outside fusions)."""
+"""An instruction and the fusion whose body contains it (None outside fusions)."""
 
 
 def trip_count(loop: Instruction) -> int | None:
-    """How often the body runs, where counter, bound and step are constants; None where that is not plain."""
+    """How often the body runs if start, limit and step of the counter are constants; None if that is not known.
+
+    None too if the counter would overflow its type.
+    """
     condition, body, init = loop.attributes["condition"], loop.attributes["body"], loop.operands[0]
     test = _inside(condition.root)
     if test[0].opcode is Op.CONSTANT:
@@ -40,7 +43,7 @@ def trip_count(loop: Instruction) -> int | None:
 
 
 def counters_of(loop: Instruction) -> dict[int, tuple[int, int]]:
-    """(start, step) of the elements of a loop's state that start at a constant and grow by one in each round."""
+    """State element → (start, step), for elements that start at a constant and add a constant in each iteration."""
     body, init = loop.attributes["body"], loop.operands[0]
     if init.opcode is not Op.TUPLE or body.root.opcode is not Op.TUPLE:
         return {}
@@ -53,14 +56,17 @@ def counters_of(loop: Instruction) -> dict[int, tuple[int, int]]:
 
 
 MIRRORED = {"LT": "GT", "LE": "GE", "GT": "LT", "GE": "LE", "EQ": "EQ", "NE": "NE"}
-"""A compare's direction with the operands exchanged."""
+"""The direction of the same comparison with its operands exchanged."""
 
 COMPARE = {"LT": operator.lt, "LE": operator.le, "GT": operator.gt, "GE": operator.ge, "EQ": operator.eq,
            "NE": operator.ne}  # fmt: skip
 
 
 def _count(direction: str, distance: int, step: int) -> int | None:
-    """Steps until the compare fails, which holds at first; distance: from the start to the limit."""
+    """Iterations until the comparison fails, given that it holds at the start; None if it never does.
+
+    distance: limit minus start.
+    """
     if direction == "EQ":
         return 1
     if direction in ("GT", "GE"):
@@ -71,7 +77,7 @@ def _count(direction: str, distance: int, step: int) -> int | None:
 
 
 def _inside(i: Instruction) -> Term:
-    """The instruction, or what computes it inside the fusion."""
+    """The instruction, or for the result of a fusion the instruction of its body that computes it."""
     if i.opcode is Op.FUSION:
         return i.called()[0].root, i
     if i.opcode is Op.GET_TUPLE_ELEMENT and i.operands[0].opcode is Op.FUSION:
@@ -93,7 +99,7 @@ def _operands(term: Term) -> list[Term]:
 
 
 def _carried(term: Term, computation: Computation) -> int | None:
-    """The element of the loop's state that a term reads."""
+    """The index of the state element that an integer term reads; None if it is something else."""
     i = term[0]
     if i.opcode is Op.GET_TUPLE_ELEMENT and i.operands[0] is computation.parameters[0] and i.shape.dtype.is_integer:
         return i.attributes["index"]

@@ -1,4 +1,4 @@
-"""Windows of a reduce-window: how much they overlap, and those that grow by one element from each to the next."""
+"""Windows of a reduce-window: their size, and cumulative ones, where each window adds one element to the one before."""
 
 from __future__ import annotations
 
@@ -14,20 +14,20 @@ ASSOCIATIVE = frozenset({Op.ADD, Op.MULTIPLY, Op.MAXIMUM, Op.MINIMUM, Op.AND, Op
 
 @dataclass(frozen=True, slots=True)
 class Running:
-    """Along `dimension`, result i is the combination of elements [0, i], or if backward [i, size)."""
+    """A cumulative reduction: result i along `dimension` combines elements [0, i], or [i, size) if `backward`."""
 
     dimension: int
     backward: bool
 
 
 def window_of(i: Instruction) -> tuple[WindowDim, ...]:
-    """The window's dimensions, those that the text leaves out too."""
+    """The window's dimensions, one per dimension of the operand, also where the text has no window."""
     window = i.attributes.get("window", Window(()))
     return window.dims or (WindowDim(1),) * i.operands[0].shape.rank
 
 
 def taps(i: Instruction) -> int:
-    """Elements of a window."""
+    """Number of elements of one window."""
     return math.prod(w.size for w in window_of(i))
 
 
@@ -36,9 +36,10 @@ def result_dims(i: Instruction) -> tuple[int, ...]:
 
 
 def running(i: Instruction) -> Running | None:
-    """How a cumulative reduce-window runs along its one dimension, if it is one (a prefix sum, say).
+    """The dimension and direction of a cumulative reduce-window, e.g. a prefix sum; None for other reduce-windows.
 
-    Backward, the order of elements is not the window's: only for one associative and commutative op.
+    A backward one combines the elements in another order than the window's, so its computation must be a single
+    associative and commutative op.
     """
     dims, counts = i.operands[0].shape.dims, result_dims(i)
     wide = [d for d, (w, n, count) in enumerate(zip(window_of(i), dims, counts)) if not _is_trivial(w, n, count)]
@@ -58,7 +59,7 @@ def _is_trivial(w: WindowDim, size: int, count: int) -> bool:
 
 
 def single_op(i: Instruction) -> Op | None:
-    """The one associative op on both parameters that the computation consists of, if so."""
+    """The associative op if the computation is just that op on its two parameters; else None."""
     region = i.attributes["to_apply"]
     root = region.root
     if root.opcode not in ASSOCIATIVE or len(region.parameters) != 2:

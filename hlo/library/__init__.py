@@ -1,1 +1,1 @@
-"""Which instructions are calls of a library, and how each routine is called."""
+"""Which instructions become calls of a library routine (LAPACK), and how each routine is called."""

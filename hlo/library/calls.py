@@ -1,6 +1,6 @@
-"""Ops that a library computes: which they are, the one call that each becomes, and the work space that it needs.
+"""Ops that a library computes: which ops they are, the one call that each becomes, and the work space that it needs.
 
-The facts of the routines are in lapack_calls.py; codegen/library/ writes the code (docs/adr/0015).
+The facts about the routines are in lapack.py; codegen/library/ writes the code (docs/adr/0015).
 """
 
 from __future__ import annotations
@@ -21,18 +21,20 @@ from .lapack_options import options_of, wrong_options
 Options = Mapping[str, str | int | bool]
 
 LIBRARY = frozenset({Op.CHOLESKY, Op.TRIANGULAR_SOLVE, Op.FFT, Op.CUSTOM_CALL})
-"""Opcodes that no stack emits: a kernel of one is a call of a library."""
+"""Opcodes that no stack emits: a kernel of such an op is a library call."""
 
 ALIGNMENT = 64
-"""Bytes; of every array in the work space."""
+"""Alignment in bytes of every array in the work space."""
 
 _TARGET = re.compile(r"lapack_([sdcz])(\w+)_ffi")
 
 
 @dataclass(frozen=True, slots=True)
 class Array:
-    """One array of a call, without the batch. It lives in the work space at `scratch`, or else in the result leaf, or
-    else in the operand. turned: the routine sees the matrix transposed. dims are as the routine sees them.
+    """One array of a call, without its batch dimensions.
+
+    It is in the work space at byte `scratch`; if that is None, in result leaf `leaf`; if that is None too, in operand
+    `operand`. dims: as the routine sees them; turned: the routine sees the matrix transposed.
     """
 
     name: str
@@ -53,7 +55,7 @@ class Array:
 
 @dataclass(frozen=True, eq=False, slots=True)
 class LapackCall:
-    """One routine, once for each element of the batch. scratch: bytes of work space."""
+    """A call of one routine for each element of the batch. scratch: bytes of work space."""
 
     instruction: Instruction
     routine: Routine
@@ -66,7 +68,7 @@ class LapackCall:
 
 
 def lapack_call(i: Instruction) -> LapackCall | None:
-    """The call that an op becomes; None if no routine does it, or if it is not what the routine takes."""
+    """The call that an op becomes; None if no routine computes it, or the routine does not take its operands."""
     found = _routine(i)
     if found is None or _complaint(i, *found) is not None:
         return None
@@ -80,7 +82,7 @@ def lapack_call(i: Instruction) -> LapackCall | None:
 
 
 def refusal(i: Instruction) -> str | None:
-    """What is wrong with the operands, results or options of a target that has a routine; None if nothing is."""
+    """What is wrong with the operands, results or options of an op that has a routine; None if nothing is."""
     found = _routine(i)
     return _complaint(i, *found) if found is not None else None
 
@@ -95,7 +97,7 @@ def _complaint(i: Instruction, routine: Routine, dtype: DType, options: Options)
 
 
 def work_bytes(i: Instruction) -> int:
-    """Bytes of work space that the kernel of a library's op needs."""
+    """Bytes of work space that the kernel of a library op needs; 0 for other ops."""
     if i.opcode is Op.FFT:
         several = i.attributes["fft_type"] == "IRFFT" and len(i.attributes["fft_length"]) > 1
         return i.operands[0].shape.bytes if several else 0
@@ -104,7 +106,7 @@ def work_bytes(i: Instruction) -> int:
 
 
 def taken_over(i: Instruction) -> tuple[tuple[int, int], ...]:
-    """(operand, result leaf): the library computes the leaf in place once it has the operand's elements."""
+    """(operand, result leaf) pairs: the library copies the operand into the leaf and computes the leaf in place."""
     if i.opcode is Op.FFT:
         return ((0, 0),) if i.attributes["fft_type"] in ("FFT", "IFFT") else ()
     call = lapack_call(i) if i.opcode in LIBRARY else None
@@ -173,13 +175,13 @@ def _leaf(i: Instruction, leaf: int | None) -> Shape:
 
 
 def strides_of(shape: Shape, batch: int, turned: bool) -> tuple[int, ...]:
-    """Distances in elements between neighbours in an array of the batch, as the routine sees it."""
+    """Strides, in elements, of one matrix of the batch, as the routine sees it."""
     strides = shape.strides[batch:]
     return strides[::-1] if turned else strides
 
 
 def is_dense(dims: tuple[int, ...], strides: tuple[int, ...]) -> bool:
-    """Whether elements lie as LAPACK wants them: column by column, without gaps."""
+    """Whether the elements lie as LAPACK needs them: column by column, without gaps."""
     step = 1
     for size, stride in zip(dims, strides):
         if size != 1 and stride != step:
@@ -200,14 +202,15 @@ def _turned(array: Array) -> Array:
 _OTHER = MappingProxyType({"L": "U", "U": "L"})
 _SIDE = MappingProxyType({"L": "R", "R": "L"})
 _TRANSPOSED = MappingProxyType({"N": "T", "T": "N", "C": "R", "R": "C"})
-"""op(a) of aᵀ; R is the conjugate, which no routine takes."""
+"""The op on aᵀ that equals an op on a. R, the conjugate without transposition, is none that a routine takes."""
 
 
 def _oriented(
     i: Instruction, name: str, dtype: DType, options: Options, arrays: dict[str, Array], batch: int
 ) -> tuple[Options, dict[str, Array]]:
-    """Row-major matrices are their transposes by columns: the question is put the other way round.
+    """Choose the options so that row-major matrices need no copy.
 
+    LAPACK is column-major and sees a row-major matrix transposed, so the transposed problem is solved instead:
     A = L·Lᴴ ⇔ Aᵀ = conj(L)·Lᵀ, with Aᵀ = Uᴴ·U for U = Lᵀ; op(a)·x = b ⇔ xᵀ·op(a)ᵀ = bᵀ.
     """
     chosen = {key: str(value) for key, value in options.items()}
@@ -234,7 +237,7 @@ def _oriented(
 def _placed(
     i: Instruction, routine: Routine, dtype: DType, options: Options, batch: tuple[int, ...], arrays: dict[str, Array]
 ) -> LapackCall:
-    """Gives every array a place; what does not lie as LAPACK wants it goes through the work space."""
+    """Give every array a place. An array that does not lie as LAPACK needs it is copied through the work space."""
     main = arrays[routine.operands[0]]
     second = arrays.get("C", main)
     rows, columns = (main.dims[0], main.dims[-1]) if main.dims else (0, 0)

@@ -1,4 +1,4 @@
-"""What a call of LAPACK must look like: shapes and element types, so that no routine leaves its arrays."""
+"""The shapes and element types that a LAPACK call must have, so that no routine reads or writes outside its arrays."""
 
 from __future__ import annotations
 
@@ -25,14 +25,18 @@ FORMS: dict[str, str] = {
     "geev": "X(n,n) wr(n) wi(n) w(n) VL(n,n)C VR(n,n)C info()I",
     "gees": "A(n,n) VS(n,n) wr(n) wi(n) w(n) sdim()I info()I",
 }
-"""Routine → its arrays without the batch: dimensions by `_sizes`, then I for s32, R for real, C for complex numbers."""
+"""Routine → its arrays without the batch: name, dimensions (letters: see `_sizes`), and element type.
+
+The type is I for s32, R for real, C for complex, and nothing for the type of the routine.
+"""
 
 _FORM = re.compile(r"(\w+)\(([\w,]*)\)([IRC]?)")
 
 
 def complaint(routine: Routine, dtype: DType, options: Mapping[str, object], shapes: Sequence[Shape]) -> str | None:
-    """Why operands and results (`shapes`, in this order) are not what the routine takes; None if they are. The options
-    are right.
+    """Why operands and results (`shapes`, in this order) are not what the routine takes; None if they are.
+
+    The options must have been checked before.
     """
     names = [*routine.operands, *routine.results]
     if len(shapes) != len(names):
@@ -54,8 +58,11 @@ def complaint(routine: Routine, dtype: DType, options: Mapping[str, object], sha
 
 
 def _sizes(shapes: Mapping[str, Shape], options: Mapping[str, object], rank: int) -> dict[str, int]:
-    """m rows and n columns of the main matrix, k = min(m, n), p = n - 1; r rows and c columns of C; q the one of them
-    that a matrix at its side has; t the length of tau; u columns of U and v rows of VT."""
+    """The size of each dimension letter in FORMS.
+
+    m, n: rows and columns of the main matrix; k = min(m, n); p = n - 1; r, c: rows and columns of C; q: r or c, the
+    order of a matrix that multiplies C from the left or right; t: length of tau; u: columns of U; v: rows of VT.
+    """
     main = next(iter(shapes.values())).dims[rank:]
     m, n = main[0], main[-1]
     k = min(m, n)

@@ -1,4 +1,4 @@
-"""The options of a LAPACK call: its backend_config, `{uplo = 76 : ui8, low = 1 : i32}`, read and checked."""
+"""Reads and checks the options of a LAPACK call: its backend_config, e.g. `{uplo = 76 : ui8, low = 1 : i32}`."""
 
 from __future__ import annotations
 
@@ -12,17 +12,20 @@ Option = str | int | bool
 
 LETTERS = {"uplo": "LU", "side": "LR", "diag": "NU", "trans_x": "NTC", "sort": "N"}
 LETTERS |= dict.fromkeys(("compute_left", "compute_right"), "NV")
-"""The characters that an option may be. `mode` is one of NV, for singular values one of ASN."""
+"""The characters that each option allows. `mode` allows NV, or ASN for a singular value decomposition."""
 
 REFLECTING = {"side": "left", "trans": "transpose"}
-"""Where the routines of reflectors have their characters from: true or false under another name."""
+"""Options of ormqr and unmqr: argument of the routine → the boolean option that determines its character."""
 
 _ENTRY = re.compile(r'\s*(\w+)\s*=\s*((?:"(?:[^"\\]|\\.)*"|[^,{}"=])+?)\s*(?:,(?=\s*\w)|$)')
 _NUMBER = re.compile(r"(-?\d+)\s*:\s*(u?i\d+)")
 
 
 def options_of(i: Instruction) -> dict[str, Option]:
-    """A ui8 is a character: `{uplo = 76 : ui8, low = 1 : i32}` → uplo 'L', low 1. Up to what cannot be read."""
+    """The options as Python values: `{uplo = 76 : ui8, low = 1 : i32}` → uplo 'L' (a ui8 is a character), low 1.
+
+    Text that cannot be read ends the list; `wrong_options` reports it.
+    """
     return _read(text_of(i))[0]
 
 
@@ -32,7 +35,7 @@ def text_of(i: Instruction) -> str:
 
 
 def _read(text: str) -> tuple[dict[str, Option], int | None]:
-    """The options, and at which character the text stops to be `{key = value, …}`; None if it does not."""
+    """The options, and the offset of the first character that does not fit `{key = value, …}`, or None."""
     found: dict[str, Option] = {}
     if not text:
         return found, None
@@ -63,8 +66,9 @@ def _value(text: str) -> Option | None:
 
 
 def wrong_options(i: Instruction, routine: Routine) -> str | None:
-    """Why the call's options are not what the routine takes: where the text cannot be read, or every option that is
-    missing or wrong, and what was found; None if nothing is.
+    """Why the routine cannot take the call's options; None if it can.
+
+    The message says where the text cannot be read, or lists every option that is missing or wrong and what was found.
     """
     text, wanted = text_of(i), _wanted(routine)
     options, unread = _read(text)
@@ -86,7 +90,7 @@ INTEGER, TRUTH = ("1 : i32",), ("true", "false")
 
 
 def _wanted(routine: Routine) -> dict[str, tuple[str, ...]]:
-    """Option → what it may be, in words; INTEGER stands for any."""
+    """Option → the values that it allows, as text; INTEGER means any integer."""
     wanted: dict[str, tuple[str, ...]] = {}
     for word in routine.call:
         key = word[1:]

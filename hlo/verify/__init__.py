@@ -1,1 +1,1 @@
-"""The verifier: shape inference by family, and the structure of a module."""
+"""The verifier: shape inference for each family of opcodes, and checks of a module's structure."""

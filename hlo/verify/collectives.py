@@ -1,4 +1,4 @@
-"""Shapes of asynchronous pairs, collectives, and transfers to and from the host."""
+"""Shape inference for asynchronous pairs, collectives, and transfers to and from the host."""
 
 from __future__ import annotations
 
@@ -18,8 +18,8 @@ def first_operand(i: Instruction) -> Shape:
 
 
 def async_start(i: Instruction) -> Shape:
-    """ASYNC1: the result is ((operands), result, …). ASYNC2: the operands and the result are the wrapped
-    computation's.
+    """ASYNC1: the result is ((operands), result, …). ASYNC2: the operands and the result have the shapes of the wrapped
+    computation's parameters and result.
     """
     shape = i.shape
     if not shape.is_tuple or len(shape.elements) < 2 or not shape.elements[0].is_tuple:
@@ -40,7 +40,7 @@ def _async_operand(i: Instruction, label: str) -> Instruction:
 
 
 def async_update(i: Instruction) -> Shape:
-    """ASYNC3: the operand is an async-start or async-update, whose shape it keeps."""
+    """ASYNC3: the operand is an async-start or async-update; the result has its shape."""
     return _async_operand(i, "ASYNC3").shape
 
 
@@ -53,7 +53,7 @@ def async_done(i: Instruction) -> Shape:
 
 
 def copy_start(i: Instruction) -> Shape:
-    """COPY1: the result is (destination, source, context), both of the operand's shape."""
+    """COPY1: the result is (destination, source, context); destination and source have the operand's shape."""
     x, shape = i.operands[0].shape, i.shape
     if not shape.is_tuple or len(shape.elements) < 2 or not all(same(e, x) for e in shape.elements[:2]):
         broken(i, "COPY1", f"the result {shape} must be ({x}, {x}, context)")
@@ -73,13 +73,13 @@ def _as_one(shapes: tuple[Shape, ...]) -> Shape:
 
 
 def all_reduce(i: Instruction) -> Shape:
-    """COLL1: arrays. COLL2: groups name each id once."""
+    """COLL1: the operands are arrays. COLL2: groups hold each id once."""
     check_groups(i)
     return _as_one(arrays(i, "COLL1"))
 
 
 def check_groups(i: Instruction) -> None:
-    """COLL2: no group is empty, and no id stands in two groups."""
+    """COLL2: no group is empty, and no id is in two groups."""
     groups = i.attributes.get("replica_groups", ())
     if isinstance(groups, tuple) and all(isinstance(g, tuple) for g in groups):
         ids = [n for g in groups for n in g]
@@ -88,7 +88,10 @@ def check_groups(i: Instruction) -> None:
 
 
 def _scaled(i: Instruction, results: tuple[Shape, ...], grow: bool) -> None:
-    """COLL3: `dimensions` names one dimension. COLL4: operands and results differ there by a factor only."""
+    """COLL3: `dimensions` names one dimension. COLL4: operand and result differ in that dimension only, by a factor.
+
+    grow: the result is the larger one.
+    """
     for x, y in zip(arrays(i, "COLL1"), results, strict=False):
         d = one_dimension(i, "COLL3", x.rank)
         small, large = (x, y) if grow else (y, x)
@@ -128,7 +131,9 @@ def second_element(i: Instruction) -> Shape:
 
 
 def all_to_all(i: Instruction) -> Shape:
-    """COLL7: with dimensions: one operand, of the result's size. Without: a tuple of the operands."""
+    """COLL7: with `dimensions`, there is one operand and the result has its size. Without, the result is a tuple of the
+    operands' shapes.
+    """
     check_groups(i)
     shapes = arrays(i, "COLL1")
     if "dimensions" in i.attributes:
@@ -140,7 +145,7 @@ def all_to_all(i: Instruction) -> Shape:
 
 
 def check_pairs(i: Instruction) -> None:
-    """COLL8: each pair has a source and a target; no target is named twice."""
+    """COLL8: each pair has a source and a target; no target is in two pairs."""
     pairs = i.attributes["source_target_pairs"]
     if not isinstance(pairs, tuple):
         return
@@ -171,7 +176,7 @@ def collective_broadcast(i: Instruction) -> Shape:
 
 
 def ragged_all_to_all(i: Instruction) -> Shape:
-    """COLL10: six operands; the result has the second one's shape."""
+    """COLL10: there are six operands; the result has the shape of the second."""
     check_groups(i)
     if len(i.operands) != 6:
         broken(i, "COLL10", f"takes six operands, not {len(i.operands)}")
@@ -183,7 +188,7 @@ def identity(i: Instruction) -> Shape:
 
 
 def infeed(i: Instruction) -> Shape:
-    """INFEED1: a token in. INFEED2: (data, token) out."""
+    """INFEED1: the operand is a token. INFEED2: the result is (data, token)."""
     if i.operands[0].shape.dtype is not DType.TOKEN:
         broken(i, "INFEED1", f"the operand has shape {i.operands[0].shape}, not token[]")
     if not i.shape.is_tuple or len(i.shape.elements) != 2 or i.shape.elements[1].dtype is not DType.TOKEN:
@@ -192,7 +197,7 @@ def infeed(i: Instruction) -> Shape:
 
 
 def outfeed(i: Instruction) -> Shape:
-    """OUTFEED1: outfeed_shape is the data's. OUTFEED2: data and a token in."""
+    """OUTFEED1: outfeed_shape is the data's shape. OUTFEED2: the second operand is a token."""
     data, token = (o.shape for o in i.operands)
     wanted = i.attributes.get("outfeed_shape")
     if wanted is not None and not same_up_to_precision(wanted, data):
@@ -203,7 +208,7 @@ def outfeed(i: Instruction) -> Shape:
 
 
 def send(i: Instruction) -> Shape:
-    """SEND1: data and a token in, (data, u32[], token[]) out."""
+    """SEND1: the operands are data and a token; the result is (data, u32[], token[])."""
     data, token = (o.shape for o in i.operands)
     if token.dtype is not DType.TOKEN:
         broken(i, "SEND1", f"the second operand has shape {token}, not token[]")
@@ -211,7 +216,7 @@ def send(i: Instruction) -> Shape:
 
 
 def recv(i: Instruction) -> Shape:
-    """RECV1: a token in, (data, u32[], token[]) out."""
+    """RECV1: the operand is a token; the result is (data, u32[], token[])."""
     shape = i.shape
     if i.operands[0].shape.dtype is not DType.TOKEN:
         broken(i, "RECV1", f"the operand has shape {i.operands[0].shape}, not token[]")
@@ -221,7 +226,10 @@ def recv(i: Instruction) -> Shape:
 
 
 def _done(i: Instruction, start: Op, label: str) -> Shape:
-    """The operand of a done is its start, on the same channel, possibly handed on through a tuple (a loop's state)."""
+    """Checks that the operand of a done is its start, on the same channel, and returns its shape.
+
+    The operand may also come out of a tuple, e.g. a loop's state; then only its shape is checked.
+    """
     source = i.operands[0]
     if not source.shape.is_tuple or len(source.shape.elements) < 3:
         broken(i, label, f"operand '{source.name}' has shape {source.shape}, not that of a {start.value}")

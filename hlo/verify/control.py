@@ -1,4 +1,4 @@
-"""Shapes of control flow, tuples, calls, random numbers."""
+"""Shape inference for control flow, tuples, calls and random numbers."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ PRED, U32 = Shape(DType.PRED), Shape(DType.U32)
 
 
 def declared(i: Instruction) -> Shape:
-    """Any shape goes: the instruction says which."""
+    """Any shape is valid: the instruction states it."""
     return i.shape
 
 
@@ -23,7 +23,7 @@ def operand(i: Instruction) -> Shape:
 
 
 def parameter(i: Instruction) -> Shape:
-    """PARAM1: parameter_replication has one flag a leaf."""
+    """PARAM1: parameter_replication has one flag per leaf."""
     flags = i.attributes.get("parameter_replication")
     leaves = sum(1 for _ in i.shape.leaves())
     if isinstance(flags, tuple) and len(flags) != leaves:
@@ -37,12 +37,12 @@ def constant(i: Instruction) -> Shape:
 
 
 def tuple_(i: Instruction) -> Shape:
-    """The elements are the operands."""
+    """A tuple of the operands' shapes."""
     return tuple_shape(*(o.shape for o in i.operands))
 
 
 def get_tuple_element(i: Instruction) -> Shape:
-    """GTE1: the operand is a tuple. GTE2: index in range."""
+    """GTE1: the operand is a tuple. GTE2: the index is in range."""
     shape, index = i.operands[0].shape, i.attributes["index"]
     if not shape.is_tuple:
         broken(i, "GTE1", f"the operand has shape {shape}, not a tuple's")
@@ -67,14 +67,14 @@ def after_all(i: Instruction) -> Shape:
 
 
 def call(i: Instruction) -> Shape:
-    """CALL1: the operands are the computation's parameters."""
+    """CALL1: the operands have the shapes of the computation's parameters."""
     target = called(i, "to_apply", "CALL1")
     check_parameters(i, "CALL1", target, [o.shape for o in i.operands])
     return target.root.shape
 
 
 def fusion(i: Instruction) -> Shape:
-    """FUSION1: the operands are the fused computation's parameters."""
+    """FUSION1: the operands have the shapes of the fused computation's parameters, apart from float precision."""
     body = called(i, "calls", "FUSION1")
     check_parameters(i, "FUSION1", body, [o.shape for o in i.operands], loose=True)
     return body.root.shape
@@ -94,13 +94,13 @@ def while_(i: Instruction) -> Shape:
 
 
 _FORMS = (("branch_computations",), ("true_computation", "false_computation"))
-"""The attributes of a conditional of an s32, and of a pred."""
+"""The attributes that name the branches: for an s32 selector, and for a pred."""
 
 
 def conditional(i: Instruction) -> Shape:
-    """COND1: a scalar pred or s32 selects. COND2: true_computation and false_computation for a pred,
-    branch_computations for an s32. COND3: one operand a branch. COND4: each branch takes its operand. COND5:
-    branches return one shape.
+    """COND1: the selector is a scalar pred or s32. COND2: a pred has true_computation and false_computation, an s32 has
+    branch_computations. COND3: there is one operand per branch. COND4: each branch takes its operand. COND5: all
+    branches return the same shape.
     """
     selector, *operands = i.operands
     if selector.shape.rank or selector.shape.dtype not in (DType.PRED, DType.S32):
@@ -126,8 +126,8 @@ def conditional(i: Instruction) -> Shape:
 
 
 def custom_call(i: Instruction) -> Shape:
-    """CUSTOM1: one layout constraint an operand, compatible with it. CUSTOM2: aliased outputs and operands exist
-    and agree.
+    """CUSTOM1: there is one layout constraint per operand, of a compatible shape. CUSTOM2: aliased outputs and operands
+    exist and have the same shape.
     """
     constraints = i.attributes.get("operand_layout_constraints")
     if constraints is not None:
@@ -141,7 +141,7 @@ def custom_call(i: Instruction) -> Shape:
 
 
 def output_aliases(i: Instruction, label: str) -> None:
-    """`output_to_operand_aliasing` pairs existing, equal shapes."""
+    """Checks that `output_to_operand_aliasing` pairs outputs and operands that exist and have the same shape."""
     for alias in i.attributes.get("output_to_operand_aliasing", ()):
         try:
             if alias.operand < 0:
@@ -159,7 +159,7 @@ def output_aliases(i: Instruction, label: str) -> None:
 
 
 def rng(i: Instruction) -> Shape:
-    """RNG1: two scalar operands. RNG2: of the result's element type."""
+    """RNG1: the operands are two scalars. RNG2: they have the result's element type."""
     shapes = arrays(i, "RNG1")
     if len(shapes) != 2 or any(s.rank for s in shapes):
         broken(i, "RNG1", "takes two scalars: the bounds, or mean and deviation")
@@ -169,7 +169,7 @@ def rng(i: Instruction) -> Shape:
 
 
 def rng_bit_generator(i: Instruction) -> Shape:
-    """RNGBITS1: the state is an integer vector. RNGBITS2: the result is the bits, or (state, bits)."""
+    """RNGBITS1: the state is an array of unsigned integers. RNGBITS2: the result is the bits, or (state, bits)."""
     (state,) = arrays(i, "RNGBITS1")
     if not state.dtype.is_unsigned:
         broken(i, "RNGBITS1", f"the state has shape {state}, not that of unsigned integers")

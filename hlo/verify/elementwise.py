@@ -1,4 +1,4 @@
-"""Shapes of elementwise opcodes: operands of one shape; the type classes that XLA takes."""
+"""Shape inference for elementwise opcodes: their operands have one shape and an element type of the opcode's class."""
 
 from __future__ import annotations
 
@@ -52,7 +52,7 @@ Rule = Callable[[Instruction], Shape]
 
 
 def unary(allowed: frozenset[DType], result: Callable[[Shape], Shape] = as_is) -> Rule:
-    """UNARY1: the operand is an array. UNARY2: its type is in the opcode's class."""
+    """UNARY1: the operand is an array. UNARY2: its element type is in the opcode's class."""
 
     def infer(i: Instruction) -> Shape:
         (shape,) = arrays(i, "UNARY1")
@@ -63,7 +63,9 @@ def unary(allowed: frozenset[DType], result: Callable[[Shape], Shape] = as_is) -
 
 
 def binary_shape(i: Instruction, allowed: frozenset[DType]) -> Shape:
-    """BINARY1: arrays. BINARY2: one element type (floats may differ). BINARY3: one shape. BINARY4: the type's class."""
+    """BINARY1: the operands are arrays. BINARY2: they have one element type (floats may differ in precision).
+    BINARY3: they have one shape. BINARY4: the element type is in the opcode's class.
+    """
     a, b = arrays(i, "BINARY1")
     if not same_dtype(a.dtype, b.dtype):
         broken(i, "BINARY2", f"element types {a.dtype.value} and {b.dtype.value} differ", "convert one of them")
@@ -91,7 +93,9 @@ def complex_(i: Instruction) -> Shape:
 
 
 def clamp(i: Instruction) -> Shape:
-    """CLAMP1: arrays. CLAMP2: one element type. CLAMP3: bounds are scalars or of the operand's shape."""
+    """CLAMP1: the operands are arrays. CLAMP2: they have one element type. CLAMP3: each bound is a scalar or has the
+    operand's shape.
+    """
     low, x, high = arrays(i, "CLAMP1")
     for bound in (low, high):
         if not same_dtype(bound.dtype, x.dtype):
@@ -102,8 +106,9 @@ def clamp(i: Instruction) -> Shape:
 
 
 def select(i: Instruction) -> Shape:
-    """SELECT1: arrays. SELECT2: the predicate is pred. SELECT3: both sides of one shape.
-    SELECT4: the predicate is a scalar or of that shape."""
+    """SELECT1: both sides are arrays. SELECT2: the predicate has type pred. SELECT3: both sides have one shape.
+    SELECT4: the predicate is a scalar or has that shape.
+    """
     p, a, b = (o.shape for o in i.operands)
     if p.dtype is not DType.PRED:
         broken(i, "SELECT2", f"the predicate has type {p.dtype.value}, not pred")
@@ -117,7 +122,7 @@ def select(i: Instruction) -> Shape:
 
 
 def convert(i: Instruction) -> Shape:
-    """CONVERT1: array to array."""
+    """CONVERT1: operand and result are arrays."""
     (shape,) = arrays(i, "CONVERT1")
     if not i.shape.is_array:
         broken(i, "CONVERT1", f"cannot convert to {i.shape}")
@@ -125,7 +130,9 @@ def convert(i: Instruction) -> Shape:
 
 
 def stochastic_convert(i: Instruction) -> Shape:
-    """SCONVERT1: floats with unsigned random bits. SCONVERT2: of the same width. SCONVERT3: of the same shape."""
+    """SCONVERT1: the operands are floats and unsigned random bits. SCONVERT2: both have the same width in bits.
+    SCONVERT3: both have the same shape.
+    """
     x, bits = arrays(i, "SCONVERT1")
     if not x.dtype.is_float or not bits.dtype.is_unsigned:
         broken(i, "SCONVERT1", f"takes floats and unsigned random bits, not {x} and {bits}")
@@ -137,8 +144,8 @@ def stochastic_convert(i: Instruction) -> Shape:
 
 
 def bitcast_convert(i: Instruction) -> Shape:
-    """BITCONVERT1: arrays. BITCONVERT2: complex only to complex.
-    BITCONVERT3: a narrower operand's last dimension is the ratio of the widths.
+    """BITCONVERT1: operand and result are arrays. BITCONVERT2: both are complex, or neither is.
+    BITCONVERT3: the last dimension of a narrower operand is the ratio of the widths.
     """
     (x,) = arrays(i, "BITCONVERT1")
     to = i.shape.dtype
@@ -159,7 +166,7 @@ def bitcast_convert(i: Instruction) -> Shape:
 
 
 def reduce_precision(i: Instruction) -> Shape:
-    """REDPREC1: floats. REDPREC2: at least one exponent bit, no negative number of mantissa bits."""
+    """REDPREC1: the operand is an array of floats. REDPREC2: exponent_bits ≥ 1 and mantissa_bits ≥ 0."""
     (x,) = arrays(i, "REDPREC1")
     check_dtype(i, x.dtype, FLOAT, "REDPREC1")
     if i.attributes["exponent_bits"] < 1 or i.attributes["mantissa_bits"] < 0:
@@ -168,7 +175,7 @@ def reduce_precision(i: Instruction) -> Shape:
 
 
 def compare(i: Instruction) -> Shape:
-    """COMPARE1: the order given by `type` suits the element type."""
+    """COMPARE1: the order that `type` names exists for the element type."""
     shape = binary_shape(i, ANY)
     kind, dtype = i.attributes.get("type"), i.operands[0].shape.dtype
     suits = {

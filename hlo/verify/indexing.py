@@ -1,4 +1,4 @@
-"""Shapes of gather and scatter."""
+"""Shape inference for gather and scatter."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from .rules import arrays, broken, called, dims_in_range, make, same_dims, same_
 
 
 def _index_dims(i: Instruction, label: str, indices: Shape) -> list[int]:
-    """The sizes of the index array without its vector dimension; a trailing dimension of size 1 may be implied."""
+    """The sizes of the index array without index_vector_dim. If that equals the rank, vectors of size 1 are implied."""
     at = i.attributes["index_vector_dim"]
     if not indices.dtype.is_integer:
         broken(i, label, f"indices must be integers, not {indices.dtype.value}")
@@ -21,10 +21,12 @@ def _index_dims(i: Instruction, label: str, indices: Shape) -> list[int]:
 
 
 def gather(i: Instruction) -> Shape:
-    """GATHER1: arrays. GATHER2: integer indices, index_vector_dim in range. GATHER3: offset_dims sorted, distinct, in
-    range. GATHER4: start_index_map has one distinct entry per index component. GATHER5: collapsed and batching dims
-    distinct, in range, sorted. GATHER6: slice sizes, one per dimension, 1 where collapsed or batching, ≤ bound.
-    GATHER7: batching dims pair up. GATHER8: offset dims are the slice dims that remain."""
+    """GATHER1: the operands are arrays. GATHER2: the indices are integers and index_vector_dim is in range. GATHER3:
+    offset_dims are sorted, distinct and in range. GATHER4: start_index_map has one distinct entry per index component.
+    GATHER5: collapsed and batching dimensions are distinct, in range and sorted. GATHER6: there is one slice size per
+    dimension, not above its bound, and at most 1 in a collapsed or batching dimension. GATHER7: batching dimensions of
+    operand and indices match in number and size. GATHER8: there is one offset dimension per remaining slice dimension.
+    """
     x, indices = arrays(i, "GATHER1")
     a = i.attributes
     batch = _index_dims(i, "GATHER2", indices)
@@ -77,11 +79,13 @@ def _batching_pairs(
 
 
 def scatter(i: Instruction) -> Shape:
-    """SCATTER1: arrays, N operands of one shape, indices, N updates. SCATTER2: integer indices, index_vector_dim in
-    range. SCATTER3: update_window_dims sorted, distinct, in range. SCATTER4: scatter_dims_to_operand_dims. SCATTER5:
-    inserted and batching dims distinct, in range, sorted. SCATTER6: window and inserted dims make up the
-    operand. SCATTER7: windows fit. SCATTER8: the other update dims are the index dims. SCATTER9: batching
-    pairs. SCATTER10: the update computation.
+    """SCATTER1: the operands are N arrays of one shape, indices, and N updates of the arrays' types. SCATTER2: the
+    indices are integers and index_vector_dim is in range. SCATTER3: update_window_dims are sorted, distinct and in
+    range. SCATTER4: scatter_dims_to_operand_dims has one distinct entry per index component. SCATTER5: inserted and
+    batching dimensions are distinct, in range and sorted. SCATTER6: window, inserted and batching dimensions together
+    are as many as the operand's. SCATTER7: windows fit into the operand. SCATTER8: the other dimensions of an update
+    have the sizes of the index dimensions. SCATTER9: batching dimensions of operand and indices match in number and
+    size. SCATTER10: the update computation takes and returns scalars of the right number and types.
     """
     shapes = arrays(i, "SCATTER1")
     if len(shapes) % 2 == 0:

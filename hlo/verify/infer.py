@@ -1,8 +1,8 @@
-"""INFER: for every opcode, the shape that its operands and attributes give it, by XLA's rules.
+"""INFER: for every opcode, a rule that computes the result's shape from operands and attributes, as XLA does.
 
-A rule raises VerificationError where operands or attributes break a constraint; the constraint's label (`DOT3`)
-stands in the rule's docstring and in the message. Opcodes that state their result themselves (convert, reshape,
-iota, …) check it.
+XLA's rules are in xla/service/shape_inference.cc. A rule raises VerificationError if operands or attributes break a
+constraint; the constraint's label (`DOT3`) is in the rule's docstring and in the message. Where the text must state
+the result's shape (convert, reshape, iota, …), the rule checks it.
 """
 
 from __future__ import annotations
@@ -18,7 +18,7 @@ Rule = Callable[[Instruction], Shape]
 
 
 def merged(*tables: dict[Op, Rule]) -> dict[Op, Rule]:
-    """One table of several; an opcode in two of them is a mistake."""
+    """One table from several. Raises ValueError if two of them have the same opcode."""
     out: dict[Op, Rule] = {}
     for table in tables:
         for op, rule in table.items():
@@ -73,9 +73,9 @@ UNSTATED: dict[Op, Rule] = {
     Op.BROADCAST: movement.inferred_broadcast,
     Op.TRANSPOSE: movement.inferred_transpose,
 }
-"""Rules that differ where text states no shape."""
+"""Rules for text without a shape, for opcodes whose usual rule needs the stated shape."""
 
 
 def infer_missing(i: Instruction) -> Shape:
-    """The shape of an instruction whose text gives none. `i.shape` is a placeholder."""
+    """The shape of an instruction whose text states none. `i.shape` is a placeholder."""
     return UNSTATED.get(i.opcode, INFER[i.opcode])(i)

@@ -1,4 +1,4 @@
-"""Shapes of linear algebra: dot and its kin, fft, cholesky, triangular-solve, batch norms."""
+"""Shape inference for linear algebra: dot, scaled-dot, ragged-dot, fft, cholesky, triangular-solve, batch norms."""
 
 from __future__ import annotations
 
@@ -26,8 +26,9 @@ from .rules import (
 
 
 def dot_shape(i: Instruction, lhs: Shape, rhs: Shape) -> Shape:
-    """DOT2: dimension numbers in range and distinct. DOT3: as many contracting dimensions on both sides, of equal
-    sizes. DOT4: the same for batch dimensions."""
+    """DOT2: dimension numbers are in range and distinct. DOT3: both sides have the same number of contracting
+    dimensions, of equal sizes. DOT4: the same holds for batch dimensions.
+    """
     a = i.attributes
     lc, rc = a.get("lhs_contracting_dims", ()), a.get("rhs_contracting_dims", ())
     lb, rb = a.get("lhs_batch_dims", ()), a.get("rhs_batch_dims", ())
@@ -52,19 +53,19 @@ def dot_shape(i: Instruction, lhs: Shape, rhs: Shape) -> Shape:
 
 
 def dot(i: Instruction) -> Shape:
-    """DOT1: arrays of numbers."""
+    """DOT1: the operands are arrays."""
     shapes = arrays(i, "DOT1")
     return dot_shape(i, shapes[0], shapes[1])
 
 
 def scaled_dot(i: Instruction) -> Shape:
-    """SCALEDDOT1: arrays lhs, lhs scale, rhs, rhs scale. SCALEDDOT2: a scale has its side's rank (or is a scalar)
-    and divides its sizes.
+    """SCALEDDOT1: the operands are arrays. SCALEDDOT2: a scale is a scalar, or has the rank of its side and sizes that
+    divide the sizes of that side.
     """
     first, *rest = arrays(i, "SCALEDDOT1")
     lhs = first
     scales: tuple[Shape, ...] = ()
-    # XLA wrote (lhs, rhs, lhs scale, rhs scale) first and (lhs, lhs scale, rhs, rhs scale) before that: the dot tells.
+    # Versions of XLA differ: (lhs, rhs, lhs scale, rhs scale) or (lhs, lhs scale, rhs, rhs scale). Take what fits.
     for order in ((0, 1, 2, 3), (0, 2, 1, 3)):
         shapes = [(first, *rest)[k] for k in order]
         if dot_fits(i, shapes[0], shapes[1]) and _scales_fit(shapes):
@@ -83,7 +84,7 @@ def _scales_fit(shapes: list[Shape]) -> bool:
 
 
 def dot_fits(i: Instruction, lhs: Shape, rhs: Shape) -> bool:
-    """Whether a dot of these shapes keeps the rules."""
+    """Whether a dot of these shapes satisfies DOT2 to DOT4."""
     try:
         dot_shape(i, lhs, rhs)
     except VerificationError:
@@ -92,8 +93,10 @@ def dot_fits(i: Instruction, lhs: Shape, rhs: Shape) -> bool:
 
 
 def ragged_dot(i: Instruction) -> Shape:
-    """RAGGED1: arrays, integer group sizes. RAGGED2: one lhs_ragged_dims entry in range, at most one group dimension.
-    RAGGED3: the dot without the group dimension."""
+    """RAGGED1: the operands are arrays; the group sizes are integers. RAGGED2: lhs_ragged_dims has one entry, in range;
+    there is at most one group dimension. RAGGED3: the group dimension has one entry per group size and is neither a
+    contracting nor a batch dimension. The rest follows a dot without the group dimension.
+    """
     lhs, rhs, sizes = arrays(i, "RAGGED1")
     if not sizes.dtype.is_integer or not sizes.rank:
         broken(i, "RAGGED1", f"group sizes must be an array of integers, not {sizes}")
@@ -123,8 +126,10 @@ def ragged_dot(i: Instruction) -> Shape:
 
 
 def fft(i: Instruction) -> Shape:
-    """FFT1: an array of rank at least that of fft_length, which is 1 to 3. FFT2: the type suits fft_type.
-    FFT3: the last sizes are fft_length (IRFFT: half of the last, plus one) unless empty."""
+    """FFT1: fft_length has 1 to 3 entries, at most one per dimension. FFT2: the element type suits fft_type. FFT3: the
+    last dimensions have the sizes of fft_length, for IRFFT with n // 2 + 1 in place of its last entry n; an empty
+    array may have any.
+    """
     (x,) = arrays(i, "FFT1")
     kind, length = i.attributes["fft_type"], i.attributes["fft_length"]
     n = len(length)
@@ -145,7 +150,7 @@ def fft(i: Instruction) -> Shape:
 
 
 def cholesky(i: Instruction) -> Shape:
-    """CHOLESKY1: floats or complex. CHOLESKY2: square matrices."""
+    """CHOLESKY1: the operand is an array of float or complex elements. CHOLESKY2: its matrices are square."""
     (a,) = arrays(i, "CHOLESKY1")
     check_dtype(i, a.dtype, FLOAT | COMPLEX, "CHOLESKY1")
     if a.rank < 2 or not same_size(a.dims[-1], a.dims[-2]):
@@ -154,8 +159,10 @@ def cholesky(i: Instruction) -> Shape:
 
 
 def triangular_solve(i: Instruction) -> Shape:
-    """TRISOLVE1: floats or complex, one type. TRISOLVE2: square matrices, one rank. TRISOLVE3: the shared dimension.
-    TRISOLVE4: equal batch dimensions."""
+    """TRISOLVE1: the operands are arrays of one float or complex type. TRISOLVE2: the matrices of a are square; both
+    operands have one rank. TRISOLVE3: the shared dimension has the same size in both. TRISOLVE4: so have the batch
+    dimensions.
+    """
     a, b = arrays(i, "TRISOLVE1")
     check_dtype(i, a.dtype, FLOAT | COMPLEX, "TRISOLVE1")
     if a.dtype is not b.dtype:
@@ -170,7 +177,9 @@ def triangular_solve(i: Instruction) -> Shape:
 
 
 def _norm(i: Instruction, x: Shape, vectors: tuple[Shape, ...]) -> Shape:
-    """BATCHNORM1: a float array. BATCHNORM2: feature_index in range. BATCHNORM3: vectors of one element a feature."""
+    """BATCHNORM1: the operand is an array of floats. BATCHNORM2: feature_index is in range. BATCHNORM3: each vector has
+    one element per feature. Returns the shape of such a vector.
+    """
     check_dtype(i, x.dtype, FLOAT, "BATCHNORM1")
     index = i.attributes["feature_index"]
     if not 0 <= index < x.rank:

@@ -1,4 +1,4 @@
-"""Shapes of opcodes that move data: broadcast, reshape, slice, pad, concatenate, dynamic-slice, …"""
+"""Shape inference for opcodes that move data: broadcast, reshape, slice, pad, concatenate, dynamic-slice, …"""
 
 from __future__ import annotations
 
@@ -30,7 +30,7 @@ def copy(i: Instruction) -> Shape:
 
 
 def bitcast(i: Instruction) -> Shape:
-    """BITCAST1: array to array of the same number of bits (padding of tiled layouts may change it)."""
+    """BITCAST1: operand and result are arrays with the same number of bits, unless a layout is tiled (padding)."""
     x = i.operands[0].shape
     if x.is_array != i.shape.is_array:
         broken(i, "BITCAST1", f"cannot see {x} as {i.shape}")
@@ -43,8 +43,10 @@ def bitcast(i: Instruction) -> Shape:
 
 
 def broadcast(i: Instruction) -> Shape:
-    """BROADCAST1: array. BROADCAST2: one entry of `dimensions` per operand dimension. BROADCAST3: distinct, in range.
-    BROADCAST4: equal sizes."""
+    """BROADCAST1: operand and result are arrays. BROADCAST2: `dimensions` has one entry per operand dimension.
+    BROADCAST3: its entries are distinct and in range. BROADCAST4: each operand dimension has the size of the result
+    dimension that it maps to.
+    """
     (x,) = arrays(i, "BROADCAST1")
     if not i.shape.is_array:
         broken(i, "BROADCAST1", f"cannot broadcast to {i.shape}")
@@ -64,13 +66,13 @@ def broadcast(i: Instruction) -> Shape:
 
 
 def inferred_broadcast(i: Instruction) -> Shape:
-    """A broadcast whose text gives no shape: XLA's older form, where `dimensions` are the new sizes in front."""
+    """A broadcast whose text states no shape: an older form of XLA, where `dimensions` are the sizes put in front."""
     x = i.operands[0].shape
     return make(x.dtype, (*i.dimensions, *x.dims))
 
 
 def inferred_transpose(i: Instruction) -> Shape:
-    """A transpose whose text gives no shape: XLA moves the operand's layout along, so that nothing moves in memory."""
+    """A transpose whose text states no shape: XLA transposes the layout too, so that no element moves in memory."""
     shape = transpose(i)
     place = {d: k for k, d in enumerate(i.dimensions)}
     return shape.with_layout(tuple(place[d] for d in i.operands[0].shape.minor_to_major))
@@ -86,7 +88,7 @@ def iota(i: Instruction) -> Shape:
 
 
 def reshape(i: Instruction) -> Shape:
-    """RESHAPE1: arrays. RESHAPE2: the same number of elements."""
+    """RESHAPE1: operand and result are arrays. RESHAPE2: they have the same number of elements."""
     (x,) = arrays(i, "RESHAPE1")
     if not i.shape.is_array:
         broken(i, "RESHAPE1", f"cannot reshape to {i.shape}")
@@ -96,7 +98,9 @@ def reshape(i: Instruction) -> Shape:
 
 
 def dynamic_reshape(i: Instruction) -> Shape:
-    """DYNRESHAPE1: the same number of elements. DYNRESHAPE2: one scalar s32 size for each dimension."""
+    """DYNRESHAPE1: operand and result are arrays with the same number of elements. DYNRESHAPE2: there is one scalar s32
+    size per result dimension.
+    """
     x, *sizes = arrays(i, "DYNRESHAPE1")
     if math.prod(x.dims) != math.prod(i.shape.dims):
         broken(i, "DYNRESHAPE1", f"{x} has {x.size} elements and {i.shape} has {i.shape.size}")
@@ -106,14 +110,14 @@ def dynamic_reshape(i: Instruction) -> Shape:
 
 
 def reverse(i: Instruction) -> Shape:
-    """REVERSE1: array. REVERSE2: distinct dimensions in range."""
+    """REVERSE1: the operand is an array. REVERSE2: `dimensions` are distinct and in range."""
     (x,) = arrays(i, "REVERSE1")
     dims_in_range(i, "REVERSE2", "dimensions", i.dimensions, x.rank)
     return x
 
 
 def transpose(i: Instruction) -> Shape:
-    """TRANSPOSE1: array. TRANSPOSE2: `dimensions` is a permutation."""
+    """TRANSPOSE1: the operand is an array. TRANSPOSE2: `dimensions` is a permutation."""
     (x,) = arrays(i, "TRANSPOSE1")
     if sorted(i.dimensions) != list(range(x.rank)):
         broken(i, "TRANSPOSE2", f"dimensions={i.dimensions} is no permutation of the {x.rank} dimensions of {x}")
@@ -121,7 +125,9 @@ def transpose(i: Instruction) -> Shape:
 
 
 def slice_(i: Instruction) -> Shape:
-    """SLICE1: array. SLICE2: one range per dimension. SLICE3: 0 ≤ start ≤ limit ≤ size. SLICE4: stride ≥ 1."""
+    """SLICE1: the operand is an array. SLICE2: there is one range per dimension. SLICE3: 0 ≤ start ≤ limit ≤ size.
+    SLICE4: stride ≥ 1.
+    """
     (x,) = arrays(i, "SLICE1")
     ranges = i.attributes["slice"]
     if len(ranges) != x.rank:
@@ -138,8 +144,9 @@ def slice_(i: Instruction) -> Shape:
 
 
 def pad(i: Instruction) -> Shape:
-    """PAD1: arrays. PAD2: the value is a scalar. PAD3: of the operand's type. PAD4: one row of padding per dimension.
-    PAD5: interior padding is not negative. PAD6: no negative size."""
+    """PAD1: the operands are arrays. PAD2: the padding value is a scalar. PAD3: it has the operand's type. PAD4: there
+    is one row of padding per dimension. PAD5: interior padding is not negative. PAD6: no size becomes negative.
+    """
     x, value = arrays(i, "PAD1")
     rows = i.attributes["padding"]
     if value.rank:
@@ -162,8 +169,9 @@ def pad(i: Instruction) -> Shape:
 
 
 def concatenate(i: Instruction) -> Shape:
-    """CONCAT1: at least one array. CONCAT2: one dimension in range. CONCAT3: one rank. CONCAT4: one element type.
-    CONCAT5: equal sizes in all other dimensions."""
+    """CONCAT1: there is at least one operand; all are arrays. CONCAT2: `dimensions` names one dimension. CONCAT3: all
+    have one rank. CONCAT4: all have one element type. CONCAT5: sizes are equal in all other dimensions.
+    """
     shapes = arrays(i, "CONCAT1")
     if not shapes:
         broken(i, "CONCAT1", "needs at least one operand")
@@ -186,7 +194,7 @@ def concatenate(i: Instruction) -> Shape:
 
 
 def _starts(i: Instruction, label: str, x: Shape, starts: tuple[Shape, ...]) -> None:
-    """Start indices: one integer scalar per dimension, or (older) one vector of them."""
+    """Checks start indices: one integer scalar per dimension, or in older text one vector of them."""
     if len(starts) == 1 and starts[0].rank == 1:
         if not same_size(starts[0].dims[0], x.rank):
             broken(i, label, f"the start indices {starts[0]} must have one element per dimension of {x}")
@@ -202,8 +210,8 @@ def _starts(i: Instruction, label: str, x: Shape, starts: tuple[Shape, ...]) -> 
 
 
 def dynamic_slice(i: Instruction) -> Shape:
-    """DYNSLICE1: arrays. DYNSLICE2: the start indices. DYNSLICE3: one size per dimension. DYNSLICE4: 0 ≤ size ≤
-    bound.
+    """DYNSLICE1: the operands are arrays. DYNSLICE2: the start indices are valid (_starts). DYNSLICE3: there is one
+    size per dimension. DYNSLICE4: 0 ≤ size ≤ bound.
     """
     x, *starts = arrays(i, "DYNSLICE1")
     _starts(i, "DYNSLICE2", x, tuple(starts))
@@ -217,7 +225,9 @@ def dynamic_slice(i: Instruction) -> Shape:
 
 
 def dynamic_update_slice(i: Instruction) -> Shape:
-    """DUS1: arrays. DUS2: the start indices. DUS3: the update has the operand's rank and type. DUS4: it fits."""
+    """DUS1: the operands are arrays. DUS2: the start indices are valid (_starts). DUS3: the update has the operand's
+    rank and type. DUS4: no dimension of the update is larger than the operand's.
+    """
     x, update, *starts = arrays(i, "DUS1")
     _starts(i, "DUS2", x, tuple(starts))
     if update.rank != x.rank or not same_dtype(update.dtype, x.dtype):
@@ -228,14 +238,14 @@ def dynamic_update_slice(i: Instruction) -> Shape:
 
 
 def get_dimension_size(i: Instruction) -> Shape:
-    """GETDIM1: array. GETDIM2: one dimension in range."""
+    """GETDIM1: the operand is an array. GETDIM2: `dimensions` names one dimension."""
     (x,) = arrays(i, "GETDIM1")
     one_dimension(i, "GETDIM2", x.rank)
     return make(DType.S32, ())
 
 
 def set_dimension_size(i: Instruction) -> Shape:
-    """SETDIM1: arrays. SETDIM2: one dimension in range. SETDIM3: the size is a scalar s32."""
+    """SETDIM1: operands are arrays. SETDIM2: `dimensions` names one dimension. SETDIM3: the size is an s32 scalar."""
     x, size = arrays(i, "SETDIM1")
     d = one_dimension(i, "SETDIM2", x.rank)
     if size.rank or size.dtype is not DType.S32:

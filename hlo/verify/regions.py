@@ -1,4 +1,4 @@
-"""Shapes of opcodes with a window or a scalar computation: reduce, reduce-window, convolution, map, sort, scan, …"""
+"""Shape inference for opcodes with a window or a computation: reduce, reduce-window, convolution, map, sort, scan, …"""
 
 from __future__ import annotations
 
@@ -37,7 +37,7 @@ def scalar(dtype: DType) -> Shape:
 def check_reducer(
     i: Instruction, label: str, region: Computation, inputs: Sequence[Shape], inits: Sequence[Shape]
 ) -> None:
-    """A reducer takes N accumulators and N elements, all scalars, and returns N accumulators."""
+    """Checks a reducer: it takes N accumulators and N elements, all scalars, and returns N accumulators."""
     n, parameters = len(inputs), region.parameters
     if len(parameters) != 2 * n:
         broken(i, label, f"'{region.name}' takes {len(parameters)} parameters, not {2 * n}")
@@ -75,8 +75,9 @@ def _results(i: Instruction, label: str, region: Computation, dims: Sequence[int
 
 
 def reduce(i: Instruction) -> Shape:
-    """REDUCE1: arrays, N inputs of one shape and N init values. REDUCE2: dimensions distinct, in range.
-    REDUCE3: the reducer."""
+    """REDUCE1: the operands are arrays: N inputs of one shape and N init values. REDUCE2: `dimensions` are distinct and
+    in range. REDUCE3: the reducer is valid (check_reducer).
+    """
     inputs, inits = _inputs_and_inits(i, "REDUCE1")
     x = inputs[0]
     dims_in_range(i, "REDUCE2", "dimensions", i.dimensions, x.rank)
@@ -92,7 +93,7 @@ def dilated(size: int, dilation: int) -> int:
 
 
 def window_size(size: int, w: WindowDim) -> int:
-    """Size of the output of a window over a dimension."""
+    """Number of outputs of a window that moves over a dimension of this size."""
     if size == UNBOUNDED:
         return UNBOUNDED
     base = dilated(size, w.lhs_dilate) + w.pad_low + w.pad_high
@@ -101,7 +102,7 @@ def window_size(size: int, w: WindowDim) -> int:
 
 
 def window_sizes(i: Instruction, label: str, sizes: Sequence[int], window: Window) -> list[int]:
-    """Check a window over dimensions of these sizes."""
+    """Checks a window over dimensions of these sizes and returns the sizes of the output."""
     if len(window.dims) != len(sizes):
         broken(i, label, f"the window has {len(window.dims)} dimensions, not {len(sizes)}")
     for d, w in enumerate(window.dims):
@@ -111,7 +112,9 @@ def window_sizes(i: Instruction, label: str, sizes: Sequence[int], window: Windo
 
 
 def reduce_window(i: Instruction) -> Shape:
-    """REDWIN1: arrays, N inputs of one shape and N init values. REDWIN2: the window. REDWIN3: the reducer."""
+    """REDWIN1: the operands are arrays: N inputs of one shape and N init values. REDWIN2: the window is valid
+    (window_sizes). REDWIN3: the reducer is valid (check_reducer).
+    """
     inputs, inits = _inputs_and_inits(i, "REDWIN1")
     x = inputs[0]
     window = i.attributes.get("window", ONE)
@@ -122,8 +125,9 @@ def reduce_window(i: Instruction) -> Shape:
 
 
 def select_and_scatter(i: Instruction) -> Shape:
-    """SELSCAT1: arrays. SELSCAT2: select compares two elements. SELSCAT3: scatter is a reducer. SELSCAT4: the window.
-    SELSCAT5: the source has the window's output shape."""
+    """SELSCAT1: the operands are arrays. SELSCAT2: `select` compares two elements. SELSCAT3: `scatter` is a valid
+    reducer. SELSCAT4: the window is valid. SELSCAT5: the source has the window's output shape.
+    """
     x, source, init = arrays(i, "SELSCAT1")
     choose, combine = called(i, "select", "SELSCAT2"), called(i, "scatter", "SELSCAT3")
     check_parameters(i, "SELSCAT2", choose, (scalar(x.dtype),) * 2, loose=True)
@@ -147,10 +151,10 @@ def _labels_fit(i: Instruction, d: ConvolutionDims, lhs: Shape, rhs: Shape) -> N
 
 
 def convolution(i: Instruction) -> Shape:
-    """CONV1: arrays, both complex or both real. CONV2: dim_labels name each dimension once. CONV3: positive group
-    counts, at most one of them above 1. CONV4: input features = groups × kernel input features. CONV5: output
-    features divide by the groups. CONV6: the batch divides by its groups. CONV7: the window's sizes are the
-    kernel's. CONV8: the window.
+    """CONV1: the operands are arrays, both complex or both real. CONV2: dim_labels name each dimension once. CONV3:
+    group counts are positive; at most one of them is above 1. CONV4: input features = feature_group_count × kernel
+    input features. CONV5: output features are a multiple of both group counts. CONV6: the batch is a multiple of
+    batch_group_count. CONV7: the window has the kernel's sizes. CONV8: the window is valid.
     """
     lhs, rhs, *_ = arrays(i, "CONV1")
     d = i.attributes["dim_labels"]
@@ -197,7 +201,9 @@ def convolution(i: Instruction) -> Shape:
 
 
 def map_(i: Instruction) -> Shape:
-    """MAP1: arrays of one shape. MAP2: dimensions, where given, are all, in order. MAP3: a computation of scalars."""
+    """MAP1: the operands are arrays of one shape. MAP2: `dimensions`, if present, lists all dimensions in order. MAP3:
+    the computation takes one scalar per operand and returns a scalar.
+    """
     shapes = arrays(i, "MAP1")
     if not shapes or any(not same_dims(s, shapes[0]) for s in shapes):
         broken(i, "MAP1", "needs operands of one shape")
@@ -212,8 +218,8 @@ def map_(i: Instruction) -> Shape:
 
 
 def sort(i: Instruction) -> Shape:
-    """SORT1: arrays of one shape. SORT2: one dimension in range. SORT3: the comparator takes two elements of each
-    operand and returns pred[].
+    """SORT1: the operands are arrays of one shape. SORT2: `dimensions` names one dimension. SORT3: the comparator takes
+    two elements of each operand and returns pred[].
     """
     shapes = arrays(i, "SORT1")
     if any(not same_dims(s, shapes[0]) for s in shapes):
@@ -228,7 +234,7 @@ def sort(i: Instruction) -> Shape:
 
 
 def topk(i: Instruction) -> Shape:
-    """TOPK1: an array with a dimension. TOPK2: 0 ≤ k ≤ its last size."""
+    """TOPK1: the operand is an array that is not a scalar. TOPK2: 0 ≤ k ≤ the size of its last dimension."""
     (x,) = arrays(i, "TOPK1")
     k = i.attributes["k"]
     if not x.rank:
@@ -240,8 +246,9 @@ def topk(i: Instruction) -> Shape:
 
 
 def scan(i: Instruction) -> Shape:
-    """SCAN1: arrays, num_carries of them carries. SCAN2: one dimension in range. SCAN3: the computation takes a
-    slice of each input and the carries, and returns slices of the outputs and the carries.
+    """SCAN1: the operands are arrays; the last num_carries of them are initial carries. SCAN2: `dimensions` names one
+    dimension, in which all inputs have the same size. SCAN3: the computation takes a slice of each input and the
+    carries, and returns slices of the outputs and the carries.
     """
     shapes = arrays(i, "SCAN1")
     carries = i.attributes.get("num_carries", len(shapes) // 2)

@@ -1,4 +1,4 @@
-"""What all shape rules share: raising a broken constraint, and comparing shapes as XLA does."""
+"""Helpers of all shape rules: raising the error of a broken constraint, and comparing shapes as XLA does."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ def broken(i: Instruction, label: str, message: str, remedy: str | None = None) 
 
 
 def same(a: Shape, b: Shape) -> bool:
-    """Equal but for layouts and for which dimensions are dynamic."""
+    """Whether shapes are equal apart from layouts and from which dimensions are dynamic."""
     if a is b:
         return True
     return (
@@ -29,7 +29,7 @@ def same(a: Shape, b: Shape) -> bool:
 
 
 def same_up_to_precision(a: Shape, b: Shape) -> bool:
-    """As `same`, and floating-point types may differ."""
+    """Like `same`, but one floating-point type may stand for another."""
     return a is b or (
         same_dtype(a.dtype, b.dtype)
         and same_dims(a, b)
@@ -47,17 +47,17 @@ def same_size(a: int, b: int) -> bool:
 
 
 def same_dtype(a: DType, b: DType) -> bool:
-    """Equal, or both floating-point."""
+    """Whether types are equal, or both floating-point."""
     return a is b or (a.is_float and b.is_float)
 
 
 def higher(a: DType, b: DType) -> DType:
-    """The more precise of two types that `same_dtype` takes for equal."""
+    """The wider of two types for which `same_dtype` holds."""
     return b if a.is_float and b.is_float and b.bits > a.bits else a
 
 
 def merged_dynamic(*shapes: Shape) -> tuple[bool, ...]:
-    """Dynamic where any of some shapes of one rank is."""
+    """Which dimensions are dynamic in any of these shapes of one rank; () if none is."""
     flags = [s.dynamic for s in shapes if s.dynamic]
     return tuple(map(any, zip(*flags, strict=True))) if flags else ()
 
@@ -80,7 +80,7 @@ def arrays(i: Instruction, label: str) -> tuple[Shape, ...]:
 
 
 def dims_in_range(i: Instruction, label: str, what: str, dims: Sequence[int], rank: int) -> None:
-    """`dims` must be distinct dimensions of something of `rank`."""
+    """Checks that `dims` are distinct and in [0, rank). what: their name in the message."""
     for d in dims:
         if not 0 <= d < rank:
             broken(i, label, f"{what} names dimension {d}, but there are {rank}")
@@ -89,7 +89,7 @@ def dims_in_range(i: Instruction, label: str, what: str, dims: Sequence[int], ra
 
 
 def one_dimension(i: Instruction, label: str, rank: int) -> int:
-    """The single entry of `dimensions`."""
+    """The single entry of `dimensions`, which must be in [0, rank)."""
     dims = i.attributes.get("dimensions", ())
     if len(dims) != 1 or not 0 <= dims[0] < rank:
         broken(i, label, f"dimensions must name one of the {rank} dimensions, not {dims}")
@@ -101,7 +101,7 @@ def parameter_shapes(c: Computation) -> tuple[Shape, ...]:
 
 
 def check_parameters(i: Instruction, label: str, c: Computation, shapes: Sequence[Shape], loose: bool = False) -> None:
-    """Computation `c` must take parameters of these shapes."""
+    """Checks that computation `c` takes parameters of these shapes. loose: floating-point types may differ."""
     parameters = c.parameters
     if len(parameters) != len(shapes):
         broken(i, label, f"computation '{c.name}' takes {len(parameters)} parameters, but {len(shapes)} are passed")

@@ -1,4 +1,4 @@
-"""Is a module well formed? Structure first (references, names, schedule), then the shape rule of every instruction."""
+"""Checks that a module is well formed: its structure (references, names, order), then each instruction's shape rule."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from .rules import broken, same, same_dtype, same_up_to_precision
 
 
 def verify(module: Module) -> None:
-    """Raise VerificationError for the first broken constraint, with the instruction's name, its place and a remedy."""
+    """Raises VerificationError for the first broken constraint; it names the instruction and its location."""
     check_structure(module)
     for computation in module.computations:
         for instruction in computation.instructions:
@@ -21,8 +21,8 @@ def verify(module: Module) -> None:
 
 
 def verify_instruction(i: Instruction) -> None:
-    """ARITY1: the opcode's number of operands. ATTR1: its required attributes. LAYOUT1: the layout orders the
-    dimensions. SHAPE1: the shape is the one that the opcode's rule infers.
+    """ARITY1: the number of operands is one that the opcode allows. ATTR1: required attributes are present. LAYOUT1: a
+    layout is a permutation of the dimensions. SHAPE1: the shape is the one that the opcode's rule infers.
     """
     row = OPSET[i.opcode]
     if not row.low <= len(i.operands) <= row.high:
@@ -39,7 +39,7 @@ def verify_instruction(i: Instruction) -> None:
 
 
 NEEDED = {Op.PARAMETER: ("parameter_number",), Op.CONSTANT: ("literal",), Op.BROADCAST: ("dimensions",)}
-"""Attributes without a name in text, or that text may leave out."""
+"""Required attributes that are not in the opset's rows: they have no name in text, or text may omit them."""
 
 WIDENING = frozenset({Op.DOT, Op.CONVOLUTION, Op.RAGGED_DOT, Op.SCALED_DOT})
 """Opcodes whose result may have another element type than their operands (preferred_element_type)."""
@@ -76,8 +76,9 @@ def check_structure(module: Module) -> None:
 
 
 def check_computation(computation: Computation, done: set[Computation]) -> None:
-    """COMP1: the root is in the computation. COMP2: operands come before their users, in one computation.
-    COMP3: instruction names are unique. COMP4: parameters are numbered from 0. COMP5: control predecessors exist."""
+    """COMP1: the root is in the computation. COMP2: operands come before their users, in the same computation. COMP3:
+    instruction names are unique. COMP4: parameters are numbered from 0. COMP5: control predecessors come before.
+    """
     seen: set[Instruction] = set()
     names: set[str] = set()
     where = f"computation '{computation.name}'"
@@ -107,8 +108,9 @@ def check_computation(computation: Computation, done: set[Computation]) -> None:
 
 
 def check_header(module: Module) -> None:
-    """ENTRY1: entry_computation_layout has the entry's shapes. ALIAS1: aliased outputs and parameters exist and agree.
-    DONOR1: donated parameters exist."""
+    """ENTRY1: entry_computation_layout has the entry's shapes. ALIAS1: aliased outputs and parameters exist and have
+    the same shape. DONOR1: donated parameters exist.
+    """
     layout, entry = module.attributes.get("entry_computation_layout"), module.entry
     if layout is not None:
         pairs = list(zip(layout.parameters, module.parameter_shapes, strict=False))
