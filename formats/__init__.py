@@ -1,1 +1,1 @@
-"""Programs in and out: HLO text, protos, StableHLO, arrays; files that appear whole or not at all."""
+"""Reading and writing programs: HLO text, protos, StableHLO, arrays (.npz), and atomic writing of files."""

@@ -1,4 +1,4 @@
-"""What a module's file holds: HLO text, StableHLO, or one of XLA's protos; by its name, else by its first bytes."""
+"""Finds a file's format (HLO text, StableHLO, one of XLA's protos) by its name or first bytes, and loads its module."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ SUFFIXES = {
     ".textproto": TEXT_PROTO,
     ".prototxt": TEXT_PROTO,
 }
-"""The end of a file's name → what it holds."""
+"""The end of a file's name → its format."""
 
 FILES = "give an .hlo, .mlir, .mlirbc, .pb or .pbtxt file, a folder with module.hlo or module.stablehlo.mlir, or -"
 
@@ -37,7 +37,7 @@ _TEXT_PROTO = re.compile(r'^\s*(?:name\s*:\s*["\']|hlo(?:_module)?\s*:?\s*[{<]|c
 
 @dataclass(frozen=True)
 class Loaded:
-    """A module with its HLO text, and the leaves of arguments and result where a snapshot had them."""
+    """A module with its HLO text, and the array leaves of arguments and result if a snapshot had them."""
 
     module: Module
     text: str
@@ -46,7 +46,7 @@ class Loaded:
 
 
 def format_of(data: bytes, name: str) -> str:
-    """What `data` is; the name's end decides, but not against a magic number."""
+    """The format of `data`: bytecode by its magic number, else by the end of the name, else by the first characters."""
     if is_bytecode(data):
         return STABLEHLO
     known = next((kind for end, kind in SUFFIXES.items() if name.endswith(end)), None)
@@ -68,7 +68,7 @@ def format_of(data: bytes, name: str) -> str:
 
 
 def load_module(data: bytes, file: str) -> Loaded:
-    """The module in a file's bytes. Raises ParseError or InputError with the place of what is wrong."""
+    """The module in a file's bytes. Raises ParseError or InputError with the location of the mistake."""
     return _LOADERS[format_of(data, file)](data, file)
 
 
@@ -82,7 +82,7 @@ def _load_stablehlo(data: bytes, file: str) -> Loaded:
 
 
 def _load_proto(data: bytes, file: str) -> Loaded:
-    from .proto.proto import snapshot_from_proto  # protobuf is slow to load, and few modules come as protos
+    from .proto.proto import snapshot_from_proto  # imported here: protobuf is slow to load, and protos are rare
 
     return _from_snapshot(snapshot_from_proto(data, file))
 

@@ -1,4 +1,4 @@
-"""A MODULE as users name it: a file (HLO, StableHLO, a proto), a folder with one and `io.npz`, or `-` for stdin."""
+"""Loads a MODULE argument: a file (HLO, StableHLO, a proto), a folder with one and `io.npz`, or `-` for stdin."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ from .whole_files import write_whole
 
 @dataclass(frozen=True)
 class Program:
-    """A module with the inputs and expected results that came with it (None where none did)."""
+    """A module with the inputs and expected results that came with it (None if none did), as array leaves in order."""
 
     name: str
     text: str
@@ -33,10 +33,10 @@ class Program:
 
 
 def load_program(spec: str) -> Program:
-    """Read a MODULE. Raises InputError if there is no such thing, ParseError if its text is malformed, and
+    """Read a MODULE. Raises InputError if it cannot be read, ParseError if its text is malformed, and
     VerificationError if it breaks a rule of HLO.
 
-    A snapshot brings its own inputs and result; a folder those of its io.npz.
+    Inputs and expected results come from the snapshot, or from the io.npz of a folder.
     """
     if spec == "-":
         stdin = getattr(sys.stdin, "buffer", None)
@@ -53,14 +53,14 @@ def load_program(spec: str) -> Program:
 
 
 def _source(path: Path) -> Path:
-    """The file itself, or the one in a folder that holds the module."""
+    """The file itself, or the module's file in a folder."""
     if not path.is_dir():
         return path
     return next((p for p in map(path.joinpath, IN_FOLDER) if p.exists()), path / IN_FOLDER[0])
 
 
 IN_FOLDER = ("module.hlo", "module.stablehlo.mlir", "module.pb")
-"""Files that a folder's module may stand in; the first one there is taken."""
+"""Names that a module's file in a folder can have; the first that exists is taken."""
 
 
 def _program(name: str, loaded: Loaded) -> Program:
@@ -80,7 +80,7 @@ def _program(name: str, loaded: Loaded) -> Program:
 
 
 def read_bytes(path: Path) -> bytes:
-    """A file's content; every way it may fail is an InputError with the path."""
+    """A file's content. Raises InputError with the path, whatever fails."""
     try:
         if stat.S_ISCHR(path.stat().st_mode) and path != Path(os.devnull):
             raise InputError(f"{path}: a device, not a file", remedy=FILES)
@@ -93,7 +93,7 @@ def read_bytes(path: Path) -> bytes:
 
 
 def read_text(path: Path) -> str:
-    """A text file's content; every way it may fail is an InputError with the path."""
+    """A text file's content. Raises InputError with the path, whatever fails."""
     try:
         return read_bytes(path).decode("utf-8")
     except UnicodeDecodeError as error:
@@ -115,7 +115,10 @@ def load_io(
     parameters: Sequence[Shape],
     results: Sequence[Shape] | None,
 ) -> tuple[tuple[np.ndarray, ...], tuple[np.ndarray, ...] | None]:
-    """Read `in0…` and, if results are given, `out0…` from an .npz; narrow types stand there as raw unsigned views."""
+    """Read `in0…` and, if `results` is given and the file has them, `out0…` from an .npz.
+
+    Types that .npz cannot name are stored as raw unsigned views. Raises InputError for a missing or wrong array.
+    """
     try:
         with np.load(path, allow_pickle=False) as archive:
             inputs = tuple(_leaf(archive, f"in{i}", s, path) for i, s in enumerate(parameters))
@@ -125,7 +128,7 @@ def load_io(
                     f"{path}: holds {extra}, but the module has {len(parameters)} parameter leaves",
                     remedy="is this the io.npz of another module?",
                 )
-            if results is None or (results and "out0" not in archive):  # no leaves: nothing to find
+            if results is None or (results and "out0" not in archive):  # a result without leaves has no out0
                 return inputs, None
             return inputs, tuple(_leaf(archive, f"out{i}", s, path) for i, s in enumerate(results))
     except FileNotFoundError:
@@ -143,7 +146,10 @@ def _leaf(archive: np.lib.npyio.NpzFile, key: str, shape: Shape, path: Path) -> 
 
 
 def as_leaf(value: np.ndarray, shape: Shape, what: str) -> np.ndarray:
-    """`value` checked against `shape`. Raw unsigned views of narrow types are reinterpreted; nothing is converted."""
+    """`value`, checked against the dtype and dimensions of `shape`; nothing is converted. Raises InputError.
+
+    A raw unsigned view of a type that .npz cannot name is viewed as that type. what: names the value in errors.
+    """
     want = shape.dtype.numpy
     if (
         value.dtype != want
@@ -172,7 +178,7 @@ _PLAIN = frozenset(np.dtype(t) for t in ["?", "b", "B", "h", "H", "i", "I", "q",
 
 
 def save_io(path: Path, inputs: Sequence[np.ndarray], outputs: Sequence[np.ndarray]) -> None:
-    """Write an .npz in the corpus form, whole or not at all."""
+    """Write `in0…` and `out0…` to an .npz atomically, as `load_io` reads them."""
     leaves = {f"in{i}": raw_view(v) for i, v in enumerate(inputs)} | {
         f"out{i}": raw_view(v) for i, v in enumerate(outputs)
     }
@@ -180,7 +186,7 @@ def save_io(path: Path, inputs: Sequence[np.ndarray], outputs: Sequence[np.ndarr
 
 
 def raw_view(value: np.ndarray) -> np.ndarray:
-    """The array itself, or its raw unsigned view where .npz cannot name the dtype (bf16, fp8, int4)."""
+    """The array itself, or its raw unsigned view if .npz cannot name the dtype (bf16, fp8, int4)."""
     if value.dtype in _PLAIN:
         return value
     flat = np.ascontiguousarray(value)

@@ -1,4 +1,4 @@
-"""Files that appear whole or not at all: written beside their place under another name, then renamed."""
+"""Atomic writing of files: a file is written under a temporary name in the same folder, then renamed."""
 
 from __future__ import annotations
 
@@ -12,8 +12,10 @@ from ..hlo.errors import InputError
 
 
 def write_whole(path: Path, write: Callable[[BinaryIO], object]) -> None:
-    """Let `write` fill a file. What is there and no regular file (a device, a pipe) is written into, never replaced;
-    a link stays one. Raises InputError where nothing can be written; what was there before is then still there.
+    """Let `write` fill the file at `path`, atomically.
+
+    A device or pipe is written to, never replaced; a link stays a link. Raises InputError if the file cannot be
+    written; an existing file is then unchanged.
     """
     try:
         target = path.resolve() if path.is_symlink() else path
@@ -27,7 +29,7 @@ def write_whole(path: Path, write: Callable[[BinaryIO], object]) -> None:
 
 
 def write_text(path: Path, text: str) -> None:
-    """A text file, as `write_whole` writes one."""
+    """Write a UTF-8 text file with `write_whole`."""
     write_whole(path, lambda file: file.write(text.encode("utf-8")))
 
 
@@ -38,7 +40,7 @@ def _replace(target: Path, write: Callable[[BinaryIO], object]) -> None:
             write(file)
         os.chmod(name, target.stat().st_mode & 0o777 if target.exists() else 0o666 & ~_umask())
         os.replace(name, target)
-    finally:  # Ctrl-C included: nothing half-written stays
+    finally:  # also after Ctrl-C: no partial file is left behind
         Path(name).unlink(missing_ok=True)
 
 

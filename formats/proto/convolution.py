@@ -1,4 +1,4 @@
-"""`dim_labels` ↔ ConvolutionDimensionNumbers, dimensions without a role included."""
+"""`dim_labels` ↔ ConvolutionDimensionNumbers, also with dimensions that have no role (`?`)."""
 
 from __future__ import annotations
 
@@ -44,7 +44,7 @@ MOST_DIMENSIONS = 64
 
 
 def _labelled(text: str) -> ConvolutionDims:
-    """`?b01f_0?1io->b01?f`: dimensions without a role, which only custom calls have."""
+    """Reads labels with dimensions that have no role, which only custom calls have: `?b01f_0?1io->b01?f`."""
     lhs, rhs, out = re.split("_|->", text)
     spatial = [str(n) for n in range(len(lhs) - lhs.count("?") - 2)]
     places = (tuple(side.index(n) for n in spatial) for side in (lhs, rhs, out))

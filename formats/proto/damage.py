@@ -1,4 +1,4 @@
-"""Where a serialised proto is damaged: the offset and the field at which its wire format stops making sense."""
+"""Finds where a serialised proto is damaged: the offset and the field at which its wire format becomes invalid."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ class _Damage(Exception):
 
 
 def find_damage(data: bytes, descriptor: Any) -> tuple[int, str]:
-    """(offset, what is wrong there, with the field's path) of bytes that protobuf refuses."""
+    """(offset in bytes, what is wrong there with the field's path), for bytes that protobuf refuses."""
     try:
         _walk(data, 0, len(data), descriptor, descriptor.name, 0)
     except _Damage as damage:

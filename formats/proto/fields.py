@@ -1,4 +1,4 @@
-"""Attributes of instructions ↔ fields of HloInstructionProto: one row of FIELDS an attribute, one of READ an opcode."""
+"""Attributes of instructions ↔ fields of HloInstructionProto: one row of FIELDS per attribute."""
 
 from __future__ import annotations
 
@@ -19,7 +19,9 @@ from .text_attributes import RAW, domain_text, iota_groups_text, is_dictionary, 
 
 @dataclass(frozen=True, slots=True)
 class Field:
-    """read: the attribute's value in an instruction's proto, or None if it is not there. write: the reverse."""
+    """read(proto, where): the attribute's value in an instruction's proto, or None; `where` names the proto in errors.
+    write(proto, value): sets it.
+    """
 
     read: Callable[[Any, str], Any]
     write: Callable[[Any, Any], None]
@@ -42,7 +44,7 @@ def _get(proto: Any, path: str) -> Any:
 
 
 def scalar(path: str) -> Field:
-    """A number, boolean or string under the same form."""
+    """A number, boolean or string that proto and attribute hold in the same form."""
     return Field(lambda p, w: _get(p, path), lambda p, v: _set(p, path, v))
 
 
@@ -51,7 +53,7 @@ def ints(path: str) -> Field:
 
 
 def string_bytes(path: str) -> Field:
-    """A string in a field of bytes; bytes that are no UTF-8 travel as surrogates."""
+    """A string in a field of bytes; bytes that are not UTF-8 become surrogates (surrogateescape)."""
     return Field(
         lambda p, w: _get(p, path).decode("utf-8", "surrogateescape"),
         lambda p, v: _set(p, path, v.encode("utf-8", "surrogateescape")),
@@ -59,7 +61,7 @@ def string_bytes(path: str) -> Field:
 
 
 def enum(path: str, kind: str, to_text: Callable[[str], str] = str, to_label: Callable[[str], str] = str) -> Field:
-    """An enum whose text is made from its label."""
+    """An enum. to_text makes the attribute's text from the proto's label, to_label the reverse."""
     first = next(label for label in [enum_name(kind, 0)] if label is not None)
 
     def read(proto: Any, where: str) -> str | None:
@@ -79,11 +81,11 @@ def enum(path: str, kind: str, to_text: Callable[[str], str] = str, to_label: Ca
 
 
 _ZERO_COUNTS = frozenset({"FftType", "RandomAlgorithm", "CustomCallApiVersion"})
-"""Enums whose value 0 is a value like any other."""
+"""Enums whose value 0 is a real value; in all others 0 means that the attribute is absent."""
 
 
 def raw(attribute: str) -> Field:
-    """An attribute kept as text, with a message of its own."""
+    """An attribute that is kept as Raw text and has a message type of its own in the proto."""
     path, to_proto, to_text = RAW[attribute]
 
     def read(proto: Any, where: str) -> Raw | None:
@@ -248,7 +250,7 @@ def _optional_scalar(path: str) -> Field:
 
 
 def _one_of_list(path: str) -> Field:
-    """A number that stands alone in a repeated field."""
+    """A number that is the only element of a repeated field."""
 
     def read(proto: Any, where: str) -> int | None:
         values = _get(proto, path)
@@ -263,7 +265,7 @@ def _read_literal_field(proto: Any, where: str) -> Any:
 
 _API_VERSION = enum("custom_call_api_version", "CustomCallApiVersion")
 ORIGINAL = 1
-"""The API version of a custom call whose text gives none."""
+"""The API version of a custom call whose text states none (API_VERSION_ORIGINAL)."""
 
 
 def _read_api_version(proto: Any, where: str) -> str | None:
@@ -403,7 +405,7 @@ BY_OPCODE: dict[tuple[Op, str], Field] = {
     (Op.CHOLESKY, "lower"): scalar("cholesky_options.lower"),
     **{(Op.RAGGED_DOT, ours): ints(RAGGED + DOT + theirs) for ours, theirs in _DOT_DIMS},
 }
-"""Attributes that an opcode keeps in another field than the rest."""
+"""Attributes that this opcode keeps in another field than other opcodes do."""
 
 
 def field_of(op: Op, attribute: str) -> Field | None:

@@ -1,8 +1,8 @@
-"""HloModuleProto, HloProto and HloSnapshot, binary and text, ↔ Module: what `xla_dump_to` writes.
+"""HloModuleProto, HloProto and HloSnapshot, binary and text, ↔ Module: the files that `xla_dump_to` writes.
 
-Ids and names: names are kept; ids are made anew on writing. Layouts and `entry_computation_layout` are always in a
-proto, so a module that left them out comes back with the row-major ones. What XLA itself keeps outside the proto
-(replica_count, num_partitions, sharding propagation: its HloModuleConfig) does not survive; docs/formats.md says more.
+Names are kept; ids are numbered again on writing. A proto always has layouts and `entry_computation_layout`, so a
+module without them comes back with row-major ones. The proto does not hold what XLA keeps in its HloModuleConfig
+(replica_count, num_partitions, sharding propagation), so these are lost; docs/formats.md says more.
 """
 
 from __future__ import annotations
@@ -28,7 +28,7 @@ from .writer import write_module
 
 @dataclass(frozen=True)
 class Snapshot:
-    """A module with the arguments that a run had and its result (None where the dump has none)."""
+    """A module with the arguments and the result of one run (None if the dump has no result)."""
 
     module: Module
     arguments: tuple[Literal, ...] = ()
@@ -38,7 +38,10 @@ class Snapshot:
 
 # -- modules ----------------------------------------------------------------------------------------------------------
 def module_from_proto(data: bytes, file: str = "<bytes>") -> Module:
-    """The module in a serialised HloModuleProto, HloProto or HloSnapshot. Raises InputError with offset or field."""
+    """The module in a serialised HloModuleProto, HloProto or HloSnapshot.
+
+    Raises InputError with the byte offset or the field of the mistake.
+    """
     return snapshot_from_proto(data, file).module
 
 
@@ -57,7 +60,10 @@ def module_to_text_proto(module: Module) -> str:
 
 # -- snapshots --------------------------------------------------------------------------------------------------------
 def snapshot_from_proto(data: bytes, file: str = "<bytes>") -> Snapshot:
-    """The module of a proto of any of the three kinds, with the literals of a snapshot."""
+    """The module of a proto of any of the three kinds, with arguments and result if it is an HloSnapshot.
+
+    Raises InputError if the bytes are none of the three or are damaged.
+    """
     best: tuple[int, str] | None = None
     for kind in ("HloSnapshot", "HloProto", "HloModuleProto"):
         proto = message(kind)()
@@ -77,7 +83,7 @@ def snapshot_from_proto(data: bytes, file: str = "<bytes>") -> Snapshot:
 
 
 def snapshot_from_text_proto(text: str, file: str = "<string>") -> Snapshot:
-    """As snapshot_from_proto, of text protos."""
+    """`snapshot_from_proto` for the text form of a proto."""
     failures: list[tuple[tuple[int, int], str]] = []
     for kind in ("HloModuleProto", "HloProto", "HloSnapshot"):
         proto = message(kind)()
@@ -137,7 +143,7 @@ def _write_snapshot(snapshot: Snapshot) -> Any:
 
 
 def leaves(literals: Sequence[Literal]) -> tuple[np.ndarray, ...]:
-    """The arrays of literals, tuples flattened in order; tokens have none."""
+    """The arrays of literals, with tuples flattened in order; a token has none."""
     out: list[np.ndarray] = []
     for literal in literals:
         if isinstance(literal.value, tuple):
@@ -160,7 +166,7 @@ def literal_of(arrays: Sequence[np.ndarray], shape: Shape) -> Literal:
 
 
 def _guarded(file: str, work: Any) -> Any:
-    """Every way in which bad values may fail becomes an InputError with the file."""
+    """Runs `work` and turns every error that bad values can cause into an InputError that names the file."""
     try:
         return work()
     except InputError as error:

@@ -1,4 +1,4 @@
-"""HloModuleProto → Module. Ids become references; whatever does not fit is an InputError that names the field."""
+"""HloModuleProto → Module. Ids become references; a wrong value raises InputError with the path of its field."""
 
 from __future__ import annotations
 
@@ -22,9 +22,9 @@ LOW = (1 << 32) - 1
 
 
 def read_module(proto: Any) -> Module:
-    """The Module of an HloModuleProto.
+    """The Module of an HloModuleProto. Raises InputError if the proto is damaged or not supported.
 
-    What only a run needs and HLO text has no word for (profile_info, payloads, device_assignment, ids) is left out.
+    Fields that HLO text cannot express (profile_info, payloads, device_assignment, ids) are dropped.
     """
     reader = _Reader(proto)
     for i, computation in enumerate(proto.computations):
@@ -78,7 +78,7 @@ class _Reader:
         self.computations.append(computation)
 
     def order(self, proto: Any, made: dict[int, Instruction], where: str) -> tuple[Instruction, ...]:
-        """Instructions by the schedule, if there is one; operands must come first."""
+        """The instructions in the order of the schedule, if there is one. Operands must come before their users."""
         ids = self.sequences.get(proto.id)
         if ids is None:
             return tuple(made.values())
@@ -175,13 +175,13 @@ class _Reader:
 
 
 def _find(made: dict[int, Instruction], number: int) -> Instruction | None:
-    """By id, or by its lower half: XLA has written both."""
+    """The instruction with this id or with its lower 32 bits: versions of XLA write one or the other."""
     found = made.get(number)
     return found if found is not None else made.get(number & LOW)
 
 
 def _with_predecessors(proto: Any, made: dict[int, Instruction], where: str) -> dict[int, Instruction]:
-    """Control predecessors, by name; they may stand anywhere in the computation."""
+    """Adds control predecessors, by name. This needs all instructions: a predecessor may be anywhere in the list."""
     rows = [p for p in proto.instructions if p.control_predecessor_ids]
     for row in rows:
         names = []
@@ -197,7 +197,7 @@ def _with_predecessors(proto: Any, made: dict[int, Instruction], where: str) -> 
 
 def _replace(made: dict[int, Instruction], number: int, attributes: dict[str, Any]) -> None:
     old = made[number]
-    object.__setattr__(old, "attributes", MappingProxyType(attributes))  # nobody else has seen it yet
+    object.__setattr__(old, "attributes", MappingProxyType(attributes))  # frozen, but not shared with anyone yet
 
 
 def _check_parameters(instructions: tuple[Instruction, ...], where: str) -> None:
@@ -250,12 +250,12 @@ def _entry_layout(proto: Any, entry: Computation) -> ComputationLayout:
 
 
 def _kinds(shape: Shape) -> list[tuple[DType, int]]:
-    """Type and rank of each leaf: sizes may differ where they are dynamic."""
+    """Type and rank of each leaf, without sizes, which may differ where they are dynamic."""
     return [(leaf.dtype, leaf.rank) for _, leaf in shape.leaves()]
 
 
 def _sections(index: Any) -> dict[str, Raw]:
-    """The stack frame tables as the text has them; rows are numbered from 1."""
+    """The stack frame tables as they are in text; rows are numbered from 1."""
     places = [
         f"{{file_name_id={f.file_name_id} function_name_id={f.function_name_id} line={f.line} end_line={f.end_line}"
         f" column={f.column} end_column={f.end_column}}}"
@@ -263,7 +263,7 @@ def _sections(index: Any) -> dict[str, Raw]:
     ]
     frames = [
         f"{{file_location_id={f.file_location_id} parent_frame_id={f.parent_frame_id + 1}}}"
-        for f in index.stack_frames  # in text the parents count from 1 and "none" is 1, too
+        for f in index.stack_frames  # text numbers parents from 1, and also writes 1 for "no parent"
     ]
     tables = {
         "FileNames": list(map(quoted, index.file_names)),

@@ -1,4 +1,4 @@
-"""Which attributes an opcode's proto is read for: `name` where it has another value than none, `name!` always."""
+"""Which attributes are read from an opcode's proto: `name!` always, `name` only if the value is not the default."""
 
 from __future__ import annotations
 
@@ -105,7 +105,7 @@ CALLED: dict[Op, tuple[str, ...]] = {
     Op.WHILE: ("body", "condition"),
     Op.SELECT_AND_SCATTER: ("select", "scatter"),
 }
-"""The attributes that called_computation_ids stand for, in their order."""
+"""The attributes whose computations are in called_computation_ids, in the order of the ids."""
 
 ONES = {"feature_group_count", "batch_group_count"}
-"""Numbers that the text leaves out where they are 1."""
+"""Attributes whose default is 1; text omits them then."""

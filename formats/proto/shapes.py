@@ -14,7 +14,7 @@ from ...hlo.shapes import UNBOUNDED, Layout, Shape
 from .schema import ENUMS, enum_name
 
 TYPES: dict[DType, int] = {}
-"""The PrimitiveType of a dtype; labels are the dtype's name in capitals, but for `opaque`."""
+"""The PrimitiveType of a dtype. Its label is the dtype's name in capitals, except for `opaque`."""
 
 for _row in ENUMS["PrimitiveType"].split():
     _label, _number = _row.split("=")
@@ -24,13 +24,13 @@ for _row in ENUMS["PrimitiveType"].split():
 DTYPES = {number: dtype for dtype, number in TYPES.items()}
 BUFFER = 34
 MAX_BYTES = 1 << 31
-"""Largest literal that is read from a proto."""
+"""Size in bytes of the largest literal that is read from a proto."""
 MAX_DEPTH = 64
 
 
 # -- shapes -----------------------------------------------------------------------------------------------------------
 def read_shape(proto: Any, where: str, depth: int = 0) -> Shape:
-    """The Shape of a ShapeProto. where: the field's path, for errors."""
+    """The Shape of a ShapeProto. where: the field's path, for errors. Raises InputError if it is not a valid shape."""
     if depth > MAX_DEPTH:
         raise InputError(f"{where}: tuples nested deeper than {MAX_DEPTH}", remedy="is the proto damaged?")
     if proto.element_type == BUFFER and len(proto.tuple_shapes) == 1:
@@ -136,11 +136,14 @@ def _write_layout(shape: Shape, proto: Any) -> None:
 _REPEATED = {DType.PRED: "preds", DType.S32: "s32s", DType.S64: "s64s", DType.U32: "u32s", DType.U64: "u64s"}
 _REPEATED |= {DType.F32: "f32s", DType.F64: "f64s", DType.C64: "c64s", DType.C128: "c128s"}
 FIELDS: dict[DType, str] = {d: _REPEATED.get(d, f"{d.value}s") for d in DType if d.is_array}
-"""The field of LiteralProto with the elements: numbers for the types of _REPEATED, little-endian bytes for the rest."""
+"""The field of LiteralProto with the elements: numbers for types in _REPEATED, little-endian bytes for all others."""
 
 
 def read_literal(proto: Any, where: str, shape: Shape | None = None, depth: int = 0) -> Literal:
-    """The Literal of a LiteralProto; its elements stand in the order of its layout. shape: of its constant, if any."""
+    """The Literal of a LiteralProto, whose elements are in the order of its layout.
+
+    shape: the shape of the constant, if the literal belongs to one. Raises InputError if the elements do not fit.
+    """
     own = read_shape(proto.shape, f"{where}.shape", depth) if shape is None or shape.is_tuple else shape
     if own.is_tuple:
         if len(proto.tuple_literals) != len(own.elements):

@@ -186,7 +186,7 @@ def _metadata(t: Tokens, proto: Any) -> None:
 
 
 def quoted(text: str) -> str:
-    """As XLA prints the strings of metadata and of the stack frames: with escaped single quotes."""
+    """A quoted string as XLA prints it in metadata and stack frames: single quotes are escaped too."""
     return quote(text).replace("'", "\\'")
 
 
@@ -204,7 +204,7 @@ def metadata_text(proto: Any) -> str:
 
 
 def read_frontend_attributes(text: str, proto: Any) -> None:
-    """Fill FrontendAttributes from `{key="value",…}`; a bare dictionary stays text."""
+    """Fill FrontendAttributes from `{key="value",…}`; a value that is a bare dictionary is kept as text."""
     t = Tokens(text, "frontend_attributes")
     t.expect("{")
     while not t.eat("}"):
@@ -224,7 +224,7 @@ def frontend_attributes_text(proto: Any) -> str:
 
 
 def is_dictionary(text: str) -> bool:
-    """Whether XLA prints this value bare: a `{…}` with balanced brackets."""
+    """Whether XLA prints this value without quotes: it is a `{…}` with balanced brackets."""
     if not text.startswith("{"):
         return False
     try:
@@ -328,7 +328,7 @@ def read_origin(text: str, proto: Any) -> None:
 
 
 def origin_text(proto: Any) -> str:
-    """The text of an OriginalValueProto; '' where it is empty. Leaves that it leaves out print as `{}`."""
+    """The text of an OriginalValueProto; '' if it is empty. A leaf without an element prints as `{}`."""
     tree: dict[Any, Any] = {}
     for element in proto.elements:
         array, node = element.original_array, tree
@@ -350,7 +350,8 @@ def read_domain(text: str, proto: Any) -> None:
     m = re.fullmatch(r'\{\s*kind="sharding",\s*entry=(\{.*\}),\s*exit=(\{.*\})\s*\}', text, re.DOTALL)
     if not m:
         raise InputError("domain cannot be written to a proto", remedy='write {kind="sharding", entry=…, exit=…}')
-    for side, field in ((m[1], proto.domain_exit_sharding), (m[2], proto.domain_entry_sharding)):  # crosswise in XLA
+    # XLA's text writes the exit sharding as `entry` and the entry sharding as `exit`.
+    for side, field in ((m[1], proto.domain_exit_sharding), (m[2], proto.domain_entry_sharding)):
         if side != "{}":
             read_sharding(side, field)
 
@@ -370,4 +371,7 @@ RAW: dict[str, tuple[str, Callable[[str, Any], None], Callable[[Any], str]]] = {
     "result_accuracy": ("result_accuracy", read_result_accuracy, result_accuracy_text),
     "origin": ("original_value", read_origin, origin_text),
 }
-"""An attribute → the field with its message, text into the message, and the message's text ('' for none)."""
+"""Attribute → (its field, function that fills the message from text, function that makes text from the message).
+
+The text is '' if the message is empty.
+"""

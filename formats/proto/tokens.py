@@ -1,4 +1,4 @@
-"""A reader of the small languages of attributes: sharding, metadata, origin, …; errors name the attribute."""
+"""A tokenizer for the text of attributes such as sharding, metadata and origin."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ _TOKEN = re.compile(
 
 
 class Tokens:
-    """A reader of the few forms below; every misfit is an InputError that names the attribute."""
+    """Tokens of an attribute's text, read one by one. Raises InputError with the attribute's name at a wrong token."""
 
     def __init__(self, text: str, what: str):
         self.what, self.text, self.at = what, text, 0
@@ -62,7 +62,7 @@ class Tokens:
         return Lexer("").unescape(token[1:-1], 0)
 
     def integers(self, ends: str = "[]") -> list[int]:
-        """`[1,2]`."""
+        """Reads a list such as `[1,2]`. ends: the opening and the closing bracket."""
         self.expect(ends[0])
         out: list[int] = []
         while not self.eat(ends[1]):
@@ -71,7 +71,7 @@ class Tokens:
         return out
 
     def dictionary(self) -> str:
-        """The text of a bare `{…}`."""
+        """Reads a `{…}` without quotes and returns its text."""
         start, depth = self.spans[self.at][0], 0
         while self.at < len(self.tokens):
             token = self.next()

@@ -1,4 +1,7 @@
-"""Module → HloModuleProto, as XLA writes and reads it. What has no field is an InputError, never dropped."""
+"""Module → HloModuleProto, as XLA writes and reads it.
+
+Raises InputError for an attribute that has no field in the proto; only those of CONFIG are dropped.
+"""
 
 from __future__ import annotations
 
@@ -25,11 +28,11 @@ CONFIG = frozenset(
         "allow_spmd_sharding_propagation_to_output",
     }
 )
-"""Header attributes that XLA keeps in the module's configuration, of which HloModuleProto knows nothing."""
+"""Header attributes that XLA keeps in its HloModuleConfig: HloModuleProto has no fields for them."""
 
 
 def write_module(module: Module) -> Any:
-    """The HloModuleProto of a module. Ids count from 0, computations and instructions each, over the whole module."""
+    """The HloModuleProto of a module. Ids of computations and ids of instructions each count from 0 in the module."""
     proto = message("HloModuleProto")()
     proto.name, proto.entry_computation_name = module.name, module.entry.name
     ids = {c: n for n, c in enumerate(module.computations)}
@@ -53,7 +56,10 @@ def write_module(module: Module) -> Any:
 
 
 def _unique_names(module: Module) -> dict[Instruction, str]:
-    """XLA wants each name once a module; text may have it once a computation: later ones become name.1, name.2, …"""
+    """Names that are unique in the module, as XLA requires: text may repeat a name in another computation.
+
+    Later instructions of the same name become name.1, name.2, …
+    """
     taken = {i.name for i in module.instructions()}
     used: set[str] = set()
     counters: dict[str, int] = {}

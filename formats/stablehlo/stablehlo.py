@@ -1,4 +1,7 @@
-"""StableHLO, text or portable bytecode (CHLO, VHLO, Shardy inside), → Module, through XLA's converter in jaxlib."""
+"""StableHLO → Module, by XLA's converter in jaxlib.
+
+The input is text or portable bytecode and may use the CHLO, VHLO and Shardy dialects.
+"""
 
 from __future__ import annotations
 
@@ -13,7 +16,7 @@ from ..text.parser import parse_module
 from .worker import convert
 
 BYTECODE = b"ML\xefR"
-"""The magic with which MLIR bytecode starts."""
+"""The magic number at the start of MLIR bytecode."""
 
 _DIAGNOSTIC = re.compile(r"^(?:[A-Z_]+: )?(-|<unknown>):(\d+):(\d+): error: (.*)", re.MULTILINE)
 
@@ -23,16 +26,16 @@ def is_bytecode(code: bytes) -> bool:
 
 
 def parse_stablehlo(code: bytes, file: str = "<string>", *, isolate: bool = False) -> Module:
-    """The HloModule of a StableHLO module. Raises ParseError where the converter refuses it, with the place it names.
+    """The HLO module of a StableHLO module.
 
-    Raises InputError where jaxlib is not installed. isolate: convert in a child process (half a second), for input
-    that nobody vouches for: some malformed modules crash the converter.
+    isolate: convert in a child process, which takes about 0.5 s; for untrusted input, because some malformed modules
+    crash the converter. Raises ParseError if the converter refuses the module, InputError if jaxlib is not installed.
     """
     return parse_module(stablehlo_to_hlo(code, file, isolate=isolate), f"{file} (as HLO)")
 
 
 def stablehlo_to_hlo(code: bytes, file: str = "<string>", *, isolate: bool = False) -> str:
-    """XLA's HLO text of a StableHLO module, with every constant whole."""
+    """XLA's HLO text of a StableHLO module; no constant is elided."""
     _need_jaxlib()
     if not code.strip():
         raise ParseError("the file is empty", location=Location(1, 1, file), remedy="give a StableHLO module")
@@ -47,7 +50,7 @@ def stablehlo_to_hlo(code: bytes, file: str = "<string>", *, isolate: bool = Fal
 
 
 LIMIT = 300.0
-"""Seconds that the child may take."""
+"""Time limit of the child process in seconds."""
 
 
 def _convert_in_child(code: bytes, file: str) -> str:
@@ -69,7 +72,7 @@ def _convert_in_child(code: bytes, file: str) -> str:
 
 
 def _check_text(code: bytes, file: str) -> None:
-    """MLIR's parser reads up to the first NUL; we refuse what it would not see."""
+    """Refuses text with a NUL or with bytes that are not UTF-8: MLIR's parser would ignore all after the NUL."""
     at = code.find(b"\0")
     try:
         code.decode("utf-8")
@@ -98,7 +101,7 @@ def _need_jaxlib() -> None:
 
 
 def _located(message: str, code: bytes, file: str) -> ParseError:
-    """The converter's first diagnostic as our error: its line and column, where it has any, and the line they name."""
+    """The converter's first diagnostic as a ParseError, with its line, column and source line if it names them."""
     found = _DIAGNOSTIC.search(message)
     if found is None:
         first = message.strip().split("\n", 1)[0]

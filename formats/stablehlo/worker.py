@@ -1,13 +1,13 @@
 """A child process around XLA's converter: StableHLO on stdin, `+` and HLO text or `-` and the diagnostics on stdout.
 
-Run as a file, so that it needs nothing but jaxlib. A module that crashes the converter ends this process, not ours.
+It runs as a file, so that it needs only jaxlib. If a module crashes the converter, only this process ends.
 """
 
 import sys
 
 
 def convert(code: bytes) -> str:
-    """XLA's HLO text of a StableHLO module, with every constant whole. Raises what jaxlib raises."""
+    """XLA's HLO text of a StableHLO module; no constant is elided. Raises the errors of jaxlib."""
     from jaxlib import _hlo, _jax
 
     options = _hlo.HloPrintOptions()

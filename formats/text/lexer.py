@@ -1,7 +1,7 @@
-"""Scanner for HLO text: a position in a string, regular expressions matched there, and located errors.
+"""Scanner for HLO text: a position in a string, regular expressions matched there, and errors with a location.
 
-The position always stands on the first character of a token: every step skips blanks and comments behind it.
-Callers on the hot path match one expression for a whole construct; the rest go token by token.
+The position is always the first character of a token: every step skips the blanks and comments after its token.
+Callers on the hot path match one regular expression for a whole construct; the others read token by token.
 """
 
 from __future__ import annotations
@@ -22,8 +22,8 @@ _blank = re.compile(BLANK).match
 
 
 def _skip(text: str, pos: int) -> int:
-    """Where the blanks and comments at `pos` end."""
-    return _blank(text, pos).end()  # type: ignore[union-attr]  # the expression matches nothing, too
+    """The position after the blanks and comments at `pos`."""
+    return _blank(text, pos).end()  # type: ignore[union-attr]  # never None: the expression matches '' too
 
 
 _name = re.compile(rf"%?({NAME}){BLANK}").match
@@ -31,7 +31,7 @@ _int = re.compile(rf"(-?\d++){BLANK}", re.ASCII).match
 _string = re.compile(f"({STRING}){BLANK}").match
 _newline = re.compile(r"\n")
 
-# What an error message shows as "found": one token as a reader sees it.
+# One token, which an error message shows as "found".
 _FOUND = re.compile(rf"""{STRING}|->|<=|\.\.\.|%?{NAME}|-?[\d][\w.+\-]*|.""", re.ASCII | re.DOTALL)
 
 _ESCAPES = {"n": "\n", "t": "\t", "r": "\r", "a": "\a", "b": "\b", "f": "\f", "v": "\v"}
@@ -57,13 +57,13 @@ class Lexer:
         return self.pos >= len(self.text)
 
     def word(self) -> str:
-        """The name at the position, without `%`, or ''. Consumes nothing."""
+        """The name at the position, without `%`, or ''. It is not consumed."""
         m = _name(self.text, self.pos)
         return m[1] if m else ""
 
     # -- stepping --------------------------------------------------------------------------------------------------
     def seek(self, pos: int) -> None:
-        """Stand on the first token at or behind `pos`."""
+        """Move to the first token at or after `pos`."""
         self.pos = _skip(self.text, pos)
 
     def eat(self, token: str) -> bool:
@@ -81,7 +81,7 @@ class Lexer:
         return False
 
     def match(self, pattern: re.Pattern[str]) -> re.Match[str] | None:
-        """Consume what `pattern` matches here, and the blanks behind it."""
+        """Consume the text that `pattern` matches here, and the blanks after it."""
         m = pattern.match(self.text, self.pos)
         if m:
             self.pos = _skip(self.text, m.end())
@@ -108,13 +108,13 @@ class Lexer:
         return value
 
     def number(self, digits: str) -> int:
-        """The value of decimal digits, which must fit in 64 bits."""
+        """The value of decimal digits. Raises ParseError if it does not fit in 64 bits."""
         if len(digits) > 20 or not -(2**63) <= (value := int(digits)) < 2**64:
             self.fail(f"integer {digits[:24]} does not fit in 64 bits")
         return value
 
     def string(self, what: str) -> str:
-        """Consume a quoted string; escapes are resolved."""
+        """Consume a quoted string and return it with escapes resolved."""
         m = _string(self.text, self.pos)
         if not m:
             if self.text[self.pos : self.pos + 1] in ('"', "'"):
@@ -142,7 +142,7 @@ class Lexer:
 
     # -- errors ----------------------------------------------------------------------------------------------------
     def found(self) -> str:
-        """The token here, for messages."""
+        """The token at the position, for messages."""
         if self.ended:
             return "the end of the text"
         if self.at("/*"):
@@ -154,7 +154,7 @@ class Lexer:
         return repr(token if len(token) <= 40 else token[:37] + "...")
 
     def location(self, pos: int | None = None) -> Location:
-        """Line and column of a position, both from 1."""
+        """Line and column of a position, both counted from 1. None: the current position."""
         lines = self._lines
         if lines is None:
             lines = self._lines = [0, *(m.end() for m in _newline.finditer(self.text))]
@@ -163,7 +163,7 @@ class Lexer:
         return Location(line, pos - lines[line - 1] + 1, self.file)
 
     def fail(self, message: str, pos: int | None = None, remedy: str | None = None) -> NoReturn:
-        """Raise a ParseError at `pos` (the position if None)."""
+        """Raise a ParseError at `pos`. None: the current position."""
         location = self.location(pos)
         start = (self.pos if pos is None else pos) - location.column + 1
         end = self.text.find("\n", start)

@@ -1,4 +1,7 @@
-"""Text of attribute values: one row of ATTRIBUTES per attribute name. Which opcode may have which: hlo/grammar.py."""
+"""Readers of attribute values: one row of ATTRIBUTES per attribute name.
+
+hlo/grammar.py says which opcode allows which attribute.
+"""
 
 from __future__ import annotations
 
@@ -53,7 +56,7 @@ _WINDOW_FIELDS = ("size", "stride", "pad", "lhs_dilate", "rhs_dilate", "rhs_reve
 
 
 def slices(p: Reading, name: str) -> tuple[SliceDim, ...]:
-    """`{[0:4], [1:8:2]}`."""
+    """Reads ranges: `{[0:4], [1:8:2]}`."""
     lexer = p.lexer
 
     def one() -> SliceDim:
@@ -66,7 +69,7 @@ def slices(p: Reading, name: str) -> tuple[SliceDim, ...]:
 
 
 def padding(p: Reading, name: str) -> tuple[PadDim, ...]:
-    """`1_2x0_0_3`: low_high[_interior] per dimension; an empty string for rank 0."""
+    """Reads low_high[_interior] per dimension: `1_2x0_0_3`; `""` for rank 0."""
     lexer = p.lexer
     m = lexer.match(_padding)
     if not m:
@@ -84,7 +87,7 @@ def padding(p: Reading, name: str) -> tuple[PadDim, ...]:
 
 
 def window(p: Reading, name: str) -> Window:
-    """`{size=3x3 stride=2x2 pad=1_1x1_1 …}`."""
+    """Reads a window: `{size=3x3 stride=2x2 pad=1_1x1_1 …}`."""
     lexer = p.lexer
     lexer.expect("{", f"before the fields of '{name}'")
     fields: dict[str, list[Any]] = {}
@@ -133,7 +136,7 @@ def window(p: Reading, name: str) -> Window:
 
 
 def dim_labels(p: Reading, name: str) -> ConvolutionDims | Raw:
-    """`b01f_01io->b01f`; labels with `?` (dimensions without a role, on custom calls) are kept as text."""
+    """Reads `b01f_01io->b01f`. Labels with `?` (dimensions without a role, on custom calls) are kept as text."""
     lexer, start = p.lexer, p.lexer.pos
     m = lexer.match(_dim_labels)
     if not m:
@@ -160,7 +163,7 @@ def dim_labels(p: Reading, name: str) -> ConvolutionDims | Raw:
 
 
 def entry_layout(p: Reading, name: str) -> ComputationLayout:
-    """`{(f32[2]{0})->f32[]}`."""
+    """Reads the entry's shapes: `{(f32[2]{0})->f32[]}`."""
     lexer = p.lexer
     lexer.expect("{", f"before '{name}'")
     parameters = braced(lexer, f"the parameter shapes of '{name}'", lambda: parse_shape(lexer), "()")
@@ -171,7 +174,7 @@ def entry_layout(p: Reading, name: str) -> ComputationLayout:
 
 
 def _target(lexer: Lexer, name: str, what: str) -> tuple[int, ShapeIndex]:
-    """`(number, {index}` without the closing parenthesis."""
+    """Reads `(number, {index}`, without the closing parenthesis."""
     lexer.expect("(", f"before the {what} in '{name}'", f"write ({what}, {{index}})")
     number = lexer.integer(f"for the {what} in '{name}'")
     lexer.expect(",", f"after the {what} in '{name}'", f"write ({what}, {{index}})")
@@ -179,7 +182,7 @@ def _target(lexer: Lexer, name: str, what: str) -> tuple[int, ShapeIndex]:
 
 
 def input_output_alias(p: Reading, name: str) -> tuple[Alias, ...]:
-    """`{ {0}: (1, {}, may-alias), … }`."""
+    """Reads rows of output, parameter and kind: `{ {0}: (1, {}, may-alias), … }`."""
     lexer = p.lexer
 
     def row() -> Alias:
@@ -195,7 +198,7 @@ def input_output_alias(p: Reading, name: str) -> tuple[Alias, ...]:
 
 
 def buffer_donor(p: Reading, name: str) -> tuple[Donor, ...]:
-    """`{ (0, {}) }`."""
+    """Reads donated parameters: `{ (0, {}) }`."""
 
     def row() -> Donor:
         number, index = _target(p.lexer, name, "parameter")
@@ -206,7 +209,7 @@ def buffer_donor(p: Reading, name: str) -> tuple[Donor, ...]:
 
 
 def operand_aliasing(p: Reading, name: str) -> tuple[OutputAlias, ...]:
-    """`{{0}: (1, {})}`."""
+    """Reads pairs of output and operand: `{{0}: (1, {})}`."""
 
     def row() -> OutputAlias:
         output = shape_index(p.lexer, name)
@@ -339,7 +342,7 @@ HEADER: dict[str, Callable[[Reading, str], Any]] = {
     "allow_spmd_sharding_propagation_to_output": booleans,
     "origin_recovery_table": raw,
 }
-"""Attributes of a module."""
+"""Attributes of a module's header."""
 
 COMPUTATION: dict[str, Callable[[Reading, str], Any]] = {"execution_thread": string}
-"""Attributes of a computation, behind its closing brace."""
+"""Attributes of a computation; they follow its closing brace."""

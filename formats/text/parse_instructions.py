@@ -1,4 +1,4 @@
-"""HLO text of instructions: name, shape, opcode, operands, attributes; nested and asynchronous forms."""
+"""Reads instructions: name, shape, opcode, operands, attributes; also nested and asynchronous forms."""
 
 from __future__ import annotations
 
@@ -29,17 +29,17 @@ _parameter = re.compile(rf"(\d{{1,9}})\s*\){BLANK}", re.ASCII)
 _opcode = re.compile(rf"([a-zA-Z][a-zA-Z0-9_\-]*+){BLANK}")
 
 ASYNC = {"start": Op.ASYNC_START, "update": Op.ASYNC_UPDATE, "done": Op.ASYNC_DONE}
-"""How `add-start` and the like end."""
+"""Suffix of a wrapped opcode such as `add-start` → the opcode of the asynchronous instruction."""
 
 ASYNC_OWN = ("async_execution_thread", "control-predecessors", "sharding")
 ASYNC_START = frozenset((*ASYNC_OWN, "output_to_operand_aliasing"))
-"""What `x-start` may have beside the attributes of x."""
+"""Attributes that `x-start` may have in addition to those of x."""
 
 ASYNC_BOTH = ("metadata", "frontend_attributes", "backend_config", "origin", "statistics")
 
 
 class InstructionParser(Reading):
-    """State of one parse, the lexer and the names seen so far; and how to read one instruction."""
+    """The state of one parse (the lexer and the names defined so far), and the reader of one instruction."""
 
     def __init__(self, text: str, file: str):
         self.lexer = Lexer(text, file)
@@ -68,7 +68,7 @@ class InstructionParser(Reading):
         return found
 
     def fresh(self, base: str) -> str:
-        """A name that nothing has yet: base, base.1, base.2, … as XLA counts."""
+        """An unused name: base, base.1, base.2, … as XLA counts."""
         while True:
             number = self.counters.get(base, 0)
             self.counters[base] = number + 1
@@ -77,7 +77,7 @@ class InstructionParser(Reading):
                 return name
 
     def add_parameter(self, name: str, shape: Shape, at: int) -> Instruction:
-        """A parameter that a lone instruction's operand stands for."""
+        """Adds a parameter for an operand that is not defined: in a lone instruction only its shape is known."""
         body = self.bodies[-1]
         number = sum(i.opcode is Op.PARAMETER for i in body)
         name = name or self.fresh("parameter.anon")
@@ -107,7 +107,7 @@ class InstructionParser(Reading):
         return self.right_side(name, at), is_root
 
     def right_side(self, name: str, at: int) -> Instruction:
-        """`shape opcode(operands), attributes`."""
+        """Reads `shape opcode(operands), attributes`."""
         lexer = self.lexer
         shape = parse_shape(lexer) if starts_shape(lexer) else None
         opcode, wrapped = self.opcode()
@@ -117,7 +117,7 @@ class InstructionParser(Reading):
         return self.rest(name, shape, opcode, at)
 
     def opcode(self) -> tuple[Op, Op | None]:
-        """An opcode; for `add-start` and the like, async-start and the opcode that it wraps."""
+        """Reads an opcode: (opcode, None), or for text such as `add-start` (async-start, the wrapped opcode)."""
         lexer, at = self.lexer, self.lexer.pos
         m = _opcode.match(lexer.text, at)
         if not m:
@@ -132,7 +132,7 @@ class InstructionParser(Reading):
         return opcode, wrapped
 
     def wrapped(self, name: str, shape: Shape | None, opcode: Op, wrapped: Op, at: int) -> Instruction:
-        """`x-start(…)`, `x-update(…)`, `x-done(…)`: an async opcode whose computation holds x alone."""
+        """Reads `x-start(…)`, `x-update(…)` or `x-done(…)`: an async opcode whose computation consists of x."""
         lexer = self.lexer
         if shape is None:
             lexer.fail(f"{wrapped.value}-{opcode.value.removeprefix('async-')} needs its shape", at)
@@ -172,14 +172,14 @@ class InstructionParser(Reading):
         )
 
     def wrapped_computation(self, instruction: Instruction) -> Computation | None:
-        """What the start of an async chain calls."""
+        """The computation that the start of this instruction's async chain calls."""
         while instruction.operands and instruction.opcode in (Op.ASYNC_UPDATE, Op.ASYNC_DONE):
             instruction = instruction.operands[0]
         body = instruction.attributes.get("calls")
         return body if isinstance(body, Computation) else None
 
     def rest(self, name: str, shape: Shape | None, opcode: Op, at: int, nested: bool = False) -> Instruction:
-        """What follows the '(' behind the opcode. A nested instruction has no name and no attributes."""
+        """Reads the text after the '(' of an opcode. A nested instruction has no name and no attributes."""
         lexer = self.lexer
         own: dict[str, Any] = {}
         operands: tuple[Instruction, ...] = ()
@@ -261,7 +261,7 @@ class InstructionParser(Reading):
         return self.find_instruction(name, at)
 
     def slow_operand(self, opcode: Op) -> Instruction:
-        """An operand with an unusual shape, or a nested instruction `add(x, y)`."""
+        """Reads an operand that `_operand` does not match: with a complicated shape, or a nested instruction."""
         lexer, at = self.lexer, self.lexer.pos
         shape = parse_shape(lexer) if starts_shape(lexer) else None
         at_name, free = lexer.pos, shape if self.lone and len(self.scopes) == 1 else None
@@ -310,7 +310,7 @@ class InstructionParser(Reading):
                 self.missing(opcode, key, at)
 
     def broadcast_dimensions(self, own: dict[str, Any], operands: tuple[Instruction, ...], at: int) -> None:
-        """The broadcast of a scalar may leave its dimensions out."""
+        """Adds `dimensions={}` to the broadcast of a scalar, whose text may omit them."""
         if "dimensions" not in own:
             if operands[0].shape.rank:
                 self.missing(Op.BROADCAST, "dimensions", at)
@@ -326,7 +326,7 @@ class InstructionParser(Reading):
         self.lexer.fail(f"unexpected attribute '{key}' of {opcode.value}", at, remedy)
 
     def infer(self, opcode: Op, name: str, operands: tuple[Instruction, ...], own: dict[str, Any], at: int) -> Shape:
-        """The shape of an instruction whose text leaves it out."""
+        """The shape of an instruction whose text states none."""
         location = self.lexer.location(at)
         if opcode in NEEDS_SHAPE:
             self.lexer.fail(f"{opcode.value} needs its shape", at, "write: name = shape opcode(operands)")

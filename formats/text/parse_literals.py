@@ -1,4 +1,4 @@
-"""Text of constants: numbers, nested braces, tuples, `{...}`. Large arrays go through numpy, not token by token."""
+"""Reads constants: numbers, nested braces, tuples, `{...}`. Large arrays are decoded by NumPy, not token by token."""
 
 from __future__ import annotations
 
@@ -30,10 +30,10 @@ _BRACES = bytes.maketrans(b"{}", b"  ")
 _NO_BRACES = bytes(set(range(256)) - set(b"{},"))
 
 MAX_ELEMENTS = 1 << 31
-"""Largest constant that is read, in elements; text for more is refused before any memory is asked for."""
+"""Limit on the elements of a constant; a larger one is refused before memory is allocated."""
 
 MAX_ZEROS = 1 << 28
-"""Bytes of the largest array that one number, its first element, stands for."""
+"""Limit in bytes on an array whose text is one number, not 0 (see _one_number)."""
 
 
 def parse_literal(lexer: Lexer, shape: Shape) -> Literal:
@@ -69,7 +69,7 @@ _old_style_shape = re.compile(r"[a-z][a-z0-9]*\[[0-9,]*\](?:\{[0-9,]*\})?(?=\s*[
 
 
 def _skip_shape(lexer: Lexer) -> None:
-    """Old text repeats the shape before each element of a tuple constant."""
+    """Skips the shape that old text repeats before each element of a tuple constant."""
     lexer.match(_old_style_shape)
 
 
@@ -89,9 +89,9 @@ def _dense(lexer: Lexer, shape: Shape) -> Literal:
 
 
 def _one_number(lexer: Lexer, shape: Shape) -> Literal:
-    """One number for a whole array. XLA sets the first element to it and leaves the others zero; so do we.
+    """Reads one number for a whole array: as in XLA, it is the first element, and all others are zero.
 
-    All zero is a view with strides 0, whatever the size.
+    If the number is zero, the array is a view with strides 0, which takes no memory.
     """
     start = lexer.pos
     one = _convert(lexer, shape.dtype, [_element(lexer, shape.dtype)])
@@ -108,7 +108,7 @@ def _one_number(lexer: Lexer, shape: Shape) -> Literal:
 
 
 def _fast(lexer: Lexer, shape: Shape) -> np.ndarray | None:
-    """Decode plain numbers in exactly the expected braces with numpy; None where anything is unusual."""
+    """Decode plain numbers in exactly the expected braces with NumPy; None for all other text."""
     if shape.size == 0 or shape.dtype.is_complex:
         return None
     m = (_flat if shape.rank == 1 else _nested).match(lexer.text, lexer.pos)
@@ -133,7 +133,7 @@ def _fast(lexer: Lexer, shape: Shape) -> np.ndarray | None:
 
 
 def _skeleton(dims: tuple[int, ...], limit: int) -> bytes:
-    """Braces and commas of an array of this shape; b'' if longer than `limit` bytes."""
+    """The braces and commas in the text of an array of this shape; b'' if they are longer than `limit` bytes."""
     pattern = b""
     for size in reversed(dims):
         if size * (len(pattern) + 1) > limit:
@@ -143,7 +143,10 @@ def _skeleton(dims: tuple[int, ...], limit: int) -> bytes:
 
 
 def _in_range(array: np.ndarray, dtype: DType) -> bool:
-    """Whether the fast path may cast: integers strictly inside their type (the slow path tells what is wrong else)."""
+    """Whether all numbers are in the range of the type. If not, the slow path finds the wrong one and its location.
+
+    The limits of int64 count as outside, because NumPy may have clamped a larger number to them.
+    """
     if dtype is DType.PRED:
         return bool(((array == 0) | (array == 1)).all())
     if dtype.is_integer:
@@ -175,7 +178,7 @@ def _freeze(array: np.ndarray, shape: Shape) -> np.ndarray:
 
 
 class Nan:
-    """A NaN as written: its sign, and its payload if it has one."""
+    """A NaN as text states it: its sign, and its payload or None."""
 
     __slots__ = ("negative", "payload")
 
@@ -188,7 +191,7 @@ def _elements(lexer: Lexer, shape: Shape, dim: int, out: list[Any]) -> None:
     lexer.expect("{", f"to open dimension {dim} of a constant of shape {shape}")
     size = shape.dims[dim]
     for i in range(size):
-        lexer.eat(",")  # XLA takes commas for blanks
+        lexer.eat(",")  # as in XLA, commas are optional
         if lexer.at("}"):
             lexer.fail(f"dimension {dim} of a constant of shape {shape} has {i} elements, not {size}")
         if dim + 1 < shape.rank:
@@ -202,7 +205,7 @@ def _elements(lexer: Lexer, shape: Shape, dim: int, out: list[Any]) -> None:
 
 
 def _element(lexer: Lexer, dtype: DType) -> Any:
-    """One number: an int, a float, a Nan, or a pair of the latter two for a complex number."""
+    """Reads one number: an int, a float, a Nan, or for a complex number a pair of floats or Nans."""
     if not dtype.is_complex:
         return _real(lexer, dtype)
     if not lexer.eat("("):
@@ -291,11 +294,11 @@ def _floats(values: list[Any], dtype: DType) -> np.ndarray:
 
 _BITS = {1: np.uint8, 2: np.uint16, 4: np.uint32, 8: np.uint64}
 _IEEE = frozenset({DType.F16, DType.BF16, DType.F32, DType.F64, DType.F8E5M2, DType.F8E4M3, DType.F8E3M4})
-"""Types whose NaNs have a sign and a payload."""
+"""Types whose NaNs have a sign and a payload, as in IEEE 754."""
 
 
 def _nan_bits(nan: Nan, dtype: DType, default: int) -> int:
-    """Bits of a NaN; types with a single NaN (or one of each sign) keep what numpy gives them."""
+    """The bits of a NaN. Types with a single NaN keep `default`, the bits that NumPy produced."""
     if dtype is DType.F8E4M3FN:
         return 0xFF if nan.negative else 0x7F
     if dtype not in _IEEE:
@@ -307,7 +310,7 @@ def _nan_bits(nan: Nan, dtype: DType, default: int) -> int:
 
 
 def nan_payload(value: np.ndarray, dtype: DType) -> tuple[bool, int | None]:
-    """(negative, payload or None for the usual quiet NaN) of a NaN in an array of one element."""
+    """(negative, payload) of a NaN in an array of one element. The payload of the usual quiet NaN is None."""
     bits = int(value.view(_BITS[value.itemsize])[0])
     if dtype is DType.F8E4M3FN:
         return bits == 0xFF, None

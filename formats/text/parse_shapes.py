@@ -1,4 +1,4 @@
-"""Text of shapes: `f32[2,<=3]{1,0:T(8,128)S(1)}`, `(f32[], token[])`, `b(f32[4])`."""
+"""Reads shapes: `f32[2,<=3]{1,0:T(8,128)S(1)}`, `(f32[], token[])`, `b(f32[4])`."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from .lexer import Lexer, near
 
 ARRAY = r"[a-z][a-z0-9]*\[[0-9,]*\](?:\{[0-9,]*\})?"
 MAX_DEPTH = 64
-"""Deepest nesting of tuples, literals and computations; text deeper than this is refused."""
+"""Limit on the nesting of tuples, literals and computations; deeper text is refused."""
 
 _plain = re.compile(r"([a-z][a-z0-9]*)\[([0-9,]*)\](?:\{([0-9,]*)\})?(?![{:])")
 _dtype = re.compile(r"[A-Za-z_][A-Za-z0-9_]*(?=\s*\[)")
@@ -25,7 +25,7 @@ _cache: dict[str, Shape] = {}
 
 
 def cached_shape(lexer: Lexer, text: str) -> Shape | None:
-    """The shape of simple array text (what ARRAY matches), or None if it needs the full parser (for its errors)."""
+    """The shape of simple array text (text that ARRAY matches), or None if it needs the full parser and its errors."""
     shape = _cache.get(text)
     if shape is None:
         shape = _simple(text)
@@ -55,7 +55,7 @@ def _simple(text: str) -> Shape | None:
 
 
 def starts_shape(lexer: Lexer) -> bool:
-    """Whether a shape stands here (a tuple, a buffer, or a primitive type)."""
+    """Whether a shape starts at the position: a tuple, a buffer or a primitive type."""
     if lexer.at("("):
         return True
     word = lexer.word()
@@ -128,12 +128,12 @@ def _array(lexer: Lexer) -> Shape:
     if not dtype.is_array and dims:
         lexer.fail(f"{word} has no dimensions", start)
     if layout == Layout(()):
-        layout = None  # `f32[]{}` says no more than `f32[]`
+        layout = None  # `f32[]{}` means the same as `f32[]`
     return Shape(dtype, tuple(dims), layout, tuple(dynamic) if any(dynamic) else ())
 
 
 def parse_layout(lexer: Lexer, rank: int | None = None) -> Layout:
-    """Consume `{minor_to_major:T(..)(..)S(n)…}`. rank: of the shape, checked where given."""
+    """Consume `{minor_to_major:T(..)(..)S(n)…}`. rank: the shape's rank, which the order must match if it is given."""
     start = lexer.pos
     lexer.eat("{")
     order = []
@@ -155,7 +155,7 @@ def parse_layout(lexer: Lexer, rank: int | None = None) -> Layout:
 
 
 def _layout_tail(lexer: Lexer) -> tuple[tuple[tuple[int, ...], ...], int, str]:
-    """Tiles, memory space and all other properties (as text) behind the ':' of a layout."""
+    """Reads tiles, memory space and all other properties (as text) after the ':' of a layout."""
     tiles: list[tuple[int, ...]] = []
     found: dict[str, str] = {}
     while not lexer.at("}"):

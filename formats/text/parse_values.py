@@ -1,4 +1,4 @@
-"""Text of plain attribute values: numbers, words, lists of them, references, and text that is kept as it is."""
+"""Readers of simple attribute values: numbers, words, lists of them, references, and uninterpreted text."""
 
 from __future__ import annotations
 
@@ -52,7 +52,7 @@ def word(p: Reading, name: str) -> str:
 
 
 def one_of(*words: str) -> Callable[[Reading, str], str]:
-    """A row for a word out of a fixed list."""
+    """A reader of a word from a fixed list."""
     known = frozenset(words)
 
     def parse(p: Reading, name: str) -> str:
@@ -67,7 +67,7 @@ def one_of(*words: str) -> Callable[[Reading, str], str]:
 
 
 def integers(p: Reading, name: str) -> tuple[int, ...]:
-    """`{1,2}`."""
+    """Reads `{1,2}`."""
     lexer = p.lexer
     m = _ints.match(lexer.text, lexer.pos)
     if m:
@@ -82,7 +82,7 @@ def integers(p: Reading, name: str) -> tuple[int, ...]:
 
 
 def integer_lists(p: Reading, name: str) -> tuple[Any, ...] | Raw:
-    """`{{0,1},{2,3}}`, `{0,1}`, `{}`; other forms (iota `[2,4]<=[8]`, meshes) are kept as text."""
+    """Reads `{{0,1},{2,3}}`, `{0,1}` or `{}`; other forms (iota `[2,4]<=[8]`, meshes) are kept as text."""
     lexer = p.lexer
     if not lexer.at("{"):
         return device_list(p, name)
@@ -92,7 +92,7 @@ def integer_lists(p: Reading, name: str) -> tuple[Any, ...] | Raw:
 
 
 def device_list(p: Reading, name: str) -> Raw:
-    """`[2,4]<=[8]T(1,0)` or `mesh['a'=2] {'a'}`, as text."""
+    """Reads `[2,4]<=[8]T(1,0)` or `mesh['a'=2] {'a'}` as text."""
     lexer, start = p.lexer, p.lexer.pos
     if not lexer.at("[") and not lexer.at("mesh") and not lexer.at("@"):
         lexer.fail(
@@ -108,19 +108,19 @@ def device_list(p: Reading, name: str) -> Raw:
 
 
 def booleans(p: Reading, name: str) -> tuple[bool, ...] | bool:
-    """`true`, or `{true,false}`."""
+    """Reads `true` or `{true,false}`."""
     if not p.lexer.at("{"):
         return boolean(p, name)
     return braced(p.lexer, f"the values of '{name}'", lambda: boolean(p, name))
 
 
 def words(p: Reading, name: str) -> tuple[str, ...]:
-    """`{highest,default}`."""
+    """Reads `{highest,default}`."""
     return braced(p.lexer, f"the words of '{name}'", lambda: p.lexer.name(f"a word in '{name}'"))
 
 
 def computation(p: Reading, name: str) -> Computation:
-    """A computation's name, or an inline body."""
+    """Reads a computation's name or an inline body."""
     lexer = p.lexer
     if lexer.at("{"):
         return p.inline_computation()
@@ -129,14 +129,14 @@ def computation(p: Reading, name: str) -> Computation:
 
 
 def computations(p: Reading, name: str) -> tuple[Computation, ...] | Computation:
-    """`{a, b}`; a bare name is one computation."""
+    """Reads `{a, b}` as a tuple, or a name without braces as one computation."""
     if not p.lexer.at("{"):
         return computation(p, name)
     return braced(p.lexer, f"the computations of '{name}'", lambda: computation(p, name))
 
 
 def instruction_names(p: Reading, name: str) -> tuple[str, ...]:
-    """`{%a, b}`: earlier instructions of the same computation."""
+    """Reads `{%a, b}`, the names of earlier instructions of the same computation."""
 
     def one() -> str:
         at = p.lexer.pos
@@ -150,7 +150,7 @@ def shape(p: Reading, name: str) -> Shape:
 
 
 def shapes(p: Reading, name: str) -> tuple[Shape, ...]:
-    """`{f32[2]{0}, (s32[], f32[])}`."""
+    """Reads `{f32[2]{0}, (s32[], f32[])}`."""
     return braced(p.lexer, f"the shapes of '{name}'", lambda: parse_shape(p.lexer))
 
 
@@ -159,7 +159,7 @@ def shape_index(lexer: Lexer, name: str) -> ShapeIndex:
 
 
 def braced(lexer: Lexer, what: str, item: Callable[[], Any], ends: str = "{}") -> tuple[Any, ...]:
-    """`{item, item, …}`, or another pair of brackets."""
+    """Reads `{item, item, …}`. ends: the opening and the closing bracket."""
     lexer.expect(ends[0], f"before {what}")
     out = []
     if not lexer.at(ends[1]):
@@ -175,12 +175,12 @@ def literal(p: Reading, name: str) -> Any:
 
 
 def string_or_dict(p: Reading, name: str) -> str | Raw:
-    """A quoted string as str; a bare dictionary as Raw."""
+    """Reads a quoted string as str, or a `{…}` without quotes as Raw."""
     return raw(p, name) if p.lexer.at("{") else string(p, name)
 
 
 def raw(p: Reading, name: str) -> Raw:
-    """Keep the value's text: a balanced bracket, a string, or all up to the next ',' or blank."""
+    """Reads a value as text: balanced brackets, a string, or everything up to the next ',' or blank."""
     lexer, start = p.lexer, p.lexer.pos
     end = raw_end(lexer, name)
     lexer.seek(end)
@@ -188,7 +188,7 @@ def raw(p: Reading, name: str) -> Raw:
 
 
 def raw_end(lexer: Lexer, name: str) -> int:
-    """Where the value that starts here ends, by brackets and strings only."""
+    """The position after the value that starts here; only brackets and strings are looked at."""
     text, pos, stack = lexer.text, lexer.pos, []
     while True:
         if not stack:

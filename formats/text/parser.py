@@ -1,4 +1,4 @@
-"""HLO text → Module: the header and computations. Names are resolved as they come: definitions stand before uses."""
+"""HLO text → Module: the header and computations. Names are resolved at once, so a definition must precede its uses."""
 
 from __future__ import annotations
 
@@ -27,9 +27,9 @@ _lone = re.compile(rf"(?:ROOT\s+)?(?:{NAME}\s+|%{NAME}\s*)=")
 
 
 def parse_module(text: str, file: str = "<string>") -> Module:
-    """The module that `text` describes: a whole module, computations without a header, or one instruction.
+    """The module in `text`: a whole module, computations without a header, or instructions without a computation.
 
-    Raises ParseError, with the location of what is wrong.
+    Raises ParseError with the location of the mistake.
     """
     try:
         return Parser(text, file).module()
@@ -66,7 +66,7 @@ class Parser(InstructionParser):
         )
 
     def lone_instructions(self) -> Module:
-        """Instructions without a computation around them; operands that only have a shape become parameters."""
+        """Reads instructions without a computation around them; operands that only have a shape become parameters."""
         self.scopes.append({})
         self.bodies.append([])
         self.lone = True
@@ -96,7 +96,7 @@ class Parser(InstructionParser):
         return out
 
     def sections(self) -> dict[str, Any]:
-        """The stack frame tables, kept as text."""
+        """Reads the stack frame tables as text."""
         out: dict[str, Any] = {}
         while m := self.lexer.match(_section):
             start = end = self.lexer.pos
@@ -174,7 +174,7 @@ class Parser(InstructionParser):
             )
 
     def inline_computation(self) -> Computation:
-        """`to_apply={ … }`: a computation without a name."""
+        """Reads a computation without a name: `to_apply={ … }`."""
         body = self.body("_")
         computation = Computation(self.fresh("_"), body.instructions, body.root)
         self.computations[computation.name] = computation

@@ -1,4 +1,4 @@
-"""Text of constants, such that reading it back gives the same bits."""
+"""Prints constants so that the parser reads back the same bits."""
 
 from __future__ import annotations
 
@@ -9,11 +9,14 @@ from ...hlo.ir import Literal
 from .parse_literals import nan_payload
 
 MANY = 1000
-"""Elements, above which an array of zeros behind its first element is printed as that element (see the parser)."""
+"""An array of more elements than this that are zero, except the first, is printed as its first element.
+
+The parser reads one number for an array in this way (parse_literals.py).
+"""
 
 
 def literal_to_text(literal: Literal) -> str:
-    """What stands between the parentheses of `constant(…)`."""
+    """The text between the parentheses of `constant(…)`."""
     shape, value = literal.shape, literal.value
     if shape.is_tuple:
         assert isinstance(value, tuple)
@@ -56,10 +59,10 @@ def _numbers(flat: np.ndarray, dtype: DType) -> list[str]:
 
 
 def _reals(flat: np.ndarray, dtype: DType) -> list[str]:
-    """Shortest decimals that read back as the same value."""
+    """The shortest decimal of each number that the parser reads back as the same value."""
     if dtype in (DType.F64, DType.F32, DType.F16):
         wide = flat
-    else:  # powers of two below f32's normal range need f64's digits
+    else:  # f8e8m0fnu has powers of two below the normal range of f32
         wide = flat.astype(np.float64 if dtype is DType.F8E8M0FNU else np.float32)
     out = [_short(str(v)) for v in wide]
     for i in np.flatnonzero(np.isnan(wide)):
@@ -68,7 +71,7 @@ def _reals(flat: np.ndarray, dtype: DType) -> list[str]:
 
 
 def _short(text: str) -> str:
-    return text[:-2] if text.endswith(".0") and text != "-0.0" else text  # XLA reads -0 as an integer, 0
+    return text[:-2] if text.endswith(".0") and text != "-0.0" else text  # XLA reads "-0" as the integer 0
 
 
 def _nan(value: np.ndarray, dtype: DType) -> str:

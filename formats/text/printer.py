@@ -38,12 +38,15 @@ RESERVED = frozenset(BY_NAME) | {
     *("StackFrames", "maximal", "replicated", "manual", "last_tile_dim_replicate", "shard_as", "shard_like"),
     *("unknown", "unreduced"),
 }
-"""Words that XLA reads as a name only behind `%`."""
+"""Words that XLA reads as a name only after `%`."""
 UNNAMED = frozenset({"literal", "parameter_number"})
 
 
 def print_module(module: Module, *, long: bool = False) -> str:
-    """The whole module. long: `%` before names, signatures, and shapes before operands, as XLA's long form."""
+    """The text of a whole module.
+
+    long: XLA's long form, with `%` before names, signatures of computations, and shapes before operands.
+    """
     header = f"HloModule {module.name}"
     for key, value in module.attributes.items():
         if key not in SECTIONS:
@@ -86,7 +89,7 @@ def print_instruction(instruction: Instruction, *, long: bool = False) -> str:
 
 
 def name_to_text(name: str, long: bool = False) -> str:
-    """A name, behind `%` in the long form and where it needs one."""
+    """A name, with `%` in the long form or if it is a reserved word."""
     return f"%{name}" if long or name in RESERVED else name
 
 
@@ -101,7 +104,7 @@ def _operands(instruction: Instruction, long: bool) -> str:
 
 
 def attribute_to_text(key: str, value: Any, long: bool = False) -> str:
-    """`key=value`."""
+    """An attribute as `key=value`."""
     if isinstance(value, str) and key in QUOTED:
         return f"{key}={quote(value)}"
     if key == "padding" and value == ():

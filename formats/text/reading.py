@@ -1,4 +1,7 @@
-"""Reading: what attribute values need of the parser. The parser imports their readers, so they must not import it."""
+"""Reading: the part of the parser that readers of attribute values use.
+
+The parser imports these readers, so they must not import the parser.
+"""
 
 from __future__ import annotations
 
@@ -16,11 +19,11 @@ class Reading(Protocol):
 
     @abstractmethod
     def find_instruction(self, name: str, at: int) -> Instruction:
-        """The instruction `name` of the present computation. ParseError at offset `at` if there is none."""
+        """The instruction `name` of the current computation. Raises ParseError at offset `at` if there is none."""
 
     @abstractmethod
     def find_computation(self, name: str, at: int) -> Computation:
-        """The computation `name`. ParseError at offset `at` if there is none before it."""
+        """The computation `name`. Raises ParseError at offset `at` if none of this name is defined so far."""
 
     @abstractmethod
     def inline_computation(self) -> Computation:
