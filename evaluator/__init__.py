@@ -1,1 +1,1 @@
-"""The oracle inside: what every opcode means, in plain NumPy. It shares no code with passes, planner and stacks."""
+"""The oracle: the meaning of every opcode in plain NumPy. It shares no code with passes, planner and stacks."""

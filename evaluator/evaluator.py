@@ -1,7 +1,7 @@
-"""The oracle: a module evaluated in NumPy, instruction by instruction, by the functions in the table RULES.
+"""The oracle: evaluates a module in NumPy, instruction by instruction, by the functions in the table RULES.
 
-A computation becomes a list of steps once (function, operand slots, result slot, slots that die), so that a loop of
-thousands of iterations pays for lookups only once. Values are immutable by agreement: no rule writes to an operand.
+A computation is turned once into a list of steps (function, operand slots, result slot, slots that are no longer
+needed), so that a loop of thousands of iterations looks up each function once. No function may write to an operand.
 """
 
 from __future__ import annotations
@@ -42,11 +42,12 @@ def evaluate(
     infeed: Iterable[Value] = (),
     outfeed: list[Value] | None = None,
 ) -> list[np.ndarray]:
-    """The leaves of the result, tuples flattened in order (tokens left out).
+    """The array leaves of the result, with tuples flattened in order.
 
-    inputs: one array a leaf of the entry parameters, logical order. flush_subnormals: as XLA:CPU does.
-    custom_calls: targets besides the known ones. infeed: values in the order that they are read; outfeed collects.
-    Raises InputError for inputs that do not fit and UnsupportedError for an opcode without a rule.
+    inputs: one array per array leaf of the entry parameters, in logical order. flush_subnormals: treat subnormal
+    numbers as zero, as XLA:CPU does. seed: key of the random numbers. custom_calls: functions of targets that the
+    evaluator does not know. infeed: values in the order in which they are read. outfeed: a list that gets the values
+    written. Raises InputError for inputs that do not fit and UnsupportedError for an opcode without a rule.
     """
     evaluator = Evaluator(
         seed=seed, custom_calls=custom_calls or {}, infeed=list(infeed), outfeed=outfeed if outfeed is not None else []
@@ -66,11 +67,11 @@ def evaluate_replicated(
     infeeds: Sequence[Iterable[Value]] | None = None,
     outfeeds: Sequence[list[Value]] | None = None,
 ) -> list[list[np.ndarray]]:
-    """`evaluate` on replicas × partitions simulated devices: the results of each. They meet at collectives.
+    """`evaluate` on replicas × partitions simulated devices, which exchange values at collectives; the results of each.
 
-    inputs: one list of leaves a device; device number = replica · partitions + partition. Counts that are not given
-    come from the module's header (replica_count, num_partitions), else 1. infeeds, outfeeds: one a device.
-    Raises CollectiveError where devices wait for each other or meet at different collectives.
+    inputs: one list of leaves per device; device number = replica · partitions + partition. Counts that are not given
+    come from the module's header (replica_count, num_partitions), else they are 1. infeeds, outfeeds: one per device.
+    Raises CollectiveError if devices wait for each other forever or meet at different collectives.
     """
     world = World(
         int(module.attributes.get("replica_count", 1)) if replicas is None else replicas,
@@ -92,7 +93,7 @@ def evaluate_replicated(
 
 
 def _arguments(module: Module, inputs: Sequence[np.ndarray]) -> list[Value]:
-    """One value a parameter, after checking each leaf."""
+    """One value per parameter, after checking each leaf."""
     border = DynamicBorder.of(module)
     inputs = inputs if border is None else border.padded(inputs)
     leaves = [(p, index, shape) for p in module.entry.parameters for index, shape in p.shape.leaves() if shape.is_array]
@@ -134,9 +135,10 @@ def _flatten(value: Value, shape: Shape) -> Iterable[np.ndarray]:
 
 @dataclass(eq=False)
 class Plan:
-    """A computation as steps over numbered slots; `parameters[i]` is the slot of parameter i.
+    """A computation as steps over numbered slots, one slot per instruction. (It is unrelated to the planner's Plan.)
 
-    start: what the slots hold before the first step, the constants.
+    start: the slots before the first step: constants, None for all others. parameters: parameter number → slot.
+    root: the slot of the result. pointwise: the steps also work on whole arrays in place of scalars.
     """
 
     start: tuple[Value, ...]
@@ -148,7 +150,7 @@ class Plan:
 
 @dataclass(eq=False)
 class Evaluator:
-    """One evaluation: the plans made so far and the world outside. It is the Context of all rules."""
+    """One evaluation on one device: plans of computations, infeed and outfeed, other devices. It implements Context."""
 
     seed: int = 0
     custom_calls: Mapping[str, CustomCall] = field(default_factory=dict)
@@ -160,7 +162,7 @@ class Evaluator:
     rng_state: int = FIRST_STATE
 
     def run(self, module: Module, arguments: Sequence[Value], flush_subnormals: bool) -> list[np.ndarray]:
-        """The leaves of the entry's result."""
+        """The array leaves of the entry's result."""
         with flushing_subnormals(flush_subnormals), np.errstate(all="ignore"):
             result = self.call(module.entry, arguments)
             leaves = list(_flatten(result, module.result_shape))
@@ -285,7 +287,7 @@ class Evaluator:
         return _stretched(instruction, _cropped(run)) if instruction.opcode in BINARY else _cropped(run)
 
     def is_pointwise(self, instruction: Instruction) -> bool:
-        """Whether the instruction's step may run on whole arrays where the text says scalars."""
+        """Whether the step of an instruction on scalars also works on whole arrays, element by element."""
         opcode = instruction.opcode
         if opcode in (Op.CALL, Op.FUSION):
             return all((self.plans.get(c) or self.plan(c)).pointwise for c in instruction.called())
@@ -297,7 +299,7 @@ class Evaluator:
 
 
 SCALAR_IDENTITIES = frozenset({Op.BROADCAST, Op.RESHAPE, Op.COPY, Op.TRANSPOSE})
-"""Opcodes that do nothing to a scalar."""
+"""Opcodes that return a scalar operand unchanged."""
 
 
 def _scalars(instruction: Instruction) -> bool:
@@ -309,7 +311,7 @@ def _first(operand: Value, *_rest: Value) -> Value:
 
 
 def _cropped(run: Callable[..., np.ndarray]) -> Callable[..., np.ndarray]:
-    """Operands of one bound may differ in present size: what lies beyond the smallest is padding."""
+    """Crop operands of equal bounds to the smallest of their sizes at run time: the rest is padding."""
     return lambda *operands: run(*crop(operands))
 
 
@@ -317,7 +319,7 @@ _SIZING = frozenset({Op.SET_DIMENSION_SIZE, Op.DYNAMIC_RESHAPE, Op.CUSTOM_CALL, 
 
 
 def _is_full(i: Instruction, dimension: int) -> bool:
-    """Whether a dimension is at its bound, though it may be declared dynamic: a scalar's copies, what is of them."""
+    """Whether a dimension has its full bound although it may be declared dynamic, e.g. in a broadcast of a scalar."""
     if not i.shape.dynamic or not i.shape.dynamic[dimension]:
         return True
     if i.opcode in _SIZING or i.called():
@@ -328,7 +330,7 @@ def _is_full(i: Instruction, dimension: int) -> bool:
 
 
 def _stretched(instruction: Instruction, run: Callable[..., np.ndarray]) -> Callable[..., np.ndarray]:
-    """Where both sides are dynamic, a single element of one meets each of the other's, as XLA has it."""
+    """Where both sides are dynamic, size 1 on one side is broadcast to the other side's size, as in XLA."""
     both = [d for d in range(instruction.shape.rank) if not any(_is_full(o, d) for o in instruction.operands)]
 
     def stretched(x: np.ndarray, y: np.ndarray) -> np.ndarray:

@@ -1,7 +1,7 @@
-"""Simulated devices that run one at a time, in a fixed order, and meet at collectives.
+"""Simulated devices that run one at a time, in a fixed order, and exchange values at collectives.
 
-A device is a thread that runs until it has to wait; then the next one runs whose wait is over. So a run gives the same
-results each time, nothing needs a lock, and a module whose devices wait for each other is found out at once.
+A device is a thread that runs until it has to wait; then the next device whose wait is over runs. Results are
+therefore reproducible, no lock is needed, and a deadlock of devices is detected at once.
 """
 
 from __future__ import annotations
@@ -21,12 +21,16 @@ T = TypeVar("T")
 
 
 class _Stopped(BaseException):
-    """Unwinds a device after another one failed."""
+    """Ends a device's thread after another device failed."""
 
 
 @dataclass(eq=False)
 class Turns:
-    """Who runs. `ready[d]`: whether device d could go on (None once it has ended); `place[d]`: what it waits for."""
+    """The turns of the devices.
+
+    ready[d]: returns whether device d can continue; None once it has ended. place[d]: the instruction at which it
+    waits, and what it waits for, in words.
+    """
 
     names: Sequence[str]
     ready: list[Callable[[], bool] | None] = field(init=False)
@@ -38,7 +42,7 @@ class Turns:
         self.gates = [threading.Semaphore(0) for _ in self.names]
 
     def run(self, programs: Sequence[Callable[[], T]]) -> list[T]:
-        """One program a device, to the end. The first exception of any of them is raised here."""
+        """Run one program per device to the end and return their results. Raises the first exception of any device."""
         if len(programs) == 1:
             return [programs[0]()]
         results: dict[int, T] = {}
@@ -50,7 +54,7 @@ class Turns:
                     results[device] = programs[device]()
             except _Stopped:
                 pass
-            except BaseException as error:  # whatever it is, it is raised by run
+            except BaseException as error:  # of any kind: run raises it in the caller's thread
                 self.error = self.error or error
             finally:
                 self.ready[device] = None
@@ -73,7 +77,10 @@ class Turns:
         return [results[d] for d in range(len(programs))]
 
     def until(self, device: int, ready: Callable[[], bool], instruction: Instruction, what: str) -> None:
-        """Return once `ready()`; other devices run meanwhile. Raises CollectiveError where that can never be."""
+        """Return once `ready()` is true; other devices run meanwhile. Raises CollectiveError if all devices wait.
+
+        what: what the device waits for, in words.
+        """
         if ready():
             return
         self.ready[device], self.place[device] = ready, (instruction, what)
@@ -86,7 +93,7 @@ class Turns:
             raise _Stopped
 
     def _pass_on(self, device: int) -> None:
-        """Let the next device run that can."""
+        """Let the next device that can continue run."""
         count = len(self.names)
         waiting = [d % count for d in range(device + 1, device + 1 + count) if self.ready[d % count] is not None]
         for other in waiting:
@@ -118,7 +125,7 @@ class Turns:
 
 
 SHOWN = 4
-"""So many devices an error names."""
+"""Number of devices that an error message lists."""
 
 
 def _always() -> bool:
@@ -127,7 +134,7 @@ def _always() -> bool:
 
 @dataclass(eq=False)
 class Meeting:
-    """One execution of one collective by one group: what each member brought."""
+    """One execution of one collective by one group. brought: the value of each device that has reached it."""
 
     first: Instruction
     signature: tuple[Hashable, ...]
@@ -136,7 +143,7 @@ class Meeting:
 
 @dataclass(eq=False)
 class World:
-    """All devices of one evaluation: their turns, their meetings, and values on their way."""
+    """All devices of one evaluation: their turns, their meetings, and values that were sent but not yet received."""
 
     replicas: int = 1
     partitions: int = 1
@@ -155,7 +162,10 @@ class World:
         return f"partition {partition}" if self.replicas == 1 else f"replica {replica}, partition {partition}"
 
     def meet(self, device: int, instruction: Instruction, members: tuple[int, ...], value: Value) -> Pending:
-        """Bring a value to the group's next meeting; the pending result lists what all members bring, in order."""
+        """Bring a value to the group's next meeting. The result is pending: the values of all members, in their order.
+
+        Raises CollectiveError if another member has reached a different collective.
+        """
         key = (instruction.attributes.get("channel_id"), members)
         number = self.visits[key, device] = self.visits.get((key, device), 0) + 1
         signature = _signature(instruction)
@@ -179,11 +189,11 @@ class World:
         return Pending(finish)
 
     def post(self, address: Hashable, value: Value) -> None:
-        """Leave a value at an address."""
+        """Append a value to the queue of an address."""
         self.mail.setdefault(address, deque()).append(value)
 
     def collect(self, device: int, instruction: Instruction, addresses: Sequence[Hashable], what: str) -> Value:
-        """The oldest value at the first of the addresses where there is one."""
+        """Wait for a value at any of the addresses; returns the oldest value of the first address that has one."""
         self.turns.until(device, lambda: any(self.mail.get(a) for a in addresses), instruction, what)
         return next(self.mail[a] for a in addresses if self.mail.get(a)).popleft()
 
@@ -192,7 +202,7 @@ _STARTS = {Op.ALL_REDUCE_START: Op.ALL_REDUCE, Op.ALL_GATHER_START: Op.ALL_GATHE
 
 
 def _signature(instruction: Instruction) -> tuple[Hashable, ...]:
-    """What the members' instructions must have in common."""
+    """The properties that the instructions of all members must share."""
     return (
         _STARTS.get(instruction.opcode, instruction.opcode),
         instruction.dimensions,

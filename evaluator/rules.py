@@ -1,7 +1,7 @@
-"""What each opcode means: the table of the evaluator, one reference function an opcode, as EMIT is in the two stacks.
+"""The meaning of each opcode: RULES has one reference function per opcode, as EMIT has one emitter in the two stacks.
 
-`Op.TANH: numpy(sp.tanh)` says how the function is called (its form) and which it is. A parameter has no row: the
-evaluator binds parameters to arguments itself.
+`Op.TANH: numpy(sp.tanh)` states how the function is called (its form) and which function it is. A parameter has no
+row: the evaluator binds parameters to arguments itself.
 """
 
 from __future__ import annotations
@@ -30,7 +30,10 @@ class Form(Enum):
 
 @dataclass(frozen=True, slots=True)
 class Reference:
-    """precise: real numbers compute in a wider type and round once (complex ones in their own); for Form.NUMPY only."""
+    """A reference function and how it is called.
+
+    precise: real numbers compute in a wider type and round once, complex numbers in their own; only for Form.NUMPY.
+    """
 
     form: Form
     function: Callable[..., Any]
@@ -38,17 +41,17 @@ class Reference:
 
 
 def numpy(function: Callable[..., Any], *, precise: bool = False) -> Reference:
-    """An elementwise function of arrays alone."""
+    """An elementwise function that needs only the arrays."""
     return Reference(Form.NUMPY, function, precise)
 
 
 def typed(function: Callable[..., Any]) -> Reference:
-    """An elementwise function that looks at the instruction."""
+    """An elementwise function that also needs the instruction."""
     return Reference(Form.TYPED, function)
 
 
 def rule(function: Callable[..., Any]) -> Reference:
-    """Anything else: a function that gets the operands as they are and the evaluation around it."""
+    """Any other function: it gets the instruction, the operands unchanged, and the Context."""
     return Reference(Form.RULE, function)
 
 

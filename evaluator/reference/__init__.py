@@ -1,1 +1,1 @@
-"""What each opcode means, in plain NumPy: one file a family. The table evaluator/rules.py names these functions."""
+"""The meaning of each opcode in plain NumPy, one file per family. The table in evaluator/rules.py names them."""

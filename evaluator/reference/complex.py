@@ -1,6 +1,6 @@
-"""Complex arithmetic and functions by the formulas of XLA:CPU: they decide overflow, NaN and infinity.
+"""Complex arithmetic and functions by the formulas of XLA:CPU, which determine overflow, NaN and infinity.
 
-Each function takes and gives complex arrays of one type and computes in its component type.
+Each function takes and returns complex arrays of one type and computes in the component type.
 """
 
 from __future__ import annotations
@@ -16,7 +16,7 @@ Array = np.ndarray
 
 
 def make_complex(real: Array, imag: Array) -> Array:
-    """real + i·imag without arithmetic, so that NaN and infinity stay in their part."""
+    """real + i·imag without arithmetic, so that a NaN or infinity does not spread to the other part."""
     real, imag = np.broadcast_arrays(real, imag)
     out = np.empty(real.shape, np.complex64 if real.dtype == np.float32 else np.complex128)
     out.real, out.imag = real, imag
@@ -24,23 +24,23 @@ def make_complex(real: Array, imag: Array) -> Array:
 
 
 def widen(x: Array) -> Array:
-    """As c128; subnormals flush where that is on, which the C library's functions of c128 do not do by themselves."""
+    """x as c128. The product with 1 flushes subnormals if flushing is on; the C library's c128 functions would not."""
     one = np.float64(1)
     return make_complex(x.real * one, x.imag * one)
 
 
 def _wide(x: Array) -> Array:
-    """In a type whose products neither overflow nor vanish; subnormals flush on the way where that is on."""
+    """x in a wider type, whose products neither overflow nor underflow. Subnormals are flushed if flushing is on."""
     return x.astype(np.float64) if x.dtype == np.float32 else (x * x.dtype.type(1)).astype(np.longdouble)
 
 
 def _narrow(x: Array, dtype: np.dtype) -> Array:
-    """The inverse of `_wide`; flushes what is subnormal in the narrower type."""
+    """The inverse of `_wide`; flushes numbers that are subnormal in the narrower type."""
     return x.astype(dtype) * dtype.type(1)
 
 
 def _fma(a: Array, b: Array, c: Array) -> Array:
-    """a·b + c rounded once, as LLVM contracts it."""
+    """a·b + c rounded once: XLA:CPU lets LLVM contract the product and the sum."""
     total = np.asarray(_wide(a) * _wide(b) + _wide(c))
     if a.dtype == np.float64:
         cancelled = np.isfinite(total) & (np.abs(total) < np.abs(c) * 2.0**-8)
@@ -53,7 +53,10 @@ LOWER_BITS = np.uint64((1 << 21) - 1)
 
 
 def _exact_sum(a: Array, b: Array, c: Array) -> Array:
-    """a·b + c of f64 by halves, whose products are exact in the wider type: what is left of a cancellation is right."""
+    """a·b + c of f64, with each factor split in two halves whose products are exact in the wider type.
+
+    So the few digits that remain after a cancellation are correct.
+    """
     high_a, high_b = ((np.array(x).view(np.uint64) & ~LOWER_BITS).view(np.float64) for x in (a, b))
     (ah, al), (bh, bl) = ((_wide(high), _wide(x) - _wide(high)) for high, x in ((high_a, a), (high_b, b)))
     total, crossed, lowest = ah * bh + _wide(c), ah * bl + al * bh, al * bl
@@ -62,19 +65,19 @@ def _exact_sum(a: Array, b: Array, c: Array) -> Array:
 
 
 def magnitude(x: Array) -> Array:
-    """|x|, NaN if either part is NaN (C's hypot gives infinity where the other part is infinite)."""
+    """|x|; NaN if either part is NaN, whereas C's hypot returns infinity if the other part is infinite."""
     return np.where(np.isnan(x.real) | np.isnan(x.imag), np.nan, rounded(np.hypot, x.real, x.imag)).astype(x.real.dtype)
 
 
 def multiply(x: Array, y: Array) -> Array:
-    """The first product of each part is contracted into the sum: it overflows in the sum only."""
+    """x·y. In each part the first product is contracted with the sum, so it cannot overflow before the sum."""
     x, y = np.broadcast_arrays(x, y)
     a, b, c, d = x.real, x.imag, y.real, y.imag
     return make_complex(_fma(a, c, -(b * d)), _fma(b, c, a * d))
 
 
 def divide(x: Array, y: Array) -> Array:
-    """Smith's quotient; where both parts come out NaN, the cases of zero and infinite operands."""
+    """x / y by Smith's algorithm; if both parts are NaN, zero and infinite operands are special cases (C, Annex G)."""
     x, y = np.broadcast_arrays(x, y)
     a, b, c, d = x.real, x.imag, y.real, y.imag
     steep = np.abs(c) < np.abs(d)
@@ -112,14 +115,14 @@ def divide(x: Array, y: Array) -> Array:
 
 
 def sign(x: Array) -> Array:
-    """x / |x|, and zeros as they are."""
+    """x / |x|; a zero is returned unchanged."""
     size = magnitude(x)
     zero = (x.real == 0) & (x.imag == 0)
     return np.where(zero, x, make_complex(x.real / size, x.imag / size))
 
 
 def _log_magnitude(x: Array) -> Array:
-    """log |x| in the widest type; by log1p where |x| is near 1; NaN if either part is."""
+    """log |x| in the type of `_wide`; by log1p where |x| is near 1; NaN if either part is NaN."""
     a, b = np.abs(_wide(x.real)), np.abs(_wide(x.imag))
     large, small = np.maximum(a, b), np.minimum(a, b)
     near = rounded(np.log1p, (large - 1) * (large + 1) + small * small) / 2
@@ -128,13 +131,16 @@ def _log_magnitude(x: Array) -> Array:
 
 
 def log(x: Array) -> Array:
-    """The angle as the C library has it: of a flushed imaginary part not even the sign stays."""
+    """log |x| + i·arg x. The angle is the C library's atan2; if the imaginary part is flushed, its sign is lost too."""
     return make_complex(_log_magnitude(x).astype(x.real.dtype), _rounded("atan2", x.imag, x.real))
 
 
 def log1p(x: Array) -> Array:
-    """Half the log1p of a² + 2a + b², which loses nothing near 0; near -1 half the log of (a + 1)² + b² as it rounds,
-    infinite where the squares vanish."""
+    """log(1 + x) for x = a + i·b; the real part depends on the range.
+
+    In general it is log1p(a² + 2a + b²) / 2, which is accurate near 0. Near -1 it is log((a + 1)² + b²) / 2 with the
+    rounding of the component type, so it is infinite where the squares underflow. For large x it is log |x|.
+    """
     a, b, one = x.real, x.imag, x.real.dtype.type(1)
     wide_a, wide_b = _wide(a), _wide(b)
     half_log1p = _narrow(rounded(np.log1p, wide_a * (wide_a + 2) + wide_b * wide_b) / 2, a.dtype)
@@ -145,20 +151,23 @@ def log1p(x: Array) -> Array:
 
 
 def _without(x: Array, lost: Array, value: Array) -> Array:
-    """`value`, but NaN in both parts where the result is lost."""
+    """`value`, with NaN in both parts where `lost` is true."""
     nan = np.full_like(x.real, np.nan)
     return np.where(lost, make_complex(nan, nan), value)
 
 
 def sqrt(x: Array) -> Array:
-    """The imaginary part has the sign of the operand's, where +0 and -0 are no different."""
+    """The square root. Its imaginary part has the sign of the operand's, where -0 counts as +0."""
     root = np.sqrt(x)
     root = make_complex(root.real, np.where(x.imag == 0, np.abs(root.imag), root.imag))
     return _without(x, np.isnan(x.real) | np.isnan(x.imag), root)
 
 
 def exponential(x: Array) -> Array:
-    """e^a·cos b and e^a·sin b, +0 at b = 0; where e^a overflows in two halves, which may be finite."""
+    """e^a·cos b + i·e^a·sin b for x = a + i·b; the imaginary part is +0 at b = 0.
+
+    Where e^a overflows, it is multiplied as e^(a/2) twice, and the product may be finite.
+    """
     a, b = x.real, x.imag
     whole, half = rounded(np.exp, a), rounded(np.exp, a * a.dtype.type(0.5))
     parts = [rounded(function, b) for function in (np.cos, np.sin)]
@@ -167,20 +176,20 @@ def exponential(x: Array) -> Array:
 
 
 def tan(x: Array) -> Array:
-    """-i·tanh(i·x), with tanh's zeros."""
+    """-i·tanh(i·x), so that zeros have the signs that `tanh` gives them."""
     turned = tanh(make_complex(-x.imag, x.real))
     return make_complex(turned.imag, -turned.real)
 
 
 def tanh(x: Array) -> Array:
-    """NaN where the angle is no number and the real part is finite; an imaginary part of +0 on the real axis."""
+    """tanh x. NaN if the imaginary part is not finite and the real part is; imaginary part +0 on the real axis."""
     lost = _without(x, np.isfinite(x.real) & ~np.isfinite(x.imag), np.tanh(x))
     flat = (x.imag == 0) | np.isinf(x.real) & ~np.isfinite(x.imag)
     return make_complex(lost.real, np.where(flat, x.real.dtype.type(0), lost.imag))
 
 
 def rsqrt(x: Array) -> Array:
-    """In polar form; infinity (and NaN) at 0; a zero where the operand is infinite."""
+    """1 / sqrt(x) in polar form: (infinity, NaN) at 0, and a zero where the operand is infinite."""
     a, b = x.real, x.imag
     size = _inverse_root_of_magnitude(x)
     angle = _rounded("atan2", b, a) * a.dtype.type(-0.5)
@@ -192,14 +201,14 @@ def rsqrt(x: Array) -> Array:
 
 
 def _inverse_root_of_magnitude(x: Array) -> Array:
-    """|x|^(-1/2); by the smaller part where both are infinite."""
+    """|x|^(-1/2); NaN if either part is NaN."""
     a, b = _wide(x.real), _wide(x.imag)
     size = 1 / np.sqrt(np.where(np.isnan(a) | np.isnan(b), np.nan, np.hypot(a, b)))
     return size.astype(x.real.dtype)
 
 
 def _half_exponentials(b: Array) -> tuple[Array, Array]:
-    """e^b / 2 and e^-b / 2, the second as XLA gets it: by division, so that it overflows where e^b vanishes."""
+    """e^b / 2 and e^-b / 2. As in XLA, the second is 0.5 / e^b, so it is infinite where e^b underflows."""
     half = b.dtype.type(0.5)
     exponential = rounded(np.exp, b)
     return half * exponential, half / exponential
@@ -216,7 +225,10 @@ def cosine(x: Array) -> Array:
 
 
 def expm1(x: Array) -> Array:
-    """expm1(a)·cos b + (cos b - 1), and (expm1(a) + 1)·sin b, which vanishes where e^a does against 1."""
+    """expm1(a)·cos b + (cos b - 1) + i·(expm1(a) + 1)·sin b for x = a + i·b.
+
+    As in XLA, expm1(a) + 1 stands for e^a, so the imaginary part is 0 where e^a is below the rounding error of 1.
+    """
     a, b = x.real, x.imag
     one, zero = a.dtype.type(1), a.dtype.type(0)
     less, square = rounded(np.expm1, a), b * b
@@ -228,7 +240,7 @@ def expm1(x: Array) -> Array:
 
 
 def power(x: Array, y: Array) -> Array:
-    """|x|^c·e^(-d·arg x), turned by c·arg x + d·log |x|, for y = c + i·d; 0^0 = 1."""
+    """x^y for y = c + i·d: magnitude |x|^c·e^(-d·arg x), angle c·arg x + d·log |x|; 0^0 = 1."""
     x, y = np.broadcast_arrays(x, y)
     a, b, c, d = x.real, x.imag, y.real, y.imag
     size, angle = magnitude(x), _rounded("atan2", b, a)
@@ -256,8 +268,10 @@ def logistic(x: Array) -> Array:
 
 
 def atan2(y: Array, x: Array) -> Array:
-    """-i·log((x + iy) / sqrt(x² + y²)), in the component type: where the quotient lies near the unit circle, little of
-    the imaginary part survives, and squares overflow. That is what XLA:CPU gives."""
+    """-i·log((x + iy) / sqrt(x² + y²)), in the component type, as XLA:CPU computes it.
+
+    The formula is inaccurate: squares overflow, and near the unit circle the imaginary part loses most of its digits.
+    """
     square = make_complex(*[p + q for p, q in zip(_square(x), _square(y), strict=True)])
     i_y = y.real.dtype.type(0) * y.real - y.imag, y.real + y.imag * y.real.dtype.type(0)
     quotient = divide(make_complex(x.real + i_y[0], x.imag + i_y[1]), _polar_sqrt(square))
@@ -277,7 +291,7 @@ def _rounded(name: str, *arrays: Array) -> Array:
 
 
 def _scaled_magnitude(x: Array, root: Callable[[Array], Array], outer: Callable[[Array], Array] = lambda v: v) -> Array:
-    """outer(max)·root(1 + (min / max)²), min where that is NaN: |x| for root = sqrt."""
+    """outer(max)·root(1 + (min / max)²) of the absolute parts; min where that is NaN. root = sqrt gives |x|."""
     a, b = np.abs(x.real), np.abs(x.imag)
     large, small = np.maximum(a, b), np.minimum(a, b)
     ratio = small / large
@@ -286,7 +300,7 @@ def _scaled_magnitude(x: Array, root: Callable[[Array], Array], outer: Callable[
 
 
 def _polar_sqrt(x: Array) -> Array:
-    """sqrt|x|·(cos(arg x / 2) + i·sin(arg x / 2)), infinite where either part is (but for -inf: there 0 + i·inf)."""
+    """sqrt|x|·(cos(arg x / 2) + i·sin(arg x / 2)); infinite if a part is infinite, with real part 0 for -inf."""
     a, b = x.real, x.imag
     size = _scaled_magnitude(x, lambda v: _rounded("pow", v, np.array(0.25)), np.sqrt)
     half = _rounded("atan2", b, a) * a.dtype.type(0.5)

@@ -1,4 +1,4 @@
-"""What a reference function gets besides its operands: a way to run computations, and the world outside the module."""
+"""Context: what a reference function can use besides its operands, e.g. to run computations or to read an infeed."""
 
 from __future__ import annotations
 
@@ -11,13 +11,16 @@ import numpy as np
 from ...hlo.ir import Computation, Instruction
 
 Value = Any
-"""An array is an np.ndarray in logical order (dynamic dimensions at present size), a tuple a tuple, a token None.
-What a start has begun and its done waits for is a Pending."""
+"""The value of an instruction.
+
+An array is an np.ndarray in logical order, where a dynamic dimension has its size at run time; a tuple is a tuple; a
+token is None. A result that a start instruction leaves to its done instruction is a Pending.
+"""
 
 
 @dataclass(eq=False)
 class Pending:
-    """A value that other devices may still have to send. `result` waits for it, once."""
+    """A value that other devices may still have to send. `result` waits for it and then keeps it."""
 
     finish: Callable[[], Value]
     values: tuple[Value, ...] = ()
@@ -29,14 +32,14 @@ class Pending:
 
 
 class Context(Protocol):
-    """What the evaluator offers to the rules of opcodes that call computations or reach outside the module."""
+    """The part of the evaluator that rules use to call computations, to exchange values and for side effects."""
 
     device: int  # replica · partitions + partition
-    rng_state: int  # of rng and rng-get-and-update-state, 128 bits
+    rng_state: int  # the 128-bit counter of rng and rng-get-and-update-state
 
     @property
     def rng_key(self) -> int:
-        """Of rng: the seed and the device, 64 bits."""
+        """The 64-bit key of rng: the seed in the lower half, the device in the upper half."""
         ...
 
     @property
@@ -47,7 +50,7 @@ class Context(Protocol):
 
     @property
     def name(self) -> str:
-        """This device, for messages."""
+        """The name of this device, for messages."""
         ...
 
     def name_of(self, device: int) -> str: ...
@@ -57,11 +60,14 @@ class Context(Protocol):
         ...
 
     def vectorise(self, computation: Computation, arguments: Sequence[np.ndarray]) -> Value:
-        """Run a computation of scalars on arrays that broadcast against each other: once an element, or all at once."""
+        """Run a computation of scalars on each element of arrays that broadcast against each other.
+
+        A pointwise computation runs once, on the whole arrays.
+        """
         ...
 
     def custom_call(self, instruction: Instruction, operands: Sequence[Value]) -> Value:
-        """Run a registered custom-call target."""
+        """Run the function of a custom call's target."""
         ...
 
     def read_infeed(self) -> Value: ...
@@ -69,15 +75,15 @@ class Context(Protocol):
     def write_outfeed(self, value: Value) -> None: ...
 
     def meet(self, instruction: Instruction, members: tuple[int, ...], value: Value) -> Pending:
-        """Bring a value to the next meeting of a group of devices; pending is the list of what its members bring."""
+        """Bring a value to the next meeting of a group. The result is pending: the values of all members, in order."""
         ...
 
     def post(self, address: Hashable, value: Value) -> None:
-        """Send a value."""
+        """Send a value to an address."""
         ...
 
     def collect(self, instruction: Instruction, addresses: Sequence[Hashable], what: str) -> Value:
-        """Wait for a value at one of some addresses, of which the first counts most."""
+        """Wait for a value at any of the addresses; an earlier address has priority. what: the wait, for messages."""
         ...
 
 

@@ -1,4 +1,4 @@
-"""Tuples, calls and control flow."""
+"""Tuples, calls, control flow, custom calls, asynchronous pairs, and transfers (infeed, outfeed, send, recv)."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ from .device_groups import paired
 
 
 def arrived(value: Value) -> Value:
-    """A value, waited for where it is still on its way."""
+    """The value itself; a Pending is waited for."""
     return value.result() if isinstance(value, Pending) else value
 
 
@@ -47,7 +47,7 @@ def get_tuple_element(instruction: Instruction, operands: Sequence[Value], _cont
 
 
 def call(instruction: Instruction, operands: Sequence[Value], context: Context) -> Value:
-    """call, fusion, async-start's wrapped computation: one called computation on the operands."""
+    """call and fusion: the called computation on the operands."""
     return context.call(instruction.called()[0], operands)
 
 
@@ -58,22 +58,22 @@ def while_(instruction: Instruction, operands: Sequence[Value], context: Context
     while context.call(condition, (state,)):
         before, state = state, context.call(body, (state,))
         iterations += 1
-        # Now and then: a state that no longer changes will not change any more. Such a loop never ends; XLA takes loops
-        # to be finite and drops it, and here it ends with that state.
+        # A state that an iteration does not change never changes again, so the loop is infinite. XLA assumes that loops
+        # are finite and removes it; here it ends with that state. The check is made at powers of two, as it is slow.
         if iterations.bit_count() == 1 and iterations >= 64 and _same(before, state):
             break
     return state
 
 
 def _same(x: Value, y: Value) -> bool:
-    """Bitwise equality."""
+    """Whether two values are equal bit by bit."""
     if isinstance(x, tuple):
         return all(_same(a, b) for a, b in zip(x, y, strict=True))
     return x is y or (isinstance(x, np.ndarray) and x.tobytes() == y.tobytes())
 
 
 def conditional(instruction: Instruction, operands: Sequence[Value], context: Context) -> Value:
-    """pred takes the true computation for true; an index out of range takes the last branch."""
+    """A pred selects the true or the false computation. An index out of range selects the last branch, as in XLA."""
     selector, *arguments = operands
     if selector.dtype == np.bool_:
         branches = instruction.called()
@@ -86,7 +86,7 @@ def conditional(instruction: Instruction, operands: Sequence[Value], context: Co
 
 
 def identity(_instruction: Instruction, operands: Sequence[Value], _context: Context) -> Value:
-    """opt-barrier (of one value), domain, add-dependency: the first operand."""
+    """opt-barrier, domain, add-dependency: the first operand."""
     return operands[0]
 
 
@@ -102,7 +102,7 @@ def custom_call(instruction: Instruction, operands: Sequence[Value], context: Co
 
 
 def async_start(instruction: Instruction, operands: Sequence[Value], context: Context) -> Value:
-    """The value is (operands, result), with anything else that the shape lists left empty."""
+    """(operands, result, None for every further element of the shape). The start computes the result."""
     result = context.call(instruction.called()[0], operands)
     rest = (None,) * (len(instruction.shape.elements) - 2)
     return (tuple(operands), result, *rest)
@@ -137,7 +137,7 @@ _PAIR = re.compile(r"\{\s*(\d+)\s*,\s*(\d+)\s*\}")
 
 
 def _pairs(instruction: Instruction, context: Context) -> tuple[tuple[int, int], ...] | None:
-    """Pairs of devices from the frontend attribute that XLA's own pipelining writes; None without it."""
+    """Pairs of devices from the frontend attribute that XLA's pipelining writes; None if there is none."""
     text = getattr(instruction.attributes.get("frontend_attributes"), "text", "")
     found = _PAIRS.search(text)
     if found is None:
@@ -148,7 +148,7 @@ def _pairs(instruction: Instruction, context: Context) -> tuple[tuple[int, int],
 
 
 def send(instruction: Instruction, operands: Sequence[Value], context: Context) -> Value:
-    """Sends to this device's target, if pairs are given; else to whoever receives on the channel, itself first."""
+    """Sends to the targets of this device if pairs are given, else to any receiver on the channel."""
     channel, pairs = instruction.attributes.get("channel_id", 0), _pairs(instruction, context)
     if pairs is None:
         context.post(("channel", channel, context.device), operands[0])
@@ -159,7 +159,10 @@ def send(instruction: Instruction, operands: Sequence[Value], context: Context) 
 
 
 def recv(instruction: Instruction, _operands: Sequence[Value], context: Context) -> Value:
-    """What is received, recv-done waits for. A device that no pair names as target gets zeros."""
+    """A pending value, for which recv-done waits. A device that is no target of a pair gets zeros.
+
+    Without pairs a device prefers values that it sent itself.
+    """
     channel, pairs = instruction.attributes.get("channel_id", 0), _pairs(instruction, context)
     data = instruction.shape.elements[0]
     if pairs is None:
@@ -172,7 +175,7 @@ def recv(instruction: Instruction, _operands: Sequence[Value], context: Context)
 
 
 def zeros(shape: Shape) -> Value:
-    """A value of a shape, all zero."""
+    """A value of this shape whose elements are all zero."""
     if shape.is_tuple:
         return tuple(zeros(e) for e in shape.elements)
     return np.zeros(shape.dims, shape.dtype.numpy) if shape.is_array else None

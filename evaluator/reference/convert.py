@@ -18,7 +18,7 @@ def convert(instruction: Instruction, x: Array) -> Array:
 
 
 def convert_to(x: Array, source: DType, target: DType) -> Array:
-    """Float to integer truncates and saturates, NaN gives 0; complex to real drops the imaginary part."""
+    """Float to integer truncates and saturates, and NaN gives 0; complex to real drops the imaginary part."""
     if source is target:
         return x
     if source.is_complex and not target.is_complex:
@@ -32,14 +32,14 @@ def convert_to(x: Array, source: DType, target: DType) -> Array:
     if source is DType.F64 and target is DType.F8E8M0FNU:
         return _nearest_power(x)
     if source.is_integer and source.bits < 8:
-        x = x.astype(np.int8)  # ml_dtypes casts no narrow integer to another
+        x = x.astype(np.int8)  # ml_dtypes has no cast from one narrow integer to another
     if (source.is_float and source.bits <= 8) or (target.is_complex and source.bits <= 16 and not source.is_complex):
-        x = x.astype(np.float32)  # exact; ml_dtypes casts not every narrow float to every other
+        x = x.astype(np.float32)  # exact; ml_dtypes lacks some casts between narrow floats
     return _without_nan(x, target).astype(target.numpy)
 
 
 def _without_nan(x: Array, target: DType) -> Array:
-    """f4e2m1fn has no NaN: XLA makes it -0."""
+    """x with NaN replaced by -0 if the target is f4e2m1fn, which has no NaN: so XLA converts it."""
     if target is not DType.F4E2M1FN or x.dtype.kind in "iub":
         return x
     x = x if x.dtype.kind == "f" else x.astype(np.float32)
@@ -47,13 +47,13 @@ def _without_nan(x: Array, target: DType) -> Array:
 
 
 def _power_of_two(x: Array) -> Array:
-    """f8e8m0fnu in f64, where the least is not subnormal."""
+    """f8e8m0fnu in f64. Its smallest value is subnormal in f32 and would be flushed there."""
     code = np.ascontiguousarray(x).reshape(x.shape).view(np.uint8)
     return np.where(code == 255, np.nan, np.ldexp(1.0, code.astype(np.int32) - 127))
 
 
 def _nearest_power(x: Array) -> Array:
-    """f64 in f8e8m0fnu: below 2^-127 NaN, and up to 2^-126 rounded up."""
+    """f64 in f8e8m0fnu: NaN below 2^-127; numbers between 2^-127 and 2^-126 are rounded up."""
     least, normal = 2.0**-127, np.where(x < 2.0**-126, 1.0, x).astype(np.float32)
     code = normal.astype(DType.F8E8M0FNU.numpy).view(np.uint8)
     small = np.where(x > least, np.uint8(1), np.where(x == least, np.uint8(0), np.uint8(255)))
@@ -64,17 +64,23 @@ _THROUGH_F16 = {DType.F8E5M2.numpy, DType.F8E4M3FN.numpy}
 
 
 def narrow(x: Array, target: DType) -> Array:
-    """Round a result to its type. XLA:CPU computes these two fp8 kinds in f16; its convert rounds once."""
+    """Round a result to its type. XLA:CPU computes f8e5m2 and f8e4m3fn in f16, so these are rounded twice.
+
+    The opcode convert rounds once.
+    """
     if target.numpy in _THROUGH_F16 and x.dtype.kind == "f" and x.dtype.itemsize > 2:
         x = x.astype(np.float32).astype(np.float16)
     return _without_nan(x, target).astype(target.numpy)
 
 
 def nonzero_bits(x: Array, dtype: DType) -> Array:
-    """By the bits: a bf16 subnormal is not flushed on its way to pred, an f32 one is, and so f8e8m0fnu's least."""
+    """Whether elements are not zero, by their bits, as XLA converts them to pred.
+
+    A subnormal f16 or bf16 counts as not zero (a subnormal f32 is flushed); 2^-127 of f8e8m0fnu counts as zero.
+    """
     bits = np.ascontiguousarray(x).reshape(x.shape).view(np.dtype(f"u{x.dtype.itemsize}"))
     magnitude = bits if dtype is DType.F8E8M0FNU else bits & bits.dtype.type((1 << (dtype.bits - 1)) - 1)
-    return (magnitude != 0) | np.isnan(x)  # fnuz: NaN is 0x80
+    return (magnitude != 0) | np.isnan(x)  # in fnuz types NaN has the bits 0x80, so its magnitude is 0
 
 
 def _float_to_integer(x: Array, target: DType) -> Array:
@@ -82,23 +88,26 @@ def _float_to_integer(x: Array, target: DType) -> Array:
     low = -(2 ** (target.bits - 1)) if target.is_signed else 0
     high = 2 ** (target.bits - 1 if target.is_signed else target.bits) - 1
     wide = np.int64 if target.is_signed else np.uint64
-    # float(high) may round up to 2**bits, one more than the integer holds: hence >= and the explicit value.
+    # float(high) may round up to 2**bits, which the integer type cannot hold; hence `>=` and the explicit value.
     inside = np.where(np.isnan(whole) | (whole <= low) | (whole >= high), 0, whole).astype(wide)
     out = np.where(whole <= low, wide(low), np.where(whole >= high, wide(high), inside))
     return np.where(np.isnan(whole), wide(0), out).astype(target.numpy)
 
 
 def bitcast_convert(instruction: Instruction, x: Array) -> Array:
-    """Same bits, other type. A change of width adds or removes a last dimension."""
+    """The same bits as another type. A change of width adds or removes a last dimension."""
     return reinterpret(x, instruction.operands[0].shape.dtype, instruction.shape.dtype, None)
 
 
 def reinterpret(x: Array, source: DType, target: DType, dims: tuple[int, ...] | None) -> Array:
-    """The elements' bits in row-major order, little-endian, read as `target`; dims None keeps the batch shape."""
-    x = np.ascontiguousarray(x).reshape(x.shape)  # ascontiguousarray makes a scalar a vector
+    """The elements' bits in row-major order, little-endian, read as elements of `target`.
+
+    dims: dimensions of the result; None: those of x, with a last dimension added or removed if the width changes.
+    """
+    x = np.ascontiguousarray(x).reshape(x.shape)  # ascontiguousarray turns a scalar into a vector
     if source is target or DType.PRED not in (source, target):
         return _reinterpret(x, source, target, dims)
-    if target is DType.PRED:  # a byte each: any but 0 is true
+    if target is DType.PRED:  # one byte per element; every byte other than 0 is true
         return _reinterpret(x, source, DType.U8, dims) != 0
     return _reinterpret(x.view(np.uint8), DType.U8, target, dims)
 
@@ -138,24 +147,24 @@ def _from_bits(bits: Array, dtype: DType) -> Array:
 
 
 def physical(x: Array, shape: Shape) -> Array:
-    """The elements in memory order."""
+    """The elements as a vector in memory order."""
     return x.transpose(tuple(reversed(shape.minor_to_major))).reshape(-1)
 
 
 def from_physical(flat: Array, shape: Shape) -> Array:
-    """The array of `shape` whose elements lie in memory as in `flat`."""
+    """The inverse of `physical`: the array of `shape` with the elements `flat` in memory order."""
     order = tuple(reversed(shape.minor_to_major))
     return flat.reshape([shape.dims[d] for d in order]).transpose(np.argsort(order))
 
 
 def keeps_places(source: Shape, target: Shape) -> bool:
-    """Whether a bitcast only gives elements another type of the same width."""
+    """Whether a bitcast keeps every element in place and only changes its type, to one of the same width."""
     same = source.dims == target.dims and source.dtype.bits == target.dtype.bits
     return same and source.minor_to_major == target.minor_to_major
 
 
 def bitcast(instruction: Instruction, operands: list[Array], _context: object) -> Array:
-    """Reinterpret memory: the only opcode to which layouts mean something."""
+    """Reinterpret memory. This is the only opcode whose result depends on layouts."""
     (x,), source, target = operands, instruction.operands[0].shape, instruction.shape
     if source.is_dynamic or target.is_dynamic:
         if not keeps_places(source, target):
@@ -171,8 +180,8 @@ def bitcast(instruction: Instruction, operands: list[Array], _context: object) -
 def reduce_precision(instruction: Instruction, x: Array) -> Array:
     """Round (to nearest, ties to even) to fewer exponent and mantissa bits, within the same type.
 
-    Too large gives infinity, too small a signed zero; NaN stays. Floats of a byte or less go by their value in f16, as
-    in XLA, f8e8m0fnu's in f32.
+    A number that is too large becomes infinity, one that is too small a signed zero; NaN is kept. As in XLA, floats of
+    at most one byte are rounded as f16, f8e8m0fnu as f32.
     """
     if x.dtype.itemsize == 1:
         wide = x.astype(np.float32)
@@ -200,20 +209,20 @@ def reduce_precision(instruction: Instruction, x: Array) -> Array:
 
 
 def stochastic_convert(instruction: Instruction, x: Array, random: Array) -> Array:
-    """To integers: round up with the fraction as probability, decided by random bits. To floats: convert."""
+    """Stochastic rounding. To an integer: the fraction is the probability of rounding the magnitude up."""
     source, target = instruction.operands[0].shape.dtype, instruction.shape.dtype
     if not target.is_integer:
         return _stochastic_to_float(x, random, target)
     size = np.abs(x.astype(np.float64))
     whole = np.trunc(size)
     fraction = np.where(np.isfinite(size), size - whole, 0)
-    threshold = np.ldexp(fraction, random.dtype.itemsize * 8).astype(np.uint64)  # exact, or cut to a whole number
+    threshold = np.ldexp(fraction, random.dtype.itemsize * 8).astype(np.uint64)  # exact, or truncated
     whole = whole + (random.astype(np.uint64) < threshold)
     return convert_to(np.copysign(whole, x.astype(np.float64)), DType.F64 if source.is_float else source, target)
 
 
 def _stochastic_to_float(x: Array, random: Array, target: DType) -> Array:
-    """Add random bits below the kept mantissa, then truncate."""
+    """To a float: add random bits below the mantissa bits that are kept, then truncate."""
     wide = x.astype(np.float32)
     drop = 23 - ml_dtypes.finfo(target.numpy).nmant
     noise = random.astype(np.uint64) & np.uint64((1 << drop) - 1)

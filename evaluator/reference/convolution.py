@@ -22,7 +22,7 @@ Array = np.ndarray
 
 
 def convolution(instruction: Instruction, operands: Sequence[Array], _context: Context) -> Array:
-    """A sum over kernel positions of one matrix product each."""
+    """The sum over kernel positions of a matrix product of input and kernel at that position."""
     x, kernel = operands
     a = instruction.attributes
     dims: ConvolutionDims = a["dim_labels"]
@@ -40,7 +40,7 @@ def convolution(instruction: Instruction, operands: Sequence[Array], _context: C
     out = None
     for position, where in taps(window, counts):
         part = product(padded[(slice(None), *where, slice(None))], kernel[position])
-        if not finite:  # padding and holes are left out: no weight is multiplied with their zeros
+        if not finite:  # an infinite or NaN weight times the zero of padding or of a hole would give NaN
             part = np.where(real[where][None, ..., None], part, 0)
         out = part if out is None else out + part
     sizes = (x.shape[0] // a.get("batch_group_count", 1), *counts, kernel.shape[-1])
@@ -53,7 +53,10 @@ def convolution(instruction: Instruction, operands: Sequence[Array], _context: C
 
 
 def _present(x: Array, kernel: Array, window: Window, attributes: Mapping[str, Any]) -> tuple[Array, Array, Window]:
-    """Operands of present sizes: the features that both have, and a window as large as the kernel is."""
+    """Operands of dynamic shape: cut to the features that both have, with a window of the kernel's size at run time.
+
+    Raises InputError if sizes at run time do not divide by the group counts.
+    """
     groups = attributes.get("feature_group_count", 1)
     if groups == 1:
         least = min(x.shape[-1], kernel.shape[-2])
@@ -67,7 +70,7 @@ def _present(x: Array, kernel: Array, window: Window, attributes: Mapping[str, A
 
 
 def _grouped(feature_groups: int, batch_groups: int):
-    """The product of [batch, spatial…, in] and [in / groups, out] as [batch / batch groups, spatial…, out]."""
+    """A function: [batch, spatial…, in] × [in / groups, out] → [batch / batch groups, spatial…, out]."""
 
     def product(x: Array, weights: Array) -> Array:
         groups = max(feature_groups, batch_groups)

@@ -1,4 +1,4 @@
-"""custom-call targets by name. LAPACK's (jaxlib's lapack_*_ffi) run through SciPy; callers may pass their own."""
+"""Custom-call targets by name. LAPACK's (lapack_*_ffi of jaxlib) run through SciPy; callers may pass their own."""
 
 from __future__ import annotations
 
@@ -17,12 +17,12 @@ CustomCall = Callable[[Instruction, Sequence[Value], Context], Value]
 
 
 def first_operand(_instruction: Instruction, operands: Sequence[Value], _context: Context) -> Value:
-    """An annotation: the value passes through."""
+    """An annotation: returns the operands unchanged."""
     return operands[0] if len(operands) == 1 else tuple(operands)
 
 
 def pad_to_static(instruction: Instruction, operands: Sequence[Value], _context: Context) -> Value:
-    """(the array at its bounds, the size of each dimension). What is beyond the sizes is zero here."""
+    """(the array padded with zeros to its bounds, the size of each dimension as s32)."""
     (x,) = operands
     bound = instruction.shape.elements[0].dims
     padded = np.pad(x, [(0, n - m) for m, n in zip(x.shape, bound, strict=True)])
@@ -30,7 +30,7 @@ def pad_to_static(instruction: Instruction, operands: Sequence[Value], _context:
 
 
 def slice_to_dynamic(instruction: Instruction, operands: Sequence[Value], _context: Context) -> Value:
-    """The array's first elements along each dimension, as many as the sizes say."""
+    """The array cut to the given sizes, one scalar operand per dimension."""
     x, *sizes = operands
     return x[tuple(slice(0, max(int(n), 0)) for n in sizes)]
 
@@ -48,7 +48,10 @@ TARGETS: dict[str, CustomCall] = {
 def run_custom_call(
     instruction: Instruction, operands: Sequence[Value], context: Context, extra: Mapping[str, CustomCall]
 ) -> Value:
-    """Run a target: the caller's own ones come before the known ones. An unknown one is refused with near names."""
+    """Run a target; the caller's targets (`extra`) take precedence over TARGETS.
+
+    Raises UnsupportedError with similar names for an unknown target.
+    """
     target = instruction.attributes["custom_call_target"]
     run = extra.get(target) or TARGETS.get(target)
     if run is not None:

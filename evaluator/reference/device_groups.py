@@ -1,5 +1,6 @@
-"""Which devices meet at a collective, by what its attributes say (hlo/replica_groups.py). A device's number is
-replica · partitions + partition.
+"""Which devices meet at a collective, from its attributes (hlo/replica_groups.py).
+
+A device's number is replica · partitions + partition.
 """
 
 from __future__ import annotations
@@ -12,7 +13,7 @@ from ...hlo.replica_groups import Mode, listed_groups, mode_of
 
 
 def group_of(instruction: Instruction, device: int, replicas: int, partitions: int) -> tuple[int, ...] | None:
-    """The devices of this device's group, in the order of the text; None if no group names it."""
+    """The devices of this device's group, in the order of the text; None if no group contains the device."""
     mode = mode_of(instruction)
     groups = listed_groups(instruction, "evaluator")
     replica, partition = divmod(device, partitions)
@@ -35,7 +36,7 @@ def _devices(id_: int, mode: Mode, replica: int, partition: int, partitions: int
 
 
 def _present(instruction: Instruction, devices: tuple[int, ...], replicas: int, partitions: int) -> tuple[int, ...]:
-    """The devices, all of which must be there."""
+    """The devices, after a check that all of them exist. Raises UnsupportedError if not."""
     if any(not 0 <= d < replicas * partitions for d in devices):
         raise UnsupportedError(
             "evaluator",
@@ -50,7 +51,7 @@ def _present(instruction: Instruction, devices: tuple[int, ...], replicas: int, 
 def paired(
     instruction: Instruction, pairs: Sequence[Sequence[int]], device: int, replicas: int, partitions: int, mode: Mode
 ) -> tuple[tuple[int, int], ...]:
-    """source_target_pairs as pairs of devices, beside this device: the same partition, or the same replica."""
+    """source_target_pairs as pairs of device numbers, in the partition or replica of this device, depending on mode."""
     replica, partition = divmod(device, partitions)
     out = []
     for source, target in pairs:

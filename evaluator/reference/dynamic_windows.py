@@ -1,7 +1,7 @@
-"""The custom calls whose windows XLA pads by the present sizes: convolutions, reduce-window, select-and-scatter.
+"""Custom calls whose windows XLA pads by the sizes at run time: convolutions, reduce-window, select-and-scatter.
 
-padding_type=PADDING_SAME: as many places as the size divided by the stride, rounded up, with half of the padding for
-them (the smaller half) before the first element. PADDING_VALID: no padding. Static dimensions keep the window's own.
+padding_type=PADDING_SAME: the window has ceil(size / stride) positions; half of the padding that these need, rounded
+down, comes before the first element. PADDING_VALID: no padding. A static dimension keeps the padding of the window.
 """
 
 from __future__ import annotations
@@ -26,12 +26,12 @@ def is_same(instruction: Instruction) -> bool:
 
 
 def reach_of(w: WindowDim) -> int:
-    """How many elements a window spans."""
+    """Number of elements that a window spans, with its dilation."""
     return (w.size - 1) * w.rhs_dilate + 1
 
 
 def forward(size: int, reach: int, stride: int) -> tuple[int, int]:
-    """How many places a window has with PADDING_SAME, and the padding before the first element."""
+    """(number of window positions with PADDING_SAME, padding before the first element)."""
     count = -(-size // stride)
     return count, max((count - 1) * stride + reach - size, 0) // 2
 
@@ -59,7 +59,7 @@ def convolution_forward(i: Instruction, operands: Sequence[Array], context: Cont
 
 
 def convolution_input_grad(i: Instruction, operands: Sequence[Array], context: Context) -> Array:
-    """(sizes of the result, gradient, kernel). The window's lhs_dilate is the stride of the forward convolution."""
+    """Operands: sizes of the result, gradient, kernel. lhs_dilate is the stride of the forward convolution."""
     sizes, gradient, kernel = operands
     labels, dims = i.attributes["dim_labels"], []
     for d, to, w in zip(labels.input_spatial, labels.output_spatial, i.attributes["window"].dims, strict=True):
@@ -73,7 +73,7 @@ def convolution_input_grad(i: Instruction, operands: Sequence[Array], context: C
 
 
 def convolution_kernel_grad(i: Instruction, operands: Sequence[Array], context: Context) -> Array:
-    """(activations, gradient). The window's rhs_dilate is the stride of the forward convolution."""
+    """Operands: activations, gradient. rhs_dilate is the stride of the forward convolution."""
     x, gradient = operands
     labels, dims = i.attributes["dim_labels"], []
     spatial = zip(labels.input_spatial, labels.kernel_spatial, labels.output_spatial, strict=True)

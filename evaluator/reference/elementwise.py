@@ -1,7 +1,7 @@
-"""Arithmetic, logic and rounding, element by element, in NumPy. Corner cases are XLA:CPU's.
+"""Arithmetic, logic and rounding, element by element, in NumPy. Special cases are those of XLA:CPU.
 
-Integers wrap; x/0 is -1 (signed) or the largest value (unsigned); x%0 is x; a shift by the width or more gives 0 or the
-sign; maximum, minimum and clamp propagate NaN.
+Integers wrap; x/0 is -1 (signed) or the largest value (unsigned); x%0 is x; a shift by the width or more gives 0, or
+for arithmetic shifts the sign; maximum, minimum and clamp propagate NaN.
 """
 
 from __future__ import annotations
@@ -43,7 +43,7 @@ def divide(x: Array, y: Array) -> Array:
         return cx.divide(x, y) if x.dtype.kind == "c" else np.divide(x, y)
     zero = y == 0
     quotient, rest = np.divmod(x, np.where(zero, y.dtype.type(1), y))
-    # divmod floors; HLO truncates. INT_MIN / -1 wraps to INT_MIN.
+    # np.divmod rounds down, HLO truncates. INT_MIN / -1 wraps to INT_MIN.
     quotient = quotient + ((rest != 0) & ((x < 0) != (y < 0))).astype(x.dtype)
     if x.dtype.kind == "i":
         smallest = np.iinfo(x.dtype).min
@@ -52,7 +52,7 @@ def divide(x: Array, y: Array) -> Array:
 
 
 def remainder(x: Array, y: Array) -> Array:
-    """The sign follows the dividend."""
+    """The remainder has the sign of the dividend."""
     if not is_integer(x):
         return flushed(np.fmod(flushed(x), flushed(y)))
     zero = y == 0
@@ -71,13 +71,13 @@ def mulhi(x: Array, y: Array) -> Array:
 
 
 def _shift(instruction: Instruction, x: Array, y: Array, operation: np.ufunc, *, signed: bool, fill: bool) -> Array:
-    """Shift in a byte or more; an amount of the type's own width or more gives 0, or the sign where `fill`."""
+    """Shift in a type of at least one byte. An amount of the type's width or more gives 0, or the sign if `fill`."""
     dtype = instruction.shape.dtype
     raw = x if dtype.bits >= 8 else x.astype(np.int8 if dtype.is_signed else np.uint8)
     amount = _unsigned(y) if dtype.bits >= 8 else _bits_of(y, dtype)
     if dtype.bits < 8 and not (signed and dtype.is_signed):
         raw = _bits_of(x, dtype)
-    if dtype.bits < 8 and signed and dtype.is_unsigned:  # the upper bit is the sign
+    if dtype.bits < 8 and signed and dtype.is_unsigned:  # the type's highest bit is the sign
         raw = (raw << np.uint8(8 - dtype.bits)).view(np.int8) >> np.int8(8 - dtype.bits)
     raw = raw.view(np.dtype(f"{'i' if signed else 'u'}{raw.dtype.itemsize}"))
     inside = amount < dtype.bits
@@ -117,7 +117,7 @@ def absolute(x: Array) -> Array:
 
 
 def round_nearest_afz(x: Array) -> Array:
-    """Halves away from zero."""
+    """Round to the nearest integer, halves away from zero."""
     whole = np.trunc(x)
     return np.copysign(np.where(np.abs(x - whole) >= 0.5, whole + np.copysign(x.dtype.type(1), x), whole), x)
 
@@ -138,7 +138,7 @@ def count_leading_zeros(instruction: Instruction, x: Array) -> Array:
 
 
 def _bits_of(x: Array, dtype: DType) -> Array:
-    """The bits of an integer as an unsigned one, with nothing above its width."""
+    """The bits of an integer as an unsigned integer; bits above the type's width are 0."""
     if dtype.bits >= 8:
         return _unsigned(x)
     return x.astype(np.int8).view(np.uint8) & np.uint8((1 << dtype.bits) - 1)
@@ -149,7 +149,7 @@ def select(_instruction: Instruction, condition: Array, x: Array, y: Array) -> A
 
 
 def maximum(x: Array, y: Array) -> Array:
-    """+0 is larger than -0, which NumPy leaves open."""
+    """The maximum, where +0 is larger than -0; np.maximum may return either."""
     larger = np.maximum(x, y)
     return np.where((x == 0) & (y == 0), x + y, larger) if larger.dtype.kind == "f" else larger
 
@@ -188,13 +188,13 @@ def compare(instruction: Instruction, x: Array, y: Array) -> Array:
 
 
 def total_order_key(x: Array) -> Array:
-    """An integer whose order is the total order of floats."""
+    """Integers that are ordered as the floats are in total order."""
     bits = np.ascontiguousarray(x).view(np.dtype(f"i{x.dtype.itemsize}")).reshape(x.shape)
-    if x.dtype == DType.F8E8M0FNU.numpy:  # has no sign
+    if x.dtype == DType.F8E8M0FNU.numpy:  # it has no sign
         return bits.view(np.uint8)
     if x.dtype == DType.F4E2M1FN.numpy:  # its sign is the fourth bit
         bits = bits << np.int8(4) >> np.int8(4)
     key = np.where(bits < 0, bits ^ np.iinfo(bits.dtype).max, bits)
-    if x.dtype.name.endswith("fnuz"):  # their only NaN has the bits of -0, and comes first
+    if x.dtype.name.endswith("fnuz"):  # their only NaN has the bits of -0 and is the smallest
         key = np.where(bits == np.iinfo(bits.dtype).min, -256, key.astype(np.int16))
     return key

@@ -1,4 +1,4 @@
-"""gather and scatter, by index arithmetic on flat arrays."""
+"""gather and scatter."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ Array = np.ndarray
 
 
 def _index_vectors(indices: Array, vector_dim: int) -> Array:
-    """Start indices with the index vector as last dimension, as int64 (large unsigned ones stay out of range)."""
+    """Start indices as int64 with the index vector last. A large u64 is clamped, so that it stays out of range."""
     if vector_dim == indices.ndim:
         indices = indices[..., None]
     if indices.dtype.kind == "u":
@@ -33,7 +33,7 @@ def _full_starts(
     indices_batching: Sequence[int],
     vector_dim: int,
 ) -> Array:
-    """[batch…, rank]: where each batch element's slice starts in the operand."""
+    """An array [batch…, rank]: for each batch element, the index in the operand at which its slice starts."""
     starts = np.zeros((*vectors.shape[:-1], rank), np.int64)
     for position, d in enumerate(index_map):
         starts[..., d] = vectors[..., position]
@@ -46,14 +46,14 @@ def _full_starts(
 
 
 def gather(instruction: Instruction, operands: Sequence[Array], _context: Context) -> Array:
-    """Start indices are clamped so that each slice lies inside the operand."""
+    """Slices of the operand. Start indices are clamped so that each slice lies inside the operand."""
     x, indices = operands
     a = instruction.attributes
     sizes, vector_dim = a.get("slice_sizes", ()), a["index_vector_dim"]
-    sizes = [min(s, n) for s, n in zip(sizes, x.shape, strict=True)]  # less only where a dimension is dynamic
+    sizes = [min(s, n) for s, n in zip(sizes, x.shape, strict=True)]  # smaller only if a dimension is dynamic
     dropped = {*a.get("collapsed_slice_dims", ()), *a.get("operand_batching_dims", ())}
     offsets = [d for d in range(x.ndim) if d not in dropped]
-    if x.size == 0:  # nothing to pick from
+    if x.size == 0:  # no element to read
         dims = dict(zip(a.get("offset_dims", ()), (sizes[d] for d in offsets), strict=True))
         batch = iter(n for d, n in enumerate(indices.shape) if d != vector_dim)
         return np.zeros([dims[d] if d in dims else next(batch) for d in range(instruction.shape.rank)], x.dtype)
@@ -83,7 +83,7 @@ def gather(instruction: Instruction, operands: Sequence[Array], _context: Contex
 
 
 def scatter(instruction: Instruction, operands: Sequence[Array], context: Context) -> Value:
-    """An update whose window would lie partly outside is left out whole. Updates apply in order."""
+    """Updates apply in order. An update whose window is not completely inside the operand is skipped."""
     a = instruction.attributes
     count = len(operands) // 2
     arrays, indices, updates = operands[:count], operands[count], operands[count + 1 :]
@@ -127,6 +127,6 @@ def _apply(
     root = region.root
     replaces = root.opcode is Op.PARAMETER and root.parameter_number == 1 and len(targets) == 1
     if replaces and targets[0].dtype in NUMPY.values():
-        targets[0][places] = updates[0]  # of equal places the last one stays
+        targets[0][places] = updates[0]  # if a place occurs several times, the last update wins
         return
     combine_at(region, targets, places, updates, context)

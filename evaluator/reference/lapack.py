@@ -1,6 +1,6 @@
-"""jaxlib's lapack_*_ffi custom calls through SciPy's LAPACK, in the operand's own type, so that signs and pivots agree.
+"""The lapack_*_ffi custom calls of jaxlib, by SciPy's LAPACK in the operand's own type, so that signs and pivots agree.
 
-Matrices are the last two dimensions; leading ones are batches.
+The last two dimensions are a matrix; all dimensions before are batch dimensions.
 """
 
 from __future__ import annotations
@@ -21,16 +21,17 @@ Options = Mapping[str, Any]
 
 
 def routine(name: str, dtype: np.dtype) -> Callable[..., Any]:
-    """SciPy's wrapper of a LAPACK routine for a dtype."""
+    """SciPy's wrapper of the LAPACK routine `name` for a dtype."""
     from scipy.linalg import lapack
 
     return getattr(lapack, {"f": "s", "d": "d", "F": "c", "D": "z"}[dtype.char] + name)
 
 
 def batched(run: Callable[..., tuple[Any, ...]], ranks: Sequence[int]) -> Callable[..., Value]:
-    """The custom call that runs `run(options, matrices…) -> leaves` on each batch element.
+    """A custom call that calls `run(options, matrices…) -> leaves` for each batch element.
 
-    ranks: the rank of each operand without its batch dimensions.
+    ranks: the rank of each operand without its batch dimensions. The call raises UnsupportedError for operands or
+    options that the routine does not take.
     """
 
     def custom_call(instruction: Instruction, operands: Sequence[Array], _context: Context) -> Value:
@@ -100,9 +101,9 @@ def syevd(chosen: Options, a: Array) -> tuple[Any, ...]:
 
 
 def geev(chosen: Options, a: Array) -> tuple[Any, ...]:
-    """Real matrices give real and imaginary parts of the eigenvalues; vectors are complex in any case.
+    """Eigenvalues and eigenvectors. Eigenvalues of a real matrix are two leaves, real and imaginary parts.
 
-    As in jaxlib, LAPACK never sees an infinity or a NaN: info is then -4.
+    Vectors are always complex. As in jaxlib, a matrix with an infinity or NaN is not passed to LAPACK; info is -4.
     """
     left, right = chosen.get("compute_left") == "V", chosen.get("compute_right") == "V"
     if not np.isfinite(a).all():
@@ -118,7 +119,7 @@ def geev(chosen: Options, a: Array) -> tuple[Any, ...]:
 
 
 def _paired(vectors: Array, imag: Array) -> Array:
-    """LAPACK stores a conjugate pair as two real columns."""
+    """Complex vectors from LAPACK's real ones: a conjugate pair is stored as two columns, real and imaginary parts."""
     out = vectors.astype(np.complex64 if vectors.dtype == np.float32 else np.complex128)
     for j in np.flatnonzero(imag > 0):
         out[:, j] = vectors[:, j] + 1j * vectors[:, j + 1]
@@ -127,8 +128,9 @@ def _paired(vectors: Array, imag: Array) -> Array:
 
 
 def svd(name: str) -> Callable[..., tuple[Any, ...]]:
-    """gesdd or gesvd. Mode N: only singular values; A: full, S: thin matrices. The first leaf is LAPACK's scratch,
-    without meaning.
+    """gesdd or gesvd. Mode N: only singular values; A: full matrices; S: thin matrices.
+
+    The first leaf is work space of LAPACK; its content has no meaning.
     """
 
     def run(chosen: Options, a: Array) -> tuple[Any, ...]:
@@ -152,12 +154,12 @@ def gees(chosen: Options, a: Array) -> tuple[Any, ...]:
 
 
 def _wanted(vectors: Array, t: Array) -> Array:
-    """SciPy gives one row of vectors where none were asked for."""
+    """The vectors, or zeros if they were not requested: SciPy then returns a single row."""
     return vectors if vectors.shape == t.shape else np.zeros_like(t)
 
 
 def geqp3(_chosen: Options, a: Array, pivots: Array) -> tuple[Any, ...]:
-    """Columns whose pivot is not 0 come first and stay there; the others follow, each time the longest one."""
+    """QR with column pivoting. Columns whose pivot is not 0 come first and are fixed; the others are chosen by norm."""
     order, fixed = list(range(a.shape[1])), 0
     for column in np.flatnonzero(pivots).tolist():
         order[column], order[fixed] = order[fixed], column
@@ -201,7 +203,7 @@ def sytrd(chosen: Options, a: Array) -> tuple[Any, ...]:
 
 
 def gtsv(_chosen: Options, lower: Array, main: Array, upper: Array, b: Array) -> tuple[Any, ...]:
-    """The first element of `lower` and the last of `upper` are no part of the matrix and stay."""
+    """Solve a tridiagonal system. The first element of `lower` and the last of `upper` are unused and unchanged."""
     second, main, inner, x, info = routine("gtsv", b.dtype)(lower[1:], main, upper[:-1], b)
     return np.concatenate([lower[:1], second]), main, np.concatenate([inner, upper[-1:]]), x, info
 

@@ -1,6 +1,6 @@
-"""Functions of doubles as the C library computes them, element by element: what XLA:CPU calls where it has no code.
+"""Functions of doubles as the C library computes them, element by element. XLA:CPU calls these for some functions.
 
-NumPy's own vectorised functions differ from them in the last bits, and where subnormals are flushed.
+NumPy's own vectorised functions differ from them in the last bits and when subnormals are flushed.
 """
 
 from __future__ import annotations
@@ -18,7 +18,7 @@ ARITY = {"atan2": 2, "cos": 1, "log": 1, "pow": 2, "sin": 1}
 
 @cache
 def _function(name: str) -> np.ufunc:
-    """The library's function; Python's where there is no such library."""
+    """The C library's function; Python's own if the library is not found."""
     path = ctypes.util.find_library("m")
     call: Callable[..., float] = getattr(math, name)
     if path is not None:
@@ -28,5 +28,5 @@ def _function(name: str) -> np.ufunc:
 
 
 def libm(name: str, *arrays: np.ndarray | float) -> np.ndarray:
-    """A function of f64 arrays that broadcast."""
+    """The function `name` of f64 arrays, which broadcast against each other."""
     return np.asarray(_function(name)(*arrays)).astype(np.float64)

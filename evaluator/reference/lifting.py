@@ -1,6 +1,6 @@
-"""From a function on arrays in working precision to the rule of an elementwise instruction.
+"""Turns a function on arrays in working precision into the function of an elementwise instruction.
 
-Working precision: f16, bf16, fp8 and fp4 compute in f32 and round once, as XLA:CPU does; special functions compute in a
+Working precision: f16, bf16, fp8 and fp4 compute in f32 and round once, as in XLA:CPU; special functions compute in a
 wider type (rounding.py); integers narrower than a byte compute in a byte and wrap.
 """
 
@@ -21,11 +21,14 @@ _NARROW_FLOAT = FLOAT - {DType.F32, DType.F64}
 WORKING: dict[DType, np.dtype] = {d: np.dtype(np.float32) for d in _NARROW_FLOAT} | {
     d: np.dtype(np.int8 if d.is_signed else np.uint8) for d in INTEGER if d.bits < 8
 }
-"""Types whose arithmetic happens in another type."""
+"""The working type of each type that does not compute in itself."""
 
 
 def lift(reference: Arrays, instruction: Instruction, *, precise: bool = False) -> Arrays:
-    """The function from the operands' arrays to the result's array."""
+    """The function from operand arrays to the result array, with `reference` computed in working precision.
+
+    precise: it is a special function; of real arrays it computes as rounding.py describes.
+    """
     result = instruction.shape.dtype.numpy
     sources = [o.shape.dtype for o in instruction.operands]
     if precise and all(d in FLOAT for d in sources):
@@ -48,7 +51,7 @@ def lift(reference: Arrays, instruction: Instruction, *, precise: bool = False) 
 
 
 def _of_reals(function: Arrays, dtype: DType) -> Arrays:
-    """A special function of real arrays, rounded as XLA does: narrow floats first to f32."""
+    """A special function of real arrays, rounded as in XLA: the result of a narrow float is rounded to f32 first."""
     working = dtype.numpy if dtype is DType.F64 else np.dtype(np.float32)
 
     def of_reals(*operands: np.ndarray) -> np.ndarray:

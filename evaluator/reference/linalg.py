@@ -21,7 +21,7 @@ Array = np.ndarray
 
 
 def accumulation_type(*dtypes: DType) -> np.dtype:
-    """Where a product of these types is summed before it is rounded to the result's type."""
+    """The type in which products of these types are summed before the result is rounded."""
     if any(d.is_complex for d in dtypes):
         return np.dtype(np.complex128)
     if any(d.is_float for d in dtypes):
@@ -30,9 +30,9 @@ def accumulation_type(*dtypes: DType) -> np.dtype:
 
 
 def matmul(x: Array, y: Array) -> Array:
-    """x @ y; integer products that f64 holds exactly go through it, since NumPy has no fast integer product.
+    """x @ y. Integer products that are exact in f64 are computed in f64, because NumPy's integer product is slow.
 
-    A sum of one product is that product, so that its zero keeps its sign, as in XLA.
+    As in XLA, a sum of one product is that product, so a zero keeps its sign.
     """
     if x.shape[-1] == 1:
         return x * y
@@ -46,7 +46,7 @@ def matmul(x: Array, y: Array) -> Array:
 
 
 def _complex_matmul(x: Array, y: Array) -> Array:
-    """By parts: NumPy's product scales its sums by 1 + 0i, which makes NaN of (inf, inf)."""
+    """x @ y by real and imaginary parts: NumPy's own product multiplies sums by 1 + 0i, so (inf, inf) becomes NaN."""
     (a, b), (c, d) = ([np.ascontiguousarray(part) for part in (z.real, z.imag)] for z in (x, y))
     return make_complex(np.matmul(a, c) - np.matmul(b, d), np.matmul(a, d) + np.matmul(b, c))
 
@@ -65,7 +65,7 @@ def dot(instruction: Instruction, operands: Sequence[Array], _context: Context) 
 
 
 def _met(x: Array, y: Array, pairs: Iterable[tuple[int, int]]) -> tuple[Array, Array]:
-    """Where paired dimensions differ in size, one is dynamic: what lies beyond the smaller is padding."""
+    """x and y with paired dimensions cut to the smaller size; sizes differ only if one is dynamic (padding)."""
     for s, t in pairs:
         if x.shape[s] != y.shape[t]:
             least = min(x.shape[s], y.shape[t])
@@ -76,7 +76,7 @@ def _met(x: Array, y: Array, pairs: Iterable[tuple[int, int]]) -> tuple[Array, A
 def general_dot(
     x: Array, y: Array, x_batch: Sequence[int], y_batch: Sequence[int], x_sum: Sequence[int], y_sum: Sequence[int]
 ) -> Array:
-    """Result dimensions: batch, then the free ones of x, then the free ones of y."""
+    """A dot. Dimensions of the result: batch, free dimensions of x, free dimensions of y."""
     x_free = [d for d in range(x.ndim) if d not in (*x_batch, *x_sum)]
     y_free = [d for d in range(y.ndim) if d not in (*y_batch, *y_sum)]
     batch = [x.shape[d] for d in x_batch]
@@ -88,10 +88,10 @@ def general_dot(
 
 
 def ragged_dot(instruction: Instruction, operands: Sequence[Array], _context: Context) -> Array:
-    """One dot for each group of the ragged dimension of lhs, whose group sizes the third operand holds.
+    """One dot per group of the ragged dimension of lhs; the third operand holds the group sizes.
 
-    Ragged free dimension: rows of a group meet the group's own rhs. Ragged contracting dimension: a result a group.
-    Ragged batch dimension: a plain batched dot.
+    Ragged free dimension: the rows of a group are multiplied with the group's slice of rhs. Ragged contracting
+    dimension: there is one result per group. Ragged batch dimension: an ordinary batched dot.
     """
     a = instruction.attributes
     x, y, sizes = operands
@@ -120,9 +120,10 @@ def ragged_dot(instruction: Instruction, operands: Sequence[Array], _context: Co
 
 
 def _groups(x: Array, ragged: int, sizes: Array, batch: Sequence[int]) -> list[Array]:
-    """For each group, which elements of x belong to it.
+    """For each group a mask that broadcasts to x: which elements belong to the group.
 
-    sizes: [groups], or [leading dimensions of x…, groups]: the batch dimensions, then the others before the ragged one.
+    sizes: [groups] or [leading dimensions of x…, groups], where the leading dimensions are the batch dimensions, then
+    the others before the ragged one.
     """
     leading = [*batch, *[d for d in range(ragged) if d not in batch]][: sizes.ndim - 1]
     ends = np.cumsum(sizes.astype(np.int64), axis=-1)
@@ -139,7 +140,7 @@ def _groups(x: Array, ragged: int, sizes: Array, batch: Sequence[int]) -> list[A
 
 
 def scaled_dot(instruction: Instruction, operands: Sequence[Array], context: Context) -> Array:
-    """dot(lhs · lhs_scale, rhs · rhs_scale), each scale repeated over the block of elements that it stands for."""
+    """dot(lhs · lhs_scale, rhs · rhs_scale), with each scale repeated over its block of elements."""
     x, y, x_scale, y_scale = operands
     a = instruction.attributes
     wide = accumulation_type(*[o.shape.dtype for o in instruction.operands[:2]], instruction.shape.dtype)
@@ -161,9 +162,10 @@ def _scaled(x: Array, scale: Array, bound: Sequence[int], scale_bound: Sequence[
 
 
 def cholesky(instruction: Instruction, operands: Sequence[Array], _context: Context) -> Array:
-    """lower=true: A = L·Lᴴ from the lower triangle; else A = Uᴴ·U from the upper. NaN where A is not positive definite.
+    """A = L·Lᴴ from the lower triangle if lower=true, else A = Uᴴ·U from the upper one.
 
-    The other triangle of the result is what the operand had there: XLA promises nothing about it.
+    All elements are NaN if A is not positive definite. The other triangle of the result is zero; XLA leaves it
+    undefined.
     """
     (x,) = operands
     lower = instruction.attributes.get("lower", False)
@@ -190,7 +192,7 @@ def _cholesky_or_nan(matrix: Array) -> Array:
 
 
 def triangular_solve(instruction: Instruction, operands: Sequence[Array], _context: Context) -> Array:
-    """op(a)·x = b (left_side) or x·op(a) = b; only the named triangle of a is read."""
+    """Solve op(a)·x = b (left_side) or x·op(a) = b; only the lower or upper triangle of a is read."""
     a, b = operands
     attributes = instruction.attributes
     return solve_triangular(

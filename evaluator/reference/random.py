@@ -1,4 +1,4 @@
-"""rng-bit-generator (the bits of XLA), rng and rng-get-and-update-state."""
+"""rng-bit-generator (the same bits as XLA), rng and rng-get-and-update-state."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ Array = np.ndarray
 
 
 def rng_bit_generator(instruction: Instruction, operands: Sequence[Array], _context: Context) -> Value:
-    """(new state, bits), or bits alone where the shape is no tuple."""
+    """(new state, bits), or only bits if the shape is not a tuple."""
     (state,) = operands
     shape = instruction.shape.elements[1] if instruction.shape.is_tuple else instruction.shape
     algorithm = {"rng_philox": philox, "rng_default": philox, "rng_three_fry": three_fry}.get(
@@ -37,7 +37,7 @@ _ROTATIONS = ((13, 15, 26, 6), (17, 29, 16, 24))
 
 
 def three_fry_2x32(key: tuple[int, int], x0: Array, x1: Array) -> tuple[Array, Array]:
-    """The block cipher on pairs of u32."""
+    """The block cipher on pairs (x0, x1) of u32."""
     keys = [np.uint32(key[0]), np.uint32(key[1]), np.uint32(key[0] ^ key[1] ^ 0x1BD11BDA)]
     x0, x1 = x0 + keys[0], x1 + keys[1]
     for group in range(5):
@@ -51,7 +51,10 @@ def three_fry_2x32(key: tuple[int, int], x0: Array, x1: Array) -> tuple[Array, A
 
 
 def three_fry(state: Array, dims: tuple[int, ...], dtype: DType) -> tuple[Array, Array]:
-    """State: key, counter (u64 each). A block gives one 64-bit number, or two neighbouring 32-bit ones."""
+    """(new state, random elements). state: key and counter, each u64.
+
+    A block gives one 64-bit number or two neighbouring 32-bit numbers; narrower types take the low bits of the latter.
+    """
     key, counter = int(state[0]), int(state[1])
     halves, split = (dims, None) if dtype.bits == 64 else _half(dims)
     blocks = math.prod(halves)
@@ -69,7 +72,7 @@ def three_fry(state: Array, dims: tuple[int, ...], dtype: DType) -> tuple[Array,
 
 
 def _half(dims: tuple[int, ...]) -> tuple[tuple[int, ...], int]:
-    """The shape halved along its first even dimension, or the largest if all are odd; and that dimension."""
+    """(dims halved along one dimension, that dimension): the first of even size, or the largest if all are odd."""
     dims = dims or (1,)
     even = [d for d, n in enumerate(dims) if n % 2 == 0]
     split = even[0] if even else dims.index(max(dims))
@@ -100,7 +103,10 @@ def philox_4x32(key: tuple[int, int], counter: list[Array]) -> list[Array]:
 
 
 def philox(state: Array, dims: tuple[int, ...], dtype: DType) -> tuple[Array, Array]:
-    """State: key and a 128-bit counter (u64: key, low, high); in a state of two the key is the counter's upper half."""
+    """(new state, random elements). state: key and a 128-bit counter as u64 (key, low, high).
+
+    In a state of two numbers the key is also the counter's upper half.
+    """
     key = int(state[0])
     low, high = int(state[1]), int(state[2] if len(state) > 2 else state[0])
     size, per_block = math.prod(dims), 2 if dtype.bits == 64 else 4
@@ -130,9 +136,10 @@ def philox(state: Array, dims: tuple[int, ...], dtype: DType) -> tuple[Array, Ar
 
 
 def rng(instruction: Instruction, operands: Sequence[Array], context: Context) -> Array:
-    """Uniform in [a, b), or normal with mean a and deviation b, of Philox words: XLA fixes the distribution only.
+    """Uniform in [a, b), or normal with mean a and standard deviation b, from Philox words.
 
-    passes/expand/rng_state.py says which words become which numbers. Rounding may give b itself.
+    XLA specifies the distribution only; passes/expand/rng_state.py says which words become which numbers. Rounding may
+    produce b itself.
     """
     a, b = operands[:2]
     dims, dtype = instruction.shape.dims, instruction.shape.dtype
@@ -146,14 +153,14 @@ def rng(instruction: Instruction, operands: Sequence[Array], context: Context) -
     low, high = a.astype(real), b.astype(real)
     if not normal:
         return (x.reshape(dims) * np.subtract(high, low) + low).astype(dtype.numpy)
-    halves = x.astype(np.longdouble).reshape(2, -1)  # whose loops are the same on every processor
+    halves = x.astype(np.longdouble).reshape(2, -1)  # loops of long double are the same on every processor
     first, second = halves[0], halves[1]
     z = np.sqrt(-2 * np.log1p(-first)) * np.cos(2 * np.pi * second)
     return (z.astype(real).reshape(dims) * high + low).astype(dtype.numpy)
 
 
 def _words(context: Context, count: int, dtype: DType) -> Array:
-    """The next words, after which the state has moved on by the blocks that they took."""
+    """The next `count` words; the context's state advances by the blocks that they take."""
     if not count:
         return np.zeros(0, dtype.numpy)
     state = np.array([context.rng_key, context.rng_state & (2**64 - 1), context.rng_state >> 64], np.uint64)
@@ -171,7 +178,7 @@ def _integers(words: Array, low: Array, high: Array, dtype: DType) -> Array:
 
 
 def rng_get_and_update_state(instruction: Instruction, _operands: Sequence[Array], context: Context) -> Array:
-    """The 128-bit counter before `delta` is added, as u64[2], low word first."""
+    """The 128-bit counter as u64[2], low word first; then adds `delta` to the counter."""
     value = context.rng_state
     context.rng_state = (value + instruction.attributes["delta"]) % 2**128
     words = np.array([value & (2**64 - 1), value >> 64], np.uint64)

@@ -1,6 +1,7 @@
-"""Opcodes that apply a computation of scalars all over arrays: map, reduce, reduce-window, select-and-scatter, scan.
+"""Opcodes that apply a computation of scalars to arrays: map, reduce, reduce-window, select-and-scatter, scan.
 
-`Context.vectorise` runs such a computation on whole arrays: a loop here is over window taps or reduced elements only.
+`Context.vectorise` runs such a computation on whole arrays, so loops here are only over positions in a window or over
+reduced elements.
 """
 
 from __future__ import annotations
@@ -21,9 +22,10 @@ from .shape import crop, pad_array
 Array = np.ndarray
 
 SEQUENTIAL_LIMIT = 1024
-"""Up to so many elements a float sum is folded in order, in its own type; longer ones pairwise or in f64."""
+"""A float reduction of at most this many elements is folded in order in its own type, a longer one in f64 or pairwise.
+"""
 NARROW_LIMIT = 64
-"""The same for f16, bf16 and narrower, whose own precision is soon used up."""
+"""The same limit for f16, bf16 and narrower types, in which rounding errors accumulate sooner."""
 
 UFUNCS = {
     Op.ADD: np.add,
@@ -37,13 +39,13 @@ UFUNCS = {
 
 
 def single_ufunc(computation: Computation) -> np.ufunc | None:
-    """The NumPy ufunc of a region that is one operation on its two parameters of one type NumPy computes in."""
+    """The ufunc of a region that is one operation on its two parameters, of one of NumPy's own types; or None."""
     shape = computation.root.shape
     return narrow_ufunc(computation) if shape.is_array and shape.dtype.numpy.isbuiltin == 1 else None
 
 
 def narrow_ufunc(computation: Computation) -> np.ufunc | None:
-    """The ufunc that means the same as a region of one operation, in whatever type."""
+    """The ufunc of a region that is one operation on its two parameters of one type, whichever type it is; or None."""
     root = computation.root
     if len(computation.instructions) != 3 or len(root.operands) != 2:
         return None
@@ -54,7 +56,7 @@ def narrow_ufunc(computation: Computation) -> np.ufunc | None:
 
 
 def values_of(result: Value, count: int) -> list[Array]:
-    """The arrays of a region's result."""
+    """The `count` arrays of a region's result."""
     return [result] if count == 1 and not isinstance(result, tuple) else list(result)
 
 
@@ -76,7 +78,7 @@ def reduce(instruction: Instruction, operands: Sequence[Array], context: Context
         return _reduce_ufunc(ufunc, arrays[0], inits[0], tuple(dims))
     length = math.prod(arrays[0].shape[d] for d in dims)
     ufunc = narrow_ufunc(region) if count == 1 and length > NARROW_LIMIT else None
-    if ufunc is not None and region.root.shape.dtype.is_float:  # rounding once
+    if ufunc is not None and region.root.shape.dtype.is_float:  # compute in f64 and round once
         x, init = arrays[0].astype(np.float64), inits[0].astype(np.float64)
         result = ufunc(init, ufunc.reduce(x, axis=tuple(dims)))
         return _signed_zeros(ufunc, result, init, x, tuple(dims)).astype(arrays[0].dtype)
@@ -99,7 +101,10 @@ def _reduce_ufunc(ufunc: np.ufunc, x: Array, init: Array, dims: tuple[int, ...])
 
 
 def _signed_zeros(ufunc: np.ufunc, result: Array, init: Array, x: Array, dims: tuple[int, ...]) -> Array:
-    """A maximum of zeros is +0 if any of them is, a minimum -0; NumPy takes either."""
+    """`result` with the right signs of zeros: a maximum is +0 if any zero is +0, a minimum is -0 if any zero is -0.
+
+    NumPy may return either.
+    """
     if ufunc not in (np.maximum, np.minimum) or x.dtype.kind != "f" or not (result == 0).any():
         return result
     wanted = ufunc is np.minimum
@@ -119,14 +124,14 @@ def _reduce_float(ufunc: np.ufunc, x: Array, init: Array, dims: tuple[int, ...])
     kept = [d for d in range(x.ndim) if d not in dims]
     stacked = x.transpose(*dims, *kept).reshape(length, *[x.shape[d] for d in kept])
     if length <= (NARROW_LIMIT if x.dtype == np.float16 else SEQUENTIAL_LIMIT):
-        # accumulate keeps the order of the elements, which reduce does not
+        # accumulate adds the elements in order; reduce does not
         return ufunc.accumulate(np.concatenate([np.broadcast_to(init, (1, *stacked.shape[1:])), stacked]), axis=0)[-1]
     wide = {"f": np.float64, "c": np.complex128}[x.dtype.kind]
     return ufunc(init.astype(wide), ufunc.reduce(stacked, axis=0, dtype=wide)).astype(x.dtype)
 
 
 def fold(region: Computation, stacked: Sequence[Array], inits: Sequence[Array], context: Context) -> list[Array]:
-    """Fold axis 0 of all arrays together: in order while short, pairwise (keeping the order of elements) when long."""
+    """Fold axis 0 of all arrays together: in order up to SEQUENTIAL_LIMIT elements, else neighbouring pairs first."""
     length, count = stacked[0].shape[0], len(stacked)
     stacked = list(stacked)
     while length > SEQUENTIAL_LIMIT:
@@ -150,7 +155,7 @@ def dilated_padding(window: Window) -> list[PadDim]:
 
 
 def window_counts(window: Window, dims: Sequence[int]) -> list[int]:
-    """How many positions the window takes along each dimension."""
+    """The number of window positions along each dimension."""
     counts = []
     for w, n in zip(window.dims, dims, strict=True):
         padded = (max(n - 1, 0) * w.lhs_dilate + (1 if n else 0)) + w.pad_low + w.pad_high
@@ -164,7 +169,7 @@ def _combined(ufunc: np.ufunc, x: Array, y: Array) -> Array:
 
 
 def taps(window: Window, counts: Sequence[int]) -> Iterator[tuple[tuple[int, ...], tuple[slice, ...]]]:
-    """(position within the window, where the padded array meets that position) for each position, row-major."""
+    """(position in the window, slices of the padded array that are at that position), for each position, row-major."""
     for position in product(*[range(w.size) for w in window.dims]):
         yield position, tuple(_tap(w, p, n) for w, p, n in zip(window.dims, position, counts, strict=True))
 
@@ -192,7 +197,7 @@ def reduce_window(instruction: Instruction, operands: Sequence[Array], context: 
             if ufunc is not None
             else values_of(context.vectorise(region, [*results, *met]), count)
         )
-        # padding takes no part: XLA:CPU skips it, and so an init that is no identity counts once
+        # XLA:CPU skips padding, so an init value that is no identity is counted once only
         results = (
             combined if real is None else [np.where(real[where], c, r) for c, r in zip(combined, results, strict=True)]
         )
@@ -201,7 +206,7 @@ def reduce_window(instruction: Instruction, operands: Sequence[Array], context: 
 
 
 def select_and_scatter(instruction: Instruction, operands: Sequence[Array], context: Context) -> Array:
-    """Each window selects one element of the operand; the source's element is scattered to its place."""
+    """Each window selects one element of the operand; the source element of the window is combined at its place."""
     x, source, init = operands
     select, scatter = instruction.attributes["select"], instruction.attributes["scatter"]
     window = instruction.attributes.get("window", Window(()))
@@ -224,7 +229,7 @@ def select_and_scatter(instruction: Instruction, operands: Sequence[Array], cont
 
 
 def _combine_in_any_order(ufunc: np.ufunc, target: Array, places: Array, updates: Array) -> None:
-    """A place's zero, of a maximum or minimum, has the sign that `_signed_zeros` says."""
+    """Combine updates with the elements of `target` in place; zeros get the signs that `_signed_zeros` describes."""
     if ufunc not in (np.maximum, np.minimum) or target.dtype.kind != "f":
         ufunc.at(target, places, updates)
         return
@@ -239,7 +244,7 @@ def _combine_in_any_order(ufunc: np.ufunc, target: Array, places: Array, updates
 def combine_at(
     region: Computation, targets: Sequence[Array], places: Array, updates: Sequence[Array], context: Context
 ) -> None:
-    """targets[…][places[i]] = region(targets[…][places[i]], updates[…][i]) for i in order, in place, on flat arrays."""
+    """For i in order: targets[…][places[i]] = region(targets[…][places[i]], updates[…][i]), in place on flat arrays."""
     ufunc = single_ufunc(region) if len(targets) == 1 else None
     if ufunc is not None:
         _combine_in_any_order(ufunc, targets[0], places, updates[0])
@@ -252,7 +257,7 @@ def combine_at(
 
 
 def turns(places: Array) -> Iterator[Array]:
-    """Positions of `places` in groups without repeats; the k-th group holds each place's k-th occurrence."""
+    """Indices into `places`, in groups in which no place repeats: group k holds the k-th occurrence of each place."""
     order = np.argsort(places, kind="stable")
     ordered = places[order]
     starts = np.flatnonzero(np.r_[True, ordered[1:] != ordered[:-1]]) if len(ordered) else np.zeros(0, int)
@@ -270,7 +275,7 @@ def turns(places: Array) -> Iterator[Array]:
 
 
 def scan(instruction: Instruction, operands: Sequence[Array], context: Context) -> Value:
-    """Runs along one dimension: to_apply(slices…, carries…) -> (outputs…, carries…)."""
+    """Applies to_apply(slices…, carries…) -> (outputs…, carries…) along one dimension and stacks the outputs."""
     carries_count = instruction.attributes.get("num_carries", len(operands) // 2)
     inputs, carries = list(operands[:-carries_count]), list(operands[-carries_count:])
     (dim,) = instruction.dimensions

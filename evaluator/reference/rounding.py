@@ -1,8 +1,8 @@
 """Special functions of real numbers with the same bits on every processor.
 
-NumPy chooses its loops by processor. They differ in the last bits, and those that call the C library ignore the control
-register that flushes subnormals. Here a function is computed in a wider type and rounded once, and operands and results
-are flushed by comparison.
+NumPy chooses its loops by processor. The loops differ in the last bits, and those that call the C library ignore the
+control register that flushes subnormals. Here a function is therefore computed in a wider type and rounded once, and
+operands and results are flushed by comparison.
 """
 
 from __future__ import annotations
@@ -16,11 +16,11 @@ from .float_environment import is_flushing
 Array = np.ndarray
 
 SLACK = 2.0**-49
-"""Relative error that NumPy's f64 loops stay below: 4 ulp are documented, this allows 16."""
+"""Upper bound on the relative error of NumPy's f64 loops: 4 ulp are documented, this allows 16."""
 
 
 def flushed(x: Array) -> Array:
-    """Subnormals as zeros of their sign, inside `flushing_subnormals`."""
+    """x with subnormals replaced by zeros of their sign, inside `flushing_subnormals`; elsewhere x."""
     if not is_flushing():
         return x
     subnormal_or_zero = np.abs(x) < np.finfo(x.dtype).smallest_normal
@@ -28,10 +28,11 @@ def flushed(x: Array) -> Array:
 
 
 def rounded(function: Callable[..., Array], *arrays: Array) -> Array:
-    """function(*arrays) of arrays of one type (f32, f64, long double), rounded to it.
+    """function(*arrays) for arrays of one type (f32, f64 or long double), rounded to that type.
 
     f64 and long double are computed in NumPy's long double: 80 bits on x86-64, 128 on aarch64. f32 is computed in f64,
-    and again in long double where the f64 is so close to the middle between two f32 that its error decides.
+    and again in long double where the f64 result is so close to the middle between two f32 numbers that its error
+    could change the rounding.
     """
     dtype = arrays[0].dtype
     arrays = tuple(flushed(a) for a in arrays)

@@ -1,4 +1,4 @@
-"""Data movement: nothing is computed, elements change place. Each rule gets (instruction, operands, context)."""
+"""Data movement: elements change place, and nothing is computed. Each rule takes (instruction, operands, context)."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ Array = np.ndarray
 
 
 def crop(arrays: Sequence[Array]) -> tuple[Array, ...]:
-    """Arrays of one rank at the smallest size of each dimension; scalars, and arrays of several ranks, as they are."""
+    """Arrays cut to the smallest size in each dimension. Scalars, and arrays of different ranks, are unchanged."""
     shapes = {x.shape for x in arrays if x.ndim}
     if len(shapes) < 2 or len({len(s) for s in shapes}) > 1:
         return tuple(arrays)
@@ -38,7 +38,11 @@ def broadcast(instruction: Instruction, operands: Sequence[Array], _context: Con
 
 
 def reshape(instruction: Instruction, operands: Sequence[Array], _context: Context) -> Array:
-    """Same elements in row-major order. If a dimension is not full, one of the result takes what the others leave."""
+    """The same elements in row-major order.
+
+    If an operand dimension is smaller than its bound, one dimension of the result gets its size at run time from the
+    number of elements. Raises InputError if the elements do not fill the result.
+    """
     (x,), shape, source = operands, instruction.shape, instruction.operands[0].shape
     if x.shape == source.dims:
         return x.reshape(shape.dims)
@@ -57,11 +61,11 @@ Group = tuple[tuple[int, ...], tuple[int, ...], int | None]
 
 
 def reshape_groups(instruction: Instruction, sized: Sequence[bool]) -> list[Group]:
-    """(dimensions of the operand, of the result, the one of the result that has a size at run time), left to right.
+    """(dimensions of the operand, dimensions of the result, the result dimension with a size at run time), in order.
 
-    Each group is as short as it can be with as many elements on both sides. sized: of the operand's dimensions. Where
-    several of a result's could have the size, its shape or `inferred_dimension` says which, as in XLA.
-    Raises UnsupportedError if they do not.
+    Each group is the shortest with equally many elements on both sides. sized: whether each operand dimension has a
+    size at run time. If several result dimensions of a group could have it, the result's shape or `inferred_dimension`
+    decides, as in XLA. Raises UnsupportedError if they do not decide.
     """
     source, target = instruction.operands[0].shape.dims, instruction.shape.dims
     dynamic = instruction.shape.dynamic or (False,) * len(target)
@@ -85,7 +89,7 @@ def reshape_groups(instruction: Instruction, sized: Sequence[bool]) -> list[Grou
 
 
 def _factors(source: Sequence[int], target: Sequence[int]) -> list[tuple[tuple[int, ...], tuple[int, ...]]]:
-    """Runs of dimensions of both sides with as many elements, as short as they can be."""
+    """The shortest runs of dimensions, from left to right, that have equally many elements on both sides."""
     if tuple(source) == tuple(target):
         return [((d,), (d,)) for d in range(len(source))]
     if 0 in (*source, *target):
@@ -100,13 +104,13 @@ def _factors(source: Sequence[int], target: Sequence[int]) -> list[tuple[tuple[i
                 right, ends[1] = right * target[ends[1]], ends[1] + 1
         runs.append((range(s, ends[0]), range(t, ends[1])))
         s, t = ends
-    last = runs.pop() if runs else (range(0), range(0))  # ones that are left over
+    last = runs.pop() if runs else (range(0), range(0))  # the last run takes the remaining dimensions, of size 1
     runs.append((range(last[0].start, len(source)), range(last[1].start, len(target))))
     return [(tuple(a), tuple(b)) for a, b in runs]
 
 
 def dynamic_reshape(instruction: Instruction, operands: Sequence[Array], _context: Context) -> Array:
-    """The sizes come as scalar operands."""
+    """A reshape whose sizes are scalar operands."""
     x, *sizes = operands
     return x.reshape([int(s) for s in sizes])
 
@@ -127,7 +131,7 @@ def concatenate(instruction: Instruction, operands: Sequence[Array], _context: C
     (d,) = instruction.dimensions
     if (
         len({(x.shape[:d], x.shape[d + 1 :]) for x in operands}) > 1
-    ):  # dynamic: what lies beyond the smallest is padding
+    ):  # dynamic sizes: elements beyond the smallest are padding
         least = np.min([x.shape for x in operands], axis=0)
         cut = [slice(None) if k == d else slice(0, n) for k, n in enumerate(least)]
         operands = [x[tuple(cut)] for x in operands]
@@ -140,7 +144,7 @@ def pad(instruction: Instruction, operands: Sequence[Array], _context: Context) 
 
 
 def pad_array(x: Array, value: Array, padding: Sequence[PadDim]) -> Array:
-    """Interior padding first, then edges; a negative edge cuts."""
+    """Pads with interior padding first, then at the edges; negative padding at an edge removes elements."""
     if not padding:
         return x
     dims = [max(0, n + max(n - 1, 0) * p.interior + p.low + p.high) for n, p in zip(x.shape, padding, strict=True)]
@@ -170,18 +174,18 @@ def iota(instruction: Instruction, _operands: Sequence[Array], _context: Context
 
 
 def copy(_instruction: Instruction, operands: Sequence[Value], _context: Context) -> Value:
-    """Values are immutable here, so a copy is the value itself."""
+    """The operand itself, because values are never modified."""
     return operands[0]
 
 
 def _starts(x: Array, sizes: Sequence[int], indices: Sequence[Array]) -> list[int]:
-    if len(indices) == 1 and indices[0].ndim == 1:  # the old form: one vector of indices
+    if len(indices) == 1 and indices[0].ndim == 1:  # in older text: one vector of indices
         indices = list(indices[0])
     return [max(0, min(int(i), n - s)) for i, n, s in zip(indices, x.shape, sizes, strict=True)]
 
 
 def dynamic_slice(instruction: Instruction, operands: Sequence[Array], _context: Context) -> Array:
-    """Start indices are clamped so that the slice lies inside."""
+    """A slice. Start indices are clamped so that it lies inside the operand."""
     x, *indices = operands
     sizes = instruction.attributes.get("dynamic_slice_sizes", ())
     return x[tuple(slice(s, s + n) for s, n in zip(_starts(x, sizes, indices), sizes, strict=True))]
@@ -200,10 +204,10 @@ def get_dimension_size(instruction: Instruction, operands: Sequence[Array], _con
 
 
 def set_dimension_size(instruction: Instruction, operands: Sequence[Array], _context: Context) -> Array:
-    """Cuts to the given size, or grows (with zeros, where XLA promises nothing) up to the bound."""
+    """Cuts a dimension to the given size, or pads it up to its bound with zeros; XLA leaves the padding undefined."""
     x, size = operands
     (dim,) = instruction.dimensions
-    if not any(instruction.shape.dynamic):  # the result's type says that the size is fixed
+    if not any(instruction.shape.dynamic):  # the result's shape is static
         return x
     present = max(0, min(int(size), instruction.shape.dims[dim]))
     if present <= x.shape[dim]:

@@ -16,7 +16,7 @@ Array = np.ndarray
 
 
 def sort(instruction: Instruction, operands: Sequence[Array], context: Context) -> Value:
-    """Stable, by any comparator: merges with all comparisons of one step done at once."""
+    """A stable merge sort by any comparator; the comparisons of one step run at once, on whole arrays."""
     axis, operands = instruction.dimensions[0], crop(operands)
     if not operands[0].size:
         return tuple(operands) if instruction.shape.is_tuple else operands[0]
@@ -30,7 +30,10 @@ def sort(instruction: Instruction, operands: Sequence[Array], context: Context) 
 
 
 def merge_order(rows: Sequence[Array], comparator: Computation, context: Context) -> Array:
-    """The stable sorting permutation of each row, for several keys that are compared together."""
+    """The permutation [rows, length] that sorts each row stably.
+
+    rows: the operands as [rows, length] arrays, which the comparator compares together.
+    """
     batch, length = rows[0].shape
     order = np.broadcast_to(np.arange(length), (batch, length)).copy()
 
@@ -49,7 +52,7 @@ def merge_order(rows: Sequence[Array], comparator: Computation, context: Context
 
 
 def _merge_runs(order: Array, run: int, length: int, less) -> Array:
-    """Merge neighbouring sorted runs: an element's new place is its own rank plus its rank in the other run."""
+    """Merge neighbouring sorted runs: an element's new place is its rank in its own run plus that in the other run."""
     place = np.arange(length)
     start = place // run * run
     left = start // run % 2 == 0
@@ -66,7 +69,7 @@ def _merge_runs(order: Array, run: int, length: int, less) -> Array:
         low, high = np.where(active & before, middle + 1, low), np.where(active & ~before, middle, high)
     pair = place // (2 * run) * (2 * run)
     target = pair + (place - start) + (low - other)
-    if (np.sort(target, axis=1) != place).any():  # the comparator is no strict order: any permutation will do, but one
+    if (np.sort(target, axis=1) != place).any():  # the comparator is no strict order: make it a permutation at least
         target = np.argsort(np.argsort(target, axis=1, kind="stable"), axis=1)
     merged = np.empty_like(order)
     np.put_along_axis(merged, target, order, axis=1)
@@ -74,12 +77,12 @@ def _merge_runs(order: Array, run: int, length: int, less) -> Array:
 
 
 def topk(instruction: Instruction, operands: Sequence[Array], _context: Context) -> Value:
-    """(values, indices) along the last dimension; equal values keep their order, NaN counts as largest."""
+    """(values, s32 indices) along the last dimension. Equal values keep their order; floats are in total order."""
     return top(operands[0], instruction.attributes["k"], largest=instruction.attributes.get("largest", True))
 
 
 def topk_call(instruction: Instruction, operands: Sequence[Array], _context: Context) -> Value:
-    """XLA:CPU's custom call TopK, which its optimiser makes: k is the size of the result."""
+    """The custom call TopK, which the optimiser of XLA:CPU creates: k is the size of the result's last dimension."""
     return top(operands[0], instruction.shape.elements[0].dims[-1], largest=True)
 
 

@@ -1,5 +1,7 @@
-"""Special functions of real arrays in the precision that they are given (rounding.py asks for a wider one than the
-type); complex arrays go to complex.py."""
+"""Special functions, computed in the type of the arrays: rounding.py passes arrays of a wider type than the operand's.
+
+Complex arrays are computed by complex.py.
+"""
 
 from __future__ import annotations
 
@@ -15,7 +17,7 @@ from .rounding import rounded
 
 
 def _either(real: Callable[..., Array], of_complex: Callable[..., Array], *, wide: bool = True) -> Callable[..., Array]:
-    """The function for real arrays, or the one for complex arrays. wide: the latter computes in c128."""
+    """A function that calls `real` for real arrays and `of_complex` for complex ones. wide: the latter gets c128."""
 
     def function(*arrays: Array) -> Array:
         if arrays[0].dtype.kind != "c":
@@ -47,11 +49,14 @@ LOG1P_DENOMINATOR = (
     2.1642788614495947685003e2,
     6.0118660497603843919306e1,
 )
-"""Cephes's rational function (log1p.c), highest power first."""
+"""Coefficients of the rational function in log1p.c of Cephes, highest power first."""
 
 
 def _log1p(x: Array) -> Array:
-    """As XLA:CPU: Cephes's form for |x| < √2 − 1, off its interval below −0.29: 120 ulp at −0.413."""
+    """log(1 + x) as in XLA:CPU, which uses Cephes's rational function for |x| < √2 − 1.
+
+    That function is meant for x > −0.29 only; below, the error grows to 120 ulp at −0.413.
+    """
     square = x * x
     near = x - 0.5 * square + x * square * np.polyval(LOG1P_NUMERATOR, x) / np.polyval(LOG1P_DENOMINATOR, x)
     return np.where(np.abs(x) < np.sqrt(2) - 1, near, np.log(1 + x))
@@ -66,19 +71,22 @@ def _logistic(x: Array) -> Array:
 def erf(x: Array) -> Array:
     from scipy.special import erf as scipy_erf
 
-    return scipy_erf(x.astype(np.float64))  # scalar code of SciPy's own: the same on every processor
+    return scipy_erf(x.astype(np.float64))  # SciPy's own scalar code, which gives the same bits on every processor
 
 
 def _power(x: Array, y: Array) -> Array:
     if is_integer(x):
         return _integer_power(x, y)
     out = rounded(np.power, x, y)
-    # An exponent that is subnormal, hence taken for zero, is still no integer: a negative base has no such power.
+    # A subnormal exponent compares equal to zero but is not an integer, so the power of a negative base is NaN.
     return np.where((x < 0) & (y == 0) & nonzero_bits(y, FROM_NUMPY[y.dtype]), np.nan, out).astype(x.dtype)
 
 
 def _integer_power(x: Array, y: Array) -> Array:
-    """By squaring, wrapping. XLA looks at six bits of the exponent; a negative one gives 0 unless the base is ±1."""
+    """Powers by repeated squaring; integers wrap.
+
+    As in XLA, only six bits of the exponent count. A negative exponent gives 0, unless the base is 1 or -1.
+    """
     x, y = np.broadcast_arrays(x, y)
     exponent = y.view(np.dtype(f"u{y.dtype.itemsize}")) & np.array(63, f"u{y.dtype.itemsize}")
     result, square = np.ones_like(x), x.copy()
@@ -88,7 +96,7 @@ def _integer_power(x: Array, y: Array) -> Array:
         exponent = exponent >> exponent.dtype.type(1)
     minus_one = np.array(-1).astype(x.dtype)
     odd = np.where(y & 1, x, np.ones_like(x))
-    negative = y.view(np.dtype(f"i{y.dtype.itemsize}")) < 0  # so XLA reads unsigned exponents too
+    negative = y.view(np.dtype(f"i{y.dtype.itemsize}")) < 0  # XLA reads unsigned exponents as signed too
     result = np.where(negative, np.where(x == 1, 1, np.where(x == minus_one, odd, 0)), result)
     return result.astype(x.dtype)
 
