@@ -2,14 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Hashable
+from collections.abc import Hashable, Mapping, Sequence
 from dataclasses import dataclass
 
 from ..hlo.ir import Instruction, Module
 from ..hlo.shapes import ShapeIndex
 from .coalesce import Classes, coalesce
 from .liveness import NO_BUFFER, Copy, Timeline, Variable, build_timeline
-from .packing import Bin, Packing, fill_bins, pack
+from .packing import Bin, Packing, Segments, fill_bins, pack
 from .plan import POOL_ALIGNMENT, USER_ALIGNMENT, Allocation, AllocationKind, BufferAssignment, BufferSlice
 
 
@@ -112,39 +112,64 @@ def _spare(timeline: Timeline, like: int, position: int) -> int:
 
 def _place(timeline: Timeline, classes: Classes) -> tuple[tuple[Allocation, ...], dict[int, BufferSlice], Packing]:
     """Allocations, and the slice of each class (or spare variable)."""
-    allocations: list[Allocation] = []
-    slices: dict[int, BufferSlice] = {}
-    known = len(classes.parent)
-    for kind in (AllocationKind.PARAMETER, AllocationKind.RESULT, AllocationKind.CONSTANT):
-        for v in timeline.variables[:known]:
-            if v.kind is not kind or (kind is AllocationKind.CONSTANT and not v.used):
-                continue
-            alignment = USER_ALIGNMENT if kind is AllocationKind.PARAMETER else POOL_ALIGNMENT
-            index = len(allocations)
-            allocations.append(Allocation(index, kind, v.size, alignment, v.number, v.shape, v.literal, v.result))
-            slices[classes.find(v.index)] = BufferSlice(index, 0, v.size)
-    moving = [
-        n
-        for n in range(len(timeline.variables))
-        if (n >= known or classes.find(n) == n)
-        and n not in slices
-        and timeline.variables[n].kind is AllocationKind.TEMPORARY
-    ]
-    sizes = {n: timeline.variables[n].size for n in moving}
-    segments = {n: classes.segments[n] if n < known else timeline.variables[n].segments for n in moving}
-    bins = [Bin(a.index, a.size) for a in allocations if a.kind is AllocationKind.RESULT]
-    for n in [*slices]:
-        if bins and bins[0].number <= slices[n].allocation <= bins[-1].number:
-            bins[slices[n].allocation - bins[0].number].hold(0, slices[n].size, classes.segments[n])
-    for n, (number, offset) in fill_bins(bins, sizes, segments).items():
+    allocations, slices = _fixed(timeline, classes)
+    segments = _temporaries(timeline, classes, slices)
+    sizes = {n: timeline.variables[n].size for n in segments}
+    results = _results_as_bins(allocations, slices, classes)
+    for n, (number, offset) in fill_bins(results, sizes, segments).items():
         slices[n] = BufferSlice(number, offset, sizes[n])
-    moving = [n for n in moving if n not in slices]
-    packing = pack([sizes[n] for n in moving], [segments[n] for n in moving])
+    rest = [n for n in segments if n not in slices]
+    packing = pack([sizes[n] for n in rest], [segments[n] for n in rest])
     arena = len(allocations)
     allocations.append(Allocation(arena, AllocationKind.TEMPORARY, packing.size, POOL_ALIGNMENT))
-    for n, offset in zip(moving, packing.offsets):
+    for n, offset in zip(rest, packing.offsets):
         slices[n] = BufferSlice(arena, offset, sizes[n])
-    for v in timeline.variables[:known]:
+    for v in _originals(timeline, classes):
         if v.kind is AllocationKind.CONSTANT and not v.used:  # forwarded only; nobody reads the bytes
             slices.setdefault(v.index, BufferSlice(arena, 0, 0))
     return tuple(allocations), slices, packing
+
+
+def _originals(timeline: Timeline, classes: Classes) -> list[Variable]:
+    """The variables that stand in a class: all but the spare ones, which _sequence appended."""
+    return timeline.variables[: len(classes.parent)]
+
+
+def _fixed(timeline: Timeline, classes: Classes) -> tuple[list[Allocation], dict[int, BufferSlice]]:
+    """Parameters, results, and the constants that are read: an allocation each, and the slice of its class."""
+    allocations: list[Allocation] = []
+    slices: dict[int, BufferSlice] = {}
+    for kind in (AllocationKind.PARAMETER, AllocationKind.RESULT, AllocationKind.CONSTANT):
+        alignment = USER_ALIGNMENT if kind is AllocationKind.PARAMETER else POOL_ALIGNMENT
+        for v in _originals(timeline, classes):
+            if v.kind is not kind or (kind is AllocationKind.CONSTANT and not v.used):
+                continue
+            index = len(allocations)
+            allocations.append(Allocation(index, kind, v.size, alignment, v.number, v.shape, v.literal, v.result))
+            slices[classes.find(v.index)] = BufferSlice(index, 0, v.size)
+    return allocations, slices
+
+
+def _temporaries(timeline: Timeline, classes: Classes, placed: Mapping[int, BufferSlice]) -> dict[int, Segments]:
+    """The live segments of each class and spare variable that still needs a place."""
+    known = len(classes.parent)
+    found: dict[int, Segments] = {}
+    for n, variable in enumerate(timeline.variables):
+        if variable.kind is not AllocationKind.TEMPORARY or n in placed:
+            continue
+        if n >= known:
+            found[n] = variable.segments
+        elif classes.find(n) == n:
+            found[n] = classes.segments[n]
+    return found
+
+
+def _results_as_bins(
+    allocations: Sequence[Allocation], slices: Mapping[int, BufferSlice], classes: Classes
+) -> list[Bin]:
+    """The results' allocations, which temporaries may use until the result is written."""
+    bins = {a.index: Bin(a.index, a.size) for a in allocations if a.kind is AllocationKind.RESULT}
+    for n, held in slices.items():
+        if held.allocation in bins:
+            bins[held.allocation].hold(0, held.size, classes.segments[n])
+    return list(bins.values())
