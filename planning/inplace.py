@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
+
 from ..hlo.analysis.pointwise import pointwise_leaves
 from ..hlo.analysis.rows import Role, rows_of_body
 from ..hlo.ir import Computation, Instruction
@@ -145,28 +147,30 @@ def reuses(instruction: Instruction) -> tuple[tuple[int, int], ...]:
         return tuple((n, k) for n, k in sorted_from if _same_shapes(instruction.operands[n].shape, leaves[k]))
     if instruction.shape.is_array:
         return tuple((n, 0) for n in reusable_operands(instruction))
-    updated = updated_operands(instruction)
-    if updated:
-        return updated
+    return updated_operands(instruction) or _reused_by_results(instruction)
+
+
+def _reused_by_results(instruction: Instruction) -> tuple[tuple[int, int], ...]:
+    """(operand, result leaf) of a fusion with several results, each an array."""
     if instruction.opcode is not Op.FUSION or not all(s.is_array for s in instruction.shape.elements):
         return ()
     body = instruction.called()[0]
-    if body.root.opcode is not Op.TUPLE or body.root.shape.is_dynamic:
+    root = body.root
+    if root.opcode is not Op.TUPLE or root.shape.is_dynamic:
         return ()
-    found = []
+    pairs = [*_pointwise_pairs(body)]
+    pairs += [(p, end) for p, end in _row_pairs(body) or _loop_pairs(body) if _same_places(p, end)]
+    return tuple(dict.fromkeys((p.parameter_number, root.operands.index(end)) for p, end in pairs))
+
+
+def _pointwise_pairs(body: Computation) -> Iterator[tuple[Instruction, Instruction]]:
+    """(parameter, result): the parameter is read at the result's own place only, on the way to its group of results."""
     for group in _groups(body):
         pointwise = _pointwise(body, *group)
         free = [p for p in body.parameters if p in pointwise and p not in group]
-        found += [
-            (p.parameter_number, body.root.operands.index(end))
-            for end in group
-            if end in pointwise
-            for p in free
-            if _same_width(instruction.operands[p.parameter_number], end)
-        ]
-    pairs = [(p, body.root.operands.index(end)) for p, end in _row_pairs(body) or _loop_pairs(body)]
-    found += [(p.parameter_number, leaf) for p, leaf in pairs if _same_places(p, body.root.operands[leaf])]
-    return tuple(dict.fromkeys(found))
+        for end in group:
+            if end in pointwise:
+                yield from ((p, end) for p in free if _same_width(p, end))
 
 
 def _groups(body: Computation) -> list[list[Instruction]]:
