@@ -1,7 +1,8 @@
-"""Tools of the passes: names, attributes, and rebuilding a module computation by computation."""
+"""Tools of the passes: names, attributes, orders, and rebuilding a module computation by computation."""
 
 from __future__ import annotations
 
+import heapq
 import re
 from collections.abc import Callable, Iterable, Mapping
 from types import MappingProxyType
@@ -129,3 +130,52 @@ def rename_predecessors(instruction: Instruction, names: Mapping[str, str]) -> I
     if not old:
         return instruction
     return with_attributes(instruction, **{CONTROL_PREDECESSORS: tuple(names.get(n, n) for n in old)})
+
+
+def group_order(
+    computation: Computation,
+    group_of: Mapping[Instruction, tuple[Instruction, ...]],
+    source: Callable[[Instruction], Instruction] = lambda i: i,
+) -> list[Instruction | tuple[Instruction, ...]]:
+    """The computation's instructions, each group of them as one, after all that they need, otherwise as they stood.
+
+    source: the instruction that a view is a view of. A group makes views of its own values itself, so it needs none of
+    them from outside.
+    """
+    units: dict[int, Instruction | tuple[Instruction, ...]] = {}  # by where the first member stands
+    unit_of: dict[Instruction, int] = {}
+    for place, i in enumerate(computation.instructions):
+        if i not in unit_of:
+            group = group_of.get(i)
+            units[place] = group or i
+            unit_of.update(dict.fromkeys(group or (i,), place))
+    needs: dict[int, set[int]] = {unit: set() for unit in units}
+    by_name = {i.name: i for i in computation.instructions}
+    for i in computation.instructions:
+        user = unit_of[i]
+        predecessors = [by_name[p] for p in i.attributes.get(CONTROL_PREDECESSORS, ()) if p in by_name]
+        needs[user].update(unit_of[o] for o in (*i.operands, *predecessors) if unit_of[source(o)] != user)
+    return [units[n] for n in topological_order(needs)]
+
+
+def topological_order(needs: Mapping[int, Iterable[int]]) -> list[int]:
+    """Numbers after those that they need; where several could come, the least one does."""
+    users: dict[int, list[int]] = {n: [] for n in needs}
+    waiting: dict[int, int] = {}
+    for n, before in needs.items():
+        waiting[n] = 0
+        for m in before:
+            users[m].append(n)
+            waiting[n] += 1
+    ready = [n for n, count in waiting.items() if not count]
+    heapq.heapify(ready)
+    order: list[int] = []
+    while ready:
+        order.append(heapq.heappop(ready))
+        for user in users[order[-1]]:
+            waiting[user] -= 1
+            if not waiting[user]:
+                heapq.heappush(ready, user)
+    if len(order) < len(needs):
+        raise ValueError(f"these need each other in a circle: {sorted(n for n in needs if waiting[n])}")
+    return order

@@ -115,10 +115,10 @@ def fold_operands(i: Instruction, b: Builder) -> Instruction | None:
         operands[n] = source.operands[0]
         named = {f"{side}_batch_dims": batch or None, f"{side}_contracting_dims": contracting}
         changed = with_attributes(changed, **named).replace(operands=tuple(operands))
-    return b.add(in_order(changed)) if changed is not i else None
+    return b.add(sort_contracting_dims(changed)) if changed is not i else None
 
 
-def in_order(dot: Instruction) -> Instruction:
+def sort_contracting_dims(dot: Instruction) -> Instruction:
     """The dot with its contracted dimensions in the left side's order: neighbours can then be taken as one."""
     pairs = sorted(zip(numbers(dot, "lhs")[1], numbers(dot, "rhs")[1], strict=True))
     return with_attributes(

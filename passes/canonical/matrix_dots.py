@@ -16,7 +16,7 @@ from ...hlo.shapes import array
 from ..building import Builder
 from ..expansion import expand_ops
 from ..rewriting import with_attributes
-from .dot import SIDES, free_dimensions, in_order, numbers
+from .dot import SIDES, free_dimensions, numbers, sort_contracting_dims
 
 Groups = tuple[tuple[int, ...], tuple[int, ...], tuple[int, ...]]
 """The batch, free and contracted dimensions of a side, as they are numbered."""
@@ -31,7 +31,7 @@ def as_matrices(i: Instruction, b: Builder) -> Instruction | None:
     """A reshape of the dot in its form; None where it has it already."""
     if len(i.operands) != 2 or all(_is_matrix(i, side) for side in SIDES):
         return None
-    i = in_order(i)
+    i = sort_contracting_dims(i)
     named: dict[str, object] = {}
     operands, frees = [], []
     for side, operand in zip(SIDES, i.operands, strict=True):

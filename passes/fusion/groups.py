@@ -8,9 +8,8 @@ from ...hlo.ir import Computation, Instruction
 from ...hlo.opcodes import Op
 from ...hlo.shapes import tuple_shape
 from ..cleanup.cse import share_computation
-from ..rewriting import Names, untied
+from ..rewriting import Names, group_order, untied
 from .merge import WINDOW, Form, Group, Merger, Unit, is_result, made_by
-from .small import in_order
 
 
 def merge_all(
@@ -35,7 +34,7 @@ def build_groups(
     members = {i: lists[g] for i, g in groups.items()}
     new: dict[Instruction, Instruction] = {}
     listed: list[Instruction] = []
-    for unit in in_order(computation, members, made_by):
+    for unit in group_order(computation, members, made_by):
         if isinstance(unit, Instruction):
             source = made_by(unit)
             inside = source is not unit and members.get(source)

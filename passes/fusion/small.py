@@ -7,8 +7,7 @@ enter a loop join in, since each would be copied to its place otherwise.
 
 from __future__ import annotations
 
-import heapq
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Sequence
 
 from ...hlo.analysis.effects import effectful_computations, has_side_effect
 from ...hlo.ir import Computation, Instruction, Module
@@ -16,7 +15,7 @@ from ...hlo.layouts import is_alias
 from ...hlo.opclasses import CONTROL_PREDECESSORS, ELEMENTWISE, control_computations
 from ...hlo.opcodes import Op
 from ...hlo.shapes import tuple_shape
-from ..rewriting import Names, callees_first, rebuild, untied
+from ..rewriting import Names, callees_first, group_order, rebuild, untied
 
 SMALL_BYTES = 2048
 """Most bytes of a result that may share a kernel."""
@@ -89,7 +88,7 @@ def _join(computation: Computation, names: Names) -> Computation:
     group_of = {m: g for g in groups for m in g}
     new: dict[Instruction, Instruction] = {}
     listed: list[Instruction] = []
-    for unit in in_order(computation, group_of):
+    for unit in group_order(computation, group_of):
         if isinstance(unit, Instruction):
             operands = tuple(new[o] for o in unit.operands)
             new[unit] = unit if operands == unit.operands else unit.replace(operands=operands)
@@ -162,44 +161,6 @@ def _levels(computation: Computation) -> dict[Instruction, int]:
         levels[i] = max(above, default=0) + (not free)
         names[i.name] = i
     return levels
-
-
-def in_order(
-    computation: Computation,
-    group_of: Mapping[Instruction, Group],
-    source: Callable[[Instruction], Instruction] = lambda i: i,
-) -> list[Instruction | Group]:
-    """Groups and the other instructions in an order of dependence, otherwise as they stood. source: what a view views;
-    a group makes views of its own values itself.
-    """
-    position = {i: n for n, i in enumerate(computation.instructions)}
-    by_name = {i.name: i for i in computation.instructions}
-    unit_of = {i: group_of.get(i, i) for i in computation.instructions}
-    units: dict[Instruction | Group, int] = {}
-    for i in computation.instructions:
-        units.setdefault(unit_of[i], position[i])
-    needs: dict[Instruction | Group, set[Instruction | Group]] = {u: set() for u in units}
-    users: dict[Instruction | Group, list[Instruction | Group]] = {u: [] for u in units}
-    for i in computation.instructions:
-        before = [*i.operands, *(by_name[p] for p in i.attributes.get(CONTROL_PREDECESSORS, ()) if p in by_name)]
-        for o in before:
-            if unit_of[source(o)] is not unit_of[i] and unit_of[o] not in needs[unit_of[i]]:
-                needs[unit_of[i]].add(unit_of[o])
-                users[unit_of[o]].append(unit_of[i])
-    left = {u: len(n) for u, n in needs.items()}
-    ready = [(at, u) for u, at in units.items() if not left[u]]
-    heap = [at for at, _ in ready]
-    at_place = {at: u for u, at in units.items()}
-    heapq.heapify(heap)
-    order: list[Instruction | Group] = []
-    while heap:
-        unit = at_place[heapq.heappop(heap)]
-        order.append(unit)
-        for user in users[unit]:
-            left[user] -= 1
-            if not left[user]:
-                heapq.heappush(heap, units[user])
-    return order
 
 
 def _fusion(group: Group, new: dict[Instruction, Instruction], names: Names) -> Instruction:
