@@ -6,6 +6,7 @@ Starts are clamped, and indices found out of bounds, by the present sizes, as if
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
 
 from ...hlo.attributes import PadDim
 from ...hlo.dtypes import DType
@@ -182,54 +183,91 @@ def _moved(b: Builder, x: Sized, order: Sequence[int]) -> Sized:
 
 def _by_element(i: Instruction, b: Builder, arrays: Sequence[Sized], indices: Sized, updates: Sequence[Sized]) -> Sized:
     """The same scatter with an index for each element of the updates."""
-    a, rank = i.attributes, len(arrays[0].dims)
-    windows, at = dict(_windows(i, rank)), a["index_vector_dim"]
-    free = [d for d in range(len(updates[0].dims)) if d not in windows.values()]
-    order = [*free, *windows.values()]
-    moved = [_moved(b, u, order) for u in updates]
-    dims = moved[0].dims
-    batch = [d for d in range(len(indices.dims)) if d != at]
-    batching = dict(zip(a.get("input_batching_dims", ()), a.get("scatter_indices_batching_dims", ()), strict=True))
-    components = list(a["scatter_dims_to_operand_dims"])
-    vectors = b.convert(b.plain(indices.value), DType.S64)
-    spread = tuple(range(len(free)))
-
-    def start(d: int) -> Instruction:
-        if d in batching:
-            return b.iota(DType.S64, dims, batch.index(batching[d]))
-        if d not in components:
-            return b.constant(0, DType.S64, dims)
-        k = components.index(d)
-        part = vectors if at == len(indices.dims) else b.slice_in(vectors, at, k, k + 1)
-        part = b.reshape(part, [indices.dims[n] for n in batch])
-        return b.broadcast(part, dims, spread) if batch else b.broadcast(b.reshape(part, ()), dims)
-
-    sizes = {k: least(b, [indices.of(d), *(m.of(k) for m in moved)]) for k, d in enumerate(batch)}
-    sizes |= {k: least(b, [m.of(k) for m in moved]) for k in range(len(batch), len(dims))}
-    valid = inside(b, Sized(moved[0].value, sizes_of(sizes)))
+    e = _Elements.of(i, b, arrays, indices, updates)
+    sizes = {k: least(b, [indices.of(d), *(u.of(k) for u in e.updates)]) for k, d in enumerate(e.batch)}
+    sizes |= {k: least(b, [u.of(k) for u in e.updates]) for k in range(len(e.batch), len(e.dims))}
+    valid = inside(b, Sized(e.updates[0].value, sizes_of(sizes)))
     assert valid is not None
     places = []
-    for d in range(rank):
-        first, extent = start(d), b.constant(1, DType.S32)
+    for d in range(e.rank):
+        first, extent = e.start(b, d), b.constant(1, DType.S32)
         place = first
-        if d in windows:
-            k = order.index(windows[d])
-            place = b.binary(Op.ADD, first, b.iota(DType.S64, dims, k))
-            extent = sizes.get(k) or b.constant(dims[k], DType.S32)
+        if d in e.window_of:
+            k = e.window_of[d]
+            place = b.binary(Op.ADD, first, b.iota(DType.S64, e.dims, k))
+            extent = sizes.get(k) or b.constant(e.dims[k], DType.S32)
         last = b.convert(b.binary(Op.SUBTRACT, present(b, arrays[0], d), extent), DType.S64)
         fits = b.binary(Op.AND, b.compare(first, "GE", 0), b.compare(first, "LE", last))
         valid = b.binary(Op.AND, valid, fits)
         places.append(place)
+    return Sized(_scatter_each(i, b, arrays, e, _columns(b, places, valid, e.dims)), {})
+
+
+@dataclass(frozen=True)
+class _Elements:
+    """A scatter seen by elements of its updates, whose dimensions are the batch's, then those of the windows.
+
+    window_of: dimension of the array → that of the updates which counts along it. batch: the indices' dimensions but
+    that of the components. vectors: the indices as s64.
+    """
+
+    instruction: Instruction
+    rank: int
+    updates: Sequence[Sized]
+    window_of: Mapping[int, int]
+    batch: Sequence[int]
+    vectors: Instruction
+
+    @classmethod
+    def of(
+        cls, i: Instruction, b: Builder, arrays: Sequence[Sized], indices: Sized, updates: Sequence[Sized]
+    ) -> _Elements:
+        rank = len(arrays[0].dims)
+        windows, at = dict(_windows(i, rank)), i.attributes["index_vector_dim"]
+        free = [d for d in range(len(updates[0].dims)) if d not in windows.values()]
+        moved = [_moved(b, u, [*free, *windows.values()]) for u in updates]
+        window_of = {d: len(free) + n for n, d in enumerate(windows)}
+        batch = [d for d in range(len(indices.dims)) if d != at]
+        return cls(i, rank, moved, window_of, batch, b.convert(b.plain(indices.value), DType.S64))
+
+    @property
+    def dims(self) -> tuple[int, ...]:
+        return self.updates[0].dims
+
+    def start(self, b: Builder, d: int) -> Instruction:
+        """Where each element's window starts in dimension d of the array."""
+        a = self.instruction.attributes
+        batching = dict(zip(a.get("input_batching_dims", ()), a.get("scatter_indices_batching_dims", ()), strict=True))
+        components = list(a["scatter_dims_to_operand_dims"])
+        if d in batching:
+            return b.iota(DType.S64, self.dims, self.batch.index(batching[d]))
+        if d not in components:
+            return b.constant(0, DType.S64, self.dims)
+        at, k, given = a["index_vector_dim"], components.index(d), self.vectors.shape.dims
+        part = self.vectors if at == len(given) else b.slice_in(self.vectors, at, k, k + 1)
+        part = b.reshape(part, [given[n] for n in self.batch])
+        if not self.batch:
+            return b.broadcast(b.reshape(part, ()), self.dims)
+        return b.broadcast(part, self.dims, tuple(range(len(self.batch))))
+
+
+def _columns(b: Builder, places: Sequence[Instruction], valid: Instruction, dims: tuple[int, ...]) -> Instruction:
+    """An index vector for each element, out of bounds where it is not valid."""
     nowhere = b.constant(-1, DType.S64, dims)
     columns = [b.reshape(b.select(valid, p, nowhere), (*dims, 1)) for p in places]
-    everywhere = tuple(range(rank))
-    made = b.op(
-        Op.SCATTER, static(i.shape).without_layout(), *(b.plain(x.value) for x in arrays),
-        b.concatenate(columns, len(dims)) if columns else b.constant(0, DType.S64, (*dims, 0)),
-        *(m.value for m in moved), update_window_dims=(), inserted_window_dims=everywhere,
-        scatter_dims_to_operand_dims=everywhere, index_vector_dim=len(dims), to_apply=a["to_apply"],
+    return b.concatenate(columns, len(dims)) if columns else b.constant(0, DType.S64, (*dims, 0))
+
+
+def _scatter_each(
+    i: Instruction, b: Builder, arrays: Sequence[Sized], e: _Elements, indices: Instruction
+) -> Instruction:
+    """The scatter of windows of one element, at their own index vectors."""
+    everywhere = tuple(range(e.rank))
+    return b.op(
+        Op.SCATTER, static(i.shape).without_layout(), *(b.plain(x.value) for x in arrays), indices,
+        *(u.value for u in e.updates), update_window_dims=(), inserted_window_dims=everywhere,
+        scatter_dims_to_operand_dims=everywhere, index_vector_dim=len(e.dims), to_apply=i.attributes["to_apply"],
     )  # fmt: skip
-    return Sized(made, {})
 
 
 Rule = Callable[[Instruction, Builder, Sequence[Sized]], Sized | None]
