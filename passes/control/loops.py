@@ -10,7 +10,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass
 
 from ...hlo.analysis.effects import effectful_computations, is_impure
@@ -18,7 +18,7 @@ from ...hlo.analysis.trip_count import trip_count
 from ...hlo.ir import Computation, Instruction, Module
 from ...hlo.opclasses import CONTROL, CONTROL_PREDECESSORS
 from ...hlo.opcodes import Op
-from ...hlo.shapes import tuple_shape
+from ...hlo.shapes import Shape, tuple_shape
 from ..flatten import copy_body, unshare
 from ..fuel import spend
 from ..fusion.cost import weight
@@ -183,8 +183,8 @@ class _Loop:
         init = (*(self.init[n] for n in self.carried), *(outer[h] for h in self.exported))
         shape = tuple_shape(*(self.loop.shape.elements[n] for n in self.carried), *(h.shape for h in self.exported))
         start = Instruction(Op.TUPLE, names.fresh(f"{self.loop.name}.init"), shape, init)
-        condition = self._retupled(self.loop.attributes["condition"], shape, names, is_body=False)
-        body = self._retupled(self.loop.attributes["body"], shape, names, is_body=True)
+        condition = self._new_condition(shape, names)
+        body = self._new_body(shape, names)
         regions += [condition, body]
         attributes = {k: v for k, v in self.loop.attributes.items() if k != "sharding"}
         attributes |= {"condition": condition, "body": body}
@@ -218,38 +218,58 @@ class _Loop:
                 made.append(outer[h])
         return outer
 
-    def _retupled(self, computation: Computation, shape, names: Names, *, is_body: bool) -> Computation:
-        """The condition or body over the new tuple, without what it no longer needs."""
-        old_parameter = computation.parameters[0]
-        parameter = old_parameter.replace(name=names.fresh(old_parameter.name), shape=shape)
+    def _new_condition(self, shape: Shape, names: Names) -> Computation:
+        """The condition over the new tuple, without what it no longer needs."""
+        old = self.loop.attributes["condition"]
+        parameter = _renewed(old.parameters[0], shape, names)
+        new = self._rewired(old, _cone([old.root]), parameter, {}, names)
+        return Computation(old.name, (parameter, *new.values()), new[old.root], old.attributes)
+
+    def _new_body(self, shape: Shape, names: Names) -> Computation:
+        """The body over the new tuple, without what it no longer needs; hoisted values are handed on."""
+        old = self.loop.attributes["body"]
+        parameter = _renewed(old.parameters[0], shape, names)
+        exported = {h: len(self.carried) + k for k, h in enumerate(self.exported)}
+        roots = [old.root.operands[n] for n in self.carried]
+        new = self._rewired(old, _cone(roots, stop=frozenset(exported)), parameter, exported, names)
+        for h, k in exported.items():  # those that only the root needs
+            if h not in new:
+                new[h] = _part(parameter, k, names)
+        operands = (*(new[r] for r in roots), *(new[h] for h in exported))
+        root = old.root.replace(shape=shape, operands=operands)
+        return Computation(old.name, (parameter, *new.values(), root), root, old.attributes)
+
+    def _rewired(
+        self,
+        computation: Computation,
+        needed: Collection[Instruction],
+        parameter: Instruction,
+        exported: Mapping[Instruction, int],
+        names: Names,
+    ) -> dict[Instruction, Instruction]:
+        """What stands for each needed instruction, in order, where the state is `parameter`.
+
+        exported: elements of the new state that hold what was computed here.
+        """
         place = {n: k for k, n in enumerate(self.carried)}
-        exported = {h: len(self.carried) + k for k, h in enumerate(self.exported)} if is_body else {}
-        roots = [computation.root.operands[n] for n in self.carried] if is_body else [computation.root]
-        needed = _cone(roots, stop=frozenset(exported))
         new: dict[Instruction, Instruction] = {}
-        out: list[Instruction] = [parameter]
         for i in computation.instructions:
-            if i not in needed or i is old_parameter:
+            if i not in needed or i is computation.parameters[0]:
                 continue
             element = _element(i, computation)
             if i in exported:
                 new[i] = _part(parameter, exported[i], names)
-            elif element is not None and element in self.moved:
-                new[i] = self.init[element].replace(name=names.fresh(i.name), shape=i.shape)
-            elif element is not None:
-                new[i] = i.replace(operands=(parameter,), attributes={"index": place[element]})
-            else:
+            elif element is None:
                 new[i] = i.replace(operands=tuple(new[o] for o in i.operands))
-            out.append(new[i])
-        if not is_body:
-            return Computation(computation.name, tuple(out), new[computation.root], computation.attributes)
-        for h, k in exported.items():  # those that only the root needs
-            if h not in new:
-                new[h] = _part(parameter, k, names)
-                out.append(new[h])
-        operands = (*(new[r] for r in roots), *(new[h] for h in exported))
-        root = computation.root.replace(shape=shape, operands=operands)
-        return Computation(computation.name, (*out, root), root, computation.attributes)
+            elif element in self.moved:
+                new[i] = self.init[element].replace(name=names.fresh(i.name), shape=i.shape)
+            else:
+                new[i] = i.replace(operands=(parameter,), attributes={"index": place[element]})
+        return new
+
+
+def _renewed(parameter: Instruction, shape: Shape, names: Names) -> Instruction:
+    return parameter.replace(name=names.fresh(parameter.name), shape=shape)
 
 
 def _part(whole: Instruction, index: int, names: Names) -> Instruction:
