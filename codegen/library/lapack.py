@@ -8,6 +8,7 @@ from dataclasses import replace
 from llvmlite import ir
 
 from ...hlo.library.calls import Array, LapackCall, lapack_call, strides_of
+from ...hlo.library.lapack import Address, Argument, Character, Dimension, Fixed, Integer
 from ...hlo.opcodes import Op
 from ...hlo.shapes import Shape
 from .frame import FLOATS, I32, I64, POINTER, VOID, Frame, Number, Part, dense
@@ -62,30 +63,28 @@ class Wrapper:
                 self.frame.copy(self.parts[name], self.result(array))
 
     def run(self) -> None:
-        words = self.call.routine.call
-        arguments = [self._word(word) for word in words]
-        letters = sum(word.startswith("'") for word in words)
+        arguments = [self._value(a) for a in self.call.routine.call]
+        letters = sum(isinstance(a, Character) for a in self.call.routine.call)
         types = [POINTER] * len(arguments) + [I64] * letters  # Fortran wants the length of every string
         function = self.frame.declare(self.call.symbol, VOID, types)
         self.frame.b.call(function, [*arguments, *[I64(1)] * letters])
 
-    def _word(self, word: str) -> ir.Value:
-        frame, parts = self.frame, self.parts
-        if word in parts:
-            return parts[word].pointer
-        if word == "one":
-            return frame.one(self.call.dtype)
-        if word == "null":
-            return ir.Constant(POINTER, None)
-        if word[0] == "'":
-            return frame.character(str(self.call.options[word[1:]]))
-        if word[0] == "=":
-            return frame.integer(int(self.call.options[word[1:]]))
-        if word.endswith("+1"):
-            part = parts[word[:-2]]
-            return frame.offset(part.pointer, 1, part.dtype.bytes)
-        what, _, name = word.partition(":")
-        return frame.integer(_SIZES[what](parts[name]))
+    def _value(self, argument: Argument) -> ir.Value:
+        frame, options = self.frame, self.call.options
+        match argument:
+            case Address(array, skipped):
+                part = self.parts[array]
+                return frame.offset(part.pointer, skipped, part.dtype.bytes) if skipped else part.pointer
+            case Dimension(what, array):
+                return frame.integer(_SIZES[what](self.parts[array]))
+            case Character(option):
+                return frame.character(str(options[option]))
+            case Integer(option):
+                return frame.integer(int(options[option]))
+            case Fixed.ONE:
+                return frame.one(self.call.dtype)
+            case Fixed.NULL:
+                return ir.Constant(POINTER, None)
 
     @property
     def is_empty(self) -> bool:

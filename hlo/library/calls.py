@@ -14,7 +14,7 @@ from ..dtypes import DType
 from ..ir import Instruction
 from ..opcodes import Op
 from ..shapes import Shape
-from .lapack import LETTERS, Routine, Sizes, routines
+from .lapack import LETTERS, Address, Routine, Sizes, routines
 from .lapack_checks import complaint
 from .lapack_options import options_of, wrong_options
 
@@ -258,7 +258,7 @@ def _placed(
         known = arrays.get(name)
         square = (sizes.m, sizes.n) if name in ("L", "R") else (max(count(sizes), 1),)
         arrays[name] = place(known if known is not None else Array(name, kinds[kind], square))
-    if "info" in routine.call and "info" not in arrays:
+    if Address("info") in routine.call and "info" not in arrays:
         arrays["info"] = place(Array("info", DType.S32, ()))
     symbol = f"scipy_{LETTERS[dtype]}{routine.name}_"
     return LapackCall(i, routine, symbol, dtype, MappingProxyType(options), batch, MappingProxyType(arrays), offset)

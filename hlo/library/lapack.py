@@ -1,21 +1,23 @@
 """LAPACK's and BLAS's routines as data: how a call is written, what it needs for work, and which ops become one.
 
-A call is a line of words, one an argument of the Fortran interface (every argument is an address):
-  A, tau, info   an array, by its name in `operands`, `results` or `work`
-  rows:A cols:A size:w ld:A   a dimension of an array
-  'uplo          a character, from the op's options
-  =low           an integer, from the op's options
-  dl+1           an array from its element 1 on
-  one            the number 1 in the element type
-  null           no address
+A call is a line of words, one an argument of the Fortran interface (every argument is an address). `argument` reads
+them; only this file knows how they are written:
+  A, tau, info   an array, by its name in `operands`, `results` or `work`            Address("A")
+  dl+1           an array from its element 1 on                                      Address("dl", 1)
+  rows:A cols:A size:w ld:A   a dimension of an array                                Dimension("rows", "A")
+  'uplo          a character, from the op's options                                  Character("uplo")
+  =low           an integer, from the op's options                                   Integer("low")
+  one            the number 1 in the element type                                    Fixed.ONE
+  null           no address                                                          Fixed.NULL
 `A` (or `X`) is the routine's main matrix. What is an operand and a result at once is copied to the result and computed
 there; what is an operand and work, to the work space; other operands are only read.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Collection, Mapping
 from dataclasses import dataclass, field
+from enum import Enum
 
 from ..dtypes import DType
 
@@ -53,6 +55,57 @@ Count = Callable[[Sizes], int]
 
 
 @dataclass(frozen=True, slots=True)
+class Address:
+    """An array, less its first elements."""
+
+    array: str
+    skipped: int = 0
+
+
+@dataclass(frozen=True, slots=True)
+class Dimension:
+    """what: rows, cols, size (elements), or ld (the distance of columns: rows, but at least 1)."""
+
+    what: str
+    array: str
+
+
+@dataclass(frozen=True, slots=True)
+class Character:
+    option: str
+
+
+@dataclass(frozen=True, slots=True)
+class Integer:
+    option: str
+
+
+class Fixed(Enum):
+    ONE = "one"
+    NULL = "null"
+
+
+Argument = Address | Dimension | Character | Integer | Fixed
+
+DIMENSIONS = ("rows", "cols", "size", "ld")
+
+
+def argument(word: str, arrays: Collection[str]) -> Argument:
+    """What a word of a call means. arrays: the names that it may use."""
+    what, _, name = word.rpartition(":")
+    if word in ("one", "null"):
+        return Fixed(word)
+    if word.startswith("'"):
+        return Character(word[1:])
+    if word.startswith("="):
+        return Integer(word[1:])
+    made = Dimension(what, name) if what else Address(name.removesuffix("+1"), int(name.endswith("+1")))
+    if made.array not in arrays or (what and what not in DIMENSIONS):
+        raise ValueError(f"{word!r} is no argument of a LAPACK call with the arrays {', '.join(arrays)}")
+    return made
+
+
+@dataclass(frozen=True, slots=True)
 class Routine:
     """name: LAPACK's, without its type letter. work: array → (kind, elements); kinds are T (the element type), R (its
     real part) and I (a 32-bit integer); every one has at least one element.
@@ -61,12 +114,15 @@ class Routine:
     name: str
     operands: tuple[str, ...]
     results: tuple[str, ...]
-    call: tuple[str, ...]
+    call: tuple[Argument, ...]
     work: Mapping[str, tuple[str, Count]] = field(default_factory=dict)
 
 
 def routine(name: str, operands: str, results: str, call: str, **work: tuple[str, Count]) -> Routine:
-    return Routine(name, tuple(operands.split()), tuple(results.split()), tuple(call.split()), work)
+    """A row of the tables; operands, results and call are words."""
+    arrays = {**dict.fromkeys((*operands.split(), *results.split())), **work, "info": None}
+    arguments = tuple(argument(word, arrays) for word in call.split())
+    return Routine(name, tuple(operands.split()), tuple(results.split()), arguments, work)
 
 
 def t(count: Count) -> tuple[str, Count]:

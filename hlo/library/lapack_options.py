@@ -6,7 +6,7 @@ import re
 import textwrap
 
 from ..ir import Instruction
-from .lapack import Routine
+from .lapack import Character, Integer, Routine
 
 Option = str | int | bool
 
@@ -92,16 +92,21 @@ INTEGER, TRUTH = ("1 : i32",), ("true", "false")
 def _wanted(routine: Routine) -> dict[str, tuple[str, ...]]:
     """Option → the values that it allows, as text; INTEGER means any integer."""
     wanted: dict[str, tuple[str, ...]] = {}
-    for word in routine.call:
-        key = word[1:]
-        if word[0] == "=":
-            wanted[key] = INTEGER
-        elif word[0] == "'" and routine.name in ("ormqr", "unmqr"):
-            wanted[REFLECTING[key]] = TRUTH
-        elif word[0] == "'":
-            letters = ("ASN" if routine.name in ("gesdd", "gesvd") else "NV") if key == "mode" else LETTERS[key]
-            wanted[key] = tuple(f"{ord(c)} : ui8 ({c})" for c in letters)
+    for argument in routine.call:
+        if isinstance(argument, Integer):
+            wanted[argument.option] = INTEGER
+        elif isinstance(argument, Character) and routine.name in ("ormqr", "unmqr"):
+            wanted[REFLECTING[argument.option]] = TRUTH
+        elif isinstance(argument, Character):
+            letters = _letters(routine, argument.option)
+            wanted[argument.option] = tuple(f"{ord(c)} : ui8 ({c})" for c in letters)
     return wanted
+
+
+def _letters(routine: Routine, option: str) -> str:
+    if option == "mode":
+        return "ASN" if routine.name in ("gesdd", "gesvd") else "NV"
+    return LETTERS[option]
 
 
 def _fits(value: Option | None, legal: tuple[str, ...]) -> bool:
