@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
+from dataclasses import dataclass
 
 import numpy as np
 
@@ -157,14 +158,7 @@ def _permuted(instruction: Instruction, operands: Sequence[Value], context: Cont
     """Each source sends to its targets; a device that no pair names as target gets zeros."""
     if instruction.attributes.get("slice_sizes"):
         return _permuted_in_place(instruction, operands, context)
-    pairs = paired(
-        instruction,
-        instruction.attributes.get("source_target_pairs", ()),
-        context.device,
-        context.replicas,
-        context.partitions,
-        mode_of(instruction),
-    )
+    pairs = _pairs(instruction, context)
     channel = instruction.attributes.get("channel_id")
     for source, target in pairs:
         if source == context.device:
@@ -173,6 +167,13 @@ def _permuted(instruction: Instruction, operands: Sequence[Value], context: Cont
     if not sources:
         return Pending(lambda: [np.zeros_like(o) for o in operands])
     return Pending(lambda: _matching(instruction, operands, _receive(instruction, channel, sources[0], context)))
+
+
+def _pairs(instruction: Instruction, context: Context) -> Sequence[tuple[int, int]]:
+    """(source, target), by device."""
+    named = instruction.attributes.get("source_target_pairs", ())
+    mode = mode_of(instruction)
+    return paired(instruction, named, context.device, context.replicas, context.partitions, mode)
 
 
 def _receive(instruction: Instruction, channel: int | None, source: int, context: Context) -> Value:
@@ -190,46 +191,57 @@ def _matching(instruction: Instruction, own: Sequence[Array], received: Leaves) 
     return received
 
 
-def _permuted_in_place(instruction: Instruction, operands: Sequence[Value], context: Context) -> Pending:
-    """(inputs, outputs, starts in the inputs, starts in the outputs): slices go into the outputs, which else stay.
+@dataclass(frozen=True, slots=True)
+class _Slice:
+    """One of the slices that an array sends. part: its pairs are the part-th of `parts` equal parts of all pairs."""
 
-    An array has one slice, or several, with as many starts. The pairs stand in as many equal parts as an array has
-    slices, the k-th part for its k-th slice.
-    """
+    array: int
+    size: Sequence[int]
+    start_in: Sequence[Array]
+    start_out: Sequence[Array]
+    part: int
+    parts: int
+
+    def pairs_of(self, pairs: Sequence[tuple[int, int]]) -> Sequence[tuple[int, int]]:
+        count = len(pairs) // self.parts
+        return pairs[self.part * count : (self.part + 1) * count]
+
+
+def _slices(sizes: Sequence[Sequence[int]], starts_in: Sequence[Value], starts_out: Sequence[Value]) -> list[_Slice]:
+    """The slices of all arrays. An array has one slice, whose starts stand alone, or several in a tuple."""
+    found: list[_Slice] = []
+    for array, starts in enumerate(zip(starts_in, starts_out, strict=True)):
+        from_, to = [s if isinstance(s[0], tuple) else (s,) for s in starts]
+        for part, (start_in, start_out) in enumerate(zip(from_, to, strict=True)):
+            size = sizes[len(found)] if len(found) < len(sizes) else ()
+            found.append(_Slice(array, size, start_in, start_out, part, len(from_)))
+    return found
+
+
+def _permuted_in_place(instruction: Instruction, operands: Sequence[Value], context: Context) -> Pending:
+    """(inputs, outputs, starts in the inputs, starts in the outputs): slices go into the outputs, which else stay."""
     single = not isinstance(operands[0], tuple)
-    inputs, outputs, from_, to = [(o,) if single else o for o in operands]
+    inputs, outputs, starts_in, starts_out = [(o,) if single else o for o in operands]
     sizes = list(instruction.attributes["slice_sizes"])
-    plan = []  # (array, size, start in the input, start in the output, number of the slice, slices of the array)
-    for n, (starts, targets) in enumerate(zip(from_, to, strict=True)):
-        starts, targets = [s if isinstance(s[0], tuple) else (s,) for s in (starts, targets)]
-        for k, (start, target) in enumerate(zip(starts, targets, strict=True)):
-            plan.append((n, sizes[len(plan)] if len(plan) < len(sizes) else (), start, target, k, len(starts)))
-    pairs = paired(
-        instruction,
-        instruction.attributes["source_target_pairs"],
-        context.device,
-        context.replicas,
-        context.partitions,
-        mode_of(instruction),
-    )
-    if len(plan) != len(sizes) or any(len(pairs) % count for *_, count in plan):
+    slices = _slices(sizes, starts_in, starts_out)
+    pairs = _pairs(instruction, context)
+    if len(slices) != len(sizes) or any(len(pairs) % s.parts for s in slices):
         raise UnsupportedError(
             "evaluator", "collective-permute of slices that do not match its pairs", location=instruction.location
         )
-    channel, sources = instruction.attributes.get("channel_id"), []
-    for n, size, start, _, k, count in plan:
-        part = len(pairs) // count
-        mine = pairs[k * part : (k + 1) * part]
+    channel, arriving = instruction.attributes.get("channel_id"), []
+    for s in slices:
+        mine, x = s.pairs_of(pairs), inputs[s.array]
         for source, target in mine:
             if source == context.device:
-                context.post(("permute", channel, source, target), inputs[n][_window(inputs[n], start, size)])
-        sources.append(next((s for s, t in mine if t == context.device), None))
+                context.post(("permute", channel, source, target), x[_window(x, s.start_in, s.size)])
+        arriving += [(s, source) for source, target in mine if target == context.device][:1]
 
     def finish() -> Leaves:
         results = [o.copy() for o in outputs]
-        for (n, size, _, target, _, _), source in zip(plan, sources, strict=True):
-            if source is not None:
-                results[n][_window(results[n], target, size)] = _receive(instruction, channel, source, context)
+        for s, source in arriving:
+            result = results[s.array]
+            result[_window(result, s.start_out, s.size)] = _receive(instruction, channel, source, context)
         return results
 
     return Pending(finish)

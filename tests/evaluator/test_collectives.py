@@ -177,6 +177,26 @@ def test_permute_of_slices_leaves_the_rest_of_the_output():
     assert first(run(body, inputs, replicas=2)) == [[0, 0, 0, 0], [9, 9, 2, 3]]
 
 
+def test_permute_of_several_slices_uses_a_part_of_the_pairs_for_each():
+    body = """  p = f32[4] parameter(0)
+  o = f32[4] parameter(1)
+  i = (f32[4]) tuple(p)
+  j = (f32[4]) tuple(o)
+  k0 = s32[] constant(0)
+  k2 = s32[] constant(2)
+  k3 = s32[] constant(3)
+  t0 = (s32[]) tuple(k0)
+  t2 = (s32[]) tuple(k2)
+  t3 = (s32[]) tuple(k3)
+  from = ((s32[]), (s32[])) tuple(t0, t2)
+  f = (((s32[]), (s32[]))) tuple(from)
+  to = ((s32[]), (s32[])) tuple(t3, t0)
+  t = (((s32[]), (s32[]))) tuple(to)
+  ROOT r = f32[4] collective-permute(i, j, f, t), source_target_pairs={{0,1},{1,0}}, slice_sizes={{1},{2}}"""
+    inputs = [[[1, 2, 3, 4], [0, 0, 0, 0]], [[5, 6, 7, 8], [9, 9, 9, 9]]]
+    assert first(run(body, inputs, replicas=2)) == [[7, 8, 0, 0], [9, 9, 9, 1]]
+
+
 def test_collectives_in_loops_and_branches():
     """A reduction of a loop's state each time; a branch that only one group takes."""
     computations = """c { s = (s32[], f32[1]) parameter(0)
