@@ -1,4 +1,4 @@
-"""A builder of HLO for passes that replace an instruction by several: shapes inferred, names fresh, loops as functions.
+"""A builder of HLO for passes: it infers shapes, makes fresh names, and takes loops as Python functions.
 
 All values that a builder makes are row-major arrays without an explicit layout.
 """
@@ -27,9 +27,10 @@ Number = bool | int | float | complex
 
 @dataclass(eq=False)
 class Builder:
-    """Instructions in the making, of one computation. computations: the regions made on the way, callees first.
+    """Builds instructions of one computation.
 
-    uses: how many instructions use a value, for rules that pay only where it is one.
+    computations: regions built so far, callees first. uses: number of users of a value, for rules that pay off only if
+    the value has one user.
     """
 
     names: Names
@@ -41,11 +42,11 @@ class Builder:
     _numbers: dict[tuple[bytes, DType, tuple[int, ...]], Instruction] = field(default_factory=dict)
 
     def is_sole(self, x: Instruction) -> bool:
-        """Whether x has one user at most."""
+        """Whether x has at most one user."""
         return self.uses.get(x, 1) <= 1
 
     def op(self, opcode: Op, shape: Shape, *operands: Instruction, **attributes: Any) -> Instruction:
-        """Any instruction, its shape given."""
+        """Any instruction, with its shape given."""
         name = self.names.fresh(f"{self.stem}.{opcode.value}")
         return self.add(Instruction(opcode, name, shape, operands, attributes, self.location))
 
@@ -55,7 +56,7 @@ class Builder:
 
     # --- constants ---------------------------------------------------------------------------------------------------
     def constant(self, value: Number | np.ndarray, dtype: DType, dims: Sequence[int] = ()) -> Instruction:
-        """A number, spread over `dims`, made once."""
+        """A constant of shape `dims`, `value` broadcast to it; equal constants are made once per builder."""
         value = np.array(value).astype(dtype.numpy)
         if value.ndim:
             return self._literal(value, dtype)
@@ -79,7 +80,7 @@ class Builder:
         return self.op(opcode, array(dtype or x.shape.dtype, *x.shape.dims), x)
 
     def binary(self, opcode: Op, x: Instruction, y: Instruction | Number) -> Instruction:
-        """x and y of one shape; a number takes x's type, a scalar operand is spread over the other's dimensions."""
+        """Both operands have one shape, except: a Python number takes x's type, and a scalar is broadcast."""
         if not isinstance(y, Instruction):
             y = self.constant(y, x.shape.dtype, x.shape.dims)
         x, y = self._meet(x, y)
@@ -92,14 +93,14 @@ class Builder:
         return self.op(Op.COMPARE, array(DType.PRED, *x.shape.dims), x, y, direction=direction, **attributes)
 
     def select(self, test: Instruction, x: Instruction, y: Instruction) -> Instruction:
-        """x and y of one shape; a scalar test is spread over it."""
+        """x and y have one shape; a scalar test is broadcast to it."""
         return self.op(Op.SELECT, array(x.shape.dtype, *x.shape.dims), self.broadcast(test, x.shape.dims), x, y)
 
     def convert(self, x: Instruction, dtype: DType) -> Instruction:
         return x if x.shape.dtype is dtype else self.unary(Op.CONVERT, x, dtype)
 
     def bits(self, x: Instruction, dtype: DType) -> Instruction:
-        """bitcast-convert between types of one width."""
+        """A bitcast-convert between types of equal width."""
         return x if x.shape.dtype is dtype else self.unary(Op.BITCAST_CONVERT, x, dtype)
 
     def _meet(self, x: Instruction, y: Instruction) -> tuple[Instruction, Instruction]:
@@ -109,7 +110,10 @@ class Builder:
 
     # --- movement ----------------------------------------------------------------------------------------------------
     def broadcast(self, x: Instruction, dims: Sequence[int], dimensions: Sequence[int] = ()) -> Instruction:
-        """Dimension k of x becomes dimensions[k] of the result; a scalar is spread over all; nothing to do: x."""
+        """Dimension k of x becomes dimensions[k] of the result; a scalar is broadcast to `dims`.
+
+        Returns x itself if it has shape `dims` already, or if it is no scalar and `dimensions` is empty.
+        """
         if tuple(dims) == x.shape.dims or (x.shape.rank and not dimensions):
             return x
         return self.op(Op.BROADCAST, array(x.shape.dtype, *dims), x, dimensions=tuple(dimensions))
@@ -124,7 +128,7 @@ class Builder:
         return self.op(Op.TRANSPOSE, array(x.shape.dtype, *dims), x, dimensions=tuple(order))
 
     def slice(self, x: Instruction, dims: Sequence[SliceDim | None]) -> Instruction:
-        """None takes a whole dimension."""
+        """Slice x; None takes a whole dimension."""
         taken = tuple(s or SliceDim(0, n) for s, n in zip(dims, x.shape.dims, strict=True))
         sizes = [-(-(s.limit - s.start) // s.stride) for s in taken]
         if tuple(sizes) == x.shape.dims:
@@ -156,7 +160,7 @@ class Builder:
         return self.op(Op.DYNAMIC_UPDATE_SLICE, array(x.shape.dtype, *x.shape.dims), x, update, *starts)
 
     def reduce(self, x: Instruction, opcode: Op, init: Number, dimensions: Sequence[int]) -> Instruction:
-        """A reduce by one binary op."""
+        """A reduce by one binary op, from the initial value `init`."""
         scalar = array(x.shape.dtype)
         region = self.region("region", [scalar, scalar], lambda b, p: b.binary(opcode, p[0], p[1]))
         dims = [n for d, n in enumerate(x.shape.dims) if d not in dimensions]
@@ -170,7 +174,7 @@ class Builder:
         )
 
     def plain(self, x: Instruction) -> Instruction:
-        """x in row-major order."""
+        """x in row-major order, copied if necessary."""
         return x if x.shape.is_row_major else self.op(Op.COPY, array(x.shape.dtype, *x.shape.dims), x)
 
     # --- tuples, regions, loops --------------------------------------------------------------------------------------
@@ -183,7 +187,7 @@ class Builder:
     def region(
         self, stem: str, shapes: Sequence[Shape], make: Callable[[Builder, list[Instruction]], Instruction]
     ) -> Computation:
-        """A computation; `make(builder, parameters)` gives its root."""
+        """Build a computation with parameters of these shapes; `make(builder, parameters)` returns its root."""
         inner = Builder(self.names, f"{self.stem}.{stem}", self.location, [], self.computations)
         parameters = [inner.op(Op.PARAMETER, s, parameter_number=n) for n, s in enumerate(shapes)]
         root = make(inner, parameters)
@@ -192,7 +196,10 @@ class Builder:
         return made
 
     def inline(self, computation: Computation, arguments: Sequence[Instruction]) -> Instruction:
-        """The computation's instructions on `arguments`; its root. What they call has one caller if it had one."""
+        """Copy the computation's instructions, applied to `arguments`, and return the copied root.
+
+        The copies call the same computations as the originals: those have one caller only if the original is dropped.
+        """
         body, root = copy_body(computation, tuple(arguments), self.names)
         self.instructions += body
         return root
@@ -203,7 +210,10 @@ class Builder:
         test: Callable[[Builder, list[Instruction]], Instruction],
         step: Callable[[Builder, list[Instruction]], Sequence[Instruction]],
     ) -> list[Instruction]:
-        """A while loop over values; `test` gives a pred, `step` the next values. Neither may use values of outside."""
+        """A while loop over values. Neither function may use values from outside the loop.
+
+        test: returns a pred. step: returns the values of the next iteration. Returns the final values.
+        """
         start = self.tuple(init)
         condition = self.region("condition", [start.shape], lambda b, p: test(b, b.elements(p[0])))
         body = self.region("body", [start.shape], lambda b, p: b.tuple(step(b, b.elements(p[0]))))
@@ -215,7 +225,7 @@ class Builder:
         init: Sequence[Instruction],
         step: Callable[[Builder, Instruction, list[Instruction]], Sequence[Instruction]],
     ) -> list[Instruction]:
-        """`values = step(builder, k, values)` for k = 0 … count - 1, an s32; no loop where count is 1."""
+        """Compute `values = step(builder, k, values)` for k = 0 … count - 1, with k an s32; no loop if count is 1."""
         zero = self.constant(0, DType.S32)
         if count == 1:
             return list(step(self, zero, list(init)))
@@ -226,12 +236,13 @@ class Builder:
         )[1:]
 
     def fit(self, x: Instruction, shape: Shape) -> Instruction:
-        """x in the layout of `shape`."""
+        """x in the layout of `shape`, copied if necessary."""
         return x if same_bytes(x.shape, shape) else self.op(Op.COPY, shape, x)
 
     # --- the end -----------------------------------------------------------------------------------------------------
     def finish(self, result: Instruction, replaced: Instruction) -> Instruction:
-        """`result` under the name and shape of the instruction that it replaces; the last instruction made."""
+        """Give `result` the name and shape of the instruction that it replaces; it becomes the last instruction made.
+        """
         if result.opcode is Op.TUPLE and self.instructions[-1] is result:
             self.instructions.pop()
             parts = [self.fit(o, s) for o, s in zip(result.operands, replaced.shape.elements, strict=True)]
@@ -245,7 +256,7 @@ class Builder:
 
 
 def is_pointwise(region: Computation) -> bool:
-    """Whether a computation of scalars may be computed on whole arrays."""
+    """Whether a region of scalars may be applied to whole arrays."""
     return all(
         i.opcode in ELEMENTWISE - {Op.STOCHASTIC_CONVERT} | {Op.PARAMETER, Op.CONSTANT}
         or (i.opcode in (Op.BROADCAST, Op.RESHAPE) and i.shape.rank == 0)
@@ -255,7 +266,7 @@ def is_pointwise(region: Computation) -> bool:
 
 
 def apply_pointwise(b: Builder, region: Computation, arguments: Sequence[Instruction]) -> list[Instruction]:
-    """The leaves of the region's result, computed on arrays of one shape. The region must be pointwise."""
+    """Apply a pointwise region to arrays of one shape. Returns the leaves of its result."""
     dims = arguments[0].shape.dims
     new: dict[Instruction, Instruction] = {}
     for i in region.instructions:
@@ -277,7 +288,7 @@ def _kept(attributes: Mapping[str, Any]) -> dict[str, Any]:
 
 
 def sole_binary(region: Computation) -> Op | None:
-    """The opcode of a region that is one op of its two parameters, in whatever order where that does not matter."""
+    """The opcode of a region that is one binary op of its two parameters, in either order if the op is commutative."""
     op = region.root
     if len(op.operands) != 2 or any(o.opcode is not Op.PARAMETER for o in op.operands):
         return None
@@ -289,7 +300,7 @@ COMMUTATIVE = frozenset({Op.ADD, Op.MULTIPLY, Op.MAXIMUM, Op.MINIMUM, Op.AND, Op
 
 
 def identity_of(opcode: Op, dtype: DType) -> Number | None:
-    """What the op leaves any value as it is with: the start of a reduction; None where there is none."""
+    """The identity element of a binary op, from which a reduction may start; None if it has none."""
     if opcode is Op.ADD:
         return -0.0 if dtype.is_float else 0
     if opcode is Op.MULTIPLY:

@@ -1,4 +1,4 @@
-"""What all expanders share: outside kernels, instructions of some opcodes give way to what a rule builds."""
+"""Shared driver of the expanders: replace instructions of given opcodes by what a rule builds."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from .rewriting import Names, callees_first, relink, with_attributes
 
 
 class Where(Enum):
-    """The instructions that an expander looks at."""
+    """Which instructions an expander visits."""
 
     HOST = "outside kernels"
     KERNELS = "within fusions and regions"
@@ -22,11 +22,11 @@ class Where(Enum):
 
 
 def expand_ops(module: Module, rules: Mapping[Op, Rule], where: Where = Where.HOST, *, dynamic: bool = False) -> Module:
-    """Apply `rules[opcode](instruction, builder)` to instructions; None leaves one as it is.
+    """Replace each visited instruction by `rules[opcode](instruction, builder)`; None keeps the instruction.
 
-    The result keeps the name, and control dependencies in both directions, of what it replaces; computations that
-    nobody calls any more go. Rules for instructions within kernels may make only what stands there. dynamic: whether
-    arrays with dynamic dimensions are taken too.
+    The result has the name and the control predecessors of the instruction that it replaces, so that its control
+    successors still find it. Computations that are no longer called are dropped. Rules for instructions within kernels
+    may only build ops that are allowed there. dynamic: whether to visit instructions with dynamic dimensions too.
     """
     if module.opcodes.isdisjoint(rules):
         return module
@@ -81,7 +81,7 @@ def _expand(
 
 
 def _replacement(i: Instruction, rules: Mapping[Op, Rule], names: Names, dynamic: bool) -> Builder | None:
-    """What stands for the instruction, its value last; None to keep it."""
+    """A builder with the replacement of the instruction, its value last; None to keep the instruction."""
     rule = rules.get(i.opcode)
     if rule is None or (not dynamic and any(s.is_dynamic for s in (i.shape, *(o.shape for o in i.operands)))):
         return None
@@ -97,7 +97,7 @@ def _replacement(i: Instruction, rules: Mapping[Op, Rule], names: Names, dynamic
 
 
 def after(builder: Builder, before: tuple[str, ...]) -> Mapping[Instruction, Instruction]:
-    """Make every instruction of the builder wait for `before`; what each became."""
+    """Make every instruction of the builder wait for `before`. Returns the new instruction for each old one."""
     new: dict[Instruction, Instruction] = {}
     for i in builder.instructions:
         waiting = with_attributes(i, **{CONTROL_PREDECESSORS: before})

@@ -1,4 +1,4 @@
-"""Flatten: calls inlined, nested fusions inlined, and every computation called from exactly one place."""
+"""Flatten a module: inline calls and nested fusions, and give every computation exactly one call site."""
 
 from __future__ import annotations
 
@@ -15,12 +15,12 @@ DEEPEST_NESTING = 200
 
 
 def flatten(module: Module) -> Module:
-    """Inline calls and nested fusions, then give each caller its own computations; unreachable ones are dropped."""
+    """Inline calls and nested fusions, clone shared computations, and drop unreachable ones."""
     return unshare(inline_calls(module))
 
 
 def inline_calls(module: Module) -> Module:
-    """Replace each `call`, and each fusion inside a fusion, by the instructions of what it calls."""
+    """Replace each call, and each fusion inside a fusion, by the instructions of the called computation."""
     fused = {c for i in module.instructions() if i.opcode is Op.FUSION for c in i.called()}
     names = Names.of(module)
     done: dict[Computation, Computation] = {}
@@ -58,9 +58,10 @@ def _inline(
 def copy_body(
     computation: Computation, arguments: tuple[Instruction, ...], names: Names, predecessors: tuple[str, ...] = ()
 ) -> tuple[list[Instruction], Instruction]:
-    """Copies of the instructions, fresh names, parameters replaced by `arguments`; and the copy of the root.
+    """Copy a computation's instructions under fresh names, with `arguments` in place of its parameters.
 
-    predecessors: control predecessors that the copied root and the copied side effects get.
+    Returns the copies and the copy of the root. predecessors: control predecessors to add to the copied root and to
+    copied instructions with side effects.
     """
     new: dict[Instruction, Instruction] = {}
     renamed: dict[str, str] = {}
@@ -82,14 +83,15 @@ def copy_body(
 
 
 def unshare(module: Module) -> Module:
-    """Clone computations so that each has one caller, and names so that each is used once in the module."""
+    """Clone computations until each has one caller, and make every name unique in the module."""
     state = _Unshared(Names(), set(), [])
     entry = state.own(module.entry, 0)
     return Module(module.name, tuple(state.order), entry, module.attributes)
 
 
 def rebuild_callers(module: Module, opcode: Op, change: Callable[[Computation, Names], Computation]) -> Module:
-    """Change the computations that hold an opcode, callees first; what they call then has one caller again."""
+    """Change the computations that contain `opcode`, callees first, then make every computation have one caller again.
+    """
     if opcode not in module.opcodes:
         return module
     names = Names.of(module)
@@ -104,7 +106,10 @@ class _Unshared:
         self.names, self.seen, self.order = names, seen, order
 
     def own(self, computation: Computation, depth: int) -> Computation:
-        """The computation, or a clone of it where an earlier caller has taken it; everything below likewise."""
+        """The computation itself, or a clone of it if an earlier caller has it; the same for everything it calls.
+
+        Raises TestbedError if computations are nested more than DEEPEST_NESTING deep.
+        """
         if depth > DEEPEST_NESTING:
             raise TestbedError(
                 f"computation {computation.name} is nested more than {DEEPEST_NESTING} deep",

@@ -1,4 +1,4 @@
-"""Compiler fuel: a bound on the number of rewrites, for finding the one that breaks a module by bisection."""
+"""Compiler fuel: a limit on the number of rewrites, used to find by bisection the rewrite that breaks a module."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from dataclasses import dataclass
 
 @dataclass(eq=False)
 class Fuel:
-    """limit: rewrites allowed, None for any number; spent: rewrites done."""
+    """limit: number of rewrites allowed, None for no limit. spent: number of rewrites done."""
 
     limit: int | None = None
     spent: int = 0
@@ -21,7 +21,7 @@ _fuel: ContextVar[Fuel | None] = ContextVar("fuel", default=None)
 
 @contextmanager
 def limited(fuel: Fuel) -> Iterator[Fuel]:
-    """Rewrites within the block take from `fuel`."""
+    """Count every rewrite within the block against `fuel`."""
     token = _fuel.set(fuel)
     try:
         yield fuel
@@ -30,7 +30,7 @@ def limited(fuel: Fuel) -> Iterator[Fuel]:
 
 
 def spend() -> bool:
-    """Ask for one rewrite; False if the fuel is used up."""
+    """Ask for one rewrite. Returns False if the fuel is used up; True always outside `limited`."""
     fuel = _fuel.get()
     if fuel is None:
         return True

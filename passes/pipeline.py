@@ -1,4 +1,4 @@
-"""The pipeline: a list of passes as data, run in order, with time and instruction counts for whoever watches."""
+"""The pipeline: a list of passes as data, run in order; an observer gets the time and instruction counts of each."""
 
 from __future__ import annotations
 
@@ -54,7 +54,10 @@ from .fusion.unfuse import unfuse
 
 @dataclass(frozen=True, slots=True)
 class Pass:
-    """One rewrite of a module. requires, guarantees: properties by name, checked when a pipeline is put together."""
+    """One rewrite of a module.
+
+    requires, guarantees: names of properties; `run_pipeline` checks that each required one holds.
+    """
 
     name: str
     run: Callable[[Module], Module]
@@ -64,7 +67,7 @@ class Pass:
 
 @dataclass(frozen=True, slots=True)
 class PassRecord:
-    """What one pass did."""
+    """Record of one pass run: wall time in seconds, instruction counts before and after, and the resulting module."""
 
     name: str
     seconds: float
@@ -77,8 +80,8 @@ Observer = Callable[[PassRecord], None]
 
 FLAT = "flat"  # no calls; every computation has one caller; names are unique in the module
 LIVE = "live"  # no dead instructions
-AGREED = "agreed"  # forwarding ops have the layouts of what they forward
-FUSED = "fused"  # loop fusions formed
+AGREED = "agreed"  # forwarding ops have the same layouts as the values that they forward
+FUSED = "fused"  # loop fusions are formed
 
 PASSES: dict[str, Pass] = {
     p.name: p
@@ -145,10 +148,10 @@ EXPAND = (
     "expand-reduce-window",
     "expand-linalg",
 )
-"""Names of the expanders: what they make, both stacks can emit."""
+"""Names of the expanders. They replace ops that the stacks do not emit by ops that both stacks emit."""
 
 EARLY = ("expand-async", "expand-rng-state", "pad-dynamic")
-"""Names of the expanders that come before all others: what they replace, no other pass should see."""
+"""Names of the expanders that run first: they remove constructs that later passes do not support."""
 
 OPTIMIZE = (
     *("flatten", *EARLY, "untuple", "dce", "prune", "simplify", "algebra", "fold-constants", "hoist-branches"),
@@ -158,21 +161,21 @@ OPTIMIZE = (
     *("prune", "dce", "layouts", "fuse", "dce"),
     *("fuse-rows", "fuse-outputs", "dce", "library-layouts", "fuse-small", "dce", "fuse-rotations"),
 )
-"""Names of the passes that a plan runs on a module that comes unscheduled."""
+"""Names of the passes that a plan runs on an unscheduled module."""
 
 PREPARE = ("flatten", *EARLY, "untuple", "dce", "simplify", "finite-loops", *EXPAND, "layouts", "dce")
-"""Names of the passes for a module with a schedule and fusions of its own, which are kept."""
+"""Names of the passes that a plan runs on a scheduled module; they keep its schedule and its fusions."""
 
 
 @dataclass(frozen=True, slots=True)
 class PipelineOptions:
-    """passes: names to run; None chooses OPTIMIZE, or PREPARE for scheduled modules."""
+    """passes: names of the passes to run; None chooses OPTIMIZE, or PREPARE for scheduled modules."""
 
     passes: tuple[str, ...] | None = None
 
 
 def select(names: Sequence[str]) -> tuple[Pass, ...]:
-    """Passes by name. Raises TestbedError for an unknown name."""
+    """Look up passes by name. Raises TestbedError for an unknown name."""
     for name in names:
         if name not in PASSES:
             near = difflib.get_close_matches(name, PASSES, n=1)
@@ -182,7 +185,7 @@ def select(names: Sequence[str]) -> tuple[Pass, ...]:
 
 
 def complete(passes: Sequence[Pass]) -> tuple[Pass, ...]:
-    """The passes, with those put in before that guarantee what one requires and none before it guarantees."""
+    """Insert, before each pass, the passes that guarantee the properties it requires and that do not hold yet."""
     held: set[str] = set()
     done: list[Pass] = []
 
@@ -199,9 +202,9 @@ def complete(passes: Sequence[Pass]) -> tuple[Pass, ...]:
 
 
 def run_pipeline(module: Module, passes: Sequence[Pass], observer: Observer | None = None) -> Module:
-    """Run passes in order. Raises TestbedError if one requires what none before it guarantees."""
+    """Run passes in order. Raises TestbedError if a pass requires a property that no earlier pass guarantees."""
     held: set[str] = set()
-    settled: dict[str, Module] = {}  # by pass, the module that it last left as it was
+    settled: dict[str, Module] = {}  # by pass name, the last module that the pass left unchanged
     for step in passes:
         missing = step.requires - held
         if missing:
@@ -230,11 +233,11 @@ def is_scheduled(module: Module) -> bool:
 
 
 def default_passes(module: Module) -> tuple[str, ...]:
-    """Names of the passes that a plan runs on this module."""
+    """Names of the passes that a plan runs on this module: PREPARE if it is scheduled, else OPTIMIZE."""
     return PREPARE if is_scheduled(module) else OPTIMIZE
 
 
 def optimize(module: Module, options: PipelineOptions = PipelineOptions(), observer: Observer | None = None) -> Module:
-    """The passes that come before scheduling and buffers."""
+    """Run the passes that precede scheduling and buffer assignment."""
     names = options.passes if options.passes is not None else default_passes(module)
     return run_pipeline(module, select(names), observer)

@@ -1,4 +1,4 @@
-"""Tools of the passes: names, attributes, orders, and rebuilding a module computation by computation."""
+"""Tools for passes: fresh names, attributes, orders, and rebuilding a module computation by computation."""
 
 from __future__ import annotations
 
@@ -15,12 +15,12 @@ _SUFFIX = re.compile(r"(\.\d+)+$")
 
 
 class Names:
-    """Hands out names that nothing else in a module has."""
+    """Hands out names that are unique within a module."""
 
     def __init__(self, taken: Iterable[str] = ()):
         self._taken = set(taken)
         self._next: dict[str, int] = {}
-        self._module: Module | None = None  # whose names are taken too; read only once a name is asked for
+        self._module: Module | None = None  # its names are taken too; read when the first name is asked for
 
     @classmethod
     def of(cls, module: Module) -> Names:
@@ -29,7 +29,7 @@ class Names:
         return names
 
     def fresh(self, name: str) -> str:
-        """`name` itself if it is free, else its stem with a number."""
+        """Return `name` itself if it is free, else its stem with a number."""
         if self._module is not None:
             self._taken.update([i.name for c in self._module.computations for i in c.instructions])
             self._taken.update([c.name for c in self._module.computations])
@@ -50,13 +50,16 @@ class Names:
 
 
 def with_attributes(instruction: Instruction, **changes: Any) -> Instruction:
-    """A copy with some attributes set (None removes)."""
+    """A copy with some attributes set; None removes an attribute."""
     merged = {**instruction.attributes, **changes}
     return instruction.replace(attributes=MappingProxyType({k: v for k, v in merged.items() if v is not None}))
 
 
 def recall(instruction: Instruction, change: Callable[[Computation], Computation]) -> Instruction:
-    """The instruction calling `change(c)` where it called c, asked once for each place; itself if nothing changes."""
+    """The instruction, calling `change(c)` wherever it called c; the instruction itself if nothing changes.
+
+    `change` is called once per call site.
+    """
     if not instruction.attributes or not instruction.called():
         return instruction
     changes: dict[str, Any] = {}
@@ -74,12 +77,13 @@ def recall(instruction: Instruction, change: Callable[[Computation], Computation
 
 
 def relink(instruction: Instruction, table: Mapping[Computation, Computation]) -> Instruction:
-    """The instruction calling `table[c]` where it called c; itself if nothing changes."""
+    """The instruction with each called computation c replaced by `table[c]`; the instruction itself if nothing changes.
+    """
     return recall(instruction, lambda c: table.get(c, c))
 
 
 def callees_first(entry: Computation) -> tuple[Computation, ...]:
-    """The entry and all that it reaches, callees before callers."""
+    """The entry and all computations reachable from it, callees before callers."""
     order: dict[Computation, None] = {}
     stack: list[tuple[Computation, bool]] = [(entry, False)]
     while stack:
@@ -93,7 +97,7 @@ def callees_first(entry: Computation) -> tuple[Computation, ...]:
 
 
 def relink_computation(computation: Computation, table: Mapping[Computation, Computation]) -> Computation:
-    """The computation with `relink` on each instruction; itself if nothing changes."""
+    """The computation with `relink` applied to each instruction; the computation itself if nothing changes."""
     if not any(table.get(c, c) is not c for i in computation.calling for c in i.called()):
         return computation
     new: dict[Instruction, Instruction] = {}
@@ -106,7 +110,7 @@ def relink_computation(computation: Computation, table: Mapping[Computation, Com
 def rebuild(
     module: Module, change: Callable[[Computation], Computation], only: Iterable[Computation] | None = None
 ) -> Module:
-    """Apply `change` to computations (all, or `only` these), callees first, keeping callers linked."""
+    """Apply `change` to all computations, or only to those in `only`, callees first, and relink their callers."""
     chosen = None if only is None else set(only)
     table: dict[Computation, Computation] = {}
     for old in module.computations:
@@ -118,7 +122,7 @@ def rebuild(
 
 
 def untied(instruction: Instruction) -> Instruction:
-    """The instruction without control predecessors: within a kernel the order is that of the data alone."""
+    """The instruction without control predecessors: within a kernel only data dependencies order instructions."""
     if CONTROL_PREDECESSORS not in instruction.attributes:
         return instruction
     return with_attributes(instruction, **{CONTROL_PREDECESSORS: None})

@@ -1,1 +1,1 @@
-"""Algebraic rules, one row each."""
+"""Algebraic rewrite rules, one table row each."""

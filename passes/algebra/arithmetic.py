@@ -1,7 +1,7 @@
-"""Rules of arithmetic: sums, products, quotients, powers, signs and rounding.
+"""Rules for arithmetic: sums, products, quotients, powers, signs and rounding.
 
-Floats: x + 0 keeps -0 only where the zero is negative; x · 0, x - x and x / x are never folded (NaN, infinities).
-Integers wrap, so that sums and products may be taken in any order.
+Floats: x + 0 → x is wrong for x = -0, unless the zero is -0; x · 0, x - x and x / x are never folded, because of NaN
+and infinities. Integers wrap, so that their sums and products may be taken in any order.
 """
 
 from __future__ import annotations
@@ -18,11 +18,12 @@ from .row import integer_of, is_exact, is_known, is_number, is_zero, number, row
 
 ROUNDINGS = (Op.FLOOR, Op.CEIL, Op.ROUND_NEAREST_EVEN, Op.ROUND_NEAREST_AFZ)
 BINARY_FLOATS = {DType.F16: 14, DType.BF16: 100, DType.F32: 100, DType.F64: 100}
-"""Types of which a quotient by 2^k is a product by 2^-k, and the largest |k| for which both are normal numbers."""
+"""Float types for which x / 2^k becomes x · 2^-k, with the largest |k| for which 2^k and 2^-k are both normal numbers.
+"""
 
 
 def add_zero(i: Instruction, b: Builder) -> Instruction | None:
-    """x + 0 of integers → x; x + -0 of floats → x, even for x = -0."""
+    """x + 0 → x for integers; x + -0 → x for floats, even if x = -0."""
     for x, y in swaps(i):
         if (i.shape.dtype.is_integer and is_zero(y)) or (i.shape.dtype.is_float and is_number(y, -0.0)):
             return x
@@ -40,14 +41,14 @@ def add_negated(i: Instruction, b: Builder) -> Instruction | None:
 
 
 def subtract_zero(i: Instruction, b: Builder) -> Instruction | None:
-    """x - 0 → x, where the zero is positive."""
+    """x - 0 → x, if the zero is positive."""
     x, y = i.operands
     dtype = i.shape.dtype
     return x if (dtype.is_integer and is_zero(y)) or (dtype.is_float and is_number(y, 0.0)) else None
 
 
 def subtract_itself(i: Instruction, b: Builder) -> Instruction | None:
-    """x - x → 0 of integers."""
+    """x - x → 0 for integers."""
     return number(b, 0, i) if i.operands[0] is i.operands[1] and i.shape.dtype.is_integer else None
 
 
@@ -59,7 +60,7 @@ def subtract_negated(i: Instruction, b: Builder) -> Instruction | None:
 
 
 def subtract_constant(i: Instruction, b: Builder) -> Instruction | None:
-    """(x + c) - d → x + (c - d) of integers."""
+    """(x + c) - d → x + (c - d) for integers."""
     x, d = i.operands
     if not i.shape.dtype.is_integer or x.opcode is not Op.ADD or not is_known(d):
         return None
@@ -70,7 +71,7 @@ def subtract_constant(i: Instruction, b: Builder) -> Instruction | None:
 
 
 def gather_constants(i: Instruction, b: Builder) -> Instruction | None:
-    """(x · c) · d → x · (c · d), for integers, where · is add, multiply, and, or, xor."""
+    """(x · c) · d → x · (c · d) for integers, where · is add, multiply, and, or, xor."""
     if not is_exact(i.shape.dtype):
         return None
     for x, d in swaps(i):
@@ -89,7 +90,7 @@ def multiply_one(i: Instruction, b: Builder) -> Instruction | None:
 
 
 def multiply_zero(i: Instruction, b: Builder) -> Instruction | None:
-    """x · 0 → 0 of integers."""
+    """x · 0 → 0 for integers."""
     return next((o for o in i.operands if i.shape.dtype.is_integer and is_zero(o)), None)
 
 
@@ -101,7 +102,7 @@ def multiply_minus_one(i: Instruction, b: Builder) -> Instruction | None:
 
 
 def multiply_negated(i: Instruction, b: Builder) -> Instruction | None:
-    """-x · -y → x · y, and the same of quotients of floats."""
+    """-x · -y → x · y, and the same for quotients of floats."""
     x, y = i.operands
     if x.opcode is not Op.NEGATE or y.opcode is not Op.NEGATE or i.shape.dtype.is_complex:
         return None
@@ -111,7 +112,7 @@ def multiply_negated(i: Instruction, b: Builder) -> Instruction | None:
 
 
 def negated_factor(i: Instruction, b: Builder) -> Instruction | None:
-    """-x · c → x · -c, and so of quotients of floats, either way."""
+    """-x · c → x · -c, and the same for quotients of floats, with the constant on either side."""
     x, y = i.operands
     if i.shape.dtype.is_complex or (i.opcode is Op.DIVIDE and not i.shape.dtype.is_float):
         return None
@@ -121,7 +122,7 @@ def negated_factor(i: Instruction, b: Builder) -> Instruction | None:
 
 
 def negated_product(i: Instruction, b: Builder) -> Instruction | None:
-    """-(x · c) → x · -c where the product has no other use, and so of quotients of floats, either way."""
+    """-(x · c) → x · -c, if the product has no other use; the same for quotients of floats."""
     inner = i.operands[0]
     if inner.opcode not in (Op.MULTIPLY, Op.DIVIDE) or i.shape.dtype.is_complex or not b.is_sole(inner):
         return None
@@ -142,7 +143,7 @@ def square_of_magnitude(i: Instruction, b: Builder) -> Instruction | None:
 
 
 def factor_out(i: Instruction, b: Builder) -> Instruction | None:
-    """x · c ± y · c → (x ± y) · c of integers, where the products have no other use."""
+    """x · c ± y · c → (x ± y) · c for integers, if the products have no other use."""
     p, q = i.operands
     if not i.shape.dtype.is_integer or p.opcode is not Op.MULTIPLY or q.opcode is not Op.MULTIPLY or p is q:
         return None
@@ -168,7 +169,7 @@ def divide_minus_one(i: Instruction, b: Builder) -> Instruction | None:
 
 
 def divide_power_of_two(i: Instruction, b: Builder) -> Instruction | None:
-    """x / 2^k → x · 2^-k, where both are normal numbers."""
+    """x / 2^k → x · 2^-k, if both powers are normal numbers."""
     by = number_of(i.operands[1])
     if by is None or i.shape.dtype not in BINARY_FLOATS:
         return None
@@ -181,7 +182,7 @@ def divide_power_of_two(i: Instruction, b: Builder) -> Instruction | None:
 
 
 def unsigned_divide_power_of_two(i: Instruction, b: Builder) -> Instruction | None:
-    """x / 2^k → x >> k of integers that are not negative."""
+    """x / 2^k → x >> k for integers that are never negative."""
     value = integer_of(i.operands[1]) if i.shape.dtype.is_integer and i.shape.dtype.bits >= 8 else None
     if value is None or value < 2 or value & (value - 1) or range_of(i.operands[0])[0] < 0:
         return None
@@ -189,7 +190,7 @@ def unsigned_divide_power_of_two(i: Instruction, b: Builder) -> Instruction | No
 
 
 def divide_in_range(i: Instruction, b: Builder) -> Instruction | None:
-    """x / c → 0 where 0 ≤ x < c, of integers."""
+    """x / c → 0 for integers with 0 ≤ x < c."""
     value = integer_of(i.operands[1]) if i.shape.dtype.is_integer else None
     if value is None or value < 1 or not i.shape.size:
         return None
@@ -198,7 +199,7 @@ def divide_in_range(i: Instruction, b: Builder) -> Instruction | None:
 
 
 def unsigned_remainder_power_of_two(i: Instruction, b: Builder) -> Instruction | None:
-    """x % 2^k → x and 2^k - 1 of integers that are not negative."""
+    """x % 2^k → x and (2^k - 1) for integers that are never negative."""
     value = integer_of(i.operands[1]) if i.shape.dtype.is_integer and i.shape.dtype.bits >= 8 else None
     if value is None or value < 1 or value & (value - 1) or range_of(i.operands[0])[0] < 0:
         return None
@@ -206,12 +207,12 @@ def unsigned_remainder_power_of_two(i: Instruction, b: Builder) -> Instruction |
 
 
 def remainder_one(i: Instruction, b: Builder) -> Instruction | None:
-    """x % 1 and x % -1 → 0 of integers."""
+    """x % 1 and x % -1 → 0 for integers."""
     return number(b, 0, i) if integer_of(i.operands[1]) in (1, -1) else None
 
 
 def remainder_in_range(i: Instruction, b: Builder) -> Instruction | None:
-    """x % c → x where -c < x < c, of integers."""
+    """x % c → x for integers with -c < x < c."""
     value = integer_of(i.operands[1])
     if value is None or value < 1 or not i.shape.size:
         return None
@@ -220,7 +221,7 @@ def remainder_in_range(i: Instruction, b: Builder) -> Instruction | None:
 
 
 def power_zero_or_one(i: Instruction, b: Builder) -> Instruction | None:
-    """x^0 → 1, and 1^x of floats; x^1 → x."""
+    """x^0 → 1; 1^x → 1 for floats; x^1 → x."""
     x, y = i.operands
     if i.shape.dtype.is_complex:
         return None
@@ -230,13 +231,13 @@ def power_zero_or_one(i: Instruction, b: Builder) -> Instruction | None:
 
 
 def power_integer(i: Instruction, b: Builder) -> Instruction | None:
-    """x^2, x^3 and x^4 → products, of integers."""
+    """x^2, x^3 and x^4 → products, for integers."""
     exponent = integer_of(i.operands[1])
     return _product(b, i.operands[0], exponent) if exponent in (2, 3, 4) else None
 
 
 def power_small(i: Instruction, b: Builder) -> Instruction | None:
-    """x^2, x^3 and x^4 → products, x^-1 → a quotient, of floats."""
+    """x^2, x^3 and x^4 → products, x^-1 → a quotient, for floats."""
     exponent = number_of(i.operands[1]) if i.shape.dtype in (DType.F32, DType.F64) else None
     x = i.operands[0]
     if exponent is None:
@@ -258,7 +259,7 @@ def twice(i: Instruction, b: Builder) -> Instruction | None:
 
 
 def negated_difference(i: Instruction, b: Builder) -> Instruction | None:
-    """-(x - y) → y - x of integers."""
+    """-(x - y) → y - x for integers."""
     inner = i.operands[0]
     if inner.opcode is not Op.SUBTRACT or not i.shape.dtype.is_integer or not b.is_sole(inner):
         return None
@@ -266,18 +267,18 @@ def negated_difference(i: Instruction, b: Builder) -> Instruction | None:
 
 
 def idempotent(i: Instruction, b: Builder) -> Instruction | None:
-    """f(f(x)) → f(x) of abs and sign."""
+    """f(f(x)) → f(x) for abs and sign."""
     same = i.operands[0].opcode is i.opcode and not i.operands[0].operands[0].shape.dtype.is_complex
     return i.operands[0] if same else None
 
 
 def rounded_twice(i: Instruction, b: Builder) -> Instruction | None:
-    """A rounding of what is rounded already → that."""
+    """round(round(x)) → the inner rounding, for any of floor, ceil, round-nearest."""
     return i.operands[0] if i.operands[0].opcode in ROUNDINGS else None
 
 
 def rounded_integer(i: Instruction, b: Builder) -> Instruction | None:
-    """A rounding of a converted integer → that."""
+    """round(convert(n)) → convert(n), for an integer or pred n."""
     inner = i.operands[0]
     return inner if inner.opcode is Op.CONVERT and is_exact(inner.operands[0].shape.dtype) else None
 
@@ -290,7 +291,7 @@ def abs_of_negated(i: Instruction, b: Builder) -> Instruction | None:
 
 
 def abs_of_what_is_not_negative(i: Instruction, b: Builder) -> Instruction | None:
-    """|x| → x where x is exp(y), y · y of floats, or an integer that is never negative."""
+    """|x| → x, if x is exp(y), logistic(y) or y · y of floats, or an integer that is never negative."""
     x = i.operands[0]
     if x.shape.dtype.is_float:
         square = x.opcode is Op.MULTIPLY and x.operands[0] is x.operands[1]

@@ -1,4 +1,4 @@
-"""Rules of choices: select, minimum, maximum, clamp, is-finite."""
+"""Rules for select, minimum, maximum, clamp, and is-finite."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ from .row import EXTREMES, integer_of, is_exact, is_known, is_zero, row, swaps, 
 
 
 def select_known(i: Instruction, b: Builder) -> Instruction | None:
-    """select of a known test, or of one value twice → the value."""
+    """select with a known test, or between x and x → the value."""
     test, x, y = i.operands
     if x is y:
         return x
@@ -31,7 +31,7 @@ def select_of_not(i: Instruction, b: Builder) -> Instruction | None:
 
 
 def select_same_test(i: Instruction, b: Builder) -> Instruction | None:
-    """select(p, select(p, x, y), z) → select(p, x, z), and so of the other value."""
+    """select(p, select(p, x, y), z) → select(p, x, z), and the same for the other value."""
     test, x, y = i.operands
     if x.opcode is Op.SELECT and x.operands[0] is test:
         return b.select(test, x.operands[1], y)
@@ -39,7 +39,7 @@ def select_same_test(i: Instruction, b: Builder) -> Instruction | None:
 
 
 def select_truth(i: Instruction, b: Builder) -> Instruction | None:
-    """select of truth values with a known one → p, not p, and, or."""
+    """select of pred values, one of them known → p, not p, and, or."""
     test, x, y = i.operands
     if i.shape.dtype is not DType.PRED or test.shape.dims != i.shape.dims:
         return None
@@ -54,7 +54,7 @@ def select_truth(i: Instruction, b: Builder) -> Instruction | None:
 
 
 def select_extreme(i: Instruction, b: Builder) -> Instruction | None:
-    """select(x < y, x, y) → minimum(x, y) of integers, and so of the other orders."""
+    """select(x < y, x, y) → minimum(x, y) for integers, and the same for the other directions."""
     test, x, y = i.operands
     if test.opcode is not Op.COMPARE or not x.shape.dtype.is_integer or test.shape.dims != i.shape.dims:
         return None
@@ -76,7 +76,7 @@ _EXTREME = {"LT": Op.MINIMUM, "LE": Op.MINIMUM, "GT": Op.MAXIMUM, "GE": Op.MAXIM
 
 
 def extreme_of_limit(i: Instruction, b: Builder) -> Instruction | None:
-    """maximum(x, least of its type) → x, minimum(x, least) → least; so of the largest; of floats the first only."""
+    """maximum(x, least value of the type) → x; minimum(x, least) → least except for floats; the same mirrored."""
     for x, y in swaps(i):
         side = _side(y)
         if side is not None and side is (i.opcode is Op.MAXIMUM):
@@ -87,7 +87,7 @@ def extreme_of_limit(i: Instruction, b: Builder) -> Instruction | None:
 
 
 def _side(x: Instruction) -> bool | None:
-    """True for the least number of a type (-inf, INT_MIN, false), False for the largest."""
+    """True for the least value of a type (-inf, INT_MIN, false), False for the greatest, None for any other."""
     if x.shape.dtype.is_float:
         limit = number_of(x)
         return float(limit) < 0 if limit is not None and math.isinf(float(limit)) else None
@@ -103,7 +103,7 @@ def _side(x: Instruction) -> bool | None:
 
 
 def extreme_in_range(i: Instruction, b: Builder) -> Instruction | None:
-    """minimum, maximum of integers whose ranges decide it → that operand."""
+    """minimum, maximum of integers whose ranges decide it → the smaller or larger operand."""
     if not i.shape.dtype.is_integer or not i.shape.size:
         return None
     x, y = i.operands
@@ -113,7 +113,7 @@ def extreme_in_range(i: Instruction, b: Builder) -> Instruction | None:
 
 
 def extreme_of_constants(i: Instruction, b: Builder) -> Instruction | None:
-    """max(max(x, c), d) → max(x, max(c, d)), and so of min."""
+    """max(max(x, c), d) → max(x, max(c, d)), and the same for min."""
     for x, d in swaps(i):
         if x.opcode is i.opcode and is_known(d):
             for y, c in swaps(x):
@@ -130,7 +130,7 @@ def clamp_twice(i: Instruction, b: Builder) -> Instruction | None:
 
 
 def clamp_of_clamp(i: Instruction, b: Builder) -> Instruction | None:
-    """clamp(a, clamp(c, x, d), b) → clamp(clamp(a, c, b), x, clamp(a, d, b)), of known bounds other than 0."""
+    """clamp(a, clamp(c, x, d), b) → clamp(clamp(a, c, b), x, clamp(a, d, b)), if the bounds are known and not 0."""
     inner = i.operands[1]
     if inner.opcode is not Op.CLAMP:
         return None
@@ -143,7 +143,7 @@ def clamp_of_clamp(i: Instruction, b: Builder) -> Instruction | None:
 
 
 def clamp_in_range(i: Instruction, b: Builder) -> Instruction | None:
-    """clamp(a, x, b) → x where a ≤ x ≤ b always, of integers; b where b ≤ a or b ≤ x, a where x ≤ a ≤ b."""
+    """clamp(a, x, b) of integers whose ranges decide it → x if a ≤ x ≤ b, b if b ≤ a or b ≤ x, a if x ≤ a ≤ b."""
     low, x, high = i.operands
     if not i.shape.dtype.is_integer or not i.shape.size:
         return None
@@ -163,7 +163,7 @@ def is_finite_of_sign(i: Instruction, b: Builder) -> Instruction | None:
 
 
 def is_finite_integer(i: Instruction, b: Builder) -> Instruction | None:
-    """is-finite(convert(n)) → true where the float type reaches all integers of the other."""
+    """is-finite(convert(n)) → true, if the float type reaches all values of the integer type."""
     inner = i.operands[0]
     if inner.opcode is not Op.CONVERT or not is_exact(inner.operands[0].shape.dtype):
         return None

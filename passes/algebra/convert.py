@@ -1,4 +1,4 @@
-"""Rules of types: chains of convert and bitcast-convert, and complex numbers put together and taken apart."""
+"""Rules for type conversions: chains of convert and bitcast-convert, and the parts of complex numbers."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from .row import MANTISSA, holds, is_exact, number, row
 
 
 def convert_back(i: Instruction, b: Builder) -> Instruction | None:
-    """convert(convert(x)) → x where the type between holds every value of x."""
+    """convert(convert(x)) → x, if the intermediate type holds every value of x."""
     inner = i.operands[0]
     if inner.opcode is not Op.CONVERT or inner.operands[0].shape.dtype is not i.shape.dtype:
         return None
@@ -20,7 +20,7 @@ def convert_back(i: Instruction, b: Builder) -> Instruction | None:
 
 
 def convert_twice(i: Instruction, b: Builder) -> Instruction | None:
-    """convert(convert(x)) → convert(x) where the first loses nothing, or both cut integers."""
+    """convert(convert(x)) → convert(x), if the inner convert is lossless, or both truncate integers."""
     inner = i.operands[0]
     if inner.opcode is not Op.CONVERT:
         return None
@@ -32,7 +32,7 @@ def convert_twice(i: Instruction, b: Builder) -> Instruction | None:
 
 
 def convert_of_iota(i: Instruction, b: Builder) -> Instruction | None:
-    """convert(iota) → iota, where the types hold all of its numbers."""
+    """convert(iota) → iota, if both types hold all of its numbers."""
     inner = i.operands[0]
     if inner.opcode is not Op.IOTA or i.shape.dtype is DType.PRED or not i.shape.size:
         return None
@@ -44,7 +44,7 @@ def convert_of_iota(i: Instruction, b: Builder) -> Instruction | None:
 
 
 def range_of_type(dtype: DType) -> int:
-    """The largest n such that a type holds 0 … n; -1 where that is not known."""
+    """The largest n such that a type holds 0 … n; -1 if unknown."""
     if dtype.is_integer:
         return 2 ** (dtype.bits - dtype.is_signed) - 1
     return 2 ** MANTISSA[dtype] if dtype in MANTISSA else -1
@@ -61,8 +61,7 @@ def convert_of_select(i: Instruction, b: Builder) -> Instruction | None:
 
 
 def bits_twice(i: Instruction, b: Builder) -> Instruction | None:
-    """bitcast-convert of bitcast-convert → one of them, or none, between types of one width; not by way of a pred, of
-    which there are but two."""
+    """bitcast-convert(bitcast-convert(x)) → bitcast-convert(x) or x, between types of equal width other than pred."""
     inner = i.operands[0]
     if inner.opcode is not Op.BITCAST_CONVERT or inner.shape.dtype is DType.PRED:
         return None
@@ -79,7 +78,7 @@ def part_of_complex(i: Instruction, b: Builder) -> Instruction | None:
 
 
 def part_of_real(i: Instruction, b: Builder) -> Instruction | None:
-    """real(x) → x and imag(x) → 0 of what is no complex number."""
+    """real(x) → x and imag(x) → 0, for x that is not complex."""
     x = i.operands[0]
     if x.shape.dtype.is_complex:
         return None
@@ -87,7 +86,7 @@ def part_of_real(i: Instruction, b: Builder) -> Instruction | None:
 
 
 def part_of_sum(i: Instruction, b: Builder) -> Instruction | None:
-    """real(z + w) → real(z) + real(w) where the sum has no other use, real(-z) → -real(z); so of z - w, and of imag."""
+    """real(z ± w) → real(z) ± real(w), real(-z) → -real(z), if the argument has no other use; the same for imag."""
     inner = i.operands[0]
     if inner.opcode not in (Op.ADD, Op.SUBTRACT, Op.NEGATE) or not inner.shape.dtype.is_complex or not b.is_sole(inner):
         return None

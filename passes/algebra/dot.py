@@ -1,5 +1,4 @@
-"""Rules of products: dots of nothing, of zeros and ones, over single elements, with vectors; slices of dots;
-convolutions with dimensions of one element.
+"""Rules for products: dots over no elements, of zeros, ones, single elements and vectors; slices of dots; convolutions.
 """
 
 from __future__ import annotations
@@ -17,26 +16,26 @@ from .reduce import NARROW, REASSOCIATED
 from .row import holds, is_number, is_zero, row, spread_over
 
 SMALL_DOT = 1 << 10
-"""Multiplications up to which a product with a vector is a multiply and a reduce, which fuse."""
+"""Maximum number of multiplications for which a dot with a vector becomes multiply and reduce, which can fuse."""
 
 SIGNED_ZERO = "a dot starts at +0, so that a sum of -0 is +0"
 
 
 def dot_of_nothing(i: Instruction, b: Builder) -> Instruction | None:
-    """dot that sums over no elements → 0."""
+    """dot with an empty contraction → 0."""
     x = i.operands[0]
     empty = any(x.shape.dims[d] == 0 for d in i.attributes.get("lhs_contracting_dims", ()))
     return b.constant(0, i.shape.dtype, i.shape.dims) if empty else None
 
 
 def dot_of_zeros(i: Instruction, b: Builder) -> Instruction | None:
-    """dot with zeros → 0 of integers."""
+    """dot with zeros → 0 for integers."""
     zeros = i.shape.dtype.is_integer and any(o.shape.dtype.is_integer and is_zero(o) for o in i.operands)
     return b.constant(0, i.shape.dtype, i.shape.dims) if zeros else None
 
 
 def dot_outer(i: Instruction, b: Builder) -> Instruction | None:
-    """dot over dimensions of size 1, or over none → a product of broadcasts."""
+    """dot with a contraction of size 1 → multiply of broadcasts."""
     if _summands(i) != 1 or not _simple(i):
         return None
     x, y = _operand(b, i, 0, i.shape.dtype), _operand(b, i, 1, i.shape.dtype)
@@ -44,7 +43,7 @@ def dot_outer(i: Instruction, b: Builder) -> Instruction | None:
 
 
 def dot_of_one_number(i: Instruction, b: Builder) -> Instruction | None:
-    """dot(x, 1) → the sums of x, spread; dot(x, c) → the sums of x · c, of integers, where c is one number all over."""
+    """dot(x, splat 1) → broadcast(reduce(x)); dot(x, splat c) → broadcast(reduce(x)) · c for integers."""
     if not _simple(i):
         return None
     for side, o in enumerate(i.operands):
@@ -62,7 +61,7 @@ def dot_of_one_number(i: Instruction, b: Builder) -> Instruction | None:
 
 
 def dot_with_vector(i: Instruction, b: Builder) -> Instruction | None:
-    """A small dot with one vector, or of two → multiply and reduce."""
+    """A small dot with a vector on one or both sides → multiply and reduce."""
     summands = _summands(i)
     if summands <= 1 or not _simple(i) or i.shape.size * summands > SMALL_DOT:
         return None
@@ -81,7 +80,7 @@ def _summands(i: Instruction) -> int:
 
 
 def _simple(i: Instruction) -> bool:
-    """Real or integer, widened at most, nothing sparse or ragged."""
+    """Whether a dot is non-empty, real or integer, not sparse, and only widens its operands."""
     dtype = i.shape.dtype
     plain = dtype in (DType.F16, DType.BF16, DType.F32, DType.F64) or (dtype.is_integer and dtype.bits >= 8)
     same = all(o.shape.dtype.is_float == dtype.is_float and holds(dtype, o.shape.dtype) for o in i.operands)
@@ -97,7 +96,7 @@ def _free(i: Instruction, side: int) -> list[int]:
 
 
 def _operand(b: Builder, i: Instruction, side: int, dtype: DType, *, contracted: bool = False) -> Instruction:
-    """An operand in the dimensions of the result, and of the contraction behind them if `contracted`."""
+    """An operand broadcast to the dimensions of the result, followed by the contracted ones if `contracted`."""
     x, batch, kept = _in_order(b, i, side, dtype)
     places, dims = _places(i, side, batch, kept - batch), [*i.shape.dims]
     if contracted:
@@ -109,8 +108,7 @@ def _operand(b: Builder, i: Instruction, side: int, dtype: DType, *, contracted:
 
 
 def _in_order(b: Builder, i: Instruction, side: int, dtype: DType) -> tuple[Instruction, int, int]:
-    """An operand with its batch dimensions first, then the free ones, then the contracted; how many are batch
-    dimensions, and how many are these and free ones.
+    """(operand with dimensions ordered batch, free, contracted; number of batch; number of batch and free dimensions).
     """
     batch, summed = (i.attributes.get(key, ()) for key in _SIDES[side])
     free = _free(i, side)
@@ -119,13 +117,13 @@ def _in_order(b: Builder, i: Instruction, side: int, dtype: DType) -> tuple[Inst
 
 
 def _places(i: Instruction, side: int, batch: int, free: int) -> list[int]:
-    """Where the batch and free dimensions of a side are in the result."""
+    """Positions in the result of the first `batch` batch and the first `free` free dimensions of a side."""
     first = batch + (len(_free(i, 0)) if side else 0)
     return [*range(batch), *range(first, first + free)]
 
 
 def slice_of_dot(i: Instruction, b: Builder) -> Instruction | None:
-    """slice(dot(x, y)) → dot(slice(x), slice(y)), where the dot has no other use and at most half of it is taken."""
+    """slice(dot(x, y)) → dot(slice(x), slice(y)), if the dot has no other use and at most half of it is read."""
     dot = i.operands[0]
     if dot.opcode is not Op.DOT or len(dot.operands) != 2 or not b.is_sole(dot) or not i.shape.size:
         return None
@@ -144,7 +142,7 @@ def slice_of_dot(i: Instruction, b: Builder) -> Instruction | None:
 
 
 def convolution_of_single_places(i: Instruction, b: Builder) -> Instruction | None:
-    """convolution → reshape(convolution) without the spatial dimensions of one element in input, window and result."""
+    """convolution → reshape(convolution) without spatial dimensions of size 1 in input, window and result."""
     d: ConvolutionDims = i.attributes["dim_labels"]
     window: Window = i.attributes.get("window", Window(()))
     x, kernel = i.operands
@@ -176,7 +174,10 @@ def convolution_of_single_places(i: Instruction, b: Builder) -> Instruction | No
 
 
 def _renumbered(d: ConvolutionDims, rest: list[int], *dropped: set[int]) -> ConvolutionDims:
-    """The labels with some spatial dimensions left, others dropped from input, kernel and result."""
+    """The dimension labels with only the spatial dimensions `rest`.
+
+    dropped: dimensions removed from input, kernel and result.
+    """
 
     def place(side: int, old: int) -> int:
         return old - sum(k < old for k in dropped[side])

@@ -1,4 +1,5 @@
-"""Rules that compute elementwise ops before data is moved: spread, transposed, or reshaped behind a product."""
+"""Rules that compute elementwise ops before data movement: before a broadcast, a transpose or a reshape of a product.
+"""
 
 from __future__ import annotations
 
@@ -19,11 +20,11 @@ MOVED = tuple(
         key=lambda op: op.value,
     )
 )
-"""Elementwise ops that change places with moves of data."""
+"""Elementwise ops that may be exchanged with data movement."""
 
 
 def elementwise_of_broadcasts(i: Instruction, b: Builder) -> Instruction | None:
-    """f(broadcast(x), broadcast(y)) → broadcast(f(x, y)), for scalars, and for arrays where f is expensive."""
+    """f(broadcast(x), broadcast(y)) → broadcast(f(x, y)), for scalars, and for arrays if f is expensive."""
     spreads = [o for o in i.operands if o.opcode is Op.BROADCAST]
     first = next((o for o in spreads if o.operands[0].shape.rank), spreads[0] if spreads else None)
     if first is None or not i.shape.rank:
@@ -38,7 +39,7 @@ def elementwise_of_broadcasts(i: Instruction, b: Builder) -> Instruction | None:
 
 
 def elementwise_of_transposes(i: Instruction, b: Builder) -> Instruction | None:
-    """f(transpose(x), transpose(y)) → transpose(f(x, y)), where the transposes are alike and have no other use."""
+    """f(transpose(x), transpose(y)) → transpose(f(x, y)), if the transposes are equal and have no other use."""
     first = next((o for o in i.operands if o.opcode is Op.TRANSPOSE), None)
     if first is None or any(o.opcode is Op.TRANSPOSE and not b.is_sole(o) for o in i.operands):
         return None
@@ -50,14 +51,15 @@ def elementwise_of_transposes(i: Instruction, b: Builder) -> Instruction | None:
 def _before(
     o: Instruction, opcode: Op, dimensions: tuple[int, ...], dims: tuple[int, ...], b: Builder
 ) -> Instruction | None:
-    """What an operand is before such a move, in these dimensions; None if that is not what made it."""
+    """The value of an operand before a move `opcode` with `dimensions`, in shape `dims`; None if there is no such move.
+    """
     if o.opcode is opcode and o.dimensions == dimensions and o.operands[0].shape.dims == dims:
         return o.operands[0]
     return b.broadcast(o.operands[0], dims) if o.opcode is Op.BROADCAST and not o.operands[0].shape.rank else None
 
 
 def _moved(i: Instruction, dims: tuple[int, ...], operands: Sequence[Instruction | None], b: Builder) -> Instruction:
-    """The same op on operands of other dimensions."""
+    """The same op on operands of shape `dims`."""
     kept = {k: v for k, v in i.attributes.items() if k not in ("metadata", "sharding")}
     return b.op(i.opcode, array(i.shape.dtype, *dims), *(o for o in operands if o is not None), **kept)
 
@@ -65,11 +67,11 @@ def _moved(i: Instruction, dims: tuple[int, ...], operands: Sequence[Instruction
 PRODUCTS = frozenset({Op.DOT, Op.CONVOLUTION})
 
 MOST_STEPS = 6
-"""Elementwise ops behind a product that are looked through."""
+"""Maximum number of elementwise ops to follow back to a product."""
 
 
 def elementwise_of_reshaped_product(i: Instruction, b: Builder) -> Instruction | None:
-    """f(reshape(dot), y) → reshape(f(dot, reshape(y))), so that f is computed with the product; and of convolutions."""
+    """f(reshape(dot), y) → reshape(f(dot, reshape(y))), so that f fuses with the dot; the same for convolutions."""
     reshaped = next((o for o in i.operands if o.opcode is Op.RESHAPE and _is_made_of_product(o.operands[0])), None)
     if reshaped is None or not i.shape.size or any(o.shape.dims != i.shape.dims for o in i.operands):
         return None
@@ -80,7 +82,7 @@ def elementwise_of_reshaped_product(i: Instruction, b: Builder) -> Instruction |
 
 
 def _is_made_of_product(x: Instruction, steps: int = MOST_STEPS) -> bool:
-    """Whether x is a product, or ops on its elements."""
+    """Whether x is a product, or elementwise ops on a product."""
     if x.opcode in PRODUCTS:
         return x.shape.rank > 0
     if x.opcode not in ELEMENTWISE or not steps:
@@ -89,7 +91,10 @@ def _is_made_of_product(x: Instruction, steps: int = MOST_STEPS) -> bool:
 
 
 def _reshapes(x: Instruction, dims: tuple[int, ...]) -> bool:
-    """Whether x has these dimensions before it is reshaped, lies in memory, or spreads what they can spread as well."""
+    """Whether x has an equivalent of shape `dims` that costs nothing.
+
+    This is so if x is a reshape from `dims`, is in memory, or is a broadcast whose dimensions the reshape keeps.
+    """
     if x.opcode is Op.BROADCAST:
         places = _places(x.shape.dims, dims)
         return all(d in places for d in x.dimensions)
@@ -106,7 +111,7 @@ def _reshaped(x: Instruction, dims: tuple[int, ...], b: Builder) -> Instruction:
 
 
 def _places(old: Sequence[int], new: Sequence[int]) -> dict[int, int]:
-    """Dimensions that a reshape keeps: by their place before it, their place after it."""
+    """The dimensions that a reshape keeps, as {position before it: position after it}."""
     ends = {(math.prod(new[:d]), n): d for d, n in enumerate(new) if n != 1}
     starts = ((d, (math.prod(old[:d]), n)) for d, n in enumerate(old))
     return {d: ends[start] for d, start in starts if start in ends}

@@ -1,4 +1,4 @@
-"""Rules of indices: dynamic-slice, dynamic-update-slice, gather and scatter of known, single or consecutive starts."""
+"""Rules for dynamic-slice, dynamic-update-slice, gather and scatter with known, single or consecutive starts."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ def dynamic_slice_at_known(i: Instruction, b: Builder) -> Instruction | None:
 
 
 def dynamic_slice_of_splat(i: Instruction, b: Builder) -> Instruction | None:
-    """dynamic-slice of one number, spread → that number spread."""
+    """dynamic-slice of a broadcast scalar → a smaller broadcast."""
     x = i.operands[0]
     splat = x.opcode is Op.BROADCAST and not x.operands[0].shape.rank
     return b.broadcast(x.operands[0], i.shape.dims) if splat and i.shape.rank else None
@@ -48,7 +48,7 @@ def dynamic_slice_of_broadcast(i: Instruction, b: Builder) -> Instruction | None
 
 
 def dynamic_slice_of_iota(i: Instruction, b: Builder) -> Instruction | None:
-    """dynamic-slice(iota) → iota + the start, clamped; of one element only the start."""
+    """dynamic-slice(iota) → iota + the clamped start; the start alone if one element of the iota dimension is read."""
     x = i.operands[0]
     if x.opcode is not Op.IOTA or len(i.operands) != 1 + x.shape.rank or not i.shape.size:
         return None
@@ -61,7 +61,7 @@ def dynamic_slice_of_iota(i: Instruction, b: Builder) -> Instruction | None:
 
 
 def _clamped(b: Builder, index: Instruction, most: int) -> Instruction:
-    """An index as dynamic-slice takes it: 0 at least, `most` at most."""
+    """An index clamped to 0 … `most`, as dynamic-slice does."""
     (low, high), (_, limit) = range_of(index), type_range(index.shape.dtype)
     if low >= 0 and high <= most:
         return index
@@ -70,7 +70,7 @@ def _clamped(b: Builder, index: Instruction, most: int) -> Instruction:
 
 
 def dynamic_slice_twice(i: Instruction, b: Builder) -> Instruction | None:
-    """dynamic-slice(dynamic-slice(x, s), t) → dynamic-slice(x, s + t), both clamped, if the first has no other use."""
+    """dynamic-slice(dynamic-slice(x, s), t) → dynamic-slice(x, s + t), both clamped, if the inner has no other use."""
     inner = i.operands[0]
     if inner.opcode is not Op.DYNAMIC_SLICE or not b.is_sole(inner):
         return None
@@ -86,7 +86,7 @@ def dynamic_slice_twice(i: Instruction, b: Builder) -> Instruction | None:
 
 
 def update_of_nothing(i: Instruction, b: Builder) -> Instruction | None:
-    """dynamic-update-slice by an empty update → the array."""
+    """dynamic-update-slice with an empty update → the array."""
     return i.operands[0] if not i.operands[1].shape.size else None
 
 
@@ -98,7 +98,8 @@ def update_by_itself(i: Instruction, b: Builder) -> Instruction | None:
 
 
 def update_twice(i: Instruction, b: Builder) -> Instruction | None:
-    """dynamic-update-slice(dynamic-update-slice(x, u, s), v, s) → dynamic-update-slice(x, v, s) of one size."""
+    """dynamic-update-slice(dynamic-update-slice(x, u, s), v, s) → dynamic-update-slice(x, v, s) for u, v of one size.
+    """
     inner = i.operands[0]
     if inner.opcode is not Op.DYNAMIC_UPDATE_SLICE or inner.operands[2:] != i.operands[2:]:
         return None
@@ -108,7 +109,7 @@ def update_twice(i: Instruction, b: Builder) -> Instruction | None:
 
 
 def update_of_splat(i: Instruction, b: Builder) -> Instruction | None:
-    """dynamic-update-slice of one number, spread, at known starts → pad."""
+    """dynamic-update-slice of a broadcast scalar at known starts → pad."""
     x, update = i.operands[:2]
     if x.opcode is not Op.BROADCAST or x.operands[0].shape.rank or not update.shape.size:
         return None
@@ -134,7 +135,7 @@ def _columns(i: Instruction, indices: Instruction, key: str) -> int:
 
 
 def _single(b: Builder, indices: Instruction, dims: Sequence[int], rank: int) -> list[Instruction]:
-    """The one start of an array of indices, a scalar a dimension of the operand."""
+    """The starts of a single slice: one scalar per dimension of the operand, 0 where it is not indexed."""
     flat = b.reshape(indices, (len(dims),))
     dtype = indices.shape.dtype
     by_dim = {d: b.reshape(b.slice_in(flat, 0, n, n + 1), ()) for n, d in enumerate(dims)}
@@ -142,7 +143,7 @@ def _single(b: Builder, indices: Instruction, dims: Sequence[int], rank: int) ->
 
 
 def gather_of_one(i: Instruction, b: Builder) -> Instruction | None:
-    """gather of one slice → dynamic-slice, which clamps as gather does."""
+    """gather of one slice → dynamic-slice, which clamps in the same way."""
     x, indices = i.operands
     a = i.attributes
     if math.prod(_batch(i, indices)) != 1 or a.get("operand_batching_dims") or not math.prod(a["slice_sizes"]):
@@ -154,12 +155,12 @@ def gather_of_one(i: Instruction, b: Builder) -> Instruction | None:
 
 
 def gather_of_whole(i: Instruction, b: Builder) -> Instruction | None:
-    """gather of slices as large as the array where it is indexed → broadcast(slice): they can only start at 0."""
+    """gather of slices that span the indexed dimensions, so that they can only start at 0 → broadcast(slice)."""
     x, a = i.operands[0], i.attributes
     sizes = a["slice_sizes"]
     if a.get("operand_batching_dims") or not i.shape.size or _columns(i, i.operands[1], "start_index_map") < 1:
         return None
-    if 0 in sizes:  # yet there are results: expand-gather knows what they are
+    if 0 in sizes:  # the result may still have elements; expand-gather handles that case
         return None
     if any(x.shape.dims[d] != sizes[d] for d in a["start_index_map"]):
         return None
@@ -170,10 +171,7 @@ def gather_of_whole(i: Instruction, b: Builder) -> Instruction | None:
 
 
 def _consecutive(i: Instruction, indices: Instruction) -> tuple[int, int, int] | None:
-    """(first, step, count) of an array of starts along one dimension, n of them after each other; None if they are not.
-
-    The step is positive.
-    """
+    """(first, step, count) of the starts along one dimension, if they are consecutive with step > 0; else None."""
     batch = [n for n in _batch(i, indices) if n != 1]
     if len(batch) != 1:
         return None
@@ -192,7 +190,7 @@ def _consecutive(i: Instruction, indices: Instruction) -> tuple[int, int, int] |
 
 
 def gather_of_consecutive(i: Instruction, b: Builder) -> Instruction | None:
-    """gather of rows a, a + s, a + 2 · s, … in bounds, s known and positive → slice."""
+    """gather of rows a, a + s, a + 2 · s, … within bounds, with a known s > 0 → slice."""
     x, indices = i.operands
     a = i.attributes
     found = _consecutive(i, indices)
@@ -215,7 +213,7 @@ def gather_of_consecutive(i: Instruction, b: Builder) -> Instruction | None:
 
 
 def scatter_of_nothing(i: Instruction, b: Builder) -> Instruction | None:
-    """scatter of no updates → the arrays."""
+    """scatter without updates → the array."""
     many = len(i.operands) // 2
     if i.operands[-1].shape.size or i.shape.is_tuple:
         return None
@@ -223,7 +221,7 @@ def scatter_of_nothing(i: Instruction, b: Builder) -> Instruction | None:
 
 
 def scatter_at_known(i: Instruction, b: Builder) -> Instruction | None:
-    """scatter of one update at a known start that is in bounds → dynamic-update-slice."""
+    """scatter of one update at a known start within bounds → dynamic-update-slice."""
     if len(i.operands) != 3 or i.attributes.get("input_batching_dims"):
         return None
     x, indices, update = i.operands
@@ -250,7 +248,7 @@ def scatter_at_known(i: Instruction, b: Builder) -> Instruction | None:
 
 
 def scatter_of_consecutive(i: Instruction, b: Builder) -> Instruction | None:
-    """scatter of updates to rows a, a + 1, a + 2, … in bounds → dynamic-update-slice."""
+    """scatter of updates to rows a, a + 1, a + 2, … within bounds → dynamic-update-slice."""
     a, region = i.attributes, i.attributes["to_apply"]
     if len(i.operands) != 3 or a.get("input_batching_dims") or not is_pointwise(region):
         return None

@@ -1,4 +1,4 @@
-"""Rules of bits and comparisons: and, or, xor, not, shifts, compare."""
+"""Rules for bits and comparisons: and, or, xor, not, shifts, compare."""
 
 from __future__ import annotations
 
@@ -32,12 +32,12 @@ OPPOSITE = {"EQ": "NE", "NE": "EQ", "LT": "GE", "GE": "LT", "GT": "LE", "LE": "G
 
 
 def same_operands(i: Instruction, b: Builder) -> Instruction | None:
-    """x op x → x of and, or, minimum, maximum."""
+    """x op x → x, for and, or, minimum, maximum."""
     return i.operands[0] if i.operands[0] is i.operands[1] else None
 
 
 def logic_known(i: Instruction, b: Builder) -> Instruction | None:
-    """x and true, x or false → x; x and false, x or true → the constant; the same of integers."""
+    """x and true, x or false → x; x and false, x or true → the constant; the same for integers."""
     for x, y in swaps(i):
         known = truth_of(y)
         if known is None and y.shape.dtype.is_integer:
@@ -57,7 +57,7 @@ def logic_of_negation(i: Instruction, b: Builder) -> Instruction | None:
 
 
 def absorb(i: Instruction, b: Builder) -> Instruction | None:
-    """x and (x or y) → x, x and (x and y) → x and y; and so of or, and of minimum, maximum of integers."""
+    """x and (x or y) → x, x and (x and y) → x and y; the same for or, and for minimum, maximum of integers."""
     if not is_exact(i.shape.dtype):
         return None
     for x, y in swaps(i):
@@ -67,7 +67,7 @@ def absorb(i: Instruction, b: Builder) -> Instruction | None:
 
 
 def de_morgan(i: Instruction, b: Builder) -> Instruction | None:
-    """not x and not y → not (x or y), not x or not y → not (x and y), where the negations have no other use."""
+    """not x and not y → not (x or y), not x or not y → not (x and y), if the negations have no other use."""
     x, y = i.operands
     if x.opcode is not Op.NOT or y.opcode is not Op.NOT or not b.is_sole(x) or not b.is_sole(y):
         return None
@@ -87,7 +87,7 @@ def xor_known(i: Instruction, b: Builder) -> Instruction | None:
 
 
 def not_of_compare(i: Instruction, b: Builder) -> Instruction | None:
-    """not (x < y) → x ≥ y where NaN cannot be; not (x = y) → x ≠ y always."""
+    """not (x < y) → x ≥ y, if NaN is impossible; not (x = y) → x ≠ y."""
     inner = i.operands[0]
     if inner.opcode is not Op.COMPARE or not b.is_sole(inner):
         return None
@@ -107,14 +107,14 @@ def shift_by_zero(i: Instruction, b: Builder) -> Instruction | None:
 
 
 def shift_out(i: Instruction, b: Builder) -> Instruction | None:
-    """x shifted by its width or more → 0, but for arithmetic shifts."""
+    """x shifted by its width or more → 0, except for arithmetic shifts."""
     by = integer_of(i.operands[1])
     out = by is not None and (by < 0 or by >= i.shape.dtype.bits) and i.opcode is not Op.SHIFT_RIGHT_ARITHMETIC
     return number(b, 0, i) if out else None
 
 
 def shift_twice(i: Instruction, b: Builder) -> Instruction | None:
-    """(x << m) << n → x << (m + n), and so of right shifts, by less than the width each."""
+    """(x << m) << n → x << (m + n), and the same for right shifts; m and n are each less than the width."""
     inner, by, bits = i.operands[0], integer_of(i.operands[1]), i.shape.dtype.bits
     if inner.opcode is not i.opcode or by is None or bits < 8:
         return None
@@ -130,7 +130,7 @@ def shift_twice(i: Instruction, b: Builder) -> Instruction | None:
 
 
 def compare_itself(i: Instruction, b: Builder) -> Instruction | None:
-    """x = x and the like → the constant, where no NaN can be: integers, pred, and any type in total order."""
+    """compare(x, x) → a constant, if NaN is impossible: for integers, pred, and any type in total order."""
     x, y = i.operands
     if x is not y or not (is_exact(x.shape.dtype) or i.attributes.get("type") == "TOTALORDER"):
         return None
@@ -141,7 +141,7 @@ MIRRORED = {"EQ": "EQ", "NE": "NE", "LT": "GT", "LE": "GE", "GT": "LT", "GE": "L
 
 
 def compare_negated(i: Instruction, b: Builder) -> Instruction | None:
-    """-x < -y → x > y, -x < c → x > -c of floats, and so of the other directions; not in total order."""
+    """-x < -y → x > y, -x < c → x > -c, for floats, the same for other directions; not in total order."""
     x, y = i.operands
     if not x.shape.dtype.is_float or i.attributes.get("type") == "TOTALORDER" or Op.NEGATE not in (x.opcode, y.opcode):
         return None
@@ -153,13 +153,16 @@ def compare_negated(i: Instruction, b: Builder) -> Instruction | None:
 
 
 def compare_ranges(i: Instruction, b: Builder) -> Instruction | None:
-    """A comparison of integers whose ranges decide it → the constant: u < 0, iota < n, a remainder, a mask."""
+    """A comparison of integers whose ranges decide it → a constant: u < 0, iota < n, a remainder, a mask."""
     known = decided(i)
     return None if known is None else truth(b, known, i)
 
 
 def decided(i: Instruction, known: Mapping[Instruction, Range] = MappingProxyType({})) -> bool | None:
-    """What a comparison of integers gives all over, if ranges say so; known: ranges from elsewhere."""
+    """The result of a comparison of integers, if it is the same for all elements and ranges decide it; else None.
+
+    known: ranges that the caller knows already, by instruction.
+    """
     x, y = i.operands
     if not x.shape.dtype.is_integer or not i.shape.size:
         return None

@@ -1,6 +1,6 @@
-"""Rules of data movement: broadcast, slice, pad, concatenate, reverse, transpose, iota, reshape.
+"""Rules for data movement: broadcast, slice, pad, concatenate, reverse, transpose, iota, reshape.
 
-What simplify.py does on any layout is not repeated here.
+The rules in passes/cleanup/simplify.py, which apply to any layout, are not repeated here.
 """
 
 from __future__ import annotations
@@ -21,7 +21,7 @@ def _is_splat(x: Instruction) -> bool:
 
 
 def _one(source: Instruction) -> Instruction | None:
-    """The scalar that a broadcast, or a constant, holds all over."""
+    """The scalar that a broadcast repeats or that a constant is a splat of; None if there is none."""
     return source.operands[0] if _is_splat(source) else splat_of(source)
 
 
@@ -56,7 +56,7 @@ def transpose_of_iota(i: Instruction, b: Builder) -> Instruction | None:
 
 
 def slice_of_iota(i: Instruction, b: Builder) -> Instruction | None:
-    """slice(iota) → iota, where it starts at 0 with stride 1 along iota's dimension."""
+    """slice(iota) → iota, if the slice starts at 0 with stride 1 along the iota dimension."""
     x = i.operands[0]
     if x.opcode is not Op.IOTA:
         return None
@@ -69,7 +69,7 @@ def slice_of_iota(i: Instruction, b: Builder) -> Instruction | None:
 
 
 def slice_of_concatenate(i: Instruction, b: Builder) -> Instruction | None:
-    """slice(concatenate(x, y, …)) → slice of the operands that it reaches, by stride 1 along the joint dimension."""
+    """slice(concatenate(x, y, …)) → slice of the operands it overlaps, concatenated, if it does not overlap all."""
     x = i.operands[0]
     if x.opcode is not Op.CONCATENATE or not i.shape.size:
         return None
@@ -91,9 +91,9 @@ def slice_of_concatenate(i: Instruction, b: Builder) -> Instruction | None:
 
 
 def slice_of_pad(i: Instruction, b: Builder) -> Instruction | None:
-    """slice(pad(x)) → slice(x) where it takes nothing of the padding, the padding where it takes nothing else.
+    """slice(pad(x)) → slice(x), if it lies within x; → the padding value, if it lies within the padding.
 
-    Only where the pad has no other use: x need not live on beside it.
+    Only if the pad has no other use, because otherwise x would stay live beside it.
     """
     x = i.operands[0]
     if (
@@ -126,7 +126,7 @@ def slice_of_broadcast(i: Instruction, b: Builder) -> Instruction | None:
 
 
 def slice_of_transpose(i: Instruction, b: Builder) -> Instruction | None:
-    """slice(transpose(x)) → transpose(slice(x)), where the transpose has no other use."""
+    """slice(transpose(x)) → transpose(slice(x)), if the transpose has no other use."""
     x = i.operands[0]
     if x.opcode is not Op.TRANSPOSE or not b.is_sole(x):
         return None
@@ -137,7 +137,7 @@ def slice_of_transpose(i: Instruction, b: Builder) -> Instruction | None:
 
 
 def slice_of_reverse(i: Instruction, b: Builder) -> Instruction | None:
-    """slice(reverse(x)) → reverse(slice(x)), where the reverse has no other use."""
+    """slice(reverse(x)) → reverse(slice(x)), if the reverse has no other use."""
     x = i.operands[0]
     if x.opcode is not Op.REVERSE or not b.is_sole(x) or not i.shape.size:
         return None
@@ -150,9 +150,9 @@ def slice_of_reverse(i: Instruction, b: Builder) -> Instruction | None:
 
 
 def slice_of_update(i: Instruction, b: Builder) -> Instruction | None:
-    """slice(dynamic-update-slice(x, u, known starts)) → slice(u) where it takes only that, slice(x) where nothing.
+    """slice(dynamic-update-slice(x, u, known starts)) → slice(u) if within u; → slice(x) if disjoint from u.
 
-    Of x only where the update has no other use: it is written in place.
+    slice(x) only if the update has no other use, because the update is written in place.
     """
     x = i.operands[0]
     starts = known_starts(x, 2) if x.opcode is Op.DYNAMIC_UPDATE_SLICE and i.shape.size else [None]
@@ -173,7 +173,7 @@ def slice_of_update(i: Instruction, b: Builder) -> Instruction | None:
 
 
 def concatenate_of_concatenates(i: Instruction, b: Builder) -> Instruction | None:
-    """concatenate(concatenate(x, y), z) → concatenate(x, y, z), where the inner one has no other use."""
+    """concatenate(concatenate(x, y), z) → concatenate(x, y, z), if the inner one has no other use."""
     d = i.dimensions
 
     def is_inner(o: Instruction) -> bool:
@@ -198,7 +198,7 @@ def concatenate_of_slices(i: Instruction, b: Builder) -> Instruction | None:
 
 
 def _joined(x: Instruction, y: Instruction, d: int, b: Builder) -> Instruction | None:
-    """One slice for two that meet along a dimension."""
+    """One slice for two adjacent slices of one array along dimension d; None if they are not adjacent."""
     if x.opcode is not Op.SLICE or y.opcode is not Op.SLICE or x.operands[0] is not y.operands[0]:
         return None
     first, second = x.attributes["slice"], y.attributes["slice"]
@@ -209,7 +209,7 @@ def _joined(x: Instruction, y: Instruction, d: int, b: Builder) -> Instruction |
 
 
 def concatenate_of_splats(i: Instruction, b: Builder) -> Instruction | None:
-    """concatenate of one number, spread → that number spread; a number before or after one array → pad."""
+    """concatenate of equal splats → a splat; concatenate of one array and a splat → pad."""
     numbers = [_one(o) for o in i.operands]
     if any(n is None for n in numbers) and len(i.operands) > 2:
         return None
@@ -238,14 +238,14 @@ def concatenate_of_one(i: Instruction, b: Builder) -> Instruction | None:
 
 
 def pad_of_splat(i: Instruction, b: Builder) -> Instruction | None:
-    """pad of one number by itself, or of nothing → that number spread."""
+    """pad of a splat by its own number, or of an empty array → a splat."""
     x, fill = i.operands
     same = _same_scalar(_one(x), fill)
     return b.broadcast(fill, i.shape.dims) if i.shape.rank and (same or not x.shape.size) else None
 
 
 def pad_of_pad(i: Instruction, b: Builder) -> Instruction | None:
-    """pad(pad(x)) → pad(x) by the same number, where no dimension is cut or spaced."""
+    """pad(pad(x)) → pad(x), if both pad by the same number, without negative and without interior padding."""
     x, fill = i.operands
     if x.opcode is not Op.PAD or not _same_scalar(x.operands[1], fill):
         return None
@@ -256,7 +256,7 @@ def pad_of_pad(i: Instruction, b: Builder) -> Instruction | None:
 
 
 def pad_that_cuts(i: Instruction, b: Builder) -> Instruction | None:
-    """pad by negative numbers only → slice."""
+    """pad by negative amounts only → slice."""
     padding, x = i.attributes["padding"], i.operands[0]
     if not i.shape.size or any(p.interior or p.low > 0 or p.high > 0 for p in padding):
         return None
@@ -264,7 +264,7 @@ def pad_that_cuts(i: Instruction, b: Builder) -> Instruction | None:
 
 
 def reverse_of_reverse(i: Instruction, b: Builder) -> Instruction | None:
-    """reverse(reverse(x)) → reverse(x) along the dimensions of one of them, or x."""
+    """reverse(reverse(x)) → reverse(x) along the dimensions that only one of them reverses, or x."""
     x = i.operands[0]
     if x.opcode is not Op.REVERSE:
         return None
@@ -272,7 +272,7 @@ def reverse_of_reverse(i: Instruction, b: Builder) -> Instruction | None:
 
 
 def reverse_of_broadcast(i: Instruction, b: Builder) -> Instruction | None:
-    """reverse(broadcast(x)) → reverse along x's dimensions only."""
+    """reverse(broadcast(x)) → reverse along dimensions of x only; dimensions of size 1 are left out too."""
     x = i.operands[0]
     kept = [d for d in i.dimensions if x.shape.dims[d] != 1 and (x.opcode is not Op.BROADCAST or d in x.dimensions)]
     return _reverse(b, x, kept) if len(kept) < len(i.dimensions) else None
@@ -283,7 +283,7 @@ def _reverse(b: Builder, x: Instruction, dimensions: Sequence[int]) -> Instructi
 
 
 def transpose_of_broadcast(i: Instruction, b: Builder) -> Instruction | None:
-    """transpose(broadcast(x)) → broadcast(x), where the order of x's dimensions stays."""
+    """transpose(broadcast(x)) → broadcast(x), if the dimensions of x keep their order."""
     x = i.operands[0]
     if x.opcode is not Op.BROADCAST:
         return None
@@ -292,7 +292,7 @@ def transpose_of_broadcast(i: Instruction, b: Builder) -> Instruction | None:
 
 
 def reshape_of_broadcast(i: Instruction, b: Builder) -> Instruction | None:
-    """reshape(broadcast(x)) → broadcast(x), where it only adds or drops dimensions of size 1 that x has not."""
+    """reshape(broadcast(x)) → broadcast(x), if it only adds or drops dimensions of size 1 that are not in x."""
     x = i.operands[0]
     if x.opcode is not Op.BROADCAST or not i.shape.size:
         return None

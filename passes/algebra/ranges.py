@@ -1,4 +1,4 @@
-"""The range of an integer value, as far as a short look at what makes it says: the least and the largest it can be."""
+"""Bounds of an integer value, found by looking at most DEEPEST instructions up its operands."""
 
 from __future__ import annotations
 
@@ -14,18 +14,21 @@ Range = tuple[int, int]
 
 DEEPEST = 5
 MOST_ELEMENTS = 256
-"""Of a constant that is looked through."""
+"""Maximum size of a constant whose elements are inspected."""
 
 
 def type_range(dtype: DType) -> Range:
-    """All values of an integer type, or 0 and 1 for pred."""
+    """All values of an integer type; (0, 1) for pred."""
     if dtype is DType.PRED:
         return 0, 1
     return (-(2 ** (dtype.bits - 1)), 2 ** (dtype.bits - 1) - 1) if dtype.is_signed else (0, 2**dtype.bits - 1)
 
 
 def range_of(x: Instruction, depth: int = DEEPEST, known: Mapping[Instruction, Range] = MappingProxyType({})) -> Range:
-    """(least, largest) of the elements of an integer or pred array that is not empty; known: ranges from elsewhere."""
+    """(least, greatest) element of a non-empty integer or pred array.
+
+    known: ranges that the caller knows already, by instruction.
+    """
     if x in known:
         return known[x]
     whole = type_range(x.shape.dtype)
@@ -88,7 +91,7 @@ def _remainder(x: Instruction, look: Look) -> Range | None:
 
 
 def _and(x: Instruction, look: Look) -> Range | None:
-    """A number that is not negative bounds what is left."""
+    """An operand that is never negative is an upper bound of the result."""
     tops = [high for low, high in map(look, x.operands) if low >= 0]
     return (0, min(tops)) if tops else None
 
@@ -142,15 +145,18 @@ RANGES: dict[Op, Callable[[Instruction, Look], Range | None]] = {
     Op.SHIFT_RIGHT_LOGICAL: _shift_right,
     Op.SHIFT_RIGHT_ARITHMETIC: _shift_right,
 }
-"""Where the result would leave the type, it may have wrapped, and nothing is known."""
+"""Range rules by opcode. A range that exceeds the type may have wrapped: `range_of` then returns the type's range."""
 
 
 def known_starts(i: Instruction, first: int) -> list[int | None]:
-    """The start along each dimension of operand 0, clamped, where it is known. first: number of the first index."""
+    """The clamped start along each dimension of operand 0; None where it is unknown.
+
+    first: operand number of the first index.
+    """
     x, indices = i.operands[0], i.operands[first:]
     sizes = i.attributes["dynamic_slice_sizes"] if i.opcode is Op.DYNAMIC_SLICE else i.operands[1].shape.dims
     room = [n - s for n, s in zip(x.shape.dims, sizes)]
-    if indices and indices[0].shape.rank:  # one vector of starts
+    if indices and indices[0].shape.rank:  # all starts in one vector
         if indices[0].opcode is not Op.CONSTANT or indices[0].literal.is_elided:
             return [0 if not m else None for m in room]
         numbers: list[int | None] = [int(v) for v in indices[0].literal.array.flat]

@@ -1,4 +1,4 @@
-"""Rules of reductions: reduce and reduce-window of moved, spread, padded or joined data, and of nothing."""
+"""Rules for reduce and reduce-window of moved, broadcast, padded, concatenated or empty data."""
 
 from __future__ import annotations
 
@@ -16,10 +16,13 @@ from ..cleanup.constant_folding import number_of, splat_of
 from .row import is_zero, row, spread_over
 
 EXTREMES = (Op.MAXIMUM, Op.MINIMUM, Op.AND, Op.OR)
-"""Reductions of which a value twice is the value once, in any order."""
+"""Idempotent reductions: a value counts the same once or twice, in any order."""
 
 LARGE_PART = 1 << 12
-"""Elements of every part from which a reduction of joined arrays is several: one loop must ask which part it is in."""
+"""Minimum number of elements of every part for splitting a reduction of a concatenate.
+
+One loop over the concatenate would have to find the part of each element.
+"""
 
 MOST_PARTS = 8
 
@@ -27,14 +30,14 @@ REASSOCIATED = "the order of the summands changes"
 
 
 def _reduction(i: Instruction) -> Op | None:
-    """The one op of a reduce of one array."""
+    """The one op of a reduce of one array; None if its region is anything else."""
     return sole_binary(i.attributes["to_apply"]) if len(i.operands) == 2 else None
 
 
 def _reduced(
     b: Builder, i: Instruction, x: Instruction, dims: Sequence[int], start: Instruction | None = None
 ) -> Instruction:
-    """The same reduction of another array, along other dimensions; from another start."""
+    """The same reduction of array x along `dims`, from `start` if given."""
     kept = [n for d, n in enumerate(x.shape.dims) if d not in dims]
     region = i.attributes["to_apply"]
     return b.op(
@@ -58,7 +61,7 @@ def _any_order(op: Op | None) -> bool:
 
 
 def reduce_of_reduce(i: Instruction, b: Builder) -> Instruction | None:
-    """reduce(reduce(x)) → one reduce over both sets of dimensions, from the same identity."""
+    """reduce(reduce(x)) → one reduce over both sets of dimensions, if both start at the identity."""
     inner, op = i.operands[0], _reduction(i)
     if inner.opcode is not Op.REDUCE or op is None or not _any_order(op) or op is not _reduction(inner):
         return None
@@ -72,18 +75,18 @@ def reduce_of_reduce(i: Instruction, b: Builder) -> Instruction | None:
 
 
 NARROW = frozenset({DType.F16, DType.BF16})
-"""Types of which the evaluator rounds a sum once: two sums round twice."""
+"""Types for which the evaluator rounds a sum once, while two sums round twice."""
 
 
 def reduce_of_nothing(i: Instruction, b: Builder) -> Instruction | None:
-    """reduce over no elements → the start."""
+    """reduce over no elements → the initial value."""
     if len(i.operands) != 2 or i.operands[0].shape.size or not i.shape.size:
         return None
     return b.broadcast(i.operands[1], i.shape.dims)
 
 
 def reduce_of_broadcast(i: Instruction, b: Builder) -> Instruction | None:
-    """maximum, minimum, and, or of a broadcast → of what it spreads, once."""
+    """maximum, minimum, and, or of a broadcast → the same of its operand."""
     x, op = i.operands[0], _reduction(i)
     if x.opcode is not Op.BROADCAST or op not in EXTREMES or not x.shape.size:
         return None
@@ -100,14 +103,14 @@ def reduce_of_broadcast(i: Instruction, b: Builder) -> Instruction | None:
 
 
 def _with_start(b: Builder, i: Instruction, op: Op | None, x: Instruction) -> Instruction:
-    """op(start, x) for each element; x where the start is no more than that."""
+    """op(initial value, x) for each element; x if the initial value is the identity."""
     if op is None or _is_identity(i.operands[1], op):
         return x
     return b.binary(op, b.broadcast(i.operands[1], x.shape.dims), x)
 
 
 def sum_of_broadcast(i: Instruction, b: Builder) -> Instruction | None:
-    """The sum of a scalar, spread over n places → the scalar · n; so of an array, after its sum over its own places."""
+    """sum(broadcast(x)) → sum(x) · n, where each element of x occurs n times."""
     x, op = i.operands[0], _reduction(i)
     if op is not Op.ADD or x.opcode is not Op.BROADCAST or not x.shape.size:
         return None
@@ -125,7 +128,7 @@ def sum_of_broadcast(i: Instruction, b: Builder) -> Instruction | None:
 
 
 def reduce_of_concatenate(i: Instruction, b: Builder) -> Instruction | None:
-    """reduce(concatenate(x, y)) → op(reduce(x), reduce(y)), of large arrays joined along a reduced dimension."""
+    """reduce(concatenate(x, y)) → op(reduce(x), reduce(y)), for large arrays joined along a reduced dimension."""
     x, op = i.operands[0], _reduction(i)
     if x.opcode is not Op.CONCATENATE or x.dimensions[0] not in i.dimensions or op is None or not _any_order(op):
         return None
@@ -142,7 +145,7 @@ def reduce_of_concatenate(i: Instruction, b: Builder) -> Instruction | None:
 
 
 def reduce_of_reshape(i: Instruction, b: Builder) -> Instruction | None:
-    """reduce(reshape(x)) → reduce(x), where each reduced dimension is made of whole dimensions of x."""
+    """reduce(reshape(x)) → reduce(x), if each reduced dimension consists of whole dimensions of x."""
     x, op = i.operands[0], _reduction(i)
     if x.opcode is not Op.RESHAPE or not _any_order(op) or not i.shape.size or not x.shape.size:
         return None
@@ -162,7 +165,7 @@ def reduce_of_reshape(i: Instruction, b: Builder) -> Instruction | None:
 
 
 def _groups(old: Sequence[int], new: Sequence[int]) -> list[tuple[list[int], list[int]]]:
-    """Pairs of runs of dimensions, old and new, of the same product; the smallest there are."""
+    """The shortest pairs of runs of dimensions, old and new, with equal products."""
     groups: list[tuple[list[int], list[int]]] = []
     j = k = 0
     while j < len(old) or k < len(new):
@@ -185,7 +188,7 @@ def _groups(old: Sequence[int], new: Sequence[int]) -> list[tuple[list[int], lis
 
 
 def reduce_of_transpose(i: Instruction, b: Builder) -> Instruction | None:
-    """reduce(transpose(x)) → reduce(x), where the order of the dimensions that are left stays."""
+    """reduce(transpose(x)) → reduce(x), if the remaining dimensions keep their order."""
     x = i.operands[0]
     if x.opcode is not Op.TRANSPOSE or not _any_order(_reduction(i)):
         return None
@@ -194,14 +197,14 @@ def reduce_of_transpose(i: Instruction, b: Builder) -> Instruction | None:
 
 
 def reduce_of_reverse(i: Instruction, b: Builder) -> Instruction | None:
-    """reduce(reverse(x)) → reduce(x), where only reduced dimensions are reversed."""
+    """reduce(reverse(x)) → reduce(x), if only reduced dimensions are reversed."""
     x = i.operands[0]
     plain = x.opcode is Op.REVERSE and set(x.dimensions) <= set(i.dimensions) and _any_order(_reduction(i))
     return _reduced(b, i, x.operands[0], i.dimensions) if plain else None
 
 
 def reduce_of_pad(i: Instruction, b: Builder) -> Instruction | None:
-    """reduce(pad(x)) → reduce(x), where only reduced dimensions are padded, by the start, which is the identity."""
+    """reduce(pad(x)) → reduce(x), if only reduced dimensions are padded, and by the initial value, the identity."""
     x, op = i.operands[0], _reduction(i)
     if x.opcode is not Op.PAD or op is None or not _any_order(op) or not x.operands[0].shape.size:
         return None
@@ -218,12 +221,12 @@ def reduce_of_pad(i: Instruction, b: Builder) -> Instruction | None:
 
 
 def _window(i: Instruction) -> tuple[WindowDim, ...]:
-    """One window a dimension; the text of a scalar may leave it out."""
+    """The window of each dimension; a scalar's text may omit the attribute."""
     return i.attributes["window"].dims if "window" in i.attributes else ()
 
 
 def window_of_one(i: Instruction, b: Builder) -> Instruction | None:
-    """reduce-window of windows of one element, next to each other → op(start, x)."""
+    """reduce-window with windows of one element that cover the operand → op(initial value, x)."""
     op = _reduction(i)
     window = _window(i)
     plain = all(
@@ -236,7 +239,7 @@ def window_of_one(i: Instruction, b: Builder) -> Instruction | None:
 
 
 def window_of_all(i: Instruction, b: Builder) -> Instruction | None:
-    """reduce-window of windows that are whole dimensions, or one element → reduce."""
+    """reduce-window with windows of one element or of whole dimensions → reduce."""
     op, x = _reduction(i), i.operands[0]
     window = _window(i)
     if not _any_order(op) or len(window) != x.shape.rank or not i.shape.size:
@@ -253,7 +256,7 @@ def window_of_all(i: Instruction, b: Builder) -> Instruction | None:
 
 
 def window_of_pad(i: Instruction, b: Builder) -> Instruction | None:
-    """reduce-window(pad(x)) → reduce-window(x) with the window's own padding, where pad and start are the identity."""
+    """reduce-window(pad(x)) → reduce-window(x) with window padding, if pad and initial value are the identity."""
     x, window, op = i.operands[0], _window(i), _reduction(i)
     if op is None or x.opcode is not Op.PAD or len(window) != x.shape.rank or not x.operands[0].shape.size:
         return None

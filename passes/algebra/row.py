@@ -1,4 +1,7 @@
-"""What algebraic rules are made of: a row of the rule table, and the questions that rules ask about values."""
+"""A row of the algebraic rule table, and the predicates on values that rules use.
+
+A splat is an array all of whose elements are one constant: a scalar constant or a broadcast of one.
+"""
 
 from __future__ import annotations
 
@@ -19,7 +22,11 @@ EXTREMES = (Op.MINIMUM, Op.MAXIMUM)
 
 @dataclass(frozen=True)
 class Row:
-    """One rule. inexact: why results may differ, empty where they never do; ulp: by how much, of the result's type."""
+    """One rule.
+
+    inexact: why results may differ, empty if they are always equal. ulp: the largest difference, in units in the last
+    place of the result's type.
+    """
 
     opcodes: tuple[Op, ...]
     apply: Rule
@@ -32,17 +39,17 @@ class Row:
 
     @property
     def pattern(self) -> str:
-        """What the rule matches and makes, in words: the first line of its docstring."""
+        """What the rule matches and makes: the first line of its docstring."""
         return (self.apply.__doc__ or "").strip().splitlines()[0]
 
 
 def row(opcodes: Op | Iterable[Op], apply: Rule, inexact: str = "", ulp: float = 0) -> Row:
-    """A row for one opcode or several."""
+    """A row for one opcode or for several."""
     return Row((opcodes,) if isinstance(opcodes, Op) else tuple(opcodes), apply, inexact, ulp)
 
 
 def is_number(x: Instruction, value: complex) -> bool:
-    """Whether x is one number all over, equal to `value` to the sign of zero. Never for pred."""
+    """Whether x is a splat of `value`, with the same sign if it is zero. False for pred."""
     number = number_of(x)
     if number is None or x.shape.dtype is DType.PRED:
         return False
@@ -54,66 +61,66 @@ def _sign(number: np.generic) -> float:
 
 
 def is_zero(x: Instruction) -> bool:
-    """Whether x is zero all over, of either sign."""
+    """Whether x is a splat of zero of either sign."""
     number = number_of(x)
     return number is not None and x.shape.dtype is not DType.PRED and bool(number == 0)
 
 
 def is_ones(x: Instruction) -> bool:
-    """Whether all bits of an integer are set, all over."""
+    """Whether x is a splat of an integer with all bits set."""
     dtype = x.shape.dtype
     return dtype.is_integer and is_number(x, -1 if dtype.is_signed else 2**dtype.bits - 1)
 
 
 def is_exact(dtype: DType) -> bool:
-    """Integers or pred: no NaN, one zero, any order of summands."""
+    """Whether a type has no NaN, one zero and associative sums: integers and pred."""
     return dtype.is_integer or dtype is DType.PRED
 
 
 def truth_of(x: Instruction) -> bool | None:
-    """The truth value that x is all over."""
+    """The value of a pred splat; None if x is none."""
     number = number_of(x) if x.shape.dtype is DType.PRED else None
     return None if number is None else bool(number)
 
 
 def integer_of(x: Instruction) -> int | None:
-    """The integer that x is all over."""
+    """The value of an integer splat; None if x is none."""
     number = number_of(x) if x.shape.dtype.is_integer else None
     return None if number is None else int(number)
 
 
 def is_known(x: Instruction) -> bool:
-    """A constant, or one spread: what constant folding computes."""
+    """Whether x is a constant or a broadcast of one, which constant folding can compute with."""
     if x.opcode is Op.BROADCAST:
         x = x.operands[0]
     return x.opcode is Op.CONSTANT and not x.literal.is_elided
 
 
 def swaps(i: Instruction) -> tuple[tuple[Instruction, Instruction], ...]:
-    """The operands of a commutative op in both orders."""
+    """The operands of a commutative binary op in both orders."""
     x, y = i.operands
     return (x, y), (y, x)
 
 
 def wrapped(value: int, dtype: DType) -> int:
-    """An integer as the type holds it, modulo 2^bits."""
+    """An integer reduced modulo 2^bits to the range of its type."""
     value &= 2**dtype.bits - 1
     return value - 2**dtype.bits if dtype.is_signed and value >> (dtype.bits - 1) else value
 
 
 def number(b: Builder, value: complex, like: Instruction) -> Instruction:
-    """`value` all over, in the type and dimensions of an instruction."""
+    """A splat of `value` with the type and dimensions of `like`."""
     dtype = like.shape.dtype
     return b.constant(wrapped(int(value.real), dtype) if dtype.is_integer else value, dtype, like.shape.dims)
 
 
 def truth(b: Builder, value: bool, like: Instruction) -> Instruction:
-    """A truth value all over the dimensions of an instruction."""
+    """A pred splat with the dimensions of `like`."""
     return b.constant(value, DType.PRED, like.shape.dims)
 
 
 def spread_over(b: Builder, x: Instruction, dims: Sequence[int], dimensions: Sequence[int]) -> Instruction:
-    """A broadcast, also where it changes nothing in size."""
+    """x broadcast to `dims`; x itself if its dimensions and their order stay the same."""
     if x.shape.dims == tuple(dims) and tuple(dimensions) == tuple(range(len(dims))):
         return x
     shape = x.shape.without_layout()
@@ -122,7 +129,7 @@ def spread_over(b: Builder, x: Instruction, dims: Sequence[int], dimensions: Seq
 
 
 MANTISSA = {DType.F64: 53, DType.F32: 24, DType.F16: 11, DType.BF16: 8}
-"""Bits of the integers that a float type holds, all of them up to 2^bits."""
+"""By float type: the number of mantissa bits p, so that the type holds all integers up to 2^p."""
 
 _WIDER = {
     DType.F16: {DType.F32, DType.F64},
@@ -135,7 +142,7 @@ _WIDER = {
 
 
 def holds(wide: DType, narrow: DType) -> bool:
-    """Whether a type holds every value of another as it is."""
+    """Whether type `wide` represents every value of type `narrow` exactly."""
     if wide is narrow or narrow is DType.PRED:
         return wide is narrow or wide in MANTISSA or (wide.is_integer and wide.bits > 1)
     if narrow.is_integer:

@@ -1,7 +1,8 @@
 """Algebraic simplification: a table of small rules by opcode, applied to each instruction once, operands first.
 
-A rule gets an instruction and a builder and answers with what stands for it, or None. What it makes is looked at again,
-so that one sweep goes all the way; the work is proportional to the instructions and to the rewrites.
+The counterpart in XLA is xla/hlo/transforms/simplifiers/algebraic_simplifier.cc. A rule takes an instruction and a
+builder and returns the replacement, or None. The sweep applies the rules to the replacement as well (up to DEEPEST
+times), so that one sweep suffices; its cost is proportional to the number of instructions and rewrites.
 """
 
 from __future__ import annotations
@@ -30,14 +31,14 @@ ROWS: tuple[Row, ...] = (
     *dot.RULES,
     *indexing.RULES,
 )
-"""Every rule; of those for one opcode the first that answers wins."""
+"""All rules. If several match an opcode, the first that returns a replacement wins."""
 
 DEEPEST = 8
-"""Rewrites of what a rewrite made."""
+"""Maximum depth of rewriting the result of a rewrite."""
 
 
 def by_opcode(rows: Sequence[Row]) -> Mapping[Op, tuple[Row, ...]]:
-    """Rules by the opcode of the instruction that they replace."""
+    """Rules by the opcode of the instruction that they replace, in table order."""
     table: dict[Op, list[Row]] = {}
     for r in rows:
         for opcode in r.opcodes:
@@ -58,7 +59,7 @@ def simplify_algebra(module: Module, rules: Mapping[Op, tuple[Row, ...]] = RULES
 
 
 class _Sweep:
-    """One computation on its way through the rules."""
+    """The sweep over one computation."""
 
     def __init__(
         self, computation: Computation, names: Names, rules: Mapping[Op, tuple[Row, ...]], regions: list[Computation]
@@ -85,7 +86,7 @@ class _Sweep:
         return Computation(old.name, tuple(self.out), new[old.root], old.attributes)
 
     def emit(self, i: Instruction, depth: int) -> Instruction:
-        """Put an instruction, or what rules make of it, behind what is there; the value that stands for it."""
+        """Append an instruction, or its replacement by rules, to the output. Returns the value that replaces it."""
         free = i.opcode in self.rules and i.name not in self.pinned and CONTROL_PREDECESSORS not in i.attributes
         made = self.rewritten(i) if free and depth < DEEPEST else None
         if made is None:
@@ -99,7 +100,7 @@ class _Sweep:
         return new.get(result, result)
 
     def rewritten(self, i: Instruction) -> tuple[list[Instruction], Instruction] | None:
-        """(new instructions, the value): of the first rule that fits."""
+        """(new instructions, their value) from the first rule that matches; None if none does."""
         for x in (i, *i.operands):
             plain = self.plain.get(x)
             if plain is None:
@@ -108,7 +109,7 @@ class _Sweep:
                 return None
         b: Builder | None = None
         for rule in self.rules[i.opcode]:
-            if b is None or b.instructions or b.computations:  # of a rule that gave up
+            if b is None or b.instructions or b.computations:  # a rule that gave up left instructions in the builder
                 b = Builder(self.names, i.name, i.location, uses=self.uses)
             result = rule.apply(i, b)
             if result is None or (result not in b.instructions and not same_bytes(result.shape, i.shape)):
@@ -116,7 +117,7 @@ class _Sweep:
             if not spend():
                 return None
             self.regions += b.computations
-            if result not in b.instructions:  # an operand, or what an operand is made of
+            if result not in b.instructions:  # an operand, or a value behind an operand
                 return [], result
             made = b.finish(result, i)
             kept = {k: v for k, v in i.attributes.items() if k in COSMETIC_ATTRIBUTES}
@@ -127,6 +128,6 @@ class _Sweep:
 
 
 def _is_plain(x: Instruction) -> bool:
-    """Row-major arrays of known size, or a flat tuple of them."""
+    """Whether x is a static row-major array, or a flat tuple of them."""
     shapes = x.shape.elements if x.shape.is_tuple else (x.shape,)
     return all(s.is_array and not s.is_dynamic and s.is_row_major for s in shapes)

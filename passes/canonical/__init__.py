@@ -1,1 +1,1 @@
-"""One form for each dot, convolution and layout."""
+"""Canonical forms of dots, convolutions and layouts."""

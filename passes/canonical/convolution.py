@@ -1,6 +1,8 @@
-"""What stands around a convolution becomes part of it: transposes its dimension labels, a reversed kernel its window's
-reversal, a pad its window's padding. A convolution with a window of one element is a dot. A kernel whose output
-features lie apart is turned where that pays.
+"""Fold ops around a convolution into it.
+
+A transpose changes its dimension labels, a reversed kernel its window's reversal, a pad its window's padding. A
+convolution with a window of one element becomes a dot. A kernel whose output features are not adjacent in memory is
+transposed where that pays off.
 """
 
 from __future__ import annotations
@@ -20,14 +22,14 @@ from ..rewriting import with_attributes
 from .dot import SHORT, single_users
 
 MANY = 256
-"""Positions of the result from which on turning the kernel first costs nothing to speak of."""
+"""Minimum number of result positions for which the cost of transposing the kernel first is negligible."""
 
 LARGE = 1 << 14
-"""Elements of an operand from which its transpose is kept if it moves the fastest dimension."""
+"""Number of elements from which an operand's transpose is kept if it changes the fastest dimension."""
 
 
 def canonicalize_convolutions(module: Module) -> Module:
-    """Fold pads, reversals and transposes into convolutions; those of one element become dots."""
+    """Fold pads, reversals and transposes into convolutions; windows of one element become dots."""
     if Op.CONVOLUTION not in module.opcodes:
         return module
     alone = single_users(module)
@@ -43,7 +45,7 @@ def canonicalize_convolutions(module: Module) -> Module:
 
 def canonical_convolution(i: Instruction, b: Builder) -> Instruction | None:
     changed = i
-    for _ in range(8):  # a pad of a transpose of a pad …
+    for _ in range(8):  # operands may nest: a pad of a transpose of a pad …
         better = _input(changed) or _kernel(changed)
         if better is None:
             break
@@ -88,7 +90,7 @@ def _kernel(i: Instruction) -> Instruction | None:
 
 
 def _keeps_fastest(transpose: Instruction) -> bool:
-    """Whether reading the operand instead of its transpose costs nothing to speak of."""
+    """Whether reading the operand instead of its transpose has negligible cost."""
     if transpose.shape.size < LARGE:
         return True
     fastest = transpose.operands[0].shape.minor_to_major[0]
@@ -96,10 +98,10 @@ def _keeps_fastest(transpose: Instruction) -> bool:
 
 
 def _pad(i: Instruction, pad: Instruction) -> Instruction | None:
-    """Zeros around and between the elements of spatial dimensions are what the window may leave out.
+    """Fold a pad by zeros into the window's padding and dilation; None if that may change the result.
 
-    A convolution leaves padding out of its sums; a pad's zeros are multiplied. Weights that may be infinite or NaN
-    tell the two apart, so only those known to be finite qualify.
+    A convolution skips its padding, while the zeros of a pad are multiplied. Infinite or NaN weights make a difference,
+    so only weights known to be finite qualify.
     """
     d: ConvolutionDims = i.attributes["dim_labels"]
     padding: Sequence[PadDim] = pad.attributes["padding"]
@@ -123,8 +125,10 @@ def _pad(i: Instruction, pad: Instruction) -> Instruction | None:
 
 
 def _with_features_last(i: Instruction, b: Builder) -> Instruction:
-    """The gradient of an input takes its kernel with the output features apart; where results have them side by side
-    and every weight meets many elements, they are put side by side first.
+    """The convolution with its kernel transposed so that output features are adjacent, where that pays off.
+
+    The gradient of an input has a kernel with the output features apart. The transpose pays off if the result has its
+    features adjacent and every weight is used for many elements.
     """
     d: ConvolutionDims = i.attributes["dim_labels"]
     kernel, out = i.operands[1], d.kernel_output_feature
@@ -162,7 +166,7 @@ def _is_finite(i: Instruction) -> bool:
 
 
 def as_dot(i: Instruction, b: Builder) -> Instruction | None:
-    """A window of one element that takes every element once: a product over the features."""
+    """The dot of a convolution with a window of one element that covers every element once; None for any other."""
     d: ConvolutionDims = i.attributes["dim_labels"]
     window: Window = i.attributes.get("window", Window(()))
     plain = all(
@@ -175,7 +179,7 @@ def as_dot(i: Instruction, b: Builder) -> Instruction | None:
     kept = sorted((d.kernel_input_feature, d.kernel_output_feature))
     flat = b.reshape(kernel, [kernel.shape.dims[k] for k in kept])
     sources = {d.input_batch: d.output_batch, **dict(zip(d.input_spatial, d.output_spatial, strict=True))}
-    order = [sources[k] for k in sorted(sources)]  # where the result has each free dimension of the input
+    order = [sources[k] for k in sorted(sources)]  # the position in the result of each free dimension of the input
     last = [*order, d.output_feature]
     fastest = i.shape.minor_to_major[0]
     if last != sorted(last) and (fastest not in last[-2:] or i.shape.dims[fastest] < SHORT):
@@ -191,7 +195,7 @@ def as_dot(i: Instruction, b: Builder) -> Instruction | None:
 
 
 def _labelled_result(i: Instruction, source: Instruction, b: Builder) -> Instruction | None:
-    """The convolution that gives its transpose, if the same role stays the fastest."""
+    """The convolution that produces its transpose directly, if the same role stays the fastest dimension; else None."""
     order = i.dimensions
     if order[i.shape.minor_to_major[0]] != source.shape.minor_to_major[0]:
         return None

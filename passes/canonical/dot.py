@@ -1,7 +1,7 @@
-"""Transposes around dots become dimension numbers and layouts, which cost nothing.
+"""Fold transposes around dots into dimension numbers and layouts, which cost nothing.
 
-An operand's transpose is read through its dimension numbers. A result's transpose exchanges the operands, reorders the
-batch dimensions, or becomes a bitcast of a dot whose result is laid out in the transposed order.
+A dot reads a transposed operand through its dimension numbers. A transposed result exchanges the operands, reorders the
+batch dimensions, or becomes a bitcast of a dot whose result has the transposed layout.
 """
 
 from __future__ import annotations
@@ -20,11 +20,11 @@ from ..rewriting import rebuild, with_attributes
 SIDES = ("lhs", "rhs")
 
 SHORT = 8
-"""Elements of a row below which its direction does not matter."""
+"""Minimum length of a row for which its direction matters."""
 
 
 def canonicalize_dots(module: Module) -> Module:
-    """Fold transposes outside kernels into the dots that they feed, and into those that feed them."""
+    """Fold transposes outside kernels into the dots that produce or consume them."""
     if not {Op.DOT, Op.TRANSPOSE} <= module.opcodes:
         return module
     alone = single_users(module)
@@ -43,7 +43,7 @@ def canonicalize_dots(module: Module) -> Module:
 
 
 def _row_major(computation: Computation, foldable: Callable[[Instruction], bool]) -> Computation:
-    """Row-major results for the transposes of dots that will fold, where no user asks for a layout."""
+    """Make transposes of dots that will fold row-major, unless a user requires a layout."""
     if not {Op.DOT, Op.TRANSPOSE} <= computation.opcodes:
         return computation
 
@@ -53,7 +53,7 @@ def _row_major(computation: Computation, foldable: Callable[[Instruction], bool]
         plain = i.replace(shape=array(i.shape.dtype, *i.shape.dims))
         if i.opcode is Op.TRANSPOSE and foldable(i):
             folds = bool(_numbers_of(i, i.operands[0]) or _order_of(plain, i.operands[0]))
-        else:  # work on it element by element follows, and so can be done in place
+        else:  # elementwise users take on the new layout, and so can work in place
             follows = i.opcode in FOLLOWERS and i.name not in held
             folds = follows and any(plain_of.get(o) == i.shape.layout for o in i.operands)
         if not folds:
@@ -63,11 +63,11 @@ def _row_major(computation: Computation, foldable: Callable[[Instruction], bool]
 
     asked = {o.name for i in computation.instructions if i.opcode not in INDIFFERENT for o in i.operands}
     asked.add(computation.root.name)
-    held = set(asked)  # what cannot follow to the end
+    held = set(asked)  # instructions that cannot take on the layout of their operands, because a user requires theirs
     for i in reversed(computation.instructions):
         if i.name in held and i.opcode in FOLLOWERS:
             held.update(o.name for o in i.operands if o.shape.layout == i.shape.layout)
-    plain_of: dict[Instruction, Layout | None] = {}  # what became row-major → the layout that it had
+    plain_of: dict[Instruction, Layout | None] = {}  # new row-major instruction → the layout that it had
     return rewrite(computation, lambda i: None if i.name in asked else change(i))
 
 
@@ -75,11 +75,11 @@ FOLLOWERS = ELEMENTWISE - {Op.COPY}
 """Opcodes that may take on the layout of their operands."""
 
 INDIFFERENT = FOLLOWERS | {Op.DOT, Op.RESHAPE, Op.REDUCE, Op.BROADCAST, Op.SLICE, Op.CONCATENATE}
-"""Opcodes that take operands in any layout, whatever their own."""
+"""Opcodes that read operands in any layout, whatever their own."""
 
 
 def single_users(module: Module) -> set[str]:
-    """Names of the instructions that one other reads, once, and that are no results."""
+    """Names of the instructions that are no root and have exactly one use."""
     return {
         i.name
         for c in module.computations
@@ -100,7 +100,8 @@ def free_dimensions(dot: Instruction, side: str) -> list[int]:
 
 
 def fold_operands(i: Instruction, b: Builder) -> Instruction | None:
-    """A dot that reads what its operands' transposes read, where the free dimensions keep their order."""
+    """The dot reading through its operands' transposes, if the free dimensions keep their order; None if nothing folds.
+    """
     changed = i
     for n, side in enumerate(SIDES):
         source = changed.operands[n]
@@ -127,7 +128,8 @@ def sort_contracting_dims(dot: Instruction) -> Instruction:
 
 
 def _regrouped(i: Instruction, dot: Instruction, b: Builder) -> Instruction | None:
-    """The dot with its batch dimensions in another order or its operands exchanged, if that is all that is asked."""
+    """The dot with reordered batch dimensions or exchanged operands, if that alone produces the transpose; else None.
+    """
     found = _numbers_of(i, dot)
     if found is None:
         return None
@@ -137,7 +139,7 @@ def _regrouped(i: Instruction, dot: Instruction, b: Builder) -> Instruction | No
 
 
 def _numbers_of(i: Instruction, dot: Instruction) -> tuple[tuple[str, ...], dict[str, object]] | None:
-    """The sides in their new order, and the attributes, of a dot that gives the transpose."""
+    """(sides in their new order, attributes) of a dot that produces the transpose; None if there is none."""
     if len(dot.operands) != 2:
         return None
     batches, lefts = len(numbers(dot, "lhs")[0]), len(free_dimensions(dot, "lhs"))
@@ -158,7 +160,7 @@ def _numbers_of(i: Instruction, dot: Instruction) -> tuple[tuple[str, ...], dict
 
 
 def _relaid(i: Instruction, dot: Instruction, b: Builder) -> Instruction | None:
-    """A bitcast of the dot, laid out so that its transpose has the layout that is asked for."""
+    """A bitcast of the dot, whose layout makes its transpose have the required layout; None if that does not help."""
     order = _order_of(i, dot)
     if order is None:
         return None
@@ -167,13 +169,13 @@ def _relaid(i: Instruction, dot: Instruction, b: Builder) -> Instruction | None:
 
 
 def _order_of(i: Instruction, dot: Instruction) -> tuple[int, ...] | None:
-    """The dot's dimensions in the memory order of its transpose; None if that is no help."""
+    """The dot's dimensions in the memory order of its transpose; None if that does not help."""
     order = tuple(i.dimensions[d] for d in i.shape.minor_to_major)
     return order if order != dot.shape.minor_to_major and _has_rows(dot, order) else None
 
 
 def _has_rows(dot: Instruction, order: Sequence[int]) -> bool:
-    """Whether the last free dimension of a side, a long one, is the fastest in this order."""
+    """Whether the last free dimension of a side is long and the fastest in this order."""
     batches, lefts = len(numbers(dot, "lhs")[0]), len(free_dimensions(dot, "lhs"))
     fastest = next((d for d in order if dot.shape.dims[d] != 1), None)
     return (

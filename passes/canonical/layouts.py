@@ -1,7 +1,7 @@
-"""Layout agreement: ops that forward bytes (tuples, loops, branches) get the layouts of what they forward.
+"""Layout agreement: ops that forward bytes (tuples, loops, branches) get the layouts of the values they forward.
 
-Where text asks for another layout at such a place, a `copy` is put in, so that later stages may treat forwarding as an
-alias.
+Where the module's text requires another layout, the pass inserts a `copy`, so that later stages may treat forwarding as
+an alias.
 """
 
 from __future__ import annotations
@@ -17,10 +17,10 @@ from ..rewriting import Names, relink
 
 
 def agree_layouts(module: Module) -> Module:
-    """Make every forwarding op agree with its source, loops and branches with the parameters of what they call."""
+    """Make forwarding ops agree in layout with their sources, and loops and branches with the called parameters."""
     names = Names.of(module)
     table: dict[Computation, Computation] = {}
-    wanted: dict[Computation, Shape] = {}  # the root's shape that the caller needs
+    wanted: dict[Computation, Shape] = {}  # the shape that the caller requires of the root
     for computation in module.computations:
         for i in computation.instructions:
             if i.opcode is Op.WHILE:
@@ -41,7 +41,7 @@ def _agree(
     out: dict[Instruction, None] = {}
 
     def coerce(value: Instruction, shape: Shape) -> Instruction:
-        """`value`, or a copy of it, in the layouts of `shape`."""
+        """`value`, or a copy of it in the layouts of `shape`."""
         if _agrees(value.shape, shape):
             return value
         if not shape.is_tuple:

@@ -1,4 +1,4 @@
-"""What a library's routine alone reads, and overwrites, is made in the routine's layout: it then works in place."""
+"""Choose layouts for operands of library calls: an operand in the routine's layout can be overwritten in place."""
 
 from __future__ import annotations
 
@@ -13,14 +13,14 @@ from ...hlo.shapes import Layout
 from ..rewriting import callees_first, rebuild, with_attributes
 
 WRITES_ANY_LAYOUT = ELEMENTWISE | {Op.BROADCAST, Op.TRANSPOSE, Op.IOTA}
-"""Opcodes whose kernels write any layout at much the same cost."""
+"""Opcodes whose kernels write any layout at about the same cost."""
 
 READS_ANY_LAYOUT = WRITES_ANY_LAYOUT | {Op.PARAMETER, Op.CONSTANT, Op.SLICE, Op.RESHAPE, Op.GATHER, Op.DYNAMIC_SLICE}
-"""Opcodes that a fusion which ends so may hold: those that are computed element for element."""
+"""Opcodes that may occur in a fusion whose layout may change: they are computed element by element."""
 
 
 def choose_library_layouts(module: Module) -> Module:
-    """Make operands that a library call overwrites in the layout that the library wants."""
+    """Produce the operands that a library call overwrites in the layout that the library expects."""
     if not module.opcodes & LIBRARY:
         return module
     changed = rebuild(module, _choose, control_computations(module))

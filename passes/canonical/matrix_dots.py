@@ -1,9 +1,9 @@
-"""Dots in one form, (batch, M, K) by (batch, K, N), for targets whose product takes no other.
+"""Rewrite dots to one form, (batch, M, K) by (batch, K, N), for targets that support no other.
 
-Each group of dimensions becomes one; a batch, M or N of 1 is left out. Dimensions that lie side by side become one by a
-reshape, which moves no bytes of a row-major array; M and K stay in the order that they have in memory, and so do K and
-N: only groups that interleave are transposed. In no pipeline: both stacks read any dimension numbers group by group
-and gain nothing from this form.
+Each group of dimensions becomes one; a batch, M or N of size 1 is dropped. A reshape merges adjacent dimensions, which
+moves no bytes of a row-major array. The order of M and K, and of K and N, stays as in memory, so that only interleaved
+groups are transposed. In no pipeline: both stacks read any dimension numbers group by group and gain nothing from this
+form.
 """
 
 from __future__ import annotations
@@ -19,16 +19,16 @@ from ..rewriting import with_attributes
 from .dot import SIDES, free_dimensions, numbers, sort_contracting_dims
 
 Groups = tuple[tuple[int, ...], tuple[int, ...], tuple[int, ...]]
-"""The batch, free and contracted dimensions of a side, as they are numbered."""
+"""The numbers of the batch, free and contracted dimensions of a side."""
 
 
 def matrix_dots(module: Module) -> Module:
-    """Bring every dot outside kernels, but for sparse ones, to (batch, M, K) by (batch, K, N)."""
+    """Rewrite every dot outside kernels, except sparse ones, as (batch, M, K) by (batch, K, N)."""
     return expand_ops(module, {Op.DOT: as_matrices})
 
 
 def as_matrices(i: Instruction, b: Builder) -> Instruction | None:
-    """A reshape of the dot in its form; None where it has it already."""
+    """The dot in matrix form, reshaped to its shape; None if it has that form already or is sparse."""
     if len(i.operands) != 2 or all(_is_matrix(i, side) for side in SIDES):
         return None
     i = sort_contracting_dims(i)
@@ -53,7 +53,7 @@ def groups_of(dot: Instruction, side: str) -> Groups:
 
 
 def _is_matrix(dot: Instruction, side: str) -> bool:
-    """Whether a side has one contracted dimension, and one batch and one free dimension at most, longer than 1."""
+    """Whether a side has one contracted and at most one batch and one free dimension, the latter two larger than 1."""
     batch, free, contracted = groups_of(dot, side)
     dims = dot.operands[SIDES.index(side)].shape.dims
     short = any(dims[d] == 1 for d in (*batch, *free))
@@ -61,7 +61,7 @@ def _is_matrix(dot: Instruction, side: str) -> bool:
 
 
 def _matrix(x: Instruction, groups: Groups, side: str, b: Builder) -> tuple[Instruction, list[int], int, bool]:
-    """(the operand, the size of M or N unless 1, the contracted dimension, whether there is a batch dimension)."""
+    """(the operand, [size of M or N] unless 1, the contracted dimension, whether there is a batch dimension)."""
     dims = x.shape.dims
     batch, free, contracted = groups
     sizes = [math.prod(dims[d] for d in group) for group in groups]
@@ -76,6 +76,6 @@ def _matrix(x: Instruction, groups: Groups, side: str, b: Builder) -> tuple[Inst
 
 
 def _lies(form: Groups, dims: tuple[int, ...]) -> bool:
-    """Whether the dimensions come in this order already; where those of size 1 stand does not matter."""
+    """Whether the dimensions are in this order already, ignoring those of size 1."""
     order = [d for group in form for d in group if dims[d] != 1]
     return order == sorted(order)

@@ -1,7 +1,7 @@
-"""Arithmetic on floats narrower than f32 → the same in f32 between converts, for targets that have no such arithmetic.
+"""Compute arithmetic on floats narrower than f32 in f32 between converts, for targets without narrow arithmetic.
 
-Each op's result is still rounded to its own type, so the values stay what they are. In no pipeline: both stacks emit
-narrow floats themselves, in just this way.
+Each op's result is still rounded to its own type, so that values do not change. In no pipeline: both stacks emit narrow
+floats themselves, in the same way.
 """
 
 from __future__ import annotations
@@ -17,13 +17,13 @@ from ..expansion import Where, expand_ops
 
 NARROW = FLOAT - {DType.F32, DType.F64}
 THROUGH_F16 = frozenset({DType.F8E5M2, DType.F8E4M3FN})
-"""Types that XLA:CPU rounds to by way of f16."""
+"""Types to which XLA:CPU rounds through f16."""
 
 ARITHMETIC = (opset.UNARY | opset.BINARY | {Op.DOT, Op.CONVOLUTION}) - {Op.REDUCE_PRECISION}
 
 
 def normalize_floats(module: Module) -> Module:
-    """Write arithmetic on narrow floats in f32 between converts, for targets that have none of their own."""
+    """Compute arithmetic on narrow floats in f32 between converts, for targets without narrow arithmetic."""
     return expand_ops(module, dict.fromkeys(ARITHMETIC, in_f32), Where.EVERYWHERE)
 
 
@@ -40,5 +40,5 @@ def in_f32(i: Instruction, b: Builder) -> Instruction | None:
 
 
 def _converted(b: Builder, x: Instruction, dtype: DType) -> Instruction:
-    """In the layout of x."""
+    """x converted to `dtype`, in the layout of x."""
     return x if x.shape.dtype is dtype else b.op(Op.CONVERT, replace(x.shape, dtype=dtype), x)

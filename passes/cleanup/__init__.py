@@ -1,1 +1,1 @@
-"""Dead code, common subexpressions, constants, plain simplification."""
+"""Dead code elimination, common subexpressions, constant folding, and plain simplification."""

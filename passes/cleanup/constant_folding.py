@@ -1,10 +1,11 @@
-"""Constant folding: pure instructions of constants, bounded in size, are computed by the evaluator.
+"""Constant folding: the evaluator computes pure instructions of constants, up to a size limit.
 
-This is the only pass that runs the oracle, through `evaluate`, as any caller does; passes that need a value ask here
-(`value_of`). An error of the evaluator in a folded constant shows only against XLA: the stacks copy what it says.
+This is the only pass that runs the oracle; it calls `evaluate` like any other caller. Passes that need a value ask this
+module (`value_of`). A comparison with XLA is the only check that finds an evaluator error in a folded constant, because
+the stacks copy the constant.
 
-Results larger than a bound stay computed at run time: a constant is memory that must be read. What is the same number
-all over is folded as one number and spread again.
+Results above the limit are computed at run time, because a large constant must be read from memory. A splat (all
+elements equal) is folded as one scalar and broadcast again.
 """
 
 from __future__ import annotations
@@ -23,27 +24,27 @@ from ..fuel import spend
 from ..rewriting import Names, callees_first, rebuild
 
 MOST_RESULT = 1024
-"""Elements of a result that is folded."""
+"""Maximum number of elements of a folded result."""
 
 MOST_OPERANDS = 1 << 16
-"""Elements of all operands of an instruction that is folded."""
+"""Maximum number of elements of all operands of a folded instruction."""
 
 MOST_WORK = 1 << 20
-"""Multiplications of a dot or convolution that is folded."""
+"""Maximum number of multiplications of a folded dot or convolution."""
 
 KEPT = IMPURE | CONTROL | {Op.CONSTANT, Op.TUPLE, Op.GET_TUPLE_ELEMENT, Op.OPT_BARRIER, Op.ADD_DEPENDENCY, Op.AFTER_ALL,
                            Op.DOMAIN, Op.FUSION, Op.RNG_BIT_GENERATOR, Op.BITCAST, Op.COPY}  # fmt: skip
-"""Never folded: acts on the world, carries control or layout, or is a constant by itself."""
+"""Never folded: these have side effects, carry control or layout, or are constants already."""
 
 SPREADING = frozenset({Op.BROADCAST, Op.IOTA})
-"""Folded only to one element: they make values cheaper than memory holds them."""
+"""Folded only to one element: computing their elements is cheaper than reading them from memory."""
 
 _KNOWN = frozenset({Op.CONSTANT, Op.BROADCAST})
-"""What operands must be, for a result to be known."""
+"""Opcodes that operands of a folded instruction may have."""
 
 
 def fold_constants(module: Module) -> Module:
-    """Compute what depends on small constants alone, by the evaluator."""
+    """Evaluate instructions that depend only on small constants."""
     names = Names.of(module)
     return rebuild(module, lambda c: _fold(c, names))
 
@@ -77,7 +78,7 @@ def _is_plain(i: Instruction) -> bool:
 
 
 def _folded(i: Instruction) -> Instruction | None:
-    """The instruction as a constant, if its operands are and it is small."""
+    """The instruction as a constant, if all its operands are constants and it is within the limits; else None."""
     if not all(o.opcode is Op.CONSTANT and not o.literal.is_elided for o in i.operands):
         return None
     if i.shape.size > (1 if i.opcode in SPREADING else MOST_RESULT) or (not i.operands and i.opcode is not Op.IOTA):
@@ -95,11 +96,11 @@ def _work(i: Instruction) -> int:
 
 
 def _folded_splat(i: Instruction, add, names: Names) -> Instruction | None:
-    """An elementwise op of operands that are one number each: computed once, and spread."""
+    """An elementwise op whose operands are splats, computed once as a scalar and broadcast; else None."""
     if i.opcode not in ELEMENTWISE or not i.operands or not i.shape.rank:
         return None
     if i.opcode is Op.BITCAST_CONVERT and i.shape.rank != i.operands[0].shape.rank:
-        return None  # an element becomes several, or several one
+        return None  # one element becomes several, or several become one
     numbers = [splat_of(o) for o in i.operands]
     if any(n is None for n in numbers):
         return None
@@ -113,7 +114,7 @@ def _folded_splat(i: Instruction, add, names: Names) -> Instruction | None:
 
 
 def splat_of(x: Instruction) -> Instruction | None:
-    """The scalar constant that x is, or is all over; None if it is none."""
+    """The scalar constant that x is or is a broadcast of; None if there is none."""
     if x.opcode is Op.BROADCAST:
         x = x.operands[0]
     if x.opcode is not Op.CONSTANT or x.shape.dims or not x.shape.is_array or x.literal.is_elided:
@@ -122,13 +123,13 @@ def splat_of(x: Instruction) -> Instruction | None:
 
 
 def number_of(x: Instruction) -> np.generic | None:
-    """The number that x is, or is all over; None if it is no constant."""
+    """The number that every element of x equals, if x is a constant scalar or a broadcast of one; else None."""
     scalar = splat_of(x)
     return None if scalar is None else scalar.literal.array.flat[0]
 
 
 def value_of(i: Instruction) -> np.ndarray | None:
-    """The evaluator's result for an instruction of constants; None where it has no rule."""
+    """The evaluator's result for an instruction whose operands are constants; None where it has no rule."""
     used = dict.fromkeys(i.operands)
     entry = Computation("fold", (*used, i), i)
     try:
@@ -138,7 +139,7 @@ def value_of(i: Instruction) -> np.ndarray | None:
 
 
 def constant(i: Instruction, value: np.ndarray) -> Instruction:
-    """A constant in the place of an instruction."""
+    """A constant that replaces an instruction, with its name and shape."""
     value = np.array(value, dtype=i.shape.dtype.numpy).reshape(i.shape.dims)
     value.setflags(write=False)
     kept = {k: v for k, v in i.attributes.items() if k in COSMETIC_ATTRIBUTES}

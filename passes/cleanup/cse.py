@@ -1,4 +1,4 @@
-"""Common subexpressions: equal pure instructions on equal operands become one."""
+"""Common subexpression elimination: equal pure instructions on equal operands become one."""
 
 from __future__ import annotations
 
@@ -12,13 +12,13 @@ from ..rewriting import rebuild
 
 
 def share_equal(module: Module) -> Module:
-    """Let equal instructions of a computation be one; those that act or draw numbers stay."""
+    """Merge equal instructions of a computation, except those with side effects or random results."""
     keys: dict[Computation, Hashable] = {}
     return rebuild(module, lambda c: _share(c, keys))
 
 
 def share_computation(computation: Computation) -> Computation:
-    """One computation with equal instructions shared."""
+    """The computation with equal instructions merged."""
     return _share(computation, {})
 
 
@@ -46,7 +46,7 @@ def _share(computation: Computation, keys: dict[Computation, Hashable]) -> Compu
 
 
 def _key(instruction: Instruction, keys: dict[Computation, Hashable]) -> Hashable:
-    """Equal for instructions that do the same to the very same operands."""
+    """A key that is equal for instructions that compute the same from the same operand instructions."""
     if not instruction.attributes:
         return instruction.opcode, instruction.shape, instruction.operands, (), ()
     called = instruction.called()

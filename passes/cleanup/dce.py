@@ -1,4 +1,4 @@
-"""Dead code elimination: drops what no result, side effect or control dependency needs."""
+"""Dead code elimination: drop instructions that no result, side effect or control dependency needs."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from ..rewriting import relink_computation
 
 
 def remove_dead_code(module: Module) -> Module:
-    """Drop dead instructions, then computations that nothing calls any more."""
+    """Drop dead instructions, then computations that are no longer called."""
     effectful = effectful_computations(module)
     table: dict[Computation, Computation] = {}
     for old in module.computations:
@@ -30,7 +30,7 @@ def _live_part(
 ) -> Computation:
     acting = computation in effectful
     if all(i.opcode is Op.PARAMETER or (acting and _acts(i, effectful)) for i in computation.unread):
-        return relink_computation(computation, table)  # whatever is read by something is read by what lives
+        return relink_computation(computation, table)  # every other instruction has a user, and a live one by induction
     live = live_instructions(computation, effectful)
     if len(live) != len(computation.instructions):
         kept = tuple(i for i in computation.instructions if i in live)
@@ -43,7 +43,7 @@ def _acts(i: Instruction, effectful: set[Computation]) -> bool:
 
 
 def live_instructions(computation: Computation, effectful: set[Computation]) -> set[Instruction]:
-    """Parameters, the root, side effects, and all that they need by data or control."""
+    """Parameters, the root, instructions with side effects, and everything that these need by data or control."""
     live = {i for i in computation.instructions if i.opcode is Op.PARAMETER or _acts(i, effectful)}
     live.add(computation.root)
     stack = list(live)

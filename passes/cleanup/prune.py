@@ -1,4 +1,4 @@
-"""Arrays that a sort, reduction, scatter or barrier of several carries along, and that nothing needs, are left out."""
+"""Remove unused arrays from a variadic sort, reduce, reduce-window, scatter or opt-barrier."""
 
 from __future__ import annotations
 
@@ -92,7 +92,11 @@ def _is_free(i: Instruction, computation: Computation) -> bool:
 
 
 def _rounds(i: Instruction, kept: list[int]) -> bool:
-    """Whether one array of narrow floats is left: its sums may be wider, those of several round at each step."""
+    """Whether pruning leaves one array of narrow floats.
+
+    A reduction of one array may keep wider sums, while a reduction of several arrays rounds at each step, so pruning
+    would change the result.
+    """
     if i.opcode not in (Op.REDUCE, Op.REDUCE_WINDOW) or len(kept) != 1:
         return False
     dtype = i.shape.elements[kept[0]].dtype
@@ -100,7 +104,7 @@ def _rounds(i: Instruction, kept: list[int]) -> bool:
 
 
 def _needed(i: Instruction, used: set[int]) -> set[int]:
-    """The arrays that are read, or that decide about those."""
+    """The arrays that are read, and those that the region needs to compute them."""
     if i.opcode is Op.OPT_BARRIER:
         return used
     root, count = i.attributes["to_apply"].root, len(i.shape.elements)
@@ -145,7 +149,7 @@ def _shape(leaves: list[Shape]) -> Shape:
 
 
 def _region(region: Computation, numbers: list[int], roots: list[Instruction]) -> Computation:
-    """The region with some of its parameters, which gives these values."""
+    """The region restricted to the parameters `numbers`, with the results `roots`."""
     places = {number: place for place, number in enumerate(numbers)}
     reached, new = _reached(roots), {}
     for i in region.instructions:

@@ -1,4 +1,4 @@
-"""Simplification: tuples taken apart, and data movement that moves nothing removed or merged."""
+"""Simplification: read tuple elements directly, and remove or merge data movement that has no effect."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ Rule = Callable[[Instruction], Instruction | None]
 
 
 def simplify(module: Module) -> Module:
-    """Drop tuples, copies and moves that do nothing, and merge those that follow each other."""
+    """Remove tuples, copies and data movement without effect, and merge consecutive data movement."""
     names = Names.of(module)
     return rebuild(module, lambda c: _simplify(c, names))
 
@@ -31,7 +31,7 @@ def _simplify(computation: Computation, names: Names) -> Computation:
 
     def change(instruction: Instruction, add: Callable[[Instruction], Instruction]) -> Instruction | None:
         result = instruction if instruction.opcode not in RULES else better_form(instruction)
-        if result is not instruction and any(o not in known for o in result.operands):  # made by the rule
+        if result is not instruction and any(o not in known for o in result.operands):  # operands that the rule made
             made = {o: o.replace(name=names.fresh(o.name)) for o in result.operands if o not in known}
             known.update(add(o) for o in made.values())
             result = result.replace(operands=tuple(made.get(o, o) for o in result.operands))
@@ -42,8 +42,8 @@ def _simplify(computation: Computation, names: Names) -> Computation:
         if instruction.name in pinned or CONTROL_PREDECESSORS in instruction.attributes:
             return instruction
         result = instruction
-        for _ in range(4):  # a rewrite may open the next one
-            if result.name in pinned:  # it came to a value that others are tied to, which stays
+        for _ in range(4):  # a rewrite may enable another one
+            if result.name in pinned:  # the rule returned a value that control dependencies name, which must not change
                 break
             rule = RULES.get(result.opcode)
             better = rule(result) if rule is not None else None
@@ -60,12 +60,12 @@ def _simplify(computation: Computation, names: Names) -> Computation:
 
 
 def _same(instruction: Instruction, source: Instruction) -> Instruction | None:
-    """`source` if it can stand for the instruction: same type, dimensions and memory order."""
+    """`source` if it can replace the instruction: same type, dimensions and memory order; else None."""
     return source if same_bytes(instruction.shape, source.shape) else None
 
 
 def _made(i: Instruction, opcode: Op, *operands: Instruction, **attributes: object) -> Instruction:
-    """Another op in the place of an instruction: its name, shape, and what it says to people and tools."""
+    """Another op in place of an instruction, with its name, shape and cosmetic attributes."""
     kept = {k: v for k, v in i.attributes.items() if k in COSMETIC_ATTRIBUTES}
     return Instruction(opcode, i.name, i.shape, operands, kept | attributes, i.location)
 
@@ -129,7 +129,7 @@ def _broadcast(i: Instruction) -> Instruction | None:
 
 
 def _broadcast_of_padded_rank(i: Instruction, source: Instruction) -> Instruction | None:
-    """broadcast(reshape(x)), where the reshape only adds or drops dimensions of size 1, is a broadcast of x."""
+    """broadcast(reshape(x)) is a broadcast of x if the reshape only adds or drops dimensions of size 1."""
     if source.opcode is not Op.RESHAPE or not _plain(source.shape, source.operands[0].shape):
         return None
     inner = source.operands[0]
@@ -232,7 +232,7 @@ def _reduce(i: Instruction) -> Instruction | None:
 
 
 def _sort(i: Instruction) -> Instruction | None:
-    """Rows of one element, or none at all, are in order."""
+    """Rows of at most one element are sorted already."""
     shape = i.operands[0].shape
     if shape.is_dynamic or (shape.size and shape.dims[i.dimensions[0]] > 1):
         return None

@@ -1,5 +1,6 @@
-"""Fusions that take tuples get the leaves instead, and those that give an array twice give it once: kernels take arrays
-only, and write each once.
+"""Give fusions array operands instead of tuples, and distinct results.
+
+A kernel takes arrays only, and writes each result once.
 """
 
 from __future__ import annotations
@@ -15,8 +16,9 @@ Add = Callable[[Instruction], Instruction]
 
 
 def untuple_fusions(module: Module) -> Module:
-    """Give fusions that take tuples the elements; their computations put the tuples together again. What a fusion gives
-    twice, it gives once.
+    """Replace tuple operands of fusions by their elements, and return each repeated fusion result once.
+
+    The fused computation builds the tuples itself.
     """
     fusions = [i for c in module.computations if Op.FUSION in c.opcodes for i in c.calling if i.opcode is Op.FUSION]
     if not any(_takes_tuple(i) or _repeats(i) for i in fusions):
@@ -41,7 +43,7 @@ def _takes_tuple(i: Instruction) -> bool:
 
 
 def _results(i: Instruction) -> list[Hashable]:
-    """What each result of a fusion is: equal for equal arrays of equal layouts."""
+    """One key per result of a fusion: equal for equal arrays of equal layouts."""
     root = i.called()[0].root
     if root.opcode is not Op.TUPLE:
         return []
@@ -58,7 +60,7 @@ def _repeats(i: Instruction) -> bool:
 
 
 def _given_once(i: Instruction, names: Names, add: Add) -> Instruction:
-    """The tuple that a fusion is, put together from a fusion whose results are all different."""
+    """The result tuple of a fusion, built from a fusion whose results are all distinct."""
     body, results = i.called()[0], _results(i)
     first = sorted({r: n for n, r in reversed(list(enumerate(results)))}.values())
     values = tuple(body.root.operands[n] for n in first)
@@ -82,7 +84,7 @@ def _part(fusion: Instruction, number: int, names: Names, add: Add) -> Instructi
 
 
 def _leaves(value: Instruction, names: Names, add: Add) -> list[Instruction]:
-    """The leaves of a value, taken out by get-tuple-element."""
+    """The leaves of a value, read by get-tuple-element."""
     if not value.shape.is_tuple:
         return [value]
     found = []

@@ -1,1 +1,1 @@
-"""Loops and conditionals."""
+"""Simplification of loops and conditionals."""

@@ -1,9 +1,9 @@
-"""Conditional simplification, in one look at each conditional.
+"""Conditional simplification, one visit per conditional.
 
-- A known selector, or branches that are all the same, leave one branch, inlined.
+- With a known selector, or with equal branches, one branch is inlined.
 - Small branches without effects are all computed, and selects choose between their results.
-- Results that nobody uses go; those that all branches only hand on are taken from outside.
-- Operands that a branch does not look at go; small constants among them move in.
+- Unused results are dropped; results that all branches forward unchanged are taken from outside.
+- Operands that a branch does not read are dropped; small constants among its operands move into the branch.
 """
 
 from __future__ import annotations
@@ -29,26 +29,27 @@ from ..rewriting import Names, with_attributes
 CHEAP = (ELEMENTWISE - {Op.STOCHASTIC_CONVERT}) | {
     Op.PARAMETER, Op.CONSTANT, Op.TUPLE, Op.GET_TUPLE_ELEMENT, Op.BROADCAST, Op.RESHAPE, Op.IOTA, Op.SLICE,
 }  # fmt: skip
-"""What a branch that is computed for nothing may hold."""
+"""Opcodes that may occur in a branch that is computed unconditionally."""
 
 MOST_WORK = 2048
-"""Elements that all branches together may compute, for selects instead of a choice; an expensive op counts as 8."""
+"""Maximum number of elements that all branches together compute to be replaced by selects; an expensive op counts as 8.
+"""
 
 MOST_INSTRUCTIONS = 48
-"""Instructions of all branches together, for the same."""
+"""Maximum number of instructions of all branches together to be replaced by selects."""
 
 MOST_CONSTANT = 16
-"""Elements of a constant that moves into a branch."""
+"""Maximum number of elements of a constant that moves into a branch."""
 
 
 def simplify_conditionals(module: Module) -> Module:
-    """Inline the branch that is known to run, compute both of a cheap choice, drop what is not used."""
+    """Inline a branch that is known to run, compute all branches of a cheap choice, and drop unused values."""
     return rebuild_callers(module, Op.CONDITIONAL, lambda c, names: _Sweep(c, names).run())
 
 
 @dataclass(eq=False)
 class _Sweep:
-    """One computation on its way: what each old instruction became, and where results of conditionals went."""
+    """The sweep over one computation: the new value of each old instruction, and the new places of results."""
 
     computation: Computation
     names: Names
@@ -82,7 +83,7 @@ class _Sweep:
         self.new[old] = value
 
     def take(self, old: Instruction, copy: Instruction) -> None:
-        """An element of a conditional whose results have moved."""
+        """An element of a conditional whose results have new indices."""
         index = old.attributes["index"]
         outside = self.handed_on[old.operands[0]].get(index)
         if outside is not None and CONTROL_PREDECESSORS not in old.attributes:
@@ -93,7 +94,7 @@ class _Sweep:
             self.put(old, [copy], copy)
 
     def better(self, old: Instruction, i: Instruction) -> tuple[Sequence[Instruction], Instruction]:
-        """(instructions, value) in the place of a conditional."""
+        """(instructions, value) that replace a conditional."""
         number = _known_branch(i)
         if number is not None and spend():
             self.changed = True
@@ -108,7 +109,7 @@ class _Sweep:
         return self.narrowed(old, i)
 
     def narrowed(self, old: Instruction, i: Instruction) -> tuple[Sequence[Instruction], Instruction]:
-        """The conditional without results that are not used or come from outside, without operands not looked at."""
+        """The conditional without results that are unused or forwarded, and without operands that are not read."""
         outside = _handed_on(i) if i.shape.is_tuple else {}
         keep = self.kept(old, outside)
         called = branches(i) if keep is None else [_pruned(c, keep, self.names) for c in branches(i)]
@@ -128,7 +129,7 @@ class _Sweep:
         return [*tuples, i], i
 
     def kept(self, old: Instruction, outside: Mapping[int, Instruction]) -> list[int] | None:
-        """Elements of the result that users need from the conditional; None where all stay."""
+        """The result elements that users need from the conditional; None if all stay."""
         users = self.computation.users[old]
         if not old.shape.is_tuple or old is self.computation.root:
             return None
@@ -151,7 +152,7 @@ def _with_branches(i: Instruction, made: Sequence[Computation]) -> Instruction:
 
 
 def _handed_on(i: Instruction) -> dict[int, Instruction]:
-    """Elements of the result that every branch takes from its operand as they are, by what they are outside."""
+    """Result elements that every branch forwards from the same outside value, by index."""
     found: dict[int, Instruction] = {}
     for n in range(len(i.shape.elements)):
         sources = {_source(o, c, n) for o, c in zip(i.operands[1:], branches(i), strict=True)}
@@ -162,7 +163,7 @@ def _handed_on(i: Instruction) -> dict[int, Instruction]:
 
 
 def _source(operand: Instruction, branch: Computation, n: int) -> Instruction | None:
-    """What element n of a branch's result is outside, if the branch only hands it on."""
+    """The outside value that element n of a branch's result forwards; None if the branch computes it."""
     value = branch.root.operands[n] if branch.root.opcode is Op.TUPLE else None
     if value is None or value.opcode is not Op.GET_TUPLE_ELEMENT or operand.opcode is not Op.TUPLE:
         return None
@@ -171,7 +172,7 @@ def _source(operand: Instruction, branch: Computation, n: int) -> Instruction | 
 
 @dataclass(eq=False)
 class _Part:
-    """A branch with its operand: elements it looks at, and constants that move in."""
+    """A branch with its operand: the operand elements that it reads, and the constants that move into it."""
 
     operand: Instruction
     branch: Computation
@@ -196,7 +197,7 @@ class _Part:
         return bool(self.keep) and len(self.keep) < len(self.operand.operands)
 
     def made(self, names: Names) -> tuple[Instruction, Computation]:
-        """(operand, branch) with what is kept."""
+        """(operand, branch) restricted to the kept elements."""
         operand, parameter = self.operand, self.branch.parameters[0]
         new: dict[Instruction, Instruction] = {}
         if self.shrinks:
@@ -224,7 +225,7 @@ class _Part:
 
 
 def _pruned(branch: Computation, results: Sequence[int], names: Names) -> Computation:
-    """The branch with some elements of its result, and what they, effects and control need."""
+    """The branch restricted to some elements of its result and to instructions needed by them, effects or control."""
     root = branch.root
     if root.opcode is Op.TUPLE:
         parts = [root.operands[n] for n in results]
@@ -251,7 +252,7 @@ def _is_small_constant(i: Instruction) -> bool:
 
 
 def _known_branch(i: Instruction) -> int | None:
-    """The branch that runs, or any one of branches that are equal."""
+    """The branch that runs; branch 0 if all branches are equal; None if unknown."""
     selector, choices = i.operands[0], branches(i)
     if selector.opcode is Op.CONSTANT and not selector.literal.is_elided:
         value = selector.literal.array
@@ -268,7 +269,7 @@ def _known_branch(i: Instruction) -> int | None:
 
 
 def _is_cheap(i: Instruction) -> bool:
-    """Whether computing all branches costs less than the choice: small, elementwise, without effects or control."""
+    """Whether computing all branches costs less than branching: they are small, elementwise, and have no effects."""
     inside = [k for c in branches(i) for k in c.instructions]
     if len(inside) > MOST_INSTRUCTIONS or not all(_is_cheap_inside(k) for k in inside):
         return False

@@ -1,11 +1,11 @@
-"""What is known of a loop's state in every round: elements that are always equal, and those that count.
+"""Facts about a loop's state that hold in every iteration: elements that are always equal, and counters.
 
-- Of elements that start equal, and that the body makes by equal steps from equal elements, the first is read for all.
-- In a loop of known length, an element that starts at a constant and grows by a constant is computed from the one that
-  the condition counts by, and is a constant behind the loop.
-- Comparisons in its body that the ranges of such elements decide become constants.
+- Elements that start equal, and that the body updates equally from equal elements, are all read as the first of them.
+- In a loop with a known trip count, an element that starts at a constant and grows by a constant is computed from the
+  counter that the condition tests; after the loop it is a constant.
+- Comparisons in the body that the ranges of such counters decide become constants.
 
-Elements that nothing reads any more are dropped by the pass `loops`.
+The pass `loops` drops elements that are no longer read.
 """
 
 from __future__ import annotations
@@ -29,7 +29,8 @@ from ..rewriting import Names, with_attributes
 
 
 def simplify_counters(module: Module) -> Module:
-    """Read equal elements of a loop's state as one, compute second counters, fold what their ranges decide."""
+    """Merge equal elements of a loop's state, derive counters from one, and fold comparisons that their ranges decide.
+    """
     return rebuild_callers(module, Op.WHILE, _sweep)
 
 
@@ -54,13 +55,13 @@ def _sweep(computation: Computation, names: Names) -> Computation:
 
 
 def _reads_known(computation: Computation, loop: Instruction, found: _Known) -> bool:
-    """Whether something behind a loop reads an element of it that is known there."""
+    """Whether an instruction after the loop reads an element whose final value is known."""
     users = (u for u in computation.users[loop] if u.opcode is Op.GET_TUPLE_ELEMENT)
     return any(u.attributes["index"] in found.same or u.attributes["index"] in found.counters for u in users)
 
 
 Change = Callable[[Instruction, Instruction, Builder], Instruction | None]
-"""(the old instruction, it on its new operands, a builder) → what it becomes; None keeps it."""
+"""(the old instruction, the same on its new operands, a builder) → its replacement; None keeps it."""
 
 
 def _rewritten(computation: Computation, change: Change, names: Names) -> Computation:
@@ -81,7 +82,11 @@ def _rewritten(computation: Computation, change: Change, names: Names) -> Comput
 
 @dataclass(eq=False)
 class _Known:
-    """same: elements by the first one that they always equal. counters: (start, step); leader: the one to count by."""
+    """Known facts about a loop.
+
+    same: {element: the first element that it always equals}. trips: the trip count. counters: {element: (start, step)}.
+    leader: the counter from which others are computed.
+    """
 
     same: Mapping[int, int]
     trips: int | None
@@ -90,7 +95,7 @@ class _Known:
 
     @classmethod
     def of(cls, loop: Instruction) -> _Known | None:
-        """None for a loop of another form."""
+        """None if the loop's state is not a tuple that is read element by element."""
         condition, body, init = loop.attributes["condition"], loop.attributes["body"], loop.operands[0]
         if init.opcode is not Op.TUPLE or body.root.opcode is not Op.TUPLE:
             return None
@@ -104,7 +109,7 @@ class _Known:
         return cls(same, trips, counters, same.get(leader, leader) if leader is not None else None)
 
     def applied(self, loop: Instruction, names: Names) -> Instruction:
-        """The loop reading as little of its state as it can; itself if nothing changes."""
+        """The loop with known elements replaced; the loop itself if nothing changes."""
         condition, body = loop.attributes["condition"], loop.attributes["body"]
         ranges: dict[Instruction, Range] = {}
 
@@ -127,12 +132,12 @@ class _Known:
         return with_attributes(loop, condition=made[0], body=made[1])
 
     def first(self, i: Instruction, b: Builder) -> Instruction | None:
-        """The first element that is equal to the one that is read."""
+        """A read of the first element that equals the one that is read; None if it is the first itself."""
         n = i.attributes["index"]
         return b.add(with_attributes(i, index=self.same[n])) if n in self.same else None
 
     def counted(self, i: Instruction, b: Builder) -> Instruction | None:
-        """A counter from the leader: start + (leader - its start) · step / its step."""
+        """A counter computed from the leader: start + (leader - leader's start) · (step / leader's step); else None."""
         n, leader = i.attributes["index"], self.leader
         if leader is None or n == leader or n not in self.counters:
             return None
@@ -150,7 +155,7 @@ class _Known:
         return b.binary(Op.ADD, value, offset) if offset else value
 
     def note(self, n: int, value: Instruction, ranges: dict[Instruction, Range]) -> None:
-        """The range of an element in the body, if it counts without leaving its type."""
+        """Record the range of a counter within the body, if it does not leave its type."""
         if n not in self.counters or not self.trips:
             return
         start, step = self.counters[n]
@@ -160,7 +165,7 @@ class _Known:
             ranges[value] = ends[0], ends[1]
 
     def behind(self, i: Instruction, b: Builder) -> Instruction | None:
-        """What an element is behind the loop."""
+        """The value of an element after the loop; None if unknown."""
         n = i.attributes["index"]
         if n in self.counters and self.trips is not None:
             start, step = self.counters[n]
@@ -172,7 +177,7 @@ class _Known:
 
 
 def _always_equal(loop: Instruction) -> dict[int, int]:
-    """Elements of the state that equal an earlier one before every round, by that one."""
+    """{element: the first element that it equals before every iteration}."""
     body, init = loop.attributes["body"], loop.operands[0].operands
     classes = _classes([(_start(o), s) for o, s in zip(init, loop.shape.elements, strict=True)])
     while len(set(classes)) < len(classes):
@@ -185,13 +190,13 @@ def _always_equal(loop: Instruction) -> dict[int, int]:
 
 
 def _classes(keys: list[tuple[Hashable, Hashable]]) -> list[int]:
-    """The place of the first equal key, for each."""
+    """For each key the index of the first equal key."""
     first: dict[Hashable, int] = {}
     return [first.setdefault(key, n) for n, key in enumerate(keys)]
 
 
 def _start(i: Instruction) -> Hashable:
-    """Equal for values that are the same: one instruction, equal constants, and equal ones spread."""
+    """A key that is equal for equal values: one instruction, equal constants, or broadcasts of equal constants."""
     if i.opcode is Op.CONSTANT and not i.literal.is_elided:
         return i.shape, attributes_key(i)
     if i.opcode is Op.BROADCAST and i.operands[0].opcode is Op.CONSTANT:
@@ -200,7 +205,7 @@ def _start(i: Instruction) -> Hashable:
 
 
 def _numbers(body: Computation, classes: list[int]) -> dict[Instruction, int]:
-    """Numbers of the values of a body, equal where the values are, if elements of one class are equal."""
+    """Value numbers of a body's instructions, equal for equal values, assuming that elements of one class are equal."""
     table: dict[Hashable, int] = {}
     found: dict[Instruction, int] = {}
     for i in body.instructions:

@@ -1,8 +1,9 @@
-"""Loops whose state must stop changing run only until it has.
+"""Stop loops as soon as their state cannot change any more.
 
-HLO's loops are finite: XLA drops one that does nothing more, and so a `while (true)` whose state no longer changes ends
-with that state. An element of the state is settled after 0 turns if the body hands it on, and after n + 1 if it is
-made of elements that are settled after n; where all are, no more turns are taken than the last one needs.
+Loops without effects are assumed to be finite, as XLA does when it removes an unused one. So a `while (true)` whose
+state no longer changes ends with that state. An element of the state is settled after 0 iterations if the body forwards
+it, and after n + 1 if it is computed from elements that are settled after n. Once all are settled, no further iteration
+is needed.
 """
 
 from __future__ import annotations
@@ -19,7 +20,7 @@ MOST_TURNS = 64
 
 
 def finite_loops(module: Module) -> Module:
-    """End every loop outside kernels once its state cannot change any more."""
+    """Stop every loop outside kernels once its state cannot change any more."""
     if Op.WHILE not in module.opcodes:
         return module
     effectful = effectful_computations(module)
@@ -43,7 +44,7 @@ def _is_impure(computation: Computation) -> bool:
 
 
 def turns_to_settle(body: Computation) -> int | None:
-    """After how many turns a loop's state is the same for ever, if that can be seen."""
+    """Number of iterations after which a loop's state is constant, if that is known; else None."""
     (parameter,) = body.parameters
     if body.root is parameter:
         return 0
@@ -70,7 +71,7 @@ def _hands_on(value: Instruction, parameter: Instruction, k: int) -> bool:
 
 
 def _read(body: Computation) -> dict[Instruction, frozenset[int]]:
-    """For each instruction the elements of the state that it is made of."""
+    """For each instruction the indices of the state elements that it depends on."""
     (parameter,) = body.parameters
     read: dict[Instruction, frozenset[int]] = {}
     every = frozenset(range(max(len(parameter.shape.elements), 1)))
@@ -89,7 +90,7 @@ def _parts(b: Builder, whole: Instruction) -> Instruction:
 
 
 def _bounded(i: Instruction, b: Builder, turns: int) -> Instruction:
-    """The loop with a count of its turns beside the state; a loop without an end of its own becomes its turns."""
+    """The loop with an iteration counter added to its state; an endless loop of one iteration becomes its body."""
     condition, body = i.attributes["condition"], i.attributes["body"]
     test = condition.root
     if turns == 1 and test.opcode is Op.CONSTANT and bool(test.literal.array):

@@ -1,8 +1,8 @@
-"""What all branches of a conditional compute is computed once, before it.
+"""Hoist common work out of conditionals: values that all branches compute are computed once, before it.
 
-Values are numbered across the branches: those of equal instructions on equal values from outside get one number. Of
-the values that every branch has, those move that cost more than reading them from memory, and those that every branch
-gives as the same element of its result; what a kernel of a branch computes on its way stays there.
+Values are numbered across branches; equal instructions on equal outside values get the same number. A value that every
+branch computes is hoisted if it costs more than reading it from memory, or if every branch returns it as the same
+element of its result. Cheap values that a branch's kernel computes along the way stay in the branch.
 """
 
 from __future__ import annotations
@@ -23,11 +23,11 @@ from ..rewriting import Names, with_attributes
 from .loops import CHEAP
 
 Numbers = Mapping[Instruction, int]
-"""The values of a branch that depend on nothing but values from outside, by their numbers."""
+"""Value numbers of the instructions of a branch that depend on outside values only."""
 
 
 def hoist_branches(module: Module) -> Module:
-    """Compute what all branches of a conditional compute once, before it."""
+    """Compute values that all branches of a conditional share once, before the conditional."""
     return rebuild_callers(module, Op.CONDITIONAL, _hoist)
 
 
@@ -48,7 +48,7 @@ def _hoist(computation: Computation, names: Names) -> Computation:
 
 
 def _better(i: Instruction, names: Names) -> list[Instruction]:
-    """What is hoisted, the new tuples and the conditional; the conditional alone if there is nothing to hoist."""
+    """The hoisted instructions, the new operand tuples and the conditional; only the last if nothing is hoisted."""
     called, tuples = branches(i), i.operands[1:]
     if len(called) < 2 or any(o.opcode is not Op.TUPLE for o in tuples):
         return [i]
@@ -78,7 +78,7 @@ def _better(i: Instruction, names: Names) -> list[Instruction]:
 
 
 def _numbers(branch: Computation, operand: Instruction, table: dict[Hashable, int]) -> Numbers:
-    """table: numbers given so far, by what they stand for."""
+    """Number the values of a branch. table: numbers assigned so far, by key; shared by all branches."""
     pinned = branch.pinned
     found: dict[Instruction, int] = {}
     for i in branch.instructions:
@@ -98,7 +98,7 @@ def _numbers(branch: Computation, operand: Instruction, table: dict[Hashable, in
 
 
 def _wanted(called: Sequence[Computation], numbered: Sequence[Numbers], common: set[int]) -> dict[int, None]:
-    """Numbers of the values to hoist, in order."""
+    """Numbers of the values to hoist, in program order."""
     results: set[int] = set()
     if all(c.root.opcode is Op.TUPLE for c in called):
         for elements in zip(*(c.root.operands for c in called), strict=True):
@@ -119,7 +119,7 @@ def _is_cheap(i: Instruction) -> bool:
 def _copied(
     branch: Computation, operand: Instruction, numbers: Numbers, wanted: Mapping[int, None], names: Names
 ) -> tuple[list[Instruction], dict[int, Instruction]]:
-    """Copies of what the wanted values need, in order, and every copy by its number."""
+    """Copies of the instructions that the wanted values need, in order, and each copy by its number."""
     needed: set[Instruction] = set()
     for i in reversed(branch.instructions):
         if i in numbers and (i in needed or numbers[i] in wanted):
@@ -141,7 +141,7 @@ def _copied(
 def _taking(
     branch: Computation, numbers: Numbers, exported: Sequence[int], values: Sequence[Instruction], names: Names
 ) -> Computation:
-    """The branch over the longer tuple, without what it no longer computes."""
+    """The branch over the longer operand tuple, without the instructions that it no longer needs."""
     old = branch.parameters[0]
     count = len(old.shape.elements)
     parameter = old.replace(shape=tuple_shape(*old.shape.elements, *(v.shape for v in values)))

@@ -1,11 +1,12 @@
-"""While-loop simplification, in one look at each loop.
+"""While-loop simplification, one visit per loop.
 
-- A loop that runs 0 or 1 times, or a few times with a small body, becomes straight-line code.
-- Values that a loop only hands on, or sets to the constant that they start with, are taken from outside; small
-  constants among them move in.
-- What a body computes from such values alone is computed once, before the loop, where that saves work.
-- Values that nothing needs are no longer carried. A loop of which nothing is needed goes, an endless one too: as in XLA
-  and the evaluator, loops without effects are taken to end (`finite-loops` ends those whose results are needed).
+- A loop of 0 or 1 iterations, or of a few with a small body, is unrolled.
+- Values that a loop forwards unchanged, or resets to the constant they start with, are taken from outside; small
+  constants among them move into the loop.
+- Values that the body computes from such values alone are computed once, before the loop, where that saves work.
+- Values that nothing needs are no longer carried. A loop whose results are all unused is removed, even an endless one:
+  as in XLA and the evaluator, loops without effects are assumed to end (`finite-loops` handles those whose results are
+  used).
 """
 
 from __future__ import annotations
@@ -27,21 +28,21 @@ from ..rewriting import Names, callees_first, relink_computation
 
 MOST_TRIPS = 4
 MOST_UNROLLED = 64
-"""Trips, and instructions after unrolling, up to which a loop of two or more trips is unrolled."""
+"""Maximum trip count (MOST_TRIPS) and number of unrolled instructions to unroll a loop of two or more iterations."""
 
 MOST_CONSTANT = 16
-"""Elements of a constant that moves into a loop."""
+"""Maximum number of elements of a constant that moves into a loop."""
 
 CHEAP = frozenset({Op.PARAMETER, Op.CONSTANT, Op.GET_TUPLE_ELEMENT, Op.BROADCAST, Op.IOTA, Op.RESHAPE, Op.BITCAST,
                    Op.TUPLE, Op.SLICE, Op.COPY})  # fmt: skip
-"""Never worth a value carried through a loop."""
+"""Opcodes too cheap to compute before the loop and carry through it."""
 
 MOST_HOISTED = 1 << 22
-"""Elements of a value that is computed before a loop and kept through it."""
+"""Maximum number of elements of a value that is computed before a loop and kept alive through it."""
 
 
 def simplify_loops(module: Module) -> Module:
-    """Unroll short loops; take out what stays the same; drop what nothing needs. Inner loops first."""
+    """Unroll short loops, hoist loop-invariant values, and drop unused state; inner loops first."""
     if Op.WHILE not in module.opcodes:
         return module
     names, effectful = Names.of(module), effectful_computations(module)
@@ -88,7 +89,7 @@ def _simplify(
 
 
 def _used(computation: Computation, whole: Instruction) -> frozenset[int] | None:
-    """The elements of a tuple that its users read; None if one takes it whole."""
+    """The elements of a tuple that its users read; None if a user reads it whole."""
     users = computation.users[whole]
     if any(u.opcode is not Op.GET_TUPLE_ELEMENT for u in users):
         return None
@@ -96,7 +97,7 @@ def _used(computation: Computation, whole: Instruction) -> frozenset[int] | None
 
 
 Made = tuple[list[Instruction], Instruction]
-"""Instructions, and the value that stands for the loop."""
+"""Instructions, and the value that replaces the loop."""
 
 
 def _better(
@@ -136,14 +137,14 @@ def _unrolled(i: Instruction, body: Computation, trips: int, names: Names) -> Ma
 
 @dataclass(eq=False)
 class _Loop:
-    """A loop over a tuple that is taken apart at once, and what may be better about it."""
+    """A loop over a tuple that is read element by element, and what can be simplified about it."""
 
     loop: Instruction
     init: tuple[Instruction, ...]
-    fixed: frozenset[int]  # elements that the body hands on
-    moved: frozenset[int]  # of these, small constants
-    hoisted: tuple[Instruction, ...]  # what the body computes from fixed elements, in order
-    carried: tuple[int, ...]  # elements that are needed
+    fixed: frozenset[int]  # elements that the body forwards unchanged
+    moved: frozenset[int]  # small constants among the fixed elements
+    hoisted: tuple[Instruction, ...]  # values that the body computes from fixed elements, in order
+    carried: tuple[int, ...]  # elements that must be carried
     exported: tuple[Instruction, ...]  # hoisted values that the rest of the body reads
     needed: frozenset[int]  # elements that are read after the loop and may change in it
 
@@ -203,7 +204,7 @@ class _Loop:
         return [*made, whole], whole
 
     def _hoist(self, names: Names, made: list[Instruction]) -> dict[Instruction, Instruction]:
-        """Copies of the hoisted instructions in front of the loop."""
+        """Copy the needed hoisted instructions in front of the loop. Returns the outside value of each."""
         outer: dict[Instruction, Instruction] = {}
         needed = _cone(self.exported)
         body = self.loop.attributes["body"]
@@ -278,7 +279,7 @@ def _part(whole: Instruction, index: int, names: Names) -> Instruction:
 
 
 def _element(i: Instruction, computation: Computation) -> int | None:
-    """The element of the loop's state that an instruction takes."""
+    """The index of the loop state element that an instruction reads; None if it reads none."""
     if i.opcode is Op.GET_TUPLE_ELEMENT and i.operands[0] is computation.parameters[0]:
         return i.attributes["index"]
     return None
@@ -289,14 +290,14 @@ def _is_small_constant(i: Instruction) -> bool:
 
 
 def _stays(after: Instruction, before: Instruction, n: int, body: Computation) -> bool:
-    """Whether element n is handed on, or set to the constant that it starts with."""
+    """Whether element n is forwarded unchanged, or reset to the constant it starts with."""
     if after.opcode is Op.CONSTANT and before.opcode is Op.CONSTANT:
         return not after.literal.is_elided and not before.literal.is_elided and after.literal == before.literal
     return _element(after, body) == n
 
 
 def _invariant(body: Computation, fixed: frozenset[int]) -> dict[Instruction, None]:
-    """What depends on fixed elements and constants alone, in order."""
+    """Instructions that depend only on fixed elements and constants, in order."""
     found: dict[Instruction, None] = {}
     for i in body.instructions:
         if _element(i, body) in fixed or i.opcode is Op.CONSTANT:
@@ -309,10 +310,12 @@ def _invariant(body: Computation, fixed: frozenset[int]) -> dict[Instruction, No
 
 
 def _worth_keeping(body: Computation, invariant: Collection[Instruction]) -> tuple[Instruction, ...]:
-    """Of the invariant values, in order, those to compute before the loop and keep: all that costs more than reading
-    it, and what a kernel of the body could not compute for itself, element by element.
+    """The invariant values to compute before the loop and carry, in order.
+
+    These are the values that cost more than reading them, and those that a kernel of the body cannot compute element by
+    element.
     """
-    inside: set[Instruction] = set()  # invariant, but computed in each round
+    inside: set[Instruction] = set()  # invariant, but computed in each iteration
     kept: list[Instruction] = []
     for i in reversed(list(invariant)):
         readers = [u for u in body.users[i] if u in inside or u not in invariant]
@@ -327,7 +330,7 @@ def _worth_keeping(body: Computation, invariant: Collection[Instruction]) -> tup
 
 
 def _cone(roots: Sequence[Instruction], stop: frozenset[Instruction] = frozenset()) -> set[Instruction]:
-    """The roots and all that they need, not looking behind `stop`."""
+    """The roots and everything that they need, not looking past `stop`."""
     seen = set(roots)
     stack = list(roots)
     while stack:
@@ -348,7 +351,7 @@ def _carried(
     moved: frozenset[int],
     stop: frozenset[Instruction],
 ) -> tuple[int, ...]:
-    """Elements that the condition, users outside, or other carried elements need; not looking behind `stop`."""
+    """Elements that the condition, users outside, or other carried elements need, not looking past `stop`."""
     needed: set[int] = set()
     todo = list(outside)
     for i in _cone([condition.root]):

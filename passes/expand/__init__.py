@@ -1,1 +1,1 @@
-"""Opcodes that no stack emits, written as ones that both do."""
+"""Expanders: rewrite opcodes that no stack emits into opcodes that both emit."""

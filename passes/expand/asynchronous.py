@@ -1,6 +1,7 @@
-"""Pairs of start and done → what they wrap; collectives among one device → their operands; annotations → their value.
+"""Expand asynchronous pairs, collectives of one device, and annotations.
 
-A plan is for one device: replica 0, partition 0 of one each, as `evaluate` has it.
+A start/done pair becomes the wrapped computation; a collective or an annotation becomes its operands. A plan is for one
+device: replica 0 and partition 0, one of each, as in `evaluate`.
 """
 
 from __future__ import annotations
@@ -20,10 +21,9 @@ from .ragged_all_to_all import ragged_rows
 
 
 def expand_async(module: Module) -> Module:
-    """Replace asynchronous pairs by what they wrap, collectives of one device and annotations by their operands;
-    within kernels barriers too.
+    """Replace asynchronous pairs by their wrapped ops, and annotations and collectives of one device by their operands.
 
-    Raises UnsupportedError for collectives that need other devices.
+    Barriers within kernels are removed too. Raises UnsupportedError for collectives that need other devices.
     """
     while not module.opcodes.isdisjoint(RULES):
         after = expand_ops(module, RULES, Where.EVERYWHERE, dynamic=True)
@@ -34,7 +34,7 @@ def expand_async(module: Module) -> Module:
 
 
 def _whole(b: Builder, values: Sequence[Instruction], shape: Shape) -> Instruction:
-    """Values as a value of this shape, a tuple or not."""
+    """Values as one value of this shape, a tuple or not."""
     return b.tuple(values) if shape.is_tuple else values[0]
 
 
@@ -47,7 +47,7 @@ def _again(b: Builder, x: Instruction) -> Instruction:
 
 
 def _element(number: int) -> Callable[[Instruction, Builder], Instruction]:
-    """The rule of a done that picks an element of its start."""
+    """The rule of a done op whose result is element `number` of its start."""
 
     def rule(i: Instruction, b: Builder) -> Instruction:
         x = i.operands[0]
@@ -64,7 +64,7 @@ def same(i: Instruction, b: Builder) -> Instruction:
 
 
 def async_start(i: Instruction, b: Builder) -> Instruction | None:
-    """(operands, result, whatever else the shape lists)."""
+    """The start's result: (operands, result, any further elements of the shape, as zeros)."""
     rest = i.shape.elements[2:]
     if not i.called() or not all(s.is_array for s in rest):
         return None
@@ -90,7 +90,7 @@ def _needs_others(i: Instruction, why: str) -> UnsupportedError:
 
 
 def _alone(i: Instruction) -> None:
-    """Raise unless this device is the only one of its group. It has number 0, whatever the ids of the groups number."""
+    """Raise UnsupportedError unless this device, which has number 0, is the only one of its group."""
     groups = listed_groups(i, "plan")
     own = [set(group) for group in groups if 0 in group]
     if groups and not own:
@@ -106,14 +106,14 @@ def _agree(i: Instruction, results: Sequence[Instruction], shape: Shape) -> None
 
 
 def collective(i: Instruction, b: Builder) -> Instruction:
-    """A group of one: everything stays here."""
+    """In a group of one device, the result is the operands."""
     _alone(i)
     _agree(i, i.operands, i.shape)
     return _whole(b, i.operands, i.shape)
 
 
 def collective_start(i: Instruction, b: Builder) -> Instruction:
-    """(operands, results)."""
+    """The start's result: (operands, results)."""
     _alone(i)
     _agree(i, i.operands, i.shape.elements[1])
     first, second = (_whole(b, i.operands, s) for s in i.shape.elements[:2])
@@ -121,10 +121,10 @@ def collective_start(i: Instruction, b: Builder) -> Instruction:
 
 
 def _permuted(i: Instruction, b: Builder) -> list[Instruction] | None:
-    """What this device sends to itself, or zeros. None for the form that writes slices in place."""
+    """The values that this device sends to itself, or zeros; None for the form that writes slices in place."""
     if i.attributes.get("slice_sizes") or any(o.shape.is_tuple for o in i.operands):
         return None
-    mode_of(i)  # raises where the ids number nothing
+    mode_of(i)  # raises if the ids are not valid for the mode
     pairs = [tuple(pair) for pair in i.attributes.get("source_target_pairs", ())]
     others = sorted({n for pair in pairs if 0 in pair for n in pair if n})
     if others:
@@ -133,7 +133,7 @@ def _permuted(i: Instruction, b: Builder) -> list[Instruction] | None:
 
 
 def _zeros(b: Builder, x: Instruction) -> Instruction:
-    """Zeros of x's shape, present sizes included."""
+    """Zeros of x's shape, with the same dynamic sizes."""
     zeros = b.constant(0, x.shape.dtype, x.shape.dims)
     return b.op(Op.SELECT, x.shape, b.constant(False, DType.PRED), x, zeros) if x.shape.is_dynamic else zeros
 
@@ -144,7 +144,7 @@ def permute(i: Instruction, b: Builder) -> Instruction | None:
 
 
 def permute_start(i: Instruction, b: Builder) -> Instruction | None:
-    """(operands, results, contexts…)."""
+    """The start's result: (operands, results, contexts…)."""
     values = _permuted(i, b)
     if values is None:
         return None
@@ -165,7 +165,7 @@ def first_device(_i: Instruction, b: Builder) -> Instruction:
 
 
 def annotation(i: Instruction, b: Builder) -> Instruction | None:
-    """Gone even where it says that it has a side effect: what would act on it, a partitioner, is not here."""
+    """Remove an annotation even if it is marked as a side effect: there is no partitioner here to read it."""
     if i.attributes["custom_call_target"] not in ANNOTATIONS or len(i.operands) != 1:
         return None
     if _sizes(i.shape) != _sizes(i.operands[0].shape):
@@ -198,4 +198,4 @@ RULES = {
 }
 
 WITHIN = dict.fromkeys((Op.ADD_DEPENDENCY, Op.DOMAIN, Op.OPT_BARRIER), same)
-"""What orders work of the host program; a kernel is one piece of work."""
+"""Ops that order work of the host program. They mean nothing within a kernel, which is one unit of work."""

@@ -1,7 +1,7 @@
-"""Batch normalisation, all three → reductions over all dimensions but the features' and elementwise ops.
+"""Expand the three batch normalisation ops into elementwise ops and reductions over all but the feature dimension.
 
-Types narrower than f32 compute in f32 and round once. The variance is the mean of squared distances from the mean: it
-reads the operand once more than the difference of two means would, which is wrong where the mean is large.
+Types narrower than f32 compute in f32 and round once. The variance is the mean of squared distances from the mean. This
+reads the operand once more than E[x²] - E[x]² would, which loses precision if the mean is large.
 """
 
 from __future__ import annotations
@@ -26,14 +26,17 @@ def expand_batch_norm(module: Module) -> Module:
 
 @dataclass(frozen=True)
 class Present:
-    """Where some dimensions have sizes: which elements count (None: all), and how many a feature has (an s64)."""
+    """The valid part of an array with dynamic dimensions.
+
+    elements: a pred array of the elements that count (None: all). count: valid elements per feature, an s64 scalar.
+    """
 
     elements: Instruction | None
     count: Instruction
 
 
 class _Features:
-    """Arrays of one shape in the type that is computed in, and vectors with an element a feature."""
+    """Arrays of one shape in the type used for computing, and vectors with one element per feature."""
 
     def __init__(self, i: Instruction, b: Builder, present: Present | None = None):
         shape = i.operands[0].shape
@@ -75,7 +78,7 @@ class _Features:
 
 
 def training(i: Instruction, b: Builder, present: Present | None = None) -> Instruction:
-    """(normalised, mean, variance)."""
+    """Returns (normalised, mean, variance)."""
     f = _Features(i, b, present)
     x, scale, offset = map(f.widen, i.operands)
     mean = f.mean(x)
@@ -92,7 +95,7 @@ def inference(i: Instruction, b: Builder, present: Present | None = None) -> Ins
 
 
 def gradients(i: Instruction, b: Builder, present: Present | None = None) -> Instruction:
-    """(gradient of the operand, of the scale, of the offset)."""
+    """Returns the gradients (of the operand, of the scale, of the offset)."""
     f = _Features(i, b, present)
     x, scale, mean, variance, upstream = map(f.widen, i.operands)
     normalised = f.normalised(x, mean, variance)

@@ -1,6 +1,6 @@
-"""bitcast to wider or narrower elements → bitcast-convert of a last dimension between bitcasts of one width.
+"""Expand a bitcast to wider or narrower elements into a bitcast-convert between bitcasts of equal width.
 
-Elements narrower than a byte are stored one a byte, so such a bitcast moves bytes.
+Elements narrower than a byte are stored one per byte, so such a bitcast moves bytes.
 """
 
 from __future__ import annotations
@@ -20,7 +20,7 @@ def expand_bitcast(module: Module) -> Module:
 
 
 def convert_bits(i: Instruction, b: Builder) -> Instruction | None:
-    """The bits in memory order, as elements of the other width."""
+    """The bits in memory order, as elements of the other width; None if the bitcast keeps the number of elements."""
     x, source, target = i.operands[0], i.operands[0].shape, i.shape
     if not changes_elements(i) or source.size * source.dtype.bits != target.size * target.dtype.bits:
         return None

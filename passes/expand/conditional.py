@@ -1,4 +1,4 @@
-"""Conditionals within fusions and regions → all branches, and selects between their results."""
+"""Expand conditionals within fusions and regions: compute all branches and select between their results."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from ..expansion import Where, expand_ops
 
 
 def expand_conditional(module: Module) -> Module:
-    """Replace every conditional within kernels whose branches end for sure, the inner ones of a nest last."""
+    """Replace every conditional within kernels whose branches always terminate by selects, outer ones first."""
     while True:
         after = expand_ops(module, {Op.CONDITIONAL: by_select}, Where.KERNELS)
         if after is module:
@@ -22,7 +22,7 @@ def expand_conditional(module: Module) -> Module:
 
 
 def by_select(i: Instruction, b: Builder) -> Instruction | None:
-    """All branches, and for each leaf of the result a chain of selects. None where a branch may not end."""
+    """All branches, and a chain of selects for each leaf of the result; None if a branch contains a loop."""
     called = branches(i)
     if any(_holds(c, Op.WHILE) for c in called) or not all(s.is_array for _, s in i.shape.leaves()):
         return None

@@ -1,7 +1,8 @@
-"""Ragged-dot → a dot a group of rows, the others zero; scaled-dot → the dot of the scaled arrays; dots that sum nothing
-up, in any layout → products.
+"""Expand ragged-dots, scaled-dots, and dots with a contraction of size 1.
 
-Groups are taken in turn by a loop, so that no array is larger than an operand or the result.
+A ragged-dot becomes one dot per group of rows, with all other rows zero; a scaled-dot the dot of the scaled arrays; a
+dot without a sum, in any layout, a multiply. A loop iterates over the groups, so that no array is larger than an
+operand or the result.
 """
 
 from __future__ import annotations
@@ -19,12 +20,12 @@ from ..expansion import expand_ops
 
 
 def expand_dots(module: Module) -> Module:
-    """Replace ragged-dots and scaled-dots outside kernels by plain dots, and dots of one product an element by it."""
+    """Replace ragged-dots and scaled-dots outside kernels by plain dots, and dots without a sum by multiply."""
     return expand_ops(module, {Op.RAGGED_DOT: ragged_dot, Op.SCALED_DOT: scaled_dot, Op.DOT: single_products})
 
 
 def single_products(i: Instruction, b: Builder) -> Instruction | None:
-    """As the algebra has it for row-major arrays: a kernel's sum starts at +0, and so would lose the sign of a zero."""
+    """Apply `dot_outer` of the algebra in any layout: a kernel's sum starts at +0 and would turn -0 into +0."""
     return dot_outer(i.replace(operands=tuple(map(b.plain, i.operands))), b)
 
 
@@ -32,7 +33,7 @@ DIMENSIONS = ("lhs_batch_dims", "rhs_batch_dims", "lhs_contracting_dims", "rhs_c
 
 
 def _dot(b: Builder, x: Instruction, y: Instruction, dtype: DType, dims: Mapping[str, Sequence[int]]) -> Instruction:
-    """The dot of two arrays; dims: DIMENSIONS."""
+    """The dot of two arrays. dims: the attributes named in DIMENSIONS."""
     batch, joined = dims["lhs_batch_dims"], dims["lhs_contracting_dims"]
     free = [n for d, n in enumerate(x.shape.dims) if d not in (*batch, *joined)]
     taken = (*dims["rhs_batch_dims"], *dims["rhs_contracting_dims"])
@@ -49,7 +50,10 @@ def _dimensions(i: Instruction) -> dict[str, tuple[int, ...]]:
 
 
 def ragged_dot(i: Instruction, b: Builder) -> Instruction:
-    """By where the ragged dimension stands: batch, a plain dot; contracting, a dot a group; free, a sum of them."""
+    """Expand by the kind of the ragged dimension.
+
+    Batch: one plain dot. Contracting: one dot per group. Free: the sum of one dot per group.
+    """
     x, y, sizes = map(b.plain, i.operands)
     ragged, dims, dtype = i.attributes["lhs_ragged_dims"][0], _dimensions(i), i.shape.dtype
     if ragged in dims["lhs_batch_dims"]:
@@ -82,7 +86,7 @@ def ragged_dot(i: Instruction, b: Builder) -> Instruction:
 
 
 def _running_sums(b: Builder, x: Instruction) -> Instruction:
-    """Sums of the elements up to each along the last dimension, in log₂ n steps."""
+    """Inclusive prefix sums along the last dimension, in log₂ n steps."""
     last, length, shift = x.shape.rank - 1, x.shape.dims[-1], 1
     while shift < length:
         later = b.binary(Op.ADD, b.slice_in(x, last, shift, length), b.slice_in(x, last, 0, length - shift))
@@ -100,7 +104,7 @@ def _rows(
     ends: Instruction,
     k: Instruction,
 ) -> Instruction:
-    """Which elements of x belong to group k. starts, ends: [leading…, groups]."""
+    """A pred array: the elements of x that belong to group k. starts, ends: [leading…, groups]."""
     place = b.iota(ends.shape.dtype, x.shape.dims, ragged)
 
     def bound(bounds: Instruction) -> Instruction:
@@ -110,7 +114,7 @@ def _rows(
 
 
 def _chosen(b: Builder, x: Instruction, dimension: int, k: Instruction) -> Instruction:
-    """Element k of one dimension, which goes."""
+    """Element k along one dimension, which is dropped."""
     zero, dims = b.constant(0, k.shape.dtype), x.shape.dims
     starts = [k if d == dimension else zero for d in range(len(dims))]
     taken = b.dynamic_slice(x, starts, [1 if d == dimension else n for d, n in enumerate(dims)])
@@ -118,7 +122,7 @@ def _chosen(b: Builder, x: Instruction, dimension: int, k: Instruction) -> Instr
 
 
 def _without(dims: Mapping[str, Sequence[int]], group_dim: int) -> dict[str, Sequence[int]]:
-    """The dimension numbers of a dot whose right operand has lost its group dimension."""
+    """The dimension numbers of a dot after its right operand has dropped the group dimension."""
     return {k: tuple(d - (d > group_dim) for d in v) if k.startswith("rhs") else v for k, v in dims.items()}
 
 
@@ -126,12 +130,12 @@ def _without(dims: Mapping[str, Sequence[int]], group_dim: int) -> dict[str, Seq
 
 
 def scaled_dot(i: Instruction, b: Builder) -> Instruction:
-    """Both sides times their scales in f32 (f64 where one is f64), each scale repeated over its block."""
+    """The dot of both sides times their scales in f32 (f64 if a type is f64); each scale applies to its block."""
     x, y, x_scale, y_scale = map(b.plain, i.operands)
     wide = DType.F64 if DType.F64 in (x.shape.dtype, y.shape.dtype, i.shape.dtype) else DType.F32
     left, right = _scaled(b, x, x_scale, wide), _scaled(b, y, y_scale, wide)
     product = _dot(b, left, right, wide, _dimensions(i))
-    if i.shape.dtype in (DType.F8E5M2, DType.F8E4M3FN):  # as XLA:CPU rounds results of these types
+    if i.shape.dtype in (DType.F8E5M2, DType.F8E4M3FN):  # XLA:CPU rounds results of these types through f16
         product = b.convert(product, DType.F16)
     return b.convert(product, i.shape.dtype)
 

@@ -1,7 +1,7 @@
-"""Gathers of slices without extent: the emitters may then take it that every element of a gather's result is read.
+"""Expand gathers whose slices have a size of 0, so that emitters may assume that a gather reads its operand.
 
-A dimension that the result leaves out may have a slice size of 0 and yet an element in the result: where the operand
-has elements there, the size counts as 1; where it has none, the element is zero. That is what the evaluator does.
+If a collapsed dimension has slice size 0, the result still has elements. As in the evaluator, the size then counts as 1
+if the operand has elements; the result is zero if it has none.
 """
 
 from __future__ import annotations
@@ -13,7 +13,7 @@ from ..expansion import Where, expand_ops
 
 
 def expand_gather(module: Module) -> Module:
-    """Replace gathers of nothing by zeros, and slice sizes of 0 that the result does not show by 1."""
+    """Replace gathers of empty operands by zeros, and slice sizes of 0 that the result does not show by 1."""
     return expand_ops(module, {Op.GATHER: _with_extent}, Where.EVERYWHERE)
 
 

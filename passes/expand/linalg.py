@@ -1,4 +1,4 @@
-"""Cholesky and triangular-solve of element types that LAPACK lacks (f16, bf16, f8) → the same in f32."""
+"""Expand cholesky and triangular-solve of element types that LAPACK lacks (f16, bf16, f8): compute in f32."""
 
 from __future__ import annotations
 
@@ -13,12 +13,12 @@ from ..expansion import expand_ops
 
 
 def expand_linalg(module: Module) -> Module:
-    """Compute cholesky and triangular-solve of element types that LAPACK lacks in f32."""
+    """Compute cholesky and triangular-solve in f32 for element types that LAPACK lacks."""
     return expand_ops(module, {Op.CHOLESKY: in_f32, Op.TRIANGULAR_SOLVE: in_f32})
 
 
 def in_f32(i: Instruction, b: Builder) -> Instruction | None:
-    """The op on converted operands, its result converted back."""
+    """The op on operands converted to f32, with its result converted back; None if LAPACK has the type."""
     if i.shape.dtype in LETTERS or not i.shape.dtype.is_float:
         return None
     wide = [b.unary(Op.CONVERT, o, DType.F32) for o in i.operands]

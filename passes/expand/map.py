@@ -1,4 +1,4 @@
-"""Map → its computation on whole arrays, or a loop over the elements where that is more than elementwise ops."""
+"""Expand map: apply its region to whole arrays, or loop over the elements if the region is not elementwise."""
 
 from __future__ import annotations
 

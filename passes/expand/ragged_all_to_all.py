@@ -1,4 +1,4 @@
-"""Ragged-all-to-all among one device → for each row of the result the row of the input that it is, and one gather."""
+"""Expand ragged-all-to-all of one device: find the input row of each output row, then gather once."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ NOWHERE = -1
 
 
 def ragged_rows(i: Instruction, b: Builder) -> Instruction:
-    """Rows input[start : start + size] stand at output[to : to + size]; of several that do, the last ones stay."""
+    """Copy rows input[start : start + size] to output[to : to + size] for each group; a later group wins."""
     x, out, *table = map(b.plain, i.operands)
     count, rows = table[0].shape.size, out.shape.dims[0]
     if not count or not x.shape.size or not out.shape.size:

@@ -1,8 +1,8 @@
-"""Reduce-windows that are wide and overlap → one dimension after the other, wide ones by doubling.
+"""Expand wide, overlapping reduce-windows: reduce one dimension at a time, wide ones by doubling.
 
-A window of n along one dimension takes about log2(n) steps: sums of 1, 2, 4, … neighbours, put together by n's bits.
-Narrow ones, disjoint ones and cumulative ones are kernels as they are, and so are those whose computation is no single
-associative op.
+A window of n along one dimension takes about log2(n) steps: combinations of 1, 2, 4, … neighbours, joined by the bits
+of n. Narrow, disjoint and cumulative windows stay, because they are efficient kernels; so do those whose region is not
+one associative op.
 """
 
 from __future__ import annotations
@@ -16,14 +16,14 @@ from ..building import Builder, identity_of, sole_binary
 from ..expansion import expand_ops
 
 NARROW = 32
-"""Elements of a window up to which each is read by itself."""
+"""Maximum number of window elements that are read one by one."""
 
 OFTEN = 8
-"""Times that an element is read up to which a wide window may overlap others."""
+"""How many times an element may be read before a wide window is worth doubling."""
 
 
 def expand_reduce_window(module: Module) -> Module:
-    """Take reduce-windows that would read their operand all too often one dimension after the other."""
+    """Split reduce-windows that would read each operand element too often into one per dimension."""
     return expand_ops(module, {Op.REDUCE_WINDOW: reduce_by_dimension})
 
 
@@ -56,7 +56,7 @@ def reduce_by_dimension(i: Instruction, b: Builder) -> Instruction | None:
 
 
 def _alone(b: Builder, i: Instruction, x: Instruction, init: Instruction, d: int, w: WindowDim) -> Instruction:
-    """The reduce-window along one dimension."""
+    """The reduce-window along one dimension only."""
     dims = (*x.shape.dims[:d], result_dims(i)[d], *x.shape.dims[d + 1 :])
     window = Window(tuple(w if k == d else WindowDim(1) for k in range(x.shape.rank)))
     shape = array(x.shape.dtype, *dims)
@@ -74,10 +74,10 @@ def _is_wide(x: Instruction, d: int, w: WindowDim, count: int) -> bool:
 
 
 def _doubled(b: Builder, opcode: Op, x: Instruction, d: int, size: int, dilation: int) -> Instruction:
-    """All windows of `size` elements, `dilation` apart, at stride 1."""
+    """Combinations of all windows of `size` elements, `dilation` apart, at stride 1."""
     count = x.shape.dims[d] - (size - 1) * dilation
     whole, covered, power = None, 0, 1
-    run = x  # at each place the combination of `power` elements
+    run = x  # at each position the combination of `power` elements
     while True:
         if size & power:
             at = covered * dilation

@@ -1,4 +1,5 @@
-"""Rng-bit-generator → the integer arithmetic of ThreeFry-2x32 (20 rounds) and Philox-4x32 (10 rounds), bit for bit."""
+"""Expand rng-bit-generator into integer arithmetic: ThreeFry-2x32 (20 rounds) and Philox-4x32 (10 rounds), bit for bit.
+"""
 
 from __future__ import annotations
 
@@ -47,7 +48,7 @@ def _words(b: Builder, state: Instruction) -> list[Instruction]:
 
 
 def _state(b: Builder, words: Sequence[Instruction], old: Instruction) -> Instruction:
-    """u64 scalars in the form of the old state."""
+    """u64 scalars in the type and shape of the old state."""
     if old.shape.dtype.bits == 64:
         parts = list(words)
     else:
@@ -57,12 +58,12 @@ def _state(b: Builder, words: Sequence[Instruction], old: Instruction) -> Instru
 
 
 def _halves(b: Builder, x: Instruction) -> tuple[Instruction, Instruction]:
-    """(low, high) u32 of a u64."""
+    """The (low, high) u32 halves of a u64."""
     return b.convert(x, U32), b.convert(b.binary(Op.SHIFT_RIGHT_LOGICAL, x, 32), U32)
 
 
 def _join(b: Builder, low: Instruction, high: Instruction) -> Instruction:
-    """A u64 of two halves, given as u64."""
+    """A u64 from its low and high half, both given as u64."""
     return b.binary(Op.OR, low, b.binary(Op.SHIFT_LEFT, high, 32))
 
 
@@ -70,7 +71,7 @@ Generated = tuple[list[Instruction], Instruction]
 
 
 def three_fry(b: Builder, words: Sequence[Instruction], dims: Sequence[int], dtype: DType) -> Generated:
-    """One 64-bit number a block, or two 32-bit ones, neighbours along the dimension that is halved."""
+    """One 64-bit number per block, or two 32-bit ones that are adjacent along the halved dimension."""
     key, counter = words
     halves, split = (tuple(dims), -1) if dtype.bits == 64 else half_of(dims)
     blocks = math.prod(halves)
@@ -87,7 +88,7 @@ def three_fry(b: Builder, words: Sequence[Instruction], dims: Sequence[int], dty
 
 
 def half_of(dims: Sequence[int]) -> tuple[tuple[int, ...], int]:
-    """The shape halved along its first even dimension, or the largest if all are odd; and that dimension."""
+    """(The shape with its first even dimension halved, or its largest if all are odd, rounded up; that dimension)."""
     dims = tuple(dims) or (1,)
     even = [d for d, n in enumerate(dims) if n % 2 == 0]
     split = even[0] if even else dims.index(max(dims))
@@ -111,7 +112,10 @@ def _three_fry_rounds(
 
 
 def philox(b: Builder, words: Sequence[Instruction], dims: Sequence[int], dtype: DType) -> Generated:
-    """Four 32-bit numbers a block; state: key and a 128-bit counter, whose upper half is the key in a state of two."""
+    """Four 32-bit numbers per block.
+
+    words: the key and a 128-bit counter (low, high); in a state of two words the key is also the upper half.
+    """
     key, low, high = words[0], words[1], words[2] if len(words) > 2 else words[0]
     size = math.prod(dims)
     blocks = -(-size // (2 if dtype.bits == 64 else 4))

@@ -1,8 +1,8 @@
-"""Rng and rng-get-and-update-state → arithmetic on one state, which loops and branches carry along.
+"""Expand rng and rng-get-and-update-state into arithmetic on one state, which loops and branches carry along.
 
-The state is a 128-bit counter, the same at the start of every run. rng draws Philox-4x32 words from it, key 0, and
-moves it on by the blocks that it took: uniform numbers from the upper bits of a word, normal ones by Box and Muller
-(1958) from two. XLA promises a distribution only; the evaluator draws the same numbers.
+The state is a 128-bit counter with the same value at the start of every run. rng draws Philox-4x32 words from it, with
+key 0, and advances it by the number of blocks used. Uniform numbers use the upper bits of one word, normal numbers the
+Box-Muller transform (1958) of two. XLA promises a distribution only; the evaluator draws the same numbers.
 """
 
 from __future__ import annotations
@@ -25,7 +25,7 @@ from .rng import philox
 
 RANDOM = frozenset({Op.RNG, Op.RNG_GET_AND_UPDATE_STATE})
 WORD = array(DType.U64)
-State = list[Instruction]  # low and high half
+State = list[Instruction]  # low and high half of the counter, u64 scalars
 
 
 def expand_rng_state(module: Module) -> Module:
@@ -49,7 +49,7 @@ class _Threader:
         self._drawing: dict[Computation, bool] = {}
 
     def draws(self, computation: Computation) -> bool:
-        """Whether the computation, or a loop or branch in it, takes random numbers."""
+        """Whether the computation, or a loop or branch in it, draws random numbers."""
         known = self._drawing.get(computation)
         if known is None:
             inner = (c for i in computation.instructions if i.opcode in CONTROL for c in i.called())
@@ -59,7 +59,7 @@ class _Threader:
     def body(
         self, b: Builder, old: Computation, values: dict[Instruction, Instruction], state: State
     ) -> tuple[Instruction, State]:
-        """Add all instructions to the builder; the root, and the state after them."""
+        """Add all instructions to the builder. Returns the root and the state after them."""
         for i in old.instructions:
             if i in values:
                 continue
@@ -75,7 +75,7 @@ class _Threader:
         return values[old.root], state
 
     def taken(self, i: Instruction, b: Builder, state: State) -> tuple[Instruction, State]:
-        """Numbers or the state itself, under the name of `i` and with its control dependencies; the state after."""
+        """Expand one random op. Returns its value, with the name and control predecessors of `i`, and the new state."""
         made = Builder(self.names, i.name, i.location)
         if i.opcode is Op.RNG:
             value, state = draw(i, made, state)
@@ -111,7 +111,7 @@ class _Threader:
         return value, state
 
     def callee(self, old: Computation, keep: bool) -> Computation:
-        """A body, condition or branch that takes the state beside its parameter, and gives it back if `keep`."""
+        """A body, condition or branch with the state added to its parameter, and to its result if `keep`."""
         b = Builder(self.names, "rng")
         (p,) = old.parameters
         whole = b.add(p.replace(shape=tuple_shape(p.shape, WORD, WORD)))
@@ -151,7 +151,7 @@ def draw(i: Instruction, b: Builder, state: State) -> tuple[Instruction, State]:
 
 
 def fractions(b: Builder, words: Instruction) -> Instruction:
-    """Numbers in [0, 1) of the upper 23 or 52 bits, in f32 or f64."""
+    """Numbers in [0, 1) from the upper 23 bits as f32, or the upper 52 bits as f64."""
     wide, kept = (DType.F64, 52) if words.shape.dtype is DType.U64 else (DType.F32, 23)
     upper = b.binary(Op.SHIFT_RIGHT_LOGICAL, words, words.shape.dtype.bits - kept)
     return b.binary(Op.MULTIPLY, b.convert(upper, wide), 2.0**-kept)
@@ -177,7 +177,7 @@ def _normal(
 
 
 def _integers(b: Builder, words: Instruction, low: Instruction, high: Instruction) -> Instruction:
-    """From low up to high, or low alone; a pred is any of both."""
+    """Integers in [low, high), or low if that is empty; for pred, either value."""
     if low.shape.dtype is DType.PRED:
         return b.compare(b.binary(Op.AND, words, 1), "NE", 0)
     start, end = (b.convert(v, words.shape.dtype) for v in (low, high))

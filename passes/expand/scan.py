@@ -1,7 +1,8 @@
-"""Scan → a loop over one dimension that takes a slice of each input a turn; an associative one → log₂ n turns of all.
+"""Expand scan into a loop over one dimension; an associative scan into log₂ n steps on whole arrays.
 
-One that is said to be associative, and whose outputs are sums, products, … of input and carry, combines each element
-with the one 1, 2, 4, … places before it, as Hillis and Steele (1986) do.
+The loop reads a slice of each input per iteration. A scan that is marked associative, and whose outputs are one
+commutative op (sum, product, …) of input and carry, combines each element with the one 1, 2, 4, … positions before it
+(Hillis and Steele, 1986).
 """
 
 from __future__ import annotations
@@ -17,7 +18,7 @@ from ..expansion import expand_ops
 
 
 def expand_scan(module: Module) -> Module:
-    """Replace every scan outside kernels by a loop, those within the computation of another too."""
+    """Replace every scan outside kernels by a loop, including scans within the region of another."""
     while Op.SCAN in module.opcodes:
         after = expand_ops(module, {Op.SCAN: scan_loop})
         if after is module:
@@ -27,7 +28,7 @@ def expand_scan(module: Module) -> Module:
 
 
 def scan_loop(i: Instruction, b: Builder) -> Instruction:
-    """The results in order: outputs, then the last carries."""
+    """Expand one scan. The result holds the outputs, then the last carries."""
     carried = i.attributes.get("num_carries", len(i.operands) // 2)
     inputs = [b.plain(x) for x in i.operands[: len(i.operands) - carried]]
     carries = [b.plain(x) for x in i.operands[len(i.operands) - carried :]]
@@ -96,9 +97,9 @@ def _put(b: Builder, whole: Instruction, part: Instruction, dim: int, at: Instru
 
 
 def _doubles(region: Computation, inputs: Sequence[Instruction], carries: Sequence[Instruction]) -> bool:
-    """Whether each carry is one associative op of its input and itself, and is an output: what is said is not enough.
+    """Whether each carry is one associative op of its input and itself, and is also an output.
 
-    XLA's own tests call computations associative that are not, as x + |c|.
+    The attribute is_associative alone is not enough: XLA's own tests set it for regions such as x + |c|.
     """
     leaves = region.root.operands if region.root.opcode is Op.TUPLE else ()
     many, parameters = len(carries), region.parameters
@@ -123,7 +124,7 @@ def _doubled(
     length = inputs[0].shape.dims[0]
 
     def met(x: Instruction, shift: int, later: bool) -> Instruction:
-        """The places that have one `shift` before them, or those places before."""
+        """The elements that have another `shift` positions before them (later), or those other elements."""
         low, high = (shift, length) if later is not reverse else (0, length - shift)
         return b.slice_in(x, 0, low, high)
 

@@ -1,6 +1,7 @@
-"""Select-and-scatter → window tap by window tap the place of the chosen element, then one scatter of the source.
+"""Expand select-and-scatter: find the chosen position of each window tap by tap, then scatter the source once.
 
-A window that meets padding only chooses no place: the scatter leaves out what lies out of bounds.
+A tap is one position within a window. A window that covers padding only chooses no position; its index is out of
+bounds, which the scatter ignores.
 """
 
 from __future__ import annotations
@@ -20,18 +21,22 @@ from ..expansion import expand_ops
 NOWHERE = -1
 
 UNROLLED = 32
-"""Taps of a window up to which each is code of its own."""
+"""Maximum number of taps for which the taps are unrolled; a loop iterates over more."""
 
 
 def expand_select_and_scatter(module: Module) -> Module:
-    """Replace select-and-scatter outside kernels, where its choice is elementwise, by the choice and a scatter."""
+    """Replace select-and-scatter outside kernels by the choice and a scatter, if its select region is elementwise."""
     return expand_ops(module, {Op.SELECT_AND_SCATTER: select_then_scatter})
 
 
 def select_then_scatter(
     i: Instruction, b: Builder, there: Instruction | None = None, chosen: Instruction | None = None
 ) -> Instruction | None:
-    """there: which elements may be chosen, a pred array like the operand; chosen: by which windows, like the source."""
+    """Expand one select-and-scatter; None if its select region is not elementwise.
+
+    there: the elements that may be chosen, a pred array like the operand. chosen: the windows that choose, a pred array
+    like the source.
+    """
     x, source, init = map(b.plain, i.operands)
     if not is_pointwise(i.attributes["select"]):
         return None
@@ -53,7 +58,7 @@ def select_then_scatter(
 
 
 def _places(i: Instruction, b: Builder, x: Instruction, dims: Sequence[int], there: Instruction | None) -> Instruction:
-    """For each window the row-major place of the element that it chooses, or NOWHERE."""
+    """For each window the row-major position of the element that it chooses, or NOWHERE."""
     window, select = i.attributes.get("window", Window(())), i.attributes["select"]
     kind = DType.S32 if x.shape.size < 2**31 else DType.S64
     padding = padding_of(window)
@@ -95,7 +100,7 @@ def padding_of(window: Window) -> list[PadDim]:
 
 
 def position_of(b: Builder, k: Instruction, window: Window) -> list[Instruction]:
-    """Where tap number k (row-major) meets the padded array."""
+    """The position in the padded array of tap k (row-major) of each window."""
     starts: list[Instruction] = []
     for w in reversed(window.dims):
         position = b.binary(Op.REMAINDER, k, w.size)

@@ -1,7 +1,7 @@
-"""Stochastic-convert → the elementwise ops that it means, within fusions too.
+"""Expand stochastic-convert into elementwise ops, also within fusions.
 
-To integers: up with the fraction as probability, which random bits of the operand's width decide. To floats: random
-bits added below the kept mantissa, which is then cut.
+To integers: round up with the fraction as probability, decided by random bits of the operand's width. To floats: add
+random bits below the kept mantissa, then truncate.
 """
 
 from __future__ import annotations
@@ -17,7 +17,7 @@ from ..expansion import Where, expand_ops
 
 
 def expand_stochastic_convert(module: Module) -> Module:
-    """Replace every stochastic-convert by the elementwise ops that it means."""
+    """Replace every stochastic-convert by the equivalent elementwise ops."""
     return expand_ops(module, {Op.STOCHASTIC_CONVERT: round_by_bits}, Where.EVERYWHERE)
 
 
@@ -29,7 +29,7 @@ def round_by_bits(i: Instruction, b: Builder) -> Instruction:
 
 
 def _to_integer(b: Builder, x: Instruction, random: Instruction, target: DType) -> Instruction:
-    """Every step is exact: a fraction times 2ⁿ is a whole number below 2ⁿ, or is cut to one."""
+    """Round to an integer. Every step is exact: fraction · 2ⁿ is an integer below 2ⁿ, or is truncated to one."""
     bits = random.shape.dtype.bits
     x = b.convert(x, DType.F64 if x.shape.dtype is DType.F64 else DType.F32)
     size = b.unary(Op.ABS, x)

@@ -1,4 +1,4 @@
-"""Top-k, the opcode and XLA:CPU's custom call TopK → a stable sort with the indices, and slices."""
+"""Expand top-k, both the opcode and XLA:CPU's custom call TopK, into a stable sort with indices and slices."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ def is_topk(i: Instruction) -> bool:
 
 
 def sort_and_slice(i: Instruction, b: Builder) -> Instruction:
-    """(values, indices): the first k of the last dimension in order; equal values keep their order."""
+    """(values, indices): the first k elements of the sorted last dimension; equal values keep their order."""
     x = b.plain(i.operands[0])
     k, dims, last = i.shape.elements[0].dims[-1], x.shape.dims, x.shape.rank - 1
     direction = "GT" if i.attributes.get("largest", True) else "LT"
