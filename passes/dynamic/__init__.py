@@ -1,1 +1,1 @@
-"""Bounded dynamic dimensions become static ones."""
+"""Replace bounded dynamic dimensions by static ones."""

@@ -1,4 +1,4 @@
-"""Convolutions of arrays with sizes: elements beyond a size count as zeros, as padding does."""
+"""Convolutions of arrays with dynamic sizes: elements beyond a size count as zeros, like padding."""
 
 from __future__ import annotations
 
@@ -15,9 +15,11 @@ Sizes = Mapping[int, Instruction | None]
 
 
 def convolution(i: Instruction, b: Builder, xs: Sequence[Sized]) -> Sized | None:
-    """A window of dynamic size, as of a filter's gradient, only where the result's size is static: it says the size.
+    """Expand a convolution with dynamic sizes; None if there is no rule for it.
 
-    Groups are parts of the bounds, so that a dimension that they divide is full.
+    A window of dynamic size, as in the gradient of a filter, needs a static size of the result, which determines the
+    window positions. Feature and batch groups divide a dimension at its bound, so a grouped dimension must have its
+    full size.
     """
     x, kernel = xs
     labels: ConvolutionDims = i.attributes["dim_labels"]

@@ -1,6 +1,6 @@
-"""Slices, updates, gathers and scatters at run-time places of arrays with sizes.
+"""Slices, updates, gathers and scatters of arrays with dynamic sizes.
 
-Starts are clamped, and indices found out of bounds, by the present sizes, as if the arrays ended there.
+Starts are clamped to the present sizes, and indices are out of bounds beyond them, as if the arrays ended there.
 """
 
 from __future__ import annotations
@@ -16,11 +16,11 @@ from ..building import Builder
 from .values import Sized, inside, least, leaves_of, masked, plain, present, sizes_of, static, zero
 
 Dims = Mapping[int, Instruction | None]
-"""Something for each of some dimensions; None where the dimension is full."""
+"""A scalar for each of some dimensions; None where the dimension has its full size."""
 
 
 def _limited(b: Builder, start: Instruction, most: Instruction) -> Instruction:
-    """The smaller of a start or of indices, and s32 scalars that are not negative."""
+    """The smaller of start indices and `most`, which holds s32 scalars that are not negative."""
     dtype = start.shape.dtype
     if dtype.bits < 32:
         start, dtype = b.convert(start, DType.S32), DType.S32
@@ -28,12 +28,12 @@ def _limited(b: Builder, start: Instruction, most: Instruction) -> Instruction:
 
 
 def _last(b: Builder, size: Instruction, taken: Instruction | int) -> Instruction:
-    """Where a slice may start at most; 0 where it is larger than the dimension."""
+    """The largest valid start of a slice of `taken` elements; 0 if the slice is larger than the dimension."""
     return b.binary(Op.MAXIMUM, b.binary(Op.SUBTRACT, size, taken), 0)
 
 
 def _scalars(b: Builder, starts: Sequence[Sized]) -> list[Instruction]:
-    """One scalar a dimension; the old form has one vector."""
+    """One start scalar per dimension, also if the op has all starts in one vector (the older form)."""
     values = [s.value for s in starts]
     if len(values) == 1 and values[0].shape.rank == 1:
         (count,) = values[0].shape.dims
@@ -42,7 +42,7 @@ def _scalars(b: Builder, starts: Sequence[Sized]) -> list[Instruction]:
 
 
 def _clamped(b: Builder, x: Sized, starts: Sequence[Sized], most: Dims) -> list[Sized]:
-    """The starts, none larger than `most` of its dimension."""
+    """The starts, each limited to `most` of its dimension."""
     dtype = starts[0].value.shape.dtype if starts else DType.S32
     wide = DType.S32 if dtype.bits < 32 else dtype
     made = []
@@ -61,7 +61,7 @@ def dynamic_slice(i: Instruction, b: Builder, xs: Sequence[Sized]) -> Sized:
 
 
 def dynamic_update_slice(i: Instruction, b: Builder, xs: Sequence[Sized]) -> Sized:
-    """What the update has beyond its size leaves the array as it is."""
+    """Elements of the update beyond its sizes leave the array unchanged."""
     x, update, *starts = xs
     rank = len(x.dims)
     sized = [d for d in range(rank) if x.of(d) is not None or update.of(d) is not None]
@@ -70,7 +70,7 @@ def dynamic_update_slice(i: Instruction, b: Builder, xs: Sequence[Sized]) -> Siz
     if not update.sizes:
         return plain(i, b, [x, update, *clamped], sizes)
     room = [PadDim(0, n if update.of(d) is not None else 0) for d, n in enumerate(update.dims)]
-    grown = b.pad(b.plain(x.value), zero(b, x.value.shape.dtype), room)  # an update that ends beyond the bound fits
+    grown = b.pad(b.plain(x.value), zero(b, x.value.shape.dtype), room)  # so that an update may extend beyond the bound
     places = [b.binary(Op.MAXIMUM, s.value, 0) for s in clamped]
     old = b.dynamic_slice(grown, places, update.dims)
     test = inside(b, update)
@@ -85,7 +85,10 @@ def dynamic_update_slice(i: Instruction, b: Builder, xs: Sequence[Sized]) -> Siz
 
 
 def gather(i: Instruction, b: Builder, xs: Sequence[Sized]) -> Sized | None:
-    """Slices of a whole dimension keep its size; dimensions of the indices keep theirs. Of nothing, zeros."""
+    """Slices of a whole dimension keep its size; batch dimensions keep those of the indices.
+
+    A gather from an array without present elements is zero. None if the index vector has a dynamic size.
+    """
     x, indices = xs
     a, taken = i.attributes, i.attributes["slice_sizes"]
     if indices.of(a["index_vector_dim"]) is not None:
@@ -111,7 +114,7 @@ def gather(i: Instruction, b: Builder, xs: Sequence[Sized]) -> Sized | None:
 
 
 def _vector(b: Builder, i: Instruction, key: str, x: Sized, indices: Sized, most: Dims) -> Instruction | None:
-    """An s32 array like the indices with `most` of the dimension that each component is for; None if it has none."""
+    """An s32 array like the indices, with `most` of the dimension of each component; None if it limits none of them."""
     named, at = i.attributes[key], i.attributes["index_vector_dim"]
     if not any(most.get(d) is not None for d in named):
         return None
@@ -127,7 +130,7 @@ def _vector(b: Builder, i: Instruction, key: str, x: Sized, indices: Sized, most
 
 
 def scatter(i: Instruction, b: Builder, xs: Sequence[Sized]) -> Sized | None:
-    """Indices beyond their size point nowhere, and so do windows that do not fit in the array's."""
+    """Ignore indices beyond their sizes, and windows that do not fit within the array's sizes."""
     a, many = i.attributes, len(xs) // 2
     arrays, indices, updates = xs[:many], xs[many], xs[many + 1 :]
     if indices.of(a["index_vector_dim"]) is not None:
@@ -141,14 +144,14 @@ def scatter(i: Instruction, b: Builder, xs: Sequence[Sized]) -> Sized | None:
 
 
 def _windows(i: Instruction, rank: int) -> list[tuple[int, int]]:
-    """(dimension of the operand, of the updates) of a scatter's windows."""
+    """(dimension of the operand, dimension of the updates) for each window dimension of a scatter."""
     a = i.attributes
     gone = {*a.get("inserted_window_dims", ()), *a.get("input_batching_dims", ())}
     return list(zip((d for d in range(rank) if d not in gone), a.get("update_window_dims", ()), strict=True))
 
 
 def _windows_are_full(i: Instruction, arrays: Sequence[Sized], updates: Sequence[Sized]) -> bool:
-    """Whether windows have sizes only where they are all of a dimension, which has that size too."""
+    """Whether windows have dynamic sizes only where they span a whole dimension of that size."""
     at = i.attributes["scatter_dims_to_operand_dims"]
     return all(
         u.of(w) is None or (x.of(d) is not None and x.dims[d] == u.dims[w] and d not in at)
@@ -158,7 +161,7 @@ def _windows_are_full(i: Instruction, arrays: Sequence[Sized], updates: Sequence
 
 
 def _known(i: Instruction, b: Builder, x: Sized, indices: Sized, updates: Sequence[Sized]) -> Instruction:
-    """The indices with a number out of bounds in place of those that are not there or whose window does not fit."""
+    """The indices, replaced by one out of bounds where they are beyond their sizes or their window does not fit."""
     a, value = i.attributes, indices.value
     if value.shape.dtype.bits < 32:
         value = b.convert(value, DType.S32)

@@ -1,4 +1,4 @@
-"""Linear algebra on arrays with sizes: products beyond a size are those of zeros, matrices go on as the identity."""
+"""Linear algebra on arrays with dynamic sizes: products beyond a size are zero, matrices continue as the identity."""
 
 from __future__ import annotations
 
@@ -40,7 +40,7 @@ Shared = Mapping[tuple[int, int], Instruction | None]
 def _sizes(
     x: Sized, y: Sized, joined: Pairs, batch: Pairs, shared: Shared, group: int = -1
 ) -> list[Instruction | None]:
-    """Of the dimensions of a product: batch, the left side's own, the right side's own without the group dimension."""
+    """Sizes of the result dimensions of a product: batch, free left, free right without the group dimension."""
     taken = [{p[k] for p in (*joined, *batch)} for k in (0, 1)]
     sizes = [shared[p] for p in batch]
     sizes += [x.of(d) for d in range(len(x.dims)) if d not in taken[0]]
@@ -48,7 +48,7 @@ def _sizes(
 
 
 def ragged_dot(i: Instruction, b: Builder, xs: Sequence[Sized]) -> Sized:
-    """Groups beyond their number have no rows."""
+    """Groups beyond the number of groups have no rows."""
     x, y, groups = xs
     (ragged,), last = i.attributes["lhs_ragged_dims"], len(groups.dims) - 1
     (group,) = i.attributes.get("rhs_group_dims", ()) or (-1,)
@@ -65,7 +65,7 @@ def ragged_dot(i: Instruction, b: Builder, xs: Sequence[Sized]) -> Sized:
 
 
 def _blocks(b: Builder, x: Sized, scale: Sized, d: int, size: Instruction | None) -> Instruction | None:
-    """How many elements of a scale stand for elements of x that are there."""
+    """The number of scale elements that apply to elements of x within `size`."""
     if size is None:
         return scale.of(d)
     block = x.dims[d] // max(scale.dims[d], 1)
@@ -74,14 +74,14 @@ def _blocks(b: Builder, x: Sized, scale: Sized, d: int, size: Instruction | None
 
 
 def scaled_dot(i: Instruction, b: Builder, xs: Sequence[Sized]) -> Sized:
-    """A scale's elements stand for as many elements as the bounds say."""
+    """Each scale element applies to a block of operand elements whose length follows from the bounds."""
     x, y, *scales = xs
     joined, batch = _pairs(i, "contracting"), _pairs(i, "batch")
     shared = {p: least(b, [x.of(p[0]), y.of(p[1])]) for p in [*joined, *batch]}
     values = [_only(side, {p[k]: shared[p] for p in joined}, b) for k, side in enumerate((x, y))]
     for k, (side, scale) in enumerate(zip((x, y), scales, strict=True)):
         sizes = {p[k]: _blocks(b, side, scale, p[k], shared[p]) for p in joined if scale.dims}
-        one = b.constant(1, scale.value.shape.dtype)  # not every type of scales has a zero
+        one = b.constant(1, scale.value.shape.dtype)  # some scale types have no zero
         values.append(Sized(masked(b, Sized(scale.value, sizes_of(sizes)), list(sizes), one), {}))
     return plain(i, b, values, dict(enumerate(_sizes(x, y, joined, batch, shared))))
 
@@ -90,7 +90,7 @@ def scaled_dot(i: Instruction, b: Builder, xs: Sequence[Sized]) -> Sized:
 
 
 def _with_identity(b: Builder, x: Sized, size: Instruction | None) -> Instruction:
-    """Square matrices, the last two dimensions, that beyond a size go on as the identity."""
+    """Square matrices in the last two dimensions, continued as the identity beyond `size`."""
     if size is None:
         return x.value
     rank, dtype = len(x.dims), x.value.shape.dtype
@@ -118,7 +118,7 @@ def triangular_solve(i: Instruction, b: Builder, xs: Sequence[Sized]) -> Sized:
 
 
 def fft(i: Instruction, b: Builder, xs: Sequence[Sized]) -> Sized | None:
-    """Transforms have static lengths."""
+    """The transformed dimensions must have static lengths."""
     (x,) = xs
     batch = range(len(x.dims) - len(i.attributes["fft_length"]))
     return plain(i, b, xs, {d: x.of(d) for d in batch}) if all(d in batch for _, d in x.sizes) else None
@@ -128,7 +128,7 @@ def fft(i: Instruction, b: Builder, xs: Sequence[Sized]) -> Sized | None:
 
 
 def batch_norm(i: Instruction, b: Builder, xs: Sequence[Sized]) -> Sized:
-    """Expanded here, since means divide by the elements that are there."""
+    """Expanded here, because means divide by the number of present elements."""
     x, feature = xs[0], i.attributes["feature_index"]
     whole = [x, xs[-1]] if i.opcode is Op.BATCH_NORM_GRAD else [x]
     sizes = {d: least(b, [w.of(d) for w in whole]) for d in range(len(x.dims))}

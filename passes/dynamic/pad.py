@@ -1,7 +1,7 @@
-"""Dynamic dimensions → arrays at their bounds, with the present sizes as s32 scalars beside them.
+"""Replace dynamic dimensions: arrays get their bounds as dimensions, and present sizes become s32 scalars beside them.
 
-Tuples that cross the border of a computation carry the sizes behind the value. So do entry parameters and results,
-which the module's frontend attributes list for whoever runs it (hlo/dynamic_border.py).
+A value with sizes crosses the border of a computation as a tuple (value, sizes…). Entry parameters and results do the
+same; the module's frontend attributes list their sizes for the caller (hlo/dynamic_border.py).
 """
 
 from __future__ import annotations
@@ -27,9 +27,9 @@ S32 = array(DType.S32)
 
 
 def pad_dynamic(module: Module) -> Module:
-    """Replace dynamic dimensions by their bounds, with their sizes as scalars beside them.
+    """Replace dynamic dimensions by static ones at their bounds, with the present sizes as scalars beside them.
 
-    Raises UnsupportedError where a size has no rule.
+    Raises UnsupportedError for an op that has no rule for dynamic sizes.
     """
     instructions = module.instructions()
     if module.opcodes.isdisjoint(ALWAYS) and not any(i.shape.is_dynamic or _makes_sizes(i) for i in instructions):
@@ -54,7 +54,7 @@ def _is_dynamic_fusion(i: Instruction) -> bool:
 
 
 def _merged(text: str, attributes: Mapping[str, str]) -> str:
-    """The frontend attributes with more of them."""
+    """The text of the frontend attributes with further ones added."""
     parts = [text.strip()[1:-1].strip()] if text else []
     parts += [f'{key}="{value}"' for key, value in attributes.items()]
     inner = ",".join(p for p in parts if p)
@@ -67,12 +67,12 @@ def _keys(shape: Shape) -> list[Key]:
 
 
 def _together(*several: Iterable[Key]) -> list[Key]:
-    """Each of some keys once, in order."""
+    """The union of keys, sorted."""
     return sorted({key for keys in several for key in keys})
 
 
 def _carried(shape: Shape, keys: Sequence[Key]) -> Shape:
-    """What a value of this shape is at the border of a computation: itself, or a tuple of it and its sizes."""
+    """The shape of a value at the border of a computation: its static shape, or a tuple of that and its sizes."""
     return tuple_shape(static(shape), *(S32 for _ in keys)) if keys else static(shape)
 
 
@@ -103,7 +103,7 @@ class _Padder:
         return Computation(old.name, tuple(b.instructions), root, old.attributes), attributes
 
     def _result(self, b: Builder, result: Sized) -> str:
-        """Put the sizes behind the result; which they are."""
+        """Append the sizes to the result. Returns the attribute text that lists them."""
         paths = [path for path, s in result.value.shape.leaves() if s.is_array]
         keys = [k for k in result.sizes if k[0] in paths]
         if not keys:
@@ -112,14 +112,14 @@ class _Padder:
         return " ".join(f"{paths.index(path)}.{d}:{len(paths) + n}" for n, (path, d) in enumerate(keys))
 
     def callee(self, old: Computation, keys: Sequence[Key]) -> _Callee:
-        """A body, condition or branch whose parameter comes with these sizes."""
+        """A body, condition or branch under construction, whose parameter has these sizes."""
         b = Builder(self.names, "sizes")
         (p,) = old.parameters
         whole = b.add(p.replace(shape=_carried(p.shape, keys)))
         return _Callee(old, b, self.body(b, old, {p: _received(b, whole, keys)}))
 
     def body(self, b: Builder, old: Computation, values: dict[Instruction, Sized]) -> Sized:
-        """Add all instructions to the builder; the root."""
+        """Add all instructions to the builder. Returns the root with its sizes."""
         for i in old.instructions:
             if i not in values:
                 b.stem, b.location = i.name, i.location
@@ -146,7 +146,7 @@ class _Padder:
         return self.loop(i, b, xs[0]) if i.opcode is Op.WHILE else self.conditional(i, b, xs)
 
     def loop(self, i: Instruction, b: Builder, x: Sized) -> Sized:
-        """The state carries each size that it has at the start or that an iteration gives it."""
+        """Carry in the state every size that it has at the start or that an iteration gives it."""
         condition, body = i.attributes["condition"], i.attributes["body"]
         keys = _together(_keys(i.shape), _keys(body.parameters[0].shape), x.sizes)
         while True:
@@ -175,14 +175,14 @@ class _Padder:
 
 @dataclass(frozen=True)
 class _Callee:
-    """A computation in the making: all but what it gives back."""
+    """A computation under construction: everything except its final result tuple."""
 
     old: Computation
     builder: Builder
     root: Sized
 
     def closed(self, keys: Sequence[Key]) -> Computation:
-        """The computation; it gives these sizes back behind its result."""
+        """The computation, with these sizes appended to its result."""
         root = _sent(self.builder, self.root, keys)
         return Computation(self.old.name, tuple(self.builder.instructions), root, self.old.attributes)
 

@@ -1,8 +1,8 @@
-"""The custom calls whose windows XLA pads by the present sizes.
+"""Custom calls whose windows XLA pads by the present sizes.
 
-With padding_type=PADDING_SAME a window has as many places as the size divided by the stride, rounded up; half of the
-padding that they need, rounded down, is before the first element. An array is shifted by that padding, which is known
-at run time, and then meets a window without padding of its own.
+With padding_type=PADDING_SAME a window has ceil(size / stride) positions. Half of the padding that they need, rounded
+down, precedes the first element. The amount is known at run time only, so the array is shifted by it and then read by a
+window without padding.
 """
 
 from __future__ import annotations
@@ -23,7 +23,10 @@ from .windows import folded, reach_of
 
 @dataclass(frozen=True)
 class _Shift:
-    """Of one dimension. before: the padding at run time, at most `room`; length: of what the window meets."""
+    """The shift of one dimension.
+
+    before: the padding at run time, at most `room` elements. length: number of elements that the windows cover.
+    """
 
     before: Instruction
     room: int
@@ -31,12 +34,12 @@ class _Shift:
 
 
 def _pads_by_size(i: Instruction) -> bool:
-    """Whether the call asks for PADDING_SAME; with PADDING_VALID nothing is padded."""
+    """Whether the call uses PADDING_SAME; PADDING_VALID pads nothing."""
     return i.attributes.get("padding_type", "PADDING_VALID") == "PADDING_SAME"
 
 
 def _forward(b: Builder, size: Instruction, reach: int, stride: int) -> tuple[Instruction, Instruction]:
-    """How many places a window has with PADDING_SAME, and the padding before the first element."""
+    """(number of window positions, padding before the first element) with PADDING_SAME."""
     count = b.binary(Op.DIVIDE, b.binary(Op.ADD, size, stride - 1), stride)
     met = b.binary(Op.ADD, b.binary(Op.MULTIPLY, b.binary(Op.SUBTRACT, count, 1), stride), reach)
     padding = b.binary(Op.MAXIMUM, b.binary(Op.SUBTRACT, met, size), 0)
@@ -58,7 +61,7 @@ def _bare(w: WindowDim) -> WindowDim:
 
 
 def _rest(x: Sized, b: Builder, shifts: Mapping[int, _Shift], interior: Sequence[PadDim] = ()) -> Sized:
-    """The shifted array, zero beyond its sizes, with the sizes of its other dimensions."""
+    """The array shifted, zero beyond its sizes, keeping the sizes of its other dimensions only."""
     fill = zero(b, x.value.shape.dtype)
     value = masked(b, x, list(shifts), fill)
     if interior:
@@ -131,7 +134,10 @@ def convolution_kernel_grad(i: Instruction, b: Builder, xs: Sequence[Sized]) -> 
 def _same_windows(
     i: Instruction, b: Builder, x: Sized, places: Sequence[int]
 ) -> tuple[dict[int, _Shift], dict[int, Instruction | None], Window]:
-    """The shifts of dimensions with sizes, how many places windows have there (bounds: `places`), the window left."""
+    """(shifts of dimensions with sizes, number of window positions there, the window without padding).
+
+    places: bounds of the numbers of positions.
+    """
     shifts: dict[int, _Shift] = {}
     counts: dict[int, Instruction | None] = {}
     dims = []
@@ -189,4 +195,4 @@ TARGETS: dict[str, Rule] = {
     "DynamicReduceWindowSamePadding": reduce_window,
     "DynamicSelectAndScatterSamePadding": select_and_scatter,
 }
-"""By the target of a custom call."""
+"""Rules by custom-call target."""

@@ -1,4 +1,4 @@
-"""Reshapes of arrays with sizes: dimensions that stand alone keep theirs, elements of the others are laid out anew."""
+"""Reshapes of arrays with dynamic sizes: an unmerged dimension keeps its size, other elements are rearranged."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ from .values import Sized, plain, present, sizes_of
 
 
 def reshape(i: Instruction, b: Builder, xs: Sequence[Sized]) -> Sized:
-    """Dimensions that come through alone keep their size; else the elements that are there are laid out anew."""
+    """Keep the sizes of unmerged dimensions; otherwise rearrange the present elements in order."""
     (x,), dims = xs, i.shape.dims
     after: list[Instruction] = [b.constant(n, DType.S32) for n in dims]
     found, moves = {}, False
@@ -38,11 +38,12 @@ def reshape(i: Instruction, b: Builder, xs: Sequence[Sized]) -> Sized:
 
 
 Block = tuple[Sequence[int], Sequence[int]]
-"""Neighbouring dimensions of the operand and of the result that hold the same elements."""
+"""Adjacent dimensions of the operand and of the result that hold the same elements."""
 
 
 def blocks(source: Sequence[int], target: Sequence[int]) -> list[Block]:
-    """All dimensions in blocks, as many as there can be: one ends where the products of the dimensions so far meet."""
+    """The finest split of all dimensions into blocks; a block ends where the products of leading dimensions are equal.
+    """
     if list(source) == list(target):
         return [((d,), (d,)) for d in range(len(source))]
     if math.prod(source) == 0:
@@ -53,15 +54,15 @@ def blocks(source: Sequence[int], target: Sequence[int]) -> list[Block]:
         s, t = ends[-1]
         met = next(n for n in range(s, len(source)) if before[n] in after[t:])
         ends.append((met + 1, after.index(before[met], t) + 1))
-    ends[max(len(ends) - 1, 1) :] = [(len(source), len(target))]  # dimensions of 1 that are left over join the last
+    ends[max(len(ends) - 1, 1) :] = [(len(source), len(target))]  # remaining dimensions of 1 join the last block
     return [(range(s, s_end), range(t, t_end)) for (s, t), (s_end, t_end) in pairwise(ends)]
 
 
 def sized_dimension(i: Instruction, to: Sequence[int]) -> int:
-    """Which of these dimensions of the result takes the size that is known at run time only.
+    """The result dimension of a block whose size is known at run time only.
 
-    One that the shape declares dynamic, else `inferred_dimension`, else one that is not 1.
-    Raises UnsupportedError where that leaves several.
+    This is the one that the shape declares dynamic, else `inferred_dimension`, else the one larger than 1. Raises
+    UnsupportedError if several qualify.
     """
     declared = {d for d in to if i.shape.dynamic and i.shape.dynamic[d]}
     inferred = {i.attributes.get("inferred_dimension", -1)}.intersection(to)
@@ -77,7 +78,8 @@ def sized_dimension(i: Instruction, to: Sequence[int]) -> int:
 
 
 def _keep_places(x: Sized, dims: Sequence[int], from_: Sequence[int], to: Sequence[int], unknown: int) -> bool:
-    """Whether elements stay where they are in a group: the outermost dimension that is not 1 is the one with a size."""
+    """Whether elements of a block keep their positions: only the outermost dimension larger than 1 has a dynamic size.
+    """
     first = next((d for d in from_ if x.dims[d] != 1), from_[0])
     ones = all(dims[d] == 1 for d in to if d < unknown)
     return ones and all(x.of(d) is None for d in from_ if d != first)
@@ -102,7 +104,10 @@ def product(b: Builder, sizes: Sequence[Instruction]) -> Instruction:
 def laid_out(
     b: Builder, x: Instruction, before: Sequence[Instruction], after: Sequence[Instruction], dims: Sequence[int]
 ) -> Instruction:
-    """x, whose dimensions have the sizes `before`, with the same elements in order in dimensions of sizes `after`."""
+    """x rearranged: its present elements in the same order, in an array with the bounds `dims`.
+
+    before, after: present sizes of the dimensions of x and of the result.
+    """
     source, count = x.shape.dims, math.prod(dims)
     if not count:
         return b.constant(0, x.shape.dtype, dims)

@@ -1,7 +1,7 @@
-"""What each opcode does where dimensions have a size at run time: arrays keep their bounds, sizes are s32 scalars.
+"""Rules by opcode for arrays with dynamic sizes: arrays have their bounds as dimensions, sizes are s32 scalars.
 
-Elements beyond the sizes may be anything; a rule masks them where they would count. A rule gets (instruction, builder,
-operands with their sizes) and gives the result with its sizes; an opcode without one takes no array with sizes.
+Elements beyond the sizes are undefined; a rule masks them where they would matter. A rule takes (instruction, builder,
+operands with sizes) and returns the result with its sizes. An opcode without a rule does not accept arrays with sizes.
 """
 
 from __future__ import annotations
@@ -24,7 +24,7 @@ from .values import Sized, least, masked, plain, present, sizes_of, static, zero
 
 
 def set_dimension_size(i: Instruction, b: Builder, xs: Sequence[Sized]) -> Sized:
-    """Cut, or grown by zeros. A result that is declared static stays as it is."""
+    """Truncate, or extend by zeros. The operand is returned unchanged if the result is declared static."""
     x, size = xs[0], xs[1].value
     (d,) = i.dimensions
     if not any(i.shape.dynamic):
@@ -41,7 +41,7 @@ def get_dimension_size(i: Instruction, b: Builder, xs: Sequence[Sized]) -> Sized
 
 
 def custom_call(i: Instruction, b: Builder, xs: Sequence[Sized]) -> Sized | None:
-    """TopK, windows, and the two by which XLA's own padder goes from dynamic to static arrays and back."""
+    """TopK, padded windows, and the two targets by which XLA's own padder converts to static arrays and back."""
     target, x = i.attributes["custom_call_target"], xs[0] if xs else None
     if is_topk(i):
         return windows.topk(i, b, xs)
@@ -59,19 +59,19 @@ def custom_call(i: Instruction, b: Builder, xs: Sequence[Sized]) -> Sized | None
 
 
 SIZED_TARGETS = ("PadToStatic", "SliceToDynamic", *padding.TARGETS)
-"""Custom calls whose rule runs where no operand has sizes, too."""
+"""Custom calls whose rule also runs if no operand has sizes."""
 
 # --- one element for one ---------------------------------------------------------------------------------------------
 
 
 def elementwise(i: Instruction, b: Builder, xs: Sequence[Sized]) -> Sized:
-    """What is beyond the smallest operand is padding."""
+    """The result has the smallest size of its operands; elements beyond it are padding."""
     whole = [x for x in xs if len(x.dims) == i.shape.rank]
     return plain(i, b, xs, {d: least(b, [x.of(d) for x in whole]) for d in range(i.shape.rank)})
 
 
 def binary(i: Instruction, b: Builder, xs: Sequence[Sized]) -> Sized:
-    """Where both operands have a size, a single element of one meets each of the other's, as XLA has it."""
+    """If both operands have a size and one of them is 1, broadcast that element, as XLA does."""
     values, sizes = [x.value for x in xs], {d: least(b, [x.of(d) for x in xs]) for d in range(i.shape.rank)}
     for d, size in sizes.items():
         pair = [x.of(d) for x in xs]
@@ -87,7 +87,7 @@ def binary(i: Instruction, b: Builder, xs: Sequence[Sized]) -> Sized:
 
 
 def _repeated(b: Builder, x: Instruction, dimension: int) -> Instruction:
-    """The first element along a dimension at all of its places."""
+    """x with the first element along a dimension repeated at all positions."""
     rest = [d for d in range(x.shape.rank) if d != dimension]
     one = b.reshape(b.slice_in(x, dimension, 0, 1), [x.shape.dims[d] for d in rest])
     return b.op(Op.BROADCAST, x.shape.without_layout(), one, dimensions=tuple(rest))
@@ -98,7 +98,10 @@ def bitcast_convert(i: Instruction, b: Builder, xs: Sequence[Sized]) -> Sized:
 
 
 def bitcast(i: Instruction, b: Builder, xs: Sequence[Sized]) -> Sized | None:
-    """Another type of the same width; no other shape, since elements lie elsewhere in memory than the bound says."""
+    """Change the type to another of equal width.
+
+    Other shapes are refused, because the bounds determine where elements are in memory.
+    """
     before, after = ((s.dtype.bits, s.dims, s.minor_to_major) for s in (xs[0].value.shape, i.shape))
     return identity(i, b, xs) if before == after else None
 
@@ -112,7 +115,7 @@ def transpose(i: Instruction, b: Builder, xs: Sequence[Sized]) -> Sized:
 
 
 def reverse(i: Instruction, b: Builder, xs: Sequence[Sized]) -> Sized:
-    """The elements that are there come to the front again."""
+    """Reverse, then move the present elements to the front."""
     (x,), dims = xs, i.shape.dims
     sized = [d for d in i.dimensions if x.of(d) is not None]
     value = b.op(Op.REVERSE, static(i.shape).without_layout(), x.value, dimensions=i.dimensions)
@@ -141,7 +144,7 @@ def _sliced(b: Builder, size: Instruction | None, s: SliceDim, bound: int) -> In
 
 
 def concatenate(i: Instruction, b: Builder, xs: Sequence[Sized]) -> Sized:
-    """Each operand is written where the one before it ends, over what that one has beyond its size."""
+    """Write each operand where the previous one ends, over the previous one's elements beyond its size."""
     (d,), rank = i.dimensions, i.shape.rank
     others = {k: least(b, [x.of(k) for x in xs]) for k in range(rank) if k != d}
     if all(x.of(d) is None for x in xs):
@@ -216,10 +219,10 @@ RULES: dict[Op, Rule] = {
     Op.TRANSPOSE: transpose,
     Op.TUPLE: tuple_,
 }
-"""Missing: no array with sizes may meet the opcode."""
+"""Rules by opcode. An opcode that is missing does not accept arrays with sizes."""
 
 ALWAYS = frozenset({Op.DYNAMIC_RESHAPE, Op.GET_DIMENSION_SIZE, Op.SET_DIMENSION_SIZE})
-"""Opcodes whose rule runs where no operand has sizes, too."""
+"""Opcodes whose rule also runs if no operand has sizes."""
 
 SOURCES = frozenset({Op.BROADCAST, Op.CONSTANT, Op.IOTA, Op.RNG_BIT_GENERATOR})
 """Opcodes that fill their result up to its bound where no operand has sizes, whatever its shape says."""

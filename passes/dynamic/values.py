@@ -1,4 +1,4 @@
-"""Values of which some dimensions have a size at run time: a static array, and s32 scalars for the sizes."""
+"""Values with dynamic dimensions: a static array, and an s32 scalar for each dynamic size."""
 
 from __future__ import annotations
 
@@ -12,18 +12,18 @@ from ...hlo.shapes import Shape, ShapeIndex
 from ..building import Builder
 
 Key = tuple[ShapeIndex, int]
-"""A dimension of a leaf of a value."""
+"""(leaf, dimension of that leaf) of a value."""
 
 
 @dataclass(frozen=True, eq=False)
 class Sized:
-    """A value whose shapes are static, and the present sizes (s32 scalars) of those dimensions that are not full."""
+    """A value with static shapes, and the present sizes (s32 scalars) of the dimensions that are not full."""
 
     value: Instruction
     sizes: Mapping[Key, Instruction]
 
     def of(self, dimension: int) -> Instruction | None:
-        """The size of an array's dimension; None where it is full."""
+        """The size of a dimension of an array; None if it is full."""
         return self.sizes.get(((), dimension))
 
     @property
@@ -47,13 +47,13 @@ def plain(i: Instruction, b: Builder, xs: Sequence[Sized], sizes: Mapping[int, I
 
 
 def present(b: Builder, x: Sized, dimension: int) -> Instruction:
-    """The size of a dimension as a scalar, full or not."""
+    """The present size of a dimension as an s32 scalar, constant if it is full."""
     size = x.of(dimension)
     return b.constant(x.dims[dimension], DType.S32) if size is None else size
 
 
 def least(b: Builder, sizes: Sequence[Instruction | None]) -> Instruction | None:
-    """The smallest of the sizes that are known."""
+    """The minimum of the sizes; None stands for a full dimension."""
     found = list(dict.fromkeys(s for s in sizes if s is not None))
     whole = found[0] if found else None
     for size in found[1:]:
@@ -63,7 +63,7 @@ def least(b: Builder, sizes: Sequence[Instruction | None]) -> Instruction | None
 
 
 def masked(b: Builder, x: Sized, dimensions: Sequence[int], fill: Instruction) -> Instruction:
-    """The array with `fill`, a scalar, beyond the sizes of some dimensions."""
+    """The array with the scalar `fill` beyond the sizes of some dimensions."""
     value = x.value
     for d in dimensions:
         size = x.of(d)
@@ -74,7 +74,7 @@ def masked(b: Builder, x: Sized, dimensions: Sequence[int], fill: Instruction) -
 
 
 def inside(b: Builder, x: Sized) -> Instruction | None:
-    """Which elements of the array are there, as an array of pred; None where all are."""
+    """A pred array of the elements that are within the sizes; None if all are."""
     whole: Instruction | None = None
     for d in range(len(x.dims)):
         size = x.of(d)

@@ -1,4 +1,4 @@
-"""Reductions, windows, sorts and scans over dimensions with sizes: what is beyond a size takes no part."""
+"""Reductions, windows, sorts and scans over dimensions with dynamic sizes: elements beyond a size are ignored."""
 
 from __future__ import annotations
 
@@ -25,9 +25,10 @@ def reduce(i: Instruction, b: Builder, xs: Sequence[Sized]) -> Sized:
 
 
 def _folded(i: Instruction, b: Builder, xs: Sequence[Sized], dimensions: Sequence[int]) -> Sized:
-    """A reduce or reduce-window in which elements beyond the sizes of some dimensions count as what changes nothing.
+    """A reduce or reduce-window that ignores elements beyond the sizes of `dimensions`.
 
-    Where the region is no single op with such a value, an array of pred beside the others tells which are there.
+    They are replaced by the identity element of the region's op. If it has none, a pred array is reduced alongside that
+    says which elements are present.
     """
     many = len(xs) // 2
     arrays = [Sized(x.value, {k: s for k, s in x.sizes.items() if k[1] in dimensions}) for x in xs[:many]]
@@ -39,13 +40,14 @@ def _folded(i: Instruction, b: Builder, xs: Sequence[Sized], dimensions: Sequenc
 def folded(
     i: Instruction, b: Builder, arrays: Sequence[Instruction], starts: Sequence[Instruction], there: Instruction | None
 ) -> Sized:
-    """The reduce or reduce-window of the elements that are `there`, an array of pred; None: of all."""
+    """The reduce or reduce-window of the elements where the pred array `there` is true; None: of all elements."""
     unsized = [Sized(x, {}) for x in (*arrays, *starts)]
     if there is None:
         return plain(i, b, unsized, {})
     many, dtype = len(arrays), arrays[0].shape.dtype
     opcode = sole_binary(i.attributes["to_apply"]) if many == 1 else None
-    neutral = None if opcode is None or dtype.is_complex else identity_of(opcode, dtype)  # 1 · (∞ + i) is not ∞ + i
+    # for complex numbers, 1 · (∞ + i) is not ∞ + i
+    neutral = None if opcode is None or dtype.is_complex else identity_of(opcode, dtype)
     if neutral is not None:
         fill = b.constant(neutral, dtype, arrays[0].shape.dims)
         return plain(i, b, [Sized(b.select(there, b.plain(arrays[0]), fill), {}), *unsized[1:]], {})
@@ -61,7 +63,7 @@ def folded(
 
 
 def _of_those_there(b: Builder, region: Computation) -> Computation:
-    """A reducer with a pred beside each side's values: of what is not there, the other side is the result."""
+    """The region with a pred per side: if one side is not present, the result is the other side."""
     many = len(region.parameters) // 2
     scalars = [p.shape for p in region.parameters]
     flag = array(DType.PRED)
@@ -83,17 +85,20 @@ def _of_those_there(b: Builder, region: Computation) -> Computation:
 
 
 def is_trivial(w: WindowDim) -> bool:
-    """Whether the window takes each element alone."""
+    """Whether the window reads each element alone."""
     return (w.size, w.stride, w.pad_low, w.pad_high, w.lhs_dilate) == (1, 1, 0, 0, 1)
 
 
 def reach_of(w: WindowDim) -> int:
-    """Elements from the first to the last that the window takes, holes between them included."""
+    """Number of elements from the first to the last that the window covers, including the gaps of dilation."""
     return 1 + w.rhs_dilate * (w.size - 1)
 
 
 def windowed(b: Builder, size: Instruction, w: WindowDim, reach: Instruction | int | None = None) -> Instruction:
-    """How many places a window has over a dimension of a size. reach: of the window, if its own size does not say."""
+    """Number of window positions over a dimension of present size `size`.
+
+    reach: the extent of the window, if not that of `w`.
+    """
     if is_trivial(w) and reach is None:
         return size
     spread = b.binary(Op.MAXIMUM, b.binary(Op.SUBTRACT, size, 1), 0)
@@ -114,7 +119,7 @@ def reduce_window(i: Instruction, b: Builder, xs: Sequence[Sized]) -> Sized:
 
 
 def select_and_scatter(i: Instruction, b: Builder, xs: Sequence[Sized]) -> Sized | None:
-    """No window chooses what is beyond a size; windows beyond the source's choose nothing."""
+    """Windows never choose elements beyond a size; windows beyond the sizes of the source choose nothing."""
     x, source, init = xs
     still = i.replace(operands=(x.value, source.value, init.value), shape=static(i.shape))
     made = select_then_scatter(still, b, inside(b, x), inside(b, source))
@@ -125,7 +130,7 @@ def select_and_scatter(i: Instruction, b: Builder, xs: Sequence[Sized]) -> Sized
 
 
 def sort(i: Instruction, b: Builder, xs: Sequence[Sized]) -> Sized:
-    """What is beyond the size goes to the end: a comparator that looks at the places first."""
+    """Sort elements beyond the size to the end: the comparator compares presence first."""
     (d,) = i.dimensions
     size = least(b, [x.of(d) for x in xs])
     sizes = {k: least(b, [x.of(k) for x in xs]) for k in range(len(xs[0].dims))}
@@ -152,7 +157,7 @@ def sort(i: Instruction, b: Builder, xs: Sequence[Sized]) -> Sized:
 
 
 def topk(i: Instruction, b: Builder, xs: Sequence[Sized]) -> Sized:
-    """As many as there are, where these are fewer than k."""
+    """The first k elements, or fewer if the dimension has fewer."""
     (x,) = xs
     last, k = len(x.dims) - 1, i.shape.elements[0].dims[-1]
     size = x.of(last)
@@ -175,7 +180,10 @@ def topk(i: Instruction, b: Builder, xs: Sequence[Sized]) -> Sized:
 
 
 def scan(i: Instruction, b: Builder, xs: Sequence[Sized]) -> Sized | None:
-    """Where there is no element, the carries stay. Sizes of other dimensions: elementwise computations only."""
+    """Keep the carries in iterations beyond the size.
+
+    Other dimensions may have dynamic sizes only if the region is elementwise; None if it is not.
+    """
     (d,), carried = i.dimensions, i.attributes.get("num_carries", len(xs) // 2)
     inputs, carries = xs[: len(xs) - carried], xs[len(xs) - carried :]
     region, rank = i.attributes["to_apply"], len(inputs[0].dims)
@@ -196,7 +204,7 @@ def scan(i: Instruction, b: Builder, xs: Sequence[Sized]) -> Sized | None:
 
 
 def _is_elementwise(region: Computation, dims: Sequence[int], d: int) -> bool:
-    """Whether each element of what a scan's computation makes of slices depends on the same place of the slices."""
+    """Whether each element of a scan's results depends only on the same position of the slices."""
     wanted = tuple(n for k, n in enumerate(dims) if k != d)
     return all(
         o.shape.dims == wanted and (o.opcode in ELEMENTWISE or o.opcode is Op.PARAMETER or _is_uniform(o))

@@ -1,1 +1,1 @@
-"""Which instructions share a kernel."""
+"""Fusion: which instructions share a kernel."""

@@ -1,4 +1,4 @@
-"""Turns clusters into `fusion` instructions with a computation each."""
+"""Turn clusters into `fusion` instructions, each with its own computation."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ _QUIET = frozenset({Op.PARAMETER, Op.CONSTANT, Op.BROADCAST, Op.RESHAPE, Op.BITC
 
 
 def build_fusions(computation: Computation, clusters: Mapping[Instruction, Cluster], names: Names) -> Computation:
-    """The computation with each cluster of several members as one fusion; what nothing else needs is dropped."""
+    """Replace each cluster of several members by one fusion, and drop instructions that nothing else needs."""
     real = {root: c for root, c in clusters.items() if len(c.members) > 1}
     if not real:
         return computation
@@ -34,7 +34,7 @@ def build_fusions(computation: Computation, clusters: Mapping[Instruction, Clust
 
 
 def _needed(computation: Computation, clusters: Mapping[Instruction, Cluster]) -> set[Instruction]:
-    """What is still stored: everything reachable from instructions that are no mere members."""
+    """The instructions that must still be stored: everything reachable from instructions that are not only members."""
     inside = {m for c in clusters.values() for m in c.members}
     needed = {i for i in computation.instructions if i not in inside or i in clusters or i is computation.root}
     stack = list(needed)
@@ -76,7 +76,7 @@ def _fusion(
 
 
 def _name(cluster: Cluster, position: Mapping[Instruction, int]) -> str:
-    """Up to three telling opcodes, in order of computation, as in `multiply_add_fusion`."""
+    """A name from up to three characteristic opcodes, in order of computation, as in `multiply_add_fusion`."""
     telling = [
         m for m in sorted(cluster.members, key=position.__getitem__) if m.opcode not in _QUIET or m is cluster.root
     ]

@@ -1,8 +1,8 @@
-"""What fusing costs: at how many index expressions, and how often, each instruction of a fusion is evaluated.
+"""Cost of fusing: how many index expressions each instruction of a fusion is evaluated at, and how often.
 
-Emitters compute an element by recursion and remember it per (instruction, index), so an instruction that is reached
-through k different index expressions is emitted k times. An index expression is a token: elementwise ops hand on their
-own, every other op makes a new one for each that it has.
+Emitters compute an element recursively and memoise it per (instruction, index), so an instruction that is reached
+through k different index expressions is emitted k times. An index expression is a token: elementwise ops pass their own
+token on to their operands; every other op creates a new one for each index expression it has.
 """
 
 from __future__ import annotations
@@ -34,11 +34,14 @@ MOST_REUSE = 8.0
 """Repeated evaluations (weighted) of cheap ops, per element of the fusion's result."""
 
 Tokens = dict[object, float]
-"""Index expression -> how many elements are evaluated through it."""
+"""{index expression: number of elements evaluated through it}."""
 
 
 def weight(i: Instruction) -> int:
-    """Rough time of one element, in simple operations; 0 for pure data movement. A gather's reads are scattered."""
+    """Rough time per element, in simple operations; 0 for pure data movement.
+
+    A gather costs 2, because its reads are scattered.
+    """
     if i.opcode in EXPENSIVE:
         return 16 if i.opcode not in (Op.DIVIDE, Op.SQRT, Op.RSQRT) else 8
     if i.opcode is Op.GATHER:
@@ -47,7 +50,7 @@ def weight(i: Instruction) -> int:
 
 
 def code_size(i: Instruction) -> int:
-    """Rough size of the code of one element."""
+    """Rough code size per element, in simple operations."""
     if i.opcode in (Op.DIVIDE, Op.SQRT, Op.RSQRT) or i.opcode not in EXPENSIVE:
         return 1 if i.opcode not in (Op.CONCATENATE, Op.PAD) else 1 + len(i.operands)
     return 8
@@ -55,7 +58,11 @@ def code_size(i: Instruction) -> int:
 
 @dataclass(eq=False, slots=True)
 class Cluster:
-    """A fusion in the making: its root, and the tokens of each member. `inputs`: what it reads, were it final."""
+    """A fusion under construction: its root and the tokens of each member.
+
+    inputs: the values that it reads as it stands. code: sum of code size · tokens. reuse: repeated evaluations,
+    weighted.
+    """
 
     root: Instruction
     members: dict[Instruction, Tokens] = field(default_factory=dict)
@@ -72,7 +79,7 @@ class Cluster:
         self.inputs.update([o for o in i.operands if o not in self.members])
 
     def tokens_of(self, producer: Instruction, users: list[Instruction]) -> Tokens:
-        """Tokens that `producer` would have as a member; users: those of its users that are members."""
+        """Tokens that `producer` would have as a member. users: those of its users that are members."""
         if not producer.shape.dims and weight(producer) <= 1:
             return {"scalar": 1.0}  # the same value for every element: hoisted out of the loop
         tokens: Tokens = {}
@@ -99,7 +106,7 @@ def root_tokens(root: Instruction) -> Tokens:
 
 
 def pass_on(user: Instruction, number: int, producer: Instruction, mine: Tokens, tokens: Tokens) -> None:
-    """Add to `tokens` those with which `user` reads its operand `number`."""
+    """Add to `tokens` the tokens with which `user` reads its operand `number`."""
     if not producer.shape.dims:
         tokens["scalar"] = max(tokens.get("scalar", 0.0), sum(mine.values()))
         return
@@ -115,17 +122,17 @@ def pass_on(user: Instruction, number: int, producer: Instruction, mine: Tokens,
 
 
 def _share(user: Instruction, number: int, count: float) -> float:
-    """Each element of the result reads one of several operands, or none."""
+    """Evaluations if each element of the result reads one of several operands, or none."""
     return count * user.operands[number].shape.size / max(user.shape.size, 1)
 
 
 def _gather(user: Instruction, number: int, count: float) -> float:
-    """A slice's elements share its index vector, whose numbers are index expressions of their own."""
+    """Evaluations for a gather: the elements of a slice share its index vector, one expression per component."""
     return count if number == 0 else _share(user, number, count) / _components(user, number)
 
 
 def _scatter(user: Instruction, number: int, count: float) -> float:
-    """Each operand is read once."""
+    """Evaluations for a scatter: each operand is read once."""
     return user.operands[number].shape.size / _components(user, number)
 
 
@@ -134,7 +141,7 @@ def _update(user: Instruction, number: int, count: float) -> float:
 
 
 def _components(user: Instruction, number: int) -> int:
-    """How many elements of an operand one element of the result reads: numbers of an index vector, or one."""
+    """Number of elements of an operand that one element of the result reads: components of an index vector, else 1."""
     if user.opcode not in (Op.GATHER, Op.SCATTER) or number != len(user.operands) // 2:
         return 1
     at, dims = user.attributes["index_vector_dim"], user.operands[number].shape.dims
@@ -142,7 +149,7 @@ def _components(user: Instruction, number: int) -> int:
 
 
 _APART = frozenset({Op.CONCATENATE, Op.DYNAMIC_UPDATE_SLICE, Op.GATHER, Op.SCATTER})
-"""Ops that read their operands at different indices."""
+"""Ops that read their operands at different index expressions."""
 
 _RULES: dict[Op, Callable[[Instruction, int, float], float]] = {
     Op.CONCATENATE: _share,

@@ -1,7 +1,7 @@
 """Epilogues: a dot or convolution whose only users are elementwise ops becomes one fusion with them.
 
-Both stacks compute the ops on each tile of sums as it is finished, so that the product itself is never stored. What the
-product reads stays outside: operands lie in memory, where tiles and vectors are made from them.
+Both stacks apply the ops to each tile of sums as soon as it is finished, so that the product itself is never stored.
+The operands of the product stay outside, because tiles and vectors are loaded from memory.
 """
 
 from __future__ import annotations
@@ -18,11 +18,12 @@ from .cost import Cluster, Tokens
 PRODUCTS = frozenset({Op.DOT, Op.CONVOLUTION})
 
 DEEPEST = 2048
-"""Contracted elements of a dot up to which a tile's sums are made in one go; deeper ones need their result's memory."""
+"""Maximum contraction length of a dot whose sums are finished in one pass; longer ones accumulate in the result buffer.
+"""
 
 
 def takes_product(cluster: Cluster, product: Instruction, tokens: Tokens) -> bool:
-    """Whether a cluster may compute a product, given by which index expressions its members read it."""
+    """Whether a cluster may compute a product. tokens: the index expressions at which its members read it."""
     root = cluster.root
     return (
         root.opcode in ELEMENTWISE
@@ -34,7 +35,7 @@ def takes_product(cluster: Cluster, product: Instruction, tokens: Tokens) -> boo
 
 
 def depth(product: Instruction) -> int:
-    """Contracted elements of a dot; 1 for a convolution, whose sums are always made in one go."""
+    """Contraction length of a dot; 1 for a convolution, whose sums are always finished in one pass."""
     if product.opcode is not Op.DOT:
         return 1
     return math.prod(product.operands[0].shape.dims[d] for d in product.attributes.get("lhs_contracting_dims", ()))

@@ -1,4 +1,4 @@
-"""Groups of kernels become fusions: a parameter for each value from outside, a tuple of the results."""
+"""Build fusions from groups of kernels: one parameter per outside value, and a tuple of the results."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ def merge_all(
     unit: Callable[[Instruction, Collection[str]], Unit | None],
     common: Callable[[Unit, Unit], Form | None],
 ) -> Computation:
-    """The computation with its kernels merged; names of fusions end in `suffix`."""
+    """Merge the kernels of a computation; names of the fusions end in `suffix`."""
     groups: dict[Instruction, Group] = {}
     for start in range(0, len(computation.instructions), WINDOW):
         groups |= Merger(computation, computation.instructions[start : start + WINDOW], unit, common).run()
@@ -29,7 +29,7 @@ def merge_all(
 def build_groups(
     computation: Computation, groups: Mapping[Instruction, Group], names: Names, suffix: str
 ) -> Computation:
-    """The computation with each group as one fusion."""
+    """Replace each group by one fusion."""
     lists = {g: tuple(u.instruction for u in g.units) for g in groups.values()}
     members = {i: lists[g] for i, g in groups.items()}
     new: dict[Instruction, Instruction] = {}
@@ -55,7 +55,7 @@ def _build(
     names: Names,
     suffix: str,
 ) -> list[Instruction]:
-    """The fusion of a group, and the elements of its tuple; notes in `new` what stands for each of its results."""
+    """The fusion of a group and the elements of its tuple; records in `new` the value that replaces each result."""
     body = _Body(set(members), new, names)
     for member in members:
         body.add(member)
@@ -66,7 +66,7 @@ def _build(
             read = [v for v in views if is_result(v, body.members, computation.users, computation.root)]
             results += read if member.shape.is_tuple else [member]
     if not results:
-        return []  # dead code, all of it
+        return []  # the whole group is dead code
     called = body.finish([body.value(r) for r in results], suffix)
     shape = called.root.shape
     name = names.fresh(f"{_name(called)}_{suffix}")
@@ -85,7 +85,7 @@ def _build(
 
 
 class _Body:
-    """The computation of a fusion under construction. inner: what stands in it for values outside."""
+    """The computation of a fusion under construction. inner: the inner value for each outside value."""
 
     def __init__(self, members: set[Instruction], new: Mapping[Instruction, Instruction], names: Names):
         self.members, self.new, self.names = members, new, names
@@ -107,7 +107,7 @@ class _Body:
         self.inner[member] = inner[called.root]
 
     def value(self, outer: Instruction) -> Instruction:
-        """What stands for a value: made here, a view of that, a constant, or a parameter."""
+        """The inner value of an outside one: made here, a view of a value made here, a constant, or a parameter."""
         known = self.inner.get(outer)
         if known is None:
             if made_by(outer) in self.members and outer.operands:

@@ -1,8 +1,8 @@
-"""Loop fusion: producers are computed inside the kernels of their consumers instead of being stored.
+"""Loop fusion: compute producers inside the kernels of their consumers instead of storing them.
 
-Greedy, consumers before producers: when an instruction is met, all its users already belong to clusters (fusions in the
-making), so it joins them all, or is stored and roots a cluster of its own. Clusters grow only at their inputs and have
-one result, so no cycle can arise.
+The algorithm is greedy and visits consumers before producers. When it visits an instruction, all its users belong to
+clusters (fusions under construction) already. The instruction joins all of these clusters, or it is stored and becomes
+the root of its own. Clusters grow only at their inputs and have one result, so no cycle can arise.
 """
 
 from __future__ import annotations
@@ -55,7 +55,7 @@ ROOTS = PRODUCERS - {Op.CONSTANT} | {
     Op.SCATTER,
     Op.SORT,
 }
-"""Ops that may end a fusion."""
+"""Opcodes that may be the root of a fusion."""
 
 LARGE_TRANSPOSE = 1 << 14
 """Elements from which a transpose that moves the minor dimension is stored: strided reads cost more than a pass."""
@@ -71,7 +71,7 @@ SCALAR_LOSS = 16
 
 
 def fuse(module: Module) -> Module:
-    """Form loop fusions in every computation that the host program runs; fusions that are there stay."""
+    """Form loop fusions in every computation that the host program runs; existing fusions are kept."""
     names = Names.of(module)
     fused = rebuild(
         module, lambda c: cut_sorts(build_fusions(c, plan_fusions(c), names), names), control_computations(module)
@@ -89,7 +89,7 @@ class _Planner:
         self.computation = computation
         self.users = computation.users
         self.clusters: dict[Instruction, Cluster] = {}  # by root
-        self.homes: dict[Instruction, list[Cluster]] = {}  # clusters that an instruction is a member of
+        self.homes: dict[Instruction, list[Cluster]] = {}  # the clusters that an instruction is a member of
         self.pinned = computation.pinned
         self.parts = {s for slices in parts_of_sorts(computation).values() for s in slices}
 
@@ -104,7 +104,7 @@ class _Planner:
         return self.clusters
 
     def _join(self, i: Instruction) -> bool:
-        """Try to make `i` a member of the clusters of its users; True if none needs it stored."""
+        """Try to make `i` a member of the clusters of its users. Returns True if nothing needs it stored."""
         users = self.users[i]
         if i.opcode in PRODUCTS:
             return self._join_product(i)
@@ -130,8 +130,9 @@ class _Planner:
         return not stored
 
     def _groups(self, i: Instruction, users: Sequence[Instruction]) -> tuple[dict[Cluster, list[Instruction]], bool]:
-        """The clusters that may compute `i`, with the users in them; whether others need it stored."""
-        products = {c for u in users if u.opcode in PRODUCTS for c in self.homes.get(u, ())}  # they read from memory
+        """({cluster that may compute `i`: users in it}, whether another user needs `i` stored)."""
+        # products read their operands from memory
+        products = {c for u in users if u.opcode in PRODUCTS for c in self.homes.get(u, ())}
         groups: dict[Cluster, list[Instruction]] = {}
         stored = i is self.computation.root
         for user in users:
@@ -148,7 +149,10 @@ class _Planner:
         return groups, stored
 
     def _may_run_scalar(self, root: Instruction, i: Instruction) -> bool:
-        """Whether `i` is cheap, or need not be computed one element at a time, as sums that run along memory do."""
+        """Whether `i` is cheap, or the root is not computed one element at a time.
+
+        Running sums along the dimension that is fastest in memory are computed that way, without vectors.
+        """
         if root.opcode is not Op.REDUCE_WINDOW or i.shape.size * SCALAR_LOSS <= TINY_WORK:
             return True
         run = running(root)
@@ -158,7 +162,7 @@ class _Planner:
         return cost <= CHEAP_CONE and not dear
 
     def _join_product(self, i: Instruction) -> bool:
-        """As `_join` for a dot or convolution, whose cluster then is its epilogue."""
+        """`_join` for a dot or convolution, whose cluster then is its epilogue."""
         users = self.users[i]
         clusters = {c for user in users for c in self.homes.get(user, ())}
         if len(clusters) != 1 or not self._free(i) or i is self.computation.root:
@@ -182,7 +186,10 @@ class _Planner:
         )
 
     def _ends_reduction(self, i: Instruction) -> bool:
-        """Whether only `i` reads a reduction, which is stored in any case: then rather what is made of it is."""
+        """Whether `i` ends a chain of elementwise ops on a reduction that nothing else reads.
+
+        The reduction is stored in any case, so the end of the chain is stored in its place.
+        """
         while i.opcode in ELEMENTWISE:
             above = [o for o in i.operands if o.shape.dims == i.shape.dims and self.users[o] == (i,)]
             if any(o.opcode is Op.REDUCE for o in above):
@@ -200,7 +207,7 @@ class _Planner:
         return len(cluster.inputs) - 1 + new_inputs <= MOST_OPERANDS
 
     def _pays(self, i: Instruction, clusters: dict[Cluster, Tokens]) -> bool:
-        """Whether computing `i` in all these kernels beats storing it."""
+        """Whether computing `i` in all these kernels is cheaper than storing it."""
         repeated = (sum(sum(t.values()) for t in clusters.values()) - i.shape.size) * weight(i)
         if len(clusters) <= 2 and repeated <= SMALL_WORK:
             return True
@@ -238,7 +245,7 @@ class _Planner:
 
 
 def _reads_by_element(root: Instruction, producer: Instruction) -> bool:
-    """Whether a cluster's root can take the producer's elements as they are computed."""
+    """Whether a cluster's root can use the producer's elements as they are computed."""
     if root.opcode is Op.DYNAMIC_UPDATE_SLICE:
         starts = root.operands[:1]
     elif root.opcode is Op.SCATTER:
@@ -250,7 +257,7 @@ def _reads_by_element(root: Instruction, producer: Instruction) -> bool:
 
 
 def _trivial(i: Instruction) -> bool:
-    """Ops that are never worth reading from memory."""
+    """Whether an op is always cheaper to compute than to read from memory."""
     return i.opcode in (Op.BROADCAST, Op.IOTA) or (i.opcode is Op.CONSTANT and not i.shape.dims)
 
 
@@ -270,12 +277,13 @@ def _may_be_computed_again(i: Instruction) -> bool:
 
 
 def _expands(i: Instruction) -> bool:
-    """Whether `i` repeats an array, which then is what had better be stored."""
+    """Whether `i` repeats an array, so that its operand should be stored rather than `i`."""
     return i.opcode is Op.BROADCAST and i.shape.size >= 2 * i.operands[0].shape.size
 
 
 def _cones(computation: Computation) -> dict[Instruction, tuple[int, bool]]:
-    """For each instruction: operations in the cheap part above it, itself included; whether costly ones feed that."""
+    """(number of cheap operations that `i` needs, itself included; whether expensive ones feed them), per instruction.
+    """
     cones: dict[Instruction, frozenset[Instruction] | None] = {}  # None: more than CHEAP_CONE
     result: dict[Instruction, tuple[int, bool]] = {}
     nothing: frozenset[Instruction] = frozenset()

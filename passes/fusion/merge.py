@@ -1,8 +1,9 @@
-"""Merging kernels: which may become one, kept as bit sets of what depends on what.
+"""Merging kernels: which kernels may become one; dependence is kept as bit sets.
 
-A form says how a family of kernels iterates, and in which role each reads and makes its values. Kernels of one form
-merge along an edge or as readers of one array, if what one makes is read by the other in that very role only, and no
-way leads from one to the other through a third. Values that only the merged kernel reads are no longer stored.
+A form describes how a family of kernels iterates, and in which role each kernel reads and writes its values. Kernels of
+one form merge along an edge, or as readers of one array, if each value that one makes is read by the other in exactly
+that role, and no dependence between them leads through a third kernel. Values that only the merged kernel reads are no
+longer stored.
 """
 
 from __future__ import annotations
@@ -21,14 +22,14 @@ from .cost import MOST_CODE, MOST_OPERANDS, code_size
 
 MOST_RESULTS = 12
 WINDOW = 2000
-"""Instructions among which kernels merge, so that who depends on whom fits in small bit sets."""
+"""Number of consecutive instructions within which kernels merge, so that dependence fits in small bit sets."""
 
 _FREE = frozenset({Op.RESHAPE, Op.BITCAST, Op.GET_TUPLE_ELEMENT})
 
 
 @dataclass(frozen=True, slots=True)
 class View:
-    """A kernel as part of a form: the role of what it makes, and of each operand (None: read elsewhere, too)."""
+    """A kernel as part of a form: the role of its result, and of each operand (None: it is also read elsewhere)."""
 
     role: Hashable
     reads: tuple[Hashable | None, ...]
@@ -38,24 +39,25 @@ class Form(Protocol):
     """How a family of kernels iterates."""
 
     def view(self, unit: Unit) -> View | None:
-        """None if the kernel cannot take this form."""
+        """The kernel in this form; None if it cannot take the form."""
 
     def keeps(self, shape: Shape, role: Hashable) -> bool:
-        """Whether a view of this shape of a value still is in that role."""
+        """Whether a view of a value, of this shape, is still in that role."""
 
     def shared(self, operand: Instruction, role: Hashable | None) -> bool:
-        """Whether reading this operand once instead of twice is worth a merger."""
+        """Whether reading this operand once instead of twice justifies a merge."""
 
     def accepts(self, units: Sequence[Unit], inner: Sequence[Unit], inputs: int) -> bool:
-        """Whether a kernel of these units is a good one; inner: those whose values would not be stored."""
+        """Whether a kernel of these units is efficient. inner: units whose results would no longer be stored."""
 
 
 @dataclass(eq=False, slots=True)
 class Unit:
-    """One kernel. form: the one that it needs; None if it takes that of others. dear: it holds costly operations.
-    bends: it may take its reader's form instead of its own. replaces: loop state of which it makes the next value.
+    """One kernel.
 
-    inside: its graph, which ends in `root`; leaves: what stands in it for each operand.
+    form: the form that it requires; None if it takes the form of others. dear: whether it contains expensive
+    operations. bends: whether it may take its reader's form instead of its own. replaces: the loop state element whose
+    next value it computes. inside: its instructions, ending in `root`. leaves: the inner value of each operand.
     """
 
     instruction: Instruction
@@ -77,7 +79,10 @@ class Unit:
 
 @dataclass(eq=False, slots=True)
 class Group:
-    """Units that become one kernel. bits: its instructions, above: all that it depends on, as sets of positions."""
+    """Units that become one kernel.
+
+    bits, above: its instructions, and everything they depend on, as bit sets of positions.
+    """
 
     units: list[Unit]
     form: Form | None
@@ -86,7 +91,7 @@ class Group:
 
 
 def make_unit(i: Instruction, pinned: Collection[str], bare: Collection[Op], within: Collection[Op]) -> Unit | None:
-    """The kernel of an instruction that may merge with others: an op of `bare`, or a fusion of ops of `within`."""
+    """The unit of an instruction that may merge: an op of `bare`, or a fusion of ops of `within`; else None."""
     if i.shape.is_dynamic or i.name in pinned or CONTROL_PREDECESSORS in i.attributes or is_alias(i):
         return None
     if any(not o.shape.is_array or o.shape.is_dynamic for o in i.operands):
@@ -108,8 +113,10 @@ def make_unit(i: Instruction, pinned: Collection[str], bare: Collection[Op], wit
 
 
 class Merger:
-    """Merges the kernels of some consecutive instructions. unit: the kernel of an instruction, if it may merge;
-    common: the form of two kernels that need none.
+    """Merges the kernels of consecutive instructions.
+
+    unit: returns the unit of an instruction, None if it may not merge. common: returns the form of two kernels neither
+    of which requires one.
     """
 
     def __init__(
@@ -137,19 +144,19 @@ class Merger:
                 self.groups[i] = Group([made], made.form, 1 << n, above)
 
     def _read_whole(self, i: Instruction) -> bool:
-        """Whether something takes the tuple that i makes as it is, not by its elements."""
+        """Whether something uses the tuple that i makes as a whole, not by its elements."""
         if not i.shape.is_tuple:
             return False
         return i is self.computation.root or any(u.opcode is not Op.GET_TUPLE_ELEMENT for u in self.users[i])
 
     def _before(self, i: Instruction) -> list[int]:
-        """Positions of what an instruction waits for; views are what they view."""
+        """Positions of the instructions that `i` waits for; a view stands for the value that it views."""
         found = [self.position[o] for o in map(made_by, i.operands) if o in self.position]
         names = i.attributes.get(CONTROL_PREDECESSORS, ())
         return found + [self.position[self.by_name[n]] for n in names if n in self.by_name]
 
     def run(self) -> dict[Instruction, Group]:
-        """The group of each instruction that shares one."""
+        """The group of each instruction that shares a kernel with others."""
         for _ in range(4):
             if not self._along_edges() | self._beside():
                 break
@@ -166,7 +173,7 @@ class Merger:
         return changed
 
     def _beside(self) -> bool:
-        """Merge kernels that read the same array."""
+        """Merge kernels that read the same array. Returns whether any did."""
         changed = False
         readers: dict[Instruction, list[Instruction]] = {}
         for i in self.groups:
@@ -179,7 +186,8 @@ class Merger:
         return changed
 
     def _merge(self, a: Group, b: Group, over: tuple[Instruction, Instruction, Instruction] | None = None) -> bool:
-        """over: an array that an instruction of each group reads, if that is why they merge."""
+        """Merge two groups if that is possible. over: (array, its reader in a, its reader in b), if that is the reason.
+        """
         if a is b:
             return False
         form = a.form or b.form or self.common(a.units[0], b.units[0])
@@ -207,7 +215,7 @@ class Merger:
         return True
 
     def _fits(self, units: list[Unit], form: Form) -> bool:
-        """Whether all that is made here is read here in its own place, and what is read and written is not too much."""
+        """Whether values made here are read here in the same role only, and inputs and results are within limits."""
         inside = {u.instruction: u for u in units}
         inputs = set()
         for unit in units:
@@ -225,7 +233,7 @@ class Merger:
         return fine and form.accepts(units, inner, len(inputs))
 
     def _third_between(self, a: Group, b: Group) -> bool:
-        """Whether one depends on the other through something else."""
+        """Whether one group depends on the other through a third instruction."""
         both = a.bits | b.bits
         for lower, upper in ((a, b), (b, a)):
             for unit in lower.units:
@@ -249,13 +257,13 @@ class Merger:
 
 
 def is_variadic(i: Instruction) -> bool:
-    """Whether a reduction of several arrays is all that an instruction gives."""
+    """Whether an instruction results in one variadic reduction."""
     root = i.called()[0].root if i.opcode is Op.FUSION else i
     return root.opcode is Op.REDUCE and root.shape.is_tuple
 
 
 def made_by(value: Instruction) -> Instruction:
-    """The instruction whose bytes a value is."""
+    """The instruction that made the bytes of a value, looking through views."""
     while value.opcode in _FREE and value.operands:
         if value.opcode is Op.GET_TUPLE_ELEMENT:
             return value.operands[0] if is_variadic(value.operands[0]) else value
@@ -266,7 +274,7 @@ def made_by(value: Instruction) -> Instruction:
 
 
 def _kept(value: Instruction, role: Hashable, form: Form) -> bool:
-    """Whether all views between a value and what made it are in the same role."""
+    """Whether all views between a value and the instruction that made it keep the role."""
     while value.opcode in (Op.RESHAPE, Op.BITCAST):
         if not form.keeps(value.shape, role):
             return False
@@ -280,7 +288,7 @@ def is_result(
     users: Mapping[Instruction, tuple[Instruction, ...]],
     root: Instruction,
 ) -> bool:
-    """Whether something outside a group reads what `i` makes (or this view of that), be it through views."""
+    """Whether something outside a group reads what `i` makes (or this view of it), directly or through views."""
     i, stack = made_by(i), [i]
     while stack:
         value = stack.pop()

@@ -1,5 +1,7 @@
-"""Multi-output fusion: elementwise kernels of one shape, or reductions over the same columns, become one kernel with
-several results where that saves reading an array; elementwise ends join their reduction.
+"""Multi-output fusion: merge kernels with the same loops into one with several results, where that saves reads.
+
+This covers elementwise kernels of one shape, and reductions over the same columns with the elementwise ops that follow
+them.
 """
 
 from __future__ import annotations
@@ -19,11 +21,11 @@ from .merge import Unit, View, make_unit
 from .small import SMALL_BYTES
 
 MOST_INPUTS = 24
-"""Arrays that one loop over several results reads."""
+"""Maximum number of arrays that one loop with several results reads."""
 
 MOST_REDUCTIONS = 8
 SHORTEST = 8
-"""Elements of the fastest dimension from which reductions that keep it run over blocks of it."""
+"""Minimum length of the fastest dimension for reductions that keep it to iterate over blocks of it."""
 
 _ROOTS = ELEMENTWISE - {Op.COPY, Op.STOCHASTIC_CONVERT}
 _WITHIN = ELEMENTWISE | {
@@ -32,11 +34,11 @@ _WITHIN = ELEMENTWISE | {
 } - {Op.STOCHASTIC_CONVERT}
 
 HERE = "here"
-"""The role of a value that is made and read at the index of the result."""
+"""The role of a value that is computed and read at the index of the result."""
 
 
 def fuse_outputs(module: Module) -> Module:
-    """Merge kernels with the same loops in every computation that the host program runs."""
+    """Merge kernels that have the same loops in every computation that the host program runs."""
     names = Names.of(module)
     fused = rebuild(module, lambda c: _fuse(c, names), control_computations(module))
     return Module(fused.name, callees_first(fused.entry), fused.entry, fused.attributes)
@@ -55,7 +57,7 @@ def _fuse(computation: Computation, names: Names) -> Computation:
 
 
 def _state(computation: Computation) -> dict[Instruction, Instruction]:
-    """For what is the next value of an element of a loop's state: that element."""
+    """{next value of a loop state element: the element's present value}; empty if this is no loop body."""
     root, parameters = computation.root, computation.parameters
     if root.opcode is not Op.TUPLE or len(parameters) != 1 or parameters[0].shape != root.shape:
         return {}
@@ -75,7 +77,8 @@ def _common(a: Unit, b: Unit) -> LoopForm | None:
 
 
 def loop_unit(i: Instruction, pinned: Collection[str]) -> Unit | None:
-    """The kernel of an instruction whose root is elementwise, without reductions, or a reduction over columns."""
+    """The unit of an instruction whose root is elementwise, without reductions, or a reduction over columns; else None.
+    """
     unit = make_unit(i, pinned, _ROOTS | {Op.REDUCE}, _WITHIN)
     if unit is None or not i.shape.is_array:
         return None
@@ -88,8 +91,9 @@ def loop_unit(i: Instruction, pinned: Collection[str]) -> Unit | None:
 
 @dataclass(frozen=True, slots=True)
 class LoopForm:
-    """Elementwise kernels whose results have these dimensions, in memory fastest first as in `order`. Small ones are
-    left to fuse-small.
+    """Elementwise kernels whose results have these dimensions and this memory order.
+
+    order: dimensions larger than 1, fastest first. Small kernels are left to fuse-small.
     """
 
     dims: tuple[int, ...]
@@ -115,7 +119,7 @@ class LoopForm:
         return inputs <= MOST_INPUTS and not self._parts(units)
 
     def _parts(self, units: Sequence[Unit]) -> bool:
-        """Whether together some could no longer write loop state in place, which others read at other indices."""
+        """Whether merging keeps a unit from updating loop state in place, because another reads it at other indices."""
         reads = [
             (u, o, role) for u in units for o, role in zip(u.instruction.operands, self._view(u).reads, strict=True)
         ]
@@ -130,8 +134,10 @@ class LoopForm:
 
 @dataclass(frozen=True, slots=True)
 class ColumnForm(LoopForm):
-    """Reductions of arrays of one shape (`source`, its order `walk`) over the same dimensions, `most` of them at most,
-    and what follows.
+    """Reductions of arrays of one shape over the same dimensions, and the elementwise ops that follow.
+
+    source: dimensions of the operands. walk: their memory order, fastest first. reduced: reduced dimensions. most:
+    maximum number of reductions that share a kernel.
     """
 
     source: tuple[int, ...] = ()
@@ -151,7 +157,10 @@ class ColumnForm(LoopForm):
 
 
 def column_form(reduce: Instruction) -> ColumnForm | None:
-    """Of any reduction: several may share their loops if they keep the fastest dimension in memory."""
+    """The form of a reduction; None for a variadic or empty one.
+
+    Several reductions may share their loops only if they keep the dimension that is fastest in memory.
+    """
     if not reduce.shape.is_array:
         return None
     source, result = reduce.operands[0].shape, reduce.shape

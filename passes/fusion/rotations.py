@@ -1,6 +1,7 @@
-"""Loop state that changes places (two elements exchanged, keys in rotation) does so in one kernel, in place.
+"""Rotate loop state (exchange two elements, or rotate several, such as random keys) in one kernel, in place.
 
-Copies would have to go through a spare buffer, one after the other; a kernel reads an element of all before it writes.
+Separate copies would need a spare buffer and run one after the other. One kernel reads an element of all arrays before
+it writes any.
 """
 
 from __future__ import annotations
@@ -17,7 +18,7 @@ from .small import MOST_RESULTS
 
 
 def fuse_rotations(module: Module) -> Module:
-    """Give every loop's body one kernel for the elements of its state that change places in circles."""
+    """Rotate the elements of a loop's state that exchange places by one kernel per loop body."""
     if Op.WHILE not in module.opcodes:
         return module
     controls = control_computations(module)
@@ -35,7 +36,7 @@ def fuse_rotations(module: Module) -> Module:
 
 
 def _moved(body: Computation) -> list[int]:
-    """Elements of the state that take part in circles: each gets the present value of another, and gives its own."""
+    """State elements that form cycles: each takes the present value of another element and gives its own."""
     root = body.root
     if root.opcode is not Op.TUPLE or len(body.parameters) != 1:
         return []
@@ -62,7 +63,7 @@ def _may_move(root: Instruction, n: int, o: Instruction) -> bool:
 
 
 def _rotated(body: Computation, moved: Sequence[int], names: Names) -> Computation:
-    """The body with a fusion of copies, one for each element that moves."""
+    """The body with one fusion that copies every element that moves."""
     sources = [body.root.operands[n] for n in moved]
     parameters = [
         Instruction(Op.PARAMETER, names.fresh(f"param_{k}"), s.shape, (), {"parameter_number": k})

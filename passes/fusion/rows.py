@@ -1,4 +1,4 @@
-"""Row fusion: kernels that reduce the same rows, or work on their elements, become one (see hlo/analysis/rows.py)."""
+"""Row fusion: merge kernels that reduce the same rows or work on their elements (see hlo/analysis/rows.py)."""
 
 from __future__ import annotations
 
@@ -30,7 +30,7 @@ _WITHIN = _BARE | {
 
 
 def fuse_rows(module: Module) -> Module:
-    """Merge kernels of the same rows in every computation that the host program runs."""
+    """Merge kernels on the same rows in every computation that the host program runs."""
     names = Names.of(module)
     fused = rebuild(module, lambda c: _fuse(c, names), control_computations(module))
     return Module(fused.name, callees_first(fused.entry), fused.entry, fused.attributes)
@@ -47,7 +47,7 @@ def _may_reduce(i: Instruction) -> bool:
 
 
 def row_unit(i: Instruction, pinned: Collection[str]) -> Unit | None:
-    """The kernel of an instruction that may be part of a row kernel."""
+    """The unit of an instruction that may become part of a row kernel; None if it may not."""
     unit = make_unit(i, pinned, _BARE, _WITHIN)
     if unit is None or any(m.opcode is Op.TRANSPOSE and m.shape.size > LARGE_TRANSPOSE for m in unit.inside):
         return None
@@ -63,7 +63,7 @@ def row_unit(i: Instruction, pinned: Collection[str]) -> Unit | None:
 
 @dataclass(frozen=True, slots=True)
 class RowForm:
-    """Kernels on `count` rows of `length` elements."""
+    """The form of kernels on `count` rows of `length` elements."""
 
     count: int
     length: int

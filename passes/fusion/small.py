@@ -1,8 +1,8 @@
-"""Horizontal fusion: small kernels that wait for the same depth of others become one kernel with several results.
+"""Horizontal fusion: merge small independent kernels of equal depth into one kernel with several results.
 
-A kernel costs about as much as a few hundred elements, so what counts is their number. Candidates have no path between
-them because they stand at one level (the longest chain of kernels above them), so no cycle can arise. Constants that
-enter a loop join in, since each would be copied to its place otherwise.
+A kernel call costs about as much as a few hundred elements, so the number of kernels matters. Candidates are at one
+level (the longest chain of kernels above them), so that none depends on another and no cycle can arise. Constants that
+enter a loop join as well, because each would need a copy to its buffer otherwise.
 """
 
 from __future__ import annotations
@@ -18,14 +18,14 @@ from ...hlo.shapes import tuple_shape
 from ..rewriting import Names, callees_first, group_order, rebuild, untied
 
 SMALL_BYTES = 2048
-"""Most bytes of a result that may share a kernel."""
+"""Maximum bytes of a result that may share a kernel."""
 
 LONG_LIVED = 1 << 16
-"""Bytes of an operand that may have to live longer for it."""
+"""Maximum bytes of an operand whose lifetime the merge may extend."""
 
 MOST_RESULTS = 12
 MOST_CODE = 160
-"""Instructions in the body."""
+"""Maximum number of instructions in the fused computation."""
 
 MOST_OPERANDS = 40
 
@@ -47,7 +47,7 @@ _ROOTS = (ELEMENTWISE - {Op.COPY, Op.STOCHASTIC_CONVERT}) | {
 
 
 def fuse_small(module: Module) -> Module:
-    """Join small independent kernels in every computation that the host program runs."""
+    """Merge small independent kernels in every computation that the host program runs."""
     names = Names.of(module)
     acting = {c.name for c in effectful_computations(module)}
 
@@ -61,7 +61,8 @@ def fuse_small(module: Module) -> Module:
 
 
 def _name_starts(computation: Computation, names: Names) -> Computation:
-    """Give every scalar constant with which a loop starts an instruction of its own: it needs a place of its own."""
+    """Give every scalar constant in a loop's initial state an instruction of its own, because it needs its own buffer.
+    """
     new: dict[Instruction, Instruction] = {}
     fresh: list[Instruction] = []
     starts = {i.operands[0] for i in computation.instructions if i.opcode is Op.WHILE}
@@ -108,7 +109,7 @@ Group = tuple[Instruction, ...]
 
 
 def _groups(computation: Computation) -> list[Group]:
-    """Sets of two or more candidates of one level."""
+    """Sets of two or more candidates at one level."""
     levels = _levels(computation)
     pinned = computation.pinned
     starts = {o for i in computation.instructions if i.opcode is Op.WHILE for o in i.operands[0].operands}
@@ -151,7 +152,7 @@ def _fits(group: Sequence[Instruction], i: Instruction) -> bool:
 
 
 def _levels(computation: Computation) -> dict[Instruction, int]:
-    """Kernels (and loops, and branches) on the longest way to each instruction, itself included."""
+    """The number of kernels, loops and conditionals on the longest path to each instruction, itself included."""
     levels: dict[Instruction, int] = {}
     names: dict[str, Instruction] = {}
     for i in computation.instructions:
@@ -165,7 +166,7 @@ def _levels(computation: Computation) -> dict[Instruction, int]:
 
 def _fusion(group: Group, new: dict[Instruction, Instruction], names: Names) -> Instruction:
     """One fusion whose root is a tuple of the group's results."""
-    operands: dict[Instruction, Instruction] = {}  # → the body's parameter
+    operands: dict[Instruction, Instruction] = {}  # → the parameter of the fused computation
     body: list[Instruction] = []
     roots: list[Instruction] = []
 

@@ -1,4 +1,4 @@
-"""Sorts whose results are read in part: the part is cut where rows are sorted (see hlo/analysis/sorted_parts.py)."""
+"""Sorts of which only a slice is read: the sort's kernel writes the slice only (see hlo/analysis/sorted_parts.py)."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from ..rewriting import Names
 
 
 def parts_of_sorts(computation: Computation) -> dict[Instruction, tuple[Instruction, ...]]:
-    """For each such sort, or fusion that ends in one, its slices in the order of its results."""
+    """The slices of each such sort, or of each fusion that ends in one, in the order of its results."""
     found = {}
     for i in computation.instructions:
         parts = _parts(i, computation) if i.opcode in (Op.SORT, Op.FUSION) and sort_of(i) else None
@@ -40,7 +40,7 @@ def _untied(instructions: Collection[Instruction], computation: Computation) -> 
 
 
 def cut_sorts(computation: Computation, names: Names) -> Computation:
-    """Each such sort and its slices as one fusion."""
+    """Build one fusion from each such sort and its slices."""
     found = parts_of_sorts(computation)
     if not found:
         return computation
@@ -67,7 +67,7 @@ def cut_sorts(computation: Computation, names: Names) -> Computation:
 
 
 def _cut(sort: Instruction, slices: tuple[Instruction, ...], names: Names) -> Instruction:
-    """The fusion; sort: the sort or fusion that has the new operands."""
+    """The fusion. sort: the sort or fusion, on its new operands."""
     if sort.opcode is Op.FUSION:
         body, root = list(sort.called()[0].instructions), sort.called()[0].root
     else:

@@ -1,4 +1,4 @@
-"""Fusions that no kernel can be, because they hold what only the host program can run → their instructions."""
+"""Take apart fusions that cannot be kernels, because they contain ops that only the host program can run."""
 
 from __future__ import annotations
 
@@ -34,16 +34,16 @@ HOST_ONLY = frozenset(
 """Opcodes that neither stack emits within a kernel of several ops."""
 
 LAST_ONLY = frozenset({Op.SCATTER, Op.SORT})
-"""Opcodes that both emit as the last op of a kernel only."""
+"""Opcodes that both stacks emit only as the last op of a kernel."""
 
 
 def unfuse(module: Module) -> Module:
-    """Take apart each fusion that holds what the host program alone can run (HOST_ONLY)."""
+    """Take apart each fusion that contains an op that only the host program can run (HOST_ONLY)."""
     return take_apart(module, _is_no_kernel)
 
 
 def take_apart(module: Module, chosen: Callable[[Instruction], bool]) -> Module:
-    """Put the instructions of each chosen fusion in its place. The module must be flat."""
+    """Replace each chosen fusion by its instructions. The module must be flat."""
     host = control_computations(module)
     if not any(chosen(i) for c in host for i in c.instructions):
         return module
@@ -71,7 +71,7 @@ def _is_no_kernel(i: Instruction) -> bool:
 
 
 def _ends(body: Computation, last: Instruction) -> bool:
-    """Whether the results of an op are results of its computation, each once, and nothing else."""
+    """Whether the results of an op are exactly the results of its computation, each once."""
     if last is body.root:
         return True
     elements = body.users[last] if last.shape.is_tuple else (last,)
@@ -87,6 +87,6 @@ def _ends(body: Computation, last: Instruction) -> bool:
 
 
 def _part(body: Computation, value: Instruction) -> Instruction:
-    """The part of a sorted array that is all that is read of it; of other values, the value itself."""
+    """The slice of a sorted array that is its only use; for other values, the value itself."""
     users = body.users[value]
     return users[0] if len(users) == 1 and part_of_sort(users[0]) is not None else value
