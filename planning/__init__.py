@@ -1,1 +1,1 @@
-"""Module to Plan: schedule, liveness, buffers, in-place reuse, partition, kernel requests."""
+"""Planning turns a module into a Plan: schedule, liveness, buffers, in-place reuse, partition, kernel requests."""

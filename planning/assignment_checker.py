@@ -1,6 +1,6 @@
-"""Proof that a plan's memory is right: follows which value each byte range holds through all steps, loops and branches.
+"""Proof that a plan's memory is right: follow the value in each byte range through all steps, loops and branches.
 
-Shares nothing with the code that assigns buffers but the definition of which ops move no bytes and which may work
+The checker shares no code with buffer assignment, except the definitions of which ops move no bytes and which may work
 in place.
 """
 
@@ -31,7 +31,7 @@ from .plan import (
 from .scratch import scratch_bytes
 
 Value = tuple[Instruction, int]
-"""A leaf of the instruction that made it, or of the parameter of a computation."""
+"""(instruction, leaf number): a leaf of the instruction that made it, or of a parameter."""
 
 
 def check_assignment(plan: Plan) -> None:
@@ -40,7 +40,7 @@ def check_assignment(plan: Plan) -> None:
 
 
 class _Memory:
-    """Disjoint byte ranges and the values that each holds."""
+    """Disjoint byte ranges, and the values that each holds."""
 
     def __init__(self) -> None:
         self.offsets: dict[int, list[int]] = {}
@@ -68,11 +68,11 @@ class _Memory:
         self.held[piece.allocation, piece.offset] = (piece.size, values)
 
     def add(self, piece: BufferSlice, value: Value) -> None:
-        """The bytes also count as another value from now on."""
+        """Record that the bytes also hold another value from now on."""
         self.held[piece.allocation, piece.offset] = (piece.size, self.values(piece) | {value})
 
     def meet(self, other: _Memory) -> _Memory:
-        """What holds in both."""
+        """The values that both memories hold."""
         both = _Memory()
         for (allocation, offset), (size, values) in self.held.items():
             other_size, other_values = other.held.get((allocation, offset), (-1, frozenset()))
@@ -131,7 +131,7 @@ class _Checker:
                 )
 
     def fill(self) -> None:
-        """Parameters and constants hold their values from the start."""
+        """Write the values of parameters and constants, which exist from the start."""
         for computation in control_computations(self.plan.module):
             for i in computation.instructions:
                 if i.opcode is Op.CONSTANT or (i.opcode is Op.PARAMETER and computation is self.plan.module.entry):
@@ -199,7 +199,7 @@ class _Checker:
             self.write(piece, frozenset({value}))
 
     def arguments(self, step: KernelStep) -> None:
-        """Pairwise disjoint, aligned as declared, written as declared."""
+        """Check that arguments are pairwise disjoint, and aligned and written as declared."""
         allocations = self.plan.assignment.allocations
         ordered = sorted((p for p in step.arguments if p.size), key=lambda p: (p.allocation, p.offset))
         for a, b in pairwise(ordered):
@@ -213,7 +213,7 @@ class _Checker:
                 self.fail(f"argument {n} differs from the shared kernel {step.kernel.name}")
 
     def scratch(self, step: KernelStep) -> None:
-        """As many bytes as the kernel needs, in the last argument; whatever lay there is gone."""
+        """Check the last argument's size, if the kernel needs scratch memory, and drop what these bytes held."""
         number, needed = step.kernel.scratch, scratch_bytes(step.instruction)
         if not needed:
             if number >= 0:
@@ -226,13 +226,13 @@ class _Checker:
         self.write(step.arguments[number], frozenset())
 
     def enter(self, source: Instruction, parameter: Instruction) -> None:
-        """A parameter of a loop or branch is the operand's bytes; what is gone by then, nobody may read there."""
+        """Bind a parameter of a loop or branch to the operand's bytes, where these still hold the operand."""
         for (_, value), (here, name) in zip(self.pieces(source), self.pieces(parameter), strict=True):
             if here.size and value in self.memory.values(here):
                 self.memory.add(here, name)
 
     def leave(self, root: Instruction, target: Instruction, name: Instruction) -> None:
-        """The bytes of `target` hold the root's value; from now on they count as `name`."""
+        """Check that `target` holds the root's value; from now on its bytes also count as `name`."""
         for (_, value), (here, _), (_, new) in zip(
             self.pieces(root), self.pieces(target), self.pieces(name), strict=True
         ):

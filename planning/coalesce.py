@@ -1,7 +1,7 @@
-"""Coalescing: variables that may share one buffer do, so that copies vanish and dying operands are overwritten.
+"""Coalescing: let variables share a buffer where possible, so that copies vanish and dying operands are overwritten.
 
-Classes of variables are merged if they are never alive at once, except in a tick where a copy or an in-place kernel
-joins the two.
+Two classes of variables are merged if they are never alive at once, except in a tick in which a copy or an in-place
+kernel joins the two.
 """
 
 from __future__ import annotations
@@ -15,7 +15,7 @@ Segments = list[tuple[int, int]]
 
 
 class Classes:
-    """Disjoint sets of variables with the union of their live segments."""
+    """Disjoint sets of variables, each with the union of its live segments."""
 
     def __init__(self, timeline: Timeline):
         self.variables = timeline.variables
@@ -35,7 +35,7 @@ class Classes:
         return root
 
     def merge(self, event: Copy | Reuse) -> bool:
-        """Give both variables one buffer if that is safe. Returns whether they share one now."""
+        """Give both variables one buffer if that is safe. Returns whether they share one afterwards."""
         a, b = self.find(event.source), self.find(event.target)
         if a == b:
             return True
@@ -66,7 +66,10 @@ class Classes:
         return False
 
     def _hands_over(self, event: Copy | Reuse, tick: int) -> bool:
-        """A copy may share with its source whatever follows; a kernel only if the operand's buffer is dead after it."""
+        """Whether source and target of an event may share its tick.
+
+        A copy's may in any case; a kernel's only if the operand's buffer is dead after the kernel.
+        """
         if isinstance(event, Copy):
             return True
         segments = self.segments[self.find(event.source)]
@@ -74,7 +77,7 @@ class Classes:
 
 
 def overlaps(a: Segments, b: Segments) -> list[tuple[int, int]]:
-    """Intersections of two ascending lists of intervals."""
+    """The intersections of two ascending lists of intervals."""
     if not a or not b or a[-1][1] <= b[0][0] or b[-1][1] <= a[0][0]:
         return []
     found, i, j = [], 0, 0
@@ -90,7 +93,7 @@ def overlaps(a: Segments, b: Segments) -> list[tuple[int, int]]:
 
 
 def union(a: Segments, b: Segments) -> Segments:
-    """The union of two ascending lists of intervals, touching ones joined."""
+    """The union of two ascending lists of intervals; adjacent intervals are joined."""
     merged: Segments = []
     for start, stop in sorted(a + b):
         if merged and merged[-1][1] >= start:

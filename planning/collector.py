@@ -1,7 +1,8 @@
-"""The cyclic garbage collector at rest while a program is planned.
+"""Pause the cyclic garbage collector while a program is planned.
 
-Modules, plans and what is made on the way have no cycles, so the collector would find nothing; but it starts again each
-time that the number of objects has grown by a quarter and walks them all: a quarter of the time at 40,000 instructions.
+Modules, plans and intermediate objects have no reference cycles, so the collector would find nothing. But it would
+start each time that the number of objects has grown by a quarter, and visit all of them: a quarter of the planning time
+for a module of 40,000 instructions.
 """
 
 from __future__ import annotations
@@ -12,13 +13,14 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 
 _LOCK = threading.Lock()
-_resting = 0  # threads that asked for it
+_resting = 0  # number of threads within collector_at_rest
 _was_enabled = False
 
 
 @contextmanager
 def collector_at_rest() -> Iterator[None]:
-    """Within it no cyclic collection starts, in any thread; after the last one it is as it was before the first."""
+    """Within the block no cyclic collection starts, in any thread; the last thread to leave restores the earlier state.
+    """
     global _resting, _was_enabled
     with _LOCK:
         if not _resting:

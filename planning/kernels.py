@@ -1,4 +1,4 @@
-"""Kernel requests: what one instruction asks of an emitter, and the sharing of requests that ask for the same code."""
+"""Kernel requests: the task that an instruction gives to an emitter; equal requests are shared."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ _NOT_C = re.compile(r"\W", re.ASCII)
 
 
 class KernelTable:
-    """Collects requests; equal ones (same structure, shapes, layouts, aliasing and alignment) become one."""
+    """Collects requests. Equal ones (same structure, shapes, layouts, aliasing and alignment) become one."""
 
     def __init__(self, assignment: BufferAssignment):
         self.assignment = assignment
@@ -27,7 +27,7 @@ class KernelTable:
         self._names: set[str] = set()
 
     def step(self, i: Instruction) -> KernelStep:
-        """The step that runs an instruction as a kernel."""
+        """The step that runs an instruction as a kernel. Raises UnsupportedError for a tuple operand."""
         slices: dict[BufferSlice, int] = {}
         operands = tuple(self._argument(slices, i, o) for o in i.operands)
         results = []
@@ -67,11 +67,11 @@ class KernelTable:
         return slices.setdefault(self.assignment.slice_of(operand), len(slices))
 
     def _alignment(self, piece: BufferSlice) -> int:
-        """Bytes that the address is a multiple of, whatever the run."""
+        """Alignment of a slice's address in bytes, valid for every run."""
         return piece.alignment(self.assignment.allocations[piece.allocation].alignment)
 
     def _name(self, i: Instruction) -> str:
-        """A C identifier made from the instruction's name that no other kernel has, nor a function of libm (`exp`)."""
+        """A C identifier from the instruction's name, different from those of other kernels and of libm (`exp`)."""
         stem = f"{_NOT_C.sub('_', i.name)}_kernel"
         if stem[0].isdigit():
             stem = f"k_{stem}"

@@ -1,11 +1,11 @@
-"""Liveness: a module's instructions on one line of time, its array values as variables, and when each is alive.
+"""Liveness: put a module's instructions on one time line, its array values into variables, and find when each is alive.
 
-Time runs in positions; a position p has the tick [2p, 2p+1) in which operands are read and results written, so two
-variables that both touch a tick conflict unless a copy or an in-place operation at that tick joins them.
+Time is counted in positions. At a position p, operands are read and results written in the tick [2p, 2p+1); two
+variables that are both used in a tick conflict unless a copy or an in-place operation at that tick joins them.
 
-Loops: each carried leaf is one variable (a slot) that init and body copy into; leaves that a body passes through
-unchanged are the init value itself. Branches read the operand's variables and copy their results into the
-conditional's slots. Most of these copies are removed later (coalesce.py).
+Loops: each carried leaf is one variable (a slot) that init and body copy into; a leaf that the body forwards unchanged
+is the init value itself. Branches read the operand's variables and copy their results into the slots of the
+conditional. Most of these copies are removed later (coalesce.py).
 """
 
 from __future__ import annotations
@@ -25,16 +25,18 @@ from .plan import AllocationKind
 from .scratch import scratch_bytes
 
 NO_BUFFER = -1
-"""The variable of a token."""
+"""The variable number of a token, which has none."""
 
 Leaves = tuple[int, ...]
 
 
 @dataclass(slots=True)
 class Variable:
-    """One array value, or one slot. segments: half-open intervals of ticks in which it holds a value, ascending.
+    """One array value, or one slot.
 
-    number: of the parameter or result leaf. Constants are read only, and parameters but those that become a result.
+    segments: half-open intervals of ticks in which it holds a value, ascending. number: of the parameter or result
+    leaf. result: for a parameter that becomes a result, the number of that result. Constants and all other parameters
+    are read-only.
     """
 
     index: int
@@ -54,7 +56,7 @@ class Variable:
 
 @dataclass(frozen=True, slots=True)
 class Copy:
-    """`target` gets the bytes of `source` at `position`; copies of one group happen at once."""
+    """`target` gets the bytes of `source` at `position`; copies of one group happen simultaneously."""
 
     position: int
     source: int
@@ -65,7 +67,7 @@ class Copy:
 
 @dataclass(frozen=True, slots=True)
 class Reuse:
-    """The kernel at `position` may write `target` over `source`. must: doing so saves copying the whole array."""
+    """The kernel at `position` may write `target` over `source`. must: this saves copying the whole array."""
 
     position: int
     source: int
@@ -75,7 +77,11 @@ class Reuse:
 
 @dataclass
 class Timeline:
-    """A module on one line of time. groups: copies by where they happen. scratch: the variable of a kernel's own."""
+    """A module on one time line.
+
+    variables: by number. leaves: variable numbers of an instruction's leaves. groups: copies by the place where they
+    happen. length: number of positions. scratch: the variable of a kernel's scratch memory.
+    """
 
     module: Module
     variables: list[Variable]
@@ -87,31 +93,31 @@ class Timeline:
 
 
 def loop_entry(loop: Instruction) -> Hashable:
-    """Group of the copies before a loop."""
+    """The group of the copies before a loop."""
     return ("entry", loop)
 
 
 def loop_end(loop: Instruction) -> Hashable:
-    """Group of the copies at the end of a loop's body."""
+    """The group of the copies at the end of a loop's body."""
     return ("end", loop)
 
 
 def branch_end(conditional: Instruction, branch: int) -> Hashable:
-    """Group of the copies at the end of a branch."""
+    """The group of the copies at the end of a branch."""
     return ("branch", conditional, branch)
 
 
 def single_copy(instruction: Instruction) -> Hashable:
-    """Group of a `copy` instruction."""
+    """The group of a `copy` instruction."""
     return ("copy", instruction)
 
 
 RESULTS: Hashable = "results"
-"""Group of the copies into the program's results."""
+"""The group of the copies into the program's results."""
 
 
 def build_timeline(module: Module) -> Timeline:
-    """Walk the entry and what it runs, in schedule order. The module must be flat and its layouts agreed."""
+    """Walk the entry and everything it runs, in schedule order. The module must be flat with agreed layouts."""
     walker = _Walker(module)
     walker.run()
     return Timeline(
@@ -130,9 +136,9 @@ def element_range(shape: Shape, index: int) -> tuple[int, int]:
 
 
 def aliased_parameters(module: Module) -> dict[int, int]:
-    """Result leaf → the parameter leaf whose memory the header's input_output_alias gives it; arrays only.
+    """{result leaf: parameter leaf whose memory it gets} from the header's input_output_alias; arrays only.
 
-    A may-alias between two layouts is left out; raises UnsupportedError for such a must-alias.
+    A may-alias between two layouts is ignored. Raises UnsupportedError for a must-alias between two layouts.
     """
     found: dict[int, int] = {}
     places = _array_leaves(module.entry.parameters)
@@ -154,7 +160,7 @@ def aliased_parameters(module: Module) -> dict[int, int]:
 
 
 def _array_leaves(instructions: Sequence[Instruction]) -> dict[tuple[int, ShapeIndex], tuple[int, Shape]]:
-    """(number of the instruction, index) of every array leaf → its number among them all, and its shape."""
+    """{(number of the instruction, index): (number among all array leaves, shape)}."""
     arrays = [
         ((n, index), shape) for n, i in enumerate(instructions) for index, shape in i.shape.leaves() if shape.is_array
     ]
@@ -162,14 +168,14 @@ def _array_leaves(instructions: Sequence[Instruction]) -> dict[tuple[int, ShapeI
 
 
 def moves_no_bytes(i: Instruction) -> bool:
-    """Ops whose result leaves are leaves of their operands: no kernel, no copy."""
+    """Whether the result leaves of an op are leaves of its operands: it needs no kernel and no copy."""
     if i.opcode is Op.COPY:
         return i.shape.is_tuple
     return i.opcode in FORWARDING or (i.opcode in (Op.BITCAST, Op.RESHAPE, Op.TRANSPOSE) and is_alias(i))
 
 
 def forward(i: Instruction, operands: Sequence[Leaves]) -> Leaves:
-    """Leaves of the result of an op that moves no bytes."""
+    """The leaves of the result of an op that moves no bytes."""
     if i.opcode is Op.TUPLE:
         return tuple(leaf for o in operands for leaf in o)
     if i.opcode is Op.GET_TUPLE_ELEMENT:
@@ -181,13 +187,13 @@ def forward(i: Instruction, operands: Sequence[Leaves]) -> Leaves:
 
 
 def is_plain_copy(i: Instruction) -> bool:
-    """A `copy` that keeps the memory order: bytes are copied, no kernel is needed."""
+    """Whether an op is a `copy` that keeps the memory order, for which copying bytes suffices."""
     return i.opcode is Op.COPY and i.shape.is_array and same_bytes(i.shape, i.operands[0].shape)
 
 
 def passed_through(module: Module) -> dict[Computation, tuple[bool, ...]]:
-    """For each loop body: which leaves of its root are the same leaf of its parameter."""
-    sources: dict[Computation, Leaves] = {}  # root leaf -> number of the parameter leaf, or -1
+    """For each computation, whether each leaf of its root is the same leaf of its parameter."""
+    sources: dict[Computation, Leaves] = {}  # root leaf → number of the parameter leaf, or -1
     result: dict[Computation, tuple[bool, ...]] = {}
     for computation in control_computations(module):
         leaves: dict[Instruction, Leaves] = {}
@@ -256,7 +262,7 @@ class _Walker:
         number: int = -1,
         literal: Literal | None = None,
     ) -> int:
-        """A new variable, alive from the present tick; NO_BUFFER for tokens."""
+        """A new variable that is alive from the present tick; NO_BUFFER for a token."""
         if not shape.is_array:
             return NO_BUFFER
         index = len(self.variables)
@@ -265,13 +271,13 @@ class _Walker:
         return index
 
     def define(self, variable: int) -> None:
-        """A slot gets a new value now."""
+        """Record that a slot gets a new value at the present position."""
         if variable != NO_BUFFER:
             now = 2 * self.position
             self.extend(self.variables[variable].segments, now, now + 1)
 
     def touch(self, variables: Leaves) -> None:
-        """Read now: alive up to the end of this tick."""
+        """Record a read: the variables are alive up to the end of the present tick."""
         end = 2 * self.position + 1
         for v in variables:
             if v != NO_BUFFER:
@@ -289,13 +295,13 @@ class _Walker:
             segments.append((start, stop))
 
     def copy(self, group: Hashable, position: int, source: int, target: int, instruction: Instruction) -> None:
-        """A copy at the present position into a variable that is defined here."""
+        """Record a copy at the present position into a variable that is defined here."""
         self.touch((source,))
         self.define(target)
         self.groups.setdefault(group, []).append(Copy(position, source, target, instruction, self.depth))
 
     def walk(self, computation: Computation, parameters: Sequence[Leaves]) -> Leaves:
-        """Leaves of the root, given those of the parameters."""
+        """The leaves of the root, given those of the parameters."""
         for i in computation.instructions:
             if i.opcode is Op.PARAMETER:
                 self.leaves[i] = parameters[i.parameter_number]
@@ -388,7 +394,7 @@ class _Walker:
         return tuple(slots)
 
     def slot(self, shape: Shape) -> int:
-        """A variable that holds nothing yet."""
+        """A variable that holds no value yet."""
         index = self.variable(shape)
         if index != NO_BUFFER:
             self.variables[index].segments.clear()

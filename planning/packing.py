@@ -1,6 +1,7 @@
-"""Packing: offsets in one arena for buffers with known sizes and lives, no two alive at once in the same bytes.
+"""Packing: offsets in one arena for buffers of known sizes and lifetimes, such that live buffers never overlap.
 
-Each takes whole slots: its size up to a power of two, or to a multiple of 64 bytes, at an offset that fits (plan.py).
+Each buffer occupies whole slots: its size is rounded up to a multiple of its alignment, which is its size up to a power
+of two, 64 bytes at most (`slot_alignment` in plan.py).
 """
 
 from __future__ import annotations
@@ -17,16 +18,16 @@ from .plan import slot_alignment
 Segments = Sequence[tuple[int, int]]
 
 EXACT_LIMIT = 4000
-"""Up to so many buffers are packed largest first (quadratic, vectorised); more are packed in order of time."""
+"""Maximum number of buffers to pack in several orders (quadratic, vectorised); more are packed in order of time."""
 
 
 MOST_CHANGES = 2000
-"""Buffers that are placed once more, all together, to improve a packing."""
+"""Maximum number of buffers that are placed again, in total, to improve a packing."""
 
 
 @dataclass(frozen=True, slots=True)
 class Packing:
-    """offsets[i] of buffer i; size: bytes of the arena; bound: the most bytes ever alive at once."""
+    """offsets[i]: bytes, of buffer i. size: bytes of the arena. bound: maximum bytes alive at once."""
 
     offsets: tuple[int, ...]
     size: int
@@ -34,12 +35,12 @@ class Packing:
 
 
 MOST_TRIALS = 200_000
-"""Pairs of a buffer and a bin that are looked at."""
+"""Maximum number of pairs of a buffer and a bin that are tried."""
 
 
 @dataclass(slots=True)
 class Bin:
-    """A block that exists anyway, and what lies in it when: (start, stop, segments)."""
+    """An existing block, and its contents as (start offset, stop offset, live segments)."""
 
     number: int
     size: int
@@ -49,7 +50,7 @@ class Bin:
         self.held.append((offset, offset + size, segments))
 
     def place(self, size: int, segments: Segments) -> int | None:
-        """Where `size` bytes fit while they are alive, if anywhere."""
+        """The offset at which `size` bytes are free throughout `segments`; None if there is none."""
         taken = sorted({(a, b) for a, b, other in self.held if _meet(segments, other)})
         offset = _tightest_gap(taken, size, slot_alignment(size))
         return offset if offset + size <= self.size else None
@@ -58,7 +59,10 @@ class Bin:
 def fill_bins(
     bins: Sequence[Bin], sizes: Mapping[int, int], segments: Mapping[int, Segments]
 ) -> dict[int, tuple[int, int]]:
-    """Which buffers, largest and latest first, fit into blocks that are free then: buffer → (bin's number, offset)."""
+    """Place buffers, largest and latest first, into existing blocks while these are free.
+
+    Returns {buffer: (number of the bin, offset)} for the buffers that fit.
+    """
     placed: dict[int, tuple[int, int]] = {}
     trials = MOST_TRIALS
     for n in sorted((n for n in sizes if sizes[n] and segments[n]), key=lambda n: (-sizes[n], -segments[n][0][0])):
@@ -78,7 +82,7 @@ def fill_bins(
 
 
 def _meet(a: Segments, b: Segments) -> bool:
-    """Whether two ascending lists of intervals have a common point."""
+    """Whether two ascending lists of intervals intersect."""
     i = j = 0
     while i < len(a) and j < len(b):
         if a[i][0] < b[j][1] and b[j][0] < a[i][1]:
@@ -91,13 +95,13 @@ def _meet(a: Segments, b: Segments) -> bool:
 
 
 def whole_slots(size: int) -> int:
-    """Bytes that a buffer takes up: none that starts after it shares its slot."""
+    """Bytes that a buffer occupies: its size in whole slots, so that no other buffer starts in its last slot."""
     alignment = slot_alignment(size)
     return -(-size // alignment) * alignment
 
 
 def pack(sizes: Sequence[int], segments: Sequence[Segments]) -> Packing:
-    """Best-fit packing: the best of several orders, and of small changes to the best, as far as the size allows."""
+    """The best packing of several orders, improved by small changes as far as the number of buffers allows."""
     rounded = [whole_slots(s) for s in sizes]
     bound = peak(rounded, segments)
     best = _in_order(rounded, segments)
@@ -119,7 +123,7 @@ def pack(sizes: Sequence[int], segments: Sequence[Segments]) -> Packing:
 def _improved(
     sizes: Sequence[int], segments: Sequence[Segments], ranks: list[int], best: list[int], bound: int
 ) -> list[int]:
-    """Place what ends on top earlier, again and again: it may then find room further down, and others above it."""
+    """Repeatedly move the buffer with the highest end towards the front of the order and pack again."""
     places = {n: at for at, n in enumerate(ranks)}
     offsets = _first_fit(sizes, segments, ranks)
     for _ in range(MOST_CHANGES // max(len(sizes), 1)):
@@ -162,7 +166,7 @@ def _top(offsets: Sequence[int], sizes: Sequence[int]) -> int:
 
 
 def peak(sizes: Sequence[int], segments: Sequence[Segments]) -> int:
-    """The most bytes alive at once: no packing can do better."""
+    """The maximum number of bytes alive at once, a lower bound of every packing."""
     events: list[tuple[int, int]] = []
     for size, parts in zip(sizes, segments):
         for start, stop in parts:
@@ -177,7 +181,7 @@ def peak(sizes: Sequence[int], segments: Sequence[Segments]) -> int:
 
 
 def _first_fit(sizes: Sequence[int], segments: Sequence[Segments], ranks: Sequence[int]) -> list[int]:
-    """Place buffers in the given order, each in the tightest gap among those alive with it that are placed already."""
+    """Place buffers in the given order, each in the tightest gap between the placed buffers alive with it."""
     n = len(sizes)
     offsets = [0] * n
     owner = np.empty(sum(len(s) for s in segments), dtype=np.int64)
@@ -206,7 +210,7 @@ def _tightest_gap(taken: list[tuple[int, int]], size: int, alignment: int) -> in
 
 
 def _in_order(sizes: Sequence[int], segments: Sequence[Segments]) -> list[int]:
-    """Allocate at first use and free after last, as an allocator would; ignores holes in live segments."""
+    """Allocate at first use and free after last use, as an allocator would; holes in live segments are ignored."""
     spans = sorted((parts[0][0], parts[-1][1], n) for n, parts in enumerate(segments) if parts and sizes[n])
     offsets = [0] * len(sizes)
     gaps: list[tuple[int, int]] = []  # (start, stop), ascending
@@ -233,7 +237,7 @@ def _in_order(sizes: Sequence[int], segments: Sequence[Segments]) -> list[int]:
 
 
 def _release(gaps: list[tuple[int, int]], start: int, stop: int) -> None:
-    """Return a block to the gaps, joining its neighbours."""
+    """Return a block to the gaps, joining adjacent ones."""
     insort(gaps, (start, stop))
     at = gaps.index((start, stop))
     if at + 1 < len(gaps) and gaps[at + 1][0] == stop:

@@ -1,8 +1,8 @@
-"""Parallel partition: which outer dimensions of its results a kernel may be split over, and from which size on.
+"""Parallel partition: the outer dimensions of its results over which a kernel may be split, and the least chunk.
 
-A kernel that may be split computes any range [begin, end) of `extent` steps by itself, whatever the others do: step k
-is the k-th position in `dimensions`, the first of them slowest. What reads several elements of a result, or writes to
-places that are known only at run time, is not split. Emitters do not take begin and end yet.
+A kernel that may be split computes any range [begin, end) of `extent` steps independently of the others; step k is the
+k-th position in `dimensions`, the first of them slowest. A kernel that reads several elements of a result, or writes to
+positions known only at run time, is not split. Emitters do not take begin and end yet.
 """
 
 from __future__ import annotations
@@ -20,21 +20,28 @@ from ..hlo.shapes import Shape
 from .inplace import BY_ELEMENT
 
 CHUNK = 1 << 17
-"""Simple operations that are worth a chunk: below two of them, about 100K elements, a kernel is faster serial."""
+"""Minimum work of a chunk in simple operations.
+
+A kernel of less than two chunks, about 100,000 elements, is faster on one thread.
+"""
 
 PIECES = 64
-"""So many steps are enough for any number of threads: dimensions inside them are left whole."""
+"""Minimum number of steps to stop at: it suffices for any number of threads, so inner dimensions are not split."""
 
 BYTES = 4
-"""Bytes that move in the time of a simple operation."""
+"""Bytes that move in the time of one simple operation."""
 
 TRANSCENDENTAL = 16
-"""Simple operations that one exp or sine costs."""
+"""Simple operations in the time of one exp or sine."""
 
 
 @dataclass(frozen=True, slots=True)
 class Partition:
-    """How a kernel may be split. dimensions: of its results, outermost in memory first. least: steps worth a chunk."""
+    """How a kernel may be split.
+
+    dimensions: of its results, outermost in memory first. extent: number of steps, the product of their sizes. least:
+    minimum number of steps per chunk.
+    """
 
     dimensions: tuple[int, ...]
     extent: int
@@ -44,14 +51,14 @@ class Partition:
         return f"{self.extent} steps over {list(self.dimensions)}, {self.least} at least"
 
     def ranges(self, workers: int) -> tuple[tuple[int, int], ...]:
-        """At most `workers` ranges of at least `least` steps that cover all of them, as even as can be."""
+        """At most `workers` ranges of at least `least` steps that cover all steps, of nearly equal length."""
         count = max(1, min(workers, self.extent // self.least))
         cuts = [self.extent * n // count for n in range(count + 1)]
         return tuple(pairwise(cuts))
 
 
 def partition_of(kernel: Instruction) -> Partition | None:
-    """The partition of an unnested op or a fusion; None where it cannot be split, or is too small to be worth it."""
+    """The partition of an unnested op or a fusion; None if it cannot be split or is too small to benefit."""
     shapes = [shape for _, shape in kernel.shape.leaves()]
     if not shapes or any(not s.is_array or s.is_dynamic or s.dims != shapes[0].dims for s in shapes):
         return None
@@ -66,7 +73,7 @@ def partition_of(kernel: Instruction) -> Partition | None:
 
 
 def _outer(shape: Shape, independent: Sequence[bool]) -> tuple[tuple[int, ...], int]:
-    """The outermost dimensions in memory that are independent, as many as it takes, and the product of their sizes."""
+    """(the outermost independent dimensions in memory, until PIECES steps are reached; the product of their sizes)."""
     found: list[int] = []
     extent = 1
     for d in reversed(shape.minor_to_major):
@@ -79,7 +86,7 @@ def _outer(shape: Shape, independent: Sequence[bool]) -> tuple[tuple[int, ...], 
 
 
 def _work(kernel: Instruction) -> float:
-    """In simple operations; 0 where a glance shows that they are few."""
+    """Work in simple operations; 0 if a cheap upper bound shows that it is below two chunks."""
     body = kernel.called()[0].instructions if kernel.opcode is Op.FUSION else (kernel,)
     if all(i.opcode in BY_ELEMENT for i in body):
         most = max(shape.size for i in (*body, kernel) for _, shape in i.shape.leaves())
@@ -90,7 +97,8 @@ def _work(kernel: Instruction) -> float:
 
 
 def _independent(kernel: Instruction) -> Sequence[bool]:
-    """For each dimension of the results: whether elements at different places in it are computed apart."""
+    """For each dimension of the results: whether elements at different positions along it are computed independently.
+    """
     rank = next(shape.rank for _, shape in kernel.shape.leaves())
     if kernel.opcode is not Op.FUSION:
         rule = RULES.get(kernel.opcode)
@@ -99,13 +107,13 @@ def _independent(kernel: Instruction) -> Sequence[bool]:
 
 
 def _of_body(body: Computation, rank: int) -> Sequence[bool]:
-    """Of a fusion: what all ops with loops of their own allow; a row kernel is split between rows."""
+    """`_independent` for a fusion: the dimensions that all its ops allow; a row kernel is split between rows."""
     rows = rows_of_body(body) if body.root.opcode is not Op.REDUCE else None
     roots = body.root.operands if body.root.opcode is Op.TUPLE else (body.root,)
     if rows is not None:
         dims, inside = roots[0].shape.dims, 1
         allowed = [False] * rank
-        for d in range(rank):  # row-major, as row kernels are
+        for d in range(rank):  # row-major, as the arrays of row kernels are
             inside *= dims[d]
             allowed[d] = rows.count % inside == 0
         return allowed
@@ -130,7 +138,7 @@ def _all(_: Instruction, rank: int) -> Sequence[bool]:
 
 
 def _dot(i: Instruction, rank: int) -> Sequence[bool]:
-    """Batches and the rows of the left operand; the columns of the right one are packed once for all rows."""
+    """Batches and the rows of the left operand; the columns of the right operand are packed once for all rows."""
     columns = i.operands[1].shape.rank - sum(
         len(i.attributes.get(name, ())) for name in ("rhs_contracting_dims", "rhs_batch_dims")
     )
@@ -150,10 +158,13 @@ RULES: Mapping[Op, Rule] = {
     Op.CONVOLUTION: _all,
     Op.DOT: _dot,
     Op.GATHER: _all,
-    Op.REDUCE: _all,  # the dimensions that are left
+    Op.REDUCE: _all,  # the dimensions that remain
     Op.REDUCE_WINDOW: _all,
     Op.SORT: _sort,
     Op.TOPK: _topk,
 }
-"""Ops that may be split. Left out: scatter and dynamic-update-slice (their result is mostly not written), and ops with
-a state or an effect."""
+"""Ops that may be split.
+
+Scatter and dynamic-update-slice are missing because most of their result is not written; so are ops with state or
+effects.
+"""

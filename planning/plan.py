@@ -1,6 +1,6 @@
-"""The Plan: a scheduled module with buffers and a partition into kernels. Both stacks start from it (docs/adr/0001).
+"""The Plan: a scheduled module with buffers and a partition into kernels, from which both stacks start (docs/adr/0001).
 
-Same plan, same thunk skeleton: which stack emits a kernel changes nothing here.
+Equal plans give equal thunk sequences: the choice of the stack that emits a kernel changes nothing here.
 """
 
 from __future__ import annotations
@@ -15,33 +15,34 @@ from ..hlo.shapes import Shape, ShapeIndex
 from .partition import Partition
 
 POOL_ALIGNMENT = 64
-"""Bytes; of every buffer of ours (constants, temporaries, results)."""
+"""Alignment in bytes of every block that the program allocates (constants, temporaries, results)."""
 
 USER_ALIGNMENT = 16
-"""Bytes; the most that is promised for a caller's arrays (facts: numpy gives 16)."""
+"""Maximum alignment in bytes that is assumed for a caller's arrays (numpy gives 16)."""
 
 
 def slot_alignment(size: int) -> int:
-    """Bytes to which a buffer of `size` bytes is aligned in a block of ours: its size up to a power of two, 64 at most.
+    """Alignment in bytes of a buffer of `size` bytes: its size rounded up to a power of two, 64 at most.
 
-    So a line of the cache holds many scalars, and none lies across two.
+    So a cache line holds many scalars, and no scalar crosses two lines.
     """
     return min(POOL_ALIGNMENT, 1 << max(size - 1, 0).bit_length())
 
 
 class AllocationKind(Enum):
-    PARAMETER = "parameter"  # the caller's array, read only unless the module gives it to a result
+    PARAMETER = "parameter"  # the caller's array, read-only unless the module gives it to a result
     CONSTANT = "constant"  # filled once, at load
-    RESULT = "result"  # handed to the caller
+    RESULT = "result"  # returned to the caller
     TEMPORARY = "temporary"  # the one arena, alive during a run
 
 
 @dataclass(frozen=True, slots=True)
 class Allocation:
-    """One block of memory of a program. number: of the parameter or result leaf (flattened order, tokens left out).
+    """One block of memory of a program.
 
-    Parameters and results are in the layout of `shape`. result: of a parameter that the module's input_output_alias
-    gives to a result, the number of that result: it is written in place, and there is no allocation for the result.
+    size, alignment: bytes. number: of the parameter or result leaf, in flattened order without tokens. shape:
+    parameters and results have its layout. result: for a parameter that the module's input_output_alias gives to a
+    result, the number of that result; it is then written in place, and the result has no allocation of its own.
     """
 
     index: int
@@ -74,9 +75,10 @@ class BufferSlice:
         )
 
     def alignment(self, block: int) -> int:
-        """Bytes that the address is a multiple of, where the allocation's is one of `block`.
+        """Alignment in bytes of the slice's address, if the allocation is aligned to `block` bytes.
 
-        As much as holds for every slice of this size in such a block, so that kernels can be shared between them.
+        At most `slot_alignment`, which holds for every slice of this size, so that kernels can be shared between
+        slices.
         """
         offset = self.offset & -self.offset
         return min(block, offset or block, slot_alignment(self.size))
@@ -84,9 +86,9 @@ class BufferSlice:
 
 @dataclass(frozen=True, eq=False)
 class BufferAssignment:
-    """Where every array value of a module lives. Tuples have no buffer: only their leaves do.
+    """The place of every array value of a module. Tuples have no buffer, only their leaves do.
 
-    scratch: what is offered to the kernels of instructions (scratch.py), alive only while they run.
+    scratch: the scratch memory offered to each kernel that needs some (scratch.py), alive only while it runs.
     """
 
     allocations: tuple[Allocation, ...]
@@ -99,7 +101,7 @@ class BufferAssignment:
 
 @dataclass(frozen=True, slots=True)
 class KernelArgument:
-    """One pointer parameter of a kernel. Distinct arguments never overlap, so all are noalias."""
+    """One pointer parameter of a kernel. Distinct arguments never overlap, so all are noalias. alignment: bytes."""
 
     slice: BufferSlice
     alignment: int
@@ -108,18 +110,19 @@ class KernelArgument:
 
 @dataclass(frozen=True, eq=False, slots=True)
 class KernelRequest:
-    """All that a stack needs to emit `void name(ptr noalias …)`, destination style, static shapes, bare pointers.
+    """Everything a stack needs to emit `void name(ptr noalias …)`: destination style, static shapes, bare pointers.
 
     instruction: an unnested op or a fusion (its body: `called()[0]`). Its operands and its result leaves are arrays.
-    operands[i]: the argument that holds the i-th operand. results[i]: the argument that takes the i-th result leaf.
-    A result that shares its operand's argument is computed in place; the plan promises that this is safe:
-    the operand is read only at the element written next, or it is what a dynamic-update-slice or scatter at the root
-    updates, or what a library's routine (library_calls.py) overwrites with its result, or a sort's, which reads each
-    row before it writes it.
-    scratch: the argument, the last one, that offers scratch memory: `scratch_bytes(instruction)` bytes or more, written
-    and 64-byte aligned, for use while the kernel runs. They bound what a stack may use; it may use less. -1 where none
-    is offered: a kernel then uses at most ON_STACK bytes (scratch.py) of its call stack.
-    partition: how it may be split over threads, if it may; emitters do not take begin and end yet.
+    operands[i]: the number of the argument that holds the i-th operand. results[i]: the number of the argument that
+    receives the i-th result leaf.
+    A result that shares its operand's argument is computed in place. The plan guarantees that this is safe: either the
+    operand is read only at the element written next; or it is the array that a dynamic-update-slice or scatter at the
+    root updates; or a library routine (hlo/library/calls.py) overwrites it with its result; or it is the operand of a
+    sort, which reads each row before it writes that row.
+    scratch: the number of the last argument, if that offers scratch memory: `scratch_bytes(instruction)` bytes or more,
+    written and 64-byte aligned, for use while the kernel runs. This is an upper bound of what a stack may use. It is -1
+    if none is offered; a kernel then uses at most ON_STACK bytes (scratch.py) of its call stack.
+    partition: how the kernel may be split over threads, if it may; emitters do not take begin and end yet.
     """
 
     name: str
@@ -132,7 +135,7 @@ class KernelRequest:
 
     @property
     def body(self) -> Computation | None:
-        """The fused computation, or None for an unnested op."""
+        """The fused computation; None for an unnested op."""
         return self.instruction.called()[0] if self.instruction.opcode is Op.FUSION else None
 
     @property
@@ -147,7 +150,7 @@ class KernelRequest:
 
 @dataclass(frozen=True, eq=False, slots=True)
 class KernelStep:
-    """Run a kernel. Steps of identical kernels share one `kernel.name`; `arguments` are this step's own slices."""
+    """Run a kernel. Steps of equal kernels share one `kernel`; `arguments` are the slices of this step."""
 
     instruction: Instruction
     kernel: KernelRequest
@@ -165,7 +168,7 @@ class CopyStep:
 
 @dataclass(frozen=True, eq=False, slots=True)
 class WhileStep:
-    """Run `condition`, read the pred at `predicate`, run `body` while it is true. trip_count: if known."""
+    """Run `condition`, read the pred at `predicate`, and run `body` while it is true. trip_count: None if unknown."""
 
     instruction: Instruction
     condition: tuple[Step, ...]
@@ -197,7 +200,7 @@ class Plan:
     kernels: tuple[KernelRequest, ...]
 
     def walk(self) -> Iterator[Step]:
-        """All steps, outer before inner."""
+        """All steps; a loop or conditional precedes the steps inside it."""
         stack = list(reversed(self.steps))
         while stack:
             step = stack.pop()

@@ -1,4 +1,4 @@
-"""Text of a Plan: allocations, steps with their slices, and kernels, for reading and for comparing two plans."""
+"""Text of a Plan (allocations, kernels, steps with their slices), for reading and for comparing two plans."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from .plan import Allocation, BufferSlice, ConditionalStep, CopyStep, KernelRequ
 
 
 def plan_to_text(plan: Plan) -> str:
-    """The whole plan, one line an allocation, kernel and step; nested steps are indented."""
+    """The whole plan, one line per allocation, kernel and step; nested steps are indented."""
     lines = [f"plan {plan.module.name} {{"]
     lines += [f"  {_allocation(a)}" for a in plan.assignment.allocations]
     lines += [f"  {_kernel(k)}" for k in plan.kernels]

@@ -1,4 +1,4 @@
-"""Planning: module in, Plan out: passes, schedule, buffers, and the partition into kernels, copies, loops, branches."""
+"""Planning: from a module to a Plan by passes, schedule, buffers, and a partition into kernels and control steps."""
 
 from __future__ import annotations
 
@@ -22,19 +22,22 @@ from .schedule import schedule
 
 @dataclass(frozen=True, slots=True)
 class PlanOptions:
-    """pipeline: the passes before scheduling."""
+    """pipeline: options of the passes that run before scheduling."""
 
     pipeline: PipelineOptions = field(default_factory=PipelineOptions)
 
 
 def plan(module: Module, options: PlanOptions = PlanOptions(), observer: Observer | None = None) -> Plan:
-    """Passes, schedule, buffers and kernels of a verified module."""
+    """Plan a verified module: run the passes, schedule, assign buffers, and request kernels.
+
+    Raises UnsupportedError for a module that needs something the stacks do not support.
+    """
     with collector_at_rest():
         return plan_scheduled(schedule(optimize(module, options.pipeline, observer)))
 
 
 def plan_scheduled(module: Module) -> Plan:
-    """Buffers and kernels of a module that is flat, with agreed layouts and in its final order."""
+    """Assign buffers and request kernels for a module that is flat, with agreed layouts, in its final order."""
     refuse_dynamic(module)
     buffers = assign_buffers(module)
     maker = _Steps(buffers)
@@ -43,7 +46,7 @@ def plan_scheduled(module: Module) -> Plan:
 
 
 def refuse_dynamic(module: Module) -> None:
-    """Raise UnsupportedError where an array's size is known only at run time."""
+    """Raise UnsupportedError if the size of an array is known only at run time."""
     for computation in control_computations(module):
         for i in computation.instructions:
             if i.shape.is_dynamic:
@@ -79,7 +82,7 @@ class _Steps:
         return tuple(steps)
 
     def copies(self, group) -> tuple[Step, ...]:
-        """The copies of a group that are left, in an order that is safe."""
+        """The remaining copies of a group, in an order that is safe."""
         return tuple(CopyStep(i, source, target) for i, source, target in self.buffers.copies.get(group, ()))
 
     def loop(self, i: Instruction) -> Step:

@@ -13,7 +13,7 @@ from ..fuel import spend
 from ..rewriting import Names, callees_first, rebuild, with_attributes
 
 Numbers = Callable[[int, list[int]], list[int]]
-"""(arrays in all, those that stay) → numbers of operands, or of the region's parameters, that stay."""
+"""(number of arrays, those that stay) → numbers of the operands, or of the region's parameters, that stay."""
 
 
 def _pairs(count: int, kept: list[int]) -> list[int]:
@@ -29,7 +29,7 @@ OPERANDS: dict[Op, Numbers] = {
 
 
 def prune(module: Module) -> Module:
-    """Leave out arrays of a sort, reduce, reduce-window, scatter or opt-barrier of several that nothing needs."""
+    """Remove unused arrays from variadic sorts, reduces, reduce-windows, scatters, and from opt-barriers."""
     if module.opcodes.isdisjoint(OPERANDS.keys() | {Op.OPT_BARRIER}):
         return module
     names = Names.of(module)
@@ -66,7 +66,7 @@ def _prune(computation: Computation, names: Names) -> Computation:
 
 
 def _elements(whole: Instruction, kept: list[int], names: Names) -> Instruction:
-    """Some elements of a tuple: another tuple, or the one element itself."""
+    """Some elements of a tuple: another tuple, or the element itself if it is one."""
     if len(kept) == 1:
         return whole.operands[kept[0]]
     parts = tuple(whole.operands[k] for k in kept)
@@ -75,7 +75,7 @@ def _elements(whole: Instruction, kept: list[int], names: Names) -> Instruction:
 
 
 def _is_free(i: Instruction, computation: Computation) -> bool:
-    """Whether it can be pruned: only elements of its result are read, and its region does nothing but compute."""
+    """Whether an op can be pruned: only elements of its result are read, and its region has no effects."""
     users = computation.users[i]
     if i is computation.root or not users or any(u.opcode is not Op.GET_TUPLE_ELEMENT for u in users):
         return False
