@@ -140,12 +140,12 @@ def group_order(
     group_of: Mapping[Instruction, tuple[Instruction, ...]],
     source: Callable[[Instruction], Instruction] = lambda i: i,
 ) -> list[Instruction | tuple[Instruction, ...]]:
-    """The computation's instructions, each group of them as one, after all that they need, otherwise as they stood.
+    """The computation's instructions in topological order, each group as one unit, otherwise in their present order.
 
-    source: the instruction that a view is a view of. A group makes views of its own values itself, so it needs none of
+    source: returns the instruction that a view views. A group makes views of its own values itself, so it needs none of
     them from outside.
     """
-    units: dict[int, Instruction | tuple[Instruction, ...]] = {}  # by where the first member stands
+    units: dict[int, Instruction | tuple[Instruction, ...]] = {}  # by the position of the first member
     unit_of: dict[Instruction, int] = {}
     for place, i in enumerate(computation.instructions):
         if i not in unit_of:
@@ -162,7 +162,10 @@ def group_order(
 
 
 def topological_order(needs: Mapping[int, Iterable[int]]) -> list[int]:
-    """Numbers after those that they need; where several could come, the least one does."""
+    """Numbers in topological order; of several candidates the least comes first.
+
+    needs: the predecessors of each number. Raises ValueError if there is a cycle.
+    """
     users: dict[int, list[int]] = {n: [] for n in needs}
     waiting: dict[int, int] = {}
     for n, before in needs.items():

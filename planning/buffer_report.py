@@ -1,4 +1,4 @@
-"""What a buffer assignment costs, for reading: allocations, live ranges, peak, and how far it is from the optimum."""
+"""A readable report of a buffer assignment: allocations, live ranges, peak, and the distance from the lower bound."""
 
 from __future__ import annotations
 
@@ -10,12 +10,15 @@ from .buffers import Buffers, LiveRange, assign_buffers
 from .plan import Allocation, AllocationKind, Plan
 
 MOST_NAMES = 3
-"""Values that a line names; the rest are counted."""
+"""Maximum number of values that a line names; the rest are counted."""
 
 
 @dataclass(frozen=True)
 class BufferReport:
-    """names: of the values in each live range. Bytes. bound: the most bytes of the arena alive at once."""
+    """Sizes are in bytes.
+
+    names: of the values in each live range. arena: its size. bound: maximum bytes of the arena alive at once.
+    """
 
     plan: Plan
     buffers: Buffers
@@ -25,7 +28,7 @@ class BufferReport:
 
     @property
     def excess(self) -> float:
-        """Arena over its lower bound, less 1; no packing of these live ranges has less than 0."""
+        """Size of the arena relative to its lower bound, minus 1; 0 is optimal."""
         return self.arena / self.bound - 1 if self.bound else 0.0
 
     def ranges_of(self, allocation: int) -> tuple[LiveRange, ...]:
@@ -33,7 +36,7 @@ class BufferReport:
 
 
 def report_buffers(plan: Plan) -> BufferReport:
-    """The buffers of a plan that plan() made, assigned once more with their live ranges."""
+    """Assign the buffers of a plan made by plan() once more, keeping the live ranges."""
     buffers = assign_buffers(plan.module)
     makers: dict[int, list[str]] = {}
     for instruction, leaves in buffers.timeline.leaves.items():
@@ -47,7 +50,7 @@ def report_buffers(plan: Plan) -> BufferReport:
 
 
 def report_to_text(report: BufferReport) -> str:
-    """Allocations with their slices and when each is alive, then the sums."""
+    """The allocations with their slices and live ranges, then the totals."""
     lines = [f"buffers of {report.plan.module.name}: {report.buffers.timeline.length + 1} positions"]
     for a in report.plan.assignment.allocations:
         lines.append(_allocation(a))

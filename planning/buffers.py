@@ -1,4 +1,4 @@
-"""Buffer assignment: every array value of a module gets a slice of a parameter, constant, result or the one arena."""
+"""Buffer assignment: give every array value of a module a slice of a parameter, constant, result or the arena."""
 
 from __future__ import annotations
 
@@ -15,7 +15,10 @@ from .plan import POOL_ALIGNMENT, USER_ALIGNMENT, Allocation, AllocationKind, Bu
 
 @dataclass(frozen=True, slots=True)
 class LiveRange:
-    """A slice and when it holds values: half-open ticks (liveness.py), ascending. variables: who shares it."""
+    """A slice, and when it holds values.
+
+    segments: half-open intervals of ticks (liveness.py), ascending. variables: the variables that share the slice.
+    """
 
     slice: BufferSlice
     segments: tuple[tuple[int, int], ...]
@@ -24,7 +27,11 @@ class LiveRange:
 
 @dataclass(frozen=True)
 class Buffers:
-    """An assignment, and what is left of the copies: ordered (instruction, source, destination) by group."""
+    """An assignment and its remaining copies.
+
+    copies: by group, (instruction, source, destination) in an order that is safe. packing: of the arena. live: in order
+    of time.
+    """
 
     assignment: BufferAssignment
     copies: dict[Hashable, tuple[tuple[Instruction, BufferSlice, BufferSlice], ...]]
@@ -34,7 +41,7 @@ class Buffers:
 
 
 def assign_buffers(module: Module) -> Buffers:
-    """Plan the memory of a whole module. It must be flat, scheduled, and its layouts agreed."""
+    """Plan the memory of a whole module. The module must be flat and scheduled, with agreed layouts."""
     timeline = build_timeline(module)
     classes = coalesce(timeline)
     ordered = {group: _sequence(copies, classes, timeline) for group, copies in timeline.groups.items()}
@@ -73,14 +80,14 @@ def _live(timeline: Timeline, classes: Classes, slices: dict[int, BufferSlice]) 
 
 
 def _sequence(copies: list[Copy], classes: Classes, timeline: Timeline) -> list[Copy]:
-    """Order simultaneous copies so that none overwrites what a later one reads; a cycle goes through a new variable."""
+    """Order simultaneous copies so that none overwrites the source of a later one; a cycle needs a spare variable."""
     waiting = {classes.find(c.target): c for c in copies if classes.find(c.source) != classes.find(c.target)}
     readers: dict[int, int] = {}
     for c in waiting.values():
         source = classes.find(c.source)
         readers[source] = readers.get(source, 0) + 1
     ready = [t for t in waiting if not readers.get(t)]
-    saved: dict[int, int] = {}  # a class that was moved out of the way -> the variable that holds its old value
+    saved: dict[int, int] = {}  # class that was moved out of the way → the variable that holds its old value
     done: list[Copy] = []
     while waiting:
         if not ready:
@@ -102,7 +109,7 @@ def _sequence(copies: list[Copy], classes: Classes, timeline: Timeline) -> list[
 
 
 def _spare(timeline: Timeline, like: int, position: int) -> int:
-    """A variable alive only in the tick of the copies at `position`."""
+    """Add a spare variable like variable `like`, alive only in the tick of the copies at `position`."""
     model = timeline.variables[like]
     index = len(timeline.variables)
     spare = Variable(index, AllocationKind.TEMPORARY, model.size, [(2 * position, 2 * position + 1)], shape=model.shape)
@@ -111,7 +118,7 @@ def _spare(timeline: Timeline, like: int, position: int) -> int:
 
 
 def _place(timeline: Timeline, classes: Classes) -> tuple[tuple[Allocation, ...], dict[int, BufferSlice], Packing]:
-    """Allocations, and the slice of each class (or spare variable)."""
+    """(allocations, slice of each class and spare variable, packing of the arena)."""
     allocations, slices = _fixed(timeline, classes)
     segments = _temporaries(timeline, classes, slices)
     sizes = {n: timeline.variables[n].size for n in segments}
@@ -125,18 +132,18 @@ def _place(timeline: Timeline, classes: Classes) -> tuple[tuple[Allocation, ...]
     for n, offset in zip(rest, packing.offsets):
         slices[n] = BufferSlice(arena, offset, sizes[n])
     for v in _originals(timeline, classes):
-        if v.kind is AllocationKind.CONSTANT and not v.used:  # forwarded only; nobody reads the bytes
+        if v.kind is AllocationKind.CONSTANT and not v.used:  # forwarded only; no kernel reads the bytes
             slices.setdefault(v.index, BufferSlice(arena, 0, 0))
     return tuple(allocations), slices, packing
 
 
 def _originals(timeline: Timeline, classes: Classes) -> list[Variable]:
-    """The variables that stand in a class: all but the spare ones, which _sequence appended."""
+    """The variables that belong to a class: all except the spare ones, which _sequence appended."""
     return timeline.variables[: len(classes.parent)]
 
 
 def _fixed(timeline: Timeline, classes: Classes) -> tuple[list[Allocation], dict[int, BufferSlice]]:
-    """Parameters, results, and the constants that are read: an allocation each, and the slice of its class."""
+    """One allocation per parameter, result and constant that is read, and the slices of their classes."""
     allocations: list[Allocation] = []
     slices: dict[int, BufferSlice] = {}
     for kind in (AllocationKind.PARAMETER, AllocationKind.RESULT, AllocationKind.CONSTANT):
@@ -151,7 +158,7 @@ def _fixed(timeline: Timeline, classes: Classes) -> tuple[list[Allocation], dict
 
 
 def _temporaries(timeline: Timeline, classes: Classes, placed: Mapping[int, BufferSlice]) -> dict[int, Segments]:
-    """The live segments of each class and spare variable that still needs a place."""
+    """The live segments of each class and spare variable that has no slice yet."""
     known = len(classes.parent)
     found: dict[int, Segments] = {}
     for n, variable in enumerate(timeline.variables):
@@ -167,7 +174,7 @@ def _temporaries(timeline: Timeline, classes: Classes, placed: Mapping[int, Buff
 def _results_as_bins(
     allocations: Sequence[Allocation], slices: Mapping[int, BufferSlice], classes: Classes
 ) -> list[Bin]:
-    """The results' allocations, which temporaries may use until the result is written."""
+    """The allocations of results, which temporaries may use until the result is written."""
     bins = {a.index: Bin(a.index, a.size) for a in allocations if a.kind is AllocationKind.RESULT}
     for n, held in slices.items():
         if held.allocation in bins:

@@ -1,4 +1,4 @@
-"""Which operands a kernel may overwrite with its result, as plan.KernelRequest promises."""
+"""Which operands a kernel may overwrite with its results, as plan.KernelRequest guarantees."""
 
 from __future__ import annotations
 
@@ -17,12 +17,13 @@ BY_ELEMENT = ELEMENTWISE | {
     *(Op.BITCAST, Op.BROADCAST, Op.CONCATENATE, Op.CONSTANT, Op.DYNAMIC_SLICE, Op.GATHER, Op.IOTA, Op.PAD),
     *(Op.PARAMETER, Op.RESHAPE, Op.REVERSE, Op.SLICE, Op.TRANSPOSE, Op.TUPLE),
 }
-"""Ops of fusions that are computed element by element of the results, in one pass."""
+"""Ops that a fusion computes element by element of its results, in one pass."""
 
 
 def updated_operands(instruction: Instruction) -> tuple[tuple[int, int], ...]:
-    """(operand, result leaf): arrays that a dynamic-update-slice or a scatter (unnested, or a fusion's root) may update
-    in place, which saves copying them whole.
+    """(operand, result leaf) of the arrays that a dynamic-update-slice or scatter may update in place.
+
+    The op is unnested or the root of a fusion. In-place update saves copying the whole array.
     """
     if instruction.opcode is not Op.FUSION:
         return tuple(
@@ -47,7 +48,7 @@ def updated_operands(instruction: Instruction) -> tuple[tuple[int, int], ...]:
 
 
 def _updated_count(instruction: Instruction) -> int:
-    """How many of an op's first operands it gives back with some elements changed."""
+    """The number of leading operands that an op returns with some elements changed."""
     if instruction.opcode is Op.DYNAMIC_UPDATE_SLICE:
         return 1
     return len(instruction.operands) // 2 if instruction.opcode is Op.SCATTER else 0
@@ -58,7 +59,7 @@ def _leaf(instruction: Instruction, n: int) -> Shape:
 
 
 def _only_updated(body: Computation, root: Instruction, target: Instruction) -> bool:
-    """The fusion reads `target` at most at the elements that it then writes, each just before writing it."""
+    """Whether the fusion reads `target` only at elements that it then writes, each just before writing it."""
     readers = [u for u in body.users[target] if u is not root]
     if not readers or root.opcode is Op.SCATTER:
         return not readers
@@ -78,9 +79,9 @@ def _only_updated(body: Computation, root: Instruction, target: Instruction) -> 
 
 
 def _pointwise(body: Computation, *ends: Instruction) -> set[Instruction]:
-    """Of `ends` and what they need, what is read only on the way to them, element for element at one place in memory.
+    """The instructions that are read only on the way to `ends`, element for element at one place in memory.
 
-    `ends`: the root, or operands of the root, which counts for no reader of them.
+    ends: the root, or some of its operands. The root does not count as a reader of an end.
     """
     found, read, elsewhere = set[Instruction](), set(ends), set[Instruction]()
     if body.root not in read:
@@ -96,7 +97,7 @@ def _pointwise(body: Computation, *ends: Instruction) -> set[Instruction]:
 
 
 def _reads_in_place(i: Instruction, operand: Instruction) -> bool:
-    """Whether element k of the result in memory needs of the operand its element k in memory alone."""
+    """Whether element k of the result, in memory order, needs only element k of the operand, in memory order."""
     a, b = operand.shape, i.shape
     if i.opcode in ELEMENTWISE:
         return a.dims == b.dims and (a.layout == b.layout or a.strides == b.strides)
@@ -104,7 +105,7 @@ def _reads_in_place(i: Instruction, operand: Instruction) -> bool:
 
 
 def reusable_operands(instruction: Instruction) -> tuple[int, ...]:
-    """Operands whose buffer the single array result may take over, element by element, if they die here."""
+    """Operands that die here whose buffer the single array result may take over, element by element."""
     if not instruction.shape.is_array or instruction.shape.is_dynamic:
         return ()
     updated = updated_operands(instruction)
@@ -122,8 +123,10 @@ def reusable_operands(instruction: Instruction) -> tuple[int, ...]:
 
 
 def sort_operands(instruction: Instruction) -> list[tuple[int, int]]:
-    """(operand of a sort or of a fusion that ends in one, operand of the sort that it is and nothing else): a row is
-    read, each element of all operands at once, before more of it is written.
+    """(operand, operand of the sort) pairs of a sort, or of a fusion that ends in one.
+
+    The operand of the fusion is the operand of the sort and has no other use. The kernel reads each row of all operands
+    before it writes that row.
     """
     if instruction.opcode is Op.SORT:
         return [(n, n) for n in range(len(instruction.operands))]
@@ -135,9 +138,9 @@ def sort_operands(instruction: Instruction) -> list[tuple[int, int]]:
 
 
 def reuses(instruction: Instruction) -> tuple[tuple[int, int], ...]:
-    """(operand, result leaf): the leaf may take over the operand's buffer, element by element, if it dies here.
+    """(operand, result leaf): the leaf may take over the operand's buffer if the operand dies here.
 
-    A sort does so row by row.
+    Most kernels do so element by element, a sort row by row.
     """
     if instruction.opcode in LIBRARY:
         return _taken_over(instruction)
@@ -151,7 +154,7 @@ def reuses(instruction: Instruction) -> tuple[tuple[int, int], ...]:
 
 
 def _reused_by_results(instruction: Instruction) -> tuple[tuple[int, int], ...]:
-    """(operand, result leaf) of a fusion with several results, each an array."""
+    """(operand, result leaf) pairs of a fusion with several array results."""
     if instruction.opcode is not Op.FUSION or not all(s.is_array for s in instruction.shape.elements):
         return ()
     body = instruction.called()[0]
@@ -164,7 +167,7 @@ def _reused_by_results(instruction: Instruction) -> tuple[tuple[int, int], ...]:
 
 
 def _pointwise_pairs(body: Computation) -> Iterator[tuple[Instruction, Instruction]]:
-    """(parameter, result): the parameter is read at the result's own place only, on the way to its group of results."""
+    """(parameter, result): the parameter is read only at the position of the result, for its group of results."""
     for group in _groups(body):
         pointwise = _pointwise(body, *group)
         free = [p for p in body.parameters if p in pointwise and p not in group]
@@ -174,9 +177,9 @@ def _pointwise_pairs(body: Computation) -> Iterator[tuple[Instruction, Instructi
 
 
 def _groups(body: Computation) -> list[list[Instruction]]:
-    """Results that are written together: of an element, all are computed before one is stored.
+    """Groups of results that are written together: all of a group are computed at an element before one is stored.
 
-    Where the body has nothing but work by element, that is so for all results of one shape and layout.
+    If the body computes everything element by element, all results of one shape and layout form a group.
     """
     ends = [e for e in body.root.operands if body.root.operands.count(e) == 1]
     if not body.opcodes <= BY_ELEMENT:
@@ -188,8 +191,9 @@ def _groups(body: Computation) -> list[list[Instruction]]:
 
 
 def _row_pairs(body: Computation) -> list[tuple[Instruction, Instruction]]:
-    """(parameter, result) of a row kernel: the parameter is read in its own row and column only, and the result is
-    written there in the last pass over the row.
+    """(parameter, result) pairs of a row kernel.
+
+    The parameter is read in its own row and column only, and the result is written there in the last pass over the row.
     """
     root = body.root
     if root.opcode is Op.REDUCE or not any(i.opcode is Op.REDUCE for i in body.instructions):
@@ -204,8 +208,9 @@ def _row_pairs(body: Computation) -> list[tuple[Instruction, Instruction]]:
 
 
 def _loop_pairs(body: Computation) -> list[tuple[Instruction, Instruction]]:
-    """(parameter, result) of a kernel whose results are all made in one loop: the parameter is read at the results'
-    own index only, where all results are computed before one is written.
+    """(parameter, result) pairs of a kernel that makes all results in one loop.
+
+    The parameter is read only at the index of the results, where all of them are computed before one is written.
     """
     ends = list(dict.fromkeys(body.root.operands))
     first = ends[0].shape
@@ -217,7 +222,7 @@ def _loop_pairs(body: Computation) -> list[tuple[Instruction, Instruction]]:
 
 
 def _taken_over(instruction: Instruction) -> tuple[tuple[int, int], ...]:
-    """Of a library's kernel, which reads each operand once, before it writes what takes it over."""
+    """(operand, result leaf) pairs of a library kernel, which reads each operand before it overwrites it."""
     leaves = [shape for _, shape in instruction.shape.leaves()]
     return tuple(
         (n, leaf)
@@ -228,7 +233,7 @@ def _taken_over(instruction: Instruction) -> tuple[tuple[int, int], ...]:
 
 
 def _same_places(operand: Instruction, result: Instruction) -> bool:
-    """Element i of both lies at the same byte."""
+    """Whether element i of both is at the same byte offset."""
     return _same_shapes(operand.shape, result.shape)
 
 
@@ -237,7 +242,7 @@ def _same_shapes(a: Shape, b: Shape) -> bool:
 
 
 def _same_width(operand: Instruction, result: Instruction) -> bool:
-    """Both have the same number of elements, of as many bytes."""
+    """Whether both have the same number of elements, of equally many bytes."""
     return _same_widths(operand.shape, result.shape)
 
 
@@ -246,9 +251,9 @@ def _same_widths(a: Shape, b: Shape) -> bool:
 
 
 def _pointwise_parameters(body: Computation) -> list[int]:
-    """Parameters that the root depends on in place only.
+    """Numbers of the parameters that the root depends on in place only.
 
-    An update or scatter writes its operand to the result, element by element, before it reads anything else.
+    An update or scatter copies its operand to the result, element by element, before it reads anything else.
     """
     end = body.root
     if _updated_count(end):

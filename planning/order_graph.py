@@ -1,4 +1,4 @@
-"""The dependences and buffers of a computation as numbers, and what an order of its instructions costs."""
+"""The dependences and buffers of a computation as numbers, and the cost of an order of its instructions."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ from .scratch import scratch_bytes
 class OrderGraph:
     """One computation's dependences and buffers: the leaves of ops that write memory, and of parameters (0 bytes).
 
-    peaks: the most bytes alive at once in computations that are ordered already, by name.
+    peaks: maximum bytes alive at once in computations that are ordered already, by name.
     """
 
     def __init__(
@@ -61,7 +61,7 @@ class OrderGraph:
                 self.overwrites[n] = tuple(self.leaves[self.number[i.operands[k]]][0] for k, _ in updated)
 
     def _carried(self, computation: Computation) -> None:
-        """In a loop body, the next value of a leaf had better come after the last use of the present one."""
+        """In a loop body, prefer an order that defines a leaf's next value after the last use of the present one."""
         parameter = self.leaves[self.number[computation.parameters[0]]]
         makers = {b: n for n, buffers in enumerate(self.defined) for b in buffers}
         for old, new in zip(parameter, self.leaves[self.root]):
@@ -87,7 +87,8 @@ class OrderGraph:
                 self.after[m].append(n)
 
     def _extras(self) -> None:
-        """What an op needs only while it runs: scratch memory and what it calls; and what it may take over."""
+        """Per op: the bytes that it needs only while it runs (scratch, called computations), and its in-place results.
+        """
         self.scratch = [
             scratch_bytes(i) + max((self.peaks.get(c.name, 0) for c in i.called()), default=0) if self.defined[n] else 0
             for n, i in enumerate(self.instructions)
@@ -100,7 +101,7 @@ class OrderGraph:
             self.taken.append(pairs)
 
     def broken(self, order: list[int]) -> int:
-        """How many values would be overwritten before their last use, so that they have to be copied."""
+        """The number of values that this order overwrites before their last use, so that they must be copied."""
         if not any(self.overwrites):
             return 0
         place = [0] * len(order)
@@ -113,7 +114,10 @@ class OrderGraph:
         return sum(last[b] > place[n] for n, olds in enumerate(self.overwrites) for b in olds)
 
     def readers(self) -> tuple[list[int], list[int]]:
-        """For each buffer: how many ops read it, and the sum of their numbers: one that is left is the sum itself."""
+        """Per buffer: the number of ops that read it, and the sum of their numbers.
+
+        Once one reader is left, the sum is its number.
+        """
         count, total = [0] * len(self.sizes), [0] * len(self.sizes)
         for n, reads in enumerate(self.reads):
             for b in reads:
@@ -125,9 +129,9 @@ class OrderGraph:
         return count, total
 
     def peak(self, order: list[int]) -> int:
-        """The most bytes alive at once under an order, scratch memory and what loops and branches need included.
+        """Maximum bytes alive at once under an order, including scratch memory and the needs of loops and branches.
 
-        A result that takes over an operand which dies needs no bytes of its own.
+        A result that takes over a dying operand needs no bytes of its own.
         """
         count, _ = self.readers()
         live = most = 0
@@ -145,9 +149,9 @@ class OrderGraph:
         return most
 
     def taken_over(self, n: int, count: Sequence[int]) -> int:
-        """Bytes of the results of an op that lie where operands lay that nobody else reads any more.
+        """Bytes of an op's results that take over the buffers of operands without other readers left.
 
-        count: how many readers of each buffer are left, this op included.
+        count: number of readers left of each buffer, this op included.
         """
         used: set[int] = set()
         for old, new in self.taken[n]:

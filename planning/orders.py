@@ -9,7 +9,7 @@ from .order_graph import OrderGraph
 
 
 def list_order(graph: OrderGraph) -> list[int]:
-    """Repeatedly run the ready op that frees the most; ops that overwrite a value wait for its other readers."""
+    """Repeatedly run the ready op that frees most bytes; ops that overwrite a value wait for its other readers."""
     ready = _ReadyList(graph)
     order: list[int] = []
     while (n := ready.pop()) is not None:
@@ -19,20 +19,19 @@ def list_order(graph: OrderGraph) -> list[int]:
 
 
 class _ReadyList:
-    """Ops whose predecessors have run, cheapest first, in a heap of keys.
+    """Ops whose predecessors have run, in a heap by key, least first.
 
-    A key that falls is pushed again, so an op may stand in the heap several times. A key that rises is noticed when the
-    op comes up: pop puts it back under its present key.
+    If a key decreases, the op is pushed again, so the heap may contain an op several times. If a key increases, `pop`
+    notices that when the op comes up, and pushes it again with its present key.
     """
 
     def __init__(self, graph: OrderGraph):
         self.graph = graph
-        self.left, self.sums = (
-            graph.readers()
-        )  # of each buffer: readers that have not run, and the sum of their numbers
-        self.waiting = [len(before) for before in graph.before]  # predecessors that have not run
+        # per buffer: readers that have not run, and the sum of their numbers
+        self.left, self.sums = graph.readers()
+        self.waiting = [len(before) for before in graph.before]  # per op: predecessors that have not run
         self.done = [False] * len(graph.instructions)
-        self.writers: dict[int, list[int]] = {}  # by buffer: the ops that overwrite it
+        self.writers: dict[int, list[int]] = {}  # per buffer: the ops that overwrite it
         for n, overwritten in enumerate(graph.overwrites):
             for b in overwritten:
                 self.writers.setdefault(b, []).append(n)
@@ -40,7 +39,7 @@ class _ReadyList:
         heapq.heapify(self.heap)
 
     def key(self, n: int) -> tuple[int, int, int]:
-        """(whether it overwrites what others still read, bytes made less bytes freed, number): the least goes first."""
+        """Sort key: (whether it overwrites a value with other readers left, bytes made - bytes freed, number)."""
         defined, reads, sizes, left = self.graph.defined[n], self.graph.reads[n], self.graph.sizes, self.left
         if not defined and not reads:
             return -1, 0, n
@@ -51,7 +50,7 @@ class _ReadyList:
         return int(waits), made - freed, n
 
     def pop(self) -> int | None:
-        """The cheapest op that is ready; None when all have run."""
+        """The ready op with the least key; None if all ops have run."""
         while self.heap:
             entry = heapq.heappop(self.heap)
             n = entry[2]
@@ -64,7 +63,7 @@ class _ReadyList:
         return None
 
     def finish(self, n: int) -> None:
-        """The op has run: push what became ready by that, and what became cheaper."""
+        """Record that an op has run; push the ops that became ready, and those whose key may have decreased."""
         self.done[n] = True
         cheaper = self._read(n)
         for m in self.graph.after[n]:
@@ -76,13 +75,13 @@ class _ReadyList:
                 heapq.heappush(self.heap, self.key(m))
 
     def _read(self, n: int) -> set[int]:
-        """Count an op's reads as done. Result: ops whose key may fall, as they free or overwrite what it read."""
+        """Count an op's reads as done. Returns the ops whose key may decrease: they free or overwrite what it read."""
         cheaper: set[int] = set()
         for b in self.graph.reads[n]:
             self.left[b] -= 1
             self.sums[b] -= n
             if self.left[b] == 1:
-                cheaper.add(self.sums[b])  # the number of the one reader that is left
+                cheaper.add(self.sums[b])  # the number of the one remaining reader
             cheaper.update(self.writers.get(b, ()))
         return cheaper
 
@@ -109,7 +108,7 @@ def post_order(graph: OrderGraph) -> list[int]:
 
 
 def _by_need(graph: OrderGraph) -> list[list[int]]:
-    """For each op, what comes before it, in the order that keeps least alive were the graph a tree."""
+    """The predecessors of each op, in the order that would need least memory if the graph were a tree."""
     need: list[int] = []
     made: list[int] = []
     ordered: list[list[int]] = []

@@ -1,4 +1,4 @@
-"""Schedule: an order of instructions that keeps little memory alive. A module that comes with one keeps it."""
+"""Schedule: choose an order of instructions that keeps little memory alive. A scheduled module keeps its order."""
 
 from __future__ import annotations
 
@@ -11,11 +11,11 @@ from .order_graph import OrderGraph
 from .orders import list_order, post_order
 
 COPY_COST = 4096
-"""Bytes more alive at once that are accepted to avoid one copy of a value that would be overwritten too early."""
+"""Extra bytes alive at once that are worth avoiding one copy of a value that would be overwritten too early."""
 
 
 def schedule(module: Module) -> Module:
-    """Order every computation that the host program runs; marks the module `is_scheduled`."""
+    """Order every computation that the host program runs, and mark the module `is_scheduled`."""
     if module.attributes.get("is_scheduled") is True:
         return module
     effectful = {c.name for c in effectful_computations(module)}
@@ -33,7 +33,7 @@ def schedule(module: Module) -> Module:
 
 
 def best_order(graph: OrderGraph) -> tuple[list[Instruction], int]:
-    """The cheapest of several orders, and the most bytes alive at once under it."""
+    """(the cheapest of several orders, maximum bytes alive at once under it)."""
     costs = []
     for order in (list_order(graph), list(range(len(graph.instructions))), post_order(graph)):
         most = graph.peak(order)

@@ -119,7 +119,7 @@ def fold_operands(i: Instruction, b: Builder) -> Instruction | None:
 
 
 def sort_contracting_dims(dot: Instruction) -> Instruction:
-    """The dot with its contracted dimensions in the left side's order: neighbours can then be taken as one."""
+    """The dot with its contracted dimensions in the left operand's order, so that adjacent ones can be merged."""
     pairs = sorted(zip(numbers(dot, "lhs")[1], numbers(dot, "rhs")[1], strict=True))
     return with_attributes(
         dot, lhs_contracting_dims=tuple(a for a, _ in pairs), rhs_contracting_dims=tuple(c for _, c in pairs)

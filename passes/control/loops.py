@@ -220,20 +220,20 @@ class _Loop:
         return outer
 
     def _new_condition(self, shape: Shape, names: Names) -> Computation:
-        """The condition over the new tuple, without what it no longer needs."""
+        """The condition over the new tuple, without instructions that it no longer needs."""
         old = self.loop.attributes["condition"]
         parameter = _renewed(old.parameters[0], shape, names)
         new = self._rewired(old, _cone([old.root]), parameter, {}, names)
         return Computation(old.name, (parameter, *new.values()), new[old.root], old.attributes)
 
     def _new_body(self, shape: Shape, names: Names) -> Computation:
-        """The body over the new tuple, without what it no longer needs; hoisted values are handed on."""
+        """The body over the new tuple, without instructions that it no longer needs; hoisted values are forwarded."""
         old = self.loop.attributes["body"]
         parameter = _renewed(old.parameters[0], shape, names)
         exported = {h: len(self.carried) + k for k, h in enumerate(self.exported)}
         roots = [old.root.operands[n] for n in self.carried]
         new = self._rewired(old, _cone(roots, stop=frozenset(exported)), parameter, exported, names)
-        for h, k in exported.items():  # those that only the root needs
+        for h, k in exported.items():  # hoisted values that only the root needs
             if h not in new:
                 new[h] = _part(parameter, k, names)
         operands = (*(new[r] for r in roots), *(new[h] for h in exported))
@@ -248,9 +248,9 @@ class _Loop:
         exported: Mapping[Instruction, int],
         names: Names,
     ) -> dict[Instruction, Instruction]:
-        """What stands for each needed instruction, in order, where the state is `parameter`.
+        """The new value of each needed instruction, in order, with `parameter` as the state.
 
-        exported: elements of the new state that hold what was computed here.
+        exported: the elements of the new state that hold hoisted instructions.
         """
         place = {n: k for k, n in enumerate(self.carried)}
         new: dict[Instruction, Instruction] = {}

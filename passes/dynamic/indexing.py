@@ -185,7 +185,7 @@ def _moved(b: Builder, x: Sized, order: Sequence[int]) -> Sized:
 
 
 def _by_element(i: Instruction, b: Builder, arrays: Sequence[Sized], indices: Sized, updates: Sequence[Sized]) -> Sized:
-    """The same scatter with an index for each element of the updates."""
+    """The same scatter with an index vector for each element of the updates."""
     e = _Elements.of(i, b, arrays, indices, updates)
     sizes = {k: least(b, [indices.of(d), *(u.of(k) for u in e.updates)]) for k, d in enumerate(e.batch)}
     sizes |= {k: least(b, [u.of(k) for u in e.updates]) for k in range(len(e.batch), len(e.dims))}
@@ -208,10 +208,10 @@ def _by_element(i: Instruction, b: Builder, arrays: Sequence[Sized], indices: Si
 
 @dataclass(frozen=True)
 class _Elements:
-    """A scatter seen by elements of its updates, whose dimensions are the batch's, then those of the windows.
+    """A scatter by elements of its updates, whose dimensions are the batch dimensions, then the window dimensions.
 
-    window_of: dimension of the array → that of the updates which counts along it. batch: the indices' dimensions but
-    that of the components. vectors: the indices as s64.
+    window_of: {dimension of the array: dimension of the updates that counts along it}. batch: dimensions of the indices
+    without the index vector. vectors: the indices as s64.
     """
 
     instruction: Instruction
@@ -238,7 +238,7 @@ class _Elements:
         return self.updates[0].dims
 
     def start(self, b: Builder, d: int) -> Instruction:
-        """Where each element's window starts in dimension d of the array."""
+        """The start of each element's window in dimension d of the array."""
         a = self.instruction.attributes
         batching = dict(zip(a.get("input_batching_dims", ()), a.get("scatter_indices_batching_dims", ()), strict=True))
         components = list(a["scatter_dims_to_operand_dims"])
@@ -255,7 +255,7 @@ class _Elements:
 
 
 def _columns(b: Builder, places: Sequence[Instruction], valid: Instruction, dims: tuple[int, ...]) -> Instruction:
-    """An index vector for each element, out of bounds where it is not valid."""
+    """An index vector for each element, out of bounds where `valid` is false."""
     nowhere = b.constant(-1, DType.S64, dims)
     columns = [b.reshape(b.select(valid, p, nowhere), (*dims, 1)) for p in places]
     return b.concatenate(columns, len(dims)) if columns else b.constant(0, DType.S64, (*dims, 0))
@@ -264,7 +264,7 @@ def _columns(b: Builder, places: Sequence[Instruction], valid: Instruction, dims
 def _scatter_each(
     i: Instruction, b: Builder, arrays: Sequence[Sized], e: _Elements, indices: Instruction
 ) -> Instruction:
-    """The scatter of windows of one element, at their own index vectors."""
+    """The scatter of single elements, each at its own index vector."""
     everywhere = tuple(range(e.rank))
     return b.op(
         Op.SCATTER, static(i.shape).without_layout(), *(b.plain(x.value) for x in arrays), indices,

@@ -61,13 +61,13 @@ LARGE_TRANSPOSE = 1 << 14
 """Elements from which a transpose that moves the minor dimension is stored: strided reads cost more than a pass."""
 
 MOST_DUPLICATES = 4
-"""Kernels into which one instruction that computes something is copied."""
+"""Maximum number of kernels into which one instruction that computes something is copied."""
 
 CHEAP_CONE = 16
-"""Operations that a duplicated instruction may bring along."""
+"""Maximum number of operations that a duplicated instruction may bring along."""
 
 SCALAR_LOSS = 16
-"""What dear elements lose where no vector computes them."""
+"""Slowdown factor of an expensive element that is computed without vectors."""
 
 
 def fuse(module: Module) -> Module:

@@ -15,10 +15,11 @@ from .groups import merge_all
 from .merge import Unit, View, make_unit
 
 LONG_ROW = 1 << 18
-"""Bytes of a row whose dear values are not kept between two passes over it."""
+"""Maximum bytes of a row whose expensive values are kept between two passes over it."""
 
 SPLIT = 1 << 16
-"""Elements from which kernels of a few rows stay apart: their elementwise parts can run in parallel alone."""
+"""Number of elements above which kernels of fewer than 4 rows stay apart: their elementwise parts can run in parallel.
+"""
 
 LARGE_TRANSPOSE = 1 << 12
 
