@@ -241,7 +241,7 @@ class Builder:
 
     # --- the end -----------------------------------------------------------------------------------------------------
     def finish(self, result: Instruction, replaced: Instruction) -> Instruction:
-        """Give `result` the name and shape of the instruction that it replaces; it becomes the last instruction made."""
+        """Give `result` the name and shape of the instruction it replaces; it becomes the last instruction made."""
         if result.opcode is Op.TUPLE and self.instructions[-1] is result:
             self.instructions.pop()
             parts = [self.fit(o, s) for o, s in zip(result.operands, replaced.shape.elements, strict=True)]

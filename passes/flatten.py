@@ -90,7 +90,7 @@ def unshare(module: Module) -> Module:
 
 
 def rebuild_callers(module: Module, opcode: Op, change: Callable[[Computation, Names], Computation]) -> Module:
-    """Change the computations that contain `opcode`, callees first, then make every computation have one caller again."""
+    """Change the computations that contain `opcode`, callees first, then give every computation one caller again."""
     if opcode not in module.opcodes:
         return module
     names = Names.of(module)

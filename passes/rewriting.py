@@ -77,7 +77,7 @@ def recall(instruction: Instruction, change: Callable[[Computation], Computation
 
 
 def relink(instruction: Instruction, table: Mapping[Computation, Computation]) -> Instruction:
-    """The instruction with each called computation c replaced by `table[c]`; the instruction itself if nothing changes."""
+    """The instruction, calling `table[c]` wherever it called c; the instruction itself if nothing changes."""
     return recall(instruction, lambda c: table.get(c, c))
 
 

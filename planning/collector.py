@@ -19,7 +19,7 @@ _was_enabled = False
 
 @contextmanager
 def collector_at_rest() -> Iterator[None]:
-    """Within the block no cyclic collection starts, in any thread; the last thread to leave restores the earlier state."""
+    """Within the block no cyclic collection starts, in any thread; the last thread to leave restores the state."""
     global _resting, _was_enabled
     with _LOCK:
         if not _resting:

@@ -87,8 +87,7 @@ class OrderGraph:
                 self.after[m].append(n)
 
     def _extras(self) -> None:
-        """Per op: the bytes that it needs only while it runs (scratch, called computations), and its in-place results.
-        """
+        """Per op: the bytes it needs only while it runs (scratch, called computations), and its in-place results."""
         self.scratch = [
             scratch_bytes(i) + max((self.peaks.get(c.name, 0) for c in i.called()), default=0) if self.defined[n] else 0
             for n, i in enumerate(self.instructions)

@@ -97,7 +97,7 @@ def _work(kernel: Instruction) -> float:
 
 
 def _independent(kernel: Instruction) -> Sequence[bool]:
-    """For each dimension of the results: whether elements at different positions along it are computed independently."""
+    """For each dimension of the results: whether elements at different positions along it are independent."""
     rank = next(shape.rank for _, shape in kernel.shape.leaves())
     if kernel.opcode is not Op.FUSION:
         rule = RULES.get(kernel.opcode)

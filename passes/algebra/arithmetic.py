@@ -18,8 +18,7 @@ from .row import integer_of, is_exact, is_known, is_number, is_zero, number, row
 
 ROUNDINGS = (Op.FLOOR, Op.CEIL, Op.ROUND_NEAREST_EVEN, Op.ROUND_NEAREST_AFZ)
 BINARY_FLOATS = {DType.F16: 14, DType.BF16: 100, DType.F32: 100, DType.F64: 100}
-"""Float types for which x / 2^k becomes x · 2^-k, with the largest |k| for which 2^k and 2^-k are both normal numbers.
-"""
+"""Float types in which x / 2^k becomes x · 2^-k, with the largest |k| for which both powers are normal numbers."""
 
 
 def add_zero(i: Instruction, b: Builder) -> Instruction | None:

@@ -1,4 +1,4 @@
-"""Rules for products: dots over no elements, of zeros, ones, single elements and vectors; slices of dots; convolutions."""
+"""Rules for products: dots over no elements, of zeros, of ones, with vectors; slices of dots; convolutions."""
 
 from __future__ import annotations
 
@@ -107,7 +107,7 @@ def _operand(b: Builder, i: Instruction, side: int, dtype: DType, *, contracted:
 
 
 def _in_order(b: Builder, i: Instruction, side: int, dtype: DType) -> tuple[Instruction, int, int]:
-    """(operand with dimensions ordered batch, free, contracted; number of batch; number of batch and free dimensions)."""
+    """(operand with dimensions ordered batch, free, contracted; number of batch; number of batch and free)."""
     batch, summed = (i.attributes.get(key, ()) for key in _SIDES[side])
     free = _free(i, side)
     x = b.transpose(b.convert(i.operands[side], dtype), [*batch, *free, *summed])

@@ -1,4 +1,4 @@
-"""Rules that compute elementwise ops before data movement: before a broadcast, a transpose or a reshape of a product."""
+"""Rules that move elementwise ops before data movement: before a broadcast, a transpose or a reshape of a product."""
 
 from __future__ import annotations
 
@@ -50,7 +50,7 @@ def elementwise_of_transposes(i: Instruction, b: Builder) -> Instruction | None:
 def _before(
     o: Instruction, opcode: Op, dimensions: tuple[int, ...], dims: tuple[int, ...], b: Builder
 ) -> Instruction | None:
-    """The value of an operand before a move `opcode` with `dimensions`, in shape `dims`; None if there is no such move."""
+    """The value of an operand before a move `opcode` with `dimensions`, in shape `dims`; None without such a move."""
     if o.opcode is opcode and o.dimensions == dimensions and o.operands[0].shape.dims == dims:
         return o.operands[0]
     return b.broadcast(o.operands[0], dims) if o.opcode is Op.BROADCAST and not o.operands[0].shape.rank else None

@@ -98,7 +98,7 @@ def update_by_itself(i: Instruction, b: Builder) -> Instruction | None:
 
 
 def update_twice(i: Instruction, b: Builder) -> Instruction | None:
-    """dynamic-update-slice(dynamic-update-slice(x, u, s), v, s) → dynamic-update-slice(x, v, s) for u, v of one size."""
+    """dynamic-update-slice(dynamic-update-slice(x, u, s), v, s) → dynamic-update-slice(x, v, s), of equal sizes."""
     inner = i.operands[0]
     if inner.opcode is not Op.DYNAMIC_UPDATE_SLICE or inner.operands[2:] != i.operands[2:]:
         return None

@@ -100,7 +100,7 @@ def free_dimensions(dot: Instruction, side: str) -> list[int]:
 
 
 def fold_operands(i: Instruction, b: Builder) -> Instruction | None:
-    """The dot reading through its operands' transposes, if the free dimensions keep their order; None if nothing folds."""
+    """The dot reading through its operands' transposes, if the free dimensions keep their order; else None."""
     changed = i
     for n, side in enumerate(SIDES):
         source = changed.operands[n]
@@ -127,7 +127,7 @@ def sort_contracting_dims(dot: Instruction) -> Instruction:
 
 
 def _regrouped(i: Instruction, dot: Instruction, b: Builder) -> Instruction | None:
-    """The dot with reordered batch dimensions or exchanged operands, if that alone produces the transpose; else None."""
+    """The dot with reordered batch dimensions or exchanged operands, if that alone makes the transpose; else None."""
     found = _numbers_of(i, dot)
     if found is None:
         return None

@@ -32,8 +32,7 @@ CHEAP = (ELEMENTWISE - {Op.STOCHASTIC_CONVERT}) | {
 """Opcodes that may occur in a branch that is computed unconditionally."""
 
 MOST_WORK = 2048
-"""Maximum number of elements that all branches together compute to be replaced by selects; an expensive op counts as 8.
-"""
+"""Maximum number of elements that all branches compute to be replaced by selects; an expensive op counts as 8."""
 
 MOST_INSTRUCTIONS = 48
 """Maximum number of instructions of all branches together to be replaced by selects."""

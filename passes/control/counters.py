@@ -29,7 +29,7 @@ from ..rewriting import Names, with_attributes
 
 
 def simplify_counters(module: Module) -> Module:
-    """Merge equal elements of a loop's state, derive counters from one, and fold comparisons that their ranges decide."""
+    """Merge equal elements of a loop's state, derive counters from one, and fold comparisons that ranges decide."""
     return rebuild_callers(module, Op.WHILE, _sweep)
 
 

@@ -42,7 +42,7 @@ Block = tuple[Sequence[int], Sequence[int]]
 
 
 def blocks(source: Sequence[int], target: Sequence[int]) -> list[Block]:
-    """The finest split of all dimensions into blocks; a block ends where the products of leading dimensions are equal."""
+    """The finest split of all dimensions into blocks; a block ends where products of leading dimensions are equal."""
     if list(source) == list(target):
         return [((d,), (d,)) for d in range(len(source))]
     if math.prod(source) == 0:
@@ -77,7 +77,7 @@ def sized_dimension(i: Instruction, to: Sequence[int]) -> int:
 
 
 def _keep_places(x: Sized, dims: Sequence[int], from_: Sequence[int], to: Sequence[int], unknown: int) -> bool:
-    """Whether elements of a block keep their positions: only the outermost dimension larger than 1 has a dynamic size."""
+    """Whether elements of a block keep their positions: only the outermost dimension larger than 1 has a size."""
     first = next((d for d in from_ if x.dims[d] != 1), from_[0])
     ones = all(dims[d] == 1 for d in to if d < unknown)
     return ones and all(x.of(d) is None for d in from_ if d != first)

@@ -1,4 +1,4 @@
-"""Expand rng-bit-generator into integer arithmetic: ThreeFry-2x32 (20 rounds) and Philox-4x32 (10 rounds), bit for bit."""
+"""Expand rng-bit-generator into integer arithmetic: ThreeFry-2x32 (20 rounds), Philox-4x32 (10 rounds), bit for bit."""
 
 from __future__ import annotations
 

@@ -18,8 +18,7 @@ from .cost import Cluster, Tokens
 PRODUCTS = frozenset({Op.DOT, Op.CONVOLUTION})
 
 DEEPEST = 2048
-"""Maximum contraction length of a dot whose sums are finished in one pass; longer ones accumulate in the result buffer.
-"""
+"""Maximum contraction length of a dot whose sums are finished in one pass; longer ones accumulate in the result."""
 
 
 def takes_product(cluster: Cluster, product: Instruction, tokens: Tokens) -> bool:

@@ -282,7 +282,7 @@ def _expands(i: Instruction) -> bool:
 
 
 def _cones(computation: Computation) -> dict[Instruction, tuple[int, bool]]:
-    """(number of cheap operations that `i` needs, itself included; whether expensive ones feed them), per instruction."""
+    """Per instruction: (number of cheap operations it needs, itself included; whether expensive ones feed them)."""
     cones: dict[Instruction, frozenset[Instruction] | None] = {}  # None: more than CHEAP_CONE
     result: dict[Instruction, tuple[int, bool]] = {}
     nothing: frozenset[Instruction] = frozenset()

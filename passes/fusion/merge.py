@@ -186,7 +186,7 @@ class Merger:
         return changed
 
     def _merge(self, a: Group, b: Group, over: tuple[Instruction, Instruction, Instruction] | None = None) -> bool:
-        """Merge two groups if that is possible. over: (array, its reader in a, its reader in b), if that is the reason."""
+        """Merge two groups if possible. over: (array, its reader in a, its reader in b), if that is the reason."""
         if a is b:
             return False
         form = a.form or b.form or self.common(a.units[0], b.units[0])

@@ -77,7 +77,7 @@ def _common(a: Unit, b: Unit) -> LoopForm | None:
 
 
 def loop_unit(i: Instruction, pinned: Collection[str]) -> Unit | None:
-    """The unit of an instruction whose root is elementwise, without reductions, or a reduction over columns; else None."""
+    """The unit of an instruction whose root is elementwise (without reductions) or a column reduction; else None."""
     unit = make_unit(i, pinned, _ROOTS | {Op.REDUCE}, _WITHIN)
     if unit is None or not i.shape.is_array:
         return None

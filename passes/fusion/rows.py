@@ -18,8 +18,7 @@ LONG_ROW = 1 << 18
 """Maximum bytes of a row whose expensive values are kept between two passes over it."""
 
 SPLIT = 1 << 16
-"""Number of elements above which kernels of fewer than 4 rows stay apart: their elementwise parts can run in parallel.
-"""
+"""Number of elements above which kernels of fewer than 4 rows stay apart: elementwise parts can run in parallel."""
 
 LARGE_TRANSPOSE = 1 << 12
 

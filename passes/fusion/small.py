@@ -61,7 +61,7 @@ def fuse_small(module: Module) -> Module:
 
 
 def _name_starts(computation: Computation, names: Names) -> Computation:
-    """Give every scalar constant in a loop's initial state an instruction of its own, because it needs its own buffer."""
+    """Give every scalar constant in a loop's initial state an instruction of its own: it needs its own buffer."""
     new: dict[Instruction, Instruction] = {}
     fresh: list[Instruction] = []
     starts = {i.operands[0] for i in computation.instructions if i.opcode is Op.WHILE}
