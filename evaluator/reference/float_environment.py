@@ -1,8 +1,8 @@
 """The float environment of XLA:CPU: subnormal operands and results of f32 and f64 arithmetic count as zero.
 
 glibc's fenv_t contains the control register of the vector unit, so fesetenv changes the mode of NumPy's arithmetic.
-Some special functions ignore the mode; they flush by comparison (rounding.py). On a machine whose fenv_t is not in _CONTROL,
-arithmetic flushes nothing: a result may be subnormal where XLA returns zero, which the comparison tolerates.
+Some special functions ignore the mode; they flush by comparison (rounding.py). On a machine whose fenv_t is not in
+_CONTROL, arithmetic flushes nothing: a result may be subnormal where XLA returns zero, which the comparison tolerates.
 """
 
 from __future__ import annotations
