@@ -15,7 +15,7 @@ from ..building import Builder, identity_of, sole_binary
 from ..cleanup.constant_folding import number_of, splat_of
 from .row import is_zero, row, spread_over
 
-EXTREMES = (Op.MAXIMUM, Op.MINIMUM, Op.AND, Op.OR)
+IDEMPOTENT = (Op.MAXIMUM, Op.MINIMUM, Op.AND, Op.OR)
 """Idempotent reductions: a value counts the same once or twice, in any order."""
 
 LARGE_PART = 1 << 12
@@ -57,7 +57,7 @@ def _is_identity(start: Instruction, op: Op) -> bool:
 
 
 def _any_order(op: Op | None) -> bool:
-    return op in (Op.ADD, Op.MULTIPLY, Op.XOR, *EXTREMES)
+    return op in (Op.ADD, Op.MULTIPLY, Op.XOR, *IDEMPOTENT)
 
 
 def reduce_of_reduce(i: Instruction, b: Builder) -> Instruction | None:
@@ -66,9 +66,9 @@ def reduce_of_reduce(i: Instruction, b: Builder) -> Instruction | None:
     if inner.opcode is not Op.REDUCE or op is None or not _any_order(op) or op is not _reduction(inner):
         return None
     a, c = splat_of(i.operands[1]), splat_of(inner.operands[1])
-    if a is None or c is None or a.literal != c.literal or not (op in EXTREMES or _is_identity(a, op)):
+    if a is None or c is None or a.literal != c.literal or not (op in IDEMPOTENT or _is_identity(a, op)):
         return None
-    if op not in EXTREMES and (not b.is_sole(inner) or i.shape.dtype in NARROW):
+    if op not in IDEMPOTENT and (not b.is_sole(inner) or i.shape.dtype in NARROW):
         return None
     kept = [d for d in range(inner.operands[0].shape.rank) if d not in inner.dimensions]
     return _reduced(b, i, inner.operands[0], [*inner.dimensions, *(kept[d] for d in i.dimensions)])
@@ -88,7 +88,7 @@ def reduce_of_nothing(i: Instruction, b: Builder) -> Instruction | None:
 def reduce_of_broadcast(i: Instruction, b: Builder) -> Instruction | None:
     """maximum, minimum, and, or of a broadcast → the same of its operand."""
     x, op = i.operands[0], _reduction(i)
-    if x.opcode is not Op.BROADCAST or op not in EXTREMES or not x.shape.size:
+    if x.opcode is not Op.BROADCAST or op not in IDEMPOTENT or not x.shape.size:
         return None
     source = x.operands[0]
     dims = [k for k, d in enumerate(x.dimensions) if d in i.dimensions]
@@ -133,7 +133,7 @@ def reduce_of_concatenate(i: Instruction, b: Builder) -> Instruction | None:
     if x.opcode is not Op.CONCATENATE or x.dimensions[0] not in i.dimensions or op is None or not _any_order(op):
         return None
     identity, dtype = identity_of(op, i.shape.dtype), i.shape.dtype
-    if identity is None or (dtype in NARROW and op not in EXTREMES):
+    if identity is None or (dtype in NARROW and op not in IDEMPOTENT):
         return None
     if len(x.operands) > MOST_PARTS or min(o.shape.size for o in x.operands) < LARGE_PART:
         return None

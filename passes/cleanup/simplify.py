@@ -12,6 +12,7 @@ from ...hlo.layouts import same_bytes
 from ...hlo.opclasses import CONTROL_PREDECESSORS, COSMETIC_ATTRIBUTES
 from ...hlo.opcodes import Op
 from ...hlo.shapes import Shape
+from ..building import COMMUTATIVE
 from ..fuel import spend
 from ..rewriting import Names, rebuild, with_attributes
 
@@ -220,7 +221,7 @@ def _reduce(i: Instruction) -> Instruction | None:
         or not i.shape.is_array
         or i.shape.size != source.shape.size
         or i.shape.size == 0
-        or op.opcode not in _BINARY
+        or op.opcode not in COMMUTATIVE
         or op.shape.without_layout() != i.operands[1].shape.without_layout()
         or not _plain(i.shape, source.shape)
         or tuple(o.opcode is Op.PARAMETER and o.parameter_number for o in op.operands) != (0, 1)
@@ -241,9 +242,6 @@ def _sort(i: Instruction) -> Instruction | None:
     if not all(same_bytes(s, o.shape) for s, o in zip(i.shape.elements, i.operands, strict=True)):
         return None
     return _made(i, Op.TUPLE, *i.operands)
-
-
-_BINARY = frozenset({Op.ADD, Op.MULTIPLY, Op.MAXIMUM, Op.MINIMUM, Op.AND, Op.OR, Op.XOR})
 
 
 RULES: dict[Op, Rule] = {

@@ -16,7 +16,7 @@ from ...hlo.shapes import array, tuple_shape
 from ..building import Builder
 from ..expansion import expand_ops
 
-MOST_TURNS = 64
+MOST_ITERATIONS = 64
 
 
 def finite_loops(module: Module) -> Module:
@@ -28,10 +28,10 @@ def finite_loops(module: Module) -> Module:
     def bound(i: Instruction, b: Builder) -> Instruction | None:
         if any(c in effectful or _is_impure(c) for c in i.called()):
             return None
-        turns = turns_to_settle(i.attributes["body"])
-        if turns is None or turns > MOST_TURNS:
+        iterations = iterations_to_settle(i.attributes["body"])
+        if iterations is None or iterations > MOST_ITERATIONS:
             return None
-        return _bounded(i, b, turns) if turns else _parts(b, i.operands[0])
+        return _bounded(i, b, iterations) if iterations else _parts(b, i.operands[0])
 
     return expand_ops(module, {Op.WHILE: bound})
 
@@ -43,7 +43,7 @@ def _is_impure(computation: Computation) -> bool:
     )
 
 
-def turns_to_settle(body: Computation) -> int | None:
+def iterations_to_settle(body: Computation) -> int | None:
     """Number of iterations after which a loop's state is constant, if that is known; else None."""
     (parameter,) = body.parameters
     if body.root is parameter:
@@ -89,17 +89,17 @@ def _parts(b: Builder, whole: Instruction) -> Instruction:
     return b.tuple(b.elements(whole)) if whole.shape.is_tuple else whole
 
 
-def _bounded(i: Instruction, b: Builder, turns: int) -> Instruction:
+def _bounded(i: Instruction, b: Builder, iterations: int) -> Instruction:
     """The loop with an iteration counter added to its state; an endless loop of one iteration becomes its body."""
     condition, body = i.attributes["condition"], i.attributes["body"]
     test = condition.root
-    if turns == 1 and test.opcode is Op.CONSTANT and bool(test.literal.array):
+    if iterations == 1 and test.opcode is Op.CONSTANT and bool(test.literal.array):
         return _parts(b, b.inline(body, i.operands))
     state = tuple_shape(i.shape, array(DType.S32))
 
     def more(b: Builder, p: list[Instruction]) -> Instruction:
         value, count = b.elements(p[0])
-        return b.binary(Op.AND, b.inline(condition, [value]), b.compare(count, "LT", turns))
+        return b.binary(Op.AND, b.inline(condition, [value]), b.compare(count, "LT", iterations))
 
     def step(b: Builder, p: list[Instruction]) -> Instruction:
         value, count = b.elements(p[0])

@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 
 from ...hlo.attributes import ConvolutionDims, Window
 from ...hlo.ir import Instruction
 from ...hlo.opcodes import Op
 from ..building import Builder
-from .values import Sized, least, masked, plain, sizes_of, zero
+from .values import Rule, Sized, least, masked, plain, sizes_of, zero
 from .windows import windowed
 
 Sizes = Mapping[int, Instruction | None]
@@ -47,7 +47,5 @@ def _zeroed(b: Builder, x: Sized, sizes: Sizes) -> Sized:
     known = sizes_of(sizes)
     return Sized(masked(b, Sized(x.value, known), [d for _, d in known], zero(b, x.value.shape.dtype)), {})
 
-
-Rule = Callable[[Instruction, Builder, Sequence[Sized]], Sized | None]
 
 RULES: dict[Op, Rule] = {Op.CONVOLUTION: convolution}

@@ -5,7 +5,7 @@ Starts are clamped to the present sizes, and indices are out of bounds beyond th
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
 from ...hlo.attributes import PadDim
@@ -13,7 +13,7 @@ from ...hlo.dtypes import DType
 from ...hlo.ir import Instruction
 from ...hlo.opcodes import Op
 from ..building import Builder
-from .values import Sized, inside, least, leaves_of, masked, plain, present, sizes_of, static, zero
+from .values import Rule, Sized, inside, least, leaves_of, masked, plain, present, sizes_of, static, zero
 
 Dims = Mapping[int, Instruction | None]
 """A scalar for each of some dimensions; None where the dimension has its full size."""
@@ -272,8 +272,6 @@ def _scatter_each(
         scatter_dims_to_operand_dims=everywhere, index_vector_dim=len(e.dims), to_apply=i.attributes["to_apply"],
     )  # fmt: skip
 
-
-Rule = Callable[[Instruction, Builder, Sequence[Sized]], Sized | None]
 
 RULES: dict[Op, Rule] = {
     Op.DYNAMIC_SLICE: dynamic_slice,

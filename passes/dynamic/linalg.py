@@ -10,7 +10,7 @@ from ...hlo.ir import Instruction
 from ...hlo.opcodes import Op
 from ..building import Builder
 from ..expand.batch_norm import Present, gradients, inference, training
-from .values import Key, Sized, inside, least, masked, plain, sizes_of, static, zero
+from .values import Key, Rule, Sized, inside, least, masked, plain, sizes_of, static, zero
 
 Pairs = list[tuple[int, int]]
 
@@ -155,8 +155,6 @@ _EXPANSIONS: dict[Op, Callable[[Instruction, Builder, Present | None], Instructi
     Op.BATCH_NORM_INFERENCE: inference,
     Op.BATCH_NORM_TRAINING: training,
 }
-
-Rule = Callable[[Instruction, Builder, Sequence[Sized]], Sized | None]
 
 RULES: dict[Op, Rule] = {
     **dict.fromkeys(_EXPANSIONS, batch_norm),

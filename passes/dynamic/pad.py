@@ -150,12 +150,12 @@ class _Padder:
         condition, body = i.attributes["condition"], i.attributes["body"]
         keys = _together(_keys(i.shape), _keys(body.parameters[0].shape), x.sizes)
         while True:
-            turn = self.callee(body, keys)
-            more = _together(keys, turn.root.sizes)
+            iteration = self.callee(body, keys)
+            more = _together(keys, iteration.root.sizes)
             if more == keys:
                 break
             keys = more
-        changed = {"condition": self.callee(condition, keys).closed(()), "body": turn.closed(keys)}
+        changed = {"condition": self.callee(condition, keys).closed(()), "body": iteration.closed(keys)}
         start = _sent(b, x, keys)
         made = with_attributes(i, **changed).replace(operands=(start,), shape=_carried(i.shape, keys))
         return _received(b, b.add(made), keys)
@@ -210,5 +210,5 @@ def _unsupported(i: Instruction) -> UnsupportedError:
         "pad-dynamic",
         f"dynamic dimensions ({i.opcode.value})",
         location=i.location,
-        remedy=f"give every dimension a fixed size, or add a rule for {i.opcode!r} in hlo/passes/dynamic_*.py",
+        remedy=f"give every dimension a fixed size, or add a rule for {i.opcode!r} in passes/dynamic/",
     )

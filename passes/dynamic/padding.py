@@ -7,7 +7,7 @@ window without padding.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 
 from ...hlo.attributes import PadDim, Window, WindowDim
@@ -17,7 +17,7 @@ from ...hlo.opcodes import Op
 from ..building import Builder
 from ..expand.select_and_scatter import select_then_scatter
 from .convolution import convolution
-from .values import Sized, inside, leaves_of, masked, present, sizes_of, zero
+from .values import Rule, Sized, inside, leaves_of, masked, present, sizes_of, zero
 from .windows import folded, reach_of
 
 
@@ -185,8 +185,6 @@ def select_and_scatter(i: Instruction, b: Builder, xs: Sequence[Sized]) -> Sized
     back = b.dynamic_slice(b.pad(made, init.value, room), starts, x.dims)
     return Sized(back, x.sizes)
 
-
-Rule = Callable[[Instruction, Builder, Sequence[Sized]], Sized | None]
 
 TARGETS: dict[str, Rule] = {
     "DynamicConvolutionForward": convolution_forward,

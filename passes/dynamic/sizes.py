@@ -6,7 +6,7 @@ operands with sizes) and returns the result with its sizes. An opcode without a 
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 
 from ...hlo.attributes import PadDim, SliceDim
 from ...hlo.dtypes import DType
@@ -18,7 +18,7 @@ from ..building import Builder
 from ..expand.topk import is_topk
 from . import convolution, indexing, linalg, padding, windows
 from .reshape import dynamic_reshape, reshape
-from .values import Sized, least, masked, plain, present, sizes_of, static, zero
+from .values import Rule, Sized, least, masked, plain, present, sizes_of, static, zero
 
 # --- sizes themselves ------------------------------------------------------------------------------------------------
 
@@ -189,8 +189,6 @@ def identity(i: Instruction, b: Builder, xs: Sequence[Sized]) -> Sized:
     """The first operand, with its sizes."""
     return Sized(plain(i, b, xs, {}).value, xs[0].sizes)
 
-
-Rule = Callable[[Instruction, Builder, Sequence[Sized]], Sized | None]
 
 RULES: dict[Op, Rule] = {
     **dict.fromkeys(ELEMENTWISE, elementwise),

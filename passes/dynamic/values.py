@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
 
 from ...hlo.dtypes import DType
@@ -29,6 +29,10 @@ class Sized:
     @property
     def dims(self) -> tuple[int, ...]:
         return self.value.shape.dims
+
+
+Rule = Callable[[Instruction, Builder, Sequence[Sized]], Sized | None]
+"""(instruction, builder, operands with sizes) → the result with its sizes; None if the op is not supported."""
 
 
 def static(shape: Shape) -> Shape:

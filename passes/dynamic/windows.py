@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 
 from ...hlo.attributes import Window, WindowDim
 from ...hlo.dtypes import DType
@@ -12,7 +12,7 @@ from ...hlo.opcodes import Op
 from ...hlo.shapes import Shape, array, tuple_shape
 from ..building import Builder, identity_of, sole_binary
 from ..expand.select_and_scatter import select_then_scatter
-from .values import Sized, inside, least, leaves_of, plain, sizes_of, static
+from .values import Rule, Sized, inside, least, leaves_of, plain, sizes_of, static
 
 # --- reductions ------------------------------------------------------------------------------------------------------
 
@@ -241,8 +241,6 @@ def _scan_of_those_there(i: Instruction, b: Builder, xs: Sequence[Sized], size: 
     operands = (*values[:many], there, *values[many:])
     return b.op(Op.SCAN, static(i.shape).without_layout(), *operands, **attributes, to_apply=computation)
 
-
-Rule = Callable[[Instruction, Builder, Sequence[Sized]], Sized | None]
 
 RULES: dict[Op, Rule] = {
     Op.REDUCE: reduce,

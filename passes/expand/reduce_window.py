@@ -15,10 +15,10 @@ from ...hlo.shapes import array
 from ..building import Builder, identity_of, sole_binary
 from ..expansion import expand_ops
 
-NARROW = 32
+MOST_TAPS = 32
 """Maximum number of window elements that are read one by one."""
 
-OFTEN = 8
+MOST_READS = 8
 """How many times an element may be read before a wide window is worth doubling."""
 
 
@@ -31,7 +31,7 @@ def reduce_by_dimension(i: Instruction, b: Builder) -> Instruction | None:
     size = i.operands[0].shape.size
     if not i.shape.is_array or not i.shape.size or not size or running(i) is not None:
         return None
-    if taps(i) <= NARROW or taps(i) * i.shape.size <= OFTEN * size:
+    if taps(i) <= MOST_TAPS or taps(i) * i.shape.size <= MOST_READS * size:
         return None
     opcode = sole_binary(i.attributes["to_apply"])
     neutral = identity_of(opcode, i.shape.dtype) if opcode is not None else None
@@ -70,7 +70,7 @@ def _is_wide(x: Instruction, d: int, w: WindowDim, count: int) -> bool:
         and count <= x.shape.dims[d]
         and ((w.pad_low == w.size - 1 and w.size >= count) or (not w.pad_low and w.size >= x.shape.dims[d]))
     )
-    return w.size > NARROW and not cumulative and w.size * count > OFTEN * x.shape.dims[d]
+    return w.size > MOST_TAPS and not cumulative and w.size * count > MOST_READS * x.shape.dims[d]
 
 
 def _doubled(b: Builder, opcode: Op, x: Instruction, d: int, size: int, dilation: int) -> Instruction:

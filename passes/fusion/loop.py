@@ -158,8 +158,8 @@ class _Planner:
         run = running(root)
         if run is None or run.dimension != root.operands[0].shape.minor_to_major[0]:
             return True
-        cost, dear = self.cones[i]
-        return cost <= CHEAP_CONE and not dear
+        cost, expensive = self.cones[i]
+        return cost <= CHEAP_CONE and not expensive
 
     def _join_product(self, i: Instruction) -> bool:
         """`_join` for a dot or convolution, whose cluster then is its epilogue."""
@@ -212,8 +212,8 @@ class _Planner:
         if len(clusters) <= 2 and repeated <= SMALL_WORK:
             return True
         if len(clusters) > 1 and repeated > 0:
-            cost, dear = self.cones[i]
-            if len(clusters) > MOST_DUPLICATES or cost > CHEAP_CONE or dear:
+            cost, expensive = self.cones[i]
+            if len(clusters) > MOST_DUPLICATES or cost > CHEAP_CONE or expensive:
                 return False
         if repeated <= TINY_WORK:
             return True
@@ -297,6 +297,6 @@ def _cones(computation: Computation) -> dict[Instruction, tuple[int, bool]]:
         for o in i.operands:
             above = cones[o]
             cone = None if cone is None or above is None or len(cone) > CHEAP_CONE else cone | above
-        dear = any(result[o][1] and o.shape.size > 1 for o in i.operands) and not _expands(i)
-        cones[i], result[i] = cone, (CHEAP_CONE + 1 if cone is None else len(cone), dear)
+        expensive = any(result[o][1] and o.shape.size > 1 for o in i.operands) and not _expands(i)
+        cones[i], result[i] = cone, (CHEAP_CONE + 1 if cone is None else len(cone), expensive)
     return result

@@ -55,7 +55,7 @@ class Form(Protocol):
 class Unit:
     """One kernel.
 
-    form: the form that it requires; None if it takes the form of others. dear: whether it contains expensive
+    form: the form that it requires; None if it takes the form of others. expensive: whether it contains expensive
     operations. bends: whether it may take its reader's form instead of its own. replaces: the loop state element whose
     next value it computes. inside: its instructions, ending in `root`. leaves: the inner value of each operand.
     """
@@ -65,7 +65,7 @@ class Unit:
     root: Instruction
     leaves: tuple[Instruction, ...]
     code: int
-    dear: bool
+    expensive: bool
     form: Form | None = None
     bends: bool = False
     replaces: Instruction | None = None
@@ -108,8 +108,8 @@ def make_unit(i: Instruction, pinned: Collection[str], bare: Collection[Op], wit
         inside, root, leaves = (i,), i, i.operands
     else:
         return None
-    dear = any(m.opcode in EXPENSIVE for m in inside)
-    return Unit(i, inside, root, leaves, sum(map(code_size, inside)), dear)
+    expensive = any(m.opcode in EXPENSIVE for m in inside)
+    return Unit(i, inside, root, leaves, sum(map(code_size, inside)), expensive)
 
 
 class Merger:

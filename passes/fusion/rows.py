@@ -85,7 +85,7 @@ class RowForm:
         if self.count < 4 and self.count * self.length > SPLIT:
             return False
         return not any(
-            u.dear and self.length * u.root.shape.dtype.bytes > LONG_ROW
+            u.expensive and self.length * u.root.shape.dtype.bytes > LONG_ROW
             for u in inner
             if u.root.shape.is_array and self.keeps(u.root.shape, Role.FULL)
         )
