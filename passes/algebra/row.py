@@ -39,7 +39,7 @@ class Row:
 
     @property
     def pattern(self) -> str:
-        """What the rule matches and makes: the first line of its docstring."""
+        """The pattern that the rule matches and its replacement: the first line of its docstring."""
         return (self.apply.__doc__ or "").strip().splitlines()[0]
 
 
