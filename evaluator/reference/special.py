@@ -1,4 +1,4 @@
-"""Special functions, computed in the type of the arrays: rounding.py passes arrays of a wider type than the operand's.
+"""Special functions, computed in the type of the arrays: it is wider than the operand's where rounding.py calls them.
 
 Complex arrays are computed by complex.py.
 """
