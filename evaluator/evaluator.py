@@ -311,7 +311,7 @@ def _first(operand: Value, *_rest: Value) -> Value:
 
 
 def _cropped(run: Callable[..., np.ndarray]) -> Callable[..., np.ndarray]:
-    """Crop operands of equal bounds to the smallest of their sizes at run time: the rest is padding."""
+    """Crop operands of equal bounds to the smallest of their present sizes: the rest is padding."""
     return lambda *operands: run(*crop(operands))
 
 

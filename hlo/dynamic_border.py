@@ -1,6 +1,6 @@
 """Inputs and results of a module whose dynamic dimensions were padded to their bounds (passes/dynamic/pad.py).
 
-Such a module takes and returns arrays at their bounds; the sizes at run time are additional s32 leaves after them. Its
+Such a module takes and returns arrays at their bounds; the present sizes are additional s32 leaves after them. Its
 frontend attributes list these as `leaf.dimension:leaf of its size`. Callers see neither padding nor sizes: an input
 may be smaller than its bound, and results are cut to their sizes.
 """

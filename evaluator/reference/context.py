@@ -13,7 +13,7 @@ from ...hlo.ir import Computation, Instruction
 Value = Any
 """The value of an instruction.
 
-An array is an np.ndarray in logical order, where a dynamic dimension has its size at run time; a tuple is a tuple; a
+An array is an np.ndarray in logical order, where a dynamic dimension has its present size; a tuple is a tuple; a
 token is None. A result that a start instruction leaves to its done instruction is a Pending.
 """
 

@@ -53,9 +53,9 @@ def convolution(instruction: Instruction, operands: Sequence[Array], _context: C
 
 
 def _present(x: Array, kernel: Array, window: Window, attributes: Mapping[str, Any]) -> tuple[Array, Array, Window]:
-    """Operands of dynamic shape: cut to the features that both have, with a window of the kernel's size at run time.
+    """Operands of dynamic shape: cut to the features that both have, with a window of the kernel's present size.
 
-    Raises InputError if sizes at run time do not divide by the group counts.
+    Raises InputError if the present sizes are not multiples of the group counts.
     """
     groups = attributes.get("feature_group_count", 1)
     if groups == 1:

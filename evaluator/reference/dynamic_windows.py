@@ -1,4 +1,4 @@
-"""Custom calls whose windows XLA pads by the sizes at run time: convolutions, reduce-window, select-and-scatter.
+"""Custom calls whose windows XLA pads by the present sizes: convolutions, reduce-window, select-and-scatter.
 
 padding_type=PADDING_SAME: the window has ceil(size / stride) positions; half of the padding that these need, rounded
 down, comes before the first element. PADDING_VALID: no padding. A static dimension keeps the padding of the window.

@@ -52,6 +52,7 @@ def _complex_matmul(x: Array, y: Array) -> Array:
 
 
 def dot(instruction: Instruction, operands: Sequence[Array], _context: Context) -> Array:
+    """A dot that accumulates in the wide type and rounds once. Dimensions of the result: see general_dot."""
     a = instruction.attributes
     x, y = operands[:2]
     x_batch, y_batch = tuple(a.get("lhs_batch_dims", ())), tuple(a.get("rhs_batch_dims", ()))
@@ -206,6 +207,7 @@ def triangular_solve(instruction: Instruction, operands: Sequence[Array], _conte
 
 
 def solve_triangular(a: Array, b: Array, *, left: bool, lower: bool, unit: bool, transpose: str) -> Array:
+    """`triangular_solve` on arrays [batch…, n, n] and [batch…, m, n]; NaN for a matrix with a zero on its diagonal."""
     from scipy.linalg import solve_triangular as solve
 
     kind = {"NO_TRANSPOSE": 0, "TRANSPOSE": 1, "ADJOINT": 2}[transpose]
@@ -230,6 +232,7 @@ def solve_triangular(a: Array, b: Array, *, left: bool, lower: bool, unit: bool,
 
 
 def fft(instruction: Instruction, operands: Sequence[Array], _context: Context) -> Array:
+    """FFT, IFFT, RFFT or IRFFT over the last len(fft_length) dimensions, computed in f64; the inverses are scaled."""
     (x,) = operands
     lengths = tuple(instruction.attributes["fft_length"])
     if any(n == 0 for n in instruction.shape.dims):
@@ -251,6 +254,7 @@ def _along(feature: int, rank: int, *vectors: Array) -> list[Array]:
 
 
 def batch_norm_inference(instruction: Instruction, operands: Sequence[Array], _context: Context) -> Array:
+    """(x - mean) / sqrt(variance + epsilon) · scale + offset, computed in f64."""
     x, *vectors = operands
     feature, epsilon = instruction.attributes["feature_index"], instruction.attributes.get("epsilon", 0.0)
     scale, offset, mean, variance = _along(feature, x.ndim, *vectors)

@@ -87,6 +87,7 @@ def _narrow(bits: Array, dtype: DType) -> Array:
 
 
 def philox_4x32(key: tuple[int, int], counter: list[Array]) -> list[Array]:
+    """The block cipher on a counter of four u32 words, low word first."""
     k0, k1 = key
     x = [c.astype(np.uint64) for c in counter]
     for _ in range(10):

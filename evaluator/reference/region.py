@@ -70,6 +70,7 @@ def map_(instruction: Instruction, operands: Sequence[Array], context: Context) 
 
 
 def reduce(instruction: Instruction, operands: Sequence[Array], context: Context) -> Value:
+    """N arrays and N init values, reduced over `dimensions`; the limits above determine order and precision."""
     count = len(operands) // 2
     arrays, inits = crop(operands[:count]), operands[count:]
     region, dims = instruction.attributes["to_apply"], instruction.dimensions
@@ -180,6 +181,7 @@ def _tap(w: WindowDim, position: int, count: int) -> slice:
 
 
 def reduce_window(instruction: Instruction, operands: Sequence[Array], context: Context) -> Value:
+    """N arrays and N init values, reduced over each window position; elements of a window are combined row-major."""
     count = len(operands) // 2
     arrays, inits = crop(operands[:count]), operands[count:]
     region, window = instruction.attributes["to_apply"], instruction.attributes.get("window", Window(()))

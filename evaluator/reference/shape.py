@@ -40,7 +40,7 @@ def broadcast(instruction: Instruction, operands: Sequence[Array], _context: Con
 def reshape(instruction: Instruction, operands: Sequence[Array], _context: Context) -> Array:
     """The same elements in row-major order.
 
-    If an operand dimension is smaller than its bound, one dimension of the result gets its size at run time from the
+    If an operand dimension is smaller than its bound, one dimension of the result gets its present size from the
     number of elements. Raises InputError if the elements do not fill the result.
     """
     (x,), shape, source = operands, instruction.shape, instruction.operands[0].shape
@@ -61,10 +61,10 @@ Group = tuple[tuple[int, ...], tuple[int, ...], int | None]
 
 
 def reshape_groups(instruction: Instruction, sized: Sequence[bool]) -> list[Group]:
-    """(dimensions of the operand, dimensions of the result, the result dimension with a size at run time), in order.
+    """(dimensions of the operand, dimensions of the result, the result dimension that is dynamic or None), in order.
 
-    Each group is the shortest with equally many elements on both sides. sized: whether each operand dimension has a
-    size at run time. If several result dimensions of a group could have it, the result's shape or `inferred_dimension`
+    Each group is the shortest with equally many elements on both sides. sized: whether each operand dimension is
+    dynamic. If several result dimensions of a group could be dynamic, the result's shape or `inferred_dimension`
     decides, as in XLA. Raises UnsupportedError if they do not decide.
     """
     source, target = instruction.operands[0].shape.dims, instruction.shape.dims
@@ -163,6 +163,7 @@ def pad_array(x: Array, value: Array, padding: Sequence[PadDim]) -> Array:
 
 
 def iota(instruction: Instruction, _operands: Sequence[Array], _context: Context) -> Array:
+    """0, 1, 2, … along one dimension. Floats are converted from f32."""
     shape, dim = instruction.shape, instruction.attributes.get("iota_dimension", 0)
     if shape.rank == 0:
         return np.zeros((), shape.dtype.numpy)

@@ -87,6 +87,7 @@ def topk_call(instruction: Instruction, operands: Sequence[Array], _context: Con
 
 
 def top(x: Array, k: int, *, largest: bool) -> Value:
+    """The k largest or smallest elements along the last dimension, and their s32 indices."""
     dtype = FROM_NUMPY[x.dtype]
     key = total_order_key(x) if dtype.is_float else x.astype(np.int8) if dtype.bits < 8 else x
     order = np.argsort(~key if largest else key, axis=-1, kind="stable")[..., :k]  # ~ reverses the order of integers

@@ -409,4 +409,5 @@ BY_OPCODE: dict[tuple[Op, str], Field] = {
 
 
 def field_of(op: Op, attribute: str) -> Field | None:
+    """The field of an opcode's attribute; None if protos have none."""
     return BY_OPCODE.get((op, attribute)) or FIELDS.get(attribute)

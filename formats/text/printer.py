@@ -58,6 +58,7 @@ def print_module(module: Module, *, long: bool = False) -> str:
 
 
 def print_computation(computation: Computation, *, is_entry: bool = False, long: bool = False) -> str:
+    """The text of a computation, without a newline at the end. long: see print_module."""
     head = ("ENTRY " if is_entry else "") + name_to_text(computation.name, long)
     if long:
         names = ", ".join(f"{p.name}: {shape_to_text(p.shape, layouts=False)}" for p in computation.parameters)

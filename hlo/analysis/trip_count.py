@@ -63,7 +63,7 @@ COMPARE = {"LT": operator.lt, "LE": operator.le, "GT": operator.gt, "GE": operat
 
 
 def _count(direction: str, distance: int, step: int) -> int | None:
-    """Iterations until the comparison fails, given that it holds at the start; None if it never does.
+    """Iterations until the comparison fails, given that it holds at the start; None if it fails only by overflow.
 
     distance: limit minus start.
     """

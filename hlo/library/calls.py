@@ -82,7 +82,7 @@ def lapack_call(i: Instruction) -> LapackCall | None:
 
 
 def refusal(i: Instruction) -> str | None:
-    """What is wrong with the operands, results or options of an op that has a routine; None if nothing is."""
+    """The error in the operands, results or options of an op that has a routine, in words; None if there is none."""
     found = _routine(i)
     return _complaint(i, *found) if found is not None else None
 
@@ -202,7 +202,7 @@ def _turned(array: Array) -> Array:
 _OTHER = MappingProxyType({"L": "U", "U": "L"})
 _SIDE = MappingProxyType({"L": "R", "R": "L"})
 _TRANSPOSED = MappingProxyType({"N": "T", "T": "N", "C": "R", "R": "C"})
-"""The op on aᵀ that equals an op on a. R, the conjugate without transposition, is none that a routine takes."""
+"""The op on aᵀ that equals an op on a. No routine takes R, the conjugate without transposition."""
 
 
 def _oriented(

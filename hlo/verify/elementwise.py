@@ -30,6 +30,7 @@ def to_pred(shape: Shape) -> Shape:
 
 
 def check_dtype(i: Instruction, dtype: DType, allowed: frozenset[DType], label: str) -> None:
+    """Checks that an element type is among those that the opcode takes."""
     if dtype not in allowed:
         broken(i, label, f"takes no {dtype.value} elements", f"it takes {_class_name(allowed)}")
 

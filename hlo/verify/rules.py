@@ -39,6 +39,7 @@ def same_up_to_precision(a: Shape, b: Shape) -> bool:
 
 
 def same_dims(a: Shape, b: Shape) -> bool:
+    """Whether sizes are equal in all dimensions; an unbounded size equals any other."""
     return a.dims == b.dims or (len(a.dims) == len(b.dims) and all(map(same_size, a.dims, b.dims)))
 
 
