@@ -79,7 +79,7 @@ def evaluate_replicated(
     )
     sizes = f"{world.replicas} replicas × {world.partitions} partitions"
     if world.replicas < 1 or world.partitions < 1:
-        raise InputError(f"{sizes} are no devices", remedy="give at least one of each")
+        raise InputError(f"there is no device: {sizes}", remedy="give at least one of each")
     count = world.replicas * world.partitions
     for what, given in (("lists of inputs", inputs), ("infeeds", infeeds), ("outfeeds", outfeeds)):
         if given is not None and len(given) != count:

@@ -62,9 +62,9 @@ def _present(x: Array, kernel: Array, window: Window, attributes: Mapping[str, A
         least = min(x.shape[-1], kernel.shape[-2])
         x, kernel = x[..., :least], kernel[..., :least, :]
     elif x.shape[-1] != kernel.shape[-2] * groups or kernel.shape[-1] % groups:
-        raise InputError(f"{x.shape[-1]} input and {kernel.shape[-1]} output features do not divide by {groups} groups")
+        raise InputError(f"{x.shape[-1]} input and {kernel.shape[-1]} output features do not fit {groups} groups")
     if x.shape[0] % attributes.get("batch_group_count", 1):
-        raise InputError(f"a batch of {x.shape[0]} does not divide by batch_group_count")
+        raise InputError(f"a batch of {x.shape[0]} is not a multiple of batch_group_count")
     sized = tuple(replace(w, size=n) for w, n in zip(window.dims, kernel.shape, strict=False))
     return x, kernel, Window(sized)
 

@@ -33,7 +33,8 @@ def read_convolution(proto: Any, where: str) -> ConvolutionDims | Raw | None:
         flat = sorted(n for v in roles for n in (v if isinstance(v, tuple) else (v,)))
         if flat[0] < 0 or len(set(flat)) != len(flat) or flat[-1] > MOST_DIMENSIONS:
             raise InputError(
-                f"{where}.convolution_dimension_numbers: the {side} roles stand at {flat}", remedy="is it damaged?"
+                f"{where}.convolution_dimension_numbers: the {side} roles are dimensions {flat}",
+                remedy="is it damaged?",
             )
     found = ConvolutionDims(**values)
     text = attribute_to_text("dim_labels", found).removeprefix("dim_labels=")

@@ -173,7 +173,7 @@ def _read_groups(proto: Any, where: str) -> Any:
     if which == "iota_collective_device_list":
         return Raw(iota_groups_text(proto.iota_collective_device_list))
     if which == "mesh_axes_replica_group_list":
-        raise InputError(f"{where}.mesh_axes_replica_group_list: mesh groups have no text here")
+        raise InputError(f"{where}.mesh_axes_replica_group_list: mesh groups cannot be written as text")
     groups = proto.collective_device_list.replica_groups if which else proto.replica_groups
     return tuple(tuple(g.replica_ids) for g in groups)
 

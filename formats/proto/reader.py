@@ -89,7 +89,7 @@ class _Reader:
         for instruction in order:
             if not done.issuperset(instruction.operands):
                 raise InputError(
-                    f"schedule.sequences[{proto.id}]: {instruction.name} stands before its operand", remedy=DAMAGED
+                    f"schedule.sequences[{proto.id}]: {instruction.name} comes before its operand", remedy=DAMAGED
                 )
             done.add(instruction)
         return order

@@ -103,7 +103,9 @@ def sharding_text(proto: Any) -> str:
     if kind == "TUPLE":
         return "{" + ", ".join(map(sharding_text, proto.tuple_shardings)) + "}"
     if proto.HasField("named_sharding"):
-        raise InputError("sharding: a named (mesh) sharding has no text here", remedy="dump the module as HLO text")
+        raise InputError(
+            "sharding: a named (mesh) sharding cannot be written as text", remedy="dump the module as HLO text"
+        )
     parts = []
     if kind == "MAXIMAL":
         parts.append("maximal device=" + ",".join(map(str, proto.tile_assignment_devices)))
@@ -288,7 +290,7 @@ def read_iota_groups(text: str, proto: Any) -> None:
     t = Tokens(text, "replica_groups")
     dims = t.integers()
     if len(dims) != 2 or not t.eat("<="):
-        t.fail("only lists and the form [groups,devices]<=[…] have a message here")
+        t.fail("only lists and the form [groups,devices]<=[…] are supported")
     proto.num_replica_groups, proto.num_devices_per_group = dims
     _iota(t, proto)
     t.end()
@@ -322,7 +324,7 @@ def read_origin(text: str, proto: Any) -> None:
 
     t.expect("{")
     if t.peek().startswith("["):
-        t.fail("a synthetic call has no message here")
+        t.fail("a synthetic call is not supported")
     value(())
     t.expect("}")
 

@@ -83,7 +83,7 @@ def _element(dtype: DType, kind: str) -> DType:
 
 def _wrong_sizes(routine: Routine, s: Mapping[str, int], options: Mapping[str, object]) -> Iterator[str]:
     if routine.name in ("orgqr", "ungqr") and not s["t"] <= s["n"] <= s["m"]:
-        yield f"{s['t']} reflectors make no {s['m']} × {s['n']} matrix"
+        yield f"{s['t']} reflectors cannot make a {s['m']} × {s['n']} matrix"
     if routine.name in ("ormqr", "unmqr") and s["t"] > min(s["q"], s["n"]):
         yield f"{s['t']} reflectors are more than the matrix holds"
     if routine.name == "gehrd" and s["n"]:

@@ -89,7 +89,7 @@ def complex_(i: Instruction) -> Shape:
     shape = binary_shape(i, FLOAT)
     a, b = (o.shape.dtype for o in i.operands)
     if a is not b or a not in (DType.F32, DType.F64):
-        broken(i, "COMPLEX1", f"parts of types {a.value} and {b.value} make no complex number", "use f32 or f64 twice")
+        broken(i, "COMPLEX1", f"parts of types {a.value} and {b.value} cannot form a complex number", "use f32 or f64")
     return replace(shape, dtype=DType.C64 if a is DType.F32 else DType.C128)
 
 

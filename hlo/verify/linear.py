@@ -154,7 +154,7 @@ def cholesky(i: Instruction) -> Shape:
     (a,) = arrays(i, "CHOLESKY1")
     check_dtype(i, a.dtype, FLOAT | COMPLEX, "CHOLESKY1")
     if a.rank < 2 or not same_size(a.dims[-1], a.dims[-2]):
-        broken(i, "CHOLESKY2", f"{a} holds no square matrices")
+        broken(i, "CHOLESKY2", f"the matrices of {a} are not square")
     return a
 
 

@@ -33,7 +33,7 @@ def bitcast(i: Instruction) -> Shape:
     """BITCAST1: operand and result are arrays with the same number of bits, unless a layout is tiled (padding)."""
     x = i.operands[0].shape
     if x.is_array != i.shape.is_array:
-        broken(i, "BITCAST1", f"cannot see {x} as {i.shape}")
+        broken(i, "BITCAST1", f"cannot bitcast {x} to {i.shape}")
     tiled = any(s.layout is not None and s.layout.tiles for s in (x, i.shape))
     known = x.is_array and UNBOUNDED not in x.dims + i.shape.dims and not x.is_dynamic and not i.shape.is_dynamic
     bits = x.size * x.dtype.bits == i.shape.size * i.shape.dtype.bits
@@ -81,7 +81,7 @@ def inferred_transpose(i: Instruction) -> Shape:
 def iota(i: Instruction) -> Shape:
     """IOTA1: the result is an array of numbers. IOTA2: iota_dimension is one of its dimensions."""
     if not i.shape.is_array or i.shape.dtype is DType.PRED:
-        broken(i, "IOTA1", f"cannot count in {i.shape}")
+        broken(i, "IOTA1", f"the result must be an array of numbers, not {i.shape}")
     if not 0 <= i.attributes["iota_dimension"] < i.shape.rank:
         broken(i, "IOTA2", f"iota_dimension {i.attributes['iota_dimension']} is no dimension of {i.shape}")
     return i.shape

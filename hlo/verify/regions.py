@@ -177,10 +177,10 @@ def convolution(i: Instruction) -> Shape:
         )
     out = rhs.dims[d.kernel_output_feature]
     if out != UNBOUNDED and (out % groups or out % batches):
-        broken(i, "CONV5", f"{out} output features do not divide by the {max(groups, batches)} groups")
+        broken(i, "CONV5", f"{out} output features are not a multiple of the {max(groups, batches)} groups")
     batch = lhs.dims[d.input_batch]
     if batch != UNBOUNDED and batch % batches:
-        broken(i, "CONV6", f"a batch of {batch} does not divide by batch_group_count={batches}")
+        broken(i, "CONV6", f"a batch of {batch} is not a multiple of batch_group_count={batches}")
     kernel_sizes = [rhs.dims[k] for k in d.kernel_spatial]
     if len(window.dims) != len(kernel_sizes) or not all(map(same_size, kernel_sizes, [w.size for w in window.dims])):
         broken(

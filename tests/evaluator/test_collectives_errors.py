@@ -88,7 +88,7 @@ def test_groups_that_cannot_be(body: str, error: type, message: str):
 def test_inputs_must_be_given_for_each_device():
     with pytest.raises(InputError, match="1 lists of inputs for 2 devices"):
         run("  ROOT p = f32[1] parameter(0)", alone([1]), replicas=2)
-    with pytest.raises(InputError, match="0 replicas × 1 partitions are no devices"):
+    with pytest.raises(InputError, match="there is no device: 0 replicas × 1 partitions"):
         run("  ROOT p = f32[1] parameter(0)", [], replicas=0)
 
 
