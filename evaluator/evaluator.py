@@ -134,8 +134,8 @@ def _flatten(value: Value, shape: Shape) -> Iterable[np.ndarray]:
 
 
 @dataclass(eq=False)
-class Plan:
-    """A computation as steps over numbered slots, one slot per instruction. (It is unrelated to the planner's Plan.)
+class Prepared:
+    """A computation prepared for evaluation: steps over numbered slots, one slot per instruction.
 
     start: the slots before the first step: constants, None for all others. parameters: parameter number → slot.
     root: the slot of the result. pointwise: the steps also work on whole arrays in place of scalars.
@@ -150,7 +150,7 @@ class Plan:
 
 @dataclass(eq=False)
 class Evaluator:
-    """One evaluation on one device: plans of computations, infeed and outfeed, other devices. It implements Context."""
+    """One evaluation on one device: prepared computations, infeed and outfeed, other devices. It implements Context."""
 
     seed: int = 0
     custom_calls: Mapping[str, CustomCall] = field(default_factory=dict)
@@ -158,7 +158,7 @@ class Evaluator:
     outfeed: list[Value] = field(default_factory=list)
     device: int = 0
     world: World = field(default_factory=World)
-    plans: dict[Computation, Plan] = field(default_factory=dict)
+    prepared: dict[Computation, Prepared] = field(default_factory=dict)
     rng_state: int = FIRST_STATE
 
     def run(self, module: Module, arguments: Sequence[Value], flush_subnormals: bool) -> list[np.ndarray]:
@@ -175,19 +175,19 @@ class Evaluator:
         return self.seed & 0xFFFFFFFF | self.device << 32
 
     def call(self, computation: Computation, arguments: Sequence[Value]) -> Value:
-        plan = self.plans.get(computation) or self.plan(computation)
-        slots = list(plan.start)
-        for slot, argument in zip(plan.parameters, arguments, strict=True):
+        prepared = self.prepared.get(computation) or self.prepare(computation)
+        slots = list(prepared.start)
+        for slot, argument in zip(prepared.parameters, arguments, strict=True):
             slots[slot] = argument
-        for run, operands, result, dead in plan.steps:
+        for run, operands, result, dead in prepared.steps:
             slots[result] = run(*[slots[o] for o in operands])
             for slot in dead:
                 slots[slot] = None
-        return slots[plan.root]
+        return slots[prepared.root]
 
     def vectorise(self, computation: Computation, arguments: Sequence[np.ndarray]) -> Value:
-        plan = self.plans.get(computation) or self.plan(computation)
-        if plan.pointwise:
+        prepared = self.prepared.get(computation) or self.prepare(computation)
+        if prepared.pointwise:
             return self.call(computation, arguments)
         spread = np.broadcast_arrays(*arguments)
         results = [
@@ -238,8 +238,8 @@ class Evaluator:
     def collect(self, instruction: Instruction, addresses: Sequence[Hashable], what: str) -> Value:
         return self.world.collect(self.device, instruction, addresses, what)
 
-    # --- plans -------------------------------------------------------------------------------------------------------
-    def plan(self, computation: Computation) -> Plan:
+    # --- preparing computations ---------------------------------------------------------------------------------------
+    def prepare(self, computation: Computation) -> Prepared:
         slot = {instruction: n for n, instruction in enumerate(computation.instructions)}
         last: dict[int, int] = {}
         for n, instruction in enumerate(computation.instructions):
@@ -257,9 +257,11 @@ class Evaluator:
         )
         start = tuple(constant(i, (), self) if i.opcode is Op.CONSTANT else None for i in computation.instructions)
         pointwise = all(self.is_pointwise(i) for i in computation.instructions)
-        plan = Plan(start, tuple(slot[p] for p in computation.parameters), steps, slot[computation.root], pointwise)
-        self.plans[computation] = plan
-        return plan
+        prepared = Prepared(
+            start, tuple(slot[p] for p in computation.parameters), steps, slot[computation.root], pointwise
+        )
+        self.prepared[computation] = prepared
+        return prepared
 
     def step(self, instruction: Instruction) -> Callable[..., Value]:
         """The function that computes an instruction from its operands' values."""
@@ -290,7 +292,7 @@ class Evaluator:
         """Whether the step of an instruction on scalars also works on whole arrays, element by element."""
         opcode = instruction.opcode
         if opcode in (Op.CALL, Op.FUSION):
-            return all((self.plans.get(c) or self.plan(c)).pointwise for c in instruction.called())
+            return all((self.prepared.get(c) or self.prepare(c)).pointwise for c in instruction.called())
         if opcode in (Op.TUPLE, Op.GET_TUPLE_ELEMENT, Op.PARAMETER):
             return all(leaf.rank == 0 for _, leaf in instruction.shape.leaves())
         if OPSET[opcode].elementwise or opcode is Op.CONSTANT or opcode in SCALAR_IDENTITIES:

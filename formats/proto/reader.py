@@ -13,7 +13,7 @@ from ...hlo.opcodes import BY_NAME, Op
 from ...hlo.opset import OPSET
 from ...hlo.shapes import Shape
 from .fields import field_of
-from .rows import ANY, CALLED, ONES, ROWS
+from .rows import CALLED, COMMON, ONES, ROWS
 from .shapes import read_literal, read_shape
 from .text_attributes import frontend_attributes_text, quoted
 
@@ -127,7 +127,7 @@ class _Reader:
         if opcode is Op.CONSTANT:
             out["literal"] = read_literal(proto.literal, f"{where}.literal", shape)
         self.called(opcode, proto, operands, where, out)
-        for row in (*ROWS.get(opcode, ()), *ANY):
+        for row in (*ROWS.get(opcode, ()), *COMMON):
             key = row.removesuffix("!")
             field = field_of(opcode, key)
             assert field is not None, key

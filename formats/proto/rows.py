@@ -5,7 +5,8 @@ from __future__ import annotations
 from ...hlo.opcodes import Op
 from ...hlo.opset import OPSET
 
-ANY = ("backend_config", "metadata", "sharding", "frontend_attributes", "statistics", "origin")
+COMMON = ("backend_config", "metadata", "sharding", "frontend_attributes", "statistics", "origin")
+"""Attributes that are read from every instruction's proto."""
 DIMENSIONS = ("dimensions!",)
 COLLECTIVE = ("replica_groups!", "channel_id", "use_global_device_ids", "constrain_layout")
 PERMUTE = ("source_target_pairs!", "channel_id")

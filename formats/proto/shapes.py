@@ -135,7 +135,7 @@ def _write_layout(shape: Shape, proto: Any) -> None:
 # -- literals ---------------------------------------------------------------------------------------------------------
 _REPEATED = {DType.PRED: "preds", DType.S32: "s32s", DType.S64: "s64s", DType.U32: "u32s", DType.U64: "u64s"}
 _REPEATED |= {DType.F32: "f32s", DType.F64: "f64s", DType.C64: "c64s", DType.C128: "c128s"}
-FIELDS: dict[DType, str] = {d: _REPEATED.get(d, f"{d.value}s") for d in DType if d.is_array}
+LITERAL_FIELDS: dict[DType, str] = {d: _REPEATED.get(d, f"{d.value}s") for d in DType if d.is_array}
 """The field of LiteralProto with the elements: numbers for types in _REPEATED, little-endian bytes for all others."""
 
 
@@ -164,7 +164,7 @@ def read_literal(proto: Any, where: str, shape: Shape | None = None, depth: int 
 
 
 def _elements(proto: Any, shape: Shape, where: str) -> np.ndarray:
-    field, dtype = FIELDS[shape.dtype], shape.dtype
+    field, dtype = LITERAL_FIELDS[shape.dtype], shape.dtype
     value = getattr(proto, field)
     if dtype in _REPEATED:
         flat = np.array(value, dtype.component.numpy)
@@ -209,6 +209,8 @@ def write_literal(literal: Literal, proto: Any) -> None:
     if dtype not in _REPEATED:
         if dtype.bits < 8 and dtype.is_integer:
             flat = (flat.astype(np.int8).view(np.uint8)) & np.uint8((1 << dtype.bits) - 1)
-        setattr(proto, FIELDS[dtype], flat.tobytes())
+        setattr(proto, LITERAL_FIELDS[dtype], flat.tobytes())
         return
-    getattr(proto, FIELDS[dtype]).extend((flat.view(dtype.component.numpy) if dtype.is_complex else flat).tolist())
+    getattr(proto, LITERAL_FIELDS[dtype]).extend(
+        (flat.view(dtype.component.numpy) if dtype.is_complex else flat).tolist()
+    )

@@ -8,7 +8,7 @@ from ...hlo.dtypes import DType
 from ...hlo.ir import Literal
 from .parse_literals import nan_payload
 
-MANY = 1000
+LONG = 1000
 """An array of more elements than this that are zero, except the first, is printed as its first element.
 
 The parser reads one number for an array in this way (parse_literals.py).
@@ -29,7 +29,7 @@ def literal_to_text(literal: Literal) -> str:
     if literal.is_splat:
         return _numbers(value[(0,) * value.ndim].reshape(1), shape.dtype)[0]
     flat = value.reshape(-1)
-    if flat.size > MANY and not any(flat[1:MANY].tobytes()) and not np.frombuffer(flat[1:].tobytes(), np.uint8).any():
+    if flat.size > LONG and not any(flat[1:LONG].tobytes()) and not np.frombuffer(flat[1:].tobytes(), np.uint8).any():
         return _numbers(flat[:1], shape.dtype)[0]
     numbers = _numbers(flat, shape.dtype)
     if shape.rank == 0:

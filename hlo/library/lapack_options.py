@@ -10,8 +10,8 @@ from .lapack import Character, Integer, Routine
 
 Option = str | int | bool
 
-LETTERS = {"uplo": "LU", "side": "LR", "diag": "NU", "trans_x": "NTC", "sort": "N"}
-LETTERS |= dict.fromkeys(("compute_left", "compute_right"), "NV")
+CHARACTERS = {"uplo": "LU", "side": "LR", "diag": "NU", "trans_x": "NTC", "sort": "N"}
+CHARACTERS |= dict.fromkeys(("compute_left", "compute_right"), "NV")
 """The characters that each option allows. `mode` allows NV, or ASN for a singular value decomposition."""
 
 REFLECTING = {"side": "left", "trans": "transpose"}
@@ -106,7 +106,7 @@ def _wanted(routine: Routine) -> dict[str, tuple[str, ...]]:
 def _letters(routine: Routine, option: str) -> str:
     if option == "mode":
         return "ASN" if routine.name in ("gesdd", "gesvd") else "NV"
-    return LETTERS[option]
+    return CHARACTERS[option]
 
 
 def _fits(value: Option | None, legal: tuple[str, ...]) -> bool:

@@ -9,7 +9,7 @@ import pytest
 
 from ...evaluator.reference.lifting import lift
 from ...evaluator.rules import RULES, Form
-from ...formats.proto.rows import ANY, CALLED, ROWS
+from ...formats.proto.rows import CALLED, COMMON, ROWS
 from ...formats.text.parse_attributes import ATTRIBUTES
 from ...hlo import opset
 from ...hlo.dtypes import COMPLEX, FLOAT, SIGNED, DType
@@ -75,7 +75,7 @@ def test_numpy_references_take_every_dtype_of_their_row(op: Op):
 def test_every_attribute_has_a_form_in_text_and_a_proto_s_attributes_may_stand_in_text():
     assert {key for keys in ALLOWED.values() for key in keys} == set(ATTRIBUTES)
     for op, keys in (*ROWS.items(), *CALLED.items()):
-        assert {key.removesuffix("!") for key in (*keys, *ANY)} <= ALLOWED[op], op
+        assert {key.removesuffix("!") for key in (*keys, *COMMON)} <= ALLOWED[op], op
 
 
 def with_attribute(op: Op, key: str) -> str:
