@@ -2,7 +2,7 @@
 
 Blocks: ```python runs; ```python file=PATH quotes PATH line by line; ```sh runs if it holds nothing but `./testbed` and
 `cat`, and is checked word by word otherwise. Words in capitals (MODULE, DIR) stand for something: such lines are only
-parsed, and so are the commands that take long. ```mlir blocks are tested by test_lhlo_docs.py.
+parsed, and so are the commands that take long. ```mlir blocks are tested by tests/lhlo/test_docs.py.
 """
 
 import os
