@@ -2,16 +2,13 @@
 
 from __future__ import annotations
 
-import ctypes
 import functools
 import re
 from collections.abc import Iterator
 from contextlib import contextmanager
-from typing import Any
 
 import llvmlite
 import llvmlite.binding as llvm
-from llvmlite.binding import ffi
 
 from ..hlo.errors import TestbedError
 from .options import Target
@@ -64,33 +61,6 @@ def _make_machine(target: Target) -> llvm.TargetMachine:
             f"LLVM cannot make code for {target.triple!r}: {error}".strip(),
             remedy=f"use a target triple that {VERSIONS} was built with",
         ) from error
-
-
-@functools.cache
-def _beside_the_lock(name: str) -> Any:
-    """A function of LLVM without the lock by which llvmlite lets one thread in at a time. For work on a module that is
-    alone in its context, with a machine of the thread's own, LLVM needs none."""
-    locked = getattr(ffi.lib, name)
-    function = ctypes.CDLL(ffi.lib._name)[name]
-    function.argtypes, function.restype = locked.argtypes, locked.restype
-    return function
-
-
-def run_passes(manager: llvm.ModulePassManager, module: llvm.ModuleRef, builder: llvm.PassBuilder) -> None:
-    """As `manager.run`, while other threads work on other modules."""
-    _beside_the_lock("LLVMPY_RunNewModulePassManager")(manager, module, builder)
-
-
-def emit_object(machine: llvm.TargetMachine, module: llvm.ModuleRef) -> bytes:
-    """As `machine.emit_object`, while other threads work on other modules."""
-    with ffi.OutputString() as complaint:
-        buffer = _beside_the_lock("LLVMPY_TargetMachineEmitToMemory")(machine, module, 1, complaint)
-        if not buffer:
-            raise CodegenError(f"LLVM cannot emit code: {complaint}")
-    try:
-        return ctypes.string_at(ffi.lib.LLVMPY_GetBufferStart(buffer), ffi.lib.LLVMPY_GetBufferSize(buffer))
-    finally:
-        ffi.lib.LLVMPY_DisposeMemoryBuffer(buffer)
 
 
 def parse(llvm_ir: str) -> llvm.ModuleRef:

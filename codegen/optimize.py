@@ -9,8 +9,9 @@ from dataclasses import dataclass, replace
 import llvmlite.binding as llvm
 
 from .cache import DEFAULT_CACHE, ObjectCache, cache_key
-from .llvm import VERSIONS, emit_object, parse, run_passes, target_machine
+from .llvm import VERSIONS, parse, target_machine
 from .options import EmitOptions
+from .unlocked import emit_object, run_passes
 
 SETTINGS = "O3 slp loop-vectorize interleave unroll; pic small"
 """What `_run_passes` and `target_machine` set, in words: part of every cache key. Change them together."""

@@ -6,15 +6,18 @@ import sys
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 
+import llvmlite
 import llvmlite.binding as llvm
 import numpy as np
 import pytest
 from llvmlite.binding import ffi
 
-from ...codegen.llvm import CodegenError, emit_object, parse, run_passes, target_machine
+from ...codegen import unlocked
+from ...codegen.llvm import CodegenError, parse, target_machine
 from ...codegen.load import load
 from ...codegen.optimize import assembly, build_object, compile_object, optimize, prepare
 from ...codegen.options import EmitOptions, Target, vector_bits_of
+from ...codegen.unlocked import emit_object, is_known, run_passes
 from ...hlo.errors import InputError
 
 HOST = EmitOptions.host()
@@ -253,6 +256,15 @@ def test_passes_and_code_generation_do_not_wait_for_other_threads():
             pool.submit(run_passes, manager, module, builder).result(timeout=60)
         assert "x float>" in str(module)
         assert emit_object(machine, module) == machine.emit_object(module)
+
+
+def test_an_unknown_llvmlite_compiles_by_its_public_functions_and_says_so(monkeypatch):
+    assert is_known(llvmlite.__version__), "check codegen/unlocked.py against this llvmlite, then add it to KNOWN"
+    expected = compile_object(SCALE, HOST, cache=None)
+    monkeypatch.setattr(llvmlite, "__version__", "0.99.1")
+    monkeypatch.setattr(unlocked, "_unlocked", None)  # not to be called
+    with pytest.warns(RuntimeWarning, match=r"llvmlite 0\.99\.1 .* one at a time"):
+        assert compile_object(SCALE, HOST, cache=None) == expected
 
 
 def test_target_machines_are_lent_to_one_at_a_time_and_kept():

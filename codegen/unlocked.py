@@ -1,0 +1,71 @@
+"""Passes and code generation without llvmlite's lock, which lets one thread at a time into LLVM.
+
+For a module that is alone in its context, with a target machine of the thread's own, LLVM needs no lock. This is the
+only file that uses llvmlite's private interface: ffi.lib, its library's name, and the C functions below with their
+argument types. With a version of llvmlite that is not in KNOWN, the public, locked functions do the work, and a warning
+says so. To add a version: run tests/codegen/test_compile.py and tests/backends/test_threads.py with it.
+"""
+
+from __future__ import annotations
+
+import ctypes
+import functools
+import warnings
+from typing import Any
+
+import llvmlite
+import llvmlite.binding as llvm
+from llvmlite.binding import ffi
+
+from .llvm import CodegenError
+
+KNOWN = frozenset({"0.50"})
+"""Versions (major.minor) of llvmlite whose private interface is the one used here."""
+
+USE_OBJECT = 1
+"""An object file, no assembly."""
+
+
+@functools.cache
+def is_known(version: str) -> bool:
+    """Whether the private interface may be used; warns once where not."""
+    if ".".join(version.split(".")[:2]) in KNOWN:
+        return True
+    warnings.warn(
+        f"llvmlite {version} is none of {', '.join(sorted(KNOWN))}, whose C interface codegen/unlocked.py knows: "
+        "kernels compile one at a time; install the pinned version",
+        RuntimeWarning,
+        stacklevel=2,
+    )
+    return False
+
+
+@functools.cache
+def _unlocked(name: str) -> Any:
+    """The C function that llvmlite wraps in its lock, with the types that llvmlite declares."""
+    locked = getattr(ffi.lib, name)
+    function = ctypes.CDLL(ffi.lib._name)[name]
+    function.argtypes, function.restype = locked.argtypes, locked.restype
+    return function
+
+
+def run_passes(manager: llvm.ModulePassManager, module: llvm.ModuleRef, builder: llvm.PassBuilder) -> None:
+    """As `manager.run`, while other threads work on other modules."""
+    if not is_known(llvmlite.__version__):
+        manager.run(module, builder)
+        return
+    _unlocked("LLVMPY_RunNewModulePassManager")(manager, module, builder)
+
+
+def emit_object(machine: llvm.TargetMachine, module: llvm.ModuleRef) -> bytes:
+    """As `machine.emit_object`, while other threads work on other modules."""
+    if not is_known(llvmlite.__version__):
+        return machine.emit_object(module)
+    with ffi.OutputString() as complaint:
+        buffer = _unlocked("LLVMPY_TargetMachineEmitToMemory")(machine, module, USE_OBJECT, complaint)
+        if not buffer:
+            raise CodegenError(f"LLVM cannot emit code: {complaint}")
+    try:
+        return ctypes.string_at(ffi.lib.LLVMPY_GetBufferStart(buffer), ffi.lib.LLVMPY_GetBufferSize(buffer))
+    finally:
+        ffi.lib.LLVMPY_DisposeMemoryBuffer(buffer)
