@@ -8,7 +8,7 @@ from collections.abc import Collection, Sequence
 import numpy as np
 
 from ...hlo.errors import InputError
-from .memory import address_of
+from .addresses import address_of
 from .signature import Signature
 
 

@@ -15,9 +15,10 @@ from ...planning.plan import AllocationKind, Plan
 from ...thunks import SequentialThunk
 from ...thunks.executor import Executor, Frame, Observer
 from ..base import Executable
+from .addresses import address_of
 from .donation import place_aliased
 from .leaves import Leaf
-from .memory import POOL, address_of
+from .memory import POOL
 from .red_zones import RedZones
 from .signature import Signature
 

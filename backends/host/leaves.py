@@ -10,7 +10,8 @@ import numpy as np
 from ...hlo.dtypes import FROM_NUMPY
 from ...hlo.errors import InputError
 from ...hlo.shapes import Shape
-from .memory import POOL, address_of, size_class
+from .addresses import address_of
+from .memory import POOL, size_class
 
 
 @dataclass(frozen=True, slots=True)

@@ -7,42 +7,14 @@ from __future__ import annotations
 
 import ctypes
 import functools
-import sys
 import threading
 from collections import OrderedDict, deque
-from collections.abc import Callable
 from typing import Any
 
 import numpy as np
 
 from ...planning.plan import POOL_ALIGNMENT
-
-
-def _by_interface(array: np.ndarray) -> int:
-    return array.__array_interface__["data"][0]
-
-
-_POINTER_AT, _DATA = ctypes.c_size_t.from_address, object.__basicsize__
-
-
-def _by_layout(array: np.ndarray) -> int:
-    """The pointer right behind the object's head: the C interface of numpy fixes it there, and it is read in a sixth of
-    the time."""
-    return _POINTER_AT(id(array) + _DATA).value
-
-
-def _address_of() -> Callable[[np.ndarray], int]:
-    if sys.implementation.name != "cpython":
-        return _by_interface
-    probe = np.arange(6, dtype=np.uint16)
-    for view in (probe, probe[1:], probe[::-1], probe.reshape(2, 3).T[1:]):
-        if _by_layout(view) != _by_interface(view):
-            return _by_interface
-    return _by_layout
-
-
-address_of = _address_of()
-"""Address of an array's first element."""
+from .addresses import address_of
 
 IDLE_LIMIT = 512 << 20
 """Bytes of unused blocks that a pool keeps."""

@@ -10,9 +10,10 @@ import numpy as np
 
 from ...hlo.shapes import Shape
 from ..base import BackendError, DeviceMemory, Platform, Stream, StreamExecutor, TransferManager
+from .addresses import address_of
 from .compiler import HostCompiler
 from .leaves import Leaf
-from .memory import POOL, address_of
+from .memory import POOL
 
 
 class HostStream(Stream):

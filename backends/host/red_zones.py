@@ -15,7 +15,8 @@ from ...codegen.load import LoadedCode
 from ...thunks.kinds import Access, KernelThunk, Thunk
 from ...thunks.runner import Runner
 from ..base import BackendError
-from .memory import POOL, address_of
+from .addresses import address_of
+from .memory import POOL
 
 ZONE = 4096
 """Guard bytes on either side of an argument."""

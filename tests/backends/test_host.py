@@ -8,7 +8,9 @@ import ml_dtypes
 import numpy as np
 import pytest
 
-from ...backends.host.memory import BlockPool, address_of
+from ...backends.host import addresses
+from ...backends.host.addresses import address_of, by_interface, by_layout, layout_is_known
+from ...backends.host.memory import BlockPool
 from ...hlo.dtypes import DType
 from ...hlo.errors import InputError
 from ...hlo.ir import Instruction
@@ -157,6 +159,17 @@ def test_arrays_that_move_between_runs_are_found_again(add):
     np.testing.assert_array_equal(add.execute([x, Y], [out])[0], x + Y)
 
 
+def test_addresses_are_read_from_the_object_of_the_pinned_numpy_only():
+    assert address_of is by_layout
+    assert not layout_is_known("pypy", np.__version__)
+    assert not layout_is_known("cpython", "3.0.0")
+
+
+def test_another_layout_is_noticed(monkeypatch):
+    monkeypatch.setattr(addresses, "_HEAD", addresses._HEAD + 8)
+    assert not layout_is_known("cpython", np.__version__)
+
+
 def test_the_address_of_any_array_is_numpys_own():
     base = np.arange(60, dtype=np.int16)
     frozen = base.copy()
@@ -164,7 +177,7 @@ def test_the_address_of_any_array_is_numpys_own():
     half = np.zeros((2, 3), ml_dtypes.bfloat16)
     for a in (base, base[7:], base[::-3], base.reshape(5, 12).T[2:, 1:], frozen, half, half[1:], np.zeros((0, 3)),
               np.array(1.5), np.frombuffer(b"12345678", np.int32)):  # fmt: skip
-        assert address_of(a) == a.__array_interface__["data"][0]
+        assert address_of(a) == by_interface(a) == a.ctypes.data
 
 
 @pytest.mark.parametrize("value", [[[0.0] * 4] * 3, np.zeros((3, 4), ">f4")], ids=["list", "byte order"])

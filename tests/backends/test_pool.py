@@ -6,7 +6,8 @@ from concurrent.futures import ThreadPoolExecutor
 
 import numpy as np
 
-from ...backends.host.memory import BlockPool, address_of, size_class
+from ...backends.host.addresses import address_of
+from ...backends.host.memory import BlockPool, size_class
 from ...hlo.dtypes import DType
 from ...hlo.shapes import array
 from ..support.hand_built import add_program, compiled
