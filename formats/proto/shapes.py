@@ -11,16 +11,15 @@ from ...hlo.dtypes import DType
 from ...hlo.errors import InputError
 from ...hlo.ir import Literal
 from ...hlo.shapes import UNBOUNDED, Layout, Shape
-from .schema import ENUMS, enum_name
+from .schema import enum_name, enum_values
 
 TYPES: dict[DType, int] = {}
 """The PrimitiveType of a dtype. Its label is the dtype's name in capitals, except for `opaque`."""
 
-for _row in ENUMS["PrimitiveType"].split():
-    _label, _number = _row.split("=")
+for _label, _number in enum_values("PrimitiveType").items():
     _name = "opaque" if _label == "OPAQUE_TYPE" else _label.lower()
     if _name in {d.value for d in DType}:
-        TYPES[DType(_name)] = int(_number)
+        TYPES[DType(_name)] = _number
 DTYPES = {number: dtype for dtype, number in TYPES.items()}
 BUFFER = 34
 MAX_BYTES = 1 << 31

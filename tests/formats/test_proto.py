@@ -22,6 +22,7 @@ from ...formats.proto.proto import (
     snapshot_to_proto,
     snapshot_to_text_proto,
 )
+from ...formats.proto.proto_source import read_proto_file
 from ...formats.text.parser import parse_module
 from ...hlo.equality import difference
 from ...hlo.errors import InputError, TestbedError
@@ -288,24 +289,41 @@ def test_protos_are_xlas(xla, suite, count):
         assert difference(want, canonical(parse_module(back.to_string(options)))) is None, path
 
 
-def test_field_numbers_are_those_that_jaxlib_carries(xla):
-    """Every row of the schema, compared with the descriptors in jaxlib's own binary."""
+def test_fields_and_enums_are_those_that_jaxlib_carries(xla):
+    """Every row of the sources, compared with the descriptors in jaxlib's own binary."""
     found = descriptors_in_jaxlib()
-    ours = schema.file_descriptor()
     assert found, "no descriptor in jaxlib's library"
 
-    def fields(message, path):
-        for field in message.field:
-            yield f"{path}.{field.name}", (field.number, field.type, field.label, field.type_name)
-        for nested in message.nested_type:
-            yield from fields(nested, f"{path}.{nested.name}")
+    def rows(owner, path, messages):
+        for enum in owner.enum_type:
+            yield f"{path}{enum.name}", [(value.name, value.number) for value in enum.value]
+        for message in messages:
+            for field in message.field:
+                row = (field.number, field.type, field.label, field.type_name)
+                yield f"{path}{message.name}.{field.name}", row
+            yield from rows(message, f"{path}{message.name}.", message.nested_type)
 
-    theirs = {k: v for file in found for m in file.message_type for k, v in fields(m, m.name)}
-    for message in ours.message_type:
-        for path, row in fields(message, message.name):
-            name, want = path, theirs.get(path)
-            assert want is not None, f"{name} is unknown to jaxlib"
-            assert want == row, name
+    theirs = {name: row for file in found for name, row in rows(file, "", file.message_type)}
+    for file in schema.file_descriptors():
+        for name, row in rows(file, "", file.message_type):
+            assert name in theirs, f"{name} is unknown to jaxlib"
+            assert theirs[name] == row, name
+
+
+@pytest.mark.parametrize(
+    ("text", "complaint"),
+    [
+        ("message A {\n  int32 a = x;\n}", "f.proto:2: expected a number, found 'x'"),
+        ("message A {\n  int32 a 1;\n}", "f.proto:2: expected '=', found '1'"),
+        ("message A {\n  // none\n  oneof o {\n", "f.proto:4: expected '=', found ''"),
+        ('syntax = "proto2";', "f.proto:1: expected 'proto3', found 'proto2'"),
+        ("option x = 1;", "f.proto:1: expected a message or an enum, found 'option'"),
+        ("message A [", "f.proto:1: unexpected '\\['"),
+    ],
+)
+def test_a_source_that_cannot_be_read_is_an_error_with_its_line(text, complaint):
+    with pytest.raises(ValueError, match=complaint):
+        read_proto_file("f.proto", text)
 
 
 def descriptors_in_jaxlib():
