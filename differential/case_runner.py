@@ -1,10 +1,10 @@
-"""One corpus case on several stacks, inside a worker process: rows, never exceptions."""
+"""One corpus case on one stack, inside a worker process: a row, never an exception."""
 
 from __future__ import annotations
 
 import math
 import time
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator
 from dataclasses import replace
 from pathlib import Path
 
@@ -19,28 +19,22 @@ from .corpus import PARSE, Case, compare_leaves, load_case
 from .report import Row
 
 
-def run_case(case: Case, stacks: Sequence[str], target: Target | None = None) -> Iterator[Row]:
-    """A row for each stack, in order. A module that does not parse fails on every stack.
+def run_case(case: Case, stack: str, target: Target | None = None) -> Row:
+    """The row of a case on a stack. A module that does not parse fails.
 
     target: the processor that the worker process compiles for, None for this machine.
     """
     assume_host(target)
-    program: Program | None = None
-    for stack in stacks:
-        start = time.perf_counter()
-        try:
-            if stack == PARSE:
-                row = _round_trip(case)
-            else:
-                program = program or load_case(case)
-                row = _run(case, program, stack)
-        except UnsupportedError as error:
-            row = Row(case.id, stack, "unsupported", error.what)
-        except TestbedError as error:
-            row = Row(case.id, stack, "failed", _one_line(error))
-        except (Exception, RecursionError) as error:  # a bug of ours: the row says which, and the run goes on
-            row = Row(case.id, stack, "crashed", f"{type(error).__name__}: {_one_line(error)}{_where(error)}")
-        yield replace(row, seconds=round(time.perf_counter() - start, 4))
+    start = time.perf_counter()
+    try:
+        row = _round_trip(case) if stack == PARSE else _run(case, load_case(case), stack)
+    except UnsupportedError as error:
+        row = Row(case.id, stack, "unsupported", error.what)
+    except TestbedError as error:
+        row = Row(case.id, stack, "failed", _one_line(error))
+    except (Exception, RecursionError) as error:  # a bug of ours: the row says which, and the run goes on
+        row = Row(case.id, stack, "crashed", f"{type(error).__name__}: {_one_line(error)}{_where(error)}")
+    return replace(row, seconds=round(time.perf_counter() - start, 4))
 
 
 def _one_line(error: BaseException) -> str:

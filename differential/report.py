@@ -15,7 +15,7 @@ STATUSES = ("passed", "failed", "unsupported", "crashed")
 
 @dataclass(frozen=True)
 class Row:
-    """One case on one stack. status: passed, failed, unsupported or crashed."""
+    """One case on one stack. status: passed, failed, unsupported or crashed. seconds: None where the process died."""
 
     id: str
     stack: str
@@ -24,7 +24,7 @@ class Row:
     max_abs: float | None = None
     max_rel: float | None = None
     max_ulp: float | None = None
-    seconds: float = 0.0
+    seconds: float | None = 0.0
 
 
 def summary(rows: Sequence[Row], stacks: Sequence[str]) -> dict[str, dict[str, int]]:
