@@ -12,6 +12,8 @@ from dataclasses import dataclass
 
 import numpy as np
 
+from .tables import left, right, text_table
+
 
 @dataclass(frozen=True)
 class Timing:
@@ -85,15 +87,16 @@ def ratio(a: Timing, b: Timing, *, seed: int = 0, resamples: int = 2000) -> Rati
 
 def table(result: Mapping[str, Timing], compile_seconds: Mapping[str, float]) -> str:
     """A text table: median and minimum of one run, ratio to the first contestant, compile time."""
-    names = list(result)
-    base = names[0]
-    width = max(len(n) for n in names)
-    lines = [f"{'':<{width}}  {'median ms':>10}  {'min ms':>10}  {'compile s':>9}  ratio to {base} [95%]"]
-    for name in names:
-        timing = result[name]
-        against = "1" if name == base else str(ratio(timing, result[base]))
-        lines.append(
-            f"{name:<{width}}  {timing.median * 1e3:>10.4f}  {timing.minimum * 1e3:>10.4f}  "
-            f"{compile_seconds.get(name, 0.0):>9.3f}  {against}"
+    base = next(iter(result))
+    columns = [left(""), right("median ms"), right("min ms"), right("compile s"), left(f"ratio to {base} [95%]")]
+    rows = [
+        (
+            name,
+            f"{timing.median * 1e3:.4f}",
+            f"{timing.minimum * 1e3:.4f}",
+            f"{compile_seconds.get(name, 0.0):.3f}",
+            "1" if name == base else str(ratio(timing, result[base])),
         )
-    return "\n".join(lines)
+        for name, timing in result.items()
+    ]
+    return text_table(columns, rows)

@@ -26,6 +26,7 @@ from ..passes.pipeline import PassRecord, count_instructions
 from ..planning.buffer_report import report_buffers
 from ..planning.plan import AllocationKind, ConditionalStep, CopyStep, Plan, WhileStep
 from ..planning.planner import PlanOptions, plan
+from .tables import left, right, text_table
 
 FREE = FORWARDING | CONTROL | {Op.PARAMETER, Op.CONSTANT, Op.BITCAST, Op.PARTITION_ID, Op.REPLICA_ID}
 """Ops of XLA's optimised modules for which it runs nothing by themselves."""
@@ -179,22 +180,14 @@ def growth(times: Sequence[tuple[int, float]]) -> float:
 
 def table(rows: Sequence[Row]) -> str:
     """A line a program, then the figures."""
-    counts = f"{'kernels':>7} {'copies':>6} {'XLA':>5} {'ratio':>5}"
-    memory = f"{'arena':>9} {'bound':>9} {'XLA':>9} {'ratio':>5}"
-    lines = [f"{'program':<34} {counts}   {memory}   {'ms/instr':>8}"]
-    for r in rows:
-        theirs, memory = ("-", "-") if r.memory is None else (str(r.xla_temporary), f"{r.memory:.2f}")
-        lines.append(
-            f"{r.name:<34} {r.kernels:>7} {r.copies:>6} {r.xla_kernels:>5} {r.ratio:>5.2f}   "
-            f"{r.arena:>9} {r.bound:>9} {theirs:>9} {memory:>5}   {r.seconds * 1e3 / r.instructions:>8.3f}"
-        )
+    names = ("kernels", "copies", "XLA", "ratio", "arena", "bound", "XLA", "ratio", "ms/instr")
+    lines = [text_table([left("program"), *map(right, names)], map(_cells, rows)), ""]
     near = sum(r.arena <= NEAR * r.bound for r in rows)
     worst = max(rows, key=lambda r: r.ratio)
     over = sorted((r for r in rows if r.ratio > MOST_RATIO), key=lambda r: -r.ratio)
     memories = [r.memory for r in rows if r.memory is not None]
     slowest = max(r.seconds * 1e3 / r.instructions for r in rows)
     lines += [
-        "",
         f"(a) kernels and copies against XLA: geomean {geomean(r.ratio for r in rows):.3f}, worst {worst.ratio:.2f}",
         f"    above {MOST_RATIO}: {'; '.join(map(_excused, over)) or 'none'}",
         f"    kernels alone: geomean {geomean(max(r.kernels, 1) / max(r.xla_kernels, 1) for r in rows):.3f}",
@@ -203,6 +196,12 @@ def table(rows: Sequence[Row]) -> str:
         f"(d) optimiser: at most {slowest:.3f} ms an instruction",
     ]
     return "\n".join(lines)
+
+
+def _cells(r: Row) -> tuple[str, ...]:
+    theirs, memory = ("-", "-") if r.memory is None else (str(r.xla_temporary), f"{r.memory:.2f}")
+    counts = (str(r.kernels), str(r.copies), str(r.xla_kernels), f"{r.ratio:.2f}")
+    return (r.name, *counts, str(r.arena), str(r.bound), theirs, memory, f"{r.seconds * 1e3 / r.instructions:.3f}")
 
 
 def _excused(r: Row) -> str:
@@ -214,13 +213,13 @@ def pass_table(rows: Sequence[Row]) -> str:
     """A line a pass: its share of all programs' time, and the program where an instruction takes longest."""
     names = dict.fromkeys(name for r in rows for name in r.passes)
     everything = sum(r.seconds for r in rows)
-    lines = [f"{'pass':<28} {'ms':>9} {'share':>6}   {'worst ms/instr':>14} of"]
+    cells = []
     for name in names:
         total = sum(r.passes.get(name, 0.0) for r in rows)
         worst = max(rows, key=lambda r: r.passes.get(name, 0.0) / r.instructions)
         each = worst.passes[name] * 1e3 / worst.instructions
-        lines.append(f"{name:<28} {total * 1e3:>9.1f} {total / everything:>6.1%}   {each:>14.3f} {worst.name}")
-    return "\n".join(lines)
+        cells.append((name, f"{total * 1e3:.1f}", f"{total / everything:.1%}", f"{each:.3f}", worst.name))
+    return text_table([left("pass"), right("ms"), right("share"), right("worst ms/instr"), left("of")], cells)
 
 
 def as_json(rows: Sequence[Row], times: Sequence[tuple[int, float]]) -> str:

@@ -224,10 +224,9 @@ def _keeps(meaning: Meaning, step: Pass, before: Module, after: Module, rows: Se
 
 
 def _table(rows: Sequence[Row], fuel: Fuel) -> str:
-    width = max([len(r.name) for r in rows] + [5])
-    lines = [f"{'pass':<{width}}  {'ms':>8}  {'before':>7}  {'after':>7}  {'rewrites':>8}"]
-    lines += [f"{r.name:<{width}}  {r.seconds * 1e3:>8.2f}  {r.before:>7}  {r.after:>7}  {r.rewrites:>8}" for r in rows]
+    from ..benchmarks.tables import left, right, text_table
+
     before, after = (rows[0].before, rows[-1].after) if rows else (0, 0)
-    total = sum(r.seconds for r in rows) * 1e3
-    lines.append(f"{'total':<{width}}  {total:>8.2f}  {before:>7}  {after:>7}  {fuel.spent:>8}")
-    return "\n".join(lines)
+    total = Row("total", sum(r.seconds for r in rows), before, after, fuel.spent)
+    cells = [(r.name, f"{r.seconds * 1e3:.2f}", str(r.before), str(r.after), str(r.rewrites)) for r in (*rows, total)]
+    return text_table([left("pass"), right("ms"), right("before"), right("after"), right("rewrites")], cells)

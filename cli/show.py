@@ -75,6 +75,7 @@ def _print_counts(module: Module, analysis: CostAnalysis) -> None:
 
 
 def _print_costs(rows: list[Any], analysis: CostAnalysis, by: str, top: int) -> None:
+    from ..benchmarks.tables import left, right, text_table
     from ..hlo.opcodes import Op
 
     inside = (Op.CALL, Op.WHILE, Op.CONDITIONAL)  # their instructions stand in the list themselves
@@ -82,19 +83,19 @@ def _print_costs(rows: list[Any], analysis: CostAnalysis, by: str, top: int) -> 
     costs = sorted((r for r in costs if getattr(r[0], by)), key=lambda r: -getattr(r[0], by))[:top]
     if not costs:
         return
-    click.echo(f"\ninstructions by {by}\n{'flops':>10} {'transc.':>10} {'bytes':>10}  instruction")
-    for cost, computation, i in costs:
-        numbers = " ".join(f"{_si(getattr(cost, key)):>10}" for key in KEYS)
-        click.echo(f"{numbers}  {_line(computation, i)}")
+    cells = [(*(_si(getattr(cost, key)) for key in KEYS), _line(c, i)) for cost, c, i in costs]
+    columns = [right("flops"), right("transc."), right("bytes"), left("instruction")]
+    click.echo(f"\ninstructions by {by}\n{text_table(columns, cells)}")
 
 
 def _print_buffers(rows: list[Any], top: int) -> None:
+    from ..benchmarks.tables import left, right, text_table
+
     buffers = sorted(((i.shape.bytes, c, i) for c, i in rows if i.shape.bytes), key=lambda r: -r[0])[:top]
     if not buffers:
         return
-    click.echo(f"\nlargest buffers\n{'bytes':>10}  instruction")
-    for size, computation, i in buffers:
-        click.echo(f"{_si(size):>10}  {_line(computation, i)}")
+    cells = [(_si(size), _line(computation, i)) for size, computation, i in buffers]
+    click.echo(f"\nlargest buffers\n{text_table([right('bytes'), left('instruction')], cells)}")
 
 
 def _line(computation: Computation, i: Instruction) -> str:

@@ -1,0 +1,42 @@
+"""Tables as plain text, laid out by rich: no colours, no frames, no cell cut or wrapped, the same in a pipe."""
+
+from __future__ import annotations
+
+import io
+from collections.abc import Iterable, Sequence
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from rich.table import Column
+
+WIDEST = 10_000
+"""Characters of a line, more than any table has."""
+
+
+def left(heading: str) -> Column:
+    """A column of words."""
+    from rich.table import Column
+
+    return Column(heading, no_wrap=True)
+
+
+def right(heading: str) -> Column:
+    """A column of numbers."""
+    from rich.table import Column
+
+    return Column(heading, justify="right", no_wrap=True)
+
+
+def text_table(columns: Sequence[Column], rows: Iterable[Sequence[str]]) -> str:
+    """A line of headings, then a line for each row; no newline at the end."""
+    from rich.console import Console
+    from rich.table import Table
+    from rich.text import Text
+
+    table = Table(*columns, box=None, pad_edge=False, padding=(0, 2, 0, 0))
+    for row in rows:
+        table.add_row(*map(Text, row))  # no markup: shapes are full of brackets
+    text = io.StringIO()
+    console = Console(file=text, width=WIDEST, color_system=None, legacy_windows=False)
+    console.print(table)
+    return "\n".join(line.rstrip() for line in text.getvalue().splitlines())
