@@ -4,7 +4,7 @@ them; tests hold both lists to the truth (a case that agrees again must leave th
 from dataclasses import dataclass
 from enum import Enum
 
-from ..support.hlo_corpus import DEEP
+from ..support.corpus import DEEP
 
 
 class Right(Enum):

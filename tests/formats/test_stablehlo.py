@@ -14,7 +14,7 @@ from ...formats.stablehlo.stablehlo import parse_stablehlo
 from ...hlo.dtypes import FROM_NUMPY
 from ...hlo.errors import InputError, ParseError
 from ...hlo.verify.verifier import verify
-from ..support.corpus import corpus_root, sample
+from ..support.corpus import sample
 
 ADD = b"""module @m {
   func.func @main(%a: tensor<2xf32>) -> tensor<2xf32> {
@@ -140,7 +140,6 @@ def test_the_format_is_seen(data, name, kind):
 
 
 def test_programs_of_the_corpus_give_their_results(jaxlib):
-    corpus_root()
     for path in sample("jax_programs/*/module.stablehlo.mlir", 4, seed=2):
         module = parse_stablehlo(path.read_bytes(), str(path))
         verify(module)

@@ -1,7 +1,5 @@
 """Requests → LHLO text → parsed → requests: equal in names, order, shapes, layouts, attributes, aliasing."""
 
-import json
-import random
 import re
 from pathlib import Path
 
@@ -14,7 +12,7 @@ from ...hlo.opcodes import Op
 from ...lhlo import LhloModule, from_kernels, parse_bytecode, parse_text, to_kernels
 from ...planning.plan import BufferSlice, KernelArgument, KernelRequest
 from ...planning.planner import plan
-from ..support.corpus import CORPUS
+from ..support.corpus import suite_cases
 from ..support.lhlo_requests import assert_same_request
 
 
@@ -254,24 +252,7 @@ def test_what_cannot_be_a_kernel_is_said_with_its_place():
         from_kernels([request(inner)])
 
 
-def corpus_modules(suite: str, count: int) -> list[Path]:
-    folder = CORPUS / suite
-    if not folder.exists():
-        return []
-    rows = [json.loads(line) for line in (folder / "manifest.jsonl").read_text().splitlines()]
-    return [folder / row["hlo"] for row in random.Random(7).sample(rows, min(count, len(rows)))]
-
-
-@pytest.mark.skipif(not CORPUS.exists(), reason="no corpus beside the checkout")
 @pytest.mark.parametrize("suite, count", [("jax_programs", 4), ("op_cases", 20), ("xla_modules", 20)])
 def test_corpus_kernels(suite, count):
-    seen = 0
-    for path in corpus_modules(suite, count):
-        try:
-            kernels = list(plan(parse_module(path.read_text(), path.name)).kernels)
-            made = from_kernels(kernels)
-        except (UnsupportedError, TestbedError):
-            continue
-        round_trip(kernels)
-        seen += made is not None
-    assert seen >= count * 0.7
+    for case in suite_cases(suite, count, seed=7):
+        round_trip(list(plan(parse_module(Path(case.hlo).read_text(), case.hlo)).kernels))

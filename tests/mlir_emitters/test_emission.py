@@ -8,7 +8,7 @@ import pytest
 
 from ... import mlir_emitters
 from ...codegen.options import EmitOptions, EmittedModule, Target
-from ...differential.corpus import Case, compare_leaves, load_case, read_suite, select
+from ...differential.corpus import Case, compare_leaves, load_case, read_suite
 from ...formats.text.parser import parse_module
 from ...hlo.errors import UnsupportedError
 from ...hlo.opcodes import Op
@@ -16,7 +16,7 @@ from ...migration import Flags, compile_module
 from ...planning.plan import KernelRequest
 from ...planning.planner import plan
 from ..support.check import check
-from ..support.corpus import corpus_root
+from ..support.corpus import shared_root, suite_cases
 
 GOLDEN = Path(__file__).parents[1] / "golden" / "mlir_softmax_numerator.hlo"
 HOST = EmitOptions.host()
@@ -172,13 +172,12 @@ def disagreement(case: Case) -> str | None:
 
 
 def test_sampled_op_cases():
-    cases = select(read_suite(corpus_root() / "op_cases"), None, 60, seed=3)
-    wanted = [c for c in cases if c.id not in DIVERGENCES]
+    wanted = [c for c in suite_cases("op_cases", 40, seed=3) if c.id not in DIVERGENCES]
     assert [found for found in map(disagreement, wanted) if found] == []
 
 
 def test_declared_divergences_still_diverge():
-    declared = [c for c in read_suite(corpus_root() / "op_cases") if c.id in DIVERGENCES]
+    declared = [c for c in read_suite(shared_root() / "op_cases") if c.id in DIVERGENCES]
     assert [c.id for c in declared if not disagreement(c)] == [] and len(declared) == len(DIVERGENCES)
 
 

@@ -16,7 +16,7 @@ from ...hlo.verify.verifier import verify
 from ...passes.pipeline import PASSES, complete, optimize, run_pipeline, select
 from ...planning.schedule import schedule
 from ..generators.random_worlds import World
-from ..support.hlo_corpus import DEEP
+from ..support.corpus import DEEP
 
 TIED = re.compile(r"(act|out|in|rng|pin)\d+")
 X = np.array([0.5, -1, 2, 0], np.float32)

@@ -17,7 +17,7 @@ from ...planning.assignment_checker import check_assignment
 from ...planning.planner import plan
 from ..generators.mutated_modules import EDITS, mutated
 from ..generators.random_wide import LOOSE
-from ..support.hlo_corpus import DEEP, CorpusCase, each
+from ..support.hlo_corpus import DEEP, CorpusCase, each, evaluable
 from ..support.plan_interpreter import run_plan
 
 TEXT = """HloModule m
@@ -80,7 +80,7 @@ def near(inputs: list[np.ndarray], seed: int) -> list[np.ndarray]:
 MUTATIONS = range(20 if DEEP else 1)
 
 
-@each("xla_modules", 60, biggest=8_000, seed=11)
+@each("xla_modules", 60, biggest=8_000, seed=11, where=evaluable)
 def test_xla_modules(case):
     for seed in MUTATIONS:
         module, inputs, wanted = program(case, seed)
@@ -98,14 +98,14 @@ def test_op_cases(case):
         agree(module, inputs, evaluate(optimize(module), inputs), wanted)
 
 
-@each("jax_programs", 3, biggest=20_000, seed=13)
+@each("jax_programs", 3, biggest=20_000, seed=13, where=evaluable)
 def test_jax_programs(case):
     for seed in MUTATIONS:
         module, inputs, wanted = program(case, seed)
         agree(module, inputs, evaluate(optimize(module), inputs), wanted)
 
 
-@each("xla_modules", 8, biggest=4_000, seed=14)
+@each("xla_modules", 8, biggest=4_000, seed=14, where=evaluable)
 def test_both_stacks_between_red_zones(case):
     for seed in MUTATIONS:
         module, inputs, wanted = program(case, seed)

@@ -21,7 +21,7 @@ from ...planning.assignment_checker import check_assignment
 from ...planning.planner import plan
 from ..generators.fuzzed_modules import FUZZED
 from ..generators.random_wide import LOOSE, Wide, inputs_of
-from ..support.hlo_corpus import DEEP
+from ..support.corpus import DEEP
 from ..support.passes import fill
 from ..support.plan_interpreter import run_plan
 

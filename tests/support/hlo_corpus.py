@@ -1,33 +1,40 @@
-"""The conformance corpus for tests of hlo/: modules and inputs, sampled with a fixed seed; skipped where absent."""
+"""Tests parametrised by cases of the corpora: the small one's, and a sample of the shared ones where they are."""
 
 from __future__ import annotations
 
-import json
-import os
 import random
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
-from functools import cache
+from itertools import islice
 from pathlib import Path
 
 import numpy as np
 import pytest
 
+from ...differential.corpus import Case
 from ...formats.program import load_io, parameter_leaves, result_leaves
 from ...formats.text.parser import parse_module
 from ...hlo.ir import Module
-from .corpus import CORPUS
-
-DEEP = bool(os.environ.get("TESTBED_DEEP"))
+from ..cases.evaluator_divergences import ELIDED, ENDLESS, SLOW
+from .corpus import DEEP, shared_cases, small_cases
 
 
 @dataclass(frozen=True)
 class CorpusCase:
-    """One row of a manifest."""
+    """One row of a manifest. name: its id."""
 
-    suite: str
     name: str
     path: Path
     io: Path
+
+    @staticmethod
+    def of(case: Case) -> CorpusCase:
+        assert case.golden is not None, f"{case.id} has no inputs"
+        return CorpusCase(case.id, Path(case.hlo), Path(case.golden))
+
+    @property
+    def text(self) -> str:
+        return self.path.read_text()
 
     def module(self, optimized: bool = False) -> Module:
         """The module, or XLA's optimised form of it."""
@@ -39,27 +46,43 @@ class CorpusCase:
         return list(load_io(self.io, parameter_leaves(module), result_leaves(module))[0])
 
 
-@cache
-def manifest(suite: str) -> tuple[CorpusCase, ...]:
-    folder = CORPUS / suite
-    if not (folder / "manifest.jsonl").exists():
-        return ()
-    rows = map(json.loads, (folder / "manifest.jsonl").read_text().splitlines())
-    return tuple(CorpusCase(suite, r["id"], folder / r["hlo"], folder / r["golden"]) for r in rows)
+Where = Callable[[CorpusCase], bool]
+
+MISFIT = "bdf3f1e09cb51b15"
+"""A case whose golden does not fit its module (evaluator_divergences.py says how)."""
 
 
-def sample(suite: str, count: int, *, biggest: int = 10**9, seed: int = 0) -> list[CorpusCase]:
-    """`count` cases of a suite (all in a deep run) whose text has at most `biggest` bytes."""
-    cases = [c for c in manifest(suite) if DEEP or c.path.stat().st_size <= biggest]
-    return cases if DEEP else random.Random(seed).sample(cases, min(count, len(cases)))
+def whole(case: CorpusCase) -> bool:
+    """Whether a module has values, ends, and fits its inputs: what is needed to compare it before and after a pass."""
+    return case.name not in {*ELIDED, *ENDLESS, *SLOW, MISFIT}
 
 
-def each(suite: str, count: int, *, biggest: int = 10**9, seed: int = 0):
-    """Parametrise a test by `case`; one skipped case if the corpus is absent."""
-    cases = sample(suite, count, biggest=biggest, seed=seed)
-    if not cases:
-        missing = pytest.param(
-            None, marks=pytest.mark.skip(reason=f"no corpus at {CORPUS / suite} (set TESTBED_CORPUS)")
-        )
-        return pytest.mark.parametrize("case", [missing])
+def evaluable(case: CorpusCase) -> bool:
+    """Whether the evaluator alone gives its results: nothing comes from a library or from outside."""
+    text = case.text
+    return whole(case) and not any(word in text for word in (" custom-call(", " infeed(", "{...}"))
+
+
+def sample(
+    suite: str, count: int, *, biggest: int = 10**9, seed: int = 0, where: Where = lambda case: True
+) -> list[CorpusCase]:
+    """`count` cases of the small corpus and of a shared suite each (all in a deep run) that a test can use.
+
+    biggest: how many bytes the text of a module may have in a run that is not deep.
+    """
+
+    def draw(cases: Sequence[Case]) -> list[CorpusCase]:
+        order = random.Random(seed).sample(range(len(cases)), len(cases))
+        drawn = ((n, CorpusCase.of(cases[n])) for n in order)
+        fit = ((n, c) for n, c in drawn if (DEEP or c.path.stat().st_size <= biggest) and where(c))
+        return [c for _, c in sorted(islice(fit, None if DEEP else count), key=lambda pair: pair[0])]
+
+    found = draw(small_cases(suite))
+    assert found, f"no case of the small corpus is one that a test of {suite} can use"
+    return found + draw(shared_cases(suite))
+
+
+def each(suite: str, count: int, *, biggest: int = 10**9, seed: int = 0, where: Where = lambda case: True):
+    """Parametrise a test by `case`."""
+    cases = sample(suite, count, biggest=biggest, seed=seed, where=where)
     return pytest.mark.parametrize("case", cases, ids=[c.name for c in cases])

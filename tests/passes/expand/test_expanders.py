@@ -1,7 +1,5 @@
 """Expanders: gone is the opcode, the meaning stays, for every form of it."""
 
-from collections.abc import Sequence
-
 import numpy as np
 import pytest
 
@@ -20,7 +18,7 @@ from ....passes.building import Builder
 from ....passes.expansion import expand_ops
 from ....passes.pipeline import EXPAND, run_pipeline, select
 from ....planning.planner import plan
-from ...support.hlo_corpus import each, sample
+from ...support.hlo_corpus import CorpusCase, each, evaluable
 from ...support.passes import fill, opcodes, run, same
 
 REGIONS = """HloModule m
@@ -147,17 +145,11 @@ def test_linear_algebra_of_narrow_floats_is_done_in_f32(kind):
 EXPANDED = (Op.TOPK, Op.RNG_BIT_GENERATOR)
 
 
-def holding(opcodes: Sequence[Op], count: int) -> list:
-    """Some small modules of the corpus that hold one of the opcodes; one skipped case if the corpus is absent."""
-    found = []
-    for case in sample("xla_modules", 1000, biggest=8_000, seed=5):
-        text = case.path.read_text()
-        if "{...}" not in text and len(found) < count and any(f" {o.value}(" in text for o in opcodes):
-            found.append(pytest.param(case, id=case.name))
-    return found or [pytest.param(None, marks=pytest.mark.skip(reason="no corpus (set TESTBED_CORPUS)"))]
+def expands(case: CorpusCase) -> bool:
+    return evaluable(case) and any(f" {opcode.value}(" in case.text for opcode in EXPANDED)
 
 
-@pytest.mark.parametrize("case", holding(EXPANDED, 30))
+@each("xla_modules", 30, biggest=8_000, seed=5, where=expands)
 def test_modules_of_the_corpus_keep_their_meaning(case):
     module, inputs = case.module(), case.inputs()
     done = run_pipeline(module, select(("flatten", *EXPAND)))
