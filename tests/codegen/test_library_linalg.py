@@ -303,7 +303,10 @@ def test_nothing_is_written_out_of_bounds(name):
         operands, results, config = CALLS[name]("c64", n)
         text = call(full_name(name, "c64"), "c64", operands, results, config)
         inputs = [matrices(t, *d, seed=n) if t != "s32" else np.zeros(d, np.int32) for t, d in operands]
-        compile_module(parse_module(text), options=CompileOptions(red_zones=True)).execute(inputs)
+        guarded = compile_module(parse_module(text), options=CompileOptions(red_zones=True)).execute(inputs)
+        plain = compile_module(parse_module(text)).execute(inputs)
+        for found, wanted in zip(guarded, plain, strict=True):
+            np.testing.assert_array_equal(found, wanted)
 
 
 # --- failures --------------------------------------------------------------------------------------------------------
@@ -401,8 +404,7 @@ def test_every_target_of_jaxlib_has_a_routine():
     lapack = pytest.importorskip("jaxlib.cpu._lapack")
     letters = {letter: REAL if not dtype.is_complex else COMPLEX for dtype, letter in LETTERS.items()}
     targets = [n[len("lapack_") : -len("_ffi")] for n in lapack.registrations() if n.startswith("lapack_")]
-    assert len(targets) >= 60
-    assert [t for t in targets if t[1:] not in letters[t[0]]] == []
+    assert sorted(targets) == sorted(letter + name for letter, routines in letters.items() for name in routines)
 
 
 def test_a_row_major_matrix_needs_no_work_space():

@@ -88,7 +88,8 @@ def test_programs_without_library_ops_load_none():
         "testbed.compile('HloModule m\\nENTRY e { p = f32[4]{0} parameter(0) ROOT r = f32[4]{0} add(p, p) }')\n"
         "assert 'scipy_openblas32' not in sys.modules"
     )
-    subprocess.run([sys.executable, "-c", code], check=True, timeout=120)
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, timeout=120)
+    assert done.returncode == 0, done.stderr
 
 
 def test_threads_call_a_library_at_once():

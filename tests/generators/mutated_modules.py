@@ -32,17 +32,24 @@ WILD = {Op.POWER, Op.TAN, Op.CBRT, Op.RSQRT, Op.LOG, Op.DIVIDE, Op.REMAINDER, Op
 """Ops not put in the place of others: their results grow or jump where rounding moves an operand."""
 
 
-def mutated(module: Module, seed: int, edits: int = 4) -> Module:
-    """The module after some edits; it verifies."""
-    draw = random.Random(seed)
-    for _ in range(edits):
+REFUSALS = 60
+"""Edits that may be refused for one module. Past them the module is one that edits do not fit, or an edit is broken."""
+
+
+def mutated(module: Module, seed: int, edits: int = 3) -> Module:
+    """The module after `edits` edits; it verifies. Raises AssertionError after too many that found nothing to edit."""
+    draw, refused = random.Random(seed), 0
+    while edits:
         edit = draw.choice(EDITS)
         try:
             changed = edit(module, draw)
             verify(changed)
-        except (TestbedError, LookupError):  # an edit that found nothing, or that a rule of HLO forbids
+        except (TestbedError, LookupError) as error:  # an edit that found nothing, or that a rule of HLO forbids
+            refused += 1
+            if refused > REFUSALS:
+                raise AssertionError(f"{module.name}: {refused} edits were refused, the last with {error!r}") from error
             continue
-        module = changed
+        module, edits = changed, edits - 1
     return module
 
 

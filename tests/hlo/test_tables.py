@@ -33,6 +33,6 @@ def test_every_opcode_has_a_row(table, without):
 def test_the_tables_stand_where_the_guide_says():
     guide = (ROOT / "docs/adding-an-op.md").read_text(encoding="utf-8")
     named = re.findall(r"`([A-Z_]{4,})` (?:of|in) `([\w/.]+\.py)`", guide)
-    assert len(named) >= 6
+    assert {name for name, _ in named} >= {"OPSET", "INFER", "RULES", "ROWS", "SCRATCH"}
     for name, file in named:
         assert re.search(rf"^{name}\b", (ROOT / file).read_text(encoding="utf-8"), re.M), f"no {name} in {file}"

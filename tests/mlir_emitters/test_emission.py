@@ -45,8 +45,6 @@ def test_golden_text(name):
     import llvm  # the tools' package: FileCheck lies in its bin folder
 
     tool = Path(next(iter(llvm.__path__))) / "bin" / "FileCheck"
-    if not tool.exists():
-        pytest.skip(f"no FileCheck at {tool}")
     emitted = mlir_emitters.emit(requests_of(GOLDEN.read_text()), replace(FIXED, keep_stages=True))
     text = emitted.llvm_ir if name == "llvm" else dict(emitted.stages)[name]
     command = [str(tool), f"--check-prefix={name.upper()}", str(GOLDEN)]

@@ -7,7 +7,7 @@ import pytest
 
 from ...evaluator.evaluator import evaluate
 from ...formats.text.parser import parse_module
-from ...hlo.errors import InputError, UnsupportedError, VerificationError
+from ...hlo.errors import InputError, UnsupportedError
 from ...migration import Flags, compile_module
 from ...planning.assignment_checker import check_assignment
 from ...planning.plan import AllocationKind, CopyStep, Plan
@@ -83,7 +83,7 @@ def test_an_aliased_parameter_is_its_results_memory(text):
 def test_updates_need_no_copy_and_a_swap_needs_a_spare():
     assert not [s for s in proved(STEP).walk() if isinstance(s, CopyStep)]
     assert not [s for s in proved(LOOP).walk() if isinstance(s, CopyStep) and s.source.size > 4]
-    assert len([s for s in proved(SWAP).walk() if isinstance(s, CopyStep)]) >= 3
+    assert [s.source.size for s in proved(SWAP).walk() if isinstance(s, CopyStep)] == [64] * 4
 
 
 def test_without_an_alias_parameters_are_never_written():
@@ -144,10 +144,7 @@ def test_a_must_alias_between_two_layouts_is_refused_and_a_may_alias_left_out():
 ENTRY e { x = f32[4,8]{1,0} parameter(0)
   ROOT y = f32[4,8]{0,1} copy(x) }
 """
-    try:
-        made = plan(parse_module(text.replace("KIND", "may-alias")))
-    except VerificationError:
-        pytest.fail("may-alias refused")
+    made = plan(parse_module(text.replace("KIND", "may-alias")))
     assert all(a.result < 0 for a in made.assignment.allocations)
     with pytest.raises(UnsupportedError, match="must-alias"):
         plan(parse_module(text.replace("KIND", "must-alias")))

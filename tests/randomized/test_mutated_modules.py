@@ -41,6 +41,12 @@ def test_every_edit_changes_a_module_and_keeps_it_whole(edit):
     assert print_module(after) != print_module(before)
 
 
+def editable(case: CorpusCase) -> bool:
+    """Whether there is anything but parameters and tuples of them."""
+    text = case.text
+    return evaluable(case) and text.count(" = ") > text.count(" parameter(") + text.count(" tuple(")
+
+
 def program(case: CorpusCase, seed: int) -> tuple[Module, list[np.ndarray], list[np.ndarray]]:
     text = print_module(mutated(case.module(), seed))
     module = parse_module(text)
@@ -80,7 +86,7 @@ def near(inputs: list[np.ndarray], seed: int) -> list[np.ndarray]:
 MUTATIONS = range(20 if DEEP else 1)
 
 
-@each("xla_modules", 60, biggest=8_000, seed=11, where=evaluable)
+@each("xla_modules", 60, biggest=8_000, seed=11, where=editable)
 def test_xla_modules(case):
     for seed in MUTATIONS:
         module, inputs, wanted = program(case, seed)
@@ -91,21 +97,21 @@ def test_xla_modules(case):
             agree(module, inputs, run_plan(made, inputs), wanted)
 
 
-@each("op_cases", 30, seed=12)
+@each("op_cases", 20, seed=12)
 def test_op_cases(case):
     for seed in MUTATIONS:
         module, inputs, wanted = program(case, seed)
         agree(module, inputs, evaluate(optimize(module), inputs), wanted)
 
 
-@each("jax_programs", 3, biggest=20_000, seed=13, where=evaluable)
+@each("jax_programs", 3, biggest=20_000, seed=13, where=editable)
 def test_jax_programs(case):
     for seed in MUTATIONS:
         module, inputs, wanted = program(case, seed)
         agree(module, inputs, evaluate(optimize(module), inputs), wanted)
 
 
-@each("xla_modules", 8, biggest=4_000, seed=14, where=evaluable)
+@each("xla_modules", 8, biggest=4_000, seed=14, where=editable)
 def test_both_stacks_between_red_zones(case):
     for seed in MUTATIONS:
         module, inputs, wanted = program(case, seed)

@@ -92,8 +92,10 @@ def test_kernels_and_copies_run_in_order(code):
     assert out.tolist() == [7, 14, 7]
 
 
-def test_an_empty_program_runs(code):
-    run(code, [])
+def test_an_empty_program_changes_nothing(code):
+    state = i32(7)
+    run(code, [], state)
+    assert state.tolist() == [7]
 
 
 @pytest.mark.parametrize("rounds", [0, 1, 2, 7, 8, 9, 100, 5000])
