@@ -49,9 +49,9 @@ def functions(file: Path) -> dict[str, ast.FunctionDef]:
 
 
 @cache
-def imported(file: Path) -> dict[str, Function]:
-    """What a file imports from other files of the tests."""
-    found = {}
+def reachable(file: Path) -> dict[str, Function]:
+    """What a call in a file can name: its own functions, and what it imports from other files of the tests."""
+    found = {name: Function(file, name) for name in functions(file)}
     for node in nodes(file):
         if isinstance(node, ast.ImportFrom) and node.level and node.module:
             source = file.parents[node.level - 1] / (node.module.replace(".", "/") + ".py")
@@ -81,7 +81,7 @@ def facts(function: Function) -> tuple[bool, frozenset[Function]]:
     names = {called(node) for node in inside}
     direct = any(name in {"raises", "fail", *DOORS} or name.startswith("assert_") for name in names)
     direct = direct or any(isinstance(node, ast.Assert) or raises_assertion(node) for node in inside)
-    known = {name: Function(function.file, name) for name in functions(function.file)} | imported(function.file)
+    known = reachable(function.file)
     return direct, frozenset(known[name] for name in names & known.keys())
 
 
