@@ -1,7 +1,8 @@
-"""The root of the pytest set-up: module names (tools/python/pytest_names.py), `--deep`, TESTBED_CPU, Hypothesis."""
+"""The root of the pytest set-up: module names (tools/python/pytest_names.py), `--deep`, `--campaign`, TESTBED_CPU."""
 
 import importlib.util
 import os
+import random
 from pathlib import Path
 
 import pytest
@@ -23,21 +24,42 @@ _install_names()
 
 def pytest_addoption(parser: pytest.Parser) -> None:
     parser.addoption("--deep", action="store_true", help="also run tests marked deep, and many more random examples")
+    parser.addoption("--campaign", action="store_true", help="a deep run on new seeds, with ten times its examples")
 
 
 def pytest_configure(config: pytest.Config) -> None:
-    if config.getoption("--deep"):
+    if config.getoption("--campaign"):
+        os.environ["TESTBED_CAMPAIGN"] = "1"
+        # Workers of pytest-xdist inherit it: all have to collect the same tests.
+        os.environ.setdefault("TESTBED_SEED", str(random.SystemRandom().randrange(1, 10**6)))
+    if config.getoption("--deep") or os.environ.get("TESTBED_CAMPAIGN"):
         os.environ["TESTBED_DEEP"] = "1"
     if os.environ.get("TESTBED_CPU"):
         from testbed.codegen.options import assume_host
 
         assume_host(os.environ["TESTBED_CPU"])
-    from hypothesis import HealthCheck, settings
+    load_hypothesis_profile()
 
-    slow = [HealthCheck.too_slow, HealthCheck.data_too_large]
-    settings.register_profile("fast", max_examples=30, deadline=None, derandomize=True, suppress_health_check=slow)
-    settings.register_profile("deep", max_examples=1000, deadline=None, suppress_health_check=slow, print_blob=True)
-    settings.load_profile("deep" if os.environ.get("TESTBED_DEEP") else "fast")
+
+def load_hypothesis_profile() -> None:
+    """The default run draws the same examples each time; deep runs and campaigns draw new ones and keep what failed."""
+    from hypothesis import HealthCheck, settings
+    from hypothesis.database import DirectoryBasedExampleDatabase
+
+    every = settings(deadline=None, suppress_health_check=[HealthCheck.too_slow, HealthCheck.data_too_large])
+    drawing = settings(
+        every, derandomize=False, print_blob=True, database=DirectoryBasedExampleDatabase(ROOT / ".hypothesis/examples")
+    )
+    settings.register_profile("fast", every, max_examples=30, derandomize=True)
+    settings.register_profile("deep", drawing, max_examples=1_000)
+    settings.register_profile("campaign", drawing, max_examples=10_000)
+    chosen = [name for name in ("campaign", "deep") if os.environ.get(f"TESTBED_{name.upper()}")]
+    settings.load_profile((chosen or ["fast"])[0])
+
+
+def pytest_report_header() -> str | None:
+    seed = os.environ.get("TESTBED_SEED")
+    return f"TESTBED_SEED={seed}: set it to draw the same random programs again" if seed else None
 
 
 def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:

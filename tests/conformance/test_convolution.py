@@ -93,7 +93,7 @@ def convolutions(draw) -> str:
     return text_of(draw(st.sampled_from(KINDS)), axes, batch, ins, outs, (features, batches), orders, layouts)
 
 
-@settings(max_examples=40)
+@settings(max_examples=settings().max_examples * 4 // 3)
 @given(convolutions(), st.integers(0, 99))
 def test_random_convolutions(text, seed):
     check(text, seed=seed)

@@ -1,7 +1,5 @@
 """HloModuleProto, HloSnapshot: out and in, against jaxlib's own, damaged bytes, text protos."""
 
-import os
-
 import numpy as np
 import pytest
 from hypothesis import HealthCheck, given, settings
@@ -28,10 +26,8 @@ from ...hlo.equality import difference
 from ...hlo.errors import InputError, TestbedError
 from ...hlo.ir import Literal
 from ...hlo.shapes import tuple_shape
-from ..support.corpus import sample
+from ..support.corpus import DEEP, sample
 from ..support.hlo_canonical import canonical
-
-DEEP = bool(os.environ.get("TESTBED_DEEP"))
 
 MANY = """HloModule many, is_scheduled=true, \
 input_output_alias={ {0}: (0, {}, must-alias) }, buffer_donor={ (1, {}) }, \
@@ -228,7 +224,9 @@ def test_wrong_text_proto_is_located():
 SEEDS: list[bytes] = []
 
 
-@settings(max_examples=100_000 if DEEP else 150, deadline=None, suppress_health_check=list(HealthCheck))
+@settings(
+    max_examples=settings().max_examples * (100 if DEEP else 5), deadline=None, suppress_health_check=list(HealthCheck)
+)
 @given(
     st.integers(0, 1),
     st.lists(st.tuples(st.floats(0, 1, exclude_max=True), st.integers(0, 255), st.sampled_from("sdix")), max_size=8),

@@ -88,7 +88,7 @@ def check_world(before: Module, after: Module) -> None:
 
 
 @pytest.mark.parametrize("name", PASSES)
-@settings(max_examples=1000 if DEEP else 6)
+@settings(max_examples=settings().max_examples if DEEP else 6)
 @given(st.integers(0, 2**32))
 def test_a_pass_leaves_the_world_alone(name: str, seed: int):
     before = parse_module(World(seed).text)

@@ -19,6 +19,7 @@ from ..generators.mutated_modules import EDITS, mutated
 from ..generators.random_wide import LOOSE
 from ..support.hlo_corpus import DEEP, CorpusCase, each, evaluable
 from ..support.plan_interpreter import run_plan
+from ..support.seeds import FIRST
 
 TEXT = """HloModule m
 ENTRY e { x = f32[2,3] parameter(0)
@@ -83,7 +84,7 @@ def near(inputs: list[np.ndarray], seed: int) -> list[np.ndarray]:
     ]
 
 
-MUTATIONS = range(20 if DEEP else 1)
+MUTATIONS = range(FIRST, FIRST + (20 if DEEP else 1))
 
 
 @each("xla_modules", 60, biggest=8_000, seed=11, where=editable)

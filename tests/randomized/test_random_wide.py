@@ -21,13 +21,9 @@ from ...planning.assignment_checker import check_assignment
 from ...planning.planner import plan
 from ..generators.fuzzed_modules import FUZZED
 from ..generators.random_wide import LOOSE, Wide, inputs_of
-from ..support.corpus import DEEP
 from ..support.passes import fill
 from ..support.plan_interpreter import run_plan
-
-
-def seeds(first: int, count: int) -> range:
-    return range(first, first + count * (100 if DEEP else 1))
+from ..support.seeds import seeds
 
 
 def agree(module: Module, given: list[np.ndarray], wanted: list[np.ndarray], exact: bool) -> None:

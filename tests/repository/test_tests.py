@@ -8,6 +8,8 @@ from functools import cache
 from pathlib import Path
 from typing import NamedTuple
 
+from hypothesis import settings
+
 TESTS = Path(__file__).absolute().parents[1]
 ME = Path(__file__).absolute()
 
@@ -22,6 +24,7 @@ PREPARING = ("support/corpus.py", "support/hlo_corpus.py", "cases/", "generators
 """Files of tests that make what is tested: an assertion there says nothing of a result."""
 
 MAY_SKIP = {
+    "evaluator/test_processors.py": "a processor for whose extensions NumPy has loops",
     "support/corpus.py": "the shared corpora: TESTBED_CORPUS names them",
     "mlir_emitters/test_math.py": "a CPU with vectors of 256 bits",
     "mlir_emitters/test_complex_dot.py": "a CPU with vectors of 256 bits",
@@ -134,6 +137,26 @@ def test_skips_name_what_they_wait_for():
     assert skipping == MAY_SKIP.keys()
     marks = [n for f in files() for n in nodes(f) if called(n) == "skipif"]
     assert [ast.unparse(m) for m in marks if not any(k.arg == "reason" for k in m.keywords)] == []
+
+
+def test_the_number_of_examples_follows_the_profile():
+    fixed = [
+        f"{file.relative_to(TESTS)}:{node.lineno}: {ast.unparse(keyword.value)}"
+        for file in files()
+        for node in nodes(file)
+        if called(node) == "settings"
+        for keyword in node.keywords
+        if keyword.arg == "max_examples" and isinstance(keyword.value, ast.Constant)
+    ]
+    assert not fixed, "a share of settings().max_examples, so that deep runs and campaigns draw more"
+
+
+def test_only_the_default_run_draws_the_same_examples_again():
+    profiles = {name: settings.get_profile(name) for name in ("fast", "deep", "campaign")}
+    assert [name for name, profile in profiles.items() if profile.derandomize] == ["fast"]
+    assert [profile.max_examples for profile in profiles.values()] == [30, 1_000, 10_000]
+    drawing = [profiles["deep"], profiles["campaign"]]
+    assert all(profile.print_blob and ".hypothesis" in repr(profile.database) for profile in drawing)
 
 
 PLANTED = """

@@ -195,7 +195,7 @@ def programs(draw) -> str:
     return ADD + "ENTRY e { " + "\n  ".join([head, constants, *lines, root]) + " }"
 
 
-@settings(max_examples=20, deadline=None)
+@settings(max_examples=settings().max_examples * 2 // 3)
 @given(programs())
 def test_programs_with_several_results(text):
     check(text, rtol=1e-4, atol=1e-4)

@@ -6,7 +6,7 @@ import re
 
 import numpy as np
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from .... import legacy
@@ -340,7 +340,6 @@ def chains(draw) -> str:
     )
 
 
-@settings(max_examples=30, deadline=None)
 @given(chains())
 def test_chains_of_reductions_and_elementwise_work(text):
     check(text, rtol=1e-4, atol=1e-4)
