@@ -1,4 +1,4 @@
-"""Row kernels (hlo/analysis/rows.py): one loop over rows, in it one pass over the row for each level of reductions.
+"""Row kernels (row_graph.py): one loop over rows, in it one pass over the row for each level of reductions.
 
 Numbers of a row stay in registers. What is dear and wanted by two passes lies in an array on the stack in between, or
 is read back where it is a result. Where every array is read at the present place, rows and columns are one counter
@@ -10,8 +10,6 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass, field
 
-from ..hlo.analysis.rows import Reads as RowReads
-from ..hlo.analysis.rows import Role, Rows, reads, rows_of
 from ..hlo.ir import Instruction
 from ..hlo.opclasses import ELEMENTWISE, EXPENSIVE
 from ..hlo.opcodes import Op
@@ -23,18 +21,16 @@ from .leaf import Leaf
 from .memory import load
 from .reduce import Reducer
 from .registers import Register
+from .row_graph import PASSED, Role, RowGraph, row_graph
 from .stack import StackArray
 
 STAGED_BYTES = 1 << 18
 """Bytes of stack for the values of a row that several passes want."""
 
 
-def find_rows(e: Elemental, leaves: Sequence[Leaf]) -> Rows | None:
-    """How to emit a kernel's results row by row; None for other kernels, and for a reduction alone."""
-    roots = list(dict.fromkeys(leaf.instruction for leaf in leaves))
-    if len(roots) == 1 and (roots[0].opcode is Op.REDUCE or roots[0] in e.leaves):
-        return None
-    return rows_of(roots, e.leaves)
+def find_rows(e: Elemental, leaves: Sequence[Leaf]) -> RowGraph | None:
+    """How to emit a kernel's results row by row; None for other kernels."""
+    return row_graph(list(dict.fromkeys(leaf.instruction for leaf in leaves)), e.leaves)
 
 
 @dataclass(eq=False, slots=True)
@@ -52,7 +48,7 @@ class Pass:
         return ends + [leaf.instruction for leaf in self.written] + self.staged
 
 
-def emit_rows(e: Elemental, leaves: Sequence[Leaf], rows: Rows) -> None:
+def emit_rows(e: Elemental, leaves: Sequence[Leaf], rows: RowGraph) -> None:
     """All results of a row kernel."""
     full = [leaf for leaf in leaves if rows.roles[leaf.instruction] is Role.FULL]
     numbers = [leaf for leaf in leaves if rows.roles[leaf.instruction] is Role.ROW]
@@ -83,7 +79,7 @@ def _emit_pass(e: RowElemental, step: Pass) -> None:
         results += reducer.combine(accumulators, values)
     for instruction in step.staged:
         value = e.value(instruction, e.place(instruction))
-        kept = e.kept[instruction] = StackArray(code, value, e.rows.length)
+        kept = e.kept[instruction] = StackArray(code, value, e.rows.grid.length)
         kept.write(e.column, value)
     written = [leaf.value(e, e.place(leaf.instruction, leaf.shape)) for leaf in step.written]
     for leaf, value in zip(step.written, written, strict=True):
@@ -99,29 +95,26 @@ def _emit_pass(e: RowElemental, step: Pass) -> None:
 class RowElemental(Elemental):
     """Values at the present row and column, whatever shape they have there."""
 
-    def __init__(self, e: Elemental, rows: Rows):
+    def __init__(self, e: Elemental, rows: RowGraph):
         super().__init__(e.code, e.leaves, e.rules, e.scratch)
         self.rows, self.flat = rows, _is_flat(rows, e)
         self.kept: dict[Instruction, StackArray | ReadBack] = {}
-        first = rows.reduces[0].operands[0].shape
-        self.dims = [size for size in first.dims if size != 1]
-        split, product = 0, 1
-        while product < rows.count:
-            split, product = split + 1, product * self.dims[split]
-        self.outer, self.inner = self.dims[:split], self.dims[split:]
+        first = rows.first_array
+        dims, split = [size for size in first.dims if size != 1], rows.grid.row_dims(first)
+        self.outer, self.inner = dims[:split], dims[split:]
         self.row: IndexValue = 0
         self.column: IndexValue = 0
         self.row_positions: list[IndexValue] = []
         self.column_positions: list[IndexValue] = []
 
     def open_rows(self) -> list[Loop | Once]:
-        loops = [self.code.loop(size) for size in ([self.rows.count] if self.flat else self.outer)]
+        loops = [self.code.loop(size) for size in ([self.rows.grid.count] if self.flat else self.outer)]
         self.row_positions = [loop.index for loop in loops]
         self.row = self.row_positions[0] if self.flat else _join(self.code, self.row_positions, self.outer)
         return loops
 
     def open_columns(self, carried: Sequence[Register]) -> Columns:
-        walk = Columns(self.code, [self.rows.length] if self.flat else self.inner, carried)
+        walk = Columns(self.code, [self.rows.grid.length] if self.flat else self.inner, carried)
         self.column_positions = walk.positions
         self.column = walk.positions[0] if self.flat else _join(self.code, walk.positions, self.inner)
         return walk
@@ -132,7 +125,7 @@ class RowElemental(Elemental):
             shape = instruction.shape.elements[0] if instruction.shape.is_tuple else instruction.shape
         role, code = self.rows.roles[instruction], self.code
         if role is Role.FULL:
-            linear = code.add(code.multiply(self.row, self.rows.length), self.column)
+            linear = code.add(code.multiply(self.row, self.rows.grid.length), self.column)
         else:
             linear = self.row if role is Role.ROW else self.column
         if self.flat:
@@ -165,7 +158,7 @@ class RowElemental(Elemental):
         if role is None or instruction in self.leaves or index.key != self.place(instruction).key:
             return super()._rule(instruction, index)
         if instruction.opcode in PASSED:
-            ((operand, wanted),) = _reads(self.rows, instruction)
+            ((operand, wanted),) = self.rows.sources[instruction]
             if wanted is not None:
                 return self._just(operand, self.place(operand))
         if instruction.opcode in EMIT:
@@ -174,27 +167,19 @@ class RowElemental(Elemental):
 
     def _elementwise_here(self, instruction: Instruction, index: Index) -> Reads:
         values = []
-        for operand, wanted in _reads(self.rows, instruction):
+        for operand, wanted in self.rows.sources[instruction]:
             values.append((yield operand, self.place(operand) if wanted else index.within(operand.shape)))
         return EMIT[instruction.opcode](self.code, instruction, *values)
 
 
-PASSED = frozenset({Op.BROADCAST, Op.RESHAPE, Op.BITCAST})
-"""Opcodes whose element here is their operand's element here."""
-
-
-def _reads(rows: Rows, instruction: Instruction) -> RowReads:
-    return reads(instruction, rows.roles[instruction], (rows.count, rows.length))
-
-
-def _is_flat(rows: Rows, e: Elemental) -> bool:
+def _is_flat(rows: RowGraph, e: Elemental) -> bool:
     """Whether everything is read at the present place: then no index of several dimensions is needed."""
     for instruction in rows.roles:
         if instruction in e.leaves or not instruction.operands:
             if instruction.opcode is Op.IOTA:
                 return False
             continue
-        if any(wanted is None and operand.shape.size != 1 for operand, wanted in _reads(rows, instruction)):
+        if any(wanted is None and operand.shape.size != 1 for operand, wanted in rows.sources[instruction]):
             return False
         if instruction.opcode not in ELEMENTWISE and instruction.opcode not in _KNOWN:
             return False
@@ -243,13 +228,12 @@ def _join(code: Code, positions: Sequence[IndexValue], sizes: Sequence[int]) -> 
 # What each pass does ------------------------------------------------------------------------------------------------
 
 
-def plan_passes(e: Elemental, full: Sequence[Leaf], rows: Rows) -> list[Pass]:
+def plan_passes(e: Elemental, full: Sequence[Leaf], rows: RowGraph) -> list[Pass]:
     """One pass for each level of reductions, and one for results that need them all. Results in place come last."""
     levels: dict[Instruction, int] = {}
     passes: list[Pass] = []
     for instruction in rows.roles:
-        below = [] if instruction in e.leaves else [o for o, wanted in _reads(rows, instruction) if wanted]
-        level = max((levels[o] for o in below), default=0)
+        level = max((levels[o] for o in rows.here(instruction)), default=0)
         if instruction.opcode is Op.REDUCE and rows.roles[instruction] is Role.ROW:
             level += 1
             passes += [Pass([]) for _ in range(level - len(passes))]
@@ -268,7 +252,7 @@ def plan_passes(e: Elemental, full: Sequence[Leaf], rows: Rows) -> list[Pass]:
     return passes
 
 
-def _stage(e: Elemental, rows: Rows, passes: list[Pass]) -> None:
+def _stage(e: Elemental, rows: RowGraph, passes: list[Pass]) -> None:
     """Keep what is dear for the passes after the first that wants it, users before what they are made from."""
     space = STAGED_BYTES
     wanted = [_wanted(e, rows, step) for step in passes]
@@ -276,7 +260,7 @@ def _stage(e: Elemental, rows: Rows, passes: list[Pass]) -> None:
         users = [n for n, found in enumerate(wanted) if instruction in found]
         if len(users) < 2 or not _is_dear(e, rows, instruction):
             continue
-        size = rows.length * instruction.shape.dtype.bytes
+        size = rows.grid.length * instruction.shape.dtype.bytes
         if size > space:
             continue
         space -= size
@@ -289,14 +273,14 @@ def _stage(e: Elemental, rows: Rows, passes: list[Pass]) -> None:
         step.held = [i for i in dict.fromkeys(step.held) if i in needed]
 
 
-def _is_dear(e: Elemental, rows: Rows, instruction: Instruction) -> bool:
+def _is_dear(e: Elemental, rows: RowGraph, instruction: Instruction) -> bool:
     if rows.roles[instruction] is not Role.FULL or instruction in e.leaves or not instruction.operands:
         return False
     cheap = instruction.opcode in ELEMENTWISE or instruction.opcode in PASSED
     return instruction.opcode in EXPENSIVE or not (cheap or instruction.opcode is Op.GET_TUPLE_ELEMENT)
 
 
-def _wanted(e: Elemental, rows: Rows, step: Pass, through: bool = True) -> set[Instruction]:
+def _wanted(e: Elemental, rows: RowGraph, step: Pass, through: bool = True) -> set[Instruction]:
     """Values that a pass computes for each element; those that it holds too, unless `through`."""
     found: set[Instruction] = set()
     stack = list(step.ends)
@@ -309,6 +293,5 @@ def _wanted(e: Elemental, rows: Rows, step: Pass, through: bool = True) -> set[I
                 found.add(instruction)
             continue
         found.add(instruction)
-        if instruction not in e.leaves:
-            stack += [o for o, wanted in _reads(rows, instruction) if wanted]
+        stack += rows.here(instruction)
     return found

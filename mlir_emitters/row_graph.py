@@ -1,4 +1,7 @@
-"""Which kernels work row by row (see hlo/analysis/rows.py), found on LHLO's buffers: the role of every value in one."""
+"""Which kernels this stack emits row by row, found on LHLO's buffers: the role of every value in one.
+
+A value is read at the present element of a row, at the present row, at the present column, or elsewhere.
+"""
 
 from __future__ import annotations
 
@@ -6,7 +9,6 @@ import math
 from collections.abc import Sequence
 from enum import Enum
 
-from ..hlo.analysis.rows import COSTLY, FEW
 from ..hlo.opclasses import ELEMENTWISE
 from ..hlo.opcodes import Op
 from ..hlo.shapes import Shape
@@ -20,6 +22,10 @@ class Role(Enum):
 
 PASSED = frozenset({Op.BROADCAST, Op.RESHAPE, Op.BITCAST, Op.COPY})
 """Ops whose element at the present place may be their operand's there."""
+
+
+APART = frozenset({Op.CONVOLUTION, Op.DOT, Op.DYNAMIC_UPDATE_SLICE, Op.REDUCE_WINDOW, Op.SCATTER, Op.SORT})
+"""Ops whose outputs have loops of their own (ROOTS of kernel.py, products): not what one element of a row is made by."""
 
 
 class RowGraph:
@@ -65,14 +71,14 @@ class RowGraph:
         return [(x, r if r is not None and self.fits(x.shape, r) else None) for x, r in zip(node.inputs, wanted)]
 
     def reduces(self, node: Node, role: Role) -> bool:
-        """Whether a reduction can give its results in a role: numbers of the row, or, of a few elements, one of it."""
+        """Whether a reduction can give its results in a role: numbers of the row, or one element of it."""
         if role is Role.ROW:
             return row_form(node) == (self.count, self.length)
         return role is Role.FULL and self.makes_element(node)
 
     def makes_element(self, node: Node) -> bool:
-        taken = math.prod(node.inputs[0].dims[d] for d in reduced_dimensions(node))
-        return len(node.outputs) == 1 and 0 < taken <= FEW and self.fits(node.output.shape, Role.FULL)
+        """Whether it has one result, of the rows' size: each element is a loop, as in a nest over the result."""
+        return len(node.outputs) == 1 and node.inputs[0].shape.size > 0 and self.fits(node.output.shape, Role.FULL)
 
     def _broadcast(self, node: Node, role: Role) -> Role | None:
         source, dims = node.inputs[0], node.output.dims
@@ -147,7 +153,7 @@ def row_graph(results: Sequence[Buffer]) -> RowGraph | None:
     reductions = [node for node in nodes if node.opcode is Op.REDUCE]
     if not reductions or {x.writer for x in ends} == {reductions[0]}:
         return None
-    if any(node.opcode in COSTLY for node in nodes):
+    if any(node.opcode in APART for node in nodes):
         return None
     for form in dict.fromkeys(map(row_form, reductions)):
         graph = RowGraph(*form) if form else None

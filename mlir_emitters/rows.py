@@ -1,4 +1,4 @@
-"""Row kernels (hlo/analysis/rows.py): reductions over rows with elementwise work between them, as one loop over rows.
+"""Row kernels (row_graph.py): reductions over rows with elementwise work between them, as one loop over rows.
 
 Each value of such a kernel is read at the present element of a row, at the present row, at the present column, or
 elsewhere and then holds no reduction. Each level of reductions is one pass over the row; what is dear and wanted by
