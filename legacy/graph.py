@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Collection, Iterable, Iterator, Mapping
 from dataclasses import dataclass
 
 from ..hlo.ir import Computation, Instruction
@@ -64,3 +64,21 @@ def _inline(computation: Computation, arguments: list[Instruction]) -> Instructi
         else:
             new[instruction] = instruction.replace(operands=tuple(operands))
     return new[computation.root]
+
+
+def walk(
+    roots: Iterable[Instruction], leaves: Collection[Instruction], through: Collection[Op] | None = None
+) -> Iterator[Instruction]:
+    """What the roots are made of, themselves included, each once, without what is in memory.
+
+    through: opcodes behind which the walk goes on; all of them if not given.
+    """
+    stack, seen = list(roots), set(leaves)
+    while stack:
+        instruction = stack.pop()
+        if instruction in seen:
+            continue
+        seen.add(instruction)
+        yield instruction
+        if through is None or instruction.opcode in through:
+            stack.extend(instruction.operands)

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 
 from llvmlite import ir
 
@@ -10,6 +10,7 @@ from ..codegen.options import EmitOptions
 from ..hlo.analysis.windows import running
 from ..hlo.ir import Instruction
 from ..hlo.opcodes import Op
+from ..hlo.shapes import Shape
 from ..planning.plan import KernelRequest
 from . import convolution, dot, indexing, reduce, reduce_window, shape, sort
 from .concatenate import write_concatenated
@@ -17,7 +18,7 @@ from .dot_tiled import emit_dot_with_epilogue, emit_tiled_dot, problem_of
 from .elemental import Elemental, Index, Rule, same_order
 from .elementwise import EMIT as ELEMENTWISE
 from .function import Code
-from .graph import graph_of
+from .graph import graph_of, walk
 from .leaf import Leaf, is_whole, result_leaves
 from .linear import is_linear
 from .loops import nest_for
@@ -202,52 +203,44 @@ _DEAR = _COLUMNS.keys() | {Op.REDUCE}
 
 
 def _products(e: Elemental, group: list[Leaf]) -> list[Instruction]:
-    """The one dot or convolution below the elementwise ops, or reductions over the same columns, of the result's shape;
-    none if something else there is dear.
+    """The one dot or convolution, or the reductions over the same columns, of which elementwise ops alone make the
+    group; each of the result's shape. None if something else that the group is made of is dear.
     """
-    found: dict[Instruction, None] = {}
-    stack, seen = [leaf.instruction for leaf in group], set()
-    while stack:
-        instruction = stack.pop()
-        if instruction in seen or instruction in e.leaves:
-            continue
-        seen.add(instruction)
-        if instruction.opcode in _DEAR:
-            found[instruction] = None
-        elif instruction.opcode in ELEMENTWISE or instruction.opcode is Op.GET_TUPLE_ELEMENT:
-            stack.extend(instruction.operands)
-        elif _has_columns(e, instruction):
-            return []
-    products, result = list(found), group[0].shape
-    shapes = [shape for product in products for _, shape in product.shape.leaves()]
-    if any(s.dims != result.dims or s.minor_to_major != result.minor_to_major for s in shapes):
+    products, others = _below_elementwise(e, group)
+    if any(i.opcode in _DEAR for i in walk(others, e.leaves)):
+        return []
+    if not all(_has_shape(product, group[0].shape) for product in products):
         return []
     if any(product.opcode is Op.REDUCE for product in products):
-        fine = all(
-            p.opcode is Op.REDUCE and reduce.is_column_reduce(p) and reduce.same_columns(products[0], p)
-            for p in products
-        )
-        return products if fine else []
+        return products if _share_columns(products) else []
     return products if len(products) == 1 else []
+
+
+def _below_elementwise(e: Elemental, group: list[Leaf]) -> tuple[list[Instruction], list[Instruction]]:
+    """What elementwise ops make the group from, if it is not in memory: what is dear, and the rest."""
+    found = list(walk([leaf.instruction for leaf in group], e.leaves, _PASSES))
+    products = [i for i in found if i.opcode in _DEAR]
+    return products, [i for i in found if i.opcode not in _DEAR and i.opcode not in _PASSES]
+
+
+_PASSES = ELEMENTWISE.keys() | {Op.GET_TUPLE_ELEMENT}
+
+
+def _has_shape(product: Instruction, result: Shape) -> bool:
+    shapes = [shape for _, shape in product.shape.leaves()]
+    return all(s.dims == result.dims and s.minor_to_major == result.minor_to_major for s in shapes)
+
+
+def _share_columns(products: Sequence[Instruction]) -> bool:
+    """Whether all are reductions, and one loop over blocks of columns makes them."""
+    alike = (reduce.is_column_reduce(p) and reduce.same_columns(products[0], p) for p in products)
+    return all(p.opcode is Op.REDUCE for p in products) and all(alike)
 
 
 _HAS_COLUMNS: dict[Op, Callable[[Instruction], bool]] = {
     Op.DOT: lambda i: dot.column_dimension(i) is not None,
     Op.CONVOLUTION: lambda i: convolution.column_role(i) is not None,
 }
-
-
-def _has_columns(e: Elemental, root: Instruction) -> bool:
-    stack, seen = [root], set()
-    while stack:
-        instruction = stack.pop()
-        if instruction in seen or instruction in e.leaves:
-            continue
-        if instruction.opcode in _DEAR:
-            return True
-        seen.add(instruction)
-        stack.extend(instruction.operands)
-    return False
 
 
 _PIECES: dict[Op, Callable[[Elemental, Leaf], None]] = {Op.CONCATENATE: write_concatenated, Op.PAD: shape.write_padded}
