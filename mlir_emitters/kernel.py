@@ -139,22 +139,12 @@ def products_of(group: Sequence[Buffer]) -> list[Node]:
     """The dot or convolution of the results' shape and layout that they are made of by elementwise ops alone; or the
     reductions, if they keep the innermost dimension and are over the same columns.
     """
-    found: dict[Node, None] = {}
-    stack, seen = [r.writer for r in group if r.writer is not None], set()
-    while stack:
-        node = stack.pop()
-        if node in seen:
-            continue
-        seen.add(node)
-        if node.opcode in PRODUCTS:
-            found[node] = None
-        elif node.opcode in ELEMENTWISE or node.opcode in (Op.SELECT, Op.COPY):
-            stack.extend(x.writer for x in node.inputs if x.writer is not None)
-        elif any(n.opcode in PRODUCTS for n in reachable(node.outputs)):
-            return []
-    products = list(found)
-    shapes = [(x.dims, x.strides) for node in products for x in node.outputs]
-    if any(shape != (group[0].dims, group[0].strides) for shape in shapes):
+    first, nodes = group[0], behind_elementwise(group)
+    products = [node for node in nodes if node.opcode in PRODUCTS]
+    others = [x for node in nodes if node.opcode not in PRODUCTS for x in node.outputs]
+    if any(node.opcode in PRODUCTS for node in reachable(others)):
+        return []
+    if any((x.dims, x.strides) != (first.dims, first.strides) for node in products for x in node.outputs):
         return []
     if all(node.opcode is Op.REDUCE for node in products):
         fine = all(reduce.has_columns(node) and reduce.same_columns(products[0], node) for node in products)
@@ -163,6 +153,22 @@ def products_of(group: Sequence[Buffer]) -> list[Node]:
 
 
 PRODUCTS = frozenset({Op.CONVOLUTION, Op.DOT, Op.REDUCE})
+
+
+def behind_elementwise(group: Sequence[Buffer]) -> list[Node]:
+    """The nodes at which elementwise ops that make the results begin."""
+    found: list[Node] = []
+    stack, seen = [r.writer for r in group], set[Node | None]({None})
+    while stack:
+        node = stack.pop()
+        if node is None or node in seen:
+            continue
+        seen.add(node)
+        if node.opcode in ELEMENTWISE or node.opcode in (Op.SELECT, Op.COPY):
+            stack += [x.writer for x in node.inputs]
+        else:
+            found.append(node)
+    return found
 
 
 def emit_nest(e: Elemental, group: Sequence[Buffer]) -> None:
@@ -226,28 +232,47 @@ def is_linear(group: Sequence[Buffer]) -> bool:
     return True
 
 
-def _linear_sources(node: Node) -> list[Buffer] | None:
+def _linear_sources(node: Node) -> Sequence[Buffer] | None:
     """The full-size operands of a node, read at the result's own offset; None if it reads elsewhere."""
-    result = node.output
-    if node.opcode in ELEMENTWISE or node.opcode in (Op.SELECT, Op.COPY, Op.BITCAST_CONVERT):
-        full = [x for x in node.inputs if x.dims]
-        same = all(x.dims == result.dims and x.strides == result.strides for x in full)
-        return full if same and (len(full) == len(node.inputs) or node.opcode in (Op.SELECT, Op.CLAMP)) else None
-    if node.opcode is Op.BROADCAST:
-        return [] if node.inputs[0].shape.size == 1 else None
-    if node.opcode is Op.BITCAST or (
-        node.opcode is Op.RESHAPE and node.inputs[0].shape.is_row_major and result.shape.is_row_major
-    ):
-        return list(node.inputs) if node.inputs[0].shape.size == result.shape.size else None
-    if node.opcode is Op.CONSTANT:
-        return []
-    return (
-        []
-        if node.opcode is Op.IOTA
-        and sum(d != 1 for d in result.dims) == 1
-        and result.dims[node.attributes["iota_dimension"]] != 1
-        else None
-    )
+    by_element = node.opcode in ELEMENTWISE or node.opcode in (Op.SELECT, Op.COPY, Op.BITCAST_CONVERT)
+    rule = _of_elementwise if by_element else LINEAR.get(node.opcode)
+    return rule(node) if rule is not None else None
+
+
+def _of_elementwise(node: Node) -> Sequence[Buffer] | None:
+    full = [x for x in node.inputs if x.dims]
+    if len(full) < len(node.inputs) and node.opcode not in (Op.SELECT, Op.CLAMP):
+        return None
+    return full if all((x.dims, x.strides) == (node.output.dims, node.output.strides) for x in full) else None
+
+
+def _of_broadcast(node: Node) -> Sequence[Buffer] | None:
+    return () if node.inputs[0].shape.size == 1 else None
+
+
+def _of_bitcast(node: Node) -> Sequence[Buffer] | None:
+    return node.inputs if node.inputs[0].shape.size == node.output.shape.size else None
+
+
+def _of_reshape(node: Node) -> Sequence[Buffer] | None:
+    row_major = node.inputs[0].shape.is_row_major and node.output.shape.is_row_major
+    return _of_bitcast(node) if row_major else None
+
+
+def _of_iota(node: Node) -> Sequence[Buffer] | None:
+    """Its elements count along memory if only that dimension is longer than 1."""
+    long = [d for d, size in enumerate(node.output.dims) if size != 1]
+    return () if long == [node.attributes["iota_dimension"]] else None
+
+
+LINEAR: dict[Op, Callable[[Node], Sequence[Buffer] | None]] = {
+    Op.BITCAST: _of_bitcast,
+    Op.BROADCAST: _of_broadcast,
+    Op.CONSTANT: lambda node: (),
+    Op.IOTA: _of_iota,
+    Op.RESHAPE: _of_reshape,
+}
+"""Ops, besides elementwise ones, that may read at the result's own offset; the others never do."""
 
 
 # Roots with loops of their own --------------------------------------------------------------------------------------
