@@ -37,15 +37,17 @@ class Axis:
 
     def taps(self, code: Code, position: IndexValue) -> Range:
         """The window positions that meet the input from a position of the result."""
-        offset = code.add(code.multiply(position, self.stride), -self.low)
-        bounds = (-self.low, (self.count - 1) * self.stride - self.low)
-        return self._solve(code, offset, bounds, self.dilation, self.window, (0, self.window))
+        start = code.add(code.multiply(position, self.stride), -self.low)
+        least = -self.low
+        places = Places(start, least, least + (self.count - 1) * self.stride, self.dilation, self.window)
+        return self._meeting(code, places, (0, self.window))
 
     def positions(self, code: Code, tap: IndexValue, within: tuple[IndexValue, IndexValue]) -> Range:
         """The positions of the result, of those `within`, from which a window position meets the input."""
-        offset = code.add(code.multiply(tap, self.dilation), -self.low)
-        bounds = (-self.low, (self.window - 1) * self.dilation - self.low)
-        return self._solve(code, offset, bounds, self.stride, self.count, within)
+        start = code.add(code.multiply(tap, self.dilation), -self.low)
+        least = -self.low
+        places = Places(start, least, least + (self.window - 1) * self.dilation, self.stride, self.count)
+        return self._meeting(code, places, within)
 
     def inside(self) -> tuple[int, int]:
         """[start, end) of the positions of the result whose whole window lies in the input."""
@@ -60,40 +62,54 @@ class Axis:
         sum_ = code.add(code.multiply(position, self.stride), code.multiply(tap, self.dilation))
         return code.divide(code.add(sum_, -self.low), self.holes)
 
-    def _solve(
-        self,
-        code: Code,
-        offset: IndexValue,
-        bounds: tuple[int, int],
-        factor: int,
-        most: int,
-        within: tuple[IndexValue, IndexValue],
-    ) -> Range:
-        """All x within, x < most, for which offset + x·factor is a multiple of `holes` inside the input.
+    def _meeting(self, code: Code, places: Places, within: tuple[IndexValue, IndexValue]) -> Range:
+        """The numbers x within whose place is one of the input's elements, which lie `holes` apart from 0 on."""
+        start, end = self._inside(code, places, within)
+        return (start, end, 1) if self.holes == 1 else self._on_elements(code, places, start, end)
 
-        bounds: the least and the greatest offset.
-        """
+    def _inside(
+        self, code: Code, places: Places, within: tuple[IndexValue, IndexValue]
+    ) -> tuple[IndexValue, IndexValue]:
+        """[start, end) of the numbers within whose place is between the input's first element and its last."""
         start, end = within
-        span = (self.size - 1) * self.holes
-        if bounds[0] < 0:
-            reached = code.add(code.maximum(code.subtract(0, offset), 0), factor - 1)
-            start = code.maximum(start, code.divide(reached, factor))
-        if bounds[1] + (most - 1) * factor > span:
-            left = code.maximum(code.subtract(span + factor, offset), 0)
-            end = code.minimum(end, code.divide(left, factor))
-        if self.holes == 1:
-            return start, end, 1
-        positive = -(min(bounds[0], 0) // self.holes) * self.holes
-        rest = code.remainder(code.add(offset, positive), self.holes)
-        common = math.gcd(factor, self.holes)
-        step = self.holes // common
-        if common > 1:  # no x at all where the offset is no multiple of it
-            odd = code.minimum(code.remainder(rest, common), 1)
-            end = code.minimum(end, code.multiply(code.subtract(1, odd), most))
-        inverse = pow(factor // common, -1, step)
-        first = code.remainder(code.multiply(code.divide(code.subtract(self.holes, rest), common), inverse), step)
-        above = step * (most + max(0, -bounds[0]) + 1)
-        return code.add(start, code.remainder(code.subtract(code.add(first, above), start), step)), end, step
+        last = (self.size - 1) * self.holes
+        if places.least < 0:
+            missing = code.add(code.maximum(code.subtract(0, places.start), 0), places.step - 1)
+            start = code.maximum(start, code.divide(missing, places.step))
+        if places.greatest + (places.count - 1) * places.step > last:
+            left = code.maximum(code.subtract(last + places.step, places.start), 0)
+            end = code.minimum(end, code.divide(left, places.step))
+        return start, end
+
+    def _on_elements(self, code: Code, places: Places, start: IndexValue, end: IndexValue) -> Range:
+        """Of the numbers [start, end) those whose place is a multiple of `holes`.
+
+        start + x·step ≡ 0 modulo holes. With g = gcd(step, holes) there is a solution if g divides the start, and then
+        one in each holes/g numbers: x ≡ −start/g · (step/g)⁻¹ modulo holes/g.
+        """
+        whole = -(min(places.least, 0) // self.holes) * self.holes  # keeps the dividend from being negative
+        rest = code.remainder(code.add(places.start, whole), self.holes)
+        common = math.gcd(places.step, self.holes)
+        period = self.holes // common
+        if common > 1:
+            unsolvable = code.minimum(code.remainder(rest, common), 1)
+            end = code.minimum(end, code.multiply(code.subtract(1, unsolvable), places.count))
+        inverse = pow(places.step // common, -1, period)
+        first = code.remainder(code.multiply(code.divide(code.subtract(self.holes, rest), common), inverse), period)
+        above = period * (places.count + max(0, -places.least) + 1)  # a multiple of the period that no start exceeds
+        skipped = code.remainder(code.subtract(code.add(first, above), start), period)
+        return code.add(start, skipped), end, period
+
+
+@dataclass(frozen=True, slots=True)
+class Places:
+    """start + x·step for x in [0, count), counted in the input with its holes. least, greatest: what start may be."""
+
+    start: IndexValue
+    least: int
+    greatest: int
+    step: int
+    count: int
 
 
 @dataclass(frozen=True, slots=True)
