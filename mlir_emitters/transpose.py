@@ -112,54 +112,70 @@ def pure_transposition(group: Sequence[Buffer]) -> tuple[Buffer, Places] | None:
 
 def emit_blocks(e: Elemental, result: Buffer, source: Buffer, places: Places, crossing: tuple[int, int]) -> bool:
     """16×16 blocks through registers; False if a dimension is no multiple of 16 or the vectors are too short."""
-    b, (slow, fast) = e.b, crossing
-    if (
-        b.vector_bits < 512
-        or result.dims[slow] % BLOCK
-        or result.dims[fast] % BLOCK
-        or result.argument == source.argument
-    ):
+    b, dims = e.b, result.dims
+    if b.vector_bits < 512 or any(dims[d] % BLOCK for d in crossing) or result.argument == source.argument:
         return False
-    element = raw_type(b.types, result.dtype)
-    row, square = ir.VectorType.get([BLOCK], element), ir.VectorType.get([BLOCK, BLOCK], element)
-    strides = [0] * len(result.dims)
+    strides = [0] * len(dims)  # of the source, along the result's dimensions
     for d, place in enumerate(places):
         if place is not None:
             strides[place] = source.strides[d]
-    offset_from: Index = 0
-    offset_to: Index = 0
-    loops: list[Loop] = []
-    order = [d for d in reversed(result.shape.minor_to_major) if d not in crossing and result.dims[d] != 1]
-
-    def advance(d: int, index: Index) -> None:
-        nonlocal offset_from, offset_to
-        offset_from = b.add(offset_from, b.mul(index, strides[d]))
-        offset_to = b.add(offset_to, b.mul(index, result.strides[d]))
-
-    whole = BAND if result.dims[slow] % BAND == 0 else result.dims[slow]
-    for d, upper, step in [
-        *((d, result.dims[d], 1) for d in order),
-        (slow, result.dims[slow], whole),
-        (fast, result.dims[fast], BLOCK),
-        (slow, whole, BLOCK),
-    ]:
-        loops.append(b.open_loop(0, upper, step))
-        advance(d, loops[-1].index)
-    block = b.vector_constant(
-        ir.Attribute.parse(f"dense<0{'.0' if b.is_float(element) else ''}> : {square}"), square, ("zero", str(square))
-    )
-    for k in range(BLOCK):
-        place = b.pointer(e.pointers[source.argument], b.add(offset_from, k * strides[fast]), element)
-        block = b.op("vector.insert", b.load(place, row, 4), block, type=square, attributes=_position(k))
+    slow, fast = crossing
+    loops, offset_from, offset_to = _block_loops(b, result, strides, crossing)
+    block = _load_block(e, source, offset_from, strides[fast])
+    square = block.type
     turned = b.op("vector.transpose", block, type=square, attributes={"permutation": ir.DenseI64ArrayAttr.get([1, 0])})
     aligned = result.alignment >= 64 and all(s % BLOCK == 0 for d, s in enumerate(result.strides) if d != fast)
-    streams = aligned and result.shape.bytes >= STREAMED
-    for k in range(BLOCK):
-        place = b.pointer(e.pointers[result.argument], b.add(offset_to, k * result.strides[slow]), element)
-        b.store(b.op("vector.extract", turned, type=row, attributes=_position(k)), place, 64 if aligned else 4, streams)
+    _store_block(e, result, turned, offset_to, result.strides[slow], aligned)
     for loop in reversed(loops):
         b.close_loop(loop)
     return True
+
+
+def _block_loops(
+    b: Builder, result: Buffer, strides: Sequence[int], crossing: tuple[int, int]
+) -> tuple[list[Loop], Index, Index]:
+    """Open loops over all blocks; with the offsets of the present block's first element in source and result."""
+    slow, fast = crossing
+    dims = result.dims
+    band = BAND if dims[slow] % BAND == 0 else dims[slow]
+    outer = [d for d in reversed(result.shape.minor_to_major) if d not in crossing and dims[d] != 1]
+    loops: list[Loop] = []
+    offset_from: Index = 0
+    offset_to: Index = 0
+    for d, size, step in [
+        *((d, dims[d], 1) for d in outer),
+        (slow, dims[slow], band),
+        (fast, dims[fast], BLOCK),
+        (slow, band, BLOCK),
+    ]:
+        loops.append(b.open_loop(0, size, step))
+        offset_from = b.add(offset_from, b.mul(loops[-1].index, strides[d]))
+        offset_to = b.add(offset_to, b.mul(loops[-1].index, result.strides[d]))
+    return loops, offset_from, offset_to
+
+
+def _load_block(e: Elemental, source: Buffer, offset: Index, stride: int) -> Value:
+    """BLOCK vectors of the source, `stride` elements apart, as one square vector."""
+    b = e.b
+    element = raw_type(b.types, source.dtype)
+    row, square = ir.VectorType.get([BLOCK], element), ir.VectorType.get([BLOCK, BLOCK], element)
+    zeros = ir.Attribute.parse(f"dense<0{'.0' if b.is_float(element) else ''}> : {square}")
+    block = b.vector_constant(zeros, square, ("zero", str(square)))
+    for k in range(BLOCK):
+        place = b.pointer(e.pointers[source.argument], b.add(offset, k * stride), element)
+        block = b.op("vector.insert", b.load(place, row, 4), block, type=square, attributes=_position(k))
+    return block
+
+
+def _store_block(e: Elemental, result: Buffer, block: Value, offset: Index, stride: int, aligned: bool) -> None:
+    """The rows of a square vector into the result, `stride` elements apart."""
+    b = e.b
+    element = raw_type(b.types, result.dtype)
+    row = ir.VectorType.get([BLOCK], element)
+    streams = aligned and result.shape.bytes >= STREAMED
+    for k in range(BLOCK):
+        place = b.pointer(e.pointers[result.argument], b.add(offset, k * stride), element)
+        b.store(b.op("vector.extract", block, type=row, attributes=_position(k)), place, 64 if aligned else 4, streams)
 
 
 def _position(k: int) -> dict[str, ir.Attribute]:
