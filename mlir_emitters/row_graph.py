@@ -25,7 +25,7 @@ PASSED = frozenset({Op.BROADCAST, Op.RESHAPE, Op.BITCAST, Op.COPY})
 
 
 APART = frozenset({Op.CONVOLUTION, Op.DOT, Op.DYNAMIC_UPDATE_SLICE, Op.REDUCE_WINDOW, Op.SCATTER, Op.SORT})
-"""Ops whose outputs have loops of their own (ROOTS of kernel.py, products): not what one element of a row is made by."""
+"""Ops whose outputs have loops of their own (ROOTS of kernel.py, products); a row kernel makes single elements."""
 
 
 class RowGraph:
