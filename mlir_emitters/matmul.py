@@ -9,7 +9,7 @@ ones) are loops around it.
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 from mlir import ir
 
@@ -95,6 +95,21 @@ class _Operands:
     right: Buffer
 
 
+@dataclass(frozen=True, slots=True)
+class _Block:
+    """A part of a product: offsets of its first elements in A, B and the result, which it is `columns` of.
+
+    depth: contracted elements. adds: to what the result holds already.
+    """
+
+    left: Index
+    right: Index
+    out: Index
+    depth: int
+    columns: int
+    adds: bool
+
+
 class Matmul:
     """One product. Offsets are in elements of each buffer."""
 
@@ -161,50 +176,42 @@ class Matmul:
         left, right, out = offsets
         self.first_column = start
         right, out = b.add(right, b.mul(start, self.column.rhs)), b.add(out, start)
-        for first in range(0, self.depth.size, self.block) if self.depth.size <= 2 * self.block else (0,):
-            self._depth_block(left, right, out, first, min(self.block, self.depth.size - first), columns, first > 0)
-        if self.depth.size > 2 * self.block:
-            whole = self.depth.size - self.depth.size % self.block
-            with b.loop(self.block, whole, self.block) as loop:
-                self._depth_block(left, right, out, loop.index, self.block, columns, True)
-            if whole < self.depth.size:
-                self._depth_block(left, right, out, whole, self.depth.size - whole, columns, True)
 
-    def _depth_block(
-        self, left: Index, right: Index, out: Index, first: Index, depth: int, columns: int, adds: bool
-    ) -> None:
-        b = self.b
-        left = b.add(left, b.mul(first, self.depth.lhs))
-        right = b.add(right, b.mul(first, self.depth.rhs))
+        def block(first: Index, depth: int, adds: bool) -> None:
+            part = b.add(left, b.mul(first, self.depth.lhs)), b.add(right, b.mul(first, self.depth.rhs))
+            self._depth_block(_Block(*part, out, depth, columns, adds))
+
+        size = self.depth.size
+        if size <= 2 * self.block:
+            for first in range(0, size, self.block):
+                block(first, min(self.block, size - first), first > 0)
+            return
+        block(0, self.block, False)
+        whole = size - size % self.block
+        with b.loop(self.block, whole, self.block) as loop:
+            block(loop.index, self.block, True)
+        if whole < size:
+            block(whole, size - whole, True)
+
+    def _depth_block(self, block: _Block) -> None:
+        """All rows of one block of the contracted dimension, the last ones fewer."""
         if self.packs:
-            self._pack(right, depth, columns)
+            self._pack(block.right, block.depth, block.columns)
         whole = self.row.size - self.row.size % self.rows
         self.first_row = 0
         if whole == self.rows:
-            self._rows(left, right, out, self.rows, depth, columns, adds)
+            self._rows(block, self.rows)
         elif whole:
-            with b.loop(0, whole, self.rows, unroll=Unroll.NONE) as loop:
-                self.first_row = loop.index
-                self._rows(
-                    b.add(left, b.mul(loop.index, self.row.lhs)),
-                    right,
-                    b.add(out, b.mul(loop.index, self.row.out)),
-                    self.rows,
-                    depth,
-                    columns,
-                    adds,
-                )
+            with self.b.loop(0, whole, self.rows, unroll=Unroll.NONE) as loop:
+                self._rows(self._from_row(block, loop.index), self.rows)
         if whole < self.row.size:
-            self.first_row = whole
-            self._rows(
-                b.add(left, whole * self.row.lhs),
-                right,
-                b.add(out, whole * self.row.out),
-                self.row.size - whole,
-                depth,
-                columns,
-                adds,
-            )
+            self._rows(self._from_row(block, whole), self.row.size - whole)
+
+    def _from_row(self, block: _Block, row: Index) -> _Block:
+        b = self.b
+        self.first_row = row
+        left, out = (b.add(at, b.mul(row, s)) for at, s in ((block.left, self.row.lhs), (block.out, self.row.out)))
+        return replace(block, left=left, out=out)
 
     def _pack(self, right: Index, depth: int, columns: int) -> None:
         """Copy a block of B, converted, with zeros up to the panel's width. The inner loop runs along B's memory."""
@@ -234,27 +241,23 @@ class Matmul:
         raw = load_element(self.b, self.e.pointers[buffer.argument], buffer.dtype, offset)
         return flatten(convert_to(self.b, buffer.dtype, self.wide, decode(self.b, buffer.dtype, raw)))[0]
 
-    def _rows(self, left: Index, right: Index, out: Index, rows: int, depth: int, columns: int, adds: bool) -> None:
+    def _rows(self, block: _Block, rows: int) -> None:
         """rows × columns results: accumulators in registers along one block of the contracted dimension."""
         b = self.b
-        vectors = -(-columns // self.lanes)
-        start = [self._accumulator(out, m, v, columns, adds) for m in range(rows) for v in range(vectors)]
-        with b.loop(0, depth, 1, start) as loop:
-            sources = [self._right_vector(right, loop.index, v) for v in range(vectors)]
-            sums = []
+        vectors = -(-block.columns // self.lanes)
+        tile = [(m, v) for m in range(rows) for v in range(vectors)]
+        with b.loop(0, block.depth, 1, [self._accumulator(block, m, v) for m, v in tile]) as loop:
+            sources = [self._right_vector(block.right, loop.index, v) for v in range(vectors)]
+            sums: list[Value] = []
             for m in range(rows):
-                place = b.add(left, b.add(m * self.row.lhs, b.mul(loop.index, self.depth.lhs)))
+                place = b.add(block.left, b.add(m * self.row.lhs, b.mul(loop.index, self.depth.lhs)))
                 factor = b.op("vector.broadcast", self._load(self.left, place), type=self.vector)
-                sums += [
-                    self._multiply_add(factor, source, loop.carried[m * vectors + v])
-                    for v, source in enumerate(sources)
-                ]
+                sums += [self._multiply_add(factor, x, loop.carried[len(sums) + v]) for v, x in enumerate(sources)]
             loop.next = sums
-        for m in range(rows):
-            for v in range(vectors):
-                self._store(loop.values[m * vectors + v], out, m, v, columns)
+        for (m, v), value in zip(tile, loop.values, strict=True):
+            self._store(value, block, m, v)
         if self.narrow:
-            self._narrow(out, rows, columns)
+            self._narrow(block.out, rows, block.columns)
 
     def _multiply_add(self, x: Value, y: Value, total: Value) -> Value:
         b = self.b
@@ -274,11 +277,11 @@ class Matmul:
             b.pointer(self.e.pointers[self.right.argument], offset, self.element), self.vector, self.wide.bytes
         )
 
-    def _accumulator(self, out: Index, m: int, v: int, columns: int, adds: bool) -> Value:
-        b = self.b
-        if not adds:
+    def _accumulator(self, block: _Block, m: int, v: int) -> Value:
+        b, columns = self.b, block.columns
+        if not block.adds:
             return b.op("vector.broadcast", self._zero(), type=self.vector)
-        place = self._place(out, m, v)
+        place = self._place(block.out, m, v)
         if (v + 1) * self.lanes <= columns:
             return b.load(place, self.vector, self.wide.bytes)
         zero = b.op("vector.broadcast", self._zero(), type=self.vector)
@@ -301,18 +304,18 @@ class Matmul:
         bits = ", ".join("true" if lane < count else "false" for lane in range(self.lanes))
         return b.vector_constant(ir.Attribute.parse(f"dense<[{bits}]> : {type}"), type, ("mask", self.lanes, count))
 
-    def _store(self, value: Value, out: Index, m: int, v: int, columns: int) -> None:
-        b = self.b
+    def _store(self, value: Value, block: _Block, m: int, v: int) -> None:
+        b, columns = self.b, block.columns
         if self.tile is not None:
             place = b.pointer(self.tile, m * self.width + v * self.lanes, self.element)
             b.store(value, place, self.lanes * self.wide.bytes)
         elif (v + 1) * self.lanes <= columns:
-            b.store(value, self._place(out, m, v), self.wide.bytes)
+            b.store(value, self._place(block.out, m, v), self.wide.bytes)
         else:
             b.operation(
                 "llvm.intr.masked.store",
                 [],
-                [value, self._place(out, m, v), self._mask(columns - v * self.lanes)],
+                [value, self._place(block.out, m, v), self._mask(columns - v * self.lanes)],
                 {"alignment": ir.IntegerAttr.get(b.types.i32, self.wide.bytes)},
             )
 
