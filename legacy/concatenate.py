@@ -7,8 +7,8 @@ from __future__ import annotations
 from ..hlo.ir import Instruction
 from ..hlo.opcodes import Op
 from ..hlo.shapes import Shape
+from .builder import IndexValue
 from .elemental import Elemental, Index, Reads
-from .function import IndexValue
 from .leaf import Leaf
 from .loops import nest
 from .registers import I64

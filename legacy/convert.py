@@ -9,7 +9,7 @@ from llvmlite import ir
 
 from ..hlo.dtypes import DType
 from ..hlo.ir import Instruction
-from .function import Code
+from .builder import Code
 from .narrow import FORMATS, NARROW, decode, encode, least_powers, power_as_double, to_single_odd
 from .registers import DOUBLE, FLOAT, HALF, I8, Register, memory_type, real_constant, register_type
 

@@ -13,10 +13,10 @@ from dataclasses import dataclass, field
 
 from ..hlo.ir import Instruction
 from ..hlo.opcodes import Op
+from .builder import IndexValue, Unroll, over_columns
 from .convert import convert
 from .dot import accumulator_dtype, multiply_add, rounded, zero
 from .elemental import Elemental, Index, Reads, Rule
-from .function import IndexValue, Unroll, over_columns
 from .loops import parts
 from .reduce import BLOCK
 from .stack import StackArray

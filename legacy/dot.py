@@ -13,11 +13,11 @@ from ..hlo.ir import Instruction
 from ..hlo.opcodes import Op
 from ..hlo.shapes import Shape
 from . import complex_math
+from .builder import Code, IndexValue, Unroll
 from .convert import convert
 from .dot_dims import DotDims
 from .elemental import Elemental, Index, Reads, Rule
 from .elementwise import real_of
-from .function import Code, IndexValue, Unroll
 from .loops import NARROW as NARROW_BYTES
 from .loops import parts
 from .narrow import NARROW

@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 from ..hlo.ir import Instruction
-from .function import IndexValue
+from .builder import IndexValue
 
 
 @dataclass(frozen=True, slots=True)

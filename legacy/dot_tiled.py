@@ -18,9 +18,9 @@ from llvmlite import ir
 from ..hlo.dtypes import DType
 from ..hlo.ir import Instruction
 from ..hlo.shapes import Shape
+from .builder import Code, IndexValue, Unroll, over_columns
 from .dot_dims import DotDims
 from .elemental import Elemental, Index
-from .function import Code, IndexValue, Unroll, over_columns
 from .memory import Pointer, address
 from .registers import I32, memory_type, real_constant
 from .stack import alloca

@@ -16,9 +16,9 @@ from llvmlite import ir
 from ..hlo.ir import Computation, Instruction
 from ..hlo.opcodes import Op
 from ..hlo.shapes import Shape
+from .builder import Code, IndexValue, Scope
 from .convert import bits_of, from_bits
 from .elementwise import EMIT as ELEMENTWISE
-from .function import Code, IndexValue, Scope
 from .memory import Pointer, immediate, load
 from .registers import Register
 from .scratch import Scratch

@@ -15,8 +15,8 @@ from . import complex_inverse as ci
 from . import complex_math as cm
 from . import complex_trigonometry as ct
 from . import integer, math_f32, math_f64
+from .builder import Code
 from .convert import bits_of, convert, emit_convert, emit_reduce_precision, wrap_integer
-from .function import Code
 from .narrow import FORMATS, decode, encode
 from .real import Real
 from .registers import Register, flatten, real_constant, unflatten

@@ -10,7 +10,7 @@ from __future__ import annotations
 from llvmlite import ir
 
 from ..hlo.opcodes import Op
-from .function import Code
+from .builder import Code
 
 LONG = 16
 """Fewer elements are not worth three chains."""

@@ -16,8 +16,8 @@ from ..hlo.errors import UnsupportedError
 from ..hlo.ir import Instruction, Literal
 from ..hlo.opcodes import Op
 from ..hlo.shapes import array
+from .builder import IndexValue
 from .elemental import Elemental, Index, Reads, Rule
-from .function import IndexValue
 from .memory import Pointer, immediate, load, store
 from .registers import I64
 from .shape import clamped_start, widened_start

@@ -7,7 +7,7 @@ from typing import TypeAlias
 from llvmlite import ir
 
 from ..hlo.dtypes import DType
-from .function import Code
+from .builder import Code
 from .registers import BOOL
 
 V: TypeAlias = ir.Value

@@ -13,11 +13,11 @@ from ..hlo.opcodes import Op
 from ..hlo.shapes import Shape
 from ..planning.plan import KernelRequest
 from . import convolution, dot, indexing, reduce, reduce_window, shape, sort
+from .builder import Code
 from .concatenate import write_concatenated
 from .dot_tiled import emit_dot_with_epilogue, emit_tiled_dot, problem_of
 from .elemental import Elemental, Index, Rule, same_order
 from .elementwise import EMIT as ELEMENTWISE
-from .function import Code
 from .graph import graph_of, walk
 from .leaf import Leaf, is_whole, result_leaves
 from .linear import is_linear

@@ -11,9 +11,9 @@ from llvmlite import ir
 from ..hlo.ir import Instruction
 from ..hlo.opcodes import Op
 from ..hlo.shapes import Shape
+from .builder import Code, IndexValue, Unroll
 from .elemental import Elemental, Index
 from .elementwise import EMIT as ELEMENTWISE
-from .function import Code, IndexValue, Unroll
 from .memory import Pointer, address, load
 from .registers import I32, memory_type
 from .stack import alloca

@@ -9,8 +9,8 @@ from llvmlite import ir
 
 from ..hlo.dtypes import DType
 from ..hlo.ir import Instruction, Literal
+from .builder import Code, IndexValue
 from .convert import wrap_integer
-from .function import Code, IndexValue
 from .registers import BOOL, I8, NATIVE_FLOAT, Register, memory_type, real_constant
 
 

@@ -9,7 +9,7 @@ from typing import TypeAlias
 from llvmlite import ir
 
 from ..hlo.dtypes import DType
-from .function import Code
+from .builder import Code
 from .real import Real
 from .registers import DOUBLE, FLOAT, HALF, I8, I16, I32, I64
 

@@ -7,7 +7,7 @@ from typing import TypeAlias
 
 from llvmlite import ir
 
-from .function import Code
+from .builder import Code
 from .registers import BOOL, DOUBLE, FLOAT, I32, I64, real_constant
 
 V: TypeAlias = ir.Value

@@ -10,10 +10,10 @@ from ..hlo.dtypes import DType
 from ..hlo.ir import Computation, Instruction
 from ..hlo.opcodes import Op
 from ..hlo.shapes import array
+from .builder import Code, IndexValue, Unroll
 from .elemental import Elemental, Index, Reads, Rule
 from .elementwise import EMIT as ELEMENTWISE
 from .extremum import LONG, close_chains, combine_chains, open_chains
-from .function import Code, IndexValue, Unroll
 from .linear import is_linear
 from .loops import parts
 from .narrow import NARROW, decode, encode

@@ -9,8 +9,8 @@ from ..hlo.dtypes import DType
 from ..hlo.ir import Instruction
 from ..hlo.opcodes import Op
 from ..hlo.shapes import Shape
+from .builder import Code, IndexValue
 from .elemental import Elemental, Index, Reads, Rule
-from .function import Code, IndexValue
 from .loops import parts
 from .memory import Pointer, store
 from .reduce import reassociation

@@ -14,9 +14,9 @@ from ..hlo.ir import Instruction
 from ..hlo.opclasses import ELEMENTWISE, EXPENSIVE
 from ..hlo.opcodes import Op
 from ..hlo.shapes import Shape
+from .builder import Code, IndexValue, Loop, Once, Unroll
 from .elemental import Elemental, Index, Reads
 from .elementwise import EMIT
-from .function import Code, IndexValue, Loop, Once, Unroll
 from .leaf import Leaf
 from .memory import load
 from .reduce import Reducer

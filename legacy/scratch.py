@@ -8,7 +8,7 @@ from llvmlite import ir
 
 from ..planning.plan import KernelRequest
 from ..planning.scratch import ON_STACK
-from .function import Code
+from .builder import Code
 from .registers import I8
 from .stack import alloca
 

@@ -10,10 +10,10 @@ from ..hlo.dtypes import DType
 from ..hlo.ir import Instruction
 from ..hlo.opcodes import Op
 from ..hlo.shapes import Shape
+from .builder import Code, IndexValue
 from .concatenate import concatenate
 from .convert import bits_of, convert, from_bits
 from .elemental import Elemental, Index, Reads, Rule, same_order
-from .function import Code, IndexValue
 from .leaf import Leaf
 from .linear import is_bitcast_transpose, is_reshaping_broadcast
 from .loops import nest

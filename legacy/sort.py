@@ -15,8 +15,8 @@ from ..hlo.ir import Instruction
 from ..hlo.opcodes import Op
 from ..hlo.shapes import Shape
 from ..planning.plan import POOL_ALIGNMENT
+from .builder import Code, IndexValue
 from .elemental import Elemental, Index, Reads, Rule
-from .function import Code, IndexValue
 from .indexing import refuse
 from .memory import Pointer, address, load, store
 from .registers import I8, I64, Register

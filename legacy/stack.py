@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from llvmlite import ir
 
-from .function import Code, IndexValue
+from .builder import Code, IndexValue
 from .registers import POINTER, Register, flatten, unflatten
 
 

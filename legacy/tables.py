@@ -8,7 +8,7 @@ from fractions import Fraction
 
 from llvmlite import ir
 
-from .function import Code
+from .builder import Code
 from .registers import DOUBLE, I64, real_constant
 
 

@@ -5,8 +5,8 @@ from __future__ import annotations
 from ..hlo.ir import Instruction
 from ..hlo.opcodes import Op
 from ..hlo.shapes import Shape
+from .builder import IndexValue
 from .elemental import Elemental, Index
-from .function import IndexValue
 from .linear import is_linear
 from .memory import Pointer, store
 from .shape import clamped_start

@@ -13,7 +13,7 @@ from dataclasses import dataclass
 
 from ..hlo.attributes import ConvolutionDims, Window
 from ..hlo.ir import Instruction
-from .function import Code, IndexValue
+from .builder import Code, IndexValue
 
 BATCH, GROUP, OUT, SPATIAL = 0, 1, 2, 3
 """Numbers of the roles that a result's coordinates play; the spatial dimensions follow from SPATIAL on."""

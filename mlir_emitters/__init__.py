@@ -22,6 +22,6 @@ def emit(requests: Sequence[KernelRequest], options: EmitOptions) -> EmittedModu
 
 def unsupported(requests: Sequence[KernelRequest]) -> list[UnsupportedError]:
     """What this stack has no rule for among the requests; empty if it can emit them all."""
-    from .emission import unsupported as find_unsupported
+    from .support import missing
 
-    return find_unsupported(requests)
+    return missing(requests)

@@ -11,7 +11,7 @@ from .builder import Index
 from .dot import dimension_numbers, multiply_add, operand_indices
 from .elemental import Elemental
 from .elements import encode
-from .reader import Buffer, Node
+from .graph import Buffer, Node
 from .reduce import BLOCK, ROWS, Accumulators
 
 LEAST_COLUMNS = 8

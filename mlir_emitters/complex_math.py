@@ -9,7 +9,7 @@ from collections.abc import Callable
 from math import factorial
 
 from .builder import Builder, Value
-from .reader import Node
+from .graph import Node
 
 Pair = tuple[Value, Value]
 INF, NAN = float("inf"), float("nan")

@@ -7,7 +7,7 @@ from mlir import ir
 from ..hlo.dtypes import DType
 from .builder import Builder, Value
 from .elements import NARROW, ROUNDED, SMALL_INTEGERS, Scalar, raw_type, round_to, working_type, wrap_small
-from .reader import Node
+from .graph import Node
 
 
 def convert(b: Builder, node: Node, x: Scalar) -> Scalar:

@@ -17,7 +17,7 @@ from .convert import convert_to
 from .dot import accumulator_of, multiply_add, narrow
 from .elemental import Elemental, Indices, Reads, Rule
 from .elements import Scalar, decode, encode, flatten, parts, raw_type, unflatten, working_type
-from .reader import Node
+from .graph import Node
 from .windows import Geometry, Site
 
 LANES = 512  # results along the lane axis at a time

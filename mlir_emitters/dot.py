@@ -9,7 +9,7 @@ from .builder import Builder, Index, Unroll
 from .convert import convert_to
 from .elemental import Elemental, Indices, Reads, Rule
 from .elements import ROUNDED, SMALL_INTEGERS, Scalar, encode, flatten, round_to, unflatten, wrap_small
-from .reader import Node
+from .graph import Node
 
 
 def dimension_numbers(node: Node) -> tuple[tuple[int, ...], tuple[int, ...], tuple[int, ...], tuple[int, ...]]:
@@ -34,7 +34,7 @@ def dot_value(e: Elemental, node: Node, number: int, index: Indices, raw: bool) 
     left, right = operand_indices(node, index)
     wide = accumulator_of(node)
     loops, carried = [], [_zero(b, wide)] * (2 if wide.is_complex else 1)
-    unroll = Unroll.SHORT if wide.bytes <= 2 else Unroll.ANY  # as in loops over narrow elements: kernel.with_loops
+    unroll = Unroll.SHORT if wide.bytes <= 2 else Unroll.ANY  # as in loops over narrow elements: loops.with_loops
     for ld, rd in zip(lhs_contract, rhs_contract, strict=True):
         loops.append(b.open_loop(0, lhs.dims[ld], 1, carried, unroll))
         left[ld] = right[rd] = loops[-1].index

@@ -15,7 +15,7 @@ from .builder import Builder, Index, Value
 from .elements import Scalar, decode, encode, flatten, parts, raw_type
 from .elementwise import EMIT as ELEMENTWISE
 from .elementwise import emit_elementwise, takes_raw
-from .reader import Body, Buffer, Node
+from .graph import Body, Buffer, Node
 from .scratch import Scratch
 
 Indices = tuple[Index, ...]

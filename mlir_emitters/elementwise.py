@@ -16,7 +16,7 @@ from . import complex_inverse, complex_math, complex_trigonometry
 from .builder import Builder, Value
 from .convert import convert, reduce_precision
 from .elements import NARROW, ROUNDED, SMALL_INTEGERS, Scalar, round_to, wrap_small
-from .reader import Node
+from .graph import Node
 
 Function = Callable[..., Scalar]
 """(builder, node, *operands) → result."""

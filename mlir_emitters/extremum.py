@@ -14,7 +14,7 @@ from ..hlo.dtypes import DType
 from ..hlo.opcodes import Op
 from .builder import Builder, Value
 from .elements import ROUNDED
-from .reader import Node
+from .graph import Node
 
 FEWEST = 16
 """Elements a result from which on three accumulators pay."""

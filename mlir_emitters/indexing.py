@@ -15,7 +15,7 @@ from .builder import Builder, Index, Value
 from .convert import convert_to
 from .elemental import Elemental, Indices, Reads, Rule
 from .elements import Scalar, decode, encode, flatten, raw_type, unflatten
-from .reader import Buffer, Node
+from .graph import Buffer, Node
 
 
 def index_vector(e: Elemental, node: Node, batch: Indices) -> Any:

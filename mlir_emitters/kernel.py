@@ -8,16 +8,19 @@ from mlir import ir
 
 from ..hlo.opcodes import Op
 from . import convolution, dot, indexing, reduce, reduce_window, shape, sort
-from .builder import Builder, Index, Loop, Unroll
+from .builder import Builder, Index
 from .complex_dot import emit_columns
+from .concatenate import emit_concatenate
+from .dot_tiled import emit_matmul
 from .elemental import Elemental, Linear, Rule
 from .elementwise import EMIT as ELEMENTWISE
-from .matmul import emit_matmul
-from .reader import Buffer, KernelGraph, Node, origin, reachable
+from .graph import Buffer, KernelGraph, Node, origin, reachable
+from .linear import is_linear
+from .loops import crossing_dimension, emit_blocks, pure_transposition, tiled, with_loops
 from .row_graph import row_graph
 from .rows import RowKernel
 from .scratch import Scratch
-from .transpose import crossing_dimension, emit_blocks, pure_transposition, tiled
+from .update import copy_unless_there, emit_update
 
 
 def merge(*tables: Mapping[Op, Rule]) -> dict[Op, Rule]:
@@ -193,116 +196,7 @@ def _write(e: Elemental, group: Sequence[Buffer], index: tuple[Index, ...]) -> N
         e.store(result, index, value)
 
 
-def with_loops(b: Builder, over: Buffer, body: Callable[[tuple[Index, ...]], None]) -> None:
-    """A nest over a shape, its fastest dimension innermost; dimensions of size 1 get no loop."""
-    index: list[Index] = [0] * len(over.dims)
-    loops: list[Loop] = []
-    # LLVM would unroll short loops whole and fill long vectors of narrow elements one by one: thousands of moves.
-    unroll = Unroll.SHORT if over.dtype.bytes <= 2 else Unroll.ANY
-    for d in reversed(over.shape.minor_to_major):
-        if over.dims[d] != 1:
-            loops.append(b.open_loop(0, over.dims[d], unroll=unroll))
-            index[d] = loops[-1].index
-    if not loops:
-        b.scopes.append({})
-    body(tuple(index))
-    if not loops:
-        b.scopes.pop()
-    for loop in reversed(loops):
-        b.close_loop(loop)
-
-
-# Linear loops -------------------------------------------------------------------------------------------------------
-
-
-def is_linear(group: Sequence[Buffer]) -> bool:
-    """Whether offset i of every output depends on offset i of full-size arrays, and on scalars, only."""
-    if not group[0].dims or group[0].shape.size == 1:
-        return False
-    stack, seen = [r.writer for r in group if r.writer is not None], set()
-    while stack:
-        node = stack.pop()
-        if node in seen:
-            continue
-        seen.add(node)
-        sources = _linear_sources(node)
-        if sources is None:
-            return False
-        stack.extend(x.writer for x in sources if x.writer is not None)
-    return True
-
-
-def _linear_sources(node: Node) -> Sequence[Buffer] | None:
-    """The full-size operands of a node, read at the result's own offset; None if it reads elsewhere."""
-    by_element = node.opcode in ELEMENTWISE or node.opcode in (Op.SELECT, Op.COPY, Op.BITCAST_CONVERT)
-    rule = _of_elementwise if by_element else LINEAR.get(node.opcode)
-    return rule(node) if rule is not None else None
-
-
-def _of_elementwise(node: Node) -> Sequence[Buffer] | None:
-    full = [x for x in node.inputs if x.dims]
-    if len(full) < len(node.inputs) and node.opcode not in (Op.SELECT, Op.CLAMP):
-        return None
-    return full if all((x.dims, x.strides) == (node.output.dims, node.output.strides) for x in full) else None
-
-
-def _of_broadcast(node: Node) -> Sequence[Buffer] | None:
-    return () if node.inputs[0].shape.size == 1 else None
-
-
-def _of_bitcast(node: Node) -> Sequence[Buffer] | None:
-    return node.inputs if node.inputs[0].shape.size == node.output.shape.size else None
-
-
-def _of_reshape(node: Node) -> Sequence[Buffer] | None:
-    row_major = node.inputs[0].shape.is_row_major and node.output.shape.is_row_major
-    return _of_bitcast(node) if row_major else None
-
-
-def _of_iota(node: Node) -> Sequence[Buffer] | None:
-    """Its elements count along memory if only that dimension is longer than 1."""
-    long = [d for d, size in enumerate(node.output.dims) if size != 1]
-    return () if long == [node.attributes["iota_dimension"]] else None
-
-
-LINEAR: dict[Op, Callable[[Node], Sequence[Buffer] | None]] = {
-    Op.BITCAST: _of_bitcast,
-    Op.BROADCAST: _of_broadcast,
-    Op.CONSTANT: lambda node: (),
-    Op.IOTA: _of_iota,
-    Op.RESHAPE: _of_reshape,
-}
-"""Ops, besides elementwise ones, that may read at the result's own offset; the others never do."""
-
-
 # Roots with loops of their own --------------------------------------------------------------------------------------
-
-
-def emit_update(e: Elemental, node: Node, targets: Sequence[tuple[Buffer, Buffer]]) -> bool:
-    """Copy the operand unless it is updated in place, then write the update over it."""
-    if len(targets) != 1:  # the same array twice: the plain nest writes both
-        return False
-    b, result = e.b, targets[0][1]
-    target, update = node.inputs[:2]
-    copy_unless_there(e, target, result)
-    starts = e.run(_as_scalar(shape.clamped_starts(e, node.inputs[2:], target.dims, update.dims)))
-
-    def write(index: tuple[Index, ...]) -> None:
-        place = tuple(b.add(i, s) for i, s in zip(index, starts, strict=True))
-        e.store(result, place, e.value(update, index, raw=True))
-
-    with_loops(b, update, write)
-    return True
-
-
-def _as_scalar(reads):
-    return reads
-
-
-def copy_unless_there(e: Elemental, source: Buffer, result: Buffer) -> None:
-    """An array into a result that is to be updated, unless the result already is that array."""
-    if not (source.writer is None and source.argument == result.argument):
-        with_loops(e.b, result, lambda index: e.store(result, index, e.value(source, index, raw=True)))
 
 
 def emit_scatter(e: Elemental, node: Node, targets: Sequence[tuple[Buffer, Buffer]]) -> bool:
@@ -337,25 +231,6 @@ def emit_reduce_window(e: Elemental, node: Node, targets: Sequence[tuple[Buffer,
             return True
         return False
     reduce_window.Pass(e, node, [by_number[k] for k in range(len(targets))], *found).emit()
-    return True
-
-
-def emit_concatenate(e: Elemental, node: Node, targets: Sequence[tuple[Buffer, Buffer]]) -> bool:
-    """One nest an operand."""
-    b = e.b
-    if len(targets) != 1:
-        return False
-    result = targets[0][1]
-    (d,) = node.attributes["dimensions"]
-    start = 0
-    for source in node.inputs:
-
-        def write(index: tuple[Index, ...], source: Buffer = source, start: int = start) -> None:
-            e.store(result, (*index[:d], b.add(index[d], start), *index[d + 1 :]), e.value(source, index, raw=True))
-
-        if source.shape.size:
-            with_loops(b, source, write)
-        start += source.dims[d]
     return True
 
 

@@ -14,7 +14,7 @@ from .builder import Builder, Index, Loop, Unroll, Value
 from .elemental import Elemental, Indices, Reads, Rule
 from .elements import ROUNDED, Scalar, decode, encode, flatten, parts, raw_type, round_to, unflatten, working_type
 from .extremum import advance_three, close_three, extremum_of, open_three, takes_three
-from .reader import Buffer, Node
+from .graph import Buffer, Node
 
 BLOCK = 512  # results accumulated at once
 ROWS = 4  # rows of a block combined before the accumulator is read and written

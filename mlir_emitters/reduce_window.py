@@ -15,7 +15,7 @@ from ..hlo.opcodes import Op
 from .builder import Builder, Index, Loop, Value
 from .elemental import Elemental, Indices, Reads, Rule
 from .elements import Scalar, encode, flatten, parts, unflatten
-from .reader import Buffer, Node
+from .graph import Buffer, Node
 from .windows import Sliding
 
 

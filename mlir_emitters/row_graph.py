@@ -12,7 +12,7 @@ from enum import Enum
 from ..hlo.opclasses import ELEMENTWISE
 from ..hlo.opcodes import Op
 from ..hlo.shapes import Shape
-from .reader import Buffer, Node, reachable
+from .graph import Buffer, Node, reachable
 from .reduce import initials_of, operands_of, reduced_dimensions
 
 

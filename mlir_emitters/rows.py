@@ -17,7 +17,7 @@ from ..hlo.opcodes import Op
 from .builder import Index, Loop, Unroll, Value
 from .elemental import Elemental, Indices, Linear, Reads, Request, load_element, store_element
 from .elements import Scalar, flatten, parts, raw_type
-from .reader import Buffer, Node
+from .graph import Buffer, Node
 from .reduce import Running, initials_of, operands_of
 from .row_graph import PASSED, Role, RowGraph, first_of
 

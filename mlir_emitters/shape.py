@@ -13,7 +13,7 @@ from .builder import Builder, Index, Value
 from .convert import convert_to
 from .elemental import Elemental, Indices, Linear, Reads, Rule, load_element
 from .elements import Scalar, decode, encode, flatten, raw_type, scalar_types, unflatten, wrap_small
-from .reader import Buffer, Node
+from .graph import Buffer, Node
 
 
 def select(e: Elemental, node: Node, number: int, index: Indices, raw: bool) -> Reads:

@@ -14,8 +14,8 @@ from ..planning.plan import POOL_ALIGNMENT
 from .builder import Builder, Index, Loop, Value
 from .elemental import Elemental, Indices, Reads, Rule, load_element, store_element
 from .elements import Scalar, decode, flatten, unflatten
+from .graph import Buffer, Node, origin
 from .indexing import refuse
-from .reader import Buffer, Node, origin
 
 RUN = 16
 """Length of the runs that insertion makes, a power of two; a row of one run is sorted where it ends up."""

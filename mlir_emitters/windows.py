@@ -13,7 +13,7 @@ import numpy as np
 
 from ..hlo.attributes import ConvolutionDims, Window
 from .builder import Builder, Index
-from .reader import Node
+from .graph import Node
 
 Bounds = tuple[Index, Index, int]
 """Lower bound, upper bound and step of a loop, which may be empty."""

@@ -1,5 +1,5 @@
-"""Kernels whose source and result are contiguous along different dimensions: by blocks, so that both sides use whole
-cache lines.
+"""Loop nests over the elements of a result: in the order of memory, or by blocks where a source is contiguous along
+another dimension, so that both sides use whole cache lines.
 
 A bare transposition of 4-byte elements moves 16×16 blocks through registers; anything else loops over 16×16 tiles.
 """
@@ -11,11 +11,11 @@ from collections.abc import Callable, Sequence
 from mlir import ir
 
 from ..hlo.opcodes import Op
-from .builder import Builder, Index, Loop, Value
+from .builder import Builder, Index, Loop, Unroll, Value
 from .elemental import Elemental
 from .elements import raw_type
 from .elementwise import EMIT as ELEMENTWISE
-from .reader import Buffer
+from .graph import Buffer
 
 BLOCK = 16
 BAND = 256  # rows of blocks that are finished before the next ones
@@ -24,6 +24,25 @@ LEAST = 64  # dimensions shorter than this stay as they are
 
 Places = tuple[int | None, ...]
 """For each dimension of a buffer the result's dimension that runs along it with step 1, or None."""
+
+
+def with_loops(b: Builder, over: Buffer, body: Callable[[tuple[Index, ...]], None]) -> None:
+    """A nest over a shape, its fastest dimension innermost; dimensions of size 1 get no loop."""
+    index: list[Index] = [0] * len(over.dims)
+    loops: list[Loop] = []
+    # LLVM would unroll short loops whole and fill long vectors of narrow elements one by one: thousands of moves.
+    unroll = Unroll.SHORT if over.dtype.bytes <= 2 else Unroll.ANY
+    for d in reversed(over.shape.minor_to_major):
+        if over.dims[d] != 1:
+            loops.append(b.open_loop(0, over.dims[d], unroll=unroll))
+            index[d] = loops[-1].index
+    if not loops:
+        b.scopes.append({})
+    body(tuple(index))
+    if not loops:
+        b.scopes.pop()
+    for loop in reversed(loops):
+        b.close_loop(loop)
 
 
 def crossing_dimension(group: Sequence[Buffer]) -> tuple[int, int] | None:

@@ -17,10 +17,10 @@ from ..hlo.dtypes import DType
 from .builder import Index, Unroll, Value
 from .convert import convert_to
 from .dot import accumulator_of, narrow
+from .dot_dims import Dimension, dimensions_of
 from .elemental import Elemental, Indices, load_element
 from .elements import Scalar, decode, encode, flatten, raw_type
-from .matmul_dimensions import Dimension, dimensions_of
-from .reader import Buffer, Node
+from .graph import Buffer, Node
 
 ROWS = 6
 EVEN_ROWS = (6, 5, 4)  # of few rows a tile takes as many as leave none over: its code is there once

@@ -7,7 +7,7 @@ from dataclasses import dataclass, replace
 
 from .builder import Builder, Index
 from .dot import dimension_numbers
-from .reader import Node
+from .graph import Node
 
 
 @dataclass(frozen=True, slots=True)
