@@ -93,7 +93,9 @@ def over_columns(width: int) -> Unroll:
 
 
 UNROLLED = 8
-"""Turns up to which LLVM may unroll a loop that it unrolls while it is short."""
+"""Turns up to which LLVM may unroll a loop that it unrolls while it is short: as many sums as an adder has under way at
+once, four cycles long and two a cycle; one chain of them waits no longer than several chains and their sum.
+"""
 
 _METADATA = {
     Unroll.SHORT: ("llvm.loop.unroll.disable",),
@@ -245,6 +247,10 @@ class Code:
     @property
     def b(self) -> ir.IRBuilder:
         return self.scope.builder
+
+    def lanes(self, bits: int) -> int:
+        """Numbers of so many bits in one vector register; narrower ones than 32 bits are computed in 32."""
+        return max(1, self.vector_bits // max(bits, 32))
 
     def define(self, value: ir.Value, scope: Scope, *, again: bool = False) -> None:
         """Remember where an index value becomes known; again: from now on."""

@@ -23,16 +23,18 @@ from .stack import StackArray
 from .windows import BATCH, GROUP, OUT, SPATIAL, Convolution, Range
 
 ACROSS = 4
-"""Positions across the columns whose sums are made at a time."""
+"""Positions across the columns whose sums are made at a time. Each product loads a factor of its own and one that they
+share: 1 + 1/ACROSS loads, of which twice as many positions would save a tenth.
+"""
 
 ROWS = 4
-"""Products that are added to a sum before it is stored again."""
+"""Products that are added to a sum before it is stored again: the store then is one of ten accesses to memory."""
 
 LARGE = 1 << 14
-"""Multiplications from which on the above pay."""
+"""Multiplications from which on the above pay: two microseconds, eight a nanosecond; a call costs about one."""
 
 NEAR = 4
-"""Elements between neighbours up to which a vector load of them pays."""
+"""Elements between neighbours up to which a vector load of them pays: a vector of floats lies in four lines then."""
 
 
 def convolution(e: Elemental, instruction: Instruction, index: Index) -> Reads:

@@ -25,11 +25,11 @@ from .memory import Pointer, address
 from .registers import I32, memory_type, real_constant
 from .stack import alloca
 
-DEPTH = 256
-"""Rows of a packed panel: 64 KiB of floats with 512-bit vectors."""
+PANEL_BYTES = 1 << 16
+"""Of a packed panel: a quarter of the smallest second-level caches (256 KiB), beside the rows of the left side."""
 
-EPILOGUE_DEPTH = 2048
-"""Rows of a packed panel at most, where it must hold the whole depth."""
+WHOLE_PANEL_BYTES = 1 << 19
+"""Of a packed panel that must hold the whole depth: a sixteenth of a thread's stack (8 MiB), on which it lies."""
 
 FEW_ROWS = 32
 """Rows up to which a second tile of another height costs more time to compile than it saves."""
@@ -61,9 +61,15 @@ class Problem:
 
     @property
     def tile_rows(self) -> int:
-        """Six; for few rows what divides them, so that the tile's code is there once."""
-        heights = (6, 5, 4) if self.rows <= FEW_ROWS else ()
-        return next((n for n in heights if self.rows % n == 0), 6)
+        """What fits in registers; for few rows what divides them, so that the tile's code is there once."""
+        most = registers(self.lanes * self.dtype.bits)
+        full = (most - widest(most) - 1) // widest(most)
+        heights = range(full, 3, -1) if self.rows <= FEW_ROWS else ()
+        return next((n for n in heights if self.rows % n == 0), full)
+
+    def depth_of(self, size: int) -> int:
+        """Rows of a panel of so many bytes."""
+        return size // (self.panel * self.dtype.bytes)
 
     @property
     def panel(self) -> int:
@@ -77,6 +83,16 @@ class Problem:
     @property
     def vector(self) -> ir.VectorType:
         return ir.VectorType(self.element, self.lanes)
+
+
+def registers(vector_bits: int) -> int:
+    """Vector registers of a machine: x86's longest vectors came with twice as many."""
+    return 32 if vector_bits >= 512 else 16
+
+
+def widest(most: int) -> int:
+    """Vectors of columns in a tile: an eighth of the registers. The sums take the rest, but for one factor."""
+    return most // 8
 
 
 def stride_of(shape: Shape, dims: Sequence[int]) -> int | None:
@@ -150,7 +166,7 @@ def problem_of(e: Elemental, instruction: Instruction, vector_bits: int) -> Prob
     lanes = max(vector_bits, 128) // dtype.bits
     if columns < lanes or rows < 4 or depth < 4 or rows * columns * depth < SMALLEST:
         return None
-    most = 4 if vector_bits >= 512 else 2
+    most = widest(registers(vector_bits))
     return Problem(dtype, rows, columns, depth, lanes, min(most, -(-columns // lanes)))
 
 
@@ -163,7 +179,7 @@ def emit_dot_with_epilogue(
     e: Elemental, instruction: Instruction, problem: Problem, finish: Callable[[Index], None]
 ) -> bool:
     """`finish(index)` for each element, with its value bound; False where the depth is too large."""
-    if problem.depth > EPILOGUE_DEPTH:
+    if problem.depth > problem.depth_of(WHOLE_PANEL_BYTES):
         return False
     _emit(e, instruction, problem, None, finish)
     return True
@@ -179,7 +195,7 @@ def _emit(
     code, sides = e.code, sides_of(instruction)
     assert sides is not None
     left, right, rows, exchanged = sides
-    block = problem.depth if finish is not None else min(DEPTH, problem.depth)
+    block = problem.depth if finish is not None else min(problem.depth_of(PANEL_BYTES), problem.depth)
     space = Pointer(alloca(code, problem.element, block * problem.panel))
     finished = Pointer(alloca(code, problem.element, problem.tile_rows * problem.panel))
     loops = [code.loop(left.operand.shape.dims[d]) for d in left.batch]

@@ -12,10 +12,12 @@ from llvmlite import ir
 from ..hlo.opcodes import Op
 from .builder import Code
 
-LONG = 16
-"""Fewer elements are not worth three chains."""
-
 _IGNORED = ("nnan", "nsz")
+
+
+def is_long(code: Code, bits: int, length: int) -> bool:
+    """Whether so many elements fill a vector: LLVM makes a vector reduction of no fewer."""
+    return length >= code.lanes(bits)
 
 
 def open_chains(code: Code, value: ir.Value) -> list[ir.Value]:

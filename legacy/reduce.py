@@ -13,7 +13,7 @@ from ..hlo.shapes import array
 from .builder import Code, IndexValue, Unroll
 from .elemental import Elemental, Index, Reads, Rule
 from .elementwise import EMIT as ELEMENTWISE
-from .extremum import LONG, close_chains, combine_chains, open_chains
+from .extremum import close_chains, combine_chains, is_long, open_chains
 from .linear import is_linear
 from .loops import parts
 from .narrow import NARROW, decode, encode
@@ -38,7 +38,7 @@ class Reducer:
         self.simple = simple_op(self.region)
         self.length = math.prod(self.operands[0].shape.dims[d] for d in instruction.dimensions)
         self.in_single = self.simple is not None and self.dtypes[0] in NARROW and self._in_single(self.simple.opcode)
-        self.in_chains = apart and self.length >= LONG and self._is_float_extremum()
+        self.in_chains = apart and self._is_float_extremum() and is_long(self.code, self.dtypes[0].bits, self.length)
 
     def _in_single(self, op: Op) -> bool:
         """Whether narrow floats are combined in f32 and rounded once: where no step rounds, or there are many."""
@@ -158,7 +158,7 @@ BLOCK = 256
 """Columns whose accumulators lie on the stack at a time."""
 
 ROWS = 4
-"""Rows that one pass over a block of columns takes."""
+"""Rows that one pass over a block of columns takes: so many streams at once a processor's prefetchers follow easily."""
 
 
 def is_column_reduce(instruction: Instruction) -> bool:

@@ -22,7 +22,9 @@ from .memory import Pointer, address, load, store
 from .registers import I8, I64, Register
 
 RUN = 16
-"""Elements that are sorted by insertion, before runs of them are merged; a power of two."""
+"""Elements that are sorted by insertion, before runs of them are merged; a power of two. Insertion moves n²/4 elements,
+four merges of n move 4·n.
+"""
 
 
 @dataclass(frozen=True, slots=True)

@@ -33,7 +33,7 @@ class Unroll(Enum):
 
 
 UNROLLED = 8
-"""Turns of a short loop."""
+"""Turns of a short loop. Rolled, sums of five took twice the time; unrolled, those of more lost their vectors."""
 
 
 class Builder(Arithmetic):

@@ -1,13 +1,14 @@
 """dot as a tiled matrix product: panels of the right side packed and kept in cache, a block of accumulators in vector
 registers. Elementwise ops that follow are computed on each finished tile.
 
-C[m, n] = Σ A[m, k]·B[k, n]. One panel is VECTORS vectors of columns wide; ROWS rows of A, or an even part of few, are
-multiplied with it at a time, so that every loaded vector of B is used as often. Other dimensions (batch, further free
-ones) are loops around it.
+C[m, n] = Σ A[m, k]·B[k, n]. A tile is some vectors of columns wide, and so is a panel; some rows of A, or an even part
+of few, are multiplied with it at a time, so that every loaded vector of B is used as often. Other dimensions (batch,
+further free ones) are loops around it.
 """
 
 from __future__ import annotations
 
+import functools
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 
@@ -22,11 +23,10 @@ from .elemental import Elemental, Indices, load_element
 from .elements import Scalar, decode, encode, flatten, raw_type
 from .graph import Buffer, Node
 
-ROWS = 6
-EVEN_ROWS = (6, 5, 4)  # of few rows a tile takes as many as leave none over: its code is there once
-FEW_ROWS = 32
-DEPTH = 256  # contracted elements of a packed panel
-WHOLE_DEPTH = 2048  # the same where a panel must hold the whole depth: for narrower results, and for epilogues
+FEW_TILES = 8  # of rows: up to so many, a tile's height leaves none over, so that its code is there once
+LEAST_HEIGHT = 4  # of such a tile: lower ones load a vector of B too seldom used
+DEPTH = 256  # contracted elements of a packed panel: results are read and written once in so many multiply-adds
+WHOLE_DEPTH = 8 * DEPTH  # the same where a panel must hold the whole depth: for narrower results, and for epilogues
 LEAST_COLUMNS = 8  # narrower products are dot products: loops do as well
 PACK_ROWS = 8  # with fewer rows a panel is used too seldom to be packed
 TILED = frozenset(
@@ -53,6 +53,18 @@ COMPUTE = {
     DType.U8: DType.U32,
     DType.U16: DType.U32,
 }
+
+
+@functools.cache
+def best_tile(vector_bits: int) -> tuple[int, int]:
+    """(rows, vectors of columns) of the tile with the most multiply-adds to each load, of those that fit in registers.
+
+    Registers hold the sums, the vectors of B and one factor of A. Vectors are a power of two, as most products' columns
+    are a multiple of one.
+    """
+    registers = 32 if vector_bits >= 512 else 16
+    tiles = [((registers - vectors - 1) // vectors, vectors) for vectors in (1, 2, 4, 8)]
+    return max(tiles, key=lambda tile: tile[0] * tile[1] / (tile[0] + tile[1]))
 
 
 def emit_matmul(
@@ -126,12 +138,12 @@ class Matmul:
         self.e, self.b, self.result, self.wide, self.write = e, e.b, result, wide, write
         self.left, self.right = operands.left, operands.right
         self.row, self.column, self.depth = dimensions
-        even = [n for n in EVEN_ROWS if self.row.size <= FEW_ROWS and self.row.size % n == 0]
-        self.rows = even[0] if even else ROWS
+        height, vectors = best_tile(vector_bits)
+        even = [n for n in range(height, LEAST_HEIGHT - 1, -1) if self.row.size % n == 0]
+        self.rows = even[0] if even and self.row.size <= FEW_TILES * even[0] else height
         self.element = raw_type(self.b.types, wide)
         self.lanes = vector_bits // (8 * wide.bytes)
         self.vector = ir.VectorType.get([self.lanes], self.element)
-        vectors = 4 if vector_bits >= 512 else 2
         self.width = min(vectors * self.lanes, -(-self.column.size // self.lanes) * self.lanes)
         self.narrow = wide is not result.dtype or write is not None
         self.coordinates: dict[int, Index] = {}  # of the result, along the loops around a tile

@@ -21,8 +21,10 @@ from .graph import Buffer, Node
 from .reduce import Running, initials_of, operands_of
 from .row_graph import PASSED, Role, RowGraph, first_of
 
-STACK_BYTES = 1 << 18
-"""Most bytes of a row's values that are kept between passes."""
+STACK_BYTES = 1 << 19
+"""Most bytes of a row's values that are kept between passes: a sixteenth of a thread's stack. Reading them back from
+any cache is cheaper than computing them again.
+"""
 
 
 @dataclass(eq=False, slots=True)

@@ -13,12 +13,14 @@ from ..hlo.opcodes import Op
 from ..planning.plan import POOL_ALIGNMENT
 from .builder import Builder, Index, Loop, Value
 from .elemental import Elemental, Indices, Reads, Rule, load_element, store_element
-from .elements import Scalar, decode, flatten, unflatten
+from .elements import ROUNDED, Scalar, decode, flatten, unflatten
 from .graph import Buffer, Node, origin
 from .indexing import refuse
 
-RUN = 16
-"""Length of the runs that insertion makes, a power of two; a row of one run is sorted where it ends up."""
+RUN = 32
+"""Length of the runs that insertion makes, a power of two, halved where each comparison first decodes what it compares;
+a row of one run is sorted where it ends up.
+"""
 
 
 def sort_value(e: Elemental, node: Node, number: int, index: Indices, raw: bool) -> Reads:
@@ -79,6 +81,7 @@ class RowSort:
         self.e, self.b, self.node, self.results, self.starts = e, e.b, node, results, starts
         self.dimension = node.attributes["dimensions"][0]
         self.length = node.inputs[0].dims[self.dimension]
+        self.run = max(1, RUN // 2) if any(x.dtype in ROUNDED for x in node.inputs) else RUN
         self.cut = any(r.dims[self.dimension] != self.length for r in results)
         self.index: list[Index] = [0] * len(results[0].dims)
 
@@ -105,7 +108,7 @@ class RowSort:
 
     def spare(self) -> list[list[Lane]]:
         """The rows in scratch memory, by operand, one after the other."""
-        if self.length <= RUN and not self.cut:
+        if self.length <= self.run and not self.cut:
             return []
         counts = [1 if r.strides[self.dimension] == 1 and not self.cut else 2 for r in self.results]
         sizes = [-(-self.length * r.dtype.bytes // POOL_ALIGNMENT) * POOL_ALIGNMENT for r in self.results]
@@ -124,14 +127,14 @@ class RowSort:
         if not spare:
             self.insert(targets, 0, self.length)
             return
-        passes = (-(-self.length // RUN) - 1).bit_length()
+        passes = (-(-self.length // self.run) - 1).bit_length()
         home = [lanes[1] if len(lanes) > 1 else t for t, lanes in zip(targets, spare, strict=True)]
         away = [lanes[0] for lanes in spare]
         # Lanes that take turns need one form of address: a pointer to their first element.
         home = [replace(x, base=self.address(x), offset=0) for x in home]
         first, second = (home, away) if passes % 2 == 0 else (away, home)
-        with b.loop(0, self.length, RUN) as loop:
-            self.insert(first, loop.index, self.least(b.add(loop.index, RUN)))
+        with b.loop(0, self.length, self.run) as loop:
+            self.insert(first, loop.index, self.least(b.add(loop.index, self.run)))
         if passes:
             self.merge_passes(first, second, passes)
         for lane, target, lanes, start in zip(home, targets, spare, self.starts, strict=True):
@@ -189,7 +192,7 @@ class RowSort:
         loop: Loop = b.open_loop(0, passes, 1, [lane.base for lane in (*first, *second)])
         source = [replace(lane, base=p) for lane, p in zip(first, loop.carried[:count], strict=True)]
         target = [replace(lane, base=p) for lane, p in zip(second, loop.carried[count:], strict=True)]
-        shift = b.materialize(b.add(loop.index, RUN.bit_length() - 1))
+        shift = b.materialize(b.add(loop.index, self.run.bit_length() - 1))
         width = b.op("arith.shli", b.constant(1, b.types.i64), shift)
         pair = b.op("arith.addi", width, width)
         # the length over twice the width, rounded up
