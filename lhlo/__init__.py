@@ -1,4 +1,4 @@
-"""LHLO: a real MLIR dialect over memrefs (docs/lhlo.md); HLO to it and back."""
+"""LHLO, an MLIR dialect whose ops work on memrefs (docs/lhlo.md), and its conversions from and to HLO."""
 
 from .from_hlo import from_kernels
 from .from_plan import from_plan

@@ -1,4 +1,4 @@
-"""HLO attribute values as MLIR attribute text, and MLIR attributes back as HLO values."""
+"""Converts HLO attribute values to MLIR attribute text, and MLIR attributes to HLO values."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ from .memrefs import shape_from_text
 DROPPED = frozenset(
     {"metadata", "sharding", "origin", "statistics", "control-predecessors", "parameter_number", "literal"}
 )
-"""Attributes that no emitter reads: LHLO does not keep them (`literal` becomes the typed `value`)."""
+"""Attributes that LHLO drops because no emitter reads them. `literal` is kept in another form: the typed `value`."""
 
 STRUCTURAL = frozenset(
     {
@@ -39,13 +39,13 @@ STRUCTURAL = frozenset(
         "trip_count",
     }
 )
-"""Attributes of LHLO itself: they are no HLO attributes when an op is read back."""
+"""Attributes of LHLO itself. They are skipped when an op is read back as an HLO instruction."""
 
 _STRING_ESCAPES = {i: f"\\{i:02X}" for i in [*range(32), 34, 92, 127]}
 
 
 def text_of_string(value: str) -> str:
-    """An MLIR string literal."""
+    """The value as an MLIR string literal. Bytes outside printable ASCII are escaped in hexadecimal."""
     escaped = value.translate(_STRING_ESCAPES)
     if not escaped.isascii():
         escaped = "".join(
@@ -55,7 +55,7 @@ def text_of_string(value: str) -> str:
 
 
 def text_of(value: Any) -> str:
-    """One HLO attribute value as MLIR text."""
+    """One HLO attribute value as MLIR text. Raises UnsupportedError for a type that has no MLIR form."""
     kind = type(value)
     if kind in _TEXT:
         return _TEXT[kind](value)
@@ -129,7 +129,7 @@ def _window(window: Window) -> str:
 
 
 def attributes_text(instruction: Instruction) -> list[str]:
-    """`name = value` for each attribute of an instruction that LHLO keeps; called computations are regions."""
+    """`name = value` for each attribute that LHLO keeps. Called computations become regions, so they are not listed."""
     parts = []
     for key, value in instruction.attributes.items():
         if key in DROPPED or key in CALLING_ATTRIBUTES:
@@ -148,7 +148,7 @@ def attributes_text(instruction: Instruction) -> list[str]:
 
 
 def value_of(attribute: ir.Attribute) -> Any:
-    """The HLO value of one MLIR attribute (the inverse of `text_of`)."""
+    """The HLO value of one MLIR attribute (the inverse of `text_of`). Raises UnsupportedError for an unknown kind."""
     decode = _VALUE.get(type(attribute))
     if decode is not None:
         return decode(attribute)
@@ -187,9 +187,9 @@ _VALUE: dict[type, Callable[[Any], Any]] = {
 
 
 def attributes_of(op: ir.Operation) -> dict[str, Any]:
-    """The HLO attributes of an LHLO op, as `Instruction.attributes` has them (without called computations and literal).
+    """An LHLO op's HLO attributes in the form of `Instruction.attributes`, without called computations and literal.
 
-    Raises VerificationError for structured values that lack a part.
+    Raises VerificationError if a structured value lacks a part.
     """
     found = {}
     try:
@@ -219,7 +219,7 @@ def _read_padding(found: dict[str, Any]) -> None:
 
 
 def _read_window(found: dict[str, Any]) -> None:
-    """What a window leaves out has HLO's default: stride and dilation 1, no padding, no reversal."""
+    """Missing parts get HLO's defaults: stride and dilation 1, no padding, no reversal."""
     sizes = found.pop("window_dimensions")
     ones, zeros = (1,) * len(sizes), (0,) * len(sizes)
     padding = found.pop("padding", zeros + zeros)
@@ -241,4 +241,4 @@ _GROUPS: dict[str, Callable[[dict[str, Any]], None]] = {
     "edge_padding_low": _read_padding,
     "window_dimensions": _read_window,
 }
-"""Attributes that together are one HLO attribute, by the one that is always there."""
+"""MLIR attributes that together form one HLO attribute, keyed by the one that is always present."""

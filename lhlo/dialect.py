@@ -1,4 +1,4 @@
-"""The LHLO dialect: IRDL text made from the table, loaded once into each MLIR context."""
+"""The LHLO dialect: IRDL text that is generated from the op table and loaded once into each MLIR context."""
 
 from __future__ import annotations
 
@@ -9,26 +9,26 @@ from mlir.dialects import irdl
 
 from .table import MNEMONIC, ROWS, STRUCTURAL, Row, Structural
 
-ir._globals.append_dialect_search_prefix(f"{__package__}.bindings")  # where the bindings find `lhlo.py`
+ir._globals.append_dialect_search_prefix(f"{__package__}.bindings")  # the bindings find `lhlo.py` there
 
 
 @cache
 def dialect_text() -> str:
-    """The dialect as an IRDL module (what `mlir-opt --irdl-file=` takes)."""
+    """The dialect as an IRDL module, the input of `mlir-opt --irdl-file=`."""
     operations = [_operation(MNEMONIC[op], row) for op, row in ROWS.items()]
     operations += [_structural(name, row) for name, row in STRUCTURAL.items()]
     return "irdl.dialect @lhlo {\n" + "\n".join(operations) + "\n}\n"
 
 
 def context() -> ir.Context:
-    """A new MLIR context that knows LHLO. Use it in a `with`, or through lhlo/parse.py."""
+    """A new MLIR context with LHLO loaded. Use it in a `with` statement, or through lhlo/parse.py."""
     new = ir.Context()
     load(new)
     return new
 
 
 def load(ctx: ir.Context) -> None:
-    """Load LHLO into a context unless it is there already: loading it twice would end the process."""
+    """Load LHLO into a context unless it is loaded already. MLIR aborts the process if a dialect is loaded twice."""
     if ctx.is_registered_operation("lhlo.add"):
         return
     with ctx, ir.Location.unknown(ctx):
@@ -36,7 +36,7 @@ def load(ctx: ir.Context) -> None:
 
 
 def _operation(mnemonic: str, row: Row) -> str:
-    # One constraint value per operand: a shared one would force equal types.
+    # Each operand has a constraint value of its own: a shared one would force all operands to have one type.
     lines = [f'    %a{i} = irdl.base "#builtin.{kind}"' for i, (_, kind) in enumerate(row.required)]
     if row.required:
         required = ", ".join(f'"{name}" = %a{i}' for i, (name, _) in enumerate(row.required))

@@ -1,4 +1,7 @@
-"""HLO → LHLO: kernel requests as functions. Written as text and parsed once, which is faster than building op by op."""
+"""HLO → LHLO: writes kernel requests as functions in text and parses the text once.
+
+Text is faster than building one op at a time through the Python bindings.
+"""
 
 from __future__ import annotations
 
@@ -22,19 +25,19 @@ from .table import MNEMONIC, ROWS, Row
 
 @dataclass(frozen=True, slots=True)
 class Memref:
-    """A value of the text under way: its SSA name and its type."""
+    """A memref value of the function being written: its SSA name and its type."""
 
     name: str
     type: str
 
 
 Leaves = tuple[Memref, ...]
-"""The memrefs of one HLO value: one for an array, one a leaf for a tuple."""
+"""The memrefs of one HLO value: one for an array, one per leaf for a tuple."""
 
 
 @dataclass(slots=True)
 class Writer:
-    """Lines of one function, and its SSA names."""
+    """The lines of one function, and a counter for its SSA names."""
 
     lines: list[str] = field(default_factory=list)
     count: int = 0
@@ -44,7 +47,7 @@ class Writer:
         return Memref(f"%{self.count}", type)
 
     def view(self, source: Memref, type: str, offset: int = 0) -> Memref:
-        """Another view of the same bytes; `offset` bytes further on."""
+        """Write a view of `type` on the bytes of `source`, starting `offset` bytes into it."""
         new = self.fresh(type)
         attributes = f" {{offset = {offset} : i64}}" if offset else ""
         self.lines.append(f'{new.name} = "lhlo.view"({source.name}){attributes} : ({source.type}) -> {type}')
@@ -52,9 +55,9 @@ class Writer:
 
 
 def from_kernels(requests: Sequence[KernelRequest], context: ir.Context | None = None) -> LhloModule:
-    """One `func.func` per request, its arguments 1:1 with the request's.
+    """One `func.func` per request. The arguments correspond 1:1 to the request's arguments.
 
-    context: one that knows LHLO; a new one by default.
+    context: an MLIR context with LHLO loaded; None makes a new one.
     """
     return trusted("\n".join(_kernel(request) for request in requests), context)
 
@@ -84,7 +87,7 @@ def _kernel(request: KernelRequest) -> str:
 
 
 def kernel_values(writer: Writer, request: KernelRequest, arguments: Sequence[Memref]) -> tuple[list[Memref], Leaves]:
-    """The memrefs of a request's operands and results. Each HLO value has one of its own."""
+    """The memrefs of a request's operands and results. Every HLO value gets a memref of its own."""
     values: dict[tuple[int, Instruction], Memref] = {}
     taken: set[int] = set()
     operands = []
@@ -111,9 +114,10 @@ def write_op(
     extra: Sequence[str] = (),
     exact: Sequence[str] = (),
 ) -> None:
-    """The LHLO op of one instruction, reading `operands` (leaves, in order) and writing `results`.
+    """Write the LHLO op of one instruction. It reads `operands` (leaves, in order) and writes `results`.
 
-    extra: more attributes; exact: entries of the attribute that holds what memref types cannot.
+    extra: further attributes. exact: entries of the `exact` attribute, which holds what memref types cannot express.
+    Raises UnsupportedError for an opcode without an LHLO op.
     """
     op = instruction.opcode
     row = ROWS.get(op)
@@ -179,7 +183,7 @@ def _write_operands(writer: Writer, values: Sequence[Memref]) -> None:
 
 
 def write_body(writer: Writer, computation: Computation) -> None:
-    """A region: block arguments for parameters and results, the ops, and the closing yield."""
+    """Write a body region: block arguments for parameters and results, the ops, and the closing yield."""
     values: dict[Instruction, Leaves] = {}
     for parameter in computation.parameters:
         values[parameter] = tuple(writer.fresh(memref(leaf)) for _, leaf in parameter.shape.leaves())
@@ -213,12 +217,12 @@ def _forward(writer: Writer, sources: Leaves, targets: Leaves) -> None:
 
 
 def is_canonical(shape: Shape) -> bool:
-    """Whether the memrefs of a value give its shape exactly: plain explicit layouts, no nested or short tuples."""
+    """Whether a value's memrefs determine its shape: plain explicit layouts, no nested tuple, no tuple of 0 or 1."""
     return canonical(shape) == shape and not (shape.is_tuple and len(shape.elements) < 2)
 
 
 def _about_bodies(bodies: Sequence[Computation]) -> list[str]:
-    """HLO's names of computations and parameters."""
+    """The attributes that keep HLO's names of computations and parameters."""
     if not bodies:
         return []
     names = [f"[{', '.join(text_of_string(p.name) for p in b.parameters)}]" for b in bodies]
@@ -229,7 +233,7 @@ def _about_bodies(bodies: Sequence[Computation]) -> list[str]:
 
 
 def exact_operands(instruction: Instruction) -> list[str]:
-    """Entries of `exact`: shapes of a kernel's operands that differ from what their memrefs say."""
+    """Entries of `exact` for operands of a kernel whose shape differs from the one that their memrefs stand for."""
     return [
         f"operand{i} = {text_of_string(shape_to_text(o.shape))}"
         for i, o in enumerate(instruction.operands)
@@ -238,7 +242,7 @@ def exact_operands(instruction: Instruction) -> list[str]:
 
 
 def _exact_bodies(bodies: Sequence[Computation]) -> list[str]:
-    """Entries of `exact`: shapes of parameters that differ from their memrefs', and their places if not in front."""
+    """Entries of `exact` for parameters whose shape differs from their memrefs', or that are not first in the body."""
     entries = []
     for b, body in enumerate(bodies):
         for parameter in body.parameters:

@@ -1,4 +1,4 @@
-"""A plan as one LHLO program: allocations as arguments, constants as globals, kernels inline in schedule order."""
+"""A plan as one LHLO program: allocations are arguments, constants globals, kernels inline in schedule order."""
 
 from __future__ import annotations
 
@@ -30,7 +30,7 @@ from .parse import trusted
 
 
 def from_plan(plan: Plan) -> LhloModule:
-    """`func.func @main` with lhlo.program. Its arguments are the allocations that are no constants, in order."""
+    """Write `func.func @main` with lhlo.program. Its arguments are the non-constant allocations, in order."""
     program = _Program(plan)
     program.steps(plan.steps)
     arguments = ", ".join(program.arguments)
@@ -44,7 +44,7 @@ def from_plan(plan: Plan) -> LhloModule:
 
 @dataclass(slots=True)
 class _Program:
-    """The text under way. `views` come first in the function, so that every region sees them."""
+    """The program being written. `views` are emitted first in the function, so that every region can use them."""
 
     plan: Plan
     views: Writer = field(default_factory=Writer)
@@ -73,7 +73,7 @@ class _Program:
         return base
 
     def _constant(self, a: Allocation) -> Memref:
-        """A global in memory order: dimensions by layout, components of complex numbers apart."""
+        """Write a global in memory order: dimensions ordered by the layout, complex numbers split into components."""
         assert a.literal is not None
         literal = in_memory_order(a.literal)
         dtype, elements = components(literal.shape.dtype, literal.array)
@@ -87,7 +87,7 @@ class _Program:
         return base
 
     def at(self, place: BufferSlice, type_: str) -> Memref:
-        """The memref of a type at a place."""
+        """A memref of type `type_` at the slice `place`."""
         base = self.bases[place.allocation]
         if place.offset == 0 and base.type == type_:
             return base
@@ -97,7 +97,7 @@ class _Program:
         return self.seen[key]
 
     def operand(self, instruction: Instruction, place: BufferSlice) -> Memref:
-        """The memref of an operand of the step under way: one for each HLO value, also where two lie in one place."""
+        """The memref of an operand of the current step. HLO values that share a slice get distinct views."""
         found = self.at(place, memref(instruction.shape))
         if self.owners.setdefault(found.name, instruction) is not instruction:
             found = self.view(self.bases[place.allocation], found.type, place.offset)
@@ -116,7 +116,7 @@ class _Program:
 
 
 def write_kernel(program: _Program, step: KernelStep) -> None:
-    """An op on views of the step's own slices; `kernel` names the code that runs it."""
+    """Write an op on views of the step's slices. Its `kernel` attribute names the kernel that runs it."""
     request, instruction = step.kernel, step.instruction
     pairs = zip(request.operands, instruction.operands, strict=True)
     program.owners.clear()
@@ -169,7 +169,7 @@ WRITE: dict[type, Callable[[_Program, Any], None]] = {
 
 
 def in_memory_order(literal: Literal) -> Literal:
-    """The literal as a row-major array whose bytes lie as the layout wants them."""
+    """The literal as a row-major array whose bytes are in the order that its layout demands."""
     shape: Shape = literal.shape
     if shape.is_row_major:
         return Literal(array(shape.dtype, *shape.dims), literal.array)

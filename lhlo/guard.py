@@ -1,7 +1,8 @@
-"""Checks on input from outside before MLIR or its Python bindings see it: some inputs would end the process.
+"""Checks on external input before it reaches MLIR or its Python bindings, because some inputs abort the process.
 
-Known ones (LLVM 22): deep nesting overflows the parser's stack; a dense attribute of complex type, once handed to
-Python, throws through a noexcept function; damaged bytecode trips assertions. Lone surrogates cannot be passed at all.
+Known cases in LLVM 22: deep nesting overflows the parser's stack; handing a dense attribute of complex type to Python
+throws through a noexcept function; damaged bytecode trips assertions. Lone surrogates cannot be encoded for MLIR at
+all.
 """
 
 from __future__ import annotations
@@ -13,7 +14,7 @@ from ..hlo.errors import Location, ParseError
 from .memrefs import DTYPE
 
 MAX_NESTING = 200
-"""Deepest nesting of brackets in text; generated LHLO stays below 30."""
+"""The deepest nesting of brackets that is accepted in text. Generated LHLO stays below 30."""
 
 _TOKENS = re.compile(r'"(?:[^"\\\n]|\\.)*"|//[^\n]*|[(){}<>\[\]]|->')
 _STRING = re.compile(r'"(?:[^"\\\n]|\\.)*"')
@@ -22,7 +23,7 @@ _OPEN, _CLOSE = frozenset("([{<"), frozenset(")]}>")
 
 
 def check_text(text: str, file: str) -> None:
-    """Refuse text that MLIR's parser would not survive."""
+    """Raise ParseError for text that would crash MLIR's parser."""
     try:
         text.encode()
     except UnicodeEncodeError as error:
@@ -40,16 +41,16 @@ def check_text(text: str, file: str) -> None:
 
 
 MAGIC = b"LHLO\x01"
-"""Start of bytecode with a header: the last byte is the header's version; SHA-256 of the rest follows."""
+"""The first bytes of sealed bytecode. The last byte is the header's version; the SHA-256 of the payload follows."""
 
 
 def seal(payload: bytes) -> bytes:
-    """Bytecode behind its header."""
+    """Put the header (MAGIC, SHA-256) in front of bytecode."""
     return MAGIC + hashlib.sha256(payload).digest() + payload
 
 
 def unseal(data: bytes, file: str) -> bytes:
-    """The bytecode behind a header. Refuses anything that `seal` did not write."""
+    """The bytecode after the header. Raises ParseError for anything that `seal` did not write."""
     if not data.startswith(MAGIC):
         raise ParseError(
             "not LHLO bytecode",
@@ -65,7 +66,7 @@ def unseal(data: bytes, file: str) -> bytes:
 
 
 def check_parsed(text: str, file: str) -> None:
-    """Refuse a parsed module, given as its canonical text, whose attributes the bindings cannot hand out."""
+    """Refuse a parsed module with attributes that crash the bindings. text: the module's canonical text."""
     plain = _STRING.sub('""', text)
     for match in _ELEMENTS.finditer(plain):
         element = match[1].rpartition("x")[2] if match[1][:1].isdigit() or "?" in match[1] else match[1]
@@ -78,5 +79,5 @@ def check_parsed(text: str, file: str) -> None:
 
 
 def locate(text: str, position: int, file: str) -> Location:
-    """Line and column of a position in a text."""
+    """Line and column (from 1) of a character position in a text."""
     return Location(text.count("\n", 0, position) + 1, position - text.rfind("\n", 0, position), file)

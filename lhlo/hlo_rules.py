@@ -1,4 +1,4 @@
-"""HLO's rules for what an LHLO op computes: required attributes, dtypes, dimensions. The rules themselves are hlo's."""
+"""Applies HLO's rules to what an LHLO op computes: required attributes, dtypes, dimensions. The rules live in hlo/."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from ..hlo.verify.verifier import verify_instruction
 
 
 def check_instruction(instruction: Instruction) -> None:
-    """An instruction read back from LHLO, and the bodies that it calls, innermost first.
+    """Check an instruction that was read back from LHLO; the bodies that it calls are checked first.
 
     VALUE1: the values of its attributes have the kinds that HLO's rules expect.
     """
@@ -24,7 +24,7 @@ def check_instruction(instruction: Instruction) -> None:
     except TestbedError:
         raise
     except (TypeError, ValueError, KeyError, IndexError, AttributeError) as error:
-        # A rule met an attribute of another kind than HLO's text can give it.
+        # The attribute has a kind that HLO text cannot express, so the rules do not guard against it.
         _broken(instruction, "VALUE1", f"its attributes do not fit: {error}")
 
 

@@ -1,7 +1,7 @@
-"""Array literals as dense elements attributes, exact to the bit: NaN payloads, -0, infinities, narrow types.
+"""Array literals as dense elements attributes, bit-exact: NaN payloads, -0, infinities, narrow types.
 
-A complex literal is held as its components: a tensor of the real type with a last dimension of 2.
-The bindings cannot hand out dense attributes of complex type (they end the process), so none may exist in LHLO.
+A complex literal is stored as a tensor of its real component type with an extra last dimension of 2, because the
+bindings abort the process when they hand out a dense attribute of complex type. LHLO contains none.
 """
 
 from __future__ import annotations
@@ -33,11 +33,11 @@ _BUFFER = frozenset(
         DType.F64,
     }
 )
-"""Types whose dense attributes numpy can read; the others are read from their text."""
+"""Types whose dense attributes numpy can read directly. Other types are read from their text."""
 
 
 def elements_text(literal: Literal) -> str:
-    """`dense<…> : tensor<…>` of an array literal."""
+    """`dense<…> : tensor<…>` for an array literal. Raises UnsupportedError for a tuple."""
     if not literal.shape.is_array:
         raise UnsupportedError("lhlo", f"a constant of shape {literal.shape}", remedy="split it into its arrays first")
     if literal.is_splat and not literal.shape.dtype.is_complex:
@@ -52,12 +52,12 @@ def tensor(dtype: DType, dims: tuple[int, ...]) -> str:
 
 
 def literal_type(shape: Shape) -> str:
-    """The type of the elements attribute that holds a literal of an array shape."""
+    """The MLIR tensor type of the elements attribute that holds a literal of this array shape."""
     return tensor(shape.dtype.component, (*shape.dims, 2) if shape.dtype.is_complex else shape.dims)
 
 
 def components(dtype: DType, array: np.ndarray) -> tuple[DType, np.ndarray]:
-    """A complex array as (re, im) pairs in a new last dimension; any other array as it is."""
+    """Split a complex array into (re, im) pairs in a new last dimension; return any other array unchanged."""
     if not dtype.is_complex:
         return dtype, array
     real = dtype.component
@@ -84,7 +84,7 @@ def _element(dtype: DType, value: np.generic) -> str:
         return str(int(value))
     number = float(value)
     text = repr(number)
-    # MLIR reads decimals as doubles, so a double's shortest text is exact for every narrower type too.
+    # MLIR parses decimals as doubles, so the shortest text of a double is exact for every narrower type too.
     if (
         dtype is not DType.F8E8M0FNU
         and np.isfinite(number)
@@ -96,7 +96,7 @@ def _element(dtype: DType, value: np.generic) -> str:
 
 
 def literal_of(attribute: ir.DenseElementsAttr, shape: Shape) -> Literal:
-    """The literal of `shape` that a constant's `value` holds."""
+    """The literal of shape `shape` in the `value` attribute of a constant."""
     dtype = shape.dtype.component
     dims = (*shape.dims, 2) if shape.dtype.is_complex else shape.dims
     if str(attribute.type) != tensor(dtype, dims):
@@ -129,7 +129,7 @@ def _from_text(dtype: DType, text: str, dims: tuple[int, ...]) -> np.ndarray:
         if dtype in (DType.S1, DType.U1):
             return _bits(np.unpackbits(np.frombuffer(raw, np.uint8), bitorder="little")[:size], dtype)
         array = np.frombuffer(raw, np.int8 if dtype.is_signed else dtype.numpy)
-        return array.astype(dtype.numpy)  # narrow signed types: MLIR extends the sign through the byte
+        return array.astype(dtype.numpy)  # MLIR sign-extends narrow signed types to a byte
     words = body.replace("[", "").replace("]", "").split(",") if body else []
     values = [_scalar(dtype, word.strip()) for word in words]
     return np.array(values, dtype.numpy).reshape(dims)

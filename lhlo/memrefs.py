@@ -1,4 +1,4 @@
-"""HLO shapes as memref types, and back. No layout and an explicit row-major layout give the same memref."""
+"""HLO shapes as memref types, and back. A missing layout and an explicit row-major layout give the same memref."""
 
 from __future__ import annotations
 
@@ -50,7 +50,7 @@ _MEMREF = re.compile(r"memref<((?:\d+x)*)([A-Za-z]\w*|complex<f\d\d>)(?:, stride
 
 @lru_cache(maxsize=8192)
 def memref(shape: Shape) -> str:
-    """Text of the memref type of an array shape (a dynamic dimension counts with its bound)."""
+    """Text of the memref type of an array shape. A dynamic dimension has the size of its bound."""
     if not shape.is_array:
         raise UnsupportedError("lhlo", f"a value of type {shape.dtype.value}", remedy="only arrays lie in memory")
     dims = "".join(f"{d}x" for d in shape.dims)
@@ -60,7 +60,7 @@ def memref(shape: Shape) -> str:
 
 @lru_cache(maxsize=8192)
 def shape_of_memref(text: str) -> Shape:
-    """The shape that a memref type stands for, always with an explicit layout unless it is a scalar."""
+    """The shape that a memref type stands for. Its layout is explicit unless it is a scalar."""
     match = _MEMREF.fullmatch(text)
     dtype = DTYPE.get(match[2]) if match else None
     if match is None or dtype is None:
@@ -86,7 +86,7 @@ def shape_of_memref(text: str) -> Shape:
 
 @lru_cache(maxsize=8192)
 def canonical(shape: Shape) -> Shape:
-    """The shape that reads back from the memrefs of `shape`; a tuple becomes the flat tuple of its leaves."""
+    """The shape after a round trip through memrefs: a tuple becomes the flat tuple of its leaves."""
     if shape.is_tuple:
         return Shape(DType.TUPLE, elements=tuple(canonical(leaf) for _, leaf in shape.leaves()))
     return shape_of_memref(memref(shape))
@@ -94,7 +94,7 @@ def canonical(shape: Shape) -> Shape:
 
 @lru_cache(maxsize=8192)
 def shape_from_text(text: str) -> Shape:
-    """A shape from its HLO text. Raises VerificationError."""
+    """Parse a shape from HLO text. Raises VerificationError."""
     lexer = Lexer(text)
     try:
         shape = parse_shape(lexer)

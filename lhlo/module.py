@@ -1,4 +1,4 @@
-"""LhloModule: an MLIR module of LHLO with its context; text and bytecode out. In: lhlo/parse.py."""
+"""LhloModule: an MLIR module of LHLO with its context, and its text and bytecode forms. lhlo/parse.py reads them."""
 
 from __future__ import annotations
 
@@ -21,11 +21,11 @@ class LhloModule:
         return self.module.context
 
     def to_text(self) -> str:
-        """The module in generic form; parses back to an equal module."""
+        """The module in MLIR's generic form. Parsing it gives an equal module."""
         return str(self.module)
 
     def to_bytecode(self) -> bytes:
-        """MLIR bytecode behind a header with a checksum: MLIR's reader ends the process on damaged input."""
+        """MLIR bytecode with a checksummed header, which is needed because MLIR's reader aborts on damaged input."""
         stream = io.BytesIO()
         self.module.operation.write_bytecode(stream)
         return seal(stream.getvalue())

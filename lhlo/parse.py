@@ -1,4 +1,4 @@
-"""LHLO text or bytecode → LhloModule. What comes from outside is verified; what this package wrote is trusted."""
+"""LHLO text or bytecode → LhloModule. External input is verified; text that this package wrote is trusted."""
 
 from __future__ import annotations
 
@@ -12,18 +12,18 @@ from .verifier import verify
 
 
 def parse_text(text: str, file: str = "<string>") -> LhloModule:
-    """Parse and verify LHLO. Raises ParseError or VerificationError, located in `text`."""
+    """Parse and verify LHLO. Raises ParseError or VerificationError with a location in `text`."""
     check_text(text, file)
     return _verified(text, file)
 
 
 def parse_bytecode(data: bytes, file: str = "<bytecode>") -> LhloModule:
-    """Read and verify what `LhloModule.to_bytecode` wrote. Raises ParseError or VerificationError."""
+    """Read and verify the output of `LhloModule.to_bytecode`. Raises ParseError or VerificationError."""
     return _verified(unseal(data, file), file)
 
 
 def trusted(text: str, ctx: ir.Context | None = None) -> LhloModule:
-    """A module from text that this package wrote: MLIR checks it, our verifier does not. ctx: one that knows LHLO."""
+    """Parse text that this package wrote. MLIR verifies it; the LHLO verifier does not run. ctx: has LHLO loaded."""
     with ctx or context():
         return LhloModule(_parse(text, "<lhlo>"))
 

@@ -1,4 +1,4 @@
-"""Reading programs: which op runs as which kernel, and where the memrefs of a program lie."""
+"""Reads programs: which op runs as which kernel, and where a program's memrefs are in memory."""
 
 from __future__ import annotations
 
@@ -17,14 +17,14 @@ _CONSTANT = "constant_"
 
 
 def programs(lhlo: LhloModule) -> Iterator[ir.Operation]:
-    """The functions that are programs."""
+    """The functions that are programs (they have lhlo.program)."""
     for op in lhlo.module.body.operations:
         if op.operation.name == "func.func" and "lhlo.program" in op.operation.attributes:
             yield op.operation
 
 
 def program_kernels(function: ir.Operation) -> dict[str, ir.Operation]:
-    """Kernel symbol → the first op in the text that runs as that kernel."""
+    """Kernel symbol → the first op in text order that runs as this kernel."""
     found: dict[str, ir.Operation] = {}
     for op in _steps(function.regions[0].blocks[0]):
         if op.name in OPCODE:
@@ -34,7 +34,7 @@ def program_kernels(function: ir.Operation) -> dict[str, ir.Operation]:
 
 
 def _steps(block: ir.Block) -> Iterator[ir.Operation]:
-    """The ops of a program, loops and branches opened, bodies of fusions left alone."""
+    """The ops of a program. Regions of loops and branches are entered; bodies of fusions are not."""
     for view in block.operations:
         op = view.operation
         yield op
@@ -44,7 +44,7 @@ def _steps(block: ir.Block) -> Iterator[ir.Operation]:
 
 
 class Places:
-    """Where the memrefs of a program lie: allocation and offset, by its views, arguments and globals."""
+    """Maps each memref of a program to its allocation and offset, through views, arguments and globals."""
 
     def __init__(self, function: ir.Operation):
         block = function.regions[0].blocks[0]
@@ -52,7 +52,7 @@ class Places:
         self.alignments: dict[int, int] = {}
 
     def slice_of(self, value: ir.Value, size: int) -> BufferSlice:
-        """The bytes that a memref covers."""
+        """The slice of `size` bytes at the start of a memref."""
         offset = 0
         while not isinstance(value, ir.BlockArgument) and (op := value.owner.operation).name == "lhlo.view":
             offset += op.attributes["offset"].value if "offset" in op.attributes else 0
@@ -78,7 +78,7 @@ class Places:
         return number
 
     def scratch(self, place: tuple[int, int, int]) -> BufferSlice:
-        """The slice that an op's `scratch` names."""
+        """The slice that the `scratch` attribute of an op names."""
         for number, given in enumerate(self.given):
             if (value_of(given["lhlo.allocation"]) if "lhlo.allocation" in given else number) == place[0]:
                 self._allocation(self.function.regions[0].blocks[0].arguments[number])
@@ -94,5 +94,5 @@ class Places:
         return found["alignment"].value if "alignment" in found else 1
 
     def alignment(self, place: BufferSlice) -> int:
-        """Bytes that the address of a slice is a multiple of."""
+        """The alignment of a slice's address, in bytes."""
         return place.alignment(self.alignments[place.allocation])

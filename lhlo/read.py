@@ -1,4 +1,4 @@
-"""Reading LHLO: what each op reads, writes and means, whatever form its operands have."""
+"""Accessors of LHLO ops: what an op reads, writes and means, independent of the form of its operands."""
 
 from __future__ import annotations
 
@@ -31,14 +31,14 @@ class Kernel:
     op: ir.Operation
 
     def argument_of(self, value: ir.Value) -> int:
-        """The number of the argument that a memref lies in, through views."""
+        """The number of the argument that contains a memref; views are followed."""
         while not isinstance(value, ir.BlockArgument):
             value = value.owner.operands[0]
         return value.arg_number
 
 
 def opcode(op: ir.Operation) -> Op | None:
-    """The HLO opcode of an op, None for what is no HLO instruction (views, allocas, yields, forwarding copies)."""
+    """The HLO opcode of an op; None for views, allocas, yields and forwarding copies, which are no HLO instructions."""
     found = OPCODE.get(op.name)
     return None if found is Op.COPY and "forward" in op.attributes else found
 
@@ -48,14 +48,14 @@ def is_mixed(op: ir.Operation) -> bool:
 
 
 def operands(op: ir.Operation) -> Sequence[ir.Value]:
-    """All memrefs of an op, outputs last."""
+    """All memrefs of an op, inputs before outputs."""
     if not is_mixed(op):
         return list(op.operands)
     return list(_last(op.regions[len(op.regions) - 1].blocks[0]).operands)
 
 
 def output_count(op: ir.Operation) -> int:
-    """How many of an op's last memrefs it writes."""
+    """The number of memrefs that an op writes. They are its last ones."""
     if "outputs" in op.attributes:
         return int(op.attributes["outputs"].value)
     return ROWS[OPCODE[op.name]].outputs
@@ -72,19 +72,19 @@ def outputs(op: ir.Operation) -> Sequence[ir.Value]:
 
 
 def bodies(op: ir.Operation) -> list[ir.Block]:
-    """The blocks of an op's body regions, without the operands region."""
+    """The blocks of an op's body regions; the operands region is left out."""
     if op.name not in OPCODE:
         return []
     return [op.regions[i].blocks[0] for i in range(len(ROWS[OPCODE[op.name]].bodies))]
 
 
 def shape_of(value: ir.Value) -> Shape:
-    """The HLO shape of a memref, with an explicit layout unless it is a scalar."""
+    """The HLO shape of a memref. Its layout is explicit unless it is a scalar."""
     return shape_of_memref(str(value.type))
 
 
 def attributes(op: ir.Operation) -> dict[str, Any]:
-    """The HLO attributes as `Instruction.attributes` has them, without called computations and `literal`."""
+    """The HLO attributes in the form of `Instruction.attributes`, without called computations and `literal`."""
     return attributes_of(op)
 
 
@@ -94,7 +94,7 @@ def literal(op: ir.Operation) -> Literal:
 
 
 def writers(block: ir.Block) -> dict[ir.Value, ir.Operation]:
-    """Each memref that an op of the block writes, and that op."""
+    """Memref → the op of the block that writes it."""
     found = {}
     for op in block.operations:
         operation = op.operation
@@ -131,7 +131,7 @@ def _kernel(function: ir.Operation) -> Kernel:
 
 
 def argument_attributes(function: ir.Operation, count: int) -> tuple[dict[str, ir.Attribute], ...]:
-    """The attributes of each argument of a function."""
+    """The attributes of each of the `count` arguments of a function."""
     if "arg_attrs" not in function.attributes:
         return tuple({} for _ in range(count))
     return tuple(
@@ -141,12 +141,12 @@ def argument_attributes(function: ir.Operation, count: int) -> tuple[dict[str, i
 
 
 def exact_of(op: ir.Operation) -> Mapping[str, Any]:
-    """What memref types cannot hold: shapes of operands and parameters, places of parameters in their computation."""
+    """The `exact` attribute: shapes and parameter positions that memref types cannot express."""
     return value_of(op.attributes["exact"]) if "exact" in op.attributes else {}
 
 
 def location_of(op: ir.Operation, file: str = "<lhlo>") -> Location | None:
-    """Where an op stands in the text that it was parsed from, if known."""
+    """The location of an op in the text that it was parsed from; None if unknown."""
     place = op.location
     if not place.is_a_file() or place.start_line < 1:
         return None

@@ -1,4 +1,4 @@
-"""Structure of LHLO ops: regions, operands regions, destinations, unique writers, signatures of bodies."""
+"""Structural checks of LHLO ops: regions, operands regions, destinations, unique writers, signatures of bodies."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ BODY_OUTPUTS: dict[Op, Callable[[int], int]] = {
     Op.SORT: lambda _: 1,
     Op.SELECT_AND_SCATTER: lambda _: 1,
 }
-"""Result leaves of a body, from the op's number of outputs, where they are not as many."""
+"""Op → number of result leaves of its body, given the op's number of outputs. For ops not listed the two are equal."""
 
 
 def broken(op: ir.Operation, label: str, message: str, remedy: str | None = None) -> NoReturn:
@@ -31,7 +31,7 @@ def broken(op: ir.Operation, label: str, message: str, remedy: str | None = None
 
 
 def check_memref(op: ir.Operation, type_: ir.Type, label: str) -> Shape:
-    """The shape of a memref type; broken if it is none of an HLO array."""
+    """The HLO shape of a memref type. Raises VerificationError [label] if no HLO array has that type."""
     try:
         return shape_of_memref(str(type_))
     except VerificationError as error:
@@ -39,7 +39,7 @@ def check_memref(op: ir.Operation, type_: ir.Type, label: str) -> Shape:
 
 
 def sole_block(op: ir.Operation, region: int, label: str) -> ir.Block:
-    """The one block of a region."""
+    """The only block of a region. Raises VerificationError [label] if there are more or none."""
     blocks = op.regions[region].blocks
     if len(blocks) != 1:
         broken(op, label, f"region {region} has {len(blocks)} blocks, needs one")
@@ -47,7 +47,7 @@ def sole_block(op: ir.Operation, region: int, label: str) -> ir.Block:
 
 
 def check_block_end(op: ir.Operation, block: ir.Block, label: str) -> None:
-    """A region of ops ends in `vector.yield` without operands, and holds no other."""
+    """Check that a region ends in a `vector.yield` without operands and holds no other yield."""
     ops = [o.operation for o in block.operations]
     last = ops[-1] if ops else None
     if (
@@ -60,13 +60,13 @@ def check_block_end(op: ir.Operation, block: ir.Block, label: str) -> None:
 
 
 def check_op(op: ir.Operation, step: bool = False) -> None:
-    """An LHLO op and its bodies. step: it stands in a function, where results may be computed in place.
+    """Check an LHLO op and its bodies. step: the op is in a function, where it may compute in place.
 
-    REGION1: one block a region. REGION2: the last region of a mixed op holds one vector.yield.
-    OUT1: `outputs` is a count of its memrefs. TYPE1: operands are memrefs of HLO arrays.
-    DEST1: no memref is written twice. DEST2: in a body, none is read and written by one op.
-    ATTR1: LHLO's own attributes have their kinds. ATTR2: HLO's can be read.
-    CONST1: a constant's value has the shape and the type of its memref (complex: of its components).
+    REGION1: each region has one block. REGION2: the last region of a mixed op holds one vector.yield.
+    OUT1: `outputs` is a number of the op's memrefs. TYPE1: operands are memrefs of HLO arrays.
+    DEST1: no memref is written twice. DEST2: in a body, an op reads none of the memrefs that it writes.
+    ATTR1: LHLO's own attributes have their kinds. ATTR2: HLO's attributes can be read.
+    CONST1: a constant's value has the shape and type of its memref (if complex: of its components).
     """
     check_own_attributes(op)
     check_hlo_attributes(op)
@@ -136,9 +136,10 @@ def _strings(attribute: ir.Attribute) -> bool:
 
 
 def check_body(op: ir.Operation, block: ir.Block, results: int) -> None:
-    """BODY1: closed by vector.yield. BODY2: the last arguments, one a result leaf, are outputs; no other is written.
-    BODY3: only LHLO ops and allocas. BODY4: reads only memrefs of its own block, written before.
-    BODY5: one writer a memref. BODY6: every output and every temporary has a writer."""
+    """BODY1: the block ends in vector.yield. BODY2: the last arguments, one per result leaf, are the outputs, and no
+    other argument is written. BODY3: it holds only LHLO ops and allocas. BODY4: it reads only memrefs of its own block
+    that were written before. BODY5: each memref has one writer. BODY6: every output and every temporary has a writer.
+    """
     check_block_end(op, block, "BODY1")
     arguments = list(block.arguments)
     if len(arguments) < results:
@@ -165,7 +166,7 @@ def check_body(op: ir.Operation, block: ir.Block, results: int) -> None:
 
 
 def _check_flow(op: ir.Operation, known: set[ir.Value], open_: set[ir.Value]) -> None:
-    """One op of a body: `known` are memrefs that have a value, `open_` those that still need one."""
+    """Check one op of a body. known: memrefs that have a value; open_: memrefs that still need a writer."""
     values, count = operands(op), output_count(op)
     for value in values[: len(values) - count]:
         if value in open_:

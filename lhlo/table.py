@@ -1,6 +1,6 @@
-"""One row per LHLO op: how many memrefs it reads and writes, its regions, and the attributes that it must have.
+"""One row per LHLO op: the number of memrefs that it reads and writes, its regions, and its required attributes.
 
-Fixed ops take memref operands. Mixed ops name any number of memrefs in their last region (docs/lhlo.md says why).
+Fixed ops take memref operands. Mixed ops list any number of memrefs in their last region (docs/lhlo.md says why).
 """
 
 from __future__ import annotations
@@ -14,9 +14,9 @@ INT, FLAG, STRING, LIST, ELEMENTS = "integer", "integer", "string", "dense_array
 
 @dataclass(frozen=True, slots=True)
 class Row:
-    """inputs, outputs: of a fixed op; variadic: any number of index operands (all of one type) after the inputs.
-
-    bodies: the HLO attributes whose computations are the op's body regions, in order; required: attribute → kind.
+    """inputs, outputs: operand counts of a fixed op. variadic: any number of index operands, all of one type, may
+    follow the inputs. bodies: the HLO attributes whose computations are the op's body regions, in order. required:
+    (name, kind) of each attribute that must be present.
     """
 
     inputs: int = 0
@@ -177,12 +177,12 @@ ROWS: dict[Op, Row] = {
     Op.PARTITION_ID: fixed(0),
     Op.REPLICA_ID: fixed(0),
 }
-"""Every opcode but parameter (a block argument), while and conditional (the structural ops below)."""
+"""All opcodes except parameter (a block argument) and while and conditional (structural ops below)."""
 
 
 @dataclass(frozen=True, slots=True)
 class Structural:
-    """An op of programs that is no kernel: its operand count, whether it has a result, its region names."""
+    """An op of programs that is no kernel: its operand count, its result count (0 or 1), its region names."""
 
     operands: int
     results: int = 0

@@ -1,4 +1,4 @@
-"""LHLO → HLO: kernels back as KernelRequests, equal in structure to those that they came from."""
+"""LHLO → HLO: reads kernels back as KernelRequests that have the same structure as the original ones."""
 
 from __future__ import annotations
 
@@ -23,9 +23,9 @@ from .table import ROWS
 
 
 def to_kernels(lhlo: LhloModule) -> list[KernelRequest]:
-    """The kernels of a module, in order; of a program, each at its first use.
+    """The kernels of a module in order, and those of each program in order of first use.
 
-    What an author left out (names, slices, alignment) gets a default.
+    Missing names, slices and alignments get defaults.
     """
     reader = Reader()
     found = [reader.kernel(kernel) for kernel in kernels(lhlo)]
@@ -35,7 +35,7 @@ def to_kernels(lhlo: LhloModule) -> list[KernelRequest]:
 
 
 class Reader:
-    """State of one reading: shapes by MLIR type, and the computations of the kernel at hand by name."""
+    """The state of one read: shapes by MLIR type, and the current kernel's computations by name."""
 
     def __init__(self) -> None:
         self.types: dict[ir.Type, Shape] = {}
@@ -66,7 +66,7 @@ class Reader:
         )
 
     def step_kernel(self, name: str, op: ir.Operation, places: Places) -> KernelRequest:
-        """The kernel of an op in a program: its arguments are its distinct slices, in order of first use."""
+        """The kernel of an op in a program. Its arguments are the op's distinct slices, in order of first use."""
         instruction = self.step(op)
         values, count = operands(op), output_count(op)
         numbers: dict[BufferSlice, int] = {}
@@ -80,7 +80,7 @@ class Reader:
         return KernelRequest(name, instruction, arguments, operands_, results, scratch)
 
     def step(self, op: ir.Operation) -> Instruction:
-        """The instruction of an op that stands in a function: its operands become parameters of their shapes."""
+        """The instruction of an op in a function. Its operands become parameters of the same shapes."""
         self.computations, self.names = {}, {}
         values, count = operands(op), output_count(op)
         sources, targets = values[: len(values) - count], values[len(values) - count :]
@@ -105,7 +105,7 @@ class Reader:
     def instruction(
         self, op: ir.Operation, inputs: tuple[Instruction, ...], targets: Sequence[ir.Value], exact: Mapping[str, Any]
     ) -> Instruction:
-        """One HLO instruction from one LHLO op whose operands are known."""
+        """The HLO instruction of one LHLO op. inputs: its operands, already read."""
         code = opcode(op)
         if code is None:
             raise VerificationError(f"{op.name} is no HLO instruction", location=location_of(op))
@@ -134,7 +134,7 @@ class Reader:
     def computation(
         self, op: ir.Operation, number: int, block: ir.Block, name: str, exact: Mapping[str, Any]
     ) -> Computation:
-        """The computation of a body region; one object for all equal regions of the same name in a kernel."""
+        """The computation of a body region. Equal regions of one name in a kernel share a Computation object."""
         new = Body(self, op, number, block, exact).computation(name)
         for old in self.computations.setdefault(name, []):
             if same_computation(old, new):
@@ -144,7 +144,7 @@ class Reader:
 
 
 class Body:
-    """Reading of one body region."""
+    """Reads one body region."""
 
     def __init__(self, reader: Reader, op: ir.Operation, number: int, block: ir.Block, exact: Mapping[str, Any]):
         self.reader, self.op, self.block = reader, op, block
@@ -200,7 +200,7 @@ class Body:
         steps.append(instruction)
 
     def inputs(self, op: ir.Operation, values: Sequence[ir.Value]) -> tuple[Instruction, ...]:
-        """The instructions whose leaves, in order, are `values`."""
+        """The instructions whose leaves, in order, are `values`. Raises VerificationError if a value has no writer."""
         found, at = [], 0
         while at < len(values):
             owner = self.owner.get(values[at])
@@ -221,7 +221,7 @@ class Body:
         return tuple(found)
 
     def root(self, outputs: Sequence[ir.Value], steps: list[Instruction]) -> Instruction:
-        """The instruction that writes the outputs; a new tuple if several do."""
+        """The instruction that writes the outputs; a new tuple instruction if several do."""
         owners = [self.owner[o] for o in outputs]
         if not owners:
             raise VerificationError(f"a body of {self.op.name} writes no output", location=location_of(self.op))
@@ -261,7 +261,7 @@ def _parameter_names(op: ir.Operation, number: int) -> list[str]:
 
 
 def same_computation(a: Computation, b: Computation) -> bool:
-    """Equal structure: names, order, opcodes, shapes, operands, attributes."""
+    """Whether two computations have equal structure: names, order, opcodes, shapes, operands, attributes."""
     if a is b:
         return True
     if (a.name, len(a.instructions), a.root.name) != (b.name, len(b.instructions), b.root.name):
@@ -270,7 +270,7 @@ def same_computation(a: Computation, b: Computation) -> bool:
 
 
 def same_instruction(a: Instruction, b: Instruction) -> bool:
-    """Equal but for operands' own structure, locations, and attributes that LHLO drops."""
+    """Whether two instructions are equal but for locations, attributes that LHLO drops, and what operands compute."""
     if (a.opcode, a.name, a.shape, [o.name for o in a.operands]) != (
         b.opcode,
         b.name,

@@ -1,6 +1,6 @@
-"""Is an LHLO module well formed beyond what IRDL checks? CHECKS maps every op name that LHLO may hold to its rule.
+"""Checks an LHLO module beyond what IRDL checks. CHECKS maps each op name that LHLO allows to its check.
 
-Each broken rule raises VerificationError with the rule's label, the place in the LHLO text and often a remedy.
+A broken rule raises VerificationError with the rule's label, the location in the LHLO text and usually a remedy.
 """
 
 from __future__ import annotations
@@ -22,7 +22,7 @@ Check = Callable[[ir.Operation], None]
 
 
 def verify(lhlo: LhloModule, file: str = "<lhlo>") -> None:
-    """Raise VerificationError for the first broken rule."""
+    """Check a module. Raises VerificationError for the first broken rule."""
     place = Location(1, 1, file)
     try:
         for op in lhlo.module.body.operations:
@@ -39,15 +39,16 @@ def verify(lhlo: LhloModule, file: str = "<lhlo>") -> None:
 
 
 def check_top(op: ir.Operation) -> None:
-    """TOP1: a module holds functions and globals only."""
+    """TOP1: a module holds only functions and globals."""
     if op.name not in ("func.func", "memref.global"):
         broken(op, "TOP1", f"{op.name} cannot stand at the top of an LHLO module", "put it into a func.func")
     CHECKS[op.name](op)
 
 
 def check_function(op: ir.Operation) -> None:
-    """FUNC1: one block, no results. FUNC2: arguments are memrefs of HLO arrays.
-    FUNC3: lhlo.alignment is a power of two, lhlo.slice three integers from 0."""
+    """FUNC1: one block, no results. FUNC2: arguments are memrefs of HLO arrays. FUNC3: lhlo.alignment is a power of
+    two; lhlo.slice is three integers >= 0.
+    """
     block = sole_block(op, 0, "FUNC1")
     if len(ir.FunctionType(ir.TypeAttr(op.attributes["function_type"]).value).results):
         broken(op, "FUNC1", "an LHLO function has no results", "write results into memref arguments")
@@ -65,7 +66,7 @@ def check_function(op: ir.Operation) -> None:
 
 
 def check_steps(block: ir.Block) -> None:
-    """OP1: only LHLO's ops and the few of memref and func that docs/lhlo.md names."""
+    """OP1: only LHLO ops, and the ops of memref and func that docs/lhlo.md names, are allowed."""
     for view in block.operations:
         op = view.operation
         check = CHECKS.get(op.name)
@@ -75,7 +76,7 @@ def check_steps(block: ir.Block) -> None:
 
 
 def check_view(op: ir.Operation) -> None:
-    """VIEW1: both sides are memrefs of HLO arrays. VIEW2: the bytes seen lie inside the source, from offset ≥ 0 on."""
+    """VIEW1: both sides are memrefs of HLO arrays. VIEW2: offset >= 0, and the viewed bytes are inside the source."""
     source = check_memref(op, op.operands[0].type, "VIEW1")
     result = check_memref(op, op.results[0].type, "VIEW1")
     offset = op.attributes.get("offset")
@@ -89,7 +90,7 @@ def check_view(op: ir.Operation) -> None:
 
 
 def check_while(op: ir.Operation) -> None:
-    """WHILE1: the operand is memref<i1>. WHILE2: two regions of steps. WHILE3: trip_count is an integer from 0."""
+    """WHILE1: the operand is memref<i1>. WHILE2: both regions hold steps. WHILE3: trip_count is an integer >= 0."""
     if str(op.operands[0].type) != "memref<i1>":
         broken(op, "WHILE1", f"the predicate has type {op.operands[0].type}", "it must be memref<i1>")
     count = op.attributes.get("trip_count")
@@ -100,7 +101,7 @@ def check_while(op: ir.Operation) -> None:
 
 
 def check_case(op: ir.Operation) -> None:
-    """CASE1: the operand is memref<i1> or memref<i32>. CASE2: the region holds lhlo.branch ops, two for i1."""
+    """CASE1: the operand is memref<i1> or memref<i32>. CASE2: the region holds only lhlo.branch ops, two for i1."""
     if str(op.operands[0].type) not in ("memref<i1>", "memref<i32>"):
         broken(op, "CASE1", f"the selector has type {op.operands[0].type}", "it must be memref<i1> or memref<i32>")
     block = sole_block(op, 0, "CASE2")
@@ -127,17 +128,17 @@ def check_region_of_steps(op: ir.Operation, region: int, label: str) -> None:
 
 
 def check_stray_branch(op: ir.Operation) -> None:
-    """CASE3: lhlo.branch stands in lhlo.case only."""
+    """CASE3: lhlo.branch is allowed only inside lhlo.case."""
     broken(op, "CASE3", "lhlo.branch outside lhlo.case")
 
 
 def check_stray_alloca(op: ir.Operation) -> None:
-    """ALLOC1: temporaries live inside bodies of fusions; a program's memory is given to it."""
+    """ALLOC1: temporaries are allowed only in bodies of fusions; a program gets its memory from the caller."""
     broken(op, "ALLOC1", "memref.alloca outside a fusion", "take a memref argument, or a view of one")
 
 
 def check_step(op: ir.Operation) -> None:
-    """An LHLO op among a function's steps: its structure, then HLO's rules unless its kernel is checked as a whole."""
+    """Check the structure of an op in a function; check HLO's rules too, unless the kernel is checked as a whole."""
     check_op(op, step=True)
     function = op.parent
     if "lhlo.kernel" not in function.attributes:
@@ -147,7 +148,7 @@ def check_step(op: ir.Operation) -> None:
 
 
 def check_step_scratch(op: ir.Operation, needed: int) -> None:
-    """SCRATCH1: scratch is three integers from 0, the slice of as many bytes as the op's kernel needs."""
+    """SCRATCH1: scratch is three integers >= 0 that name a slice at least as large as the kernel's scratch memory."""
     place = op.attributes.get("scratch")
     if place is None and not needed:
         return
@@ -161,10 +162,10 @@ def check_step_scratch(op: ir.Operation, needed: int) -> None:
 
 
 def check_kernel_values(kernel) -> None:
-    """HLO's own rules for the one op of a kernel. KERNEL1: views of arguments have no offset and its bytes' number.
+    """Check HLO's rules for the one op of a kernel. KERNEL1: views inside a kernel have no offset.
 
-    SCRATCH2: the last argument, if any, has lhlo.scratch; it is a memref<…xi8> of its own, 64-byte aligned, and has as
-    many bytes as the op needs.
+    SCRATCH2: if the op needs scratch memory, the last argument, and no other, has lhlo.scratch. It is a memref<…xi8>
+    that no operand or result uses, is aligned to 64 bytes, and has at least as many bytes as the op needs.
     """
     for view in kernel.views:
         if "offset" in view.attributes:
@@ -188,21 +189,21 @@ def check_kernel_values(kernel) -> None:
 
 
 def check_copy(op: ir.Operation) -> None:
-    """COPY1: source and target have one type."""
+    """COPY1: source and target have the same type, a memref of an HLO array."""
     if op.operands[0].type != op.operands[1].type:
         broken(op, "COPY1", f"copies {op.operands[0].type} to {op.operands[1].type}")
     check_memref(op, op.operands[0].type, "COPY1")
 
 
 def check_global(op: ir.Operation) -> None:
-    """GLOBAL1: a constant with a value, of an HLO array type."""
+    """GLOBAL1: a global has a dense value and the type of an HLO array."""
     check_memref(op, ir.TypeAttr(op.attributes["type"]).value, "GLOBAL1")
     if "initial_value" not in op.attributes or not isinstance(op.attributes["initial_value"], ir.DenseElementsAttr):
         broken(op, "GLOBAL1", "a global needs a dense value")
 
 
 def check_nothing(op: ir.Operation) -> None:
-    """MLIR's own verifier says all about it."""
+    """No check: MLIR's own verifier covers this op."""
 
 
 CHECKS: dict[str, Check] = {

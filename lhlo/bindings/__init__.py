@@ -1,1 +1,1 @@
-"""Where MLIR's Python bindings look for the op classes of the dialect (see ../dialect.py)."""
+"""The package where MLIR's Python bindings look up the dialect's op classes (see ../dialect.py)."""

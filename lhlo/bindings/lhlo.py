@@ -1,1 +1,1 @@
-"""LHLO has no op classes of its own. Without this file the bindings would search the path at every op."""
+"""LHLO has no op classes of its own. Without this file the bindings would search sys.path for every op."""
