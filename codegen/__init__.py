@@ -1,1 +1,1 @@
-"""LLVM below the join of the two stacks: optimise, emit object code, load it; the same settings for both."""
+"""LLVM for both stacks, with the same settings: optimise IR, emit object code, load it."""

@@ -1,4 +1,4 @@
-"""The cache of object files on disk: keyed by all that matters, checked when read, written whole, bounded."""
+"""An on-disk cache of object files: keyed by everything that affects the code, checksummed, atomic, limited in size."""
 
 from __future__ import annotations
 
@@ -11,17 +11,17 @@ from pathlib import Path
 from uuid import uuid4
 
 FORMAT = 1
-"""Version of an entry's form: MAGIC, then the SHA-256 of the payload, then the payload."""
+"""Version of the entry format: MAGIC, the SHA-256 of the payload, the payload."""
 
 MAGIC = b"TBOBJ%03d" % FORMAT
 HEADER = len(MAGIC) + 32
 SUFFIX = ".o"
 STALE_SECONDS = 3600.0
-"""A temporary file as old as this was left by a process that died."""
+"""Age in seconds from which a temporary file counts as left behind by a process that died."""
 
 
 def cache_key(*parts: str) -> str:
-    """A name for what the parts determine: no two lists of parts share one."""
+    """The name of an entry. Distinct lists of parts get distinct names (SHA-256 over the parts with their lengths)."""
     digest = hashlib.sha256(b"format %d" % FORMAT)
     for part in parts:
         data = part.encode()
@@ -31,7 +31,7 @@ def cache_key(*parts: str) -> str:
 
 
 def user_cache_directory() -> Path:
-    """Where this user's caches live, by the platform's custom."""
+    """The user's cache directory, by the conventions of the platform."""
     import platformdirs
 
     return Path(platformdirs.user_cache_dir("testbed", appauthor=False)) / "objects"
@@ -39,24 +39,25 @@ def user_cache_directory() -> Path:
 
 @dataclass(eq=False)
 class ObjectCache:
-    """A folder of object files; None for the user's cache folder. Threads and processes may share it.
+    """A directory of object files; None for the user's cache directory. Threads and processes may share it.
 
-    It never fails: what cannot be read or written counts as not cached. Entries unused for longest go first.
+    Reads and writes never raise: an entry that cannot be read or written counts as not cached. When the directory
+    exceeds limit_bytes, the least recently used entries are removed first.
     """
 
     directory: Path | None = None
     limit_bytes: int = 512 << 20
     _lock: threading.Lock = field(default_factory=threading.Lock, repr=False)
-    _unmeasured: int | None = field(default=None, repr=False)  # bytes since last measured
+    _unmeasured: int | None = field(default=None, repr=False)  # bytes written since the last measurement
 
     def path(self, key: str) -> Path:
-        """Where an entry lies, whether it exists or not."""
+        """The path of an entry, whether or not it exists."""
         if self.directory is None:
             self.directory = user_cache_directory()
         return self.directory / key[:2] / (key[2:] + SUFFIX)
 
     def read(self, key: str) -> bytes | None:
-        """The payload, or None where there is none or it is damaged (then the entry is removed)."""
+        """The payload of an entry; None if it is absent or damaged. A damaged entry is removed."""
         path = self.path(key)
         try:
             data = path.read_bytes()
@@ -72,7 +73,7 @@ class ObjectCache:
         return payload
 
     def write(self, key: str, payload: bytes) -> None:
-        """Store a payload under a temporary name, then rename: readers see all of it or nothing."""
+        """Write a payload to a temporary file, then rename it, so that readers see the whole entry or none."""
         path = self.path(key)
         temporary = path.with_name(f"{uuid4().hex}.tmp")
         try:
@@ -86,7 +87,7 @@ class ObjectCache:
         self._bound(len(payload) + HEADER)
 
     def _bound(self, written: int) -> None:
-        """Measure the folder at the first write and after each eighth of the limit, and remove the oldest."""
+        """Measure the directory at the first write and after every limit_bytes / 8 written, and shrink it."""
         with self._lock:
             if self._unmeasured is not None and self._unmeasured + written < self.limit_bytes // 8:
                 self._unmeasured += written
@@ -95,7 +96,7 @@ class ObjectCache:
                 self.shrink()
 
     def shrink(self) -> None:
-        """Remove what was not used for longest until the folder is within its limit, and stale leftovers."""
+        """Remove stale temporary files, and the least recently used entries until the directory is within its limit."""
         assert self.directory is not None
         entries = sorted((e for e in map(_measure, self.directory.glob("??/*")) if e is not None), reverse=True)
         newest, total = entries[0][0] if entries else 0.0, 0
@@ -117,4 +118,4 @@ def _measure(path: Path) -> tuple[float, int, Path] | None:
 
 
 DEFAULT_CACHE = ObjectCache()
-"""The user's cache."""
+"""The cache in the user's cache directory."""

@@ -1,4 +1,4 @@
-"""The symbol table of a 64-bit little-endian ELF object: which global symbols it defines and which it needs."""
+"""The symbol table of a 64-bit little-endian ELF object: the global symbols that it defines and those that it needs."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ class ObjectSymbols:
 
 
 def object_symbols(data: bytes) -> ObjectSymbols:
-    """Read the table; an error for anything that is not such an object."""
+    """Read the symbol table. Raises CodegenError for any other format."""
     if data[:6] != b"\x7fELF\x02\x01":
         raise CodegenError(
             "not a 64-bit little-endian ELF object",

@@ -1,4 +1,4 @@
-"""The pinned LLVM (llvmlite), started once; target machines; parsing that refuses what would end the process."""
+"""The pinned LLVM (llvmlite): start-up, target machines, and a parser that refuses IR that would abort the process."""
 
 from __future__ import annotations
 
@@ -15,11 +15,11 @@ from .options import Target
 
 LLVM_VERSION = ".".join(map(str, llvm.llvm_version_info))
 VERSIONS = f"llvmlite {llvmlite.__version__}, LLVM {LLVM_VERSION}"
-"""Part of every key of compiled code."""
+"""The versions of llvmlite and LLVM, a part of every cache key."""
 
 
 class CodegenError(TestbedError):
-    """LLVM IR that LLVM refuses, a target it does not know, or code that does not load."""
+    """LLVM IR that LLVM refuses, an unknown target, or code that does not load."""
 
 
 INLINE_ASM = re.compile(r'\basm (?:sideeffect |alignstack |inteldialect |unwind )*"')
@@ -27,7 +27,7 @@ INLINE_ASM = re.compile(r'\basm (?:sideeffect |alignstack |inteldialect |unwind 
 
 @functools.cache
 def start() -> None:
-    """Register LLVM's targets; does nothing the second time."""
+    """Register LLVM's targets. Later calls do nothing."""
     llvm.initialize_all_targets()
     llvm.initialize_all_asmprinters()
 
@@ -37,7 +37,7 @@ _IDLE: dict[Target, list[llvm.TargetMachine]] = {}
 
 @contextmanager
 def target_machine(target: Target) -> Iterator[llvm.TargetMachine]:
-    """A machine for a target, lent: no two threads have one at once, and the next that asks gets it again."""
+    """Lend a target machine to one thread at a time. Returned machines are reused."""
     idle = _IDLE.setdefault(target, [])
     try:
         machine = idle.pop()
@@ -50,7 +50,7 @@ def target_machine(target: Target) -> Iterator[llvm.TargetMachine]:
 
 
 def _make_machine(target: Target) -> llvm.TargetMachine:
-    """O3, position independent, small code model."""
+    """A new target machine: O3, position-independent code, small code model."""
     start()
     try:
         return llvm.Target.from_triple(target.triple).create_target_machine(
@@ -64,7 +64,7 @@ def _make_machine(target: Target) -> llvm.TargetMachine:
 
 
 def parse(llvm_ir: str) -> llvm.ModuleRef:
-    """Parse and verify LLVM IR text in a context of its own, so that threads may work at once."""
+    """Parse and verify LLVM IR text in a new context, so that threads may work in parallel. Raises CodegenError."""
     found = INLINE_ASM.search(llvm_ir)
     if found:
         line = llvm_ir.count("\n", 0, found.start()) + 1
@@ -84,6 +84,6 @@ def parse(llvm_ir: str) -> llvm.ModuleRef:
 
 
 def _first_complaint(text: str) -> str:
-    """LLVM's message on one line, without llvmlite's preamble."""
+    """LLVM's error message on one line, without llvmlite's preamble."""
     lines = [line.strip() for line in text.replace("LLVM IR parsing error", "").splitlines()]
     return "LLVM refuses the IR: " + " | ".join(line for line in lines if line and line != "^")

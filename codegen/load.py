@@ -1,4 +1,4 @@
-"""Object files → callable addresses in this process. Every symbol that the code needs is found before it is linked."""
+"""Object files → callable addresses in this process. All symbols are resolved before the code is linked."""
 
 from __future__ import annotations
 
@@ -16,14 +16,18 @@ from .library.symbols import library_address
 from .llvm import CodegenError, start
 
 LIBRARIES = {"linux": ("libm.so.6", "libgcc_s.so.1")}
-"""Where emitted code finds libm's functions and the compiler's own helpers (conversions of f16, 128-bit division)."""
+"""Libraries with the functions that emitted code calls: libm, and the compiler's runtime (f16 conversions, 128-bit
+division).
+"""
 
 LINKER_DEFINES = {"_GLOBAL_OFFSET_TABLE_"}
 
 
 @dataclass(frozen=True, eq=False, slots=True)
 class LoadedCode:
-    """Machine code in memory; it is unloaded when this value is dropped, so keep it as long as its addresses."""
+    """Machine code in memory. It is unloaded when this value is dropped, so keep it as long as its addresses are in
+    use.
+    """
 
     addresses: Mapping[str, int]
     owner: object
@@ -39,7 +43,10 @@ class LoadedCode:
 
 
 def load(objects: Sequence[bytes], imports: Mapping[str, int] | None = None) -> LoadedCode:
-    """Link objects together. imports: addresses of symbols beyond this process's own (they come first)."""
+    """Link objects. imports: addresses of further symbols; they take precedence over symbols of the process.
+
+    Raises CodegenError if a symbol is missing or defined twice.
+    """
     symbols = [object_symbols(data) for data in objects]
     defined = _defined_once(symbols)
     needed = set[str]().union(*(s.undefined for s in symbols)) - defined - LINKER_DEFINES
@@ -60,7 +67,7 @@ def load(objects: Sequence[bytes], imports: Mapping[str, int] | None = None) -> 
 
 
 _LINK_LOCK = threading.Lock()
-_NUMBERS = itertools.count()  # LLVM never lets a library's name be used again
+_NUMBERS = itertools.count()  # LLVM never accepts the name of a library again
 
 
 def _defined_once(symbols: Iterable[ObjectSymbols]) -> set[str]:
@@ -74,7 +81,7 @@ def _defined_once(symbols: Iterable[ObjectSymbols]) -> set[str]:
 
 
 def _resolve(names: Iterable[str], imports: Mapping[str, int]) -> dict[str, int]:
-    """The address of each name; all that are missing stand in one error."""
+    """The address of each name. Raises CodegenError that lists all missing names."""
     _load_libraries()
     found = {n: imports.get(n) or library_address(n) or llvm.address_of_symbol(n) for n in names}
     missing = sorted(name for name, address in found.items() if not address)
@@ -92,7 +99,7 @@ def _load_libraries() -> None:
         try:
             llvm.load_library_permanently(name)
         except RuntimeError:
-            continue  # a symbol that only this library has is then reported by name
+            continue  # symbols that only this library defines are then reported by name
 
 
 @functools.cache

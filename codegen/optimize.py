@@ -14,12 +14,12 @@ from .options import EmitOptions
 from .unlocked import emit_object, run_passes
 
 SETTINGS = "O3 slp loop-vectorize interleave unroll; pic small"
-"""What `_run_passes` and `target_machine` set, in words: part of every cache key. Change them together."""
+"""The settings of `_run_passes` and `target_machine` in words, a part of every cache key. Change them together."""
 
 
 @dataclass(frozen=True, slots=True)
 class CompiledObject:
-    """One object file with the time that it took; `cached` if it came from disk."""
+    """One object file and the seconds that it took. cached: it was read from the cache."""
 
     data: bytes
     optimize_seconds: float
@@ -28,24 +28,24 @@ class CompiledObject:
 
 
 def optimize(llvm_ir: str, options: EmitOptions) -> str:
-    """The LLVM IR after all passes of O3 for the target."""
+    """The LLVM IR after all O3 passes for the target."""
     with target_machine(options.target) as machine:
         return str(_optimized(llvm_ir, options, machine))
 
 
 def assembly(llvm_ir: str, options: EmitOptions) -> str:
-    """The assembly that `compile_object` encodes."""
+    """The assembly that `compile_object` would encode."""
     with target_machine(options.target) as machine:
         return machine.emit_assembly(_optimized(llvm_ir, options, machine))
 
 
 def compile_object(llvm_ir: str, options: EmitOptions, cache: ObjectCache | None = DEFAULT_CACHE) -> bytes:
-    """Optimise and emit one object file; None for no cache on disk."""
+    """Optimise IR text and emit one object file. cache: None disables the cache. Raises CodegenError."""
     return build_object(llvm_ir, options, cache).data
 
 
 def build_object(llvm_ir: str, options: EmitOptions, cache: ObjectCache | None = DEFAULT_CACHE) -> CompiledObject:
-    """As `compile_object`, with its timings. Threads may call it at once and do work at once."""
+    """As `compile_object`, with timings. Threads may call it in parallel."""
     key = object_key(llvm_ir, options) if cache is not None else ""
     if cache is not None:
         found = cache.read(key)
@@ -63,14 +63,15 @@ def build_object(llvm_ir: str, options: EmitOptions, cache: ObjectCache | None =
 
 
 def object_key(llvm_ir: str, options: EmitOptions) -> str:
-    """The cache's name for the object of this text."""
+    """The name of the object in the cache."""
     return cache_key(llvm_ir, repr(replace(options, keep_stages=False)), VERSIONS, SETTINGS)
 
 
 def prepare(llvm_ir: str, options: EmitOptions) -> str:
-    """The text that LLVM gets: each function asks for the target's full vector width. Unless strict, floating adds and
-    multiplies may contract into fused ones and subnormals count as zero (as in XLA:CPU); `llvm.arithmetic.fence` keeps
-    two ops apart.
+    """The IR text that LLVM gets: every function requests the target's full vector width.
+
+    Unless options.strict, floating adds and multiplies may contract into fused ones and subnormals count as zero, as in
+    XLA:CPU. `llvm.arithmetic.fence` keeps two ops apart.
     """
     text = _with_function_attributes(llvm_ir, options)
     return text if options.strict else _CONTRACTIBLE.sub(r"\1contract ", text)
@@ -95,7 +96,7 @@ def _with_function_attributes(llvm_ir: str, options: EmitOptions) -> str:
 
 
 def _closing_parenthesis(text: str, position: int) -> int:
-    """Index of the parenthesis that closes the one just before `position`; the end of the text if there is none."""
+    """Index of the parenthesis that closes the one just before `position`; len(text) if there is none."""
     depth = 1
     for found in _PARENTHESIS.finditer(text, position):
         depth += {"(": 1, ")": -1}.get(found.group(), 0)

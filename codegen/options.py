@@ -1,4 +1,4 @@
-"""What both stacks and codegen agree on: the target, the options of an emission, and what an emission returns."""
+"""Types shared by both stacks and codegen: the target, the options of an emission, and its result."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from ..hlo.errors import InputError
 
 @dataclass(frozen=True, slots=True)
 class Target:
-    """The machine that code is made for. features: LLVM's '+avx2,-sse4a' form; vector_bits: widest vector register."""
+    """A target machine. features: LLVM's '+avx2,-sse4a' form; vector_bits: width of the widest vector register."""
 
     triple: str
     cpu: str
@@ -19,14 +19,14 @@ class Target:
 
     @staticmethod
     def host() -> Target:
-        """The machine that this process runs on, or the processor that `assume_host` named."""
+        """The target of this process's machine, or the processor that `assume_host` set."""
         return _assumed or _host()
 
     @staticmethod
     def of(cpu: str) -> Target:
         """The host as if it had this processor: 'host' or a level of LEVELS.
 
-        Raises InputError for another name, and where the machine cannot run such code.
+        Raises InputError for another name, or if this machine cannot run such code.
         """
         host = _host()
         if cpu == "host":
@@ -44,23 +44,23 @@ class Target:
 
     @staticmethod
     def level(cpu: str) -> Target:
-        """A level of the x86-64 psABI by its name, whether this machine can run its code or not."""
+        """A level of the x86-64 psABI by its name. This machine need not be able to run its code."""
         names = list(LEVELS)
         features = ",".join(f"+{f}" for name in names[: names.index(cpu) + 1] for f in LEVELS[name])
         return Target("x86_64-unknown-linux-gnu", cpu, features, vector_bits_of(features))
 
     @property
     def architecture(self) -> str:
-        """The first word of the triple: 'x86_64', 'aarch64', …"""
+        """The first component of the triple: 'x86_64', 'aarch64', …"""
         return self.triple.partition("-")[0]
 
 
 @dataclass(frozen=True, slots=True)
 class EmitOptions:
-    """Options of an emission; a part of every cache key, but for keep_stages, which changes no code.
+    """Options of an emission. All of them except keep_stages, which changes no code, are part of every cache key.
 
-    strict: no FP contraction, no reassociation of reductions, no flushing of subnormals. keep_stages: print every IR
-    on the way, which takes a quarter of the time that MLIR needs.
+    strict: no FP contraction, no reassociation of reductions, subnormals are kept. keep_stages: print every
+    intermediate IR, which adds about a quarter to MLIR's time.
     """
 
     target: Target
@@ -69,24 +69,24 @@ class EmitOptions:
 
     @staticmethod
     def host(strict: bool = False) -> EmitOptions:
-        """Options for the machine that this process runs on."""
+        """Options for this process's machine."""
         return EmitOptions(Target.host(), strict)
 
 
 @dataclass(frozen=True, slots=True)
 class EmittedModule:
-    """One LLVM module in text, and every IR before it if asked for: ((file extension, text), …)."""
+    """One LLVM module as text. stages: earlier IRs as (file extension, text), if requested."""
 
     llvm_ir: str
     stages: tuple[tuple[str, str], ...] = ()
 
 
 VECTOR_BITS = (("+avx512f", 512), ("+avx", 256), ("+sse2", 128), ("+neon", 128), ("+v", 128), ("+altivec", 128))
-"""The first feature that a host has decides its vector width."""
+"""The first feature in this list that a target has determines its vector width in bits."""
 
 
 def vector_bits_of(features: str) -> int:
-    """The widest vector register that a feature string promises; 64 (a plain register) where it promises none."""
+    """The width in bits of the widest vector register in a feature string; 64 (a plain register) if it names none."""
     present = set(features.split(","))
     return next((bits for feature, bits in VECTOR_BITS if feature in present), 64)
 

@@ -1,4 +1,4 @@
-"""Flags as one value: the only room that chooses a stack."""
+"""The emitters flags as a value. This is the only room that chooses a stack."""
 
 from .choose import choose, emit_for
 from .compile import compile_module

@@ -1,4 +1,4 @@
-"""The public functions: parse, compile, evaluate, run. The package's root offers them lazily."""
+"""The public functions parse, compile, evaluate and run. The package's root imports them lazily."""
 
 from __future__ import annotations
 
@@ -26,9 +26,10 @@ def parse(text: str, file: str = "<string>") -> Module:
 
 
 def compile(source: Source, emitters: str | Flags = "legacy", options: CompileOptions | None = None) -> HostExecutable:
-    """Native code of a module. emitters: which stack emits what, such as 'mlir' or 'mlir,reduce=legacy'.
+    """Compile a module to native code. emitters: which stack emits which ops, e.g. 'mlir' or 'mlir,reduce=legacy'.
 
-    The result's `execute(inputs)` takes and returns one array a leaf, tuples flattened in order.
+    `execute(inputs)` of the result takes and returns one array per leaf; tuples are flattened in order.
+    Raises ParseError, VerificationError, FlagError, UnsupportedError or CodegenError.
     """
     from .compile import compile_module
     from .flags import Flags
@@ -38,14 +39,14 @@ def compile(source: Source, emitters: str | Flags = "legacy", options: CompileOp
 
 
 def evaluate(source: Source, inputs: Sequence[Any] = ()) -> list[np.ndarray]:
-    """Run a module on the evaluator, the reference: no code is generated."""
+    """Run a module on the evaluator, the reference implementation. No code is generated."""
     from ..evaluator import evaluator
 
     return evaluator.evaluate(_module(source), [np.asarray(x) for x in inputs])
 
 
 def run(source: Source, inputs: Sequence[Any] = (), emitters: str | Flags = "legacy") -> list[np.ndarray]:
-    """Compile a module and run it once."""
+    """Compile a module, run it once and return one array per result leaf."""
     return compile(source, emitters).execute(inputs)
 
 

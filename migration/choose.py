@@ -1,4 +1,4 @@
-"""Kernel request → stack, by the flags; and the table of stacks, imported when one is first asked for."""
+"""Chooses the stack of a kernel request by the flags. Holds the table of stacks, which are imported on first use."""
 
 from __future__ import annotations
 
@@ -13,18 +13,18 @@ from ..planning.plan import KernelRequest
 from .flags import DEFAULT, Flags
 
 STACKS: dict[str, str] = {"legacy": "..legacy", "mlir": "..mlir_emitters", "library": "..codegen.library"}
-"""Name in flags → room. A stack offers `emit(requests, options)` and `unsupported(requests)`. No flag names `library`:
-what a library computes is its kernel on every stack.
+"""Name → room. A stack offers `emit(requests, options)` and `unsupported(requests)`. No flag names `library`: an op
+that a library computes uses the same kernel on every stack.
 """
 
 STRUCTURE = frozenset({Op.PARAMETER, Op.CONSTANT, Op.TUPLE, Op.GET_TUPLE_ELEMENT})
-"""Ops of a fusion's body that need no emitter of their own, so no rule is asked."""
+"""Ops of a fusion's body that no stack emits by themselves, so the flags do not apply to them."""
 
 
 def choose(flags: Flags, request: KernelRequest) -> str:
-    """An unnested op goes where its rule says, unless a library computes it; a reduce's or sort's region goes with it.
+    """The stack of a request. An unnested op follows the flags unless a library computes it; its region follows the op.
 
-    A fusion goes to a stack only if all of its ops do; a mixed one stays on the old stack.
+    A fusion uses a stack only if all ops of its body do. If they differ, it uses the legacy stack.
     """
     instruction = request.instruction
     if instruction.opcode in LIBRARY:
@@ -42,19 +42,19 @@ def _members(request: KernelRequest) -> list[Instruction]:
 
 
 def dtypes_of(instruction: Instruction) -> frozenset[DType]:
-    """Element types of the result's leaves and of the operands."""
+    """Element types of an instruction's operands and of the leaves of its result."""
     shapes = (instruction.shape, *(o.shape for o in instruction.operands))
     return frozenset(leaf.dtype for shape in shapes for _, leaf in shape.leaves())
 
 
 def emitter(name: str) -> Emitter:
-    """A stack by name."""
+    """A stack by its name in STACKS."""
     room = import_module(STACKS[name], __package__)
     return Emitter(name, room.emit, room.unsupported)
 
 
 def emit_for(flags: Flags) -> EmitFor:
-    """The choice as the back end wants it; stacks that nothing goes to are never imported."""
+    """The flags as the function that a back end takes. A stack without kernels is never imported."""
     loaded: dict[str, Emitter] = {}
 
     def choose_emitter(request: KernelRequest) -> Emitter:

@@ -1,4 +1,4 @@
-"""Module → host executable, the whole way: verify, plan, emit by the flags, load."""
+"""Module → host executable: verify, plan, emit by the flags, load."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ if TYPE_CHECKING:
 
 
 def compile_module(module: Module, flags: Flags | None = None, options: CompileOptions | None = None) -> HostExecutable:
-    """Raises VerificationError, UnsupportedError (naming the stack and the opcode) or CodegenError."""
+    """Compile a module. Raises VerificationError, UnsupportedError (names stack and opcode) or CodegenError."""
     from ..hlo.verify.verifier import verify
 
     options = options or CompileOptions()

@@ -1,7 +1,8 @@
-"""Which stack emits what, as one frozen value: `mlir`, `mlir,reduce=legacy`, `legacy,elementwise=mlir,f16=legacy`.
+"""Which stack emits which ops, as an immutable value: `mlir`, `mlir,reduce=legacy`,
+`legacy,elementwise=mlir,f16=legacy`.
 
-The first word is the stack of everything; each `key=stack` after it changes that for an opcode, a family of opcodes or
-a dtype. Where several match an instruction, the last one decides.
+The first word is the default stack. Each `key=stack` after it sets the stack of an opcode, a family of opcodes or a
+dtype. If several keys match an instruction, the last one applies.
 """
 
 from __future__ import annotations
@@ -36,12 +37,12 @@ FAMILIES: dict[str, frozenset[Op]] = {
 
 
 class FlagError(TestbedError):
-    """Text that is not a flags value."""
+    """A text that is not a valid flags value."""
 
 
 @dataclass(frozen=True, slots=True)
 class Rule:
-    """key: an opcode, a family or a dtype, as in text."""
+    """One `key=stack` of the flags. key: an opcode, a family or a dtype, as in text."""
 
     key: str
     stack: str
@@ -56,14 +57,14 @@ class Rule:
 
 @dataclass(frozen=True, slots=True)
 class Flags:
-    """Hashable and ordered: a part of every cache key. Make one with `Flags.parse`."""
+    """Immutable flags, a part of every cache key. Create them with `Flags.parse`."""
 
     default: str = DEFAULT
     rules: tuple[Rule, ...] = ()
 
     @staticmethod
     def parse(text: str) -> Flags:
-        """Raises FlagError for an unknown word, a repeated key or a rule that says nothing."""
+        """Parse the text form. Raises FlagError for an unknown word, a repeated key or a rule without effect."""
         words = [word.strip() for word in text.split(",")]
         if not any(words):
             raise FlagError("the emitters flag is empty", remedy=f"give {' or '.join(STACK_NAMES)}")
@@ -83,11 +84,11 @@ class Flags:
 
     @property
     def cache_key(self) -> str:
-        """The same text for equal flags in every process."""
+        """A hash that is the same for equal flags in every process."""
         return hashlib.sha256(str(self).encode()).hexdigest()
 
     def stack_of(self, op: Op, dtypes: Iterable[DType]) -> str:
-        """The stack for one opcode. dtypes: of its result and operands."""
+        """The stack of an opcode. dtypes: the element types of its result and operands."""
         dtypes = frozenset(dtypes)
         return next((r.stack for r in reversed(self.rules) if r.matches(op, dtypes)), self.default)
 

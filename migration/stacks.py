@@ -1,5 +1,6 @@
-"""What a program can run on, by name, one row each: evaluator, optimized (the evaluator after all passes), the two
-stacks, and XLA:CPU."""
+"""What a program can run on, one row per name: evaluator, optimized (the evaluator after all passes), the two stacks,
+and XLA:CPU.
+"""
 
 from __future__ import annotations
 
@@ -17,7 +18,7 @@ from ..hlo.errors import InputError
 
 @dataclass(frozen=True)
 class Prepared:
-    """A program compiled for one stack, ready to run. kernels: (name, stack that emitted it); seconds: of compiling."""
+    """A program compiled for one stack. kernels: (name, stack that emitted it). seconds: compile time."""
 
     run: Callable[[Sequence[np.ndarray]], list[np.ndarray]]
     seconds: float = 0.0
@@ -27,7 +28,7 @@ class Prepared:
 
 @dataclass(frozen=True)
 class Run:
-    """Results of a stack on a program, with times in seconds; run_seconds is the fastest of a few runs."""
+    """Results of a stack on a program, and times in seconds. run_seconds: the fastest of a few runs."""
 
     results: list[np.ndarray]
     compile_seconds: float
@@ -40,7 +41,7 @@ def _prepare_evaluator(program: Program, emitters: str | None, red_zones: bool) 
 
 
 def _prepare_optimized(program: Program, emitters: str | None, red_zones: bool) -> Prepared:
-    """The evaluator on what a plan is made of: passes and schedule, without code generation."""
+    """Run passes and schedule, but generate no code: the evaluator runs the optimised module."""
     from ..hlo.verify.verifier import verify
     from ..passes.pipeline import optimize
     from ..planning.schedule import schedule
@@ -74,7 +75,7 @@ def _prepare_xla(program: Program, emitters: str | None, red_zones: bool) -> Pre
 
 
 TIMED_RUNS, SHORT = 5, 0.1
-"""How often a run shorter than SHORT seconds is repeated for its time."""
+"""A run that takes less than SHORT seconds is timed TIMED_RUNS times."""
 
 STACKS: dict[str, Callable[[Program, str | None, bool], Prepared]] = {
     "evaluator": _prepare_evaluator,
@@ -86,7 +87,7 @@ STACKS: dict[str, Callable[[Program, str | None, bool], Prepared]] = {
 
 
 def parse_stacks(text: str, known: Sequence[str]) -> tuple[str, ...]:
-    """A comma-separated list of stack names; an unknown or repeated one is an InputError."""
+    """Parse a comma-separated list of stack names. Raises InputError for an unknown or repeated name."""
     names = tuple(n.strip() for n in text.split(",") if n.strip())
     for name in names:
         if name not in known:
@@ -99,7 +100,7 @@ def parse_stacks(text: str, known: Sequence[str]) -> tuple[str, ...]:
 
 
 def prepare(stack: str, program: Program, emitters: str | None = None, red_zones: bool = False) -> Prepared:
-    """Compile a program for a stack. emitters: flags instead of the stack's; red_zones: guard its kernels."""
+    """Compile a program for a stack. emitters: flags that replace the stack's own. red_zones: guard its kernels."""
     return STACKS[stack](program, emitters, red_zones)
 
 
@@ -110,7 +111,7 @@ def run(
     emitters: str | None = None,
     red_zones: bool = False,
 ) -> Run:
-    """Compile and run; runs that are short are repeated for their time, since the first one pays for cold caches."""
+    """Compile and run a program. Short runs are repeated for their time, because the first one includes cold caches."""
     prepared = prepare(stack, program, emitters, red_zones)
     start = time.perf_counter()
     results = prepared.run(inputs)

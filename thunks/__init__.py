@@ -1,4 +1,4 @@
-"""Thunk kinds, their text, and the executors that run them."""
+"""The kinds of thunks, their text form, and the executor that runs them."""
 
 from .kinds import (
     Access,

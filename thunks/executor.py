@@ -1,7 +1,7 @@
-"""The interpreted executor: the native runner runs the kernels and copies and follows the control flow.
+"""The interpreted executor: a native runner calls the kernels, copies bytes and follows the control flow.
 
-A long loop comes back every few milliseconds, so that Ctrl-C works; else no Python runs until the end. With an
-observer, every thunk is a call of its own, and control flow goes through Python.
+In a long loop the runner returns to Python every few milliseconds, so that Ctrl-C works; otherwise no Python code runs
+until the end. With an observer, every thunk is a separate call and Python follows the control flow.
 """
 
 from __future__ import annotations
@@ -19,21 +19,22 @@ from .runner import COPY_ARITY, Runner, runner
 from .table import Branch, InOrder, Loop, Node, Observed, Run, Table, build_table
 
 Observer = Callable[[Thunk, Callable[[], object]], None]
-"""observer(thunk, run): called for each thunk, outer around inner; it must call run() once."""
+"""observer(thunk, run): called for each thunk, also for nested ones; it must call run() exactly once."""
 
 LOOP_SECONDS = 0.02
-"""How long a loop's rounds may take before Python looks for signals."""
+"""Target time in seconds that a loop's iterations take before Python handles signals."""
 
 MOST_ROUNDS = 4096
-"""Rounds of a loop that the native runner runs at once: so many make the way back to Python cheap, and bound how long a
-loop that becomes slow goes without."""
+"""Upper limit of iterations per native call: large enough to amortise the return to Python, small enough that Ctrl-C
+works in a loop whose iterations get slower.
+"""
 
 
 class Executor:
-    """Thunks ready to run. Immutable: threads share it, each with a frame of its own.
+    """Thunks that are ready to run. It is immutable: threads share it and each uses its own Frame.
 
-    resolve: symbol → address. variable: the allocations whose addresses change from run to run.
-    flush_subnormals: while kernels run, subnormals count as zero.
+    resolve: symbol → address. variable: allocations whose addresses change between runs. flush_subnormals: kernels
+    treat subnormals as zero.
     """
 
     def __init__(
@@ -56,13 +57,13 @@ class Executor:
         return build_table(self.root, self._resolve, self.runner.copy, observed)
 
     def frame(self, bases: np.ndarray, observer: Observer | None = None) -> Frame:
-        """A frame on these allocations: one address (uint64) an allocation. With an observer, every thunk is seen."""
+        """A frame on allocations. bases: their addresses (uint64), by index. observer: called for each thunk."""
         table = self._build(observed=True) if observer else self._table
         return Frame(table, self._run, self.variable, bases, observer)
 
 
 class Frame:
-    """One run at a time: a copy of the table with the addresses filled in."""
+    """A copy of the table with addresses filled in. It serves one run at a time."""
 
     def __init__(
         self,
@@ -86,7 +87,7 @@ class Frame:
         self.run: Callable[[], object] = self._bound(table.root)
 
     def rebind(self, bases: np.ndarray) -> None:
-        """Take the variable allocations' addresses anew."""
+        """Read the addresses of the variable allocations again."""
         self._fill(self._patch, bases)
         self._bind_cells()
 
@@ -119,13 +120,16 @@ class Frame:
         return self.address + 8 * word
 
     def _looping(self, node: Run) -> Callable[[], None]:
-        """Gives each loop as many rounds as took about LOOP_SECONDS so far, all between them counted."""
+        """A call of the runner that limits each loop to the number of iterations that should take LOOP_SECONDS.
+
+        The estimate comes from the time since the loop's last limit was set, which includes the loops inside it.
+        """
         words, run, clock, seen = self._words, self._run, time.perf_counter, list(node.rounds)
         address, begin = self._place(node.descriptor), self._place(node.begin)
         limits = [1] * len(seen)
 
         def looping() -> None:
-            words[node.descriptor], words[seen] = begin, limits  # an interrupted run may have left them elsewhere
+            words[node.descriptor], words[seen] = begin, limits  # an interrupted run leaves other values there
             given = [clock()] * len(seen)
             while (number := run(address) - 1) >= 0:
                 seconds = max(clock() - given[number], 1e-9)
@@ -162,7 +166,7 @@ class Frame:
 
 
 class _Patch:
-    """Which words to fill, and with what."""
+    """The words that receive the address of an allocation plus an offset."""
 
     def __init__(self, table: Table, wanted: Callable[[int], bool]):
         chosen = [r for r in table.references if wanted(r.allocation)]

@@ -1,4 +1,4 @@
-"""The thunks: frozen steps of a program, each with the buffers that it declares to read and write."""
+"""The thunks: immutable steps of a program. Each declares the buffers that it reads and writes."""
 
 from __future__ import annotations
 
@@ -12,12 +12,12 @@ from ..planning.plan import BufferSlice
 
 class Access(Enum):
     READ = "read"
-    WRITE = "write"  # it may read there too, as an in-place kernel does
+    WRITE = "write"  # the thunk may also read there, as an in-place kernel does
 
 
 @dataclass(frozen=True, slots=True)
 class BufferUse:
-    """A thunk's declared use of some bytes. Two thunks conflict where their uses overlap and one writes."""
+    """A thunk's declared use of a slice. Two thunks conflict if their uses overlap and one of them writes."""
 
     slice: BufferSlice
     access: Access
@@ -36,7 +36,7 @@ def write(slice: BufferSlice) -> BufferUse:
 
 @dataclass(frozen=True, slots=True)
 class KernelThunk:
-    """Call `symbol` with one pointer for each use, in order. name: the HLO instruction's."""
+    """Call `symbol` with one pointer per use, in order. name: that of the HLO instruction."""
 
     name: str
     symbol: str
@@ -49,7 +49,7 @@ class KernelThunk:
 
 @dataclass(frozen=True, slots=True)
 class CopyThunk:
-    """Copy bytes between slices of equal size that do not overlap."""
+    """Copy bytes between two slices of equal size that do not overlap."""
 
     name: str
     source: BufferSlice
@@ -76,7 +76,7 @@ class SequentialThunk:
         return tuple(dict.fromkeys(chain.from_iterable(t.uses for t in self.thunks)))
 
     def walk(self) -> Iterator[Thunk]:
-        """All thunks within, outer before inner, this one left out."""
+        """All nested thunks, outer before inner, without this one."""
         stack: list[Thunk] = list(reversed(self.thunks))
         while stack:
             thunk = stack.pop()
@@ -86,7 +86,7 @@ class SequentialThunk:
 
 @dataclass(frozen=True, slots=True)
 class WhileThunk:
-    """Run `condition`; while the pred at `predicate` is true, run `body` and `condition` again."""
+    """Run `condition`. While the pred at `predicate` is true, run `body`, then `condition` again."""
 
     name: str
     condition: SequentialThunk
@@ -101,7 +101,7 @@ class WhileThunk:
 
 @dataclass(frozen=True, slots=True)
 class ConditionalThunk:
-    """Run one branch. A pred selects branch 0 if true and 1 if not; an s32 that is out of range, the last."""
+    """Run one branch. A pred selects branch 0 if true, else 1; an s32 out of range selects the last branch."""
 
     name: str
     selector: BufferSlice
@@ -118,7 +118,7 @@ Thunk = KernelThunk | CopyThunk | WhileThunk | ConditionalThunk | SequentialThun
 
 
 def children(thunk: Thunk) -> tuple[Thunk, ...]:
-    """The thunks directly inside one, in the order of its text."""
+    """The direct children of a thunk, in the order of its text."""
     match thunk:
         case SequentialThunk():
             return thunk.thunks

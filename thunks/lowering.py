@@ -1,4 +1,4 @@
-"""Plan → thunks. It knows nothing of stacks, so one plan makes one skeleton whoever emits its kernels."""
+"""Plan → thunks. It does not depend on the stacks, so one plan gives the same thunks for every stack."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from .kinds import ConditionalThunk, CopyThunk, KernelThunk, SequentialThunk, Th
 
 
 def from_plan(plan: Plan, symbols: Mapping[str, str] | None = None) -> SequentialThunk:
-    """The program's thunks. symbols: kernel name → symbol, where they differ."""
+    """The thunks of a program. symbols: kernel name → symbol, for kernels where the two differ."""
     return _sequence(plan.steps, symbols or {})
 
 

@@ -1,15 +1,16 @@
-"""The native inner loop of the interpreted executor: one call follows a table of records, control flow and all.
+"""The native inner loop of the interpreted executor: one call follows a table of records, including control flow.
 
-A table is a run of 64-bit words. Its records:
+A table is a sequence of 64-bit words. Its records:
 
     function, number of arguments, arguments      call a kernel
-    0, JUMP, record                               go on there
-    cell, UNLESS, record                          go on there if the pred in the cell is false
-    cell, SWITCH, n, n records                    go on at the one that the s32 in the cell counts, else at the last
-    cell, AGAIN, record, rounds left, number      a loop's end: if the pred in the cell is true, go on there; if that
-                                                  was the last round it had left, return the number first
+    0, JUMP, record                               continue at the record
+    cell, UNLESS, record                          continue at the record if the pred in the cell is false
+    cell, SWITCH, n, n records                    continue at the record with the index in the cell (s32), or at the
+                                                  last one if the index is out of range
+    cell, AGAIN, record, rounds left, number      the end of a loop body: if the pred in the cell is true, continue at
+                                                  the record, but return the number first if no rounds are left
 
-A descriptor has two words: the record to go on at, and the end.
+A descriptor has two words: the record to continue at, and the end of the table.
 """
 
 from __future__ import annotations
@@ -26,13 +27,13 @@ from ..codegen.optimize import compile_object
 from ..codegen.options import EmitOptions
 
 ALWAYS = frozenset(range(17))
-"""Numbers of arguments that every runner knows."""
+"""Numbers of arguments that every runner supports."""
 
 COPY_ARITY = 3
 
 
 class Jump(IntEnum):
-    """What a record does that has this in place of a number of arguments: it says where the table goes on."""
+    """Kinds of control-flow records. The value takes the place of the number of arguments."""
 
     JUMP = 1 << 32
     UNLESS = JUMP + 1
@@ -42,10 +43,11 @@ class Jump(IntEnum):
 
 @dataclass(frozen=True, slots=True)
 class Runner:
-    """run(address of a descriptor) → 0 at the end, a loop's number where it has used up its rounds (give it new ones
-    and call again), -1 where a number of arguments is unknown. copy: a record function of (to, from, bytes).
+    """run(address of a descriptor) returns 0 at the end; the number of a loop that has used up its rounds (set new ones
+    and call again); -1 for an unsupported number of arguments.
 
-    run_flushing: as run, with subnormal operands and results taken as zero meanwhile, as XLA:CPU does.
+    run_flushing: as run, but subnormal operands and results count as zero meanwhile, as in XLA:CPU.
+    copy: the address of a kernel with the arguments (destination, source, bytes).
     """
 
     run: Callable[[int], int]
@@ -55,7 +57,7 @@ class Runner:
 
 
 def runner(arities: Iterable[int], cache: ObjectCache | None = None) -> Runner:
-    """A runner that knows at least these numbers of arguments. Programs share runners."""
+    """A runner that supports at least these numbers of arguments. Programs share runners."""
     extra = frozenset(arities) - ALWAYS
     with _LOCK:
         if extra not in _RUNNERS:
@@ -77,7 +79,7 @@ def _make_runner(arities: frozenset[int], cache: ObjectCache | None) -> Runner:
 
 
 def runner_ir(arities: Iterable[int]) -> str:
-    """LLVM IR of a runner; an unknown number of arguments ends it with -1."""
+    """LLVM IR of a runner. An unsupported number of arguments makes it return -1."""
     ordered = sorted(arities)
     labels = {n: f"call{n}" for n in ordered} | {jump.value: jump.name.lower() for jump in Jump}
     cases = "\n".join(f"    i64 {n}, label %{label}" for n, label in labels.items())
@@ -237,4 +239,4 @@ define i64 @testbed_run_table_flushing(ptr %descriptor) {
 """
 
 FLUSHING = {"x86_64": _FLUSHING_X86, "aarch64": _FLUSHING_AARCH64}
-"""How a machine takes subnormals as zero; the others keep them, which XLA's float rules allow."""
+"""Architecture → code that flushes subnormals. Other architectures keep subnormals, which XLA's float rules allow."""

@@ -1,7 +1,7 @@
-"""Thunks → a table of records that the native runner follows: kernel calls, and jumps for the control flow.
+"""Thunks → a table of records for the native runner: kernel calls, and jumps for control flow.
 
-A table is a run of 64-bit words. A record begins with a function or the address of a cell, and with the number of
-arguments or a `Jump`; `runner.py` says what follows. Where each thunk must be seen, control flow stays in Python.
+A table is a sequence of 64-bit words. A record begins with a function or the address of a cell, followed by a number of
+arguments or a `Jump`; `runner.py` describes the rest. With an observer, control flow stays in Python instead.
 """
 
 from __future__ import annotations
@@ -16,8 +16,9 @@ from .runner import Jump
 
 @dataclass(frozen=True, slots=True)
 class Run:
-    """Follow the records of a descriptor, from the word `begin` on. rounds: for each loop, the word that says how many
-    it has left."""
+    """Follow the records of a descriptor, starting at the word `begin`. rounds: per loop, the word with its rounds
+    left.
+    """
 
     descriptor: int
     begin: int
@@ -26,7 +27,7 @@ class Run:
 
 @dataclass(frozen=True, slots=True)
 class Loop:
-    """A while whose thunks are seen."""
+    """A while loop whose thunks are observed."""
 
     condition: Node
     body: Node
@@ -35,7 +36,7 @@ class Loop:
 
 @dataclass(frozen=True, slots=True)
 class Branch:
-    """A conditional whose thunks are seen."""
+    """A conditional whose thunks are observed."""
 
     selector: int
     selector_is_pred: bool
@@ -49,7 +50,7 @@ class InOrder:
 
 @dataclass(frozen=True, slots=True)
 class Observed:
-    """Run a node through the observer, which is told the thunk."""
+    """Call the observer with a thunk; it runs the node."""
 
     thunk: Thunk
     node: Node
@@ -60,7 +61,7 @@ Node = Run | Loop | Branch | InOrder | Observed
 
 @dataclass(frozen=True, slots=True)
 class Reference:
-    """The word at `word` is the address of a byte of an allocation."""
+    """The word at index `word` is the address of byte `offset` of an allocation."""
 
     word: int
     allocation: int
@@ -69,7 +70,9 @@ class Reference:
 
 @dataclass(frozen=True, slots=True)
 class Table:
-    """words: of the table; internal: words that are byte offsets within it; cells: words that Python reads through."""
+    """words: the content of the table. internal: indices of words that are byte offsets into the table. cells: indices
+    of words whose targets Python reads.
+    """
 
     words: tuple[int, ...]
     references: tuple[Reference, ...]
@@ -79,7 +82,10 @@ class Table:
 
 
 def build_table(root: SequentialThunk, resolve: Callable[[str], int], copy: int, observed: bool = False) -> Table:
-    """resolve: symbol → address; copy: address of the runner's copy function. observed: one descriptor a thunk."""
+    """Build the table of a program. resolve: symbol → address. copy: address of the runner's copy function.
+
+    observed: make one descriptor per kernel or copy, so that an observer sees every thunk.
+    """
     builder = _Builder(resolve, copy)
     node = builder.seen(root) if observed else builder.run([root])
     return Table(tuple(builder.words), tuple(builder.references), tuple(builder.internal), tuple(builder.cells), node)
@@ -96,7 +102,7 @@ class _Builder:
     rounds: list[int] = field(default_factory=list)
 
     def seen(self, thunk: Thunk) -> Node:
-        """A thunk's node, each thunk within it observed."""
+        """The node of a thunk; every thunk within it is observed."""
         match thunk:
             case KernelThunk() | CopyThunk():
                 node: Node = self.run([thunk])
@@ -140,7 +146,7 @@ class _Builder:
                     self.branches(thunk)
 
     def loop(self, thunk: WhileThunk) -> None:
-        """jump to the condition; body; condition; again."""
+        """Emit: jump to the condition; body; condition; repeat."""
         self.control(Jump.JUMP)
         first = self.target()
         body = self.label()
@@ -153,10 +159,10 @@ class _Builder:
         self.words += [1, len(self.rounds)]
 
     def branches(self, thunk: ConditionalThunk) -> None:
-        """choose; each branch but the last ends with a jump behind all."""
+        """Emit: select a branch; the branches, each but the last followed by a jump to the end."""
         if thunk.selector_is_pred:
             self.control(Jump.UNLESS, thunk.selector)
-            choices: list[int | None] = [None, self.target()]  # a true pred goes on with the first branch
+            choices: list[int | None] = [None, self.target()]  # a true pred continues with the first branch
         else:
             self.control(Jump.SWITCH, thunk.selector)
             self.words.append(len(thunk.branches))
@@ -173,7 +179,7 @@ class _Builder:
             self.land(end)
 
     def control(self, jump: Jump, cell: BufferSlice | None = None) -> None:
-        """Begin a record of control flow."""
+        """Begin a control-flow record."""
         if cell is None:
             self.words.append(0)
         else:
@@ -181,7 +187,7 @@ class _Builder:
         self.words.append(jump)
 
     def target(self) -> int:
-        """Append a place to go on at, to be filled in; its word."""
+        """Append a jump target to be filled in by `land`. Returns the index of its word."""
         self.internal.append(len(self.words))
         self.words.append(0)
         return len(self.words) - 1
@@ -190,7 +196,7 @@ class _Builder:
         return len(self.words) * 8
 
     def land(self, target: int) -> None:
-        """What jumps there goes on here."""
+        """Make a jump target point to the current end of the table."""
         self.words[target] = self.label()
 
     def cell(self, slice: BufferSlice) -> int:

@@ -1,4 +1,4 @@
-"""The text form of thunks: one line a thunk, blocks in braces; a slice is written allocation[begin:end]."""
+"""The text form of thunks: one line per thunk, blocks in braces. A slice is written allocation[begin:end]."""
 
 from __future__ import annotations
 

@@ -21,7 +21,7 @@ def emit(requests: Sequence[KernelRequest], options: EmitOptions) -> EmittedModu
 
 
 def unsupported(requests: Sequence[KernelRequest]) -> list[UnsupportedError]:
-    """Every op of the requests that no library computes, each once."""
+    """One error for each op of the requests that no library routine computes."""
     from .emission import missing
 
     return missing(requests)

@@ -1,4 +1,4 @@
-"""All requested library kernels in one LLVM module."""
+"""Emits all requested library kernels into one LLVM module."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ EMIT: dict[Op, Callable[[Frame], None]] = {
 
 
 def emit_module(requests: Sequence[KernelRequest], options: EmitOptions) -> EmittedModule:
-    """The text depends on the requests and options only."""
+    """The LLVM module of the kernels. Its text depends only on the requests and the options."""
     errors = missing(requests)
     if errors:
         raise errors[0]
@@ -40,7 +40,7 @@ def emit_module(requests: Sequence[KernelRequest], options: EmitOptions) -> Emit
 
 
 def missing(requests: Sequence[KernelRequest]) -> list[UnsupportedError]:
-    """One error for each op without a routine, in order of first use."""
+    """One error per op without a routine, in order of first use."""
     found: dict[str, UnsupportedError] = {}
     for request in requests:
         i = request.instruction

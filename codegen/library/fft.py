@@ -1,4 +1,4 @@
-"""fft as a kernel: one of numpy's FFT loops along each axis, reading and writing any layout in place of transposes."""
+"""fft as a kernel: one call of numpy's FFT loops per axis. The loops take strides, so no layout needs a transpose."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ LETTER = {DType.F32: "f", DType.F64: "d"}
 
 @dataclass(frozen=True, eq=False, slots=True)
 class Pass:
-    """One transform along one axis. scale: what the result is multiplied by."""
+    """One transform along one axis. scale: the factor that the result is multiplied by."""
 
     loop: str
     axis: int
@@ -29,7 +29,7 @@ class Pass:
 
 @dataclass(frozen=True, slots=True)
 class Rows:
-    """`count` rows, so many bytes apart in source and target."""
+    """`count` rows, `source` bytes apart in the source and `target` bytes apart in the target."""
 
     count: int
     source: int
@@ -49,7 +49,7 @@ def emit_fft(frame: Frame) -> None:
 
 
 def _passes(frame: Frame, i: Instruction) -> list[Pass]:
-    """In order: a real transform comes first of all, an inverse one to real numbers last."""
+    """The transforms in order. RFFT's real-to-complex transform is the first, IRFFT's complex-to-real one the last."""
     kind, lengths = i.attributes["fft_type"], tuple(i.attributes["fft_length"])
     axes = range(i.shape.rank - len(lengths), i.shape.rank)
     scales = {axis: 1 / n if kind in ("IFFT", "IRFFT") else 1.0 for axis, n in zip(axes, lengths)}
@@ -76,7 +76,7 @@ def _buffer(pointer: ir.Value, shape: Shape) -> Part:
 
 
 def _emit_pass(frame: Frame, step: Pass) -> None:
-    """One call for all rows that follow one another at equal distances; loops over what is left."""
+    """Emit loops around one call, which transforms as many equally spaced rows as possible."""
     source, target, axis = step.source, step.target, step.axis
     rows = _rows(step)
     inner = max(rows, key=lambda r: r.count, default=Rows(1, 0, 0))
@@ -105,7 +105,7 @@ def _emit_pass(frame: Frame, step: Pass) -> None:
 
 
 def _rows(step: Pass) -> list[Rows]:
-    """The other dimensions, those joined that are one in both arrays."""
+    """The dimensions other than the axis, outermost first. Dimensions that are contiguous in both arrays are merged."""
     source, target = step.source, step.target
     order = sorted((d for d in range(len(target.dims)) if d != step.axis), key=lambda d: -target.strides[d])
     found: list[Rows] = []
@@ -121,6 +121,6 @@ def _rows(step: Pass) -> list[Rows]:
 
 
 def _numbers(frame: Frame, values: list[int]) -> ir.Value:
-    """The address of constant 64-bit integers."""
+    """The address of a constant array of 64-bit integers."""
     text = ", ".join(f"i64 {value}" for value in values)
     return frame.constant(ir.ArrayType(I64, len(values)), f"[{text}]", "i64." + ".".join(map(str, values)))

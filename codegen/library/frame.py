@@ -1,4 +1,4 @@
-"""What wrappers are made of: the kernel's function, loops with constant bounds, strided copies, calls by address."""
+"""Building blocks of wrappers: the kernel's function, loops with constant bounds, strided copies, calls of symbols."""
 
 from __future__ import annotations
 
@@ -21,12 +21,14 @@ FLOATS: dict[DType, ir.Type] = {DType.F32: ir.FloatType(), DType.F64: ir.DoubleT
 VOID = ir.VoidType()
 
 Number: TypeAlias = ir.Value | int
-"""An i64, known or not."""
+"""An i64: a compile-time constant or an SSA value."""
 
 
 @dataclass(frozen=True, eq=False, slots=True)
 class Part:
-    """A strided array in memory. argument: the kernel's, for finding what is the same memory; strides in elements."""
+    """A strided array in memory. argument: the kernel argument that it is in (-1: none), to detect shared memory.
+    strides: in elements.
+    """
 
     pointer: ir.Value
     argument: int
@@ -43,7 +45,7 @@ class Part:
 
 
 def dense(dims: Sequence[int]) -> tuple[int, ...]:
-    """Strides of an array that lies column by column."""
+    """Strides, in elements, of a dense column-major array."""
     strides, step = [], 1
     for size in dims:
         strides.append(step)
@@ -52,12 +54,12 @@ def dense(dims: Sequence[int]) -> tuple[int, ...]:
 
 
 def element_type(dtype: DType) -> ir.Type:
-    """Bits of one element, for moving it."""
+    """An LLVM type with the size of one element, for moving it."""
     return ir.VectorType(I64, 2) if dtype.bytes == 16 else ir.IntType(8 * dtype.bytes)
 
 
 class Frame:
-    """One kernel's function under way."""
+    """The function of one kernel while it is being emitted."""
 
     def __init__(self, module: ir.Module, request: KernelRequest):
         self.module, self.request = module, request
@@ -86,7 +88,9 @@ class Frame:
         return I64(x) if isinstance(x, int) else x
 
     def constant(self, type_: ir.Type, text: str, key: str) -> ir.Value:
-        """The address of a constant of this kernel's module, for arguments that go by address."""
+        """The address of a constant of the module, for arguments that are passed by reference. Equal keys share a
+        constant.
+        """
         name = f"constant.{key}"
         found = self.module.globals.get(name)
         if found is None:
@@ -96,20 +100,20 @@ class Frame:
         return self.b.gep(found, [I64(0)], source_etype=I8)
 
     def integer(self, value: int) -> ir.Value:
-        """The address of a 32-bit integer."""
+        """The address of a 32-bit integer constant."""
         return self.constant(I32, str(value), f"i32.{value}")
 
     def character(self, value: str) -> ir.Value:
         return self.constant(I8, str(ord(value)), f"i8.{ord(value)}")
 
     def real(self, dtype: DType, value: float) -> ir.Value:
-        """The address of a real number."""
+        """The address of a real constant, rounded to dtype."""
         exact = struct.unpack("f", struct.pack("f", value))[0] if dtype is DType.F32 else value
         text = f"0x{struct.unpack('<Q', struct.pack('<d', exact))[0]:016X}"
         return self.constant(FLOATS[dtype], text, f"{dtype.value}.{text}")
 
     def one(self, dtype: DType) -> ir.Value:
-        """The address of the number 1, complex if the type is."""
+        """The address of the constant 1 of a real or complex dtype."""
         real = FLOATS[dtype.component]
         if not dtype.is_complex:
             return self.constant(real, "1.0", f"one.{LETTERS[dtype]}")
@@ -121,25 +125,25 @@ class Frame:
         return self.function.args[number]
 
     def work_space(self, size: int) -> ir.Value:
-        """The kernel's scratch argument, or, if it has none, memory on the stack. For the kernel's entry."""
+        """The kernel's scratch argument, or else `size` bytes on the stack. Call it in the kernel's entry block."""
         if self.request.scratch >= 0:
             return self.argument(self.request.scratch)
         return self.stack(size)
 
     def stack(self, size: int) -> ir.Value:
-        """Memory on the stack for the whole run of the kernel."""
+        """`size` bytes on the stack that are valid until the kernel returns."""
         with self.b.goto_entry_block():
             place = self.b.alloca(ir.ArrayType(I8, max(size, 1)))
         place.align, place.type = POOL_ALIGNMENT, POINTER
         return place
 
     def offset(self, pointer: ir.Value, elements: Number, bytes_: int) -> ir.Value:
-        """The address of an element."""
+        """The address `elements` elements of `bytes_` bytes behind a pointer."""
         distance = self.times(elements, bytes_)
         return pointer if distance == 0 else self.b.gep(pointer, [self.value(distance)], source_etype=I8)
 
     def at(self, part: Part, index: Sequence[Number]) -> ir.Value:
-        """The address of an element of a part."""
+        """The address of the element of a part at an index."""
         place: Number = 0
         for position, stride in zip(index, part.strides, strict=True):
             place = self.add(place, self.times(position, stride))
@@ -155,7 +159,7 @@ class Frame:
 
     @contextmanager
     def loop(self, count: int) -> Iterator[Number]:
-        """The body runs for 0, 1, … count - 1."""
+        """A loop whose body runs with the index 0, 1, … count - 1."""
         if count == 1:
             yield 0
             return
@@ -173,7 +177,7 @@ class Frame:
         self.b.position_at_end(after)
 
     def nest(self, dims: Sequence[int], body: Callable[[list[Number]], None]) -> None:
-        """Loops over all dimensions, the last one innermost."""
+        """A loop nest over all dimensions, the last one innermost."""
         self._nest(list(dims), [], body)
 
     def _nest(self, dims: list[int], index: list[Number], body: Callable[[list[Number]], None]) -> None:
@@ -191,7 +195,7 @@ class Frame:
     # --- whole parts -------------------------------------------------------------------------------------------------
 
     def copy(self, source: Part, target: Part) -> None:
-        """Element for element; nothing if both are the same memory."""
+        """Copy all elements. Emits nothing if both parts are the same memory."""
         if source.argument == target.argument and source.argument >= 0 and source.strides == target.strides:
             return
         if not target.size:
@@ -214,7 +218,7 @@ class Frame:
         return self.declare("llvm.memcpy.p0.p0.i64", VOID, [POINTER, POINTER, I64, ir.IntType(1)])
 
     def zero(self, part: Part) -> None:
-        """All elements zero; the part has no gaps."""
+        """Set all bytes of a part without gaps to zero."""
         if part.size:
             memset = self.declare("llvm.memset.p0.i64", VOID, [POINTER, I8, I64, ir.IntType(1)])
             self.b.call(memset, [part.pointer, I8(0), I64(part.size * part.dtype.bytes), _FALSE])
@@ -228,7 +232,7 @@ class Frame:
         return found
 
     def outside(self, symbol: str) -> ir.Value:
-        """The address of data that the loader provides."""
+        """The address of data that the loader resolves."""
         found = self.module.globals.get(symbol)
         if found is None:
             found = ir.GlobalVariable(self.module, I8, symbol)
@@ -240,14 +244,14 @@ _FALSE = ir.IntType(1)(0)
 
 
 def _align(type_: ir.Type) -> int:
-    """What every element has, wherever the caller's array lies."""
+    """The alignment, in bytes, that every element has, however the caller's array is aligned."""
     if isinstance(type_, ir.IntType):
         return max(1, min(type_.width // 8, 4))
     return 4
 
 
 def _same_order(a: Part, b: Part) -> bool:
-    """Both lie without gaps and in one order."""
+    """Whether both parts are dense and have the same order of dimensions."""
     kept = [(s, u, n) for s, u, n in zip(a.strides, b.strides, b.dims) if n != 1]
     if any(s != u for s, u, _ in kept):
         return False

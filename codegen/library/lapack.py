@@ -1,4 +1,4 @@
-"""A LAPACK routine as a kernel: for each matrix of the batch, operands to their places, the call, results back."""
+"""A LAPACK routine as a kernel. For each matrix of the batch: copy operands in, call the routine, copy results out."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from .frame import FLOATS, I32, I64, POINTER, VOID, Frame, Number, Part, dense
 
 
 class Wrapper:
-    """One element of the batch under way. index: its place in the batch; work: the work space."""
+    """The wrapper of one batch element. index: its position in the batch; work: the address of the work space."""
 
     def __init__(self, frame: Frame, call: LapackCall, index: list[Number], work: ir.Value):
         self.frame, self.call, self.index, self.work = frame, call, index, work
@@ -23,7 +23,7 @@ class Wrapper:
         self.parts = {name: self._home(array) for name, array in call.arrays.items()}
 
     def _part(self, array: Array, shape: Shape, argument: int) -> Part:
-        """Where an array lies in a buffer of the kernel."""
+        """The part of a kernel argument that holds an array for this batch element."""
         batch = len(self.index)
         place: Number = 0
         for position, stride in zip(self.index, shape.strides[:batch], strict=True):
@@ -41,7 +41,7 @@ class Wrapper:
         return self._part(array, self.shapes[array.leaf], self.frame.request.results[array.leaf])
 
     def _home(self, array: Array) -> Part:
-        """Where an array lies during the call."""
+        """The memory that an array is in during the call: the work space, a result or an operand."""
         if array.scratch is not None:
             pointer = self.frame.offset(self.work, array.scratch, 1)
             return Part(pointer, -1, array.dtype, array.dims, dense(array.dims))
@@ -51,13 +51,13 @@ class Wrapper:
     # --- the steps ---------------------------------------------------------------------------------------------------
 
     def fetch(self) -> None:
-        """Operands that the routine overwrites, or wants to lie otherwise, to where they are worked on."""
+        """Copy in the operands that the routine overwrites or that it needs in another layout."""
         for name, array in self.call.arrays.items():
             if array.operand is not None and (array.leaf is not None or array.scratch is not None):
                 self.frame.copy(self.operand(array), self.parts[name])
 
     def deliver(self) -> None:
-        """Results from the work space."""
+        """Copy results from the work space to the kernel's results."""
         for name, array in self.call.arrays.items():
             if array.leaf is not None and array.scratch is not None:
                 self.frame.copy(self.parts[name], self.result(array))
@@ -65,7 +65,7 @@ class Wrapper:
     def run(self) -> None:
         arguments = [self._value(a) for a in self.call.routine.call]
         letters = sum(isinstance(a, Character) for a in self.call.routine.call)
-        types = [POINTER] * len(arguments) + [I64] * letters  # Fortran wants the length of every string
+        types = [POINTER] * len(arguments) + [I64] * letters  # Fortran passes the length of each string last
         function = self.frame.declare(self.call.symbol, VOID, types)
         self.frame.b.call(function, [*arguments, *[I64(1)] * letters])
 
@@ -88,11 +88,11 @@ class Wrapper:
 
     @property
     def is_empty(self) -> bool:
-        """A matrix without elements: there is nothing to compute."""
+        """Whether the matrix has no elements, so that there is nothing to compute."""
         return any(not self.parts[name].size for name in ("A", "X", "C") if name in self.parts)
 
     def unwritten(self) -> list[str]:
-        """Result leaves that the routine leaves alone; they are zero."""
+        """Names of result leaves that the routine does not write; they become zero."""
         own = [a.name for a in self.call.arrays.values() if a.leaf is not None and a.operand is None]
         if self.is_empty:
             return own
@@ -103,7 +103,7 @@ class Wrapper:
         return self.frame.load(self.parts["info"].pointer, I32)
 
     def fill(self, name: str, value: float) -> None:
-        """Every element of a dense array the same number; imaginary parts zero."""
+        """Set every element of a dense array to a number; imaginary parts become zero."""
         part, real = self.parts[name], FLOATS[self.call.dtype.component]
         step = 2 if part.dtype.is_complex else 1
         with self.frame.loop(part.size) as index:
@@ -114,7 +114,7 @@ class Wrapper:
 
 
 _SWITCH = {"U": "mode", "VT": "mode", "VS": "mode", "VL": "compute_left", "VR": "compute_right"}
-"""Result → the option that is N where it is not wanted."""
+"""Result → the option that is N if the result is not wanted."""
 
 _SIZES: dict[str, Callable[[Part], int]] = {
     "rows": lambda part: part.dims[0],
@@ -150,7 +150,9 @@ def _nothing(_: Wrapper) -> None:
 
 
 def _geev(w: Wrapper) -> None:
-    """LAPACK never sees an infinity or a NaN: info is then -4, and all else zero."""
+    """As jaxlib: if the matrix holds an infinity or a NaN, LAPACK is not called, info is -4 and all other results are
+    0.
+    """
     f = w.frame
     for name in w.call.routine.results:
         f.zero(w.parts[name])
@@ -164,7 +166,7 @@ def _geev(w: Wrapper) -> None:
 
 
 def _is_finite(w: Wrapper, name: str) -> ir.Value:
-    """Whether no element of a dense array is infinite or NaN: 0·x is then 0."""
+    """Whether a dense array holds no infinity and no NaN: the sum of 0·x is NaN exactly if it does."""
     f, part = w.frame, w.parts[name]
     real, size = FLOATS[part.dtype.component], part.dtype.component.bytes
     total = f.stack(size)
@@ -177,7 +179,10 @@ def _is_finite(w: Wrapper, name: str) -> ir.Value:
 
 
 def _unpack(w: Wrapper, vectors: str, packed: str) -> None:
-    """Complex vectors of two real columns for each pair of conjugate eigenvalues; the pair's first has im > 0."""
+    """Unpack LAPACK's real form of complex eigenvectors.
+
+    A conjugate pair of eigenvalues has two columns: real and imaginary part of the vector whose eigenvalue has im > 0.
+    """
     f, source, target = w.frame, w.parts[packed], w.parts[vectors]
     real, size = FLOATS[source.dtype], source.dims[0]
     zero = real(0.0)
@@ -196,13 +201,13 @@ def _unpack(w: Wrapper, vectors: str, packed: str) -> None:
 
 
 RUN: dict[str, Callable[[Wrapper], None]] = {"geev": _geev}
-"""Routines that need more than a call."""
+"""Routines that need more than one call."""
 
 # --- what HLO's own ops want besides ---------------------------------------------------------------------------------
 
 
 def _cholesky(w: Wrapper) -> None:
-    """Zeros beside the triangle; NaN all over if the matrix was not positive definite or held a NaN."""
+    """Zero the other triangle. Fill with NaN if the matrix was not positive definite or held a NaN."""
     f, part = w.frame, w.parts["A"]
     size = part.dims[0]
     if not size:
@@ -221,7 +226,7 @@ def _cholesky(w: Wrapper) -> None:
 
 
 def _triangular_solve(w: Wrapper) -> None:
-    """NaN all over if a zero stands on the diagonal."""
+    """Fill the result with NaN if the diagonal contains a zero."""
     f, part = w.frame, w.parts["A"]
     if w.call.options["diag"] == "U" or not part.size or not w.parts["C"].size:
         return

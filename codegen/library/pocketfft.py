@@ -1,7 +1,7 @@
-"""numpy's FFT loops by address: what is read out of its ufuncs, and checked on a transform of known result.
+"""Addresses of numpy's FFT loops, read from its ufunc objects and checked on a transform with a known result.
 
-A loop has numpy's signature `void (char **args, const npy_intp *dims, const npy_intp *steps, void *data)`; it takes any
-strides, keeps its plans in a cache that threads share, and needs no GIL.
+A loop has numpy's signature `void (char **args, const npy_intp *dims, const npy_intp *steps, void *data)`. It accepts
+any strides, keeps its plans in a cache that threads share, and needs no GIL.
 """
 
 from __future__ import annotations
@@ -18,22 +18,22 @@ from ..llvm import CodegenError
 PREFIX = "numpy_pocketfft_"
 LOOPS = ("fft", "ifft", "rfft_n_even", "rfft_n_odd", "irfft")
 TYPES = {"f": np.complex64, "d": np.complex128}
-"""The letter of a real type in a symbol → the complex type."""
+"""Letter of a real type in a symbol → the complex type."""
 
 DATA = "_data"
 
 WITH_DATA = ("fft", "ifft")
-"""Loops that get their direction through their last argument; it is null for the others."""
+"""Loops that read their direction from the last argument. The others get null."""
 
 
 def symbol(loop: str, letter: str) -> str:
-    """The name of a loop for kernels; with DATA behind it, of what the loop gets as its last argument."""
+    """The symbol of a loop. With the suffix DATA it is the symbol of the loop's last argument."""
     return f"{PREFIX}{loop}_{letter}"
 
 
 @functools.cache
 def addresses() -> dict[str, int]:
-    """Symbol → address, all of them. Raises CodegenError where this numpy is not as expected."""
+    """All symbols with their addresses. Raises CodegenError if this numpy's loops are not as expected."""
     found: dict[str, int] = {}
     for loop, letter in itertools.product(LOOPS, TYPES):
         name = symbol(loop, letter)
@@ -54,7 +54,7 @@ def _refused(why: str) -> CodegenError:
 
 
 class _Head(ctypes.Structure):
-    """The beginning of numpy's PyUFuncObject, after what every Python object begins with."""
+    """The first fields of numpy's PyUFuncObject, after the common head of Python objects."""
 
     _fields_ = (
         ("nin", ctypes.c_int),
@@ -70,7 +70,7 @@ class _Head(ctypes.Structure):
 
 
 def _read(loop: str, letter: str) -> tuple[int, int]:
-    """(function, data) of one loop. Raises ValueError where the struct is not what it should be."""
+    """(function, data) of one loop. Raises ValueError if the struct does not have the expected contents."""
     ufunc = getattr(import_module("numpy.fft._pocketfft_umath"), loop)
     if not isinstance(ufunc, np.ufunc):
         raise ValueError(f"{loop} is no ufunc")
@@ -78,7 +78,7 @@ def _read(loop: str, letter: str) -> tuple[int, int]:
     kind = letter if loop.startswith("rfft") else letter.upper()
     head = _Head.from_address(id(ufunc) + object.__basicsize__)
     counts = (head.nin, head.nout, head.nargs, head.ntypes)
-    if counts != (2, 1, 3, len(rows)):  # before anything is followed
+    if counts != (2, 1, 3, len(rows)):  # checked before any pointer of the struct is followed
         raise ValueError(f"{loop} has another struct")
     if head.name != loop.encode():
         raise ValueError(f"{loop} is named {head.name!r}")
@@ -93,7 +93,7 @@ _LOOP = ctypes.CFUNCTYPE(None, ctypes.c_void_p, ctypes.c_void_p, ctypes.c_void_p
 
 
 def _check(loop: str, letter: str, function: int, data: int) -> None:
-    """Five points (six for the even transform) against the definition."""
+    """Compare the loop with the definition of the transform on 5 points (6 for the even-length transform)."""
     wide = np.dtype(TYPES[letter])
     real = np.dtype(letter)
     points = 6 if loop == "rfft_n_even" else 5

@@ -1,4 +1,4 @@
-"""Symbols of libraries → addresses in this process. A library is loaded when the first of its symbols is asked for."""
+"""Symbols of libraries → addresses in this process. A library is loaded when its first symbol is requested."""
 
 from __future__ import annotations
 
@@ -10,11 +10,11 @@ from ..llvm import CodegenError
 from . import pocketfft
 
 OPENBLAS = "scipy_"
-"""How the wheel scipy-openblas32 begins all its names."""
+"""The prefix of all symbols in the wheel scipy-openblas32."""
 
 
 def library_address(symbol: str) -> int | None:
-    """The address of a library's symbol; None if the name is no library's. Raises CodegenError where one is missing."""
+    """The address of a library symbol; None if no library has its prefix. Raises CodegenError if it is missing."""
     if symbol.startswith(pocketfft.PREFIX):
         return pocketfft.addresses().get(symbol)
     if not symbol.startswith(OPENBLAS):
@@ -30,9 +30,9 @@ def library_address(symbol: str) -> int | None:
 
 @functools.cache
 def _openblas() -> ctypes.CDLL:
-    """BLAS and LAPACK with 32-bit integers, on the calling thread only: our own pool splits the work.
+    """BLAS and LAPACK with 32-bit integers, on the calling thread only, because our own pool divides the work.
 
-    After fork() the child may call it: OpenBLAS stops its (idle) threads before and starts none again.
+    A child of fork() may call it: OpenBLAS stops its idle threads before the fork and does not restart them.
     """
     try:
         import scipy_openblas32
