@@ -1,1 +1,1 @@
-"""Platform, StreamExecutor, Compiler, Executable, TransferManager: the base interfaces and their registry."""
+"""Interfaces of back ends (Platform, StreamExecutor, Compiler, Executable, TransferManager) and their registry."""

@@ -1,4 +1,4 @@
-"""The interfaces of a back end, in XLA's words: Platform, StreamExecutor, Compiler, Executable, TransferManager."""
+"""The interfaces of a back end, named as in XLA: Platform, StreamExecutor, Compiler, Executable, TransferManager."""
 
 from __future__ import annotations
 
@@ -18,14 +18,14 @@ from ..planning.plan import KernelRequest
 
 
 class BackendError(TestbedError):
-    """A platform that does not exist, or an operation that a device refuses."""
+    """An unknown platform, or an operation that a device refuses."""
 
 
 @dataclass(frozen=True)
 class Emitter:
-    """One code-generation stack, as a back end sees it.
+    """One code-generation stack as a back end sees it.
 
-    emit: requests → one LLVM module. unsupported: the errors that `emit` would raise, all at once.
+    emit: requests → one LLVM module. unsupported: all errors that `emit` would raise.
     """
 
     name: str
@@ -34,14 +34,14 @@ class Emitter:
 
 
 EmitFor = Callable[[KernelRequest], Emitter]
-"""Which stack emits a kernel. Only migration/ makes one."""
+"""Chooses the stack of a kernel. Only migration/ creates such functions."""
 
 
 @dataclass(frozen=True)
 class CompileOptions:
-    """cache: where objects are kept on disk, None for nowhere. keep_stages: keep the text of every IR stage.
+    """cache: the cache of objects on disk; None disables it. keep_stages: keep the text of every IR stage.
 
-    red_zones: run kernels between guard bytes and report what they write out of bounds (slow).
+    red_zones: run kernels between guard bytes and report writes out of bounds (slow).
     """
 
     emit: EmitOptions = field(default_factory=EmitOptions.host)
@@ -52,7 +52,7 @@ class CompileOptions:
 
 @dataclass(frozen=True, slots=True)
 class DeviceMemory:
-    """A block of a device's memory. owner: what keeps it; None once deallocated elsewhere."""
+    """A block of a device's memory. owner: keeps the block alive; None if it was deallocated."""
 
     address: int
     size: int
@@ -60,14 +60,14 @@ class DeviceMemory:
 
 
 class Stream(ABC):
-    """A queue of work that a device does in order."""
+    """A queue of work that a device runs in order."""
 
     @abstractmethod
     def enqueue(self, work: Callable[[], object]) -> None: ...
 
     @abstractmethod
     def synchronize(self) -> None:
-        """Wait until all is done; raises what the first failing piece of work raised."""
+        """Wait until all work is done. Raises the exception of the first piece of work that failed."""
 
 
 class StreamExecutor(ABC):
@@ -94,14 +94,18 @@ class Executable(ABC):
     """(kernel, name of the stack that emitted it), in order of first use."""
 
     timings: Mapping[str, float] = {}
-    """Seconds of each stage of the compilation."""
+    """Seconds per stage of the compilation."""
 
     stages: tuple[tuple[str, str], ...] = ()
-    """(file name, text) of every IR stage, where the options asked to keep them."""
+    """(file name, text) of every IR stage, if the options requested them."""
 
     @abstractmethod
     def execute(self, inputs: Sequence[Any], outputs: Sequence[np.ndarray | None] | None = None) -> list[np.ndarray]:
-        """Run once. One array a leaf, flattened, in and out; `outputs` are arrays that take the results."""
+        """Run once. inputs: one array per leaf, flattened. outputs: arrays that receive the results; None makes new
+        ones.
+
+        Returns one array per result leaf.
+        """
 
 
 ProgramT = TypeVar("ProgramT")
@@ -112,31 +116,31 @@ class Compiler(ABC, Generic[ProgramT]):
 
     @abstractmethod
     def run_hlo_passes(self, module: Module, options: CompileOptions) -> ProgramT:
-        """All that is done before kernels are emitted; the result does not depend on the stacks."""
+        """Do everything that precedes the emission of kernels. The result does not depend on the stacks."""
 
     @abstractmethod
     def compile(self, program: ProgramT, emit_for: EmitFor, options: CompileOptions) -> Executable:
-        """Emit each kernel with the stack that `emit_for` names, and load the code."""
+        """Emit each kernel with the stack that `emit_for` chooses, and load the code."""
 
 
 class TransferManager(ABC):
-    """Moves arrays between the caller's logical order and a device's layouts."""
+    """Moves arrays between logical order (the caller's) and the layouts of a device."""
 
     @abstractmethod
     def byte_size_requirement(self, shape: Shape) -> int:
-        """Bytes of one array shape on the device."""
+        """Size in bytes of an array shape on the device."""
 
     @abstractmethod
     def transfer_to_device(self, executor: StreamExecutor, array: np.ndarray, shape: Shape) -> DeviceMemory:
-        """Allocate, and copy an array there in the shape's layout."""
+        """Allocate device memory and copy an array to it in the shape's layout."""
 
     @abstractmethod
     def transfer_from_device(self, executor: StreamExecutor, memory: DeviceMemory, shape: Shape) -> np.ndarray:
-        """A new array in logical order."""
+        """Copy device memory to a new array in logical order."""
 
 
 class Platform(ABC):
-    """A kind of device. The four roles of one belong together."""
+    """A kind of device. Its executor, compiler and transfer manager work only with each other."""
 
     name: str
 

@@ -1,4 +1,4 @@
-"""Platforms by name. Built-in ones load on first use; others register by a call, never by import alone."""
+"""Platforms by name. Built-in ones are imported on first use; others are registered by a call, never by an import."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ _PLATFORMS: dict[str, Platform] = {}
 
 
 def register_platform(name: str, factory: Callable[[], Platform]) -> None:
-    """Make a platform known. It is made on first use, once. A name that is taken is an error."""
+    """Register a platform. `factory` is called once, on first use. Raises BackendError if the name is taken."""
     with _LOCK:
         if name in BUILT_IN or name in _FACTORIES:
             raise BackendError(f"platform {name!r} is registered already", remedy="choose another name")
@@ -28,7 +28,7 @@ def register_platform(name: str, factory: Callable[[], Platform]) -> None:
 
 
 def unregister_platform(name: str) -> None:
-    """Forget a registered platform."""
+    """Remove a registered platform. Raises BackendError if there is none."""
     with _LOCK:
         if name not in _FACTORIES:
             raise BackendError(f"platform {name!r} is not registered", remedy=_known())
@@ -41,7 +41,7 @@ def platforms() -> tuple[str, ...]:
 
 
 def platform(name: str) -> Platform:
-    """The platform of that name."""
+    """The platform of a name. Raises BackendError for an unknown name."""
     with _LOCK:
         if name not in _PLATFORMS:
             _PLATFORMS[name] = _factory(name)()

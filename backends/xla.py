@@ -1,4 +1,4 @@
-"""XLA:CPU through jaxlib, where it is installed: the peer outside.
+"""XLA:CPU through jaxlib, if it is installed: the external reference.
 
 Text → HloModuleProto → StableHLO → PJRT CPU client.
 """
@@ -19,7 +19,7 @@ REMEDY = "install it with ./testbed setup --xla"
 
 
 def installed() -> bool:
-    """True if jaxlib and jax can be imported (nothing heavy is loaded)."""
+    """Whether jaxlib and jax can be imported. Neither is imported by the check."""
     return importlib.util.find_spec("jaxlib") is not None and importlib.util.find_spec("jax") is not None
 
 
@@ -28,7 +28,7 @@ def _client() -> Any:
     import jax
     from jaxlib.cpu import _lapack
 
-    _lapack.initialize()  # its targets are registered with XLA at import, but crash before this
+    _lapack.initialize()  # registers the targets, which crash before this call
     return jax.local_devices(backend="cpu")[0].client
 
 
@@ -36,10 +36,10 @@ class XlaExecutable:
     """A module compiled by XLA:CPU."""
 
     def __init__(self, text: str):
-        """text: HLO text. Raises TestbedError if jaxlib is absent, UnsupportedError if XLA refuses the module."""
+        """Compile HLO text. Raises TestbedError if jaxlib is absent, UnsupportedError if XLA refuses the module."""
         if not installed():
             raise InputError("the stack xla needs jaxlib", remedy=REMEDY)
-        os.environ.setdefault("TF_CPP_MIN_LOG_LEVEL", "2")  # read once, when jaxlib loads: its start-up lines are noise
+        os.environ.setdefault("TF_CPP_MIN_LOG_LEVEL", "2")  # read when jaxlib loads; hides its start-up messages
         from jaxlib import _hlo, xla_client
 
         try:
@@ -51,18 +51,18 @@ class XlaExecutable:
             self._loaded = client.compile_and_load(stablehlo, devices, options)
         except (
             Exception
-        ) as error:  # jaxlib raises XlaRuntimeError, ValueError and RuntimeError for a module that it refuses
+        ) as error:  # jaxlib raises XlaRuntimeError, ValueError or RuntimeError for a module that it refuses
             if isinstance(error, (TestbedError, KeyboardInterrupt)):
                 raise
             raise UnsupportedError("xla", str(error).strip().splitlines()[0][:200]) from error
 
     @property
     def temporary_bytes(self) -> int:
-        """Bytes of the arena that XLA uses for temporaries."""
+        """Size in bytes of the arena that XLA uses for temporaries."""
         return self._loaded.get_compiled_memory_stats().temp_size_in_bytes
 
     def put(self, inputs: Sequence[np.ndarray]) -> list[Any]:
-        """Device arrays of the inputs, for repeated `run`s."""
+        """Device arrays of the inputs, which several calls of `run` may use."""
         import jax
 
         with jax.enable_x64(True):

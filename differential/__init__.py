@@ -1,1 +1,1 @@
-"""Stacks compared: judge the results of a program, and run whole corpora in worker processes."""
+"""Compares stacks: judges the results of a program, and runs corpora in worker processes."""

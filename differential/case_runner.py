@@ -22,7 +22,7 @@ from .report import Row
 def run_case(case: Case, stack: str, target: Target | None = None) -> Row:
     """The row of a case on a stack. A module that does not parse fails.
 
-    target: the processor that the worker process compiles for, None for this machine.
+    target: the processor that this worker process compiles for; None: this machine's.
     """
     assume_host(target)
     start = time.perf_counter()
@@ -84,6 +84,6 @@ def _describe(leaf: int, difference: Difference) -> str:
 
 
 def _most(values: Iterator[float | None]) -> float | None:
-    """The largest finite value; None where there is none (JSON has no infinity)."""
+    """The largest finite value; None if there is none, because JSON has no infinity."""
     finite = [float(v) for v in values if v is not None and math.isfinite(v)]
     return max(finite, default=None)

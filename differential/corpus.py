@@ -1,4 +1,4 @@
-"""A conformance suite on disk: a folder with a manifest.jsonl, one case a row (docs/testing.md has the form)."""
+"""A conformance suite on disk: a folder with a manifest.jsonl, one case per line (form: docs/testing.md)."""
 
 from __future__ import annotations
 
@@ -24,15 +24,15 @@ ALL_STACKS = ("evaluator", "optimized", "legacy", "mlir", "xla", PARSE)
 
 @dataclass(frozen=True)
 class Case:
-    """One row of a manifest. Paths are absolute; golden is None where a suite has no inputs.
+    """One line of a manifest. Paths are absolute. golden: None if the suite has no inputs.
 
-    hlo: the module to run, which is StableHLO where a suite is read with that source.
+    hlo: the module to run. It is StableHLO if the suite is read with source='stablehlo'.
     """
 
     id: str
     hlo: str
     golden: str | None
-    one_op: str | None  # the opcode, for suites of one-op cases: it decides the default bounds
+    one_op: str | None  # the opcode of a one-op case; it selects the default bounds
     atol: float | None
     rtol: float | None
 
@@ -76,7 +76,10 @@ def _case(folder: Path, row: dict[str, Any], source: str) -> Case:
 
 
 def select(cases: Sequence[Case], pattern: str | None, sample: int | None, seed: int) -> tuple[Case, ...]:
-    """Cases whose id matches a glob, then a sample of them with a fixed seed, in manifest order."""
+    """The cases whose id matches a glob, in manifest order. sample: at most that many, picked at random by `seed`.
+
+    Raises InputError if no case matches.
+    """
     chosen = [c for c in cases if pattern is None or fnmatch.fnmatchcase(c.id, pattern)]
     if not chosen:
         raise InputError(f"no case matches {pattern!r}", remedy="the pattern is a glob over case ids, such as 'add.*'")
@@ -98,7 +101,7 @@ def load_case(case: Case) -> Program:
 
 
 def compare_leaves(case: Case, results: Sequence[np.ndarray], expected: Sequence[np.ndarray]) -> list[Difference]:
-    """The comparison rule of the corpus on each leaf."""
+    """Compare each leaf by the rule of the corpus (differential/comparison.py)."""
     if len(results) != len(expected):
         raise InputError(f"{len(results)} result leaves where {len(expected)} are expected")
     return [

@@ -1,8 +1,9 @@
-"""Inputs for a module that comes without any: random, but such that the program means something.
+"""Makes random inputs on which a module does meaningful work.
 
-As XLA's fake arguments: a parameter that reaches an index stays in range (dynamic-slice, dynamic-update-slice, gather,
-scatter, conditional, sizes), sorted or unique where the instruction promises it; one that starts a reduction is the
-reduction's identity. Everything else is uniform: floats in [-1, 1), integers small and not negative, pred even odds.
+The rules follow XLA's MakeFakeArguments. A parameter that becomes an index stays in range (dynamic-slice,
+dynamic-update-slice, gather, scatter, conditional, sizes) and is sorted or unique if the instruction promises it. A
+parameter that is the initial value of a reduction is the identity of the reduction. All others are uniform: floats in
+[-1, 1), small non-negative integers, pred with probability 1/2.
 """
 
 from __future__ import annotations
@@ -18,12 +19,12 @@ from ..hlo.opcodes import Op
 from ..hlo.shapes import Shape, ShapeIndex
 
 SMALL = 10
-"""Unconstrained integers lie in [0, SMALL) (or their type's range, if that is smaller)."""
+"""Unconstrained integers are in [0, SMALL), or in the range of their type if it is smaller."""
 
 
 @dataclass(frozen=True, slots=True)
 class Constraint:
-    """What the uses of a parameter ask for. bound: exclusive upper limit; start: the opcode whose identity it is."""
+    """What the uses of a parameter require. bound: exclusive upper limit. start: the value is this opcode's identity."""
 
     bound: int | None = None
     is_sorted: bool = False
@@ -41,7 +42,7 @@ class Constraint:
 
 
 def fake_inputs(module: Module, seed: int = 0) -> list[np.ndarray]:
-    """One array a leaf of the entry parameters; the same for the same module and seed."""
+    """One array per array leaf of the entry parameters. Equal modules and seeds give equal arrays."""
     random = np.random.Generator(np.random.PCG64(seed))
     return [
         make(shape, constraint_of(module, parameter, index), random)
@@ -52,7 +53,7 @@ def fake_inputs(module: Module, seed: int = 0) -> list[np.ndarray]:
 
 
 def make(shape: Shape, constraint: Constraint, random: np.random.Generator) -> np.ndarray:
-    """A random array that meets a constraint."""
+    """A random array of the shape that satisfies a constraint."""
     dtype, dims = shape.dtype, shape.dims
     if constraint.start is not None:
         return np.full(dims, identity(constraint.start, dtype), dtype.numpy)
@@ -63,7 +64,7 @@ def make(shape: Shape, constraint: Constraint, random: np.random.Generator) -> n
     if dtype.is_complex:
         return (random.uniform(-1, 1, dims) + 1j * random.uniform(-1, 1, dims)).astype(dtype.numpy)
     values = random.uniform(-1, 1, dims)
-    if dtype is DType.F8E8M0FNU:  # holds powers of two only, no sign
+    if dtype is DType.F8E8M0FNU:  # the type has only powers of two and no sign
         values = np.abs(values) + 2.0**-3
     return _ordered(values.astype(dtype.numpy), constraint)
 
@@ -82,12 +83,12 @@ def _integers(shape: Shape, constraint: Constraint, random: np.random.Generator)
 
 
 def _ordered(values: np.ndarray, constraint: Constraint) -> np.ndarray:
-    """Sorted along the first dimension, where sortedness is asked for."""
+    """The values, sorted along the first dimension if the constraint requires it."""
     return np.sort(values, axis=0) if constraint.is_sorted and values.ndim else values
 
 
 def identity(opcode: Op, dtype: DType) -> float | int | bool:
-    """The value that changes nothing: 0 for add, 1 for multiply, the least for maximum …"""
+    """The identity of a reduction: 0 for add, 1 for multiply, the least value for maximum …"""
     if opcode is Op.MULTIPLY:
         return 1
     if opcode in (Op.MAXIMUM, Op.MINIMUM):
@@ -109,7 +110,7 @@ IDENTITIES = frozenset({Op.ADD, Op.MULTIPLY, Op.MAXIMUM, Op.MINIMUM, Op.AND, Op.
 
 
 def constraint_of(module: Module, parameter: Instruction, index: ShapeIndex) -> Constraint:
-    """What all uses of one leaf of an entry parameter ask for together."""
+    """The combined constraint of all uses of one leaf of an entry parameter."""
     found = Constraint()
     for user, position in uses(module.entry, parameter, index):
         rule = CONSTRAINTS.get(user.opcode)
@@ -119,7 +120,9 @@ def constraint_of(module: Module, parameter: Instruction, index: ShapeIndex) -> 
 
 
 def uses(computation: Computation, instruction: Instruction, index: ShapeIndex) -> Iterator[tuple[Instruction, int]]:
-    """(user, operand number) wherever a value arrives unchanged but for its shape, in called computations too."""
+    """(user, operand number) of each use of a value, also in called computations and through ops that keep its
+    elements.
+    """
     seen: set[tuple[Computation, Instruction, ShapeIndex]] = set()
     work = [(computation, instruction, index)]
     while work:
@@ -140,7 +143,7 @@ Place = tuple[Computation, Instruction, ShapeIndex]
 
 
 def _onward(home: Computation, user: Instruction, position: int, path: ShapeIndex) -> Iterator[Place]:
-    """Where a value goes through a user."""
+    """The places where a value continues behind a user."""
     if user.opcode is Op.TUPLE:
         yield home, user, (position, *path)
     elif user.opcode is Op.GET_TUPLE_ELEMENT:
@@ -174,7 +177,7 @@ THROUGH = frozenset(
         Op.OPT_BARRIER,
     }
 )
-"""Opcodes whose result holds the operand's elements."""
+"""Opcodes whose result contains the elements of the operand."""
 
 
 def _dynamic_slice(user: Instruction, position: int) -> Constraint:
@@ -250,4 +253,4 @@ CONSTRAINTS: dict[Op, Callable[[Instruction, int], Constraint]] = {
     Op.CONDITIONAL: _conditional,
     Op.SET_DIMENSION_SIZE: _size,
 }
-"""What an opcode asks of a value that it gets as operand number `position`."""
+"""What an opcode requires of the value that is its operand number `position`."""

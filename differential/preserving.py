@@ -1,4 +1,4 @@
-"""Whether passes preserve meaning: a module's results on given inputs, held against those of what passes make of it."""
+"""Checks that passes preserve meaning: compares a module's results before and after passes on given inputs."""
 
 from __future__ import annotations
 
@@ -18,18 +18,18 @@ from .comparison import compare
 
 @dataclass(frozen=True)
 class Meaning:
-    """What a module gives for some inputs, on the evaluator."""
+    """The outputs of a module on some inputs, computed by the evaluator."""
 
     inputs: tuple[np.ndarray, ...]
     outputs: tuple[np.ndarray, ...]
 
     @staticmethod
     def of(module: Module, inputs: Sequence[np.ndarray]) -> Meaning:
-        """Raises UnsupportedError and InputError as the evaluator does."""
+        """Evaluate a module. Raises UnsupportedError and InputError as the evaluator does."""
         return Meaning(tuple(inputs), tuple(evaluate(module, inputs)))
 
     def change(self, module: Module) -> str | None:
-        """What differs in the results of another module by more than reassociation allows; None if nothing does."""
+        """Describe the first result that another module changes by more than reassociation may; None if none."""
         try:
             given = evaluate(module, self.inputs)
         except TestbedError as error:
@@ -48,16 +48,16 @@ class Meaning:
 
 @dataclass(frozen=True)
 class Culprit:
-    """number: of a pass's rewrites, from 1. difference: lines of instructions, `- ` gone and `+ ` made by it."""
+    """A wrong rewrite. number: among the pass's rewrites, from 1. difference: instructions removed (-) and added (+)."""
 
     number: int
     difference: tuple[str, ...]
 
 
 def find_rewrite(meaning: Meaning, run: Callable[[Module], Module], before: Module, rewrites: int) -> Culprit:
-    """The first rewrite after which the results are no longer the same, by bisection.
+    """Find, by bisection, the first rewrite after which the results differ.
 
-    run: a pass that changes them with that many rewrites; one that does not count its own counts as one.
+    run: applies a pass that changes the results with `rewrites` rewrites. A pass without fuel counts as one rewrite.
     """
 
     def after(limit: int) -> Module:

@@ -1,4 +1,4 @@
-"""What a conformance run reports: rows, counts by stack, and the JSON form."""
+"""The result of a conformance run: rows, counts by stack, and the JSON form."""
 
 from __future__ import annotations
 
@@ -34,6 +34,6 @@ def summary(rows: Sequence[Row], stacks: Sequence[str]) -> dict[str, dict[str, i
 
 
 def write_json(path: Path, rows: Sequence[Row], stacks: Sequence[str]) -> None:
-    """The report, whole or not at all."""
+    """Write the report as JSON. The file appears complete or not at all."""
     report = {"stacks": summary(rows, stacks), "cases": [asdict(r) for r in rows]}
     write_text(path, json.dumps(report, indent=1) + "\n")

@@ -1,4 +1,4 @@
-"""The parse suite's check: text → module → text → an equal module."""
+"""The check of the parse suite: text → module → text → an equal module."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from ..hlo.errors import TestbedError
 
 
 def roundtrip(text: str, file: str = "<string>") -> str | None:
-    """None if `text` parses and its printed form, short and long, parses to an equal module; else the reason."""
+    """None if `text` parses and its printed forms, short and long, parse to an equal module; otherwise the reason."""
     try:
         module = parse_module(text, file)
     except TestbedError as error:

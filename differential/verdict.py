@@ -1,4 +1,4 @@
-"""Three-way verdicts: who agrees with whom, and whom to suspect."""
+"""Verdicts over several stacks: which ones agree, and which one to suspect."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from .comparison import Difference, compare
 
 @dataclass(frozen=True)
 class LeafComparison:
-    """One result leaf, one pair of stacks."""
+    """The comparison of one result leaf between two stacks."""
 
     leaf: int
     left: str
@@ -24,7 +24,7 @@ class LeafComparison:
 
 @dataclass(frozen=True)
 class Verdict:
-    """All leaf comparisons of a program; `groups` are the sets of stacks that agree on every leaf."""
+    """All leaf comparisons of a program. groups: sets of stacks that agree on every leaf."""
 
     comparisons: tuple[LeafComparison, ...]
     groups: tuple[frozenset[str], ...]
@@ -42,7 +42,8 @@ def judge(results: Mapping[str, Sequence[np.ndarray]]) -> Verdict:
         if len(results[left]) != len(results[right]):
             bad.add((left, right))
         for i, (a, b) in enumerate(zip(results[left], results[right], strict=False)):
-            # The right one is the reference unless the left is the oracle: relative error is of the oracle's value.
+            # Relative errors refer to the expected value: the evaluator's if it is one of the two, otherwise the right
+            # one's.
             actual, expected = (b, a) if left == "evaluator" else (a, b)
             difference = compare(actual, expected, FROM_NUMPY[expected.dtype])
             comparisons.append(LeafComparison(i, left, right, difference))
@@ -53,7 +54,7 @@ def judge(results: Mapping[str, Sequence[np.ndarray]]) -> Verdict:
 
 
 def _groups(names: list[str], bad: set[tuple[str, str]]) -> tuple[frozenset[str], ...]:
-    """Partition greedily: a stack joins the first group all of whose members it agrees with."""
+    """Partition greedily: a stack joins the first group in which it agrees with every member."""
     groups: list[set[str]] = []
     for name in names:
         for group in groups:

@@ -1,4 +1,4 @@
-"""Inputs whose memory becomes a result's, as input_output_alias says: given up by the caller, or copied."""
+"""Inputs that share memory with a result (input_output_alias): donated by the caller, or copied."""
 
 from __future__ import annotations
 
@@ -22,10 +22,10 @@ def place_aliased(
     results: list[np.ndarray],
     outputs: Sequence[np.ndarray | None] | None,
 ) -> None:
-    """Give each aliased pair one memory, in place of what the lists say: where inputs and outputs lie.
+    """Give each aliased pair of input and output the same memory. Changes the lists of addresses and arrays in place.
 
-    A donated array becomes the result itself, unless it does not fit, is shared with another input, or the caller gave
-    an array for the result; every other input is copied to where its result is to be.
+    A donated array becomes the result, unless it does not fit, is shared with another input, or the caller passed an
+    array for the result. Any other aliased input is copied to the memory of its result.
     """
     for number in donated:
         if not 0 <= number < len(signature.inputs):
@@ -45,7 +45,7 @@ def place_aliased(
 
 
 def _owned(number: int, array: np.ndarray, placed: Sequence[tuple[int, np.ndarray]]) -> bool:
-    """Whether the array may be written: writeable, and no other input lies in it."""
+    """Whether the array may be overwritten: it is writeable, and no other input overlaps it."""
     if not array.flags.writeable:
         return False
     begin, end = address_of(array), address_of(array) + array.nbytes

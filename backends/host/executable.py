@@ -1,4 +1,4 @@
-"""A compiled program on the host: checks inputs, gives them and the results their places, runs the thunks."""
+"""A compiled program on the host: checks inputs, places inputs and results in memory, runs the thunks."""
 
 from __future__ import annotations
 
@@ -23,11 +23,11 @@ from .red_zones import RedZones
 from .signature import Signature
 
 IDLE_CONTEXTS = 8
-"""Arenas that an executable keeps for executions at the same time."""
+"""Number of arenas that an executable keeps for parallel executions."""
 
 
 class HostExecutable(Executable):
-    """Threads may execute it at once: each run has an arena of its own."""
+    """A compiled program. Threads may execute it in parallel: each run uses its own arena."""
 
     def __init__(
         self,
@@ -67,18 +67,20 @@ class HostExecutable(Executable):
         observer: Observer | None = None,
         donated: Collection[int] = (),
     ) -> list[np.ndarray]:
-        """Run once. outputs: arrays that take the results, None for a new one; they must not overlap anything.
+        """Run once. outputs: arrays that receive the results, None for a new one. They must not overlap any other
+        array.
 
-        donated: numbers of inputs that may be overwritten; where the module aliases one to a result, it becomes that.
+        donated: numbers of inputs that may be overwritten. If the module aliases such an input to a result, it becomes
+        it.
 
-        New results lie at 64-byte boundaries and own their memory; one whose layout is not row-major is a strided
-        view. Inputs and results with dynamic dimensions have their present sizes; given outputs have the bound.
-        observer: sees each thunk (slower).
+        New results are aligned to 64 bytes and own their memory. A result whose layout is not row-major is a strided
+        view. Inputs and results with dynamic dimensions have their actual sizes; arrays in `outputs` have the bounds.
+        observer: called for each thunk (slower). Raises InputError if an input or output does not fit.
         """
         if self._border is not None:
             inputs, outputs = self._border.padded(inputs), self._sized(outputs)
         signature = self._signature
-        addresses, kept = signature.place_inputs(inputs)  # kept: the arrays that the kernels read
+        addresses, kept = signature.place_inputs(inputs)  # kept: arrays that must outlive the run
         places, results = signature.place_outputs(outputs)
         if signature.aliased or donated:
             signature.refuse_overlaps(addresses + places)
@@ -86,7 +88,7 @@ class HostExecutable(Executable):
         addresses += places
         try:
             context = self._contexts.pop()
-        except IndexError:  # none, or another thread took the last one
+        except IndexError:  # none is idle, or another thread took the last one
             context = _Context(signature, self._constants, self.plan)
         if self._red_zones and observer is None:
             observer = RedZones(self.code, self._executor.runner, self._flush_subnormals, context.address)
@@ -94,30 +96,30 @@ class HostExecutable(Executable):
             context.run(self._executor, addresses, observer)
             for number, slice in signature.copied:
                 ctypes.memmove(places[number], context.address(slice.allocation) + slice.offset, slice.size)
-        finally:  # after an exception as well: whatever the next run reads, it writes first
+        finally:  # also after an exception: a run reads nothing of the arena that it has not written
             if len(self._contexts) < IDLE_CONTEXTS:
                 self._contexts.append(context)
         return results if self._border is None else self._border.cut(results)
 
     def _sized(self, outputs: Sequence[np.ndarray | None] | None) -> Sequence[np.ndarray | None] | None:
-        """The caller's outputs, and new ones for the sizes behind them."""
+        """The caller's outputs, followed by None for each size of a dynamic result."""
         border = self._border
         return outputs if outputs is None or border is None else [*outputs, *[None] * len(border.results)]
 
 
 class _Context:
-    """What one run needs for itself: the arena, the allocations' addresses, and the executor's frame on them."""
+    """The state of one run: the arena, the addresses of allocations, and the executor's frame on them."""
 
     def __init__(self, signature: Signature, constants: Mapping[int, np.ndarray], plan: Plan):
         allocations = plan.assignment.allocations
         arena = {a.index: POOL.allocate(a.size) for a in allocations if a.kind is AllocationKind.TEMPORARY}
         self._blocks = {**constants, **arena}
         self._signature, self._variable = signature, list(signature.variable)
-        self._bases = np.zeros(len(allocations) + 1, np.uint64)  # the last for leaves that no kernel touches
+        self._bases = np.zeros(len(allocations) + 1, np.uint64)  # the last entry is for leaves that no kernel uses
         for index, block in self._blocks.items():
             self._bases[index] = address_of(block)
         self._frame: Frame | None = None
-        self._bound: list[int] | None = None  # the addresses of inputs and outputs that the frame has
+        self._bound: list[int] | None = None  # addresses of inputs and outputs in the frame
 
     def run(self, executor: Executor, addresses: list[int], observer: Observer | None) -> None:
         if addresses != self._bound or self._frame is None:
@@ -127,7 +129,7 @@ class _Context:
         frame.run()
 
     def _bind(self, executor: Executor, addresses: list[int]) -> None:
-        """Addresses that are bound already passed the check then: it looks at nothing else."""
+        """Bind the addresses of inputs and outputs. Overlaps depend on addresses alone, so they are checked only here."""
         if not self._signature.aliased:
             self._signature.refuse_overlaps(addresses)
         self._bound = None
@@ -143,7 +145,7 @@ class _Context:
 
 
 def _constant_blocks(plan: Plan) -> dict[int, np.ndarray]:
-    """Memory of the constants, filled in the layout of their shape."""
+    """Memory blocks of the constants, each filled in the layout of its shape."""
     blocks = {}
     for a in plan.assignment.allocations:
         if a.kind is AllocationKind.CONSTANT:

@@ -1,4 +1,4 @@
-"""The border between numpy arrays in logical order and buffers in the layout of their shape."""
+"""Converts between numpy arrays in logical order and buffers in the layout of their shape."""
 
 from __future__ import annotations
 
@@ -16,7 +16,10 @@ from .memory import POOL, size_class
 
 @dataclass(frozen=True, slots=True)
 class Leaf:
-    """One array of a program's signature. number: among the array leaves; alignment: what its kernels assume."""
+    """One array of a program's signature. number: its position among the array leaves.
+
+    alignment: the alignment in bytes that kernels assume.
+    """
 
     role: str  # 'input' or 'output', for messages
     number: int
@@ -24,10 +27,10 @@ class Leaf:
     alignment: int
     dtype: np.dtype = field(init=False)
     dims: tuple[int, ...] = field(init=False)
-    order: tuple[int, ...] | None = field(init=False)  # dimensions from major to minor; None for row-major
-    physical: tuple[int, ...] = field(init=False)  # sizes in that order
+    order: tuple[int, ...] | None = field(init=False)  # dimensions from major to minor; None: row-major
+    physical: tuple[int, ...] = field(init=False)  # dimension sizes in that order
     bytes: int = field(init=False)
-    capacity: int = field(init=False)  # of the pool's block
+    capacity: int = field(init=False)  # bytes of the pool's block
 
     def __post_init__(self) -> None:
         order = tuple(reversed(self.shape.minor_to_major))
@@ -41,7 +44,10 @@ class Leaf:
         )
 
     def address(self, value: Any) -> tuple[int, np.ndarray]:
-        """Where `value` lies as the program wants it, and the array to keep alive: itself, or a copy that fits."""
+        """The address of an input in the form that the program needs, and the array that must stay alive.
+
+        The array is `value` itself, or a copy if its layout, byte order or alignment does not fit. Raises InputError.
+        """
         array = value if type(value) is np.ndarray else np.asarray(value)
         if array.dtype != self.dtype or array.shape != self.dims:
             self._check(array)
@@ -57,7 +63,7 @@ class Leaf:
         return address_of(physical), physical
 
     def _check(self, array: np.ndarray) -> None:
-        """Raise unless only the byte order differs."""
+        """Raise InputError unless shape and dtype match; the byte order may differ."""
         given = FROM_NUMPY.get(array.dtype.newbyteorder("="))
         if given is not self.shape.dtype or array.shape != self.shape.dims:
             name = given.value if given else str(array.dtype)
@@ -77,11 +83,11 @@ class Leaf:
         return self.logical(np.ndarray(self.physical, self.dtype, buffer)), address
 
     def logical(self, physical: np.ndarray) -> np.ndarray:
-        """An array in memory order, seen in logical order."""
+        """A view in logical order of an array in memory order."""
         return physical if self.order is None else physical.transpose(np.argsort(self.order))
 
     def result_address(self, value: np.ndarray) -> int:
-        """The address of a caller's array for this result, checked."""
+        """The address of a caller's array for this result. Raises InputError if it does not fit."""
         if not isinstance(value, np.ndarray) or value.dtype != self.dtype or value.shape != self.dims:
             self._check(np.asarray(value))
         else:

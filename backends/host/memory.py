@@ -1,6 +1,6 @@
-"""A caching allocator of 64-byte aligned blocks, handed out as numpy arrays that own them.
+"""A caching allocator of 64-byte aligned blocks. It hands out numpy arrays that own their block.
 
-Fresh pages cost several times what a kernel costs, so a block whose last array is gone is kept for the next request.
+Touching fresh pages takes several times as long as a typical kernel, so a block is reused once its last array is gone.
 """
 
 from __future__ import annotations
@@ -17,32 +17,32 @@ from ...planning.plan import POOL_ALIGNMENT
 from .addresses import address_of
 
 IDLE_LIMIT = 512 << 20
-"""Bytes of unused blocks that a pool keeps."""
+"""Limit of the bytes in unused blocks that a pool keeps."""
 
 
 def size_class(size: int) -> int:
-    """Bytes of the block that a request gets: at most an eighth more than asked for."""
+    """Bytes of the block for a request. At most an eighth is added, apart from rounding up to the alignment."""
     step = max(POOL_ALIGNMENT, 1 << max(0, size.bit_length() - 4))
     return max(step, (size + step - 1) // step * step)
 
 
 class BlockPool:
-    """Thread-safe. Blocks return by themselves when the last array on them dies."""
+    """A pool of memory blocks. It is thread-safe. A block returns to the pool when its last array dies."""
 
     def __init__(self, idle_limit: int = IDLE_LIMIT):
         self.idle_limit = idle_limit
         self.idle_bytes = 0
-        self._free: OrderedDict[int, list[_Block]] = OrderedDict()  # by class, the least recently used first
+        self._free: OrderedDict[int, list[_Block]] = OrderedDict()  # by size class, least recently used first
         self._lock = threading.Lock()
-        # Finalizers run at any point of any thread, also of one that holds the lock: they only append here.
+        # A finalizer may run in a thread that holds the lock, so finalizers append here and do not wait for the lock.
         self._returned: deque[_Block] = deque()
 
     def allocate(self, size: int) -> np.ndarray:
-        """`size` bytes at a 64-byte boundary, not cleared. Views keep the block as the array itself does."""
+        """`size` bytes at a 64-byte boundary, uninitialised. Views keep the block alive too."""
         return np.ndarray(size, np.uint8, self.take(size_class(size))[0])
 
     def take(self, capacity: int) -> tuple[Any, int]:
-        """A block of a size class, as a buffer for arrays that keeps it while one lives, and its address."""
+        """A block of a size class: a buffer that keeps the block while an array uses it, and its address."""
         with self._lock:
             if self._returned:
                 self._sort_in()
@@ -60,14 +60,14 @@ class BlockPool:
 
     def _give_back(self, block: _Block) -> None:
         self._returned.append(block)
-        if self._lock.acquire(blocking=False):  # else whoever holds it, or the next, sorts it in
+        if self._lock.acquire(blocking=False):  # otherwise the current or the next holder of the lock does it
             try:
                 self._sort_in()
             finally:
                 self._lock.release()
 
     def _sort_in(self) -> None:
-        """What came back becomes idle; the least recently used beyond the limit goes. With the lock held."""
+        """Make returned blocks idle, and free the least recently used ones beyond the limit. Needs the lock."""
         while self._returned:
             block = self._returned.popleft()
             self._free.setdefault(block[2], []).append(block)
@@ -77,7 +77,7 @@ class BlockPool:
             self._shrink(self.idle_limit)
 
     def trim(self, limit: int = 0) -> None:
-        """Give idle blocks back to the system until at most `limit` bytes are idle."""
+        """Free idle blocks until at most `limit` bytes are idle."""
         with self._lock:
             self._sort_in()
             self._shrink(limit)
@@ -93,12 +93,14 @@ class BlockPool:
 
 
 _Block = tuple[np.ndarray, int, int]
-"""The array that has the memory, the first address at a boundary, and the size class."""
+"""The array that owns the memory, the first aligned address, and the size class in bytes."""
 
 
 @functools.cache
 def _buffer_type(capacity: int) -> type[ctypes.Array]:
-    """numpy holds a buffer as the `base` of every array and view on it; its end is the end of them all."""
+    """A ctypes array type for blocks. numpy keeps the buffer as the `base` of all arrays and views on it, so that the
+    buffer is finalized when the last of them dies.
+    """
     return type("PoolBuffer", (ctypes.c_uint8 * capacity,), {"__del__": _end_of_buffer})
 
 
@@ -110,4 +112,4 @@ def _end_of_buffer(buffer: Any) -> None:
 
 
 POOL = BlockPool()
-"""The process's pool."""
+"""The pool of this process."""

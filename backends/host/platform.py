@@ -1,4 +1,4 @@
-"""The host CPU behind the four interfaces: device 0 is this process."""
+"""The host CPU as a platform. Device 0 is this process."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ from .memory import POOL
 
 
 class HostStream(Stream):
-    """Work runs in order on one thread of its own."""
+    """A stream that runs its work in order on its own thread."""
 
     def __init__(self) -> None:
         self._pool = ThreadPoolExecutor(1, thread_name_prefix="host-stream")
@@ -41,7 +41,7 @@ class HostStreamExecutor(StreamExecutor):
         return DeviceMemory(address_of(block), size, block)
 
     def deallocate(self, memory: DeviceMemory) -> None:
-        """Nothing to do: the block returns to the pool when its last DeviceMemory dies."""
+        """Do nothing: the block returns to the pool when its last DeviceMemory dies."""
 
     def synchronous_memcpy(self, destination: DeviceMemory, source: DeviceMemory, size: int) -> None:
         if not 0 <= size <= min(destination.size, source.size):

@@ -1,6 +1,6 @@
-"""Red zones: run each kernel on copies of its arguments with guard bytes around, and name what it wrote outside.
+"""Red zones: run each kernel on copies of its arguments between guard bytes, and report writes outside the arguments.
 
-Slow, for finding emitters that write out of bounds. Reads out of bounds see guard bytes: the results are then wrong.
+Slow; for debugging emitters. A read out of bounds sees guard bytes, so the results become wrong.
 """
 
 from __future__ import annotations
@@ -19,14 +19,14 @@ from .addresses import address_of
 from .memory import POOL
 
 ZONE = 4096
-"""Guard bytes on either side of an argument."""
+"""Guard bytes on each side of an argument."""
 
 _PATTERN = (np.arange(2 * ZONE, dtype=np.uint64) * 37 + 0x5B).astype(np.uint8)
 
 
 @dataclass(frozen=True, slots=True)
 class Overrun:
-    """Bytes [first, last] of an argument, relative to its start, that a kernel changed and must not have."""
+    """Bytes [first, last] that a kernel changed but must not change, relative to the start of an argument."""
 
     argument: int
     size: int
@@ -40,7 +40,7 @@ class Overrun:
 
 
 class RedZoneError(BackendError):
-    """A kernel wrote outside the buffers that it may write. overruns: where."""
+    """A kernel wrote outside the buffers that it may write. overruns: the changed bytes."""
 
     def __init__(self, thunk: KernelThunk, overruns: tuple[Overrun, ...]):
         self.kernel, self.instruction, self.overruns = thunk.symbol, thunk.name, overruns
@@ -52,14 +52,16 @@ class RedZoneError(BackendError):
 
 
 class RedZones:
-    """An observer of the executor that runs kernels guarded. address: of an allocation, while a run is on."""
+    """An observer of the executor that runs kernels between guard bytes. address: number of an allocation → its
+    address.
+    """
 
     def __init__(self, code: LoadedCode, runner: Runner, flush_subnormals: bool, address: Callable[[int], int]):
         self._code, self._address = code, address
         self._run = runner.run_flushing if flush_subnormals else runner.run
 
     def __call__(self, thunk: Thunk, run: Callable[[], object]) -> None:
-        """Run a kernel guarded, anything else as it is. Raises RedZoneError; the kernel's results are then dropped."""
+        """Run a kernel with guard bytes, any other thunk normally. Raises RedZoneError and then drops the results."""
         if not isinstance(thunk, KernelThunk):
             run()
             return
@@ -78,7 +80,7 @@ class RedZones:
                 piece[:] = copy.inside
 
     def _call(self, function: int, arguments: list[int]) -> None:
-        """Through the runner, so that subnormals are treated as in an ordinary run."""
+        """Call the kernel through the runner, so that subnormals are handled as in a normal run."""
         words = np.zeros(2 + 2 + len(arguments), np.uint64)
         words[2:4] = function, len(arguments)
         words[4:] = arguments
@@ -89,9 +91,9 @@ class RedZones:
 
 
 class _Guarded:
-    """A copy of some bytes between two zones, at a 64-byte boundary.
+    """A copy of some bytes between two guard zones, aligned to 64 bytes.
 
-    Zones of different arguments differ, so that a kernel that copies one zone into another is found out.
+    Each argument has different guard bytes, so that a kernel that copies one zone into another is detected.
     """
 
     def __init__(self, piece: np.ndarray, number: int):
@@ -105,7 +107,7 @@ class _Guarded:
         self.address = address_of(self._block) + ZONE
 
     def damage(self, original: np.ndarray | None) -> list[tuple[int, int]]:
-        """First and last changed byte: in the zone below, inside (if an original is given), in the zone above."""
+        """First and last changed byte of each region: zone below, inside (if `original` is given), zone above."""
         checks = [(-ZONE, self._low, self._below)]
         if original is not None:
             checks.append((0, self.inside, original))
@@ -119,7 +121,7 @@ class _Guarded:
 
 
 def _view(address: int, size: int) -> np.ndarray:
-    """Bytes at an address that somebody else keeps."""
+    """An array on bytes at an address. The caller keeps the memory alive."""
     if not size:
         return np.empty(0, np.uint8)
     return np.ctypeslib.as_array((ctypes.c_uint8 * size).from_address(address))

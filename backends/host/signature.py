@@ -1,4 +1,4 @@
-"""What a program takes and returns: its array leaves and the allocations that hold them."""
+"""The inputs and outputs of a program: its array leaves and the allocations that hold them."""
 
 from __future__ import annotations
 
@@ -16,10 +16,10 @@ from .leaves import Leaf
 
 @dataclass(frozen=True, eq=False, slots=True)
 class Signature:
-    """variable: the allocation of each input, then of each output; one past the last where a leaf has none.
+    """variable: the allocation of each input, then of each output; the number of allocations if a leaf has none.
 
-    copied: outputs (by number) that lie elsewhere when a run ends, and where.
-    aliased: (input, output) that are one allocation.
+    copied: (number, slice) of outputs that are elsewhere in memory at the end of a run and must be copied from there.
+    aliased: (input, output) pairs that share one allocation.
     """
 
     inputs: tuple[Leaf, ...]
@@ -52,7 +52,10 @@ class Signature:
         return Signature(*leaves, tuple(variable), tuple(copied), aliased)
 
     def place_inputs(self, values: Sequence[Any]) -> tuple[list[int], list[np.ndarray]]:
-        """Where each input lies, copied where it does not fit, and the arrays that keep it there."""
+        """The address of each input, which is copied if it does not fit, and the arrays that must stay alive.
+
+        Raises InputError for a wrong number of inputs, a wrong shape or a wrong dtype.
+        """
         if len(values) != len(self.inputs):
             wanted = ", ".join(str(leaf.shape.without_layout()) for leaf in self.inputs) or "nothing"
             raise InputError(
@@ -66,7 +69,7 @@ class Signature:
         return addresses, kept
 
     def place_outputs(self, values: Sequence[np.ndarray | None] | None) -> tuple[list[int], list[np.ndarray]]:
-        """The addresses of the results and their arrays: the caller's, or new ones."""
+        """The addresses of the results and their arrays: the caller's, or new ones. Raises InputError."""
         if values is None:
             values = (None,) * len(self.outputs)
         elif len(values) != len(self.outputs):
@@ -85,10 +88,12 @@ class Signature:
         return addresses, arrays
 
     def refuse_overlaps(self, addresses: Sequence[int]) -> None:
-        """Kernels are promised that what they write overlaps nothing else. addresses: of the inputs, then outputs."""
+        """Raise InputError if an output overlaps an input or another output, because kernels are compiled under the
+        assumption that they do not. addresses: of the inputs, then of the outputs.
+        """
         leaves = (*self.inputs, *self.outputs)
         placed = sorted((a, a + leaf.bytes, n) for n, (a, leaf) in enumerate(zip(addresses, leaves)) if leaf.bytes)
-        last = last_output = (0, 0, 0)  # of those before, the one that ends last
+        last = last_output = (0, 0, 0)  # the spans before this one with the largest end
         for span in placed:
             output = span[2] >= len(self.inputs)
             other = last if output else last_output
@@ -115,7 +120,7 @@ def _end(span: tuple[int, int, int]) -> int:
 def _leaves(
     role: str, shapes: Sequence[Shape], allocations: dict[int, Allocation], alignment: int
 ) -> list[tuple[int, Leaf]]:
-    """Array leaves with their number among all leaves. Tokens are leaves that nobody passes."""
+    """Array leaves with their number among all leaves. Tokens are leaves that the caller does not pass."""
     found: list[tuple[int, Leaf]] = []
     for number, shape in enumerate(shapes):
         if shape.is_array:

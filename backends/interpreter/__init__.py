@@ -1,1 +1,1 @@
-"""The evaluator as a backend."""
+"""The evaluator as a back end."""

@@ -1,4 +1,4 @@
-"""The evaluator as a back end: no code is generated, so it is slow and simple, and a model for new back ends."""
+"""The evaluator as a back end. It is slow, because it generates no code, but simple: a template for new back ends."""
 
 from __future__ import annotations
 
@@ -31,7 +31,7 @@ class InterpreterExecutable(Executable):
 
 
 def _written(output: np.ndarray, result: np.ndarray, bound: tuple[int, ...], number: int) -> np.ndarray:
-    """The output with the result in it; less of it where the result is smaller than its bound."""
+    """Copy the result into the caller's array. Returns the part of the array that holds it, if it is below its bound."""
     if output.dtype != result.dtype or output.shape != bound:
         raise InputError(
             f"output {number}: expected {result.dtype}{list(bound)}, given {output.dtype}{list(output.shape)}",
@@ -48,7 +48,7 @@ class InterpreterCompiler(Compiler[Module]):
         return module
 
     def compile(self, program: Module, emit_for: EmitFor | None, options: CompileOptions) -> InterpreterExecutable:
-        """No stack is asked: the evaluator runs every opcode."""
+        """Wrap the module. `emit_for` is not used: the evaluator runs every opcode."""
         return InterpreterExecutable(program)
 
 
