@@ -24,7 +24,7 @@ SMALL = 10
 
 @dataclass(frozen=True, slots=True)
 class Constraint:
-    """What the uses of a parameter require. bound: exclusive upper limit. start: the value is this opcode's identity."""
+    """What the uses of a parameter require. bound: exclusive limit. start: the value is this opcode's identity."""
 
     bound: int | None = None
     is_sorted: bool = False

@@ -48,7 +48,7 @@ class Meaning:
 
 @dataclass(frozen=True)
 class Culprit:
-    """A wrong rewrite. number: among the pass's rewrites, from 1. difference: instructions removed (-) and added (+)."""
+    """A wrong rewrite. number: among the pass's, from 1. difference: instructions removed (-) and added (+)."""
 
     number: int
     difference: tuple[str, ...]

@@ -129,7 +129,7 @@ class _Context:
         frame.run()
 
     def _bind(self, executor: Executor, addresses: list[int]) -> None:
-        """Bind the addresses of inputs and outputs. Overlaps depend on addresses alone, so they are checked only here."""
+        """Bind the addresses of inputs and outputs. Overlaps depend on addresses alone: check them only here."""
         if not self._signature.aliased:
             self._signature.refuse_overlaps(addresses)
         self._bound = None

@@ -31,7 +31,7 @@ class InterpreterExecutable(Executable):
 
 
 def _written(output: np.ndarray, result: np.ndarray, bound: tuple[int, ...], number: int) -> np.ndarray:
-    """Copy the result into the caller's array. Returns the part of the array that holds it, if it is below its bound."""
+    """Copy the result into the caller's array. Returns the part of the array that holds it."""
     if output.dtype != result.dtype or output.shape != bound:
         raise InputError(
             f"output {number}: expected {result.dtype}{list(bound)}, given {output.dtype}{list(output.shape)}",
