@@ -1,1 +1,1 @@
-"""Benchmarks: paired, interleaved comparisons in one process, and the scripts behind the project's figures."""
+"""Benchmarks: paired, interleaved comparisons in one process, and the scripts that produce the project's figures."""

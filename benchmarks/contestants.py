@@ -1,4 +1,4 @@
-"""A program on one stack, ready to be timed: compiled, inputs in place, results recycled from run to run."""
+"""A program on one stack, ready to be timed: compiled, inputs in place, result arrays reused between runs."""
 
 from __future__ import annotations
 
@@ -14,14 +14,14 @@ from ..migration.stacks import prepare
 
 @dataclass(frozen=True)
 class Contestant:
-    """run: one execution; its results, on our stacks always in the same arrays."""
+    """run: performs one execution and returns its results; on our stacks they are the same arrays each time."""
 
     run: Callable[[], Sequence[Any]]
     compile_seconds: float
 
 
 def contestant(stack: str, program: Program, inputs: Sequence[np.ndarray]) -> Contestant:
-    """Compile a program for a stack; the returned `run` does one execution and leaves the results where they were."""
+    """Compile a program for a stack. `run` of the result performs one execution; it reuses the result arrays."""
     prepared = prepare(stack, program)
     if stack == "xla":
         arrays = prepared.executable.put(inputs)
@@ -29,6 +29,6 @@ def contestant(stack: str, program: Program, inputs: Sequence[np.ndarray]) -> Co
     if prepared.executable is None:
         return Contestant(lambda: prepared.run(inputs), prepared.seconds)
     results = prepared.executable.execute(inputs)
-    bounds = [leaf.shape.dims for leaf in prepared.executable.outputs]  # of which a dynamic result may be a part
+    bounds = [leaf.shape.dims for leaf in prepared.executable.outputs]  # a dynamic result may be smaller than these
     outputs = [r if r.shape == bound else None for r, bound in zip(results, bounds, strict=True)]
     return Contestant(lambda: prepared.executable.execute(inputs, outputs=outputs), prepared.seconds)

@@ -1,7 +1,7 @@
-"""exp(tanh(a*b + a)) on 4M f32, one core: legacy, MLIR and XLA:CPU in one process, results recycled on all sides.
+"""exp(tanh(a*b + a)) on 4M f32, one core: legacy, MLIR and XLA:CPU in one process. All reuse the result's memory.
 
 Run: .venv/bin/python -m testbed.benchmarks.elementwise_chain   (needs jaxlib: ./testbed setup --xla)
-XLA recycles by donation: a dead argument of the result's shape is donated, and the result takes its memory.
+XLA reuses memory by donation: an unused argument with the shape of the result is donated, and the result takes it.
 """
 
 from __future__ import annotations
@@ -13,7 +13,7 @@ import numpy as np
 
 
 def module_text(size: int) -> str:
-    """HLO of the chain on f32[size]."""
+    """HLO text of the chain on f32[size]."""
     return f"""HloModule chain
 
 ENTRY e {{
@@ -49,7 +49,7 @@ def main() -> None:
     parser.add_argument("--rounds", type=int, default=21)
     parser.add_argument("--cpu", type=int, default=0)
     options = parser.parse_args()
-    os.sched_setaffinity(0, {options.cpu})  # before XLA starts its threads, so that all of them share the core
+    os.sched_setaffinity(0, {options.cpu})  # before XLA starts its threads, so that they share the core
 
     from testbed.benchmarks.contestants import contestant
     from testbed.benchmarks.paired import race, table

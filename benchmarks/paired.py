@@ -1,6 +1,6 @@
 """Interleaved timing of several contestants in one process, and paired ratios with a bootstrap interval.
 
-Every round runs each contestant once, in an order that rotates, so that a drift of the machine's speed hits all alike.
+Each round runs every contestant once, in rotating order, so that drift of the machine's speed affects all equally.
 """
 
 from __future__ import annotations
@@ -17,7 +17,7 @@ from .tables import left, right, text_table
 
 @dataclass(frozen=True)
 class Timing:
-    """Seconds of one run, a value a round."""
+    """Seconds per run, one value per round."""
 
     rounds: tuple[float, ...]
 
@@ -32,7 +32,7 @@ class Timing:
 
 @dataclass(frozen=True)
 class Ratio:
-    """Median of the ratios round by round, with a 95% bootstrap interval."""
+    """The median of the ratios of all rounds, with a 95% bootstrap interval."""
 
     median: float
     low: float
@@ -45,7 +45,9 @@ class Ratio:
 def race(
     contestants: Mapping[str, Callable[[], object]], *, rounds: int = 15, seconds: float = 0.05
 ) -> dict[str, Timing]:
-    """Time contestants in turn. A round repeats each until about `seconds` are filled and takes the mean of one run."""
+    """Time contestants in rotation. In a round, each runs repeatedly for about `seconds`; the mean time of a run
+    counts.
+    """
     repeats = {name: _repeats(run, seconds) for name, run in contestants.items()}
     times: dict[str, list[float]] = {name: [] for name in contestants}
     names = list(contestants)
@@ -63,7 +65,7 @@ def race(
 
 
 def _time(run: Callable[[], object], repeats: int) -> float:
-    run()  # the first run after another contestant pays for its cold caches: not counted, for any of them
+    run()  # not timed: it pays for the cold caches after another contestant
     start = time.perf_counter()
     for _ in range(repeats):
         run()

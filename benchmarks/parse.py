@@ -1,6 +1,6 @@
-"""Parsing: one generated module of 40,000 instructions (time, peak memory), and the median of a corpus's modules.
+"""Times the parser on a generated module of 40,000 instructions (time, peak memory) and on a corpus (median).
 
-`python -m testbed.benchmarks.parse [--corpus DIR]`; exits 1 where a figure is over its limit.
+`python -m testbed.benchmarks.parse [--corpus DIR]`; exits 1 if a figure exceeds its limit.
 """
 
 from __future__ import annotations
@@ -18,14 +18,14 @@ from ..hlo.errors import TestbedError
 
 INSTRUCTIONS = 40_000
 SECONDS, BYTES, MEDIAN = 4.0, 1 << 30, 1e-3
-"""Limits: of the big module, of the process's peak memory, of the median of a corpus."""
+"""Limits: seconds for the large module, peak bytes of the process, median seconds per module of the corpus."""
 
 OPS = ("add", "multiply", "maximum", "subtract", "divide")
 METADATA = ', metadata={op_type="mul" op_name="jit(step)/layer/mul" source_file="model.py" source_line=12}'
 
 
 def generate(instructions: int = INSTRUCTIONS, seed: int = 0) -> str:
-    """A module like a big training step's: elementwise work, dots, reduces, constants, calls, tuples, metadata."""
+    """A module like a large training step: elementwise ops, dots, reduces, constants, calls, tuples, metadata."""
     rng = random.Random(seed)
     lines = [
         "HloModule big, entry_computation_layout={(f32[128,256]{1,0}, f32[256,256]{1,0})->(f32[128,256]{1,0}, f32[])}",
@@ -52,7 +52,7 @@ def generate(instructions: int = INSTRUCTIONS, seed: int = 0) -> str:
 
 
 def _instruction(name: str, number: int, live: list[str], rng: random.Random) -> str:
-    """One more line; what it defines joins `live` if later lines may use it."""
+    """One more line of the module. Its name is added to `live` if later lines may use it."""
     shape, a, b = "f32[128,256]{1,0}", rng.choice(live), rng.choice(live)
     kind = number % 20
     if kind == 3:
@@ -77,7 +77,7 @@ def seconds_of(text: str) -> float:
 
 
 def corpus_seconds(folder: Path, rounds: int = 3) -> list[float]:
-    """The fastest of a few parses of each .hlo file; files that are refused are left out."""
+    """For each .hlo file, the seconds of the fastest of `rounds` parses. Files that do not parse are left out."""
     out = []
     for path in sorted(folder.glob("*.hlo")):
         text = path.read_text(encoding="utf-8")
@@ -89,7 +89,7 @@ def corpus_seconds(folder: Path, rounds: int = 3) -> list[float]:
 
 
 def peak_bytes() -> int:
-    """The most memory that this process ever had."""
+    """The peak memory of this process, in bytes."""
     peak = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss
     return peak if sys.platform == "darwin" else peak * 1024
 

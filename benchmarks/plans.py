@@ -1,10 +1,10 @@
-"""Plans against XLA:CPU's on the conformance programs: kernels, temporary memory, packing, and the optimiser's time.
+"""Compares plans with XLA:CPU's on the conformance programs: kernels, temporary memory, packing, optimiser time.
 
 Run: .venv/bin/python -m testbed.benchmarks.plans [--corpus DIR] [--no-xla] [--passes] [--memory] [--json FILE]
 (XLA's memory needs ./testbed setup --xla). XLA's kernels are counted in the corpus's xla_optimized.hlo: fusions,
-unfused ops, copies and library calls. Ours are the plan's kernel and copy steps, library calls among them. Both are
-counted where they stand, loops once. Times are CPU seconds of the optimiser's thread, so that other work does not
-count.
+unfused ops, copies and library calls. Ours are the kernel and copy steps of the plan, library calls included. Both
+are counted once per occurrence in the text, also in loops. Times are CPU seconds of the optimiser's thread, so that
+other processes do not affect them.
 """
 
 from __future__ import annotations
@@ -29,29 +29,29 @@ from ..planning.planner import PlanOptions, plan
 from .tables import left, right, text_table
 
 FREE = FORWARDING | CONTROL | {Op.PARAMETER, Op.CONSTANT, Op.BITCAST, Op.PARTITION_ID, Op.REPLICA_ID}
-"""Ops of XLA's optimised modules for which it runs nothing by themselves."""
+"""Ops of XLA's optimised modules that run no code by themselves."""
 
 NEAR = 1.05
-"""An arena that is at most so many times the lower bound is packed well."""
+"""An arena of at most NEAR times the lower bound counts as well packed."""
 
 MOST_RATIO = 1.5
-"""Kernels and copies over XLA's, above which a program needs a reason."""
+"""A program whose kernels and copies exceed MOST_RATIO times XLA's needs an entry in REASONS."""
 
 REASONS: Mapping[str, str] = {}
-"""Why a program may run more kernels than MOST_RATIO times XLA's."""
+"""Program → why it may run more kernels than MOST_RATIO times XLA's."""
 
 REST = "schedule, buffers, kernels"
-"""What stands for the time after the passes."""
+"""The name of the time after the passes."""
 
 SIZES = (2_500, 5_000, 10_000, 20_000, 40_000)
-"""Instructions of the made-up programs."""
+"""Numbers of instructions of the generated programs."""
 
 
 @dataclass(frozen=True, slots=True)
 class Row:
-    """One program. seconds: of passes, schedule and buffers. Memory in bytes; xla_temporary: None if not asked.
+    """One program. seconds: of passes, schedule and buffers. Memory is in bytes; xla_temporary: None if not measured.
 
-    passes: seconds by name, of all runs of a pass together.
+    passes: seconds by pass name, summed over all runs of the pass.
     """
 
     name: str
@@ -71,24 +71,24 @@ class Row:
 
     @property
     def memory(self) -> float | None:
-        """A fresh program without temporaries counts as one block of 64 bytes on both sides."""
+        """The ratio of the arena to XLA's; None if not measured. Sizes below 64 bytes count as 64, so 0 / 0 is 1."""
         return None if self.xla_temporary is None else max(self.arena, 64) / max(self.xla_temporary, 64)
 
 
 def count_steps(made: Plan) -> tuple[int, int]:
-    """Steps of a plan that compute, by a kernel or by a library, and steps that copy."""
+    """(computing steps, copy steps) of a plan. Computing steps call a kernel or a library."""
     steps = [s for s in made.walk() if not isinstance(s, WhileStep | ConditionalStep)]
     copies = sum(isinstance(s, CopyStep) for s in steps)
     return len(steps) - copies, copies
 
 
 def count_xla_kernels(module: Module) -> int:
-    """What XLA dispatches for a module that it optimised."""
+    """The number of kernels that XLA dispatches for a module that it optimised."""
     return sum(i.opcode not in FREE for c in control_computations(module) for i in c.instructions)
 
 
 def timed_plan(module: Module) -> tuple[Plan, float, dict[str, float]]:
-    """A plan, the CPU seconds of the fastest of five runs, and what each pass took of them."""
+    """A plan, the CPU seconds of the fastest of five runs, and the part of them that each pass took."""
     best = math.inf
     for _ in range(5):
         start = time.thread_time()
@@ -98,7 +98,7 @@ def timed_plan(module: Module) -> tuple[Plan, float, dict[str, float]]:
 
 
 def _shares(module: Module, seconds: float) -> dict[str, float]:
-    """`seconds` divided among the passes as the clock saw them in another run: reading CPU time costs too much."""
+    """Divide `seconds` among the passes as the wall time of another run: reading CPU time is too expensive."""
     records: list[PassRecord] = []
     start = time.perf_counter()
     plan(module, PlanOptions(), records.append)
@@ -110,7 +110,7 @@ def _shares(module: Module, seconds: float) -> dict[str, float]:
 
 
 def peak_memory(module: Module) -> int:
-    """The most bytes of Python objects that the optimiser holds at once, besides the module."""
+    """Peak bytes of Python objects that the optimiser allocates, without the module."""
     tracemalloc.start()
     plan(module)
     peak = tracemalloc.get_traced_memory()[1]
@@ -126,7 +126,7 @@ def xla_temporary_bytes(text: str) -> int:
 
 
 def measure(folder: Path, with_xla: bool) -> Row:
-    """A program of the corpus."""
+    """Measure one program of the corpus."""
     text = (folder / "module.hlo").read_text()
     module = parse_module(text, str(folder / "module.hlo"))
     made, seconds, passes = timed_plan(module)
@@ -141,7 +141,7 @@ def measure(folder: Path, with_xla: bool) -> Row:
 
 
 def timed_again(row: Row, folder: Path) -> Row:
-    """With the faster of the first time and one now: a machine that others use is slow for seconds on end."""
+    """Time a program again and keep the faster time: a shared machine may be slow for several seconds."""
     _, seconds, passes = timed_plan(parse_module((folder / "module.hlo").read_text()))
     return replace(row, seconds=seconds, passes=passes) if seconds < row.seconds else row
 
@@ -152,7 +152,7 @@ def geomean(values: Iterable[float]) -> float:
 
 
 def chain_text(instructions: int) -> str:
-    """A made-up program: rows of elementwise ops with a product and a sum every few, each reading three rows up."""
+    """A generated program on f32[8,8]: elementwise ops, every 16th op a dot. Op n reads ops n - 1 and n - 3."""
     lines = [
         "  v0 = f32[8,8]{1,0} parameter(0)",
         "  v1 = f32[8,8]{1,0} parameter(1)",
@@ -168,12 +168,12 @@ def chain_text(instructions: int) -> str:
 
 
 def scaling(sizes: Sequence[int] = SIZES) -> list[tuple[int, float]]:
-    """(instructions, seconds of the optimiser)."""
+    """(instructions, CPU seconds of the optimiser) of the generated programs."""
     return [(n, timed_plan(parse_module(chain_text(n)))[1]) for n in sizes]
 
 
 def growth(times: Sequence[tuple[int, float]]) -> float:
-    """The power of the size with which time grows, between the smallest and the largest: 1 is linear."""
+    """The exponent e of time ~ size**e between the smallest and the largest program; 1 is linear."""
     (n, t), (m, u) = times[0], times[-1]
     return math.log(u / t) / math.log(m / n)
 
@@ -210,7 +210,7 @@ def _excused(r: Row) -> str:
 
 
 def pass_table(rows: Sequence[Row]) -> str:
-    """A line a pass: its share of all programs' time, and the program where an instruction takes longest."""
+    """One line per pass: its share of the total time, and the program with the highest time per instruction."""
     names = dict.fromkeys(name for r in rows for name in r.passes)
     everything = sum(r.seconds for r in rows)
     cells = []
@@ -223,7 +223,7 @@ def pass_table(rows: Sequence[Row]) -> str:
 
 
 def as_json(rows: Sequence[Row], times: Sequence[tuple[int, float]]) -> str:
-    """The rows with their ratios, the figures, and the made-up programs."""
+    """The rows with their ratios, the summary, and the generated programs, as JSON."""
     memories = [r.memory for r in rows if r.memory is not None]
     figures = {
         "kernels_and_copies_geomean": geomean(r.ratio for r in rows),

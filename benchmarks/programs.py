@@ -1,8 +1,8 @@
-"""The conformance programs on legacy, MLIR and XLA:CPU: compile time from an empty cache, and time of a run, one core.
+"""The conformance programs on legacy, MLIR and XLA:CPU, one core: compile time from an empty cache, and run time.
 
 Run: .venv/bin/python -m testbed.benchmarks.programs [--corpus DIR] [--only NAME,NAME]   (needs ./testbed setup --xla)
-Runs are interleaved, and counted with the call from Python. The inputs lie ready; ours write into recycled results, XLA
-into its own. A ratio below 1 beats XLA.
+Runs are interleaved and include the call from Python. Inputs are in place before a run. Our stacks write to reused
+result arrays, XLA allocates its own. A ratio below 1 is faster than XLA.
 """
 
 from __future__ import annotations
@@ -18,7 +18,7 @@ STACKS = ("legacy", "mlir")
 
 @dataclass(frozen=True, slots=True)
 class Row:
-    """One program. Seconds, by stack; xla among them."""
+    """One program. Seconds by stack, including xla."""
 
     name: str
     compiling: dict[str, float]
@@ -29,7 +29,7 @@ class Row:
 
 
 def measure(folder: Path, rounds: int, seconds: float) -> Row:
-    """A program of the corpus. Raises TestbedError where a stack does not take it."""
+    """Measure a program of the corpus. Raises TestbedError if a stack does not support it."""
     import time
 
     from testbed.backends.base import CompileOptions
@@ -55,7 +55,7 @@ def measure(folder: Path, rounds: int, seconds: float) -> Row:
 
 
 def table(rows: Sequence[Row]) -> str:
-    """A line a program, then the geometric means."""
+    """One line per program, then the geometric means."""
     import numpy as np
 
     head = " ".join(f"{s:>9}" for s in ("xla", "legacy", "mlir", "legacy/x", "mlir/x"))
@@ -88,7 +88,7 @@ def main() -> None:
     parser.add_argument("--seconds", type=float, default=0.01, help="of one contestant in one round")
     parser.add_argument("--cpu", type=int, default=0)
     options = parser.parse_args()
-    os.sched_setaffinity(0, {options.cpu})  # before XLA starts its threads, so that all of them share the core
+    os.sched_setaffinity(0, {options.cpu})  # before XLA starts its threads, so that they share the core
     wanted = [n for n in options.only.split(",") if n]
     folders = sorted(p.parent for p in Path(options.corpus, "jax_programs").glob("*/module.hlo"))
     folders = [f for f in folders if not wanted or f.name in wanted]

@@ -1,7 +1,7 @@
 """Softmax, log-softmax, layer norm and rms norm over rows, one core: legacy, MLIR and XLA:CPU, interleaved.
 
 Run: .venv/bin/python -m testbed.benchmarks.row_fusion   (needs jaxlib: ./testbed setup --xla)
-Both sides get the same HLO's meaning, as JAX writes it; results are recycled on all sides (XLA: by donation).
+All run the HLO of the same JAX function. Result memory is reused on all sides (XLA: by donation).
 """
 
 from __future__ import annotations
@@ -14,7 +14,7 @@ import numpy as np
 
 
 def functions() -> dict[str, tuple[Callable, int]]:
-    """Name → (a function of JAX arrays, how many vectors of a row's length it takes besides x)."""
+    """Name → (a function of JAX arrays, its number of arguments besides x, each a vector of a row's length)."""
     import jax
     import jax.numpy as jnp
 
@@ -43,14 +43,14 @@ def functions() -> dict[str, tuple[Callable, int]]:
 
 
 def hlo_text(function: Callable, inputs: list[np.ndarray]) -> str:
-    """The function as unoptimised HLO."""
+    """The function as unoptimised HLO text."""
     import jax
 
     return jax.jit(function).lower(*inputs).compiler_ir("hlo").as_hlo_text()
 
 
 def xla_runner(function: Callable, inputs: list[np.ndarray]) -> Callable:
-    """A function that runs once through jax.jit, its result in the memory of the one before."""
+    """A function that runs `function` once through jax.jit and writes its result over the previous result."""
     import jax
 
     call = jax.jit(lambda dead, *given: function(*given), donate_argnums=0, keep_unused=True)
@@ -71,7 +71,7 @@ def main() -> None:
     parser.add_argument("--rounds", type=int, default=21)
     parser.add_argument("--cpu", type=int, default=0)
     options = parser.parse_args()
-    os.sched_setaffinity(0, {options.cpu})  # before XLA starts its threads, so that all of them share the core
+    os.sched_setaffinity(0, {options.cpu})  # before XLA starts its threads, so that they share the core
 
     from testbed.benchmarks.contestants import contestant
     from testbed.benchmarks.paired import race, table

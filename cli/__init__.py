@@ -1,1 +1,1 @@
-"""The `testbed` command: one file a subcommand; the only room besides pjrt/ that reads the environment."""
+"""The `testbed` command: one file per subcommand. Besides pjrt/, only this room reads the environment."""

@@ -1,4 +1,4 @@
-"""`testbed bench MODULE`: compile and run times of stacks against each other, interleaved, medians."""
+"""`testbed bench MODULE`: times stacks against each other, interleaved; prints medians of compile and run times."""
 
 from __future__ import annotations
 
@@ -36,7 +36,7 @@ import click
 def command(
     module: str, stacks: str, inputs: str | None, seed: int | None, rounds: int, seconds: float, pin: int | None
 ) -> int:
-    """Time MODULE on stacks, interleaved, results recycled; prints medians and paired ratios with 95% intervals."""
+    """Time MODULE on several stacks, interleaved. Prints medians and paired ratios with 95% intervals."""
     import os
 
     if inputs is not None and seed is not None:

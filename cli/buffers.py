@@ -1,4 +1,4 @@
-"""`testbed buffers MODULE`: the buffer assignment of a module, as text and as a picture of the arena over time."""
+"""`testbed buffers MODULE`: the buffer assignment of a module, as text and as a plot of the arena over time."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ FORMATS = (".svg", ".png")
 @click.argument("module")
 @click.option("--plot", metavar="OUT.SVG|PNG", help="Also draw the arena: time to the right, bytes upwards.")
 def command(module: str, plot: str | None) -> int:
-    """Print the allocations of MODULE, the arena's slices with the times when they are alive, and the sums."""
+    """Print the allocations of MODULE, the arena's slices with their live ranges, and the totals."""
     from ..formats.program import load_program
     from ..planning.buffer_report import report_buffers, report_to_text
     from ..planning.planner import plan

@@ -1,4 +1,4 @@
-"""A picture of the arena over time: one rectangle a live segment of a slice, and the bytes alive below."""
+"""A plot of the arena over time: one rectangle per live range of a slice, and below it the number of live bytes."""
 
 from __future__ import annotations
 
@@ -11,11 +11,11 @@ if TYPE_CHECKING:
     from ..planning.buffer_report import BufferReport
 
 MOST_LABELS = 60
-"""Names are drawn in so many of the largest slices."""
+"""The number of slices, largest first, that get a label."""
 
 
 def draw(report: BufferReport, target: Path) -> None:
-    """Write a picture; the file appears whole. Raises InputError where it cannot be written."""
+    """Write the plot. The file appears complete or not at all. Raises InputError if it cannot be written."""
     from matplotlib.backends.backend_agg import FigureCanvasAgg
     from matplotlib.figure import Figure
 
@@ -30,7 +30,7 @@ def draw(report: BufferReport, target: Path) -> None:
 
 
 def rectangles(report: BufferReport) -> list[tuple[float, float, float, float, str]]:
-    """(position, offset, positions, bytes, names) of every live segment in the arena."""
+    """(position, offset, positions, bytes, names) of every live range in the arena. Positions are schedule steps."""
     from ..planning.plan import AllocationKind
 
     found: list[tuple[float, float, float, float, str]] = []

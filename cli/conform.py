@@ -1,4 +1,4 @@
-"""`testbed conform DIR`: run a conformance corpus on chosen stacks, in worker processes."""
+"""`testbed conform DIR`: runs a conformance corpus on the chosen stacks, in worker processes."""
 
 from __future__ import annotations
 
@@ -49,9 +49,9 @@ def command(
     seed: int,
     limit: float,
 ) -> int:
-    """Run the suite in DIR (a manifest.jsonl, modules and goldens; docs/testing.md has the form).
+    """Run the suite in DIR: a manifest.jsonl, modules and expected results (docs/testing.md describes the form).
 
-    Exit 1 if any case failed or crashed; unsupported ones are grouped by the missing emitter and do not fail.
+    Exit 1 if a case failed or crashed. Unsupported cases do not fail; they are grouped by the missing emitter.
     """
     from functools import partial
 

@@ -1,4 +1,4 @@
-"""`testbed diff MODULE`, the main job: one program on evaluator, legacy, MLIR and XLA:CPU; a table and a verdict."""
+"""`testbed diff MODULE`, the main command: a program on evaluator, legacy, MLIR and XLA:CPU; a table and a verdict."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ DEFAULT = f"{','.join(PEERS)}, and xla where jaxlib is installed"
 )
 @click.option("--emitters", metavar="FLAGS", help="Flags of the mlir stack, such as mlir,reduce=legacy.")
 def command(module: str, inputs: str | None, seed: int | None, stacks: str | None, emitters: str | None) -> int:
-    """Compile MODULE on both stacks, run it everywhere, compare every pair of stacks. Exit 0 only if all agree."""
+    """Compile MODULE on both stacks, run it on all, compare every pair of stacks. Exit 0 only if all agree."""
     from ..backends.xla import installed
     from ..differential.verdict import judge
     from ..formats.program import load_program
@@ -64,7 +64,7 @@ def command(module: str, inputs: str | None, seed: int | None, stacks: str | Non
 def _run_all(
     program: Program, arrays: list[np.ndarray], names: tuple[str, ...], emitters: str | None
 ) -> tuple[dict[str, Run], dict[str, str]]:
-    """Runs by stack, and for stacks that cannot run the program, why."""
+    """Runs by stack, and the reason for each stack that cannot run the program."""
     from ..hlo.errors import UnsupportedError
     from ..migration.stacks import run
 
@@ -82,7 +82,7 @@ def _console() -> Console:
 
     console = Console(highlight=False)
     if not console.is_terminal:
-        console.width = 120  # a pipe has no width; 80 would cut the tables
+        console.width = 120  # a pipe has no width, and 80 columns would truncate the tables
     return console
 
 

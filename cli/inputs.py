@@ -1,4 +1,4 @@
-"""Which inputs a command runs on: a file, a seed, the program's own, or seed 0."""
+"""Chooses the inputs that a command runs on: a file, a seed, the program's own inputs, or seed 0."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ if TYPE_CHECKING:
 
 
 def choose_inputs(program: Program, file: str | None, seed: int | None) -> list[np.ndarray]:
-    """Input leaves for a program. A file goes before a seed, a seed before the program's own io.npz."""
+    """Input leaves for a program, from the first that is given: the file, the seed, the program's io.npz, seed 0."""
     from ..formats.program import load_io, parameter_leaves
 
     if file is not None:

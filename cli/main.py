@@ -1,6 +1,6 @@
-"""Entry of the `testbed` command: finds the subcommand, and turns every error into one line and an exit status.
+"""Entry point of the `testbed` command. Finds the subcommand and turns every error into one line and an exit status.
 
-Status 0: done and all agree; 1: done, but something disagrees or failed; 2: bad input or usage; 130: Ctrl-C.
+Status 0: done, and all results agree; 1: done, but something disagrees or failed; 2: bad input or usage; 130: Ctrl-C.
 """
 
 from __future__ import annotations
@@ -28,14 +28,14 @@ COMMANDS = {
     "test": "Run all tests, through Bazel where it is found.",
     "setup": "Make or complete the environment in .venv; the first call of any command does it, too.",
 }
-"""Subcommand → its line in --help. The module cli/NAME.py is imported only when it is called, so --help stays fast."""
+"""Subcommand → its line in --help. cli/NAME.py is imported only when the subcommand runs, so that --help stays fast."""
 
 COMPILING = frozenset({"diff", "run", "buffers", "stages", "opt", "conform", "bench"})
 """Subcommands with --cpu."""
 
 
 class LazyGroup(click.Group):
-    """A group whose subcommands are imported on first use."""
+    """A click group that imports a subcommand on first use."""
 
     def list_commands(self, ctx: click.Context) -> list[str]:
         return list(COMMANDS)
@@ -56,7 +56,7 @@ class LazyGroup(click.Group):
 @click.group(cls=LazyGroup, context_settings={"help_option_names": ["-h", "--help"]})
 @click.version_option(__version__, message="testbed %(version)s")
 def testbed() -> None:
-    """HLO through two code-generation stacks, side by side.
+    """Run HLO through two code-generation stacks, side by side.
 
     A MODULE is a file with HLO text, StableHLO (.mlir, .mlirbc) or an XLA proto (.pb, .pbtxt), a folder with
     module.hlo and io.npz, or - for standard input.
@@ -64,7 +64,7 @@ def testbed() -> None:
 
 
 def main(argv: list[str] | None = None) -> int:
-    """Run the command line and return the exit status; prints errors on stderr."""
+    """Run the command line and return the exit status. Errors are printed on stderr."""
     try:
         status = testbed.main(args=argv, prog_name="testbed", standalone_mode=False)
         sys.stdout.flush()
@@ -86,7 +86,7 @@ def main(argv: list[str] | None = None) -> int:
         return _complain("out of memory (use a smaller module, or fewer --jobs)")
     except RecursionError:
         return _complain("the module nests too deep (flatten its tuples or computations)")
-    except BrokenPipeError:  # the reader of our output went away: say nothing
+    except BrokenPipeError:  # the reader of our output is gone: print nothing
         _drop_output()
         return 1
     except OSError as error:
@@ -97,11 +97,11 @@ def main(argv: list[str] | None = None) -> int:
 
 
 FULL = frozenset({errno.ENOSPC, errno.EDQUOT, errno.EFBIG, errno.EIO})
-"""Why a file, a disk or a device takes no more."""
+"""Error numbers of a file, disk or device that accepts no more data."""
 
 
 def _drop_output() -> None:
-    """Keep the interpreter from complaining at exit about output that nobody takes."""
+    """Keep the interpreter from reporting an error at exit about output that cannot be written."""
     os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
 
 

@@ -1,6 +1,7 @@
-"""A module as a picture: SVG of its data flow, one box a computation, laid out here in layers (no Graphviz needed).
+"""The data flow of a module as SVG, one box per computation. The layout is computed here, without Graphviz.
 
-Layers by longest path, order within a layer by the mean place of neighbours, a few sweeps. Linear in the instructions.
+Nodes are layered by longest path. Within a layer they are ordered by the mean position of their neighbours, in a few
+sweeps. The time is linear in the number of instructions.
 """
 
 from __future__ import annotations
@@ -16,7 +17,7 @@ from ..hlo.shapes import shape_to_text
 WIDTH, HEIGHT, GAP_X, GAP_Y, MARGIN = 190, 38, 16, 34, 24
 SWEEPS = 4
 MOST_IN_ROW = 24
-"""Nodes in one row; a longer layer goes on in the next row."""
+"""Nodes per row. A longer layer continues in the next row."""
 
 COLOURS = {
     **dict.fromkeys((Op.PARAMETER, Op.CONSTANT, Op.IOTA), "#fff4d6"),
@@ -28,7 +29,7 @@ PLAIN = "#f4f4f4"
 
 
 def module_to_svg(module: Module) -> str:
-    """The whole module: the entry first, then each computation in the order of its first call."""
+    """The whole module: the entry computation first, then the others in the order of their first calls."""
     parts, top, width = [], MARGIN, 0.0
     for computation in _by_call(module):
         body, wide, tall = _draw(computation, computation is module.entry)
@@ -60,7 +61,7 @@ def _by_call(module: Module) -> Iterable[Computation]:
 
 # -- layout -----------------------------------------------------------------------------------------------------------
 def _rows(computation: Computation) -> list[list[Instruction]]:
-    """Instructions by layer; parameters and constants stand right above their first user."""
+    """Instructions by layer. Parameters and constants are directly above their first user."""
     level: dict[Instruction, int] = {}
     for i in computation.instructions:
         level[i] = max((level[o] + 1 for o in i.operands), default=0)
@@ -77,7 +78,7 @@ def _rows(computation: Computation) -> list[list[Instruction]]:
 
 
 def _sweep(rows: list[list[Instruction]], computation: Computation, downwards: bool) -> None:
-    """Order each row by the mean place of its neighbours in the rows already passed."""
+    """Order each row by the mean position of the neighbours in the rows already visited."""
     place: dict[Instruction, float] = {}
     for row in rows if downwards else reversed(rows):
         here = {i: (n + 0.5) / len(row) for n, i in enumerate(row)}
@@ -92,7 +93,7 @@ def _sweep(rows: list[list[Instruction]], computation: Computation, downwards: b
 
 # -- drawing ----------------------------------------------------------------------------------------------------------
 def _draw(computation: Computation, is_entry: bool) -> tuple[str, float, float]:
-    """SVG of one computation with its origin at the top left, and its width and height."""
+    """The SVG of one computation with its origin at the top left, its width and its height."""
     rows = _rows(computation)
     width = max(len(r) for r in rows) * (WIDTH + GAP_X) + GAP_X
     height = len(rows) * (HEIGHT + GAP_Y) + GAP_Y
@@ -129,13 +130,13 @@ def _node(i: Instruction, place: tuple[float, float], is_root: bool) -> str:
 
 
 def _instruction_text(i: Instruction) -> str:
-    """The instruction, without the elements of a big constant."""
+    """The instruction as text, without the elements of a large constant."""
     if i.opcode is Op.CONSTANT and i.shape.size > 20:
         return f"{i.name} = {i.shape} constant({{...}})"
     return print_instruction(i)
 
 
 def _cut(text: str, most: int) -> str:
-    """What XML can hold, at most so many characters."""
+    """The text without unprintable characters, which XML forbids, truncated to `most` characters."""
     clean = "".join(c if c.isprintable() else "?" for c in text)
     return clean if len(clean) <= most else clean[: most - 1] + "…"

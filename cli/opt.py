@@ -1,4 +1,4 @@
-"""`testbed opt MODULE`: run HLO passes and print the optimised module; a table of what each pass did on stderr."""
+"""`testbed opt MODULE`: runs HLO passes and prints the module; a table on stderr shows the effect of each pass."""
 
 from __future__ import annotations
 
@@ -20,12 +20,12 @@ if TYPE_CHECKING:
 
 
 MOST_LINES = 12
-"""Of the difference that a wrong rewrite makes."""
+"""Lines of difference to print for the rewrite that changed a result."""
 
 
 @dataclass(frozen=True, slots=True)
 class Row:
-    """What one pass did; rewrites: how much fuel it took."""
+    """The effect of one pass. rewrites: the fuel that it used."""
 
     name: str
     seconds: float
@@ -102,9 +102,9 @@ def command(
     pass_limit: int | None,
     output: str | None,
 ) -> int:
-    """Print MODULE's HLO after passes; what a pass requires is run before it.
+    """Print MODULE's HLO after passes. The passes that a pass requires run before it.
 
-    Exit 1 if a pass changes a result; 2 if one is unknown, or what it makes does not verify.
+    Exit 1 if a pass changes a result; 2 if a pass is unknown, or the module does not verify after a pass.
     """
     from ..formats.program import load_program
     from ..formats.text.printer import print_module
@@ -148,7 +148,7 @@ def _check_inputs(evaluate_each: bool, inputs: str | None, seed: int | None) -> 
 
 
 def _printed(patterns: Sequence[str], names: Sequence[str]) -> set[str]:
-    """The passes that run, of these names, and match a pattern; each pattern must match one."""
+    """The passes among `names` that match a pattern. Raises UsageError for a pattern that matches none."""
     from ..passes.pipeline import select
 
     found: set[str] = set()
@@ -168,7 +168,7 @@ def _names(text: str) -> list[str]:
 
 
 def _run(step: Pass, module: Module, fuel: Fuel) -> tuple[Module, Row]:
-    """A pass under fuel: one that does not count its own rewrites counts as one, and only if it changes anything."""
+    """Run a pass under fuel. A pass that does not count its rewrites counts as one rewrite if it changes the module."""
     from ..passes.pipeline import count_instructions
 
     start, spent = time.perf_counter(), fuel.spent
@@ -201,7 +201,7 @@ def _meaning(program: Program, inputs: str | None, seed: int | None) -> Meaning:
 
 
 def _keeps(meaning: Meaning, step: Pass, before: Module, after: Module, rows: Sequence[Row]) -> bool:
-    """Whether the results are still the same; says which pass changed them, by which rewrite, and how to see it."""
+    """Whether the results are unchanged. If not, report the pass, the rewrite and how to reproduce it."""
     from ..differential.preserving import find_rewrite
 
     change = meaning.change(after)

@@ -1,4 +1,4 @@
-"""A progress bar on stderr where that is a terminal, and nothing where it is not."""
+"""A progress bar on stderr if stderr is a terminal; otherwise nothing."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from contextlib import contextmanager
 
 @contextmanager
 def progress(total: int) -> Iterator[Callable[[], None]]:
-    """Yields a function to call after each of `total` steps."""
+    """Yield a function that is to be called after each of `total` steps."""
     if not sys.stderr.isatty():
         yield lambda: None
         return

@@ -1,4 +1,4 @@
-"""`testbed run MODULE`: run a module once, on inputs from a file, from a seed, or from its own io.npz."""
+"""`testbed run MODULE`: runs a module once on inputs from a file, from a seed or from its io.npz."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ import click
 def command(
     module: str, inputs: str | None, seed: int | None, emitters: str, red_zones: bool, output: str | None
 ) -> int:
-    """Run MODULE and print a line for each result leaf (small ones whole)."""
+    """Run MODULE and print a line for each result leaf; small results are printed in full."""
     import numpy as np
 
     from ..formats.program import load_program, save_io

@@ -1,4 +1,4 @@
-"""`testbed setup`: make or complete .venv. The launcher does it before any command line exists; this is for --help."""
+"""`testbed setup`: makes or completes .venv. The launcher handles it before Python starts; this file is for --help."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""`testbed show MODULE`: what is in a module: opcodes, types, costs, largest buffers; as text, JSON or a picture."""
+"""`testbed show MODULE`: what a module contains (opcodes, types, costs, largest buffers), as text, JSON or SVG."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ KEYS = ("flops", "transcendentals", "bytes")
 @click.option("--json", "json_file", metavar="F", help="Write all of it, every instruction, as JSON.")
 @click.option("--graph", metavar="OUT.SVG", help="Draw the data flow.")
 def command(module: str, top: int, by: str, json_file: str | None, graph: str | None) -> int:
-    """Print counts, costs by XLA's rules (a while loop for one trip) and largest buffers of MODULE."""
+    """Print counts, costs by XLA's rules (one iteration per while loop) and the largest buffers of MODULE."""
     from ..formats.program import load_program
     from ..formats.whole_files import write_text
     from ..hlo.analysis.cost_analysis import analyse
@@ -44,7 +44,7 @@ def command(module: str, top: int, by: str, json_file: str | None, graph: str | 
 
 
 def _own_instructions(module: Module) -> list[tuple[Computation, Instruction]]:
-    """Instructions that run by themselves: not those inside fusions and reducers, which their caller stands for."""
+    """Instructions that run by themselves. Those inside fusions and reducers count as part of their caller."""
     from ..hlo.opcodes import Op
 
     steps = {module.entry}
@@ -78,7 +78,7 @@ def _print_costs(rows: list[Any], analysis: CostAnalysis, by: str, top: int) -> 
     from ..benchmarks.tables import left, right, text_table
     from ..hlo.opcodes import Op
 
-    inside = (Op.CALL, Op.WHILE, Op.CONDITIONAL)  # their instructions stand in the list themselves
+    inside = (Op.CALL, Op.WHILE, Op.CONDITIONAL)  # the instructions inside these are in the list themselves
     costs = [(analysis.of(i), c, i) for c, i in rows if i.opcode not in inside]
     costs = sorted((r for r in costs if getattr(r[0], by)), key=lambda r: -getattr(r[0], by))[:top]
     if not costs:
@@ -108,7 +108,7 @@ def _counts(values: Any) -> str:
 
 
 def _si(number: float) -> str:
-    """1234567 → 1.23 M."""
+    """A number with an SI prefix: 1234567 → 1.23 M."""
     for unit, scale in (("T", 1e12), ("G", 1e9), ("M", 1e6), ("k", 1e3)):
         if abs(number) >= scale:
             return f"{number / scale:.3g} {unit}"

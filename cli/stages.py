@@ -1,4 +1,4 @@
-"""`testbed stages MODULE --dir D`: every IR stage of both stacks, a file each, in a folder that appears whole."""
+"""`testbed stages MODULE --dir D`: writes every IR stage of both stacks, one file each. The folder appears complete."""
 
 from __future__ import annotations
 
@@ -51,7 +51,7 @@ def _write(path: Path, text: str) -> str:
 
 
 def _stages(program: Program, runs: tuple[str, ...]) -> Iterator[tuple[str, str]]:
-    """(file name, text) in the order of the flow. Stages above the fork come once, those below once a run."""
+    """(file name, text) in the order of the flow. Stages that the stacks share appear once, later ones once per run."""
     from ..backends.base import CompileOptions
     from ..formats.text.printer import print_module
     from ..migration import Flags, compile_module

@@ -1,4 +1,4 @@
-"""`testbed test`: all tests, through `bazel test //...` where Bazel is found and through pytest otherwise."""
+"""`testbed test`: runs all tests, through `bazel test //...` if Bazel is installed, otherwise through pytest."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ import click
 @click.command(context_settings={"ignore_unknown_options": True})
 @click.argument("arguments", nargs=-1, type=click.UNPROCESSED)
 def command(arguments: tuple[str, ...]) -> int:
-    """Run all tests; ARGUMENTS go to the runner."""
+    """Run all tests. ARGUMENTS are passed to the runner."""
     from ..tools.run_tests import main
 
     return main(list(arguments))

@@ -1,1 +1,1 @@
-"""Programs made from JAX code by make.py: HLO, StableHLO, inputs and outputs."""
+"""Programs that make.py made from JAX code: HLO, StableHLO, inputs and outputs."""

@@ -1,8 +1,9 @@
 """Makes the example folders from programs.py: `.venv/bin/python examples/make.py [--check] [NAME…]`.
 
-Needs JAX (`./testbed setup --xla`). Each folder gets module.hlo (before any optimisation), module.stablehlo.mlir, and
-io.npz with in0…, out0… as XLA:CPU computes them; dtypes that numpy lacks are stored as raw unsigned views.
-`--check` writes nothing and fails if anything would change (outputs within a tolerance: CPUs differ in the last bits).
+Needs JAX (`./testbed setup --xla`). Each folder gets module.hlo (before optimisation), module.stablehlo.mlir, and
+io.npz with in0…, out0… as computed by XLA:CPU. Arrays of dtypes that numpy lacks are stored as unsigned integers of
+their size. `--check` writes nothing and fails if a file would change (outputs: beyond a tolerance, since CPUs differ in
+last bits).
 """
 
 import argparse
@@ -23,12 +24,14 @@ NUMPY_KINDS = "biufc"
 
 
 def raw(array: np.ndarray) -> np.ndarray:
-    """The array as npz can hold it: ml_dtypes kinds as unsigned integers of their size, scalars among them as (1,)."""
+    """The array in a dtype that npz supports: ml_dtypes become unsigned integers of their size, and their scalars shape
+    (1,).
+    """
     return array if array.dtype.kind in NUMPY_KINDS else np.atleast_1d(array).view(f"u{array.dtype.itemsize}")
 
 
 def npz(arrays: dict[str, np.ndarray]) -> bytes:
-    """np.savez_compressed with a fixed date, so that the same arrays give the same bytes."""
+    """As np.savez_compressed, but with a fixed date, so that equal arrays give equal bytes."""
     out = io.BytesIO()
     with zipfile.ZipFile(out, "w", zipfile.ZIP_DEFLATED, compresslevel=9) as archive:
         for name, array in arrays.items():
@@ -39,13 +42,13 @@ def npz(arrays: dict[str, np.ndarray]) -> bytes:
 
 
 def without_locations(hlo: str) -> str:
-    """Drop metadata={…} and the tables of files and stack frames: they hold this machine's paths."""
+    """Remove metadata={…} and the tables of files and stack frames, which contain paths of this machine."""
     hlo = re.sub(r", metadata=\{(?:[^{}\"]|\"(?:[^\"\\]|\\.)*\"|\{[^{}]*\})*\}", "", hlo)
     return re.sub(r"^(?:FileNames|FunctionNames|FileLocations|StackFrames)\n(?:.+\n)*\n?", "", hlo, flags=re.M)
 
 
 def render(program: Program) -> tuple[str, str, dict[str, np.ndarray]]:
-    """module.hlo, module.stablehlo.mlir and the arrays of io.npz."""
+    """The contents of module.hlo and module.stablehlo.mlir, and the arrays of io.npz."""
     lowered = jax.jit(program.function).lower(*program.inputs)
     outputs = jax.tree_util.tree_leaves(lowered.compile()(*program.inputs))
     arrays = {f"in{i}": raw(np.asarray(leaf)) for i, leaf in enumerate(jax.tree_util.tree_leaves(program.inputs))}

@@ -1,7 +1,7 @@
-"""The example programs: JAX functions with their inputs. make.py turns each into a folder beside this file.
+"""The example programs: JAX functions with inputs. make.py turns each into a folder beside this file.
 
-They use only opcodes that both stacks emit (no sort or FFT). Inputs are rounded to
-multiples of 1/256, so that they compress well and are the same on every machine.
+They use only opcodes that both stacks emit (no sort or FFT). Inputs are rounded to multiples of 1/256, so that they
+compress well and are equal on every machine.
 """
 
 from collections.abc import Callable
@@ -20,7 +20,7 @@ class Program(NamedTuple):
 
 
 class Draw:
-    """Reproducible inputs: numpy's legacy generator is frozen for ever."""
+    """Reproducible inputs. numpy guarantees that the stream of its legacy generator does not change."""
 
     def __init__(self, seed: int) -> None:
         self.random = np.random.RandomState(seed)
@@ -117,7 +117,7 @@ def lstm_scan() -> Program:
 
 
 def nbody_while() -> Program:
-    """Leapfrog integration of 16 bodies until the time is up: a while loop whose trip count is data."""
+    """Leapfrog integration of 16 bodies up to a final time: a while loop whose trip count depends on data."""
 
     def acceleration(position: Array, mass: Array) -> Array:
         apart = position[None, :, :] - position[:, None, :]
@@ -144,7 +144,7 @@ def nbody_while() -> Program:
 
 
 def switch_cond() -> Program:
-    """A dispatch on an index with lax.switch, and a lax.cond on data beside it."""
+    """lax.switch on an index, and lax.cond on data."""
 
     def corner(v: Array) -> Array:
         return jax.lax.dynamic_update_slice(v, v[:2, :2] * 0.5, (2, jnp.int32(3)))
@@ -173,7 +173,7 @@ def softmax_regression_grad() -> Program:
 
 
 def mandelbrot() -> Program:
-    """Escape times over a 48 x 64 grid: a while loop that ends when every point has escaped or 50 steps are done."""
+    """Escape times on a 48 x 64 grid: a while loop that ends after 50 steps, or when every point has escaped."""
 
     def escape(x: Array, y: Array) -> Array:
         c_re, c_im = jnp.broadcast_arrays(x[None, :], y[:, None])
@@ -191,7 +191,7 @@ def mandelbrot() -> Program:
         zero = jnp.zeros_like(c_re)
         return jax.lax.while_loop(going, body, (0, zero, zero, zero.astype(jnp.int32)))[3]
 
-    # Off the grid of exact binary fractions: points on the edge of the set would make one rounding visible.
+    # Points are off the grid of exact binary fractions: on the edge of the set, a single rounding would be visible.
     return Program(escape, (np.linspace(-2.03, 0.97, 64, dtype=np.float32), np.linspace(-1.1, 1.13, 48, dtype=np.float32)))
 
 

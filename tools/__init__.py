@@ -1,1 +1,1 @@
-"""Tools of the repository itself: set-up, tests, lint, Bazel. Nothing here is imported by the rooms."""
+"""Tools of the repository itself: set-up, tests, lint, Bazel. No room except cli/ imports them."""

@@ -1,4 +1,4 @@
-"""Formatting, lint, types and layers in one go: `.venv/bin/python tools/lint.py [--fix]`. Settings: pyproject.toml."""
+"""Runs formatting, lint, type and layer checks: `.venv/bin/python tools/lint.py [--fix]`. Settings: pyproject.toml."""
 
 import argparse
 import os
@@ -24,7 +24,7 @@ def ruff(fix: bool) -> bool:
 
 
 def as_testbed(title: str, command: list[str]) -> bool:
-    """Run a tool that finds a package by its folder's name: give the checkout the right one, whatever it is called."""
+    """Run a tool that locates a package by its folder's name, from a folder where the checkout is named `testbed`."""
     with tempfile.TemporaryDirectory() as folder:
         (Path(folder) / "testbed").symlink_to(ROOT)
         return run(title, command, Path(folder), {"PYTHONPATH": folder, "MYPYPATH": folder})

@@ -1,6 +1,6 @@
-"""Runs all tests: through Bazel where it is found, through pytest otherwise. The same tests either way.
+"""Runs all tests: through Bazel if it is installed, otherwise through pytest. Both run the same tests.
 
-`main` is what `./testbed test` calls.
+`main` implements `./testbed test`.
 """
 
 import argparse
@@ -44,7 +44,7 @@ def find_bazel() -> str | None:
 
 
 def bazel_target(path: str) -> str:
-    """The label of a test file (`tests/hlo/test_x.py` -> `//tests:hlo_test_x`); of a folder, all that is under it."""
+    """The label of a test file (`tests/hlo/test_x.py` -> `//tests:hlo_test_x`); for a folder, of all tests in it."""
     relative = Path(os.path.abspath(path)).relative_to(ROOT)
     if relative.suffix == ".py":
         return "//tests:" + "_".join(relative.with_suffix("").parts[1:])
@@ -52,7 +52,7 @@ def bazel_target(path: str) -> str:
 
 
 def suites(events: Iterable[str]) -> list[Path]:
-    """The junit files named by a build event stream: one a test or shard, cached ones included, retries not."""
+    """The junit files in a build event stream: one per test or shard, including cached ones, without retries."""
     found: dict[tuple[str, int], Path] = {}
     for line in events:
         event = json.loads(line)
@@ -66,7 +66,9 @@ def suites(events: Iterable[str]) -> list[Path]:
 
 
 def count(files: Iterable[Path]) -> Counter[str]:
-    """passed, failed and skipped over junit files. A file that is missing or names no test is a crash: one failure."""
+    """Count passed, failed and skipped tests in junit files. A file that is missing or lists no test counts as a
+    failure.
+    """
     total: Counter[str] = Counter()
     for file in files:
         try:
@@ -84,7 +86,7 @@ def count(files: Iterable[Path]) -> Counter[str]:
 
 
 def corpus(environ: Mapping[str, str]) -> str | None:
-    """The folder of the conformance corpora: TESTBED_CORPUS, else ../shared/corpus where there is one."""
+    """The folder of the conformance corpora: TESTBED_CORPUS, else ../shared/corpus if it exists; None if neither."""
     beside = ROOT.parent / "shared/corpus"
     named = environ.get("TESTBED_CORPUS")
     return os.path.abspath(named) if named else str(beside) if beside.is_dir() else None
@@ -93,7 +95,7 @@ def corpus(environ: Mapping[str, str]) -> str | None:
 def bazel_command(bazel: str, options: argparse.Namespace, events: Path, environ: Mapping[str, str]) -> list[str]:
     command = [bazel, "test", f"--build_event_json_file={events}", "--keep_going"]
     found = corpus(environ)
-    if found:  # a sandboxed test does not see what stands beside the checkout
+    if found:  # a sandboxed test does not see the folder beside the checkout
         command.append(f"--test_env=TESTBED_CORPUS={found}")
     if options.expression:
         command.append(f"--test_filter={options.expression}")
@@ -120,7 +122,7 @@ def run_bazel(bazel: str, options: argparse.Namespace) -> int:
 
 
 def run_pytest(options: argparse.Namespace) -> int:
-    # Two workers: the tests compile, and memory is what runs out first.
+    # Two workers: the tests compile, and memory runs out before processors do.
     command = [sys.executable, "-m", "pytest", f"--rootdir={ROOT}", f"--config-file={ROOT / 'pyproject.toml'}", "-q"]
     if len(options.paths) != 1:
         command += ["-n", "2"]
@@ -142,9 +144,9 @@ def run_pytest(options: argparse.Namespace) -> int:
 
 
 def report(code: int, total: Counter[str]) -> int:
-    """Print the closing count, the same for both runners, and pass the exit status on."""
+    """Print the summary line, the same for both runners, and return the exit status."""
     if code and not total["failed"]:
-        total["failed"] = 1  # something did not build, or the runner itself stopped
+        total["failed"] = 1  # a target did not build, or the runner itself failed
     print(f"{total['passed']} passed, {total['failed']} failed, {total['skipped']} skipped", flush=True)
     return code
 

@@ -1,7 +1,7 @@
-"""Writes the import shim `testbed.py` into a site-packages folder: `import testbed` then loads this checkout.
+"""Writes the import shim `testbed.py` into a site-packages folder, so that `import testbed` loads this checkout.
 
-Run it with the interpreter to be linked: `PYTHON tools/python/link_package.py`. An editable install would do the
-same with setuptools and a build; this needs neither, and a relative path lets checkout and .venv move together.
+Run it with the interpreter that is to be linked: `PYTHON tools/python/link_package.py`. An editable install would need
+setuptools and a build. The shim needs neither, and its relative path lets checkout and .venv move together.
 """
 
 import os

@@ -1,7 +1,7 @@
 """Writes the lock files from pyproject.toml: `python3 tools/python/lock.py` (needs uv: `pip install uv`).
 
-requirements.txt is everything to run and to test; requirements-xla.txt is what the `xla` extra adds to it. Both are
-universal (every platform and Python from 3.11 on), hashed, and name no index, so that any mirror can serve them.
+requirements.txt contains everything for running and testing; requirements-xla.txt contains what the `xla` extra adds.
+Both apply to every platform and to Python from 3.11 on, have hashes, and name no index, so that any mirror works.
 """
 
 import subprocess

@@ -6,12 +6,12 @@ from pathlib import Path
 
 import pytest
 
-# tools/python/pytest_main.py in the runfiles, whose top folder is `testbed` or `_main`, by Bazel version.
+# This file is tools/python/pytest_main.py in the runfiles. Their top folder is `testbed` or `_main`, by Bazel version.
 ROOT = Path(__file__).absolute().parents[2]
 
 
 class Shard:
-    """Keeps every TEST_TOTAL_SHARDS-th test; says to Bazel that sharding is understood."""
+    """Keeps every TEST_TOTAL_SHARDS-th test, and tells Bazel that sharding is supported."""
 
     def __init__(self, total: int, index: int) -> None:
         self.total, self.index = total, index

@@ -1,7 +1,7 @@
-"""Makes pytest import every file of this checkout under `testbed.…`, whatever the folder is called.
+"""Makes pytest import every file of this checkout as `testbed.…`, whatever the name of the folder is.
 
-pytest derives a module's name from the folders above it, so a checkout in `main/` would load `main.hlo` beside
-`testbed.hlo`: two copies of every class. Loaded by path from the root conftest.py, before any test is imported.
+pytest derives a module's name from the folders above it. In a checkout named `main/` it would load `main.hlo` besides
+`testbed.hlo` and so two copies of every class. The root conftest.py loads this file by path before any test.
 """
 
 import importlib.util
@@ -12,7 +12,7 @@ import _pytest.pathlib
 
 
 def module_name(path: Path, root: Path) -> str | None:
-    """`testbed.tests.test_x` for ROOT/tests/test_x.py; None outside ROOT or where the path is no module name."""
+    """`testbed.tests.test_x` for ROOT/tests/test_x.py; None outside ROOT or if the path is no module name."""
     try:
         parts = path.relative_to(root).with_suffix("").parts
     except ValueError:
@@ -25,7 +25,7 @@ def module_name(path: Path, root: Path) -> str | None:
 
 
 def import_root(root: Path) -> None:
-    """Bind `testbed` to `root` in this process, ahead of any installed copy."""
+    """Make `root` the package `testbed` in this process, with precedence over an installed copy."""
     loaded = sys.modules.get("testbed")
     if loaded is not None:
         if list(loaded.__path__) != [str(root)]:

@@ -1,7 +1,7 @@
-"""Makes or completes `.venv` from the hashed lock. Runs on the system's Python with nothing but the standard library.
+"""Makes or completes `.venv` from the lock with hashes. Needs only the system's Python and its standard library.
 
-Called by the launcher. Safe to interrupt at any point: the stamps that say "ready" are written last, by rename, and a
-package that was half written is found and written again.
+The launcher calls it. It may be interrupted at any time: the stamps that mean "ready" are written last, by rename, and
+a package that is only partly written is detected and installed again.
 """
 
 import argparse
@@ -26,7 +26,7 @@ Command = Sequence[str | Path]
 
 
 class SetupError(Exception):
-    """What went wrong, and what to do about it; `status` is the exit status."""
+    """An error message with a remedy. status: the exit status."""
 
     def __init__(self, message: str, status: int = 1) -> None:
         super().__init__(message)
@@ -38,18 +38,18 @@ def say(text: str) -> None:
 
 
 def is_ready(venv: Path, locks: list[str]) -> bool:
-    """Whether the stamps (copies of the locks) match the locks."""
+    """Whether the stamps (copies of the locks) equal the locks."""
     return all((venv / lock).is_file() and (venv / lock).read_bytes() == (ROOT / lock).read_bytes() for lock in locks)
 
 
 def environment(**extra: str) -> dict[str, str]:
-    """Ours, with pip's own settings, but without what lends a Python foreign packages: variables, and the folder."""
+    """The process's environment without what lets Python import from elsewhere. pip's settings are kept."""
     kept = {name: value for name, value in os.environ.items() if name not in ("PYTHONPATH", "PYTHONHOME")}
     return {**kept, "PYTHONSAFEPATH": "1", **extra}
 
 
 def output(command: Command) -> str:
-    """What a command prints; nothing if it fails."""
+    """The standard output of a command; empty if it fails."""
     try:
         done = subprocess.run(command, capture_output=True, text=True, env=environment())
     except OSError:
@@ -58,22 +58,22 @@ def output(command: Command) -> str:
 
 
 def run(command: Command, **extra: str) -> int:
-    """Run a command whose progress belongs on stderr: stdout is for the command that triggered the set-up."""
+    """Run a command with its output on stderr, because stdout belongs to the command that triggered the set-up."""
     child = subprocess.Popen(command, stdin=subprocess.DEVNULL, stdout=sys.stderr, cwd=ROOT, env=environment(**extra))
     try:
         return child.wait()
     except KeyboardInterrupt:
-        child.wait()  # it got the same Ctrl-C and rolls back what it was writing
+        child.wait()  # the child got the same Ctrl-C and undoes what it was writing
         raise
 
 
 def base_python() -> str:
-    """The versioned binary, not the `python3` link: after a system upgrade the environment is then seen to be stale."""
+    """The path of the versioned binary, not of the link `python3`: a system upgrade must make the environment stale."""
     return os.path.realpath(sys.executable)
 
 
 def works(venv: Path) -> bool:
-    """Whether an environment of this Python version stands there and runs."""
+    """Whether a working environment of this Python version exists."""
     probe = "import sys; print(*sys.version_info[:2], sys.prefix != sys.base_prefix)"
     return output([venv / "bin/python3", "-c", probe]).split() == [*map(str, sys.version_info[:2]), "True"]
 
@@ -83,9 +83,9 @@ def site_packages(venv: Path) -> Path:
 
 
 def drop_half_installed(folder: Path) -> list[str]:
-    """Forget packages whose installation was cut off, so that pip writes them again; return their names.
+    """Forget packages whose installation was interrupted, so that pip installs them again. Returns their names.
 
-    pip rewrites RECORD as its last step, and only that version of it names the INSTALLER file.
+    pip rewrites RECORD as its last step, and only that version of RECORD lists the INSTALLER file.
     """
     dropped = []
     for info in folder.glob("*.dist-info"):
@@ -97,7 +97,7 @@ def drop_half_installed(folder: Path) -> list[str]:
 
 
 def has_ensurepip() -> bool:
-    """Asked in a new process: the answer changes while we run, when apt-get brings it."""
+    """Whether ensurepip is installed. Checked in a new process, because apt-get may install it while this one runs."""
     return output([base_python(), "-c", "import ensurepip, venv; print(True)"]) != ""
 
 
@@ -107,7 +107,7 @@ def has_system_pip() -> bool:
 
 
 def make_venv(venv: Path, *options: str) -> None:
-    """Make an environment, or complete the one that stands there."""
+    """Make an environment, or complete an existing one."""
     command: Command = [base_python(), "-m", "venv", *options, venv]
     try:
         done = subprocess.run(command, capture_output=True, text=True, env=environment())
@@ -122,7 +122,7 @@ def make_venv(venv: Path, *options: str) -> None:
 
 
 def install_ensurepip() -> None:
-    """Debian splits ensurepip off; as root, fetch it."""
+    """Install ensurepip with apt-get, if we are root: Debian has it in a separate package."""
     if not (os.geteuid() == 0 and shutil.which("apt-get")):
         raise SetupError(
             f"{base_python()} has neither ensurepip nor pip >= {SYSTEM_PIP[0]}.{SYSTEM_PIP[1]}. "
@@ -132,7 +132,7 @@ def install_ensurepip() -> None:
     say(f"{base_python()} has neither ensurepip nor pip; installing Debian's python3-venv with apt-get")
     install = ["apt-get", "install", "-q", "-y", "--no-install-recommends", "python3-venv"]
     quiet = {"DEBIAN_FRONTEND": "noninteractive"}
-    if run(install, **quiet):  # no package lists yet, or stale ones
+    if run(install, **quiet):  # the package lists are missing or out of date
         run(["apt-get", "update", "-q"], **quiet)
         run(install, **quiet)
     if not has_ensurepip():
@@ -144,10 +144,10 @@ def install_ensurepip() -> None:
 
 
 def provide_pip(venv: Path) -> Command:
-    """Make or complete the environment, and return the command that is its pip."""
+    """Make or complete the environment and return the command of its pip."""
     own: Command = [venv / "bin/python3", "-m", "pip"]
     if works(venv):
-        # A pip whose own installation was cut off has lost its dist-info by now.
+        # A pip whose own installation was interrupted has lost its dist-info (`drop_half_installed`).
         if [*site_packages(venv).glob("pip-*.dist-info")] and output([*own, "--version"]):
             return own
     elif venv.exists():
@@ -182,7 +182,7 @@ def write_stamps(venv: Path, locks: list[str]) -> None:
 
 
 def set_up(venv: Path, xla: bool) -> None:
-    # An extra that was chosen once stays.
+    # Once the extra is installed, it stays installed.
     locks = [LOCK, XLA_LOCK] if xla or (venv / XLA_LOCK).exists() else [LOCK]
     if works(venv) and is_ready(venv, locks):
         return
@@ -200,7 +200,7 @@ def main(argv: list[str]) -> int:
     parser = argparse.ArgumentParser(prog="testbed setup", description="Make .venv from the lock, or complete it.")
     parser.add_argument("--xla", action="store_true", help="also JAX: the oracle from outside; for examples/make.py")
     xla = parser.parse_args(argv).xla or os.environ.get("TESTBED_XLA", "") not in ("", "0")
-    # Ctrl-C must reach us even where the shell started us in the background.
+    # Treat SIGTERM as Ctrl-C. A process that a shell started in the background ignores SIGINT.
     signal.signal(signal.SIGTERM, signal.default_int_handler)
     try:
         with open(ROOT / ".venv.lock", "w") as lock:
