@@ -96,7 +96,7 @@ def peak_bytes() -> int:
 
 def main(argv: list[str] | None = None) -> int:
     parser = argparse.ArgumentParser(description=__doc__)
-    parser.add_argument("--corpus", type=Path, help="A folder of .hlo files for the median, such as parse_only.")
+    parser.add_argument("--corpus", type=Path, help="folder of .hlo files for the median, such as parse_only")
     corpus = parser.parse_args(argv).corpus
     text = generate()
     seconds = min(seconds_of(text) for _ in range(3))

@@ -243,9 +243,11 @@ def main() -> None:
     repository = Path(__file__).resolve().parents[1]
     parser.add_argument("--corpus", default=str(repository.parent / "shared/corpus"))
     parser.add_argument("--no-xla", action="store_true", help="leave out XLA's memory")
-    parser.add_argument("--passes", action="store_true", help="also the time of each pass")
-    parser.add_argument("--memory", action="store_true", help="also the optimiser's memory on the largest program")
-    parser.add_argument("--json", metavar="FILE", help="write all figures there too")
+    parser.add_argument("--passes", action="store_true", help="also print the time of each pass")
+    parser.add_argument(
+        "--memory", action="store_true", help="also measure the optimiser's memory on the largest program"
+    )
+    parser.add_argument("--json", metavar="FILE", help="also write all figures to FILE")
     options = parser.parse_args()
     folders = sorted(p.parent for p in Path(options.corpus, "jax_programs").glob("*/xla_optimized.hlo"))
     if not folders:

@@ -83,9 +83,9 @@ def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__)
     repository = Path(__file__).resolve().parents[1]
     parser.add_argument("--corpus", default=str(repository.parent / "shared/corpus"))
-    parser.add_argument("--only", default="", help="names of programs, with commas")
+    parser.add_argument("--only", default="", help="names of programs, separated by commas")
     parser.add_argument("--rounds", type=int, default=7)
-    parser.add_argument("--seconds", type=float, default=0.01, help="of one contestant in one round")
+    parser.add_argument("--seconds", type=float, default=0.01, help="seconds per contestant and round")
     parser.add_argument("--cpu", type=int, default=0)
     options = parser.parse_args()
     os.sched_setaffinity(0, {options.cpu})  # before XLA starts its threads, so that they share the core

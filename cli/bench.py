@@ -12,26 +12,26 @@ import click
     "stacks",
     default="legacy,mlir",
     show_default=True,
-    help="Of evaluator, optimized, legacy, mlir, xla; ratios are to the first.",
+    help="Stacks from: evaluator, optimized, legacy, mlir, xla. Ratios are relative to the first.",
 )
-@click.option("--inputs", metavar="IO.NPZ", help="Inputs: in0, in1, …, one a parameter leaf.")
+@click.option("--inputs", metavar="IO.NPZ", help="Inputs: in0, in1, …, one per parameter leaf.")
 @click.option("--seed", type=int, metavar="N", help="Make inputs from a seed instead.")
 @click.option(
     "--rounds",
     type=click.IntRange(3),
     default=15,
     show_default=True,
-    help="Rounds; each runs every stack once, in turn.",
+    help="Number of rounds. Each round runs every stack, in rotating order.",
 )
 @click.option(
     "--seconds",
     type=click.FloatRange(0, min_open=True),
     default=0.05,
     show_default=True,
-    help="Time of one stack in one round; the run is repeated to fill it.",
+    help="Seconds per stack and round. The run is repeated until they have passed.",
 )
 @click.option(
-    "--pin", type=click.IntRange(0), metavar="CPU", help="Pin the process, XLA's threads included, to one CPU."
+    "--pin", type=click.IntRange(0), metavar="CPU", help="Pin the process, including XLA's threads, to one CPU."
 )
 def command(
     module: str, stacks: str, inputs: str | None, seed: int | None, rounds: int, seconds: float, pin: int | None

@@ -11,7 +11,7 @@ FORMATS = (".svg", ".png")
 
 @click.command()
 @click.argument("module")
-@click.option("--plot", metavar="OUT.SVG|PNG", help="Also draw the arena: time to the right, bytes upwards.")
+@click.option("--plot", metavar="OUT.SVG|PNG", help="Also plot the arena: time on the x axis, bytes on the y axis.")
 def command(module: str, plot: str | None) -> int:
     """Print the allocations of MODULE, the arena's slices with their live ranges, and the totals."""
     from ..formats.program import load_program

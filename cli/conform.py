@@ -14,21 +14,21 @@ import click
     "--stacks",
     default="evaluator,legacy,mlir",
     show_default=True,
-    help="Of evaluator, optimized (the evaluator after all passes), legacy, mlir, xla, parse.",
+    help="Stacks from: evaluator, optimized (the evaluator after all passes), legacy, mlir, xla, parse.",
 )
 @click.option(
     "--source",
     type=click.Choice(["hlo", "stablehlo"]),
     default="hlo",
     show_default=True,
-    help="Which of a case's modules to run; stablehlo needs jaxlib, and leaves out cases that have none.",
+    help="Which module of a case to run. stablehlo needs jaxlib and skips cases without a StableHLO module.",
 )
 @click.option("--json", "json_file", metavar="F", help="Write the report as JSON.")
 @click.option(
     "--jobs", type=click.IntRange(1), default=os.cpu_count() or 1, show_default=True, help="Worker processes."
 )
-@click.option("--filter", "pattern", metavar="GLOB", help="Only cases whose id matches.")
-@click.option("--sample", type=click.IntRange(1), metavar="N", help="Only N cases, picked with --seed.")
+@click.option("--filter", "pattern", metavar="GLOB", help="Run only cases whose id matches.")
+@click.option("--sample", type=click.IntRange(1), metavar="N", help="Run only N cases, picked at random with --seed.")
 @click.option("--seed", type=int, default=0, show_default=True, metavar="S", help="Seed of --sample.")
 @click.option(
     "--limit",
@@ -36,7 +36,7 @@ import click
     default=120.0,
     show_default=True,
     metavar="SECONDS",
-    help="Time limit of one case on one stack.",
+    help="Time limit per case and stack.",
 )
 def command(
     folder: str,

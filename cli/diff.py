@@ -21,13 +21,13 @@ DEFAULT = f"{','.join(PEERS)}, and xla where jaxlib is installed"
 
 @click.command()
 @click.argument("module")
-@click.option("--inputs", metavar="IO.NPZ", help="Inputs: in0, in1, …, one a parameter leaf.")
+@click.option("--inputs", metavar="IO.NPZ", help="Inputs: in0, in1, …, one per parameter leaf.")
 @click.option("--seed", type=int, metavar="N", help="Make inputs from a seed instead.")
 @click.option(
     "--stacks",
-    help=f"Of evaluator, optimized (the evaluator after all passes), legacy, mlir, xla. [default: {DEFAULT}]",
+    help=f"Stacks from: evaluator, optimized (the evaluator after all passes), legacy, mlir, xla. [default: {DEFAULT}]",
 )
-@click.option("--emitters", metavar="FLAGS", help="Flags of the mlir stack, such as mlir,reduce=legacy.")
+@click.option("--emitters", metavar="FLAGS", help="Emitters of the mlir stack, such as mlir,reduce=legacy.")
 def command(module: str, inputs: str | None, seed: int | None, stacks: str | None, emitters: str | None) -> int:
     """Compile MODULE on both stacks, run it on all, compare every pair of stacks. Exit 0 only if all agree."""
     from ..backends.xla import installed

@@ -19,14 +19,14 @@ from .processor import cpu_option
 COMMANDS = {
     "diff": "Compile on both stacks, run, and compare with the evaluator (and XLA:CPU where jaxlib is installed).",
     "run": "Run a module and print or save its results.",
-    "buffers": "Print a module's buffer assignment; draw its arena over time.",
-    "show": "Print what a module holds: opcodes, costs, largest buffers; draw it.",
+    "buffers": "Print a module's buffer assignment; plot its arena over time.",
+    "show": "Print a module's opcodes, costs and largest buffers; draw its data flow.",
     "stages": "Write every IR stage of both stacks to a folder.",
-    "opt": "Run HLO passes on a module and print it, with time and counts of each pass.",
+    "opt": "Run HLO passes on a module and print it, with time and counts per pass.",
     "conform": "Run a conformance corpus on chosen stacks.",
-    "bench": "Time a module, stack against stack, interleaved.",
-    "test": "Run all tests, through Bazel where it is found.",
-    "setup": "Make or complete the environment in .venv; the first call of any command does it, too.",
+    "bench": "Time a module on several stacks, interleaved.",
+    "test": "Run all tests, through Bazel if it is installed.",
+    "setup": "Make or complete the environment in .venv. The first call of any command also does this.",
 }
 """Subcommand → its line in --help. cli/NAME.py is imported only when the subcommand runs, so that --help stays fast."""
 

@@ -63,23 +63,29 @@ def _list_rules(context: click.Context, _parameter: click.Parameter, value: bool
 
 @click.command()
 @click.argument("module")
-@click.option("--passes", metavar="A,B,…", help="Passes in order; '' for none. [default: the pipeline of a plan]")
+@click.option(
+    "--passes", metavar="A,B,…", help="Passes to run, in order; '' for none. [default: the pipeline of a plan]"
+)
 @click.option(
     "--print-after",
     multiple=True,
     metavar="PASS",
-    help="Print the module after a pass too, or after all that match fuse*, or '*'; repeatable.",
+    help="Also print the module after this pass; a glob such as 'fuse*' selects several. Repeatable.",
 )
 @click.option("--verify-each", is_flag=True, help="Verify the module after each pass.")
 @click.option(
     "--evaluate-each",
     is_flag=True,
-    help="Evaluate the module after each pass; name the first that changes a result, and its rewrite that does.",
+    help="Evaluate the module after each pass. Report the first pass, and its first rewrite, that changes a result.",
 )
 @click.option("--inputs", metavar="IO.NPZ", help="Inputs of --evaluate-each. [default: the module's own, or seed 0]")
 @click.option("--seed", type=int, metavar="N", help="Make the inputs of --evaluate-each from a seed instead.")
-@click.option("--pass-limit", type=click.IntRange(0), metavar="N", help="Allow only N rewrites, for bisection.")
-@click.option("-o", "--output", metavar="OUT.HLO", help="Write the module there instead of printing it (-: print it).")
+@click.option(
+    "--pass-limit", type=click.IntRange(0), metavar="N", help="Apply only the first N rewrites, for bisection."
+)
+@click.option(
+    "-o", "--output", metavar="OUT.HLO", help="Write the module to a file instead of printing it (-: print it)."
+)
 @click.option(
     "--list", is_flag=True, is_eager=True, expose_value=False, callback=_list, help="List the passes and exit."
 )
@@ -89,7 +95,7 @@ def _list_rules(context: click.Context, _parameter: click.Parameter, value: bool
     is_eager=True,
     expose_value=False,
     callback=_list_rules,
-    help="List the rules of the algebra pass, and which of them change roundings, and exit.",
+    help="List the rules of the algebra pass, mark those that change roundings, and exit.",
 )
 def command(
     module: str,

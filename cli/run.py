@@ -9,9 +9,9 @@ import click
 
 @click.command()
 @click.argument("module")
-@click.option("--inputs", metavar="IO.NPZ", help="Inputs: in0, in1, …, one a parameter leaf.")
+@click.option("--inputs", metavar="IO.NPZ", help="Inputs: in0, in1, …, one per parameter leaf.")
 @click.option(
-    "--seed", type=int, metavar="N", help="Make inputs from a seed instead (constrained as XLA's fake inputs)."
+    "--seed", type=int, metavar="N", help="Make inputs from a seed instead, constrained as XLA's fake arguments."
 )
 @click.option(
     "--emitters",
@@ -20,9 +20,9 @@ import click
     help="evaluator, legacy, mlir, or flags such as mlir,reduce=legacy.",
 )
 @click.option(
-    "--red-zones", is_flag=True, help="Run kernels between guard bytes; name the one that writes out of bounds."
+    "--red-zones", is_flag=True, help="Run kernels between guard bytes and report the one that writes out of bounds."
 )
-@click.option("--output", metavar="OUT.NPZ", help="Save inputs and results in the io.npz form.")
+@click.option("--output", metavar="OUT.NPZ", help="Save inputs and results in the form of io.npz.")
 def command(
     module: str, inputs: str | None, seed: int | None, emitters: str, red_zones: bool, output: str | None
 ) -> int:

@@ -12,7 +12,7 @@ SCRIPT = Path(__file__).absolute().parents[1] / "tools/python/setup_venv.py"
 
 
 @click.command()
-@click.option("--xla", is_flag=True, help="Also JAX: the oracle from outside; for examples/make.py.")
+@click.option("--xla", is_flag=True, help="Also install JAX, for the stack xla and examples/make.py.")
 def command(xla: bool) -> int:
     """Make .venv from the lock, or complete it."""
     if not SCRIPT.exists():

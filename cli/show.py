@@ -18,9 +18,9 @@ KEYS = ("flops", "transcendentals", "bytes")
 
 @click.command()
 @click.argument("module")
-@click.option("--top", type=click.IntRange(0), default=10, show_default=True, metavar="N", help="Rows of each list.")
+@click.option("--top", type=click.IntRange(0), default=10, show_default=True, metavar="N", help="Rows per list.")
 @click.option("--by", type=click.Choice(KEYS), default="flops", show_default=True, help="Order of the instructions.")
-@click.option("--json", "json_file", metavar="F", help="Write all of it, every instruction, as JSON.")
+@click.option("--json", "json_file", metavar="F", help="Write everything, including all instructions, as JSON.")
 @click.option("--graph", metavar="OUT.SVG", help="Draw the data flow.")
 def command(module: str, top: int, by: str, json_file: str | None, graph: str | None) -> int:
     """Print counts, costs by XLA's rules (one iteration per while loop) and the largest buffers of MODULE."""

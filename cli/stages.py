@@ -16,8 +16,12 @@ if TYPE_CHECKING:
 
 @click.command()
 @click.argument("module")
-@click.option("--dir", "folder", required=True, metavar="D", help="Folder to write; must not exist, or be empty.")
-@click.option("--emitters", multiple=True, metavar="FLAGS", help="Flags of a run; repeatable. [default: legacy, mlir]")
+@click.option(
+    "--dir", "folder", required=True, metavar="D", help="Folder to write to. It must not exist or must be empty."
+)
+@click.option(
+    "--emitters", multiple=True, metavar="FLAGS", help="Emitters of a run. Repeatable. [default: legacy, mlir]"
+)
 def command(module: str, folder: str, emitters: tuple[str, ...]) -> int:
     """Write MODULE's HLO, plan, thunks and, for each stack, every IR down to assembly. Prints the files' names."""
     from ..formats.program import load_program

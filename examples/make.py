@@ -78,7 +78,7 @@ def differences(folder: Path, hlo: str, mlir: str, arrays: dict[str, np.ndarray]
 def main(argv: list[str]) -> int:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("names", nargs="*", choices=[*PROGRAMS, []], metavar="NAME", help=", ".join(PROGRAMS))
-    parser.add_argument("--check", action="store_true", help="compare with what is there; write nothing")
+    parser.add_argument("--check", action="store_true", help="compare with the existing files; write nothing")
     options = parser.parse_args(argv)
     jax.config.update("jax_platforms", "cpu")
     wrong = []

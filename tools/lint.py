@@ -42,8 +42,8 @@ def layers() -> bool:
 
 def main(argv: list[str]) -> int:
     parser = argparse.ArgumentParser(description=__doc__)
-    parser.add_argument("--fix", action="store_true", help="reformat, and repair what ruff can repair")
-    parser.add_argument("--only", choices=["ruff", "types", "layers"], help="one check")
+    parser.add_argument("--fix", action="store_true", help="reformat, and apply ruff's fixes")
+    parser.add_argument("--only", choices=["ruff", "types", "layers"], help="run one check only")
     options = parser.parse_args(argv)
     checks = {"ruff": lambda: ruff(options.fix), "types": types, "layers": layers}
     good = [check() for name, check in checks.items() if options.only in (None, name)]

@@ -27,12 +27,12 @@ def parse_arguments(argv: list[str]) -> argparse.Namespace:
     parser.add_argument("paths", nargs="*", help="test files or folders, like tests/hlo/test_opset.py (default: all)")
     parser.add_argument("-k", dest="expression", metavar="EXPR", help="only tests whose name matches, as in pytest")
     parser.add_argument("--cpu", help="make code for x86-64-v2, x86-64-v3 or x86-64-v4 instead of this machine")
-    parser.add_argument("--deep", action="store_true", help="also the tests marked deep, and many more random examples")
+    parser.add_argument("--deep", action="store_true", help="also run tests marked deep, and many more random examples")
     parser.add_argument(
         "--runner",
         choices=["bazel", "pytest"],
         default=os.environ.get("TESTBED_TEST_RUNNER") or None,
-        help="do not choose; also TESTBED_TEST_RUNNER",
+        help="use this runner (default: TESTBED_TEST_RUNNER, else by what is installed)",
     )
     options, rest = parser.parse_known_args(argv)
     options.rest = [arg for arg in rest if arg != "--"]

@@ -198,7 +198,7 @@ def set_up(venv: Path, xla: bool) -> None:
 
 def main(argv: list[str]) -> int:
     parser = argparse.ArgumentParser(prog="testbed setup", description="Make .venv from the lock, or complete it.")
-    parser.add_argument("--xla", action="store_true", help="also JAX: the oracle from outside; for examples/make.py")
+    parser.add_argument("--xla", action="store_true", help="also install JAX, for the stack xla and examples/make.py")
     xla = parser.parse_args(argv).xla or os.environ.get("TESTBED_XLA", "") not in ("", "0")
     # Treat SIGTERM as Ctrl-C. A process that a shell started in the background ignores SIGINT.
     signal.signal(signal.SIGTERM, signal.default_int_handler)
