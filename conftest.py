@@ -11,7 +11,7 @@ ROOT = Path(__file__).absolute().parent
 
 
 def _install_names() -> None:
-    # By path: at this point no package name for the checkout can be trusted yet.
+    # Load by path: the checkout has no reliable package name yet.
     spec = importlib.util.spec_from_file_location("_testbed_pytest_names", ROOT / "tools/python/pytest_names.py")
     assert spec is not None and spec.loader is not None
     module = importlib.util.module_from_spec(spec)

@@ -1,6 +1,6 @@
-"""The floors of the house, said once for Bazel: a room sees the floors below its own and is seen by those above.
+"""The floors of the rooms, for Bazel: a room imports only from floors below its own.
 
-tests/repository/test_repository.py holds this list to the import-linter contract in pyproject.toml.
+tests/repository/test_repository.py compares this list with the import-linter contract in pyproject.toml.
 """
 
 load("@rules_python//python:defs.bzl", "py_library")
@@ -28,7 +28,7 @@ def _others(name, above):
     return [other for floor in floors for other in floor]
 
 def room(name, deps):
-    """One py_library a room, of all its files. deps: what it needs besides the rooms below it."""
+    """One py_library per room, with all its files. deps: dependencies other than the rooms below it."""
     py_library(
         name = name,
         srcs = native.glob(["**/*.py"]),

@@ -59,7 +59,7 @@ py_library(
 """
 
 def _requirements(text):
-    """The (name, version) pairs of a lock: its lines that start with a name."""
+    """The (name, version) pairs of a lock, from the lines that start with a name."""
     found = []
     for line in text.split("\n"):
         if "==" not in line or line[0] in " #-":
@@ -71,7 +71,7 @@ def _requirements(text):
 def _venv_pypi(ctx):
     ctx.file("BUILD", "")
     for name, version in _requirements(ctx.read(ctx.attr.requirements)):
-        # The wheel is in the venv already; the file makes a version change reach every target that depends on it.
+        # The wheel is in the venv already. This file makes targets depend on its version.
         ctx.file(name + "/installed.txt", version + "\n")
         ctx.file(name + "/BUILD", _PYPI_BUILD.format(name = name))
 
