@@ -1,4 +1,4 @@
-"""backends/host: inputs and results at the border, memory never shared by mistake."""
+"""backends/host: conversion of inputs and results, and memory that is never shared by mistake."""
 
 import gc
 import threading
@@ -128,7 +128,7 @@ def test_overlaps_are_refused_however_many_arrays_there_are():
     a[...], b[...] = X, Y
     executable.execute([a, b], outputs=[c, d])
     np.testing.assert_array_equal(d, X * Y)
-    executable.execute([a, a], outputs=[c, d])  # inputs may be one
+    executable.execute([a, a], outputs=[c, d])  # two inputs may be the same array
     np.testing.assert_array_equal(c, X + X)
     half = block[32 : 32 + size].view(np.float32).reshape(3, 4)
     for inputs, outputs, message in [
@@ -211,7 +211,7 @@ def test_results_outlive_the_executable_and_its_contexts():
 
 
 def test_threads_share_few_contexts_and_many_arrive_at_once(add):
-    """More threads than contexts are kept for, with contexts taken and given back all the time."""
+    """More threads than kept contexts, so that contexts are taken and returned all the time."""
     start = threading.Barrier(16)
 
     def one(n):

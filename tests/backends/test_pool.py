@@ -33,7 +33,7 @@ def test_the_pool_keeps_idle_blocks_up_to_its_limit():
 
 
 def test_blocks_that_come_back_while_the_pool_is_locked_are_not_lost():
-    """A finalizer may run inside `take`: it must neither wait for the lock nor change what the pool is looking at."""
+    """A finalizer may run inside `take`: it must not wait for the lock nor change the state that `take` uses."""
     pool = BlockPool(idle_limit=10_000)
     block = pool.allocate(3000)
     address = address_of(block)

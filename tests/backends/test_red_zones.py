@@ -1,4 +1,4 @@
-"""Red zones: kernels that write out of bounds are found out, with kernel, argument and offset; good ones pass."""
+"""Red zones: kernels that write out of bounds are reported with kernel, argument and offset; correct ones pass."""
 
 import numpy as np
 import pytest

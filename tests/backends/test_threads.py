@@ -1,4 +1,4 @@
-"""Threads compile at once, on both stacks: as one alone would."""
+"""Threads compile in parallel on both stacks, with the same results as one thread."""
 
 from concurrent.futures import ThreadPoolExecutor
 
@@ -14,7 +14,7 @@ SUM = "add { a = f32[] parameter(0)\n b = f32[] parameter(1)\n ROOT s = f32[] ad
 
 
 def text(n: int) -> str:
-    """A chain of kernels that do not fuse, other in every program."""
+    """A chain of kernels that do not fuse; different for every program."""
     lines = [f"p = f32[8,{n}] parameter(0)", "zero = f32[] constant(0)"]
     last = "p"
     for k in range(6):
@@ -33,7 +33,7 @@ def test_threads_compile_and_execute_at_once(stacks):
     def one(n):
         module, x = parse_module(text(n)), np.linspace(-1, 1, 8 * n, dtype=np.float32).reshape(8, n)
         (z,) = compile_module(module, Flags.parse(stacks[n % 2]), options).execute([x])
-        np.testing.assert_allclose(z, evaluate(module, [x])[0], rtol=1e-2, atol=2e-2)  # the chain magnifies roundings
+        np.testing.assert_allclose(z, evaluate(module, [x])[0], rtol=1e-2, atol=2e-2)  # the chain amplifies roundings
         return z
 
     alone = [one(n) for n in range(3, 9)]

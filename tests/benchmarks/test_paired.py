@@ -28,7 +28,7 @@ def test_a_contestant_that_fails_stops_the_race_and_restores_the_collector():
 
 
 def test_the_ratio_is_paired_by_round():
-    drift = np.linspace(1, 10, 9)  # a machine that slows down tenfold meanwhile
+    drift = np.linspace(1, 10, 9)  # a machine that becomes ten times slower during the run
     r = ratio(Timing(tuple(0.5 * drift)), Timing(tuple(drift)))
     assert (r.median, r.low, r.high) == pytest.approx((0.5, 0.5, 0.5))
     noisy = ratio(Timing((1.0, 2.0, 3.0)), Timing((1.0, 1.0, 1.0)))

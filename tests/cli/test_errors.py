@@ -1,4 +1,4 @@
-"""Bad input on the command line: one line with place and remedy, exit 2, no traceback, nothing half-written."""
+"""Bad input on the command line: one line with location and remedy, exit status 2, no traceback, no partial file."""
 
 import io
 import os

@@ -134,7 +134,7 @@ def test_list(module, capsys):
 
 
 def wrong(given: Module) -> Module:
-    """A pass with a bug: the root's opcode is another."""
+    """A pass with a bug: it changes the root's opcode."""
     entry = given.entry
     root = entry.root.replace(opcode=Op.NEGATE)
     changed = Computation(entry.name, (*entry.instructions[:-1], root), root)

@@ -1,4 +1,4 @@
-"""The object cache: same key same bytes, damage is noticed, entries appear whole, the folder stays within its limit."""
+"""The object cache: keys, detection of damage, atomic entries, and a folder that stays within its limit."""
 
 import os
 import threading

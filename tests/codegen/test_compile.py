@@ -1,4 +1,4 @@
-"""codegen/: optimising, emitting, loading; bad IR and missing symbols are errors, never the end of the process."""
+"""codegen/: optimising, emitting, loading; bad IR and missing symbols raise errors and never abort the process."""
 
 import ctypes
 import subprocess
@@ -247,7 +247,7 @@ def test_threads_get_the_objects_that_one_thread_gets():
 
 
 def test_passes_and_code_generation_do_not_wait_for_other_threads():
-    """llvmlite lets one thread at a time into LLVM: what takes long must not queue there."""
+    """llvmlite's lock admits one thread to LLVM at a time: long operations must not wait for it."""
     module = parse(prepare(SCALE, HOST))
     with target_machine(HOST.target) as machine:
         builder = llvm.create_pass_builder(machine, llvm.create_pipeline_tuning_options(speed_level=3))

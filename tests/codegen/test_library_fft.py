@@ -1,4 +1,4 @@
-"""fft as a library kernel: every kind, rank and layout against the evaluator, and what happens with another numpy."""
+"""fft as a library kernel: every kind, rank and layout against the evaluator, and errors with an unexpected numpy."""
 
 import numpy as np
 import pytest
@@ -14,7 +14,7 @@ CLOSE = {"f32": 2e-5, "f64": 1e-12}
 
 
 def transform(kind: str, real: str, batch, lengths, source: str = "", result: str = "") -> str:
-    """An fft; layouts row-major where none are given."""
+    """An fft; layouts are row-major by default."""
     dims, half = [*batch, *lengths], [*batch, *lengths[:-1], lengths[-1] // 2 + 1]
     x = f"{real}[{text(dims)}]" if kind == "RFFT" else f"{COMPLEX[real]}[{text(half if kind == 'IRFFT' else dims)}]"
     y = f"{real}[{text(dims)}]" if kind == "IRFFT" else f"{COMPLEX[real]}[{text(half if kind == 'RFFT' else dims)}]"

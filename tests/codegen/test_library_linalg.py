@@ -35,7 +35,7 @@ def matrices(dtype: str, *dims: int, seed: int = 0) -> np.ndarray:
 
 
 def positive(dtype: str, *dims: int, seed: int = 0) -> np.ndarray:
-    """Hermitian and positive definite."""
+    """A random Hermitian, positive definite matrix."""
     a = matrices(dtype, *dims, seed=seed)
     return (a @ np.conj(a.swapaxes(-1, -2)) + dims[-1] * np.eye(dims[-1])).astype(a.dtype)
 
@@ -45,7 +45,7 @@ def entry(*lines: str) -> str:
 
 
 def both(text: str, inputs, dtype: str = "f32") -> list[np.ndarray]:
-    """Evaluator and kernel agree; the kernel is the same on both stacks, so one stands for both."""
+    """Check that evaluator and kernel agree. One stack is enough, because the kernel is the same on both."""
     return check(text, inputs, stacks=("evaluator", "legacy"), atol=CLOSE[dtype], rtol=CLOSE[dtype])
 
 
@@ -106,7 +106,7 @@ def test_empty_matrices(dims):
 
 
 def call(name: str, dtype: str, operands, results, config: str = "", bare: bool = False) -> str:
-    """A custom call as JAX writes it: matrices by columns. Shapes as (type, dims); bare: its one result, no tuple."""
+    """A custom call as JAX writes it, with column-major matrices. Shapes: (type, dims). bare: one result, no tuple."""
     sources = [shape(*o) for o in operands]
     lines = [f"p{n} = {shape(t, d, plain=True)} parameter({n})" for n, (t, d) in enumerate(operands)]
     names, leaves = ", ".join(f"p{n}" for n in range(len(lines))), ", ".join(shape(*r) for r in results)
@@ -119,7 +119,7 @@ def call(name: str, dtype: str, operands, results, config: str = "", bare: bool 
 
 
 def shape(dtype: str, dims, plain: bool = False) -> str:
-    """The last two of three dimensions by columns."""
+    """The layout of three dimensions whose last two are column-major."""
     layout = {0: "", 1: "{0}", 2: "{1,0}", 3: "{2,1,0}" if plain else "{1,2,0}"}[len(dims)]
     return f"{dtype}[{','.join(map(str, dims))}]{layout}"
 
@@ -129,7 +129,7 @@ def char(key: str, value: str) -> str:
 
 
 def eigen(dtype: str, name: str, n: int, *shapes):
-    """Operand, results: the matrix, what else there is, info."""
+    """(operands, results): the matrix, the other results, info."""
     return [(dtype, (2, n, n))], [(dtype, (2, n, n)), *shapes, ("s32", (2,))]
 
 
@@ -192,7 +192,7 @@ def test_a_target_agrees_with_the_evaluator(name, dtype):
 
 
 def kept(results) -> str:
-    """All leaves of r but the first, as the root."""
+    """A root with all leaves of r except the first."""
     rest = list(enumerate(results))[1:]
     lines = [f"g{n} = {shape(*s)} get-tuple-element(r), index={n}" for n, s in rest]
     leaves, names = ", ".join(shape(*s) for _, s in rest), ", ".join(f"g{n}" for n, _ in rest)

@@ -1,4 +1,4 @@
-"""Libraries are found when an object needs them: missing ones are named; threads, Ctrl-C and fork() do no harm."""
+"""Libraries are loaded when an object needs them. Missing ones are named; threads, Ctrl-C and fork() cause no harm."""
 
 import ctypes
 import multiprocessing
@@ -35,7 +35,7 @@ def close(result: np.ndarray) -> bool:
 
 @pytest.fixture
 def forgotten():
-    """OpenBLAS counts as not yet loaded, before and after."""
+    """Make OpenBLAS count as not yet loaded, before and after the test."""
     symbols._openblas.cache_clear()
     yield
     symbols._openblas.cache_clear()

@@ -1,1 +1,1 @@
-"""Ops held to the evaluator on both stacks."""
+"""Tests that compare ops on both stacks with the evaluator."""

@@ -1,4 +1,4 @@
-"""bitcast to wider or narrower elements: sub-byte elements are stored one a byte, so it is no alias of them."""
+"""bitcast between element widths. Sub-byte elements take one byte each, so such a bitcast is no alias."""
 
 import numpy as np
 import pytest
@@ -23,7 +23,7 @@ def module(form: str, after: str = ""):
 
 
 def comparable(array: np.ndarray) -> np.ndarray:
-    """Bytes, or numbers where the unused bits of a byte mean nothing."""
+    """The array as bytes, or as numbers for types whose bytes have unused bits."""
     return array.view(np.uint8) if array.dtype.kind in "iuf" else array.astype(np.int32)
 
 

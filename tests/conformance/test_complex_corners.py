@@ -1,7 +1,7 @@
-"""Complex arithmetic where parts are zero, subnormal, extreme, infinite or NaN: evaluator, both stacks and XLA agree on
-NaN, infinities and signs of zero, part by part, and on magnitudes within a bound.
+"""Complex arithmetic on zero, subnormal, extreme, infinite and NaN parts: evaluator, both stacks and XLA agree on NaN,
+infinities and signs of zero, part by part, and on magnitudes within a bound.
 
-XLA is the measure where it has the opcode, C99's Annex G where it has not (docs/adr/0010-parity-before-accuracy.md).
+The reference is XLA where it has the opcode, and C99's Annex G otherwise (docs/adr/0010-parity-before-accuracy.md).
 """
 
 from __future__ import annotations
@@ -25,9 +25,9 @@ Array = np.ndarray
 
 @dataclass(frozen=True)
 class Rule:
-    """How an opcode is compared. eps: the largest distance, in units of the type's epsilon; planar: of both parts
-    together, relative to the result's size (to 1 where that is smaller, if `absolute`), since one part may cancel.
-    keep: operands → which elements have a result that rounding does not decide. xla: whether XLA has the opcode.
+    """How an opcode is compared. eps: the largest distance in units of the type's epsilon. planar: compare both parts
+    together, relative to the result's size (to 1 if that is smaller and `absolute`), since one part may cancel.
+    keep: operands → elements whose result does not depend on rounding. xla: whether XLA has the opcode.
     """
 
     eps: float = 30
@@ -38,7 +38,7 @@ class Rule:
 
 
 def normal(*operands: Array) -> Array:
-    """No part is subnormal: XLA's angle of f32 flushes them in some steps only."""
+    """No part is subnormal: XLA's angle of f32 flushes subnormals in only some of its steps."""
     parts = [p for x in operands for p in (x.real, x.imag)]
     if parts[0].dtype == np.float64:
         return np.ones(parts[0].shape, bool)
@@ -47,14 +47,14 @@ def normal(*operands: Array) -> Array:
 
 
 def no_cancellation(x: Array) -> Array:
-    """|1 + x| is not within rounding of 1 where x is large: nobody's logarithm of that agrees with another's."""
+    """Exclude large x with |1 + x| within rounding of 1: different implementations of the logarithm disagree there."""
     wide = x.astype(np.clongdouble)
     excess = wide.real * (wide.real + 2) + wide.imag * wide.imag
     return normal(x) & ~((np.abs(excess) < 1e-15) & (np.abs(wide) > 0.1))
 
 
 def turns_little(x: Array, y: Array) -> Array:
-    """x^y whose angle c·arg x + d·log |x| is no more than a few turns, or not finite at all."""
+    """x^y whose angle c·arg x + d·log |x| is at most a few turns, or not finite."""
     wide = x.astype(np.clongdouble)
     size, angle = np.abs(wide), np.angle(wide)
     turn = np.abs(y.real * angle) + np.abs(y.imag * np.log(size))
@@ -64,7 +64,7 @@ def turns_little(x: Array, y: Array) -> Array:
 
 
 def off_the_cut(y: Array, x: Array) -> Array:
-    """(x + iy) / sqrt(x² + y²) off the negative axis by more than rounding."""
+    """(x + iy) / sqrt(x² + y²) is farther from the negative axis than rounding errors."""
     wide_x, wide_y = x.astype(np.clongdouble), y.astype(np.clongdouble)
     quotient = (wide_x + 1j * wide_y) / np.sqrt(wide_x * wide_x + wide_y * wide_y)
     endless = ~np.isfinite(x) | ~np.isfinite(y)
@@ -89,7 +89,7 @@ REAL = {"c64": "f32", "c128": "f64"}
 
 
 def parts(dtype: str) -> Array:
-    """Of both signs: zero, subnormals, the smallest normals, numbers around 1, what exp and squares overflow at, …"""
+    """Values of both signs: zero, subnormals, the smallest normals, numbers around 1, limits of exp and squares, …"""
     kind = np.float32 if dtype == "c64" else np.float64
     info = np.finfo(kind)
     small, log_max, root = (1e-20, 88.5, 3e19) if dtype == "c64" else (1e-160, 709.5, 1e160)
@@ -111,7 +111,7 @@ def pair(real: Array, imag: Array) -> Array:
 
 
 def pairs(dtype: str) -> tuple[Array, Array]:
-    """All of {±0, ±1, 2, ±inf, NaN, max}⁴, and a sample of everything."""
+    """All of {±0, ±1, 2, ±inf, NaN, max}⁴, and a random sample of all parts."""
     values = parts(dtype)
     few = np.array([0.0, -0.0, 1, -1, 2, np.inf, -np.inf, np.nan, values[20]], values.dtype)
     corners = np.stack(np.meshgrid(*[few] * 4)).reshape(4, -1)
@@ -130,12 +130,12 @@ def module(opcode: str, dtype: str, arity: int, count: int) -> str:
 
 
 def size(x: Array) -> Array:
-    """|x| by the parts that are finite."""
+    """|x|, with parts that are not finite counted as 0."""
     return np.hypot(*[np.where(np.isfinite(p), p, 0).astype(np.longdouble) for p in (x.real, x.imag)])
 
 
 def differences(actual: Array, expected: Array, rule: Rule) -> Array:
-    """For each element '', or what differs first: NaN, infinity, zero (its sign), size."""
+    """For each element '' or the first difference found: NaN, infinity, zero (its sign), size."""
     halves = [(actual, expected)]
     if actual.dtype.kind == "c":
         halves = [(actual.real, expected.real), (actual.imag, expected.imag)]
@@ -157,7 +157,7 @@ def differences(actual: Array, expected: Array, rule: Rule) -> Array:
 
 
 def complaints(opcode: str, inputs: tuple[Array, ...], results: dict[str, Array]) -> list[str]:
-    """A line for each stack and kind of difference, against the evaluator."""
+    """A line for each stack and kind of difference from the evaluator."""
     rule, expected = RULES[opcode], results["evaluator"]
     kept = np.ones(expected.shape, bool) if rule.keep is None else rule.keep(*inputs)
     assert kept.mean() > 0.2
@@ -192,7 +192,7 @@ def test_every_complex_function_has_a_rule():
 
 @pytest.mark.skipif(not installed(), reason="jaxlib is not installed (./testbed setup --xla)")
 def test_what_is_left_out_still_differs():
-    """XLA has no angle for two subnormal f32 parts, of which it flushes neither before it divides them."""
+    """XLA returns NaN as the angle of two subnormal f32 parts, because it divides them without flushing."""
     x = np.full(64, pair(np.array([1e-45], np.float32), np.array([1e-45], np.float32))[0])
     text = module("log", "c64", 1, len(x))
     assert np.isnan(XlaExecutable(text).execute([x])[0].imag).all()
@@ -242,7 +242,7 @@ def linear_module(lines: tuple[str, str], dtype: str) -> str:
 
 
 def mostly_finite(text: str, dtype: str) -> list[Array]:
-    """Operands whose parts are small numbers and zeros, now and then infinite or NaN; weights are finite."""
+    """Operands with small numbers and zeros as parts, a few of them infinite or NaN. Weights are finite."""
     kind, rng = np.float32 if dtype == "c64" else np.float64, np.random.default_rng(5)
     values = np.array([0.0, -0.0, 1, -1, 2, -0.5, 1.5, np.inf, -np.inf, np.nan], kind)
     chances = np.array([4, 4, 4, 4, 4, 4, 4, 1, 1, 0.5]) / 30.5
@@ -270,7 +270,7 @@ def test_sums_of_products(name: str, dtype: str):
 @pytest.mark.filterwarnings("ignore::RuntimeWarning")
 @pytest.mark.parametrize("dtype", ["c64", "c128"])
 def test_a_matrix_product_keeps_its_infinities(dtype: str):
-    """XLA's library scales each sum by 1 + 0i, which makes NaN of an infinite one; in its own loops (batches) not."""
+    """XLA's library scales each sum by 1 + 0i, which turns an infinite sum into NaN; its own loops (batches) do not."""
     text = linear_module(MATRIX, dtype)
     inputs = mostly_finite(text, dtype)
     results = {stack: run_stack(text, stack, inputs)[0] for stack in STACKS}

@@ -47,7 +47,7 @@ def text_of(
     kind: str, axes: list[Spatial], batch: int, ins: int, outs: int, groups: tuple[int, int], orders: list[list[str]],
     layouts: list[list[int]] | None = None,
 ) -> str:  # fmt: skip
-    """orders: the labels of input, kernel and result; layouts: minor to major of each."""
+    """The HLO text. orders: the labels of input, kernel and result; layouts: of each, minor to major."""
     features, batches = groups
     roles = [
         {"b": batch * batches, "f": ins * features, **{str(n): a.size for n, a in enumerate(axes)}},
@@ -127,7 +127,7 @@ def test_nothing_to_read(axis):
 
 @pytest.mark.parametrize("kind", ["f8e4m3fn", "f8e5m2"])
 def test_sums_of_small_floats_round_through_f16(kind):
-    """As XLA:CPU does; the comparison rule would let a wrong last bit pass."""
+    """XLA:CPU rounds this way. The comparison rule alone would accept a wrong last bit."""
     axes = [Spatial(16, 3, 1, 1, 1, 1, 1, 0), Spatial(16, 3, 1, 1, 1, 1, 1, 0)]
     text = text_of(kind, axes, 1, 16, 16, (2, 1), [list("b01f"), list("01io"), list("b01f")])
     inputs = make_inputs(parsed(text), 3)

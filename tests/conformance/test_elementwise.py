@@ -26,19 +26,19 @@ from ..support.check import STACKS, check, run_stack
 
 CASES = list(cases())
 COUNT = 1024
-"""Elements of each operand: enough for all pairs of special values, and for the vectorised loop and its tail."""
+"""Elements per operand: enough for all pairs of special values, and for a vectorised loop with its remainder."""
 
 EXAMPLES = max(3, settings().max_examples // 10)
 
 DIVERGENCES: dict[str, str] = {}
-"""Case → why its stacks are allowed to differ. One that agrees again fails, so that the list only shrinks."""
+"""Case → why its stacks may differ. A case that agrees again fails, so that the list only shrinks."""
 
 FLUSHED = {Op.POWER: "XLA:CPU calls pow, which does not flush what our inline power does"}
-"""Opcodes tried without subnormal operands, with the reason."""
+"""Opcodes that are tested without subnormal operands, with the reason."""
 
 
 def operands(case: Case, seed: int) -> list[np.ndarray]:
-    """All special values (for two operands all pairs; for three random triples), then random ones."""
+    """All special values (all pairs for two operands, random triples for three), then random ones."""
     rng = np.random.default_rng(seed)
     if is_complex_function(case):
         return [moderate_values(rng, d, COUNT, axes=len(case.operands) == 1) for d in case.operands]
@@ -59,12 +59,12 @@ def without_subnormals(x: np.ndarray) -> np.ndarray:
 
 
 def is_complex_function(case: Case) -> bool:
-    """Parts of such a value may cancel, and no two libraries agree on its special values: see `check_near`."""
+    """Whether parts of the value may cancel, and libraries disagree on its special values: see `check_near`."""
     return case.dtype.is_complex and (OPSET[case.op].ulp != EXACT or case.op in (Op.MULTIPLY, Op.DIVIDE, Op.SIGN))
 
 
 def check_near(text: str, inputs: list[np.ndarray], epsilon: float) -> None:
-    """The stacks agree to a bound on the distance in the plane, relative to the value or to 1, whichever is larger."""
+    """Check that the stacks agree within a distance in the complex plane, relative to max(|value|, 1)."""
     results = {stack: run_stack(text, stack, inputs)[0] for stack in STACKS}
     expected = results[STACKS[0]]
     for stack in STACKS[1:]:
@@ -91,7 +91,7 @@ def test_elementwise(case: Case):
                 check_case(case, seed)
         return
 
-    @settings(max_examples=EXAMPLES, phases=[Phase.explicit, Phase.generate])  # a smaller seed is no simpler
+    @settings(max_examples=EXAMPLES, phases=[Phase.explicit, Phase.generate])  # a smaller seed is no simpler example
     @given(st.integers(0, 2**32 - 1))
     def holds(seed: int) -> None:
         check_case(case, seed)

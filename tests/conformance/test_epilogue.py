@@ -29,7 +29,7 @@ DOTS = {
 
 
 def dot_text(form: str, kind: str) -> str:
-    """(x·w + bias), its square times itself, at least zero, plus a residual that dies here."""
+    """min(a², a) - max(r, 0) with a = x·w + bias. The array max(r, 0) has its last use here."""
     left, right, dims, numbers = (part.format(t=kind) for part in DOTS[form])
     shape, last = f"{kind}{dims}", dims[1:-1].split(",")
     return f"""HloModule m
@@ -68,13 +68,13 @@ def test_dots(form, kind):
     else:
         text = dot_text(form, kind)
     product_kernel(text)
-    check(text, atol=1e-2 if (form, kind) == ("deep", "c64") else None)  # hundreds squared lose to each other
+    check(text, atol=1e-2 if (form, kind) == ("deep", "c64") else None)  # differences of large squares cancel
 
 
 @pytest.mark.parametrize("layout", ["0,1", "1,0"])
 @pytest.mark.parametrize("square", [True, False])
 def test_results_whose_columns_are_the_left_operands(layout, square):
-    """Without and with an epilogue; square: of one operand with itself."""
+    """With and without an epilogue. square: a product of one operand with itself."""
     right, inner = ("x", 1) if square else ("w", 0)
     text = f"""HloModule m
 ENTRY e {{
@@ -172,7 +172,7 @@ ENTRY e {
 
 
 def test_two_products_of_one_kernel_have_loops_of_their_own():
-    """Results of one shape, of two dots and of none."""
+    """Results of one shape that depend on one dot, on both, or on none."""
     check(
         """HloModule m
 f {

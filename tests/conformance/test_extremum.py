@@ -36,7 +36,7 @@ ENTRY main {{
 
 
 def corner_rows(length: int, dtype, sign: float) -> np.ndarray:
-    """Rows whose maximum (of sign · row) lies in a corner, the special value at the end and in the middle."""
+    """Rows whose maximum (of sign · row) is a special value, at the end and in the middle."""
     generator = np.random.default_rng(length)
     below = -sign * generator.uniform(1, 2, length)
     rows = []
@@ -51,7 +51,7 @@ def corner_rows(length: int, dtype, sign: float) -> np.ndarray:
 
 
 def expected(rows: np.ndarray, op: str) -> np.ndarray:
-    """IEEE's maximum or minimum: NaN wins, −0 lies below +0."""
+    """IEEE 754's maximum or minimum: NaN if there is one; −0 is less than +0."""
     wide = rows.astype(np.float64)
     found = wide.max(1) if op == "maximum" else wide.min(1)
     zero = (wide == 0.0) & (found == 0.0)[:, None]
@@ -92,7 +92,7 @@ def test_initial_values_take_part(init, stack):
 
 @pytest.mark.parametrize("stack", ["legacy", "mlir"])
 def test_long_sums_keep_several_accumulators(stack):
-    """Unrolled as a whole, 1,024 elements would be 64 vectors in one chain (so many additions)."""
+    """Full unrolling would make one chain of 64 dependent vector additions for 1,024 elements."""
     text = ROWS.format(t="f32", op="add", r=64, c=1024, init=0)
     options = CompileOptions(cache=None, keep_stages=True)
     stages = compile_module(parse_module(text), Flags.parse(stack), options).stages

@@ -1,4 +1,4 @@
-"""What the plan makes of gathers and scatters: one kernel with what surrounds them, and updates in place."""
+"""Plans of gathers and scatters: one kernel together with their neighbours, and updates in place."""
 
 import numpy as np
 import pytest
@@ -109,7 +109,7 @@ def test_a_scatter_takes_its_start_its_indices_and_its_updates():
 
 @pytest.mark.parametrize("other", ["u", "v"])
 def test_a_dying_operand_is_updated_in_place(other):
-    """The second scatter writes over the first one's result, unless it also reads it elsewhere."""
+    """The second scatter overwrites the first one's result, unless it also reads it in another operand."""
     text = entry(
         "x = f32[50,16] parameter(0)", "i = s32[50] parameter(1)", "u = f32[50,16] parameter(2)",
         f"v = f32[50,16] scatter(x, i, u), {ADD_ROWS}", f"w = f32[50,16] scatter(v, i, {other}), {ADD_ROWS}",
@@ -197,7 +197,7 @@ def test_a_scatter_of_several_arrays_sees_each_update_whole():
 
 
 def test_a_fusion_whose_root_is_a_scatter_of_several_arrays():
-    """As XLA makes them, its results in place or not."""
+    """A fusion as XLA makes it, with results in place and elsewhere."""
     head = (
         HEAD.replace("HloModule m", "HloModule m, is_scheduled=true")
         + f"""fused {{ x = f32[40] parameter(0)
@@ -293,7 +293,7 @@ def test_indices_that_are_joined_are_read_part_by_part():
 @pytest.mark.parametrize("count", [1, 3])
 @pytest.mark.parametrize("place", ["alone", "with a consumer", "with a producer and a control edge"])
 def test_a_slice_without_extent_reads_nothing_that_is_not_there(size, count, place):
-    """A dimension that the result leaves out may have a slice size of 0."""
+    """A dimension that the result drops may have a slice size of 0."""
     gather = "offset_dims={}, collapsed_slice_dims={0}, start_index_map={0}, index_vector_dim=1, slice_sizes={0}"
     given = f"x = f32[{size}] parameter(0)", f"i = s32[{count},1] parameter(1)"
     ends = {

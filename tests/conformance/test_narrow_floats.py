@@ -1,4 +1,4 @@
-"""The narrowest floats on the evaluator and both stacks, where they differ from wider ones: no sign, NaN or zero."""
+"""The narrowest floats on the evaluator and both stacks, where they lack a sign, NaN or zero."""
 
 import numpy as np
 import pytest
@@ -60,7 +60,7 @@ def test_the_least_power_has_code_0():
 @pytest.mark.parametrize("bits", [(5, 2), (4, 3), (2, 0), (3, 3), (8, 23)])
 @pytest.mark.parametrize("kind", NARROW)
 def test_reduce_precision(kind, bits):
-    """By the value in f16, as XLA has it (f8e8m0fnu's in f32): the exponent is that of an f16."""
+    """As in XLA, the value is reduced in f16 (f8e8m0fnu in f32), so the exponent bits are those of an f16."""
     op = f"reduce-precision(p), exponent_bits={bits[0]}, mantissa_bits={bits[1]}"
     check(module(kind, kind, op, VALUES.size), [VALUES.astype(np.float32).astype(BY_NAME[kind].numpy)])
 

@@ -1,4 +1,4 @@
-"""Narrow floats in f32, and elements narrower than a byte, each of which takes one."""
+"""Narrow floats, which are computed in f32, and sub-byte elements, which take one byte each."""
 
 import numpy as np
 import pytest
@@ -47,7 +47,7 @@ def test_narrow_floats_compute_in_f32(kind, special):
 @pytest.mark.parametrize("kind", ["s4", "u4", "s2", "u2"])
 @pytest.mark.parametrize("layout", ["{0}", "{0:E(4)}"])
 def test_an_element_narrower_than_a_byte_takes_one(kind, layout):
-    """element_size_in_bits changes no buffer: XLA's packed layouts are a matter of its own border."""
+    """element_size_in_bits does not change buffers: XLA packs such elements only at its interface."""
     text = f"""HloModule m
 ENTRY e {{
   p = {kind}[8]{layout} parameter(0)

@@ -1,4 +1,4 @@
-"""Signs of zero, NaN and the ends of the narrowest types: evaluator, both stacks and XLA agree on them bit by bit."""
+"""Signs of zero, NaN and limits of the narrowest types: evaluator, both stacks and XLA agree bit for bit."""
 
 from __future__ import annotations
 
@@ -21,13 +21,13 @@ def on_all_stacks(text: str, inputs: list[Array], xla: bool = True) -> dict[str,
 
 
 def bits(x: Array) -> Array:
-    """Of floats, with one NaN only."""
+    """The bits of floats as f64, with one bit pattern for all NaNs."""
     wide = (x.astype(np.float32) if x.dtype.itemsize == 1 else x).astype(np.float64)
     return np.where(np.isnan(wide), np.nan, wide).view(np.uint64)
 
 
 def agree(results: dict[str, Array]) -> None:
-    """Bit by bit."""
+    """Check that all stacks agree bit for bit with the evaluator."""
     expected = bits(results["evaluator"])
     for stack, actual in results.items():
         wrong = np.flatnonzero(bits(actual) != expected)
@@ -69,7 +69,7 @@ def fold_module(kind: str, opcode: str, dtype: str) -> str:
 
 
 def fold_inputs(kind: str, opcode: str, dtype: str) -> list[Array]:
-    """Zeros mostly, none of which is beaten; in some rows -0 only."""
+    """Mostly zeros, which no other value exceeds; some rows have only -0."""
     rng, kind_ = np.random.default_rng(9), DType(dtype).numpy
     values = np.array([0.0, -0.0, -1 if opcode == "maximum" else 1, np.nan])
     x = rng.choice(values, {"long": (60, 90)}.get(kind, (150, 7)), p=[0.1, 0.6, 0.29, 0.01]).astype(kind_)
@@ -89,7 +89,7 @@ def test_a_fold_of_zeros(kind: str, opcode: str, dtype: str):
 
 @pytest.mark.parametrize("opcode", ["maximum", "minimum"])
 def test_a_long_fold_keeps_nan(opcode: str):
-    """XLA gives long reductions to a library that drops NaN beside other numbers, and takes either zero."""
+    """XLA delegates long reductions to a library that drops NaN and does not distinguish zeros."""
     text, inputs = fold_module("long", opcode, "f32"), fold_inputs("long", opcode, "f32")
     agree(on_all_stacks(text, inputs, xla=False))
     expected = run_stack(text, "evaluator", inputs)[0]
@@ -114,7 +114,7 @@ def test_converts_to_the_narrowest(source: str, target: str):
 
 @pytest.mark.parametrize("target", ["f32", "f64"])
 def test_every_power_of_two(target: str):
-    """The least one is subnormal in f32 and not in f64."""
+    """The least power is subnormal in f32 but not in f64."""
     codes = np.arange(256).astype(np.uint8).view(DType.F8E8M0FNU.numpy)
     text = f"HloModule m\nENTRY e {{\n  p = f8e8m0fnu[256] parameter(0)\n  ROOT r = {target}[256] convert(p)\n}}\n"
     results = on_all_stacks(text, [codes])
@@ -151,7 +151,7 @@ def test_a_pred_is_a_byte(form: str):
 @pytest.mark.parametrize("bits_", [(5, 10), (5, 2), (4, 3)])
 @pytest.mark.parametrize("kind", ["f8e5m2", "f8e5m2fnuz", "f8e4m3fn", "f8e8m0fnu"])
 def test_reduce_precision_of_a_byte(kind: str, bits_: tuple[int, int]):
-    """In f16, which keeps the subnormals of five exponent bits."""
+    """Computed in f16, which keeps the subnormals of five exponent bits."""
     codes = np.arange(256).astype(np.uint8).view(DType(kind).numpy)
     op = f"reduce-precision(p), exponent_bits={bits_[0]}, mantissa_bits={bits_[1]}"
     text = f"HloModule m\nENTRY e {{\n  p = {kind}[256] parameter(0)\n  ROOT r = {kind}[256] {op}\n}}\n"

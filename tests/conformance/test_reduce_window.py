@@ -1,4 +1,4 @@
-"""reduce-window: on the evaluator and both stacks, every window; cumulative and wide ones without reading too often."""
+"""reduce-window on the evaluator and both stacks: all kinds of windows; cumulative and wide ones avoid repeated reads."""
 
 import numpy as np
 import pytest

@@ -54,7 +54,7 @@ def numbers(text: str) -> list[np.ndarray]:
 @pytest.mark.skipif(Target.host().vector_bits < 256, reason="eight floats are no vector here")
 @pytest.mark.parametrize("stack", STACKS)
 def test_eight_output_features_are_one_vector(stack):
-    """Unrolled before they are vectorised, they become scalars, which SLP joins in other ways, with shuffles."""
+    """If unrolled before vectorisation, they become scalars, which SLP combines in other ways, with shuffles."""
     text = optimized(CONVOLUTION.format(w=9, pad="1_1", o=8), stack)
     sums = re.findall(r"= (?:fadd|fmul|call)[^\n]*?(<\d+ x float>|float) ", text)
     assert set(sums) == {"<8 x float>"}
@@ -64,7 +64,7 @@ def test_eight_output_features_are_one_vector(stack):
     ("w", "pad", "o"), [(9, "1_1", 8), (6, "0_2", 6), (5, "2_0", 16), (7, "3_2", 3), (2, "1_1", 4)]
 )
 def test_positions_beside_those_whose_window_is_inside(w, pad, o):
-    """At both ends, at one, at several: they share their code."""
+    """Border positions at both ends, at one end, at several: they share their code."""
     low, high = map(int, pad.split("_"))
     text = CONVOLUTION.format(w=w, pad=pad, o=o).replace(f"[1,9,{w},{o}]", f"[1,9,{w + low + high - 2},{o}]")
     check(text, numbers(text))
@@ -73,7 +73,7 @@ def test_positions_beside_those_whose_window_is_inside(w, pad, o):
 @pytest.mark.parametrize("after", ["copy(p)", "tanh(p)"])
 @pytest.mark.parametrize(("r", "d", "c"), [(37, 37, 37), (20, 300, 21), (7, 520, 76), (4, 64, 70), (5, 30, 129)])
 def test_products_whose_last_panel_is_narrow(r, d, c, after):
-    """Of one block of the depth or of more; with the rest of a vector at the end, or of several."""
+    """One block of the depth, or several; a partial vector at the end, or several."""
     text = PRODUCT.format(r=r, d=d, c=c, after=after)
     check(text, numbers(text))
 
@@ -81,7 +81,7 @@ def test_products_whose_last_panel_is_narrow(r, d, c, after):
 @pytest.mark.parametrize("cpu, most", [("x86-64-v2", 500), ("x86-64-v3", 900), ("x86-64-v4", 450)])
 @pytest.mark.parametrize("stack", STACKS)
 def test_the_copies_around_a_tile_stay_small(stack, cpu, most):
-    """37 columns fill no panel: unrolled, their copies were more than the product's own code."""
+    """37 columns do not fill a panel. Unrolled copies would be larger than the code of the product."""
     options = EmitOptions(Target.level(cpu))
     kernels = plan(parse_module(PRODUCT.format(r=37, d=37, c=37, after="copy(p)"))).kernels
     emitted = {"legacy": legacy, "mlir": mlir_emitters}[stack].emit(kernels, options)

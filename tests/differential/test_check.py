@@ -1,4 +1,4 @@
-"""The test door itself: it passes what agrees, and its repro folder is a MODULE that the command line takes."""
+"""The tests' function `check`: it accepts equal results, and its repro folder is a MODULE for the command line."""
 
 import numpy as np
 import pytest
@@ -18,7 +18,7 @@ ENTRY e {
 
 
 class Wrong:
-    """A compiled program whose second run stack is off by a little in one element."""
+    """A compiled program whose results on the second stack are slightly wrong in one element."""
 
     stages = (("1.ll", "wrong code"),)
 

@@ -1,4 +1,4 @@
-"""The conformance runner: every way a case may end is one row, and the run goes on."""
+"""The conformance runner: every outcome of a case becomes one row, and the run continues."""
 
 import json
 import os

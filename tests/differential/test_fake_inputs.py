@@ -1,4 +1,4 @@
-"""Fake inputs: the same for a seed, and such that indices, sizes and starts of reductions make sense."""
+"""Fake inputs: equal for equal seeds; valid indices, sizes and initial values of reductions."""
 
 import numpy as np
 import pytest

@@ -9,7 +9,7 @@ from ..support.corpus import shared_root, suite_cases
 DIVERGENCES = {
     "cbrt.bf16": "XLA gives -5.6e-16 for every subnormal operand, whatever its sign; ours counts it as zero",
 }
-"""One-op cases that differ from XLA on purpose. They must differ: one that agrees leaves this table."""
+"""One-op cases that differ from XLA on purpose. A case that agrees must be removed from this table."""
 
 
 def agrees(case: Case) -> bool:

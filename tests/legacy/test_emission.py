@@ -1,4 +1,4 @@
-"""What the legacy stack promises about its IR: the same text every time, vectors, no recursion, strict mode, gaps."""
+"""Properties of the legacy stack's IR: determinism, vectors, no recursion, strict mode, unsupported ops."""
 
 import itertools
 
@@ -121,7 +121,7 @@ def test_strict_mode_keeps_subnormals_of_log():
 
 @pytest.mark.parametrize("count", [200, 1500])
 def test_long_chains_need_no_recursion(count: int):
-    """All in one fusion, elementwise and movement in turn."""
+    """One fusion that alternates elementwise ops and data movement."""
     lines = ["  v0 = f32[4,4] parameter(0)"]
     for i in range(1, count):
         lines.append(
@@ -143,7 +143,7 @@ def test_long_chains_need_no_recursion(count: int):
 
 
 def test_shared_values_are_computed_once():
-    """A ladder of 40 doublings has 2^40 paths and 40 additions."""
+    """A chain of 40 doublings has 2^40 paths but needs only 40 additions."""
     lines = ["  v0 = f32[8] parameter(0)"] + [f"  v{i} = f32[8] add(v{i - 1}, v{i - 1})" for i in range(1, 41)]
     lines[-1] = lines[-1].replace("  v", "  ROOT v", 1)
     text = (

@@ -30,10 +30,10 @@ REFERENCE = {
     "logistic": (lambda x: 1 / (1 + np.exp(-x)), -80, 80, 4),
     "erf": (np.vectorize(math.erf), -5, 5, 4),
 }
-"""opcode → (reference, lowest, highest operand, budget in ulp)."""
+"""opcode → (reference, lowest operand, highest operand, limit of the error in ulp)."""
 
 AS_XLA = {("log-plus-one", "f64"): 130}
-"""Budgets where parity with XLA:CPU goes before accuracy."""
+"""Error limits in ulp where equality with XLA:CPU takes precedence over accuracy."""
 
 TYPES = {"f32": (np.float32, np.float64), "f64": (np.float64, np.longdouble)}
 
@@ -47,7 +47,7 @@ def call(op: str, dtype: str, *operands: np.ndarray) -> np.ndarray:
 
 
 def operands(low: float, high: float, type_: type) -> np.ndarray:
-    """Spread over the interval, over its magnitudes, and around 0 and ±1."""
+    """Operands spread over the interval, over its magnitudes, and around 0 and ±1."""
     rng = np.random.default_rng(0)
     sizes = np.exp(rng.uniform(-25, math.log(max(abs(low), abs(high))), 3000))
     signed = sizes * rng.choice([-1, 1], 3000)

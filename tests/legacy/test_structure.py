@@ -1,4 +1,4 @@
-"""The legacy stack on what is not elementwise, against the evaluator: shapes, layouts, fusions, reduce, dot."""
+"""Ops of the legacy stack that are not elementwise, against the evaluator: shapes, layouts, fusions, reduce, dot."""
 
 import ml_dtypes
 import numpy as np

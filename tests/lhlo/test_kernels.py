@@ -67,7 +67,7 @@ ENTRY e {
 
 
 def fusion(root: str) -> str:
-    """The module whose fused root reads `root`: a shape and an operation."""
+    """A module whose fused root reads `root`, a shape and an operation."""
     shape = re.match(r"(.*) (?:tuple|subtract)\(", root)
     assert shape is not None
     return FUSION.replace("ROOT_VALUE", root).replace("ROOT_SHAPE", shape[1])

@@ -1,4 +1,4 @@
-"""Literals survive LHLO to the bit, in every dtype."""
+"""Literals in every dtype survive LHLO bit for bit."""
 
 import numpy as np
 import pytest
@@ -12,7 +12,7 @@ from ...lhlo.literals import elements_text, literal_of
 
 
 def bits(dtype: DType, count: int) -> np.ndarray:
-    """Random bit patterns of a type: NaNs with payloads, -0, subnormals among them."""
+    """Random bit patterns of a type, including NaNs with payloads, -0 and subnormals."""
     raw = np.random.default_rng(11).integers(0, 256, size=count * dtype.bytes, dtype=np.uint8)
     if dtype is DType.PRED:
         return (raw & 1).view(dtype.numpy)

@@ -1,4 +1,4 @@
-"""Bad LHLO is refused with a label or MLIR's words and its line; nothing ends the process, nothing passes."""
+"""Bad LHLO is refused with a rule's label or MLIR's message, and its line; nothing aborts, nothing passes."""
 
 import pytest
 

@@ -1,4 +1,4 @@
-"""Whole programs through the one door: every thunk kind, mixed stacks, layouts, results that are parameters."""
+"""Whole programs through the public API: every thunk kind, mixed stacks, layouts, results that are parameters."""
 
 import numpy as np
 import pytest

@@ -1,4 +1,4 @@
-"""What both stacks must have in common: the sequence of thunks, the kernels' names, and the kernel ABI."""
+"""Properties that both stacks share: the sequence of thunks, the kernels' names, and the kernel ABI."""
 
 import re
 

@@ -1,4 +1,4 @@
-"""Products of complex numbers on the MLIR stack: columns in vectors, whatever the layouts and numbers of dimensions."""
+"""Products of complex numbers on the MLIR stack: vectors over columns, for all layouts and numbers of dimensions."""
 
 import pytest
 

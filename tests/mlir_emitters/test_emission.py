@@ -41,8 +41,8 @@ def test_same_request_same_text():
 
 @pytest.mark.parametrize("name", ["mlir", "llvm"])
 def test_golden_text(name):
-    """The checks stand in the module itself, with one prefix a stage."""
-    import llvm  # the tools' package: FileCheck lies in its bin folder
+    """The expectations are comments in the module itself, with one prefix per stage."""
+    import llvm  # the package with FileCheck in its bin folder
 
     tool = Path(next(iter(llvm.__path__))) / "bin" / "FileCheck"
     emitted = mlir_emitters.emit(requests_of(GOLDEN.read_text()), replace(FIXED, keep_stages=True))
@@ -157,11 +157,11 @@ def test_every_opcode_stands_in_one_table():
 DIVERGENCES = {
     "cbrt.bf16": "XLA:CPU gives -5.6e-16 for the cube root of every subnormal",
 }
-"""One-op cases that differ from XLA. One that agrees leaves this table."""
+"""One-op cases that differ from XLA. A case that agrees must be removed from this table."""
 
 
 def disagreement(case: Case) -> str | None:
-    """What differs between this stack and a one-op case's golden; None where they agree."""
+    """The difference between this stack and the golden result of a one-op case; None if they agree."""
     program = load_case(case)
     assert program.inputs is not None and program.expected is not None
     results = compile_module(program.module, Flags.parse("mlir")).execute(program.inputs)

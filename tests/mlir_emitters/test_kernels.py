@@ -1,4 +1,4 @@
-"""Kernels of the MLIR stack whose loops are not one nest: products, reductions, updates, transpositions, reshapes."""
+"""Kernels of the MLIR stack that need more than one loop nest: products, reductions, updates, transposes, reshapes."""
 
 import re
 
@@ -60,7 +60,7 @@ def test_products(shape):
 
 @pytest.mark.parametrize("emit", [legacy.emit, mlir_emitters.emit])
 def test_a_tile_of_few_rows_is_there_once(emit):
-    """Eight rows are two turns of one tile; seven need a second one."""
+    """Eight rows are two iterations of one tile; seven rows need a second tile."""
 
     def multiplications(rows: int) -> int:
         made = plan(parse_module(product(rows, 64, 32, "f32")))

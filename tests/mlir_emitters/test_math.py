@@ -37,7 +37,7 @@ UNARY = {
 
 
 AS_XLA = {("log-plus-one", "f64"): 130}
-"""Where parity with XLA:CPU goes before accuracy: its rational function is that far off between -0.41 and -0.29."""
+"""Equality with XLA:CPU takes precedence over accuracy: its rational function has this error from -0.41 to -0.29."""
 
 
 def program(opcode: str, dtype: str, operands: int = 1) -> str:
@@ -51,7 +51,7 @@ def run(opcode: str, dtype: str, *inputs: np.ndarray) -> np.ndarray:
 
 
 def arguments(dtype: np.dtype, seed: int = 0) -> np.ndarray:
-    """Special values, moderate ones, and all magnitudes that f32 has but its smallest."""
+    """Special values, moderate ones, and all magnitudes of f32 except the smallest."""
     rng = np.random.default_rng(seed)
     wide = np.exp(rng.uniform(-80, 80, COUNT // 4)) * rng.choice([-1, 1], COUNT // 4)
     parts = [SPECIAL, rng.uniform(-1, 1, COUNT // 4), wide, rng.uniform(-100, 100, COUNT // 4)]

@@ -1,4 +1,4 @@
-"""The documents' code: Python blocks and commands run, quotes stand in the file they name, options exist.
+"""The documents' code: Python blocks and commands run, quotes equal the file that they name, options exist.
 
 Blocks: ```python runs; ```python file=PATH quotes PATH line by line; ```sh runs if it holds nothing but `./testbed` and
 `cat`, and is checked word by word otherwise. Words in capitals (MODULE, DIR) stand for something: such lines are only
@@ -25,7 +25,7 @@ from ...tools.run_tests import parse_arguments
 ROOT = Path(__file__).resolve().parents[2]
 DOCUMENTS = sorted([*ROOT.glob("*.md"), *ROOT.glob("docs/*.md")])
 
-# What `./testbed` is in a block: the command line itself, except for subcommands that take long or change the checkout.
+# `./testbed` in a block: the command line itself, except for subcommands that take long or change the checkout.
 TESTBED = """#!{python}
 import sys
 sys.path.insert(0, {packages!r})
@@ -66,7 +66,7 @@ def some(language: str, quoted: bool = False) -> pytest.MarkDecorator:
 
 
 def shell_lines(text: str) -> list[list[str]]:
-    """The commands of a block, split into words; here-documents and comments left out."""
+    """The commands of a block, split into words, without here-documents and comments."""
     text = re.sub(r"<<'(\w+)'.*?^\1$", "", text, flags=re.M | re.S)
     return [words for line in text.splitlines() if (words := shlex.split(line, comments=True))]
 
@@ -76,7 +76,7 @@ def stands_for_something(words: list[str]) -> bool:
 
 
 def check_testbed(words: list[str]) -> None:
-    """Subcommand and options of a `./testbed …` line exist, and nothing that is needed is missing."""
+    """Check that the subcommand and the options of a `./testbed …` line exist, and that no argument is missing."""
     if words[1:2] and words[1].startswith("-"):
         assert words[1] in ("--help", "--version")
         return
@@ -134,7 +134,7 @@ def test_shell_blocks_run(block, tmp_path):
     (tmp_path / "examples").symlink_to(ROOT / "examples")
     (tmp_path / "testbed").write_text(TESTBED.format(python=sys.executable, packages=str(packages)))
     (tmp_path / "testbed").chmod(0o755)
-    # What a reader writes to /tmp, a test writes to its own folder.
+    # A path under /tmp in a document becomes a path in the test's own folder.
     script = block.text.replace("/tmp/", f"{tmp_path}/")
     environ = {key: value for key, value in os.environ.items() if key != "PYTHONPATH"}
     done = subprocess.run(

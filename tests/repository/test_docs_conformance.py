@@ -1,4 +1,4 @@
-"""docs/conformance.md names each miss of the evaluator, with who is right, and counts them."""
+"""docs/conformance.md lists each deviation of the evaluator, says which side is right, and counts them."""
 
 import re
 from pathlib import Path

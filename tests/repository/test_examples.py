@@ -1,4 +1,4 @@
-"""The examples: complete, small, free of source locations, and what examples/make.py makes."""
+"""The examples are complete, small, free of source locations, and equal to the output of examples/make.py."""
 
 import importlib.util
 import re

@@ -1,4 +1,4 @@
-"""The launcher and the set-up behind it: errors with a remedy, resuming, two at once, a moved checkout."""
+"""The launcher and its set-up: errors with a remedy, resumption, two at the same time, a moved checkout."""
 
 import os
 import shutil
@@ -13,7 +13,7 @@ import pytest
 # The real checkout, also from inside Bazel's sandbox.
 ROOT = Path(__file__).resolve().parents[2]
 
-# Stands in for pip: notes each run, and waits while a file named `hold` is there.
+# Replaces pip: records each run, and waits while a file named `hold` exists.
 FAKE_PIP = """
 import pathlib, sys, time
 root = pathlib.Path({root!r})
@@ -27,8 +27,8 @@ while (root / "hold").exists():
 sys.exit((root / "fail").exists())
 """
 
-# Stands in for the system's Python: the real one, except that files decide whether it has ensurepip and pip, and that
-# `-m venv` puts the fake pip into the environment.
+# Replaces the system's Python: the real one, except that files decide whether it has ensurepip and pip, and that
+# `-m venv` installs the fake pip in the environment.
 FAKE_PYTHON = """#!{python}
 import os, pathlib, runpy, shutil, subprocess, sys
 root, python, args = pathlib.Path({root!r}), {python!r}, sys.argv[1:]
@@ -55,7 +55,7 @@ else:
     os.execv(python, [python, *args])
 """
 
-# Stands in for apt-get: brings ensurepip once its lists are there, unless a file named `offline` is.
+# Replaces apt-get: installs ensurepip after its lists are updated, unless a file named `offline` exists.
 FAKE_APT = """#!/bin/sh
 cd '{root}' && echo "$@" >> apt.log
 [ ! -e offline ] || exit 100
@@ -75,7 +75,7 @@ def main():
 
 @pytest.fixture
 def checkout(tmp_path: Path) -> Path:
-    """A small checkout: the real launcher and set-up, a fake system Python, pip and command line."""
+    """A small checkout: the real launcher and set-up, with a fake system Python, pip and command line."""
     root = tmp_path / "a check-out.d"
     (root / "tools/python").mkdir(parents=True)
     (root / "cli").mkdir()
@@ -238,7 +238,7 @@ def test_without_ensurepip_the_systems_pip_installs_into_the_environment(checkou
 
 
 def bare(checkout: Path, programs: Path, with_apt: bool) -> str:
-    """A PATH like that of a bare Debian: no ensurepip, no pip, and apt-get or not."""
+    """A PATH like that of a bare Debian: no ensurepip, no pip, and apt-get only if asked for."""
     (checkout / "ensurepip").unlink()
     programs.mkdir()
     for name in ("cmp", "readlink"):
@@ -284,7 +284,7 @@ def test_the_real_ensurepip_gives_a_working_pip(checkout):
     if probe.returncode:
         pytest.skip("this Python has no ensurepip")
     done = launch(checkout, "setup", TESTBED_PYTHON=sys.executable)
-    # The lock of this checkout is no lock: that the real pip complains of it is the proof.
+    # The lock of this checkout is invalid: the error message of the real pip proves that it ran.
     assert done.returncode == 1 and "Invalid requirement: 'lock 1'" in done.stderr and not pip_runs(checkout)
 
 

@@ -1,4 +1,4 @@
-"""The checkout is the package `testbed`, under one name only, whatever its folder is called."""
+"""The checkout is the package `testbed`, and only that, whatever the name of its folder is."""
 
 import sys
 

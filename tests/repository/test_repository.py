@@ -1,4 +1,4 @@
-"""The checkout as a whole: layers, lock, BUILD files, documents, and what must not stand in a tracked file."""
+"""The checkout as a whole: layers, lock, BUILD files, documents, and texts that no tracked file may contain."""
 
 import ast
 import importlib.metadata
@@ -23,7 +23,7 @@ def read(name: str) -> str:
 
 
 def tracked() -> list[Path]:
-    """The files of the repository, or those of the checkout where it is no git repository (an archive)."""
+    """The files of the repository, or all files if the checkout is no git repository (an archive)."""
     git = subprocess.run(["git", "-C", ROOT, "ls-files", "-z"], capture_output=True, text=True)
     if git.returncode == 0 and git.stdout:
         names = [ROOT / name for name in git.stdout.split("\0") if name]
@@ -67,7 +67,7 @@ def test_a_rooms_build_file_names_no_other_room(room):
 
 
 def test_bazel_runs_every_test_file_once():
-    # tests/BUILD makes one target a file by this pattern; two files must not end in the same target name.
+    # tests/BUILD names one target per file by this pattern; two files must not get the same target name.
     files = [path.relative_to(ROOT / "tests") for path in (ROOT / "tests").rglob("test_*.py")]
     names = ["_".join(file.with_suffix("").parts) for file in files]
     assert 'glob(["**/test_*.py"])' in read("tests/BUILD")
@@ -102,7 +102,7 @@ def test_both_llvms_have_the_same_major_version():
 
 
 def test_no_tracked_file_names_a_machine_path_or_a_registry_host():
-    # Put together here, so that this file does not contain them either.
+    # The strings are assembled here, so that this file does not contain them.
     hosts = ["py" + "pi.org", "python" + "hosted.org", "npm" + "js.org", "deb.deb" + "ian.org"]
     paths = ["/ro" + "ot/", "/ho" + "me/", "/work/" + "main", "/work/" + "shared", "/tmp/" + "venv"]
     pattern = re.compile("|".join(map(re.escape, hosts + paths)).encode())
@@ -158,7 +158,7 @@ def test_every_invariant_names_tests_that_exist():
 
 
 def test_no_test_file_imports_another():
-    # Under Bazel a test sees its own file and those that are no tests.
+    # Under Bazel a test sees only its own file and the files that are no tests.
     wrong = {
         f"{path.name} imports from {node.module}: move what both need to a file that is no test"
         for path in (ROOT / "tests").rglob("test_*.py")
@@ -169,7 +169,7 @@ def test_no_test_file_imports_another():
 
 
 def test_tests_that_look_at_the_whole_checkout_are_never_cached():
-    # What leads above the checkout is the corpus, which TESTBED_CORPUS names.
+    # A path above the checkout leads to the corpus, which TESTBED_CORPUS names.
     link = re.compile(r"Path\(__file__\)\.resolve\(\)\.parents\[2\]", re.M)
     files = [path for path in python_files() if link.search(path.read_text(encoding="utf-8"))]
     looking = {path.relative_to(ROOT).as_posix().removeprefix("tests/") for path in files}

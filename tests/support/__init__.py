@@ -1,1 +1,1 @@
-"""What tests are written with: check, corpora, simulated devices."""
+"""Helpers of the tests: check, corpora, simulated devices."""

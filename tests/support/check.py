@@ -1,6 +1,7 @@
-"""The one door of tests: `check(hlo_text, inputs)` runs a module on the evaluator and both stacks and compares.
+"""`check(hlo_text, inputs)` runs a module on the evaluator and both stacks and compares the results.
 
-A mismatch writes a repro folder (module, inputs, flags, IR of both stacks, verdict, a one-line rerun) and names it.
+A mismatch writes a repro folder (module, inputs, flags, IR of both stacks, verdict, a command to run it again) and
+names the folder.
 """
 
 from __future__ import annotations
@@ -26,12 +27,12 @@ from ...hlo.ir import Module
 from ...migration import Flags, compile_module
 
 STACKS = ("evaluator", "legacy", "mlir")
-"""The evaluator, or flags of a compiled run: 'legacy', 'mlir', 'mlir,reduce=legacy'. The first is the reference."""
+"""'evaluator', or flags of a compiled run: 'legacy', 'mlir', 'mlir,reduce=legacy'. The first stack is the reference."""
 
 
 @dataclass(frozen=True)
 class Bounds:
-    """How far results may lie apart; None for the rule's own bounds. one_op: see differential/comparison.py."""
+    """Limits of the difference between results; None for the rule's own. one_op: see differential/comparison.py."""
 
     atol: float | None = None
     rtol: float | None = None
@@ -48,9 +49,9 @@ def check(
     rtol: float | None = None,
     one_op: str | None = None,
 ) -> list[np.ndarray]:
-    """Raises AssertionError, naming a repro folder, unless all stacks agree. Returns the first stack's results.
+    """Raise AssertionError that names a repro folder unless all stacks agree. Returns the first stack's results.
 
-    inputs None: made from `seed`. Errors of a stage (UnsupportedError, VerificationError, …) pass through.
+    inputs: None makes them from `seed`. Errors of a stage (UnsupportedError, VerificationError, …) pass through.
     """
     module = parsed(hlo_text)
     values = make_inputs(module, seed) if inputs is None else [np.asarray(x) for x in inputs]
@@ -70,7 +71,7 @@ def parsed(hlo_text: str) -> Module:
 
 @functools.lru_cache(maxsize=512)
 def compiled(hlo_text: str, flags: str) -> HostExecutable:
-    """Executables are kept, so that a property over inputs compiles once."""
+    """A compiled module, cached, so that a property test over inputs compiles once."""
     return compile_module(parsed(hlo_text), Flags.parse(flags))
 
 
@@ -100,7 +101,7 @@ def disagreements(
 
 
 def make_inputs(module: Module, seed: int = 0) -> list[np.ndarray]:
-    """Floats uniform in [-1, 1), integers 0 to 4, preds of both kinds."""
+    """Random inputs: floats uniform in [-1, 1), integers from 0 to 4, random preds."""
     rng = np.random.default_rng(seed)
     return [_random(rng, shape.dtype, shape.dims) for shape in parameter_leaves(module)]
 
@@ -118,7 +119,7 @@ def _random(rng: np.random.Generator, dtype: DType, dims: tuple[int, ...]) -> np
 def write_repro(
     hlo_text: str, inputs: Sequence[np.ndarray], results: Mapping[str, Sequence[np.ndarray]], complaints: Sequence[str]
 ) -> Path:
-    """A folder that `testbed diff` takes as it is; the expected outputs are those of the first stack."""
+    """Write a folder that `testbed diff` accepts. The expected outputs are those of the first stack."""
     digest = hashlib.sha256(hlo_text.encode() + b"".join(x.tobytes() for x in inputs)).hexdigest()[:12]
     folder = Path(tempfile.gettempdir()) / "testbed-repro" / digest
     folder.mkdir(parents=True, exist_ok=True)

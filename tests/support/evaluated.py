@@ -1,4 +1,4 @@
-"""The evaluator on an entry computation given as text."""
+"""Runs the evaluator on an entry computation given as text."""
 
 import numpy as np
 
@@ -17,7 +17,7 @@ second { x = s32[] parameter(0)
 
 
 def run(body: str, *inputs, computations: str = "", **options) -> list[np.ndarray]:
-    """Evaluate an entry computation; inputs are arrays, or numbers and lists of s32 or f32."""
+    """Evaluate an entry computation. Inputs are arrays, or numbers and lists, which become s32 or f32."""
     arrays = [
         x
         if isinstance(x, (np.ndarray, np.generic))

@@ -1,4 +1,4 @@
-"""Hand-built plans, and a stack that emits kernels for them: what tests of the host back end run."""
+"""Hand-built plans, and a fake stack that emits their kernels, for tests of the host back end."""
 
 import numpy as np
 
@@ -24,7 +24,7 @@ OPTIONS = CompileOptions(cache=None)
 
 
 class Programs:
-    """Hand-built plans of one shape: kernels over whole arrays, each `out = f(in…)`."""
+    """Builder of plans with one shape. Each kernel computes `out = f(in…)` over whole arrays."""
 
     def __init__(self, shape, parameters, constants=()):
         self.shape, self.size = shape, shape.bytes
@@ -54,7 +54,7 @@ class Programs:
         return KernelStep(instruction, request, tuple(a.slice for a in arguments))
 
     def plan(self, steps, results, elsewhere=()):
-        """elsewhere: (result number, allocation) of results with no allocation of their own."""
+        """Build a plan. elsewhere: (result number, allocation) of results without an allocation of their own."""
         root = Instruction(Op.TUPLE, "root", tuple_shape(*[self.shape] * results), ())
         entry = Computation("main", (*self.parameters, root), root)
         slices = {(root, (n,)): self.whole(a) for n, a in elsewhere}
@@ -67,7 +67,7 @@ INSTRUCTIONS = {Op.ADD: "fadd", Op.MULTIPLY: "fmul", Op.SUBTRACT: "fsub"}
 
 
 def emit(requests, options):
-    """A fake stack: binary f32 ops over row-major arrays."""
+    """A fake stack for binary f32 ops on row-major arrays."""
     return EmittedModule("\n".join(_kernel_ir(r) for r in requests), (("fake.txt", f"{len(requests)} kernels"),))
 
 

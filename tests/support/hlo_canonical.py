@@ -1,4 +1,6 @@
-"""Modules without what a proto or XLA's printer may change: names, and the order of instructions and computations."""
+"""Modules without the properties that a proto or XLA's printer may change: names, order of instructions and
+computations.
+"""
 
 from __future__ import annotations
 
@@ -10,7 +12,7 @@ from ...hlo.ir import Computation, Instruction, Module
 
 
 def canonical(module: Module) -> Module:
-    """Instructions in post-order from the root, computations in the order of their calls, all renamed by position."""
+    """Put instructions in post-order and computations in order of their calls; rename both by position."""
     made: dict[Computation, Computation] = {}
 
     def computation(old: Computation) -> Computation:

@@ -1,4 +1,4 @@
-"""Are two kernel requests the same but for what LHLO drops?"""
+"""Compares kernel requests, apart from what LHLO drops."""
 
 from dataclasses import replace
 
@@ -33,7 +33,7 @@ def assert_same(a: Instruction, b: Instruction) -> None:
 
 
 def assert_program_kernels(program: Plan, made: LhloModule) -> None:
-    """What reads back from a program is each kernel as its first step in the text uses it."""
+    """Check that a program reads back as its kernels, each with the arguments of its first step in the text."""
     expected: dict[str, KernelRequest] = {}
     for step in program.walk():
         if isinstance(step, KernelStep) and step.kernel.name not in expected:

@@ -1,4 +1,4 @@
-"""What tests of passes share: run passes by name on text, and compare results before and after."""
+"""Helpers for tests of passes: run passes by name on text, and compare results before and after."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ def opcodes(module: Module) -> set[Op]:
 
 
 def run(text: str, *names: str) -> Module:
-    """The module after passes; it verifies, and so does what it prints."""
+    """The module after passes. Both the module and its printed text are verified."""
     module = run_pipeline(parse_module(text), select(names))
     verify(module)
     verify(parse_module(print_module(module)))
@@ -31,7 +31,7 @@ def run(text: str, *names: str) -> Module:
 
 
 def same(text: str, inputs: Sequence[np.ndarray], *names: str, exact: bool = False) -> Module:
-    """The module after passes, whose results are those from before."""
+    """The module after passes. Its results are compared with those before."""
     before, after = parse_module(text), run(text, *names)
     wanted, given = evaluate(before, inputs), evaluate(after, inputs)
     assert len(wanted) == len(given)
@@ -45,7 +45,7 @@ def same(text: str, inputs: Sequence[np.ndarray], *names: str, exact: bool = Fal
 
 
 def agree(left: list[np.ndarray], right: list[np.ndarray]) -> None:
-    """Two lists of results are the same: exactly, or closely where they are floats or complex numbers."""
+    """Check that two lists of results are equal; floats and complex numbers need to be close only."""
     assert len(left) == len(right)
     for a, b in zip(left, right):
         assert a.dtype == b.dtype and a.shape == b.shape
@@ -57,11 +57,11 @@ def agree(left: list[np.ndarray], right: list[np.ndarray]) -> None:
 
 
 SPECIAL = np.array([0.0, -0.0, 1.0, -1.0, np.inf, -np.inf, np.nan, 3.5, -2.5, 1e-40, 3e38, 2.0], np.float32)
-"""Values that careless rewrites get wrong."""
+"""Values that incorrect rewrites often get wrong."""
 
 
 def fill(module: Module, seed: int, *, special: bool = False, high: int = 8) -> list[np.ndarray]:
-    """Inputs by shape: floats of both signs (with `special` values among them), integers from -2 to `high`."""
+    """Random inputs by shape: floats of both signs (if `special`, SPECIAL ones too), integers from -2 to `high`."""
     draw = np.random.default_rng(seed)
     made = []
     for shape in parameter_leaves(module):
@@ -79,4 +79,4 @@ def fill(module: Module, seed: int, *, special: bool = False, high: int = 8) -> 
 _CHANGE_LOOPS = frozenset({"loops", "counters", "algebra", "conditionals", "hoist-branches", "fuse-rotations"})
 
 AS_WRITTEN = PlanOptions(PipelineOptions(tuple(n for n in OPTIMIZE if n not in _CHANGE_LOOPS)))
-"""Plans in which loops and conditionals stay as the text has them."""
+"""Options for plans in which loops and conditionals stay as in the text."""

@@ -1,4 +1,6 @@
-"""Runs a Plan on byte buffers, each kernel by the evaluator: proves fusion, buffers, aliasing without any emitter."""
+"""Runs a Plan on byte buffers, with each kernel run by the evaluator: tests fusion, buffers and aliasing without
+emitters.
+"""
 
 from __future__ import annotations
 
@@ -17,16 +19,16 @@ from ...planning.inplace import BY_ELEMENT
 from ...planning.plan import AllocationKind, BufferSlice, ConditionalStep, CopyStep, KernelStep, Plan, Step, WhileStep
 
 POISON = 0xA5
-"""What memory holds that nothing has written yet."""
+"""The content of memory that has not been written."""
 
 
 def run_plan(plan: Plan, inputs: Sequence[np.ndarray], *, seed: int = 0) -> list[np.ndarray]:
-    """The result leaves, in logical order. Raises AssertionError where a kernel that works in place may not."""
+    """The result leaves, in logical order. Raises AssertionError if a kernel works in place but must not."""
     return results_of(Machine(plan, inputs, seed))
 
 
 def results_of(machine: Machine) -> list[np.ndarray]:
-    """Run its plan; the result leaves."""
+    """Run the machine's plan and return the result leaves."""
     with flushing_subnormals(True), np.errstate(all="ignore"):
         machine.run(machine.plan.steps)
     allocations = machine.plan.assignment.allocations
@@ -98,7 +100,7 @@ class Machine:
         return number if 0 <= number <= last else last
 
     def evaluate(self, step: KernelStep) -> list[np.ndarray]:
-        """The result leaves of the kernel that all such steps share, from this step's memory."""
+        """The result leaves of a step's kernel, computed from this step's memory."""
         i = step.kernel.instruction
         operands = [
             self.load(step.arguments[n], o.shape) if n >= 0 else None for n, o in zip(step.kernel.operands, i.operands)
@@ -120,14 +122,14 @@ class Machine:
                 self.bytes(step.arguments[n])[:] = to_memory(value, shape)
 
     def sorted_rows(self, sort: Instruction, shapes: list[Shape]) -> list[np.ndarray]:
-        """Which bytes of a sort's results are there already: some rows, in all of them."""
+        """Masks of the bytes of a sort's results that count as written already: some rows, the same in all results."""
         dims = [1 if d in sort.dimensions else n for d, n in enumerate(shapes[0].dims)]
         written = np.broadcast_to(self.random.random(dims) < 0.5, shapes[0].dims)
         return [np.repeat(to_memory(written, s) != 0, s.dtype.bytes) for s in shapes]
 
     def written(self, step: KernelStep, leaf: int, shapes: list[Shape]) -> list[np.ndarray | None]:
-        """Which bytes of the results are there already: some elements of one leaf, or of all leaves if one loop makes
-        them; of a row kernel and of a sort, some rows of all leaves.
+        """Masks of the bytes of the results that count as written already: some elements of one leaf, or of all leaves
+        if one loop writes them; for a row kernel and a sort, some rows of all leaves.
         """
         body = step.instruction.called()[0] if step.instruction.opcode is Op.FUSION else None
         last = body.root if body is not None else step.instruction
@@ -145,7 +147,7 @@ class Machine:
         ]
 
     def prove_in_place(self, step: KernelStep, leaf: int, results: list[np.ndarray], shapes: list[Shape]) -> None:
-        """With some elements written already, the others must come out the same."""
+        """Check that the result is the same if some elements are written before the others are computed."""
         there = self.bytes(step.arguments[step.kernel.results[leaf]])
         expected = [to_memory(value, shape) for value, shape in zip(results, shapes)]
         before, after = there.copy(), expected[leaf]

@@ -1,4 +1,4 @@
-"""Programs with loops, planned, proven and run in their buffers."""
+"""Plans programs with loops, checks their memory, and runs them in their buffers."""
 
 import numpy as np
 
@@ -12,7 +12,7 @@ from .plan_interpreter import run_plan
 
 
 def check(text: str, *inputs) -> Plan:
-    """Plan a module, prove its memory, run it, compare; returns the plan."""
+    """Plan a module, check its memory, run it and compare the results with the evaluator's. Returns the plan."""
     module = parse_module(text)
     values = [np.asarray(x) for x in inputs]
     made = plan(module, AS_WRITTEN)
@@ -27,7 +27,7 @@ def copies(made: Plan) -> list[CopyStep]:
 
 
 def loop(leaves: str, init: str, body: str, results: str, *, head: str = "", trips: int = 5) -> str:
-    """A counted loop; `body` reads s1, s2, … (leaves of its state) and ends with what the state becomes."""
+    """A counted loop. `body` reads s1, s2, … (the leaves of its state) and ends with the leaves of the next state."""
     state = f"(s32[], {leaves})"
     shapes = leaves.split(", ")
     reads = "\n".join(f"s{n} = {s} get-tuple-element(s), index={n}" for n, s in enumerate(shapes, 1))

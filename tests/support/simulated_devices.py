@@ -1,4 +1,4 @@
-"""An entry computation given as text, on simulated devices."""
+"""Runs an entry computation given as text on simulated devices."""
 
 import numpy as np
 
@@ -12,7 +12,7 @@ REGIONS = """add { x = f32[] parameter(0)
 
 
 def run(body: str, inputs: list, replicas: int = 1, partitions: int = 1, computations: str = "", **options) -> list:
-    """The results of each device; inputs: one list of numbers (f32) or arrays a device, or a list of lists."""
+    """The results of each device. inputs: per device, one list of numbers (f32) or arrays, or a list of lists."""
     module = parse_module(f"HloModule m\n{REGIONS}{computations}\nENTRY e {{\n{body}\n}}\n")
     given = [[np.asarray(x, np.float32) if isinstance(x, list) else np.asarray(x) for x in xs] for xs in inputs]
     return evaluate_replicated(module, given, replicas=replicas, partitions=partitions, **options)

@@ -131,11 +131,11 @@ def test_a_conditional_takes_the_branch_that_hlo_says(code, is_pred, selector, t
 
 
 COUNTERS, ONE, TOTAL, LIMITS = range(4), part(0, 16), part(0, 20), range(6, 10)
-"""Words of a random program's state: a counter a depth, 1, what kernels count up, the limits and selectors."""
+"""Words of a random program's state: a counter per depth, 1, the total of kernel calls, the limits and selectors."""
 
 
 def random_thunks(draw, depth, flags):
-    """Nested loops and conditionals. A loop counts its depth's counter up to a limit; flags: one a loop."""
+    """Nested loops and conditionals. A loop increments the counter of its depth up to a limit. flags: one per loop."""
     thunks = []
     for kind in draw(st.lists(st.sampled_from(["add", "while", "pred", "index"][: 4 if depth < 4 else 1]), max_size=3)):
         word = part(0, 4 * draw(st.sampled_from(LIMITS)))

@@ -1,4 +1,4 @@
-"""Ctrl-C ends a loop that would never end, whether the native runner or Python turns it, and harms nothing else."""
+"""Ctrl-C ends an infinite loop, whether the native runner or Python executes it, and has no other effect."""
 
 import signal
 import subprocess
