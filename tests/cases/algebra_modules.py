@@ -1,4 +1,4 @@
-"""Modules in which a given rule of the optimiser has something to match, and inputs that careless rules get wrong."""
+"""Modules in which a given rule of the optimiser matches, and inputs that incorrect rules often get wrong."""
 
 from __future__ import annotations
 
@@ -39,7 +39,7 @@ def dtypes(template: Template) -> tuple[str, ...]:
 
 
 def hlo_text(template: Template, dtype: str) -> str:
-    """The template as a module."""
+    """The template as the text of a module."""
     body = template.body
     lines, number = [], 0
 
@@ -66,7 +66,7 @@ def hlo_text(template: Template, dtype: str) -> str:
 
 
 def _literal(word: str, dtype: str) -> str:
-    """$least, $most and $ones of the type; other words stand for themselves."""
+    """Resolve $least, $most and $ones for a type; other words are returned unchanged."""
     kind = BY_NAME[dtype]
     if kind is DType.PRED and word in ("0", "1"):
         return ("false", "true")[int(word)]
@@ -82,7 +82,7 @@ def _literal(word: str, dtype: str) -> str:
 
 
 def special_inputs(module: Module, seed: int) -> list[np.ndarray]:
-    """Inputs with the values that careless rules get wrong: NaN, infinities, -0, subnormals, limits of integers."""
+    """Inputs with NaN, infinities, -0, subnormals and limits of integers, which incorrect rules often get wrong."""
     draw = np.random.default_rng(seed)
     return [_special(shape.dtype, shape.dims, draw) for shape in parameter_leaves(module)]
 

@@ -1,8 +1,9 @@
-"""Modules in which a given rule of the optimiser has something to match, for every rule: templates by the rule's name.
+"""Templates of modules, by the name of the optimiser's rule that matches in them.
 
-A template is lines of HLO, `;` between them, the last the root. `T` is the type of the case with its dimensions, `T[3]`
-the type with others, `S` a scalar of it, `P` pred, `C` and `F` complex and its parts; `x`, `y`, `z` are parameters of
-type T, `p` and `q` of type P; `#7` is the number 7 all over T. Each template is tried with every type that it admits.
+A template is lines of HLO, separated by `;`; the last one is the root. `T` is the type of the case with its dimensions,
+`T[3]` the type with other dimensions, `S` its scalar, `P` pred, `C` and `F` complex and its component; `x`, `y`, `z`
+are parameters of type T, `p` and `q` of type P; `#7` is an array of type T filled with 7. Each template is tested with
+every type that it admits.
 """
 
 from __future__ import annotations
@@ -29,7 +30,7 @@ TYPES["sum"] = f"{TYPES['wide']} {TYPES['float']}"
 
 @dataclass(frozen=True)
 class Template:
-    """kinds: words of TYPES, or types. dims: of T, where the template says nothing else."""
+    """kinds: words of TYPES, or types. dims: the dimensions of T, unless the template states others."""
 
     kinds: str
     body: str

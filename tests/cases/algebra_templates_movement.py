@@ -1,4 +1,4 @@
-"""Templates of the rules of moved data and of indices."""
+"""Templates of the rules for data movement and indices."""
 
 from __future__ import annotations
 

@@ -12,12 +12,12 @@ COMPUTATIONS = F32 + S32 + LESS + NOT + NEG + NEG2
 
 
 def module_text(parameters: str, root: str) -> str:
-    """A module with parameters `a b c …` of the shapes given (split at blanks) and one instruction, the root."""
+    """A module with parameters `a b c …` of the given shapes (separated by blanks) and one instruction, the root."""
     lines = [f"{name} = {shape} parameter({n})" for n, (name, shape) in enumerate(zip("abcdefgh", parameters.split()))]
     return COMPUTATIONS + "ENTRY e {\n" + "\n".join(lines) + f"\nROOT root = {root}\n}}"
 
 
-# (label, shapes of the parameters, the root): one broken constraint a row.
+# (label, shapes of the parameters, the root): one broken constraint per row.
 BROKEN = [
     # elementwise
     ("UNARY1", "(f32[])", "f32[] abs(a)"),

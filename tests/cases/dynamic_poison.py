@@ -1,4 +1,4 @@
-"""Padding full of garbage: what a padded module computes must not depend on what lies beyond the sizes."""
+"""Fills padding with garbage: the results of a padded module must not depend on elements beyond the sizes."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ from ..support.passes import run
 
 
 def garbage(dtype: DType):
-    """NaN where there is one, else a number that no index, size or sum bears."""
+    """NaN if the type has one, otherwise a number that is invalid as an index or size and visible in a sum."""
     if dtype is DType.PRED:
         return True
     return 113 if dtype.is_integer and dtype.bits >= 8 else 1 if dtype.is_integer else np.nan
@@ -50,7 +50,7 @@ def _spoilt(b: Builder, value: Instruction, x: Sized, path: ShapeIndex) -> Instr
 
 
 def evaluate_poisoned(module: Module, inputs: Sequence[np.ndarray]) -> list[np.ndarray]:
-    """The results of a poisoned module on inputs that are padded with garbage, too."""
+    """The results of a poisoned module on inputs that are padded with garbage as well."""
     border = DynamicBorder.of(module)
     if border is None:
         return evaluate(module, inputs)

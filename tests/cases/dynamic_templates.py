@@ -1,8 +1,8 @@
-"""Modules with dynamic dimensions, for every opcode and every place that a dimension has there.
+"""Modules with dynamic dimensions, for every opcode and every role that a dynamic dimension can have in it.
 
-A case is `parameters | lines of HLO`, `;` between the lines, the last the root. `n5` in a shape is a
-dimension of at most
-5 whose present size is n: dimensions of one letter have one size. `where` says which sizes belong together.
+A case is `parameters | lines of HLO`; lines are separated by `;`, and the last one is the root. `n5` in a shape is a
+dimension of at most 5 with the actual size n; dimensions with the same letter have the same size. `where` states
+relations between sizes.
 """
 
 from __future__ import annotations
@@ -44,7 +44,7 @@ class Case:
     where: str = "True"
 
     def text(self, regions: str) -> str:
-        """The module."""
+        """The HLO text of the module."""
         head, _, body = DIMENSION.sub(r"<=\2", self.body).partition(" | ")
         named = [p.split(":") for p in head.split()]
         *lines, root = [line.strip() for line in body.split(";") if line.strip()]
@@ -52,14 +52,14 @@ class Case:
         return regions + "ENTRY e {\n" + "\n".join([*lines, f"ROOT r = {root}"]) + "\n}\n"
 
     def sizes(self) -> list[dict[str, int]]:
-        """Sizes to try: none, one, all but one, all of each letter's bound."""
+        """Sizes to test: 0, 1, all but one and all, for each letter."""
         bounds = {letter: int(bound) for letter, bound in DIMENSION.findall(self.body.partition(" | ")[0])}
         choices = [sorted({0, 1, max(b - 1, 0), b}) for b in bounds.values()]
         found = [dict(zip(bounds, chosen, strict=True)) for chosen in product(*choices)]
         return [s for s in found if eval(self.where, {"max": max}, dict(s))]
 
     def dimensions(self) -> list[list[tuple[int, str]]]:
-        """For each parameter its dynamic dimensions with their letters."""
+        """The dynamic dimensions of each parameter, with their letters."""
         shapes = [p.split(":")[1] for p in self.body.partition(" | ")[0].split()]
         dims = [s[s.index("[") + 1 : s.index("]")].split(",") for s in shapes]
         return [[(d, m[1]) for d, n in enumerate(ns) if (m := DIMENSION.fullmatch(n))] for ns in dims]

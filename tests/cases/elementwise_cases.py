@@ -1,4 +1,4 @@
-"""One-op modules of every elementwise opcode × dtype, made from the opset's table, and elements worth trying."""
+"""One-op modules for every elementwise opcode × dtype, generated from the opset, and interesting elements."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ from ...hlo.opset import OPSET
 WHOLE = [DType(n) for n in ("pred", "s8", "s16", "s32", "s64", "u8", "u16", "u32", "u64", "f16", "bf16", "f32", "f64")]
 COMPLEX = [DType.C64, DType.C128]
 NARROW = [DType(n) for n in ("s2", "u2", "s4", "u4", "f8e5m2", "f8e4m3fn", "f8e4m3b11fnuz", "f8e5m2fnuz", "f8e4m3fnuz")]
-"""For conversions, comparisons and selects only."""
+"""Types for conversions, comparisons and selects only."""
 
 UNSIGNED = {8: DType.U8, 16: DType.U16, 32: DType.U32, 64: DType.U64}
 DIRECTIONS = ("EQ", "NE", "LT", "LE", "GT", "GE")
@@ -24,7 +24,7 @@ DIRECTIONS = ("EQ", "NE", "LT", "LE", "GT", "GE")
 
 @dataclass(frozen=True)
 class Case:
-    """results: one HLO expression a result leaf, on operands p0, p1, …"""
+    """results: one HLO expression per result leaf, on operands p0, p1, …"""
 
     op: Op
     dtype: DType
@@ -44,7 +44,7 @@ class Case:
 
 
 def cases() -> Iterator[Case]:
-    """Every elementwise opcode with every dtype of its row that the stacks have in scope."""
+    """Every elementwise opcode with every dtype of its row that the stacks support."""
     for op, row in OPSET.items():
         if op not in ELEMENTWISE:
             continue
@@ -151,7 +151,7 @@ def _special_floats(dtype: DType) -> np.ndarray:
 
 
 def random_values(rng: np.random.Generator, dtype: DType, count: int) -> np.ndarray:
-    """Half any bits at all, half of moderate size."""
+    """Half of the values have random bits, half are of moderate size."""
     if dtype is DType.PRED:
         return rng.integers(0, 2, count).astype(np.bool_)
     if dtype.is_complex:
@@ -168,7 +168,7 @@ def random_values(rng: np.random.Generator, dtype: DType, count: int) -> np.ndar
 
 
 def moderate_values(rng: np.random.Generator, dtype: DType, count: int, axes: bool) -> np.ndarray:
-    """Complex numbers of moderate size, some on the axes if wanted (where branch cuts lie); none near 0 or |z| = 1."""
+    """Complex numbers of moderate size, none near 0 or |z| = 1. axes: some are on the axes, where branch cuts are."""
     parts = rng.normal(0, 2, (2, count))
     axis = rng.random(count) if axes else np.full(count, 0.5)
     parts[0] = np.where(axis < 0.1, 0.0, parts[0])

@@ -1,5 +1,7 @@
-"""Corpus cases on which the evaluator and the golden differ: what differs and who is right. docs/conformance.md shows
-them; tests hold both lists to the truth (a case that agrees again must leave this one)."""
+"""Corpus cases on which the evaluator and the golden result differ: the difference, and which side is right.
+
+docs/conformance.md shows them. Tests check both lists (a case that agrees again must be removed).
+"""
 
 from dataclasses import dataclass
 from enum import Enum
@@ -8,7 +10,7 @@ from ..support.corpus import DEEP
 
 
 class Right(Enum):
-    """Whose result HLO's semantics ask for."""
+    """The side whose result follows HLO's semantics."""
 
     EVALUATOR = "evaluator"
     XLA = "XLA"
@@ -39,7 +41,7 @@ DIVERGENCES: dict[str, Divergence] = {
     **_all(
         _JAX, Right.BOTH, "one ulp in an input moves the results by 4e-4, four times the bound", "diffrax_lotka_tsit5"
     ),
-    # the golden's way through StableHLO lost something
+    # the golden result was made through StableHLO, which lost something
     **_all(
         _XLA,
         Right.EVALUATOR,
@@ -106,7 +108,7 @@ DIVERGENCES: dict[str, Divergence] = {
         "59bc5bc4e83b21df",
     ),
     **_all(_XLA, Right.BOTH, "the sine of 1e18: an ulp of the operand is more than a turn", "1101b87b83bf8fcb"),
-    # any order is right
+    # several results are right
     **_all(
         _XLA,
         Right.BOTH,
@@ -143,4 +145,4 @@ ENDLESS: dict[str, Divergence] = _all(_XLA, Right.XLA, "2³¹ iterations take ho
 MISSES = DIVERGENCES | ELIDED | ENDLESS
 
 SLOW = frozenset() if DEEP else frozenset({"8e39eb72c0eaef86", "db893d66e87e4edb"})
-"""Loops of a million turns: for the deep run."""
+"""Loops of a million iterations, which only the deep run includes."""

@@ -1,4 +1,4 @@
-"""Random gathers and scatters: dimension numbers, layouts, dtypes, and indices in range, out of it and far beyond."""
+"""Random gathers and scatters: dimension numbers, layouts, dtypes, and indices in range, out of range and far out."""
 
 from __future__ import annotations
 
@@ -43,7 +43,7 @@ class Numbers:
 
     @property
     def combined(self) -> list[int]:
-        """Dimensions of a gather's result, and of a scatter's update."""
+        """Dimensions of the result of a gather, and of the updates of a scatter."""
         gone = {*self.batching, *self.alone}
         window = iter([n for d, n in enumerate(self.sizes) if d not in gone])
         rest = iter(self.batch)
@@ -91,7 +91,7 @@ def listed(values: list[int]) -> str:
 
 
 def index_values(draw: st.DrawFn, dtype: DType, dims: list[int]) -> np.ndarray:
-    """Mostly near the bounds of small arrays, sometimes the dtype's extremes."""
+    """Indices mostly near the bounds of small arrays, sometimes the extremes of the dtype."""
     seed = draw(st.integers(0, 1000))
     random = np.random.default_rng(seed)
     low, high = (-(1 << dtype.bits - 1), (1 << dtype.bits - 1) - 1) if dtype.is_signed else (0, (1 << dtype.bits) - 1)
@@ -110,7 +110,7 @@ def element_values(draw: st.DrawFn, dtype: DType, dims: list[int]) -> np.ndarray
 
 
 def turned(draw: st.DrawFn, name: str, dtype: DType, text: str, number: int) -> str:
-    """A parameter, or an elementwise op of one that gives `name`: what fuses into its user."""
+    """A parameter, or an elementwise op of one, which can be fused into its user, named `name`."""
     if draw(st.booleans()):
         return f"{name} = {text} parameter({number})"
     op = "not" if dtype is DType.PRED or dtype.is_unsigned else "negate"
@@ -118,7 +118,7 @@ def turned(draw: st.DrawFn, name: str, dtype: DType, text: str, number: int) -> 
 
 
 def inverted(draw: st.DrawFn, text: str, values: np.ndarray) -> tuple[str, np.ndarray]:
-    """Indices as they are, or as the `not` of a parameter."""
+    """The indices as a parameter, or as the `not` of a parameter."""
     if draw(st.booleans()):
         return f"i = {text} parameter(1)", values
     return f"i_ = {text} parameter(1)\n  i = {text} not(i_)", np.invert(values.astype(np.int64)).astype(values.dtype)

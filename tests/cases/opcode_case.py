@@ -6,7 +6,7 @@ from ...hlo.opcodes import Op
 
 
 class Case(NamedTuple):
-    """body: an entry computation (operands p0, p1, … are added by `on`); results: lists of numbers, one a leaf."""
+    """body: an entry computation (operands p0, p1, … are added by `on`). results: lists of numbers, one per leaf."""
 
     body: str
     results: tuple

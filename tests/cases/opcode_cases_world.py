@@ -1,4 +1,4 @@
-"""Cases of opcodes of control, randomness, devices and the world outside."""
+"""Cases of opcodes for control flow, randomness, devices and external effects."""
 
 import math
 

@@ -1,4 +1,4 @@
-"""Templates (algebra_templates.py has the form) of what simplify.py removes or merges, by the opcode."""
+"""Templates (form: algebra_template.py) of what simplify.py removes or merges, by opcode."""
 
 from __future__ import annotations
 

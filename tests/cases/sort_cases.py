@@ -30,7 +30,7 @@ COMPARATORS = {
 
 
 def values(draw: st.DrawFn, dtype: DType, dims: tuple[int, ...], nan: bool) -> np.ndarray:
-    """Few different ones, so that there are ties; for floats zeros of both signs and infinities, and NaN of both."""
+    """A few distinct values, so that there are ties. Floats include both zeros, infinities and, if `nan`, both NaNs."""
     random = np.random.default_rng(draw(st.integers(0, 2**32)))
     if dtype is DType.PRED:
         return random.integers(0, 2, dims).astype(bool)
@@ -63,7 +63,7 @@ def sorts(draw: st.DrawFn) -> tuple[str, list[np.ndarray]]:
     results = [shape(draw, d, dims) for d in dtypes]
     result = results[0] if len(results) == 1 else f"({', '.join(results)})"
     lines = [f"  p{n} = {s} parameter({n})" for n, s in enumerate(shapes)]
-    turned = [draw(st.booleans()) for _ in dtypes]  # something that is computed on its way into the sort
+    turned = [draw(st.booleans()) for _ in dtypes]  # operands that are computed by a fused op
     lines += [f"  t{n} = {s} reverse(p{n}), dimensions={{{dimension}}}" for n, s in enumerate(shapes) if turned[n]]
     operands = ", ".join(f"{'t' if turned[n] else 'p'}{n}" for n in range(len(dtypes)))
     sort = f"sort({operands}), dimensions={{{dimension}}}, is_stable={draw(st.sampled_from(['true', 'false']))}"
@@ -77,7 +77,7 @@ def sorts(draw: st.DrawFn) -> tuple[str, list[np.ndarray]]:
             "}",
         ]
     )
-    nan = "TOTALORDER" in text or name == "distance from a constant"  # any other comparison of NaN is no order
+    nan = "TOTALORDER" in text or name == "distance from a constant"  # other comparisons with NaN are no order
     return text, [values(draw, d, dims, nan or n > 0) for n, d in enumerate(dtypes)]
 
 

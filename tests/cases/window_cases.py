@@ -32,7 +32,7 @@ TWO = """by {{
 
 @st.composite
 def windows(draw: st.DrawFn, longest: int = 9, most_dims: int = 3) -> tuple[str, list[np.ndarray]]:
-    """HLO text and inputs of a module that is one reduce-window, of one array or of values with places."""
+    """HLO text and inputs of a module with one reduce-window, of one array or of values with their positions."""
     dims, parts, out = [], [], []
     for _ in range(draw(st.integers(1, most_dims))):
         n, size, stride, low, high, holes, dilation, back = draw(dimension(longest))

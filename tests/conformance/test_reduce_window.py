@@ -1,4 +1,4 @@
-"""reduce-window on the evaluator and both stacks: all kinds of windows; cumulative and wide ones avoid repeated reads."""
+"""reduce-window on the evaluator and both stacks: all windows; cumulative and wide ones without repeated reads."""
 
 import numpy as np
 import pytest

@@ -1,4 +1,4 @@
-"""Collectives on simulated devices: against NumPy written out, and against XLA:CPU's own devices."""
+"""Collectives on simulated devices, compared with NumPy formulas and with XLA:CPU's own devices."""
 
 import json
 import os
@@ -111,7 +111,7 @@ def test_reductions_of_several_operands_and_a_region_of_several_operations():
 
 
 def test_starts_and_dones_overlap():
-    """Three are begun before the first one is waited for."""
+    """Three collectives start before the first one is waited for."""
     body = """  p = f32[2] parameter(0)
   a = f32[2] all-reduce-start(p), channel_id=1, replica_groups={{0,1}}, use_global_device_ids=true, to_apply=add
   g = (f32[2], f32[4]) all-gather-start(p), channel_id=2, replica_groups={{0,1}}, use_global_device_ids=true,
@@ -198,7 +198,7 @@ def test_permute_of_several_slices_uses_a_part_of_the_pairs_for_each():
 
 
 def test_collectives_in_loops_and_branches():
-    """A reduction of a loop's state each time; a branch that only one group takes."""
+    """A reduction of a loop's state in each iteration, and a branch that only one group takes."""
     computations = """c { s = (s32[], f32[1]) parameter(0)
   i = s32[] get-tuple-element(s), index=0
   n = s32[] constant(3)
@@ -245,7 +245,7 @@ RING = """  p = f32[1] parameter(0)
 
 
 def test_send_and_recv_by_pairs():
-    """recv stands before send, as XLA's pipelining has it; who is nobody's target gets zeros."""
+    """recv comes before send, as in XLA's pipelining. A device that is no target gets zeros."""
     assert first(run(RING, alone([1], [2], [3]), partitions=3)) == [[0], [1], [2]]
     assert first(run(RING, alone([1], [2], [3]), replicas=3)) == [[0], [1], [2]]
 

@@ -1,4 +1,4 @@
-"""Errors of collectives on simulated devices: groups, devices that do not come or wait for each other."""
+"""Errors of collectives on simulated devices: invalid groups, devices that do not arrive, devices that deadlock."""
 
 import numpy as np
 import pytest

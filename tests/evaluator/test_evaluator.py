@@ -1,4 +1,4 @@
-"""The evaluator's semantics: corner cases of numbers, and data movement against NumPy written out."""
+"""The evaluator's semantics: special cases of numbers, and data movement compared with NumPy formulas."""
 
 import numpy as np
 import pytest
@@ -88,7 +88,7 @@ def test_subnormals_flush_unless_told_otherwise():
     body = "  p = f32[2] parameter(0)\n  z = f32[2] constant({1e20, 1e20})\n  ROOT r = f32[2] multiply(p, z)"
     assert run(body, tiny, flush_subnormals=False)[0].tolist() == (tiny * np.float32(1e20)).tolist()
     assert run(body, tiny)[0].tolist() in ([0.0, -0.0], (tiny * np.float32(1e20)).tolist())
-    assert (tiny * np.float32(1e20) != 0).all()  # the environment is as it was
+    assert (tiny * np.float32(1e20) != 0).all()  # the floating-point environment is restored
 
 
 def test_total_order_puts_negative_nan_first():

@@ -45,7 +45,7 @@ def test_goldens(suite: str):
 
 
 def test_programs_as_xla_optimised_them():
-    """Fusions, bitcasts and layouts included: the same results."""
+    """The results are the same with XLA's fusions, bitcasts and layouts."""
     chosen = [c for c in cases("jax_programs", 12) if c.id not in DIVERGENCES]
     for case in chosen:
         program = load_case(case)

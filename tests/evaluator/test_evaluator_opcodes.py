@@ -1,4 +1,4 @@
-"""One test of its own for each of the 133 opcodes: small inputs, results worked out by hand or by Python's math."""
+"""One test per opcode (133): small inputs, with results computed by hand or by Python's math."""
 
 import numpy as np
 import pytest

@@ -1,4 +1,4 @@
-"""The evaluator's regions, loops and branches, random bits, errors and the world outside."""
+"""The evaluator's regions, loops and branches, random bits, errors and external effects."""
 
 import numpy as np
 import pytest

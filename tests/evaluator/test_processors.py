@@ -1,4 +1,4 @@
-"""The oracle gives the same bits whatever loops NumPy chooses for the processor."""
+"""The oracle gives the same bits whichever SIMD loops NumPy chooses for the processor."""
 
 import os
 import subprocess
@@ -37,7 +37,7 @@ for case in cases():
 
 
 def bits(disabled: str) -> dict[str, str]:
-    """Case → digest of its results, from a process in which NumPy does without these extensions."""
+    """Case → digest of its results, from a process in which NumPy does not use these extensions."""
     root = Path(__file__).parents[2]
     command = [sys.executable, "-c", SCRIPT, str(root / "__init__.py"), str(root)]
     environment = {**os.environ, "NPY_DISABLE_CPU_FEATURES": disabled}
@@ -47,7 +47,7 @@ def bits(disabled: str) -> dict[str, str]:
 
 
 def extensions() -> list[str]:
-    """The groups of instructions that NumPy has loops for and finds here, the widest last."""
+    """The instruction-set extensions that NumPy has loops for and that this processor has, the widest last."""
     from numpy._core._multiarray_umath import __cpu_dispatch__, __cpu_features__
 
     return [name for name in __cpu_dispatch__ if __cpu_features__.get(name)]

@@ -32,7 +32,7 @@ CALLS = {"dimensions": "sort(p)", "padding": "pad(p, p)", "replica_groups": "all
 
 
 def one(attributes: str) -> str:
-    """An instruction that takes the first of these attributes, a custom call mostly; they begin at line 4, column 35."""
+    """An instruction with these attributes, which begin at line 4, column 35. It is usually a custom call."""
     call = CALLS.get(attributes.split("=")[0], "custom-call(p)")
     return entry("p = f32[2] parameter(0)", f"ROOT r = f32[2] {call},".ljust(32) + attributes)
 
@@ -245,7 +245,7 @@ NEVER = {
     "lexer.name('a primitive type')",
     "p.lexer.name(name)",
     "p.lexer.integer(f\"for '{name}'\")",
-}  # behind look-aheads
+}  # cannot fail: the parser looked ahead
 
 
 def failing_calls() -> dict[tuple[str, int], str]:
@@ -342,7 +342,7 @@ def test_mutated_text_is_read_or_refused(text):
 
 
 def check_mutant(text: str) -> None:
-    """A text is refused with a place, or it is read, and printed text reads the same."""
+    """Check that a text is refused with a location, or is read such that its printed text reads back equal."""
     try:
         module = parse_module(text)
     except ParseError as error:
@@ -360,7 +360,7 @@ WORD = re.compile(r"""[A-Za-z_%][\w.\-]*|-?\d+|"[^"]*"|\s+|.""", re.DOTALL)
 
 
 def mutant(words: list[str], rng: random.Random) -> str:
-    """One to four words deleted, inserted, moved, or replaced by one of the same kind; sometimes the end cut off."""
+    """One to four words deleted, inserted, moved or replaced by one of the same kind; sometimes the end is cut off."""
     words = list(words)
     for _ in range(rng.randint(1, 4)):
         i = rng.randrange(len(words))
@@ -383,7 +383,7 @@ def mutant(words: list[str], rng: random.Random) -> str:
 @pytest.mark.deep
 @pytest.mark.parametrize("seed", range(int(os.environ.get("TESTBED_FUZZ_SEEDS", "8"))))
 def test_mutated_corpus_is_read_or_refused(seed):
-    """25,000 mutants of real modules a seed."""
+    """25,000 mutants of real modules per seed."""
     rng = random.Random(seed)
     texts = [p.read_text() for p in sample("parse_only/*.hlo", 500, seed)]
     words = [WORD.findall(t) for t in texts if 0 < len(t) < 4000]

@@ -47,7 +47,7 @@ def literal_of(shape: str, value: str):
 
 
 def attribute_of(text: str):
-    """The value of `name=value`, read to its end, with an instruction 'p' in scope."""
+    """The value of `name=value`, parsed to its end, with an instruction 'p' in scope."""
     name, value = text.split("=", 1)
     parser = Parser(value, "text")
     parser.scopes.append({"p": entry("p = f32[2] parameter(0)").entry.root})
@@ -359,7 +359,7 @@ print("\\n".join(sys.modules))
 
 
 def loaded_by(module: str) -> set[str]:
-    """The modules that a fresh process has after it imported this one."""
+    """The modules that are loaded in a fresh process after it imported `module`."""
     root = Path(__file__).parents[2]
     command = [sys.executable, "-c", LOADED, str(root / "__init__.py"), str(root), module]
     done = subprocess.run(command, capture_output=True, text=True, timeout=120)
@@ -377,7 +377,7 @@ def test_importing_the_parser_loads_no_numerics():
 
 
 REFUSED = {"009fbcb121e89ae2": "one rhs_reversal for two dimensions: XLA reads past the end of its list"}
-"""Text that XLA takes and we do not, and why."""
+"""Text that XLA accepts and we refuse, with the reason."""
 
 
 def corpus_misses(pattern: str, count: int | None) -> list[str]:

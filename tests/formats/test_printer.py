@@ -1,4 +1,4 @@
-"""Module → text: both forms, word for word; and whatever is printed reads back as the same bits."""
+"""Module → text: both forms, word for word; all printed text reads back with the same bits."""
 
 # ruff: noqa: E501 - tables are read by line
 
@@ -123,7 +123,7 @@ def test_constants_read_back_bit_for_bit(dtype, data):
 
 
 def canonical(literal: Literal) -> Literal:
-    """Some types have several NaNs that text does not tell apart."""
+    """Replace all NaNs by one in types that have several NaNs with the same text."""
     value = literal.array.copy()
     if literal.shape.dtype in (DType.F8E8M0FNU, DType.F8E4M3B11FNUZ, DType.F8E5M2FNUZ, DType.F8E4M3FNUZ):
         value[np.isnan(value.astype(np.float32))] = np.nan

@@ -1,4 +1,4 @@
-"""HloModuleProto, HloSnapshot: out and in, against jaxlib's own, damaged bytes, text protos."""
+"""HloModuleProto and HloSnapshot: writing, reading, comparison with jaxlib's, damaged bytes, text protos."""
 
 import numpy as np
 import pytest
@@ -273,7 +273,7 @@ def xla():
     ("suite", "count"), [("op_cases/*.hlo", 40), ("xla_modules/*.hlo", 60), ("jax_programs/*/module.hlo", 6)]
 )
 def test_protos_are_xlas(xla, suite, count):
-    """Its proto read by us, and ours read by it, are the module that both read in the text."""
+    """XLA's proto read by us, and ours read by XLA, equal the module that both read from text."""
     hlo, options = xla
     for path in sample(suite, None if DEEP else count, seed=7):
         text = path.read_text()
@@ -345,7 +345,7 @@ def descriptors_in_jaxlib():
 
 
 def top_level_end(data, at):
-    """Where the fields of a FileDescriptorProto end; its `syntax` comes last."""
+    """The end of the fields of a FileDescriptorProto; its last field is `syntax`."""
     while True:
         tag, size, shift = data[at], 0, 0
         while True:

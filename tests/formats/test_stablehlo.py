@@ -1,4 +1,4 @@
-"""StableHLO in: text and portable bytecode, CHLO and Shardy, wrong modules, and no jaxlib."""
+"""Reading StableHLO: text and portable bytecode, CHLO and Shardy, invalid modules, and a missing jaxlib."""
 
 import builtins
 

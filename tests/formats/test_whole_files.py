@@ -1,4 +1,4 @@
-"""Files appear whole or not at all, and what is no regular file is never replaced."""
+"""Files appear complete or not at all, and only regular files are replaced."""
 
 import os
 import stat

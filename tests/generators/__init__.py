@@ -1,1 +1,1 @@
-"""Random programs and edits of modules."""
+"""Generators of random programs and of random edits."""

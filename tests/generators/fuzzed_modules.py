@@ -1,4 +1,4 @@
-"""Modules that random programs were reduced to, each for a fault that it once showed, by what went wrong."""
+"""Modules reduced from random programs that once revealed a bug, named by the bug."""
 
 FUZZED = {
     "a kernel of several results whose tuple is the result as it is": """HloModule m

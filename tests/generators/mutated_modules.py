@@ -1,6 +1,6 @@
-"""Random edits of modules that keep every shape, and so make new programs of real ones: for tests of the passes.
+"""Random edits that keep every shape and so turn real modules into new programs, for tests of the passes.
 
-Modules with loops keep their integer scalars as they are, so that the loops end.
+In modules with loops, integer scalars are not changed, so that the loops terminate.
 """
 
 from __future__ import annotations
@@ -26,10 +26,10 @@ Add = Callable[[Instruction], Instruction]
 KEPT = IMPURE | {Op.PARAMETER, Op.TUPLE, Op.GET_TUPLE_ELEMENT, Op.WHILE, Op.CONDITIONAL, Op.AFTER_ALL, Op.CONSTANT}
 PREDICATES = {Op.IS_FINITE, Op.COMPARE}
 ARITHMETIC = {o for o, reference in RULES.items() if reference.form is Form.NUMPY} - {Op.CLAMP}
-"""Unary and binary ops that look at nothing but their operands' values."""
+"""Unary and binary ops that depend only on their operands' values."""
 
 WILD = {Op.POWER, Op.TAN, Op.CBRT, Op.RSQRT, Op.LOG, Op.DIVIDE, Op.REMAINDER, Op.ATAN2, Op.MULHI, Op.SINH, Op.COSH}
-"""Ops not put in the place of others: their results grow or jump where rounding moves an operand."""
+"""Ops that never replace others: their results grow or jump for small changes of an operand."""
 
 
 REFUSALS = 60
@@ -54,7 +54,7 @@ def mutated(module: Module, seed: int, edits: int = 3) -> Module:
 
 
 def _places(module: Module, wanted: Callable[[Instruction], bool]) -> list[tuple[Computation, Instruction]]:
-    """What may be edited: outside reducers and other regions of scalars."""
+    """Instructions that may be edited: those outside reducers and other scalar regions."""
     looped = Op.WHILE in module.opcodes
     host = control_computations(module)
     return [
@@ -74,7 +74,7 @@ def _plain(i: Instruction) -> bool:
 
 
 def swap_operand(module: Module, draw: random.Random) -> Module:
-    """Another value of the same shape in the place of an operand."""
+    """Replace an operand by another value of the same shape."""
     where, chosen = draw.choice(_places(module, lambda i: _plain(i) and bool(i.operands)))
     number = draw.randrange(len(chosen.operands))
     old = chosen.operands[number]
@@ -93,7 +93,7 @@ def swap_operand(module: Module, draw: random.Random) -> Module:
 
 
 def other_op(module: Module, draw: random.Random) -> Module:
-    """Another elementwise op of the same signature, or another direction of a comparison."""
+    """Replace an elementwise op by another one of the same signature, or change the direction of a comparison."""
 
     def alike(i: Instruction) -> list[Op]:
         row = OPSET[i.opcode]
@@ -119,7 +119,7 @@ def other_op(module: Module, draw: random.Random) -> Module:
 
 
 def special_constant(module: Module, draw: random.Random) -> Module:
-    """Some elements of a constant become values that careless rewrites get wrong; or all of them."""
+    """Replace some or all elements of a constant by values that incorrect rewrites often get wrong."""
     where, chosen = draw.choice(
         _places(module, lambda i: i.opcode is Op.CONSTANT and not i.literal.is_elided and i.shape.size < 10_000)
     )
@@ -146,7 +146,7 @@ def _special(dtype: DType) -> list:
 
 
 def twin(module: Module, draw: random.Random) -> Module:
-    """An instruction twice: some of its users read the copy."""
+    """Duplicate an instruction; some of its users read the copy."""
     where, chosen = draw.choice(_places(module, lambda i: _plain(i) and len(i.operands) > 0))
     name = Names.of(module).fresh(chosen.name)
     readers = {u.name for u in where.users[chosen] if draw.random() < 0.5}
@@ -168,7 +168,7 @@ def _order(draw: random.Random, shape: Shape) -> Shape:
 
 
 def other_layout(module: Module, draw: random.Random) -> Module:
-    """Another layout of a parameter or of what any other instruction makes."""
+    """Change the layout of a parameter or of another instruction's result."""
     free = {Op.PARAMETER} | (OPSET.keys() - KEPT - {Op.BITCAST, Op.SORT})
     inside = module.entry.name
 
@@ -183,7 +183,7 @@ def other_layout(module: Module, draw: random.Random) -> Module:
         if i.name != chosen.name:
             return None
         made = i.replace(shape=shape)
-        if i is where.root or i.opcode is not Op.PARAMETER:  # what callers and tuples see stays
+        if i is where.root or i.opcode is not Op.PARAMETER:  # shapes that callers and tuples see stay unchanged
             name = Names.of(module).fresh(f"{i.name}.turned")
             return Instruction(Op.COPY, i.name, i.shape, (add(made.replace(name=name)),))
         return made
@@ -192,7 +192,7 @@ def other_layout(module: Module, draw: random.Random) -> Module:
 
 
 def there_and_back(module: Module, draw: random.Random) -> Module:
-    """Ops after a value that undo each other."""
+    """Insert ops after a value that cancel each other."""
     where, chosen = draw.choice(_places(module, lambda i: _plain(i) and i.shape.rank > 0))
     shape, names = chosen.shape, Names.of(module)
     kind = draw.choice(("transpose", "reshape", "reverse", "layout", "twice", "barrier", "pad"))
@@ -232,7 +232,7 @@ def _array(shape: Shape, dims: Sequence[int]) -> Shape:
 
 
 def more_results(module: Module, draw: random.Random) -> Module:
-    """A value inside the entry becomes a result too."""
+    """Make a value inside the entry a result as well."""
     entry = module.entry
     fit = [i for i in entry.instructions if i.shape.is_array and not i.shape.is_dynamic and i is not entry.root]
     chosen = draw.choice(fit)

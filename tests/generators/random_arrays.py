@@ -1,4 +1,4 @@
-"""Ops of random_wide.py that move, index, fold or multiply arrays, with all of their attributes."""
+"""Ops of random_wide.py that move, index, reduce or multiply arrays, with all their attributes."""
 
 from __future__ import annotations
 
@@ -12,10 +12,10 @@ PAIRED = {"c64": "f32", "c128": "f64"}
 
 
 class Arrays(Body):
-    """A computation in the making."""
+    """A computation under construction."""
 
     def folds(self, v: Value) -> list[str]:
-        """Ops that may fold values of v's type in any order."""
+        """Ops that may reduce values of v's type in any order."""
         if v.kind == "f" and self.exact and v.dtype not in ("f32", "f64"):
             return ["maximum", "minimum"]
         return FOLDS[v.kind].split()
@@ -24,7 +24,7 @@ class Arrays(Body):
         return ["add", "subtract", "maximum", "minimum"] if v.kind == "f" else super().mixes(v)
 
     def sums(self, v: Value) -> bool:
-        """Whether sums of products of v's elements are the same in every order, or nearly."""
+        """Whether sums of products of v's elements are equal, or almost equal, in every order."""
         return (
             v.kind == "i" or v.dtype in ("f32", "f64") or (not self.exact and v.dtype in ("bf16", "f16", "c64", "c128"))
         )
@@ -35,7 +35,7 @@ class Arrays(Body):
     # movement
 
     def spread(self, v: Value):
-        """A broadcast into dimensions in between, in any order of the operand's."""
+        """A broadcast that inserts dimensions anywhere, with the operand's dimensions in any order."""
         rank = len(v.dims) + self.random.randint(0, max(0, min(3, 8 - len(v.dims))))
         at = self.random.sample(range(rank), len(v.dims))
         dims = [self.random.choice((1, 2, 3, 0 if self.random.random() < 0.1 else 2)) for _ in range(rank)]
@@ -48,7 +48,7 @@ class Arrays(Body):
     broadcast = spread
 
     def refactor(self, v: Value):
-        """A reshape that splits, joins and moves dimensions of size 1."""
+        """A reshape that splits, merges and moves dimensions, and adds and drops those of size 1."""
         dims = list(v.dims)
         for _ in range(self.random.randint(1, 4)):
             at = self.random.randint(0, len(dims))
@@ -72,7 +72,7 @@ class Arrays(Body):
         return self.transpose(self.refactor(v))
 
     def many(self, v: Value):
-        """A concatenate of many parts, empty ones and repeated ones among them."""
+        """A concatenate of many parts, some of them empty or repeated."""
         if not v.dims or math.prod(v.dims) > 300:
             return None
         axis = self.random.randrange(len(v.dims))
@@ -83,7 +83,7 @@ class Arrays(Body):
         return self.add(v.dtype, dims, f"concatenate({', '.join(p.name for p in parts)}), dimensions={{{axis}}}")
 
     def constant_array(self, v: Value):
-        """A literal; now and then all of one value."""
+        """A literal; sometimes all elements are equal."""
         size = math.prod(v.dims)
         if size > 40:
             return None
@@ -123,7 +123,7 @@ class Arrays(Body):
         )
 
     def update_rows(self, v: Value):
-        """A chain of updates of one array: what runs in place."""
+        """A chain of updates of one array, which can run in place."""
         for _ in range(self.random.randint(2, 3)):
             if not v.dims:
                 return None
@@ -134,8 +134,8 @@ class Arrays(Body):
         return v
 
     def numbers(self, v: Value):
-        """Of a gather or scatter: (slice sizes, mapped and collapsed dimensions, places of the window, dimensions of
-        the indices, where their vector is, dimensions of the gathered).
+        """Random dimension numbers of a gather or scatter: (slice sizes, mapped and collapsed dimensions, positions of
+        the window, dimensions of the indices, position of the index vector, dimensions of the result).
         """
         draw, rank = self.random, len(v.dims)
         order = draw.sample(range(rank), rank)
@@ -178,7 +178,7 @@ class Arrays(Body):
     # windows
 
     def spatial(self, n: int) -> tuple[dict[str, str], int]:
-        """One dimension of a window over n elements, and how often it fits."""
+        """One dimension of a window over n elements, and the number of positions of the window."""
         draw = self.random
         size, stride, holes, dilation = (
             draw.randint(1, 3),
@@ -247,14 +247,14 @@ class Arrays(Body):
     # products
 
     def after(self, v: Value) -> Value:
-        """What an epilogue may be made of."""
+        """A value for the elementwise epilogue of a product."""
         v = self.small_complex(v) if v.kind == "c" else self.kept(v)
         for _ in range(self.random.randint(0, 2)):
             v = self.random.choice((self.binary, self.unary, self.choose))(v)
         return v
 
     def batched_dot(self, v: Value):
-        """A dot with batch and contracting dimensions in any place."""
+        """A dot with batch and contracting dimensions at any positions."""
         draw, rank = self.random, len(v.dims)
         if not self.sums(v) or rank > 5 or math.prod(v.dims) > 1500:
             return None
@@ -311,7 +311,7 @@ class Arrays(Body):
         return self.kept(self.put(a, f"get-tuple-element({whole}), index=0"))
 
     def scaled(self, v: Value):
-        """A product whose sides are scaled by blocks."""
+        """A product whose operands are scaled by blocks."""
         if v.dtype not in ("f32", "bf16", "f16") or len(v.dims) != 2 or not math.prod(v.dims) or (
                 self.exact and v.dtype != "f32"):  # fmt: skip
             return None
@@ -325,7 +325,7 @@ class Arrays(Body):
         return self.kept(self.add(v.dtype, (rows, out), f"scaled-dot({names}), {how}"))
 
     def bitcast(self, v: Value):
-        """The same bytes, by another shape."""
+        """The same bytes with another shape."""
         made = self.refactor(v)
         return self.add(v.dtype, made.dims, f"bitcast({v.name})")
 
@@ -340,7 +340,7 @@ class Arrays(Body):
         return self.small_complex(self.add("c64", dims, f"fft({v.name}), fft_type=RFFT, fft_length={{{n}}}"))
 
     def solve(self, v: Value):
-        """cholesky of a matrix that is far from singular, and a triangular solve with it."""
+        """A cholesky of a well-conditioned matrix, and a triangular solve with the result."""
         if self.exact or v.dtype not in ("f32", "f64"):
             return None
         n = self.random.randint(1, 4)
@@ -371,7 +371,7 @@ class Arrays(Body):
         )
 
     def sorted(self, v: Value):
-        """A stable sort of several arrays by one of them, upwards or downwards."""
+        """A stable sort of several arrays by one of them, ascending or descending."""
         if not v.dims or v.kind not in "fi" or (v.kind == "f" and not self.exact):
             return None
         other, axis, which = (
@@ -405,7 +405,7 @@ class Arrays(Body):
         return self.kept(made)
 
     def scan(self, v: Value):
-        """Sums along the first dimension, in order."""
+        """Cumulative sums along the first dimension, in order."""
         if not v.dims or v.kind == "p" or v.dims[0] > 20 or not self.sums(v):
             return None
         row = ",".join(map(str, v.dims[1:]))

@@ -1,4 +1,4 @@
-"""Random modules of ops on arrays with dynamic dimensions, each of which may change, join, split or set sizes."""
+"""Random modules of ops on arrays with dynamic dimensions. Each op may change, merge, split or set sizes."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ def braces(values: Iterable[int]) -> str:
 
 
 class RandomDynamic:
-    """text: a module whose parameters have the shapes `parameters` and whose results are the last values made."""
+    """text: a module whose parameters have the shapes `parameters` and whose results are its last values."""
 
     def __init__(self, seed: int, steps: int = 10):
         self.random = random.Random(seed)

@@ -1,4 +1,4 @@
-"""Ops of random_texts.py that move and index arrays, and the values that they work on."""
+"""Ops of random_texts.py that move and index arrays, and the values that they use."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ DIMS = ((), (1,), (5,), (16,), (4, 3), (3, 17), (2, 3, 4), (0, 3), (8, 1, 2), (1
 
 @dataclass(frozen=True)
 class Value:
-    """A name with its type, dimensions and layout (minor to major; row-major where None)."""
+    """A name with its type, dimensions and layout (minor to major; None for row-major)."""
 
     name: str
     dtype: str
@@ -32,7 +32,7 @@ def listed(numbers) -> str:
 
 
 class Movement:
-    """Part of a computation in the making, `random_texts.Body`."""
+    """A part of the computation under construction (`random_texts.Body`)."""
 
     def transpose(self, v: Value):
         order = self.random.sample(range(len(v.dims)), len(v.dims))

@@ -21,7 +21,7 @@ BINARY = (Op.ADD, Op.SUBTRACT, Op.MULTIPLY, Op.MAXIMUM, Op.MINIMUM)
 
 
 class Programs:
-    """Makes one module from a seed; `module` holds it, `inputs` fit it."""
+    """Generates one module from a seed: `module` holds it, `inputs` are inputs for it."""
 
     def __init__(self, seed: int, size: int = 12, depth: int = 2):
         self.random, self.number, self.computations = random.Random(seed), 0, []
@@ -57,7 +57,7 @@ class Programs:
         tupled: bool,
         root: Callable[[_Body], Instruction] | None = None,
     ) -> Computation:
-        """A computation of arrays, or of one tuple of them; returns a tuple of matrices, or what `root` makes."""
+        """A computation of arrays, or of one tuple of them. It returns a tuple of matrices, or the result of `root`."""
         body = _Body(self)
         if tupled:
             parameter = body.add(Op.PARAMETER, tuple_shape(*shapes), (), parameter_number=0)
@@ -74,7 +74,7 @@ class Programs:
 
 
 class _Body:
-    """One computation in the making."""
+    """One computation under construction."""
 
     def __init__(self, programs: Programs):
         self.programs, self.random = programs, programs.random
@@ -149,7 +149,7 @@ class _Body:
         return self.add(Op.DYNAMIC_UPDATE_SLICE, MATRIX, (target, piece, where, zero))
 
     def places(self) -> Instruction:
-        """Row numbers, of which some are beyond the last row and some may be equal."""
+        """Row numbers; some may be beyond the last row, and some may be equal."""
         four = array(DType.S32, 4)
         start = self.add(Op.BROADCAST, four, (self.counter(),), dimensions=())
         step = self.add(Op.IOTA, four, (), iota_dimension=0)
@@ -285,7 +285,7 @@ CONSTANTS_OF = {
 
 
 def expression(seed: int, dtype: DType, size: int = 14) -> str:
-    """The body of a template (algebra_modules.py) of elementwise ops, choices and the constants that rules look for."""
+    """The body of a template (algebra_template.py) of elementwise ops, selects and constants that rules look for."""
     draw = random.Random(seed)
     kind = "float" if dtype.is_float else "int" if dtype.is_integer else "pred"
     values, tests, lines = ["x", "y"], ["p"], []

@@ -1,4 +1,4 @@
-"""Control structures of random_wide.py: calls, fusions, loops and branches of many forms, barriers, control order."""
+"""Control structures of random_wide.py: calls, fusions, many forms of loops and branches, barriers, control order."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ COUNTERS = ("s32", "s32", "s64", "u8", "u32", "s8", "s16", "u64")
 
 
 class Structures(Body):
-    """A computation in the making."""
+    """A computation under construction."""
 
     def exact_shape(self, shape: Value) -> Value:
         """A value of this type, dimensions and layout."""
@@ -46,7 +46,7 @@ class Structures(Body):
         return self.taken(whole, results)
 
     def call(self, v: Value):
-        """A call of a new computation, or of one that others call too."""
+        """A call of a new computation, or of one that has other callers."""
         shared = self.texts.shared
         if shared and self.random.random() < 0.5:
             name, given, results = self.random.choice(shared)
@@ -69,7 +69,7 @@ class Structures(Body):
         return self.taken(whole, values)
 
     def tied(self, v: Value):
-        """A copy that waits for another value by control alone."""
+        """A copy that depends on another value only through a control dependency."""
         made = Value(self.texts.name("v"), v.dtype, v.dims, v.order)
         return self.put(made, f"{self.random.choice(('copy', 'negate' if v.kind in 'fic' else 'not'))}({v.name}), "
                               f"control-predecessors={{{self.any().name}}}")  # fmt: skip
@@ -81,7 +81,7 @@ class Structures(Body):
         return self.put(made, f'custom-call({v.name}), custom_call_target="{target}"{effect}')
 
     def asynchronous(self, v: Value):
-        """What starts and is done, or waits for a token."""
+        """An asynchronous pair, or an op that waits for a token."""
         start, made = self.texts.name("t"), Value(self.texts.name("v"), v.dtype, v.dims, v.order)
         kind = self.random.choice(("copy", "call", "token", "gather", "permute"))
         if kind == "copy":
@@ -107,7 +107,7 @@ class Structures(Body):
         return self.put(made, f"{how[0].replace('start', 'done')}({start})")
 
     def collective(self, v: Value):
-        """A collective among one device."""
+        """A collective on one device."""
         made = Value(self.texts.name("v"), v.dtype, v.dims, v.order)
         axis = f"dimensions={{{self.random.randrange(len(v.dims))}}}" if v.dims else ""
         region = "" if v.kind == "p" else f"to_apply={self.texts.region('add', v.dtype)}"
@@ -118,7 +118,7 @@ class Structures(Body):
         return self.put(made, self.random.choice(calls).replace("X", v.name))
 
     def device(self, v: Value):
-        """Numbers that the compiler knows: this device's, and the size of a dimension."""
+        """Values that the compiler knows: the number of the device, and the size of a dimension."""
         if v.dims and self.random.random() < 0.6:
             axis = self.random.randrange(len(v.dims))
             return self.add("s32", (), f"get-dimension-size({v.name}), dimensions={{{axis}}}")
@@ -142,7 +142,7 @@ class Structures(Body):
         return self.put(bits, f"get-tuple-element({whole}), index=1")
 
     def any_loop(self, v: Value):
-        """A loop of any counter, up or down, that may end by its data too; its state may be nested."""
+        """A loop with any counter, counting up or down, which may also end by its data. Its state may be nested."""
         draw, kind = self.random, self.random.choice(COUNTERS)
         step, trips = draw.randint(1, 3), draw.randint(0, 5)
         down = draw.random() < 0.4
@@ -185,7 +185,7 @@ class Structures(Body):
         return body, self.unpacked(body, "p", carried, nested)
 
     def unpacked(self, body: Body, whole: str, carried: list[Value], nested: bool) -> list[Value]:
-        """The leaves of a state."""
+        """The leaves of a loop's state."""
         inner, found = whole, []
         if nested:
             inner = self.texts.name("t")
@@ -197,7 +197,7 @@ class Structures(Body):
         return found
 
     def closed(self, body: Body, leaves: list[Value], state: str, nested: bool, root: bool = True) -> str:
-        """A state made of its leaves."""
+        """A loop's state, packed from its leaves."""
         name, mark, values = self.texts.name("t"), "ROOT " if root else "", [w.name for w in leaves]
         if nested:
             inner = self.texts.name("t")
@@ -207,7 +207,7 @@ class Structures(Body):
         return name
 
     def nested_branch(self, v: Value):
-        """A conditional of arrays rather than tuples, whose branches may be one computation."""
+        """A conditional on arrays rather than tuples. Its branches may be the same computation."""
         results = [self.any()]
         names, operands = [], []
         for _ in range(self.random.randint(2, 3)):

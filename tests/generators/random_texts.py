@@ -26,7 +26,7 @@ IDENTITY = {("s32", "maximum"): "-2147483648", ("s32", "minimum"): "2147483647",
 
 
 class Texts:
-    """One module from a seed: `text` holds it. random_wide.py widens it."""
+    """Generates the text of one module from a seed: `text` holds it. random_wide.py extends it."""
 
     def __init__(self, seed: int, size: int = 14, depth: int = 2, dims=DIMS):
         self.random, self.number, self.layouts = random.Random(seed), 0, 0.25
@@ -51,7 +51,7 @@ class Texts:
         return parameters
 
     def results(self, body: Body, parameters: list[Value]) -> str:
-        """Give the entry its root; what the module's header says beside the name."""
+        """Give the entry its root. Returns the attributes of the module's header."""
         results = [body.any() for _ in range(self.random.randint(2, 4))]
         aliases = self.aliases(parameters, results) if self.random.random() < 0.4 else ""
         body.root(results)
@@ -90,7 +90,7 @@ class Texts:
         return name
 
     def order(self, stem: str, dtype: str, others: str) -> str:
-        """A comparator of the first two of its parameters; others: lines of the rest."""
+        """A comparator of its first two parameters. others: the lines of the other parameters."""
         name = f"{stem}_{dtype}"
         self.computations.setdefault(
             name,
@@ -102,7 +102,7 @@ class Texts:
 
 @dataclass
 class Body(Movement):
-    """One computation in the making."""
+    """One computation under construction."""
 
     texts: Texts
     depth: int
@@ -153,7 +153,7 @@ class Body(Movement):
         return self.constant(dtype, IDENTITY.get((dtype, op), "1" if op == "multiply" else "0"))
 
     def like(self, v: Value) -> Value:
-        """Another value of the same type and dimensions: one that is there, or one made by conversion or broadcast."""
+        """Another value of the same type and dimensions: an existing one, or a new one by conversion or broadcast."""
         fit = [w for w in self.values if (w.dtype, w.dims) == (v.dtype, v.dims)]
         if len(fit) > 1 and self.random.random() < 0.8:
             return self.random.choice(fit)
@@ -172,7 +172,7 @@ class Body(Movement):
         return self.add(v.dtype, v.dims, f"broadcast({self.scalar(v.dtype)}), dimensions={{}}")
 
     def fits(self, few, many) -> tuple[int, ...] | None:
-        """Dimensions of `many` that `few` may be broadcast over; () for scalars too, which is false."""
+        """Dimensions of `many` that `few` can be broadcast over; None if there are none; () for a scalar."""
         found, at = [], 0
         for d in few:
             while at < len(many) and many[at] != d:
@@ -201,15 +201,15 @@ class Body(Movement):
             done += getattr(self, kind)(self.any()) is not None
 
     def folds(self, v: Value) -> list[str]:
-        """Ops that may fold values of v's type."""
+        """Ops that may reduce values of v's type."""
         return FOLDS[v.kind].split()
 
     def mixes(self, v: Value) -> list[str]:
-        """Ops that may combine v with what it reduces to."""
+        """Ops that may combine v with a reduction of v."""
         return BINARY_OF[v.kind].split()
 
     def kept(self, v: Value) -> Value:
-        """v, or something like it whose errors stay small."""
+        """v, or a similar value whose errors stay small."""
         return self.add(v.dtype, v.dims, f"tanh({v.name})") if v.kind == "f" else v
 
     def unary(self, v: Value):
@@ -256,7 +256,7 @@ class Body(Movement):
         return self.reduced(v, self.random.choice(self.folds(v)), dims)
 
     def rows(self, v: Value):
-        """softmax and layer norm, in parts: each row of v is combined with what it reduces to."""
+        """softmax and layer norm in parts: each row of v is combined with a reduction of the row."""
         if not v.dims:
             return None
         axis = len(v.dims) - 1 if self.random.random() < 0.7 else self.random.randrange(len(v.dims))
@@ -272,7 +272,7 @@ class Body(Movement):
         return v
 
     def several(self, v: Value):
-        """A reduce of two operands: the sum of one and the largest of the other."""
+        """A reduce of two operands: the sum of one and the maximum of the other."""
         if not v.dims or v.kind not in "fi":
             return None
         name, t = f"two_{v.dtype}", v.dtype
@@ -294,7 +294,7 @@ class Body(Movement):
         return self.put(b, f"get-tuple-element({whole}), index=1")
 
     def arg(self, v: Value):
-        """argmax: of equal numbers the first."""
+        """argmax; the first of equal numbers."""
         if not v.dims or v.kind not in "fi":
             return None
         name, t = f"arg_{v.dtype}", v.dtype
@@ -385,7 +385,7 @@ class Body(Movement):
         return self.add(v.dtype, v.dims, call + f"to_apply={self.texts.region(op, v.dtype)}")
 
     def inner(self, shapes: list[Value]) -> tuple[Body, list[Value]]:
-        """A computation of one tuple, with its leaves taken out."""
+        """A computation of one tuple, with the tuple unpacked."""
         body = self.texts.body(self.depth - 1)
         body.lines.append(f"  p = {self.tupled(shapes)} parameter(0)")
         leaves = []
@@ -410,7 +410,7 @@ class Body(Movement):
         return made
 
     def matching(self, body: Body, shape: Value) -> Value:
-        """A value of the body with exactly this shape, layout too."""
+        """A value of the body with exactly this shape, including the layout."""
         fit = [w for w in body.values if w.shape == shape.shape]
         if self.random.random() < 0.7:
             return self.random.choice(fit[-3:])

@@ -1,7 +1,7 @@
-"""Random HLO text of nearly every op, type, rank and control structure: random_texts.py, widened.
+"""Random HLO text of nearly every op, type, rank and control structure; extends random_texts.py.
 
-Half of the programs are exact: floats hold small integers and every op on them is exact, so that results must be equal
-bit by bit, whatever order sums are made in. The other half has inexact functions, whose results nothing discrete reads.
+Half of the programs are exact: floats are small integers and every op on them is exact, so that results must be equal
+bit for bit, whatever the order of sums. The other half has inexact functions, whose results affect no discrete value.
 """
 
 from __future__ import annotations
@@ -36,10 +36,10 @@ DIMS = (
     *((4, 4, 2), (64, 17), (3, 8, 16), (1, 1, 1, 1, 1, 1, 1, 1)),
 )
 LIMIT = {"f32": 64, "f64": 64, "f16": 8, "bf16": 4}
-"""Between which bounds floats of exact programs are kept: sums of a few hundred of them have no error."""
+"""The limit of |x| for floats of exact programs: sums of a few hundred of them are exact."""
 
 LOOSE = {"f32": 2e-3, "c64": 2e-3, "f64": 1e-7, "c128": 1e-7, "f16": 4e-2, "bf16": 1.5e-1}
-"""atol and rtol of programs that are not exact: sums may be made in another order, and what follows amplifies that."""
+"""atol and rtol of inexact programs: another order of sums is allowed, and later ops amplify the difference."""
 
 UNARY_EXACT = "negate abs floor ceil round-nearest-even round-nearest-afz sign copy"
 UNARY_INEXACT = (
@@ -58,7 +58,7 @@ reduce_precision stochastic many constant_array start start update_rows gather s
 batched_dot batched_dot any_convolution ragged scaled batch_norm fft solve topk sorted map scan random_bits
 barrier call call fusion fusion asynchronous collective annotate tied device domain
 """
-"""Methods that add an op, more of them for what matters more."""
+"""Names of the methods that add an op; frequent names are more likely."""
 
 
 def bits(dtype: str) -> int:
@@ -66,7 +66,7 @@ def bits(dtype: str) -> int:
 
 
 class Wide(Texts):
-    """One module from a seed."""
+    """Generates one module from a seed."""
 
     dims = DIMS
 
@@ -79,13 +79,13 @@ class Wide(Texts):
         return WideBody(self, depth)
 
     def draw_types(self) -> list[str]:
-        """A few types, the usual ones more often; s32 is always there, for indices and counters."""
+        """A few types, the usual ones more often. s32 is always included, for indices and counters."""
         pools = (USUAL, USUAL, SIGNED + UNSIGNED, SIGNED + UNSIGNED, COMPLEX, NARROW)
         some = [self.random.choice(self.random.choice(pools)) for _ in range(self.random.randint(1, 4))]
         return [*some, self.random.choice(USUAL), self.random.choice(("s32", "pred", some[0]))]
 
     def given(self, body: Body) -> list[Value]:
-        """Parameters; now and then they are one tuple."""
+        """The parameters; sometimes they are one tuple."""
         if self.random.random() > 0.15:
             return super().given(body)
         shapes = [body.new(self.random.choice(self.types), self.random.choice(self.shapes)) for _ in range(3)]
@@ -95,7 +95,7 @@ class Wide(Texts):
         return []
 
     def results(self, body: Body, parameters: list[Value]) -> str:
-        """One array, a flat tuple or a nested one; a schedule now and then: the order of the text."""
+        """One array, a flat tuple or a nested one. Sometimes the module is scheduled in the order of the text."""
         schedule = ", is_scheduled=true" if self.random.random() < 0.15 else ""
         form = self.random.random()
         if form > 0.3:
@@ -110,7 +110,7 @@ class Wide(Texts):
         return schedule
 
     def region(self, op: str, dtype: str) -> str:
-        """A computation of two scalars; some have more ops than one, that mean the same."""
+        """A computation of two scalars; some use several ops for the same meaning."""
         if op in ("put", "keep"):
             name, root = f"{op}_{dtype}", ("ROOT a", "b") if op == "keep" else ("a", "ROOT b")
             lines = "\n".join(f"  {r} = {dtype}[] parameter({n})" for n, r in enumerate(root))
@@ -121,7 +121,7 @@ class Wide(Texts):
         return super().region(op, dtype)
 
     def order(self, stem: str, dtype: str, others: str) -> str:
-        """A comparator of the first two of its parameters, that orders NaN and both zeros too."""
+        """A comparator of its first two parameters, which also orders NaN and both zeros."""
         name, kind = f"{stem}_{dtype}", ", type=TOTALORDER" if dtype[0] in "fb" else ""
         self.computations.setdefault(
             name,
@@ -179,7 +179,7 @@ class WideBody(Arrays, Structures, Body):
         return super().zero(dtype, op)
 
     def kept(self, v: Value) -> Value:
-        """v, or in an exact program v between bounds, so that what is made of it stays exact; else its tanh."""
+        """v limited in an exact program, so that later results stay exact; otherwise tanh(v)."""
         if v.kind != "f":
             return v
         if not self.exact:
@@ -206,7 +206,7 @@ class WideBody(Arrays, Structures, Body):
             return made if op in ("negate", "copy") else self.add(v.dtype, v.dims, f"tanh({made.name})")
         if v.kind == "f":
             op = draw.choice((UNARY_EXACT if self.exact else UNARY_INEXACT).split())
-            if op in ("sqrt", "rsqrt", "log", "log-plus-one"):  # of a difference that may be 0, or all but 0
+            if op in ("sqrt", "rsqrt", "log", "log-plus-one"):  # the operand may be 0 or almost 0
                 v = self.add(v.dtype, v.dims, f"abs({v.name})")
             made = self.add(v.dtype, v.dims, f"{op}({v.name})")
             return made if self.exact or op in ("negate", "abs", "copy", "sine", "cosine") else self.kept(made)
@@ -237,7 +237,7 @@ class WideBody(Arrays, Structures, Body):
         return self.add(v.dtype, v.dims, f"complex({parts[0].name}, {parts[1].name})")
 
     def without_nan(self, v: Value) -> Value:
-        """v with 0 for NaN: the sign of a NaN that is computed is nobody's promise, and total order sees it."""
+        """v with 0 instead of NaN: the sign of a computed NaN is unspecified, but total order depends on it."""
         if v.kind != "f":
             return v
         zero = self.add(v.dtype, v.dims, f"broadcast({self.constant(v.dtype, '0')}), dimensions={{}}")
@@ -256,7 +256,7 @@ class WideBody(Arrays, Structures, Body):
         return self.add("pred", v.dims, f"compare({v.name}, {other.name}), direction={which}{kind}")
 
     def bits(self, v: Value):
-        """bitcast-convert between integers, of the same width or of another."""
+        """A bitcast-convert between integers of equal or different widths."""
         if v.kind != "i":
             return None
         to = self.random.choice(SIGNED + UNSIGNED)
@@ -270,7 +270,7 @@ class WideBody(Arrays, Structures, Body):
         return None
 
     def pick(self, v: Value):
-        """select by a scalar."""
+        """A select by a scalar."""
         test = [w for w in self.values if w.dtype == "pred" and w.dims == ()]
         name = self.random.choice(test).name if test else self.scalar("pred")
         return self.add(v.dtype, v.dims, f"select({name}, {v.name}, {self.like(v).name})")
@@ -287,7 +287,7 @@ class WideBody(Arrays, Structures, Body):
         if v.kind == "c" or (v.kind == "f" and not self.exact and to[0] in "sup"):
             return None
         if self.exact and v.kind == "f" and to in NARROW and v.dtype not in NARROW:
-            return None  # rounds
+            return None  # would round
         made = self.add(to, v.dims, f"convert({v.name})")
         return self.kept(made) if made.kind == "f" and v.kind == "i" else made
 
@@ -314,7 +314,7 @@ INSIDE, OUTSIDE = (0.0, -0.0, 1, -1, 2, 3, -3), (np.inf, -np.inf, np.nan, 4)
 
 
 def inputs_of(module: Module, seed: int) -> list[np.ndarray]:
-    """Inputs of a program: small integers in an exact one, any floats in the others; special ones for every third."""
+    """Inputs of a program: small integers in an exact one, any floats otherwise; every third seed: special values."""
     special = seed % 3 == 0
     if seed % 2:
         return fill(module, seed, special=special)

@@ -1,5 +1,6 @@
-"""Random modules that act on the world: outfeeds, infeeds, custom calls and generator states among pure work, tied by
-tokens and control dependencies, in calls, loops and branches: no pass may remove or reorder them."""
+"""Random modules with side effects: outfeeds, infeeds, custom calls and generator states among pure ops, ordered by
+tokens and control dependencies, in calls, loops and branches. No pass may remove or reorder the effects.
+"""
 
 from __future__ import annotations
 
@@ -10,7 +11,9 @@ LOOP = "(s32[], f32[4], token[])"
 
 
 class World:
-    """Makes one module's text from a seed. Acts are named act, out, in, rng; pure instructions that are tied, pin."""
+    """Generates a module's text from a seed. Effects are named act, out, in, rng; pure instructions with control
+    dependencies are named pin.
+    """
 
     def __init__(self, seed: int, size: int = 7, depth: int = 2):
         self.random, self.number, self.computations = random.Random(seed), 0, []
@@ -50,7 +53,7 @@ class World:
 
 
 class _Body:
-    """One computation in the making: values and the newest token."""
+    """One computation under construction: its values and its newest token."""
 
     def __init__(self, world: World, lines: list[str], values: list[str], token: str):
         self.world, self.random, self.lines, self.values, self.token = world, world.random, lines, values, token
@@ -60,7 +63,7 @@ class _Body:
         return self.random.choice(self.values[-4:])
 
     def add(self, stem: str, line: str, *, tied: float = 0.4) -> str:
-        """An instruction, with control predecessors now and then."""
+        """An instruction, sometimes with control predecessors."""
         name = self.world.fresh(stem)
         before = self.random.sample(self.names, min(len(self.names), self.random.randint(1, 2)))
         tail = f", control-predecessors={{{', '.join(before)}}}" if before and self.random.random() < tied else ""
@@ -107,7 +110,7 @@ class _Body:
         self.values.append(self.add("v", f"f32[4] add({pair[0]}, {pair[1]})", tied=0))
 
     def undone(self) -> None:
-        """What an algebraic rule removes."""
+        """An instruction that an algebraic rule removes."""
         inner = self.add("pin", f"f32[4] negate({self.value()})", tied=0.2)
         self.values.append(self.add("pin", f"f32[4] negate({inner})", tied=0.2))
 

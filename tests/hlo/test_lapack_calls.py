@@ -1,4 +1,4 @@
-"""The words in which calls of LAPACK's routines are written."""
+"""The notation for calls of LAPACK's routines."""
 
 from __future__ import annotations
 

@@ -79,7 +79,7 @@ def test_every_attribute_has_a_form_in_text_and_a_proto_s_attributes_may_stand_i
 
 
 def with_attribute(op: Op, key: str) -> str:
-    """A module whose root has the attribute `key` with a value that no attribute has."""
+    """A module whose root has the attribute `key` with an invalid value."""
     operands = {
         Op.PARAMETER: "3",
         Op.CONSTANT: "1",

@@ -1,4 +1,4 @@
-"""The tables of opcodes hold together: every opcode has its rows, and facts that stand in two tables agree."""
+"""The tables of opcodes are consistent: every opcode has its rows, and facts in two tables agree."""
 
 import re
 from pathlib import Path

@@ -1,4 +1,4 @@
-"""The checker of buffer assignments: it accepts plans, and refuses plans that were damaged."""
+"""The checker of buffer assignments accepts plans and refuses damaged plans."""
 
 import dataclasses
 
@@ -14,7 +14,7 @@ from ..support.planned import loop
 
 
 def moved(made: Plan, victim: KernelStep, number: int, to: BufferSlice) -> Plan:
-    """The plan with one result of one kernel written somewhere else (and everybody told)."""
+    """The plan with one result of one kernel written elsewhere; all tables agree with the change."""
     index = next(k for k, v in made.assignment.slices.items() if k[0] is victim.instruction)
     slices = dict(made.assignment.slices) | {index: to}
     step = dataclasses.replace(victim, arguments=(*victim.arguments[:number], to, *victim.arguments[number + 1 :]))

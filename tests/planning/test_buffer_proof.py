@@ -1,4 +1,4 @@
-"""The checker proves the plans of the corpora (a sample; all in a deep run), and of random programs that donate."""
+"""The checker accepts the plans of the corpora (a sample; all in a deep run) and of random programs with donation."""
 
 import dataclasses
 import random
@@ -46,7 +46,7 @@ def test_plans_of_modules_of_xlas_tests(case):
 
 
 def donating(programs: Programs) -> Module:
-    """The module with some of its parameters given to results of their shape."""
+    """The module with some parameters aliased to results of the same shape."""
     module, draw = programs.module, random.Random(len(programs.module.name))
     results = [(index, shape) for index, shape in module.result_shape.leaves()]
     draw.shuffle(results)

@@ -1,4 +1,4 @@
-"""`testbed buffers` and benchmarks/plans: the report names what the plan holds, the picture is drawn, counts right."""
+"""`testbed buffers` and benchmarks/plans: the report lists the plan's buffers, the plot is drawn, counts are right."""
 
 import json
 

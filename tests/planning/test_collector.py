@@ -1,4 +1,4 @@
-"""The cyclic collector rests while a program is planned, and is afterwards as it was."""
+"""The cyclic garbage collector is paused during planning and restored afterwards."""
 
 import gc
 import threading

@@ -1,4 +1,4 @@
-"""input_output_alias: parameters that become results are written in place, with and without the caller's donation."""
+"""input_output_alias: parameters that become results are updated in place, with and without donation by the caller."""
 
 import re
 
@@ -60,7 +60,7 @@ def inputs_of(text: str) -> list[np.ndarray]:
 
 
 def proved(text: str) -> Plan:
-    """A plan that the checker and a run on buffers accept."""
+    """A plan that the checker accepts and that runs correctly on buffers."""
     module = parse_module(text)
     made = plan(module)
     check_assignment(made)
@@ -109,7 +109,7 @@ def test_a_donated_array_becomes_the_result():
     module, values = parse_module(STEP), inputs_of(STEP)
     executable = compile_module(module, Flags.parse("legacy"))
     expected = evaluate(module, [v.copy() for v in values])
-    w, m, g = (executable.execute(values)[0] * 0 + v for v in values)  # arrays that lie as the program wants them
+    w, m, g = (executable.execute(values)[0] * 0 + v for v in values)  # arrays with the right alignment
     first, second = executable.execute([w, m, g], donated=[0, 1])
     assert first is w and second is m
     np.testing.assert_allclose(first, expected[0], rtol=1e-6)
@@ -127,7 +127,7 @@ def test_what_cannot_be_given_up_is_copied():
     np.testing.assert_array_equal(shared, values[0])
     locked = values[0].copy()
     locked.flags.writeable = False
-    out = executable.execute(values)  # arrays at the right boundary
+    out = executable.execute(values)  # arrays with the right alignment
     results = executable.execute([locked, values[1], values[2]], [None, out[1]], donated=[0, 1])
     assert results[1] is out[1] and not np.shares_memory(results[0], locked)
     np.testing.assert_array_equal(locked, values[0])

@@ -53,7 +53,7 @@ def test_small_buffers_share_a_line_and_none_lies_across_two():
 
 @pytest.mark.parametrize("seed", range(30))
 def test_packing_is_close_to_the_most_bytes_alive_at_once(seed: int):
-    """Of buffers that are alive in one piece, as nearly all are."""
+    """Only for buffers that are alive during one interval, as almost all are."""
     draw = random.Random(seed)
     starts = [draw.randrange(60) for _ in range(draw.randint(5, 60))]
     sizes = [draw.choice([1, 4, 8, 24, 100, 256, 1000, draw.randrange(1, 9000)]) for _ in starts]

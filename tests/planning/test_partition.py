@@ -1,4 +1,5 @@
-"""Parallel partition: which kernels may be split, over which dimensions, from which size on; and that it is safe."""
+"""Parallel partition: which kernels may be split, over which dimensions, and from which size on; and that it is safe.
+"""
 
 from itertools import pairwise
 
@@ -88,7 +89,7 @@ def test_it_is_printed():
 
 # --- safety ----------------------------------------------------------------------------------------------------------
 class Split(Machine):
-    """Runs kernels range by range; each range sees what the others have written already."""
+    """Runs kernels range by range; each range sees the results of the earlier ranges."""
 
     def kernel(self, step: KernelStep) -> None:
         partition = step.kernel.partition

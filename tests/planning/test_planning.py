@@ -267,7 +267,7 @@ def check_program(module: Module, inputs: list[np.ndarray]) -> Plan:
 
 
 def check_steps(made: Plan) -> None:
-    """What KernelRequest promises of every kernel."""
+    """Check the guarantees of KernelRequest for every kernel."""
     for step in made.walk():
         i = step.instruction
         if isinstance(step, KernelStep):

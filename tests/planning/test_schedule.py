@@ -1,4 +1,4 @@
-"""The schedule's memory: never above depth first, near the optimum on small graphs, and no copies for a few bytes."""
+"""The schedule's memory: never above depth-first order, near the optimum on small graphs, no copies of a few bytes."""
 
 import random
 
@@ -11,7 +11,7 @@ from ...planning.scratch import scratch_bytes
 
 
 def random_graph(seed: int) -> Module:
-    """Up to ten ops that grow, shrink, join and keep arrays; what is left over becomes the result."""
+    """Up to ten ops that enlarge, reduce, join and keep arrays. Unused values become the result."""
     draw = random.Random(seed)
     lines, sizes = ["z = f32[] constant(0)", "p = f32[128] parameter(0)"], {"p": 128}
     unread = set()
@@ -40,7 +40,7 @@ def random_graph(seed: int) -> Module:
 
 
 def least_peak(graph: OrderGraph) -> int:
-    """Over all orders: sets of what has run, by size, each with the least peak on a way to it."""
+    """The least peak over all orders, by dynamic programming over sets of executed instructions in order of size."""
     total = len(graph.instructions)
     readers: dict[int, list[int]] = {}
     for n, reads in enumerate(graph.reads):

@@ -1,4 +1,4 @@
-"""Scratch memory of kernels: in the plan, its checker and reports, in LHLO, in both stacks' signatures, under guard."""
+"""Scratch memory of kernels in the plan, its checker and reports, LHLO, both stacks' signatures, and red zones."""
 
 import dataclasses
 import re
@@ -101,7 +101,7 @@ def with_scratch(step: KernelStep, place) -> KernelStep:
 
 
 def test_a_value_under_scratch_memory_is_lost(made):
-    """x's result lies where a later kernel has its scratch memory: whoever reads it then is refused."""
+    """The result of x overlaps the scratch memory of a later kernel, so the checker refuses a later reader of x."""
     first, second, third = kernel_steps(made)[:3]
     over = first.arguments[first.kernel.results[0]]
     wide = dataclasses.replace(over, size=BYTES)
@@ -162,7 +162,7 @@ PARTS = """f = f32[2,3] slice(k), slice={{[0:2], [1:4]}}
 
 
 def sort_text(dims: str, d: int, payloads: int = 1, root: str = WHOLE) -> str:
-    """A sort of f32 keys that `payloads` c128 arrays follow."""
+    """A sort of f32 keys with `payloads` c128 arrays as further operands."""
     numbers, types = range(payloads), ", ".join([f"c128[{dims}]"] * payloads)
     results = [f"r{n} = c128[{dims}] get-tuple-element(s), index={n + 1}" for n in numbers]
     given = root.format(dims=dims, types=types, results=", ".join(f"r{n}" for n in numbers))
@@ -198,7 +198,7 @@ def sort_kernel(made: Plan) -> KernelRequest:
 
 
 def stack_bytes(ir: str) -> int:
-    """Bytes that kernels have on the call stack; there are none but of scratch memory."""
+    """Bytes of the stack that kernels allocate. The IR has no other alloca than scratch memory."""
     found = re.findall(r"= alloca \[(\d+) x i8\]|= alloca i8, i64 (\d+)", ir)
     assert len(found) == ir.count(" alloca ")
     return sum(int(a or b) for a, b in found)
@@ -208,7 +208,7 @@ def stack_bytes(ir: str) -> int:
 @pytest.mark.parametrize("stack", ["legacy", "mlir"])
 @pytest.mark.parametrize("name", SORTS)
 def test_a_sort_stays_within_the_bound_whatever_its_runs(monkeypatch, name, stack, run):
-    """run: elements that a stack sorts by insertion. Nothing above the stacks knows it."""
+    """run: number of elements that a stack sorts by insertion. Only the stacks know it."""
     monkeypatch.setattr(import_module({"legacy": legacy, "mlir": mlir_emitters}[stack].__name__ + ".sort"), "RUN", run)
     module = parse_module(SORTS[name])
     request = sort_kernel(plan(module))

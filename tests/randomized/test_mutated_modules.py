@@ -1,4 +1,4 @@
-"""Edits of the corpus' modules mean the same after the passes and on both stacks."""
+"""Edited modules of the corpus have the same results after the passes and on both stacks."""
 
 import numpy as np
 import pytest
@@ -73,7 +73,7 @@ def agree(module: Module, inputs: list[np.ndarray], given: list[np.ndarray], wan
 
 
 def near(inputs: list[np.ndarray], seed: int) -> list[np.ndarray]:
-    """Inputs a rounding error away: a program that these move proves nothing."""
+    """Inputs changed by rounding errors: a program whose results they change proves nothing."""
     draw = np.random.default_rng(seed)
     sizes = {8: 1e-14, 4: 3e-7, 2: 4e-3}
     return [
@@ -94,7 +94,7 @@ def test_xla_modules(case):
         agree(module, inputs, evaluate(optimize(module), inputs), wanted)
         made = plan(module)
         check_assignment(made)
-        if not any(i.shape.is_dynamic for i in module.instructions()):  # those have a border that run_plan has not
+        if not any(i.shape.is_dynamic for i in module.instructions()):  # run_plan does not convert dynamic sizes
             agree(module, inputs, run_plan(made, inputs), wanted)
 
 

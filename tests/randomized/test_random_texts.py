@@ -1,4 +1,4 @@
-"""Random programs of many ops, types, shapes and layouts mean the same after passes, in memory and in both stacks."""
+"""Random programs of many ops, types, shapes and layouts: equal results after passes, in memory and on both stacks."""
 
 import random
 
@@ -23,11 +23,11 @@ from ..support.plan_interpreter import run_plan
 from ..support.seeds import seeds
 
 LOOSE = {"f32": 2e-3, "c64": 2e-3, "f64": 1e-7, "f16": 4e-2, "bf16": 1.5e-1}
-"""atol and rtol: sums may be made in another order, and what follows amplifies that."""
+"""atol and rtol: another order of sums is allowed, and later ops amplify the difference."""
 
 
 def program(seed: int, size: int = 12) -> tuple[Module, list[np.ndarray], list[np.ndarray]]:
-    """A module, inputs (of special values for every third seed), and what they give."""
+    """A module, inputs (with special values for every third seed), and the evaluator's results."""
     module = parse_module(Texts(seed, size).text)
     verify(module)
     inputs = fill(module, seed, special=seed % 3 == 0)

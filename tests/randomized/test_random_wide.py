@@ -1,4 +1,4 @@
-"""Random programs of nearly every op, type, rank and control structure; and what such programs once found, reduced."""
+"""Random programs of nearly every op, type, rank and control structure, and reduced programs that showed bugs."""
 
 import random
 
