@@ -1,4 +1,4 @@
-"""No pass removes, repeats or reorders what acts on the world, and control dependencies stay: every pass of PASSES."""
+"""No pass removes, repeats or reorders side effects or drops control dependencies; tested for every pass of PASSES."""
 
 import re
 from collections.abc import Iterator
@@ -23,7 +23,7 @@ X = np.array([0.5, -1, 2, 0], np.float32)
 
 
 def history(module: Module) -> list[tuple[str, bytes]]:
-    """What a run did to the world, in order, and then its results."""
+    """The side effects of a run, in order, followed by its results."""
     log: list[tuple[str, bytes]] = []
 
     class Targets(dict):
@@ -45,7 +45,7 @@ def history(module: Module) -> list[tuple[str, bytes]]:
 
 
 def ties(module: Module) -> Iterator[tuple[str, str]]:
-    """(first, then): instructions that the text ties by a control dependency, by the stems of their names."""
+    """(first, then): instructions with a control dependency in the text, by the stems of their names."""
     for computation in module.computations:
         for i in computation.instructions:
             for name in i.attributes.get(CONTROL_PREDECESSORS, ()):
@@ -54,7 +54,7 @@ def ties(module: Module) -> Iterator[tuple[str, str]]:
 
 
 def broken_ties(before: Module, after: Module) -> list[tuple[str, str]]:
-    """Ties of which both ends stand in one computation, and the second no longer waits for the first."""
+    """Control dependencies whose ends are in one computation, but whose second end no longer waits for the first."""
     wanted = set(ties(before))
     found = []
     for computation in after.computations:
@@ -69,7 +69,7 @@ def broken_ties(before: Module, after: Module) -> list[tuple[str, str]]:
 
 
 def _waits(computation: Computation) -> dict:
-    """For each instruction, all that it waits for by data or control."""
+    """For each instruction, all instructions that it depends on by data or control."""
     waits: dict = {}
     for i in computation.instructions:
         needs = [*i.operands, *(computation.by_name[n] for n in i.attributes.get(CONTROL_PREDECESSORS, ()))]

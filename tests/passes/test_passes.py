@@ -1,4 +1,4 @@
-"""Passes: each alone keeps the meaning of modules, and does what its name says."""
+"""Each pass alone keeps the results of modules and does what its name says."""
 
 import numpy as np
 import pytest

@@ -1,4 +1,4 @@
-"""All passes and the schedule keep what a module means: evaluator before = after, on samples of the corpora.
+"""All passes and the schedule keep the results of a module, compared by the evaluator on samples of the corpora.
 
 What the evaluator cannot run and what has no defined order is left out, by name.
 """
@@ -18,7 +18,7 @@ from ..support.corpus import small_cases
 from ..support.hlo_corpus import each, whole
 
 NO_ORDER = frozenset({"c16fde39fdeaab5a", "dc64aba0d07276bd"})
-"""Sorts by a comparator that is no strict weak order: any permutation will do."""
+"""Sorts by a comparator that is no strict weak order: any permutation is valid."""
 
 
 def keeps(module: Module, inputs: list[np.ndarray]) -> str | None:

@@ -1,5 +1,4 @@
-"""Parallel partition: which kernels may be split, over which dimensions, and from which size on; and that it is safe.
-"""
+"""Parallel partition: which kernels may be split, over which dimensions, from which size on; and its safety."""
 
 from itertools import pairwise
 

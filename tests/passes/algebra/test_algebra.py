@@ -1,4 +1,4 @@
-"""Algebraic rules: each does what its name says, on every value, and leaves alone what only looks alike."""
+"""Algebraic rules: each does what its name says, on all values, and does not apply to similar patterns."""
 
 import numpy as np
 import pytest

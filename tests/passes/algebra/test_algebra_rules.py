@@ -1,7 +1,7 @@
 """Every row of the algebra table, on modules made for it: the rule fires, and the results are the same.
 
-Bit for bit where the row says that it is exact (any NaN is NaN), else within the row's ulp; with NaN, infinities, -0,
-subnormals and the limits of integers among the inputs, on every type that the template admits.
+Results must be equal bit for bit if the row is exact (all NaNs count as equal), otherwise within the row's ulp. Inputs
+include NaN, infinities, -0, subnormals and the limits of integers, for every type that the template admits.
 """
 
 import numpy as np
@@ -36,7 +36,7 @@ def row_of(name: str) -> Row:
 
 
 def same_bits(before: np.ndarray, after: np.ndarray) -> bool:
-    """Equal to the sign of zero, any NaN being NaN."""
+    """Equal including the sign of zero; all NaNs count as equal."""
     assert before.dtype == after.dtype and before.shape == after.shape
     if before.dtype.kind == "c":
         return same_bits(before.real, after.real) and same_bits(before.imag, after.imag)
@@ -49,7 +49,9 @@ def same_bits(before: np.ndarray, after: np.ndarray) -> bool:
 
 
 def close(before: np.ndarray, after: np.ndarray, ulp: float) -> bool:
-    """Within so many ulp; integers exactly; what overflows one way only is left out, as summands cancel otherwise."""
+    """Equal within `ulp`, integers exactly. Elements that overflow on one side only are ignored, since summands may
+    cancel.
+    """
     if not FROM_NUMPY[before.dtype].is_float:
         return np.array_equal(before, after)
     finite = np.isfinite(before) & np.isfinite(after)
@@ -67,7 +69,7 @@ def holds(row: Row, before: Module, after: Module, seed: int) -> bool:
 
 
 def applied(row: Row, module: Module) -> Module:
-    """What the one rule makes of a module; it must fire."""
+    """The module after this one rule, which must fire."""
     with limited(Fuel()) as fuel:
         after = simplify_algebra(module, by_opcode([row]))
     assert fuel.spent, f"{row.name} finds nothing to match"
@@ -119,7 +121,7 @@ def test_the_whole_pipeline(chosen: tuple[str, Template, str], seed: int):
 
 
 def test_a_sweep_ends():
-    """Rules do not undo each other: what one sweep made, the next leaves alone."""
+    """Rules do not undo each other: a second sweep changes nothing."""
     for name, template, dtype in CASES[:: max(len(CASES) // 400, 1)]:
         once = simplify_algebra(simplify_algebra(parse_module(hlo_text(template, dtype))))
         with limited(Fuel()) as fuel:
@@ -132,7 +134,7 @@ EXPRESSION_TYPES = [DType.F32, DType.F16, DType.BF16, DType.F64, DType.S8, DType
 
 @given(st.integers(0, 2**32), st.sampled_from(EXPRESSION_TYPES))
 def test_expressions_keep_every_bit(seed: int, dtype: DType):
-    """No rule of elementwise ops may change a bit, whatever stands beside what."""
+    """No rule for elementwise ops may change a bit, in any combination with others."""
     text = hlo_text(Template(dtype.value, expression(seed, dtype)), dtype.value)
     before = parse_module(text)
     after = simplify_algebra(simplify_algebra(before))

@@ -1,4 +1,4 @@
-"""Canonicalisation of dots and convolutions: transposes, reversals, pads and small windows fold, results stay."""
+"""Canonicalisation of dots and convolutions: transposes, reversals, pads, small windows fold; results do not change."""
 
 import pytest
 from hypothesis import given
@@ -21,7 +21,7 @@ def entry(*lines: str) -> str:
 
 
 def after(text: str, *names: str, high: int = 5) -> set[Op]:
-    """The opcodes that are left; integers, so that results must be equal."""
+    """The remaining opcodes. Inputs are integers, so that results must be equal."""
     return opcodes(same(text, fill(parse_module(text), 1, high=high), *names, exact="s32" in text))
 
 
@@ -130,7 +130,7 @@ def test_a_reshape_behind_a_product_does_not_keep_its_epilogue_from_it():
 
 
 def heads(reshaped: bool) -> str:
-    """A product of attention: weights by values, its heads side by side."""
+    """A dot of attention, weights by values, with its heads side by side."""
     last = "ROOT r = f32[2,16,48] reshape(t)" if reshaped else "ROOT r = f32[2,16,4,12] negate(t)"
     return entry(
         "p = f32[2,4,16,16] parameter(0)",
@@ -153,7 +153,7 @@ def test_a_transposed_result_is_a_layout(reshaped):
 
 
 def test_work_by_element_on_a_transposed_result_is_done_in_place():
-    """It follows the layout of the dot, whatever layout its text has."""
+    """The elementwise op uses the layout of the dot, whatever layout the text states."""
     text = entry(
         "x = f32[4,16,32] parameter(0)",
         "y = f32[24,16] parameter(1)",
@@ -195,7 +195,7 @@ def test_a_dot_that_others_read_keeps_its_transpose():
 
 
 def convolution(kind: str, x: str, k: str, y: str, labels: str, window: str, *extra: str) -> list[str]:
-    """A convolution of x and k; of xx or kk, where `extra` lines make them of these."""
+    """A convolution of x and k; of xx or kk, if `extra` has lines that compute these."""
     left, right = (n * 2 if any(e.startswith(n * 2) for e in extra) else n for n in "xk")
     root = f"ROOT c = {kind}[{y}] convolution({left}, {right}), {window}dim_labels={labels}"
     return [f"x = {kind}[{x}] parameter(0)", f"k = {kind}[{k}] parameter(1)", *extra, root]
@@ -291,7 +291,7 @@ def test_a_result_transposed_along_its_rows_is_relabelled():
 
 @pytest.mark.parametrize("groups", [1, 2])
 def test_a_kernel_whose_output_features_lie_apart_is_turned_once(groups):
-    """The gradient of an input."""
+    """The gradient with respect to the input."""
     lines = convolution(
         "s32", "2,15,18,16", f"2,3,24,{16 // groups}", "2,14,16,24", "b01f_01oi->b01f",
         "window={size=2x3 rhs_reversal=1x1}, ",

@@ -1,4 +1,4 @@
-"""Constant folding, conditionals and loops: what is known at compile time is done then, and nothing else changes."""
+"""Constant folding, conditionals and loops: values known at compile time are computed then; nothing else changes."""
 
 import time
 
@@ -113,7 +113,7 @@ def test_equal_branches_need_no_choice(other, chooses):
 
 
 def choice(dims: str, op: str = "tanh", *, used: str = "index=1") -> str:
-    """y is used and z is not; w and k are handed on; u is not looked at; n is a constant."""
+    """y is used, z is not; w and k are passed through; u is not read; n is a constant."""
     state = f"(f32[{dims}], f32[{dims}], f32[{dims}], f32[])"
     result = f"(f32[{dims}], f32[{dims}], f32[{dims}])"
 
@@ -173,7 +173,7 @@ def test_a_choice_with_effects_or_large_work_stays():
 
 
 def loop(trips: int, *, start: int = 0, used: str = "index=1", dead: str = "tanh(d)") -> str:
-    """i counts; x doubles and adds exp(w); w and k are handed on; d is carried for nothing."""
+    """i counts; x doubles and adds exp(w); w and k are passed through; d is carried but never used."""
     return f"""HloModule m
 cond {{ s = (s32[], f32[4], f32[4], f32[], f32[4]) parameter(0)
   i = s32[] get-tuple-element(s), index=0

@@ -1,4 +1,4 @@
-"""Sorts, reductions and scatters carry no array along that nothing needs."""
+"""Sorts, reductions and scatters drop arrays that are not used."""
 
 import numpy as np
 import pytest

@@ -1,4 +1,4 @@
-"""Conditionals: what all branches compute is computed once, before the choice."""
+"""Conditionals: instructions that all branches share are computed once, before the conditional."""
 
 import numpy as np
 import pytest
@@ -26,7 +26,7 @@ DOT = "d = f32[8,8] dot(x, y), lhs_contracting_dims={1}, rhs_contracting_dims={0
 
 
 def text(yes: str, no: str, swapped: bool = False) -> str:
-    """Branches over x and y, whose places in the second one's tuple may be exchanged."""
+    """Branches over x and y. swapped: their positions in the tuple of the second branch are exchanged."""
     second = (1, 0) if swapped else (0, 1)
     return (
         f"HloModule m\nyes {{ {STATE.format(0, 1)}{yes} }}\nno {{ {STATE.format(*second)}{no} }}\n"

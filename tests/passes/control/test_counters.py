@@ -1,4 +1,4 @@
-"""Loop counters: equal and affine ones are read from one, and what their ranges decide is decided."""
+"""Loop counters: equal and affine ones are derived from one, and comparisons that their ranges decide are folded."""
 
 import numpy as np
 import pytest
@@ -17,7 +17,7 @@ PASSES = ("flatten", "simplify", "counters", "simplify", "algebra", "loops", "si
 def text(
     body: str, root: str, start: str = "s32[] constant(0)", kind: str = "s32", end: int = 9, result: int = 1
 ) -> str:
-    """A loop over (a count i, an array x, a second integer k, an array v); i counts to `end`."""
+    """A loop over (a counter i, an array x, a second integer k, an array v); i counts to `end`."""
     state = f"(s32[], f32[8], {kind}[], f32[8])"
     parts = f"""p = {state} parameter(0)
   i = s32[] get-tuple-element(p), index=0

@@ -1,4 +1,4 @@
-"""Loops whose state stops changing end, as XLA's and the evaluator's do; others are left alone."""
+"""Loops whose state stops changing end, as in XLA and the evaluator; other loops are unchanged."""
 
 import numpy as np
 import pytest
@@ -53,7 +53,7 @@ def test_a_settled_state_ends_the_loop(name):
 
 @pytest.mark.parametrize("limit", [2, 4, 9])
 def test_the_loops_own_end_comes_first(limit):
-    """n is 3, then 5: below 4 one turn is run, below 9 as many as it takes to settle."""
+    """n is 3, then 5. Below 4, one iteration runs; below 9, as many as the state needs to settle."""
     condition = BELOW % limit
     text = loop(STATE, READ + ENDLESS["chain"][0], condition)
     same(text, INPUTS, "flatten", "finite-loops", exact=True)

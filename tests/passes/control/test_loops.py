@@ -1,4 +1,4 @@
-"""Loops: what never runs, never changes or is never needed goes; only what costs much is computed before a loop."""
+"""Loops: what never runs, never changes or is never used is removed; only expensive values are hoisted."""
 
 import numpy as np
 import pytest
@@ -21,7 +21,7 @@ ENTRY = """ENTRY e {{ x = f32[8] parameter(0)
 
 
 def text(condition: str, body: str, start: int = 0) -> str:
-    """A loop over (a count i, an array x, a number c). condition: the root; body: ends with a root tuple."""
+    """A loop over (a counter i, an array x, a number c). condition: the root; body: ends with a root tuple."""
     state = """p = (s32[], f32[8], f32[]) parameter(0)
   i = s32[] get-tuple-element(p), index=0
   x = f32[8] get-tuple-element(p), index=1
@@ -82,7 +82,7 @@ def test_a_value_set_to_the_constant_that_it_starts_with_is_no_state():
 
 
 def kept(expression: str) -> tuple[set[Op], set[Op]]:
-    """Opcodes in the body and before the loop; v is invariant, the state x is y = x ∘ expression."""
+    """Opcodes in the body and before the loop. v is invariant; the state x becomes y = x ∘ expression."""
     module = text(TEN, NEXT + "  b = f32[8] broadcast(c), dimensions={}\n" + expression + ROOT.format("j, y, c"))
     # c comes from outside as a parameter, so that it is no constant
     module = module.replace("  o = f32[] constant(1)", "  o = f32[] parameter(1)")

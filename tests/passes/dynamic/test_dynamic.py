@@ -1,4 +1,4 @@
-"""Dynamic dimensions: padded to their bounds, with sizes beside them; evaluator before and after, and both stacks."""
+"""Dynamic dimensions become padded arrays with sizes: evaluator before and after the pass, and both stacks."""
 
 import numpy as np
 import pytest

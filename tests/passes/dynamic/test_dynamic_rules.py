@@ -1,4 +1,6 @@
-"""Every opcode with a dynamic dimension wherever one may stand: padded or not, on both stacks, with garbage beyond."""
+"""Every opcode with a dynamic dimension in every possible position: padded or not, on both stacks, with garbage
+padding.
+"""
 
 from __future__ import annotations
 
@@ -97,14 +99,14 @@ def test_a_reshape_that_nothing_fills_is_an_input_error():
 
 
 def _shapes_of(count: int) -> list[tuple[int, ...]]:
-    """All dimensions of up to rank 4 with so many elements."""
+    """All shapes of rank up to 4 with `count` elements."""
     factors = [n for n in range(1, count + 1) if count % n == 0] if count else [0, 1, 2]
     return [d for rank in range(5) for d in product(factors, repeat=rank) if math.prod(d) == count]
 
 
 @pytest.mark.parametrize("count", [0, 1, 2, 4, 6])
 def test_pass_and_evaluator_agree_on_which_dimensions_of_a_reshape_belong_together(count):
-    """They are written twice, so that an error in one is not in both."""
+    """The two have separate implementations, so that one bug does not affect both."""
     shapes = _shapes_of(count)
     for source, target in product(shapes, shapes):
         x = Instruction(Op.PARAMETER, "x", array(DType.F32, *source))
@@ -134,7 +136,7 @@ def test_pass_and_evaluator_agree_on_the_dimension_that_gets_the_size(dims, infe
 @pytest.mark.parametrize("padding", ["SAME", "VALID"])
 @pytest.mark.parametrize("size", [3, 4, 6, 7])
 def test_gradients_of_a_convolution_are_its_transposes(size, padding):
-    """⟨conv(x, k), g⟩ = ⟨x, input_grad(g, k)⟩ = ⟨k, kernel_grad(x, g)⟩, with one padding that follows the size."""
+    """⟨conv(x, k), g⟩ = ⟨x, input_grad(g, k)⟩ = ⟨k, kernel_grad(x, g)⟩, with padding that depends on the size."""
     labels, same = "dim_labels=b0f_0io->b0f", f"padding_type=PADDING_{padding}"
     target = 'custom_call_target="DynamicConvolution'
     count = -(-size // 2) if padding == "SAME" else (size - 3) // 2 + 1

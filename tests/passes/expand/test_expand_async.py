@@ -1,4 +1,4 @@
-"""Starts and dones, collectives of one device, annotations: what is left is what they wrap."""
+"""Starts and dones, collectives of one device, and annotations are replaced by what they wrap."""
 
 import numpy as np
 import pytest

@@ -1,4 +1,6 @@
-"""Expanders of ops with computations: scan, select-and-scatter, map, conditionals and fusions that no kernel can be."""
+"""Expanders of ops with computations: scan, select-and-scatter, map, and conditionals and fusions that cannot be
+kernels.
+"""
 
 import numpy as np
 import pytest
@@ -177,7 +179,7 @@ choose { p = f32[] parameter(0)
 
 @pytest.mark.parametrize("dims", ["", "7", "2,3", "0"])
 def test_map_of_conditionals(dims):
-    """Branch numbers out of range take the last branch, in kernels too."""
+    """Branch indices out of range select the last branch, also in kernels."""
     text = entry(
         f"p = f32[{dims}] parameter(0)", f"q = f32[{dims}] parameter(1)",
         f"ROOT m = f32[{dims}] map(p, q), dimensions={{{','.join(map(str, range(len(dims) + 1 >> 1)))}}}, "

@@ -1,4 +1,4 @@
-"""Rng and its state: the numbers of the evaluator on both stacks, in loops and branches too."""
+"""Rng and its state: both stacks give the evaluator's numbers, also in loops and branches."""
 
 import numpy as np
 import pytest
@@ -33,7 +33,7 @@ def test_uniform(kind, dims):
     after = same(text, [], "flatten", "expand-rng-state")
     assert not any(o.value.startswith("rng") for o in opcodes(after))
     x, y = check(text, [])
-    assert dims in ("", "0") or kind == "pred" or (np.asarray(x) != y).any()  # the state moves on
+    assert dims in ("", "0") or kind == "pred" or (np.asarray(x) != y).any()  # the state advances
 
 
 @pytest.mark.parametrize("kind", ["f32", "f64", "bf16"])

@@ -1,4 +1,4 @@
-"""Expanders: gone is the opcode, the meaning stays, for every form of it."""
+"""Expanders: every form of the opcode is removed, and the results are unchanged."""
 
 import numpy as np
 import pytest

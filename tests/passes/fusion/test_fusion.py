@@ -1,4 +1,4 @@
-"""Loop fusion: what becomes one kernel, what must not, and that code never explodes."""
+"""Loop fusion: which instructions become one kernel, which must not, and that code does not grow exponentially."""
 
 import time
 
@@ -15,7 +15,7 @@ from ....planning.planner import plan
 
 
 def kernels(body: str, *, head: str = "") -> list[str]:
-    """Opcodes of each kernel of an entry, roots last, parameters and constants left out: 'tanh exponential'."""
+    """Opcodes of each kernel of an entry, roots last, without parameters and constants: 'tanh exponential'."""
     found = plan(parse_module(f"HloModule m\n{REGION}{head}\nENTRY e {{ {body} }}"))
     return [describe(step.instruction) for step in found.walk()]
 
@@ -60,7 +60,7 @@ def test_costly_ops_are_not_repeated_under_a_broadcast():
 
 @pytest.mark.parametrize("op, along, stored", [("tanh", "1x64", True), ("abs", "1x64", False), ("tanh", "32x1", False)])
 def test_costly_ops_are_not_computed_one_by_one_in_a_running_sum(op, along, stored):
-    """A sum that runs along memory takes its elements in turn; one that runs across it takes vectors of them."""
+    """A sum along memory reads its elements one by one; a sum across memory reads vectors of them."""
     before = {"1x64": "0_0x63_0", "32x1": "31_0x0_0"}[along]
     made = kernels(f"""a = f32[32,64] parameter(0)
       x = f32[32,64] {op}(a)
@@ -167,7 +167,7 @@ def test_a_variadic_reduce_takes_its_iota():
 
 
 def doubling(levels: int) -> Module:
-    """x = reverse(x) + pad(slice(x)) again and again: each level reads the one before at two places."""
+    """Repeat x = reverse(x) + pad(slice(x)): each level reads the previous one at two positions."""
     shape = array(DType.F32, 64)
     out = [Instruction(Op.PARAMETER, "x", shape, (), {"parameter_number": 0})]
     for n in range(levels):
@@ -185,7 +185,7 @@ def test_code_does_not_explode_where_values_are_read_at_several_places():
 
 
 def emitted(body: Computation) -> int:
-    """How many instructions an emitter writes that remembers values per (instruction, number of reversals)."""
+    """The number of instructions of an emitter that memoises values per (instruction, number of reversals)."""
     places: dict[Instruction, set[int]] = {body.root: {0}}
     for i in reversed(body.instructions):
         for o in i.operands:
@@ -195,7 +195,7 @@ def emitted(body: Computation) -> int:
 
 @pytest.mark.parametrize("count", [4000])
 def test_time_is_about_linear(count):
-    """Ten times the instructions, at most thirty times the time (a quadratic pass would take a hundred)."""
+    """Ten times the instructions take at most thirty times as long; a quadratic pass would take a hundred times."""
 
     def seconds(n: int) -> float:
         module = doubling(n // 2)

@@ -1,4 +1,4 @@
-"""Reductions of few elements inside row kernels, and arrays that are stored before they are repeated."""
+"""Reductions of few elements inside row kernels, and arrays that are stored before they are broadcast."""
 
 from __future__ import annotations
 
@@ -90,7 +90,7 @@ def test_distances_are_not_stored(pattern):
     [("f32", 9, 21, 3), ("f32", 5, 5, 5), ("f32", 1, 30, 8), ("f64", 40, 6, 1), ("s32", 7, 9, 2), ("bf16", 6, 12, 4)],
 )
 def test_results(pattern, t, a, b, c):
-    """As many rows as columns, one row, sums of one and of eight; a coordinate that is no number."""
+    """As many rows as columns, one row, sums of one element and of eight; a coordinate that is NaN."""
     rng = np.random.default_rng(0)
     dtype = {"f32": np.float32, "f64": np.float64, "s32": np.int32}.get(t)
     if dtype is None:
@@ -135,7 +135,7 @@ ENTRY e {
 
 
 def test_what_is_dear_is_stored_before_it_is_repeated():
-    """The product with seven times as many elements is made where it is read, by both."""
+    """The product, which has seven times as many elements, is recomputed in both of its readers."""
     made = plan(parse_module(REPEATED))
     (arena,) = [a.size for a in made.assignment.allocations if a.kind.value == "temporary"]
     assert arena == 60 * 64 * 4 < math.prod((60, 64, 7)) * 4
@@ -189,7 +189,7 @@ ENTRY e {
 
 
 def test_loop_state_that_others_read_elsewhere_is_written_in_place_by_a_kernel_of_its_own():
-    """The sum reads all positions: together with it, the new positions would need a buffer, and a copy back."""
+    """The sum reads all positions: fused with it, the new positions would need a buffer and a copy back."""
     made = plan(parse_module(LEAPFROG))
     arena = sum(a.size for a in made.assignment.allocations if a.kind.value == "temporary")
     assert arena < 40 * 6 * 4
@@ -197,7 +197,7 @@ def test_loop_state_that_others_read_elsewhere_is_written_in_place_by_a_kernel_o
 
 
 def test_what_is_made_of_a_sum_is_stored_rather_than_the_sum():
-    """Two kernels read `faster`: it takes over the velocity's buffer, while the sum would need one of its own."""
+    """Two kernels read `faster`, which reuses the velocity's buffer; the sum would need a buffer of its own."""
     body = next(s for s in plan(parse_module(LEAPFROG)).walk() if isinstance(s, WhileStep)).body
     reducing = [
         s.instruction.called()[0].root

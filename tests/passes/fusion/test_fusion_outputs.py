@@ -1,4 +1,4 @@
-"""Multi-output fusion: which kernels share their loops, and that results are right on both stacks."""
+"""Multi-output fusion: which kernels share their loops, and correct results on both stacks."""
 
 from __future__ import annotations
 
@@ -169,7 +169,7 @@ ENTRY e { x = f32[40,60] parameter(0)
 
 @st.composite
 def programs(draw) -> str:
-    """Elementwise work on arrays of one shape, reductions over their columns, and several results of both kinds."""
+    """Elementwise ops on arrays of one shape, reductions over their columns, and several results of both kinds."""
     lines, full, columns = [], ["x", "y", "z"], []
     for n in range(draw(st.integers(4, 14))):
         f, g = draw(st.sampled_from(full)), draw(st.sampled_from(full))
@@ -200,4 +200,4 @@ def programs(draw) -> str:
 def test_programs_with_several_results(text):
     check(text, rtol=1e-4, atol=1e-4)
     made, inputs = plan(parse_module(text)), make_inputs(parse_module(text))
-    run_plan(made, inputs)  # proves what runs in place
+    run_plan(made, inputs)  # checks in-place results

@@ -1,4 +1,4 @@
-"""Loop state that changes places: one kernel in place, right on both stacks, and only where it saves copies."""
+"""Loop state whose elements are permuted: one in-place kernel, correct results, and only where it saves copies."""
 
 import pytest
 
@@ -9,7 +9,7 @@ from ...support.check import check
 
 
 def loop(shapes: list[str], sources: list[int], uses: str = "") -> str:
-    """A loop of seven turns whose state s gets s[sources] each time; `uses` may add work before that."""
+    """A loop of seven iterations; the next state is s[sources]. `uses` may add instructions before that."""
     count = len(shapes)
     state = f"({', '.join([*shapes, 's32[]'])})"
     elements = "\n".join(f"  x{n} = {s} get-tuple-element(s), index={n}" for n, s in enumerate(shapes))
@@ -70,7 +70,7 @@ def test_circles_are_turned_without_copies(shapes, sources):
 
 
 def test_a_value_that_is_used_before_it_moves():
-    """The work reads all three; the new element is made of old ones."""
+    """`uses` reads all three values; the new element is computed from old ones."""
     uses = "  v = f32[9] multiply(x1, x2)\n  u = f32[9] add(v, x0)"
     text = loop(["f32[9]"] * 4, [0, 2, 3, 1], uses)
     assert copies_in_loops(plan(parse_module(text))) == 0

@@ -1,4 +1,4 @@
-"""Row fusion: which programs become one kernel, and that its results are right on both stacks, special values too."""
+"""Row fusion: which programs become one kernel, and correct results on both stacks, including special values."""
 
 from __future__ import annotations
 
@@ -144,7 +144,7 @@ SPECIAL = np.array([np.nan, np.inf, -np.inf, -0.0, 0.0, 1e-40, 3e38, 1.0], np.fl
 
 
 def special_rows(r: int, c: int) -> np.ndarray:
-    """Rows full of one special value, rows that hold one of them, and plain ones."""
+    """Rows filled with one special value, rows with one of them, and ordinary rows."""
     rng = np.random.default_rng(0)
     x = rng.uniform(-2, 2, (r, c)).astype(np.float32)
     for n, value in enumerate(SPECIAL):
@@ -310,7 +310,7 @@ OPS = {
 
 @st.composite
 def chains(draw) -> str:
-    """Programs on rows: elementwise work, reductions, broadcasts back; some values are results besides the last."""
+    """Programs on rows: elementwise ops, reductions, broadcasts back. Some intermediate values are results too."""
     r, c = draw(st.sampled_from([(3, 5), (1, 40), (7, 33)]))
     lines, full, row = [], ["x", "y"], []
     for n in range(draw(st.integers(3, 14))):
@@ -318,7 +318,7 @@ def chains(draw) -> str:
         kind = draw(st.sampled_from(["full", "reduce", "spread", "row"]))
         if kind == "full" or (kind != "reduce" and not row):
             lines.append(f"v{n} = f32[{r},{c}] {draw(st.sampled_from(OPS['full'])).format(f=f, g=g)}")
-            lines.append(f"f{n} = f32[{r},{c}] tanh(v{n})")  # stays small
+            lines.append(f"f{n} = f32[{r},{c}] tanh(v{n})")  # keeps values small
             full.append(f"f{n}")
         elif kind == "reduce":
             init, region = draw(st.sampled_from([("zero", "add.f32"), ("low", "max.f32")]))
@@ -343,4 +343,4 @@ def chains(draw) -> str:
 @given(chains())
 def test_chains_of_reductions_and_elementwise_work(text):
     check(text, rtol=1e-4, atol=1e-4)
-    run_plan(plan(parse_module(text)), make_inputs(parse_module(text)))  # proves what runs in place
+    run_plan(plan(parse_module(text)), make_inputs(parse_module(text)))  # checks in-place results

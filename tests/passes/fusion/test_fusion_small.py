@@ -1,4 +1,4 @@
-"""Horizontal fusion: small independent kernels become one; values and trip counts stay, big ones stay alone."""
+"""Horizontal fusion: small independent kernels become one; results and trip counts stay; large ones stay apart."""
 
 import re
 
@@ -24,14 +24,14 @@ PREPARED = ("flatten", "untuple", "dce", "layouts", "fuse")
 
 
 def joined(text: str) -> Module:
-    """The module after loop fusion and this pass, verified."""
+    """The verified module after loop fusion and this pass."""
     module = fuse_small(optimize(parse_module(text), PipelineOptions(PREPARED)))
     verify(module)
     return module
 
 
 def results(module: Module) -> list[int]:
-    """How many results each kernel of the entry has."""
+    """The number of results of each kernel of the entry."""
     return [len(list(i.shape.leaves())) for i in module.entry.instructions if i.opcode is Op.FUSION]
 
 

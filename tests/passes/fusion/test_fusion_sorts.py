@@ -1,4 +1,4 @@
-"""Parts of sorted rows (top-k): the kernel that sorts cuts them, and the sorted arrays are never stored."""
+"""Slices of sorted rows (top-k): the sorting kernel writes only the slices; the full sorted arrays are never stored."""
 
 from __future__ import annotations
 
@@ -58,7 +58,7 @@ ALONE = """ENTRY e {{
 
 
 def rows(*dims: int) -> np.ndarray:
-    """Many equal values, zeros of both signs and special ones."""
+    """Rows with many equal values, zeros of both signs and special values."""
     rng = np.random.default_rng(0)
     x = rng.integers(-9, 9, dims).astype(np.float32)
     flat = x.reshape(-1)
@@ -102,7 +102,7 @@ def test_topk(n, k):
     ],
 )
 def test_parts_differ(dims, d, v, i, layout):
-    """Anywhere in the row, of other sizes; along any dimension, in any layout; of short rows and of a single one."""
+    """Slices anywhere in the row, of other sizes; any dimension and layout; short rows and a single row."""
     text = pairs(dims, d, v, i, layout)
     check(text, [rows(*dims)])
 
@@ -144,7 +144,7 @@ def test_same_llvm_ir_from_lhlo():
 
 @pytest.mark.parametrize("pieces", ["both", "one"])
 def test_a_scheduled_modules_own_fusion_is_one_kernel(pieces):
-    """What `fuse` made, printed and read again, stays as it is."""
+    """A fusion made by `fuse` stays unchanged after printing and parsing."""
     text = pairs((5, 70), 1, (3, 9), (60, 70))
     if pieces == "one":
         text = ORDER + ALONE.format(n=50, rest="ROOT p = f32[6,4] slice(s), slice={[0:6], [3:7]}")
