@@ -1,4 +1,4 @@
-"""The root of the pytest set-up: module names (tools/python/pytest_names.py), `--deep`, `--campaign`, TESTBED_CPU."""
+"""The pytest set-up: module names (tools/python/pytest_names.py), `--deep`, `--campaign`, TESTBED_CPU."""
 
 import importlib.util
 import os

@@ -179,7 +179,7 @@ def growth(times: Sequence[tuple[int, float]]) -> float:
 
 
 def table(rows: Sequence[Row]) -> str:
-    """A line a program, then the figures."""
+    """One line per program, then the summary."""
     names = ("kernels", "copies", "XLA", "ratio", "arena", "bound", "XLA", "ratio", "ms/instr")
     lines = [text_table([left("program"), *map(right, names)], map(_cells, rows)), ""]
     near = sum(r.arena <= NEAR * r.bound for r in rows)

@@ -1,4 +1,4 @@
-"""Tables as plain text, laid out by rich: no colours, no frames, no cell cut or wrapped, the same in a pipe."""
+"""Tables as plain text, laid out by rich: no colours, no frames, no truncated or wrapped cells, the same in a pipe."""
 
 from __future__ import annotations
 
@@ -10,32 +10,32 @@ if TYPE_CHECKING:
     from rich.table import Column
 
 WIDEST = 10_000
-"""Characters of a line, more than any table has."""
+"""Width limit in characters, larger than any table."""
 
 
 def left(heading: str) -> Column:
-    """A column of words."""
+    """A left-aligned column for words."""
     from rich.table import Column
 
     return Column(heading, no_wrap=True)
 
 
 def right(heading: str) -> Column:
-    """A column of numbers."""
+    """A right-aligned column for numbers."""
     from rich.table import Column
 
     return Column(heading, justify="right", no_wrap=True)
 
 
 def text_table(columns: Sequence[Column], rows: Iterable[Sequence[str]]) -> str:
-    """A line of headings, then a line for each row; no newline at the end."""
+    """The table as text: a line of headings, then a line per row, without a newline at the end."""
     from rich.console import Console
     from rich.table import Table
     from rich.text import Text
 
     table = Table(*columns, box=None, pad_edge=False, padding=(0, 2, 0, 0))
     for row in rows:
-        table.add_row(*map(Text, row))  # no markup: shapes are full of brackets
+        table.add_row(*map(Text, row))  # no markup, because shapes contain brackets
     text = io.StringIO()
     console = Console(file=text, width=WIDEST, color_system=None, legacy_windows=False)
     console.print(table)

@@ -107,7 +107,7 @@ LEVELS = {
     "x86-64-v3": ("avx", "avx2", "bmi", "bmi2", "f16c", "fma", "lzcnt", "movbe", "xsave"),
     "x86-64-v4": ("avx512bw", "avx512cd", "avx512dq", "avx512f", "avx512vl"),
 }
-"""What each level of the x86-64 psABI adds to the one before, in LLVM's names."""
+"""Level of the x86-64 psABI → the features that it adds to the previous level, in LLVM's names."""
 
 
 _assumed: Target | None = None
@@ -123,5 +123,5 @@ def assume_host(cpu: str | Target | None) -> None:
 
 
 def assumed_host() -> Target | None:
-    """What `assume_host` said last."""
+    """The latest argument of `assume_host`."""
     return _assumed

@@ -1,9 +1,9 @@
-"""Passes and code generation without llvmlite's lock, which lets one thread at a time into LLVM.
+"""Passes and code generation without llvmlite's lock, which admits one thread at a time to LLVM.
 
-For a module that is alone in its context, with a target machine of the thread's own, LLVM needs no lock. This is the
-only file that uses llvmlite's private interface: ffi.lib, its library's name, and the C functions below with their
-argument types. With a version of llvmlite that is not in KNOWN, the public, locked functions do the work, and a warning
-says so. To add a version: run tests/codegen/test_compile.py and tests/backends/test_threads.py with it.
+LLVM needs no lock if the module is alone in its context and the thread has a machine of its own. Only this file uses
+llvmlite's private interface: ffi.lib, the library's name, and the C functions below with their argument types. For a
+version of llvmlite that is not in KNOWN, the public functions, which take the lock, are used, and a warning is issued.
+To add a version, run tests/codegen/test_compile.py and tests/backends/test_threads.py with it.
 """
 
 from __future__ import annotations
@@ -20,15 +20,15 @@ from llvmlite.binding import ffi
 from .llvm import CodegenError
 
 KNOWN = frozenset({"0.50"})
-"""Versions (major.minor) of llvmlite whose private interface is the one used here."""
+"""Versions (major.minor) of llvmlite with the private interface that is used here."""
 
 USE_OBJECT = 1
-"""An object file, no assembly."""
+"""LLVM's code for an object file (the other value is assembly)."""
 
 
 @functools.cache
 def is_known(version: str) -> bool:
-    """Whether the private interface may be used; warns once where not."""
+    """Whether the private interface may be used. Warns once if not."""
     if ".".join(version.split(".")[:2]) in KNOWN:
         return True
     warnings.warn(
@@ -50,7 +50,7 @@ def _unlocked(name: str) -> Any:
 
 
 def run_passes(manager: llvm.ModulePassManager, module: llvm.ModuleRef, builder: llvm.PassBuilder) -> None:
-    """As `manager.run`, while other threads work on other modules."""
+    """As `manager.run`, but other threads may work on other modules meanwhile."""
     if not is_known(llvmlite.__version__):
         manager.run(module, builder)
         return
@@ -58,7 +58,7 @@ def run_passes(manager: llvm.ModulePassManager, module: llvm.ModuleRef, builder:
 
 
 def emit_object(machine: llvm.TargetMachine, module: llvm.ModuleRef) -> bytes:
-    """As `machine.emit_object`, while other threads work on other modules."""
+    """As `machine.emit_object`, but other threads may work on other modules meanwhile. Raises CodegenError."""
     if not is_known(llvmlite.__version__):
         return machine.emit_object(module)
     with ffi.OutputString() as complaint:

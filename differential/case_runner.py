@@ -1,4 +1,4 @@
-"""One corpus case on one stack, inside a worker process: a row, never an exception."""
+"""Runs one corpus case on one stack in a worker process. Errors become rows; no exception leaves this file."""
 
 from __future__ import annotations
 
@@ -32,7 +32,7 @@ def run_case(case: Case, stack: str, target: Target | None = None) -> Row:
         row = Row(case.id, stack, "unsupported", error.what)
     except TestbedError as error:
         row = Row(case.id, stack, "failed", _one_line(error))
-    except (Exception, RecursionError) as error:  # a bug of ours: the row says which, and the run goes on
+    except (Exception, RecursionError) as error:  # a bug of the testbed: the row reports it, and the run continues
         row = Row(case.id, stack, "crashed", f"{type(error).__name__}: {_one_line(error)}{_where(error)}")
     return replace(row, seconds=round(time.perf_counter() - start, 4))
 

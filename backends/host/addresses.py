@@ -1,8 +1,8 @@
-"""The address of an array, read from numpy's object: the only file that knows how numpy lays out an array.
+"""The address of an array, read from numpy's object. Only this file depends on numpy's layout of an array.
 
-`array.__array_interface__` makes a dict on every call and takes six times as long. The C interface of numpy 1 and 2
-fixes `char *data` as the first field behind the object's head (PyArrayObject_fields in ndarraytypes.h). With any other
-version, or where a probe finds something else there, the interface is asked.
+`array.__array_interface__` creates a dict on every call and takes six times as long. The C ABI of numpy 1 and 2 has
+`char *data` as the first field after the object header (PyArrayObject_fields in ndarraytypes.h). For other versions, or
+if a probe finds another value there, `__array_interface__` is used.
 """
 
 from __future__ import annotations
@@ -14,7 +14,7 @@ from collections.abc import Callable
 import numpy as np
 
 KNOWN_MAJORS = ("1", "2")
-"""Versions of numpy whose C interface has that layout."""
+"""Major versions of numpy whose C ABI has this layout."""
 
 _HEAD = object.__basicsize__
 _POINTER_AT = ctypes.c_size_t.from_address
@@ -29,7 +29,7 @@ def by_interface(array: np.ndarray) -> int:
 
 
 def layout_is_known(implementation: str, numpy_version: str) -> bool:
-    """Whether arrays are CPython objects (whose id is their address) with the data pointer behind the head."""
+    """Whether the id of an array is its address (CPython) and its data pointer follows the object header."""
     if implementation != "cpython" or numpy_version.split(".")[0] not in KNOWN_MAJORS:
         return False
     probe = np.arange(6, dtype=np.uint16)
@@ -39,4 +39,4 @@ def layout_is_known(implementation: str, numpy_version: str) -> bool:
 address_of: Callable[[np.ndarray], int] = (
     by_layout if layout_is_known(sys.implementation.name, np.__version__) else by_interface
 )
-"""Address of an array's first element."""
+"""The address of an array's first element."""

@@ -54,7 +54,7 @@ def no_cancellation(x: Array) -> Array:
 
 
 def turns_little(x: Array, y: Array) -> Array:
-    """x^y whose angle c·arg x + d·log |x| is at most a few turns, or not finite."""
+    """x^y whose angle c·arg x + d·log |x| is at most a few times 2π, or not finite."""
     wide = x.astype(np.clongdouble)
     size, angle = np.abs(wide), np.angle(wide)
     turn = np.abs(y.real * angle) + np.abs(y.imag * np.log(size))

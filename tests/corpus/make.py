@@ -87,7 +87,7 @@ def write(case: Made) -> None:
 
 
 def differences(case: Made) -> list[str]:
-    """What differs between a case and its files."""
+    """The differences between a case and its files."""
     texts = {p: t for p, t in case.texts.items() if machine() == "x86_64" or not p.endswith("/xla_optimized.hlo")}
     found = [f"{path} differs" for path, text in texts.items() if stored_text(path) != text]
     golden = HERE / case.row["golden"]

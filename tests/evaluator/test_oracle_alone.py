@@ -43,7 +43,7 @@ LANGUAGE = (
     "hlo/replica_groups.py",
     "hlo/shapes.py",
 )
-"""What HLO is, as facts: what the oracle may know, directly or through what it imports."""
+"""Files with facts about HLO. The oracle may import only these, directly or indirectly."""
 
 ORACLE = (DOOR, *INSIDE)
 NO_ROOM = ("tests/",)

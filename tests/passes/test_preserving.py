@@ -22,7 +22,7 @@ NO_ORDER = frozenset({"c16fde39fdeaab5a", "dc64aba0d07276bd"})
 
 
 def keeps(module: Module, inputs: list[np.ndarray]) -> str | None:
-    """What differs after all passes and the schedule."""
+    """The difference after all passes and the schedule; None if there is none."""
     meaning = Meaning.of(module, inputs)
     after = schedule(optimize(module))
     verify(after)

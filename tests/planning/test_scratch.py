@@ -66,7 +66,7 @@ def test_the_plan_gives_each_kernel_its_bytes_for_its_own_time(made):
         assert step.kernel.scratch == len(step.arguments) - 1
         assert argument.written and argument.alignment == 64 and place.size == BYTES
     (arena,) = (a for a in made.assignment.allocations if a.kind is AllocationKind.TEMPORARY)
-    assert arena.size < 2 * BYTES + 3 * 1024  # the kernels take turns in it
+    assert arena.size < 2 * BYTES + 3 * 1024  # the kernels share it
     np.testing.assert_allclose(run_plan(made, [X])[0], X @ X @ X @ X @ X, atol=1e-5)
 
 

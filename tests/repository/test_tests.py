@@ -53,7 +53,7 @@ def functions(file: Path) -> dict[str, ast.FunctionDef]:
 
 @cache
 def reachable(file: Path) -> dict[str, Function]:
-    """What a call in a file can name: its own functions, and what it imports from other files of the tests."""
+    """The functions that a file can call by name: its own, and those imported from other files of the tests."""
     found = {name: Function(file, name) for name in functions(file)}
     for node in nodes(file):
         if isinstance(node, ast.ImportFrom) and node.level and node.module:
