@@ -31,7 +31,7 @@ PLAIN = "#f4f4f4"
 def module_to_svg(module: Module) -> str:
     """The whole module: the entry computation first, then the others in the order of their first calls."""
     parts, top, width = [], MARGIN, 0.0
-    for computation in _by_call(module):
+    for computation in computations_by_call(module):
         body, wide, tall = _draw(computation, computation is module.entry)
         parts.append(f'<g transform="translate({MARGIN},{top})">{body}</g>')
         top, width = top + int(tall) + MARGIN, max(width, wide)
@@ -48,7 +48,8 @@ def module_to_svg(module: Module) -> str:
     return f'<svg xmlns="http://www.w3.org/2000/svg" {size}>{title}{style}{arrow}{"".join(parts)}</svg>\n'
 
 
-def _by_call(module: Module) -> Iterable[Computation]:
+def computations_by_call(module: Module) -> Iterable[Computation]:
+    """The entry first, then each computation in the order of its first call."""
     order: dict[Computation, None] = {}
     stack = [module.entry]
     while stack:
@@ -119,21 +120,27 @@ def _edge(start: tuple[float, float], end: tuple[float, float]) -> str:
 
 def _node(i: Instruction, place: tuple[float, float], is_root: bool) -> str:
     x, y = place
-    calls = "".join(f" → {c.name}" for c in i.called())
-    tip = _cut(_instruction_text(i), 600)
-    lines = (_cut(f"{i.opcode.value}{calls}", 28), _cut(f"{i.name} {shape_to_text(i.shape, layouts=False)}", 28))
     weight = 3 if is_root else 1
-    text = "".join(f'<text x="6" y="{15 + 15 * n}">{escape(line)}</text>' for n, line in enumerate(lines))
-    fill = COLOURS.get(i.opcode, PLAIN)
-    box = f'<rect width="{WIDTH}" height="{HEIGHT}" rx="4" fill="{fill}" stroke-width="{weight}"/>'
-    return f'<g transform="translate({x:.0f},{y:.0f})"><title>{escape(tip)}</title>{box}{text}</g>'
+    text = "".join(f'<text x="6" y="{15 + 15 * n}">{escape(line)}</text>' for n, line in enumerate(label_of(i)))
+    box = f'<rect width="{WIDTH}" height="{HEIGHT}" rx="4" fill="{colour_of(i)}" stroke-width="{weight}"/>'
+    return f'<g transform="translate({x:.0f},{y:.0f})"><title>{escape(tip_of(i))}</title>{box}{text}</g>'
 
 
-def _instruction_text(i: Instruction) -> str:
+# -- what a node says, in any format ----------------------------------------------------------------------------------
+def label_of(i: Instruction) -> tuple[str, str]:
+    """The two lines in the box."""
+    calls = "".join(f" → {c.name}" for c in i.called())
+    return _cut(f"{i.opcode.value}{calls}", 28), _cut(f"{i.name} {shape_to_text(i.shape, layouts=False)}", 28)
+
+
+def tip_of(i: Instruction) -> str:
     """The instruction as text, without the elements of a large constant."""
-    if i.opcode is Op.CONSTANT and i.shape.size > 20:
-        return f"{i.name} = {i.shape} constant({{...}})"
-    return print_instruction(i)
+    is_large = i.opcode is Op.CONSTANT and i.shape.size > 20
+    return _cut(f"{i.name} = {i.shape} constant({{...}})" if is_large else print_instruction(i), 600)
+
+
+def colour_of(i: Instruction) -> str:
+    return COLOURS.get(i.opcode, PLAIN)
 
 
 def _cut(text: str, most: int) -> str:

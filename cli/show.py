@@ -15,13 +15,27 @@ if TYPE_CHECKING:
 
 KEYS = ("flops", "transcendentals", "bytes")
 
+PICTURES = (".svg", ".dot", ".pdf", ".png")
+"""Endings of a picture's name."""
+
+
+def _check_graph(_context: click.Context, _parameter: click.Parameter, value: str | None) -> str | None:
+    if value is not None and Path(value).suffix.lower() not in PICTURES:
+        raise click.BadParameter(f"{value!r} ends in none of {', '.join(PICTURES)}")
+    return value
+
 
 @click.command()
 @click.argument("module")
 @click.option("--top", type=click.IntRange(0), default=10, show_default=True, metavar="N", help="Rows per list.")
 @click.option("--by", type=click.Choice(KEYS), default="flops", show_default=True, help="Order of the instructions.")
 @click.option("--json", "json_file", metavar="F", help="Write everything, including all instructions, as JSON.")
-@click.option("--graph", metavar="OUT.SVG", help="Draw the data flow.")
+@click.option(
+    "--graph",
+    metavar="OUT.SVG",
+    callback=_check_graph,
+    help="Draw the data flow; OUT.dot for Graphviz, OUT.pdf or OUT.png drawn by Graphviz.",
+)
 def command(module: str, top: int, by: str, json_file: str | None, graph: str | None) -> int:
     """Print counts, costs by XLA's rules (one iteration per while loop) and the largest buffers of MODULE."""
     from ..formats.program import load_program
@@ -37,10 +51,23 @@ def command(module: str, top: int, by: str, json_file: str | None, graph: str | 
     if json_file is not None:
         write_text(Path(json_file), json.dumps(_report(loaded, analysis), indent=1) + "\n")
     if graph is not None:
-        from .module_graph import module_to_svg
-
-        write_text(Path(graph), module_to_svg(loaded))
+        _write_graph(loaded, Path(graph))
     return 0
+
+
+def _write_graph(module: Module, path: Path) -> None:
+    from ..formats.whole_files import write_text, write_whole
+    from .module_dot import draw, module_to_dot
+    from .module_graph import module_to_svg
+
+    form = path.suffix.lower().removeprefix(".")
+    if form == "svg":
+        write_text(path, module_to_svg(module))
+    elif form == "dot":
+        write_text(path, module_to_dot(module))
+    else:
+        picture = draw(module_to_dot(module), form)
+        write_whole(path, lambda file: file.write(picture))
 
 
 def _own_instructions(module: Module) -> list[tuple[Computation, Instruction]]:

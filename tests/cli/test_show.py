@@ -1,11 +1,14 @@
 """`testbed show`, the costs behind it (against XLA's), and the picture."""
 
 import json
+import re
+import sys
 import xml.etree.ElementTree as ElementTree
 
 import pytest
 
 from ...cli.main import main
+from ...cli.module_dot import module_to_dot
 from ...cli.module_graph import MOST_IN_ROW, module_to_svg
 from ...formats.text.parser import parse_module
 from ...hlo.analysis.cost_analysis import analyse
@@ -75,9 +78,9 @@ def test_show_writes_json_of_every_instruction(loop, tmp_path):
     assert (dot["flops"], dot["bytes"]) == (2 * 4 * 8 * 16, 4 * (4 * 16 + 16 * 8 + 4 * 8))
 
 
-@pytest.mark.parametrize("option", ["--json", "--graph"])
-def test_an_unwritable_file_is_one_line(loop, tmp_path, capsys, option):
-    assert main(["show", str(loop), option, str(tmp_path / "no/such/file")]) == 2
+@pytest.mark.parametrize(("option", "name"), [("--json", "file"), ("--graph", "f.svg"), ("--graph", "f.dot")])
+def test_an_unwritable_file_is_one_line(loop, tmp_path, capsys, option, name):
+    assert main(["show", str(loop), option, str(tmp_path / "no/such" / name)]) == 2
     assert "cannot write" in capsys.readouterr().err
 
 
@@ -88,6 +91,47 @@ def test_the_graph_is_svg_with_every_instruction(loop, tmp_path):
     titles = [t.text for t in root.iter("{http://www.w3.org/2000/svg}title")]
     assert root.tag.endswith("svg") and len(titles) == 1 + 18
     assert any("dot(a, b)" in t for t in titles) and "ENTRY e" in text
+
+
+def test_dot_has_every_computation_node_and_edge(loop, tmp_path):
+    assert main(["show", str(loop), "--graph", str(tmp_path / "g.DOT")]) == 0
+    text = (tmp_path / "g.DOT").read_text()
+    assert text.startswith('digraph "loop" {') and text.count("subgraph cluster_") == 3
+    assert 'label="ENTRY e"' in text and text.count("fillcolor=") == 18 and text.count("penwidth=3") == 3
+    assert 'label="dot\\nd f32[4,8]"' in text and text.count(" -> ") == 16
+    call = r'''custom-call(), custom_call_target="<&\"\\>"'''
+    quoted = module_to_dot(parse_module(f"HloModule m\n\nENTRY e {{\n  ROOT k = f32[] {call}\n}}\n"))
+    assert 'custom_call_target=\\"<&' in quoted
+    for line in quoted.splitlines():
+        assert len(re.sub(r"\\.", "", line).split('"')) % 2  # every quote is closed
+
+
+def program(folder, script):
+    (folder / "dot").write_text(f"#!{sys.executable}\nimport sys\n{script}\n")
+    (folder / "dot").chmod(0o755)
+    return str(folder)
+
+
+def test_other_pictures_are_drawn_by_graphviz(loop, tmp_path, monkeypatch):
+    draw = "sys.stdout.buffer.write(sys.argv[1].encode() + b' of ' + sys.stdin.buffer.read()[:14])"
+    monkeypatch.setenv("PATH", program(tmp_path, draw))
+    assert main(["show", str(loop), "--graph", str(tmp_path / "g.png")]) == 0
+    assert (tmp_path / "g.png").read_bytes() == b'-Tpng of digraph "loop"'
+
+
+@pytest.mark.parametrize(
+    ("name", "script", "words"),
+    [
+        ("g.pdf", None, "needs Graphviz's program `dot`, which is not on PATH (install graphviz"),
+        ("g.png", "sys.exit('syntax error in line 1')", "failed with status 1: syntax error in line 1"),
+        ("g.png", "pass", "failed with status 0: no picture"),
+        ("g.jpg", None, "ends in none of .svg, .dot, .pdf, .png"),
+    ],
+)
+def test_a_picture_that_cannot_be_drawn_is_one_line(loop, tmp_path, monkeypatch, capsys, name, script, words):
+    monkeypatch.setenv("PATH", program(tmp_path, script) if script else str(tmp_path))
+    assert main(["show", str(loop), "--graph", str(tmp_path / name)]) == 2
+    assert words in capsys.readouterr().err and not (tmp_path / name).exists()
 
 
 def test_the_graph_puts_users_below_operands_and_nothing_on_top_of_another():
