@@ -2,11 +2,13 @@
 
 An array of `count` rows of `length` elements lies row by row in memory. In such a kernel every value is an element of
 the current row (FULL), one number per row (ROW), an element of a vector that all rows share (COLUMN), or read at other
-places ("elsewhere"); a value read elsewhere must not depend on a reduction. A reduction over at most FEW elements may
-instead produce a FULL value from operands that are read elsewhere, e.g. a squared distance is a sum of three terms.
+places ("elsewhere"); a value read elsewhere must not depend on a reduction. A reduction over at most ELEMENT_REDUCTION
+elements may instead produce a FULL value from operands that are read elsewhere, e.g. a squared distance is a sum of
+three terms.
 
-This is a contract between planning/inplace.py and the emitters: a kernel of this form is emitted as one loop over
-rows, and a FULL result that takes the place of an operand is written in the last pass over the row.
+This is a contract between the passes, planning/inplace.py and the stacks, each of which finds the form by itself: a
+kernel of this form is emitted as one loop over rows, and a FULL result that takes the place of an operand is written in
+the last pass over the row.
 """
 
 from __future__ import annotations
@@ -20,6 +22,7 @@ from ..ir import Computation, Instruction
 from ..opclasses import ELEMENTWISE
 from ..opcodes import Op
 from ..shapes import Shape
+from .kernel_forms import ELEMENT_REDUCTION
 
 
 class Role(Enum):
@@ -35,9 +38,6 @@ COSTLY = frozenset({Op.CONVOLUTION, Op.DOT, Op.DYNAMIC_UPDATE_SLICE, Op.REDUCE_W
 
 Signature = tuple[int, int]
 """(number of rows, elements per row)."""
-
-FEW = 8
-"""A reduction over at most this many elements may be computed for each element of a row."""
 
 
 @dataclass(frozen=True, eq=False, slots=True)
@@ -85,7 +85,7 @@ def common_signature(reduces: Sequence[Instruction]) -> Signature | None:
 def is_few(reduce: Instruction) -> bool:
     """Whether a reduction is small enough to be computed for each element."""
     taken = math.prod(reduce.operands[0].shape.dims[d] for d in reduce.dimensions)
-    return reduce.shape.is_array and 0 < taken <= FEW
+    return reduce.shape.is_array and 0 < taken <= ELEMENT_REDUCTION
 
 
 def makes_element(reduce: Instruction, signature: Signature) -> bool:

@@ -1,8 +1,8 @@
 """Cost of fusing: how many index expressions each instruction of a fusion is evaluated at, and how often.
 
-Emitters compute an element recursively and memoise it per (instruction, index), so an instruction that is reached
-through k different index expressions is emitted k times. An index expression is a token: elementwise ops pass their own
-token on to their operands; every other op creates a new one for each index expression it has.
+An instruction that is reached through k different index expressions is computed k times, by contract no more often
+(hlo/analysis/kernel_forms.py). An index expression is a token: elementwise ops pass their own token on to their
+operands; every other op creates a new one for each index expression it has.
 """
 
 from __future__ import annotations
@@ -16,13 +16,8 @@ from ...hlo.ir import Instruction
 from ...hlo.opclasses import ELEMENTWISE, EXPENSIVE
 from ...hlo.opcodes import Op
 
-MOST_TOKENS = 12
-"""Index expressions of one instruction in a fusion."""
-
 MOST_CODE = 400
 """Code of a fusion: the sum over its instructions of tokens x weight."""
-
-MOST_OPERANDS = 60
 
 TINY_WORK = 4096
 """Evaluations (weighted) that are cheaper to repeat than to run one more kernel."""

@@ -1,7 +1,6 @@
 """Epilogues: a dot or convolution whose only users are elementwise ops becomes one fusion with them.
 
-Both stacks apply the ops to each tile of sums as soon as it is finished, so that the product itself is never stored.
-The operands of the product stay outside, because tiles and vectors are loaded from memory.
+The product itself is never stored. Its operands stay outside, because each of their elements is read many times.
 """
 
 from __future__ import annotations
@@ -9,6 +8,7 @@ from __future__ import annotations
 import math
 from dataclasses import replace
 
+from ...hlo.analysis.kernel_forms import EPILOGUE_DEPTH
 from ...hlo.ir import Instruction
 from ...hlo.layouts import same_bytes
 from ...hlo.opclasses import ELEMENTWISE
@@ -16,9 +16,6 @@ from ...hlo.opcodes import Op
 from .cost import Cluster, Tokens
 
 PRODUCTS = frozenset({Op.DOT, Op.CONVOLUTION})
-
-DEEPEST = 2048
-"""Maximum contraction length of a dot whose sums are finished in one pass; longer ones accumulate in the result."""
 
 
 def takes_product(cluster: Cluster, product: Instruction, tokens: Tokens) -> bool:
@@ -29,7 +26,7 @@ def takes_product(cluster: Cluster, product: Instruction, tokens: Tokens) -> boo
         and tokens.keys() == ({"root"} if product.shape.dims else {"scalar"})
         and not any(m.opcode in PRODUCTS for m in cluster.members)
         and same_bytes(product.shape, replace(root.shape, dtype=product.shape.dtype))
-        and depth(product) <= DEEPEST
+        and depth(product) <= EPILOGUE_DEPTH
     )
 
 

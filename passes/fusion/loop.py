@@ -10,6 +10,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from functools import cached_property
 
+from ...hlo.analysis.kernel_forms import CHAINED, MOST_OPERANDS, MOST_TOKENS
 from ...hlo.analysis.windows import running
 from ...hlo.ir import Computation, Instruction, Module
 from ...hlo.layouts import changes_elements, is_alias
@@ -19,9 +20,7 @@ from ..rewriting import Names, callees_first, rebuild
 from .build import build_fusions
 from .cost import (
     MOST_CODE,
-    MOST_OPERANDS,
     MOST_REUSE,
-    MOST_TOKENS,
     SMALL_WORK,
     TINY_WORK,
     Cluster,
@@ -65,9 +64,6 @@ MOST_DUPLICATES = 4
 
 CHEAP_CONE = 16
 """Maximum number of operations that a duplicated instruction may bring along."""
-
-SCALAR_LOSS = 16
-"""Slowdown factor of an expensive element that is computed without vectors."""
 
 
 def fuse(module: Module) -> Module:
@@ -141,19 +137,16 @@ class _Planner:
                 if cluster in products:
                     continue
                 alone = False
-                if cluster.root is user and not (_reads_by_element(user, i) and self._may_run_scalar(user, i)):
+                if cluster.root is user and not (_reads_by_element(user, i) and self._may_wait(user, i)):
                     stored = True
                 else:
                     groups.setdefault(cluster, []).append(user)
             stored = stored or alone
         return groups, stored
 
-    def _may_run_scalar(self, root: Instruction, i: Instruction) -> bool:
-        """Whether `i` is cheap, or the root is not computed one element at a time.
-
-        Running sums along the dimension that is fastest in memory are computed that way, without vectors.
-        """
-        if root.opcode is not Op.REDUCE_WINDOW or i.shape.size * SCALAR_LOSS <= TINY_WORK:
+    def _may_wait(self, root: Instruction, i: Instruction) -> bool:
+        """Whether `i` is cheap or small, or not in a chain along memory whose results wait for one another."""
+        if root.opcode is not Op.REDUCE_WINDOW or i.shape.size <= CHAINED:
             return True
         run = running(root)
         if run is None or run.dimension != root.operands[0].shape.minor_to_major[0]:

@@ -13,14 +13,14 @@ from dataclasses import dataclass, field
 from itertools import pairwise
 from typing import Protocol
 
+from ...hlo.analysis.kernel_forms import MOST_OPERANDS, MOST_RESULTS
 from ...hlo.ir import Computation, Instruction
 from ...hlo.layouts import is_alias
 from ...hlo.opclasses import CONTROL_PREDECESSORS, EXPENSIVE
 from ...hlo.opcodes import Op
 from ...hlo.shapes import Shape
-from .cost import MOST_CODE, MOST_OPERANDS, code_size
+from .cost import MOST_CODE, code_size
 
-MOST_RESULTS = 12
 WINDOW = 2000
 """Number of consecutive instructions within which kernels merge, so that dependence fits in small bit sets."""
 

@@ -10,6 +10,7 @@ import math
 from collections.abc import Collection, Hashable, Sequence
 from dataclasses import dataclass
 
+from ...hlo.analysis.kernel_forms import COLUMN_REDUCTIONS, SHORTEST_COLUMNS
 from ...hlo.analysis.pointwise import pointwise_leaves
 from ...hlo.ir import Computation, Instruction, Module
 from ...hlo.opclasses import ELEMENTWISE, control_computations
@@ -22,10 +23,6 @@ from .small import SMALL_BYTES
 
 MOST_INPUTS = 24
 """Maximum number of arrays that one loop with several results reads."""
-
-MOST_REDUCTIONS = 8
-SHORTEST = 8
-"""Minimum length of the fastest dimension for reductions that keep it to iterate over blocks of it."""
 
 _ROOTS = ELEMENTWISE - {Op.COPY, Op.STOCHASTIC_CONVERT}
 _WITHIN = ELEMENTWISE | {
@@ -167,7 +164,7 @@ def column_form(reduce: Instruction) -> ColumnForm | None:
     kept = [d for d in range(source.rank) if d not in reduce.dimensions]
     if not reduced or not source.size:
         return None
-    columns = walk[0] not in reduced and source.dims[walk[0]] >= SHORTEST
+    columns = walk[0] not in reduced and source.dims[walk[0]] >= SHORTEST_COLUMNS
     same = [kept[d] for d in _order(result)] == [d for d in walk if d not in reduced]
-    most = MOST_REDUCTIONS if columns and same else 1
+    most = COLUMN_REDUCTIONS if columns and same else 1
     return ColumnForm(result.dims, _order(result), source.dims, walk, reduced, most)

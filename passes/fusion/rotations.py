@@ -8,13 +8,13 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
+from ...hlo.analysis.kernel_forms import MOST_RESULTS
 from ...hlo.ir import Computation, Instruction, Module
 from ...hlo.layouts import same_bytes
 from ...hlo.opclasses import control_computations
 from ...hlo.opcodes import Op
 from ...hlo.shapes import tuple_shape
 from ..rewriting import Names, callees_first, rebuild
-from .small import MOST_RESULTS
 
 
 def fuse_rotations(module: Module) -> Module:

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Collection, Hashable, Sequence
 from dataclasses import dataclass
 
+from ...hlo.analysis.kernel_forms import ROW_BYTES
 from ...hlo.analysis.rows import Role, assign_roles, common_signature, fits, is_few
 from ...hlo.ir import Computation, Instruction, Module
 from ...hlo.opclasses import ELEMENTWISE, control_computations
@@ -13,9 +14,6 @@ from ...hlo.shapes import Shape
 from ..rewriting import Names, callees_first, rebuild
 from .groups import merge_all
 from .merge import Unit, View, make_unit
-
-LONG_ROW = 1 << 18
-"""Maximum bytes of a row whose expensive values are kept between two passes over it."""
 
 SPLIT = 1 << 16
 """Number of elements above which kernels of fewer than 4 rows stay apart: elementwise parts can run in parallel."""
@@ -85,7 +83,7 @@ class RowForm:
         if self.count < 4 and self.count * self.length > SPLIT:
             return False
         return not any(
-            u.expensive and self.length * u.root.shape.dtype.bytes > LONG_ROW
+            u.expensive and self.length * u.root.shape.dtype.bytes > ROW_BYTES
             for u in inner
             if u.root.shape.is_array and self.keeps(u.root.shape, Role.FULL)
         )

@@ -10,6 +10,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from ...hlo.analysis.effects import effectful_computations, has_side_effect
+from ...hlo.analysis.kernel_forms import MOST_RESULTS
 from ...hlo.ir import Computation, Instruction, Module
 from ...hlo.layouts import is_alias
 from ...hlo.opclasses import CONTROL_PREDECESSORS, ELEMENTWISE, control_computations
@@ -23,7 +24,6 @@ SMALL_BYTES = 2048
 LONG_LIVED = 1 << 16
 """Maximum bytes of an operand whose lifetime the merge may extend."""
 
-MOST_RESULTS = 12
 MOST_CODE = 160
 """Maximum number of instructions in the fused computation."""
 

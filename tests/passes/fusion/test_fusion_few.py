@@ -10,7 +10,8 @@ import pytest
 from .... import legacy
 from ....codegen.options import EmitOptions, Target
 from ....formats.text.parser import parse_module
-from ....hlo.analysis.rows import FEW, Role, rows_of_body
+from ....hlo.analysis.kernel_forms import ELEMENT_REDUCTION as FEW
+from ....hlo.analysis.rows import Role, rows_of_body
 from ....hlo.opcodes import Op
 from ....lhlo import from_kernels, parse_text, to_kernels
 from ....planning.plan import WhileStep

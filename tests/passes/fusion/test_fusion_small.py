@@ -8,11 +8,12 @@ import pytest
 from ....backends.base import CompileOptions
 from ....evaluator.evaluator import evaluate
 from ....formats.text.parser import parse_module
+from ....hlo.analysis.kernel_forms import MOST_RESULTS
 from ....hlo.ir import Module
 from ....hlo.opcodes import Op
 from ....hlo.verify.verifier import verify
 from ....migration import Flags, compile_module
-from ....passes.fusion.small import MOST_RESULTS, fuse_small
+from ....passes.fusion.small import fuse_small
 from ....passes.pipeline import OPTIMIZE, PipelineOptions, optimize
 from ....planning.assignment_checker import check_assignment
 from ....planning.plan import CopyStep, KernelStep, Plan, WhileStep
