@@ -23,7 +23,7 @@ from .windows import Geometry, Site
 LANES = 512  # results along the lane axis at a time
 REUSE = 4  # positions that share what they load: with UNROLL their factors, REUSE x UNROLL, fit in 16 registers
 UNROLL = 4  # products added between reading and writing an accumulator: as long as one addition takes, in cycles
-LEAST_VECTORS = 1 << 10  # vectors of multiplications below which the smallest code is best
+LEAST_WORK = 1 << 14  # multiplications below which the smallest code is best: at 14k, with AVX2, by a quarter
 CLOSE = 4  # elements between lanes up to which they are worth loading together: shuffles of two vectors pick them
 
 BATCH, FEATURE, SPATIAL = 0, 2, 3  # axes of a Site
@@ -109,7 +109,7 @@ class Tiles:
         self.geometry = Geometry.of(node)
         self.wide = accumulator_of(node)
         self.around = Unroll.NONE if self.geometry.inputs > 1 else Unroll.ANY
-        self.unrolls = 32 * self.geometry.work >= LEAST_VECTORS * e.b.vector_bits
+        self.unrolls = self.geometry.work >= LEAST_WORK
         self.width = min(LANES, self.geometry.extents[lanes])
         self.reuse = self._reuse_axis()
         tile = REUSE if self.unrolls else 1

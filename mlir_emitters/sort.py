@@ -9,17 +9,18 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 
+from ..hlo.dtypes import DType
 from ..hlo.opcodes import Op
 from ..planning.plan import POOL_ALIGNMENT
 from .builder import Builder, Index, Loop, Value
 from .elemental import Elemental, Indices, Reads, Rule, load_element, store_element
-from .elements import ROUNDED, Scalar, decode, flatten, unflatten
+from .elements import Scalar, decode, flatten, unflatten
 from .graph import Buffer, Node, origin
 from .indexing import refuse
 
 RUN = 32
-"""Length of the runs that insertion makes, a power of two, halved where each comparison first decodes what it compares;
-a row of one run is sorted where it ends up.
+"""Length of the runs that insertion makes, a power of two; a row of one run is sorted where it ends up. Measured: rows
+of f32 and f64 gain from 16 to 32; integers and floats that are decoded for a comparison lose, so they get half.
 """
 
 
@@ -81,7 +82,7 @@ class RowSort:
         self.e, self.b, self.node, self.results, self.starts = e, e.b, node, results, starts
         self.dimension = node.attributes["dimensions"][0]
         self.length = node.inputs[0].dims[self.dimension]
-        self.run = max(1, RUN // 2) if any(x.dtype in ROUNDED for x in node.inputs) else RUN
+        self.run = RUN if node.inputs[0].dtype in (DType.F32, DType.F64) else max(1, RUN // 2)
         self.cut = any(r.dims[self.dimension] != self.length for r in results)
         self.index: list[Index] = [0] * len(results[0].dims)
 

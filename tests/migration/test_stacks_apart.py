@@ -50,6 +50,7 @@ NUMBERS = {
 EQUAL = {
     ("builder.py", 8): "turns that LLVM may unroll: a fact about LLVM, measured in each",
     ("convolution.py", 4): "positions, products and distances, each weighed by itself: by loads, by registers",
+    ("convolution.py", 1 << 14): "multiplications worth large code: legacy counts time of a call, MLIR measured it",
     ("loops.py", 64): "in legacy the side of a tile, in MLIR the least dimension that is worth blocks",
     ("reduce.py", 4): "rows at a time: legacy counts streams of memory, MLIR traffic through registers",
     ("reduce_window.py", 8): "the least results that are worth a block's loops",
