@@ -31,6 +31,7 @@ DEFAULT = f"{','.join(PEERS)}, and xla where jaxlib is installed"
 def command(module: str, inputs: str | None, seed: int | None, stacks: str | None, emitters: str | None) -> int:
     """Compile MODULE on both stacks, run it on all, compare every pair of stacks. Exit 0 only if all agree."""
     from ..backends.xla import installed
+    from ..differential.bounds import bounds_of
     from ..differential.verdict import judge
     from ..formats.program import load_program
     from ..migration.stacks import STACKS, parse_stacks
@@ -48,7 +49,7 @@ def command(module: str, inputs: str | None, seed: int | None, stacks: str | Non
     results = {name: r.results for name, r in runs.items()}
     if program.expected is not None and seed is None and inputs is None:
         results["golden"] = list(program.expected)
-    verdict = judge(results) if len(results) > 1 else None
+    verdict = judge(results, bounds_of(program.module)) if len(results) > 1 else None
     if verdict is not None:
         _print_leaves(console, verdict, results)
     _print_stacks(console, runs, refusals)

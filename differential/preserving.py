@@ -8,12 +8,13 @@ from dataclasses import dataclass
 import numpy as np
 
 from ..evaluator.evaluator import evaluate
-from ..formats.program import result_leaves
 from ..formats.text.printer import print_instruction
+from ..hlo.dtypes import FROM_NUMPY
 from ..hlo.errors import TestbedError
 from ..hlo.ir import Module
 from ..passes.fuel import Fuel, limited
-from .comparison import compare
+from .bounds import Bound, bounds_of
+from .comparison import compare_within
 
 
 @dataclass(frozen=True)
@@ -22,11 +23,12 @@ class Meaning:
 
     inputs: tuple[np.ndarray, ...]
     outputs: tuple[np.ndarray, ...]
+    bounds: tuple[Bound, ...]
 
     @staticmethod
     def of(module: Module, inputs: Sequence[np.ndarray]) -> Meaning:
         """Evaluate a module. Raises UnsupportedError and InputError as the evaluator does."""
-        return Meaning(tuple(inputs), tuple(evaluate(module, inputs)))
+        return Meaning(tuple(inputs), tuple(evaluate(module, inputs)), bounds_of(module))
 
     def change(self, module: Module) -> str | None:
         """Describe the first result that another module changes by more than reassociation may; None if none."""
@@ -36,12 +38,11 @@ class Meaning:
             return f"the evaluator refuses what it made: {error}"
         if len(given) != len(self.outputs):
             return f"{len(given)} results where there were {len(self.outputs)}"
-        shapes = result_leaves(module)[: len(given)]  # without the sizes of dynamic dimensions
-        for n, (before, after, shape) in enumerate(zip(self.outputs, given, shapes, strict=True)):
-            found = compare(after, before, shape.dtype)
+        for n, (before, after, bound) in enumerate(zip(self.outputs, given, self.bounds, strict=True)):
+            found = compare_within(after, before, FROM_NUMPY[before.dtype], bound)
             if not found.agrees:
                 where = f", first at {list(found.first_bad_index)}" if found.first_bad_index is not None else ""
-                what = found.message or f"{found.failures} elements differ{where}"
+                what = f"{found.failures} elements differ{where}; {found.message}"
                 return f"result {n}: {what} (at most {found.max_abs:.3g} apart)"
         return None
 

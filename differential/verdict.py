@@ -9,7 +9,8 @@ from itertools import combinations
 import numpy as np
 
 from ..hlo.dtypes import FROM_NUMPY
-from .comparison import Difference, compare
+from .bounds import Bound
+from .comparison import Difference, compare_within
 
 
 @dataclass(frozen=True)
@@ -35,8 +36,8 @@ class Verdict:
         return len(self.groups) == 1
 
 
-def judge(results: Mapping[str, Sequence[np.ndarray]]) -> Verdict:
-    """Compare the result leaves of every pair of stacks."""
+def judge(results: Mapping[str, Sequence[np.ndarray]], bounds: Sequence[Bound]) -> Verdict:
+    """Compare the result leaves of every pair of stacks within the program's bounds, one a leaf."""
     comparisons, bad = [], set()
     for left, right in combinations(results, 2):
         if len(results[left]) != len(results[right]):
@@ -45,7 +46,7 @@ def judge(results: Mapping[str, Sequence[np.ndarray]]) -> Verdict:
             # Relative errors refer to the expected value: the evaluator's if it is one of the two, otherwise the right
             # one's.
             actual, expected = (b, a) if left == "evaluator" else (a, b)
-            difference = compare(actual, expected, FROM_NUMPY[expected.dtype])
+            difference = compare_within(actual, expected, FROM_NUMPY[expected.dtype], bounds[i])
             comparisons.append(LeafComparison(i, left, right, difference))
             if not difference.agrees:
                 bad.add((left, right))

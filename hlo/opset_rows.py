@@ -10,7 +10,8 @@ from .dtypes import COMPLEX, FLOAT, INTEGER, DType
 PRED = frozenset({DType.PRED})
 NUMBER = FLOAT | COMPLEX | INTEGER
 ANY = NUMBER | PRED
-EXACT, DEFAULT_ULP = 0, 20
+EXACT, FUNCTION_ULP, ALGORITHM_ULP = 0, 4, 20
+"""No error; that of a special function; that of one step of a transform, a factorisation or a solver."""
 MANY = 1 << 30
 """The upper limit on operands of an opcode that takes any number of them."""
 
@@ -39,7 +40,9 @@ class Row:
     required: attributes that the text must have; optional: attributes that it may have.
     elementwise: element i of the result depends on element i of each operand (or on a scalar operand, for select and
     clamp).
-    ulp: largest allowed difference from the evaluator's result, in units in the last place.
+    ulp: largest allowed difference of a real result from the evaluator's for the same operands, in units in the last
+    place; of an op that folds many elements into one, the difference that one step adds. An op that applies a
+    computation adds nothing to what the computation's ops add. differential/bounds.py derives the bounds of modules.
     """
 
     family: Family
@@ -79,7 +82,7 @@ def unary(dtypes: frozenset[DType]) -> Row:
     return elementwise(Family.UNARY, 1, dtypes)
 
 
-def function(dtypes: frozenset[DType], ulp: int = DEFAULT_ULP) -> Row:
+def function(dtypes: frozenset[DType], ulp: int = FUNCTION_ULP) -> Row:
     """A unary special function, which the stacks approximate."""
     return elementwise(Family.UNARY, 1, dtypes, optional=("result_accuracy",), ulp=ulp)
 

@@ -197,12 +197,14 @@ def _nan_unless_finite(r: Real, x: V, result: V) -> V:
 
 
 def power(r: Real, x: V, y: V) -> V:
-    """A subnormal exponent counts as zero, but not as an integer: a negative base has no such power."""
+    """A subnormal exponent counts as zero, but not as an integer: a negative base, subnormal too, has no such power."""
     result = r.in_double(math_f64.power_by_log, x, y)
     b = r.code.b
     magnitude = b.and_(r.to_bits(y), r.i(0x7FFFFFFF))
     subnormal = b.icmp_unsigned("<", b.sub(magnitude, r.i(1)), r.i(0x7FFFFF))
-    return r.select(r.both(subnormal, r.lt(x, 0.0)), r.c(math.nan), result)
+    base = r.to_bits(x)  # negative, but not -0 and not NaN
+    negative = b.icmp_unsigned("<", b.sub(base, r.i(0x80000001)), r.i(0x7F800000))
+    return r.select(r.both(subnormal, negative), r.c(math.nan), result)
 
 
 def _through_double(function: Callable[..., V]) -> Callable[..., V]:

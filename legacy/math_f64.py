@@ -287,9 +287,10 @@ def power(r: Real, x: V, y: V) -> V:
     b = r.code.b
     magnitude = b.sub(b.and_(r.to_bits(y), r.i((1 << 63) - 1)), r.i(1))
     small = b.icmp_unsigned("<", magnitude, r.i((1 << 52) - 1))
-    x = _flushed(r, x)
-    result = r.libm("pow", x, _flushed(r, y))
-    return r.select(r.both(small, r.lt(x, 0.0)), r.c(math.nan), result)
+    # negative, but not -0 and not NaN
+    negative = b.icmp_unsigned("<", b.sub(r.to_bits(x), r.i((1 << 63) + 1)), r.i(0x7FF << 52))
+    result = r.libm("pow", _flushed(r, x), _flushed(r, y))
+    return r.select(r.both(small, negative), r.c(math.nan), result)
 
 
 def _flushed(r: Real, x: V) -> V:

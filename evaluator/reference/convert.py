@@ -66,8 +66,10 @@ _THROUGH_F16 = {DType.F8E5M2.numpy, DType.F8E4M3FN.numpy}
 def narrow(x: Array, target: DType) -> Array:
     """Round a result to its type. XLA:CPU computes f8e5m2 and f8e4m3fn in f16, so these are rounded twice.
 
-    The opcode convert rounds once.
+    The opcode convert rounds once. An integer result of floats saturates, and NaN gives 0.
     """
+    if target.is_integer and x.dtype.kind == "f":
+        return _float_to_integer(x, target)
     if target.numpy in _THROUGH_F16 and x.dtype.kind == "f" and x.dtype.itemsize > 2:
         x = x.astype(np.float32).astype(np.float16)
     return _without_nan(x, target).astype(target.numpy)

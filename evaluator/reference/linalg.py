@@ -102,22 +102,22 @@ def ragged_dot(instruction: Instruction, operands: Sequence[Array], _context: Co
     wide = accumulation_type(*[o.shape.dtype for o in instruction.operands[:2]], instruction.shape.dtype)
     x, y = x.astype(wide), y.astype(wide)
     x, y = _met(x, y, zip((*x_sum, *x_batch), (*y_sum, *y_batch), strict=True))
-    result = instruction.shape.dtype.numpy
+    result = instruction.shape.dtype
     if ragged in x_batch:
-        return general_dot(x, y, x_batch, y_batch, x_sum, y_sum).astype(result)
+        return narrow(general_dot(x, y, x_batch, y_batch, x_sum, y_sum), result)
     rows = _groups(x, ragged, sizes, x_batch)
     if ragged in x_sum:
         if not rows:
-            return np.zeros((0, *instruction.shape.dims[1:]), result)
+            return np.zeros((0, *instruction.shape.dims[1:]), result.numpy)
         products = [general_dot(np.where(g, x, 0), y, x_batch, y_batch, x_sum, y_sum) for g in rows]
-        return np.stack(products).astype(result)
+        return narrow(np.stack(products), result)
     (group_dim,) = a["rhs_group_dims"]
     y_sum, y_batch = (tuple(d - (d > group_dim) for d in dims) for dims in (y_sum, y_batch))
     nothing = np.zeros([n for d, n in enumerate(y.shape) if d != group_dim], wide)
     out = general_dot(np.zeros_like(x), nothing, x_batch, y_batch, x_sum, y_sum)
     for i, g in enumerate(rows):
         out += general_dot(np.where(g, x, 0), y.take(i, axis=group_dim), x_batch, y_batch, x_sum, y_sum)
-    return out.astype(result)
+    return narrow(out, result)
 
 
 def _groups(x: Array, ragged: int, sizes: Array, batch: Sequence[int]) -> list[Array]:

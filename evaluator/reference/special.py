@@ -78,8 +78,11 @@ def _power(x: Array, y: Array) -> Array:
     if is_integer(x):
         return _integer_power(x, y)
     out = rounded(np.power, x, y)
-    # A subnormal exponent compares equal to zero but is not an integer, so the power of a negative base is NaN.
-    return np.where((x < 0) & (y == 0) & nonzero_bits(y, FROM_NUMPY[y.dtype]), np.nan, out).astype(x.dtype)
+    # A subnormal exponent compares equal to zero but is not an integer, so the power of a negative base is NaN, even of
+    # a subnormal base.
+    dtype = FROM_NUMPY[y.dtype]
+    negative = np.signbit(x) & nonzero_bits(x, dtype) & ~np.isnan(x)
+    return np.where(negative & (y == 0) & nonzero_bits(y, dtype), np.nan, out).astype(x.dtype)
 
 
 def _integer_power(x: Array, y: Array) -> Array:

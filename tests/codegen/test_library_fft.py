@@ -10,7 +10,6 @@ from ...planning.planner import plan
 from ..support.check import check, run_stack
 
 COMPLEX = {"f32": "c64", "f64": "c128"}
-CLOSE = {"f32": 2e-5, "f64": 1e-12}
 
 
 def transform(kind: str, real: str, batch, lengths, source: str = "", result: str = "") -> str:
@@ -28,25 +27,24 @@ def text(dims) -> str:
     return ",".join(map(str, dims))
 
 
-def agree(hlo: str, real: str, seed: int = 0) -> None:
+def agree(hlo: str, seed: int = 0) -> None:
     (parameter,) = parse_module(hlo).entry.parameters
     draw, shape = np.random.default_rng(seed), parameter.shape
     x = draw.normal(size=shape.dims) + (1j * draw.normal(size=shape.dims) if shape.dtype.is_complex else 0)
-    size = float(np.prod(shape.dims)) ** 0.5 if "type=I" not in hlo else 1.0
-    check(hlo, [x.astype(shape.dtype.numpy)], atol=CLOSE[real] * max(size, 1.0), rtol=CLOSE[real])
+    check(hlo, [x.astype(shape.dtype.numpy)])
 
 
 @pytest.mark.parametrize("real", COMPLEX)
 @pytest.mark.parametrize("kind", ["FFT", "IFFT", "RFFT", "IRFFT"])
 @pytest.mark.parametrize("lengths", [(1,), (2,), (37,), (128,), (360,), (1031,), (4, 5), (6, 10), (3, 4, 6), (2, 1, 5)])
 def test_every_kind_and_length(kind, lengths, real):
-    agree(transform(kind, real, (2,), lengths), real)
+    agree(transform(kind, real, (2,), lengths))
 
 
 @pytest.mark.parametrize("kind", ["FFT", "IFFT", "RFFT", "IRFFT"])
 @pytest.mark.parametrize("source, result", [("{0,1,2,3}", ""), ("", "{1,3,0,2}"), ("{3,0,2,1}", "{3,0,2,1}")])
 def test_every_layout(kind, source, result):
-    agree(transform(kind, "f32", (3, 2), (4, 6), source, result), "f32")
+    agree(transform(kind, "f32", (3, 2), (4, 6), source, result))
 
 
 def test_no_rows():
@@ -59,7 +57,7 @@ def test_a_chain_works_in_place():
         "  b = c64[8,32] fft(a), fft_type=FFT, fft_length={32}\n"
         "  c = c64[8,32] fft(b), fft_type=IFFT, fft_length={8,32}\n  ROOT r = c64[8,32] multiply(c, c)\n}\n"
     )
-    agree(hlo, "f32")
+    agree(hlo)
     steps = [s for s in plan(parse_module(hlo)).steps if s.instruction.name in ("b", "c")]
     assert [len(s.arguments) for s in steps] == [1, 1]
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import ml_dtypes
 import numpy as np
 import pytest
 
@@ -45,6 +46,27 @@ def test_zeros_are_ordered(opcode: str, dtype: str):
     names = ", ".join(f"p{i}" for i in range(arity))
     text = "\n".join(["HloModule m", "ENTRY e {", *lines, f"  ROOT r = {dtype}[{count}] {opcode}({names})", "}", ""])
     agree(on_all_stacks(text, inputs))
+
+
+@pytest.mark.parametrize("dtype", FLOATS)
+def test_a_power_flushes_its_operands(dtype: str):
+    """XLA:CPU calls a library's pow, which flushes neither: a declared divergence, at subnormal operands only."""
+    kind = DType(dtype)
+    info = ml_dtypes.finfo(kind.numpy)
+    small = float(info.smallest_normal) / 4
+    few = np.array([0.0, -0.0, 1, -1, 2, -2, 0.5, -0.5, 3, -3, np.inf, -np.inf, np.nan, small, -small])
+    x, y = (v.reshape(-1).astype(kind.numpy) for v in np.meshgrid(few, few))
+    shape = f"{dtype}[{len(x)}]"
+    text = f"HloModule m\nENTRY e {{\n  x = {shape} parameter(0)\n  y = {shape} parameter(1)\n"
+    results = on_all_stacks(text + f"  ROOT r = {shape} power(x, y)\n}}\n", [x, y])
+    xla = results.pop("xla", None)
+    agree(results)
+    if xla is not None:
+        differ = bits(xla) != bits(results["evaluator"])
+        subnormal = [(v != 0) & (np.abs(v) < float(info.smallest_normal)) for v in (few, few)]
+        a, b = (v.reshape(-1) for v in np.meshgrid(*subnormal))
+        assert differ.any() == (dtype != "f16")  # those of f16 are normal in f32
+        assert not (differ & ~(a | b)).any()
 
 
 REGION = "f {\n  x = T[] parameter(0)\n  y = T[] parameter(1)\n  ROOT z = T[] OP(x, y)\n}\n"

@@ -40,6 +40,23 @@ def test_inputs_are_made_from_a_seed():
     assert a[0].dtype == np.float32 and a[0].shape == (2, 3) and abs(a[0]).max() < 1
 
 
+def test_special_inputs_stand_among_ordinary_ones():
+    text = "HloModule m\nENTRY e {\n  p = f32[40] parameter(0)\n  q = s8[40] parameter(1)\n  ROOT t = tuple(p, q)\n}\n"
+    a, b = (door.make_inputs(door.parsed(text), seed, special=True) for seed in (1, 2))
+    for x, q in (a, b):
+        assert np.isnan(x).any() and {np.inf, -np.inf, 0.0, np.finfo(np.float32).max} <= {*x.tolist()}
+        assert np.signbit(x[x == 0]).any() and not np.signbit(x[x == 0]).all()
+        assert {-128, 127, -1, 0} <= {*q.tolist()}
+        assert (abs(x[20:]) < 1).all()  # ordinary
+    assert a[0].tobytes() != b[0].tobytes()
+
+
+def test_special_inputs_leave_out_what_several_orders_decide_on():
+    text = "HloModule m\nENTRY e {\n  p = f32[40] parameter(0)\n  ROOT t = f32[40] sine(p)\n}\n"
+    (x,) = door.make_inputs(door.parsed(text), special=True)
+    assert np.isnan(x).any() and np.isinf(x).any() and x[np.isfinite(x)].max() <= 1
+
+
 def test_a_mismatch_writes_a_folder_that_diff_takes(monkeypatch, tmp_path):
     monkeypatch.setattr(door, "compiled", lambda text, flags: Wrong())
     monkeypatch.setattr(door, "compile_module", lambda *_: Wrong())

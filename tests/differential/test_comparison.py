@@ -6,7 +6,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from ...differential.comparison import bounds, compare, ulp_distance
+from ...differential.bounds import Bound
+from ...differential.comparison import bounds, compare, compare_within, ulp_distance
 from ...hlo.dtypes import FLOAT, DType
 
 F32 = DType.F32
@@ -57,6 +58,40 @@ def test_complex_compares_by_part():
     assert not compare(value, np.array([complex(1, 2e-3)], np.complex64), DType.C64, one_op="add").agrees
     nan = np.array([complex(np.nan, 1)], np.complex64)
     assert compare(nan, nan.copy(), DType.C64).agrees
+
+
+def test_within_a_bound_steps_are_counted():
+    one, next_, third = floats(1), floats(1 + 2.0**-23), floats(1 + 2.0**-22)
+    assert compare_within(next_, one, F32, Bound(1)).agrees and not compare_within(next_, one, F32, Bound()).agrees
+    assert not compare_within(third, one, F32, Bound(1)).agrees
+    assert compare_within(floats(np.inf), floats(np.finfo(np.float32).max), F32, Bound(1)).agrees
+    assert not compare_within(floats(-np.inf), floats(np.inf), F32, Bound(1000, 1000)).agrees
+    assert not compare_within(floats(np.nan), one, F32, Bound(1000, 1000)).agrees
+
+
+def test_a_scaled_bound_is_of_the_largest_finite_magnitude():
+    expected = floats(1024, np.inf, 1)
+    near, far = floats(1024, np.inf, 1 + 2.0**-13), floats(1024, np.inf, 1 + 2.0**-12)
+    assert compare_within(near, expected, F32, Bound(0, 1)).agrees
+    assert not compare_within(near, expected, F32, Bound(1)).agrees
+    assert compare_within(far, expected, F32, Bound(0, 1)).first_bad_index == (2,)
+
+
+def test_exactly_means_signs_of_zeros_and_subnormals_too():
+    assert not compare_within(floats(-0.0), floats(0), F32, Bound()).agrees
+    assert not compare_within(floats(1e-40), floats(0), F32, Bound()).agrees
+    assert compare_within(floats(1e-40), floats(0), F32, Bound(flush=True)).agrees
+    assert not compare_within(floats(-1e-40), floats(0), F32, Bound(flush=True)).agrees
+    assert compare_within(floats(-0.0), floats(0), F32, Bound(1, 1)).agrees
+    payload = np.array([0xFFC12345], np.uint32).view(np.float32)
+    assert compare_within(payload, floats(np.nan), F32, Bound()).agrees
+
+
+def test_complex_numbers_lie_apart_in_the_plane():
+    value, near = np.array([1 + 1e-7j], np.complex64), np.array([1 + 2e-7j], np.complex64)
+    assert compare_within(near, value, DType.C64, Bound(1)).agrees
+    assert not compare_within(near, value, DType.C64, Bound()).agrees
+    assert not compare_within(near * 1000j, value * 1000j, DType.C64, Bound(0.5)).agrees
 
 
 def test_shape_and_dtype_must_match():

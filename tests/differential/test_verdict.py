@@ -3,6 +3,7 @@
 import numpy as np
 import pytest
 
+from ...differential.bounds import Bound
 from ...differential.verdict import judge
 
 RIGHT, WRONG = [np.float32([1, 2])], [np.float32([1, 3])]
@@ -32,13 +33,13 @@ RIGHT, WRONG = [np.float32([1, 2])], [np.float32([1, 3])]
     ],
 )
 def test_the_odd_one_out_is_suspected(results, agrees, sentence):
-    verdict = judge(results)
+    verdict = judge(results, [Bound()] * 2)
     assert verdict.agrees == agrees
     assert verdict.sentence.startswith(sentence)
 
 
 def test_every_pair_and_leaf_is_compared():
-    verdict = judge({"evaluator": RIGHT * 2, "legacy": RIGHT * 2, "mlir": [RIGHT[0], WRONG[0]]})
+    verdict = judge({"evaluator": RIGHT * 2, "legacy": RIGHT * 2, "mlir": [RIGHT[0], WRONG[0]]}, [Bound()] * 2)
     assert [(c.left, c.right, c.leaf) for c in verdict.comparisons] == [
         (a, b, i) for a, b in [("evaluator", "legacy"), ("evaluator", "mlir"), ("legacy", "mlir")] for i in (0, 1)
     ]

@@ -4,11 +4,10 @@ import numpy as np
 import pytest
 
 from ...backends.xla import XlaExecutable, installed
-from ...differential.comparison import compare
 from ...differential.fake_inputs import fake_inputs
 from ...evaluator.evaluator import evaluate
 from ...formats.text.parser import parse_module
-from ...hlo.dtypes import FROM_NUMPY
+from ..support.passes import agree
 
 pytestmark = pytest.mark.skipif(not installed(), reason="jaxlib is not installed (./testbed setup --xla)")
 
@@ -138,10 +137,7 @@ def test_structural_opcodes_agree_with_xla(name: str):
     module = parse_module(text)
     inputs = fake_inputs(module, 7)
     results, expected = evaluate(module, inputs), XlaExecutable(text).execute(inputs)
-    assert len(results) == len(expected)
-    for actual, wanted in zip(results, expected, strict=True):
-        difference = compare(actual, wanted, FROM_NUMPY[actual.dtype])
-        assert difference.agrees, (difference, actual, wanted)
+    agree(module, expected, results)
 
 
 @pytest.mark.parametrize("lower", ["true", "false"])

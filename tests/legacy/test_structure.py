@@ -153,13 +153,11 @@ def test_sums(name: str):
 @pytest.mark.parametrize("op", ["maximum", "minimum", "add", "multiply"])
 def test_reduce_of_every_kind(dtype: str, op: str):
     region = f"f {{ x = {dtype}[] parameter(0)\n y = {dtype}[] parameter(1)\n ROOT z = {dtype}[] {op}(x, y) }}\n"
-    loose = {"atol": 1.0, "rtol": 0.05} if dtype in ("bf16", "f16") else {}
     for dims, kept in (("{1}", "12"), ("{0}", "100")):
         run(
             f"p = {dtype}[12,100] parameter(0); i = {dtype}[] parameter(1); "
             f"ROOT r = {dtype}[{kept}] reduce(p, i), dimensions={dims}, to_apply=f",
             regions=region,
-            **loose,
         )
 
 
@@ -339,10 +337,8 @@ PRODUCTS = {
 @pytest.mark.parametrize("name", PRODUCTS)
 def test_dot(name: str, dtype: str):
     a, b, c, attributes = PRODUCTS[name]
-    loose = {"bf16": {"atol": 0.1, "rtol": 0.05}, "f64": {"atol": 1e-12, "rtol": 1e-12}}.get(dtype, {})
     run(
         f"p = {dtype}{a} parameter(0); q = {dtype}{b} parameter(1); ROOT r = {dtype}{c} dot(p, q), {attributes}",
-        **loose,
     )
 
 
@@ -352,7 +348,6 @@ def test_dot_of_other_kinds(dtype: str):
         run(
             f"p = {dtype}[9,30] parameter(0); q = {dtype}{b} parameter(1); "
             f"ROOT r = {dtype}[9,20] dot(p, q), lhs_contracting_dims={{1}}, rhs_contracting_dims={dims}",
-            **({"atol": 0.05, "rtol": 0.05} if dtype == "f16" else {}),
         )
 
 

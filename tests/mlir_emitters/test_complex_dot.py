@@ -36,8 +36,7 @@ def module(name: str, dtype: str) -> str:
 @pytest.mark.parametrize("dtype", ["c64", "c128"])
 @pytest.mark.parametrize("name", CASES)
 def test_product(name: str, dtype: str):
-    bound = 1e-5 if dtype == "c64" else 1e-13
-    check(module(name, dtype), stacks=("evaluator", "mlir"), atol=bound, rtol=bound)
+    check(module(name, dtype), stacks=("evaluator", "mlir"))
 
 
 @pytest.mark.parametrize("name", ["blocks and a rest", "columns of the left"])

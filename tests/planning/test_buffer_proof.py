@@ -68,4 +68,4 @@ def test_random_programs_that_give_parameters_to_results(seed):
     given_up = [a for a in made.assignment.allocations if a.kind is AllocationKind.PARAMETER and a.result >= 0]
     assert len(given_up) == wanted
     expected = evaluate(module, programs.inputs)
-    agree(expected, run_plan(made, [np.array(x) for x in programs.inputs]))
+    agree(module, expected, run_plan(made, [np.array(x) for x in programs.inputs]))

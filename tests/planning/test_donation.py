@@ -13,6 +13,7 @@ from ...planning.assignment_checker import check_assignment
 from ...planning.plan import AllocationKind, CopyStep, Plan
 from ...planning.plan_text import plan_to_text
 from ...planning.planner import plan
+from ..support.passes import agree
 from ..support.plan_interpreter import run_plan
 
 STEP = """HloModule step, input_output_alias={ {0}: (0, {}, may-alias), {1}: (1, {}, must-alias) }
@@ -64,8 +65,7 @@ def proved(text: str) -> Plan:
     module = parse_module(text)
     made = plan(module)
     check_assignment(made)
-    for expected, actual in zip(evaluate(module, inputs_of(text)), run_plan(made, inputs_of(text)), strict=True):
-        np.testing.assert_allclose(actual, expected, rtol=1e-6)
+    agree(module, evaluate(module, inputs_of(text)), run_plan(made, inputs_of(text)))
     return made
 
 
@@ -98,8 +98,7 @@ def test_inputs_that_are_not_donated_stay_as_they_are(text):
     before = [v.copy() for v in values]
     for _ in range(2):
         results = executable.execute(values)
-        for expected, actual in zip(evaluate(module, before), results, strict=True):
-            np.testing.assert_allclose(actual, expected, rtol=1e-6)
+        agree(module, evaluate(module, before), results)
         for old, value in zip(before, values):
             np.testing.assert_array_equal(old, value)
         assert not any(np.shares_memory(r, v) for r in results for v in values)
@@ -110,10 +109,9 @@ def test_a_donated_array_becomes_the_result():
     executable = compile_module(module, Flags.parse("legacy"))
     expected = evaluate(module, [v.copy() for v in values])
     w, m, g = (executable.execute(values)[0] * 0 + v for v in values)  # arrays with the right alignment
-    first, second = executable.execute([w, m, g], donated=[0, 1])
-    assert first is w and second is m
-    np.testing.assert_allclose(first, expected[0], rtol=1e-6)
-    np.testing.assert_allclose(second, expected[1], rtol=1e-6)
+    results = executable.execute([w, m, g], donated=[0, 1])
+    assert results[0] is w and results[1] is m
+    agree(module, expected, results)
 
 
 def test_what_cannot_be_given_up_is_copied():
@@ -122,8 +120,7 @@ def test_what_cannot_be_given_up_is_copied():
     expected = evaluate(module, [values[0], values[0], values[2]])
     shared = values[0].copy()
     results = executable.execute([shared, shared, values[2]], donated=[0, 1])  # one array, twice
-    for e, r in zip(expected, results):
-        np.testing.assert_allclose(r, e, rtol=1e-6)
+    agree(module, expected, results)
     np.testing.assert_array_equal(shared, values[0])
     locked = values[0].copy()
     locked.flags.writeable = False

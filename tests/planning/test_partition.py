@@ -120,7 +120,7 @@ def test_ranges_in_any_order_give_the_same_results(seed):
     finally:
         room.CHUNK = kept
     actual, _ = run_split(made, programs.inputs)
-    agree(evaluate(programs.module, programs.inputs), actual)
+    agree(programs.module, evaluate(programs.module, programs.inputs), actual)
 
 
 def test_a_kernel_in_place_is_split(monkeypatch):
@@ -138,4 +138,4 @@ def test_a_kernel_in_place_is_split(monkeypatch):
     module, x = parse_module(text), np.arange(30, dtype=np.float32).reshape(6, 5) / 30
     actual, count = run_split(plan(module), [x])
     assert count == 3 * 3  # ranges of the product, the sines and the sums
-    agree(evaluate(module, [x]), actual)
+    agree(module, evaluate(module, [x]), actual)

@@ -5,7 +5,6 @@ import re
 import numpy as np
 import pytest
 
-from ...differential.comparison import compare
 from ...evaluator.evaluator import evaluate
 from ...formats.text.parser import parse_module
 from ...hlo.errors import TestbedError, UnsupportedError
@@ -19,7 +18,7 @@ from ...planning.plan_text import plan_to_text
 from ...planning.planner import plan
 from ...planning.schedule import schedule
 from ..support.hlo_corpus import CorpusCase, each, evaluable
-from ..support.passes import AS_WRITTEN
+from ..support.passes import AS_WRITTEN, agree
 from ..support.plan_interpreter import run_plan
 
 
@@ -258,11 +257,7 @@ def check_program(module: Module, inputs: list[np.ndarray]) -> Plan:
     verify(made.module)
     expected = evaluate(module, inputs)
     actual = run_plan(made, inputs)
-    shapes = [s for _, s in module.result_shape.leaves() if s.is_array]
-    assert len(actual) == len(expected) == len(shapes)
-    for a, e, s in zip(actual, expected, shapes):
-        difference = compare(a, e, s.dtype)
-        assert difference.agrees, difference
+    agree(module, expected, actual)
     return made
 
 

@@ -4,9 +4,7 @@ import numpy as np
 import pytest
 
 from ...backends.base import CompileOptions
-from ...differential.comparison import compare
 from ...evaluator.evaluator import evaluate
-from ...formats.program import result_leaves
 from ...formats.text.parser import parse_module
 from ...formats.text.printer import print_module
 from ...hlo.ir import Module
@@ -16,8 +14,8 @@ from ...passes.pipeline import optimize
 from ...planning.assignment_checker import check_assignment
 from ...planning.planner import plan
 from ..generators.mutated_modules import EDITS, mutated
-from ..generators.random_wide import LOOSE
 from ..support.hlo_corpus import DEEP, CorpusCase, each, evaluable
+from ..support.passes import difference
 from ..support.plan_interpreter import run_plan
 from ..support.seeds import FIRST
 
@@ -56,19 +54,9 @@ def program(case: CorpusCase, seed: int) -> tuple[Module, list[np.ndarray], list
     return module, inputs, evaluate(module, inputs)
 
 
-def difference(module: Module, given: list[np.ndarray], wanted: list[np.ndarray]) -> str:
-    for g, w, shape in zip(given, wanted, result_leaves(module), strict=True):
-        name = shape.dtype.value
-        bound = LOOSE.get(name, 0.5 if name.startswith("f") else None)
-        found = compare(g, w, shape.dtype, atol=bound, rtol=bound)
-        if not found.agrees:
-            return f"{shape}: {found} {g} where {w} belongs"
-    return ""
-
-
 def agree(module: Module, inputs: list[np.ndarray], given: list[np.ndarray], wanted: list[np.ndarray]) -> None:
-    wrong = difference(module, given, wanted)
-    if wrong and all(not difference(module, evaluate(module, near(inputs, k)), wanted) for k in range(3)):
+    wrong = difference(module, wanted, given)
+    if wrong and all(not difference(module, wanted, evaluate(module, near(inputs, k))) for k in range(3)):
         raise AssertionError(f"{wrong}\n{print_module(module)}")
 
 

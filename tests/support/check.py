@@ -17,26 +17,27 @@ import numpy as np
 
 from ...backends.base import CompileOptions
 from ...backends.host.executable import HostExecutable
-from ...differential.comparison import compare
+from ...differential.bounds import Bound, bounds_of
+from ...differential.comparison import compare, compare_within
 from ...evaluator.evaluator import evaluate
 from ...formats.program import parameter_leaves, save_io
 from ...formats.text.parser import parse_module
-from ...hlo.dtypes import FROM_NUMPY, DType
+from ...hlo.dtypes import FROM_NUMPY
 from ...hlo.errors import TestbedError
 from ...hlo.ir import Module
 from ...migration import Flags, compile_module
+from .inputs import make_inputs
 
 STACKS = ("evaluator", "legacy", "mlir")
 """'evaluator', or flags of a compiled run: 'legacy', 'mlir', 'mlir,reduce=legacy'. The first stack is the reference."""
 
 
 @dataclass(frozen=True)
-class Bounds:
-    """Limits of the difference between results; None for the rule's own. one_op: see differential/comparison.py."""
+class Tolerance:
+    """Limits given by hand, for the corpus' rule."""
 
-    atol: float | None = None
-    rtol: float | None = None
-    one_op: str | None = None
+    atol: float = 0.0
+    rtol: float = 0.0
 
 
 def check(
@@ -47,17 +48,29 @@ def check(
     seed: int = 0,
     atol: float | None = None,
     rtol: float | None = None,
-    one_op: str | None = None,
 ) -> list[np.ndarray]:
     """Raise AssertionError that names a repro folder unless all stacks agree. Returns the first stack's results.
 
-    inputs: None makes them from `seed`. Errors of a stage (UnsupportedError, VerificationError, …) pass through.
+    The stacks must agree within the bounds that differential/bounds.py derives from the module, or within atol and rtol
+    where one of them is given. inputs: None makes them from `seed`, once ordinary ones and once with special values
+    among them; the results are those of the ordinary ones. Errors of a stage (UnsupportedError, VerificationError, …)
+    pass through.
     """
     module = parsed(hlo_text)
-    values = make_inputs(module, seed) if inputs is None else [np.asarray(x) for x in inputs]
+    limits = bounds_of(module) if atol is None and rtol is None else Tolerance(atol or 0.0, rtol or 0.0)
+    if inputs is not None:
+        return _check(hlo_text, [np.asarray(x) for x in inputs], stacks, limits)
+    results = _check(hlo_text, make_inputs(module, seed), stacks, limits)
+    if parameter_leaves(module):
+        _check(hlo_text, make_inputs(module, seed, special=True), stacks, limits)
+    return results
+
+
+def _check(
+    hlo_text: str, values: Sequence[np.ndarray], stacks: Sequence[str], limits: Sequence[Bound] | Tolerance
+) -> list[np.ndarray]:
     results = {stack: run_stack(hlo_text, stack, values) for stack in stacks}
-    bounds = Bounds(atol, rtol, one_op)
-    complaints = [c for stack in stacks[1:] for c in disagreements(results, stacks[0], stack, bounds)]
+    complaints = [c for stack in stacks[1:] for c in disagreements(results, stacks[0], stack, limits)]
     if complaints:
         folder = write_repro(hlo_text, values, results, complaints)
         raise AssertionError("\n".join([*complaints[:10], f"repro: {folder}", (folder / "rerun").read_text().strip()]))
@@ -82,7 +95,7 @@ def run_stack(hlo_text: str, stack: str, inputs: Sequence[np.ndarray]) -> list[n
 
 
 def disagreements(
-    results: Mapping[str, Sequence[np.ndarray]], reference: str, stack: str, bounds: Bounds = Bounds()
+    results: Mapping[str, Sequence[np.ndarray]], reference: str, stack: str, limits: Sequence[Bound] | Tolerance
 ) -> list[str]:
     """One line for each leaf in which two stacks differ."""
     expected, actual = results[reference], results[stack]
@@ -90,7 +103,11 @@ def disagreements(
         return [f"{stack} returns {len(actual)} leaves, {reference} {len(expected)}"]
     lines = []
     for leaf, (a, e) in enumerate(zip(actual, expected)):
-        d = compare(a, e, FROM_NUMPY[e.dtype], atol=bounds.atol, rtol=bounds.rtol, one_op=bounds.one_op)
+        dtype = FROM_NUMPY[e.dtype]
+        if isinstance(limits, Tolerance):
+            d = compare(a, e, dtype, atol=limits.atol, rtol=limits.rtol)
+        else:
+            d = compare_within(a, e, dtype, limits[leaf])
         if not d.agrees:
             at = d.first_bad_index
             values = "" if at is None else f"; first at {list(at)}: {a[at]!r} where {reference} has {e[at]!r}"
@@ -98,22 +115,6 @@ def disagreements(
             line = f"out{leaf}: {stack} differs from {reference} in {d.failures} of {e.size} elements ({size}){values}"
             lines.append(f"{line}; {d.message}" if d.message else line)
     return lines
-
-
-def make_inputs(module: Module, seed: int = 0) -> list[np.ndarray]:
-    """Random inputs: floats uniform in [-1, 1), integers from 0 to 4, random preds."""
-    rng = np.random.default_rng(seed)
-    return [_random(rng, shape.dtype, shape.dims) for shape in parameter_leaves(module)]
-
-
-def _random(rng: np.random.Generator, dtype: DType, dims: tuple[int, ...]) -> np.ndarray:
-    if dtype is DType.PRED:
-        return rng.integers(0, 2, dims).astype(np.bool_)
-    if dtype.is_integer:
-        return rng.integers(0, 2 if dtype.bits <= 2 else 5, dims).astype(dtype.numpy)
-    if dtype.is_complex:
-        return (rng.uniform(-1, 1, dims) + 1j * rng.uniform(-1, 1, dims)).astype(dtype.numpy)
-    return np.asarray(rng.uniform(-1, 1, dims)).astype(dtype.numpy)
 
 
 def write_repro(

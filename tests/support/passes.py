@@ -6,11 +6,13 @@ from collections.abc import Sequence
 
 import numpy as np
 
-from ...differential.comparison import compare
+from ...differential.bounds import Bound, bounds_of
+from ...differential.comparison import compare_within
 from ...evaluator.evaluator import evaluate
-from ...formats.program import parameter_leaves, result_leaves
+from ...formats.program import parameter_leaves
 from ...formats.text.parser import parse_module
 from ...formats.text.printer import print_module
+from ...hlo.dtypes import FROM_NUMPY
 from ...hlo.ir import Module
 from ...hlo.opcodes import Op
 from ...hlo.verify.verifier import verify
@@ -35,25 +37,31 @@ def same(text: str, inputs: Sequence[np.ndarray], *names: str, exact: bool = Fal
     before, after = parse_module(text), run(text, *names)
     wanted, given = evaluate(before, inputs), evaluate(after, inputs)
     assert len(wanted) == len(given)
-    for w, g, shape in zip(wanted, given, result_leaves(before), strict=True):
-        if exact:
+    if exact:
+        for w, g in zip(wanted, given, strict=True):
             assert w.dtype == g.dtype and w.shape == g.shape and w.tobytes() == g.tobytes(), (w, g)
-        else:
-            difference = compare(g, w, shape.dtype)
-            assert difference.agrees, (difference, w, g)
+    else:
+        agree(before, wanted, given)
     return after
 
 
-def agree(left: list[np.ndarray], right: list[np.ndarray]) -> None:
-    """Check that two lists of results are equal; floats and complex numbers need to be close only."""
-    assert len(left) == len(right)
-    for a, b in zip(left, right):
-        assert a.dtype == b.dtype and a.shape == b.shape
-        if a.dtype.kind in "fcV" and a.dtype.itemsize > 1:
-            a, b = a.astype(np.complex128), b.astype(np.complex128)
-            assert np.allclose(a, b, rtol=1e-5, atol=1e-6, equal_nan=True)
-        else:
-            assert np.array_equal(a, b)
+def agree(module: Module, wanted: Sequence[np.ndarray], given: Sequence[np.ndarray]) -> None:
+    """Two lists of results are the same within the module's bounds (differential/bounds.py)."""
+    wrong = difference(module, wanted, given)
+    assert not wrong, wrong
+
+
+def difference(
+    module: Module, wanted: Sequence[np.ndarray], given: Sequence[np.ndarray], bounds: Sequence[Bound] | None = None
+) -> str:
+    """The first result that lies beyond its bound, by default the module's own; empty if none does."""
+    if len(wanted) != len(given):
+        return f"{len(given)} results where {len(wanted)} belong"
+    for n, (w, g, bound) in enumerate(zip(wanted, given, bounds or bounds_of(module), strict=True)):
+        found = compare_within(g, w, FROM_NUMPY[w.dtype], bound)
+        if not found.agrees:
+            return f"result {n}: {found}\n{g}\nwhere belongs\n{w}"
+    return ""
 
 
 SPECIAL = np.array([0.0, -0.0, 1.0, -1.0, np.inf, -np.inf, np.nan, 3.5, -2.5, 1e-40, 3e38, 2.0], np.float32)

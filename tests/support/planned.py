@@ -7,7 +7,7 @@ from ...formats.text.parser import parse_module
 from ...planning.assignment_checker import check_assignment
 from ...planning.plan import CopyStep, Plan
 from ...planning.planner import plan
-from .passes import AS_WRITTEN
+from .passes import AS_WRITTEN, agree
 from .plan_interpreter import run_plan
 
 
@@ -17,8 +17,7 @@ def check(text: str, *inputs) -> Plan:
     values = [np.asarray(x) for x in inputs]
     made = plan(module, AS_WRITTEN)
     check_assignment(made)
-    for expected, actual in zip(evaluate(module, values), run_plan(made, values), strict=True):
-        np.testing.assert_allclose(actual, expected, rtol=1e-6)
+    agree(module, evaluate(module, values), run_plan(made, values))
     return made
 
 

@@ -254,7 +254,7 @@ def test_random_programs_keep_their_meaning(seed):
     for names in (("flatten", "loops", "simplify", "dce"), ("loops", "conditionals", "fold-constants", "loops")):
         module = run_pipeline(module, select(("flatten", *names)))
         verify(module)
-        agree(expected, evaluate(module, programs.inputs))
+        agree(programs.module, expected, evaluate(module, programs.inputs))
 
 
 @pytest.mark.parametrize("limit", range(4))
@@ -264,7 +264,7 @@ def test_fuel_stops_each_pass_anywhere(limit):
         passes = select(("flatten", "loops", "conditionals", "fold-constants", "simplify"))
         module = run_pipeline(programs.module, passes)
     verify(module)
-    agree(evaluate(programs.module, programs.inputs), evaluate(module, programs.inputs))
+    agree(programs.module, evaluate(programs.module, programs.inputs), evaluate(module, programs.inputs))
 
 
 def test_time_is_linear():

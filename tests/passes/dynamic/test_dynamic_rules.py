@@ -45,8 +45,8 @@ def test_padded(name):
     for sizes in tried:
         inputs = inputs_of(case, text, sizes)
         wanted = evaluate(before, inputs)
-        agree(wanted, evaluate(after, inputs))
-        agree(wanted, evaluate_poisoned(spoilt, inputs))
+        agree(before, wanted, evaluate(after, inputs))
+        agree(before, wanted, evaluate_poisoned(spoilt, inputs))
     for sizes in (tried[len(tried) // 2], tried[0]):
         check(text, inputs_of(case, text, sizes))
 
@@ -63,8 +63,8 @@ def test_random_modules(seed):
         sizes = [[int(draw.integers(0, n + 1)) if dynamic else n for n, dynamic in dims] for dims in made.parameters]
         inputs = [draw.uniform(-2, 2, dims).astype(np.float32) for dims in sizes]
         wanted = evaluate(before, inputs)
-        agree(wanted, evaluate(after, inputs))
-        agree(wanted, evaluate_poisoned(spoilt, inputs))
+        agree(before, wanted, evaluate(after, inputs))
+        agree(before, wanted, evaluate_poisoned(spoilt, inputs))
     if seed % 3 == 0:
         check(made.text, inputs)
 

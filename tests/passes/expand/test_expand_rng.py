@@ -40,7 +40,7 @@ def test_uniform(kind, dims):
 def test_normal(kind):
     text = two(kind, "3,5", "rng_normal", "1", "2")
     same(text, [], "flatten", "expand-rng-state")
-    check(text, [], rtol=1e-2 if kind == "bf16" else 1e-5, atol=1e-2 if kind == "bf16" else 1e-5)
+    check(text, [])
 
 
 def test_an_empty_range_gives_its_start():

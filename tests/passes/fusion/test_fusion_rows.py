@@ -342,5 +342,5 @@ def chains(draw) -> str:
 
 @given(chains())
 def test_chains_of_reductions_and_elementwise_work(text):
-    check(text, rtol=1e-4, atol=1e-4)
+    check(text)
     run_plan(plan(parse_module(text)), make_inputs(parse_module(text)))  # checks in-place results

@@ -19,6 +19,7 @@ from ....planning.assignment_checker import check_assignment
 from ....planning.plan import CopyStep, KernelStep, Plan, WhileStep
 from ....planning.planner import PlanOptions, plan
 from ...support.hlo_corpus import each
+from ...support.passes import agree
 from ...support.plan_interpreter import run_plan
 
 PREPARED = ("flatten", "untuple", "dce", "layouts", "fuse")
@@ -58,8 +59,7 @@ def test_both_stacks_compute_every_result(stack):
     x, i = np.linspace(-3, 3, 64, dtype=np.float32), np.arange(4, dtype=np.int32)
     executable = compile_module(module, Flags.parse(stack))
     assert len(executable.kernels) == 2
-    for expected, actual in zip(evaluate(module, [x, i]), executable.execute([x, i]), strict=True):
-        np.testing.assert_allclose(actual, expected, rtol=1e-5, atol=1e-6)
+    agree(module, evaluate(module, [x, i]), executable.execute([x, i]))
 
 
 def test_large_results_stay_alone():
@@ -108,8 +108,7 @@ def test_the_constants_that_enter_a_loop_are_made_in_place_by_one_kernel_and_the
     first, loop = made.steps
     assert isinstance(first, KernelStep) and len(first.arguments) == 3
     assert isinstance(loop, WhileStep) and loop.trip_count == 7
-    for expected, actual in zip(evaluate(made.module, []), run_plan(made, []), strict=True):
-        np.testing.assert_allclose(actual, expected, rtol=1e-6)
+    agree(made.module, evaluate(made.module, []), run_plan(made, []))
 
 
 @each("jax_programs", 3, biggest=60_000, seed=7)
@@ -174,8 +173,7 @@ def test_results_may_take_over_operands_that_they_alone_read_in_place(expression
     found = [s.kernel for s in made.walk() if isinstance(s, KernelStep) and len(s.kernel.results) > 1]
     if in_place:
         assert [len(set(k.operands) & set(k.results)) for k in found] == [0, in_place]  # the dots, then a and b
-    for expected, actual in zip(evaluate(parse_module(text), [x]), run_plan(made, [x]), strict=True):
-        np.testing.assert_allclose(actual, expected, rtol=1e-5)
+    agree(parse_module(text), evaluate(parse_module(text), [x]), run_plan(made, [x]))
 
 
 @pytest.mark.parametrize("stack", ["legacy", "mlir"])
@@ -184,5 +182,4 @@ def test_both_stacks_compute_several_results_in_place(stack, expression):
     module = parse_module(IN_PLACE.replace("EXPRESSION", expression))
     x = np.random.default_rng(0).uniform(-1, 1, (64, 64)).astype(np.float32)
     results = compile_module(module, Flags.parse(stack)).execute([x])
-    for expected, actual in zip(evaluate(module, [x]), results, strict=True):
-        np.testing.assert_allclose(actual, expected, rtol=1e-4, atol=1e-4)
+    agree(module, evaluate(module, [x]), results)

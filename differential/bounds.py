@@ -1,0 +1,359 @@
+"""How far a stack's result may lie from the reference, derived from the module and the opset's table.
+
+Each float value of a program carries an `Error`, found by a walk from the parameters, which have none, to the results:
+
+- An op that only moves, selects, compares or changes signs adds nothing.
+- One add, subtract, multiply, divide, remainder or sqrt of exact operands is exact: IEEE 754 fixes its bits. Where
+  another follows on the same path, compilers may contract the two (FMA) or reassociate them, and each counts 1 ulp.
+- A function adds the ulp of its row. Functions, sums and differences may amplify the error of an operand (sin(x) near
+  pi, x - y near 0), but not beyond the largest magnitude of the array: from there on all that came before counts as
+  `scaled` too.
+- A fold of n elements (reduce, dot, convolution, …) may be made in any order: min(n, 4·sqrt(n)) ulp of its accumulator,
+  relative and scaled. Types narrower than f32 are rounded once by a dot (1 ulp), and in each step or once by a
+  reduction (1 + sqrt(n)/2 ulp).
+- A loop adds what one iteration adds, times its iterations.
+
+A program in which nothing was added gives the same bits on all stacks.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Iterable, Sequence
+from dataclasses import dataclass
+from typing import NamedTuple
+
+import ml_dtypes
+
+from ..hlo.analysis.trip_count import trip_count
+from ..hlo.dtypes import DType
+from ..hlo.ir import Computation, Instruction, Module
+from ..hlo.opclasses import branches
+from ..hlo.opcodes import Op
+from ..hlo.opset import OPSET
+from ..hlo.opset_rows import ALGORITHM_ULP, EXACT, Family
+from ..hlo.shapes import Shape
+from .fold_lengths import fold_length, largest_operand
+
+COMPLEX_ULP = {
+    **dict.fromkeys((Op.ABS, Op.DIVIDE, Op.MULTIPLY, Op.SIGN), 4),
+    **dict.fromkeys((Op.LOG, Op.LOG_PLUS_ONE), 128),
+    Op.LOGISTIC: 64,
+    Op.POWER: 32,
+}
+"""Of ops on complex numbers, in the plane: their products may be contracted, and near a zero or a pole terms cancel
+(log near |z| = 1). Other functions have COMPLEX_FUNCTION_ULP."""
+COMPLEX_FUNCTION_ULP = 16
+
+UNKNOWN_TRIPS = 100
+"""Iterations of a loop whose number is not plain from the text."""
+
+LIMIT = 0.125
+"""No bound is looser than this, relative and scaled (or 2 ulp, in types where those are more)."""
+
+
+@dataclass(frozen=True, slots=True)
+class Bound:
+    """ulp: of the element. scaled: ulp of the array's largest finite magnitude. Both 0: the same bits.
+
+    flush: whether a subnormal may have become zero.
+    """
+
+    ulp: float = 0.0
+    scaled: float = 0.0
+    flush: bool = False
+
+    def __str__(self) -> str:
+        if not self.ulp and not self.scaled:
+            return "the same bits" + (", or a subnormal flushed to zero" if self.flush else "")
+        return f"{self.ulp:.4g} ulp" + (f" + {self.scaled:.4g} ulp of the largest magnitude" if self.scaled else "")
+
+
+class Error(NamedTuple):
+    """relative, scaled: as in Bound, but no ulp: numbers. deferred: relative too, due as soon as arithmetic follows."""
+
+    relative: float = 0.0
+    scaled: float = 0.0
+    deferred: float = 0.0
+    flush: bool = False
+
+    @property
+    def due(self) -> float:
+        return self.relative + self.deferred
+
+    @property
+    def is_exact(self) -> bool:
+        return not (self.relative or self.scaled or self.deferred)
+
+
+NONE = Error()
+Errors = tuple[Error, ...]
+"""One a leaf of a value's shape."""
+
+
+def bounds_of(module: Module) -> tuple[Bound, ...]:
+    """The bound of each array leaf of the module's result."""
+    leaves = [shape for _, shape in module.result_shape.leaves()]
+    errors = _apply(module.entry, [_none(p.shape) for p in module.entry.parameters])
+    return tuple(_bound(e, s.dtype) for e, s in zip(errors, leaves, strict=True) if s.is_array)
+
+
+def _bound(error: Error, dtype: DType) -> Bound:
+    if not _is_inexact(dtype):
+        return Bound()
+    unit = epsilon(dtype)
+    most = max(LIMIT / unit, 2.0)
+    return Bound(min(error.relative / unit, most), min(error.scaled / unit, most), error.flush)
+
+
+def epsilon(dtype: DType) -> float:
+    """The distance from 1 to the next larger number."""
+    return float(ml_dtypes.finfo(dtype.component.numpy).eps)
+
+
+def op_ulp(op: Op, dtype: DType) -> float:
+    """The ulp of one op with a result of a type; 1 at most of narrow floats, which are computed in f32 and rounded."""
+    ulp = OPSET[op].ulp
+    if dtype.is_complex:
+        return COMPLEX_ULP.get(op, COMPLEX_FUNCTION_ULP if ulp or op is Op.SQRT else EXACT)
+    return min(ulp, 1) if epsilon(dtype) > epsilon(DType.F32) else ulp
+
+
+def _apply(computation: Computation, arguments: Sequence[Errors]) -> Errors:
+    """The errors of a computation's result, given those of its arguments."""
+    known: dict[Instruction, Errors] = {}
+    for i in computation.instructions:
+        if i.opcode is Op.PARAMETER:
+            known[i] = tuple(arguments[i.parameter_number])
+        else:
+            known[i] = _errors(i, [known[o] for o in i.operands])
+    return known[computation.root]
+
+
+def _errors(i: Instruction, operands: list[Errors]) -> Errors:
+    rule = RULES.get(i.opcode)
+    if rule is not None:
+        return rule(i, operands)
+    family = OPSET[i.opcode].family
+    error = _FAMILIES.get(family, _moved)(i, join(e for o in operands for e in o))
+    return tuple(error if _is_inexact(s.dtype) else NONE for _, s in i.shape.leaves())
+
+
+def join(errors: Iterable[Error]) -> Error:
+    """Of a value that may be any of several."""
+    relative = scaled = deferred = 0.0
+    flush = False
+    for e in errors:
+        relative, scaled = max(relative, e.relative), max(scaled, e.scaled)
+        deferred, flush = max(deferred, e.deferred), flush or e.flush
+    return Error(relative, scaled, deferred, flush)
+
+
+def _is_inexact(dtype: DType) -> bool:
+    return dtype.is_float or dtype.is_complex
+
+
+def _none(shape: Shape) -> Errors:
+    return tuple(NONE for _ in shape.leaves())
+
+
+def _moved(i: Instruction, given: Error) -> Error:
+    return given
+
+
+_ARITHMETIC = frozenset({Op.ADD, Op.SUBTRACT, Op.MULTIPLY, Op.DIVIDE, Op.REMAINDER, Op.SQRT})
+_LINEAR = frozenset({Op.MULTIPLY, Op.DIVIDE, Op.SQRT, Op.RSQRT, Op.CBRT, Op.ABS})
+"""Ops whose result has no larger relative error than their operands have together."""
+_BY_BITS = frozenset({Op.ABS, Op.NEGATE, Op.SELECT, Op.COPY, Op.COMPLEX, Op.REAL, Op.IMAG})
+"""Elementwise ops that move bits or change signs, and flush no subnormal."""
+_PARTS = frozenset({Op.REAL, Op.IMAG})
+"""One part of a complex number may be small beside the other, whose error it shares."""
+
+
+def _elementwise(i: Instruction, given: Error) -> Error:
+    dtype = i.shape.dtype
+    if not _is_inexact(dtype):
+        return NONE
+    kind = max((o.shape.dtype for o in i.operands), key=lambda d: d.is_complex)
+    ulp = op_ulp(i.opcode, kind if kind.is_complex else dtype)
+    if ulp != EXACT:
+        return _inexact(i.opcode, given, ulp * epsilon(dtype))
+    if i.opcode in _ARITHMETIC:
+        if given.is_exact:
+            return Error(deferred=epsilon(dtype), flush=True)
+        return _inexact(i.opcode, given, epsilon(dtype))
+    if i.opcode in _PARTS:
+        return given._replace(scaled=max(given.scaled, given.due))
+    return given._replace(flush=given.flush or i.opcode not in _BY_BITS)
+
+
+def _inexact(op: Op, given: Error, own: float) -> Error:
+    """An op with an error of its own, and what it makes of its operands'."""
+    amplified = 0.0 if op in _LINEAR else given.due
+    return Error(given.due + own, max(given.scaled, amplified), flush=True)
+
+
+def _converted(i: Instruction, given: Error) -> Error:
+    """Rounding an exact value is exact; rounding an inexact one may go to the neighbour."""
+    source, target = i.operands[0].shape.dtype, i.shape.dtype
+    if not _is_inexact(target) or not _is_inexact(source):
+        return NONE
+    narrower = i.opcode is Op.REDUCE_PRECISION or epsilon(target) > epsilon(source)
+    if given.is_exact or not narrower:
+        return given._replace(flush=True)
+    kept = epsilon(target)
+    if i.opcode is Op.REDUCE_PRECISION:
+        kept = max(kept, 2.0 ** -i.attributes["mantissa_bits"])
+    return Error(given.due + kept, given.scaled, flush=True)
+
+
+def folded(n: int, given: Error, step: float, dtype: DType, *, wide: bool = True) -> Error:
+    """n elements folded into one, in any order. step: the relative error of one step, in ulp.
+
+    wide: whether f16 and narrower types accumulate in f32; where they need not, each step rounds to the type itself.
+    """
+    if not step:
+        return given
+    unit = epsilon(dtype)
+    if n <= 1 and step <= 1:
+        return Error(deferred=unit, flush=True) if given.is_exact else _inexact(Op.ADD, given, unit)
+    single = epsilon(DType.F32)
+    growth = min(n, 4 * math.sqrt(n)) * step * min(unit, single)
+    rounding = 0.0
+    if unit > single:
+        rounding = unit if wide else (1 + math.sqrt(n) / 2) * step * unit
+    due = given.due + growth
+    return Error(due + rounding, max(given.scaled, due if wide else due + rounding), flush=True)
+
+
+def _product(i: Instruction, operands: list[Errors]) -> Errors:
+    given, dtype = join(e for o in operands for e in o), i.shape.dtype
+    if not _is_inexact(dtype):
+        return _none(i.shape)
+    step = op_ulp(Op.MULTIPLY, dtype) or OPSET[i.opcode].ulp
+    return (folded(fold_length(i), given, step, dtype),)
+
+
+def _fold(i: Instruction, operands: list[Errors]) -> Errors:
+    """A computation of scalars applied again and again."""
+    given = join(e for o in operands for e in o)
+    region = i.attributes["scatter" if i.opcode is Op.SELECT_AND_SCATTER else "to_apply"]
+    results = [s for _, s in i.shape.leaves()]
+    steps = _apply(region, [_none(p.shape) for p in region.parameters])
+    errors = []
+    for shape, step in zip(results, [*steps, *[NONE] * len(results)]):
+        if _is_inexact(shape.dtype):
+            error = folded(fold_length(i), given, step.due / epsilon(shape.dtype), shape.dtype, wide=False)
+            errors.append(error._replace(flush=error.flush or step.flush))
+        else:
+            errors.append(NONE)
+    return tuple(errors)
+
+
+def _algorithm(i: Instruction, given: Error) -> Error:
+    """Transforms, factorisations and solvers: a fold of all elements, with the row's ulp at each step."""
+    dtype = next((s.dtype for _, s in i.shape.leaves() if _is_inexact(s.dtype)), None)
+    if dtype is None:
+        return NONE
+    return folded(largest_operand(i), given, OPSET[i.opcode].ulp or ALGORITHM_ULP, dtype)
+
+
+def _loop(i: Instruction, operands: list[Errors]) -> Errors:
+    """What the third iteration adds is what every later one adds."""
+    trips = trip_count(i)
+    body, state = i.attributes["body"], operands[0]
+    count = UNKNOWN_TRIPS if trips is None else trips
+    before = state
+    for _ in range(min(count, 3)):
+        before, state = state, tuple(join(pair) for pair in zip(state, _apply(body, [state]), strict=True))
+    more = max(0, count - 3)
+    return tuple(_grown(a, b, more) for a, b in zip(before, state, strict=True))
+
+
+def _grown(before: Error, after: Error, times: int) -> Error:
+    return after._replace(
+        relative=after.relative + times * (after.relative - before.relative),
+        scaled=after.scaled + times * (after.scaled - before.scaled),
+    )
+
+
+def _call(i: Instruction, operands: list[Errors]) -> Errors:
+    return _apply(i.called()[0], operands)
+
+
+def _branches(i: Instruction, operands: list[Errors]) -> Errors:
+    results = [_apply(branch, [operands[n]]) for n, branch in enumerate(branches(i), 1)]
+    return tuple(join(leaf) for leaf in zip(*results, strict=True))
+
+
+def _started(i: Instruction, operands: list[Errors]) -> Errors:
+    """What runs beside the program; its result's leaves stand among others in the state that is handed on."""
+    state = join([*(e for o in operands for e in o), *(_apply(i.called()[0], operands) if i.called() else ())])
+    return tuple(state if _is_inexact(s.dtype) else NONE for _, s in i.shape.leaves())
+
+
+def _called_outside(i: Instruction, operands: list[Errors]) -> Errors:
+    error = _algorithm(i, join(e for o in operands for e in o))
+    return tuple(error if _is_inexact(s.dtype) else NONE for _, s in i.shape.leaves())
+
+
+def _element(i: Instruction, operands: list[Errors]) -> Errors:
+    """Leaf errors of one element of a tuple."""
+    shapes, index = i.operands[0].shape.elements, i.attributes["index"]
+    start = sum(len(list(s.leaves())) for s in shapes[:index])
+    return operands[0][start : start + len(list(i.shape.leaves()))]
+
+
+def _joined(i: Instruction, operands: list[Errors]) -> Errors:
+    return tuple(e for o in operands for e in o)
+
+
+def _first(i: Instruction, operands: list[Errors]) -> Errors:
+    return operands[0]
+
+
+def _drawn(i: Instruction, given: Error) -> Error:
+    """Random bits are exact; what makes a distribution of them is arithmetic and, for normal, a function."""
+    dtype = next((s.dtype for _, s in i.shape.leaves() if _is_inexact(s.dtype)), None)
+    if dtype is None:
+        return NONE
+    ulp = 2 if i.attributes.get("distribution") == "rng_uniform" else 20
+    return Error((given.due + ulp * epsilon(dtype)), given.scaled + ulp * epsilon(dtype), flush=True)
+
+
+_FAMILIES: dict[Family, Callable[[Instruction, Error], Error]] = {
+    Family.UNARY: _elementwise,
+    Family.BINARY: _elementwise,
+    Family.TERNARY: _elementwise,
+    Family.CONVERT: _converted,
+    Family.LINALG: _algorithm,
+    Family.RNG: _drawn,
+}
+"""Families not named here move values."""
+
+RULES: dict[Op, Callable[[Instruction, list[Errors]], Errors]] = {
+    Op.DOT: _product,
+    Op.RAGGED_DOT: _product,
+    Op.SCALED_DOT: _product,
+    Op.CONVOLUTION: _product,
+    Op.REDUCE: _fold,
+    Op.REDUCE_WINDOW: _fold,
+    Op.SCAN: _fold,
+    Op.SCATTER: _fold,
+    Op.SELECT_AND_SCATTER: _fold,
+    Op.MAP: _call,
+    Op.CALL: _call,
+    Op.FUSION: _call,
+    Op.WHILE: _loop,
+    Op.CONDITIONAL: _branches,
+    Op.CUSTOM_CALL: _called_outside,
+    Op.ASYNC_START: _started,
+    Op.ALL_REDUCE: _fold,
+    Op.ALL_REDUCE_START: _fold,
+    Op.REDUCE_SCATTER: _fold,
+    Op.TUPLE: _joined,
+    Op.GET_TUPLE_ELEMENT: _element,
+    Op.OPT_BARRIER: _first,
+    Op.ADD_DEPENDENCY: _first,
+    Op.DOMAIN: _first,
+}
