@@ -42,7 +42,7 @@ def test_every_family_of_opcodes_is_seen():
 
 @pytest.mark.parametrize("suite", STACKS)
 def test_every_case_passes(suite):
-    rows = [row for case in small_cases(suite) for row in run_case(case, STACKS[suite])]
+    rows = [run_case(case, stack) for case in small_cases(suite) for stack in STACKS[suite]]
     assert [row for row in rows if row.status != "passed"] == []
     assert len(rows) == len(STACKS[suite]) * len(small_cases(suite))
 
