@@ -1,4 +1,4 @@
-"""The old stack: one kernel request -> LLVM IR text, written with llvmlite."""
+"""The old stack: one kernel request → LLVM IR text, built with llvmlite."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ def emit(requests: Sequence[KernelRequest], options: EmitOptions) -> EmittedModu
 
 
 def unsupported(requests: Sequence[KernelRequest]) -> list[UnsupportedError]:
-    """Every op of the requests that this stack has no row for, each once."""
+    """One error for each op of the requests that this stack has no row for."""
     from .support import missing
 
     return missing(requests)

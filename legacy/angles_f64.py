@@ -1,4 +1,4 @@
-"""sin, cos and tan of doubles: the angle reduced to [-π/4, π/4] in twice the precision, then a polynomial."""
+"""sin, cos and tan of doubles: reduce the angle to [-π/4, π/4] in double-double precision, then use a polynomial."""
 
 from __future__ import annotations
 
@@ -32,11 +32,11 @@ COS = (
 )
 HALF_PI_PARTS = (1.5707963267948966, 6.123233995736766e-17, -1.4973849048591833e-33)
 HUGE = 2.0**45
-"""From here on the quadrant of an angle is read from a table: a product with 2/π no longer tells it."""
+"""From this |x| on, x · 2/π is too inexact to determine the quadrant, so a table is used."""
 
 
 def reduce_quadrant(r: Real, x: V) -> tuple[V, V, V]:
-    """(high, low, quadrant): x = quadrant · π/2 + high + low."""
+    """Reduce an angle: returns (high, low, quadrant) with x = quadrant · π/2 + high + low."""
     huge = r.code.b.fcmp_unordered(">=", r.abs(x), r.c(HUGE))
     n = r.call("rint", r.mul(r.select(huge, r.c(0.0), x), r.c(2.0 / math.pi)))
     first, second, third = (r.c(p) for p in HALF_PI_PARTS)
@@ -51,14 +51,14 @@ def reduce_quadrant(r: Real, x: V) -> tuple[V, V, V]:
 
 
 def two_sum(r: Real, a: V, b: V) -> tuple[V, V]:
-    """a + b, and what its rounding lost."""
+    """Knuth's TwoSum: the rounded sum a + b, and its rounding error."""
     total = r.add(a, b)
     back = r.sub(total, a)
     return total, r.add(r.sub(a, r.sub(total, back)), r.sub(b, back))
 
 
 def _reduce_huge(r: Real, x: V, huge: V) -> tuple[V, V, V]:
-    """The same, with the quadrant as a float, for |x| ≥ HUGE: x = m · 2^e, and a table holds 2^e · 2/π modulo 4."""
+    """As `reduce_quadrant`, for |x| ≥ HUGE; the quadrant is a float. x = m · 2^e; a table holds 2^e · 2/π modulo 4."""
     b = r.code.b
     bits = r.to_bits(x)
     exponent = b.sub(b.and_(b.lshr(bits, r.i(52)), r.i(0x7FF)), r.i(1075 + DOUBLE_TABLE.first))
@@ -83,20 +83,20 @@ def _reduce_huge(r: Real, x: V, huge: V) -> tuple[V, V, V]:
 
 
 def _modulo_4(r: Real, x: V) -> V:
-    """x less a multiple of 4, exactly; within [-2, 2]."""
+    """x minus the nearest multiple of 4, exactly. The result is in [-2, 2]."""
     turns = r.call("rint", r.mul(x, r.c(0.25)))
     return r.fma(turns, r.c(-4.0), x)
 
 
 def sine_of(r: Real, x: V, low: V) -> V:
-    """sin(x + low) for |x| ≤ π/4 and a tiny low."""
+    """sin(x + low) for |x| ≤ π/4 and |low| below the last bit of x."""
     z = r.mul(x, x)
     inner = r.poly(z, SIN)
     return r.add(x, r.mad(r.mul(x, z), inner, r.mad(r.mul(z, r.c(-0.5)), low, low)))
 
 
 def cosine_of(r: Real, x: V, low: V) -> V:
-    """cos(x + low) for |x| ≤ π/4 and a tiny low."""
+    """cos(x + low) for |x| ≤ π/4 and |low| below the last bit of x."""
     z = r.mul(x, x)
     half = r.mul(z, r.c(0.5))
     head = r.sub(r.c(1.0), half)
@@ -111,7 +111,7 @@ def _sine_cosine(r: Real, x: V) -> tuple[V, V]:
 
 
 def by_quadrant(r: Real, sine: V, cosine: V, quadrant: V) -> tuple[V, V]:
-    """(sin, cos) of the whole angle from those of the remainder."""
+    """(sin, cos) of the original angle, from sin and cos of the reduced angle."""
     b = r.code.b
     odd = b.trunc(quadrant, ir.IntType(1))
     sign_sin = b.shl(b.lshr(quadrant, quadrant.type(1)), quadrant.type(quadrant.type.width - 1))

@@ -1,8 +1,8 @@
 """The function under construction: scopes, loops, branches and index arithmetic.
 
-A scope is a region of code that dominates its children: the function, a loop's body, an arm of a branch. A scope's
-last block stays open until its child loop is closed, so what depends on outer indices only stands outside the inner
-loop.
+A scope is a region of code that dominates its children: the function, a loop body, an arm of a branch. The last block
+of a scope stays open until its child loop is closed, so code that depends only on outer indices is emitted outside the
+inner loop.
 """
 
 from __future__ import annotations
@@ -17,12 +17,12 @@ from llvmlite import ir
 from .registers import BOOL, I64, Register, flatten, unflatten
 
 IndexValue: TypeAlias = int | ir.Value
-"""A position along a dimension: a constant, or an i64 register."""
+"""A position along a dimension: a constant or an i64 register."""
 
 
 @dataclass(eq=False)
 class Scope:
-    """memo: values that were computed here and hold for all of this scope. conditional: an arm of a branch."""
+    """memo: values computed here that are valid in the whole scope. conditional: the scope may not be executed."""
 
     parent: Scope | None
     builder: ir.IRBuilder
@@ -35,7 +35,7 @@ class Scope:
 
 
 class Loop:
-    """A counted loop that runs at least once. `index` is the counter, `carried` the values it carries around."""
+    """A counted loop with at least one iteration. `index` is the counter, `carried` the loop-carried values."""
 
     def __init__(
         self, code: Code, start: int, extent: IndexValue, step: int, carried: Sequence[Register], unroll: Unroll
@@ -55,7 +55,7 @@ class Loop:
         code.define(self.counter, code.scope)
 
     def close(self, results: Sequence[Register] = ()) -> list[Register]:
-        """End the body; `results` are the carried values for the next turn. Returns them as they are after the loop."""
+        """End the body. results: the carried values for the next iteration. Returns their values after the loop."""
         code, inner = self.code, self.code.scope.builder
         following = code.function.append_basic_block("after")
         after = inner.add(self.counter, I64(self.step), flags=("nuw", "nsw"))
@@ -77,18 +77,17 @@ class Loop:
 
 
 class Unroll(Enum):
-    """When LLVM may unroll a loop. It may always widen and interleave it."""
+    """When LLVM may unroll a loop. It may always vectorise and interleave it."""
 
     FREELY = auto()
-    SHORT = auto()  # up to UNROLLED turns; a long sum, unrolled as a whole, becomes one chain
-    VECTORS = (
-        auto()
-    )  # once it is a loop over vectors: before, short rows would become scalars, and SLP finds few of them
+    SHORT = auto()  # up to UNROLLED iterations: full unrolling turns a long sum into one dependency chain
+    # Unroll only after vectorisation: unrolled earlier, short rows become scalars that SLP rarely re-vectorises.
+    VECTORS = auto()
     NEVER = auto()
 
 
 def over_columns(width: int) -> Unroll:
-    """For a loop over so many neighbours: a few that are no whole vector are better as scalars."""
+    """The mode of a loop over `width` neighbours. A few that do not fill a vector are faster as scalars."""
     return Unroll.VECTORS if width >= 16 or width & (width - 1) == 0 else Unroll.FREELY
 
 
@@ -105,14 +104,14 @@ _METADATA = {
 
 
 def _loop_metadata(module: ir.Module, unroll: Unroll) -> ir.MDValue:
-    """Metadata of one loop. Its first operand is itself, so that each loop has its own."""
+    """Metadata of one loop. The first operand is the node itself, which makes each loop's metadata distinct."""
     own = ir.MDValue(module, [], name=str(len(module.metadata)))
     own.operands = (own, *(module.add_metadata([name]) for name in _METADATA[unroll]))
     return own
 
 
 class Range:
-    """A counted loop of any number of turns, none included: what stands in it is never moved out of it."""
+    """A counted loop that may have no iteration. Code in its body is therefore never hoisted out of it."""
 
     def __init__(self, code: Code, start: IndexValue, end: IndexValue, step: int, carried: Sequence[Register]):
         self.code, self.outer, self.start, self.end, self.step = code, code.scope, start, end, step
@@ -145,7 +144,7 @@ class Range:
 
 
 class Once:
-    """A loop of one turn: no code at all."""
+    """A loop of one iteration, which needs no code."""
 
     def __init__(self, start: int, carried: Sequence[Register]):
         self.index: IndexValue = start
@@ -156,9 +155,9 @@ class Once:
 
 
 class While:
-    """A loop that goes on while a condition on its carried values holds, maybe for no turn at all.
+    """A loop that continues while a condition on its carried values holds. It may have no iteration.
 
-    Open it with `code.begin_while`, build the condition, say it with `test`, then build the body.
+    Open it with `code.begin_while`, build the condition, pass it to `test`, then build the body.
     """
 
     def __init__(self, code: Code, carried: Sequence[Register]):
@@ -172,7 +171,7 @@ class While:
         self._home()
 
     def _home(self) -> None:
-        """The carried values are known here; what depends on them stands in this scope."""
+        """Define the carried values in the current scope, so that code that depends on them is emitted here."""
         for phi in (p for phis in self.phis for p in phis):
             self.code.define(phi, self.code.scope, again=True)
 
@@ -185,7 +184,7 @@ class While:
         self._home()
 
     def close(self, results: Sequence[Register]) -> list[Register]:
-        """End the body; `results` are the carried values for the next turn. Returns them as they are after the loop."""
+        """End the body. results: the carried values for the next iteration. Returns their values after the loop."""
         inner, outer = self.code.scope.builder, self.outer.builder
         for phis, initial, result in zip(self.phis, self.initial, results, strict=True):
             for phi, first, last in zip(phis, initial, flatten(result), strict=True):
@@ -200,7 +199,7 @@ class While:
 
 
 class Branch:
-    """if/else that gives values: open with `code.branch`, then `otherwise`, then `join`."""
+    """if/else with results: open it with `code.branch`, then call `otherwise`, then `join`."""
 
     def __init__(self, code: Code, condition: ir.Value):
         self.code, self.outer, self.condition = code, code.scope, condition
@@ -234,14 +233,14 @@ class Branch:
 
 
 class Code:
-    """A function's body while it grows. `b` builds in the current scope."""
+    """The body of a function under construction. `b` builds in the current scope."""
 
     def __init__(self, module: ir.Module, function: ir.Function, *, strict: bool, vector_bits: int = 512):
         self.module, self.function = module, function
         self.strict, self.vector_bits = strict, vector_bits
-        self.flags: tuple[str, ...] = ()  # fast-math flags of the arithmetic that is emitted now
+        self.flags: tuple[str, ...] = ()  # fast-math flags for arithmetic emitted from now on
         self.root = self.scope = Scope(None, ir.IRBuilder(function.append_basic_block("entry")))
-        self.constants: dict[Hashable, ir.GlobalVariable] = {}  # instruction → its elements
+        self.constants: dict[Hashable, ir.GlobalVariable] = {}  # constant instruction → its elements
         self._homes: dict[int, tuple[ir.Value, Scope]] = {}
 
     @property
@@ -253,13 +252,13 @@ class Code:
         return max(1, self.vector_bits // max(bits, 32))
 
     def define(self, value: ir.Value, scope: Scope, *, again: bool = False) -> None:
-        """Remember where an index value becomes known; again: from now on."""
+        """Record the scope in which an index value is defined. again: replace an earlier record."""
         if again:
             self._homes.pop(id(value), None)
         self._homes.setdefault(id(value), (value, scope))
 
     def home(self, values: Sequence[IndexValue]) -> Scope:
-        """The outermost scope in which all these index values are known."""
+        """The outermost scope in which all these index values are defined."""
         scope = self.root
         for value in values:
             found = self._homes.get(id(value)) if isinstance(value, ir.Value) else None
@@ -268,7 +267,7 @@ class Code:
         return scope
 
     def safe_home(self, values: Sequence[IndexValue]) -> Scope:
-        """As `home`, but never outside the branch that guards the current code."""
+        """As `home`, but not outside the branch that guards the current code."""
         scope, barrier = self.home(values), self.scope
         while not barrier.conditional and barrier.parent is not None:
             barrier = barrier.parent
@@ -299,7 +298,9 @@ class Code:
         carried: Sequence[Register] = (),
         unroll: Unroll = Unroll.FREELY,
     ) -> Loop | Once | Range:
-        """Open a loop for i in start, start + step, … < end, which may be empty. unroll: where it is constant."""
+        """Open a loop for i in start, start + step, … < end; it may be empty. unroll applies if the bounds are
+        constant.
+        """
         if isinstance(start, int) and isinstance(end, int) and start < end:
             return self.loop(end - start, start=start, step=step, carried=carried, unroll=unroll)
         return Range(self, start, end, step, carried)
@@ -323,7 +324,7 @@ class Code:
                 set.add(function.attributes, "memory(none)")
         return self.b.call(function, list(arguments))
 
-    # Index arithmetic: constants fold, equal expressions are the same value, each stands in its outermost scope.
+    # Index arithmetic: constants are folded, equal expressions share a value, each is emitted in its outermost scope.
 
     def add(self, a: IndexValue, b: IndexValue) -> IndexValue:
         if isinstance(a, int) and isinstance(b, int):
@@ -343,27 +344,27 @@ class Code:
         return a if b == 1 else 0 if b == 0 else self._index("mul", a, b)
 
     def divide(self, a: IndexValue, b: int) -> IndexValue:
-        """a must not be negative."""
+        """a / b, for a ≥ 0."""
         if isinstance(a, int):
             return a // b
         return a if b == 1 else self._index("udiv", a, b)
 
     def remainder(self, a: IndexValue, b: int) -> IndexValue:
-        """a must not be negative."""
+        """a % b, for a ≥ 0."""
         if isinstance(a, int):
             return a % b
         return 0 if b == 1 else self._index("urem", a, b)
 
     def minimum(self, a: IndexValue, b: IndexValue) -> IndexValue:
-        """Of signed values."""
+        """The smaller of two signed values."""
         return min(a, b) if isinstance(a, int) and isinstance(b, int) else self._index("smin", a, b)
 
     def maximum(self, a: IndexValue, b: IndexValue) -> IndexValue:
-        """Of signed values."""
+        """The larger of two signed values."""
         return max(a, b) if isinstance(a, int) and isinstance(b, int) else self._index("smax", a, b)
 
     def weighted_sum(self, indices: Sequence[IndexValue], weights: Sequence[int]) -> IndexValue:
-        """Σ index · weight, what is known first added first."""
+        """Σ index · weight. Terms of outer scopes are added first, so that their sums can be hoisted."""
         total: IndexValue = 0
         terms = [self.multiply(i, w) for i, w in zip(indices, weights, strict=True)]
         for term in sorted(terms, key=lambda t: self.home((t,)).depth):
@@ -371,7 +372,7 @@ class Code:
         return total
 
     def split(self, index: IndexValue, dims: Sequence[int], order: Sequence[int]) -> tuple[IndexValue, ...]:
-        """The positions along each dimension of a flat index; order: dimensions from the fastest to the slowest."""
+        """The position along each dimension for a flat index. order: dimensions from the fastest to the slowest."""
         parts: list[IndexValue] = [0] * len(dims)
         live = [d for d in order if dims[d] != 1]
         for d in live:

@@ -1,4 +1,6 @@
-"""Inverse functions of complex numbers: asin, acos, acosh, asinh, atanh by Kahan's forms, atan2 by XLA's expansion."""
+"""Inverse functions of complex numbers. asin, acos, acosh, asinh and atanh follow W. Kahan, "Branch Cuts for Complex
+Elementary Functions" (1987); atan2 follows XLA's expansion.
+"""
 
 from __future__ import annotations
 
@@ -16,7 +18,10 @@ V: TypeAlias = ir.Value
 
 @in_double
 def asin(r: Real, x: Pair) -> Pair:
-    """Kahan's forms, here and below: square roots of 1 ± z, no squares of their sums. Infinities have C's angles."""
+    """Kahan's form: it uses the square roots of 1 ± z and no squares of sums. Infinities have the angles of C's casin.
+
+    The other functions of this file use the same form.
+    """
     a, b = x
     near = _Near(r, x)
     below, above = near.roots()
@@ -46,7 +51,10 @@ def acosh(r: Real, x: Pair) -> Pair:
 
 
 class _Near:
-    """An operand, divided by 16 where it is so large that products of its roots overflow; 1 does not count there."""
+    """The operand z = a + ib, multiplied by 1/16 if it is so large that products of its roots would overflow.
+
+    The 1 in 1 ± z is negligible then.
+    """
 
     def __init__(self, r: Real, x: Pair):
         self.r, self.x = r, x
@@ -65,14 +73,16 @@ class _Near:
         )
 
     def asinh(self, t: V, sign: V) -> V:
-        """asinh of t, of 16·t where the operand was divided; infinite with a sign where it was infinite."""
+        """asinh(t), or asinh(16·t) if the operand was scaled; infinite with the sign of `sign` if the operand is
+        infinite.
+        """
         r = self.r
         value = math_f64.asinh(r, t)
         value = r.select(self.far, r.add(value, r.copysign(r.c(4 * math.log(2)), value)), value)
         return r.select(self.endless, r.copysign(r.c(math.inf), sign), value)
 
     def twice_angle(self, p: V, q: V, at_infinity: V) -> V:
-        """2·atan2(p, q); beside an infinite part the angle of (a, at_infinity)."""
+        """2·atan2(p, q). If a part of the operand is infinite: the angle of (a, at_infinity)."""
         r = self.r
         angle = math_f64.atan2(r, r.select(self.endless, at_infinity, p), r.select(self.endless, self.x[0], q))
         return r.mul(r.select(self.endless, r.c(1.0), r.c(2.0)), angle)
@@ -85,20 +95,25 @@ def asinh(r: Real, x: Pair) -> Pair:
 
 @in_double
 def atanh(r: Real, x: Pair) -> Pair:
-    """log1p(4|a| / ((1 - |a|)² + b²)) / 4 with the sign of a, and half the angle of (1 - |a|)(1 + |a|) - b² + 2ib."""
+    """Real part: log1p(4|a| / ((1 - |a|)² + b²)) / 4 with the sign of a.
+    Imaginary part: half the angle of (1 - |a|)(1 + |a|) - b² + 2ib.
+    """
     a, b = x
     size, width, one = r.abs(a), r.abs(b), r.c(1.0)
     far = r.either(r.gt(size, 2.0**500), r.gt(width, 2.0**500))
     gap = r.sub(one, size)
     re = r.copysign(_quarter_log1p(r, size, width, gap, far), a)
-    known = r.both(far, r.either(r.eq(width, math.inf), r.negated(any_nan(r, x))))  # the angle is then ±π
+    known = r.both(far, r.either(r.eq(width, math.inf), r.negated(any_nan(r, x))))  # the angle is ±π in this case
     across = r.select(known, r.c(-1.0), r.sub(r.mul(gap, r.add(one, size)), r.mul(b, b)))
     rise = r.select(known, r.copysign(r.c(0.0), b), r.add(b, b))
     return r.select(r.eq(a, 0.0), a, re), r.mul(r.c(0.5), math_f64.atan2(r, rise, across))
 
 
 def _quarter_log1p(r: Real, size: V, width: V, gap: V, far: V) -> V:
-    """log1p(4·size / (gap² + width²)) / 4; log(2 / width) / 2 where the squares vanish, 0 beside an infinity."""
+    """log1p(4·size / (gap² + width²)) / 4.
+
+    If the squares underflow it is log1p(2 / width) / 2; if size or width is infinite it is 0.
+    """
     scale = r.select(far, r.c(2.0**-600), r.c(1.0))
     p, q = r.mul(gap, scale), r.mul(width, scale)
     numerator = r.mul(r.c(4.0), r.mul(size, scale))
@@ -110,8 +125,9 @@ def _quarter_log1p(r: Real, size: V, width: V, gap: V, far: V) -> V:
 
 
 def atan2(r: Real, y: Pair, x: Pair) -> Pair:
-    """-i·log((x + iy) / sqrt(x² + y²)) in the component type, where squares overflow and, near the unit circle, little
-    of the imaginary part survives. That is what XLA:CPU gives.
+    """-i·log((x + iy) / sqrt(x² + y²)), evaluated in the component type, because XLA:CPU does so.
+
+    Squares may overflow, and near the unit circle the imaginary part loses most of its digits.
     """
     square = add(r, _square(r, x), _square(r, y))
     zero = r.c(0.0)
@@ -122,13 +138,13 @@ def atan2(r: Real, y: Pair, x: Pair) -> Pair:
 
 
 def _square(r: Real, x: Pair) -> Pair:
-    """x², with the contraction that XLA:CPU's multiplication gets."""
-    product = r.mul(x[0], x[1])  # is used twice, hence not contracted
+    """x², contracted in the same way as XLA:CPU's multiplication."""
+    product = r.mul(x[0], x[1])  # used twice, so LLVM does not contract it
     return r.fma(x[0], x[0], r.neg(r.mul(x[1], x[1]))), r.add(product, product)
 
 
 def _plain_absolute(r: Real, x: Pair) -> V:
-    """max·sqrt(1 + (min / max)²), the smaller part where that is NaN."""
+    """max·sqrt(1 + (min / max)²) of |re| and |im|; the smaller part if that is NaN."""
     large, small = _nan_sorted(r, x)
     ratio = r.div(small, large)
     length = r.mul(large, r.sqrt(r.mad(ratio, ratio, r.c(1.0))))
@@ -141,7 +157,7 @@ def _nan_sorted(r: Real, x: Pair) -> Pair:
 
 
 def _polar_sqrt(r: Real, x: Pair) -> Pair:
-    """sqrt|x|·(cos, sin)(arg x / 2), infinite where a part is (but 0 + i·inf at -inf)."""
+    """sqrt|x|·(cos, sin)(arg x / 2). Infinite if a part of x is infinite, but 0 + i·inf at -inf."""
     a, b = x
     large, small = _nan_sorted(r, x)
     ratio = r.div(small, large)

@@ -1,6 +1,6 @@
-"""Complex arithmetic on pairs (re, im), by the expansions that XLA:CPU uses: they decide overflow, NaN and infinity.
+"""Complex arithmetic on pairs (re, im), by XLA:CPU's expansions, which determine overflow, NaN and infinity.
 
-Functions take a Real and pairs. Where XLA's formula is as good as exact, c64 is evaluated in doubles.
+Functions take a Real and pairs. If XLA's formula is almost exact, c64 is evaluated in doubles.
 """
 
 from __future__ import annotations
@@ -21,12 +21,12 @@ Pair: TypeAlias = tuple[V, V]
 
 
 def lib(r: Real) -> ModuleType:
-    """The elementary functions of this width."""
+    """The module with the elementary functions of this width."""
     return math_f64 if r.bits == 64 else math_f32
 
 
 def in_double(function: Callable[..., Pair]) -> Callable[..., Pair]:
-    """For c64, evaluate in doubles and round: no cancellation to care for, no overflow on the way."""
+    """For c64, evaluate the function in doubles and round. Doubles avoid cancellation and overflow of intermediates."""
 
     def emit(r: Real, *pairs: Pair) -> Pair:
         if r.bits == 64:
@@ -40,17 +40,17 @@ def in_double(function: Callable[..., Pair]) -> Callable[..., Pair]:
 
 
 def _in_double(r: Real, function: Callable[[Real, Pair], V], x: Pair) -> V:
-    """The same for a function whose value is real."""
+    """As `in_double`, for a function with a real result."""
     return function(r, x) if r.bits == 64 else r.in_double(lambda d, re, im: function(d, (re, im)), *x)
 
 
 def precise(r: Real, name: str, *arguments: V) -> V:
-    """A function rounded (nearly always) correctly: in doubles for floats, libm's for doubles."""
+    """An (almost always) correctly rounded function: floats are evaluated in doubles, doubles by libm."""
     return r.libm(name, *arguments) if r.bits == 64 else r.in_double(getattr(math_f64, name), *arguments)
 
 
 def pair(value: Register) -> Pair:
-    """A complex value's registers."""
+    """The registers (re, im) of a complex value."""
     assert isinstance(value, tuple)
     re, im = value
     return re, im
@@ -73,13 +73,13 @@ def negate(r: Real, x: Pair) -> Pair:
 
 
 def multiply(r: Real, x: Pair, y: Pair) -> Pair:
-    """Which product is contracted decides what overflows: always that with c, as in XLA."""
+    """(a·c - b·d, b·c + a·d). The product with c is fused, as in XLA, because that determines what overflows."""
     (a, b), (c, d) = x, y
     return r.fused(a, c, r.neg(r.mul(b, d))), r.fused(b, c, r.mul(a, d))
 
 
 def divide(r: Real, x: Pair, y: Pair) -> Pair:
-    """By the larger part of the divisor (Smith); C's rules where both parts of that are NaN."""
+    """Smith's algorithm: divide by the larger part of the divisor first. Annex G rules apply if both parts are NaN."""
     (a, b), (c, d) = x, y
     steep = r.compare("<", r.abs(c), r.abs(d))
     large, small = r.select(steep, d, c), r.select(steep, c, d)
@@ -87,13 +87,16 @@ def divide(r: Real, x: Pair, y: Pair) -> Pair:
     denominator = r.mad(ratio, small, large)
     p, q = r.select(steep, b, a), r.select(steep, a, b)
     re = r.div(r.mad(q, ratio, p), denominator)
-    minus_a = r.neg(a)  # b·ratio - a or b - a·ratio: no other order gives the same zeros
+    minus_a = r.neg(a)  # b·ratio - a or b - a·ratio: any other order gives zeros of another sign
     im = r.div(r.mad(r.select(steep, b, minus_a), ratio, r.select(steep, minus_a, b)), denominator)
     return _divide_corners(r, x, y, (re, im))
 
 
 def _divide_corners(r: Real, x: Pair, y: Pair, quotient: Pair) -> Pair:
-    """Something by zero is infinite, infinite by finite is infinite, finite by infinite is zero; in this order."""
+    """Annex G recovery when both parts are NaN: x/0 and ∞/finite are infinite, finite/∞ is zero.
+
+    Later cases override earlier ones.
+    """
     (a, b), (c, d) = x, y
     lost = r.both(r.is_nan(quotient[0]), r.is_nan(quotient[1]))
     infinity, zero = r.c(math.inf), r.c(0.0)
@@ -118,7 +121,7 @@ def _all_finite(r: Real, x: Pair) -> V:
 
 
 def _unit(r: Real, a: V) -> V:
-    """±1 for an infinity, ±0 for anything else."""
+    """±1 for an infinity, ±0 for other numbers."""
     return r.copysign(r.select(r.is_infinite(a), r.c(1.0), r.c(0.0)), a)
 
 
@@ -141,7 +144,7 @@ def _sorted(r: Real, x: Pair) -> Pair:
 
 
 def absolute(r: Real, x: Pair) -> V:
-    """Infinite if a part is, NaN if a part is NaN."""
+    """|x| = max·sqrt(1 + (min / max)²). Infinite if a part is infinite, otherwise NaN if a part is NaN."""
     large, small = _sorted(r, x)
     ratio = r.div(small, large)
     length = r.mul(large, r.sqrt(r.mad(ratio, ratio, r.c(1.0))))
@@ -164,7 +167,9 @@ def _log_absolute(r: Real, x: Pair) -> V:
 
 
 def _angle(r: Real, x: Pair) -> V:
-    """Of doubles by libm, as XLA:CPU does: a flushed imaginary part decides its sign there."""
+    """The angle of x. For doubles it is libm's, as in XLA:CPU: the sign of a flushed imaginary part determines its
+    sign.
+    """
     return precise(r, "atan2", x[1], x[0])
 
 
@@ -173,7 +178,7 @@ def log(r: Real, x: Pair) -> Pair:
 
 
 def log1p(r: Real, x: Pair) -> Pair:
-    """Minus infinity where (a + 1)² + b² vanishes."""
+    """log(1 + z). The real part is -inf if (a + 1)² + b² underflows."""
     near_minus_one = (r.add(x[0], r.c(1.0)), x[1])
     square = r.mad(near_minus_one[0], near_minus_one[0], r.mul(x[1], x[1]))
     re = r.select(r.eq(square, 0.0), r.c(-math.inf), _in_double(r, _half_log1p, x))
@@ -188,7 +193,7 @@ def _half_log1p(r: Real, x: Pair) -> V:
 
 
 def _norm_less_one(r: Real, x: Pair) -> V:
-    """|1 + z|² - 1 = 2a + a² + b², with what its roundings lose."""
+    """|1 + z|² - 1 = 2a + a² + b², including the rounding errors of the terms."""
     a, b = x
     a2, b2 = r.product(a, a), r.product(b, b)
     low = r.add(r.fma(a, a, r.neg(a2)), r.fma(b, b, r.neg(b2)))
@@ -200,7 +205,7 @@ def _norm_less_one(r: Real, x: Pair) -> V:
 
 @in_double
 def exp(r: Real, x: Pair) -> Pair:
-    """In two halves, which overflow later than e^a; an imaginary part of +0 where b is a zero of either sign."""
+    """e^(a/2) is multiplied in twice, so that it overflows later than e^a. The imaginary part is +0 if b is ±0."""
     a, b = x
     half = math_f64.exp(r, r.mul(r.c(0.5), a))
     re, im = (r.mul(r.mul(half, part), half) for part in (math_f64.cos(r, b), math_f64.sin(r, b)))
@@ -208,7 +213,7 @@ def exp(r: Real, x: Pair) -> Pair:
 
 
 def expm1(r: Real, x: Pair) -> Pair:
-    """expm1(a)·cos b + (cos b - 1), and (expm1(a) + 1)·sin b."""
+    """(expm1(a)·cos b + (cos b - 1), (expm1(a) + 1)·sin b)."""
     a, b = x
     less, one = precise(r, "expm1", a), r.c(1.0)
     cosine_less = _cosine_less_one(r, b)
@@ -217,11 +222,11 @@ def expm1(r: Real, x: Pair) -> Pair:
 
 
 COSINE_LESS_ONE = [(-1.0) ** (k // 2) / math.factorial(k) for k in range(4, 20, 2)]
-"""Taylor's, from x⁴ on; enough for |x| < π/4."""
+"""Taylor coefficients of cos from x⁴ on; enough for |x| < π/4."""
 
 
 def _cosine_less_one(r: Real, b: V) -> V:
-    """By subtraction beyond π/4, where it may be -1 exactly; +0 where b² vanishes."""
+    """cos b - 1: a Taylor series for |b| < π/4, a subtraction beyond. It is +0 if b² underflows."""
     square = r.mul(b, b)
     terms = COSINE_LESS_ONE if r.bits == 64 else COSINE_LESS_ONE[:4]
     near = r.mad(square, r.c(-0.5), r.mul(r.mul(square, square), r.poly(square, terms)))
@@ -229,14 +234,14 @@ def _cosine_less_one(r: Real, b: V) -> V:
 
 
 def sqrt(r: Real, x: Pair) -> Pair:
-    """The imaginary part has the sign of the operand's, where +0 and -0 are no different."""
+    """The principal root as in XLA: an imaginary part of -0 counts as +0."""
     re, im = principal_root(r, x)
     return re, r.select(r.eq(x[1], 0.0), r.abs(im), im)
 
 
 @in_double
 def principal_root(r: Real, x: Pair) -> Pair:
-    """C's csqrt, which heeds the side of the cut."""
+    """The principal root as C's csqrt: the sign of a zero imaginary part selects the side of the branch cut."""
     a, b = x
     root = _half_root(r, x)
     other = r.div(r.abs(b), r.add(root, root))
@@ -249,7 +254,7 @@ def principal_root(r: Real, x: Pair) -> Pair:
 
 
 def _half_root(r: Real, x: Pair) -> V:
-    """sqrt((|a| + |z|) / 2), scaled away from overflow."""
+    """sqrt((|a| + |z|) / 2), scaled to avoid overflow and underflow."""
     a = r.abs(x[0])
     big = r.either(r.gt(a, 2.0**1000), r.gt(r.abs(x[1]), 2.0**1000))
     small = r.both(r.lt(a, 2.0**-900), r.lt(r.abs(x[1]), 2.0**-900))
@@ -260,7 +265,7 @@ def _half_root(r: Real, x: Pair) -> V:
 
 
 def _sqrt_corners(r: Real, x: Pair, result: Pair) -> Pair:
-    """Infinite parts, as C's csqrt."""
+    """Infinite parts, as in C's csqrt."""
     a, b = x
     infinity, zero = r.c(math.inf), r.c(0.0)
     result = choose(r, r.eq(a, math.inf), (infinity, r.copysign(zero, b)), result)
@@ -269,7 +274,7 @@ def _sqrt_corners(r: Real, x: Pair, result: Pair) -> Pair:
 
 
 def rsqrt(r: Real, x: Pair) -> Pair:
-    """In polar form; (inf, NaN) at zero, a zero where the operand is infinite."""
+    """|x|^-1/2 in polar form. (inf, NaN) at zero; zeros if x is infinite."""
     a, b = x
     m = lib(r)
     large, small = _sorted(r, x)
@@ -285,25 +290,25 @@ def rsqrt(r: Real, x: Pair) -> Pair:
 
 
 def logistic(r: Real, x: Pair) -> Pair:
-    """1 / (1 + e^-x)"""
+    """1 / (1 + e^-x)."""
     one = r.c(1.0)
     e = exp(r, negate(r, x))
     return divide(r, (one, r.c(0.0)), (r.add(e[0], one), e[1]))
 
 
 def sign(r: Real, x: Pair) -> Pair:
-    """x / |x|, and zeros as they are."""
+    """x / |x|; zeros are returned unchanged."""
     length = absolute(r, x)
     return choose(r, r.eq(length, 0.0), x, (r.div(x[0], length), r.div(x[1], length)))
 
 
 def power(r: Real, x: Pair, y: Pair) -> Pair:
-    """|x|^c·e^(-d·arg x), turned by c·arg x + d·log|x|, for y = c + i·d."""
+    """For y = c + i·d: absolute value |x|^c·e^(-d·arg x), angle c·arg x + d·log|x|."""
     (a, b), (c, d) = x, y
     m = lib(r)
     size, angle = absolute(r, x), _angle(r, x)
     coefficient = r.mul(m.power(r, size, c), m.exp(r, r.neg(r.mul(d, angle))))
-    turn = r.fma(c, angle, r.mul(d, m.log(r, size)))  # the other product overflows first
+    turn = r.fma(c, angle, r.mul(d, m.log(r, size)))  # the other product would overflow first
     result = r.mul(coefficient, m.cos(r, turn)), r.mul(coefficient, m.sin(r, turn))
     zero, one = r.c(0.0), r.c(1.0)
     real_power, endless = r.eq(d, 0.0), r.both(r.both(r.eq(a, math.inf), r.eq(b, 0.0)), r.eq(d, 0.0))

@@ -1,5 +1,5 @@
-"""Trigonometric and hyperbolic functions of complex numbers: sin, cos, tan, tanh with XLA's corners; sinh and cosh,
-which XLA has not, with C's.
+"""Trigonometric and hyperbolic functions of complex numbers. sin, cos, tan and tanh have XLA's special cases; sinh and
+cosh, which XLA lacks, have C's.
 """
 
 from __future__ import annotations
@@ -17,8 +17,8 @@ V: TypeAlias = ir.Value
 
 
 def _half_exponentials(r: Real, b: V) -> Pair:
-    """e^b / 2 and e^-b / 2, the second by division: it overflows where the first vanishes."""
-    e = precise(r, "exp", b)  # its last bit counts twice where the two are subtracted
+    """e^b / 2 and e^-b / 2. The second is a quotient, so that it overflows if the first underflows."""
+    e = precise(r, "exp", b)  # precise, because a subtraction doubles its error
     return r.mul(r.c(0.5), e), r.div(r.c(0.5), e)
 
 
@@ -35,12 +35,14 @@ def cos(r: Real, x: Pair) -> Pair:
 
 
 FAR, SHIFT = 700.0, 600.0
-"""Beyond FAR e^a overflows before its product with a small number does."""
+"""For |a| > FAR, e^a overflows although its product with a small number may be finite. So the number is multiplied by
+e^(a - SHIFT) first, and then by e^SHIFT.
+"""
 
 
 @in_double
 def sinh(r: Real, x: Pair) -> Pair:
-    """C's csinh; where b has no angle and a is infinite, the real part is +inf."""
+    """As C's csinh. If b is infinite or NaN and a is infinite, the real part is +inf."""
     a, b = x
     s, c, scale = _shifted(r, a)
     re, im = _times(r, s, math_f64.cos(r, b)), _times(r, c, math_f64.sin(r, b))
@@ -51,7 +53,7 @@ def sinh(r: Real, x: Pair) -> Pair:
 
 @in_double
 def cosh(r: Real, x: Pair) -> Pair:
-    """C's ccosh; where b has no angle, the real part of an infinite a is +inf, the imaginary one of a zero +0."""
+    """As C's ccosh. If b is infinite or NaN: real part +inf for an infinite a, imaginary part +0 for a = 0."""
     a, b = x
     s, c, scale = _shifted(r, a)
     re, im = _times(r, c, math_f64.cos(r, b)), _times(r, s, math_f64.sin(r, b))
@@ -61,14 +63,14 @@ def cosh(r: Real, x: Pair) -> Pair:
 
 
 def _shifted(r: Real, a: V) -> tuple[V, V, V]:
-    """(sinh, cosh, scale): the functions of a are the first two times the third, which may be finite in a product."""
+    """(sinh', cosh', scale) with sinh a = sinh'·scale and cosh a = cosh'·scale. See FAR for the scale."""
     far = r.gt(r.abs(a), FAR)
     near = r.select(far, r.sub(a, r.copysign(r.c(SHIFT), a)), a)
     return math_f64.sinh(r, near), math_f64.cosh(r, near), r.select(far, r.c(math.exp(SHIFT)), r.c(1.0))
 
 
 def _times(r: Real, a: V, b: V) -> V:
-    """a · b, where a zero b wins over an infinite a. (A zero a has a finite b, or one without an angle.)"""
+    """a · b, but zero if b is zero and a infinite. If a is zero, b is finite or NaN."""
     flat = r.mul(b, r.copysign(r.c(1.0), a))
     return r.select(r.eq(b, 0.0), flat, r.mul(a, b))
 
@@ -79,7 +81,7 @@ def _not_finite(r: Real, b: V) -> V:
 
 @in_double
 def tanh(r: Real, x: Pair) -> Pair:
-    """Kahan's form, through tan b and sinh a; an imaginary part of +0 on the real axis."""
+    """Kahan's form (1987) with tan b and sinh a. The imaginary part is +0 on the real axis."""
     a, b = x
     large = r.gt(r.abs(a), 20.0)
     calm = r.select(large, r.c(1.0), a)
@@ -94,7 +96,9 @@ def tanh(r: Real, x: Pair) -> Pair:
 
 
 def _tanh_corners(r: Real, x: Pair, result: Pair) -> Pair:
-    """No angle: NaN beside a finite real part, a zero beside an infinite one. Angle 0: a zero, beside NaN too."""
+    """b infinite or NaN: the real part is NaN for a finite a; the imaginary part is zero for an infinite a. b = 0: the
+    imaginary part is zero, even if a is NaN.
+    """
     a, b = x
     no_angle, endless = _not_finite(r, b), r.is_infinite(a)
     re = r.select(r.both(no_angle, r.negated(endless)), r.c(math.nan), result[0])

@@ -1,5 +1,5 @@
-"""concatenate: one element, by which operand it lies in; rotations by one read at a selected place; a whole
-array, operand by operand.
+"""concatenate, three ways: one element, by selecting its operand; a rotation, as one read at a selected position; a
+whole array, operand by operand.
 """
 
 from __future__ import annotations
@@ -27,7 +27,7 @@ def concatenate(e: Elemental, instruction: Instruction, index: Index) -> Reads:
 
 
 def _is_rotation(instruction: Instruction, axis: int) -> bool:
-    """Whether two slices of one array are joined, in steps of one, that differ along the axis only."""
+    """Whether the operands are two stride-1 slices of one array that differ only along the axis."""
     first, *others = instruction.operands
     if len(others) != 1 or any(o.opcode is not Op.SLICE for o in instruction.operands):
         return False
@@ -37,7 +37,7 @@ def _is_rotation(instruction: Instruction, axis: int) -> bool:
 
 
 def _rotated(e: Elemental, instruction: Instruction, index: Index, axis: int) -> Reads:
-    """One read, at a place that is selected: branches keep LLVM from making vectors."""
+    """One read at a selected position: branches would prevent vectorisation."""
     code, (first, second) = e.code, instruction.operands
     middle = first.shape.dims[axis]
     low = first.attributes["slice"][axis].start
@@ -53,7 +53,7 @@ def _rotated(e: Elemental, instruction: Instruction, index: Index, axis: int) ->
 
 
 def _choose(e: Elemental, pieces: list[tuple[int, Instruction]], index: Index, axis: int) -> Reads:
-    """The element of the piece that the index falls into, by bisection."""
+    """The element of the piece that contains the index, found by bisection."""
     code, multi = e.code, index.multi
     position = multi[axis]
     if len(pieces) == 1 or isinstance(position, int):
@@ -70,7 +70,7 @@ def _choose(e: Elemental, pieces: list[tuple[int, Instruction]], index: Index, a
 
 
 def write_concatenated(e: Elemental, leaf: Leaf) -> None:
-    """Each operand into its part of the result."""
+    """Write each operand to its part of the result."""
     axis, start = leaf.instruction.dimensions[0], 0
     for operand in leaf.instruction.operands:
         if operand.shape.size == 0:

@@ -1,4 +1,4 @@
-"""convert and reduce-precision, and the rules that turn registers of one dtype into another's."""
+"""convert and reduce-precision, and the conversions of registers between dtypes."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ def wrap_integer(code: Code, dtype: DType, value: V) -> V:
 
 
 def convert(code: Code, source: DType, target: DType, value: Register) -> Register:
-    """One value of `source` as `target`, by XLA's rules (float → integer saturates, NaN → 0)."""
+    """Convert one value by XLA's rules: float → integer saturates, and NaN becomes 0."""
     if source is target:
         return value
     if source.is_complex:
@@ -99,7 +99,9 @@ def emit_convert(code: Code, instruction: Instruction, value: Register) -> Regis
 
 
 def bits_of(code: Code, dtype: DType, value: Register) -> V:
-    """The storage bits of a value in an integer register as wide as its memory; the low dtype.bits count."""
+    """The storage bits of a value in an integer register as wide as its memory. Only the low dtype.bits are
+    significant.
+    """
     b = code.b
     if dtype is DType.C64:
         assert isinstance(value, tuple)
@@ -129,8 +131,9 @@ def from_bits(code: Code, dtype: DType, bits: V) -> Register:
 
 
 def emit_reduce_precision(code: Code, instruction: Instruction, value: Register) -> Register:
-    """On the bits of the dtype itself; bf16's are the upper half of an f32's. Floats of a byte or less go by f16, as in
-    XLA, f8e8m0fnu by f32.
+    """Work on the bits of the dtype itself; bf16 uses the upper half of an f32.
+
+    As in XLA, floats of a byte or less are converted to f16 first, f8e8m0fnu to f32.
     """
     dtype = instruction.shape.dtype
     assert isinstance(value, ir.Value)
@@ -161,7 +164,7 @@ def _reduce_precision(code: Code, instruction: Instruction, dtype: DType, value:
 
 @dataclass(frozen=True, slots=True)
 class FloatBits:
-    """Widths of the exponent and the mantissa of a float."""
+    """Widths of the exponent and the mantissa of a float, in bits."""
 
     exponent: int
     mantissa: int
@@ -177,7 +180,7 @@ OWN_BITS = {
     DType.F32: FloatBits(8, 23),
     DType.F64: FloatBits(11, 52),
 }
-"""The dtypes whose own bits reduce-precision works on."""
+"""dtypes whose own bits reduce-precision works on."""
 
 
 def _round_mantissa(code: Code, bits: V, dropped: int) -> V:
@@ -188,7 +191,7 @@ def _round_mantissa(code: Code, bits: V, dropped: int) -> V:
 
 
 def _clip_exponent(code: Code, bits: V, own: FloatBits, exponent_bits: int) -> V:
-    """Beyond the exponent's range: infinity or zero, with the sign."""
+    """Replace values outside the exponent's range by infinity or zero, with their sign."""
     b, type_ = code.b, bits.type
     half = (1 << (exponent_bits - 1)) - 1
     infinity = (2 * own.bias + 1) << own.mantissa

@@ -1,9 +1,10 @@
-"""convolution: as an elemental rule (a sum per element), and as a root over columns: a role of the result whose
-neighbours lie side by side (output features, groups of a depthwise one, a spatial dimension), in blocks on the stack.
+"""convolution: as an elemental rule (one sum per element), and as a root over columns.
 
-A few positions across the columns and a few products are taken at a time, so that what is loaded is used several times.
-Loops over columns become vectors before LLVM may unroll them, those over a window with features inside stay loops.
-Sums of floats may be reassociated, narrow floats are summed in f32, integers wrap.
+Columns are the coordinates of one role whose elements are adjacent in memory: output features, groups of a depthwise
+convolution, or a spatial dimension. Their sums are kept on the stack in blocks. A few positions across the columns and
+a few products are processed together, so that loaded values are used several times. Loops over columns are vectorised
+before LLVM may unroll them; loops over a window with features inside are not unrolled. Sums of floats may be
+reassociated, narrow floats are summed in f32, integers wrap.
 """
 
 from __future__ import annotations
@@ -67,12 +68,12 @@ RULES: dict[Op, Rule] = {Op.CONVOLUTION: convolution}
 
 
 def _is_zero(c: Convolution) -> bool:
-    """Whether nothing is added up."""
+    """Whether the sums have no terms."""
     return c.ins == 0 or any(a.window == 0 or a.size == 0 for a in c.axes)
 
 
 def column_role(instruction: Instruction) -> int | None:
-    """The role of the result to run over in vectors: the fastest that is long and whose neighbours are near."""
+    """The role of the result to vectorise over: the fastest one that is long and whose neighbours are near."""
     c = Convolution.of(instruction)
     if _is_zero(c):
         return None
@@ -86,7 +87,9 @@ def column_role(instruction: Instruction) -> int | None:
 
 
 def emit_column_convolution(e: Elemental, instruction: Instruction, finish: Callable[[Index], None]) -> None:
-    """For each block of columns: sums on the stack, then `finish(index)` for each element, with its value bound."""
+    """For each block of columns: compute the sums on the stack, then call `finish(index)` per element with its value
+    bound.
+    """
     column = column_role(instruction)
     assert column is not None
     _Columns(e, instruction, column, finish).emit()
@@ -94,7 +97,7 @@ def emit_column_convolution(e: Elemental, instruction: Instruction, finish: Call
 
 @dataclass(frozen=True, slots=True)
 class Part:
-    """Positions across the columns: [start, end) in steps; `border`: not these but those that are left."""
+    """Positions [start, end) across the columns, in steps of `step`. border: the positions outside it instead."""
 
     start: int
     end: int
@@ -122,7 +125,7 @@ class _Columns:
         self.sums = StackArray(self.code, zero(self.dtype), width * most)
 
     def _across(self) -> int | None:
-        """The role of which several positions are taken at once: what they share is loaded once."""
+        """The role of which several positions are computed together, so that shared values are loaded once."""
         c = self.c
         if self.column >= SPATIAL:
             return OUT if c.outs > 1 else GROUP if c.groups > 1 else None
@@ -183,7 +186,7 @@ class _Columns:
         loop.close()
 
     def _tile(self, part: Part, start: IndexValue, width: int) -> None:
-        """The sums of `width` columns from `start` at `part.step` positions across, and their end."""
+        """The sums of `width` columns from `start` on, at `part.step` positions across, followed by `finish`."""
         code, place = self.code, list(self.place)
         self.sums.fill(width * part.step, zero(self.dtype))
         self._taps(part, [], start, width)
@@ -201,7 +204,7 @@ class _Columns:
         across.close()
 
     def _taps(self, part: Part, taps: list[IndexValue], start: IndexValue, width: int) -> None:
-        """Loops over the window, one dimension after the other, then over the features of the group."""
+        """Emit loops over the window, one per dimension, and inside them over the features of the group."""
         code, number = self.code, len(taps)
         if number == len(self.c.axes):
             self._features(part, taps, start, width)
@@ -229,7 +232,7 @@ class _Columns:
     def _columns(
         self, part: Part, products: Sequence[tuple[list[IndexValue], IndexValue]], start: IndexValue, width: int
     ) -> None:
-        """Add some products, each (taps, feature), to all columns."""
+        """Add the given products, each (taps, feature), to the sums of all columns."""
         code, place = self.code, list(self.place)
         if self.column >= SPATIAL:
             number = self.column - SPATIAL

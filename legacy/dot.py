@@ -1,4 +1,4 @@
-"""dot: as an elemental rule (a sum per element), and as a root over columns where one side's free dimension is the
+"""dot: as an elemental rule (one sum per element), and as a root over columns, if the free dimension of one side is the
 fastest in memory. Sums of floats may be reassociated, narrow floats are summed in f32, integers wrap.
 """
 
@@ -27,7 +27,7 @@ from .stack import StackArray
 
 
 def accumulator_dtype(instruction: Instruction) -> DType:
-    """The dtype of the sums: the result's, but f32 for narrow floats, and floats while operands are floats."""
+    """The dtype of the sums: the result's, but f32 for narrow floats, and a float dtype if an operand is a float."""
     dtype = instruction.shape.dtype
     operands = [o.shape.dtype for o in instruction.operands[:2]]
     if dtype.is_integer and any(d.is_float for d in operands):
@@ -40,7 +40,7 @@ THROUGH_HALF = frozenset({DType.F8E5M2, DType.F8E4M3FN})
 
 
 def rounded(code: Code, dtype: DType, target: DType, total: Register) -> Register:
-    """A sum, made in `dtype`, as an element of the result."""
+    """A sum of dtype `dtype` as an element of the result."""
     if target in THROUGH_HALF and dtype is DType.F32:
         dtype, total = DType.F16, convert(code, dtype, DType.F16, total)
     return convert(code, dtype, target, total)
@@ -93,7 +93,7 @@ def dot(e: Elemental, instruction: Instruction, index: Index) -> Reads:
 
 
 def contracting_order(lhs: Shape, dims: DotDims) -> list[int]:
-    """Numbers of the contracted dimensions, the slowest in the left side's memory first."""
+    """Indices of the contracting dimensions, the slowest in the left operand's memory first."""
     return sorted(range(len(dims.lhs_contracting)), key=lambda k: -lhs.strides[dims.lhs_contracting[k]])
 
 
@@ -101,7 +101,7 @@ RULES: dict[Op, Rule] = {Op.DOT: dot}
 
 
 def column_dimension(instruction: Instruction) -> int | None:
-    """The dimension of the result to run over in vectors: the fastest of the right operand, else of the left one."""
+    """The result dimension to vectorise over: the fastest of the right operand, otherwise that of the left operand."""
     dims = DotDims.of(instruction)
     lhs, rhs = (o.shape for o in instruction.operands[:2])
     if any(lhs.dims[d] == 0 for d in dims.lhs_contracting):
@@ -115,7 +115,9 @@ def column_dimension(instruction: Instruction) -> int | None:
 
 
 def emit_column_dot(e: Elemental, instruction: Instruction, finish: Callable[[Index], None]) -> None:
-    """For each block of columns: sums on the stack, then `finish(index)` for each element, with its value bound."""
+    """For each block of columns: compute the sums on the stack, then call `finish(index)` per element with its value
+    bound.
+    """
     code, result = e.code, instruction.shape
     column = column_dimension(instruction)
     assert column is not None
@@ -150,7 +152,7 @@ def _accumulate(
     start: IndexValue,
     block: int,
 ) -> None:
-    """The sums of one block; the fastest contracted dimension goes ROWS at a time."""
+    """Add up the sums of one block. The fastest contracting dimension advances ROWS elements at a time."""
     code, dims = e.code, DotDims.of(instruction)
     lhs, rhs = instruction.operands[:2]
     dtype = accumulator_dtype(instruction)

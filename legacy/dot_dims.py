@@ -11,7 +11,7 @@ from .builder import IndexValue
 
 @dataclass(frozen=True, slots=True)
 class DotDims:
-    """Dimensions of both operands by role, in the order in which the result lists them."""
+    """Dimensions of both operands by role, in the order of the result's dimensions."""
 
     lhs_rank: int
     rhs_rank: int
@@ -41,7 +41,7 @@ class DotDims:
     def operand_positions(
         self, result: Sequence[IndexValue], inner: Sequence[IndexValue]
     ) -> tuple[list[IndexValue], list[IndexValue]]:
-        """Positions in both operands, from those in the result and along the contracted dimensions."""
+        """The positions in both operands, given those in the result and along the contracting dimensions."""
         batches, lefts = len(self.lhs_batch), len(self.lhs_free)
         batch, left, right = result[:batches], result[batches : batches + lefts], result[batches + lefts :]
         return (
@@ -50,7 +50,7 @@ class DotDims:
         )
 
     def result_dimension(self, of_rhs: bool, dimension: int) -> int | None:
-        """Where a free dimension of an operand stands in the result; None for batch and contracted ones."""
+        """The dimension of the result that a free dimension of an operand becomes; None if it is not free."""
         free = self.rhs_free if of_rhs else self.lhs_free
         if dimension not in free:
             return None

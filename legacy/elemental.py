@@ -1,8 +1,8 @@
-"""The value of an instruction at an index, made on demand from the values of its operands: the heart of every kernel.
+"""Computes the value of an instruction at an index, on demand, from the values of its operands. Every kernel uses it.
 
-Rules of shape ops are Python generators that yield (operand, index) and get its registers back; one loop drives them,
-so a chain of any length needs no Python recursion. Values are kept per (instruction, index) in the scope where the
-index is known, so what depends on outer loops only is computed outside the inner ones, and nothing twice.
+Rules of shape ops are Python generators that yield (operand, index) and receive its registers. One loop drives them, so
+that long chains need no Python recursion. Values are memoised per (instruction, index) in the scope where the index is
+defined, so that code that depends only on outer loops is emitted outside the inner ones, and nothing is emitted twice.
 """
 
 from __future__ import annotations
@@ -25,7 +25,7 @@ from .scratch import Scratch
 
 Request: TypeAlias = tuple[Instruction, "Index"]
 Reads: TypeAlias = Generator[Request, Register, Register]
-"""Yields what it wants to read and gets it sent; returns the element."""
+"""A generator that yields the elements that it reads, receives their values, and returns its own element."""
 
 Rule: TypeAlias = Callable[["Elemental", Instruction, "Index"], Reads]
 """(elemental, instruction, index) → a generator of reads that returns the element."""
@@ -33,8 +33,8 @@ Rule: TypeAlias = Callable[["Elemental", Instruction, "Index"], Reads]
 
 @dataclass(eq=False)
 class Index:
-    """A position in an array: one value per dimension, or one for the whole (`linear`, in the physical order of
-    `order`), or both. What is missing is derived when asked for.
+    """A position in an array: one value per dimension, or one value for the whole (`linear`, in the physical order of
+    `order`), or both. A missing form is derived on demand.
     """
 
     code: Code
@@ -76,13 +76,13 @@ class Index:
         return (kind, *(v if isinstance(v, int) else ("register", id(v)) for v in self.values))
 
     def offset(self, shape: Shape) -> IndexValue:
-        """Elements from the start of the buffer of `shape`, which has the same dimensions."""
+        """The offset, in elements, in a buffer of `shape`, which has the same dimensions."""
         if self.linear is not None and same_order(self.dims, self.order, shape.minor_to_major):
             return self.linear
         return self.code.weighted_sum(self.multi, shape.strides)
 
     def within(self, shape: Shape) -> Index:
-        """The same position in an array of the same dimensions whose layout may differ."""
+        """The same position in an array of the same dimensions, whose layout may differ."""
         if self.order == shape.minor_to_major and self.dims == shape.dims:
             return self
         if shape.rank == 0:
@@ -93,14 +93,14 @@ class Index:
 
 
 def same_order(dims: Sequence[int], a: Sequence[int], b: Sequence[int]) -> bool:
-    """Whether two layouts of the same dimensions put elements in the same order."""
+    """Whether two layouts of the same dimensions order the elements in the same way."""
     return [d for d in a if dims[d] != 1] == [d for d in b if dims[d] != 1]
 
 
 class Elemental:
-    """Values of a graph whose leaves are in memory. rules: of the opcodes that are not elementwise.
+    """Computes values of a graph whose leaves are in memory. rules: for the opcodes that are not elementwise.
 
-    scratch: the memory that the kernel may use while it runs.
+    scratch: the kernel's scratch memory.
     """
 
     def __init__(
@@ -121,7 +121,7 @@ class Elemental:
         return Index.at(self.code, shape, (0,) * shape.rank)
 
     def run(self, start: Reads) -> Register:
-        """Run a rule with everything that it reads."""
+        """Run a rule and everything that it reads."""
         code = self.code
         stack: list[tuple[Reads, Scope, Scope | None, Hashable]] = [(start, code.scope, None, None)]
         answer: Register | None = None
@@ -148,11 +148,11 @@ class Elemental:
                 code.scope = home
 
     def bind(self, instruction: Instruction, index: Index, value: Register) -> None:
-        """Say what an element is, for all code in the current scope."""
+        """Set the value of an element for all code in the current scope."""
         self.code.scope.memo[(instruction, index.key)] = value
 
     def apply(self, computation: Computation, arguments: Sequence[Register]) -> Register:
-        """The value of a computation on scalars, in line, at the current place."""
+        """The value of a computation on scalars, emitted inline."""
         values: dict[Instruction, Register] = {}
         for instruction in computation.instructions:
             operands = [values[o] for o in instruction.operands]
@@ -223,6 +223,6 @@ _SCALAR_OPS: dict[Op, Callable[[Elemental, Instruction, list[Register], Sequence
     Op.FUSION: _inner_computation,
     Op.MAP: _inner_computation,
 }
-"""Opcodes in the region of a reduce or map that are not elementwise; all values there are scalars."""
+"""Opcodes in the region of a reduce or map that are not elementwise. All values in such a region are scalars."""
 
 SCALAR_OPS = frozenset(_SCALAR_OPS)

@@ -1,4 +1,4 @@
-"""Elementwise opcodes: one row each, with one function per kind of number (pred, integer, float, complex)."""
+"""Elementwise opcodes, one row each, with one function per kind of number (pred, integer, float, complex)."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ Emit: TypeAlias = Callable[..., Register]
 
 @dataclass(frozen=True, slots=True)
 class Typed:
-    """An emitter for each kind of operand; None where the opcode has no meaning for the kind.
+    """The emitters of an opcode, one per kind of operand; None if the opcode is not defined for the kind.
 
     pred(code, *values), integer(code, dtype, *values), real(Real, *values), complex(Real, *pairs).
     """
@@ -63,12 +63,12 @@ class Typed:
 
 
 def real_of(code: Code, dtype: DType) -> Real:
-    """The arithmetic in which a float or complex dtype is computed."""
+    """The arithmetic in which a float or complex dtype is computed: f64, otherwise f32."""
     return Real(code, 64 if dtype.component is DType.F64 else 32)
 
 
 def library(name: str) -> Callable[..., V]:
-    """The function of that name in math_f32 or math_f64."""
+    """The function `name` of math_f32 or math_f64, by the width of its operands."""
     functions = {32: getattr(math_f32, name), 64: getattr(math_f64, name)}
     return lambda r, *values: functions[r.bits](r, *values)
 
@@ -78,7 +78,7 @@ def intrinsic(name: str) -> Callable[..., V]:
 
 
 def instruction_of(name: str) -> Callable[..., V]:
-    """The LLVM instruction of that name, on integers or preds."""
+    """The LLVM instruction `name`, on integers or preds."""
     return lambda code, *values: getattr(code.b, name)(*(v for v in values if isinstance(v, ir.Value)))
 
 
@@ -114,9 +114,9 @@ def emit_compare(code: Code, instruction: Instruction, a: Register, b: Register)
 
 
 def _total_order(code: Code, dtype: DType, value: V) -> V:
-    """Storage bits as a signed integer in the total order: -NaN < -inf < … < -0 < +0 < … < inf < NaN.
+    """Storage bits as a signed integer in total order: -NaN < -inf < … < -0 < +0 < … < inf < NaN.
 
-    The one NaN of formats without -0 comes first; f8e8m0fnu has no sign.
+    In formats without -0 the only NaN comes first; f8e8m0fnu has no sign.
     """
     b = code.b
     bits = bits_of(code, dtype, value)

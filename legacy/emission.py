@@ -1,4 +1,4 @@
-"""All requested kernels in one LLVM module."""
+"""Emits all requested kernels into one LLVM module."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from .support import missing
 
 
 def emit_module(requests: Sequence[KernelRequest], options: EmitOptions) -> EmittedModule:
-    """The text depends on the requests and options only."""
+    """The LLVM module of the kernels. Its text depends only on the requests and the options."""
     errors = missing(requests)
     if errors:
         raise errors[0]

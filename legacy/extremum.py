@@ -1,8 +1,8 @@
 """A maximum or minimum over many floats as three chains, each of which LLVM turns into a vector reduction.
 
-`llvm.maximum` costs half a dozen instructions on x86 for the sake of NaN and of the sign of zero, one after another.
-So one chain ignores both, one notes whether there was a NaN, and one combines the signs, which count for a zero only:
-a maximum is −0 where every sign is set, a minimum where any is.
+`llvm.maximum` takes about six dependent instructions on x86, because of NaN and of the sign of zero. So one chain
+ignores both, one notes whether there was a NaN, and one combines the signs. The signs matter only if the result is
+zero: a maximum is −0 if all signs are set, a minimum if any is.
 """
 
 from __future__ import annotations
@@ -21,13 +21,13 @@ def is_long(code: Code, bits: int, length: int) -> bool:
 
 
 def open_chains(code: Code, value: ir.Value) -> list[ir.Value]:
-    """The accumulators that a first value makes."""
+    """The initial accumulators, from a first value."""
     b = code.b
     return [value, b.bitcast(value, _bits(value)), b.fcmp_unordered("uno", value, value)]
 
 
 def combine_chains(code: Code, op: Op, chains: list[ir.Value], value: ir.Value) -> list[ir.Value]:
-    """The accumulators with one more value. The first is poison from a NaN on."""
+    """The accumulators after one more value. The first accumulator is poison after a NaN."""
     b, (best, signs, invalid) = code.b, chains
     better = b.fcmp_ordered(">" if op is Op.MAXIMUM else "<", best, value, flags=_IGNORED)
     bits = b.bitcast(value, signs.type)
@@ -39,7 +39,7 @@ def combine_chains(code: Code, op: Op, chains: list[ir.Value], value: ir.Value) 
 
 
 def close_chains(code: Code, chains: list[ir.Value]) -> ir.Value:
-    """The maximum or minimum: NaN if there was one."""
+    """The maximum or minimum; NaN if one of the values was NaN."""
     b, (best, signs, invalid) = code.b, chains
     type_ = signs.type
     is_zero = b.icmp_unsigned("==", b.shl(b.bitcast(best, type_), type_(1)), type_(0))

@@ -1,6 +1,6 @@
-"""gather as an elemental rule, and scatter at a kernel's root: elements at places that an array of indices names.
+"""gather as an elemental rule, and scatter at a kernel's root.
 
-A gather clamps its starts, so that every slice lies inside the operand; a scatter leaves out a window that does not.
+gather clamps its start indices, so that every slice is inside the operand; scatter skips windows that are not.
 """
 
 from __future__ import annotations
@@ -26,8 +26,8 @@ from .update import copy_operand
 
 @dataclass(frozen=True, slots=True)
 class Addressing:
-    """How a batch position names a place: `components[k]` is the operand's dimension that number k of an index vector
-    moves along; `batching` pairs dimensions of the operand with those of the batch.
+    """How a batch position addresses the operand. components[k]: the operand dimension that element k of an index
+    vector indexes. batching: operand dimension → dimension of the batch.
     """
 
     indices: Instruction
@@ -37,7 +37,7 @@ class Addressing:
 
     @staticmethod
     def of(instruction: Instruction, indices: Instruction, components: str, batching: str, partners: str) -> Addressing:
-        """The last three are the names of the attributes that hold them."""
+        """Read the addressing of an instruction. The last three arguments are names of its attributes."""
         a = instruction.attributes
         vector_dim = a["index_vector_dim"]
         pairs = zip(a.get(batching, ()), a.get(partners, ()), strict=True)
@@ -45,11 +45,11 @@ class Addressing:
 
     @property
     def batch_dims(self) -> list[int]:
-        """Sizes of the indices' dimensions, the index vector's left out."""
+        """Sizes of the dimensions of the indices, without the index vector's."""
         return [size for d, size in enumerate(self.indices.shape.dims) if d != self.vector_dim]
 
     def numbers(self, e: Elemental, batch: Sequence[IndexValue]) -> Reads:
-        """The index vector at a batch position: a tuple of its numbers."""
+        """The index vector at a batch position, as a tuple of integers."""
         shape, found = self.indices.shape, []
         for component in range(len(self.components)):
             at = list(batch)
@@ -62,7 +62,7 @@ class Addressing:
 def gather(e: Elemental, instruction: Instruction, index: Index) -> Reads:
     source, indices = instruction.operands
     code, a = e.code, instruction.attributes
-    if not source.shape.size:  # nothing to pick from
+    if not source.shape.size:  # nothing to gather from
         return immediate(Literal(array(source.shape.dtype), np.zeros((), source.shape.dtype.numpy)))
     addressing = Addressing.of(
         instruction, indices, "start_index_map", "operand_batching_dims", "start_indices_batching_dims"
@@ -86,9 +86,9 @@ def gather(e: Elemental, instruction: Instruction, index: Index) -> Reads:
 
 
 class Scatter:
-    """A scatter at a kernel's root: each window of the updates is combined into the results, in the batch's order.
+    """A scatter at a kernel's root. Each window of the updates is combined into the results, in order of the batch.
 
-    results: where each result goes; where that is the operand's own place, it is updated there.
+    results: the memory of each result. If it is the operand's memory, the update happens in place.
     """
 
     def __init__(self, e: Elemental, instruction: Instruction, results: Sequence[Pointer]):
@@ -123,7 +123,7 @@ class Scatter:
             loop.close()
 
     def _update(self, batch: Sequence[IndexValue]) -> None:
-        """Combine the window of one batch position, if it lies inside the operand."""
+        """Combine the window of one batch position, if it is inside the operand."""
         code, addressing = self.e.code, self.addressing
         starts: dict[int, IndexValue] = {d: batch[b] for d, b in addressing.batching.items()}
         inside: ir.Value | None = None
@@ -132,7 +132,7 @@ class Scatter:
         for d, number in zip(addressing.components, numbers, strict=True):
             starts[d] = widened_start(code, addressing.indices, number)
             limit = I64(self.dims[d] - self.window.get(d, 1))
-            fits = code.b.icmp_unsigned("<=", code.value(starts[d]), limit)  # a negative number is a large one here
+            fits = code.b.icmp_unsigned("<=", code.value(starts[d]), limit)  # unsigned: negative starts are too large
             inside = fits if inside is None else code.b.and_(inside, fits)
         if inside is None:
             self._window(batch, starts)
@@ -155,7 +155,7 @@ class Scatter:
             loop.close()
 
     def _source(self, batch: Sequence[IndexValue], within: Sequence[IndexValue]) -> list[IndexValue]:
-        """Where the element of an update stands: batch and window positions, each in its dimension."""
+        """The position of an element of an update: batch and window positions, each in its dimension."""
         remaining, windows = iter(batch), dict(zip(self.window_dims, within, strict=True))
         rank = self.updates[0].shape.rank
         return [windows[d] if d in windows else next(remaining) for d in range(rank)]
@@ -175,7 +175,7 @@ class Scatter:
 
 
 def refuse(instruction: Instruction) -> NoReturn:
-    """For ops that are a kernel's root or nothing."""
+    """Raise UnsupportedError for an op that is supported only as the root of a kernel."""
     raise UnsupportedError(
         "legacy",
         f"{instruction.opcode.value} inside a fusion",

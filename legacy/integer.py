@@ -1,4 +1,4 @@
-"""Integer arithmetic with XLA's corners: nothing traps, nothing is undefined. Functions take (code, dtype, *values)."""
+"""Integer arithmetic with XLA's special cases; no trap, no undefined behaviour. Arguments: (code, dtype, *values)."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ def negate(code: Code, dtype: DType, x: V) -> V:
 
 
 def absolute(code: Code, dtype: DType, x: V) -> V:
-    """|INT_MIN| is INT_MIN."""
+    """|x|; |INT_MIN| is INT_MIN."""
     if not dtype.is_signed:
         return x
     return code.b.select(code.b.icmp_signed("<", x, x.type(0)), code.b.sub(x.type(0), x), x)
@@ -77,7 +77,7 @@ def _least(dtype: DType, x: V) -> V:
 
 
 def divide(code: Code, dtype: DType, x: V, y: V) -> V:
-    """x / 0 is all ones; INT_MIN / -1 is INT_MIN."""
+    """x / y. x / 0 is -1 (all bits set); INT_MIN / -1 is INT_MIN."""
     b = code.b
     zero = b.icmp_signed("==", y, y.type(0))
     if not dtype.is_signed:
@@ -88,7 +88,7 @@ def divide(code: Code, dtype: DType, x: V, y: V) -> V:
 
 
 def remainder(code: Code, dtype: DType, x: V, y: V) -> V:
-    """x % 0 is x; INT_MIN % -1 is 0."""
+    """x % y. x % 0 is x; INT_MIN % -1 is 0."""
     b = code.b
     zero = b.icmp_signed("==", y, y.type(0))
     if not dtype.is_signed:
@@ -99,7 +99,7 @@ def remainder(code: Code, dtype: DType, x: V, y: V) -> V:
 
 
 def multiply_high(code: Code, dtype: DType, x: V, y: V) -> V:
-    """The upper half of the product of twice the width."""
+    """The upper half of the double-width product."""
     b = code.b
     wide = ir.IntType(2 * x.type.width)
     extend = b.sext if dtype.is_signed else b.zext
@@ -108,7 +108,7 @@ def multiply_high(code: Code, dtype: DType, x: V, y: V) -> V:
 
 
 def _in_range(code: Code, dtype: DType, amount: V) -> tuple[V, V]:
-    """(whether the amount is below the width, the amount or 0)."""
+    """(whether the amount is below the width in bits, the amount or else 0)."""
     b = code.b
     fine = b.icmp_unsigned("<", amount, amount.type(dtype.bits))
     return fine, b.select(fine, amount, amount.type(0))
@@ -131,7 +131,7 @@ def shift_right_arithmetic(code: Code, dtype: DType, x: V, amount: V) -> V:
 
 
 def _signed(code: Code, dtype: DType, x: V) -> V:
-    """An unsigned sub-byte integer with its top bit spread, as an arithmetic shift sees it."""
+    """An unsigned sub-byte integer, sign-extended from its top bit for an arithmetic shift."""
     if dtype.bits >= 8:
         return x
     spare = x.type(x.type.width - dtype.bits)
@@ -139,11 +139,11 @@ def _signed(code: Code, dtype: DType, x: V) -> V:
 
 
 POWER_BITS = 6
-"""XLA:CPU's integer power looks at the low six bits of the exponent, and at its sign even where it has none."""
+"""As XLA:CPU, integer power uses the low six bits of the exponent, and its top bit as a sign even if it is unsigned."""
 
 
 def power(code: Code, dtype: DType, x: V, y: V) -> V:
-    """By repeated squaring, wrapping. With y < 0: 1 for x = 1, ±1 for x = -1, else 0."""
+    """x^y by repeated squaring, wrapping. For y < 0: 1 if x = 1, ±1 if x = -1, otherwise 0."""
     b, type_ = code.b, x.type
     result, base = type_(1), x
     for k in range(min(POWER_BITS, dtype.bits)):

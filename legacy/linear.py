@@ -1,4 +1,4 @@
-"""Which graphs can run over memory order with one flat loop: no multi-dimensional index, no divisions."""
+"""Decides which graphs can run as one flat loop in memory order, without multi-dimensional indices and divisions."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from .memory import is_splat
 
 
 def is_linear(root: Instruction, leaves: Container[Instruction]) -> bool:
-    """Whether every array below `root` is read in the order in which root's elements stand in memory."""
+    """Whether every array that `root` depends on is read in the memory order of root's elements."""
     stack, seen = [root], {root}
     while stack:
         instruction = stack.pop()
@@ -50,7 +50,7 @@ def _broadcast(instruction: Instruction) -> bool:
 
 
 def is_bitcast_transpose(instruction: Instruction) -> bool:
-    """Whether a transpose moves nothing in memory."""
+    """Whether a transpose leaves every element at its place in memory."""
     shape, source = instruction.shape, instruction.operands[0].shape
     return all(
         shape.dims[i] == 1 or shape.strides[i] == source.strides[d] for i, d in enumerate(instruction.dimensions)

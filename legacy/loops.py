@@ -1,4 +1,4 @@
-"""Loop nests over the elements of an array: in memory order, or in tiles where an operand is read across that order."""
+"""Loop nests over the elements of an array: in memory order, or in tiles if an operand is read across that order."""
 
 from __future__ import annotations
 
@@ -21,16 +21,16 @@ from .stack import alloca
 Body: TypeAlias = Callable[[list[IndexValue]], None]
 
 TILE = 64
-"""Elements along each side of a tile: 16 KiB of floats."""
+"""Elements along each side of a tile: 16 KiB for floats."""
 
 NARROW = 2
-"""Bytes of an element up to which loops stay loops: LLVM unrolls a short one whole, makes vectors of the one around or
-within it, which are long, and puts them together element by element: seconds, and thousands of moves.
+"""For elements of at most NARROW bytes, loops are not unrolled. LLVM would unroll a short one, vectorise a loop outside
+or inside it and build the vectors element by element, which costs seconds of compile time and thousands of moves.
 """
 
 
 def nest(e: Elemental, shape: Shape, body: Body) -> None:
-    """body(positions) for all elements in memory order."""
+    """Call body(positions) in loops over all elements in memory order."""
     unroll = Unroll.SHORT if shape.dtype.bytes <= NARROW else Unroll.FREELY
     _nest(e, shape.dims, tuple(reversed(shape.minor_to_major)), [0] * shape.rank, body, unroll)
 
@@ -53,7 +53,7 @@ def _nest(
 
 
 def nest_for(e: Elemental, roots: Sequence[Instruction], shape: Shape, body: Body) -> None:
-    """As `nest`, in tiles of two dimensions if something below the roots is read across the order of `shape`."""
+    """As `nest`, but in tiles of two dimensions if a leaf of the roots is read across the memory order of `shape`."""
     fast = fastest_dimension(shape)
     crossings = [c for root in roots for c in _crossings(e, root) if c.across != fast and shape.dims[c.across] >= 8]
     if fast is None or not crossings or shape.dims[fast] < 8:
@@ -78,7 +78,7 @@ def nest_for(e: Elemental, roots: Sequence[Instruction], shape: Shape, body: Bod
 
 
 def fastest_dimension(shape: Shape) -> int | None:
-    """The dimension along which neighbours in memory lie; None for a single element."""
+    """The dimension along which elements are adjacent in memory; None for a single element."""
     return next((d for d in shape.minor_to_major if shape.dims[d] != 1), None)
 
 
@@ -87,9 +87,9 @@ def fastest_dimension(shape: Shape) -> int | None:
 
 @dataclass(frozen=True, slots=True)
 class Crossing:
-    """A leaf whose neighbours in memory lie along dimension `across` of the root.
+    """A leaf whose elements are adjacent in memory along dimension `across` of the root.
 
-    roles: for each of its dimensions the root's dimension that it follows, -1 for none. exact: positions are equal.
+    roles: for each dimension of the leaf the root dimension that it follows; -1 for none. exact: positions are equal.
     """
 
     leaf: Instruction
@@ -99,7 +99,7 @@ class Crossing:
 
 
 def _crossings(e: Elemental, root: Instruction) -> list[Crossing]:
-    """All leaves that can be followed from the root, with the dimension in which they are adjacent in memory."""
+    """All leaves that can be followed from the root, with the dimension along which they are adjacent in memory."""
     found: list[Crossing] = []
     start = Crossing(root, tuple(range(root.shape.rank)), -1, True)
     stack, seen = [start], {start}
@@ -119,7 +119,7 @@ def _crossings(e: Elemental, root: Instruction) -> list[Crossing]:
 
 
 def _follow(current: Crossing) -> list[Crossing]:
-    """The same for the operands of an instruction on the way."""
+    """The same for the operands of an intermediate instruction."""
     instruction, roles = current.leaf, current.roles
     if instruction.opcode in ELEMENTWISE:
         same = [o for o in instruction.operands if o.shape.dims == instruction.shape.dims]
@@ -137,7 +137,7 @@ def _follow(current: Crossing) -> list[Crossing]:
 
 
 _SHIFTING = frozenset({Op.SLICE, Op.REVERSE, Op.DYNAMIC_SLICE, Op.PAD})
-"""Opcodes that keep the order of dimensions but move positions."""
+"""Opcodes that keep the order of dimensions but change positions."""
 
 
 # Tiles --------------------------------------------------------------------------------------------------------------
@@ -146,7 +146,7 @@ Part: TypeAlias = tuple[int, int, int]
 
 
 def parts(size: int, block: int) -> list[Part]:
-    """(start, end, step): the whole blocks of a dimension, and what is left as one smaller block."""
+    """(start, end, step): the full blocks of a dimension, and the rest as one smaller block."""
     whole = size - size % block
     return [(start, end, min(block, end - start)) for start, end in ((0, whole), (whole, size)) if start != end]
 
@@ -160,7 +160,7 @@ def _tiles(
     staged: Sequence[Staged],
     body: Body,
 ) -> None:
-    """All tiles of one part of the two dimensions; what is read across them is first turned on the stack."""
+    """All tiles of one part of the two dimensions. Leaves read across them are first transposed on the stack."""
     code, (across, fast) = e.code, dims
     outer = code.loop(height[1] - height[0], start=height[0], step=height[2])
     inner = code.loop(width[1] - width[0], start=width[0], step=width[2])
@@ -182,19 +182,19 @@ def _tiles(
 
 @dataclass(frozen=True, slots=True)
 class Staged:
-    """A crossing whose part of a tile is copied to the stack, TILE × TILE elements at most."""
+    """A crossing whose part of a tile is copied to the stack; at most TILE × TILE elements."""
 
     crossing: Crossing
     tile: Pointer
 
 
 def _lanes(code: Code, shape: Shape) -> int:
-    """Side of the blocks that are turned in registers; below 4 it does not pay."""
+    """The side of the blocks that are transposed in registers. Below 4 this does not pay off."""
     return 0 if shape.dtype.is_complex else min(16, code.vector_bits // max(32, 8 * shape.dtype.bytes))
 
 
 def _turn(e: Elemental, s: Staged, start: list[IndexValue], fast: int, height: int, width: int) -> bool:
-    """Copy the leaf's part of a tile so that the tile's rows are adjacent; False where blocks do not fit."""
+    """Copy the leaf's part of a tile so that the tile's rows are adjacent. False if blocks do not fit."""
     code, c, leaf, tile = e.code, s.crossing, s.crossing.leaf, s.tile
     dtype, lanes = leaf.shape.dtype, _lanes(code, leaf.shape)
     if height % lanes or width % lanes:
@@ -219,7 +219,7 @@ def _turn(e: Elemental, s: Staged, start: list[IndexValue], fast: int, height: i
 
 
 def transposed(code: Code, block: Sequence[ir.Value]) -> list[ir.Value]:
-    """A square block of vectors with rows and columns exchanged, by swapping ever larger corners."""
+    """Transpose a square block of vectors by exchanging corners of increasing size (log2(lanes) steps)."""
     rows, lanes = list(block), len(block)
     step = 1
     while step < lanes:

@@ -1,6 +1,6 @@
 """Elementary functions of floats as straight-line arithmetic that LLVM vectorises, accurate to 1–4 ulp.
 
-Hot functions have their own polynomials (minimax fits made for this file); the others are evaluated in doubles.
+Frequent functions have polynomials of their own (minimax fits made for this file); others are evaluated in doubles.
 """
 
 from __future__ import annotations
@@ -18,7 +18,7 @@ from .tables import SINGLE, angle_row, index_type
 V: TypeAlias = ir.Value
 
 LOG2_E = 1.4426950408889634
-LN2_HIGH = 0.693359375  # 9 bits, so that n · LN2_HIGH is exact
+LN2_HIGH = 0.693359375  # 9 significant bits, so that n · LN2_HIGH is exact
 LN2_LOW = -2.12194440054690583e-4
 EXPM1 = (
     0.49999999751990587,
@@ -75,7 +75,7 @@ FIRST_EXPONENT = 172
 """The biased exponent of HUGE."""
 
 HUGE = 2.0 ** (FIRST_EXPONENT - 127)
-"""From here on the quadrant of an angle is read from a table of 2^e · 2/π."""
+"""From this |x| on, the quadrant of an angle comes from a table of 2^e · 2/π."""
 
 
 def exp(r: Real, x: V) -> V:
@@ -138,7 +138,7 @@ def erf(r: Real, x: V) -> V:
 
 
 def _reduce(r: Real, x: V) -> tuple[V, V]:
-    """(remainder in [-π/4, π/4], quadrant), through doubles."""
+    """(remainder in [-π/4, π/4], quadrant), computed in doubles."""
     d = Real(r.code, 64)
     b = r.code.b
     wide = r.wider(x)
@@ -154,7 +154,7 @@ def _reduce(r: Real, x: V) -> tuple[V, V]:
 
 
 def _reduce_huge(r: Real, d: Real, x: V, is_huge: V) -> tuple[V, V]:
-    """The same for |x| ≥ HUGE: x = m · 2^e, and a table holds 2^e · 2/π modulo 4 in two doubles."""
+    """As `_reduce`, for |x| ≥ HUGE: x = m · 2^e, and a table holds 2^e · 2/π modulo 4 in two doubles."""
     b = r.code.b
     bits = r.to_bits(x)
     exponent = b.and_(b.lshr(bits, r.i(23)), r.i(255))
@@ -197,7 +197,7 @@ def _nan_unless_finite(r: Real, x: V, result: V) -> V:
 
 
 def power(r: Real, x: V, y: V) -> V:
-    """A subnormal exponent counts as zero, but not as an integer: a negative base, subnormal too, has no such power."""
+    """x^y in doubles. A subnormal y counts as zero but not as an integer, so a negative x, subnormal too, gives NaN."""
     result = r.in_double(math_f64.power_by_log, x, y)
     b = r.code.b
     magnitude = b.and_(r.to_bits(y), r.i(0x7FFFFFFF))

@@ -1,7 +1,7 @@
 """Elementary functions of doubles as straight-line arithmetic that LLVM vectorises, accurate to a few ulp.
 
-Polynomials are minimax fits made for this file (weighted by the error of the final result). Functions that nobody
-calls in hot loops (erf, pow, remainders) go to libm.
+Polynomials are minimax fits made for this file, weighted by the error of the final result. Functions that are rare in
+hot loops (erf, pow, remainders) call libm.
 """
 
 from __future__ import annotations
@@ -91,7 +91,7 @@ def log(r: Real, x: V) -> V:
     bits = r.to_bits(normal)
     from_root_half = b.sub(bits, r.i(0x3FE6A09E667F3BCD))
     e = b.ashr(from_root_half, r.i(r.mantissa))
-    f = r.sub(r.from_bits(b.sub(bits, b.shl(e, r.i(r.mantissa)))), r.c(1.0))  # within [sqrt(1/2) - 1, sqrt(2) - 1]
+    f = r.sub(r.from_bits(b.sub(bits, b.shl(e, r.i(r.mantissa)))), r.c(1.0))  # in [sqrt(1/2) - 1, sqrt(2) - 1]
     n = b.sitofp(b.add(e, k) if k is not None else e, r.type)
     s = r.div(f, r.add(f, r.c(2.0)))
     z = r.mul(s, s)
@@ -102,7 +102,7 @@ def log(r: Real, x: V) -> V:
 
 
 def _split_normal(r: Real, x: V) -> tuple[V, V | None]:
-    """x and no exponent; in strict mode subnormals are made normal and their extra exponent given."""
+    """x and no exponent. In strict mode: x with subnormals scaled to normal numbers, and the extra exponent."""
     if not r.code.strict:
         return x, None
     small = r.lt(x, r.tiny)
@@ -111,7 +111,7 @@ def _split_normal(r: Real, x: V) -> tuple[V, V | None]:
 
 
 def log_corners(r: Real, x: V, result: V) -> V:
-    """log at NaN, negative numbers, zero (and what counts as zero) and infinity."""
+    """log at NaN, negative numbers, infinity and zero; unless strict, subnormals count as zero."""
     result = r.select(r.eq(x, math.inf), x, result)
     result = r.select(r.not_ge(x, 0.0), r.c(math.nan), result)
     zero = r.eq(x, 0.0) if r.code.strict else r.lt(r.abs(x), r.tiny)
@@ -130,13 +130,14 @@ _NEAR_ONE_DENOMINATOR = (
     6.0118660497603844e1, 2.1642788614495948e2, 3.0909872225312060e2, 2.2176239823732857e2, 8.3047565967967210e1,
     1.5062909083469192e1, 1.0,
 )  # fmt: skip
-"""Cephes's rational function of log1p.c, lowest power first."""
+"""The rational function of Cephes's log1p.c, lowest power first."""
 
 
 def log_plus_one(r: Real, x: V) -> V:
-    """XLA:CPU's own: Cephes's form for |x| < √2 − 1, the log of the rounded sum beyond.
+    """As XLA:CPU: Cephes's form for |x| < √2 − 1, otherwise the log of the rounded sum.
 
-    Parity goes before accuracy here: the form leaves its interval below −0.29 and is 120 ulp off at −0.413.
+    Equality with XLA takes precedence over accuracy: below −0.29 the form leaves its interval (120 ulp error at
+    −0.413).
     """
     square = r.mul(x, x)
     ratio = r.div(r.poly(x, _NEAR_ONE_NUMERATOR), r.poly(x, _NEAR_ONE_DENOMINATOR))
@@ -145,7 +146,7 @@ def log_plus_one(r: Real, x: V) -> V:
 
 
 def log1p_by(r: Real, x: V, log_of_sum: V) -> V:
-    """log(1 + x) from the log of the rounded sum, with what the rounding lost."""
+    """log(1 + x) from the log of the rounded sum, corrected by the rounding error of the sum."""
     total = r.add(x, r.c(1.0))
     lost = r.div(r.sub(x, r.sub(total, r.c(1.0))), total)
     lost = r.select(r.is_nan(lost), r.c(0.0), lost)
@@ -165,7 +166,7 @@ def logistic(r: Real, x: V) -> V:
 
 
 def atan2(r: Real, y: V, x: V) -> V:
-    """All corners as C's atan2; the larger of |x| and |y| is scaled away from overflow."""
+    """atan2 with all special cases of C. The larger of |x| and |y| is scaled to avoid overflow."""
     ax, ay = r.abs(x), r.abs(y)
     steep = r.compare(">", ay, ax)
     both_infinite = r.both(r.eq(ax, math.inf), r.eq(ay, math.inf))
@@ -209,7 +210,7 @@ def _other_leg(r: Real, x: V) -> V:
 
 
 def _large_log(r: Real, x: V, ordinary_argument: V) -> V:
-    """log1p(ordinary_argument), or log(2x) where x is so large that the argument would overflow."""
+    """log1p(ordinary_argument), or log(2x) if x is so large that the argument would overflow."""
     large = r.gt(x, 2.0**60)
     result = log1p(r, r.select(large, x, ordinary_argument))
     return r.add(result, r.select(large, r.c(LN2), r.c(0.0)))
@@ -266,7 +267,7 @@ def cbrt(r: Real, x: V) -> V:
 
 
 def power_by_log(r: Real, x: V, y: V) -> V:
-    """x^y with an absolute error of 1e-16 · |y log x| in its logarithm: for floats, evaluated in doubles."""
+    """x^y for floats, evaluated in doubles. The absolute error of its logarithm is about 1e-16 · |y log x|."""
     b = r.code.b
     magnitude = exp(r, r.mul(y, log(r, r.abs(x))))
     half = r.mul(y, r.c(0.5))
@@ -281,7 +282,7 @@ def power_by_log(r: Real, x: V, y: V) -> V:
 
 
 def power(r: Real, x: V, y: V) -> V:
-    """libm's, which does not see that flushed operands are zeros. A negative base has no subnormal power."""
+    """libm's pow, but subnormal operands count as zeros unless strict. A negative base with a subnormal y gives NaN."""
     if r.code.strict:
         return r.libm("pow", x, y)
     b = r.code.b

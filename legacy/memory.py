@@ -1,4 +1,4 @@
-"""Loads, stores and constants: between memory and registers, for every dtype."""
+"""Loads, stores and constants: moves values of every dtype between memory and registers."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ class Pointer:
 
 
 def address(code: Code, pointer: Pointer, dtype: DType, offset: IndexValue) -> ir.Value:
-    """Of the element at `offset` (in elements)."""
+    """The address of the element at `offset` (in elements)."""
     if isinstance(offset, int) and offset == 0:
         return pointer.value
     if dtype.is_complex:
@@ -31,7 +31,7 @@ def address(code: Code, pointer: Pointer, dtype: DType, offset: IndexValue) -> i
 
 
 def load(code: Code, pointer: Pointer, dtype: DType, offset: IndexValue) -> Register:
-    """One element."""
+    """Load one element."""
     b = code.b
     type_ = memory_type(dtype)
     size = dtype.component.bytes
@@ -46,7 +46,7 @@ def load(code: Code, pointer: Pointer, dtype: DType, offset: IndexValue) -> Regi
 
 
 def store(code: Code, pointer: Pointer, dtype: DType, offset: IndexValue, value: Register) -> None:
-    """One element."""
+    """Store one element."""
     b = code.b
     type_, size = memory_type(dtype), dtype.component.bytes
     place = address(code, pointer, dtype, offset)
@@ -64,7 +64,7 @@ def store(code: Code, pointer: Pointer, dtype: DType, offset: IndexValue, value:
 
 
 def immediate(literal: Literal) -> Register:
-    """The registers of a literal of one element (or of the first, where all are equal)."""
+    """The registers of a one-element literal, or of the first element if all are equal."""
     dtype, element = literal.shape.dtype, literal.array.reshape(-1)[:1]
     if dtype.is_complex:
         part = memory_type(dtype)
@@ -80,7 +80,7 @@ def immediate(literal: Literal) -> Register:
 
 
 def _float_constant(dtype: DType, element: np.ndarray) -> ir.Constant:
-    """Exact for every bit pattern: a NaN keeps its sign and payload."""
+    """A float constant, exact for every bit pattern: a NaN keeps its sign and payload."""
     type_ = NATIVE_FLOAT[dtype]
     if dtype is DType.F16:
         return ir.FormattedConstant(type_, f"0xH{int(element.view(np.uint16)[0]):04X}")

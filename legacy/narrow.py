@@ -1,4 +1,6 @@
-"""Floats narrower than f32: storage bits ↔ f32, in integer arithmetic that vectorises (LLVM types only for f16)."""
+"""Floats narrower than f32: conversions between storage bits and f32 by vectorisable integer arithmetic. Only f16 has
+an LLVM type.
+"""
 
 from __future__ import annotations
 
@@ -18,9 +20,9 @@ V: TypeAlias = ir.Value
 
 @dataclass(frozen=True, slots=True)
 class Format:
-    """A float of at most 8 bits. `infinity`, `nan`: their codes without sign, None where the format has none.
+    """A float format of at most 8 bits. infinity, nan: their codes without sign; None if the format lacks them.
 
-    unsigned_zero: there is no -0, and its code is NaN. largest: the code of the largest finite number.
+    unsigned_zero: the format has no -0, and the code of -0 is NaN. largest: the code of the largest finite number.
     """
 
     exponent_bits: int
@@ -37,7 +39,7 @@ class Format:
 
     @property
     def overflow(self) -> int:
-        """What a number beyond the largest becomes."""
+        """The code for numbers beyond the largest: infinity, else NaN, else the largest."""
         return next(code for code in (self.infinity, self.nan, self.largest) if code is not None)
 
 
@@ -57,7 +59,7 @@ NARROW = frozenset({DType.F16, DType.BF16, DType.F8E8M0FNU, *FORMATS})
 
 
 def decode(code: Code, dtype: DType, value: V) -> V:
-    """Storage bits → the register that arithmetic uses: f32 for narrow floats, the value itself otherwise."""
+    """Storage bits → the register for arithmetic: f32 for narrow floats, the value itself otherwise."""
     b = code.b
     if dtype is DType.F16:
         return b.fpext(value, FLOAT)
@@ -69,7 +71,7 @@ def decode(code: Code, dtype: DType, value: V) -> V:
 
 
 def encode(code: Code, dtype: DType, value: V) -> V:
-    """The inverse of `decode`: rounds to nearest even, keeps NaN."""
+    """The inverse of `decode`. Rounds to nearest even and keeps NaN."""
     if dtype is DType.F16:
         return code.b.fptrunc(value, HALF)
     if dtype is DType.BF16:
@@ -80,7 +82,7 @@ def encode(code: Code, dtype: DType, value: V) -> V:
 
 
 def to_single_odd(code: Code, value: V) -> V:
-    """f64 → f32 rounded to odd, so that rounding again to a narrow float rounds once."""
+    """f64 → f32, rounded to odd, so that a second rounding to a narrow float gives the correctly rounded result."""
     b = code.b
     r = Real(code, 32)
     single = b.fptrunc(value, FLOAT)
@@ -136,7 +138,7 @@ def _encode_small(code: Code, f: Format, value: V) -> V:
     odd = b.and_(b.lshr(magnitude, I32(shift)), I32(1))
     rounded = b.lshr(b.add(magnitude, b.add(odd, I32((1 << (shift - 1)) - 1))), I32(shift))
     normal = b.sub(rounded, I32((127 - f.bias) << f.mantissa_bits))
-    magic = smallest_normal * 2.0**shift  # its last bit is worth the format's smallest subnormal
+    magic = smallest_normal * 2.0**shift  # its last bit has the weight of the format's smallest subnormal
     absolute = r.from_bits(magnitude)
     subnormal = b.sub(r.to_bits(r.add(absolute, r.c(magic))), r.to_bits(r.c(magic)))
     result = b.select(r.lt(absolute, smallest_normal), subnormal, normal)
@@ -153,7 +155,7 @@ def _encode_small(code: Code, f: Format, value: V) -> V:
 
 
 def _decode_power(code: Code, value: V) -> V:
-    """f8e8m0fnu: 2^(code - 127), 255 is NaN."""
+    """f8e8m0fnu → f32: 2^(code - 127); code 255 is NaN."""
     b = code.b
     bits = b.zext(value, I32)
     result = b.shl(bits, I32(23))
@@ -166,14 +168,14 @@ def _encode_power(code: Code, value: V) -> V:
     r = Real(code, 32)
     bits = r.to_bits(value)
     rounded = b.lshr(b.add(bits, I32(0x400000)), I32(23))
-    least = b.zext(b.icmp_signed(">", bits, I32(0x400000)), I32)  # up to 2^-127 code 0; XLA rounds all above up
+    least = b.zext(b.icmp_signed(">", bits, I32(0x400000)), I32)  # up to 2^-127: code 0; XLA rounds everything above up
     rounded = b.select(b.icmp_signed("<", bits, I32(0x800000)), least, rounded)
     positive = r.both(b.icmp_signed(">", bits, I32(0)), r.lt(value, math.inf))
     return b.trunc(b.select(positive, rounded, I32(255)), I8)
 
 
 def power_as_double(code: Code, value: V) -> V:
-    """f8e8m0fnu as f64, by its bits: as f32 the least is subnormal, and flushed."""
+    """f8e8m0fnu → f64 by its bits: in f32 the smallest number is subnormal and would be flushed."""
     b = code.b
     bits = b.zext(value, I64)
     power = b.bitcast(b.shl(b.add(bits, I64(1023 - 127)), I64(52)), DOUBLE)
@@ -181,7 +183,7 @@ def power_as_double(code: Code, value: V) -> V:
 
 
 def least_powers(code: Code, value: V, narrow: V) -> V:
-    """The f8e8m0fnu of an f64: below 2^-127 NaN, and up to 2^-126 rounded up."""
+    """f64 → f8e8m0fnu for small values: NaN below 2^-127, rounded up to 2^-126."""
     r = Real(code, 64)
     small = r.select(r.gt(value, 2.0**-127), I8(1), r.select(r.eq(value, 2.0**-127), I8(0), I8(255)))
     return r.select(r.lt(value, 2.0**-126), small, narrow)

@@ -1,4 +1,4 @@
-"""Float arithmetic of one width (f32 or f64) as short calls: what the mathematical functions are written in."""
+"""Float arithmetic of one width (f32 or f64) as short methods. The mathematical functions are written with it."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ V: TypeAlias = ir.Value
 
 
 class Real:
-    """bits: 32 or 64. Every method emits at the current place of `code`."""
+    """bits: 32 or 64. Every method emits code at the current position of `code`."""
 
     def __init__(self, code: Code, bits: int):
         self.code, self.bits = code, bits
@@ -30,7 +30,7 @@ class Real:
         return real_constant(self.type, value)
 
     def i(self, value: int) -> V:
-        """An integer constant as wide as the float; bit patterns may be given unsigned."""
+        """An integer constant as wide as the float. Bit patterns may be given as unsigned numbers."""
         return self.int_type(value - (1 << self.bits) if value >= 1 << (self.bits - 1) else value)
 
     # Arithmetic
@@ -51,11 +51,11 @@ class Real:
         return self.code.b.fneg(a)
 
     def mad(self, a: V, b: V, c: V) -> V:
-        """a·b + c, fused where the target can and contraction is on."""
+        """a·b + c, fused if the target supports it and contraction is allowed."""
         return self.add(self.mul(a, b), c)
 
     def fused(self, a: V, b: V, c: V) -> V:
-        """a·b + c, this product and no other: fused where the target can and contraction is on."""
+        """a·b + c with exactly this product fused, if the target supports it and contraction is allowed."""
         return self.mad(a, b, c) if self.code.strict else self.call("fmuladd", a, b, c)
 
     def fma(self, a: V, b: V, c: V) -> V:
@@ -63,7 +63,7 @@ class Real:
         return self.call("fma", a, b, c)
 
     def product(self, a: V, b: V) -> V:
-        """a·b, rounded, and never contracted into the sum that it is used in."""
+        """a·b, rounded; it is never contracted into a sum that uses it."""
         return self.fma(a, b, self.c(0.0))
 
     def poly(self, x: V, coefficients: Sequence[float]) -> V:
@@ -78,7 +78,7 @@ class Real:
         return self.code.intrinsic(f"llvm.{name}.{self.suffix}", self.type, arguments)
 
     def libm(self, name: str, *arguments: V) -> V:
-        """libm's function; name as for doubles."""
+        """A function of libm. name: that of the double version."""
         return self.code.intrinsic(name if self.bits == 64 else name + "f", self.type, arguments)
 
     def sqrt(self, a: V) -> V:
@@ -90,7 +90,7 @@ class Real:
     def copysign(self, magnitude: V, sign: V) -> V:
         return self.call("copysign", magnitude, sign)
 
-    # Comparison: false where an operand is NaN, but for `unordered_…`
+    # Comparisons are false if an operand is NaN, except for `unordered_…`
 
     def compare(self, operator: str, a: V, b: V) -> V:
         return self.code.b.fcmp_ordered(operator, a, b)
@@ -127,7 +127,7 @@ class Real:
         return self.code.b.xor(a, BOOL(1))
 
     def clip(self, a: V, low: float, high: float) -> V:
-        """a within [low, high]; NaN stays."""
+        """a limited to [low, high]; NaN is kept."""
         a = self.select(self.lt(a, low), self.c(low), a)
         return self.select(self.gt(a, high), self.c(high), a)
 
@@ -145,13 +145,13 @@ class Real:
         return self.from_bits(b.shl(b.add(n, self.i(self.bias)), self.i(self.mantissa)))
 
     def scale(self, a: V, n: V) -> V:
-        """a · 2^n for |n| < 2·bias, in two steps so that neither factor overflows."""
+        """a · 2^n for |n| < 2·bias, in two steps, so that neither factor overflows."""
         b = self.code.b
         half = b.ashr(n, self.i(1))
         return self.mul(self.mul(a, self.power_of_two(half)), self.power_of_two(b.sub(n, half)))
 
     def round_to_integer(self, a: V) -> tuple[V, V]:
-        """The nearest integer as a float and as an integer register, for |a| < 2^(mantissa - 2); anything otherwise."""
+        """The nearest integer, as a float and as an integer register, for |a| < 2^(mantissa - 2); else arbitrary."""
         magic = self.c(1.5 * 2.0**self.mantissa)
         shifted = self.add(a, magic)
         return self.sub(shifted, magic), self.code.b.sub(self.to_bits(shifted), self.to_bits(magic))
@@ -162,6 +162,6 @@ class Real:
         return self.code.b.fpext(a, DOUBLE)
 
     def in_double(self, function: Callable[..., V], *arguments: V) -> V:
-        """Evaluate a function of doubles on floats and round its result."""
+        """Evaluate a function of doubles on floats and round its result to a float."""
         double = Real(self.code, 64)
         return self.code.b.fptrunc(function(double, *(self.wider(a) for a in arguments)), self.type)

@@ -1,4 +1,4 @@
-"""reduce: as an elemental rule (a loop nest per element), and as a root over columns, in blocks held on the stack."""
+"""reduce: as an elemental rule (one loop nest per element), and as a root over columns, in blocks on the stack."""
 
 from __future__ import annotations
 
@@ -24,9 +24,10 @@ ASSOCIATIVE = frozenset({Op.ADD, Op.MULTIPLY, Op.MAXIMUM, Op.MINIMUM, Op.AND, Op
 
 
 class Reducer:
-    """How one reduce instruction combines values. Short sums of narrow floats round at each step,
-    as their region says and XLA:CPU does; long ones once, at the end. apart: whether a long maximum or minimum of
-    floats may be taken in the chains of extremum.py.
+    """How one reduce instruction combines values.
+
+    Short sums of narrow floats are rounded at each step, as their region says and XLA:CPU does; long ones are rounded
+    once, at the end. apart: whether a long maximum or minimum of floats may use the chains of extremum.py.
     """
 
     def __init__(self, e: Elemental, instruction: Instruction, apart: bool = True):
@@ -41,7 +42,7 @@ class Reducer:
         self.in_chains = apart and self._is_float_extremum() and is_long(self.code, self.dtypes[0].bits, self.length)
 
     def _in_single(self, op: Op) -> bool:
-        """Whether narrow floats are combined in f32 and rounded once: where no step rounds, or there are many."""
+        """Whether narrow floats are combined in f32 and rounded once: if no step rounds, or for many elements."""
         return op in (Op.MAXIMUM, Op.MINIMUM) or (op in SINGLE and self.length > SHORT)
 
     def _is_float_extremum(self) -> bool:
@@ -49,7 +50,7 @@ class Reducer:
         return wide and self.simple is not None and self.simple.opcode in (Op.MAXIMUM, Op.MINIMUM)
 
     def open(self, values: Sequence[Register]) -> list[Register]:
-        """Values as accumulators."""
+        """The accumulators for initial values."""
         opened = self._widened(values)
         return list(open_chains(self.code, opened[0])) if self.in_chains else opened
 
@@ -57,7 +58,7 @@ class Reducer:
         return [decode(self.code, self.dtypes[0], values[0])] if self.in_single else list(values)
 
     def close(self, values: Sequence[Register]) -> list[Register]:
-        """Accumulators as values."""
+        """The results of accumulators."""
         if self.in_chains:
             values = [close_chains(self.code, list(values))]
         return [encode(self.code, self.dtypes[0], values[0])] if self.in_single else list(values)
@@ -84,14 +85,14 @@ def _single_op(op: Op) -> Instruction:
 
 
 SINGLE = {op: _single_op(op) for op in (Op.ADD, Op.MULTIPLY, Op.MAXIMUM, Op.MINIMUM)}
-"""Operations of regions on narrow floats, on f32."""
+"""The operations of regions on narrow floats, on f32."""
 
 SHORT = 64
-"""Up to so many elements a reduction of narrow floats keeps the order and the rounding of its region."""
+"""Reductions of at most SHORT narrow floats keep the order and the rounding of their region."""
 
 
 def simple_op(region: Computation) -> Instruction | None:
-    """The one associative operation on both parameters that a region consists of, if so."""
+    """The associative operation on both parameters that is the whole region; None for other regions."""
     root = region.root
     if root.opcode not in ASSOCIATIVE or len(region.parameters) != 2:
         return None
@@ -100,7 +101,7 @@ def simple_op(region: Computation) -> Instruction | None:
 
 @contextmanager
 def reassociation(code: Code) -> Iterator[None]:
-    """Sums and products emitted meanwhile may be reassociated, unless in strict mode."""
+    """Allow reassociation of the sums and products emitted within, unless in strict mode."""
     before = code.flags
     code.flags = before if code.strict else (*before, "reassoc")
     try:
@@ -145,7 +146,7 @@ def reduce(e: Elemental, instruction: Instruction, index: Index) -> Reads:
 
 
 def _reduce_flat(e: Elemental, reducer: Reducer, accumulators: list[Register]) -> Reads:
-    """All elements in memory order, in one loop."""
+    """Reduce all elements in memory order in one loop."""
     loop = e.code.loop(reducer.operands[0].shape.size, carried=accumulators, unroll=Unroll.SHORT)
     values = []
     for operand in reducer.operands:
@@ -155,14 +156,14 @@ def _reduce_flat(e: Elemental, reducer: Reducer, accumulators: list[Register]) -
 
 
 BLOCK = 256
-"""Columns whose accumulators lie on the stack at a time."""
+"""Columns whose accumulators are on the stack together."""
 
 ROWS = 4
 """Rows that one pass over a block of columns takes: so many streams at once a processor's prefetchers follow easily."""
 
 
 def is_column_reduce(instruction: Instruction) -> bool:
-    """Whether the fastest dimension in memory is kept, and long enough to be worth vectors."""
+    """Whether the fastest dimension in memory is kept and long enough for vectors."""
     source = instruction.operands[0].shape
     fastest = next((d for d in source.minor_to_major if source.dims[d] != 1), None)
     return (
@@ -175,7 +176,7 @@ def is_column_reduce(instruction: Instruction) -> bool:
 
 
 def same_columns(a: Instruction, b: Instruction) -> bool:
-    """Whether two reductions walk arrays of one shape in one order, and give results of one shape."""
+    """Whether two reductions read arrays of one shape in one order and have results of one shape."""
     first, second = a.operands[0].shape, b.operands[0].shape
     results = [shape.without_layout().dims for i in (a, b) for _, shape in i.shape.leaves()]
     return (
@@ -187,7 +188,7 @@ def same_columns(a: Instruction, b: Instruction) -> bool:
 
 
 class ColumnReducer(Reducer):
-    """A reduction whose accumulators for one block of columns lie on the stack."""
+    """A reduction whose accumulators for one block of columns are on the stack."""
 
     def __init__(self, e: Elemental, instruction: Instruction, width: int):
         super().__init__(e, instruction, apart=False)
@@ -207,8 +208,8 @@ class ColumnReducer(Reducer):
 
 
 def emit_column_reduce(e: Elemental, instructions: Sequence[Instruction], finish: Callable[[Index], None]) -> None:
-    """Reductions with the same columns. For each block of columns: accumulate all rows on the stack, then
-    `finish(index)` for each element of the result, with the reductions' values bound to that index.
+    """Emit reductions with the same columns. For each block of columns: reduce all rows on the stack, then call
+    `finish(index)` for each element of the result, with the values of the reductions bound to that index.
     """
     code, first = e.code, instructions[0]
     source = first.operands[0].shape
@@ -246,7 +247,7 @@ def _accumulate(
     block_start: IndexValue,
     block: int,
 ) -> None:
-    """All reduced rows into the accumulators; the fastest reduced dimension goes ROWS at a time."""
+    """Reduce all rows into the accumulators. The fastest reduced dimension advances ROWS elements at a time."""
     code, source = e.code, reducers[0].operands[0].shape
     order = reduced_order(reducers[0].instruction)
     loops = []

@@ -1,4 +1,4 @@
-"""reduce-window: one element as loops over what its window meets, and cumulative ones as one running combination."""
+"""reduce-window: one element as loops over the elements in its window; cumulative ones as one running combination."""
 
 from __future__ import annotations
 
@@ -60,7 +60,7 @@ def _last(code: Code, start: IndexValue, end: IndexValue, step: int) -> IndexVal
 def combine(
     e: Elemental, instruction: Instruction, accumulators: Sequence[Register], values: Sequence[Register]
 ) -> list[Register]:
-    """One more element of each operand; sums and products may be reassociated, unless in strict mode."""
+    """Combine one more element of each operand. Sums and products may be reassociated, unless in strict mode."""
     if single_op(instruction) is None:
         result = e.apply(instruction.called()[0], [*accumulators, *values])
     else:
@@ -76,7 +76,7 @@ vectors in them.
 
 
 def emit_running(e: Elemental, instruction: Instruction, results: Sequence[tuple[Pointer, Shape]]) -> None:
-    """Row by row along memory: the fastest dimension innermost, with one running value a column."""
+    """Emit a cumulative reduction row by row, the fastest dimension innermost, with one running value per column."""
     run, shape = running(instruction), results[0][1]
     assert run is not None
     order = [d for d in reversed(shape.minor_to_major) if shape.dims[d] != 1]
@@ -85,7 +85,7 @@ def emit_running(e: Elemental, instruction: Instruction, results: Sequence[tuple
 
 
 class _Runner:
-    """column: the dimension whose elements run side by side, or None where the runs lie along memory."""
+    """column: the dimension whose elements run side by side; None if the runs are along memory."""
 
     def __init__(
         self,
@@ -122,14 +122,16 @@ class _Runner:
             loop.close()
 
     def widened(self, value: Register) -> Register:
-        """Sums of f32 run in f64: a long chain of roundings would show."""
+        """Sums of f32 use f64, because the rounding errors of a long chain would be visible."""
         return self.code.b.fpext(value, DOUBLE) if self.wide else value
 
     def narrowed(self, value: Register) -> Register:
         return self.code.b.fptrunc(value, FLOAT) if self.wide else value
 
     def along(self, inits: Sequence[Register]) -> None:
-        """Backward, elements before the first result come first of all: there may be more of them than results."""
+        """One run along memory. If backward, elements before the first result come first; they may outnumber the
+        results.
+        """
         skipped = self.size - self.count if self.run.backward else 0
         values = list(inits)
         if skipped:
@@ -162,7 +164,7 @@ class _Runner:
             row.close()
 
     def place(self, turn: IndexValue) -> IndexValue:
-        """The position along the run at a turn."""
+        """The position along the run at an iteration."""
         return self.code.subtract(self.size - 1, turn) if self.run.backward else turn
 
     def advance(self, values: Sequence[Register], turn: IndexValue) -> list[Register]:
@@ -185,7 +187,7 @@ class _Runner:
 
 
 def is_pool(instruction: Instruction) -> bool:
-    """Whether many results can be combined side by side: the order of a window's elements must not matter."""
+    """Whether many results can be combined side by side; the order of a window's elements must not matter."""
     if single_op(instruction) is None or not instruction.operands[0].shape.size:
         return False
     fastest = next((instruction.shape.dims[d] for d in instruction.shape.minor_to_major), 1)
@@ -193,11 +195,11 @@ def is_pool(instruction: Instruction) -> bool:
 
 
 LEAST = 8
-"""Results along memory from which a block of them is worth its loops."""
+"""The number of results along memory from which on a block of them pays off."""
 
 
 def emit_pool(e: Elemental, instruction: Instruction, results: Sequence[tuple[Pointer, Shape]]) -> None:
-    """A block of results along memory at a time, on the stack; window positions outside, results innermost."""
+    """Compute a block of results at a time on the stack: loops over window positions outside, over results inside."""
     code, ((pointer, shape),) = e.code, results
     init = e.value(instruction.operands[1], e.scalar(instruction.operands[1].shape))
     positions: list[IndexValue] = [0] * shape.rank
@@ -229,7 +231,7 @@ def _pool_block(
     stack: StackArray,
     width: int,
 ) -> None:
-    """All that the windows of `width` results meet, into their values on the stack."""
+    """Combine all elements in the windows of `width` results into their values on the stack."""
     code, source, axes = e.code, instruction.operands[0], axes_of(instruction)
     places: list[IndexValue] = [0] * len(axes)
     loops = []

@@ -1,7 +1,7 @@
-"""How a value of each dtype is held: in memory, and in a register of the generated code.
+"""The representation of each dtype in memory and in registers of the generated code.
 
-Narrow floats stay in their storage bits while they are only moved (f16 as half, bf16 and smaller as integers);
-arithmetic decodes them to f32 and encodes its result. A complex value is a Python tuple (re, im) of two registers.
+Narrow floats keep their storage bits while they are only moved (f16 as half, bf16 and smaller as integers); arithmetic
+decodes them to f32 and encodes its result. A complex value is a Python tuple (re, im) of two registers.
 """
 
 from __future__ import annotations
@@ -31,7 +31,7 @@ def memory_type(dtype: DType) -> ir.Type:
 
 
 def register_type(dtype: DType) -> ir.Type:
-    """The LLVM type of one value (of one component, if complex)."""
+    """The LLVM type of one value in a register (of one component, if complex)."""
     return BOOL if dtype is DType.PRED else memory_type(dtype)
 
 
@@ -43,7 +43,7 @@ def flatten(value: Register) -> list[ir.Value]:
 
 
 def unflatten(like: Register, registers: list[ir.Value]) -> Register:
-    """The inverse of `flatten` for a value of the same form; takes from the front of `registers`."""
+    """The inverse of `flatten` for a value of the form of `like`. Removes them from the front of `registers`."""
     if isinstance(like, tuple):
         return tuple(unflatten(part, registers) for part in like)
     return registers.pop(0)

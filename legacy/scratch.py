@@ -1,4 +1,4 @@
-"""Scratch memory of a kernel: what its request offers, or a few KiB of its own stack."""
+"""Scratch memory of a kernel: the argument that its request provides, or a few KiB of its stack."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from .stack import alloca
 
 @dataclass(frozen=True, slots=True)
 class Scratch:
-    """`size` bytes at most, in the argument if there is one, else on the stack."""
+    """At most `size` bytes, in the argument if there is one, otherwise on the stack."""
 
     argument: ir.Value | None
     size: int
@@ -27,7 +27,7 @@ class Scratch:
         return Scratch(function.args[request.scratch], request.scratch_bytes)
 
     def take(self, code: Code, size: int) -> ir.Value:
-        """The address of `size` bytes, 64-byte aligned. The argument's are the same for all who take some."""
+        """The address of `size` bytes, aligned to 64 bytes. With an argument, all calls return the same memory."""
         if size > self.size:
             raise AssertionError(f"a kernel takes {size} bytes of scratch memory, the Plan bounds it by {self.size}")
         return self.argument if self.argument is not None else alloca(code, I8, size)

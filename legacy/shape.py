@@ -47,7 +47,7 @@ def reshape(e: Elemental, instruction: Instruction, index: Index) -> Reads:
 
 
 def reshape_index(code: Code, index: Index, result: Shape, operand: Shape) -> Index:
-    """Where the element at `index` of the result stands in the operand: the same place in logical order."""
+    """The position in the operand of the element at `index` of the result: the same place in logical order."""
     if operand.size == 1:
         return Index.at(code, operand, (0,) * operand.rank)
     if index.linear is not None and result.is_row_major and operand.is_row_major:
@@ -62,7 +62,7 @@ def reshape_index(code: Code, index: Index, result: Shape, operand: Shape) -> In
 
 
 def _equal_groups(a: Sequence[int], b: Sequence[int]) -> list[tuple[list[int], list[int]]]:
-    """Split the dimensions of two shapes of equal size into runs of equal products."""
+    """Split the dimensions of two shapes of equal size into runs with equal products."""
     groups: list[tuple[list[int], list[int]]] = []
     i = j = 0
     while i < len(a) or j < len(b):
@@ -115,7 +115,7 @@ def _reshape_group(
 
 
 def bitcast(e: Elemental, instruction: Instruction, index: Index) -> Reads:
-    """The same bytes in memory order; the dtype may differ if the width does not."""
+    """The same bytes in memory order. The dtype may differ if its width does not."""
     operand = instruction.operands[0]
     result, source = instruction.shape, operand.shape
     if source.dims == result.dims and same_order(result.dims, result.minor_to_major, source.minor_to_major):
@@ -184,7 +184,7 @@ def pad(e: Elemental, instruction: Instruction, index: Index) -> Reads:
 def _unpad(
     code: Code, i: IndexValue, size: int, low: int, high: int, interior: int
 ) -> tuple[IndexValue, list[ir.Value | bool]]:
-    """(position in the operand, what must hold for it to be one)."""
+    """(position in the operand, conditions under which the operand has an element there)."""
     if low <= 0 and high <= 0 and interior == 0:
         return code.add(i, -low), []
     moved = code.add(i, -low)
@@ -201,7 +201,7 @@ def _unpad(
 
 
 def write_padded(e: Elemental, leaf: Leaf) -> None:
-    """The padding value everywhere, then the operand over it."""
+    """Write the padding value everywhere, then the operand over it."""
     operand, filler = leaf.instruction.operands
     code = e.code
     outside = e.value(filler, e.scalar(filler.shape))
@@ -241,7 +241,7 @@ def iota(e: Elemental, instruction: Instruction, index: Index) -> Reads:
 
 
 def iota_value(code: Code, dtype: DType, position: IndexValue) -> Register:
-    """A position as a number; positions fit into 63 bits, so signed conversion is exact and vectorises best."""
+    """A position as a number. Positions fit into 63 bits, so signed conversion, which vectorises best, is exact."""
     source = DType.S64 if not dtype.is_unsigned else DType.U64
     return convert(code, source, dtype, code.value(position))
 
@@ -257,14 +257,14 @@ def dynamic_slice(e: Elemental, instruction: Instruction, index: Index) -> Reads
 
 
 def clamped_start(code: Code, start: Instruction, register: Register, limit: int) -> IndexValue:
-    """A dynamic start within [0, limit]."""
+    """A dynamic start index, clamped to [0, limit]."""
     if limit == 0:
         return 0
     return code.maximum(code.minimum(widened_start(code, start, register), limit), 0)
 
 
 def widened_start(code: Code, start: Instruction, register: Register) -> IndexValue:
-    """A dynamic start as an i64; u64 numbers beyond it become its largest."""
+    """A dynamic start index as an i64; larger u64 numbers become the largest i64."""
     assert isinstance(register, ir.Value)
     scope, code.scope = code.scope, code.home([register])
     key = ("start", id(register))
@@ -302,7 +302,7 @@ def dynamic_update_slice(e: Elemental, instruction: Instruction, index: Index) -
 
 
 def bitcast_convert(e: Elemental, instruction: Instruction, index: Index) -> Reads:
-    """The same bits as another dtype; where widths differ, the minor logical dimension appears or disappears."""
+    """The same bits as another dtype. If the widths differ, the minor logical dimension is added or removed."""
     operand, code = instruction.operands[0], e.code
     source, target = operand.shape.dtype, instruction.shape.dtype
     if operand.shape.rank == instruction.shape.rank:
@@ -327,7 +327,7 @@ def bitcast_convert(e: Elemental, instruction: Instruction, index: Index) -> Rea
 
 
 def _stored_bits(dtype: DType) -> int:
-    """As bitcast-convert counts them: a pred is a byte."""
+    """The width in bits that bitcast-convert assumes: a pred has 8."""
     return 8 if dtype is DType.PRED else dtype.bits
 
 

@@ -1,7 +1,7 @@
-"""sort: runs of a few elements by insertion, then bottom-up merges that choose without branching. Stable.
+"""sort: insertion sort of short runs, then bottom-up merges whose selections do not branch. The sort is stable.
 
-A comparator that is no order only ever permutes: where things are read and written depends on counts alone.
-Each row lies, turn by turn, in the result (or scratch memory, where the result's rows are not adjacent) and in scratch.
+Memory accesses depend on counts only, so a comparator that is no strict weak order still yields a permutation.
+The passes alternate between scratch memory and the result (or more scratch, if the rows of the result are strided).
 """
 
 from __future__ import annotations
@@ -29,7 +29,7 @@ four merges of n move 4·n.
 
 @dataclass(frozen=True, slots=True)
 class Row:
-    """One operand's row in one place: the address of its first element, and the elements from one to the next."""
+    """One operand's row in one memory: the address of its first element, and the stride in elements."""
 
     start: ir.Value
     stride: int
@@ -43,12 +43,12 @@ class Row:
 
 
 Rows = Sequence[Row]
-"""One row an operand, all of one length."""
+"""One row per operand, all of one length."""
 
 
 @dataclass(frozen=True, slots=True)
 class Target:
-    """Where an operand goes, sorted, and in which layout: all of each row, or what follows its element `start`."""
+    """The destination and layout of a sorted operand: the whole of each row, or the part from element `start` on."""
 
     pointer: Pointer
     shape: Shape
@@ -56,7 +56,7 @@ class Target:
 
 
 def emit_sort(e: Elemental, instruction: Instruction, results: Sequence[Target]) -> None:
-    """All rows, into one target an operand."""
+    """Sort all rows. results: one target per operand."""
     code, shape = e.code, results[0].shape
     dimension = instruction.dimensions[0]
     length = instruction.operands[0].shape.dims[dimension]
@@ -79,8 +79,9 @@ def emit_sort(e: Elemental, instruction: Instruction, results: Sequence[Target])
 
 
 def _spare(e: Elemental, instruction: Instruction, cut: bool) -> list[list[Row]]:
-    """The rows in scratch memory of each operand in order: one, and a second where the result's rows are not adjacent
-    elements. cut: results are parts of rows.
+    """The rows of each operand in scratch memory: one, and a second if the rows of the result are strided.
+
+    cut: the results are parts of rows.
     """
     code, dimension = e.code, instruction.dimensions[0]
     rows: list[tuple[Shape, list[int]]] = []
@@ -99,7 +100,7 @@ def _spare(e: Elemental, instruction: Instruction, cut: bool) -> list[list[Row]]
 
 
 class _Sorter:
-    """Sorts one row of every operand together. positions: of the row; the sorted dimension's is filled in."""
+    """Sorts one row of every operand together. positions: of the row; the sorted dimension's entry is overwritten."""
 
     def __init__(self, e: Elemental, instruction: Instruction, positions: list[IndexValue]):
         self.e, self.code, self.instruction, self.positions = e, e.code, instruction, positions
@@ -108,7 +109,7 @@ class _Sorter:
         self.length = instruction.operands[0].shape.dims[self.dimension]
 
     def sort(self, targets: Rows, spare: Sequence[Sequence[Row]], starts: Sequence[int]) -> None:
-        """starts: the first element of a sorted row that each target gets."""
+        """Sort the row. starts: for each target, the first element of the sorted row that it gets."""
         code, passes = self.code, (-(-self.length // RUN) - 1).bit_length()
         last = [s[1] if len(s) > 1 else t for s, t in zip(spare, targets, strict=True)] if spare else targets
         if passes:
@@ -122,7 +123,7 @@ class _Sorter:
                 copy.close()
 
     def _sort_runs(self, last: Rows, other: Rows, passes: int) -> None:
-        """Runs, then merges to and fro, the last of them into `last`."""
+        """Sort runs, then merge them back and forth; the last pass writes to `last`."""
         first, second = (last, other) if passes % 2 == 0 else (other, last)
         loop = self.code.loop(self.length, step=RUN)
         start = loop.index
@@ -138,12 +139,12 @@ class _Sorter:
         return result
 
     def _source(self, position: IndexValue) -> list[Register]:
-        """The operands' elements."""
+        """The elements of all operands at a position."""
         self.positions[self.dimension] = position
         return [self.e.value(o, Index.at(self.code, o.shape, self.positions)) for o in self.instruction.operands]
 
     def _insert(self, rows: Rows, start: IndexValue, end: IndexValue) -> None:
-        """Elements [start, end) of the operands to the same places of `rows`, in order."""
+        """Insertion sort of the operands' elements [start, end) into the same positions of `rows`."""
         code = self.code
         outer = code.loop(code.subtract(end, start))
         position = code.add(outer.index, start)
@@ -164,7 +165,7 @@ class _Sorter:
         outer.close()
 
     def _merge_all(self, first: Rows, second: Rows, passes: int) -> None:
-        """Pass by pass from one set of rows to the other; runs double in length."""
+        """Merge pass by pass from one set of rows to the other. The length of runs doubles in each pass."""
         code = self.code
         starts = [row.start for row in (*first, *second)]
         loop = code.loop(passes, carried=starts)
@@ -188,9 +189,9 @@ class _Sorter:
         return b.select(b.icmp_signed("<", position, I64(self.length)), position, I64(self.length))
 
     def _merge(self, source: Rows, target: Rows, low: ir.Value, middle: ir.Value, high: ir.Value) -> None:
-        """Runs [low, middle) and [middle, high), either of which may be empty but not the first.
+        """Merge the runs [low, middle) and [middle, high). The second may be empty.
 
-        Where one of them is used up, its neighbour in memory is read and not taken.
+        If one run is used up, the element beside it is read but not taken.
         """
         code = self.code
         step = code.begin_while([low, middle, low])
@@ -215,7 +216,7 @@ class _Sorter:
 
 
 def choose(code: Code, condition: ir.Value, yes: Register, no: Register) -> Register:
-    """Select, part by part."""
+    """A select on each part of a value."""
     if isinstance(yes, tuple):
         assert isinstance(no, tuple)
         return tuple(choose(code, condition, y, n) for y, n in zip(yes, no, strict=True))

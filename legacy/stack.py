@@ -1,4 +1,4 @@
-"""Small arrays on the stack, for values that a kernel holds between two of its loops."""
+"""Small arrays on the stack for values that a kernel keeps between two loops."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from .registers import POINTER, Register, flatten, unflatten
 
 
 def alloca(code: Code, type_: ir.Type, count: int) -> ir.Value:
-    """Space for `count` elements, 64-byte aligned, as an opaque pointer."""
+    """Stack memory for `count` elements, aligned to 64 bytes, as an opaque pointer."""
     builder = code.root.builder
     with builder.goto_entry_block():
         space = builder.alloca(ir.ArrayType(type_, count))
@@ -18,7 +18,7 @@ def alloca(code: Code, type_: ir.Type, count: int) -> ir.Value:
 
 
 class StackArray:
-    """`count` values of the form of `like`, each register in an array of its own."""
+    """`count` values of the form of `like`; each of its registers has an array of its own."""
 
     def __init__(self, code: Code, like: Register, count: int):
         self.code, self.like = code, like

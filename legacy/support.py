@@ -1,4 +1,4 @@
-"""Which instructions this stack can emit, read off its tables."""
+"""Which instructions this stack can emit, derived from its tables."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ from .kernel import RULES
 
 
 def missing(requests: Sequence[KernelRequest]) -> list[UnsupportedError]:
-    """One error a missing (opcode, dtype), in order of first use."""
+    """One error per missing (opcode, dtype), in order of first use."""
     found: dict[str, UnsupportedError] = {}
     for request in requests:
         for instruction, scalar in _instructions(request):
@@ -30,7 +30,7 @@ def missing(requests: Sequence[KernelRequest]) -> list[UnsupportedError]:
 
 
 def _instructions(request: KernelRequest) -> Iterable[tuple[Instruction, bool]]:
-    """(instruction, whether it stands in a region of scalars)."""
+    """(instruction, whether it is in a region of scalars)."""
     for instruction in graph_of(request).instructions():
         yield instruction, False
         yield from ((inner, True) for region in instruction.called() for inner in _region(region))

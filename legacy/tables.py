@@ -14,7 +14,7 @@ from .registers import DOUBLE, I64, real_constant
 
 @dataclass(frozen=True, slots=True)
 class AngleTable:
-    """Row k: 2^(first + step·k) · 2/π modulo 4 as the sum of `parts` doubles; the row after the last is zero."""
+    """Row k is 2^(first + step·k) · 2/π modulo 4 as the sum of `parts` doubles; the row after the last is zero."""
 
     name: str
     first: int
@@ -24,15 +24,15 @@ class AngleTable:
 
 
 SINGLE = AngleTable("two_over_pi.single", 22, 1, 83, 2)
-"""For floats m · 2^e from 2^45 on, m below 2^24."""
+"""For floats m · 2^e from 2^45 on, with m below 2^24."""
 
 DOUBLE_TABLE = AngleTable("two_over_pi.double", -16, 16, 62, 4)
-"""For doubles m · 2^e from 2^45 on; m takes up the exponents between two rows."""
+"""For doubles m · 2^e from 2^45 on; m includes the exponents between two rows."""
 
 
 @functools.cache
 def two_over_pi(bits: int) -> int:
-    """The first `bits` bits of 2/π behind the point, by Machin's formula for π."""
+    """The first `bits` fractional bits of 2/π, with π by Machin's formula."""
     guard = bits + 64
     pi = 4 * (4 * _arctangent_of_inverse(5, guard) - _arctangent_of_inverse(239, guard))
     return (2 << (2 * guard)) // pi >> 64
@@ -64,14 +64,14 @@ def _values(table: AngleTable) -> tuple[tuple[float, ...], ...]:
 
 
 def angle_row(code: Code, table: AngleTable, row: ir.Value) -> list[ir.Value]:
-    """The parts of a row, an i64."""
+    """The parts of a row. row: an i64."""
     b = code.b
     arrays = [_doubles(code, f"{table.name}.{k}", values) for k, values in enumerate(_values(table))]
     return [b.load(b.gep(a, [row], inbounds=True, source_etype=DOUBLE), typ=DOUBLE, align=8) for a in arrays]
 
 
 def index_type(code: Code, value: ir.Value) -> ir.Value:
-    """An i32 that is not negative, as a row."""
+    """A non-negative i32 as a row number."""
     return code.b.zext(value, I64)
 
 

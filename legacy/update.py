@@ -1,4 +1,4 @@
-"""dynamic-update-slice at a kernel's root: copy the operand unless it is there already, then write the update."""
+"""dynamic-update-slice at a kernel's root: copy the operand unless it is in place already, then write the update."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ def is_update(instruction: Instruction) -> bool:
 
 
 def emit_update(e: Elemental, instruction: Instruction, pointer: Pointer, in_place: bool) -> None:
-    """in_place: some operand of the kernel lies where the result goes."""
+    """in_place: an operand of the kernel has the same memory as the result."""
     code, shape = e.code, instruction.shape
     operand, update, *starts = instruction.operands
     held = e.leaves.get(operand)
@@ -41,7 +41,7 @@ def emit_update(e: Elemental, instruction: Instruction, pointer: Pointer, in_pla
 
 
 def copy_operand(e: Elemental, operand: Instruction, shape: Shape, pointer: Pointer) -> None:
-    """All elements of an operand into a buffer of `shape`, which may have another layout."""
+    """Copy all elements of an operand to a buffer of `shape`, which may have another layout."""
     code = e.code
     if operand.shape.minor_to_major == shape.minor_to_major and is_linear(operand, e.leaves):
         loop = code.loop(shape.size)
