@@ -191,7 +191,7 @@ class _Sorter:
     def _merge(self, source: Rows, target: Rows, low: ir.Value, middle: ir.Value, high: ir.Value) -> None:
         """Merge the runs [low, middle) and [middle, high). The second may be empty.
 
-        If one run is used up, the element beside it is read but not taken.
+        If a run is used up, the element at middle - 1 is read in its place but not taken.
         """
         code = self.code
         step = code.begin_while([low, middle, low])

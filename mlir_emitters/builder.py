@@ -1,6 +1,6 @@
-"""Construction of MLIR functions: index arithmetic, scopes, loops, branches, memory. Scalars: see arithmetic.py.
+"""Builds MLIR functions: index arithmetic, scopes, loops, branches, memory. Scalar operations are in arithmetic.py.
 
-One Builder belongs to one module. Python integers stand for index constants, so that index arithmetic folds as it is
+A Builder belongs to one module. Python integers represent index constants, so that index arithmetic folds while it is
 built.
 """
 
@@ -20,15 +20,15 @@ from .arithmetic import Arithmetic, Types, Value
 __all__ = ["Branch", "Builder", "Index", "Loop", "Types", "Unroll", "Value"]
 
 Index: TypeAlias = int | Value
-"""One coordinate or offset: a constant or an i64 value."""
+"""A coordinate or offset: a constant or an i64 value."""
 
 
 class Unroll(Enum):
-    """How far LLVM may unroll a loop; it may interleave all of them."""
+    """How far LLVM may unroll a loop. It may interleave all loops."""
 
     ANY = enum.auto()
-    SHORT = enum.auto()  # UNROLLED turns at most: it makes one chain of sums that it interleaved
-    VECTORIZED = enum.auto()  # its vector form only: a short run of lanes, unrolled first, becomes scalars
+    SHORT = enum.auto()  # at most UNROLLED iterations: full unrolling merges interleaved sums into one dependency chain
+    VECTORIZED = enum.auto()  # only after vectorisation: a short run of lanes, unrolled earlier, becomes scalars
     NONE = enum.auto()
 
 
@@ -37,9 +37,9 @@ UNROLLED = 8
 
 
 class Builder(Arithmetic):
-    """Makes operations at `ip`, inside one function at a time."""
+    """Creates operations at `ip`, in one function at a time."""
 
-    # Index arithmetic: folds constants, and makes equal expressions once a scope ------------------------------------
+    # Index arithmetic: folds constants, and creates equal expressions once per scope
 
     def materialize(self, a: Index) -> Value:
         return self.constant(a, self.types.i64) if isinstance(a, int) else a
@@ -74,18 +74,18 @@ class Builder(Arithmetic):
         return self._index_op("arith.muli", a, b, self.types.no_wrap)
 
     def div(self, a: Index, b: int) -> Index:
-        """Quotient of a value ≥ 0 by a constant > 0."""
+        """a / b, for a ≥ 0 and b > 0."""
         if isinstance(a, int):
             return a // b
         return a if b == 1 else self._index_op("arith.divui", a, b)
 
     def rem(self, a: Index, b: int) -> Index:
-        """Remainder of a value ≥ 0 by a constant > 0."""
+        """a % b, for a ≥ 0 and b > 0."""
         if isinstance(a, int):
             return a % b
         return 0 if b == 1 else self._index_op("arith.remui", a, b)
 
-    # Scopes: what is made inside a loop or a branch must not be reused outside --------------------------------------
+    # Scopes: values created inside a loop or a branch must not be reused outside
 
     def recall(self, key: Any) -> Any:
         for scope in reversed(self.scopes):
@@ -116,7 +116,7 @@ class Builder(Arithmetic):
         *,
         before: ir.InsertionPoint | None = None,
     ) -> Iterator[Sequence[Value]]:
-        """A func.func whose body is built inside the `with`; gives its arguments. End it with `give`."""
+        """A func.func whose body is built inside the `with`. Yields its arguments. End the body with `give`."""
         saved = self.ip, self._constants, self._constant_ip, self.scopes
         type = ir.FunctionType.get(inputs, results)
         made = ir.Operation.create(
@@ -139,12 +139,12 @@ class Builder(Arithmetic):
         self.ip, self._constants, self._constant_ip, self.scopes = saved
 
     def give(self, *values: Value) -> None:
-        """Return from the function under construction."""
+        """Return values from the function under construction."""
         self.operation("func.return", [], values)
 
     @contextmanager
     def reassociating(self) -> Iterator[None]:
-        """Build float additions and products of a reduction, which may be reordered unless strict."""
+        """Build the float additions and multiplications of a reduction, which may be reordered unless strict."""
         saved = self._flags
         if not self.strict:
             self._flags = self.types.reassociate
@@ -153,7 +153,7 @@ class Builder(Arithmetic):
 
     @property
     def flags(self) -> dict[str, ir.Attribute] | None:
-        """The fast-math attributes of float arithmetic here."""
+        """The fast-math attributes of float arithmetic at this point."""
         return self._flags
 
     @contextmanager
@@ -164,7 +164,7 @@ class Builder(Arithmetic):
         self._flags = saved
 
     def table(self, name: str, values: np.ndarray) -> Value:
-        """The address of a private constant array, made once a module."""
+        """The address of a private constant array, created once per module and name."""
         if name not in self.globals:
             array = np.ascontiguousarray(values)
             element = self._element_of(array.dtype)
@@ -200,13 +200,13 @@ class Builder(Arithmetic):
         return found
 
     def array(self, values: np.ndarray) -> Value:
-        """The address of a private constant array; equal contents share one."""
+        """The address of a private constant array. Arrays with equal contents share one."""
         content = (values.dtype.str, values.tobytes())
         name = self._arrays.setdefault(content, f"constant.{len(self._arrays)}")
         return self.table(name, values)
 
     def number(self, value: np.generic, type: ir.Type) -> Value:
-        """A numpy scalar as a constant."""
+        """A numpy scalar as a constant of a type."""
         return self.constant(float(value) if self.is_float(type) else int(value), type)
 
     def _element_of(self, dtype: np.dtype) -> ir.Type:
@@ -215,7 +215,7 @@ class Builder(Arithmetic):
         return self.types.integer(dtype.itemsize * 8)
 
     def external(self, symbol: str, inputs: Sequence[ir.Type], result: ir.Type) -> str:
-        """Declare a C function once; gives its symbol."""
+        """Declare a C function once. Returns its symbol."""
         if symbol not in self.functions:
             self.functions[symbol] = ir.Operation.create(
                 "func.func",
@@ -234,7 +234,7 @@ class Builder(Arithmetic):
         return self.operation("func.call", [result], operands, {"callee": ir.FlatSymbolRefAttr.get(function)}).result
 
     def enter(self, block: ir.Block) -> ir.InsertionPoint:
-        """Build inside a nested block from now on; gives what `leave` needs."""
+        """Build inside a nested block from now on. Returns the insertion point that `leave` needs."""
         saved = self.ip
         self.ip = ir.InsertionPoint(block)
         self.scopes.append({})
@@ -247,7 +247,7 @@ class Builder(Arithmetic):
     def open_loop(
         self, lower: Index, upper: Index, step: int = 1, carried: Sequence[Value] = (), unroll: Unroll = Unroll.ANY
     ) -> Loop:
-        """scf.for from here on, until `close_loop`."""
+        """Open an scf.for loop, until `close_loop`."""
         known = isinstance(lower, int) and isinstance(upper, int)
         if unroll is Unroll.SHORT:
             unroll = Unroll.ANY if known and upper - lower <= UNROLLED * step else Unroll.NONE
@@ -272,27 +272,29 @@ class Builder(Arithmetic):
     def loop(
         self, lower: Index, upper: Index, step: int = 1, carried: Sequence[Value] = (), unroll: Unroll = Unroll.ANY
     ) -> Iterator[Loop]:
-        """As `open_loop`; with carried values, set `next` of the Loop inside it and read `values` of it afterwards."""
+        """As `open_loop`. With carried values: set `next` of the Loop inside it, and read its `values` after it."""
         loop = self.open_loop(lower, upper, step, carried, unroll)
         yield loop
         self.close_loop(loop)
 
     def open_while(self, carried: Sequence[Value]) -> While:
-        """scf.while: build the condition on `carried`, then `test` it, then build the body, until `close`."""
+        """Open an scf.while loop: build the condition on `carried`, pass it to `test`, build the body, then call
+        `close`.
+        """
         types = [v.type for v in carried]
         made = self.operation("scf.while", types, list(carried), regions=2)
         blocks = [ir.Block.create_at_start(r, types, [self.location] * len(types)) for r in made.regions]
         return While(self, blocks, list(made.results))
 
     def branch(self, condition: Value, types: Sequence[ir.Type]) -> Branch:
-        """scf.if with results of these types; build each side with `with branch.then:` and `with branch.other:`."""
+        """An scf.if with results of these types. Build the sides with `with branch.then:` and `with branch.other:`."""
         made = self.operation("scf.if", types, [condition], regions=2)
         return Branch(self, made)
 
     # Memory ----------------------------------------------------------------------------------------------------------
 
     def pointer(self, base: Value, offset: Index, element: ir.Type) -> Value:
-        """The address of the offset-th element from base."""
+        """The address of the element at index `offset` from base."""
         if isinstance(offset, int) and offset == 0:
             return base
         key = ("gep", base, offset, element)
@@ -320,14 +322,14 @@ class Builder(Arithmetic):
         )
 
     def store(self, value: Value, pointer: Value, alignment: int, streams: bool = False) -> None:
-        """streams: past the caches (non-temporal), for whole lines that are not read again soon."""
+        """Store a value. streams: use a non-temporal store, for whole cache lines that are not read again soon."""
         attributes = {"alignment": ir.IntegerAttr.get(self.types.i64, alignment), "ordering": self.types.unordered}
         if streams:
             attributes["nontemporal"] = self.types.unit
         self.operation("llvm.store", [], [value, pointer], attributes)
 
     def alloca(self, type: ir.Type, count: int, alignment: int) -> Value:
-        """Stack memory, in the function's entry block."""
+        """Stack memory for `count` elements, allocated in the function's entry block."""
         size = self.materialize(count)
         attributes = {"elem_type": ir.TypeAttr.get(type), "alignment": ir.IntegerAttr.get(self.types.i64, alignment)}
         return ir.Operation.create(
@@ -341,7 +343,7 @@ class Builder(Arithmetic):
 
 
 class Loop:
-    """A loop under construction: its index, its carried values, what they become (`next`), and the results after it."""
+    """A loop under construction: index, carried values, their next values (`next`), and the results after the loop."""
 
     def __init__(self, index: Value, carried: list[Value], values: list[Value], outside: ir.InsertionPoint):
         self.index, self.carried, self.values, self.outside = index, carried, values, outside
@@ -349,7 +351,7 @@ class Loop:
 
 
 class While:
-    """A while loop under construction: its carried values (other ones in the body), and the results after it."""
+    """A while loop under construction. carried: its carried values, which differ in the body; values: its results."""
 
     def __init__(self, builder: Builder, blocks: Sequence[ir.Block], values: list[Value]):
         self._builder, self._body, self.values = builder, blocks[1], values
@@ -357,7 +359,7 @@ class While:
         self._outside = builder.enter(blocks[0])
 
     def test(self, condition: Value) -> None:
-        """End the condition; from here on the body is built."""
+        """End the condition and begin the body."""
         b = self._builder
         b.operation("scf.condition", [], [condition, *self.carried])
         b.leave(self._outside)
@@ -365,7 +367,7 @@ class While:
         self.carried = list(self._body.arguments)
 
     def close(self, following: Sequence[Value]) -> None:
-        """End the body, with the carried values of the next turn."""
+        """End the body. following: the carried values of the next iteration."""
         self._builder.operation("scf.yield", [], following)
         self._builder.leave(self._outside)
 
@@ -379,7 +381,7 @@ class Branch:
 
     @contextmanager
     def side(self, number: int) -> Iterator[list[Value]]:
-        """Build one side (0: then, 1: else); append its results to the list given."""
+        """Build one side (0: then, 1: else). Append its results to the list that is yielded."""
         block = ir.Block.create_at_start(self._made.regions[number], [])
         results: list[Value] = []
         outside = self._builder.enter(block)

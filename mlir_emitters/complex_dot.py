@@ -1,6 +1,6 @@
-"""dot of complex numbers over columns: sums of a block of columns on the stack, so that neighbours are made in vectors.
+"""dot of complex numbers over columns: sums of a block of columns are on the stack, so that neighbours are vectorised.
 
-Loops: the result's dimensions but the column's, blocks of columns, contracted dimensions, one block.
+Loops: the result's dimensions except the column's, blocks of columns, contracting dimensions, one block.
 """
 
 from __future__ import annotations
@@ -18,7 +18,7 @@ LEAST_COLUMNS = 8
 
 
 def emit_columns(e: Elemental, node: Node, result: Buffer) -> bool:
-    """The loops of a product of arrays, or False where a loop for each element does as well."""
+    """Emit the loops of a product of arrays. False if a loop per element is as fast."""
     lhs, rhs = node.inputs
     if not all(x.dtype is result.dtype for x in (lhs, rhs)) or not result.dtype.is_complex:
         return False
@@ -33,7 +33,7 @@ def emit_columns(e: Elemental, node: Node, result: Buffer) -> bool:
 
 
 def _column(node: Node, result: Buffer) -> int | None:
-    """The result's dimension whose neighbours lie side by side in it and in one operand."""
+    """The result dimension whose elements are adjacent in the result and in one operand."""
     inner = next((d for d in result.shape.minor_to_major if result.dims[d] != 1), None)
     if inner is None or result.dims[inner] < LEAST_COLUMNS:
         return None

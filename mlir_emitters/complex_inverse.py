@@ -1,4 +1,6 @@
-"""Inverse trigonometric and hyperbolic functions of complex numbers; Kahan's forms lose nothing near branch points."""
+"""Inverse trigonometric and hyperbolic functions of complex numbers, in the forms of W. Kahan, "Branch Cuts for Complex
+Elementary Functions" (1987), which are accurate near branch points.
+"""
 
 from __future__ import annotations
 
@@ -25,8 +27,10 @@ from .complex_math import (
 
 
 def atan2(b: Builder, y: Pair, x: Pair) -> Pair:
-    """−i·log((x + iy)/√(x² + y²)) in the component type: squares overflow, and near the unit circle little of the
-    imaginary part survives. That is what XLA:CPU gives."""
+    """−i·log((x + iy)/√(x² + y²)), evaluated in the component type, because XLA:CPU does so.
+
+    Squares may overflow, and near the unit circle the imaginary part loses most of its digits.
+    """
     zero = b.like(0.0, x[0])
     square = add(b, _square(b, x), _square(b, y))
     turned = b.subf(b.mulf(zero, y[0]), y[1]), b.addf(y[0], b.mulf(y[1], zero))
@@ -38,12 +42,12 @@ def atan2(b: Builder, y: Pair, x: Pair) -> Pair:
 
 
 def _square(b: Builder, x: Pair) -> Pair:
-    product = b.mulf(x[1], x[0])  # has two uses and is not contracted into the sum
+    product = b.mulf(x[1], x[0])  # used twice, so LLVM does not contract it into the sum
     return b.fma(x[0], x[0], b.negf(b.mulf(x[1], x[1]))), b.addf(product, product)
 
 
 def _scaled_magnitude(b: Builder, x: Pair, root: Callable[[Value], Value], outer: Callable[[Value], Value]) -> Value:
-    """outer(max)·root(1 + (min/max)²), min where that is NaN."""
+    """outer(max)·root(1 + (min/max)²) of |re| and |im|; min if that is NaN."""
     first, second = b.absf(x[0]), b.absf(x[1])
     large, small = b.maxf(first, second), b.minf(first, second)
     ratio = b.divf(small, large)
@@ -52,14 +56,14 @@ def _scaled_magnitude(b: Builder, x: Pair, root: Callable[[Value], Value], outer
 
 
 def _fourth_root(b: Builder, x: Value) -> Value:
-    """Rightly rounded for f32; of f64 the C library's power, which two square roots miss by a bit."""
+    """x^¼, correctly rounded for f32. f64 uses the C library's pow, which two square roots miss by one bit."""
     if x.type != b.types.f32:
         return libm(b, "pow", x, b.like(0.25, x))
     return b.truncate(b.op("math.sqrt", b.op("math.sqrt", b.extend(x))), b.types.f32)
 
 
 def _polar_sqrt(b: Builder, x: Pair) -> Pair:
-    """√|x|·(cos + i·sin)(arg x/2), infinite where a part is; but 0 + i·inf for −inf."""
+    """√|x|·(cos + i·sin)(arg x/2). Infinite if a part of x is infinite, but 0 + i·inf for −inf."""
     real, imaginary = x
     zero, infinity = b.like(0.0, real), b.like(INF, real)
 
@@ -78,9 +82,9 @@ def _polar_sqrt(b: Builder, x: Pair) -> Pair:
 
 
 class _Moderate:
-    """An operand, made smaller where products of its roots would overflow, and what is left to do about it afterwards.
+    """An operand, scaled by 1/16 if products of its roots would overflow, and the corrections of results for it.
 
-    x: a sixteenth there, with 1 too small to count. endless: whether a part is infinite.
+    x: the operand after scaling; the 1 in 1 ± x is negligible then. endless: whether a part of the operand is infinite.
     """
 
     def __init__(self, b: Builder, x: Pair):
@@ -92,21 +96,21 @@ class _Moderate:
         self.x = b.mulf(x[0], factor), b.mulf(x[1], factor)
 
     def roots(self, sign: float) -> tuple[Pair, Pair]:
-        """(√(1 − x), √(1 + x)) for −1, (√(x − 1), √(x + 1)) for 1."""
+        """sign = −1: (√(1 − x), √(1 + x)). sign = 1: (√(x − 1), √(x + 1))."""
         b, (real, imaginary) = self.b, self.x
         one = b.f64(1.0)
         first = (b.subf(real, one), imaginary) if sign > 0 else (b.subf(one, real), b.negf(imaginary))
         return principal_root(b, first), principal_root(b, (b.addf(one, real), imaginary))
 
     def area(self, t: Value, sign: Value) -> Value:
-        """The inverse hyperbolic sine of t, 16·t where the operand is large, and of ±∞ where it is endless."""
+        """asinh(t), or asinh(16·t) if the operand was scaled; ±∞ if the operand is infinite."""
         b = self.b
         value = b.math("math.asinh", t)
         more = b.addf(value, b.copysign(b.f64(4 * log(2)), value))
         return b.select(self.endless, b.copysign(b.f64(INF), sign), b.select(self.large, more, value))
 
     def angle(self, y: Value, x: Value, of_endless: Pair, factor: float = 1.0) -> Value:
-        """factor·atan2(y, x); of the endless, atan2 of another pair."""
+        """factor·atan2(y, x). For an infinite operand: atan2 of the pair of_endless."""
         b = self.b
         angle = b.math("math.atan2", b.select(self.endless, of_endless[0], y), b.select(self.endless, of_endless[1], x))
         return angle if factor == 1 else b.mulf(angle, b.select(self.endless, b.f64(1.0), b.f64(factor)))
@@ -159,9 +163,8 @@ def asinh(b: Builder, x: Pair) -> Pair:
 
 @in_f64
 def atanh(b: Builder, x: Pair) -> Pair:
-    """¼·log1p(4|a|/((1 − |a|)² + b²)) with the sign of a, and half the angle of (1 − |a|)(1 + |a|) − b² + 2ib.
-
-    Far out that angle is ±π; so it is for an infinite b, whatever a is.
+    """Real part: ¼·log1p(4|a|/((1 − |a|)² + b²)) with the sign of a. Imaginary part: half the angle of (1 − |a|)(1 +
+    |a|) − b² + 2ib. The angle is ±π for large operands, and for an infinite b with any a.
     """
     real, imaginary = x
     size, side, one, limit = b.absf(real), b.absf(imaginary), b.f64(1.0), b.f64(2.0**500)
@@ -176,7 +179,10 @@ def atanh(b: Builder, x: Pair) -> Pair:
 
 
 def _atanh_area(b: Builder, size: Value, side: Value, gap: Value, far: Value) -> Value:
-    """The quarter of log1p without over- and underflow: squares are scaled far out; beside 1 it is ½·log(2/|b|)."""
+    """¼·log1p(…) of atanh without overflow and underflow: the squares of large operands are scaled.
+
+    Near |a| = 1 with a tiny b it is ½·log(2/|b|).
+    """
     scale = b.select(far, b.f64(2.0**-600), b.f64(1.0))
     p, q = b.mulf(gap, scale), b.mulf(side, scale)
     ratio = b.divf(times(b, b.mulf(size, scale), 4.0), b.fma(p, p, b.mulf(q, q)))

@@ -1,6 +1,7 @@
 """Complex arithmetic and functions on (real, imaginary) pairs.
 
-c64 functions compute in f64 and round once, unless XLA's own overflow behaviour shows (division, atan2).
+c64 functions are computed in f64 and rounded once, except where XLA's own overflow behaviour is visible (division,
+atan2).
 """
 
 from __future__ import annotations
@@ -16,7 +17,7 @@ INF, NAN = float("inf"), float("nan")
 
 
 def in_f64(function: Callable[..., Pair]) -> Callable[..., Pair]:
-    """Run on f64 pairs, whatever the operands are."""
+    """Evaluate a function on f64 pairs and round its result to the type of the operands."""
 
     def wrapped(b: Builder, *operands: Pair) -> Pair:
         if operands[0][0].type != b.types.f32:
@@ -76,7 +77,7 @@ def negate(b: Builder, x: Pair) -> Pair:
 
 
 def multiply(b: Builder, x: Pair, y: Pair) -> Pair:
-    """The products with y's real part are contracted into the sums, as XLA's are: they overflow in them only."""
+    """(p + iq)(c + id). The products with c are fused into the sums, as in XLA: they overflow only in the sums."""
     (p, q), (c, d) = x, y
     if b.strict:
         return b.subf(b.mulf(p, c), b.mulf(q, d)), b.addf(b.mulf(q, c), b.mulf(p, d))
@@ -84,7 +85,7 @@ def multiply(b: Builder, x: Pair, y: Pair) -> Pair:
 
 
 def divide(b: Builder, x: Pair, y: Pair) -> Pair:
-    """Smith's method, then C's rules for zero and infinite operands where both parts came out NaN."""
+    """Smith's algorithm, then Annex G's rules for zero and infinite operands if both parts are NaN."""
     (p, q), (c, d) = x, y
     wide = b.compare("oge", b.absf(c), b.absf(d))
     large, small = b.select(wide, c, d), b.select(wide, d, c)
@@ -92,14 +93,14 @@ def divide(b: Builder, x: Pair, y: Pair) -> Pair:
     scale = b.fma(small, ratio, large)
     first, second = b.select(wide, p, q), b.select(wide, q, p)
     real = b.divf(b.fma(second, ratio, first), scale)
-    minus = b.negf(p)  # q − p·ratio or q·ratio − p: the negative of one of them has other zeros
+    minus = b.negf(p)  # q − p·ratio or q·ratio − p: negating either would change the sign of zeros
     factor, term = b.select(wide, minus, q), b.select(wide, q, minus)
     imaginary = b.divf(b.fma(factor, ratio, term), scale)
     return _recover(b, x, y, (real, imaginary))
 
 
 def _recover(b: Builder, x: Pair, y: Pair, quotient: Pair) -> Pair:
-    """What a quotient of two NaN is instead; a later case goes before an earlier one."""
+    """Annex G recovery when both parts are NaN. Later cases override earlier ones."""
     (p, q), (c, d) = x, y
     lost = both(b, b.is_nan(quotient[0]), b.is_nan(quotient[1]))
     infinity, zero = b.like(INF, p), b.like(0.0, p)
@@ -125,7 +126,7 @@ def _recover(b: Builder, x: Pair, y: Pair, quotient: Pair) -> Pair:
 
 
 def _unit_of_infinity(b: Builder, x: Value) -> Value:
-    """±1 for an infinity, ±0 otherwise."""
+    """±1 for an infinity, ±0 for other numbers."""
     return b.copysign(b.select(infinite(b, x), b.like(1.0, x), b.like(0.0, x)), x)
 
 
@@ -139,14 +140,14 @@ def compare(b: Builder, node: Node, x: Pair, y: Pair) -> Value:
 
 
 def _ordered(b: Builder, x: Pair) -> tuple[Value, Value]:
-    """(larger, smaller) of the parts' magnitudes."""
+    """(larger, smaller) of |re| and |im|."""
     p, q = b.absf(x[0]), b.absf(x[1])
     swap = b.compare("ogt", q, p)
     return b.select(swap, q, p), b.select(swap, p, q)
 
 
 def _hypotenuse(b: Builder, x: Pair) -> Value:
-    """|x| without overflow on the way; NaN if a part is NaN."""
+    """|x| without overflow of intermediates; NaN if a part is NaN."""
     large, small = _ordered(b, x)
     degenerate = either(b, b.compare("oeq", large, b.like(0.0, large)), infinite(b, large))
     ratio = b.divf(small, b.select(degenerate, b.like(1.0, large), large))
@@ -156,7 +157,7 @@ def _hypotenuse(b: Builder, x: Pair) -> Value:
 
 
 def absolute(b: Builder, x: Pair) -> Value:
-    """|x|, NaN if a part is NaN. In f64, squares of f32 are exact, and neither overflow nor vanish."""
+    """|x|; NaN if a part is NaN. For c64 it is computed in f64, where squares of f32 are exact and cannot overflow."""
     if x[0].type != b.types.f32:
         return _hypotenuse(b, x)
     squares = [b.mulf(wide, wide) for wide in map(b.extend, x)]
@@ -164,13 +165,13 @@ def absolute(b: Builder, x: Pair) -> Value:
 
 
 def sign(b: Builder, x: Pair) -> Pair:
-    """x/|x|, and 0 for 0."""
+    """x/|x|; zeros are returned unchanged."""
     size = absolute(b, x)
     return choose(b, b.compare("oeq", size, b.like(0.0, size)), x, (b.divf(x[0], size), b.divf(x[1], size)))
 
 
 def sqrt(b: Builder, x: Pair) -> Pair:
-    """The principal root, but on the cut always the one above: a zero of either sign counts as +0."""
+    """The principal root. An imaginary part of −0 counts as +0, so the cut belongs to the upper half plane."""
     real, imaginary = principal_root(b, x)
     flat = b.compare("oeq", x[1], b.like(0.0, x[1]))
     return real, b.select(flat, b.absf(imaginary), imaginary)
@@ -178,11 +179,11 @@ def sqrt(b: Builder, x: Pair) -> Pair:
 
 @in_f64
 def principal_root(b: Builder, x: Pair) -> Pair:
-    """t = √((|x| + |re|)/2) is one part, im/2t the other; the sign of im decides on the cut."""
+    """t = √((|x| + |re|)/2) is one part, im/2t the other. On the cut the sign of a zero im decides."""
     real, imaginary = x
     size = b.maxf(b.absf(real), b.absf(imaginary))
     tiny, huge = b.compare("olt", size, b.like(2.0**-900, size)), b.compare("ogt", size, b.like(2.0**900, size))
-    scale = _chosen(b, tiny, 2.0**200, huge, 2.0**-200)  # so that nothing overflows or vanishes
+    scale = _chosen(b, tiny, 2.0**200, huge, 2.0**-200)  # prevents overflow and underflow
     root_of_scale = _chosen(b, tiny, 2.0**-100, huge, 2.0**100)
     scaled = b.mulf(real, scale), b.mulf(imaginary, scale)
     total = times(b, b.addf(_hypotenuse(b, scaled), b.absf(scaled[0])), 0.5)
@@ -197,12 +198,12 @@ def principal_root(b: Builder, x: Pair) -> Pair:
 
 
 def _chosen(b: Builder, first: Value, one: float, second: Value, other: float) -> Value:
-    """One of two f64 constants by its condition, 1 by none."""
+    """`one` if `first`, `other` if `second`, 1 if neither, as f64."""
     return b.select(first, b.f64(one), b.select(second, b.f64(other), b.f64(1.0)))
 
 
 def rsqrt(b: Builder, x: Pair) -> Pair:
-    """1/√|x|, turned by half the angle backwards; infinity and NaN at 0, a zero for infinities."""
+    """1/√|x| with minus half the angle of x. (∞, NaN) at 0; zeros for infinities."""
     real, imaginary = x
     zero, one = b.like(0.0, real), b.like(1.0, real)
     large, small = _ordered(b, x)
@@ -222,7 +223,7 @@ def rsqrt(b: Builder, x: Pair) -> Pair:
 
 @in_f64
 def exponential(b: Builder, x: Pair) -> Pair:
-    """e^a in two halves, so that it overflows no earlier than the product; +0 beside a zero of either sign."""
+    """e^(a/2) is multiplied in twice, so that it overflows no earlier than the product. b = ±0 gives an imaginary +0."""
     real, imaginary = x
     half = b.math("math.exp", times(b, real, 0.5))
     first, second = (b.mulf(b.mulf(half, b.math(f"math.{name}", imaginary)), half) for name in ("cos", "sin"))
@@ -231,7 +232,7 @@ def exponential(b: Builder, x: Pair) -> Pair:
 
 
 def exponential_minus_one(b: Builder, x: Pair) -> Pair:
-    """expm1(a)·cos b + (cos b − 1), and (expm1(a) + 1)·sin b, which vanishes where eᵃ does against 1."""
+    """(expm1(a)·cos b + (cos b − 1), (expm1(a) + 1)·sin b). The imaginary part is 0 if eᵃ vanishes beside 1."""
     real, imaginary = x
     less = widened(b, "math.expm1", real)
     cosine_less = _cosine_less_one(b, imaginary)
@@ -242,7 +243,7 @@ def exponential_minus_one(b: Builder, x: Pair) -> Pair:
 
 
 def _cosine_less_one(b: Builder, x: Value) -> Value:
-    """The series Σ (−x²)ᵏ/(2k)! within π/4; beyond, a difference, which may be −1 exactly."""
+    """cos x − 1: the series Σ (−x²)ᵏ/(2k)! for |x| < π/4, a difference beyond, which may be exactly −1."""
     square = b.mulf(x, x)
     last = 9 if x.type == b.types.f64 else 6
     series = b.like(0.0, x)
@@ -260,19 +261,21 @@ def libm(b: Builder, name: str, *operands: Value) -> Value:
 
 
 def widened(b: Builder, name: str, *operands: Value) -> Value:
-    """A math function, (nearly always) rightly rounded: of f32 in f64, of f64 the C library's. The last bit counts."""
+    """A math function, almost always correctly rounded: f32 is evaluated in f64, f64 by the C library."""
     if operands[0].type != b.types.f32:
         return libm(b, name.removeprefix("math."), *operands)
     return b.truncate(b.math(name, *map(b.extend, operands)), b.types.f32)
 
 
 def angle_of(b: Builder, x: Pair) -> Value:
-    """The angle of c128 is the C library's, as XLA:CPU's: on the cut a flushed imaginary part decides its sign."""
+    """The angle of x. For c128 it is the C library's, as in XLA:CPU: on the cut, a flushed imaginary part decides its
+    sign.
+    """
     return widened(b, "math.atan2", x[1], x[0])
 
 
 def in_f64_real(function: Callable[[Builder, Pair], Value]) -> Callable[[Builder, Pair], Value]:
-    """`in_f64` for a function whose value is real."""
+    """`in_f64` for a function with a real result."""
 
     def wrapped(b: Builder, x: Pair) -> Value:
         if x[0].type != b.types.f32:
@@ -300,7 +303,7 @@ def _log_magnitude(b: Builder, x: Pair) -> Value:
 
 
 def log_plus_one(b: Builder, x: Pair) -> Pair:
-    """−∞ where the square of |1 + x| vanishes."""
+    """log(1 + x). The real part is −∞ if |1 + x|² underflows."""
     shifted = plus(b, x[0], 1.0), x[1]
     square = b.fma(shifted[0], shifted[0], b.mulf(x[1], x[1]))
     vanishes = b.compare("oeq", square, b.like(0.0, square))
@@ -320,12 +323,12 @@ def _half_log_plus_one(b: Builder, x: Pair) -> Value:
 
 
 def power(b: Builder, x: Pair, y: Pair) -> Pair:
-    """|x|^c·e^(−d·arg x), turned by c·arg x + d·log |x|, for y = c + i·d; 0 to the 0 is 1."""
+    """For y = c + i·d: absolute value |x|^c·e^(−d·arg x), angle c·arg x + d·log |x|. 0 to the 0 is 1."""
     (p, q), (c, d) = x, y
     zero, one, infinity = b.like(0.0, p), b.like(1.0, p), b.like(INF, p)
     size, angle = absolute(b, x), angle_of(b, x)
     grown = b.mulf(b.math("math.powf", size, c), b.math("math.exp", b.negf(b.mulf(d, angle))))
-    turn = b.fma(c, angle, b.mulf(d, b.math("math.log", size)))  # of its products the second overflows by itself
+    turn = b.fma(c, angle, b.mulf(d, b.math("math.log", size)))  # the second product would overflow first
     result = (b.mulf(grown, b.math("math.cos", turn)), b.mulf(grown, b.math("math.sin", turn)))
     real_base, real_exponent = b.compare("oeq", q, zero), b.compare("oeq", d, zero)
     endless = both(b, both(b, b.compare("oeq", p, infinity), real_base), real_exponent)
@@ -343,6 +346,6 @@ def cbrt(b: Builder, x: Pair) -> Pair:
 
 
 def logistic(b: Builder, x: Pair) -> Pair:
-    """1/(1 + e⁻ˣ)"""
+    """1/(1 + e⁻ˣ)."""
     real, imaginary = exponential(b, negate(b, x))
     return divide(b, (b.like(1.0, real), b.like(0.0, real)), (plus(b, real, 1.0), imaginary))

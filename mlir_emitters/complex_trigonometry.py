@@ -1,5 +1,6 @@
-"""Trigonometric and hyperbolic functions of complex numbers: sine, cosine, tan, tanh with XLA's corners; sinh and cosh,
-which XLA has not, with C's."""
+"""Trigonometric and hyperbolic functions of complex numbers. sin, cos, tan and tanh have XLA's special cases; sinh and
+cosh, which XLA lacks, have C's.
+"""
 
 from __future__ import annotations
 
@@ -9,12 +10,13 @@ from .builder import Builder, Value
 from .complex_math import INF, NAN, Pair, both, choose, either, finite, in_f64, infinite, times
 
 FAR, SHIFT = 700.0, 600.0
-"""Where eˣ may overflow though its product with a small number does not, and by how much the argument is lessened."""
+"""For |x| > FAR, eˣ may overflow although its product with a small number does not. SHIFT is subtracted from |x| first.
+"""
 
 
 @in_f64
 def sinh(b: Builder, x: Pair) -> Pair:
-    """Without an angle: +∞ for an infinite real part, the zero itself for a zero."""
+    """As C's csinh. b infinite or NaN: the real part is +∞ for an infinite a; for a zero a it is a."""
     real, imaginary = x
     s, c, scale = _hyperbolic(b, real)
     first = b.mulf(_product(b, s, b.math("math.cos", imaginary)), scale)
@@ -26,7 +28,7 @@ def sinh(b: Builder, x: Pair) -> Pair:
 
 @in_f64
 def cosh(b: Builder, x: Pair) -> Pair:
-    """Without an angle: a real part of +∞ for an infinity, an imaginary one of +0 for a zero."""
+    """As C's ccosh. b infinite or NaN: the real part is +∞ for an infinite a; the imaginary part is +0 for a zero a."""
     real, imaginary = x
     s, c, scale = _hyperbolic(b, real)
     first = b.mulf(_product(b, c, b.math("math.cos", imaginary)), scale)
@@ -38,7 +40,10 @@ def cosh(b: Builder, x: Pair) -> Pair:
 
 
 def _hyperbolic(b: Builder, x: Value) -> tuple[Value, Value, Value]:
-    """(sinh, cosh) up to the third value, by which their products with an angle's sine or cosine must be multiplied."""
+    """(sinh', cosh', scale) with sinh x = sinh'·scale and cosh x = cosh'·scale.
+
+    Multiply by the sine or cosine of the angle first, then by scale.
+    """
     far = b.compare("ogt", b.absf(x), b.like(FAR, x))
     near = b.select(far, b.subf(x, b.copysign(b.like(SHIFT, x), x)), x)
     scale = b.select(far, b.like(exp(SHIFT), x), b.like(1.0, x))
@@ -46,13 +51,13 @@ def _hyperbolic(b: Builder, x: Value) -> tuple[Value, Value, Value]:
 
 
 def _product(b: Builder, x: Value, y: Value) -> Value:
-    """x·y, where a zero y stays a zero beside an infinite x, with the product's sign."""
+    """x·y with the sign of the product; a zero y gives zero even if x is infinite."""
     flat = b.mulf(y, b.copysign(b.like(1.0, x), x))
     return b.select(b.compare("oeq", y, b.like(0.0, y)), flat, b.mulf(x, y))
 
 
 def _half_exponentials(b: Builder, x: Value) -> Pair:
-    """eˣ/2 and e⁻ˣ/2, the second by division, so that it overflows where eˣ vanishes, as it does in XLA:CPU."""
+    """eˣ/2 and e⁻ˣ/2. The second is a quotient, so that it overflows if eˣ underflows, as in XLA:CPU."""
     exponential_ = b.math("math.exp", x)
     return times(b, exponential_, 0.5), b.divf(b.like(0.5, x), exponential_)
 
@@ -69,7 +74,7 @@ def cosine(b: Builder, x: Pair) -> Pair:
 
 @in_f64
 def tanh(b: Builder, x: Pair) -> Pair:
-    """(sinh a·cosh a, sin b·cos b)/(sinh²a + cos²b); for large |a| ±1 and 4·sin b·cos b·e^(−2|a|)."""
+    """(sinh a·cosh a, sin b·cos b)/(sinh²a + cos²b); for large |a|: (±1, 4·sin b·cos b·e^(−2|a|))."""
     real, imaginary = x
     magnitude = b.absf(real)
     is_large = b.compare("ogt", magnitude, b.like(20.0, real))
@@ -85,7 +90,11 @@ def tanh(b: Builder, x: Pair) -> Pair:
 
 
 def _tanh_corners(b: Builder, x: Pair, product: Value, result: Pair) -> Pair:
-    """Without an angle (`product` is NaN) NaN beside a finite part and 0 beside an infinite one; 0 on the real axis."""
+    """b infinite or NaN (`product` is NaN): the real part is NaN for a finite a; the imaginary part is 0 for an
+    infinite a.
+
+    On the real axis the imaginary part is 0.
+    """
     zero, lost, endless = b.like(0.0, product), b.is_nan(product), infinite(b, x[0])
     unsure = both(b, lost, b.compare("une", b.absf(x[0]), b.like(INF, product)))
     flat = either(b, b.compare("oeq", x[1], zero), both(b, lost, endless))

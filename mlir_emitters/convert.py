@@ -1,4 +1,4 @@
-"""convert and reduce-precision; bitcast-convert, which may change the shape, is in shape.py."""
+"""convert and reduce-precision. bitcast-convert, which may change the shape, is in shape.py."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ def convert(b: Builder, node: Node, x: Scalar) -> Scalar:
 
 
 def convert_to(b: Builder, source: DType, target: DType, x: Scalar) -> Scalar:
-    """A value of one type as another, as XLA:CPU does it: float to integer saturates and takes NaN to 0."""
+    """Convert a value as XLA:CPU does: float to integer saturates, and NaN becomes 0."""
     if source is target:
         return x
     if isinstance(x, tuple):
@@ -37,7 +37,7 @@ def _real(b: Builder, source: DType, target: DType, x: Value) -> Value:
     if source is target:
         return x
     if target is DType.PRED:
-        by_bits = source in ROUNDED and source is not DType.F8E8M0FNU  # its least is subnormal, and flushed
+        by_bits = source in ROUNDED and source is not DType.F8E8M0FNU  # its smallest number is a subnormal f32
         return _nonzero_bits(b, x) if by_bits else _nonzero(b, x)
     if source.is_float:
         return _float_to_float(b, source, target, x) if target.is_float else _float_to_integer(b, target, x)
@@ -47,7 +47,9 @@ def _real(b: Builder, source: DType, target: DType, x: Value) -> Value:
 
 
 def _nonzero_bits(b: Builder, x: Value) -> Value:
-    """Of a narrow float in its f32: by bits, since a comparison would flush bf16's subnormals."""
+    """Whether a narrow float, given as f32, is not zero. It tests bits, since a comparison would flush bf16's
+    subnormals.
+    """
     bits = b.binary("andi", b.bitcast(x, b.types.i32), 0x7FFFFFFF)
     return b.compare_integers("ne", bits, b.like(0, bits))
 
@@ -69,13 +71,13 @@ def _float_to_float(b: Builder, source: DType, target: DType, x: Value) -> Value
 
 
 def _least_extended(b: Builder, x: Value) -> Value:
-    """f8e8m0fnu to f64: its least number is a subnormal f32, which would be flushed."""
+    """f8e8m0fnu to f64. Its smallest number is a subnormal f32 and would be flushed."""
     least = b.compare_integers("eq", b.bitcast(x, b.types.i32), b.constant(0x400000, b.types.i32))
     return b.select(least, b.f64(2.0**-127), b.extend(x))
 
 
 def _power_below(b: Builder, x: Value, rounded: Value) -> Value:
-    """What f64 numbers below 2^-126 are in f8e8m0fnu (as f32): 2^-126 down to 2^-127, which is itself; less is NaN."""
+    """f64 below 2^-126 in f8e8m0fnu (as f32): 2^-127 stays, larger numbers become 2^-126, smaller ones NaN."""
     least = b.f64(2.0**-127)
     small = b.select(b.compare("oeq", x, least), b.f32(2.0**-127), b.f32(float("nan")))
     small = b.select(b.compare("ogt", x, least), b.f32(2.0**-126), small)
@@ -83,8 +85,9 @@ def _power_below(b: Builder, x: Value, rounded: Value) -> Value:
 
 
 def narrow_f64(b: Builder, x: Value) -> Value:
-    """f64 to an f32 that rounds on to a narrower type as if in one step: the lost bits are kept in the last bit
-    (round to odd).
+    """Round f64 to f32 so that a second rounding to a narrower type gives the correctly rounded result.
+
+    The lost bits are merged into the last bit (round to odd).
     """
     t = b.types
     near = b.truncate(x, t.f32)
@@ -99,11 +102,11 @@ def narrow_f64(b: Builder, x: Value) -> Value:
 
 
 def _float_to_integer(b: Builder, target: DType, x: Value) -> Value:
-    """Towards zero, saturated, NaN to 0. The conversion itself only ever sees values in range."""
+    """Round towards zero, saturate, NaN to 0. The conversion gets only values in range: others are poison."""
     bits, signed = target.bits, target.is_signed
     low, high = (-(1 << (bits - 1)), (1 << (bits - 1)) - 1) if signed else (0, (1 << bits) - 1)
     mantissa = 24 if x.type == b.types.f32 else 53
-    top = high - (high & ((1 << max(high.bit_length() - mantissa, 0)) - 1))  # the largest float that is in range
+    top = high - (high & ((1 << max(high.bit_length() - mantissa, 0)) - 1))  # the largest float in range
     inside = b.op("arith.maxnumf", b.like(float(low), x), x)
     inside = b.op("arith.minnumf", inside, b.like(float(top), x))
     type = raw_type(b.types, target)
@@ -118,7 +121,7 @@ def _integer_to_float(b: Builder, source: DType, target: DType, x: Value) -> Val
     if target is DType.F64:
         return b.op(name, x, type=b.types.f64)
     if target in ROUNDED and source.bits > 24:
-        # f32 would round a first time: go through f64, and through round-to-odd integers for 64 bits.
+        # f32 would round once before: use f64, and for 64-bit integers fold the low bits first.
         wide = b.op(name, _fold_low_bits(b, source, x) if source.bits > 53 else x, type=b.types.f64)
         return round_to(b, target, narrow_f64(b, wide))
     value = b.op(name, x, type=b.types.f32)
@@ -126,8 +129,9 @@ def _integer_to_float(b: Builder, source: DType, target: DType, x: Value) -> Val
 
 
 def _fold_low_bits(b: Builder, source: DType, x: Value) -> Value:
-    """A 64-bit integer that f64 holds exactly and that rounds alike to 24 bits or fewer: the low 12 bits as one
-    sticky bit.
+    """A 64-bit integer that f64 represents exactly and that rounds equally to 24 bits or fewer.
+
+    The low 12 bits become one sticky bit.
     """
     low = b.binary("andi", x, 0xFFF)
     sticky = b.binary("shli", b.extui(b.compare_integers("ne", low, b.like(0, x)), x.type), 11)
@@ -146,9 +150,9 @@ def _integer_to_integer(b: Builder, source: DType, target: DType, x: Value) -> V
 
 
 def reduce_precision(b: Builder, node: Node, x: Value) -> Value:
-    """Round to a mantissa and exponent of fewer bits, ties to even; out of range becomes infinity or a signed zero."""
+    """Round to fewer mantissa and exponent bits, ties to even. Out of range becomes infinity or a signed zero."""
     exponent, mantissa = node.attributes["exponent_bits"], node.attributes["mantissa_bits"]
-    format = DType.F16 if node.output.dtype in NARROW else node.output.dtype  # XLA computes these in f16
+    format = DType.F16 if node.output.dtype in NARROW else node.output.dtype  # as XLA
     bits, full_mantissa, full_exponent = _bits_of_format(b, format, x)
     sign_mask = 1 << (full_mantissa + full_exponent)
     if mantissa < full_mantissa:
@@ -162,7 +166,7 @@ def reduce_precision(b: Builder, node: Node, x: Value) -> Value:
 
 
 def _bits_of_format(b: Builder, dtype: DType, x: Value) -> tuple[Value, int, int]:
-    """(bits, mantissa, exponent) of a value in its own format; those of f16 in an i32."""
+    """(bits, mantissa width, exponent width) of a value in its own format. f16 has its bits in an i32."""
     if dtype is DType.F64:
         return b.bitcast(x, b.types.i64), 52, 11
     if dtype is DType.F16:

@@ -1,9 +1,10 @@
-"""convolution: one element as loops over its window, and a kernel of its own that sums many elements side by side.
+"""convolution: one element as loops over its window, and a kernel that sums many elements side by side.
 
-The kernel keeps a tile of accumulators in stack memory: a run of results along one axis (the lane axis: features,
-channels of a depthwise convolution, or a spatial dimension) for a few positions of another one (the reuse axis). Where
-a whole window lies in the input, the positions of a tile share its loops; at the border each has bounds of its own.
-Runs of lanes become vectors before LLVM may unroll their loops; window positions around input features stay a loop.
+The kernel keeps a tile of accumulators on the stack: a run of results along one axis (the lane axis: features, channels
+of a depthwise convolution, or a spatial dimension) for a few positions of another axis (the reuse axis). If the windows
+of a tile are entirely in the input, its positions share the window's loops; at the border each position has its own
+bounds. Loops over runs of lanes are vectorised before LLVM may unroll them; loops over window positions around loops
+over input features are not unrolled.
 """
 
 from __future__ import annotations
@@ -29,7 +30,7 @@ CLOSE = 4  # elements between lanes up to which they are worth loading together:
 BATCH, FEATURE, SPATIAL = 0, 2, 3  # axes of a Site
 
 Write = Callable[[Indices], None]
-"""What is done with a result, given its index, once its value is remembered."""
+"""Called with the index of a result whose value is bound, to store it."""
 
 
 def convolution_value(e: Elemental, node: Node, number: int, index: Indices, raw: bool) -> Reads:
@@ -75,7 +76,7 @@ def zero_of(b: Builder, dtype: DType) -> Scalar:
 
 
 def lane_axis(node: Node) -> int | None:
-    """The axis whose neighbours lie closest in the result, among those long enough and close in both operands."""
+    """The axis with the closest neighbours in the result, of those long enough and with close ones in both operands."""
     geometry = Geometry.of(node)
     if geometry.is_empty:
         return None
@@ -88,7 +89,7 @@ def lane_axis(node: Node) -> int | None:
 
 
 def emit_convolution(e: Elemental, node: Node, write: Write) -> bool:
-    """All results of a convolution in tiles; False if no axis is good for lanes."""
+    """Emit all results of a convolution in tiles. False if no axis is suitable for lanes."""
     lanes = lane_axis(node)
     if lanes is None:
         return False
@@ -97,7 +98,7 @@ def emit_convolution(e: Elemental, node: Node, write: Write) -> bool:
 
 
 def side_by_side(width: int) -> Unroll:
-    """For the loop over a run of lanes: vectors first, but for a short run that fills none evenly."""
+    """The unroll mode of a loop over a run of lanes: vectors first, unless the run is short and no power of two."""
     return Unroll.ANY if width < 16 and width.bit_count() > 1 else Unroll.VECTORIZED
 
 
@@ -142,7 +143,7 @@ class Tiles:
             b.close_loop(loop)
 
     def _chunks(self, first: int, end: int, size: int, unroll: Unroll = Unroll.ANY) -> Iterator[tuple[Index, int]]:
-        """(start, size) of each chunk; whole ones share a loop, which is open while the caller handles them."""
+        """Yield (start, size) of each chunk. Full chunks share one loop, which is open during the yield."""
         whole = first + (end - first) // size * size
         if whole - first > size:
             with self.b.loop(first, whole, size, unroll=unroll) as loop:
@@ -169,7 +170,9 @@ class Tiles:
                 self._tile(site.moved(axis, self._beside(number, inner)), 1, start, width, False)
 
     def _beside(self, number: Index, inner: range) -> Index:
-        """Where the positions before and after `inner` lie, counted as one row: the border has one copy of its code."""
+        """The position with a number among those before and after `inner`. One loop over both emits the border's code
+        once.
+        """
         b = self.b
         after = b.add(number, len(inner))
         if isinstance(number, int):
@@ -177,7 +180,7 @@ class Tiles:
         return b.select(b.compare_integers("slt", number, b.materialize(inner.start)), number, after)
 
     def _tile(self, site: Site, count: int, start: Index, width: int, shares: bool) -> None:
-        """`width` lanes from `start` at `count` positions of the reuse axis; shares: they have one window."""
+        """`width` lanes from `start`, at `count` positions of the reuse axis. shares: they share one window."""
         b, node, wide = self.b, self.node, self.wide
         with b.loop(0, count * width) as slot:
             self._put(slot.index, zero_of(b, wide))
@@ -192,7 +195,7 @@ class Tiles:
             self.write(index)
 
     def _window(self, site: Site, taps: list[Index], count: int, start: Index, width: int, shares: bool) -> None:
-        """A loop for each dimension of the window that is left, then the products."""
+        """One loop for each remaining dimension of the window, then the products."""
         b, n, slides = self.b, len(taps), self.geometry.slides
         if n == len(slides):
             for feature, number in self._chunks(0, self.geometry.inputs, UNROLL if self.unrolls else 1):
@@ -211,7 +214,7 @@ class Tiles:
     def _add(
         self, site: Site, products: Sequence[tuple[list[Index], Index]], count: int, start: Index, width: int
     ) -> None:
-        """Add products, each of a window position and an input feature, to the tile."""
+        """Add products, each given by a window position and an input feature, to the tile."""
         b = self.b
         bounds: tuple[Index, Index, int] = (start, b.add(start, width), 1)
         if self.lanes >= SPATIAL:

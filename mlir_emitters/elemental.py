@@ -1,8 +1,8 @@
-"""The value of one element: follow a buffer to the node that writes it, and that node's operands to theirs.
+"""Computes the value of one element: from a buffer to the node that writes it, and from there to the node's operands.
 
-Rules of elementwise ops get their operands' values; rules of other ops are generators that yield what they want to
-read, `(buffer, index, raw)`, and get it sent. One loop over an explicit stack runs them, so depth costs no recursion.
-Each value is made once a scope (loop body, branch).
+Rules of elementwise ops get the values of their operands. Rules of other ops are generators that yield requests
+`(buffer, index, raw)` and receive values. One loop with an explicit stack runs them, so depth needs no recursion. Each
+value is created once per scope (loop body, branch).
 """
 
 from __future__ import annotations
@@ -22,13 +22,14 @@ Indices = tuple[Index, ...]
 
 
 class Linear(tuple):
-    """An index that is one offset into memory: for loops in which every full-size array has the same layout."""
+    """An index that is one offset in memory, for loops in which all full-size arrays have the same layout."""
 
     __slots__ = ()
 
 
 Request = tuple[Buffer, Indices, bool]
-"""Read an element: of which buffer, at which logical index, raw (True) or working (False)."""
+"""A read of one element: its buffer, its logical index, and whether the raw (True) or working (False) form is needed.
+"""
 
 Reads = Generator[Request, Scalar, Scalar]
 Rule = Callable[["Elemental", Node, int, Indices, bool], Reads]
@@ -36,9 +37,9 @@ Rule = Callable[["Elemental", Node, int, Indices, bool], Reads]
 
 
 class Elemental:
-    """Makes elements of one kernel. pointers: the kernel's arguments; rules: of ops that are not elementwise.
+    """Computes elements of one kernel. pointers: the kernel's arguments; rules: for ops that are not elementwise.
 
-    scratch: the memory that the kernel may use while it runs.
+    scratch: the kernel's scratch memory.
     """
 
     def __init__(self, b: Builder, pointers: Sequence[Value], rules: Mapping[Op, Rule], scratch: Scratch):
@@ -49,7 +50,7 @@ class Elemental:
         return self.run(self._passing((buffer, index, raw)))
 
     def run(self, start: Reads) -> Scalar:
-        """Run a rule with everything that it reads."""
+        """Run a rule and everything that it reads."""
         stack, sent = [start], None
         while True:
             try:
@@ -90,7 +91,7 @@ class Elemental:
 
     def _elementwise(self, node: Node, index: Indices, raw: bool) -> Reads:
         if raw:
-            # Remember the working form as well: others may want it.
+            # Also memoise the working form for other readers.
             return encode(self.b, node.output.dtype, (yield node.output, index, False))
         operands: list[Scalar] = []
         form = takes_raw(node)
@@ -99,7 +100,7 @@ class Elemental:
         return emit_elementwise(self.b, node, operands)
 
     def offset(self, buffer: Buffer, index: Indices) -> Index:
-        """Distance in elements from the start of a buffer."""
+        """The offset, in elements, from the start of a buffer."""
         if isinstance(index, Linear):
             return index[0]
         total: Index = 0
@@ -111,7 +112,7 @@ class Elemental:
         return load_element(self.b, self.pointers[buffer.argument], buffer.dtype, offset)
 
     def store(self, buffer: Buffer, index: Indices, value: Scalar) -> None:
-        """Write a raw element into an output."""
+        """Store a raw element to an output."""
         store_element(self.b, self.pointers[buffer.argument], buffer.dtype, self.offset(buffer, index), value)
 
     def apply(self, body: Body, operands: Sequence[Scalar]) -> list[Scalar]:
@@ -124,7 +125,7 @@ class Elemental:
 
 
 def load_element(b: Builder, pointer: Value, dtype: DType, offset: Index) -> Scalar:
-    """A raw element from memory."""
+    """Load a raw element."""
     type, size = raw_type(b.types, dtype), dtype.bytes // parts(dtype)
     if not dtype.is_complex:
         return b.load(b.pointer(pointer, offset, type), type, size)
@@ -136,7 +137,7 @@ def load_element(b: Builder, pointer: Value, dtype: DType, offset: Index) -> Sca
 
 
 def store_element(b: Builder, pointer: Value, dtype: DType, offset: Index, value: Scalar) -> None:
-    """A raw element into memory."""
+    """Store a raw element."""
     type, size = raw_type(b.types, dtype), dtype.bytes // parts(dtype)
     if not dtype.is_complex:
         b.store(flatten(value)[0], b.pointer(pointer, offset, type), size)

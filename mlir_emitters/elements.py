@@ -1,9 +1,9 @@
-"""How one element of each HLO type lies in memory and in registers.
+"""The representation of one element of each HLO type in memory and in registers.
 
-Two forms of a scalar: *raw*, as it lies in memory (what data movement passes on, bit for bit), and *working*, what
-arithmetic takes: pred raw i8, working i1; f16, bf16 and the 8- and 4-bit floats raw iN, working f32 (always a value
-of the narrow type); 2- and 4-bit integers raw and working i8 (sign- or zero-extended); complex a (real, imaginary)
-pair in both; the rest are the same in both.
+A scalar has two forms: *raw*, as in memory (data movement copies it bit for bit), and *working*, for arithmetic. pred:
+raw i8, working i1. f16, bf16 and the 8- and 4-bit floats: raw iN, working f32 (always a value of the narrow type). 2-
+and 4-bit integers: i8 in both forms (sign- or zero-extended). complex: a (real, imaginary) pair in both forms. Other
+types have the same form in both.
 """
 
 from __future__ import annotations
@@ -22,9 +22,9 @@ Scalar: TypeAlias = Value | tuple[Value, Value]
 
 @dataclass(frozen=True, slots=True)
 class FloatFormat:
-    """A narrow float: widths and bias, whether it has infinities, and the bits of its NaN (None: it has none).
+    """A narrow float: widths and bias, whether it has infinities, and the bits of its NaN (None: no NaN).
 
-    negative_zero_is_nan: the 'fnuz' kinds, whose only NaN is 0x80.
+    negative_zero_is_nan: the 'fnuz' formats, whose only NaN is 0x80.
     """
 
     exponent: int
@@ -40,7 +40,7 @@ class FloatFormat:
 
     @property
     def largest(self) -> int:
-        """Bits of the largest finite value."""
+        """The bits of the largest finite value."""
         top = self.sign_bit - 1
         if self.infinity:
             return top - (1 << self.mantissa)
@@ -59,11 +59,11 @@ NARROW: dict[DType, FloatFormat] = {
 }
 SMALL_INTEGERS = frozenset({DType.S1, DType.S2, DType.S4, DType.U1, DType.U2, DType.U4})
 ROUNDED = frozenset({DType.F16, DType.BF16, DType.F8E8M0FNU}) | NARROW.keys()
-"""Types that compute in f32 and round each result."""
+"""Types that are computed in f32 and rounded after each operation."""
 
 
 def raw_type(types: Types, dtype: DType) -> ir.Type:
-    """The type of one element in memory (of one part, for complex)."""
+    """The MLIR type of one element in memory (of one component, if complex)."""
     if dtype in (DType.F32, DType.C64):
         return types.f32
     if dtype in (DType.F64, DType.C128):
@@ -72,7 +72,7 @@ def raw_type(types: Types, dtype: DType) -> ir.Type:
 
 
 def working_type(types: Types, dtype: DType) -> ir.Type:
-    """The type of one element in registers (of one part, for complex)."""
+    """The MLIR type of one element in registers (of one component, if complex)."""
     if dtype is DType.PRED:
         return types.i1
     return types.f32 if dtype in ROUNDED else raw_type(types, dtype)
@@ -83,7 +83,7 @@ def parts(dtype: DType) -> int:
 
 
 def scalar_types(types: Types, dtype: DType, raw: bool) -> list[ir.Type]:
-    """Types of the values that make up one element."""
+    """The types of the values that form one element."""
     return [raw_type(types, dtype) if raw else working_type(types, dtype)] * parts(dtype)
 
 
@@ -96,7 +96,7 @@ def unflatten(values: list[Value], dtype: DType) -> Scalar:
 
 
 def decode(b: Builder, dtype: DType, raw: Scalar) -> Scalar:
-    """Raw to working."""
+    """Raw form to working form."""
     if isinstance(raw, tuple) or not (dtype in ROUNDED or dtype in SMALL_INTEGERS or dtype is DType.PRED):
         return raw
     t = b.types
@@ -112,7 +112,7 @@ def decode(b: Builder, dtype: DType, raw: Scalar) -> Scalar:
 
 
 def encode(b: Builder, dtype: DType, value: Scalar) -> Scalar:
-    """Working to raw; exact, since working values are already rounded."""
+    """Working form to raw form. It is exact, because working values are already rounded."""
     if isinstance(value, tuple) or not (dtype in ROUNDED or dtype is DType.PRED):
         return value
     t = b.types
@@ -146,7 +146,7 @@ def wrap_small(b: Builder, dtype: DType, value: Value) -> Value:
 
 
 def _round_bf16(b: Builder, value: Value) -> Value:
-    """Nearest even in integer arithmetic, which every target vectorises; a NaN keeps its sign and becomes quiet."""
+    """Round to nearest even by integer operations, which every target vectorises. A NaN becomes quiet, with its sign."""
     i32 = b.types.i32
     bits = b.bitcast(value, i32)
     odd = b.binary("andi", b.binary("shrui", bits, 16), 1)
@@ -157,8 +157,8 @@ def _round_bf16(b: Builder, value: Value) -> Value:
 
 
 def _decode_narrow(b: Builder, format: FloatFormat, raw: Value) -> Value:
-    """A normal: place the bits and rebias. A subnormal: its integer times the least step. Then NaN, infinity and the
-    sign.
+    """Decode a narrow float. Normal: shift the bits and change the bias. Subnormal: multiply its integer by the
+    smallest step. Then handle NaN, infinity and the sign.
     """
     t = b.types
     bits = b.extui(raw, t.i32)
@@ -192,7 +192,7 @@ def _encode_narrow(b: Builder, format: FloatFormat, value: Value) -> Value:
     odd = b.binary("andi", b.binary("shrui", magnitude, drop), 1)
     rounded = b.binary("addi", b.binary("addi", magnitude, odd), (1 << (drop - 1)) - 1)
     normal = b.binary("subi", b.binary("shrui", rounded, drop), (127 - format.bias) << format.mantissa)
-    # Below the least normal: adding 2^k makes the hardware round at the right bit; the integer then is the code.
+    # Below the smallest normal: after adding 2^k the hardware rounds at the right bit, and the low bits are the code.
     magic = 2.0 ** (23 + 1 - format.bias - format.mantissa)
     absolute = b.bitcast(magnitude, t.f32)
     shifted = b.op("arith.addf", absolute, b.f32(magic))
@@ -213,14 +213,14 @@ def _encode_narrow(b: Builder, format: FloatFormat, value: Value) -> Value:
 
 
 def _overflow(b: Builder, format: FloatFormat, code: Value, magnitude: Value) -> Value:
-    """What values beyond the largest finite one, infinities and NaN become (sign still to come)."""
+    """Replace values beyond the largest finite one, infinities and NaN. The sign is added later."""
     t = b.types
     too_large = b.compare_integers("sgt", code, b.constant(format.largest, t.i32))
     is_nan = b.compare_integers("ugt", magnitude, b.constant(0x7F800000, t.i32))
     if format.infinity:
         code = b.select(too_large, b.constant(format.largest + 1, t.i32), code)
         return b.select(is_nan, b.constant(format.nan or 0, t.i32), code)
-    if format.nan is None:  # no NaN at all: saturate; NaN becomes negative zero, as ml_dtypes has it
+    if format.nan is None:  # no NaN in the format: saturate; NaN becomes -0, as in ml_dtypes
         saturated = b.select(too_large, b.constant(format.largest, t.i32), code)
         return b.select(is_nan, b.constant(format.sign_bit, t.i32), saturated)
     nan = 0x10000 if format.negative_zero_is_nan else format.nan
@@ -228,7 +228,7 @@ def _overflow(b: Builder, format: FloatFormat, code: Value, magnitude: Value) ->
 
 
 def _decode_e8m0(b: Builder, raw: Value) -> Value:
-    """A bare power of two, 2^(bits−127); 0xff is NaN."""
+    """Decode f8e8m0fnu: 2^(bits−127); 0xff is NaN."""
     t = b.types
     bits = b.extui(raw, t.i32)
     power = b.bitcast(b.binary("shli", bits, 23), t.f32)
@@ -237,16 +237,17 @@ def _decode_e8m0(b: Builder, raw: Value) -> Value:
 
 
 def _encode_e8m0(b: Builder, value: Value) -> Value:
-    """Round to the nearest power of two (ties up: the hidden bit is odd); what is not positive and finite becomes NaN.
+    """Round to the nearest power of two (ties go up, since the hidden bit is odd). Negative and non-finite numbers and
+    zero become NaN.
 
-    By the bits, since a comparison would flush 2^-127, whose code is 0; XLA rounds every subnormal above it up to 1.
+    It works on bits, since a comparison would flush 2^-127 (code 0). XLA rounds larger subnormals up to code 1.
     """
     t = b.types
     bits = b.bitcast(value, t.i32)
     normal = b.binary("shrui", b.binary("addi", bits, 0x400000), 23)
     subnormal = b.extui(b.compare_integers("ugt", bits, b.constant(0x400000, t.i32)), t.i32)
     rounded = b.select(b.compare_integers("ult", bits, b.constant(0x800000, t.i32)), subnormal, normal)
-    # As unsigned numbers less one: zero, the negative numbers, infinity and NaN all lie beyond.
+    # As unsigned numbers minus one, zero, negative numbers, infinity and NaN are all out of range.
     less = b.binary("addi", bits, 0xFFFFFFFF)
     ok = b.compare_integers("ult", less, b.constant(0x7F7FFFFF, t.i32))
     return b.trunci(b.select(ok, rounded, b.constant(255, t.i32)), t.i8)

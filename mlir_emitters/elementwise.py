@@ -1,5 +1,5 @@
-"""Elementwise ops: one row an opcode, one function a class of element types. Functions take and give working values
-(elements.py).
+"""Elementwise ops: one row per opcode, one function per class of element types. Functions take and return working
+values (elements.py).
 """
 
 from __future__ import annotations
@@ -24,10 +24,10 @@ Function = Callable[..., Scalar]
 
 @dataclass(frozen=True, slots=True)
 class Row:
-    """One elementwise opcode; a class of the first operand's type without a function is unsupported.
+    """One elementwise opcode. A type class of the first operand without a function is unsupported.
 
-    integer: for signed and unsigned alike. exact: the result of narrow floats needs no rounding (it is one of the
-    operands, or representable by itself).
+    integer: for signed and unsigned types. exact: results of narrow floats need no rounding, because they are an
+    operand or representable in any case.
     """
 
     floating: Function | None = None
@@ -39,7 +39,7 @@ class Row:
     integer: Function | None = None
 
     def function(self, dtype: DType) -> Function | None:
-        """The function for an operand type."""
+        """The function for an operand type; None if unsupported."""
         if dtype is DType.PRED:
             return self.pred
         if dtype.is_complex:
@@ -67,7 +67,7 @@ def emit_elementwise(b: Builder, node: Node, operands: list[Scalar]) -> Scalar:
 
 
 def simple(function: Callable[..., Scalar]) -> Function:
-    """A function that needs no node."""
+    """A row's function from a function that does not need the node."""
     return lambda b, node, *operands: function(b, *operands)
 
 
@@ -82,7 +82,7 @@ def operation(view: Any, *, contracts: bool = False) -> Function:
 
 
 def library(view: Any) -> Function:
-    """One operation of the math dialect, expanded afterwards by math_library where LLVM has no instruction for it."""
+    """One operation of the math dialect. math_library expands it if LLVM has no instruction for it."""
     name = view.OPERATION_NAME
     return lambda b, node, *operands: b.math(name, *operands)
 
@@ -95,7 +95,7 @@ def bitwise(view: Any) -> Row:
 
 
 def sign(b: Builder, x: Value) -> Value:
-    """±1, and zeros and NaN as they are."""
+    """±1; zeros and NaN are returned unchanged."""
     zero_or_nan = b.compare("ueq", x, b.like(0.0, x))
     return b.select(zero_or_nan, x, b.copysign(b.like(1.0, x), x))
 
@@ -143,7 +143,10 @@ def sign_unsigned(b: Builder, x: Value) -> Value:
 
 
 def _divisor(b: Builder, x: Value, y: Value, signed: bool) -> tuple[Value, Value]:
-    """(whether y is 0, a divisor that never traps: 1 for 0, and for MIN / −1, whose quotient then is MIN)."""
+    """(whether y is 0, a divisor that cannot trap).
+
+    The divisor is 1 instead of 0, and for MIN / −1, whose quotient then is MIN.
+    """
     is_zero = b.compare_integers("eq", y, zero(b, y))
     unsafe = is_zero
     if signed:
@@ -174,12 +177,13 @@ def remainder_unsigned(b: Builder, x: Value, y: Value) -> Value:
 
 
 EXPONENT_BITS = 6
-"""XLA:CPU looks at no more bits of an integer exponent."""
+"""XLA:CPU uses only this many low bits of an integer exponent."""
 
 
 def power_integer(b: Builder, x: Value, y: Value) -> Value:
-    """Square and multiply, wrapping. An exponent with its top bit set (unsigned ones too) counts as negative: 0, but
-    ±1 stay themselves up to sign."""
+    """Square and multiply, wrapping. An exponent with its top bit set, even an unsigned one, counts as negative: the
+    result is 0, or ±1 for a base of ±1.
+    """
     one, minus_one = b.like(1, x), b.like(-1, x)
     result, base = one, x
     for k in range(EXPONENT_BITS):
@@ -193,7 +197,7 @@ def power_integer(b: Builder, x: Value, y: Value) -> Value:
 
 
 def shift(name: str) -> Function:
-    """A shift by the width or more shifts everything out: zeros, or the sign for shrsi."""
+    """A shift by the width or more shifts out all bits: zero, or the sign for shrsi."""
 
     def emit(b: Builder, node: Node, x: Value, y: Value) -> Value:
         bits = width(b, node, x)
@@ -253,12 +257,14 @@ def compare_floats(b: Builder, node: Node, x: Value, y: Value) -> Value:
 
 
 def takes_raw(node: Node) -> bool:
-    """Whether a node wants its operands raw: the total order of 8-bit floats tells NaN from NaN."""
+    """Whether a node needs raw operands: the total order of 8-bit floats distinguishes NaNs."""
     return node.opcode is Op.COMPARE and node.attributes.get("type") == "TOTALORDER" and node.inputs[0].dtype in NARROW
 
 
 def _total_order_of_bits(b: Builder, dtype: DType, raw: Value) -> Value:
-    """The same for a raw float of 8 bits or fewer; the one NaN of the fnuz kinds has the bits of −0 and comes first."""
+    """As `_total_order`, for a raw float of at most 8 bits. The only NaN of fnuz formats has the bits of −0: it is
+    first.
+    """
     format = NARROW[dtype]
     spare = 31 - (format.exponent + format.mantissa)
     bits = b.binary("shrsi", b.binary("shli", b.extui(raw, b.types.i32), spare), spare)
@@ -272,7 +278,7 @@ def _total_order_of_bits(b: Builder, dtype: DType, raw: Value) -> Value:
 
 
 def _total_order(b: Builder, x: Value) -> Value:
-    """Integers in the order −NaN < −inf < … < −0 < 0 < … < NaN."""
+    """The integer of a float in the order −NaN < −inf < … < −0 < 0 < … < NaN."""
     single = x.type == b.types.f32
     bits = b.bitcast(x, b.types.i32 if single else b.types.i64)
     flipped = b.binary("xori", bits, 0x7FFFFFFF if single else (1 << 63) - 1)

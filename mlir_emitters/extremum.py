@@ -1,8 +1,8 @@
-"""A maximum or minimum over many floats in three accumulators, so that LLVM takes it in vectors at full speed.
+"""A maximum or minimum over many floats in three accumulators, so that LLVM vectorises it.
 
-arith.maximumf is a chain of six instructions on x86, because of NaN and of the two zeros. Here `best` forgets about
-both, `signs` is the conjunction of all bit patterns (disjunction for a minimum), whose sign bit is that of a result
-of zero, and `invalid` says whether a NaN has come by.
+arith.maximumf takes six dependent instructions on x86, because of NaN and of the two zeros. Here `best` ignores both,
+`signs` is the bitwise AND of all values (OR for a minimum), whose sign bit is that of a zero result, and `invalid`
+notes whether there was a NaN.
 """
 
 from __future__ import annotations
@@ -23,7 +23,7 @@ COMBINE = {Op.MAXIMUM: ("arith.maxnumf", "andi"), Op.MINIMUM: ("arith.minnumf", 
 
 
 def extremum_of(node: Node) -> Op | None:
-    """The opcode of a reduction whose computation is one maximum or minimum of its parameters."""
+    """The opcode of a reduction whose computation is one maximum or minimum of its parameters; None for others."""
     body = node.bodies[0]
     root = body.outputs[0].writer
     if len(body.outputs) != 1 or root is None or root.opcode not in COMBINE:
@@ -39,12 +39,12 @@ def takes_three(node: Node) -> bool:
 
 
 def open_three(b: Builder, first: Value) -> list[Value]:
-    """The accumulators (best, signs, invalid) of one value."""
+    """The accumulators (best, signs, invalid) of a first value."""
     return [first, b.bitcast(first, _integer(b, first)), b.is_nan(first)]
 
 
 def advance_three(b: Builder, op: Op, accumulators: Sequence[Value], value: Value) -> list[Value]:
-    """The accumulators with one more value; `best` is poison once there was a NaN."""
+    """The accumulators after one more value. `best` is poison after a NaN."""
     best, signs, invalid = accumulators
     number, join = COMBINE[op]
     return [

@@ -1,5 +1,6 @@
-"""gather as a value, and scatter as a kernel's root. Starts of a gather are clamped; a scatter skips a window that does
-not fit.
+"""gather as a value, and scatter as a kernel's root.
+
+gather clamps its start indices; scatter skips windows that are not inside the operand.
 """
 
 from __future__ import annotations
@@ -19,7 +20,7 @@ from .graph import Buffer, Node
 
 
 def index_vector(e: Elemental, node: Node, batch: Indices) -> Any:
-    """The numbers that a batch position names, as i64, unsigned ones at most 2⁶³ − 1 (a generator of reads)."""
+    """The index vector of a batch position as i64; unsigned elements are at most 2⁶³ − 1 (a generator of reads)."""
     indices, b = node.inputs[len(node.inputs) // 2], e.b
     d = node.attributes["index_vector_dim"]
     count = indices.dims[d] if d < len(indices.dims) else 1
@@ -34,7 +35,7 @@ def index_vector(e: Elemental, node: Node, batch: Indices) -> Any:
 
 def gather(e: Elemental, node: Node, number: int, index: Indices, raw: bool) -> Reads:
     b, source, a = e.b, node.inputs[0], node.attributes
-    if not source.shape.size:  # there is nothing to read
+    if not source.shape.size:  # nothing to read
         return _nothing(b, source.dtype, raw)
     batch = tuple(i for d, i in enumerate(index) if d not in a["offset_dims"])
     starts: dict[int, Index] = {}
@@ -66,7 +67,7 @@ def scatter(e: Elemental, node: Node, number: int, index: Indices, raw: bool) ->
 
 
 def refuse(node: Node) -> NoReturn:
-    """For ops that are a kernel's root or nothing."""
+    """Raise UnsupportedError for an op that is supported only as the root of a kernel."""
     raise UnsupportedError(
         "mlir_emitters",
         f"{node.opcode.value} inside a fusion",
@@ -81,7 +82,9 @@ RULES: dict[Op, Rule] = {Op.GATHER: gather, Op.SCATTER: scatter}
 
 
 class ScatterLoops:
-    """Loops: batch dimensions in their order, so that equal places are met in turn, then the window along memory."""
+    """Loops: batch dimensions in order, so that updates of one element happen in order, then the window in memory
+    order.
+    """
 
     def __init__(self, e: Elemental, node: Node, results: Sequence[Buffer]):
         self.e, self.b, self.node, self.results = e, e.b, node, results
@@ -91,7 +94,7 @@ class ScatterLoops:
         self.batching = {d: partner - (partner > a["index_vector_dim"]) for d, partner in pairs}
         gone = {*a["inserted_window_dims"], *self.batching}
         kept = [d for d in range(len(results[0].dims)) if d not in gone]
-        self.window = dict(zip(kept, a["update_window_dims"], strict=True))  # the operand's dimension → the update's
+        self.window = dict(zip(kept, a["update_window_dims"], strict=True))  # operand's dimension → update's
 
     def emit(self) -> None:
         b, a = self.b, self.node.attributes
@@ -117,14 +120,14 @@ class ScatterLoops:
                 pass
 
     def fits(self, d: int, start: Value) -> Value:
-        """Whether a window that starts here lies inside: as unsigned numbers, negative ones are too large."""
+        """Whether a window with this start is inside. The comparison is unsigned, so negative starts are too large."""
         length = self.updates[0].dims[self.window[d]] if d in self.window else 1
         b, most = self.b, self.results[0].dims[d] - length
         return b.compare_integers("ule", start, b.constant(most, b.types.i64))
 
     @contextmanager
     def nest(self, dimensions: Sequence[int], sizes: Sequence[int]) -> Iterator[dict[int, Index]]:
-        """A loop a dimension, the last innermost; none where the size is 1."""
+        """One loop per dimension, the last one innermost; no loop for size 1."""
         index: dict[int, Index] = {}
         loops = []
         for d, size in zip(dimensions, sizes, strict=True):
@@ -137,7 +140,7 @@ class ScatterLoops:
             self.b.close_loop(loop)
 
     def combine(self, batch: Indices, starts: dict[int, Index]) -> None:
-        """One window into the results."""
+        """Combine one window into the results."""
         e, b, update = self.e, self.b, self.updates[0]
         order = [d for d in reversed(self.results[0].shape.minor_to_major) if d in self.window]
         with self.nest(order, [update.dims[self.window[d]] for d in order]) as within:

@@ -1,4 +1,4 @@
-"""atan2 by one division and a polynomial on ±tan(π/8); asin and acos through it."""
+"""atan2 by one division and a polynomial on ±tan(π/8); asin and acos use it."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ from .math_support import horner, offset, scale, select_if, through_f64
 
 TAN_PI_8 = 0.41421356237309503
 PI, PI_LOW = 3.141592653589793, 1.2246467991473532e-16
-# (atan t/t − 1)/t² in t², |t| ≤ tan(π/8); error 2^-59.3 after t².
+# (atan t/t − 1)/t² as a polynomial of t², |t| ≤ tan(π/8); error 2^-59.3 after multiplication by t².
 ATAN_POLY = (
     -0.33333333333333187,
     0.19999999999949722,
@@ -33,8 +33,8 @@ def atan2(b: Builder, y: Value, x: Value) -> Value:
     ax, ay = b.absf(x), b.absf(y)
     steep = b.compare("ogt", ay, ax)
     large, small = b.select(steep, ay, ax), b.select(steep, ax, ay)
-    # Scaled, so that their sum cannot overflow nor a quotient vanish; two zeros and two infinities get quotients by
-    # hand.
+    # Scale, so that the sum cannot overflow and the quotient cannot underflow. Two zeros and two infinities are handled
+    # separately.
     one = b.like(1.0, x)
     tiny, huge = b.compare("olt", large, b.like(2.0**-900, x)), b.compare("ogt", large, b.like(2.0**1000, x))
     factor = b.select(tiny, b.like(2.0**100, x), b.select(huge, b.like(0.5, x), one))

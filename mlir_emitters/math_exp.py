@@ -1,4 +1,4 @@
-"""exp, expm1, tanh, sinh, cosh: x = n·ln2 + r, a polynomial in r, and 2ⁿ put together from bits."""
+"""exp, expm1, tanh, sinh, cosh: x = n·ln2 + r, a polynomial in r, and 2ⁿ constructed from bits."""
 
 from __future__ import annotations
 
@@ -19,12 +19,12 @@ def reduce_exponent(b: Builder, p: Precision, x: Value) -> tuple[Value, Value]:
 
 
 def power_of_two(b: Builder, p: Precision, n: Value) -> Value:
-    """2ⁿ for an n in the range of normal exponents."""
+    """2ⁿ for n in the range of normal exponents."""
     return b.bitcast(b.binary("shli", b.binary("addi", n, p.bias), p.mantissa), float_type(b, p))
 
 
 def scaled_exp(b: Builder, x: Value, shift: int) -> Value:
-    """eˣ·2^shift, the power of two applied in two halves, so that neither overflows before the result does."""
+    """eˣ·2^shift. The power of two is applied in two halves, so that neither overflows before the result does."""
     p = precision_of(b, x)
     n, r = reduce_exponent(b, p, x)
     value = offset(b, b.fma(b.mulf(r, r), horner(b, r, p.exp_poly), r), 1.0)
@@ -43,7 +43,7 @@ def exp(b: Builder, x: Value) -> Value:
 
 
 def expm1_core(b: Builder, x: Value) -> Value:
-    """eˣ − 1 where it neither overflows nor rounds to −1; 2ⁿ is halved, so that n may be the largest exponent plus
+    """eˣ − 1 where it neither overflows nor rounds to −1. 2ⁿ is halved, so that n may exceed the largest exponent by
     one.
     """
     p = precision_of(b, x)
@@ -62,7 +62,7 @@ def expm1(b: Builder, x: Value) -> Value:
 
 
 def _itself_if_tiny(b: Builder, x: Value, value: Value) -> Value:
-    """x where the function is x to the last bit: halves of the least normals would be lost."""
+    """x if the function equals x to the last bit, because halving the smallest normals would lose bits."""
     return select_if(b, "olt", b.absf(x), 2.0**-60, x, value)
 
 
@@ -76,7 +76,7 @@ def tanh(b: Builder, x: Value) -> Value:
 
 
 def sinh(b: Builder, x: Value) -> Value:
-    """Below 1 from expm1, above from e^|x|/2, which overflows only where the result does."""
+    """Below 1 by expm1, above by e^|x|/2, which overflows only if the result does."""
     magnitude = b.absf(x)
     half = _half_exp(b, magnitude)
     large = b.subf(half, b.divf(b.like(0.25, x), half))

@@ -1,5 +1,5 @@
-"""Turns math.* operations that have no instruction into calls of private functions, built once a module and inlined
-by LLVM.
+"""Replaces math.* operations without an LLVM instruction by calls of private functions, which are built once per module
+and inlined by LLVM.
 """
 
 from __future__ import annotations
@@ -33,17 +33,17 @@ EXPANSIONS: Mapping[str, Expansion] = {
     "math.tan": math_trigonometry.tan,
     "math.tanh": math_exp.tanh,
 }
-"""Operations expanded in f32 and f64."""
+"""Operations that are expanded for f32 and f64."""
 
 BY_TYPE: Mapping[str, Mapping[str, Expansion]] = {
     "math.log1p": {"f32": math_log.log1p, "f64": math_log.log1p_as_xla},
     "math.powf": {"f32": math_log.pow_f32, "f64": math_log.pow_f64},
 }
-"""Operations whose f32 and f64 expansions differ."""
+"""Operations with different expansions for f32 and f64."""
 
 
 def expand(b: Builder) -> None:
-    """Replace the math operations that `Builder.math` has made; what LLVM has an intrinsic for stays."""
+    """Replace the math operations that `Builder.math` has created. Those with an LLVM intrinsic stay."""
     calls, b.math_calls = b.math_calls, []
     for operation in calls:
         name = operation.name
@@ -58,7 +58,7 @@ def expand(b: Builder) -> None:
 
 
 def _function(b: Builder, name: str, type: ir.Type, arity: int) -> str:
-    """The symbol of a private function for an operation, made on first use."""
+    """The symbol of the private function for an operation; it is built on first use."""
     symbol = f"{name}.{type}"
     if symbol not in b.functions:
         attributes: dict[str, ir.Attribute] = {

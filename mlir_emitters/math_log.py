@@ -21,7 +21,7 @@ from .math_support import (
 
 LN2 = 0.6931471805599453
 SQRT_HALF_BITS = {32: 0x3F3504F3, 64: 0x3FE6A09E667F3BCD}
-# (log(1+f) − f + f²/2)/f³ on [√½ − 1, √2 − 1]; error 2^-30.3 after f².
+# (log(1+f) − f + f²/2)/f³ on [√½ − 1, √2 − 1]; error 2^-30.3 after multiplication by f².
 SINGLE_POLY = (
     0.3333331048488617,
     -0.24999986588954926,
@@ -33,7 +33,7 @@ SINGLE_POLY = (
     -0.11794096976518631,
     0.06915707886219025,
 )
-# (2·atanh(s) − 2s)/s³ in s² on |s| ≤ 0.1716; error 2^-58.4 after s².
+# (2·atanh(s) − 2s)/s³ in s² on |s| ≤ 0.1716; error 2^-58.4 after multiplication by s².
 DOUBLE_POLY = (
     0.666666666666674,
     0.3999999999937799,
@@ -46,7 +46,7 @@ DOUBLE_POLY = (
 
 
 def split(b: Builder, p: Precision, x: Value) -> tuple[Value, Value]:
-    """(e as a float, f) with x = 2ᵉ·(1+f), √½ ≤ 1+f < √2; x positive and normal."""
+    """(e as a float, f) with x = 2ᵉ·(1+f), √½ ≤ 1+f < √2. x must be positive and normal."""
     bits = as_integer(b, x)
     exponent = b.binary("shrsi", b.binary("subi", bits, SQRT_HALF_BITS[p.bits]), p.mantissa)
     fraction = b.bitcast(b.binary("subi", bits, b.binary("shli", exponent, p.mantissa)), float_type(b, p))
@@ -55,7 +55,7 @@ def split(b: Builder, p: Precision, x: Value) -> tuple[Value, Value]:
 
 
 def assemble(b: Builder, p: Precision, e: Value, f: Value, correction: Value | None) -> Value:
-    """e·ln2 + log(1+f) + correction, small terms first."""
+    """e·ln2 + log(1+f) + correction; small terms are added first."""
     square = b.mulf(f, f)
     low = scale(b, e, p.ln2_low)
     if correction is not None:
@@ -73,7 +73,7 @@ def assemble(b: Builder, p: Precision, e: Value, f: Value, correction: Value | N
 
 
 def log(b: Builder, x: Value) -> Value:
-    """Subnormals count as zero, as they do in XLA:CPU, except in strict mode."""
+    """Natural logarithm. Subnormals count as zero, as in XLA:CPU, except in strict mode."""
     p = precision_of(b, x)
     if b.strict:
         lift = 2.0 ** (p.mantissa + 2)
@@ -91,7 +91,7 @@ def log(b: Builder, x: Value) -> Value:
     value = b.select(zero, b.like(float("-inf"), x), value)
     value = b.select(negative, b.like(float("nan"), x), value)
     finite = b.compare("olt", x, b.like(float("inf"), x))
-    # Neither NaN nor infinity: both come out as themselves.
+    # NaN and infinity are returned unchanged.
     return b.select(finite, value, x)
 
 
@@ -117,13 +117,13 @@ LOG1P_Q = (
     60.118660497603844, 216.42788614495948, 309.09872225312060, 221.76239823732857, 83.047565967967210,
     15.062909083469192, 1.0,
 )  # fmt: skip
-"""Of Cephes's log1p.c: log(1 + x) = x − x²/2 + x³ P(x)/Q(x)."""
+"""From Cephes's log1p.c: log(1 + x) = x − x²/2 + x³ P(x)/Q(x)."""
 
 
 def log1p_as_xla(b: Builder, x: Value) -> Value:
-    """The f64 function of XLA:CPU: Cephes's form inside ±(√2 − 1), log(1 + x) outside.
+    """The f64 function of XLA:CPU: Cephes's form for |x| < √2 − 1, otherwise log(1 + x).
 
-    It is up to 120 ulp off between −0.414 and −0.29, where the form is outside its interval; parity asks for that.
+    Between −0.414 and −0.29, outside the form's interval, the error reaches 120 ulp. It is kept for equality with XLA.
     """
     squared = b.mulf(x, x)
     quotient = b.divf(horner(b, x, LOG1P_P), horner(b, x, LOG1P_Q))
@@ -153,7 +153,7 @@ def pow_f32(b: Builder, x: Value, y: Value) -> Value:
 
 
 def pow_f64(b: Builder, x: Value, y: Value) -> Value:
-    """The C library's: a correct power needs more than f64 inside. Subnormals count as zero unless strict."""
+    """The C library's pow: a correct power needs more precision than f64. Subnormals count as zero unless strict."""
     if b.strict:
         return b.call(b.external("pow", [x.type, y.type], x.type), x.type, [x, y])
     value = b.call(b.external("pow", [x.type, y.type], x.type), x.type, [_flushed(b, x), _flushed(b, y)])
@@ -165,7 +165,7 @@ def _flushed(b: Builder, x: Value) -> Value:
 
 
 def _no_power(b: Builder, x: Value, y: Value) -> Value:
-    """A negative base and a subnormal exponent: it may count as zero, but it is no integer."""
+    """Whether the base is negative and the exponent subnormal. It may count as zero, but is no integer."""
     p = precision_of(b, x)
     sign = 1 << (p.bits - 1)
     base, exponent = as_integer(b, x), b.binary("andi", as_integer(b, y), sign - 1)
@@ -179,7 +179,7 @@ def _no_power(b: Builder, x: Value, y: Value) -> Value:
 
 @through_f64
 def asinh(b: Builder, x: Value) -> Value:
-    """log1p(a + a²/(1 + √(a²+1))), and log a + ln2 where a² would not fit."""
+    """log1p(a + a²/(1 + √(a²+1))); log a + ln2 if a² is too large."""
     a = b.absf(x)
     huge = b.compare("ogt", a, b.like(2.0**40, a))
     bounded = b.select(huge, b.like(1.0, a), a)

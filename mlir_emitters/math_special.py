@@ -69,7 +69,7 @@ ERFC_DOUBLE = (
 
 
 def erf(b: Builder, x: Value) -> Value:
-    """x·(1 + P(x²)) up to 1, then 1 − exp(−Q(|x|)), which is 1 from 4 (f64: 6) on."""
+    """x·(1 + P(x²)) for |x| ≤ 1, then 1 − exp(−Q(|x|)), which is 1 from 4 (f64: 6) on."""
     single = precision_of(b, x) is SINGLE
     end = 4.0 if single else 6.0
     magnitude = b.absf(x)
@@ -83,7 +83,7 @@ def erf(b: Builder, x: Value) -> Value:
 
 @through_f64
 def cbrt(b: Builder, x: Value) -> Value:
-    """A guess from a third of the exponent, then three of Halley's steps."""
+    """An initial guess from a third of the exponent, then three steps of Halley's method."""
     t = b.types
     magnitude = b.absf(x)
     tiny = b.compare("olt", magnitude, b.f64(2.0**-800))

@@ -1,8 +1,9 @@
-"""What the files math_*.py share: the two precisions, polynomials, and small helpers.
+"""Common parts of the files math_*.py: the two precisions, polynomials, and small helpers.
 
-The functions there are built once a module as private functions that LLVM inlines, so that loops over them vectorise:
-straight-line code, selects instead of branches, polynomials in fma. They never contract by themselves. Coefficients
-are minimax fits (Remez exchange in 60 digits); each says its interval's error.
+Their functions are built once per module as private functions that LLVM inlines. So that loops over them vectorise,
+they are straight-line code with selects instead of branches and with polynomials in fma. They never contract by
+themselves. Coefficients are minimax fits (Remez exchange with 60 digits); the error on the interval is stated beside
+each.
 """
 
 from __future__ import annotations
@@ -17,10 +18,10 @@ from .builder import Builder, Value
 
 @dataclass(frozen=True, slots=True)
 class Precision:
-    """f32 or f64 as the math functions see it.
+    """Parameters of f32 or f64 for the math functions.
 
-    ln2_high has trailing zeros, so that n·ln2_high is exact. exp_poly: (eʳ − 1 − r)/r² on ±ln2/2, relative error
-    below the unit.
+    ln2_high has trailing zeros, so that n·ln2_high is exact. exp_poly: (eʳ − 1 − r)/r² on ±ln2/2 with a relative error
+    below the unit roundoff.
     """
 
     bits: int
@@ -30,14 +31,14 @@ class Precision:
     ln2_low: float
     exp_poly: tuple[float, ...]
     exp_overflow: float  # eˣ is infinite above
-    exp_underflow: float  # and zero below
+    exp_underflow: float  # eˣ is zero below
     expm1_floor: float  # eˣ − 1 rounds to −1 below
     tanh_one: float  # tanh rounds to 1 above
     least_normal: float
 
     @property
     def magic(self) -> float:
-        """Adding it rounds to an integer that stands in the low mantissa bits."""
+        """Adding it rounds a number to an integer, which is then in the low mantissa bits."""
         return 1.5 * 2.0**self.mantissa
 
 
@@ -99,7 +100,7 @@ def as_integer(b: Builder, x: Value) -> Value:
 
 
 def horner(b: Builder, x: Value, coefficients: Sequence[float]) -> Value:
-    """coefficients[0] + coefficients[1]·x + …"""
+    """coefficients[0] + coefficients[1]·x + … by Horner's rule."""
     result = b.like(coefficients[-1], x)
     for coefficient in reversed(coefficients[:-1]):
         result = b.fma(result, x, b.like(coefficient, x))
@@ -115,13 +116,13 @@ def offset(b: Builder, x: Value, amount: float) -> Value:
 
 
 def select_if(b: Builder, predicate: str, x: Value, bound: float, chosen: float | Value, other: Value) -> Value:
-    """chosen where x <predicate> bound, else other."""
+    """`chosen` if x <predicate> bound, otherwise `other`."""
     picked = b.like(chosen, other) if isinstance(chosen, float | int) else chosen
     return b.select(b.compare(predicate, x, b.like(bound, x)), picked, other)
 
 
 def through_f64(function: Callable[..., Value]) -> Callable[..., Value]:
-    """An f32 function that computes in f64 and rounds once."""
+    """An f32 function that is computed in f64 and rounded once."""
 
     def wrapped(b: Builder, *operands: Value) -> Value:
         if operands[0].type != b.types.f32:

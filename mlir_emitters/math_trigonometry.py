@@ -1,7 +1,7 @@
-"""sin, cos, tan for every finite argument: x·2/π mod 4 from tables of 2/π, then polynomials on ±1.25·π/4.
+"""sin, cos, tan for all finite arguments: x·2/π mod 4 from tables of 2/π, then polynomials on ±1.25·π/4.
 
-f32: one table row an exponent, in two f64 parts. f64: 25-bit pieces of 2/π, of which an argument needs six (Payne and
-Hanek's way).
+f32: one table row per exponent, in two f64 parts. f64: 25-bit pieces of 2/π, of which an argument needs six (the method
+of Payne and Hanek).
 """
 
 from __future__ import annotations
@@ -36,14 +36,14 @@ COS_DOUBLE = (
     -1.1469460005039448e-11,
     4.7098014547922395e-14,
 )
-PIECE = 25  # bits of 2/π a table entry
+PIECE = 25  # bits of 2/π per table entry
 PIECES = 6  # entries that one f64 argument needs
 FRACTION_BITS = 1400
 
 
 @cache
 def two_over_pi() -> int:
-    """⌊2/π · 2^FRACTION_BITS⌋, with π from Machin's formula."""
+    """⌊2/π · 2^FRACTION_BITS⌋, with π by Machin's formula."""
     guard = FRACTION_BITS + 64
 
     def arctan_inverse(n: int) -> int:
@@ -61,11 +61,13 @@ def two_over_pi() -> int:
 
 @cache
 def single_table() -> np.ndarray:
-    """[exponent field, 2]: 2^(field−150)·2/π mod 4 as a multiple of 2^-26 and a rest; zeros for 0, NaN for inf."""
+    """[exponent field, 2]: 2^(field−150)·2/π mod 4 as a multiple of 2^-26 and a rest. Zeros for field 0, NaN for
+    infinity.
+    """
     rows = np.zeros((256, 2))
     for field in range(1, 255):
         shift = field - 150
-        point = FRACTION_BITS + max(-shift, 0)  # where the binary point stands
+        point = FRACTION_BITS + max(-shift, 0)  # the position of the binary point
         value = (two_over_pi() << max(shift, 0)) % (4 << point)
         unit = point - 26
         high = (value + (1 << (unit - 1))) >> unit
@@ -84,7 +86,7 @@ def double_table() -> np.ndarray:
 
 
 def reduce_single(b: Builder, x: Value) -> tuple[Value, Value]:
-    """(quadrant, r) of |x|, both as i32 and f32."""
+    """(quadrant, r) of |x|, as i32 and f32."""
     t = b.types
     bits = b.bitcast(x, t.i32)
     field = b.extui(b.binary("andi", b.binary("shrui", bits, 23), 255), t.i64)
@@ -102,19 +104,19 @@ def reduce_single(b: Builder, x: Value) -> tuple[Value, Value]:
 
 
 def two_sum(b: Builder, x: Value, y: Value) -> tuple[Value, Value]:
-    """x + y as a rounded sum and its exact error."""
+    """Knuth's TwoSum: the rounded sum x + y, and its exact error."""
     total = b.addf(x, y)
     part = b.subf(total, x)
     return total, b.addf(b.subf(x, b.subf(total, part)), b.subf(y, part))
 
 
 def reduce_double(b: Builder, x: Value) -> tuple[Value, Value]:
-    """(quadrant, r) of |x|, as i32 and f64. Every product of a 27-bit half and a 25-bit piece is exact."""
+    """(quadrant, r) of |x|, as i32 and f64. Each product of a 27-bit half and a 25-bit piece is exact."""
     t = b.types
     bits = b.bitcast(x, t.i64)
     field = b.binary("andi", b.binary("shrui", bits, 52), 2047)
     exponent = b.trunci(field, t.i32)
-    # The first piece that matters: what stands before it contributes multiples of 4.
+    # The first piece that matters; earlier pieces contribute multiples of 4.
     first = b.binary("divui", b.binary("maxsi", b.binary("addi", exponent, -1077), 0), PIECE)
     power = b.binary("subi", b.binary("addi", exponent, -1075 - PIECE), b.binary("muli", first, PIECE))
     unit = b.bitcast(
@@ -162,7 +164,7 @@ def _bit(b: Builder, quadrant: Value, mask: int) -> Value:
 
 
 def _odd_result(b: Builder, x: Value, value: Value) -> Value:
-    """The sign of x, tiny arguments as they are, and NaN for infinities."""
+    """Apply the sign of x; tiny arguments are returned unchanged, and infinities give NaN."""
     signed = b.select(b.compare("olt", x, b.like(0.0, x)), b.negf(value), value)
     signed = select_if(b, "olt", b.absf(x), 2.0**-14 if precision_of(b, x) is SINGLE else 2.0**-28, x, signed)
     return _finite_only(b, x, signed)

@@ -1,4 +1,4 @@
-"""One Context for the process, and the passes from scf, arith, math, vector and func to LLVM IR text."""
+"""One Context per process, and the passes from scf, arith, math, vector and func to LLVM IR text."""
 
 from __future__ import annotations
 
@@ -13,10 +13,10 @@ from ..lhlo.dialect import load as load_lhlo
 from .builder import Types
 
 LOCK = threading.RLock()
-"""Held while a module is built or lowered: a session is shared."""
+"""Must be held while a module is built or lowered, because the session is shared."""
 
 LIFETIME = 500
-"""Modules that a session serves. A Context keeps every type and constant it has seen; a new one frees them."""
+"""Modules per session. A Context keeps every type and constant that it has seen; a new one frees them."""
 
 PASSES = (
     "convert-scf-to-cf",
@@ -27,21 +27,21 @@ PASSES = (
     "convert-cf-to-llvm",
     "reconcile-unrealized-casts",
 )
-"""LLVM does what canonicalisation and CSE would do here, and faster."""
+"""Canonicalisation and CSE are left out: LLVM does the same, faster."""
 
 
 class Session:
-    """A Context that knows LHLO, with what is made once in it."""
+    """A Context that knows LHLO, and objects that are created once per Context."""
 
     def __init__(self) -> None:
         self.context = ir.Context()
-        # A pool of threads costs more than it gives on modules of this size.
+        # A thread pool costs more time than it saves for modules of this size.
         self.context.enable_multithreading(False)
         load_lhlo(self.context)
         with self.context, ir.Location.unknown():
             self.types = Types()
         self.passes = PassManager.parse(f"builtin.module({','.join(PASSES)})", self.context)
-        self.passes.enable_verifier(False)  # `lower` verifies before, LLVM after: between them only MLIR's own passes
+        self.passes.enable_verifier(False)  # `lower` verifies before the passes, LLVM after them
         self.served = 0
 
 
@@ -49,7 +49,7 @@ _current: list[Session] = []
 
 
 def session() -> Session:
-    """The session for the next module. Call it with LOCK held."""
+    """The session for the next module. LOCK must be held."""
     if not _current or _current[0].served >= LIFETIME:
         _current[:] = [Session()]
     _current[0].served += 1
@@ -57,11 +57,13 @@ def session() -> Session:
 
 
 class LoweringError(TestbedError):
-    """A module of ours that MLIR refuses: a fault of an emitter."""
+    """MLIR refuses a module of ours: a bug of an emitter."""
 
 
 def lower(module: ir.Module, passes: PassManager) -> None:
-    """To the LLVM dialect, in place. MLIR's verifier runs before, so a wrong module is an error and not a crash."""
+    """Lower to the LLVM dialect, in place. MLIR's verifier runs first, so that a wrong module raises and does not
+    crash.
+    """
     try:
         module.operation.verify()
         passes.run(module.operation)

@@ -1,7 +1,7 @@
-"""reduce: as a value inside a fusion, and as a kernel whose loops run along memory.
+"""reduce: as a value inside a fusion, and as a kernel whose loops follow memory order.
 
-Where the innermost dimension of the operand is reduced, each result is one chain that LLVM splits over vector lanes
-(reassociation). Where it is kept, a block of results is accumulated row by row, so that no loop strides.
+If the innermost dimension of the operand is reduced, each result is one chain, which LLVM splits over vector lanes by
+reassociation. If it is kept, a block of results is accumulated row by row, so that no loop has a stride.
 """
 
 from __future__ import annotations
@@ -39,7 +39,7 @@ def _full_index(node: Node, kept: Indices, reduced: dict[int, Index]) -> Indices
 
 
 def _by_memory(buffer: Buffer, dimensions: Sequence[int]) -> list[int]:
-    """Dimensions in the order of a buffer's memory, slowest first."""
+    """Dimensions in the memory order of a buffer, slowest first."""
     return [d for d in reversed(buffer.shape.minor_to_major) if d in dimensions]
 
 
@@ -54,7 +54,7 @@ def rounded(e: Elemental, buffer: Buffer, value: Scalar) -> Scalar:
 
 
 class Running:
-    """What one reduction carries along its loops: the parts of its results, or the accumulators of extremum.py."""
+    """The loop-carried state of one reduction: the parts of its results, or the accumulators of extremum.py."""
 
     def __init__(self, e: Elemental, node: Node):
         self.e, self.node = e, node
@@ -62,11 +62,11 @@ class Running:
         self.count = 3 if self.extremum else sum(parts(x.dtype) for x in node.outputs)
 
     def open(self, values: Sequence[Value]) -> list[Value]:
-        """What to carry into the loops, from the flattened initial values."""
+        """The values to carry into the loops, from the flattened initial values."""
         return open_three(self.e.b, values[0]) if self.extremum else list(values)
 
     def advance(self, carried: Sequence[Value], elements: Sequence[Scalar]) -> list[Value]:
-        """What to carry on after one more element."""
+        """The carried values after one more element."""
         if self.extremum:
             return advance_three(self.e.b, self.extremum, carried, flatten(elements[0])[0])
         return _spread(combine(self.e, self.node, _gather(carried, self.node.outputs), elements))
@@ -88,10 +88,10 @@ def _gather(values: Sequence[Value], buffers: Sequence[Buffer]) -> list[Scalar]:
 
 
 def reduce_value(e: Elemental, node: Node, number: int, index: Indices, raw: bool) -> Reads:
-    """One result: loops over the reduced dimensions with the accumulators carried along.
+    """One result: loops over the reduced dimensions that carry the accumulators.
 
-    A float sum over several dimensions starts the innermost loop at zero and adds its result to the sum of the loops
-    around it: fewer terms are added to a large sum.
+    A float sum over several dimensions starts the innermost loop at zero and adds its result to the outer sum, so that
+    fewer terms are added to a large sum.
     """
     b = e.b
     accumulators: list[Scalar] = []
@@ -127,7 +127,7 @@ def reduce_value(e: Elemental, node: Node, number: int, index: Indices, raw: boo
 
 
 def is_float_sum(node: Node) -> bool:
-    """Whether the computation adds its two parameters, and they are floats."""
+    """Whether the computation is the sum of its two parameters and they are floats."""
     body, root = node.bodies[0], node.bodies[0].outputs[0].writer
     if len(body.outputs) != 1 or root is None or root.opcode is not Op.ADD:
         return False
@@ -141,7 +141,7 @@ RULES: dict[Op, Rule] = {Op.REDUCE: reduce_value}
 
 
 def has_columns(node: Node) -> bool:
-    """Whether neighbours in the operand's memory belong to different results, of several elements each."""
+    """Whether neighbours in the operand's memory belong to different results of several elements each."""
     operand, reduced = node.inputs[0], reduced_dimensions(node)
     if all(operand.dims[d] == 1 for d in reduced):
         return False
@@ -187,8 +187,9 @@ class Accumulators:
 
 
 class ColumnReduction:
-    """Reductions over the same columns. Loops: kept dimensions but the innermost, blocks of the innermost, reduced
-    dimensions, one block. finish: writes what is made of the reductions at an index, whose values are remembered.
+    """Reductions over the same columns. finish: called with an index at which the values of the reductions are bound.
+
+    Loops: kept dimensions except the innermost, blocks of the innermost, reduced dimensions, one block.
     """
 
     def __init__(self, e: Elemental, nodes: Sequence[Node], finish: Callable[[Indices], None]):
@@ -269,7 +270,7 @@ class ColumnReduction:
 
 
 def same_columns(a: Node, b: Node) -> bool:
-    """Whether two reductions walk buffers of one shape in one order."""
+    """Whether two reductions read buffers of one shape in one order."""
     first, second = a.inputs[0], b.inputs[0]
     same = first.dims == second.dims and first.strides == second.strides
     return same and set(reduced_dimensions(a)) == set(reduced_dimensions(b))

@@ -1,7 +1,7 @@
-"""reduce-window: an element as loops over the window's part that lies in the operand; a cumulative one as one pass.
+"""reduce-window: an element as loops over the part of the window inside the operand; a cumulative one as one pass.
 
-The pass keeps a tile of running values in stack memory, one a column, where the dimension that it runs along is not the
-fastest; otherwise one value is carried along a row.
+If the pass does not run along the fastest dimension, it keeps a tile of running values on the stack, one per column;
+otherwise it carries one value along a row.
 """
 
 from __future__ import annotations
@@ -62,7 +62,7 @@ RULES: dict[Op, Rule] = {Op.REDUCE_WINDOW: reduce_window_value}
 
 
 def _mirrored(b: Builder, lower: Index, upper: Index, step: int, tap: Index) -> Index:
-    """The tap at the same distance from the range's end."""
+    """The window position at the same distance from the other end of the range."""
     turns = b.div(b.sub(b.sub(upper, 1), lower), step)
     return b.sub(b.add(b.add(lower, lower), b.mul(turns, step)), tap)
 
@@ -77,13 +77,13 @@ def _gathered(values: Sequence[Value], buffers: Sequence[Buffer]) -> list[Scalar
 
 
 def combine(e: Elemental, node: Node, totals: Sequence[Scalar], elements: Sequence[Scalar]) -> list[Scalar]:
-    """One more element of each operand."""
+    """Combine one more element of each operand."""
     with e.b.reassociating() if lone_op(node) is not None else nullcontext():
         return e.apply(node.bodies[0], [*totals, *elements])
 
 
 def lone_op(node: Node) -> Op | None:
-    """The op on both parameters that is all of the computation, if it is associative and commutative."""
+    """The op on both parameters that is the whole computation, if it is associative and commutative; otherwise None."""
     body = node.bodies[0]
     root = body.outputs[0].writer
     if len(body.outputs) != 1 or root is None or root.opcode not in _ASSOCIATIVE:
@@ -100,7 +100,7 @@ TILE = 128  # running values kept side by side: with half as many, loops take a 
 
 
 def cumulative(node: Node) -> tuple[int, bool] | None:
-    """The one dimension along which each window is the one before and one element more, and whether from the end."""
+    """(dimension, from the end) if each window is the previous one plus one element along this dimension; else None."""
     found = []
     for d, s in enumerate(slides_of(node)):
         if (s.window, s.stride, s.low) == (1, 1, 0) and s.input == s.result:
@@ -117,7 +117,7 @@ def cumulative(node: Node) -> tuple[int, bool] | None:
 
 
 class Pass:
-    """Loops: other dimensions, tiles of the fastest, the dimension that it runs along, one tile."""
+    """Loops: other dimensions, tiles of the fastest dimension, the dimension of the pass, one tile."""
 
     def __init__(self, e: Elemental, node: Node, results: Sequence[Buffer], along: int, from_end: bool):
         self.e, self.b, self.node, self.results, self.along, self.from_end = e, e.b, node, results, along, from_end
@@ -151,11 +151,11 @@ class Pass:
 
     @property
     def unseen(self) -> int:
-        """Elements before the first result, when it runs from the end."""
+        """The number of elements before the first result, if the pass runs from the end."""
         return self.size - self.count if self.from_end else 0
 
     def row(self, values: list[Value]) -> None:
-        """One value carried along, in memory's order or against it."""
+        """One value carried along a row, in memory order or against it."""
         b = self.b
         if self.unseen:
             with b.loop(0, self.unseen, 1, values) as loop:
@@ -166,7 +166,7 @@ class Pass:
             self.write(loop.next)
 
     def tile(self, starts: list[Value], column: int, begin: Index, width: int) -> None:
-        """Many values side by side, kept in stack memory."""
+        """Many values side by side, on the stack."""
         b = self.b
         slots = [b.alloca(v.type, width, 64) for v in starts]
 
@@ -192,11 +192,11 @@ class Pass:
                     b.store(value, place(k, loop.index), 1)
 
     def more(self, values: Sequence[Value], turn: Index) -> list[Value]:
-        """The values with one more element, after which the index is that of the result."""
+        """The values after one more element. Sets the index to that of the result."""
         b = self.b
         self.index[self.along] = b.sub(self.size - 1, turn) if self.from_end else turn
         elements = [self.e.value(x, tuple(self.index)) for x in self.node.inputs[: len(self.results)]]
-        if self.in_double:  # a long chain of roundings to f32 would show
+        if self.in_double:  # rounding errors of a long f32 chain would be visible
             return [b.op("arith.addf", values[0], b.extend(flatten(elements[0])[0]))]
         return _spread(combine(self.e, self.node, _gathered(values, self.node.outputs), elements))
 
@@ -210,11 +210,11 @@ class Pass:
 
 # A kernel whose root combines the windows of neighbours side by side --------------------------------------------------
 
-LEAST = 8  # results along memory from which a tile is worth its loops
+LEAST = 8  # results along memory from which on a tile pays off
 
 
 def is_pool(node: Node) -> bool:
-    """Whether windows may be combined in any order, and there are neighbours enough."""
+    """Whether windows may be combined in any order, and there are enough neighbours."""
     result, slides = node.output, slides_of(node)
     if lone_op(node) is None or not node.inputs[0].shape.size or not result.dims:
         return False
@@ -222,7 +222,7 @@ def is_pool(node: Node) -> bool:
 
 
 class Pool:
-    """Loops: all dimensions but the fastest, tiles of that, positions in the window, one tile."""
+    """Loops: all dimensions except the fastest, tiles of the fastest, positions in the window, one tile."""
 
     def __init__(self, e: Elemental, node: Node, result: Buffer):
         self.e, self.b, self.node, self.result, self.slides = e, e.b, node, result, slides_of(node)

@@ -1,4 +1,4 @@
-"""Data movement: where the element at an index of the result comes from. Values pass through raw, bit for bit."""
+"""Data movement: maps an index of the result to the element that it comes from. Values stay raw, bit for bit."""
 
 from __future__ import annotations
 
@@ -51,7 +51,7 @@ def reshape(e: Elemental, node: Node, number: int, index: Indices, raw: bool) ->
 
 
 def bitcast(e: Elemental, node: Node, number: int, index: Indices, raw: bool) -> Reads:
-    """The element at the same place in memory, as another type of the same width where the types differ."""
+    """The element at the same place in memory; if the types differ, as another type of the same width."""
     source, target = node.inputs[0], node.output
     if not isinstance(index, Linear):
         to, via = _memory_order(target), _memory_order(source)
@@ -86,10 +86,10 @@ def _whole_pred(b: Builder, byte: Value, source: DType, target: DType) -> Value:
 
 
 def regroup(b: Builder, index: Sequence[Index], dims: Sequence[int], target: Sequence[int]) -> Indices:
-    """The index of the same element after a row-major reshape. Runs of dimensions with equal products convert by
-    themselves.
+    """The index of the same element after a row-major reshape. Runs of dimensions with equal products are converted
+    separately.
     """
-    if 0 in dims or 0 in target:  # no element is ever asked for
+    if 0 in dims or 0 in target:  # no element is ever requested
         return (0,) * len(target)
     result: list[Index] = []
     i = j = 0
@@ -182,7 +182,7 @@ def concatenate(e: Elemental, node: Node, number: int, index: Indices, raw: bool
 def _pick(
     e: Elemental, node: Node, starts: list[int], first: int, last: int, d: int, index: Indices, raw: bool
 ) -> Reads:
-    """The element, known to lie in one of the operands first … last − 1: branch on the half."""
+    """The element, which is in one of the operands first … last − 1. Branches by bisection."""
     if last - first == 1:
         at = (*index[:d], e.b.sub(index[d], starts[first]), *index[d + 1 :])
         return (yield node.inputs[first], at, raw)
@@ -197,7 +197,7 @@ def _pick(
 
 
 def pad(e: Elemental, node: Node, number: int, index: Indices, raw: bool) -> Reads:
-    """The operand's element where there is one, else the padding value."""
+    """The operand's element if there is one, otherwise the padding value."""
     b, source = e.b, node.inputs[0]
     conditions: list[Value] = []
     place: list[Index] = []
@@ -218,7 +218,7 @@ def pad(e: Elemental, node: Node, number: int, index: Indices, raw: bool) -> Rea
 
 
 def _either(e: Elemental, node: Node, conditions: list[Value], yes, no) -> Reads:
-    """Read one of two elements; only the one chosen is read."""
+    """Read one of two elements; the other one is not read."""
     b, raw = e.b, yes[2]
     together = conditions[0]
     for condition in conditions[1:]:
@@ -231,7 +231,7 @@ def _either(e: Elemental, node: Node, conditions: list[Value], yes, no) -> Reads
 
 
 def clamped_starts(e: Elemental, indices: Sequence[Buffer], dims: Sequence[int], sizes: Sequence[int]):
-    """Start of a dynamic slice, each clamped so that the slice stays inside (a generator of reads)."""
+    """Start indices of a dynamic slice, clamped so that the slice stays inside (a generator of reads)."""
     b, starts = e.b, []
     for buffer, whole, size in zip(indices, dims, sizes, strict=True):
         if whole == size:
@@ -268,13 +268,13 @@ def dynamic_update_slice(e: Elemental, node: Node, number: int, index: Indices, 
 
 
 def bitcast_convert(e: Elemental, node: Node, number: int, index: Indices, raw: bool) -> Reads:
-    """The same bits. Of another width: the last dimension is joined into wider elements, or split out of them."""
+    """The same bits. If the widths differ, the last dimension is merged into wider elements or split out of them."""
     source, target = node.inputs[0], node.output
     b, have, want = e.b, source.dtype, target.dtype
     if _memory_bits(have) == _memory_bits(want):
         return _reinterpret(b, (yield source, index, True), have, want, raw)
     have_bits, want_bits = _memory_bits(have), _memory_bits(want)
-    if have_bits > want_bits:  # split: the last index says which part, lowest first
+    if have_bits > want_bits:  # split: the last index selects the part, lowest first
         value = flatten((yield source, index[:-1], True))[0]
         wide = b.bitcast(value, b.types.integer(have.bytes * 8))
         shift = b.materialize(b.mul(index[-1], want_bits))
@@ -300,7 +300,7 @@ def bitcast_convert(e: Elemental, node: Node, number: int, index: Indices, raw: 
 
 
 def _memory_bits(dtype: DType) -> int:
-    """Bits of one element as bitcast-convert counts them; a pred is a byte."""
+    """The width in bits that bitcast-convert assumes; a pred has 8."""
     return 8 if dtype is DType.PRED else dtype.bits
 
 
@@ -308,7 +308,7 @@ def constant(e: Elemental, node: Node, number: int, index: Indices, raw: bool) -
     b, dtype = e.b, node.output.dtype
     assert node.literal is not None
     array = node.literal.array
-    if not array.size:  # read within a loop that never runs
+    if not array.size:  # read in a loop without iterations
         array = np.zeros((1,) * array.ndim, dtype.numpy)
     elements = raw_elements(array, node.output)
     if len(elements) == 1 or (elements == elements[0]).all():
@@ -320,7 +320,7 @@ def constant(e: Elemental, node: Node, number: int, index: Indices, raw: bool) -
 
 
 def raw_elements(array: np.ndarray, buffer: Buffer) -> np.ndarray:
-    """[element, part] as raw numpy values (integers of the right width, or f32 and f64), in memory order."""
+    """[element, part] as raw numpy values (integers of the storage width, or f32 and f64), in memory order."""
     flat = np.ascontiguousarray(np.transpose(array, _memory_order(buffer))).reshape(-1)
     dtype = buffer.dtype
     if dtype.component in (DType.F32, DType.F64):

@@ -1,7 +1,7 @@
-"""sort as a kernel's root: short runs by insertion, then merges of neighbouring runs, each twice as long. Stable.
+"""sort as a kernel's root: insertion sort of short runs, then merges of neighbouring runs. The sort is stable.
 
-What the comparator says only decides between two elements: counts alone say where is read and written, so that one that
-is no order permutes and does no harm. Elements are moved raw and compared as working values.
+Memory accesses depend on counts only, so a comparator that is no strict weak order still yields a permutation. Elements
+are moved in raw form and compared as working values.
 """
 
 from __future__ import annotations
@@ -33,7 +33,7 @@ RULES: dict[Op, Rule] = {Op.SORT: sort_value}
 
 
 def uncut(result: Buffer) -> Buffer:
-    """The sorted array of whose rows a buffer is a part; else the buffer itself."""
+    """The sorted array that a buffer is a slice of; otherwise the buffer itself."""
     node = result.writer
     if node is None or node.opcode is not Op.SLICE:
         return result
@@ -48,7 +48,7 @@ def uncut(result: Buffer) -> Buffer:
 
 
 def first_wanted(node: Node, result: Buffer) -> int:
-    """The element of a sorted row that is the first of a result."""
+    """The number of the element of a sorted row that is the first of a result."""
     if result.writer is node or result.writer is None:
         return 0
     return result.writer.attributes["slice"][node.attributes["dimensions"][0]].start
@@ -56,7 +56,7 @@ def first_wanted(node: Node, result: Buffer) -> int:
 
 @dataclass(frozen=True, slots=True)
 class Lane:
-    """Where one operand's row lies: an address, the offset of its first element there, its stride in elements."""
+    """The memory of one operand's row: an address, the offset of the first element there, the stride in elements."""
 
     base: Value
     offset: Index
@@ -74,8 +74,9 @@ class Lane:
 
 
 class RowSort:
-    """Rows one after the other. Each goes to and fro between the result, or the second of two rows in scratch memory
-    where the result strides or is a part of each row, and the first row in scratch memory.
+    """Sorts rows one after the other. Merges alternate between the result and scratch memory.
+
+    If the result is strided or a part of each row, a second row in scratch memory takes the place of the result.
     """
 
     def __init__(self, e: Elemental, node: Node, results: Sequence[Buffer], starts: Sequence[int]):
@@ -131,7 +132,7 @@ class RowSort:
         passes = (-(-self.length // self.run) - 1).bit_length()
         home = [lanes[1] if len(lanes) > 1 else t for t, lanes in zip(targets, spare, strict=True)]
         away = [lanes[0] for lanes in spare]
-        # Lanes that take turns need one form of address: a pointer to their first element.
+        # Lanes that are exchanged need addresses of one form: a pointer to their first element.
         home = [replace(x, base=self.address(x), offset=0) for x in home]
         first, second = (home, away) if passes % 2 == 0 else (away, home)
         with b.loop(0, self.length, self.run) as loop:
@@ -148,13 +149,13 @@ class RowSort:
         return b.pointer(lane.base, b.mul(lane.offset, dtype.bytes), b.types.i8)
 
     def least(self, position: Index) -> Index:
-        """At most the row's length."""
+        """A position limited to the row's length."""
         if isinstance(position, int):
             return min(position, self.length)
         return self.b.binary("minsi", position, self.length)
 
     def source(self, position: Index) -> list[Scalar]:
-        """The operands' elements, raw."""
+        """The raw elements of the operands at a position."""
         self.index[self.dimension] = position
         return [self.e.value(x, tuple(self.index), raw=True) for x in self.node.inputs]
 
@@ -165,7 +166,7 @@ class RowSort:
         return flatten(self.e.apply(self.node.bodies[0], operands)[0])[0]
 
     def insert(self, lanes: Sequence[Lane], start: Index, end: Index) -> None:
-        """Operands' elements [start, end) to the same places of the lanes, each before those that it precedes."""
+        """Insertion sort of the operands' elements [start, end) into the same positions of the lanes."""
         b, t = self.b, self.b.types
         with b.loop(start, end) as loop:
             values = self.source(loop.index)
@@ -188,7 +189,7 @@ class RowSort:
         return unflatten([self.b.select(condition, y, n) for y, n in pairs], buffer.dtype)
 
     def merge_passes(self, first: Sequence[Lane], second: Sequence[Lane], passes: int) -> None:
-        """All merges of one length, then the next length the other way round."""
+        """Merge all runs of one length, then exchange source and target for the next length."""
         b, count = self.b, len(first)
         loop: Loop = b.open_loop(0, passes, 1, [lane.base for lane in (*first, *second)])
         source = [replace(lane, base=p) for lane, p in zip(first, loop.carried[:count], strict=True)]
@@ -196,7 +197,7 @@ class RowSort:
         shift = b.materialize(b.add(loop.index, self.run.bit_length() - 1))
         width = b.op("arith.shli", b.constant(1, b.types.i64), shift)
         pair = b.op("arith.addi", width, width)
-        # the length over twice the width, rounded up
+        # ceil(length / (2 * width))
         pairs = b.binary("shrui", b.binary("shrui", b.binary("addi", pair, self.length - 1), shift), 1)
         with b.loop(0, pairs) as each:
             low = b.op("arith.muli", each.index, pair)
@@ -207,8 +208,9 @@ class RowSort:
         b.close_loop(loop)
 
     def merge(self, source: Sequence[Lane], target: Sequence[Lane], low: Value, middle: Value, high: Value) -> None:
-        """Runs [low, middle), never empty, and [middle, high). A run that is used up is read at a place of the other's
-        that is there, and not taken.
+        """Merge the runs [low, middle), never empty, and [middle, high).
+
+        If a run is used up, the element at middle - 1 is read in its place but not taken.
         """
         b = self.b
         last = b.add(middle, -1)
