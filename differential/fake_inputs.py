@@ -24,7 +24,7 @@ SMALL = 10
 
 @dataclass(frozen=True, slots=True)
 class Constraint:
-    """What the uses of a parameter require. bound: exclusive limit. start: the value is this opcode's identity."""
+    """Requirements of all uses of a parameter. bound: exclusive limit. start: the value is this opcode's identity."""
 
     bound: int | None = None
     is_sorted: bool = False
@@ -253,4 +253,4 @@ CONSTRAINTS: dict[Op, Callable[[Instruction, int], Constraint]] = {
     Op.CONDITIONAL: _conditional,
     Op.SET_DIMENSION_SIZE: _size,
 }
-"""What an opcode requires of the value that is its operand number `position`."""
+"""The requirements of an opcode on the value of its operand number `position`."""

@@ -1,4 +1,4 @@
-"""What a kernel writes: the arrays that its results are, each with the instruction that computes its elements."""
+"""The arrays that a kernel writes, each with the instruction that computes its elements."""
 
 from __future__ import annotations
 
@@ -22,8 +22,9 @@ from .registers import Register
 
 @dataclass(frozen=True, eq=False, slots=True)
 class Leaf:
-    """One array that a kernel writes: an element of `instruction` (of its value at `path`, if it is a tuple). start: of
-    a sorted row, the first element that is wanted.
+    """One array that a kernel writes: an element of `instruction` (of its value at `path`, if that is a tuple).
+
+    start: for a part of a sorted row, the first element of the row that is wanted.
     """
 
     instruction: Instruction
@@ -45,8 +46,8 @@ class Leaf:
 
 
 def result_leaves(request: KernelRequest, graph: Graph, function: ir.Function) -> list[Leaf]:
-    """One leaf a result of the kernel. A sort, scatter or windowed reduction of several results, and a sort that the
-    results are slices of, is the instruction of all of its leaves.
+    """One leaf per result of the kernel. If a sort, scatter or windowed reduction has several results, or if the
+    results are slices of a sort, that op is the instruction of all its leaves.
     """
     leaves = []
     for (path, shape_), argument in zip(request.instruction.shape.leaves(), request.results, strict=True):
@@ -69,7 +70,7 @@ WHOLE: dict[Op, Callable[[Instruction], bool]] = {
     Op.SCATTER: lambda root: True,
     Op.SORT: lambda root: True,
 }
-"""Opcodes of roots that write all of their results at once by loops of their own, and which of them do (kernel.py)."""
+"""Opcodes of roots that may write all their results with their own loops (kernel.py), and the condition for it."""
 
 
 def is_whole(root: Instruction) -> bool:

@@ -1,4 +1,4 @@
-"""What a program can run on, one row per name: evaluator, optimized (the evaluator after all passes), the two stacks,
+"""The implementations that a program can run on, by name: evaluator, optimized (the evaluator after all passes), the two stacks,
 and XLA:CPU.
 """
 

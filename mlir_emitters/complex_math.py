@@ -223,7 +223,7 @@ def rsqrt(b: Builder, x: Pair) -> Pair:
 
 @in_f64
 def exponential(b: Builder, x: Pair) -> Pair:
-    """e^(a/2) is multiplied in twice, so that it overflows no earlier than the product. b = ±0 gives an imaginary +0."""
+    """e^(a/2) is multiplied in twice, so it overflows no earlier than the product. b = ±0 gives an imaginary +0."""
     real, imaginary = x
     half = b.math("math.exp", times(b, real, 0.5))
     first, second = (b.mulf(b.mulf(half, b.math(f"math.{name}", imaginary)), half) for name in ("cos", "sin"))

@@ -146,7 +146,7 @@ def wrap_small(b: Builder, dtype: DType, value: Value) -> Value:
 
 
 def _round_bf16(b: Builder, value: Value) -> Value:
-    """Round to nearest even by integer operations, which every target vectorises. A NaN becomes quiet, with its sign."""
+    """Round to nearest even by integer operations, which every target vectorises. NaN becomes quiet, with its sign."""
     i32 = b.types.i32
     bits = b.bitcast(value, i32)
     odd = b.binary("andi", b.binary("shrui", bits, 16), 1)

@@ -1,8 +1,7 @@
-"""LHLO kernels as a small graph: buffers, and the nodes that write them.
+"""LHLO kernels as a small graph of buffers and the nodes that write them.
 
-Fusions disappear here: their region's memrefs become the buffers outside, tuples and forwarded memrefs become copies.
-What is left of a kernel is its output buffers, each written by one node, and its input buffers, which lie in
-arguments.
+Fusions are dissolved: memrefs of their region become the buffers outside; tuples and forwarded memrefs become copies. A
+kernel then consists of its output buffers, each written by one node, and of its input buffers, which are arguments.
 """
 
 from __future__ import annotations
@@ -24,10 +23,7 @@ from ..lhlo.module import LhloModule
 
 @dataclass(eq=False, slots=True)
 class Buffer:
-    """One array value.
-
-    It lies in an argument (≥ 0), aligned to so many bytes, or is the `number`-th output of `writer`, or both.
-    """
+    """One array value: an argument (≥ 0) with an alignment in bytes, the `number`-th output of `writer`, or both."""
 
     shape: Shape
     argument: int = -1
@@ -83,9 +79,9 @@ class Argument:
 
 @dataclass(eq=False, slots=True)
 class KernelGraph:
-    """A kernel: `opcode` is its one op's (or fusion); results are output buffers in arguments.
+    """A kernel. opcode: of its only op, possibly fusion. results: the output buffers, which are in arguments.
 
-    scratch: the argument that is scratch memory, or -1.
+    scratch: the number of the argument that is scratch memory, or -1.
     """
 
     name: str
@@ -119,7 +115,7 @@ def _argument(value: ir.Value, attributes: Mapping[str, ir.Attribute]) -> Argume
 
 
 def _read_op(op: ir.Operation, inputs: Sequence[Buffer], outputs: Sequence[Buffer]) -> None:
-    """Make the node (or, for a fusion, the nodes) that write `outputs`."""
+    """Create the node (or, for a fusion, the nodes) that write `outputs`."""
     opcode = read.opcode(op)
     if opcode is Op.FUSION:
         _read_block(read.bodies(op)[0], [*inputs, *outputs])
@@ -141,7 +137,7 @@ def _read_op(op: ir.Operation, inputs: Sequence[Buffer], outputs: Sequence[Buffe
 
 
 def _widen(body: Body) -> None:
-    """Let a long reduction's computation work on f32 where it is on narrower floats: it is rounded once, at its end."""
+    """Let the computation of a long reduction of narrow floats work on f32: it is rounded once, at the end."""
     buffers = list(body.parameters)
     for node in reachable(body.outputs):
         buffers += [*node.inputs, *node.outputs]
@@ -151,8 +147,8 @@ def _widen(body: Body) -> None:
 
 
 STEPWISE = 64
-"""Up to so many elements a reduction of narrow floats rounds at each step, as XLA:CPU does; the evaluator has the
-same limit.
+"""A reduction of at most STEPWISE narrow floats is rounded at each step, as in XLA:CPU. The evaluator has the same
+limit.
 """
 
 FORWARDS = frozenset({Op.TUPLE, Op.GET_TUPLE_ELEMENT})
@@ -165,7 +161,7 @@ def _read_body(block: ir.Block, outputs: int) -> Body:
 
 
 def _read_block(block: ir.Block, arguments: Sequence[Buffer]) -> None:
-    """Read the ops of a region whose block arguments are these buffers."""
+    """Read the ops of a region. arguments: the buffers of its block arguments."""
     buffers: dict[ir.Value, Buffer] = dict(zip(block.arguments, arguments, strict=True))
     for view in block.operations:
         op = view.operation
@@ -176,7 +172,7 @@ def _read_block(block: ir.Block, arguments: Sequence[Buffer]) -> None:
 
 
 def reachable(results: Iterable[Buffer]) -> Iterator[Node]:
-    """Every node that the results depend on, bodies excluded, each once."""
+    """Every node that the results depend on, each once, without nodes in bodies."""
     seen: set[Node] = set()
     stack = [b.writer for b in results if b.writer is not None]
     while stack:
@@ -189,7 +185,7 @@ def reachable(results: Iterable[Buffer]) -> Iterator[Node]:
 
 
 def with_bodies(results: Iterable[Buffer]) -> Iterator[Node]:
-    """Every node that the results depend on, those in bodies too."""
+    """Every node that the results depend on, including nodes in bodies."""
     for node in reachable(results):
         yield node
         for body in node.bodies:
@@ -197,7 +193,7 @@ def with_bodies(results: Iterable[Buffer]) -> Iterator[Node]:
 
 
 def origin(buffer: Buffer) -> Buffer:
-    """The buffer that a result is only a copy of."""
+    """The buffer that a result is a copy of; the buffer itself if it is no copy."""
     while buffer.writer is not None and buffer.writer.opcode is Op.COPY:
         source = buffer.writer.inputs[0]
         if (
