@@ -1,5 +1,5 @@
-"""The implementations that a program can run on, by name: evaluator, optimized (the evaluator after all passes), the two stacks,
-and XLA:CPU.
+"""The implementations that a program can run on, by name: evaluator, optimized (the evaluator after all passes), the
+two stacks, and XLA:CPU.
 """
 
 from __future__ import annotations
