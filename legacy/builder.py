@@ -92,8 +92,8 @@ def over_columns(width: int) -> Unroll:
 
 
 UNROLLED = 8
-"""Turns up to which LLVM may unroll a loop that it unrolls while it is short: as many sums as an adder has under way at
-once, four cycles long and two a cycle; one chain of them waits no longer than several chains and their sum.
+"""Iteration limit of a SHORT loop that LLVM may unroll: the additions in flight (latency 4 cycles, 2 per cycle).
+Up to this limit, one dependency chain takes no longer than several chains and their sum.
 """
 
 _METADATA = {

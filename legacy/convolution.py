@@ -24,18 +24,18 @@ from .stack import StackArray
 from .windows import BATCH, GROUP, OUT, SPATIAL, Convolution, Range
 
 ACROSS = 4
-"""Positions across the columns whose sums are made at a time. Each product loads a factor of its own and one that they
-share: 1 + 1/ACROSS loads, of which twice as many positions would save a tenth.
+"""Positions across the columns whose sums are computed together. A product takes 1 + 1/ACROSS loads, because one
+factor is shared; twice as many positions would save a tenth of them.
 """
 
 ROWS = 4
-"""Products that are added to a sum before it is stored again: the store then is one of ten accesses to memory."""
+"""Products that are added to a sum before it is stored again: one of ten memory accesses is then the store."""
 
 LARGE = 1 << 14
-"""Multiplications from which on the above pay: two microseconds, eight a nanosecond; a call costs about one."""
+"""Multiplications from which on ACROSS and ROWS pay off: 2 µs at 8 per ns, while a call takes about 1 µs."""
 
 NEAR = 4
-"""Elements between neighbours up to which a vector load of them pays: a vector of floats lies in four lines then."""
+"""Largest distance, in elements, of neighbours for which a vector load pays off: a vector then spans four lines."""
 
 
 def convolution(e: Elemental, instruction: Instruction, index: Index) -> Reads:

@@ -1,9 +1,10 @@
-"""Large f32 and f64 dots: register tiles of rows × vectors of columns, the right side packed in panels on the stack.
+"""Large f32 and f64 dots: register tiles of rows × vectors of columns; the right operand is packed into panels on the
+stack, as in K. Goto and R. van de Geijn, "Anatomy of High-Performance Matrix Multiplication" (2008).
 
-For each panel of columns and block of the contracted dimension, the panel is copied into contiguous rows (zeros beyond
-the last column); then each tile of rows keeps its sums in vector registers while it walks down the panel. Where
-elementwise ops follow, a panel is as deep as the product, and they are computed on each tile as it is finished.
-The tile is what is unrolled: LLVM unrolls no loop around it, nor those that copy.
+For each panel of columns and block of the contracting dimension, the panel is copied into contiguous rows (zeros beyond
+the last column). Then each tile of rows keeps its sums in vector registers while it iterates over the panel. If
+elementwise ops follow, a panel is as deep as the product, and they are computed on each finished tile.
+Only the register tile is unrolled; unrolling is disabled on the loops around it and on the packing loops.
 """
 
 from __future__ import annotations
@@ -26,21 +27,23 @@ from .registers import I32, memory_type, real_constant
 from .stack import alloca
 
 PANEL_BYTES = 1 << 16
-"""Of a packed panel: a quarter of the smallest second-level caches (256 KiB), beside the rows of the left side."""
+"""Bytes of a packed panel: a quarter of the smallest L2 caches (256 KiB), which also hold rows of the left operand."""
 
 WHOLE_PANEL_BYTES = 1 << 19
-"""Of a packed panel that must hold the whole depth: a sixteenth of a thread's stack (8 MiB), on which it lies."""
+"""Bytes of a packed panel that must hold the whole depth: a sixteenth of a thread's stack (8 MiB)."""
 
 FEW_ROWS = 32
-"""Rows up to which a second tile of another height costs more time to compile than it saves."""
+"""Up to this number of rows, a second tile height costs more compile time than it saves."""
 
 SMALLEST = 16**3
-"""Multiplications below which the simpler loops are as good."""
+"""Multiplications below which the simpler loops are as fast."""
 
 
 @dataclass(frozen=True, slots=True)
 class Matrix:
-    """A matrix in a buffer: the offset of its (0, 0) for this batch, and the distance of rows and of columns."""
+    """A matrix in a buffer: the offset of element (0, 0) for this batch, and the strides of rows and columns, in
+    elements.
+    """
 
     pointer: Pointer
     start: IndexValue
@@ -50,7 +53,7 @@ class Matrix:
 
 @dataclass(frozen=True, slots=True)
 class Problem:
-    """C[rows, columns] = A[rows, depth] · B[depth, columns], all in one dtype, C's columns adjacent."""
+    """C[rows, columns] = A[rows, depth] · B[depth, columns], all of one dtype. Columns of C are adjacent."""
 
     dtype: DType
     rows: int
@@ -61,14 +64,14 @@ class Problem:
 
     @property
     def tile_rows(self) -> int:
-        """What fits in registers; for few rows what divides them, so that the tile's code is there once."""
+        """Rows of a tile: as many as registers allow; for few rows a divisor, so that one tile's code is enough."""
         most = registers(self.lanes * self.dtype.bits)
         full = (most - widest(most) - 1) // widest(most)
         heights = range(full, 3, -1) if self.rows <= FEW_ROWS else ()
         return next((n for n in heights if self.rows % n == 0), full)
 
     def depth_of(self, size: int) -> int:
-        """Rows of a panel of so many bytes."""
+        """The number of rows of a panel of `size` bytes."""
         return size // (self.panel * self.dtype.bytes)
 
     @property
@@ -86,17 +89,17 @@ class Problem:
 
 
 def registers(vector_bits: int) -> int:
-    """Vector registers of a machine: x86's longest vectors came with twice as many."""
+    """The number of vector registers. x86 has twice as many with its widest vectors (AVX-512)."""
     return 32 if vector_bits >= 512 else 16
 
 
 def widest(most: int) -> int:
-    """Vectors of columns in a tile: an eighth of the registers. The sums take the rest, but for one factor."""
+    """Vectors of columns in a tile: an eighth of the registers. Sums use the rest, except for one factor."""
     return most // 8
 
 
 def stride_of(shape: Shape, dims: Sequence[int]) -> int | None:
-    """The one distance between neighbours of these dimensions taken as one, None if there is none."""
+    """The stride of several dimensions traversed as one, in elements; None if it is not constant."""
     live = [d for d in dims if shape.dims[d] != 1]
     strides = shape.strides
     for outer, inner in pairwise(live):
@@ -107,7 +110,7 @@ def stride_of(shape: Shape, dims: Sequence[int]) -> int | None:
 
 @dataclass(frozen=True, slots=True)
 class Side:
-    """One operand: its dimensions by role, and the distance of neighbours along the free and the contracted ones."""
+    """One operand: its dimensions by role, and the strides along the free and the contracting ones."""
 
     operand: Instruction
     batch: tuple[int, ...]
@@ -117,14 +120,14 @@ class Side:
 
     @property
     def size(self) -> int:
-        """Elements along the free dimensions."""
+        """The number of elements along the free dimensions."""
         return math.prod(self.operand.shape.dims[d] for d in self.free)
 
 
 def sides_of(instruction: Instruction) -> tuple[Side, Side, int, bool] | None:
-    """(A, B, distance of the result's rows, whether A and B are exchanged: where neighbours are the left one's).
+    """(A, B, row stride of the result, whether A and B are exchanged because the left operand's columns are adjacent).
 
-    None where dimensions of one role do not follow each other evenly in memory, or no result's neighbours are adjacent.
+    None if dimensions of one role have no common stride, or if no neighbours in the result are adjacent.
     """
     dims, (lhs, rhs) = DotDims.of(instruction), instruction.operands[:2]
     left = _side(lhs, dims.lhs_batch, dims.lhs_free, dims.lhs_contracting)
@@ -148,7 +151,7 @@ def _side(
 
 
 def problem_of(e: Elemental, instruction: Instruction, vector_bits: int) -> Problem | None:
-    """The tiled form of a dot, or None where it does not fit or pay."""
+    """The tiled form of a dot; None if it does not fit or does not pay off."""
     lhs, rhs = instruction.operands[:2]
     dtype, dims = instruction.shape.dtype, DotDims.of(instruction)
     fits = (
@@ -171,14 +174,14 @@ def problem_of(e: Elemental, instruction: Instruction, vector_bits: int) -> Prob
 
 
 def emit_tiled_dot(e: Elemental, instruction: Instruction, result: Pointer, problem: Problem) -> None:
-    """Into the buffer at `result`."""
+    """Emit a dot into the buffer at `result`."""
     _emit(e, instruction, problem, result, None)
 
 
 def emit_dot_with_epilogue(
     e: Elemental, instruction: Instruction, problem: Problem, finish: Callable[[Index], None]
 ) -> bool:
-    """`finish(index)` for each element, with its value bound; False where the depth is too large."""
+    """Call `finish(index)` for each element, with its value bound. False if the depth is too large."""
     if problem.depth > problem.depth_of(WHOLE_PANEL_BYTES):
         return False
     _emit(e, instruction, problem, None, finish)
@@ -230,7 +233,7 @@ def _start(code: Code, side: Side, batch: Sequence[IndexValue]) -> IndexValue:
 class _Tiled:
     """The loops of one matrix product. packed: the panel, of `block` rows.
 
-    end(row, column, value): what takes each element, if it is not C; then `finished` holds a tile for it.
+    end(row, column, value): receives each element instead of C; `finished` is then the memory of a finished tile.
     """
 
     code: Code
@@ -277,7 +280,7 @@ class _Tiled:
         return address(code, m.pointer, self.problem.dtype, offset)
 
     def _pack(self, column: IndexValue, width: int, row: IndexValue, depth: int) -> None:
-        """B[row…, column…] into the panel; the faster of B's directions runs inside."""
+        """Pack B[row…, column…] into the panel. The inner loop follows B's memory."""
         p, code = self.problem, self.code
         across = self.b.column <= self.b.row
         outer = code.loop(depth if across else width, unroll=Unroll.NEVER)
@@ -351,7 +354,7 @@ class _Tiled:
         )
 
     def _store(self, place: ir.Value, total: ir.Value, lanes: int) -> None:
-        """The first lanes of a sum into C, on top of what stands there, if the depth comes in blocks."""
+        """Store the first lanes of a sum to C. If the depth has several blocks, add them to the stored value."""
         p, b = self.problem, self.code.b
         if lanes < p.lanes:
             first = ir.Constant(ir.VectorType(I32, lanes), list(range(lanes)))

@@ -16,7 +16,7 @@ _IGNORED = ("nnan", "nsz")
 
 
 def is_long(code: Code, bits: int, length: int) -> bool:
-    """Whether so many elements fill a vector: LLVM makes a vector reduction of no fewer."""
+    """Whether `length` elements fill a vector; LLVM makes no vector reduction of fewer."""
     return length >= code.lanes(bits)
 
 

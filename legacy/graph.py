@@ -1,4 +1,4 @@
-"""What a kernel computes, as one graph: a fusion's body with inner fusions expanded, or an unnested op alone."""
+"""The computation of a kernel as one graph: a fusion's body with inner fusions inlined, or an unnested op."""
 
 from __future__ import annotations
 
@@ -12,13 +12,13 @@ from ..planning.plan import KernelRequest
 
 @dataclass(frozen=True, eq=False, slots=True)
 class Graph:
-    """leaves: the instructions whose values lie in memory → the kernel argument that holds them."""
+    """leaves: instruction whose value is in memory → the kernel argument that holds it."""
 
     root: Instruction
     leaves: Mapping[Instruction, int]
 
     def instructions(self) -> list[Instruction]:
-        """All that is computed, operands before users."""
+        """All instructions to compute, operands before users."""
         order: list[Instruction] = []
         if self.root in self.leaves:
             return order
@@ -51,7 +51,7 @@ def graph_of(request: KernelRequest) -> Graph:
 
 
 def _inline(computation: Computation, arguments: list[Instruction]) -> Instruction:
-    """The root of a computation on these arguments, with fusions and calls inside it expanded."""
+    """The root of a computation on these arguments. Fusions and calls inside it are inlined."""
     new: dict[Instruction, Instruction] = {}
     for instruction in computation.instructions:
         operands = [new[o] for o in instruction.operands]
@@ -69,9 +69,9 @@ def _inline(computation: Computation, arguments: list[Instruction]) -> Instructi
 def walk(
     roots: Iterable[Instruction], leaves: Collection[Instruction], through: Collection[Op] | None = None
 ) -> Iterator[Instruction]:
-    """What the roots are made of, themselves included, each once, without what is in memory.
+    """The instructions on which the roots depend, including the roots, each once, without those in memory.
 
-    through: opcodes behind which the walk goes on; all of them if not given.
+    through: opcodes whose operands are visited; None for all.
     """
     stack, seen = list(roots), set(leaves)
     while stack:

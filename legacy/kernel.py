@@ -1,4 +1,4 @@
-"""One kernel: the function's frame, and the choice of loops for each of its results."""
+"""Emits one kernel: the function's frame, and the choice of loops for each of its results."""
 
 from __future__ import annotations
 
@@ -30,7 +30,7 @@ from .update import emit_update, is_update
 
 
 def merge(*tables: Mapping[Op, Rule]) -> dict[Op, Rule]:
-    """One table of all; an opcode with two rules is a mistake."""
+    """Merge tables of rules. An opcode with two rules is an error."""
     merged: dict[Op, Rule] = {}
     for table in tables:
         for op, rule in table.items():
@@ -79,7 +79,9 @@ def _declare(module: ir.Module, request: KernelRequest) -> ir.Function:
 
 
 def _groups(e: Elemental, leaves: list[Leaf]) -> list[list[Leaf]]:
-    """Leaves that one loop nest can write together; those computed in place come last, when nobody reads any more."""
+    """Leaves that one loop nest can write together. Leaves computed in place come last, after all readers of the
+    operand.
+    """
     groups: list[list[Leaf]] = []
     for leaf in leaves:
         same = next((g for g in groups if _together(g[0], leaf) and _of_one_loop(e, g, leaf)), None)
@@ -91,7 +93,7 @@ def _groups(e: Elemental, leaves: list[Leaf]) -> list[list[Leaf]]:
 
 
 def _of_one_loop(e: Elemental, group: list[Leaf], leaf: Leaf) -> bool:
-    """Whether the group's products, or the leaf's, still have their blocks when both are written together."""
+    """Whether blocked emission of a dot, convolution or column reduction survives adding this leaf to the group."""
     alone = _products(e, group) or _products(e, [leaf])
     return not alone or bool(_products(e, [*group, leaf]))
 
@@ -133,7 +135,7 @@ def _emit_group(e: Elemental, group: list[Leaf]) -> None:
 
 
 def _all_leaves(group: list[Leaf]) -> list[Leaf]:
-    """The leaves of one instruction in order, each of them once."""
+    """The leaves of one instruction in order, each once."""
     leaves = {leaf.path: leaf for leaf in group}
     wanted = [path for path, _ in group[0].instruction.shape.leaves()]
     if len(group) != len(wanted) or set(leaves) != set(wanted):
@@ -159,18 +161,20 @@ _WHOLE: dict[Op, Callable[[Elemental, Instruction, list[Leaf]], None]] = {
     Op.SCATTER: _scatter,
     Op.SORT: _sort,
 }
-"""Loops of the roots that write all of their results at once; `WHOLE` in leaf.py says which those are."""
+"""Loops of roots that write all their results together; `WHOLE` in leaf.py lists the conditions."""
 
 
 def _write_all(e: Elemental, group: list[Leaf], index: Index) -> None:
-    """Compute all leaves at an index, then store them: a store may overwrite what another leaf reads there."""
+    """Compute all leaves at an index, then store them, because a store may overwrite what another leaf reads."""
     values = [leaf.value(e, index.within(leaf.shape)) for leaf in group]
     for leaf, value in zip(group, values, strict=True):
         leaf.write(e, index.within(leaf.shape), value)
 
 
 def _emit_product(e: Elemental, group: list[Leaf]) -> bool:
-    """The group's dot, convolution or reductions in blocks, each with its elementwise end; False if none fits."""
+    """Emit the group's dot, convolution or reductions in blocks, each followed by its elementwise ops. False if none
+    fits.
+    """
     products = _products(e, group)
     if not products:
         return False
@@ -196,15 +200,17 @@ _COLUMNS = {
     Op.DOT: dot.emit_column_dot,
     Op.CONVOLUTION: convolution.emit_column_convolution,
 }
-"""Opcodes that can be computed for a block of columns at a time, with an elementwise end."""
+"""Opcodes that can be computed for a block of columns, followed by elementwise ops."""
 
 _DEAR = _COLUMNS.keys() | {Op.REDUCE}
-"""Opcodes that must not be computed anew for each element of what is behind them."""
+"""Opcodes too expensive to recompute per element of a consumer."""
 
 
 def _products(e: Elemental, group: list[Leaf]) -> list[Instruction]:
-    """The one dot or convolution, or the reductions over the same columns, of which elementwise ops alone make the
-    group; each of the result's shape. None if something else that the group is made of is dear.
+    """The one dot or convolution, or the reductions over the same columns, on which the group depends through
+    elementwise ops.
+
+    All have the result's shape. Empty if the group depends on something else that is expensive.
     """
     products, others = _below_elementwise(e, group)
     if any(i.opcode in _DEAR for i in walk(others, e.leaves)):
@@ -217,7 +223,7 @@ def _products(e: Elemental, group: list[Leaf]) -> list[Instruction]:
 
 
 def _below_elementwise(e: Elemental, group: list[Leaf]) -> tuple[list[Instruction], list[Instruction]]:
-    """What elementwise ops make the group from, if it is not in memory: what is dear, and the rest."""
+    """(expensive instructions, others) that the group reads through elementwise ops and that are not in memory."""
     found = list(walk([leaf.instruction for leaf in group], e.leaves, _PASSES))
     products = [i for i in found if i.opcode in _DEAR]
     return products, [i for i in found if i.opcode not in _DEAR and i.opcode not in _PASSES]
@@ -232,7 +238,7 @@ def _has_shape(product: Instruction, result: Shape) -> bool:
 
 
 def _share_columns(products: Sequence[Instruction]) -> bool:
-    """Whether all are reductions, and one loop over blocks of columns makes them."""
+    """Whether all are reductions that one loop over blocks of columns can compute."""
     alike = (reduce.is_column_reduce(p) and reduce.same_columns(products[0], p) for p in products)
     return all(p.opcode is Op.REDUCE for p in products) and all(alike)
 
@@ -244,4 +250,4 @@ _HAS_COLUMNS: dict[Op, Callable[[Instruction], bool]] = {
 
 
 _PIECES: dict[Op, Callable[[Elemental, Leaf], None]] = {Op.CONCATENATE: write_concatenated, Op.PAD: shape.write_padded}
-"""Roots that are written piece by piece instead of choosing a source for each element."""
+"""Roots that are written piece by piece instead of selecting a source for each element."""

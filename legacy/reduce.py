@@ -159,7 +159,7 @@ BLOCK = 256
 """Columns whose accumulators are on the stack together."""
 
 ROWS = 4
-"""Rows that one pass over a block of columns takes: so many streams at once a processor's prefetchers follow easily."""
+"""Rows that one pass over a block of columns reduces: a number of streams that hardware prefetchers can follow."""
 
 
 def is_column_reduce(instruction: Instruction) -> bool:

@@ -70,8 +70,8 @@ def combine(
 
 
 BLOCK = 64
-"""Columns whose running values lie on the stack at a time. LLVM unrolls loops over half as many, and then finds no
-vectors in them.
+"""Columns whose running values are on the stack together. LLVM unrolls loops over half as many, and then does
+not vectorise them.
 """
 
 

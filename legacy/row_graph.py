@@ -1,9 +1,9 @@
-"""Which kernels this stack emits row by row, found on a kernel's graph: the role of every value in one.
+"""Decides which kernels this stack emits row by row, and gives each value of such a kernel a role.
 
-`count` rows of `length` elements lie one after the other in memory. A kernel has this form if each of its values is
-needed at the present element of a row, at the present row, at the present column, or elsewhere; what is needed
-elsewhere must hold no reduction. Roles are found in one sweep from users to operands, which collects what is asked of
-each value; a value that is asked for in two ways has none.
+`count` rows of `length` elements are consecutive in memory. A kernel has this form if each of its values is needed at
+the current element of a row, at the current row, at the current column, or elsewhere; values needed elsewhere must not
+depend on a reduction. One sweep from users to operands collects the requested role of each value; a value with two
+different requests has no role.
 """
 
 from __future__ import annotations
@@ -22,7 +22,7 @@ from .update import is_update
 
 
 class Role(Enum):
-    """What of a value belongs to row r and column c."""
+    """The part of a value that belongs to row r and column c."""
 
     FULL = auto()  # element (r, c)
     ROW = auto()  # element r
@@ -30,24 +30,24 @@ class Role(Enum):
 
 
 Sources = list[tuple[Instruction, Role | None]]
-"""What a value is made of, and the role in which each operand is read; None: elsewhere."""
+"""The operands of a value and the role in which each is read; None: elsewhere."""
 
 PASSED = frozenset({Op.BROADCAST, Op.RESHAPE, Op.BITCAST})
-"""Opcodes whose element here is their operand's element here."""
+"""Opcodes whose element at a row and column is their operand's element there."""
 
 IN_BLOCKS = frozenset({Op.CONVOLUTION, Op.DOT})
-"""Opcodes whose elements this stack makes in blocks: one at a time, they read their operands again for each."""
+"""Opcodes that this stack computes in blocks. Computed one element at a time, they would reread their operands."""
 
 
 @dataclass(frozen=True, slots=True)
 class Grid:
-    """Rows of elements, and how arrays lie on them."""
+    """Rows of elements."""
 
     count: int
     length: int
 
     def holds(self, shape: Shape, role: Role) -> bool:
-        """Whether an array has one element for each place of a role, in the order of memory."""
+        """Whether an array has one element per position of a role, in memory order."""
         if not shape.is_array or not shape.is_row_major:
             return False
         if role is Role.ROW:
@@ -57,15 +57,15 @@ class Grid:
         return shape.size == self.count * self.length and self.row_dims(shape) is not None
 
     def row_dims(self, shape: Shape) -> int | None:
-        """How many of the dimensions other than 1 number the rows; None if one numbers rows and columns."""
+        """The number of dimensions other than 1 that count rows; None if one dimension spans rows and columns."""
         live = [size for size in shape.dims if size != 1]
         products = [math.prod(live[:n]) for n in range(len(live) + 1)]
         return products.index(self.count) if self.count in products else None
 
     def reduces(self, reduction: Instruction, role: Role) -> bool:
-        """Whether a reduction makes the number of each row, or an element of each from what is elsewhere.
+        """Whether a reduction computes one value per row, or one element per row and column from values read elsewhere.
 
-        The latter has a loop of its own an element in any form of a kernel, so its length does not matter.
+        The latter has its own loop per element in any form of kernel, so its length does not matter.
         """
         if role is Role.ROW:
             return grid_of(reduction) == self
@@ -73,7 +73,7 @@ class Grid:
 
 
 def grid_of(reduction: Instruction) -> Grid | None:
-    """The rows that a reduction makes numbers of: its fastest dimensions in row-major memory."""
+    """The rows that a reduction over the fastest dimensions of row-major operands reduces; None for others."""
     arrays = [o.shape for o in reduction.operands[: len(reduction.operands) // 2]]
     first = arrays[0]
     live = [d for d, size in enumerate(first.dims) if size != 1]
@@ -86,8 +86,8 @@ def grid_of(reduction: Instruction) -> Grid | None:
 
 @dataclass(frozen=True, eq=False, slots=True)
 class RowGraph:
-    """A kernel that works row by row. roles: of values that are read here, operands before users; sources: of those
-    that are computed.
+    """A kernel that works row by row. roles: of the values that are read at the current row or column, operands before
+    users. sources: of the values that are computed.
     """
 
     grid: Grid
@@ -96,18 +96,19 @@ class RowGraph:
 
     @property
     def first_array(self) -> Shape:
-        """The operand of a reduction over the rows: its dimensions are those of the loops."""
+        """The operand of a reduction over rows. Its dimensions are those of the loops."""
         reductions = (i for i in self.sources if i.opcode is Op.REDUCE and self.roles[i] is Role.ROW)
         return next(reductions).operands[0].shape
 
     def here(self, instruction: Instruction) -> list[Instruction]:
-        """The operands that a value with a role reads at the present place; none of a value in memory."""
+        """The operands that a value with a role reads at the current row or column; none for a value in memory."""
         return [operand for operand, role in self.sources.get(instruction, ()) if role is not None]
 
 
 def row_graph(roots: Sequence[Instruction], leaves: Collection[Instruction]) -> RowGraph | None:
-    """The form of a kernel that writes these roots, from leaves in memory; None for other kernels, and for a reduction
-    alone.
+    """The row form of a kernel that computes these roots from leaves in memory.
+
+    None for other kernels, and for a single reduction.
     """
     if len(roots) == 1 and (roots[0].opcode is Op.REDUCE or roots[0] in leaves):
         return None
@@ -184,7 +185,7 @@ def _sources(i: Instruction, role: Role, grid: Grid) -> Sources:
 
 
 Wanted = list[Role | None]
-"""A role for each operand, if memory holds it so."""
+"""A role for each operand, if its shape in memory permits it."""
 
 
 def _elementwise(i: Instruction, role: Role, grid: Grid) -> Wanted:
@@ -224,4 +225,4 @@ _RULES: dict[Op, Callable[[Instruction, Role, Grid], Wanted]] = {
     Op.REDUCE: _reduce,
     Op.RESHAPE: _same_elements,
 }
-"""How opcodes that are not elementwise read; the others read elsewhere."""
+"""The reads of opcodes that are not elementwise. Opcodes without a row read elsewhere."""

@@ -1,8 +1,8 @@
-"""Row kernels (row_graph.py): one loop over rows, in it one pass over the row for each level of reductions.
+"""Row kernels (row_graph.py): one loop over rows, and in it one pass over the row per level of reductions.
 
-Numbers of a row stay in registers. What is dear and wanted by two passes lies in an array on the stack in between, or
-is read back where it is a result. Where every array is read at the present place, rows and columns are one counter
-each; otherwise there is a loop for each dimension.
+Results of reductions stay in registers. Expensive values that two passes need are kept in an array on the stack, or
+read back if they are results. If all arrays are read at the current row and column, one counter each is enough for rows
+and columns; otherwise each dimension has a loop.
 """
 
 from __future__ import annotations
@@ -25,17 +25,17 @@ from .row_graph import PASSED, Role, RowGraph, row_graph
 from .stack import StackArray
 
 STAGED_BYTES = 1 << 18
-"""Bytes of stack for the values of a row that several passes want: with what is read, half a cache of 1 MiB."""
+"""Bytes of stack for values of a row that several passes need: with the operands, half a cache of 1 MiB."""
 
 
 def find_rows(e: Elemental, leaves: Sequence[Leaf]) -> RowGraph | None:
-    """How to emit a kernel's results row by row; None for other kernels."""
+    """The roles of a row kernel's values; None for other kernels."""
     return row_graph(list(dict.fromkeys(leaf.instruction for leaf in leaves)), e.leaves)
 
 
 @dataclass(eq=False, slots=True)
 class Pass:
-    """One walk over the row. written: results; staged: values to keep; held: what earlier passes kept."""
+    """One pass over the row. written: results; staged: values to keep; held: values kept by earlier passes."""
 
     reduces: list[Instruction]
     written: list[Leaf] = field(default_factory=list)
@@ -49,7 +49,7 @@ class Pass:
 
 
 def emit_rows(e: Elemental, leaves: Sequence[Leaf], rows: RowGraph) -> None:
-    """All results of a row kernel."""
+    """Emit all results of a row kernel."""
     full = [leaf for leaf in leaves if rows.roles[leaf.instruction] is Role.FULL]
     numbers = [leaf for leaf in leaves if rows.roles[leaf.instruction] is Role.ROW]
     passes = plan_passes(e, full, rows)
@@ -93,7 +93,7 @@ def _emit_pass(e: RowElemental, step: Pass) -> None:
 
 
 class RowElemental(Elemental):
-    """Values at the present row and column, whatever shape they have there."""
+    """Values at the current row and column, whatever their shape."""
 
     def __init__(self, e: Elemental, rows: RowGraph):
         super().__init__(e.code, e.leaves, e.rules, e.scratch)
@@ -120,7 +120,7 @@ class RowElemental(Elemental):
         return walk
 
     def place(self, instruction: Instruction, shape: Shape | None = None) -> Index:
-        """The index of the present element of an instruction that has a role."""
+        """The index of an instruction's element at the current row and column. The instruction must have a role."""
         if shape is None:
             shape = instruction.shape.elements[0] if instruction.shape.is_tuple else instruction.shape
         role, code = self.rows.roles[instruction], self.code
@@ -142,7 +142,7 @@ class RowElemental(Elemental):
     def _positions(
         self, shape: Shape, flat: IndexValue, known: list[IndexValue], sizes: list[int], first: bool
     ) -> list[IndexValue]:
-        """Along the dimensions of a shape that make up the row's number (first), or the column's."""
+        """Positions along the dimensions of a shape that form the number of the row (first), or of the column."""
         total = 1
         for size in sizes:
             total *= size
@@ -173,7 +173,7 @@ class RowElemental(Elemental):
 
 
 def _is_flat(rows: RowGraph, e: Elemental) -> bool:
-    """Whether everything is read at the present place: then no index of several dimensions is needed."""
+    """Whether everything is read at the current row and column, so that no multi-dimensional index is needed."""
     for instruction in rows.roles:
         if instruction in e.leaves or not instruction.operands:
             if instruction.opcode is Op.IOTA:
@@ -190,7 +190,7 @@ _KNOWN = PASSED | {Op.REDUCE, Op.GET_TUPLE_ELEMENT}
 
 
 class Columns:
-    """Loops over the elements of a row that carry values along."""
+    """Loops over the elements of a row that carry values."""
 
     def __init__(self, code: Code, sizes: Sequence[int], carried: Sequence[Register]):
         self.loops: list[Loop | Once] = []
@@ -229,7 +229,7 @@ def _join(code: Code, positions: Sequence[IndexValue], sizes: Sequence[int]) -> 
 
 
 def plan_passes(e: Elemental, full: Sequence[Leaf], rows: RowGraph) -> list[Pass]:
-    """One pass for each level of reductions, and one for results that need them all. Results in place come last."""
+    """One pass per level of reductions, and one for results that need all of them. In-place results come last."""
     levels: dict[Instruction, int] = {}
     passes: list[Pass] = []
     for instruction in rows.roles:
@@ -253,7 +253,7 @@ def plan_passes(e: Elemental, full: Sequence[Leaf], rows: RowGraph) -> list[Pass
 
 
 def _stage(e: Elemental, rows: RowGraph, passes: list[Pass]) -> None:
-    """Keep what is dear for the passes after the first that wants it, users before what they are made from."""
+    """Keep expensive values for later passes that need them. Users are considered before their operands."""
     space = STAGED_BYTES
     wanted = [_wanted(e, rows, step) for step in passes]
     for instruction in reversed(list(rows.roles)):
@@ -281,7 +281,7 @@ def _is_dear(e: Elemental, rows: RowGraph, instruction: Instruction) -> bool:
 
 
 def _wanted(e: Elemental, rows: RowGraph, step: Pass, through: bool = True) -> set[Instruction]:
-    """Values that a pass computes for each element; those that it holds too, unless `through`."""
+    """Values that a pass computes per element; with `through`, also the values that it holds."""
     found: set[Instruction] = set()
     stack = list(step.ends)
     while stack:

@@ -22,8 +22,8 @@ from .memory import Pointer, address, load, store
 from .registers import I8, I64, Register
 
 RUN = 16
-"""Elements that are sorted by insertion, before runs of them are merged; a power of two. Insertion moves n²/4 elements,
-four merges of n move 4·n.
+"""Elements per run that is sorted by insertion before merging; a power of two. Insertion moves n²/4 elements, four
+merges of n elements move 4·n.
 """
 
 

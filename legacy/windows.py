@@ -1,8 +1,8 @@
-"""Where a convolution's window meets its input: the roles of the dimensions, and ranges of valid positions.
+"""The roles of a convolution's dimensions, and the ranges of positions at which its window overlaps its input.
 
 Along one spatial dimension, result position s and window position k meet the input at (s·stride + k·dilation − low) /
-holes, if that is a whole number inside it. Solved for either of the two, this is a range with a step: loops run over it
-and no element needs a comparison.
+holes, if that is an integer inside the input. For a fixed s or k the solutions are a range with a step, so that loops
+run over it and no element needs a comparison.
 """
 
 from __future__ import annotations
@@ -16,10 +16,10 @@ from ..hlo.ir import Instruction
 from .builder import Code, IndexValue
 
 BATCH, GROUP, OUT, SPATIAL = 0, 1, 2, 3
-"""Numbers of the roles that a result's coordinates play; the spatial dimensions follow from SPATIAL on."""
+"""Numbers of the roles of a result's coordinates. Spatial dimensions are numbered from SPATIAL on."""
 
 Range = tuple[IndexValue, IndexValue, int]
-"""(start, end, step); empty where end ≤ start."""
+"""(start, end, step); empty if end ≤ start."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -43,14 +43,14 @@ class Axis:
         return self._meeting(code, places, (0, self.window))
 
     def positions(self, code: Code, tap: IndexValue, within: tuple[IndexValue, IndexValue]) -> Range:
-        """The positions of the result, of those `within`, from which a window position meets the input."""
+        """The result positions `within` a range from which a window position meets the input."""
         start = code.add(code.multiply(tap, self.dilation), -self.low)
         least = -self.low
         places = Places(start, least, least + (self.window - 1) * self.dilation, self.stride, self.count)
         return self._meeting(code, places, within)
 
     def inside(self) -> tuple[int, int]:
-        """[start, end) of the positions of the result whose whole window lies in the input."""
+        """[start, end) of the result positions whose whole window is in the input."""
         if self.holes > 1:
             return 0, 0
         start = max(0, -(-self.low // self.stride))
@@ -58,19 +58,19 @@ class Axis:
         return (start, min(end, self.count)) if start < min(end, self.count) else (0, 0)
 
     def place(self, code: Code, position: IndexValue, tap: IndexValue) -> IndexValue:
-        """The place in the input; for pairs that meet it."""
+        """The position in the input of a pair of result and window positions that meets it."""
         sum_ = code.add(code.multiply(position, self.stride), code.multiply(tap, self.dilation))
         return code.divide(code.add(sum_, -self.low), self.holes)
 
     def _meeting(self, code: Code, places: Places, within: tuple[IndexValue, IndexValue]) -> Range:
-        """The numbers x within whose place is one of the input's elements, which lie `holes` apart from 0 on."""
+        """The numbers x `within` whose place is an element of the input; elements are `holes` apart, starting at 0."""
         start, end = self._inside(code, places, within)
         return (start, end, 1) if self.holes == 1 else self._on_elements(code, places, start, end)
 
     def _inside(
         self, code: Code, places: Places, within: tuple[IndexValue, IndexValue]
     ) -> tuple[IndexValue, IndexValue]:
-        """[start, end) of the numbers within whose place is between the input's first element and its last."""
+        """[start, end) of the numbers `within` whose place is between the first and the last element of the input."""
         start, end = within
         last = (self.size - 1) * self.holes
         if places.least < 0:
@@ -82,12 +82,12 @@ class Axis:
         return start, end
 
     def _on_elements(self, code: Code, places: Places, start: IndexValue, end: IndexValue) -> Range:
-        """Of the numbers [start, end) those whose place is a multiple of `holes`.
+        """The numbers in [start, end) whose place is a multiple of `holes`.
 
         start + x·step ≡ 0 modulo holes. With g = gcd(step, holes) there is a solution if g divides the start, and then
         one in each holes/g numbers: x ≡ −start/g · (step/g)⁻¹ modulo holes/g.
         """
-        whole = -(min(places.least, 0) // self.holes) * self.holes  # keeps the dividend from being negative
+        whole = -(min(places.least, 0) // self.holes) * self.holes  # keeps the dividend non-negative
         rest = code.remainder(code.add(places.start, whole), self.holes)
         common = math.gcd(places.step, self.holes)
         period = self.holes // common
@@ -103,7 +103,7 @@ class Axis:
 
 @dataclass(frozen=True, slots=True)
 class Places:
-    """start + x·step for x in [0, count), counted in the input with its holes. least, greatest: what start may be."""
+    """start + x·step for x in [0, count), in units of the dilated input. least, greatest: limits of start."""
 
     start: IndexValue
     least: int
@@ -114,9 +114,9 @@ class Places:
 
 @dataclass(frozen=True, slots=True)
 class Convolution:
-    """A convolution's sizes by role. batch: of the result; ins, outs: features of one group.
+    """The sizes of a convolution by role. batch: of the result; ins, outs: features of one group.
 
-    by_batch: groups are of the batch, otherwise of the features.
+    by_batch: groups divide the batch, otherwise the features.
     """
 
     dims: ConvolutionDims
@@ -156,16 +156,16 @@ class Convolution:
 
     @property
     def sizes(self) -> tuple[int, ...]:
-        """Of the result, by role."""
+        """The sizes of the result by role."""
         return self.batch, self.groups, self.outs, *(a.count for a in self.axes)
 
     @property
     def products(self) -> int:
-        """Multiplications, were no padding read."""
+        """The number of multiplications, padding included."""
         return math.prod(self.sizes) * self.ins * math.prod(a.window for a in self.axes)
 
     def result(self, code: Code, place: Sequence[IndexValue]) -> list[IndexValue]:
-        """The position in the result of coordinates by role."""
+        """The position in the result, given coordinates by role."""
         dims, found = self.dims, [0] * (len(self.axes) + 2)
         positions: list[IndexValue] = list(found)
         positions[dims.output_batch] = place[BATCH]
@@ -186,7 +186,7 @@ class Convolution:
     def operands(
         self, code: Code, place: Sequence[IndexValue], taps: Sequence[IndexValue], feature: IndexValue
     ) -> tuple[list[IndexValue], list[IndexValue]]:
-        """Positions in both operands, from the result's, the window's, and the input feature within the group."""
+        """Positions in both operands, given those in the result and window, and the input feature within the group."""
         dims = self.dims
         left: list[IndexValue] = [0] * (len(self.axes) + 2)
         right = list(left)
@@ -205,7 +205,7 @@ class Convolution:
         return left, right
 
     def strides(self, instruction: Instruction) -> tuple[list[int], list[int], list[int]]:
-        """How far a step along each role moves in the result, the left and the right operand."""
+        """Strides in the result, the left and the right operand for a step along each role, in elements."""
         dims = self.dims
         out, left, right = (s.strides for s in (instruction.shape, *(o.shape for o in instruction.operands[:2])))
         feature, batch = left[dims.input_feature], left[dims.input_batch]

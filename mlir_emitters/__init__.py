@@ -1,6 +1,4 @@
-"""The new stack: one kernel request -> LHLO -> MLIR -> LLVM IR text. `emit` and `unsupported` load MLIR when first
-used.
-"""
+"""The new stack: one kernel request → LHLO → MLIR → LLVM IR text. MLIR is imported on first use."""
 
 from __future__ import annotations
 
@@ -14,14 +12,14 @@ if TYPE_CHECKING:
 
 
 def emit(requests: Sequence[KernelRequest], options: EmitOptions) -> EmittedModule:
-    """One LLVM module that defines every request, with the IRs on the way to it."""
+    """One LLVM module that defines every request, with its earlier IRs. Raises UnsupportedError."""
     from .emission import emit as emit_requests
 
     return emit_requests(requests, options)
 
 
 def unsupported(requests: Sequence[KernelRequest]) -> list[UnsupportedError]:
-    """What this stack has no rule for among the requests; empty if it can emit them all."""
+    """One error for each op of the requests without a rule; empty if all can be emitted."""
     from .support import missing
 
     return missing(requests)

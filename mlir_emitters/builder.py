@@ -33,7 +33,9 @@ class Unroll(Enum):
 
 
 UNROLLED = 8
-"""Turns of a short loop. Rolled, sums of five took twice the time; unrolled, those of more lost their vectors."""
+"""Iteration limit of a SHORT loop that LLVM may unroll. Not unrolled, sums of five took twice the time; unrolled,
+longer ones were not vectorised.
+"""
 
 
 class Builder(Arithmetic):

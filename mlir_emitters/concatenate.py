@@ -1,4 +1,4 @@
-"""concatenate at a kernel's root: one nest an operand, so that no element has to ask which one it lies in."""
+"""concatenate at a kernel's root: one nest per operand, so that no element needs to select its operand."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from .loops import with_loops
 
 
 def emit_concatenate(e: Elemental, node: Node, targets: Sequence[tuple[Buffer, Buffer]]) -> bool:
-    """One nest an operand."""
+    """Emit one loop nest per operand."""
     b = e.b
     if len(targets) != 1:
         return False

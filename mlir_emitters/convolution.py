@@ -21,11 +21,11 @@ from .elements import Scalar, decode, encode, flatten, parts, raw_type, unflatte
 from .graph import Node
 from .windows import Geometry, Site
 
-LANES = 512  # results along the lane axis at a time
-REUSE = 4  # positions that share what they load: with UNROLL their factors, REUSE x UNROLL, fit in 16 registers
-UNROLL = 4  # products added between reading and writing an accumulator: as long as one addition takes, in cycles
-LEAST_WORK = 1 << 14  # multiplications below which the smallest code is best: at 14k, with AVX2, by a quarter
-CLOSE = 4  # elements between lanes up to which they are worth loading together: shuffles of two vectors pick them
+LANES = 512  # results along the lane axis that are computed together
+REUSE = 4  # positions that share loaded values: their factors, REUSE x UNROLL, fit in 16 registers
+UNROLL = 4  # products added per read and write of an accumulator: the latency of an addition in cycles
+LEAST_WORK = 1 << 14  # multiplications below which the smallest code is fastest: by a quarter at 14,000, with AVX2
+CLOSE = 4  # largest distance of lanes that are loaded together, in elements: two vectors are shuffled
 
 BATCH, FEATURE, SPATIAL = 0, 2, 3  # axes of a Site
 

@@ -1,4 +1,4 @@
-"""dot: one element as a loop over the contracted dimensions."""
+"""dot: one element as loops over the contracting dimensions."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ def dimension_numbers(node: Node) -> tuple[tuple[int, ...], tuple[int, ...], tup
 
 
 def accumulator_of(node: Node) -> DType:
-    """Narrow floats accumulate in f32 and are rounded once; integers made from floats too."""
+    """The dtype of sums: f32 for narrow floats, which are rounded once, and a float for integers made from floats."""
     dtype, operand = node.output.dtype, node.inputs[0].dtype
     if dtype.is_integer and operand.is_float:
         return DType.F64 if operand is DType.F64 else DType.F32
@@ -56,7 +56,7 @@ def dot_value(e: Elemental, node: Node, number: int, index: Indices, raw: bool) 
 
 
 def operand_indices(node: Node, index: Indices) -> tuple[list[Index], list[Index]]:
-    """Indices into the operands for a result index; 0 along the contracted dimensions."""
+    """Indices into the operands for an index of the result; 0 along the contracting dimensions."""
     lhs, rhs = node.inputs
     lhs_batch, rhs_batch, lhs_contract, rhs_contract = dimension_numbers(node)
     left: list[Index] = [0] * len(lhs.dims)

@@ -1,4 +1,4 @@
-"""Dimensions of a product: batch, rows, columns and contracted ones, neighbours taken as one."""
+"""Dimensions of a product: batch, rows, columns and contracting ones. Contiguous dimensions are merged."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from .graph import Node
 
 @dataclass(frozen=True, slots=True)
 class Dimension:
-    """A loop of a product: its size, and its strides in lhs, rhs and result (0 where it does not occur).
+    """A loop of a product: its size, and its strides in lhs, rhs and result (0 if it does not occur there).
 
     places: the dimensions of the result that it runs over, outermost first, with their sizes.
     """
@@ -24,11 +24,11 @@ class Dimension:
     places: tuple[tuple[int, int], ...] = ()
 
     def flipped(self) -> Dimension:
-        """As it is where the operands are exchanged."""
+        """The same dimension if the operands are exchanged."""
         return replace(self, lhs=self.rhs, rhs=self.lhs)
 
     def split(self, b: Builder, index: Index) -> dict[int, Index]:
-        """A counter of the loop as the result's coordinates."""
+        """The counter of the loop as coordinates of the result."""
         found: dict[int, Index] = {}
         for d, size in reversed(self.places[1:]):
             found[d], index = b.rem(index, size), b.div(index, size)
@@ -38,7 +38,7 @@ class Dimension:
 
 
 def dimensions_of(node: Node) -> tuple[list[Dimension], list[Dimension], list[Dimension], list[Dimension]]:
-    """(batch, rows, columns, contracted) dimensions, without those of size 1."""
+    """(batch, rows, columns, contracting) dimensions, without those of size 1."""
     lhs, rhs, out = node.inputs[0], node.inputs[1], node.output
     lhs_batch, rhs_batch, lhs_contract, rhs_contract = dimension_numbers(node)
     place = iter(enumerate(out.strides))
@@ -60,7 +60,7 @@ def dimensions_of(node: Node) -> tuple[list[Dimension], list[Dimension], list[Di
 
 
 def _merged(group: Sequence[Dimension]) -> list[Dimension]:
-    """Dimensions of size 1 left out, and neighbours that are one dimension in memory joined into one."""
+    """Drop dimensions of size 1, and merge neighbours that are one dimension in memory."""
     result: list[Dimension] = []
     for inner in group:
         if inner.size == 1:

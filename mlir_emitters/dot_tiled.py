@@ -1,9 +1,10 @@
-"""dot as a tiled matrix product: panels of the right side packed and kept in cache, a block of accumulators in vector
-registers. Elementwise ops that follow are computed on each finished tile.
+"""dot as a tiled matrix product: panels of the right operand are packed and stay in cache, a tile of accumulators is in
+vector registers, as in K. Goto and R. van de Geijn, "Anatomy of High-Performance Matrix Multiplication" (2008).
+Elementwise ops that follow are computed on each finished tile.
 
-C[m, n] = Σ A[m, k]·B[k, n]. A tile is some vectors of columns wide, and so is a panel; some rows of A, or an even part
-of few, are multiplied with it at a time, so that every loaded vector of B is used as often. Other dimensions (batch,
-further free ones) are loops around it.
+C[m, n] = Σ A[m, k]·B[k, n]. Tiles and panels are some vectors of columns wide. Several rows of A are multiplied with a
+panel together, so that every loaded vector of B is used as often. Other dimensions (batch, further free ones) are loops
+around it.
 """
 
 from __future__ import annotations
@@ -23,12 +24,12 @@ from .elemental import Elemental, Indices, load_element
 from .elements import Scalar, decode, encode, flatten, raw_type
 from .graph import Buffer, Node
 
-FEW_TILES = 8  # of rows: up to so many, a tile's height leaves none over, so that its code is there once
-LEAST_HEIGHT = 4  # of such a tile: lower ones load a vector of B too seldom used
-DEPTH = 256  # contracted elements of a packed panel: results are read and written once in so many multiply-adds
-WHOLE_DEPTH = 8 * DEPTH  # the same where a panel must hold the whole depth: for narrower results, and for epilogues
-LEAST_COLUMNS = 8  # narrower products are dot products: loops do as well
-PACK_ROWS = 8  # with fewer rows a panel is used too seldom to be packed
+FEW_TILES = 8  # of rows: up to this number, the tile's height divides the rows, so that one tile's code is enough
+LEAST_HEIGHT = 4  # of such a tile: lower ones use a loaded vector of B too few times
+DEPTH = 256  # contracting elements of a packed panel, and multiply-adds per read and write of a result
+WHOLE_DEPTH = 8 * DEPTH  # the same for panels with the whole depth: for narrower results and for epilogues
+LEAST_COLUMNS = 8  # narrower products are dot products, for which loops are as fast
+PACK_ROWS = 8  # with fewer rows, a panel is used too few times to be packed
 TILED = frozenset(
     {
         DType.F32,
@@ -57,10 +58,10 @@ COMPUTE = {
 
 @functools.cache
 def best_tile(vector_bits: int) -> tuple[int, int]:
-    """(rows, vectors of columns) of the tile with the most multiply-adds to each load, of those that fit in registers.
+    """(rows, vectors of columns) of the tile with the most multiply-adds per load, among those that fit in registers.
 
-    Registers hold the sums, the vectors of B and one factor of A. Vectors are a power of two, as most products' columns
-    are a multiple of one.
+    Registers hold the sums, the vectors of B and one factor of A. The number of vectors is a power of two, because most
+    products have a multiple of one as columns.
     """
     registers = 32 if vector_bits >= 512 else 16
     tiles = [((registers - vectors - 1) // vectors, vectors) for vectors in (1, 2, 4, 8)]
@@ -70,9 +71,9 @@ def best_tile(vector_bits: int) -> tuple[int, int]:
 def emit_matmul(
     e: Elemental, node: Node, result: Buffer, vector_bits: int, write: Callable[[Indices], None] | None = None
 ) -> bool:
-    """The loops of a product, or False if plain loops suit it better.
+    """Emit the loops of a product. False if plain loops suit it better.
 
-    write: is called with each result's index, its value remembered; without it the results go into `result`.
+    write: called with the index of each result, whose value is bound; None stores the results to `result`.
     """
     lhs, rhs = node.inputs
     if e.b.strict or lhs.writer is not None or rhs.writer is not None or vector_bits < 128:
@@ -109,9 +110,9 @@ class _Operands:
 
 @dataclass(frozen=True, slots=True)
 class _Block:
-    """A part of a product: offsets of its first elements in A, B and the result, which it is `columns` of.
+    """A part of a product: offsets of its first elements in A, B and the result, and its number of columns.
 
-    depth: contracted elements. adds: to what the result holds already.
+    depth: contracting elements. adds: whether the sums are added to the stored result.
     """
 
     left: Index
@@ -150,7 +151,7 @@ class Matmul:
         self.first_row: Index = 0
         self.first_column: Index = 0
         self.block = self.depth.size if self.narrow else min(DEPTH, self.depth.size)
-        # Rows of B that are read few times, as they lie, need no copy.
+        # Contiguous rows of B that are read only a few times need no copy.
         whole = self.column.size % self.lanes == 0
         self.packs = not (whole and self.right.dtype is wide and self.column.rhs == 1 and self.row.size < PACK_ROWS)
         self.panel = self.b.alloca(self.element, self.block * self.width, 64) if self.packs else None
@@ -172,7 +173,7 @@ class Matmul:
         return d.lhs, d.rhs, d.out
 
     def _columns(self, offsets: list[Index]) -> None:
-        """Panels of columns, the last one narrower."""
+        """Panels of columns; the last one may be narrower."""
         whole = self.column.size - self.column.size % self.width
         if whole == self.width:
             self._panel(offsets, 0, self.width)
@@ -183,7 +184,7 @@ class Matmul:
             self._panel(offsets, whole, self.column.size - whole)
 
     def _panel(self, offsets: list[Index], start: Index, columns: int) -> None:
-        """All rows of one panel, block by block along the contracted dimension."""
+        """All rows of one panel, block by block along the contracting dimension."""
         b = self.b
         left, right, out = offsets
         self.first_column = start
@@ -206,7 +207,7 @@ class Matmul:
             block(whole, size - whole, True)
 
     def _depth_block(self, block: _Block) -> None:
-        """All rows of one block of the contracted dimension, the last ones fewer."""
+        """All rows of one block of the contracting dimension; the last tile may have fewer."""
         if self.packs:
             self._pack(block.right, block.depth, block.columns)
         whole = self.row.size - self.row.size % self.rows
@@ -226,7 +227,7 @@ class Matmul:
         return replace(block, left=left, out=out)
 
     def _pack(self, right: Index, depth: int, columns: int) -> None:
-        """Copy a block of B, converted, with zeros up to the panel's width. The inner loop runs along B's memory."""
+        """Copy a block of B, converted and zero-padded to the panel's width. The inner loop follows B's memory."""
         b = self.b
         assert self.panel is not None
         by_column = self.column.rhs != 1 and self.depth.rhs == 1
@@ -254,7 +255,7 @@ class Matmul:
         return flatten(convert_to(self.b, buffer.dtype, self.wide, decode(self.b, buffer.dtype, raw)))[0]
 
     def _rows(self, block: _Block, rows: int) -> None:
-        """rows × columns results: accumulators in registers along one block of the contracted dimension."""
+        """rows × columns results: accumulators in registers over one block of the contracting dimension."""
         b = self.b
         vectors = -(-block.columns // self.lanes)
         tile = [(m, v) for m in range(rows) for v in range(vectors)]
@@ -332,7 +333,7 @@ class Matmul:
             )
 
     def _narrow(self, out: Index, rows: int, columns: int) -> None:
-        """Round a tile of accumulators into the result, or hand it on."""
+        """Round a tile of accumulators into the result, or pass it to `write`."""
         b, dtype = self.b, self.result.dtype
         assert self.tile is not None
         type = raw_type(b.types, dtype)

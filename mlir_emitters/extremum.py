@@ -17,7 +17,7 @@ from .elements import ROUNDED
 from .graph import Node
 
 FEWEST = 16
-"""Elements a result from which on three accumulators pay: each saves an instruction or two, `close_three` takes ten."""
+"""Elements per result from which three accumulators pay off: each saves 1 or 2 instructions, `close_three` costs 10."""
 
 COMBINE = {Op.MAXIMUM: ("arith.maxnumf", "andi"), Op.MINIMUM: ("arith.minnumf", "ori")}
 

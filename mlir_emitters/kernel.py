@@ -1,4 +1,4 @@
-"""One kernel: its function, and the loops that suit its outputs."""
+"""Emits one kernel: its function, and suitable loops for its outputs."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ from .update import copy_unless_there, emit_update
 
 
 def merge(*tables: Mapping[Op, Rule]) -> dict[Op, Rule]:
-    """One table of all families; an opcode must stand in one only."""
+    """Merge the tables of all families. An opcode in two tables is an error."""
     result: dict[Op, Rule] = {}
     for table in tables:
         twice = result.keys() & table.keys()
@@ -40,7 +40,7 @@ RULES: dict[Op, Rule] = merge(
 
 
 def emit_kernel(b: Builder, graph: KernelGraph) -> None:
-    """The function `void name(ptr noalias …)` of a kernel."""
+    """Emit the function `void name(ptr noalias …)` of a kernel."""
     t = b.types
     attributes: dict[str, ir.Attribute] = {
         "arg_attrs": ir.ArrayAttr.get(
@@ -75,7 +75,7 @@ def _argument_attributes(b: Builder, alignment: int, size: int, written: bool) -
 
 
 def emit_outputs(e: Elemental, results: Sequence[Buffer]) -> None:
-    """Loops for all outputs: one nest for those of one shape and layout, special ones for some roots."""
+    """Emit loops for all outputs: one nest per shape and layout, special loops for some roots."""
     nests: dict[tuple[tuple[int, ...], tuple[int, ...]], list[Buffer]] = {}
     special: dict[Node, list[tuple[Buffer, Buffer]]] = {}
     done = {result for group in alike(results) if emit_epilogue(e, group) for result in group}
@@ -100,7 +100,9 @@ def emit_outputs(e: Elemental, results: Sequence[Buffer]) -> None:
 
 
 def alike(results: Sequence[Buffer]) -> list[list[Buffer]]:
-    """Results that have elements, by shape and layout; apart where one would cost another its products' blocks."""
+    """Group results with elements by shape and layout. A result is apart if it would prevent another's blocked
+    emission.
+    """
     groups: list[list[Buffer]] = []
     for result in results:
         if result.writer is None or not result.shape.size:
@@ -118,8 +120,9 @@ def alike(results: Sequence[Buffer]) -> list[list[Buffer]]:
 
 
 def emit_epilogue(e: Elemental, group: Sequence[Buffer]) -> bool:
-    """The dot or convolution below the group's elementwise ops, or the reductions over the same columns, each block
-    finished by them; False if none fits.
+    """Emit the dot, convolution or reductions under the group's elementwise ops in blocks, each followed by these ops.
+
+    False if none fits.
     """
 
     def write(index: tuple[Index, ...]) -> None:
@@ -139,7 +142,7 @@ def emit_epilogue(e: Elemental, group: Sequence[Buffer]) -> bool:
 
 
 def products_of(group: Sequence[Buffer]) -> list[Node]:
-    """The dot or convolution of the results' shape and layout that they are made of by elementwise ops alone; or the
+    """The dot or convolution on which the results, of its shape and layout, depend only through elementwise ops; or the
     reductions, if they keep the innermost dimension and are over the same columns.
     """
     first, nodes = group[0], behind_elementwise(group)
@@ -159,7 +162,7 @@ PRODUCTS = frozenset({Op.CONVOLUTION, Op.DOT, Op.REDUCE})
 
 
 def behind_elementwise(group: Sequence[Buffer]) -> list[Node]:
-    """The nodes at which elementwise ops that make the results begin."""
+    """The nodes that the elementwise ops under the results read."""
     found: list[Node] = []
     stack, seen = [r.writer for r in group], set[Node | None]({None})
     while stack:
@@ -175,7 +178,7 @@ def behind_elementwise(group: Sequence[Buffer]) -> list[Node]:
 
 
 def emit_nest(e: Elemental, group: Sequence[Buffer]) -> None:
-    """Loops over the elements of outputs of one shape and layout."""
+    """Emit a loop nest for outputs of one shape and layout."""
     b, first = e.b, group[0]
     if is_linear(group):
         with b.loop(0, first.shape.size) as loop:
@@ -200,7 +203,7 @@ def _write(e: Elemental, group: Sequence[Buffer], index: tuple[Index, ...]) -> N
 
 
 def emit_scatter(e: Elemental, node: Node, targets: Sequence[tuple[Buffer, Buffer]]) -> bool:
-    """All results at once; where some are not asked for, or twice, the plain nest refuses."""
+    """Emit all results of a scatter. False if results are unused or used twice: the plain nest refuses these."""
     by_number = {source.number: result for source, result in targets}
     if not len(by_number) == len(targets) == len(node.outputs):
         return False
@@ -249,4 +252,4 @@ ROOTS: dict[Op, Callable[[Elemental, Node, Sequence[tuple[Buffer, Buffer]]], boo
     Op.SCATTER: emit_scatter,
     Op.SORT: emit_sort,
 }
-"""Roots whose loops are not one nest over the result. They give False where the plain nest is right."""
+"""Roots that need more than one nest over the result. They return False if the plain nest is right."""

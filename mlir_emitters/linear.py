@@ -1,4 +1,4 @@
-"""Which kernels can run over memory with one loop: no index of several dimensions, no divisions."""
+"""Decides which kernels can run in memory order with one loop, without multi-dimensional indices and divisions."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from .graph import Buffer, Node
 
 
 def is_linear(group: Sequence[Buffer]) -> bool:
-    """Whether offset i of every output depends on offset i of full-size arrays, and on scalars, only."""
+    """Whether offset i of every output depends only on offset i of full-size arrays and on scalars."""
     if not group[0].dims or group[0].shape.size == 1:
         return False
     stack, seen = [r.writer for r in group if r.writer is not None], set()
@@ -27,7 +27,7 @@ def is_linear(group: Sequence[Buffer]) -> bool:
 
 
 def _linear_sources(node: Node) -> Sequence[Buffer] | None:
-    """The full-size operands of a node, read at the result's own offset; None if it reads elsewhere."""
+    """The full-size operands that a node reads at the result's own offset; None if it reads elsewhere."""
     by_element = node.opcode in ELEMENTWISE or node.opcode in (Op.SELECT, Op.COPY, Op.BITCAST_CONVERT)
     rule = _of_elementwise if by_element else LINEAR.get(node.opcode)
     return rule(node) if rule is not None else None
@@ -54,7 +54,7 @@ def _of_reshape(node: Node) -> Sequence[Buffer] | None:
 
 
 def _of_iota(node: Node) -> Sequence[Buffer] | None:
-    """Its elements count along memory if only that dimension is longer than 1."""
+    """An iota counts in memory order if only its own dimension is longer than 1."""
     long = [d for d, size in enumerate(node.output.dims) if size != 1]
     return () if long == [node.attributes["iota_dimension"]] else None
 
@@ -66,4 +66,4 @@ LINEAR: dict[Op, Callable[[Node], Sequence[Buffer] | None]] = {
     Op.IOTA: _of_iota,
     Op.RESHAPE: _of_reshape,
 }
-"""Ops, besides elementwise ones, that may read at the result's own offset; the others never do."""
+"""Ops, besides elementwise ones, that may read at the result's own offset. Other ops never do."""

@@ -1,7 +1,7 @@
-"""Loop nests over the elements of a result: in the order of memory, or by blocks where a source is contiguous along
-another dimension, so that both sides use whole cache lines.
+"""Loop nests over the elements of a result: in memory order, or in blocks if a source is contiguous along another
+dimension, so that both sides use whole cache lines.
 
-A bare transposition of 4-byte elements moves 16×16 blocks through registers; anything else loops over 16×16 tiles.
+A pure transpose of 4-byte elements moves 16×16 blocks through registers. Other kernels loop over 16×16 tiles.
 """
 
 from __future__ import annotations
@@ -19,18 +19,18 @@ from .graph import Buffer
 
 BLOCK = 16
 BAND = 256  # rows of blocks that are finished before the next ones
-STREAMED = 8 << 20  # results of so many bytes are written past the caches
-LEAST = 64  # dimensions shorter than this stay as they are
+STREAMED = 8 << 20  # bytes of a result from which on it is written with non-temporal stores
+LEAST = 64  # shorter dimensions are not tiled
 
 Places = tuple[int | None, ...]
-"""For each dimension of a buffer the result's dimension that runs along it with step 1, or None."""
+"""For each dimension of a buffer: the result's dimension that runs along it with step 1, or None."""
 
 
 def with_loops(b: Builder, over: Buffer, body: Callable[[tuple[Index, ...]], None]) -> None:
-    """A nest over a shape, its fastest dimension innermost; dimensions of size 1 get no loop."""
+    """A loop nest over a shape, the fastest dimension innermost. Dimensions of size 1 have no loop."""
     index: list[Index] = [0] * len(over.dims)
     loops: list[Loop] = []
-    # LLVM would unroll short loops whole and fill long vectors of narrow elements one by one: thousands of moves.
+    # LLVM would fully unroll short loops and fill long vectors of narrow elements one by one: thousands of moves.
     unroll = Unroll.SHORT if over.dtype.bytes <= 2 else Unroll.ANY
     for d in reversed(over.shape.minor_to_major):
         if over.dims[d] != 1:
@@ -46,7 +46,7 @@ def with_loops(b: Builder, over: Buffer, body: Callable[[tuple[Index, ...]], Non
 
 
 def crossing_dimension(group: Sequence[Buffer]) -> tuple[int, int] | None:
-    """(result dimension along which a source is contiguous, the result's own) if they differ and are long."""
+    """(result dimension along which a source is contiguous, the result's own), if they differ and are long."""
     result = group[0]
     own = _fastest(result)
     if own is None or result.dims[own] < LEAST:
@@ -61,12 +61,12 @@ def crossing_dimension(group: Sequence[Buffer]) -> tuple[int, int] | None:
 
 
 def _fastest(buffer: Buffer) -> int | None:
-    """The dimension that is contiguous in memory, sizes of 1 aside."""
+    """The dimension that is contiguous in memory; dimensions of size 1 are ignored."""
     return next((d for d in buffer.shape.minor_to_major if buffer.dims[d] != 1), None)
 
 
 def leaves(result: Buffer) -> list[tuple[Buffer, Places]]:
-    """The arrays in memory that a result reads, with how the result's dimensions run along theirs."""
+    """The arrays in memory that a result reads, and how the result's dimensions run along theirs."""
     found, seen = [], set()
     stack: list[tuple[Buffer, Places]] = [(result, tuple(range(len(result.dims))))]
     while stack:
@@ -90,7 +90,7 @@ def leaves(result: Buffer) -> list[tuple[Buffer, Places]]:
 
 
 def tiled(b: Builder, over: Buffer, crossing: tuple[int, int], body: Callable[[tuple[Index, ...]], None]) -> None:
-    """A nest over a shape in tiles of the two dimensions."""
+    """A loop nest over a shape in tiles of the two dimensions."""
     index: list[Index] = [0] * len(over.dims)
     loops: list[Loop] = []
     for d in reversed(over.shape.minor_to_major):
@@ -113,7 +113,7 @@ def tiled(b: Builder, over: Buffer, crossing: tuple[int, int], body: Callable[[t
 
 
 def pure_transposition(group: Sequence[Buffer]) -> tuple[Buffer, Places] | None:
-    """The array that a single result is only a transposition of."""
+    """The array that a single result is a pure transpose of."""
     if len(group) != 1 or group[0].dtype.bytes != 4:
         return None
     buffer, places = group[0], tuple(range(len(group[0].dims)))
@@ -130,7 +130,7 @@ def pure_transposition(group: Sequence[Buffer]) -> tuple[Buffer, Places] | None:
 
 
 def emit_blocks(e: Elemental, result: Buffer, source: Buffer, places: Places, crossing: tuple[int, int]) -> bool:
-    """16×16 blocks through registers; False if a dimension is no multiple of 16 or the vectors are too short."""
+    """Transpose 16×16 blocks through registers. False if dimensions are no multiples of 16 or vectors too short."""
     b, dims = e.b, result.dims
     if b.vector_bits < 512 or any(dims[d] % BLOCK for d in crossing) or result.argument == source.argument:
         return False
@@ -153,7 +153,7 @@ def emit_blocks(e: Elemental, result: Buffer, source: Buffer, places: Places, cr
 def _block_loops(
     b: Builder, result: Buffer, strides: Sequence[int], crossing: tuple[int, int]
 ) -> tuple[list[Loop], Index, Index]:
-    """Open loops over all blocks; with the offsets of the present block's first element in source and result."""
+    """Open loops over all blocks. Also returns the offsets of the current block in source and result."""
     slow, fast = crossing
     dims = result.dims
     band = BAND if dims[slow] % BAND == 0 else dims[slow]
@@ -187,7 +187,7 @@ def _load_block(e: Elemental, source: Buffer, offset: Index, stride: int) -> Val
 
 
 def _store_block(e: Elemental, result: Buffer, block: Value, offset: Index, stride: int, aligned: bool) -> None:
-    """The rows of a square vector into the result, `stride` elements apart."""
+    """Store the rows of a square vector to the result, `stride` elements apart."""
     b = e.b
     element = raw_type(b.types, result.dtype)
     row = ir.VectorType.get([BLOCK], element)

@@ -16,8 +16,8 @@ from .elements import ROUNDED, Scalar, decode, encode, flatten, parts, raw_type,
 from .extremum import advance_three, close_three, extremum_of, open_three, takes_three
 from .graph import Buffer, Node
 
-BLOCK = 512  # results accumulated at once
-ROWS = 4  # rows of a block combined before the accumulator is written: a fifth of what moves through registers
+BLOCK = 512  # results accumulated together
+ROWS = 4  # rows of a block combined per write of an accumulator: a fifth of the register traffic
 
 
 def reduced_dimensions(node: Node) -> tuple[int, ...]:

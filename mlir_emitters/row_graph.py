@@ -1,6 +1,6 @@
-"""Which kernels this stack emits row by row, found on LHLO's buffers: the role of every value in one.
+"""Decides which kernels this stack emits row by row, on LHLO's buffers, and gives each value of one a role.
 
-A value is read at the present element of a row, at the present row, at the present column, or elsewhere.
+A value is read at the current element of a row, at the current row, at the current column, or elsewhere.
 """
 
 from __future__ import annotations
@@ -21,11 +21,12 @@ class Role(Enum):
 
 
 PASSED = frozenset({Op.BROADCAST, Op.RESHAPE, Op.BITCAST, Op.COPY})
-"""Ops whose element at the present place may be their operand's there."""
+"""Ops whose element at a row and column may be their operand's element there."""
 
 
 APART = frozenset({Op.CONVOLUTION, Op.DOT, Op.DYNAMIC_UPDATE_SLICE, Op.REDUCE_WINDOW, Op.SCATTER, Op.SORT})
-"""Ops whose outputs have loops of their own (ROOTS of kernel.py, products); a row kernel makes single elements."""
+"""Ops whose outputs have their own loops (ROOTS of kernel.py, products), while a row kernel computes single elements.
+"""
 
 
 class RowGraph:
@@ -36,7 +37,7 @@ class RowGraph:
         self.roles: dict[Buffer, Role] = {}
 
     def fits(self, shape: Shape, role: Role) -> bool:
-        """Whether memory holds an array of this shape row by row."""
+        """Whether an array of this shape is stored row by row."""
         if not shape.is_array or not shape.is_row_major:
             return False
         if role is Role.FULL:
@@ -52,7 +53,7 @@ class RowGraph:
         return None
 
     def sources(self, buffer: Buffer) -> list[tuple[Buffer, Role | None]]:
-        """What a buffer with a role is made of, and where that is read; None: elsewhere."""
+        """The operands of a buffer with a role, and the role in which each is read; None: elsewhere."""
         node, role = buffer.writer, self.roles[buffer]
         if node is None:
             return []
@@ -71,13 +72,13 @@ class RowGraph:
         return [(x, r if r is not None and self.fits(x.shape, r) else None) for x, r in zip(node.inputs, wanted)]
 
     def reduces(self, node: Node, role: Role) -> bool:
-        """Whether a reduction can give its results in a role: numbers of the row, or one element of it."""
+        """Whether a reduction can compute its results in a role: one value per row, or one per row and column."""
         if role is Role.ROW:
             return row_form(node) == (self.count, self.length)
         return role is Role.FULL and self.makes_element(node)
 
     def makes_element(self, node: Node) -> bool:
-        """Whether it has one result, of the rows' size: each element is a loop, as in a nest over the result."""
+        """Whether it has one result of the rows' size. Each element is then a loop, as in a nest over the result."""
         return len(node.outputs) == 1 and node.inputs[0].shape.size > 0 and self.fits(node.output.shape, Role.FULL)
 
     def _broadcast(self, node: Node, role: Role) -> Role | None:
@@ -92,7 +93,7 @@ class RowGraph:
         return Role.ROW if given == live[:split] else Role.COLUMN if given == live[split:] else None
 
     def mark(self, results: Sequence[Buffer]) -> bool:
-        """Give roles from the results down. False if this is no row kernel after all."""
+        """Assign roles, starting at the results. False if this is no row kernel."""
         order: list[Buffer] = []
         outside: list[Buffer] = []
         stack: list[tuple[Buffer, Role | None]] = []
@@ -126,7 +127,7 @@ class RowGraph:
         return opcode in ELEMENTWISE or opcode in PASSED or opcode in (Op.PARAMETER, Op.CONSTANT, Op.REDUCE)
 
     def _apart(self, outside: Sequence[Buffer]) -> bool:
-        """Whether what is read elsewhere holds no reduction, and nothing that is read here too."""
+        """Whether values read elsewhere depend on no reduction and on no value that has a role."""
         for node in reachable(outside):
             mixed = any(x in self.roles for x in node.outputs) and node.inputs
             if mixed or node.opcode is Op.REDUCE:
@@ -135,7 +136,7 @@ class RowGraph:
 
 
 def row_form(node: Node) -> tuple[int, int] | None:
-    """(rows, elements of a row) of a reduction over the fastest dimensions of row-major operands."""
+    """(number of rows, length of a row) of a reduction over the fastest dimensions of row-major operands."""
     shape = node.inputs[0].shape
     reduced = [d for d in reduced_dimensions(node) if shape.dims[d] != 1]
     kept = [d for d, size in enumerate(shape.dims) if size != 1 and d not in reduced]
@@ -147,7 +148,7 @@ def row_form(node: Node) -> tuple[int, int] | None:
 
 
 def row_graph(results: Sequence[Buffer]) -> RowGraph | None:
-    """How to emit these results row by row; None for other kernels, and for a reduction alone."""
+    """The roles for emitting these results row by row; None for other kernels, and for a single reduction."""
     ends = {first_of(result) for result in results}
     nodes = list(reachable(results))
     reductions = [node for node in nodes if node.opcode is Op.REDUCE]
@@ -163,7 +164,7 @@ def row_graph(results: Sequence[Buffer]) -> RowGraph | None:
 
 
 def first_of(buffer: Buffer) -> Buffer:
-    """What a tuple's element is, before it was handed on."""
+    """The buffer that a tuple element copies."""
     while buffer.writer is not None and buffer.writer.opcode is Op.COPY:
         buffer = buffer.writer.inputs[0]
     return buffer

@@ -1,8 +1,8 @@
-"""Row kernels (row_graph.py): reductions over rows with elementwise work between them, as one loop over rows.
+"""Row kernels (row_graph.py): reductions over rows with elementwise ops between them, as one loop over rows.
 
-Each value of such a kernel is read at the present element of a row, at the present row, at the present column, or
-elsewhere and then holds no reduction. Each level of reductions is one pass over the row; what is dear and wanted by
-several passes is kept on the stack, or read back where it is a result.
+Each value of such a kernel is read at the current element of a row, at the current row, at the current column, or
+elsewhere, and then does not depend on a reduction. Each level of reductions is one pass over the row. Expensive values
+that several passes need are kept on the stack, or read back if they are results.
 """
 
 from __future__ import annotations
@@ -22,14 +22,16 @@ from .reduce import Running, initials_of, operands_of
 from .row_graph import PASSED, Role, RowGraph, first_of
 
 STACK_BYTES = 1 << 19
-"""Most bytes of a row's values that are kept between passes: a sixteenth of a thread's stack. Reading them back from
-any cache is cheaper than computing them again.
+"""Limit in bytes of a row's values that are kept between passes: a sixteenth of a thread's stack. Reading them from any
+cache is faster than recomputing them.
 """
 
 
 @dataclass(eq=False, slots=True)
 class Pass:
-    """One walk over a row. kept: values to put on the stack; held: those that are there, or in results, already."""
+    """One pass over a row. kept: values to store on the stack; held: values that are on the stack or in results
+    already.
+    """
 
     reductions: list[Node] = field(default_factory=list)
     results: list[Buffer] = field(default_factory=list)
@@ -44,13 +46,13 @@ class Pass:
 
 
 class RowKernel(Elemental):
-    """Emits one row kernel. in_place: arguments that hold an operand, too."""
+    """Emits one row kernel. in_place: arguments that also hold an operand."""
 
     def __init__(self, e: Elemental, graph: RowGraph, results: Sequence[Buffer], in_place: set[int]):
         super().__init__(e.b, e.pointers, e.rules, e.scratch)
         self.graph, self.results, self.in_place = graph, results, in_place
         self.stacks: dict[Buffer, Value] = {}
-        self.written: dict[Buffer, Buffer] = {}  # what a result is a copy of → the result
+        self.written: dict[Buffer, Buffer] = {}  # the buffer that a result copies → the result
         self.row: list[Index] = []
         self.column: list[Index] = []
         self.row_number: Index = 0
@@ -109,7 +111,7 @@ class RowKernel(Elemental):
         return running.open([v for x in initials_of(running.node) for v in flatten(self.value(x, ()))])
 
     def _combined(self, running: Sequence[Running], carried: Sequence[Value]) -> list[Value]:
-        """What all reductions carry after one more element."""
+        """The carried values of all reductions after one more element."""
         remaining, results = iter(carried), []
         for each in running:
             old = list(islice(remaining, each.count))
@@ -119,7 +121,7 @@ class RowKernel(Elemental):
     # Places ----------------------------------------------------------------------------------------------------------
 
     def place(self, buffer: Buffer) -> Indices:
-        """The index of the present element of a buffer that has a role."""
+        """The index of a buffer's element at the current row and column. The buffer must have a role."""
         role, b, dims = self.graph.roles[buffer], self.b, buffer.dims
         if not dims:
             return ()
@@ -177,7 +179,7 @@ class RowKernel(Elemental):
         store_element(self.b, self.stacks[buffer], buffer.dtype, self.column_number, value)
 
     def passes(self) -> list[Pass]:
-        """One for each level of reductions, and one for the results that need all; results in place come last."""
+        """One pass per level of reductions, and one for results that need all of them. In-place results come last."""
         levels: dict[Buffer, int] = {}
         found: list[Pass] = []
         for buffer in self.graph.roles:
@@ -229,12 +231,12 @@ class RowKernel(Elemental):
         return node.opcode in ELEMENTWISE or node.opcode in PASSED
 
     def _is_reduced(self, buffer: Buffer) -> bool:
-        """Whether it is a number of the row that a pass makes."""
+        """Whether the buffer is the result of a reduction over the row that a pass computes."""
         made = self.graph.roles[buffer] is Role.ROW and buffer.writer is not None
         return made and _writer(buffer).opcode is Op.REDUCE
 
     def _wanted(self, step: Pass, held: bool = False) -> set[Buffer]:
-        """What a pass computes for each element, and if `held`, what of its held values it reads."""
+        """The values that a pass computes per element; with `held`, also the held values that it reads."""
         found: set[Buffer] = set()
         stack = list(step.ends())
         while stack:
@@ -249,7 +251,7 @@ class RowKernel(Elemental):
         return found
 
     def _numbers(self, step: Pass) -> list[Buffer]:
-        """Values of the row that a pass reads: made before its loops."""
+        """Values of the row that a pass reads. They are computed before its loops."""
         full = self._wanted(step)
         sources = [x for buffer in self.graph.roles if buffer in full for x in self.graph.sources(buffer)]
         return list(dict.fromkeys(x for x, role in sources if role is Role.ROW))

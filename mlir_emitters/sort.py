@@ -19,8 +19,9 @@ from .graph import Buffer, Node, origin
 from .indexing import refuse
 
 RUN = 32
-"""Length of the runs that insertion makes, a power of two; a row of one run is sorted where it ends up. Measured: rows
-of f32 and f64 gain from 16 to 32; integers and floats that are decoded for a comparison lose, so they get half.
+"""Length of the runs that are sorted by insertion; a power of two. A row of one run is sorted in its destination.
+
+Measured: rows of f32 and f64 gain from 16 to 32. Integers, and floats that comparisons decode, lose: their runs are half.
 """
 
 

@@ -1,4 +1,4 @@
-"""Which instructions this stack can emit, read off its tables."""
+"""Which instructions this stack can emit, derived from its tables."""
 
 from __future__ import annotations
 
@@ -14,11 +14,11 @@ from .kernel import RULES
 
 STAGE = "mlir_emitters"
 TRANSPARENT = frozenset({Op.FUSION, Op.PARAMETER, Op.TUPLE, Op.GET_TUPLE_ELEMENT})
-"""Opcodes that need no rule: graph.py dissolves them."""
+"""Opcodes that need no rule, because graph.py dissolves them."""
 
 
 def missing(requests: Sequence[KernelRequest]) -> list[UnsupportedError]:
-    """Every op (or op × dtype) of the requests that has no rule, each key once."""
+    """One error per op (or op × dtype) of the requests without a rule."""
     found: dict[str, UnsupportedError] = {}
     for request in requests:
         for instruction in _instructions(request.instruction):
@@ -29,7 +29,7 @@ def missing(requests: Sequence[KernelRequest]) -> list[UnsupportedError]:
 
 
 def _instructions(root: Instruction) -> Iterator[Instruction]:
-    """An instruction and all of the computations that it calls."""
+    """An instruction and the instructions of all computations that it calls."""
     stack, seen = [root], set()
     while stack:
         instruction = stack.pop()

@@ -1,4 +1,4 @@
-"""dynamic-update-slice at a kernel's root: copy the operand unless it is there already, then write the update."""
+"""dynamic-update-slice at a kernel's root: copy the operand unless it is in place already, then write the update."""
 
 from __future__ import annotations
 
@@ -29,6 +29,6 @@ def emit_update(e: Elemental, node: Node, targets: Sequence[tuple[Buffer, Buffer
 
 
 def copy_unless_there(e: Elemental, source: Buffer, result: Buffer) -> None:
-    """An array into a result that is to be updated, unless the result already is that array."""
+    """Copy an array to a result that will be updated, unless the result is that array."""
     if not (source.writer is None and source.argument == result.argument):
         with_loops(e.b, result, lambda index: e.store(result, index, e.value(source, index, raw=True)))

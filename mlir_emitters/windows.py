@@ -1,6 +1,6 @@
 """Windows of a convolution: which result positions and which window positions meet an element of the input.
 
-Both directions of the question have one answer, `Sliding.meeting`: the bounds and the step of a loop.
+`Sliding.meeting` answers both questions with the bounds and the step of a loop.
 """
 
 from __future__ import annotations
@@ -23,8 +23,8 @@ Bounds = tuple[Index, Index, int]
 class Sliding:
     """A spatial dimension: sizes of input, window and result, and how the window slides.
 
-    Result position s and window position k meet at s·stride + k·spread − low of the input in which `gap` − 1 holes
-    follow each element.
+    Result position s and window position k meet the input, in which `gap` − 1 holes follow each element, at
+    s·stride + k·spread − low.
     """
 
     input: int
@@ -46,7 +46,7 @@ class Sliding:
         return self.meeting(b, position, 0, self.window)
 
     def meeting(self, b: Builder, position: Index, lower: Index, upper: Index) -> Bounds:
-        missing = b.sub(self.low, b.mul(position, self.stride))  # how far before the input the window begins
+        missing = b.sub(self.low, b.mul(position, self.stride))  # distance by which the window begins before the input
         least = self.low - (self.result - 1) * self.stride
         last = (self.input - 1) * self.gap
         if self.low > 0:
@@ -69,7 +69,7 @@ class Sliding:
         return b.add(lower, b.rem(b.sub(b.add(first, turns), lower), step)), upper, step
 
     def _first(self, b: Builder, residue: Index, step: int) -> Index:
-        """The least position whose spread leaves a residue by the gap; −1 if none does."""
+        """The least position whose spread has this remainder modulo the gap; −1 if there is none."""
         found = np.full(self.gap, -1, np.int64)
         for k in reversed(range(step)):
             found[k * self.spread % self.gap] = k
@@ -79,11 +79,11 @@ class Sliding:
         return b.load(b.pointer(b.array(found), residue, i64), i64, 8)
 
     def element(self, b: Builder, position: Index, tap: Index) -> Index:
-        """Where in the input two positions meet."""
+        """The position in the input at which the two positions meet."""
         return b.div(b.add(b.add(b.mul(position, self.stride), b.mul(tap, self.spread)), -self.low), self.gap)
 
     def covered(self) -> range:
-        """The result positions whose windows lie wholly in the input."""
+        """The result positions whose windows are entirely in the input."""
         if self.gap > 1:
             return range(0)
         first = max(0, -(-self.low // self.stride))
@@ -105,7 +105,7 @@ def _minimum(b: Builder, x: Index, y: Index) -> Index:
 
 @dataclass(frozen=True, slots=True)
 class Site:
-    """Where in the result: batch within its group, group, output feature within its group, spatial positions."""
+    """A position in the result: batch within its group, group, output feature within its group, spatial positions."""
 
     batch: Index
     group: Index
@@ -116,7 +116,7 @@ class Site:
         return (self.batch, self.group, self.feature, *self.spatial)[axis]
 
     def moved(self, axis: int, to: Index) -> Site:
-        """Another coordinate along one axis: 0, 1, 2 are batch, group, feature."""
+        """The site with another coordinate along one axis: 0, 1, 2 are batch, group, feature."""
         all_ = [self.batch, self.group, self.feature, *self.spatial]
         all_[axis] = to
         return Site(all_[0], all_[1], all_[2], tuple(all_[3:]))
@@ -124,7 +124,7 @@ class Site:
 
 @dataclass(frozen=True, slots=True)
 class Geometry:
-    """A convolution: sizes of a group, and how the dimensions slide. group_of_batch: groups split the batch."""
+    """A convolution: sizes of a group, and how the dimensions slide. group_of_batch: groups divide the batch."""
 
     labels: ConvolutionDims
     slides: tuple[Sliding, ...]
@@ -157,7 +157,7 @@ class Geometry:
 
     @property
     def is_empty(self) -> bool:
-        """No product is summed."""
+        """Whether the sums have no terms."""
         return not self.inputs or any(not (s.window and s.input) for s in self.slides)
 
     @property
@@ -203,7 +203,7 @@ class Geometry:
         return tuple(left), tuple(right)
 
     def steps(self, node: Node) -> list[tuple[int, int, int]]:
-        """For each axis of a site, how far a step along it moves in (result, input, kernel)."""
+        """For each axis of a site, the strides in (result, input, kernel), in elements."""
         labels = self.labels
         out, lhs, rhs = node.output.strides, node.inputs[0].strides, node.inputs[1].strides
         batch, feature = lhs[labels.input_batch], lhs[labels.input_feature]
