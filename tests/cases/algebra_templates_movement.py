@@ -150,7 +150,10 @@ MOVEMENT: dict[str, tuple[Template, ...]] = {
                         case("any", "x = T[5,2] parameter(0); i = u8[4,1] parameter(1);"
                                     "ROOT r = T[3,2,4] gather(x, i), offset_dims={0,1}, collapsed_slice_dims={}, "
                                     "start_index_map={1}, index_vector_dim=1, slice_sizes={3,2}")),
-    "gather_of_one": (case("any", "x = T[5,3] parameter(0); i = s32[1] parameter(1); ROOT r = T[3] gather(x, i), "
+    "gather_of_one": (case("any", "x = T[5,3] parameter(0); i = s32[1] parameter(1); ROOT r = T[2] gather(x, i), "
+                                  "offset_dims={0}, collapsed_slice_dims={0}, start_index_map={0}, "
+                                  "index_vector_dim=0, slice_sizes={1,2}"),
+                      case("any", "x = T[5,3] parameter(0); i = s32[1] parameter(1); ROOT r = T[3] gather(x, i), "
                                   "offset_dims={0},"
                                   "collapsed_slice_dims={0}, start_index_map={0}, " + _ONE_ROW),
                       case("any", "x = T[5,3] parameter(0); i = s64[2] parameter(1); ROOT r = T[2,2] gather(x, i), "
