@@ -37,7 +37,7 @@ MOST_EQUIVALENT = 0.03
 
 @dataclass(frozen=True)
 class Result:
-    """state: noticed, survived, timed out, or crashed; by: the test that noticed it."""
+    """state: noticed, survived, timed out, crashed, or what is wrong with the mutant; by: the test that noticed it."""
 
     state: str
     by: str = ""
@@ -45,7 +45,7 @@ class Result:
 
     @property
     def is_noticed(self) -> bool:
-        return self.state != "survived"
+        return self.state in ("noticed", "timed out") or self.state.startswith("crashed")
 
 
 def load(room: str) -> ModuleType:
@@ -116,7 +116,7 @@ def report(
     show(f"{room}: {len(noticed)} of {len(counted)} noticed ({share:.1%}), {slow} by the clock, {len(same)} equivalent")
     for name in counted:
         if not results[name].is_noticed:
-            show(f"  survived: {name}")
+            show(f"  {results[name].state}: {name}")
     for name in wrong:
         show(f"  noticed by {results[name].by}, so it is not equivalent: {name}")
     return share >= GOAL and not wrong

@@ -154,7 +154,7 @@ def noting(note: Note, name: str, apply: Apply) -> Apply:
             made_constant = True
             return make(*arguments)
 
-        b.constant = constant  # type: ignore[method-assign]
+        b.constant = constant  # type: ignore[method-assign, assignment]
         try:
             made = inner(i, b)
         finally:

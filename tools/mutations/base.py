@@ -9,6 +9,7 @@ from __future__ import annotations
 import sys
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
+from functools import partial
 from typing import Any
 
 from ...hlo.attributes import PadDim, SliceDim, Window
@@ -168,13 +169,18 @@ def without_attribute(attributes: Mapping[str, Any], key: str) -> Mapping[str, A
 Change = Callable[[Mapping[str, Any]], Mapping[str, Any]]
 
 
+ANY_NUMBER = frozenset({"channel_id"})
+"""Attributes of which only matters that they are there, or equal."""
+
+
 def attribute_changes(op: Op) -> Iterator[tuple[str, str, Change]]:
     """(attribute, name of the change, the change) for each attribute of an opcode."""
     row = OPSET[op]
     for key in row.own:
         if key in row.optional:
-            yield key, f"{key} dropped", lambda a, key=key: without_attribute(a, key)
-        yield key, f"{key} changed", lambda a, key=key: with_attribute_altered(a, key)
+            yield key, f"{key} dropped", partial(without_attribute, key=key)
+        if key not in ANY_NUMBER:
+            yield key, f"{key} changed", partial(with_attribute_altered, key=key)
 
 
 def attribute_mutants(room: str, row: str, op: Op, apply: Callable[[Change], Callable[[], None]]) -> Iterator[Mutant]:

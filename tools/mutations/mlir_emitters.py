@@ -47,7 +47,7 @@ def of_kind(op: Op, kind: str, function: Callable[..., Any]) -> Iterator[Mutant]
 
     def mutant(what: str, new: Callable[..., Any], where: str = site) -> Mutant:
         def apply() -> None:
-            EMIT[op] = replace(EMIT[op], **{kind: new})
+            EMIT[op] = replace(EMIT[op], **{kind: new})  # type: ignore[arg-type]
 
         return Mutant(f"mlir_emitters/{site}/{what}", where, apply, words_of(op))
 
@@ -151,7 +151,8 @@ NARROW_BITS = 16
 
 def record(note: Note) -> None:
     for op, row in list(EMIT.items()):
-        EMIT[op] = replace(row, **{k: noting(note, op, k, f) for k in KINDS if (f := getattr(row, k)) is not None})
+        functions: dict[str, Any] = {k: f for k in KINDS if (f := getattr(row, k)) is not None}
+        EMIT[op] = replace(row, **{k: noting(note, op, k, f) for k, f in functions.items()})  # type: ignore[arg-type]
     for op, rule in list(RULES.items()):
         RULES[op] = noting_rule(note, op, rule)
 

@@ -6,6 +6,7 @@ import inspect
 import re
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import replace
+from functools import partial
 from typing import Any
 
 from ...hlo import grammar, opclasses, opset
@@ -33,7 +34,7 @@ def opset_mutants() -> Iterator[Mutant]:
             yield Mutant(
                 name,
                 "",
-                lambda op=op, changed=changed: put(op, changed),
+                partial(put, op, changed),
                 (
                     f"test_opset_rows.py::test_the_row_has_the_facts_of_the_second_table[{op.value}]",
                     "test_opset",
@@ -104,7 +105,7 @@ def infer_mutants() -> Iterator[Mutant]:
             yield Mutant(
                 f"hlo/INFER/{op.value}/{what}",
                 f"INFER/{op.value}/{what}",
-                lambda op=op, change=change: wrap(op, change),
+                partial(wrap, op, change),
                 words_of(op),
                 optional=what != "another dtype" or op in NO_ARRAY,
             )
@@ -167,7 +168,7 @@ def labels() -> list[str]:
 
 def label_mutants() -> Iterator[Mutant]:
     for label in labels():
-        yield Mutant(f"hlo/INFER/{label} unchecked", label, lambda label=label: leave_out(label), (label,))
+        yield Mutant(f"hlo/INFER/{label} unchecked", label, partial(leave_out, label), (label,))
 
 
 def leave_out(label: str) -> None:

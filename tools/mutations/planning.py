@@ -5,9 +5,10 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from contextlib import nullcontext
 from dataclasses import replace
+from functools import partial
 from typing import Any
 
-from ...hlo.ir import Instruction
+from ...hlo.ir import Instruction, Module
 from ...hlo.opcodes import Op
 from ...planning import (
     buffers,
@@ -16,6 +17,7 @@ from ...planning import (
     inplace,
     kernels,
     liveness,
+    orders,
     packing,
     partition,
     plan,
@@ -23,26 +25,29 @@ from ...planning import (
     schedule,
     scratch,
 )
+from ...planning.order_graph import OrderGraph
 from ...planning.partition import Partition
 from ...planning.plan import AllocationKind, BufferSlice
 from .base import Mutant, Note, Room, rebind, set_constant
 
 Apply = Callable[[], None]
-_found: dict[str, tuple[Apply, tuple[str, ...]]] = {}
+_found: list[Mutant] = []
+_targets: dict[str, tuple[Any, str]] = {}
+"""Functions that mutants replace, by site."""
 
 
-def change(name: str, *words: str) -> Callable[[Apply], Apply]:
+def change(name: str, *words: str, site: str = "") -> Callable[[Apply], Apply]:
     """Register a mutant; words: of tests that run first."""
 
     def add(apply: Apply) -> Apply:
-        _found[name] = apply, words
+        _found.append(Mutant(f"planning/{name}", site, apply, words))
         return apply
 
     return add
 
 
 def mutants() -> Sequence[Mutant]:
-    return [Mutant(f"planning/{name}", "", apply, words) for name, (apply, words) in _found.items()]
+    return _found
 
 
 def instead(where: Any, name: str, make: Callable[[Any], Any]) -> Apply:
@@ -59,7 +64,9 @@ def instead(where: Any, name: str, make: Callable[[Any], Any]) -> Apply:
 
 
 def simple(name: str, where: Any, function: str, make: Callable[[Any], Any], *words: str) -> None:
-    change(name, *words)(instead(where, function, make))
+    site = f"{where.__name__}.{function}"
+    _targets[site] = where, function
+    change(name, *words, site=site)(instead(where, function, make))
 
 
 def always(answer: Any) -> Callable[[Any], Any]:
@@ -315,7 +322,8 @@ def _extent(old: Any) -> Any:
 simple("partition/half the least steps", partition, "partition_of", _least, "partition")
 simple("partition/one step too many", partition, "partition_of", _extent, "partition")
 simple("partition/nothing is split", partition, "partition_of", always(None), "partition")
-for _op in partition.RULES:
+SPLIT = [op for op in partition.RULES if op not in inplace.BY_ELEMENT] + [Op.ADD, Op.TRANSPOSE, Op.PAD]
+for _op in SPLIT:
 
     @change(f"partition/{_op.value} is split nowhere", "partition")
     def _nowhere(op: Op = _op) -> None:
@@ -470,9 +478,6 @@ class _Kinds:
 
 
 # --- schedule ---------------------------------------------------------------------------------------------------------
-Graph = schedule.OrderGraph
-
-
 def _edges(drop: Callable[[Any, int], set[int]]) -> Callable[[Any], Any]:
     def make(old: Any) -> Any:
         def edges(self: Any, effectful: Any) -> None:
@@ -490,46 +495,47 @@ def _operands(graph: Any, n: int) -> set[int]:
     return {graph.number[o] for o in graph.instructions[n].operands}
 
 
+def _as_written(old: Any) -> Any:
+    def order(graph: Any) -> Any:
+        return list(graph.instructions), graph.peak(list(range(len(graph.instructions))))
+
+    return order
+
+
+def _scheduled_again(old: Any) -> Any:
+    def again(module: Any) -> Any:
+        attributes = {k: v for k, v in module.attributes.items() if k != "is_scheduled"}
+        return old(Module(module.name, module.computations, module.entry, attributes))
+
+    return again
+
+
+def _no_extras(old: Any) -> Any:
+    def extras(self: Any) -> None:
+        old(self)
+        self.scratch = [0] * len(self.scratch)
+
+    return extras
+
+
 SCHEDULE = ("schedule", "effects")
-simple("schedule/effects in any order", Graph, "_edges", _edges(_operands), *SCHEDULE)
+simple("schedule/effects in any order", OrderGraph, "_edges", _edges(_operands), *SCHEDULE)
 simple(
     "schedule/the last operand may come later",
-    Graph,
+    OrderGraph,
     "_edges",
     _edges(lambda g, n: g.before[n] - {max(_operands(g, n), default=-1)}),
     *SCHEDULE,
 )
-simple(
-    "schedule/the worst of the orders",
-    Graph,
-    "best_order",
-    lambda old: lambda self: (list(self.instructions), self.peak(list(range(len(self.instructions))))),
-    *SCHEDULE,
-)
-simple("schedule/nothing is ever broken", Graph, "broken", always(0), *SCHEDULE)
-simple("schedule/half the peak", Graph, "peak", lambda old: lambda self, order: old(self, order) // 2, *SCHEDULE)
-simple("schedule/nothing is taken over", Graph, "taken_over", always(0), *SCHEDULE)
-simple("schedule/carried leaves in any order", Graph, "_carried", always(None), *SCHEDULE)
-simple(
-    "schedule/loops need no memory",
-    Graph,
-    "_extras",
-    lambda old: lambda self: (old(self), setattr(self, "scratch", [0] * len(self.scratch)))[0],
-    *SCHEDULE,
-)
-simple(
-    "schedule/a schedule that was given is changed",
-    schedule,
-    "schedule",
-    lambda old: (
-        lambda module: old(
-            replace(module, attributes={k: v for k, v in module.attributes.items() if k != "is_scheduled"})
-        )
-    ),
-    *SCHEDULE,
-)
-simple("schedule/post order backwards", Graph, "post_order", lambda old: lambda self: old(self)[::-1], *SCHEDULE)
-simple("schedule/list order backwards", Graph, "list_order", lambda old: lambda self: old(self)[::-1], *SCHEDULE)
+simple("schedule/nothing is reordered", schedule, "best_order", _as_written, *SCHEDULE)
+simple("schedule/nothing is ever broken", OrderGraph, "broken", always(0), *SCHEDULE)
+simple("schedule/half the peak", OrderGraph, "peak", lambda old: lambda self, order: old(self, order) // 2, *SCHEDULE)
+simple("schedule/nothing is taken over", OrderGraph, "taken_over", always(0), *SCHEDULE)
+simple("schedule/carried leaves in any order", OrderGraph, "_carried", always(None), *SCHEDULE)
+simple("schedule/what runs needs no memory", OrderGraph, "_extras", _no_extras, *SCHEDULE)
+simple("schedule/a schedule that was given is changed", schedule, "schedule", _scheduled_again, *SCHEDULE)
+simple("schedule/post order backwards", orders, "post_order", lambda old: lambda g: old(g)[::-1], *SCHEDULE)
+simple("schedule/list order backwards", orders, "list_order", lambda old: lambda g: old(g)[::-1], *SCHEDULE)
 
 
 # --- kernels and steps ------------------------------------------------------------------------------------------------
@@ -554,7 +560,17 @@ simple("collector/is not at rest", collector, "collector_at_rest", lambda old: n
 
 
 def record(note: Note) -> None:
-    """Any test of the room may notice any of them."""
+    """Note when the functions run that mutants replace; any test may notice the other mutants."""
+    for site, (where, function) in _targets.items():
+        instead(where, function, partial(noting, note, site))()
+
+
+def noting(note: Note, site: str, old: Callable[..., Any]) -> Callable[..., Any]:
+    def call(*arguments: Any, **named: Any) -> Any:
+        note(site)
+        return old(*arguments, **named)
+
+    return call
 
 
 ROOM = Room(("planning", "backends/test_red_zones.py"), mutants, record)

@@ -64,9 +64,7 @@ class Run:
 
         slow = [HealthCheck.too_slow, HealthCheck.data_too_large]
         phases = [Phase.explicit, Phase.generate]  # a failure need not be made simple
-        settings.register_profile(
-            "mutate", settings.get_profile("fast"), phases=phases, database=None, suppress_health_check=slow
-        )
+        settings.register_profile("mutate", settings.default, phases=phases, database=None, suppress_health_check=slow)
         settings.load_profile("mutate")
 
     def pytest_collection_modifyitems(self, items: list[pytest.Item]) -> None:
@@ -145,6 +143,7 @@ class Run:
                     self.finish(key.data, timed_out=True)
             if time.monotonic() - last > 30:
                 last = time.monotonic()
+                self.state.save()
                 print(f"  {len(waiting)} left", flush=True)
 
     def fork(self, mutant: Mutant, items: list[pytest.Item]) -> Child:
@@ -159,6 +158,7 @@ class Run:
             os.setsid()
             quiet()
             run_in_child(mutant, items, writer)
+        raise AssertionError("a fork has ended")
 
     def finish(self, child: Child, timed_out: bool) -> None:
         with contextlib.suppress(ProcessLookupError):
@@ -221,15 +221,24 @@ def run_in_child(mutant: Mutant, items: list[pytest.Item], pipe: int) -> None:
         return
     for item, following in zip(items, [*items[1:], None]):
         say(f"> {item.nodeid}")
-        if fails(item, following):
-            say("! noticed")
+        failure = failed(item, following)
+        if failure is not None:
+            say(f"! {own_fault(failure) or 'noticed'}")
             return
     say("! survived")
 
 
-def fails(item: pytest.Item, following: pytest.Item | None) -> bool:
+def failed(item: pytest.Item, following: pytest.Item | None) -> pytest.TestReport | None:
     reports = runtestprotocol(item, log=False, nextitem=following)
-    return any(r.failed for r in reports)
+    return next((r for r in reports if r.failed), None)
+
+
+def own_fault(report: pytest.TestReport) -> str:
+    """Where the mutant's own code raised what made the test fail, if it did: nothing was noticed then."""
+    crash = getattr(report.longrepr, "reprcrash", None)
+    path = str(getattr(crash, "path", ""))
+    ours = "tools/mutations" in path and not path.endswith("runner.py")
+    return f"broken mutant ({Path(path).name}:{crash.lineno})" if crash is not None and ours else ""
 
 
 def record_in_child(room: Room, items: list[pytest.Item], path: Path) -> None:
@@ -242,15 +251,15 @@ def record_in_child(room: Room, items: list[pytest.Item], path: Path) -> None:
             tests.append(current[0])
 
     room.record(note)
-    seconds, failed = {}, []
+    seconds, failing = {}, []
     for item, following in zip(items, [*items[1:], None]):
         current[0] = item.nodeid
         forget()
         start = time.perf_counter()
-        if fails(item, following):
-            failed.append(item.nodeid)
+        if failed(item, following) is not None:
+            failing.append(item.nodeid)
         seconds[item.nodeid] = round(time.perf_counter() - start, 4)
-    path.write_text(json.dumps({"sites": sites, "seconds": seconds, "failed": failed}))
+    path.write_text(json.dumps({"sites": sites, "seconds": seconds, "failed": failing}))
 
 
 def support() -> Any:
