@@ -115,7 +115,7 @@ MASKS = {16: 0x7C00, 32: 0x7F800000, 64: 0x7FF << 52}
 def beside(code: Code, value: Any, exact: bool) -> Any:
     """The neighbouring value, or one 0.1% off; zeros, infinities and NaN stay."""
     if isinstance(value, tuple):
-        return (beside(code, value[0], exact), *value[1:])
+        return tuple(beside(code, part, exact) for part in value)
     b, kind = code.b, value.type
     if isinstance(kind, ir.IntType):
         return b.not_(value) if kind.width == 1 else b.add(value, kind(1))
@@ -136,6 +136,9 @@ def of_rule(op: Op) -> Iterator[Mutant]:
     def mutant(what: str, new: Callable[..., Any], where: str = site, optional: bool = False) -> Mutant:
         return Mutant(f"legacy/{site}/{what}", where, lambda: RULES.update({op: new}), words_of(op), optional)
 
+    if op in REFUSED:
+        yield mutant("not refused", passes_through)
+        return
     yield mutant("index one off", lambda e, i, index: rule(e, i, moved(index)), f"{site}/index")
     if OPSET[op].ulp or op is Op.MAP:
         yield mutant("0.1% off", lambda e, i, index: value_off(rule, e, i, index, False))
@@ -146,6 +149,14 @@ def of_rule(op: Op) -> Iterator[Mutant]:
     yield from attribute_mutants(
         "legacy", site, op, lambda change: lambda: RULES.update({op: rule_with_attributes(rule, change)})
     )
+
+
+REFUSED = frozenset({Op.SCATTER, Op.SORT})
+"""Opcodes whose rule raises: they are kernels of their own."""
+
+
+def passes_through(e: Any, i: Instruction, index: Index) -> Any:
+    return (yield i.operands[0], index)
 
 
 def moved(index: Index) -> Index:

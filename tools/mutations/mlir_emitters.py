@@ -56,7 +56,7 @@ def of_kind(op: Op, kind: str, function: Callable[..., Any]) -> Iterator[Mutant]
         if found is not None and found is not function:
             yield mutant(f"as {other.value}", found)
             break
-    if is_swappable(op):
+    if is_swappable(op) and not (op is Op.COMPARE and kind == "complex"):  # equal or not: in either order
         yield mutant("operands swapped", lambda b, node, *values: function(b, node, *reversed(values)))
     exact = OPSET[op].ulp == 0 and not (kind == "complex" and op in ROUNDED_COMPLEX)
     what = "one step off" if exact or kind in ("pred", "signed", "unsigned", "integer") else "0.1% off"
@@ -74,7 +74,7 @@ INFINITY = {16: 0x7C00, 32: 0x7F800000, 64: 0x7FF << 52}
 def beside(b: Builder, value: Any, exact: bool) -> Any:
     """The neighbouring value, or one 0.1% off; zeros, infinities and NaN stay."""
     if isinstance(value, tuple):
-        return (beside(b, value[0], exact), *value[1:])
+        return tuple(beside(b, part, exact) for part in value)
     if not b.is_float(value.type):
         return b.binary("xori", value, -1) if value.type == b.types.i1 else b.binary("addi", value, 1)
     if not exact:
@@ -101,6 +101,9 @@ def of_rule(op: Op) -> Iterator[Mutant]:
         value = yield from rule(e, node, number, index, raw)
         return beside(e.b, value, not OPSET[op].ulp and op is not Op.MAP)
 
+    if op in REFUSED:
+        yield mutant("not refused", passes_through)
+        return
     yield mutant("index one off", index_off, f"{site}/index")
     yield mutant("one step off" if not OPSET[op].ulp and op is not Op.MAP else "0.1% off", value_off)
     if is_swappable(op):
@@ -110,6 +113,14 @@ def of_rule(op: Op) -> Iterator[Mutant]:
     yield from attribute_mutants(
         "mlir_emitters", site, op, lambda change: lambda: RULES.update({op: rule_with_attributes(rule, change)})
     )
+
+
+REFUSED = frozenset({Op.SCATTER, Op.SORT})
+"""Opcodes whose rule raises: they are kernels of their own."""
+
+
+def passes_through(e: Any, node: Node, number: int, index: Indices, raw: bool) -> Any:
+    return (yield node.inputs[0], index, raw)
 
 
 def moved(b: Builder, node: Node, number: int, index: Indices) -> Indices:
