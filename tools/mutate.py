@@ -87,10 +87,9 @@ class State:
 def fingerprint(room: str) -> str:
     """Of all Python files but other rooms' mutants: what tests reach is noted anew when one of them has changed."""
     digest = hashlib.sha256()
-    own = {"base.py", f"{FILES.get(room, room)}.py"}
     for path in sorted(ROOT.rglob("*.py")):
         parts = path.relative_to(ROOT).parts
-        ours = parts[0] != "tools" or (parts[1] == "mutations" and path.name in own)
+        ours = parts[0] != "tools" or (path.name == "base.py" or path.name.startswith(FILES.get(room, room)))
         if ours and not any(part.startswith(".") for part in parts):
             digest.update(path.read_bytes())
     return digest.hexdigest()
