@@ -15,7 +15,7 @@ from ...hlo.errors import VerificationError
 from ...hlo.ir import Instruction
 from ...hlo.opcodes import Op
 from ...hlo.opset import OPSET
-from ...hlo.opset_rows import ANY, DEFAULT_ULP, EXACT, MANY, Family, Row
+from ...hlo.opset_rows import ALGORITHM_ULP, ANY, EXACT, MANY, Family, Row
 from ...hlo.shapes import Shape
 from ...hlo.verify import collectives, control, elementwise, indexing, linear, movement, regions
 from ...hlo.verify.infer import INFER
@@ -68,7 +68,7 @@ def changed_rows(op: Op, row: Row) -> Iterator[tuple[str, Row]]:
     families = list(Family)
     other = families[(families.index(row.family) + 1) % len(families)]
     yield f"family {other.name}", replace(row, family=other)
-    yield "ulp", replace(row, ulp=DEFAULT_ULP if row.ulp == EXACT else EXACT)
+    yield "ulp", replace(row, ulp=ALGORITHM_ULP if row.ulp == EXACT else EXACT)
 
 
 def put(op: Op, row: Row) -> None:
