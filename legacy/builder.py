@@ -248,7 +248,7 @@ class Code:
         return self.scope.builder
 
     def lanes(self, bits: int) -> int:
-        """Numbers of so many bits in one vector register; narrower ones than 32 bits are computed in 32."""
+        """The number of `bits`-bit values in a vector register; values below 32 bits are computed in 32."""
         return max(1, self.vector_bits // max(bits, 32))
 
     def define(self, value: ir.Value, scope: Scope, *, again: bool = False) -> None:
