@@ -78,6 +78,9 @@ def _power(x: Array, y: Array) -> Array:
     if is_integer(x):
         return _integer_power(x, y)
     out = rounded(np.power, x, y)
+    # The C library loses the sign of a result that it flushes.
+    odd = (np.abs(np.fmod(y, y.dtype.type(2))) == 1) & np.signbit(x)
+    out = np.where(odd & (out == 0), y.dtype.type(-0.0), out)
     # A subnormal exponent compares equal to zero but is not an integer, so the power of a negative base is NaN, even of
     # a subnormal base.
     dtype = FROM_NUMPY[y.dtype]

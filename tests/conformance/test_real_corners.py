@@ -69,6 +69,19 @@ def test_a_power_flushes_its_operands(dtype: str):
         assert not (differ & ~(a | b)).any()
 
 
+@pytest.mark.parametrize("dtype", FLOATS)
+def test_a_power_that_underflows_keeps_its_sign(dtype: str):
+    x, y = np.meshgrid([-0.66357421875, -0.001, -2.0, -1e4], [1739.0, 1740.0, -1739.0, 1003.0, 77.0])
+    inputs = [v.reshape(-1).astype(DType(dtype).numpy) for v in (x, y)]
+    shape = f"{dtype}[{x.size}]"
+    text = f"HloModule m\nENTRY e {{\n  x = {shape} parameter(0)\n  y = {shape} parameter(1)\n"
+    results = on_all_stacks(text + f"  ROOT r = {shape} power(x, y)\n}}\n", inputs)
+    zeros = {stack: r.astype(np.float64) for stack, r in results.items()}
+    for found in zeros.values():
+        np.testing.assert_array_equal(np.signbit(found), np.signbit(zeros["evaluator"]))
+    assert (np.signbit(zeros["evaluator"]) & (zeros["evaluator"] == 0)).any()
+
+
 REGION = "f {\n  x = T[] parameter(0)\n  y = T[] parameter(1)\n  ROOT z = T[] OP(x, y)\n}\n"
 FOLDS = {
     "reduce": "  p = T[150,7] parameter(0)\n  i = T[] constant(INIT)\n"
