@@ -3,38 +3,38 @@
 FACTS = """
 # unary
 abs                        | 1  | signed float complex          | elementwise |  0 |
-acos                       | 1  | float complex                 | elementwise | 20 | result_accuracy
-acosh                      | 1  | float complex                 | elementwise | 20 | result_accuracy
-asin                       | 1  | float complex                 | elementwise | 20 | result_accuracy
-asinh                      | 1  | float complex                 | elementwise | 20 | result_accuracy
-atanh                      | 1  | float complex                 | elementwise | 20 | result_accuracy
-cbrt                       | 1  | float complex                 | elementwise | 70 | result_accuracy
+acos                       | 1  | float complex                 | elementwise |  4 | result_accuracy
+acosh                      | 1  | float complex                 | elementwise |  4 | result_accuracy
+asin                       | 1  | float complex                 | elementwise |  4 | result_accuracy
+asinh                      | 1  | float complex                 | elementwise |  4 | result_accuracy
+atanh                      | 1  | float complex                 | elementwise |  4 | result_accuracy
+cbrt                       | 1  | float complex                 | elementwise |  4 | result_accuracy
 ceil                       | 1  | float                         | elementwise |  0 |
-cosine                     | 1  | float complex                 | elementwise | 20 | result_accuracy
-cosh                       | 1  | float complex                 | elementwise | 20 | result_accuracy
+cosine                     | 1  | float complex                 | elementwise |  4 | result_accuracy
+cosh                       | 1  | float complex                 | elementwise |  4 | result_accuracy
 count-leading-zeros        | 1  | signed unsigned               | elementwise |  0 |
-erf                        | 1  | float                         | elementwise | 20 | result_accuracy
-exponential                | 1  | float complex                 | elementwise | 20 | result_accuracy
-exponential-minus-one      | 1  | float complex                 | elementwise | 20 | result_accuracy
+erf                        | 1  | float                         | elementwise |  6 | result_accuracy
+exponential                | 1  | float complex                 | elementwise |  4 | result_accuracy
+exponential-minus-one      | 1  | float complex                 | elementwise |  4 | result_accuracy
 floor                      | 1  | float                         | elementwise |  0 |
 imag                       | 1  | float complex                 | elementwise |  0 |
 is-finite                  | 1  | float                         | elementwise |  0 |
-log                        | 1  | float complex                 | elementwise | 20 | result_accuracy
-log-plus-one               | 1  | float complex                 | elementwise | 20 | result_accuracy
-logistic                   | 1  | float complex                 | elementwise | 20 | result_accuracy
+log                        | 1  | float complex                 | elementwise |  4 | result_accuracy
+log-plus-one               | 1  | float complex                 | elementwise |  4 | result_accuracy
+logistic                   | 1  | float complex                 | elementwise |  4 | result_accuracy
 negate                     | 1  | signed unsigned float complex | elementwise |  0 |
 not                        | 1  | pred signed unsigned          | elementwise |  0 |
 popcnt                     | 1  | signed unsigned               | elementwise |  0 |
 real                       | 1  | float complex                 | elementwise |  0 |
 round-nearest-afz          | 1  | float                         | elementwise |  0 |
 round-nearest-even         | 1  | float                         | elementwise |  0 |
-rsqrt                      | 1  | float complex                 | elementwise | 20 | result_accuracy
+rsqrt                      | 1  | float complex                 | elementwise |  4 | result_accuracy
 sign                       | 1  | signed float complex          | elementwise |  0 |
-sine                       | 1  | float complex                 | elementwise | 20 | result_accuracy
-sinh                       | 1  | float complex                 | elementwise | 20 | result_accuracy
-sqrt                       | 1  | float complex                 | elementwise | 20 | result_accuracy
-tan                        | 1  | float complex                 | elementwise | 16 | result_accuracy
-tanh                       | 1  | float complex                 | elementwise | 20 | result_accuracy
+sine                       | 1  | float complex                 | elementwise |  4 | result_accuracy
+sinh                       | 1  | float complex                 | elementwise |  4 | result_accuracy
+sqrt                       | 1  | float complex                 | elementwise |  0 | result_accuracy
+tan                        | 1  | float complex                 | elementwise |  6 | result_accuracy
+tanh                       | 1  | float complex                 | elementwise |  6 | result_accuracy
 # convert
 convert                    | 1  | any                           | elementwise |  0 |
 bitcast-convert            | 1  | any                           | elementwise |  0 |
@@ -43,7 +43,7 @@ stochastic-convert         | 2  | float                         | elementwise | 
 # binary
 add                        | 2  | any                           | elementwise |  0 |
 and                        | 2  | pred signed unsigned          | elementwise |  0 |
-atan2                      | 2  | float complex                 | elementwise | 20 |
+atan2                      | 2  | float complex                 | elementwise |  4 |
 compare                    | 2  | any                           | elementwise |  0 | direction! type
 complex                    | 2  | f32 f64                       | elementwise |  0 |
 divide                     | 2  | signed unsigned float complex | elementwise |  0 |
@@ -52,7 +52,7 @@ minimum                    | 2  | pred signed unsigned float    | elementwise | 
 mulhi                      | 2  | signed unsigned               | elementwise |  0 |
 multiply                   | 2  | any                           | elementwise |  0 |
 or                         | 2  | pred signed unsigned          | elementwise |  0 |
-power                      | 2  | signed unsigned float complex | elementwise | 20 |
+power                      | 2  | signed unsigned float complex | elementwise |  4 |
 remainder                  | 2  | signed unsigned float         | elementwise |  0 |
 shift-left                 | 2  | signed unsigned               | elementwise |  0 |
 shift-right-arithmetic     | 2  | signed unsigned               | elementwise |  0 |
@@ -85,12 +85,12 @@ set-dimension-size         | 2  | any                           |             | 
 slice                      | 1  | any                           |             |  0 | slice!
 transpose                  | 1  | any                           |             |  0 | dimensions!
 # region
-map                        | 0+ | any                           |             | 20 | to_apply! dimensions
-reduce                     | 2+ | any                           |             | 20 | dimensions! to_apply!
-reduce-window              | 2+ | any                           |             | 20 | to_apply! window
-scan                       | 0+ | any                           |             | 20 |
+map                        | 0+ | any                           |             |  0 | to_apply! dimensions
+reduce                     | 2+ | any                           |             |  0 | dimensions! to_apply!
+reduce-window              | 2+ | any                           |             |  0 | to_apply! window
+scan                       | 0+ | any                           |             |  0 |
     dimensions! to_apply! num_carries! is_reverse is_associative
-select-and-scatter         | 3  | any                           |             | 20 | select! scatter! window
+select-and-scatter         | 3  | any                           |             |  0 | select! scatter! window
 sort                       | 1+ | any                           |             |  0 | dimensions! to_apply! is_stable
 topk                       | 1  | any                           |             |  0 | k! largest
 # linear algebra
@@ -98,16 +98,16 @@ batch-norm-grad            | 5  | float                         |             | 
 batch-norm-inference       | 5  | float                         |             | 20 | epsilon! feature_index!
 batch-norm-training        | 3  | float                         |             | 20 | epsilon! feature_index!
 cholesky                   | 1  | float complex                 |             | 20 | lower
-convolution                | 2+ | signed unsigned float complex |             | 20 |
+convolution                | 2+ | signed unsigned float complex |             |  1 |
     dim_labels! window feature_group_count batch_group_count operand_precision convolution_kind
     sparsity_config
-dot                        | 2+ | any                           |             | 20 |
+dot                        | 2+ | any                           |             |  1 |
     lhs_contracting_dims rhs_contracting_dims lhs_batch_dims rhs_batch_dims operand_precision algorithm
 fft                        | 1  | complex f32 f64               |             | 20 | fft_type! fft_length!
-ragged-dot                 | 3  | any                           |             | 20 |
+ragged-dot                 | 3  | any                           |             |  1 |
     lhs_ragged_dims rhs_group_dims lhs_contracting_dims rhs_contracting_dims lhs_batch_dims rhs_batch_dims
     operand_precision algorithm
-scaled-dot                 | 4  | float                         |             | 20 |
+scaled-dot                 | 4  | float                         |             |  1 |
     lhs_contracting_dims rhs_contracting_dims lhs_batch_dims rhs_batch_dims operand_precision algorithm
 triangular-solve           | 2  | float complex                 |             | 20 |
     left_side lower unit_diagonal transpose_a
