@@ -9,7 +9,6 @@ from ...backends.base import CompileOptions
 from ...evaluator.evaluator import evaluate
 from ...formats.text.parser import parse_module
 from ...migration import Flags, compile_module
-from ..support.passes import agree
 
 SUM = "add { a = f32[] parameter(0)\n b = f32[] parameter(1)\n ROOT s = f32[] add(a, b) }\n"
 
@@ -33,9 +32,9 @@ def test_threads_compile_and_execute_at_once(stacks):
 
     def one(n):
         module, x = parse_module(text(n)), np.linspace(-1, 1, 8 * n, dtype=np.float32).reshape(8, n)
-        results = compile_module(module, Flags.parse(stacks[n % 2]), options).execute([x])
-        agree(module, evaluate(module, [x]), results)
-        return results[0]
+        (z,) = compile_module(module, Flags.parse(stacks[n % 2]), options).execute([x])
+        np.testing.assert_allclose(z, evaluate(module, [x])[0], rtol=1e-2, atol=2e-2)  # the chain amplifies roundings
+        return z
 
     alone = [one(n) for n in range(3, 9)]
     with ThreadPoolExecutor(4) as pool:

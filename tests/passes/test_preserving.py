@@ -63,7 +63,10 @@ def test_a_change_is_described():
 
     meaning = Meaning.of(of("f32[2] negate(x)"), [np.array([1, 2], np.float32)])
     assert meaning.change(of("f32[2] negate(x)")) is None
-    assert meaning.change(of("f32[2] abs(x)")) == "result 0: 2 elements differ, first at [0] (at most 4 apart)"
+    assert (
+        meaning.change(of("f32[2] abs(x)"))
+        == "result 0: 2 elements differ, first at [0]; allowed: the same bits (at most 4 apart)"
+    )
     assert "int32[2] where float32[2] belongs" in str(meaning.change(of("s32[2] convert(x)")))
 
 

@@ -21,6 +21,7 @@ from ....migration import Flags, compile_module
 from ....planning.inplace import reuses
 from ....planning.planner import plan
 from ...support.check import check, make_inputs
+from ...support.passes import agree
 from ...support.plan_interpreter import run_plan
 
 REGIONS = """HloModule m
@@ -281,8 +282,7 @@ def test_row_kernels_write_within_bounds(stack, pattern):
     options = CompileOptions(cache=None, red_zones=True)
     module = parse_module(text_of(pattern, r=3, c=35))
     results = compile_module(module, Flags.parse(stack), options).execute(make_inputs(module))
-    for found, wanted in zip(results, evaluate(module, make_inputs(module)), strict=True):
-        np.testing.assert_allclose(found, wanted, rtol=1e-5, atol=1e-6)
+    agree(module, evaluate(module, make_inputs(module)), results)
 
 
 @pytest.mark.parametrize("pattern", PATTERNS)
