@@ -1,11 +1,13 @@
 """The planner's decisions one by one: what may be computed in place, what is split over threads, and small parts."""
 
+import numpy as np
 import pytest
 
 from ...formats.text.parser import parse_module
 from ...hlo.errors import UnsupportedError
 from ...hlo.ir import Instruction
 from ...hlo.verify.verifier import verify
+from ...planning.assignment_checker import check_assignment
 from ...planning.inplace import reuses
 from ...planning.order_graph import OrderGraph
 from ...planning.packing import EXACT_LIMIT, pack
@@ -13,6 +15,7 @@ from ...planning.partition import Partition, partition_of
 from ...planning.plan import BufferSlice, KernelStep
 from ...planning.planner import plan_scheduled
 from ...planning.schedule import schedule
+from ..support.plan_interpreter import run_plan
 
 REGIONS = """add { p = f32[] parameter(0)
   q = f32[] parameter(1)
@@ -128,6 +131,12 @@ SPLIT = [
         None,
     ),
     ("random bits", "u64[2]", "(u64[2], u32[1048576]) rng-bit-generator(p0), algorithm=rng_three_fry", None),
+    (
+        "random bits as many as their state",
+        "u64[1048576]",
+        "(u64[1048576], u64[1048576]) rng-bit-generator(p0), algorithm=rng_three_fry",
+        None,
+    ),
 ]
 
 
@@ -180,3 +189,20 @@ ENTRY e { x = f32[8] parameter(0)
   ROOT r = f32[8] negate(x) }""")
     steps = [s.instruction.name for s in plan_scheduled(schedule(module)).walk() if isinstance(s, KernelStep)]
     assert sorted(steps) == ["o", "r"]
+
+
+def test_a_result_that_nobody_reads_does_not_overwrite_an_operand_that_lives_on():
+    module = parse_module("""HloModule m
+fused { p = f32[64] parameter(0)
+  n = f32[64] negate(p)
+  a = f32[64] sine(p)
+  ROOT t = (f32[64], f32[64]) tuple(n, a) }
+ENTRY e { x = f32[64] parameter(0)
+  y = f32[64] exponential(x)
+  f = (f32[64], f32[64]) fusion(y), kind=kLoop, calls=fused
+  g = f32[64] get-tuple-element(f), index=0
+  ROOT r = f32[64] subtract(g, y) }""")
+    made = plan_scheduled(schedule(module))
+    check_assignment(made)
+    x = np.linspace(0, 1, 64, dtype=np.float32)
+    np.testing.assert_allclose(run_plan(made, [x])[0], -2 * np.exp(x), rtol=1e-6)
