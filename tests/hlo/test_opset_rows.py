@@ -11,6 +11,7 @@ from ...hlo.ir import Instruction
 from ...hlo.opcodes import BY_NAME, Op
 from ...hlo.opset import OPSET
 from ...hlo.shapes import array
+from ...hlo.verify.infer import INFER
 from ...hlo.verify.verifier import verify_instruction
 from ..cases.opset_facts import FACTS
 
@@ -81,26 +82,25 @@ def instruction(op: Op, count: int, without: str = "") -> Instruction:
     return Instruction(op, "r", array(DType.F32), operands, attributes)
 
 
-def complaint(i: Instruction) -> str:
-    """What the verifier has against an instruction; nothing where it gets as far as to trip over the attributes."""
+def complaint(i: Instruction, monkeypatch) -> str:
+    """What the verifier has against an instruction before it asks the shape rule."""
+    monkeypatch.setitem(INFER, i.opcode, lambda i: i.shape)
     try:
         verify_instruction(i)
     except VerificationError as error:
         return str(error)
-    except (AttributeError, IndexError, KeyError, TypeError, ValueError):
-        pass
     return ""
 
 
 @pytest.mark.parametrize("op", ROWS, ids=lambda o: o.value)
-def test_the_verifier_counts_operands(op: Op):
+def test_the_verifier_counts_operands(op: Op, monkeypatch):
     low, high = ROWS[op].low, ROWS[op].high
     for count in (low, low + 7 if high is None else high):
-        assert "[ARITY1]" not in complaint(instruction(op, count))
+        assert "[ARITY1]" not in complaint(instruction(op, count), monkeypatch)
     for count in (low - 1, low + 1 if high is not None else -1):
-        assert count < 0 or "[ARITY1]" in complaint(instruction(op, count))
+        assert count < 0 or "[ARITY1]" in complaint(instruction(op, count), monkeypatch)
 
 
 @pytest.mark.parametrize(("op", "key"), [(op, key) for op in ROWS for key in ROWS[op].required], ids=str)
-def test_the_verifier_asks_for_required_attributes(op: Op, key: str):
-    assert f"needs the attribute '{key}' [ATTR1]" in complaint(instruction(op, ROWS[op].low, without=key))
+def test_the_verifier_asks_for_required_attributes(op: Op, key: str, monkeypatch):
+    assert f"needs the attribute '{key}' [ATTR1]" in complaint(instruction(op, ROWS[op].low, without=key), monkeypatch)

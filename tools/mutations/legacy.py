@@ -75,7 +75,7 @@ def of_kind(op: Op, kind: str, function: Callable[..., Any]) -> Iterator[Mutant]
     yield mutant(what, lambda *a: beside(code_of(a[0]), function(*a), exact))
 
 
-ROUNDED_COMPLEX = frozenset({Op.ABS, Op.MULTIPLY, Op.DIVIDE, Op.SIGN})
+ROUNDED_COMPLEX = frozenset({Op.ABS, Op.DIVIDE, Op.MULTIPLY, Op.SIGN, Op.SQRT})
 """Exact opcodes that round more than once where the numbers are complex."""
 
 

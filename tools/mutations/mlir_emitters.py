@@ -16,7 +16,7 @@ from ...mlir_emitters.reader import Node
 from .base import Change, Mutant, Note, Room, attribute_mutants, is_swappable, neighbours, watched, words_of
 
 KINDS = ("floating", "signed", "unsigned", "integer", "pred", "complex")
-ROUNDED_COMPLEX = frozenset({Op.ABS, Op.MULTIPLY, Op.DIVIDE, Op.SIGN})
+ROUNDED_COMPLEX = frozenset({Op.ABS, Op.DIVIDE, Op.MULTIPLY, Op.SIGN, Op.SQRT})
 """Exact opcodes that round more than once where the numbers are complex."""
 
 
