@@ -219,6 +219,7 @@ def test_passes_form_kernels_up_to_the_limit(name):
 def test_a_stack_keeps_the_promise_at_the_limit(name, stack, monkeypatch):
     case = CASES[name]
     (kernel,) = kernels(case.text(getattr(kernel_forms, name)))
+    assert STACKS[stack].unsupported([kernel]) == []
     case.promise(stack, kernel, monkeypatch)
 
 
