@@ -52,10 +52,10 @@ def _list(context: click.Context, _parameter: click.Parameter, value: bool) -> N
 def _list_rules(context: click.Context, _parameter: click.Parameter, value: bool) -> None:
     if not value:
         return
-    from ..passes.algebra.sweep import ROWS
+    from ..passes.algebra.sweep import ALL_RULES
 
-    width = max(len(r.name) for r in ROWS)
-    for r in ROWS:
+    width = max(len(r.name) for r in ALL_RULES)
+    for r in ALL_RULES:
         differs = f" (inexact, {r.ulp:g} ulp: {r.inexact})" if r.inexact else ""
         click.echo(f"{r.name:<{width}}  {r.pattern}{differs}")
     context.exit(0)

@@ -314,4 +314,5 @@ def identity_of(opcode: Op, dtype: DType) -> Number | None:
     return None
 
 
-Rule = Callable[[Instruction, Builder], Instruction | None]
+Rewrite = Callable[[Instruction, Builder], Instruction | None]
+"""Builds the replacement of an instruction and returns it; None if it stays."""

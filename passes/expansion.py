@@ -8,7 +8,7 @@ from enum import Enum
 from ..hlo.ir import Computation, Instruction, Module
 from ..hlo.opclasses import CONTROL_PREDECESSORS, control_computations
 from ..hlo.opcodes import Op
-from .building import Builder, Rule
+from .building import Builder, Rewrite
 from .fuel import spend
 from .rewriting import Names, callees_first, relink, with_attributes
 
@@ -21,7 +21,9 @@ class Where(Enum):
     EVERYWHERE = "both"
 
 
-def expand_ops(module: Module, rules: Mapping[Op, Rule], where: Where = Where.HOST, *, dynamic: bool = False) -> Module:
+def expand_ops(
+    module: Module, rules: Mapping[Op, Rewrite], where: Where = Where.HOST, *, dynamic: bool = False
+) -> Module:
     """Replace each visited instruction by `rules[opcode](instruction, builder)`; None keeps the instruction.
 
     The result has the name and the control predecessors of the instruction that it replaces, so that its control
@@ -54,7 +56,7 @@ def _chosen(module: Module, where: Where) -> frozenset[Computation]:
 
 def _expand(
     computation: Computation,
-    rules: Mapping[Op, Rule],
+    rules: Mapping[Op, Rewrite],
     table: Mapping[Computation, Computation],
     names: Names,
     regions: list[Computation],
@@ -80,7 +82,7 @@ def _expand(
     return Computation(computation.name, tuple(instructions), new[computation.root], computation.attributes)
 
 
-def _replacement(i: Instruction, rules: Mapping[Op, Rule], names: Names, dynamic: bool) -> Builder | None:
+def _replacement(i: Instruction, rules: Mapping[Op, Rewrite], names: Names, dynamic: bool) -> Builder | None:
     """A builder with the replacement of the instruction, its value last; None to keep the instruction."""
     rule = rules.get(i.opcode)
     if rule is None or (not dynamic and any(s.is_dynamic for s in (i.shape, *(o.shape for o in i.operands)))):

@@ -1,1 +1,1 @@
-"""Algebraic rewrite rules, one table row each."""
+"""Algebraic rules: one function and one Rule of a family's RULES each."""

@@ -10,7 +10,7 @@ from ...hlo.opcodes import Op
 from ..building import Builder
 from ..cleanup.constant_folding import number_of, splat_of
 from .ranges import range_of
-from .row import EXTREMES, integer_of, is_exact, is_known, is_zero, row, swaps, truth, truth_of
+from .rule import EXTREMES, integer_of, is_exact, is_known, is_zero, rule, swaps, truth, truth_of
 
 # --- select ----------------------------------------------------------------------------------------------------------
 
@@ -173,17 +173,17 @@ def is_finite_integer(i: Instruction, b: Builder) -> Instruction | None:
 
 
 RULES = (
-    row(Op.SELECT, select_known),
-    row(Op.SELECT, select_of_not),
-    row(Op.SELECT, select_same_test),
-    row(Op.SELECT, select_truth),
-    row(Op.SELECT, select_extreme),
-    row(EXTREMES, extreme_of_limit),
-    row(EXTREMES, extreme_in_range),
-    row(EXTREMES, extreme_of_constants),
-    row(Op.CLAMP, clamp_twice),
-    row(Op.CLAMP, clamp_of_clamp),
-    row(Op.CLAMP, clamp_in_range),
-    row(Op.IS_FINITE, is_finite_of_sign),
-    row(Op.IS_FINITE, is_finite_integer),
+    rule(Op.SELECT, select_known),
+    rule(Op.SELECT, select_of_not),
+    rule(Op.SELECT, select_same_test),
+    rule(Op.SELECT, select_truth),
+    rule(Op.SELECT, select_extreme),
+    rule(EXTREMES, extreme_of_limit),
+    rule(EXTREMES, extreme_in_range),
+    rule(EXTREMES, extreme_of_constants),
+    rule(Op.CLAMP, clamp_twice),
+    rule(Op.CLAMP, clamp_of_clamp),
+    rule(Op.CLAMP, clamp_in_range),
+    rule(Op.IS_FINITE, is_finite_of_sign),
+    rule(Op.IS_FINITE, is_finite_integer),
 )

@@ -8,7 +8,7 @@ from ...hlo.opcodes import Op
 from ...hlo.shapes import array
 from ..building import Builder
 from .ranges import range_of
-from .row import MANTISSA, holds, is_exact, number, row
+from .rule import MANTISSA, holds, is_exact, number, rule
 
 
 def convert_back(i: Instruction, b: Builder) -> Instruction | None:
@@ -105,13 +105,13 @@ def complex_of_parts(i: Instruction, b: Builder) -> Instruction | None:
 
 
 RULES = (
-    row(Op.CONVERT, convert_back),
-    row(Op.CONVERT, convert_twice),
-    row(Op.CONVERT, convert_of_iota),
-    row(Op.CONVERT, convert_of_select),
-    row(Op.BITCAST_CONVERT, bits_twice),
-    row((Op.REAL, Op.IMAG), part_of_complex),
-    row((Op.REAL, Op.IMAG), part_of_real),
-    row((Op.REAL, Op.IMAG), part_of_sum),
-    row(Op.COMPLEX, complex_of_parts),
+    rule(Op.CONVERT, convert_back),
+    rule(Op.CONVERT, convert_twice),
+    rule(Op.CONVERT, convert_of_iota),
+    rule(Op.CONVERT, convert_of_select),
+    rule(Op.BITCAST_CONVERT, bits_twice),
+    rule((Op.REAL, Op.IMAG), part_of_complex),
+    rule((Op.REAL, Op.IMAG), part_of_real),
+    rule((Op.REAL, Op.IMAG), part_of_sum),
+    rule(Op.COMPLEX, complex_of_parts),
 )

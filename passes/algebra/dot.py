@@ -12,7 +12,7 @@ from ...hlo.shapes import array
 from ..building import Builder
 from ..cleanup.constant_folding import number_of
 from .reduce import NARROW, REASSOCIATED
-from .row import holds, is_number, is_zero, row, spread_over
+from .rule import holds, is_number, is_zero, rule, spread_over
 
 SMALL_DOT = 1 << 10
 """Maximum number of multiplications for which a dot with a vector becomes multiply and reduce, which can fuse."""
@@ -191,11 +191,11 @@ def _renumbered(d: ConvolutionDims, rest: list[int], *dropped: set[int]) -> Conv
 
 
 RULES = (
-    row(Op.DOT, dot_of_nothing),
-    row(Op.DOT, dot_of_zeros),
-    row(Op.DOT, dot_outer),
-    row(Op.DOT, dot_of_one_number, f"{REASSOCIATED}, and {SIGNED_ZERO}", 8),
-    row(Op.DOT, dot_with_vector, f"{REASSOCIATED}, and {SIGNED_ZERO}", 8),
-    row(Op.SLICE, slice_of_dot, REASSOCIATED, 8),
-    row(Op.CONVOLUTION, convolution_of_single_places),
+    rule(Op.DOT, dot_of_nothing),
+    rule(Op.DOT, dot_of_zeros),
+    rule(Op.DOT, dot_outer),
+    rule(Op.DOT, dot_of_one_number, f"{REASSOCIATED}, and {SIGNED_ZERO}", 8),
+    rule(Op.DOT, dot_with_vector, f"{REASSOCIATED}, and {SIGNED_ZERO}", 8),
+    rule(Op.SLICE, slice_of_dot, REASSOCIATED, 8),
+    rule(Op.CONVOLUTION, convolution_of_single_places),
 )

@@ -11,7 +11,7 @@ from ...hlo.opcodes import Op
 from ...hlo.shapes import array
 from ..building import Builder
 from ..cleanup.constant_folding import splat_of
-from .row import row, spread_over
+from .rule import rule, spread_over
 
 MOVED = tuple(
     sorted(
@@ -116,7 +116,7 @@ def _places(old: Sequence[int], new: Sequence[int]) -> dict[int, int]:
 
 
 RULES = (
-    row(MOVED, elementwise_of_broadcasts),
-    row(MOVED, elementwise_of_transposes),
-    row(MOVED, elementwise_of_reshaped_product),
+    rule(MOVED, elementwise_of_broadcasts),
+    rule(MOVED, elementwise_of_transposes),
+    rule(MOVED, elementwise_of_reshaped_product),
 )

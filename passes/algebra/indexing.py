@@ -15,7 +15,7 @@ from ..building import Builder, apply_pointwise, is_pointwise
 from ..cleanup.constant_folding import splat_of
 from .convert import range_of_type
 from .ranges import known_starts, range_of, type_range
-from .row import row, spread_over
+from .rule import rule, spread_over
 
 
 def dynamic_slice_at_known(i: Instruction, b: Builder) -> Instruction | None:
@@ -272,19 +272,19 @@ def scatter_of_consecutive(i: Instruction, b: Builder) -> Instruction | None:
 
 
 RULES = (
-    row(Op.DYNAMIC_SLICE, dynamic_slice_at_known),
-    row(Op.DYNAMIC_SLICE, dynamic_slice_of_splat),
-    row(Op.DYNAMIC_SLICE, dynamic_slice_of_broadcast),
-    row(Op.DYNAMIC_SLICE, dynamic_slice_of_iota),
-    row(Op.DYNAMIC_SLICE, dynamic_slice_twice),
-    row(Op.DYNAMIC_UPDATE_SLICE, update_of_nothing),
-    row(Op.DYNAMIC_UPDATE_SLICE, update_by_itself),
-    row(Op.DYNAMIC_UPDATE_SLICE, update_twice),
-    row(Op.DYNAMIC_UPDATE_SLICE, update_of_splat),
-    row(Op.GATHER, gather_of_whole),
-    row(Op.GATHER, gather_of_one),
-    row(Op.GATHER, gather_of_consecutive),
-    row(Op.SCATTER, scatter_of_nothing),
-    row(Op.SCATTER, scatter_at_known),
-    row(Op.SCATTER, scatter_of_consecutive),
+    rule(Op.DYNAMIC_SLICE, dynamic_slice_at_known),
+    rule(Op.DYNAMIC_SLICE, dynamic_slice_of_splat),
+    rule(Op.DYNAMIC_SLICE, dynamic_slice_of_broadcast),
+    rule(Op.DYNAMIC_SLICE, dynamic_slice_of_iota),
+    rule(Op.DYNAMIC_SLICE, dynamic_slice_twice),
+    rule(Op.DYNAMIC_UPDATE_SLICE, update_of_nothing),
+    rule(Op.DYNAMIC_UPDATE_SLICE, update_by_itself),
+    rule(Op.DYNAMIC_UPDATE_SLICE, update_twice),
+    rule(Op.DYNAMIC_UPDATE_SLICE, update_of_splat),
+    rule(Op.GATHER, gather_of_whole),
+    rule(Op.GATHER, gather_of_one),
+    rule(Op.GATHER, gather_of_consecutive),
+    rule(Op.SCATTER, scatter_of_nothing),
+    rule(Op.SCATTER, scatter_at_known),
+    rule(Op.SCATTER, scatter_of_consecutive),
 )

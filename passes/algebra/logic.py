@@ -10,7 +10,7 @@ from ...hlo.ir import Instruction
 from ...hlo.opcodes import Op
 from ..building import Builder
 from .ranges import Range, range_of
-from .row import (
+from .rule import (
     EXTREMES,
     integer_of,
     is_exact,
@@ -19,7 +19,7 @@ from .row import (
     is_ones,
     is_zero,
     number,
-    row,
+    rule,
     swaps,
     truth,
     truth_of,
@@ -219,19 +219,19 @@ def compare_converted_truth(i: Instruction, b: Builder) -> Instruction | None:
 
 
 RULES = (
-    row((*BITWISE, *EXTREMES), same_operands),
-    row(BITWISE, logic_known),
-    row(BITWISE, logic_of_negation),
-    row((*BITWISE, *EXTREMES), absorb),
-    row(BITWISE, de_morgan),
-    row(Op.XOR, xor_known),
-    row(Op.NOT, not_of_compare),
-    row(SHIFTS, shift_by_zero),
-    row(SHIFTS, shift_out),
-    row(SHIFTS, shift_twice),
-    row(Op.COMPARE, compare_itself),
-    row(Op.COMPARE, compare_with_truth),
-    row(Op.COMPARE, compare_converted_truth),
-    row(Op.COMPARE, compare_ranges),
-    row(Op.COMPARE, compare_negated),
+    rule((*BITWISE, *EXTREMES), same_operands),
+    rule(BITWISE, logic_known),
+    rule(BITWISE, logic_of_negation),
+    rule((*BITWISE, *EXTREMES), absorb),
+    rule(BITWISE, de_morgan),
+    rule(Op.XOR, xor_known),
+    rule(Op.NOT, not_of_compare),
+    rule(SHIFTS, shift_by_zero),
+    rule(SHIFTS, shift_out),
+    rule(SHIFTS, shift_twice),
+    rule(Op.COMPARE, compare_itself),
+    rule(Op.COMPARE, compare_with_truth),
+    rule(Op.COMPARE, compare_converted_truth),
+    rule(Op.COMPARE, compare_ranges),
+    rule(Op.COMPARE, compare_negated),
 )

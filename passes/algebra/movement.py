@@ -13,7 +13,7 @@ from ...hlo.opcodes import Op
 from ..building import Builder
 from ..cleanup.constant_folding import splat_of
 from .ranges import known_starts
-from .row import row, spread_over
+from .rule import rule, spread_over
 
 
 def _is_splat(x: Instruction) -> bool:
@@ -304,25 +304,25 @@ def reshape_of_broadcast(i: Instruction, b: Builder) -> Instruction | None:
 
 
 RULES = (
-    row(Op.IOTA, iota_of_one),
-    row(Op.BROADCAST, broadcast_of_iota),
-    row(Op.TRANSPOSE, transpose_of_iota),
-    row(Op.TRANSPOSE, transpose_of_broadcast),
-    row(Op.RESHAPE, reshape_of_broadcast),
-    row(Op.SLICE, slice_of_iota),
-    row(Op.SLICE, slice_of_concatenate),
-    row(Op.SLICE, slice_of_pad),
-    row(Op.SLICE, slice_of_broadcast),
-    row(Op.SLICE, slice_of_update),
-    row(Op.SLICE, slice_of_transpose),
-    row(Op.SLICE, slice_of_reverse),
-    row(Op.CONCATENATE, concatenate_of_concatenates),
-    row(Op.CONCATENATE, concatenate_of_one),
-    row(Op.CONCATENATE, concatenate_of_slices),
-    row(Op.CONCATENATE, concatenate_of_splats),
-    row(Op.PAD, pad_of_splat),
-    row(Op.PAD, pad_of_pad),
-    row(Op.PAD, pad_that_cuts),
-    row(Op.REVERSE, reverse_of_reverse),
-    row(Op.REVERSE, reverse_of_broadcast),
+    rule(Op.IOTA, iota_of_one),
+    rule(Op.BROADCAST, broadcast_of_iota),
+    rule(Op.TRANSPOSE, transpose_of_iota),
+    rule(Op.TRANSPOSE, transpose_of_broadcast),
+    rule(Op.RESHAPE, reshape_of_broadcast),
+    rule(Op.SLICE, slice_of_iota),
+    rule(Op.SLICE, slice_of_concatenate),
+    rule(Op.SLICE, slice_of_pad),
+    rule(Op.SLICE, slice_of_broadcast),
+    rule(Op.SLICE, slice_of_update),
+    rule(Op.SLICE, slice_of_transpose),
+    rule(Op.SLICE, slice_of_reverse),
+    rule(Op.CONCATENATE, concatenate_of_concatenates),
+    rule(Op.CONCATENATE, concatenate_of_one),
+    rule(Op.CONCATENATE, concatenate_of_slices),
+    rule(Op.CONCATENATE, concatenate_of_splats),
+    rule(Op.PAD, pad_of_splat),
+    rule(Op.PAD, pad_of_pad),
+    rule(Op.PAD, pad_that_cuts),
+    rule(Op.REVERSE, reverse_of_reverse),
+    rule(Op.REVERSE, reverse_of_broadcast),
 )

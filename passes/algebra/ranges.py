@@ -8,7 +8,7 @@ from types import MappingProxyType
 from ...hlo.dtypes import DType
 from ...hlo.ir import Instruction
 from ...hlo.opcodes import Op
-from .row import integer_of
+from .rule import integer_of
 
 Range = tuple[int, int]
 

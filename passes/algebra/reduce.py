@@ -13,7 +13,7 @@ from ...hlo.opcodes import Op
 from ...hlo.shapes import array
 from ..building import Builder, identity_of, sole_binary
 from ..cleanup.constant_folding import number_of, splat_of
-from .row import is_zero, row, spread_over
+from .rule import is_zero, rule, spread_over
 
 IDEMPOTENT = (Op.MAXIMUM, Op.MINIMUM, Op.AND, Op.OR)
 """Idempotent reductions: a value counts the same once or twice, in any order."""
@@ -278,16 +278,16 @@ def window_of_pad(i: Instruction, b: Builder) -> Instruction | None:
 
 
 RULES = (
-    row(Op.REDUCE, reduce_of_nothing),
-    row(Op.REDUCE, reduce_of_reduce, REASSOCIATED, 8),
-    row(Op.REDUCE, reduce_of_broadcast),
-    row(Op.REDUCE, sum_of_broadcast, "n sums round n times, a product once", 8),
-    row(Op.REDUCE, reduce_of_concatenate, REASSOCIATED, 8),
-    row(Op.REDUCE, reduce_of_reshape, REASSOCIATED, 8),
-    row(Op.REDUCE, reduce_of_transpose, REASSOCIATED, 8),
-    row(Op.REDUCE, reduce_of_reverse, REASSOCIATED, 8),
-    row(Op.REDUCE, reduce_of_pad, REASSOCIATED, 8),
-    row(Op.REDUCE_WINDOW, window_of_one),
-    row(Op.REDUCE_WINDOW, window_of_all, REASSOCIATED, 8),
-    row(Op.REDUCE_WINDOW, window_of_pad),
+    rule(Op.REDUCE, reduce_of_nothing),
+    rule(Op.REDUCE, reduce_of_reduce, REASSOCIATED, 8),
+    rule(Op.REDUCE, reduce_of_broadcast),
+    rule(Op.REDUCE, sum_of_broadcast, "n sums round n times, a product once", 8),
+    rule(Op.REDUCE, reduce_of_concatenate, REASSOCIATED, 8),
+    rule(Op.REDUCE, reduce_of_reshape, REASSOCIATED, 8),
+    rule(Op.REDUCE, reduce_of_transpose, REASSOCIATED, 8),
+    rule(Op.REDUCE, reduce_of_reverse, REASSOCIATED, 8),
+    rule(Op.REDUCE, reduce_of_pad, REASSOCIATED, 8),
+    rule(Op.REDUCE_WINDOW, window_of_one),
+    rule(Op.REDUCE_WINDOW, window_of_all, REASSOCIATED, 8),
+    rule(Op.REDUCE_WINDOW, window_of_pad),
 )

@@ -18,9 +18,9 @@ from ..building import Builder
 from ..fuel import spend
 from ..rewriting import Names, callees_first, rebuild, with_attributes
 from . import arithmetic, choices, convert, dot, hoisting, indexing, logic, movement, reduce
-from .row import Row
+from .rule import Rule
 
-ROWS: tuple[Row, ...] = (
+ALL_RULES: tuple[Rule, ...] = (
     *arithmetic.RULES,
     *logic.RULES,
     *choices.RULES,
@@ -37,19 +37,19 @@ DEEPEST = 8
 """Maximum depth of rewriting the result of a rewrite."""
 
 
-def by_opcode(rows: Sequence[Row]) -> Mapping[Op, tuple[Row, ...]]:
+def by_opcode(rules: Sequence[Rule]) -> Mapping[Op, tuple[Rule, ...]]:
     """Rules by the opcode of the instruction that they replace, in table order."""
-    table: dict[Op, list[Row]] = {}
-    for r in rows:
+    table: dict[Op, list[Rule]] = {}
+    for r in rules:
         for opcode in r.opcodes:
             table.setdefault(opcode, []).append(r)
     return {opcode: tuple(found) for opcode, found in table.items()}
 
 
-RULES = by_opcode(ROWS)
+RULES_BY_OPCODE = by_opcode(ALL_RULES)
 
 
-def simplify_algebra(module: Module, rules: Mapping[Op, tuple[Row, ...]] = RULES) -> Module:
+def simplify_algebra(module: Module, rules: Mapping[Op, tuple[Rule, ...]] = RULES_BY_OPCODE) -> Module:
     """Apply the algebraic rules (`--list-rules`) to every instruction, operands first."""
     names, regions = Names.of(module), []
     done = rebuild(module, lambda c: _Sweep(c, names, rules, regions).run())
@@ -62,7 +62,7 @@ class _Sweep:
     """The sweep over one computation."""
 
     def __init__(
-        self, computation: Computation, names: Names, rules: Mapping[Op, tuple[Row, ...]], regions: list[Computation]
+        self, computation: Computation, names: Names, rules: Mapping[Op, tuple[Rule, ...]], regions: list[Computation]
     ):
         self.computation, self.names, self.rules, self.regions = computation, names, rules, regions
         self.out: dict[Instruction, None] = {}

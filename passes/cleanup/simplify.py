@@ -16,7 +16,8 @@ from ..building import COMMUTATIVE
 from ..fuel import spend
 from ..rewriting import Names, rebuild, with_attributes
 
-Rule = Callable[[Instruction], Instruction | None]
+Simplification = Callable[[Instruction], Instruction | None]
+"""The value that replaces an instruction; None if it stays."""
 
 
 def simplify(module: Module) -> Module:
@@ -244,7 +245,7 @@ def _sort(i: Instruction) -> Instruction | None:
     return _made(i, Op.TUPLE, *i.operands)
 
 
-RULES: dict[Op, Rule] = {
+RULES: dict[Op, Simplification] = {
     Op.GET_TUPLE_ELEMENT: _get_tuple_element,
     Op.TUPLE: _tuple,
     Op.RESHAPE: _reshape,

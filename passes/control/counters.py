@@ -21,7 +21,7 @@ from ...hlo.opclasses import CONTROL, CONTROL_PREDECESSORS
 from ...hlo.opcodes import Op
 from ..algebra.logic import decided
 from ..algebra.ranges import Range, type_range
-from ..algebra.row import truth, wrapped
+from ..algebra.rule import truth, wrapped
 from ..building import Builder
 from ..flatten import rebuild_callers
 from ..fuel import spend

@@ -13,8 +13,8 @@ from ...hlo.ir import Computation, Module
 from ...hlo.opcodes import Op
 from ...hlo.verify.verifier import verify
 from ...passes import pipeline
-from ...passes.algebra.row import row
-from ...passes.algebra.sweep import ROWS, by_opcode, simplify_algebra
+from ...passes.algebra.rule import rule
+from ...passes.algebra.sweep import ALL_RULES, by_opcode, simplify_algebra
 from ..support.passes import agree
 
 TEXT = """HloModule m
@@ -158,7 +158,7 @@ def test_evaluate_each_names_the_rewrite(tmp_path, capsys, monkeypatch):
         """x - y → y - x."""
         return b.binary(Op.SUBTRACT, i.operands[1], i.operands[0]) if i.operands[1].name == "y" else None
 
-    rules = by_opcode([row(Op.SUBTRACT, wrong_rule), *ROWS])
+    rules = by_opcode([rule(Op.SUBTRACT, wrong_rule), *ALL_RULES])
     monkeypatch.setitem(pipeline.PASSES, "algebra", pipeline.Pass("algebra", lambda m: simplify_algebra(m, rules)))
     lines = [f"  a{n} = f32[4] negate({f'b{n - 1}' if n else 'x'})\n  b{n} = f32[4] negate(a{n})\n" for n in range(9)]
     lines.insert(5, "  bad = f32[4] subtract(b4, y)\n  c = f32[4] multiply(bad, y)\n")
@@ -185,7 +185,7 @@ def test_evaluate_each_on_the_whole_pipeline(module, tmp_path):
 def test_list_rules(capsys):
     assert main(["opt", "--list-rules"]) == 0
     lines = capsys.readouterr().out.splitlines()
-    assert [line.split()[0] for line in lines] == [r.name for r in ROWS]
+    assert [line.split()[0] for line in lines] == [r.name for r in ALL_RULES]
     (power,) = [line for line in lines if line.startswith("power_small")]
     assert "x^-1 → a quotient" in power and "inexact, 4 ulp: " in power
-    assert sum("inexact" in line for line in lines) == sum(bool(r.inexact) for r in ROWS) < len(ROWS) / 5
+    assert sum("inexact" in line for line in lines) == sum(bool(r.inexact) for r in ALL_RULES) < len(ALL_RULES) / 5

@@ -10,8 +10,8 @@ from typing import Any
 from ...hlo.dtypes import DType
 from ...hlo.ir import Instruction
 from ...hlo.opcodes import Op
-from ...passes.algebra.row import Row
-from ...passes.algebra.sweep import ROWS
+from ...passes.algebra.rule import Rule
+from ...passes.algebra.sweep import ALL_RULES
 from ...passes.building import Builder
 from .base import COMMUTATIVE, Mutant, Note, Room
 
@@ -19,17 +19,17 @@ Apply = Callable[[Instruction, Builder], Instruction | None]
 
 
 def mutants() -> Sequence[Mutant]:
-    return [m for row in ROWS for m in of_row(row)]
+    return [m for rule in ALL_RULES for m in of_rule(rule)]
 
 
-def of_row(row: Row) -> Iterator[Mutant]:
-    name, apply = row.name, row.apply
+def of_rule(rule: Rule) -> Iterator[Mutant]:
+    name, apply = rule.name, rule.apply
 
     def mutant(what: str, new: Apply, site: str = "", optional: bool = True) -> Mutant:
         return Mutant(
             f"passes/algebra/{name}/{what}",
             f"{name}/{site}" if site else name,
-            lambda: put(row, new),
+            lambda: put(rule, new),
             (f"[{name}]",),
             optional and bool(site),
         )
@@ -42,9 +42,9 @@ def of_row(row: Row) -> Iterator[Mutant]:
         yield mutant(f"{predicate} unchecked", unchecked(apply, predicate), f"{predicate} is false", optional=False)
 
 
-def put(row: Row, apply: Apply) -> None:
-    """In place, as rows stand in several tables."""
-    object.__setattr__(row, "apply", functools.wraps(row.apply)(apply))
+def put(rule: Rule, apply: Apply) -> None:
+    """In place, as rules stand in several tables."""
+    object.__setattr__(rule, "apply", functools.wraps(rule.apply)(apply))
 
 
 # --- another value ----------------------------------------------------------------------------------------------------
@@ -104,7 +104,7 @@ def function_of(apply: Any) -> Any:
 
 
 def predicates(apply: Apply) -> list[str]:
-    """Yes-or-no questions that a rule asks by name: those of row.py, and the ones of its own file."""
+    """Yes-or-no questions that a rule asks by name: those of rule.py, and the ones of its own file."""
     function = function_of(apply)
     known = vars(inspect.getmodule(function))
     return [
@@ -136,8 +136,8 @@ def unchecked(apply: Apply, predicate: str) -> Apply:
 
 # --- what tests reach -------------------------------------------------------------------------------------------------
 def record(note: Note) -> None:
-    for row in ROWS:
-        put(row, noting(note, row.name, row.apply))
+    for rule in ALL_RULES:
+        put(rule, noting(note, rule.name, rule.apply))
 
 
 def noting(note: Note, name: str, apply: Apply) -> Apply:

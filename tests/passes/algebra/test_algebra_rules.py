@@ -1,7 +1,7 @@
-"""Every row of the algebra table, on modules made for it: the rule fires, and the results are the same.
+"""Every algebraic rule, on modules made for it: the rule fires, and the results are the same.
 
-Results must be equal bit for bit if the row is exact (all NaNs count as equal), otherwise within the row's ulp. Inputs
-include NaN, infinities, -0, subnormals and the limits of integers, for every type that the template admits.
+Results must be equal bit for bit if the rule is exact (all NaNs count as equal), otherwise within the rule's ulp.
+Inputs include NaN, infinities, -0, subnormals and the limits of integers, for every type that the template admits.
 """
 
 import numpy as np
@@ -16,8 +16,8 @@ from ....hlo.dtypes import FROM_NUMPY, DType
 from ....hlo.ir import Module
 from ....hlo.opcodes import Op
 from ....hlo.verify.verifier import verify
-from ....passes.algebra.row import Row
-from ....passes.algebra.sweep import ROWS, by_opcode, simplify_algebra
+from ....passes.algebra.rule import Rule
+from ....passes.algebra.sweep import ALL_RULES, by_opcode, simplify_algebra
 from ....passes.cleanup.simplify import RULES as SIMPLIFY_RULES
 from ....passes.cleanup.simplify import simplify
 from ....passes.fuel import Fuel, limited
@@ -31,8 +31,8 @@ from ...generators.random_programs import expression
 CASES = list(cases())
 
 
-def row_of(name: str) -> Row:
-    return next(r for r in ROWS if r.name == name)
+def rule_of(name: str) -> Rule:
+    return next(r for r in ALL_RULES if r.name == name)
 
 
 def same_bits(before: np.ndarray, after: np.ndarray) -> bool:
@@ -60,53 +60,53 @@ def close(before: np.ndarray, after: np.ndarray, ulp: float) -> bool:
     return bool(np.all(alike | ~finite & ~(np.isfinite(before) & np.isnan(after))))
 
 
-def holds(row: Row, before: Module, after: Module, seed: int) -> bool:
+def holds(rule: Rule, before: Module, after: Module, seed: int) -> bool:
     inputs = special_inputs(before, seed)
     wanted, given = (evaluate(m, inputs, flush_subnormals=False) for m in (before, after))
-    if row.inexact:
-        return all(close(w, g, row.ulp) for w, g in zip(wanted, given, strict=True))
+    if rule.inexact:
+        return all(close(w, g, rule.ulp) for w, g in zip(wanted, given, strict=True))
     return all(same_bits(w, g) for w, g in zip(wanted, given, strict=True))
 
 
-def applied(row: Row, module: Module) -> Module:
+def applied(rule: Rule, module: Module) -> Module:
     """The module after this one rule, which must fire."""
     with limited(Fuel()) as fuel:
-        after = simplify_algebra(module, by_opcode([row]))
-    assert fuel.spent, f"{row.name} finds nothing to match"
+        after = simplify_algebra(module, by_opcode([rule]))
+    assert fuel.spent, f"{rule.name} finds nothing to match"
     verify(after)
     return after
 
 
 def test_each_rule_has_a_template_and_a_pattern():
-    names = [r.name for r in ROWS]
+    names = [r.name for r in ALL_RULES]
     assert len(set(names)) == len(names)
     assert set(TEMPLATES) == set(names), "a rule without a template in algebra_modules.py, or a template without a rule"
-    for r in ROWS:
+    for r in ALL_RULES:
         assert "→" in r.pattern, f"{r.name}: its docstring's first line says what it makes of what"
         assert bool(r.inexact) or not r.ulp
 
 
 @pytest.mark.parametrize("name", TEMPLATES)
 def test_each_rule_fires_and_keeps_the_results(name: str):
-    row = row_of(name)
+    rule = rule_of(name)
     for template in TEMPLATES[name]:
         for dtype in dtypes(template):
             text = hlo_text(template, dtype)
             before = parse_module(text)
             verify(before)
             try:
-                after = applied(row, before)
+                after = applied(rule, before)
             except AssertionError as error:
                 raise AssertionError(f"{error}\n{text}") from None
-            assert holds(row, before, after, seed=1), text
+            assert holds(rule, before, after, seed=1), text
 
 
 @given(st.sampled_from(CASES), st.integers(0, 2**32))
 def test_special_values(chosen: tuple[str, Template, str], seed: int):
     name, template, dtype = chosen
-    row, before = row_of(name), parse_module(hlo_text(template, dtype))
-    assert holds(row, before, applied(row, before), seed)
-    assert holds(row, before, simplify_algebra(before), seed)
+    rule, before = rule_of(name), parse_module(hlo_text(template, dtype))
+    assert holds(rule, before, applied(rule, before), seed)
+    assert holds(rule, before, simplify_algebra(before), seed)
     with limited(Fuel()) as fuel:
         simplify_algebra(simplify_algebra(simplify_algebra(before)))
     assert fuel.spent < 50

@@ -1,4 +1,4 @@
-"""A row of the algebraic rule table, and the predicates on values that rules use.
+"""Rule, the type of an algebraic rule, and the predicates on values that rules use.
 
 A splat is an array all of whose elements are one constant: a scalar constant or a broadcast of one.
 """
@@ -14,22 +14,22 @@ import numpy as np
 from ...hlo.dtypes import DType
 from ...hlo.ir import Instruction
 from ...hlo.opcodes import Op
-from ..building import Builder, Rule
+from ..building import Builder, Rewrite
 from ..cleanup.constant_folding import number_of
 
 EXTREMES = (Op.MINIMUM, Op.MAXIMUM)
 
 
 @dataclass(frozen=True)
-class Row:
-    """One rule.
+class Rule:
+    """One algebraic rule: the opcodes of the instructions that it may replace, and the rewrite.
 
     inexact: why results may differ, empty if they are always equal. ulp: the largest difference, in units in the last
     place of the result's type.
     """
 
     opcodes: tuple[Op, ...]
-    apply: Rule
+    apply: Rewrite
     inexact: str = ""
     ulp: float = 0
 
@@ -43,9 +43,9 @@ class Row:
         return (self.apply.__doc__ or "").strip().splitlines()[0]
 
 
-def row(opcodes: Op | Iterable[Op], apply: Rule, inexact: str = "", ulp: float = 0) -> Row:
-    """A row for one opcode or for several."""
-    return Row((opcodes,) if isinstance(opcodes, Op) else tuple(opcodes), apply, inexact, ulp)
+def rule(opcodes: Op | Iterable[Op], apply: Rewrite, inexact: str = "", ulp: float = 0) -> Rule:
+    """A rule for one opcode or for several."""
+    return Rule((opcodes,) if isinstance(opcodes, Op) else tuple(opcodes), apply, inexact, ulp)
 
 
 def is_number(x: Instruction, value: complex) -> bool:
