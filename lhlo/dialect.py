@@ -7,7 +7,7 @@ from functools import cache
 from mlir import ir
 from mlir.dialects import irdl
 
-from .table import MNEMONIC, ROWS, STRUCTURAL, Row, Structural
+from .table import MNEMONIC, OP_FORMS, STRUCTURAL, OpForm, Structural
 
 ir._globals.append_dialect_search_prefix(f"{__package__}.bindings")  # the bindings find `lhlo.py` there
 
@@ -15,8 +15,8 @@ ir._globals.append_dialect_search_prefix(f"{__package__}.bindings")  # the bindi
 @cache
 def dialect_text() -> str:
     """The dialect as an IRDL module, the input of `mlir-opt --irdl-file=`."""
-    operations = [_operation(MNEMONIC[op], row) for op, row in ROWS.items()]
-    operations += [_structural(name, row) for name, row in STRUCTURAL.items()]
+    operations = [_operation(MNEMONIC[op], form) for op, form in OP_FORMS.items()]
+    operations += [_structural(name, form) for name, form in STRUCTURAL.items()]
     return "irdl.dialect @lhlo {\n" + "\n".join(operations) + "\n}\n"
 
 
@@ -35,26 +35,26 @@ def load(ctx: ir.Context) -> None:
         irdl.load_dialects(ir.Module.parse(dialect_text()))
 
 
-def _operation(mnemonic: str, row: Row) -> str:
+def _operation(mnemonic: str, form: OpForm) -> str:
     # Each operand has a constraint value of its own: a shared one would force all operands to have one type.
-    lines = [f'    %a{i} = irdl.base "#builtin.{kind}"' for i, (_, kind) in enumerate(row.required)]
-    if row.required:
-        required = ", ".join(f'"{name}" = %a{i}' for i, (name, _) in enumerate(row.required))
+    lines = [f'    %a{i} = irdl.base "#builtin.{kind}"' for i, (_, kind) in enumerate(form.required)]
+    if form.required:
+        required = ", ".join(f'"{name}" = %a{i}' for i, (name, _) in enumerate(form.required))
         lines.append(f"    irdl.attributes {{{required}}}")
-    if row.mixed:
-        lines += _regions((*row.bodies, "operands"))
+    if form.mixed:
+        lines += _regions((*form.bodies, "operands"))
     else:
-        names = [f"in{i}" for i in range(row.inputs)]
-        names += ["indices"] * row.variadic + [f"out{i}" for i in range(row.outputs)]
+        names = [f"in{i}" for i in range(form.inputs)]
+        names += ["indices"] * form.variadic + [f"out{i}" for i in range(form.outputs)]
         lines += _operands(names)
     return f"  irdl.operation @{mnemonic} {{\n" + "\n".join(lines) + "\n  }"
 
 
-def _structural(mnemonic: str, row: Structural) -> str:
-    lines = _operands([f"in{i}" for i in range(row.operands)])
-    if row.results:
+def _structural(mnemonic: str, form: Structural) -> str:
+    lines = _operands([f"in{i}" for i in range(form.operands)])
+    if form.results:
         lines += ['    %r = irdl.base "!builtin.memref"', "    irdl.results(result: %r)"]
-    return f"  irdl.operation @{mnemonic} {{\n" + "\n".join(lines + _regions(row.regions)) + "\n  }"
+    return f"  irdl.operation @{mnemonic} {{\n" + "\n".join(lines + _regions(form.regions)) + "\n  }"
 
 
 def _operands(names: list[str]) -> list[str]:

@@ -20,7 +20,7 @@ from .literals import elements_text
 from .memrefs import canonical, memref
 from .module import LhloModule
 from .parse import trusted
-from .table import MNEMONIC, ROWS, Row
+from .table import MNEMONIC, OP_FORMS, OpForm
 
 
 @dataclass(frozen=True, slots=True)
@@ -120,8 +120,8 @@ def write_op(
     Raises UnsupportedError for an opcode without an LHLO op.
     """
     op = instruction.opcode
-    row = ROWS.get(op)
-    if row is None:
+    form = OP_FORMS.get(op)
+    if form is None:
         raise UnsupportedError(
             "lhlo",
             f"{op.value} inside a kernel",
@@ -133,8 +133,8 @@ def write_op(
         attributes.append(f"shape = {text_of_string(shape_to_text(instruction.shape))}")
     attributes += attributes_text(instruction)
     values = [*operands, *results]
-    if row.mixed:
-        _write_mixed(writer, instruction, row, values, len(results), attributes, exact)
+    if form.mixed:
+        _write_mixed(writer, instruction, form, values, len(results), attributes, exact)
         return
     if op is Op.CONSTANT:
         attributes.append(f"value = {elements_text(instruction.literal)}")
@@ -146,14 +146,14 @@ def write_op(
 def _write_mixed(
     writer: Writer,
     instruction: Instruction,
-    row: Row,
+    form: OpForm,
     values: Sequence[Memref],
     outputs: int,
     attributes: list[str],
     exact: Sequence[str],
 ) -> None:
     bodies = instruction.called()
-    if tuple(instruction.attributes.get(key) for key in row.bodies) != bodies:
+    if tuple(instruction.attributes.get(key) for key in form.bodies) != bodies:
         raise UnsupportedError(
             "lhlo",
             f"{instruction.opcode.value} that calls {', '.join(b.name for b in bodies) or 'nothing'}",

@@ -16,7 +16,7 @@ from .attributes import attributes_of, value_of
 from .literals import literal_of
 from .memrefs import shape_of_memref
 from .module import LhloModule
-from .table import OPCODE, ROWS
+from .table import OP_FORMS, OPCODE
 
 
 @dataclass(frozen=True, eq=False, slots=True)
@@ -44,7 +44,7 @@ def opcode(op: ir.Operation) -> Op | None:
 
 
 def is_mixed(op: ir.Operation) -> bool:
-    return op.name in OPCODE and ROWS[OPCODE[op.name]].mixed
+    return op.name in OPCODE and OP_FORMS[OPCODE[op.name]].mixed
 
 
 def operands(op: ir.Operation) -> Sequence[ir.Value]:
@@ -58,7 +58,7 @@ def output_count(op: ir.Operation) -> int:
     """The number of memrefs that an op writes. They are its last ones."""
     if "outputs" in op.attributes:
         return int(op.attributes["outputs"].value)
-    return ROWS[OPCODE[op.name]].outputs
+    return OP_FORMS[OPCODE[op.name]].outputs
 
 
 def inputs(op: ir.Operation) -> Sequence[ir.Value]:
@@ -75,7 +75,7 @@ def bodies(op: ir.Operation) -> list[ir.Block]:
     """The blocks of an op's body regions; the operands region is left out."""
     if op.name not in OPCODE:
         return []
-    return [op.regions[i].blocks[0] for i in range(len(ROWS[OPCODE[op.name]].bodies))]
+    return [op.regions[i].blocks[0] for i in range(len(OP_FORMS[OPCODE[op.name]].bodies))]
 
 
 def shape_of(value: ir.Value) -> Shape:

@@ -1,4 +1,4 @@
-"""One row per LHLO op: the number of memrefs that it reads and writes, its regions, and its required attributes.
+"""OP_FORMS, the form of each LHLO op: the memrefs that it reads and writes, its regions, and its required attributes.
 
 Fixed ops take memref operands. Mixed ops list any number of memrefs in their last region (docs/lhlo.md says why).
 """
@@ -13,8 +13,10 @@ INT, FLAG, STRING, LIST, ELEMENTS = "integer", "integer", "string", "dense_array
 
 
 @dataclass(frozen=True, slots=True)
-class Row:
-    """inputs, outputs: operand counts of a fixed op. variadic: any number of index operands, all of one type, may
+class OpForm:
+    """The form of one LHLO op.
+
+    inputs, outputs: operand counts of a fixed op. variadic: any number of index operands, all of one type, may
     follow the inputs. bodies: the HLO attributes whose computations are the op's body regions, in order. required:
     (name, kind) of each attribute that must be present.
     """
@@ -27,12 +29,12 @@ class Row:
     required: tuple[tuple[str, str], ...] = ()
 
 
-def fixed(inputs: int, outputs: int = 1, *, variadic: bool = False, **required: str) -> Row:
-    return Row(inputs, outputs, variadic, required=tuple(required.items()))
+def fixed(inputs: int, outputs: int = 1, *, variadic: bool = False, **required: str) -> OpForm:
+    return OpForm(inputs, outputs, variadic, required=tuple(required.items()))
 
 
-def mixed(*bodies: str, **required: str) -> Row:
-    return Row(mixed=True, bodies=bodies, required=tuple(required.items()))
+def mixed(*bodies: str, **required: str) -> OpForm:
+    return OpForm(mixed=True, bodies=bodies, required=tuple(required.items()))
 
 
 _UNARY = (
@@ -135,7 +137,7 @@ _MIXED = (
     Op.RECV_DONE,
 )
 
-ROWS: dict[Op, Row] = {
+OP_FORMS: dict[Op, OpForm] = {
     **dict.fromkeys(_UNARY, fixed(1)),
     **dict.fromkeys(_BINARY, fixed(2)),
     **dict.fromkeys(_MIXED, mixed()),
@@ -197,5 +199,5 @@ STRUCTURAL: dict[str, Structural] = {
 }
 
 MNEMONIC: dict[Op, str] = {op: op.value.replace("-", "_") for op in Op} | {Op.CONDITIONAL: "case"}
-OPCODE: dict[str, Op] = {"lhlo." + mnemonic: op for op, mnemonic in MNEMONIC.items() if op in ROWS}
-"""Full op name → opcode, for the ops of ROWS."""
+OPCODE: dict[str, Op] = {"lhlo." + mnemonic: op for op, mnemonic in MNEMONIC.items() if op in OP_FORMS}
+"""Full op name → opcode, for the ops of OP_FORMS."""

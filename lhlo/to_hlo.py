@@ -19,7 +19,7 @@ from .memrefs import shape_from_text, shape_of_memref
 from .module import LhloModule
 from .program import Places, program_kernels, programs
 from .read import Kernel, attributes, bodies, exact_of, kernels, location_of, opcode, operands, output_count
-from .table import ROWS
+from .table import OP_FORMS
 
 
 def to_kernels(lhlo: LhloModule) -> list[KernelRequest]:
@@ -117,7 +117,7 @@ class Reader:
         if code is Op.FUSION:
             found.setdefault("kind", "kLoop")
         names = [a.value for a in named["computations"]] if "computations" in named else ()
-        for b, (key, block) in enumerate(zip(ROWS[code].bodies, bodies(op), strict=True)):
+        for b, (key, block) in enumerate(zip(OP_FORMS[code].bodies, bodies(op), strict=True)):
             found[key] = self.computation(op, b, block, names[b] if b < len(names) else f"{key}.{b}", exact)
         name = named["name"].value if "name" in named else self.fresh(code)
         return Instruction(
