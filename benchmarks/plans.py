@@ -48,7 +48,7 @@ SIZES = (2_500, 5_000, 10_000, 20_000, 40_000)
 
 
 @dataclass(frozen=True, slots=True)
-class Row:
+class PlanFigures:
     """One program. seconds: of passes, schedule and buffers. Memory is in bytes; xla_temporary: None if not measured.
 
     passes: seconds by pass name, summed over all runs of the pass.
@@ -125,7 +125,7 @@ def xla_temporary_bytes(text: str) -> int:
     return XlaExecutable(text).temporary_bytes
 
 
-def measure(folder: Path, with_xla: bool) -> Row:
+def measure(folder: Path, with_xla: bool) -> PlanFigures:
     """Measure one program of the corpus."""
     text = (folder / "module.hlo").read_text()
     module = parse_module(text, str(folder / "module.hlo"))
@@ -137,10 +137,12 @@ def measure(folder: Path, with_xla: bool) -> Row:
     theirs = xla_temporary_bytes(text) if with_xla else None
     instructions = count_instructions(module)
     xla_kernels = count_xla_kernels(optimized)
-    return Row(folder.name, instructions, seconds, kernels, copies, xla_kernels, arena, report.bound, theirs, passes)
+    return PlanFigures(
+        folder.name, instructions, seconds, kernels, copies, xla_kernels, arena, report.bound, theirs, passes
+    )
 
 
-def timed_again(row: Row, folder: Path) -> Row:
+def timed_again(row: PlanFigures, folder: Path) -> PlanFigures:
     """Time a program again and keep the faster time: a shared machine may be slow for several seconds."""
     _, seconds, passes = timed_plan(parse_module((folder / "module.hlo").read_text()))
     return replace(row, seconds=seconds, passes=passes) if seconds < row.seconds else row
@@ -178,7 +180,7 @@ def growth(times: Sequence[tuple[int, float]]) -> float:
     return math.log(u / t) / math.log(m / n)
 
 
-def table(rows: Sequence[Row]) -> str:
+def table(rows: Sequence[PlanFigures]) -> str:
     """One line per program, then the summary."""
     names = ("kernels", "copies", "XLA", "ratio", "arena", "bound", "XLA", "ratio", "ms/instr")
     lines = [text_table([left("program"), *map(right, names)], map(_cells, rows)), ""]
@@ -198,18 +200,18 @@ def table(rows: Sequence[Row]) -> str:
     return "\n".join(lines)
 
 
-def _cells(r: Row) -> tuple[str, ...]:
+def _cells(r: PlanFigures) -> tuple[str, ...]:
     theirs, memory = ("-", "-") if r.memory is None else (str(r.xla_temporary), f"{r.memory:.2f}")
     counts = (str(r.kernels), str(r.copies), str(r.xla_kernels), f"{r.ratio:.2f}")
     return (r.name, *counts, str(r.arena), str(r.bound), theirs, memory, f"{r.seconds * 1e3 / r.instructions:.3f}")
 
 
-def _excused(r: Row) -> str:
+def _excused(r: PlanFigures) -> str:
     reason = f" ({REASONS[r.name]})" if r.name in REASONS else ""
     return f"{r.name} {r.ratio:.2f}{reason}"
 
 
-def pass_table(rows: Sequence[Row]) -> str:
+def pass_table(rows: Sequence[PlanFigures]) -> str:
     """One line per pass: its share of the total time, and the program with the highest time per instruction."""
     names = dict.fromkeys(name for r in rows for name in r.passes)
     everything = sum(r.seconds for r in rows)
@@ -222,7 +224,7 @@ def pass_table(rows: Sequence[Row]) -> str:
     return text_table([left("pass"), right("ms"), right("share"), right("worst ms/instr"), left("of")], cells)
 
 
-def as_json(rows: Sequence[Row], times: Sequence[tuple[int, float]]) -> str:
+def as_json(rows: Sequence[PlanFigures], times: Sequence[tuple[int, float]]) -> str:
     """The rows with their ratios, the summary, and the generated programs, as JSON."""
     memories = [r.memory for r in rows if r.memory is not None]
     figures = {

@@ -17,7 +17,7 @@ STACKS = ("legacy", "mlir")
 
 
 @dataclass(frozen=True, slots=True)
-class Row:
+class ProgramTimes:
     """One program. Seconds by stack, including xla."""
 
     name: str
@@ -28,7 +28,7 @@ class Row:
         return getattr(self, what)[stack] / getattr(self, what)["xla"]
 
 
-def measure(folder: Path, rounds: int, seconds: float) -> Row:
+def measure(folder: Path, rounds: int, seconds: float) -> ProgramTimes:
     """Measure a program of the corpus. Raises TestbedError if a stack does not support it."""
     import time
 
@@ -51,10 +51,10 @@ def measure(folder: Path, rounds: int, seconds: float) -> Row:
         compiling[stack] = time.perf_counter() - start
     runs = {s: contestant(s, program, program.inputs).run for s in (*STACKS, "xla")}
     times = race(runs, rounds=rounds, seconds=seconds)
-    return Row(folder.name, compiling, {name: t.median for name, t in times.items()})
+    return ProgramTimes(folder.name, compiling, {name: t.median for name, t in times.items()})
 
 
-def table(rows: Sequence[Row]) -> str:
+def table(rows: Sequence[ProgramTimes]) -> str:
     """One line per program, then the geometric means."""
     import numpy as np
 

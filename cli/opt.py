@@ -24,7 +24,7 @@ MOST_LINES = 12
 
 
 @dataclass(frozen=True, slots=True)
-class Row:
+class PassEffect:
     """The effect of one pass. rewrites: the fuel that it used."""
 
     name: str
@@ -125,7 +125,7 @@ def command(
     printed = _printed(print_after, [step.name for step in chosen])
     meaning = _meaning(program, inputs, seed) if evaluate_each else None
     fuel = Fuel(pass_limit)
-    rows: list[Row] = []
+    rows: list[PassEffect] = []
     now = program.module
     for number, step in enumerate(chosen, 1):
         before = now
@@ -173,7 +173,7 @@ def _names(text: str) -> list[str]:
     return [name.strip() for name in text.split(",") if name.strip()]
 
 
-def _run(step: Pass, module: Module, fuel: Fuel) -> tuple[Module, Row]:
+def _run(step: Pass, module: Module, fuel: Fuel) -> tuple[Module, PassEffect]:
     """Run a pass under fuel. A pass that does not count its rewrites counts as one rewrite if it changes the module."""
     from ..passes.pipeline import count_instructions
 
@@ -184,7 +184,9 @@ def _run(step: Pass, module: Module, fuel: Fuel) -> tuple[Module, Row]:
         if done is not module and fuel.spent == spent:
             fuel.spent += 1
     seconds = time.perf_counter() - start
-    return done, Row(step.name, seconds, count_instructions(module), count_instructions(done), fuel.spent - spent)
+    return done, PassEffect(
+        step.name, seconds, count_instructions(module), count_instructions(done), fuel.spent - spent
+    )
 
 
 def _verify(module: Module, name: str) -> None:
@@ -206,7 +208,7 @@ def _meaning(program: Program, inputs: str | None, seed: int | None) -> Meaning:
     return Meaning.of(program.module, choose_inputs(program, inputs, seed))
 
 
-def _keeps(meaning: Meaning, step: Pass, before: Module, after: Module, rows: Sequence[Row]) -> bool:
+def _keeps(meaning: Meaning, step: Pass, before: Module, after: Module, rows: Sequence[PassEffect]) -> bool:
     """Whether the results are unchanged. If not, report the pass, the rewrite and how to reproduce it."""
     from ..differential.preserving import find_rewrite
 
@@ -229,10 +231,10 @@ def _keeps(meaning: Meaning, step: Pass, before: Module, after: Module, rows: Se
     return False
 
 
-def _table(rows: Sequence[Row], fuel: Fuel) -> str:
+def _table(rows: Sequence[PassEffect], fuel: Fuel) -> str:
     from ..benchmarks.tables import left, right, text_table
 
     before, after = (rows[0].before, rows[-1].after) if rows else (0, 0)
-    total = Row("total", sum(r.seconds for r in rows), before, after, fuel.spent)
+    total = PassEffect("total", sum(r.seconds for r in rows), before, after, fuel.spent)
     cells = [(r.name, f"{r.seconds * 1e3:.2f}", str(r.before), str(r.after), str(r.rewrites)) for r in (*rows, total)]
     return text_table([left("pass"), right("ms"), right("before"), right("after"), right("rewrites")], cells)

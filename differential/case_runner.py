@@ -16,10 +16,10 @@ from ..hlo.errors import TestbedError, UnsupportedError
 from ..migration.stacks import prepare
 from .comparison import Difference
 from .corpus import PARSE, Case, compare_leaves, load_case
-from .report import Row
+from .report import CaseResult
 
 
-def run_case(case: Case, stack: str, target: Target | None = None) -> Row:
+def run_case(case: Case, stack: str, target: Target | None = None) -> CaseResult:
     """The row of a case on a stack. A module that does not parse fails.
 
     target: the processor that this worker process compiles for; None: this machine's.
@@ -29,11 +29,11 @@ def run_case(case: Case, stack: str, target: Target | None = None) -> Row:
     try:
         row = _round_trip(case) if stack == PARSE else _run(case, load_case(case), stack)
     except UnsupportedError as error:
-        row = Row(case.id, stack, "unsupported", error.what)
+        row = CaseResult(case.id, stack, "unsupported", error.what)
     except TestbedError as error:
-        row = Row(case.id, stack, "failed", _one_line(error))
+        row = CaseResult(case.id, stack, "failed", _one_line(error))
     except (Exception, RecursionError) as error:  # a bug of the testbed: the row reports it, and the run continues
-        row = Row(case.id, stack, "crashed", f"{type(error).__name__}: {_one_line(error)}{_where(error)}")
+        row = CaseResult(case.id, stack, "crashed", f"{type(error).__name__}: {_one_line(error)}{_where(error)}")
     return replace(row, seconds=round(time.perf_counter() - start, 4))
 
 
@@ -48,21 +48,21 @@ def _where(error: BaseException) -> str:
     return f" at {Path(trace.tb_frame.f_code.co_filename).name}:{trace.tb_lineno}" if trace is not None else ""
 
 
-def _round_trip(case: Case) -> Row:
+def _round_trip(case: Case) -> CaseResult:
     from .roundtrip import roundtrip
 
     reason = roundtrip(read_text(Path(case.hlo)))
-    return Row(case.id, PARSE, "failed" if reason else "passed", reason or "")
+    return CaseResult(case.id, PARSE, "failed" if reason else "passed", reason or "")
 
 
-def _run(case: Case, program: Program, stack: str) -> Row:
+def _run(case: Case, program: Program, stack: str) -> CaseResult:
     if program.expected is None:
         raise UnsupportedError(stack, "a case with no inputs and results", remedy="use --stacks parse")
     with np.errstate(all="ignore"):
         results = prepare(stack, program).run(program.inputs or ())
         differences = compare_leaves(case, results, program.expected)
     bad = [(i, d) for i, d in enumerate(differences) if not d.agrees]
-    return Row(
+    return CaseResult(
         case.id,
         stack,
         "failed" if bad else "passed",

@@ -11,9 +11,9 @@ from pebble import ProcessExpired, ProcessPool
 
 from .case_runner import run_case
 from .corpus import Case
-from .report import Row
+from .report import CaseResult
 
-Runner = Callable[[Case, str], Row]
+Runner = Callable[[Case, str], CaseResult]
 """What a worker does with a case on a stack. Must be importable, for it is sent by name."""
 
 
@@ -23,15 +23,15 @@ def run_cases(
     *,
     jobs: int,
     limit: float,
-    on_row: Callable[[Row], None] = lambda row: None,
+    on_row: Callable[[CaseResult], None] = lambda row: None,
     runner: Runner = run_case,
-) -> list[Row]:
+) -> list[CaseResult]:
     """Run every case on every stack in `jobs` worker processes; `limit`: seconds for one case on one stack."""
     context = multiprocessing.get_context("spawn")  # fork would copy LLVM's and MLIR's state
-    rows: dict[Future[Row], Row] = {}
+    rows: dict[Future[CaseResult], CaseResult] = {}
     with ProcessPool(jobs, context=context, initializer=_be_quiet) as pool:
         try:
-            tasks: dict[Future[Row], tuple[str, str]] = {
+            tasks: dict[Future[CaseResult], tuple[str, str]] = {
                 pool.schedule(runner, (case, stack), timeout=limit): (case.id, stack)
                 for case in cases
                 for stack in stacks
@@ -50,13 +50,13 @@ def _be_quiet() -> None:
     os.dup2(os.open(os.devnull, os.O_WRONLY), 1)
 
 
-def _row(future: Future[Row], case: str, stack: str, limit: float) -> Row:
+def _row(future: Future[CaseResult], case: str, stack: str, limit: float) -> CaseResult:
     """The row of a finished task, or what ended its process."""
     try:
         return future.result()
     except TimeoutError:
-        return Row(case, stack, "crashed", f"no answer within {limit:g} s", seconds=limit)
+        return CaseResult(case, stack, "crashed", f"no answer within {limit:g} s", seconds=limit)
     except ProcessExpired as died:
         code = died.exitcode or 0
         reason = f"killed by signal {-code}" if code < 0 else f"exited with status {code}"
-        return Row(case, stack, "crashed", reason, seconds=None)
+        return CaseResult(case, stack, "crashed", reason, seconds=None)

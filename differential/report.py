@@ -14,7 +14,7 @@ STATUSES = ("passed", "failed", "unsupported", "crashed")
 
 
 @dataclass(frozen=True)
-class Row:
+class CaseResult:
     """One case on one stack. status: passed, failed, unsupported or crashed. seconds: None where the process died."""
 
     id: str
@@ -27,13 +27,13 @@ class Row:
     seconds: float | None = 0.0
 
 
-def summary(rows: Sequence[Row], stacks: Sequence[str]) -> dict[str, dict[str, int]]:
+def summary(rows: Sequence[CaseResult], stacks: Sequence[str]) -> dict[str, dict[str, int]]:
     """Counts by stack and status."""
     counts = Counter((r.stack, r.status) for r in rows)
     return {s: {status: counts[s, status] for status in STATUSES} for s in stacks}
 
 
-def write_json(path: Path, rows: Sequence[Row], stacks: Sequence[str]) -> None:
+def write_json(path: Path, rows: Sequence[CaseResult], stacks: Sequence[str]) -> None:
     """Write the report as JSON. The file appears complete or not at all."""
     report = {"stacks": summary(rows, stacks), "cases": [asdict(r) for r in rows]}
     write_text(path, json.dumps(report, indent=1) + "\n")

@@ -28,7 +28,7 @@ merges of n elements move 4·n.
 
 
 @dataclass(frozen=True, slots=True)
-class Row:
+class OperandRow:
     """One operand's row in one memory: the address of its first element, and the stride in elements."""
 
     start: ir.Value
@@ -42,7 +42,7 @@ class Row:
         store(code, Pointer(self.start), self.shape.dtype, code.multiply(position, self.stride), value)
 
 
-Rows = Sequence[Row]
+OperandRows = Sequence[OperandRow]
 """One row per operand, all of one length."""
 
 
@@ -72,13 +72,13 @@ def emit_sort(e: Elemental, instruction: Instruction, results: Sequence[Target])
     for result in results:
         shape = result.shape
         start = address(code, result.pointer, shape.dtype, code.weighted_sum(positions, shape.strides))
-        targets.append(Row(start, shape.strides[dimension], shape))
+        targets.append(OperandRow(start, shape.strides[dimension], shape))
     _Sorter(e, instruction, positions).sort(targets, spare, [r.start for r in results])
     for loop in reversed(loops):
         loop.close()
 
 
-def _spare(e: Elemental, instruction: Instruction, cut: bool) -> list[list[Row]]:
+def _spare(e: Elemental, instruction: Instruction, cut: bool) -> list[list[OperandRow]]:
     """The rows of each operand in scratch memory: one, and a second if the rows of the result are strided.
 
     cut: the results are parts of rows.
@@ -93,8 +93,8 @@ def _spare(e: Elemental, instruction: Instruction, cut: bool) -> list[list[Row]]
         total += count * size
     base = e.scratch.take(code, total)
 
-    def row(offset: int, shape: Shape) -> Row:
-        return Row(code.b.gep(base, [I64(offset)], inbounds=True, source_etype=I8), 1, shape)
+    def row(offset: int, shape: Shape) -> OperandRow:
+        return OperandRow(code.b.gep(base, [I64(offset)], inbounds=True, source_etype=I8), 1, shape)
 
     return [[row(offset, shape) for offset in offsets] for shape, offsets in rows]
 
@@ -108,7 +108,7 @@ class _Sorter:
         self.dimension = instruction.dimensions[0]
         self.length = instruction.operands[0].shape.dims[self.dimension]
 
-    def sort(self, targets: Rows, spare: Sequence[Sequence[Row]], starts: Sequence[int]) -> None:
+    def sort(self, targets: OperandRows, spare: Sequence[Sequence[OperandRow]], starts: Sequence[int]) -> None:
         """Sort the row. starts: for each target, the first element of the sorted row that it gets."""
         code, passes = self.code, (-(-self.length // RUN) - 1).bit_length()
         last = [s[1] if len(s) > 1 else t for s, t in zip(spare, targets, strict=True)] if spare else targets
@@ -122,7 +122,7 @@ class _Sorter:
                 target.write(code, copy.index, row.read(code, code.add(copy.index, start)))
                 copy.close()
 
-    def _sort_runs(self, last: Rows, other: Rows, passes: int) -> None:
+    def _sort_runs(self, last: OperandRows, other: OperandRows, passes: int) -> None:
         """Sort runs, then merge them back and forth; the last pass writes to `last`."""
         first, second = (last, other) if passes % 2 == 0 else (other, last)
         loop = self.code.loop(self.length, step=RUN)
@@ -143,7 +143,7 @@ class _Sorter:
         self.positions[self.dimension] = position
         return [self.e.value(o, Index.at(self.code, o.shape, self.positions)) for o in self.instruction.operands]
 
-    def _insert(self, rows: Rows, start: IndexValue, end: IndexValue) -> None:
+    def _insert(self, rows: OperandRows, start: IndexValue, end: IndexValue) -> None:
         """Insertion sort of the operands' elements [start, end) into the same positions of `rows`."""
         code = self.code
         outer = code.loop(code.subtract(end, start))
@@ -164,15 +164,15 @@ class _Sorter:
             row.write(code, place, value)
         outer.close()
 
-    def _merge_all(self, first: Rows, second: Rows, passes: int) -> None:
+    def _merge_all(self, first: OperandRows, second: OperandRows, passes: int) -> None:
         """Merge pass by pass from one set of rows to the other. The length of runs doubles in each pass."""
         code = self.code
         starts = [row.start for row in (*first, *second)]
         loop = code.loop(passes, carried=starts)
         count = len(first)
         carried = [s for s in loop.carried if isinstance(s, ir.Value)]
-        source = [Row(s, row.stride, row.shape) for s, row in zip(carried[:count], first, strict=True)]
-        target = [Row(s, row.stride, row.shape) for s, row in zip(carried[count:], second, strict=True)]
+        source = [OperandRow(s, row.stride, row.shape) for s, row in zip(carried[:count], first, strict=True)]
+        target = [OperandRow(s, row.stride, row.shape) for s, row in zip(carried[count:], second, strict=True)]
         b, shift = code.b, code.value(code.add(loop.index, RUN.bit_length()))
         width, both = b.shl(I64(RUN), code.value(loop.index)), b.shl(I64(1), shift)
         pair = code.loop(b.lshr(b.add(I64(self.length - 1), both, flags=("nsw",)), shift))
@@ -188,7 +188,7 @@ class _Sorter:
         b = self.code.b
         return b.select(b.icmp_signed("<", position, I64(self.length)), position, I64(self.length))
 
-    def _merge(self, source: Rows, target: Rows, low: ir.Value, middle: ir.Value, high: ir.Value) -> None:
+    def _merge(self, source: OperandRows, target: OperandRows, low: ir.Value, middle: ir.Value, high: ir.Value) -> None:
         """Merge the runs [low, middle) and [middle, high). The second may be empty.
 
         If a run is used up, the element at middle - 1 is read in its place but not taken.

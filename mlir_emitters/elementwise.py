@@ -23,8 +23,8 @@ Function = Callable[..., Scalar]
 
 
 @dataclass(frozen=True, slots=True)
-class Row:
-    """One elementwise opcode. A type class of the first operand without a function is unsupported.
+class Typed:
+    """The emitters of an opcode, one per type class of the first operand. A class without one is unsupported.
 
     integer: for signed and unsigned types. exact: results of narrow floats need no rounding, because they are an
     operand or representable in any case.
@@ -87,8 +87,8 @@ def library(view: Any) -> Function:
     return lambda b, node, *operands: b.math(name, *operands)
 
 
-def bitwise(view: Any) -> Row:
-    return Row(integer=operation(view), pred=operation(view))
+def bitwise(view: Any) -> Typed:
+    return Typed(integer=operation(view), pred=operation(view))
 
 
 # Floats -------------------------------------------------------------------------------------------------------------
@@ -299,103 +299,103 @@ def logical_not(b: Builder, x: Value) -> Value:
     return b.binary("xori", x, -1)
 
 
-EMIT: dict[Op, Row] = {
-    Op.ABS: Row(
+EMIT: dict[Op, Typed] = {
+    Op.ABS: Typed(
         operation(math.AbsFOp),
         simple(absolute_integer),
         simple(lambda b, x: x),
         complex=simple(complex_math.absolute),
         exact=True,
     ),
-    Op.ACOS: Row(library(math.AcosOp), complex=simple(complex_inverse.acos)),
-    Op.ACOSH: Row(library(math.AcoshOp), complex=simple(complex_inverse.acosh)),
-    Op.ASIN: Row(library(math.AsinOp), complex=simple(complex_inverse.asin)),
-    Op.ASINH: Row(library(math.AsinhOp), complex=simple(complex_inverse.asinh)),
-    Op.ATANH: Row(library(math.AtanhOp), complex=simple(complex_inverse.atanh)),
-    Op.CBRT: Row(library(math.CbrtOp), complex=simple(complex_math.cbrt)),
-    Op.CEIL: Row(operation(math.CeilOp), exact=True),
-    Op.COSINE: Row(library(math.CosOp), complex=simple(complex_trigonometry.cosine)),
-    Op.COSH: Row(library(math.CoshOp), complex=simple(complex_trigonometry.cosh)),
-    Op.COUNT_LEADING_ZEROS: Row(integer=count_leading_zeros),
-    Op.ERF: Row(library(math.ErfOp)),
-    Op.EXPONENTIAL: Row(library(math.ExpOp), complex=simple(complex_math.exponential)),
-    Op.EXPONENTIAL_MINUS_ONE: Row(library(math.ExpM1Op), complex=simple(complex_math.exponential_minus_one)),
-    Op.FLOOR: Row(operation(math.FloorOp), exact=True),
-    Op.IMAG: Row(simple(lambda b, x: b.like(0.0, x)), complex=simple(lambda b, x: x[1]), exact=True),
-    Op.IS_FINITE: Row(simple(is_finite), exact=True),
-    Op.LOG: Row(library(math.LogOp), complex=simple(complex_math.log)),
-    Op.LOG_PLUS_ONE: Row(library(math.Log1pOp), complex=simple(complex_math.log_plus_one)),
-    Op.LOGISTIC: Row(simple(logistic), complex=simple(complex_math.logistic)),
-    Op.NEGATE: Row(
+    Op.ACOS: Typed(library(math.AcosOp), complex=simple(complex_inverse.acos)),
+    Op.ACOSH: Typed(library(math.AcoshOp), complex=simple(complex_inverse.acosh)),
+    Op.ASIN: Typed(library(math.AsinOp), complex=simple(complex_inverse.asin)),
+    Op.ASINH: Typed(library(math.AsinhOp), complex=simple(complex_inverse.asinh)),
+    Op.ATANH: Typed(library(math.AtanhOp), complex=simple(complex_inverse.atanh)),
+    Op.CBRT: Typed(library(math.CbrtOp), complex=simple(complex_math.cbrt)),
+    Op.CEIL: Typed(operation(math.CeilOp), exact=True),
+    Op.COSINE: Typed(library(math.CosOp), complex=simple(complex_trigonometry.cosine)),
+    Op.COSH: Typed(library(math.CoshOp), complex=simple(complex_trigonometry.cosh)),
+    Op.COUNT_LEADING_ZEROS: Typed(integer=count_leading_zeros),
+    Op.ERF: Typed(library(math.ErfOp)),
+    Op.EXPONENTIAL: Typed(library(math.ExpOp), complex=simple(complex_math.exponential)),
+    Op.EXPONENTIAL_MINUS_ONE: Typed(library(math.ExpM1Op), complex=simple(complex_math.exponential_minus_one)),
+    Op.FLOOR: Typed(operation(math.FloorOp), exact=True),
+    Op.IMAG: Typed(simple(lambda b, x: b.like(0.0, x)), complex=simple(lambda b, x: x[1]), exact=True),
+    Op.IS_FINITE: Typed(simple(is_finite), exact=True),
+    Op.LOG: Typed(library(math.LogOp), complex=simple(complex_math.log)),
+    Op.LOG_PLUS_ONE: Typed(library(math.Log1pOp), complex=simple(complex_math.log_plus_one)),
+    Op.LOGISTIC: Typed(simple(logistic), complex=simple(complex_math.logistic)),
+    Op.NEGATE: Typed(
         simple(Builder.negf), integer=simple(negate_integer), complex=simple(complex_math.negate), exact=False
     ),
-    Op.NOT: Row(integer=simple(logical_not), pred=simple(logical_not)),
-    Op.POPCNT: Row(integer=count_ones),
-    Op.REAL: Row(simple(lambda b, x: x), complex=simple(lambda b, x: x[0]), exact=True),
-    Op.ROUND_NEAREST_AFZ: Row(operation(math.RoundOp), exact=True),
-    Op.ROUND_NEAREST_EVEN: Row(operation(math.RoundEvenOp), exact=True),
-    Op.RSQRT: Row(library(math.RsqrtOp), complex=simple(complex_math.rsqrt)),
-    Op.SIGN: Row(
+    Op.NOT: Typed(integer=simple(logical_not), pred=simple(logical_not)),
+    Op.POPCNT: Typed(integer=count_ones),
+    Op.REAL: Typed(simple(lambda b, x: x), complex=simple(lambda b, x: x[0]), exact=True),
+    Op.ROUND_NEAREST_AFZ: Typed(operation(math.RoundOp), exact=True),
+    Op.ROUND_NEAREST_EVEN: Typed(operation(math.RoundEvenOp), exact=True),
+    Op.RSQRT: Typed(library(math.RsqrtOp), complex=simple(complex_math.rsqrt)),
+    Op.SIGN: Typed(
         simple(sign), simple(sign_signed), simple(sign_unsigned), complex=simple(complex_math.sign), exact=True
     ),
-    Op.SINE: Row(library(math.SinOp), complex=simple(complex_trigonometry.sine)),
-    Op.SINH: Row(library(math.SinhOp), complex=simple(complex_trigonometry.sinh)),
-    Op.SQRT: Row(operation(math.SqrtOp), complex=simple(complex_math.sqrt)),
-    Op.TAN: Row(library(math.TanOp), complex=simple(complex_trigonometry.tan)),
-    Op.TANH: Row(library(math.TanhOp), complex=simple(complex_trigonometry.tanh)),
-    Op.CONVERT: Row(convert, convert, convert, convert, convert, exact=True),
-    Op.REDUCE_PRECISION: Row(reduce_precision),
-    Op.ADD: Row(
+    Op.SINE: Typed(library(math.SinOp), complex=simple(complex_trigonometry.sine)),
+    Op.SINH: Typed(library(math.SinhOp), complex=simple(complex_trigonometry.sinh)),
+    Op.SQRT: Typed(operation(math.SqrtOp), complex=simple(complex_math.sqrt)),
+    Op.TAN: Typed(library(math.TanOp), complex=simple(complex_trigonometry.tan)),
+    Op.TANH: Typed(library(math.TanhOp), complex=simple(complex_trigonometry.tanh)),
+    Op.CONVERT: Typed(convert, convert, convert, convert, convert, exact=True),
+    Op.REDUCE_PRECISION: Typed(reduce_precision),
+    Op.ADD: Typed(
         operation(arith.AddFOp, contracts=True),
         integer=operation(arith.AddIOp),
         pred=operation(arith.OrIOp),
         complex=simple(complex_math.add),
     ),
     Op.AND: bitwise(arith.AndIOp),
-    Op.ATAN2: Row(library(math.Atan2Op), complex=simple(complex_inverse.atan2)),
-    Op.COMPARE: Row(compare_floats, compare_signed, compare_unsigned, compare_unsigned, complex_math.compare),
-    Op.COMPLEX: Row(simple(lambda b, x, y: (x, y))),
-    Op.DIVIDE: Row(
+    Op.ATAN2: Typed(library(math.Atan2Op), complex=simple(complex_inverse.atan2)),
+    Op.COMPARE: Typed(compare_floats, compare_signed, compare_unsigned, compare_unsigned, complex_math.compare),
+    Op.COMPLEX: Typed(simple(lambda b, x, y: (x, y))),
+    Op.DIVIDE: Typed(
         operation(arith.DivFOp, contracts=True),
         simple(divide_signed),
         simple(divide_unsigned),
         complex=simple(complex_math.divide),
     ),
-    Op.MAXIMUM: Row(
+    Op.MAXIMUM: Typed(
         operation(arith.MaximumFOp),
         operation(arith.MaxSIOp),
         operation(arith.MaxUIOp),
         operation(arith.OrIOp),
         exact=True,
     ),
-    Op.MINIMUM: Row(
+    Op.MINIMUM: Typed(
         operation(arith.MinimumFOp),
         operation(arith.MinSIOp),
         operation(arith.MinUIOp),
         operation(arith.AndIOp),
         exact=True,
     ),
-    Op.MULHI: Row(signed=multiply_high("arith.extsi"), unsigned=multiply_high("arith.extui")),
-    Op.MULTIPLY: Row(
+    Op.MULHI: Typed(signed=multiply_high("arith.extsi"), unsigned=multiply_high("arith.extui")),
+    Op.MULTIPLY: Typed(
         operation(arith.MulFOp, contracts=True),
         integer=operation(arith.MulIOp),
         pred=operation(arith.AndIOp),
         complex=simple(complex_math.multiply),
     ),
     Op.OR: bitwise(arith.OrIOp),
-    Op.POWER: Row(library(math.PowFOp), integer=simple(power_integer), complex=simple(complex_math.power)),
-    Op.REMAINDER: Row(operation(arith.RemFOp), simple(remainder_signed), simple(remainder_unsigned)),
-    Op.SHIFT_LEFT: Row(integer=shift("shli")),
-    Op.SHIFT_RIGHT_ARITHMETIC: Row(integer=shift("shrsi")),
-    Op.SHIFT_RIGHT_LOGICAL: Row(integer=shift("shrui")),
-    Op.SUBTRACT: Row(
+    Op.POWER: Typed(library(math.PowFOp), integer=simple(power_integer), complex=simple(complex_math.power)),
+    Op.REMAINDER: Typed(operation(arith.RemFOp), simple(remainder_signed), simple(remainder_unsigned)),
+    Op.SHIFT_LEFT: Typed(integer=shift("shli")),
+    Op.SHIFT_RIGHT_ARITHMETIC: Typed(integer=shift("shrsi")),
+    Op.SHIFT_RIGHT_LOGICAL: Typed(integer=shift("shrui")),
+    Op.SUBTRACT: Typed(
         operation(arith.SubFOp, contracts=True),
         integer=operation(arith.SubIOp),
         pred=operation(arith.XOrIOp),
         complex=simple(complex_math.subtract),
     ),
     Op.XOR: bitwise(arith.XOrIOp),
-    Op.CLAMP: Row(
+    Op.CLAMP: Typed(
         simple(clamp_float),
         clamp_integer("minsi", "maxsi"),
         clamp_integer("minui", "maxui"),

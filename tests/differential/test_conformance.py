@@ -11,7 +11,7 @@ import pytest
 
 from ...differential.conformance import run_cases
 from ...differential.corpus import Case, read_suite, select
-from ...differential.report import Row, summary, write_json
+from ...differential.report import CaseResult, summary, write_json
 from ...formats.program import load_io, save_io
 from ...hlo.dtypes import DType
 from ...hlo.errors import InputError
@@ -31,7 +31,7 @@ def scripted(case, stack):
     if stack == "legacy" and case.id == "hang":
         time.sleep(600)
     print("noise of a stack")
-    return Row(case.id, stack, "passed")
+    return CaseResult(case.id, stack, "passed")
 
 
 def test_a_crash_or_a_hang_is_one_row_and_the_rest_of_the_case_still_runs(capfd):

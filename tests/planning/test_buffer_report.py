@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 from ...benchmarks.plans import (
-    Row,
+    PlanFigures,
     as_json,
     chain_text,
     count_steps,
@@ -121,8 +121,8 @@ ENTRY e { x = f32[4] parameter(0)
 
 def test_the_table_shows_the_figures():
     rows = [
-        Row("one", 10, 0.001, 4, 0, 2, 256, 256, 128),
-        Row("two", 10, 0.002, 1, 0, 2, 640, 512, None),
+        PlanFigures("one", 10, 0.001, 4, 0, 2, 256, 256, 128),
+        PlanFigures("two", 10, 0.002, 1, 0, 2, 640, 512, None),
     ]
     text = table(rows)
     assert "geomean 1.000, worst 2.00" in text and "above 1.5: one 2.00" in text
@@ -132,7 +132,7 @@ def test_the_table_shows_the_figures():
 
 
 def test_times_of_passes_and_json():
-    rows = [Row("one", 10, 0.002, 4, 0, 2, 256, 256, 128, {"fuse": 0.001, "rest": 0.001})]
+    rows = [PlanFigures("one", 10, 0.002, 4, 0, 2, 256, 256, 128, {"fuse": 0.001, "rest": 0.001})]
     assert [line.split() for line in pass_table(rows).splitlines()] == [
         ["pass", "ms", "share", "worst", "ms/instr", "of"],
         ["fuse", "1.0", "50.0%", "0.100", "one"],
