@@ -1,6 +1,6 @@
-"""Row kernels (row_graph.py): one loop over rows, and in it one pass over the row per level of reductions.
+"""Row kernels (row_graph.py): one loop over rows, and in it one walk over the row per level of reductions.
 
-Results of reductions stay in registers. Expensive values that two passes need are kept in an array on the stack, or
+Results of reductions stay in registers. Expensive values that two walks need are kept in an array on the stack, or
 read back if they are results. If all arrays are read at the current row and column, one counter each is enough for rows
 and columns; otherwise each dimension has a loop.
 """
@@ -25,7 +25,7 @@ from .row_graph import PASSED, Role, RowGraph, row_graph
 from .stack import StackArray
 
 STAGED_BYTES = 1 << 18
-"""Bytes of stack for values of a row that several passes need: with the operands, half a cache of 1 MiB."""
+"""Bytes of stack for values of a row that several walks need: with the operands, half a cache of 1 MiB."""
 
 
 def find_rows(e: Elemental, leaves: Sequence[Leaf]) -> RowGraph | None:
@@ -34,8 +34,8 @@ def find_rows(e: Elemental, leaves: Sequence[Leaf]) -> RowGraph | None:
 
 
 @dataclass(eq=False, slots=True)
-class Pass:
-    """One pass over the row. written: results; staged: values to keep; held: values kept by earlier passes."""
+class Walk:
+    """One walk over the row. written: results; staged: values to keep; held: values kept by earlier walks."""
 
     reduces: list[Instruction]
     written: list[Leaf] = field(default_factory=list)
@@ -52,11 +52,11 @@ def emit_rows(e: Elemental, leaves: Sequence[Leaf], rows: RowGraph) -> None:
     """Emit all results of a row kernel."""
     full = [leaf for leaf in leaves if rows.roles[leaf.instruction] is Role.FULL]
     numbers = [leaf for leaf in leaves if rows.roles[leaf.instruction] is Role.ROW]
-    passes = plan_passes(e, full, rows)
+    walks = plan_walks(e, full, rows)
     at = RowElemental(e, rows)
     loops = at.open_rows()
-    for step in passes:
-        _emit_pass(at, step)
+    for step in walks:
+        _emit_walk(at, step)
     values = [leaf.value(at, at.place(leaf.instruction, leaf.shape)) for leaf in numbers]
     for leaf, value in zip(numbers, values, strict=True):
         leaf.write(at, at.place(leaf.instruction, leaf.shape), value)
@@ -64,15 +64,15 @@ def emit_rows(e: Elemental, leaves: Sequence[Leaf], rows: RowGraph) -> None:
         loop.close()
 
 
-def _emit_pass(e: RowElemental, step: Pass) -> None:
+def _emit_walk(e: RowElemental, step: Walk) -> None:
     code = e.code
     reducers = [Reducer(e, reduce) for reduce in step.reduces]
     opened = [r.open([e.value(init, e.scalar(init.shape)) for init in r.inits]) for r in reducers]
-    walk = e.open_columns([value for values in opened for value in values])
+    columns = e.open_columns([value for values in opened for value in values])
     for instruction in step.held:
         e.bind(instruction, e.place(instruction), e.kept[instruction].read(e.column))
     results: list[Register] = []
-    carried = iter(walk.carried)
+    carried = iter(columns.carried)
     for reducer, initial in zip(reducers, opened, strict=True):
         accumulators = [next(carried) for _ in initial]
         values = [e.value(o, e.place(o)) for o in reducer.operands]
@@ -86,7 +86,7 @@ def _emit_pass(e: RowElemental, step: Pass) -> None:
         place = e.place(leaf.instruction, leaf.shape)
         leaf.write(e, place, value)
         e.kept.setdefault(leaf.instruction, ReadBack(e, leaf))
-    final = iter(walk.close(results))
+    final = iter(columns.close(results))
     for reduce, reducer, initial in zip(step.reduces, reducers, opened, strict=True):
         values = reducer.close([next(final) for _ in initial])
         e.bind(reduce, e.place(reduce), reducer.result(values))
@@ -114,10 +114,10 @@ class RowElemental(Elemental):
         return loops
 
     def open_columns(self, carried: Sequence[Register]) -> Columns:
-        walk = Columns(self.code, [self.rows.grid.length] if self.flat else self.inner, carried)
-        self.column_positions = walk.positions
-        self.column = walk.positions[0] if self.flat else _join(self.code, walk.positions, self.inner)
-        return walk
+        columns = Columns(self.code, [self.rows.grid.length] if self.flat else self.inner, carried)
+        self.column_positions = columns.positions
+        self.column = columns.positions[0] if self.flat else _join(self.code, columns.positions, self.inner)
+        return columns
 
     def place(self, instruction: Instruction, shape: Shape | None = None) -> Index:
         """The index of an instruction's element at the current row and column. The instruction must have a role."""
@@ -207,7 +207,7 @@ class Columns:
 
 
 class ReadBack:
-    """A result that an earlier pass has written."""
+    """A result that an earlier walk has written."""
 
     def __init__(self, e: RowElemental, leaf: Leaf):
         self.e, self.leaf = e, leaf
@@ -225,37 +225,37 @@ def _join(code: Code, positions: Sequence[IndexValue], sizes: Sequence[int]) -> 
     return total
 
 
-# What each pass does ------------------------------------------------------------------------------------------------
+# What each walk does ------------------------------------------------------------------------------------------------
 
 
-def plan_passes(e: Elemental, full: Sequence[Leaf], rows: RowGraph) -> list[Pass]:
-    """One pass per level of reductions, and one for results that need all of them. In-place results come last."""
+def plan_walks(e: Elemental, full: Sequence[Leaf], rows: RowGraph) -> list[Walk]:
+    """One walk per level of reductions, and one for results that need all of them. In-place results come last."""
     levels: dict[Instruction, int] = {}
-    passes: list[Pass] = []
+    walks: list[Walk] = []
     for instruction in rows.roles:
         level = max((levels[o] for o in rows.here(instruction)), default=0)
         if instruction.opcode is Op.REDUCE and rows.roles[instruction] is Role.ROW:
             level += 1
-            passes += [Pass([]) for _ in range(level - len(passes))]
-            passes[level - 1].reduces.append(instruction)
+            walks += [Walk([]) for _ in range(level - len(walks))]
+            walks[level - 1].reduces.append(instruction)
         levels[instruction] = level
-    if any(leaf.in_place or levels[leaf.instruction] == len(passes) for leaf in full):
-        passes.append(Pass([]))
+    if any(leaf.in_place or levels[leaf.instruction] == len(walks) for leaf in full):
+        walks.append(Walk([]))
     for leaf in full:
-        passes[-1 if leaf.in_place else levels[leaf.instruction]].written.append(leaf)
-    for n, step in enumerate(passes):
+        walks[-1 if leaf.in_place else levels[leaf.instruction]].written.append(leaf)
+    for n, step in enumerate(walks):
         for leaf in step.written:
             if leaf.instruction not in e.leaves:
-                for later in passes[n + 1 :]:
+                for later in walks[n + 1 :]:
                     later.held.append(leaf.instruction)
-    _stage(e, rows, passes)
-    return passes
+    _stage(e, rows, walks)
+    return walks
 
 
-def _stage(e: Elemental, rows: RowGraph, passes: list[Pass]) -> None:
-    """Keep expensive values for later passes that need them. Users are considered before their operands."""
+def _stage(e: Elemental, rows: RowGraph, walks: list[Walk]) -> None:
+    """Keep expensive values for later walks that need them. Users are considered before their operands."""
     space = STAGED_BYTES
-    wanted = [_wanted(e, rows, step) for step in passes]
+    wanted = [_wanted(e, rows, step) for step in walks]
     for instruction in reversed(list(rows.roles)):
         users = [n for n, found in enumerate(wanted) if instruction in found]
         if len(users) < 2 or not _is_dear(e, rows, instruction):
@@ -264,11 +264,11 @@ def _stage(e: Elemental, rows: RowGraph, passes: list[Pass]) -> None:
         if size > space:
             continue
         space -= size
-        passes[users[0]].staged.append(instruction)
+        walks[users[0]].staged.append(instruction)
         for n in users[1:]:
-            passes[n].held.append(instruction)
-            wanted[n] = _wanted(e, rows, passes[n])
-    for step in passes:
+            walks[n].held.append(instruction)
+            wanted[n] = _wanted(e, rows, walks[n])
+    for step in walks:
         needed = _wanted(e, rows, step, through=False)
         step.held = [i for i in dict.fromkeys(step.held) if i in needed]
 
@@ -280,8 +280,8 @@ def _is_dear(e: Elemental, rows: RowGraph, instruction: Instruction) -> bool:
     return instruction.opcode in EXPENSIVE or not (cheap or instruction.opcode is Op.GET_TUPLE_ELEMENT)
 
 
-def _wanted(e: Elemental, rows: RowGraph, step: Pass, through: bool = True) -> set[Instruction]:
-    """Values that a pass computes per element; with `through`, also the values that it holds."""
+def _wanted(e: Elemental, rows: RowGraph, step: Walk, through: bool = True) -> set[Instruction]:
+    """Values that a walk computes per element; with `through`, also the values that it holds."""
     found: set[Instruction] = set()
     stack = list(step.ends)
     while stack:

@@ -233,7 +233,7 @@ def emit_reduce_window(e: Elemental, node: Node, targets: Sequence[tuple[Buffer,
             reduce_window.Pool(e, node, targets[0][1]).emit()
             return True
         return False
-    reduce_window.Pass(e, node, [by_number[k] for k in range(len(targets))], *found).emit()
+    reduce_window.RunningReduction(e, node, [by_number[k] for k in range(len(targets))], *found).emit()
     return True
 
 

@@ -1,6 +1,6 @@
-"""reduce-window: an element as loops over the part of the window inside the operand; a cumulative one as one pass.
+"""reduce-window: elements as loops over the window inside the operand; a cumulative one as a running reduction.
 
-If the pass does not run along the fastest dimension, it keeps a tile of running values on the stack, one per column;
+If it does not run along the fastest dimension, it keeps a tile of running values on the stack, one per column;
 otherwise it carries one value along a row.
 """
 
@@ -116,8 +116,8 @@ def cumulative(node: Node) -> tuple[int, bool] | None:
     return found[0] if len(found) == 1 and node.inputs[0].shape.size else None
 
 
-class Pass:
-    """Loops: other dimensions, tiles of the fastest dimension, the dimension of the pass, one tile."""
+class RunningReduction:
+    """Loops: other dimensions, tiles of the fastest dimension, the dimension that it runs along, one tile."""
 
     def __init__(self, e: Elemental, node: Node, results: Sequence[Buffer], along: int, from_end: bool):
         self.e, self.b, self.node, self.results, self.along, self.from_end = e, e.b, node, results, along, from_end
@@ -151,7 +151,7 @@ class Pass:
 
     @property
     def unseen(self) -> int:
-        """The number of elements before the first result, if the pass runs from the end."""
+        """The number of elements before the first result, if it runs from the end."""
         return self.size - self.count if self.from_end else 0
 
     def row(self, values: list[Value]) -> None:

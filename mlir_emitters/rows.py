@@ -1,8 +1,8 @@
 """Row kernels (row_graph.py): reductions over rows with elementwise ops between them, as one loop over rows.
 
 Each value of such a kernel is read at the current element of a row, at the current row, at the current column, or
-elsewhere, and then does not depend on a reduction. Each level of reductions is one pass over the row. Expensive values
-that several passes need are kept on the stack, or read back if they are results.
+elsewhere, and then does not depend on a reduction. Each level of reductions is one walk over the row. Expensive values
+that several walks need are kept on the stack, or read back if they are results.
 """
 
 from __future__ import annotations
@@ -22,14 +22,14 @@ from .reduce import Running, initials_of, operands_of
 from .row_graph import PASSED, Role, RowGraph, first_of
 
 STACK_BYTES = 1 << 19
-"""Limit in bytes of a row's values that are kept between passes: a sixteenth of a thread's stack. Reading them from any
+"""Limit in bytes of a row's values that are kept between walks: a sixteenth of a thread's stack. Reading them from any
 cache is faster than recomputing them.
 """
 
 
 @dataclass(eq=False, slots=True)
-class Pass:
-    """One pass over a row. kept: values to store on the stack; held: values that are on the stack or in results
+class Walk:
+    """One walk over a row. kept: values to store on the stack; held: values that are on the stack or in results
     already.
     """
 
@@ -67,8 +67,8 @@ class RowKernel(Elemental):
         loops = [b.open_loop(0, size) for size in self.outer if size != 1]
         self.row = [loop.index for loop in loops] if loops else [0] * len(self.outer)
         self.row_number = self._joined(self.row, self.outer)
-        for step in self.passes():
-            self._pass(step)
+        for step in self.walks():
+            self._walk(step)
         numbers = [r for r in self.results if self.graph.roles[r] is Role.ROW]
         values = [self.value(r, self.place(r), raw=True) for r in numbers]
         for result, value in zip(numbers, values, strict=True):
@@ -76,7 +76,7 @@ class RowKernel(Elemental):
         for loop in reversed(loops):
             b.close_loop(loop)
 
-    def _pass(self, step: Pass) -> None:
+    def _walk(self, step: Walk) -> None:
         b = self.b
         for number in self._numbers(step):
             self.value(number, self.place(number))
@@ -165,7 +165,7 @@ class RowKernel(Elemental):
                 return made
         return (yield from super()._compute(request))
 
-    # What is kept between passes -------------------------------------------------------------------------------------
+    # What is kept between walks --------------------------------------------------------------------------------------
 
     def _read(self, buffer: Buffer) -> Scalar:
         if buffer not in self.stacks:
@@ -178,21 +178,21 @@ class RowKernel(Elemental):
         self.stacks[buffer] = self.b.alloca(raw_type(self.b.types, buffer.dtype), count, 64)
         store_element(self.b, self.stacks[buffer], buffer.dtype, self.column_number, value)
 
-    def passes(self) -> list[Pass]:
-        """One pass per level of reductions, and one for results that need all of them. In-place results come last."""
+    def walks(self) -> list[Walk]:
+        """One walk per level of reductions, and one for results that need all of them. In-place results come last."""
         levels: dict[Buffer, int] = {}
-        found: list[Pass] = []
+        found: list[Walk] = []
         for buffer in self.graph.roles:
             levels[buffer] = max((levels[x] for x, role in self.graph.sources(buffer) if role is not None), default=0)
             if self._is_reduced(buffer):
                 levels[buffer] += 1
-                found += [Pass() for _ in range(levels[buffer] - len(found))]
+                found += [Walk() for _ in range(levels[buffer] - len(found))]
                 step = found[levels[buffer] - 1]
                 step.reductions = list(dict.fromkeys([*step.reductions, _writer(buffer)]))
         full = [r for r in self.results if self.graph.roles[r] is Role.FULL]
         last = {r for r in full if r.argument in self.in_place}
         if any(r in last or levels[r] == len(found) for r in full):
-            found.append(Pass())
+            found.append(Walk())
         for result in full:
             found[-1 if result in last else levels[result]].results.append(result)
         for n, step in enumerate(found):
@@ -203,20 +203,20 @@ class RowKernel(Elemental):
         self._choose_kept(found)
         return found
 
-    def _choose_kept(self, passes: Sequence[Pass]) -> None:
+    def _choose_kept(self, walks: Sequence[Walk]) -> None:
         space = STACK_BYTES
-        wanted = [self._wanted(step) for step in passes]
+        wanted = [self._wanted(step) for step in walks]
         for buffer in reversed(self.graph.roles):
             users = [n for n, found in enumerate(wanted) if buffer in found]
             size = self.graph.length * max(buffer.dtype.bytes, 1)
             if len(users) < 2 or size > space or not self._is_dear(buffer):
                 continue
             space -= size
-            passes[users[0]].kept.append(buffer)
+            walks[users[0]].kept.append(buffer)
             for n in users[1:]:
-                passes[n].held.append(buffer)
-                wanted[n] = self._wanted(passes[n])
-        for step in passes:
+                walks[n].held.append(buffer)
+                wanted[n] = self._wanted(walks[n])
+        for step in walks:
             read = self._wanted(step, held=True)
             step.held = [x for x in step.held if x in read]
 
@@ -231,12 +231,12 @@ class RowKernel(Elemental):
         return node.opcode in ELEMENTWISE or node.opcode in PASSED
 
     def _is_reduced(self, buffer: Buffer) -> bool:
-        """Whether the buffer is the result of a reduction over the row that a pass computes."""
+        """Whether the buffer is the result of a reduction over the row that a walk computes."""
         made = self.graph.roles[buffer] is Role.ROW and buffer.writer is not None
         return made and _writer(buffer).opcode is Op.REDUCE
 
-    def _wanted(self, step: Pass, held: bool = False) -> set[Buffer]:
-        """The values that a pass computes per element; with `held`, also the held values that it reads."""
+    def _wanted(self, step: Walk, held: bool = False) -> set[Buffer]:
+        """The values that a walk computes per element; with `held`, also the held values that it reads."""
         found: set[Buffer] = set()
         stack = list(step.ends())
         while stack:
@@ -250,8 +250,8 @@ class RowKernel(Elemental):
                 found.add(buffer)
         return found
 
-    def _numbers(self, step: Pass) -> list[Buffer]:
-        """Values of the row that a pass reads. They are computed before its loops."""
+    def _numbers(self, step: Walk) -> list[Buffer]:
+        """Values of the row that a walk reads. They are computed before its loops."""
         full = self._wanted(step)
         sources = [x for buffer in self.graph.roles if buffer in full for x in self.graph.sources(buffer)]
         return list(dict.fromkeys(x for x, role in sources if role is Role.ROW))

@@ -193,7 +193,7 @@ def _groups(body: Computation) -> list[list[Instruction]]:
 def _row_pairs(body: Computation) -> list[tuple[Instruction, Instruction]]:
     """(parameter, result) pairs of a row kernel.
 
-    The parameter is read in its own row and column only, and the result is written there in the last pass over the row.
+    The parameter is read in its own row and column only, and the result is written there in the last walk over the row.
     """
     root = body.root
     if root.opcode is Op.REDUCE or not any(i.opcode is Op.REDUCE for i in body.instructions):

@@ -17,7 +17,7 @@ LETTER = {DType.F32: "f", DType.F64: "d"}
 
 
 @dataclass(frozen=True, eq=False, slots=True)
-class Pass:
+class Transform:
     """One transform along one axis. scale: the factor that the result is multiplied by."""
 
     loop: str
@@ -44,11 +44,11 @@ def emit_fft(frame: Frame) -> None:
     i = frame.request.instruction
     if not i.shape.size:
         return
-    for step in _passes(frame, i):
-        _emit_pass(frame, step)
+    for step in _transforms(frame, i):
+        _emit_transform(frame, step)
 
 
-def _passes(frame: Frame, i: Instruction) -> list[Pass]:
+def _transforms(frame: Frame, i: Instruction) -> list[Transform]:
     """The transforms in order. RFFT's real-to-complex transform is the first, IRFFT's complex-to-real one the last."""
     kind, lengths = i.attributes["fft_type"], tuple(i.attributes["fft_length"])
     axes = range(i.shape.rank - len(lengths), i.shape.rank)
@@ -60,22 +60,22 @@ def _passes(frame: Frame, i: Instruction) -> list[Pass]:
     if kind != "IRFFT":
         rest = "ifft" if kind == "IFFT" else "fft"
         first = rest if kind != "RFFT" else "rfft_n_odd" if lengths[-1] % 2 else "rfft_n_even"
-        others = [Pass(rest, axis, target, target, scales[axis]) for axis in axes[:-1]]
-        return [Pass(first, last, source, target, scales[last]), *others]
-    passes = []
+        others = [Transform(rest, axis, target, target, scales[axis]) for axis in axes[:-1]]
+        return [Transform(first, last, source, target, scales[last]), *others]
+    transforms = []
     if len(axes) > 1:
         work = replace(source, pointer=frame.work_space(i.operands[0].shape.bytes))
         for axis in axes[:-1]:
-            passes.append(Pass("ifft", axis, source, work, scales[axis]))
+            transforms.append(Transform("ifft", axis, source, work, scales[axis]))
             source = work
-    return [*passes, Pass("irfft", last, source, target, scales[last])]
+    return [*transforms, Transform("irfft", last, source, target, scales[last])]
 
 
 def _buffer(pointer: ir.Value, shape: Shape) -> Part:
     return Part(pointer, -1, shape.dtype, shape.dims, shape.strides)
 
 
-def _emit_pass(frame: Frame, step: Pass) -> None:
+def _emit_transform(frame: Frame, step: Transform) -> None:
     """Emit loops around one call, which transforms as many equally spaced rows as possible."""
     source, target, axis = step.source, step.target, step.axis
     rows = _rows(step)
@@ -104,7 +104,7 @@ def _emit_pass(frame: Frame, step: Pass) -> None:
     frame.nest([r.count for r in outer], call)
 
 
-def _rows(step: Pass) -> list[Rows]:
+def _rows(step: Transform) -> list[Rows]:
     """The dimensions other than the axis, outermost first. Dimensions that are contiguous in both arrays are merged."""
     source, target = step.source, step.target
     order = sorted((d for d in range(len(target.dims)) if d != step.axis), key=lambda d: -target.strides[d])

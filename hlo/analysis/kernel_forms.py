@@ -21,7 +21,7 @@ ELEMENT_REDUCTION = 8
 """Row kernels: elements of a reduction that makes one element of a row."""
 
 ROW_BYTES = 1 << 18
-"""Row kernels: bytes of a row whose expensive values are wanted by two passes over it. A stack computes them once."""
+"""Row kernels: bytes of a row whose expensive values are wanted by two walks over it. A stack computes them once."""
 
 SHORTEST_COLUMNS = 8
 """Column kernels: elements of the fastest dimension, which is kept, from which reductions may share a kernel."""

@@ -8,7 +8,7 @@ three terms.
 
 This is a contract between the passes, planning/inplace.py and the stacks, each of which finds the form by itself: a
 kernel of this form is emitted as one loop over rows, and a FULL result that takes the place of an operand is written in
-the last pass over the row.
+the last walk over the row.
 """
 
 from __future__ import annotations

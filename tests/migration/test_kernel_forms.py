@@ -122,7 +122,7 @@ def divides_once_a_token(stack: str, kernel: KernelRequest, monkeypatch) -> None
 
 
 def divides_once(stack: str, kernel: KernelRequest, monkeypatch) -> None:
-    """Both passes over a row want the quotient; the second one reads it."""
+    """Both walks over a row want the quotient; the second one reads it."""
     assert rows_of(stack, kernel) is not None and emitted(stack, kernel).count("fdiv ") == 1
 
 
