@@ -17,7 +17,7 @@ from ..hlo.opcodes import Op
 from .builder import IndexValue, Unroll, over_columns
 from .convert import convert
 from .dot import accumulator_dtype, multiply_add, rounded, zero
-from .elemental import Elemental, Index, Reads, Rule
+from .elemental import Elemental, ElementRule, Index, Reads
 from .loops import parts
 from .reduce import BLOCK
 from .stack import StackArray
@@ -64,7 +64,7 @@ def convolution(e: Elemental, instruction: Instruction, index: Index) -> Reads:
     return rounded(code, dtype, instruction.shape.dtype, total)
 
 
-RULES: dict[Op, Rule] = {Op.CONVOLUTION: convolution}
+RULES: dict[Op, ElementRule] = {Op.CONVOLUTION: convolution}
 
 
 def _is_zero(c: Convolution) -> bool:

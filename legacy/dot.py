@@ -16,7 +16,7 @@ from . import complex_math
 from .builder import Code, IndexValue, Unroll
 from .convert import convert
 from .dot_dims import DotDims
-from .elemental import Elemental, Index, Reads, Rule
+from .elemental import Elemental, ElementRule, Index, Reads
 from .elementwise import real_of
 from .loops import NARROW as NARROW_BYTES
 from .loops import parts
@@ -97,7 +97,7 @@ def contracting_order(lhs: Shape, dims: DotDims) -> list[int]:
     return sorted(range(len(dims.lhs_contracting)), key=lambda k: -lhs.strides[dims.lhs_contracting[k]])
 
 
-RULES: dict[Op, Rule] = {Op.DOT: dot}
+RULES: dict[Op, ElementRule] = {Op.DOT: dot}
 
 
 def column_dimension(instruction: Instruction) -> int | None:

@@ -27,7 +27,7 @@ Request: TypeAlias = tuple[Instruction, "Index"]
 Reads: TypeAlias = Generator[Request, Register, Register]
 """A generator that yields the elements that it reads, receives their values, and returns its own element."""
 
-Rule: TypeAlias = Callable[["Elemental", Instruction, "Index"], Reads]
+ElementRule: TypeAlias = Callable[["Elemental", Instruction, "Index"], Reads]
 """(elemental, instruction, index) → a generator of reads that returns the element."""
 
 
@@ -107,7 +107,7 @@ class Elemental:
         self,
         code: Code,
         leaves: Mapping[Instruction, Pointer],
-        rules: Mapping[Op, Rule],
+        rules: Mapping[Op, ElementRule],
         scratch: Scratch,
     ):
         self.code, self.leaves, self.rules, self.scratch = code, leaves, rules, scratch

@@ -17,7 +17,7 @@ from ..hlo.ir import Instruction, Literal
 from ..hlo.opcodes import Op
 from ..hlo.shapes import array
 from .builder import IndexValue
-from .elemental import Elemental, Index, Reads, Rule
+from .elemental import Elemental, ElementRule, Index, Reads
 from .memory import Pointer, immediate, load, store
 from .registers import I64
 from .shape import clamped_start, widened_start
@@ -189,4 +189,4 @@ def scatter(e: Elemental, instruction: Instruction, index: Index) -> Reads:
     yield
 
 
-RULES: dict[Op, Rule] = {Op.GATHER: gather, Op.SCATTER: scatter}
+RULES: dict[Op, ElementRule] = {Op.GATHER: gather, Op.SCATTER: scatter}

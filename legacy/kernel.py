@@ -16,7 +16,7 @@ from . import convolution, dot, indexing, reduce, reduce_window, shape, sort
 from .builder import Code
 from .concatenate import write_concatenated
 from .dot_tiled import emit_dot_with_epilogue, emit_tiled_dot, problem_of
-from .elemental import Elemental, Index, Rule, same_order
+from .elemental import Elemental, Index, ElementRule, same_order
 from .elementwise import EMIT as ELEMENTWISE
 from .graph import graph_of, walk
 from .leaf import Leaf, is_whole, result_leaves
@@ -29,9 +29,9 @@ from .scratch import Scratch
 from .update import emit_update, is_update
 
 
-def merge(*tables: Mapping[Op, Rule]) -> dict[Op, Rule]:
+def merge(*tables: Mapping[Op, ElementRule]) -> dict[Op, ElementRule]:
     """Merge tables of rules. An opcode with two rules is an error."""
-    merged: dict[Op, Rule] = {}
+    merged: dict[Op, ElementRule] = {}
     for table in tables:
         for op, rule in table.items():
             if op in merged:
@@ -40,7 +40,7 @@ def merge(*tables: Mapping[Op, Rule]) -> dict[Op, Rule]:
     return merged
 
 
-RULES: dict[Op, Rule] = merge(
+RULES: dict[Op, ElementRule] = merge(
     shape.RULES, reduce.RULES, dot.RULES, convolution.RULES, indexing.RULES, reduce_window.RULES, sort.RULES
 )
 """Rules of the opcodes that are not elementwise."""

@@ -11,7 +11,7 @@ from ..hlo.ir import Computation, Instruction
 from ..hlo.opcodes import Op
 from ..hlo.shapes import array
 from .builder import Code, IndexValue, Unroll
-from .elemental import Elemental, Index, Reads, Rule
+from .elemental import Elemental, ElementRule, Index, Reads
 from .elementwise import EMIT as ELEMENTWISE
 from .extremum import close_chains, combine_chains, is_long, open_chains
 from .linear import is_linear
@@ -273,4 +273,4 @@ def _accumulate(
         loop.close()
 
 
-RULES: dict[Op, Rule] = {Op.REDUCE: reduce}
+RULES: dict[Op, ElementRule] = {Op.REDUCE: reduce}

@@ -10,7 +10,7 @@ from ..hlo.ir import Instruction
 from ..hlo.opcodes import Op
 from ..hlo.shapes import Shape
 from .builder import Code, IndexValue
-from .elemental import Elemental, Index, Reads, Rule
+from .elemental import Elemental, ElementRule, Index, Reads
 from .loops import parts
 from .memory import Pointer, store
 from .reduce import reassociation
@@ -48,7 +48,7 @@ def reduce_window(e: Elemental, instruction: Instruction, index: Index) -> Reads
     return tuple(values) if instruction.shape.is_tuple else values[0]
 
 
-RULES: dict[Op, Rule] = {Op.REDUCE_WINDOW: reduce_window}
+RULES: dict[Op, ElementRule] = {Op.REDUCE_WINDOW: reduce_window}
 
 
 def _last(code: Code, start: IndexValue, end: IndexValue, step: int) -> IndexValue:

@@ -13,7 +13,7 @@ from ..hlo.shapes import Shape
 from .builder import Code, IndexValue
 from .concatenate import concatenate
 from .convert import bits_of, convert, from_bits
-from .elemental import Elemental, Index, Reads, Rule, same_order
+from .elemental import Elemental, ElementRule, Index, Reads, same_order
 from .leaf import Leaf
 from .linear import is_bitcast_transpose, is_reshaping_broadcast
 from .loops import nest
@@ -359,7 +359,7 @@ def map_(e: Elemental, instruction: Instruction, index: Index) -> Reads:
     return e.apply(instruction.called()[0], values)
 
 
-RULES: dict[Op, Rule] = {
+RULES: dict[Op, ElementRule] = {
     Op.CONSTANT: constant,
     Op.BROADCAST: broadcast,
     Op.RESHAPE: reshape,

@@ -16,7 +16,7 @@ from ..hlo.opcodes import Op
 from ..hlo.shapes import Shape
 from ..planning.plan import POOL_ALIGNMENT
 from .builder import Code, IndexValue
-from .elemental import Elemental, Index, Reads, Rule
+from .elemental import Elemental, ElementRule, Index, Reads
 from .indexing import refuse
 from .memory import Pointer, address, load, store
 from .registers import I8, I64, Register
@@ -228,4 +228,4 @@ def sort(e: Elemental, instruction: Instruction, index: Index) -> Reads:
     yield
 
 
-RULES: dict[Op, Rule] = {Op.SORT: sort}
+RULES: dict[Op, ElementRule] = {Op.SORT: sort}

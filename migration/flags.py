@@ -41,7 +41,7 @@ class FlagError(TestbedError):
 
 
 @dataclass(frozen=True, slots=True)
-class Rule:
+class FlagRule:
     """One `key=stack` of the flags. key: an opcode, a family or a dtype, as in text."""
 
     key: str
@@ -60,7 +60,7 @@ class Flags:
     """Immutable flags, a part of every cache key. Create them with `Flags.parse`."""
 
     default: str = DEFAULT
-    rules: tuple[Rule, ...] = ()
+    rules: tuple[FlagRule, ...] = ()
 
     @staticmethod
     def parse(text: str) -> Flags:
@@ -93,7 +93,7 @@ class Flags:
         return next((r.stack for r in reversed(self.rules) if r.matches(op, dtypes)), self.default)
 
 
-def _rule(word: str, text: str) -> Rule:
+def _rule(word: str, text: str) -> FlagRule:
     key, equals, stack = (part.strip() for part in word.partition("="))
     if not equals:
         if word in STACK_NAMES:
@@ -102,7 +102,7 @@ def _rule(word: str, text: str) -> Rule:
     if key not in OPCODES and key not in FAMILIES and key not in DTYPES:
         known = [*OPCODES, *FAMILIES, *DTYPES]
         raise FlagError(f"unknown opcode, family or dtype {key!r} in {text!r}", remedy=_near(key, known, "families"))
-    return Rule(key, _stack(stack, text))
+    return FlagRule(key, _stack(stack, text))
 
 
 def _stack(word: str, text: str) -> str:

@@ -16,7 +16,7 @@ from ..hlo.opcodes import Op
 from .builder import Builder, Index, Loop, Unroll
 from .convert import convert_to
 from .dot import accumulator_of, multiply_add, narrow
-from .elemental import Elemental, Indices, Reads, Rule
+from .elemental import Elemental, ElementRule, Indices, Reads
 from .elements import Scalar, decode, encode, flatten, parts, raw_type, unflatten, working_type
 from .graph import Node
 from .windows import Geometry, Site
@@ -61,7 +61,7 @@ def convolution_value(e: Elemental, node: Node, number: int, index: Indices, raw
     return encode(b, node.output.dtype, value) if raw else value
 
 
-RULES: dict[Op, Rule] = {Op.CONVOLUTION: convolution_value}
+RULES: dict[Op, ElementRule] = {Op.CONVOLUTION: convolution_value}
 
 
 def _widened(b: Builder, node: Node, wide: DType, x: Scalar, y: Scalar) -> tuple[Scalar, Scalar]:

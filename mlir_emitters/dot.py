@@ -7,7 +7,7 @@ from ..hlo.opcodes import Op
 from . import complex_math
 from .builder import Builder, Index, Unroll
 from .convert import convert_to
-from .elemental import Elemental, Indices, Reads, Rule
+from .elemental import Elemental, ElementRule, Indices, Reads
 from .elements import ROUNDED, SMALL_INTEGERS, Scalar, encode, flatten, round_to, unflatten, wrap_small
 from .graph import Node
 
@@ -109,4 +109,4 @@ def narrow(b: Builder, wide: DType, dtype: DType, value: Scalar) -> Scalar:
     return wrap_small(b, dtype, value) if dtype in SMALL_INTEGERS else value
 
 
-RULES: dict[Op, Rule] = {Op.DOT: dot_value}
+RULES: dict[Op, ElementRule] = {Op.DOT: dot_value}

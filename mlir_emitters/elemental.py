@@ -32,7 +32,7 @@ Request = tuple[Buffer, Indices, bool]
 """
 
 Reads = Generator[Request, Scalar, Scalar]
-Rule = Callable[["Elemental", Node, int, Indices, bool], Reads]
+ElementRule = Callable[["Elemental", Node, int, Indices, bool], Reads]
 """(elemental, node, output number, index, raw) → a generator of reads that returns the element."""
 
 
@@ -42,7 +42,7 @@ class Elemental:
     scratch: the kernel's scratch memory.
     """
 
-    def __init__(self, b: Builder, pointers: Sequence[Value], rules: Mapping[Op, Rule], scratch: Scratch):
+    def __init__(self, b: Builder, pointers: Sequence[Value], rules: Mapping[Op, ElementRule], scratch: Scratch):
         self.b, self.pointers, self.rules, self.scratch = b, pointers, rules, scratch
 
     def value(self, buffer: Buffer, index: Indices, raw: bool = False) -> Scalar:

@@ -14,7 +14,7 @@ from ..hlo.errors import UnsupportedError
 from ..hlo.opcodes import Op
 from .builder import Builder, Index, Value
 from .convert import convert_to
-from .elemental import Elemental, Indices, Reads, Rule
+from .elemental import Elemental, ElementRule, Indices, Reads
 from .elements import Scalar, decode, encode, flatten, raw_type, unflatten
 from .graph import Buffer, Node
 
@@ -75,7 +75,7 @@ def refuse(node: Node) -> NoReturn:
     )
 
 
-RULES: dict[Op, Rule] = {Op.GATHER: gather, Op.SCATTER: scatter}
+RULES: dict[Op, ElementRule] = {Op.GATHER: gather, Op.SCATTER: scatter}
 
 
 # A kernel whose root is a scatter -----------------------------------------------------------------------------------

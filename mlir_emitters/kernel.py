@@ -12,7 +12,7 @@ from .builder import Builder, Index
 from .complex_dot import emit_columns
 from .concatenate import emit_concatenate
 from .dot_tiled import emit_matmul
-from .elemental import Elemental, Linear, Rule
+from .elemental import Elemental, Linear, ElementRule
 from .elementwise import EMIT as ELEMENTWISE
 from .graph import Buffer, KernelGraph, Node, origin, reachable
 from .linear import is_linear
@@ -23,9 +23,9 @@ from .scratch import Scratch
 from .update import copy_unless_there, emit_update
 
 
-def merge(*tables: Mapping[Op, Rule]) -> dict[Op, Rule]:
+def merge(*tables: Mapping[Op, ElementRule]) -> dict[Op, ElementRule]:
     """Merge the tables of all families. An opcode in two tables is an error."""
-    result: dict[Op, Rule] = {}
+    result: dict[Op, ElementRule] = {}
     for table in tables:
         twice = result.keys() & table.keys()
         if twice or table.keys() & ELEMENTWISE.keys():
@@ -34,7 +34,7 @@ def merge(*tables: Mapping[Op, Rule]) -> dict[Op, Rule]:
     return result
 
 
-RULES: dict[Op, Rule] = merge(
+RULES: dict[Op, ElementRule] = merge(
     shape.RULES, reduce.RULES, dot.RULES, convolution.RULES, indexing.RULES, reduce_window.RULES, sort.RULES
 )
 

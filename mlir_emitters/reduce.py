@@ -11,7 +11,7 @@ from collections.abc import Callable, Iterator, Sequence
 from ..hlo.dtypes import DType
 from ..hlo.opcodes import Op
 from .builder import Builder, Index, Loop, Unroll, Value
-from .elemental import Elemental, Indices, Reads, Rule
+from .elemental import Elemental, ElementRule, Indices, Reads
 from .elements import ROUNDED, Scalar, decode, encode, flatten, parts, raw_type, round_to, unflatten, working_type
 from .extremum import advance_three, close_three, extremum_of, open_three, takes_three
 from .graph import Buffer, Node
@@ -134,7 +134,7 @@ def is_float_sum(node: Node) -> bool:
     return {*root.inputs} == {*body.parameters} and body.outputs[0].dtype.component.is_float
 
 
-RULES: dict[Op, Rule] = {Op.REDUCE: reduce_value}
+RULES: dict[Op, ElementRule] = {Op.REDUCE: reduce_value}
 
 
 # A kernel whose root is a reduction that keeps the innermost dimension ----------------------------------------------

@@ -13,7 +13,7 @@ from ..hlo.attributes import Window, WindowDim
 from ..hlo.dtypes import DType
 from ..hlo.opcodes import Op
 from .builder import Builder, Index, Loop, Value
-from .elemental import Elemental, Indices, Reads, Rule
+from .elemental import Elemental, ElementRule, Indices, Reads
 from .elements import Scalar, encode, flatten, parts, unflatten
 from .graph import Buffer, Node
 from .windows import Sliding
@@ -58,7 +58,7 @@ def reduce_window_value(e: Elemental, node: Node, number: int, index: Indices, r
     return encode(b, node.outputs[number].dtype, totals[number]) if raw else totals[number]
 
 
-RULES: dict[Op, Rule] = {Op.REDUCE_WINDOW: reduce_window_value}
+RULES: dict[Op, ElementRule] = {Op.REDUCE_WINDOW: reduce_window_value}
 
 
 def _mirrored(b: Builder, lower: Index, upper: Index, step: int, tap: Index) -> Index:

@@ -11,7 +11,7 @@ from ..hlo.dtypes import DType
 from ..hlo.opcodes import Op
 from .builder import Builder, Index, Value
 from .convert import convert_to
-from .elemental import Elemental, Indices, Linear, Reads, Rule, load_element
+from .elemental import Elemental, ElementRule, Indices, Linear, Reads, load_element
 from .elements import Scalar, decode, encode, flatten, raw_type, scalar_types, unflatten, wrap_small
 from .graph import Buffer, Node
 
@@ -344,7 +344,7 @@ def map_(e: Elemental, node: Node, number: int, index: Indices, raw: bool) -> Re
     return encode(e.b, node.outputs[number].dtype, value) if raw else value
 
 
-RULES: dict[Op, Rule] = {
+RULES: dict[Op, ElementRule] = {
     Op.BITCAST: bitcast,
     Op.BITCAST_CONVERT: bitcast_convert,
     Op.BROADCAST: broadcast,

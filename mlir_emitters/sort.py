@@ -13,7 +13,7 @@ from ..hlo.dtypes import DType
 from ..hlo.opcodes import Op
 from ..planning.plan import POOL_ALIGNMENT
 from .builder import Builder, Index, Loop, Value
-from .elemental import Elemental, Indices, Reads, Rule, load_element, store_element
+from .elemental import Elemental, ElementRule, Indices, Reads, load_element, store_element
 from .elements import Scalar, decode, flatten, unflatten
 from .graph import Buffer, Node, origin
 from .indexing import refuse
@@ -30,7 +30,7 @@ def sort_value(e: Elemental, node: Node, number: int, index: Indices, raw: bool)
     yield
 
 
-RULES: dict[Op, Rule] = {Op.SORT: sort_value}
+RULES: dict[Op, ElementRule] = {Op.SORT: sort_value}
 
 
 def uncut(result: Buffer) -> Buffer:

@@ -129,7 +129,8 @@ def _of_body(body: Computation, rank: int) -> Sequence[bool]:
 
 
 # --- by opcode -------------------------------------------------------------------------------------------------------
-Rule = Callable[[Instruction, int], Sequence[bool]]
+SplitRule = Callable[[Instruction, int], Sequence[bool]]
+"""(instruction, rank of the result) → for each dimension, whether it may be split."""
 
 
 def _all(_: Instruction, rank: int) -> Sequence[bool]:
@@ -152,7 +153,7 @@ def _topk(_: Instruction, rank: int) -> Sequence[bool]:
     return [d < rank - 1 for d in range(rank)]
 
 
-RULES: Mapping[Op, Rule] = {
+RULES: Mapping[Op, SplitRule] = {
     **dict.fromkeys(BY_ELEMENT - {Op.PARAMETER, Op.CONSTANT, Op.TUPLE}, _all),
     Op.CONVOLUTION: _all,
     Op.DOT: _dot,

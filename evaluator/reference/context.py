@@ -85,6 +85,3 @@ class Context(Protocol):
     def collect(self, instruction: Instruction, addresses: Sequence[Hashable], what: str) -> Value:
         """Wait for a value at any of the addresses; an earlier address has priority. what: the wait, for messages."""
         ...
-
-
-Rule = Callable[[Instruction, Sequence[Value], Context], Value]

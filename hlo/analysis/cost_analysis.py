@@ -85,7 +85,8 @@ class CostAnalysis:
         return known
 
 
-Rule = Callable[[Instruction, CostAnalysis], Cost]
+CostRule = Callable[[Instruction, CostAnalysis], Cost]
+"""(instruction, the analysis, for computations that it calls) → its cost."""
 
 
 # -- helpers ----------------------------------------------------------------------------------------------------------
@@ -347,7 +348,7 @@ FREE = (
     Op.CUSTOM_CALL,
 )
 
-RULES: Mapping[Op, Rule] = {
+RULES: Mapping[Op, CostRule] = {
     **dict.fromkeys(UNARY | (BINARY - {Op.COMPARE}), _elementwise),
     **dict.fromkeys((Op.CONVERT, Op.REDUCE_PRECISION, Op.STOCHASTIC_CONVERT, Op.BITCAST_CONVERT), _elementwise),
     **dict.fromkeys((Op.COMPARE, Op.SELECT, Op.CLAMP), _elementwise),

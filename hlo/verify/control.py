@@ -10,7 +10,7 @@ from ..opcodes import Op
 from ..shapes import TOKEN, Shape, tuple_shape
 from .rules import arrays, broken, called, check_parameters, make, same
 
-PRED, U32 = Shape(DType.PRED), Shape(DType.U32)
+PRED_SCALAR, U32_SCALAR = Shape(DType.PRED), Shape(DType.U32)
 
 
 def declared(i: Instruction) -> Shape:
@@ -85,7 +85,7 @@ def while_(i: Instruction) -> Shape:
     state = i.operands[0].shape
     condition, body = called(i, "condition", "WHILE1"), called(i, "body", "WHILE2")
     check_parameters(i, "WHILE1", condition, (state,))
-    if not same(condition.root.shape, PRED):
+    if not same(condition.root.shape, PRED_SCALAR):
         broken(i, "WHILE1", f"'{condition.name}' returns {condition.root.shape}, not pred[]")
     check_parameters(i, "WHILE2", body, (state,))
     if not same(body.root.shape, state):

@@ -5,15 +5,13 @@ from __future__ import annotations
 from collections.abc import Callable
 from dataclasses import replace
 
-from ..dtypes import COMPLEX, FLOAT, INTEGER, NUMPY, SIGNED, DType
+from ..dtypes import COMPLEX, FLOAT, INTEGER, SIGNED, DType
 from ..ir import Instruction
 from ..opcodes import Op
+from ..opset_rows import ANY, NUMBER, PRED
 from ..shapes import Shape
-from .rules import arrays, broken, higher, make, merged_dynamic, same_dims, same_dtype
+from .rules import ShapeRule, arrays, broken, higher, make, merged_dynamic, same_dims, same_dtype
 
-ANY = frozenset(NUMPY)
-PRED = frozenset({DType.PRED})
-NUMBER = INTEGER | FLOAT | COMPLEX
 ANALYTIC = FLOAT | COMPLEX
 
 
@@ -49,10 +47,7 @@ def _class_name(allowed: frozenset[DType]) -> str:
     return ", ".join(found) or ", ".join(sorted(d.value for d in allowed))
 
 
-Rule = Callable[[Instruction], Shape]
-
-
-def unary(allowed: frozenset[DType], result: Callable[[Shape], Shape] = as_is) -> Rule:
+def unary(allowed: frozenset[DType], result: Callable[[Shape], Shape] = as_is) -> ShapeRule:
     """UNARY1: the operand is an array. UNARY2: its element type is in the opcode's class."""
 
     def infer(i: Instruction) -> Shape:
@@ -80,7 +75,7 @@ def binary_shape(i: Instruction, allowed: frozenset[DType]) -> Shape:
     return Shape(dtype, dims, a.layout, merged_dynamic(a, b))
 
 
-def binary(allowed: frozenset[DType], result: Callable[[Shape], Shape] = as_is) -> Rule:
+def binary(allowed: frozenset[DType], result: Callable[[Shape], Shape] = as_is) -> ShapeRule:
     return lambda i: result(binary_shape(i, allowed))
 
 
@@ -190,7 +185,7 @@ def compare(i: Instruction) -> Shape:
     return replace(shape, dtype=DType.PRED, layout=shape.layout)
 
 
-INFER: dict[Op, Rule] = {
+INFER: dict[Op, ShapeRule] = {
     **dict.fromkeys(
         (
             Op.ACOS,

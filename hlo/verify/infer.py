@@ -7,19 +7,16 @@ the result's shape (convert, reshape, iota, …), the rule checks it.
 
 from __future__ import annotations
 
-from collections.abc import Callable
-
 from ..ir import Instruction
 from ..opcodes import Op
 from ..shapes import Shape
 from . import collectives, control, elementwise, indexing, linear, movement, regions
+from .rules import ShapeRule
 
-Rule = Callable[[Instruction], Shape]
 
-
-def merged(*tables: dict[Op, Rule]) -> dict[Op, Rule]:
+def merged(*tables: dict[Op, ShapeRule]) -> dict[Op, ShapeRule]:
     """One table from several. Raises ValueError if two of them have the same opcode."""
-    out: dict[Op, Rule] = {}
+    out: dict[Op, ShapeRule] = {}
     for table in tables:
         for op, rule in table.items():
             if op in out:
@@ -28,7 +25,7 @@ def merged(*tables: dict[Op, Rule]) -> dict[Op, Rule]:
     return out
 
 
-INFER: dict[Op, Rule] = merged(
+INFER: dict[Op, ShapeRule] = merged(
     elementwise.INFER,
     movement.INFER,
     indexing.INFER,
@@ -69,7 +66,7 @@ NEEDS_SHAPE = frozenset(
 """Opcodes whose text must state the result's shape."""
 
 
-UNSTATED: dict[Op, Rule] = {
+UNSTATED: dict[Op, ShapeRule] = {
     Op.BROADCAST: movement.inferred_broadcast,
     Op.TRANSPOSE: movement.inferred_transpose,
 }

@@ -2,13 +2,16 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from typing import NoReturn
 
 from ..dtypes import DType
 from ..errors import VerificationError
 from ..ir import Computation, Instruction
 from ..shapes import UNBOUNDED, Shape
+
+ShapeRule = Callable[[Instruction], Shape]
+"""Computes the shape of an instruction's result. Raises VerificationError if a constraint is broken."""
 
 
 def broken(i: Instruction, label: str, message: str, remedy: str | None = None) -> NoReturn:

@@ -8,7 +8,7 @@ from ...hlo.attributes import ConvolutionDims, Window
 from ...hlo.ir import Instruction
 from ...hlo.opcodes import Op
 from ..building import Builder
-from .values import Rule, Sized, least, masked, plain, sizes_of, zero
+from .values import DynamicRule, Sized, least, masked, plain, sizes_of, zero
 from .windows import windowed
 
 Sizes = Mapping[int, Instruction | None]
@@ -48,4 +48,4 @@ def _zeroed(b: Builder, x: Sized, sizes: Sizes) -> Sized:
     return Sized(masked(b, Sized(x.value, known), [d for _, d in known], zero(b, x.value.shape.dtype)), {})
 
 
-RULES: dict[Op, Rule] = {Op.CONVOLUTION: convolution}
+RULES: dict[Op, DynamicRule] = {Op.CONVOLUTION: convolution}

@@ -13,7 +13,7 @@ from ...hlo.dtypes import DType
 from ...hlo.ir import Instruction
 from ...hlo.opcodes import Op
 from ..building import Builder
-from .values import Rule, Sized, inside, least, leaves_of, masked, plain, present, sizes_of, static, zero
+from .values import DynamicRule, Sized, inside, least, leaves_of, masked, plain, present, sizes_of, static, zero
 
 Dims = Mapping[int, Instruction | None]
 """A scalar for each of some dimensions; None where the dimension has its full size."""
@@ -273,7 +273,7 @@ def _scatter_each(
     )  # fmt: skip
 
 
-RULES: dict[Op, Rule] = {
+RULES: dict[Op, DynamicRule] = {
     Op.DYNAMIC_SLICE: dynamic_slice,
     Op.DYNAMIC_UPDATE_SLICE: dynamic_update_slice,
     Op.GATHER: gather,

@@ -10,7 +10,7 @@ from ...hlo.ir import Instruction
 from ...hlo.opcodes import Op
 from ..building import Builder
 from ..expand.batch_norm import Present, gradients, inference, training
-from .values import Key, Rule, Sized, inside, least, masked, plain, sizes_of, static, zero
+from .values import DynamicRule, Key, Sized, inside, least, masked, plain, sizes_of, static, zero
 
 Pairs = list[tuple[int, int]]
 
@@ -156,7 +156,7 @@ _EXPANSIONS: dict[Op, Callable[[Instruction, Builder, Present | None], Instructi
     Op.BATCH_NORM_TRAINING: training,
 }
 
-RULES: dict[Op, Rule] = {
+RULES: dict[Op, DynamicRule] = {
     **dict.fromkeys(_EXPANSIONS, batch_norm),
     Op.CHOLESKY: cholesky,
     Op.DOT: dot,

@@ -17,7 +17,7 @@ from ...hlo.opcodes import Op
 from ..building import Builder
 from ..expand.select_and_scatter import select_then_scatter
 from .convolution import convolution
-from .values import Rule, Sized, inside, leaves_of, masked, present, sizes_of, zero
+from .values import DynamicRule, Sized, inside, leaves_of, masked, present, sizes_of, zero
 from .windows import folded, reach_of
 
 
@@ -186,7 +186,7 @@ def select_and_scatter(i: Instruction, b: Builder, xs: Sequence[Sized]) -> Sized
     return Sized(back, x.sizes)
 
 
-TARGETS: dict[str, Rule] = {
+TARGETS: dict[str, DynamicRule] = {
     "DynamicConvolutionForward": convolution_forward,
     "DynamicConvolutionInputGrad": convolution_input_grad,
     "DynamicConvolutionKernelGrad": convolution_kernel_grad,

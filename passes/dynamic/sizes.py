@@ -18,7 +18,7 @@ from ..building import Builder
 from ..expand.topk import is_topk
 from . import convolution, indexing, linalg, padding, windows
 from .reshape import dynamic_reshape, reshape
-from .values import Rule, Sized, least, masked, plain, present, sizes_of, static, zero
+from .values import DynamicRule, Sized, least, masked, plain, present, sizes_of, static, zero
 
 # --- sizes themselves ------------------------------------------------------------------------------------------------
 
@@ -190,7 +190,7 @@ def identity(i: Instruction, b: Builder, xs: Sequence[Sized]) -> Sized:
     return Sized(plain(i, b, xs, {}).value, xs[0].sizes)
 
 
-RULES: dict[Op, Rule] = {
+RULES: dict[Op, DynamicRule] = {
     **dict.fromkeys(ELEMENTWISE, elementwise),
     **dict.fromkeys(BINARY, binary),
     **convolution.RULES,

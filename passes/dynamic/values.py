@@ -31,7 +31,7 @@ class Sized:
         return self.value.shape.dims
 
 
-Rule = Callable[[Instruction, Builder, Sequence[Sized]], Sized | None]
+DynamicRule = Callable[[Instruction, Builder, Sequence[Sized]], Sized | None]
 """(instruction, builder, operands with sizes) → the result with its sizes; None if the op is not supported."""
 
 

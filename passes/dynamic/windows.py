@@ -12,7 +12,7 @@ from ...hlo.opcodes import Op
 from ...hlo.shapes import Shape, array, tuple_shape
 from ..building import Builder, identity_of, sole_binary
 from ..expand.select_and_scatter import select_then_scatter
-from .values import Rule, Sized, inside, least, leaves_of, plain, sizes_of, static
+from .values import DynamicRule, Sized, inside, least, leaves_of, plain, sizes_of, static
 
 # --- reductions ------------------------------------------------------------------------------------------------------
 
@@ -242,7 +242,7 @@ def _scan_of_those_there(i: Instruction, b: Builder, xs: Sequence[Sized], size: 
     return b.op(Op.SCAN, static(i.shape).without_layout(), *operands, **attributes, to_apply=computation)
 
 
-RULES: dict[Op, Rule] = {
+RULES: dict[Op, DynamicRule] = {
     Op.REDUCE: reduce,
     Op.REDUCE_WINDOW: reduce_window,
     Op.SCAN: scan,

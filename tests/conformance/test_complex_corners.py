@@ -24,7 +24,7 @@ Array = np.ndarray
 
 
 @dataclass(frozen=True)
-class Rule:
+class Closeness:
     """How an opcode is compared. eps: the largest distance in units of the type's epsilon. planar: compare both parts
     together, relative to the result's size (to 1 if that is smaller and `absolute`), since one part may cancel.
     keep: operands → elements whose result does not depend on rounding. xla: whether XLA has the opcode.
@@ -71,17 +71,19 @@ def off_the_cut(y: Array, x: Array) -> Array:
     return normal(x, y) & (endless | (np.abs(quotient.imag) > 1e-3) & (np.abs(quotient) > 1e-3))
 
 
-RULES: dict[str, Rule] = {
-    **dict.fromkeys(["abs", "add", "convert", "cosine", "divide", "exponential", "imag", "multiply", "negate"], Rule()),
-    **dict.fromkeys(["real", "rsqrt", "sign", "sine", "sqrt", "subtract", "tan", "tanh"], Rule()),
-    "log": Rule(keep=normal),
-    "log-plus-one": Rule(keep=no_cancellation),
-    "exponential-minus-one": Rule(planar=True, absolute=True),
-    "logistic": Rule(300, planar=True, absolute=True),
-    "power": Rule(1e4, planar=True, keep=turns_little),
-    "atan2": Rule(1e4, planar=True, absolute=True, keep=off_the_cut),
-    "cbrt": Rule(100, planar=True, xla=False),
-    **dict.fromkeys(["acos", "acosh", "asin", "asinh", "atanh", "cosh", "sinh"], Rule(xla=False)),
+RULES: dict[str, Closeness] = {
+    **dict.fromkeys(
+        ["abs", "add", "convert", "cosine", "divide", "exponential", "imag", "multiply", "negate"], Closeness()
+    ),
+    **dict.fromkeys(["real", "rsqrt", "sign", "sine", "sqrt", "subtract", "tan", "tanh"], Closeness()),
+    "log": Closeness(keep=normal),
+    "log-plus-one": Closeness(keep=no_cancellation),
+    "exponential-minus-one": Closeness(planar=True, absolute=True),
+    "logistic": Closeness(300, planar=True, absolute=True),
+    "power": Closeness(1e4, planar=True, keep=turns_little),
+    "atan2": Closeness(1e4, planar=True, absolute=True, keep=off_the_cut),
+    "cbrt": Closeness(100, planar=True, xla=False),
+    **dict.fromkeys(["acos", "acosh", "asin", "asinh", "atanh", "cosh", "sinh"], Closeness(xla=False)),
 }
 
 NO_ARITHMETIC = {Op.BITCAST_CONVERT, Op.COMPARE, Op.COPY, Op.SELECT}
@@ -134,7 +136,7 @@ def size(x: Array) -> Array:
     return np.hypot(*[np.where(np.isfinite(p), p, 0).astype(np.longdouble) for p in (x.real, x.imag)])
 
 
-def differences(actual: Array, expected: Array, rule: Rule) -> Array:
+def differences(actual: Array, expected: Array, rule: Closeness) -> Array:
     """For each element '' or the first difference found: NaN, infinity, zero (its sign), size."""
     halves = [(actual, expected)]
     if actual.dtype.kind == "c":
@@ -264,7 +266,7 @@ def test_sums_of_products(name: str, dtype: str):
     if installed():
         results["xla"] = XlaExecutable(text).execute(inputs)[0]
     for stack, actual in results.items():
-        assert set(differences(actual, results["evaluator"], Rule()).reshape(-1)) == {""}, stack
+        assert set(differences(actual, results["evaluator"], Closeness()).reshape(-1)) == {""}, stack
 
 
 @pytest.mark.filterwarnings("ignore::RuntimeWarning")
@@ -276,7 +278,7 @@ def test_a_matrix_product_keeps_its_infinities(dtype: str):
     results = {stack: run_stack(text, stack, inputs)[0] for stack in STACKS}
     expected = results["evaluator"]
     assert np.isinf(expected.real).any()
-    assert all(set(differences(actual, expected, Rule()).reshape(-1)) == {""} for actual in results.values())
+    assert all(set(differences(actual, expected, Closeness()).reshape(-1)) == {""} for actual in results.values())
     if installed():
-        found = differences(XlaExecutable(text).execute(inputs)[0], expected, Rule())
+        found = differences(XlaExecutable(text).execute(inputs)[0], expected, Closeness())
         assert set(found.reshape(-1)) == {"", "NaN"}

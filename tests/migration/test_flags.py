@@ -11,7 +11,7 @@ from ...hlo.opclasses import ELEMENTWISE
 from ...hlo.opcodes import Op
 from ...hlo.shapes import array
 from ...migration import Flags, choose, emit_for
-from ...migration.flags import DTYPES, FAMILIES, OPCODES, FlagError, Rule
+from ...migration.flags import DTYPES, FAMILIES, OPCODES, FlagError, FlagRule
 from ...planning.plan import KernelRequest
 
 F32, F16 = array(DType.F32, 4), array(DType.F16, 4)
@@ -52,7 +52,7 @@ def test_flags_parse_and_print(text, canonical):
 @given(
     st.sampled_from(["legacy", "mlir"]),
     st.lists(
-        st.builds(Rule, st.sampled_from([*OPCODES, *FAMILIES, *DTYPES]), st.sampled_from(["legacy", "mlir"])),
+        st.builds(FlagRule, st.sampled_from([*OPCODES, *FAMILIES, *DTYPES]), st.sampled_from(["legacy", "mlir"])),
         unique_by=lambda rule: rule.key,
         max_size=6,
     ),

@@ -19,6 +19,7 @@ from ...hlo.opset_rows import ALGORITHM_ULP, ANY, EXACT, MANY, Family, Row
 from ...hlo.shapes import Shape
 from ...hlo.verify import collectives, control, elementwise, indexing, linear, movement, regions
 from ...hlo.verify.infer import INFER
+from ...hlo.verify.rules import ShapeRule
 from .base import Mutant, Note, Room, modules, rebind, words_of
 
 
@@ -96,7 +97,6 @@ def follow(old: frozenset[Op], new: frozenset[Op]) -> None:
 
 
 # --- shape rules ------------------------------------------------------------------------------------------------------
-Rule = Callable[[Instruction], Shape]
 
 
 def infer_mutants() -> Iterator[Mutant]:
@@ -175,7 +175,7 @@ def leave_out(label: str) -> None:
     """Where the constraint is broken, what the text says is taken for right."""
     for op, rule in INFER.items():
 
-        def lenient(i: Instruction, rule: Rule = rule) -> Shape:
+        def lenient(i: Instruction, rule: ShapeRule = rule) -> Shape:
             try:
                 return rule(i)
             except VerificationError as error:
@@ -189,7 +189,7 @@ def leave_out(label: str) -> None:
 def record(note: Note) -> None:
     for op, rule in INFER.items():
 
-        def noting(i: Instruction, op: Op = op, rule: Rule = rule) -> Any:
+        def noting(i: Instruction, op: Op = op, rule: ShapeRule = rule) -> Any:
             try:
                 shape = rule(i)
             except VerificationError as error:
