@@ -18,7 +18,7 @@ from ..hlo.opcodes import Op
 from ..hlo.shapes import Shape
 from .builder import Code, IndexValue, Scope
 from .convert import bits_of, from_bits
-from .elementwise import EMIT as ELEMENTWISE
+from .elementwise import EMIT
 from .memory import Pointer, immediate, load
 from .registers import Register
 from .scratch import Scratch
@@ -163,7 +163,7 @@ class Elemental:
         special = _SCALAR_OPS.get(instruction.opcode)
         if special is not None:
             return special(self, instruction, operands, arguments)
-        return ELEMENTWISE[instruction.opcode](self.code, instruction, *operands)
+        return EMIT[instruction.opcode](self.code, instruction, *operands)
 
     def _known(self, key: Hashable) -> Register | None:
         scope: Scope | None = self.code.scope
@@ -193,7 +193,7 @@ class Elemental:
         values = []
         for operand in instruction.operands:
             values.append((yield operand, index.within(operand.shape)))
-        return ELEMENTWISE[instruction.opcode](self.code, instruction, *values)
+        return EMIT[instruction.opcode](self.code, instruction, *values)
 
 
 def _inner_computation(

@@ -16,8 +16,8 @@ from . import convolution, dot, indexing, reduce, reduce_window, shape, sort
 from .builder import Code
 from .concatenate import write_concatenated
 from .dot_tiled import emit_dot_with_epilogue, emit_tiled_dot, problem_of
-from .elemental import Elemental, Index, ElementRule, same_order
-from .elementwise import EMIT as ELEMENTWISE
+from .elemental import Elemental, ElementRule, Index, same_order
+from .elementwise import EMIT
 from .graph import graph_of, walk
 from .leaf import Leaf, is_whole, result_leaves
 from .linear import is_linear
@@ -229,7 +229,7 @@ def _below_elementwise(e: Elemental, group: list[Leaf]) -> tuple[list[Instructio
     return products, [i for i in found if i.opcode not in _DEAR and i.opcode not in _PASSES]
 
 
-_PASSES = ELEMENTWISE.keys() | {Op.GET_TUPLE_ELEMENT}
+_PASSES = EMIT.keys() | {Op.GET_TUPLE_ELEMENT}
 
 
 def _has_shape(product: Instruction, result: Shape) -> bool:

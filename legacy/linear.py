@@ -8,7 +8,7 @@ from ..hlo.ir import Instruction
 from ..hlo.opcodes import Op
 from ..hlo.shapes import Shape
 from .elemental import same_order
-from .elementwise import EMIT as ELEMENTWISE
+from .elementwise import EMIT
 from .memory import is_splat
 
 
@@ -32,7 +32,7 @@ def _keeps_order(instruction: Instruction) -> bool:
     shape = instruction.shape
     if shape.is_tuple:
         return False
-    if instruction.opcode in ELEMENTWISE or instruction.opcode is Op.MAP:
+    if instruction.opcode in EMIT or instruction.opcode is Op.MAP:
         return all(o.shape.size == 1 or _same_memory_order(shape, o.shape) for o in instruction.operands)
     rule = _RULES.get(instruction.opcode)
     return rule is not None and rule(instruction)

@@ -13,7 +13,7 @@ from ..hlo.opcodes import Op
 from ..hlo.shapes import Shape
 from .builder import Code, IndexValue, Unroll
 from .elemental import Elemental, Index
-from .elementwise import EMIT as ELEMENTWISE
+from .elementwise import EMIT
 from .memory import Pointer, address, load
 from .registers import I32, memory_type
 from .stack import alloca
@@ -121,7 +121,7 @@ def _crossings(e: Elemental, root: Instruction) -> list[Crossing]:
 def _follow(current: Crossing) -> list[Crossing]:
     """The same for the operands of an intermediate instruction."""
     instruction, roles = current.leaf, current.roles
-    if instruction.opcode in ELEMENTWISE:
+    if instruction.opcode in EMIT:
         same = [o for o in instruction.operands if o.shape.dims == instruction.shape.dims]
         return [replace(current, leaf=o) for o in same]
     if instruction.opcode not in (Op.TRANSPOSE, Op.BROADCAST, *_SHIFTING):

@@ -12,7 +12,7 @@ from ..hlo.opcodes import Op
 from ..hlo.shapes import array
 from .builder import Code, IndexValue, Unroll
 from .elemental import Elemental, ElementRule, Index, Reads
-from .elementwise import EMIT as ELEMENTWISE
+from .elementwise import EMIT
 from .extremum import close_chains, combine_chains, is_long, open_chains
 from .linear import is_linear
 from .loops import parts
@@ -72,7 +72,7 @@ class Reducer:
         with reassociation(self.code):
             root = SINGLE[self.simple.opcode] if self.in_single else self.simple
             value = self._widened(values)[0]
-            return [ELEMENTWISE[root.opcode](self.code, root, accumulators[0], value)]
+            return [EMIT[root.opcode](self.code, root, accumulators[0], value)]
 
     def result(self, values: list[Register]) -> Register:
         return tuple(values) if self.instruction.shape.is_tuple else values[0]

@@ -8,12 +8,11 @@ from ..hlo.dtypes import DType
 from ..hlo.errors import UnsupportedError
 from ..hlo.ir import Computation, Instruction
 from ..hlo.layouts import changes_elements
-from ..hlo.opclasses import ELEMENTWISE as ELEMENTWISE_OPS
+from ..hlo.opclasses import ELEMENTWISE
 from ..hlo.opcodes import Op
 from ..planning.plan import KernelRequest
 from .elemental import SCALAR_OPS
-from .elementwise import EMIT as ELEMENTWISE
-from .elementwise import Typed
+from .elementwise import EMIT, Typed
 from .graph import graph_of
 from .kernel import RULES
 
@@ -49,13 +48,13 @@ def _is_supported(instruction: Instruction, scalar: bool) -> bool:
         return False
     if instruction.shape.is_dynamic or any(not s.is_array for _, s in instruction.shape.leaves()):
         return False
-    if op in ELEMENTWISE:
+    if op in EMIT:
         return _takes(instruction)
     return (op in SCALAR_OPS and all(s.size == 1 for _, s in instruction.shape.leaves())) if scalar else op in RULES
 
 
 def _takes(instruction: Instruction) -> bool:
-    emit = ELEMENTWISE[instruction.opcode]
+    emit = EMIT[instruction.opcode]
     dtype = instruction.operands[0].shape.dtype
     if isinstance(emit, Typed):
         return emit.supports(dtype)
@@ -69,6 +68,6 @@ def _error(instruction: Instruction) -> UnsupportedError:
         remedy = "use bitcast-convert, which says how"
         return UnsupportedError("legacy", f"bitcast({types})", remedy=remedy, location=instruction.location)
     dtype = (instruction.operands[0] if instruction.operands else instruction).shape.dtype
-    place = "EMIT in legacy/elementwise.py" if op in ELEMENTWISE_OPS else "RULES in the file of legacy for its family"
-    remedy = f"extend {op!r} in {place}" if op in ELEMENTWISE or op in RULES else f"add {op!r} to {place}"
+    place = "EMIT in legacy/elementwise.py" if op in ELEMENTWISE else "RULES in the file of legacy for its family"
+    remedy = f"extend {op!r} in {place}" if op in EMIT or op in RULES else f"add {op!r} to {place}"
     return UnsupportedError("legacy", f"{op.value}({dtype!r})", remedy=remedy, location=instruction.location)

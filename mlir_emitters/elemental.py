@@ -13,8 +13,7 @@ from ..hlo.dtypes import DType
 from ..hlo.opcodes import Op
 from .builder import Builder, Index, Value
 from .elements import Scalar, decode, encode, flatten, parts, raw_type
-from .elementwise import EMIT as ELEMENTWISE
-from .elementwise import emit_elementwise, takes_raw
+from .elementwise import EMIT, emit_elementwise, takes_raw
 from .graph import Body, Buffer, Node
 from .scratch import Scratch
 
@@ -75,7 +74,7 @@ class Elemental:
             made = (encode if raw else decode)(self.b, buffer.dtype, other)
         elif buffer.writer is None:
             made = yield from self._load(request)
-        elif buffer.writer.opcode in ELEMENTWISE:
+        elif buffer.writer.opcode in EMIT:
             made = yield from self._elementwise(buffer.writer, index, raw)
         else:
             rule = self.rules[buffer.writer.opcode]

@@ -12,8 +12,8 @@ from .builder import Builder, Index
 from .complex_dot import emit_columns
 from .concatenate import emit_concatenate
 from .dot_tiled import emit_matmul
-from .elemental import Elemental, Linear, ElementRule
-from .elementwise import EMIT as ELEMENTWISE
+from .elemental import Elemental, ElementRule, Linear
+from .elementwise import EMIT
 from .graph import Buffer, KernelGraph, Node, origin, reachable
 from .linear import is_linear
 from .loops import crossing_dimension, emit_blocks, pure_transposition, tiled, with_loops
@@ -28,8 +28,8 @@ def merge(*tables: Mapping[Op, ElementRule]) -> dict[Op, ElementRule]:
     result: dict[Op, ElementRule] = {}
     for table in tables:
         twice = result.keys() & table.keys()
-        if twice or table.keys() & ELEMENTWISE.keys():
-            raise ValueError(f"two rules for {sorted(op.value for op in twice or table.keys() & ELEMENTWISE.keys())}")
+        if twice or table.keys() & EMIT.keys():
+            raise ValueError(f"two rules for {sorted(op.value for op in twice or table.keys() & EMIT.keys())}")
         result |= table
     return result
 
@@ -170,7 +170,7 @@ def behind_elementwise(group: Sequence[Buffer]) -> list[Node]:
         if node is None or node in seen:
             continue
         seen.add(node)
-        if node.opcode in ELEMENTWISE or node.opcode in (Op.SELECT, Op.COPY):
+        if node.opcode in EMIT or node.opcode in (Op.SELECT, Op.COPY):
             stack += [x.writer for x in node.inputs]
         else:
             found.append(node)

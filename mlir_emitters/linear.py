@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 
 from ..hlo.opcodes import Op
-from .elementwise import EMIT as ELEMENTWISE
+from .elementwise import EMIT
 from .graph import Buffer, Node
 
 
@@ -28,7 +28,7 @@ def is_linear(group: Sequence[Buffer]) -> bool:
 
 def _linear_sources(node: Node) -> Sequence[Buffer] | None:
     """The full-size operands that a node reads at the result's own offset; None if it reads elsewhere."""
-    by_element = node.opcode in ELEMENTWISE or node.opcode in (Op.SELECT, Op.COPY, Op.BITCAST_CONVERT)
+    by_element = node.opcode in EMIT or node.opcode in (Op.SELECT, Op.COPY, Op.BITCAST_CONVERT)
     rule = _of_elementwise if by_element else LINEAR.get(node.opcode)
     return rule(node) if rule is not None else None
 

@@ -14,7 +14,7 @@ from ..hlo.opcodes import Op
 from .builder import Builder, Index, Loop, Unroll, Value
 from .elemental import Elemental
 from .elements import raw_type
-from .elementwise import EMIT as ELEMENTWISE
+from .elementwise import EMIT
 from .graph import Buffer
 
 BLOCK = 16
@@ -77,7 +77,7 @@ def leaves(result: Buffer) -> list[tuple[Buffer, Places]]:
         node = buffer.writer
         if node is None:
             found.append((buffer, places))
-        elif node.opcode in ELEMENTWISE or node.opcode in (Op.SELECT, Op.COPY):
+        elif node.opcode in EMIT or node.opcode in (Op.SELECT, Op.COPY):
             stack += [(x, places) for x in node.inputs if x.dims]
         elif node.opcode is Op.TRANSPOSE:
             moved: list[int | None] = [None] * len(places)

@@ -6,10 +6,10 @@ from collections.abc import Iterator, Sequence
 
 from ..hlo.errors import UnsupportedError
 from ..hlo.ir import Instruction
-from ..hlo.opclasses import ELEMENTWISE as ELEMENTWISE_OPS
+from ..hlo.opclasses import ELEMENTWISE
 from ..hlo.opcodes import Op
 from ..planning.plan import KernelRequest
-from .elementwise import EMIT as ELEMENTWISE
+from .elementwise import EMIT
 from .kernel import RULES
 
 STAGE = "mlir_emitters"
@@ -49,12 +49,12 @@ def _missing(instruction: Instruction) -> UnsupportedError | None:
         )
     if op in TRANSPARENT or op in RULES:
         return None
-    if op not in ELEMENTWISE:
-        place = "EMIT in {}/elementwise.py" if op in ELEMENTWISE_OPS else "RULES in the file of {} for its family"
+    if op not in EMIT:
+        place = "EMIT in {}/elementwise.py" if op in ELEMENTWISE else "RULES in the file of {} for its family"
         remedy = f"add Op.{op.name} to {place.format(STAGE)}"
         return UnsupportedError(STAGE, op.value, location=instruction.location, remedy=remedy)
     dtype = instruction.operands[0].shape.dtype
-    if ELEMENTWISE[op].function(dtype) is not None:
+    if EMIT[op].function(dtype) is not None:
         return None
     return UnsupportedError(
         STAGE,

@@ -5,7 +5,7 @@ import math
 from ...hlo.opcodes import Op
 from .opcode_case import Case, binary, on, real, unary
 
-ELEMENTWISE = {
+ELEMENTWISE_CASES = {
     Op.ABS: unary(Op.ABS, "s32", [-3, 0, 5], [3, 0, 5]),
     Op.ACOS: real(Op.ACOS, math.acos, -0.5, 0.0, 1.0),
     Op.ACOSH: real(Op.ACOSH, math.acosh, 1.0, 2.5),

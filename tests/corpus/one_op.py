@@ -15,7 +15,7 @@ from ...hlo.opcodes import BY_NAME
 from ...hlo.opset import OPSET
 from ..cases.elementwise_cases import special_values
 
-ELEMENTWISE = (
+ELEMENTWISE_CASES = (
     *(
         "abs.s32",
         "negate.f16",
@@ -102,7 +102,7 @@ REGIONS = {
 
 
 def elementwise(name: str) -> str:
-    """The instruction of a row of ELEMENTWISE, in the form of the other tables."""
+    """The instruction of a row of ELEMENTWISE_CASES, in the form of the other tables."""
     opcode, dtype = name.split(".")
     operands = ", ".join([f"{dtype}[N]"] * OPSET[BY_NAME[opcode]].low)
     return f"{'pred' if opcode == 'is-finite' else dtype}[N] {opcode}({operands})"
@@ -149,7 +149,7 @@ def coarse(inputs: list[np.ndarray]) -> list[np.ndarray]:
 
 def cases() -> Iterator[tuple[str, str, list[np.ndarray]]]:
     """id, text of the module, and inputs."""
-    for name, instruction in {**{n: elementwise(n) for n in ELEMENTWISE}, **ATTRIBUTES}.items():
+    for name, instruction in {**{n: elementwise(n) for n in ELEMENTWISE_CASES}, **ATTRIBUTES}.items():
         dtypes = [DType(d) for d in re.findall(r"(\w+)\[N\]", instruction.partition("(")[2])]
         inputs = specials(dtypes)
         yield name, module_text(instruction.replace("[N]", f"[{inputs[0].size}]")), inputs

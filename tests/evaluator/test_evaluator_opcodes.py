@@ -7,10 +7,10 @@ from ...evaluator.evaluator import evaluate
 from ...formats.text.parser import parse_module
 from ...hlo.opcodes import Op
 from ..cases.opcode_case import ADD, GE
-from ..cases.opcode_cases_arrays import ELEMENTWISE, LINALG, MOVEMENT, REGIONS
+from ..cases.opcode_cases_arrays import ELEMENTWISE_CASES, LINALG, MOVEMENT, REGIONS
 from ..cases.opcode_cases_world import CONTROL, ONE_DEVICE, RANDOM
 
-CASES = ELEMENTWISE | MOVEMENT | REGIONS | LINALG | CONTROL | RANDOM | ONE_DEVICE
+CASES = ELEMENTWISE_CASES | MOVEMENT | REGIONS | LINALG | CONTROL | RANDOM | ONE_DEVICE
 
 
 def test_each_opcode_has_a_case():

@@ -13,10 +13,10 @@ from ...hlo.shapes import Shape
 from ...hlo.verify.infer import INFER, NEEDS_SHAPE
 from ...hlo.verify.verifier import verify, verify_instruction
 from ..cases.opcode_case import ADD, GE
-from ..cases.opcode_cases_arrays import ELEMENTWISE, LINALG, MOVEMENT, REGIONS
+from ..cases.opcode_cases_arrays import ELEMENTWISE_CASES, LINALG, MOVEMENT, REGIONS
 from ..cases.opcode_cases_world import CONTROL, ONE_DEVICE, RANDOM
 
-CASES = ELEMENTWISE | MOVEMENT | REGIONS | LINALG | CONTROL | RANDOM | ONE_DEVICE
+CASES = ELEMENTWISE_CASES | MOVEMENT | REGIONS | LINALG | CONTROL | RANDOM | ONE_DEVICE
 
 
 def instructions(opcode: Op) -> list[Instruction]:
