@@ -16,10 +16,11 @@ from ..formats.files import load_module
 from ..formats.program import Program, load_io, parameter_leaves, read_bytes, read_text, result_leaves
 from ..hlo.dtypes import FROM_NUMPY
 from ..hlo.errors import InputError
+from ..migration.stacks import STACKS
 from .comparison import Difference, compare
 
 PARSE = "parse"
-ALL_STACKS = ("evaluator", "optimized", "legacy", "mlir", "xla", PARSE)
+ALL_STACKS = (*STACKS, PARSE)
 
 
 @dataclass(frozen=True)

@@ -1,4 +1,4 @@
-"""Chooses the stack of a kernel request by the flags. Holds the table of stacks, which are imported on first use."""
+"""Chooses the stack of a kernel request by the flags. ROOMS names their rooms, imported on first use."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from ..hlo.opcodes import Op
 from ..planning.plan import KernelRequest
 from .flags import DEFAULT, Flags
 
-STACKS: dict[str, str] = {"legacy": "..legacy", "mlir": "..mlir_emitters", "library": "..codegen.library"}
+ROOMS: dict[str, str] = {"legacy": "..legacy", "mlir": "..mlir_emitters", "library": "..codegen.library"}
 """Name → room. A stack offers `emit(requests, options)` and `unsupported(requests)`. No flag names `library`: an op
 that a library computes uses the same kernel on every stack.
 """
@@ -48,8 +48,8 @@ def dtypes_of(instruction: Instruction) -> frozenset[DType]:
 
 
 def emitter(name: str) -> Emitter:
-    """A stack by its name in STACKS."""
-    room = import_module(STACKS[name], __package__)
+    """A stack by its name in ROOMS."""
+    room = import_module(ROOMS[name], __package__)
     return Emitter(name, room.emit, room.unsupported)
 
 

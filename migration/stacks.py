@@ -14,6 +14,7 @@ import numpy as np
 from ..evaluator.evaluator import evaluate
 from ..formats.program import Program
 from ..hlo.errors import InputError
+from .flags import STACK_NAMES
 
 
 @dataclass(frozen=True)
@@ -80,8 +81,7 @@ TIMED_RUNS, SHORT = 5, 0.1
 STACKS: dict[str, Callable[[Program, str | None, bool], Prepared]] = {
     "evaluator": _prepare_evaluator,
     "optimized": _prepare_optimized,
-    "legacy": _prepare_compiled("legacy"),
-    "mlir": _prepare_compiled("mlir"),
+    **{name: _prepare_compiled(name) for name in STACK_NAMES},
     "xla": _prepare_xla,
 }
 
