@@ -11,9 +11,9 @@ from llvmlite import ir
 from ...hlo.ir import Instruction
 from ...hlo.opcodes import Op
 from ...hlo.opset import OPSET
+from ...legacy.builder import Code
 from ...legacy.elemental import Index
 from ...legacy.elementwise import EMIT, Typed
-from ...legacy.function import Code
 from ...legacy.kernel import RULES
 from ...legacy.real import Real
 from .base import (
