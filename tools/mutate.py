@@ -18,6 +18,7 @@ import os
 import random
 import sys
 import tempfile
+import traceback
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from pathlib import Path
@@ -161,6 +162,8 @@ def run_room(room: str, options: argparse.Namespace) -> bool:
     code = 1
     try:
         code = 0 if check_room(room, options) else 1
+    except BaseException:
+        traceback.print_exc()
     finally:
         sys.stdout.flush()
         sys.stderr.flush()

@@ -8,7 +8,8 @@ from pathlib import Path
 
 import pytest
 
-from ...tools.mutate import Result, report
+from ...tools.mutate import ROOMS, Result, load, report
+from ...tools.mutations.equivalent import EQUIVALENT
 
 ROOT = Path(__file__).absolute().parents[2]
 
@@ -119,3 +120,11 @@ def test_the_report_counts_and_refuses_an_equivalent_mutant_that_was_noticed():
     assert report("r", list(results)[1:], results, {"r/98": "the same"}, lines.append)
     assert not report("r", list(results), results, {"r/0": "the same"}, lines.append)
     assert lines[-1] == "  noticed by test_x, so it is not equivalent: r/0"
+
+
+@pytest.mark.parametrize("room", ROOMS)
+def test_the_mutants_of_a_room_have_names_of_their_own(room):
+    names = [m.name for m in load(room).ROOM.mutants()]
+    assert len(set(names)) == len(names) > 100
+    assert all(name.startswith(f"{room}/") for name in names)
+    assert {name for name in EQUIVALENT if name.startswith(f"{room}/")} <= set(names)

@@ -42,6 +42,7 @@ def instead(where: Any, name: str, make: Callable[[Any], Any]) -> Apply:
 
 
 def simple(name: str, where: Any, function: str, make: Callable[[Any], Any], *words: str) -> None:
+    assert hasattr(where, function), f"{where.__name__} has no {function} any more: {name}"
     site = f"{where.__name__}.{function}"
     _targets[site] = where, function
     change(name, *words, site=site)(instead(where, function, make))

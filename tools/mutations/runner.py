@@ -55,7 +55,9 @@ class Run:
         """The names of the mutants that count, or None where the unchanged code fails."""
         paths = [str(root / "tests" / t) for t in self.room.tests]
         common = ["-q", "-s", "--tb=no", "--no-header", "--no-summary", "-p", "no:xdist"]
-        pytest.main([f"--rootdir={root}", "-c", str(root / "pyproject.toml"), *common, *paths], plugins=[self])
+        code = pytest.main([f"--rootdir={root}", "-c", str(root / "pyproject.toml"), *common, *paths], plugins=[self])
+        if self.tried is None:
+            print(f"no mutant was tried (pytest: {code!r}): run the tests of the room to see why")
         return self.tried
 
     @pytest.hookimpl(trylast=True)
