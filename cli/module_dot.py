@@ -43,7 +43,7 @@ def _quoted(text: str) -> str:
 
 
 def draw(dot_text: str, form: str) -> bytes:
-    """What Graphviz's `dot` makes of it, in one of DRAWN."""
+    """The picture that Graphviz's `dot` draws of a DOT text. form: one of DRAWN."""
     program = shutil.which("dot")
     if program is None:
         raise InputError(

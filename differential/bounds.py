@@ -41,7 +41,7 @@ COMPLEX_ULP = {
     Op.LOGISTIC: 64,
     Op.POWER: 32,
 }
-"""Of ops on complex numbers, in the plane: their products may be contracted, and near a zero or a pole terms cancel
+"""Bounds of complex ops, as distances in the plane. Products may be contracted, and terms cancel near a zero or a pole
 (log near |z| = 1). Other functions have COMPLEX_FUNCTION_ULP."""
 COMPLEX_FUNCTION_ULP = 16
 
@@ -140,7 +140,7 @@ def _errors(i: Instruction, operands: list[Errors]) -> Errors:
 
 
 def join(errors: Iterable[Error]) -> Error:
-    """Of a value that may be any of several."""
+    """The error of a value that may be any one of several values."""
     relative = scaled = deferred = 0.0
     flush = False
     for e in errors:
@@ -259,7 +259,7 @@ def _algorithm(i: Instruction, given: Error) -> Error:
 
 
 def _loop(i: Instruction, operands: list[Errors]) -> Errors:
-    """What the third iteration adds is what every later one adds."""
+    """Every iteration after the third is assumed to add as much error as the third."""
     trips = trip_count(i)
     body, state = i.attributes["body"], operands[0]
     count = UNKNOWN_TRIPS if trips is None else trips
@@ -287,7 +287,7 @@ def _branches(i: Instruction, operands: list[Errors]) -> Errors:
 
 
 def _started(i: Instruction, operands: list[Errors]) -> Errors:
-    """What runs beside the program; its result's leaves stand among others in the state that is handed on."""
+    """An asynchronous start: the leaves of its result are some of the leaves of the state that it returns."""
     state = join([*(e for o in operands for e in o), *(_apply(i.called()[0], operands) if i.called() else ())])
     return tuple(state if _is_inexact(s.dtype) else NONE for _, s in i.shape.leaves())
 

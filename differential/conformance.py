@@ -14,7 +14,7 @@ from .corpus import Case
 from .report import CaseResult
 
 Runner = Callable[[Case, str], CaseResult]
-"""What a worker does with a case on a stack. Must be importable, for it is sent by name."""
+"""Runs a case on a stack in a worker process. It must be importable, because it is sent to the worker by name."""
 
 
 def run_cases(
@@ -46,7 +46,7 @@ def run_cases(
 
 
 def _be_quiet() -> None:
-    """What a stack prints to stdout goes nowhere."""
+    """Discard whatever a stack prints to stdout."""
     os.dup2(os.open(os.devnull, os.O_WRONLY), 1)
 
 

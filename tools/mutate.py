@@ -86,7 +86,7 @@ class State:
 
 
 def fingerprint(room: str) -> str:
-    """Of all Python files but other rooms' mutants: what tests reach is noted anew when one of them has changed."""
+    """Digest of all Python files except the mutants of other rooms: if it changes, the tests are traced again."""
     digest = hashlib.sha256()
     for path in sorted(ROOT.rglob("*.py")):
         parts = path.relative_to(ROOT).parts

@@ -38,12 +38,12 @@ def _begin(combine: Combine, instruction: Instruction, operands: Sequence[Array]
 
 
 def _pack(instruction: Instruction, shape: Shape, results: Leaves) -> Value:
-    """Results as a value of a shape, whose sizes depend on the number of devices."""
+    """The results as a value of `shape`. Raises CollectiveError if the number of devices does not fit the shape."""
     leaves = [leaf for _, leaf in shape.leaves()]
     for leaf, result in zip(leaves, results, strict=True):
         if leaf.dims != result.shape and not leaf.is_dynamic:
             raise CollectiveError(
-                f"{instruction.name} gives {list(result.shape)} on so many devices, where {leaf} is declared",
+                f"{instruction.name} gives {list(result.shape)} on this number of devices, where {leaf} is declared",
                 location=instruction.location,
                 remedy="run it on as many devices as its shapes are made for",
             )
@@ -51,7 +51,7 @@ def _pack(instruction: Instruction, shape: Shape, results: Leaves) -> Value:
 
 
 def at_once(combine: Combine):
-    """The rule of a collective without start and done."""
+    """The rule of a collective that has no separate start and done."""
 
     def rule(instruction: Instruction, operands: Sequence[Array], context: Context) -> Value:
         return _pack(instruction, instruction.shape, _begin(combine, instruction, operands, context).result())
@@ -63,7 +63,7 @@ def at_once(combine: Combine):
 
 
 def _reduced(instruction: Instruction, brought: list[Leaves], _place: int, context: Context) -> Leaves:
-    """Folded in the group's order."""
+    """Reduce the arrays of all members, in the order of the group."""
     region: Computation = instruction.attributes["to_apply"]
     totals = brought[0]
     for other in brought[1:]:
@@ -95,7 +95,7 @@ def _share(instruction: Instruction, x: Array, dim: int, count: int, place: int)
 
 
 def _exchanged(instruction: Instruction, brought: list[Leaves], place: int, _context: Context) -> Leaves:
-    """With dimensions: the place-th share of each member's array, joined. Without: each member's place-th operand."""
+    """With dimensions: concatenate block `place` of each member's array. Without: operand `place` of each member."""
     if instruction.dimensions:
         (dim,) = instruction.dimensions
         shares = [_share(instruction, theirs[0], dim, len(brought), place) for theirs in brought]
@@ -170,7 +170,7 @@ def _permuted(instruction: Instruction, operands: Sequence[Value], context: Cont
 
 
 def _pairs(instruction: Instruction, context: Context) -> Sequence[tuple[int, int]]:
-    """(source, target), by device."""
+    """The (source, target) pairs, as devices."""
     named = instruction.attributes.get("source_target_pairs", ())
     mode = mode_of(instruction)
     return paired(instruction, named, context.device, context.replicas, context.partitions, mode)
@@ -219,7 +219,7 @@ def _slices(sizes: Sequence[Sequence[int]], starts_in: Sequence[Value], starts_o
 
 
 def _permuted_in_place(instruction: Instruction, operands: Sequence[Value], context: Context) -> Pending:
-    """(inputs, outputs, starts in the inputs, starts in the outputs): slices go into the outputs, which else stay."""
+    """(inputs, outputs, starts in the inputs, starts in the outputs). Slices overwrite parts of the outputs."""
     single = not isinstance(operands[0], tuple)
     inputs, outputs, starts_in, starts_out = [(o,) if single else o for o in operands]
     sizes = list(instruction.attributes["slice_sizes"])
@@ -248,7 +248,7 @@ def _permuted_in_place(instruction: Instruction, operands: Sequence[Value], cont
 
 
 def _window(x: Array, starts: Sequence[Array], size: Sequence[int]) -> tuple[slice, ...]:
-    """Clamped as dynamic-slice clamps."""
+    """The start index, clamped as for dynamic-slice."""
     first = [max(0, min(int(s), n - m)) for s, n, m in zip(starts, x.shape, size, strict=True)]
     return tuple(slice(f, f + m) for f, m in zip(first, size, strict=True))
 

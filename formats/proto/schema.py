@@ -17,7 +17,7 @@ from google.protobuf import descriptor_pb2, descriptor_pool, message_factory
 from .proto_source import enum_names, read_proto_file, resolve
 
 SOURCES = ("xla_data.proto", "hlo.proto")
-"""What a file imports stands before it."""
+"""The files in the order of their imports: a file comes after those that it imports."""
 
 
 def file_descriptors() -> list[descriptor_pb2.FileDescriptorProto]:

@@ -22,11 +22,11 @@ from enum import Enum
 from ..dtypes import DType
 
 BLOCK = 32
-"""Columns that a blocked routine with work space takes at once (ILAENV's NB of them all)."""
+"""Columns per block of a blocked routine with work space (the largest NB of ILAENV)."""
 
 SMALL, LARGE = 32, 128
-"""Up to so many columns the routines of reduction to tridiagonal form and of reflectors (SMALL), or those of QR and of
-reduction to Hessenberg form (LARGE), are not blocked (ILAENV's NB and NX), and need less."""
+"""Routines for at most this many columns are not blocked (ILAENV's NB and NX) and need less work space: SMALL holds for
+reduction to tridiagonal form and for reflectors, LARGE for QR and for reduction to Hessenberg form."""
 
 REFLECTORS = 65 * 64
 """Elements that ORMQR and GEHRD want for their block reflectors, besides the columns."""
@@ -34,7 +34,7 @@ REFLECTORS = 65 * 64
 
 @dataclass(frozen=True, slots=True)
 class Sizes:
-    """Of a call's main matrix: m rows, n columns; of its matrix C, if it has one; and the op's options."""
+    """Sizes of a call: m rows and n columns of the main matrix, those of matrix C if there is one, the op's options."""
 
     m: int
     n: int
@@ -91,7 +91,7 @@ DIMENSIONS = ("rows", "cols", "size", "ld")
 
 
 def argument(word: str, arrays: Collection[str]) -> Argument:
-    """What a word of a call means. arrays: the names that it may use."""
+    """The argument that a word of a call stands for. arrays: the names that the word may use."""
     what, _, name = word.rpartition(":")
     if word in ("one", "null"):
         return Fixed(word)

@@ -69,7 +69,7 @@ def test_an_error_on_one_device_ends_all():
         ("ROOT r = f32[1] all-reduce(p), replica_groups={{0,5}}, to_apply=add", UnsupportedError, "needs more devices"),
         ("ROOT r = f32[1] all-reduce(p), replica_groups={{0}}, to_apply=add", CollectiveError, "names replica 1"),
         ("ROOT r = f32[1] all-reduce(p), use_global_device_ids=true, to_apply=add", CollectiveError, "no channel_id"),
-        ("ROOT r = f32[3] all-gather(p), dimensions={0}", CollectiveError, "gives [2] on so many devices"),
+        ("ROOT r = f32[3] all-gather(p), dimensions={0}", CollectiveError, "gives [2] on this number of devices"),
         ("ROOT r = f32[1] all-to-all(p), dimensions={0}", CollectiveError, "cannot cut 1 elements into 2"),
         ("ROOT r = (f32[1]) all-to-all(p), replica_groups={{0,1}}", CollectiveError, "1 operands for a group of 2"),
         (

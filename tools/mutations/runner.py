@@ -35,7 +35,7 @@ class Child:
 
 @dataclass(frozen=True)
 class Reached:
-    """Of the unchanged code: tests by site, seconds by test."""
+    """A run of the unchanged code. sites: the tests that reach each site; seconds: the duration of each test."""
 
     sites: dict[str, list[str]]
     seconds: dict[str, float]
@@ -206,7 +206,7 @@ def ended() -> Any:
 
 
 def quiet() -> None:
-    """What tests print is of no interest."""
+    """Discard the output of tests."""
     nowhere = os.open(os.devnull, os.O_RDWR)
     for number in (0, 1, 2):
         os.dup2(nowhere, number)
