@@ -6,6 +6,7 @@ An error in code that both sides use would be the same error on both sides, and 
 from __future__ import annotations
 
 import ast
+import functools
 from collections.abc import Iterator
 from pathlib import Path
 
@@ -64,6 +65,7 @@ def package_files() -> list[str]:
 FILES = package_files()
 
 
+@functools.cache
 def file_of(module: tuple[str, ...]) -> str | None:
     """The file of a module of the package; None if there is none."""
     name = "/".join(module)
@@ -94,6 +96,7 @@ def imports(file: str, text: str) -> Iterator[tuple[str, str, int]]:
                     yield found, alias.name, node.lineno
 
 
+@functools.cache
 def imports_of(file: str) -> list[tuple[str, str, int]]:
     return list(imports(file, (ROOT / file).read_text(encoding="utf-8")))
 

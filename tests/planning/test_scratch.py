@@ -204,7 +204,7 @@ def stack_bytes(ir: str) -> int:
     return sum(int(a or b) for a, b in found)
 
 
-@pytest.mark.parametrize("run", [1, 16, 256])
+@pytest.mark.parametrize("run", [1, 256])  # the stacks' own lengths lie between
 @pytest.mark.parametrize("stack", ["legacy", "mlir"])
 @pytest.mark.parametrize("name", SORTS)
 def test_a_sort_stays_within_the_bound_whatever_its_runs(monkeypatch, name, stack, run):
