@@ -14,6 +14,7 @@ import click
 
 from .. import __version__
 from ..hlo.errors import ParseError, TestbedError
+from .output import make_safe
 from .processor import cpu_option
 
 COMMANDS = {
@@ -65,6 +66,7 @@ def testbed() -> None:
 
 def main(argv: list[str] | None = None) -> int:
     """Run the command line and return the exit status. Errors are printed on stderr."""
+    make_safe(sys.stdout, sys.stderr)
     try:
         status = testbed.main(args=argv, prog_name="testbed", standalone_mode=False)
         sys.stdout.flush()

@@ -5,8 +5,8 @@ from __future__ import annotations
 import os
 import stat
 import sys
-import zipfile
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
 from dataclasses import dataclass, replace
 from pathlib import Path
 
@@ -119,22 +119,25 @@ def load_io(
 
     Types that .npz cannot name are stored as raw unsigned views. Raises InputError for a missing or wrong array.
     """
-    try:
-        with np.load(path, allow_pickle=False) as archive:
-            inputs = tuple(_leaf(archive, f"in{i}", s, path) for i, s in enumerate(parameters))
-            extra = f"in{len(parameters)}"
-            if extra in archive:
-                raise InputError(
-                    f"{path}: holds {extra}, but the module has {len(parameters)} parameter leaves",
-                    remedy="is this the io.npz of another module?",
-                )
-            if results is None or (results and "out0" not in archive):  # a result without leaves has no out0
-                return inputs, None
-            return inputs, tuple(_leaf(archive, f"out{i}", s, path) for i, s in enumerate(results))
-    except FileNotFoundError:
-        raise InputError(f"{path}: no such file", remedy="give an .npz with in0, in1, …") from None
-    except (zipfile.BadZipFile, ValueError, EOFError, OSError) as error:
-        raise InputError(f"{path}: not a readable .npz file: {error}", remedy="write it with numpy.savez") from None
+    with _open(path) as archive:
+        inputs = tuple(_leaf(archive, f"in{i}", s, path) for i, s in enumerate(parameters))
+        extra = f"in{len(parameters)}"
+        if extra in archive:
+            raise InputError(
+                f"{path}: holds {extra}, but the module has {len(parameters)} parameter leaves",
+                remedy="is this the io.npz of another module?",
+            )
+        if results is None or (results and "out0" not in archive):  # a result without leaves has no out0
+            return inputs, None
+        return inputs, tuple(_leaf(archive, f"out{i}", s, path) for i, s in enumerate(results))
+
+
+def _open(path: Path) -> np.lib.npyio.NpzFile:
+    with _readable(path):
+        archive = np.load(path, allow_pickle=False)
+    if not isinstance(archive, np.lib.npyio.NpzFile):
+        raise InputError(f"{path}: one array, not an .npz file", remedy="write it with numpy.savez(file, in0=array)")
+    return archive
 
 
 def _leaf(archive: np.lib.npyio.NpzFile, key: str, shape: Shape, path: Path) -> np.ndarray:
@@ -142,7 +145,30 @@ def _leaf(archive: np.lib.npyio.NpzFile, key: str, shape: Shape, path: Path) -> 
         raise InputError(
             f"{path}: {key} is missing; the module wants {shape.without_layout()}", remedy=f"add {key} with numpy.savez"
         )
-    return as_leaf(archive[key], shape, f"{path}: {key}")
+    with _readable(path, f"{key}: "):
+        value = archive[key]
+    if not isinstance(value, np.ndarray):
+        raise InputError(f"{path}: {key}: not an array", remedy="write it with numpy.savez")
+    return as_leaf(value, shape, f"{path}: {key}")
+
+
+@contextmanager
+def _readable(path: Path, member: str = "") -> Iterator[None]:
+    """Turns every error of reading an .npz file, or one member of it, into an InputError with the path.
+
+    On damaged bytes numpy, zipfile, zlib and Python's tokenizer raise errors of many unrelated classes.
+    """
+    try:
+        yield
+    except FileNotFoundError:
+        raise InputError(f"{path}: no such file", remedy="give an .npz with in0, in1, …") from None
+    except MemoryError:
+        raise InputError(f"{path}: {member}too large for the memory", remedy="is it damaged?") from None
+    except Exception as error:
+        why = str(error).split("\n", 1)[0] or type(error).__name__
+        raise InputError(
+            f"{path}: {member}not a readable .npz file: {why}", remedy="write it with numpy.savez"
+        ) from None
 
 
 def as_leaf(value: np.ndarray, shape: Shape, what: str) -> np.ndarray:
@@ -169,9 +195,16 @@ def as_leaf(value: np.ndarray, shape: Shape, what: str) -> np.ndarray:
     if not shape.holds(value.shape):
         raise InputError(
             f"{what}: shape {list(value.shape)} does not match {shape.without_layout()}",
-            remedy=f"reshape it to {list(shape.dims)}" + (" or fewer" if shape.is_dynamic else ""),
+            remedy=_shape_remedy(value, shape),
         )
     return value
+
+
+def _shape_remedy(value: np.ndarray, shape: Shape) -> str:
+    if shape.is_dynamic:
+        return f"give an array that fits {shape.without_layout()}"
+    verb = "reshape it to" if value.size == shape.size else "give an array of shape"
+    return f"{verb} {list(shape.dims)}"
 
 
 _PLAIN = frozenset(np.dtype(t) for t in ["?", "b", "B", "h", "H", "i", "I", "q", "Q", "e", "f", "d", "F", "D"])

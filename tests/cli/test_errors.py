@@ -5,10 +5,12 @@ import os
 import subprocess
 import sys
 
+import click
 import numpy as np
 import pytest
 
 from ...cli.main import COMMANDS, main
+from ...cli.output import make_safe
 from ..cases.modules import ADD
 
 
@@ -21,9 +23,23 @@ def folder(tmp_path):
     (tmp_path / "empty").mkdir()
     np.savez(tmp_path / "shape.npz", in0=np.zeros(3, np.float32))
     np.savez(tmp_path / "dtype.npz", in0=np.zeros(2, np.int32))
+    np.savez(tmp_path / "reshape.npz", in0=np.zeros((2, 1), np.float32))
     (tmp_path / "notzip.npz").write_text("hello")
+    good = tmp_path / "good.npz"
+    np.savez(good, in0=np.zeros(2, np.float32))
+    for name, old, new in DAMAGED:
+        assert old in good.read_bytes()
+        (tmp_path / name).write_bytes(good.read_bytes().replace(old, new))
+    with open(tmp_path / "one.npz", "wb") as file:
+        np.save(file, np.zeros(2, np.float32))
     return tmp_path
 
+
+DAMAGED = [
+    ("version.npz", b"PK\x01\x02\x2d\x03\x2d", b"PK\x01\x02\x2d\x03\x6a"),
+    ("header.npz", b"'fortran_order'", b"'fortran_order("),
+]
+"""Name, bytes of a good .npz file, and the bytes in their place."""
 
 CASES = [
     (["run", "gone.hlo"], "gone.hlo: no such file", "folder with module.hlo"),
@@ -38,8 +54,12 @@ CASES = [
     (
         ["run", "add.hlo", "--inputs", "shape.npz"],
         "shape.npz: in0: shape [3] does not match f32[2]",
-        "reshape it to [2]",
+        "give an array of shape [2]",
     ),
+    (["run", "add.hlo", "--inputs", "reshape.npz"], "shape [2, 1] does not match f32[2]", "reshape it to [2]"),
+    (["run", "add.hlo", "--inputs", "version.npz"], "version.npz: not a readable .npz file", "numpy.savez"),
+    (["run", "add.hlo", "--inputs", "header.npz"], "header.npz: in0: not a readable .npz file", "numpy.savez"),
+    (["run", "add.hlo", "--inputs", "one.npz"], "one.npz: one array, not an .npz file", "in0=array"),
     (["run", "add.hlo", "--inputs", "dtype.npz"], "dtype.npz: in0: dtype s32 does not match f32[2]", "float32"),
     (["run", "add.hlo", "--inputs", "notzip.npz"], "notzip.npz: not a readable .npz", "numpy.savez"),
     (["run", "add.hlo", "--inputs", "gone.npz"], "gone.npz: no such file", "in0"),
@@ -93,6 +113,32 @@ def test_a_full_disk_is_one_line(command, folder):
     assert done.returncode == 2
     assert done.stderr.splitlines()[-1].startswith("testbed: error: cannot write the output: No space left on device")
     assert "Traceback" not in done.stderr
+
+
+ASCII = {"LC_ALL": "C", "PYTHONUTF8": "0", "PYTHONIOENCODING": "", "PATH": os.environ.get("PATH", "")}
+
+
+@pytest.mark.parametrize("arguments", [["diff", "--stacks", "evaluator,mlir"], ["show"], ["buffers"], ["opt"]])
+def test_output_to_an_ascii_pipe_is_ascii(arguments, folder):
+    """Tables and messages hold dashes and arrows, and boxes are drawn."""
+    script = f"import sys; from {main.__module__} import main; sys.exit(main(sys.argv[1:]))"
+    command = [sys.executable, "-c", script, arguments[0], str(folder / "add.hlo"), *arguments[1:]]
+    done = subprocess.run(command, capture_output=True, env={**os.environ, **ASCII})
+    assert done.returncode == 0
+    assert done.stdout and (done.stdout + done.stderr).isascii()
+
+
+@pytest.mark.parametrize(
+    ("encoding", "text", "shown"),
+    [("ascii", "a – b → ü", b"a - b -> ?"), ("latin-1", "a – ü", b"a - \xfc"), ("utf-8", "–", "–".encode())],
+)
+def test_a_stream_replaces_what_its_encoding_lacks(encoding, text, shown):
+    data = io.BytesIO()
+    stream = io.TextIOWrapper(data, encoding=encoding)
+    make_safe(stream)
+    click.echo(text, file=stream, nl=False)
+    stream.flush()
+    assert data.getvalue() == shown
 
 
 def test_interrupt_is_a_status_of_its_own(folder, monkeypatch, capsys):
