@@ -1,4 +1,4 @@
-"""Output to terminals and pipes that are not UTF-8: what they cannot show is replaced, so that no command fails on it."""
+"""Output to terminals and pipes that are not UTF-8: characters that they cannot show are replaced; no command fails."""
 
 from __future__ import annotations
 

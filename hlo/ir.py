@@ -64,12 +64,23 @@ class Literal:
             return self.value.tobytes() == other.value.tobytes()
         return self._key() == other._key()
 
+    def __reduce__(self) -> tuple[Any, ...]:
+        """A copy keeps the array read-only, and one number for all elements stays one."""
+        v = self.value
+        if not isinstance(v, np.ndarray):
+            return Literal, (self.shape, v)
+        return _read_only, (self.shape, v[(slice(1),) * v.ndim].reshape(()) if self.is_splat else v, v.shape)
+
     def __hash__(self) -> int:
         """Hash shape and first element: a module has many scalars of few shapes, so shapes alone would collide."""
         v = self.value
         if not isinstance(v, np.ndarray) or not v.size:
             return hash(self.shape)
         return hash((self.shape, v[(0,) * v.ndim].tobytes()))
+
+
+def _read_only(shape: Shape, value: np.ndarray, dims: tuple[int, ...]) -> Literal:
+    return Literal(shape, np.broadcast_to(value, dims))
 
 
 @dataclass(frozen=True, eq=False, slots=True)
@@ -241,6 +252,55 @@ class Module:
     def instructions(self) -> Iterator[Instruction]:
         for computation in self.computations:
             yield from computation.instructions
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        """For pickle and deepcopy: lists with numbers in place of references, as a chain of operands can be long."""
+        place = {c: n for n, c in enumerate(self.computations)}
+        rows = [_computation_row(c, place) for c in self.computations]
+        return _rebuilt, (self.name, rows, place[self.entry], dict(self.attributes))
+
+
+@dataclass(frozen=True, slots=True)
+class _Callee:
+    """Stands for the computation of this number in a copied module."""
+
+    number: int
+
+
+def _computation_row(computation: Computation, place: Mapping[Computation, int]) -> tuple[Any, ...]:
+    number = {i: n for n, i in enumerate(computation.instructions)}
+
+    def flat(value: Any) -> Any:
+        if isinstance(value, Computation):
+            return _Callee(place[value])
+        return tuple(map(flat, value)) if type(value) is tuple else value
+
+    rows = [
+        (
+            *(i.opcode, i.name, i.shape, [number[o] for o in i.operands]),
+            *({k: flat(v) for k, v in i.attributes.items()}, i.location),
+        )
+        for i in computation.instructions
+    ]
+    return computation.name, rows, number[computation.root], dict(computation.attributes)
+
+
+def _rebuilt(name: str, rows: list[Any], entry: int, attributes: dict[str, Any]) -> Module:
+    """The module of the rows that `Module.__reduce__` makes."""
+    made: list[Computation] = []
+
+    def whole(value: Any) -> Any:
+        if isinstance(value, _Callee):
+            return made[value.number]
+        return tuple(map(whole, value)) if type(value) is tuple else value
+
+    for title, instructions, root, own in rows:
+        body: list[Instruction] = []
+        for opcode, label, shape, operands, values, location in instructions:
+            kept = MappingProxyType({k: whole(v) for k, v in values.items()}) if values else NO_ATTRIBUTES
+            body.append(Instruction(opcode, label, shape, tuple([body[n] for n in operands]), kept, location))
+        made.append(Computation(title, tuple(body), body[root], MappingProxyType(own)))
+    return Module(name, tuple(made), made[entry], MappingProxyType(attributes))
 
 
 def rewrite(
