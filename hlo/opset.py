@@ -150,7 +150,7 @@ OPSET: dict[Op, Row] = {
     ),
     Op.SELECT_AND_SCATTER: op(_F.REGION, 3, attributes=("select", "scatter"), optional=("window",)),
     Op.SORT: op(_F.REGION, 1, MANY, attributes=("dimensions", "to_apply"), optional=("is_stable",)),
-    Op.TOPK: op(_F.REGION, 1, attributes=("k",), optional=("largest",)),
+    Op.TOPK: op(_F.REGION, 1, attributes=("k",), optional=("largest", "is_stable")),
     # linear algebra
     Op.BATCH_NORM_GRAD: op(_F.LINALG, 5, dtypes=FLOAT, attributes=("epsilon", "feature_index"), ulp=ALGORITHM_ULP),
     Op.BATCH_NORM_INFERENCE: op(_F.LINALG, 5, dtypes=FLOAT, attributes=("epsilon", "feature_index"), ulp=ALGORITHM_ULP),

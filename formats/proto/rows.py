@@ -49,7 +49,7 @@ ROWS: dict[Op, tuple[str, ...]] = {
     ),
     Op.COMPARE: ("direction!", "type"),
     Op.REDUCE_PRECISION: ("exponent_bits!", "mantissa_bits!"),
-    Op.TOPK: ("k!", "largest!"),
+    Op.TOPK: ("k!", "largest!", "is_stable"),
     Op.BATCH_NORM_TRAINING: NORM,
     Op.BATCH_NORM_INFERENCE: NORM,
     Op.BATCH_NORM_GRAD: NORM,

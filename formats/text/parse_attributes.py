@@ -272,6 +272,7 @@ ATTRIBUTES: dict[str, Callable[[Reading, str], Any]] = {
     # numbers and switches of single opcodes
     "direction": one_of("EQ", "NE", "GE", "GT", "LE", "LT"),
     "type": one_of("FLOAT", "TOTALORDER", "SIGNED", "UNSIGNED"),
+    "order": one_of("TOTAL", "PARTIAL", "WEAK"),
     "exponent_bits": integer,
     "mantissa_bits": integer,
     "is_stable": boolean,

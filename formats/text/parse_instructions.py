@@ -35,6 +35,11 @@ ASYNC_OWN = ("async_execution_thread", "control-predecessors", "sharding")
 ASYNC_START = frozenset((*ASYNC_OWN, "output_to_operand_aliasing"))
 """Attributes that `x-start` may have in addition to those of x."""
 
+ORDER = frozenset(("order",))
+"""An attribute of compare in newer text, which says what `type` says; it is read as `type`."""
+
+TYPE_OF_ORDER = {"TOTAL": "TOTALORDER", "PARTIAL": "FLOAT"}
+
 ASYNC_BOTH = ("metadata", "frontend_attributes", "backend_config", "origin", "statistics")
 
 
@@ -196,7 +201,10 @@ class InstructionParser(Reading):
             lexer.expect(")", "after the value of a constant")
         else:
             operands = self.operands(opcode, at)
-        if not nested:
+        if opcode is Op.COMPARE and not nested:
+            self.attributes(own, opcode, at, ORDER)
+            self.comparison_type(own, operands, at)
+        elif not nested:
             self.attributes(own, opcode, at)
         elif missing := [key for key in OPSET[opcode].required if key not in own]:
             self.missing(opcode, missing[0], at)
@@ -267,6 +275,11 @@ class InstructionParser(Reading):
         at_name, free = lexer.pos, shape if self.lone and len(self.scopes) == 1 else None
         if free is not None and (lexer.at(",") or lexer.at(")")):
             return self.add_parameter("", free, at)
+        if shape is not None and (lexer.at(",") or lexer.at(")")):
+            # XLA's parser drops whatever it cannot read before a comma, so it reads add(f32[], p, q) as add(p, q).
+            lexer.fail(
+                f"an operand of {opcode.value} has the shape {shape}, but no name", at, "name it or leave it out"
+            )
         name = lexer.name(f"an operand of {opcode.value}")
         if lexer.at("("):
             lexer.pos = at_name
@@ -315,6 +328,20 @@ class InstructionParser(Reading):
             if operands[0].shape.rank:
                 self.missing(Op.BROADCAST, "dimensions", at)
             own["dimensions"] = ()
+
+    def comparison_type(self, own: dict[str, Any], operands: tuple[Instruction, ...], at: int) -> None:
+        """Turns `order=TOTAL` into the `type` of older text; it says nothing where it is the default of the dtype."""
+        order = own.pop("order", None)
+        if order is None:
+            return
+        if "type" in own:
+            self.lexer.fail("compare has both 'order' and 'type'", at, "leave one of them out")
+        if order == "WEAK":
+            self.lexer.fail("order=WEAK of compare is not supported", at, "choose order=TOTAL or order=PARTIAL")
+        dtype = operands[0].shape.dtype
+        default = "PARTIAL" if dtype.is_float or dtype.is_complex else "TOTAL"
+        if order != default:
+            own["type"] = TYPE_OF_ORDER[order]
 
     def missing(self, opcode: Op, key: str, at: int) -> NoReturn:
         self.lexer.fail(f"{opcode.value} needs the attribute '{key}'", at, f"add {key}=…")

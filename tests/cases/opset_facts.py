@@ -92,7 +92,7 @@ scan                       | 0+ | any                           |             | 
     dimensions! to_apply! num_carries! is_reverse is_associative
 select-and-scatter         | 3  | any                           |             |  0 | select! scatter! window
 sort                       | 1+ | any                           |             |  0 | dimensions! to_apply! is_stable
-topk                       | 1  | any                           |             |  0 | k! largest
+topk                       | 1  | any                           |             |  0 | k! largest is_stable
 # linear algebra
 batch-norm-grad            | 5  | float                         |             | 20 | epsilon! feature_index!
 batch-norm-inference       | 5  | float                         |             | 20 | epsilon! feature_index!

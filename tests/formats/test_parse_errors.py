@@ -218,6 +218,12 @@ CASES = [
     ("tuple open", entry("c = (f32[]) constant(1)"), 3, 24, "expected '(' before the elements", None),
     ("tuple comma", entry("c = (f32[], f32[]) constant((1 2))"), 3, 34, "expected ',' between the elements", None),
     ("tuple end", entry("c = (f32[]) constant((1, 2))"), 3, 26, "expected ')' after the 1 elements", None),
+    # orders of compare, operands without a name
+    ("order twice", entry(P, "ROOT r = pred[2] compare(p, p), direction=LT, type=FLOAT, order=TOTAL"), 4, 8, "both 'order' and 'type'", "leave one"),
+    ("weak order", entry(P, "ROOT r = pred[2] compare(p, p), direction=LT, order=WEAK"), 4, 8, "order=WEAK of compare is not supported", "order=TOTAL"),
+    ("no order", entry(P, "ROOT r = pred[2] compare(p, p), direction=LT, order=ANY"), 4, 55, "expected one of TOTAL, PARTIAL, WEAK", None),
+    ("order of add", entry(P, "ROOT r = f32[2] add(p, p), order=TOTAL"), 4, 30, "unexpected attribute 'order' of add", None),
+    ("shape alone", entry(P, "ROOT r = f32[2] add(f32[2], p, p)"), 4, 23, "an operand of add has the shape f32[2], but no name", "leave it out"),
     # comments, strings and characters
     ("comment", "HloModule m\n/* x", 2, 1, "expected a computation's name, found a comment without an end", None),
     ("quote", "HloModule m\n'x", 2, 1, "found a string without an end", None),

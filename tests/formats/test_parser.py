@@ -13,8 +13,10 @@ import pytest
 
 from ...differential.roundtrip import roundtrip
 from ...evaluator import evaluator, reference, rules
+from ...formats.proto.proto import module_from_proto, module_to_proto
 from ...formats.text.parse_attributes import ATTRIBUTES
 from ...formats.text.parser import Parser, parse_module
+from ...formats.text.printer import print_module
 from ...hlo.attributes import (
     Alias,
     ComputationLayout,
@@ -28,6 +30,7 @@ from ...hlo.attributes import (
     WindowDim,
 )
 from ...hlo.dtypes import DType
+from ...hlo.equality import difference
 from ...hlo.errors import InputError
 from ...hlo.opcodes import Op
 from ...hlo.shapes import TOKEN, UNBOUNDED, Layout, Shape, array, tuple_shape
@@ -227,6 +230,34 @@ def test_attribute(text, value):
         assert found.array.tolist() == [1, 2]
     else:
         assert found == value and type(found) is type(value)
+
+
+@pytest.mark.parametrize(
+    ("dtype", "order", "kept"),
+    [
+        ("f32", "TOTAL", "TOTALORDER"),
+        ("f32", "PARTIAL", None),
+        ("c64", "PARTIAL", None),
+        ("s32", "TOTAL", None),
+        ("pred", "TOTAL", None),
+        ("u8", "PARTIAL", "FLOAT"),  # the verifier refuses it
+    ],
+)
+def test_the_order_of_newer_text_is_a_type(dtype, order, kept):
+    module = parse_module(
+        f"HloModule m\nENTRY e {{ p = {dtype}[2] parameter(0)\n ROOT r = pred[2] compare(p, p), direction=EQ, order={order} }}"
+    )
+    assert module.entry.root.attributes.get("type") == kept
+    assert "order" not in module.entry.root.attributes
+    assert difference(parse_module(print_module(module)), module) is None
+
+
+def test_a_stable_topk_stays_stable_in_text_and_proto():
+    text = "HloModule m\nENTRY e { p = f32[4] parameter(0)\n ROOT r = (f32[2], s32[2]) topk(p), k=2, largest=true, is_stable=true }"
+    module = parse_module(text)
+    assert module.entry.root.attributes["is_stable"] is True
+    assert "is_stable=true" in print_module(module)
+    assert module_from_proto(module_to_proto(module)).entry.root.attributes == module.entry.root.attributes
 
 
 def test_header_attributes():
