@@ -100,8 +100,35 @@ def _need_jaxlib() -> None:
         ) from None
 
 
+_VERSION = re.compile(rb"ML\xefR.StableHLO_v(\d+)\.(\d+)\.(\d+)\0", re.DOTALL)
+
+READS = {(1, 18): "0.12"}
+"""Version of StableHLO → the first jaxlib that is known to read it, for versions newer than the pinned jaxlib's."""
+
+
+def _newer(code: bytes, file: str) -> ParseError | None:
+    """The error for bytecode of a StableHLO newer than the converter's; None for any other code."""
+    import jaxlib
+    from jaxlib.mlir.dialects import stablehlo
+
+    found = _VERSION.match(code)
+    ours = stablehlo.get_current_version()
+    if found is None or tuple(map(int, found.groups())) <= tuple(map(int, ours.split("."))):
+        return None
+    version = b".".join(found.groups()).decode()
+    known = READS.get((int(found[1]), int(found[2])))
+    reader = f"jaxlib {known} or newer reads it" if known else "the jaxlib that wrote it reads it"
+    return ParseError(
+        f"bytecode of StableHLO {version}; jaxlib {jaxlib.__version__} reads versions up to {ours}",
+        location=Location(1, 1, file),
+        remedy=f"{reader}; or serialize it for version {ours}, or give the module as HLO",
+    )
+
+
 def _located(message: str, code: bytes, file: str) -> ParseError:
     """The converter's first diagnostic as a ParseError, with its line, column and source line if it names them."""
+    if is_bytecode(code) and (newer := _newer(code, file)) is not None:
+        return newer
     found = _DIAGNOSTIC.search(message)
     if found is None:
         first = message.strip().split("\n", 1)[0]

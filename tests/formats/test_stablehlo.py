@@ -47,6 +47,21 @@ def test_portable_bytecode_is_the_same_module(jaxlib, tmp_path):
     assert "add(" in program.text
 
 
+@pytest.mark.parametrize(
+    ("version", "reader"), [("1.18.0", "jaxlib 0.12 or newer"), ("9.2.1", "the jaxlib that wrote")]
+)
+def test_bytecode_of_a_newer_version_names_the_jaxlib_that_reads_it(jaxlib, version, reader, monkeypatch):
+    from jaxlib.mlir.dialects import stablehlo as dialect
+
+    monkeypatch.setattr(dialect, "get_current_version", lambda: "1.17.0")
+    code = b"ML\xefR\x0dStableHLO_v" + version.encode() + b"\0\x01\xff"
+    with pytest.raises(
+        ParseError, match=f"bytecode of StableHLO {version}; jaxlib .* reads versions up to 1.17.0"
+    ) as e:
+        parse_stablehlo(code, "m.mlirbc")
+    assert reader in e.value.remedy and "serialize it for version 1.17.0" in e.value.remedy
+
+
 def test_chlo_and_shardy_are_lowered(jaxlib):
     code = b"""module @m {
   sdy.mesh @mesh = <["x"=2]>
