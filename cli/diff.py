@@ -35,7 +35,7 @@ def command(module: str, inputs: str | None, seed: int | None, stacks: str | Non
     from ..differential.verdict import judge
     from ..formats.program import load_program
     from ..migration.stacks import STACKS, parse_stacks
-    from .inputs import choose_inputs
+    from .inputs import choose_values
 
     if inputs is not None and seed is not None:
         raise click.UsageError("--inputs and --seed exclude each other")
@@ -43,12 +43,12 @@ def command(module: str, inputs: str | None, seed: int | None, stacks: str | Non
     if len(names) < 2:
         raise click.UsageError("--stacks needs two stacks or more to compare")
     program = load_program(module)
-    arrays = choose_inputs(program, inputs, seed)
+    arrays, golden = choose_values(program, inputs, seed)
     runs, refusals = _run_all(program, arrays, names, emitters)
     console = _console()
     results = {name: r.results for name, r in runs.items()}
-    if program.expected is not None and seed is None and inputs is None:
-        results["golden"] = list(program.expected)
+    if golden is not None:
+        results["golden"] = golden
     verdict = judge(results, bounds_of(program.module)) if len(results) > 1 else None
     if verdict is not None:
         _print_leaves(console, verdict, results)
@@ -57,9 +57,20 @@ def command(module: str, inputs: str | None, seed: int | None, stacks: str | Non
         click.echo(f"{name}: {refusal}")
     if not stacks and not installed():
         click.echo("xla: not compared, jaxlib is not installed (./testbed setup --xla)")
-    if verdict is not None:
-        click.echo(f"verdict: {verdict.sentence}")
+    if inputs is not None and golden is None:
+        click.echo(f"golden: not compared, {inputs} holds no out0, …")
+    click.echo(f"verdict: {_sentence(verdict, list(results), list(refusals))}")
     return 0 if verdict is not None and verdict.agrees and not refusals else 1
+
+
+def _sentence(verdict: Verdict | None, results: list[str], refused: list[str]) -> str:
+    """The verdict in words. It says that stacks agree only if all that were asked for ran."""
+    if verdict is not None and not refused:
+        return verdict.sentence
+    missing = f"incomplete, {', '.join(refused)} did not run"
+    if verdict is None:
+        return f"{missing}; nothing to compare"
+    return f"{missing}; " + (f"{', '.join(results)} match" if verdict.agrees else verdict.sentence)
 
 
 def _run_all(

@@ -7,6 +7,7 @@ import pytest
 
 from ...cli.main import main
 from ...formats.program import save_io
+from ...hlo.errors import UnsupportedError
 from ..cases.modules import ADD
 
 
@@ -58,6 +59,38 @@ def test_diff_with_an_unsupported_opcode_names_it_and_exits_1(tmp_path, capsys):
     assert main(["diff", str(tmp_path / "m.hlo"), *OURS]) == 1
     out = capsys.readouterr().out
     assert "custom-call" in out and "legacy" in out and "mlir" in out
+    assert "verdict: incomplete, evaluator, legacy, mlir did not run; nothing to compare" in out
+
+
+def test_diff_says_that_stacks_agree_only_if_all_ran(add, capsys, monkeypatch):
+    from ...migration import stacks
+
+    genuine = stacks.run
+
+    def refusing(name, *arguments):
+        if name == "legacy":
+            raise UnsupportedError("legacy", "add(f32)")
+        return genuine(name, *arguments)
+
+    monkeypatch.setattr(stacks, "run", refusing)
+    assert main(["diff", str(add), *OURS]) == 1
+    out = capsys.readouterr().out
+    assert "verdict: incomplete, legacy did not run; evaluator, mlir, golden match" in out
+    assert "agree\n" not in out.split("verdict:")[1]
+
+
+def test_diff_compares_the_results_in_the_file_of_inputs(add, tmp_path, capsys):
+    value, file = np.array([3, 5], np.float32), tmp_path / "other.npz"
+    save_io(file, [value], [2 * value])
+    assert main(["diff", str(add), *OURS, "--inputs", str(file)]) == 0
+    assert "evaluator, golden, legacy, mlir agree" in capsys.readouterr().out
+    save_io(file, [value], [value])
+    assert main(["diff", str(add), *OURS, "--inputs", str(file)]) == 1
+    assert "suspect golden" in capsys.readouterr().out
+    np.savez(file, in0=value)
+    assert main(["diff", str(add), *OURS, "--inputs", str(file)]) == 0
+    out = capsys.readouterr().out
+    assert "golden: not compared, " in out and "verdict: evaluator, legacy, mlir agree" in out
 
 
 def test_diff_with_flags_says_which_stack_emitted_which_kernel(tmp_path, capsys):
