@@ -84,8 +84,9 @@ def main(argv: list[str] | None = None) -> int:
         return _complain(str(error), error.snippet())
     except TestbedError as error:
         return _complain(str(error))
-    except MemoryError:
-        return _complain("out of memory (use a smaller module, or fewer --jobs)")
+    except MemoryError as error:  # numpy's says the size, shape and type of the array
+        array = f": {error}" if str(error) else ""
+        return _complain(f"out of memory{array} (testbed show MODULE lists the largest arrays; or use fewer --jobs)")
     except RecursionError:
         return _complain("the module nests too deep (flatten its tuples or computations)")
     except BrokenPipeError:  # the reader of our output is gone: print nothing

@@ -67,6 +67,11 @@ class Shape:
         return self.size * self.dtype.bytes if self.is_array else 0
 
     @property
+    def is_addressable(self) -> bool:
+        """Whether the size in bytes of an array fits a signed 64-bit number; every reader of shapes refuses others."""
+        return self.bytes < 2**63
+
+    @property
     def is_dynamic(self) -> bool:
         if not self.dynamic and not self.elements:
             return False

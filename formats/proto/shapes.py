@@ -53,7 +53,12 @@ def read_shape(proto: Any, where: str, depth: int = 0) -> Shape:
             f"{where}.is_dynamic_dimension: {len(flags)} flags for {len(dims)} dimensions", remedy="is it damaged?"
         )
     layout = read_layout(proto.layout, len(dims), where) if proto.HasField("layout") else None
-    return Shape(dtype, dims, layout, flags if any(flags) else ())
+    shape = Shape(dtype, dims, layout, flags if any(flags) else ())
+    if not shape.is_addressable:
+        raise InputError(
+            f"{where}.dimensions: {shape.without_layout()} has more than 2^63 - 1 bytes", remedy="is the proto damaged?"
+        )
+    return shape
 
 
 def read_layout(proto: Any, rank: int, where: str) -> Layout | None:

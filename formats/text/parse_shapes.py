@@ -51,7 +51,8 @@ def _simple(text: str) -> Shape | None:
         or (order is not None and sorted(order) != list(range(len(dims))))
     ):
         return None
-    return Shape(dtype, dims, Layout(order) if order else None)
+    shape = Shape(dtype, dims, Layout(order) if order else None)
+    return shape if shape.is_addressable else None
 
 
 def starts_shape(lexer: Lexer) -> bool:
@@ -129,7 +130,12 @@ def _array(lexer: Lexer) -> Shape:
         lexer.fail(f"{word} has no dimensions", start)
     if layout == Layout(()):
         layout = None  # `f32[]{}` means the same as `f32[]`
-    return Shape(dtype, tuple(dims), layout, tuple(dynamic) if any(dynamic) else ())
+    shape = Shape(dtype, tuple(dims), layout, tuple(dynamic) if any(dynamic) else ())
+    if not shape.is_addressable:
+        lexer.fail(
+            f"{shape.without_layout()} has {shape.bytes:.3g} bytes, more than 2^63 - 1", start, "use smaller sizes"
+        )
+    return shape
 
 
 def parse_layout(lexer: Lexer, rank: int | None = None) -> Layout:

@@ -141,6 +141,13 @@ def test_a_stream_replaces_what_its_encoding_lacks(encoding, text, shown):
     assert data.getvalue() == shown
 
 
+def test_out_of_memory_names_the_array(folder, capsys):
+    (folder / "huge.hlo").write_text("HloModule m\nENTRY e { ROOT i = f32[1000000000000000] iota(), iota_dimension=0 }")
+    assert main(["run", str(folder / "huge.hlo"), "--emitters", "evaluator"]) == 2
+    error = capsys.readouterr().err
+    assert "out of memory: Unable to allocate" in error and "(1000000000000000,)" in error
+
+
 def test_interrupt_is_a_status_of_its_own(folder, monkeypatch, capsys):
     def interrupted(spec):
         raise KeyboardInterrupt

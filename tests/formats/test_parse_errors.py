@@ -212,7 +212,7 @@ CASES = [
     ("brace close", "HloModule m\ne { c = f32[1] constant({1", 2, 27, "expected '}' to close dimension 0", None),
     ("too large", entry("c = f32[99999999,99999999] constant({1})"), 3, 39, "is too large to read", None),
     ("one number for much", entry("c = f32[99999,9999] constant(1)"), 3, 32, "is too large to fill", None),
-    ("one number too large", entry("c = f32[99999999999,99999999] constant(0)"), 3, 42, "is too large", None),
+    ("one number too large", entry("c = f32[0,99999999999,99999999] constant(0)"), 3, 44, "is too large", None),
     ("unbounded", entry("c = f32[?] constant({1})"), 3, 23, "dimension 0 of f32[?] is unbounded", None),
     ("opaque", entry("c = opaque[] constant(1)"), 3, 25, "a constant cannot have the shape opaque[]", None),
     ("tuple open", entry("c = (f32[]) constant(1)"), 3, 24, "expected '(' before the elements", None),
@@ -224,6 +224,9 @@ CASES = [
     ("no order", entry(P, "ROOT r = pred[2] compare(p, p), direction=LT, order=ANY"), 4, 55, "expected one of TOTAL, PARTIAL, WEAK", None),
     ("order of add", entry(P, "ROOT r = f32[2] add(p, p), order=TOTAL"), 4, 30, "unexpected attribute 'order' of add", None),
     ("shape alone", entry(P, "ROOT r = f32[2] add(f32[2], p, p)"), 4, 23, "an operand of add has the shape f32[2], but no name", "leave it out"),
+    # sizes
+    ("2^63 bytes", entry("ROOT p = f32[2305843009213693952] parameter(0)"), 3, 12, "has 9.22e+18 bytes, more than 2^63 - 1", "smaller"),
+    ("1e24 bytes", entry("ROOT p = u8[1000000,1000000,1000000,<=1000000] parameter(0)"), 3, 12, "has 1e+24 bytes", "smaller"),
     # comments, strings and characters
     ("comment", "HloModule m\n/* x", 2, 1, "expected a computation's name, found a comment without an end", None),
     ("quote", "HloModule m\n'x", 2, 1, "found a string without an end", None),

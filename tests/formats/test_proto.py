@@ -216,6 +216,18 @@ def test_wrong_values_name_their_field(many, make, message):
         module_from_proto(make(many))
 
 
+def test_a_size_in_bytes_beyond_64_bits_is_refused(many):
+    proto = schema.message("HloModuleProto")()
+    proto.ParseFromString(module_to_proto(many))
+    place, shape = next(
+        (n, i.shape) for n, i in enumerate(proto.computations[-1].instructions) if len(i.shape.dimensions) > 1
+    )
+    shape.dimensions[:] = [2**62] * len(shape.dimensions)
+    where = rf"instructions\[{place}\]\.shape\.dimensions: .* has more than 2\^63 - 1 bytes"
+    with pytest.raises(InputError, match=where):
+        module_from_proto(proto.SerializeToString())
+
+
 def test_wrong_text_proto_is_located():
     with pytest.raises(InputError, match=r'm\.pbtxt:2:1: .*"nmae"'):
         module_from_text_proto('name: "m"\nnmae: "x"\n', "m.pbtxt")
