@@ -83,7 +83,7 @@ def listed_groups(instruction: Instruction, stage: str) -> Groups:
 
 
 _IOTA = re.compile(r"\[([\d,\s]+)\]\s*<=\s*\[([\d,\s]+)\]\s*(?:T\(([\d,\s]+)\))?\s*$")
-_MESH = re.compile(r"mesh\[([^\]]*)\]\s*(?:,?\s*device_ids=\(([\d,\s]*)\)\s*,?)?\s*\{([^}]*)\}\s*$")
+_MESH = re.compile(r"mesh\[([^\]]*)\]\s*(?:,?\s*device_ids=\(([^()]*(?:\([^()]*\))?)\)\s*,?)?\s*\{([^}]*)\}\s*$")
 _AXIS = re.compile(r"'([^']+)'\s*=\s*(\d+)")
 _NAME = re.compile(r"'([^']+)'(:\(\d+\)\d+)?")
 
@@ -108,6 +108,23 @@ def iota_groups(text: str) -> Groups | None:
     return tuple(tuple(int(i) for i in row) for row in ids)
 
 
+_IOTA_IDS = re.compile(r"\[([\d,\s]+)\]\s*(?:T\(([\d,\s]+)\))?\s*$")
+
+
+def _mesh_ids(text: str | None, count: int) -> np.ndarray | None:
+    """The device ids of a mesh: 0, 1, …, a list `3,1,2,0`, or `[2,2]T(1,0)`; None for any other text."""
+    if not text:
+        return np.arange(count)
+    iota = _IOTA_IDS.match(text)
+    if iota is None:
+        return np.array(_numbers(text)) if re.fullmatch(r"[\d,\s]+", text) else None
+    dims = _numbers(iota[1])
+    order = _numbers(iota[2]) if iota[2] else list(range(len(dims)))
+    if math.prod(dims) != count or sorted(order) != list(range(len(dims))):
+        return None
+    return np.arange(count).reshape(dims).transpose(order).reshape(-1)
+
+
 def mesh_groups(text: str) -> Groups | None:
     """Groups from `mesh[axes] {some axes}`: the devices of a group differ along these axes only.
 
@@ -121,8 +138,8 @@ def mesh_groups(text: str) -> Groups | None:
     if any(part for _, part in _NAME.findall(match[3])) or any(name not in axes for name in chosen):
         return None
     count = math.prod(axes.values())
-    ids = np.array(_numbers(match[2])) if match[2] else np.arange(count)
-    if ids.size != count:
+    ids = _mesh_ids(match[2], count)
+    if ids is None or ids.size != count:
         return None
     names = list(axes)
     order = [names.index(n) for n in names if n not in chosen] + [names.index(n) for n in chosen]

@@ -12,6 +12,7 @@ from ...hlo.attributes import OutputAlias, PadDim, Raw, SliceDim, Window, Window
 from ...hlo.errors import InputError
 from ...hlo.opcodes import Op
 from .convolution import read_convolution, write_convolution
+from .mesh_groups import mesh_groups_text, read_mesh_groups
 from .schema import enum_name, enum_number
 from .shapes import read_literal, read_shape, write_literal, write_shape
 from .text_attributes import RAW, domain_text, iota_groups_text, is_dictionary, read_domain, read_iota_groups
@@ -173,12 +174,15 @@ def _read_groups(proto: Any, where: str) -> Any:
     if which == "iota_collective_device_list":
         return Raw(iota_groups_text(proto.iota_collective_device_list))
     if which == "mesh_axes_replica_group_list":
-        raise InputError(f"{where}.mesh_axes_replica_group_list: mesh groups cannot be written as text")
+        return Raw(mesh_groups_text(proto.mesh_axes_replica_group_list))
     groups = proto.collective_device_list.replica_groups if which else proto.replica_groups
     return tuple(tuple(g.replica_ids) for g in groups)
 
 
 def _write_groups(proto: Any, value: Any) -> None:
+    if isinstance(value, Raw) and value.text.startswith("mesh"):
+        read_mesh_groups(value.text, proto.mesh_axes_replica_group_list)
+        return
     if isinstance(value, Raw):
         read_iota_groups(value.text, proto.iota_collective_device_list)
         return

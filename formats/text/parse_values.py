@@ -91,6 +91,9 @@ def integer_lists(p: Reading, name: str) -> tuple[Any, ...] | Raw:
     return braced(lexer, f"the lists of '{name}'", lambda: integers(p, name))
 
 
+_device_ids = re.compile(r"\s*,\s*device_ids=\((?:[^()]|\([^()]*\))*\)")
+
+
 def device_list(p: Reading, name: str) -> Raw:
     """Reads `[2,4]<=[8]T(1,0)` or `mesh['a'=2] {'a'}` as text."""
     lexer, start = p.lexer, p.lexer.pos
@@ -100,6 +103,8 @@ def device_list(p: Reading, name: str) -> Raw:
             remedy="for instance {{0,1},{2,3}} or [2,2]<=[4]",
         )
     end = raw_end(lexer, name)
+    if ids := _device_ids.match(lexer.text, end):  # its comma does not end the attribute
+        end = ids.end()
     lexer.seek(end)
     while lexer.at("{"):
         end = raw_end(lexer, name)

@@ -7,6 +7,7 @@ from hypothesis import strategies as st
 
 from ...formats.program import load_program
 from ...formats.proto import schema
+from ...formats.proto.mesh_groups import read_mesh_groups
 from ...formats.proto.proto import (
     Snapshot,
     leaves,
@@ -25,6 +26,7 @@ from ...formats.text.parser import parse_module
 from ...hlo.equality import difference
 from ...hlo.errors import InputError, TestbedError
 from ...hlo.ir import Literal
+from ...hlo.replica_groups import mesh_groups
 from ...hlo.shapes import tuple_shape
 from ..support.corpus import DEEP, sample
 from ..support.hlo_canonical import canonical
@@ -106,6 +108,50 @@ def test_repeated_names_become_unique():
     again = module_from_proto(module_to_proto(module))
     assert sorted(i.name for i in again.instructions()) == ["c", "p", "p.1"]
     assert difference(canonical(again), canonical(module_from_proto(module_to_proto(again)))) is None
+
+
+MESHES = {
+    "mesh['a'=2,'b'=2] {'b'}": ((0, 1), (2, 3)),
+    "mesh['a'=2,'b'=2], device_ids=(3,1,2,0) {'b'}": ((3, 1), (2, 0)),
+    "mesh['a'=2,'b'=2], device_ids=([2,2]T(1,0)) {'b'}": ((0, 2), (1, 3)),
+    "mesh['x.1'=4] {'x.1'}": ((0, 1, 2, 3),),
+    "mesh['a'=4] {'a':(1)2}": None,  # a part of an axis, which the evaluator refuses
+}
+"""Text of replica_groups on a mesh → the groups."""
+
+
+def all_reduce(groups: str):
+    return parse_module(
+        "HloModule m, replica_count=4\n"
+        "f {\n a = f32[] parameter(0)\n b = f32[] parameter(1)\n ROOT s = f32[] add(a, b)\n}\n"
+        f"ENTRY e {{\n p = f32[] parameter(0)\n ROOT r = f32[] all-reduce(p), replica_groups={groups}, to_apply=f\n}}\n"
+    )
+
+
+@pytest.mark.parametrize("text", MESHES)
+def test_groups_on_a_mesh_keep_their_text(text):
+    again = module_from_proto(module_to_proto(all_reduce(text))).entry.root
+    assert again.attributes["replica_groups"].text == text
+    assert mesh_groups(text) == MESHES[text]
+
+
+@pytest.mark.xla
+@pytest.mark.parametrize("text", MESHES)
+def test_groups_on_a_mesh_are_xlas(xla, text):
+    hlo, options = xla
+    ours = module_to_proto(all_reduce(text))
+    printed = hlo.HloModule.from_serialized_hlo_module_proto(ours).to_string(options)
+    assert f"replica_groups={text}, " in printed
+    theirs = hlo.hlo_module_from_text(printed).as_serialized_hlo_module_proto()
+    assert module_from_proto(theirs).entry.root.attributes["replica_groups"].text == text
+
+
+@pytest.mark.parametrize(
+    "text", ["mesh['a'=2] {'b'}", "mesh['a=2] {}", "mesh['a'=2], device_ids=(x) {'a'}", "mesh['a'=2] {'a'} 3"]
+)
+def test_malformed_groups_on_a_mesh_are_refused(text):
+    with pytest.raises(InputError, match="replica_groups cannot be written to a proto"):
+        read_mesh_groups(text, schema.message("MeshAxesReplicaGroupListProto")())
 
 
 def test_what_has_no_field_is_refused():
