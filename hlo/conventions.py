@@ -20,3 +20,9 @@ ANNOTATIONS: tuple[str, ...] = (
 
 FIRST_STATE = 0x7012395
 """The 128-bit counter of rng and rng-get-and-update-state at the start of a run."""
+
+CALL_REMEDIES = {
+    "GetRngSeed": "it reads the seed of XLA's run, which no stack here has: replace it by a u64[] constant, "
+    "or give the module as it was before XLA's optimization",
+}
+"""Targets of XLA:CPU that nobody here can run → what a user can do."""

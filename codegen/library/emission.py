@@ -6,6 +6,7 @@ from collections.abc import Callable, Sequence
 
 from llvmlite import ir
 
+from ...hlo.conventions import CALL_REMEDIES
 from ...hlo.errors import UnsupportedError
 from ...hlo.ir import Instruction
 from ...hlo.library.calls import lapack_call, refusal
@@ -57,7 +58,7 @@ def _error(i: Instruction) -> UnsupportedError:
         if wrong is not None:
             return UnsupportedError("library", f"custom-call({target})", remedy=wrong, location=i.location)
         names = ", ".join(sorted(REAL.keys() | COMPLEX.keys()))
-        remedy = f"known: lapack_[sdcz]NAME_ffi with NAME one of {names}"
+        remedy = CALL_REMEDIES.get(target) or f"known: lapack_[sdcz]NAME_ffi with NAME one of {names}"
         return UnsupportedError("library", f"custom-call({target})", remedy=remedy, location=i.location)
     types = ", ".join(o.shape.dtype.value for o in i.operands)
     remedy = "convert the operands to one of f32, f64, c64, c128"

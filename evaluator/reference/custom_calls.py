@@ -7,7 +7,7 @@ from collections.abc import Callable, Mapping, Sequence
 
 import numpy as np
 
-from ...hlo.conventions import ANNOTATIONS
+from ...hlo.conventions import ANNOTATIONS, CALL_REMEDIES
 from ...hlo.errors import UnsupportedError
 from ...hlo.ir import Instruction
 from . import dynamic_windows, lapack, sorting
@@ -57,5 +57,5 @@ def run_custom_call(
     if run is not None:
         return run(instruction, operands, context)
     near = difflib.get_close_matches(target, [*extra, *TARGETS], n=3)
-    known = f"near names: {', '.join(near)}" if near else "pass it in custom_calls"
+    known = f"near names: {', '.join(near)}" if near else CALL_REMEDIES.get(target, "pass it in custom_calls")
     raise UnsupportedError("evaluator", f"custom-call({target})", location=instruction.location, remedy=known)

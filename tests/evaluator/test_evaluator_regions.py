@@ -216,6 +216,11 @@ def test_inputs_that_do_not_fit(inputs: list[np.ndarray], message: str):
     assert message in str(error.value)
 
 
+def test_a_call_for_the_seed_of_the_run_has_a_remedy():
+    with pytest.raises(UnsupportedError, match=r"custom-call\(GetRngSeed\) \(.*replace it by a u64\[\] constant"):
+        run('  ROOT r = u64[] custom-call(), custom_call_target="GetRngSeed"')
+
+
 def test_an_unknown_custom_call_names_near_ones():
     body = '  p = f32[2,2] parameter(0)\n  ROOT r = f32[2,2] custom-call(p), custom_call_target="lapack_spotrff_ffi"'
     with pytest.raises(UnsupportedError) as error:
