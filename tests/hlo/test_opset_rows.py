@@ -76,7 +76,7 @@ def test_the_row_has_the_facts_of_the_second_table(op: Op):
 
 
 def instruction(op: Op, count: int, without: str = "") -> Instruction:
-    """With so many operands, and all required attributes but one."""
+    """An instruction with this number of operands, and all required attributes but one."""
     operands = tuple(Instruction(Op.PARAMETER, f"p{n}", array(DType.F32)) for n in range(count))
     attributes = {key: () for key in ROWS[op].required if key != without}
     return Instruction(op, "r", array(DType.F32), operands, attributes)

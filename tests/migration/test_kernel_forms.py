@@ -240,4 +240,4 @@ def test_what_the_passes_form_row_by_row_each_stack_emits_so(stack):
             if any(i.opcode.value == "reduce" for i in body.instructions):
                 found += 1
                 assert rows_of(stack, kernel) is not None, f"{path}: {kernel.name}"
-    assert found >= 3  # so many in the small corpus alone
+    assert found >= 3  # the number in the small corpus alone

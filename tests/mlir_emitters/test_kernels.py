@@ -316,4 +316,4 @@ def test_a_long_sum_keeps_its_small_terms():
         "ROOT r = f32[] reduce(p, zero), dimensions={0,1}, to_apply=f",
         computations=region("f", "f32", "add"),
     )
-    check(text, [], stacks=STACKS, rtol=1e-6)  # tighter than what any order of so many terms allows
+    check(text, [], stacks=STACKS, rtol=1e-6)  # tighter than the bound for any order of the terms
