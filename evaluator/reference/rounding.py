@@ -1,4 +1,4 @@
-"""Special functions of real numbers with the same bits on every processor.
+"""Special functions of real numbers with the same bits whichever loops NumPy picks for the processor.
 
 NumPy chooses its loops by processor. The loops differ in the last bits, and those that call the C library ignore the
 control register that flushes subnormals. Here a function is therefore computed in a wider type and rounded once, and
