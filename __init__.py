@@ -4,35 +4,77 @@ This file is the public API. Everything in it loads on first use, so `import tes
 """
 
 from importlib import import_module
-from typing import Any
+from typing import TYPE_CHECKING, Any
+
+if TYPE_CHECKING:  # the same names for type checkers; tests/repository/test_wheel.py compares the two lists
+    from .backends.base import CompileOptions as CompileOptions
+    from .backends.base import Executable as Executable
+    from .backends.registry import platform as platform
+    from .backends.registry import register_platform as register_platform
+    from .cli.display import to_html as to_html
+    from .cli.display import to_svg as to_svg
+    from .formats.builder import ops as ops
+    from .formats.builder.builder import XlaBuilder as XlaBuilder
+    from .formats.builder.builder import XlaOp as XlaOp
+    from .hlo.dtypes import DType as DType
+    from .hlo.errors import InputError as InputError
+    from .hlo.errors import ParseError as ParseError
+    from .hlo.errors import TestbedError as TestbedError
+    from .hlo.errors import UnsupportedError as UnsupportedError
+    from .hlo.errors import VerificationError as VerificationError
+    from .hlo.ir import Module as Module
+    from .hlo.shapes import Shape as Shape
+    from .lhlo.builder import LhloBuilder as LhloBuilder
+    from .migration.api import compile as compile
+    from .migration.api import evaluate as evaluate
+    from .migration.api import load as load
+    from .migration.api import parse as parse
+    from .migration.api import run as run
+    from .migration.api import to_text as to_text
+    from .migration.flags import Flags as Flags
 
 __version__ = "0.1.0"
 
-# Public name -> the room module that holds it. Loaded by __getattr__ below.
+# Public name -> the room module that holds it; `:` marks a module that is itself the name. Loaded by __getattr__ below.
 _PUBLIC: dict[str, str] = {
     "CompileOptions": "backends.base",
+    "DType": "hlo.dtypes",
+    "Executable": "backends.base",
     "Flags": "migration.flags",
     "InputError": "hlo.errors",
+    "LhloBuilder": "lhlo.builder",
     "Module": "hlo.ir",
     "ParseError": "hlo.errors",
+    "Shape": "hlo.shapes",
     "TestbedError": "hlo.errors",
     "UnsupportedError": "hlo.errors",
     "VerificationError": "hlo.errors",
+    "XlaBuilder": "formats.builder.builder",
+    "XlaOp": "formats.builder.builder",
     "compile": "migration.api",
     "evaluate": "migration.api",
+    "load": "migration.api",
+    "ops": "formats.builder.ops:",
     "parse": "migration.api",
     "platform": "backends.registry",
     "register_platform": "backends.registry",
     "run": "migration.api",
+    "to_html": "cli.display",
+    "to_svg": "cli.display",
+    "to_text": "migration.api",
 }
 
 __all__ = ["__version__"]
 
 
-def __getattr__(name: str) -> Any:
-    if name not in _PUBLIC:
-        raise AttributeError(f"module 'testbed' has no attribute {name!r}; public names: {', '.join(__dir__())}")
-    return getattr(import_module("." + _PUBLIC[name], __name__), name)
+if not TYPE_CHECKING:  # a type checker would take it for any name at all
+
+    def __getattr__(name: str) -> Any:
+        if name not in _PUBLIC:
+            raise AttributeError(f"module 'testbed' has no attribute {name!r}; public names: {', '.join(__dir__())}")
+        room, is_module = _PUBLIC[name].removesuffix(":"), _PUBLIC[name].endswith(":")
+        module = import_module("." + room, __name__)
+        return module if is_module else getattr(module, name)
 
 
 def __dir__() -> list[str]:

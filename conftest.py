@@ -3,6 +3,7 @@
 import importlib.util
 import os
 import random
+import signal
 from pathlib import Path
 
 import pytest
@@ -28,6 +29,9 @@ def pytest_addoption(parser: pytest.Parser) -> None:
 
 
 def pytest_configure(config: pytest.Config) -> None:
+    # A shell starts background jobs with SIGINT ignored, and children inherit it: tests of Ctrl-C would wait forever.
+    if signal.getsignal(signal.SIGINT) == signal.SIG_IGN:
+        signal.signal(signal.SIGINT, signal.default_int_handler)
     if config.getoption("--campaign"):
         os.environ["TESTBED_CAMPAIGN"] = "1"
         # Workers of pytest-xdist inherit it: all have to collect the same tests.

@@ -5,16 +5,19 @@ from __future__ import annotations
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
+from functools import cached_property
 from typing import Any, Generic, TypeVar
 
 import numpy as np
 
 from ..codegen.cache import DEFAULT_CACHE, ObjectCache
 from ..codegen.options import EmitOptions, EmittedModule
+from ..hlo.display import Displayed
 from ..hlo.errors import TestbedError
 from ..hlo.ir import Module
 from ..hlo.shapes import Shape
 from ..planning.plan import KernelRequest
+from .calling import Calling
 
 
 class BackendError(TestbedError):
@@ -87,8 +90,43 @@ class StreamExecutor(ABC):
     def create_stream(self) -> Stream: ...
 
 
-class Executable(ABC):
-    """A compiled program."""
+class _OfInstance:
+    """An attribute of instances that inspect.signature and help read; the class itself has `of_class` there."""
+
+    def __init__(self, read: Callable[[Executable], Any], of_class: Any = None):
+        self._read, self._of_class = read, of_class
+
+    def __get__(self, executable: Executable | None, owner: type | None = None) -> Any:
+        return self._of_class if executable is None else self._read(executable)
+
+
+class Executable(Displayed, ABC):
+    """A compiled program: `executable(x, y)` runs it. Threads may call it at the same time."""
+
+    program: Module
+    """The module as its caller knows it: names, shapes and trees of arguments and results."""
+
+    __signature__ = _OfInstance(lambda executable: executable.calling.signature())
+
+    def __init_subclass__(cls) -> None:
+        cls.__doc__ = _OfInstance(lambda executable: executable.calling.document(), cls.__doc__)  # type: ignore
+
+    @cached_property
+    def calling(self) -> Calling:
+        """How it is called, from `program`."""
+        return Calling(self.program)
+
+    def __call__(self, *arguments: Any, **named: Any) -> Any:
+        """Run once. Takes numpy arrays, Python numbers, DLPack objects and pytrees of them, in the order of the
+        parameters or, for a program from JAX, in the trees that it was lowered with.
+
+        Returns a numpy array, or a tuple (or JAX's tree) of them. Raises InputError that names the argument, what is
+        expected and what is given.
+        """
+        return self.calling.result(self.execute(self.calling.leaves(arguments, named)))
+
+    def __repr__(self) -> str:
+        return f"<{type(self).__name__} {self.calling.text()}>"
 
     kernels: tuple[tuple[str, str], ...] = ()
     """(kernel, name of the stack that emitted it), in order of first use."""

@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+import time
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
 
+from ..backends.xla import XlaExecutable, parse_xla_flags, start_client
 from ..formats.program import Program
 from ..migration.stacks import prepare
 
@@ -20,15 +22,25 @@ class Contestant:
     compile_seconds: float
 
 
-def contestant(stack: str, program: Program, inputs: Sequence[np.ndarray]) -> Contestant:
+def contestant(stack: str, program: Program, inputs: Sequence[np.ndarray], xla_flags: str | None = None) -> Contestant:
     """Compile a program for a stack. `run` of the result performs one execution; it reuses the result arrays."""
-    prepared = prepare(stack, program)
     if stack == "xla":
-        arrays = prepared.executable.put(inputs)
-        return Contestant(lambda: prepared.executable.run(arrays), prepared.seconds)
+        return _xla(program, inputs, xla_flags)
+    prepared = prepare(stack, program)
     if prepared.executable is None:
         return Contestant(lambda: prepared.run(inputs), prepared.seconds)
     results = prepared.executable.execute(inputs)
     bounds = [leaf.shape.dims for leaf in prepared.executable.outputs]  # a dynamic result may be smaller than these
     outputs = [r if r.shape == bound else None for r, bound in zip(results, bounds, strict=True)]
     return Contestant(lambda: prepared.executable.execute(inputs, outputs=outputs), prepared.seconds)
+
+
+def _xla(program: Program, inputs: Sequence[np.ndarray], flags: str | None) -> Contestant:
+    """XLA in this process, where the others run, too; first in its child, because some modules end its process."""
+    prepare("xla", program, flags).run(inputs)
+    start_client()
+    start = time.perf_counter()
+    executable = XlaExecutable(program.text_for_xla, parse_xla_flags(flags))
+    seconds = time.perf_counter() - start
+    arrays = executable.put(inputs)
+    return Contestant(lambda: executable.run(arrays), seconds)

@@ -6,6 +6,7 @@ Each round runs every contestant once, in rotating order, so that drift of the m
 from __future__ import annotations
 
 import gc
+import math
 import time
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
@@ -43,13 +44,20 @@ class Ratio:
 
 
 def race(
-    contestants: Mapping[str, Callable[[], object]], *, rounds: int = 15, seconds: float = 0.05
+    contestants: Mapping[str, Callable[[], object]],
+    *,
+    rounds: int = 15,
+    seconds: float = 0.05,
+    budget: float = math.inf,
 ) -> dict[str, Timing]:
     """Time contestants in rotation. In a round, each runs repeatedly for about `seconds`; the mean time of a run
     counts.
+
+    budget: a contestant sits out the remaining rounds once its timed runs have taken so many seconds.
     """
     repeats = {name: _repeats(run, seconds) for name, run in contestants.items()}
     times: dict[str, list[float]] = {name: [] for name in contestants}
+    spent = dict.fromkeys(contestants, 0.0)
     names = list(contestants)
     enabled = gc.isenabled()
     gc.disable()
@@ -57,7 +65,9 @@ def race(
         for round_number in range(rounds):
             shift = round_number % len(names)
             for name in names[shift:] + names[:shift]:
-                times[name].append(_time(contestants[name], repeats[name]))
+                if spent[name] < budget:
+                    times[name].append(_time(contestants[name], repeats[name]))
+                    spent[name] += times[name][-1] * repeats[name]
     finally:
         if enabled:
             gc.enable()
@@ -80,15 +90,19 @@ def _repeats(run: Callable[[], object], seconds: float) -> int:
 
 
 def ratio(a: Timing, b: Timing, *, seed: int = 0, resamples: int = 2000) -> Ratio:
-    """a / b, paired by round."""
-    ratios = np.array(a.rounds) / np.array(b.rounds)
+    """a / b, paired by round; rounds that one of them sat out do not count."""
+    shared = min(len(a.rounds), len(b.rounds))
+    ratios = np.array(a.rounds[:shared]) / np.array(b.rounds[:shared])
     picks = np.random.default_rng(seed).integers(0, len(ratios), (resamples, len(ratios)))
     low, high = np.percentile(np.median(ratios[picks], axis=1), [2.5, 97.5])
     return Ratio(float(np.median(ratios)), float(low), float(high))
 
 
-def table(result: Mapping[str, Timing], compile_seconds: Mapping[str, float]) -> str:
-    """A text table: median and minimum of one run, ratio to the first contestant, compile time."""
+def table(result: Mapping[str, Timing], compile_seconds: Mapping[str, float], width: int | None = None) -> str:
+    """A text table: median and minimum of one run, ratio to the first contestant, compile time.
+
+    width: most columns that it takes, or None.
+    """
     base = next(iter(result))
     columns = [left(""), right("median ms"), right("min ms"), right("compile s"), left(f"ratio to {base} [95%]")]
     rows = [
@@ -101,4 +115,4 @@ def table(result: Mapping[str, Timing], compile_seconds: Mapping[str, float]) ->
         )
         for name, timing in result.items()
     ]
-    return text_table(columns, rows)
+    return text_table(columns, rows, width)

@@ -1,4 +1,4 @@
-"""Tables as plain text, laid out by rich: no colours, no frames, no truncated or wrapped cells, the same in a pipe."""
+"""Tables as plain text, laid out by rich: no colours, no frames, no truncated cells, the same in a pipe."""
 
 from __future__ import annotations
 
@@ -27,16 +27,22 @@ def right(heading: str) -> Column:
     return Column(heading, justify="right", no_wrap=True)
 
 
-def text_table(columns: Sequence[Column], rows: Iterable[Sequence[str]]) -> str:
-    """The table as text: a line of headings, then a line per row, without a newline at the end."""
+def text_table(columns: Sequence[Column], rows: Iterable[Sequence[str]], width: int | None = None) -> str:
+    """The table as text: a line of headings, then a line per row, without a newline at the end.
+
+    width: wrap cells of left-aligned columns so that lines have at most as many characters; None: no limit.
+    """
     from rich.console import Console
     from rich.table import Table
     from rich.text import Text
 
+    if width is not None:
+        for column in columns:
+            column.no_wrap, column.overflow = column.justify != "left", "fold"
     table = Table(*columns, box=None, pad_edge=False, padding=(0, 2, 0, 0))
     for row in rows:
         table.add_row(*map(Text, row))  # no markup, because shapes contain brackets
     text = io.StringIO()
-    console = Console(file=text, width=WIDEST, color_system=None, legacy_windows=False)
+    console = Console(file=text, width=width or WIDEST, color_system=None, legacy_windows=False)
     console.print(table)
     return "\n".join(line.rstrip() for line in text.getvalue().splitlines())

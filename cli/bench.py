@@ -1,21 +1,39 @@
-"""`testbed bench MODULE`: times stacks against each other, interleaved; prints medians of compile and run times."""
+"""`testbed bench MODULE…`: times stacks against each other, interleaved; prints medians of compile and run times."""
 
 from __future__ import annotations
 
+from typing import TYPE_CHECKING, Any
+
 import click
+
+from .inputs import Inputs, input_options
+from .json_output import json_option
+from .output import say, width, wrapped
+from .params import MODULE, STACK_LIST, xla_flags_option
+from .programs import each_program
+from .replacing import replace_option, with_replacements
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping
+
+    from ..benchmarks.contestants import Contestant
+    from ..benchmarks.paired import Timing
+    from ..formats.program import Program
 
 
 @click.command()
-@click.argument("module")
+@click.argument("modules", metavar="MODULE...", nargs=-1, required=True, type=MODULE)
 @click.option(
     "--ab",
     "stacks",
     default="legacy,mlir",
     show_default=True,
+    type=STACK_LIST,
     help="Stacks from: evaluator, optimized, legacy, mlir, xla. Ratios are relative to the first.",
 )
-@click.option("--inputs", metavar="IO.NPZ", help="Inputs: in0, in1, …, one per parameter leaf.")
-@click.option("--seed", type=int, metavar="N", help="Make inputs from a seed instead.")
+@xla_flags_option
+@input_options()
+@replace_option
 @click.option(
     "--rounds",
     type=click.IntRange(3),
@@ -31,31 +49,100 @@ import click
     help="Seconds per stack and round. The run is repeated until they have passed.",
 )
 @click.option(
+    "--limit",
+    type=click.FloatRange(0, min_open=True),
+    metavar="SECONDS",
+    help="Leave out a stack that does not compile a program and run it once in this time, tried in a child process.",
+)
+@click.option(
     "--pin", type=click.IntRange(0), metavar="CPU", help="Pin the process, including XLA's threads, to one CPU."
 )
+@json_option("times and ratios")
 def command(
-    module: str, stacks: str, inputs: str | None, seed: int | None, rounds: int, seconds: float, pin: int | None
+    modules: tuple[str, ...],
+    stacks: str,
+    xla_flags: str | None,
+    inputs: Inputs,
+    replacements: tuple[str, ...],
+    rounds: int,
+    seconds: float,
+    limit: float | None,
+    pin: int | None,
+    as_json: bool,
 ) -> int:
-    """Time MODULE on several stacks, interleaved. Prints medians and paired ratios with 95% intervals."""
+    """Time MODULEs on several stacks, interleaved. Prints medians and paired ratios with 95% intervals.
+
+    Exit 1 if a stack was left out by --limit.
+    """
     import os
 
-    if inputs is not None and seed is not None:
-        raise click.UsageError("--inputs and --seed exclude each other")
     if pin is not None:
         _pin(pin, os.cpu_count() or 1)
-    from ..benchmarks.contestants import contestant
-    from ..benchmarks.paired import race, table
-    from ..formats.program import load_program
     from ..migration.stacks import STACKS, parse_stacks
-    from .inputs import choose_inputs
 
     names = parse_stacks(stacks, list(STACKS))
-    program = load_program(module)
-    arrays = choose_inputs(program, inputs, seed)
-    contestants = {name: contestant(name, program, arrays) for name in names}
-    result = race({name: c.run for name, c in contestants.items()}, rounds=rounds, seconds=seconds)
-    click.echo(table(result, {name: c.compile_seconds for name, c in contestants.items()}))
-    return 0
+    if limit is not None and replacements:
+        raise click.UsageError("--limit reads MODULE again in a child process, without --replace: leave one out")
+    if limit is not None and "-" in modules:
+        raise click.UsageError("--limit reads MODULE again in a child process: give a file instead of -")
+
+    def one(spec: str, program: Program) -> tuple[int, dict[str, Any]]:
+        program = with_replacements(program, replacements)
+        from ..benchmarks.contestants import contestant
+        from ..benchmarks.paired import race, table
+
+        values = inputs.values(program, expected=False)
+        left_out = {} if limit is None else _left_out(names, spec, program, values.inputs, limit)
+        racing = {name: contestant(name, program, values.inputs, xla_flags) for name in names if name not in left_out}
+        result = race({n: c.run for n, c in racing.items()}, rounds=rounds, seconds=seconds) if racing else {}
+        if not as_json:
+            if racing:
+                say(table(result, {name: c.compile_seconds for name, c in racing.items()}, width()))
+            for name, reason in left_out.items():
+                say(wrapped(f"{name}: left out, {reason}"))
+        return 1 if left_out else 0, {"inputs": values.origin, "stacks": _body(names, racing, result, left_out)}
+
+    return each_program("bench", modules, one, as_json)
+
+
+def _left_out(names: tuple[str, ...], spec: str, program: Program, inputs: Any, limit: float) -> dict[str, str]:
+    """The stacks that are too slow, and what happened."""
+    from ..benchmarks.limits import why_too_slow
+    from ..codegen.options import Target
+
+    reasons = {name: why_too_slow(name, spec, program, inputs, limit, Target.host()) for name in names}
+    return {name: reason for name, reason in reasons.items() if reason is not None}
+
+
+def _body(
+    names: tuple[str, ...],
+    racing: Mapping[str, Contestant],
+    result: Mapping[str, Timing],
+    left_out: Mapping[str, str],
+) -> list[dict[str, Any]]:
+    from ..benchmarks.paired import ratio
+
+    rows: list[dict[str, Any]] = []
+    base = next(iter(result.values()), None)
+    for name in names:
+        if name in left_out:
+            rows.append({"name": name, "ran": False, "reason": left_out[name]})
+            continue
+        timing = result[name]
+        to_first = ratio(timing, base) if base is not None else None
+        rows.append(
+            {
+                "name": name,
+                "ran": True,
+                "reason": None,
+                "compile_seconds": racing[name].compile_seconds,
+                "median_seconds": timing.median,
+                "min_seconds": timing.minimum,
+                "rounds": list(timing.rounds),
+                "ratio": None if to_first is None else [to_first.median, to_first.low, to_first.high],
+            }
+        )
+    return rows
 
 
 def _pin(cpu: int, cpus: int) -> None:

@@ -4,18 +4,29 @@ from __future__ import annotations
 
 import os
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 import click
 
+from .output import say, wrapped
+from .params import CASE_STACK_LIST, FILE, xla_flags_option
+
+if TYPE_CHECKING:
+    from ..differential.expected_failures import Entry
+    from ..differential.report import CaseResult
+
 
 @click.command()
-@click.argument("folder", metavar="DIR")
+@click.argument("folder", metavar="DIR", type=FILE)
 @click.option(
     "--stacks",
     default="evaluator,legacy,mlir",
     show_default=True,
-    help="Stacks from: evaluator, optimized (the evaluator after all passes), legacy, mlir, xla, parse.",
+    type=CASE_STACK_LIST,
+    help="Stacks from: evaluator, optimized (the evaluator after all passes), legacy, mlir, xla, parse, "
+    "lhlo (written as LHLO and read back: the same IR, thunks and bits on both stacks).",
 )
+@xla_flags_option
 @click.option(
     "--source",
     type=click.Choice(["hlo", "stablehlo"]),
@@ -23,7 +34,13 @@ import click
     show_default=True,
     help="Which module of a case to run. stablehlo needs jaxlib and skips cases without a StableHLO module.",
 )
-@click.option("--json", "json_file", metavar="F", help="Write the report as JSON.")
+@click.option("--json", "json_file", metavar="F", type=FILE, help="Write the report as JSON.")
+@click.option(
+    "--expected-failures",
+    metavar="F",
+    type=FILE,
+    help="A text file with a line CASE reason or CASE@STACK reason for each known failure; one that passes fails.",
+)
 @click.option(
     "--jobs", type=click.IntRange(1), default=os.cpu_count() or 1, show_default=True, help="Worker processes."
 )
@@ -41,8 +58,10 @@ import click
 def command(
     folder: str,
     stacks: str,
+    xla_flags: str | None,
     source: str,
     json_file: str | None,
+    expected_failures: str | None,
     jobs: int,
     pattern: str | None,
     sample: int | None,
@@ -51,7 +70,8 @@ def command(
 ) -> int:
     """Run the suite in DIR: a manifest.jsonl, modules and expected results (docs/testing.md describes the form).
 
-    Exit 1 if a case failed or crashed. Unsupported cases do not fail; they are grouped by the missing emitter.
+    Exit 1 if a case failed or crashed that was not expected to, or passed that was. Unsupported cases do not fail; they
+    are grouped by the missing emitter.
     """
     from functools import partial
 
@@ -59,38 +79,56 @@ def command(
     from ..differential.case_runner import run_case
     from ..differential.conformance import run_cases
     from ..differential.corpus import ALL_STACKS, PARSE, read_suite, select
-    from ..differential.report import summary, write_json
+    from ..differential.expected_failures import read_expected_failures, split
+    from ..differential.report import write_json
     from ..migration.stacks import parse_stacks
+    from .interrupt import patience
     from .progress import progress
 
     names = parse_stacks(stacks, ALL_STACKS)
     if source != "hlo" and PARSE in names:
         raise click.UsageError("the parse stack reads HLO text: leave out --source")
-    cases = select(read_suite(Path(folder), source), pattern, sample, seed)
-    with progress(len(cases) * len(names)) as advance:
-        runner = partial(run_case, target=Target.host())
+    suite = read_suite(Path(folder), source)
+    entries: tuple[Entry, ...] = ()
+    if expected_failures is not None:
+        entries = read_expected_failures(Path(expected_failures), (c.id for c in suite), ALL_STACKS)
+    cases = select(suite, pattern, sample, seed)
+    with patience(5), progress(len(cases) * len(names)) as advance:
+        runner = partial(run_case, target=Target.host(), xla_flags=xla_flags)
         rows = run_cases(cases, names, jobs=jobs, limit=limit, on_row=lambda row: advance(), runner=runner)
+    expected, passing = split(rows, entries)
     if json_file:
-        write_json(Path(json_file), rows, names)
-    _print(rows, names)
-    counts = summary(rows, names)
-    return 1 if any(c["failed"] or c["crashed"] for c in counts.values()) else 0
+        write_json(Path(json_file), rows, names, expected)
+    failed = _print_failures(rows, set(expected))
+    for entry, row in passing:
+        say(wrapped(f"passed  {row.stack}  {row.id}: expected to fail ({entry.reason}); remove {entry.place}"))
+    _print_counts(rows, names, len(expected))
+    return 1 if failed or passing else 0
 
 
-def _print(rows: list, stacks: tuple[str, ...]) -> None:
+def _print_failures(rows: list[CaseResult], expected: set[int]) -> int:
+    """Print the failures that were not expected; returns their number."""
+    from ..differential.expected_failures import FAILURES
+
+    bad = [row for n, row in enumerate(rows) if row.status in FAILURES and n not in expected]
+    for row in bad:
+        say(wrapped(f"{row.status}  {row.stack}  {row.id}: {row.reason}"))
+    return len(bad)
+
+
+def _print_counts(rows: list[CaseResult], stacks: tuple[str, ...], expected: int) -> None:
     from collections import Counter
 
     from ..differential.report import STATUSES, summary
 
-    for row in rows:
-        if row.status in ("failed", "crashed"):
-            click.echo(f"{row.status}  {row.stack}  {row.id}: {row.reason}")
     counts = summary(rows, stacks)
     width = max(len(s) for s in stacks)
     for stack in stacks:
-        click.echo(f"{stack:<{width}}  " + "  ".join(f"{counts[stack][s]:>5} {s}" for s in STATUSES))
+        say(f"{stack:<{width}}  " + "  ".join(f"{counts[stack][s]:>5} {s}" for s in STATUSES))
         missing = Counter(r.reason for r in rows if r.stack == stack and r.status == "unsupported")
         for what, number in missing.most_common():
-            click.echo(f"{'':<{width}}    unsupported {what}: {number}")
+            say(wrapped(f"{'':<{width}}    unsupported {what}: {number}", width + 6))
+    if expected:
+        say(f"{expected} failures were expected")
     everywhere = {r.id for r in rows} - {r.id for r in rows if r.status != "passed"}
-    click.echo(f"{len(everywhere)} of {len({r.id for r in rows})} cases pass on {', '.join(stacks)}")
+    say(wrapped(f"{len(everywhere)} of {len({r.id for r in rows})} cases pass on {', '.join(stacks)}"))

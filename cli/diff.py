@@ -1,18 +1,27 @@
-"""`testbed diff MODULE`, the main command: a program on evaluator, legacy, MLIR and XLA:CPU; a table and a verdict."""
+"""`testbed diff MODULE…`, the main command: programs on evaluator, legacy, MLIR and XLA:CPU, and a verdict on each."""
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from collections.abc import Iterator, Mapping, Sequence
+from typing import TYPE_CHECKING, Any
 
 import click
 
+from ..hlo.remedies import adding
+from .diff_report import Compared, print_iteration, print_stacks, to_json
+from .inputs import Inputs, input_options
+from .json_output import json_option
+from .output import say, wrapped
+from .params import MODULE, STACK_LIST, xla_flags_option
+from .programs import each_program
+from .replacing import replace_option, with_replacements
+
 if TYPE_CHECKING:
     import numpy as np
-    from rich.console import Console
 
-    from ..differential.verdict import Verdict
+    from ..differential.bounds import Bound, Tolerance
     from ..formats.program import Program
-    from ..migration.stacks import Run
+    from ..migration.stacks import Prepared, Run
 
 
 PEERS = ("evaluator", "legacy", "mlir")
@@ -20,133 +29,143 @@ DEFAULT = f"{','.join(PEERS)}, and xla where jaxlib is installed"
 
 
 @click.command()
-@click.argument("module")
-@click.option("--inputs", metavar="IO.NPZ", help="Inputs: in0, in1, …, one per parameter leaf.")
-@click.option("--seed", type=int, metavar="N", help="Make inputs from a seed instead.")
+@click.argument("modules", metavar="MODULE...", nargs=-1, required=True, type=MODULE)
+@input_options()
+@replace_option
 @click.option(
     "--stacks",
+    type=STACK_LIST,
     help=f"Stacks from: evaluator, optimized (the evaluator after all passes), legacy, mlir, xla. [default: {DEFAULT}]",
 )
 @click.option("--emitters", metavar="FLAGS", help="Emitters of the mlir stack, such as mlir,reduce=legacy.")
-def command(module: str, inputs: str | None, seed: int | None, stacks: str | None, emitters: str | None) -> int:
-    """Compile MODULE on both stacks, run it on all, compare every pair of stacks. Exit 0 only if all agree."""
+@xla_flags_option
+@click.option(
+    "--iterations",
+    type=click.IntRange(1),
+    default=1,
+    show_default=True,
+    metavar="N",
+    help="Compare N times, compiled once; what is drawn comes from the next seed each time.",
+)
+@click.option("--atol", type=click.FloatRange(0), metavar="X", help="Allow this absolute difference of floats.")
+@click.option("--rtol", type=click.FloatRange(0), metavar="X", help="Allow this relative difference of floats.")
+@click.option(
+    "--ulp",
+    type=click.FloatRange(0),
+    metavar="X",
+    help="Allow this many representable floats between two. Any of the three replaces the bounds of the module.",
+)
+@click.option("--all", "show_all", is_flag=True, help="List every result and pair, also those that agree.")
+@json_option("verdicts and differences")
+def command(
+    modules: tuple[str, ...],
+    inputs: Inputs,
+    replacements: tuple[str, ...],
+    stacks: str | None,
+    emitters: str | None,
+    xla_flags: str | None,
+    iterations: int,
+    atol: float | None,
+    rtol: float | None,
+    ulp: float | None,
+    show_all: bool,
+    as_json: bool,
+) -> int:
+    """Compile MODULEs on both stacks, run them on all, compare every pair of stacks. Exit 0 only if all agree."""
     from ..backends.xla import installed
-    from ..differential.bounds import bounds_of
-    from ..differential.verdict import judge
-    from ..formats.program import load_program
+    from ..differential.bounds import Tolerance
     from ..migration.stacks import STACKS, parse_stacks
-    from .inputs import choose_values
 
-    if inputs is not None and seed is not None:
-        raise click.UsageError("--inputs and --seed exclude each other")
     names = parse_stacks(stacks, list(STACKS)) if stacks else PEERS + (("xla",) if installed() else ())
     if len(names) < 2:
         raise click.UsageError("--stacks needs two stacks or more to compare")
-    program = load_program(module)
-    arrays, golden = choose_values(program, inputs, seed)
-    runs, refusals = _run_all(program, arrays, names, emitters)
-    console = _console()
-    results = {name: r.results for name, r in runs.items()}
-    if golden is not None:
-        results["golden"] = golden
-    verdict = judge(results, bounds_of(program.module)) if len(results) > 1 else None
-    if verdict is not None:
-        _print_leaves(console, verdict, results)
-    _print_stacks(console, runs, refusals)
-    for name, refusal in refusals.items():
-        click.echo(f"{name}: {refusal}")
-    if not stacks and not installed():
-        click.echo("xla: not compared, jaxlib is not installed (./testbed setup --xla)")
-    if inputs is not None and golden is None:
-        click.echo(f"golden: not compared, {inputs} holds no out0, …")
-    click.echo(f"verdict: {_sentence(verdict, list(results), list(refusals))}")
-    return 0 if verdict is not None and verdict.agrees and not refusals else 1
+    asked = any(bound is not None for bound in (atol, rtol, ulp))
+    flags = {"mlir": emitters, "xla": xla_flags}
+    given = Tolerance(atol or 0.0, rtol or 0.0, ulp or 0.0) if asked else None
+
+    def one(_: str, program: Program) -> tuple[int, dict[str, Any]]:
+        program = with_replacements(program, replacements)
+        bounds = _bounds(program, given)
+        compared: list[Compared] = []
+        for done in _iterations(program, names, flags, inputs, iterations, bounds):
+            compared.append(done)
+            if not as_json:
+                if iterations > 1:
+                    say(f"iteration {len(compared)}: {done.values.origin}")
+                print_iteration(done.verdict, done.results, bounds, show_all)
+        if not as_json:
+            last = compared[-1]
+            print_stacks(last.runs, last.refusals)
+            for note in _notes(last, inputs, stacks, given):
+                say(wrapped(note))
+            _print_verdict(compared)
+        status = max(c.status for c in compared)
+        return status, to_json(compared, bounds, given is not None)
+
+    return each_program("diff", modules, one, as_json)
 
 
-def _sentence(verdict: Verdict | None, results: list[str], refused: list[str]) -> str:
-    """The verdict in words. It says that stacks agree only if all that were asked for ran."""
-    if verdict is not None and not refused:
-        return verdict.sentence
-    missing = f"incomplete, {', '.join(refused)} did not run"
-    if verdict is None:
-        return f"{missing}; nothing to compare"
-    return f"{missing}; " + (f"{', '.join(results)} match" if verdict.agrees else verdict.sentence)
+def _bounds(program: Program, given: Tolerance | None) -> Sequence[Bound | Tolerance]:
+    from ..differential.bounds import bounds_of
+    from ..formats.program import result_leaves
+
+    return bounds_of(program.module) if given is None else [given] * len(result_leaves(program.module))
 
 
-def _run_all(
-    program: Program, arrays: list[np.ndarray], names: tuple[str, ...], emitters: str | None
-) -> tuple[dict[str, Run], dict[str, str]]:
-    """Runs by stack, and the reason for each stack that cannot run the program."""
+def _iterations(
+    program: Program,
+    names: Sequence[str],
+    flags: Mapping[str, str | None],
+    inputs: Inputs,
+    count: int,
+    bounds: Sequence[Bound | Tolerance],
+) -> Iterator[Compared]:
+    """Each iteration, compared. A stack that refuses the program once is not asked again."""
+    from ..differential.verdict import judge
     from ..hlo.errors import UnsupportedError
-    from ..migration.stacks import run
+    from ..migration.stacks import prepare, run_prepared
 
-    runs, refusals = {}, {}
-    for name in names:
-        try:
-            runs[name] = run(name, program, arrays, emitters if name == "mlir" else None)
-        except UnsupportedError as error:
-            refusals[name] = str(error)
-    return runs, refusals
-
-
-def _console() -> Console:
-    from rich.console import Console
-
-    console = Console(highlight=False)
-    if not console.is_terminal:
-        console.width = 120  # a pipe has no width, and 80 columns would truncate the tables
-    return console
-
-
-def _print_leaves(console: Console, verdict: Verdict, results: dict[str, list[np.ndarray]]) -> None:
-    from rich.table import Table
-
-    table = Table(
-        "result",
-        "shape",
-        "pair",
-        "max abs",
-        "max rel",
-        "max ulp",
-        "agree",
-        title="largest differences",
-        title_justify="left",
-    )
-    shapes = next(iter(results.values()))
-    for c in verdict.comparisons:
-        value, d = shapes[c.leaf], c.difference
-        table.add_row(
-            f"out{c.leaf}",
-            f"{value.dtype.name}{list(value.shape)}",
-            f"{c.left} / {c.right}",
-            _number(d.max_abs),
-            _number(d.max_rel),
-            _number(d.max_ulp),
-            "yes" if d.agrees else "NO",
-            style=None if d.agrees else "red",
-        )
-    console.print(table)
+    prepared: dict[str, Prepared] = {}
+    refusals: dict[str, str] = {}
+    for number in range(count):
+        values = inputs.values(program, number)
+        runs: dict[str, Run] = {}
+        for name in names:
+            if name in refusals:
+                continue
+            try:
+                if name not in prepared:
+                    prepared[name] = prepare(name, program, flags.get(name))
+                runs[name] = run_prepared(prepared[name], values.inputs)
+            except UnsupportedError as error:
+                refusals[name] = str(error)
+        results: dict[str, Sequence[np.ndarray]] = {name: run.results for name, run in runs.items()}
+        if values.expected is not None:
+            results["golden"] = values.expected
+        verdict = judge(results, bounds) if len(results) > 1 else None
+        yield Compared(values, runs, dict(refusals), results, verdict)
 
 
-def _number(value: float | None) -> str:
-    return "–" if value is None else f"{value:.3g}"
+def _notes(last: Compared, inputs: Inputs, stacks: str | None, given: Tolerance | None) -> list[str]:
+    """What was not compared, and by which bounds the rest was, if not by the module's."""
+    from ..backends.xla import installed
+
+    notes = [f"{name}: {refusal}" for name, refusal in last.refusals.items()]
+    if not stacks and not installed():
+        notes.append(f"xla: not compared, jaxlib is not installed ({adding('xla')})")
+    if inputs.file is not None and last.values.expected is None:
+        notes.append(f"golden: not compared, {inputs.file} holds no out0, …")
+    if given is not None:
+        notes.append(f"bounds: as given, {given}; the bounds of the module itself were not used")
+    return notes
 
 
-def _print_stacks(console: Console, runs: dict[str, Run], refusals: dict[str, str]) -> None:
-    from collections import Counter
-
-    from rich.table import Table
-
-    table = Table("stack", "kernels emitted", "compile s", "run ms", title="stacks", title_justify="left")
-    for name, run in runs.items():
-        emitted = Counter(stack for _, stack in run.kernels)
-        kernels = ", ".join(f"{n} by {stack}" for stack, n in emitted.items()) or "–"
-        table.add_row(
-            name, kernels, f"{run.compile_seconds:.3f}" if run.compile_seconds else "–", f"{run.run_seconds * 1e3:.3f}"
-        )
-    for name in refusals:
-        table.add_row(name, "unsupported", "–", "–", style="yellow")
-    console.print(table)
-    names = [f"  {kernel}: {stack}" for name, run in runs.items() if name == "mlir" for kernel, stack in run.kernels]
-    if any(not line.endswith(": mlir") for line in names):
-        click.echo("kernels of the mlir run, by the stack that emitted them:\n" + "\n".join(names))
+def _print_verdict(compared: Sequence[Compared]) -> None:
+    if len(compared) == 1:
+        say(wrapped(f"verdict: {compared[0].sentence}"))
+        return
+    wrong = [n for n, c in enumerate(compared, 1) if c.status]
+    if not wrong:
+        say(wrapped(f"verdict: {compared[0].sentence} in all {len(compared)} iterations"))
+    for n in wrong:
+        say(wrapped(f"verdict of iteration {n}, on {compared[n - 1].values.origin}: {compared[n - 1].sentence}"))

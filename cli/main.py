@@ -8,13 +8,15 @@ from __future__ import annotations
 import errno
 import os
 import sys
+from collections.abc import Sequence
 from importlib import import_module
 
 import click
 
 from .. import __version__
 from ..hlo.errors import ParseError, TestbedError
-from .output import make_safe
+from . import interrupt, json_output
+from .output import make_safe, say
 from .processor import cpu_option
 
 COMMANDS = {
@@ -22,17 +24,24 @@ COMMANDS = {
     "run": "Run a module and print or save its results.",
     "buffers": "Print a module's buffer assignment; plot its arena over time.",
     "show": "Print a module's opcodes, costs and largest buffers; draw its data flow.",
+    "convert": "Convert a module between HLO text, protos and StableHLO.",
     "stages": "Write every IR stage of both stacks to a folder.",
+    "lhlo": "Print a module as LHLO: buffers, kernels and order, as MLIR.",
     "opt": "Run HLO passes on a module and print it, with time and counts per pass.",
     "conform": "Run a conformance corpus on chosen stacks.",
     "bench": "Time a module on several stacks, interleaved.",
     "test": "Run all tests, through Bazel if it is installed.",
+    "completion": "Print what makes a shell complete commands, options and names.",
     "setup": "Make or complete the environment in .venv. The first call of any command also does this.",
 }
 """Subcommand → its line in --help. cli/NAME.py is imported only when the subcommand runs, so that --help stays fast."""
 
 COMPILING = frozenset({"diff", "run", "buffers", "stages", "opt", "conform", "bench"})
 """Subcommands with --cpu."""
+
+
+class Interrupted(Exception):
+    """Ctrl-C."""
 
 
 class LazyGroup(click.Group):
@@ -49,6 +58,12 @@ class LazyGroup(click.Group):
             command.params.append(cpu_option())
         return command
 
+    def invoke(self, ctx: click.Context) -> object:
+        try:
+            return super().invoke(ctx)
+        except KeyboardInterrupt:  # click would print an empty line
+            raise Interrupted from None
+
     def format_commands(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:
         with formatter.section("Commands"):
             formatter.write_dl(list(COMMANDS.items()))
@@ -59,36 +74,57 @@ class LazyGroup(click.Group):
 def testbed() -> None:
     """Run HLO through two code-generation stacks, side by side.
 
-    A MODULE is a file with HLO text, StableHLO (.mlir, .mlirbc) or an XLA proto (.pb, .pbtxt), a folder with
-    module.hlo and io.npz, or - for standard input.
+    A MODULE is a file with HLO text, StableHLO (.mlir, .mlirbc), LHLO (.lhlo.mlir, .lhlo.mlirbc) or an XLA proto
+    (.pb, .pbtxt), a folder with module.hlo and io.npz, or - for standard input.
     """
 
 
 def main(argv: list[str] | None = None) -> int:
-    """Run the command line and return the exit status. Errors are printed on stderr."""
+    """Run the command line and return the exit status. Errors go to stderr, and into JSON where that is asked for."""
     make_safe(sys.stdout, sys.stderr)
+    arguments = sys.argv[1:] if argv is None else argv
+    failure: list[tuple[str, BaseException]] = []
+    status = _run(arguments, failure)
+    if failure and json_output.wanted(arguments):
+        message, error = failure[0]
+        json_output.print_document(arguments[0], status, json_output.error_body(message, error))
+    return status
+
+
+def _run(arguments: Sequence[str], failure: list[tuple[str, BaseException]]) -> int:
+    """Run the command line; an error is printed, appended to `failure` and becomes an exit status."""
+
+    def complain(message: str, error: BaseException, snippet: str | None = None) -> int:
+        failure.append((message, error))
+        say(f"testbed: error: {message}", err=True)
+        if snippet:
+            click.echo(snippet, err=True)
+        return 2
+
     try:
-        status = testbed.main(args=argv, prog_name="testbed", standalone_mode=False)
+        status = testbed.main(args=list(arguments), prog_name="testbed", standalone_mode=False)
         sys.stdout.flush()
         return status if isinstance(status, int) else 0
     except click.exceptions.Exit as stop:
         return stop.exit_code
     except click.UsageError as error:
-        return _complain(_usage(error))
+        return complain(_usage(error), error)
     except click.ClickException as error:
-        return _complain(error.format_message())
-    except (KeyboardInterrupt, click.Abort):
-        click.echo("testbed: interrupted", err=True)
-        return 130
+        return complain(error.format_message(), error)
+    except (Interrupted, KeyboardInterrupt, click.Abort) as error:
+        failure.append(("interrupted", error))
+        interrupt.say()
+        return interrupt.STATUS
     except ParseError as error:
-        return _complain(str(error), error.snippet())
+        return complain(str(error), error, error.snippet())
     except TestbedError as error:
-        return _complain(str(error))
+        return complain(str(error), error)
     except MemoryError as error:  # numpy's says the size, shape and type of the array
         array = f": {error}" if str(error) else ""
-        return _complain(f"out of memory{array} (testbed show MODULE lists the largest arrays; or use fewer --jobs)")
-    except RecursionError:
-        return _complain("the module nests too deep (flatten its tuples or computations)")
+        remedy = "testbed show MODULE lists the largest arrays; or use fewer --jobs"
+        return complain(f"out of memory{array} ({remedy})", error)
+    except RecursionError as error:
+        return complain("the module nests too deep (flatten its tuples or computations)", error)
     except BrokenPipeError:  # the reader of our output is gone: print nothing
         _drop_output()
         return 1
@@ -96,7 +132,7 @@ def main(argv: list[str] | None = None) -> int:
         if error.errno not in FULL:
             raise
         _drop_output()
-        return _complain(f"cannot write the output: {error.strerror} (make room, or write elsewhere)")
+        return complain(f"cannot write the output: {error.strerror} (make room, or write elsewhere)", error)
 
 
 FULL = frozenset({errno.ENOSPC, errno.EDQUOT, errno.EFBIG, errno.EIO})
@@ -111,13 +147,6 @@ def _drop_output() -> None:
 def _usage(error: click.UsageError) -> str:
     where = error.ctx.command_path if error.ctx else "testbed"
     return f"{error.format_message().rstrip('.').replace(chr(10), ' ')} (see {where} --help)"
-
-
-def _complain(message: str, snippet: str | None = None) -> int:
-    click.echo(f"testbed: error: {message}", err=True)
-    if snippet:
-        click.echo(snippet, err=True)
-    return 2
 
 
 if __name__ == "__main__":

@@ -3,74 +3,45 @@
 from __future__ import annotations
 
 import fnmatch
-import time
-from collections.abc import Sequence
-from dataclasses import dataclass
+from collections.abc import Callable, Sequence
+from dataclasses import asdict
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import click
 
+from .inputs import Inputs, input_options
+from .json_output import json_option, print_document
+from .opt_lhlo import optimize_lhlo
+from .opt_lists import list_passes, list_rules
+from .opt_steps import PassEffect, change_of, meaning_of, run_pass, table, verify_after
+from .output import say
+from .params import FILE, MODULE, PASS_LIST
+
 if TYPE_CHECKING:
-    from ..differential.preserving import Meaning
-    from ..formats.program import Program
     from ..hlo.ir import Module
-    from ..passes.fuel import Fuel
-    from ..passes.pipeline import Pass
-
-
-MOST_LINES = 12
-"""Lines of difference to print for the rewrite that changed a result."""
-
-
-@dataclass(frozen=True, slots=True)
-class PassEffect:
-    """The effect of one pass. rewrites: the fuel that it used."""
-
-    name: str
-    seconds: float
-    before: int
-    after: int
-    rewrites: int
-
-
-def _list(context: click.Context, _parameter: click.Parameter, value: bool) -> None:
-    if not value:
-        return
-    from ..passes.pipeline import OPTIMIZE, PASSES
-
-    width = max(map(len, PASSES))
-    for step in PASSES.values():
-        needs = f"; requires {', '.join(sorted(step.requires))}" if step.requires else ""
-        makes = f"; guarantees {', '.join(sorted(step.guarantees))}" if step.guarantees else ""
-        alone = "" if step.name in OPTIMIZE else "; by name only"
-        document = " ".join((step.run.__doc__ or "").strip().split("\n\n")[0].split()).rstrip(".")
-        click.echo(f"{step.name:<{width}}  {document}{needs}{makes}{alone}")
-    context.exit(0)
-
-
-def _list_rules(context: click.Context, _parameter: click.Parameter, value: bool) -> None:
-    if not value:
-        return
-    from ..passes.algebra.sweep import ALL_RULES
-
-    width = max(len(r.name) for r in ALL_RULES)
-    for r in ALL_RULES:
-        differs = f" (inexact, {r.ulp:g} ulp: {r.inexact})" if r.inexact else ""
-        click.echo(f"{r.name:<{width}}  {r.pattern}{differs}")
-    context.exit(0)
 
 
 @click.command()
-@click.argument("module")
+@click.argument("module", type=MODULE)
 @click.option(
-    "--passes", metavar="A,B,…", help="Passes to run, in order; '' for none. [default: the pipeline of a plan]"
+    "--passes",
+    type=PASS_LIST,
+    metavar="A,B,…",
+    help="Passes to run, in order; '' for none. [default: the pipeline of a plan]",
 )
 @click.option(
-    "--print-after",
+    "--print-before",
     multiple=True,
     metavar="PASS",
-    help="Also print the module after this pass; a glob such as 'fuse*' selects several. Repeatable.",
+    help="Also print the module before this pass; a glob such as 'fuse*' selects several. Repeatable.",
+)
+@click.option("--print-after", multiple=True, metavar="PASS", help="The same after this pass.")
+@click.option(
+    "--dump-on-change",
+    metavar="DIR",
+    type=FILE,
+    help="Write the module to a new folder at first and after each pass that changes it, as NNN.PASS.hlo.",
 )
 @click.option("--verify-each", is_flag=True, help="Verify the module after each pass.")
 @click.option(
@@ -78,82 +49,122 @@ def _list_rules(context: click.Context, _parameter: click.Parameter, value: bool
     is_flag=True,
     help="Evaluate the module after each pass. Report the first pass, and its first rewrite, that changes a result.",
 )
-@click.option("--inputs", metavar="IO.NPZ", help="Inputs of --evaluate-each. [default: the module's own, or seed 0]")
-@click.option("--seed", type=int, metavar="N", help="Make the inputs of --evaluate-each from a seed instead.")
+@input_options(" For --evaluate-each.")
 @click.option(
     "--pass-limit", type=click.IntRange(0), metavar="N", help="Apply only the first N rewrites, for bisection."
 )
 @click.option(
-    "-o", "--output", metavar="OUT.HLO", help="Write the module to a file instead of printing it (-: print it)."
+    "-o",
+    "--output",
+    type=FILE,
+    metavar="OUT.HLO",
+    help="Write the module to a file instead of printing it (-: print it).",
 )
+@json_option("the module and the effect of each pass")
 @click.option(
-    "--list", is_flag=True, is_eager=True, expose_value=False, callback=_list, help="List the passes and exit."
+    "--list", is_flag=True, is_eager=True, expose_value=False, callback=list_passes, help="List the passes and exit."
 )
 @click.option(
     "--list-rules",
     is_flag=True,
     is_eager=True,
     expose_value=False,
-    callback=_list_rules,
+    callback=list_rules,
     help="List the rules of the algebra pass, mark those that change roundings, and exit.",
 )
 def command(
     module: str,
     passes: str | None,
+    print_before: tuple[str, ...],
     print_after: tuple[str, ...],
+    dump_on_change: str | None,
     verify_each: bool,
     evaluate_each: bool,
-    inputs: str | None,
-    seed: int | None,
+    inputs: Inputs,
     pass_limit: int | None,
     output: str | None,
+    as_json: bool,
 ) -> int:
     """Print MODULE's HLO after passes. The passes that a pass requires run before it.
 
     Exit 1 if a pass changes a result; 2 if a pass is unknown, or the module does not verify after a pass.
     """
-    from ..formats.program import load_program
     from ..formats.text.printer import print_module
     from ..formats.whole_files import write_text
+    from ..migration.programs import load_program, plan_of
     from ..passes.fuel import Fuel, limited
     from ..passes.pipeline import complete, default_passes, select
 
-    _check_inputs(evaluate_each, inputs, seed)
-    named = None if passes is None else select(_names(passes))
+    if not evaluate_each and inputs.options:
+        raise click.UsageError(f"{inputs.options[0]} is for --evaluate-each: add that")
     program = load_program(module)
+    named = None if passes is None or plan_of(program) is not None else select(_names(passes))
+    if plan_of(program) is not None:
+        return optimize_lhlo(module, program, None if passes is None else _names(passes), output)
     chosen = complete(named if named is not None else select(default_passes(program.module)))
-    printed = _printed(print_after, [step.name for step in chosen])
-    meaning = _meaning(program, inputs, seed) if evaluate_each else None
+    names = [step.name for step in chosen]
+    printer = Printer(len(chosen), _matching("--print-before", print_before, names), as_json)
+    after = _matching("--print-after", print_after, names)
+    meaning = meaning_of(program, inputs) if evaluate_each else None
+    dump = _dumping(dump_on_change) if dump_on_change is not None else None
     fuel = Fuel(pass_limit)
     rows: list[PassEffect] = []
     now = program.module
+    if dump is not None:
+        dump(0, "input", now)
+    wrong: list[str] | None = None
     for number, step in enumerate(chosen, 1):
         before = now
+        if step.name in printer.before:
+            printer.show("before", number, step.name, now)
         with limited(fuel):
-            now, row = _run(step, now, fuel)
+            now, row = run_pass(step, now, fuel)
         rows.append(row)
+        if dump is not None and now is not before:
+            dump(number, step.name, now)
         if verify_each:
-            _verify(now, step.name)
-        if meaning is not None and not _keeps(meaning, step, before, now, rows):
-            return 1
-        if step.name in printed:
-            click.echo(f"// after {step.name}, pass {number} of {len(chosen)}\n{print_module(now)}")
-    if output is None or output == "-":
-        click.echo(print_module(now), nl=False)
-    else:
-        write_text(Path(output), print_module(now))
-    click.echo(_table(rows, fuel), err=True)
+            verify_after(now, step.name)
+        if meaning is not None and (wrong := change_of(meaning, step, before, now, rows)) is not None:
+            break
+        if step.name in after:
+            printer.show("after", number, step.name, now)
+    if wrong is not None:
+        for line in wrong:
+            say(line, err=True)
+    text = print_module(now)
+    if wrong is None and output not in (None, "-"):
+        write_text(Path(str(output)), text)
+    if as_json:
+        hlo = text if output in (None, "-") and wrong is None else None
+        effects = [asdict(row) for row in rows]
+        body = {"module": module, "passes": effects, "printed": printer.printed, "hlo": hlo, "wrong": wrong}
+        return print_document("opt", 0 if wrong is None else 1, body)
+    if wrong is not None:
+        return 1
+    if output in (None, "-"):
+        click.echo(text, nl=False)
+    say(table(rows, fuel), err=True)
     return 0
 
 
-def _check_inputs(evaluate_each: bool, inputs: str | None, seed: int | None) -> None:
-    if inputs is not None and seed is not None:
-        raise click.UsageError("--inputs and --seed exclude each other")
-    if not evaluate_each and (inputs is not None or seed is not None):
-        raise click.UsageError(f"{'--seed' if inputs is None else '--inputs'} is for --evaluate-each: add that")
+class Printer:
+    """Prints the module around passes, or keeps it for the JSON document."""
+
+    def __init__(self, count: int, before: set[str], as_json: bool):
+        self.count, self.before, self.as_json = count, before, as_json
+        self.printed: list[dict[str, Any]] = []
+
+    def show(self, when: str, number: int, name: str, module: Module) -> None:
+        from ..formats.text.printer import print_module
+
+        text = print_module(module)
+        if self.as_json:
+            self.printed.append({"when": when, "pass": name, "number": number, "hlo": text})
+        else:
+            click.echo(f"// {when} {name}, pass {number} of {self.count}\n{text}")
 
 
-def _printed(patterns: Sequence[str], names: Sequence[str]) -> set[str]:
+def _matching(option: str, patterns: Sequence[str], names: Sequence[str]) -> set[str]:
     """The passes among `names` that match a pattern. Raises UsageError for a pattern that matches none."""
     from ..passes.pipeline import select
 
@@ -164,7 +175,7 @@ def _printed(patterns: Sequence[str], names: Sequence[str]) -> set[str]:
             if not set("*?[") & set(pattern):
                 select([pattern])
             ran = ", ".join(dict.fromkeys(names)) or "none"
-            raise click.UsageError(f"--print-after {pattern}: no such pass among those that run: {ran}")
+            raise click.UsageError(f"{option} {pattern}: no such pass among those that run: {ran}")
         found |= matching
     return found
 
@@ -173,68 +184,26 @@ def _names(text: str) -> list[str]:
     return [name.strip() for name in text.split(",") if name.strip()]
 
 
-def _run(step: Pass, module: Module, fuel: Fuel) -> tuple[Module, PassEffect]:
-    """Run a pass under fuel. A pass that does not count its rewrites counts as one rewrite if it changes the module."""
-    from ..passes.pipeline import count_instructions
+def _dumping(name: str) -> Callable[[int, str, Module], None]:
+    """A function that writes a module to the folder `name` if its text differs from the last one that it wrote."""
+    from ..formats.text.printer import print_module
+    from ..formats.whole_files import write_text
+    from ..hlo.errors import InputError
 
-    start, spent = time.perf_counter(), fuel.spent
-    done = module
-    if fuel.limit is None or fuel.spent < fuel.limit:
-        done = step.run(module)
-        if done is not module and fuel.spent == spent:
-            fuel.spent += 1
-    seconds = time.perf_counter() - start
-    return done, PassEffect(
-        step.name, seconds, count_instructions(module), count_instructions(done), fuel.spent - spent
-    )
-
-
-def _verify(module: Module, name: str) -> None:
-    from ..hlo.errors import VerificationError
-    from ..hlo.verify.verifier import verify
-
+    folder = Path(name)
+    if folder.exists() and (not folder.is_dir() or any(folder.iterdir())):
+        raise InputError(f"{folder}: exists and is not an empty folder", remedy="give a new folder")
     try:
-        verify(module)
-    except VerificationError as error:
-        raise VerificationError(
-            f"after {name}: {error.message}", location=error.location, remedy=error.remedy
-        ) from None
+        folder.mkdir(parents=True, exist_ok=True)
+    except OSError as error:
+        raise InputError(f"{folder}: cannot write: {error.strerror}", remedy="give a writable folder") from None
+    last = ""
 
+    def dump(number: int, step: str, module: Module) -> None:
+        nonlocal last
+        text = print_module(module)
+        if text != last:
+            write_text(folder / f"{number:03}.{step}.hlo", text)
+            last = text
 
-def _meaning(program: Program, inputs: str | None, seed: int | None) -> Meaning:
-    from ..differential.preserving import Meaning
-    from .inputs import choose_inputs
-
-    return Meaning.of(program.module, choose_inputs(program, inputs, seed))
-
-
-def _keeps(meaning: Meaning, step: Pass, before: Module, after: Module, rows: Sequence[PassEffect]) -> bool:
-    """Whether the results are unchanged. If not, report the pass, the rewrite and how to reproduce it."""
-    from ..differential.preserving import find_rewrite
-
-    change = meaning.change(after)
-    if change is None:
-        return True
-    last = rows[-1]
-    click.echo(f"{step.name} changes the results: {change}", err=True)
-    found = find_rewrite(meaning, step.run, before, last.rewrites)
-    number = sum(r.rewrites for r in rows[:-1]) + found.number
-    click.echo(
-        f"its rewrite {found.number} of {last.rewrites} does; to see it: "
-        f"--passes {','.join(r.name for r in rows)} --pass-limit {number}, and {number - 1}",
-        err=True,
-    )
-    for line in found.difference[:MOST_LINES]:
-        click.echo(line, err=True)
-    if len(found.difference) > MOST_LINES:
-        click.echo(f"… and {len(found.difference) - MOST_LINES} lines more", err=True)
-    return False
-
-
-def _table(rows: Sequence[PassEffect], fuel: Fuel) -> str:
-    from ..benchmarks.tables import left, right, text_table
-
-    before, after = (rows[0].before, rows[-1].after) if rows else (0, 0)
-    total = PassEffect("total", sum(r.seconds for r in rows), before, after, fuel.spent)
-    cells = [(r.name, f"{r.seconds * 1e3:.2f}", str(r.before), str(r.after), str(r.rewrites)) for r in (*rows, total)]
-    return text_table([left("pass"), right("ms"), right("before"), right("after"), right("rewrites")], cells)
+    return dump

@@ -1,13 +1,67 @@
-"""Output to terminals and pipes that are not UTF-8: characters that they cannot show are replaced; no command fails."""
+"""Output that fits the reader: as wide as the terminal, and plain ASCII where there is none or where it is not UTF-8.
+
+`say` prints messages and tables; text that others read back (HLO, JSON) goes through click.echo unchanged.
+"""
 
 from __future__ import annotations
 
 import codecs
 import io
-from typing import Any
+import shutil
+import sys
+import textwrap
+from collections.abc import Iterable, Sequence
+from typing import TYPE_CHECKING, Any
+
+import click
+
+if TYPE_CHECKING:
+    from rich.table import Column
 
 PLAIN = {"–": "-", "…": "...", "→": "->", "←": "<-", "≤": "<=", "≥": ">=", "≠": "!=", "×": "x", "·": "*", "µ": "u"}
-"""Characters of our messages → ASCII that says the same. Any other character becomes `?`."""
+"""Characters of our messages → ASCII that says the same. Where a stream cannot show any other one, it becomes `?`."""
+
+LEAST_WIDTH = 40
+"""Columns that are used even where COLUMNS says less."""
+
+
+def width() -> int:
+    """Columns of the output: COLUMNS, else the terminal's, else 80."""
+    return max(shutil.get_terminal_size((80, 24)).columns, LEAST_WIDTH)
+
+
+def say(text: str = "", *, err: bool = False) -> None:
+    """Print a message, in plain ASCII unless the stream is a terminal with UTF-8."""
+    stream = sys.stderr if err else sys.stdout
+    click.echo(text if _is_rich(stream) else plain(text), err=err)
+
+
+def plain(text: str) -> str:
+    """The text with ASCII for the characters in PLAIN. Names of the user's in other alphabets stay."""
+    return text if text.isascii() else text.translate(_TABLE)
+
+
+_TABLE = str.maketrans(PLAIN)
+
+
+def _is_rich(stream: Any) -> bool:
+    encoding = getattr(stream, "encoding", None) or "ascii"
+    return bool(stream.isatty()) and encoding.lower().replace("-", "").startswith("utf")
+
+
+def wrapped(text: str, indent: int = 2) -> str:
+    """A message in lines of `width()`; lines after the first are indented."""
+    text = text if _is_rich(sys.stdout) else plain(text)  # first, because it may become longer
+    return textwrap.fill(text, width(), subsequent_indent=" " * indent, break_long_words=False, break_on_hyphens=False)
+
+
+def table(columns: Sequence[Column], rows: Iterable[Sequence[str]]) -> str:
+    """A table in lines of `width()`."""
+    from ..benchmarks.tables import text_table
+
+    keep = _is_rich(sys.stdout)
+    return text_table(columns, [[cell if keep else plain(cell) for cell in row] for row in rows], width())
+
 
 HANDLER = "testbed-plain"
 """Name of the error handler that `make_safe` gives to streams."""

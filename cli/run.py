@@ -1,51 +1,219 @@
-"""`testbed run MODULE`: runs a module once on inputs from a file, from a seed or from its io.npz."""
+"""`testbed run MODULE…`: runs modules on inputs from a file, the command line, a seed, or their own io.npz."""
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+from dataclasses import dataclass
 from pathlib import Path
+from typing import TYPE_CHECKING, Any
 
 import click
 
+from .inputs import Inputs, input_options
+from .json_output import array_body, json_option
+from .output import say
+from .params import FILE, MODULE, xla_flags_option
+from .programs import each_program
+from .replacing import replace_option, with_replacements
+
+if TYPE_CHECKING:
+    import numpy as np
+
+    from ..formats.program import Program
+    from ..migration.stacks import Prepared, Run
+
+
+@dataclass(frozen=True)
+class Iteration:
+    """One run on one set of inputs. replicas: the results of each simulated device; one without --replicas."""
+
+    origin: str
+    inputs: list[np.ndarray]
+    replicas: list[list[np.ndarray]]
+    compile_seconds: float
+    run_seconds: float
+
 
 @click.command()
-@click.argument("module")
-@click.option("--inputs", metavar="IO.NPZ", help="Inputs: in0, in1, …, one per parameter leaf.")
-@click.option(
-    "--seed", type=int, metavar="N", help="Make inputs from a seed instead, constrained as XLA's fake arguments."
-)
+@click.argument("modules", metavar="MODULE...", nargs=-1, required=True, type=MODULE)
+@input_options()
+@replace_option
 @click.option(
     "--emitters",
     default="legacy",
     show_default=True,
-    help="evaluator, legacy, mlir, or flags such as mlir,reduce=legacy.",
+    help="evaluator, legacy, mlir, xla, or flags such as mlir,reduce=legacy.",
+)
+@xla_flags_option
+@click.option(
+    "--iterations",
+    type=click.IntRange(1),
+    default=1,
+    show_default=True,
+    metavar="N",
+    help="Run N times, compiled once; what is drawn comes from the next seed each time.",
+)
+@click.option(
+    "--replicas",
+    type=click.IntRange(1),
+    metavar="N",
+    help="Run on N simulated devices that exchange values at collectives. Only the evaluator does.",
 )
 @click.option(
     "--red-zones", is_flag=True, help="Run kernels between guard bytes and report the one that writes out of bounds."
 )
-@click.option("--output", metavar="OUT.NPZ", help="Save inputs and results in the form of io.npz.")
+@click.option("--output", type=FILE, metavar="OUT.NPZ", help="Save inputs and results in the form of io.npz.")
+@json_option("results and times")
 def command(
-    module: str, inputs: str | None, seed: int | None, emitters: str, red_zones: bool, output: str | None
+    modules: tuple[str, ...],
+    inputs: Inputs,
+    replacements: tuple[str, ...],
+    emitters: str,
+    xla_flags: str | None,
+    iterations: int,
+    replicas: int | None,
+    red_zones: bool,
+    output: str | None,
+    as_json: bool,
 ) -> int:
-    """Run MODULE and print a line for each result leaf; small results are printed in full."""
+    """Run MODULEs and print a line for each result leaf, with its first and last elements where it is large.
+
+    Exit 1 if two iterations on the same inputs give different bits.
+    """
+    is_evaluator = emitters == "evaluator"
+    if red_zones and emitters in ("evaluator", "xla"):
+        raise click.UsageError(f"--red-zones needs compiled kernels, and {emitters} has none")
+    if xla_flags is not None and emitters != "xla":
+        raise click.UsageError("--xla-flags needs --emitters xla")
+    if replicas is not None and not is_evaluator:
+        raise click.UsageError(f"--replicas needs --emitters evaluator; {emitters} runs on one device")
+    if output is not None and (len(modules) > 1 or iterations > 1 or (replicas or 1) > 1):
+        raise click.UsageError("--output takes one MODULE, one iteration and one replica")
+
+    def one(_: str, program: Program) -> tuple[int, dict[str, Any]]:
+        program = with_replacements(program, replacements)
+        prepare = (
+            _replicated(program, replicas)
+            if replicas is not None
+            else _prepared(program, emitters, xla_flags, red_zones)
+        )
+        done: list[Iteration] = []
+        status = 0
+        for number in range(iterations):
+            done.append(prepare(inputs, number))
+            if output is not None:
+                from ..formats.program import save_io
+
+                save_io(Path(output), done[0].inputs, done[0].replicas[0])
+            status |= _report(done, inputs, quiet=as_json)
+        return status, {"emitters": emitters, "iterations": [_body(i, program) for i in done]}
+
+    return each_program("run", modules, one, as_json)
+
+
+def _prepared(program: Program, emitters: str, xla_flags: str | None, red_zones: bool) -> Any:
+    """A function from inputs and the number of an iteration to that iteration; the program is compiled at once."""
+    from ..migration.stacks import prepare, run_prepared
+
+    stack = emitters if emitters in ("evaluator", "xla") else "legacy"
+    prepared: Prepared = prepare(stack, program, xla_flags if stack == "xla" else emitters, red_zones)
+
+    def run(inputs: Inputs, number: int) -> Iteration:
+        values = inputs.values(program, number, expected=False)
+        result: Run = run_prepared(prepared, values.inputs)
+        return Iteration(values.origin, values.inputs, [result.results], result.compile_seconds, result.run_seconds)
+
+    return run
+
+
+def _replicated(program: Program, replicas: int) -> Any:
+    """The same on simulated devices. Each replica draws from a seed of its own; other inputs are the same on all."""
+    import time
+
+    from ..evaluator.evaluator import evaluate_replicated
+    from ..hlo.errors import InputError
+
+    partitions = int(program.module.attributes.get("num_partitions", 1))
+    if partitions > 1:
+        raise InputError(
+            f"{program.name} has {partitions} partitions, and --replicas runs one partition a replica",
+            remedy="call evaluate_replicated(module, inputs, replicas=…, partitions=…) in Python",
+        )
+
+    def run(inputs: Inputs, number: int) -> Iteration:
+        values = [inputs.values(program, number * replicas + r, expected=False) for r in range(replicas)]
+        if not inputs.options and program.inputs is not None and number == 0:
+            values = values[:1] * replicas
+        start = time.perf_counter()
+        results = evaluate_replicated(program.module, [v.inputs for v in values], replicas=replicas)
+        seconds = time.perf_counter() - start
+        origins = dict.fromkeys(v.origin for v in values)
+        return Iteration("; ".join(origins), values[0].inputs, results, 0.0, seconds)
+
+    return run
+
+
+def _report(done: Sequence[Iteration], inputs: Inputs, quiet: bool) -> int:
+    """Print the last iteration. Inputs that are the same again must give the same bits; returns 1 if they do not."""
+    now, first = done[-1], done[0]
+    again = len(done) > 1 and not inputs.are_drawn
+    differing = [
+        f"{_prefix(now, r)}out{i}"
+        for r, (ours, theirs) in enumerate(zip(now.replicas, first.replicas, strict=True))
+        for i, (a, b) in enumerate(zip(ours, theirs, strict=True))
+        if again and (a.shape != b.shape or a.tobytes() != b.tobytes())
+    ]
+    if not quiet:
+        if len(done) > 1:
+            same = "the same bits" if again and not differing else now.origin
+            say(f"iteration {len(done)}: {same}")
+        if not again or differing:
+            _print_results(now)
+        say(f"compile {now.compile_seconds:.3f} s, run {now.run_seconds * 1e3:.3f} ms", err=True)
+    if differing:
+        say(
+            f"iteration {len(done)} gives other bits than the first on the same inputs: {', '.join(differing)}",
+            err=True,
+        )
+    return 1 if differing else 0
+
+
+def _prefix(iteration: Iteration, replica: int) -> str:
+    return f"replica {replica} " if len(iteration.replicas) > 1 else ""
+
+
+def _print_results(iteration: Iteration) -> None:
+    for replica, results in enumerate(iteration.replicas):
+        for i, value in enumerate(results):
+            say(array_text(f"{_prefix(iteration, replica)}out{i} {value.dtype.name}{list(value.shape)} ", value))
+
+
+def array_text(head: str, value: np.ndarray) -> str:
+    """The array behind a heading, in lines of the output's width; a large array is shortened."""
     import numpy as np
 
-    from ..formats.program import load_program, save_io
-    from ..migration.stacks import run
-    from .inputs import choose_inputs
+    from .output import width
 
-    if inputs is not None and seed is not None:
-        raise click.UsageError("--inputs and --seed exclude each other")
-    program = load_program(module)
-    arrays = choose_inputs(program, inputs, seed)
-    stack = "evaluator" if emitters == "evaluator" else "legacy"
-    if red_zones and stack == "evaluator":
-        raise click.UsageError("--red-zones needs compiled kernels, and the evaluator has none")
-    result = run(stack, program, arrays, emitters, red_zones)
-    if output is not None:
-        save_io(Path(output), arrays, result.results)
-    with np.printoptions(threshold=16, edgeitems=3, linewidth=120):
-        for i, value in enumerate(result.results):
-            text = np.array2string(value, separator=", ").replace("\n", " ")
-            click.echo(f"out{i} {value.dtype.name}{list(value.shape)} {text}")
-    click.echo(f"compile {result.compile_seconds:.3f} s, run {result.run_seconds * 1e3:.3f} ms", err=True)
-    return 0
+    indent = min(len(head), 4)
+    room = width() - 1
+    with np.printoptions(threshold=64, edgeitems=2, linewidth=room):
+        text = np.array2string(value, separator=", ", prefix=" " * indent, max_line_width=room)
+    one_line = " ".join(text.split("\n"))
+    if "\n" not in text and len(head) + len(text) <= room:
+        return head + one_line
+    return f"{head.rstrip()}\n{' ' * indent}{text}"
+
+
+def _body(iteration: Iteration, program: Program) -> dict[str, Any]:
+    from ..formats.program import result_leaves
+
+    shapes = [shape.without_layout() for shape in result_leaves(program.module)]
+    return {
+        "inputs": iteration.origin,
+        "compile_seconds": iteration.compile_seconds,
+        "run_seconds": iteration.run_seconds,
+        "replicas": [
+            {"results": [array_body(v, str(s)) for v, s in zip(results, shapes, strict=True)]}
+            for results in iteration.replicas
+        ],
+    }

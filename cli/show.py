@@ -1,13 +1,17 @@
-"""`testbed show MODULE`: what a module contains (opcodes, types, costs, largest buffers), as text, JSON or SVG."""
+"""`testbed show MODULE`: what a module holds (opcodes, types, costs, largest buffers), as text, JSON or a picture."""
 
 from __future__ import annotations
 
-import json
 from collections import Counter
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import click
+
+from .graph_theme import DEPTH, LIMIT, THEMES
+from .json_output import json_option, print_document
+from .output import say, table, wrapped
+from .params import FILE, MODULE
 
 if TYPE_CHECKING:
     from ..hlo.analysis.cost_analysis import CostAnalysis
@@ -15,7 +19,7 @@ if TYPE_CHECKING:
 
 KEYS = ("flops", "transcendentals", "bytes")
 
-PICTURES = (".svg", ".dot", ".pdf", ".png")
+PICTURES = (".svg", ".png", ".pdf", ".dot")
 """Endings of a picture's name."""
 
 
@@ -26,48 +30,81 @@ def _check_graph(_context: click.Context, _parameter: click.Parameter, value: st
 
 
 @click.command()
-@click.argument("module")
+@click.argument("module", type=MODULE)
 @click.option("--top", type=click.IntRange(0), default=10, show_default=True, metavar="N", help="Rows per list.")
 @click.option("--by", type=click.Choice(KEYS), default="flops", show_default=True, help="Order of the instructions.")
-@click.option("--json", "json_file", metavar="F", help="Write everything, including all instructions, as JSON.")
+@json_option("everything, including all instructions,")
 @click.option(
     "--graph",
     metavar="OUT.SVG",
+    type=FILE,
     callback=_check_graph,
-    help="Draw the data flow; OUT.dot for Graphviz, OUT.pdf or OUT.png drawn by Graphviz.",
+    help="Draw the data flow as .svg, .png, .pdf or .dot, with Graphviz; without it, a plainer .svg, or .dot.",
 )
-def command(module: str, top: int, by: str, json_file: str | None, graph: str | None) -> int:
+@click.option(
+    "--theme",
+    type=click.Choice(THEMES),
+    default="auto",
+    show_default=True,
+    help="Colours of --graph. auto: an .svg follows its reader's preference, others are light.",
+)
+@click.option(
+    "--depth",
+    type=click.IntRange(0),
+    default=DEPTH,
+    show_default=True,
+    metavar="N",
+    help="How deep --graph draws fusions, loops and calls; 0: not at all.",
+)
+@click.option(
+    "--limit",
+    type=click.IntRange(2),
+    default=LIMIT,
+    show_default=True,
+    metavar="N",
+    help="Boxes in --graph; beyond it, computations and runs of instructions are folded to one box each.",
+)
+def command(
+    module: str, top: int, by: str, as_json: bool, graph: str | None, theme: str, depth: int, limit: int
+) -> int:
     """Print counts, costs by XLA's rules (one iteration per while loop) and the largest buffers of MODULE."""
-    from ..formats.program import load_program
-    from ..formats.whole_files import write_text
     from ..hlo.analysis.cost_analysis import analyse
+    from ..migration.programs import load_program
 
     loaded = load_program(module).module
     analysis = analyse(loaded)
+    if graph is not None:
+        _write_graph(loaded, Path(graph), theme, depth, limit)
+    if as_json:
+        return print_document("show", 0, {"module": module, **_report(loaded, analysis)})
     _print_counts(loaded, analysis)
     own = _own_instructions(loaded)
     _print_costs(own, analysis, by, top)
     _print_buffers(own, top)
-    if json_file is not None:
-        write_text(Path(json_file), json.dumps(_report(loaded, analysis), indent=1) + "\n")
-    if graph is not None:
-        _write_graph(loaded, Path(graph))
     return 0
 
 
-def _write_graph(module: Module, path: Path) -> None:
-    from ..formats.whole_files import write_text, write_whole
-    from .module_dot import draw, module_to_dot
-    from .module_graph import module_to_svg
+def _write_graph(module: Module, path: Path, theme: str, depth: int, limit: int) -> None:
+    from ..formats.whole_files import write_whole
+    from .graph_model import build_graph
+    from .module_dot import draw, find_dot, finish_svg, graph_to_dot
+    from .module_graph import graph_to_svg
 
     form = path.suffix.lower().removeprefix(".")
-    if form == "svg":
-        write_text(path, module_to_svg(module))
+    is_own = form == "svg" and find_dot() is None
+    graph = build_graph(module, depth=depth, limit=limit, nested=not is_own)
+    if is_own:
+        picture = graph_to_svg(graph, theme).encode("utf-8")
     elif form == "dot":
-        write_text(path, module_to_dot(module))
+        picture = graph_to_dot(graph, theme).encode("utf-8")
     else:
-        picture = draw(module_to_dot(module), form)
-        write_whole(path, lambda file: file.write(picture))
+        picture = draw(graph_to_dot(graph, theme), form)
+        picture = finish_svg(picture, theme) if form == "svg" else picture
+    write_whole(path, lambda file: file.write(picture))
+    notes = [f"{graph.folded} instructions are folded (--limit and --depth draw more)"] if graph.folded else []
+    notes += ["without Graphviz's program `dot` on PATH, each computation is drawn by itself"] if is_own else []
+    if notes:
+        say(wrapped(f"{path}: {'; '.join(notes)}"), err=True)
 
 
 def _own_instructions(module: Module) -> list[tuple[Computation, Instruction]]:
@@ -86,23 +123,26 @@ def _own_instructions(module: Module) -> list[tuple[Computation, Instruction]]:
 def _print_counts(module: Module, analysis: CostAnalysis) -> None:
     instructions = list(module.instructions())
     total = analysis.of_computation(module.entry)
-    click.echo(
+    head = (
         f"{module.name}: {len(instructions)} instructions in {len(module.computations)} computations, "
         f"{len(module.entry.instructions)} in the entry {module.entry.name}"
     )
+    say(wrapped(head))
     parameters = ", ".join(map(str, module.parameter_shapes)) or "none"
-    click.echo(f"parameters  {_cut(parameters)}")
-    click.echo(f"result      {_cut(str(module.result_shape))}")
-    click.echo(f"opcodes     {_counts(i.opcode.value for i in instructions)}")
-    click.echo(f"types       {_counts(leaf.dtype.value for i in instructions for _, leaf in i.shape.leaves())}")
-    click.echo(
-        f"cost        {_si(total.flops)} flops, {_si(total.transcendentals)} transcendentals, "
-        f"{_si(total.bytes)} bytes accessed"
-    )
+    rows = {
+        "parameters": _cut(parameters),
+        "result": _cut(str(module.result_shape)),
+        "opcodes": _counts(i.opcode.value for i in instructions),
+        "types": _counts(leaf.dtype.value for i in instructions for _, leaf in i.shape.leaves()),
+        "cost": f"{_si(total.flops)} flops, {_si(total.transcendentals)} transcendentals, {_si(total.bytes)} bytes "
+        "accessed",
+    }
+    for name, text in rows.items():
+        say(wrapped(f"{name:<11} {text}", 12))
 
 
 def _print_costs(rows: list[Any], analysis: CostAnalysis, by: str, top: int) -> None:
-    from ..benchmarks.tables import left, right, text_table
+    from ..benchmarks.tables import left, right
     from ..hlo.opcodes import Op
 
     inside = (Op.CALL, Op.WHILE, Op.CONDITIONAL)  # the instructions inside these are in the list themselves
@@ -112,17 +152,17 @@ def _print_costs(rows: list[Any], analysis: CostAnalysis, by: str, top: int) -> 
         return
     cells = [(*(_si(getattr(cost, key)) for key in KEYS), _line(c, i)) for cost, c, i in costs]
     columns = [right("flops"), right("transc."), right("bytes"), left("instruction")]
-    click.echo(f"\ninstructions by {by}\n{text_table(columns, cells)}")
+    say(f"\ninstructions by {by}\n{table(columns, cells)}")
 
 
 def _print_buffers(rows: list[Any], top: int) -> None:
-    from ..benchmarks.tables import left, right, text_table
+    from ..benchmarks.tables import left, right
 
     buffers = sorted(((i.shape.bytes, c, i) for c, i in rows if i.shape.bytes), key=lambda r: -r[0])[:top]
     if not buffers:
         return
     cells = [(_si(size), _line(computation, i)) for size, computation, i in buffers]
-    click.echo(f"\nlargest buffers\n{text_table([right('bytes'), left('instruction')], cells)}")
+    say(f"\nlargest buffers\n{table([right('bytes'), left('instruction')], cells)}")
 
 
 def _line(computation: Computation, i: Instruction) -> str:
@@ -155,7 +195,7 @@ def _report(module: Module, analysis: CostAnalysis) -> dict[str, Any]:
             row = {"computation": computation.name, "name": i.name, "opcode": i.opcode.value, "shape": str(i.shape)}
             rows.append(row | {key: getattr(cost, key) for key in KEYS})
     return {
-        "module": module.name,
+        "name": module.name,
         "computations": len(module.computations),
         "opcodes": dict(Counter(i.opcode.value for i in module.instructions())),
         "cost": {key: getattr(total, key) for key in KEYS},

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import shutil
 import tempfile
 from collections.abc import Iterator
 from pathlib import Path
@@ -10,24 +9,29 @@ from typing import TYPE_CHECKING
 
 import click
 
+from .params import MODULE
+from .replacing import replace_option, with_replacements
+
 if TYPE_CHECKING:
     from ..formats.program import Program
 
 
 @click.command()
-@click.argument("module")
+@click.argument("module", type=MODULE)
 @click.option(
     "--dir", "folder", required=True, metavar="D", help="Folder to write to. It must not exist or must be empty."
 )
 @click.option(
     "--emitters", multiple=True, metavar="FLAGS", help="Emitters of a run. Repeatable. [default: legacy, mlir]"
 )
-def command(module: str, folder: str, emitters: tuple[str, ...]) -> int:
+@replace_option
+def command(module: str, folder: str, emitters: tuple[str, ...], replacements: tuple[str, ...]) -> int:
     """Write MODULE's HLO, plan, thunks and, for each stack, every IR down to assembly. Prints the files' names."""
-    from ..formats.program import load_program
+    from ..formats.whole_files import unfinished
     from ..hlo.errors import InputError
+    from ..migration.programs import load_program
 
-    program = load_program(module)
+    program = with_replacements(load_program(module), replacements)
     target = Path(folder)
     if target.exists() and (not target.is_dir() or any(target.iterdir())):
         raise InputError(f"{target}: exists and is not an empty folder", remedy="give a new folder")
@@ -36,14 +40,12 @@ def command(module: str, folder: str, emitters: tuple[str, ...]) -> int:
         work = Path(tempfile.mkdtemp(prefix=f".{target.name}.", dir=target.parent))
     except OSError as error:
         raise InputError(f"{target}: cannot write: {error.strerror}", remedy="give a writable folder") from None
-    try:
+    with unfinished(work):
         names = [_write(work / name, text) for name, text in _stages(program, emitters or ("legacy", "mlir"))]
         work.chmod(0o755)
         if target.exists():
             target.rmdir()
         work.rename(target)
-    finally:
-        shutil.rmtree(work, ignore_errors=True)
     for name in names:
         click.echo(str(target / name))
     return 0
@@ -58,14 +60,18 @@ def _stages(program: Program, runs: tuple[str, ...]) -> Iterator[tuple[str, str]
     """(file name, text) in the order of the flow. Stages that the stacks share appear once, later ones once per run."""
     from ..backends.base import CompileOptions
     from ..formats.text.printer import print_module
-    from ..migration import Flags, compile_module
+    from ..lhlo import from_plan
+    from ..migration import Flags
+    from ..migration.compile import compile_program
+    from ..migration.programs import plan_of
     from ..planning.plan_text import plan_to_text
 
-    yield "0.input.hlo", program.text
+    given = plan_of(program)
+    yield ("0.input.hlo", program.text) if given is None else ("0.input.lhlo.mlir", from_plan(given).to_text())
     for number, flags in enumerate(runs):
-        executable = compile_module(program.module, Flags.parse(flags), CompileOptions(keep_stages=True))
+        executable = compile_program(program, Flags.parse(flags), CompileOptions(keep_stages=True))
         if number == 0:
-            yield "1.optimized.hlo", print_module(executable.plan.module)
+            yield "1.optimized.hlo" if given is None else "1.values.hlo", print_module(executable.plan.module)
             yield "2.plan.txt", plan_to_text(executable.plan)
         for name, text in executable.stages:
             if name != "thunks.txt":

@@ -10,6 +10,8 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from uuid import uuid4
 
+from ..formats.whole_files import unfinished
+
 FORMAT = 1
 """Version of the entry format: MAGIC, the SHA-256 of the payload, the payload."""
 
@@ -78,11 +80,10 @@ class ObjectCache:
         temporary = path.with_name(f"{uuid4().hex}.tmp")
         try:
             path.parent.mkdir(parents=True, exist_ok=True)
-            temporary.write_bytes(MAGIC + hashlib.sha256(payload).digest() + payload)
-            os.replace(temporary, path)
+            with unfinished(temporary):
+                temporary.write_bytes(MAGIC + hashlib.sha256(payload).digest() + payload)
+                os.replace(temporary, path)
         except OSError:
-            with contextlib.suppress(OSError):
-                temporary.unlink()
             return
         self._bound(len(payload) + HEADER)
 

@@ -6,6 +6,7 @@ import functools
 import re
 from collections.abc import Iterator
 from contextlib import contextmanager
+from dataclasses import dataclass
 
 import llvmlite
 import llvmlite.binding as llvm
@@ -32,21 +33,59 @@ def start() -> None:
     llvm.initialize_all_asmprinters()
 
 
-_IDLE: dict[Target, list[llvm.TargetMachine]] = {}
+BUILDER_MODULES = 32
+"""Modules per pass builder. llvmlite frees neither a builder's callbacks (1.5 KB) nor, in it, those that each run adds
+(32 bytes); so builders are kept, but not for ever. See docs/findings.md.
+"""
+
+
+@dataclass(eq=False, slots=True)
+class Compiler:
+    """What one thread needs to compile for a target: a target machine, and a pass builder on it."""
+
+    machine: llvm.TargetMachine
+    _builder: llvm.PassBuilder | None = None
+    _modules: int = 0
+
+    def pass_builder(self) -> llvm.PassBuilder:
+        """The pass builder for the next module: O3 with all vectorizers."""
+        if self._builder is None or self._modules >= BUILDER_MODULES:
+            self._builder, self._modules = _make_builder(self.machine), 0
+        self._modules += 1
+        return self._builder
+
+
+_IDLE: dict[Target, list[Compiler]] = {}
+
+
+@contextmanager
+def compiler(target: Target) -> Iterator[Compiler]:
+    """Lend a compiler to one thread at a time. Returned compilers are reused."""
+    idle = _IDLE.setdefault(target, [])
+    try:
+        lent = idle.pop()
+    except IndexError:
+        lent = Compiler(_make_machine(target))
+    try:
+        yield lent
+    finally:
+        idle.append(lent)
 
 
 @contextmanager
 def target_machine(target: Target) -> Iterator[llvm.TargetMachine]:
-    """Lend a target machine to one thread at a time. Returned machines are reused."""
-    idle = _IDLE.setdefault(target, [])
-    try:
-        machine = idle.pop()
-    except IndexError:
-        machine = _make_machine(target)
-    try:
-        yield machine
-    finally:
-        idle.append(machine)
+    """Lend a target machine to one thread at a time."""
+    with compiler(target) as lent:
+        yield lent.machine
+
+
+def _make_builder(machine: llvm.TargetMachine) -> llvm.PassBuilder:
+    tuning = llvm.create_pipeline_tuning_options(speed_level=3)
+    tuning.slp_vectorization = True
+    tuning.loop_vectorization = True
+    tuning.loop_interleaving = True
+    tuning.loop_unrolling = True
+    return llvm.create_pass_builder(machine, tuning)
 
 
 def _make_machine(target: Target) -> llvm.TargetMachine:

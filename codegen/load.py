@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 import functools
-import itertools
 import sys
 import threading
+import weakref
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 
@@ -23,14 +23,13 @@ division).
 LINKER_DEFINES = {"_GLOBAL_OFFSET_TABLE_"}
 
 
-@dataclass(frozen=True, eq=False, slots=True)
+@dataclass(frozen=True, eq=False, slots=True, weakref_slot=True)
 class LoadedCode:
     """Machine code in memory. It is unloaded when this value is dropped, so keep it as long as its addresses are in
     use.
     """
 
     addresses: Mapping[str, int]
-    owner: object
 
     def address(self, symbol: str) -> int:
         try:
@@ -57,17 +56,38 @@ def load(objects: Sequence[bytes], imports: Mapping[str, int] | None = None) -> 
         builder.import_symbol(name, address)
     for name in defined:
         builder.export_symbol(name)
-    jit = _jit()
     try:
-        with _LINK_LOCK:
-            tracker = builder.link(jit, f"testbed.{next(_NUMBERS)}")
+        with _LOCK:
+            jit, number = _next_library()
+            tracker = builder.link(jit, f"testbed.{number}")
     except RuntimeError as error:
         raise CodegenError(f"the code does not load: {error}") from error
-    return LoadedCode({name: tracker[name] for name in defined}, (tracker, jit))
+    code = LoadedCode({name: tracker[name] for name in defined})
+    # The registry of finalizers holds both, so that not even the garbage collector frees the JIT before the library.
+    weakref.finalize(code, _unload, tracker, jit).atexit = False
+    return code
 
 
-_LINK_LOCK = threading.Lock()
-_NUMBERS = itertools.count()  # LLVM never accepts the name of a library again
+def _unload(tracker: llvm.ResourceTracker, jit: llvm.LLJIT) -> None:
+    tracker.close()  # here, while the caller still holds the JIT, which goes with the last of its libraries
+
+
+JIT_LIBRARIES = 128
+"""Libraries per JIT. LLVM frees the code of a library but keeps 8 KB of its names until the whole JIT is freed."""
+
+_LOCK = threading.Lock()
+_served = 0
+_current: llvm.LLJIT | None = None
+
+
+def _next_library() -> tuple[llvm.LLJIT, int]:
+    """The JIT for the next library, and the library's number. LLVM never accepts the name of a library again."""
+    global _served, _current
+    start()
+    if _current is None or _served % JIT_LIBRARIES == 0:
+        _current = llvm.create_lljit_compiler(use_jit_link=True)
+    _served += 1
+    return _current, _served
 
 
 def _defined_once(symbols: Iterable[ObjectSymbols]) -> set[str]:
@@ -100,10 +120,3 @@ def _load_libraries() -> None:
             llvm.load_library_permanently(name)
         except RuntimeError:
             continue  # symbols that only this library defines are then reported by name
-
-
-@functools.cache
-def _jit() -> llvm.LLJIT:
-    start()
-    with _LINK_LOCK:
-        return llvm.create_lljit_compiler(use_jit_link=True)

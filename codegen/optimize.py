@@ -9,12 +9,12 @@ from dataclasses import dataclass, replace
 import llvmlite.binding as llvm
 
 from .cache import DEFAULT_CACHE, ObjectCache, cache_key
-from .llvm import VERSIONS, parse, target_machine
+from .llvm import VERSIONS, Compiler, compiler, parse
 from .options import EmitOptions
-from .unlocked import emit_object, run_passes
+from .unlocked import emit_object, freed, run_passes
 
 SETTINGS = "O3 slp loop-vectorize interleave unroll; pic small"
-"""The settings of `_run_passes` and `target_machine` in words, a part of every cache key. Change them together."""
+"""The settings of `compiler` in words, a part of every cache key. Change them together."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -29,14 +29,14 @@ class CompiledObject:
 
 def optimize(llvm_ir: str, options: EmitOptions) -> str:
     """The LLVM IR after all O3 passes for the target."""
-    with target_machine(options.target) as machine:
-        return str(_optimized(llvm_ir, options, machine))
+    with compiler(options.target) as lent:
+        return str(_optimized(llvm_ir, options, lent))
 
 
 def assembly(llvm_ir: str, options: EmitOptions) -> str:
     """The assembly that `compile_object` would encode."""
-    with target_machine(options.target) as machine:
-        return machine.emit_assembly(_optimized(llvm_ir, options, machine))
+    with compiler(options.target) as lent:
+        return lent.machine.emit_assembly(_optimized(llvm_ir, options, lent))
 
 
 def compile_object(llvm_ir: str, options: EmitOptions, cache: ObjectCache | None = DEFAULT_CACHE) -> bytes:
@@ -52,10 +52,10 @@ def build_object(llvm_ir: str, options: EmitOptions, cache: ObjectCache | None =
         if found is not None:
             return CompiledObject(found, 0.0, 0.0, cached=True)
     start = time.perf_counter()
-    with target_machine(options.target) as machine:
-        module = _optimized(llvm_ir, options, machine)
+    with compiler(options.target) as lent:
+        module = _optimized(llvm_ir, options, lent)
         optimized = time.perf_counter()
-        data = emit_object(machine, module)
+        data = emit_object(lent.machine, module)
     result = CompiledObject(data, optimized - start, time.perf_counter() - optimized, cached=False)
     if cache is not None:
         cache.write(key, data)
@@ -108,19 +108,11 @@ def _closing_parenthesis(text: str, position: int) -> int:
 _PARENTHESIS = re.compile(r'[()]|"[^"\n]*"')
 
 
-def _optimized(llvm_ir: str, options: EmitOptions, machine: llvm.TargetMachine) -> llvm.ModuleRef:
+def _optimized(llvm_ir: str, options: EmitOptions, lent: Compiler) -> llvm.ModuleRef:
     module = parse(prepare(llvm_ir, options))
     module.triple = options.target.triple
-    module.data_layout = str(machine.target_data)
-    _run_passes(module, machine)
+    module.data_layout = str(lent.machine.target_data)
+    builder = lent.pass_builder()
+    with freed(builder.getModulePassManager()) as manager:
+        run_passes(manager, module, builder)
     return module
-
-
-def _run_passes(module: llvm.ModuleRef, machine: llvm.TargetMachine) -> None:
-    tuning = llvm.create_pipeline_tuning_options(speed_level=3)
-    tuning.slp_vectorization = True
-    tuning.loop_vectorization = True
-    tuning.loop_interleaving = True
-    tuning.loop_unrolling = True
-    builder = llvm.create_pass_builder(machine, tuning)
-    run_passes(builder.getModulePassManager(), module, builder)

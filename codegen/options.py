@@ -31,16 +31,25 @@ class Target:
         host = _host()
         if cpu == "host":
             return host
-        levels = list(LEVELS) if host.architecture == "x86_64" else []
-        if cpu not in levels:
-            raise InputError(f"unknown processor {cpu!r}", remedy=f"choose from {', '.join(['host', *levels])}")
-        target, present = Target.level(cpu), set(host.features.split(","))
-        missing = [name[1:] for name in target.features.split(",") if name not in present]
+        remedy = f"choose from {', '.join(['host', *Target.levels()])}"
+        if cpu not in LEVELS:
+            raise InputError(f"unknown processor {cpu!r}", remedy=remedy)
+        if host.architecture != "x86_64":
+            reason = f"it is an {host.architecture} processor"
+            raise InputError(f"this machine cannot run code for {cpu}: {reason}", remedy=remedy)
+        missing = [name[1:] for name in Target.level(cpu)._feature_list() if name not in host._feature_list()]
         if missing:
-            runs = [name for name in levels if set(Target.level(name).features.split(",")) <= present]
-            remedy = f"choose from {', '.join(['host', *runs])}"
             raise InputError(f"this machine cannot run code for {cpu}: it lacks {', '.join(missing)}", remedy=remedy)
-        return target
+        return Target.level(cpu)
+
+    @staticmethod
+    def levels() -> list[str]:
+        """The names in LEVELS whose code this machine can run."""
+        host = _host()
+        if host.architecture != "x86_64":
+            return []
+        present = set(host._feature_list())
+        return [name for name in LEVELS if present.issuperset(Target.level(name)._feature_list())]
 
     @staticmethod
     def level(cpu: str) -> Target:
@@ -49,10 +58,18 @@ class Target:
         features = ",".join(f"+{f}" for name in names[: names.index(cpu) + 1] for f in LEVELS[name])
         return Target("x86_64-unknown-linux-gnu", cpu, features, vector_bits_of(features))
 
+    def _feature_list(self) -> list[str]:
+        return self.features.split(",")
+
     @property
     def architecture(self) -> str:
         """The first component of the triple: 'x86_64', 'aarch64', …"""
         return self.triple.partition("-")[0]
+
+    @property
+    def has_fma(self) -> bool:
+        """Whether it has instructions that multiply and add floats with one rounding."""
+        return self.architecture == "aarch64" or bool({"+fma", "+fma4", "+neon"} & set(self._feature_list()))
 
 
 @dataclass(frozen=True, slots=True)

@@ -25,6 +25,7 @@ from typing import NamedTuple
 
 import ml_dtypes
 
+from ..hlo.analysis.nesting import make_room
 from ..hlo.analysis.trip_count import trip_count
 from ..hlo.dtypes import DType
 from ..hlo.ir import Computation, Instruction, Module
@@ -56,12 +57,15 @@ LIMIT = 0.125
 class Bound:
     """ulp: of the element. scaled: ulp of the array's largest finite magnitude. Both 0: the same bits.
 
-    flush: whether a subnormal may have become zero.
+    flush: whether a subnormal may have become zero. overflow: from this magnitude on a number may have become infinite,
+    or NaN in a type without infinity. underflow: up to this magnitude it may have become a zero of its sign.
     """
 
     ulp: float = 0.0
     scaled: float = 0.0
     flush: bool = False
+    overflow: float = math.inf
+    underflow: float = 0.0
 
     def __str__(self) -> str:
         if not self.ulp and not self.scaled:
@@ -69,13 +73,34 @@ class Bound:
         return f"{self.ulp:.4g} ulp" + (f" + {self.scaled:.4g} ulp of the largest magnitude" if self.scaled else "")
 
 
+@dataclass(frozen=True, slots=True)
+class Tolerance:
+    """A bound that a user gives in place of Bound, for floats and complex parts: an element agrees if it is within one.
+
+    atol, rtol: absolute, and relative to the expected value. ulp: in representable values. 0: none.
+    """
+
+    atol: float = 0.0
+    rtol: float = 0.0
+    ulp: float = 0.0
+
+    def __str__(self) -> str:
+        parts = (f"{self.atol:g} absolute", f"{self.rtol:g} relative", f"{self.ulp:g} ulp")
+        given = [text for text, size in zip(parts, (self.atol, self.rtol, self.ulp)) if size]
+        return " or ".join(given) or "equal numbers"
+
+
 class Error(NamedTuple):
-    """relative, scaled: as in Bound, but no ulp: numbers. deferred: relative too, due as soon as arithmetic follows."""
+    """relative, scaled: as in Bound, but numbers instead of ulp; flush and what follows: as there. deferred: relative
+    too, due as soon as arithmetic follows.
+    """
 
     relative: float = 0.0
     scaled: float = 0.0
     deferred: float = 0.0
     flush: bool = False
+    overflow: float = math.inf
+    underflow: float = 0.0
 
     @property
     def due(self) -> float:
@@ -93,6 +118,7 @@ Errors = tuple[Error, ...]
 
 def bounds_of(module: Module) -> tuple[Bound, ...]:
     """The bound of each array leaf of the module's result."""
+    make_room(module)
     leaves = [shape for _, shape in module.result_shape.leaves()]
     errors = _apply(module.entry, [_none(p.shape) for p in module.entry.parameters])
     return tuple(_bound(e, s.dtype) for e, s in zip(errors, leaves, strict=True) if s.is_array)
@@ -103,7 +129,8 @@ def _bound(error: Error, dtype: DType) -> Bound:
         return Bound()
     unit = epsilon(dtype)
     most = max(LIMIT / unit, 2.0)
-    return Bound(min(error.relative / unit, most), min(error.scaled / unit, most), error.flush)
+    ulp, scaled = min(error.relative / unit, most), min(error.scaled / unit, most)
+    return Bound(ulp, scaled, error.flush, error.overflow, error.underflow)
 
 
 def epsilon(dtype: DType) -> float:
@@ -142,11 +169,12 @@ def _errors(i: Instruction, operands: list[Errors]) -> Errors:
 def join(errors: Iterable[Error]) -> Error:
     """The error of a value that may be any one of several values."""
     relative = scaled = deferred = 0.0
-    flush = False
+    flush, overflow, underflow = False, math.inf, 0.0
     for e in errors:
         relative, scaled = max(relative, e.relative), max(scaled, e.scaled)
         deferred, flush = max(deferred, e.deferred), flush or e.flush
-    return Error(relative, scaled, deferred, flush)
+        overflow, underflow = min(overflow, e.overflow), max(underflow, e.underflow)
+    return Error(relative, scaled, deferred, flush, overflow, underflow)
 
 
 def _is_inexact(dtype: DType) -> bool:
@@ -194,17 +222,35 @@ def _inexact(op: Op, given: Error, own: float) -> Error:
 
 
 def _converted(i: Instruction, given: Error) -> Error:
-    """Rounding an exact value is exact; rounding an inexact one may go to the neighbour."""
+    """Rounding an exact value is exact; rounding an inexact one may go to the neighbour, or beyond the range."""
     source, target = i.operands[0].shape.dtype, i.shape.dtype
     if not _is_inexact(target) or not _is_inexact(source):
         return NONE
     narrower = i.opcode is Op.REDUCE_PRECISION or epsilon(target) > epsilon(source)
     if given.is_exact or not narrower:
         return given._replace(flush=True)
-    kept = epsilon(target)
+    kept, (least, most) = epsilon(target), _range(target)
     if i.opcode is Op.REDUCE_PRECISION:
         kept = max(kept, 2.0 ** -i.attributes["mantissa_bits"])
-    return Error(given.due + kept, given.scaled, flush=True)
+        least, most = _reduced_range(i.attributes["exponent_bits"], i.attributes["mantissa_bits"], least, most)
+    due = given.due + kept
+    share = min(due, LIMIT)
+    overflow, underflow = min(given.overflow, most * (1 - share)), max(given.underflow, least * (1 + share))
+    return Error(due, given.scaled, 0.0, True, overflow, underflow)
+
+
+def _range(dtype: DType) -> tuple[float, float]:
+    """The smallest normal and the largest finite magnitude."""
+    info = ml_dtypes.finfo(dtype.component.numpy)
+    return float(info.smallest_normal), float(info.max)
+
+
+def _reduced_range(exponent_bits: int, mantissa_bits: int, least: float, most: float) -> tuple[float, float]:
+    """The same of reduce-precision's format inside a type whose range is [least, most]."""
+    bias = (1 << (exponent_bits - 1)) - 1
+    if bias >= 1023:
+        return least, most
+    return max(least, 2.0 ** (1 - bias)), min(most, (2 - 2.0 ** -min(mantissa_bits, 52)) * 2.0**bias)
 
 
 def folded(n: int, given: Error, step: float, dtype: DType, *, wide: bool = True) -> Error:

@@ -10,24 +10,28 @@ from pathlib import Path
 
 import numpy as np
 
+from ..backends.xla import XlaCrashed
 from ..codegen.options import Target, assume_host
 from ..formats.program import Program, read_text
 from ..hlo.errors import TestbedError, UnsupportedError
 from ..migration.stacks import prepare
 from .comparison import Difference
-from .corpus import PARSE, Case, compare_leaves, load_case
+from .corpus import LHLO, PARSE, Case, compare_leaves, load_case
 from .report import CaseResult
 
 
-def run_case(case: Case, stack: str, target: Target | None = None) -> CaseResult:
+def run_case(case: Case, stack: str, target: Target | None = None, xla_flags: str | None = None) -> CaseResult:
     """The row of a case on a stack. A module that does not parse fails.
 
-    target: the processor that this worker process compiles for; None: this machine's.
+    target: the processor that this worker process compiles for; None: this machine's. xla_flags: of the stack xla.
     """
     assume_host(target)
     start = time.perf_counter()
     try:
-        row = _round_trip(case) if stack == PARSE else _run(case, load_case(case), stack)
+        flags = xla_flags if stack == "xla" else None
+        row = _PSEUDO[stack](case) if stack in _PSEUDO else _run(case, load_case(case), stack, flags)
+    except XlaCrashed as error:
+        row = CaseResult(case.id, stack, "crashed", error.what)
     except UnsupportedError as error:
         row = CaseResult(case.id, stack, "unsupported", error.what)
     except TestbedError as error:
@@ -55,11 +59,22 @@ def _round_trip(case: Case) -> CaseResult:
     return CaseResult(case.id, PARSE, "failed" if reason else "passed", reason or "")
 
 
-def _run(case: Case, program: Program, stack: str) -> CaseResult:
+def _as_lhlo(case: Case) -> CaseResult:
+    from .lhlo_identity import difference
+
+    with np.errstate(all="ignore"):
+        reason = difference(load_case(case))
+    return CaseResult(case.id, LHLO, "failed" if reason else "passed", reason or "")
+
+
+_PSEUDO = {PARSE: _round_trip, LHLO: _as_lhlo}
+
+
+def _run(case: Case, program: Program, stack: str, flags: str | None) -> CaseResult:
     if program.expected is None:
         raise UnsupportedError(stack, "a case with no inputs and results", remedy="use --stacks parse")
     with np.errstate(all="ignore"):
-        results = prepare(stack, program).run(program.inputs or ())
+        results = prepare(stack, program, flags).run(program.inputs or ())
         differences = compare_leaves(case, results, program.expected)
     bad = [(i, d) for i, d in enumerate(differences) if not d.agrees]
     return CaseResult(

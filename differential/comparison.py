@@ -17,7 +17,7 @@ import ml_dtypes
 import numpy as np
 
 from ..hlo.dtypes import DType
-from .bounds import Bound, epsilon
+from .bounds import Bound, Tolerance, epsilon
 
 ONE_OP_ULP = {DType.F16: 5, DType.BF16: 2}
 """The corpus' bounds of one-op cases in ulp where the type has its own; otherwise CASE_ULP or USUAL_ULP."""
@@ -52,9 +52,13 @@ def compare(
     *,
     atol: float | None = None,
     rtol: float | None = None,
+    ulp: float = 0.0,
     one_op: str | None = None,
 ) -> Difference:
-    """Compare by the corpus rule. one_op: the opcode's name in HLO text, for one-op cases (other bounds apply then)."""
+    """Compare by the corpus rule. one_op: the opcode's name in HLO text, for one-op cases (other bounds apply then).
+
+    ulp: distance in representable values that is allowed whatever atol and rtol say.
+    """
     actual, expected = np.asarray(actual), np.asarray(expected)
     if actual.shape != expected.shape or actual.dtype != expected.dtype:
         return Difference(
@@ -68,17 +72,20 @@ def compare(
         )
     if dtype.is_complex:
         return _merge(
-            compare(actual.real, expected.real, dtype.component, atol=atol, rtol=rtol, one_op=one_op),
-            compare(actual.imag, expected.imag, dtype.component, atol=atol, rtol=rtol, one_op=one_op),
+            compare(actual.real, expected.real, dtype.component, atol=atol, rtol=rtol, ulp=ulp, one_op=one_op),
+            compare(actual.imag, expected.imag, dtype.component, atol=atol, rtol=rtol, ulp=ulp, one_op=one_op),
         )
     if not dtype.is_float:
         return _compare_exact(actual, expected)
-    return _compare_floats(actual, expected, dtype, *bounds(dtype, atol, rtol, one_op))
+    return _compare_floats(actual, expected, dtype, *bounds(dtype, atol, rtol, one_op), ulp)
 
 
-def compare_within(actual: np.ndarray, expected: np.ndarray, dtype: DType, bound: Bound) -> Difference:
-    """Compare by a bound of the module's own."""
+def compare_within(actual: np.ndarray, expected: np.ndarray, dtype: DType, bound: Bound | Tolerance) -> Difference:
+    """Compare by a bound of the module's own, or by one that a user gave."""
     actual, expected = np.asarray(actual), np.asarray(expected)
+    if isinstance(bound, Tolerance):
+        usual = compare(actual, expected, dtype, atol=bound.atol, rtol=bound.rtol, ulp=bound.ulp)
+        return usual if usual.message else replace(usual, message=f"allowed: {bound}")
     if actual.shape != expected.shape or actual.dtype != expected.dtype or not (dtype.is_float or dtype.is_complex):
         return compare(actual, expected, dtype)
     usual = compare(actual, expected, dtype, atol=0.0, rtol=0.0)
@@ -90,6 +97,18 @@ def compare_within(actual: np.ndarray, expected: np.ndarray, dtype: DType, bound
         first_bad_index=_first(bad) if bad.any() else None,
         message=f"allowed: {bound}",
     )
+
+
+def disagreeing(actual: np.ndarray, expected: np.ndarray, dtype: DType, bound: Bound | Tolerance) -> np.ndarray:
+    """Which elements of two arrays of one shape and type `compare_within` finds too far apart."""
+    if not (dtype.is_float or dtype.is_complex):
+        return np.asarray(actual != expected)
+    if isinstance(bound, Bound):
+        return _beyond(actual, expected, dtype, bound)
+    if dtype.is_complex:
+        parts = ((actual.real, expected.real), (actual.imag, expected.imag))
+        return np.logical_or(*(disagreeing(a, e, dtype.component, bound) for a, e in parts))
+    return _too_far(errors_of(actual, expected, dtype), bound.atol, bound.rtol, bound.ulp)
 
 
 def _beyond(actual: np.ndarray, expected: np.ndarray, dtype: DType, bound: Bound) -> np.ndarray:
@@ -109,6 +128,7 @@ def _beyond(actual: np.ndarray, expected: np.ndarray, dtype: DType, bound: Bound
             near &= (a != 0) | (e != 0) | (np.signbit(a) == np.signbit(e))
         if bound.flush:
             near |= _flushed(a, e, dtype, bound)
+        near |= _out_of_range(a, e, dtype, bound)
     return ~near & ~(np.isnan(a) & np.isnan(e))
 
 
@@ -123,6 +143,17 @@ def _flushed(a: np.ndarray, e: np.ndarray, dtype: DType, bound: Bound) -> np.nda
     least, most = np.minimum(np.abs(a), np.abs(e)), np.maximum(np.abs(a), np.abs(e))
     below = (most <= tiny) if bound.ulp else (most < tiny)
     return (least == 0) & below & (np.signbit(a) == np.signbit(e))
+
+
+def _out_of_range(a: np.ndarray, e: np.ndarray, dtype: DType, bound: Bound) -> np.ndarray:
+    """One lies just inside the range of a narrower format, the other was rounded to infinity (or NaN) or to zero."""
+    least, most = np.minimum(np.abs(a), np.abs(e)), np.maximum(np.abs(a), np.abs(e))
+    same_sign = np.signbit(a) == np.signbit(e)
+    over = np.isfinite(least) & np.isinf(most) & (least >= bound.overflow) & same_sign
+    if not np.isinf(np.float32(np.inf).astype(dtype.numpy)):
+        for x, y in ((a, e), (e, a)):
+            over |= np.isnan(x) & np.isfinite(y) & (np.abs(y) >= bound.overflow)
+    return over | (least == 0) & (most <= bound.underflow) & same_sign
 
 
 def _near_in_plane(parts: list[tuple[np.ndarray, np.ndarray]], dtype: DType, bound: Bound) -> np.ndarray:
@@ -181,23 +212,50 @@ def _compare_exact(actual: np.ndarray, expected: np.ndarray) -> Difference:
     )
 
 
-def _compare_floats(actual: np.ndarray, expected: np.ndarray, dtype: DType, atol: float, rtol: float) -> Difference:
-    if actual.size == 0:
-        return Difference(0.0, 0.0, 0.0, True)
+@dataclass(frozen=True)
+class Errors:
+    """Errors of floats, element by element. same: equal, both NaN, or a subnormal against zero; their errors are 0.
+
+    special: one of the two is NaN or infinite; if they are not the same, their errors are infinite.
+    """
+
+    absolute: np.ndarray
+    relative: np.ndarray
+    ulps: np.ndarray
+    same: np.ndarray
+    special: np.ndarray
+
+
+def errors_of(actual: np.ndarray, expected: np.ndarray, dtype: DType) -> Errors:
+    """Errors of two arrays of one float type; relative ones refer to the expected value."""
     a, e = actual.astype(np.float64), expected.astype(np.float64)
-    same = (a == e) | (np.isnan(a) & np.isnan(e))
+    equal = (a == e) | (np.isnan(a) & np.isnan(e))
     special = ~(np.isfinite(a) & np.isfinite(e))
     tiny = float(ml_dtypes.finfo(dtype.numpy).smallest_normal)
-    flushed = ((a == 0) & (np.abs(e) < tiny)) | ((e == 0) & (np.abs(a) < tiny))
+    same = equal | ((a == 0) & (np.abs(e) < tiny)) | ((e == 0) & (np.abs(a) < tiny))
     with np.errstate(all="ignore"):
-        absolute = np.where(same, 0.0, np.where(special, np.inf, np.abs(a - e)))
-        relative = np.where(same | flushed, 0.0, np.where(special, np.inf, absolute / np.abs(e)))
-        ulps = np.where(same | flushed, 0.0, np.where(special, np.inf, ulp_distance(actual, expected)))
-    bad = ~flushed & ~same & ((absolute > atol) & (relative > rtol) | special)
+        absolute = np.where(equal, 0.0, np.where(special, np.inf, np.abs(a - e)))
+        relative = np.where(same, 0.0, np.where(special, np.inf, absolute / np.abs(e)))
+        ulps = np.where(same, 0.0, np.where(special, np.inf, ulp_distance(actual, expected)))
+    return Errors(absolute, relative, ulps, same, special)
+
+
+def _too_far(errors: Errors, atol: float, rtol: float, ulp: float) -> np.ndarray:
+    far = (errors.absolute > atol) & (errors.relative > rtol) & (errors.ulps > ulp)
+    return np.asarray(~errors.same & (far | errors.special))
+
+
+def _compare_floats(
+    actual: np.ndarray, expected: np.ndarray, dtype: DType, atol: float, rtol: float, ulp: float
+) -> Difference:
+    if actual.size == 0:
+        return Difference(0.0, 0.0, 0.0, True)
+    errors = errors_of(actual, expected, dtype)
+    bad = _too_far(errors, atol, rtol, ulp)
     return Difference(
-        float(absolute.max()),
-        float(relative.max()),
-        float(ulps.max()),
+        float(errors.absolute.max()),
+        float(errors.relative.max()),
+        float(errors.ulps.max()),
         not bad.any(),
         int(bad.sum()),
         _first(bad) if bad.any() else None,

@@ -2,10 +2,15 @@
 
 from __future__ import annotations
 
+import ctypes
 import multiprocessing
 import os
-from collections.abc import Callable, Sequence
+import signal
+import sys
+from collections.abc import Callable, Iterator, Sequence
 from concurrent.futures import Future, as_completed
+from contextlib import contextmanager
+from multiprocessing import resource_tracker
 
 from pebble import ProcessExpired, ProcessPool
 
@@ -29,25 +34,48 @@ def run_cases(
     """Run every case on every stack in `jobs` worker processes; `limit`: seconds for one case on one stack."""
     context = multiprocessing.get_context("spawn")  # fork would copy LLVM's and MLIR's state
     rows: dict[Future[CaseResult], CaseResult] = {}
-    with ProcessPool(jobs, context=context, initializer=_be_quiet) as pool:
+    others = set(multiprocessing.active_children())
+    with ProcessPool(jobs, context=context, initializer=_begin, initargs=(os.getpid(),)) as pool:
         try:
-            tasks: dict[Future[CaseResult], tuple[str, str]] = {
-                pool.schedule(runner, (case, stack), timeout=limit): (case.id, stack)
-                for case in cases
-                for stack in stacks
-            }
+            with _inherited_signals_blocked():
+                tasks: dict[Future[CaseResult], tuple[str, str]] = {
+                    pool.schedule(runner, (case, stack), timeout=limit): (case.id, stack)
+                    for case in cases
+                    for stack in stacks
+                }
             for future in as_completed(tasks):
                 rows[future] = _row(future, *tasks[future], limit)
                 on_row(rows[future])
         except BaseException:
             pool.stop()  # else the pool's end waits for what is scheduled
+            for worker in set(multiprocessing.active_children()) - others:
+                worker.kill()  # one in native code would not answer the pool for seconds
             raise
     return [rows[future] for future in tasks]
 
 
-def _be_quiet() -> None:
-    """Discard whatever a stack prints to stdout."""
+@contextmanager
+def _inherited_signals_blocked() -> Iterator[None]:
+    """Threads and processes that start within never see Ctrl-C, not even while they load: it is for this process."""
+    resource_tracker.ensure_running()  # its start unblocks the signal
+    before = signal.pthread_sigmask(signal.SIG_BLOCK, {signal.SIGINT})
+    try:
+        yield
+    finally:
+        signal.pthread_sigmask(signal.SIG_SETMASK, before)
+
+
+PR_SET_PDEATHSIG = 1
+"""Linux's prctl: the signal that a process gets when the thread that started it ends."""
+
+
+def _begin(parent: int) -> None:
+    """Begin a worker: it discards whatever a stack prints to stdout, and ends with its parent, however that ends."""
     os.dup2(os.open(os.devnull, os.O_WRONLY), 1)
+    if sys.platform == "linux":
+        ctypes.CDLL(None).prctl(PR_SET_PDEATHSIG, signal.SIGKILL)
+        if os.getppid() != parent:
+            os._exit(1)
 
 
 def _row(future: Future[CaseResult], case: str, stack: str, limit: float) -> CaseResult:

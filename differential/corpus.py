@@ -12,15 +12,15 @@ from typing import Any
 
 import numpy as np
 
-from ..formats.files import load_module
 from ..formats.program import Program, load_io, parameter_leaves, read_bytes, read_text, result_leaves
 from ..hlo.dtypes import FROM_NUMPY
 from ..hlo.errors import InputError
+from ..migration.programs import load_any
 from ..migration.stacks import STACKS
 from .comparison import Difference, compare
 
-PARSE = "parse"
-ALL_STACKS = (*STACKS, PARSE)
+PARSE, LHLO = "parse", "lhlo"
+ALL_STACKS = (*STACKS, PARSE, LHLO)
 
 
 @dataclass(frozen=True)
@@ -93,12 +93,12 @@ def select(cases: Sequence[Case], pattern: str | None, sample: int | None, seed:
 def load_case(case: Case) -> Program:
     """Parse a case and read its inputs and expected results."""
     path = Path(case.hlo)
-    loaded = load_module(read_bytes(path), str(path))
+    loaded = load_any(read_bytes(path), str(path))
     module = loaded.module
     if case.golden is None:
-        return Program(case.id, loaded.text, module)
+        return Program(case.id, loaded.text, module, plan=loaded.plan)
     inputs, expected = load_io(Path(case.golden), parameter_leaves(module), result_leaves(module))
-    return Program(case.id, loaded.text, module, inputs, expected)
+    return Program(case.id, loaded.text, module, inputs, expected, loaded.plan)
 
 
 def compare_leaves(case: Case, results: Sequence[np.ndarray], expected: Sequence[np.ndarray]) -> list[Difference]:

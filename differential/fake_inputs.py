@@ -14,6 +14,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from ..hlo.dtypes import DType
+from ..hlo.errors import OutOfMemoryError
 from ..hlo.ir import Computation, Instruction, Module
 from ..hlo.opcodes import Op
 from ..hlo.shapes import Shape, ShapeIndex
@@ -42,14 +43,27 @@ class Constraint:
 
 
 def fake_inputs(module: Module, seed: int = 0) -> list[np.ndarray]:
-    """One array per array leaf of the entry parameters. Equal modules and seeds give equal arrays."""
+    """One array per array leaf of the entry parameters. Equal modules and seeds give equal arrays.
+
+    Raises OutOfMemoryError, which names the parameter.
+    """
     random = np.random.Generator(np.random.PCG64(seed))
-    return [
-        make(shape, constraint_of(module, parameter, index), random)
-        for parameter in module.entry.parameters
-        for index, shape in parameter.shape.leaves()
-        if shape.is_array
-    ]
+    return each_leaf(module, lambda p, index, shape: make(shape, constraint_of(module, p, index), random))
+
+
+def each_leaf(module: Module, make_one: Callable[[Instruction, ShapeIndex, Shape], np.ndarray]) -> list[np.ndarray]:
+    """An array for each array leaf of the entry parameters. Raises OutOfMemoryError, which names the parameter."""
+    made = []
+    for parameter in module.entry.parameters:
+        for index, shape in parameter.shape.leaves():
+            if shape.is_array:
+                try:
+                    made.append(make_one(parameter, index, shape))
+                except MemoryError as error:
+                    path = "".join(f"{{{i}}}" for i in index)
+                    what = f"parameter {parameter.name}{path}, {shape.without_layout()},"
+                    raise OutOfMemoryError(what, shape.bytes, location=parameter.location) from error
+    return made
 
 
 def make(shape: Shape, constraint: Constraint, random: np.random.Generator) -> np.ndarray:
@@ -57,16 +71,34 @@ def make(shape: Shape, constraint: Constraint, random: np.random.Generator) -> n
     dtype, dims = shape.dtype, shape.dims
     if constraint.start is not None:
         return np.full(dims, identity(constraint.start, dtype), dtype.numpy)
-    if dtype is DType.PRED:
-        return random.integers(0, 2, dims).astype(np.bool_)
     if dtype.is_integer:
         return _integers(shape, constraint, random)
-    if dtype.is_complex:
-        return (random.uniform(-1, 1, dims) + 1j * random.uniform(-1, 1, dims)).astype(dtype.numpy)
-    values = random.uniform(-1, 1, dims)
-    if dtype is DType.F8E8M0FNU:  # the type has only powers of two and no sign
-        values = np.abs(values) + 2.0**-3
-    return _ordered(values.astype(dtype.numpy), constraint)
+    if dtype is DType.PRED:
+        return _drawn(shape, lambda count: random.integers(0, 2, count))
+
+    def uniform(count: int) -> np.ndarray:
+        values = random.uniform(-1, 1, count)
+        # f8e8m0fnu has only powers of two and no sign
+        return np.abs(values) + 2.0**-3 if dtype is DType.F8E8M0FNU else values
+
+    return _ordered(_drawn(shape, uniform), constraint)
+
+
+BLOCK = 1 << 16
+"""Elements that are drawn at once, in 8 bytes each: an array of a narrow type needs no more memory than its own."""
+
+
+def _drawn(shape: Shape, draw: Callable[[int], np.ndarray]) -> np.ndarray:
+    """An array whose elements are drawn in row-major order; of complex numbers, the real parts first.
+
+    The values do not depend on the size of a block.
+    """
+    values = np.empty(shape.size, shape.dtype.numpy)
+    for part in (values.real, values.imag) if shape.dtype.is_complex else (values,):
+        for start in range(0, shape.size, BLOCK):
+            block = part[start : start + BLOCK]
+            block[...] = draw(block.size)
+    return values.reshape(shape.dims)
 
 
 def _integers(shape: Shape, constraint: Constraint, random: np.random.Generator) -> np.ndarray:
@@ -77,9 +109,8 @@ def _integers(shape: Shape, constraint: Constraint, random: np.random.Generator)
         bound = min(max(size, 1), largest + 1)
     if constraint.unique and size <= bound:
         values = random.choice(bound, size, replace=False) if bound < 2**20 else np.arange(size)
-    else:
-        values = random.integers(0, bound, size)
-    return _ordered(values.reshape(shape.dims), constraint).astype(dtype.numpy)
+        return _ordered(values.reshape(shape.dims), constraint).astype(dtype.numpy)
+    return _ordered(_drawn(shape, lambda count: random.integers(0, bound, count)), constraint)
 
 
 def _ordered(values: np.ndarray, constraint: Constraint) -> np.ndarray:

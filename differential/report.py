@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 from collections import Counter
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import asdict, dataclass
 from pathlib import Path
 
@@ -33,7 +33,15 @@ def summary(rows: Sequence[CaseResult], stacks: Sequence[str]) -> dict[str, dict
     return {s: {status: counts[s, status] for status in STATUSES} for s in stacks}
 
 
-def write_json(path: Path, rows: Sequence[CaseResult], stacks: Sequence[str]) -> None:
-    """Write the report as JSON. The file appears complete or not at all."""
-    report = {"stacks": summary(rows, stacks), "cases": [asdict(r) for r in rows]}
+def write_json(
+    path: Path, rows: Sequence[CaseResult], stacks: Sequence[str], expected: Mapping[int, str] | None = None
+) -> None:
+    """Write the report as JSON. The file appears complete or not at all.
+
+    expected: why a row (by number) was expected to fail; its case has the reason as `expected_failure`.
+    """
+    cases = [asdict(r) for r in rows]
+    for number, reason in (expected or {}).items():
+        cases[number]["expected_failure"] = reason
+    report = {"stacks": summary(rows, stacks), "cases": cases}
     write_text(path, json.dumps(report, indent=1) + "\n")

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from ..formats.text.names import with_legal_names
 from ..formats.text.parser import parse_module
 from ..formats.text.printer import print_module
 from ..hlo.equality import difference
@@ -9,11 +10,15 @@ from ..hlo.errors import TestbedError
 
 
 def roundtrip(text: str, file: str = "<string>") -> str | None:
-    """None if `text` parses and its printed forms, short and long, parse to an equal module; otherwise the reason."""
+    """None if `text` parses and its printed forms, short and long, parse to an equal module; otherwise the reason.
+
+    Names that XLA refuses are printed as others, and are no difference.
+    """
     try:
         module = parse_module(text, file)
     except TestbedError as error:
         return str(error)
+    module = with_legal_names(module)
     for long in (False, True):
         printed = print_module(module, long=long)
         try:

@@ -9,7 +9,7 @@ from itertools import combinations
 import numpy as np
 
 from ..hlo.dtypes import FROM_NUMPY
-from .bounds import Bound
+from .bounds import Bound, Tolerance
 from .comparison import Difference, compare_within
 
 
@@ -36,8 +36,8 @@ class Verdict:
         return len(self.groups) == 1
 
 
-def judge(results: Mapping[str, Sequence[np.ndarray]], bounds: Sequence[Bound]) -> Verdict:
-    """Compare the result leaves of every pair of stacks within the program's bounds, one a leaf."""
+def judge(results: Mapping[str, Sequence[np.ndarray]], bounds: Sequence[Bound | Tolerance]) -> Verdict:
+    """Compare the result leaves of every pair of stacks within bounds, one a leaf: the program's, or given ones."""
     comparisons, bad = [], set()
     for left, right in combinations(results, 2):
         if len(results[left]) != len(results[right]):

@@ -12,10 +12,11 @@ from functools import partial
 
 import numpy as np
 
+from ..hlo.analysis.nesting import make_room
 from ..hlo.conventions import FIRST_STATE
 from ..hlo.dtypes import FROM_NUMPY
 from ..hlo.dynamic_border import DynamicBorder
-from ..hlo.errors import InputError, UnsupportedError
+from ..hlo.errors import InputError, OutOfMemoryError, UnsupportedError
 from ..hlo.ir import Computation, Instruction, Module
 from ..hlo.opcodes import Op
 from ..hlo.opset import BINARY, OPSET
@@ -163,6 +164,7 @@ class Evaluator:
 
     def run(self, module: Module, arguments: Sequence[Value], flush_subnormals: bool) -> list[np.ndarray]:
         """The array leaves of the entry's result."""
+        make_room(module)
         with flushing_subnormals(flush_subnormals), np.errstate(all="ignore"):
             result = self.call(module.entry, arguments)
             leaves = list(_flatten(result, module.result_shape))
@@ -179,10 +181,14 @@ class Evaluator:
         slots = list(prepared.start)
         for slot, argument in zip(prepared.parameters, arguments, strict=True):
             slots[slot] = argument
-        for run, operands, result, dead in prepared.steps:
-            slots[result] = run(*[slots[o] for o in operands])
-            for slot in dead:
-                slots[slot] = None
+        result = -1
+        try:
+            for run, operands, result, dead in prepared.steps:
+                slots[result] = run(*[slots[o] for o in operands])
+                for slot in dead:
+                    slots[slot] = None
+        except MemoryError as error:
+            raise _no_memory(computation.instructions[result]) from error
         return slots[prepared.root]
 
     def vectorise(self, computation: Computation, arguments: Sequence[np.ndarray]) -> Value:
@@ -306,6 +312,13 @@ SCALAR_IDENTITIES = frozenset({Op.BROADCAST, Op.RESHAPE, Op.COPY, Op.TRANSPOSE})
 
 def _scalars(instruction: Instruction) -> bool:
     return all(s.is_array and s.rank == 0 for s in (instruction.shape, *[o.shape for o in instruction.operands]))
+
+
+def _no_memory(instruction: Instruction) -> OutOfMemoryError:
+    """The error of an instruction whose result, or what its function needs besides, does not fit into memory."""
+    what = f"{instruction.opcode.value} {instruction.name}, {instruction.shape.without_layout()},"
+    size = sum(leaf.bytes for _, leaf in instruction.shape.leaves() if leaf.is_array)
+    return OutOfMemoryError(what, size, location=instruction.location)
 
 
 def _first(operand: Value, *_rest: Value) -> Value:

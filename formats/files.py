@@ -37,19 +37,23 @@ _TEXT_PROTO = re.compile(r'^\s*(?:name\s*:\s*["\']|hlo(?:_module)?\s*:?\s*[{<]|c
 
 @dataclass(frozen=True)
 class Loaded:
-    """A module with its HLO text, and the array leaves of arguments and result if a snapshot had them."""
+    """A module with its text, and the array leaves of arguments and result if a snapshot had them.
+
+    plan: buffers and kernels, if the file fixes them (migration/programs.py).
+    """
 
     module: Module
     text: str
     inputs: tuple[np.ndarray, ...] | None = None
     expected: tuple[np.ndarray, ...] | None = None
+    plan: object | None = None
 
 
 def format_of(data: bytes, name: str) -> str:
     """The format of `data`: bytecode by its magic number, else by the end of the name, else by the first characters."""
     if is_bytecode(data):
         return STABLEHLO
-    known = next((kind for end, kind in SUFFIXES.items() if name.endswith(end)), None)
+    known = _kind_of_name(name)
     if known is not None:
         return known
     try:
@@ -67,9 +71,18 @@ def format_of(data: bytes, name: str) -> str:
     return HLO
 
 
+def _kind_of_name(name: str) -> str | None:
+    return next((kind for end, kind in SUFFIXES.items() if name.endswith(end)), None)
+
+
+def is_named(data: bytes, name: str) -> bool:
+    """Whether the format is certain: by bytecode's magic number or by the end of the name."""
+    return is_bytecode(data) or _kind_of_name(name) is not None
+
+
 def load_module(data: bytes, file: str) -> Loaded:
     """The module in a file's bytes. Raises ParseError or InputError with the location of the mistake."""
-    return _LOADERS[format_of(data, file)](data, file)
+    return LOADERS[format_of(data, file)](data, file)
 
 
 def _load_hlo(data: bytes, file: str) -> Loaded:
@@ -118,7 +131,7 @@ def _decode(data: bytes, file: str) -> str:
         ) from None
 
 
-_LOADERS: dict[str, Callable[[bytes, str], Loaded]] = {
+LOADERS: dict[str, Callable[[bytes, str], Loaded]] = {
     HLO: _load_hlo,
     STABLEHLO: _load_stablehlo,
     PROTO: _load_proto,

@@ -5,7 +5,7 @@ from __future__ import annotations
 import os
 import stat
 import sys
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, replace
 from pathlib import Path
@@ -18,33 +18,44 @@ from ..hlo.ir import Module
 from ..hlo.shapes import Shape
 from ..hlo.verify.verifier import verify
 from .files import FILES, Loaded, load_module
+from .text.names import named_for_xla
+from .text.printer import print_module
 from .whole_files import write_whole
 
 
 @dataclass(frozen=True)
 class Program:
-    """A module with the inputs and expected results that came with it (None if none did), as array leaves in order."""
+    """A module with the inputs and expected results that came with it (None if none did), as array leaves in order.
+
+    plan: buffers and kernels, if the file fixes them (migration/programs.py).
+    """
 
     name: str
     text: str
     module: Module
     inputs: tuple[np.ndarray, ...] | None = None
     expected: tuple[np.ndarray, ...] | None = None
+    plan: object | None = None
+
+    @property
+    def text_for_xla(self) -> str:
+        """The text as it was given; as this package prints it if a name in it is none for XLA's parser (s1, f32)."""
+        return self.text if named_for_xla(self.module) else print_module(self.module)
 
 
-def load_program(spec: str) -> Program:
+def load_program(spec: str, load: Callable[[bytes, str], Loaded] = load_module) -> Program:
     """Read a MODULE. Raises InputError if it cannot be read, ParseError if its text is malformed, and
-    VerificationError if it breaks a rule of HLO.
+    VerificationError if it breaks a rule of HLO. load: reads the module in a file's bytes, given the file's name.
 
     Inputs and expected results come from the snapshot, or from the io.npz of a folder.
     """
     if spec == "-":
         stdin = getattr(sys.stdin, "buffer", None)
         data = stdin.read() if stdin is not None else sys.stdin.read().encode()
-        return _program("stdin", load_module(data, "<stdin>"))
+        return _program("stdin", load(data, "<stdin>"))
     path = Path(spec)
-    source = _source(path)
-    program = _program(path.name if path.is_dir() else path.stem, load_module(read_bytes(source), str(source)))
+    source = source_file(path)
+    program = _program(path.name if path.is_dir() else path.stem, load(read_bytes(source), str(source)))
     if not path.is_dir() or not (path / "io.npz").exists():
         return program
     module = program.module
@@ -52,14 +63,14 @@ def load_program(spec: str) -> Program:
     return replace(program, inputs=inputs, expected=expected)
 
 
-def _source(path: Path) -> Path:
+def source_file(path: Path) -> Path:
     """The file itself, or the module's file in a folder."""
     if not path.is_dir():
         return path
     return next((p for p in map(path.joinpath, IN_FOLDER) if p.exists()), path / IN_FOLDER[0])
 
 
-IN_FOLDER = ("module.hlo", "module.stablehlo.mlir", "module.pb")
+IN_FOLDER = ("module.hlo", "module.stablehlo.mlir", "module.pb", "module.lhlo.mlir")
 """Names that a module's file in a folder can have; the first that exists is taken."""
 
 
@@ -76,7 +87,7 @@ def _program(name: str, loaded: Loaded) -> Program:
             raise InputError(f"{name}: {len(values)} {what} leaves for {len(shapes)}", remedy="is the snapshot whole?")
         for i, (value, shape) in enumerate(zip(values, shapes)):
             as_leaf(value, shape, f"{name}: {what} {i}")
-    return Program(name, loaded.text, module, inputs, expected)
+    return Program(name, loaded.text, module, inputs, expected, loaded.plan)
 
 
 def read_bytes(path: Path) -> bytes:

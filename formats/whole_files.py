@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 import os
+import shutil
 import tempfile
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from pathlib import Path
 from typing import BinaryIO
 
@@ -35,13 +37,38 @@ def write_text(path: Path, text: str) -> None:
 
 def _replace(target: Path, write: Callable[[BinaryIO], object]) -> None:
     handle, name = tempfile.mkstemp(dir=target.parent, prefix=f".{target.name[:100]}.", suffix=".tmp")
-    try:
+    with unfinished(Path(name)):
         with os.fdopen(handle, "wb") as file:
             write(file)
         os.chmod(name, target.stat().st_mode & 0o777 if target.exists() else 0o666 & ~_umask())
         os.replace(name, target)
-    finally:  # also after Ctrl-C: no partial file is left behind
-        Path(name).unlink(missing_ok=True)
+
+
+_UNFINISHED: set[Path] = set()
+
+
+@contextmanager
+def unfinished(path: Path) -> Iterator[None]:
+    """Remove a temporary file or folder at the end, also after Ctrl-C, so that nothing partial is left behind."""
+    _UNFINISHED.add(path)
+    try:
+        yield
+    finally:
+        _remove(path)
+        _UNFINISHED.discard(path)
+
+
+def remove_unfinished() -> None:
+    """Remove what is being written now. For a process that is about to end without unwinding."""
+    for path in [*_UNFINISHED]:
+        _remove(path)
+
+
+def _remove(path: Path) -> None:
+    if path.is_dir():
+        shutil.rmtree(path, ignore_errors=True)
+    else:
+        path.unlink(missing_ok=True)
 
 
 def _umask() -> int:

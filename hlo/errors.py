@@ -61,6 +61,16 @@ class InputError(TestbedError):
     """Wrong inputs for a module: their number, dtype, shape or file."""
 
 
+class OutOfMemoryError(TestbedError):
+    """There is no memory for an array. what: names it, with its shape; size: its bytes."""
+
+    def __init__(self, what: str, size: int, *, location: Location | None = None):
+        self.what, self.size = what, size
+        amount = f"{size / 2**30:,.1f} GiB" if size >= 2**30 else f"{size:,} bytes"
+        remedy = "testbed show MODULE lists the largest arrays; use smaller ones, or fewer processes at once"
+        super().__init__(f"out of memory: {what} takes {amount}", location=location, remedy=remedy)
+
+
 class UnsupportedError(TestbedError):
     """A stage has no row for an opcode (or opcode × dtype).
 

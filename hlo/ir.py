@@ -10,9 +10,11 @@ from typing import Any
 
 import numpy as np
 
+from .display import Displayed
 from .errors import InputError, Location
 from .opcodes import Op
 from .shapes import Shape
+from .trees import Trees
 
 NO_ATTRIBUTES: Mapping[str, Any] = MappingProxyType({})
 
@@ -165,7 +167,7 @@ _CALLING = frozenset(CALLING_ATTRIBUTES)
 
 
 @dataclass(frozen=True, eq=False)
-class Computation:
+class Computation(Displayed):
     """A named list of instructions in a topological order (the schedule, if the module is scheduled)."""
 
     name: str
@@ -222,16 +224,18 @@ class Computation:
 
 
 @dataclass(frozen=True, eq=False)
-class Module:
+class Module(Displayed):
     """A whole HLO module. `computations` are ordered callees first; `entry` is one of them.
 
     `attributes` are those of the header, by their names in text: `is_scheduled`, `entry_computation_layout`, ….
+    `trees`: how JAX passes arguments and results; None if the module is not from JAX, or a pass made it.
     """
 
     name: str
     computations: tuple[Computation, ...]
     entry: Computation
     attributes: Mapping[str, Any] = field(default_factory=dict)
+    trees: Trees | None = None
 
     def __repr__(self) -> str:
         return f"<module {self.name}: {len(self.computations)} computations>"
@@ -257,7 +261,7 @@ class Module:
         """For pickle and deepcopy: lists with numbers in place of references, as a chain of operands can be long."""
         place = {c: n for n, c in enumerate(self.computations)}
         rows = [_computation_row(c, place) for c in self.computations]
-        return _rebuilt, (self.name, rows, place[self.entry], dict(self.attributes))
+        return _rebuilt, (self.name, rows, place[self.entry], dict(self.attributes), self.trees)
 
 
 @dataclass(frozen=True, slots=True)
@@ -285,7 +289,7 @@ def _computation_row(computation: Computation, place: Mapping[Computation, int])
     return computation.name, rows, number[computation.root], dict(computation.attributes)
 
 
-def _rebuilt(name: str, rows: list[Any], entry: int, attributes: dict[str, Any]) -> Module:
+def _rebuilt(name: str, rows: list[Any], entry: int, attributes: dict[str, Any], trees: Trees | None = None) -> Module:
     """The module of the rows that `Module.__reduce__` makes."""
     made: list[Computation] = []
 
@@ -300,7 +304,7 @@ def _rebuilt(name: str, rows: list[Any], entry: int, attributes: dict[str, Any])
             kept = MappingProxyType({k: whole(v) for k, v in values.items()}) if values else NO_ATTRIBUTES
             body.append(Instruction(opcode, label, shape, tuple([body[n] for n in operands]), kept, location))
         made.append(Computation(title, tuple(body), body[root], MappingProxyType(own)))
-    return Module(name, tuple(made), made[entry], MappingProxyType(attributes))
+    return Module(name, tuple(made), made[entry], MappingProxyType(attributes), trees)
 
 
 def rewrite(

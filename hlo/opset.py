@@ -87,8 +87,8 @@ OPSET: dict[Op, Row] = {
     Op.COMPARE: elementwise(_F.BINARY, 2, ANY, attributes=("direction",), optional=("type",)),
     Op.COMPLEX: binary(frozenset({DType.F32, DType.F64})),
     Op.DIVIDE: binary(NUMBER),
-    Op.MAXIMUM: binary(INTEGER | FLOAT | PRED),
-    Op.MINIMUM: binary(INTEGER | FLOAT | PRED),
+    Op.MAXIMUM: binary(ANY),
+    Op.MINIMUM: binary(ANY),
     Op.MULHI: binary(INTEGER),
     Op.MULTIPLY: binary(ANY),
     Op.OR: binary(INTEGER | PRED),
@@ -100,7 +100,7 @@ OPSET: dict[Op, Row] = {
     Op.SUBTRACT: binary(NUMBER),
     Op.XOR: binary(INTEGER | PRED),
     # ternary
-    Op.CLAMP: elementwise(_F.TERNARY, 3, INTEGER | FLOAT | PRED),
+    Op.CLAMP: elementwise(_F.TERNARY, 3, ANY),
     Op.SELECT: elementwise(_F.TERNARY, 3, ANY),
     # data movement
     Op.BITCAST: op(_F.SHAPE, 1),
@@ -162,7 +162,7 @@ OPSET: dict[Op, Row] = {
         MANY,
         dtypes=NUMBER,
         attributes=("dim_labels",),
-        optional=(*_CONVOLUTION, "convolution_kind", "sparsity_config"),
+        optional=(*_CONVOLUTION, "convolution_kind", "sparsity_config", "algorithm"),
         ulp=1,
     ),
     Op.DOT: op(_F.LINALG, 2, MANY, optional=(*_DOT, *_BATCH), ulp=1),
@@ -211,7 +211,7 @@ OPSET: dict[Op, Row] = {
     Op.RNG_GET_AND_UPDATE_STATE: op(_F.RNG, 0, attributes=("delta",)),
     # asynchronous pairs
     Op.ASYNC_START: op(_F.ASYNC, 0, MANY, attributes=("calls",), optional=(*_THREAD, _ALIASING)),
-    Op.ASYNC_UPDATE: op(_F.ASYNC, 1, optional=("calls", *_THREAD)),
+    Op.ASYNC_UPDATE: op(_F.ASYNC, 1, optional=("calls", *_THREAD, _ALIASING)),
     Op.ASYNC_DONE: op(_F.ASYNC, 1, optional=("calls", *_THREAD)),
     Op.COPY_START: op(_F.ASYNC, 1, optional=("cross_program_prefetch_index",)),
     Op.COPY_DONE: op(_F.ASYNC, 1),

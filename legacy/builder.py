@@ -235,9 +235,12 @@ class Branch:
 class Code:
     """The body of a function under construction. `b` builds in the current scope."""
 
-    def __init__(self, module: ir.Module, function: ir.Function, *, strict: bool, vector_bits: int = 512):
+    def __init__(
+        self, module: ir.Module, function: ir.Function, *, strict: bool, fma: bool = True, vector_bits: int = 512
+    ):
+        """fma: whether the target has fused multiply-adds."""
         self.module, self.function = module, function
-        self.strict, self.vector_bits = strict, vector_bits
+        self.strict, self.fma, self.vector_bits = strict, fma, vector_bits
         self.flags: tuple[str, ...] = ()  # fast-math flags for arithmetic emitted from now on
         self.root = self.scope = Scope(None, ir.IRBuilder(function.append_basic_block("entry")))
         self.constants: dict[Hashable, ir.GlobalVariable] = {}  # constant instruction → its elements

@@ -147,7 +147,7 @@ def _plain_absolute(r: Real, x: Pair) -> V:
     """max·sqrt(1 + (min / max)²) of |re| and |im|; the smaller part if that is NaN."""
     large, small = _nan_sorted(r, x)
     ratio = r.div(small, large)
-    length = r.mul(large, r.sqrt(r.mad(ratio, ratio, r.c(1.0))))
+    length = r.mul(large, r.sqrt(r.fused(ratio, ratio, r.c(1.0))))
     return r.select(r.is_nan(length), small, length)
 
 
@@ -161,7 +161,7 @@ def _polar_sqrt(r: Real, x: Pair) -> Pair:
     a, b = x
     large, small = _nan_sorted(r, x)
     ratio = r.div(small, large)
-    size = r.mul(r.sqrt(large), _fourth_root(r, r.mad(ratio, ratio, r.c(1.0))))
+    size = r.mul(r.sqrt(large), _fourth_root(r, r.fused(ratio, ratio, r.c(1.0))))
     size = r.select(r.is_nan(size), small, size)
     half = r.mul(precise(r, "atan2", b, a), r.c(0.5))
     cosine, sine = precise(r, "cos", half), precise(r, "sin", half)

@@ -78,17 +78,23 @@ def multiply(r: Real, x: Pair, y: Pair) -> Pair:
     return r.fused(a, c, r.neg(r.mul(b, d))), r.fused(b, c, r.mul(a, d))
 
 
+def multiply_for_sum(r: Real, x: Pair, y: Pair) -> Pair:
+    """As `multiply`, for one of many terms of a sum: fused only where the target has an instruction for it."""
+    (a, b), (c, d) = x, y
+    return r.fused_if_fast(a, c, r.neg(r.mul(b, d))), r.fused_if_fast(b, c, r.mul(a, d))
+
+
 def divide(r: Real, x: Pair, y: Pair) -> Pair:
     """Smith's algorithm: divide by the larger part of the divisor first. Annex G rules apply if both parts are NaN."""
     (a, b), (c, d) = x, y
     steep = r.compare("<", r.abs(c), r.abs(d))
     large, small = r.select(steep, d, c), r.select(steep, c, d)
     ratio = r.div(small, large)
-    denominator = r.mad(ratio, small, large)
+    denominator = r.fused(ratio, small, large)
     p, q = r.select(steep, b, a), r.select(steep, a, b)
-    re = r.div(r.mad(q, ratio, p), denominator)
+    re = r.div(r.fused(q, ratio, p), denominator)
     minus_a = r.neg(a)  # b·ratio - a or b - a·ratio: any other order gives zeros of another sign
-    im = r.div(r.mad(r.select(steep, b, minus_a), ratio, r.select(steep, minus_a, b)), denominator)
+    im = r.div(r.fused(r.select(steep, b, minus_a), ratio, r.select(steep, minus_a, b)), denominator)
     return _divide_corners(r, x, y, (re, im))
 
 
@@ -130,10 +136,26 @@ def any_nan(r: Real, x: Pair) -> V:
 
 
 def compare(r: Real, operator: str, x: Pair, y: Pair) -> V:
+    """Equality of both parts, or the lexicographic order: by the real parts, and where they are equal by the others."""
     b = r.code.b
-    if operator == "==":
-        return b.and_(b.fcmp_ordered("==", x[0], y[0]), b.fcmp_ordered("==", x[1], y[1]))
-    return b.or_(b.fcmp_unordered("!=", x[0], y[0]), b.fcmp_unordered("!=", x[1], y[1]))
+    if operator == "!=":
+        return b.or_(b.fcmp_unordered("!=", x[0], y[0]), b.fcmp_unordered("!=", x[1], y[1]))
+    tied = b.and_(b.fcmp_ordered("==", x[0], y[0]), b.fcmp_ordered(operator, x[1], y[1]))
+    return tied if operator == "==" else b.or_(b.fcmp_ordered(operator[0], x[0], y[0]), tied)
+
+
+def maximum(r: Real, x: Pair, y: Pair) -> Pair:
+    """x if x >= y, otherwise y: also where they are unordered."""
+    return choose(r, compare(r, ">=", x, y), x, y)
+
+
+def minimum(r: Real, x: Pair, y: Pair) -> Pair:
+    """x if x <= y, otherwise y: also where they are unordered."""
+    return choose(r, compare(r, "<=", x, y), x, y)
+
+
+def clamp(r: Real, low: Pair, x: Pair, high: Pair) -> Pair:
+    return minimum(r, maximum(r, low, x), high)
 
 
 def _sorted(r: Real, x: Pair) -> Pair:
@@ -180,7 +202,7 @@ def log(r: Real, x: Pair) -> Pair:
 def log1p(r: Real, x: Pair) -> Pair:
     """log(1 + z). The real part is -inf if (a + 1)² + b² underflows."""
     near_minus_one = (r.add(x[0], r.c(1.0)), x[1])
-    square = r.mad(near_minus_one[0], near_minus_one[0], r.mul(x[1], x[1]))
+    square = r.fma(near_minus_one[0], near_minus_one[0], r.mul(x[1], x[1]))
     re = r.select(r.eq(square, 0.0), r.c(-math.inf), _in_double(r, _half_log1p, x))
     return re, _angle(r, near_minus_one)
 
@@ -203,12 +225,20 @@ def _norm_less_one(r: Real, x: Pair) -> V:
     return r.add(total, r.add(r.add(lost, more), low))
 
 
+NEAR_OVERFLOW = 700.0
+"""From about 709.8 on, e^a is no f64."""
+
+
 @in_double
 def exp(r: Real, x: Pair) -> Pair:
-    """e^(a/2) is multiplied in twice, so that it overflows later than e^a. The imaginary part is +0 if b is ±0."""
+    """Where e^a is near overflow, e^(a/2) is multiplied in twice: the product may be finite. The imaginary part is +0
+    if b is ±0.
+    """
     a, b = x
-    half = math_f64.exp(r, r.mul(r.c(0.5), a))
-    re, im = (r.mul(r.mul(half, part), half) for part in (math_f64.cos(r, b), math_f64.sin(r, b)))
+    large = r.gt(a, NEAR_OVERFLOW)
+    first = math_f64.exp(r, r.select(large, r.mul(r.c(0.5), a), a))
+    second = r.select(large, first, r.c(1.0))
+    re, im = (r.mul(r.mul(first, part), second) for part in (math_f64.cos(r, b), math_f64.sin(r, b)))
     return re, r.select(r.eq(b, 0.0), r.c(0.0), im)
 
 

@@ -10,17 +10,18 @@ reassociated, narrow floats are summed in f32, integers wrap.
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager
 from dataclasses import dataclass, field
 
 from ..hlo.ir import Instruction
 from ..hlo.opcodes import Op
 from .builder import IndexValue, Unroll, over_columns
 from .convert import convert
-from .dot import accumulator_dtype, multiply_add, rounded, zero
+from .dot import COLUMN_TERMS, accumulator_dtype, in_parts, multiply_add, rounded, zero
 from .elemental import Elemental, ElementRule, Index, Reads
 from .loops import parts
-from .reduce import BLOCK
-from .stack import StackArray
+from .partial import OUTSIDE, TERMS, UNBOUNDED, Level, PartialArrays, PartialSums, added, levels_of
+from .reduce import BLOCK, row_passes
 from .windows import BATCH, GROUP, OUT, SPATIAL, Convolution, Range
 
 ACROSS = 4
@@ -46,21 +47,34 @@ def convolution(e: Elemental, instruction: Instruction, index: Index) -> Reads:
     if _is_zero(c):
         return rounded(code, dtype, instruction.shape.dtype, total)
     place = c.roles(code, index.multi)
+    apart = in_parts(code, dtype, c.terms)
     loops, taps = [], []
     for axis, position in zip(c.axes, place[SPATIAL:], strict=True):
-        loops.append(code.range(*axis.taps(code, position), carried=[total]))
-        taps.append(loops[-1].index)
-        total = loops[-1].carried[0]
-    loops.append(code.loop(c.ins, carried=[total]))
-    total = loops[-1].carried[0]
-    left, right = c.operands(code, place, taps, loops[-1].index)
-    a = yield lhs, Index.at(code, lhs.shape, left)
-    b = yield rhs, Index.at(code, rhs.shape, right)
-    total = multiply_add(
-        code, dtype, total, convert(code, lhs.shape.dtype, dtype, a), convert(code, rhs.shape.dtype, dtype, b)
-    )
+        tap, end, step = axis.taps(code, position)
+        for level in (levels_of([axis.window])[0] if apart else []) or [Level(0, 1, False)]:
+            loops.append(code.range(tap, end, step * level.span, carried=[total]))
+            tap, end = loops[-1].index, code.minimum(end, code.add(loops[-1].index, step * level.span))
+            total = zero(dtype) if apart else loops[-1].carried[0]
+        taps.append(tap)
+
+    def factors(feature: IndexValue) -> Reads:
+        left, right = c.operands(code, place, taps, feature)
+        a = yield lhs, Index.at(code, lhs.shape, left)
+        b = yield rhs, Index.at(code, rhs.shape, right)
+        return convert(code, lhs.shape.dtype, dtype, a), convert(code, rhs.shape.dtype, dtype, b)
+
+    if apart and c.ins > TERMS:
+        sums = PartialSums(code, [zero(dtype)], [c.ins])
+        for (before,) in sums.steps():
+            a, b = yield from factors(sums.positions[0])
+            sums.put([multiply_add(code, dtype, before, a, b, apart)])
+        (total,) = sums.totals()
+    else:
+        features = code.loop(c.ins, carried=[total])
+        a, b = yield from factors(features.index)
+        (total,) = features.close([multiply_add(code, dtype, features.carried[0], a, b, apart)])
     for loop in reversed(loops):
-        total = loop.close([total])[0]
+        (total,) = loop.close([added(code, loop.carried[0], total) if apart else total])
     return rounded(code, dtype, instruction.shape.dtype, total)
 
 
@@ -122,7 +136,21 @@ class _Columns:
         self.across = self._across()
         width = min(BLOCK, self.c.sizes[self.column])
         most = max(part.step for part in self._parts())
-        self.sums = StackArray(self.code, zero(self.dtype), width * most)
+        self.sums = PartialArrays(self.code, [zero(self.dtype)], width * most)
+        self.apart = in_parts(self.code, self.dtype, self.c.terms, COLUMN_TERMS)
+        self.most = COLUMN_TERMS if self.apart else UNBOUNDED
+        self.levels = self._levels()
+
+    def _levels(self) -> list[list[Level]]:
+        """For each spatial dimension, the loops over its window; then those over passes of features."""
+        each = ROWS if self.large else 1
+        found, terms = levels_of([max(1, self.c.ins // each)], each, self.most, OUTSIDE)
+        levels = [found]
+        for axis in reversed(self.c.axes):
+            most = OUTSIDE if any(level.apart for found in levels for level in found) else self.most
+            found, terms = levels_of([axis.window], terms, most if self.apart else UNBOUNDED, OUTSIDE)
+            levels.append(found or [Level(0, 1, False)])
+        return levels[::-1]
 
     def _across(self) -> int | None:
         """The role of which several positions are computed together, so that shared values are loaded once."""
@@ -162,7 +190,7 @@ class _Columns:
                 loops.append(code.loop(c.sizes[role]))
                 self.place[role] = loops[-1].index
         for start, end, width in parts(c.sizes[self.column], BLOCK):
-            blocks = code.loop(end - start, start=start, step=width)
+            blocks = code.loop(end - start, start=start, step=width, unroll=Unroll.NEVER)
             for part in self._parts():
                 self._part(part, blocks.index, width)
             blocks.close()
@@ -188,7 +216,7 @@ class _Columns:
     def _tile(self, part: Part, start: IndexValue, width: int) -> None:
         """The sums of `width` columns from `start` on, at `part.step` positions across, followed by `finish`."""
         code, place = self.code, list(self.place)
-        self.sums.fill(width * part.step, zero(self.dtype))
+        self.sums.start(width * part.step, width if width & (width - 1) == 0 else None)
         self._taps(part, [], start, width)
         across = code.loop(part.step)
         if self.across is not None:
@@ -197,7 +225,7 @@ class _Columns:
         place[self.column] = code.add(start, column.index)
         shape = self.instruction.shape
         index = Index.at(code, shape, self.c.result(code, place))
-        total = self.sums.read(code.add(code.multiply(across.index, width), column.index))
+        (total,) = self.sums.read(code.add(code.multiply(across.index, width), column.index))
         self.e.bind(self.instruction, index, rounded(code, self.dtype, shape.dtype, total))
         self.finish(index)
         column.close()
@@ -212,22 +240,35 @@ class _Columns:
         axis, role = self.c.axes[number], SPATIAL + number
         whole = role == self.column or (role == self.across and not part.border)
         if whole and role != self.column and self.c.ins == 1 and number == len(self.c.axes) - 1 and self.large:
-            for first, last, rows in parts(axis.window, ROWS):
-                loop = code.loop(last - first, start=first, step=rows)
-                self._columns(part, [([*taps, code.add(loop.index, r)], 0) for r in range(rows)], start, width)
-                loop.close()
+            for rows, (tap,) in row_passes(self.sums, [axis.window], ROWS, self.most, OUTSIDE):
+                self._columns(part, [([*taps, code.add(tap, r)], 0) for r in range(rows)], start, width)
             return
         reach: Range = (0, axis.window, 1) if whole else axis.taps(code, self.place[role])
-        tap = code.range(*reach, unroll=self.around)
-        self._taps(part, [*taps, tap.index], start, width)
-        tap.close([])
+        with self._window(self.levels[number], reach) as tap:
+            self._taps(part, [*taps, tap], start, width)
+
+    @contextmanager
+    def _window(self, levels: Sequence[Level], reach: Range) -> Iterator[IndexValue]:
+        """Loops over window positions."""
+        code, opened = self.code, []
+        tap, end, step = reach
+        for level in levels:
+            loop = code.range(tap, end, step * level.span, unroll=self.around)
+            opened.append(loop)
+            tap = loop.index
+            end = code.minimum(end, code.add(tap, step * level.span))
+            if level.apart:
+                self.sums.enter()
+        yield tap
+        for level, loop in zip(reversed(levels), reversed(opened), strict=True):
+            if level.apart:
+                self.sums.leave()
+            loop.close([])
 
     def _features(self, part: Part, taps: list[IndexValue], start: IndexValue, width: int) -> None:
-        code = self.code
-        for first, last, rows in parts(self.c.ins, ROWS if self.large else 1):
-            loop = code.loop(last - first, start=first, step=rows)
-            self._columns(part, [(taps, code.add(loop.index, r)) for r in range(rows)], start, width)
-            loop.close()
+        code, each = self.code, ROWS if self.large else 1
+        for rows, (feature,) in row_passes(self.sums, [self.c.ins], each, self.most, OUTSIDE, each):
+            self._columns(part, [(taps, code.add(feature, r)) for r in range(rows)], start, width)
 
     def _columns(
         self, part: Part, products: Sequence[tuple[list[IndexValue], IndexValue]], start: IndexValue, width: int
@@ -248,10 +289,11 @@ class _Columns:
             if self.across is not None:
                 place[self.across] = code.add(self.place[self.across], p)
             at = code.add(slot, p * width)
-            total = self.sums.read(at)
+            (total,) = self.sums.read(at)
             for taps, feature in products:
-                total = multiply_add(code, self.dtype, total, *self._factors(place, taps, feature))
-            self.sums.write(at, total)
+                a, b = self._factors(place, taps, feature)
+                total = multiply_add(code, self.dtype, total, a, b, self.apart)
+            self.sums.write(at, [total])
         column.close([])
 
     def _factors(self, place: list[IndexValue], taps: list[IndexValue], feature: IndexValue):

@@ -4,6 +4,7 @@ fastest in memory. Sums of floats may be reassociated, narrow floats are summed 
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable
 
 from llvmlite import ir
@@ -21,9 +22,12 @@ from .elementwise import real_of
 from .loops import NARROW as NARROW_BYTES
 from .loops import parts
 from .narrow import NARROW
-from .reduce import BLOCK, ROWS, reassociation
+from .partial import OUTSIDE, TERMS, UNBOUNDED, PartialArrays, PartialSums
+from .reduce import BLOCK, ROWS, reassociation, row_passes
 from .registers import Register, real_constant, register_type
-from .stack import StackArray
+
+COLUMN_TERMS = 64
+"""Products of a partial sum of a column. Libraries add up several hundred in one register."""
 
 
 def accumulator_dtype(instruction: Instruction) -> DType:
@@ -46,24 +50,40 @@ def rounded(code: Code, dtype: DType, target: DType, total: Register) -> Registe
     return convert(code, dtype, target, total)
 
 
-def zero(dtype: DType) -> Register:
+def zero(dtype: DType, of_float: float = 0.0) -> Register:
     part = register_type(dtype.component)
-    value = real_constant(part, 0.0) if dtype.component.is_float else part(0)
+    value = real_constant(part, of_float) if dtype.component.is_float else part(0)
     return (value, value) if dtype.is_complex else value
 
 
-def multiply_add(code: Code, dtype: DType, total: Register, a: Register, b: Register) -> Register:
-    """total + a·b in the accumulator's dtype."""
+def first_sum(instruction: Instruction) -> Register:
+    """What the first product is added to: 0, but -0 before the only one. Then, as in XLA, a zero keeps its sign."""
+    lhs = instruction.operands[0].shape
+    products = math.prod(lhs.dims[d] for d in DotDims.of(instruction).lhs_contracting)
+    return zero(accumulator_dtype(instruction), -0.0 if products == 1 else 0.0)
+
+
+def in_parts(code: Code, dtype: DType, length: int, most: int = TERMS) -> bool:
+    """Whether a sum of `length` products is made of partial sums (partial.py) of `most` terms."""
+    return length > most and not code.strict and (dtype.component.is_float or dtype.is_complex)
+
+
+def multiply_add(
+    code: Code, dtype: DType, total: Register, a: Register, b: Register, in_order: bool = False
+) -> Register:
+    """total + a·b in the accumulator's dtype. in_order: sums of floats must not be reassociated."""
     if dtype.is_complex:
         real = real_of(code, dtype)
         pairs = [complex_math.pair(value) for value in (total, a, b)]
-        return complex_math.add(real, pairs[0], complex_math.multiply(real, pairs[1], pairs[2]))
+        return complex_math.add(real, pairs[0], complex_math.multiply_for_sum(real, pairs[1], pairs[2]))
     assert isinstance(a, ir.Value) and isinstance(b, ir.Value) and isinstance(total, ir.Value)
     if dtype is DType.PRED:
         return code.b.or_(total, code.b.and_(a, b))
     if dtype.is_integer:
         return code.b.add(total, code.b.mul(a, b))
     product = code.b.fmul(a, b)
+    if in_order:
+        return code.b.fadd(total, product)
     with reassociation(code):
         return code.b.fadd(total, product, flags=code.flags)
 
@@ -72,11 +92,13 @@ def dot(e: Elemental, instruction: Instruction, index: Index) -> Reads:
     code, dims = e.code, DotDims.of(instruction)
     lhs, rhs = instruction.operands[:2]
     dtype = accumulator_dtype(instruction)
-    total = zero(dtype)
+    total = first_sum(instruction)
     sizes = [lhs.shape.dims[d] for d in dims.lhs_contracting]
     if 0 in sizes:
         return rounded(code, dtype, instruction.shape.dtype, total)
     loops, inner = [], [0] * len(sizes)
+    if in_parts(code, dtype, math.prod(sizes), TERMS - 1):
+        return (yield from _dot_in_parts(e, instruction, index))
     unroll = Unroll.SHORT if dtype.bytes <= NARROW_BYTES else Unroll.FREELY
     for k in contracting_order(lhs.shape, dims):
         loops.append(code.loop(sizes[k], carried=[total], unroll=unroll))
@@ -90,6 +112,24 @@ def dot(e: Elemental, instruction: Instruction, index: Index) -> Reads:
     for loop in reversed(loops):
         total = loop.close([total])[0]
     return rounded(code, dtype, instruction.shape.dtype, total)
+
+
+def _dot_in_parts(e: Elemental, instruction: Instruction, index: Index) -> Reads:
+    """One element as a sum of partial sums."""
+    code, dims = e.code, DotDims.of(instruction)
+    lhs, rhs = instruction.operands[:2]
+    dtype, order = accumulator_dtype(instruction), contracting_order(lhs.shape, dims)
+    inner: list[IndexValue] = [0] * len(order)
+    sums = PartialSums(code, [first_sum(instruction)], [lhs.shape.dims[dims.lhs_contracting[k]] for k in order])
+    for (total,) in sums.steps():
+        for k, position in zip(order, sums.positions, strict=True):
+            inner[k] = position
+        left, right = dims.operand_positions(index.multi, inner)
+        a = yield lhs, Index.at(code, lhs.shape, left)
+        b = yield rhs, Index.at(code, rhs.shape, right)
+        factors = convert(code, lhs.shape.dtype, dtype, a), convert(code, rhs.shape.dtype, dtype, b)
+        sums.put([multiply_add(code, dtype, total, *factors, in_order=True)])
+    return rounded(code, dtype, instruction.shape.dtype, sums.totals()[0])
 
 
 def contracting_order(lhs: Shape, dims: DotDims) -> list[int]:
@@ -122,20 +162,20 @@ def emit_column_dot(e: Elemental, instruction: Instruction, finish: Callable[[In
     column = column_dimension(instruction)
     assert column is not None
     dtype = accumulator_dtype(instruction)
-    stack = StackArray(code, zero(dtype), min(BLOCK, result.dims[column]))
+    sums = PartialArrays(code, [first_sum(instruction)], min(BLOCK, result.dims[column]))
     positions: list[IndexValue] = [0] * result.rank
     outer = []
     for d in (d for d in reversed(result.minor_to_major) if d != column):
         outer.append(code.loop(result.dims[d]))
         positions[d] = outer[-1].index
     for start, end, block in parts(result.dims[column], BLOCK):
-        blocks = code.loop(end - start, start=start, step=block)
-        stack.fill(block, zero(dtype))
-        _accumulate(e, instruction, stack, positions, column, blocks.index, block)
+        blocks = code.loop(end - start, start=start, step=block, unroll=Unroll.NEVER)
+        sums.start(block)
+        _accumulate(e, instruction, sums, positions, column, blocks.index, block)
         loop = code.loop(block)
         positions[column] = code.add(blocks.index, loop.index)
         index = Index.at(code, result, positions)
-        e.bind(instruction, index, rounded(code, dtype, result.dtype, stack.read(loop.index)))
+        e.bind(instruction, index, rounded(code, dtype, result.dtype, sums.read(loop.index)[0]))
         finish(index)
         loop.close()
         blocks.close()
@@ -146,7 +186,7 @@ def emit_column_dot(e: Elemental, instruction: Instruction, finish: Callable[[In
 def _accumulate(
     e: Elemental,
     instruction: Instruction,
-    stack: StackArray,
+    sums: PartialArrays,
     positions: list[IndexValue],
     column: int,
     start: IndexValue,
@@ -156,27 +196,20 @@ def _accumulate(
     code, dims = e.code, DotDims.of(instruction)
     lhs, rhs = instruction.operands[:2]
     dtype = accumulator_dtype(instruction)
-    sizes = [lhs.shape.dims[d] for d in dims.lhs_contracting]
     order = contracting_order(lhs.shape, dims)
-    inner: list[IndexValue] = [0] * len(sizes)
-    loops = []
-    for k in order[:-1]:
-        loops.append(code.loop(sizes[k]))
-        inner[k] = loops[-1].index
-    for first, last, rows in parts(sizes[order[-1]], ROWS) if order else [(0, 1, 1)]:
-        row_loop = code.loop(last - first, start=first, step=rows)
+    inner: list[IndexValue] = [0] * len(order)
+    sizes = [lhs.shape.dims[dims.lhs_contracting[k]] for k in order] or [1]
+    apart = in_parts(code, dtype, math.prod(sizes), COLUMN_TERMS)
+    for rows, places in row_passes(sums, sizes, ROWS, COLUMN_TERMS if apart else UNBOUNDED, OUTSIDE):
         loop = code.loop(block)
         positions[column] = code.add(start, loop.index)
-        total = stack.read(loop.index)
+        (total,) = sums.read(loop.index)
         for r in range(rows):
-            if order:
-                inner[order[-1]] = code.add(row_loop.index, r)
+            for k, place in zip(order, [*places[:-1], code.add(places[-1], r)], strict=False):
+                inner[k] = place
             left, right = dims.operand_positions(positions, inner)
             a = convert(code, lhs.shape.dtype, dtype, e.value(lhs, Index.at(code, lhs.shape, left)))
             b = convert(code, rhs.shape.dtype, dtype, e.value(rhs, Index.at(code, rhs.shape, right)))
-            total = multiply_add(code, dtype, total, a, b)
-        stack.write(loop.index, total)
-        loop.close()
-        row_loop.close()
-    for loop in reversed(loops):
+            total = multiply_add(code, dtype, total, a, b, apart)
+        sums.write(loop.index, [total])
         loop.close()

@@ -10,7 +10,8 @@ Only the register tile is unrolled; unrolling is disabled on the loops around it
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager
 from dataclasses import dataclass
 from itertools import pairwise
 
@@ -22,7 +23,9 @@ from ..hlo.shapes import Shape
 from .builder import Code, IndexValue, Unroll, over_columns
 from .dot_dims import DotDims
 from .elemental import Elemental, Index
+from .loops import parts
 from .memory import Pointer, address
+from .partial import TERMS, UNBOUNDED, Level, levels_of
 from .registers import I32, memory_type, real_constant
 from .stack import alloca
 
@@ -31,6 +34,14 @@ PANEL_BYTES = 1 << 16
 
 WHOLE_PANEL_BYTES = 1 << 19
 """Bytes of a packed panel that must hold the whole depth: a sixteenth of a thread's stack (8 MiB)."""
+
+CHAIN = 320
+"""Products that are added to a register of a tile before it is added to a partial sum in memory, which costs less than
+one instruction in a hundred.
+"""
+
+PARTIAL_BYTES = 1 << 18
+"""Bytes of the stack for partial sums of C, beside the panel and the values of a row: a thread has 8 MiB."""
 
 FEW_ROWS = 32
 """Up to this number of rows, a second tile height costs more compile time than it saves."""
@@ -211,8 +222,8 @@ def _emit(
     def end(row: IndexValue, column: IndexValue, value: ir.Value) -> None:
         assert finish is not None
         places = [*batch]
-        parts = [(row, left), (column, right)]
-        for part, side in reversed(parts) if exchanged else parts:
+        pairs = [(row, left), (column, right)]
+        for part, side in reversed(pairs) if exchanged else pairs:
             dims = [side.operand.shape.dims[d] for d in side.free]
             places += code.split(part, dims, list(reversed(range(len(dims)))))
         linear = code.add(c.start, code.add(code.multiply(row, rows), column))
@@ -227,6 +238,16 @@ def _emit(
 
 def _start(code: Code, side: Side, batch: Sequence[IndexValue]) -> IndexValue:
     return code.weighted_sum(batch, [side.operand.shape.strides[d] for d in side.batch])
+
+
+@dataclass(frozen=True, slots=True)
+class Tile:
+    """`count` rows of C from `top` on, and `width` columns, at most a panel's, from `column` on."""
+
+    top: IndexValue
+    count: int
+    column: IndexValue
+    width: int
 
 
 @dataclass(frozen=True, slots=True)
@@ -249,28 +270,74 @@ class _Tiled:
     def emit(self) -> None:
         p, code = self.problem, self.code
         if p.depth > self.block:
-            self._clear()
+            self._clear(self.c, p.rows, p.columns)
         whole = p.columns - p.columns % p.panel
         for start, end in ((0, whole), (whole, p.columns)):
             if start == end:
                 continue
             width = min(p.panel, end - start)
             panels = code.loop(end - start, start=start, step=width)
-            deep = p.depth - p.depth % self.block
-            for first, last in ((0, deep), (deep, p.depth)):
-                if first != last:
-                    depth = min(self.block, last - first)
-                    blocks = code.loop(last - first, start=first, step=depth)
-                    self._pack(panels.index, width, blocks.index, depth)
-                    self._rows(panels.index, width, blocks.index, depth)
-                    blocks.close()
+            count, rest = divmod(p.depth, self.block)
+            if count:
+                with self._partial_sums(count, panels.index, width) as (block, target):
+                    self._block(panels.index, width, code.multiply(block, self.block), self.block, target)
+            if rest:
+                self._block(panels.index, width, count * self.block, rest, self.c)
             panels.close()
 
-    def _clear(self) -> None:
+    def _block(self, column: IndexValue, width: int, row: IndexValue, depth: int, target: Matrix) -> None:
+        self._pack(column, width, row, depth)
+        self._rows(column, width, row, depth, target)
+
+    @contextmanager
+    def _partial_sums(self, count: int, column: IndexValue, width: int) -> Iterator[tuple[IndexValue, Matrix]]:
+        """Loops over `count` blocks of the depth, with (the block's number, the matrix that it is added to): partial
+        sums of C's columns from `column` on, or C where they are few or do not fit on the stack.
+        """
+        p, code, target = self.problem, self.code, self.c
+        levels, _ = levels_of([count], 1, UNBOUNDED if code.strict else TERMS)
+        size = p.rows * p.panel * p.dtype.bytes
+        if sum(level.apart for level in levels) * size > PARTIAL_BYTES:
+            levels = [Level(0, 1, False)]
+        opened = []
+        left: IndexValue = count
+        number: IndexValue = 0
+        for level in levels:
+            loop = code.loop(left, step=level.span, unroll=Unroll.NEVER)
+            whole = isinstance(left, int) and left % level.span == 0
+            left = level.span if whole else code.minimum(code.subtract(left, loop.index), level.span)
+            number = code.add(number, loop.index)
+            opened.append((loop, target))
+            if level.apart:
+                space = Pointer(alloca(code, p.element, p.rows * p.panel))
+                # Column `column` is the first of the partial sums, so that tiles find both by the same numbers.
+                target = Matrix(space, code.subtract(0, column), p.panel, 1)
+                self._clear(target, p.rows, width, column)
+        yield number, target
+        for loop, outer in reversed(opened):
+            if outer is not target:
+                self._add(target, outer, column, width)
+            target = outer
+            loop.close()
+
+    def _add(self, source: Matrix, target: Matrix, column: IndexValue, width: int) -> None:
+        """Add columns of one matrix of partial sums to those of another."""
         p, code = self.problem, self.code
         rows = code.loop(p.rows)
-        columns = code.loop(p.columns)
-        code.b.store(real_constant(p.element, 0.0), self._at(self.c, rows.index, columns.index), align=p.dtype.bytes)
+        columns = code.loop(width)
+        place = code.add(column, columns.index)
+        to, from_ = (self._at(m, rows.index, place) for m in (target, source))
+        first, second = (code.b.load(at, typ=p.element, align=p.dtype.bytes) for at in (to, from_))
+        code.b.store(code.b.fadd(first, second), to, align=p.dtype.bytes)
+        columns.close()
+        rows.close()
+
+    def _clear(self, m: Matrix, height: int, width: int, first: IndexValue = 0) -> None:
+        p, code = self.problem, self.code
+        rows = code.loop(height)
+        columns = code.loop(width)
+        place = self._at(m, rows.index, code.add(first, columns.index))
+        code.b.store(real_constant(p.element, 0.0), place, align=p.dtype.bytes)
         columns.close()
         rows.close()
 
@@ -303,23 +370,41 @@ class _Tiled:
         inner.close()
         outer.close()
 
-    def _rows(self, column: IndexValue, width: int, row: IndexValue, depth: int) -> None:
+    def _rows(self, column: IndexValue, width: int, row: IndexValue, depth: int, target: Matrix) -> None:
         p, code = self.problem, self.code
         whole = p.rows - p.rows % p.tile_rows
         for start, end in ((0, whole), (whole, p.rows)):
             if start != end:
                 count = min(p.tile_rows, end - start)
                 tiles = code.loop(end - start, start=start, step=count, unroll=Unroll.NEVER)
-                self._tile(tiles.index, count, column, width, row, depth)
+                self._tile(Tile(tiles.index, count, column, width), row, depth, target)
                 tiles.close()
 
-    def _tile(self, top: IndexValue, count: int, column: IndexValue, width: int, row: IndexValue, depth: int) -> None:
-        """Add A[top…, row…] · panel to `count` rows of C."""
+    def _tile(self, tile: Tile, row: IndexValue, depth: int, target: Matrix) -> None:
+        """Add A[top…, row…] · panel to the tile's rows of the target, or give its elements to `end`."""
+        p, code = self.problem, self.code
+        if depth > CHAIN and not code.strict:
+            sums = self._sums_in_parts(tile, row, depth)
+        else:
+            sums = self._sums(tile, row, 0, depth)
+        for n, total in enumerate(sums):
+            r, v = divmod(n, p.vectors)
+            if self.end is not None:
+                code.b.store(total, self._finished(n), align=p.lanes * p.dtype.bytes)
+            elif v * p.lanes < tile.width:
+                place = self._at(target, code.add(tile.top, r), code.add(tile.column, v * p.lanes))
+                self._store(place, total, min(p.lanes, tile.width - v * p.lanes))
+        if self.end is not None:
+            self._finish(tile)
+
+    def _sums(self, tile: Tile, row: IndexValue, first: IndexValue, depth: int) -> list[ir.Value]:
+        """The sums of `depth` products from row `first` of the panel on: the tile's vectors, row by row."""
         p, code = self.problem, self.code
         zero = ir.Constant(p.vector, None)
-        k = code.loop(depth, carried=[zero] * (count * p.vectors))
+        k = code.loop(depth, carried=[zero] * (tile.count * p.vectors))
         sums = list(k.carried)
-        base = code.multiply(k.index, p.panel)
+        place = code.add(first, k.index)
+        base = code.multiply(place, p.panel)
         columns = [
             code.b.load(
                 address(code, self.packed, p.dtype, code.add(base, v * p.lanes)),
@@ -328,22 +413,32 @@ class _Tiled:
             )
             for v in range(p.vectors)
         ]
-        for r in range(count):
-            a = self._broadcast(self._at(self.a, code.add(top, r), code.add(row, k.index)))
+        for r in range(tile.count):
+            a = self._broadcast(self._at(self.a, code.add(tile.top, r), code.add(row, place)))
             for v in range(p.vectors):
                 n = r * p.vectors + v
                 sums[n] = code.b.fadd(sums[n], code.b.fmul(a, columns[v]))
-        sums = k.close(sums)
-        for n, total in enumerate(sums):
-            r, v = divmod(n, p.vectors)
-            if self.end is not None:
-                place = address(code, self.finished, p.dtype, r * p.panel + v * p.lanes)
-                code.b.store(total, place, align=p.lanes * p.dtype.bytes)
-            elif v * p.lanes < width:
-                place = self._at(self.c, code.add(top, r), code.add(column, v * p.lanes))
-                self._store(place, total, min(p.lanes, width - v * p.lanes))
-        if self.end is not None:
-            self._finish(top, count, column, width)
+        return k.close(sums)
+
+    def _sums_in_parts(self, tile: Tile, row: IndexValue, depth: int) -> list[ir.Value]:
+        """The same, in partial sums of at most CHAIN products that are added up in `finished`."""
+        p, code = self.problem, self.code
+        vectors, align = range(tile.count * p.vectors), p.lanes * p.dtype.bytes
+        for n in vectors:
+            code.b.store(ir.Constant(p.vector, None), self._finished(n), align=align)
+        for start, end, step in parts(depth, -(-depth // -(-depth // CHAIN))):
+            chains = code.loop(end - start, start=start, step=step, unroll=Unroll.NEVER)
+            for n, total in enumerate(self._sums(tile, row, chains.index, step)):
+                before = code.b.load(self._finished(n), typ=p.vector, align=align)
+                code.b.store(code.b.fadd(before, total), self._finished(n), align=align)
+            chains.close()
+        return [code.b.load(self._finished(n), typ=p.vector, align=align) for n in vectors]
+
+    def _finished(self, n: int) -> ir.Value:
+        """The address of vector n of a tile in `finished`."""
+        p = self.problem
+        r, v = divmod(n, p.vectors)
+        return address(self.code, self.finished, p.dtype, r * p.panel + v * p.lanes)
 
     def _broadcast(self, place: ir.Value) -> ir.Value:
         p, b = self.problem, self.code.b
@@ -363,13 +458,13 @@ class _Tiled:
             total = b.fadd(total, b.load(place, typ=total.type, align=p.dtype.bytes))
         b.store(total, place, align=p.dtype.bytes)
 
-    def _finish(self, top: IndexValue, count: int, column: IndexValue, width: int) -> None:
+    def _finish(self, tile: Tile) -> None:
         p, code = self.problem, self.code
         assert self.end is not None
-        rows = code.loop(count, unroll=Unroll.NEVER)
-        columns = code.loop(width, unroll=over_columns(width))
+        rows = code.loop(tile.count, unroll=Unroll.NEVER)
+        columns = code.loop(tile.width, unroll=over_columns(tile.width))
         place = address(code, self.finished, p.dtype, code.add(code.multiply(rows.index, p.panel), columns.index))
         value = code.b.load(place, typ=p.element, align=p.dtype.bytes)
-        self.end(code.add(top, rows.index), code.add(column, columns.index), value)
+        self.end(code.add(tile.top, rows.index), code.add(tile.column, columns.index), value)
         columns.close()
         rows.close()

@@ -49,7 +49,8 @@ RULES: dict[Op, ElementRule] = merge(
 def emit_kernel(module: ir.Module, request: KernelRequest, options: EmitOptions) -> None:
     """Add the kernel's function to the module."""
     function = _declare(module, request)
-    code = Code(module, function, strict=options.strict, vector_bits=options.target.vector_bits)
+    target = options.target
+    code = Code(module, function, strict=options.strict, fma=target.has_fma, vector_bits=target.vector_bits)
     graph = graph_of(request)
     pointers = {leaf: Pointer(function.args[argument]) for leaf, argument in graph.leaves.items()}
     e = Elemental(code, pointers, RULES, Scratch.of(request, function))

@@ -17,6 +17,7 @@ from .extremum import close_chains, combine_chains, is_long, open_chains
 from .linear import is_linear
 from .loops import parts
 from .narrow import NARROW, decode, encode
+from .partial import OUTSIDE, TERMS, UNBOUNDED, PartialArrays, PartialSums, levels_of, nothing
 from .registers import Register
 from .stack import StackArray
 
@@ -39,11 +40,18 @@ class Reducer:
         self.simple = simple_op(self.region)
         self.length = math.prod(self.operands[0].shape.dims[d] for d in instruction.dimensions)
         self.in_single = self.simple is not None and self.dtypes[0] in NARROW and self._in_single(self.simple.opcode)
+        self.in_parts = self._in_parts()
         self.in_chains = apart and self._is_float_extremum() and is_long(self.code, self.dtypes[0].bits, self.length)
 
     def _in_single(self, op: Op) -> bool:
         """Whether narrow floats are combined in f32 and rounded once: if no step rounds, or for many elements."""
         return op in (Op.MAXIMUM, Op.MINIMUM) or (op in SINGLE and self.length > SHORT)
+
+    def _in_parts(self) -> bool:
+        """Whether this is a long sum of floats, which is made of partial sums. Products gain no accuracy by that."""
+        if self.simple is None or self.simple.opcode is not Op.ADD or self.length <= TERMS or self.code.strict:
+            return False
+        return self.in_single or self.dtypes[0] in (DType.F32, DType.F64) or self.dtypes[0].is_complex
 
     def _is_float_extremum(self) -> bool:
         wide = self.in_single or self.dtypes[0] in (DType.F32, DType.F64)
@@ -51,10 +59,10 @@ class Reducer:
 
     def open(self, values: Sequence[Register]) -> list[Register]:
         """The accumulators for initial values."""
-        opened = self._widened(values)
+        opened = self.widened(values)
         return list(open_chains(self.code, opened[0])) if self.in_chains else opened
 
-    def _widened(self, values: Sequence[Register]) -> list[Register]:
+    def widened(self, values: Sequence[Register]) -> list[Register]:
         return [decode(self.code, self.dtypes[0], values[0])] if self.in_single else list(values)
 
     def close(self, values: Sequence[Register]) -> list[Register]:
@@ -68,11 +76,18 @@ class Reducer:
             result = self.e.apply(self.region, [*accumulators, *values])
             return list(result) if self.instruction.shape.is_tuple else [result]
         if self.in_chains:
-            return list(combine_chains(self.code, self.simple.opcode, list(accumulators), self._widened(values)[0]))
+            return list(combine_chains(self.code, self.simple.opcode, list(accumulators), self.widened(values)[0]))
+        value = self.widened(values)[0]
+        if self.in_parts:
+            return self.join(accumulators, [value])
         with reassociation(self.code):
-            root = SINGLE[self.simple.opcode] if self.in_single else self.simple
-            value = self._widened(values)[0]
-            return [EMIT[root.opcode](self.code, root, accumulators[0], value)]
+            return self.join(accumulators, [value])
+
+    def join(self, first: Sequence[Register], second: Sequence[Register]) -> list[Register]:
+        """Combine accumulators of a simple reduction, in this order."""
+        assert self.simple is not None
+        root = SINGLE[self.simple.opcode] if self.in_single else self.simple
+        return [EMIT[root.opcode](self.code, root, first[0], second[0])]
 
     def result(self, values: list[Register]) -> Register:
         return tuple(values) if self.instruction.shape.is_tuple else values[0]
@@ -87,7 +102,7 @@ def _single_op(op: Op) -> Instruction:
 SINGLE = {op: _single_op(op) for op in (Op.ADD, Op.MULTIPLY, Op.MAXIMUM, Op.MINIMUM)}
 """The operations of regions on narrow floats, on f32."""
 
-SHORT = 64
+SHORT = 32
 """Reductions of at most SHORT narrow floats keep the order and the rounding of their region."""
 
 
@@ -124,8 +139,11 @@ def reduce(e: Elemental, instruction: Instruction, index: Index) -> Reads:
         values.append((yield init, e.scalar(init.shape)))
     if any(source.dims[d] == 0 for d in instruction.dimensions):
         return reducer.result(values)
+    flat = len(instruction.dimensions) == source.rank and all(is_linear(o, e.leaves) for o in reducer.operands)
+    if reducer.in_parts:
+        return (yield from _reduce_in_parts(e, reducer, values, index, flat))
     accumulators = reducer.open(values)
-    if len(instruction.dimensions) == source.rank and all(is_linear(o, e.leaves) for o in reducer.operands):
+    if flat:
         return (yield from _reduce_flat(e, reducer, accumulators))
     kept = [d for d in range(source.rank) if d not in instruction.dimensions]
     positions: list[IndexValue] = [0] * source.rank
@@ -145,6 +163,30 @@ def reduce(e: Elemental, instruction: Instruction, index: Index) -> Reads:
     return reducer.result(reducer.close(accumulators))
 
 
+def _reduce_in_parts(e: Elemental, reducer: Reducer, inits: list[Register], index: Index, flat: bool) -> Reads:
+    """Reduce in partial sums; flat: all elements in memory order."""
+    code, (operand,) = e.code, reducer.operands
+    source, order = operand.shape, reduced_order(reducer.instruction)
+    opened = reducer.widened(inits)
+    sizes = [source.size] if flat else [source.dims[d] for d in order]
+    sums = PartialSums(code, [nothing(opened[0])], sizes)
+    positions: list[IndexValue] = [0] * source.rank
+    if not flat:
+        kept = [d for d in range(source.rank) if d not in reducer.instruction.dimensions]
+        for d, position in zip(kept, index.multi, strict=True):
+            positions[d] = position
+    for accumulators in sums.steps():
+        if flat:
+            place = Index.flat(code, source, sums.positions[0])
+        else:
+            for d, position in zip(order, sums.positions, strict=True):
+                positions[d] = position
+            place = Index.at(code, source, positions)
+        value = yield operand, place
+        sums.put(reducer.combine(accumulators, [value]))
+    return reducer.result(reducer.close(reducer.join(opened, sums.totals())))
+
+
 def _reduce_flat(e: Elemental, reducer: Reducer, accumulators: list[Register]) -> Reads:
     """Reduce all elements in memory order in one loop."""
     loop = e.code.loop(reducer.operands[0].shape.size, carried=accumulators, unroll=Unroll.SHORT)
@@ -160,6 +202,12 @@ BLOCK = 256
 
 ROWS = 4
 """Rows that one pass over a block of columns reduces: a number of streams that hardware prefetchers can follow."""
+
+PASSES = 16
+"""Passes whose rows are in a partial sum. The rows of a pass are added up first, so that this is the longest chain."""
+
+UNROLLED_PASSES = 4
+"""Passes over sums that LLVM may unroll. Of more, it moves the loads of all rows together and spills."""
 
 
 def is_column_reduce(instruction: Instruction) -> bool:
@@ -188,23 +236,44 @@ def same_columns(a: Instruction, b: Instruction) -> bool:
 
 
 class ColumnReducer(Reducer):
-    """A reduction whose accumulators for one block of columns are on the stack."""
+    """A reduction whose accumulators for one block of columns are on the stack, except for partial sums."""
 
     def __init__(self, e: Elemental, instruction: Instruction, width: int):
         super().__init__(e, instruction, apart=False)
         self.initial = self.open([e.value(init, e.scalar(init.shape)) for init in self.inits])
-        self.stacks = [StackArray(self.code, init, min(BLOCK, width)) for init in self.initial]
+        arrays = [] if self.in_parts else self.initial
+        self.stacks = [StackArray(self.code, init, min(BLOCK, width)) for init in arrays]
+
+
+class ColumnReducers:
+    """Reductions over the same columns; those in partial sums have them together."""
+
+    def __init__(self, e: Elemental, instructions: Sequence[Instruction], width: int):
+        self.e, self.all = e, [ColumnReducer(e, instruction, width) for instruction in instructions]
+        parts = [reducer for reducer in self.all if reducer.in_parts]
+        self.sums = PartialArrays(e.code, [nothing(reducer.initial[0]) for reducer in parts], min(BLOCK, width))
 
     def fill(self, count: int) -> None:
-        for stack, init in zip(self.stacks, self.initial, strict=True):
-            stack.fill(count, init)
+        self.sums.start(count)
+        for reducer in self.all:
+            for stack, init in zip(reducer.stacks, reducer.initial, strict=False):
+                stack.fill(count, init)
 
-    def read(self, column: IndexValue) -> list[Register]:
-        return [stack.read(column) for stack in self.stacks]
+    def read(self, column: IndexValue) -> list[list[Register]]:
+        sums = iter(self.sums.read(column))
+        return [[next(sums)] if r.in_parts else [stack.read(column) for stack in r.stacks] for r in self.all]
 
-    def write(self, column: IndexValue, values: Sequence[Register]) -> None:
-        for stack, value in zip(self.stacks, values, strict=True):
-            stack.write(column, value)
+    def write(self, column: IndexValue, values: Sequence[Sequence[Register]]) -> None:
+        self.sums.write(column, [v[0] for reducer, v in zip(self.all, values, strict=True) if reducer.in_parts])
+        for reducer, registers in zip(self.all, values, strict=True):
+            for stack, register in zip(reducer.stacks, registers, strict=False):
+                stack.write(column, register)
+
+    def bind(self, column: IndexValue, index: Index) -> None:
+        """Bind the results at a column."""
+        for reducer, values in zip(self.all, self.read(column), strict=True):
+            total = reducer.join(reducer.initial, values) if reducer.in_parts else values
+            self.e.bind(reducer.instruction, index, reducer.result(reducer.close(total)))
 
 
 def emit_column_reduce(e: Elemental, instructions: Sequence[Instruction], finish: Callable[[Index], None]) -> None:
@@ -216,22 +285,20 @@ def emit_column_reduce(e: Elemental, instructions: Sequence[Instruction], finish
     result = first.shape.elements[0] if first.shape.is_tuple else first.shape
     kept = [d for d in range(source.rank) if d not in first.dimensions]
     fastest = next(d for d in source.minor_to_major if source.dims[d] != 1)
-    reducers = [ColumnReducer(e, instruction, source.dims[fastest]) for instruction in instructions]
+    reducers = ColumnReducers(e, instructions, source.dims[fastest])
     positions: list[IndexValue] = [0] * source.rank
     outer = []
     for d in (d for d in reversed(source.minor_to_major) if d in kept and d != fastest):
         outer.append(code.loop(source.dims[d]))
         positions[d] = outer[-1].index
     for start, end, block in parts(source.dims[fastest], BLOCK):
-        blocks = code.loop(end - start, start=start, step=block)
-        for reducer in reducers:
-            reducer.fill(block)
+        blocks = code.loop(end - start, start=start, step=block, unroll=Unroll.NEVER)
+        reducers.fill(block)
         _accumulate(e, reducers, positions, fastest, blocks.index, block)
         column = code.loop(block)
         positions[fastest] = code.add(blocks.index, column.index)
         index = Index.at(code, result, [positions[d] for d in kept])
-        for reducer in reducers:
-            e.bind(reducer.instruction, index, reducer.result(reducer.close(reducer.read(column.index))))
+        reducers.bind(column.index, index)
         finish(index)
         column.close()
         blocks.close()
@@ -241,36 +308,64 @@ def emit_column_reduce(e: Elemental, instructions: Sequence[Instruction], finish
 
 def _accumulate(
     e: Elemental,
-    reducers: Sequence[ColumnReducer],
+    reducers: ColumnReducers,
     positions: list[IndexValue],
     fastest: int,
     block_start: IndexValue,
     block: int,
 ) -> None:
     """Reduce all rows into the accumulators. The fastest reduced dimension advances ROWS elements at a time."""
-    code, source = e.code, reducers[0].operands[0].shape
-    order = reduced_order(reducers[0].instruction)
-    loops = []
-    for d in order[:-1]:
-        loops.append(code.loop(source.dims[d]))
-        positions[d] = loops[-1].index
-    last = order[-1]
-    for start, end, rows in parts(source.dims[last], ROWS):
-        row_loop = code.loop(end - start, start=start, step=rows)
+    code, first = e.code, reducers.all[0]
+    source, order = first.operands[0].shape, reduced_order(first.instruction)
+    most = PASSES if any(reducer.in_parts for reducer in reducers.all) else UNBOUNDED
+    for rows, places in row_passes(reducers.sums, [source.dims[d] for d in order], 1, most, OUTSIDE):
+        for d, place in zip(order, places, strict=True):
+            positions[d] = place
         column = code.loop(block)
         positions[fastest] = code.add(block_start, column.index)
-        accumulators = [reducer.read(column.index) for reducer in reducers]
+        accumulators = reducers.read(column.index)
+        passes: list[list[Register]] = [[] for _ in accumulators]
         for k in range(rows):
-            positions[last] = code.add(row_loop.index, k)
-            for n, reducer in enumerate(reducers):
+            positions[order[-1]] = code.add(places[-1], k)
+            for n, reducer in enumerate(reducers.all):
                 values = [e.value(o, Index.at(code, o.shape, positions)) for o in reducer.operands]
-                accumulators[n] = reducer.combine(accumulators[n], values)
-        for reducer, values in zip(reducers, accumulators, strict=True):
-            reducer.write(column.index, values)
+                if not reducer.in_parts:
+                    accumulators[n] = reducer.combine(accumulators[n], values)
+                else:
+                    passes[n] = reducer.combine(passes[n], values) if passes[n] else reducer.widened(values)
+        for n, reducer in enumerate(reducers.all):
+            if reducer.in_parts:
+                accumulators[n] = reducer.join(accumulators[n], passes[n])
+        reducers.write(column.index, accumulators)
         column.close()
-        row_loop.close()
-    for loop in reversed(loops):
-        loop.close()
+
+
+def row_passes(
+    sums: PartialArrays, sizes: Sequence[int], each: int, most: int, outside: int | None = None, together: int = ROWS
+) -> Iterator[tuple[int, list[IndexValue]]]:
+    """Loops over dimensions, the slowest first, with (the number of rows that a pass reduces, the place of the first).
+
+    A pass takes `together` positions of the fastest dimension, or the rest, and adds `each` terms to a partial sum (one
+    if its rows are added up first), which has about `most`, or `outside` if it is made of others.
+    """
+    positions: list[IndexValue] = [0] * len(sizes)
+    whole, rest = divmod(sizes[-1], together)
+    inner, terms = levels_of([whole], each, most, outside)
+    inside = max(1, (terms if whole else 0) + min(rest, each))
+    divided = any(level.apart for level in inner)
+    outer, _ = levels_of(sizes[:-1], inside, (outside if divided else None) or most, outside)
+    divided = divided or any(level.apart for level in outer)
+    many = together > each and whole > UNROLLED_PASSES
+    unroll = Unroll.NEVER if divided or many else Unroll.FREELY
+    with sums.loops(outer, sizes[:-1], positions, unroll=unroll):
+        if whole:
+            row: list[IndexValue] = [0]
+            with sums.loops(inner, [whole], row, together, unroll):
+                positions[-1] = row[0]
+                yield together, positions
+        if rest:
+            positions[-1] = whole * together
+            yield rest, positions
 
 
 RULES: dict[Op, ElementRule] = {Op.REDUCE: reduce}

@@ -19,6 +19,7 @@ from .elemental import Elemental, Index, Reads
 from .elementwise import EMIT
 from .leaf import Leaf
 from .memory import load
+from .partial import PartialSums, nothing
 from .reduce import Reducer
 from .registers import Register
 from .row_graph import PASSED, Role, RowGraph, row_graph
@@ -65,31 +66,60 @@ def emit_rows(e: Elemental, leaves: Sequence[Leaf], rows: RowGraph) -> None:
 
 
 def _emit_walk(e: RowElemental, step: Walk) -> None:
-    code = e.code
+    """One loop over the row, and one before it for reductions that are carried where others are made of parts."""
     reducers = [Reducer(e, reduce) for reduce in step.reduces]
     opened = [r.open([e.value(init, e.scalar(init.shape)) for init in r.inits]) for r in reducers]
-    columns = e.open_columns([value for values in opened for value in values])
+    in_parts = [n for n, reducer in enumerate(reducers) if reducer.in_parts]
+    carried = [n for n, reducer in enumerate(reducers) if not reducer.in_parts]
+    results: dict[int, list[Register]] = {}
+    if carried or not in_parts:
+        columns = e.open_columns([value for n in carried for value in opened[n]])
+        accumulators = _regrouped(columns.carried, [opened[n] for n in carried])
+        found = _emit_body(e, step, [reducers[n] for n in carried], accumulators, last=not in_parts)
+        final = columns.close([value for values in found for value in values])
+        results.update(zip(carried, _regrouped(final, found), strict=True))
+    if in_parts:
+        sums = PartialSums(e.code, [nothing(opened[n][0]) for n in in_parts], e.row_sizes)
+        for registers in sums.steps():
+            e.set_column(sums.positions)
+            found = _emit_body(e, step, [reducers[n] for n in in_parts], [[r] for r in registers], last=True)
+            sums.put([value for values in found for value in values])
+        for n, total in zip(in_parts, sums.totals(), strict=True):
+            results[n] = reducers[n].join(opened[n], [total])
+    for n, reducer in enumerate(reducers):
+        e.bind(reducer.instruction, e.place(reducer.instruction), reducer.result(reducer.close(results[n])))
+
+
+def _regrouped(values: Sequence[Register], like: Sequence[Sequence[Register]]) -> list[list[Register]]:
+    """The values in lists of the lengths of `like`."""
+    remaining = iter(values)
+    return [[next(remaining) for _ in group] for group in like]
+
+
+def _emit_body(
+    e: RowElemental, step: Walk, reducers: Sequence[Reducer], accumulators: Sequence[list[Register]], last: bool
+) -> list[list[Register]]:
+    """What a walk does with the current element. last: it also keeps and writes values. Returns the accumulators."""
+    code = e.code
     for instruction in step.held:
         e.bind(instruction, e.place(instruction), e.kept[instruction].read(e.column))
-    results: list[Register] = []
-    carried = iter(columns.carried)
-    for reducer, initial in zip(reducers, opened, strict=True):
-        accumulators = [next(carried) for _ in initial]
-        values = [e.value(o, e.place(o)) for o in reducer.operands]
-        results += reducer.combine(accumulators, values)
+    results = []
+    for reducer, values in zip(reducers, accumulators, strict=True):
+        results.append(reducer.combine(values, [e.value(o, e.place(o)) for o in reducer.operands]))
+    if not last:
+        return results
     for instruction in step.staged:
         value = e.value(instruction, e.place(instruction))
-        kept = e.kept[instruction] = StackArray(code, value, e.rows.grid.length)
+        if instruction not in e.kept:
+            e.kept[instruction] = StackArray(code, value, e.rows.grid.length)
+        kept = e.kept[instruction]
+        assert isinstance(kept, StackArray)
         kept.write(e.column, value)
     written = [leaf.value(e, e.place(leaf.instruction, leaf.shape)) for leaf in step.written]
     for leaf, value in zip(step.written, written, strict=True):
-        place = e.place(leaf.instruction, leaf.shape)
-        leaf.write(e, place, value)
+        leaf.write(e, e.place(leaf.instruction, leaf.shape), value)
         e.kept.setdefault(leaf.instruction, ReadBack(e, leaf))
-    final = iter(columns.close(results))
-    for reduce, reducer, initial in zip(step.reduces, reducers, opened, strict=True):
-        values = reducer.close([next(final) for _ in initial])
-        e.bind(reduce, e.place(reduce), reducer.result(values))
+    return results
 
 
 class RowElemental(Elemental):
@@ -113,11 +143,20 @@ class RowElemental(Elemental):
         self.row = self.row_positions[0] if self.flat else _join(self.code, self.row_positions, self.outer)
         return loops
 
+    @property
+    def row_sizes(self) -> list[int]:
+        """The sizes of the loops over a row."""
+        return [self.rows.grid.length] if self.flat else self.inner
+
     def open_columns(self, carried: Sequence[Register]) -> Columns:
-        columns = Columns(self.code, [self.rows.grid.length] if self.flat else self.inner, carried)
-        self.column_positions = columns.positions
-        self.column = columns.positions[0] if self.flat else _join(self.code, columns.positions, self.inner)
+        columns = Columns(self.code, self.row_sizes, carried)
+        self.set_column(columns.positions)
         return columns
+
+    def set_column(self, positions: Sequence[IndexValue]) -> None:
+        """Make the element at these positions of the loops over a row the current one."""
+        self.column_positions = list(positions)
+        self.column = positions[0] if self.flat else _join(self.code, positions, self.inner)
 
     def place(self, instruction: Instruction, shape: Shape | None = None) -> Index:
         """The index of an instruction's element at the current row and column. The instruction must have a role."""

@@ -162,7 +162,12 @@ class Convolution:
     @property
     def products(self) -> int:
         """The number of multiplications, padding included."""
-        return math.prod(self.sizes) * self.ins * math.prod(a.window for a in self.axes)
+        return math.prod(self.sizes) * self.terms
+
+    @property
+    def terms(self) -> int:
+        """The number of products whose sum is an element of the result, padding included."""
+        return self.ins * math.prod(a.window for a in self.axes)
 
     def result(self, code: Code, place: Sequence[IndexValue]) -> list[IndexValue]:
         """The position in the result, given coordinates by role."""

@@ -13,9 +13,11 @@ from mlir import ir
 from ..hlo import attributes as hlo_attributes
 from ..hlo.attributes import PadDim, SliceDim, Window, WindowDim
 from ..hlo.errors import UnsupportedError, VerificationError
+from ..hlo.grammar import ALLOWED
 from ..hlo.ir import CALLING_ATTRIBUTES, Instruction, Literal
 from ..hlo.shapes import Shape, shape_to_text
 from .memrefs import shape_from_text
+from .table import OPCODE
 
 DROPPED = frozenset(
     {"metadata", "sharding", "origin", "statistics", "control-predecessors", "parameter_number", "literal"}
@@ -158,10 +160,13 @@ def value_of(attribute: ir.Attribute) -> Any:
 def _dictionary(attribute: ir.DictAttr) -> Any:
     entries = {attribute[i].name: value_of(attribute[i].attr) for i in range(len(attribute))}
     name = entries.pop("class", None)
-    if name == "Shape":
-        return shape_from_text(entries["text"])
-    if name == "map":
-        return entries["entries"]
+    if name in ("Shape", "map"):
+        part = entries.get("text" if name == "Shape" else "entries")
+        if not isinstance(part, str if name == "Shape" else Mapping):
+            raise UnsupportedError(
+                "lhlo", f"the attribute {attribute}", remedy="docs/lhlo.md lists the kinds of attributes"
+            )
+        return shape_from_text(part) if isinstance(part, str) else part
     if name is None:
         return entries
     cls = getattr(hlo_attributes, str(name), None)
@@ -203,6 +208,12 @@ def attributes_of(op: ir.Operation) -> dict[str, Any]:
         raise VerificationError(
             f"{op.name}: malformed attributes: {error}", remedy="docs/lhlo.md shows the form of each attribute"
         ) from None
+    unknown = sorted(found.keys() - ALLOWED[OPCODE[op.name]]) if op.name in OPCODE else ()
+    if unknown:
+        raise VerificationError(
+            f"{op.name} has no attribute '{unknown[0]}'",
+            remedy=f"HLO's attributes of it are {', '.join(sorted(ALLOWED[OPCODE[op.name]]))}",
+        )
     return found
 
 

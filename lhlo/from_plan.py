@@ -2,14 +2,15 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
 import numpy as np
 
+from ..hlo.dynamic_border import DynamicBorder
 from ..hlo.ir import Instruction, Literal
-from ..hlo.shapes import Shape, array
+from ..hlo.shapes import Shape, array, shape_to_text
 from ..planning.plan import (
     Allocation,
     AllocationKind,
@@ -35,11 +36,31 @@ def from_plan(plan: Plan) -> LhloModule:
     program.steps(plan.steps)
     arguments = ", ".join(program.arguments)
     body = "\n".join([*program.views.lines, *program.writer.lines])
-    name = text_of_string(plan.module.name)
+    about = ", ".join(_about(plan))
     return trusted(
-        "\n".join(program.globals)
-        + f"\nfunc.func @main({arguments}) attributes {{lhlo.program = {name}}} {{\n{body}\nreturn\n}}"
+        "\n".join(program.globals) + f"\nfunc.func @main({arguments}) attributes {{{about}}} {{\n{body}\nreturn\n}}"
     )
+
+
+def _about(plan: Plan) -> Iterator[str]:
+    """The attributes of the function: the interface, so far as its arguments do not say it."""
+    module, assignment = plan.module, plan.assignment
+    yield f"lhlo.program = {text_of_string(module.name)}"
+    parameters = ", ".join(text_of_string(shape_to_text(s)) for s in module.parameter_shapes)
+    yield f"lhlo.parameters = [{parameters}], lhlo.result = {text_of_string(shape_to_text(module.result_shape))}"
+    held = {a.number for a in assignment.allocations if a.kind is AllocationKind.RESULT}
+    held |= {a.result for a in assignment.allocations}
+    places = [
+        (n, assignment.slices[module.entry.root, index])
+        for n, (index, shape) in enumerate(module.result_shape.leaves())
+        if shape.is_array and shape.bytes and n not in held
+    ]
+    if places:
+        rows = ", ".join(f"array<i64: {n}, {s.allocation}, {s.offset}, {s.size}>" for n, s in places)
+        yield f"lhlo.elsewhere = [{rows}]"
+    border = DynamicBorder.of(module)
+    if border is not None:
+        yield f"lhlo.dynamic = {text_of_string(module.attributes['frontend_attributes'].text)}"
 
 
 @dataclass(slots=True)

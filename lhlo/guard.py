@@ -1,8 +1,8 @@
 """Checks on external input before it reaches MLIR or its Python bindings, because some inputs abort the process.
 
 Known cases in LLVM 22: deep nesting overflows the parser's stack; handing a dense attribute of complex type to Python
-throws through a noexcept function; damaged bytecode trips assertions. Lone surrogates cannot be encoded for MLIR at
-all.
+throws through a noexcept function; damaged bytecode trips assertions, so that a child process reads files of it
+(parse.py); names that are no UTF-8 throw. Lone surrogates cannot be encoded for MLIR at all.
 """
 
 from __future__ import annotations
@@ -30,6 +30,7 @@ def check_text(text: str, file: str) -> None:
         raise ParseError("the text is not valid Unicode", location=locate(text, error.start, file)) from None
     if "\0" in text:
         raise ParseError("the text holds a NUL character", location=locate(text, text.index("\0"), file))
+    _check_strings(text, file)
     depth = 0
     for token in _TOKENS.finditer(text):
         if token[0] in _OPEN:
@@ -38,6 +39,22 @@ def check_text(text: str, file: str) -> None:
                 raise ParseError(f"brackets nest deeper than {MAX_NESTING}", location=locate(text, token.start(), file))
         elif token[0] in _CLOSE:
             depth = max(depth - 1, 0)
+
+
+_ESCAPE = re.compile(r"\\([0-9A-Fa-f]{2})")
+
+
+def _check_strings(text: str, file: str) -> None:
+    """Refuse escapes that are no UTF-8: the bindings throw at them. Only a value, after =, may hold lone surrogates."""
+    for token in _STRING.finditer(text):
+        if "\\" not in token[0]:
+            continue
+        data = _ESCAPE.sub(lambda m: chr(int(m[1], 16)), token[0].encode().decode("latin-1")).encode("latin-1")
+        is_value = text[max(token.start() - 200, 0) : token.start()].rstrip().endswith("=")
+        try:
+            data.decode("utf-8", "surrogatepass" if is_value else "strict")
+        except UnicodeDecodeError:
+            raise ParseError("a string is not valid UTF-8", location=locate(text, token.start(), file)) from None
 
 
 MAGIC = b"LHLO\x01"

@@ -48,7 +48,7 @@ DTYPE: dict[str, DType] = {text: dtype for dtype, text in ELEMENT.items()}
 _MEMREF = re.compile(r"memref<((?:\d+x)*)([A-Za-z]\w*|complex<f\d\d>)(?:, strided<\[([\d, ]*)\]>)?>")
 
 
-@lru_cache(maxsize=8192)
+@lru_cache(maxsize=1024)
 def memref(shape: Shape) -> str:
     """Text of the memref type of an array shape. A dynamic dimension has the size of its bound."""
     if not shape.is_array:
@@ -58,7 +58,7 @@ def memref(shape: Shape) -> str:
     return f"memref<{dims}{ELEMENT[shape.dtype]}{strides}>"
 
 
-@lru_cache(maxsize=8192)
+@lru_cache(maxsize=1024)
 def shape_of_memref(text: str) -> Shape:
     """The shape that a memref type stands for. Its layout is explicit unless it is a scalar."""
     match = _MEMREF.fullmatch(text)
@@ -84,7 +84,7 @@ def shape_of_memref(text: str) -> Shape:
     return shape
 
 
-@lru_cache(maxsize=8192)
+@lru_cache(maxsize=1024)
 def canonical(shape: Shape) -> Shape:
     """The shape after a round trip through memrefs: a tuple becomes the flat tuple of its leaves."""
     if shape.is_tuple:
@@ -92,7 +92,7 @@ def canonical(shape: Shape) -> Shape:
     return shape_of_memref(memref(shape))
 
 
-@lru_cache(maxsize=8192)
+@lru_cache(maxsize=1024)
 def shape_from_text(text: str) -> Shape:
     """Parse a shape from HLO text. Raises VerificationError."""
     lexer = Lexer(text)

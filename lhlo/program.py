@@ -26,21 +26,21 @@ def programs(lhlo: LhloModule) -> Iterator[ir.Operation]:
 def program_kernels(function: ir.Operation) -> dict[str, ir.Operation]:
     """Kernel symbol → the first op in text order that runs as this kernel."""
     found: dict[str, ir.Operation] = {}
-    for op in _steps(function.regions[0].blocks[0]):
+    for op in steps_of(function.regions[0].blocks[0]):
         if op.name in OPCODE:
             name = op.attributes["kernel"].value if "kernel" in op.attributes else f"kernel_{len(found)}"
             found.setdefault(name, op)
     return found
 
 
-def _steps(block: ir.Block) -> Iterator[ir.Operation]:
+def steps_of(block: ir.Block) -> Iterator[ir.Operation]:
     """The ops of a program. Regions of loops and branches are entered; bodies of fusions are not."""
     for view in block.operations:
         op = view.operation
         yield op
         if op.name in ("lhlo.while", "lhlo.case", "lhlo.branch"):
             for region in op.regions:
-                yield from _steps(region.blocks[0])
+                yield from steps_of(region.blocks[0])
 
 
 class Places:
@@ -59,10 +59,24 @@ class Places:
             value = op.operands[0]
         return BufferSlice(self._allocation(value), offset, size)
 
+    def index_of(self, argument: ir.BlockArgument) -> int:
+        """The index of the allocation that an argument is."""
+        given = self.given[argument.arg_number]
+        return value_of(given["lhlo.allocation"]) if "lhlo.allocation" in given else argument.arg_number
+
+    def globals(self) -> Iterator[tuple[str, int]]:
+        """(symbol, index of the allocation) of each global that the program reads."""
+        for op in self.function.regions[0].blocks[0].operations:
+            if op.operation.name == "memref.get_global":
+                yield (
+                    ir.FlatSymbolRefAttr(op.operation.attributes["name"]).value,
+                    self._allocation(op.operation.results[0]),
+                )
+
     def _allocation(self, value: ir.Value) -> int:
         if isinstance(value, ir.BlockArgument):
             given = self.given[value.arg_number]
-            number = value_of(given["lhlo.allocation"]) if "lhlo.allocation" in given else value.arg_number
+            number = self.index_of(value)
             self.alignments[number] = value_of(given["lhlo.alignment"]) if "lhlo.alignment" in given else 1
             return number
         op = value.owner.operation

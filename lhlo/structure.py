@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from typing import NoReturn
 
 from mlir import ir
@@ -12,7 +12,7 @@ from ..hlo.opcodes import Op
 from ..hlo.shapes import Shape
 from .attributes import attributes_of
 from .literals import literal_type
-from .memrefs import shape_from_text, shape_of_memref
+from .memrefs import memref, shape_from_text, shape_of_memref
 from .read import bodies, exact_of, is_mixed, location_of, operands, output_count
 from .table import OPCODE
 
@@ -26,7 +26,7 @@ BODY_OUTPUTS: dict[Op, Callable[[int], int]] = {
 def broken(op: ir.Operation, label: str, message: str, remedy: str | None = None) -> NoReturn:
     """Raise the VerificationError of rule `label` for an op."""
     name = op.attributes.get("name")
-    which = f"{op.name} '{name.value}'" if isinstance(name, ir.StringAttr) else op.name
+    which = f"{op.name} '{name.value}'" if isinstance(name, ir.StringAttr) and _is_unicode(name) else op.name
     raise VerificationError(f"{which}: {message} [{label}]", location=location_of(op), remedy=remedy)
 
 
@@ -65,6 +65,7 @@ def check_op(op: ir.Operation, step: bool = False) -> None:
     REGION1: each region has one block. REGION2: the last region of a mixed op holds one vector.yield.
     OUT1: `outputs` is a number of the op's memrefs. TYPE1: operands are memrefs of HLO arrays.
     DEST1: no memref is written twice. DEST2: in a body, an op reads none of the memrefs that it writes.
+    EXACT1: `shape` and the shapes in `exact` are those of the memrefs, apart from what memref types cannot express.
     ATTR1: LHLO's own attributes have their kinds. ATTR2: HLO's attributes can be read.
     CONST1: a constant's value has the shape and type of its memref (if complex: of its components).
     """
@@ -86,12 +87,47 @@ def check_op(op: ir.Operation, step: bool = False) -> None:
         if str(op.attributes["value"].type) != wanted:
             broken(op, "CONST1", f"its value has type {op.attributes['value'].type}", f"it must be {wanted}")
     sources, targets = values[: len(values) - count], values[len(values) - count :]
+    check_exact(op, sources, targets)
     if len(set(targets)) != len(targets):
         broken(op, "DEST1", "one memref is written twice")
     if not step and set(targets) & set(sources):
         broken(op, "DEST2", "reads and writes one memref", "give the result a memref.alloca of its own")
     for block in bodies(op):
         check_body(op, block, BODY_OUTPUTS.get(OPCODE[op.name], int)(count))
+
+
+def check_exact(op: ir.Operation, sources: Sequence[ir.Value], targets: Sequence[ir.Value]) -> None:
+    if "shape" in op.attributes:
+        _check_leaves(op, "shape", op.attributes["shape"].value, targets)
+    exact, blocks = exact_of(op), bodies(op)
+    results = BODY_OUTPUTS.get(OPCODE[op.name], int)(len(targets))
+    for number, source in enumerate(sources):
+        if (text := exact.get(f"operand{number}")) is not None:
+            _check_leaves(op, f"operand {number}", text, [source])
+    for b, block in enumerate(blocks):
+        rest, number = list(block.arguments)[: len(block.arguments) - results], 0
+        while rest:
+            text = exact.get(f"body{b}_parameter{number}")
+            count = 1 if text is None else sum(1 for _ in shape_from_text(text).leaves())
+            if text is not None:
+                _check_leaves(op, f"parameter {number} of body {b}", text, rest[:count])
+            if not count:
+                broken(op, "EXACT1", f"parameter {number} of body {b} is an empty tuple, which has no memref")
+            rest, number = rest[count:], number + 1
+        places = exact.get(f"body{b}_places")
+        if places is not None and len(places) != number:
+            broken(op, "EXACT1", f"exact gives places to {len(places)} parameters of body {b}, which has {number}")
+
+
+def _check_leaves(op: ir.Operation, what: str, text: str, values: Sequence[ir.Value]) -> None:
+    shape = shape_from_text(text)
+    leaves = [leaf for _, leaf in shape.leaves()]
+    types = [memref(leaf) if leaf.is_array else str(leaf.dtype) for leaf in leaves]
+    if [shape_of_memref(t) if t.startswith("memref") else None for t in types] != [
+        shape_of_memref(str(v.type)) for v in values
+    ]:
+        found = ", ".join(str(v.type) for v in values)
+        broken(op, "EXACT1", f"{what} is {text}, but its memrefs are {found}", "write the memrefs' shape, or none")
 
 
 KINDS: dict[str, type] = {
@@ -112,6 +148,8 @@ def check_own_attributes(op: ir.Operation) -> None:
         kind = KINDS.get(name)
         if kind is not None and not isinstance(attribute, kind):
             broken(op, "ATTR1", f"{name} = {attribute} is no {kind.__name__.removesuffix('Attr').lower()}")
+        if kind is ir.StringAttr and not _is_unicode(attribute):
+            broken(op, "ATTR1", f"{name} is not valid Unicode")
     for name in ("computations", "parameters"):
         if name in op.attributes and not all(_strings(a) for a in op.attributes[name]):
             broken(op, "ATTR1", f"{name} = {op.attributes[name]} is no list of strings")
@@ -123,10 +161,30 @@ def check_hlo_attributes(op: ir.Operation) -> None:
         if "shape" in op.attributes:
             shape_from_text(op.attributes["shape"].value)
         for name, value in exact_of(op).items():
-            if not name.endswith("places"):
+            if name.endswith("places"):
+                _check_places(op, name, value)
+            elif isinstance(value, str):
                 shape_from_text(value)
+            else:
+                broken(op, "ATTR1", f"{name} in exact = {value} is no shape")
     except (TestbedError, TypeError) as error:
+        if isinstance(error, VerificationError) and error.location is not None:
+            raise
         broken(op, "ATTR2", str(error))
+
+
+def _check_places(op: ir.Operation, name: str, value: object) -> None:
+    """The positions of a body's parameters among its instructions: distinct integers >= 0."""
+    if not isinstance(value, tuple) or any(type(n) is not int or n < 0 for n in value) or len(set(value)) != len(value):
+        broken(op, "ATTR1", f"{name} in exact = {value} is no list of positions")
+
+
+def _is_unicode(attribute: ir.StringAttr) -> bool:
+    try:
+        attribute.value_bytes.decode()
+    except UnicodeDecodeError:
+        return False
+    return True
 
 
 def _strings(attribute: ir.Attribute) -> bool:

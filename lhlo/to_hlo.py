@@ -22,12 +22,12 @@ from .read import Kernel, attributes, bodies, exact_of, kernels, location_of, op
 from .table import OP_FORMS
 
 
-def to_kernels(lhlo: LhloModule) -> list[KernelRequest]:
+def to_kernels(lhlo: LhloModule, file: str = "<lhlo>") -> list[KernelRequest]:
     """The kernels of a module in order, and those of each program in order of first use.
 
     Missing names, slices and alignments get defaults.
     """
-    reader = Reader()
+    reader = Reader(file)
     found = [reader.kernel(kernel) for kernel in kernels(lhlo)]
     for function in programs(lhlo):
         found += [reader.step_kernel(name, op, Places(function)) for name, op in program_kernels(function).items()]
@@ -35,9 +35,13 @@ def to_kernels(lhlo: LhloModule) -> list[KernelRequest]:
 
 
 class Reader:
-    """The state of one read: shapes by MLIR type, and the current kernel's computations by name."""
+    """The state of one read: shapes by MLIR type, and the current kernel's computations by name.
 
-    def __init__(self) -> None:
+    file: the name in the locations of errors and instructions; MLIR's locations lack it.
+    """
+
+    def __init__(self, file: str = "<lhlo>") -> None:
+        self.file = file
         self.types: dict[ir.Type, Shape] = {}
         self.computations: dict[str, list[Computation]] = {}
         self.names: dict[str, int] = {}
@@ -108,7 +112,7 @@ class Reader:
         """The HLO instruction of one LHLO op. inputs: its operands, already read."""
         code = opcode(op)
         if code is None:
-            raise VerificationError(f"{op.name} is no HLO instruction", location=location_of(op))
+            raise VerificationError(f"{op.name} is no HLO instruction", location=location_of(op, self.file))
         named = op.attributes
         shape = shape_from_text(named["shape"].value) if "shape" in named else self.shape_of_all(targets)
         found = attributes(op)
@@ -121,7 +125,8 @@ class Reader:
             found[key] = self.computation(op, b, block, names[b] if b < len(names) else f"{key}.{b}", exact)
         name = named["name"].value if "name" in named else self.fresh(code)
         return Instruction(
-            code, name, shape, inputs, MappingProxyType(found) if found else NO_ATTRIBUTES, location_of(op)
+            *(code, name, shape, inputs, MappingProxyType(found) if found else NO_ATTRIBUTES),
+            location_of(op, self.file),
         )
 
     def fresh(self, code: Op) -> str:
@@ -206,14 +211,15 @@ class Body:
             owner = self.owner.get(values[at])
             if owner is None:
                 raise VerificationError(
-                    f"{op.name} reads a memref that nothing before it writes", location=location_of(op)
+                    f"{op.name} reads a memref that nothing before it writes",
+                    location=location_of(op, self.reader.file),
                 )
             instruction = owner[0]
             leaves = sum(1 for _ in instruction.shape.leaves())
             if [self.owner.get(v) for v in values[at : at + leaves]] != [(instruction, leaf) for leaf in range(leaves)]:
                 raise VerificationError(
                     f"{op.name} reads a part of the tuple '{instruction.name}'",
-                    location=location_of(op),
+                    location=location_of(op, self.reader.file),
                     remedy="read it through lhlo.get_tuple_element, or list all its leaves in order",
                 )
             found.append(instruction)
@@ -224,14 +230,16 @@ class Body:
         """The instruction that writes the outputs; a new tuple instruction if several do."""
         owners = [self.owner[o] for o in outputs]
         if not owners:
-            raise VerificationError(f"a body of {self.op.name} writes no output", location=location_of(self.op))
+            raise VerificationError(
+                f"a body of {self.op.name} writes no output", location=location_of(self.op, self.reader.file)
+            )
         root = owners[0][0]
         if owners == [(root, leaf) for leaf in range(sum(1 for _ in root.shape.leaves()))]:
             return root
         if any(owner.shape.is_tuple for owner, _ in owners):
             raise VerificationError(
                 f"the outputs of {self.op.name} mix leaves of tuples",
-                location=location_of(self.op),
+                location=location_of(self.op, self.reader.file),
                 remedy="write them by one lhlo.tuple",
             )
         leaves = tuple(owner for owner, _ in owners)

@@ -5,7 +5,7 @@ A broken rule raises VerificationError with the rule's label, the location in th
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 
 from mlir import ir
 
@@ -45,16 +45,75 @@ def check_top(op: ir.Operation) -> None:
     CHECKS[op.name](op)
 
 
+def _is_text(attribute: ir.Attribute) -> bool:
+    return isinstance(attribute, ir.StringAttr)
+
+
+def _is_unit(attribute: ir.Attribute) -> bool:
+    return isinstance(attribute, ir.UnitAttr)
+
+
+def _is_number(attribute: ir.Attribute) -> bool:
+    return isinstance(attribute, ir.IntegerAttr) and -1 <= attribute.value < 2**31
+
+
+def _is_index(attribute: ir.Attribute) -> bool:
+    return _is_number(attribute) and attribute.value >= 0
+
+
+def _are_texts(attribute: ir.Attribute) -> bool:
+    return isinstance(attribute, ir.ArrayAttr) and all(map(_is_text, attribute))
+
+
+def _are_places(attribute: ir.Attribute) -> bool:
+    return isinstance(attribute, ir.ArrayAttr) and all(
+        isinstance(a, ir.DenseI64ArrayAttr) and len(a) == 4 and min(a) >= 0 for a in attribute
+    )
+
+
+Kinds = dict[str, tuple[Callable[[ir.Attribute], bool], str]]
+"""Name of an attribute → whether it has the right kind, and that kind in words."""
+
+FUNCTION: Kinds = {
+    "lhlo.kernel": (_is_unit, "no value"),
+    "lhlo.program": (lambda a: _is_unit(a) or _is_text(a), "a string or no value"),
+    "lhlo.parameters": (_are_texts, "a list of strings"),
+    "lhlo.result": (_is_text, "a string"),
+    "lhlo.elsewhere": (_are_places, "a list of array<i64: leaf, allocation, offset, size>"),
+    "lhlo.dynamic": (_is_text, "a string"),
+}
+ARGUMENT: Kinds = {
+    "lhlo.alignment": (lambda _: True, "a power of two"),  # FUNC3
+    "lhlo.slice": (lambda _: True, "three integers"),
+    "lhlo.written": (_is_unit, "no value"),
+    "lhlo.scratch": (_is_unit, "no value"),
+    "lhlo.allocation": (_is_index, "a number from 0"),
+    "lhlo.kind": (_is_text, "a string"),
+    "lhlo.number": (_is_number, "a number from 0"),
+    "lhlo.result": (_is_number, "a number from 0"),
+}
+
+
+def check_kinds(op: ir.Operation, given: Mapping[str, ir.Attribute], kinds: Kinds) -> None:
+    for name, attribute in given.items():
+        if name.startswith("lhlo.") and name not in kinds:
+            broken(op, "FUNC5", f"{name} is no attribute of LHLO here", f"choose from {', '.join(kinds)}")
+        if name in kinds and not kinds[name][0](attribute):
+            broken(op, "FUNC5", f"{name} = {attribute}", f"give it {kinds[name][1]}")
+
+
 def check_function(op: ir.Operation) -> None:
     """FUNC1: one block, no results. FUNC2: arguments are memrefs of HLO arrays. FUNC3: lhlo.alignment is a power of
-    two; lhlo.slice is three integers >= 0.
+    two; lhlo.slice is three integers >= 0. FUNC4: the size in lhlo.slice is that of the argument. FUNC5: the
+    attributes of a function and its arguments that begin with lhlo. are those of docs/lhlo.md, of the right kinds.
     """
     block = sole_block(op, 0, "FUNC1")
     if len(ir.FunctionType(ir.TypeAttr(op.attributes["function_type"]).value).results):
         broken(op, "FUNC1", "an LHLO function has no results", "write results into memref arguments")
-    for argument in block.arguments:
-        check_memref(op, argument.type, "FUNC2")
-    for given in argument_attributes(op, len(block.arguments)):
+    shapes = [check_memref(op, argument.type, "FUNC2") for argument in block.arguments]
+    check_kinds(op, dict(op.attributes.items()), FUNCTION)
+    for shape, given in zip(shapes, argument_attributes(op, len(shapes)), strict=True):
+        check_kinds(op, given, ARGUMENT)
         alignment, place = given.get("lhlo.alignment"), given.get("lhlo.slice")
         if alignment is not None and not (
             isinstance(alignment, ir.IntegerAttr) and alignment.value.bit_count() == 1 and alignment.value > 0
@@ -62,6 +121,8 @@ def check_function(op: ir.Operation) -> None:
             broken(op, "FUNC3", f"lhlo.alignment = {alignment} is no power of two")
         if place is not None and not (isinstance(place, ir.DenseI64ArrayAttr) and len(place) == 3 and min(place) >= 0):
             broken(op, "FUNC3", f"lhlo.slice = {place} is not array<i64: allocation, offset, size>")
+        if place is not None and place[2] != shape.bytes:
+            broken(op, "FUNC4", f"lhlo.slice has {place[2]} bytes, its argument {shape} has {shape.bytes}")
     check_steps(block)
 
 

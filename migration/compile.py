@@ -6,9 +6,11 @@ from typing import TYPE_CHECKING
 
 from ..backends.base import CompileOptions
 from ..backends.host.compiler import HostCompiler, Stopwatch
+from ..formats.program import Program
 from ..hlo.ir import Module
 from .choose import emit_for
 from .flags import Flags
+from .programs import plan_of
 
 if TYPE_CHECKING:
     from ..backends.host.executable import HostExecutable
@@ -25,5 +27,16 @@ def compile_module(module: Module, flags: Flags | None = None, options: CompileO
     with watch.measure("plan"):
         plan = compiler.run_hlo_passes(module, options)
     executable = compiler.compile(plan, emit_for(flags or Flags()), options)
+    executable.program = module
     executable.timings = {**watch.seconds, **executable.timings}
     return executable
+
+
+def compile_program(
+    program: Program, flags: Flags | None = None, options: CompileOptions | None = None
+) -> HostExecutable:
+    """Compile a loaded program: by its own plan if it has one (LHLO), else as `compile_module` does."""
+    plan = plan_of(program)
+    if plan is None:
+        return compile_module(program.module, flags, options)
+    return HostCompiler().compile(plan, emit_for(flags or Flags()), options or CompileOptions())

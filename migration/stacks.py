@@ -19,12 +19,16 @@ from .flags import STACK_NAMES
 
 @dataclass(frozen=True)
 class Prepared:
-    """A program compiled for one stack. kernels: (name, stack that emitted it). seconds: compile time."""
+    """A program compiled for one stack. kernels: (name, stack that emitted it). seconds: compile time.
+
+    timer: the seconds of the last run, of a stack that measures itself.
+    """
 
     run: Callable[[Sequence[np.ndarray]], list[np.ndarray]]
     seconds: float = 0.0
     kernels: tuple[tuple[str, str], ...] = ()
     executable: Any = None
+    timer: Callable[[], float] | None = None
 
 
 @dataclass(frozen=True)
@@ -57,10 +61,11 @@ def _prepare_optimized(program: Program, emitters: str | None, red_zones: bool) 
 def _prepare_compiled(stack: str) -> Callable[[Program, str | None, bool], Prepared]:
     def prepare(program: Program, emitters: str | None, red_zones: bool) -> Prepared:
         from ..backends.base import CompileOptions
-        from . import Flags, compile_module
+        from . import Flags
+        from .compile import compile_program
 
         start = time.perf_counter()
-        executable = compile_module(program.module, Flags.parse(emitters or stack), CompileOptions(red_zones=red_zones))
+        executable = compile_program(program, Flags.parse(emitters or stack), CompileOptions(red_zones=red_zones))
         seconds = time.perf_counter() - start
         return Prepared(executable.execute, seconds, tuple(executable.kernels), executable)
 
@@ -68,11 +73,11 @@ def _prepare_compiled(stack: str) -> Callable[[Program, str | None, bool], Prepa
 
 
 def _prepare_xla(program: Program, emitters: str | None, red_zones: bool) -> Prepared:
-    from ..backends.xla import XlaExecutable
+    """In a child process, since XLA ends its process at some modules. emitters: XLA's flags."""
+    from ..backends.xla import IsolatedXla, parse_xla_flags
 
-    start = time.perf_counter()
-    executable = XlaExecutable(program.text)
-    return Prepared(executable.execute, time.perf_counter() - start, executable=executable)
+    executable = IsolatedXla(program.text_for_xla, parse_xla_flags(emitters))
+    return Prepared(executable.execute, executable.seconds, timer=lambda: executable.run_seconds)
 
 
 TIMED_RUNS, SHORT = 5, 0.1
@@ -100,7 +105,9 @@ def parse_stacks(text: str, known: Sequence[str]) -> tuple[str, ...]:
 
 
 def prepare(stack: str, program: Program, emitters: str | None = None, red_zones: bool = False) -> Prepared:
-    """Compile a program for a stack. emitters: flags that replace the stack's own. red_zones: guard its kernels."""
+    """Compile a program for a stack. emitters: flags that replace the stack's own (of the stack xla: XLA's flags).
+    red_zones: guard its kernels.
+    """
     return STACKS[stack](program, emitters, red_zones)
 
 
@@ -111,13 +118,19 @@ def run(
     emitters: str | None = None,
     red_zones: bool = False,
 ) -> Run:
-    """Compile and run a program. Short runs are repeated for their time, because the first one includes cold caches."""
-    prepared = prepare(stack, program, emitters, red_zones)
+    """Compile and run a program."""
+    return run_prepared(prepare(stack, program, emitters, red_zones), inputs)
+
+
+def run_prepared(prepared: Prepared, inputs: Sequence[np.ndarray]) -> Run:
+    """Run what is compiled. Short runs are repeated for their time, because the first one includes cold caches."""
+    results, seconds = _timed(prepared, inputs)
+    for _ in range(TIMED_RUNS if seconds < SHORT else 0):
+        seconds = min(seconds, _timed(prepared, inputs)[1])
+    return Run(results, prepared.seconds, seconds, prepared.kernels)
+
+
+def _timed(prepared: Prepared, inputs: Sequence[np.ndarray]) -> tuple[list[np.ndarray], float]:
     start = time.perf_counter()
     results = prepared.run(inputs)
-    seconds = time.perf_counter() - start
-    for _ in range(TIMED_RUNS if seconds < SHORT else 0):
-        start = time.perf_counter()
-        prepared.run(inputs)
-        seconds = min(seconds, time.perf_counter() - start)
-    return Run(results, prepared.seconds, seconds, prepared.kernels)
+    return results, prepared.timer() if prepared.timer else time.perf_counter() - start

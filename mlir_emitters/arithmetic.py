@@ -46,6 +46,11 @@ class Types:
             {"loop_annotation": ir.Attribute.parse(f"#llvm.loop_annotation<unroll = <disable = true>{more}>")}
             for more in ("", ", vectorize = <followupVectorized = <mustProgress = true>>")
         )
+        self.lean = {
+            "loop_annotation": ir.Attribute.parse(
+                "#llvm.loop_annotation<unroll = <disable = true>, interleave = <count = 1 : i32>>"
+            )
+        }
         self.no_wrap = {"overflowFlags": ir.Attribute.parse("#arith.overflow<nsw>")}
         self.compare_float = {k: {"predicate": ir.IntegerAttr.get(self.i64, v)} for k, v in FLOAT_PREDICATES.items()}
         self.compare_integer = {
@@ -194,6 +199,16 @@ class Arithmetic:
         if self.fma_hardware:
             return self.op("math.fma", a, b, c)
         return self.op("arith.addf", self.op("arith.mulf", a, b), c)
+
+    def fused(self, a: Value, b: Value, c: Value) -> Value:
+        """a·b + c whose product is not rounded and cannot overflow, on every target.
+
+        Without an instruction for it, f32 is computed in f64 (exact product, sum rounded twice), f64 by libm's fma.
+        """
+        if self.fma_hardware or a.type != self.types.f32:
+            return self.op("math.fma", a, b, c)
+        x, y, z = map(self.extend, (a, b, c))
+        return self.truncate(self.op("arith.addf", self.op("arith.mulf", x, y), z), self.types.f32)
 
     def copysign(self, magnitude: Value, sign: Value) -> Value:
         return self.op("math.copysign", magnitude, sign)

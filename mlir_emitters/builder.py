@@ -24,12 +24,13 @@ Index: TypeAlias = int | Value
 
 
 class Unroll(Enum):
-    """How far LLVM may unroll a loop. It may interleave all loops."""
+    """How far LLVM may unroll a loop. It may interleave all loops but LEAN ones."""
 
     ANY = enum.auto()
     SHORT = enum.auto()  # at most UNROLLED iterations: full unrolling merges interleaved sums into one dependency chain
     VECTORIZED = enum.auto()  # only after vectorisation: a short run of lanes, unrolled earlier, becomes scalars
     NONE = enum.auto()
+    LEAN = enum.auto()  # one vector at a time, not interleaved either: for loops that run seldom
 
 
 UNROLLED = 8
@@ -253,7 +254,8 @@ class Builder(Arithmetic):
         known = isinstance(lower, int) and isinstance(upper, int)
         if unroll is Unroll.SHORT:
             unroll = Unroll.ANY if known and upper - lower <= UNROLLED * step else Unroll.NONE
-        annotations = {Unroll.NONE: self.types.rolled, Unroll.VECTORIZED: self.types.vectorized}
+        t = self.types
+        annotations = {Unroll.LEAN: t.lean, Unroll.NONE: t.rolled, Unroll.VECTORIZED: t.vectorized}
         made = self.operation(
             "scf.for",
             [v.type for v in carried],

@@ -5,16 +5,19 @@ Loops: the result's dimensions except the column's, blocks of columns, contracti
 
 from __future__ import annotations
 
+import math
 from collections.abc import Sequence
 
-from .builder import Index
-from .dot import dimension_numbers, multiply_add, operand_indices
+from .builder import Index, Unroll
+from .dot import dimension_numbers, multiply_add, one_product, operand_indices
 from .elemental import Elemental
 from .elements import encode
 from .graph import Buffer, Node
+from .long_sums import Blocks, Carried
 from .reduce import BLOCK, ROWS, Accumulators
 
 LEAST_COLUMNS = 8
+LONG = 256  # products in a chain
 
 
 def emit_columns(e: Elemental, node: Node, result: Buffer) -> bool:
@@ -68,26 +71,30 @@ class _ColumnProduct:
 
     def _block(self, index: Sequence[Index], start: Index, size: int) -> None:
         b = self.b
-        zero = b.constant(0.0, self._part)
+        zero = b.constant(-0.0 if one_product(self.node) else 0.0, self._part)
         with b.loop(0, size) as loop:
             self.sums.write(loop.index, [(zero, zero)])
-        inner: list[Index] = []
-        loops = []
-        *outer, last = [self.node.inputs[0].dims[d] for d in self.of_left]
-        for count in outer:
-            loops.append(b.open_loop(0, count))
-            inner.append(loops[-1].index)
-        whole = last - last % ROWS
-        if whole:
-            with b.loop(0, whole, ROWS) as loop:
-                self._rows(index, inner, [b.add(loop.index, k) for k in range(ROWS)], start, size)
-        if whole < last:
-            self._rows(index, inner, list(range(whole, last)), start, size)
-        for loop in reversed(loops):
-            b.close_loop(loop)
+        sizes = [self.node.inputs[0].dims[d] for d in self.of_left]
+        long = not b.strict and math.prod(sizes) > LONG
+        if long:
+            self.sums.open_totals(size, True)
+
+        def whole(prefix: Sequence[Index], first: Index, given: Carried) -> Carried:
+            self._rows(index, prefix, [b.add(first, k) for k in range(ROWS)], start, size)
+            return given
+
+        def rest(prefix: Sequence[Index], first: int, given: Carried) -> Carried:
+            self._rows(index, prefix, list(range(first, sizes[-1])), start, size)
+            return given
+
+        def spill(given: Carried) -> Carried:
+            self.sums.spill(size)
+            return given
+
+        Blocks(b, sizes, ROWS, LONG if long else math.prod(sizes), spill, Unroll.NONE).emit(whole, rest)
         with b.loop(0, size) as loop:
             place = self._at(index, start, loop.index)
-            (value,) = self.sums.read(loop.index)
+            (value,) = (self.sums.read_totals if long else self.sums.read)(loop.index)
             self.e.store(self.result, place, encode(b, self.result.dtype, value))
 
     @property

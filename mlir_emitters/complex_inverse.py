@@ -43,7 +43,7 @@ def atan2(b: Builder, y: Pair, x: Pair) -> Pair:
 
 def _square(b: Builder, x: Pair) -> Pair:
     product = b.mulf(x[1], x[0])  # used twice, so LLVM does not contract it into the sum
-    return b.fma(x[0], x[0], b.negf(b.mulf(x[1], x[1]))), b.addf(product, product)
+    return b.fused(x[0], x[0], b.negf(b.mulf(x[1], x[1]))), b.addf(product, product)
 
 
 def _scaled_magnitude(b: Builder, x: Pair, root: Callable[[Value], Value], outer: Callable[[Value], Value]) -> Value:
@@ -51,7 +51,7 @@ def _scaled_magnitude(b: Builder, x: Pair, root: Callable[[Value], Value], outer
     first, second = b.absf(x[0]), b.absf(x[1])
     large, small = b.maxf(first, second), b.minf(first, second)
     ratio = b.divf(small, large)
-    value = b.mulf(outer(large), root(b.fma(ratio, ratio, b.like(1.0, ratio))))
+    value = b.mulf(outer(large), root(b.fused(ratio, ratio, b.like(1.0, ratio))))
     return b.select(b.is_nan(value), small, value)
 
 

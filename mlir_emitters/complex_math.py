@@ -78,10 +78,19 @@ def negate(b: Builder, x: Pair) -> Pair:
 
 def multiply(b: Builder, x: Pair, y: Pair) -> Pair:
     """(p + iq)(c + id). The products with c are fused into the sums, as in XLA: they overflow only in the sums."""
+    return _product(b, x, y, b.fused)
+
+
+def product_in_sum(b: Builder, x: Pair, y: Pair) -> Pair:
+    """As `multiply`, for one of many terms of a sum: fused only where the target has an instruction for it."""
+    return _product(b, x, y, b.fma)
+
+
+def _product(b: Builder, x: Pair, y: Pair, fma: Callable[[Value, Value, Value], Value]) -> Pair:
     (p, q), (c, d) = x, y
     if b.strict:
         return b.subf(b.mulf(p, c), b.mulf(q, d)), b.addf(b.mulf(q, c), b.mulf(p, d))
-    return b.fma(p, c, b.negf(b.mulf(q, d))), b.fma(q, c, b.mulf(p, d))
+    return fma(p, c, b.negf(b.mulf(q, d))), fma(q, c, b.mulf(p, d))
 
 
 def divide(b: Builder, x: Pair, y: Pair) -> Pair:
@@ -90,12 +99,12 @@ def divide(b: Builder, x: Pair, y: Pair) -> Pair:
     wide = b.compare("oge", b.absf(c), b.absf(d))
     large, small = b.select(wide, c, d), b.select(wide, d, c)
     ratio = b.divf(small, large)
-    scale = b.fma(small, ratio, large)
+    scale = b.fused(small, ratio, large)
     first, second = b.select(wide, p, q), b.select(wide, q, p)
-    real = b.divf(b.fma(second, ratio, first), scale)
+    real = b.divf(b.fused(second, ratio, first), scale)
     minus = b.negf(p)  # q − p·ratio or q·ratio − p: negating either would change the sign of zeros
     factor, term = b.select(wide, minus, q), b.select(wide, q, minus)
-    imaginary = b.divf(b.fma(factor, ratio, term), scale)
+    imaginary = b.divf(b.fused(factor, ratio, term), scale)
     return _recover(b, x, y, (real, imaginary))
 
 
@@ -130,10 +139,37 @@ def _unit_of_infinity(b: Builder, x: Value) -> Value:
     return b.copysign(b.select(infinite(b, x), b.like(1.0, x), b.like(0.0, x)), x)
 
 
+ORDERS = {"LT": ("olt", "olt"), "LE": ("olt", "ole"), "GT": ("ogt", "ogt"), "GE": ("ogt", "oge")}
+"""Direction → how the real parts must compare, and the imaginary parts where the real parts are equal."""
+
+
 def compare(b: Builder, node: Node, x: Pair, y: Pair) -> Value:
-    if node.attributes["direction"] == "EQ":
+    return compare_in(b, node.attributes["direction"], x, y)
+
+
+def compare_in(b: Builder, direction: str, x: Pair, y: Pair) -> Value:
+    """Equality of both parts, or the lexicographic order of (real, imaginary)."""
+    if direction == "EQ":
         return both(b, b.compare("oeq", x[0], y[0]), b.compare("oeq", x[1], y[1]))
-    return either(b, b.compare("une", x[0], y[0]), b.compare("une", x[1], y[1]))
+    if direction == "NE":
+        return either(b, b.compare("une", x[0], y[0]), b.compare("une", x[1], y[1]))
+    first, second = ORDERS[direction]
+    tie = both(b, b.compare("oeq", x[0], y[0]), b.compare(second, x[1], y[1]))
+    return either(b, b.compare(first, x[0], y[0]), tie)
+
+
+def maximum(b: Builder, x: Pair, y: Pair) -> Pair:
+    """y unless x >= y; so y where they are unordered."""
+    return choose(b, compare_in(b, "GE", x, y), x, y)
+
+
+def minimum(b: Builder, x: Pair, y: Pair) -> Pair:
+    """y unless x <= y; so y where they are unordered."""
+    return choose(b, compare_in(b, "LE", x, y), x, y)
+
+
+def clamp(b: Builder, low: Pair, x: Pair, high: Pair) -> Pair:
+    return minimum(b, maximum(b, low, x), high)
 
 
 # Magnitude ----------------------------------------------------------------------------------------------------------
@@ -221,12 +257,18 @@ def rsqrt(b: Builder, x: Pair) -> Pair:
 # Exponentials and logarithms ----------------------------------------------------------------------------------------
 
 
+LARGEST_EXPONENT = 705.0
+"""e to this power is a finite f64, with room to spare (the limit is 709.78)."""
+
+
 @in_f64
 def exponential(b: Builder, x: Pair) -> Pair:
-    """e^(a/2) is multiplied in twice, so it overflows no earlier than the product. b = ±0 gives an imaginary +0."""
+    """e^a once, or e^(a/2) twice where e^a alone might overflow. b = ±0 gives an imaginary +0."""
     real, imaginary = x
-    half = b.math("math.exp", times(b, real, 0.5))
-    first, second = (b.mulf(b.mulf(half, b.math(f"math.{name}", imaginary)), half) for name in ("cos", "sin"))
+    in_halves = b.compare("ogt", real, b.like(LARGEST_EXPONENT, real))
+    power = b.math("math.exp", b.select(in_halves, times(b, real, 0.5), real))
+    again = b.select(in_halves, power, b.like(1.0, real))
+    first, second = (b.mulf(b.mulf(power, b.math(f"math.{name}", imaginary)), again) for name in ("cos", "sin"))
     zero = b.like(0.0, real)
     return first, b.select(b.compare("oeq", imaginary, zero), zero, second)
 
@@ -239,7 +281,7 @@ def exponential_minus_one(b: Builder, x: Pair) -> Pair:
     turned = b.mulf(plus(b, less, 1.0), widened(b, "math.sin", imaginary))
     zero = b.like(0.0, real)
     turned = b.select(b.compare("oeq", imaginary, zero), zero, turned)
-    return b.fma(less, plus(b, cosine_less, 1.0), cosine_less), turned
+    return b.fused(less, plus(b, cosine_less, 1.0), cosine_less), turned
 
 
 def _cosine_less_one(b: Builder, x: Value) -> Value:
@@ -305,7 +347,7 @@ def _log_magnitude(b: Builder, x: Pair) -> Value:
 def log_plus_one(b: Builder, x: Pair) -> Pair:
     """log(1 + x). The real part is −∞ if |1 + x|² underflows."""
     shifted = plus(b, x[0], 1.0), x[1]
-    square = b.fma(shifted[0], shifted[0], b.mulf(x[1], x[1]))
+    square = b.fused(shifted[0], shifted[0], b.mulf(x[1], x[1]))
     vanishes = b.compare("oeq", square, b.like(0.0, square))
     return b.select(vanishes, b.like(-INF, square), _half_log_plus_one(b, x)), angle_of(b, shifted)
 
@@ -328,7 +370,7 @@ def power(b: Builder, x: Pair, y: Pair) -> Pair:
     zero, one, infinity = b.like(0.0, p), b.like(1.0, p), b.like(INF, p)
     size, angle = absolute(b, x), angle_of(b, x)
     grown = b.mulf(b.math("math.powf", size, c), b.math("math.exp", b.negf(b.mulf(d, angle))))
-    turn = b.fma(c, angle, b.mulf(d, b.math("math.log", size)))  # the second product would overflow first
+    turn = b.fused(c, angle, b.mulf(d, b.math("math.log", size)))  # the second product would overflow first
     result = (b.mulf(grown, b.math("math.cos", turn)), b.mulf(grown, b.math("math.sin", turn)))
     real_base, real_exponent = b.compare("oeq", q, zero), b.compare("oeq", d, zero)
     endless = both(b, both(b, b.compare("oeq", p, infinity), real_base), real_exponent)

@@ -9,6 +9,7 @@ over input features are not unrolled.
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable, Iterator, Sequence
 
 from ..hlo.dtypes import DType
@@ -19,10 +20,14 @@ from .dot import accumulator_of, multiply_add, narrow
 from .elemental import Elemental, ElementRule, Indices, Reads
 from .elements import Scalar, decode, encode, flatten, parts, raw_type, unflatten, working_type
 from .graph import Node
+from .long_sums import IN_REGISTERS, Totals, component_type
 from .windows import Geometry, Site
 
 LANES = 512  # results along the lane axis that are computed together
 REUSE = 4  # positions that share loaded values: their factors, REUSE x UNROLL, fit in 16 registers
+LONG = 256  # products in a chain: at most a fiftieth of their time goes into additions to the total
+ALONE = 64  # the same with one input feature, where few sums are long and XLA's are as exact as dots
+FEW = 16  # chains whose sum in f32 is as exact as they are
 UNROLL = 4  # products added per read and write of an accumulator: the latency of an addition in cycles
 LEAST_WORK = 1 << 14  # multiplications below which the smallest code is fastest: by a quarter at 14,000, with AVX2
 CLOSE = 4  # largest distance of lanes that are loaded together, in elements: two vectors are shuffled
@@ -116,6 +121,16 @@ class Tiles:
         tile = REUSE if self.unrolls else 1
         self.element = (raw_type if self.wide is DType.PRED else working_type)(self.b.types, self.wide)
         self.space = self.b.alloca(self.element, tile * self.width * parts(self.wide), 64)
+        counts = [*(s.window for s in self.geometry.slides), self.geometry.inputs]
+        is_float = self.wide.component in (DType.F32, DType.F64)
+        long = LONG if self.geometry.inputs > 1 else ALONE
+        self.totals: Totals | None = None
+        if is_float and not self.b.strict and math.prod(counts) > long:
+            type = component_type(self.b, self.wide)
+            self.totals = Totals(self.b, tile * self.width * parts(self.wide), type, math.prod(counts) > FEW * long)
+        # The dimension of the window (behind the last: the features) along which blocks of products begin.
+        self.level = next(d for d in range(len(counts)) if math.prod(counts[d + 1 :]) <= long)
+        self.group = max(1, long // math.prod(counts[self.level + 1 :]))
 
     def _reuse_axis(self) -> int | None:
         g = self.geometry
@@ -184,12 +199,17 @@ class Tiles:
         b, node, wide = self.b, self.node, self.wide
         with b.loop(0, count * width) as slot:
             self._put(slot.index, zero_of(b, wide))
+        if self.totals is not None:
+            self.totals.clear(count * width * parts(wide))
         self._window(site, [], count, start, width, shares)
-        with b.loop(0, count) as position, b.loop(0, width, unroll=side_by_side(width)) as lane:
+        # The ends of long sums run seldom: little code for them compiles in less time.
+        seldom = self.totals is not None and count * width > IN_REGISTERS
+        rows, lanes = (Unroll.NONE, Unroll.LEAN) if seldom else (Unroll.ANY, side_by_side(width))
+        with b.loop(0, count, unroll=rows) as position, b.loop(0, width, unroll=lanes) as lane:
             done = site.moved(self.lanes, b.add(start, lane.index))
             if self.reuse is not None:
                 done = done.moved(self.reuse, b.add(site.coordinate(self.reuse), position.index))
-            total = self._get(b.add(b.mul(position.index, width), lane.index))
+            total = self._final(b.add(b.mul(position.index, width), lane.index))
             index = self.geometry.index_of(b, done)
             b.remember((node.output, index, False), narrow(b, wide, node.output.dtype, total))
             self.write(index)
@@ -198,18 +218,54 @@ class Tiles:
         """One loop for each remaining dimension of the window, then the products."""
         b, n, slides = self.b, len(taps), self.geometry.slides
         if n == len(slides):
-            for feature, number in self._chunks(0, self.geometry.inputs, UNROLL if self.unrolls else 1):
-                products = [(taps, b.add(feature, k)) for k in range(number)]
-                self._add(site, products, count, start, width)
+            for feature, number in self._steps(n, self.geometry.inputs, UNROLL if self.unrolls else 1, count * width):
+                self._add(site, [(taps, b.add(feature, k)) for k in range(number)], count, start, width)
             return
         slide, axis = slides[n], SPATIAL + n
         if shares and axis == self.reuse and self.geometry.inputs == 1 and n == len(slides) - 1 and self.unrolls:
-            for tap, number in self._chunks(0, slide.window, UNROLL):
+            for tap, number in self._steps(n, slide.window, UNROLL, count * width):
                 self._add(site, [([*taps, b.add(tap, k)], 0) for k in range(number)], count, start, width)
             return
         every = axis == self.lanes or (shares and axis == self.reuse)
-        with b.loop(*((0, slide.window, 1) if every else slide.taps(b, site.spatial[n])), unroll=self.around) as tap:
-            self._window(site, [*taps, tap.index], count, start, width, shares)
+        lower, upper, step = (0, slide.window, 1) if every else slide.taps(b, site.spatial[n])
+        for first, end in self._groups(n, lower, upper, step, count * width):
+            with b.loop(first, end, step, unroll=self.around) as tap:
+                self._window(site, [*taps, tap.index], count, start, width, shares)
+
+    def _groups(self, n: int, lower: Index, upper: Index, step: int, places: int) -> Iterator[tuple[Index, Index]]:
+        """Yield the bounds of a loop over dimension n of the window: of blocks that end with an addition to totals."""
+        b = self.b
+        if self.totals is None or n != self.level:
+            yield lower, upper
+            return
+        size = step * max(1, self.group // step)
+        with b.loop(lower, upper, size, unroll=Unroll.NONE) as loop:
+            end = b.add(loop.index, size)
+            if not (isinstance(lower, int) and isinstance(upper, int)) or (upper - lower) % size:
+                end = b.binary("minsi", b.materialize(end), b.materialize(upper))
+            yield loop.index, end
+            self.totals.spill(self.space, places * parts(self.wide))
+
+    def _steps(self, n: int, size: int, step: int, places: int) -> Iterator[tuple[Index, int]]:
+        """Yield (start, size) of steps along all of dimension n of the window, in the same blocks."""
+        if self.totals is None or n != self.level:
+            yield from self._chunks(0, size, step)
+            return
+        whole = size - size % step
+        for first, end in self._groups(n, 0, whole, step, places):
+            with self.b.loop(first, end, step, unroll=Unroll.NONE) as loop:
+                yield loop.index, step
+        if whole < size:
+            yield whole, size - whole
+
+    def _final(self, slot: Index) -> Scalar:
+        """The sum of all products of a slot."""
+        total = self._get(slot)
+        if self.totals is None:
+            return total
+        first = self.b.mul(slot, parts(self.wide))
+        values = [self.totals.final(self.b.add(first, k), part) for k, part in enumerate(flatten(total))]
+        return unflatten(values, self.wide)
 
     def _add(
         self, site: Site, products: Sequence[tuple[list[Index], Index]], count: int, start: Index, width: int

@@ -2,14 +2,18 @@
 
 from __future__ import annotations
 
+import math
+from collections.abc import Sequence
+
 from ..hlo.dtypes import DType
 from ..hlo.opcodes import Op
 from . import complex_math
-from .builder import Builder, Index, Unroll
+from .builder import Builder, Index, Unroll, Value
 from .convert import convert_to
 from .elemental import Elemental, ElementRule, Indices, Reads
 from .elements import ROUNDED, SMALL_INTEGERS, Scalar, encode, flatten, round_to, unflatten, wrap_small
 from .graph import Node
+from .long_sums import STRIDED, TURNS, Carried, Chains, is_long, long_sum
 
 
 def dimension_numbers(node: Node) -> tuple[tuple[int, ...], tuple[int, ...], tuple[int, ...], tuple[int, ...]]:
@@ -17,6 +21,11 @@ def dimension_numbers(node: Node) -> tuple[tuple[int, ...], tuple[int, ...], tup
     keys = ("lhs_batch_dims", "rhs_batch_dims", "lhs_contracting_dims", "rhs_contracting_dims")
     a, b, c, d = (tuple(node.attributes.get(key, ())) for key in keys)
     return a, b, c, d
+
+
+def one_product(node: Node) -> bool:
+    """Whether each sum is of one product. It starts at -0 then, so that, as in XLA, a zero keeps its sign."""
+    return math.prod(node.inputs[0].dims[d] for d in dimension_numbers(node)[2]) == 1
 
 
 def accumulator_of(node: Node) -> DType:
@@ -33,7 +42,12 @@ def dot_value(e: Elemental, node: Node, number: int, index: Indices, raw: bool) 
     _, _, lhs_contract, rhs_contract = dimension_numbers(node)
     left, right = operand_indices(node, index)
     wide = accumulator_of(node)
-    loops, carried = [], [_zero(b, wide)] * (2 if wide.is_complex else 1)
+    sizes = [lhs.dims[d] for d in lhs_contract]
+    if wide.component in (DType.F32, DType.F64) and is_long(b, sizes):
+        value = narrow(b, wide, node.output.dtype, _long_sum(e, node, index, wide))
+        return encode(b, node.output.dtype, value) if raw else value
+    zero = b.constant(-0.0, _zero(b, wide).type) if one_product(node) and wide.component.is_float else _zero(b, wide)
+    loops, carried = [], [zero] * (2 if wide.is_complex else 1)
     unroll = Unroll.SHORT if wide.bytes <= 2 else Unroll.ANY  # as in loops over narrow elements: loops.with_loops
     for ld, rd in zip(lhs_contract, rhs_contract, strict=True):
         loops.append(b.open_loop(0, lhs.dims[ld], 1, carried, unroll))
@@ -53,6 +67,37 @@ def dot_value(e: Elemental, node: Node, number: int, index: Indices, raw: bool) 
         results = loop.values
     value = narrow(b, wide, node.output.dtype, unflatten(results, wide))
     return encode(b, node.output.dtype, value) if raw else value
+
+
+def _long_sum(e: Elemental, node: Node, index: Indices, wide: DType) -> Scalar:
+    """One element as a sum in blocks, over the contracting dimensions in the memory order of the left operand."""
+    b, (lhs, rhs) = e.b, node.inputs
+    _, _, lhs_contract, rhs_contract = dimension_numbers(node)
+    order = sorted(zip(lhs_contract, rhs_contract, strict=True), key=lambda pair: -lhs.strides[pair[0]])
+    order = [pair for pair in order if lhs.dims[pair[0]] != 1]
+    left, right = operand_indices(node, index)
+
+    def visit(at: Sequence[Index], carried: Carried) -> tuple[list[Value], Carried]:
+        for (ld, rd), i in zip(order, at, strict=True):
+            left[ld] = right[rd] = i
+        x = convert_to(b, lhs.dtype, wide, e.value(lhs, tuple(left)))
+        y = convert_to(b, rhs.dtype, wide, e.value(rhs, tuple(right)))
+        if isinstance(x, tuple) and isinstance(y, tuple):
+            return flatten(complex_math.product_in_sum(b, x, y)), carried
+        return [b.mulf(*flatten(x), *flatten(y))], carried
+
+    zeros = [_zero(b, wide)] * (2 if wide.is_complex else 1)
+    sizes, types = [lhs.dims[d] for d, _ in order], [zero.type for zero in zeros]
+    sums = long_sum(b, sizes, types, TURNS) if _follow_memory(node) else Chains(b, sizes, types, STRIDED)
+    sums.add_up(visit)
+    return unflatten(sums.results(zeros), wide)
+
+
+def _follow_memory(node: Node) -> bool:
+    """Whether both operands are contiguous along a contracting dimension."""
+    lhs, rhs = node.inputs
+    _, _, lhs_contract, rhs_contract = dimension_numbers(node)
+    return any((lhs.strides[a], rhs.strides[c]) == (1, 1) for a, c in zip(lhs_contract, rhs_contract, strict=True))
 
 
 def operand_indices(node: Node, index: Indices) -> tuple[list[Index], list[Index]]:
@@ -87,7 +132,7 @@ def _zero(b: Builder, dtype: DType):
 def multiply_add(b: Builder, dtype: DType, x: Scalar, y: Scalar, total: Scalar) -> Scalar:
     if isinstance(x, tuple):
         assert isinstance(y, tuple) and isinstance(total, tuple)
-        return complex_math.add(b, total, complex_math.multiply(b, x, y))
+        return complex_math.add(b, total, complex_math.product_in_sum(b, x, y))
     assert not isinstance(y, tuple) and not isinstance(total, tuple)
     if dtype is DType.PRED:
         return b.binary("ori", total, b.binary("andi", x, y))

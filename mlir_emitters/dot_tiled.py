@@ -5,6 +5,10 @@ Elementwise ops that follow are computed on each finished tile.
 C[m, n] = Σ A[m, k]·B[k, n]. Tiles and panels are some vectors of columns wide. Several rows of A are multiplied with a
 panel together, so that every loaded vector of B is used as often. Other dimensions (batch, further free ones) are loops
 around it.
+
+The contracting dimension is summed in blocks of about DEPTH, whatever its size, and block sums are added to totals.
+Totals are in the result where it has their type. Otherwise, and if there are more than PRECISE blocks, they are on the
+stack, for a band of rows at a time; of many blocks of f32 in f64, so that rounding errors do not grow with the depth.
 """
 
 from __future__ import annotations
@@ -16,56 +20,56 @@ from dataclasses import dataclass, replace
 from mlir import ir
 
 from ..hlo.dtypes import DType
-from .builder import Index, Unroll, Value
+from .builder import Builder, Index, Unroll, Value
 from .convert import convert_to
 from .dot import accumulator_of, narrow
 from .dot_dims import Dimension, dimensions_of
 from .elemental import Elemental, Indices, load_element
-from .elements import Scalar, decode, encode, flatten, raw_type
+from .elements import ROUNDED, Scalar, decode, encode, flatten, raw_type
 from .graph import Buffer, Node
 
 FEW_TILES = 8  # of rows: up to this number, the tile's height divides the rows, so that one tile's code is enough
 LEAST_HEIGHT = 4  # of such a tile: lower ones use a loaded vector of B too few times
-DEPTH = 256  # contracting elements of a packed panel, and multiply-adds per read and write of a result
-WHOLE_DEPTH = 8 * DEPTH  # the same for panels with the whole depth: for narrower results and for epilogues
-LEAST_COLUMNS = 8  # narrower products are dot products, for which loops are as fast
+DEPTH = 256  # contracting elements of a packed panel, and multiply-adds per read and write of a total
+WHOLE_DEPTH = 2 * DEPTH  # the same for panels with the whole depth: for narrower results and for epilogues
+PRECISE = 48  # blocks of f32 that may be added up in f32
+FEW_SUMS = 8  # vectors of sums, up to which a tile waits for additions, not for memory: its blocks are short
+BAND = 128  # rows whose totals are on the stack: with f64 and 64 columns, 64 KiB
+LEAST_COLUMNS = 8  # narrower products of rows that are stored as such are dot products, for which loops are as fast
 PACK_ROWS = 8  # with fewer rows, a panel is used too few times to be packed
-TILED = frozenset(
-    {
-        DType.F32,
-        DType.F64,
-        DType.F16,
-        DType.BF16,
-        DType.S8,
-        DType.S16,
-        DType.S32,
-        DType.S64,
-        DType.U8,
-        DType.U16,
-        DType.U32,
-        DType.U64,
-    }
-)
+TRANSPOSE_ROWS = 16  # with fewer rows, and B stored by columns, products are dot products: scalars are slow to pack
 COMPUTE = {
-    DType.F16: DType.F32,
-    DType.BF16: DType.F32,
-    DType.S8: DType.S32,
-    DType.S16: DType.S32,
-    DType.U8: DType.U32,
-    DType.U16: DType.U32,
+    **dict.fromkeys(ROUNDED, DType.F32),
+    **dict.fromkeys((DType.S2, DType.S4, DType.S8, DType.S16), DType.S32),
+    **dict.fromkeys((DType.U2, DType.U4, DType.U8, DType.U16), DType.U32),
 }
+"""Narrow dtypes → the dtype that they are multiplied in."""
+
+TILED = frozenset({DType.F32, DType.F64, DType.S32, DType.S64, DType.U32, DType.U64}) | COMPUTE.keys()
 
 
 @functools.cache
-def best_tile(vector_bits: int) -> tuple[int, int]:
+def best_tile(vector_bits: int, converting: bool = False) -> tuple[int, int]:
     """(rows, vectors of columns) of the tile with the most multiply-adds per load, among those that fit in registers.
 
-    Registers hold the sums, the vectors of B and one factor of A. The number of vectors is a power of two, because most
-    products have a multiple of one as columns.
+    Registers hold the sums, the vectors of B and one factor of A, and two more for factors that are converted: without
+    these, LLVM keeps sums on the stack, which takes four times as long. The number of vectors is a power of two,
+    because most products have a multiple of one as columns.
     """
-    registers = 32 if vector_bits >= 512 else 16
+    registers = registers_of(vector_bits) - (2 if converting else 0)
     tiles = [((registers - vectors - 1) // vectors, vectors) for vectors in (1, 2, 4, 8)]
     return max(tiles, key=lambda tile: tile[0] * tile[1] / (tile[0] + tile[1]))
+
+
+def flat_tile(vector_bits: int, rows: int) -> tuple[int, int]:
+    """(rows, vectors of columns) of a tile of all rows, for few of them: as wide as registers allow."""
+    most = (registers_of(vector_bits) - 2) // rows
+    return rows, 1 << (most.bit_length() - 1)
+
+
+def registers_of(vector_bits: int) -> int:
+    """The number of vector registers."""
+    return 32 if vector_bits >= 512 else 16
 
 
 def emit_matmul(
@@ -81,10 +85,10 @@ def emit_matmul(
     if not {lhs.dtype, rhs.dtype, result.dtype} <= TILED or (result.dtype.is_integer and lhs.dtype.is_float):
         return False
     batch, rows, columns, contracted = dimensions_of(node)
-    if len(contracted) != 1 or not contracted[0].size or not columns:
+    if len(contracted) != 1 or not contracted[0].size:
         return False
-    column = columns.pop()
-    row = rows.pop() if rows else Dimension(1, 0, 0, 0)
+    none = Dimension(1, 0, 0, 0)
+    column, row = columns.pop() if columns else none, rows.pop() if rows else none
     if (
         column.out != 1 and row.out == 1 and row.size >= LEAST_COLUMNS
     ):  # a transposed result: multiply the other way round
@@ -93,11 +97,14 @@ def emit_matmul(
         outer = [d.flipped() for d in (*batch, *rows, *columns)]
     else:
         node_, depth, outer = _Operands(lhs, rhs), contracted[0], [*batch, *rows, *columns]
+    along = depth.rhs == 1 and (depth.lhs == 1 or row.size == 1)  # both operands are contiguous as dot products read
+    if column.out != 1 or column.size < (LEAST_COLUMNS if along else 2):
+        return False
+    cheap = {lhs.dtype, rhs.dtype} <= IN_VECTORS.keys() | {DType.F32, DType.F64}
+    if row.size < (TRANSPOSE_ROWS if cheap else 2) and column.rhs != 1 and along:
+        return False
     wide = accumulator_of(node)
     wide = COMPUTE.get(wide, wide)
-    whole = wide is not result.dtype or write is not None
-    if column.out != 1 or column.size < LEAST_COLUMNS or (whole and depth.size > WHOLE_DEPTH):
-        return False
     Matmul(e, node_, result, wide, (row, column, depth), vector_bits, write).emit(outer)
     return True
 
@@ -110,14 +117,15 @@ class _Operands:
 
 @dataclass(frozen=True, slots=True)
 class _Block:
-    """A part of a product: offsets of its first elements in A, B and the result, and its number of columns.
+    """A part of a product: offsets of its first elements in A, B, the result and the totals, its number of columns.
 
-    depth: contracting elements. adds: whether the sums are added to the stored result.
+    depth: contracting elements. adds: whether the sums are added to totals.
     """
 
     left: Index
     right: Index
     out: Index
+    total: Index
     depth: int
     columns: int
     adds: bool
@@ -139,7 +147,9 @@ class Matmul:
         self.e, self.b, self.result, self.wide, self.write = e, e.b, result, wide, write
         self.left, self.right = operands.left, operands.right
         self.row, self.column, self.depth = dimensions
-        height, vectors = best_tile(vector_bits)
+        few = self.row.size < PACK_ROWS
+        converting = self.left.dtype is not wide
+        height, vectors = flat_tile(vector_bits, self.row.size) if few else best_tile(vector_bits, converting)
         even = [n for n in range(height, LEAST_HEIGHT - 1, -1) if self.row.size % n == 0]
         self.rows = even[0] if even and self.row.size <= FEW_TILES * even[0] else height
         self.element = raw_type(self.b.types, wide)
@@ -150,12 +160,28 @@ class Matmul:
         self.coordinates: dict[int, Index] = {}  # of the result, along the loops around a tile
         self.first_row: Index = 0
         self.first_column: Index = 0
-        self.block = self.depth.size if self.narrow else min(DEPTH, self.depth.size)
+        precise = wide is DType.F32 and self.depth.size > PRECISE * DEPTH
+        self.banded = precise or (self.narrow and self.depth.size > WHOLE_DEPTH)
+        self.total = DType.F64 if precise else wide
+        few_sums = self.rows * self.width <= FEW_SUMS * self.lanes
+        block = (DEPTH if few_sums else 2 * DEPTH) if precise else DEPTH // 4 if few_sums else DEPTH
+        self.block = self.depth.size if self.narrow and not self.banded else min(block, self.depth.size)
         # Contiguous rows of B that are read only a few times need no copy.
-        whole = self.column.size % self.lanes == 0
-        self.packs = not (whole and self.right.dtype is wide and self.column.rhs == 1 and self.row.size < PACK_ROWS)
-        self.panel = self.b.alloca(self.element, self.block * self.width, 64) if self.packs else None
-        self.tile = self.b.alloca(self.element, self.rows * self.width, 64) if self.narrow else None
+        source = self.right.dtype
+        readable = source is wide or (source in IN_VECTORS and COMPUTE[source] is wide)
+        self.reads_right = few and self.column.rhs == 1 and readable
+        self.panel = self.left_panel = self.tile = None
+        if not self.reads_right or self.column.size % self.lanes:
+            self.panel = self.b.alloca(self.element, self.block * self.width, 64)
+        # Scalars of A are converted as they are read, unless that takes long.
+        if converting and self.left.dtype not in IN_VECTORS:
+            self.left_panel = self.b.alloca(self.element, self.block * self.rows, 64)
+        # Strides of rows and of contracting elements there.
+        self.of_left = (self.block, 1) if self.depth.lhs == 1 else (1, self.rows)
+        self.band = self.rows * max(1, BAND // self.rows) if self.banded else self.row.size
+        if self.narrow or self.banded:
+            rows = min(self.band, self.row.size) if self.banded else self.rows
+            self.tile = self.b.alloca(raw_type(self.b.types, self.total), rows * self.width, 64)
 
     def emit(self, outer: Sequence[Dimension]) -> None:
         b = self.b
@@ -189,10 +215,24 @@ class Matmul:
         left, right, out = offsets
         self.first_column = start
         right, out = b.add(right, b.mul(start, self.column.rhs)), b.add(out, start)
+        if self.banded:
+            whole = self.row.size - self.row.size % self.rows
+            with b.loop(0, whole, self.band, unroll=Unroll.NONE) as loop:
+                end = b.add(loop.index, self.band)
+                if whole % self.band:
+                    end = b.binary("minsi", b.materialize(end), whole)
+                self._band(_Block(left, right, out, 0, 0, columns, True), loop.index, end, self.rows)
+            if whole < self.row.size:
+                rest = self.row.size - whole
+                self._band(_Block(left, right, out, 0, 0, columns, True), whole, self.row.size, rest)
+            return
 
         def block(first: Index, depth: int, adds: bool) -> None:
-            part = b.add(left, b.mul(first, self.depth.lhs)), b.add(right, b.mul(first, self.depth.rhs))
-            self._depth_block(_Block(*part, out, depth, columns, adds))
+            part = self._deeper(_Block(left, right, out, 0, depth, columns, adds), first)
+            self._pack(part)
+            whole = self.row.size - self.row.size % self.rows
+            self._tiles(part, 0, 0, whole, self.rows)
+            self._tiles(part, 0, whole, self.row.size, self.row.size - whole)
 
         size = self.depth.size
         if size <= 2 * self.block:
@@ -206,35 +246,60 @@ class Matmul:
         if whole < size:
             block(whole, size - whole, True)
 
-    def _depth_block(self, block: _Block) -> None:
-        """All rows of one block of the contracting dimension; the last tile may have fewer."""
-        if self.packs:
-            self._pack(block.right, block.depth, block.columns)
-        whole = self.row.size - self.row.size % self.rows
-        self.first_row = 0
-        if whole == self.rows:
-            self._rows(block, self.rows)
-        elif whole:
-            with self.b.loop(0, whole, self.rows, unroll=Unroll.NONE) as loop:
-                self._rows(self._from_row(block, loop.index), self.rows)
-        if whole < self.row.size:
-            self._rows(self._from_row(block, whole), self.row.size - whole)
+    def _deeper(self, block: _Block, first: Index) -> _Block:
+        """The block that begins at a contracting element."""
+        b = self.b
+        left, right = (
+            b.add(at, b.mul(first, s)) for at, s in ((block.left, self.depth.lhs), (block.right, self.depth.rhs))
+        )
+        return replace(block, left=left, right=right)
 
-    def _from_row(self, block: _Block, row: Index) -> _Block:
+    def _band(self, block: _Block, start: Index, end: Index, rows: int) -> None:
+        """A band of rows, in tiles of `rows`: totals on the stack, then results."""
+        b = self.b
+        assert self.tile is not None
+        count = b.sub(end, start)
+        element = raw_type(b.types, self.total)
+        zero = b.constant(0.0 if self.total.is_float else 0, element)
+        with b.loop(0, b.mul(count, self.width), unroll=Unroll.NONE) as loop:
+            b.store(zero, b.pointer(self.tile, loop.index, element), self.total.bytes)
+        whole = self.depth.size - self.depth.size % self.block
+        for first, last in ((0, whole), (whole, self.depth.size)):
+            if first == last:
+                continue
+            with b.loop(first, last, self.block, unroll=Unroll.NONE) as loop:
+                part = self._deeper(replace(block, depth=min(self.block, last - first)), loop.index)
+                self._pack(part)
+                self._tiles(part, start, start, end, rows)
+        self.first_row = start
+        self._finish(b.add(block.out, b.mul(start, self.row.out)), count, block.columns)
+
+    def _tiles(self, block: _Block, base: Index, start: Index, end: Index, rows: int) -> None:
+        """Tiles of `rows` rows each, from row `start` on. base: the row of the first total."""
+        if isinstance(start, int) and isinstance(end, int) and end - start == rows:
+            self._rows(self._from_row(block, base, start), rows)
+        elif rows and start != end:
+            with self.b.loop(start, end, rows, unroll=Unroll.NONE) as loop:
+                self._rows(self._from_row(block, base, loop.index), rows)
+
+    def _from_row(self, block: _Block, base: Index, row: Index) -> _Block:
         b = self.b
         self.first_row = row
         left, out = (b.add(at, b.mul(row, s)) for at, s in ((block.left, self.row.lhs), (block.out, self.row.out)))
-        return replace(block, left=left, out=out)
+        total = b.mul(b.sub(row, base), self.width) if self.banded else 0
+        return replace(block, left=left, out=out, total=total)
 
-    def _pack(self, right: Index, depth: int, columns: int) -> None:
+    def _pack(self, block: _Block) -> None:
         """Copy a block of B, converted and zero-padded to the panel's width. The inner loop follows B's memory."""
-        b = self.b
+        b, columns, depth = self.b, block.columns, block.depth
+        if self._reads(columns):
+            return
         assert self.panel is not None
         by_column = self.column.rhs != 1 and self.depth.rhs == 1
         sizes = (columns, depth) if by_column else (depth, columns)
         with b.loop(0, sizes[0], unroll=Unroll.NONE) as slow, b.loop(0, sizes[1], unroll=Unroll.NONE) as fast:
             k, n = (fast.index, slow.index) if by_column else (slow.index, fast.index)
-            offset = b.add(right, b.add(b.mul(k, self.depth.rhs), b.mul(n, self.column.rhs)))
+            offset = b.add(block.right, b.add(b.mul(k, self.depth.rhs), b.mul(n, self.column.rhs)))
             value = self._load(self.right, offset)
             b.store(value, b.pointer(self.panel, b.add(b.mul(k, self.width), n), self.element), self.wide.bytes)
         padded = -(-columns // self.lanes) * self.lanes
@@ -246,6 +311,26 @@ class Matmul:
                     b.pointer(self.panel, b.add(b.mul(slow.index, self.width), fast.index), self.element),
                     self.wide.bytes,
                 )
+
+    def _reads(self, columns: int) -> bool:
+        """Whether vectors of B are read in place, for a panel of this many columns."""
+        return self.reads_right and columns % self.lanes == 0
+
+    def _pack_left(self, block: _Block, rows: int) -> None:
+        """Copy a tile's rows of A, converted. The inner loop follows A's memory."""
+        b = self.b
+        assert self.left_panel is not None
+        by_row = self.depth.lhs == 1
+        sizes = (rows, block.depth) if by_row else (block.depth, rows)
+        with b.loop(0, sizes[0], unroll=Unroll.NONE) as slow, b.loop(0, sizes[1], unroll=Unroll.NONE) as fast:
+            m, k = (slow.index, fast.index) if by_row else (fast.index, slow.index)
+            value = self._load(self.left, b.add(block.left, b.add(b.mul(m, self.row.lhs), b.mul(k, self.depth.lhs))))
+            b.store(value, self._left_place(m, k), self.wide.bytes)
+
+    def _left_place(self, m: Index, k: Index) -> Value:
+        b, (row, along) = self.b, self.of_left
+        assert self.left_panel is not None
+        return b.pointer(self.left_panel, b.add(b.mul(m, row), b.mul(k, along)), self.element)
 
     def _zero(self) -> Value:
         return self.b.constant(0.0 if self.wide.is_float else 0, self.element)
@@ -259,18 +344,26 @@ class Matmul:
         b = self.b
         vectors = -(-block.columns // self.lanes)
         tile = [(m, v) for m in range(rows) for v in range(vectors)]
-        with b.loop(0, block.depth, 1, [self._accumulator(block, m, v) for m, v in tile]) as loop:
-            sources = [self._right_vector(block.right, loop.index, v) for v in range(vectors)]
+        if self.left_panel is not None:
+            self._pack_left(block, rows)
+        zero = b.op("vector.broadcast", self._zero(), type=self.vector)
+        with b.loop(0, block.depth, 1, [zero] * len(tile)) as loop:
+            sources = [self._right_vector(block, loop.index, v) for v in range(vectors)]
             sums: list[Value] = []
             for m in range(rows):
-                place = b.add(block.left, b.add(m * self.row.lhs, b.mul(loop.index, self.depth.lhs)))
-                factor = b.op("vector.broadcast", self._load(self.left, place), type=self.vector)
+                factor = b.op("vector.broadcast", self._left_value(block, m, loop.index), type=self.vector)
                 sums += [self._multiply_add(factor, x, loop.carried[len(sums) + v]) for v, x in enumerate(sources)]
             loop.next = sums
         for (m, v), value in zip(tile, loop.values, strict=True):
             self._store(value, block, m, v)
-        if self.narrow:
-            self._narrow(block.out, rows, block.columns)
+        if self.narrow and not self.banded:
+            self._finish(block.out, rows, block.columns)
+
+    def _left_value(self, block: _Block, m: int, k: Index) -> Value:
+        b = self.b
+        if self.left_panel is not None:
+            return b.load(self._left_place(m, k), self.element, self.wide.bytes)
+        return self._load(self.left, b.add(block.left, b.add(m * self.row.lhs, b.mul(k, self.depth.lhs))))
 
     def _multiply_add(self, x: Value, y: Value, total: Value) -> Value:
         b = self.b
@@ -280,32 +373,19 @@ class Matmul:
             return b.op("math.fma", x, y, total)
         return b.op("arith.addf", total, b.op("arith.mulf", x, y))
 
-    def _right_vector(self, right: Index, k: Index, v: int) -> Value:
+    def _right_vector(self, block: _Block, k: Index, v: int) -> Value:
         b = self.b
-        if self.panel is not None:
+        if not self._reads(block.columns):
+            assert self.panel is not None
             place = b.pointer(self.panel, b.add(b.mul(k, self.width), v * self.lanes), self.element)
             return b.load(place, self.vector, self.lanes * self.wide.bytes)
-        offset = b.add(right, b.add(b.mul(k, self.depth.rhs), v * self.lanes))
-        return b.load(
-            b.pointer(self.e.pointers[self.right.argument], offset, self.element), self.vector, self.wide.bytes
-        )
-
-    def _accumulator(self, block: _Block, m: int, v: int) -> Value:
-        b, columns = self.b, block.columns
-        if not block.adds:
-            return b.op("vector.broadcast", self._zero(), type=self.vector)
-        place = self._place(block.out, m, v)
-        if (v + 1) * self.lanes <= columns:
-            return b.load(place, self.vector, self.wide.bytes)
-        zero = b.op("vector.broadcast", self._zero(), type=self.vector)
-        return b.op(
-            "llvm.intr.masked.load",
-            place,
-            self._mask(columns - v * self.lanes),
-            zero,
-            type=self.vector,
-            attributes={"alignment": ir.IntegerAttr.get(b.types.i32, self.wide.bytes)},
-        )
+        dtype = self.right.dtype
+        offset = b.add(block.right, b.add(b.mul(k, self.depth.rhs), v * self.lanes))
+        place = b.pointer(self.e.pointers[self.right.argument], offset, raw_type(b.types, dtype))
+        if dtype is self.wide:
+            return b.load(place, self.vector, dtype.bytes)
+        raw = b.load(place, ir.VectorType.get([self.lanes], raw_type(b.types, dtype)), dtype.bytes)
+        return IN_VECTORS[dtype](b, raw, self.vector)
 
     def _place(self, out: Index, m: int, v: int) -> Value:
         offset = self.b.add(out, m * self.row.out + v * self.lanes)
@@ -318,28 +398,44 @@ class Matmul:
         return b.vector_constant(ir.Attribute.parse(f"dense<[{bits}]> : {type}"), type, ("mask", self.lanes, count))
 
     def _store(self, value: Value, block: _Block, m: int, v: int) -> None:
+        """Store the sums of a block, or add them to their totals."""
         b, columns = self.b, block.columns
         if self.tile is not None:
-            place = b.pointer(self.tile, m * self.width + v * self.lanes, self.element)
-            b.store(value, place, self.lanes * self.wide.bytes)
-        elif (v + 1) * self.lanes <= columns:
-            b.store(value, self._place(block.out, m, v), self.wide.bytes)
-        else:
-            b.operation(
-                "llvm.intr.masked.store",
-                [],
-                [value, self._place(block.out, m, v), self._mask(columns - v * self.lanes)],
-                {"alignment": ir.IntegerAttr.get(b.types.i32, self.wide.bytes)},
-            )
+            element = raw_type(b.types, self.total)
+            size = self.lanes * self.total.bytes
+            type = ir.VectorType.get([self.lanes], element)
+            place = b.pointer(self.tile, b.add(block.total, m * self.width + v * self.lanes), element)
+            if self.total is not self.wide:
+                value = b.op("arith.extf", value, type=type)
+            b.store(self._plus(b.load(place, type, size), value) if block.adds else value, place, size)
+            return
+        place = self._place(block.out, m, v)
+        if (v + 1) * self.lanes <= columns:
+            if block.adds:
+                value = self._plus(b.load(place, self.vector, self.wide.bytes), value)
+            b.store(value, place, self.wide.bytes)
+            return
+        mask = self._mask(columns - v * self.lanes)
+        alignment = {"alignment": ir.IntegerAttr.get(b.types.i32, self.wide.bytes)}
+        if block.adds:
+            zero = b.op("vector.broadcast", self._zero(), type=self.vector)
+            old = b.op("llvm.intr.masked.load", place, mask, zero, type=self.vector, attributes=alignment)
+            value = self._plus(old, value)
+        b.operation("llvm.intr.masked.store", [], [value, place, mask], alignment)
 
-    def _narrow(self, out: Index, rows: int, columns: int) -> None:
-        """Round a tile of accumulators into the result, or pass it to `write`."""
+    def _plus(self, total: Value, value: Value) -> Value:
+        return self.b.op("arith.addf" if self.wide.is_float else "arith.addi", total, value)
+
+    def _finish(self, out: Index, rows: Index, columns: int) -> None:
+        """Round rows of totals into the result, or pass them to `write`."""
         b, dtype = self.b, self.result.dtype
         assert self.tile is not None
-        type = raw_type(b.types, dtype)
+        type, element = raw_type(b.types, dtype), raw_type(b.types, self.total)
         with b.loop(0, rows, unroll=Unroll.NONE) as row, b.loop(0, columns, unroll=Unroll.NONE) as column:
-            place = b.pointer(self.tile, b.add(b.mul(row.index, self.width), column.index), self.element)
-            value = b.load(place, self.element, self.wide.bytes)
+            place = b.pointer(self.tile, b.add(b.mul(row.index, self.width), column.index), element)
+            value = b.load(place, element, self.total.bytes)
+            if self.total is not self.wide:
+                value = b.truncate(value, self.element)
             rounded = narrow(b, self.wide, dtype, value) if dtype.is_float else convert_to(b, self.wide, dtype, value)
             if self.write is not None:
                 self._hand_on(b.add(self.first_row, row.index), b.add(self.first_column, column.index), rounded)
@@ -358,3 +454,33 @@ class Matmul:
         index = tuple(places.get(d, 0) for d in range(len(self.result.dims)))
         b.remember((self.result, index, False), value)
         self.write(index)
+
+
+# Vectors of narrow numbers, converted to the dtype that they are multiplied in ---------------------------------------
+
+
+def _from_bf16(b: Builder, raw: Value, vector: ir.Type) -> Value:
+    bits = ir.VectorType.get(raw.type.shape, b.types.i32)
+    sixteen = b.op("vector.broadcast", b.constant(16, b.types.i32), type=bits)
+    return b.bitcast(b.op("arith.shli", b.op("arith.extui", raw, type=bits), sixteen), vector)
+
+
+def _from_f16(b: Builder, raw: Value, vector: ir.Type) -> Value:
+    return b.op("arith.extf", b.bitcast(raw, ir.VectorType.get(raw.type.shape, b.types.f16)), type=vector)
+
+
+def _signed(b: Builder, raw: Value, vector: ir.Type) -> Value:
+    return b.op("arith.extsi", raw, type=vector)
+
+
+def _unsigned(b: Builder, raw: Value, vector: ir.Type) -> Value:
+    return b.op("arith.extui", raw, type=vector)
+
+
+IN_VECTORS: dict[DType, Callable[[Builder, Value, ir.Type], Value]] = {
+    DType.BF16: _from_bf16,
+    DType.F16: _from_f16,
+    **dict.fromkeys((DType.S8, DType.S16), _signed),
+    **dict.fromkeys((DType.U8, DType.U16), _unsigned),
+}
+"""Dtypes whose vectors are converted as they are read, to their row of COMPUTE: (builder, raw, type) → vector."""

@@ -366,6 +366,7 @@ EMIT: dict[Op, Typed] = {
         operation(arith.MaxSIOp),
         operation(arith.MaxUIOp),
         operation(arith.OrIOp),
+        complex=simple(complex_math.maximum),
         exact=True,
     ),
     Op.MINIMUM: Typed(
@@ -373,6 +374,7 @@ EMIT: dict[Op, Typed] = {
         operation(arith.MinSIOp),
         operation(arith.MinUIOp),
         operation(arith.AndIOp),
+        complex=simple(complex_math.minimum),
         exact=True,
     ),
     Op.MULHI: Typed(signed=multiply_high("arith.extsi"), unsigned=multiply_high("arith.extui")),
@@ -400,6 +402,7 @@ EMIT: dict[Op, Typed] = {
         clamp_integer("minsi", "maxsi"),
         clamp_integer("minui", "maxui"),
         clamp_integer("andi", "ori"),
+        complex=simple(complex_math.clamp),
         exact=True,
     ),
 }

@@ -13,8 +13,9 @@ from ..planning.plan import KernelRequest
 from . import math_library, pipeline
 from .builder import Builder
 from .graph import graphs
+from .indexing import Misplaced
 from .kernel import emit_kernel
-from .support import missing
+from .support import instructions, missing
 
 
 def emit(requests: Sequence[KernelRequest], options: EmitOptions) -> EmittedModule:
@@ -24,13 +25,12 @@ def emit(requests: Sequence[KernelRequest], options: EmitOptions) -> EmittedModu
         raise errors[0]
     with pipeline.LOCK:
         session = pipeline.session()
-        return _emit(session, from_kernels(requests, session.context), options)
-
-
-def emit_lhlo(lhlo: LhloModule, options: EmitOptions) -> EmittedModule:
-    """One LLVM module that defines every kernel of an LHLO module."""
-    with pipeline.LOCK:
-        return _emit(pipeline.session(), lhlo, options)
+        try:
+            return _emit(session, from_kernels(requests, session.context), options)
+        except Misplaced as error:
+            found = (i for r in requests for i in instructions(r.instruction) if i.name == error.instruction)
+            error.location = next((i.location for i in found), None)
+            raise
 
 
 def _emit(session: pipeline.Session, lhlo: LhloModule, options: EmitOptions) -> EmittedModule:
@@ -38,9 +38,8 @@ def _emit(session: pipeline.Session, lhlo: LhloModule, options: EmitOptions) -> 
     stages = [("lhlo.mlir", lhlo.to_text())] if keep else []
     with session.context, ir.Location.unknown():
         module = ir.Module.create()
-        features = options.target.features.split(",")
-        fused = "+fma" in features or "+neon" in features or options.target.architecture == "aarch64"
-        b = Builder(module, session.types, strict=options.strict, fma=fused, vector_bits=options.target.vector_bits)
+        target = options.target
+        b = Builder(module, session.types, strict=options.strict, fma=target.has_fma, vector_bits=target.vector_bits)
         for graph in graphs(lhlo):
             emit_kernel(b, graph)
         if keep:

@@ -66,13 +66,19 @@ def scatter(e: Elemental, node: Node, number: int, index: Indices, raw: bool) ->
     yield
 
 
+class Misplaced(UnsupportedError):
+    """An op that is supported only as the root of a kernel. instruction: its name, from which its location follows."""
+
+    def __init__(self, node: Node):
+        opcode = node.opcode.value
+        remedy = f"let the results of the {opcode} be the fusion's results, each once"
+        super().__init__("mlir_emitters", f"{opcode} inside a fusion", remedy=remedy)
+        self.instruction = node.name
+
+
 def refuse(node: Node) -> NoReturn:
-    """Raise UnsupportedError for an op that is supported only as the root of a kernel."""
-    raise UnsupportedError(
-        "mlir_emitters",
-        f"{node.opcode.value} inside a fusion",
-        remedy=f"let the results of the {node.opcode.value} be the fusion's results, each once",
-    )
+    """Raise Misplaced for an op that is supported only as the root of a kernel."""
+    raise Misplaced(node)
 
 
 RULES: dict[Op, ElementRule] = {Op.GATHER: gather, Op.SCATTER: scatter}

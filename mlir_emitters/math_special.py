@@ -73,12 +73,20 @@ def erf(b: Builder, x: Value) -> Value:
     single = precision_of(b, x) is SINGLE
     end = 4.0 if single else 6.0
     magnitude = b.absf(x)
-    small = b.fma(x, horner(b, b.mulf(x, x), ERF_SINGLE if single else ERF_DOUBLE), x)
+    small = _plus_product(b, x, horner(b, b.mulf(x, x), ERF_SINGLE if single else ERF_DOUBLE))
     bounded = select_if(b, "ogt", magnitude, end, end, magnitude)
     u = scale(b, offset(b, bounded, -(1.0 + end) / 2.0), 2.0 / (end - 1.0))
     tail = scaled_exp(b, b.negf(horner(b, u, ERFC_SINGLE if single else ERFC_DOUBLE)), 0)
     large = b.copysign(b.subf(b.like(1.0, x), tail), x)
     return select_if(b, "ole", magnitude, 1.0, small, large)
+
+
+def _plus_product(b: Builder, x: Value, factor: Value) -> Value:
+    """x + x·factor for |x| ≤ 1. Without a fused operation both are scaled: a subnormal product would be flushed."""
+    if b.fma_hardware:
+        return b.fma(x, factor, x)
+    scaled = scale(b, x, 2.0**64)
+    return scale(b, b.addf(scaled, b.mulf(scaled, factor)), 2.0**-64)
 
 
 @through_f64

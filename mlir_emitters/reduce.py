@@ -1,23 +1,40 @@
 """reduce: as a value inside a fusion, and as a kernel whose loops follow memory order.
 
-If the innermost dimension of the operand is reduced, each result is one chain, which LLVM splits over vector lanes by
-reassociation. If it is kept, a block of results is accumulated row by row, so that no loop has a stride.
+If the innermost dimension of the operand is reduced, a long sum of floats is in blocks (long_sums.py); any other
+result is one chain, which LLVM splits over vector lanes by reassociation. If the innermost dimension is kept, a block
+of results is accumulated row by row, so that no loop has a stride; long chains of floats are added to totals.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Sequence
+import math
+from collections.abc import Callable, Iterable, Iterator, Sequence
 
 from ..hlo.dtypes import DType
+from ..hlo.opclasses import EXPENSIVE
 from ..hlo.opcodes import Op
 from .builder import Builder, Index, Loop, Unroll, Value
 from .elemental import Elemental, ElementRule, Indices, Reads
 from .elements import ROUNDED, Scalar, decode, encode, flatten, parts, raw_type, round_to, unflatten, working_type
 from .extremum import advance_three, close_three, extremum_of, open_three, takes_three
-from .graph import Buffer, Node
+from .graph import Buffer, Node, reachable
+from .long_sums import (
+    SHORT,
+    TURNS,
+    Blocks,
+    Carried,
+    LongSums,
+    Totals,
+    are_float_sums,
+    component_type,
+    is_long,
+    long_sum,
+)
 
 BLOCK = 512  # results accumulated together
 ROWS = 4  # rows of a block combined per write of an accumulator: a fifth of the register traffic
+SUMMED_ROWS = 8  # the same for sums of floats that are cheap to make
+FEW = 8  # chains whose sum in f32 is as exact as they are
 
 
 def reduced_dimensions(node: Node) -> tuple[int, ...]:
@@ -88,50 +105,77 @@ def _gather(values: Sequence[Value], buffers: Sequence[Buffer]) -> list[Scalar]:
 
 
 def reduce_value(e: Elemental, node: Node, number: int, index: Indices, raw: bool) -> Reads:
-    """One result: loops over the reduced dimensions that carry the accumulators.
-
-    A float sum over several dimensions starts the innermost loop at zero and adds its result to the outer sum, so that
-    fewer terms are added to a large sum.
-    """
+    """One result: a sum in blocks, or loops over the reduced dimensions that carry the accumulators."""
     b = e.b
     accumulators: list[Scalar] = []
     for initial in initials_of(node):
         accumulators.append((yield initial, (), False))
     order = [d for d in _by_memory(node.inputs[0], reduced_dimensions(node)) if node.inputs[0].dims[d] != 1]
     reduced: dict[int, Index] = dict.fromkeys(reduced_dimensions(node), 0)
-    loops: list[Loop] = []
-    running = Running(e, node)
-    carried = running.open(_spread(accumulators))
-    by_parts = len(order) > 1 and not b.strict and is_float_sum(node)
-    whole: list[Value] = []
-    for d in order:
-        if by_parts and d == order[-1]:
-            whole, carried = carried, [b.like(0.0, v) for v in carried]
-        loops.append(b.open_loop(0, node.inputs[0].dims[d], 1, carried, unroll=Unroll.SHORT))
-        reduced[d], carried = loops[-1].index, loops[-1].carried
-    elements: list[Scalar] = []
-    for operand in operands_of(node):
-        elements.append((yield operand, _full_index(node, index, reduced), False))
-    results = running.advance(carried, elements)
-    for loop in reversed(loops):
-        loop.next = results
-        b.close_loop(loop)
-        results = loop.values
-        if whole:
-            parts_ = [_gather(v, initials_of(node)) for v in (whole, results)]
-            results, whole = _spread(combine(e, node, *parts_)), []
-    values = running.close(results)
+    if is_long_sum(e, node):
+        values = _long_sums(e, node, index, order, _spread(accumulators))
+    else:
+        loops: list[Loop] = []
+        running = Running(e, node)
+        carried = running.open(_spread(accumulators))
+        for d in order:
+            loops.append(b.open_loop(0, node.inputs[0].dims[d], 1, carried, unroll=Unroll.SHORT))
+            reduced[d], carried = loops[-1].index, loops[-1].carried
+        elements: list[Scalar] = []
+        for operand in operands_of(node):
+            elements.append((yield operand, _full_index(node, index, reduced), False))
+        results = running.advance(carried, elements)
+        for loop in reversed(loops):
+            loop.next = results
+            b.close_loop(loop)
+            results = loop.values
+        values = running.close(results)
     for k, value in enumerate(values):
         b.remember((node.outputs[k], index, False), value)
     return encode(b, node.outputs[number].dtype, values[number]) if raw else values[number]
 
 
-def is_float_sum(node: Node) -> bool:
-    """Whether the computation is the sum of its two parameters and they are floats."""
-    body, root = node.bodies[0], node.bodies[0].outputs[0].writer
-    if len(body.outputs) != 1 or root is None or root.opcode is not Op.ADD:
-        return False
-    return {*root.inputs} == {*body.parameters} and body.outputs[0].dtype.component.is_float
+def is_long_sum(e: Elemental, node: Node) -> bool:
+    """Whether a reduction is a sum of floats that is long enough for blocks."""
+    sizes = [node.inputs[0].dims[d] for d in reduced_dimensions(node)]
+    return is_long(e.b, sizes) and are_float_sums(node)
+
+
+def long_sums(b: Builder, sizes: Sequence[int], nodes: Sequence[Node], alone: bool = True) -> LongSums:
+    """Sums in blocks for all results of some reductions. alone: there are no other reductions in the same loops."""
+    types = [component_type(b, x.dtype) for node in nodes for x in node.outputs for _ in range(parts(x.dtype))]
+    dear = are_dear(x for node in nodes for x in operands_of(node))
+    return long_sum(b, sizes, types, 1 if dear else TURNS, alone)
+
+
+def are_dear(operands: Iterable[Buffer]) -> bool:
+    """Whether elements take so much code that it should be emitted only once."""
+    nodes = list(reachable(operands))
+    return len(nodes) > DEAR or any(node.opcode in EXPENSIVE for node in nodes)
+
+
+DEAR = 16
+"""Nodes under a reduction's operands whose code is as long as that of an expensive op."""
+
+
+def finished(e: Elemental, node: Node, values: Sequence[Value]) -> list[Scalar]:
+    """Sums as working values of the results' types."""
+    scalars = _gather(values, node.outputs)
+    return [rounded(e, x, value) for x, value in zip(node.outputs, scalars, strict=True)]
+
+
+def _long_sums(
+    e: Elemental, node: Node, index: Indices, order: Sequence[int], initials: Sequence[Value]
+) -> list[Scalar]:
+    reduced: dict[int, Index] = dict.fromkeys(reduced_dimensions(node), 0)
+
+    def visit(at: Sequence[Index], carried: Carried) -> tuple[list[Value], Carried]:
+        place = _full_index(node, index, reduced | dict(zip(order, at, strict=True)))
+        return _spread([e.value(x, place) for x in operands_of(node)]), carried
+
+    sums = long_sums(e.b, [node.inputs[0].dims[d] for d in order], [node])
+    sums.add_up(visit)
+    return finished(e, node, sums.results(initials))
 
 
 RULES: dict[Op, ElementRule] = {Op.REDUCE: reduce_value}
@@ -150,14 +194,37 @@ def has_columns(node: Node) -> bool:
 
 
 class Accumulators:
-    """The accumulators of one reduction for a block of columns, on the stack."""
+    """The accumulators of one reduction for a block of columns, on the stack; of complex numbers, real parts first."""
 
     def __init__(self, b: Builder, node: Node, block: int):
-        self.b, self.node = b, node
+        self.b, self.node, self.block = b, node, block
         self.slots: list[tuple[Value, DType]] = []
+        self.totals: list[Totals] = []
         for buffer in node.outputs:
             type = self._slot_type(buffer.dtype)
             self.slots.append((b.alloca(type, parts(buffer.dtype) * block, 64), buffer.dtype))
+
+    def open_totals(self, size: int, wide: bool) -> None:
+        """Keep totals, in f64 if wide, of the accumulators of `size` columns, which are float sums."""
+        if not self.totals:
+            self.totals = [
+                Totals(self.b, self.block, component_type(self.b, dtype), wide, parts(dtype)) for _, dtype in self.slots
+            ]
+        for totals in self.totals:
+            totals.clear(size)
+
+    def spill(self, size: int) -> None:
+        """Add the accumulators of `size` columns to their totals, and start them again."""
+        for totals, (pointer, _) in zip(self.totals, self.slots, strict=True):
+            totals.spill(pointer, size)
+
+    def read_totals(self, column: Index) -> list[Scalar]:
+        """The sums of a column: what was spilled and what was not."""
+        found = []
+        for totals, value, (_, dtype) in zip(self.totals, self.read(column), self.slots, strict=True):
+            values = [totals.final(self.b.add(column, k * self.block), part) for k, part in enumerate(flatten(value))]
+            found.append(unflatten(values, dtype))
+        return found
 
     def _slot_type(self, dtype: DType):
         return raw_type(self.b.types, dtype) if dtype is DType.PRED else working_type(self.b.types, dtype)
@@ -172,7 +239,7 @@ class Accumulators:
             values = []
             for k in range(parts(dtype)):
                 type = self._slot_type(dtype)
-                place = self.b.pointer(pointer, self.b.add(self.b.mul(column, parts(dtype)), k), type)
+                place = self.b.pointer(pointer, self.b.add(column, k * self.block), type)
                 values.append(self.b.load(place, type, self._size(dtype)))
             value = unflatten(values, dtype)
             found.append(decode(self.b, dtype, value) if dtype is DType.PRED else value)
@@ -182,7 +249,7 @@ class Accumulators:
         for (pointer, dtype), value in zip(self.slots, values, strict=True):
             stored = encode(self.b, dtype, value) if dtype is DType.PRED else value
             for k, part in enumerate(flatten(stored)):
-                place = self.b.pointer(pointer, self.b.add(self.b.mul(column, parts(dtype)), k), part.type)
+                place = self.b.pointer(pointer, self.b.add(column, k * self.block), part.type)
                 self.b.store(part, place, self._size(dtype))
 
 
@@ -205,6 +272,14 @@ class ColumnReduction:
         self.width = operand.dims[self.column]
         self.block = min(BLOCK, self.width)
         self.accumulators = [Accumulators(self.b, node, self.block) for node in nodes]
+        sums = not self.b.strict and all(map(are_float_sums, nodes))
+        self.sums = sums
+        cheap = sums and not are_dear(x for node in nodes for x in operands_of(node))
+        self.together = SUMMED_ROWS if cheap else ROWS
+        count = math.prod(operand.dims[d] for d in self.rows)
+        self.many = count > FEW * SHORT * self.together
+        self.limit = (2 if self.many else 1) * SHORT * self.together  # the errors of many chains cancel out
+        self.spills = sums and count > self.limit
 
     def emit(self) -> None:
         b, dims = self.b, self.node.inputs[0].dims
@@ -230,26 +305,38 @@ class ColumnReduction:
         with b.loop(0, size) as loop:
             for slots, values in zip(self.accumulators, initials, strict=True):
                 slots.write(loop.index, values)
-        *outer, last = self.rows
-        rows, loops = dict(index), []
-        for d in outer:
-            loops.append(b.open_loop(0, self.node.inputs[0].dims[d]))
-            rows[d] = loops[-1].index
-        count = self.node.inputs[0].dims[last]
-        whole = count - count % ROWS
-        if whole:
-            with b.loop(0, whole, ROWS) as loop:
-                self._rows(rows, last, [b.add(loop.index, k) for k in range(ROWS)], start, size)
-        for r in range(whole, count):
-            self._rows(rows, last, [r], start, size)
-        for loop in reversed(loops):
-            b.close_loop(loop)
+        if self.spills:
+            for slots in self.accumulators:
+                slots.open_totals(size, self.many)
+
+        def at(prefix: Sequence[Index]) -> dict[int, Index]:
+            return index | dict(zip(self.rows, prefix, strict=False))
+
+        last = self.rows[-1]
+
+        def whole(prefix: Sequence[Index], first: Index, given: Carried) -> Carried:
+            self._rows(at(prefix), last, [b.add(first, k) for k in range(self.together)], start, size)
+            return given
+
+        def rest(prefix: Sequence[Index], first: int, given: Carried) -> Carried:
+            self._rows(at(prefix), last, list(range(first, sizes[-1])), start, size)
+            return given
+
+        def spill(given: Carried) -> Carried:
+            for slots in self.accumulators:
+                slots.spill(size)
+            return given
+
+        sizes = [self.node.inputs[0].dims[d] for d in self.rows]
+        limit = self.limit if self.spills else math.prod(sizes)
+        Blocks(b, sizes, self.together, limit, spill, Unroll.NONE if self.sums else Unroll.ANY).emit(whole, rest)
         with b.loop(0, size) as loop:
             place = dict(index)
             place[self.column] = b.add(start, loop.index)
             kept = tuple(place[d] for d in range(len(place)) if d not in reduced_dimensions(self.node))
             for slots in self.accumulators:
-                for value, buffer in zip(slots.read(loop.index), slots.node.outputs, strict=True):
+                found = slots.read_totals(loop.index) if self.spills else slots.read(loop.index)
+                for value, buffer in zip(found, slots.node.outputs, strict=True):
                     b.remember((buffer, kept, False), rounded(self.e, buffer, value))
             self.finish(kept)
 
@@ -258,15 +345,28 @@ class ColumnReduction:
         b = self.b
         with b.loop(0, size) as loop:
             values = [slots.read(loop.index) for slots in self.accumulators]
+            elements: list[list[list[Scalar]]] = [[] for _ in self.nodes]  # by reduction and row
             for r in at:
                 place = dict(index)
                 place[row], place[self.column] = r, b.add(start, loop.index)
                 full = tuple(place[d] for d in range(len(place)))
                 for n, node in enumerate(self.nodes):
-                    elements = [self.e.value(x, full) for x in operands_of(node)]
-                    values[n] = combine(self.e, node, values[n], elements)
+                    elements[n].append([self.e.value(x, full) for x in operands_of(node)])
+            for n, node in enumerate(self.nodes):
+                if self.sums:
+                    values[n] = self.e.apply(node.bodies[0], [*values[n], *self._sum(node, elements[n])])
+                    continue
+                for element in elements[n]:
+                    values[n] = combine(self.e, node, values[n], element)
             for slots, combined in zip(self.accumulators, values, strict=True):
                 slots.write(loop.index, combined)
+
+    def _sum(self, node: Node, rows: Sequence[list[Scalar]]) -> list[Scalar]:
+        """The sum of some rows, in their order, before it is added to an accumulator: its errors are small."""
+        total, *others = rows
+        for row in others:
+            total = self.e.apply(node.bodies[0], [*total, *row])
+        return total
 
 
 def same_columns(a: Node, b: Node) -> bool:

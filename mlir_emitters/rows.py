@@ -18,7 +18,8 @@ from .builder import Index, Loop, Unroll, Value
 from .elemental import Elemental, Indices, Linear, Reads, Request, load_element, store_element
 from .elements import Scalar, flatten, parts, raw_type
 from .graph import Buffer, Node
-from .reduce import Running, initials_of, operands_of
+from .long_sums import Carried
+from .reduce import Running, finished, initials_of, is_long_sum, long_sums, operands_of
 from .row_graph import PASSED, Role, RowGraph, first_of
 
 STACK_BYTES = 1 << 19
@@ -80,32 +81,51 @@ class RowKernel(Elemental):
         b = self.b
         for number in self._numbers(step):
             self.value(number, self.place(number))
-        running = [Running(self, node) for node in step.reductions]
+        sums = [node for node in step.reductions if is_long_sum(self, node)]
+        running = [Running(self, node) for node in step.reductions if node not in sums]
         carried: Sequence[Value] = [v for each in running for v in self._opened(each)]
-        loops: list[Loop] = []
-        for size in self.inner:
-            loops.append(b.open_loop(0, size, 1, carried, unroll=Unroll.SHORT))
-            carried = loops[-1].carried
-        self.column = [loop.index for loop in loops]
-        self.column_number = self._joined(self.column, self.inner)
-        for buffer in step.held:
-            b.remember((buffer, self.place(buffer), True), self._read(buffer))
-        results = self._combined(running, carried)
-        for buffer in step.kept:
-            self._keep(buffer, self.value(buffer, self.place(buffer), raw=True))
-        written = [self.value(r, self.place(r), raw=True) for r in step.results]
-        for result, value in zip(step.results, written, strict=True):
-            self.store(result, self.place(result), value)
-        for loop in reversed(loops):
-            loop.next = results
-            b.close_loop(loop)
-            results = loop.values
+
+        def visit(column: Sequence[Index], given: Carried) -> tuple[list[Value], Carried]:
+            self.column = list(column)
+            self.column_number = self._joined(self.column, self.inner)
+            for buffer in step.held:
+                b.remember((buffer, self.place(buffer), True), self._read(buffer))
+            addends = [v for node in sums for x in operands_of(node) for v in flatten(self.value(x, self.place(x)))]
+            following = self._combined(running, given)
+            for buffer in step.kept:
+                self._keep(buffer, self.value(buffer, self.place(buffer), raw=True))
+            written = [self.value(r, self.place(r), raw=True) for r in step.results]
+            for result, value in zip(step.results, written, strict=True):
+                self.store(result, self.place(result), value)
+            return addends, following
+
+        if sums:
+            initials = [v for node in sums for x in initials_of(node) for v in flatten(self.value(x, ()))]
+            partial = long_sums(b, self.inner, sums, alone=not running)
+            results: Carried = partial.add_up(visit, carried)
+            found = iter(partial.results(initials))
+        else:
+            loops: list[Loop] = []
+            for size in self.inner:
+                loops.append(b.open_loop(0, size, 1, carried, unroll=Unroll.SHORT))
+                carried = loops[-1].carried
+            _, results = visit([loop.index for loop in loops], carried)
+            for loop in reversed(loops):
+                loop.next = results
+                b.close_loop(loop)
+                results = loop.values
         remaining = iter(results)
         for each in running:
-            values = each.close(list(islice(remaining, each.count)))
-            for x, value in zip(each.node.outputs, values, strict=True):
-                if x in self.graph.roles:
-                    b.remember((x, self.place(x), False), value)
+            self._bind(each.node, each.close(list(islice(remaining, each.count))))
+        for node in sums:
+            count = sum(parts(x.dtype) for x in node.outputs)
+            self._bind(node, finished(self, node, list(islice(found, count))))
+
+    def _bind(self, node: Node, values: Sequence[Scalar]) -> None:
+        """Let the results of a reduction be known at the current row."""
+        for x, value in zip(node.outputs, values, strict=True):
+            if x in self.graph.roles:
+                self.b.remember((x, self.place(x), False), value)
 
     def _opened(self, running: Running) -> list[Value]:
         return running.open([v for x in initials_of(running.node) for v in flatten(self.value(x, ()))])
@@ -175,7 +195,8 @@ class RowKernel(Elemental):
 
     def _keep(self, buffer: Buffer, value: Scalar) -> None:
         count = parts(buffer.dtype) * self.graph.length
-        self.stacks[buffer] = self.b.alloca(raw_type(self.b.types, buffer.dtype), count, 64)
+        if buffer not in self.stacks:
+            self.stacks[buffer] = self.b.alloca(raw_type(self.b.types, buffer.dtype), count, 64)
         store_element(self.b, self.stacks[buffer], buffer.dtype, self.column_number, value)
 
     def walks(self) -> list[Walk]:

@@ -21,14 +21,14 @@ def missing(requests: Sequence[KernelRequest]) -> list[UnsupportedError]:
     """One error per op (or op × dtype) of the requests without a rule."""
     found: dict[str, UnsupportedError] = {}
     for request in requests:
-        for instruction in _instructions(request.instruction):
+        for instruction in instructions(request.instruction):
             error = _missing(instruction)
             if error is not None:
                 found.setdefault(error.what, error)
     return list(found.values())
 
 
-def _instructions(root: Instruction) -> Iterator[Instruction]:
+def instructions(root: Instruction) -> Iterator[Instruction]:
     """An instruction and the instructions of all computations that it calls."""
     stack, seen = [root], set()
     while stack:

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 from dataclasses import dataclass
 
+from ..hlo.display import Displayed
 from ..hlo.shapes import shape_to_text
 from .buffers import Buffers, LiveRange, assign_buffers
 from .plan import Allocation, AllocationKind, Plan
@@ -14,7 +15,7 @@ MOST_NAMES = 3
 
 
 @dataclass(frozen=True)
-class BufferReport:
+class BufferReport(Displayed):
     """Sizes are in bytes.
 
     names: of the values in each live range. arena: its size. bound: maximum bytes of the arena alive at once.

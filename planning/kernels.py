@@ -3,14 +3,15 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Hashable
+from collections.abc import Hashable, Sequence
+from dataclasses import dataclass
 
-from ..hlo.errors import UnsupportedError
+from ..hlo.errors import UnsupportedError, VerificationError
 from ..hlo.fingerprint import instruction_key
 from ..hlo.ir import Instruction
 from .liveness import NO_BUFFER
 from .partition import partition_of
-from .plan import BufferAssignment, BufferSlice, KernelArgument, KernelRequest, KernelStep
+from .plan import Allocation, BufferAssignment, BufferSlice, KernelArgument, KernelRequest, KernelStep
 
 NO_ARGUMENT = NO_BUFFER
 """In KernelRequest.operands and .results: a token, which has no buffer."""
@@ -18,57 +19,62 @@ NO_ARGUMENT = NO_BUFFER
 _NOT_C = re.compile(r"\W", re.ASCII)
 
 
+@dataclass(frozen=True, slots=True)
+class Places:
+    """The slices of a kernel's operands and result leaves (None for a token), and of its scratch memory."""
+
+    operands: tuple[BufferSlice | None, ...]
+    results: tuple[BufferSlice | None, ...]
+    scratch: BufferSlice | None = None
+
+
 class KernelTable:
     """Collects requests. Equal ones (same structure, shapes, layouts, aliasing and alignment) become one."""
 
-    def __init__(self, assignment: BufferAssignment):
-        self.assignment = assignment
+    def __init__(self, allocations: Sequence[Allocation]):
+        self.allocations = allocations
         self.requests: dict[Hashable, KernelRequest] = {}
         self._names: set[str] = set()
 
-    def step(self, i: Instruction) -> KernelStep:
-        """The step that runs an instruction as a kernel. Raises UnsupportedError for a tuple operand."""
+    def step(self, i: Instruction, places: Places, symbol: str | None = None) -> KernelStep:
+        """The step that runs an instruction as a kernel on the given slices.
+
+        symbol: the kernel's name; None makes one from the instruction's name. Raises VerificationError if another
+        kernel has this name.
+        """
         slices: dict[BufferSlice, int] = {}
-        operands = tuple(self._argument(slices, i, o) for o in i.operands)
-        results = []
-        for index, shape in i.shape.leaves():
-            if shape.is_array:
-                results.append(slices.setdefault(self.assignment.slice_of(i, index), len(slices)))
-            else:
-                results.append(NO_ARGUMENT)
-        scratch = NO_ARGUMENT
-        if i in self.assignment.scratch:
-            scratch = slices.setdefault(self.assignment.scratch[i], len(slices))
+
+        def numbers(given: Sequence[BufferSlice | None]) -> tuple[int, ...]:
+            return tuple([NO_ARGUMENT if s is None else slices.setdefault(s, len(slices)) for s in given])
+
+        operands, results, (scratch,) = numbers(places.operands), numbers(places.results), numbers((places.scratch,))
         written = {*results, scratch}
         arguments = tuple(KernelArgument(s, self._alignment(s), n in written) for s, n in slices.items())
         key = (
-            instruction_key(i, tuple((o.shape, n) for o, n in zip(i.operands, operands))),
-            tuple(results),
+            instruction_key(i, tuple((o.shape, n) for o, n in zip(i.operands, operands, strict=True))),
+            results,
             scratch,
             tuple((a.slice.size, a.alignment, a.written) for a in arguments),
+            symbol,
         )
         request = self.requests.get(key)
         if request is None:
+            if symbol is not None and symbol in self._names:
+                raise VerificationError(
+                    f"two different kernels have the name '{symbol}'",
+                    location=i.location,
+                    remedy="give each its own name, or none",
+                )
             partition = partition_of(i) if scratch == NO_ARGUMENT else None
-            request = KernelRequest(self._name(i), i, arguments, operands, tuple(results), scratch, partition)
+            name = symbol or self._name(i)
+            self._names.add(name)
+            request = KernelRequest(name, i, arguments, operands, results, scratch, partition)
             self.requests[key] = request
         return KernelStep(i, request, tuple(slices))
 
-    def _argument(self, slices: dict[BufferSlice, int], i: Instruction, operand: Instruction) -> int:
-        if operand.shape.is_tuple:
-            raise UnsupportedError(
-                "plan",
-                f"{i.opcode.value} of a tuple",
-                location=i.location,
-                remedy="pass the elements of the tuple as operands",
-            )
-        if not operand.shape.is_array:
-            return NO_ARGUMENT
-        return slices.setdefault(self.assignment.slice_of(operand), len(slices))
-
     def _alignment(self, piece: BufferSlice) -> int:
         """Alignment of a slice's address in bytes, valid for every run."""
-        return piece.alignment(self.assignment.allocations[piece.allocation].alignment)
+        return piece.alignment(self.allocations[piece.allocation].alignment)
 
     def _name(self, i: Instruction) -> str:
         """A C identifier from the instruction's name, different from those of other kernels and of libm (`exp`)."""
@@ -78,5 +84,23 @@ class KernelTable:
         name, n = stem, 1
         while name in self._names:
             name, n = f"{stem}_{n}", n + 1
-        self._names.add(name)
         return name
+
+
+def places_of(i: Instruction, assignment: BufferAssignment) -> Places:
+    """The slices that the buffer assignment gives to an instruction. Raises UnsupportedError for a tuple operand."""
+    operands = tuple(_operand(i, o, assignment) for o in i.operands)
+    leaves = i.shape.leaves()
+    results = tuple(assignment.slice_of(i, index) if shape.is_array else None for index, shape in leaves)
+    return Places(operands, results, assignment.scratch.get(i))
+
+
+def _operand(i: Instruction, operand: Instruction, assignment: BufferAssignment) -> BufferSlice | None:
+    if operand.shape.is_tuple:
+        raise UnsupportedError(
+            "plan",
+            f"{i.opcode.value} of a tuple",
+            location=i.location,
+            remedy="pass the elements of the tuple as operands",
+        )
+    return assignment.slice_of(operand) if operand.shape.is_array else None

@@ -9,6 +9,7 @@ from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
 from enum import Enum
 
+from ..hlo.display import Displayed
 from ..hlo.ir import Computation, Instruction, Literal, Module
 from ..hlo.opcodes import Op
 from ..hlo.shapes import Shape, ShapeIndex
@@ -191,7 +192,7 @@ Step = KernelStep | CopyStep | WhileStep | ConditionalStep
 
 
 @dataclass(frozen=True, eq=False)
-class Plan:
+class Plan(Displayed):
     """A program ready for emission. kernels: the distinct requests, in order of first use."""
 
     module: Module

@@ -11,10 +11,11 @@ from ..hlo.errors import UnsupportedError
 from ..hlo.ir import Computation, Instruction, Module
 from ..hlo.opclasses import branches, control_computations
 from ..hlo.opcodes import Op
+from ..hlo.verify.precision import mixed_precision
 from ..passes.pipeline import Observer, PipelineOptions, optimize
 from .buffers import Buffers, assign_buffers
 from .collector import collector_at_rest
-from .kernels import KernelTable
+from .kernels import KernelTable, places_of
 from .liveness import RESULTS, branch_end, is_plain_copy, loop_end, loop_entry, moves_no_bytes, single_copy
 from .plan import ConditionalStep, CopyStep, Plan, Step, WhileStep
 from .schedule import schedule
@@ -32,6 +33,7 @@ def plan(module: Module, options: PlanOptions = PlanOptions(), observer: Observe
 
     Raises UnsupportedError for a module that needs something the stacks do not support.
     """
+    refuse_mixed_precision(module)
     with collector_at_rest():
         return plan_scheduled(schedule(optimize(module, options.pipeline, observer)))
 
@@ -43,6 +45,18 @@ def plan_scheduled(module: Module) -> Plan:
     maker = _Steps(buffers)
     steps = maker.computation(module.entry) + maker.copies(RESULTS)
     return Plan(module, buffers.assignment, steps, tuple(maker.kernels.requests.values()))
+
+
+def refuse_mixed_precision(module: Module) -> None:
+    """Raise UnsupportedError for an op whose floats have several element types."""
+    for i in module.instructions():
+        if (types := mixed_precision(i)) is not None:
+            raise UnsupportedError(
+                "plan",
+                f"{i.opcode.value} of {types}",
+                location=i.location,
+                remedy="insert a convert: they must be equal",
+            )
 
 
 def refuse_dynamic(module: Module) -> None:
@@ -63,7 +77,7 @@ class _Steps:
 
     def __init__(self, buffers: Buffers):
         self.buffers = buffers
-        self.kernels = KernelTable(buffers.assignment)
+        self.kernels = KernelTable(buffers.assignment.allocations)
 
     def computation(self, computation: Computation) -> tuple[Step, ...]:
         steps: list[Step] = []
@@ -78,7 +92,7 @@ class _Steps:
             elif is_plain_copy(i):
                 steps += self.copies(single_copy(i))
             elif has_side_effect(i) or any(s.is_array and s.size for _, s in i.shape.leaves()):
-                steps.append(self.kernels.step(i))
+                steps.append(self.kernels.step(i, places_of(i, self.buffers.assignment)))
         return tuple(steps)
 
     def copies(self, group) -> tuple[Step, ...]:
@@ -87,9 +101,9 @@ class _Steps:
 
     def loop(self, i: Instruction) -> Step:
         condition, body = i.attributes["condition"], i.attributes["body"]
+        test = self.computation(condition)
         steps = self.computation(body) + self.copies(loop_end(i))
-        predicate = self.buffers.assignment.slice_of(condition.root)
-        return WhileStep(i, self.computation(condition), steps, predicate, trip_count(i))
+        return WhileStep(i, test, steps, self.buffers.assignment.slice_of(condition.root), trip_count(i))
 
     def conditional(self, i: Instruction) -> Step:
         selector = i.operands[0]

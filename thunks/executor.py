@@ -8,15 +8,17 @@ from __future__ import annotations
 
 import ctypes
 import functools
+import hashlib
 import time
 from collections.abc import Callable, Collection
+from dataclasses import dataclass
 
 import numpy as np
 
 from ..codegen.cache import ObjectCache
 from .kinds import KernelThunk, SequentialThunk, Thunk
-from .runner import COPY_ARITY, Runner, runner
-from .table import Branch, InOrder, Loop, Node, Observed, Run, Table, build_table
+from .runner import COPY_ARITY, STOPPED, Runner, runner
+from .table import STOP_WORD, Branch, InOrder, Loop, Node, Observed, Run, Table, build_table
 
 Observer = Callable[[Thunk, Callable[[], object]], None]
 """observer(thunk, run): called for each thunk, also for nested ones; it must call run() exactly once."""
@@ -28,6 +30,14 @@ MOST_ROUNDS = 4096
 """Upper limit of iterations per native call: large enough to amortise the return to Python, small enough that Ctrl-C
 works in a loop whose iterations get slower.
 """
+
+
+WATCHED_FROM = 64
+"""Iterations, or returns of the runner to Python, after which a loop is watched, and again whenever they double."""
+
+
+class Stopped(Exception):
+    """`Frame.stop` ended a run with an observer."""
 
 
 class Executor:
@@ -91,6 +101,13 @@ class Frame:
         self._fill(self._patch, bases)
         self._bind_cells()
 
+    def stop(self, wanted: bool = True) -> None:
+        """Let a run in another thread end before its next kernel, with undefined results. False: let runs go on again.
+
+        A run with an observer raises Stopped.
+        """
+        self._words[STOP_WORD] = wanted
+
     def _fill(self, patch: _Patch, bases: np.ndarray) -> None:
         self._words[patch.words] = bases[patch.allocations] + patch.offsets
 
@@ -104,8 +121,10 @@ class Frame:
         match node:
             case Run() if node.rounds:
                 return self._looping(node)
-            case Run():
+            case Run() if self._observer is None:
                 return functools.partial(self._run, self._place(node.descriptor))
+            case Run():
+                return functools.partial(self._run_observed, self._place(node.descriptor))
             case InOrder():
                 return _in_order([self._bound(n) for n in node.nodes])
             case Observed():
@@ -116,6 +135,10 @@ class Frame:
             case Branch():
                 return self._branch(node)
 
+    def _run_observed(self, address: int) -> None:
+        if self._run(address) == STOPPED:  # Python follows the control flow, which depends on what was not run
+            raise Stopped
+
     def _place(self, word: int) -> int:
         return self.address + 8 * word
 
@@ -124,14 +147,30 @@ class Frame:
 
         The estimate comes from the time since the loop's last limit was set, which includes the loops inside it.
         """
-        words, run, clock, seen = self._words, self._run, time.perf_counter, list(node.rounds)
+        words, run, clock, seen = self._words, self._run, time.perf_counter, [r.left for r in node.rounds]
         address, begin = self._place(node.descriptor), self._place(node.begin)
         limits = [1] * len(seen)
 
         def looping() -> None:
             words[node.descriptor], words[seen] = begin, limits  # an interrupted run leaves other values there
-            given = [clock()] * len(seen)
+            given, pauses = [clock()] * len(seen), [0] * len(seen)
+            watched: dict[int, _Watched] = {}
             while (number := run(address) - 1) >= 0:
+                loop, before = node.rounds[number], watched.pop(number, None)
+                for other in [n for n in watched if number in node.rounds[n].outer]:
+                    del watched[other]  # a loop around it has gone on
+                around = words[[seen[n] for n in loop.outer]].tolist()
+                if before is not None:
+                    if before.around == around and before.memory == self._digest(loop.written):
+                        words[node.descriptor] = self._place(loop.left + 2)
+                        continue
+                    words[seen[number]], given[number] = limits[number], clock()
+                    continue
+                pauses[number] += 1
+                if pauses[number] >= WATCHED_FROM and pauses[number].bit_count() == 1:
+                    watched[number] = _Watched(around, self._digest(loop.written))
+                    words[seen[number]] = 1
+                    continue
                 seconds = max(clock() - given[number], 1e-9)
                 limit = max(1, min(8 * limits[number], MOST_ROUNDS, int(limits[number] * LOOP_SECONDS / seconds)))
                 words[seen[number]] = limits[number] = limit
@@ -139,13 +178,27 @@ class Frame:
 
         return looping
 
+    def _digest(self, written: Collection[tuple[int, int]]) -> bytes:
+        """A digest of memory: equal ones mean equal bytes. written: as in Round."""
+        digest = hashlib.blake2b(digest_size=32)
+        for word, size in written:
+            if size:
+                digest.update((ctypes.c_uint8 * size).from_address(int(self._words[word])))
+        return digest.digest()
+
     def _loop(self, node: Loop) -> Callable[[], None]:
         condition, body = self._bound(node.condition), self._bound(node.body)
         cells, cell = self._cells, node.predicate
 
         def loop() -> None:
             condition()
+            iterations, before = 0, b""
             while cells[cell].value:
+                if before and before == self._digest(node.written):
+                    break
+                iterations += 1
+                watched = iterations >= WATCHED_FROM and iterations.bit_count() == 1
+                before = self._digest(node.written) if watched else b""
                 body()
                 condition()
 
@@ -163,6 +216,18 @@ class Frame:
             branches[index if 0 <= index <= last else last]()
 
         return by_pred if node.selector_is_pred else by_index
+
+
+@dataclass(frozen=True, slots=True)
+class _Watched:
+    """A loop before an iteration. around: rounds left of the loops around it; memory: digest of all that it writes.
+
+    If an iteration leaves this memory as it was, all others will: kernels depend on memory only. The loop then ends
+    with this state, as in the evaluator. The rounds tell whether it is still the same run of the loop.
+    """
+
+    around: list[int]
+    memory: bytes
 
 
 class _Patch:

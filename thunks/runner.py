@@ -10,7 +10,8 @@ A table is a sequence of 64-bit words. Its records:
     cell, AGAIN, record, rounds left, number      the end of a loop body: if the pred in the cell is true, continue at
                                                   the record, but return the number first if no rounds are left
 
-A descriptor has two words: the record to continue at, and the end of the table.
+A descriptor has three words: the record to continue at, the end of the table, and the address of a word that another
+thread sets to another value than 0 to stop the run before the next record.
 """
 
 from __future__ import annotations
@@ -31,6 +32,8 @@ ALWAYS = frozenset(range(17))
 
 COPY_ARITY = 3
 
+STOPPED = -2
+
 
 class Jump(IntEnum):
     """Kinds of control-flow records. The value takes the place of the number of arguments."""
@@ -44,7 +47,7 @@ class Jump(IntEnum):
 @dataclass(frozen=True, slots=True)
 class Runner:
     """run(address of a descriptor) returns 0 at the end; the number of a loop that has used up its rounds (set new ones
-    and call again); -1 for an unsupported number of arguments.
+    and call again); -1 for an unsupported number of arguments; STOPPED if it was stopped.
 
     run_flushing: as run, but subnormal operands and results count as zero meanwhile, as in XLA:CPU.
     copy: the address of a kernel with the arguments (destination, source, bytes).
@@ -127,12 +130,19 @@ entry:
   %first = load ptr, ptr %descriptor
   %d1 = getelementptr i64, ptr %descriptor, i64 1
   %end = load ptr, ptr %d1
+  %d2 = getelementptr i64, ptr %descriptor, i64 2
+  %stop = load ptr, ptr %d2
   br label %head
 
 head:
   %record = phi ptr [ %first, %entry ], [ %step, %next ]
   %at_end = icmp eq ptr %record, %end
-  br i1 %at_end, label %finished, label %dispatch
+  br i1 %at_end, label %finished, label %going
+
+going:
+  %wanted = load atomic i64, ptr %stop monotonic, align 8
+  %goes_on = icmp eq i64 %wanted, 0
+  br i1 %goes_on, label %dispatch, label %stopped
 
 dispatch:
   %function = load ptr, ptr %record ; or a cell
@@ -196,6 +206,9 @@ finished:
 
 unknown:
   ret i64 -1
+
+stopped:
+  ret i64 -2
 }
 """
 

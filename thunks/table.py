@@ -10,28 +10,43 @@ from collections.abc import Callable, Iterable
 from dataclasses import dataclass, field
 
 from ..planning.plan import BufferSlice
-from .kinds import ConditionalThunk, CopyThunk, KernelThunk, SequentialThunk, Thunk, WhileThunk
+from .kinds import Access, ConditionalThunk, CopyThunk, KernelThunk, SequentialThunk, Thunk, WhileThunk
 from .runner import Jump
+
+STOP_WORD = 0
+"""Index of the word that stops the runner."""
+
+
+@dataclass(frozen=True, slots=True)
+class Round:
+    """A loop in a table. left: the word with its rounds left; the record behind the loop begins two words later.
+
+    outer: the numbers of the loops around it. written: all memory that an iteration writes: per slice, the word of its
+    address, and its bytes.
+    """
+
+    left: int
+    outer: tuple[int, ...]
+    written: tuple[tuple[int, int], ...]
 
 
 @dataclass(frozen=True, slots=True)
 class Run:
-    """Follow the records of a descriptor, starting at the word `begin`. rounds: per loop, the word with its rounds
-    left.
-    """
+    """Follow the records of a descriptor, starting at the word `begin`."""
 
     descriptor: int
     begin: int
-    rounds: tuple[int, ...]
+    rounds: tuple[Round, ...]
 
 
 @dataclass(frozen=True, slots=True)
 class Loop:
-    """A while loop whose thunks are observed."""
+    """A while loop whose thunks are observed. written: as in Round."""
 
     condition: Node
     body: Node
     predicate: int
+    written: tuple[tuple[int, int], ...]
 
 
 @dataclass(frozen=True, slots=True)
@@ -95,11 +110,12 @@ def build_table(root: SequentialThunk, resolve: Callable[[str], int], copy: int,
 class _Builder:
     resolve: Callable[[str], int]
     copy: int
-    words: list[int] = field(default_factory=list)
+    words: list[int] = field(default_factory=lambda: [0])  # STOP_WORD
     references: list[Reference] = field(default_factory=list)
     internal: list[int] = field(default_factory=list)
     cells: list[int] = field(default_factory=list)
-    rounds: list[int] = field(default_factory=list)
+    rounds: list[Round | None] = field(default_factory=list)  # None: its loop is not complete
+    around: list[int] = field(default_factory=list)  # the loops that are not complete
 
     def seen(self, thunk: Thunk) -> Node:
         """The node of a thunk; every thunk within it is observed."""
@@ -110,7 +126,8 @@ class _Builder:
                 nodes = tuple(map(self.seen, thunk.thunks))
                 return nodes[0] if len(nodes) == 1 else InOrder(nodes)
             case WhileThunk():
-                node = Loop(self.seen(thunk.condition), self.seen(thunk.body), self.cell(thunk.predicate))
+                condition, body = self.seen(thunk.condition), self.seen(thunk.body)
+                node = Loop(condition, body, self.cell(thunk.predicate), self.written(thunk))
             case ConditionalThunk():
                 branches = tuple(map(self.seen, thunk.branches))
                 node = Branch(self.cell(thunk.selector), thunk.selector_is_pred, branches)
@@ -120,9 +137,9 @@ class _Builder:
         begin = len(self.words)
         self.records(thunks)
         descriptor = len(self.words)
-        self.internal += [descriptor, descriptor + 1]
-        self.words += [begin * 8, descriptor * 8]
-        rounds, self.rounds = tuple(self.rounds), []
+        self.internal += [descriptor, descriptor + 1, descriptor + 2]
+        self.words += [begin * 8, descriptor * 8, STOP_WORD * 8]
+        rounds, self.rounds = tuple(r for r in self.rounds if r is not None), []
         return Run(descriptor, begin, rounds)
 
     def records(self, thunks: Iterable[Thunk]) -> None:
@@ -147,6 +164,9 @@ class _Builder:
 
     def loop(self, thunk: WhileThunk) -> None:
         """Emit: jump to the condition; body; condition; repeat."""
+        number, outer = len(self.rounds), tuple(self.around)
+        self.rounds.append(None)
+        self.around.append(number)
         self.control(Jump.JUMP)
         first = self.target()
         body = self.label()
@@ -155,8 +175,21 @@ class _Builder:
         self.records(thunk.condition.thunks)
         self.control(Jump.AGAIN, thunk.predicate)
         self.words[self.target()] = body
-        self.rounds.append(len(self.words))
-        self.words += [1, len(self.rounds)]
+        left = len(self.words)
+        self.words += [1, number + 1]
+        self.around.pop()
+        self.control(Jump.JUMP)
+        behind = self.target()
+        self.rounds[number] = Round(left, outer, self.written(thunk))
+        self.land(behind)
+
+    def written(self, thunk: WhileThunk) -> tuple[tuple[int, int], ...]:
+        """Words with the addresses of what a loop writes. They are no record: nothing may run into them."""
+        places = []
+        for part in dict.fromkeys(use.slice for use in thunk.uses if use.access is Access.WRITE):
+            places.append((len(self.words), part.size))
+            self.address(part)
+        return tuple(places)
 
     def branches(self, thunk: ConditionalThunk) -> None:
         """Emit: select a branch; the branches, each but the last followed by a jump to the end."""

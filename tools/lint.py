@@ -5,6 +5,8 @@ import os
 import subprocess
 import sys
 import tempfile
+from importlib import invalidate_caches
+from importlib.util import find_spec
 from pathlib import Path
 
 ROOT = Path(__file__).absolute().parents[1]
@@ -14,6 +16,17 @@ SETTINGS = ROOT / "pyproject.toml"
 def run(title: str, command: list[str], cwd: Path = ROOT, environ: dict[str, str] | None = None) -> bool:
     print(f"== {title}", flush=True)
     return subprocess.run(command, cwd=cwd, env={**os.environ, **(environ or {})}).returncode == 0
+
+
+def provide_tools() -> None:
+    """Install the dev extra in .venv when it is first used."""
+    needed = [name for name in ("ruff", "mypy", "importlinter") if find_spec(name) is None]
+    if not needed:
+        return
+    if Path(sys.prefix) != ROOT / ".venv":
+        sys.exit(f"lint: {', '.join(needed)} not installed; run ./testbed setup --dev and use .venv/bin/python3")
+    subprocess.run([sys.executable, "-B", ROOT / "tools/python/setup_venv.py", "--dev"], check=True)
+    invalidate_caches()
 
 
 def ruff(fix: bool) -> bool:
@@ -45,6 +58,7 @@ def main(argv: list[str]) -> int:
     parser.add_argument("--fix", action="store_true", help="reformat, and apply ruff's fixes")
     parser.add_argument("--only", choices=["ruff", "types", "layers"], help="run one check only")
     options = parser.parse_args(argv)
+    provide_tools()
     checks = {"ruff": lambda: ruff(options.fix), "types": types, "layers": layers}
     good = [check() for name, check in checks.items() if options.only in (None, name)]
     return 0 if all(good) else 1

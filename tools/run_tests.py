@@ -27,6 +27,13 @@ def parse_arguments(argv: list[str]) -> argparse.Namespace:
     parser.add_argument("paths", nargs="*", help="test files or folders, like tests/hlo/test_opset.py (default: all)")
     parser.add_argument("-k", dest="expression", metavar="EXPR", help="only tests whose name matches, as in pytest")
     parser.add_argument("--cpu", help="make code for x86-64-v2, x86-64-v3 or x86-64-v4 instead of this machine")
+    parser.add_argument(
+        "--every-cpu",
+        action="store_true",
+        help="run once for each of these that this machine can run, once for the machine itself with NumPy's "
+        "processor-specific loops off, and print a line for each",
+    )
+    parser.add_argument("--sample", action="store_true", help="only files whose tests depend on the processor the most")
     parser.add_argument("--deep", action="store_true", help="also run tests marked deep, and many more random examples")
     parser.add_argument(
         "--runner",
@@ -36,7 +43,41 @@ def parse_arguments(argv: list[str]) -> argparse.Namespace:
     )
     options, rest = parser.parse_known_args(argv)
     options.rest = [arg for arg in rest if arg != "--"]
+    options.environ = {"TESTBED_CPU": options.cpu} if options.cpu else {}
+    if options.sample:
+        options.paths += [str(ROOT / path) for path in SAMPLE]
     return options
+
+
+SAMPLE = (
+    "tests/conformance/test_convolution.py",
+    "tests/conformance/test_epilogue.py",
+    "tests/conformance/test_real_corners.py",
+    "tests/conformance/test_rows.py",
+    "tests/conformance/test_unrolling.py",
+    "tests/evaluator/test_processors.py",
+    "tests/legacy/test_math.py",
+    "tests/mlir_emitters/test_math.py",
+)
+"""Tests of vectors, tiles and functions: what differs most from one processor to another. Under 90 s of one core."""
+
+PROBE = """
+from numpy._core._multiarray_umath import __cpu_dispatch__, __cpu_features__
+from testbed.codegen.options import Target
+print(*Target.levels(), sep=",")
+print(*[name for name in __cpu_dispatch__ if __cpu_features__.get(name)])
+"""
+"""Prints the processors of --cpu that this machine can run, and the extensions for which NumPy has loops."""
+
+
+def every_processor() -> dict[str, dict[str, str]]:
+    """What --every-cpu runs, by name: the environment of each."""
+    done = subprocess.run([sys.executable, "-c", PROBE], stdout=subprocess.PIPE, text=True, check=True)
+    levels, extensions = done.stdout.splitlines()
+    found = {level: {"TESTBED_CPU": level} for level in levels.split(",") if level}
+    if extensions:
+        found["host, NumPy's loops off"] = {"NPY_DISABLE_CPU_FEATURES": extensions}
+    return found
 
 
 def find_bazel() -> str | None:
@@ -99,8 +140,7 @@ def bazel_command(bazel: str, options: argparse.Namespace, events: Path, environ
         command.append(f"--test_env=TESTBED_CORPUS={found}")
     if options.expression:
         command.append(f"--test_filter={options.expression}")
-    if options.cpu:
-        command.append(f"--test_env=TESTBED_CPU={options.cpu}")
+    command += [f"--test_env={name}={value}" for name, value in options.environ.items()]
     if options.deep:
         command += ["--test_env=TESTBED_DEEP=1", "--test_timeout=3600"]
     if not sys.stderr.isatty():
@@ -131,7 +171,7 @@ def run_pytest(options: argparse.Namespace) -> int:
     if options.deep:
         command.append("--deep")
     paths = [os.path.abspath(path) for path in options.paths] or [str(ROOT / "tests")]
-    environ = {**os.environ, **({"TESTBED_CPU": options.cpu} if options.cpu else {})}
+    environ = {**os.environ, **options.environ}
     chosen = " ".join(options.paths or ["tests"])
     print(f"testbed test: through pytest {chosen} (no Bazel found or chosen)", flush=True)
     with tempfile.TemporaryDirectory() as folder:
@@ -161,7 +201,15 @@ def main(argv: list[str]) -> int:
     if options.runner == "bazel" and bazel is None:
         print("testbed test: no bazel on PATH; install it, or leave --runner out", file=sys.stderr)
         return 2
-    return run_bazel(bazel, options) if bazel else run_pytest(options)
+    if not options.every_cpu:
+        return run_bazel(bazel, options) if bazel else run_pytest(options)
+    codes = {}
+    for name, options.environ in every_processor().items():
+        print(f"testbed test: {name}", flush=True)
+        codes[name] = run_bazel(bazel, options) if bazel else run_pytest(options)
+    for name, code in codes.items():
+        print(f"{name}: {'failed' if code else 'passed'}", flush=True)
+    return max(codes.values(), default=0)
 
 
 if __name__ == "__main__":

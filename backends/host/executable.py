@@ -11,12 +11,14 @@ import numpy as np
 from ...codegen.cache import ObjectCache
 from ...codegen.load import LoadedCode
 from ...hlo.dynamic_border import DynamicBorder
-from ...planning.plan import AllocationKind, Plan
+from ...hlo.errors import OutOfMemoryError
+from ...planning.plan import Allocation, AllocationKind, Plan
 from ...thunks import SequentialThunk
 from ...thunks.executor import Executor, Frame, Observer
 from ..base import Executable
 from .addresses import address_of
 from .donation import place_aliased
+from .interruptible import LONG, estimated_seconds, in_main_thread, run_aside
 from .leaves import Leaf
 from .memory import POOL
 from .red_zones import RedZones
@@ -42,12 +44,14 @@ class HostExecutable(Executable):
         red_zones: bool = False,
     ):
         self.plan, self.thunks, self.code = plan, thunks, code
+        self.program = plan.module
         self.kernels, self.timings, self.stages = kernels, timings, stages
         self._signature = Signature.of(plan)
         self._border = DynamicBorder.of(plan.module)
         self._constants = _constant_blocks(plan)
         self._executor = Executor(thunks, code.address, self._signature.variable, cache, flush_subnormals)
         self._contexts: list[_Context] = []
+        self._is_long = estimated_seconds(plan) >= LONG
         self._flush_subnormals, self._red_zones = flush_subnormals, red_zones
 
     @property
@@ -76,6 +80,9 @@ class HostExecutable(Executable):
         New results are aligned to 64 bytes and own their memory. A result whose layout is not row-major is a strided
         view. Inputs and results with dynamic dimensions have their actual sizes; arrays in `outputs` have the bounds.
         observer: called for each thunk (slower). Raises InputError if an input or output does not fit.
+
+        Ctrl-C in the main thread raises KeyboardInterrupt at once. The kernel that was running then goes on for as long
+        as it takes, and may still write to `outputs` and donated inputs: drop them.
         """
         if self._border is not None:
             inputs, outputs = self._border.padded(inputs), self._sized(outputs)
@@ -92,13 +99,24 @@ class HostExecutable(Executable):
             context = _Context(signature, self._constants, self.plan)
         if self._red_zones and observer is None:
             observer = RedZones(self.code, self._executor.runner, self._flush_subnormals, context.address)
-        try:
+
+        def run() -> None:
             context.run(self._executor, addresses, observer)
             for number, slice in signature.copied:
                 ctypes.memmove(places[number], context.address(slice.allocation) + slice.offset, slice.size)
-        finally:  # also after an exception: a run reads nothing of the arena that it has not written
+
+        def give_back() -> None:  # also after an exception: a run reads nothing of the arena that it has not written
+            context.go_on()
             if len(self._contexts) < IDLE_CONTEXTS:
                 self._contexts.append(context)
+
+        if self._is_long and in_main_thread():
+            run_aside(run, context.stop, give_back, keep=(self, kept, results))
+        else:
+            try:
+                run()
+            finally:
+                give_back()
         return results if self._border is None else self._border.cut(results)
 
     def _sized(self, outputs: Sequence[np.ndarray | None] | None) -> Sequence[np.ndarray | None] | None:
@@ -112,7 +130,7 @@ class _Context:
 
     def __init__(self, signature: Signature, constants: Mapping[int, np.ndarray], plan: Plan):
         allocations = plan.assignment.allocations
-        arena = {a.index: POOL.allocate(a.size) for a in allocations if a.kind is AllocationKind.TEMPORARY}
+        arena = {a.index: _temporaries(plan, a) for a in allocations if a.kind is AllocationKind.TEMPORARY}
         self._blocks = {**constants, **arena}
         self._signature, self._variable = signature, list(signature.variable)
         self._bases = np.zeros(len(allocations) + 1, np.uint64)  # the last entry is for leaves that no kernel uses
@@ -120,13 +138,30 @@ class _Context:
             self._bases[index] = address_of(block)
         self._frame: Frame | None = None
         self._bound: list[int] | None = None  # addresses of inputs and outputs in the frame
+        self._running: Frame | None = None
+        self._stopped = False
 
     def run(self, executor: Executor, addresses: list[int], observer: Observer | None) -> None:
         if addresses != self._bound or self._frame is None:
             self._bind(executor, addresses)
         frame = self._frame if observer is None else executor.frame(self._bases, observer)
         assert frame is not None
+        self._running = frame
+        if self._stopped:
+            frame.stop()
         frame.run()
+
+    def stop(self) -> None:
+        """Let the run in another thread end before its next kernel. The results are undefined then."""
+        self._stopped = True
+        if self._running is not None:
+            self._running.stop()
+
+    def go_on(self) -> None:
+        """End `stop`, for the next run."""
+        if self._stopped and self._running is not None:
+            self._running.stop(False)
+        self._running, self._stopped = None, False
 
     def _bind(self, executor: Executor, addresses: list[int]) -> None:
         """Bind the addresses of inputs and outputs. Overlaps depend on addresses alone: check them only here."""
@@ -142,6 +177,19 @@ class _Context:
 
     def address(self, allocation: int) -> int:
         return int(self._bases[allocation])
+
+
+def _temporaries(plan: Plan, allocation: Allocation) -> np.ndarray:
+    """Memory for temporaries. Raises OutOfMemoryError, which names the largest array in it."""
+    try:
+        return POOL.allocate(allocation.size)
+    except MemoryError as error:
+        places = ((s.size, i) for (i, _), s in plan.assignment.slices.items() if s.allocation == allocation.index)
+        size, largest = max(places, key=lambda place: place[0], default=(0, None))
+        if largest is None:  # scratch memory only
+            raise OutOfMemoryError("temporary memory", allocation.size) from error
+        what = f"temporary memory, with {largest.name}, {largest.shape.without_layout()}, of {size:,} bytes in it,"
+        raise OutOfMemoryError(what, allocation.size, location=largest.location) from error
 
 
 def _constant_blocks(plan: Plan) -> dict[int, np.ndarray]:

@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 
 from ...hlo.dtypes import FROM_NUMPY
-from ...hlo.errors import InputError
+from ...hlo.errors import InputError, OutOfMemoryError
 from ...hlo.shapes import Shape
 from .addresses import address_of
 from .memory import POOL, size_class
@@ -75,12 +75,20 @@ class Leaf:
 
     def allocate_physical(self) -> np.ndarray:
         """A new block of the pool as an array in memory order."""
-        return np.ndarray(self.physical, self.dtype, POOL.take(self.capacity)[0])
+        return np.ndarray(self.physical, self.dtype, self._take()[0])
 
     def allocate_result(self) -> tuple[np.ndarray, int]:
         """A new array in logical order, and its address."""
-        buffer, address = POOL.take(self.capacity)
+        buffer, address = self._take()
         return self.logical(np.ndarray(self.physical, self.dtype, buffer)), address
+
+    def _take(self) -> tuple[Any, int]:
+        """A block of the pool and its address. Raises OutOfMemoryError."""
+        try:
+            return POOL.take(self.capacity)
+        except MemoryError as error:
+            what = f"{self.role} {self.number}, {self.shape.without_layout()},"
+            raise OutOfMemoryError(what, self.bytes) from error
 
     def logical(self, physical: np.ndarray) -> np.ndarray:
         """A view in logical order of an array in memory order."""

@@ -81,11 +81,11 @@ class RedZones:
 
     def _call(self, function: int, arguments: list[int]) -> None:
         """Call the kernel through the runner, so that subnormals are handled as in a normal run."""
-        words = np.zeros(2 + 2 + len(arguments), np.uint64)
-        words[2:4] = function, len(arguments)
-        words[4:] = arguments
+        words = np.zeros(4 + 2 + len(arguments), np.uint64)  # a descriptor, a word that stays 0, a record
         begin = address_of(words)
-        words[:2] = begin + 16, begin + words.nbytes
+        words[:3] = begin + 32, begin + words.nbytes, begin + 24
+        words[4:6] = function, len(arguments)
+        words[6:] = arguments
         if self._run(begin) < 0:
             raise BackendError(f"the runner knows no kernel of {len(arguments)} arguments")
 

@@ -16,8 +16,10 @@ from ..host.platform import HostStreamExecutor, HostTransferManager
 
 
 class InterpreterExecutable(Executable):
+    """A module that the evaluator runs."""
+
     def __init__(self, module: Module):
-        self.module = module
+        self.module = self.program = module
 
     def execute(self, inputs: Sequence[Any], outputs: Sequence[np.ndarray | None] | None = None) -> list[np.ndarray]:
         results = evaluate(self.module, [np.asarray(x) for x in inputs])

@@ -114,6 +114,15 @@ def divide(x: Array, y: Array) -> Array:
     )
 
 
+def ordered(operation: Callable[[Array, Array], Array], x: Array, y: Array) -> Array:
+    """np.less, np.less_equal, np.greater or np.greater_equal in lexicographic order: real parts, then imaginary parts.
+
+    Real parts that are NaN compare false; NaN in an imaginary part matters only where the real parts are equal.
+    """
+    strict = np.less if operation in (np.less, np.less_equal) else np.greater
+    return strict(x.real, y.real) | (x.real == y.real) & operation(x.imag, y.imag)
+
+
 def sign(x: Array) -> Array:
     """x / |x|; a zero is returned unchanged."""
     size = magnitude(x)

@@ -149,12 +149,16 @@ def select(_instruction: Instruction, condition: Array, x: Array, y: Array) -> A
 
 
 def maximum(x: Array, y: Array) -> Array:
-    """The maximum, where +0 is larger than -0; np.maximum may return either."""
+    """The maximum, where +0 is larger than -0; np.maximum may return either. Complex: x if x >= y, otherwise y."""
+    if np.result_type(x, y).kind == "c":
+        return np.where(cx.ordered(np.greater_equal, x, y), x, y)
     larger = np.maximum(x, y)
     return np.where((x == 0) & (y == 0), x + y, larger) if larger.dtype.kind == "f" else larger
 
 
 def minimum(x: Array, y: Array) -> Array:
+    if np.result_type(x, y).kind == "c":
+        return np.where(cx.ordered(np.less_equal, x, y), x, y)
     return -maximum(-x, -y) if np.result_type(x, y).kind == "f" else np.minimum(x, y)
 
 
@@ -175,7 +179,9 @@ _COMPARE = {
 
 
 def compare(instruction: Instruction, x: Array, y: Array) -> Array:
-    """type=TOTALORDER orders -NaN < -inf < … < -0 < +0 < … < +inf < NaN."""
+    """type=TOTALORDER orders -NaN < -inf < … < -0 < +0 < … < +inf < NaN. Complex numbers are ordered by real, then by
+    imaginary part.
+    """
     operation = _COMPARE[instruction.attributes["direction"]]
     dtype = instruction.operands[0].shape.dtype
     if dtype.is_float and instruction.attributes.get("type") == "TOTALORDER":
@@ -184,6 +190,8 @@ def compare(instruction: Instruction, x: Array, y: Array) -> Array:
         x, y = x.astype(np.float32), y.astype(np.float32)
     elif dtype.bits < 8 and dtype is not DType.PRED:
         x, y = x.astype(np.int8), y.astype(np.int8)
+    elif dtype.is_complex and operation not in (np.equal, np.not_equal):
+        return np.asarray(cx.ordered(operation, x, y))
     return np.asarray(operation(x, y))
 
 

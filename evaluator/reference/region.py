@@ -52,6 +52,8 @@ def narrow_ufunc(computation: Computation) -> np.ufunc | None:
     numbers = {o.parameter_number for o in root.operands if o.opcode is Op.PARAMETER}
     if numbers != {0, 1} or any(o.shape.dtype is not root.shape.dtype for o in root.operands):
         return None
+    if root.shape.dtype.is_complex and root.opcode in (Op.MAXIMUM, Op.MINIMUM):
+        return None  # np.maximum treats NaN otherwise
     return UFUNCS.get(root.opcode)
 
 

@@ -2,14 +2,16 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
+from itertools import accumulate
 from typing import Any
 
 import numpy as np
 
 from ...hlo.attributes import OutputAlias, PadDim, Raw, SliceDim, Window, WindowDim
 from ...hlo.errors import InputError
+from ...hlo.ir import Instruction
 from ...hlo.opcodes import Op
 from .convolution import read_convolution, write_convolution
 from .mesh_groups import mesh_groups_text, read_mesh_groups
@@ -387,25 +389,45 @@ FIELDS: dict[str, Field] = {
     **{name: raw(name) for name in RAW},
 }
 
-_PERMUTES = (Op.COLLECTIVE_PERMUTE, Op.COLLECTIVE_PERMUTE_START)
+PERMUTES = (Op.COLLECTIVE_PERMUTE, Op.COLLECTIVE_PERMUTE_START)
 
 
-def _no_slice_sizes(proto: Any, where: str) -> None:
-    if proto.dynamic_slice_sizes:
-        raise InputError(f"{where}: a collective-permute of slices cannot be read from a proto", remedy="use HLO text")
+def _read_permuted_sizes(proto: Any, where: str) -> tuple[int, ...] | None:
+    return tuple(proto.dynamic_slice_sizes) or None
 
 
-def _refuse(key: str) -> Callable[[Any, Any], None]:
-    def write(proto: Any, value: Any) -> None:
-        raise InputError(f"{key} of this opcode cannot be written to a proto", remedy="use HLO text")
+def _write_permuted_sizes(proto: Any, value: Any) -> None:
+    for sizes in value:
+        proto.dynamic_slice_sizes.extend(sizes)
 
-    return write
+
+def split_slice_sizes(flat: Sequence[int], operands: Sequence[Instruction], where: str) -> tuple[tuple[int, ...], ...]:
+    """The sizes of each slice of a collective-permute, which a proto holds as one list.
+
+    operands: (inputs, outputs, starts in the inputs, starts in the outputs); the starts tell how many slices an array
+    has, and its rank how many sizes a slice. Raises InputError if the list is shorter or longer.
+    """
+    if len(operands) != 4:
+        raise InputError(
+            f"{where}.dynamic_slice_sizes: a collective-permute of slices has 4 operands, not {len(operands)}"
+        )
+    inputs, starts = operands[0].shape, operands[2].shape
+    arrays, places = (inputs.elements, starts.elements) if inputs.is_tuple else ((inputs,), (starts,))
+    ranks = [
+        array.rank
+        for array, place in zip(arrays, places, strict=False)
+        for _ in range(len(place.elements) if place.elements and place.elements[0].is_tuple else 1)
+    ]
+    if sum(ranks) != len(flat):
+        raise InputError(f"{where}.dynamic_slice_sizes: {len(flat)} sizes for slices of ranks {ranks}")
+    ends = list(accumulate(ranks))
+    return tuple(tuple(flat[end - rank : end]) for rank, end in zip(ranks, ends, strict=True))
 
 
 BY_OPCODE: dict[tuple[Op, str], Field] = {
     (Op.RNG_BIT_GENERATOR, "algorithm"): enum("rng_algorithm", "RandomAlgorithm", str.lower, str.upper),
     (Op.SCATTER, "index_vector_dim"): scalar(SCATTER + "index_vector_dim"),
-    **{(op, "slice_sizes"): Field(_no_slice_sizes, _refuse("slice_sizes")) for op in _PERMUTES},
+    **{(op, "slice_sizes"): Field(_read_permuted_sizes, _write_permuted_sizes) for op in PERMUTES},
     (Op.CHOLESKY, "lower"): scalar("cholesky_options.lower"),
     **{(Op.RAGGED_DOT, ours): ints(RAGGED + DOT + theirs) for ours, theirs in _DOT_DIMS},
 }

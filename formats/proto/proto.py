@@ -50,6 +50,19 @@ def module_to_proto(module: Module) -> bytes:
     return _guarded("<module>", lambda: write_module(module).SerializeToString(deterministic=True))
 
 
+def module_to_numbered_proto(module: Module) -> bytes:
+    """`module_to_proto` with instructions named i0, i1, … in the order of the module, and without metadata.
+
+    XLA's diagnostics on it name an instruction by its number.
+    """
+    proto = _guarded("<module>", lambda: write_module(module))
+    instructions = (i for computation in proto.computations for i in computation.instructions)
+    for number, instruction in enumerate(instructions):
+        instruction.name = f"i{number}"
+        instruction.ClearField("metadata")
+    return proto.SerializeToString(deterministic=True)
+
+
 def module_from_text_proto(text: str, file: str = "<string>") -> Module:
     return snapshot_from_text_proto(text, file).module
 

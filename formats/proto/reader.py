@@ -12,7 +12,7 @@ from ...hlo.ir import Computation, Instruction, Module
 from ...hlo.opcodes import BY_NAME, Op
 from ...hlo.opset import OPSET
 from ...hlo.shapes import Shape
-from .fields import field_of
+from .fields import PERMUTES, field_of, split_slice_sizes
 from .rows import CALLED, COMMON, ONES, ROWS
 from .shapes import read_literal, read_shape
 from .text_attributes import frontend_attributes_text, quoted
@@ -138,6 +138,10 @@ class _Reader:
                 out[key] = value
         if out.get("async_execution_thread") == "main":
             del out["async_execution_thread"]
+        if opcode is Op.COMPARE and proto.comparison_order:
+            out["type"] = _type_of_order(proto.comparison_order, operands, where)
+        if opcode in PERMUTES and "slice_sizes" in out:
+            out["slice_sizes"] = split_slice_sizes(out["slice_sizes"], operands, where)
         if out.get("type") is not None and out["type"] == _default_comparison(operands):
             del out["type"]
         if "operand_layout_constraints" in out:
@@ -204,6 +208,16 @@ def _check_parameters(instructions: tuple[Instruction, ...], where: str) -> None
     numbers = sorted(i.parameter_number for i in instructions if i.opcode is Op.PARAMETER)
     if numbers != list(range(len(numbers))):
         raise InputError(f"{where}.instructions: the parameters are numbered {numbers[:20]}", remedy=DAMAGED)
+
+
+def _type_of_order(order: str, operands: list[Instruction], where: str) -> str:
+    """The comparison type of an order, which jaxlib 0.12 writes instead."""
+    default = _default_comparison(operands)
+    if order == "PARTIAL" or (order == "TOTAL" and default != "FLOAT"):
+        return default
+    if order == "TOTAL":
+        return "TOTALORDER"
+    raise InputError(f"{where}.comparison_order: {order!r} is not supported", remedy="choose TOTAL or PARTIAL")
 
 
 def _default_comparison(operands: list[Instruction]) -> str:

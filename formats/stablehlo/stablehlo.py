@@ -12,6 +12,7 @@ from pathlib import Path
 
 from ...hlo.errors import InputError, Location, ParseError
 from ...hlo.ir import Module
+from ...hlo.remedies import adding
 from ..text.parser import parse_module
 from .worker import convert
 
@@ -53,12 +54,31 @@ LIMIT = 300.0
 """Time limit of the child process in seconds."""
 
 
-def _convert_in_child(code: bytes, file: str) -> str:
+def export_in_child(proto: bytes, file: str, *, bytecode: bool) -> tuple[bytes, str]:
+    """(StableHLO, "") of an HloModuleProto, by XLA's converter in a child process; (b"", diagnostics) if it refuses.
+
+    Raises InputError if jaxlib is not installed, or if the child does not answer.
+    """
+    _need_jaxlib()
+    child = _ask_child(["bytecode" if bytecode else "text"], proto, file)
+    answer = child.stdout
+    if child.returncode == 0 and answer[:1] in (b"+", b"-"):
+        return (answer[1:], "") if answer[:1] == b"+" else (b"", answer[1:].decode("utf-8", "replace"))
+    raise InputError(
+        f"{file}: XLA's converter crashed on this module (status {child.returncode})", remedy="convert a smaller part"
+    )
+
+
+def _ask_child(arguments: list[str], data: bytes, file: str) -> subprocess.CompletedProcess[bytes]:
     worker = Path(__file__).with_name("worker.py")
     try:
-        child = subprocess.run([sys.executable, worker], input=code, capture_output=True, timeout=LIMIT)
+        return subprocess.run([sys.executable, worker, *arguments], input=data, capture_output=True, timeout=LIMIT)
     except subprocess.TimeoutExpired:
         raise InputError(f"{file}: XLA's converter took more than {LIMIT:g} s", remedy="give the HLO") from None
+
+
+def _convert_in_child(code: bytes, file: str) -> str:
+    child = _ask_child([], code, file)
     answer = child.stdout.decode("utf-8", "replace")
     if child.returncode == 0 and answer.startswith("+"):
         return answer[1:]
@@ -96,7 +116,7 @@ def _need_jaxlib() -> None:
     except ImportError:
         raise InputError(
             "StableHLO is converted by XLA, and jaxlib is not installed",
-            remedy="run ./testbed setup --xla, or give the module as HLO",
+            remedy=f"run {adding('xla')}, or give the module as HLO",
         ) from None
 
 

@@ -24,6 +24,7 @@ from ...hlo.attributes import (
 from ...hlo.shapes import ShapeIndex
 from .lexer import Lexer, near
 from .parse_shapes import parse_shape
+from .parse_sharding import sharding
 from .parse_values import (
     boolean,
     booleans,
@@ -317,7 +318,7 @@ ATTRIBUTES: dict[str, Callable[[Reading, str], Any]] = {
     "control-predecessors": instruction_names,
     "backend_config": string_or_dict,
     "metadata": raw,
-    "sharding": raw,
+    "sharding": sharding,
     "frontend_attributes": raw,
     "origin": raw,
     "statistics": raw,

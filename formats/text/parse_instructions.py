@@ -151,7 +151,7 @@ class InstructionParser(Reading):
             lexer.fail(f"the shape of {wrapped.value}-start must be ((operands), result, state…), not {shape}", at)
         own: dict[str, Any] = {}
         operands = self.operands(wrapped, at)
-        self.attributes(own, wrapped, at, ASYNC_START)
+        self.own_attributes(own, wrapped, operands, at, ASYNC_START)
         outer = {k: own.pop(k) for k in ASYNC_OWN if k in own}
         if wrapped not in (Op.CUSTOM_CALL, Op.FUSION) and "output_to_operand_aliasing" in own:
             outer["output_to_operand_aliasing"] = own.pop("output_to_operand_aliasing")
@@ -201,14 +201,11 @@ class InstructionParser(Reading):
             lexer.expect(")", "after the value of a constant")
         else:
             operands = self.operands(opcode, at)
-        if opcode is Op.COMPARE and not nested:
-            self.attributes(own, opcode, at, ORDER)
-            self.comparison_type(own, operands, at)
-        elif not nested:
-            self.attributes(own, opcode, at)
+        if not nested:
+            self.own_attributes(own, opcode, operands, at)
         elif missing := [key for key in OPSET[opcode].required if key not in own]:
             self.missing(opcode, missing[0], at)
-        if opcode is Op.BROADCAST:
+        elif opcode is Op.BROADCAST:
             self.broadcast_dimensions(own, operands, at)
         name = name or self.fresh(f"{opcode.value}.anon")
         if shape is None:
@@ -245,7 +242,9 @@ class InstructionParser(Reading):
                     if m[3] == ")":
                         break
                 else:
-                    out.append(self.slow_operand(opcode))
+                    found = self.slow_operand(opcode)
+                    if found is not None:
+                        out.append(found)
                     if not lexer.eat(","):
                         lexer.expect(")", f"after the operands of {opcode.value}")
                         break
@@ -268,18 +267,19 @@ class InstructionParser(Reading):
             return self.add_parameter(name, shape, at)
         return self.find_instruction(name, at)
 
-    def slow_operand(self, opcode: Op) -> Instruction:
-        """Reads an operand that `_operand` does not match: with a complicated shape, or a nested instruction."""
+    def slow_operand(self, opcode: Op) -> Instruction | None:
+        """Reads an operand that `_operand` does not match: with a complicated shape, or a nested instruction.
+
+        None for a place between commas that holds a shape or nothing: XLA reads add(f32[], p, q) and add(p,, q) as
+        add(p, q).
+        """
         lexer, at = self.lexer, self.lexer.pos
         shape = parse_shape(lexer) if starts_shape(lexer) else None
         at_name, free = lexer.pos, shape if self.lone and len(self.scopes) == 1 else None
         if free is not None and (lexer.at(",") or lexer.at(")")):
             return self.add_parameter("", free, at)
-        if shape is not None and (lexer.at(",") or lexer.at(")")):
-            # XLA's parser drops whatever it cannot read before a comma, so it reads add(f32[], p, q) as add(p, q).
-            lexer.fail(
-                f"an operand of {opcode.value} has the shape {shape}, but no name", at, "name it or leave it out"
-            )
+        if lexer.at(",") or lexer.at(")"):
+            return None
         name = lexer.name(f"an operand of {opcode.value}")
         if lexer.at("("):
             lexer.pos = at_name
@@ -301,6 +301,21 @@ class InstructionParser(Reading):
         instruction = self.rest("", shape, opcode, at, nested=True)
         self.depth -= 1
         return instruction
+
+    def own_attributes(
+        self,
+        own: dict[str, Any],
+        opcode: Op,
+        operands: tuple[Instruction, ...],
+        at: int,
+        more: frozenset[str] = frozenset(),
+    ) -> None:
+        """Consumes the attributes of an opcode and `more`, and completes what text may leave out or say otherwise."""
+        self.attributes(own, opcode, at, more | ORDER if opcode is Op.COMPARE else more)
+        if opcode is Op.COMPARE:
+            self.comparison_type(own, operands, at)
+        elif opcode is Op.BROADCAST:
+            self.broadcast_dimensions(own, operands, at)
 
     def attributes(self, own: dict[str, Any], opcode: Op, at: int, more: frozenset[str] = frozenset()) -> None:
         """Consume `, name=value …` into `own`; the opcode's attributes and `more` are allowed."""

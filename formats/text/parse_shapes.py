@@ -30,7 +30,7 @@ def cached_shape(lexer: Lexer, text: str) -> Shape | None:
     if shape is None:
         shape = _simple(text)
         if shape is not None:
-            if len(_cache) > 10_000:
+            if len(_cache) > 2_000:
                 _cache.clear()
             _cache[text] = shape
     return shape

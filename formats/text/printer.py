@@ -16,10 +16,10 @@ from ...hlo.attributes import (
     SliceDim,
     Window,
 )
-from ...hlo.dtypes import BY_NAME
 from ...hlo.ir import Computation, Instruction, Literal, Module
 from ...hlo.opcodes import Op
 from ...hlo.shapes import Shape, ShapeIndex, shape_to_text
+from .names import RESERVED, with_legal_names
 from .print_literals import literal_to_text
 
 SECTIONS = ("FileNames", "FunctionNames", "FileLocations", "StackFrames")
@@ -33,21 +33,16 @@ QUOTED = frozenset(
         "async_execution_thread",
     }
 )
-RESERVED = frozenset(BY_NAME) | {
-    *("nan", "inf", "true", "false", "HloModule", "ENTRY", "ROOT", "FileNames", "FunctionNames", "FileLocations"),
-    *("StackFrames", "maximal", "replicated", "manual", "last_tile_dim_replicate", "shard_as", "shard_like"),
-    *("unknown", "unreduced"),
-}
-"""Words that XLA reads as a name only after `%`."""
 UNNAMED = frozenset({"literal", "parameter_number"})
 
 
 def print_module(module: Module, *, long: bool = False) -> str:
-    """The text of a whole module.
+    """The text of a whole module. Names that XLA refuses are replaced (names.py).
 
     long: XLA's long form, with `%` before names, signatures of computations, and shapes before operands.
     """
-    header = f"HloModule {module.name}"
+    module = with_legal_names(module)
+    header = f"HloModule {name_to_text(module.name)}"
     for key, value in module.attributes.items():
         if key not in SECTIONS:
             header += f", {attribute_to_text(key, value, long)}"

@@ -140,15 +140,16 @@ def stochastic_convert(i: Instruction) -> Shape:
 
 
 def bitcast_convert(i: Instruction) -> Shape:
-    """BITCONVERT1: operand and result are arrays. BITCONVERT2: both are complex, or neither is.
+    """BITCONVERT1: operand and result are arrays. BITCONVERT2: a complex type stays what it is, as in XLA.
     BITCONVERT3: the last dimension of a narrower operand is the ratio of the widths.
     """
     (x,) = arrays(i, "BITCONVERT1")
     to = i.shape.dtype
     if not i.shape.is_array:
         broken(i, "BITCONVERT1", f"cannot convert to {i.shape}")
-    if x.dtype.is_complex != to.is_complex:
-        broken(i, "BITCONVERT2", f"cannot reinterpret {x.dtype.value} as {to.value}")
+    if x.dtype is not to and (x.dtype.is_complex or to.is_complex):
+        remedy = "take its parts with real and imag, make one with complex"
+        broken(i, "BITCONVERT2", f"cannot reinterpret {x.dtype.value} as {to.value}", remedy)
     bits, to_bits = (8 if d is DType.PRED else d.bits for d in (x.dtype, to))
     narrow, wide = sorted((bits, to_bits))
     ratio = wide // narrow

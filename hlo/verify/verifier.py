@@ -20,16 +20,21 @@ def verify(module: Module) -> None:
     check_header(module)
 
 
-def verify_instruction(i: Instruction) -> None:
-    """ARITY1: the number of operands is one that the opcode allows. ATTR1: required attributes are present. LAYOUT1: a
-    layout is a permutation of the dimensions. SHAPE1: the shape is the one that the opcode's rule infers.
-    """
+def check_form(i: Instruction) -> None:
+    """ARITY1: the number of operands is one that the opcode allows. ATTR1: required attributes are present."""
     row = OPSET[i.opcode]
     if not row.low <= len(i.operands) <= row.high:
         broken(i, "ARITY1", f"has {len(i.operands)} operands, but takes {row.arity}")
     for key in row.required + NEEDED.get(i.opcode, ()):
         if key not in i.attributes:
             broken(i, "ATTR1", f"needs the attribute '{key}'", f"add {key}=…")
+
+
+def verify_instruction(i: Instruction) -> None:
+    """Checks its form. LAYOUT1: a layout is a permutation of the dimensions. SHAPE1: the shape is the one that the
+    opcode's rule infers.
+    """
+    check_form(i)
     for _, leaf in i.shape.leaves():
         if leaf.layout is not None and leaf.is_array and sorted(leaf.layout.minor_to_major) != list(range(leaf.rank)):
             broken(i, "LAYOUT1", f"layout of {leaf} does not order its {leaf.rank} dimensions")

@@ -246,6 +246,14 @@ def power_small(i: Instruction, b: Builder) -> Instruction | None:
     return _product(b, x, int(exponent)) if exponent in (2, 3, 4) else None
 
 
+def power_complex(i: Instruction, b: Builder) -> Instruction | None:
+    """x^1 → x, x^2 and x^3 → products, for complex numbers, as in XLA: exact where the polar form rounds the angle."""
+    exponent = number_of(i.operands[1]) if i.shape.dtype.is_complex else None
+    if exponent is None or exponent not in (1, 2, 3):
+        return None
+    return i.operands[0] if exponent == 1 else _product(b, i.operands[0], int(exponent.real))
+
+
 def _product(b: Builder, x: Instruction, count: int) -> Instruction:
     square = b.binary(Op.MULTIPLY, x, x)
     return square if count == 2 else b.binary(Op.MULTIPLY, square, x if count == 3 else square)
@@ -324,6 +332,7 @@ RULES = (
     rule(Op.POWER, power_zero_or_one),
     rule(Op.POWER, power_integer),
     rule(Op.POWER, power_small, "products round after each factor, pow once", 4),
+    rule(Op.POWER, power_complex, "the polar form rounds logarithm and angle", 32),
     rule((Op.NEGATE, Op.NOT), twice),
     rule(Op.NEGATE, negated_difference),
     rule(Op.NEGATE, negated_product),

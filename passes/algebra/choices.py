@@ -114,6 +114,8 @@ def extreme_in_range(i: Instruction, b: Builder) -> Instruction | None:
 
 def extreme_of_constants(i: Instruction, b: Builder) -> Instruction | None:
     """max(max(x, c), d) → max(x, max(c, d)), and the same for min."""
+    if i.shape.dtype.is_complex:
+        return None  # where one operand is NaN, the second is the result: the order matters
     for x, d in swaps(i):
         if x.opcode is i.opcode and is_known(d):
             for y, c in swaps(x):
@@ -135,8 +137,8 @@ def clamp_of_clamp(i: Instruction, b: Builder) -> Instruction | None:
     if inner.opcode is not Op.CLAMP:
         return None
     known = [splat_of(o) for o in (i.operands[0], i.operands[2], inner.operands[0], inner.operands[2])]
-    if any(o is None or (i.shape.dtype.is_float and is_zero(o)) for o in known):
-        return None
+    if i.shape.dtype.is_complex or any(o is None or (i.shape.dtype.is_float and is_zero(o)) for o in known):
+        return None  # complex: where NaN is compared, the order matters
     low, high, first, last = (o for o in known if o is not None)
     limits = [b.op(Op.CLAMP, o.shape.without_layout(), low, o, high) for o in (first, last)]
     return b.op(Op.CLAMP, i.shape.without_layout(), limits[0], inner.operands[1], limits[1])

@@ -3,7 +3,8 @@
 Loops without effects are assumed to be finite, as XLA does when it removes an unused one. So a `while (true)` whose
 state no longer changes ends with that state. An element of the state is settled after 0 iterations if the body forwards
 it, and after n + 1 if it is computed from elements that are settled after n. Once all are settled, no further iteration
-is needed.
+is needed. Of a `while (true)` whose elements settle by their values only (x → x and 7), each iteration says whether it
+changed a bit.
 """
 
 from __future__ import annotations
@@ -30,7 +31,7 @@ def finite_loops(module: Module) -> Module:
             return None
         iterations = iterations_to_settle(i.attributes["body"])
         if iterations is None or iterations > MOST_ITERATIONS:
-            return None
+            return _until_unchanged(i, b) if _is_endless(i) else None
         return _bounded(i, b, iterations) if iterations else _parts(b, i.operands[0])
 
     return expand_ops(module, {Op.WHILE: bound})
@@ -83,6 +84,45 @@ def _read(body: Computation) -> dict[Instruction, frozenset[int]]:
         else:
             read[i] = frozenset().union(*(read[o] for o in i.operands))
     return read
+
+
+def _is_endless(i: Instruction) -> bool:
+    """Whether a loop's condition is the constant true, and its state consists of arrays of static size."""
+    test = i.attributes["condition"].root
+    plain = all(leaf.is_array and not leaf.is_dynamic for _, leaf in i.shape.leaves())
+    return plain and test.opcode is Op.CONSTANT and bool(test.literal.array)
+
+
+def _until_unchanged(i: Instruction, b: Builder) -> Instruction:
+    """The loop with a pred added to its state: whether the last iteration changed a bit."""
+    body, state = i.attributes["body"], tuple_shape(i.shape, array(DType.PRED))
+
+    def more(b: Builder, p: list[Instruction]) -> Instruction:
+        return b.elements(p[0])[1]
+
+    def step(b: Builder, p: list[Instruction]) -> Instruction:
+        value = b.elements(p[0])[0]
+        after = b.inline(body, [value])
+        return b.op(Op.TUPLE, state, after, _differ(b, value, after))
+
+    start = b.op(Op.TUPLE, state, i.operands[0], b.constant(True, DType.PRED))
+    regions = {"condition": b.region("condition", [state], more), "body": b.region("body", [state], step)}
+    return _parts(b, b.elements(b.op(Op.WHILE, state, start, **regions))[0])
+
+
+def _differ(b: Builder, x: Instruction, y: Instruction) -> Instruction:
+    """Whether two values of one shape differ in a bit."""
+    if x.shape.is_tuple:
+        result = b.constant(False, DType.PRED)
+        for p, q in zip(b.elements(x), b.elements(y), strict=True):
+            result = b.binary(Op.OR, result, _differ(b, p, q))
+        return result
+    if x.shape.dtype.is_complex:
+        part = x.shape.dtype.component
+        halves = [_differ(b, b.unary(op, x, part), b.unary(op, y, part)) for op in (Op.REAL, Op.IMAG)]
+        return b.binary(Op.OR, *halves)
+    order = {"type": "TOTALORDER"} if x.shape.dtype.is_float else {}
+    return b.reduce(b.compare(x, "NE", y, **order), Op.OR, False, range(x.shape.rank))
 
 
 def _parts(b: Builder, whole: Instruction) -> Instruction:

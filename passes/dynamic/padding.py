@@ -70,7 +70,7 @@ def _rest(x: Sized, b: Builder, shifts: Mapping[int, _Shift], interior: Sequence
 
 
 def _convolved(i: Instruction, b: Builder, xs: Sequence[Sized], dims: Sequence[WindowDim]) -> Sized | None:
-    kept = ("dim_labels", "feature_group_count", "batch_group_count", "operand_precision")
+    kept = ("dim_labels", "feature_group_count", "batch_group_count", "operand_precision", "algorithm")
     attributes = {k: v for k, v in i.attributes.items() if k in kept} | {"window": Window(tuple(dims))}
     operands = tuple(x.value for x in xs)
     plain = Instruction(Op.CONVOLUTION, i.name, i.shape.without_layout(), operands, attributes, i.location)

@@ -5,6 +5,7 @@ import gc
 import numpy as np
 import pytest
 
+from ...benchmarks import paired
 from ...benchmarks.paired import Timing, race, ratio, table
 
 
@@ -38,3 +39,15 @@ def test_the_ratio_is_paired_by_round():
 def test_the_table_names_all_and_the_base():
     text = table({"legacy": Timing((0.001,)), "mlir": Timing((0.002,))}, {"mlir": 0.25})
     assert "ratio to legacy" in text and "2.000 [2.000, 2.000]" in text and "0.250" in text
+
+
+def test_a_contestant_that_has_used_its_budget_sits_out_and_ratios_pair_the_rounds_of_both(monkeypatch):
+    clock = [0.0]
+
+    def take(seconds):
+        clock[0] += seconds
+
+    monkeypatch.setattr(paired.time, "perf_counter", lambda: clock[0])
+    result = race({"slow": lambda: take(4.0), "fast": lambda: take(1.0)}, rounds=6, seconds=1.0, budget=10.0)
+    assert result["slow"].rounds == (4.0,) * 3 and result["fast"].rounds == (1.0,) * 6
+    assert ratio(Timing((2.0, 2.0)), Timing((1.0, 1.0, 9.0))).median == 2.0

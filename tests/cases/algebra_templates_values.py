@@ -52,6 +52,8 @@ VALUES: dict[str, tuple[Template, ...]] = {
                           case("float", "ROOT r = T power(#1, x)")),
     "power_integer": tuple(case("wide", f"ROOT r = T power(x, #{n})") for n in (2, 3, 4)),
     "power_small": tuple(case("big", f"ROOT r = T power(x, #{n})") for n in (2, 3, 4, -1)),
+    "power_complex": tuple(case("complex", f"k = S constant(({n},0)); c = T broadcast(k), dimensions={{}};"
+                                           "ROOT r = T power(x, c)") for n in (1, 2, 3)),
     "twice": (case("number complex", "a = T negate(x); ROOT r = T negate(a)"),
               case("bits", "a = T not(x); ROOT r = T not(a)")),
     "negated_difference": (case("int", "a = T subtract(x, y); ROOT r = T negate(a)"),),

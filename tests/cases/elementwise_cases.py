@@ -64,10 +64,9 @@ def _plain(op: Op, dtype: DType) -> Iterator[Case]:
 
 
 def _compare(op: Op, dtype: DType) -> Iterator[Case]:
-    directions = DIRECTIONS[:2] if dtype.is_complex else DIRECTIONS
-    results = [f"compare(p0, p1), direction={d}" for d in directions]
+    results = [f"compare(p0, p1), direction={d}" for d in DIRECTIONS]
     if dtype.is_float:
-        results += [f"compare(p0, p1), direction={d}, type=TOTALORDER" for d in directions]
+        results += [f"compare(p0, p1), direction={d}, type=TOTALORDER" for d in DIRECTIONS]
     yield Case(op, dtype, (dtype, dtype), tuple(results))
 
 

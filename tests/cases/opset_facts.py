@@ -47,8 +47,8 @@ atan2                      | 2  | float complex                 | elementwise | 
 compare                    | 2  | any                           | elementwise |  0 | direction! type
 complex                    | 2  | f32 f64                       | elementwise |  0 |
 divide                     | 2  | signed unsigned float complex | elementwise |  0 |
-maximum                    | 2  | pred signed unsigned float    | elementwise |  0 |
-minimum                    | 2  | pred signed unsigned float    | elementwise |  0 |
+maximum                    | 2  | any                           | elementwise |  0 |
+minimum                    | 2  | any                           | elementwise |  0 |
 mulhi                      | 2  | signed unsigned               | elementwise |  0 |
 multiply                   | 2  | any                           | elementwise |  0 |
 or                         | 2  | pred signed unsigned          | elementwise |  0 |
@@ -60,7 +60,7 @@ shift-right-logical        | 2  | signed unsigned               | elementwise | 
 subtract                   | 2  | signed unsigned float complex | elementwise |  0 |
 xor                        | 2  | pred signed unsigned          | elementwise |  0 |
 # ternary
-clamp                      | 3  | pred signed unsigned float    | elementwise |  0 |
+clamp                      | 3  | any                           | elementwise |  0 |
 select                     | 3  | any                           | elementwise |  0 |
 # shape
 bitcast                    | 1  | any                           |             |  0 |
@@ -100,7 +100,7 @@ batch-norm-training        | 3  | float                         |             | 
 cholesky                   | 1  | float complex                 |             | 20 | lower
 convolution                | 2+ | signed unsigned float complex |             |  1 |
     dim_labels! window feature_group_count batch_group_count operand_precision convolution_kind
-    sparsity_config
+    sparsity_config algorithm
 dot                        | 2+ | any                           |             |  1 |
     lhs_contracting_dims rhs_contracting_dims lhs_batch_dims rhs_batch_dims operand_precision algorithm
 fft                        | 1  | complex f32 f64               |             | 20 | fft_type! fft_length!
@@ -138,7 +138,8 @@ rng-get-and-update-state   | 0  | any                           |             | 
 # asynchronous
 async-start                | 0+ | any                           |             |  0 |
     calls! async_execution_thread output_to_operand_aliasing
-async-update               | 1  | any                           |             |  0 | calls async_execution_thread
+async-update               | 1  | any                           |             |  0 |
+    calls async_execution_thread output_to_operand_aliasing
 async-done                 | 1  | any                           |             |  0 | calls async_execution_thread
 copy-start                 | 1  | any                           |             |  0 | cross_program_prefetch_index
 copy-done                  | 1  | any                           |             |  0 |

@@ -27,7 +27,7 @@ def test_diff_agrees(add, capsys):
     assert main(["diff", str(add), *OURS]) == 0
     out = capsys.readouterr().out
     assert "verdict: evaluator, golden, legacy, mlir agree" in out
-    assert "1 by legacy" in out and "1 by mlir" in out and "float32[2]" in out
+    assert "1 by legacy" in out and "1 by mlir" in out and "the result agrees on all 6 pairs of stacks" in out
 
 
 def test_code_is_made_for_the_processor_that_is_named(add, capsys, monkeypatch):
@@ -48,7 +48,12 @@ def test_diff_with_a_wrong_golden_exits_1_and_suspects_it(add, capsys):
     value = np.array([1, -2], np.float32)
     save_io(add / "io.npz", [value], [value])
     assert main(["diff", str(add), *OURS]) == 1
-    assert "golden differs from evaluator, legacy, mlir: suspect golden" in capsys.readouterr().out
+    out = capsys.readouterr().out
+    assert "golden differs from evaluator, legacy, mlir: suspect golden" in out
+    assert "out0 f32[2]: golden and evaluator differ in 2 of 2 elements; allowed: " in out
+    worst = [line.split() for line in out.splitlines() if line.startswith("  [1]")]
+    assert worst[0] == ["[1]", "-2.0", "-4.0", "2", "0.5", "8.39e+06"] and len(worst) == 3
+    assert "the result does not agree on 6 pairs of stacks" in out
 
 
 def test_diff_with_an_unsupported_opcode_names_it_and_exits_1(tmp_path, capsys):
@@ -65,14 +70,14 @@ def test_diff_with_an_unsupported_opcode_names_it_and_exits_1(tmp_path, capsys):
 def test_diff_says_that_stacks_agree_only_if_all_ran(add, capsys, monkeypatch):
     from ...migration import stacks
 
-    genuine = stacks.run
+    genuine = stacks.prepare
 
     def refusing(name, *arguments):
         if name == "legacy":
             raise UnsupportedError("legacy", "add(f32)")
         return genuine(name, *arguments)
 
-    monkeypatch.setattr(stacks, "run", refusing)
+    monkeypatch.setattr(stacks, "prepare", refusing)
     assert main(["diff", str(add), *OURS]) == 1
     out = capsys.readouterr().out
     assert "verdict: incomplete, legacy did not run; evaluator, mlir, golden match" in out
@@ -89,7 +94,7 @@ def test_diff_compares_the_results_in_the_file_of_inputs(add, tmp_path, capsys):
     assert "suspect golden" in capsys.readouterr().out
     np.savez(file, in0=value)
     assert main(["diff", str(add), *OURS, "--inputs", str(file)]) == 0
-    out = capsys.readouterr().out
+    out = " ".join(capsys.readouterr().out.split())
     assert "golden: not compared, " in out and "verdict: evaluator, legacy, mlir agree" in out
 
 
@@ -127,6 +132,30 @@ def test_bench_prints_a_row_a_stack(add, capsys):
     assert "ratio to legacy" in lines[0] and lines[1].startswith("legacy") and lines[2].startswith("mlir")
 
 
+ENDLESS = """HloModule endless
+body { i = s64[] parameter(0)
+  one = s64[] constant(1)
+  ROOT n = s64[] add(i, one) }
+condition { i = s64[] parameter(0)
+  end = s64[] constant(-1)
+  ROOT p = pred[] compare(i, end), direction=NE }
+ENTRY e { x = s64[] parameter(0)
+  z = s64[] abs(x)
+  ROOT w = s64[] while(z), condition=condition, body=body }"""
+
+
+def test_bench_leaves_out_what_takes_too_long(add, tmp_path, capsys):
+    endless = tmp_path / "endless.hlo"
+    endless.write_text(ENDLESS)
+    rounds = ["--rounds", "3", "--seconds", "0.001"]
+    assert main(["bench", str(endless), "--ab", "evaluator,optimized", *rounds, "--limit", "0.2"]) == 1
+    assert capsys.readouterr().out.splitlines() == [
+        f"{name}: left out, no result within 0.2 s" for name in ("evaluator", "optimized")
+    ]
+    assert main(["bench", str(add), "--ab", "evaluator,optimized", *rounds, "--limit", "100"]) == 0
+    assert "ratio to evaluator" in capsys.readouterr().out
+
+
 def test_conform_reports_and_exits_by_the_result(add, tmp_path, capsys):
     row = {"id": "add", "hlo": "module.hlo", "golden": "io.npz"}
     (add / "manifest.jsonl").write_text(json.dumps(row) + "\n")
@@ -138,6 +167,40 @@ def test_conform_reports_and_exits_by_the_result(add, tmp_path, capsys):
     save_io(add / "io.npz", [np.float32([1, 2])], [np.float32([1, 2])])
     assert main(["conform", str(add), "--stacks", "evaluator", "--jobs", "1"]) == 1
     assert "failed  evaluator  add: result 0" in capsys.readouterr().out
+
+
+def test_known_failures_must_fail(add, tmp_path, capsys):
+    (add / "manifest.jsonl").write_text(
+        "".join(json.dumps({"id": n, "hlo": "module.hlo", "golden": f"{n}.npz"}) + "\n" for n in ("good", "bad"))
+    )
+    value = np.float32([1, 2])
+    save_io(add / "good.npz", [value], [2 * value])
+    save_io(add / "bad.npz", [value], [value])
+    known, report = tmp_path / "known.txt", tmp_path / "r.json"
+    conform = ["conform", str(add), "--stacks", "evaluator,optimized", "--jobs", "1"]
+    conform += ["--expected-failures", str(known), "--json", str(report)]
+    known.write_text("# what is known\n\nbad  its results are wrong\n")
+    assert main(conform) == 0
+    out = capsys.readouterr().out
+    assert "failed" not in out.splitlines()[0].split("  ")[0] and "2 failures were expected" in out
+    cases = json.loads(report.read_text())["cases"]
+    assert [c.get("expected_failure") for c in cases] == [None, None, *["its results are wrong"] * 2]
+    known.write_text("bad@evaluator its results are wrong\n")
+    assert main(conform) == 1
+    assert capsys.readouterr().out.startswith("failed  optimized  bad: ")
+    known.write_text("bad x\ngood@optimized y z\n")
+    assert main(conform) == 1
+    out = " ".join(capsys.readouterr().out.split())
+    assert f"passed optimized good: expected to fail (y z); remove {known}:2:1" in out
+    for text, words in (
+        ("bad\n", f"{known}:1:1: bad has no reason"),
+        ("\nugly x\n", f"{known}:2:1: the suite has no case 'ugly'"),
+        ("bad@llvm x\n", f"{known}:1:1: unknown stack 'llvm'"),
+        ("bad x\nbad y\n", f"{known}:2:1: a second entry for bad"),
+    ):
+        known.write_text(text)
+        assert main(conform) == 2
+        assert words in capsys.readouterr().err
 
 
 def test_stages_writes_every_stage_of_both_stacks(add, tmp_path, capsys):

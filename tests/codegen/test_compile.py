@@ -1,8 +1,10 @@
 """codegen/: optimising, emitting, loading; bad IR and missing symbols raise errors and never abort the process."""
 
 import ctypes
+import gc
 import subprocess
 import sys
+import weakref
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 
@@ -12,12 +14,14 @@ import numpy as np
 import pytest
 from llvmlite.binding import ffi
 
+from ...codegen import llvm as llvm_module
+from ...codegen import load as load_module
 from ...codegen import unlocked
-from ...codegen.llvm import CodegenError, parse, target_machine
+from ...codegen.llvm import CodegenError, compiler, parse, target_machine
 from ...codegen.load import load
 from ...codegen.optimize import assembly, build_object, compile_object, optimize, prepare
 from ...codegen.options import EmitOptions, Target, vector_bits_of
-from ...codegen.unlocked import emit_object, is_known, run_passes
+from ...codegen.unlocked import emit_object, freed, is_known, run_passes
 from ...hlo.errors import InputError
 
 HOST = EmitOptions.host()
@@ -87,6 +91,8 @@ def test_levels_add_up_and_one_that_the_machine_lacks_is_refused(monkeypatch):
     from ...codegen import options
 
     assert [Target.level(name).vector_bits for name in options.LEVELS] == [128, 256, 512]
+    assert [Target.level(name).has_fma for name in options.LEVELS] == [False, True, True]
+    assert Target("aarch64-unknown-linux-gnu", "cortex-a72", "", 128).has_fma
     assert "+sse4.2" in Target.level("x86-64-v4").features and "+avx2" not in Target.level("x86-64-v2").features
     old = Target("x86_64-unknown-linux-gnu", "old", Target.level("x86-64-v2").features, 128)
     monkeypatch.setattr(options, "_host", lambda: old)
@@ -95,6 +101,19 @@ def test_levels_add_up_and_one_that_the_machine_lacks_is_refused(monkeypatch):
         InputError, match=r"cannot run code for x86-64-v3: it lacks avx, .*\(choose from host, x86-64-v2\)"
     ):
         Target.of("x86-64-v3")
+    assert Target.levels() == ["x86-64-v2"]
+
+
+def test_levels_of_another_architecture_are_refused_by_name(monkeypatch):
+    from ...codegen import options
+
+    arm = Target("aarch64-unknown-linux-gnu", "neoverse-n1", "+neon", 128)
+    monkeypatch.setattr(options, "_host", lambda: arm)
+    assert Target.of("host") is arm and Target.levels() == []
+    with pytest.raises(InputError, match=r"x86-64-v3: it is an aarch64 processor \(choose from host\)"):
+        Target.of("x86-64-v3")
+    with pytest.raises(InputError, match=r"unknown processor 'pdp11' \(choose from host\)"):
+        Target.of("pdp11")
 
 
 def test_vector_width_is_read_from_the_features():
@@ -232,6 +251,42 @@ def test_loaded_code_at_exit_leaves_the_process_in_peace():
     command = [sys.executable, "-c", SCRIPT, str(root), SCALE]
     result = subprocess.run(command, capture_output=True, text=True, timeout=60)
     assert (result.returncode, result.stderr) == (0, "")
+
+
+def test_a_jit_is_freed_after_its_last_library_whatever_the_order(monkeypatch):
+    """LLVM keeps the names of an unloaded library in its JIT, so the JIT has to end."""
+    monkeypatch.setattr(load_module, "JIT_LIBRARIES", 2)
+    monkeypatch.setattr(load_module, "_current", None)
+    monkeypatch.setattr(load_module, "_served", 0)
+    data = compile_object(SCALE, HOST, cache=None)
+    codes = [load([data]) for _ in range(6)]
+    before = weakref.ref(load_module._current)
+    codes.append(load([data]))
+    assert load_module._current is not before()
+    circle = [codes.pop(5)]  # the last library of that JIT, in garbage that only the collector frees
+    circle.append(circle)
+    codes.pop(4)
+    gc.collect()
+    assert before() is not None
+    call(circle[0], "scale", x := aligned(1024), y := aligned(1024))
+    np.testing.assert_array_equal(y, x * 2 + 1)
+    del circle
+    gc.collect()
+    assert before() is None
+
+
+def test_passes_are_freed():
+    with compiler(HOST.target) as lent, freed(lent.pass_builder().getModulePassManager()) as manager:
+        run_passes(manager, parse(prepare(SCALE, HOST)), lent.pass_builder())
+    assert manager.closed
+
+
+def test_pass_builders_are_renewed_and_make_the_same_code(monkeypatch):
+    monkeypatch.setattr(llvm_module, "BUILDER_MODULES", 3)
+    with compiler(HOST.target) as lent:
+        builders = [lent.pass_builder() for _ in range(7)]
+    assert len(set(map(id, builders))) == 3
+    assert len({compile_object(SCALE, HOST, cache=None) for _ in range(8)}) == 1
 
 
 def test_timings_are_recorded():

@@ -13,12 +13,14 @@ import numpy as np
 import pytest
 
 from ...backends.xla import XlaExecutable, installed
+from ...codegen.options import LEVELS
 from ...formats.program import parameter_leaves
 from ...hlo.dtypes import COMPLEX
 from ...hlo.opclasses import ELEMENTWISE
 from ...hlo.opcodes import Op
 from ...hlo.opset import OPSET
 from ..support.check import STACKS, parsed, run_stack
+from ..support.processors import code_for
 
 Array = np.ndarray
 
@@ -86,7 +88,7 @@ RULES: dict[str, Closeness] = {
     **dict.fromkeys(["acos", "acosh", "asin", "asinh", "atanh", "cosh", "sinh"], Closeness(xla=False)),
 }
 
-NO_ARITHMETIC = {Op.BITCAST_CONVERT, Op.COMPARE, Op.COPY, Op.SELECT}
+NO_ARITHMETIC = {Op.BITCAST_CONVERT, Op.CLAMP, Op.COMPARE, Op.COPY, Op.MAXIMUM, Op.MINIMUM, Op.SELECT}
 REAL = {"c64": "f32", "c128": "f64"}
 
 
@@ -185,6 +187,28 @@ def test_corners(opcode: str, dtype: str):
     if installed() and RULES[opcode].xla:
         results["xla"] = XlaExecutable(text).execute(inputs)[0]
     assert complaints(opcode, inputs, results) == []
+
+
+FUSED = ("multiply", "divide", "power", "atan2")
+"""Opcodes of two operands with products whose rounding or overflow decides the result, as XLA fuses them."""
+
+
+@pytest.mark.filterwarnings("ignore::RuntimeWarning")
+@pytest.mark.parametrize("dtype", ["c64", "c128"])
+@pytest.mark.parametrize("level", LEVELS)
+def test_corners_on_every_processor(level: str, dtype: str):
+    """x86-64-v2 has no fused multiply-add."""
+    inputs = pairs(dtype)
+    shape = f"{dtype}[{len(inputs[0])}]"
+    lines = [f"  p{i} = {shape} parameter({i})" for i in range(2)]
+    lines += [f"  r{i} = {shape} {opcode}(p0, p1)" for i, opcode in enumerate(FUSED)]
+    shapes, names = ", ".join([shape] * len(FUSED)), ", ".join(f"r{i}" for i in range(len(FUSED)))
+    root = f"  ROOT r = ({shapes}) tuple({names})"
+    text = "\n".join([f"HloModule for.{level}", "ENTRY e {", *lines, root, "}", ""])
+    with code_for(level):
+        results = {stack: run_stack(text, stack, inputs) for stack in STACKS}
+    for i, opcode in enumerate(FUSED):
+        assert complaints(opcode, inputs, {stack: values[i] for stack, values in results.items()}) == []
 
 
 def test_every_complex_function_has_a_rule():

@@ -120,6 +120,27 @@ def test_forms_large_enough_for_tiles(form, kind):
     check(text_of(kind, axes, 2, ins, outs, groups, [list(left), list(right), list(result)]))
 
 
+GROUPED_INSIDE = """HloModule m, is_scheduled=true
+inside {
+  x = f32[4,5,2]{2,1,0} parameter(0)
+  k = f32[3,%d,6]{2,1,0} parameter(1)
+  c = f32[%d,3,6]{2,1,0} convolution(x, k), window={size=3}, dim_labels=b0f_0io->b0f, %s
+  s = f32[%d,2,6]{2,1,0} slice(c), slice={[0:%d], [1:3], [0:6]}
+  ROOT r = f32[%d,2,6]{2,1,0} reverse(s), dimensions={1,2}
+}
+ENTRY e {
+  x = f32[4,5,2]{2,1,0} parameter(0)
+  k = f32[3,%d,6]{2,1,0} parameter(1)
+  ROOT f = f32[%d,2,6]{2,1,0} fusion(x, k), kind=kLoop, calls=inside
+}
+"""
+
+
+@pytest.mark.parametrize("group, ins, batch", [("batch_group_count=2", 2, 2), ("feature_group_count=2", 1, 4)])
+def test_groups_of_a_convolution_whose_elements_are_read_by_others(group, ins, batch):
+    check(GROUPED_INSIDE % (ins, batch, group, batch, batch, batch, ins, batch))
+
+
 @pytest.mark.parametrize("axis", [Spatial(3, 2, 1, -2, -2, 1, 1, 0), Spatial(0, 2, 1, 2, 2, 1, 1, 0)])
 def test_nothing_to_read(axis):
     check(text_of("f32", [axis], 1, 2, 9, (1, 1), [list("b0f"), list("0io"), list("b0f")]))
@@ -167,3 +188,19 @@ ENTRY e {
 }
 """,
     )
+
+
+@pytest.mark.parametrize("attribute", ["algorithm=dot_bf16_bf16_f32", "algorithm=dot_f64_f64_f64"])
+def test_an_algorithm_is_a_hint_that_changes_no_number(attribute):
+    """As on XLA:CPU, where f32 factors are not rounded to bf16 for it."""
+    text = """HloModule m
+    ENTRY e {{
+      x = f32[2,9,3] parameter(0)
+      k = f32[2,3,4] parameter(1)
+      ROOT c = f32[2,8,4] convolution(x, k), window={{size=2}}, dim_labels=b0f_0io->b0f{}
+    }}"""
+    inputs = make_inputs(parsed(text.format("")))
+    check(text.format(f", {attribute}"), inputs)
+    for stack in ("evaluator", "legacy", "mlir"):
+        with_it = run_stack(text.format(f", {attribute}"), stack, inputs)
+        np.testing.assert_array_equal(with_it, run_stack(text.format(""), stack, inputs))

@@ -5,6 +5,7 @@ import pytest
 from hypothesis import Phase, given, settings
 from hypothesis import strategies as st
 
+from ...codegen.options import LEVELS
 from ...hlo.dtypes import DType
 from ...hlo.opclasses import ELEMENTWISE
 from ...hlo.opcodes import Op
@@ -22,6 +23,7 @@ from ..cases.elementwise_cases import (
     special_values,
 )
 from ..support.check import check
+from ..support.processors import code_for
 
 CASES = list(cases())
 COUNT = 1024
@@ -74,6 +76,22 @@ def test_elementwise(case: Case):
         check_case(case, seed)
 
     holds()
+
+
+@pytest.mark.parametrize("level", LEVELS)
+def test_the_smallest_normals_on_every_processor(level: str):
+    """Without a fused operation, x + x·c has a subnormal product, which is flushed."""
+    lines, inputs = [], []
+    for i, dtype in enumerate((DType.BF16, DType.F32, DType.F64)):
+        ordinary = np.array([2.0**-126 if dtype is not DType.F64 else 2.0**-1022])
+        sizes = np.concatenate([ordinary * f for f in (1, 1.5, 3, 17, 2.0**20)] + [[1e-9, 0.125, 0.5, 1, 1.5]])
+        inputs.append(np.concatenate([sizes, -sizes]).astype(dtype.numpy))
+        shape = f"{dtype.value}[{len(inputs[-1])}]"
+        lines += [f"  p{i} = {shape} parameter({i})", f"  r{i} = {shape} erf(p{i})"]
+    shapes = ", ".join(f"{d}[{len(inputs[0])}]" for d in ("bf16", "f32", "f64"))
+    root = f"  ROOT r = ({shapes}) tuple(r0, r1, r2)"
+    with code_for(level):
+        check("\n".join([f"HloModule for.{level}", "ENTRY e {", *lines, root, "}", ""]), inputs)
 
 
 def test_every_elementwise_row_has_a_case():

@@ -191,3 +191,22 @@ def test_reduce_precision_of_a_byte(kind: str, bits_: tuple[int, int]):
     op = f"reduce-precision(p), exponent_bits={bits_[0]}, mantissa_bits={bits_[1]}"
     text = f"HloModule m\nENTRY e {{\n  p = {kind}[256] parameter(0)\n  ROOT r = {kind}[256] {op}\n}}\n"
     agree(on_all_stacks(text, [codes]))
+
+
+@pytest.mark.parametrize("scheduled", [False, True])
+@pytest.mark.parametrize("rows", [1, 40])
+@pytest.mark.parametrize("kind", ["bf16", "f32", "c64", "c128", "f8e5m2", "f8e3m4"])
+def test_a_dot_of_one_product_keeps_the_sign_of_a_zero(kind: str, rows: int, scheduled: bool):
+    """0 · -1 is -0. Where there are several products, the sum may start at +0."""
+    text = f"""HloModule m{", is_scheduled=true" if scheduled else ""}
+ENTRY e {{
+  p = {kind}[{rows},1] parameter(0)
+  q = {kind}[1,70] parameter(1)
+  ROOT r = {kind}[{rows},70] dot(p, q), lhs_contracting_dims={{1}}, rhs_contracting_dims={{0}}
+}}
+"""
+    dtype = DType(kind).numpy
+    results = on_all_stacks(text, [np.zeros((rows, 1), dtype), np.full((1, 70), -1.0).astype(dtype)])
+    for stack, result in results.items():
+        assert np.signbit(result.real.astype(np.float32)).all(), stack
+        assert kind[0] != "c" or not np.signbit(result.imag).any(), stack

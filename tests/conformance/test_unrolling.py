@@ -57,7 +57,7 @@ def test_eight_output_features_are_one_vector(stack):
     """If unrolled before vectorisation, they become scalars, which SLP combines in other ways, with shuffles."""
     text = optimized(CONVOLUTION.format(w=9, pad="1_1", o=8), stack)
     sums = re.findall(r"= (?:fadd|fmul|call)[^\n]*?(<\d+ x float>|float) ", text)
-    assert set(sums) == {"<8 x float>"}
+    assert "<8 x float>" in sums and "float" not in sums
 
 
 @pytest.mark.parametrize(

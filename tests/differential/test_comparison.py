@@ -87,6 +87,19 @@ def test_exactly_means_signs_of_zeros_and_subnormals_too():
     assert compare_within(payload, floats(np.nan), F32, Bound()).agrees
 
 
+def test_what_was_rounded_out_of_a_narrower_range():
+    bound = Bound(1, overflow=65000, underflow=1e-4)
+    for inside, outside in ((65504, np.inf), (-65504, -np.inf), (1e-4, 0.0), (-6e-5, -0.0)):
+        assert compare_within(floats(inside), floats(outside), F32, bound).agrees
+        assert compare_within(floats(outside), floats(inside), F32, bound).agrees
+        assert not compare_within(floats(inside), floats(outside), F32, Bound(1)).agrees
+    for inside, outside in ((64000, np.inf), (65504, -np.inf), (65504, np.nan), (2e-4, 0.0), (1e-4, -0.0)):
+        assert not compare_within(floats(inside), floats(outside), F32, bound).agrees
+    largest, nan = (np.array([v], DType.F8E4M3FN.numpy) for v in (448, np.nan))
+    assert compare_within(nan, largest, DType.F8E4M3FN, Bound(1, overflow=400)).agrees
+    assert not compare_within(nan, largest, DType.F8E4M3FN, Bound(1)).agrees
+
+
 def test_complex_numbers_lie_apart_in_the_plane():
     value, near = np.array([1 + 1e-7j], np.complex64), np.array([1 + 2e-7j], np.complex64)
     assert compare_within(near, value, DType.C64, Bound(1)).agrees

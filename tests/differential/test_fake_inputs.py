@@ -1,5 +1,7 @@
 """Fake inputs: equal for equal seeds; valid indices, sizes and initial values of reductions."""
 
+import tracemalloc
+
 import numpy as np
 import pytest
 
@@ -19,6 +21,25 @@ def test_same_seed_same_inputs():
     assert all((a == b).all() for a, b in zip(first, again, strict=True))
     assert (first[0] != other[0]).any()
     assert (np.abs(first[0]) <= 1).all()
+
+
+def test_what_is_drawn_in_blocks_is_what_is_drawn_at_once(monkeypatch):
+    body = "ROOT p = (f16[1001], pred[77], c64[30,33], u8[999]) parameter(0)"
+    wanted = inputs(body)
+    monkeypatch.setattr(f"{fake_inputs.__module__}.BLOCK", 1000)
+    for x, y in zip(wanted, inputs(body), strict=True):
+        assert (x == y).all()
+    monkeypatch.setattr(f"{fake_inputs.__module__}.BLOCK", 13)
+    for x, y in zip(wanted, inputs(body), strict=True):
+        assert (x == y).all()
+
+
+def test_a_narrow_array_is_drawn_in_its_own_memory():
+    tracemalloc.start()
+    (x,) = inputs("ROOT p = f16[4000000] parameter(0)")
+    most = tracemalloc.get_traced_memory()[1]
+    tracemalloc.stop()
+    assert x.nbytes <= most < 1.5 * x.nbytes
 
 
 def test_dynamic_slice_starts_are_in_range():

@@ -195,3 +195,31 @@ ENTRY e {
 }
 """
     assert [str(b) for b in bounds_of(door.parsed(text))] == ["the same bits"] * 2
+
+
+def test_a_module_of_2000_nested_computations():
+    levels = [f"g{n} {{ a = f32[2] parameter(0) ROOT r = f32[2] call(a), to_apply=g{n - 1} }}" for n in range(1, 2000)]
+    text = "\n".join(["HloModule m", "g0 { a = f32[2] parameter(0) ROOT r = f32[2] negate(a) }", *levels])
+    text += "\nENTRY e { p = f32[2] parameter(0) ROOT r = f32[2] call(p), to_apply=g1999 }"
+    (result,) = door.check(text, [np.array([1, -2], np.float32)])
+    assert list(result) == [-1, 2]
+    assert [str(b) for b in bounds_of(door.parsed(text))] == ["the same bits"]
+
+
+def test_a_sum_rounded_at_the_edge_of_a_narrower_range_may_be_infinite():
+    text = """HloModule m
+ENTRY e {
+  x = f32[2] parameter(0)
+  y = f32[2] parameter(1)
+  a = f32[2] multiply(x, y)
+  b = f32[2] add(a, y)
+  c = f32[2] add(b, x)
+  r = f32[2] reduce-precision(c), exponent_bits=5, mantissa_bits=10
+  s = f8e4m3fn[2] convert(c)
+  ROOT t = (f32[2], f8e4m3fn[2]) tuple(r, s)
+}"""
+    reduced, narrow = bounds_of(door.parsed(text))
+    assert 65400 < reduced.overflow <= 65504 and 2.0**-14 <= reduced.underflow < 2.0**-13
+    assert 380 < narrow.overflow <= 448
+    exact = text.replace("add(b, x)", "copy(x)")
+    assert all(np.isinf(b.overflow) and not b.underflow for b in bounds_of(door.parsed(exact)))

@@ -16,9 +16,12 @@ from hypothesis import strategies as st
 from ...differential.roundtrip import roundtrip
 from ...formats.text import lexer as lexer_module
 from ...formats.text.lexer import Lexer
+from ...formats.text.parse_value import parse_value
 from ...formats.text.parser import parse_module
+from ...hlo.dtypes import DType
 from ...hlo.errors import ParseError, TestbedError
 from ...hlo.opcodes import BY_NAME
+from ...hlo.shapes import array
 from ...hlo.verify.verifier import verify
 from ..support.corpus import sample
 
@@ -80,7 +83,8 @@ CASES = [
     ("cannot infer", entry(P, "q = f32[3] parameter(1)", "ROOT r = add(p, q)"), 5, 8, "cannot infer the shape", "broadcast"),
     ("operand unknown", entry("pear = f32[] parameter(0)", "ROOT r = f32[] abs(pea)"), 4, 22, "no instruction 'pea'", "'pear'"),
     ("operand later", entry("r = f32[] abs(q)", "q = f32[] parameter(0)"), 3, 17, "no instruction 'q'", "before its use"),
-    ("operand missing", entry(P, "ROOT r = f32[2] add(p, )"), 4, 26, "expected an operand of add, found ')'", None),
+    ("operand missing", entry(P, "ROOT r = f32[2] add(p, )"), 4, 8, "add takes 2 operands, not 1", None),
+    ("operand", entry(P, "ROOT r = f32[2] add(p, =)"), 4, 26, "expected an operand of add, found '='", None),
     ("operands unclosed", entry(P, "ROOT r = f32[2] add(p p)"), 4, 25, "expected ')' after the operands of add", None),
     ("operand shape", entry(P, "ROOT r = f32[2] abs(f32[3] p)"), 4, 23, "declared f32[3] but has shape f32[2]", None),
     ("operand shape, slow", entry(P, "ROOT r = f32[2] abs((f32[]) p)"), 4, 23, "declared (f32[]) but has shape", None),
@@ -223,7 +227,7 @@ CASES = [
     ("weak order", entry(P, "ROOT r = pred[2] compare(p, p), direction=LT, order=WEAK"), 4, 8, "order=WEAK of compare is not supported", "order=TOTAL"),
     ("no order", entry(P, "ROOT r = pred[2] compare(p, p), direction=LT, order=ANY"), 4, 55, "expected one of TOTAL, PARTIAL, WEAK", None),
     ("order of add", entry(P, "ROOT r = f32[2] add(p, p), order=TOTAL"), 4, 30, "unexpected attribute 'order' of add", None),
-    ("shape alone", entry(P, "ROOT r = f32[2] add(f32[2], p, p)"), 4, 23, "an operand of add has the shape f32[2], but no name", "leave it out"),
+    ("shape alone", entry(P, "ROOT r = f32[2] negate(f32[2])"), 4, 8, "negate takes 1 operand, not 0", None),
     # sizes
     ("2^63 bytes", entry("ROOT p = f32[2305843009213693952] parameter(0)"), 3, 12, "has 9.22e+18 bytes, more than 2^63 - 1", "smaller"),
     ("1e24 bytes", entry("ROOT p = u8[1000000,1000000,1000000,<=1000000] parameter(0)"), 3, 12, "has 1e+24 bytes", "smaller"),
@@ -245,6 +249,77 @@ def test_error(case):
     assert message in error.message
     assert remedy is None or remedy in (error.remedy or ""), error.remedy
     assert str(error).startswith(f"file.hlo:{line}:{column}: ")
+
+
+SHARDINGS = [
+    ("sharding word", 'replicated', "expected '{' before the words of 'sharding'"),
+    ("sharding end", '{replicated}x', "expected the end of 'sharding'"),
+    ("sharding comma", '{{replicated} {manual}}', "expected ',' between the shardings"),
+    ("sharding last", '{{replicated},}', 'expected another sharding'),
+    ("sharding element", '{{replicated}, x}', "expected '{' before the words"),
+    ("sharding kind", '{replicate}', "expected a word of 'sharding', found 'replicate'"),
+    ("sharding device", '{maximal device 0}', "expected '=' after 'device'"),
+    ("sharding device number", '{maximal device=x}', 'expected an integer for the device'),
+    ("sharding devices", '{devices [2]0,1}', "expected '=' after 'devices'"),
+    ("sharding tiles", '{devices=2}', "expected '[' before the tile dimensions"),
+    ("sharding no tiles", '{devices=[]0}', 'expected an integer for the tile dimensions'),
+    ("sharding more tiles", '{devices=[2,]0}', 'expected an integer for the tile dimensions'),
+    ("sharding open tiles", '{devices=[2 0]}', "expected ']' after the tile dimensions"),
+    ("sharding zero", '{devices=[0]0}', "the tile dimensions of 'sharding' are [0]"),
+    ("sharding list", '{devices=[2]{0,1}}', 'expected an integer for a device'),
+    ("sharding long list", '{devices=[2]0,}', 'expected an integer for a device'),
+    ("sharding order", '{devices=[4]<=[2,2]T(0)}', 'T(0) does not order 2 dimensions'),
+    ("sharding group", '{replicated shard_as}', "expected an integer for the group of 'shard_as'"),
+    ("sharding dims", '{devices=[2,2]<=[4] last_tile_dims}', "expected '=' after 'last_tile_dims'"),
+    ("sharding dims list", '{devices=[2,2]<=[4] last_tile_dims=x}', "expected '{' after 'last_tile_dims='"),
+    ("sharding dims kind", '{devices=[2,2]<=[4] last_tile_dims={x}}', 'expected a kind of dimension'),
+    ("sharding metadata", '{replicated metadata}', "expected '=' after 'metadata'"),
+    ("sharding maximal", '{maximal}', "a maximal sharding in 'sharding' needs one device"),
+    ("sharding with devices", '{manual device=0}', "a manual sharding in 'sharding' has no devices"),
+    ("sharding nothing", '{device=0}', "'sharding' says neither a kind nor devices"),
+    ("sharding few", '{devices=[2]0}', "'sharding' has 2 tiles and 1 devices"),
+    ("sharding axis", "{mesh['x'=2] [{'z'}]}", "the mesh of 'sharding' has no axis 'z'"),
+]  # fmt: skip
+GOOD_SHARDINGS = (
+    "{}", "{replicated}", "{ manual }", "{maximal device=3}", "{{replicated}, {maximal device=1}}", "{devices=[2]0,1}",
+    "{devices=[4]<=[2,2]T(1,0) last_tile_dims={manual, replicated}}", "{devices=[2,2]<=[4] last_tile_dim_replicate}",
+    '{unreduced shard_like 2 metadata={op_name="x"}}', "{mesh['x'=2,'y'=2] [{'x':(1)2}, {?}], replicated={'y'}}",
+)  # fmt: skip
+
+
+def sharded(text: str) -> str:
+    return entry(P, f"ROOT r = f32[2] copy(p), sharding={text}")
+
+
+@pytest.mark.parametrize("case", SHARDINGS, ids=[case[0] for case in SHARDINGS])
+def test_error_in_a_sharding(case):
+    with pytest.raises(ParseError) as raised:
+        parse_module(sharded(case[1]))
+    assert case[2] in raised.value.message and raised.value.location.line == 4
+    assert raised.value.location.column > len("  ROOT r = f32[2] copy(p), sharding=")
+
+
+@pytest.mark.parametrize("text", GOOD_SHARDINGS)
+def test_shardings_are_kept_as_text(text):
+    module = parse_module(sharded(text))
+    assert module.entry.root.attributes["sharding"].text == text
+    assert roundtrip(sharded(text)) is None
+
+
+VALUES = [
+    ("s32[2] {1, 2}", 1, "s32[2] does not match f32[2]", "give a value of f32[2]"),
+    ("{1, 2} {3, 4}", 8, "expected the end of the value", "give one value"),
+    ("f32[2] {...}", 1, "the value is elided as {...}", "write its elements"),
+]
+
+
+@pytest.mark.parametrize("case", VALUES, ids=[case[0] for case in VALUES])
+def test_error_in_a_value(case):
+    text, column, message, remedy = case
+    with pytest.raises(ParseError) as raised:
+        parse_value(text, array(DType.F32, 2), "--input 1")
+    error = raised.value
+    assert str(error.location) == f"--input 1:1:{column}" and message in error.message and remedy in error.remedy
 
 
 # -- every place that can fail is reached by some case -----------------------------------------------------------------
@@ -284,6 +359,12 @@ def test_every_error_path_has_a_case(monkeypatch):
     for case in CASES:
         with pytest.raises(ParseError):
             parse_module(case[1])
+    for case in SHARDINGS:
+        with pytest.raises(ParseError):
+            parse_module(sharded(case[1]))
+    for case in VALUES:
+        with pytest.raises(ParseError):
+            parse_value(case[0], array(DType.F32, 2))
     missed = {place: source for place, source in failing_calls().items() if place not in seen}
     assert not missed, "\n".join(f"{place}: {source}" for place, source in missed.items())
 

@@ -316,6 +316,16 @@ def test_nested_operands():
     assert [i.opcode for i in module.entry.instructions] == [Op.PARAMETER, Op.CONSTANT, Op.BROADCAST, Op.ADD]
 
 
+@pytest.mark.parametrize(
+    "operands", ["f32[], p, q", "p, f32[], q", "p, q, f32[]", "p,, q,", "f32[] %p, (f32[], s32[]), q"]
+)
+def test_a_shape_or_nothing_between_commas_is_no_operand_as_in_xla(operands):
+    text = (
+        f"HloModule m\nENTRY e {{ p = f32[] parameter(0) q = f32[] parameter(1) ROOT r = f32[] subtract({operands}) }}"
+    )
+    assert [o.name for o in parse_module(text).entry.root.operands] == ["p", "q"]
+
+
 def test_inline_computations():
     module = entry(
         "p = f32[4] parameter(0)",
@@ -337,6 +347,15 @@ def test_async_sugar():
     assert [i.opcode for i in module.entry.instructions[1:]] == [Op.ASYNC_START, Op.ASYNC_UPDATE, Op.ASYNC_DONE]
     assert wrapped.root.opcode is Op.SLICE and wrapped.root.attributes["slice"] == (SliceDim(0, 2),)
     assert start.attributes["async_execution_thread"] == "t" and "metadata" in start.attributes
+
+
+def test_async_sugar_reads_attributes_as_the_plain_form_does():
+    started = "s = ((f32[2], f32[2]), pred[2], s32[]) compare-start(p, p), direction=LT, order=TOTAL"
+    module = entry("p = f32[2] parameter(0)", started, "ROOT d = pred[2] compare-done(s)")
+    assert module.entry.by_name["s"].called()[0].root.attributes["type"] == "TOTALORDER"
+    started = "s = ((f32[]), f32[3], s32[]) broadcast-start(p)"
+    module = entry("p = f32[] parameter(0)", started, "ROOT d = f32[3] broadcast-done(s)")
+    assert module.entry.by_name["s"].called()[0].root.dimensions == ()
 
 
 def test_real_starts_are_no_sugar():

@@ -10,15 +10,18 @@ from hypothesis import given
 from hypothesis import strategies as st
 from hypothesis.extra import numpy as hnp
 
+from ...formats.program import Program
+from ...formats.text.names import RESERVED, with_legal_names
 from ...formats.text.parser import parse_module
 from ...formats.text.print_literals import literal_to_text
-from ...formats.text.printer import print_instruction, print_module, quote
+from ...formats.text.printer import QUOTED, print_instruction, print_module, quote
 from ...hlo.attributes import Raw
 from ...hlo.dtypes import NUMPY, DType
 from ...hlo.equality import difference, modules_equal
 from ...hlo.ir import Computation, Instruction, Literal, Module
 from ...hlo.opcodes import Op
 from ...hlo.shapes import Layout, Shape, array, tuple_shape
+from ...hlo.verify.verifier import verify
 from ..support.corpus import sample
 
 SHORT = """\
@@ -87,12 +90,114 @@ def test_quotes():
     assert quote("\x01é\u2028") == r'"\001é\U00002028"'
 
 
+# -- names -------------------------------------------------------------------------------------------------------------
 def test_reserved_words_are_names_behind_a_percent_sign():
-    module = parse_module("ENTRY manual { %nan = f32[] parameter(0) ROOT f32 = f32[] negate(%nan) }")
+    module = parse_module("HloModule %f32 ENTRY manual { %nan = f32[] parameter(0) ROOT ROOT = f32[] negate(%nan) }")
     text = print_module(module)
-    assert (
-        "ENTRY %manual {" in text and "%nan = f32[] parameter(0)" in text and "ROOT %f32 = f32[] negate(%nan)" in text
+    assert text == (
+        "HloModule %f32\n\nENTRY %manual {\n  %nan = f32[] parameter(0)\n  ROOT %ROOT = f32[] negate(%nan)\n}\n"
     )
+    assert modules_equal(parse_module(text), module)
+
+
+LEGAL = {
+    "s1": "s1_",
+    "token": "token_",
+    "f6e3m2fn": "f6e3m2fn_",
+    "tuple": "tuple",
+    "s3": "s3",
+    "f32.1": "f32.1",
+    "F32": "F32",
+    "nan": "nan",
+    "_": "_",
+    "_x": "_x",
+    "__x": "a_x",
+    "__xla": "a_xla",
+    "__xla_x": "__xla_x",
+    "a->b": "a-_b",
+    "1": "_1",
+    "é 1": "a_1",
+    "": "_",
+    "s1\n": "s1_",
+}
+"""Name of an instruction → the name that is printed."""
+
+
+def named(name: str, computation: str = "c", title: str = "m") -> Module:
+    """A module with these names, where the instruction is an operand and a control predecessor."""
+    parameter = Instruction(Op.PARAMETER, name, array(DType.F32), (), MappingProxyType({"parameter_number": 0}))
+    root = Instruction(
+        Op.NEGATE, "r", array(DType.F32), (parameter,), MappingProxyType({"control-predecessors": (name,)})
+    )
+    callee = Computation(computation, (parameter, root), root)
+    given = parameter.replace()
+    call = Instruction(Op.CALL, "call", array(DType.F32), (given,), MappingProxyType({"to_apply": callee}))
+    entry = Computation("e", (given, call), call)
+    return Module(title, (callee, entry), entry)
+
+
+def names_of(module: Module) -> list[str]:
+    return [module.name, *(c.name for c in module.computations), *(i.name for i in module.instructions())]
+
+
+def accepts(text: str) -> bool:
+    """Whether XLA's parser takes a text."""
+    from jaxlib import _hlo as hlo
+
+    try:
+        hlo.hlo_module_from_text(text)
+        return True
+    except RuntimeError:  # XlaRuntimeError
+        return False
+
+
+@pytest.mark.parametrize("long", [False, True])
+@pytest.mark.parametrize("name", LEGAL)
+def test_instructions_are_printed_with_names_that_xla_accepts(name, long):
+    module, legal = named(name), LEGAL[name]
+    again = parse_module(print_module(module, long=long))
+    assert names_of(again) == ["m", "c", "e", legal, "r", legal, "call"]
+    assert modules_equal(again, with_legal_names(module))
+    assert (with_legal_names(module) is module) == (name == legal)
+    assert verify(again) is None
+
+
+def test_computations_and_modules_may_be_called_like_types_but_need_letters():
+    assert with_legal_names(module := named("x", "s1", "__x")) is module
+    module = named("x", "1 é", "jit(f)")
+    assert names_of(parse_module(print_module(module)))[:3] == ["jit_f_", "_1__", "e"]
+
+
+def test_a_new_name_is_not_that_of_another_instruction():
+    text = """ENTRY e {{ {0} = f32[] parameter(0)
+      {1} = f32[] negate({0}) {2} = f32[] add({0}, {1}) ROOT r = f32[] add({2}, {0}) }}"""
+    again = parse_module(print_module(parse_module(text.format("%s1", "%s1_", "%s1_.1"))))
+    assert modules_equal(again, parse_module(text.format("s1_.2", "s1_", "s1_.1")))
+
+
+@pytest.mark.parametrize("name", ["a", "_", "%a", "__xla_x"])
+def test_xla_gets_the_text_as_it_was_given(name):
+    text = f"HloModule m\n\nENTRY e {{\n  ROOT {name} = f32[] parameter(0) // all\n}}\n"
+    assert Program("m", text, parse_module(text)).text_for_xla is text
+
+
+@pytest.mark.parametrize("name", ["%s1", "__x", "nan"])
+def test_xla_gets_other_names_for_those_that_it_refuses(name):
+    module = parse_module(f"ENTRY e {{ ROOT {name} = f32[] parameter(0) }}")
+    assert Program("m", "", module).text_for_xla == print_module(module)
+
+
+@pytest.mark.xla
+@pytest.mark.parametrize("long", [False, True])
+def test_xla_reads_every_printed_name_and_refuses_what_is_replaced(long):
+    hlo = pytest.importorskip("jaxlib._hlo", reason="needs jaxlib")
+    words = {*LEGAL, *RESERVED, *(f"{word}_" for word in RESERVED), *(str(op) for op in Op), *QUOTED}
+    for name in sorted(words):
+        for module in (named(name), named("x", name or "c", name or "m")):
+            hlo.hlo_module_from_text(print_module(module, long=long))
+        given = f"HloModule m ENTRY e {{ %{name} = f32[] parameter(0) ROOT r = f32[] negate(%{name}) }}"
+        module = named(name)
+        assert (with_legal_names(module) is module) == accepts(given), name
 
 
 # -- constants: any bits of any type ----------------------------------------------------------------------------------

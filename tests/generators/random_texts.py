@@ -29,7 +29,7 @@ class Texts:
     """Generates the text of one module from a seed: `text` holds it. random_wide.py extends it."""
 
     def __init__(self, seed: int, size: int = 14, depth: int = 2, dims=DIMS):
-        self.random, self.number, self.layouts = random.Random(seed), 0, 0.25
+        self.seed, self.random, self.number, self.layouts = seed, random.Random(seed), 0, 0.25
         self.computations: dict[str, str] = {}
         self.types = self.draw_types()
         self.shapes = self.random.sample(dims, 3)
@@ -81,7 +81,7 @@ class Texts:
     def region(self, op: str, dtype: str) -> str:
         """A computation of two scalars."""
         name = f"{op}_{dtype}"
-        result, tail = ("pred", ", direction=LT") if op == "compare" else (dtype, "")
+        result, tail = ("pred", f", direction=LT{self.total(dtype)}") if op == "compare" else (dtype, "")
         self.computations.setdefault(
             name,
             f"{name} {{\n  a = {dtype}[] parameter(0)\n  b = {dtype}[] parameter(1)\n"
@@ -89,13 +89,17 @@ class Texts:
         )
         return name
 
+    def total(self, dtype: str) -> str:
+        """The kind of an order: total for floats in programs on special values, where NaN is less than nothing."""
+        return ", type=TOTALORDER" if dtype[0] in "fb" and self.seed % 3 == 0 else ""
+
     def order(self, stem: str, dtype: str, others: str) -> str:
         """A comparator of its first two parameters. others: the lines of the other parameters."""
         name = f"{stem}_{dtype}"
         self.computations.setdefault(
             name,
             f"{name} {{\n  a = {dtype}[] parameter(0)\n  b = {dtype}[] parameter(1)\n{others}"
-            f"  ROOT r = pred[] compare(a, b), direction=LT\n}}",
+            f"  ROOT r = pred[] compare(a, b), direction=LT{self.total(dtype)}\n}}",
         )
         return name
 

@@ -1,6 +1,7 @@
 """Properties of the legacy stack's IR: determinism, vectors, no recursion, strict mode, unsupported ops."""
 
 import itertools
+import re
 
 import numpy as np
 import pytest
@@ -110,9 +111,10 @@ def test_functions_of_floats_vectorise(op: str):
     assert " x float>" in optimize(emitted(text), EmitOptions.host())
 
 
-def test_sums_reassociate_unless_strict():
-    assert "fadd reassoc" in emitted(SUM)
-    assert "reassoc" not in emitted(SUM, strict=True)
+def test_short_sums_and_products_reassociate_unless_strict():
+    for text in (SUM.replace("4096", "32"), SUM.replace("add(x, y)", "multiply(x, y)")):
+        assert re.search("f(add|mul) reassoc", emitted(text))
+        assert "reassoc" not in emitted(text, strict=True)
 
 
 def test_strict_mode_keeps_subnormals_of_log():

@@ -4,7 +4,7 @@ import pytest
 
 from ...hlo.errors import ParseError, VerificationError
 from ...lhlo import parse_bytecode, parse_text
-from ...lhlo.guard import MAX_NESTING
+from ...lhlo.guard import MAX_NESTING, seal
 
 F4 = "memref<4xf32>"
 
@@ -35,6 +35,10 @@ RULES = {
     "FUNC2-type": function("", "%a: i32"),
     "FUNC3": function("", f"%a: {F4} {{lhlo.alignment = 3 : i64}}"),
     "FUNC3-slice": function("", f"%a: {F4} {{lhlo.slice = array<i64: 0, 1>}}"),
+    "FUNC5": function("", f"%a: {F4} {{lhlo.number = 1.5 : f32}}"),
+    "FUNC5-name": function("", f"%a: {F4} {{lhlo.allignment = 16 : i64}}"),
+    "FUNC5-function": function("", attributes="attributes {lhlo.program, lhlo.parameters = [3 : i64]}"),
+    "FUNC5-elsewhere": function("", attributes="attributes {lhlo.program, lhlo.elsewhere = [array<i64: 0, 1>]}"),
     "OP1": function("%x = memref.cast %a : memref<4xf32> to memref<?xf32>"),
     "VIEW2": function('%v = "lhlo.view"(%a) {offset = 8 : i64} : (memref<4xf32>) -> memref<4xi32>'),
     "VIEW2-negative": function('%v = "lhlo.view"(%a) {offset = -4 : i64} : (memref<4xf32>) -> memref<2xi32>'),
@@ -77,6 +81,11 @@ RULES = {
     "ATTR1": function(op("negate", "%a", "%o", attributes="name = 3 : i64")),
     "ATTR2": function(op("negate", "%a", "%o", attributes='shape = "f32[4"')),
     "ATTR2-class": function(op("negate", "%a", "%o", attributes='x = {class = "PadDim", low = 1 : i64}')),
+    "ATTR1-exact": function(op("negate", "%a", "%o", attributes="exact = {operand0 = 1 : i64}")),
+    "EXACT1": function(op("negate", "%a", "%o", attributes='exact = {operand0 = "f32[4000]"}')),
+    "EXACT1-shape": function(op("iota", "%o", attributes='iota_dimension = 0 : i64, shape = "f32[4000]"')),
+    "EXACT1-body": function(fusion(op("negate", "%x", "%r"), tail='exact = {body0_parameter0 = "(f32[4], f32[4])"}')),
+    "EXACT1-places": function(fusion(op("negate", "%x", "%r"), tail="exact = {body0_places = array<i64: 0, 1>}")),
     "BODY1": function(
         fusion(op("negate", "%x", "%r")).replace("vector.yield\n}, {", f"vector.yield %x : {F4}\n}}, {{")
     ),
@@ -150,6 +159,9 @@ PARSE = {
         1,
         "complex",
     ),
+    "a name that is no UTF-8": (function(op("negate", "%a", "%o", attributes='x = {"\\FF" = 1 : i64}')), 2, "UTF-8"),
+    "a value that is no UTF-8": (function(op("negate", "%a", "%o", attributes='name = "\\FF"')), 2, "UTF-8"),
+    "a symbol that is no UTF-8": (function("").replace("@f", '@"\\FF"'), 1, "UTF-8"),
     "deep nesting": ("module {\n" + "(" * 100_000, 2, str(MAX_NESTING)),
     "deep types": (function("", f"%a: {'tuple<' * 50_000}"), 1, str(MAX_NESTING)),
 }
@@ -193,3 +205,16 @@ def test_damaged_bytecode_is_refused(damage):
     with pytest.raises(ParseError):
         parse_bytecode(bad)
     assert parse_bytecode(good).to_bytecode() == good
+
+
+def test_bytecode_that_ends_mlirs_reader_is_refused_by_a_child():
+    good = parse_text(function(op("negate", "%a", "%o"))).to_bytecode()
+    payload = good[good.index(b"ML\xefR") :]
+    ends = 0
+    for cut in range(8, len(payload), len(payload) // 4):
+        with pytest.raises(ParseError) as caught:
+            parse_bytecode(seal(payload[:cut] + bytes(8)), "cut.mlirbc", isolate=True)
+        assert caught.value.location is not None and caught.value.location.file == "cut.mlirbc"
+        ends += 1
+    assert ends >= 4
+    assert parse_bytecode(good, isolate=True).to_text() == parse_bytecode(good).to_text()

@@ -53,6 +53,10 @@ EQUAL = {
     ("convolution.py", 1 << 14): "multiplications worth large code: legacy counts time of a call, MLIR measured it",
     ("loops.py", 64): "in legacy the side of a tile, in MLIR the least dimension that is worth blocks",
     ("reduce.py", 4): "rows at a time: legacy counts streams of memory, MLIR traffic through registers",
+    (
+        "reduce.py",
+        16,
+    ): "in legacy the passes over columns in a partial sum, in MLIR nodes that are worth one copy of code",
     ("reduce_window.py", 8): "the least results that are worth a block's loops",
 }
 """(File, number): module-level numbers that stand in files of one name in both stacks."""

@@ -5,14 +5,17 @@ from dataclasses import replace
 from pathlib import Path
 
 import pytest
+from mlir import ir
 
 from ... import mlir_emitters
+from ...benchmarks.memory import resident_bytes
 from ...codegen.options import EmitOptions, EmittedModule, Target
 from ...differential.corpus import Case, compare_leaves, load_case, read_suite
 from ...formats.text.parser import parse_module
 from ...hlo.errors import UnsupportedError
 from ...hlo.opcodes import Op
 from ...migration import Flags, compile_module
+from ...mlir_emitters import pipeline
 from ...planning.plan import KernelRequest
 from ...planning.planner import plan
 from ..support.check import check
@@ -29,6 +32,18 @@ def requests_of(text: str) -> tuple[KernelRequest, ...]:
 
 def stage(text: str, name: str, options: EmitOptions = FIXED) -> str:
     return dict(mlir_emitters.emit(requests_of(text), replace(options, keep_stages=True)).stages)[name]
+
+
+def test_the_text_of_a_module_is_freed():
+    """MLIR's own binding of the translation keeps a copy of each text for ever."""
+    with pipeline.LOCK, pipeline.session().context, ir.Location.unknown():
+        lines = "\n".join(f'llvm.mlir.global internal @"{"x" * 200}{n}"(0 : i32) : i32' for n in range(2_000))
+        module = ir.Module.parse(f"module {{\n{lines}\n}}")
+        text = pipeline.translate(module)
+        before = resident_bytes()
+        assert all(pipeline.translate(module) == text for _ in range(60))
+        assert text.count("= internal global i32 0") == 2_000
+        assert resident_bytes() - before < 20 * len(text)
 
 
 def test_same_request_same_text():

@@ -1,7 +1,9 @@
 """The examples are complete, small, free of source locations, and equal to the output of examples/make.py."""
 
+import importlib.metadata
 import importlib.util
 import re
+import runpy
 import subprocess
 import sys
 from pathlib import Path
@@ -11,6 +13,9 @@ import pytest
 
 ROOT = Path(__file__).resolve().parents[2]
 FOLDERS = sorted(path.parent for path in (ROOT / "examples").glob("*/module.hlo"))
+SCRIPTS = sorted(path for path in (ROOT / "examples").glob("*.py") if path.stem not in ("__init__", "make", "programs"))
+HAS_JAX = importlib.util.find_spec("jax") is not None
+WRITER = HAS_JAX and importlib.metadata.version("jaxlib").startswith("0.10.")
 NOT_EMITTED = {"fft", "custom-call", "map", "rng"}
 
 
@@ -33,9 +38,28 @@ def test_a_folder_is_complete_small_and_clean(folder):
 
 
 @pytest.mark.xla
-@pytest.mark.skipif(importlib.util.find_spec("jax") is None, reason="needs ./testbed setup --xla")
+@pytest.mark.skipif(not HAS_JAX, reason="needs ./testbed setup --xla")
+@pytest.mark.skipif(not WRITER, reason="needs the jaxlib that wrote the examples, 0.10, which Python 3.11 has")
 def test_making_them_again_changes_nothing():
     done = subprocess.run(
         [sys.executable, ROOT / "examples/make.py", "--check"], capture_output=True, text=True, timeout=300
     )
     assert done.returncode == 0, done.stderr
+
+
+@pytest.mark.parametrize(
+    "script",
+    [
+        pytest.param(
+            path,
+            id=path.stem,
+            marks=[pytest.mark.xla, pytest.mark.skipif(not HAS_JAX, reason="needs ./testbed setup --xla")]
+            if "import jax" in path.read_text(encoding="utf-8")
+            else [],
+        )
+        for path in SCRIPTS
+    ],
+)
+def test_a_program_of_the_examples_runs_and_checks_itself(script, capsys):
+    runpy.run_path(str(script), run_name="__main__")
+    assert capsys.readouterr().out and "assert" in script.read_text(encoding="utf-8")

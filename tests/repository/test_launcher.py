@@ -22,8 +22,11 @@ if "--version" in sys.argv:
     sys.exit()
 with open(root / "pip.log", "a") as log:
     log.write(" ".join(sys.argv[1:]) + "\\n")
+print("Collecting a-package")
 while (root / "hold").exists():
     time.sleep(0.02)
+if (root / "fail").exists():
+    print("pages of text\\n" * 50 + "ERROR: No matching distribution found for a-package")
 sys.exit((root / "fail").exists())
 """
 
@@ -67,9 +70,17 @@ esac
 
 CLI = """
 import sys
-def main():
+def start():
     print("cli got", sys.argv)
     return 7
+"""
+
+
+SLEEPING = """
+import time
+def start():
+    print("runs", flush=True)
+    time.sleep(60)
 """
 
 
@@ -88,10 +99,11 @@ def checkout(tmp_path: Path) -> Path:
     python = os.path.realpath(sys.executable)
     program(root / "bin/python3", FAKE_PYTHON.format(root=str(root), python=python))
     (root / "requirements.txt").write_text("lock 1\n")
-    (root / "requirements-xla.txt").write_text("xla lock 1\n")
+    for extra in ("xla", "dev", "plot"):
+        (root / f"requirements-{extra}.txt").write_text(f"{extra} lock 1\n")
     (root / "__init__.py").touch()
     (root / "cli/__init__.py").touch()
-    (root / "cli/main.py").write_text(CLI)
+    (root / "cli/start.py").write_text(CLI)
     return root
 
 
@@ -156,6 +168,29 @@ def test_the_xla_extra_is_chosen_once_and_stays(checkout):
     assert len(pip_runs(checkout)) == 3
 
 
+def test_test_tools_come_with_the_first_test_and_stay(checkout):
+    assert "requirements-dev.txt" not in (launch(checkout), pip_runs(checkout)[0])[1]
+    done = launch(checkout, "test", "-k", "x")
+    assert done.stdout == "cli got ['testbed', 'test', '-k', 'x']\n"
+    assert len(done.stderr.splitlines()) == 2 and "adding the test tools for tests" in done.stderr
+    assert "requirements-dev.txt" in pip_runs(checkout)[1] and "requirements-plot.txt" in pip_runs(checkout)[1]
+    assert "requirements.txt" not in pip_runs(checkout)[1] and "requirements-xla.txt" not in pip_runs(checkout)[1]
+    assert launch(checkout, "test").stderr == "" and launch(checkout).stderr == "" and len(pip_runs(checkout)) == 2
+    (checkout / "requirements-dev.txt").write_text("dev lock 2\n")
+    launch(checkout)
+    assert "requirements-dev.txt" in pip_runs(checkout)[2]
+
+
+def test_an_extra_is_added_to_the_python_that_the_environment_has(checkout, tmp_path):
+    launch(checkout)
+    other = tmp_path / "bin"
+    other.mkdir()
+    program(other / "python3", "#!/bin/sh\nexit 1\n")
+    real = {"TESTBED_PYTHON": "", "PATH": f"{other}:{os.environ['PATH']}"}
+    assert launch(checkout, "setup", "--dev", **real).returncode == 0
+    assert "requirements-dev.txt" in pip_runs(checkout)[1]
+
+
 def test_a_moved_checkout_still_runs(checkout):
     launch(checkout)
     moved = checkout.rename(checkout.parent / "moved")
@@ -192,6 +227,27 @@ def test_an_interrupted_set_up_resumes(checkout, number):
     assert launch(checkout).returncode == 7
 
 
+@pytest.mark.parametrize("delay", [0.0, 0.02, 0.05, 0.1, None])
+def test_an_interrupt_is_no_traceback_however_early(checkout, delay):
+    """In the shell and while Python starts; None: when the command runs. `exec` leaves the signal to the system."""
+    launch(checkout)
+    (checkout / "cli/start.py").write_text(
+        "import time\ndef start():\n    print('runs', flush=True)\n    time.sleep(60)\n"
+    )
+    command, pipe = [checkout / "testbed", "run"], subprocess.PIPE
+    child = subprocess.Popen(
+        command, env=environment(checkout), stdout=pipe, stderr=pipe, text=True, start_new_session=True
+    )
+    if delay is None:
+        assert child.stdout is not None and child.stdout.readline() == "runs\n"
+    else:
+        time.sleep(delay)
+    os.killpg(child.pid, signal.SIGINT)
+    errors = child.communicate(timeout=50)[1]
+    by_system = [(-signal.SIGINT, "")] if delay is not None else []
+    assert (child.returncode, errors) in [(130, "testbed: interrupted\n"), *by_system]
+
+
 def test_two_set_ups_at_once_install_once(checkout):
     (checkout / "hold").touch()
     pipes = {"stderr": subprocess.PIPE, "stdout": subprocess.DEVNULL}
@@ -210,6 +266,40 @@ def test_a_failed_installation_says_what_to_do(checkout):
     done = launch(checkout)
     assert done.returncode == 1
     assert "Check the network" in done.stderr and "it resumes" in done.stderr and "Traceback" not in done.stderr
+    last = done.stderr.splitlines()[-2:]
+    assert last[0].endswith(f"(all of it: {checkout}/.venv/setup.log):")
+    assert last[1] == "  ERROR: No matching distribution found for a-package"
+    assert "pages of text" in (checkout / ".venv/setup.log").read_text() and "pages of text" not in done.stderr
+
+
+def test_a_terminal_shows_one_line_of_progress_and_no_page_of_pip(checkout):
+    import pty
+
+    (checkout / "hold").touch()
+    ours, theirs = pty.openpty()
+    child = subprocess.Popen([checkout / "testbed", "setup"], env=environment(checkout), stderr=theirs)
+    os.close(theirs)
+    text = b""
+    try:
+        while piece := os.read(ours, 10_000):
+            text += piece
+            if b"a-package" in text:
+                (checkout / "hold").unlink(missing_ok=True)
+    except OSError:  # the other end is closed
+        assert child.wait(timeout=60) == 0
+    os.close(ours)
+    assert b"testbed: downloading 1 of 1: a-package (" in text
+    assert text.count(b"\n") == 2, "what it makes, and that it is ready"
+
+
+def test_programs_that_nobody_uses_are_removed(tmp_path):
+    from ...tools.python.setup_venv import drop_unused
+
+    (tmp_path / "llvm/bin").mkdir(parents=True)
+    for name in ("FileCheck", "llvm-exegesis", "FileTool"):
+        (tmp_path / "llvm/bin" / name).touch()
+    drop_unused(tmp_path)
+    assert [file.name for file in (tmp_path / "llvm/bin").iterdir()] == ["FileCheck"]
 
 
 def test_an_environment_that_lost_its_pip_gets_it_back(checkout):

@@ -49,7 +49,7 @@ def test_every_room_stands_on_a_floor_and_is_packaged():
     listed = PROJECT["tool"]["setuptools"]["packages"]
     packages = {name.removeprefix("testbed").lstrip(".").replace(".", "/") for name in listed}
     shipped = {path.parent.relative_to(ROOT).as_posix() for path in python_files() if path.name == "__init__.py"}
-    expected = {"" if name == "." else name for name in shipped if not name.startswith(("tests", "examples", "tools/"))}
+    expected = {"" if name == "." else name for name in shipped if not name.startswith(("tests", "examples", "tools"))}
     assert packages == expected, "list the package in [tool.setuptools] packages of pyproject.toml"
 
 
@@ -75,7 +75,10 @@ def test_bazel_runs_every_test_file_once():
     assert not list((ROOT / "tests").rglob("BUILD"))[1:], "a BUILD file below tests/ hides its folder from tests/BUILD"
 
 
-@pytest.mark.parametrize("name", ["requirements.txt", "requirements-xla.txt"])
+LOCKS = {extra: f"requirements-{extra}.txt" for extra in PROJECT["project"]["optional-dependencies"]}
+
+
+@pytest.mark.parametrize("name", ["requirements.txt", *LOCKS.values()])
 def test_the_lock_is_pinned_hashed_and_names_no_index(name):
     text = read(name)
     entries = re.split(r"\n(?=[a-z])", re.sub(r"^#.*\n", "", text, flags=re.M).strip())
@@ -86,11 +89,35 @@ def test_the_lock_is_pinned_hashed_and_names_no_index(name):
 
 
 def test_the_lock_holds_what_pyproject_asks_for():
-    locked = dict(re.findall(r"^([a-z0-9-]+)==([\w.]+)", read("requirements.txt") + read("requirements-xla.txt"), re.M))
-    extras = PROJECT["project"]["optional-dependencies"]
-    for pin in [*PROJECT["project"]["dependencies"], *extras["dev"], *extras["xla"]]:
-        name, version = pin.split("==")
-        assert locked.get(name.lower().replace("_", "-")) == version, f"{pin}: run tools/python/lock.py"
+    asked = {"requirements.txt": PROJECT["project"]["dependencies"]}
+    asked |= {LOCKS[extra]: pins for extra, pins in PROJECT["project"]["optional-dependencies"].items()}
+    for lock, pins in asked.items():
+        for pin in pins:
+            wanted = re.sub(r" ;.*", "", pin).lower().replace("_", "-")
+            marker = re.search(r"python_version ([<>=]+ '[0-9.]+')", pin)
+            line = wanted + (f" ; python_full_version {marker[1]}" if marker else "")
+            assert line in pinned(lock), f"{pin}: run tools/python/lock.py"
+
+
+def pinned(lock: str) -> set[str]:
+    """The pins of a lock with their markers, `numpy==2.4.6`."""
+    return {line.removesuffix(" \\") for line in read(lock).splitlines() if re.match(r"[a-z0-9]", line)}
+
+
+def test_locks_that_are_installed_together_agree():
+    both = [pin for lock in ("requirements.txt", *LOCKS.values()) for pin in pinned(lock)]
+    versions: dict[str, set[str]] = {}
+    for pin in both:
+        name, _, version = pin.partition("==")
+        versions.setdefault(name, set()).add(version)
+    unmarked = {name: found for name, found in versions.items() if len(found) > 1 and not all(";" in v for v in found)}
+    assert not unmarked
+    assert len(versions["jaxlib"]) == 2, "one for Python 3.11, one for later ones"
+
+
+def test_what_a_run_does_not_need_is_in_no_runtime_lock():
+    names = {pin.partition("==")[0] for pin in pinned("requirements.txt")}
+    assert not names & {"pytest", "hypothesis", "mypy", "ruff", "import-linter", "matplotlib", "jax", "jaxlib"}
 
 
 def test_both_llvms_have_the_same_major_version():

@@ -104,3 +104,35 @@ def test_shards_split_the_tests_without_loss():
 def test_bazels_report_filter_and_folder_reach_pytest():
     args = pytest_main.arguments({"XML_OUTPUT_FILE": "out.xml", "TESTBRIDGE_TEST_ONLY": "add", "TEST_TMPDIR": "/t"})
     assert args[2:] == ["--basetemp=/t/pytest", "--junitxml=out.xml", "-k", "add"]
+
+
+def test_the_sample_is_of_files_that_exist():
+    options = run_tests.parse_arguments(["--sample", "--cpu", "x86-64-v3"])
+    checkout = Path(__file__).resolve().parents[2]  # Bazel's sandbox holds this test's own inputs only
+    names = [Path(path).relative_to(run_tests.ROOT) for path in options.paths]
+    assert names and all((checkout / name).is_file() for name in names)
+    assert options.environ == {"TESTBED_CPU": "x86-64-v3"}
+
+
+def test_every_processor_is_a_run_of_its_own_and_one_failure_fails(capsys, monkeypatch):
+    from ...codegen.options import Target
+
+    found = run_tests.every_processor()
+    assert [name for name in found if name in Target.levels()] == Target.levels()
+    runs = []
+
+    def run(options):
+        runs.append(options.environ)
+        return int("x86-64-v3" in options.environ.values())
+
+    chosen = {"x86-64-v2": {"TESTBED_CPU": "x86-64-v2"}, "x86-64-v3": {"TESTBED_CPU": "x86-64-v3"}}
+    monkeypatch.setattr(run_tests, "every_processor", lambda: chosen)
+    monkeypatch.setattr(run_tests, "run_pytest", run)
+    assert run_tests.main(["--every-cpu", "--runner", "pytest"]) == 1
+    assert runs == list(chosen.values())
+    assert capsys.readouterr().out.endswith("x86-64-v2: passed\nx86-64-v3: failed\n")
+
+
+def test_the_processor_reaches_the_tests_through_bazel(tmp_path):
+    options = run_tests.parse_arguments(["--cpu", "x86-64-v2"])
+    assert "--test_env=TESTBED_CPU=x86-64-v2" in run_tests.bazel_command("bazel", options, tmp_path / "e", {})

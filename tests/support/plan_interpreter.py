@@ -31,6 +31,11 @@ def results_of(machine: Machine) -> list[np.ndarray]:
     """Run the machine's plan and return the result leaves."""
     with flushing_subnormals(True), np.errstate(all="ignore"):
         machine.run(machine.plan.steps)
+    return loaded_results(machine)
+
+
+def loaded_results(machine: Machine) -> list[np.ndarray]:
+    """The result leaves in the machine's memory."""
     allocations = machine.plan.assignment.allocations
     results = {a.number: a for a in allocations if a.kind is AllocationKind.RESULT}
     results |= {a.result: a for a in allocations if a.result >= 0}

@@ -16,7 +16,7 @@ from ...codegen.optimize import compile_object
 from ...codegen.options import EmitOptions, Target
 from ...planning.plan import BufferSlice
 from ...thunks import ConditionalThunk, CopyThunk, KernelThunk, SequentialThunk, WhileThunk, read, to_text, write
-from ...thunks.executor import Executor
+from ...thunks.executor import Executor, Stopped
 from ...thunks.runner import FLUSHING
 
 
@@ -248,15 +248,25 @@ def test_a_missing_kernel_is_an_error_before_anything_runs(code):
 @pytest.mark.parametrize("nested", [False, True])
 def test_ctrl_c_ends_an_endless_loop(code, nested):
     yes = SequentialThunk((kernel("yes", [], [part(0, 0, 1)]),))
-    inner = SequentialThunk((ConditionalThunk("switch", part(0, 0, 1), True, (yes, yes)),))
-    endless = WhileThunk("endless", yes, inner if nested else yes, part(0, 0, 1))
+    count = SequentialThunk((kernel("add", [part(1), part(1, 4)], [part(1)]),))
+    inner = SequentialThunk((ConditionalThunk("switch", part(0, 0, 1), True, (count, yes)),))
+    endless = WhileThunk("endless", yes, inner if nested else count, part(0, 0, 1))
     interrupt = threading.Timer(0.2, os.kill, (os.getpid(), signal.SIGINT))
     interrupt.start()
     start = time.perf_counter()
     with pytest.raises(KeyboardInterrupt):
-        run(code, [endless], np.zeros(1, np.uint8))
+        run(code, [endless], np.zeros(1, np.uint8), i32(0, 1))
     interrupt.join()
     assert time.perf_counter() - start < 5
+
+
+@pytest.mark.parametrize("observer", [None, lambda thunk, run: run()])
+def test_an_endless_loop_that_changes_no_memory_ends(code, observer):
+    yes = SequentialThunk((kernel("yes", [], [part(0, 0, 1)]),))
+    copy = SequentialThunk((CopyThunk("copy", part(1), part(1, 4)),))
+    state = i32(3, 0)
+    run(code, [WhileThunk("endless", yes, copy, part(0, 0, 1))], np.zeros(1, np.uint8), state, observer=observer)
+    assert state.tolist() == [3, 3]
 
 
 def test_other_threads_run_while_a_program_runs(code):
@@ -270,6 +280,33 @@ def test_other_threads_run_while_a_program_runs(code):
         steps += 1
     thread.join()
     assert state[0] == 20_000_000 and steps > 1000
+
+
+@pytest.mark.parametrize("observed", [False, True])
+def test_a_stopped_run_ends_before_its_next_kernel_and_goes_on_when_allowed(code, observed):
+    """The first kernel of the body stops the run, as another thread would."""
+    state, predicate, stops = i32(0, 1, 5), np.zeros(1, np.uint8), []
+    body = counted_loop(part(0), part(0, 4), part(0, 8), part(1, 0, 1))
+    executor = Executor(SequentialThunk((body, kernel("zero", [], [part(0)]))), code.address, variable=[0, 1])
+
+    def observe(thunk, run):
+        run()
+        if not stops and thunk.name == "add":
+            stops.append(frame.stop())
+
+    bases = np.array([state.ctypes.data, predicate.ctypes.data], np.uint64)
+    frame = executor.frame(bases, observe if observed else None)
+    if observed:
+        with pytest.raises(Stopped):
+            frame.run()
+        assert state.tolist() == [1, 1, 5]
+    else:
+        frame.stop()
+        frame.run()
+        assert state.tolist() == [0, 1, 5]
+    frame.stop(False)
+    frame.run()
+    assert state.tolist() == [0, 1, 5] and predicate[0] == 0
 
 
 def test_the_text_shows_every_thunk_and_its_uses():

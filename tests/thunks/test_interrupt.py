@@ -1,12 +1,19 @@
 """Ctrl-C ends an infinite loop, whether the native runner or Python executes it, and has no other effect."""
 
+import gc
+import os
 import signal
 import subprocess
 import sys
+import threading
+import weakref
 from pathlib import Path
 
+import numpy as np
 import pytest
 
+from ...backends.host.interruptible import LONG as LONG_SECONDS
+from ...backends.host.interruptible import estimated_seconds, run_aside
 from ...formats.text.parser import parse_module
 from ...planning.plan import ConditionalStep, WhileStep
 from ...planning.planner import plan
@@ -50,6 +57,21 @@ BODIES = {
     "interpreted": "j = s32[] conditional(go, i, i), true_computation=yes, false_computation=no",
 }
 
+KERNEL = """HloModule kernel
+add { a = f32[] parameter(0)
+  b = f32[] parameter(1)
+  ROOT c = f32[] add(a, b) }
+ENTRY e {
+  s = f32[] parameter(0)
+  i = f32[1048576,262144] iota(), iota_dimension=1
+  w = f32[1048576,262144] broadcast(s), dimensions={}
+  m = f32[1048576,262144] multiply(i, w)
+  t = f32[1048576,262144] sine(m)
+  ROOT r = f32[1048576] reduce(t, s), dimensions={1}, to_apply=add
+}
+"""
+"""One kernel of 2^38 sines, without an array that large."""
+
 SCRIPT = """
 import pathlib, sys
 root = pathlib.Path(sys.argv[1])
@@ -90,3 +112,73 @@ def test_an_endless_loop_is_interrupted_and_the_program_runs_again(kind):
         finally:
             child.kill()
     assert (out, err, child.returncode) == ("interrupted [False, 5] 1\n", "", 0)
+
+
+LONG = """
+import pathlib, sys
+root = pathlib.Path(sys.argv[1])
+sys.path.insert(0, str(root / "tools/python"))
+from pytest_names import import_root
+import_root(root)
+import numpy as np
+import testbed
+options = testbed.CompileOptions(cache=None)
+executable = testbed.compile(sys.argv[2], sys.argv[3], options)
+text = "HloModule s\\nENTRY e {\\n p = f32[4] parameter(0)\\n ROOT n = f32[4] negate(p)\\n}"
+short = testbed.compile(text, options=options)
+print("runs", flush=True)
+try:
+    executable.execute([np.float32(0.5)])
+except KeyboardInterrupt:
+    print("interrupted", short.execute([np.arange(4, dtype=np.float32)])[0].tolist(), len(executable._contexts))
+"""
+
+
+@pytest.mark.parametrize("stack", ["legacy", "mlir"])
+def test_a_long_kernel_is_interrupted_and_the_process_goes_on(stack):
+    """The kernel itself goes on in its thread, with its memory; the process can end meanwhile."""
+    command = [sys.executable, "-c", LONG, str(Path(__file__).parents[2]), KERNEL, stack]
+    with subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True) as child:
+        try:
+            assert child.stdout is not None and child.stdout.readline() == "runs\n"
+            with pytest.raises(subprocess.TimeoutExpired):
+                child.wait(timeout=0.7)
+            child.send_signal(signal.SIGINT)
+            out, err = child.communicate(timeout=20)
+        finally:
+            child.kill()
+    assert (out, err, child.returncode) == ("interrupted [-0.0, -1.0, -2.0, -3.0] 0\n", "", 0)
+
+
+def test_only_what_may_take_long_counts_as_long():
+    assert estimated_seconds(plan(parse_module(KERNEL))) > 100 * LONG_SECONDS
+    assert estimated_seconds(plan(parse_module(PROGRAM.replace("NEXT", BODIES["native"])))) < LONG_SECONDS
+    small = KERNEL.replace("1048576", "64").replace("262144", "64")
+    assert estimated_seconds(plan(parse_module(small))) < LONG_SECONDS
+
+
+def test_a_run_aside_raises_what_it_raises_and_ends_once():
+    ended = []
+    with pytest.raises(ZeroDivisionError):
+        run_aside(lambda: 1 // 0, ended.clear, lambda: ended.append(1), keep=None)
+    assert ended == [1]
+
+
+def test_an_interrupted_run_is_stopped_and_gives_its_memory_back_when_it_ends():
+    released, calls, kept = threading.Event(), [], np.zeros(3)
+    alive = weakref.ref(kept)
+
+    def work():
+        os.kill(os.getpid(), signal.SIGINT)
+        released.wait()
+
+    with pytest.raises(KeyboardInterrupt):
+        run_aside(work, lambda: calls.append("stop"), lambda: calls.append("end"), keep=kept)
+    del kept
+    gc.collect()
+    assert calls == ["stop"] and alive() is not None
+    released.set()
+    for thread in threading.enumerate():
+        if thread.name == "run":
+            thread.join()
+    assert calls == ["stop", "end"] and alive() is None

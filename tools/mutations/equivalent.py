@@ -6,7 +6,12 @@ _IDENTITY = "the rule needs an identity, and only ops of any order have one"
 _ZERO = "the imaginary part of a real number is 0, and zeros have no neighbour here"
 _ORDER = "the order of a group's members does not matter to a sum"
 
+_OUTERMOST = (
+    "a ragged all-to-all works on the outermost dimension; its `dimensions` are read and say nothing, as in XLA"
+)
+
 EQUIVALENT: dict[str, str] = {
+    **{f"evaluator/RULES/ragged-all-to-all/dimensions {what}": _OUTERMOST for what in ("dropped", "changed")},
     **{f"legacy/EMIT/subtract/pred/{what}": _PRED for what in ("as add", "operands swapped", "one step off")},
     **{f"mlir_emitters/EMIT/subtract/pred/{what}": _PRED for what in ("as add", "operands swapped", "one step off")},
     "mlir_emitters/EMIT/imag/floating/one step off": _ZERO,

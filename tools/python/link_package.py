@@ -18,11 +18,15 @@ import sys
 
 root = os.path.normpath(os.path.join(os.path.dirname(os.path.realpath(__file__)), {relative!r}))
 spec = importlib.util.spec_from_file_location(
-    __name__, os.path.join(root, "__init__.py"), submodule_search_locations=[root]
+    "testbed", os.path.join(root, "__init__.py"), submodule_search_locations=[root]
 )
 module = importlib.util.module_from_spec(spec)
-sys.modules[__name__] = module
+sys.modules[spec.name] = module
 spec.loader.exec_module(module)
+if __name__ == "__main__":  # python -m testbed
+    import runpy
+
+    runpy.run_module("testbed", run_name="__main__", alter_sys=True)
 '''
 
 

@@ -1,7 +1,8 @@
 """Writes the lock files from pyproject.toml: `python3 tools/python/lock.py` (needs uv: `pip install uv`).
 
-requirements.txt contains everything for running and testing; requirements-xla.txt contains what the `xla` extra adds.
-Both apply to every platform and to Python from 3.11 on, have hashes, and name no index, so that any mirror works.
+requirements.txt contains everything that a run needs; requirements-NAME.txt contains what the extra NAME needs. They
+apply to every platform and to Python from 3.11 on, have hashes, and name no index, so that any mirror works. A package
+has one version in all of them, except where a marker chooses it by the Python version.
 """
 
 import subprocess
@@ -12,30 +13,39 @@ from pathlib import Path
 ROOT = Path(__file__).absolute().parents[2]
 PYTHON = "3.11"
 
+TITLES = {
+    "plot": "The lock of the plot extra, over requirements.txt: drawing.",
+    "dev": "The lock of the dev extra, over requirements.txt: testing, linting and checking types.",
+    "xla": "The lock of the xla extra, over requirements.txt: XLA itself, the newest that each Python has.",
+}
+"""Extra → the first line of its lock."""
+
 HEADER = """\
 # {title}
 # Written by tools/python/lock.py from pyproject.toml: do not edit.
 """
 
 
-def compile_lock(source: str, target: Path, title: str, constraints: Path | None = None) -> None:
+def compile_lock(source: str, target: Path, title: str, constraints: list[Path]) -> None:
     command = ["uv", "pip", "compile", "-", "--universal", "--generate-hashes", "--python-version", PYTHON]
     command += ["--no-header", "--no-annotate", "--no-emit-index-url", "--no-emit-find-links", "--quiet"]
-    command += ["--only-binary", ":all:", "--no-emit-options", "--output-file", str(target)]
-    if constraints:
-        command += ["--constraints", str(constraints)]
+    command += ["--only-binary", ":all:", "--output-file", str(target)]
+    for lock in constraints:
+        command += ["--constraints", str(lock)]
     subprocess.run(command, input=source, text=True, check=True, cwd=ROOT)
     target.write_text(HEADER.format(title=title) + target.read_text())
 
 
 def main() -> int:
     project = tomllib.loads((ROOT / "pyproject.toml").read_text())["project"]
-    extras = project["optional-dependencies"]
-    full, xla = ROOT / "requirements.txt", ROOT / "requirements-xla.txt"
-    everything = "\n".join([*project["dependencies"], *extras["dev"]])
-    (ROOT / "requirements.in").write_text(f"# Written by tools/python/lock.py from pyproject.toml.\n{everything}\n")
-    compile_lock(everything, full, "The complete lock: all that runs and tests the project.")
-    compile_lock("\n".join(extras["xla"]), xla, "The lock of the xla extra, over requirements.txt.", constraints=full)
+    written = [ROOT / "requirements.txt"]
+    runtime = "\n".join(project["dependencies"])
+    (ROOT / "requirements.in").write_text(f"# Written by tools/python/lock.py from pyproject.toml.\n{runtime}\n")
+    compile_lock(runtime, written[0], "The complete lock of a run.", [])
+    for extra, title in TITLES.items():
+        lock = ROOT / f"requirements-{extra}.txt"
+        compile_lock("\n".join(project["optional-dependencies"][extra]), lock, title, written)
+        written.append(lock)
     return 0
 
 

@@ -9,7 +9,7 @@ def pytest_test(name, srcs, deps = [], data = [], shard_count = None, size = "me
         main = "//tools/python:pytest_main.py",
         args = [native.package_name() + "/" + src for src in srcs],
         data = data + ["//:pytest_files"],
-        deps = deps + ["//tools/python", "@pypi//pytest", "@pypi//hypothesis"],
+        deps = deps + ["//tools/python", "@pypi_dev//pytest", "@pypi_dev//hypothesis"],
         shard_count = shard_count,
         size = size,
         legacy_create_init = 0,

@@ -1,4 +1,4 @@
-"""Repository rules for Bazel 4.2.3: the project's virtual environment as a Python toolchain and as `@pypi`."""
+"""Repository rules for Bazel 4.2.3: the project's virtual environment as a Python toolchain and as `@pypi…`."""
 
 def _find_python(ctx):
     candidates = [

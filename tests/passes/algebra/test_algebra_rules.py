@@ -50,8 +50,13 @@ def same_bits(before: np.ndarray, after: np.ndarray) -> bool:
 
 def close(before: np.ndarray, after: np.ndarray, ulp: float) -> bool:
     """Equal within `ulp`, integers exactly. Elements that overflow on one side only are ignored, since summands may
-    cancel.
+    cancel. Complex numbers are compared in the plane, where all parts are finite.
     """
+    if before.dtype.kind == "c":
+        finite = np.isfinite(before) & np.isfinite(after)
+        with np.errstate(all="ignore"):
+            apart = np.abs(before.astype(np.clongdouble) - after) > ulp * np.finfo(before.dtype).eps * np.abs(before)
+        return not (apart & finite).any()
     if not FROM_NUMPY[before.dtype].is_float:
         return np.array_equal(before, after)
     finite = np.isfinite(before) & np.isfinite(after)

@@ -31,7 +31,8 @@ def entry(*lines: str) -> str:
 BODIES = {
     "async": (
         "s = ((f32[4], f32[4]), f32[4], u32[]) async-start(x, x), calls=work",
-        "u = ((f32[4], f32[4]), f32[4], u32[]) async-update(s)", "ROOT d = f32[4] async-done(u)",
+        "u = ((f32[4], f32[4]), f32[4], u32[]) async-update(s), output_to_operand_aliasing={{}: (0, {})}",
+        "ROOT d = f32[4] async-done(u)",
     ),
     "wrapped collective": (
         "s = ((f32[4]), f32[4], u32[]) async-start(x), calls=many", "ROOT d = f32[4] async-done(s)",

@@ -1,0 +1,196 @@
+"""Measures one workload in a process of its own: reads a request from stdin, writes events to stdout as JSON lines.
+
+Events: {"stage": NAME} before each stage, so that a crash or a time-out can be told; {"set": {…}} with what is known of
+the workload; {"column": NAME, "set": {…}} with what is known of a contestant.
+"""
+
+from __future__ import annotations
+
+import ctypes
+import gc
+import json
+import os
+import signal
+import sys
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import asdict, dataclass
+from pathlib import Path
+from typing import Any
+
+
+@dataclass(frozen=True)
+class Request:
+    """One workload for one process. workload: a name of the suite, or the absolute path of a MODULE with inputs.
+
+    cpus: the processors that the process may use. exact: also compute the errors. Seconds are per contestant.
+    limit: seconds until the starting process ends this one; a little later it ends by itself, should that be gone.
+    """
+
+    workload: str
+    cpus: tuple[int, ...]
+    columns: tuple[str, ...]
+    rounds: int
+    seconds: float
+    compiles: int = 3
+    exact: bool = True
+    limit: float = 120.0
+
+
+Send = Callable[[Mapping[str, Any]], None]
+
+
+def main() -> int:
+    values: dict[str, Any] = json.loads(sys.stdin.readline())
+    values |= {key: tuple(values[key]) for key in ("cpus", "columns")}
+    request = Request(**values)
+    signal.alarm(int(request.limit) + 10)
+    channel = os.fdopen(os.dup(1), "w", encoding="utf-8")
+    os.dup2(2, 1)  # whatever a library prints does not mix with the events
+
+    def send(event: Mapping[str, Any]) -> None:
+        channel.write(json.dumps(event) + "\n")
+        channel.flush()
+
+    if hasattr(os, "sched_setaffinity"):  # before any library counts the processors
+        os.sched_setaffinity(0, set(request.cpus))
+    from ...hlo.errors import TestbedError
+
+    try:
+        measure(request, send)
+    except TestbedError as error:
+        send({"set": {"failure": str(error)}})
+    return 0
+
+
+def measure(request: Request, send: Send) -> None:
+    """Make the workload, compile it for each contestant, run it once for its memory, race, and compute the errors."""
+    from ...formats.text.parser import parse_module
+    from ...hlo.errors import TestbedError
+    from ...hlo.verify.verifier import verify
+    from .limits import work_of
+    from .rivals import missing, prepare
+
+    send({"stage": "make"})
+    case, text, inputs = load(request.workload)
+    module = parse_module(text, request.workload)
+    verify(module)
+    send({"set": asdict(work_of(module))})
+    rivals, results = {}, {}
+    for column in request.columns:
+        reason = missing(column, case)
+        if reason is not None:
+            send({"column": column, "set": {"status": "absent", "reason": reason}})
+            continue
+        send({"stage": column})
+        try:
+            _warm_up(column)
+            rival = prepare(column, case, module, inputs, request.compiles)
+            growth, first = _growth(rival.first)
+            results[column] = [_kept(leaf) for leaf in first]
+        except TestbedError as error:
+            send({"column": column, "set": {"status": "failed", "reason": str(error)}})
+            continue
+        found = {"compile_seconds": list(rival.compile_seconds), "temporary_bytes": rival.temporary_bytes}
+        send({"column": column, "set": {**found, "growth_bytes": growth}})
+        rivals[column] = rival
+    send({"stage": "race"})
+    _race({c: r.run for c, r in rivals.items()}, request, send)
+    if request.exact and results:
+        rivals.clear()
+        send({"stage": "exact"})
+        _errors(case, module, inputs, results, send)
+    send({"stage": "done"})
+
+
+def load(workload: str) -> tuple[Any, str, list[Any]]:
+    """(case, HLO text, input leaves) of a workload. Raises InputError for a MODULE without inputs."""
+    from ...formats.program import load_program
+    from ...hlo.errors import InputError
+    from .workload import Case
+    from .workloads import WORKLOADS
+
+    make = WORKLOADS[workload].make if workload in WORKLOADS else None
+    if make is None:
+        program = load_program(str(Path(workload)))
+        if program.inputs is None:
+            raise InputError(f"{workload}: has no inputs", remedy="give a folder with a module and its io.npz")
+        return Case(program.inputs, program.text), program.text, list(program.inputs)
+    case = make()
+    if case.text is not None:
+        return case, case.text, list(case.inputs)
+    import jax
+
+    with jax.enable_x64(case.x64):
+        lowered = jax.jit(case.function, keep_unused=True).lower(*case.inputs)
+        return case, lowered.compiler_ir("hlo").as_hlo_text(), jax.tree_util.tree_leaves(case.inputs)
+
+
+def _warm_up(column: str) -> None:
+    """Compile and run a module of one op, so that the start of a library counts for no workload."""
+    import numpy as np
+
+    from ...formats.text.parser import parse_module
+    from .rivals import prepare
+    from .workload import Case
+
+    text = "HloModule warm\n\nENTRY e {\n  p = f32[] parameter(0)\n  ROOT r = f32[] negate(p)\n}\n"
+    module, inputs = parse_module(text), (np.zeros((), np.float32),)
+    prepare(column, Case(inputs, text, numpy=lambda x: -x, torch=lambda torch, x: -x), module, inputs, 1).first()
+
+
+def _kept(leaf: Any) -> Any:
+    """A result as an array that later runs do not overwrite."""
+    import numpy as np
+
+    return np.array(leaf)
+
+
+def _growth(run: Callable[[], Any]) -> tuple[int | None, Any]:
+    """Bytes by which the resident memory peaks above its level before, during a first run; None where not known."""
+    gc.collect()
+    try:
+        ctypes.CDLL(None).malloc_trim(0)
+        Path("/proc/self/clear_refs").write_text("5")  # the peak starts again from here
+        before = _status("VmRSS")
+    except (OSError, AttributeError, KeyError):
+        return None, run()
+    result = run()
+    return max(0, _status("VmHWM") - before), result
+
+
+def _status(key: str) -> int:
+    """A size in bytes from /proc/self/status."""
+    lines = Path("/proc/self/status").read_text().splitlines()
+    return int(dict(line.split(":", 1) for line in lines)[key].split()[0]) * 1024
+
+
+def _race(runs: Mapping[str, Callable[[], Any]], request: Request, send: Send) -> None:
+    from ..paired import race
+
+    if not runs:
+        return
+    timings = race(runs, rounds=request.rounds, seconds=request.seconds / request.rounds, budget=2 * request.seconds)
+    for column, timing in timings.items():
+        send({"column": column, "set": {"status": "ok", "rounds": list(timing.rounds)}})
+
+
+def _errors(case: Any, module: Any, inputs: Sequence[Any], results: Mapping[str, Any], send: Send) -> None:
+    from ...hlo.errors import TestbedError
+    from .accuracy import error_of, exact_results
+
+    try:
+        exact = exact_results(module, inputs, case.exact)
+    except TestbedError as error:
+        send({"set": {"no_error": str(error)}})
+        return
+    for column, leaves in results.items():
+        try:
+            found = error_of(leaves, exact)
+        except ValueError as wrong:
+            send({"column": column, "set": {"status": "failed", "reason": str(wrong)}})
+            continue
+        send({"column": column, "set": {"error": found.norm, "worst_error": found.worst}})
+
+
+if __name__ == "__main__":
+    sys.exit(main())

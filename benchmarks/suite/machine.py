@@ -1,0 +1,71 @@
+"""Where a run took place: the machine, versions of libraries, the commit."""
+
+from __future__ import annotations
+
+import hashlib
+import os
+import platform
+import subprocess
+from importlib import metadata
+from pathlib import Path
+from typing import Any
+
+LIBRARIES = (
+    *("numpy", "jaxlib", "jax", "llvmlite", "xtc-mlir-python-bindings", "scipy-openblas32"),
+    *("torch", "iree-base-compiler", "iree-base-runtime"),
+)
+
+
+def machine() -> dict[str, Any]:
+    """The processor and memory. `fingerprint` is equal for runs whose times may be compared."""
+    found: dict[str, Any] = {
+        "processor": _cpuinfo("model name") or platform.processor() or platform.machine(),
+        "architecture": platform.machine(),
+        "cpus": len(cpus()),
+        "memory_bytes": os.sysconf("SC_PAGE_SIZE") * os.sysconf("SC_PHYS_PAGES"),
+        "system": f"{platform.system()} {platform.release()}",
+    }
+    parts = [found["processor"], _cpuinfo("flags"), str(os.cpu_count()), str(found["memory_bytes"] >> 30)]
+    found["fingerprint"] = hashlib.sha256("\n".join(parts).encode()).hexdigest()[:16]
+    return found
+
+
+def cpus() -> list[int]:
+    """The processors that this process may use."""
+    if hasattr(os, "sched_getaffinity"):
+        return sorted(os.sched_getaffinity(0))
+    return list(range(os.cpu_count() or 1))
+
+
+def versions() -> dict[str, str]:
+    """Versions of Python and of the libraries that are installed."""
+    found = {"python": platform.python_version()}
+    for name in LIBRARIES:
+        try:
+            found[name] = metadata.version(name)
+        except metadata.PackageNotFoundError:
+            continue
+    return found
+
+
+def commit() -> str:
+    """The commit of the checkout, with '+' if files differ from it; empty outside of one."""
+    root = Path(__file__).resolve().parents[2]
+
+    def git(*arguments: str) -> str:
+        done = subprocess.run(["git", "-C", str(root), *arguments], capture_output=True, text=True, timeout=30)
+        return done.stdout.strip() if done.returncode == 0 else ""
+
+    try:
+        name = git("rev-parse", "--short=12", "HEAD")
+        return name + ("+" if name and git("status", "--porcelain", "--untracked-files=no") else "")
+    except (OSError, subprocess.TimeoutExpired):
+        return ""
+
+
+def _cpuinfo(key: str) -> str:
+    try:
+        lines = Path("/proc/cpuinfo").read_text().splitlines()
+    except OSError:
+        return ""
+    return next((line.partition(":")[2].strip() for line in lines if line.partition(":")[0].strip() == key), "")

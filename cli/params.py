@@ -1,0 +1,65 @@
+"""Types of the commands' parameters: what their values complete to in a shell."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable
+
+import click
+from click.shell_completion import CompletionItem
+
+
+class FileName(click.ParamType[str]):
+    """A file's name; `-` and names that do not exist are for the command to judge."""
+
+    def __init__(self, name: str):
+        self.name = name
+
+    def shell_complete(self, ctx: click.Context, param: click.Parameter, incomplete: str) -> list[CompletionItem]:
+        return [CompletionItem(incomplete, type="file")]
+
+
+class NameList(click.ParamType[str]):
+    """Names with commas between them, each one of `known()`, which is called for completion only."""
+
+    name = "text"
+
+    def __init__(self, known: Callable[[], Iterable[str]]):
+        self.known = known
+
+    def shell_complete(self, ctx: click.Context, param: click.Parameter, incomplete: str) -> list[CompletionItem]:
+        before, comma, last = incomplete.rpartition(",")
+        given = set(before.split(","))
+        return [
+            CompletionItem(f"{before}{comma}{name}")
+            for name in self.known()
+            if name.startswith(last) and name not in given
+        ]
+
+
+xla_flags_option = click.option(
+    "--xla-flags", metavar="FLAGS", help="XLA's own flags for the stack xla, as in XLA_FLAGS: '--xla_NAME=VALUE …'."
+)
+
+MODULE = FileName("module")
+FILE = FileName("file")
+
+
+def _stacks() -> Iterable[str]:
+    from ..migration.stacks import STACKS
+
+    return STACKS
+
+
+def _passes() -> Iterable[str]:
+    from ..passes.pipeline import PASSES
+
+    return PASSES
+
+
+def _case_stacks() -> Iterable[str]:
+    from ..differential.corpus import ALL_STACKS
+
+    return ALL_STACKS
+
+
+STACK_LIST, CASE_STACK_LIST, PASS_LIST = NameList(_stacks), NameList(_case_stacks), NameList(_passes)

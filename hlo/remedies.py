@@ -1,0 +1,13 @@
+"""Remedies that depend on how the package came to the machine: as a checkout with its .venv, or installed."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+TESTS = Path(__file__).absolute().parents[1] / "tests"
+"""Only a checkout has this folder."""
+
+
+def adding(extra: str) -> str:
+    """The command that adds an extra of pyproject.toml: `./testbed setup --xla`, or pip for an installed package."""
+    return f"./testbed setup --{extra}" if TESTS.is_dir() else f"pip install 'testbed[{extra}]'"

@@ -1,0 +1,113 @@
+"""Products in tiles on the MLIR stack: every depth, dtype and layout; sums in blocks of the contracting dimension."""
+
+import re
+
+import ml_dtypes
+import numpy as np
+import pytest
+
+from ...backends.base import CompileOptions
+from ...benchmarks.dot_shapes import Product
+from ...codegen.options import EmitOptions, Target
+from ...formats.text.parser import parse_module
+from ...migration import Flags, compile_module
+from ...mlir_emitters import emit
+from ...planning.planner import plan
+
+DTYPES = ("bf16", "f16", "f32", "f64", "s8", "s4", "u8", "f8e5m2", "f8e4m3fn")
+
+
+def llvm_ir(text: str, target: Target | None = None) -> str:
+    options = EmitOptions(target) if target else EmitOptions.host()
+    return emit(plan(parse_module(text)).kernels, options).llvm_ir
+
+
+def run(text: str, inputs: list[np.ndarray]) -> np.ndarray:
+    (result,) = compile_module(parse_module(text), Flags.parse("mlir"), CompileOptions(cache=None)).execute(inputs)
+    return np.asarray(result)
+
+
+def small_integers(text: str, seed: int = 0) -> list[np.ndarray]:
+    generator = np.random.default_rng(seed)
+    shapes = [p.shape for p in parse_module(text).entry.parameters]
+    return [generator.integers(-2, 3, s.dims).astype(s.dtype.numpy) for s in shapes]
+
+
+def exact(product: Product, inputs: list[np.ndarray]) -> np.ndarray:
+    """The result for small integers, of which the sums are exact in every dtype that they are made in."""
+    a, b, *bias = (x.astype(np.int64) for x in inputs)
+    total = (a.T if product.layout[0] == "t" else a) @ (b.T if product.layout[1] == "t" else b)
+    dtype = inputs[0].dtype
+    if dtype.kind in "iu" or dtype.name.startswith("int"):
+        bits = ml_dtypes.iinfo(dtype).bits
+        total = total + (bias[0] if bias else 0)
+        wrapped = total % (1 << bits)
+        return wrapped - (1 << bits) * (wrapped >= 1 << (bits - 1)) if dtype.name.startswith("int") else wrapped
+    if dtype.name == "float8_e5m2" or dtype.name == "float8_e4m3fn":
+        total = total.astype(np.float16)
+    rounded = total.astype(dtype)
+    return (rounded.astype(np.float64) + bias[0]).astype(dtype) if bias else rounded
+
+
+@pytest.mark.parametrize(("level", "epilogue"), [("x86-64-v2", True), ("x86-64-v3", False), ("x86-64-v4", True)])
+@pytest.mark.parametrize("dtype", DTYPES)
+def test_deep_products_are_tiled(dtype, epilogue, level):
+    """Vectors of the target's width are multiplied and added, whatever the depth."""
+    target = Target.level(level)
+    bits = target.vector_bits // (64 if dtype == "f64" else 32)
+    text = llvm_ir(Product(dtype, "nn", 8, 4096, 64, epilogue).module_text(), target)
+    kind = "i32" if dtype in ("s8", "s4", "u8") else "double" if dtype == "f64" else "float"
+    assert re.search(rf"(fmul|mul|@llvm\.fma\.\w+\().*<{bits} x {kind}>", text)
+
+
+@pytest.mark.parametrize(
+    ("dtype", "layout", "rows", "depth", "columns"),
+    [
+        ("bf16", "nn", 1, 520, 35),
+        ("f32", "nt", 5, 255, 16),
+        ("s8", "tn", 33, 700, 70),
+        ("f8e5m2", "tt", 20, 513, 1),
+        ("f8e4m3fn", "nn", 3, 520, 20),
+        ("s4", "nt", 9, 530, 16),
+        ("f16", "tn", 2, 600, 32),
+        ("u8", "tt", 2, 520, 64),
+        ("f64", "nn", 9, 514, 9),
+        ("bf16", "nt", 2, 300, 9),
+    ],
+)
+def test_depths_on_both_sides_of_a_block(dtype, layout, rows, depth, columns):
+    """One row, few rows and several tiles of them; vectors of columns and a rest; one block, two, and more."""
+    product = Product(dtype, layout, rows, depth, columns, epilogue=rows % 2 == 0)
+    inputs = small_integers(product.module_text())
+    np.testing.assert_array_equal(
+        run(product.module_text(), inputs).astype(np.float64), exact(product, inputs).astype(np.float64)
+    )
+
+
+def test_bands_of_rows():
+    """More rows than have totals on the stack, and more blocks than are added up in f32."""
+    product = Product("bf16", "nn", 301, 4500, 17, epilogue=True)
+    inputs = small_integers(product.module_text())
+    np.testing.assert_array_equal(
+        run(product.module_text(), inputs).astype(np.float64), exact(product, inputs).astype(np.float64)
+    )
+
+
+@pytest.mark.parametrize("epilogue", [False, True])
+def test_long_products_are_right_to_a_few_units(epilogue):
+    """8 × 10⁶ × 8 in one chain of additions is off by 2e-4."""
+    product = Product("f32", "nn", 8, 500_000, 8, epilogue)
+    shapes = [p.shape.dims for p in parse_module(product.module_text()).entry.parameters]
+    generator = np.random.default_rng(0)
+    a, b, *bias = (generator.random(dims, np.float32) for dims in shapes)
+    wanted = a.astype(np.float64) @ b + (bias[0] if bias else 0)
+    error = np.abs(run(product.module_text(), [a, b, *bias]) / wanted - 1).max()
+    assert error < 2e-7
+
+
+@pytest.mark.parametrize(("rows", "columns", "layout"), [(1, 64, "nt"), (64, 1, "nn"), (64, 1, "nt"), (2, 64, "nn")])
+def test_a_matrix_that_is_used_once_is_read_where_it_lies(rows, columns, layout):
+    """A transposed copy of the matrix, for one use of each element, takes twenty times as long."""
+    text = llvm_ir(Product("bf16", layout, rows, 512, columns).module_text())
+    copies = [int(n) for n in re.findall(r"alloca float, i64 (\d+)", text)]
+    assert all(n < 512 * 8 for n in copies)

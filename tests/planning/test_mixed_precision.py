@@ -1,0 +1,49 @@
+"""An op whose floats have several element types is refused before any pass, and in LHLO: stacks store what they get."""
+
+from __future__ import annotations
+
+import pytest
+
+from testbed.formats.text.parser import parse_module
+from testbed.hlo.errors import UnsupportedError, VerificationError
+from testbed.lhlo import parse_text
+from testbed.planning.planner import plan
+
+MIXED = {
+    "narrower result": ("p = bf16[5] parameter(0)", "ROOT r = f8e4m3fn[5] cosine(p)", "cosine of bf16 and f8e4m3fn"),
+    "wider result": ("p = f32[5] parameter(0)", "ROOT r = f64[5] add(p, p)", "add of f32 and f64"),
+    "operands": (
+        "p = f32[5] parameter(0) q = bf16[5] parameter(1)",
+        "ROOT r = f32[5] add(p, q)",
+        "add of bf16 and f32",
+    ),
+    "copy": ("p = f32[5] parameter(0)", "ROOT r = bf16[5] copy(p)", "copy of bf16 and f32"),
+    "select": (
+        "c = pred[5] parameter(0) p = f32[5] parameter(1) q = f16[5] parameter(2)",
+        "ROOT r = f32[5] select(c, p, q)",
+        "select of f16 and f32",
+    ),
+}
+
+
+@pytest.mark.parametrize("case", MIXED)
+def test_hlo(case):
+    parameters, root, message = MIXED[case]
+    with pytest.raises(UnsupportedError, match=message) as found:
+        plan(parse_module(f"HloModule m\nENTRY e {{ {parameters}\n{root} }}"))
+    assert found.value.location is not None and found.value.location.line == 3
+
+
+def test_lhlo():
+    text = """func.func @k(%x: memref<5xbf16>, %y: memref<5xf8E4M3FN>) attributes {lhlo.kernel} {
+  "lhlo.cosine"(%x, %y) : (memref<5xbf16>, memref<5xf8E4M3FN>) -> ()
+  return
+}"""
+    with pytest.raises(VerificationError, match=r"bf16 and f8e4m3fn \[PRECISION1\]") as found:
+        parse_text(text)
+    assert found.value.location is not None and found.value.location.line == 2
+
+
+def test_what_converts_is_planned():
+    text = "HloModule m\nENTRY e { p = f32[5] parameter(0)\n b = bf16[5] convert(p)\n ROOT r = f32[5] convert(b) }"
+    assert plan(parse_module(text)).kernels
