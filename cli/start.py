@@ -12,7 +12,9 @@ def start() -> int:
         signal.signal(signal.SIGINT, _leave)  # nothing has been begun yet
     from .interrupt import STATUS, say, seen, watch
     from .main import main
+    from .memory_limit import limit_memory
 
+    limit_memory()
     if not ignored:
         watch()
     try:

@@ -19,6 +19,10 @@ SLACK = 2.0**-49
 """Upper bound on the relative error of NumPy's f64 loops: 4 ulp are documented, this allows 16."""
 
 
+BLOCK = 1 << 16
+"""Elements that are computed at once, so that the wider numbers of a large array do not need memory for all of it."""
+
+
 def flushed(x: Array) -> Array:
     """x with subnormals replaced by zeros of their sign, inside `flushing_subnormals`; elsewhere x."""
     if not is_flushing():
@@ -34,6 +38,18 @@ def rounded(function: Callable[..., Array], *arrays: Array) -> Array:
     and again in long double where the f64 result is so close to the middle between two f32 numbers that its error
     could change the rounding.
     """
+    shape = np.broadcast_shapes(*[a.shape for a in arrays])
+    out = np.empty(shape, arrays[0].dtype)
+    if out.size <= BLOCK:
+        return _rounded(function, *arrays)
+    flat = [np.broadcast_to(a, shape).reshape(-1) for a in arrays]
+    for begin in range(0, out.size, BLOCK):
+        part = slice(begin, begin + BLOCK)
+        out.reshape(-1)[part] = _rounded(function, *[a[part] for a in flat])
+    return out
+
+
+def _rounded(function: Callable[..., Array], *arrays: Array) -> Array:
     dtype = arrays[0].dtype
     arrays = tuple(flushed(a) for a in arrays)
     if dtype != np.float32:

@@ -5,7 +5,10 @@ import subprocess
 import sys
 from pathlib import Path
 
+import numpy as np
 import pytest
+
+from testbed.evaluator.reference import rounding
 
 from ..cases.elementwise_cases import cases
 
@@ -62,3 +65,12 @@ def test_results_do_not_depend_on_numpys_loops():
     for n in range(len(found)):
         without = bits(" ".join(found[n:]))
         assert "".join(f"{case} " for case in usual if usual[case] != without[case]) == "", found[n:]
+
+
+def test_a_large_array_is_computed_in_blocks_with_the_same_bits():
+    x = np.random.default_rng(5).standard_normal((3, rounding.BLOCK), np.float32)
+    y = x[:, :1]
+    whole = rounding.rounded(np.arctan2, x, y)
+    parts = [rounding.rounded(np.arctan2, x[:, n : n + 1000], y) for n in range(0, rounding.BLOCK, 1000)]
+    assert whole.shape == x.shape and whole.dtype == x.dtype
+    assert np.array_equal(whole.view(np.uint32), np.concatenate(parts, 1).view(np.uint32))
