@@ -76,11 +76,13 @@ def start():
 """
 
 
+# Naps: a signal that comes just before a long sleep would be seen only after it.
 SLEEPING = """
 import time
 def start():
     print("runs", flush=True)
-    time.sleep(60)
+    for _ in range(1200):
+        time.sleep(0.05)
 """
 
 
@@ -231,9 +233,7 @@ def test_an_interrupted_set_up_resumes(checkout, number):
 def test_an_interrupt_is_no_traceback_however_early(checkout, delay):
     """In the shell and while Python starts; None: when the command runs. `exec` leaves the signal to the system."""
     launch(checkout)
-    (checkout / "cli/start.py").write_text(
-        "import time\ndef start():\n    print('runs', flush=True)\n    time.sleep(60)\n"
-    )
+    (checkout / "cli/start.py").write_text(SLEEPING)
     command, pipe = [checkout / "testbed", "run"], subprocess.PIPE
     child = subprocess.Popen(
         command, env=environment(checkout), stdout=pipe, stderr=pipe, text=True, start_new_session=True
