@@ -20,6 +20,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Iterable, Sequence
+from contextvars import ContextVar
 from dataclasses import dataclass
 from typing import NamedTuple
 
@@ -124,6 +125,22 @@ def bounds_of(module: Module) -> tuple[Bound, ...]:
     return tuple(_bound(e, s.dtype) for e, s in zip(errors, leaves, strict=True) if s.is_array)
 
 
+def errors_of_each(module: Module) -> dict[Instruction, Error]:
+    """What bounds_of finds for each instruction, its leaves and its calls joined."""
+    make_room(module)
+    found: dict[Instruction, Error] = {}
+    token = _FOUND.set(found)
+    try:
+        _apply(module.entry, [_none(p.shape) for p in module.entry.parameters])
+    finally:
+        _FOUND.reset(token)
+    return found
+
+
+_FOUND: ContextVar[dict[Instruction, Error] | None] = ContextVar("found", default=None)
+"""Where errors_of_each collects; rules call `_apply` for computations and know nothing of it."""
+
+
 def _bound(error: Error, dtype: DType) -> Bound:
     if not _is_inexact(dtype):
         return Bound()
@@ -154,6 +171,9 @@ def _apply(computation: Computation, arguments: Sequence[Errors]) -> Errors:
             known[i] = tuple(arguments[i.parameter_number])
         else:
             known[i] = _errors(i, [known[o] for o in i.operands])
+    if (found := _FOUND.get()) is not None:
+        for i, errors in known.items():
+            found[i] = join((*errors, found.get(i, NONE)))
     return known[computation.root]
 
 
@@ -198,18 +218,26 @@ _PARTS = frozenset({Op.REAL, Op.IMAG})
 """One part of a complex number may be small beside the other, whose error it shares."""
 
 
+def own_error(i: Instruction, given: Error) -> float:
+    """The relative error that an elementwise op itself adds to that of its operands; 0 if it is exact or deferred."""
+    dtype = i.shape.dtype
+    if not OPSET[i.opcode].elementwise or not _is_inexact(dtype):
+        return 0.0
+    kind = max((o.shape.dtype for o in i.operands), key=lambda d: d.is_complex)
+    ulp = op_ulp(i.opcode, kind if kind.is_complex else dtype)
+    if ulp == EXACT and i.opcode in _ARITHMETIC and not given.is_exact:
+        ulp = 1
+    return ulp * epsilon(dtype)
+
+
 def _elementwise(i: Instruction, given: Error) -> Error:
     dtype = i.shape.dtype
     if not _is_inexact(dtype):
         return NONE
-    kind = max((o.shape.dtype for o in i.operands), key=lambda d: d.is_complex)
-    ulp = op_ulp(i.opcode, kind if kind.is_complex else dtype)
-    if ulp != EXACT:
-        return _inexact(i.opcode, given, ulp * epsilon(dtype))
+    if own := own_error(i, given):
+        return _inexact(i.opcode, given, own)
     if i.opcode in _ARITHMETIC:
-        if given.is_exact:
-            return Error(deferred=epsilon(dtype), flush=True)
-        return _inexact(i.opcode, given, epsilon(dtype))
+        return Error(deferred=epsilon(dtype), flush=True)
     if i.opcode in _PARTS:
         return given._replace(scaled=max(given.scaled, given.due))
     return given._replace(flush=given.flush or i.opcode not in _BY_BITS)
@@ -280,10 +308,16 @@ def _product(i: Instruction, operands: list[Errors]) -> Errors:
     return (folded(fold_length(i), given, step, dtype),)
 
 
+def fold_region(i: Instruction) -> Computation:
+    """The computation of scalars that a fold applies again and again."""
+    region: Computation = i.attributes["scatter" if i.opcode is Op.SELECT_AND_SCATTER else "to_apply"]
+    return region
+
+
 def _fold(i: Instruction, operands: list[Errors]) -> Errors:
     """A computation of scalars applied again and again."""
     given = join(e for o in operands for e in o)
-    region = i.attributes["scatter" if i.opcode is Op.SELECT_AND_SCATTER else "to_apply"]
+    region = fold_region(i)
     results = [s for _, s in i.shape.leaves()]
     steps = _apply(region, [_none(p.shape) for p in region.parameters])
     errors = []

@@ -31,6 +31,11 @@ from .reference.shape import crop
 from .rules import RULES, Form
 
 Step = tuple[Callable[..., Value], tuple[int, ...], int, tuple[int, ...]]
+Adjust = Callable[[Instruction, Callable[..., Value]], Callable[..., Value]]
+
+
+def _as_it_is(_instruction: Instruction, run: Callable[..., Value]) -> Callable[..., Value]:
+    return run
 
 
 def evaluate(
@@ -42,16 +47,22 @@ def evaluate(
     custom_calls: Mapping[str, CustomCall] | None = None,
     infeed: Iterable[Value] = (),
     outfeed: list[Value] | None = None,
+    adjust: Adjust | None = None,
 ) -> list[np.ndarray]:
     """The array leaves of the result, with tuples flattened in order.
 
     inputs: one array per array leaf of the entry parameters, in logical order. flush_subnormals: treat subnormal
     numbers as zero, as XLA:CPU does. seed: key of the random numbers. custom_calls: functions of targets that the
     evaluator does not know. infeed: values in the order in which they are read. outfeed: a list that gets the values
-    written. Raises InputError for inputs that do not fit and UnsupportedError for an opcode without a rule.
+    written. adjust: gives the function that takes the place of an instruction's own. Raises InputError for inputs that
+    do not fit and UnsupportedError for an opcode without a rule.
     """
     evaluator = Evaluator(
-        seed=seed, custom_calls=custom_calls or {}, infeed=list(infeed), outfeed=outfeed if outfeed is not None else []
+        seed=seed,
+        custom_calls=custom_calls or {},
+        infeed=list(infeed),
+        outfeed=outfeed if outfeed is not None else [],
+        adjust=adjust or _as_it_is,
     )
     return evaluator.run(module, _arguments(module, inputs), flush_subnormals)
 
@@ -161,6 +172,7 @@ class Evaluator:
     world: World = field(default_factory=World)
     prepared: dict[Computation, Prepared] = field(default_factory=dict)
     rng_state: int = FIRST_STATE
+    adjust: Adjust = _as_it_is
 
     def run(self, module: Module, arguments: Sequence[Value], flush_subnormals: bool) -> list[np.ndarray]:
         """The array leaves of the entry's result."""
@@ -257,7 +269,7 @@ class Evaluator:
             if dead != slot[computation.root]:
                 dying.setdefault(at, []).append(dead)
         steps = tuple(
-            (self.step(i), tuple(slot[o] for o in i.operands), n, tuple(dying.get(n, ())))
+            (self.adjust(i, self.step(i)), tuple(slot[o] for o in i.operands), n, tuple(dying.get(n, ())))
             for n, i in enumerate(computation.instructions)
             if i.opcode not in (Op.PARAMETER, Op.CONSTANT)
         )

@@ -39,14 +39,14 @@ def passed(module: Module, *names: str) -> Module:
 @pytest.mark.parametrize("seed", seeds(0, 20))
 def test_passes_in_their_order(seed):
     module, inputs, wanted = program(seed)
-    agree(module, wanted, evaluate(passed(module, *OPTIMIZE), inputs))
+    agree(module, wanted, evaluate(passed(module, *OPTIMIZE), inputs), inputs)
 
 
 @pytest.mark.parametrize("seed", seeds(10000, 10))
 def test_some_passes_in_any_order(seed):
     module, inputs, wanted = program(seed)
     names = random.Random(seed).sample(sorted(PASSES), random.Random(seed).randint(1, len(PASSES)))
-    agree(module, wanted, evaluate(passed(module, *names), inputs))
+    agree(module, wanted, evaluate(passed(module, *names), inputs), inputs)
 
 
 @pytest.mark.parametrize("seed", seeds(20000, 8))
@@ -54,7 +54,7 @@ def test_memory(seed):
     module, inputs, wanted = program(seed)
     made = plan(module)
     check_assignment(made)
-    agree(module, wanted, run_plan(made, inputs))
+    agree(module, wanted, run_plan(made, inputs), inputs)
 
 
 @pytest.mark.parametrize("seed", seeds(30000, 4))
@@ -62,7 +62,7 @@ def test_both_stacks_between_red_zones(seed):
     module, inputs, wanted = program(seed, 8)
     stack = ("legacy", "mlir")[seed % 2]
     executable = compile_module(module, Flags.parse(stack), CompileOptions(cache=None, red_zones=True))
-    agree(module, wanted, executable.execute(inputs))
+    agree(module, wanted, executable.execute(inputs), inputs)
 
 
 DEAD = """HloModule m

@@ -1,0 +1,204 @@
+"""What XLA's float rules leave open in a program on given inputs: results of an oracle that chooses otherwise.
+
+A bound knows the module, not the values: whether partial sums overflow, and what cancellation leaves, depends on the
+inputs. Where a result lies beyond its bound, the oracle is therefore run again, and again, with other choices where the
+rules leave one:
+
+- A sum (reduction, window, scatter, dot, convolution) has any order, and its products are fused or not. It is off by
+  the steps that bounds.py counts, times the magnitudes of its terms. It becomes +inf only where its positive terms
+  alone exceed the largest finite number, -inf only where its negative terms do, NaN only where one may meet the other.
+  A sum that is 0 has either sign.
+- An op that bounds.py counts as inexact is off by as much as it counts; what it defers is due where it is used.
+- A comparison takes a subnormal of f16 or bf16 for itself or for 0.
+
+A result is permitted if one of the runs has it, or if it lies within the bound of a number between those of the runs.
+Infinities, NaN, signs of zeros and integers are permitted only where a run has the same.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from functools import cached_property
+from typing import Any
+
+import ml_dtypes
+import numpy as np
+
+from ..evaluator.evaluator import evaluate
+from ..hlo.dtypes import FROM_NUMPY, DType
+from ..hlo.ir import Instruction, Module
+from ..hlo.opcodes import Op
+from ..hlo.opset import OPSET
+from ..hlo.opset_rows import ALGORITHM_ULP, Family
+from .bounds import NONE, Bound, Error, errors_of_each, folded, join, op_ulp, own_error
+from .comparison import disagreeing
+from .fold_lengths import fold_length, largest_operand
+from .sums import CHOICES, Sums, is_sum, sum_of
+
+RUNS = 24
+"""The first `2 * CHOICES` make the same choice everywhere, the others draw for each element."""
+
+Run = Callable[..., Any]
+
+
+class Permitted:
+    """The results that are permitted for a program on inputs; computed when they are first asked for.
+
+    rounding: False for a program whose arithmetic is exact on these inputs, whatever the order.
+    """
+
+    def __init__(self, module: Module, inputs: Sequence[np.ndarray], *, rounding: bool = True):
+        self.module, self.inputs, self.rounding = module, inputs, rounding
+
+    @cached_property
+    def runs(self) -> list[list[np.ndarray]]:
+        """Results of the oracle as it is, and of each other choice."""
+        errors = errors_of_each(self.module)
+        choices = [_Choices(errors, number, self.rounding) for number in range(RUNS)]
+        others = [evaluate(self.module, self.inputs, adjust=c.adjust) for c in choices]
+        return [evaluate(self.module, self.inputs), *others]
+
+    def forbids(self, leaf: int, value: np.ndarray, bound: Bound) -> np.ndarray:
+        """Which elements of a value of a result leaf are not permitted. bound: of the leaf."""
+        found, dtype = [run[leaf] for run in self.runs], FROM_NUMPY[value.dtype]
+        if dtype.is_float or dtype.is_complex:
+            return disagreeing(value, _nearest(value, found), dtype, bound)
+        return np.logical_and.reduce([value != other for other in found])
+
+
+def _nearest(value: np.ndarray, found: Sequence[np.ndarray]) -> np.ndarray:
+    """What is nearest to a value, part by part: itself, if it was found, else a number between those found."""
+    if value.dtype.kind == "c":
+        out = np.empty_like(value)
+        out.real = _nearest(value.real, [x.real for x in found])
+        out.imag = _nearest(value.imag, [x.imag for x in found])
+        return out
+    a, values = value.astype(np.float64), np.stack([x.astype(np.float64) for x in found])
+    same = (values == a) & (np.signbit(values) == np.signbit(a)) | np.isnan(values) & np.isnan(a)
+    finite = np.isfinite(values)
+    low, high = values.min(0, initial=np.inf, where=finite), values.max(0, initial=-np.inf, where=finite)
+    with np.errstate(all="ignore"):
+        inside = np.where(finite.any(0), np.minimum(np.fmax(a, low), high), values[0])
+        return np.where(same.any(0), value, inside.astype(value.dtype))
+
+
+class _Choices:
+    """The choices of one run, by its number. The first two take every error upwards and downwards."""
+
+    def __init__(self, errors: dict[Instruction, Error], number: int, rounding: bool):
+        self.errors, self.number, self.rounding = errors, number, rounding
+        self.random = np.random.default_rng(number)
+
+    def adjust(self, i: Instruction, run: Run) -> Run:
+        """The function of an instruction with the choices of this run."""
+        if i.opcode is Op.COMPARE and i.operands[0].shape.dtype in _NARROW:
+            return self._compared(i, run)
+        if is_sum(i):
+            return lambda *operands: self._summed(i, run, self._due(i, operands))
+        given = join(self.errors.get(o, NONE) for o in i.operands)
+        if own := own_error(i, given):
+            return lambda *operands: self._off(run(*self._due(i, operands)), own)
+        if i.opcode in _FOLDS:
+            steps = max(0.0, self.errors.get(i, NONE).relative - given.due)
+            return lambda *operands: self._off(run(*self._due(i, operands)), steps)
+        if OPSET[i.opcode].family is Family.LINALG:
+            return lambda *operands: self._scaled(i, run(*self._due(i, operands)))
+        return run
+
+    def _draw(self, shape: tuple[int, ...]) -> np.ndarray:
+        if not self.rounding:
+            return np.zeros(shape)
+        if self.number < len(_SIGNS):
+            return np.full(shape, _SIGNS[self.number])
+        return self.random.uniform(-1, 1, shape)
+
+    def _choice(self, among: int, shape: tuple[int, ...]) -> np.ndarray:
+        if self.number < 2 * CHOICES:
+            return np.full(shape, self.number % among)
+        return self.random.integers(0, among, shape)
+
+    def _due(self, i: Instruction, operands: Sequence[Any]) -> list[Any]:
+        """Operands with the errors that were deferred to the next arithmetic."""
+        due = [self.errors.get(o, NONE).deferred for o in i.operands]
+        return [self._off(x, d) if d else x for x, d in zip(operands, due, strict=True)]
+
+    def _off(self, value: Any, relative: float, size: np.ndarray | None = None) -> Any:
+        """A value with an error relative to its own magnitude, or to `size`."""
+        if isinstance(value, tuple):
+            return tuple(self._off(v, relative) for v in value)
+        if value is None or FROM_NUMPY[value.dtype].is_integer or value.dtype == bool or not self.rounding:
+            return value
+        wide = np.complex128 if value.dtype.kind == "c" else np.float64
+        exact = value.astype(wide)
+        with np.errstate(all="ignore"):
+            most = np.abs(exact) if size is None else size
+            error = relative * self._draw(value.shape) * most
+            if wide is np.complex128:
+                error = error + 1j * relative * self._draw(value.shape) * most
+            changed = (exact + np.where(np.isfinite(error), error, 0)).astype(value.dtype)
+        return np.where(np.isfinite(exact), changed, value)
+
+    def _scaled(self, i: Instruction, value: Any) -> Any:
+        """A result of an algorithm, whose elements are off relative to the largest one."""
+        if isinstance(value, tuple):
+            return tuple(self._scaled(i, v) for v in value)
+        dtype = FROM_NUMPY[value.dtype]
+        if not (dtype.is_float or dtype.is_complex):
+            return value
+        size = np.abs(value.astype(np.complex128 if dtype.is_complex else np.float64))
+        largest = np.full(size.shape, size.max(initial=0.0, where=np.isfinite(size)))
+        error = folded(largest_operand(i), NONE, OPSET[i.opcode].ulp or ALGORITHM_ULP, dtype)
+        return self._off(value, error.relative, largest)
+
+    def _summed(self, i: Instruction, run: Run, operands: list[Any]) -> Any:
+        result = run(*operands)
+        leaves = list(result) if isinstance(result, tuple) else [result]
+        for leaf, dtype in sum_of(i):
+            sums = Sums.of(i, leaf, run, operands)
+            value = self._off(leaves[leaf], self._steps(i, dtype), sums.magnitude)
+            leaves[leaf] = sums.chosen(value, self._steps(i, dtype), self._choice)
+        return tuple(leaves) if isinstance(result, tuple) else leaves[0]
+
+    def _steps(self, i: Instruction, dtype: DType) -> float:
+        """The error of a sum, relative to the magnitudes of its terms."""
+        products = i.opcode in (Op.DOT, Op.CONVOLUTION, Op.RAGGED_DOT, Op.SCALED_DOT)
+        step = (op_ulp(Op.MULTIPLY, dtype) or OPSET[i.opcode].ulp or 1) if products else 1
+        return folded(fold_length(i), NONE, step, dtype, wide=products).relative
+
+    def _compared(self, i: Instruction, run: Run) -> Run:
+        """Every other run compares subnormals as they are, where it is an order of numbers."""
+        direction = _ORDERS.get(i.attributes["direction"])
+        if self.number % 2 or direction is None or i.attributes.get("type", "FLOAT") != "FLOAT":
+            return lambda *operands: run(*[_without_subnormals(x) for x in operands])
+
+        def exactly(*operands: np.ndarray) -> np.ndarray:
+            a, b = (_ordinal(x) for x in operands)
+            unordered = np.isnan(operands[0]) | np.isnan(operands[1])
+            return np.where(unordered, i.attributes["direction"] == "NE", direction(a, b))
+
+        return exactly
+
+
+_SIGNS = (1.0, -1.0)
+_NARROW = (DType.F16, DType.BF16)
+_FOLDS = (Op.REDUCE, Op.REDUCE_WINDOW, Op.SCAN, Op.SCATTER, Op.SELECT_AND_SCATTER)
+_ORDERS = {
+    "EQ": np.equal,
+    "NE": np.not_equal,
+    "LT": np.less,
+    "LE": np.less_equal,
+    "GT": np.greater,
+    "GE": np.greater_equal,
+}
+
+
+def _ordinal(x: np.ndarray) -> np.ndarray:
+    """Integers in the order of the numbers; both zeros are 0. Arithmetic would flush subnormals."""
+    bits = np.ascontiguousarray(x).reshape(x.shape).view(np.int16).astype(np.int32)
+    return np.where(bits < 0, -(bits & 0x7FFF), bits)
+
+
+def _without_subnormals(x: np.ndarray) -> np.ndarray:
+    tiny = ml_dtypes.finfo(x.dtype).smallest_normal
+    least = _ordinal(np.asarray(tiny))
+    return np.where(np.abs(_ordinal(x)) < least, np.copysign(np.zeros_like(x), x), x)

@@ -1,0 +1,173 @@
+"""What of the terms of a sum decides which results its orders have: their magnitudes, signs, infinities and NaN.
+
+Each of these is the same sum of other operands, so the oracle's own function of the instruction computes it.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from itertools import cycle
+from typing import Any
+
+import ml_dtypes
+import numpy as np
+
+from ..hlo.dtypes import FROM_NUMPY, DType
+from ..hlo.ir import Computation, Instruction
+from ..hlo.opcodes import Op
+from .bounds import fold_region
+
+PRODUCTS = (Op.DOT, Op.CONVOLUTION, Op.RAGGED_DOT)
+FOLDS = (Op.REDUCE, Op.REDUCE_WINDOW, Op.SCATTER)
+
+
+def sum_of(i: Instruction) -> list[tuple[int, DType]]:
+    """Which result leaves are sums of floats, and their types."""
+    leaves = [shape for _, shape in i.shape.leaves()]
+    return [(n, s.dtype) for n, s in enumerate(leaves) if (s.dtype.is_float or s.dtype.is_complex) and _adds(i, n)]
+
+
+def is_sum(i: Instruction) -> bool:
+    return i.opcode in (*PRODUCTS, *FOLDS) and bool(sum_of(i))
+
+
+def _adds(i: Instruction, leaf: int) -> bool:
+    return i.opcode in PRODUCTS or (i.opcode in FOLDS and _is_sum_of(fold_region(i), leaf))
+
+
+def _is_sum_of(region: Computation, leaf: int) -> bool:
+    """Whether a result of a computation is its accumulator plus its element."""
+    root, count = region.root, len(region.parameters) // 2
+    value = root.operands[leaf] if root.opcode is Op.TUPLE else root
+    numbers = sorted(o.parameter_number for o in value.operands if o.opcode is Op.PARAMETER)
+    return value.opcode is Op.ADD and numbers == [leaf, leaf + count]
+
+
+Change = Callable[[np.ndarray], np.ndarray]
+Draw = Callable[[int, tuple[int, ...]], np.ndarray]
+"""(number of choices, shape) → one for each element, from 0 on."""
+
+CHOICES = 5
+"""Of a sum that may overflow: those of `_others`, or as it is."""
+
+
+@dataclass(frozen=True)
+class Sums:
+    """Sums of some of the terms of each element of a result, in f64 or c128, part by part.
+
+    positive, negative: of the magnitudes of the finite terms of one sign. endless: of the infinite terms and NaN, with
+    small numbers for the others. finite: of all finite terms, without overflow; NaN where that is not known.
+    """
+
+    positive: np.ndarray
+    negative: np.ndarray
+    endless: np.ndarray
+    finite: np.ndarray
+
+    @property
+    def magnitude(self) -> np.ndarray:
+        """Of all finite terms; of complex ones no less than their modulus."""
+        parts = (self.positive.real, self.positive.imag, self.negative.real, self.negative.imag)
+        return np.asarray(sum(np.abs(p) for p in parts))
+
+    @staticmethod
+    def of(i: Instruction, leaf: int, run: Callable[..., Any], operands: Sequence[Any]) -> Sums:
+        """run: the oracle's function of the instruction."""
+
+        def total(*changes: Change) -> np.ndarray:
+            changed = [_changed(x, change) for x, change in zip(operands, cycle(changes))]
+            result = run(*changed)
+            found = result[leaf] if isinstance(result, tuple) else result
+            return np.asarray(found).astype(np.complex128 if found.dtype.kind == "c" else np.float64)
+
+        endless, shift = total(_endless), _shift(i, operands)
+        finite = total(lambda x: _scaled(x, -shift))
+        for _ in operands[:2] if i.opcode in PRODUCTS else operands[:1]:
+            finite = finite * 2.0**shift
+        if not shift:
+            finite = np.full(finite.shape, np.nan)
+        if i.opcode not in PRODUCTS:
+            return Sums(total(_positive), total(_negative), endless, finite)
+        if i.shape.dtype.is_complex:
+            size = total(_size).real * (1 + 1j)
+            return Sums(size, size, endless, finite)
+        return Sums(
+            total(_positive, _positive) + total(_negative, _negative),
+            total(_positive, _negative) + total(_negative, _positive),
+            endless,
+            finite,
+        )
+
+    def chosen(self, value: np.ndarray, error: float, draw: Draw) -> np.ndarray:
+        """The value, or what another order makes of it. error: relative to the magnitude. draw: makes the choices."""
+        if value.dtype.kind == "c":
+            out = np.empty_like(value)
+            for part in ("real", "imag"):
+                sums = (self.positive, self.negative, self.endless, self.finite)
+                setattr(out, part, Sums(*(getattr(s, part) for s in sums)).chosen(getattr(value, part), error, draw))
+            return out
+        minus, choice = draw(2, value.shape) == 1, draw(CHOICES, value.shape)
+        found = np.where((value == 0) & (minus != np.signbit(value)), -value, value)
+        for number, (allowed, other) in enumerate(self._others(value.dtype, error)):
+            with np.errstate(all="ignore"):
+                other = np.broadcast_to(np.asarray(other), value.shape).astype(value.dtype)
+            found = np.where(allowed & (choice == number), other, found)
+        return np.asarray(found, value.dtype)
+
+    def _others(self, dtype: np.dtype, error: float) -> list[tuple[np.ndarray, np.ndarray | float]]:
+        """(Where, what) else an element may be whose partial sums overflow: ±inf, NaN, the sum without overflow."""
+        largest = float(ml_dtypes.finfo(dtype).max)
+        up, down = (s >= largest * (1 - min(error, 0.5)) for s in (self.positive, self.negative))
+        rises, falls, settled = self.endless == np.inf, self.endless == -np.inf, np.isfinite(self.endless)
+        return [
+            (rises | (settled & up), np.inf),
+            (falls | (settled & down), -np.inf),
+            ((rises & down) | (falls & up) | (settled & up & down), np.nan),
+            (settled & (up | down) & (np.abs(self.finite) <= largest), self.finite),
+        ]
+
+
+def _changed(x: Any, change: Change) -> Any:
+    if isinstance(x, tuple) or x is None:
+        return x
+    dtype = FROM_NUMPY[x.dtype]
+    if dtype.is_complex and change is not _size:
+        out = np.empty_like(x)
+        out.real, out.imag = change(x.real), change(x.imag)
+        return out
+    return change(x).astype(x.dtype) if dtype.is_float or dtype.is_complex else x
+
+
+def _finite(x: np.ndarray) -> np.ndarray:
+    return np.where(np.isfinite(x), x, np.zeros_like(x))
+
+
+def _positive(x: np.ndarray) -> np.ndarray:
+    return np.maximum(_finite(x), np.zeros_like(x))
+
+
+def _negative(x: np.ndarray) -> np.ndarray:
+    return _positive(-x)
+
+
+def _size(x: np.ndarray) -> np.ndarray:
+    return np.asarray(np.abs(_finite(x.real)) + np.abs(_finite(x.imag)), x.dtype)
+
+
+def _endless(x: np.ndarray) -> np.ndarray:
+    return np.where(np.isfinite(x), np.sign(x), x)
+
+
+def _scaled(x: np.ndarray, exponent: int) -> np.ndarray:
+    return _finite(x) * np.asarray(2.0**exponent, x.dtype)
+
+
+def _shift(i: Instruction, operands: Sequence[Any]) -> int:
+    """The exponent by which each operand is made smaller, so that no sum overflows; 0 in types that have no room."""
+    wide = DType.F64 in {FROM_NUMPY[x.dtype].component for x in operands if isinstance(x, np.ndarray)}
+    if any(float(ml_dtypes.finfo(s.dtype.component.numpy).max) < 1e30 for _, s in i.shape.leaves() if s.dtype.is_float):
+        return 0
+    if i.opcode in PRODUCTS:
+        return 520 if wide else 70
+    return 40

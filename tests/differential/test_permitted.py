@@ -1,0 +1,169 @@
+"""What the float rules leave open on given inputs is granted, and a wrong result beside it is not."""
+
+from __future__ import annotations
+
+import ml_dtypes
+import numpy as np
+import pytest
+
+from ...differential.bounds import Bound, bounds_of
+from ...differential.permitted import Permitted
+from ...evaluator.evaluator import evaluate
+from ...formats.text.parser import parse_module
+
+BIG, INF, NAN = np.float32(3e38), np.inf, np.nan
+
+ADD = "add { a = f32[] parameter(0)\n  b = f32[] parameter(1)\n  ROOT r = f32[] add(a, b) }\n"
+ROWS = f"""HloModule m
+{ADD}ENTRY e {{ x = f32[1,4] parameter(0)
+  z = f32[] constant(0)
+  ROOT r = f32[1] reduce(x, z), dimensions={{1}}, to_apply=add }}
+"""
+WINDOWS = ROWS.replace(
+    "ROOT r = f32[1] reduce(x, z), dimensions={1}", "ROOT r = f32[1,1] reduce-window(x, z), window={size=1x4}"
+)
+PAIRS = """HloModule m
+both { a = f32[] parameter(0)
+  b = f32[] parameter(1)
+  c = f32[] parameter(2)
+  d = f32[] parameter(3)
+  x = f32[] add(a, c)
+  y = f32[] maximum(b, d)
+  ROOT t = (f32[], f32[]) tuple(x, y) }
+ENTRY e { x = f32[1,4] parameter(0)
+  z = f32[] constant(0)
+  l = f32[] constant(-inf)
+  t = (f32[1], f32[1]) reduce(x, x, z, l), dimensions={1}, to_apply=both
+  ROOT r = f32[1] get-tuple-element(t), index=0 }
+"""
+ENTRIES = """HloModule m
+ENTRY e { x = f32[1,4] parameter(0)
+  w = f32[4] constant({1, 1, 1, 1})
+  ROOT r = f32[1] dot(x, w), lhs_contracting_dims={1}, rhs_contracting_dims={0} }
+"""
+
+
+def permits(text: str, inputs: list[np.ndarray], value: float, *, rounding: bool = True) -> bool:
+    """Whether all elements of the result may be the value."""
+    module = parse_module(text)
+    (result,) = evaluate(module, inputs)
+    bound = bounds_of(module)[0] if rounding else Bound(flush=True)
+    return not Permitted(module, inputs, rounding=rounding).forbids(0, np.full_like(result, value), bound).any()
+
+
+@pytest.mark.parametrize("text", [ROWS, WINDOWS, PAIRS, ENTRIES], ids=["reduce", "window", "pairs", "dot"])
+@pytest.mark.parametrize("row, allowed, wrong", [
+    ([BIG, BIG, -BIG, -BIG], [0, INF, -INF, NAN], [BIG, -BIG]),
+    ([BIG, BIG, -BIG, 1], [BIG, INF], [-INF, NAN, 0]),
+    ([-BIG, -BIG, BIG, 1], [-BIG, -INF], [INF, NAN, 0]),
+    ([BIG, -BIG, 1, 1], [2], [INF, -INF, NAN]),
+    ([BIG, BIG, -INF, 1], [-INF, NAN], [INF, 0]),
+    ([-BIG, -BIG, -INF, 1], [-INF], [INF, NAN, 0]),
+    ([INF, -INF, BIG, BIG], [NAN], [INF, -INF, 0]),
+    ([NAN, BIG, BIG, BIG], [NAN], [INF, 0]),
+    ([1, 2, 3, 4], [10, 10.000001], [INF, NAN, 10.0001, 9.9999]),
+])  # fmt: skip
+def test_sums_overflow_only_where_terms_of_one_sign_do(text, row, allowed, wrong):
+    inputs = [np.array([row], np.float32)]
+    assert [v for v in allowed if not permits(text, inputs, v)] == []
+    assert [v for v in wrong if permits(text, inputs, v)] == []
+
+
+@pytest.mark.parametrize("signs, allowed, wrong", [
+    (([BIG, -BIG], [2, 1]), [BIG, INF], [-INF, NAN, 0]),  # 2 · BIG overflows unless it is fused, or scaled
+    (([BIG, -INF], [2, 1]), [-INF, NAN], [INF, 0]),
+    (([BIG, -INF], [1, 1]), [-INF], [INF, NAN]),
+    (([-BIG, BIG], [-1, -1]), [0], [INF, -INF, NAN]),
+])  # fmt: skip
+def test_products_overflow_only_where_their_sums_may(signs, allowed, wrong):
+    text = """HloModule m
+ENTRY e { x = f32[2] parameter(0)
+  y = f32[2] parameter(1)
+  ROOT r = f32[] dot(x, y), lhs_contracting_dims={0}, rhs_contracting_dims={0} }
+"""
+    inputs = [np.array(x, np.float32) for x in signs]
+    assert [v for v in allowed if not permits(text, inputs, v)] == []
+    assert [v for v in wrong if permits(text, inputs, v)] == []
+
+
+def test_what_follows_an_open_sum_is_open_too_and_nothing_else():
+    text = f"""HloModule m
+{ADD}ENTRY e {{ x = f32[2,4] parameter(0)
+  z = f32[] constant(0)
+  s = f32[2] reduce(x, z), dimensions={{1}}, to_apply=add
+  ROOT r = f32[2] tanh(s) }}
+"""
+    module, inputs = parse_module(text), [np.array([[BIG, BIG, -BIG, -BIG], [1, 2, -1, -2]], np.float32)]
+    forbidden = [
+        Permitted(module, inputs).forbids(0, np.array([v, v], np.float32), bounds_of(module)[0]).tolist()
+        for v in (1, -1, NAN, 0, 2)
+    ]
+    assert forbidden == [[False, True], [False, True], [False, True], [False, False], [True, True]]
+
+
+@pytest.mark.parametrize("text, free", [(ROWS, True), (WINDOWS, True), (PAIRS, True), (ENTRIES, True), ("""HloModule m
+ENTRY e { x = f32[1,4] parameter(0)
+  ROOT r = f32[1,4] add(x, x) }
+""", False)], ids=["reduce", "window", "pairs", "dot", "add"])  # fmt: skip
+def test_the_sign_of_a_zero_is_free_in_sums_only(text, free):
+    """Also where sums have no rounding errors; then nothing else is free."""
+    inputs = [np.zeros((1, 4), np.float32)]
+    assert permits(text, inputs, 0.0, rounding=False)
+    assert permits(text, inputs, -0.0, rounding=False) == free
+    assert not permits(text, inputs, 1e-30, rounding=False)
+    assert not permits(text, [np.ones((1, 4), np.float32)], 4.000001, rounding=False)
+
+
+def test_cancellation_takes_errors_of_the_terms_and_no_more():
+    """1000.0 + … - 1000.0: an error of one step is 3e-5, whatever is left."""
+    inputs = [np.array([[1000.1, 0.01, -1000.1, 0.0001]], np.float32)]
+    (exact,) = evaluate(parse_module(ROWS), inputs)
+    bound = bounds_of(parse_module(ROWS))[0]
+    assert bound.ulp * np.spacing(exact[0]) < 1e-8
+    assert permits(ROWS, inputs, exact[0] + np.spacing(np.float32(1000)))
+    assert not permits(ROWS, inputs, exact[0] + 20 * np.spacing(np.float32(1000)))
+    assert not permits(ROWS, inputs, exact[0] - 0.01)  # a term is missing
+
+
+def test_an_error_before_a_selection_of_small_values_stays_as_large():
+    """tanh(x) - 1 is off by ulps of 1; the maximum of the differences is small itself."""
+    text = """HloModule m
+most { a = f32[] parameter(0)
+  b = f32[] parameter(1)
+  ROOT r = f32[] maximum(a, b) }
+ENTRY e { x = f32[4] parameter(0)
+  t = f32[4] tanh(x)
+  o = f32[4] constant({1, 1, 1, 1})
+  d = f32[4] subtract(t, o)
+  n = f32[] constant(-inf)
+  ROOT r = f32[] reduce(d, n), dimensions={0}, to_apply=most }
+"""
+    inputs = [np.array([1, 2, 3, 0.5], np.float32)]
+    (exact,) = evaluate(parse_module(text), inputs)
+    one = np.spacing(np.float32(0.5))
+    assert permits(text, inputs, exact + 2 * one) and permits(text, inputs, exact - 2 * one)
+    assert not permits(text, inputs, exact + 40 * one)
+
+
+@pytest.mark.parametrize("kind", [ml_dtypes.bfloat16, np.float16], ids=["bf16", "f16"])
+@pytest.mark.parametrize("direction, least", [("EQ", 1), ("NE", 0), ("GT", 0), ("LE", 1), ("LT", None), ("GE", None)])
+def test_a_subnormal_of_a_narrow_float_may_compare_as_zero(kind, direction, least):
+    """least: the result if it counts as 0, where that is another result."""
+    name = "bf16" if kind is ml_dtypes.bfloat16 else "f16"
+    text = f"""HloModule m
+ENTRY e {{ x = {name}[1] parameter(0)
+  z = {name}[1] constant({{0}})
+  ROOT r = pred[1] compare(x, z), direction={direction} }}
+"""
+    info = ml_dtypes.finfo(kind)
+    tiny, normal, nan = (np.array([v], kind) for v in (info.smallest_subnormal, info.smallest_normal, np.nan))
+    truth = {"EQ": 0, "NE": 1, "GT": 1, "LE": 0, "LT": 0, "GE": 1}[direction]
+    assert permits(text, [tiny], truth)
+    assert permits(text, [tiny], 1 - truth) == (least is not None)
+    assert permits(text, [normal], truth) and not permits(text, [normal], 1 - truth)
+    assert permits(text, [nan], direction == "NE") and not permits(text, [nan], direction != "NE")
+
+
+def test_integers_are_never_free():
+    text = "HloModule m\nENTRY e { x = s32[3] parameter(0)\n  ROOT r = s32[3] add(x, x) }\n"
+    assert permits(text, [np.ones(3, np.int32)], 2) and not permits(text, [np.ones(3, np.int32)], 3)
