@@ -188,7 +188,16 @@ class ConditionalStep:
     branches: tuple[tuple[Step, ...], ...]
 
 
-Step = KernelStep | CopyStep | WhileStep | ConditionalStep
+@dataclass(frozen=True, slots=True)
+class ProfileStep:
+    """Note the time at which what `name` stands for begins or ends. id: a number >= 0, its own in the program."""
+
+    name: str
+    id: int
+    begin: bool
+
+
+Step = KernelStep | CopyStep | WhileStep | ConditionalStep | ProfileStep
 
 
 @dataclass(frozen=True, eq=False)

@@ -6,7 +6,18 @@ from collections.abc import Iterator, Sequence
 
 from ..hlo.ir import Instruction
 from ..hlo.shapes import shape_to_text
-from .plan import Allocation, BufferSlice, ConditionalStep, CopyStep, KernelRequest, KernelStep, Plan, Step, WhileStep
+from .plan import (
+    Allocation,
+    BufferSlice,
+    ConditionalStep,
+    CopyStep,
+    KernelRequest,
+    KernelStep,
+    Plan,
+    ProfileStep,
+    Step,
+    WhileStep,
+)
 
 
 def plan_to_text(plan: Plan) -> str:
@@ -77,3 +88,5 @@ def _steps(steps: Sequence[Step], depth: int) -> Iterator[str]:
                 yield from _steps(branch, depth + 2)
                 yield f"{pad}  }}"
             yield f"{pad}}}"
+        elif isinstance(step, ProfileStep):
+            yield f"{pad}profile {'begin' if step.begin else 'end'} {step.id}  # {step.name}"

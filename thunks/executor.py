@@ -16,6 +16,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from ..codegen.cache import ObjectCache
+from .events import MOST_EVENTS, EventBuffer
 from .kinds import KernelThunk, SequentialThunk, Thunk
 from .runner import COPY_ARITY, STOPPED, Runner, runner
 from .table import STOP_WORD, Branch, InOrder, Loop, Node, Observed, Run, Table, build_table
@@ -44,7 +45,7 @@ class Executor:
     """Thunks that are ready to run. It is immutable: threads share it and each uses its own Frame.
 
     resolve: symbol → address. variable: allocations whose addresses change between runs. flush_subnormals: kernels
-    treat subnormals as zero.
+    treat subnormals as zero. most_events: events that a frame keeps.
     """
 
     def __init__(
@@ -54,26 +55,30 @@ class Executor:
         variable: Collection[int],
         cache: ObjectCache | None = None,
         flush_subnormals: bool = True,
+        most_events: int = MOST_EVENTS,
     ):
         arities = {len(t.arguments) for t in root.walk() if isinstance(t, KernelThunk)}
         self.root = root
         self.variable = frozenset(variable)
-        self._resolve = resolve
+        self._resolve, self._most_events = resolve, most_events
         self.runner: Runner = runner(arities | {COPY_ARITY}, cache)
         self._run = self.runner.run_flushing if flush_subnormals else self.runner.run
         self._table = self._build(observed=False)
 
     def _build(self, observed: bool) -> Table:
-        return build_table(self.root, self._resolve, self.runner.copy, observed)
+        return build_table(self.root, self._resolve, self.runner, observed)
 
     def frame(self, bases: np.ndarray, observer: Observer | None = None) -> Frame:
         """A frame on allocations. bases: their addresses (uint64), by index. observer: called for each thunk."""
         table = self._build(observed=True) if observer else self._table
-        return Frame(table, self._run, self.variable, bases, observer)
+        return Frame(table, self._run, self.variable, bases, observer, self._most_events)
 
 
 class Frame:
-    """A copy of the table with addresses filled in. It serves one run at a time."""
+    """A copy of the table with addresses filled in. It serves one run at a time.
+
+    events: what its profile thunks note; None if it has none.
+    """
 
     def __init__(
         self,
@@ -82,11 +87,15 @@ class Frame:
         variable: Collection[int],
         bases: np.ndarray,
         observer: Observer | None,
+        most_events: int = MOST_EVENTS,
     ):
         self._words = np.array(table.words, np.uint64)
         self._run = run
         self.address: int = self._words.ctypes.data
         self._words[list(table.internal)] += np.uint64(self.address)
+        self.events = EventBuffer(most_events) if table.events else None
+        if self.events is not None:
+            self._words[list(table.events)] = self.events.address
         self._fill(_Patch(table, lambda allocation: True), bases)
         self._patch = _Patch(table, lambda allocation: allocation in variable)
         self._cell_words = np.array(table.cells, np.intp)

@@ -114,7 +114,23 @@ class ConditionalThunk:
         return tuple(dict.fromkeys((read(self.selector), *inner)))
 
 
-Thunk = KernelThunk | CopyThunk | WhileThunk | ConditionalThunk | SequentialThunk
+@dataclass(frozen=True, slots=True)
+class ProfileThunk:
+    """Note the time at which what `name` stands for begins or ends. id: a number >= 0, its own in the program.
+
+    Ends close the last open begin of their sequence, so that intervals nest.
+    """
+
+    name: str
+    id: int
+    begin: bool
+
+    @property
+    def uses(self) -> tuple[BufferUse, ...]:
+        return ()
+
+
+Thunk = KernelThunk | CopyThunk | WhileThunk | ConditionalThunk | ProfileThunk | SequentialThunk
 
 
 def children(thunk: Thunk) -> tuple[Thunk, ...]:

@@ -4,8 +4,18 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
 
-from ..planning.plan import ConditionalStep, CopyStep, KernelStep, Plan, Step, WhileStep
-from .kinds import ConditionalThunk, CopyThunk, KernelThunk, SequentialThunk, Thunk, WhileThunk, read, write
+from ..planning.plan import ConditionalStep, CopyStep, KernelStep, Plan, ProfileStep, Step, WhileStep
+from .kinds import (
+    ConditionalThunk,
+    CopyThunk,
+    KernelThunk,
+    ProfileThunk,
+    SequentialThunk,
+    Thunk,
+    WhileThunk,
+    read,
+    write,
+)
 
 
 def from_plan(plan: Plan, symbols: Mapping[str, str] | None = None) -> SequentialThunk:
@@ -38,9 +48,14 @@ def _conditional(step: ConditionalStep, symbols: Mapping[str, str]) -> Thunk:
     return ConditionalThunk(step.instruction.name, step.selector, step.selector_is_pred, branches)
 
 
+def _profile(step: ProfileStep, symbols: Mapping[str, str]) -> Thunk:
+    return ProfileThunk(step.name, step.id, step.begin)
+
+
 _FROM_STEP: dict[type, Callable[..., Thunk]] = {
     KernelStep: _kernel,
     CopyStep: _copy,
     WhileStep: _while,
     ConditionalStep: _conditional,
+    ProfileStep: _profile,
 }

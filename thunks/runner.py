@@ -26,6 +26,7 @@ from ..codegen.cache import ObjectCache
 from ..codegen.load import LoadedCode, load
 from ..codegen.optimize import compile_object
 from ..codegen.options import EmitOptions
+from .events import PROFILE_IR
 
 ALWAYS = frozenset(range(17))
 """Numbers of arguments that every runner supports."""
@@ -50,12 +51,14 @@ class Runner:
     and call again); -1 for an unsupported number of arguments; STOPPED if it was stopped.
 
     run_flushing: as run, but subnormal operands and results count as zero meanwhile, as in XLA:CPU.
-    copy: the address of a kernel with the arguments (destination, source, bytes).
+    copy: the address of a kernel with the arguments (destination, source, bytes). profile: that of one with the
+    arguments (buffer of events, mark), which notes the time (events.py).
     """
 
     run: Callable[[int], int]
     run_flushing: Callable[[int], int]
     copy: int
+    profile: int
     code: LoadedCode
 
 
@@ -74,11 +77,11 @@ _RUNNERS: dict[frozenset[int], Runner] = {}
 
 def _make_runner(arities: frozenset[int], cache: ObjectCache | None) -> Runner:
     options = EmitOptions.host()
-    text = runner_ir(arities) + FLUSHING.get(options.target.architecture, _NO_FLUSHING)
+    text = runner_ir(arities) + PROFILE_IR + FLUSHING.get(options.target.architecture, _NO_FLUSHING)
     code = load([compile_object(text, options, cache)])
     entry = ctypes.CFUNCTYPE(ctypes.c_int64, ctypes.c_void_p)
     run, flushing = (entry(code.address(name)) for name in ("testbed_run_table", "testbed_run_table_flushing"))
-    return Runner(run, flushing, code.address("testbed_copy"), code)
+    return Runner(run, flushing, code.address("testbed_copy"), code.address("testbed_profile"), code)
 
 
 def runner_ir(arities: Iterable[int]) -> str:

@@ -10,8 +10,9 @@ from collections.abc import Callable, Iterable
 from dataclasses import dataclass, field
 
 from ..planning.plan import BufferSlice
-from .kinds import Access, ConditionalThunk, CopyThunk, KernelThunk, SequentialThunk, Thunk, WhileThunk
-from .runner import Jump
+from .events import mark_of
+from .kinds import Access, ConditionalThunk, CopyThunk, KernelThunk, ProfileThunk, SequentialThunk, Thunk, WhileThunk
+from .runner import Jump, Runner
 
 STOP_WORD = 0
 """Index of the word that stops the runner."""
@@ -86,41 +87,50 @@ class Reference:
 @dataclass(frozen=True, slots=True)
 class Table:
     """words: the content of the table. internal: indices of words that are byte offsets into the table. cells: indices
-    of words whose targets Python reads.
+    of words whose targets Python reads. events: indices of words that are the address of the buffer of events.
     """
 
     words: tuple[int, ...]
     references: tuple[Reference, ...]
     internal: tuple[int, ...]
     cells: tuple[int, ...]
+    events: tuple[int, ...]
     root: Node
 
 
-def build_table(root: SequentialThunk, resolve: Callable[[str], int], copy: int, observed: bool = False) -> Table:
-    """Build the table of a program. resolve: symbol → address. copy: address of the runner's copy function.
+def build_table(root: SequentialThunk, resolve: Callable[[str], int], runner: Runner, observed: bool = False) -> Table:
+    """Build the table of a program. resolve: symbol → address.
 
     observed: make one descriptor per kernel or copy, so that an observer sees every thunk.
     """
-    builder = _Builder(resolve, copy)
+    builder = _Builder(resolve, runner)
     node = builder.seen(root) if observed else builder.run([root])
-    return Table(tuple(builder.words), tuple(builder.references), tuple(builder.internal), tuple(builder.cells), node)
+    return Table(
+        tuple(builder.words),
+        tuple(builder.references),
+        tuple(builder.internal),
+        tuple(builder.cells),
+        tuple(builder.events),
+        node,
+    )
 
 
 @dataclass(eq=False)
 class _Builder:
     resolve: Callable[[str], int]
-    copy: int
+    runner: Runner
     words: list[int] = field(default_factory=lambda: [0])  # STOP_WORD
     references: list[Reference] = field(default_factory=list)
     internal: list[int] = field(default_factory=list)
     cells: list[int] = field(default_factory=list)
+    events: list[int] = field(default_factory=list)
     rounds: list[Round | None] = field(default_factory=list)  # None: its loop is not complete
     around: list[int] = field(default_factory=list)  # the loops that are not complete
 
     def seen(self, thunk: Thunk) -> Node:
         """The node of a thunk; every thunk within it is observed."""
         match thunk:
-            case KernelThunk() | CopyThunk():
+            case KernelThunk() | CopyThunk() | ProfileThunk():
                 node: Node = self.run([thunk])
             case SequentialThunk():
                 nodes = tuple(map(self.seen, thunk.thunks))
@@ -151,10 +161,13 @@ class _Builder:
                         self.address(use.slice)
                 case CopyThunk():
                     if thunk.source.size:
-                        self.words += [self.copy, 3]
+                        self.words += [self.runner.copy, 3]
                         self.address(thunk.destination)
                         self.address(thunk.source)
                         self.words.append(thunk.source.size)
+                case ProfileThunk():
+                    self.events.append(len(self.words) + 2)
+                    self.words += [self.runner.profile, 2, 0, mark_of(thunk.id, thunk.begin)]
                 case SequentialThunk():
                     self.records(thunk.thunks)
                 case WhileThunk():

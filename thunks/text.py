@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator
 
 from ..planning.plan import BufferSlice
-from .kinds import ConditionalThunk, CopyThunk, KernelThunk, SequentialThunk, Thunk, WhileThunk
+from .kinds import ConditionalThunk, CopyThunk, KernelThunk, ProfileThunk, SequentialThunk, Thunk, WhileThunk
 
 
 def to_text(thunk: Thunk) -> str:
@@ -23,6 +23,10 @@ def _kernel(thunk: KernelThunk) -> Iterator[str]:
 
 def _copy(thunk: CopyThunk) -> Iterator[str]:
     yield f"copy {thunk.name} {_slice(thunk.source)} -> {_slice(thunk.destination)}"
+
+
+def _profile(thunk: ProfileThunk) -> Iterator[str]:
+    yield f"profile {'begin' if thunk.begin else 'end'} {thunk.id} {thunk.name}"
 
 
 def _sequential(thunk: SequentialThunk) -> Iterator[str]:
@@ -59,6 +63,7 @@ def _slice(slice: BufferSlice) -> str:
 _WRITE: dict[type, Callable[..., Iterator[str]]] = {
     KernelThunk: _kernel,
     CopyThunk: _copy,
+    ProfileThunk: _profile,
     SequentialThunk: _sequential,
     WhileThunk: _while,
     ConditionalThunk: _conditional,
