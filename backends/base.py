@@ -45,12 +45,14 @@ class CompileOptions:
     """cache: the cache of objects on disk; None disables it. keep_stages: keep the text of every IR stage.
 
     red_zones: run kernels between guard bytes and report writes out of bounds (slow).
+    profile: note when each step begins and ends, for `HostExecutable.profile`; results keep their bits.
     """
 
     emit: EmitOptions = field(default_factory=EmitOptions.host)
     cache: ObjectCache | None = DEFAULT_CACHE
     keep_stages: bool = False
     red_zones: bool = False
+    profile: bool = False
 
 
 @dataclass(frozen=True, slots=True)

@@ -24,7 +24,8 @@ def list_passes(context: click.Context, _parameter: click.Parameter, value: bool
 
     say("\non a MODULE in LHLO:")
     for name, own in ON_LHLO.items():
-        say(wrapped(f"{name:<{width}}  {own.help}", width + 2))
+        alone = "; by name only" if own.by_name else ""
+        say(wrapped(f"{name:<{width}}  {own.help}{alone}", width + 2))
     context.exit(0)
 
 

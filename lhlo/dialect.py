@@ -7,7 +7,7 @@ from functools import cache
 from mlir import ir
 from mlir.dialects import irdl
 
-from .table import MNEMONIC, OP_FORMS, STRUCTURAL, OpForm, Structural
+from .table import MEMREF, MNEMONIC, OP_FORMS, STRUCTURAL, OpForm, Structural
 
 ir._globals.append_dialect_search_prefix(f"{__package__}.bindings")  # the bindings find `lhlo.py` there
 
@@ -17,7 +17,7 @@ def dialect_text() -> str:
     """The dialect as an IRDL module, the input of `mlir-opt --irdl-file=`."""
     operations = [_operation(MNEMONIC[op], form) for op, form in OP_FORMS.items()]
     operations += [_structural(name, form) for name, form in STRUCTURAL.items()]
-    return "irdl.dialect @lhlo {\n" + "\n".join(operations) + "\n}\n"
+    return "irdl.dialect @lhlo {\n  irdl.type @profiler {}\n" + "\n".join(operations) + "\n}\n"
 
 
 def context() -> ir.Context:
@@ -37,10 +37,7 @@ def load(ctx: ir.Context) -> None:
 
 def _operation(mnemonic: str, form: OpForm) -> str:
     # Each operand has a constraint value of its own: a shared one would force all operands to have one type.
-    lines = [f'    %a{i} = irdl.base "#builtin.{kind}"' for i, (_, kind) in enumerate(form.required)]
-    if form.required:
-        required = ", ".join(f'"{name}" = %a{i}' for i, (name, _) in enumerate(form.required))
-        lines.append(f"    irdl.attributes {{{required}}}")
+    lines = _attributes(form.required)
     if form.mixed:
         lines += _regions((*form.bodies, "operands"))
     else:
@@ -51,17 +48,25 @@ def _operation(mnemonic: str, form: OpForm) -> str:
 
 
 def _structural(mnemonic: str, form: Structural) -> str:
-    lines = _operands([f"in{i}" for i in range(form.operands)])
+    lines = _attributes(form.required) + _operands([f"in{i}" for i in range(form.operands)], form.operand)
     if form.results:
-        lines += ['    %r = irdl.base "!builtin.memref"', "    irdl.results(result: %r)"]
+        lines += [f"    %r = irdl.base {MEMREF}", "    irdl.results(result: %r)"]
     return f"  irdl.operation @{mnemonic} {{\n" + "\n".join(lines + _regions(form.regions)) + "\n  }"
 
 
-def _operands(names: list[str]) -> list[str]:
+def _attributes(required: tuple[tuple[str, str], ...]) -> list[str]:
+    if not required:
+        return []
+    lines = [f'    %a{i} = irdl.base "#builtin.{kind}"' for i, (_, kind) in enumerate(required)]
+    named = ", ".join(f'"{name}" = %a{i}' for i, (name, _) in enumerate(required))
+    return [*lines, f"    irdl.attributes {{{named}}}"]
+
+
+def _operands(names: list[str], type_: str = MEMREF) -> list[str]:
     if not names:
         return []
     slots = ", ".join(f"{name}: {'variadic ' if name == 'indices' else ''}%{name}" for name in names)
-    return [f'    %{name} = irdl.base "!builtin.memref"' for name in names] + [f"    irdl.operands({slots})"]
+    return [f"    %{name} = irdl.base {type_}" for name in names] + [f"    irdl.operands({slots})"]
 
 
 def _regions(names: tuple[str, ...]) -> list[str]:

@@ -20,7 +20,7 @@ from .literals import literal_of
 from .memrefs import shape_from_text, shape_of_memref
 from .module import LhloModule
 from .program import Places, programs, steps_of
-from .read import argument_attributes, location_of, operands, output_count
+from .read import location_of, operands, output_count
 from .table import OPCODE
 
 MOST_ALLOCATIONS = 1 << 20
@@ -57,8 +57,7 @@ def entry_of_function(function: ir.Operation, file: str = "<lhlo>") -> Entry:
     """The interface of a program. Raises VerificationError."""
     attributes = function.attributes
     places = Places(function)
-    given = argument_attributes(function, len(function.regions[0].blocks[0].arguments))
-    allocations = _allocations(function, places, given)
+    allocations = _allocations(function, places)
     named = attributes.get("lhlo.program")
     name = named.value if isinstance(named, ir.StringAttr) else attributes["sym_name"].value
     parameters = _shapes(function, "lhlo.parameters", _given(allocations))
@@ -93,15 +92,15 @@ def broken(function: ir.Operation, label: str, message: str, remedy: str | None 
 
 
 # --- allocations ----------------------------------------------------------------------------------------------------
-def _allocations(function: ir.Operation, places: Places, given: tuple[dict[str, Any], ...]) -> tuple[Allocation, ...]:
+def _allocations(function: ir.Operation, places: Places) -> tuple[Allocation, ...]:
     """ENTRY2: every allocation has its own index, at most MOST_ALLOCATIONS. ENTRY3: lhlo.kind is parameter, result or
     temporary.
     """
-    kinds = _kinds(function, given)
+    kinds = _kinds(function, places)
     found: dict[int, Allocation] = {}
     counts = dict.fromkeys(AllocationKind, 0)
-    for number, argument in enumerate(function.regions[0].blocks[0].arguments):
-        attributes, kind = given[number], kinds[number][0]
+    for number, argument in enumerate(places.arguments):
+        attributes, kind = places.given[number], kinds[number][0]
         index, shape = places.index_of(argument), shape_of_memref(str(argument.type))
         place = _integer(attributes, "lhlo.number", counts[kind]) if kind is not AllocationKind.TEMPORARY else -1
         counts[kind] += 1
@@ -134,14 +133,14 @@ def _integer(attributes: Mapping[str, Any], name: str, default: int) -> int:
     return int(value_of(attributes[name])) if name in attributes else default
 
 
-def _kinds(function: ir.Operation, given: tuple[dict[str, Any], ...]) -> list[tuple[AllocationKind, bool]]:
+def _kinds(function: ir.Operation, places: Places) -> list[tuple[AllocationKind, bool]]:
     """(kind, whether it is both parameter and result) of each argument.
 
     Without lhlo.kind, an argument that nothing writes is a parameter; one that is read before it is written is a
     parameter that becomes a result; any other is a result.
     """
     block = function.regions[0].blocks[0]
-    uses = dict.fromkeys(block.arguments, "")
+    uses = dict.fromkeys(places.arguments, "")
     for op in steps_of(block):
         for value, access in _accesses(op):
             while not isinstance(value, ir.BlockArgument):
@@ -151,7 +150,7 @@ def _kinds(function: ir.Operation, given: tuple[dict[str, Any], ...]) -> list[tu
             else:
                 uses[value] += access if access not in uses[value] else ""
     found = []
-    for argument, attributes in zip(block.arguments, given, strict=True):
+    for argument, attributes in zip(places.arguments, places.given, strict=True):
         text = value_of(attributes["lhlo.kind"]) if "lhlo.kind" in attributes else None
         if text is None:
             kind, both = _by_use(uses[argument], "lhlo.scratch" in attributes)

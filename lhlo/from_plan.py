@@ -19,6 +19,7 @@ from ..planning.plan import (
     CopyStep,
     KernelStep,
     Plan,
+    ProfileStep,
     Step,
     WhileStep,
 )
@@ -28,13 +29,15 @@ from .literals import components, elements_text
 from .memrefs import memref
 from .module import LhloModule
 from .parse import trusted
+from .program import PROFILER
 
 
 def from_plan(plan: Plan) -> LhloModule:
     """Write `func.func @main` with lhlo.program. Its arguments are the non-constant allocations, in order."""
     program = _Program(plan)
     program.steps(plan.steps)
-    arguments = ", ".join(program.arguments)
+    profiler = [f"%profiler: {PROFILER}"] if any(isinstance(s, ProfileStep) for s in plan.walk()) else []
+    arguments = ", ".join([*program.arguments, *profiler])
     body = "\n".join([*program.views.lines, *program.writer.lines])
     about = ", ".join(_about(plan))
     return trusted(
@@ -181,11 +184,19 @@ def write_conditional(program: _Program, step: ConditionalStep) -> None:
     lines.append(f"vector.yield\n}}) {{name = {text_of_string(step.instruction.name)}}} : ({type_}) -> ()")
 
 
+def write_profile(program: _Program, step: ProfileStep) -> None:
+    program.writer.lines.append(
+        f'"lhlo.profile_{"start" if step.begin else "end"}"(%profiler) '
+        f"{{name = {text_of_string(step.name)}, id = {step.id} : i64}} : ({PROFILER}) -> ()"
+    )
+
+
 WRITE: dict[type, Callable[[_Program, Any], None]] = {
     KernelStep: write_kernel,
     CopyStep: write_copy,
     WhileStep: write_while,
     ConditionalStep: write_conditional,
+    ProfileStep: write_profile,
 }
 
 

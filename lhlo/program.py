@@ -15,6 +15,12 @@ from .table import OPCODE
 
 _CONSTANT = "constant_"
 
+CONTROL = ("lhlo.while", "lhlo.case", "lhlo.branch")
+"""The ops with steps in their regions."""
+
+PROFILER = "!lhlo.profiler"
+"""The type of the argument that profile_start and profile_end note their times in."""
+
 
 def programs(lhlo: LhloModule) -> Iterator[ir.Operation]:
     """The functions that are programs (they have lhlo.program)."""
@@ -38,17 +44,27 @@ def steps_of(block: ir.Block) -> Iterator[ir.Operation]:
     for view in block.operations:
         op = view.operation
         yield op
-        if op.name in ("lhlo.while", "lhlo.case", "lhlo.branch"):
+        if op.name in CONTROL:
             for region in op.regions:
                 yield from steps_of(region.blocks[0])
+
+
+def memory_arguments(function: ir.Operation) -> list[ir.BlockArgument]:
+    """The arguments that are memory: all but the profiler, which is the last one."""
+    return [a for a in function.regions[0].blocks[0].arguments if str(a.type) != PROFILER]
+
+
+def profiler_of(function: ir.Operation) -> ir.BlockArgument | None:
+    """The argument that is the profiler; None if the function takes none."""
+    return next((a for a in function.regions[0].blocks[0].arguments if str(a.type) == PROFILER), None)
 
 
 class Places:
     """Maps each memref of a program to its allocation and offset, through views, arguments and globals."""
 
     def __init__(self, function: ir.Operation):
-        block = function.regions[0].blocks[0]
-        self.function, self.given = function, argument_attributes(function, len(block.arguments))
+        self.function, self.arguments = function, memory_arguments(function)
+        self.given = argument_attributes(function, len(self.arguments))[: len(self.arguments)]
         self.alignments: dict[int, int] = {}
 
     def slice_of(self, value: ir.Value, size: int) -> BufferSlice:
@@ -95,7 +111,7 @@ class Places:
         """The slice that the `scratch` attribute of an op names."""
         for number, given in enumerate(self.given):
             if (value_of(given["lhlo.allocation"]) if "lhlo.allocation" in given else number) == place[0]:
-                self._allocation(self.function.regions[0].blocks[0].arguments[number])
+                self._allocation(self.arguments[number])
                 return BufferSlice(*place)
         raise VerificationError(
             f"scratch memory lies in allocation {place[0]}, which is no argument of the program",

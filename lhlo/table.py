@@ -182,13 +182,24 @@ OP_FORMS: dict[Op, OpForm] = {
 """All opcodes except parameter (a block argument) and while and conditional (structural ops below)."""
 
 
+MEMREF, PROFILER = '"!builtin.memref"', "@lhlo::@profiler"
+"""Types of operands, as IRDL refers to them."""
+
+_INTERVAL = (("name", STRING), ("id", INT))
+
+
 @dataclass(frozen=True, slots=True)
 class Structural:
-    """An op of programs that is no kernel: its operand count, its result count (0 or 1), its region names."""
+    """An op of programs that is no kernel: its operand count, its result count (0 or 1), its region names.
+
+    operand: the type of its operands. required: (name, kind) of each attribute that must be present.
+    """
 
     operands: int
     results: int = 0
     regions: tuple[str, ...] = ()
+    operand: str = MEMREF
+    required: tuple[tuple[str, str], ...] = ()
 
 
 STRUCTURAL: dict[str, Structural] = {
@@ -196,6 +207,8 @@ STRUCTURAL: dict[str, Structural] = {
     "case": Structural(1, regions=("branches",)),
     "branch": Structural(0, regions=("steps",)),
     "view": Structural(1, results=1),
+    "profile_start": Structural(1, operand=PROFILER, required=_INTERVAL),
+    "profile_end": Structural(1, operand=PROFILER, required=_INTERVAL),
 }
 
 MNEMONIC: dict[Op, str] = {op: op.value.replace("-", "_") for op in Op} | {Op.CONDITIONAL: "case"}

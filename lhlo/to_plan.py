@@ -24,6 +24,7 @@ from ..planning.plan import (
     CopyStep,
     KernelStep,
     Plan,
+    ProfileStep,
     Step,
     WhileStep,
 )
@@ -72,6 +73,8 @@ class _Steps:
                 found.append(self.loop(op))
             elif op.name == "lhlo.case":
                 found.append(self.case(op))
+            elif op.name in ("lhlo.profile_start", "lhlo.profile_end"):
+                found.append(self.profile(op))
             elif op.name in OPCODE:
                 found.append(self.kernel(op))
         return tuple(found)
@@ -96,7 +99,7 @@ class _Steps:
         return op.attributes["kernel"].value if "kernel" in op.attributes else None
 
     def scratch_argument(self, op: ir.Operation) -> BufferSlice | None:
-        for argument, given in zip(op.parent.regions[0].blocks[0].arguments, self.places.given, strict=True):
+        for argument, given in zip(self.places.arguments, self.places.given, strict=True):
             if "lhlo.scratch" in given:
                 return self.places.slice_of(argument, shape_of_memref(str(argument.type)).bytes)
         return None
@@ -165,6 +168,10 @@ class _Steps:
         steps = tuple(self.block(b.regions[0].blocks[0]) for b in branches)
         is_pred = str(op.operands[0].type) == "memref<i1>"
         return ConditionalStep(self.named(op, Op.CONDITIONAL), self.slice_of(op, op.operands[0]), is_pred, steps)
+
+    def profile(self, op: ir.Operation) -> ProfileStep:
+        name, number = op.attributes["name"].value, op.attributes["id"].value
+        return ProfileStep(name, number, op.name == "lhlo.profile_start")
 
     def named(self, op: ir.Operation, opcode: Op, shape: Shape = NOTHING) -> Instruction:
         """Stands for a step's HLO instruction: plans print its name."""

@@ -13,6 +13,8 @@ from ..hlo.errors import Location, TestbedError, VerificationError
 from ..planning.scratch import scratch_bytes
 from .hlo_rules import check_instruction
 from .module import LhloModule
+from .profile_rules import MARKS, check_intervals, check_mark, check_profiler
+from .program import memory_arguments
 from .read import argument_attributes, kernels, location_of
 from .structure import broken, check_block_end, check_memref, check_op, sole_block
 from .table import OPCODE
@@ -110,9 +112,10 @@ def check_function(op: ir.Operation) -> None:
     block = sole_block(op, 0, "FUNC1")
     if len(ir.FunctionType(ir.TypeAttr(op.attributes["function_type"]).value).results):
         broken(op, "FUNC1", "an LHLO function has no results", "write results into memref arguments")
-    shapes = [check_memref(op, argument.type, "FUNC2") for argument in block.arguments]
+    check_profiler(op)
+    shapes = [check_memref(op, argument.type, "FUNC2") for argument in memory_arguments(op)]
     check_kinds(op, dict(op.attributes.items()), FUNCTION)
-    for shape, given in zip(shapes, argument_attributes(op, len(shapes)), strict=True):
+    for shape, given in zip(shapes, argument_attributes(op, len(block.arguments))):
         check_kinds(op, given, ARGUMENT)
         alignment, place = given.get("lhlo.alignment"), given.get("lhlo.slice")
         if alignment is not None and not (
@@ -124,6 +127,7 @@ def check_function(op: ir.Operation) -> None:
         if place is not None and place[2] != shape.bytes:
             broken(op, "FUNC4", f"lhlo.slice has {place[2]} bytes, its argument {shape} has {shape.bytes}")
     check_steps(block)
+    check_intervals(op)
 
 
 def check_steps(block: ir.Block) -> None:
@@ -279,5 +283,6 @@ CHECKS: dict[str, Check] = {
     "lhlo.while": check_while,
     "lhlo.case": check_case,
     "lhlo.branch": check_stray_branch,
+    **dict.fromkeys(MARKS, check_mark),
     **dict.fromkeys(OPCODE, check_step),
 }

@@ -1,1 +1,1 @@
-"""profile.start and profile.end around ops, the event sink, reports and traces. Not written yet."""
+"""Profiling: profile steps around the steps of a plan, the sink of their events, and the profile that it gives."""

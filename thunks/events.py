@@ -8,10 +8,12 @@ counted only, so that what is kept is the beginning of a run without gaps.
 from __future__ import annotations
 
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 
 import numpy as np
+
+from .kinds import ProfileThunk, SequentialThunk, Thunk, children
 
 MOST_EVENTS = 1 << 17
 """Events that a frame keeps: 2 MiB."""
@@ -45,6 +47,41 @@ class EventBuffer:
         events = Events(rows[:, 0].copy(), rows[:, 1].copy(), count - kept)
         self.clear()
         return events
+
+
+@dataclass(frozen=True, slots=True)
+class Interval:
+    """What a pair of profile thunks stands for. depth: how many intervals are around it. what: the kind of the thunk
+    inside (kernel, copy, while, conditional); "" if it is not one thunk.
+    """
+
+    id: int
+    name: str
+    depth: int
+    what: str
+
+
+def intervals(root: SequentialThunk, depth: int = 0) -> Iterator[Interval]:
+    """The intervals of a program, in the order of its text."""
+    for number, thunk in enumerate(root.thunks):
+        match thunk:
+            case ProfileThunk(begin=True):
+                yield Interval(thunk.id, thunk.name, depth, _what(root.thunks[number + 1 : number + 3], thunk))
+                depth += 1
+            case ProfileThunk():
+                depth -= 1
+            case SequentialThunk():
+                yield from intervals(thunk, depth)
+            case _:
+                for inner in children(thunk):
+                    yield from intervals(SequentialThunk((inner,)), depth)
+
+
+def _what(behind: Sequence[Thunk], begin: ProfileThunk) -> str:
+    """behind: the two thunks behind a begin."""
+    if len(behind) < 2 or behind[1] != ProfileThunk(begin.name, begin.id, False):
+        return ""
+    return type(behind[0]).__name__.removesuffix("Thunk").lower()
 
 
 def mark_of(id: int, begin: bool) -> int:

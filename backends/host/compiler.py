@@ -17,6 +17,7 @@ from ...hlo.ir import Module
 from ...hlo.opset import Family, opcodes
 from ...planning.plan import KernelRequest, Plan
 from ...planning.planner import plan
+from ...profiling.insert import profiled
 from ...thunks import from_plan, to_text
 from ..base import CompileOptions, Compiler, EmitFor, Emitter
 from .executable import HostExecutable
@@ -61,6 +62,8 @@ class HostCompiler(Compiler[Plan]):
         remedy lists the others.
         """
         _refuse_queues(program.kernels)
+        if options.profile:
+            program = profiled(program)
         parts = _by_stack(program.kernels, emit_for)
         _refuse_unsupported(parts)
         watch = Stopwatch()

@@ -11,9 +11,12 @@ import numpy as np
 from ...codegen.cache import ObjectCache
 from ...codegen.load import LoadedCode
 from ...hlo.dynamic_border import DynamicBorder
-from ...hlo.errors import OutOfMemoryError
+from ...hlo.errors import InputError, OutOfMemoryError
 from ...planning.plan import Allocation, AllocationKind, Plan
+from ...profiling.profile import Profile, Row
+from ...profiling.sink import Sink
 from ...thunks import SequentialThunk
+from ...thunks.events import event_cost, intervals
 from ...thunks.executor import Executor, Frame, Observer
 from ..base import Executable
 from .addresses import address_of
@@ -50,6 +53,7 @@ class HostExecutable(Executable):
         self._border = DynamicBorder.of(plan.module)
         self._constants = _constant_blocks(plan)
         self._executor = Executor(thunks, code.address, self._signature.variable, cache, flush_subnormals)
+        self._events = _sink(thunks, self._executor)
         self._contexts: list[_Context] = []
         self._is_long = estimated_seconds(plan) >= LONG
         self._flush_subnormals, self._red_zones = flush_subnormals, red_zones
@@ -101,7 +105,7 @@ class HostExecutable(Executable):
             observer = RedZones(self.code, self._executor.runner, self._flush_subnormals, context.address)
 
         def run() -> None:
-            context.run(self._executor, addresses, observer)
+            context.run(self._executor, addresses, observer, self._events)
             for number, slice in signature.copied:
                 ctypes.memmove(places[number], context.address(slice.allocation) + slice.offset, slice.size)
 
@@ -118,6 +122,17 @@ class HostExecutable(Executable):
             finally:
                 give_back()
         return results if self._border is None else self._border.cut(results)
+
+    def profile(self, clear: bool = False) -> Profile:
+        """The times of each step, over all runs so far. clear: forget them.
+
+        Raises InputError if the program notes none.
+        """
+        if self._events is None:
+            raise InputError(
+                f"{self.program.name} was compiled without a profile", remedy="use CompileOptions(profile=True)"
+            )
+        return self._events.profile(clear)
 
     def _sized(self, outputs: Sequence[np.ndarray | None] | None) -> Sequence[np.ndarray | None] | None:
         """The caller's outputs, followed by None for each size of a dynamic result."""
@@ -141,7 +156,7 @@ class _Context:
         self._running: Frame | None = None
         self._stopped = False
 
-    def run(self, executor: Executor, addresses: list[int], observer: Observer | None) -> None:
+    def run(self, executor: Executor, addresses: list[int], observer: Observer | None, sink: Sink | None) -> None:
         if addresses != self._bound or self._frame is None:
             self._bind(executor, addresses)
         frame = self._frame if observer is None else executor.frame(self._bases, observer)
@@ -149,7 +164,12 @@ class _Context:
         self._running = frame
         if self._stopped:
             frame.stop()
+        if frame.events is not None:
+            frame.events.clear()  # of a run that ended early
         frame.run()
+        if frame.events is not None and sink is not None:
+            events = frame.events.taken()
+            sink.add(events.marks, events.times, events.lost)
 
     def stop(self) -> None:
         """Let the run in another thread end before its next kernel. The results are undefined then."""
@@ -177,6 +197,14 @@ class _Context:
 
     def address(self, allocation: int) -> int:
         return int(self._bases[allocation])
+
+
+def _sink(thunks: SequentialThunk, executor: Executor) -> Sink | None:
+    """What collects the events of all runs; None if the program has no profile thunks."""
+    rows = [Row(i.id, i.name, i.what, i.depth) for i in intervals(thunks)]
+    if not rows:
+        return None
+    return Sink(rows, event_cost(executor.runner.run, executor.runner.profile))
 
 
 def _temporaries(plan: Plan, allocation: Allocation) -> np.ndarray:

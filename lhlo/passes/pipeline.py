@@ -13,15 +13,17 @@ from ..module import LhloModule
 from ..verifier import verify
 from .buffers import check_buffers, forward_copies, remove_dead_steps
 from .canonicalize import canonicalize
+from .insert_profile import insert_profile
 
 
 @dataclass(frozen=True, slots=True)
 class LhloPass:
-    """A pass changes an MLIR module in place, or raises a VerificationError."""
+    """A pass changes an MLIR module in place, or raises a VerificationError. by_name: it runs only if it is named."""
 
     name: str
     help: str
     run: Callable[[ir.Operation], None]
+    by_name: bool = False
 
 
 PASSES: dict[str, LhloPass] = {
@@ -31,16 +33,18 @@ PASSES: dict[str, LhloPass] = {
         LhloPass("forward-copies", "read the source of a copy instead of its target", forward_copies),
         LhloPass("remove-dead-steps", "erase kernels and copies whose results nobody reads", remove_dead_steps),
         LhloPass("canonicalize", "views directly on their memory, equal ones once, unused ones gone", canonicalize),
+        LhloPass("insert-profile", "take a profiler, and mark each step's begin and end", insert_profile, True),
     )
 }
 
 
 def run_passes(lhlo: LhloModule, names: Sequence[str] | None = None, file: str = "<lhlo>") -> LhloModule:
-    """A copy of a module after passes, in the given order; None runs all. Every pass is followed by the verifier.
+    """A copy of a module after passes, in the given order; None runs all but those that run by name only. Every pass is
+    followed by the verifier.
 
     Raises InputError for an unknown name, VerificationError if a pass refuses the module or breaks it.
     """
-    chosen = list(PASSES) if names is None else list(names)
+    chosen = [p.name for p in PASSES.values() if not p.by_name] if names is None else list(names)
     for name in chosen:
         if name not in PASSES:
             raise InputError(f"no LHLO pass '{name}'", remedy=f"choose from {', '.join(PASSES)}")

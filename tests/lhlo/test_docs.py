@@ -12,7 +12,7 @@ SAMPLES = re.findall(r"```mlir\n(.*?)```", PAGE.read_text(), re.DOTALL)
 
 
 def test_the_page_has_samples():
-    assert len(SAMPLES) == 3
+    assert len(SAMPLES) == 4
 
 
 @pytest.mark.parametrize("sample", SAMPLES)

@@ -14,44 +14,10 @@ from ...codegen.llvm import CodegenError
 from ...codegen.load import load
 from ...codegen.optimize import compile_object
 from ...codegen.options import EmitOptions, Target
-from ...planning.plan import BufferSlice
 from ...thunks import ConditionalThunk, CopyThunk, KernelThunk, SequentialThunk, WhileThunk, read, to_text, write
 from ...thunks.executor import Executor, Stopped
 from ...thunks.runner import FLUSHING
-
-
-def part(allocation, offset=0, size=4):
-    return BufferSlice(allocation, offset, size)
-
-
-KERNELS = """
-define void @add(ptr %a, ptr %b, ptr %out) {
-  %x = load i32, ptr %a
-  %y = load i32, ptr %b
-  %z = add i32 %x, %y
-  store i32 %z, ptr %out
-  ret void
-}
-define void @less(ptr %a, ptr %b, ptr %out) {
-  %x = load i32, ptr %a
-  %y = load i32, ptr %b
-  %z = icmp slt i32 %x, %y
-  %w = zext i1 %z to i8
-  store i8 %w, ptr %out
-  ret void
-}
-define void @zero(ptr %out) {
-  store i32 0, ptr %out
-  ret void
-}
-define void @yes(ptr %out) {
-  store i8 1, ptr %out
-  ret void
-}
-define void @nothing() {
-  ret void
-}
-"""
+from ..support.thunk_kernels import KERNELS, counted_loop, i32, kernel, part
 
 
 @pytest.fixture(scope="module")
@@ -59,24 +25,10 @@ def code():
     return load([compile_object(KERNELS, EmitOptions.host(), cache=None)])
 
 
-def kernel(symbol, reads, writes):
-    return KernelThunk(symbol, symbol, (*map(read, reads), *map(write, writes)))
-
-
 def run(code, thunks, *arrays, observer=None):
     executor = Executor(SequentialThunk(tuple(thunks)), code.address, variable=range(len(arrays)))
     bases = np.array([a.ctypes.data for a in arrays], np.uint64)
     executor.frame(bases, observer).run()
-
-
-def i32(*values):
-    return np.array(values, np.int32)
-
-
-def counted_loop(counter, one, limit, predicate, *body):
-    """while counter < limit: counter += one; body"""
-    condition = SequentialThunk((kernel("less", [counter, limit], [predicate]),))
-    return WhileThunk("loop", condition, SequentialThunk((kernel("add", [counter, one], [counter]), *body)), predicate)
 
 
 def test_kernels_and_copies_run_in_order(code):

@@ -10,7 +10,7 @@ from ...thunks import ConditionalThunk, ProfileThunk, SequentialThunk, to_text
 from ...thunks.events import event_cost
 from ...thunks.executor import Executor
 from ...thunks.runner import runner
-from .test_executor import KERNELS, counted_loop, i32, kernel, part
+from ..support.thunk_kernels import KERNELS, counted_loop, i32, kernel, part
 
 
 @pytest.fixture(scope="module")

@@ -1,0 +1,66 @@
+"""Sink: takes the events of runs, makes intervals of them, and adds up the times of each step."""
+
+from __future__ import annotations
+
+import threading
+from collections.abc import Sequence
+from dataclasses import replace
+
+import numpy as np
+
+from .profile import Profile, Row
+
+
+class Sink:
+    """The times of a program's steps. Threads may add to it at once."""
+
+    def __init__(self, rows: Sequence[Row], event: float):
+        """rows: the steps, without times. event: nanoseconds that an event costs."""
+        self._rows, self._event = tuple(rows), event
+        self._lock = threading.Lock()
+        self._clear()
+
+    def _clear(self) -> None:
+        count = max((row.id for row in self._rows), default=-1) + 1
+        self._calls, self._totals = np.zeros(count, np.int64), np.zeros(count)
+        self._least = np.full(count, np.inf)
+        self._runs = self._lost = 0
+
+    def add(self, marks: np.ndarray, times: np.ndarray, lost: int = 0) -> None:
+        """Add the events of one run, in their order. marks: twice the step's id, plus one where it ends. times: ns."""
+        ids, lengths = spans(marks, times, self._event)
+        with self._lock:
+            self._calls += np.bincount(ids, minlength=len(self._calls))
+            self._totals += np.bincount(ids, lengths, minlength=len(self._calls))
+            np.minimum.at(self._least, ids, lengths)
+            self._runs += 1
+            self._lost += lost
+
+    def profile(self, clear: bool = False) -> Profile:
+        """The times so far. clear: forget them."""
+        with self._lock:
+            rows = tuple(
+                replace(r, calls=int(self._calls[r.id]), total=float(self._totals[r.id]), least=self._shortest(r.id))
+                for r in self._rows
+            )
+            made = Profile(rows, self._runs, self._lost, self._event)
+            if clear:
+                self._clear()
+        return made
+
+    def _shortest(self, number: int) -> float:
+        return float(self._least[number]) if self._calls[number] else 0.0
+
+
+def spans(marks: np.ndarray, times: np.ndarray, event: float) -> tuple[np.ndarray, np.ndarray]:
+    """(ids, nanoseconds) of the intervals in a run's events, without what the events from begin to end cost.
+
+    An interval without its end is left out. Intervals of one id do not overlap, so in order they begin, end, begin, ….
+    """
+    order = np.argsort(marks >> np.uint64(1), kind="stable")
+    sorted_marks = marks[order]
+    ends = np.flatnonzero(sorted_marks & np.uint64(1))
+    begin, end = order[ends - 1], order[ends]  # in a group of one id, a begin stands before each end
+    ids = (sorted_marks[ends] >> np.uint64(1)).astype(np.intp)
+    lengths = (times[end] - times[begin]).astype(np.float64) - event * (end - begin)
+    return ids, np.maximum(lengths, 0.0)
