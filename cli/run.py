@@ -15,23 +15,29 @@ from .output import say
 from .params import FILE, MODULE, xla_flags_option
 from .programs import each_program
 from .replacing import replace_option, with_replacements
+from .run_profile import prepare_profiled, print_profile
 
 if TYPE_CHECKING:
     import numpy as np
 
     from ..formats.program import Program
     from ..migration.stacks import Prepared, Run
+    from ..profiling.profile import Profile
 
 
 @dataclass(frozen=True)
 class Iteration:
-    """One run on one set of inputs. replicas: the results of each simulated device; one without --replicas."""
+    """One run on one set of inputs. replicas: the results of each simulated device; one without --replicas.
+
+    profile: the times of its steps, with --profile.
+    """
 
     origin: str
     inputs: list[np.ndarray]
     replicas: list[list[np.ndarray]]
     compile_seconds: float
     run_seconds: float
+    profile: Profile | None = None
 
 
 @click.command()
@@ -62,6 +68,7 @@ class Iteration:
 @click.option(
     "--red-zones", is_flag=True, help="Run kernels between guard bytes and report the one that writes out of bounds."
 )
+@click.option("--profile", is_flag=True, help="Print how often each kernel, copy, loop and branch ran, and how long.")
 @click.option("--output", type=FILE, metavar="OUT.NPZ", help="Save inputs and results in the form of io.npz.")
 @json_option("results and times")
 def command(
@@ -73,6 +80,7 @@ def command(
     iterations: int,
     replicas: int | None,
     red_zones: bool,
+    profile: bool,
     output: str | None,
     as_json: bool,
 ) -> int:
@@ -81,8 +89,9 @@ def command(
     Exit 1 if two iterations on the same inputs give different bits.
     """
     is_evaluator = emitters == "evaluator"
-    if red_zones and emitters in ("evaluator", "xla"):
-        raise click.UsageError(f"--red-zones needs compiled kernels, and {emitters} has none")
+    for option, given in (("--red-zones", red_zones), ("--profile", profile)):
+        if given and emitters in ("evaluator", "xla"):
+            raise click.UsageError(f"{option} needs compiled kernels, and {emitters} has none")
     if xla_flags is not None and emitters != "xla":
         raise click.UsageError("--xla-flags needs --emitters xla")
     if replicas is not None and not is_evaluator:
@@ -95,7 +104,7 @@ def command(
         prepare = (
             _replicated(program, replicas)
             if replicas is not None
-            else _prepared(program, emitters, xla_flags, red_zones)
+            else _prepared(program, emitters, xla_flags, red_zones, profile)
         )
         done: list[Iteration] = []
         status = 0
@@ -111,17 +120,22 @@ def command(
     return each_program("run", modules, one, as_json)
 
 
-def _prepared(program: Program, emitters: str, xla_flags: str | None, red_zones: bool) -> Any:
+def _prepared(program: Program, emitters: str, xla_flags: str | None, red_zones: bool, profile: bool) -> Any:
     """A function from inputs and the number of an iteration to that iteration; the program is compiled at once."""
     from ..migration.stacks import prepare, run_prepared
 
     stack = emitters if emitters in ("evaluator", "xla") else "legacy"
-    prepared: Prepared = prepare(stack, program, xla_flags if stack == "xla" else emitters, red_zones)
+    flags = xla_flags if stack == "xla" else emitters
+    prepared: Prepared = (
+        prepare_profiled(program, emitters, red_zones) if profile else prepare(stack, program, flags, red_zones)
+    )
 
     def run(inputs: Inputs, number: int) -> Iteration:
         values = inputs.values(program, number, expected=False)
         result: Run = run_prepared(prepared, values.inputs)
-        return Iteration(values.origin, values.inputs, [result.results], result.compile_seconds, result.run_seconds)
+        made = prepared.executable.profile(clear=True) if profile else None
+        times = result.compile_seconds, result.run_seconds
+        return Iteration(values.origin, values.inputs, [result.results], *times, made)
 
     return run
 
@@ -169,6 +183,8 @@ def _report(done: Sequence[Iteration], inputs: Inputs, quiet: bool) -> int:
             say(f"iteration {len(done)}: {same}")
         if not again or differing:
             _print_results(now)
+        if now.profile is not None:
+            print_profile(now.profile)
         say(f"compile {now.compile_seconds:.3f} s, run {now.run_seconds * 1e3:.3f} ms", err=True)
     if differing:
         say(
@@ -208,6 +224,7 @@ def _body(iteration: Iteration, program: Program) -> dict[str, Any]:
     from ..formats.program import result_leaves
 
     shapes = [shape.without_layout() for shape in result_leaves(program.module)]
+    profile = {} if iteration.profile is None else {"profile": iteration.profile.to_json()}
     return {
         "inputs": iteration.origin,
         "compile_seconds": iteration.compile_seconds,
@@ -216,4 +233,5 @@ def _body(iteration: Iteration, program: Program) -> dict[str, Any]:
             {"results": [array_body(v, str(s)) for v, s in zip(results, shapes, strict=True)]}
             for results in iteration.replicas
         ],
+        **profile,
     }

@@ -75,7 +75,7 @@ def runs(command, add, folder):
         'HloModule m\nENTRY e { p = f32[] parameter(0)\n ROOT r = f32[] custom-call(p), custom_call_target="x" }\n'
     )
     return {
-        "run": [(["run", add, add, "--iterations", "2"], 0)],
+        "run": [(["run", add, add, "--iterations", "2"], 0), (["run", add, add, "--profile"], 0)],
         "diff": [
             (["diff", add, "--stacks", "evaluator,legacy", "--inputs", wrong], 1),
             (["diff", str(folder / "odd.hlo"), "--stacks", "evaluator,legacy"], 1),

@@ -1,0 +1,66 @@
+"""`testbed run --profile`: the steps' counts, for HLO and LHLO, on both stacks; where it cannot be had."""
+
+import json
+
+import numpy as np
+import pytest
+
+from ...cli.main import main
+
+LOOP = """HloModule loop
+body { s = (s32[], f32[8]) parameter(0)
+  i = s32[] get-tuple-element(s), index=0
+  x = f32[8] get-tuple-element(s), index=1
+  one = s32[] constant(1)
+  j = s32[] add(i, one)
+  y = f32[8] cosine(x)
+  ROOT t = (s32[], f32[8]) tuple(j, y) }
+condition { s = (s32[], f32[8]) parameter(0)
+  i = s32[] get-tuple-element(s), index=0
+  n = s32[] constant(7)
+  ROOT p = pred[] compare(i, n), direction=LT }
+ENTRY e { n = s32[] parameter(0)
+  x = f32[8] parameter(1)
+  t = (s32[], f32[8]) tuple(n, x)
+  ROOT w = (s32[], f32[8]) while(t), condition=condition, body=body }"""
+
+
+@pytest.fixture(params=["loop.hlo", "loop.lhlo.mlir", "marked.lhlo.mlir"])
+def module(request, tmp_path, capsys):
+    """The program as HLO, as LHLO, and as LHLO with marks."""
+    (tmp_path / "loop.hlo").write_text(LOOP)
+    plain, marked = str(tmp_path / "loop.lhlo.mlir"), str(tmp_path / "marked.lhlo.mlir")
+    assert main(["lhlo", str(tmp_path / "loop.hlo"), "-o", plain]) == 0
+    assert main(["opt", plain, "--passes", "insert-profile", "-o", marked]) == 0
+    assert capsys.readouterr() == ("", "")
+    return str(tmp_path / request.param)
+
+
+@pytest.mark.parametrize("emitters", ["legacy", "mlir"])
+def test_calls_of_steps(module, emitters, capsys, tmp_path):
+    np.savez(tmp_path / "in.npz", in0=np.int32(2), in1=np.ones(8, np.float32))
+    inputs = str(tmp_path / "in.npz")
+    assert main(["run", module, "--inputs", inputs, "--emitters", emitters, "--profile", "--json"]) == 0
+    (program,) = json.loads(capsys.readouterr().out)["programs"]
+    (iteration,) = program["iterations"]
+    profile = iteration["profile"]
+    (loop,) = [s for s in profile["steps"] if s["kind"] == "while"]
+    assert (loop["calls"], loop["depth"], profile["lost_events"]) == (profile["runs"], 0, 0)
+    inside = {s["calls"] for s in profile["steps"] if s["depth"] == 1}
+    assert inside == {5 * profile["runs"], 6 * profile["runs"]}  # the body, the condition
+
+
+def test_the_table_fits_a_pipe(module, capsys):
+    assert main(["run", module, "--init", "zeros", "--profile"]) == 0
+    lines = capsys.readouterr().out.splitlines()
+    head = next(n for n, line in enumerate(lines) if line.split()[:3] == ["step", "kind", "calls"])
+    assert any(line.startswith("w ") and "while" in line for line in lines[head:])
+    assert "in steps" in lines[-1] or "in steps" in lines[-2]
+    assert max(map(len, lines)) <= 80
+
+
+@pytest.mark.parametrize("emitters", ["evaluator", "xla"])
+def test_there_is_none_without_kernels(emitters, tmp_path, capsys):
+    (tmp_path / "loop.hlo").write_text(LOOP)
+    assert main(["run", str(tmp_path / "loop.hlo"), "--emitters", emitters, "--profile"]) == 2
+    assert "--profile needs compiled kernels" in capsys.readouterr().err
