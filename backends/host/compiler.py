@@ -21,6 +21,7 @@ from ...profiling.insert import profiled
 from ...thunks import from_plan, to_text
 from ..base import CompileOptions, Compiler, EmitFor, Emitter
 from .executable import HostExecutable
+from .image import image_of
 
 BATCH = 4
 """Kernels per LLVM module. Measured cost: about 2 ms per module and 20 ms per kernel."""
@@ -74,10 +75,10 @@ class HostCompiler(Compiler[Plan]):
             code = load([o.data for o in objects])
             thunks = from_plan(program)
         stages = (("thunks.txt", to_text(thunks)), *_stages(parts, options)) if options.keep_stages else ()
-        chosen = {request.name: part.emitter.name for part in parts for request in part.requests}
-        kernels = tuple((request.name, chosen[request.name]) for request in program.kernels)
-        strict, guarded = options.emit.strict, options.red_zones
-        return HostExecutable(program, thunks, code, kernels, watch.seconds, stages, options.cache, not strict, guarded)
+        emitters = {request.name: part.emitter.name for part in parts for request in part.requests}
+        image = image_of(program, thunks, emitters, not options.emit.strict)
+        module, zones = program.module, options.red_zones
+        return HostExecutable(image, module, code, watch.seconds, stages, options.cache, zones, program)
 
 
 def _by_stack(kernels: Sequence[KernelRequest], emit_for: EmitFor) -> list[_Part]:

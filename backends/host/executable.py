@@ -10,18 +10,19 @@ import numpy as np
 
 from ...codegen.cache import ObjectCache
 from ...codegen.load import LoadedCode
-from ...hlo.dynamic_border import DynamicBorder
 from ...hlo.errors import InputError, OutOfMemoryError
+from ...hlo.ir import Module
 from ...planning.plan import Allocation, AllocationKind, Plan
 from ...profiling.profile import Profile, Row
 from ...profiling.sink import Sink
 from ...thunks import SequentialThunk
 from ...thunks.events import event_cost, intervals
 from ...thunks.executor import Executor, Frame, Observer
+from ...thunks.image import Image
 from ..base import Executable
 from .addresses import address_of
 from .donation import place_aliased
-from .interruptible import LONG, estimated_seconds, in_main_thread, run_aside
+from .interruptible import LONG, in_main_thread, run_aside
 from .leaves import Leaf
 from .memory import POOL
 from .red_zones import RedZones
@@ -36,27 +37,33 @@ class HostExecutable(Executable):
 
     def __init__(
         self,
-        plan: Plan,
-        thunks: SequentialThunk,
+        image: Image,
+        program: Module,
         code: LoadedCode,
-        kernels: tuple[tuple[str, str], ...],
         timings: Mapping[str, float],
         stages: tuple[tuple[str, str], ...] = (),
         cache: ObjectCache | None = None,
-        flush_subnormals: bool = True,
         red_zones: bool = False,
+        plan: Plan | None = None,
     ):
-        self.plan, self.thunks, self.code = plan, thunks, code
-        self.program = plan.module
-        self.kernels, self.timings, self.stages = kernels, timings, stages
-        self._signature = Signature.of(plan)
-        self._border = DynamicBorder.of(plan.module)
-        self._constants = _constant_blocks(plan)
-        self._executor = Executor(thunks, code.address, self._signature.variable, cache, flush_subnormals)
-        self._events = _sink(thunks, self._executor)
+        self.image, self.program, self.code, self._plan = image, program, code, plan
+        self.thunks = image.thunks
+        self.kernels = tuple((kernel.symbol, kernel.emitter) for kernel in image.kernels)
+        self.timings, self.stages = timings, stages
+        self._signature, self._border = Signature.of(image), image.border
+        variable = self._signature.variable
+        self._executor = Executor(image.thunks, code.address, variable, cache, image.flush_subnormals)
+        self._events = _sink(image.thunks, self._executor)
         self._contexts: list[_Context] = []
-        self._is_long = estimated_seconds(plan) >= LONG
-        self._flush_subnormals, self._red_zones = flush_subnormals, red_zones
+        self._is_long = image.seconds >= LONG
+        self._red_zones = red_zones
+
+    @property
+    def plan(self) -> Plan:
+        """The plan that it was compiled from. Raises InputError if it was loaded from a file, which has none."""
+        if self._plan is None:
+            raise InputError("an executable from a file has no plan", remedy="compile the module in this process")
+        return self._plan
 
     @property
     def inputs(self) -> tuple[Leaf, ...]:
@@ -100,9 +107,9 @@ class HostExecutable(Executable):
         try:
             context = self._contexts.pop()
         except IndexError:  # none is idle, or another thread took the last one
-            context = _Context(signature, self._constants, self.plan)
+            context = _Context(signature, self.image)
         if self._red_zones and observer is None:
-            observer = RedZones(self.code, self._executor.runner, self._flush_subnormals, context.address)
+            observer = RedZones(self.code, self._executor.runner, self.image.flush_subnormals, context.address)
 
         def run() -> None:
             context.run(self._executor, addresses, observer, self._events)
@@ -143,10 +150,10 @@ class HostExecutable(Executable):
 class _Context:
     """The state of one run: the arena, the addresses of allocations, and the executor's frame on them."""
 
-    def __init__(self, signature: Signature, constants: Mapping[int, np.ndarray], plan: Plan):
-        allocations = plan.assignment.allocations
-        arena = {a.index: _temporaries(plan, a) for a in allocations if a.kind is AllocationKind.TEMPORARY}
-        self._blocks = {**constants, **arena}
+    def __init__(self, signature: Signature, image: Image):
+        allocations = image.allocations
+        arena = {a.index: _temporaries(image, a) for a in allocations if a.kind is AllocationKind.TEMPORARY}
+        self._blocks = {**image.constants, **arena}
         self._signature, self._variable = signature, list(signature.variable)
         self._bases = np.zeros(len(allocations) + 1, np.uint64)  # the last entry is for leaves that no kernel uses
         for index, block in self._blocks.items():
@@ -207,27 +214,11 @@ def _sink(thunks: SequentialThunk, executor: Executor) -> Sink | None:
     return Sink(rows, event_cost(executor.runner.run, executor.runner.profile))
 
 
-def _temporaries(plan: Plan, allocation: Allocation) -> np.ndarray:
+def _temporaries(image: Image, allocation: Allocation) -> np.ndarray:
     """Memory for temporaries. Raises OutOfMemoryError, which names the largest array in it."""
     try:
         return POOL.allocate(allocation.size)
     except MemoryError as error:
-        places = ((s.size, i) for (i, _), s in plan.assignment.slices.items() if s.allocation == allocation.index)
-        size, largest = max(places, key=lambda place: place[0], default=(0, None))
-        if largest is None:  # scratch memory only
-            raise OutOfMemoryError("temporary memory", allocation.size) from error
-        what = f"temporary memory, with {largest.name}, {largest.shape.without_layout()}, of {size:,} bytes in it,"
-        raise OutOfMemoryError(what, allocation.size, location=largest.location) from error
-
-
-def _constant_blocks(plan: Plan) -> dict[int, np.ndarray]:
-    """Memory blocks of the constants, each filled in the layout of its shape."""
-    blocks = {}
-    for a in plan.assignment.allocations:
-        if a.kind is AllocationKind.CONSTANT:
-            assert a.literal is not None
-            leaf = Leaf("constant", a.index, a.shape or a.literal.shape, a.alignment)
-            physical = leaf.allocate_physical()
-            np.copyto(leaf.logical(physical), a.literal.array)
-            blocks[a.index] = physical
-    return blocks
+        what, location = image.largest.get(allocation.index, ("", None))  # none in scratch memory only
+        what = f"temporary memory, with {what} in it," if what else "temporary memory"
+        raise OutOfMemoryError(what, allocation.size, location=location) from error

@@ -10,7 +10,8 @@ import numpy as np
 
 from ...hlo.errors import InputError
 from ...hlo.shapes import Shape
-from ...planning.plan import POOL_ALIGNMENT, USER_ALIGNMENT, Allocation, AllocationKind, BufferSlice, Plan
+from ...planning.plan import POOL_ALIGNMENT, USER_ALIGNMENT, Allocation, AllocationKind, BufferSlice
+from ...thunks.image import Image
 from .leaves import Leaf
 
 
@@ -29,21 +30,15 @@ class Signature:
     aliased: tuple[tuple[int, int], ...] = ()
 
     @staticmethod
-    def of(plan: Plan) -> Signature:
-        allocations = plan.assignment.allocations
+    def of(image: Image) -> Signature:
+        allocations = image.allocations
         given = {a.number: a for a in allocations if a.kind is AllocationKind.PARAMETER}
         taken = {a.number: a for a in allocations if a.kind is AllocationKind.RESULT}
         taken |= {a.result: a for a in allocations if a.result >= 0}
         nowhere = len(allocations)
-        parameters = [s for shape in plan.module.parameter_shapes for _, s in shape.leaves()]
-        results = list(plan.module.result_shape.leaves())
-        inputs = _leaves("input", parameters, given, USER_ALIGNMENT)
-        outputs = _leaves("output", [s for _, s in results], taken, POOL_ALIGNMENT)
-        slices, root = plan.assignment.slices, plan.module.entry.root
-        copied = []
-        for number, (full, leaf) in enumerate(outputs):
-            if full not in taken and leaf.shape.bytes:
-                copied.append((number, slices[root, results[full][0]]))
+        inputs = _leaves("input", image.parameters, given, USER_ALIGNMENT)
+        outputs = _leaves("output", image.results, taken, POOL_ALIGNMENT)
+        copied = [(n, image.elsewhere[full]) for n, (full, _) in enumerate(outputs) if full in image.elsewhere]
         variable = [given[n].index if n in given else nowhere for n, _ in inputs]
         variable += [taken[n].index if n in taken else nowhere for n, _ in outputs]
         place = {full: n for n, (full, _) in enumerate(outputs)}

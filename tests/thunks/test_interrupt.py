@@ -12,8 +12,9 @@ from pathlib import Path
 import numpy as np
 import pytest
 
+from ...backends.host.estimate import estimated_seconds
 from ...backends.host.interruptible import LONG as LONG_SECONDS
-from ...backends.host.interruptible import estimated_seconds, run_aside
+from ...backends.host.interruptible import run_aside
 from ...formats.text.parser import parse_module
 from ...planning.plan import ConditionalStep, WhileStep
 from ...planning.planner import plan

@@ -1,0 +1,37 @@
+"""An estimate of how long a run may take before Python handles signals; it decides which thread runs it."""
+
+from __future__ import annotations
+
+from ...hlo.analysis.cost_analysis import CostAnalysis
+from ...hlo.library.calls import LIBRARY
+from ...hlo.opcodes import Op
+from ...planning.plan import KernelStep, Plan
+
+FLOPS, TRANSCENDENTALS, BYTES, COMPARISONS = 1e9, 2e7, 1e9, 2.5e8
+"""Work a second that kernels do at least, far below what is usual: an estimate is to be too long, not too short. A run
+that is estimated at LONG (interruptible.py) takes 5 ms or more, against which 0.1 ms for a thread does not count.
+"""
+
+
+def estimated_seconds(plan: Plan) -> float:
+    """Seconds that a run may take between two times at which Python handles signals.
+
+    Each kernel counts once, because signals are handled in loops (thunks/executor.py).
+    """
+    costs, total = CostAnalysis(), 0.0
+    for step in plan.walk():
+        if isinstance(step, KernelStep):
+            cost = costs.of(step.instruction)
+            rate = COMPARISONS if step.instruction.opcode in (Op.SORT, Op.FUSION) and _sorts(step) else FLOPS
+            total += cost.flops / rate + cost.transcendentals / TRANSCENDENTALS + cost.bytes / BYTES
+            if step.instruction.opcode in LIBRARY:
+                elements = max(
+                    (leaf.size for o in step.instruction.operands for _, leaf in o.shape.leaves()), default=0
+                )
+                total += 10 * elements**1.5 / FLOPS  # a factorisation of a square matrix
+    return total
+
+
+def _sorts(step: KernelStep) -> bool:
+    body = step.kernel.body
+    return body is None or any(i.opcode is Op.SORT for i in body.instructions)

@@ -1,0 +1,67 @@
+"""Plan → Image: what the host keeps of a plan for its runs."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+
+import numpy as np
+
+from ...hlo.dynamic_border import DynamicBorder
+from ...hlo.errors import Location
+from ...planning.plan import AllocationKind, BufferSlice, KernelRequest, Plan
+from ...thunks.image import Image, Kernel, KernelArgument
+from ...thunks.kinds import SequentialThunk
+from .estimate import estimated_seconds
+from .leaves import Leaf
+
+
+def image_of(plan: Plan, thunks: SequentialThunk, emitters: Mapping[str, str], flush_subnormals: bool) -> Image:
+    """emitters: name of a kernel → name of the stack that emits it."""
+    return Image(
+        tuple(s for shape in plan.module.parameter_shapes for _, s in shape.leaves()),
+        tuple(s for _, s in plan.module.result_shape.leaves()),
+        plan.assignment.allocations,
+        _elsewhere(plan),
+        _constants(plan),
+        tuple(_kernel(request, emitters[request.name]) for request in plan.kernels),
+        thunks,
+        DynamicBorder.of(plan.module),
+        flush_subnormals,
+        estimated_seconds(plan),
+        _largest(plan),
+    )
+
+
+def _elsewhere(plan: Plan) -> dict[int, BufferSlice]:
+    allocations, root = plan.assignment.allocations, plan.module.entry.root
+    placed = {a.number for a in allocations if a.kind is AllocationKind.RESULT} | {a.result for a in allocations}
+    leaves = enumerate(plan.module.result_shape.leaves())
+    return {n: plan.assignment.slices[root, index] for n, (index, s) in leaves if n not in placed and s.bytes}
+
+
+def _constants(plan: Plan) -> dict[int, np.ndarray]:
+    """The bytes of each constant in the layout of its shape."""
+    blocks = {}
+    for a in plan.assignment.allocations:
+        if a.kind is AllocationKind.CONSTANT:
+            assert a.literal is not None
+            leaf = Leaf("constant", a.index, a.shape or a.literal.shape, a.alignment)
+            physical = leaf.allocate_physical()
+            np.copyto(leaf.logical(physical), a.literal.array)
+            blocks[a.index] = physical.reshape(-1).view(np.uint8)
+    return blocks
+
+
+def _kernel(request: KernelRequest, emitter: str) -> Kernel:
+    arguments = (KernelArgument(a.slice.size, a.alignment, a.written) for a in request.arguments)
+    return Kernel(request.name, emitter, tuple(arguments))
+
+
+def _largest(plan: Plan) -> dict[int, tuple[str, Location | None]]:
+    """The largest array in each allocation of temporaries, for an error about too little memory."""
+    found: dict[int, tuple[int, str, Location | None]] = {}
+    temporary = {a.index for a in plan.assignment.allocations if a.kind is AllocationKind.TEMPORARY}
+    for (i, _), s in plan.assignment.slices.items():
+        if s.allocation in temporary and (s.allocation not in found or s.size > found[s.allocation][0]):
+            found[s.allocation] = s.size, f"{i.name}, {i.shape.without_layout()}, of {s.size:,} bytes", i.location
+    return {allocation: (text, location) for allocation, (_, text, location) in found.items()}

@@ -1,0 +1,54 @@
+"""An image: all that a run needs of a compiled program, beside its machine code. A compiler or a file makes it."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+
+import numpy as np
+
+from ..hlo.dynamic_border import DynamicBorder
+from ..hlo.errors import Location
+from ..hlo.shapes import Shape
+from ..planning.plan import Allocation, BufferSlice
+from .kinds import SequentialThunk
+
+
+@dataclass(frozen=True, slots=True)
+class KernelArgument:
+    """One pointer that a kernel takes: bytes, alignment in bytes, and whether it writes there."""
+
+    size: int
+    alignment: int
+    written: bool
+
+
+@dataclass(frozen=True, slots=True)
+class Kernel:
+    """A kernel's function. emitter: the name of the stack that made it."""
+
+    symbol: str
+    emitter: str
+    arguments: tuple[KernelArgument, ...]
+
+
+@dataclass(frozen=True, eq=False)
+class Image:
+    """parameters, results: their leaves in order, tokens too. elsewhere: number of a result leaf without an allocation
+    → where it is at the end of a run. constants: index of an allocation → its bytes (uint8), 64-byte aligned.
+
+    seconds: estimate of the time between two moments at which Python handles signals. largest: allocation of
+    temporaries → the largest array in it, in words, and its place in the source.
+    """
+
+    parameters: tuple[Shape, ...]
+    results: tuple[Shape, ...]
+    allocations: tuple[Allocation, ...]
+    elsewhere: Mapping[int, BufferSlice]
+    constants: Mapping[int, np.ndarray]
+    kernels: tuple[Kernel, ...]
+    thunks: SequentialThunk
+    border: DynamicBorder | None = None
+    flush_subnormals: bool = True
+    seconds: float = 0.0
+    largest: Mapping[int, tuple[str, Location | None]] = field(default_factory=dict)
