@@ -15,6 +15,7 @@ from .kinds import (
     write,
 )
 from .lowering import from_plan
+from .parse import from_text
 from .text import to_text
 
 __all__ = [
@@ -29,6 +30,7 @@ __all__ = [
     "WhileThunk",
     "children",
     "from_plan",
+    "from_text",
     "read",
     "to_text",
     "write",

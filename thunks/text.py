@@ -1,11 +1,21 @@
-"""The text form of thunks: one line per thunk, blocks in braces. A slice is written allocation[begin:end]."""
+"""The text form of thunks: one line per thunk, blocks in braces. A slice is written allocation[begin:end].
+
+It is printed from the table of kinds (rows.py); parse.py reads it back.
+"""
 
 from __future__ import annotations
 
+import json
+import re
 from collections.abc import Callable, Iterator
+from typing import Any
 
 from ..planning.plan import BufferSlice
-from .kinds import ConditionalThunk, CopyThunk, KernelThunk, ProfileThunk, SequentialThunk, Thunk, WhileThunk
+from .kinds import BufferUse, Thunk
+from .rows import BLOCKS, BY_CLASS, BY_WORD, Field, Type
+
+NAME = re.compile(r"[A-Za-z_][A-Za-z0-9_.\-]*")
+LABEL = re.compile(rf"{NAME.pattern}(?: \d+)?")
 
 
 def to_text(thunk: Thunk) -> str:
@@ -13,58 +23,46 @@ def to_text(thunk: Thunk) -> str:
 
 
 def _lines(thunk: Thunk) -> Iterator[str]:
-    return _WRITE[type(thunk)](thunk)
-
-
-def _kernel(thunk: KernelThunk) -> Iterator[str]:
-    uses = ", ".join(f"{u.access.value} {_slice(u.slice)}" for u in thunk.arguments)
-    yield f"kernel {thunk.name} @{thunk.symbol}({uses})"
-
-
-def _copy(thunk: CopyThunk) -> Iterator[str]:
-    yield f"copy {thunk.name} {_slice(thunk.source)} -> {_slice(thunk.destination)}"
-
-
-def _profile(thunk: ProfileThunk) -> Iterator[str]:
-    yield f"profile {'begin' if thunk.begin else 'end'} {thunk.id} {thunk.name}"
-
-
-def _sequential(thunk: SequentialThunk) -> Iterator[str]:
-    yield f"{thunk.name} {{"
-    for inner in thunk.thunks:
-        yield from _indented(inner)
+    kind = BY_CLASS[type(thunk)]
+    line, blocks = kind.word, [f for f in kind.fields if f.type in BLOCKS]
+    for field in kind.fields:
+        value = getattr(thunk, field.name)
+        if field not in blocks and value != field.default:
+            line += field.before + _WRITE[field.type](value, field)
+    if not blocks:
+        yield line
+        return
+    yield f"{line} {{"
+    for field in blocks:
+        value = getattr(thunk, field.name)
+        for inner in (value,) if field.type is Type.SEQUENCE else value:
+            yield from ("  " + text for text in _lines(inner))
     yield "}"
 
 
-def _while(thunk: WhileThunk) -> Iterator[str]:
-    trips = "" if thunk.trip_count is None else f" trip_count {thunk.trip_count}"
-    yield f"while {thunk.name} predicate {_slice(thunk.predicate)}{trips} {{"
-    yield from _indented(thunk.condition)
-    yield from _indented(thunk.body)
-    yield "}"
+def _name(value: str, field: Field) -> str:
+    return value if NAME.fullmatch(value) else json.dumps(value)
 
 
-def _conditional(thunk: ConditionalThunk) -> Iterator[str]:
-    kind = "pred" if thunk.selector_is_pred else "s32"
-    yield f"conditional {thunk.name} {kind} {_slice(thunk.selector)} {{"
-    for branch in thunk.branches:
-        yield from _indented(branch)
-    yield "}"
+def _label(value: str, field: Field) -> str:
+    """Unquoted unless it could be another thunk."""
+    plain = LABEL.fullmatch(value) and value.partition(" ")[0] not in BY_WORD
+    return value if plain else json.dumps(value)
 
 
-def _indented(thunk: Thunk) -> Iterator[str]:
-    return ("  " + line for line in _lines(thunk))
+def _use(use: BufferUse, field: Field) -> str:
+    return f"{use.access.value} {_slice(use.slice, field)}"
 
 
-def _slice(slice: BufferSlice) -> str:
+def _slice(slice: BufferSlice, field: Field) -> str:
     return f"{slice.allocation}[{slice.offset}:{slice.offset + slice.size}]"
 
 
-_WRITE: dict[type, Callable[..., Iterator[str]]] = {
-    KernelThunk: _kernel,
-    CopyThunk: _copy,
-    ProfileThunk: _profile,
-    SequentialThunk: _sequential,
-    WhileThunk: _while,
-    ConditionalThunk: _conditional,
+_WRITE: dict[Type, Callable[[Any, Field], str]] = {
+    Type.NAME: _name,
+    Type.LABEL: _label,
+    Type.NUMBER: lambda value, field: str(value),
+    Type.FLAG: lambda value, field: field.words[not value],
+    Type.SLICE: _slice,
+    Type.USES: lambda uses, field: f"({', '.join(_use(u, field) for u in uses)})",
 }

@@ -1,0 +1,168 @@
+"""The verifier refuses every structure that would read or write what it must not."""
+
+from dataclasses import replace
+
+import numpy as np
+import pytest
+
+from ...hlo.dtypes import DType
+from ...hlo.dynamic_border import DynamicBorder, DynamicDimension
+from ...hlo.errors import VerificationError
+from ...hlo.shapes import array
+from ...planning.plan import Allocation, AllocationKind, BufferSlice
+from ...thunks import (
+    ConditionalThunk,
+    CopyThunk,
+    KernelThunk,
+    ProfileThunk,
+    SequentialThunk,
+    WhileThunk,
+    read,
+    write,
+)
+from ...thunks.image import Image, Kernel, KernelArgument
+from ...thunks.verify import verify_image
+
+F4, I1 = array(DType.F32, 4), array(DType.S32)
+ALLOCATIONS = (
+    Allocation(0, AllocationKind.PARAMETER, 16, 4, 0, F4),
+    Allocation(1, AllocationKind.RESULT, 16, 64, 0, F4),
+    Allocation(2, AllocationKind.TEMPORARY, 128, 64),
+    Allocation(3, AllocationKind.CONSTANT, 4, 64),
+    Allocation(4, AllocationKind.PARAMETER, 4, 4, 1, I1),
+)
+X, Y, T = BufferSlice(0, 0, 16), BufferSlice(1, 0, 16), BufferSlice(2, 64, 16)
+PRED, INDEX = BufferSlice(2, 0, 1), BufferSlice(2, 4, 4)
+NEGATE = Kernel("negate", "legacy", (KernelArgument(16, 4, False), KernelArgument(16, 16, True)))
+CALL = KernelThunk("n", "negate", (read(X), write(Y)))
+BODY = SequentialThunk((CopyThunk("c", X, T),), "body")
+LOOP = WhileThunk("w", SequentialThunk((), "condition"), BODY, PRED, 3)
+BRANCH = ConditionalThunk("i", INDEX, False, (BODY,))
+IMAGE = Image(
+    (F4, I1), (F4,), ALLOCATIONS, {}, {3: np.zeros(4, np.uint8)}, (NEGATE,), SequentialThunk((CALL, LOOP, BRANCH))
+)
+
+
+def with_thunks(*thunks):
+    return replace(IMAGE, thunks=SequentialThunk(thunks))
+
+
+def with_allocation(place, /, **changes):
+    changed = [replace(a, **changes) if n == place else a for n, a in enumerate(ALLOCATIONS)]
+    return replace(IMAGE, allocations=tuple(changed))
+
+
+def call(*uses, symbol="negate"):
+    return with_thunks(KernelThunk("n", symbol, uses))
+
+
+def nested(depth):
+    thunk = BODY
+    for _ in range(depth):
+        thunk = SequentialThunk((thunk,))
+    return with_thunks(thunk)
+
+MARKED = ProfileThunk("a", 0, True), CALL, ProfileThunk("a", 0, False)
+
+
+def test_a_right_image_passes():
+    assert verify_image(with_thunks(*MARKED)) is None
+    assert verify_image(IMAGE) is None
+    assert verify_image(nested(90)) is None
+
+
+BORDER = DynamicBorder((DynamicDimension(0, 0, 1),), (), (F4,), 1)
+
+WRONG = {
+    "unknown kernel": (call(read(X), write(Y), symbol="f"), "kernel n: no kernel has the symbol 'f'"),
+    "arity": (call(read(X)), "kernel n: negate takes 2, given 1"),
+    "size": (call(read(BufferSlice(0, 0, 8)), write(Y)), "argument 0: negate takes 16 bytes to read, given 8"),
+    "access": (call(read(X), read(Y)), "argument 1: negate takes 16 bytes to write, given 16 to read"),
+    "no allocation": (call(read(BufferSlice(9, 0, 16)), write(Y)), "argument 0: allocation 9 does not exist"),
+    "negative": (call(read(BufferSlice(0, -16, 16)), write(Y)), "argument 0: 0[-16:0] is outside its 16 bytes"),
+    "outside": (call(read(BufferSlice(0, 4, 16)), write(Y)), "argument 0: 0[4:20] is outside its 16 bytes"),
+    "huge": (call(read(BufferSlice(0, 2**70, 16)), write(Y)), "is outside its 16 bytes"),
+    "read-only": (call(read(T), write(X)), "argument 1: writes allocation 0, a parameter"),
+    "alignment": (call(read(T), write(BufferSlice(2, 8, 16))), "argument 1: not aligned to 16 bytes"),
+    "overlap": (call(read(BufferSlice(2, 68, 16)), write(T)), "kernel n: two arguments overlap in allocation 2"),
+    "copy outside": (with_thunks(CopyThunk("c", X, BufferSlice(2, 120, 16))), "copy c: 2[120:136] is outside"),
+    "copy to a constant": (
+        with_thunks(CopyThunk("c", BufferSlice(0, 0, 4), BufferSlice(3, 0, 4))),
+        "copy c: writes allocation 3, a constant",
+    ),
+    "predicate": (with_thunks(replace(LOOP, predicate=INDEX)), "while w: a predicate of 4 bytes"),
+    "selector": (with_thunks(replace(BRANCH, selector=PRED)), "conditional i: a selector of 1 bytes"),
+    "pred branches": (
+        with_thunks(replace(BRANCH, selector=PRED, selector_is_pred=True)),
+        "conditional i: 1 branches",
+    ),
+    "no branches": (with_thunks(replace(BRANCH, branches=())), "conditional i: 0 branches"),
+    "inside a loop": (
+        with_thunks(replace(LOOP, body=SequentialThunk((CopyThunk("deep", T, X),)))),
+        "copy deep: writes allocation 0, a parameter",
+    ),
+    "depth": (nested(110), "thunks nest deeper than 100"),
+    "mark without an end": (with_thunks(ProfileThunk("a", 0, True)), "profile a: 0 does not end in its sequence"),
+    "end of another": (
+        with_thunks(ProfileThunk("a", 0, True), ProfileThunk("a", 1, False)),
+        "profile a: ends 1, which is not the last that began",
+    ),
+    "end without a begin": (with_thunks(ProfileThunk("a", 0, False)), "profile a: ends 0"),
+    "one id twice": (with_thunks(*MARKED, SequentialThunk(MARKED)), "profile a: the id 0 is another's"),
+    "two kernels": (replace(IMAGE, kernels=(NEGATE, NEGATE)), "two kernels have one symbol"),
+    "index": (with_allocation(2, index=7), "allocation 2 says that it is number 7"),
+    "negative size": (with_allocation(2, size=-1), "allocation 2 has -1 bytes"),
+    "absurd size": (with_allocation(2, size=2**63), "allocation 2 has 9223372036854775808 bytes"),
+    "odd alignment": (with_allocation(2, alignment=48), "allocation 2 is aligned to 48 bytes"),
+    "page alignment": (with_allocation(2, alignment=4096), "allocation 2 is aligned to 4096 bytes"),
+    "parameter of another size": (with_allocation(0, size=32), "parameter 0 has 16 bytes, its allocation 32"),
+    "held in another shape": (with_allocation(0, shape=I1), "parameter 0 has 16 bytes, its allocation 16"),
+    "two parameters 0": (with_allocation(4, number=0), "allocation 4 is for parameter 0"),
+    "parameter 9": (with_allocation(4, number=9), "allocation 4 is for parameter 9"),
+    "shared with a result": (with_allocation(0, result=0), "parameter 0 shares memory with result 0"),
+    "temporary given": (with_allocation(2, result=0), "allocation 2 is no parameter and gives its memory"),
+    "no place": (
+        with_allocation(1, kind=AllocationKind.TEMPORARY),
+        "result 0 has no place",
+    ),
+    "two places": (replace(IMAGE, elsewhere={0: T}), "result 0 is in two places"),
+    "place of no result": (replace(IMAGE, elsewhere={4: T}), "a place for a result that the program does not have"),
+    "place outside": (replace(IMAGE, elsewhere={0: BufferSlice(2, 120, 16)}), "result 0"),
+    "no constant": (replace(IMAGE, constants={}), "allocation 3 is a constant without a value"),
+    "constant for another": (replace(IMAGE, constants={2: np.zeros(128, np.uint8)}), "a constant for allocation 2"),
+    "short constant": (replace(IMAGE, constants={3: np.zeros(3, np.uint8)}), "constant 3 has 3 of 4 bytes"),
+    "border: leaf": (
+        replace(IMAGE, border=replace(BORDER, parameters=(DynamicDimension(5, 0, 1),))),
+        "dynamic dimension 0 of leaf 5 does not exist",
+    ),
+    "border: size": (
+        replace(IMAGE, border=replace(BORDER, parameters=(DynamicDimension(0, 0, 0),))),
+        "the size of dimension 0 of leaf 0 is no s32[]",
+    ),
+    "border: count": (replace(IMAGE, border=replace(BORDER, outputs=4)), "do not fit the number of parameters"),
+}  # fmt: skip
+
+
+@pytest.mark.parametrize("name", WRONG)
+def test_wrong_structures_are_refused(name):
+    image, message = WRONG[name]
+    with pytest.raises(VerificationError) as caught:
+        verify_image(image)
+    assert message in str(caught.value)
+
+
+def test_a_dynamic_border_that_fits_passes():
+    assert verify_image(replace(IMAGE, border=BORDER)) is None
+
+
+def test_two_reads_may_overlap():
+    both = Kernel("both", "legacy", (KernelArgument(16, 4, False),) * 2)
+    call = KernelThunk("b", "both", (read(T), read(BufferSlice(2, 68, 16))))
+    assert verify_image(replace(IMAGE, kernels=(both,), thunks=SequentialThunk((call,)))) is None
+
+
+def test_many_arguments_take_no_time_of_their_square():
+    count = 20_000
+    kernel = Kernel("k", "legacy", (KernelArgument(1, 1, False),) * count)
+    call = KernelThunk("k", "k", (read(BufferSlice(0, 0, 1)),) * count)
+    assert verify_image(replace(IMAGE, kernels=(kernel,), thunks=SequentialThunk((call,)))) is None

@@ -1,0 +1,133 @@
+"""The kinds of thunks as one table: kind → number on the wire, word in text, fields. Text and files are made from it.
+
+A new kind is a class in kinds.py, a row here, and a message in wire.proto, with a number that no kind ever had.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from enum import Enum
+from typing import Any
+
+from .kinds import ConditionalThunk, CopyThunk, KernelThunk, ProfileThunk, SequentialThunk, WhileThunk
+
+MOST_NESTED = 100
+"""Thunks within thunks: a text or a file that nests deeper is refused, before it fills the stack."""
+
+
+class Type(Enum):
+    """What a field holds; text.py, parse.py and wire/thunks.py have a row for each."""
+
+    NAME = "name"
+    LABEL = "label"  # the name of a sequence
+    NUMBER = "number"  # a non-negative integer
+    FLAG = "flag"
+    SLICE = "slice"
+    USES = "uses"
+    SEQUENCE = "sequence"
+    SEQUENCES = "sequences"
+    THUNKS = "thunks"
+
+
+BLOCKS = frozenset({Type.SEQUENCE, Type.SEQUENCES, Type.THUNKS})
+"""Types that stand in the braces of a thunk's text."""
+
+REQUIRED: Any = object()
+
+
+@dataclass(frozen=True, slots=True)
+class Field:
+    """A field of a kind. name: the attribute of its class, and the field in wire.proto. number: in wire.proto.
+
+    before: what stands before it in text. words: of a flag, for true and for false. default: where it may be left out.
+    """
+
+    name: str
+    number: int
+    type: Type
+    before: str = " "
+    words: tuple[str, str] = ("", "")
+    default: Any = REQUIRED
+
+
+@dataclass(frozen=True, slots=True)
+class Kind:
+    """fields: in the order of the text. name: of its message in wire.proto. word: begins its text."""
+
+    thunk: type
+    name: str
+    number: int
+    word: str
+    fields: tuple[Field, ...]
+
+
+KINDS = (
+    Kind(
+        KernelThunk,
+        "Kernel",
+        1,
+        "kernel",
+        (
+            Field("name", 1, Type.NAME),
+            Field("symbol", 2, Type.NAME, before=" @"),
+            Field("arguments", 3, Type.USES, before=""),
+        ),
+    ),
+    Kind(
+        CopyThunk,
+        "Copy",
+        2,
+        "copy",
+        (
+            Field("name", 1, Type.NAME),
+            Field("source", 2, Type.SLICE),
+            Field("destination", 3, Type.SLICE, before=" -> "),
+        ),
+    ),
+    Kind(
+        SequentialThunk,
+        "Sequential",
+        3,
+        "",
+        (Field("name", 1, Type.LABEL, before=""), Field("thunks", 2, Type.THUNKS)),
+    ),
+    Kind(
+        WhileThunk,
+        "While",
+        4,
+        "while",
+        (
+            Field("name", 1, Type.NAME),
+            Field("predicate", 4, Type.SLICE, before=" predicate "),
+            Field("trip_count", 5, Type.NUMBER, before=" trip_count ", default=None),
+            Field("condition", 2, Type.SEQUENCE),
+            Field("body", 3, Type.SEQUENCE),
+        ),
+    ),
+    Kind(
+        ConditionalThunk,
+        "Conditional",
+        5,
+        "conditional",
+        (
+            Field("name", 1, Type.NAME),
+            Field("selector_is_pred", 3, Type.FLAG, words=("pred", "s32")),
+            Field("selector", 2, Type.SLICE),
+            Field("branches", 4, Type.SEQUENCES),
+        ),
+    ),
+    Kind(
+        ProfileThunk,
+        "Profile",
+        6,
+        "profile",
+        (
+            Field("begin", 3, Type.FLAG, words=("begin", "end")),
+            Field("id", 2, Type.NUMBER),
+            Field("name", 1, Type.NAME),
+        ),
+    ),
+)
+
+BY_CLASS = {kind.thunk: kind for kind in KINDS}
+BY_WORD = {kind.word: kind for kind in KINDS}
