@@ -9,6 +9,8 @@ from typing import TYPE_CHECKING, Any
 if TYPE_CHECKING:  # the same names for type checkers; tests/repository/test_wheel.py compares the two lists
     from .backends.base import CompileOptions as CompileOptions
     from .backends.base import Executable as Executable
+    from .backends.host.loader import deserialize_and_load as deserialize_and_load
+    from .backends.host.loader import load_executable as load_executable
     from .backends.registry import platform as platform
     from .backends.registry import register_platform as register_platform
     from .cli.display import to_html as to_html
@@ -52,8 +54,10 @@ _PUBLIC: dict[str, str] = {
     "XlaBuilder": "formats.builder.builder",
     "XlaOp": "formats.builder.builder",
     "compile": "migration.api",
+    "deserialize_and_load": "backends.host.loader",
     "evaluate": "migration.api",
     "load": "migration.api",
+    "load_executable": "backends.host.loader",
     "ops": "formats.builder.ops:",
     "parse": "migration.api",
     "platform": "backends.registry",

@@ -47,8 +47,8 @@ class Calling:
     same leaves is taken, too. A result tuple is a tuple; a token is None.
     """
 
-    def __init__(self, module: Module):
-        self.name, self.trees = module.name, module.trees
+    def __init__(self, module: Module, trees: Trees | None = None):
+        self.name, self.trees = module.name, trees or module.trees
         self.parameters = tuple(tuple(_arguments_of(p)) for p in module.entry.parameters)
         self.arguments = tuple(a for arguments in self.parameters for a in arguments)
         self.shapes, self.result_shape = module.parameter_shapes, module.result_shape
@@ -232,13 +232,13 @@ class Calling:
 
 def _arguments_of(parameter: Instruction) -> Iterator[Argument]:
     """An argument for each array of a parameter, called as in JAX if the metadata says how."""
-    name = _label(parameter)
+    name = label_of(parameter)
     for index, leaf in parameter.shape.leaves():
         if leaf.is_array:
             yield Argument(name + "".join(f"[{n}]" for n in index), leaf)
 
 
-def _label(parameter: Instruction) -> str:
+def label_of(parameter: Instruction) -> str:
     """`params['w']` from the metadata that JAX writes, else the parameter's name."""
     metadata = parameter.attributes.get("metadata")
     found = _OP_NAME.search(metadata.text) if isinstance(metadata, Raw) else None

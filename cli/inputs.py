@@ -7,7 +7,7 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from functools import wraps
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Protocol
 
 import click
 
@@ -16,14 +16,26 @@ from .params import FILE
 if TYPE_CHECKING:
     import numpy as np
 
-    from ..formats.program import Program
-    from ..hlo.ir import Instruction
+    from ..hlo.ir import Instruction, Module
 
 KINDS = ("ones", "iota", "random", "nan", "zeros")
 """differential/filled_inputs.py makes them; its own list is not imported, so that --help stays fast."""
 
 SEEDED = ("random", "nan")
 """Kinds that draw numbers."""
+
+
+class HasInputs(Protocol):
+    """A program with the inputs and the expected results that came with it."""
+
+    @property
+    def name(self) -> str: ...
+    @property
+    def module(self) -> Module: ...
+    @property
+    def inputs(self) -> tuple[np.ndarray, ...] | None: ...
+    @property
+    def expected(self) -> tuple[np.ndarray, ...] | None: ...
 
 
 @dataclass(frozen=True)
@@ -63,7 +75,7 @@ class Inputs:
         if self.seed is not None and self.init is not None and self.init not in SEEDED:
             raise click.UsageError(f"--init {self.init} and --seed exclude each other")
 
-    def values(self, program: Program, iteration: int = 0, *, expected: bool = True) -> Values:
+    def values(self, program: HasInputs, iteration: int = 0, *, expected: bool = True) -> Values:
         """The values of an iteration, counted from 0: what is drawn comes from the seed + iteration.
 
         expected: read the results in the file or folder, too.
@@ -80,7 +92,7 @@ class Inputs:
             origin = "--input" if self.init is None and self.seed is None else f"--input and {origin}"
         return Values(arrays, None, origin)
 
-    def _made(self, program: Program, seed: int) -> tuple[list[np.ndarray], str]:
+    def _made(self, program: HasInputs, seed: int) -> tuple[list[np.ndarray], str]:
         from ..differential.filled_inputs import filled_inputs
 
         drawn = f"seed {seed}"
@@ -89,11 +101,13 @@ class Inputs:
         return filled_inputs(program.module, kind, seed), words
 
 
-def _from_file(program: Program, file: str, expected: bool) -> Values:
-    from ..formats.program import load_io, parameter_leaves, result_leaves
+def _from_file(program: HasInputs, file: str, expected: bool) -> Values:
+    from ..formats.arrays import load_io
 
-    leaves = result_leaves(program.module) if expected else None
-    arrays, results = load_io(Path(file), parameter_leaves(program.module), leaves)
+    module = program.module
+    parameters = [leaf for shape in module.parameter_shapes for _, leaf in shape.leaves() if leaf.is_array]
+    leaves = [leaf for _, leaf in module.result_shape.leaves() if leaf.is_array] if expected else None
+    arrays, results = load_io(Path(file), parameters, leaves)
     return Values(list(arrays), None if results is None else list(results), file)
 
 
@@ -101,7 +115,7 @@ _NAMED = re.compile(r"\s*%?([A-Za-z_][\w.\-]*)\s*=")
 
 
 def _with_literals(
-    program: Program, literals: tuple[str, ...], made: list[np.ndarray], rest_is_made: bool
+    program: HasInputs, literals: tuple[str, ...], made: list[np.ndarray], rest_is_made: bool
 ) -> list[np.ndarray]:
     """`made` with the values of --input: by name where the text begins with NAME=, the others in order."""
     from ..formats.text.parse_value import array_leaves, parse_value
@@ -142,7 +156,7 @@ def _with_literals(
     return result
 
 
-def _by_name(program: Program, name: str, where: str) -> Instruction:
+def _by_name(program: HasInputs, name: str, where: str) -> Instruction:
     from ..formats.text.lexer import near
     from ..hlo.errors import InputError
 

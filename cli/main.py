@@ -22,6 +22,9 @@ from .processor import cpu_option
 COMMANDS = {
     "diff": "Compile on both stacks, run, and compare with the evaluator (and XLA:CPU where jaxlib is installed).",
     "run": "Run a module and print or save its results.",
+    "compile": "Compile a module to a file that exec runs.",
+    "exec": "Run a compiled program.",
+    "inspect": "Print what a compiled program holds.",
     "buffers": "Print a module's buffer assignment; plot its arena over time.",
     "show": "Print a module's opcodes, costs and largest buffers; draw its data flow.",
     "convert": "Convert a module between HLO text, protos and StableHLO.",
@@ -36,7 +39,7 @@ COMMANDS = {
 }
 """Subcommand → its line in --help. cli/NAME.py is imported only when the subcommand runs, so that --help stays fast."""
 
-COMPILING = frozenset({"diff", "run", "buffers", "stages", "opt", "conform", "bench"})
+COMPILING = frozenset({"diff", "run", "compile", "buffers", "stages", "opt", "conform", "bench"})
 """Subcommands with --cpu."""
 
 

@@ -182,7 +182,7 @@ def _report(done: Sequence[Iteration], inputs: Inputs, quiet: bool) -> int:
             same = "the same bits" if again and not differing else now.origin
             say(f"iteration {len(done)}: {same}")
         if not again or differing:
-            _print_results(now)
+            print_results(now)
         if now.profile is not None:
             print_profile(now.profile)
         say(f"compile {now.compile_seconds:.3f} s, run {now.run_seconds * 1e3:.3f} ms", err=True)
@@ -198,7 +198,7 @@ def _prefix(iteration: Iteration, replica: int) -> str:
     return f"replica {replica} " if len(iteration.replicas) > 1 else ""
 
 
-def _print_results(iteration: Iteration) -> None:
+def print_results(iteration: Iteration) -> None:
     for replica, results in enumerate(iteration.replicas):
         for i, value in enumerate(results):
             say(array_text(f"{_prefix(iteration, replica)}out{i} {value.dtype.name}{list(value.shape)} ", value))

@@ -30,6 +30,7 @@ class LoadedCode:
     """
 
     addresses: Mapping[str, int]
+    objects: tuple[bytes, ...] = ()
 
     def address(self, symbol: str) -> int:
         try:
@@ -41,20 +42,32 @@ class LoadedCode:
             ) from None
 
 
+def symbols_of(objects: Sequence[bytes]) -> ObjectSymbols:
+    """The symbols that objects define and need together. Raises CodegenError if one is defined twice."""
+    symbols = [object_symbols(data) for data in objects]
+    defined = _defined_once(symbols)
+    needed = set[str]().union(*(s.undefined for s in symbols)) - defined - LINKER_DEFINES
+    return ObjectSymbols(frozenset(defined), frozenset(needed))
+
+
+def missing_symbols(names: Iterable[str]) -> list[str]:
+    """The names that neither this process nor a library has, sorted. Raises CodegenError for a missing library."""
+    _load_libraries()
+    return sorted(n for n in names if not (library_address(n) or llvm.address_of_symbol(n)))
+
+
 def load(objects: Sequence[bytes], imports: Mapping[str, int] | None = None) -> LoadedCode:
     """Link objects. imports: addresses of further symbols; they take precedence over symbols of the process.
 
     Raises CodegenError if a symbol is missing or defined twice.
     """
-    symbols = [object_symbols(data) for data in objects]
-    defined = _defined_once(symbols)
-    needed = set[str]().union(*(s.undefined for s in symbols)) - defined - LINKER_DEFINES
+    symbols = symbols_of(objects)
     builder = llvm.JITLibraryBuilder()
     for data in objects:
         builder.add_object_img(data)
-    for name, address in _resolve(needed, imports or {}).items():
+    for name, address in _resolve(symbols.undefined, imports or {}).items():
         builder.import_symbol(name, address)
-    for name in defined:
+    for name in symbols.defined:
         builder.export_symbol(name)
     try:
         with _LOCK:
@@ -62,7 +75,7 @@ def load(objects: Sequence[bytes], imports: Mapping[str, int] | None = None) -> 
             tracker = builder.link(jit, f"testbed.{number}")
     except RuntimeError as error:
         raise CodegenError(f"the code does not load: {error}") from error
-    code = LoadedCode({name: tracker[name] for name in defined})
+    code = LoadedCode({name: tracker[name] for name in symbols.defined}, tuple(objects))
     # The registry of finalizers holds both, so that not even the garbage collector frees the JIT before the library.
     weakref.finalize(code, _unload, tracker, jit).atexit = False
     return code

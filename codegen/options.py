@@ -23,6 +23,11 @@ class Target:
         return _assumed or _host()
 
     @staticmethod
+    def machine() -> Target:
+        """The machine itself, whatever `assume_host` set."""
+        return _host()
+
+    @staticmethod
     def of(cpu: str) -> Target:
         """The host as if it had this processor: 'host' or a level of LEVELS.
 

@@ -5,22 +5,23 @@ from __future__ import annotations
 import os
 import stat
 import sys
-from collections.abc import Callable, Iterator, Sequence
-from contextlib import contextmanager
+from collections.abc import Callable
 from dataclasses import dataclass, replace
 from pathlib import Path
 
 import numpy as np
 
-from ..hlo.dtypes import FROM_NUMPY
 from ..hlo.errors import InputError
 from ..hlo.ir import Module
 from ..hlo.shapes import Shape
 from ..hlo.verify.verifier import verify
+from .arrays import as_leaf as as_leaf
+from .arrays import load_io as load_io
+from .arrays import raw_view as raw_view
+from .arrays import save_io as save_io
 from .files import FILES, Loaded, load_module
 from .text.names import named_for_xla
 from .text.printer import print_module
-from .whole_files import write_whole
 
 
 @dataclass(frozen=True)
@@ -119,120 +120,3 @@ def parameter_leaves(module: Module) -> tuple[Shape, ...]:
 def result_leaves(module: Module) -> tuple[Shape, ...]:
     """Shapes of the array leaves of the entry's result, flattened in order."""
     return tuple(leaf for _, leaf in module.result_shape.leaves() if leaf.is_array)
-
-
-def load_io(
-    path: Path,
-    parameters: Sequence[Shape],
-    results: Sequence[Shape] | None,
-) -> tuple[tuple[np.ndarray, ...], tuple[np.ndarray, ...] | None]:
-    """Read `in0…` and, if `results` is given and the file has them, `out0…` from an .npz.
-
-    Types that .npz cannot name are stored as raw unsigned views. Raises InputError for a missing or wrong array.
-    """
-    with _open(path) as archive:
-        inputs = tuple(_leaf(archive, f"in{i}", s, path) for i, s in enumerate(parameters))
-        extra = f"in{len(parameters)}"
-        if extra in archive:
-            raise InputError(
-                f"{path}: holds {extra}, but the module has {len(parameters)} parameter leaves",
-                remedy="is this the io.npz of another module?",
-            )
-        if results is None or (results and "out0" not in archive):  # a result without leaves has no out0
-            return inputs, None
-        return inputs, tuple(_leaf(archive, f"out{i}", s, path) for i, s in enumerate(results))
-
-
-def _open(path: Path) -> np.lib.npyio.NpzFile:
-    with _readable(path):
-        archive = np.load(path, allow_pickle=False)
-    if not isinstance(archive, np.lib.npyio.NpzFile):
-        raise InputError(f"{path}: one array, not an .npz file", remedy="write it with numpy.savez(file, in0=array)")
-    return archive
-
-
-def _leaf(archive: np.lib.npyio.NpzFile, key: str, shape: Shape, path: Path) -> np.ndarray:
-    if key not in archive:
-        raise InputError(
-            f"{path}: {key} is missing; the module wants {shape.without_layout()}", remedy=f"add {key} with numpy.savez"
-        )
-    with _readable(path, f"{key}: "):
-        value = archive[key]
-    if not isinstance(value, np.ndarray):
-        raise InputError(f"{path}: {key}: not an array", remedy="write it with numpy.savez")
-    return as_leaf(value, shape, f"{path}: {key}")
-
-
-@contextmanager
-def _readable(path: Path, member: str = "") -> Iterator[None]:
-    """Turns every error of reading an .npz file, or one member of it, into an InputError with the path.
-
-    On damaged bytes numpy, zipfile, zlib and Python's tokenizer raise errors of many unrelated classes.
-    """
-    try:
-        yield
-    except FileNotFoundError:
-        raise InputError(f"{path}: no such file", remedy="give an .npz with in0, in1, …") from None
-    except MemoryError:
-        raise InputError(f"{path}: {member}too large for the memory", remedy="is it damaged?") from None
-    except Exception as error:
-        why = str(error).split("\n", 1)[0] or type(error).__name__
-        raise InputError(
-            f"{path}: {member}not a readable .npz file: {why}", remedy="write it with numpy.savez"
-        ) from None
-
-
-def as_leaf(value: np.ndarray, shape: Shape, what: str) -> np.ndarray:
-    """`value`, checked against the dtype and dimensions of `shape`; nothing is converted. Raises InputError.
-
-    A raw unsigned view of a type that .npz cannot name is viewed as that type. what: names the value in errors.
-    """
-    want = shape.dtype.numpy
-    if (
-        value.dtype != want
-        and value.dtype.kind in "uV"
-        and want not in _PLAIN
-        and value.dtype.itemsize == want.itemsize
-    ):
-        value = value.view(want)
-        if value.shape == (1,) and shape.dims == ():
-            value = value.reshape(())
-    if value.dtype != want:
-        given = FROM_NUMPY.get(value.dtype)
-        raise InputError(
-            f"{what}: dtype {given.value if given else value.dtype} does not match {shape.without_layout()}",
-            remedy=f"convert it to {want.name}",
-        )
-    if not shape.holds(value.shape):
-        raise InputError(
-            f"{what}: shape {list(value.shape)} does not match {shape.without_layout()}",
-            remedy=_shape_remedy(value, shape),
-        )
-    return value
-
-
-def _shape_remedy(value: np.ndarray, shape: Shape) -> str:
-    if shape.is_dynamic:
-        return f"give an array that fits {shape.without_layout()}"
-    verb = "reshape it to" if value.size == shape.size else "give an array of shape"
-    return f"{verb} {list(shape.dims)}"
-
-
-_PLAIN = frozenset(np.dtype(t) for t in ["?", "b", "B", "h", "H", "i", "I", "q", "Q", "e", "f", "d", "F", "D"])
-
-
-def save_io(path: Path, inputs: Sequence[np.ndarray], outputs: Sequence[np.ndarray]) -> None:
-    """Write `in0…` and `out0…` to an .npz atomically, as `load_io` reads them."""
-    leaves = {f"in{i}": raw_view(v) for i, v in enumerate(inputs)} | {
-        f"out{i}": raw_view(v) for i, v in enumerate(outputs)
-    }
-    write_whole(path, lambda file: np.savez(file, allow_pickle=False, **leaves))
-
-
-def raw_view(value: np.ndarray) -> np.ndarray:
-    """The array itself, or its raw unsigned view if .npz cannot name the dtype (bf16, fp8, int4)."""
-    if value.dtype in _PLAIN:
-        return value
-    flat = np.ascontiguousarray(value)
-    view = flat.reshape(1) if flat.shape == () else flat
-    return view.view(f"u{value.dtype.itemsize}")

@@ -8,12 +8,15 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
 from enum import Enum
+from typing import TYPE_CHECKING
 
 from ..hlo.display import Displayed
 from ..hlo.ir import Computation, Instruction, Literal, Module
 from ..hlo.opcodes import Op
 from ..hlo.shapes import Shape, ShapeIndex
-from .partition import Partition
+
+if TYPE_CHECKING:  # a program from a file needs this module, and nothing of passes' analyses
+    from .partition import Partition
 
 POOL_ALIGNMENT = 64
 """Alignment in bytes of every block that the program allocates (constants, temporaries, results)."""

@@ -29,6 +29,9 @@ from .rows import MOST_NESTED
 LARGEST = 2**62
 """Sizes and offsets are below this, so that sums of two fit 64 bits."""
 
+MOST_MARKS = 1 << 24
+"""Ids of profile thunks are below this: a profile has a row for each."""
+
 
 def verify_image(image: Image) -> None:
     """Check a whole image: its allocations, its signature, its thunks."""
@@ -213,7 +216,7 @@ def _marks(sequence: SequentialThunk, begun: set[int]) -> None:
         if not isinstance(mark, ProfileThunk):
             continue
         if mark.begin:
-            if not 0 <= mark.id < LARGEST or mark.id in begun:
+            if not 0 <= mark.id < MOST_MARKS or mark.id in begun:
                 raise VerificationError(f"profile {mark.name}: the id {mark.id} is another's, or too large")
             begun.add(mark.id)
             opened.append((mark.id, mark.name))

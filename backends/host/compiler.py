@@ -78,7 +78,9 @@ class HostCompiler(Compiler[Plan]):
         emitters = {request.name: part.emitter.name for part in parts for request in part.requests}
         image = image_of(program, thunks, emitters, not options.emit.strict)
         module, zones = program.module, options.red_zones
-        return HostExecutable(image, module, code, watch.seconds, stages, options.cache, zones, program)
+        return HostExecutable(
+            image, module, code, options.emit.target, watch.seconds, stages, options.cache, zones, program
+        )
 
 
 def _by_stack(kernels: Sequence[KernelRequest], emit_for: EmitFor) -> list[_Part]:

@@ -3,13 +3,17 @@
 from __future__ import annotations
 
 import ctypes
-from collections.abc import Collection, Mapping, Sequence
-from typing import Any
+import os
+from collections.abc import Collection, Iterator, Mapping, Sequence
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
 from ...codegen.cache import ObjectCache
 from ...codegen.load import LoadedCode
+from ...codegen.options import Target
+from ...formats.whole_files import write_whole
 from ...hlo.errors import InputError, OutOfMemoryError
 from ...hlo.ir import Module
 from ...planning.plan import Allocation, AllocationKind, Plan
@@ -22,11 +26,15 @@ from ...thunks.image import Image
 from ..base import Executable
 from .addresses import address_of
 from .donation import place_aliased
+from .files import entry_of, pieces
 from .interruptible import LONG, in_main_thread, run_aside
 from .leaves import Leaf
 from .memory import POOL
 from .red_zones import RedZones
 from .signature import Signature
+
+if TYPE_CHECKING:
+    from ...thunks.wire.program import Entry
 
 IDLE_CONTEXTS = 8
 """Number of arenas that an executable keeps for parallel executions."""
@@ -40,6 +48,7 @@ class HostExecutable(Executable):
         image: Image,
         program: Module,
         code: LoadedCode,
+        target: Target,
         timings: Mapping[str, float],
         stages: tuple[tuple[str, str], ...] = (),
         cache: ObjectCache | None = None,
@@ -47,7 +56,7 @@ class HostExecutable(Executable):
         plan: Plan | None = None,
     ):
         self.image, self.program, self.code, self._plan = image, program, code, plan
-        self.thunks = image.thunks
+        self.thunks, self.target = image.thunks, target
         self.kernels = tuple((kernel.symbol, kernel.emitter) for kernel in image.kernels)
         self.timings, self.stages = timings, stages
         self._signature, self._border = Signature.of(image), image.border
@@ -64,6 +73,25 @@ class HostExecutable(Executable):
         if self._plan is None:
             raise InputError("an executable from a file has no plan", remedy="compile the module in this process")
         return self._plan
+
+    def serialize(self, key: bytes | None = None) -> bytes:
+        """The program as the bytes of a .tbx file, for `testbed.deserialize_and_load`. key: signs them.
+
+        Raises InputError for trees of JAX with classes of the user's own.
+        """
+        return b"".join(self._pieces(key))
+
+    def save(self, path: str | os.PathLike[str], key: bytes | None = None) -> None:
+        """Write the .tbx file that `testbed.load_executable` reads, whole or not at all. key: signs it."""
+        write_whole(Path(path), lambda file: file.writelines(self._pieces(key)))
+
+    def _pieces(self, key: bytes | None) -> Iterator[bytes | memoryview]:
+        return pieces(self.entry, self.image, self.code, self.target, key)
+
+    @property
+    def entry(self) -> Entry:
+        """How callers know the program, as a file holds it."""
+        return entry_of(self.program)
 
     @property
     def inputs(self) -> tuple[Leaf, ...]:

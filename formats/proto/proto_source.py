@@ -1,7 +1,8 @@
 """Reads the part of the .proto language that XLA's messages need: proto3 files as descriptors, without protoc.
 
 Messages and enums, nested ones too; fields that are plain, `repeated`, `optional`, a `map` or in a `oneof`. Names of
-types are full (`HloModuleProto.ProfileInfo`) but for the package. No options, services, extensions, reserved numbers.
+types are full (`HloModuleProto.ProfileInfo`) but for the package. Reserved numbers, one by one. No options, services or
+extensions.
 """
 
 from __future__ import annotations
@@ -124,6 +125,8 @@ class _Reader:
                     self.oneof(made)
                 case "map":
                     self.map(made, path)
+                case "reserved":
+                    self.reserved(made)
                 case "repeated":
                     self.field(made, self.next()).label = _Field.LABEL_REPEATED
                 case "optional":
@@ -144,6 +147,16 @@ class _Reader:
             field.type = SCALARS[kind]
         else:
             field.type_name = f".{self.made.package}.{kind}"
+
+    def reserved(self, message: Any) -> None:
+        """Numbers of fields that are gone: `reserved 3, 5;`."""
+        sign = ","
+        while sign == ",":
+            number = int(self.next())
+            message.reserved_range.add(start=number, end=number + 1)
+            sign = self.next()
+        if sign != ";":
+            raise self.error(f"expected ';', found {sign!r}")
 
     def oneof(self, message: Any) -> None:
         index = len(message.oneof_decl)

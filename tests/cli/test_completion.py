@@ -25,7 +25,7 @@ def answers(line: str) -> list[str]:
 @pytest.mark.parametrize(
     ("line", "offered"),
     [
-        ("testbed co", ["plain,convert", "plain,conform", "plain,completion"]),
+        ("testbed co", ["plain,compile", "plain,convert", "plain,conform", "plain,completion"]),
         ("testbed run --red", ["plain,--red-zones"]),
         ("testbed run --init i", ["plain,iota"]),
         ("testbed run exam", ["file,exam"]),

@@ -74,6 +74,8 @@ def runs(command, add, folder):
     (folder / "odd.hlo").write_text(
         'HloModule m\nENTRY e { p = f32[] parameter(0)\n ROOT r = f32[] custom-call(p), custom_call_target="x" }\n'
     )
+    program = str(folder / "add.tbx")
+    assert main(["compile", add, "-o", program]) == 0
     return {
         "run": [(["run", add, add, "--iterations", "2"], 0), (["run", add, add, "--profile"], 0)],
         "diff": [
@@ -82,17 +84,20 @@ def runs(command, add, folder):
         ],
         "bench": [(["bench", add, "--ab", "evaluator,legacy", "--rounds", "3", "--seconds", "0.001"], 0)],
         "show": [(["show", add], 0)],
+        "exec": [(["exec", program], 0)],
+        "inspect": [(["inspect", program], 0)],
         "opt": [(["opt", add, "--passes", "dce", "--print-after", "dce"], 0)],
     }[command]
 
 
-@pytest.mark.parametrize("command", ["run", "diff", "bench", "show", "opt"])
+@pytest.mark.parametrize("command", ["run", "diff", "bench", "show", "opt", "exec", "inspect"])
 def test_documents_have_the_keys_of_the_page(command, add, tmp_path, capsys):
     page = sections()
     head = {k for k in page[""] if not k.startswith(("error", "programs"))}
     programs = {k for k in page[""] if k.startswith("programs")} if command in ("run", "diff", "bench") else set()
     found = set()
     for arguments, status in runs(command, add, tmp_path):
+        capsys.readouterr()
         found |= keys_of(document([*arguments, "--json"], capsys, status))
     lists = "programs[].stacks[].kernels", *(f"programs[].iterations[].comparisons{end}" for end in ("", "[].worst"))
     assert found - set(lists) == head | programs | page[command]  # these are empty here and there

@@ -1,0 +1,35 @@
+"""`testbed compile MODULE -o PROG.tbx`: compiles a module to a file that `testbed exec` runs."""
+
+from __future__ import annotations
+
+from collections import Counter
+from pathlib import Path
+
+import click
+
+from .keys import read_key
+from .output import say, wrapped
+from .params import FILE, MODULE
+
+
+@click.command()
+@click.argument("module", type=MODULE)
+@click.option("-o", "--output", type=FILE, required=True, metavar="PROG.TBX", help="The file to write.")
+@click.option("--emitters", default="legacy", show_default=True, help="legacy, mlir, or flags: mlir,reduce=legacy.")
+@click.option("--sign", type=FILE, metavar="KEY", help="Sign the program with the bytes of a file (docs/files.md).")
+def command(module: str, output: str, emitters: str, sign: str | None) -> int:
+    """Compile MODULE and write it as a program: machine code, constants and the order of its kernels.
+
+    With --cpu it runs on every processor of that kind, else on those that have the features of this one.
+    """
+    from ..migration.compile import compile_program
+    from ..migration.flags import Flags
+    from ..migration.programs import load_program
+
+    key = read_key(sign)
+    executable = compile_program(load_program(module), Flags.parse(emitters))
+    executable.save(output, key)
+    counts = Counter(emitter for _, emitter in executable.kernels)
+    kernels = ", ".join(f"{count} {name}" for name, count in sorted(counts.items())) or "none"
+    say(wrapped(f"{output}: {Path(output).stat().st_size:,} bytes; kernels: {kernels}; for {executable.target.triple}"))
+    return 0

@@ -1,0 +1,65 @@
+"""`testbed exec PROG.tbx`: runs a compiled program, without compiling anything. Heavy modules stay out of its way."""
+
+from __future__ import annotations
+
+import time
+from dataclasses import dataclass
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import click
+
+from .inputs import Inputs, input_options
+from .json_output import array_body, json_option, print_document
+from .keys import read_key
+from .output import say
+from .params import FILE
+from .run import Iteration, print_results
+
+if TYPE_CHECKING:
+    import numpy as np
+
+    from ..hlo.ir import Module
+
+
+@dataclass(frozen=True)
+class LoadedProgram:
+    """What the input options need of a program: no inputs came with it."""
+
+    name: str
+    module: Module
+    inputs: tuple[np.ndarray, ...] | None = None
+    expected: tuple[np.ndarray, ...] | None = None
+
+
+@click.command()
+@click.argument("program", metavar="PROG.TBX", type=FILE)
+@input_options()
+@click.option("-o", "--output", type=FILE, metavar="OUT.NPZ", help="Save inputs and results in the form of io.npz.")
+@click.option("--verify", type=FILE, metavar="KEY", help="Refuse a program that is not signed with this key.")
+@json_option("results and times")
+def command(program: str, inputs: Inputs, output: str | None, verify: str | None, as_json: bool) -> int:
+    """Run a program that `testbed compile` wrote and print a line for each result leaf, as `testbed run` does."""
+    key = read_key(verify)
+    start = time.perf_counter()
+    from ..backends.host.loader import load_executable
+
+    executable = load_executable(program, key)
+    loaded = time.perf_counter()
+    values = inputs.values(LoadedProgram(Path(program).stem, executable.program), expected=False)
+    ready = time.perf_counter()
+    results = executable.execute(values.inputs)
+    seconds = time.perf_counter() - ready
+    if output is not None:
+        from ..formats.arrays import save_io
+
+        save_io(Path(output), values.inputs, results)
+    if as_json:
+        shapes = [str(s.without_layout()) for _, s in executable.program.result_shape.leaves() if s.is_array]
+        body: dict[str, Any] = {"program": program, "name": executable.program.name, "inputs": values.origin}
+        body |= {"load_seconds": loaded - start, "run_seconds": seconds}
+        body["results"] = [array_body(v, s) for v, s in zip(results, shapes, strict=True)]
+        return print_document("exec", 0, body)
+    print_results(Iteration(values.origin, values.inputs, [results], 0.0, seconds))
+    say(f"load {loaded - start:.3f} s, run {seconds * 1e3:.3f} ms", err=True)
+    return 0

@@ -1,0 +1,104 @@
+"""Thunks ↔ messages, by the table of kinds (../rows.py)."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+from ...hlo.errors import InputError
+from ...planning.plan import BufferSlice
+from ..kinds import Access, BufferUse, SequentialThunk, Thunk
+from ..rows import BY_CLASS, KINDS, MOST_NESTED, Kind, Type
+
+Values = dict[str, Any]
+
+
+def thunk_values(thunk: Thunk) -> Values:
+    """The values of the kind's own message."""
+    kind = BY_CLASS[type(thunk)]
+    made = {}
+    for field in kind.fields:
+        value = getattr(thunk, field.name)
+        made[field.name] = value if value is None else _TO.get(field.type, _same)(value)
+    return made
+
+
+def sequence_of(values: Values, depth: int = 0) -> SequentialThunk:
+    """Raises InputError for values that no thunk has."""
+    thunk = _thunk_of(_SEQUENTIAL, values, depth)
+    assert isinstance(thunk, SequentialThunk)
+    return thunk
+
+
+def slice_values(part: BufferSlice) -> Values:
+    return {"allocation": part.allocation, "offset": part.offset, "size": part.size}
+
+
+def slice_of(values: Values | None) -> BufferSlice:
+    if values is None:
+        raise InputError("a slice is missing")
+    return BufferSlice(values["allocation"], values["offset"], values["size"])
+
+
+def _any(values: Values, depth: int) -> Thunk:
+    """The thunk in a Thunk message."""
+    found = [(kind, values[_field_name(kind)]) for kind in KINDS if values[_field_name(kind)] is not None]
+    if len(found) != 1:
+        raise InputError("a thunk is of no kind that this reader knows, or of two")
+    return _thunk_of(*found[0], depth)
+
+
+def _thunk_of(kind: Kind, values: Values, depth: int) -> Thunk:
+    if depth > MOST_NESTED:
+        raise InputError(f"thunks nest deeper than {MOST_NESTED}")
+    given = {}
+    for field in kind.fields:
+        value = values[field.name]
+        read = _FROM.get(field.type)
+        given[field.name] = value if read is None or (value is None and field.default is None) else read(value, depth)
+    try:
+        made: Thunk = kind.thunk(**given)
+    except ValueError as error:
+        raise InputError(str(error)) from None
+    return made
+
+
+def _field_name(kind: Kind) -> str:
+    return kind.name.lower()
+
+
+def _same(value: Any) -> Any:
+    return value
+
+
+def _use_values(uses: tuple[BufferUse, ...]) -> list[Values]:
+    return [{"slice": slice_values(u.slice), "written": u.access is Access.WRITE} for u in uses]
+
+
+def _uses(values: list[Values], depth: int) -> tuple[BufferUse, ...]:
+    return tuple(BufferUse(slice_of(v["slice"]), Access.WRITE if v["written"] else Access.READ) for v in values)
+
+
+def _nested(values: Values | None, depth: int) -> SequentialThunk:
+    if values is None:
+        raise InputError("a sequence is missing")
+    return sequence_of(values, depth + 1)
+
+
+_SEQUENTIAL = BY_CLASS[SequentialThunk]
+
+_TO: dict[Type, Callable[[Any], Any]] = {
+    Type.SLICE: slice_values,
+    Type.USES: _use_values,
+    Type.SEQUENCE: thunk_values,
+    Type.SEQUENCES: lambda thunks: [thunk_values(t) for t in thunks],
+    Type.THUNKS: lambda thunks: [{_field_name(BY_CLASS[type(t)]): thunk_values(t)} for t in thunks],
+}
+
+_FROM: dict[Type, Callable[[Any, int], Any]] = {
+    Type.SLICE: lambda values, depth: slice_of(values),
+    Type.USES: _uses,
+    Type.SEQUENCE: _nested,
+    Type.SEQUENCES: lambda many, depth: tuple(sequence_of(values, depth + 1) for values in many),
+    Type.THUNKS: lambda many, depth: tuple(_any(values, depth + 1) for values in many),
+}
