@@ -1,8 +1,9 @@
 """Checks on external input before it reaches MLIR or its Python bindings, because some inputs abort the process.
 
-Known cases in LLVM 22: deep nesting overflows the parser's stack; handing a dense attribute of complex type to Python
-throws through a noexcept function; damaged bytecode trips assertions, so that a child process reads files of it
-(parse.py); names that are no UTF-8 throw. Lone surrogates cannot be encoded for MLIR at all.
+Known cases in LLVM 22: deep nesting overflows the parser's stack; reading a dense attribute of complex type or an array
+of an odd type throws through a noexcept function; an array of index and damaged bytecode trip assertions, so that a
+child process reads files of bytecode (parse.py); names that are no UTF-8 throw. Lone surrogates cannot be encoded for
+MLIR at all.
 """
 
 from __future__ import annotations
@@ -16,6 +17,8 @@ from .memrefs import DTYPE
 MAX_NESTING = 200
 """The deepest nesting of brackets that is accepted in text. Generated LHLO stays below 30."""
 
+_QUIET = re.compile(r'"(?:[^"\\\n]|\\.)*"|//[^\n]*')
+_ARRAY = re.compile(r"\barray\s*<\s*([^\s:>]*)")
 _TOKENS = re.compile(r'"(?:[^"\\\n]|\\.)*"|//[^\n]*|[(){}<>\[\]]|->')
 _STRING = re.compile(r'"(?:[^"\\\n]|\\.)*"')
 _ELEMENTS = re.compile(r"\b(?:tensor|vector)<([^<>]*)(.?)")
@@ -31,6 +34,7 @@ def check_text(text: str, file: str) -> None:
     if "\0" in text:
         raise ParseError("the text holds a NUL character", location=locate(text, text.index("\0"), file))
     _check_strings(text, file)
+    _check_arrays(text, file)
     depth = 0
     for token in _TOKENS.finditer(text):
         if token[0] in _OPEN:
@@ -55,6 +59,20 @@ def _check_strings(text: str, file: str) -> None:
             data.decode("utf-8", "surrogatepass" if is_value else "strict")
         except UnicodeDecodeError:
             raise ParseError("a string is not valid UTF-8", location=locate(text, token.start(), file)) from None
+
+
+WIDTHS = frozenset({"i1", "i8", "i16", "i32", "i64", "f32", "f64"})
+"""The elements of arrays that the bindings know."""
+
+
+def _check_arrays(text: str, file: str) -> None:
+    for match in _ARRAY.finditer(_QUIET.sub(lambda m: " " * len(m[0]), text)):
+        if match[1] not in WIDTHS:
+            raise ParseError(
+                f"array<{match[1]}…> has no place in LHLO",
+                location=locate(text, match.start(), file),
+                remedy="write array<i64: …>",
+            )
 
 
 MAGIC = b"LHLO\x01"
@@ -84,6 +102,7 @@ def unseal(data: bytes, file: str) -> bytes:
 
 def check_parsed(text: str, file: str) -> None:
     """Refuse a parsed module with attributes that crash the bindings. text: the module's canonical text."""
+    _check_arrays(text, file)
     plain = _STRING.sub('""', text)
     for match in _ELEMENTS.finditer(plain):
         element = match[1].rpartition("x")[2] if match[1][:1].isdigit() or "?" in match[1] else match[1]

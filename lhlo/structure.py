@@ -150,8 +150,8 @@ def check_own_attributes(op: ir.Operation) -> None:
             broken(op, "ATTR1", f"{name} = {attribute} is no {kind.__name__.removesuffix('Attr').lower()}")
         if kind is ir.StringAttr and not _is_unicode(attribute):
             broken(op, "ATTR1", f"{name} is not valid Unicode")
-    for name in ("computations", "parameters"):
-        if name in op.attributes and not all(_strings(a) for a in op.attributes[name]):
+    for name, fits in (("computations", _is_string), ("parameters", _strings)):
+        if name in op.attributes and not all(map(fits, op.attributes[name])):
             broken(op, "ATTR1", f"{name} = {op.attributes[name]} is no list of strings")
 
 
@@ -187,10 +187,12 @@ def _is_unicode(attribute: ir.StringAttr) -> bool:
     return True
 
 
+def _is_string(attribute: ir.Attribute) -> bool:
+    return isinstance(attribute, ir.StringAttr)
+
+
 def _strings(attribute: ir.Attribute) -> bool:
-    return isinstance(attribute, ir.StringAttr) or (
-        isinstance(attribute, ir.ArrayAttr) and all(isinstance(a, ir.StringAttr) for a in attribute)
-    )
+    return _is_string(attribute) or (isinstance(attribute, ir.ArrayAttr) and all(map(_is_string, attribute)))
 
 
 def check_body(op: ir.Operation, block: ir.Block, results: int) -> None:

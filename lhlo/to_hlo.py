@@ -172,7 +172,20 @@ class Body:
             zip(self.exact.get("places", range(len(parameters))), parameters, strict=True), key=lambda pair: pair[0]
         ):
             instructions.insert(place, parameter)
+        self.check_names(instructions)
         return Computation(name, tuple(instructions), root)
+
+    def check_names(self, instructions: Sequence[Instruction]) -> None:
+        """NAME1: the parameters and ops of a body have different names."""
+        seen: set[str] = set()
+        for i in instructions:
+            if i.name in seen:
+                raise VerificationError(
+                    f"two values of a body of {self.op.name} have the name '{i.name}' [NAME1]",
+                    location=i.location or location_of(self.op, self.reader.file),
+                    remedy="rename one",
+                )
+            seen.add(i.name)
 
     def parameters(self, arguments: Sequence[ir.Value]) -> list[Instruction]:
         parameters, at = [], 0
@@ -264,7 +277,7 @@ def _parameter_names(op: ir.Operation, number: int) -> list[str]:
         return []
     rows = value_of(op.attributes["parameters"])
     if rows and isinstance(rows[0], tuple):
-        rows = rows[number]
+        rows = rows[number] if number < len(rows) else ()
     return list(rows)
 
 

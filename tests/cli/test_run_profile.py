@@ -6,29 +6,13 @@ import numpy as np
 import pytest
 
 from ...cli.main import main
-
-LOOP = """HloModule loop
-body { s = (s32[], f32[8]) parameter(0)
-  i = s32[] get-tuple-element(s), index=0
-  x = f32[8] get-tuple-element(s), index=1
-  one = s32[] constant(1)
-  j = s32[] add(i, one)
-  y = f32[8] cosine(x)
-  ROOT t = (s32[], f32[8]) tuple(j, y) }
-condition { s = (s32[], f32[8]) parameter(0)
-  i = s32[] get-tuple-element(s), index=0
-  n = s32[] constant(7)
-  ROOT p = pred[] compare(i, n), direction=LT }
-ENTRY e { n = s32[] parameter(0)
-  x = f32[8] parameter(1)
-  t = (s32[], f32[8]) tuple(n, x)
-  ROOT w = (s32[], f32[8]) while(t), condition=condition, body=body }"""
+from ..support.lhlo_programs import SMALL_LOOP
 
 
 @pytest.fixture(params=["loop.hlo", "loop.lhlo.mlir", "marked.lhlo.mlir"])
 def module(request, tmp_path, capsys):
     """The program as HLO, as LHLO, and as LHLO with marks."""
-    (tmp_path / "loop.hlo").write_text(LOOP)
+    (tmp_path / "loop.hlo").write_text(SMALL_LOOP)
     plain, marked = str(tmp_path / "loop.lhlo.mlir"), str(tmp_path / "marked.lhlo.mlir")
     assert main(["lhlo", str(tmp_path / "loop.hlo"), "-o", plain]) == 0
     assert main(["opt", plain, "--passes", "insert-profile", "-o", marked]) == 0
@@ -61,6 +45,6 @@ def test_the_table_fits_a_pipe(module, capsys):
 
 @pytest.mark.parametrize("emitters", ["evaluator", "xla"])
 def test_there_is_none_without_kernels(emitters, tmp_path, capsys):
-    (tmp_path / "loop.hlo").write_text(LOOP)
+    (tmp_path / "loop.hlo").write_text(SMALL_LOOP)
     assert main(["run", str(tmp_path / "loop.hlo"), "--emitters", emitters, "--profile"]) == 2
     assert "--profile needs compiled kernels" in capsys.readouterr().err

@@ -79,6 +79,15 @@ RULES = {
     "DEST1": function(op("topk", "%a", "%o", "%o", attributes="k = 4 : i64, largest = true")),
     "DEST2": function(fusion(f"%t = memref.alloca() : {F4}\n" + op("negate", "%r", "%r"))),
     "ATTR1": function(op("negate", "%a", "%o", attributes="name = 3 : i64")),
+    "ATTR1-computations": function(fusion(op("negate", "%x", "%r"), tail='computations = [["a"]]')),
+    "NAME1": function(
+        fusion(
+            f"%t = memref.alloca() : {F4}\n"
+            + op("negate", "%x", "%t", attributes='name = "n"')
+            + op("negate", "%t", "%r", attributes='name = "n"')
+        )
+    ),
+    "NAME1-parameter": function(fusion(op("negate", "%x", "%r", attributes='name = "x"'), tail='parameters = ["x"]')),
     "ATTR2": function(op("negate", "%a", "%o", attributes='shape = "f32[4"')),
     "ATTR2-class": function(op("negate", "%a", "%o", attributes='x = {class = "PadDim", low = 1 : i64}')),
     "ATTR1-exact": function(op("negate", "%a", "%o", attributes="exact = {operand0 = 1 : i64}")),
@@ -162,6 +171,17 @@ PARSE = {
     "a name that is no UTF-8": (function(op("negate", "%a", "%o", attributes='x = {"\\FF" = 1 : i64}')), 2, "UTF-8"),
     "a value that is no UTF-8": (function(op("negate", "%a", "%o", attributes='name = "\\FF"')), 2, "UTF-8"),
     "a symbol that is no UTF-8": (function("").replace("@f", '@"\\FF"'), 1, "UTF-8"),
+    "an array of index": (function("", attributes="attributes {x = array<index: 1>}"), 1, "array<index"),
+    "an array behind an alias": (
+        "!i = i48\n" + function("", attributes="attributes {x = array<!i: 1>}"),
+        2,
+        "array<!i",
+    ),
+    "an array of a width of its own": (
+        function(op("negate", "%a", "%o", attributes="x = array // i64\n < i664: 1>")),
+        2,
+        "array<i664",
+    ),
     "deep nesting": ("module {\n" + "(" * 100_000, 2, str(MAX_NESTING)),
     "deep types": (function("", f"%a: {'tuple<' * 50_000}"), 1, str(MAX_NESTING)),
 }

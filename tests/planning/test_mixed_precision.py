@@ -26,6 +26,36 @@ MIXED = {
 }
 
 
+REGION = """HloModule m
+f {{ x = {region}[] parameter(0)
+  y = {region}[] parameter(1)
+  ROOT z = {result}[] {op}(x, y){more} }}
+ENTRY e {{ a = f32[3,5] parameter(0)
+  b = {init}[] constant(0)
+  ROOT r = {root} }}"""
+SORT = {"op": "compare", "more": ", direction=LT", "result": "pred"}
+SORT |= {"root": "f32[3,5] sort(a), dimensions={1}, to_apply=f"}
+REDUCE = {"op": "add", "more": "", "root": "f32[3] reduce(a, b), dimensions={1}, to_apply=f"}
+REGIONS = {
+    "a comparator": (SORT | {"region": "f8e4m3", "init": "f32"}, "sort of f32 and f8e4m3"),
+    "a sum": (REDUCE | {"region": "bf16", "result": "bf16", "init": "f32"}, "reduce of bf16 and f32"),
+    "an initial value": (REDUCE | {"region": "f32", "result": "f32", "init": "f16"}, "reduce of f16 and f32"),
+}
+
+
+@pytest.mark.parametrize("case", REGIONS)
+def test_a_region_that_computes_in_another_type(case):
+    parts, message = REGIONS[case]
+    with pytest.raises(UnsupportedError, match=message) as found:
+        plan(parse_module(REGION.format(**parts)))
+    assert found.value.location is not None and found.value.location.line == 7
+
+
+@pytest.mark.parametrize("parts", [SORT, REDUCE | {"result": "f32"}])
+def test_a_region_of_the_same_type_is_planned(parts):
+    assert plan(parse_module(REGION.format(**parts, region="f32", init="f32"))).kernels
+
+
 @pytest.mark.parametrize("case", MIXED)
 def test_hlo(case):
     parameters, root, message = MIXED[case]

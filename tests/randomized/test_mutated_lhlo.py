@@ -13,9 +13,10 @@ from ...formats.text.parser import parse_module
 from ...hlo.errors import TestbedError
 from ...lhlo import from_kernels, from_plan
 from ...planning.planner import plan
+from ...profiling.insert import profiled
 from ..support.corpus import DEEP, sample
 from ..support.lhlo_mutants import findings
-from ..support.lhlo_programs import LOOP
+from ..support.lhlo_programs import LOOP, SMALL_LOOP
 from ..support.seeds import FIRST
 
 BIGGEST = 5_000
@@ -37,8 +38,8 @@ def forms(text: str) -> list[str]:
 
 @cache
 def bases() -> tuple[str, ...]:
-    """Programs and kernels of the small corpus, as LHLO."""
-    found = []
+    """Programs and kernels of the small corpus, as LHLO, and one with a profiler."""
+    found = [from_plan(profiled(plan(parse_module(SMALL_LOOP)))).to_text()]
     for text in (LOOP, *(p.read_text() for p in sample("op_cases/*.hlo", 60, seed=5))):
         found += forms(text)
     return tuple(t for t in found if len(t) <= BIGGEST)

@@ -45,3 +45,20 @@ ENTRY e { k = s32[] parameter(0)
   q = c64[2] multiply(c, c)
   inner = (c64[2], s32[]) tuple(q, k)
   ROOT r = (f32[4], (c64[2], s32[]), f32[4], f32[4]) tuple(u, inner, x, u) }"""
+
+SMALL_LOOP = """HloModule loop
+body { s = (s32[], f32[8]) parameter(0)
+  i = s32[] get-tuple-element(s), index=0
+  x = f32[8] get-tuple-element(s), index=1
+  one = s32[] constant(1)
+  j = s32[] add(i, one)
+  y = f32[8] cosine(x)
+  ROOT t = (s32[], f32[8]) tuple(j, y) }
+condition { s = (s32[], f32[8]) parameter(0)
+  i = s32[] get-tuple-element(s), index=0
+  n = s32[] constant(7)
+  ROOT p = pred[] compare(i, n), direction=LT }
+ENTRY e { n = s32[] parameter(0)
+  x = f32[8] parameter(1)
+  t = (s32[], f32[8]) tuple(n, x)
+  ROOT w = (s32[], f32[8]) while(t), condition=condition, body=body }"""
