@@ -11,6 +11,9 @@ if TYPE_CHECKING:  # the same names for type checkers; tests/repository/test_whe
     from .backends.base import Executable as Executable
     from .backends.host.loader import deserialize_and_load as deserialize_and_load
     from .backends.host.loader import load_executable as load_executable
+    from .backends.host.memory import memory_stats as memory_stats
+    from .backends.host.memory import set_memory_limit as set_memory_limit
+    from .backends.host.memory import trim_memory as trim_memory
     from .backends.registry import platform as platform
     from .backends.registry import register_platform as register_platform
     from .cli.display import to_html as to_html
@@ -20,6 +23,7 @@ if TYPE_CHECKING:  # the same names for type checkers; tests/repository/test_whe
     from .formats.builder.builder import XlaOp as XlaOp
     from .hlo.dtypes import DType as DType
     from .hlo.errors import InputError as InputError
+    from .hlo.errors import OutOfMemoryError as OutOfMemoryError
     from .hlo.errors import ParseError as ParseError
     from .hlo.errors import TestbedError as TestbedError
     from .hlo.errors import UnsupportedError as UnsupportedError
@@ -46,6 +50,7 @@ _PUBLIC: dict[str, str] = {
     "InputError": "hlo.errors",
     "LhloBuilder": "lhlo.builder",
     "Module": "hlo.ir",
+    "OutOfMemoryError": "hlo.errors",
     "ParseError": "hlo.errors",
     "Shape": "hlo.shapes",
     "TestbedError": "hlo.errors",
@@ -58,14 +63,17 @@ _PUBLIC: dict[str, str] = {
     "evaluate": "migration.api",
     "load": "migration.api",
     "load_executable": "backends.host.loader",
+    "memory_stats": "backends.host.memory",
     "ops": "formats.builder.ops:",
     "parse": "migration.api",
     "platform": "backends.registry",
     "register_platform": "backends.registry",
     "run": "migration.api",
+    "set_memory_limit": "backends.host.memory",
     "to_html": "cli.display",
     "to_svg": "cli.display",
     "to_text": "migration.api",
+    "trim_memory": "backends.host.memory",
 }
 
 __all__ = ["__version__"]
