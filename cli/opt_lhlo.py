@@ -9,6 +9,7 @@ import click
 
 if TYPE_CHECKING:
     from ..formats.program import Program
+    from ..lhlo.module import LhloModule
 
 TAKEN = frozenset({"module", "passes", "output"})
 """Parameters of `opt` that apply to LHLO."""
@@ -35,7 +36,7 @@ def optimize_lhlo(module: str, program: Program, names: list[str] | None, output
     return 0
 
 
-def _read(module: str, program: Program):  # type: ignore[no-untyped-def]
+def _read(module: str, program: Program) -> LhloModule:
     """The LHLO of the file, so that errors have its lines; of standard input, which is read once, that of its plan."""
     from ..formats.program import read_bytes, source_file
     from ..lhlo import from_plan

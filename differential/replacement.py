@@ -15,6 +15,7 @@ from ..hlo.shapes import Shape
 from ..migration.programs import lhlo_of, plan_of
 from ..planning.partition import partition_of
 from ..planning.plan import (
+    Allocation,
     AllocationKind,
     ConditionalStep,
     KernelRequest,
@@ -57,7 +58,7 @@ def replaced(program: Program, specs: Sequence[str]) -> Program:
 
 def _fitted(old: KernelRequest, file: str) -> KernelRequest:
     from ..lhlo.read import kernels
-    from ..lhlo.to_hlo import to_kernels
+    from ..lhlo.to_plan import to_kernels
 
     lhlo = lhlo_of(read_bytes(Path(file)), file)
     with lhlo.context:
@@ -131,7 +132,8 @@ def _alone(request: KernelRequest) -> Plan:
     return to_plan(from_kernels([request]))
 
 
-def _parameters(plan: Plan):  # type: ignore[no-untyped-def]
+def _parameters(plan: Plan) -> list[Allocation]:
+    """The plan's parameters in their order."""
     found = [a for a in plan.assignment.allocations if a.kind is AllocationKind.PARAMETER]
     return sorted(found, key=lambda a: a.number)
 

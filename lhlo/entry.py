@@ -5,7 +5,7 @@ A program is a `func.func` with lhlo.program. A module whose only function is a 
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any
 
@@ -19,9 +19,8 @@ from .attributes import value_of
 from .literals import literal_of
 from .memrefs import shape_from_text, shape_of_memref
 from .module import LhloModule
-from .program import Places, programs, steps_of
-from .read import location_of, operands, output_count
-from .table import OPCODE
+from .program import Places, programs, steps_of, uses_of
+from .read import location_of
 
 MOST_ALLOCATIONS = 1 << 20
 """The highest index of an allocation: indices that the text leaves out take memory, too."""
@@ -142,12 +141,13 @@ def _kinds(function: ir.Operation, places: Places) -> list[tuple[AllocationKind,
     block = function.regions[0].blocks[0]
     uses = dict.fromkeys(places.arguments, "")
     for op in steps_of(block):
-        for value, access in _accesses(op):
+        for value, written in uses_of(op):
             while not isinstance(value, ir.BlockArgument):
                 if value.owner.operation.name != "lhlo.view":
                     break
                 value = value.owner.operation.operands[0]
             else:
+                access = "w" if written else "r"
                 uses[value] += access if access not in uses[value] else ""
     found = []
     for argument, attributes in zip(places.arguments, places.given, strict=True):
@@ -169,18 +169,6 @@ def _by_use(uses: str, scratch: bool) -> tuple[AllocationKind, bool]:
     if "w" not in uses:
         return AllocationKind.PARAMETER, False
     return (AllocationKind.PARAMETER, True) if uses[0] == "r" else (AllocationKind.RESULT, False)
-
-
-def _accesses(op: ir.Operation) -> Iterator[tuple[ir.Value, str]]:
-    """The memrefs that a step reads, then those that it writes."""
-    if op.name == "memref.copy":
-        yield from ((op.operands[0], "r"), (op.operands[1], "w"))
-    elif op.name in OPCODE:
-        values, count = operands(op), output_count(op)
-        yield from ((v, "r") for v in values[: len(values) - count])
-        yield from ((v, "w") for v in values[len(values) - count :])
-    elif op.name in ("lhlo.while", "lhlo.case"):
-        yield op.operands[0], "r"
 
 
 def _constant(function: ir.Operation, symbol: str, index: int) -> Allocation:

@@ -1,4 +1,4 @@
-"""Reads programs: which op runs as which kernel, and where a program's memrefs are in memory."""
+"""Reads programs: their steps, what each reads and writes, and where a program's memrefs are in memory."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from ..hlo.errors import VerificationError
 from ..planning.plan import BufferSlice
 from .attributes import value_of
 from .module import LhloModule
-from .read import argument_attributes, location_of
+from .read import argument_attributes, location_of, operands, output_count
 from .table import OPCODE
 
 _CONSTANT = "constant_"
@@ -29,16 +29,6 @@ def programs(lhlo: LhloModule) -> Iterator[ir.Operation]:
             yield op.operation
 
 
-def program_kernels(function: ir.Operation) -> dict[str, ir.Operation]:
-    """Kernel symbol → the first op in text order that runs as this kernel."""
-    found: dict[str, ir.Operation] = {}
-    for op in steps_of(function.regions[0].blocks[0]):
-        if op.name in OPCODE:
-            name = op.attributes["kernel"].value if "kernel" in op.attributes else f"kernel_{len(found)}"
-            found.setdefault(name, op)
-    return found
-
-
 def steps_of(block: ir.Block) -> Iterator[ir.Operation]:
     """The ops of a program. Regions of loops and branches are entered; bodies of fusions are not."""
     for view in block.operations:
@@ -47,6 +37,21 @@ def steps_of(block: ir.Block) -> Iterator[ir.Operation]:
         if op.name in CONTROL:
             for region in op.regions:
                 yield from steps_of(region.blocks[0])
+
+
+def uses_of(op: ir.Operation) -> Iterator[tuple[ir.Value, bool]]:
+    """(memref, whether it is written) of a step's memrefs, those that it reads first.
+
+    A loop or conditional reads its predicate or selector; the steps inside it, and scratch memory, are left out.
+    """
+    if op.name == "memref.copy":
+        yield from ((op.operands[0], False), (op.operands[1], True))
+    elif op.name in OPCODE:
+        values = operands(op)
+        first = len(values) - output_count(op)
+        yield from ((value, number >= first) for number, value in enumerate(values))
+    elif op.name in ("lhlo.while", "lhlo.case"):
+        yield op.operands[0], False
 
 
 def memory_arguments(function: ir.Operation) -> list[ir.BlockArgument]:
@@ -65,7 +70,6 @@ class Places:
     def __init__(self, function: ir.Operation):
         self.function, self.arguments = function, memory_arguments(function)
         self.given = argument_attributes(function, len(self.arguments))[: len(self.arguments)]
-        self.alignments: dict[int, int] = {}
 
     def slice_of(self, value: ir.Value, size: int) -> BufferSlice:
         """The slice of `size` bytes at the start of a memref."""
@@ -91,10 +95,7 @@ class Places:
 
     def _allocation(self, value: ir.Value) -> int:
         if isinstance(value, ir.BlockArgument):
-            given = self.given[value.arg_number]
-            number = self.index_of(value)
-            self.alignments[number] = value_of(given["lhlo.alignment"]) if "lhlo.alignment" in given else 1
-            return number
+            return self.index_of(value)
         op = value.owner.operation
         symbol = ir.FlatSymbolRefAttr(op.attributes["name"]).value if op.name == "memref.get_global" else ""
         if not symbol.removeprefix(_CONSTANT).isdecimal():
@@ -103,26 +104,4 @@ class Places:
                 location=location_of(self.function),
                 remedy="use arguments, views of them, and globals named constant_<allocation>",
             )
-        number = int(symbol.removeprefix(_CONSTANT))
-        self.alignments[number] = self._global_alignment(symbol)
-        return number
-
-    def scratch(self, place: tuple[int, int, int]) -> BufferSlice:
-        """The slice that the `scratch` attribute of an op names."""
-        for number, given in enumerate(self.given):
-            if (value_of(given["lhlo.allocation"]) if "lhlo.allocation" in given else number) == place[0]:
-                self._allocation(self.arguments[number])
-                return BufferSlice(*place)
-        raise VerificationError(
-            f"scratch memory lies in allocation {place[0]}, which is no argument of the program",
-            location=location_of(self.function),
-            remedy="name one of the arguments by its lhlo.allocation",
-        )
-
-    def _global_alignment(self, symbol: str) -> int:
-        found = ir.SymbolTable(self.function.parent)[symbol].attributes
-        return found["alignment"].value if "alignment" in found else 1
-
-    def alignment(self, place: BufferSlice) -> int:
-        """The alignment of a slice's address, in bytes."""
-        return place.alignment(self.alignments[place.allocation])
+        return int(symbol.removeprefix(_CONSTANT))

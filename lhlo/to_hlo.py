@@ -16,22 +16,8 @@ from ..planning.plan import BufferSlice, KernelArgument, KernelRequest
 from .attributes import value_of
 from .literals import literal_of
 from .memrefs import shape_from_text, shape_of_memref
-from .module import LhloModule
-from .program import Places, program_kernels, programs
-from .read import Kernel, attributes, bodies, exact_of, kernels, location_of, opcode, operands, output_count
+from .read import Kernel, attributes, bodies, exact_of, location_of, opcode, operands, output_count
 from .table import OP_FORMS
-
-
-def to_kernels(lhlo: LhloModule, file: str = "<lhlo>") -> list[KernelRequest]:
-    """The kernels of a module in order, and those of each program in order of first use.
-
-    Missing names, slices and alignments get defaults.
-    """
-    reader = Reader(file)
-    found = [reader.kernel(kernel) for kernel in kernels(lhlo)]
-    for function in programs(lhlo):
-        found += [reader.step_kernel(name, op, Places(function)) for name, op in program_kernels(function).items()]
-    return found
 
 
 class Reader:
@@ -68,20 +54,6 @@ class Reader:
             tuple(kernel.argument_of(v) for v in targets),
             scratch[0] if scratch else -1,
         )
-
-    def step_kernel(self, name: str, op: ir.Operation, places: Places) -> KernelRequest:
-        """The kernel of an op in a program. Its arguments are the op's distinct slices, in order of first use."""
-        instruction = self.step(op)
-        values, count = operands(op), output_count(op)
-        numbers: dict[BufferSlice, int] = {}
-        used = [numbers.setdefault(places.slice_of(v, self.shape(v).bytes), len(numbers)) for v in values]
-        first_output, scratch = len(values) - count, -1
-        if "scratch" in op.attributes:
-            scratch = numbers.setdefault(places.scratch(value_of(op.attributes["scratch"])), len(numbers))
-        written = {*used[first_output:], scratch}
-        arguments = tuple(KernelArgument(s, places.alignment(s), n in written) for s, n in numbers.items())
-        operands_, results = tuple(used[:first_output]), tuple(used[first_output:])
-        return KernelRequest(name, instruction, arguments, operands_, results, scratch)
 
     def step(self, op: ir.Operation) -> Instruction:
         """The instruction of an op in a function. Its operands become parameters of the same shapes."""

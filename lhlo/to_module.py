@@ -22,7 +22,7 @@ from ..planning.plan import AllocationKind, BufferSlice
 from .entry import Entry
 from .memory_values import Access, Cell, Code, Memory, Names, cells_of
 from .memrefs import shape_of_memref
-from .program import Places
+from .program import Places, steps_of, uses_of
 from .read import location_of, operands, output_count
 from .table import OPCODE
 from .to_hlo import Reader
@@ -206,22 +206,7 @@ _WRITE = {"memref.copy": _Program.copy, "lhlo.while": _Program.loop, "lhlo.case"
 
 def accesses(block: ir.Block, places: Places) -> Iterator[Access]:
     """The memory that the steps of a block touch, nested ones included."""
-    for view in block.operations:
-        op = view.operation
-        if op.name == "memref.copy":
-            for n, value in enumerate(op.operands):
-                yield _access(value, places, n == 1)
-        elif op.name in OPCODE:
-            values, count = operands(op), output_count(op)
-            for n, value in enumerate(values):
-                yield _access(value, places, n >= len(values) - count)
-        elif op.name in ("lhlo.while", "lhlo.case", "lhlo.branch"):
-            if op.name != "lhlo.branch":
-                yield _access(op.operands[0], places, written=False)
-            for region in op.regions:
-                yield from accesses(region.blocks[0], places)
-
-
-def _access(value: ir.Value, places: Places, written: bool) -> Access:
-    shape = shape_of_memref(str(value.type))
-    return Access(places.slice_of(value, shape.bytes), shape, written)
+    for op in steps_of(block):
+        for value, written in uses_of(op):
+            shape = shape_of_memref(str(value.type))
+            yield Access(places.slice_of(value, shape.bytes), shape, written)

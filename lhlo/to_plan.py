@@ -22,6 +22,7 @@ from ..planning.plan import (
     BufferSlice,
     ConditionalStep,
     CopyStep,
+    KernelRequest,
     KernelStep,
     Plan,
     ProfileStep,
@@ -29,10 +30,11 @@ from ..planning.plan import (
     WhileStep,
 )
 from .attributes import value_of
-from .entry import Entry, entry_of
+from .entry import Entry, entry_of, entry_of_function
 from .memrefs import shape_of_memref
 from .module import LhloModule
-from .read import location_of, operands, output_count
+from .program import programs
+from .read import kernels, location_of, operands, output_count
 from .table import OPCODE
 from .to_hlo import Reader
 from .to_module import to_module
@@ -55,6 +57,20 @@ def to_plan(lhlo: LhloModule, file: str = "<lhlo>") -> Plan:
     index = [path for path, _ in module.result_shape.leaves()]
     slices = {(module.entry.root, index[n]): place for n, place in entry.elsewhere.items()}
     return Plan(module, BufferAssignment(entry.allocations, slices), made, kernels)
+
+
+def to_kernels(lhlo: LhloModule, file: str = "<lhlo>") -> list[KernelRequest]:
+    """The kernels of a module: of its kernel functions, then of each program in order of first use.
+
+    Missing names, slices and alignments get defaults. Raises VerificationError.
+    """
+    reader = Reader(file)
+    found = [reader.kernel(kernel) for kernel in kernels(lhlo)]
+    for function in programs(lhlo):
+        steps = _Steps(entry_of_function(function, file))
+        steps.block(function.regions[0].blocks[0])
+        found += steps.kernels.requests.values()
+    return found
 
 
 class _Steps:

@@ -10,8 +10,8 @@ from ...hlo.errors import VerificationError
 from ...planning.plan import BufferSlice
 from ..attributes import value_of
 from ..memrefs import shape_of_memref
-from ..program import Places
-from ..read import location_of, operands, output_count
+from ..program import Places, uses_of
+from ..read import location_of
 from ..table import OPCODE
 
 
@@ -91,23 +91,13 @@ def is_step(op: ir.Operation) -> bool:
 
 def reads(op: ir.Operation, places: Places) -> list[BufferSlice]:
     """The bytes that a step reads; for a loop or branch, its predicate or selector."""
-    if op.name in ("memref.copy", "lhlo.while", "lhlo.case"):
-        return [place_of(op.operands[0], places)]
-    if op.name not in OPCODE:
-        return []
-    values = operands(op)
-    return [place_of(v, places) for v in values[: len(values) - output_count(op)]]
+    return [place_of(value, places) for value, written in uses_of(op) if not written]
 
 
 def writes(op: ir.Operation, places: Places) -> list[BufferSlice]:
     """The bytes that a step writes, scratch memory among them."""
-    if op.name == "memref.copy":
-        return [place_of(op.operands[1], places)]
-    if op.name not in OPCODE:
-        return []
-    values = operands(op)
-    found = [place_of(v, places) for v in values[len(values) - output_count(op) :]]
-    if "scratch" in op.attributes:
+    found = [place_of(value, places) for value, written in uses_of(op) if written]
+    if op.name in OPCODE and "scratch" in op.attributes:
         found.append(BufferSlice(*value_of(op.attributes["scratch"])))
     return found
 
