@@ -24,7 +24,8 @@ if TYPE_CHECKING:
     show_default=True,
     type=CASE_STACK_LIST,
     help="Stacks from: evaluator, optimized (the evaluator after all passes), legacy, mlir, xla, parse, "
-    "lhlo (written as LHLO and read back: the same IR, thunks and bits on both stacks).",
+    "lhlo (written as LHLO and read back: the same IR, thunks and bits on both stacks), "
+    "executions (loaded from a file, and with thunks in other legal orders: the same bits on both stacks).",
 )
 @xla_flags_option
 @click.option(

@@ -16,7 +16,7 @@ from ..formats.program import Program, read_text
 from ..hlo.errors import TestbedError, UnsupportedError
 from ..migration.stacks import prepare
 from .comparison import Difference
-from .corpus import LHLO, PARSE, Case, compare_leaves, load_case
+from .corpus import EXECUTIONS, LHLO, PARSE, Case, compare_leaves, load_case
 from .report import CaseResult
 
 
@@ -67,7 +67,15 @@ def _as_lhlo(case: Case) -> CaseResult:
     return CaseResult(case.id, LHLO, "failed" if reason else "passed", reason or "")
 
 
-_PSEUDO = {PARSE: _round_trip, LHLO: _as_lhlo}
+def _in_every_way(case: Case) -> CaseResult:
+    from .executions import difference
+
+    with np.errstate(all="ignore"):
+        reason = difference(load_case(case))
+    return CaseResult(case.id, EXECUTIONS, "failed" if reason else "passed", reason or "")
+
+
+_PSEUDO = {PARSE: _round_trip, LHLO: _as_lhlo, EXECUTIONS: _in_every_way}
 
 
 def _run(case: Case, program: Program, stack: str, flags: str | None) -> CaseResult:

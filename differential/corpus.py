@@ -19,8 +19,8 @@ from ..migration.programs import load_any
 from ..migration.stacks import STACKS
 from .comparison import Difference, compare
 
-PARSE, LHLO = "parse", "lhlo"
-ALL_STACKS = (*STACKS, PARSE, LHLO)
+PARSE, LHLO, EXECUTIONS = "parse", "lhlo", "executions"
+ALL_STACKS = (*STACKS, PARSE, LHLO, EXECUTIONS)
 
 
 @dataclass(frozen=True)

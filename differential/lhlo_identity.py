@@ -18,6 +18,7 @@ from ..planning.plan import KernelRequest, Plan
 from ..planning.planner import plan as plan_module
 from ..thunks import from_plan as thunks_of
 from ..thunks import to_text
+from .executions import same_bits
 from .fake_inputs import fake_inputs
 
 
@@ -46,7 +47,7 @@ def difference(program: Program) -> str | None:
     for stack in STACK_NAMES:
         wanted = _run(plan, stack, inputs)
         for form, other in again.items():
-            if not _same(_run(other, stack, inputs), wanted):
+            if not same_bits(_run(other, stack, inputs), wanted):
                 return f"{stack}: the results of the program from {form} differ"
     return None
 
@@ -79,9 +80,3 @@ def _ir(stack: str, requests: Sequence[KernelRequest]) -> Iterator[str]:
 def _run(plan: Plan, stack: str, inputs: Sequence[np.ndarray]) -> list[np.ndarray]:
     compiled = HostCompiler().compile(plan, emit_for(Flags.parse(stack)), CompileOptions())
     return compiled.execute(inputs)
-
-
-def _same(a: Sequence[np.ndarray], b: Sequence[np.ndarray]) -> bool:
-    return len(a) == len(b) and all(
-        x.dtype == y.dtype and x.shape == y.shape and x.tobytes() == y.tobytes() for x, y in zip(a, b, strict=True)
-    )

@@ -62,6 +62,7 @@ def nested(depth):
         thunk = SequentialThunk((thunk,))
     return with_thunks(thunk)
 
+
 MARKED = ProfileThunk("a", 0, True), CALL, ProfileThunk("a", 0, False)
 
 

@@ -1,0 +1,56 @@
+"""Another order of a thunk sequence that its declared uses allow. A run in it must give the same bits: if it does not, a
+thunk touches memory that it does not declare.
+"""
+
+from __future__ import annotations
+
+from collections import defaultdict
+from collections.abc import Sequence
+from dataclasses import replace
+from random import Random
+
+from .kinds import BufferUse, ConditionalThunk, SequentialThunk, Thunk, WhileThunk
+
+
+def reordered(sequence: SequentialThunk, random: Random) -> SequentialThunk:
+    """The same thunks in a random order in which no two that conflict change places, in loops and branches too."""
+    thunks = [_inside(thunk, random) for thunk in sequence.thunks]
+    waits = dependencies(thunks)
+    followers: dict[int, list[int]] = defaultdict(list)
+    for number, before in enumerate(waits):
+        for other in before:
+            followers[other].append(number)
+    left = [len(before) for before in waits]
+    ready = [number for number, count in enumerate(left) if not count]
+    order: list[Thunk] = []
+    while ready:
+        number = ready.pop(random.randrange(len(ready)))
+        order.append(thunks[number])
+        for follower in followers[number]:
+            left[follower] -= 1
+            if not left[follower]:
+                ready.append(follower)
+    return replace(sequence, thunks=tuple(order))
+
+
+def dependencies(thunks: Sequence[Thunk]) -> list[set[int]]:
+    """For each thunk, the numbers of the earlier ones that it conflicts with."""
+    seen: dict[int, list[tuple[int, BufferUse]]] = defaultdict(list)
+    found: list[set[int]] = []
+    for number, thunk in enumerate(thunks):
+        found.append({n for use in thunk.uses for n, earlier in seen[use.slice.allocation] if use.conflicts(earlier)})
+        for use in thunk.uses:
+            seen[use.slice.allocation].append((number, use))
+    return found
+
+
+def _inside(thunk: Thunk, random: Random) -> Thunk:
+    match thunk:
+        case SequentialThunk():
+            return reordered(thunk, random)
+        case WhileThunk():
+            return replace(thunk, condition=reordered(thunk.condition, random), body=reordered(thunk.body, random))
+        case ConditionalThunk():
+            return replace(thunk, branches=tuple(reordered(branch, random) for branch in thunk.branches))
+        case _:
+            return thunk
