@@ -27,7 +27,7 @@ SHORT = 16  # additions to a chain side by side with others: its error is then t
 CHAIN = 1 << 10  # additions to a chain that LLVM splits if the target has vectors
 IN_REGISTERS = 128  # chains side by side that may stay in registers
 RUN = 16  # chains side by side that are added to their totals as one vector
-STRIDED = 1 << 8  # additions to a chain of elements that are not adjacent, which it may not split
+STRIDED = 1 << 8  # additions to a chain that it may not split: of elements that are not adjacent, or beside an arg max
 SPLIT = 1 << 12  # additions to a chain along memory, which LLVM splits over vectors on every target
 
 Carried = Sequence[Value]
@@ -46,6 +46,8 @@ def are_float_sums(node: Node) -> bool:
     half = len(body.outputs)
     for k, output in enumerate(body.outputs):
         root = output.writer
+        if root is not None and root.opcode is Op.COPY:  # a value of a tuple
+            root = root.inputs[0].writer
         if root is None or root.opcode is not Op.ADD or output.dtype.component not in (DType.F32, DType.F64):
             return False
         if {*root.inputs} != {body.parameters[k], body.parameters[k + half]}:
@@ -53,11 +55,15 @@ def are_float_sums(node: Node) -> bool:
     return True
 
 
-def long_sum(b: Builder, sizes: Sequence[int], types: Sequence[ir.Type], turns: int, alone: bool = True) -> LongSums:
-    """Sums of these types over dimensions of these sizes, slowest first. alone: there are no other carried values."""
+def long_sum(
+    b: Builder, sizes: Sequence[int], types: Sequence[ir.Type], turns: int, chain: int | None = None
+) -> LongSums:
+    """Sums of these types over dimensions of these sizes, slowest first. chain: None if there are no other carried
+    values, else the additions to a chain beside them.
+    """
     if sizes[-1] < LANES * TURNS:
-        return Chains(b, sizes, types, CHAIN)
-    return PartialSums(b, sizes, types, turns) if alone else Chains(b, sizes, types, SPLIT)
+        return Chains(b, sizes, types, min(CHAIN, chain or CHAIN))
+    return PartialSums(b, sizes, types, turns) if chain is None else Chains(b, sizes, types, chain)
 
 
 def is_long(b: Builder, sizes: Sequence[int]) -> bool:

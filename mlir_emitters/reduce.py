@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Iterable, Iterator, Sequence
+from itertools import compress
 
 from ..hlo.dtypes import DType
 from ..hlo.opclasses import EXPENSIVE
@@ -20,6 +21,8 @@ from .extremum import advance_three, close_three, extremum_of, open_three, takes
 from .graph import Buffer, Node, reachable
 from .long_sums import (
     SHORT,
+    SPLIT,
+    STRIDED,
     TURNS,
     Blocks,
     Carried,
@@ -141,11 +144,22 @@ def is_long_sum(e: Elemental, node: Node) -> bool:
     return is_long(e.b, sizes) and are_float_sums(node)
 
 
-def long_sums(b: Builder, sizes: Sequence[int], nodes: Sequence[Node], alone: bool = True) -> LongSums:
-    """Sums in blocks for all results of some reductions. alone: there are no other reductions in the same loops."""
+def long_sums(b: Builder, sizes: Sequence[int], nodes: Sequence[Node], others: Sequence[Node] = ()) -> LongSums:
+    """Sums in blocks for all results of some reductions. others: reductions in the same loops, in chains.
+
+    LLVM splits a chain only if those beside it are one operation each.
+    """
     types = [component_type(b, x.dtype) for node in nodes for x in node.outputs for _ in range(parts(x.dtype))]
     dear = are_dear(x for node in nodes for x in operands_of(node))
-    return long_sum(b, sizes, types, 1 if dear else TURNS, alone)
+    chain = (SPLIT if all(map(_is_one_operation, others)) else STRIDED) if others else None
+    return long_sum(b, sizes, types, 1 if dear else TURNS, chain)
+
+
+def _is_one_operation(node: Node) -> bool:
+    """Whether a reduction has one result and its body one operation on both parameters."""
+    body = node.bodies[0]
+    writer = body.outputs[0].writer if len(body.outputs) == 1 else None
+    return writer is not None and {*writer.inputs} == {*body.parameters}
 
 
 def are_dear(operands: Iterable[Buffer]) -> bool:
@@ -272,14 +286,13 @@ class ColumnReduction:
         self.width = operand.dims[self.column]
         self.block = min(BLOCK, self.width)
         self.accumulators = [Accumulators(self.b, node, self.block) for node in nodes]
-        sums = not self.b.strict and all(map(are_float_sums, nodes))
-        self.sums = sums
-        cheap = sums and not are_dear(x for node in nodes for x in operands_of(node))
+        self.sums = [not self.b.strict and are_float_sums(node) for node in nodes]
+        cheap = all(self.sums) and not are_dear(x for node in nodes for x in operands_of(node))
         self.together = SUMMED_ROWS if cheap else ROWS
         count = math.prod(operand.dims[d] for d in self.rows)
         self.many = count > FEW * SHORT * self.together
         self.limit = (2 if self.many else 1) * SHORT * self.together  # the errors of many chains cancel out
-        self.spills = sums and count > self.limit
+        self.spills = [is_sum and count > self.limit for is_sum in self.sums]
 
     def emit(self) -> None:
         b, dims = self.b, self.node.inputs[0].dims
@@ -305,9 +318,9 @@ class ColumnReduction:
         with b.loop(0, size) as loop:
             for slots, values in zip(self.accumulators, initials, strict=True):
                 slots.write(loop.index, values)
-        if self.spills:
-            for slots in self.accumulators:
-                slots.open_totals(size, self.many)
+        spilled = list(compress(self.accumulators, self.spills))
+        for slots in spilled:
+            slots.open_totals(size, self.many)
 
         def at(prefix: Sequence[Index]) -> dict[int, Index]:
             return index | dict(zip(self.rows, prefix, strict=False))
@@ -323,19 +336,19 @@ class ColumnReduction:
             return given
 
         def spill(given: Carried) -> Carried:
-            for slots in self.accumulators:
+            for slots in spilled:
                 slots.spill(size)
             return given
 
         sizes = [self.node.inputs[0].dims[d] for d in self.rows]
-        limit = self.limit if self.spills else math.prod(sizes)
-        Blocks(b, sizes, self.together, limit, spill, Unroll.NONE if self.sums else Unroll.ANY).emit(whole, rest)
+        limit = self.limit if spilled else math.prod(sizes)
+        Blocks(b, sizes, self.together, limit, spill, Unroll.NONE if all(self.sums) else Unroll.ANY).emit(whole, rest)
         with b.loop(0, size) as loop:
             place = dict(index)
             place[self.column] = b.add(start, loop.index)
             kept = tuple(place[d] for d in range(len(place)) if d not in reduced_dimensions(self.node))
-            for slots in self.accumulators:
-                found = slots.read_totals(loop.index) if self.spills else slots.read(loop.index)
+            for slots, spills in zip(self.accumulators, self.spills, strict=True):
+                found = slots.read_totals(loop.index) if spills else slots.read(loop.index)
                 for value, buffer in zip(found, slots.node.outputs, strict=True):
                     b.remember((buffer, kept, False), rounded(self.e, buffer, value))
             self.finish(kept)
@@ -353,7 +366,7 @@ class ColumnReduction:
                 for n, node in enumerate(self.nodes):
                     elements[n].append([self.e.value(x, full) for x in operands_of(node)])
             for n, node in enumerate(self.nodes):
-                if self.sums:
+                if self.sums[n]:
                     values[n] = self.e.apply(node.bodies[0], [*values[n], *self._sum(node, elements[n])])
                     continue
                 for element in elements[n]:

@@ -101,7 +101,7 @@ class RowKernel(Elemental):
 
         if sums:
             initials = [v for node in sums for x in initials_of(node) for v in flatten(self.value(x, ()))]
-            partial = long_sums(b, self.inner, sums, alone=not running)
+            partial = long_sums(b, self.inner, sums, [each.node for each in running])
             results: Carried = partial.add_up(visit, carried)
             found = iter(partial.results(initials))
         else:

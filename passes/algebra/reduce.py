@@ -8,11 +8,12 @@ from dataclasses import replace
 
 from ...hlo.attributes import Window, WindowDim
 from ...hlo.dtypes import DType
-from ...hlo.ir import Instruction
+from ...hlo.ir import Computation, Instruction
 from ...hlo.opcodes import Op
-from ...hlo.shapes import array
+from ...hlo.shapes import array, tuple_shape
 from ..building import Builder, identity_of, sole_binary
 from ..cleanup.constant_folding import number_of, splat_of
+from ..cleanup.prune import parameters_of, region_of
 from .rule import is_zero, rule, spread_over
 
 IDEMPOTENT = (Op.MAXIMUM, Op.MINIMUM, Op.AND, Op.OR)
@@ -76,6 +77,62 @@ def reduce_of_reduce(i: Instruction, b: Builder) -> Instruction | None:
 
 NARROW = frozenset({DType.F16, DType.BF16})
 """Types for which the evaluator rounds a sum once, while two sums round twice."""
+
+
+def sums_beside_others(i: Instruction, b: Builder) -> Instruction | None:
+    """reduce(x, y, …) → (reduce(x), reduce(y, …)), if x is a long sum that nothing else in the region reads."""
+    region, count = i.attributes["to_apply"], len(i.operands) // 2
+    if count < 2 or region.root.opcode is not Op.TUPLE or _folded(i) <= MOST_IN_ONE_CHAIN:
+        return None
+    sums = [k for k in range(count) if _is_sum_apart(region, k)]
+    rest = [k for k in range(count) if k not in sums]
+    parts = dict(zip(sums, (_part(i, b, [k]) for k in sums), strict=True))
+    if not sums:
+        return None
+    if len(rest) == 1:
+        parts[rest[0]] = _part(i, b, rest)
+    elif rest:
+        parts.update(zip(rest, b.elements(_part(i, b, rest)), strict=True))
+    return b.tuple([parts[k] for k in range(count)])
+
+
+MOST_IN_ONE_CHAIN = 32
+"""Sums of at most so many elements are one chain on all stacks."""
+
+WIDE = frozenset({DType.F32, DType.F64, DType.C64, DType.C128})
+"""Types of sums that gain accuracy. A sum of narrow floats beside others rounds at each step."""
+
+
+def _folded(i: Instruction) -> int:
+    """How many elements make one of the result."""
+    return math.prod(i.operands[0].shape.dims[d] for d in i.dimensions)
+
+
+def _is_sum_apart(region: Computation, k: int) -> bool:
+    """Whether result k of a region is the sum of its two parameters, and no other result depends on them."""
+    values, count = region.root.operands, len(region.parameters) // 2
+    own, value = {k, k + count}, values[k]
+    if value.opcode is not Op.ADD or value.shape.dtype not in WIDE:
+        return False
+    if any(o.opcode is not Op.PARAMETER for o in value.operands) or parameters_of([value]) != own:
+        return False
+    return own.isdisjoint(parameters_of(v for n, v in enumerate(values) if n != k))
+
+
+def _part(i: Instruction, b: Builder, kept: Sequence[int]) -> Instruction:
+    """The reduction of some of its operands."""
+    region, count = i.attributes["to_apply"], len(i.operands) // 2
+    numbers = [*kept, *(count + k for k in kept)]
+    shapes = [i.shape.elements[k].without_layout() for k in kept]
+    own = region_of(region, numbers, [region.root.operands[k] for k in kept])
+    b.computations.append(Computation(b.names.fresh(region.name), own.instructions, own.root, own.attributes))
+    return b.op(
+        Op.REDUCE,
+        shapes[0] if len(kept) == 1 else tuple_shape(*shapes),
+        *(i.operands[n] for n in numbers),
+        dimensions=i.dimensions,
+        to_apply=b.computations[-1],
+    )
 
 
 def reduce_of_nothing(i: Instruction, b: Builder) -> Instruction | None:
@@ -279,6 +336,7 @@ def window_of_pad(i: Instruction, b: Builder) -> Instruction | None:
 
 RULES = (
     rule(Op.REDUCE, reduce_of_nothing),
+    rule(Op.REDUCE, sums_beside_others, REASSOCIATED, 8),
     rule(Op.REDUCE, reduce_of_reduce, REASSOCIATED, 8),
     rule(Op.REDUCE, reduce_of_broadcast),
     rule(Op.REDUCE, sum_of_broadcast, "n sums round n times, a product once", 8),

@@ -109,15 +109,16 @@ def _needed(i: Instruction, used: set[int]) -> set[int]:
         return used
     root, count = i.attributes["to_apply"].root, len(i.shape.elements)
     if i.opcode is Op.SORT:
-        return used | {p // 2 for p in _parameters([root])}
+        return used | {p // 2 for p in parameters_of([root])}
     while True:
-        more = used | {p % count for p in _parameters(root.operands[k] for k in used)}
+        more = used | {p % count for p in parameters_of(root.operands[k] for k in used)}
         if more == used:
             return used
         used = more
 
 
-def _parameters(roots: Iterable[Instruction]) -> set[int]:
+def parameters_of(roots: Iterable[Instruction]) -> set[int]:
+    """The numbers of the parameters that some values of a region depend on."""
     return {i.parameter_number for i in _reached(roots) if i.opcode is Op.PARAMETER}
 
 
@@ -138,7 +139,7 @@ def _pruned(i: Instruction, operands: tuple[Instruction, ...], kept: list[int]) 
         numbers, roots = [2 * k + side for k in kept for side in (0, 1)], [region.root]
     else:
         numbers, roots = _pairs(count, kept), [region.root.operands[k] for k in kept]
-    made = _region(region, numbers, roots)
+    made = region_of(region, numbers, roots)
     shape = _shape([i.shape.elements[k] for k in kept])
     left = tuple(operands[n] for n in OPERANDS[i.opcode](count, kept))
     return with_attributes(i, to_apply=made).replace(shape=shape, operands=left)
@@ -148,8 +149,8 @@ def _shape(leaves: list[Shape]) -> Shape:
     return leaves[0] if len(leaves) == 1 else tuple_shape(*leaves)
 
 
-def _region(region: Computation, numbers: list[int], roots: list[Instruction]) -> Computation:
-    """The region restricted to the parameters `numbers`, with the results `roots`."""
+def region_of(region: Computation, numbers: list[int], roots: list[Instruction]) -> Computation:
+    """A region restricted to the parameters `numbers`, with the results `roots`, which read no others."""
     places = {number: place for place, number in enumerate(numbers)}
     reached, new = _reached(roots), {}
     for i in region.instructions:

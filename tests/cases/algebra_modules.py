@@ -25,8 +25,21 @@ LESS = """less {{
 {more}  ROOT r = pred[] compare(a, c), direction=LT }}
 """
 
+PAIRS = """{name} {{
+  a = S parameter(0)
+  c = S parameter(1)
+  d = S parameter(2)
+  e = S parameter(3)
+  s = S add({summed})
+  m = S {other}
+  ROOT r = (S, S) tuple(s, m) }}
+"""
+
 REGIONS = {op: BINARY.format(op=op) for op in ("add", "maximum", "minimum", "multiply")} | {
     "less": LESS.format(more=""),
+    "add_add": PAIRS.format(name="add_add", summed="a, d", other="add(e, c)"),
+    "add_maximum": PAIRS.format(name="add_maximum", summed="d, a", other="maximum(c, e)"),
+    "maximum_add": PAIRS.format(name="maximum_add", summed="c, e", other="maximum(a, d)").replace("(s, m)", "(m, s)"),
     "less2": LESS.format(more="  d = S parameter(2)\n  e = S parameter(3)\n").replace("less", "less2"),
 }
 """Computations that templates may apply."""

@@ -5,11 +5,23 @@ from __future__ import annotations
 from .algebra_template import Template, case
 
 _DOT1 = "lhs_contracting_dims={1}, rhs_contracting_dims={0}"
+_BOTH = (
+    "a = T[2] get-tuple-element(t), index=0; b = T[2] get-tuple-element(t), index=1;"
+    "ROOT r = T[4] concatenate(a, b), dimensions={0}"
+)
 
 SUMS: dict[str, tuple[Template, ...]] = {
     # reductions and products
     "reduce_of_nothing": (case("sum", "n = S parameter(0); a = T[2,0] constant({{},{}});"
                                       "ROOT r = T[2] reduce(a, n), dimensions={1}, to_apply=add"),),
+    "sums_beside_others": tuple(
+        case(kinds, f"n = S parameter(2); x = T[2,40] parameter(0); y = T[2,40] parameter(1);"
+                    f"t = (T[2], T[2]) reduce(x, y, n, n), dimensions={{1}}, to_apply={op}; {last}")
+        for op, kinds, last in (
+            ("add_add", "big complex", "ROOT r = T[2] get-tuple-element(t), index=1"),
+            ("add_maximum", "big", "ROOT r = T[2] get-tuple-element(t), index=0"),
+            ("add_maximum", "big", "ROOT r = T[2] get-tuple-element(t), index=1"),
+            ("maximum_add", "big", _BOTH))),
     "reduce_of_reduce": (*(case("sum", f"x = T[2,3,4] parameter(0); n = S constant({s});"
                                           f"a = T[2,4] reduce(x, n), dimensions={{1}}, to_apply={op};"
                                           f"ROOT r = T[2] reduce(a, n), dimensions={{1}}, to_apply={op}")

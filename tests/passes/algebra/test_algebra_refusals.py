@@ -25,7 +25,37 @@ summed {
   s = f32[1] slice(v), slice={[1:2]}
   t = f32[] reshape(s)
   ROOT r = f32[] add(t, c) }
+crossed {
+  a = f32[] parameter(0)
+  c = f32[] parameter(1)
+  d = f32[] parameter(2)
+  e = f32[] parameter(3)
+  s = f32[] add(a, d)
+  m = f32[] maximum(d, e)
+  ROOT r = (f32[], f32[]) tuple(s, m) }
+doubled {
+  a = f32[] parameter(0)
+  c = f32[] parameter(1)
+  d = f32[] parameter(2)
+  e = f32[] parameter(3)
+  s = f32[] add(a, a)
+  m = f32[] maximum(c, e)
+  ROOT r = (f32[], f32[]) tuple(s, m) }
+limited {
+  a = f32[] parameter(0)
+  c = f32[] parameter(1)
+  d = f32[] parameter(2)
+  e = f32[] parameter(3)
+  s = f32[] add(a, c)
+  m = f32[] maximum(c, e)
+  ROOT r = (f32[], f32[]) tuple(s, m) }
 """
+
+PAIR = (
+    "n = S parameter(2); x = T[2,{0}] parameter(0); y = T[2,{0}] parameter(1);"
+    "t = (T[2], T[2]) reduce(x, y, n, n), dimensions={{1}}, to_apply={1};"
+    "ROOT r = T[2] get-tuple-element(t), index=0"
+)
 
 # (rule, type, the module): why it must stay is the comment.
 REFUSED = [
@@ -59,6 +89,12 @@ REFUSED = [
     # the order of differences matters
     ("reduce_of_reshape", "f32", ("x = T[2,3,4] parameter(0); n = S parameter(1); a = T[6,4] reshape(x);"
                                  "ROOT r = T[4] reduce(a, n), dimensions={0}, to_apply=subtract")),
+    # few elements; a result that depends on the sum, or the sum on another operand; a narrow float
+    ("sums_beside_others", "f32", PAIR.format(32, "add_maximum")),
+    ("sums_beside_others", "f32", PAIR.format(40, "crossed")),
+    ("sums_beside_others", "f32", PAIR.format(40, "doubled")),
+    ("sums_beside_others", "f32", PAIR.format(40, "limited")),
+    ("sums_beside_others", "bf16", PAIR.format(40, "add_add")),
     ("reduce_of_transpose", "f32", ("x = T[2,3,4] parameter(0); n = S parameter(1);"
                                    "a = T[4,2,3] transpose(x), dimensions={2,0,1};"
                                    "ROOT r = T[2,3] reduce(a, n), dimensions={0}, to_apply=subtract")),
