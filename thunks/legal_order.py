@@ -9,7 +9,7 @@ from collections.abc import Sequence
 from dataclasses import replace
 from random import Random
 
-from .kinds import BufferUse, ConditionalThunk, SequentialThunk, Thunk, WhileThunk
+from .kinds import BufferUse, ConditionalThunk, ProfileThunk, SequentialThunk, Thunk, WhileThunk
 
 
 def reordered(sequence: SequentialThunk, random: Random) -> SequentialThunk:
@@ -34,11 +34,17 @@ def reordered(sequence: SequentialThunk, random: Random) -> SequentialThunk:
 
 
 def dependencies(thunks: Sequence[Thunk]) -> list[set[int]]:
-    """For each thunk, the numbers of the earlier ones that it conflicts with."""
+    """For each thunk, the numbers of the earlier ones that it conflicts with. No thunk passes a profile thunk."""
     seen: dict[int, list[tuple[int, BufferUse]]] = defaultdict(list)
     found: list[set[int]] = []
+    mark: int | None = None  # the last profile thunk
     for number, thunk in enumerate(thunks):
-        found.append({n for use in thunk.uses for n, earlier in seen[use.slice.allocation] if use.conflicts(earlier)})
+        before = {n for use in thunk.uses for n, earlier in seen[use.slice.allocation] if use.conflicts(earlier)}
+        if isinstance(thunk, ProfileThunk):
+            before, mark = set(range(mark or 0, number)), number
+        elif mark is not None:
+            before.add(mark)
+        found.append(before)
         for use in thunk.uses:
             seen[use.slice.allocation].append((number, use))
     return found

@@ -5,6 +5,8 @@ import threading
 import numpy as np
 import pytest
 
+import testbed
+
 from ...backends.base import CompileOptions
 from ...formats.program import Program
 from ...formats.text.parser import parse_module
@@ -114,6 +116,15 @@ def test_lhlo_with_a_profiler_needs_no_option():
     executable = compile_program(program, Flags.parse("mlir"), CompileOptions(cache=None))
     executable.execute([np.int32(3), X])
     assert calls(executable, "while") == [(0, 1), (1, 3)]
+
+
+def test_a_program_from_a_file_has_its_profile(tmp_path):
+    executable = compiled(NESTED, "legacy")
+    executable.save(tmp_path / "nested.tbx")
+    loaded = testbed.load_executable(tmp_path / "nested.tbx")
+    loaded.execute([np.int32(3), X])
+    assert calls(loaded, "while") == [(0, 1), (1, 3)]
+    assert executable.profile().runs == 0
 
 
 def test_red_zones_and_a_profile_go_together():

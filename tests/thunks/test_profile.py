@@ -1,5 +1,7 @@
 """Profile thunks: each begin and end is an event, in loops and branches too; what does not fit is counted."""
 
+from random import Random
+
 import numpy as np
 import pytest
 
@@ -9,6 +11,7 @@ from ...codegen.options import EmitOptions
 from ...thunks import ConditionalThunk, ProfileThunk, SequentialThunk, to_text
 from ...thunks.events import event_cost
 from ...thunks.executor import Executor
+from ...thunks.legal_order import reordered
 from ...thunks.runner import runner
 from ..support.thunk_kernels import KERNELS, counted_loop, i32, kernel, part
 
@@ -95,6 +98,20 @@ def test_long_loops_that_return_to_python_keep_their_events(code):
 
 def test_programs_without_profile_thunks_have_no_events(code):
     assert frame_of(code, [kernel("nothing", [], [])]).events is None
+
+
+def test_no_thunk_passes_a_profile_thunk():
+    free = [kernel("zero", [], [part(0, 4 * n)]) for n in range(8)]
+    sequence = SequentialThunk((*free[:3], *timed(0, *free[3:5]), *free[5:]))
+    orders = {reordered(sequence, Random(seed)) for seed in range(40)}
+    assert len(orders) > 20
+    for order in orders:
+        assert [n for n, t in enumerate(order.thunks) if isinstance(t, ProfileThunk)] == [3, 6]
+        assert [set(order.thunks[a:b]) for a, b in ((0, 3), (4, 6), (7, 10))] == [
+            set(free[:3]),
+            set(free[3:5]),
+            set(free[5:]),
+        ]
 
 
 def test_an_event_costs_some_time():
