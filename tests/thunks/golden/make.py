@@ -1,0 +1,144 @@
+"""Makes the golden programs of one day: python3 -m testbed.tests.thunks.golden.make (docs/files.md, Versions).
+
+It never overwrites one: what a version wrote, all later versions must run. Run it when the form of files changes.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import sys
+from datetime import UTC, datetime
+from pathlib import Path
+
+import numpy as np
+
+from testbed.backends.base import CompileOptions
+from testbed.codegen.load import symbols_of
+from testbed.codegen.options import EmitOptions, Target
+from testbed.differential.fake_inputs import fake_inputs
+from testbed.formats.arrays import save_io
+from testbed.migration.api import compile, parse
+
+FOLDER = Path(__file__).parent
+DIGESTS = FOLDER / "digests.txt"
+
+LOOP = """HloModule loop
+next {
+  s = (s32[], f32[8]) parameter(0)
+  i = s32[] get-tuple-element(s), index=0
+  x = f32[8] get-tuple-element(s), index=1
+  one = s32[] constant(1)
+  j = s32[] add(i, one)
+  y = f32[8] reverse(x), dimensions={0}
+  k = f32[8] constant({1, 2, 3, 4, 5, 6, 7, 8})
+  z = f32[8] add(y, k)
+  ROOT t = (s32[], f32[8]) tuple(j, z)
+}
+more {
+  s = (s32[], f32[8]) parameter(0)
+  i = s32[] get-tuple-element(s), index=0
+  n = s32[] constant(9)
+  ROOT c = pred[] compare(i, n), direction=LT
+}
+ENTRY e {
+  i = s32[] parameter(0)
+  x = f32[8] parameter(1)
+  s = (s32[], f32[8]) tuple(i, x)
+  ROOT w = (s32[], f32[8]) while(s), condition=more, body=next
+}
+"""
+BRANCHES = """HloModule branches
+plus {
+  p = f32[4,2] parameter(0)
+  ROOT r = f32[4,2] add(p, p)
+}
+times {
+  p = f32[4,2] parameter(0)
+  ROOT r = f32[4,2] multiply(p, p)
+}
+less {
+  a = f32[] parameter(0)
+  b = f32[] parameter(1)
+  ROOT c = pred[] compare(a, b), direction=LT
+}
+sorted {
+  p = f32[4,2] parameter(0)
+  ROOT r = f32[4,2] sort(p), dimensions={0}, to_apply=less
+}
+ENTRY e {
+  i = s32[] parameter(0)
+  c = pred[] parameter(1)
+  x = f32[4,2] parameter(2)
+  y = f32[4,2] conditional(i, x, x, x), branch_computations={plus, times, sorted}
+  ROOT z = f32[4,2] conditional(c, y, y), true_computation=times, false_computation=plus
+}
+"""
+ALIASED = """HloModule aliased, input_output_alias={ {0}: (0, {}, may-alias) }
+ENTRY e {
+  x = f32[16] parameter(0)
+  m = s32[3,5]{0,1} parameter(1)
+  y = f32[16] negate(x)
+  k = s32[5] constant({7, 1, 4, 2, 9})
+  b = s32[3,5] broadcast(k), dimensions={1}
+  n = s32[3,5]{0,1} multiply(m, b)
+  ROOT t = (f32[16], s32[3,5]{0,1}, s32[5]) tuple(y, n, k)
+}
+"""
+DYNAMIC = """HloModule dynamic
+ENTRY e {
+  x = f32[<=8,3] parameter(0)
+  ROOT y = f32[<=8,3] negate(x)
+}
+"""
+PRODUCT = """HloModule product
+sum {
+  a = f32[] parameter(0)
+  b = f32[] parameter(1)
+  ROOT s = f32[] add(a, b)
+}
+ENTRY e {
+  params_w = f32[24,16] parameter(0), metadata={op_name="params[\\'w\\']"}
+  x = f32[8,24] parameter(1)
+  d = f32[8,16] dot(x, params_w), lhs_contracting_dims={1}, rhs_contracting_dims={0}
+  z = f32[] constant(0)
+  ROOT r = f32[8] reduce(d, z), dimensions={1}, to_apply=sum
+}
+"""
+PROGRAMS = {
+    "loop": (LOOP, "mlir", False),
+    "branches": (BRANCHES, "legacy", False),
+    "aliased": (ALIASED, "mlir", False),
+    "dynamic": (DYNAMIC, "legacy", False),
+    "product": (PRODUCT, "mlir", False),
+    "profile": (LOOP, "legacy", True),
+}
+"""Name → HLO, stack, whether it has profile thunks: together every kind of thunk and of allocation."""
+
+
+def make(day: str) -> int:
+    taken = sorted(path.name for path in FOLDER.glob(f"{day}.*"))
+    if taken:
+        print(f"{FOLDER / taken[0]} exists, and golden files are never made again", file=sys.stderr)
+        return 2
+    made = {name: _made(*row) for name, row in PROGRAMS.items()}
+    for name, (data, inputs, results) in made.items():
+        file = FOLDER / f"{day}.{name}.tbx"
+        file.write_bytes(data)
+        save_io(file.with_suffix(".npz"), inputs, results)
+        with open(DIGESTS, "a") as digests:
+            digests.write(f"{hashlib.sha256(data).hexdigest()}  {file.name}\n")
+    return 0
+
+
+def _made(text: str, stack: str, profile: bool) -> tuple[bytes, list[np.ndarray], list[np.ndarray]]:
+    options = CompileOptions(EmitOptions(Target.level("x86-64-v2")), cache=None, profile=profile)
+    executable = compile(text, stack, options)
+    inputs = [x[:5] if text == DYNAMIC else x for x in fake_inputs(parse(text), 1)]
+    results = executable.execute([x.copy() for x in inputs])
+    if needed := symbols_of(executable.code.objects).undefined:
+        raise ValueError(f"a golden program needs {needed}, which other machines may lack")
+    return executable.serialize(), inputs, results
+
+
+if __name__ == "__main__":
+    sys.exit(make(datetime.now(UTC).strftime("%Y-%m-%d")))
