@@ -49,9 +49,15 @@ def test_the_table_of_kinds_is_that_of_the_proto():
     assert {(kind.name.lower(), kind.name, kind.number) for kind in KINDS} == {
         (name, f.type, f.number) for name, f in thunk.items()
     }
-    wanted = {Type.NAME: "string", Type.LABEL: "string", Type.NUMBER: "uint64", Type.FLAG: "bool",
-              Type.SLICE: "Slice",
-              Type.USES: "Use", Type.SEQUENCE: "Sequential", Type.SEQUENCES: "Sequential", Type.THUNKS: "Thunk"}  # fmt: skip
+    wanted = {
+        **dict.fromkeys((Type.NAME, Type.LABEL), "string"),
+        **dict.fromkeys((Type.SEQUENCE, Type.SEQUENCES), "Sequential"),
+        Type.NUMBER: "uint64",
+        Type.FLAG: "bool",
+        Type.SLICE: "Slice",
+        Type.USES: "Use",
+        Type.THUNKS: "Thunk",
+    }
     for kind in KINDS:
         fields = {f.name: (f.number, wanted[f.type]) for f in kind.fields}
         assert {f.name: (f.number, f.type) for f in schema()[kind.name].values()} == fields
