@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Collection, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import cached_property
 from typing import Any, Generic, TypeVar
@@ -119,13 +119,19 @@ class Executable(Displayed, ABC):
         return Calling(self.program)
 
     def __call__(self, *arguments: Any, **named: Any) -> Any:
-        """Run once. Takes numpy arrays, Python numbers, DLPack objects and pytrees of them, in the order of the
-        parameters or, for a program from JAX, in the trees that it was lowered with.
+        """Run once. Takes numpy arrays, Python numbers, buffers, DLPack objects and pytrees of them, in the order of
+        the parameters or, for a program from JAX, in the trees that it was lowered with.
+
+        out: the array for the result, or a tuple (or JAX's tree) of arrays as the result is; None makes a new array.
+        donate: names or positions of arguments whose arrays may be overwritten; those that the module aliases to a
+        result become it. A program with an argument called `out` or `donate` takes that by this name instead.
 
         Returns a numpy array, or a tuple (or JAX's tree) of them. Raises InputError that names the argument, what is
         expected and what is given.
         """
-        return self.calling.result(self.execute(self.calling.leaves(arguments, named)))
+        options = self.calling.options(named)
+        inputs = self.calling.leaves(arguments, named)
+        return self.calling.result(self.execute(inputs, options.outputs, donated=options.donated))
 
     def __repr__(self) -> str:
         return f"<{type(self).__name__} {self.calling.text()}>"
@@ -140,9 +146,15 @@ class Executable(Displayed, ABC):
     """(file name, text) of every IR stage, if the options requested them."""
 
     @abstractmethod
-    def execute(self, inputs: Sequence[Any], outputs: Sequence[np.ndarray | None] | None = None) -> list[np.ndarray]:
+    def execute(
+        self,
+        inputs: Sequence[Any],
+        outputs: Sequence[np.ndarray | None] | None = None,
+        *,
+        donated: Collection[int] = (),
+    ) -> list[np.ndarray]:
         """Run once. inputs: one array per leaf, flattened. outputs: arrays that receive the results; None makes new
-        ones.
+        ones. donated: numbers of inputs that may be overwritten.
 
         Returns one array per result leaf.
         """

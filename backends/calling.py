@@ -1,6 +1,7 @@
 """Calling an executable like a function: arguments in, in JAX's order; results out, in the program's tree.
 
-Arguments may be numpy arrays, Python numbers, DLPack objects (torch, JAX, cupy on the host) and pytrees of them.
+Arguments may be numpy arrays, Python numbers, buffers, DLPack objects (torch, JAX, cupy on the host) and pytrees of
+them.
 """
 
 from __future__ import annotations
@@ -8,8 +9,6 @@ from __future__ import annotations
 import inspect
 import re
 from collections.abc import Iterator, Mapping, Sequence
-from contextlib import suppress
-from dataclasses import dataclass
 from functools import cached_property
 from keyword import iskeyword
 from typing import Any
@@ -17,27 +16,15 @@ from typing import Any
 import numpy as np
 
 from ..hlo.attributes import Raw
-from ..hlo.dtypes import FROM_NUMPY, DType
 from ..hlo.errors import InputError
 from ..hlo.ir import Instruction, Module
 from ..hlo.shapes import Shape
 from ..hlo.trees import Trees, children_of, leaves_of
-from .dlpack import from_dlpack
+from .arguments import Argument, array_of
+from .call_options import DONATE, NO_OPTIONS, OUT, CallOptions, donated_of, outputs_of, result_form, takes_inputs
 
 _OP_NAME = re.compile(r'op_name="((?:[^"\\]|\\.)*)"')
 _PATH = re.compile(r"([A-Za-z_]\w*)((?:\[(?:'[^']*'|\"[^\"]*\"|-?\d+)\]|\.[A-Za-z_]\w*)*)")
-
-
-@dataclass(frozen=True, slots=True)
-class Argument:
-    """One array that a caller passes. path: what it is called in messages, `params['w']`."""
-
-    path: str
-    shape: Shape
-
-    @property
-    def name(self) -> str:
-        return re.split(r"[\[.]", self.path, maxsplit=1)[0]
 
 
 class Calling:
@@ -66,7 +53,7 @@ class Calling:
             values = self._from_jax_trees(self.trees, given, named)
         else:
             values = self._from_parameters(given, named)
-        return [_array(value, argument) for value, argument in zip(values, self.arguments, strict=True)]
+        return [array_of(value, argument) for value, argument in zip(values, self.arguments, strict=True)]
 
     def _fits(self, given: Sequence[Any]) -> bool:
         """Whether these are the arrays that the program takes: the usual case, which must be fast."""
@@ -146,6 +133,50 @@ class Calling:
             raise InputError(f"the program takes {self._wanted()}: {wrong}", remedy=self._call_text())
         return (*given, *(named[name] for name in rest))
 
+    # -- options -------------------------------------------------------------------------------------------------------
+    def options(self, named: dict[str, Any]) -> CallOptions:
+        """Take the options of a call out of its named arguments. An argument of the program of that name is no option.
+
+        Raises InputError.
+        """
+        if OUT not in named and DONATE not in named:
+            return NO_OPTIONS
+        out = named.pop(OUT, None) if self.has_option(OUT) else None
+        donate = named.pop(DONATE, ()) if self.has_option(DONATE) else ()
+        outputs = outputs_of(out, self.result_shape, self.trees)
+        return CallOptions(
+            outputs, donated_of(donate, self.argument_names, self._leaves_of_arguments(), self._keywords)
+        )
+
+    def has_option(self, name: str) -> bool:
+        return name not in self.argument_names and name not in self._keywords
+
+    @cached_property
+    def _keywords(self) -> list[str]:
+        """Names of the keyword-only arguments."""
+        return [name for name, _, is_named in self._rows() if is_named]
+
+    def _leaves_of_arguments(self) -> list[list[int]]:
+        """The numbers of the inputs of each argument, in the order of `_rows`."""
+        if self.trees is None:
+            counts, kept = [len(arguments) for arguments in self.parameters], tuple(range(len(self.arguments)))
+        else:
+            trees = [tree for group in self.trees.arguments.children() for tree in group.children()]
+            counts, kept = [tree.num_leaves for tree in trees], self.trees.kept
+        number = {leaf: n for n, leaf in enumerate(kept)}
+        begins = [sum(counts[:n]) for n in range(len(counts))]
+        return [[number[k] for k in range(b, b + c) if k in number] for b, c in zip(begins, counts)]
+
+    @cached_property
+    def takes_inputs(self) -> bool:
+        """Whether positional arguments are the inputs themselves."""
+        return takes_inputs(self.trees)
+
+    @cached_property
+    def result_form(self) -> str:
+        """Whether the result is one 'array', a 'tuple' of arrays, or another 'tree'."""
+        return result_form(self.result_shape, self.trees)
+
     # -- results -------------------------------------------------------------------------------------------------------
     def result(self, arrays: Sequence[np.ndarray]) -> Any:
         """The results in the program's tree: JAX's, or nested tuples."""
@@ -217,7 +248,9 @@ class Calling:
         lines += [f"    {a.path}: {_described(a.shape)}" for a in self.arguments] or ["    none"]
         lines += ["", "Returns:"]
         lines += [f"    {_described(s)}" for _, s in self.result_shape.leaves() if s.is_array] or ["    nothing"]
-        lines += ["", "Takes numpy arrays, Python numbers, DLPack objects and pytrees of them; returns numpy arrays.",
+        lines += ["", "Takes numpy arrays, Python numbers, buffers, DLPack objects and pytrees of them.",
+                  "Returns numpy arrays.",
+                  "out=: arrays for the results; donate=: arguments that may be overwritten.",
                   "Raises InputError for an argument of another shape or type."]  # fmt: skip
         return "\n".join(lines)
 
@@ -298,85 +331,6 @@ def _difference(tree: Any, value: Any, path: str) -> tuple[str, str, str] | None
 def _in_words(tree: Any) -> str:
     text = _bare(tree)
     return {"*": "an array", "None": "None"}.get(text, f"the tree {text}")
-
-
-# -- one array --------------------------------------------------------------------------------------------------------
-def _array(value: Any, argument: Argument) -> np.ndarray:
-    """The value as an array of the argument's type and shape, without a copy where there is one. Raises InputError."""
-    shape = argument.shape
-    array = value if type(value) is np.ndarray else _converted(value, argument)
-    if array.dtype == shape.dtype.numpy and array.shape == shape.dims:
-        return array
-    given = FROM_NUMPY.get(array.dtype.newbyteorder("="))
-    if given is shape.dtype and shape.holds(array.shape):
-        return array.astype(shape.dtype.numpy, copy=False)  # of the other byte order, or a dynamic size
-    sizes = ",".join(map(str, array.shape))
-    raise InputError(
-        f"argument {argument.path}: expected {shape.without_layout()}, "
-        f"given {given.value if given else array.dtype}[{sizes}]",
-        remedy=_remedy(array, given is not shape.dtype, shape),
-    )
-
-
-def _remedy(array: np.ndarray, wrong_type: bool, shape: Shape) -> str:
-    steps = [f".astype({shape.dtype.numpy.name!r})"] if wrong_type else []
-    if not shape.holds(array.shape):
-        if array.size != shape.size or shape.is_dynamic:
-            return f"give an array of shape {list(shape.dims)}"
-        steps.append(f".reshape({list(shape.dims)})")
-    return f"convert it with {''.join(steps)}"
-
-
-def _converted(value: Any, argument: Argument) -> np.ndarray:
-    kind = type(value)
-    if kind in NUMBERS:
-        return _number(value, argument)
-    if isinstance(value, (np.ndarray, np.generic)):
-        return np.asarray(value)
-    refused = InputError(
-        f"argument {argument.path}: expected {argument.shape.without_layout()}, given {kind.__name__}",
-        remedy="give a numpy array, a number or an object with __dlpack__",
-    )
-    if hasattr(value, "__dlpack__") and hasattr(value, "__dlpack_device__"):
-        try:
-            return from_dlpack(value, f"argument {argument.path}")
-        except InputError as error:
-            refused = error
-    if hasattr(value, "__array__"):  # after DLPack: it may copy
-        with suppress(Exception):  # each library has errors of its own, and the first one says more
-            return np.asarray(value)
-    raise refused
-
-
-NUMBERS = (bool, int, float, complex)
-
-
-def _number(value: bool | int | float | complex, argument: Argument) -> np.ndarray:
-    """A Python number as a scalar of the argument's type, as JAX takes it: an int for any number, a float for floats
-    and complex numbers, a bool for any type.
-    """
-    shape, kind = argument.shape, type(value)
-    dtype = shape.dtype
-    if not shape.rank and _takes(dtype, kind):
-        if dtype.is_integer:
-            info = (-(1 << (dtype.bits - 1)), 1 << (dtype.bits - 1)) if dtype.is_signed else (0, 1 << dtype.bits)
-            if not info[0] <= int(value.real) < info[1]:
-                raise InputError(
-                    f"argument {argument.path}: {value} is outside {dtype.value}", remedy=f"{info[0]} to {info[1] - 1}"
-                )
-        return np.asarray(value).astype(dtype.numpy)
-    raise InputError(
-        f"argument {argument.path}: expected {shape.without_layout()}, given the {kind.__name__} {value!r}",
-        remedy=f"give an array of shape {list(shape.dims)}" if shape.rank else f"give a number that is {dtype.value}",
-    )
-
-
-def _takes(dtype: DType, kind: type) -> bool:
-    if kind is bool:
-        return True
-    if kind is int:
-        return dtype is not DType.PRED
-    return dtype.is_complex or (kind is float and dtype.is_float)
 
 
 def _counted(count: int, noun: str) -> str:

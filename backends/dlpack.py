@@ -1,5 +1,7 @@
 """Arrays of other libraries through DLPack, without a copy; also of types that numpy cannot name (bf16, fp8, …).
 
+Objects with Python's buffer protocol, too.
+
 The structs are those of dlpack.h, version 0 (`dltensor` capsules).
 """
 
@@ -75,6 +77,16 @@ def from_dlpack(value: Any, what: str) -> np.ndarray:
     except Exception as error:
         return _by_numpy(value, what, error)
     return _view(tensor, capsule, what)
+
+
+def from_buffer(value: Any) -> np.ndarray | None:
+    """A view of an object with the buffer protocol (memoryview, bytes, array.array, ctypes); None if it has none that
+    numpy can view.
+    """
+    try:
+        return np.asarray(memoryview(value))
+    except (TypeError, ValueError, RuntimeError, BufferError):  # no buffer, or a format without a type in numpy
+        return None
 
 
 def _by_numpy(value: Any, what: str, first: Exception) -> np.ndarray:

@@ -45,7 +45,7 @@ class Executor:
     """Thunks that are ready to run. It is immutable: threads share it and each uses its own Frame.
 
     resolve: symbol → address. variable: allocations whose addresses change between runs. flush_subnormals: kernels
-    treat subnormals as zero. most_events: events that a frame keeps.
+    treat subnormals as zero. most_events: events that a frame keeps. function: the address of the runner's function.
     """
 
     def __init__(
@@ -64,6 +64,13 @@ class Executor:
         self.runner: Runner = runner(arities | {COPY_ARITY}, cache)
         self._run = self.runner.run_flushing if flush_subnormals else self.runner.run
         self._table = self._build(observed=False)
+        suffix = "_flushing" if flush_subnormals else ""
+        self.function = self.runner.code.address(f"testbed_run_table{suffix}")
+
+    @property
+    def table(self) -> Table:
+        """The table of a run without an observer."""
+        return self._table
 
     def _build(self, observed: bool) -> Table:
         return build_table(self.root, self._resolve, self.runner, observed)

@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import ctypes
+import functools
 import os
+import threading
 from collections.abc import Collection, Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -14,34 +16,34 @@ from ...codegen.cache import ObjectCache
 from ...codegen.load import LoadedCode
 from ...codegen.options import Target
 from ...formats.whole_files import write_whole
-from ...hlo.errors import InputError, OutOfMemoryError
+from ...hlo.errors import InputError
 from ...hlo.ir import Module
-from ...planning.plan import Allocation, AllocationKind, Plan
+from ...planning.plan import Plan
 from ...profiling.profile import Profile, Row
 from ...profiling.sink import Sink
 from ...thunks import SequentialThunk
 from ...thunks.events import event_cost, intervals
-from ...thunks.executor import Executor, Frame, Observer
+from ...thunks.executor import Executor, Observer
 from ...thunks.image import Image
+from ...thunks.patched import runs_natively
 from ..base import Executable
-from .addresses import address_of
+from .contexts import Context, Contexts
 from .donation import place_aliased
+from .entry import Program, native_entry
 from .files import entry_of, pieces
-from .interruptible import LONG, in_main_thread, run_aside
+from .interruptible import LONG, SHORT, in_main_thread, run_aside
 from .leaves import Leaf
-from .memory import POOL
 from .red_zones import RedZones
 from .signature import Signature
 
 if TYPE_CHECKING:
     from ...thunks.wire.program import Entry
 
-IDLE_CONTEXTS = 8
-"""Number of arenas that an executable keeps for parallel executions."""
-
 
 class HostExecutable(Executable):
     """A compiled program. Threads may execute it in parallel: each run uses its own arena."""
+
+    __slots__ = ("_native",)  # an array, Program.words, which native functions read; or None
 
     def __init__(
         self,
@@ -63,9 +65,13 @@ class HostExecutable(Executable):
         variable = self._signature.variable
         self._executor = Executor(image.thunks, code.address, variable, cache, image.flush_subnormals)
         self._events = _sink(image.thunks, self._executor)
-        self._contexts: list[_Context] = []
         self._is_long = image.seconds >= LONG
-        self._red_zones = red_zones
+        self._red_zones, self._cache = red_zones, cache
+        self._contexts = Contexts(functools.partial(Context, self._signature, image))
+        self._native: np.ndarray | None = None
+        observed = red_zones or self._events is not None
+        self._may_enter = not (self._border or observed or self._is_long) and runs_natively(self._executor)
+        self._entering = threading.Lock()
 
     @property
     def plan(self) -> Plan:
@@ -123,6 +129,23 @@ class HostExecutable(Executable):
         Ctrl-C in the main thread raises KeyboardInterrupt at once. The kernel that was running then goes on for as long
         as it takes, and may still write to `outputs` and donated inputs: drop them.
         """
+        native = self._contexts.native
+        if native is not None and observer is None and not donated:
+            results = native.execute(self._native, tuple(inputs), None if outputs is None else tuple(outputs))
+            if results is not None:
+                return results
+        return self._execute(inputs, outputs, observer, donated)
+
+    def _execute(
+        self,
+        inputs: Sequence[Any],
+        outputs: Sequence[np.ndarray | None] | None,
+        observer: Observer | None,
+        donated: Collection[int],
+    ) -> list[np.ndarray]:
+        """As `execute`, for all that the native functions leave to Python."""
+        if self._may_enter:
+            self._enter()
         if self._border is not None:
             inputs, outputs = self._border.padded(inputs), self._sized(outputs)
         signature = self._signature
@@ -132,10 +155,7 @@ class HostExecutable(Executable):
             signature.refuse_overlaps(addresses + places)
             place_aliased(signature, inputs, donated, addresses, kept, places, results, outputs)
         addresses += places
-        try:
-            context = self._contexts.pop()
-        except IndexError:  # none is idle, or another thread took the last one
-            context = _Context(signature, self.image)
+        context = self._contexts.take()
         if self._red_zones and observer is None:
             observer = RedZones(self.code, self._executor.runner, self.image.flush_subnormals, context.address)
 
@@ -146,8 +166,7 @@ class HostExecutable(Executable):
 
         def give_back() -> None:  # also after an exception: a run reads nothing of the arena that it has not written
             context.go_on()
-            if len(self._contexts) < IDLE_CONTEXTS:
-                self._contexts.append(context)
+            self._contexts.give_back(context, self._executor)
 
         if self._is_long and in_main_thread():
             run_aside(run, context.stop, give_back, keep=(self, kept, results))
@@ -169,69 +188,22 @@ class HostExecutable(Executable):
             )
         return self._events.profile(clear)
 
+    def _enter(self) -> None:
+        """Prepare the native entry, at the first run: the trees of arguments and results are known by then."""
+        with self._entering:
+            if not self._may_enter:
+                return
+            native = native_entry(HostExecutable, "_native", Executable.__call__, self._cache)
+            if native is not None:
+                program = Program(self._signature, self.calling, self.image.seconds >= SHORT)
+                self._native = program.words
+                self._contexts.enter(native, program)
+            self._may_enter = False
+
     def _sized(self, outputs: Sequence[np.ndarray | None] | None) -> Sequence[np.ndarray | None] | None:
         """The caller's outputs, followed by None for each size of a dynamic result."""
         border = self._border
         return outputs if outputs is None or border is None else [*outputs, *[None] * len(border.results)]
-
-
-class _Context:
-    """The state of one run: the arena, the addresses of allocations, and the executor's frame on them."""
-
-    def __init__(self, signature: Signature, image: Image):
-        allocations = image.allocations
-        arena = {a.index: _temporaries(image, a) for a in allocations if a.kind is AllocationKind.TEMPORARY}
-        self._blocks = {**image.constants, **arena}
-        self._signature, self._variable = signature, list(signature.variable)
-        self._bases = np.zeros(len(allocations) + 1, np.uint64)  # the last entry is for leaves that no kernel uses
-        for index, block in self._blocks.items():
-            self._bases[index] = address_of(block)
-        self._frame: Frame | None = None
-        self._bound: list[int] | None = None  # addresses of inputs and outputs in the frame
-        self._running: Frame | None = None
-        self._stopped = False
-
-    def run(self, executor: Executor, addresses: list[int], observer: Observer | None, sink: Sink | None) -> None:
-        if addresses != self._bound or self._frame is None:
-            self._bind(executor, addresses)
-        frame = self._frame if observer is None else executor.frame(self._bases, observer)
-        assert frame is not None
-        self._running = frame
-        if self._stopped:
-            frame.stop()
-        if frame.events is not None:
-            frame.events.clear()  # of a run that ended early
-        frame.run()
-        if frame.events is not None and sink is not None:
-            events = frame.events.taken()
-            sink.add(events.marks, events.times, events.lost)
-
-    def stop(self) -> None:
-        """Let the run in another thread end before its next kernel. The results are undefined then."""
-        self._stopped = True
-        if self._running is not None:
-            self._running.stop()
-
-    def go_on(self) -> None:
-        """End `stop`, for the next run."""
-        if self._stopped and self._running is not None:
-            self._running.stop(False)
-        self._running, self._stopped = None, False
-
-    def _bind(self, executor: Executor, addresses: list[int]) -> None:
-        """Bind the addresses of inputs and outputs. Overlaps depend on addresses alone: check them only here."""
-        if not self._signature.aliased:
-            self._signature.refuse_overlaps(addresses)
-        self._bound = None
-        self._bases[self._variable] = addresses
-        if self._frame is None:
-            self._frame = executor.frame(self._bases)
-        else:
-            self._frame.rebind(self._bases)
-        self._bound = addresses
-
-    def address(self, allocation: int) -> int:
-        return int(self._bases[allocation])
 
 
 def _sink(thunks: SequentialThunk, executor: Executor) -> Sink | None:
@@ -240,13 +212,3 @@ def _sink(thunks: SequentialThunk, executor: Executor) -> Sink | None:
     if not rows:
         return None
     return Sink(rows, event_cost(executor.runner.run, executor.runner.profile))
-
-
-def _temporaries(image: Image, allocation: Allocation) -> np.ndarray:
-    """Memory for temporaries. Raises OutOfMemoryError, which names the largest array in it."""
-    try:
-        return POOL.allocate(allocation.size)
-    except MemoryError as error:
-        what, location = image.largest.get(allocation.index, ("", None))  # none in scratch memory only
-        what = f"temporary memory, with {what} in it," if what else "temporary memory"
-        raise OutOfMemoryError(what, allocation.size, location=location) from error

@@ -9,6 +9,11 @@ from collections.abc import Callable
 LONG = 0.3
 """Estimated seconds from which a run counts as long."""
 
+SHORT = 5e-5
+"""Estimated seconds up to which a run keeps the interpreter's lock: to give it up and take it back costs 0.1 µs, and
+more where other threads wait for it.
+"""
+
 STOPPING = 0.1
 """Seconds to wait for the kernel that is running when Ctrl-C comes."""
 

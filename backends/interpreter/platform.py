@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Collection, Sequence
 from typing import Any
 
 import numpy as np
@@ -21,7 +21,13 @@ class InterpreterExecutable(Executable):
     def __init__(self, module: Module):
         self.module = self.program = module
 
-    def execute(self, inputs: Sequence[Any], outputs: Sequence[np.ndarray | None] | None = None) -> list[np.ndarray]:
+    def execute(
+        self,
+        inputs: Sequence[Any],
+        outputs: Sequence[np.ndarray | None] | None = None,
+        *,
+        donated: Collection[int] = (),
+    ) -> list[np.ndarray]:
         results = evaluate(self.module, [np.asarray(x) for x in inputs])
         if outputs is None:
             return results
