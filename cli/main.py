@@ -16,6 +16,7 @@ import click
 from .. import __version__
 from ..hlo.errors import ParseError, TestbedError
 from . import interrupt, json_output
+from .cache_limit import cache_option
 from .output import make_safe, say
 from .processor import cpu_option
 
@@ -40,7 +41,7 @@ COMMANDS = {
 """Subcommand → its line in --help. cli/NAME.py is imported only when the subcommand runs, so that --help stays fast."""
 
 COMPILING = frozenset({"diff", "run", "compile", "buffers", "stages", "opt", "conform", "bench"})
-"""Subcommands with --cpu."""
+"""Subcommands with --cpu and --cache-limit."""
 
 
 class Interrupted(Exception):
@@ -58,7 +59,7 @@ class LazyGroup(click.Group):
             return None
         command: click.Command = import_module(f"..cli.{cmd_name}", __package__).command
         if cmd_name in COMPILING and not any(p.name == "cpu" for p in command.params):
-            command.params.append(cpu_option())
+            command.params += [cpu_option(), cache_option()]
         return command
 
     def invoke(self, ctx: click.Context) -> object:

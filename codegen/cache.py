@@ -18,6 +18,9 @@ FORMAT = 1
 MAGIC = b"TBOBJ%03d" % FORMAT
 HEADER = len(MAGIC) + 32
 SUFFIX = ".o"
+LIMIT_BYTES = 512 << 20
+"""Default limit of a cache: the code of some 20,000 kernels."""
+
 STALE_SECONDS = 3600.0
 """Age in seconds from which a temporary file counts as left behind by a process that died."""
 
@@ -44,11 +47,12 @@ class ObjectCache:
     """A directory of object files; None for the user's cache directory. Threads and processes may share it.
 
     Reads and writes never raise: an entry that cannot be read or written counts as not cached. When the directory
-    exceeds limit_bytes, the least recently used entries are removed first.
+    exceeds limit_bytes, the entries that were not read or written for the longest time are removed. Each process looks
+    at its first write and after every limit_bytes / 8 that it wrote: several may exceed the limit by as much each.
     """
 
     directory: Path | None = None
-    limit_bytes: int = 512 << 20
+    limit_bytes: int = LIMIT_BYTES
     _lock: threading.Lock = field(default_factory=threading.Lock, repr=False)
     _unmeasured: int | None = field(default=None, repr=False)  # bytes written since the last measurement
 

@@ -14,6 +14,7 @@ from multiprocessing import resource_tracker
 
 from pebble import ProcessExpired, ProcessPool
 
+from ..codegen.cache import DEFAULT_CACHE
 from .case_runner import run_case
 from .corpus import Case
 from .report import CaseResult
@@ -35,7 +36,8 @@ def run_cases(
     context = multiprocessing.get_context("spawn")  # fork would copy LLVM's and MLIR's state
     rows: dict[Future[CaseResult], CaseResult] = {}
     others = set(multiprocessing.active_children())
-    with ProcessPool(jobs, context=context, initializer=_begin, initargs=(os.getpid(),)) as pool:
+    begin = os.getpid(), DEFAULT_CACHE.limit_bytes
+    with ProcessPool(jobs, context=context, initializer=_begin, initargs=begin) as pool:
         try:
             with _inherited_signals_blocked():
                 tasks: dict[Future[CaseResult], tuple[str, str]] = {
@@ -69,8 +71,9 @@ PR_SET_PDEATHSIG = 1
 """Linux's prctl: the signal that a process gets when the thread that started it ends."""
 
 
-def _begin(parent: int) -> None:
+def _begin(parent: int, cache_limit: int) -> None:
     """Begin a worker: it discards whatever a stack prints to stdout, and ends with its parent, however that ends."""
+    DEFAULT_CACHE.limit_bytes = cache_limit
     os.dup2(os.open(os.devnull, os.O_WRONLY), 1)
     if sys.platform == "linux":
         ctypes.CDLL(None).prctl(PR_SET_PDEATHSIG, signal.SIGKILL)

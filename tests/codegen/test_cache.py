@@ -1,9 +1,13 @@
 """The object cache: keys, detection of damage, atomic entries, and a folder that stays within its limit."""
 
 import os
+import subprocess
+import sys
 import threading
+import time
 from dataclasses import replace
 
+import numpy as np
 import pytest
 
 from ...codegen.cache import HEADER, ObjectCache, cache_key
@@ -106,3 +110,61 @@ def test_readers_and_writers_at_once_see_whole_entries(cache):
     stop.set()
     reader.join()
     assert seen <= {None, *payloads} and cache.read(key) in payloads
+
+
+WRITER = """
+import sys
+from pathlib import Path
+from testbed.codegen.cache import ObjectCache, cache_key
+cache = ObjectCache(Path(sys.argv[1]), limit_bytes=int(sys.argv[2]))
+print("begun", flush=True)
+n = 0
+while True:
+    key = cache_key(str(n % 7))
+    payload = cache.read(key)
+    if payload is not None and payload != bytes([n % 7]) * 200_000:
+        print("broken", flush=True)
+    cache.write(key, bytes([n % 7]) * 200_000)
+    n += 1
+"""
+
+
+def writers(directory, limit, count):
+    begun = [
+        subprocess.Popen([sys.executable, "-c", WRITER, str(directory), str(limit)], stdout=subprocess.PIPE, text=True)
+        for _ in range(count)
+    ]
+    for child in begun:
+        assert child.stdout.readline() == "begun\n"
+    return begun
+
+
+@pytest.mark.parametrize("limit", [10 << 20, 700_000], ids=["roomy", "tight"])
+def test_entries_are_whole_or_absent_when_writers_are_killed(tmp_path, limit):
+    """Four processes write the same keys, over and over, and are killed at any moment."""
+    random, keys = np.random.default_rng(0), [cache_key(str(n)) for n in range(7)]
+    for _ in range(3):
+        children = writers(tmp_path, limit, 4)
+        time.sleep(float(random.uniform(0.05, 0.3)))
+        for child in children:
+            child.kill()
+        assert [child.communicate()[0] for child in children] == [""] * 4
+        cache = ObjectCache(tmp_path, limit_bytes=limit)
+        for n, key in enumerate(keys):
+            assert cache.read(key) in (None, bytes([n]) * 200_000)
+            assert not cache.path(key).exists() or cache.path(key).stat().st_size == 200_000 + HEADER
+    cache.shrink()
+    left = [path for path in entries(cache) if path.suffix == ".o"]
+    assert sum(path.stat().st_size for path in left) <= limit
+    for path in entries(cache):
+        if path.suffix == ".tmp":
+            os.utime(path, (1e9, 1e9))
+    cache.write(keys[0], b"x")
+    cache.shrink()
+    assert all(path.suffix == ".o" for path in entries(cache)) and cache.read(keys[0]) == b"x"
+
+
+def test_a_limit_of_nothing_keeps_nothing(tmp_path):
+    cache = ObjectCache(tmp_path, limit_bytes=0)
+    good = build_object(IR, HOST, cache)
+    assert entries(cache) == [] and build_object(IR, HOST, cache).data == good.data
