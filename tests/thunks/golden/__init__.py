@@ -1,0 +1,1 @@
+"""Programs in files of earlier versions, and what they give."""
