@@ -18,6 +18,7 @@ if TYPE_CHECKING:  # the same names for type checkers; tests/repository/test_whe
     from .backends.registry import register_platform as register_platform
     from .cli.display import to_html as to_html
     from .cli.display import to_svg as to_svg
+    from .codegen.threads import set_threads as set_threads
     from .formats.builder import ops as ops
     from .formats.builder.builder import XlaBuilder as XlaBuilder
     from .formats.builder.builder import XlaOp as XlaOp
@@ -68,6 +69,7 @@ _PUBLIC: dict[str, str] = {
     "parse": "migration.api",
     "platform": "backends.registry",
     "register_platform": "backends.registry",
+    "set_threads": "codegen.threads",
     "run": "migration.api",
     "set_memory_limit": "backends.host.memory",
     "to_html": "cli.display",

@@ -42,6 +42,10 @@ def pytest_configure(config: pytest.Config) -> None:
         from testbed.codegen.options import assume_host
 
         assume_host(os.environ["TESTBED_CPU"])
+    if os.environ.get("TESTBED_THREADS"):
+        from testbed.codegen.threads import set_threads
+
+        set_threads(int(os.environ["TESTBED_THREADS"]))
     load_hypothesis_profile()
 
 

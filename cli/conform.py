@@ -77,6 +77,7 @@ def command(
     from functools import partial
 
     from ..codegen.options import Target
+    from ..codegen.threads import threads
     from ..differential.case_runner import run_case
     from ..differential.conformance import run_cases
     from ..differential.corpus import ALL_STACKS, PARSE, read_suite, select
@@ -95,7 +96,7 @@ def command(
         entries = read_expected_failures(Path(expected_failures), (c.id for c in suite), ALL_STACKS)
     cases = select(suite, pattern, sample, seed)
     with patience(5), progress(len(cases) * len(names)) as advance:
-        runner = partial(run_case, target=Target.host(), xla_flags=xla_flags)
+        runner = partial(run_case, target=Target.host(), xla_flags=xla_flags, threads=threads())
         rows = run_cases(cases, names, jobs=jobs, limit=limit, on_row=lambda row: advance(), runner=runner)
     expected, passing = split(rows, entries)
     if json_file:

@@ -18,7 +18,7 @@ from ..hlo.errors import ParseError, TestbedError
 from . import interrupt, json_output
 from .cache_limit import cache_option
 from .output import make_safe, say
-from .processor import cpu_option
+from .processor import cpu_option, threads_option
 
 COMMANDS = {
     "diff": "Compile on both stacks, run, and compare with the evaluator (and XLA:CPU where jaxlib is installed).",
@@ -43,6 +43,9 @@ COMMANDS = {
 COMPILING = frozenset({"diff", "run", "compile", "buffers", "stages", "opt", "conform", "bench"})
 """Subcommands with --cpu and --cache-limit."""
 
+RUNNING = frozenset({"diff", "run", "conform", "bench"})
+"""Subcommands with --threads."""
+
 
 class Interrupted(Exception):
     """Ctrl-C."""
@@ -60,6 +63,8 @@ class LazyGroup(click.Group):
         command: click.Command = import_module(f"..cli.{cmd_name}", __package__).command
         if cmd_name in COMPILING and not any(p.name == "cpu" for p in command.params):
             command.params += [cpu_option(), cache_option()]
+        if cmd_name in RUNNING and not any(p.name == "threads" for p in command.params):
+            command.params.append(threads_option())
         return command
 
     def invoke(self, ctx: click.Context) -> object:

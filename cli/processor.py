@@ -1,4 +1,6 @@
-"""`--cpu`: compile as for another processor. TESTBED_CPU stands for it, in the tests too."""
+"""`--cpu`: compile as for another processor; `--threads`: how many may run a kernel. TESTBED_CPU and TESTBED_THREADS
+stand for them, in the tests too.
+"""
 
 from __future__ import annotations
 
@@ -7,6 +9,7 @@ from functools import partial
 import click
 
 from ..codegen.options import assume_host, assumed_host
+from ..codegen.threads import DEFAULT, set_threads, threads
 
 
 def cpu_option() -> click.Option:
@@ -25,3 +28,22 @@ def _assume(context: click.Context, parameter: click.Parameter, cpu: str | None)
     if cpu is not None:
         context.call_on_close(partial(assume_host, assumed_host()))
         assume_host(cpu)
+
+
+def threads_option() -> click.Option:
+    """The option of every subcommand that runs programs; it holds until the subcommand ends."""
+    return click.Option(
+        ["--threads"],
+        type=click.IntRange(1),
+        envvar="TESTBED_THREADS",
+        metavar="N",
+        expose_value=False,
+        callback=_set_threads,
+        help=f"Let N threads work at a kernel (default: {DEFAULT}). Results do not depend on N. Also TESTBED_THREADS.",
+    )
+
+
+def _set_threads(context: click.Context, parameter: click.Parameter, count: int | None) -> None:
+    if count is not None:
+        context.call_on_close(partial(set_threads, threads()))
+        set_threads(count)

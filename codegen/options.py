@@ -6,6 +6,7 @@ import functools
 from dataclasses import dataclass
 
 from ..hlo.errors import InputError
+from .threads import threads
 
 
 @dataclass(frozen=True, slots=True)
@@ -82,25 +83,32 @@ class EmitOptions:
     """Options of an emission. All of them except keep_stages, which changes no code, are part of every cache key.
 
     strict: no FP contraction, no reassociation of reductions, subnormals are kept. keep_stages: print every
-    intermediate IR, which adds about a quarter to MLIR's time.
+    intermediate IR, which adds about a quarter to MLIR's time. ranges: a kernel that may be split takes the steps that
+    it computes, if its stack's loops can; code never depends on the number of threads.
     """
 
     target: Target
     strict: bool = False
     keep_stages: bool = False
+    ranges: bool = False
 
     @staticmethod
     def host(strict: bool = False) -> EmitOptions:
-        """Options for this process's machine."""
-        return EmitOptions(Target.host(), strict)
+        """Options for this process's machine, and its number of threads (threads.py)."""
+        return EmitOptions(Target.host(), strict, ranges=threads() > 1)
 
 
 @dataclass(frozen=True, slots=True)
 class EmittedModule:
-    """One LLVM module as text. stages: earlier IRs as (file extension, text), if requested."""
+    """One LLVM module as text. stages: earlier IRs as (file extension, text), if requested.
+
+    ranged: names of the kernels that take ranges. Their last parameters are `i64 begin, i64 end`: the kernel computes
+    the steps [begin, end) of its request's partition. Both are multiples of its `least`, or `extent`; begin < end.
+    """
 
     llvm_ir: str
     stages: tuple[tuple[str, str], ...] = ()
+    ranged: frozenset[str] = frozenset()
 
 
 VECTOR_BITS = (("+avx512f", 512), ("+avx", 256), ("+sse2", 128), ("+neon", 128), ("+v", 128), ("+altivec", 128))

@@ -12,6 +12,7 @@ import numpy as np
 
 from ..backends.xla import XlaCrashed
 from ..codegen.options import Target, assume_host
+from ..codegen.threads import DEFAULT, set_threads
 from ..formats.program import Program, read_text
 from ..hlo.errors import TestbedError, UnsupportedError
 from ..migration.stacks import prepare
@@ -20,12 +21,16 @@ from .corpus import EXECUTIONS, LHLO, PARSE, Case, compare_leaves, load_case
 from .report import CaseResult
 
 
-def run_case(case: Case, stack: str, target: Target | None = None, xla_flags: str | None = None) -> CaseResult:
+def run_case(
+    case: Case, stack: str, target: Target | None = None, xla_flags: str | None = None, threads: int | None = None
+) -> CaseResult:
     """The row of a case on a stack. A module that does not parse fails.
 
     target: the processor that this worker process compiles for; None: this machine's. xla_flags: of the stack xla.
+    threads: that may work at a kernel; None: as in any process.
     """
     assume_host(target)
+    set_threads(threads or DEFAULT)
     start = time.perf_counter()
     try:
         flags = xla_flags if stack == "xla" else None

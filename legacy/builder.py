@@ -38,7 +38,7 @@ class Loop:
     """A counted loop with at least one iteration. `index` is the counter, `carried` the loop-carried values."""
 
     def __init__(
-        self, code: Code, start: int, extent: IndexValue, step: int, carried: Sequence[Register], unroll: Unroll
+        self, code: Code, start: IndexValue, extent: IndexValue, step: int, carried: Sequence[Register], unroll: Unroll
     ):
         self.code, self.outer, self.unroll = code, code.scope, unroll
         self.step, self.end = step, code.add(extent, start)
@@ -65,7 +65,7 @@ class Loop:
             again.set_metadata("llvm.loop", _loop_metadata(code.module, self.unroll))
         self.counter.add_incoming(after, inner.block)
         outer = self.outer.builder
-        self.counter.add_incoming(I64(self.start), outer.block)
+        self.counter.add_incoming(code.value(self.start), outer.block)
         for phis, initial, result in zip(self.phis, self.initial, results, strict=True):
             for phi, first, last in zip(phis, initial, flatten(result), strict=True):
                 phi.add_incoming(last, inner.block)
@@ -291,6 +291,10 @@ class Code:
         if unroll is Unroll.SHORT and isinstance(extent, int) and extent <= UNROLLED * step:
             unroll = Unroll.FREELY
         return Loop(self, start, extent, step, carried, unroll)
+
+    def between(self, start: IndexValue, end: IndexValue) -> Loop:
+        """Open a loop for i in start, … < end; start < end."""
+        return Loop(self, start, self.subtract(end, start), 1, (), Unroll.FREELY)
 
     def range(
         self,

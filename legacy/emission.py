@@ -19,6 +19,5 @@ def emit_module(requests: Sequence[KernelRequest], options: EmitOptions) -> Emit
         raise errors[0]
     module = ir.Module("legacy", context=ir.Context())
     module.triple = options.target.triple
-    for request in requests:
-        emit_kernel(module, request, options)
-    return EmittedModule(str(module))
+    ranged = frozenset(request.name for request in requests if emit_kernel(module, request, options))
+    return EmittedModule(str(module), ranged=ranged)

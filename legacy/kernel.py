@@ -11,6 +11,7 @@ from ..hlo.analysis.windows import running
 from ..hlo.ir import Instruction
 from ..hlo.opcodes import Op
 from ..hlo.shapes import Shape
+from ..planning.partition import Partition
 from ..planning.plan import KernelRequest
 from . import convolution, dot, indexing, reduce, reduce_window, shape, sort
 from .builder import Code
@@ -21,9 +22,10 @@ from .elementwise import EMIT
 from .graph import graph_of, walk
 from .leaf import Leaf, is_whole, result_leaves
 from .linear import is_linear
-from .loops import nest_for
+from .loops import nest_for, takes_steps
 from .memory import Pointer
-from .registers import POINTER
+from .ranges import Steps, scaled
+from .registers import I64, POINTER
 from .rows import emit_rows, find_rows
 from .scratch import Scratch
 from .update import emit_update, is_update
@@ -46,29 +48,55 @@ RULES: dict[Op, ElementRule] = merge(
 """Rules of the opcodes that are not elementwise."""
 
 
-def emit_kernel(module: ir.Module, request: KernelRequest, options: EmitOptions) -> None:
-    """Add the kernel's function to the module."""
-    function = _declare(module, request)
+def emit_kernel(module: ir.Module, request: KernelRequest, options: EmitOptions) -> bool:
+    """Add the kernel's function to the module. Returns whether it takes ranges."""
+    ranged = options.ranges and request.partition is not None and _takes_steps(request, options)
+    e, leaves = _begin(module, request, options, ranged)
+    steps = None
+    if ranged:
+        assert request.partition is not None
+        steps = Steps(request.partition, *e.code.function.args[-2:])
+    rows = find_rows(e, leaves)
+    if rows is not None:
+        emit_rows(e, leaves, rows, steps)
+    else:
+        for group in _groups(e, leaves):
+            _emit_group(e, group, steps)
+    e.code.root.builder.ret_void()
+    return ranged
+
+
+def _begin(
+    module: ir.Module, request: KernelRequest, options: EmitOptions, ranged: bool
+) -> tuple[Elemental, list[Leaf]]:
+    function = _declare(module, request, ranged)
     target = options.target
     code = Code(module, function, strict=options.strict, fma=target.has_fma, vector_bits=target.vector_bits)
     graph = graph_of(request)
     pointers = {leaf: Pointer(function.args[argument]) for leaf, argument in graph.leaves.items()}
     e = Elemental(code, pointers, RULES, Scratch.of(request, function))
-    leaves = result_leaves(request, graph, function)
+    return e, result_leaves(request, graph, function)
+
+
+def _takes_steps(request: KernelRequest, options: EmitOptions) -> bool:
+    """Whether all loops over the results of a kernel with a partition can run over some of the steps."""
+    e, leaves = _begin(ir.Module("probe", context=ir.Context()), request, options, ranged=True)
+    partition = request.partition
+    assert partition is not None
     rows = find_rows(e, leaves)
     if rows is not None:
-        emit_rows(e, leaves, rows)
-    else:
-        for group in _groups(e, leaves):
-            _emit_group(e, group)
-    code.root.builder.ret_void()
+        return rows.grid.count % partition.extent == 0
+    return all(_group_takes_steps(e, group, partition) for group in _groups(e, leaves))
 
 
-def _declare(module: ir.Module, request: KernelRequest) -> ir.Function:
-    type_ = ir.FunctionType(ir.VoidType(), [POINTER] * len(request.arguments))
+def _declare(module: ir.Module, request: KernelRequest, ranged: bool) -> ir.Function:
+    bounds = [I64] * 2 if ranged else []
+    type_ = ir.FunctionType(ir.VoidType(), [POINTER] * len(request.arguments) + bounds)
     function = ir.Function(module, type_, request.name)
     function.attributes.add("nounwind")
-    for number, (argument, parameter) in enumerate(zip(request.arguments, function.args, strict=True)):
+    for name, bound in zip(("begin", "end"), function.args[len(request.arguments) :], strict=False):
+        bound.name = name
+    for number, (argument, parameter) in enumerate(zip(request.arguments, function.args, strict=False)):
         parameter.name = f"arg{number}"
         parameter.add_attribute("noalias")
         parameter.add_attribute("captures(none)")
@@ -107,7 +135,36 @@ def _together(a: Leaf, b: Leaf) -> bool:
     return a.shape.dims == b.shape.dims and same_order(a.shape.dims, a.shape.minor_to_major, b.shape.minor_to_major)
 
 
-def _emit_group(e: Elemental, group: list[Leaf]) -> None:
+def _group_takes_steps(e: Elemental, group: list[Leaf], partition: Partition) -> bool:
+    """Whether `_emit_group` can compute some of the steps. It has the same cases in the same order."""
+    first = group[0]
+    if len(group) == 1 and is_update(first.instruction):
+        return False
+    if is_whole(first.instruction) and first.instruction not in e.leaves:
+        rule = _WHOLE_STEPS.get(first.instruction.opcode)
+        return rule is not None and rule(e, first.instruction, partition)
+    products = _products(e, group)
+    if products:
+        return _PRODUCT_STEPS[products[0].opcode](e, products[0], group, partition)
+    if len(group) == 1 and first.instruction not in e.leaves and first.instruction.opcode in _PIECES:
+        return False
+    if all(is_linear(leaf.instruction, e.leaves) for leaf in group):
+        return True
+    return takes_steps(e, [leaf.instruction for leaf in group], first.shape, partition)
+
+
+_WHOLE_STEPS: dict[Op, Callable[[Elemental, Instruction, Partition], bool]] = {}
+"""Which roots of _WHOLE can compute some of the steps. The others run on one thread."""
+
+_PRODUCT_STEPS: dict[Op, Callable[[Elemental, Instruction, list[Leaf], Partition], bool]] = {
+    Op.CONVOLUTION: lambda e, root, group, partition: False,
+    Op.DOT: lambda e, root, group, partition: False,
+    Op.REDUCE: lambda e, root, group, partition: reduce.takes_steps(root, partition),
+}
+"""Which blocked products can compute some of the steps."""
+
+
+def _emit_group(e: Elemental, group: list[Leaf], steps: Steps | None) -> None:
     first = group[0]
     if first.shape.size == 0:
         return
@@ -117,13 +174,13 @@ def _emit_group(e: Elemental, group: list[Leaf]) -> None:
     if is_whole(first.instruction) and first.instruction not in e.leaves:
         _WHOLE[first.instruction.opcode](e, first.instruction, _all_leaves(group))
         return
-    if _emit_product(e, group):
+    if _emit_product(e, group, steps):
         return
     pieces = _PIECES.get(first.instruction.opcode) if len(group) == 1 and first.instruction not in e.leaves else None
     if pieces is not None:
         pieces(e, first)
     elif all(is_linear(leaf.instruction, e.leaves) for leaf in group):
-        loop = e.code.loop(first.shape.size)
+        loop = scaled(e.code, steps, first.shape.size)
         _write_all(e, group, Index.flat(e.code, first.shape, loop.index))
         loop.close()
     else:
@@ -132,6 +189,7 @@ def _emit_group(e: Elemental, group: list[Leaf]) -> None:
             [leaf.instruction for leaf in group],
             first.shape,
             lambda positions: _write_all(e, group, Index.at(e.code, first.shape, positions)),
+            steps,
         )
 
 
@@ -172,7 +230,7 @@ def _write_all(e: Elemental, group: list[Leaf], index: Index) -> None:
         leaf.write(e, index.within(leaf.shape), value)
 
 
-def _emit_product(e: Elemental, group: list[Leaf]) -> bool:
+def _emit_product(e: Elemental, group: list[Leaf], steps: Steps | None) -> bool:
     """Emit the group's dot, convolution or reductions in blocks, each followed by its elementwise ops. False if none
     fits.
     """
@@ -185,7 +243,7 @@ def _emit_product(e: Elemental, group: list[Leaf]) -> bool:
 
     root = products[0]
     if root.opcode is Op.REDUCE:
-        reduce.emit_column_reduce(e, products, finish)
+        reduce.emit_column_reduce(e, products, finish, steps)
         return True
     tiled = problem_of(e, root, e.code.vector_bits) if root.opcode is Op.DOT else None
     if tiled is not None and group[0].instruction is root and len(group) == 1:

@@ -11,10 +11,12 @@ from llvmlite import ir
 from ..hlo.ir import Instruction
 from ..hlo.opcodes import Op
 from ..hlo.shapes import Shape
-from .builder import Code, IndexValue, Unroll
+from ..planning.partition import Partition
+from .builder import Code, IndexValue, Loop, Once, Unroll
 from .elemental import Elemental, Index
 from .elementwise import EMIT
 from .memory import Pointer, address, load
+from .ranges import Steps, block_of, blocks, in_order
 from .registers import I32, memory_type
 from .stack import alloca
 
@@ -29,10 +31,10 @@ or inside it and build the vectors element by element, which costs seconds of co
 """
 
 
-def nest(e: Elemental, shape: Shape, body: Body) -> None:
-    """Call body(positions) in loops over all elements in memory order."""
+def nest(e: Elemental, shape: Shape, body: Body, steps: Steps | None = None) -> None:
+    """Call body(positions) in loops over all elements in memory order, or over those of the steps."""
     unroll = Unroll.SHORT if shape.dtype.bytes <= NARROW else Unroll.FREELY
-    _nest(e, shape.dims, tuple(reversed(shape.minor_to_major)), [0] * shape.rank, body, unroll)
+    _nest(e, shape.dims, tuple(reversed(shape.minor_to_major)), [0] * shape.rank, body, unroll, steps)
 
 
 def _nest(
@@ -42,8 +44,15 @@ def _nest(
     positions: list[IndexValue],
     body: Body,
     unroll: Unroll = Unroll.FREELY,
+    steps: Steps | None = None,
 ) -> None:
-    loops = []
+    loops: list[Loop | Once] = []
+    if steps is not None:
+        loop, places = in_order(e.code, steps, [dims[d] for d in steps.dimensions])
+        loops.append(loop)
+        for d, place in zip(steps.dimensions, places, strict=True):
+            positions[d] = place
+        order = [d for d in order if d not in steps.dimensions]
     for d in order:
         loops.append(e.code.loop(dims[d], unroll=unroll))
         positions[d] = loops[-1].index
@@ -52,14 +61,33 @@ def _nest(
         loop.close()
 
 
-def nest_for(e: Elemental, roots: Sequence[Instruction], shape: Shape, body: Body) -> None:
-    """As `nest`, but in tiles of two dimensions if a leaf of the roots is read across the memory order of `shape`."""
+def tile_of(e: Elemental, roots: Sequence[Instruction], shape: Shape) -> tuple[int, int, list[Crossing]] | None:
+    """(The dimension across which a leaf of the roots is read, the fastest, all such leaves), if tiles pay off."""
     fast = fastest_dimension(shape)
     crossings = [c for root in roots for c in _crossings(e, root) if c.across != fast and shape.dims[c.across] >= 8]
-    if fast is None or not crossings or shape.dims[fast] < 8:
-        nest(e, shape, body)
+    return (crossings[0].across, fast, crossings) if fast is not None and crossings and shape.dims[fast] >= 8 else None
+
+
+def takes_steps(e: Elemental, roots: Sequence[Instruction], shape: Shape, partition: Partition) -> bool:
+    """Whether `nest_for` can compute some of the steps: tiles can if the steps' last dimension is their height, or none
+    is a side of theirs.
+    """
+    found = tile_of(e, roots, shape)
+    if found is None:
+        return True
+    across, fast, _ = found
+    if across not in partition.dimensions:
+        return fast not in partition.dimensions
+    return partition.dimensions[-1] == across and block_of(partition, shape.dims[across], TILE) is not None
+
+
+def nest_for(e: Elemental, roots: Sequence[Instruction], shape: Shape, body: Body, steps: Steps | None = None) -> None:
+    """As `nest`, but in tiles of two dimensions if a leaf of the roots is read across the memory order of `shape`."""
+    found = tile_of(e, roots, shape)
+    if found is None:
+        nest(e, shape, body, steps)
         return
-    across = crossings[0].across
+    across, fast, crossings = found
     exact = {(c.leaf, c.roles): c for c in crossings if c.exact and c.across == across and fast in c.roles}
     staged = [
         Staged(c, Pointer(alloca(e.code, memory_type(c.leaf.shape.dtype), TILE * TILE)))
@@ -74,7 +102,20 @@ def nest_for(e: Elemental, roots: Sequence[Instruction], shape: Shape, body: Bod
                 _tiles(e, positions, (across, fast), height, width, staged, body)
 
     order = [d for d in reversed(shape.minor_to_major) if d not in (fast, across)]
-    _nest(e, shape.dims, order, positions, tiles)
+    if steps is None or across not in steps.dimensions:
+        _nest(e, shape.dims, order, positions, tiles, steps=steps)
+        return
+    block = block_of(steps.partition, shape.dims[across], TILE)
+    assert block is not None
+    for outer, first, size in blocks(e.code, steps, [shape.dims[d] for d in steps.dimensions], block):
+        for d, place in zip(steps.dimensions, outer, strict=False):
+            positions[d] = place
+
+        def row_of_tiles(_: list[IndexValue], first: IndexValue = first, size: int = size) -> None:
+            for width in parts(shape.dims[fast], TILE):
+                _tiles(e, positions, (across, fast), (0, size, size), width, staged, body, first)
+
+        _nest(e, shape.dims, [d for d in order if d not in steps.dimensions], positions, row_of_tiles)
 
 
 def fastest_dimension(shape: Shape) -> int | None:
@@ -159,16 +200,21 @@ def _tiles(
     width: Part,
     staged: Sequence[Staged],
     body: Body,
+    top: IndexValue = 0,
 ) -> None:
-    """All tiles of one part of the two dimensions. Leaves read across them are first transposed on the stack."""
+    """All tiles of one part of the two dimensions. Leaves read across them are first transposed on the stack.
+
+    top: what is added to the positions of the height.
+    """
     code, (across, fast) = e.code, dims
     outer = code.loop(height[1] - height[0], start=height[0], step=height[2])
     inner = code.loop(width[1] - width[0], start=width[0], step=width[2])
-    positions[across], positions[fast] = outer.index, inner.index
+    above = code.add(top, outer.index)
+    positions[across], positions[fast] = above, inner.index
     turned = [s for s in staged if _turn(e, s, positions, fast, height[2], width[2])]
     row = code.loop(height[2])
     column_start = inner.index
-    positions[across] = code.add(outer.index, row.index)
+    positions[across] = code.add(above, row.index)
     column = code.loop(width[2])
     positions[fast] = code.add(column_start, column.index)
     for s in turned:

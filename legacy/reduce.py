@@ -9,7 +9,8 @@ from contextlib import contextmanager
 from ..hlo.dtypes import DType
 from ..hlo.ir import Computation, Instruction
 from ..hlo.opcodes import Op
-from ..hlo.shapes import array
+from ..hlo.shapes import Shape, array
+from ..planning.partition import Partition
 from .builder import Code, IndexValue, Unroll
 from .elemental import Elemental, ElementRule, Index, Reads
 from .elementwise import EMIT
@@ -18,6 +19,7 @@ from .linear import is_linear
 from .loops import parts
 from .narrow import NARROW, decode, encode
 from .partial import OUTSIDE, TERMS, UNBOUNDED, PartialArrays, PartialSums, levels_of, nothing
+from .ranges import Steps, block_of, blocks, loops_over
 from .registers import Register
 from .stack import StackArray
 
@@ -276,7 +278,23 @@ class ColumnReducers:
             self.e.bind(reducer.instruction, index, reducer.result(reducer.close(total)))
 
 
-def emit_column_reduce(e: Elemental, instructions: Sequence[Instruction], finish: Callable[[Index], None]) -> None:
+def takes_steps(instruction: Instruction, partition: Partition) -> bool:
+    """Whether `emit_column_reduce` can compute some of the steps: whole blocks of columns."""
+    source = instruction.operands[0].shape
+    kept = [d for d in range(source.rank) if d not in instruction.dimensions]
+    fastest = next(d for d in source.minor_to_major if source.dims[d] != 1)
+    inside = [kept[d] for d in partition.dimensions]
+    if fastest not in inside:
+        return True
+    return inside[-1] == fastest and block_of(partition, source.dims[fastest], BLOCK) is not None
+
+
+def emit_column_reduce(
+    e: Elemental,
+    instructions: Sequence[Instruction],
+    finish: Callable[[Index], None],
+    steps: Steps | None = None,
+) -> None:
     """Emit reductions with the same columns. For each block of columns: reduce all rows on the stack, then call
     `finish(index)` for each element of the result, with the values of the reductions bound to that index.
     """
@@ -286,24 +304,37 @@ def emit_column_reduce(e: Elemental, instructions: Sequence[Instruction], finish
     kept = [d for d in range(source.rank) if d not in first.dimensions]
     fastest = next(d for d in source.minor_to_major if source.dims[d] != 1)
     reducers = ColumnReducers(e, instructions, source.dims[fastest])
-    positions: list[IndexValue] = [0] * source.rank
-    outer = []
-    for d in (d for d in reversed(source.minor_to_major) if d in kept and d != fastest):
-        outer.append(code.loop(source.dims[d]))
-        positions[d] = outer[-1].index
-    for start, end, block in parts(source.dims[fastest], BLOCK):
-        blocks = code.loop(end - start, start=start, step=block, unroll=Unroll.NEVER)
+    for positions, start, block in _column_blocks(code, source, kept, fastest, steps):
         reducers.fill(block)
-        _accumulate(e, reducers, positions, fastest, blocks.index, block)
+        _accumulate(e, reducers, positions, fastest, start, block)
         column = code.loop(block)
-        positions[fastest] = code.add(blocks.index, column.index)
+        positions[fastest] = code.add(start, column.index)
         index = Index.at(code, result, [positions[d] for d in kept])
         reducers.bind(column.index, index)
         finish(index)
         column.close()
-        blocks.close()
-    for loop in reversed(outer):
-        loop.close()
+
+
+def _column_blocks(
+    code: Code, source: Shape, kept: Sequence[int], fastest: int, steps: Steps | None
+) -> Iterator[tuple[list[IndexValue], IndexValue, int]]:
+    """Loops over blocks of columns: (positions by dimension, the block's first column, its width)."""
+    order = [d for d in reversed(source.minor_to_major) if d in kept and d != fastest]
+    inside = [] if steps is None else [kept[d] for d in steps.dimensions]
+    if steps is None or fastest not in inside:
+        with loops_over(code, steps, inside, source.dims, order) as positions:
+            for start, end, block in parts(source.dims[fastest], BLOCK):
+                loop = code.loop(end - start, start=start, step=block, unroll=Unroll.NEVER)
+                yield positions, loop.index, block
+                loop.close()
+        return
+    width = block_of(steps.partition, source.dims[fastest], BLOCK)
+    assert width is not None
+    for outer, first, block in blocks(code, steps, [source.dims[d] for d in inside], width):
+        with loops_over(code, None, [], source.dims, [d for d in order if d not in inside]) as positions:
+            for d, place in zip(inside, outer, strict=False):
+                positions[d] = place
+            yield positions, first, block
 
 
 def _accumulate(

@@ -20,6 +20,7 @@ from .elementwise import EMIT
 from .leaf import Leaf
 from .memory import load
 from .partial import PartialSums, nothing
+from .ranges import Steps, scaled
 from .reduce import Reducer
 from .registers import Register
 from .row_graph import PASSED, Role, RowGraph, row_graph
@@ -49,13 +50,13 @@ class Walk:
         return ends + [leaf.instruction for leaf in self.written] + self.staged
 
 
-def emit_rows(e: Elemental, leaves: Sequence[Leaf], rows: RowGraph) -> None:
-    """Emit all results of a row kernel."""
+def emit_rows(e: Elemental, leaves: Sequence[Leaf], rows: RowGraph, steps: Steps | None = None) -> None:
+    """Emit all results of a row kernel, or those of the steps: whole rows."""
     full = [leaf for leaf in leaves if rows.roles[leaf.instruction] is Role.FULL]
     numbers = [leaf for leaf in leaves if rows.roles[leaf.instruction] is Role.ROW]
     walks = plan_walks(e, full, rows)
     at = RowElemental(e, rows)
-    loops = at.open_rows()
+    loops = at.open_rows(steps)
     for step in walks:
         _emit_walk(at, step)
     values = [leaf.value(at, at.place(leaf.instruction, leaf.shape)) for leaf in numbers]
@@ -137,7 +138,13 @@ class RowElemental(Elemental):
         self.row_positions: list[IndexValue] = []
         self.column_positions: list[IndexValue] = []
 
-    def open_rows(self) -> list[Loop | Once]:
+    def open_rows(self, steps: Steps | None) -> list[Loop | Once]:
+        if steps is not None:
+            rows = scaled(self.code, steps, self.rows.grid.count)
+            self.row = rows.index
+            order = list(reversed(range(len(self.outer))))
+            self.row_positions = [self.row] if self.flat else list(self.code.split(self.row, self.outer, order))
+            return [rows]
         loops = [self.code.loop(size) for size in ([self.rows.grid.count] if self.flat else self.outer)]
         self.row_positions = [loop.index for loop in loops]
         self.row = self.row_positions[0] if self.flat else _join(self.code, self.row_positions, self.outer)

@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 
 from mlir import ir
 
 from ..codegen.options import EmitOptions, EmittedModule
 from ..lhlo.from_hlo import from_kernels
 from ..lhlo.module import LhloModule
+from ..planning.partition import Partition
 from ..planning.plan import KernelRequest
 from . import math_library, pipeline
 from .builder import Builder
@@ -26,26 +27,28 @@ def emit(requests: Sequence[KernelRequest], options: EmitOptions) -> EmittedModu
     with pipeline.LOCK:
         session = pipeline.session()
         try:
-            return _emit(session, from_kernels(requests, session.context), options)
+            partitions = {r.name: r.partition for r in requests} if options.ranges else {}
+            return _emit(session, from_kernels(requests, session.context), options, partitions)
         except Misplaced as error:
             found = (i for r in requests for i in instructions(r.instruction) if i.name == error.instruction)
             error.location = next((i.location for i in found), None)
             raise
 
 
-def _emit(session: pipeline.Session, lhlo: LhloModule, options: EmitOptions) -> EmittedModule:
+def _emit(
+    session: pipeline.Session, lhlo: LhloModule, options: EmitOptions, partitions: Mapping[str, Partition | None]
+) -> EmittedModule:
     keep = options.keep_stages
     stages = [("lhlo.mlir", lhlo.to_text())] if keep else []
     with session.context, ir.Location.unknown():
         module = ir.Module.create()
         target = options.target
         b = Builder(module, session.types, strict=options.strict, fma=target.has_fma, vector_bits=target.vector_bits)
-        for graph in graphs(lhlo):
-            emit_kernel(b, graph)
+        ranged = frozenset(g.name for g in graphs(lhlo) if emit_kernel(b, g, partitions.get(g.name)))
         if keep:
             stages.append(("mlir", str(module)))
         math_library.expand(b)
         pipeline.lower(module, session.passes)
         if keep:
             stages.append(("llvm.mlir", str(module)))
-        return EmittedModule(pipeline.translate(module), tuple(stages))
+        return EmittedModule(pipeline.translate(module), tuple(stages), ranged)

@@ -7,6 +7,7 @@ from collections.abc import Callable, Mapping, Sequence
 from mlir import ir
 
 from ..hlo.opcodes import Op
+from ..planning.partition import Partition
 from . import convolution, dot, indexing, reduce, reduce_window, shape, sort
 from .builder import Builder, Index
 from .complex_dot import emit_columns
@@ -16,7 +17,8 @@ from .elemental import Elemental, ElementRule, Linear
 from .elementwise import EMIT
 from .graph import Buffer, KernelGraph, Node, origin, reachable
 from .linear import is_linear
-from .loops import crossing_dimension, emit_blocks, pure_transposition, tiled, with_loops
+from .loops import crossing_dimension, emit_blocks, pure_transposition, tiled, tiles_take_steps, with_loops
+from .ranges import Steps, bounds
 from .row_graph import row_graph
 from .rows import RowKernel
 from .scratch import Scratch
@@ -39,24 +41,59 @@ RULES: dict[Op, ElementRule] = merge(
 )
 
 
-def emit_kernel(b: Builder, graph: KernelGraph) -> None:
-    """Emit the function `void name(ptr noalias …)` of a kernel."""
+def emit_kernel(b: Builder, graph: KernelGraph, partition: Partition | None = None) -> bool:
+    """Emit the function `void name(ptr noalias …)` of a kernel. Returns whether it takes a range of the partition."""
     t = b.types
+    ranged = partition is not None and takes_steps(graph.results, partition)
+    count = len(graph.arguments)
     attributes: dict[str, ir.Attribute] = {
         "arg_attrs": ir.ArrayAttr.get(
             [_argument_attributes(b, a.alignment, a.size, a.written) for a in graph.arguments]
+            + [ir.DictAttr.get({})] * (2 if ranged else 0)
         )
     }
-    with b.function(graph.name, [t.ptr] * len(graph.arguments), [], attributes) as pointers:
+    with b.function(graph.name, [t.ptr] * count + [t.i64] * (2 if ranged else 0), [], attributes) as parameters:
+        pointers = parameters[:count]
+        steps = Steps(partition, *parameters[count:]) if partition is not None and ranged else None
         offered = graph.scratch >= 0
         scratch = Scratch(pointers[graph.scratch], graph.arguments[graph.scratch].size) if offered else Scratch()
         e = Elemental(b, pointers, RULES, scratch)
         rows = row_graph(graph.results)
         if rows is None:
-            emit_outputs(e, graph.results)
+            emit_outputs(e, graph.results, steps)
         else:
-            RowKernel(e, rows, graph.results, {x.argument for x in graph.operands}).emit()
+            RowKernel(e, rows, graph.results, {x.argument for x in graph.operands}).emit(steps)
         b.give()
+    return ranged
+
+
+def takes_steps(results: Sequence[Buffer], partition: Partition) -> bool:
+    """Whether all loops over the results can run over some of the steps."""
+    rows = row_graph(results)
+    if rows is not None:
+        return rows.count % partition.extent == 0
+    groups = alike(results)
+    if not all(_products_take_steps(products, partition) for products in map(products_of, groups) if products):
+        return False
+    nests = [result for group in groups if not products_of(group) for result in group]
+    roots = [sort.uncut(origin(result)).writer for result in nests]
+    if any(root is not None and root.opcode in ROOTS for root in roots):
+        return False
+    if not nests or is_linear(nests):
+        return True
+    crossing = crossing_dimension(nests)
+    return crossing is None or tiles_take_steps(nests[0], crossing, partition)
+
+
+def _products_take_steps(products: Sequence[Node], partition: Partition) -> bool:
+    rule = _PRODUCTS_IN_STEPS.get(products[0].opcode)
+    return rule is not None and rule(products[0], partition)
+
+
+_PRODUCTS_IN_STEPS: dict[Op, Callable[[Node, Partition], bool]] = {
+    Op.REDUCE: reduce.takes_steps,
+}
+"""Products that can compute some of the steps. Kernels with others, or with a root in ROOTS, run on one thread."""
 
 
 def _argument_attributes(b: Builder, alignment: int, size: int, written: bool) -> ir.DictAttr:
@@ -74,11 +111,11 @@ def _argument_attributes(b: Builder, alignment: int, size: int, written: bool) -
     return ir.DictAttr.get(entries)
 
 
-def emit_outputs(e: Elemental, results: Sequence[Buffer]) -> None:
+def emit_outputs(e: Elemental, results: Sequence[Buffer], steps: Steps | None = None) -> None:
     """Emit loops for all outputs: one nest per shape and layout, special loops for some roots."""
     nests: dict[tuple[tuple[int, ...], tuple[int, ...]], list[Buffer]] = {}
     special: dict[Node, list[tuple[Buffer, Buffer]]] = {}
-    done = {result for group in alike(results) if emit_epilogue(e, group) for result in group}
+    done = {result for group in alike(results) if emit_epilogue(e, group, steps) for result in group}
     for result in results:
         if result.writer is None or not result.shape.size or result in done:
             continue
@@ -96,7 +133,7 @@ def emit_outputs(e: Elemental, results: Sequence[Buffer]) -> None:
             for _, result in targets:
                 nests.setdefault((result.dims, result.strides), []).append(result)
     for group in nests.values():
-        emit_nest(e, group)
+        emit_nest(e, group, steps)
 
 
 def alike(results: Sequence[Buffer]) -> list[list[Buffer]]:
@@ -119,7 +156,7 @@ def alike(results: Sequence[Buffer]) -> list[list[Buffer]]:
     return groups
 
 
-def emit_epilogue(e: Elemental, group: Sequence[Buffer]) -> bool:
+def emit_epilogue(e: Elemental, group: Sequence[Buffer], steps: Steps | None) -> bool:
     """Emit the dot, convolution or reductions under the group's elementwise ops in blocks, each followed by these ops.
 
     False if none fits.
@@ -133,7 +170,7 @@ def emit_epilogue(e: Elemental, group: Sequence[Buffer]) -> bool:
         return False
     product = products[0]
     if product.opcode is Op.REDUCE:
-        reduce.ColumnReduction(e, products, write).emit()
+        reduce.ColumnReduction(e, products, write).emit(steps)
         return True
     if product.opcode is Op.CONVOLUTION:
         return convolution.emit_convolution(e, product, write)
@@ -177,20 +214,20 @@ def behind_elementwise(group: Sequence[Buffer]) -> list[Node]:
     return found
 
 
-def emit_nest(e: Elemental, group: Sequence[Buffer]) -> None:
+def emit_nest(e: Elemental, group: Sequence[Buffer], steps: Steps | None) -> None:
     """Emit a loop nest for outputs of one shape and layout."""
     b, first = e.b, group[0]
     if is_linear(group):
-        with b.loop(0, first.shape.size) as loop:
+        with b.loop(*bounds(b, steps, first.shape.size)) as loop:
             _write(e, group, Linear((loop.index,)))
         return
     crossing = crossing_dimension(group)
     if crossing is None:
-        with_loops(b, first, lambda index: _write(e, group, index))
+        with_loops(b, first, lambda index: _write(e, group, index), steps)
         return
     bare = pure_transposition(group)
-    if bare is None or not emit_blocks(e, first, *bare, crossing):
-        tiled(b, first, crossing, lambda index: _write(e, group, index))
+    if bare is None or not emit_blocks(e, first, *bare, crossing, steps):
+        tiled(b, first, crossing, lambda index: _write(e, group, index), steps)
 
 
 def _write(e: Elemental, group: Sequence[Buffer], index: tuple[Index, ...]) -> None:

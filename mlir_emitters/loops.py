@@ -6,16 +6,19 @@ A pure transpose of 4-byte elements moves 16×16 blocks through registers. Other
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable, Sequence
 
 from mlir import ir
 
 from ..hlo.opcodes import Op
+from ..planning.partition import Partition
 from .builder import Builder, Index, Loop, Unroll, Value
 from .elemental import Elemental
 from .elements import raw_type
 from .elementwise import EMIT
 from .graph import Buffer
+from .ranges import Steps, bounds, grouped, open_steps, width_of
 
 BLOCK = 16
 BAND = 256  # rows of blocks that are finished before the next ones
@@ -26,14 +29,21 @@ Places = tuple[int | None, ...]
 """For each dimension of a buffer: the result's dimension that runs along it with step 1, or None."""
 
 
-def with_loops(b: Builder, over: Buffer, body: Callable[[tuple[Index, ...]], None]) -> None:
-    """A loop nest over a shape, the fastest dimension innermost. Dimensions of size 1 have no loop."""
+def with_loops(b: Builder, over: Buffer, body: Callable[[tuple[Index, ...]], None], steps: Steps | None = None) -> None:
+    """A loop nest over a shape or over steps, the fastest dimension innermost. Dimensions of size 1 have no loop."""
     index: list[Index] = [0] * len(over.dims)
     loops: list[Loop] = []
     # LLVM would fully unroll short loops and fill long vectors of narrow elements one by one: thousands of moves.
     unroll = Unroll.SHORT if over.dtype.bytes <= 2 else Unroll.ANY
+    inside: tuple[int, ...] = ()
+    if steps is not None:
+        inside = steps.dimensions
+        loop, places = open_steps(b, steps, [over.dims[d] for d in inside], unroll)
+        loops.append(loop)
+        for d, place in zip(inside, places, strict=True):
+            index[d] = place
     for d in reversed(over.shape.minor_to_major):
-        if over.dims[d] != 1:
+        if over.dims[d] != 1 and d not in inside:
             loops.append(b.open_loop(0, over.dims[d], unroll=unroll))
             index[d] = loops[-1].index
     if not loops:
@@ -89,8 +99,26 @@ def leaves(result: Buffer) -> list[tuple[Buffer, Places]]:
     return found
 
 
-def tiled(b: Builder, over: Buffer, crossing: tuple[int, int], body: Callable[[tuple[Index, ...]], None]) -> None:
-    """A loop nest over a shape in tiles of the two dimensions."""
+def tiles_take_steps(over: Buffer, crossing: tuple[int, int], partition: Partition) -> bool:
+    """Whether tiles can be of some of the steps: of whole rows of tiles, or if the steps number no side of theirs."""
+    slow, fast = crossing
+    if fast in partition.dimensions:
+        return False
+    last = slow not in partition.dimensions or partition.dimensions[-1] == slow
+    return last and (slow not in partition.dimensions or width_of(partition, over.dims[slow], BLOCK) is not None)
+
+
+def tiled(
+    b: Builder,
+    over: Buffer,
+    crossing: tuple[int, int],
+    body: Callable[[tuple[Index, ...]], None],
+    steps: Steps | None = None,
+) -> None:
+    """A loop nest over a shape, or over the steps, in tiles of the two dimensions."""
+    if steps is not None:
+        _tiled_steps(b, over, crossing, body, steps)
+        return
     index: list[Index] = [0] * len(over.dims)
     loops: list[Loop] = []
     for d in reversed(over.shape.minor_to_major):
@@ -112,6 +140,55 @@ def tiled(b: Builder, over: Buffer, crossing: tuple[int, int], body: Callable[[t
         b.close_loop(loop)
 
 
+def _tiled_steps(
+    b: Builder,
+    over: Buffer,
+    crossing: tuple[int, int],
+    body: Callable[[tuple[Index, ...]], None],
+    steps: Steps,
+) -> None:
+    (slow, fast), dims, inside = crossing, over.dims, steps.dimensions
+    index: list[Index] = [0] * len(dims)
+    others = [d for d in reversed(over.shape.minor_to_major) if dims[d] != 1 and d not in (*crossing, *inside)]
+
+    def tile(top: Index, height: int) -> None:
+        """All tiles of a row of them."""
+        loops = []
+        for d in others:
+            loops.append(b.open_loop(0, dims[d]))
+            index[d] = loops[-1].index
+        loops.append(b.open_loop(0, dims[fast], BLOCK))
+        left = loops[-1].index
+        loops.append(b.open_loop(top, b.add(top, height)))
+        index[slow] = loops[-1].index
+        end = b.add(left, BLOCK)
+        if dims[fast] % BLOCK:
+            end = b.binary("minsi", b.materialize(end), dims[fast])
+        loops.append(b.open_loop(left, end))
+        index[fast] = loops[-1].index
+        body(tuple(index))
+        for loop in reversed(loops):
+            b.close_loop(loop)
+
+    sizes = [dims[d] for d in inside]
+    if slow in inside:
+        width = width_of(steps.partition, dims[slow], BLOCK)
+        assert width is not None
+        for outer, top, height in grouped(b, steps, sizes, width):
+            for d, place in zip(inside, outer, strict=False):
+                index[d] = place
+            tile(top, height)
+        return
+    around, places = open_steps(b, steps, sizes)
+    for d, place in zip(inside, places, strict=True):
+        index[d] = place
+    for start, height in ((0, BLOCK), (dims[slow] - dims[slow] % BLOCK, dims[slow] % BLOCK)):
+        if height and (start or dims[slow] >= BLOCK):
+            with b.loop(start, dims[slow] - dims[slow] % BLOCK if height == BLOCK else dims[slow], height) as loop:
+                tile(loop.index, height)
+    b.close_loop(around)
+
+
 def pure_transposition(group: Sequence[Buffer]) -> tuple[Buffer, Places] | None:
     """The array that a single result is a pure transpose of."""
     if len(group) != 1 or group[0].dtype.bytes != 4:
@@ -129,17 +206,26 @@ def pure_transposition(group: Sequence[Buffer]) -> tuple[Buffer, Places] | None:
     return buffer, places
 
 
-def emit_blocks(e: Elemental, result: Buffer, source: Buffer, places: Places, crossing: tuple[int, int]) -> bool:
+def emit_blocks(
+    e: Elemental,
+    result: Buffer,
+    source: Buffer,
+    places: Places,
+    crossing: tuple[int, int],
+    steps: Steps | None = None,
+) -> bool:
     """Transpose 16×16 blocks through registers. False if dimensions are no multiples of 16 or vectors too short."""
     b, dims = e.b, result.dims
     if b.vector_bits < 512 or any(dims[d] % BLOCK for d in crossing) or result.argument == source.argument:
+        return False
+    if steps is not None and (steps.dimensions != crossing[:1] or steps.partition.least % BLOCK):
         return False
     strides = [0] * len(dims)  # of the source, along the result's dimensions
     for d, place in enumerate(places):
         if place is not None:
             strides[place] = source.strides[d]
     slow, fast = crossing
-    loops, offset_from, offset_to = _block_loops(b, result, strides, crossing)
+    loops, offset_from, offset_to = _block_loops(b, result, strides, crossing, steps)
     block = _load_block(e, source, offset_from, strides[fast])
     square = block.type
     turned = b.op("vector.transpose", block, type=square, attributes={"permutation": ir.DenseI64ArrayAttr.get([1, 0])})
@@ -151,23 +237,26 @@ def emit_blocks(e: Elemental, result: Buffer, source: Buffer, places: Places, cr
 
 
 def _block_loops(
-    b: Builder, result: Buffer, strides: Sequence[int], crossing: tuple[int, int]
+    b: Builder, result: Buffer, strides: Sequence[int], crossing: tuple[int, int], steps: Steps | None
 ) -> tuple[list[Loop], Index, Index]:
     """Open loops over all blocks. Also returns the offsets of the current block in source and result."""
     slow, fast = crossing
     dims = result.dims
-    band = BAND if dims[slow] % BAND == 0 else dims[slow]
+    least = dims[slow] if steps is None else math.gcd(steps.partition.least, dims[slow])
+    band = BAND if least % BAND == 0 else dims[slow] if steps is None else least
     outer = [d for d in reversed(result.shape.minor_to_major) if d not in crossing and dims[d] != 1]
     loops: list[Loop] = []
     offset_from: Index = 0
     offset_to: Index = 0
-    for d, size, step in [
-        *((d, dims[d], 1) for d in outer),
-        (slow, dims[slow], band),
-        (fast, dims[fast], BLOCK),
-        (slow, band, BLOCK),
-    ]:
-        loops.append(b.open_loop(0, size, step))
+    bands = bounds(b, steps, dims[slow])
+    ranges: list[tuple[int, tuple[Index, Index], int]] = [
+        *((d, (0, dims[d]), 1) for d in outer),
+        (slow, bands, band),
+        (fast, (0, dims[fast]), BLOCK),
+        (slow, (0, band), BLOCK),
+    ]
+    for d, (lower, upper), step in ranges:
+        loops.append(b.open_loop(lower, upper, step))
         offset_from = b.add(offset_from, b.mul(loops[-1].index, strides[d]))
         offset_to = b.add(offset_to, b.mul(loops[-1].index, result.strides[d]))
     return loops, offset_from, offset_to

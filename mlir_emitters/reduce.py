@@ -14,6 +14,7 @@ from itertools import compress
 from ..hlo.dtypes import DType
 from ..hlo.opclasses import EXPENSIVE
 from ..hlo.opcodes import Op
+from ..planning.partition import Partition
 from .builder import Builder, Index, Loop, Unroll, Value
 from .elemental import Elemental, ElementRule, Indices, Reads
 from .elements import ROUNDED, Scalar, decode, encode, flatten, parts, raw_type, round_to, unflatten, working_type
@@ -33,6 +34,7 @@ from .long_sums import (
     is_long,
     long_sum,
 )
+from .ranges import Steps, grouped, open_steps, width_of
 
 BLOCK = 512  # results accumulated together
 ROWS = 4  # rows of a block combined per write of an accumulator: a fifth of the register traffic
@@ -294,11 +296,19 @@ class ColumnReduction:
         self.limit = (2 if self.many else 1) * SHORT * self.together  # the errors of many chains cancel out
         self.spills = [is_sum and count > self.limit for is_sum in self.sums]
 
-    def emit(self) -> None:
+    def emit(self, steps: Steps | None = None) -> None:
         b, dims = self.b, self.node.inputs[0].dims
         index: dict[int, Index] = dict.fromkeys(range(len(dims)), 0)
-        loops = []
-        for d in self.outer:
+        loops: list[Loop] = []
+        inside = [] if steps is None else dimensions_inside(self.node, steps.partition)
+        if steps is not None and self.column in inside:
+            self._emit_steps(steps, inside, index)
+            return
+        if steps is not None:
+            around, places = open_steps(b, steps, [dims[d] for d in inside])
+            loops.append(around)
+            index |= zip(inside, places, strict=True)
+        for d in (d for d in self.outer if d not in inside):
             loops.append(b.open_loop(0, dims[d]))
             index[d] = loops[-1].index
         whole = self.width - self.width % self.block
@@ -311,6 +321,21 @@ class ColumnReduction:
             self._block(index, whole, self.width - whole)
         for loop in reversed(loops):
             b.close_loop(loop)
+
+    def _emit_steps(self, steps: Steps, inside: Sequence[int], index: dict[int, Index]) -> None:
+        """The steps number the columns, after some of the outer dimensions."""
+        b, dims = self.b, self.node.inputs[0].dims
+        width = width_of(steps.partition, self.width, self.block)
+        assert width is not None
+        for places, start, size in grouped(b, steps, [dims[d] for d in inside], width):
+            index |= zip(inside, places, strict=False)
+            loops = []
+            for d in (d for d in self.outer if d not in inside):
+                loops.append(b.open_loop(0, dims[d]))
+                index[d] = loops[-1].index
+            self._block(index, start, size)
+            for loop in reversed(loops):
+                b.close_loop(loop)
 
     def _block(self, index: dict[int, Index], start: Index, size: int) -> None:
         b = self.b
@@ -380,6 +405,21 @@ class ColumnReduction:
         for row in others:
             total = self.e.apply(node.bodies[0], [*total, *row])
         return total
+
+
+def dimensions_inside(node: Node, partition: Partition) -> list[int]:
+    """The dimensions of the operand that the steps number."""
+    kept = [d for d in range(len(node.inputs[0].dims)) if d not in reduced_dimensions(node)]
+    return [kept[d] for d in partition.dimensions]
+
+
+def takes_steps(node: Node, partition: Partition) -> bool:
+    """Whether a ColumnReduction can compute some of the steps: groups of neighbouring columns."""
+    operand, inside = node.inputs[0], dimensions_inside(node, partition)
+    column = next(d for d in operand.shape.minor_to_major if operand.dims[d] != 1)
+    if column not in inside:
+        return True
+    return inside[-1] == column and width_of(partition, operand.dims[column], BLOCK) is not None
 
 
 def same_columns(a: Node, b: Node) -> bool:

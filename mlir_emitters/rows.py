@@ -19,6 +19,7 @@ from .elemental import Elemental, Indices, Linear, Reads, Request, load_element,
 from .elements import Scalar, flatten, parts, raw_type
 from .graph import Buffer, Node
 from .long_sums import Carried
+from .ranges import Steps, bounds, positions_of
 from .reduce import Running, finished, initials_of, is_long_sum, long_sums, operands_of
 from .row_graph import PASSED, Role, RowGraph, first_of
 
@@ -63,11 +64,16 @@ class RowKernel(Elemental):
         split = graph.outer_dims(first.inputs[0].shape) or 0
         self.outer, self.inner = ([graph.count], [graph.length]) if graph.plain else (live[:split], live[split:])
 
-    def emit(self) -> None:
+    def emit(self, steps: Steps | None = None) -> None:
         b = self.b
-        loops = [b.open_loop(0, size) for size in self.outer if size != 1]
-        self.row = [loop.index for loop in loops] if loops else [0] * len(self.outer)
-        self.row_number = self._joined(self.row, self.outer)
+        if steps is not None:
+            loops = [b.open_loop(*bounds(b, steps, self.graph.count))]
+            self.row_number = loops[0].index
+            self.row = positions_of(b, self.row_number, self.outer)
+        else:
+            loops = [b.open_loop(0, size) for size in self.outer if size != 1]
+            self.row = [loop.index for loop in loops] if loops else [0] * len(self.outer)
+            self.row_number = self._joined(self.row, self.outer)
         for step in self.walks():
             self._walk(step)
         numbers = [r for r in self.results if self.graph.roles[r] is Role.ROW]

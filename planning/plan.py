@@ -126,7 +126,7 @@ class KernelRequest:
     scratch: the number of the last argument, if that offers scratch memory: `scratch_bytes(instruction)` bytes or more,
     written and 64-byte aligned, for use while the kernel runs. This is an upper bound of what a stack may use. It is -1
     if none is offered; a kernel then uses at most ON_STACK bytes (scratch.py) of its call stack.
-    partition: how the kernel may be split over threads, if it may; emitters do not take begin and end yet.
+    partition: how the kernel may be split over threads, if it may; a stack need not (EmittedModule.ranged).
     """
 
     name: str

@@ -57,11 +57,13 @@ class Executor:
         flush_subnormals: bool = True,
         most_events: int = MOST_EVENTS,
     ):
-        arities = {len(t.arguments) for t in root.walk() if isinstance(t, KernelThunk)}
+        kernels = [t for t in root.walk() if isinstance(t, KernelThunk)]
+        arities = {len(t.arguments) for t in kernels}
+        split = {len(t.arguments) for t in kernels if t.split is not None}
         self.root = root
         self.variable = frozenset(variable)
         self._resolve, self._most_events = resolve, most_events
-        self.runner: Runner = runner(arities | {COPY_ARITY}, cache)
+        self.runner: Runner = runner(arities | {COPY_ARITY}, cache, split)
         self._run = self.runner.run_flushing if flush_subnormals else self.runner.run
         self._table = self._build(observed=False)
         suffix = "_flushing" if flush_subnormals else ""

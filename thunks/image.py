@@ -25,11 +25,12 @@ class KernelArgument:
 
 @dataclass(frozen=True, slots=True)
 class Kernel:
-    """A kernel's function. emitter: the name of the stack that made it."""
+    """A kernel's function. emitter: the name of the stack that made it. ranged: it takes a range of steps, too."""
 
     symbol: str
     emitter: str
     arguments: tuple[KernelArgument, ...]
+    ranged: bool = False
 
 
 @dataclass(frozen=True, eq=False)

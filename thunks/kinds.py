@@ -34,13 +34,43 @@ def write(slice: BufferSlice) -> BufferUse:
     return BufferUse(slice, Access.WRITE)
 
 
+CHUNKS = 64
+"""The most chunks of a kernel: several for each thread, so that one that is late delays the others little."""
+
+
+@dataclass(frozen=True, slots=True)
+class Split:
+    """The steps of a kernel that several threads may share. extent: their number. least: the fewest in a chunk.
+
+    private: bytes of the last argument, if that is scratch memory: each thread but the caller's passes its own instead.
+    """
+
+    extent: int
+    least: int
+    private: int = 0
+
+    def __post_init__(self) -> None:
+        if not 0 < self.least <= self.extent:
+            raise ValueError(f"a chunk has {self.least} steps or more, and all have {self.extent}")
+
+    @property
+    def chunk(self) -> int:
+        """Steps of each chunk but the last: a multiple of `least`. It does not depend on the number of threads."""
+        return self.least * -(-self.extent // (self.least * CHUNKS))
+
+
 @dataclass(frozen=True, slots=True)
 class KernelThunk:
-    """Call `symbol` with one pointer per use, in order. name: that of the HLO instruction."""
+    """Call `symbol` with one pointer per use, in order. name: that of the HLO instruction.
+
+    split: the function has two more arguments, `i64 begin, i64 end`, and is called once for each chunk of steps, in any
+    order and by several threads at once (codegen/pool.py). None: one call does it all.
+    """
 
     name: str
     symbol: str
     arguments: tuple[BufferUse, ...]
+    split: Split | None = None
 
     @property
     def uses(self) -> tuple[BufferUse, ...]:

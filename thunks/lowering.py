@@ -2,15 +2,17 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Container, Mapping, Sequence
+from dataclasses import dataclass, field
 
-from ..planning.plan import ConditionalStep, CopyStep, KernelStep, Plan, ProfileStep, Step, WhileStep
+from ..planning.plan import ConditionalStep, CopyStep, KernelRequest, KernelStep, Plan, ProfileStep, Step, WhileStep
 from .kinds import (
     ConditionalThunk,
     CopyThunk,
     KernelThunk,
     ProfileThunk,
     SequentialThunk,
+    Split,
     Thunk,
     WhileThunk,
     read,
@@ -18,37 +20,54 @@ from .kinds import (
 )
 
 
-def from_plan(plan: Plan, symbols: Mapping[str, str] | None = None) -> SequentialThunk:
-    """The thunks of a program. symbols: kernel name → symbol, for kernels where the two differ."""
-    return _sequence(plan.steps, symbols or {})
+def from_plan(plan: Plan, symbols: Mapping[str, str] | None = None, ranged: Container[str] = ()) -> SequentialThunk:
+    """The thunks of a program. symbols: kernel name → symbol, for kernels where the two differ. ranged: names of the
+    kernels whose functions take ranges (EmittedModule.ranged).
+    """
+    return _sequence(plan.steps, _Code(symbols or {}, ranged))
 
 
-def _sequence(steps: Sequence[Step], symbols: Mapping[str, str], name: str = "sequence") -> SequentialThunk:
-    return SequentialThunk(tuple(_FROM_STEP[type(step)](step, symbols) for step in steps), name)
+@dataclass(frozen=True, slots=True)
+class _Code:
+    """What is known of the kernels' functions."""
+
+    symbols: Mapping[str, str] = field(default_factory=dict)
+    ranged: Container[str] = ()
 
 
-def _kernel(step: KernelStep, symbols: Mapping[str, str]) -> Thunk:
+def split_of(kernel: KernelRequest) -> Split | None:
+    """How threads share a kernel that takes ranges; None if it must not be split."""
+    partition = kernel.partition
+    return None if partition is None else Split(partition.extent, partition.least, kernel.scratch_bytes)
+
+
+def _sequence(steps: Sequence[Step], code: _Code, name: str = "sequence") -> SequentialThunk:
+    return SequentialThunk(tuple(_FROM_STEP[type(step)](step, code) for step in steps), name)
+
+
+def _kernel(step: KernelStep, code: _Code) -> Thunk:
     kernel = step.kernel
     uses = (write(s) if a.written else read(s) for s, a in zip(step.arguments, kernel.arguments, strict=True))
-    return KernelThunk(step.instruction.name, symbols.get(kernel.name, kernel.name), tuple(uses))
+    split = split_of(kernel) if kernel.name in code.ranged else None
+    return KernelThunk(step.instruction.name, code.symbols.get(kernel.name, kernel.name), tuple(uses), split)
 
 
-def _copy(step: CopyStep, symbols: Mapping[str, str]) -> Thunk:
+def _copy(step: CopyStep, code: _Code) -> Thunk:
     return CopyThunk(step.instruction.name, step.source, step.destination)
 
 
-def _while(step: WhileStep, symbols: Mapping[str, str]) -> Thunk:
-    condition = _sequence(step.condition, symbols, "condition")
-    body = _sequence(step.body, symbols, "body")
+def _while(step: WhileStep, code: _Code) -> Thunk:
+    condition = _sequence(step.condition, code, "condition")
+    body = _sequence(step.body, code, "body")
     return WhileThunk(step.instruction.name, condition, body, step.predicate, step.trip_count)
 
 
-def _conditional(step: ConditionalStep, symbols: Mapping[str, str]) -> Thunk:
-    branches = tuple(_sequence(branch, symbols, f"branch {i}") for i, branch in enumerate(step.branches))
+def _conditional(step: ConditionalStep, code: _Code) -> Thunk:
+    branches = tuple(_sequence(branch, code, f"branch {i}") for i, branch in enumerate(step.branches))
     return ConditionalThunk(step.instruction.name, step.selector, step.selector_is_pred, branches)
 
 
-def _profile(step: ProfileStep, symbols: Mapping[str, str]) -> Thunk:
+def _profile(step: ProfileStep, code: _Code) -> Thunk:
     return ProfileThunk(step.name, step.id, step.begin)
 
 

@@ -9,7 +9,7 @@ from typing import Any
 
 from ..hlo.errors import Location, ParseError
 from ..planning.plan import BufferSlice
-from .kinds import Access, BufferUse, SequentialThunk, Thunk
+from .kinds import Access, BufferUse, SequentialThunk, Split, Thunk
 from .rows import BLOCKS, BY_WORD, MOST_NESTED, REQUIRED, Field, Kind, Type
 from .text import LABEL, NAME
 
@@ -155,6 +155,16 @@ class _Reader:
                 return value
         raise self.error(f"expected {' or '.join(field.words)}, found {self.shown()}")
 
+    def split(self) -> Split:
+        start = self.blank()
+        extent = self.number()
+        self.expect("by")
+        least = self.number()
+        try:
+            return Split(extent, least, self.number() if self.accept("private") else 0)
+        except ValueError as error:
+            raise self.error(str(error), at=start) from None
+
     def uses(self) -> tuple[BufferUse, ...]:
         self.expect("(")
         found: list[BufferUse] = []
@@ -174,5 +184,6 @@ _READ: dict[Type, Callable[[_Reader, Field], Any]] = {
     Type.NUMBER: lambda reader, field: reader.number(),
     Type.FLAG: lambda reader, field: reader.flag(field),
     Type.SLICE: lambda reader, field: reader.slice(),
+    Type.SPLIT: lambda reader, field: reader.split(),
     Type.USES: lambda reader, field: reader.uses(),
 }

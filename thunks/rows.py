@@ -24,6 +24,7 @@ class Type(Enum):
     FLAG = "flag"
     SLICE = "slice"
     USES = "uses"
+    SPLIT = "split"
     SEQUENCE = "sequence"
     SEQUENCES = "sequences"
     THUNKS = "thunks"
@@ -71,6 +72,7 @@ KINDS = (
             Field("name", 1, Type.NAME),
             Field("symbol", 2, Type.NAME, before=" @"),
             Field("arguments", 3, Type.USES, before=""),
+            Field("split", 4, Type.SPLIT, before=" split ", default=None),
         ),
     ),
     Kind(

@@ -9,6 +9,9 @@ A table is a sequence of 64-bit words. Its records:
                                                   last one if the index is out of range
     cell, AGAIN, record, rounds left, number      the end of a loop body: if the pred in the cell is true, continue at
                                                   the record, but return the number first if no rounds are left
+    function, SPLIT, words, body, extent, chunk, bytes, arguments
+                                                  let the pool's threads call a kernel for its chunks; words: length of
+                                                  the record; body: what calls it; bytes: a thread's own scratch memory
 
 A descriptor has three words: the record to continue at, the end of the table, and the address of a word that another
 thread sets to another value than 0 to stop the run before the next record.
@@ -18,15 +21,17 @@ from __future__ import annotations
 
 import ctypes
 import threading
-from collections.abc import Callable, Iterable
-from dataclasses import dataclass
+from collections.abc import Callable, Collection, Iterable, Mapping
+from dataclasses import dataclass, replace
 from enum import IntEnum
 
 from ..codegen.cache import ObjectCache
 from ..codegen.load import LoadedCode, load
 from ..codegen.optimize import compile_object
 from ..codegen.options import EmitOptions
+from ..codegen.pool import PARALLEL_FOR, pool
 from .events import PROFILE_IR
+from .kinds import Split
 
 ALWAYS = frozenset(range(17))
 """Numbers of arguments that every runner supports."""
@@ -43,6 +48,7 @@ class Jump(IntEnum):
     UNLESS = JUMP + 1
     SWITCH = JUMP + 2
     AGAIN = JUMP + 3
+    SPLIT = JUMP + 4
 
 
 @dataclass(frozen=True, slots=True)
@@ -52,46 +58,100 @@ class Runner:
 
     run_flushing: as run, but subnormal operands and results count as zero meanwhile, as in XLA:CPU.
     copy: the address of a kernel with the arguments (destination, source, bytes). profile: that of one with the
-    arguments (buffer of events, mark), which notes the time (events.py).
+    arguments (buffer of events, mark), which notes the time (events.py). bodies: number of arguments → the address of
+    the body of records with split kernels.
     """
 
     run: Callable[[int], int]
     run_flushing: Callable[[int], int]
     copy: int
     profile: int
+    bodies: Mapping[int, int]
     code: LoadedCode
 
 
-def runner(arities: Iterable[int], cache: ObjectCache | None = None) -> Runner:
-    """A runner that supports at least these numbers of arguments. Programs share runners."""
-    extra = frozenset(arities) - ALWAYS
+def runner(arities: Iterable[int], cache: ObjectCache | None = None, split: Iterable[int] = ()) -> Runner:
+    """A runner that supports at least these numbers of arguments, and these of split kernels. Programs share it."""
+    key = frozenset(arities) - ALWAYS, frozenset(split)
     with _LOCK:
-        if extra not in _RUNNERS:
-            _RUNNERS[extra] = _make_runner(ALWAYS | extra, cache)
-        return _RUNNERS[extra]
+        if key not in _RUNNERS:
+            _RUNNERS[key] = _make_runner(ALWAYS | key[0], key[1], cache)
+        return _RUNNERS[key]
 
 
 _LOCK = threading.Lock()
-_RUNNERS: dict[frozenset[int], Runner] = {}
+_RUNNERS: dict[tuple[frozenset[int], frozenset[int]], Runner] = {}
 
 
-def _make_runner(arities: frozenset[int], cache: ObjectCache | None) -> Runner:
-    options = EmitOptions.host()
-    text = runner_ir(arities) + PROFILE_IR + FLUSHING.get(options.target.architecture, _NO_FLUSHING)
-    code = load([compile_object(text, options, cache)])
+def _make_runner(arities: frozenset[int], split: frozenset[int], cache: ObjectCache | None) -> Runner:
+    options = replace(EmitOptions.host(), ranges=False)
+    text = runner_ir(arities, split) + PROFILE_IR + FLUSHING.get(options.target.architecture, _NO_FLUSHING)
+    code = load([compile_object(text, options, cache)], {PARALLEL_FOR: pool(cache).parallel_for} if split else None)
     entry = ctypes.CFUNCTYPE(ctypes.c_int64, ctypes.c_void_p)
     run, flushing = (entry(code.address(name)) for name in ("testbed_run_table", "testbed_run_table_flushing"))
-    return Runner(run, flushing, code.address("testbed_copy"), code.address("testbed_profile"), code)
+    bodies = {n: code.address(_body_name(n)) for n in split}
+    return Runner(run, flushing, code.address("testbed_copy"), code.address("testbed_profile"), bodies, code)
 
 
-def runner_ir(arities: Iterable[int]) -> str:
+def runner_ir(arities: Iterable[int], split: Collection[int] = ()) -> str:
     """LLVM IR of a runner. An unsupported number of arguments makes it return -1."""
     ordered = sorted(arities)
-    labels = {n: f"call{n}" for n in ordered} | {jump.value: jump.name.lower() for jump in Jump}
+    jumps = [jump for jump in Jump if split or jump is not Jump.SPLIT]
+    labels = {n: f"call{n}" for n in ordered} | {jump.value: jump.name.lower() for jump in jumps}
     cases = "\n".join(f"    i64 {n}, label %{label}" for n, label in labels.items())
-    calls = "\n".join(_call_block(n) for n in ordered)
-    steps = ", ".join([*(f"[ %next{n}, %call{n} ]" for n in ordered), *_STEPS])
-    return _TEMPLATE.replace("CASES", cases).replace("CALLS", calls).replace("STEPS", steps)
+    calls = "\n".join([*(_call_block(n) for n in ordered), *([_SPLIT] if split else [])])
+    steps = ", ".join([*(f"[ %next{n}, %call{n} ]" for n in ordered), *_STEPS, *([_SPLIT_STEP] if split else [])])
+    text = _TEMPLATE.replace("CASES", cases).replace("CALLS", calls).replace("STEPS", steps)
+    return "\n".join([text, *([_DECLARED] if split else []), *map(_body, sorted(split))])
+
+
+SPLIT_WORDS = 7
+"""Words of the record of a split kernel in front of its arguments."""
+
+
+def split_record(function: int, split: Split, count: int, body: int) -> list[int]:
+    """The first words of the record of a split kernel with `count` arguments."""
+    return [function, Jump.SPLIT, SPLIT_WORDS + count, body, split.extent, split.chunk, split.private]
+
+
+def _body_name(count: int) -> str:
+    return f"testbed_split{count}"
+
+
+def _body(count: int) -> str:
+    """The function that the pool calls for a chunk. A thread's own scratch memory takes the last argument's place."""
+    lines = [f"define void @{_body_name(count)}(ptr %record, i64 %begin, i64 %end, ptr %own) {{"]
+    lines.append("  %function = load ptr, ptr %record")
+    for i in range(count):
+        lines.append(f"  %p{i} = getelementptr i64, ptr %record, i64 {SPLIT_WORDS + i}")
+        lines.append(f"  %a{i} = load ptr, ptr %p{i}")
+    names = [f"%a{i}" for i in range(count)]
+    if names:
+        lines += ["  %shared = icmp eq ptr %own, null", f"  %last = select i1 %shared, ptr {names[-1]}, ptr %own"]
+        names[-1] = "%last"
+    arguments = ", ".join([*(f"ptr {name}" for name in names), "i64 %begin, i64 %end"])
+    return "\n".join([*lines, f"  call void %function({arguments})", "  ret void", "}", ""])
+
+
+_DECLARED = "declare void @testbed_parallel_for(ptr, ptr, i64, i64, i64, ptr)\n"
+
+_SPLIT = """
+split:
+  %split.words = load i64, ptr %w2
+  %split.body = load ptr, ptr %w3
+  %split.w4 = getelementptr i64, ptr %record, i64 4
+  %split.extent = load i64, ptr %split.w4
+  %split.w5 = getelementptr i64, ptr %record, i64 5
+  %split.chunk = load i64, ptr %split.w5
+  %split.w6 = getelementptr i64, ptr %record, i64 6
+  %split.bytes = load i64, ptr %split.w6
+  call void @testbed_parallel_for(ptr %split.body, ptr %record, i64 %split.extent, i64 %split.chunk,
+    i64 %split.bytes, ptr %stop)
+  %split.next = getelementptr i64, ptr %record, i64 %split.words
+  br label %next
+"""
+
+_SPLIT_STEP = "[ %split.next, %split ]"
 
 
 def _call_block(count: int) -> str:

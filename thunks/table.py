@@ -11,8 +11,18 @@ from dataclasses import dataclass, field
 
 from ..planning.plan import BufferSlice
 from .events import mark_of
-from .kinds import Access, ConditionalThunk, CopyThunk, KernelThunk, ProfileThunk, SequentialThunk, Thunk, WhileThunk
-from .runner import Jump, Runner
+from .kinds import (
+    Access,
+    ConditionalThunk,
+    CopyThunk,
+    KernelThunk,
+    ProfileThunk,
+    SequentialThunk,
+    Split,
+    Thunk,
+    WhileThunk,
+)
+from .runner import Jump, Runner, split_record
 
 STOP_WORD = 0
 """Index of the word that stops the runner."""
@@ -155,8 +165,13 @@ class _Builder:
     def records(self, thunks: Iterable[Thunk]) -> None:
         for thunk in thunks:
             match thunk:
-                case KernelThunk():
+                case KernelThunk(split=None):
                     self.words += [self.resolve(thunk.symbol), len(thunk.arguments)]
+                    for use in thunk.arguments:
+                        self.address(use.slice)
+                case KernelThunk(split=Split() as split):
+                    count = len(thunk.arguments)
+                    self.words += split_record(self.resolve(thunk.symbol), split, count, self.runner.bodies[count])
                     for use in thunk.arguments:
                         self.address(use.slice)
                 case CopyThunk():

@@ -11,7 +11,7 @@ from collections.abc import Callable, Iterator
 from typing import Any
 
 from ..planning.plan import BufferSlice
-from .kinds import BufferUse, Thunk
+from .kinds import BufferUse, Split, Thunk
 from .rows import BLOCKS, BY_CLASS, BY_WORD, Field, Type
 
 NAME = re.compile(r"[A-Za-z_][A-Za-z0-9_.\-]*")
@@ -58,11 +58,17 @@ def _slice(slice: BufferSlice, field: Field) -> str:
     return f"{slice.allocation}[{slice.offset}:{slice.offset + slice.size}]"
 
 
+def _split(split: Split, field: Field) -> str:
+    private = f" private {split.private}" if split.private else ""
+    return f"{split.extent} by {split.least}{private}"
+
+
 _WRITE: dict[Type, Callable[[Any, Field], str]] = {
     Type.NAME: _name,
     Type.LABEL: _label,
     Type.NUMBER: lambda value, field: str(value),
     Type.FLAG: lambda value, field: field.words[not value],
     Type.SLICE: _slice,
+    Type.SPLIT: _split,
     Type.USES: lambda uses, field: f"({', '.join(_use(u, field) for u in uses)})",
 }

@@ -168,6 +168,21 @@ def _kernel(thunk: KernelThunk, allocations: Sequence[Allocation], kernels: Mapp
         if use.slice.size and use.slice.alignment(allocation.alignment) < wanted.alignment:
             raise VerificationError(f"{what}: not aligned to {wanted.alignment} bytes")
     _apart(thunk.arguments, name)
+    _check_split(thunk, kernel)
+
+
+def _check_split(thunk: KernelThunk, kernel: Kernel) -> None:
+    name, split = f"kernel {thunk.name}", thunk.split
+    if (split is not None) != kernel.ranged:
+        does = "takes" if kernel.ranged else "does not take"
+        raise VerificationError(f"{name}: {thunk.symbol} {does} a range of steps")
+    if split is None:
+        return
+    if split.extent >= LARGEST:
+        raise VerificationError(f"{name}: {split.extent} steps")
+    last = thunk.arguments[-1] if thunk.arguments else None
+    if split.private and (last is None or last.access is not Access.WRITE or last.slice.size != split.private):
+        raise VerificationError(f"{name}: its last argument is no scratch memory of {split.private} bytes")
 
 
 def _access(written: bool) -> str:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import os
 import time
 from collections.abc import Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
@@ -12,6 +11,7 @@ from itertools import pairwise
 
 from ...codegen.load import load
 from ...codegen.optimize import CompiledObject, assembly, build_object, optimize
+from ...codegen.threads import processors
 from ...hlo.errors import UnsupportedError
 from ...hlo.ir import Module
 from ...hlo.opset import Family, opcodes
@@ -68,15 +68,15 @@ class HostCompiler(Compiler[Plan]):
         parts = _by_stack(program.kernels, emit_for)
         _refuse_unsupported(parts)
         watch = Stopwatch()
-        objects = _build(parts, options, watch)
+        objects, ranged = _build(parts, options, watch)
         watch.seconds["optimize"] = sum(o.optimize_seconds for o in objects)
         watch.seconds["codegen"] = sum(o.codegen_seconds for o in objects)
         with watch.measure("load"):
             code = load([o.data for o in objects])
-            thunks = from_plan(program)
+            thunks = from_plan(program, ranged=ranged)
         stages = (("thunks.txt", to_text(thunks)), *_stages(parts, options)) if options.keep_stages else ()
         emitters = {request.name: part.emitter.name for part in parts for request in part.requests}
-        image = image_of(program, thunks, emitters, not options.emit.strict)
+        image = image_of(program, thunks, emitters, not options.emit.strict, ranged)
         module, zones = program.module, options.red_zones
         return HostExecutable(
             image, module, code, options.emit.target, watch.seconds, stages, options.cache, zones, program
@@ -110,21 +110,28 @@ def _refuse_unsupported(parts: Sequence[_Part]) -> None:
     raise first
 
 
-def _build(parts: Sequence[_Part], options: CompileOptions, watch: Stopwatch) -> list[CompiledObject]:
-    """Compile one object per batch of kernels, in order. LLVM works on a batch while the next batches are emitted."""
+def _build(
+    parts: Sequence[_Part], options: CompileOptions, watch: Stopwatch
+) -> tuple[list[CompiledObject], frozenset[str]]:
+    """(One object per batch of kernels, in order; the kernels that take ranges). LLVM works on a batch while the next
+    batches are emitted.
+    """
+    ranged: set[str] = set()
     batches = [(part.emitter, batch) for part in parts for batch in batches_of(part.requests)]
     emit = replace(options.emit, keep_stages=False)
 
     def emitted(emitter: Emitter, batch: Sequence[KernelRequest]) -> str:
         with watch.measure("emit"):
-            return emitter.emit(batch, emit).llvm_ir
+            module = emitter.emit(batch, emit)
+        ranged.update(module.ranged)
+        return module.llvm_ir
 
     if len(batches) <= 1:
-        return [build_object(emitted(*batch), emit, options.cache) for batch in batches]
-    pool = ThreadPoolExecutor(min(len(batches), _processors()), thread_name_prefix="compile")
+        return [build_object(emitted(*batch), emit, options.cache) for batch in batches], frozenset(ranged)
+    pool = ThreadPoolExecutor(min(len(batches), processors()), thread_name_prefix="compile")
     try:
         futures = [pool.submit(build_object, emitted(*batch), emit, options.cache) for batch in batches]
-        return [future.result() for future in futures]
+        return [future.result() for future in futures], frozenset(ranged)
     finally:
         pool.shutdown(cancel_futures=True)
 
@@ -137,10 +144,6 @@ def batches_of(requests: Sequence[KernelRequest]) -> list[Sequence[KernelRequest
     count = -(-len(requests) // BATCH)
     bounds = [len(requests) * n // count for n in range(count + 1)] if count else []
     return [requests[begin:end] for begin, end in pairwise(bounds)]
-
-
-def _processors() -> int:
-    return len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
 
 
 def _stages(parts: Sequence[_Part], options: CompileOptions) -> Iterator[tuple[str, str]]:

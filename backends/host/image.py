@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Collection, Mapping
 
 import numpy as np
 
@@ -15,15 +15,21 @@ from .estimate import estimated_seconds
 from .leaves import Leaf
 
 
-def image_of(plan: Plan, thunks: SequentialThunk, emitters: Mapping[str, str], flush_subnormals: bool) -> Image:
-    """emitters: name of a kernel → name of the stack that emits it."""
+def image_of(
+    plan: Plan,
+    thunks: SequentialThunk,
+    emitters: Mapping[str, str],
+    flush_subnormals: bool,
+    ranged: Collection[str] = (),
+) -> Image:
+    """emitters: name of a kernel → name of the stack that emits it. ranged: names of kernels that take ranges."""
     return Image(
         tuple(s for shape in plan.module.parameter_shapes for _, s in shape.leaves()),
         tuple(s for _, s in plan.module.result_shape.leaves()),
         plan.assignment.allocations,
         _elsewhere(plan),
         _constants(plan),
-        tuple(_kernel(request, emitters[request.name]) for request in plan.kernels),
+        tuple(_kernel(request, emitters[request.name], request.name in ranged) for request in plan.kernels),
         thunks,
         DynamicBorder.of(plan.module),
         flush_subnormals,
@@ -52,9 +58,9 @@ def _constants(plan: Plan) -> dict[int, np.ndarray]:
     return blocks
 
 
-def _kernel(request: KernelRequest, emitter: str) -> Kernel:
+def _kernel(request: KernelRequest, emitter: str, ranged: bool) -> Kernel:
     arguments = (KernelArgument(a.slice.size, a.alignment, a.written) for a in request.arguments)
-    return Kernel(request.name, emitter, tuple(arguments))
+    return Kernel(request.name, emitter, tuple(arguments), ranged)
 
 
 def _largest(plan: Plan) -> dict[int, tuple[str, Location | None]]:

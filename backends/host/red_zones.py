@@ -7,13 +7,13 @@ from __future__ import annotations
 
 import ctypes
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import numpy as np
 
 from ...codegen.load import LoadedCode
 from ...thunks.kinds import Access, KernelThunk, Thunk
-from ...thunks.runner import Runner
+from ...thunks.runner import Runner, split_record
 from ..base import BackendError
 from .addresses import address_of
 from .memory import POOL
@@ -59,6 +59,7 @@ class RedZones:
     def __init__(self, code: LoadedCode, runner: Runner, flush_subnormals: bool, address: Callable[[int], int]):
         self._code, self._address = code, address
         self._run = runner.run_flushing if flush_subnormals else runner.run
+        self._bodies = runner.bodies
 
     def __call__(self, thunk: Thunk, run: Callable[[], object]) -> None:
         """Run a kernel with guard bytes, any other thunk normally. Raises RedZoneError and then drops the results."""
@@ -67,7 +68,7 @@ class RedZones:
             return
         pieces = [_view(self._address(u.slice.allocation) + u.slice.offset, u.slice.size) for u in thunk.arguments]
         guarded = [_Guarded(piece, number) for number, piece in enumerate(pieces)]
-        self._call(self._code.address(thunk.symbol), [g.address for g in guarded])
+        self._call(thunk, [g.address for g in guarded])
         overruns = []
         for number, (use, piece, copy) in enumerate(zip(thunk.arguments, pieces, guarded)):
             written = use.access is Access.WRITE
@@ -79,13 +80,18 @@ class RedZones:
             if use.access is Access.WRITE:
                 piece[:] = copy.inside
 
-    def _call(self, function: int, arguments: list[int]) -> None:
+    def _call(self, thunk: KernelThunk, arguments: list[int]) -> None:
         """Call the kernel through the runner, so that subnormals are handled as in a normal run."""
-        words = np.zeros(4 + 2 + len(arguments), np.uint64)  # a descriptor, a word that stays 0, a record
+        function, count = self._code.address(thunk.symbol), len(arguments)
+        if thunk.split is None:
+            record = [function, count]
+        else:  # in one chunk, on this thread: others would have scratch memory without guards
+            whole = replace(thunk.split, least=thunk.split.extent)
+            record = split_record(function, whole, count, self._bodies[count])
+        words = np.zeros(4 + len(record) + count, np.uint64)  # a descriptor, a word that stays 0, a record
         begin = address_of(words)
         words[:3] = begin + 32, begin + words.nbytes, begin + 24
-        words[4:6] = function, len(arguments)
-        words[6:] = arguments
+        words[4:] = record + arguments
         if self._run(begin) < 0:
             raise BackendError(f"the runner knows no kernel of {len(arguments)} arguments")
 

@@ -44,6 +44,22 @@ def test_code_is_made_for_the_processor_that_is_named(add, capsys, monkeypatch):
     assert "unknown processor 'z81'" in capsys.readouterr().err
 
 
+def test_the_number_of_threads_holds_until_the_command_ends(add, capsys, monkeypatch):
+    from ...codegen.threads import set_threads, threads
+
+    seen = []
+    monkeypatch.setattr("testbed.cli.processor.set_threads", lambda count: (seen.append(count), set_threads(count)))
+    before = threads()
+    assert main(["diff", str(add), *OURS, "--threads", "3"]) == 0
+    assert seen == [3, before] and threads() == before
+    monkeypatch.setenv("TESTBED_THREADS", "2")
+    assert main(["run", str(add)]) == 0
+    assert seen[2:] == [2, before]
+    capsys.readouterr()
+    assert main(["run", str(add), "--threads", "0"]) == 2
+    assert "0 is not in the range x>=1" in capsys.readouterr().err
+
+
 def test_diff_with_a_wrong_golden_exits_1_and_suspects_it(add, capsys):
     value = np.array([1, -2], np.float32)
     save_io(add / "io.npz", [value], [value])

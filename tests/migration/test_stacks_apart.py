@@ -25,6 +25,7 @@ SHARED = {
     "hlo/opclasses.py": "the language: sets of opcodes",
     "hlo/opcodes.py": "the language: opcodes",
     "hlo/shapes.py": "the language: shapes and layouts",
+    "planning/partition.py": "the interface: the steps that a kernel may be split into",
     "planning/plan.py": "the interface: KernelRequest",
     "planning/scratch.py": "the interface: ON_STACK, what a request without scratch memory permits",
 }

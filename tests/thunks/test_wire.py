@@ -55,6 +55,7 @@ def test_the_table_of_kinds_is_that_of_the_proto():
         Type.NUMBER: "uint64",
         Type.FLAG: "bool",
         Type.SLICE: "Slice",
+        Type.SPLIT: "Split",
         Type.USES: "Use",
         Type.THUNKS: "Thunk",
     }
@@ -179,7 +180,7 @@ def test_other_files_and_newer_ones_are_refused():
     assert "not a .tbx file" in refusal(b"") and "not a .tbx file" in refusal(b"\x7fELF" + bytes(100))
     newer = bytearray(packed())
     newer[4:8] = (9).to_bytes(2, "little") * 2
-    assert "it needs a reader of format 9, and this one knows 1" in refusal(bytes(newer))
+    assert f"it needs a reader of format 9, and this one knows {FORMAT}" in refusal(bytes(newer))
     assert "cut short" in refusal(MAGIC) and "cut short" in refusal(packed()[:-1])
     assert "bytes, its header says" in refusal(packed() + b"\0")
 

@@ -27,11 +27,11 @@ from enum import IntEnum
 from ...hlo.errors import InputError
 
 MAGIC = b"TBX\0"
-FORMAT = 1
+FORMAT = 2
 """The format version of this writer, and the newest that this reader knows."""
 
-LEAST_READER = 1
-"""The least format version of a reader of what this writer writes."""
+LEAST_READER, OF_SPLIT = 1, 2
+"""The least format version of a reader of what this writer writes, and of programs with split kernels."""
 
 ALIGNMENT = 64
 MOST_SECTIONS = 1 << 16
@@ -77,7 +77,9 @@ class Container:
     sections: tuple[Section, ...]
 
 
-def pack(sections: Sequence[Section], key: bytes | None = None) -> Iterator[bytes | memoryview]:
+def pack(
+    sections: Sequence[Section], key: bytes | None = None, reader: int = LEAST_READER
+) -> Iterator[bytes | memoryview]:
     """The bytes of a file, in pieces. key: signs it."""
     offset = _header_size(len(sections))
     table, pieces = b"", list[bytes | memoryview]()
@@ -88,7 +90,7 @@ def pack(sections: Sequence[Section], key: bytes | None = None) -> Iterator[byte
         table += _ENTRY.pack(section.kind, section.required, offset, size, _digest(section.data), bytes(8))
         pieces += [bytes(padding), section.data]
         offset += size
-    head = _HEAD.pack(MAGIC, FORMAT, LEAST_READER, key is not None, len(sections), offset) + table
+    head = _HEAD.pack(MAGIC, FORMAT, reader, key is not None, len(sections), offset) + table
     head += _digest(head)
     yield head
     yield bytes(_DIGEST) if key is None else _signature(head, key)

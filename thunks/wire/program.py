@@ -12,7 +12,7 @@ from ...hlo.errors import InputError, VerificationError
 from ...hlo.shapes import Shape
 from ..image import Image, Kernel, KernelArgument
 from ..verify import verify_image
-from .container import Container, Section, SectionKind, pack, unpack
+from .container import LEAST_READER, OF_SPLIT, Container, Section, SectionKind, pack, unpack
 from .memory import Values, buffer_values, constants_of, image_of
 from .protobuf import decode, encode
 from .shapes import shape_of, shape_values
@@ -83,7 +83,8 @@ def write_program(program: ProgramFile, key: bytes | None = None) -> Iterator[by
     )
     sections = [Section(kind, encode(name, values)) for kind, name, values in messages]
     sections += [Section(SectionKind.CODE, data) for data in program.objects]
-    return pack([*sections, Section(SectionKind.CONSTANTS, constants)], key)
+    reader = OF_SPLIT if any(kernel.ranged for kernel in program.image.kernels) else LEAST_READER
+    return pack([*sections, Section(SectionKind.CONSTANTS, constants)], key, reader)
 
 
 def read_program(data: bytes | memoryview, key: bytes | None = None) -> tuple[ProgramFile, Container]:
@@ -166,4 +167,4 @@ def _program_values(image: Image) -> Values:
 
 def _kernel_of(values: Values) -> Kernel:
     arguments = (KernelArgument(a["size"], a["alignment"], a["written"]) for a in values["arguments"])
-    return Kernel(values["symbol"], values["emitter"], tuple(arguments))
+    return Kernel(values["symbol"], values["emitter"], tuple(arguments), values["ranged"])

@@ -7,7 +7,7 @@ from typing import Any
 
 from ...hlo.errors import InputError
 from ...planning.plan import BufferSlice
-from ..kinds import Access, BufferUse, SequentialThunk, Thunk
+from ..kinds import Access, BufferUse, SequentialThunk, Split, Thunk
 from ..rows import BY_CLASS, KINDS, MOST_NESTED, Kind, Type
 
 Values = dict[str, Any]
@@ -79,6 +79,14 @@ def _uses(values: list[Values], depth: int) -> tuple[BufferUse, ...]:
     return tuple(BufferUse(slice_of(v["slice"]), Access.WRITE if v["written"] else Access.READ) for v in values)
 
 
+def _split_values(split: Split | None) -> Values | None:
+    return None if split is None else {"extent": split.extent, "least": split.least, "private": split.private}
+
+
+def _split(values: Values, depth: int) -> Split:
+    return Split(values["extent"], values["least"], values["private"])
+
+
 def _nested(values: Values | None, depth: int) -> SequentialThunk:
     if values is None:
         raise InputError("a sequence is missing")
@@ -89,6 +97,7 @@ _SEQUENTIAL = BY_CLASS[SequentialThunk]
 
 _TO: dict[Type, Callable[[Any], Any]] = {
     Type.SLICE: slice_values,
+    Type.SPLIT: _split_values,
     Type.USES: _use_values,
     Type.SEQUENCE: thunk_values,
     Type.SEQUENCES: lambda thunks: [thunk_values(t) for t in thunks],
@@ -97,6 +106,7 @@ _TO: dict[Type, Callable[[Any], Any]] = {
 
 _FROM: dict[Type, Callable[[Any, int], Any]] = {
     Type.SLICE: lambda values, depth: slice_of(values),
+    Type.SPLIT: _split,
     Type.USES: _uses,
     Type.SEQUENCE: _nested,
     Type.SEQUENCES: lambda many, depth: tuple(sequence_of(values, depth + 1) for values in many),

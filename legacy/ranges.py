@@ -1,0 +1,94 @@
+"""The steps that a call of a kernel computes, [begin, end) of its partition, and the loops over them."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
+from dataclasses import dataclass
+
+from llvmlite import ir
+
+from ..planning.partition import Partition
+from .builder import Code, IndexValue, Loop, Once
+
+
+@dataclass(frozen=True, slots=True)
+class Steps:
+    """begin and end are multiples of the partition's `least`, or end is its extent; begin < end.
+
+    The loops over the results ask for it: nothing else decides which elements a call computes.
+    """
+
+    partition: Partition
+    begin: ir.Value
+    end: ir.Value
+
+    @property
+    def dimensions(self) -> tuple[int, ...]:
+        """Dimensions of the results whose positions the steps number, the first of them slowest."""
+        return self.partition.dimensions
+
+
+def in_order(code: Code, steps: Steps, sizes: Sequence[int]) -> tuple[Loop | Once, list[IndexValue]]:
+    """(A loop over the steps, the positions along the steps' dimensions, which have these sizes)."""
+    loop = code.between(steps.begin, steps.end)
+    return loop, list(code.split(loop.index, sizes, list(reversed(range(len(sizes))))))
+
+
+def scaled(code: Code, steps: Steps | None, count: int) -> Loop | Once:
+    """A loop over `count` places, of which each step has as many: those of the steps only, or all of them."""
+    if steps is None:
+        return code.loop(count)
+    each = count // steps.partition.extent
+    return code.between(code.multiply(steps.begin, each), code.multiply(steps.end, each))
+
+
+def block_of(partition: Partition, last: int, most: int, least: int = 8) -> int | None:
+    """The largest width up to `most` of the blocks of `blocks`; None if none of `least` is possible.
+
+    last: the size of the last of the partition's dimensions.
+    """
+    several = len(partition.dimensions) > 1
+    fits = (n for n in range(most, least - 1, -1) if partition.least % n == 0 and not (several and last % n))
+    return next(fits, None)
+
+
+def blocks(
+    code: Code, steps: Steps, sizes: Sequence[int], width: int
+) -> Iterator[tuple[list[IndexValue], IndexValue, int]]:
+    """Loops over the steps in blocks of `width` neighbours along the last dimension: (positions along the others, the
+    block's first position, its width). There are up to two bodies: of whole blocks, and of the rest at the end.
+    """
+    extent = steps.partition.extent
+    whole = extent - extent % width
+    for start, end, block in ((steps.begin, code.minimum(steps.end, whole), width), (whole, steps.end, extent - whole)):
+        if not block or (start is steps.begin and not whole):
+            continue
+        loop = code.range(start, end, block)
+        *outer, first = code.split(loop.index, sizes, list(reversed(range(len(sizes)))))
+        yield outer, first, block
+        loop.close()
+
+
+@contextmanager
+def loops_over(
+    code: Code, steps: Steps | None, inside: Sequence[int], dims: Sequence[int], order: Sequence[int]
+) -> Iterator[list[IndexValue]]:
+    """Loops over dimensions in this order, the steps' first: a list of positions by dimension, 0 for any other.
+
+    inside: the dimensions that the steps number.
+    """
+    positions: list[IndexValue] = [0] * len(dims)
+    opened: list[Loop | Once] = []
+    if steps is not None:
+        loop, places = in_order(code, steps, [dims[d] for d in inside])
+        opened.append(loop)
+        for d, place in zip(inside, places, strict=True):
+            positions[d] = place
+    for d in order:
+        if d not in inside:
+            opened.append(code.loop(dims[d]))
+            positions[d] = opened[-1].index
+    yield positions
+    for loop in reversed(opened):
+        loop.close()
