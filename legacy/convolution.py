@@ -15,12 +15,14 @@ from dataclasses import dataclass, field
 
 from ..hlo.ir import Instruction
 from ..hlo.opcodes import Op
+from ..planning.partition import Partition
 from .builder import IndexValue, Unroll, over_columns
 from .convert import convert
 from .dot import COLUMN_TERMS, accumulator_dtype, in_parts, multiply_add, rounded, zero
 from .elemental import Elemental, ElementRule, Index, Reads
 from .loops import parts
 from .partial import OUTSIDE, TERMS, UNBOUNDED, Level, PartialArrays, PartialSums, added, levels_of
+from .ranges import Steps, column_blocks, columns_fit
 from .reduce import BLOCK, row_passes
 from .windows import BATCH, GROUP, OUT, SPATIAL, Convolution, Range
 
@@ -100,13 +102,42 @@ def column_role(instruction: Instruction) -> int | None:
     return None
 
 
-def emit_column_convolution(e: Elemental, instruction: Instruction, finish: Callable[[Index], None]) -> None:
+def takes_steps(instruction: Instruction, partition: Partition) -> bool:
+    """Whether `emit_column_convolution` can compute some of the steps: not those across the columns."""
+    c, column = Convolution.of(instruction), column_role(instruction)
+    if column is None:
+        return False
+    inside = [role for d in partition.dimensions if (role := c.role_of(d)) is not None]
+    if len(inside) < len(partition.dimensions) or across_role(instruction, column) in inside:
+        return False
+    return columns_fit(partition, inside, column, c.sizes[column], BLOCK)
+
+
+def emit_column_convolution(
+    e: Elemental, instruction: Instruction, finish: Callable[[Index], None], steps: Steps | None = None
+) -> None:
     """For each block of columns: compute the sums on the stack, then call `finish(index)` per element with its value
     bound.
     """
     column = column_role(instruction)
     assert column is not None
-    _Columns(e, instruction, column, finish).emit()
+    _Columns(e, instruction, column, finish).emit(steps)
+
+
+def across_role(instruction: Instruction, column: int) -> int | None:
+    """The role of which several positions are computed together, so that shared values are loaded once."""
+    c = Convolution.of(instruction)
+    if column >= SPATIAL:
+        return OUT if c.outs > 1 else GROUP if c.groups > 1 else None
+    inside = {n: a.inside()[1] - a.inside()[0] for n, a in enumerate(c.axes)}
+    strides = c.strides(instruction)[0]
+    for least in (ACROSS, 1):
+        long = [n for n, size in inside.items() if size >= least]
+        if long:
+            return SPATIAL + min(long, key=lambda n: strides[SPATIAL + n])
+        if c.batch >= ACROSS and column != BATCH:
+            return BATCH
+    return None
 
 
 @dataclass(frozen=True, slots=True)
@@ -133,7 +164,7 @@ class _Columns:
         self.place = [0] * len(self.c.sizes)
         self.around = Unroll.NEVER if self.c.ins > 1 else Unroll.FREELY
         self.large = self.c.products >= LARGE
-        self.across = self._across()
+        self.across = across_role(self.instruction, self.column)
         width = min(BLOCK, self.c.sizes[self.column])
         most = max(part.step for part in self._parts())
         self.sums = PartialArrays(self.code, [zero(self.dtype)], width * most)
@@ -152,21 +183,6 @@ class _Columns:
             levels.append(found or [Level(0, 1, False)])
         return levels[::-1]
 
-    def _across(self) -> int | None:
-        """The role of which several positions are computed together, so that shared values are loaded once."""
-        c = self.c
-        if self.column >= SPATIAL:
-            return OUT if c.outs > 1 else GROUP if c.groups > 1 else None
-        inside = {n: a.inside()[1] - a.inside()[0] for n, a in enumerate(c.axes)}
-        strides = c.strides(self.instruction)[0]
-        for least in (ACROSS, 1):
-            long = [n for n, size in inside.items() if size >= least]
-            if long:
-                return SPATIAL + min(long, key=lambda n: strides[SPATIAL + n])
-            if c.batch >= ACROSS and self.column != BATCH:
-                return BATCH
-        return None
-
     def _parts(self) -> Iterator[Part]:
         if self.across is None:
             yield Part(0, 1, 1)
@@ -181,21 +197,16 @@ class _Columns:
         if end - start < all_:
             yield Part(start, end, 1, border=True)
 
-    def emit(self) -> None:
-        code, c = self.code, self.c
+    def emit(self, steps: Steps | None) -> None:
+        c = self.c
         strides = c.strides(self.instruction)[0]
-        loops = []
-        for role in sorted(range(len(c.sizes)), key=lambda r: -strides[r]):
-            if role not in (self.column, self.across):
-                loops.append(code.loop(c.sizes[role]))
-                self.place[role] = loops[-1].index
-        for start, end, width in parts(c.sizes[self.column], BLOCK):
-            blocks = code.loop(end - start, start=start, step=width, unroll=Unroll.NEVER)
+        order = sorted(range(len(c.sizes)), key=lambda r: -strides[r])
+        order = [role for role in order if role not in (self.column, self.across)]
+        inside = [] if steps is None else [role for d in steps.dimensions if (role := c.role_of(d)) is not None]
+        for place, start, width in column_blocks(self.code, steps, inside, c.sizes, order, self.column, BLOCK):
+            self.place = place
             for part in self._parts():
-                self._part(part, blocks.index, width)
-            blocks.close()
-        for loop in reversed(loops):
-            loop.close()
+                self._part(part, start, width)
 
     def _part(self, part: Part, start: IndexValue, width: int) -> None:
         code = self.code

@@ -13,6 +13,7 @@ from ..hlo.dtypes import DType
 from ..hlo.ir import Instruction
 from ..hlo.opcodes import Op
 from ..hlo.shapes import Shape
+from ..planning.partition import Partition
 from . import complex_math
 from .builder import Code, IndexValue, Unroll
 from .convert import convert
@@ -20,9 +21,9 @@ from .dot_dims import DotDims
 from .elemental import Elemental, ElementRule, Index, Reads
 from .elementwise import real_of
 from .loops import NARROW as NARROW_BYTES
-from .loops import parts
 from .narrow import NARROW
 from .partial import OUTSIDE, TERMS, UNBOUNDED, PartialArrays, PartialSums
+from .ranges import Steps, column_blocks, columns_fit
 from .reduce import BLOCK, ROWS, reassociation, row_passes
 from .registers import Register, real_constant, register_type
 
@@ -154,7 +155,16 @@ def column_dimension(instruction: Instruction) -> int | None:
     return None
 
 
-def emit_column_dot(e: Elemental, instruction: Instruction, finish: Callable[[Index], None]) -> None:
+def takes_steps(instruction: Instruction, partition: Partition) -> bool:
+    """Whether `emit_column_dot` can compute some of the steps."""
+    column = column_dimension(instruction)
+    assert column is not None
+    return columns_fit(partition, partition.dimensions, column, instruction.shape.dims[column], BLOCK)
+
+
+def emit_column_dot(
+    e: Elemental, instruction: Instruction, finish: Callable[[Index], None], steps: Steps | None = None
+) -> None:
     """For each block of columns: compute the sums on the stack, then call `finish(index)` per element with its value
     bound.
     """
@@ -163,23 +173,16 @@ def emit_column_dot(e: Elemental, instruction: Instruction, finish: Callable[[In
     assert column is not None
     dtype = accumulator_dtype(instruction)
     sums = PartialArrays(code, [first_sum(instruction)], min(BLOCK, result.dims[column]))
-    positions: list[IndexValue] = [0] * result.rank
-    outer = []
-    for d in (d for d in reversed(result.minor_to_major) if d != column):
-        outer.append(code.loop(result.dims[d]))
-        positions[d] = outer[-1].index
-    for start, end, block in parts(result.dims[column], BLOCK):
-        blocks = code.loop(end - start, start=start, step=block, unroll=Unroll.NEVER)
+    order = [d for d in reversed(result.minor_to_major) if d != column]
+    inside = () if steps is None else steps.dimensions
+    for positions, start, block in column_blocks(code, steps, inside, result.dims, order, column, BLOCK):
         sums.start(block)
-        _accumulate(e, instruction, sums, positions, column, blocks.index, block)
+        _accumulate(e, instruction, sums, positions, column, start, block)
         loop = code.loop(block)
-        positions[column] = code.add(blocks.index, loop.index)
+        positions[column] = code.add(start, loop.index)
         index = Index.at(code, result, positions)
         e.bind(instruction, index, rounded(code, dtype, result.dtype, sums.read(loop.index)[0]))
         finish(index)
-        loop.close()
-        blocks.close()
-    for loop in reversed(outer):
         loop.close()
 
 

@@ -20,12 +20,14 @@ from llvmlite import ir
 from ..hlo.dtypes import DType
 from ..hlo.ir import Instruction
 from ..hlo.shapes import Shape
-from .builder import Code, IndexValue, Unroll, over_columns
+from ..planning.partition import Partition
+from .builder import Code, IndexValue, Loop, Once, Range, Unroll, over_columns
 from .dot_dims import DotDims
 from .elemental import Elemental, Index
 from .loops import parts
 from .memory import Pointer, address
 from .partial import TERMS, UNBOUNDED, Level, levels_of
+from .ranges import Steps, loops_over
 from .registers import I32, memory_type, real_constant
 from .stack import alloca
 
@@ -184,19 +186,50 @@ def problem_of(e: Elemental, instruction: Instruction, vector_bits: int) -> Prob
     return Problem(dtype, rows, columns, depth, lanes, min(most, -(-columns // lanes)))
 
 
-def emit_tiled_dot(e: Elemental, instruction: Instruction, result: Pointer, problem: Problem) -> None:
+def emit_tiled_dot(
+    e: Elemental, instruction: Instruction, result: Pointer, problem: Problem, steps: Steps | None = None
+) -> None:
     """Emit a dot into the buffer at `result`."""
-    _emit(e, instruction, problem, result, None)
+    _emit(e, instruction, problem, result, None, steps)
+
+
+def has_epilogue(problem: Problem) -> bool:
+    """Whether a panel may be as deep as the product, as elementwise ops on finished tiles need."""
+    return problem.depth <= problem.depth_of(WHOLE_PANEL_BYTES)
 
 
 def emit_dot_with_epilogue(
-    e: Elemental, instruction: Instruction, problem: Problem, finish: Callable[[Index], None]
+    e: Elemental,
+    instruction: Instruction,
+    problem: Problem,
+    finish: Callable[[Index], None],
+    steps: Steps | None = None,
 ) -> bool:
     """Call `finish(index)` for each element, with its value bound. False if the depth is too large."""
-    if problem.depth > problem.depth_of(WHOLE_PANEL_BYTES):
+    if not has_epilogue(problem):
         return False
-    _emit(e, instruction, problem, None, finish)
+    _emit(e, instruction, problem, None, finish, steps)
     return True
+
+
+def takes_steps(instruction: Instruction, problem: Problem, partition: Partition) -> bool:
+    """Whether the loops can compute some of the steps: some of the batches, or whole panels of columns."""
+    batches = DotDims.of(instruction).lhs_batch
+    if partition.dimensions == tuple(range(len(batches)))[: len(partition.dimensions)]:
+        return True
+    width = _step_columns(instruction, problem, partition)
+    return width is not None and partition.least * width % problem.panel == 0
+
+
+def _step_columns(instruction: Instruction, problem: Problem, partition: Partition) -> int | None:
+    """The columns of a step; None if the steps do not number columns."""
+    sides = sides_of(instruction)
+    assert sides is not None
+    dims = DotDims.of(instruction)
+    first = len(dims.lhs_batch) + (0 if sides[3] else len(dims.lhs_free))
+    live = [d for d in range(first, first + len(sides[1].free)) if instruction.shape.dims[d] != 1]
+    numbered = partition.dimensions == tuple(live[: len(partition.dimensions)])
+    return problem.columns // partition.extent if numbered else None
 
 
 def _emit(
@@ -205,6 +238,7 @@ def _emit(
     problem: Problem,
     result: Pointer | None,
     finish: Callable[[Index], None] | None,
+    steps: Steps | None,
 ) -> None:
     code, sides = e.code, sides_of(instruction)
     assert sides is not None
@@ -212,28 +246,32 @@ def _emit(
     block = problem.depth if finish is not None else min(problem.depth_of(PANEL_BYTES), problem.depth)
     space = Pointer(alloca(code, problem.element, block * problem.panel))
     finished = Pointer(alloca(code, problem.element, problem.tile_rows * problem.panel))
-    loops = [code.loop(left.operand.shape.dims[d]) for d in left.batch]
-    batch = [loop.index for loop in loops]
-    a = Matrix(e.leaves[left.operand], _start(code, left, batch), left.free_stride, left.contracted_stride)
-    b = Matrix(e.leaves[right.operand], _start(code, right, batch), right.contracted_stride, right.free_stride)
-    start = code.weighted_sum(batch, instruction.shape.strides[: len(batch)])
-    c = Matrix(result or finished, start, rows, 1)
+    width = None if steps is None else _step_columns(instruction, problem, steps.partition)
+    sizes = [left.operand.shape.dims[d] for d in left.batch]
+    inside = steps.dimensions if steps is not None and width is None else ()
+    with loops_over(code, steps if width is None else None, inside, sizes, range(len(sizes))) as batch:
+        a = Matrix(e.leaves[left.operand], _start(code, left, batch), left.free_stride, left.contracted_stride)
+        b = Matrix(e.leaves[right.operand], _start(code, right, batch), right.contracted_stride, right.free_stride)
+        start = code.weighted_sum(batch, instruction.shape.strides[: len(batch)])
+        c = Matrix(result or finished, start, rows, 1)
 
-    def end(row: IndexValue, column: IndexValue, value: ir.Value) -> None:
-        assert finish is not None
-        places = [*batch]
-        pairs = [(row, left), (column, right)]
-        for part, side in reversed(pairs) if exchanged else pairs:
-            dims = [side.operand.shape.dims[d] for d in side.free]
-            places += code.split(part, dims, list(reversed(range(len(dims)))))
-        linear = code.add(c.start, code.add(code.multiply(row, rows), column))
-        index = Index(code, instruction.shape.dims, instruction.shape.minor_to_major, tuple(places), linear)
-        e.bind(instruction, index, value)
-        finish(index)
+        def end(row: IndexValue, column: IndexValue, value: ir.Value) -> None:
+            assert finish is not None
+            places = [*batch]
+            pairs = [(row, left), (column, right)]
+            for part, side in reversed(pairs) if exchanged else pairs:
+                dims = [side.operand.shape.dims[d] for d in side.free]
+                places += code.split(part, dims, list(reversed(range(len(dims)))))
+            linear = code.add(c.start, code.add(code.multiply(row, rows), column))
+            index = Index(code, instruction.shape.dims, instruction.shape.minor_to_major, tuple(places), linear)
+            e.bind(instruction, index, value)
+            finish(index)
 
-    _Tiled(code, problem, block, a, b, c, space, finished, None if finish is None else end).emit()
-    for loop in reversed(loops):
-        loop.close()
+        columns: tuple[IndexValue, IndexValue] | None = None
+        if steps is not None and width is not None:
+            columns = code.multiply(steps.begin, width), code.multiply(steps.end, width)
+        given = None if finish is None else end
+        _Tiled(code, problem, block, a, b, c, space, finished, given, columns).emit()
 
 
 def _start(code: Code, side: Side, batch: Sequence[IndexValue]) -> IndexValue:
@@ -255,6 +293,7 @@ class _Tiled:
     """The loops of one matrix product. packed: the panel, of `block` rows.
 
     end(row, column, value): receives each element instead of C; `finished` is then the memory of a finished tile.
+    columns: the first of those to compute, and the one behind the last, multiples of a panel's or the end; None: all.
     """
 
     code: Code
@@ -266,17 +305,24 @@ class _Tiled:
     packed: Pointer
     finished: Pointer
     end: Callable[[IndexValue, IndexValue, ir.Value], None] | None
+    columns: tuple[IndexValue, IndexValue] | None
 
     def emit(self) -> None:
         p, code = self.problem, self.code
-        if p.depth > self.block:
+        if p.depth > self.block and self.columns is None:
             self._clear(self.c, p.rows, p.columns)
         whole = p.columns - p.columns % p.panel
         for start, end in ((0, whole), (whole, p.columns)):
             if start == end:
                 continue
             width = min(p.panel, end - start)
-            panels = code.loop(end - start, start=start, step=width)
+            if self.columns is None:
+                panels: Loop | Once | Range = code.loop(end - start, start=start, step=width)
+            else:
+                first, last = self.columns
+                panels = code.range(first if start == 0 else start, code.minimum(last, end), width)
+                if p.depth > self.block:
+                    self._clear(self.c, p.rows, width, panels.index)
             count, rest = divmod(p.depth, self.block)
             if count:
                 with self._partial_sums(count, panels.index, width) as (block, target):

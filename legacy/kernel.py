@@ -16,7 +16,8 @@ from ..planning.plan import KernelRequest
 from . import convolution, dot, indexing, reduce, reduce_window, shape, sort
 from .builder import Code
 from .concatenate import write_concatenated
-from .dot_tiled import emit_dot_with_epilogue, emit_tiled_dot, problem_of
+from .dot_tiled import emit_dot_with_epilogue, emit_tiled_dot, has_epilogue, problem_of
+from .dot_tiled import takes_steps as tiled_dot_takes_steps
 from .elemental import Elemental, ElementRule, Index, same_order
 from .elementwise import EMIT
 from .graph import graph_of, walk
@@ -157,11 +158,19 @@ _WHOLE_STEPS: dict[Op, Callable[[Elemental, Instruction, Partition], bool]] = {}
 """Which roots of _WHOLE can compute some of the steps. The others run on one thread."""
 
 _PRODUCT_STEPS: dict[Op, Callable[[Elemental, Instruction, list[Leaf], Partition], bool]] = {
-    Op.CONVOLUTION: lambda e, root, group, partition: False,
-    Op.DOT: lambda e, root, group, partition: False,
+    Op.CONVOLUTION: lambda e, root, group, partition: convolution.takes_steps(root, partition),
+    Op.DOT: lambda e, root, group, partition: _dot_takes_steps(e, root, group, partition),
     Op.REDUCE: lambda e, root, group, partition: reduce.takes_steps(root, partition),
 }
 """Which blocked products can compute some of the steps."""
+
+
+def _dot_takes_steps(e: Elemental, root: Instruction, group: list[Leaf], partition: Partition) -> bool:
+    tiled = problem_of(e, root, e.code.vector_bits)
+    alone = group[0].instruction is root and len(group) == 1
+    if tiled is not None and (alone or has_epilogue(tiled)):
+        return tiled_dot_takes_steps(root, tiled, partition)
+    return _HAS_COLUMNS[Op.DOT](root) and dot.takes_steps(root, partition)
 
 
 def _emit_group(e: Elemental, group: list[Leaf], steps: Steps | None) -> None:
@@ -247,11 +256,11 @@ def _emit_product(e: Elemental, group: list[Leaf], steps: Steps | None) -> bool:
         return True
     tiled = problem_of(e, root, e.code.vector_bits) if root.opcode is Op.DOT else None
     if tiled is not None and group[0].instruction is root and len(group) == 1:
-        emit_tiled_dot(e, root, group[0].pointer, tiled)
-    elif tiled is None or not emit_dot_with_epilogue(e, root, tiled, finish):
+        emit_tiled_dot(e, root, group[0].pointer, tiled, steps)
+    elif tiled is None or not emit_dot_with_epilogue(e, root, tiled, finish, steps):
         if not _HAS_COLUMNS[root.opcode](root):
             return False
-        _COLUMNS[root.opcode](e, root, finish)
+        _COLUMNS[root.opcode](e, root, finish, steps)
     return True
 
 

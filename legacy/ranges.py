@@ -9,7 +9,7 @@ from dataclasses import dataclass
 from llvmlite import ir
 
 from ..planning.partition import Partition
-from .builder import Code, IndexValue, Loop, Once
+from .builder import Code, IndexValue, Loop, Once, Unroll
 
 
 @dataclass(frozen=True, slots=True)
@@ -68,6 +68,44 @@ def blocks(
         *outer, first = code.split(loop.index, sizes, list(reversed(range(len(sizes)))))
         yield outer, first, block
         loop.close()
+
+
+def columns_fit(partition: Partition, inside: Sequence[int], column: int, size: int, most: int) -> bool:
+    """Whether `column_blocks` can run over some of the steps. size: of the column's dimension."""
+    if column not in inside:
+        return True
+    return inside[-1] == column and block_of(partition, size, most) is not None
+
+
+def column_blocks(
+    code: Code,
+    steps: Steps | None,
+    inside: Sequence[int],
+    dims: Sequence[int],
+    order: Sequence[int],
+    column: int,
+    most: int,
+) -> Iterator[tuple[list[IndexValue], IndexValue, int]]:
+    """Loops over dimensions in this order and over blocks of up to `most` columns: (positions by dimension, the first
+    column, the number of columns). inside: the dimensions that the steps number.
+    """
+    if steps is None or column not in inside:
+        with loops_over(code, steps, inside, dims, order) as positions:
+            whole = dims[column] - dims[column] % most
+            for start, end in ((0, whole), (whole, dims[column])):
+                if start != end:
+                    block = min(most, end - start)
+                    loop = code.loop(end - start, start=start, step=block, unroll=Unroll.NEVER)
+                    yield positions, loop.index, block
+                    loop.close()
+        return
+    width = block_of(steps.partition, dims[column], most)
+    assert width is not None
+    for outer, first, block in blocks(code, steps, [dims[d] for d in inside], width):
+        with loops_over(code, None, [], dims, [d for d in order if d not in inside]) as positions:
+            for d, place in zip(inside, outer, strict=False):
+                positions[d] = place
+            yield positions, first, block
 
 
 @contextmanager

@@ -9,17 +9,16 @@ from contextlib import contextmanager
 from ..hlo.dtypes import DType
 from ..hlo.ir import Computation, Instruction
 from ..hlo.opcodes import Op
-from ..hlo.shapes import Shape, array
+from ..hlo.shapes import array
 from ..planning.partition import Partition
 from .builder import Code, IndexValue, Unroll
 from .elemental import Elemental, ElementRule, Index, Reads
 from .elementwise import EMIT
 from .extremum import close_chains, combine_chains, is_long, open_chains
 from .linear import is_linear
-from .loops import parts
 from .narrow import NARROW, decode, encode
 from .partial import OUTSIDE, TERMS, UNBOUNDED, PartialArrays, PartialSums, levels_of, nothing
-from .ranges import Steps, block_of, blocks, loops_over
+from .ranges import Steps, column_blocks, columns_fit
 from .registers import Register
 from .stack import StackArray
 
@@ -284,9 +283,7 @@ def takes_steps(instruction: Instruction, partition: Partition) -> bool:
     kept = [d for d in range(source.rank) if d not in instruction.dimensions]
     fastest = next(d for d in source.minor_to_major if source.dims[d] != 1)
     inside = [kept[d] for d in partition.dimensions]
-    if fastest not in inside:
-        return True
-    return inside[-1] == fastest and block_of(partition, source.dims[fastest], BLOCK) is not None
+    return columns_fit(partition, inside, fastest, source.dims[fastest], BLOCK)
 
 
 def emit_column_reduce(
@@ -304,7 +301,9 @@ def emit_column_reduce(
     kept = [d for d in range(source.rank) if d not in first.dimensions]
     fastest = next(d for d in source.minor_to_major if source.dims[d] != 1)
     reducers = ColumnReducers(e, instructions, source.dims[fastest])
-    for positions, start, block in _column_blocks(code, source, kept, fastest, steps):
+    order = [d for d in reversed(source.minor_to_major) if d in kept and d != fastest]
+    inside = [] if steps is None else [kept[d] for d in steps.dimensions]
+    for positions, start, block in column_blocks(code, steps, inside, source.dims, order, fastest, BLOCK):
         reducers.fill(block)
         _accumulate(e, reducers, positions, fastest, start, block)
         column = code.loop(block)
@@ -313,28 +312,6 @@ def emit_column_reduce(
         reducers.bind(column.index, index)
         finish(index)
         column.close()
-
-
-def _column_blocks(
-    code: Code, source: Shape, kept: Sequence[int], fastest: int, steps: Steps | None
-) -> Iterator[tuple[list[IndexValue], IndexValue, int]]:
-    """Loops over blocks of columns: (positions by dimension, the block's first column, its width)."""
-    order = [d for d in reversed(source.minor_to_major) if d in kept and d != fastest]
-    inside = [] if steps is None else [kept[d] for d in steps.dimensions]
-    if steps is None or fastest not in inside:
-        with loops_over(code, steps, inside, source.dims, order) as positions:
-            for start, end, block in parts(source.dims[fastest], BLOCK):
-                loop = code.loop(end - start, start=start, step=block, unroll=Unroll.NEVER)
-                yield positions, loop.index, block
-                loop.close()
-        return
-    width = block_of(steps.partition, source.dims[fastest], BLOCK)
-    assert width is not None
-    for outer, first, block in blocks(code, steps, [source.dims[d] for d in inside], width):
-        with loops_over(code, None, [], source.dims, [d for d in order if d not in inside]) as positions:
-            for d, place in zip(inside, outer, strict=False):
-                positions[d] = place
-            yield positions, first, block
 
 
 def _accumulate(

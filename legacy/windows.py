@@ -179,6 +179,14 @@ class Convolution:
             positions[d] = position
         return positions
 
+    def role_of(self, d: int) -> int | None:
+        """The role of a dimension of the result; None for features of several in several groups."""
+        if d == self.dims.output_batch:
+            return BATCH
+        if d == self.dims.output_feature:
+            return OUT if self.groups == 1 else GROUP if self.outs == 1 else None
+        return SPATIAL + self.dims.output_spatial.index(d)
+
     def roles(self, code: Code, positions: Sequence[IndexValue]) -> list[IndexValue]:
         """The inverse of `result`."""
         dims = self.dims

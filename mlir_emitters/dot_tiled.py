@@ -14,12 +14,14 @@ stack, for a band of rows at a time; of many blocks of f32 in f64, so that round
 from __future__ import annotations
 
 import functools
+import math
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 
 from mlir import ir
 
 from ..hlo.dtypes import DType
+from ..planning.partition import Partition
 from .builder import Builder, Index, Unroll, Value
 from .convert import convert_to
 from .dot import accumulator_of, narrow
@@ -27,6 +29,7 @@ from .dot_dims import Dimension, dimensions_of
 from .elemental import Elemental, Indices, load_element
 from .elements import ROUNDED, Scalar, decode, encode, flatten, raw_type
 from .graph import Buffer, Node
+from .ranges import Steps, bounds
 
 FEW_TILES = 8  # of rows: up to this number, the tile's height divides the rows, so that one tile's code is enough
 LEAST_HEIGHT = 4  # of such a tile: lower ones use a loaded vector of B too few times
@@ -73,46 +76,89 @@ def registers_of(vector_bits: int) -> int:
 
 
 def emit_matmul(
-    e: Elemental, node: Node, result: Buffer, vector_bits: int, write: Callable[[Indices], None] | None = None
+    e: Elemental,
+    node: Node,
+    result: Buffer,
+    vector_bits: int,
+    write: Callable[[Indices], None] | None = None,
+    steps: Steps | None = None,
 ) -> bool:
     """Emit the loops of a product. False if plain loops suit it better.
 
     write: called with the index of each result, whose value is bound; None stores the results to `result`.
     """
+    product = product_of(e.b, node, result, vector_bits)
+    if product is None:
+        return False
+    wide = accumulator_of(node)
+    wide = COMPUTE.get(wide, wide)
+    of_step = 0 if steps is None else columns_of_step(product, steps.partition)
+    Matmul(e, product, result, wide, vector_bits, write, steps, of_step).emit()
+    return True
+
+
+@dataclass(frozen=True, slots=True)
+class Product:
+    """The operands of a product in the order in which they are multiplied, and its dimensions; outer: loops around."""
+
+    left: Buffer
+    right: Buffer
+    row: Dimension
+    column: Dimension
+    depth: Dimension
+    outer: Sequence[Dimension]
+
+
+def product_of(b: Builder, node: Node, result: Buffer, vector_bits: int) -> Product | None:
+    """The product as loops over tiles; None if plain loops suit it better."""
     lhs, rhs = node.inputs
-    if e.b.strict or lhs.writer is not None or rhs.writer is not None or vector_bits < 128:
-        return False
+    if b.strict or lhs.writer is not None or rhs.writer is not None or vector_bits < 128:
+        return None
     if not {lhs.dtype, rhs.dtype, result.dtype} <= TILED or (result.dtype.is_integer and lhs.dtype.is_float):
-        return False
+        return None
     batch, rows, columns, contracted = dimensions_of(node)
     if len(contracted) != 1 or not contracted[0].size:
-        return False
+        return None
     none = Dimension(1, 0, 0, 0)
     column, row = columns.pop() if columns else none, rows.pop() if rows else none
     if (
         column.out != 1 and row.out == 1 and row.size >= LEAST_COLUMNS
     ):  # a transposed result: multiply the other way round
-        node_ = _Operands(rhs, lhs)
         row, column, depth = (d.flipped() for d in (column, row, contracted[0]))
-        outer = [d.flipped() for d in (*batch, *rows, *columns)]
+        product = Product(rhs, lhs, row, column, depth, [d.flipped() for d in (*batch, *rows, *columns)])
     else:
-        node_, depth, outer = _Operands(lhs, rhs), contracted[0], [*batch, *rows, *columns]
+        product = Product(lhs, rhs, row, column, contracted[0], [*batch, *rows, *columns])
+    row, column, depth = product.row, product.column, product.depth
     along = depth.rhs == 1 and (depth.lhs == 1 or row.size == 1)  # both operands are contiguous as dot products read
     if column.out != 1 or column.size < (LEAST_COLUMNS if along else 2):
-        return False
+        return None
     cheap = {lhs.dtype, rhs.dtype} <= IN_VECTORS.keys() | {DType.F32, DType.F64}
     if row.size < (TRANSPOSE_ROWS if cheap else 2) and column.rhs != 1 and along:
+        return None
+    return product
+
+
+def columns_of_step(product: Product, partition: Partition) -> int:
+    """The columns of a step; 0 if steps do not number columns."""
+    return _of_step(product.column, partition)
+
+
+def _of_step(dimension: Dimension, partition: Partition) -> int:
+    """The positions along a dimension in a step; 0 if the steps do not number the first places that it runs over."""
+    places = tuple(d for d, _ in dimension.places)
+    return dimension.size // partition.extent if places[: len(partition.dimensions)] == partition.dimensions else 0
+
+
+def takes_steps(b: Builder, node: Node, result: Buffer, vector_bits: int, partition: Partition) -> bool:
+    """Whether a tiled product can compute some of the steps: batches, or groups of columns of whole vectors."""
+    product = product_of(b, node, result, vector_bits)
+    if product is None:
         return False
-    wide = accumulator_of(node)
-    wide = COMPUTE.get(wide, wide)
-    Matmul(e, node_, result, wide, (row, column, depth), vector_bits, write).emit(outer)
-    return True
-
-
-@dataclass(frozen=True, slots=True)
-class _Operands:
-    left: Buffer
-    right: Buffer
+    wide = COMPUTE.get(accumulator_of(node), accumulator_of(node))
+    columns = columns_of_step(product, partition) * partition.least
+    if columns:
+        return columns % (vector_bits // (8 * wide.bytes)) == 0
+    return bool(product.outer) and _of_step(product.outer[0], partition) > 0
 
 
 @dataclass(frozen=True, slots=True)
@@ -137,16 +183,19 @@ class Matmul:
     def __init__(
         self,
         e: Elemental,
-        operands: _Operands,
+        product: Product,
         result: Buffer,
         wide: DType,
-        dimensions: tuple[Dimension, Dimension, Dimension],
         vector_bits: int,
         write: Callable[[Indices], None] | None,
+        steps: Steps | None = None,
+        of_step: int = 0,
     ):
+        """of_step: the columns of a step; 0 if the steps are of the first loop around."""
         self.e, self.b, self.result, self.wide, self.write = e, e.b, result, wide, write
-        self.left, self.right = operands.left, operands.right
-        self.row, self.column, self.depth = dimensions
+        self.left, self.right, self.outer = product.left, product.right, product.outer
+        self.row, self.column, self.depth = product.row, product.column, product.depth
+        self.steps, self.of_step = steps, of_step
         few = self.row.size < PACK_ROWS
         converting = self.left.dtype is not wide
         height, vectors = flat_tile(vector_bits, self.row.size) if few else best_tile(vector_bits, converting)
@@ -156,6 +205,8 @@ class Matmul:
         self.lanes = vector_bits // (8 * wide.bytes)
         self.vector = ir.VectorType.get([self.lanes], self.element)
         self.width = min(vectors * self.lanes, -(-self.column.size // self.lanes) * self.lanes)
+        if steps is not None and of_step:
+            self.width = math.gcd(self.width, of_step * steps.partition.least)
         self.narrow = wide is not result.dtype or write is not None
         self.coordinates: dict[int, Index] = {}  # of the result, along the loops around a tile
         self.first_row: Index = 0
@@ -183,12 +234,12 @@ class Matmul:
             rows = min(self.band, self.row.size) if self.banded else self.rows
             self.tile = self.b.alloca(raw_type(self.b.types, self.total), rows * self.width, 64)
 
-    def emit(self, outer: Sequence[Dimension]) -> None:
+    def emit(self) -> None:
         b = self.b
         offsets: list[Index] = [0, 0, 0]
         loops = []
-        for d in outer:
-            loops.append(b.open_loop(0, d.size))
+        for number, d in enumerate(self.outer):
+            loops.append(b.open_loop(*bounds(b, None if number or self.of_step else self.steps, d.size)))
             self.coordinates |= d.split(b, loops[-1].index)
             offsets = [b.add(o, b.mul(loops[-1].index, s)) for o, s in zip(offsets, self._strides(d), strict=True)]
         self._columns(offsets)
@@ -201,6 +252,15 @@ class Matmul:
     def _columns(self, offsets: list[Index]) -> None:
         """Panels of columns; the last one may be narrower."""
         whole = self.column.size - self.column.size % self.width
+        if self.steps is not None and self.of_step:
+            first, last = bounds(self.b, self.steps, self.column.size)
+            end = last if whole == self.column.size else self.b.binary("minsi", self.b.materialize(last), whole)
+            with self.b.loop(first, end, self.width) as loop:
+                self._panel(offsets, loop.index, self.width)
+            if whole < self.column.size:
+                with self.b.loop(whole, last, self.column.size - whole) as loop:
+                    self._panel(offsets, whole, self.column.size - whole)
+            return
         if whole == self.width:
             self._panel(offsets, 0, self.width)
         elif whole:

@@ -8,7 +8,7 @@ from mlir import ir
 
 from ..hlo.opcodes import Op
 from ..planning.partition import Partition
-from . import convolution, dot, indexing, reduce, reduce_window, shape, sort
+from . import convolution, dot, dot_tiled, indexing, reduce, reduce_window, shape, sort
 from .builder import Builder, Index
 from .complex_dot import emit_columns
 from .concatenate import emit_concatenate
@@ -44,7 +44,7 @@ RULES: dict[Op, ElementRule] = merge(
 def emit_kernel(b: Builder, graph: KernelGraph, partition: Partition | None = None) -> bool:
     """Emit the function `void name(ptr noalias …)` of a kernel. Returns whether it takes a range of the partition."""
     t = b.types
-    ranged = partition is not None and takes_steps(graph.results, partition)
+    ranged = partition is not None and takes_steps(b, graph.results, partition)
     count = len(graph.arguments)
     attributes: dict[str, ir.Attribute] = {
         "arg_attrs": ir.ArrayAttr.get(
@@ -67,15 +67,21 @@ def emit_kernel(b: Builder, graph: KernelGraph, partition: Partition | None = No
     return ranged
 
 
-def takes_steps(results: Sequence[Buffer], partition: Partition) -> bool:
+def takes_steps(b: Builder, results: Sequence[Buffer], partition: Partition) -> bool:
     """Whether all loops over the results can run over some of the steps."""
     rows = row_graph(results)
     if rows is not None:
         return rows.count % partition.extent == 0
     groups = alike(results)
-    if not all(_products_take_steps(products, partition) for products in map(products_of, groups) if products):
-        return False
-    nests = [result for group in groups if not products_of(group) for result in group]
+    nests: list[Buffer] = []
+    for group in groups:
+        products = products_of(group)
+        rule = _PRODUCTS_IN_STEPS.get(products[0].opcode) if products else None
+        if rule is not None and not rule(b, products[0], group, partition):
+            return False
+        if products and rule is None:
+            return False
+        nests += [] if products else group
     roots = [sort.uncut(origin(result)).writer for result in nests]
     if any(root is not None and root.opcode in ROOTS for root in roots):
         return False
@@ -85,13 +91,14 @@ def takes_steps(results: Sequence[Buffer], partition: Partition) -> bool:
     return crossing is None or tiles_take_steps(nests[0], crossing, partition)
 
 
-def _products_take_steps(products: Sequence[Node], partition: Partition) -> bool:
-    rule = _PRODUCTS_IN_STEPS.get(products[0].opcode)
-    return rule is not None and rule(products[0], partition)
+def _dot_takes_steps(b: Builder, node: Node, group: Sequence[Buffer], partition: Partition) -> bool:
+    bare = len(group) == 1 and origin(group[0]).writer is node
+    return dot_tiled.takes_steps(b, node, group[0] if bare else node.output, b.vector_bits, partition)
 
 
-_PRODUCTS_IN_STEPS: dict[Op, Callable[[Node, Partition], bool]] = {
-    Op.REDUCE: reduce.takes_steps,
+_PRODUCTS_IN_STEPS: dict[Op, Callable[[Builder, Node, Sequence[Buffer], Partition], bool]] = {
+    Op.DOT: _dot_takes_steps,
+    Op.REDUCE: lambda b, node, group, partition: reduce.takes_steps(node, partition),
 }
 """Products that can compute some of the steps. Kernels with others, or with a root in ROOTS, run on one thread."""
 
@@ -129,7 +136,9 @@ def emit_outputs(e: Elemental, results: Sequence[Buffer], steps: Steps | None = 
         else:
             nests.setdefault((result.dims, result.strides), []).append(result)
     for node, targets in special.items():
-        if not ROOTS[node.opcode](e, node, targets):
+        if node.opcode is Op.DOT and steps is not None and len(targets) == 1:
+            emit_matmul(e, node, targets[0][1], e.b.vector_bits, steps=steps)
+        elif not ROOTS[node.opcode](e, node, targets):
             for _, result in targets:
                 nests.setdefault((result.dims, result.strides), []).append(result)
     for group in nests.values():
@@ -175,7 +184,7 @@ def emit_epilogue(e: Elemental, group: Sequence[Buffer], steps: Steps | None) ->
     if product.opcode is Op.CONVOLUTION:
         return convolution.emit_convolution(e, product, write)
     bare = len(group) == 1 and origin(group[0]).writer is product
-    return not bare and emit_matmul(e, product, product.output, e.b.vector_bits, write)
+    return not bare and emit_matmul(e, product, product.output, e.b.vector_bits, write, steps)
 
 
 def products_of(group: Sequence[Buffer]) -> list[Node]:

@@ -35,6 +35,9 @@ GRAINS_IN_EXTENT = 4
 PIECES = 64
 """Minimum number of steps to stop at: it suffices for any number of threads, so inner dimensions are not split."""
 
+FEW_PIECES = 14
+"""The same for convolutions, which compute several positions along an inner dimension together."""
+
 BYTES = 4
 """Bytes that move in the time of one simple operation."""
 
@@ -71,25 +74,32 @@ def partition_of(kernel: Instruction) -> Partition | None:
         return None
     if any(s.strides != shapes[0].strides for s in shapes):
         return None
-    dimensions, extent = _outer(shapes[0], _independent(kernel))
+    ops = _opcodes(kernel)
+    pieces = FEW_PIECES if Op.CONVOLUTION in ops else PIECES
+    dimensions, extent = _outer(shapes[0], _independent(kernel), Op.DOT in ops, pieces)
     work = _work(kernel)
     if extent < 2 or work < 2 * CHUNK:
         return None
-    grain = next((g for g in GRAINS if g * GRAINS_IN_EXTENT <= extent and (g <= GRAINS[1] or _reduces(kernel))), 1)
+    grain = next((g for g in GRAINS if g * GRAINS_IN_EXTENT <= extent and (g <= GRAINS[1] or Op.REDUCE in ops)), 1)
     least = grain * max(1, math.ceil(CHUNK * extent / work / grain))
     return Partition(dimensions, extent, least) if 2 * least <= extent else None
 
 
-def _reduces(kernel: Instruction) -> bool:
-    return kernel.opcode is Op.REDUCE or (kernel.opcode is Op.FUSION and Op.REDUCE in kernel.called()[0].opcodes)
+def _opcodes(kernel: Instruction) -> frozenset[Op]:
+    return kernel.called()[0].opcodes if kernel.opcode is Op.FUSION else frozenset((kernel.opcode,))
 
 
-def _outer(shape: Shape, independent: Sequence[bool]) -> tuple[tuple[int, ...], int]:
-    """(the outermost independent dimensions in memory, until PIECES steps are reached; the product of their sizes)."""
+def _outer(shape: Shape, independent: Sequence[bool], skips: bool, pieces: int) -> tuple[tuple[int, ...], int]:
+    """(the outermost independent dimensions in memory, until there are that many pieces; the product of their sizes).
+
+    They are neighbours there. skips: dimensions outside them may be others.
+    """
     found: list[int] = []
     extent = 1
     for d in reversed(shape.minor_to_major):
-        if not independent[d] or extent >= PIECES:
+        if skips and not found and not independent[d]:
+            continue
+        if not independent[d] or extent >= pieces:
             break
         if shape.dims[d] != 1:
             found.append(d)
@@ -140,6 +150,12 @@ def _of_body(body: Computation, rank: int) -> Sequence[bool]:
     return allowed
 
 
+MANY_BATCHES = 8
+"""Products of one dot that are enough pieces of work."""
+
+MANY_COLUMNS = GRAINS[1] * GRAINS_IN_EXTENT
+"""Columns of a product that are split rather than its rows."""
+
 # --- by opcode -------------------------------------------------------------------------------------------------------
 SplitRule = Callable[[Instruction, int], Sequence[bool]]
 """(instruction, rank of the result) → for each dimension, whether it may be split."""
@@ -150,11 +166,21 @@ def _all(_: Instruction, rank: int) -> Sequence[bool]:
 
 
 def _dot(i: Instruction, rank: int) -> Sequence[bool]:
-    """Batches and the rows of the left operand; the columns of the right operand are packed once for all rows."""
-    columns = i.operands[1].shape.rank - sum(
-        len(i.attributes.get(name, ())) for name in ("rhs_contracting_dims", "rhs_batch_dims")
-    )
-    return [d < rank - columns for d in range(rank)]
+    """Many batches; or else the dimensions of the operand whose elements are adjacent in the result, if they are many,
+    because a stack that copies that operand into panels does so once for all rows; or else batches and rows.
+    """
+    batches = len(i.attributes.get("lhs_batch_dims", ()))
+    contracted = len(i.attributes.get("lhs_contracting_dims", ()))
+    middle = i.operands[0].shape.rank - contracted
+    roles = [range(batches), range(batches, middle), range(middle, rank)]
+    fastest = next((d for d in i.shape.minor_to_major if i.shape.dims[d] != 1), rank - 1)
+    columns = roles[1] if fastest in roles[1] else roles[2]
+    sizes = {role: math.prod(i.shape.dims[d] for d in role) for role in roles}
+    if sizes[roles[0]] >= MANY_BATCHES:
+        return [d in roles[0] for d in range(rank)]
+    if fastest not in roles[0] and sizes[columns] >= MANY_COLUMNS:
+        return [d in columns for d in range(rank)]
+    return [d not in columns for d in range(rank)]
 
 
 def _sort(i: Instruction, rank: int) -> Sequence[bool]:

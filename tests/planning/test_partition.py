@@ -47,7 +47,19 @@ ZERO = "z = f32[] constant(0)"
         ([BIG, ZERO, "ROOT r = f32[512] reduce(x, z), dimensions={1}, to_apply=add"], (0,), 512),
         ([BIG, ZERO, "ROOT r = f32[1024] reduce(x, z), dimensions={0}, to_apply=add"], (0,), 1024),
         ([BIG, ZERO, "ROOT r = f32[] reduce(x, z), dimensions={0,1}, to_apply=add"], None, 0),
-        ([BIG, "ROOT r = f32[512,512] dot(x, x), lhs_contracting_dims={1}, rhs_contracting_dims={1}"], (0,), 512),
+        ([BIG, "ROOT r = f32[512,512] dot(x, x), lhs_contracting_dims={1}, rhs_contracting_dims={1}"], (1,), 512),
+        ([BIG, "ROOT r = f32[512,512]{0,1} dot(x, x), lhs_contracting_dims={1}, rhs_contracting_dims={1}"], (0,), 512),
+        (
+            [BIG, "y = f32[64,1024] parameter(1)",
+             "ROOT r = f32[512,64] dot(x, y), lhs_contracting_dims={1}, rhs_contracting_dims={1}"],
+            (0,), 512,
+        ),
+        (
+            ["x = f32[16,128,64] parameter(0)",
+             "ROOT r = f32[16,128,128] dot(x, x), lhs_batch_dims={0}, rhs_batch_dims={0}, lhs_contracting_dims={2}, "
+             "rhs_contracting_dims={2}"],
+            (0,), 16,
+        ),
         ([BIG, "ROOT r = f32[512,1024] sort(x), dimensions={1}, to_apply=less"], (0,), 512),
         ([BIG, "ROOT r = f32[512,1024] sort(x), dimensions={0}, to_apply=less"], None, 0),
         (["x = f32[64,64] parameter(0)", "ROOT r = f32[64,64] negate(x)"], None, 0),
@@ -79,6 +91,16 @@ def test_ranges_cover_all_steps_once_and_are_no_smaller_than_asked(extent, least
     assert ranges[0][0] == 0 and ranges[-1][1] == extent and len(ranges) <= workers
     assert all(a[1] == b[0] for a, b in pairwise(ranges))
     assert len(ranges) == 1 or all(stop - start >= least for start, stop in ranges)
+
+
+def test_chunks_are_of_whole_tiles():
+    many = partition_of(root("x = f32[1000,100] parameter(0)", "ROOT r = f32[100,1000] transpose(x), dimensions={1,0}"))
+    assert many is None  # eight rows are the least
+    tall = partition_of(
+        root("x = f32[100,10000] parameter(0)", "ROOT r = f32[10000,100] transpose(x), dimensions={1,0}")
+    )
+    columns = partition_of(root(BIG, ZERO, "ROOT r = f32[1024] reduce(x, z), dimensions={0}, to_apply=add"))
+    assert tall.least % 64 == 0 and columns.least == 256
 
 
 def test_it_is_printed():
