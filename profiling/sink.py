@@ -10,6 +10,9 @@ import numpy as np
 
 from .profile import Profile, Row
 
+MOST_WAITING = 1 << 18
+"""Events that wait, 4 MiB; adding them up after each run would cost more than noting them."""
+
 
 class Sink:
     """The times of a program's steps. Threads may add to it at once."""
@@ -24,21 +27,33 @@ class Sink:
         count = max((row.id for row in self._rows), default=-1) + 1
         self._calls, self._totals = np.zeros(count, np.int64), np.zeros(count)
         self._least = np.full(count, np.inf)
-        self._runs = self._lost = 0
+        self._runs = self._lost = self._events = 0
+        self._waiting: list[tuple[np.ndarray, np.ndarray]] = []
 
     def add(self, marks: np.ndarray, times: np.ndarray, lost: int = 0) -> None:
         """Add the events of one run, in their order. marks: twice the step's id, plus one where it ends. times: ns."""
-        ids, lengths = spans(marks, times, self._event)
         with self._lock:
+            self._waiting.append((marks, times))
+            self._events += len(marks)
+            self._runs += 1
+            self._lost += lost
+            if self._events >= MOST_WAITING:
+                self._settle()
+
+    def _settle(self) -> None:
+        """Add up the runs that wait."""
+        for marks, times in self._waiting:
+            ids, lengths = spans(marks, times, self._event)
             self._calls += np.bincount(ids, minlength=len(self._calls))
             self._totals += np.bincount(ids, lengths, minlength=len(self._calls))
             np.minimum.at(self._least, ids, lengths)
-            self._runs += 1
-            self._lost += lost
+        self._waiting.clear()
+        self._events = 0
 
     def profile(self, clear: bool = False) -> Profile:
         """The times so far. clear: forget them."""
         with self._lock:
+            self._settle()
             rows = tuple(
                 replace(r, calls=int(self._calls[r.id]), total=float(self._totals[r.id]), least=self._shortest(r.id))
                 for r in self._rows

@@ -6,6 +6,7 @@ import threading
 import numpy as np
 import pytest
 
+from ...profiling import sink as sink_module
 from ...profiling.profile import Row
 from ...profiling.sink import Sink, spans
 
@@ -67,6 +68,14 @@ def test_clear_forgets():
     assert sink.profile(clear=True).runs == 1
     assert sink.profile().runs == 0
     assert sum(r.calls for r in sink.profile().rows) == 0
+
+
+def test_runs_that_wait_are_added_up_when_they_are_many(monkeypatch):
+    monkeypatch.setattr(sink_module, "MOST_WAITING", 20)
+    sink = sink_of(*[RUN] * 7)
+    assert len(sink._waiting) == 1
+    assert [r.calls for r in sink.profile().rows] == [7, 14, 7]
+    assert not sink._waiting
 
 
 def test_threads_add_at_once():
