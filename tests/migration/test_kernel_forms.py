@@ -149,12 +149,16 @@ def reduces_columns_together(stack: str, kernel: KernelRequest, monkeypatch) -> 
 
     counts: list[int] = []
     emit, make = legacy_reduce.emit_column_reduce, mlir_reduce.ColumnReduction
-    monkeypatch.setattr(
-        legacy_reduce, "emit_column_reduce", lambda e, found, end: (counts.append(len(found)), emit(e, found, end))
-    )
-    monkeypatch.setattr(
-        mlir_reduce, "ColumnReduction", lambda e, found, end: (counts.append(len(found)), make(e, found, end))[1]
-    )
+
+    def counted(make):
+        def called(e, found, *rest):
+            counts.append(len(found))
+            return make(e, found, *rest)
+
+        return called
+
+    monkeypatch.setattr(legacy_reduce, "emit_column_reduce", counted(emit))
+    monkeypatch.setattr(mlir_reduce, "ColumnReduction", counted(make))
     emitted(stack, kernel)
     assert counts == [len(kernel.results)]
 
