@@ -134,7 +134,8 @@ def _beyond(actual: np.ndarray, expected: np.ndarray, dtype: DType, bound: Bound
 
 def _allowed(e: np.ndarray, finite: np.ndarray, dtype: DType, bound: Bound) -> np.ndarray:
     largest = np.abs(e).max(initial=0.0, where=finite)
-    return epsilon(dtype) * (bound.ulp * np.abs(e) + bound.scaled * largest)
+    unit = epsilon(dtype)  # first, so that nothing overflows
+    return unit * bound.ulp * np.abs(e) + unit * bound.scaled * largest
 
 
 def _flushed(a: np.ndarray, e: np.ndarray, dtype: DType, bound: Bound) -> np.ndarray:

@@ -52,11 +52,10 @@ class Permitted:
 
     @cached_property
     def runs(self) -> list[list[np.ndarray]]:
-        """Results of the oracle as it is, and of each other choice."""
+        """The results of each run."""
         errors = errors_of_each(self.module)
         choices = [_Choices(errors, number, self.rounding) for number in range(RUNS)]
-        others = [evaluate(self.module, self.inputs, adjust=c.adjust) for c in choices]
-        return [evaluate(self.module, self.inputs), *others]
+        return [evaluate(self.module, self.inputs, adjust=c.adjust) for c in choices]
 
     def forbids(self, leaf: int, value: np.ndarray, bound: Bound) -> np.ndarray:
         """Which elements of a value of a result leaf are not permitted. bound: of the leaf."""
@@ -106,8 +105,6 @@ class _Choices:
         return run
 
     def _draw(self, shape: tuple[int, ...]) -> np.ndarray:
-        if not self.rounding:
-            return np.zeros(shape)
         if self.number < len(_SIGNS):
             return np.full(shape, _SIGNS[self.number])
         return self.random.uniform(-1, 1, shape)

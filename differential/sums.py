@@ -5,6 +5,7 @@ Each of these is the same sum of other operands, so the oracle's own function of
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from itertools import cycle
@@ -81,12 +82,10 @@ class Sums:
             found = result[leaf] if isinstance(result, tuple) else result
             return np.asarray(found).astype(np.complex128 if found.dtype.kind == "c" else np.float64)
 
-        endless, shift = total(_endless), _shift(i, operands)
+        endless, shift = total(_endless), _shift(i, leaf)
         finite = total(lambda x: _scaled(x, -shift))
         for _ in operands[:2] if i.opcode in PRODUCTS else operands[:1]:
-            finite = finite * 2.0**shift
-        if not shift:
-            finite = np.full(finite.shape, np.nan)
+            finite = finite * 2.0**shift if shift else np.full(finite.shape, np.nan)
         if i.opcode not in PRODUCTS:
             return Sums(total(_positive), total(_negative), endless, finite)
         if i.shape.dtype.is_complex:
@@ -116,7 +115,7 @@ class Sums:
         return np.asarray(found, value.dtype)
 
     def _others(self, dtype: np.dtype, error: float) -> list[tuple[np.ndarray, np.ndarray | float]]:
-        """(Where, what) else an element may be whose partial sums overflow: ±inf, NaN, the sum without overflow."""
+        """(Where, what) else an element may be whose partial sums overflow: ±inf, NaN, all finite terms together."""
         largest = float(ml_dtypes.finfo(dtype).max)
         up, down = (s >= largest * (1 - min(error, 0.5)) for s in (self.positive, self.negative))
         rises, falls, settled = self.endless == np.inf, self.endless == -np.inf, np.isfinite(self.endless)
@@ -124,7 +123,7 @@ class Sums:
             (rises | (settled & up), np.inf),
             (falls | (settled & down), -np.inf),
             ((rises & down) | (falls & up) | (settled & up & down), np.nan),
-            (settled & (up | down) & (np.abs(self.finite) <= largest), self.finite),
+            (settled & (up | down) & ~np.isnan(self.finite), self.finite),
         ]
 
 
@@ -163,11 +162,12 @@ def _scaled(x: np.ndarray, exponent: int) -> np.ndarray:
     return _finite(x) * np.asarray(2.0**exponent, x.dtype)
 
 
-def _shift(i: Instruction, operands: Sequence[Any]) -> int:
+def _shift(i: Instruction, leaf: int) -> int:
     """The exponent by which each operand is made smaller, so that no sum overflows; 0 in types that have no room."""
-    wide = DType.F64 in {FROM_NUMPY[x.dtype].component for x in operands if isinstance(x, np.ndarray)}
-    if any(float(ml_dtypes.finfo(s.dtype.component.numpy).max) < 1e30 for _, s in i.shape.leaves() if s.dtype.is_float):
-        return 0
-    if i.opcode in PRODUCTS:
-        return 520 if wide else 70
-    return 40
+    dtype = [shape for _, shape in i.shape.leaves()][leaf].dtype.component
+    most = math.frexp(float(ml_dtypes.finfo(dtype.numpy).max))[1]
+    return next((by[i.opcode in PRODUCTS] for exponent, by in _SHIFTS if most >= exponent), 0)
+
+
+_SHIFTS = ((1024, (40, 520)), (127, (40, 70)), (16, (8, 12)))
+"""(Exponent of the largest finite number, (shift in sums of elements, in sums of products)). f16 loses small terms."""

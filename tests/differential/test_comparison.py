@@ -77,6 +77,12 @@ def test_a_scaled_bound_is_of_the_largest_finite_magnitude():
     assert compare_within(far, expected, F32, Bound(0, 1)).first_bad_index == (2,)
 
 
+def test_a_bound_of_numbers_near_the_largest_one_is_finite():
+    half, whole = np.array([7.5e307]), np.array([1.5e308])
+    assert not compare_within(half, whole, DType.F64, Bound(4, 4)).agrees
+    assert compare_within(np.nextafter(whole, 0), whole, DType.F64, Bound(4, 4)).agrees
+
+
 def test_exactly_means_signs_of_zeros_and_subnormals_too():
     assert not compare_within(floats(-0.0), floats(0), F32, Bound()).agrees
     assert not compare_within(floats(1e-40), floats(0), F32, Bound()).agrees

@@ -43,6 +43,13 @@ ENTRY e { x = f32[1,4] parameter(0)
 """
 
 
+DOT = """HloModule m
+ENTRY e {{ x = {t}[{n}] parameter(0)
+  y = {t}[{n}] parameter(1)
+  ROOT r = {t}[] dot(x, y), lhs_contracting_dims={{0}}, rhs_contracting_dims={{0}} }}
+"""
+
+
 def permits(text: str, inputs: list[np.ndarray], value: float, *, rounding: bool = True) -> bool:
     """Whether all elements of the result may be the value."""
     module = parse_module(text)
@@ -58,6 +65,7 @@ def permits(text: str, inputs: list[np.ndarray], value: float, *, rounding: bool
     ([-BIG, -BIG, BIG, 1], [-BIG, -INF], [INF, NAN, 0]),
     ([BIG, -BIG, 1, 1], [2], [INF, -INF, NAN]),
     ([BIG, BIG, -INF, 1], [-INF, NAN], [INF, 0]),
+    ([-BIG, -BIG, INF, 1], [INF, NAN], [-INF, 0]),
     ([-BIG, -BIG, -INF, 1], [-INF], [INF, NAN, 0]),
     ([INF, -INF, BIG, BIG], [NAN], [INF, -INF, 0]),
     ([NAN, BIG, BIG, BIG], [NAN], [INF, 0]),
@@ -74,16 +82,37 @@ def test_sums_overflow_only_where_terms_of_one_sign_do(text, row, allowed, wrong
     (([BIG, -INF], [2, 1]), [-INF, NAN], [INF, 0]),
     (([BIG, -INF], [1, 1]), [-INF], [INF, NAN]),
     (([-BIG, BIG], [-1, -1]), [0], [INF, -INF, NAN]),
+    (([-BIG, -BIG, BIG], [-1, -1, -1.1]), [2.7e38, INF], [-INF, NAN]),
+    (([BIG, BIG, BIG], [-1, -1, 1.1]), [-2.7e38, -INF], [INF, NAN]),
 ])  # fmt: skip
 def test_products_overflow_only_where_their_sums_may(signs, allowed, wrong):
-    text = """HloModule m
-ENTRY e { x = f32[2] parameter(0)
-  y = f32[2] parameter(1)
-  ROOT r = f32[] dot(x, y), lhs_contracting_dims={0}, rhs_contracting_dims={0} }
-"""
+    text = DOT.format(t="f32", n=len(signs[0]))
     inputs = [np.array(x, np.float32) for x in signs]
     assert [v for v in allowed if not permits(text, inputs, v)] == []
     assert [v for v in wrong if permits(text, inputs, v)] == []
+
+
+@pytest.mark.parametrize("name, kind, big", [
+    ("f64", np.float64, 1.5e308), ("f16", np.float16, 6e4), ("bf16", ml_dtypes.bfloat16, 3e38),
+])  # fmt: skip
+def test_sums_of_other_types_overflow_likewise(name, kind, big):
+    x = np.array([[big, big, -big, 1]], kind)
+    for text, inputs in (
+        (ROWS.replace("f32", name), [x]), (DOT.format(t=name, n=4), [x[0], np.ones(4, kind)]),
+    ):  # fmt: skip
+        assert [v for v in (big, INF) if not permits(text, inputs, v)] == []
+        assert [v for v in (-INF, NAN, big / 2) if permits(text, inputs, v)] == []
+
+
+def test_parts_of_complex_sums_overflow_likewise():
+    x = np.array([BIG, BIG, -BIG], np.complex64) * 1j
+    for text, inputs in ((DOT.format(t="c64", n=3), [x, np.ones(3, np.complex64)]), (COMPLEX_ROWS, [x[None]])):
+        assert permits(text, inputs, complex(0, BIG)) and permits(text, inputs, complex(0, INF))
+        assert not permits(text, inputs, complex(0, 1e38))
+    assert not permits(COMPLEX_ROWS, [x[None]], complex(INF, BIG)) and not permits(COMPLEX_ROWS, [x[None]], NAN)
+
+
+COMPLEX_ROWS = ROWS.replace("f32", "c64").replace("1,4", "1,3").replace("constant(0)", "constant((0, 0))")
 
 
 def test_what_follows_an_open_sum_is_open_too_and_nothing_else():
@@ -101,17 +130,27 @@ def test_what_follows_an_open_sum_is_open_too_and_nothing_else():
     assert forbidden == [[False, True], [False, True], [False, True], [False, False], [True, True]]
 
 
-@pytest.mark.parametrize("text, free", [(ROWS, True), (WINDOWS, True), (PAIRS, True), (ENTRIES, True), ("""HloModule m
-ENTRY e { x = f32[1,4] parameter(0)
-  ROOT r = f32[1,4] add(x, x) }
-""", False)], ids=["reduce", "window", "pairs", "dot", "add"])  # fmt: skip
+TWICE = "HloModule m\nENTRY e { x = f32[1,4] parameter(0)\n  ROOT r = f32[1,4] add(x, x) }\n"
+ZEROS = {
+    "reduce": (ROWS, True),
+    "window": (WINDOWS, True),
+    "pairs": (PAIRS, True),
+    "dot": (ENTRIES, True),
+    "twice": (TWICE, False),
+    "maximum": (ROWS.replace("add(", "maximum("), False),
+}
+
+
+@pytest.mark.parametrize("text, free", ZEROS.values(), ids=ZEROS)
 def test_the_sign_of_a_zero_is_free_in_sums_only(text, free):
     """Also where sums have no rounding errors; then nothing else is free."""
     inputs = [np.zeros((1, 4), np.float32)]
     assert permits(text, inputs, 0.0, rounding=False)
     assert permits(text, inputs, -0.0, rounding=False) == free
     assert not permits(text, inputs, 1e-30, rounding=False)
-    assert not permits(text, [np.ones((1, 4), np.float32)], 4.000001, rounding=False)
+    ones = [np.ones((1, 4), np.float32)]
+    (result,) = evaluate(parse_module(text), ones)
+    assert not permits(text, ones, np.nextafter(result.flat[0], np.float32(9)), rounding=False)
 
 
 def test_cancellation_takes_errors_of_the_terms_and_no_more():
@@ -123,6 +162,34 @@ def test_cancellation_takes_errors_of_the_terms_and_no_more():
     assert permits(ROWS, inputs, exact[0] + np.spacing(np.float32(1000)))
     assert not permits(ROWS, inputs, exact[0] + 20 * np.spacing(np.float32(1000)))
     assert not permits(ROWS, inputs, exact[0] - 0.01)  # a term is missing
+
+
+CUBE = """c = f32[1,1] cholesky(x), lower=true
+  m = f32[1] reshape(c)"""
+PRODUCT = "m = f32[1] reduce(x, o), dimensions={1}, to_apply=mul"
+SQUARE = "q = f32[1,1] multiply(x, x)\n  m = f32[1] reshape(q)"
+
+
+@pytest.mark.parametrize("lines, values, steps", [
+    (SQUARE, [1000.1], 1), (CUBE, [1000.1], 2), (PRODUCT, [11.1, 9.7, 10.3], 2),
+], ids=["a fused product", "cholesky", "a product of all"])  # fmt: skip
+def test_what_is_left_of_a_large_value_has_its_error(lines, values, steps):
+    """m - (what m is) is 0, or some steps of m's size."""
+    text = f"""HloModule m
+mul {{ a = f32[] parameter(0)
+  b = f32[] parameter(1)
+  ROOT r = f32[] multiply(a, b) }}
+ENTRY e {{ x = f32[1,{len(values)}] parameter(0)
+  y = f32[1] parameter(1)
+  o = f32[] constant(1)
+  {lines}
+  ROOT r = f32[1] subtract(m, y) }}
+"""
+    x = np.array([values], np.float32)
+    (whole,) = evaluate(parse_module(text), [x, np.zeros(1, np.float32)])
+    step = float(np.spacing(whole[0]))
+    assert permits(text, [x, whole], steps * step / 2) and permits(text, [x, whole], -steps * step / 2)
+    assert not permits(text, [x, whole], 100 * step)
 
 
 def test_an_error_before_a_selection_of_small_values_stays_as_large():
@@ -162,6 +229,16 @@ ENTRY e {{ x = {name}[1] parameter(0)
     assert permits(text, [tiny], 1 - truth) == (least is not None)
     assert permits(text, [normal], truth) and not permits(text, [normal], 1 - truth)
     assert permits(text, [nan], direction == "NE") and not permits(text, [nan], direction != "NE")
+
+
+def test_narrow_numbers_are_compared_in_their_order():
+    text = """HloModule m
+ENTRY e { x = bf16[3] parameter(0)
+  y = bf16[3] parameter(1)
+  ROOT r = pred[3] compare(x, y), direction=LT }
+"""
+    inputs = [np.array(x, ml_dtypes.bfloat16) for x in ([-2, -1, 1], [-1, 1, 2])]
+    assert permits(text, inputs, True) and not permits(text, inputs[::-1], True)
 
 
 def test_integers_are_never_free():
