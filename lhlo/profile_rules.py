@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from mlir import ir
 
+from ..planning.plan import MOST_MARKS
 from .program import CONTROL, memory_arguments, profiler_of
 from .read import argument_attributes
 from .structure import broken, check_own_attributes
@@ -26,10 +27,14 @@ def check_profiler(function: ir.Operation) -> None:
 
 
 def check_mark(op: ir.Operation) -> None:
-    """PROFILE2: a profile_start or profile_end has a name and an id from 0 to 2^31 - 1."""
+    """PROFILE2: a profile_start or profile_end has a name and an id from 0, below MOST_MARKS."""
     check_own_attributes(op)
-    if not 0 <= op.attributes["id"].value < 2**31:
-        broken(op, "PROFILE2", f"id = {op.attributes['id'].value}", "give a number from 0 to 2^31 - 1")
+    if not 0 <= _id(op) < MOST_MARKS:
+        broken(op, "PROFILE2", f"id = {op.attributes['id']}", f"give a number from 0 to {MOST_MARKS - 1}")
+
+
+def _id(op: ir.Operation) -> int:
+    return int(op.attributes["id"].value)
 
 
 def check_intervals(function: ir.Operation) -> None:
@@ -43,7 +48,7 @@ def _check_block(block: ir.Block, seen: set[int]) -> None:
     open_: list[ir.Operation] = []
     for op in [o.operation for o in block.operations]:
         if op.name == START:
-            if (number := op.attributes["id"].value) in seen:
+            if (number := _id(op)) in seen:
                 broken(op, "PROFILE4", f"id = {number} is taken", "give every profile_start its own")
             seen.add(number)
             open_.append(op)
@@ -60,6 +65,6 @@ def _close(op: ir.Operation, open_: list[ir.Operation]) -> None:
     if not open_:
         broken(op, "PROFILE3", "ends what no profile_start in its region began")
     begun = open_.pop()
-    if any(begun.attributes[key] != op.attributes[key] for key in ("name", "id")):
-        what = f"{begun.attributes['name'].value!r} ({begun.attributes['id'].value})"
+    if begun.attributes["name"] != op.attributes["name"] or _id(begun) != _id(op):
+        what = f"{begun.attributes['name'].value!r} ({_id(begun)})"
         broken(op, "PROFILE3", f"{what} began last", "end what began last first, by its name and id")

@@ -186,7 +186,7 @@ class _Steps:
         return ConditionalStep(self.named(op, Op.CONDITIONAL), self.slice_of(op, op.operands[0]), is_pred, steps)
 
     def profile(self, op: ir.Operation) -> ProfileStep:
-        name, number = op.attributes["name"].value, op.attributes["id"].value
+        name, number = op.attributes["name"].value, int(op.attributes["id"].value)
         return ProfileStep(name, number, op.name == "lhlo.profile_start")
 
     def named(self, op: ir.Operation, opcode: Op, shape: Shape = NOTHING) -> Instruction:

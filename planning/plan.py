@@ -191,9 +191,13 @@ class ConditionalStep:
     branches: tuple[tuple[Step, ...], ...]
 
 
+MOST_MARKS = 1 << 24
+"""Ids of profile steps are below this."""
+
+
 @dataclass(frozen=True, slots=True)
 class ProfileStep:
-    """Note the time at which what `name` stands for begins or ends. id: a number >= 0, its own in the program."""
+    """Note the time at which what `name` stands for begins or ends. id: a number from 0, its own in the program."""
 
     name: str
     id: int

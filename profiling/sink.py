@@ -20,11 +20,13 @@ class Sink:
     def __init__(self, rows: Sequence[Row], event: float):
         """rows: the steps, without times. event: nanoseconds that an event costs."""
         self._rows, self._event = tuple(rows), event
+        self._order = sorted(range(len(self._rows)), key=lambda n: self._rows[n].id)
+        self._ids = np.array([self._rows[n].id for n in self._order], np.int64)  # ids may be far apart
         self._lock = threading.Lock()
         self._clear()
 
     def _clear(self) -> None:
-        count = max((row.id for row in self._rows), default=-1) + 1
+        count = len(self._rows)  # in the order of _ids
         self._calls, self._totals = np.zeros(count, np.int64), np.zeros(count)
         self._least = np.full(count, np.inf)
         self._runs = self._lost = self._events = 0
@@ -44,9 +46,10 @@ class Sink:
         """Add up the runs that wait."""
         for marks, times in self._waiting:
             ids, lengths = spans(marks, times, self._event)
-            self._calls += np.bincount(ids, minlength=len(self._calls))
-            self._totals += np.bincount(ids, lengths, minlength=len(self._calls))
-            np.minimum.at(self._least, ids, lengths)
+            places = np.searchsorted(self._ids, ids)
+            self._calls += np.bincount(places, minlength=len(self._calls))
+            self._totals += np.bincount(places, lengths, minlength=len(self._calls))
+            np.minimum.at(self._least, places, lengths)
         self._waiting.clear()
         self._events = 0
 
@@ -54,17 +57,15 @@ class Sink:
         """The times so far. clear: forget them."""
         with self._lock:
             self._settle()
-            rows = tuple(
-                replace(r, calls=int(self._calls[r.id]), total=float(self._totals[r.id]), least=self._shortest(r.id))
-                for r in self._rows
-            )
-            made = Profile(rows, self._runs, self._lost, self._event)
+            rows = list(self._rows)
+            for place, n in enumerate(self._order):
+                calls = int(self._calls[place])
+                least = float(self._least[place]) if calls else 0.0
+                rows[n] = replace(rows[n], calls=calls, total=float(self._totals[place]), least=least)
+            made = Profile(tuple(rows), self._runs, self._lost, self._event)
             if clear:
                 self._clear()
         return made
-
-    def _shortest(self, number: int) -> float:
-        return float(self._least[number]) if self._calls[number] else 0.0
 
 
 def spans(marks: np.ndarray, times: np.ndarray, event: float) -> tuple[np.ndarray, np.ndarray]:

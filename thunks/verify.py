@@ -10,7 +10,7 @@ from typing import Any
 
 from ..hlo.errors import VerificationError
 from ..hlo.shapes import Shape
-from ..planning.plan import POOL_ALIGNMENT, Allocation, AllocationKind, BufferSlice
+from ..planning.plan import MOST_MARKS, POOL_ALIGNMENT, Allocation, AllocationKind, BufferSlice
 from .image import Image, Kernel
 from .kinds import (
     Access,
@@ -28,9 +28,6 @@ from .rows import MOST_NESTED
 
 LARGEST = 2**62
 """Sizes and offsets are below this, so that sums of two fit 64 bits."""
-
-MOST_MARKS = 1 << 24
-"""Ids of profile thunks are below this: a profile has a row for each."""
 
 
 def verify_image(image: Image) -> None:

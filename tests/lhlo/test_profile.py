@@ -97,7 +97,7 @@ WRONG = {
     "PROFILE1-middle": PROGRAM.format(NEGATE).replace("%t: !lhlo.profiler", "%t: !lhlo.profiler, %z: memref<i1>"),
     "PROFILE1-attributes": PROGRAM.format(NEGATE).replace("%t: !lhlo.profiler", "%t: !lhlo.profiler {lhlo.written}"),
     "PROFILE2": PROGRAM.format(mark("start", number=-1)),
-    "PROFILE2-large": PROGRAM.format(mark("start", number=1 << 31)),
+    "PROFILE2-large": PROGRAM.format(mark("start", number=1 << 24)),
     "PROFILE3-open": PROGRAM.format(mark("start")),
     "PROFILE3-closed": PROGRAM.format(mark("end")),
     "PROFILE3-name": PROGRAM.format(mark("start") + mark("end", "b")),

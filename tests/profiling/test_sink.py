@@ -6,6 +6,7 @@ import threading
 import numpy as np
 import pytest
 
+from ...planning.plan import MOST_MARKS
 from ...profiling import sink as sink_module
 from ...profiling.profile import Row
 from ...profiling.sink import Sink, spans
@@ -61,6 +62,13 @@ def test_no_events_at_all():
     assert not ids.size and not lengths.size
     assert sink_of().profile().total == 0
     assert [r.least for r in sink_of().profile().rows] == [0, 0, 0]
+
+
+def test_ids_may_be_far_apart_and_in_any_order():
+    far = MOST_MARKS - 1
+    sink = Sink([Row(far, "last", "kernel", 0), Row(3, "loop", "while", 0), Row(7, "a", "kernel", 1)], 0.0)
+    sink.add(*events((6, 0), (14, 1), (15, 3), (7, 10), (2 * far, 20), (2 * far + 1, 50)))
+    assert [(r.name, r.calls, r.total) for r in sink.profile().rows] == [("last", 1, 30), ("loop", 1, 10), ("a", 1, 2)]
 
 
 def test_clear_forgets():
