@@ -7,10 +7,12 @@ from __future__ import annotations
 from ..hlo.ir import Instruction
 from ..hlo.opcodes import Op
 from ..hlo.shapes import Shape
+from ..planning.partition import Partition
 from .builder import IndexValue
 from .elemental import Elemental, Index, Reads
 from .leaf import Leaf
 from .loops import nest
+from .ranges import Steps
 from .registers import I64
 
 
@@ -69,8 +71,13 @@ def _choose(e: Elemental, pieces: list[tuple[int, Instruction]], index: Index, a
     return branch.join(first, second)
 
 
-def write_concatenated(e: Elemental, leaf: Leaf) -> None:
-    """Write each operand to its part of the result."""
+def takes_steps(leaf: Leaf, partition: Partition) -> bool:
+    """Whether `write_concatenated` can compute some of the steps: of dimensions that all operands share."""
+    return leaf.instruction.dimensions[0] not in partition.dimensions
+
+
+def write_concatenated(e: Elemental, leaf: Leaf, steps: Steps | None = None) -> None:
+    """Write each operand, or some steps of each, to its part of the result."""
     axis, start = leaf.instruction.dimensions[0], 0
     for operand in leaf.instruction.operands:
         if operand.shape.size == 0:
@@ -83,5 +90,5 @@ def write_concatenated(e: Elemental, leaf: Leaf) -> None:
             moved = [e.code.add(p, offset) if d == axis else p for d, p in enumerate(positions)]
             leaf.write(e, Index.at(e.code, leaf.shape, moved), value)
 
-        nest(e, source, copy)
+        nest(e, source, copy, steps)
         start += operand.shape.dims[axis]

@@ -15,6 +15,7 @@ from ..planning.partition import Partition
 from ..planning.plan import KernelRequest
 from . import convolution, dot, indexing, reduce, reduce_window, shape, sort
 from .builder import Code
+from .concatenate import takes_steps as concatenate_takes_steps
 from .concatenate import write_concatenated
 from .dot_tiled import emit_dot_with_epilogue, emit_tiled_dot, has_epilogue, problem_of
 from .dot_tiled import takes_steps as tiled_dot_takes_steps
@@ -143,18 +144,21 @@ def _group_takes_steps(e: Elemental, group: list[Leaf], partition: Partition) ->
         return False
     if is_whole(first.instruction) and first.instruction not in e.leaves:
         rule = _WHOLE_STEPS.get(first.instruction.opcode)
-        return rule is not None and rule(e, first.instruction, partition)
+        return rule is not None and rule(first.instruction, partition)
     products = _products(e, group)
     if products:
         return _PRODUCT_STEPS[products[0].opcode](e, products[0], group, partition)
     if len(group) == 1 and first.instruction not in e.leaves and first.instruction.opcode in _PIECES:
-        return False
+        return first.instruction.opcode is Op.CONCATENATE and concatenate_takes_steps(first, partition)
     if all(is_linear(leaf.instruction, e.leaves) for leaf in group):
         return True
     return takes_steps(e, [leaf.instruction for leaf in group], first.shape, partition)
 
 
-_WHOLE_STEPS: dict[Op, Callable[[Elemental, Instruction, Partition], bool]] = {}
+_WHOLE_STEPS: dict[Op, Callable[[Instruction, Partition], bool]] = {
+    Op.REDUCE_WINDOW: reduce_window.takes_steps,
+    Op.SORT: sort.takes_steps,
+}
 """Which roots of _WHOLE can compute some of the steps. The others run on one thread."""
 
 _PRODUCT_STEPS: dict[Op, Callable[[Elemental, Instruction, list[Leaf], Partition], bool]] = {
@@ -181,13 +185,13 @@ def _emit_group(e: Elemental, group: list[Leaf], steps: Steps | None) -> None:
         emit_update(e, first.instruction, first.pointer, first.in_place)
         return
     if is_whole(first.instruction) and first.instruction not in e.leaves:
-        _WHOLE[first.instruction.opcode](e, first.instruction, _all_leaves(group))
+        _WHOLE[first.instruction.opcode](e, first.instruction, _all_leaves(group), steps)
         return
     if _emit_product(e, group, steps):
         return
     pieces = _PIECES.get(first.instruction.opcode) if len(group) == 1 and first.instruction not in e.leaves else None
     if pieces is not None:
-        pieces(e, first)
+        pieces(e, first, steps)
     elif all(is_linear(leaf.instruction, e.leaves) for leaf in group):
         loop = scaled(e.code, steps, first.shape.size)
         _write_all(e, group, Index.flat(e.code, first.shape, loop.index))
@@ -211,20 +215,20 @@ def _all_leaves(group: list[Leaf]) -> list[Leaf]:
     return [leaves[path] for path in wanted]
 
 
-def _scatter(e: Elemental, instruction: Instruction, leaves: list[Leaf]) -> None:
+def _scatter(e: Elemental, instruction: Instruction, leaves: list[Leaf], steps: Steps | None) -> None:
     indexing.Scatter(e, instruction, [leaf.pointer for leaf in leaves]).emit()
 
 
-def _sort(e: Elemental, instruction: Instruction, leaves: list[Leaf]) -> None:
-    sort.emit_sort(e, instruction, [sort.Target(leaf.pointer, leaf.shape, leaf.start) for leaf in leaves])
+def _sort(e: Elemental, instruction: Instruction, leaves: list[Leaf], steps: Steps | None) -> None:
+    sort.emit_sort(e, instruction, [sort.Target(leaf.pointer, leaf.shape, leaf.start) for leaf in leaves], steps)
 
 
-def _run(e: Elemental, instruction: Instruction, leaves: list[Leaf]) -> None:
+def _run(e: Elemental, instruction: Instruction, leaves: list[Leaf], steps: Steps | None) -> None:
     emit = reduce_window.emit_pool if running(instruction) is None else reduce_window.emit_running
-    emit(e, instruction, [(leaf.pointer, leaf.shape) for leaf in leaves])
+    emit(e, instruction, [(leaf.pointer, leaf.shape) for leaf in leaves], steps)
 
 
-_WHOLE: dict[Op, Callable[[Elemental, Instruction, list[Leaf]], None]] = {
+_WHOLE: dict[Op, Callable[[Elemental, Instruction, list[Leaf], Steps | None], None]] = {
     Op.REDUCE_WINDOW: _run,
     Op.SCATTER: _scatter,
     Op.SORT: _sort,
@@ -317,5 +321,8 @@ _HAS_COLUMNS: dict[Op, Callable[[Instruction], bool]] = {
 }
 
 
-_PIECES: dict[Op, Callable[[Elemental, Leaf], None]] = {Op.CONCATENATE: write_concatenated, Op.PAD: shape.write_padded}
+_PIECES: dict[Op, Callable[[Elemental, Leaf, Steps | None], None]] = {
+    Op.CONCATENATE: write_concatenated,
+    Op.PAD: shape.write_padded,
+}
 """Roots that are written piece by piece instead of selecting a source for each element."""

@@ -9,10 +9,11 @@ from ..hlo.dtypes import DType
 from ..hlo.ir import Instruction
 from ..hlo.opcodes import Op
 from ..hlo.shapes import Shape
+from ..planning.partition import Partition
 from .builder import Code, IndexValue
 from .elemental import Elemental, ElementRule, Index, Reads
-from .loops import parts
 from .memory import Pointer, store
+from .ranges import Steps, column_blocks, columns_fit, loops_over
 from .reduce import reassociation
 from .registers import DOUBLE, FLOAT, Register
 from .stack import StackArray
@@ -75,13 +76,27 @@ not vectorise them.
 """
 
 
-def emit_running(e: Elemental, instruction: Instruction, results: Sequence[tuple[Pointer, Shape]]) -> None:
+def emit_running(
+    e: Elemental, instruction: Instruction, results: Sequence[tuple[Pointer, Shape]], steps: Steps | None = None
+) -> None:
     """Emit a cumulative reduction row by row, the fastest dimension innermost, with one running value per column."""
     run, shape = running(instruction), results[0][1]
     assert run is not None
     order = [d for d in reversed(shape.minor_to_major) if shape.dims[d] != 1]
     column = order[-1] if order[-1] != run.dimension else None
-    _Runner(e, instruction, results, column).emit([d for d in order if d not in (run.dimension, column)])
+    _Runner(e, instruction, results, column).emit([d for d in order if d not in (run.dimension, column)], steps)
+
+
+def takes_steps(instruction: Instruction, partition: Partition) -> bool:
+    """Whether `emit_running` or `emit_pool` can compute some of the steps."""
+    run, shape = running(instruction), next(shape for _, shape in instruction.shape.leaves())
+    inside = partition.dimensions
+    if run is None:
+        column = shape.minor_to_major[0]
+        return columns_fit(partition, inside, column, shape.dims[column], BLOCK)
+    last = next(d for d in shape.minor_to_major if shape.dims[d] != 1)
+    apart = last == run.dimension or columns_fit(partition, inside, last, shape.dims[last], BLOCK)
+    return apart and run.dimension not in inside
 
 
 class _Runner:
@@ -103,23 +118,19 @@ class _Runner:
         self.positions: list[IndexValue] = [0] * self.shape.rank
         self.wide = single_op(instruction) is Op.ADD and self.shape.dtype is DType.F32 and not self.code.strict
 
-    def emit(self, outer: Sequence[int]) -> None:
-        code, many = self.code, len(self.results)
+    def emit(self, outer: Sequence[int], steps: Steps | None) -> None:
+        code, many, dims = self.code, len(self.results), self.shape.dims
         inits = [self.e.value(init, self.e.scalar(init.shape)) for init in self.instruction.operands[many:]]
-        loops = []
-        for d in outer:
-            loops.append(code.loop(self.shape.dims[d]))
-            self.positions[d] = loops[-1].index
         inits = [self.widened(v) for v in inits]
+        inside = () if steps is None else steps.dimensions
         if self.column is None:
-            self.along(inits)
-        else:
-            for start, end, step in parts(self.shape.dims[self.column], BLOCK):
-                blocks = code.loop(end - start, start=start, step=step)
-                self.block(inits, blocks.index, step)
-                blocks.close()
-        for loop in reversed(loops):
-            loop.close()
+            with loops_over(code, steps, inside, dims, outer) as positions:
+                self.positions = positions
+                self.along(inits)
+            return
+        for positions, start, width in column_blocks(code, steps, inside, dims, outer, self.column, BLOCK):
+            self.positions = positions
+            self.block(inits, start, width)
 
     def widened(self, value: Register) -> Register:
         """Sums of f32 use f64, because the rounding errors of a long chain would be visible."""
@@ -198,28 +209,22 @@ LEAST = 8
 """The number of results along memory from which on a block of them pays off."""
 
 
-def emit_pool(e: Elemental, instruction: Instruction, results: Sequence[tuple[Pointer, Shape]]) -> None:
+def emit_pool(
+    e: Elemental, instruction: Instruction, results: Sequence[tuple[Pointer, Shape]], steps: Steps | None = None
+) -> None:
     """Compute a block of results at a time on the stack: loops over window positions outside, over results inside."""
     code, ((pointer, shape),) = e.code, results
     init = e.value(instruction.operands[1], e.scalar(instruction.operands[1].shape))
-    positions: list[IndexValue] = [0] * shape.rank
     *outer, column = reversed(shape.minor_to_major)
-    loops = []
-    for d in outer:
-        loops.append(code.loop(shape.dims[d]))
-        positions[d] = loops[-1].index
-    for start, end, step in parts(shape.dims[column], BLOCK):
-        block = code.loop(end - start, start=start, step=step)
-        stack = StackArray(code, init, step)
-        stack.fill(step, init)
-        _pool_block(e, instruction, positions, column, block.index, stack, step)
-        each = code.loop(step)
-        positions[column] = code.add(block.index, each.index)
+    inside = () if steps is None else steps.dimensions
+    for positions, start, width in column_blocks(code, steps, inside, shape.dims, outer, column, BLOCK):
+        stack = StackArray(code, init, width)
+        stack.fill(width, init)
+        _pool_block(e, instruction, positions, column, start, stack, width)
+        each = code.loop(width)
+        positions[column] = code.add(start, each.index)
         store(code, pointer, shape.dtype, Index.at(code, shape, positions).offset(shape), stack.read(each.index))
         each.close()
-        block.close()
-    for loop in reversed(loops):
-        loop.close()
 
 
 def _pool_block(

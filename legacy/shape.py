@@ -18,6 +18,7 @@ from .leaf import Leaf
 from .linear import is_bitcast_transpose, is_reshaping_broadcast
 from .loops import nest
 from .memory import constant_array, immediate, is_splat, load
+from .ranges import Steps
 from .registers import I64, Register
 
 
@@ -200,8 +201,9 @@ def _unpad(
     return quotient, conditions
 
 
-def write_padded(e: Elemental, leaf: Leaf) -> None:
+def write_padded(e: Elemental, leaf: Leaf, steps: Steps | None = None) -> None:
     """Write the padding value everywhere, then the operand over it."""
+    assert steps is None, "the element-by-element rule is for steps"
     operand, filler = leaf.instruction.operands
     code = e.code
     outside = e.value(filler, e.scalar(filler.shape))

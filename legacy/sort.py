@@ -14,11 +14,13 @@ from llvmlite import ir
 from ..hlo.ir import Instruction
 from ..hlo.opcodes import Op
 from ..hlo.shapes import Shape
+from ..planning.partition import Partition
 from ..planning.plan import POOL_ALIGNMENT
 from .builder import Code, IndexValue
 from .elemental import Elemental, ElementRule, Index, Reads
 from .indexing import refuse
 from .memory import Pointer, address, load, store
+from .ranges import Steps, loops_over
 from .registers import I8, I64, Register
 
 RUN = 16
@@ -55,27 +57,27 @@ class Target:
     start: int
 
 
-def emit_sort(e: Elemental, instruction: Instruction, results: Sequence[Target]) -> None:
-    """Sort all rows. results: one target per operand."""
+def takes_steps(instruction: Instruction, partition: Partition) -> bool:
+    """Whether `emit_sort` can compute some of the steps: some of the rows."""
+    return instruction.dimensions[0] not in partition.dimensions
+
+
+def emit_sort(e: Elemental, instruction: Instruction, results: Sequence[Target], steps: Steps | None = None) -> None:
+    """Sort all rows, or those of the steps. results: one target per operand."""
     code, shape = e.code, results[0].shape
     dimension = instruction.dimensions[0]
     length = instruction.operands[0].shape.dims[dimension]
     cut = any(r.shape.dims[dimension] != length for r in results)
     spare = _spare(e, instruction, cut) if length > RUN or cut else []
-    positions: list[IndexValue] = [0] * shape.rank
-    loops = []
-    for d in reversed(shape.minor_to_major):
-        if d != dimension:
-            loops.append(code.loop(shape.dims[d]))
-            positions[d] = loops[-1].index
-    targets = []
-    for result in results:
-        shape = result.shape
-        start = address(code, result.pointer, shape.dtype, code.weighted_sum(positions, shape.strides))
-        targets.append(OperandRow(start, shape.strides[dimension], shape))
-    _Sorter(e, instruction, positions).sort(targets, spare, [r.start for r in results])
-    for loop in reversed(loops):
-        loop.close()
+    inside = () if steps is None else steps.dimensions
+    order = [d for d in reversed(shape.minor_to_major) if d != dimension]
+    with loops_over(code, steps, inside, shape.dims, order) as positions:
+        targets = []
+        for result in results:
+            shape = result.shape
+            start = address(code, result.pointer, shape.dtype, code.weighted_sum(positions, shape.strides))
+            targets.append(OperandRow(start, shape.strides[dimension], shape))
+        _Sorter(e, instruction, positions).sort(targets, spare, [r.start for r in results])
 
 
 def _spare(e: Elemental, instruction: Instruction, cut: bool) -> list[list[OperandRow]]:

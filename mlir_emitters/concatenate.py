@@ -4,13 +4,22 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
+from ..planning.partition import Partition
 from .builder import Index
 from .elemental import Elemental
 from .graph import Buffer, Node
 from .loops import with_loops
+from .ranges import Steps
 
 
-def emit_concatenate(e: Elemental, node: Node, targets: Sequence[tuple[Buffer, Buffer]]) -> bool:
+def takes_steps(node: Node, partition: Partition) -> bool:
+    """Whether `emit_concatenate` can compute some of the steps: of dimensions that all operands share."""
+    return node.attributes["dimensions"][0] not in partition.dimensions
+
+
+def emit_concatenate(
+    e: Elemental, node: Node, targets: Sequence[tuple[Buffer, Buffer]], steps: Steps | None = None
+) -> bool:
     """Emit one loop nest per operand."""
     b = e.b
     if len(targets) != 1:
@@ -24,6 +33,6 @@ def emit_concatenate(e: Elemental, node: Node, targets: Sequence[tuple[Buffer, B
             e.store(result, (*index[:d], b.add(index[d], start), *index[d + 1 :]), e.value(source, index, raw=True))
 
         if source.shape.size:
-            with_loops(b, source, write)
+            with_loops(b, source, write, steps)
         start += source.dims[d]
     return True

@@ -14,6 +14,7 @@ from collections.abc import Callable, Iterator, Sequence
 
 from ..hlo.dtypes import DType
 from ..hlo.opcodes import Op
+from ..planning.partition import Partition
 from .builder import Builder, Index, Loop, Unroll
 from .convert import convert_to
 from .dot import accumulator_of, multiply_add, narrow
@@ -21,6 +22,7 @@ from .elemental import Elemental, ElementRule, Indices, Reads
 from .elements import Scalar, decode, encode, flatten, parts, raw_type, unflatten, working_type
 from .graph import Node
 from .long_sums import IN_REGISTERS, Totals, component_type
+from .ranges import Steps, outer_loops
 from .windows import Geometry, Site
 
 LANES = 512  # results along the lane axis that are computed together
@@ -93,13 +95,33 @@ def lane_axis(node: Node) -> int | None:
     return min(long or close, default=(0, None))[1]
 
 
-def emit_convolution(e: Elemental, node: Node, write: Write) -> bool:
-    """Emit all results of a convolution in tiles. False if no axis is suitable for lanes."""
+def emit_convolution(e: Elemental, node: Node, write: Write, steps: Steps | None = None) -> bool:
+    """Emit all results of a convolution, or those of the steps, in tiles. False if no axis is suitable for lanes."""
     lanes = lane_axis(node)
     if lanes is None:
         return False
-    Tiles(e, node, lanes, write).emit()
+    Tiles(e, node, lanes, write).emit(steps)
     return True
+
+
+def takes_steps(node: Node, partition: Partition) -> bool:
+    """Whether `emit_convolution` can compute some of the steps: those of loops around the tiles."""
+    geometry, lanes = Geometry.of(node), lane_axis(node)
+    axes = [geometry.axis_of(d) for d in partition.dimensions]
+    return lanes is not None and not {None, lanes, reuse_axis(node, lanes)} & {*axes}
+
+
+def reuse_axis(node: Node, lanes: int) -> int | None:
+    """The axis of which several positions share what is loaded."""
+    g = Geometry.of(node)
+    if lanes >= SPATIAL:
+        return FEATURE if g.features > 1 else None
+    inner = [(out, SPATIAL + n, len(g.slides[n].covered())) for n, (out, _, _) in enumerate(g.steps(node)[3:])]
+    long = [(out, axis) for out, axis, covered in inner if covered >= REUSE]
+    if not long and lanes != BATCH and g.batch >= REUSE:
+        return BATCH
+    some = [(out, axis) for out, axis, covered in inner if covered]
+    return min(long or some, default=(0, None))[1]
 
 
 def side_by_side(width: int) -> Unroll:
@@ -117,7 +139,7 @@ class Tiles:
         self.around = Unroll.NONE if self.geometry.inputs > 1 else Unroll.ANY
         self.unrolls = self.geometry.work >= LEAST_WORK
         self.width = min(LANES, self.geometry.extents[lanes])
-        self.reuse = self._reuse_axis()
+        self.reuse = reuse_axis(node, lanes)
         tile = REUSE if self.unrolls else 1
         self.element = (raw_type if self.wide is DType.PRED else working_type)(self.b.types, self.wide)
         self.space = self.b.alloca(self.element, tile * self.width * parts(self.wide), 64)
@@ -132,30 +154,18 @@ class Tiles:
         self.level = next(d for d in range(len(counts)) if math.prod(counts[d + 1 :]) <= long)
         self.group = max(1, long // math.prod(counts[self.level + 1 :]))
 
-    def _reuse_axis(self) -> int | None:
-        g = self.geometry
-        if self.lanes >= SPATIAL:
-            return FEATURE if g.features > 1 else None
-        inner = [(out, SPATIAL + n, len(g.slides[n].covered())) for n, (out, _, _) in enumerate(g.steps(self.node)[3:])]
-        long = [(out, axis) for out, axis, covered in inner if covered >= REUSE]
-        if not long and self.lanes != BATCH and g.batch >= REUSE:
-            return BATCH
-        some = [(out, axis) for out, axis, covered in inner if covered]
-        return min(long or some, default=(0, None))[1]
-
-    def emit(self) -> None:
-        b, extents = self.b, self.geometry.extents
-        site = Site(0, 0, 0, (0,) * len(self.geometry.slides))
-        steps = self.geometry.steps(self.node)
-        loops = []
-        for axis in sorted(range(len(extents)), key=lambda axis: steps[axis][0], reverse=True):
-            if axis not in (self.lanes, self.reuse) and extents[axis] != 1:
-                loops.append(b.open_loop(0, extents[axis]))
-                site = site.moved(axis, loops[-1].index)
-        for start, width in self._chunks(0, extents[self.lanes], self.width):
-            self._run(site, start, width)
-        for loop in reversed(loops):
-            b.close_loop(loop)
+    def emit(self, steps: Steps | None = None) -> None:
+        geometry, extents = self.geometry, self.geometry.extents
+        site = Site(0, 0, 0, (0,) * len(geometry.slides))
+        strides = geometry.steps(self.node)
+        order = sorted(range(len(extents)), key=lambda axis: strides[axis][0], reverse=True)
+        order = [axis for axis in order if axis not in (self.lanes, self.reuse)]
+        axes = [geometry.axis_of(d) for d in steps.dimensions] if steps is not None else []
+        with outer_loops(self.b, steps, [axis for axis in axes if axis is not None], extents, order) as places:
+            for axis, place in places.items():
+                site = site.moved(axis, place)
+            for start, width in self._chunks(0, extents[self.lanes], self.width):
+                self._run(site, start, width)
 
     def _chunks(self, first: int, end: int, size: int, unroll: Unroll = Unroll.ANY) -> Iterator[tuple[Index, int]]:
         """Yield (start, size) of each chunk. Full chunks share one loop, which is open during the yield."""

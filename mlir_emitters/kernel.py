@@ -8,10 +8,9 @@ from mlir import ir
 
 from ..hlo.opcodes import Op
 from ..planning.partition import Partition
-from . import convolution, dot, dot_tiled, indexing, reduce, reduce_window, shape, sort
+from . import concatenate, convolution, dot, dot_tiled, indexing, reduce, reduce_window, shape, sort
 from .builder import Builder, Index
 from .complex_dot import emit_columns
-from .concatenate import emit_concatenate
 from .dot_tiled import emit_matmul
 from .elemental import Elemental, ElementRule, Linear
 from .elementwise import EMIT
@@ -82,13 +81,27 @@ def takes_steps(b: Builder, results: Sequence[Buffer], partition: Partition) -> 
         if products and rule is None:
             return False
         nests += [] if products else group
-    roots = [sort.uncut(origin(result)).writer for result in nests]
-    if any(root is not None and root.opcode in ROOTS for root in roots):
-        return False
+    roots = {sort.uncut(origin(result)).writer: result for result in nests}
+    special = [(node, result) for node, result in roots.items() if node is not None and node.opcode in ROOTS]
+    if special:
+        return len(roots) == 1 and all(_root_takes_steps(b, node, result, partition) for node, result in special)
     if not nests or is_linear(nests):
         return True
     crossing = crossing_dimension(nests)
     return crossing is None or tiles_take_steps(nests[0], crossing, partition)
+
+
+def _root_takes_steps(b: Builder, node: Node, result: Buffer, partition: Partition) -> bool:
+    rule = _ROOTS_IN_STEPS.get(node.opcode)
+    return rule is not None and rule(b, node, result, partition)
+
+
+_ROOTS_IN_STEPS: dict[Op, Callable[[Builder, Node, Buffer, Partition], bool]] = {
+    Op.CONCATENATE: lambda b, node, result, partition: concatenate.takes_steps(node, partition),
+    Op.REDUCE_WINDOW: lambda b, node, result, partition: reduce_window.takes_steps(node, partition),
+    Op.SORT: lambda b, node, result, partition: node.attributes["dimensions"][0] not in partition.dimensions,
+}
+"""Roots in ROOTS that can compute some of the steps. Kernels with others run on one thread."""
 
 
 def _dot_takes_steps(b: Builder, node: Node, group: Sequence[Buffer], partition: Partition) -> bool:
@@ -97,10 +110,11 @@ def _dot_takes_steps(b: Builder, node: Node, group: Sequence[Buffer], partition:
 
 
 _PRODUCTS_IN_STEPS: dict[Op, Callable[[Builder, Node, Sequence[Buffer], Partition], bool]] = {
+    Op.CONVOLUTION: lambda b, node, group, partition: convolution.takes_steps(node, partition),
     Op.DOT: _dot_takes_steps,
     Op.REDUCE: lambda b, node, group, partition: reduce.takes_steps(node, partition),
 }
-"""Products that can compute some of the steps. Kernels with others, or with a root in ROOTS, run on one thread."""
+"""Products that can compute some of the steps. Kernels with others run on one thread."""
 
 
 def _argument_attributes(b: Builder, alignment: int, size: int, written: bool) -> ir.DictAttr:
@@ -136,9 +150,7 @@ def emit_outputs(e: Elemental, results: Sequence[Buffer], steps: Steps | None = 
         else:
             nests.setdefault((result.dims, result.strides), []).append(result)
     for node, targets in special.items():
-        if node.opcode is Op.DOT and steps is not None and len(targets) == 1:
-            emit_matmul(e, node, targets[0][1], e.b.vector_bits, steps=steps)
-        elif not ROOTS[node.opcode](e, node, targets):
+        if not ROOTS[node.opcode](e, node, targets, steps):
             for _, result in targets:
                 nests.setdefault((result.dims, result.strides), []).append(result)
     for group in nests.values():
@@ -182,7 +194,7 @@ def emit_epilogue(e: Elemental, group: Sequence[Buffer], steps: Steps | None) ->
         reduce.ColumnReduction(e, products, write).emit(steps)
         return True
     if product.opcode is Op.CONVOLUTION:
-        return convolution.emit_convolution(e, product, write)
+        return convolution.emit_convolution(e, product, write, steps)
     bare = len(group) == 1 and origin(group[0]).writer is product
     return not bare and emit_matmul(e, product, product.output, e.b.vector_bits, write, steps)
 
@@ -245,10 +257,13 @@ def _write(e: Elemental, group: Sequence[Buffer], index: tuple[Index, ...]) -> N
         e.store(result, index, value)
 
 
+Targets = Sequence[tuple[Buffer, Buffer]]
+"""(An output of a node, the result that it is)."""
+
 # Roots with loops of their own --------------------------------------------------------------------------------------
 
 
-def emit_scatter(e: Elemental, node: Node, targets: Sequence[tuple[Buffer, Buffer]]) -> bool:
+def emit_scatter(e: Elemental, node: Node, targets: Targets, steps: Steps | None) -> bool:
     """Emit all results of a scatter. False if results are unused or used twice: the plain nest refuses these."""
     by_number = {source.number: result for source, result in targets}
     if not len(by_number) == len(targets) == len(node.outputs):
@@ -260,38 +275,38 @@ def emit_scatter(e: Elemental, node: Node, targets: Sequence[tuple[Buffer, Buffe
     return True
 
 
-def emit_sort(e: Elemental, node: Node, targets: Sequence[tuple[Buffer, Buffer]]) -> bool:
+def emit_sort(e: Elemental, node: Node, targets: Targets, steps: Steps | None) -> bool:
     by_number = {source.number: result for source, result in targets}
     if not len(by_number) == len(targets) == len(node.outputs):
         return False
     results = [by_number[k] for k in range(len(targets))]
-    sort.RowSort(e, node, results, [sort.first_wanted(node, origin(r)) for r in results]).emit()
+    sort.RowSort(e, node, results, [sort.first_wanted(node, origin(r)) for r in results]).emit(steps)
     return True
 
 
-def emit_reduce_window(e: Elemental, node: Node, targets: Sequence[tuple[Buffer, Buffer]]) -> bool:
+def emit_reduce_window(e: Elemental, node: Node, targets: Targets, steps: Steps | None) -> bool:
     found = reduce_window.cumulative(node)
     by_number = {source.number: result for source, result in targets}
     if not len(by_number) == len(targets) == len(node.outputs):
         return False
     if found is None:
         if reduce_window.is_pool(node):
-            reduce_window.Pool(e, node, targets[0][1]).emit()
+            reduce_window.Pool(e, node, targets[0][1]).emit(steps)
             return True
         return False
-    reduce_window.RunningReduction(e, node, [by_number[k] for k in range(len(targets))], *found).emit()
+    reduce_window.RunningReduction(e, node, [by_number[k] for k in range(len(targets))], *found).emit(steps)
     return True
 
 
-def emit_dot(e: Elemental, node: Node, targets: Sequence[tuple[Buffer, Buffer]]) -> bool:
+def emit_dot(e: Elemental, node: Node, targets: Targets, steps: Steps | None) -> bool:
     if len(targets) != 1:
         return False
     result = targets[0][1]
-    return emit_matmul(e, node, result, e.b.vector_bits) or emit_columns(e, node, result)
+    return emit_matmul(e, node, result, e.b.vector_bits, steps=steps) or emit_columns(e, node, result)
 
 
-ROOTS: dict[Op, Callable[[Elemental, Node, Sequence[tuple[Buffer, Buffer]]], bool]] = {
-    Op.CONCATENATE: emit_concatenate,
+ROOTS: dict[Op, Callable[[Elemental, Node, Targets, Steps | None], bool]] = {
+    Op.CONCATENATE: concatenate.emit_concatenate,
     Op.DOT: emit_dot,
     Op.DYNAMIC_UPDATE_SLICE: emit_update,
     Op.REDUCE_WINDOW: emit_reduce_window,

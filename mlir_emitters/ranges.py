@@ -48,6 +48,30 @@ def open_steps(b: Builder, steps: Steps, sizes: Sequence[int], unroll: Unroll = 
     return loop, positions_of(b, loop.index, sizes)
 
 
+@contextmanager
+def outer_loops(
+    b: Builder, steps: Steps | None, inside: Sequence[int], dims: Sequence[int], order: Sequence[int]
+) -> Iterator[dict[int, Index]]:
+    """Loops over dimensions in this order, those that the steps number (`inside`) first: dimension → position."""
+    loops: list[Loop] = []
+    places: dict[int, Index] = {}
+    if steps is not None:
+        loop, found = open_steps(b, steps, [dims[d] for d in inside])
+        loops.append(loop)
+        places.update(zip(inside, found, strict=True))
+    for d in order:
+        if dims[d] != 1 and d not in places:
+            loops.append(b.open_loop(0, dims[d]))
+            places[d] = loops[-1].index
+    if not loops:
+        b.scopes.append({})
+    yield places
+    if not loops:
+        b.scopes.pop()
+    for loop in reversed(loops):
+        b.close_loop(loop)
+
+
 def width_of(partition: Partition, last: int, most: int, multiple: int = 1) -> int | None:
     """The widest group of neighbours, at most `most`, that `grouped` can take together; None if it is below 8.
 

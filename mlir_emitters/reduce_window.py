@@ -12,10 +12,12 @@ from contextlib import nullcontext
 from ..hlo.attributes import Window, WindowDim
 from ..hlo.dtypes import DType
 from ..hlo.opcodes import Op
+from ..planning.partition import Partition
 from .builder import Builder, Index, Loop, Value
 from .elemental import Elemental, ElementRule, Indices, Reads
 from .elements import Scalar, encode, flatten, parts, unflatten
 from .graph import Buffer, Node
+from .ranges import Steps, outer_loops
 from .windows import Sliding
 
 
@@ -126,28 +128,26 @@ class RunningReduction:
         only = node.output.dtype
         self.in_double = only is DType.F32 and lone_op(node) is Op.ADD and not self.b.strict
 
-    def emit(self) -> None:
+    def emit(self, steps: Steps | None = None) -> None:
         b, dims = self.b, self.results[0].dims
         order = [d for d in reversed(self.results[0].shape.minor_to_major) if dims[d] != 1]
         column = order[-1] if order[-1] != self.along else None
         starts = _spread([self.e.value(x, ()) for x in self.node.inputs[len(self.results) :]])
         starts = [b.extend(v) for v in starts] if self.in_double else starts
-        loops = []
-        for d in order:
-            if d not in (self.along, column):
-                loops.append(b.open_loop(0, dims[d]))
-                self.index[d] = loops[-1].index
-        if column is None:
-            self.row(starts)
-        else:
+        inside = () if steps is None else steps.dimensions
+        outer = [d for d in order if d not in (self.along, column)]
+        with outer_loops(b, steps, inside, dims, outer) as places:
+            for d, place in places.items():
+                self.index[d] = place
+            if column is None:
+                self.row(starts)
+                return
             whole = dims[column] - dims[column] % TILE
             if whole:
                 with b.loop(0, whole, TILE) as loop:
                     self.tile(starts, column, loop.index, TILE)
             if whole < dims[column]:
                 self.tile(starts, column, whole, dims[column] - whole)
-        for loop in reversed(loops):
-            b.close_loop(loop)
 
     @property
     def unseen(self) -> int:
@@ -208,6 +208,15 @@ class RunningReduction:
             self.e.store(result, tuple(self.index), encode(b, result.dtype, value))
 
 
+def takes_steps(node: Node, partition: Partition) -> bool:
+    """Whether a RunningReduction or a Pool can compute some of the steps: not along the run, and no parts of tiles."""
+    shape, found = node.output.shape, cumulative(node)
+    fastest = next((d for d in shape.minor_to_major if shape.dims[d] != 1), None)
+    if found is None:
+        return is_pool(node) and shape.minor_to_major[0] not in partition.dimensions
+    return found[0] not in partition.dimensions and fastest not in partition.dimensions
+
+
 # A kernel whose root combines the windows of neighbours side by side --------------------------------------------------
 
 LEAST = 8  # results along memory from which on a tile pays off
@@ -229,22 +238,19 @@ class Pool:
         self.column = result.shape.minor_to_major[0]
         self.index: list[Index] = [0] * len(result.dims)
 
-    def emit(self) -> None:
+    def emit(self, steps: Steps | None = None) -> None:
         b, dims = self.b, self.result.dims
         start = flatten(self.e.value(self.node.inputs[1], ()))
-        loops = []
-        for d in reversed(self.result.shape.minor_to_major[1:]):
-            if dims[d] != 1:
-                loops.append(b.open_loop(0, dims[d]))
-                self.index[d] = loops[-1].index
-        whole = dims[self.column] - dims[self.column] % TILE
-        if whole:
-            with b.loop(0, whole, TILE) as loop:
-                self.tile(start, loop.index, TILE)
-        if whole < dims[self.column]:
-            self.tile(start, whole, dims[self.column] - whole)
-        for loop in reversed(loops):
-            b.close_loop(loop)
+        outer = list(reversed(self.result.shape.minor_to_major[1:]))
+        with outer_loops(b, steps, () if steps is None else steps.dimensions, dims, outer) as places:
+            for d, place in places.items():
+                self.index[d] = place
+            whole = dims[self.column] - dims[self.column] % TILE
+            if whole:
+                with b.loop(0, whole, TILE) as loop:
+                    self.tile(start, loop.index, TILE)
+            if whole < dims[self.column]:
+                self.tile(start, whole, dims[self.column] - whole)
 
     def tile(self, start: Sequence[Value], begin: Index, width: int) -> None:
         b, dtype = self.b, self.node.output.dtype

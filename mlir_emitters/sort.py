@@ -17,6 +17,7 @@ from .elemental import Elemental, ElementRule, Indices, Reads, load_element, sto
 from .elements import Scalar, decode, flatten, unflatten
 from .graph import Buffer, Node, origin
 from .indexing import refuse
+from .ranges import Steps, outer_loops
 
 RUN = 32
 """Length of the runs that are sorted by insertion; a power of two. A row of one run is sorted in its destination.
@@ -88,26 +89,19 @@ class RowSort:
         self.cut = any(r.dims[self.dimension] != self.length for r in results)
         self.index: list[Index] = [0] * len(results[0].dims)
 
-    def emit(self) -> None:
-        b, loops = self.b, []
+    def emit(self, steps: Steps | None = None) -> None:
+        first = self.results[0]
         spare = self.spare()
-        for d in reversed(self.results[0].shape.minor_to_major):
-            if d != self.dimension and self.results[0].dims[d] != 1:
-                loops.append(b.open_loop(0, self.results[0].dims[d]))
-                self.index[d] = loops[-1].index
-        self.index[self.dimension] = 0
-        targets = [
-            Lane(self.e.pointers[r.argument], self.e.offset(r, tuple(self.index)), r.strides[self.dimension], r)
-            for r in self.results
-        ]
-        if loops:
+        order = [d for d in reversed(first.shape.minor_to_major) if d != self.dimension]
+        with outer_loops(self.b, steps, () if steps is None else steps.dimensions, first.dims, order) as places:
+            for d, place in places.items():
+                self.index[d] = place
+            self.index[self.dimension] = 0
+            targets = [
+                Lane(self.e.pointers[r.argument], self.e.offset(r, tuple(self.index)), r.strides[self.dimension], r)
+                for r in self.results
+            ]
             self.row(targets, spare)
-        else:
-            b.scopes.append({})
-            self.row(targets, spare)
-            b.scopes.pop()
-        for loop in reversed(loops):
-            b.close_loop(loop)
 
     def spare(self) -> list[list[Lane]]:
         """The rows in scratch memory, by operand, one after the other."""

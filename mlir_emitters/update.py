@@ -8,10 +8,11 @@ from .builder import Index
 from .elemental import Elemental
 from .graph import Buffer, Node
 from .loops import with_loops
+from .ranges import Steps
 from .shape import clamped_starts
 
 
-def emit_update(e: Elemental, node: Node, targets: Sequence[tuple[Buffer, Buffer]]) -> bool:
+def emit_update(e: Elemental, node: Node, targets: Sequence[tuple[Buffer, Buffer]], steps: Steps | None = None) -> bool:
     """Copy the operand unless it is updated in place, then write the update over it."""
     if len(targets) != 1:  # the same array twice: the plain nest writes both
         return False

@@ -169,6 +169,14 @@ class Geometry:
     def work(self) -> int:
         return math.prod(self.extents) * self.inputs * math.prod(s.window for s in self.slides)
 
+    def axis_of(self, d: int) -> int | None:
+        """The axis that is a dimension of the result; None for the features of several groups."""
+        if d == self.labels.output_batch:
+            return 0
+        if d == self.labels.output_feature:
+            return 2 if self.groups == 1 else 1 if self.features == 1 else None
+        return 3 + self.labels.output_spatial.index(d)
+
     def index_of(self, b: Builder, site: Site) -> tuple[Index, ...]:
         index: list[Index] = [0] * (2 + len(self.slides))
         index[self.labels.output_batch] = site.batch

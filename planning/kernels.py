@@ -65,10 +65,9 @@ class KernelTable:
                     location=i.location,
                     remedy="give each its own name, or none",
                 )
-            partition = partition_of(i) if scratch == NO_ARGUMENT else None
             name = symbol or self._name(i)
             self._names.add(name)
-            request = KernelRequest(name, i, arguments, operands, results, scratch, partition)
+            request = KernelRequest(name, i, arguments, operands, results, scratch, partition_of(i))
             self.requests[key] = request
         return KernelStep(i, request, tuple(slices))
 

@@ -14,6 +14,7 @@ from itertools import pairwise
 
 from ..hlo.analysis.cost_analysis import CostAnalysis
 from ..hlo.analysis.rows import rows_of_body
+from ..hlo.analysis.windows import running
 from ..hlo.ir import Computation, Instruction
 from ..hlo.opcodes import Op
 from ..hlo.shapes import Shape
@@ -31,6 +32,9 @@ whole tiles and cache lines. The first is for reductions only: blocks of 64 colu
 """
 
 GRAINS_IN_EXTENT = 4
+
+WITHOUT_GRAIN = frozenset({Op.CONVOLUTION, Op.SORT, Op.TOPK})
+"""Ops with much work in a step, and no tiles along the steps."""
 
 PIECES = 64
 """Minimum number of steps to stop at: it suffices for any number of threads, so inner dimensions are not split."""
@@ -80,9 +84,17 @@ def partition_of(kernel: Instruction) -> Partition | None:
     work = _work(kernel)
     if extent < 2 or work < 2 * CHUNK:
         return None
-    grain = next((g for g in GRAINS if g * GRAINS_IN_EXTENT <= extent and (g <= GRAINS[1] or Op.REDUCE in ops)), 1)
+    grain = _grain(extent, ops)
     least = grain * max(1, math.ceil(CHUNK * extent / work / grain))
     return Partition(dimensions, extent, least) if 2 * least <= extent else None
+
+
+def _grain(extent: int, ops: frozenset[Op]) -> int:
+    """What least chunks are multiples of."""
+    if not WITHOUT_GRAIN.isdisjoint(ops):
+        return 1
+    fits = (grain for grain in GRAINS if grain * GRAINS_IN_EXTENT <= extent)
+    return next((grain for grain in fits if grain <= GRAINS[1] or Op.REDUCE in ops), 1)
 
 
 def _opcodes(kernel: Instruction) -> frozenset[Op]:
@@ -187,6 +199,12 @@ def _sort(i: Instruction, rank: int) -> Sequence[bool]:
     return [d not in i.dimensions for d in range(rank)]
 
 
+def _reduce_window(i: Instruction, rank: int) -> Sequence[bool]:
+    """Not along a running reduction, which reads its results one after the other."""
+    run = running(i)
+    return [run is None or d != run.dimension for d in range(rank)]
+
+
 def _topk(_: Instruction, rank: int) -> Sequence[bool]:
     return [d < rank - 1 for d in range(rank)]
 
@@ -197,7 +215,7 @@ RULES: Mapping[Op, SplitRule] = {
     Op.DOT: _dot,
     Op.GATHER: _all,
     Op.REDUCE: _all,  # the dimensions that remain
-    Op.REDUCE_WINDOW: _all,
+    Op.REDUCE_WINDOW: _reduce_window,
     Op.SORT: _sort,
     Op.TOPK: _topk,
 }

@@ -159,7 +159,48 @@ FAMILIES: dict[str, tuple[str, str]] = {
         "f32[2,18,18,16]",
         "f32[2,18,18,24] convolution(x, y), window={size=3x3 pad=1_1x1_1}, dim_labels=b01f_01io->b01f",
         "y = f32[3,3,16,24] parameter(1)",
-    ), "legacy"),
+    ), "legacy mlir"),
+    "convolution of one image": (one(
+        "f32[1,20,20,8]",
+        "f32[1,20,20,12] convolution(x, y), window={size=3x3 pad=1_1x1_1}, dim_labels=b01f_01io->b01f",
+        "y = f32[3,3,8,12] parameter(1)",
+    ), "legacy mlir"),
+    "depthwise convolution": (one(
+        "f32[2,18,18,16]",
+        "f32[2,18,18,16] convolution(x, y), window={size=3x3 pad=1_1x1_1}, dim_labels=b01f_01io->b01f, "
+        "feature_group_count=16",
+        "y = f32[3,3,1,16] parameter(1)",
+    ), "legacy mlir"),
+    "sort": (one("f32[40,300]", "f32[40,300] sort(x), dimensions={1}, to_apply=less"), "legacy mlir"),
+    "sort with scratch memory": (
+        one("f32[40,3000]", "f32[40,3000] sort(x), dimensions={1}, to_apply=less"), "legacy mlir"
+    ),
+    "sort of columns": (one("f32[40,3000]", "f32[40,3000] sort(x), dimensions={0}, to_apply=less"), ""),
+    "running sum": (one(
+        "f32[40,300]", "f32[40,300] reduce-window(x, z), window={size=1x300 pad=0_0x299_0}, to_apply=add"
+    ), "legacy mlir"),
+    "running sum of columns": (one(
+        "f32[7,40,300]", "f32[7,40,300] reduce-window(x, z), window={size=1x40x1 pad=0_0x39_0x0_0}, to_apply=add"
+    ), "legacy mlir"),
+    "running sum of all": (
+        one("f32[300]", "f32[300] reduce-window(x, z), window={size=300 pad=299_0}, to_apply=add"), ""
+    ),
+    "pool": (one(
+        "f32[2,20,20,16]",
+        "f32[2,10,10,16] reduce-window(x, z), window={size=1x3x3x1 stride=1x2x2x1 pad=0_0x0_1x0_1x0_0}, to_apply=add",
+    ), "legacy mlir"),
+    "concatenate": (one(
+        "f32[80,33]", "f32[80,73] concatenate(x, y), dimensions={1}", "y = f32[80,40] parameter(1)"
+    ), "legacy mlir"),
+    "concatenate of rows": (one(
+        "f32[80,33]", "f32[120,33] concatenate(x, y), dimensions={0}", "y = f32[40,33] parameter(1)"
+    ), ""),
+    "pad": (one("f32[80,33]", "f32[90,40] pad(x, z), padding=5_5x3_4"), "mlir"),
+    "update": (one(
+        "f32[80,33]", "f32[80,33] dynamic-update-slice(x, u, i, i)",
+        "u = f32[2,33] parameter(1)", "i = s32[] constant(0)",
+    ), ""),
+    "sum of all": (one("f32[80,330]", "f32[] reduce(x, z), dimensions={0,1}, to_apply=add"), ""),
     "gather": (one(
         "f32[50,24]",
         "f32[30,24] gather(x, i), offset_dims={1}, collapsed_slice_dims={0}, start_index_map={0}, "

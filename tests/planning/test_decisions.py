@@ -104,9 +104,9 @@ ROW_SCATTER = (
     "index_vector_dim=1, to_apply=add"
 )
 SPLIT = [
-    ("add", "f32[1024,512] f32[1024,512]", "f32[1024,512] add(p0, p1)", Partition((0,), 1024, 86)),
-    ("exponential", "f32[1024,512]", "f32[1024,512] exponential(p0)", Partition((0,), 1024, 16)),
-    ("pad", "f32[1024,512] f32[]", "f32[1025,512] pad(p0, p1), padding=1_0x0_0", Partition((0,), 1025, 129)),
+    ("add", "f32[1024,512] f32[1024,512]", "f32[1024,512] add(p0, p1)", Partition((0,), 1024, 128)),
+    ("exponential", "f32[1024,512]", "f32[1024,512] exponential(p0)", Partition((0,), 1024, 64)),
+    ("pad", "f32[1024,512] f32[]", "f32[1025,512] pad(p0, p1), padding=1_0x0_0", Partition((0,), 1025, 192)),
     (
         "convolution",
         "f32[8,64,64,16] f32[3,3,16,16]",
@@ -117,10 +117,18 @@ SPLIT = [
         "reduce-window",
         "f32[1024,512] f32[]",
         "f32[1024,510] reduce-window(p0, p1), window={size=1x3}, to_apply=add",
-        Partition((0,), 1024, 129),
+        Partition((0,), 1024, 192),
     ),
-    ("dot", MATRICES, f"f32[512,512] {DOT}", Partition((0,), 512, 1)),
-    ("dot by columns", MATRICES, f"f32[512,512]{{0,1}} {DOT}", None),
+    ("dot", MATRICES, f"f32[512,512] {DOT}", Partition((1,), 512, 64)),
+    ("dot with rows side by side", MATRICES, f"f32[512,512]{{0,1}} {DOT}", Partition((0,), 512, 64)),
+    ("dot of few columns", "f32[512,512] f32[512,128]", f"f32[512,128] {DOT}", Partition((0,), 512, 64)),
+    ("sort", "f32[1024,512]", "f32[1024,512] sort(p0), dimensions={1}, to_apply=less", Partition((0,), 1024, 14)),
+    (
+        "running sum",
+        "f32[64,16384] f32[]",
+        "f32[64,16384] reduce-window(p0, p1), window={size=1x16384 pad=0_0x16383_0}, to_apply=add",
+        Partition((0,), 64, 8),
+    ),
     ("topk", "f32[1024,512]", "(f32[1024,512], s32[1024,512]) topk(p0), k=512", Partition((0,), 1024, 86)),
     ("topk by columns", "f32[1024,512]", "(f32[1024,512]{0,1}, s32[1024,512]{0,1}) topk(p0), k=512", None),
     ("scatter", "f32[4096,512] s32[2048,1] f32[2048,512]", f"f32[4096,512] {ROW_SCATTER}", None),

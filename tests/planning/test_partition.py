@@ -35,6 +35,7 @@ def root(*lines: str) -> Instruction:
 
 BIG = "x = f32[512,1024] parameter(0)"
 ZERO = "z = f32[] constant(0)"
+BY_BATCH = "lhs_batch_dims={0}, rhs_batch_dims={0}, lhs_contracting_dims={2}, rhs_contracting_dims={2}"
 
 
 @pytest.mark.parametrize(
@@ -55,9 +56,7 @@ ZERO = "z = f32[] constant(0)"
             (0,), 512,
         ),
         (
-            ["x = f32[16,128,64] parameter(0)",
-             "ROOT r = f32[16,128,128] dot(x, x), lhs_batch_dims={0}, rhs_batch_dims={0}, lhs_contracting_dims={2}, "
-             "rhs_contracting_dims={2}"],
+            ["x = f32[16,128,64] parameter(0)", f"ROOT r = f32[16,128,128] dot(x, x), {BY_BATCH}"],
             (0,), 16,
         ),
         ([BIG, "ROOT r = f32[512,1024] sort(x), dimensions={1}, to_apply=less"], (0,), 512),
