@@ -8,7 +8,7 @@ of the runner; the descriptor; the number of places in the table; per place its 
 from __future__ import annotations
 
 import threading
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import numpy as np
 
@@ -57,7 +57,7 @@ def _code() -> LoadedCode:
     global _loaded
     with _LOCK:
         if _loaded is None:
-            _loaded = load([compile_object(PATCHED_IR, EmitOptions.host())])
+            _loaded = load([compile_object(PATCHED_IR, replace(EmitOptions.host(), ranges=False))])
         return _loaded
 
 

@@ -11,7 +11,7 @@ import sys
 import sysconfig
 import threading
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from importlib import import_module
 from typing import Any
 
@@ -21,6 +21,7 @@ from ...codegen.cache import ObjectCache
 from ...codegen.load import LoadedCode, load
 from ...codegen.optimize import compile_object
 from ...codegen.options import EmitOptions
+from ...hlo.dtypes import DType
 from ...thunks.patched import NativeRun
 from ..calling import Calling
 from .addresses import KNOWN_MAJORS, address_of, by_layout
@@ -32,8 +33,13 @@ from .entry_places import (
     CONTEXT,
     COPY,
     LEAF,
+    NO_SCALAR,
     PROGRAM,
     PYTHON,
+    SCALAR_F32,
+    SCALAR_F64,
+    SCALAR_S32,
+    SCALAR_S64,
     SINGLE,
     TREE,
     TUPLE,
@@ -162,12 +168,14 @@ def _load(layout: Layout, owner: type, slowly: Callable[..., Any], cache: Object
     imports |= {
         "testbed_array_type": id(np.ndarray),
         "testbed_tuple_type": id(tuple),
+        "testbed_float_type": id(float),
+        "testbed_int_type": id(int),
         "testbed_none": id(None),
         "testbed_out": id(out),
         "testbed_slowly": ctypes.addressof(cell),
         "testbed_block": ctypes.addressof(name),
     }
-    options = EmitOptions.host()
+    options = replace(EmitOptions.host(), ranges=False)
     code = load([compile_object(entry_ir(layout), options, cache)], imports)
     functions, definitions = _functions(code)
     call = _method(owner, code, slowly.__doc__ or "")
@@ -262,13 +270,17 @@ class Program:
     def context(self, bases: np.ndarray, run: NativeRun) -> tuple[int, object]:
         """The address of the record of a new context, and what must live as long. bases: for the native function."""
         inputs, outputs = len(self.signature.inputs), len(self.signature.outputs)
-        scratch = np.zeros(inputs + outputs, np.uint64)
+        scratch = np.zeros(2 * inputs + outputs, np.uint64)
         addresses = address_of(scratch)
-        words = np.array([address_of(bases), address_of(run.control), addresses, addresses + 8 * inputs], np.uint64)
+        places, cells = addresses + 8 * inputs, addresses + 8 * (inputs + outputs)
+        words = np.array([address_of(bases), address_of(run.control), addresses, places, cells], np.uint64)
         assert len(words) == len(CONTEXT)
         self.words[W["run"]] = run.function
         return address_of(words), (words, scratch)
 
+
+SCALARS = {DType.F32: SCALAR_F32, DType.F64: SCALAR_F64, DType.S32: SCALAR_S32, DType.S64: SCALAR_S64}
+"""Types of parameters for which the native functions take a Python float or int."""
 
 KINDS = {"array": SINGLE, "tuple": TUPLE, "tree": TREE}
 
@@ -289,7 +301,8 @@ class _Leaves:
         order = 0 if leaf.order is None else address_of(strides)
         shelf = POOL.shelf(leaf.capacity) if result else 0
         rank, mask = len(leaf.dims), leaf.alignment - 1
-        return id(descr), rank, address_of(sizes), order, mask, leaf.bytes, allocation, shelf, flags
+        scalar = SCALARS.get(leaf.shape.dtype, NO_SCALAR) if not leaf.dims and not result else NO_SCALAR
+        return id(descr), rank, address_of(sizes), order, mask, leaf.bytes, allocation, shelf, flags, scalar
 
 
 def _strides(leaf: Leaf) -> list[int]:

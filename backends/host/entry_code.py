@@ -55,7 +55,7 @@ class _Entry(Places):
             addresses = b.get(context, W["addresses"], PTR)
             alias, copy = b.get(program, W["aliases"], PTR), b.get(program, W["copies"], PTR)
             unlocked = b.not_(b.same(b.get(program, W["unlocked"]), I64(0)))
-            state = b.alloca(PTR)
+            state = b.slot(PTR)
             with b.if_then(unlocked):
                 b.store(self.call(b, "PyEval_SaveThread"), state)
             with b.each(b.get(program, W["aliased"])) as i:
@@ -111,7 +111,7 @@ class _Entry(Places):
     def _call_slowly(self) -> None:
         """Call the Python function with the executable before the arguments."""
         with self.function("call_slowly", PTR, PTR, PTR, I64, PTR, internal=True) as (b, (self_, args, nargs, names)):
-            total = b.alloca(I64)
+            total = b.slot(I64)
             b.store(nargs, total)
             with b.if_then(b.not_(b.is_null(names))):
                 b.store(b.add(nargs, self.call(b, "PyTuple_Size", names)), total)
@@ -132,7 +132,7 @@ class _Entry(Places):
             with b.if_then(b.not_(fits), likely=False):
                 b.ret(RETRY)
             kind, number = b.get(program, W["kind"]), b.get(program, W["outputs"])
-            outs = b.alloca(PTR)
+            outs = b.slot(PTR)
             b.store(NULL, outs)
             with b.if_then(b.not_(b.is_null(names))):
                 self._out(b, program, b.word(args, nargs), names, outs, kind, number)
@@ -192,7 +192,7 @@ class _Entry(Places):
         with self.function("flat", PTR, PTR, PTR, PTR, internal=True) as (b, (record, inputs, outputs)):
             program = b.field(record, self.layout.data, PTR)
             args = self._items(b, inputs, b.get(program, W["inputs"]))
-            outs = b.alloca(PTR)
+            outs = b.slot(PTR)
             b.store(NULL, outs)
             with b.if_then(b.not_(self.is_none(b, outputs))):
                 b.store(self._items(b, outputs, b.get(program, W["outputs"])), outs)

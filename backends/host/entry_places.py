@@ -9,7 +9,7 @@ from dataclasses import dataclass
 
 from llvmlite import ir
 
-from .words import I32, I64, NULL, PTR, VOID, NativeModule, Words
+from .words import DOUBLE, FLOAT, I32, I64, NULL, PTR, VOID, NativeModule, Words
 
 PROGRAM = (
     *("free", "contexts", "inputs", "outputs", "input_leaves", "output_leaves", "run", "unlocked", "kind", "finish"),
@@ -21,9 +21,9 @@ of it; numbers and records of copies and of aliases; whether `out=` is an option
 calls that were served.
 """
 
-LEAF = ("descr", "rank", "dims", "strides", "mask", "bytes", "allocation", "shelf", "flags")
+LEAF = ("descr", "rank", "dims", "strides", "mask", "bytes", "allocation", "shelf", "flags", "scalar")
 """Words of a leaf. dims, strides: arrays; no strides: C order. mask: alignment - 1. flags: those that numpy must have
-set. shelf: of the pool, for a result.
+set. shelf: of the pool, for a result. scalar: a Scalar, if Python's numbers of one type are taken.
 """
 
 COPY = ("output", "from", "offset", "size")
@@ -32,13 +32,18 @@ COPY = ("output", "from", "offset", "size")
 ALIAS = ("input", "result", "length")
 """Words of an input and a result that share memory: the input is copied there before a run."""
 
-CONTEXT = ("bases", "control", "addresses", "places")
-"""Words of a context: addresses by allocation; what the native function takes; of the inputs and results of a call."""
+CONTEXT = ("bases", "control", "addresses", "places", "cells")
+"""Words of a context: addresses by allocation; what the native function takes; of the inputs and results of a call;
+a word for each input, which holds a number that was given for it.
+"""
 
 W = {name: n for words in (PROGRAM, LEAF, COPY, ALIAS, CONTEXT) for n, name in enumerate(words)}
 
 SINGLE, TUPLE, TREE, LIST = range(4)
 """Kinds of results: an array, a tuple of arrays, a tree that a Python function makes of a tuple, a list."""
+
+NO_SCALAR, SCALAR_F32, SCALAR_F64, SCALAR_S32, SCALAR_S64 = range(5)
+"""Values of a leaf's word `scalar`: the type that a Python float or int is stored as."""
 
 C_CONTIGUOUS, ALIGNED, WRITEABLE = 0x1, 0x100, 0x400
 """Flags of numpy."""
@@ -74,6 +79,8 @@ PYTHON: dict[str, tuple[ir.Type, tuple[ir.Type, ...]]] = {
     "PyList_SetItem": (I32, (PTR, I64, PTR)),
     "PyLong_FromLong": (PTR, (I64,)),
     "PyLong_AsLong": (I64, (PTR,)),
+    "PyLong_AsLongAndOverflow": (I64, (PTR, PTR)),
+    "PyFloat_AsDouble": (DOUBLE, (PTR,)),
     "PyCapsule_New": (PTR, (PTR, PTR, PTR)),
     "PyCapsule_GetPointer": (PTR, (PTR, PTR)),
     "PyCapsule_GetContext": (PTR, (PTR,)),
@@ -94,7 +101,10 @@ OTHERS: dict[str, tuple[ir.Type, tuple[ir.Type, ...]]] = {
 }
 """Functions of the pool, of numpy (PyArray_NewFromDescr, PyArray_SetBaseObject) and of the C library."""
 
-OBJECTS = ("testbed_array_type", "testbed_tuple_type", "testbed_none", "testbed_out", "testbed_slowly", "testbed_block")
+OBJECTS = tuple(
+    f"testbed_{name}"
+    for name in ("array_type", "tuple_type", "float_type", "int_type", "none", "out", "slowly", "block")
+)
 """Objects: types, None, the string 'out', a cell with the Python function of calls; the name of capsules."""
 
 
@@ -106,6 +116,7 @@ class Places(NativeModule):
         self.layout = layout
         self.objects = {name: self.data(name) for name in OBJECTS}
         self._fits()
+        self._number()
         self._overlap()
         self._place_inputs()
         self._place_outputs()
@@ -149,6 +160,39 @@ class Places(NativeModule):
             need(b.same(b.and_(address, b.get(leaf, W["mask"])), I64(0)))
             b.ret(address)
 
+    def _number(self) -> None:
+        """The address of the cell, with a Python number as the leaf's type in it; -1 for another type or range."""
+        with self.function("number", I64, PTR, PTR, PTR, internal=True) as (b, (leaf, value, cell)):
+            scalar, bad, good = b.get(leaf, W["scalar"]), I64(-1), b.ptrtoint(cell, I64)
+
+            def need(condition: ir.Value) -> None:
+                with b.if_then(b.not_(condition), likely=False):
+                    b.ret(bad)
+
+            need(b.not_(b.same(scalar, I64(NO_SCALAR))))
+            with b.if_then(b.less(scalar, I64(SCALAR_S32))):
+                need(self.is_exact(b, value, "testbed_float_type"))
+                number = self.call(b, "PyFloat_AsDouble", value)
+                with b.if_then(b.same(scalar, I64(SCALAR_F64))):
+                    b.store(number, cell)
+                    b.ret(good)
+                narrow, infinite = b.fptrunc(number, FLOAT), ir.Constant(DOUBLE, "inf")
+                wide = b.fpext(narrow, DOUBLE)
+                for limit in (infinite, b.fneg(infinite)):  # numpy warns of an overflow
+                    need(b.not_(b.and_(b.fcmp_ordered("==", wide, limit), b.fcmp_ordered("!=", number, limit))))
+                b.store(narrow, cell)
+                b.ret(good)
+            need(self.is_exact(b, value, "testbed_int_type"))
+            overflow = b.slot(I32)
+            whole = self.call(b, "PyLong_AsLongAndOverflow", value, overflow)
+            need(b.same(b.load(overflow, typ=I32), I32(0)))
+            with b.if_then(b.same(scalar, I64(SCALAR_S64))):
+                b.store(whole, cell)
+                b.ret(good)
+            need(b.same(b.sext(b.trunc(whole, I32), I64), whole))
+            b.store(b.trunc(whole, I32), cell)
+            b.ret(good)
+
     def _overlap(self) -> None:
         """Whether an address range overlaps one of the first `count` leaves at their addresses."""
         types = (I64, I64, PTR, PTR, I64)
@@ -177,7 +221,11 @@ class Places(NativeModule):
             addresses = b.get(context, W["addresses"], PTR)
             with b.each(b.get(program, W["inputs"])) as i:
                 leaf = self.leaf(b, leaves, i)
-                address = self.call(b, "fits", leaf, b.get(args, i, PTR))
+                slot, value = b.slot(I64), b.get(args, i, PTR)
+                b.store(self.call(b, "fits", leaf, value), slot)
+                with b.if_then(b.same(b.load(slot, typ=I64), I64(-1)), likely=False):
+                    b.store(self.call(b, "number", leaf, value, b.word(b.get(context, W["cells"], PTR), i)), slot)
+                address = b.load(slot, typ=I64)
                 with b.if_then(b.same(address, I64(-1)), likely=False):
                     b.ret(ir.Constant(ir.IntType(1), 0))
                 b.put(addresses, i, address)
@@ -252,7 +300,7 @@ class Places(NativeModule):
         with self.function("results", PTR, *types, internal=True) as (b, (program, context, outs, kind)):
             leaves, number = b.get(program, W["output_leaves"], PTR), b.get(program, W["outputs"])
             places, bases = b.get(context, W["places"], PTR), b.get(context, W["bases"], PTR)
-            holder = b.alloca(PTR)
+            holder = b.slot(PTR)
             b.store(NULL, holder)
             is_list, is_single = b.same(kind, I64(LIST)), b.same(kind, I64(SINGLE))
             with b.if_then(b.not_(is_single)):
@@ -263,7 +311,7 @@ class Places(NativeModule):
                         b.store(self.call(b, "PyTuple_New", number), holder)
                 with b.if_then(b.is_null(b.load(holder, typ=PTR)), likely=False):
                     b.ret(NULL)
-            item = b.alloca(PTR)
+            item = b.slot(PTR)
             with b.each(number) as i:
                 leaf, place = self.leaf(b, leaves, i), b.word(places, i)
                 with b.if_else(b.same(b.load(place, typ=I64), I64(0))) as (new, given):

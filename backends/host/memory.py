@@ -11,7 +11,7 @@ import functools
 import os
 import threading
 import weakref
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
@@ -163,7 +163,7 @@ def _load() -> _Code:
     from ...codegen.options import EmitOptions
     from . import pool_code as c
 
-    loaded = load([compile_object(c.pool_ir(), EmitOptions.host())])
+    loaded = load([compile_object(c.pool_ir(), replace(EmitOptions.host(), ranges=False))])
     address, word = ctypes.c_void_p, ctypes.c_uint64
 
     def function(name: str, result: Any, *arguments: Any) -> Any:

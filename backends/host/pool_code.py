@@ -137,7 +137,7 @@ def _fresh(m: NativeModule) -> None:
         room = b.sub(limit, wanted)
         with b.if_then(b.less(room, b.get(pool, IDLE)), likely=False):
             m.call(b, "shrink", pool, room)
-        slot = b.alloca(PTR)
+        slot = b.slot(PTR)
         b.store(m.call(b, "aligned_alloc", I64(POOL_ALIGNMENT), capacity), slot)
         with b.if_then(b.is_null(b.load(slot, typ=PTR)), likely=False):
             m.call(b, "shrink", pool, I64(0))
@@ -159,7 +159,7 @@ def _take(m: NativeModule) -> None:
         pool, capacity = b.get(shelf, POOL_OF, PTR), b.get(shelf, CAPACITY)
         m.call(b, "lock", pool)
         idle = b.get(shelf, IDLE_BLOCKS, PTR)
-        slot = b.alloca(PTR)
+        slot = b.slot(PTR)
         with b.if_else(b.is_null(idle)) as (none, some):
             with none:
                 b.store(m.call(b, "fresh", pool, capacity), slot)

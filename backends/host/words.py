@@ -9,6 +9,7 @@ from typing import Any
 from llvmlite import ir
 
 I64, I32, VOID, PTR = ir.IntType(64), ir.IntType(32), ir.VoidType(), ir.PointerType()
+FLOAT, DOUBLE = ir.FloatType(), ir.DoubleType()
 NULL = ir.Constant(PTR, None)
 
 
@@ -25,6 +26,11 @@ class Words(ir.IRBuilder):
 
     def put(self, record: ir.Value, index: int | ir.Value, value: ir.Value) -> None:
         self.store(value, self.word(record, index))
+
+    def slot(self, kind: ir.Type) -> ir.Value:
+        """A variable on the call stack, made once a call even where this is in a loop."""
+        with self.goto_entry_block():
+            return self.alloca(kind)
 
     def increase(self, record: ir.Value, index: int, by: ir.Value) -> ir.Value:
         """Add to a word. Returns the sum."""

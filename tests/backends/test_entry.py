@@ -266,13 +266,63 @@ def test_without_an_entry_calls_take_the_python_code(monkeypatch):
         program(A[:2])
 
 
+SCALE = """HloModule m
+ENTRY e {{
+  x = {0}[] parameter(0)
+  y = {0}[] parameter(1)
+  ROOT r = {0}[] {1}(x, y)
+}}"""
+
+
+@pytest.mark.parametrize(
+    "dtype, opcode, numbers, others",
+    [
+        (
+            "f32",
+            "maximum",
+            [0.1, -0.0, 3.4028234e38, float("inf"), float("-inf")],
+            [1e39, True, 2, np.float32(3)],
+        ),
+        ("f64", "maximum", [0.1, 1e300, float("inf")], [True, 2, np.float64(3)]),
+        ("s32", "or", [0, 5, -1, 2**31 - 1, -(2**31)], [True, np.int32(4)]),
+        ("s64", "or", [0, 5, -1, 2**63 - 1, -(2**63)], [False, np.int64(4)]),
+        ("u8", "or", [], [3, True, np.uint8(9)]),
+        ("bf16", "maximum", [], [0.5, 3]),
+    ],
+)
+def test_pythons_numbers_are_served_or_converted(dtype, opcode, numbers, others):
+    """Numbers of the parameter's kind are served; all others give the same by the Python code."""
+    program = made(SCALE.format(dtype, opcode))
+    before = served(program)
+    kind = program.inputs[0].dtype
+    with np.errstate(over="ignore"):
+        for number in numbers:
+            z = program(number, number)
+            assert z.dtype == kind and z.tobytes() == np.asarray(number).astype(kind).tobytes()
+        assert served(program) - before == len(numbers)
+        for number in others:
+            z = program(number, number)
+            assert z.dtype == kind and z.tobytes() == np.asarray(number).astype(kind).tobytes()
+    nan = program(float("nan"), 1.0) if dtype in ("f32", "f64") else None
+    assert nan is None or np.isnan(nan)
+
+
+@pytest.mark.parametrize(
+    "dtype, number", [("s32", 2**31), ("s32", -(2**31) - 1), ("s64", 2**63), ("s32", 1.0), ("s64", 10**30)]
+)
+def test_numbers_out_of_range_are_refused(dtype, number):
+    program = made(SCALE.format(dtype, "or"))
+    with pytest.raises(testbed.InputError, match="argument x: "):
+        program(number, 1)
+
+
 # -- memory and references --------------------------------------------------------------------------------------------
 def counts(*values):
     return [sys.getrefcount(v) for v in values]
 
 
 def test_calls_keep_no_references_and_no_memory(add, pair):
-    out, both = add(A, B), pair(A)
+    out, both, scale = add(A, B), pair(A), made(SCALE.format("f32", "maximum"))
     objects = (A, B, A.dtype, None, np.ndarray, tuple, out, both, add, pair)
 
     def calls(n):
@@ -284,6 +334,7 @@ def test_calls_keep_no_references_and_no_memory(add, pair):
             add.execute([A, B])
             pair.execute([A], [None, None])
             add(A, B[::-1], out=None)
+            scale(1.5, 10.0)
 
     calls(100)
     gc.collect()
