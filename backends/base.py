@@ -5,6 +5,7 @@ from __future__ import annotations
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Collection, Mapping, Sequence
 from dataclasses import dataclass, field
+from enum import StrEnum
 from functools import cached_property
 from typing import Any, Generic, TypeVar
 
@@ -13,7 +14,7 @@ import numpy as np
 from ..codegen.cache import DEFAULT_CACHE, ObjectCache
 from ..codegen.options import EmitOptions, EmittedModule
 from ..hlo.display import Displayed
-from ..hlo.errors import TestbedError
+from ..hlo.errors import InputError, TestbedError
 from ..hlo.ir import Module
 from ..hlo.shapes import Shape
 from ..planning.plan import KernelRequest
@@ -40,12 +41,23 @@ EmitFor = Callable[[KernelRequest], Emitter]
 """Chooses the stack of a kernel. Only migration/ creates such functions."""
 
 
+class HostProgramKind(StrEnum):
+    """How kernels are called. compiled: by one native function, made by MLIR; interpreted: by a table, which a native
+    runner follows; auto: what costs less together with its compilation. The results are the same.
+    """
+
+    AUTO = "auto"
+    COMPILED = "compiled"
+    INTERPRETED = "interpreted"
+
+
 @dataclass(frozen=True)
 class CompileOptions:
     """cache: the cache of objects on disk; None disables it. keep_stages: keep the text of every IR stage.
 
     red_zones: run kernels between guard bytes and report writes out of bounds (slow).
     profile: note when each step begins and ends, for `HostExecutable.profile`; results keep their bits.
+    host_program: a HostProgramKind or its name.
     """
 
     emit: EmitOptions = field(default_factory=EmitOptions.host)
@@ -53,6 +65,12 @@ class CompileOptions:
     keep_stages: bool = False
     red_zones: bool = False
     profile: bool = False
+    host_program: HostProgramKind | str = HostProgramKind.AUTO
+
+    def __post_init__(self) -> None:
+        names = [kind.value for kind in HostProgramKind]
+        if self.host_program not in names:
+            raise InputError(f"unknown host program {self.host_program!r}", remedy=f"choose from {', '.join(names)}")
 
 
 @dataclass(frozen=True, slots=True)

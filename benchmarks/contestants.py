@@ -22,11 +22,20 @@ class Contestant:
     compile_seconds: float
 
 
-def contestant(stack: str, program: Program, inputs: Sequence[np.ndarray], xla_flags: str | None = None) -> Contestant:
-    """Compile a program for a stack. `run` of the result performs one execution; it reuses the result arrays."""
+def contestant(
+    stack: str,
+    program: Program,
+    inputs: Sequence[np.ndarray],
+    xla_flags: str | None = None,
+    host_program: str = "auto",
+) -> Contestant:
+    """Compile a program for a stack. `run` of the result performs one execution; it reuses the result arrays.
+
+    host_program: how our stacks call kernels, as in CompileOptions.
+    """
     if stack == "xla":
         return _xla(program, inputs, xla_flags)
-    prepared = prepare(stack, program)
+    prepared = prepare(stack, program, host_program=host_program)
     if prepared.executable is None:
         return Contestant(lambda: prepared.run(inputs), prepared.seconds)
     results = prepared.executable.execute(inputs)

@@ -9,7 +9,7 @@ import click
 from .inputs import Inputs, input_options
 from .json_output import json_option
 from .output import say, width, wrapped
-from .params import MODULE, STACK_LIST, xla_flags_option
+from .params import MODULE, STACK_LIST, host_program_option, xla_flags_option
 from .programs import each_program
 from .replacing import replace_option, with_replacements
 
@@ -32,6 +32,7 @@ if TYPE_CHECKING:
     help="Stacks from: evaluator, optimized, legacy, mlir, xla. Ratios are relative to the first.",
 )
 @xla_flags_option
+@host_program_option
 @input_options()
 @replace_option
 @click.option(
@@ -62,6 +63,7 @@ def command(
     modules: tuple[str, ...],
     stacks: str,
     xla_flags: str | None,
+    host_program: str,
     inputs: Inputs,
     replacements: tuple[str, ...],
     rounds: int,
@@ -93,7 +95,11 @@ def command(
 
         values = inputs.values(program, expected=False)
         left_out = {} if limit is None else _left_out(names, spec, program, values.inputs, limit)
-        racing = {name: contestant(name, program, values.inputs, xla_flags) for name in names if name not in left_out}
+        racing = {
+            name: contestant(name, program, values.inputs, xla_flags, host_program)
+            for name in names
+            if name not in left_out
+        }
         result = race({n: c.run for n, c in racing.items()}, rounds=rounds, seconds=seconds) if racing else {}
         if not as_json:
             if racing:

@@ -12,7 +12,7 @@ from .diff_report import Compared, print_iteration, print_stacks, to_json
 from .inputs import Inputs, input_options
 from .json_output import json_option
 from .output import say, wrapped
-from .params import MODULE, STACK_LIST, xla_flags_option
+from .params import MODULE, STACK_LIST, host_program_option, xla_flags_option
 from .programs import each_program
 from .replacing import replace_option, with_replacements
 
@@ -39,6 +39,7 @@ DEFAULT = f"{','.join(PEERS)}, and xla where jaxlib is installed"
 )
 @click.option("--emitters", metavar="FLAGS", help="Emitters of the mlir stack, such as mlir,reduce=legacy.")
 @xla_flags_option
+@host_program_option
 @click.option(
     "--iterations",
     type=click.IntRange(1),
@@ -64,6 +65,7 @@ def command(
     stacks: str | None,
     emitters: str | None,
     xla_flags: str | None,
+    host_program: str,
     iterations: int,
     atol: float | None,
     rtol: float | None,
@@ -87,7 +89,7 @@ def command(
         program = with_replacements(program, replacements)
         bounds = _bounds(program, given)
         compared: list[Compared] = []
-        for done in _iterations(program, names, flags, inputs, iterations, bounds):
+        for done in _iterations(program, names, flags, host_program, inputs, iterations, bounds):
             compared.append(done)
             if not as_json:
                 if iterations > 1:
@@ -116,6 +118,7 @@ def _iterations(
     program: Program,
     names: Sequence[str],
     flags: Mapping[str, str | None],
+    host_program: str,
     inputs: Inputs,
     count: int,
     bounds: Sequence[Bound | Tolerance],
@@ -135,7 +138,7 @@ def _iterations(
                 continue
             try:
                 if name not in prepared:
-                    prepared[name] = prepare(name, program, flags.get(name))
+                    prepared[name] = prepare(name, program, flags.get(name), host_program=host_program)
                 runs[name] = run_prepared(prepared[name], values.inputs)
             except UnsupportedError as error:
                 refusals[name] = str(error)

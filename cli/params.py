@@ -40,6 +40,14 @@ xla_flags_option = click.option(
     "--xla-flags", metavar="FLAGS", help="XLA's own flags for the stack xla, as in XLA_FLAGS: '--xla_NAME=VALUE …'."
 )
 
+host_program_option = click.option(
+    "--host-program",
+    type=click.Choice(("auto", "compiled", "interpreted")),
+    default="auto",
+    show_default=True,
+    help="How kernels are called: by one native function, or by a table that native code follows.",
+)
+
 MODULE = FileName("module")
 FILE = FileName("file")
 

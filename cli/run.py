@@ -12,7 +12,7 @@ import click
 from .inputs import Inputs, input_options
 from .json_output import array_body, json_option
 from .output import say
-from .params import FILE, MODULE, xla_flags_option
+from .params import FILE, MODULE, host_program_option, xla_flags_option
 from .programs import each_program
 from .replacing import replace_option, with_replacements
 from .run_profile import prepare_profiled, print_profile
@@ -69,6 +69,7 @@ class Iteration:
     "--red-zones", is_flag=True, help="Run kernels between guard bytes and report the one that writes out of bounds."
 )
 @click.option("--profile", is_flag=True, help="Print how often each kernel, copy, loop and branch ran, and how long.")
+@host_program_option
 @click.option("--output", type=FILE, metavar="OUT.NPZ", help="Save inputs and results in the form of io.npz.")
 @json_option("results and times")
 def command(
@@ -81,6 +82,7 @@ def command(
     replicas: int | None,
     red_zones: bool,
     profile: bool,
+    host_program: str,
     output: str | None,
     as_json: bool,
 ) -> int:
@@ -104,7 +106,7 @@ def command(
         prepare = (
             _replicated(program, replicas)
             if replicas is not None
-            else _prepared(program, emitters, xla_flags, red_zones, profile)
+            else _prepared(program, emitters, xla_flags, red_zones, profile, host_program)
         )
         done: list[Iteration] = []
         status = 0
@@ -120,14 +122,18 @@ def command(
     return each_program("run", modules, one, as_json)
 
 
-def _prepared(program: Program, emitters: str, xla_flags: str | None, red_zones: bool, profile: bool) -> Any:
+def _prepared(
+    program: Program, emitters: str, xla_flags: str | None, red_zones: bool, profile: bool, host_program: str
+) -> Any:
     """A function from inputs and the number of an iteration to that iteration; the program is compiled at once."""
     from ..migration.stacks import prepare, run_prepared
 
     stack = emitters if emitters in ("evaluator", "xla") else "legacy"
     flags = xla_flags if stack == "xla" else emitters
     prepared: Prepared = (
-        prepare_profiled(program, emitters, red_zones) if profile else prepare(stack, program, flags, red_zones)
+        prepare_profiled(program, emitters, red_zones, host_program)
+        if profile
+        else prepare(stack, program, flags, red_zones, host_program)
     )
 
     def run(inputs: Inputs, number: int) -> Iteration:

@@ -13,7 +13,7 @@ if TYPE_CHECKING:
     from ..profiling.profile import Profile
 
 
-def prepare_profiled(program: Program, emitters: str, red_zones: bool) -> Prepared:
+def prepare_profiled(program: Program, emitters: str, red_zones: bool, host_program: str) -> Prepared:
     """Compile a program whose steps note their times."""
     from ..backends.base import CompileOptions
     from ..migration import Flags
@@ -21,7 +21,7 @@ def prepare_profiled(program: Program, emitters: str, red_zones: bool) -> Prepar
     from ..migration.stacks import Prepared
 
     start = time.perf_counter()
-    options = CompileOptions(red_zones=red_zones, profile=True)
+    options = CompileOptions(red_zones=red_zones, profile=True, host_program=host_program)
     executable = compile_program(program, Flags.parse(emitters), options)
     return Prepared(executable.execute, time.perf_counter() - start, tuple(executable.kernels), executable)
 

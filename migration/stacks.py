@@ -31,6 +31,10 @@ class Prepared:
     timer: Callable[[], float] | None = None
 
 
+Prepare = Callable[[Program, str | None, bool, str], Prepared]
+"""A program, flags that replace the stack's own, whether kernels are guarded, how they are called: as in `prepare`."""
+
+
 @dataclass(frozen=True)
 class Run:
     """Results of a stack on a program, and times in seconds. run_seconds: the fastest of a few runs."""
@@ -41,11 +45,11 @@ class Run:
     kernels: tuple[tuple[str, str], ...] = field(default=())
 
 
-def _prepare_evaluator(program: Program, emitters: str | None, red_zones: bool) -> Prepared:
+def _prepare_evaluator(program: Program, emitters: str | None, red_zones: bool, host_program: str) -> Prepared:
     return Prepared(lambda inputs: evaluate(program.module, inputs))
 
 
-def _prepare_optimized(program: Program, emitters: str | None, red_zones: bool) -> Prepared:
+def _prepare_optimized(program: Program, emitters: str | None, red_zones: bool, host_program: str) -> Prepared:
     """Run passes and schedule, but generate no code: the evaluator runs the optimised module."""
     from ..hlo.verify.verifier import verify
     from ..passes.pipeline import optimize
@@ -58,21 +62,22 @@ def _prepare_optimized(program: Program, emitters: str | None, red_zones: bool) 
     return Prepared(lambda inputs: evaluate(module, inputs), time.perf_counter() - start)
 
 
-def _prepare_compiled(stack: str) -> Callable[[Program, str | None, bool], Prepared]:
-    def prepare(program: Program, emitters: str | None, red_zones: bool) -> Prepared:
+def _prepare_compiled(stack: str) -> Prepare:
+    def prepare(program: Program, emitters: str | None, red_zones: bool, host_program: str) -> Prepared:
         from ..backends.base import CompileOptions
         from . import Flags
         from .compile import compile_program
 
         start = time.perf_counter()
-        executable = compile_program(program, Flags.parse(emitters or stack), CompileOptions(red_zones=red_zones))
+        options = CompileOptions(red_zones=red_zones, host_program=host_program)
+        executable = compile_program(program, Flags.parse(emitters or stack), options)
         seconds = time.perf_counter() - start
         return Prepared(executable.execute, seconds, tuple(executable.kernels), executable)
 
     return prepare
 
 
-def _prepare_xla(program: Program, emitters: str | None, red_zones: bool) -> Prepared:
+def _prepare_xla(program: Program, emitters: str | None, red_zones: bool, host_program: str) -> Prepared:
     """In a child process, since XLA ends its process at some modules. emitters: XLA's flags."""
     from ..backends.xla import IsolatedXla, parse_xla_flags
 
@@ -83,7 +88,7 @@ def _prepare_xla(program: Program, emitters: str | None, red_zones: bool) -> Pre
 TIMED_RUNS, SHORT = 5, 0.1
 """A run that takes less than SHORT seconds is timed TIMED_RUNS times."""
 
-STACKS: dict[str, Callable[[Program, str | None, bool], Prepared]] = {
+STACKS: dict[str, Prepare] = {
     "evaluator": _prepare_evaluator,
     "optimized": _prepare_optimized,
     **{name: _prepare_compiled(name) for name in STACK_NAMES},
@@ -104,11 +109,13 @@ def parse_stacks(text: str, known: Sequence[str]) -> tuple[str, ...]:
     return names
 
 
-def prepare(stack: str, program: Program, emitters: str | None = None, red_zones: bool = False) -> Prepared:
+def prepare(
+    stack: str, program: Program, emitters: str | None = None, red_zones: bool = False, host_program: str = "auto"
+) -> Prepared:
     """Compile a program for a stack. emitters: flags that replace the stack's own (of the stack xla: XLA's flags).
-    red_zones: guard its kernels.
+    red_zones: guard its kernels. host_program: how they are called, as in CompileOptions.
     """
-    return STACKS[stack](program, emitters, red_zones)
+    return STACKS[stack](program, emitters, red_zones, host_program)
 
 
 def run(

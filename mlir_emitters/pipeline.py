@@ -2,15 +2,12 @@
 
 from __future__ import annotations
 
-import ctypes
-import functools
 import threading
-from collections.abc import Callable
-from pathlib import Path
 
-from mlir import _mlir_libs, ir
+from mlir import ir
 from mlir.passmanager import PassManager
 
+from ..codegen.mlir import translate as translate
 from ..hlo.errors import TestbedError
 from ..lhlo.dialect import load as load_lhlo
 from .builder import Types
@@ -74,41 +71,3 @@ def lower(module: ir.Module, passes: PassManager) -> None:
         raise LoweringError(
             f"MLIR refuses an emitted module: {error}", remedy="report it with the module's text"
         ) from error
-
-
-def translate(module: ir.Module) -> str:
-    """LLVM IR text of a module in the LLVM dialect.
-
-    By MLIR's C function: the Python binding of it, `llvm.translate_module_to_llvmir`, never frees the text that the C
-    function returns. See docs/findings.md.
-    """
-    to_string, free = _c_functions()
-    text = to_string(_Operation(_pointer_of(module.operation)))
-    try:
-        return ctypes.string_at(text).decode()
-    finally:
-        free(text)
-
-
-class _Operation(ctypes.Structure):
-    """MlirOperation of MLIR's C interface."""
-
-    _fields_ = (("pointer", ctypes.c_void_p),)
-
-
-@functools.cache
-def _c_functions() -> tuple[Callable[[_Operation], int], Callable[[int], None]]:
-    """The C function of the translation, and the one that frees its result."""
-    (library,) = Path(_mlir_libs.__file__).parent.glob("libMLIRPythonCAPI.*")
-    to_string = ctypes.CDLL(str(library)).mlirTranslateModuleToLLVMIRToString
-    to_string.argtypes, to_string.restype = [_Operation], ctypes.c_void_p
-    free = ctypes.CDLL(None).free
-    free.argtypes, free.restype = [ctypes.c_void_p], None
-    return to_string, free
-
-
-def _pointer_of(operation: ir.Operation) -> int:
-    """The address of an operation, from the capsule by which MLIR's bindings exchange objects with other libraries."""
-    get = ctypes.pythonapi.PyCapsule_GetPointer
-    get.argtypes, get.restype = [ctypes.py_object, ctypes.c_char_p], ctypes.c_void_p
-    return get(operation._CAPIPtr, b"mlir.ir.Operation._CAPIPtr")

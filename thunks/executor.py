@@ -1,40 +1,28 @@
-"""The interpreted executor: a native runner calls the kernels, copies bytes and follows the control flow.
+"""Executors of thunks. The interpreted one: a native runner calls kernels and follows the control flow.
 
-In a long loop the runner returns to Python every few milliseconds, so that Ctrl-C works; otherwise no Python code runs
-until the end. With an observer, every thunk is a separate call and Python follows the control flow.
+Where there is a compiled host program (host_program.py), it takes the runner's place. In a long loop either returns to
+Python every few milliseconds, so that Ctrl-C works; otherwise no Python code runs until the end. Profile thunks note
+times in the frame's buffer. With an observer, each thunk is a separate call and Python follows the control flow.
 """
 
 from __future__ import annotations
 
 import ctypes
 import functools
-import hashlib
-import time
 from collections.abc import Callable, Collection
-from dataclasses import dataclass
 
 import numpy as np
 
 from ..codegen.cache import ObjectCache
 from .events import MOST_EVENTS, EventBuffer
+from .host_program import HostFrame, HostProgram
 from .kinds import KernelThunk, SequentialThunk, Thunk
+from .rounds import WATCHED_FROM, Native, Round, digest_of, paced
 from .runner import COPY_ARITY, STOPPED, Runner, runner
 from .table import STOP_WORD, Branch, InOrder, Loop, Node, Observed, Run, Table, build_table
 
 Observer = Callable[[Thunk, Callable[[], object]], None]
 """observer(thunk, run): called for each thunk, also for nested ones; it must call run() exactly once."""
-
-LOOP_SECONDS = 0.02
-"""Target time in seconds that a loop's iterations take before Python handles signals."""
-
-MOST_ROUNDS = 4096
-"""Upper limit of iterations per native call: large enough to amortise the return to Python, small enough that Ctrl-C
-works in a loop whose iterations get slower.
-"""
-
-
-WATCHED_FROM = 64
-"""Iterations, or returns of the runner to Python, after which a loop is watched, and again whenever they double."""
 
 
 class Stopped(Exception):
@@ -45,7 +33,8 @@ class Executor:
     """Thunks that are ready to run. It is immutable: threads share it and each uses its own Frame.
 
     resolve: symbol → address. variable: allocations whose addresses change between runs. flush_subnormals: kernels
-    treat subnormals as zero. most_events: events that a frame keeps. function: the address of the runner's function.
+    treat subnormals as zero. most_events: events that a frame keeps. program: what runs the thunks where nobody
+    observes them; None: the runner does.
     """
 
     def __init__(
@@ -56,31 +45,42 @@ class Executor:
         cache: ObjectCache | None = None,
         flush_subnormals: bool = True,
         most_events: int = MOST_EVENTS,
+        program: HostProgram | None = None,
     ):
-        kernels = [t for t in root.walk() if isinstance(t, KernelThunk)]
-        arities = {len(t.arguments) for t in kernels}
-        split = {len(t.arguments) for t in kernels if t.split is not None}
-        self.root = root
+        self.root, self.program = root, program
         self.variable = frozenset(variable)
-        self._resolve, self._most_events = resolve, most_events
-        self.runner: Runner = runner(arities | {COPY_ARITY}, cache, split)
-        self._run = self.runner.run_flushing if flush_subnormals else self.runner.run
-        self._table = self._build(observed=False)
-        suffix = "_flushing" if flush_subnormals else ""
-        self.function = self.runner.code.address(f"testbed_run_table{suffix}")
+        self._resolve, self._cache, self._flush = resolve, cache, flush_subnormals
+        self._most_events = most_events
+        if program is None:
+            self.table  # noqa: B018  a missing kernel is an error before anything runs
+
+    @functools.cached_property
+    def runner(self) -> Runner:
+        """The native runner, for kernels of this program. It serves observers, too."""
+        kernels = [t for t in self.root.walk() if isinstance(t, KernelThunk)]
+        split = {len(t.arguments) for t in kernels if t.split is not None}
+        return runner({len(t.arguments) for t in kernels} | {COPY_ARITY}, self._cache, split)
 
     @property
+    def function(self) -> int:
+        """The address of the runner's function."""
+        return self.runner.code.address(f"testbed_run_table{'_flushing' if self._flush else ''}")
+
+    @functools.cached_property
     def table(self) -> Table:
         """The table of a run without an observer."""
-        return self._table
+        return self._build(observed=False)
 
     def _build(self, observed: bool) -> Table:
         return build_table(self.root, self._resolve, self.runner, observed)
 
-    def frame(self, bases: np.ndarray, observer: Observer | None = None) -> Frame:
+    def frame(self, bases: np.ndarray, observer: Observer | None = None) -> Frame | HostFrame:
         """A frame on allocations. bases: their addresses (uint64), by index. observer: called for each thunk."""
-        table = self._build(observed=True) if observer else self._table
-        return Frame(table, self._run, self.variable, bases, observer, self._most_events)
+        if observer is None and self.program is not None:
+            return self.program.frame(bases, self.variable, self._most_events)
+        table = self._build(observed=True) if observer else self.table
+        run = self.runner.run_flushing if self._flush else self.runner.run
+        return Frame(table, run, self.variable, bases, observer, self._most_events)
 
 
 class Frame:
@@ -160,49 +160,20 @@ class Frame:
     def _place(self, word: int) -> int:
         return self.address + 8 * word
 
-    def _looping(self, node: Run) -> Callable[[], None]:
-        """A call of the runner that limits each loop to the number of iterations that should take LOOP_SECONDS.
+    def _looping(self, node: Run) -> Callable[[], object]:
+        """A call of the runner that returns to Python in long loops."""
+        words, address = self._words, self._place(node.descriptor)
 
-        The estimate comes from the time since the loop's last limit was set, which includes the loops inside it.
-        """
-        words, run, clock, seen = self._words, self._run, time.perf_counter, [r.left for r in node.rounds]
-        address, begin = self._place(node.descriptor), self._place(node.begin)
-        limits = [1] * len(seen)
+        def restart() -> None:
+            words[node.descriptor] = self._place(node.begin)
 
-        def looping() -> None:
-            words[node.descriptor], words[seen] = begin, limits  # an interrupted run leaves other values there
-            given, pauses = [clock()] * len(seen), [0] * len(seen)
-            watched: dict[int, _Watched] = {}
-            while (number := run(address) - 1) >= 0:
-                loop, before = node.rounds[number], watched.pop(number, None)
-                for other in [n for n in watched if number in node.rounds[n].outer]:
-                    del watched[other]  # a loop around it has gone on
-                around = words[[seen[n] for n in loop.outer]].tolist()
-                if before is not None:
-                    if before.around == around and before.memory == self._digest(loop.written):
-                        words[node.descriptor] = self._place(loop.left + 2)
-                        continue
-                    words[seen[number]], given[number] = limits[number], clock()
-                    continue
-                pauses[number] += 1
-                if pauses[number] >= WATCHED_FROM and pauses[number].bit_count() == 1:
-                    watched[number] = _Watched(around, self._digest(loop.written))
-                    words[seen[number]] = 1
-                    continue
-                seconds = max(clock() - given[number], 1e-9)
-                limit = max(1, min(8 * limits[number], MOST_ROUNDS, int(limits[number] * LOOP_SECONDS / seconds)))
-                words[seen[number]] = limits[number] = limit
-                given[number] = clock()
+        def leave(loop: Round) -> None:
+            words[node.descriptor] = self._place(loop.left + 2)
 
-        return looping
+        return paced(Native(words, functools.partial(self._run, address), restart, leave), node.rounds)
 
     def _digest(self, written: Collection[tuple[int, int]]) -> bytes:
-        """A digest of memory: equal ones mean equal bytes. written: as in Round."""
-        digest = hashlib.blake2b(digest_size=32)
-        for word, size in written:
-            if size:
-                digest.update((ctypes.c_uint8 * size).from_address(int(self._words[word])))
-        return digest.digest()
+        return digest_of(self._words, written)
 
     def _loop(self, node: Loop) -> Callable[[], None]:
         condition, body = self._bound(node.condition), self._bound(node.body)
@@ -234,18 +205,6 @@ class Frame:
             branches[index if 0 <= index <= last else last]()
 
         return by_pred if node.selector_is_pred else by_index
-
-
-@dataclass(frozen=True, slots=True)
-class _Watched:
-    """A loop before an iteration. around: rounds left of the loops around it; memory: digest of all that it writes.
-
-    If an iteration leaves this memory as it was, all others will: kernels depend on memory only. The loop then ends
-    with this state, as in the evaluator. The rounds tell whether it is still the same run of the loop.
-    """
-
-    around: list[int]
-    memory: bytes
 
 
 class _Patch:

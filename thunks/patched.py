@@ -15,7 +15,7 @@ import numpy as np
 from ..codegen.load import LoadedCode, load
 from ..codegen.optimize import compile_object
 from ..codegen.options import EmitOptions
-from .executor import Executor
+from .executor import Executor, Frame
 from .table import Run
 
 
@@ -30,6 +30,8 @@ class NativeRun:
 
 def runs_natively(executor: Executor) -> bool:
     """Whether `native_run` takes the program. Loops return to Python."""
+    if executor.program is not None:
+        return not executor.program.module.loops
     root = executor.table.root
     return isinstance(root, Run) and not root.rounds
 
@@ -39,8 +41,11 @@ def native_run(executor: Executor, bases: np.ndarray) -> NativeRun:
 
     bases: the addresses of allocations that do not change.
     """
+    if executor.program is not None:
+        own = executor.program.frame(bases, executor.variable)
+        return NativeRun(executor.program.address, own.control, (executor.program, own))
     frame, table = executor.frame(bases), executor.table
-    assert isinstance(table.root, Run)
+    assert isinstance(frame, Frame) and isinstance(table.root, Run)
     places = [r for r in table.references if r.allocation in executor.variable]
     words = [0, executor.function, frame.address + 8 * table.root.descriptor, len(places)]
     for place in places:

@@ -22,6 +22,7 @@ from .kinds import (
     Thunk,
     WhileThunk,
 )
+from .rounds import Round, most_rounds
 from .runner import Jump, Runner, split_record
 
 STOP_WORD = 0
@@ -29,21 +30,10 @@ STOP_WORD = 0
 
 
 @dataclass(frozen=True, slots=True)
-class Round:
-    """A loop in a table. left: the word with its rounds left; the record behind the loop begins two words later.
-
-    outer: the numbers of the loops around it. written: all memory that an iteration writes: per slice, the word of its
-    address, and its bytes.
-    """
-
-    left: int
-    outer: tuple[int, ...]
-    written: tuple[tuple[int, int], ...]
-
-
-@dataclass(frozen=True, slots=True)
 class Run:
-    """Follow the records of a descriptor, starting at the word `begin`."""
+    """Follow the records of a descriptor, starting at the word `begin`. The record behind a loop begins two words
+    behind its rounds left.
+    """
 
     descriptor: int
     begin: int
@@ -208,7 +198,7 @@ class _Builder:
         self.around.pop()
         self.control(Jump.JUMP)
         behind = self.target()
-        self.rounds[number] = Round(left, outer, self.written(thunk))
+        self.rounds[number] = Round(left, outer, self.written(thunk), most_rounds(thunk))
         self.land(behind)
 
     def written(self, thunk: WhileThunk) -> tuple[tuple[int, int], ...]:

@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager
 from dataclasses import dataclass, field, replace
 from itertools import pairwise
+from typing import TypeVar
 
 from ...codegen.load import load
 from ...codegen.optimize import CompiledObject, assembly, build_object, optimize
@@ -18,14 +19,19 @@ from ...hlo.opset import Family, opcodes
 from ...planning.plan import KernelRequest, Plan
 from ...planning.planner import plan
 from ...profiling.insert import profiled
-from ...thunks import from_plan, to_text
+from ...thunks import SequentialThunk, from_plan, to_text
 from ..base import CompileOptions, Compiler, EmitFor, Emitter
+from . import program as host_program
+from .estimate import seconds_by_kernel
 from .executable import HostExecutable
 from .image import image_of
+from .program import BuiltHost
 
 BATCH = 4
 """Kernels per LLVM module. Measured cost: about 2 ms per module and 20 ms per kernel."""
 
+
+T = TypeVar("T")
 
 QUEUES = frozenset(opcodes([Family.IO]))
 
@@ -68,13 +74,26 @@ class HostCompiler(Compiler[Plan]):
         parts = _by_stack(program.kernels, emit_for)
         _refuse_unsupported(parts)
         watch = Stopwatch()
-        objects, ranged = _build(parts, options, watch)
+        seconds = seconds_by_kernel(program)
+
+        def host_of(ranged: frozenset[str]) -> tuple[SequentialThunk, BuiltHost | None]:
+            thunks = from_plan(program, ranged=ranged)
+            if not host_program.is_compiled(thunks, options):
+                return thunks, None
+            with watch.measure("host"):
+                return thunks, host_program.build(thunks, seconds, options)
+
+        objects, ranged, (thunks, host) = _build(parts, options, watch, host_of)
+        if host is not None:
+            objects.append(host.object)
         watch.seconds["optimize"] = sum(o.optimize_seconds for o in objects)
         watch.seconds["codegen"] = sum(o.codegen_seconds for o in objects)
         with watch.measure("load"):
             code = load([o.data for o in objects])
-            thunks = from_plan(program, ranged=ranged)
-        stages = (("thunks.txt", to_text(thunks)), *_stages(parts, options)) if options.keep_stages else ()
+        stages: tuple[tuple[str, str], ...] = ()
+        if options.keep_stages:
+            hosts = host_program.stages(host, options) if host else ()
+            stages = (("thunks.txt", to_text(thunks)), *hosts, *_stages(parts, options))
         emitters = {request.name: part.emitter.name for part in parts for request in part.requests}
         image = image_of(program, thunks, emitters, not options.emit.strict, ranged)
         module, zones = program.module, options.red_zones
@@ -111,10 +130,10 @@ def _refuse_unsupported(parts: Sequence[_Part]) -> None:
 
 
 def _build(
-    parts: Sequence[_Part], options: CompileOptions, watch: Stopwatch
-) -> tuple[list[CompiledObject], frozenset[str]]:
-    """(One object per batch of kernels, in order; the kernels that take ranges). LLVM works on a batch while the next
-    batches are emitted.
+    parts: Sequence[_Part], options: CompileOptions, watch: Stopwatch, beside: Callable[[frozenset[str]], T]
+) -> tuple[list[CompiledObject], frozenset[str], T]:
+    """(One object per batch of kernels, in order; the kernels that take ranges; what `beside` makes of these). LLVM
+    works on a batch while the next batches are emitted, and then while `beside` runs.
     """
     ranged: set[str] = set()
     batches = [(part.emitter, batch) for part in parts for batch in batches_of(part.requests)]
@@ -127,11 +146,13 @@ def _build(
         return module.llvm_ir
 
     if len(batches) <= 1:
-        return [build_object(emitted(*batch), emit, options.cache) for batch in batches], frozenset(ranged)
+        objects = [build_object(emitted(*batch), emit, options.cache) for batch in batches]
+        return objects, frozenset(ranged), beside(frozenset(ranged))
     pool = ThreadPoolExecutor(min(len(batches), processors()), thread_name_prefix="compile")
     try:
         futures = [pool.submit(build_object, emitted(*batch), emit, options.cache) for batch in batches]
-        return [future.result() for future in futures], frozenset(ranged)
+        other = beside(frozenset(ranged))
+        return [future.result() for future in futures], frozenset(ranged), other
     finally:
         pool.shutdown(cancel_futures=True)
 

@@ -12,6 +12,7 @@ from ...hlo.errors import OutOfMemoryError
 from ...planning.plan import Allocation, AllocationKind
 from ...profiling.sink import Sink
 from ...thunks.executor import Executor, Frame, Observer
+from ...thunks.host_program import HostFrame
 from ...thunks.image import Image
 from ...thunks.patched import native_run
 from .addresses import address_of
@@ -87,9 +88,9 @@ class Context:
         self._bases = np.zeros(len(allocations) + 1, np.uint64)  # the last entry is for leaves that no kernel uses
         for index, block in self._blocks.items():
             self._bases[index] = address_of(block)
-        self._frame: Frame | None = None
+        self._frame: Frame | HostFrame | None = None
         self._bound: list[int] | None = None  # addresses of inputs and outputs in the frame
-        self._running: Frame | None = None
+        self._running: Frame | HostFrame | None = None
         self._stopped = False
         self.entered = 0
         self._kept: Any = None

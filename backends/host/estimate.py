@@ -16,20 +16,26 @@ that is estimated at LONG (interruptible.py) takes 5 ms or more, against which 0
 def estimated_seconds(plan: Plan) -> float:
     """Seconds that a run may take between two times at which Python handles signals.
 
-    Each kernel counts once, because signals are handled in loops (thunks/executor.py).
+    Each kernel counts once, because signals are handled in loops (thunks/rounds.py).
     """
-    costs, total = CostAnalysis(), 0.0
+    seconds = seconds_by_kernel(plan)
+    return sum(seconds[step.kernel.name] for step in plan.walk() if isinstance(step, KernelStep))
+
+
+def seconds_by_kernel(plan: Plan) -> dict[str, float]:
+    """Seconds that each kernel may take, by its name."""
+    costs = CostAnalysis()
+    found: dict[str, float] = {}
     for step in plan.walk():
-        if isinstance(step, KernelStep):
-            cost = costs.of(step.instruction)
-            rate = COMPARISONS if step.instruction.opcode in (Op.SORT, Op.FUSION) and _sorts(step) else FLOPS
-            total += cost.flops / rate + cost.transcendentals / TRANSCENDENTALS + cost.bytes / BYTES
-            if step.instruction.opcode in LIBRARY:
-                elements = max(
-                    (leaf.size for o in step.instruction.operands for _, leaf in o.shape.leaves()), default=0
-                )
-                total += 10 * elements**1.5 / FLOPS  # a factorisation of a square matrix
-    return total
+        if isinstance(step, KernelStep) and step.kernel.name not in found:
+            cost, instruction = costs.of(step.instruction), step.instruction
+            rate = COMPARISONS if instruction.opcode in (Op.SORT, Op.FUSION) and _sorts(step) else FLOPS
+            seconds = cost.flops / rate + cost.transcendentals / TRANSCENDENTALS + cost.bytes / BYTES
+            if instruction.opcode in LIBRARY:
+                elements = max((leaf.size for o in instruction.operands for _, leaf in o.shape.leaves()), default=0)
+                seconds += 10 * elements**1.5 / FLOPS  # a factorisation of a square matrix
+            found[step.kernel.name] = seconds
+    return found
 
 
 def _sorts(step: KernelStep) -> bool:

@@ -24,6 +24,7 @@ from ...profiling.sink import Sink
 from ...thunks import SequentialThunk
 from ...thunks.events import event_cost, intervals
 from ...thunks.executor import Executor, Observer
+from ...thunks.host_program import host_program_of
 from ...thunks.image import Image
 from ...thunks.patched import runs_natively
 from ..base import Executable
@@ -63,7 +64,8 @@ class HostExecutable(Executable):
         self.timings, self.stages = timings, stages
         self._signature, self._border = Signature.of(image), image.border
         variable = self._signature.variable
-        self._executor = Executor(image.thunks, code.address, variable, cache, image.flush_subnormals)
+        host, flush = host_program_of(image.thunks, code, cache), image.flush_subnormals
+        self._executor = Executor(image.thunks, code.address, variable, cache, flush, program=host)
         self._events = _sink(image.thunks, self._executor)
         self._is_long = image.seconds >= LONG
         self._red_zones, self._cache = red_zones, cache
@@ -98,6 +100,11 @@ class HostExecutable(Executable):
     def entry(self) -> Entry:
         """How callers know the program, as a file holds it."""
         return entry_of(self.program)
+
+    @property
+    def host_program(self) -> str:
+        """How kernels are called: 'compiled' or 'interpreted'."""
+        return "interpreted" if self._executor.program is None else "compiled"
 
     @property
     def inputs(self) -> tuple[Leaf, ...]:

@@ -88,10 +88,10 @@ def test_diff_says_that_stacks_agree_only_if_all_ran(add, capsys, monkeypatch):
 
     genuine = stacks.prepare
 
-    def refusing(name, *arguments):
+    def refusing(name, *arguments, **named):
         if name == "legacy":
             raise UnsupportedError("legacy", "add(f32)")
-        return genuine(name, *arguments)
+        return genuine(name, *arguments, **named)
 
     monkeypatch.setattr(stacks, "prepare", refusing)
     assert main(["diff", str(add), *OURS]) == 1
@@ -239,3 +239,7 @@ def test_stages_writes_every_stage_of_both_stacks(add, tmp_path, capsys):
         "mlir.6.s",
     }
     assert all(p.stat().st_size for p in out.iterdir())
+    assert main(["stages", str(add), "--dir", str(tmp_path / "more"), "--host-program", "compiled"]) == 0
+    more = {p.name for p in (tmp_path / "more").iterdir()} - names
+    assert more == {"4.host.mlir", "5.host.ll", "6.host.optimized.ll", "7.host.s"}
+    assert "@testbed_program" in (tmp_path / "more/4.host.mlir").read_text()

@@ -32,6 +32,7 @@ SHARED = {
 """Modules that both stacks import."""
 
 ONE_ONLY = {
+    "codegen/mlir.py": ("mlir_emitters", "the interface: MLIR's own translation to LLVM IR text"),
     "hlo/analysis/sorted_parts.py": ("legacy", "the form of a request: a sort of which slices are the results"),
     "hlo/analysis/windows.py": ("legacy", "the language: what a windowed reduction computes"),
     "hlo/layouts.py": ("legacy", "the language: which bitcasts change elements"),

@@ -4,8 +4,12 @@ from __future__ import annotations
 
 import numpy as np
 
+from ...codegen.load import load
+from ...codegen.options import EmitOptions
 from ...planning.plan import BufferSlice
 from ...thunks import KernelThunk, SequentialThunk, WhileThunk, read, write
+from ...thunks.executor import Executor
+from ...thunks.host_program import HostProgram, build_host, module_of
 
 
 def part(allocation, offset=0, size=4):
@@ -54,3 +58,20 @@ def counted_loop(counter, one, limit, predicate, *body):
     """while counter < limit: counter += one; body"""
     condition = SequentialThunk((kernel("less", [counter, limit], [predicate]),))
     return WhileThunk("loop", condition, SequentialThunk((kernel("add", [counter, one], [counter]), *body)), predicate)
+
+
+KINDS = ("interpreted", "compiled")
+"""The kinds of host programs."""
+
+
+def executor_of(kind, code, root, variable, flush=True, **options):
+    """An executor of a kind in KINDS, for kernels in `code`. options: further ones of Executor."""
+    program = compiled(root, code, EmitOptions.host(strict=not flush)) if kind == "compiled" else None
+    return Executor(root, code.address, variable, flush_subnormals=flush, program=program, **options)
+
+
+def compiled(root, code, options):
+    """The host program of thunks, linked with the kernels in `code`."""
+    module = module_of(root, options)
+    addresses = {name: code.address(name) for name in module.symbols}
+    return HostProgram(module, load([build_host(module, options, None).data], addresses))

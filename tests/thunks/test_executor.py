@@ -1,4 +1,4 @@
-"""thunks/: lowering from a plan, declared uses, text, and the interpreted executor with its native runner."""
+"""thunks/: lowering from a plan, declared uses, text, and both executors: the native runner and the host program."""
 
 import os
 import signal
@@ -14,10 +14,20 @@ from ...codegen.llvm import CodegenError
 from ...codegen.load import load
 from ...codegen.optimize import compile_object
 from ...codegen.options import EmitOptions, Target
-from ...thunks import ConditionalThunk, CopyThunk, KernelThunk, SequentialThunk, WhileThunk, read, to_text, write
-from ...thunks.executor import Executor, Stopped
+from ...thunks import (
+    ConditionalThunk,
+    CopyThunk,
+    KernelThunk,
+    SequentialThunk,
+    WhileThunk,
+    read,
+    rounds,
+    to_text,
+    write,
+)
+from ...thunks.executor import Stopped
 from ...thunks.runner import FLUSHING
-from ..support.thunk_kernels import KERNELS, counted_loop, i32, kernel, part
+from ..support.thunk_kernels import KERNELS, KINDS, counted_loop, executor_of, i32, kernel, part
 
 
 @pytest.fixture(scope="module")
@@ -25,13 +35,18 @@ def code():
     return load([compile_object(KERNELS, EmitOptions.host(), cache=None)])
 
 
-def run(code, thunks, *arrays, observer=None):
-    executor = Executor(SequentialThunk(tuple(thunks)), code.address, variable=range(len(arrays)))
+@pytest.fixture(params=KINDS)
+def kind(request):
+    return request.param
+
+
+def run(kind, code, thunks, *arrays, observer=None):
+    executor = executor_of(kind, code, SequentialThunk(tuple(thunks)), range(len(arrays)))
     bases = np.array([a.ctypes.data for a in arrays], np.uint64)
     executor.frame(bases, observer).run()
 
 
-def test_kernels_and_copies_run_in_order(code):
+def test_kernels_and_copies_run_in_order(kind, code):
     a, out = i32(3, 4), i32(0, 0, 0)
     thunks = [
         kernel("add", [part(0), part(0, 4)], [part(1)]),
@@ -40,31 +55,31 @@ def test_kernels_and_copies_run_in_order(code):
         kernel("nothing", [], []),
         CopyThunk("empty", part(0, 0, 0), part(1, 0, 0)),
     ]
-    run(code, thunks, a, out)
+    run(kind, code, thunks, a, out)
     assert out.tolist() == [7, 14, 7]
 
 
-def test_an_empty_program_changes_nothing(code):
+def test_an_empty_program_changes_nothing(kind, code):
     state = i32(7)
-    run(code, [], state)
+    run(kind, code, [], state)
     assert state.tolist() == [7]
 
 
 @pytest.mark.parametrize("rounds", [0, 1, 2, 7, 8, 9, 100, 5000])
-def test_a_flat_loop_runs_as_often_as_its_predicate_says(code, rounds):
+def test_a_flat_loop_runs_as_often_as_its_predicate_says(kind, code, rounds):
     state, predicate = i32(0, 1, rounds, 0), np.zeros(1, np.uint8)
     grow = kernel("add", [part(0, 12), part(0, 4)], [part(0, 12)])
-    run(code, [counted_loop(part(0), part(0, 4), part(0, 8), part(1, 0, 1), grow)], state, predicate)
+    run(kind, code, [counted_loop(part(0), part(0, 4), part(0, 8), part(1, 0, 1), grow)], state, predicate)
     assert state.tolist() == [rounds, 1, rounds, rounds]
 
 
-def test_a_loop_inside_a_loop(code):
+def test_a_loop_inside_a_loop(kind, code):
     # words: 0 outer counter, 1 one, 2 outer limit, 3 inner counter, 4 inner limit, 5 total
     state, predicates = i32(0, 1, 6, 0, 5, 0), np.zeros(2, np.uint8)
     one, total = part(0, 4), part(0, 20)
     inner = counted_loop(part(0, 12), one, part(0, 16), part(1, 1, 1), kernel("add", [total, one], [total]))
     outer = counted_loop(part(0), one, part(0, 8), part(1, 0, 1), kernel("zero", [], [part(0, 12)]), inner)
-    run(code, [outer], state, predicates)
+    run(kind, code, [outer], state, predicates)
     assert state.tolist() == [6, 1, 6, 5, 5, 30]
 
 
@@ -72,13 +87,13 @@ def test_a_loop_inside_a_loop(code):
     "is_pred, selector, taken",
     [(True, 1, 0), (True, 0, 1), (False, 0, 0), (False, 2, 2), (False, 3, 2), (False, -1, 2)],
 )
-def test_a_conditional_takes_the_branch_that_hlo_says(code, is_pred, selector, taken):
+def test_a_conditional_takes_the_branch_that_hlo_says(kind, code, is_pred, selector, taken):
     flags, out = i32(selector, 1), i32(0, 0, 0)
     branches = tuple(
         SequentialThunk((kernel("add", [part(0, 4), part(1, 4 * i)], [part(1, 4 * i)]),))
         for i in range(2 + (not is_pred))
     )
-    run(code, [ConditionalThunk("switch", part(0), is_pred, branches)], flags, out)
+    run(kind, code, [ConditionalThunk("switch", part(0), is_pred, branches)], flags, out)
     assert out.tolist() == [int(i == taken) for i in range(3)]
 
 
@@ -107,27 +122,36 @@ def random_thunks(draw, depth, flags):
     return SequentialThunk(tuple(thunks))
 
 
-@given(st.data())
-def test_nested_control_flow_runs_natively_as_it_does_for_an_observer(code, data):
+@given(st.data(), st.sampled_from([1, 2, rounds.MOST_ROUNDS]))
+def test_nested_control_flow_runs_natively_as_it_does_for_an_observer(code, data, most):
+    """most: iterations after which a loop returns to Python and is resumed."""
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(rounds, "MOST_ROUNDS", most)
+        patch.setattr(rounds, "MOST_STEADY_ROUNDS", most)
+        natively_as_for_an_observer(code, data)
+
+
+def natively_as_for_an_observer(code, data):
     flags: list = []
     root = random_thunks(data.draw, 0, flags)
     values = data.draw(st.lists(st.integers(-1, 3), min_size=4, max_size=4))
-    executor = Executor(root, code.address, variable=[0, 1])
+    executors = {kind: executor_of(kind, code, root, [0, 1]) for kind in KINDS}
 
-    def outcome(observer, times):
+    def outcome(kind, observer, times):
         state, cells = i32(0, 0, 0, 0, 1, 0, *values), np.zeros(len(flags) + 1, np.uint8)
-        frame = executor.frame(np.array([state.ctypes.data, cells.ctypes.data], np.uint64), observer)
+        frame = executors[kind].frame(np.array([state.ctypes.data, cells.ctypes.data], np.uint64), observer)
         for _ in range(times):
             frame.run()
         return state.tolist(), cells.tolist()
 
-    assert outcome(None, 1) == outcome(lambda thunk, run: run(), 1)
-    assert outcome(None, 3) == outcome(lambda thunk, run: run(), 3)
+    for times in (1, 3):
+        observed = outcome("interpreted", lambda thunk, run: run(), times)
+        assert [outcome(kind, None, times) for kind in KINDS] == [observed, observed]
 
 
-def test_the_same_frame_takes_new_addresses(code):
+def test_the_same_frame_takes_new_addresses(kind, code):
     root = SequentialThunk((counted_loop(part(0), part(0, 4), part(0, 8), part(1, 0, 1)),))
-    executor = Executor(root, code.address, variable=[0])
+    executor = executor_of(kind, code, root, [0])
     predicate = np.zeros(1, np.uint8)
     first, second = i32(0, 1, 5), i32(0, 2, 9)
     bases = np.array([first.ctypes.data, predicate.ctypes.data], np.uint64)
@@ -139,7 +163,7 @@ def test_the_same_frame_takes_new_addresses(code):
     assert first.tolist() == [5, 1, 5] and second.tolist() == [10, 2, 9]
 
 
-def test_kernels_may_have_many_arguments():
+def test_kernels_may_have_many_arguments(kind):
     count = 90
     names = ", ".join(f"ptr %p{i}" for i in range(count))
     sums = ["%s0 = add i32 0, 0"]
@@ -150,11 +174,11 @@ def test_kernels_may_have_many_arguments():
     code = load([compile_object(text, EmitOptions.host(), cache=None)])
     data = np.arange(count, dtype=np.int32)
     thunk = kernel("many", [part(0, 4 * i) for i in range(count - 1)], [part(0, 4 * count - 4)])
-    run(code, [thunk], data)
+    run(kind, code, [thunk], data)
     assert data[-1] == sum(range(count - 1))
 
 
-def test_an_observer_sees_each_thunk_outer_around_inner(code):
+def test_an_observer_sees_each_thunk_outer_around_inner(kind, code):
     state, predicate, seen = i32(0, 1, 2), np.zeros(1, np.uint8), []
 
     def observe(thunk, run):
@@ -163,7 +187,7 @@ def test_an_observer_sees_each_thunk_outer_around_inner(code):
         seen.append(f"end {thunk.name}")
 
     loop = counted_loop(part(0), part(0, 4), part(0, 8), part(1, 0, 1))
-    run(code, [loop, kernel("zero", [], [part(0)])], state, predicate, observer=observe)
+    run(kind, code, [loop, kernel("zero", [], [part(0)])], state, predicate, observer=observe)
     test, step = ["begin less", "end less"], ["begin add", "end add"]
     assert seen == ["begin loop", *test, *step, *test, *step, *test, "end loop", "begin zero", "end zero"]
     assert state.tolist() == [0, 1, 2]
@@ -180,25 +204,25 @@ define void @halve(ptr %x) {
 
 
 @pytest.mark.parametrize("flush", [True, False])
-def test_subnormals_flush_while_kernels_run_and_not_after(flush):
+def test_subnormals_flush_while_kernels_run_and_not_after(kind, flush):
     code = load([compile_object(HALVE, EmitOptions.host(strict=True), cache=None)])
     smallest = np.finfo(np.float32).smallest_normal
     x = np.array([smallest], np.float32)
     root = SequentialThunk((kernel("halve", [], [part(0)]),))
-    executor = Executor(root, code.address, variable=[0], flush_subnormals=flush)
+    executor = executor_of(kind, code, root, [0], flush)
     executor.frame(np.array([x.ctypes.data], np.uint64)).run()
     flushes = flush and Target.host().architecture in FLUSHING
     assert x[0] == (0 if flushes else smallest / 2)
     assert np.float32(smallest) / np.float32(2) != 0
 
 
-def test_a_missing_kernel_is_an_error_before_anything_runs(code):
+def test_a_missing_kernel_is_an_error_before_anything_runs(kind, code):
     with pytest.raises(CodegenError, match="does not define 'absent'"):
-        run(code, [kernel("absent", [], [])])
+        run(kind, code, [kernel("absent", [], [])])
 
 
 @pytest.mark.parametrize("nested", [False, True])
-def test_ctrl_c_ends_an_endless_loop(code, nested):
+def test_ctrl_c_ends_an_endless_loop(kind, code, nested):
     yes = SequentialThunk((kernel("yes", [], [part(0, 0, 1)]),))
     count = SequentialThunk((kernel("add", [part(1), part(1, 4)], [part(1)]),))
     inner = SequentialThunk((ConditionalThunk("switch", part(0, 0, 1), True, (count, yes)),))
@@ -207,24 +231,24 @@ def test_ctrl_c_ends_an_endless_loop(code, nested):
     interrupt.start()
     start = time.perf_counter()
     with pytest.raises(KeyboardInterrupt):
-        run(code, [endless], np.zeros(1, np.uint8), i32(0, 1))
+        run(kind, code, [endless], np.zeros(1, np.uint8), i32(0, 1))
     interrupt.join()
     assert time.perf_counter() - start < 5
 
 
 @pytest.mark.parametrize("observer", [None, lambda thunk, run: run()])
-def test_an_endless_loop_that_changes_no_memory_ends(code, observer):
+def test_an_endless_loop_that_changes_no_memory_ends(kind, code, observer):
     yes = SequentialThunk((kernel("yes", [], [part(0, 0, 1)]),))
     copy = SequentialThunk((CopyThunk("copy", part(1), part(1, 4)),))
     state = i32(3, 0)
-    run(code, [WhileThunk("endless", yes, copy, part(0, 0, 1))], np.zeros(1, np.uint8), state, observer=observer)
+    run(kind, code, [WhileThunk("endless", yes, copy, part(0, 0, 1))], np.zeros(1, np.uint8), state, observer=observer)
     assert state.tolist() == [3, 3]
 
 
-def test_other_threads_run_while_a_program_runs(code):
+def test_other_threads_run_while_a_program_runs(kind, code):
     state, predicate = i32(0, 1, 20_000_000), np.zeros(1, np.uint8)
     thread = threading.Thread(
-        target=run, args=(code, [counted_loop(part(0), part(0, 4), part(0, 8), part(1, 0, 1))], state, predicate)
+        target=run, args=(kind, code, [counted_loop(part(0), part(0, 4), part(0, 8), part(1, 0, 1))], state, predicate)
     )
     thread.start()
     steps = 0
@@ -235,11 +259,11 @@ def test_other_threads_run_while_a_program_runs(code):
 
 
 @pytest.mark.parametrize("observed", [False, True])
-def test_a_stopped_run_ends_before_its_next_kernel_and_goes_on_when_allowed(code, observed):
+def test_a_stopped_run_ends_before_its_next_kernel_and_goes_on_when_allowed(kind, code, observed):
     """The first kernel of the body stops the run, as another thread would."""
     state, predicate, stops = i32(0, 1, 5), np.zeros(1, np.uint8), []
     body = counted_loop(part(0), part(0, 4), part(0, 8), part(1, 0, 1))
-    executor = Executor(SequentialThunk((body, kernel("zero", [], [part(0)]))), code.address, variable=[0, 1])
+    executor = executor_of(kind, code, SequentialThunk((body, kernel("zero", [], [part(0)]))), [0, 1])
 
     def observe(thunk, run):
         run()

@@ -10,10 +10,9 @@ from ...codegen.optimize import compile_object
 from ...codegen.options import EmitOptions
 from ...thunks import ConditionalThunk, ProfileThunk, SequentialThunk, to_text
 from ...thunks.events import event_cost
-from ...thunks.executor import Executor
 from ...thunks.legal_order import reordered
 from ...thunks.runner import runner
-from ..support.thunk_kernels import KERNELS, counted_loop, i32, kernel, part
+from ..support.thunk_kernels import KERNELS, KINDS, counted_loop, executor_of, i32, kernel, part
 
 
 @pytest.fixture(scope="module")
@@ -26,8 +25,13 @@ def timed(number, *thunks):
     return ProfileThunk(name, number, True), *thunks, ProfileThunk(name, number, False)
 
 
-def frame_of(code, thunks, *arrays, observer=None, **options):
-    executor = Executor(SequentialThunk(tuple(thunks)), code.address, range(len(arrays)), **options)
+@pytest.fixture(params=KINDS)
+def kind(request):
+    return request.param
+
+
+def frame_of(kind, code, thunks, *arrays, observer=None, **options):
+    executor = executor_of(kind, code, SequentialThunk(tuple(thunks)), range(len(arrays)), **options)
     return executor.frame(np.array([a.ctypes.data for a in arrays], np.uint64), observer)
 
 
@@ -46,9 +50,9 @@ def observe(thunk, run):
 
 
 @pytest.mark.parametrize("observer", [None, observe])
-def test_loops_note_each_iteration_in_order(code, observer):
+def test_loops_note_each_iteration_in_order(kind, code, observer):
     thunks, arrays = nested_loops()
-    frame = frame_of(code, thunks, *arrays, observer=observer)
+    frame = frame_of(kind, code, thunks, *arrays, observer=observer)
     frame.run()
     events = frame.events.taken()
     assert arrays[0].tolist() == [3, 1, 3, 4, 4, 12]
@@ -58,19 +62,19 @@ def test_loops_note_each_iteration_in_order(code, observer):
 
 
 @pytest.mark.parametrize("flag, marks", [(1, [0, 2, 3, 1]), (0, [0, 4, 5, 6, 7, 1])])
-def test_a_branch_notes_what_it_runs(code, flag, marks):
+def test_a_branch_notes_what_it_runs(kind, code, flag, marks):
     nothing = kernel("nothing", [], [])
     branches = SequentialThunk(timed(1, nothing)), SequentialThunk((*timed(2, nothing), *timed(3, nothing)))
     branch = ConditionalThunk("c", part(0, 0, 1), True, branches)
-    frame = frame_of(code, timed(0, branch), np.array([flag], np.uint8))
+    frame = frame_of(kind, code, timed(0, branch), np.array([flag], np.uint8))
     frame.run()
     assert frame.events.taken().marks.tolist() == marks
 
 
 @pytest.mark.parametrize("most", [0, 1, 7, 31, 32, 33])
-def test_events_beyond_the_buffer_are_counted(code, most):
+def test_events_beyond_the_buffer_are_counted(kind, code, most):
     thunks, arrays = nested_loops()
-    frame = frame_of(code, thunks, *arrays, most_events=most)
+    frame = frame_of(kind, code, thunks, *arrays, most_events=most)
     frame.run()
     events = frame.events.taken()
     whole = [0, *([2, *([4, 5] * 4), 3] * 3), 1]
@@ -78,8 +82,8 @@ def test_events_beyond_the_buffer_are_counted(code, most):
     assert events.lost == max(0, len(whole) - most)
 
 
-def test_taken_events_are_gone_and_the_next_run_notes_its_own(code):
-    frame = frame_of(code, timed(5, kernel("nothing", [], [])))
+def test_taken_events_are_gone_and_the_next_run_notes_its_own(kind, code):
+    frame = frame_of(kind, code, timed(5, kernel("nothing", [], [])))
     frame.run()
     frame.run()
     assert frame.events.taken().marks.tolist() == [10, 11, 10, 11]
@@ -88,16 +92,16 @@ def test_taken_events_are_gone_and_the_next_run_notes_its_own(code):
     assert frame.events.taken().marks.tolist() == [10, 11]
 
 
-def test_long_loops_that_return_to_python_keep_their_events(code):
+def test_long_loops_that_return_to_python_keep_their_events(kind, code):
     state = i32(0, 1, 5000)
     loop = counted_loop(part(0), part(0, 4), part(0, 8), part(1, 0, 1), *timed(1, kernel("nothing", [], [])))
-    frame = frame_of(code, [loop], state, np.zeros(1, np.uint8))
+    frame = frame_of(kind, code, [loop], state, np.zeros(1, np.uint8))
     frame.run()
     assert frame.events.taken().marks.tolist() == [2, 3] * 5000
 
 
-def test_programs_without_profile_thunks_have_no_events(code):
-    assert frame_of(code, [kernel("nothing", [], [])]).events is None
+def test_programs_without_profile_thunks_have_no_events(kind, code):
+    assert frame_of(kind, code, [kernel("nothing", [], [])]).events is None
 
 
 def test_no_thunk_passes_a_profile_thunk():

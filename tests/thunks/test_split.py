@@ -17,6 +17,7 @@ from ...thunks.image import Kernel, KernelArgument
 from ...thunks.kinds import CHUNKS
 from ...thunks.parse import from_text
 from ...thunks.verify import verify_thunks
+from ..support.thunk_kernels import KINDS, executor_of
 
 KERNELS = """
 define void @rows(ptr %in, ptr %out, ptr %scratch, i64 %begin, i64 %end) { ; out[i] += in[i], through scratch
@@ -59,6 +60,11 @@ def number_of_threads():
     set_threads(before)
 
 
+@pytest.fixture(params=KINDS)
+def kind(request):
+    return request.param
+
+
 @pytest.fixture(scope="module")
 def code():
     return load([compile_object(KERNELS, EmitOptions.host(), cache=None)])
@@ -84,7 +90,7 @@ def made(extent):
 @pytest.mark.parametrize("observed", [False, True])
 @pytest.mark.parametrize("count", [1, 2, 3])
 @pytest.mark.parametrize("least", [1, 7, 100, 1000])
-def test_all_steps_are_computed_once(code, least, count, observed):
+def test_all_steps_are_computed_once(kind, code, least, count, observed):
     set_threads(count)
     arrays = made(1000)
     root = program(Split(1000, least, private=64), *arrays)
@@ -94,7 +100,7 @@ def test_all_steps_are_computed_once(code, least, count, observed):
         seen.append(thunk.name)
         run()
 
-    executor = Executor(root, code.address, variable=range(5))
+    executor = executor_of(kind, code, root, variable=range(5))
     bases = np.array([a.ctypes.data for a in arrays], np.uint64)
     executor.frame(bases, observer if observed else None).run()
     first = np.arange(1000) + 1

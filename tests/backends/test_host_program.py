@@ -1,0 +1,205 @@
+"""The compiled host program on whole modules: bit-identical to the interpreted one, cached, chosen by a rule."""
+
+import subprocess
+import sys
+from concurrent.futures import ThreadPoolExecutor
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+from ...backends.base import CompileOptions
+from ...backends.host.program import WORTH
+from ...codegen.cache import ObjectCache
+from ...codegen.mlir import MlirError, lower_text
+from ...codegen.options import EmitOptions, Target
+from ...formats.text.parser import parse_module
+from ...hlo.errors import InputError
+from ...migration import Flags, compile_module
+from ...thunks import KernelThunk, SequentialThunk
+from ...thunks.host_program import PASSES, build_host, module_of
+from ..support.hlo_corpus import each, whole
+
+ROOT = Path(__file__).parents[2]
+
+
+def kinds_agree(module, inputs, stack):
+    """Both host programs, twice on one executable: the second run finds other bytes in the arena."""
+    results = []
+    for kind in ("interpreted", "compiled"):
+        executable = compile_module(module, Flags.parse(stack), CompileOptions(host_program=kind))
+        assert executable.host_program == kind
+        results += [[r.tobytes() for r in executable.execute(inputs)] for _ in range(2)]
+    assert results == results[:1] * 4
+
+
+@pytest.mark.parametrize("stack", ["legacy", "mlir"])
+@each("jax_programs", 4, biggest=60_000, where=whole)
+def test_jax_programs(case, stack):
+    kinds_agree(case.module(), case.inputs(), stack)
+
+
+@each("op_cases", 12, where=whole)
+def test_ops(case):
+    kinds_agree(case.module(), case.inputs(), "legacy")
+
+
+@each("xla_modules", 8, biggest=30_000, where=lambda c: whole(c) and (" while(" in c.text or " conditional(" in c.text))
+def test_control_flow(case):
+    kinds_agree(case.module(), case.inputs(), "legacy")
+
+
+NESTED = """HloModule nested
+small { t = (s32[], f32[4], f32[4]) parameter(0)
+  i = s32[] get-tuple-element(t), index=0
+  n = s32[] constant(LIMIT)
+  ROOT c = pred[] compare(i, n), direction=LT }
+few { t = (s32[], f32[4]) parameter(0)
+  i = s32[] get-tuple-element(t), index=0
+  n = s32[] constant(3)
+  ROOT c = pred[] compare(i, n), direction=LT }
+halve { t = (s32[], f32[4]) parameter(0)
+  i = s32[] get-tuple-element(t), index=0
+  x = f32[4] get-tuple-element(t), index=1
+  one = s32[] constant(1)
+  j = s32[] add(i, one)
+  y = f32[4] tanh(x)
+  ROOT r = (s32[], f32[4]) tuple(j, y) }
+even { x = f32[4] parameter(0)
+  ROOT n = f32[4] negate(x) }
+odd { x = f32[4] parameter(0)
+  zero = s32[] constant(0)
+  t = (s32[], f32[4]) tuple(zero, x)
+  w = (s32[], f32[4]) while(t), condition=few, body=halve
+  ROOT r = f32[4] get-tuple-element(w), index=1 }
+less { a = f32[] parameter(0)
+  b = f32[] parameter(1)
+  ROOT c = pred[] compare(a, b), direction=LT }
+wide { x = f32[4] parameter(0)
+  ROOT r = f32[4] sort(x), dimensions={0}, to_apply=less }
+step { t = (s32[], f32[4], f32[4]) parameter(0)
+  i = s32[] get-tuple-element(t), index=0
+  x = f32[4] get-tuple-element(t), index=1
+  y = f32[4] get-tuple-element(t), index=2
+  one = s32[] constant(1)
+  j = s32[] add(i, one)
+  three = s32[] constant(5)
+  k = s32[] remainder(i, three)
+  two = s32[] constant(2)
+  s = s32[] subtract(k, two)
+  z = f32[4] add(x, y)
+  u = f32[4] conditional(s, z, z, z), branch_computations={even, odd, wide}
+  ROOT r = (s32[], f32[4], f32[4]) tuple(j, u, x) }
+ENTRY e { x = f32[4] parameter(0)
+  y = f32[4] parameter(1)
+  zero = s32[] constant(0)
+  t = (s32[], f32[4], f32[4]) tuple(zero, x, y)
+  ROOT w = (s32[], f32[4], f32[4]) while(t), condition=small, body=step }
+"""
+"""A conditional, with selectors from -2 to 2, and a loop in one of its branches, in a loop of LIMIT iterations."""
+
+
+@pytest.mark.parametrize("stack", ["legacy", "mlir"])
+@pytest.mark.parametrize("limit", [0, 1, 5, 23])
+def test_loops_in_branches_in_loops(limit, stack):
+    module = parse_module(NESTED.replace("LIMIT", str(limit)))
+    kinds_agree(module, [np.float32([1, -2, 3, 0.5]), np.float32([0.25, 2, -1, 4])], stack)
+
+
+def test_threads_run_one_host_program_at_once():
+    executable = compile_module(
+        parse_module(NESTED.replace("LIMIT", "500")), options=CompileOptions(cache=None, host_program="compiled")
+    )
+    inputs = [[np.full(4, n, np.float32), np.linspace(-n, n, 4, dtype=np.float32)] for n in range(16)]
+
+    def one(arrays):
+        return [r.tobytes() for r in executable.execute(arrays)]
+
+    with ThreadPoolExecutor(4) as pool:
+        assert list(pool.map(one, inputs)) == [one(arrays) for arrays in inputs]
+
+
+def chain(length):
+    """A module of `length` kernels in a row."""
+    lines = [f"x{n + 1} = f32[8,8] dot(x{n}, w), lhs_contracting_dims={{1}}, rhs_contracting_dims={{0}}"
+             for n in range(length)]  # fmt: skip
+    lines = ["x0 = f32[8,8] parameter(0)", "w = f32[8,8] parameter(1)", *lines]
+    lines[-1] = "ROOT " + lines[-1]
+    return parse_module("HloModule chain\nENTRY e { " + "\n ".join(lines) + " }")
+
+
+@pytest.mark.parametrize(
+    "module, kind",
+    [
+        (chain(WORTH - 1), "interpreted"),
+        (chain(WORTH), "compiled"),
+        (parse_module(NESTED.replace("LIMIT", "2")), "compiled"),
+    ],
+)
+def test_which_programs_are_compiled(module, kind):
+    assert compile_module(module).host_program == kind
+
+
+def test_what_is_observed_is_interpreted():
+    options = CompileOptions(red_zones=True, host_program="compiled")
+    executable = compile_module(chain(2), options=options)
+    assert executable.host_program == "interpreted"
+    seen = []
+
+    def observe(thunk, run):
+        seen.append(thunk)
+        run()
+
+    executable = compile_module(chain(3), options=CompileOptions(host_program="compiled"))
+    x = np.eye(8, dtype=np.float32)
+    (result,) = executable.execute([2 * x, x], observer=observe)
+    assert sum(isinstance(thunk, KernelThunk) for thunk in seen) == 3 and (result == 2 * x).all()
+
+
+def test_an_unknown_host_program_is_refused():
+    with pytest.raises(InputError, match=r"unknown host program 'fast'.*choose from auto, compiled, interpreted"):
+        CompileOptions(host_program="fast")
+
+
+CACHED = """
+import pathlib, sys
+root = pathlib.Path(sys.argv[1])
+sys.path.insert(0, str(root / "tools/python"))
+from pytest_names import import_root
+import_root(root)
+import numpy as np
+import testbed
+from testbed.codegen.cache import ObjectCache
+options = testbed.CompileOptions(cache=ObjectCache(pathlib.Path(sys.argv[2])), host_program="compiled")
+executable = testbed.compile(sys.argv[3], options=options)
+x = np.eye(8, dtype=np.float32)
+print(executable.host_program, float(executable.execute([x, x])[0].sum()), "mlir" in sys.modules)
+"""
+
+SQUARE = (
+    "HloModule square\nENTRY e { x = f32[8,8] parameter(0)\n y = f32[8,8] parameter(1)\n"
+    " ROOT d = f32[8,8] dot(x, y), lhs_contracting_dims={1}, rhs_contracting_dims={0} }"
+)
+
+
+def test_the_second_process_needs_no_mlir(tmp_path):
+    def one():
+        command = [sys.executable, "-c", CACHED, str(ROOT), str(tmp_path), SQUARE]
+        return subprocess.run(command, capture_output=True, text=True, check=True).stdout
+
+    assert [one(), one()] == ["compiled 8.0 True\n", "compiled 8.0 False\n"]
+
+
+def test_what_matters_is_in_the_key(tmp_path):
+    """Thunks, target, strictness."""
+    cache, host = ObjectCache(tmp_path), EmitOptions.host()
+    none, two = SequentialThunk(()), SequentialThunk((SequentialThunk((KernelThunk("k", "k", ()),)),))
+    narrow = EmitOptions(Target("x86_64-unknown-linux-gnu", "x86-64", "", 128))
+    for root, options in ((none, host), (two, host), (none, EmitOptions.host(strict=True)), (none, narrow)):
+        module = module_of(root, options)
+        assert [build_host(module, options, cache).cached for _ in range(2)] == [False, True]
+
+
+def test_a_wrong_module_is_an_error_of_one_line():
+    with pytest.raises(MlirError, match="MLIR refuses a module"):
+        lower_text("module { func.func @f() -> i64 { return } }", PASSES)

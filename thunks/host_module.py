@@ -1,0 +1,420 @@
+"""Thunks → one function in MLIR's func, scf, arith and llvm dialects, as text.
+
+The function is `i64 testbed_program(ptr bases, ptr control)`.
+bases: addresses of the allocations by index. control: 64-bit words. STOP is set by another thread to end the run before
+its next kernel. POSITION is 0, or the number of the loop at which the run pauses or resumes. EVENTS is the address of
+the buffer for what profile thunks note, PARALLEL_FOR that of the pool's function for split kernels (codegen/pool.py).
+From LEFT on, one word per loop: the iterations until its next pause. The result is 0 at the end, STOPPED, or the number
+of a loop that has used up its iterations. Called again, it goes on with that loop, whose word LEFT says for how long: 0
+ends the loop.
+
+Nothing is kept between the calls except memory. A position other than 0 makes all steps void, except those that lead to
+the loop of this number: so a pause leaves all loops around it, and resuming enters them again.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
+from dataclasses import dataclass, field
+from itertools import groupby
+
+from ..planning.plan import BufferSlice
+from .events import mark_of
+from .host_parts import CHUNK, FLUSHING, chunk_function, symbol_name
+from .kinds import (
+    Access,
+    ConditionalThunk,
+    CopyThunk,
+    KernelThunk,
+    ProfileThunk,
+    SequentialThunk,
+    Split,
+    Thunk,
+    WhileThunk,
+    children,
+)
+from .rounds import most_rounds
+from .runner import STOPPED
+
+ENTRY = "testbed_program"
+
+VERSION = "testbed_control_1"
+"""Data in the object: its name counts the versions of the control words and of what the function returns."""
+
+STOP, POSITION, EVENTS, PARALLEL_FOR, LEFT = range(5)
+"""Indices of control words."""
+
+PROFILE = "testbed_profile"
+"""The function that notes an event (events.py)."""
+
+TOGETHER = 0.001
+"""Estimated seconds of kernels that run between two looks at the word STOP."""
+
+LARGEST = 1 << 31
+"""Offsets from here on do not fit into the constant indices of llvm.getelementptr."""
+
+
+@dataclass(frozen=True, slots=True)
+class HostLoop:
+    """A while loop. outer: indices of the loops around it. written: all that an iteration writes. most: as in Round."""
+
+    outer: tuple[int, ...]
+    written: tuple[BufferSlice, ...]
+    most: int
+
+
+@dataclass(frozen=True, slots=True)
+class HostModule:
+    """text: the MLIR module. symbols: the kernels that it calls. loops: in the order of their numbers, from 1 on.
+
+    notes_events: whether it calls PROFILE. splits: whether it calls the pool.
+    """
+
+    text: str
+    symbols: tuple[str, ...]
+    loops: tuple[HostLoop, ...]
+    notes_events: bool
+    splits: bool
+
+
+def host_module(
+    root: SequentialThunk, flushing: str | None = None, seconds: Mapping[str, float] | None = None
+) -> HostModule:
+    """The host program of thunks. flushing: an architecture of FLUSHING whose subnormals are flushed during the run.
+
+    seconds: an upper estimate of a kernel's run time by symbol, for kernels that may run without a look at STOP between
+    them.
+    """
+    writer = _Writer(seconds or {}, pausable=_loops(root) > 0)
+    entry = ENTRY if flushing is None else f"{ENTRY}_steps"
+    with writer.function(entry, internal=flushing is not None):
+        writer.bases(root)
+        writer.steps([root])
+        writer.status()
+    head = [f"  llvm.mlir.global external constant @{VERSION}(0 : i64) : i64"]
+    for symbol, count in writer.symbols.items():
+        head.append(f"  func.func private {symbol_name(symbol)}({', '.join(['!llvm.ptr'] * count)})")
+    for symbol, (count, split) in writer.split.items():
+        head += chunk_function(symbol, count, split.private > 0)
+    tail = [] if flushing is None else [FLUSHING[flushing].format(entry=ENTRY, steps=entry)]
+    text = "\n".join(["module {", *head, *writer.lines, *tail, "}"]) + "\n"
+    kernels = (*(s for s in writer.symbols if s != PROFILE), *writer.split)
+    loops = tuple(loop for loop in writer.loops if loop is not None)
+    return HostModule(text, kernels, loops, PROFILE in writer.symbols, bool(writer.split))
+
+
+@dataclass(eq=False)
+class _Writer:
+    """Writes lines of MLIR. pausable: the position may differ from 0 at this point of the program."""
+
+    seconds: Mapping[str, float]
+    pausable: bool
+    lines: list[str] = field(default_factory=list)
+    symbols: dict[str, int] = field(default_factory=dict)  # number of arguments
+    split: dict[str, tuple[int, Split]] = field(default_factory=dict)
+    loops: list[HostLoop | None] = field(default_factory=list)  # None: not complete
+    around: list[int] = field(default_factory=list)
+    _constants: dict[str, str] = field(default_factory=dict)  # operation by name, at the head of the function
+    frame: int = 0  # most arguments of a split kernel
+    _depth: int = 1
+    _names: int = 0
+
+    # Lines
+
+    def line(self, text: str) -> None:
+        self.lines.append("  " * self._depth + text)
+
+    def value(self, text: str) -> str:
+        """Write an operation with one result. Returns the result's name."""
+        self._names += 1
+        self.line(f"%{self._names} = {text}")
+        return f"%{self._names}"
+
+    @contextmanager
+    def block(self, head: str, tail: str = "}") -> Iterator[None]:
+        self.line(head)
+        self._depth += 1
+        yield
+        self._depth -= 1
+        self.line(tail)
+
+    @contextmanager
+    def function(self, name: str, internal: bool) -> Iterator[None]:
+        kind = ' attributes {llvm.linkage = #llvm.linkage<internal>, passthrough = ["noinline"]}' if internal else ""
+        with self.block(f"func.func @{name}(%bases: !llvm.ptr, %control: !llvm.ptr) -> i64{kind} {{"):
+            head = len(self.lines)
+            yield
+            if self.frame:
+                count = self.constant(self.frame)
+                self.lines.insert(head, f"    %arguments = llvm.alloca {count} x !llvm.ptr : (i64) -> !llvm.ptr")
+            self.lines[head:head] = [f"    {name} = {operation}" for name, operation in self._constants.items()]
+
+    # Numbers and memory
+
+    def constant(self, number: int, kind: str = "i64") -> str:
+        name = f"%c{number}_{kind}".replace("-", "m")
+        self._constants[name] = f"arith.constant {number} : {kind}"
+        return name
+
+    def truth(self, value: bool) -> str:
+        text = str(value).lower()
+        self._constants[f"%{text}"] = f"arith.constant {text}"
+        return f"%{text}"
+
+    def compare(self, relation: str, a: str, b: str, kind: str = "i64") -> str:
+        return self.value(f"arith.cmpi {relation}, {a}, {b} : {kind}")
+
+    def both(self, a: str, b: str) -> str:
+        return self.value(f"arith.andi {a}, {b} : i1")
+
+    def either(self, a: str, b: str) -> str:
+        return self.value(f"arith.ori {a}, {b} : i1")
+
+    def pointer(self, base: str, offset: int) -> str:
+        if not offset:
+            return base
+        if offset >= LARGEST:
+            return self.value(f"llvm.getelementptr {base}[{self.constant(offset)}] : (!llvm.ptr, i64) -> !llvm.ptr, i8")
+        return self.value(f"llvm.getelementptr {base}[{offset}] : (!llvm.ptr) -> !llvm.ptr, i8")
+
+    def place(self, part: BufferSlice) -> str:
+        return self.pointer(f"%base{part.allocation}", part.offset)
+
+    def word(self, index: int) -> str:
+        return self.pointer("%control", 8 * index)
+
+    def load(self, pointer: str, kind: str = "i64") -> str:
+        return self.value(f"llvm.load {pointer} : !llvm.ptr -> {kind}")
+
+    def store(self, value: str, pointer: str) -> None:
+        self.line(f"llvm.store {value}, {pointer} : i64, !llvm.ptr")
+
+    def bases(self, root: SequentialThunk) -> None:
+        """Load the addresses of all allocations that the program uses."""
+        for number in sorted({use.slice.allocation for use in root.uses}):
+            self.line(f"%base{number} = llvm.load {self.pointer('%bases', 8 * number)} : !llvm.ptr -> !llvm.ptr")
+
+    # Whether a step runs
+
+    def stop(self) -> str:
+        """The word STOP: another thread may set it at any time."""
+        word = self.word(STOP)
+        return self.value(f"llvm.load {word} atomic monotonic {{alignment = 8 : i64}} : !llvm.ptr -> i64")
+
+    def going(self) -> str:
+        """Whether steps run: no stop is wanted, and the position is 0."""
+        held = self.stop()
+        if self.pausable:
+            held = self.value(f"arith.ori {held}, {self.load(self.word(POSITION))} : i64")
+        return self.compare("eq", held, self.constant(0))
+
+    def within(self, position: str, first: int, last: int) -> str:
+        """Whether a position is the number of a loop from first to last."""
+        distance = self.value(f"arith.subi {position}, {self.constant(first)} : i64")
+        return self.compare("ule", distance, self.constant(last - first))
+
+    def status(self) -> None:
+        stopped = self.compare("ne", self.stop(), self.constant(0))
+        end = self.load(self.word(POSITION)) if self.pausable else self.constant(0)
+        self.line(f"return {self.value(f'arith.select {stopped}, {self.constant(STOPPED)}, {end} : i64')} : i64")
+
+    # Thunks
+
+    def steps(self, thunks: Iterable[Thunk]) -> None:
+        for straight, run in groupby(_flat(thunks), lambda t: type(t) in _STRAIGHT):
+            if straight:
+                for group in self.groups(run):
+                    with self.block(f"scf.if {self.going()} {{"):
+                        self.calls(group)
+            else:
+                for thunk in run:
+                    _CONTROL[type(thunk)](self, thunk)
+
+    def groups(self, thunks: Iterable[Thunk]) -> Iterator[list[Thunk]]:
+        """Thunks in groups that run for TOGETHER at most, by the estimate, or that are one kernel."""
+        group: list[Thunk] = []
+        left = TOGETHER
+        for thunk in thunks:
+            cost = self.seconds.get(thunk.symbol, TOGETHER) if isinstance(thunk, KernelThunk) else _seconds(thunk)
+            if group and cost > left:
+                yield group
+                group, left = [], TOGETHER
+            group.append(thunk)
+            left -= cost
+        yield group
+
+    def calls(self, thunks: Sequence[Thunk]) -> None:
+        for thunk in thunks:
+            _STRAIGHT[type(thunk)](self, thunk)
+
+    def kernel(self, thunk: KernelThunk) -> None:
+        places = [self.place(use.slice) for use in thunk.arguments]
+        if thunk.split is None:
+            self.call(thunk.symbol, places)
+        else:
+            self.share(thunk.symbol, places, thunk.split)
+
+    def call(self, symbol: str, arguments: Sequence[str]) -> None:
+        self.symbols[symbol] = len(arguments)
+        types = ", ".join(["!llvm.ptr"] * len(arguments))
+        self.line(f"func.call {symbol_name(symbol)}({', '.join(arguments)}) : ({types}) -> ()")
+
+    def share(self, symbol: str, places: Sequence[str], split: Split) -> None:
+        """Let the pool call the kernel for each chunk. Its arguments stand in an array on the stack."""
+        self.split[symbol] = len(places), split
+        self.frame = max(self.frame, len(places))
+        for number, place in enumerate(places):
+            self.line(f"llvm.store {place}, {self.pointer('%arguments', 8 * number)} : !llvm.ptr, !llvm.ptr")
+        function = self.load(self.word(PARALLEL_FOR), "!llvm.ptr")
+        body = self.value(f"llvm.mlir.addressof {symbol_name(symbol + CHUNK)} : !llvm.ptr")
+        sizes = ", ".join(map(self.constant, (split.extent, split.chunk, split.private)))
+        types = "(!llvm.ptr, !llvm.ptr, i64, i64, i64, !llvm.ptr) -> ()"
+        self.line(f"llvm.call {function}({body}, %arguments, {sizes}, %control) : !llvm.ptr, {types}")
+
+    def event(self, thunk: ProfileThunk) -> None:
+        mark = self.constant(mark_of(thunk.id, thunk.begin))
+        number = self.value(f"llvm.inttoptr {mark} : i64 to !llvm.ptr")
+        self.call(PROFILE, [self.load(self.word(EVENTS), "!llvm.ptr"), number])
+
+    def copy(self, thunk: CopyThunk) -> None:
+        if thunk.source.size:
+            to, source, size = self.place(thunk.destination), self.place(thunk.source), self.constant(thunk.source.size)
+            kind = "(!llvm.ptr, !llvm.ptr, i64) -> ()"
+            self.line(f'"llvm.intr.memcpy"({to}, {source}, {size}) <{{isVolatile = false}}> : {kind}')
+
+    def conditional(self, thunk: ConditionalThunk) -> None:
+        """scf.index_switch; its default is the last branch. To resume, take the branch with the loop."""
+        counts = [_loops(branch) for branch in thunk.branches]
+        if not self.pausable or not any(counts):
+            with self.block(f"scf.if {self.going()} {{"):
+                self.switch(thunk, self.selected(thunk))
+            return
+        position = self.load(self.word(POSITION))
+        going = self.going()
+        spans = _spans(len(self.loops) + 1, counts)
+        inside = [(number, self.within(position, *span)) for number, span in enumerate(spans) if span]
+        entered = going
+        for _, here in inside:
+            entered = self.either(entered, here)
+        with self.block(f"scf.if {entered} {{"):
+            choice = self.selected(thunk)
+            for number, here in inside:
+                choice = self.value(f"arith.select {here}, {self.constant(number, 'index')}, {choice} : index")
+            self.switch(thunk, choice)
+
+    def selected(self, thunk: ConditionalThunk) -> str:
+        """The index of the branch that the selector selects."""
+        place, last = self.place(thunk.selector), len(thunk.branches) - 1
+        if thunk.selector_is_pred:
+            false = self.compare("eq", self.load(place, "i8"), self.constant(0, "i8"), "i8")
+            return self.value(f"arith.index_castui {false} : i1 to index")
+        chosen = self.value(f"arith.minui {self.load(place, 'i32')}, {self.constant(last, 'i32')} : i32")
+        return self.value(f"arith.index_castui {chosen} : i32 to index")
+
+    def switch(self, thunk: ConditionalThunk, choice: str) -> None:
+        self.line(f"scf.index_switch {choice}")
+        last = len(thunk.branches) - 1
+        for number, branch in enumerate(thunk.branches):
+            with self.block("default {" if number == last else f"case {number} {{"):
+                self.steps([branch])
+                self.line("scf.yield")
+
+    def loop(self, thunk: WhileThunk) -> None:
+        """scf.while. Loops of the condition have the numbers after this one, then those of the body."""
+        number, tested, inner = len(self.loops) + 1, _loops(thunk.condition), _loops(thunk.body)
+        self.loops.append(None)
+        outer = tuple(self.around)
+        self.around.append(number - 1)
+        before = self.pausable
+        position = self.load(self.word(POSITION))
+        idle = self.compare("eq", position, self.constant(0))
+        entered = self.either(idle, self.within(position, number, number + tested + inner))
+        with self.block(f"scf.if {entered} {{"):
+            here = self.compare("eq", position, self.constant(number))
+            span = _spans(number + tested + 1, [inner])[0]
+            inside = self.within(position, *span) if span else self.truth(False)
+            self.pausable = tested + inner > 0
+            left = self.iterations(thunk, number, here, inside)
+            self.store(left, self.word(LEFT + number - 1))
+        self.pausable = before
+        self.around.pop()
+        written = tuple(dict.fromkeys(use.slice for use in thunk.uses if use.access is Access.WRITE))
+        self.loops[number - 1] = HostLoop(outer, written, most_rounds(thunk))
+
+    def iterations(self, thunk: WhileThunk, number: int, here: str, inside: str) -> str:
+        """The scf.while. here: it resumes at this loop; inside: at one in its body. Returns the iterations left."""
+        left = self.load(self.word(LEFT + number - 1))
+        self._names += 1
+        name = f"%{self._names}"
+        arguments = f"%here{number} = {here}, %inside{number} = {inside}, %left{number} = {left}"
+        with self.block(
+            f"{name} = scf.while ({arguments}) : (i1, i1, i64) -> i64 {{", f"}} do {{ ^bb0(%now{number}: i64):"
+        ):
+            self._names += 1
+            result = f"%{self._names}"
+            self.line(f"{result}:2 = scf.if %here{number} -> (i1, i64) {{")
+            self._depth += 1
+            self.store(self.constant(0), self.word(POSITION))
+            goes_on = self.compare("sgt", f"%left{number}", self.constant(0))
+            self.line(f"scf.yield {goes_on}, %left{number} : i1, i64")
+            self._depth -= 1
+            with self.block("} else {"):
+                self.again(thunk, number)
+            self.line(f"scf.condition({result}#0) {result}#1 : i64")
+        self._depth += 1
+        self.steps([thunk.body])
+        no = self.truth(False)
+        self.line(f"scf.yield {no}, {no}, %now{number} : i1, i1, i64")
+        self._depth -= 1
+        self.line("}")
+        return name
+
+    def again(self, thunk: WhileThunk, number: int) -> None:
+        """The condition, and whether the body follows: the predicate holds and no pause is due, or to resume in it."""
+        self.steps([thunk.condition])
+        predicate = self.compare("ne", self.load(self.place(thunk.predicate), "i8"), self.constant(0, "i8"), "i8")
+        again = self.both(self.going(), predicate)
+        one = self.value(f"arith.extui {again} : i1 to i64")
+        left = self.value(f"arith.subi %left{number}, {one} : i64")
+        pause = self.both(again, self.compare("sle", left, self.constant(0)))
+        with self.block(f"scf.if {pause} {{"):
+            self.store(self.constant(number), self.word(POSITION))
+        goes_on = self.both(again, self.value(f"arith.xori {pause}, {self.truth(True)} : i1"))
+        self.line(f"scf.yield {self.either(goes_on, f'%inside{number}')}, {left} : i1, i64")
+
+
+_STRAIGHT: dict[type, Callable[..., None]] = {
+    KernelThunk: _Writer.kernel,
+    CopyThunk: _Writer.copy,
+    ProfileThunk: _Writer.event,
+}
+_CONTROL: dict[type, Callable[..., None]] = {ConditionalThunk: _Writer.conditional, WhileThunk: _Writer.loop}
+
+
+def _flat(thunks: Iterable[Thunk]) -> Iterator[Thunk]:
+    """Thunks without the sequences around them."""
+    for thunk in thunks:
+        if isinstance(thunk, SequentialThunk):
+            yield from _flat(thunk.thunks)
+        else:
+            yield thunk
+
+
+def _loops(thunk: Thunk) -> int:
+    """The number of loops in a thunk, itself included."""
+    return isinstance(thunk, WhileThunk) + sum(map(_loops, children(thunk)))
+
+
+def _spans(first: int, counts: Sequence[int]) -> list[tuple[int, int] | None]:
+    """The first and last number of each group of loops that are numbered in order; None for an empty group."""
+    spans: list[tuple[int, int] | None] = []
+    for count in counts:
+        spans.append((first, first + count - 1) if count else None)
+        first += count
+    return spans
+
+
+def _seconds(thunk: Thunk) -> float:
+    """An upper estimate of the seconds that what is not a kernel takes."""
+    return thunk.source.size / 1e9 if isinstance(thunk, CopyThunk) else 0.0

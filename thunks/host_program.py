@@ -1,0 +1,143 @@
+"""The compiled executor: thunks become one native function (host_module.py), which Python calls once a run."""
+
+from __future__ import annotations
+
+import ctypes
+from collections.abc import Callable, Collection, Mapping
+from dataclasses import dataclass
+
+import numpy as np
+
+from ..codegen.cache import ObjectCache, cache_key
+from ..codegen.llvm import VERSIONS
+from ..codegen.load import LoadedCode
+from ..codegen.mlir import lower_text, mlir_version
+from ..codegen.optimize import SETTINGS, CompiledObject, build_object
+from ..codegen.options import EmitOptions
+from ..codegen.pool import pool
+from .events import MOST_EVENTS, PROFILE_IR, EventBuffer
+from .host_module import ENTRY, EVENTS, LEFT, PARALLEL_FOR, POSITION, STOP, VERSION, HostModule, host_module
+from .host_parts import FLUSHING
+from .kinds import SequentialThunk
+from .rounds import Native, Round, paced
+
+PASSES = (
+    "builtin.module(convert-scf-to-cf,convert-index-to-llvm,convert-func-to-llvm,convert-arith-to-llvm,"
+    "convert-cf-to-llvm,reconcile-unrealized-casts)"
+)
+
+
+def module_of(root: SequentialThunk, options: EmitOptions, seconds: Mapping[str, float] | None = None) -> HostModule:
+    """The host program of thunks for a target. seconds: as in `host_module`."""
+    architecture = options.target.architecture
+    return host_module(root, architecture if architecture in FLUSHING and not options.strict else None, seconds)
+
+
+def build_host(module: HostModule, options: EmitOptions, cache: ObjectCache | None) -> CompiledObject:
+    """The object file of a host program. MLIR is imported only if the cache does not have it."""
+    tools = (PASSES, PROFILE_IR, mlir_version(), VERSIONS, SETTINGS)
+    key = cache_key(module.text, repr(options.target), repr(options.strict), *tools)
+    found = cache.read(key) if cache is not None else None
+    if found is not None:
+        return CompiledObject(found, 0.0, 0.0, cached=True)
+    built = build_object(host_ir(module), options, cache=None)
+    if cache is not None:
+        cache.write(key, built.data)
+    return built
+
+
+def host_ir(module: HostModule) -> str:
+    """The LLVM IR of a host program."""
+    text = lower_text(module.text, PASSES)
+    return text.replace("declare void @testbed_profile(ptr, ptr)\n", PROFILE_IR) if module.notes_events else text
+
+
+def host_program_of(root: SequentialThunk, code: LoadedCode, cache: ObjectCache | None) -> HostProgram | None:
+    """The host program of thunks, if it is in the code and has the control words of this version."""
+    return HostProgram(host_module(root), code, cache) if VERSION in code.addresses else None
+
+
+@dataclass(frozen=True, eq=False)
+class HostProgram:
+    """A host program in memory. Threads share it; each uses frames of its own. cache: of the pool's code."""
+
+    module: HostModule
+    code: LoadedCode
+    cache: ObjectCache | None = None
+
+    @property
+    def address(self) -> int:
+        """The address of the native function: i64 (ptr bases, ptr control), as in host_module.py."""
+        return self.code.address(ENTRY)
+
+    def frame(self, bases: np.ndarray, variable: Collection[int], most_events: int = MOST_EVENTS) -> HostFrame:
+        """A frame on allocations. bases: their addresses (uint64), by index. variable: those that change."""
+        return HostFrame(self, bases, variable, most_events)
+
+
+class HostFrame:
+    """The memory of a run's control flow. It serves one run at a time.
+
+    bases, control: the arguments of the native function. events: what profile thunks note; None if there are none.
+    """
+
+    def __init__(self, program: HostProgram, bases: np.ndarray, variable: Collection[int], most_events: int):
+        self.program = program
+        self.bases = np.array(bases, np.uint64)
+        self._variable = np.array(sorted(variable), np.intp)
+        loops = program.module.loops
+        slices = [part for loop in loops for part in loop.written]
+        first = LEFT + len(loops)
+        self.control = np.zeros(first + len(slices), np.uint64)
+        self.control[LEFT:first] = 1
+        self.events = EventBuffer(most_events) if program.module.notes_events else None
+        if self.events is not None:
+            self.control[EVENTS] = self.events.address
+        if program.module.splits:
+            self.control[PARALLEL_FOR] = pool(program.cache).parallel_for
+        self._written = self.control[first:]
+        self._allocations = np.array([s.allocation for s in slices], np.intp)
+        self._offsets = np.array([s.offset for s in slices], np.uint64)
+        self._place_written()
+        self.run = self._bound(_rounds(program.module))
+
+    def rebind(self, bases: np.ndarray) -> None:
+        """Read the addresses of the variable allocations again."""
+        self.bases[self._variable] = bases[self._variable]
+        self._place_written()
+
+    def stop(self, wanted: bool = True) -> None:
+        """Let a run in another thread end before its next kernel, with undefined results. False: runs go on again."""
+        self.control[STOP] = wanted
+
+    def _place_written(self) -> None:
+        if len(self._written):
+            self._written[:] = self.bases[self._allocations] + self._offsets
+
+    def _bound(self, rounds: tuple[Round, ...]) -> Callable[[], object]:
+        function = _FUNCTION(self.program.address)
+        bases, control = self.bases.ctypes.data, self.control.ctypes.data
+
+        def run() -> int:
+            return function(bases, control)
+
+        def restart() -> None:
+            self.control[POSITION] = 0
+
+        def leave(loop: Round) -> None:
+            self.control[loop.left] = 0
+
+        return paced(Native(self.control, run, restart, leave), rounds) if rounds else run
+
+
+_FUNCTION = ctypes.CFUNCTYPE(ctypes.c_int64, ctypes.c_void_p, ctypes.c_void_p)
+
+
+def _rounds(module: HostModule) -> tuple[Round, ...]:
+    """The loops of a module on the control words of a frame: behind the iterations left, the addresses of slices."""
+    place, rounds = LEFT + len(module.loops), []
+    for number, loop in enumerate(module.loops):
+        written = tuple((place + i, part.size) for i, part in enumerate(loop.written))
+        place += len(written)
+        rounds.append(Round(LEFT + number, loop.outer, written, loop.most))
+    return tuple(rounds)
