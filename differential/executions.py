@@ -1,5 +1,5 @@
-"""Shows that every way to run a compiled program gives the bits of the reference, the interpreted thunks: read back from
-the bytes of its file, and with its thunks in other orders that their declared uses allow.
+"""Shows that every way to run a compiled program gives the bits of the reference, the interpreted thunks on one thread:
+by the compiled host program, from the bytes of a file, with thunks in other orders that their uses allow, on two threads.
 """
 
 from __future__ import annotations
@@ -10,9 +10,11 @@ from random import Random
 
 import numpy as np
 
-from ..backends.base import CompileOptions
+from ..backends.base import CompileOptions, HostProgramKind
 from ..backends.host.executable import HostExecutable
 from ..backends.host.loader import deserialize_and_load
+from ..codegen.options import EmitOptions
+from ..codegen.threads import set_threads, threads
 from ..formats.program import Program
 from ..migration.compile import compile_program
 from ..migration.flags import STACK_NAMES, Flags
@@ -27,12 +29,50 @@ def difference(program: Program) -> str | None:
     """Which way to run a program gives other bits, on either stack; None if none does."""
     inputs = list(program.inputs) if program.inputs is not None else fake_inputs(program.module)
     for stack in STACK_NAMES:
-        executable = compile_program(program, Flags.parse(stack), CompileOptions())
-        wanted = executable.execute(inputs)
-        for way, prepare in WAYS.items():
-            if not same_bits(prepare(executable).execute(inputs), wanted):
-                return f"{stack}: the results {way} differ"
+        for ranges in (False, True):
+            reason = _difference(program, stack, ranges, inputs)
+            if reason is not None:
+                return f"{stack}: the results {reason}{' with kernels in ranges' if ranges else ''} differ"
     return None
+
+
+def _difference(program: Program, stack: str, ranges: bool, inputs: Sequence[np.ndarray]) -> str | None:
+    """The way in which the results differ. ranges: kernels that may be split take ranges, which is other code."""
+
+    def compiled(kind: HostProgramKind) -> HostExecutable:
+        emit = replace(EmitOptions.host(), ranges=ranges)
+        return compile_program(program, Flags.parse(stack), CompileOptions(emit=emit, host_program=kind))
+
+    table, native = compiled(HostProgramKind.INTERPRETED), compiled(HostProgramKind.COMPILED)
+    wanted = _results(table, inputs)
+    for way, prepare in WAYS.items():
+        if not same_bits(_results(prepare(table), inputs), wanted):
+            return way
+    ways = {"of the compiled host program": native, "of the compiled host program from a file": loaded(native)}
+    for way, executable in ways.items():
+        if not same_bits(_results(executable, inputs), wanted):
+            return way
+    for executable in (table, native) if ranges else ():
+        if not same_bits(_results(executable, inputs, THREADS), wanted):
+            return f"on {THREADS} threads"
+    return None
+
+
+THREADS = 2
+
+
+def _results(executable: HostExecutable, inputs: Sequence[np.ndarray], count: int = 1) -> list[np.ndarray]:
+    before = threads()
+    set_threads(count)
+    try:
+        return executable.execute(inputs)
+    finally:
+        set_threads(before)
+
+
+def loaded(executable: HostExecutable) -> HostExecutable:
+    """The executable that the bytes of its file hold."""
+    return deserialize_and_load(executable.serialize())
 
 
 def in_order(seed: int) -> Callable[[HostExecutable], HostExecutable]:
@@ -46,10 +86,10 @@ def in_order(seed: int) -> Callable[[HostExecutable], HostExecutable]:
 
 
 WAYS: Mapping[str, Callable[[HostExecutable], HostExecutable]] = {
-    "from a file": lambda executable: deserialize_and_load(executable.serialize()),
+    "from a file": loaded,
     **{f"in another order of thunks ({seed})": in_order(seed) for seed in range(ORDERS)},
 }
-"""The end of a sentence → what makes an executable that runs in this way."""
+"""The end of a sentence → what makes an executable that runs the interpreted thunks in this way."""
 
 
 def same_bits(a: Sequence[np.ndarray], b: Sequence[np.ndarray]) -> bool:

@@ -7,6 +7,7 @@ from random import Random
 
 import numpy as np
 
+from testbed.backends.base import CompileOptions
 from testbed.backends.host.executable import HostExecutable
 from testbed.differential.executions import difference, in_order, same_bits
 from testbed.formats.program import Program
@@ -81,7 +82,7 @@ def test_a_program_has_the_same_bits_in_every_way():
 
 
 def test_a_write_that_is_not_declared_is_noticed():
-    executable = compile(CHAIN)
+    executable = compile(CHAIN, options=CompileOptions(host_program="interpreted"))
     reads = SequentialThunk(tuple(map(only_reads, executable.thunks.thunks)))
     image = replace(executable.image, thunks=reads)
     other = HostExecutable(image, executable.program, executable.code, executable.target, {})
