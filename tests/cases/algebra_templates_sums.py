@@ -15,7 +15,7 @@ SUMS: dict[str, tuple[Template, ...]] = {
     "reduce_of_nothing": (case("sum", "n = S parameter(0); a = T[2,0] constant({{},{}});"
                                       "ROOT r = T[2] reduce(a, n), dimensions={1}, to_apply=add"),),
     "sums_beside_others": tuple(
-        case(kinds, f"n = S parameter(2); x = T[2,40] parameter(0); y = T[2,40] parameter(1);"
+        case(kinds, f"n = S parameter(1); x = T[2,40] parameter(0); y = T[2,40] iota(), iota_dimension=1;"
                     f"t = (T[2], T[2]) reduce(x, y, n, n), dimensions={{1}}, to_apply={op}; {last}")
         for op, kinds, last in (
             ("add_add", "big complex", "ROOT r = T[2] get-tuple-element(t), index=1"),
