@@ -49,11 +49,13 @@ def race(
     rounds: int = 15,
     seconds: float = 0.05,
     budget: float = math.inf,
+    pause: float = 0.0,
 ) -> dict[str, Timing]:
     """Time contestants in rotation. In a round, each runs repeatedly for about `seconds`; the mean time of a run
     counts.
 
-    budget: a contestant sits out the remaining rounds once its timed runs have taken so many seconds.
+    budget: a contestant sits out the remaining rounds once its timed runs have taken so many seconds. pause: seconds
+    of sleep before each contestant.
     """
     repeats = {name: _repeats(run, seconds) for name, run in contestants.items()}
     times: dict[str, list[float]] = {name: [] for name in contestants}
@@ -66,6 +68,7 @@ def race(
             shift = round_number % len(names)
             for name in names[shift:] + names[:shift]:
                 if spent[name] < budget:
+                    time.sleep(pause)
                     times[name].append(_time(contestants[name], repeats[name]))
                     spent[name] += times[name][-1] * repeats[name]
     finally:

@@ -36,6 +36,9 @@ class Request:
     limit: float = 120.0
 
 
+PAUSE = 0.03
+"""Seconds after which the threads of the last contestant have stopped to wait actively: OpenBLAS's take 25 ms."""
+
 Send = Callable[[Mapping[str, Any]], None]
 
 
@@ -53,8 +56,10 @@ def main() -> int:
 
     if hasattr(os, "sched_setaffinity"):  # before any library counts the processors
         os.sched_setaffinity(0, set(request.cpus))
+    from ...codegen.threads import set_threads
     from ...hlo.errors import TestbedError
 
+    set_threads(len(request.cpus))
     try:
         measure(request, send)
     except TestbedError as error:
@@ -169,7 +174,9 @@ def _race(runs: Mapping[str, Callable[[], Any]], request: Request, send: Send) -
 
     if not runs:
         return
-    timings = race(runs, rounds=request.rounds, seconds=request.seconds / request.rounds, budget=2 * request.seconds)
+    pause = PAUSE if len(request.cpus) > 1 else 0.0
+    seconds, budget = request.seconds / request.rounds, 2 * request.seconds
+    timings = race(runs, rounds=request.rounds, seconds=seconds, budget=budget, pause=pause)
     for column, timing in timings.items():
         send({"column": column, "set": {"status": "ok", "rounds": list(timing.rounds)}})
 

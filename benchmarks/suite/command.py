@@ -67,7 +67,7 @@ def _parser() -> argparse.ArgumentParser:
     add("--list", action="store_true", help="list the workloads and exit")
     add("--only", metavar="REGEX", help="only workloads whose name or group matches; 'fft|sort', '^softmax'")
     add("--columns", default=",".join(DEFAULT), help=f"contestants, from: {', '.join(COLUMNS)}; default %(default)s")
-    add("--threads", default="1", metavar="N,N", help="processors for XLA and others, each in a process of its own")
+    add("--threads", default="1", metavar="N,N", help="processors and threads of all contestants, each in a process of its own")
     add("--quick", action="store_true", help="few and short rounds: for a look, not for a figure")
     add("--rounds", type=_positive(int), help=f"interleaved rounds; default {USUAL['rounds']}, quick {QUICK['rounds']}")
     add("--seconds", type=_positive(float), help="seconds of timed runs per contestant and workload; default 0.7")
@@ -279,7 +279,7 @@ def _judge(report: Report, then: Report, found: Sequence[history.Change], limit:
     """1 if a time of our stacks has surely grown beyond the limit, or an error has grown; 0 without a limit."""
     if limit is None:
         return 0
-    slower = [c for c in found if c.column in history.ONE_CORE and c.low > limit]
+    slower = [c for c in found if c.column in history.OURS and c.low > limit]
     for change in slower:
         print(f"slower: {change.name}: {change.column}: {change}", file=sys.stderr)
     return 1 if slower or history.grown_errors(report, then) else 0

@@ -15,7 +15,7 @@ from ...hlo.errors import InputError
 from ..tables import left, right, text_table
 from .report import geomean, scientific, wrap
 from .results import Report, Row, read_reports
-from .rivals import ONE_CORE
+from .rivals import OURS
 
 RESAMPLES = 1000
 GREW = 2.0
@@ -121,7 +121,7 @@ def grown_errors(now: Report, then: Report) -> list[str]:
     lines = []
     for row in now.rows:
         before = rows.get((row.name, row.threads))
-        for column in ONE_CORE if before is not None else ():
+        for column in OURS if before is not None else ():
             assert before is not None
             pair = [r.columns[column].error if column in r.columns else None for r in (row, before)]
             if pair[0] is not None and pair[1] is not None and pair[0] > max(GREW * pair[1], SMALL):
@@ -139,7 +139,7 @@ def as_text(now: Report, then: Report, found: Sequence[Change]) -> str:
     if True in relative:
         title.append("Times of our stacks are multiples of XLA's in the same run.")
     columns = [c for c in now.columns if any(f.column == c for f in found)]
-    shown = [c for c in columns if c in ONE_CORE] or columns
+    shown = [c for c in columns if c in OURS] or columns
     cells = {(c.name, c.threads, c.column): str(c) for c in found}
     keys = list(dict.fromkeys((c.name, c.threads) for c in found if c.column in shown))
     rows = [[name, str(threads), *(cells.get((name, threads, c), "- ") for c in shown)] for name, threads in keys]

@@ -8,10 +8,10 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 
 from ..tables import left, right, text_table
 from .results import Figures, Report, Row
-from .rivals import COMPILING, ONE_CORE
+from .rivals import COMPILING, OURS
 
 WIDTH = 80
-MEASURED = ("xla", *ONE_CORE)
+MEASURED = ("xla", *OURS)
 """The contestants whose compile time, memory and error have a column; JSON has those of all."""
 
 
@@ -84,7 +84,7 @@ def _header(report: Report) -> str:
 
 
 def _threads(number: int) -> str:
-    return "1 thread" if number == 1 else f"{number} threads ({' and '.join(ONE_CORE)} use one core)"
+    return "1 thread" if number == 1 else f"{number} threads"
 
 
 def _limits(report: Report, threads: int) -> str:

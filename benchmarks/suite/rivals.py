@@ -33,8 +33,8 @@ DEFAULT = ("xla", "recycled", *STACK_NAMES)
 COMPILING = ("xla", *STACK_NAMES, "iree")
 """Those whose compile time is measured; numpy and torch do not compile, `recycled` compiles as xla does."""
 
-ONE_CORE = STACK_NAMES
-"""Those that run on one core, however many there are."""
+OURS = STACK_NAMES
+"""Our own stacks."""
 
 
 @dataclass
