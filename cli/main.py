@@ -43,7 +43,7 @@ COMMANDS = {
 COMPILING = frozenset({"diff", "run", "compile", "buffers", "stages", "opt", "conform", "bench"})
 """Subcommands with --cpu and --cache-limit."""
 
-RUNNING = frozenset({"diff", "run", "conform", "bench"})
+RUNNING = frozenset({"diff", "run", "compile", "exec", "conform", "bench"})
 """Subcommands with --threads."""
 
 

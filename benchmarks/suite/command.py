@@ -67,7 +67,12 @@ def _parser() -> argparse.ArgumentParser:
     add("--list", action="store_true", help="list the workloads and exit")
     add("--only", metavar="REGEX", help="only workloads whose name or group matches; 'fft|sort', '^softmax'")
     add("--columns", default=",".join(DEFAULT), help=f"contestants, from: {', '.join(COLUMNS)}; default %(default)s")
-    add("--threads", default="1", metavar="N,N", help="processors and threads of all contestants, each in a process of its own")
+    add(
+        "--threads",
+        default="1",
+        metavar="N,N",
+        help="processors and threads of each contestant",
+    )
     add("--quick", action="store_true", help="few and short rounds: for a look, not for a figure")
     add("--rounds", type=_positive(int), help=f"interleaved rounds; default {USUAL['rounds']}, quick {QUICK['rounds']}")
     add("--seconds", type=_positive(float), help="seconds of timed runs per contestant and workload; default 0.7")

@@ -12,6 +12,7 @@ import pytest
 
 from ...backends.base import CompileOptions
 from ...backends.host.executable import HostExecutable
+from ...backends.host.loader import load_executable
 from ...backends.host.memory import POOL
 from ...codegen.options import EmitOptions
 from ...codegen.threads import set_threads, threads
@@ -22,6 +23,7 @@ from ...hlo.ir import Module
 from ...migration import Flags, compile_module
 from ...planning import partition
 from ...thunks import KernelThunk
+from ...thunks.wire.container import unpack
 from ..support.check import disagreements
 from ..support.corpus import sample
 from ..support.inputs import make_inputs
@@ -238,3 +240,18 @@ def test_subnormals_flush_on_every_thread(stack: str):
     set_threads(3)
     (result,) = compiled(module, stack).execute([np.full(4_000_000, 1e-20, np.float32)])
     assert not result.any()
+
+
+@pytest.mark.parametrize("stack", STACKS)
+def test_a_file_keeps_what_several_threads_may_share(stack: str, tmp_path: Path):
+    module = parse_module(one("f32[1000000]", "f32[1000000] tanh(x)"))
+    inputs = make_inputs(module)
+    made = compiled(module, stack)
+    made.save(tmp_path / "tanh.tbx")
+    loaded = load_executable(tmp_path / "tanh.tbx")
+    assert split_kernels(loaded) == split_kernels(made) and loaded.thunks == made.thunks
+    set_threads(2)
+    assert loaded.execute(inputs)[0].tobytes() == made.execute(inputs)[0].tobytes()
+    assert unpack((tmp_path / "tanh.tbx").read_bytes()).reader == 2  # older readers do not know ranges
+    compile_module(module, Flags.parse(stack), CompileOptions(emit=EmitOptions(made.target))).save(tmp_path / "one.tbx")
+    assert unpack((tmp_path / "one.tbx").read_bytes()).reader == 1
