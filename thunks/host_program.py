@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import ctypes
 from collections.abc import Callable, Collection, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import numpy as np
 
@@ -99,7 +99,18 @@ class HostFrame:
         self._allocations = np.array([s.allocation for s in slices], np.intp)
         self._offsets = np.array([s.offset for s in slices], np.uint64)
         self._place_written()
-        self.run = self._bound(_rounds(program.module))
+        self.rounds = _rounds(program.module)
+        self._native = self._make_native()
+        self.run: Callable[[], object] = paced(self._native, self.rounds) if self.rounds else self._native.run
+
+    def go_on(self, status: int) -> None:
+        """Run to the end from where the native function returned a positive status."""
+        pending = [status]
+
+        def run() -> int:
+            return pending.pop() if pending else self._native.run()
+
+        paced(replace(self._native, run=run, restart=lambda: None), self.rounds)()
 
     def rebind(self, bases: np.ndarray) -> None:
         """Read the addresses of the variable allocations again."""
@@ -114,7 +125,7 @@ class HostFrame:
         if len(self._written):
             self._written[:] = self.bases[self._allocations] + self._offsets
 
-    def _bound(self, rounds: tuple[Round, ...]) -> Callable[[], object]:
+    def _make_native(self) -> Native:
         function = _FUNCTION(self.program.address)
         bases, control = self.bases.ctypes.data, self.control.ctypes.data
 
@@ -127,7 +138,7 @@ class HostFrame:
         def leave(loop: Round) -> None:
             self.control[loop.left] = 0
 
-        return paced(Native(self.control, run, restart, leave), rounds) if rounds else run
+        return Native(self.control, run, restart, leave)
 
 
 _FUNCTION = ctypes.CFUNCTYPE(ctypes.c_int64, ctypes.c_void_p, ctypes.c_void_p)

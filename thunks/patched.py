@@ -1,13 +1,14 @@
-"""A program without loops as one native function, `i64 (ptr bases, ptr control)`, that interprets the program's table.
+"""A program as one native function, `i64 (ptr bases, ptr control)`: the compiled one, or one that interprets a table.
 
-bases: the addresses of the allocations by index. The function writes those that change into the table, then runs it.
-The words of control: another thread stops the run by the first one (unused here: the table has its own); the function
+bases: the addresses of the allocations by index. The latter writes those that change into the table, then runs it. Its
+words of control: another thread stops the run by the first one (unused here: the table has its own); the function
 of the runner; the descriptor; the number of places in the table; per place its address, allocation and offset.
 """
 
 from __future__ import annotations
 
 import threading
+from collections.abc import Callable
 from dataclasses import dataclass, replace
 
 import numpy as np
@@ -15,23 +16,32 @@ import numpy as np
 from ..codegen.load import LoadedCode, load
 from ..codegen.optimize import compile_object
 from ..codegen.options import EmitOptions
-from .executor import Executor, Frame
+from .executor import Executor
+from .host_module import LEFT, POSITION
+from .host_program import HostFrame
 from .table import Run
 
 
 @dataclass(frozen=True, eq=False, slots=True)
 class NativeRun:
-    """function: an address; control: its argument. keep: what it uses."""
+    """function: an address; control: its argument. keep: what it uses.
+
+    loops: words of control with the iterations left until the function returns a positive status; before a run they are
+    set, and the word `position` is 0. resume(status) then runs to the end.
+    """
 
     function: int
     control: np.ndarray
     keep: tuple[object, ...]
+    loops: range = range(0)
+    position: int = 0
+    resume: Callable[[int], None] | None = None
 
 
 def runs_natively(executor: Executor) -> bool:
-    """Whether `native_run` takes the program. Loops return to Python."""
+    """Whether `native_run` takes the program: compiled, or without loops."""
     if executor.program is not None:
-        return not executor.program.module.loops
+        return True
     root = executor.table.root
     return isinstance(root, Run) and not root.rounds
 
@@ -39,19 +49,28 @@ def runs_natively(executor: Executor) -> bool:
 def native_run(executor: Executor, bases: np.ndarray) -> NativeRun:
     """The native function of a program, with control words of its own, which serve one run at a time.
 
-    bases: the addresses of allocations that do not change.
+    bases: the addresses of allocations; the caller changes the variable ones.
     """
-    if executor.program is not None:
-        own = executor.program.frame(bases, executor.variable)
-        return NativeRun(executor.program.address, own.control, (executor.program, own))
-    frame, table = executor.frame(bases), executor.table
-    assert isinstance(frame, Frame) and isinstance(table.root, Run)
+    frame = executor.frame(bases)
+    if isinstance(frame, HostFrame):
+        return _compiled_run(frame, bases)
+    table = executor.table
+    assert isinstance(table.root, Run)
     places = [r for r in table.references if r.allocation in executor.variable]
     words = [0, executor.function, frame.address + 8 * table.root.descriptor, len(places)]
     for place in places:
         words += [frame.address + 8 * place.word, place.allocation, place.offset]
     code = _code()
     return NativeRun(code.address("testbed_run_patched"), np.array(words, np.uint64), (code, frame))
+
+
+def _compiled_run(frame: HostFrame, bases: np.ndarray) -> NativeRun:
+    def resume(status: int) -> None:
+        frame.rebind(bases)
+        frame.go_on(status)
+
+    loops = range(LEFT, LEFT + len(frame.rounds))
+    return NativeRun(frame.program.address, frame.control, (frame,), loops, POSITION, resume)
 
 
 _LOCK = threading.Lock()

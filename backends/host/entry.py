@@ -23,6 +23,7 @@ from ...codegen.optimize import compile_object
 from ...codegen.options import EmitOptions
 from ...hlo.dtypes import DType
 from ...thunks.patched import NativeRun
+from ...thunks.rounds import LOOP_SECONDS
 from ..calling import Calling
 from .addresses import KNOWN_MAJORS, address_of, by_layout
 from .entry_code import entry_ir
@@ -47,6 +48,7 @@ from .entry_places import (
     Layout,
     W,
 )
+from .interruptible import SHORT
 from .leaves import Leaf
 from .memory import POOL, native_functions
 from .signature import Signature
@@ -226,9 +228,12 @@ def _method(owner: type, code: LoadedCode, doc: str) -> tuple[Any, _MethodDef]:
 
 # -- records ----------------------------------------------------------------------------------------------------------
 class Program:
-    """The record of a program for the native functions, and all that it points to. words: the record itself."""
+    """The record of a program for the native functions, and all that it points to. words: the record itself.
 
-    def __init__(self, signature: Signature, calling: Calling, unlocked: bool):
+    seconds: an upper estimate of a run in which each loop takes one iteration. loops: whether it has any.
+    """
+
+    def __init__(self, signature: Signature, calling: Calling, seconds: float, loops: bool):
         self.signature, self._finish = signature, calling.result
         variable = signature.variable
         self._leaves = [_Leaves(signature.inputs, variable[: len(signature.inputs)], False)]
@@ -244,7 +249,8 @@ class Program:
             "outputs": len(signature.outputs),
             "input_leaves": address_of(self._leaves[0].words),
             "output_leaves": address_of(self._leaves[1].words),
-            "unlocked": unlocked,
+            "unlocked": loops or seconds >= SHORT,
+            "rounds": max(1, int(LOOP_SECONDS / max(seconds, 1e-6))),
             "kind": KINDS[calling.result_form],
             "finish": id(self._finish),
             "copied": len(copies),
@@ -273,9 +279,12 @@ class Program:
         scratch = np.zeros(2 * inputs + outputs, np.uint64)
         addresses = address_of(scratch)
         places, cells = addresses + 8 * inputs, addresses + 8 * (inputs + outputs)
-        words = np.array([address_of(bases), address_of(run.control), addresses, places, cells], np.uint64)
+        resume = 0 if run.resume is None else id(run.resume)
+        values = [address_of(bases), address_of(run.control), addresses, places, cells, resume]
+        words = np.array(values, np.uint64)
         assert len(words) == len(CONTEXT)
-        self.words[W["run"]] = run.function
+        self.words[W["run"]], self.words[W["loops"]] = run.function, len(run.loops)
+        self.words[W["left"]], self.words[W["position"]] = run.loops.start, run.position
         return address_of(words), (words, scratch)
 
 

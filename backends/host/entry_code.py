@@ -14,6 +14,9 @@ from .words import I64, NULL, PTR, Words
 RETRY = ir.Constant(I64, 1).inttoptr(PTR)
 """What functions return instead of an object if the Python code has to do it."""
 
+FAILED = I64(-100)
+"""The status of a run in which Python raised an exception."""
+
 
 def entry_ir(layout: Layout) -> str:
     """LLVM IR of the functions that Python calls (METH_FASTCALL):
@@ -64,7 +67,14 @@ class _Entry(Places):
                 target = b.get(places, b.get(row, W["result"]), PTR)
                 self.call(b, "memmove", target, source, b.get(row, W["length"]))
             function = b.get(program, W["run"], ir.FunctionType(I64, (PTR, PTR)).as_pointer())
-            status = b.call(function, [bases, b.get(context, W["control"], PTR)])
+            control = b.get(context, W["control"], PTR)
+            left = b.get(program, W["left"])
+            with b.each(b.get(program, W["loops"])) as i:
+                b.put(control, b.add(left, i), b.get(program, W["rounds"]))
+                b.put(control, b.get(program, W["position"]), I64(0))
+            status = b.call(function, [bases, control])
+            with b.if_then(b.icmp_signed(">", status, I64(0)), likely=False):
+                self._resume(b, context, status, unlocked, state)
             with b.each(b.get(program, W["copied"])) as i:
                 row = b.word(copy, b.mul(i, I64(len(COPY))))
                 source = b.add(b.get(bases, b.get(row, W["from"])), b.get(row, W["offset"]))
@@ -72,7 +82,22 @@ class _Entry(Places):
                 self.call(b, "memmove", target, b.inttoptr(source, PTR), b.get(row, W["size"]))
             with b.if_then(unlocked):
                 self.call(b, "PyEval_RestoreThread", b.load(state, typ=PTR))
-            b.ret(status)
+            b.ret(b.select(b.icmp_signed(">", status, I64(0)), I64(0), status))
+
+    def _resume(self, b: Words, context: ir.Value, status: ir.Value, unlocked: ir.Value, state: ir.Value) -> None:
+        """Let Python run a paused loop to its end. Returns FAILED from the function after an exception."""
+        with b.if_then(unlocked):
+            self.call(b, "PyEval_RestoreThread", b.load(state, typ=PTR))
+        number = self.call(b, "PyLong_FromLong", status)
+        with b.if_then(b.is_null(number), likely=False):
+            b.ret(FAILED)
+        done = self.call(b, "PyObject_CallOneArg", b.get(context, W["resume"], PTR), number)
+        self.call(b, "Py_DecRef", number)
+        with b.if_then(b.is_null(done), likely=False):
+            b.ret(FAILED)
+        self.call(b, "Py_DecRef", done)
+        with b.if_then(unlocked):
+            b.store(self.call(b, "PyEval_SaveThread"), state)
 
     def _serve(self) -> None:
         """A call with arrays of arguments and, unless null, of results. Returns results of the kind, null or RETRY."""
@@ -97,8 +122,8 @@ class _Entry(Places):
             self.give_back(b, program, context)
             with b.if_then(b.not_(b.same(status, I64(0))), likely=False):
                 self.call(b, "Py_DecRef", result)
-                raised = b.is_null(self.call(b, "PyErr_Occurred"))
-                b.ret(b.select(raised, RETRY, NULL))
+                quiet = b.is_null(self.call(b, "PyErr_Occurred"))
+                b.ret(b.select(quiet, RETRY, NULL))
             b.increase(program, W["calls"], I64(1))
             b.ret(result)
 

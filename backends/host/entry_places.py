@@ -13,12 +13,12 @@ from .words import DOUBLE, FLOAT, I32, I64, NULL, PTR, VOID, NativeModule, Words
 
 PROGRAM = (
     *("free", "contexts", "inputs", "outputs", "input_leaves", "output_leaves", "run", "unlocked", "kind", "finish"),
-    *("copied", "copies", "aliased", "aliases", "takes_out", "direct", "calls"),
+    *("copied", "copies", "aliased", "aliases", "takes_out", "direct", "calls", "loops", "left", "position", "rounds"),
 )
 """Words of a program: number of free contexts and the array of their addresses; numbers and records of leaves; the
 native function; whether to release the interpreter's lock; the Kind of its result, and the function that makes a tree
 of it; numbers and records of copies and of aliases; whether `out=` is an option; whether arguments are the inputs;
-calls that were served.
+calls that were served; number of loops, the first of their words in the control, that of the position, and what to set.
 """
 
 LEAF = ("descr", "rank", "dims", "strides", "mask", "bytes", "allocation", "shelf", "flags", "scalar")
@@ -32,9 +32,10 @@ COPY = ("output", "from", "offset", "size")
 ALIAS = ("input", "result", "length")
 """Words of an input and a result that share memory: the input is copied there before a run."""
 
-CONTEXT = ("bases", "control", "addresses", "places", "cells")
+CONTEXT = ("bases", "control", "addresses", "places", "cells", "resume")
 """Words of a context: addresses by allocation; what the native function takes; of the inputs and results of a call;
-a word for each input, which holds a number that was given for it.
+a word for each input, which holds a number that was given for it; the Python function that ends a run in which a loop
+has paused.
 """
 
 W = {name: n for words in (PROGRAM, LEAF, COPY, ALIAS, CONTEXT) for n, name in enumerate(words)}

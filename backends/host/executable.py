@@ -21,7 +21,7 @@ from ...hlo.ir import Module
 from ...planning.plan import Plan
 from ...profiling.profile import Profile, Row
 from ...profiling.sink import Sink
-from ...thunks import SequentialThunk
+from ...thunks import SequentialThunk, WhileThunk
 from ...thunks.events import event_cost, intervals
 from ...thunks.executor import Executor, Observer
 from ...thunks.host_program import host_program_of
@@ -32,7 +32,7 @@ from .contexts import Context, Contexts
 from .donation import place_aliased
 from .entry import Program, native_entry
 from .files import entry_of, pieces
-from .interruptible import LONG, SHORT, in_main_thread, run_aside
+from .interruptible import LONG, in_main_thread, run_aside
 from .leaves import Leaf
 from .red_zones import RedZones
 from .signature import Signature
@@ -202,7 +202,8 @@ class HostExecutable(Executable):
                 return
             native = native_entry(HostExecutable, "_native", Executable.__call__, self._cache)
             if native is not None:
-                program = Program(self._signature, self.calling, self.image.seconds >= SHORT)
+                loops = any(isinstance(thunk, WhileThunk) for thunk in self.thunks.walk())
+                program = Program(self._signature, self.calling, self.image.seconds, loops)
                 self._native = program.words
                 self._contexts.enter(native, program)
             self._may_enter = False

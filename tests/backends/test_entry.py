@@ -519,3 +519,72 @@ def test_narrow_types_are_served():
     z = program(x)
     assert z.dtype == ml_dtypes.bfloat16 and served(program) - before == 1
     np.testing.assert_array_equal(z.astype(np.float32), 2 * x.astype(np.float32))
+
+
+# -- loops ------------------------------------------------------------------------------------------------------------
+LOOP = """HloModule m
+cond {
+  s = (s32[], f32[8], s32[]) parameter(0)
+  i = s32[] get-tuple-element(s), index=0
+  n = s32[] get-tuple-element(s), index=2
+  ROOT c = pred[] compare(i, n), direction=LT
+}
+body {
+  s = (s32[], f32[8], s32[]) parameter(0)
+  i = s32[] get-tuple-element(s), index=0
+  one = s32[] constant(1)
+  j = s32[] add(i, one)
+  x = f32[8] get-tuple-element(s), index=1
+  y = f32[8] negate(x)
+  n = s32[] get-tuple-element(s), index=2
+  ROOT t = (s32[], f32[8], s32[]) tuple(j, y, n)
+}
+ENTRY e {
+  x = f32[8] parameter(0)
+  n = s32[] parameter(1)
+  z = s32[] constant(0)
+  t = (s32[], f32[8], s32[]) tuple(z, x, n)
+  w = (s32[], f32[8], s32[]) while(t), condition=cond, body=body
+  y = f32[8] get-tuple-element(w), index=1
+  ROOT r = (f32[8], f32[8]) tuple(y, x)
+}"""
+
+
+@pytest.mark.parametrize("emitters", ["legacy", "mlir"])
+def test_loops_are_served_also_where_they_pause(emitters):
+    """A run pauses after a number of iterations, which is lowered here; Python then runs it to the end."""
+    program = made(LOOP, emitters)
+    before, out = served(program), program(A, np.int32(1).reshape(()))
+    for rounds in (int(program._contexts.program.words[entry.W["rounds"]]), 7, 1):
+        program._contexts.program.words[entry.W["rounds"]] = rounds
+        for n in (0, 1, 2, 6, 7, 8, 1001, 100_000):
+            count = np.array(n, np.int32)
+            for z, x in (program(A, count), program(A, count, out=out)):
+                np.testing.assert_array_equal(z, -A if n % 2 else A)
+                np.testing.assert_array_equal(x, A)
+    assert served(program) - before == 49 and len(program._contexts) == 1
+
+
+def test_an_exception_during_a_paused_loop_ends_the_call_and_leaves_the_program_usable():
+    code = (
+        """
+import signal
+def stop(number, frame):
+    raise TimeoutError
+signal.signal(signal.SIGALRM, stop)
+f = testbed.compile('''"""
+        + LOOP
+        + """''')
+many, few = np.array(2**31 - 1, np.int32), np.array(3, np.int32)
+f(x, few)
+for _ in range(3):
+    signal.setitimer(signal.ITIMER_REAL, 0.3)
+    try:
+        f(x, many)
+        print('it ended')
+    except TimeoutError:
+        print((f(x, few)[0] == -x).all(), len(f._contexts), f._contexts.program.calls)
+"""
+    )
+    done = child(code)
+    assert done.stdout == "True 1 1\nTrue 1 2\nTrue 1 3\n", done.stderr
