@@ -1,5 +1,6 @@
 """Shows that every way to run a compiled program gives the bits of the reference, the interpreted thunks on one thread:
-by the compiled host program, from the bytes of a file, with thunks in other orders that their uses allow, on two threads.
+by the compiled host program, from the bytes of a file, with thunks in other orders that their uses allow, with a profile,
+on two threads.
 """
 
 from __future__ import annotations
@@ -18,6 +19,8 @@ from ..codegen.threads import set_threads, threads
 from ..formats.program import Program
 from ..migration.compile import compile_program
 from ..migration.flags import STACK_NAMES, Flags
+from ..profiling.insert import profiled
+from ..thunks import from_plan
 from ..thunks.legal_order import reordered
 from .fake_inputs import fake_inputs
 
@@ -85,9 +88,17 @@ def in_order(seed: int) -> Callable[[HostExecutable], HostExecutable]:
     return prepare
 
 
+def with_profile(executable: HostExecutable) -> HostExecutable:
+    """The executable with a profile thunk around each thunk."""
+    ranged = {kernel.symbol for kernel in executable.image.kernels if kernel.ranged}
+    image = replace(executable.image, thunks=from_plan(profiled(executable.plan), ranged=ranged))
+    return HostExecutable(image, executable.program, executable.code, executable.target, {})
+
+
 WAYS: Mapping[str, Callable[[HostExecutable], HostExecutable]] = {
     "from a file": loaded,
     **{f"in another order of thunks ({seed})": in_order(seed) for seed in range(ORDERS)},
+    "with a profile": with_profile,
 }
 """The end of a sentence → what makes an executable that runs the interpreted thunks in this way."""
 

@@ -8,6 +8,7 @@ import pytest
 import testbed
 
 from ...backends.base import CompileOptions
+from ...differential import executions
 from ...formats.program import Program
 from ...formats.text.parser import parse_module
 from ...hlo.errors import InputError
@@ -125,6 +126,18 @@ def test_a_program_from_a_file_has_its_profile(tmp_path):
     loaded.execute([np.int32(3), X])
     assert calls(loaded, "while") == [(0, 1), (1, 3)]
     assert executable.profile().runs == 0
+
+
+def test_conform_runs_programs_with_a_profile(monkeypatch):
+    executable = compiled(NESTED, "legacy", profile=False)
+    made = executions.WAYS["with a profile"](executable)
+    made.execute([np.int32(3), X])
+    assert calls(made, "while") == [(0, 1), (1, 3)]
+    program = Program("nested", NESTED, parse_module(NESTED))
+    assert executions.difference(program) is None
+    other = compiled(NESTED.replace("cosine", "sine"), "legacy")
+    monkeypatch.setitem(executions.WAYS, "with a profile", lambda executable: other)
+    assert executions.difference(program) == "legacy: the results with a profile differ"
 
 
 def test_red_zones_and_a_profile_go_together():
