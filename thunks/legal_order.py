@@ -1,5 +1,5 @@
-"""Another order of a thunk sequence that its declared uses allow. A run in it must give the same bits: if it does not, a
-thunk touches memory that it does not declare.
+"""Another order of a thunk sequence that its declared uses allow. A run in it must give the same bits: if it does not,
+a thunk touches memory that it does not declare.
 """
 
 from __future__ import annotations

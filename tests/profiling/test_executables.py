@@ -129,7 +129,7 @@ def test_a_program_from_a_file_has_its_profile(tmp_path):
 
 
 def test_conform_runs_programs_with_a_profile(monkeypatch):
-    executable = compiled(NESTED, "legacy", profile=False)
+    executable = compiled(NESTED, "legacy", profile=False, host_program="interpreted")
     made = executions.WAYS["with a profile"](executable)
     made.execute([np.int32(3), X])
     assert calls(made, "while") == [(0, 1), (1, 3)]
