@@ -102,7 +102,7 @@ class _Program:
         for leaf, target in zip(code.elements(made), targets, strict=True):
             memory.write(self.place(target), leaf)
 
-    def own(self, value):
+    def own(self, value: Any) -> Any:
         """An attribute value whose computations have names of their own in this module."""
         if isinstance(value, tuple):
             return tuple(map(self.own, value))

@@ -15,7 +15,7 @@ from .hlo_rules import check_instruction
 from .module import LhloModule
 from .profile_rules import MARKS, check_intervals, check_mark, check_profiler
 from .program import memory_arguments
-from .read import argument_attributes, kernels, location_of
+from .read import Kernel, argument_attributes, kernels, location_of
 from .structure import broken, check_block_end, check_memref, check_op, sole_block
 from .table import OPCODE
 from .to_hlo import Reader
@@ -226,7 +226,7 @@ def check_step_scratch(op: ir.Operation, needed: int) -> None:
         )
 
 
-def check_kernel_values(kernel) -> None:
+def check_kernel_values(kernel: Kernel) -> None:
     """Check HLO's rules for the one op of a kernel. KERNEL1: views inside a kernel have no offset.
 
     SCRATCH2: if the op needs scratch memory, the last argument, and no other, has lhlo.scratch. It is a memref<…xi8>

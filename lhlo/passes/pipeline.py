@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
+from typing import Any
 
 from mlir import ir
 from mlir.passmanager import PassManager
@@ -66,10 +67,10 @@ def run_passes(lhlo: LhloModule, names: Sequence[str] | None = None, file: str =
 
 def _guarded(
     step: LhloPass, lhlo: LhloModule, errors: list[TestbedError], file: str
-) -> Callable[[ir.Operation, object], None]:
+) -> Callable[[ir.Operation, Any], None]:
     """The pass as MLIR calls it: an exception must not cross into MLIR."""
 
-    def run(op: ir.Operation, external) -> None:  # type: ignore[no-untyped-def]
+    def run(op: ir.Operation, external: Any) -> None:
         try:
             step.run(op)
             verify(lhlo, file)
