@@ -9,6 +9,8 @@ from pathlib import Path
 
 import numpy as np
 import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
 
 from ...backends.base import CompileOptions
 from ...backends.host.executable import HostExecutable
@@ -24,9 +26,11 @@ from ...migration import Flags, compile_module
 from ...planning import partition
 from ...thunks import KernelThunk
 from ...thunks.wire.container import unpack
+from ..generators.random_programs import Programs
 from ..support.check import disagreements
 from ..support.corpus import sample
 from ..support.inputs import make_inputs
+from ..support.passes import agree
 
 STACKS = ("legacy", "mlir")
 
@@ -117,6 +121,25 @@ SOFTMAX = one(
     "s = f32[40] reduce(e, z), dimensions={1}, to_apply=add",
     "c = f32[40,33] broadcast(s), dimensions={0}",
 )
+
+LOOP = """HloModule m
+next { s = (s32[], f32[300000]) parameter(0)
+  i = s32[] get-tuple-element(s), index=0
+  x = f32[300000] get-tuple-element(s), index=1
+  one = s32[] constant(1)
+  j = s32[] add(i, one)
+  y = f32[300000] sine(x)
+  ROOT t = (s32[], f32[300000]) tuple(j, y) }
+more { s = (s32[], f32[300000]) parameter(0)
+  i = s32[] get-tuple-element(s), index=0
+  n = s32[] constant(5)
+  ROOT c = pred[] compare(i, n), direction=LT }
+ENTRY e { x = f32[300000] parameter(0)
+  i = s32[] constant(0)
+  s = (s32[], f32[300000]) tuple(i, x)
+  w = (s32[], f32[300000]) while(s), condition=more, body=next
+  ROOT r = f32[300000] get-tuple-element(w), index=1 }
+"""
 
 FAMILIES: dict[str, tuple[str, str]] = {
     "flat": (one("f32[1000]", "f32[1000] tanh(x)"), "legacy mlir"),
@@ -221,6 +244,37 @@ def test_which_loops_take_ranges(family: str, stack: str, monkeypatch):
     executable = check_threads(parse_module(text), stack, (2, 5))
     check_ranges_alone(executable)
     assert bool(split_kernels(executable)) == (stack in stacks.split())
+
+
+@given(st.integers(0, 2**32))
+@settings(max_examples=12)
+def test_random_programs(seed: int):
+    kept, partition.CHUNK = partition.CHUNK, 1
+    try:
+        programs = Programs(seed, size=8)
+        for stack in STACKS:
+            executable = compiled(programs.module, stack)
+            set_threads(1)
+            alone = executable.execute(programs.inputs)
+            set_threads(3)
+            assert [x.tobytes() for x in alone] == [x.tobytes() for x in executable.execute(programs.inputs)]
+            agree(programs.module, evaluate(programs.module, programs.inputs), alone)
+    finally:
+        partition.CHUNK = kept
+
+
+@pytest.mark.parametrize("stack", STACKS)
+def test_a_split_kernel_runs_between_guard_bytes_for_calls_and_in_loops(stack: str):
+    module = parse_module(LOOP)
+    (x,) = make_inputs(module)
+    options = CompileOptions(emit=replace(EmitOptions.host(), ranges=True))
+    executable = compile_module(module, Flags.parse(stack), options)
+    assert split_kernels(executable)
+    set_threads(2)
+    expected = executable.execute([x])[0]
+    guarded = compile_module(module, Flags.parse(stack), replace(options, red_zones=True))
+    assert guarded.execute([x])[0].tobytes() == expected.tobytes()
+    assert all(np.asarray(executable(x)).tobytes() == expected.tobytes() for _ in range(3))
 
 
 @pytest.mark.parametrize("stack", STACKS)
