@@ -16,7 +16,7 @@ if TYPE_CHECKING:
     from ..formats.program import Program
 
 
-SHARED = {"thunks.txt": 3, "host.mlir": 4, "host.ll": 5, "host.optimized.ll": 6, "host.s": 7}
+SHARED = {"thunks.txt": 3, "host.mlir": 4, "host.ll": 5, "host.optimized.ll": 6}
 """Stages below the plan that the stacks share: their places in the order of the flow."""
 
 

@@ -30,13 +30,13 @@ class CompiledObject:
 def optimize(llvm_ir: str, options: EmitOptions) -> str:
     """The LLVM IR after all O3 passes for the target."""
     with compiler(options.target) as lent:
-        return str(_optimized(llvm_ir, options, lent))
+        return str(optimized_module(llvm_ir, options, lent))
 
 
 def assembly(llvm_ir: str, options: EmitOptions) -> str:
     """The assembly that `compile_object` would encode."""
     with compiler(options.target) as lent:
-        return lent.machine.emit_assembly(_optimized(llvm_ir, options, lent))
+        return lent.machine.emit_assembly(optimized_module(llvm_ir, options, lent))
 
 
 def compile_object(llvm_ir: str, options: EmitOptions, cache: ObjectCache | None = DEFAULT_CACHE) -> bytes:
@@ -53,7 +53,7 @@ def build_object(llvm_ir: str, options: EmitOptions, cache: ObjectCache | None =
             return CompiledObject(found, 0.0, 0.0, cached=True)
     start = time.perf_counter()
     with compiler(options.target) as lent:
-        module = _optimized(llvm_ir, options, lent)
+        module = optimized_module(llvm_ir, options, lent)
         optimized = time.perf_counter()
         data = emit_object(lent.machine, module)
     result = CompiledObject(data, optimized - start, time.perf_counter() - optimized, cached=False)
@@ -108,7 +108,8 @@ def _closing_parenthesis(text: str, position: int) -> int:
 _PARENTHESIS = re.compile(r'[()]|"[^"\n]*"')
 
 
-def _optimized(llvm_ir: str, options: EmitOptions, lent: Compiler) -> llvm.ModuleRef:
+def optimized_module(llvm_ir: str, options: EmitOptions, lent: Compiler) -> llvm.ModuleRef:
+    """The module after all O3 passes. lent: a compiler for the target."""
     module = parse(prepare(llvm_ir, options))
     module.triple = options.target.triple
     module.data_layout = str(lent.machine.target_data)

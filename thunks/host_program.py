@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 import ctypes
-from collections.abc import Callable, Collection, Mapping
+from collections.abc import Callable, Collection, Mapping, Sequence
 from dataclasses import dataclass, replace
 
 import numpy as np
 
+from ..codegen import inline
 from ..codegen.cache import ObjectCache, cache_key
+from ..codegen.inline import build_with_kernels
 from ..codegen.llvm import VERSIONS
 from ..codegen.load import LoadedCode
 from ..codegen.mlir import lower_text, mlir_version
@@ -33,14 +35,20 @@ def module_of(root: SequentialThunk, options: EmitOptions, seconds: Mapping[str,
     return host_module(root, architecture if architecture in FLUSHING and not options.strict else None, seconds)
 
 
-def build_host(module: HostModule, options: EmitOptions, cache: ObjectCache | None) -> CompiledObject:
-    """The object file of a host program. MLIR is imported only if the cache does not have it."""
-    tools = (PASSES, PROFILE_IR, mlir_version(), VERSIONS, SETTINGS)
-    key = cache_key(module.text, repr(options.target), repr(options.strict), *tools)
+def build_host(
+    module: HostModule, options: EmitOptions, cache: ObjectCache | None, kernels: Sequence[str] = ()
+) -> CompiledObject:
+    """The object file of a host program. MLIR is imported only if the cache does not have it.
+
+    kernels: LLVM IR of kernels that become a part of it where they are small.
+    """
+    tools = (PASSES, PROFILE_IR, mlir_version(), VERSIONS, SETTINGS, inline.SETTINGS)
+    key = cache_key(module.text, *kernels, repr(options.target), repr(options.strict), *tools)
     found = cache.read(key) if cache is not None else None
     if found is not None:
         return CompiledObject(found, 0.0, 0.0, cached=True)
-    built = build_object(host_ir(module), options, cache=None)
+    text = host_ir(module)
+    built = build_with_kernels(text, kernels, options) if kernels else build_object(text, options, cache=None)
     if cache is not None:
         cache.write(key, built.data)
     return built

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Collection, Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager
 from dataclasses import dataclass, field, replace
@@ -81,7 +81,8 @@ class HostCompiler(Compiler[Plan]):
             if not host_program.is_compiled(thunks, options):
                 return thunks, None
             with watch.measure("host"):
-                return thunks, host_program.build(thunks, seconds, options)
+                small = host_program.inlined(thunks, seconds, options)
+                return thunks, host_program.build(thunks, seconds, options, _ir_of(small, parts, options))
 
         objects, ranged, (thunks, host) = _build(parts, options, watch, host_of)
         if host is not None:
@@ -100,6 +101,13 @@ class HostCompiler(Compiler[Plan]):
         return HostExecutable(
             image, module, code, options.emit.target, watch.seconds, stages, options.cache, zones, program
         )
+
+
+def _ir_of(names: Collection[str], parts: Sequence[_Part], options: CompileOptions) -> list[str]:
+    """LLVM IR of some kernels, a module for each stack."""
+    chosen = [(part.emitter, [r for r in part.requests if r.name in names]) for part in parts]
+    emit = replace(options.emit, keep_stages=False)
+    return [emitter.emit(requests, emit).llvm_ir for emitter, requests in chosen if requests]
 
 
 def _by_stack(kernels: Sequence[KernelRequest], emit_for: EmitFor) -> list[_Part]:

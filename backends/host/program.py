@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 
-from ...codegen.optimize import CompiledObject, assembly, optimize
-from ...thunks import ConditionalThunk, CopyThunk, KernelThunk, SequentialThunk, WhileThunk
+from ...codegen.inline import ARCHITECTURES, with_kernels
+from ...codegen.optimize import CompiledObject, optimize
+from ...thunks import ConditionalThunk, CopyThunk, KernelThunk, ProfileThunk, SequentialThunk, WhileThunk
 from ...thunks.host_module import HostModule
 from ...thunks.host_program import build_host, host_ir, module_of
 from ..base import CompileOptions, HostProgramKind
@@ -18,6 +19,7 @@ class BuiltHost:
 
     module: HostModule
     object: CompiledObject
+    kernels: tuple[str, ...] = ()  # LLVM IR of those that may be inlined
 
 
 def is_compiled(thunks: SequentialThunk, options: CompileOptions) -> bool:
@@ -35,10 +37,31 @@ WORTH = 32
 """Kernels and copies from which the compiled host program is the default, if there is no control flow."""
 
 
-def build(thunks: SequentialThunk, seconds: Mapping[str, float], options: CompileOptions) -> BuiltHost:
-    """Compile the host program. seconds: an upper estimate of each kernel's run time, by symbol."""
+SMALL = 1e-6
+"""Estimated seconds of a kernel that may be inlined: some hundred elements."""
+
+MANY_TRIPS = 256
+"""Iterations from which inlining kernels into a loop is worth the time to compile them once more."""
+
+
+def inlined(thunks: SequentialThunk, seconds: Mapping[str, float], options: CompileOptions) -> frozenset[str]:
+    """The symbols of kernels to inline where they are small: those in loops, unless the program notes times."""
+    steps = list(thunks.walk())
+    if options.emit.target.architecture not in ARCHITECTURES or any(isinstance(t, ProfileThunk) for t in steps):
+        return frozenset()
+    loops = [t for t in steps if isinstance(t, WhileThunk) and (t.trip_count is None or t.trip_count >= MANY_TRIPS)]
+    kernels = [t for loop in loops for t in SequentialThunk((loop,)).walk() if isinstance(t, KernelThunk)]
+    return frozenset(t.symbol for t in kernels if t.split is None and seconds.get(t.symbol, SMALL) < SMALL)
+
+
+def build(
+    thunks: SequentialThunk, seconds: Mapping[str, float], options: CompileOptions, kernels: Sequence[str]
+) -> BuiltHost:
+    """Compile the host program. seconds: an upper estimate of each kernel's run time, by symbol. kernels: LLVM IR of
+    those that may be inlined.
+    """
     module = module_of(thunks, options.emit, seconds)
-    return BuiltHost(module, build_host(module, options.emit, options.cache))
+    return BuiltHost(module, build_host(module, options.emit, options.cache, kernels), tuple(kernels))
 
 
 def stages(host: BuiltHost, options: CompileOptions) -> Iterator[tuple[str, str]]:
@@ -46,5 +69,5 @@ def stages(host: BuiltHost, options: CompileOptions) -> Iterator[tuple[str, str]
     text = host_ir(host.module)
     yield "host.mlir", host.module.text
     yield "host.ll", text
-    yield "host.optimized.ll", optimize(text, options.emit)
-    yield "host.s", assembly(text, options.emit)
+    whole = with_kernels(text, host.kernels, options.emit) if host.kernels else optimize(text, options.emit)
+    yield "host.optimized.ll", whole

@@ -11,6 +11,7 @@ import pytest
 from ...backends.base import CompileOptions
 from ...backends.host.program import WORTH
 from ...codegen.cache import ObjectCache
+from ...codegen.inline import ARCHITECTURES
 from ...codegen.mlir import MlirError, lower_text
 from ...codegen.options import EmitOptions, Target
 from ...formats.text.parser import parse_module
@@ -203,3 +204,55 @@ def test_what_matters_is_in_the_key(tmp_path):
 def test_a_wrong_module_is_an_error_of_one_line():
     with pytest.raises(MlirError, match="MLIR refuses a module"):
         lower_text("module { func.func @f() -> i64 { return } }", PASSES)
+
+
+def barred(body, iterations):
+    """A loop whose body is `body`, on x0 and k, a kernel per line; the last one makes x."""
+    return parse_module(f"""HloModule barred
+c {{ t = (s32[], f32[8], f32[8]) parameter(0)
+  i = s32[] get-tuple-element(t), index=0
+  n = s32[] constant({iterations})
+  ROOT r = pred[] compare(i, n), direction=LT }}
+b {{ t = (s32[], f32[8], f32[8]) parameter(0)
+  i = s32[] get-tuple-element(t), index=0
+  x0 = f32[8] get-tuple-element(t), index=1
+  k = f32[8] get-tuple-element(t), index=2
+  one = s32[] constant(1)
+  j = s32[] add(i, one)
+  {body}
+  ROOT r = (s32[], f32[8], f32[8]) tuple(j, x, k) }}
+ENTRY e {{ x = f32[8] parameter(0)
+  k = f32[8] parameter(1)
+  zero = s32[] constant(0)
+  t = (s32[], f32[8], f32[8]) tuple(zero, x, k)
+  ROOT w = (s32[], f32[8], f32[8]) while(t), condition=c, body=b }}
+""")
+
+
+PRODUCTS = """p = f32[8] multiply(x0, k)
+  p0 = f32[8] opt-barrier(p)
+  s = f32[8] subtract(p0, x0)
+  s0 = f32[8] opt-barrier(s)
+  q = f32[8] multiply(s0, s0)
+  q0 = f32[8] opt-barrier(q)
+  x = f32[8] add(q0, k)"""
+"""Products that one kernel stores and another one adds to: in one function they would round once instead of twice."""
+
+
+@pytest.mark.parametrize("stack", ["legacy", "mlir"])
+def test_inlined_kernels_round_as_they_do_by_themselves(stack):
+    inputs = [np.linspace(0.3, 0.9, 8, dtype=np.float32), np.linspace(-1.7, 0.2, 8, dtype=np.float32)]
+    module = barred(PRODUCTS, 300)
+    kinds_agree(module, inputs, stack)
+    options = CompileOptions(cache=None, keep_stages=True, host_program="compiled")
+    stages = dict(compile_module(module, Flags.parse(stack), options).stages)
+    assert "_kernel(" in stages["host.ll"]
+    if EmitOptions.host().target.architecture in ARCHITECTURES:
+        assert "_kernel(" not in stages["host.optimized.ll"]
+
+
+def test_short_loops_and_profiles_inline_nothing():
+    for iterations, profile in ((3, False), (300, True)):
+        options = CompileOptions(cache=None, keep_stages=True, host_program="compiled", profile=profile)
+        executable = compile_module(barred(PRODUCTS, iterations), options=options)
+        assert "_kernel(" in dict(executable.stages)["host.optimized.ll"]

@@ -1,0 +1,128 @@
+"""Small kernels become part of the function that calls them, with the bits that they have by themselves.
+
+A kernel qualifies if its optimised code is one block without calls. A value that it stores passes
+`llvm.arithmetic.fence`: a later kernel may take the value from a register, but sees it as it was stored, so that no
+product of one kernel and sum of the next contract into one rounding. Behind the inliner no pass runs that rewrites
+arithmetic. LLVM turns the promise that a kernel's arguments do not overlap (noalias) into metadata of that call only.
+"""
+
+from __future__ import annotations
+
+import re
+import time
+from collections.abc import Iterator, Sequence
+
+import llvmlite.binding as llvm
+
+from .llvm import Compiler, compiler, parse
+from .optimize import CompiledObject, optimize, optimized_module
+from .options import EmitOptions
+from .unlocked import emit_object, freed, run_passes
+
+ARCHITECTURES = frozenset({"x86_64"})
+"""Where this is done. Elsewhere instruction selection may see through memory, and share one product between kernels."""
+
+MOST_LINES = 64
+"""Instructions of a kernel that is inlined."""
+
+SETTINGS = f"inline {MOST_LINES}"
+"""The settings in words, a part of the key of what is cached. Change them together with the code of this file."""
+
+
+def build_with_kernels(host_ir: str, kernels: Sequence[str], options: EmitOptions) -> CompiledObject:
+    """The object of `host_ir` with small kernels of the LLVM modules `kernels` inlined; others are external symbols."""
+    start = time.perf_counter()
+    with compiler(options.target) as lent:
+        module = _linked(host_ir, kernels, options, lent)
+        optimized = time.perf_counter()
+        data = emit_object(lent.machine, module)
+    return CompiledObject(data, optimized - start, time.perf_counter() - optimized, cached=False)
+
+
+def with_kernels(host_ir: str, kernels: Sequence[str], options: EmitOptions) -> str:
+    """The LLVM IR that `build_with_kernels` makes code of."""
+    with compiler(options.target) as lent:
+        return str(_linked(host_ir, kernels, options, lent))
+
+
+def _linked(host_ir: str, kernels: Sequence[str], options: EmitOptions, lent: Compiler) -> llvm.ModuleRef:
+    module = optimized_module(host_ir, options, lent)
+    for text in kernels:
+        prepared, small = _fenced(optimize(text, options))
+        other = parse(prepared)
+        names = [function.name for function in other.functions if not function.is_declaration]
+        # Modules of two contexts cannot be linked: both go into the context of a third text.
+        context = llvm.create_context()
+        module = llvm.parse_assembly(str(module), context=context)
+        module.link_in(llvm.parse_assembly(prepared, context=context))
+        for name in names:
+            function = module.get_function(name)
+            function.linkage = "internal" if name in small else "available_externally"
+            if name in small:
+                function.add_function_attribute("alwaysinline")
+    manager = llvm.create_new_module_pass_manager()
+    manager.add_always_inliner_pass()
+    with freed(manager):
+        run_passes(manager, module, lent.pass_builder())
+    return module
+
+
+_DEFINE = re.compile(r'^define\b[^@\n]*@(?:"([^"]*)"|([-\w.$]+))\(')
+_STORE = re.compile(r"^  store ((?:<\d+ x )?(float|double)>?) (%[^,]+), ")
+_OTHER_STORE = re.compile(r"^  store (?:volatile|atomic|(?:<\d+ x )?(?:half|bfloat|fp128|x86_fp80|\[|\{))")
+_LABEL = re.compile(r'^(?:[-\w.$]+|"[^"]*"):')
+_CALL = re.compile(r"\bcall\b[^@]*@([-\w.$]+)")
+_PURE = re.compile(
+    r"llvm\.(?:fma|fmuladd|fabs|sqrt|maximum|minimum|maxnum|minnum|copysign|floor|ceil|trunc|rint|nearbyint|roundeven"
+    r"|arithmetic\.fence|smax|smin|umax|umin|abs|ctpop|ctlz|cttz|bswap|fshl|fshr|fptosi\.sat|fptoui\.sat|vector\.reduce"
+    r"|lifetime|experimental\.noalias\.scope\.decl)\b"
+)
+
+
+def _fenced(text: str) -> tuple[str, frozenset[str]]:
+    """An optimised module whose small kernels have fences in front of their stores; and the names of these."""
+    lines: list[str] = []
+    body: list[str] | None = None
+    name, small, kinds = "", set[str](), dict[str, str]()
+    for line in text.splitlines():
+        found = _DEFINE.match(line)
+        if found:
+            name, body = found[1] or found[2], []
+        elif line == "}" and body is not None:
+            if _is_small(body):
+                small.add(name)
+                body = list(_with_fences(body, kinds))
+            lines += [*body, line]
+            body = None
+            continue
+        (lines if body is None or found else body).append(line)
+    declared = [
+        f"declare {kind} @llvm.arithmetic.fence.{suffix}({kind})"
+        for suffix, kind in kinds.items()
+        if f"@llvm.arithmetic.fence.{suffix}(" not in text
+    ]
+    return "\n".join([*lines, *declared]) + "\n", frozenset(small)
+
+
+def _is_small(body: Sequence[str]) -> bool:
+    """Whether a function is one block, short, without calls that could matter, and stores what can be fenced."""
+    code = [line for line in body if line.strip() and not line.lstrip().startswith(";")]
+    labels = sum(bool(_LABEL.match(line)) for line in code)
+    calls = [found[1] for line in code if (found := _CALL.search(line))]
+    plain = all(_PURE.match(name) for name in calls) and len(calls) == sum(" call " in line for line in code)
+    return labels <= 1 and len(code) <= MOST_LINES and plain and not any(_OTHER_STORE.match(line) for line in code)
+
+
+def _with_fences(body: Sequence[str], kinds: dict[str, str]) -> Iterator[str]:
+    """kinds: suffix of a fence's name → type; types that are met are added."""
+    for number, line in enumerate(body):
+        found = _STORE.match(line)
+        if found is None:
+            yield line
+            continue
+        kind, element, value = found.groups()
+        bits = {"float": "f32", "double": "f64"}[element]
+        suffix = f"v{kind[1:].split()[0]}{bits}" if kind.startswith("<") else bits
+        kinds[suffix] = kind
+        yield f"  %stored.{number} = call {kind} @llvm.arithmetic.fence.{suffix}({kind} {value})"
+        yield line.replace(f"store {kind} {value},", f"store {kind} %stored.{number},", 1)
