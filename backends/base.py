@@ -7,7 +7,7 @@ from collections.abc import Callable, Collection, Mapping, Sequence
 from dataclasses import dataclass, field
 from enum import StrEnum
 from functools import cached_property
-from typing import Any, Generic, TypeVar
+from typing import TYPE_CHECKING, Any, Generic, TypeVar
 
 import numpy as np
 
@@ -17,8 +17,10 @@ from ..hlo.display import Displayed
 from ..hlo.errors import InputError, TestbedError
 from ..hlo.ir import Module
 from ..hlo.shapes import Shape
-from ..planning.plan import KernelRequest
 from .calling import Calling
+
+if TYPE_CHECKING:
+    from ..planning.plan import KernelRequest
 
 
 class BackendError(TestbedError):
@@ -37,7 +39,7 @@ class Emitter:
     unsupported: Callable[[Sequence[KernelRequest]], Sequence[TestbedError]] = lambda requests: ()
 
 
-EmitFor = Callable[[KernelRequest], Emitter]
+EmitFor = Callable[["KernelRequest"], Emitter]
 """Chooses the stack of a kernel. Only migration/ creates such functions."""
 
 

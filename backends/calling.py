@@ -15,7 +15,6 @@ from typing import Any
 
 import numpy as np
 
-from ..hlo.attributes import Raw
 from ..hlo.errors import InputError
 from ..hlo.ir import Instruction, Module
 from ..hlo.shapes import Shape
@@ -273,8 +272,8 @@ def _arguments_of(parameter: Instruction) -> Iterator[Argument]:
 
 def label_of(parameter: Instruction) -> str:
     """`params['w']` from the metadata that JAX writes, else the parameter's name."""
-    metadata = parameter.attributes.get("metadata")
-    found = _OP_NAME.search(metadata.text) if isinstance(metadata, Raw) else None
+    metadata = parameter.attributes.get("metadata")  # a Raw
+    found = None if metadata is None else _OP_NAME.search(metadata.text)
     if found is not None:
         label = re.sub(r"\\(.)", r"\1", found[1])
         if _PATH.fullmatch(label):

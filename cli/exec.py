@@ -14,7 +14,7 @@ from .json_output import array_body, json_option, print_document
 from .keys import read_key
 from .output import say
 from .params import FILE
-from .run import Iteration, print_results
+from .results import print_results
 
 if TYPE_CHECKING:
     import numpy as np
@@ -60,6 +60,6 @@ def command(program: str, inputs: Inputs, output: str | None, verify: str | None
         body |= {"load_seconds": loaded - start, "run_seconds": seconds}
         body["results"] = [array_body(v, s) for v, s in zip(results, shapes, strict=True)]
         return print_document("exec", 0, body)
-    print_results(Iteration(values.origin, values.inputs, [results], 0.0, seconds))
+    print_results(results)
     say(f"load {loaded - start:.3f} s, run {seconds * 1e3:.3f} ms", err=True)
     return 0

@@ -15,6 +15,7 @@ from .output import say
 from .params import FILE, MODULE, host_program_option, xla_flags_option
 from .programs import each_program
 from .replacing import replace_option, with_replacements
+from .results import print_results
 from .run_profile import prepare_profiled, print_profile
 
 if TYPE_CHECKING:
@@ -188,7 +189,7 @@ def _report(done: Sequence[Iteration], inputs: Inputs, quiet: bool) -> int:
             same = "the same bits" if again and not differing else now.origin
             say(f"iteration {len(done)}: {same}")
         if not again or differing:
-            print_results(now)
+            _print_results(now)
         if now.profile is not None:
             print_profile(now.profile)
         say(f"compile {now.compile_seconds:.3f} s, run {now.run_seconds * 1e3:.3f} ms", err=True)
@@ -204,26 +205,9 @@ def _prefix(iteration: Iteration, replica: int) -> str:
     return f"replica {replica} " if len(iteration.replicas) > 1 else ""
 
 
-def print_results(iteration: Iteration) -> None:
+def _print_results(iteration: Iteration) -> None:
     for replica, results in enumerate(iteration.replicas):
-        for i, value in enumerate(results):
-            say(array_text(f"{_prefix(iteration, replica)}out{i} {value.dtype.name}{list(value.shape)} ", value))
-
-
-def array_text(head: str, value: np.ndarray) -> str:
-    """The array behind a heading, in lines of the output's width; a large array is shortened."""
-    import numpy as np
-
-    from .output import width
-
-    indent = min(len(head), 4)
-    room = width() - 1
-    with np.printoptions(threshold=64, edgeitems=2, linewidth=room):
-        text = np.array2string(value, separator=", ", prefix=" " * indent, max_line_width=room)
-    one_line = " ".join(text.split("\n"))
-    if "\n" not in text and len(head) + len(text) <= room:
-        return head + one_line
-    return f"{head.rstrip()}\n{' ' * indent}{text}"
+        print_results(results, _prefix(iteration, replica))
 
 
 def _body(iteration: Iteration, program: Program) -> dict[str, Any]:

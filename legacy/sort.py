@@ -14,8 +14,8 @@ from llvmlite import ir
 from ..hlo.ir import Instruction
 from ..hlo.opcodes import Op
 from ..hlo.shapes import Shape
+from ..planning.allocation import POOL_ALIGNMENT
 from ..planning.partition import Partition
-from ..planning.plan import POOL_ALIGNMENT
 from .builder import Code, IndexValue
 from .elemental import Elemental, ElementRule, Index, Reads
 from .indexing import refuse

@@ -21,7 +21,7 @@ from ..hlo.errors import InputError, Location
 from ..hlo.ir import Instruction, Literal, rewrite
 from ..hlo.opcodes import Op
 from ..hlo.shapes import Shape, array
-from ..planning.plan import POOL_ALIGNMENT
+from ..planning.allocation import POOL_ALIGNMENT
 from ..planning.scratch import scratch_bytes
 from .attributes import text_of_string
 from .from_hlo import Memref, Writer, exact_operands, write_op

@@ -14,7 +14,7 @@ from mlir import ir
 from ..hlo.errors import Location, VerificationError
 from ..hlo.ir import Literal
 from ..hlo.shapes import Shape, tuple_shape
-from ..planning.plan import POOL_ALIGNMENT, USER_ALIGNMENT, Allocation, AllocationKind, BufferSlice
+from ..planning.allocation import POOL_ALIGNMENT, USER_ALIGNMENT, Allocation, AllocationKind, BufferSlice
 from .attributes import value_of
 from .literals import literal_of
 from .memrefs import shape_from_text, shape_of_memref

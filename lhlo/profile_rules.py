@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from mlir import ir
 
-from ..planning.plan import MOST_MARKS
+from ..planning.allocation import MOST_MARKS
 from .program import CONTROL, memory_arguments, profiler_of
 from .read import argument_attributes
 from .structure import broken, check_own_attributes

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from ..planning.plan import POOL_ALIGNMENT
+from ..planning.allocation import POOL_ALIGNMENT
 from ..planning.scratch import ON_STACK
 from .builder import Builder, Value
 

@@ -11,7 +11,7 @@ from dataclasses import dataclass, replace
 
 from ..hlo.dtypes import DType
 from ..hlo.opcodes import Op
-from ..planning.plan import POOL_ALIGNMENT
+from ..planning.allocation import POOL_ALIGNMENT
 from .builder import Builder, Index, Loop, Value
 from .elemental import Elemental, ElementRule, Indices, Reads, load_element, store_element
 from .elements import Scalar, decode, flatten, unflatten

@@ -15,10 +15,10 @@ from ..hlo.errors import VerificationError
 from ..hlo.ir import Computation, Instruction
 from ..hlo.opclasses import branches, control_computations
 from ..hlo.opcodes import Op
+from .allocation import POOL_ALIGNMENT
 from .inplace import reuses
 from .liveness import is_plain_copy, moves_no_bytes
 from .plan import (
-    POOL_ALIGNMENT,
     AllocationKind,
     BufferSlice,
     ConditionalStep,

@@ -7,10 +7,11 @@ from dataclasses import dataclass
 
 from ..hlo.ir import Instruction, Module
 from ..hlo.shapes import ShapeIndex
+from .allocation import POOL_ALIGNMENT, USER_ALIGNMENT, Allocation, AllocationKind, BufferSlice
 from .coalesce import Classes, coalesce
 from .liveness import NO_BUFFER, Copy, Timeline, Variable, build_timeline
 from .packing import Bin, Packing, Segments, fill_bins, pack
-from .plan import POOL_ALIGNMENT, USER_ALIGNMENT, Allocation, AllocationKind, BufferAssignment, BufferSlice
+from .plan import BufferAssignment
 
 
 @dataclass(frozen=True, slots=True)

@@ -13,7 +13,7 @@ from dataclasses import dataclass, field
 
 import numpy as np
 
-from .plan import slot_alignment
+from .allocation import slot_alignment
 
 Segments = Sequence[tuple[int, int]]
 

@@ -13,7 +13,7 @@ from ..hlo.analysis.sorted_parts import is_cut
 from ..hlo.ir import Instruction
 from ..hlo.library.calls import LIBRARY, work_bytes
 from ..hlo.opcodes import Op
-from .plan import POOL_ALIGNMENT
+from .allocation import POOL_ALIGNMENT
 
 ON_STACK = 4096
 """Bytes up to which the Plan offers no scratch memory."""

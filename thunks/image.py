@@ -10,7 +10,7 @@ import numpy as np
 from ..hlo.dynamic_border import DynamicBorder
 from ..hlo.errors import Location
 from ..hlo.shapes import Shape
-from ..planning.plan import Allocation, BufferSlice
+from ..planning.allocation import Allocation, BufferSlice
 from .kinds import SequentialThunk
 
 

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from enum import Enum
 from itertools import chain
 
-from ..planning.plan import BufferSlice
+from ..planning.allocation import BufferSlice
 
 
 class Access(Enum):

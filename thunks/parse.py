@@ -8,7 +8,7 @@ from collections.abc import Callable
 from typing import Any
 
 from ..hlo.errors import Location, ParseError
-from ..planning.plan import BufferSlice
+from ..planning.allocation import BufferSlice
 from .kinds import Access, BufferUse, SequentialThunk, Split, Thunk
 from .rows import BLOCKS, BY_WORD, MOST_NESTED, REQUIRED, Field, Kind, Type
 from .text import LABEL, NAME

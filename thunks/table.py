@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass, field
 
-from ..planning.plan import BufferSlice
+from ..planning.allocation import BufferSlice
 from .events import mark_of
 from .kinds import (
     Access,

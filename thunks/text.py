@@ -10,7 +10,7 @@ import re
 from collections.abc import Callable, Iterator
 from typing import Any
 
-from ..planning.plan import BufferSlice
+from ..planning.allocation import BufferSlice
 from .kinds import BufferUse, Split, Thunk
 from .rows import BLOCKS, BY_CLASS, BY_WORD, Field, Type
 

@@ -10,7 +10,7 @@ from typing import Any
 
 from ..hlo.errors import VerificationError
 from ..hlo.shapes import Shape
-from ..planning.plan import MOST_MARKS, POOL_ALIGNMENT, Allocation, AllocationKind, BufferSlice
+from ..planning.allocation import MOST_MARKS, POOL_ALIGNMENT, Allocation, AllocationKind, BufferSlice
 from .image import Image, Kernel
 from .kinds import (
     Access,

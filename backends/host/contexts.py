@@ -4,13 +4,12 @@ from __future__ import annotations
 
 import threading
 from collections.abc import Callable
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
 from ...hlo.errors import OutOfMemoryError
-from ...planning.plan import Allocation, AllocationKind
-from ...profiling.sink import Sink
+from ...planning.allocation import Allocation, AllocationKind
 from ...thunks.executor import Executor, Frame, Observer
 from ...thunks.host_program import HostFrame
 from ...thunks.image import Image
@@ -19,6 +18,9 @@ from .addresses import address_of
 from .entry import MOST_CONTEXTS, Native, Program
 from .memory import POOL
 from .signature import Signature
+
+if TYPE_CHECKING:
+    from ...profiling.sink import Sink
 
 IDLE_CONTEXTS = MOST_CONTEXTS
 """Number of arenas that an executable keeps for parallel executions."""

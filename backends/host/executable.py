@@ -18,11 +18,7 @@ from ...codegen.options import Target
 from ...formats.whole_files import write_whole
 from ...hlo.errors import InputError
 from ...hlo.ir import Module
-from ...planning.plan import Plan
-from ...profiling.profile import Profile, Row
-from ...profiling.sink import Sink
-from ...thunks import SequentialThunk, WhileThunk
-from ...thunks.events import event_cost, intervals
+from ...thunks import ProfileThunk, SequentialThunk, WhileThunk
 from ...thunks.executor import Executor, Observer
 from ...thunks.host_program import host_program_of
 from ...thunks.image import Image
@@ -34,10 +30,12 @@ from .entry import Program, native_entry
 from .files import entry_of, pieces
 from .interruptible import LONG, in_main_thread, run_aside
 from .leaves import Leaf
-from .red_zones import RedZones
 from .signature import Signature
 
 if TYPE_CHECKING:
+    from ...planning.plan import Plan
+    from ...profiling.profile import Profile
+    from ...profiling.sink import Sink
     from ...thunks.wire.program import Entry
 
 
@@ -164,6 +162,8 @@ class HostExecutable(Executable):
         addresses += places
         context = self._contexts.take()
         if self._red_zones and observer is None:
+            from .red_zones import RedZones
+
             observer = RedZones(self.code, self._executor.runner, self.image.flush_subnormals, context.address)
 
         def run() -> None:
@@ -216,7 +216,11 @@ class HostExecutable(Executable):
 
 def _sink(thunks: SequentialThunk, executor: Executor) -> Sink | None:
     """What collects the events of all runs; None if the program has no profile thunks."""
-    rows = [Row(i.id, i.name, i.what, i.depth) for i in intervals(thunks)]
-    if not rows:
+    if not any(isinstance(thunk, ProfileThunk) for thunk in thunks.walk()):
         return None
+    from ...profiling.profile import Row
+    from ...profiling.sink import Sink
+    from ...thunks.events import event_cost, intervals
+
+    rows = [Row(i.id, i.name, i.what, i.depth) for i in intervals(thunks)]
     return Sink(rows, event_cost(executor.runner.run, executor.runner.profile))

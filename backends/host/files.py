@@ -9,7 +9,6 @@ from typing import TYPE_CHECKING, Any
 
 from ...codegen.features import needed_features
 from ...codegen.load import symbols_of
-from ...hlo.attributes import Raw
 from ...hlo.display import PACKAGE
 from ...hlo.errors import InputError
 from ...hlo.ir import Computation, Instruction, Module
@@ -56,6 +55,8 @@ def module_of(entry: Entry) -> Module:
     for number, p in enumerate(entry.parameters):
         attributes: dict[str, Any] = {"parameter_number": number}
         if p.label:
+            from ...hlo.attributes import Raw
+
             escaped = p.label.replace("\\", "\\\\").replace('"', '\\"')
             attributes["metadata"] = Raw(f'{{op_name="{escaped}"}}')
         parameters.append(Instruction(Op.PARAMETER, p.name, p.shape, (), MappingProxyType(attributes)))

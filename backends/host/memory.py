@@ -17,7 +17,7 @@ from typing import Any
 import numpy as np
 
 from ...hlo.errors import InputError
-from ...planning.plan import POOL_ALIGNMENT
+from ...planning.allocation import POOL_ALIGNMENT
 
 IDLE_LIMIT = 512 << 20
 """Limit of the bytes in unused blocks that a pool keeps."""

@@ -6,7 +6,7 @@ import sys
 
 from llvmlite import ir
 
-from ...planning.plan import POOL_ALIGNMENT
+from ...planning.allocation import POOL_ALIGNMENT
 from .words import I32, I64, NULL, PTR, VOID, NativeModule, Words
 
 LOCK, IN_USE, PEAK, IDLE, TAKEN, MADE, LIMIT, IDLE_LIMIT, CLOCK, SHELVES = range(10)

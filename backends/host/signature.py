@@ -10,7 +10,7 @@ import numpy as np
 
 from ...hlo.errors import InputError
 from ...hlo.shapes import Shape
-from ...planning.plan import POOL_ALIGNMENT, USER_ALIGNMENT, Allocation, AllocationKind, BufferSlice
+from ...planning.allocation import POOL_ALIGNMENT, USER_ALIGNMENT, Allocation, AllocationKind, BufferSlice
 from ...thunks.image import Image
 from .leaves import Leaf
 

@@ -13,7 +13,8 @@ from llvmlite import ir
 
 from ...hlo.dtypes import DType
 from ...hlo.library.lapack import LETTERS
-from ...planning.plan import POOL_ALIGNMENT, KernelRequest
+from ...planning.allocation import POOL_ALIGNMENT
+from ...planning.plan import KernelRequest
 
 POINTER = ir.PointerType()
 I8, I32, I64 = ir.IntType(8), ir.IntType(32), ir.IntType(64)

@@ -12,7 +12,7 @@ import pytest
 from ...benchmarks.tables import left, right, text_table
 from ...cli import output
 from ...cli.main import main
-from ...cli.run import array_text
+from ...cli.results import array_text
 from ...formats.program import save_io
 
 LONG = "a_value_with_a_name_that_is_longer_than_most_but_not_longer_than_some"

@@ -25,6 +25,7 @@ SHARED = {
     "hlo/opclasses.py": "the language: sets of opcodes",
     "hlo/opcodes.py": "the language: opcodes",
     "hlo/shapes.py": "the language: shapes and layouts",
+    "planning/allocation.py": "the interface: what memory of ours is aligned to",
     "planning/partition.py": "the interface: the steps that a kernel may be split into",
     "planning/plan.py": "the interface: KernelRequest",
     "planning/scratch.py": "the interface: ON_STACK, what a request without scratch memory permits",
@@ -44,7 +45,7 @@ ONE_ONLY = {
 """Modules above the fork that one stack imports: the other must answer the same question by itself."""
 
 NUMBERS = {
-    ("planning/plan.py", "POOL_ALIGNMENT"): "a promise of the Plan: what every buffer of ours is aligned to",
+    ("planning/allocation.py", "POOL_ALIGNMENT"): "a promise of the Plan: what every buffer of ours is aligned to",
     ("planning/scratch.py", "ON_STACK"): "a promise of the Plan: scratch memory that a request need not offer",
 }
 """Numbers of rooms above the fork that a stack reads."""
@@ -157,7 +158,7 @@ def attributes_of(path: Path, module: str) -> set[str]:
 def test_the_scan_sees():
     """What the tests below rest on finds known imports and numbers."""
     assert "planning/plan.py" in imported("legacy") and "lhlo/dialect.py" in imported("mlir_emitters")
-    assert numbers(ROOT / "planning/plan.py")["POOL_ALIGNMENT"] == 64
+    assert numbers(ROOT / "planning/allocation.py")["POOL_ALIGNMENT"] == 64
     assert numbers(ROOT / "hlo/analysis/kernel_forms.py")["ROW_BYTES"] == 1 << 18
     assert number(ast.parse("f(3)", mode="eval").body) is None
 

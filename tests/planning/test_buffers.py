@@ -7,8 +7,9 @@ from hypothesis import strategies as st
 
 from ...evaluator.evaluator import evaluate
 from ...formats.text.parser import parse_module
+from ...planning.allocation import POOL_ALIGNMENT, AllocationKind
 from ...planning.assignment_checker import check_assignment
-from ...planning.plan import POOL_ALIGNMENT, AllocationKind, CopyStep, KernelStep, WhileStep
+from ...planning.plan import CopyStep, KernelStep, WhileStep
 from ...planning.planner import plan
 from ..generators.random_programs import Programs
 from ..support.passes import agree

@@ -6,9 +6,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from ...planning.allocation import slot_alignment
 from ...planning.coalesce import overlaps, union
 from ...planning.packing import pack, peak, whole_slots
-from ...planning.plan import slot_alignment
 
 
 def buffers(seed: int, count: int) -> tuple[list[int], list[list[tuple[int, int]]]]:

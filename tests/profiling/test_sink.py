@@ -6,7 +6,7 @@ import threading
 import numpy as np
 import pytest
 
-from ...planning.plan import MOST_MARKS
+from ...planning.allocation import MOST_MARKS
 from ...profiling import sink as sink_module
 from ...profiling.profile import Row
 from ...profiling.sink import Sink, spans

@@ -9,7 +9,7 @@ import numpy as np
 
 from ...hlo.dynamic_border import DynamicBorder, DynamicDimension
 from ...hlo.errors import InputError
-from ...planning.plan import Allocation, AllocationKind
+from ...planning.allocation import Allocation, AllocationKind
 from ..image import Image, Kernel
 from ..kinds import SequentialThunk
 from .container import ALIGNMENT

@@ -6,7 +6,7 @@ from collections.abc import Callable
 from typing import Any
 
 from ...hlo.errors import InputError
-from ...planning.plan import BufferSlice
+from ...planning.allocation import BufferSlice
 from ..kinds import Access, BufferUse, SequentialThunk, Split, Thunk
 from ..rows import BY_CLASS, KINDS, MOST_NESTED, Kind, Type
 
