@@ -11,7 +11,7 @@ from ..hlo.dynamic_border import DynamicBorder
 from ..hlo.errors import Location
 from ..hlo.shapes import Shape
 from ..planning.allocation import Allocation, BufferSlice
-from .kinds import SequentialThunk
+from .kinds import SequentialThunk, Split
 
 
 @dataclass(frozen=True, slots=True)
@@ -25,12 +25,13 @@ class KernelArgument:
 
 @dataclass(frozen=True, slots=True)
 class Kernel:
-    """A kernel's function. emitter: the name of the stack that made it. ranged: it takes a range of steps, too."""
+    """A kernel's function. emitter: the name of the stack that made it. split: its steps, if it
+    takes a range of them."""
 
     symbol: str
     emitter: str
     arguments: tuple[KernelArgument, ...]
-    ranged: bool = False
+    split: Split | None = None
 
 
 @dataclass(frozen=True, eq=False)

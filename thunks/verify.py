@@ -170,9 +170,11 @@ def _kernel(thunk: KernelThunk, allocations: Sequence[Allocation], kernels: Mapp
 
 def _check_split(thunk: KernelThunk, kernel: Kernel) -> None:
     name, split = f"kernel {thunk.name}", thunk.split
-    if (split is not None) != kernel.ranged:
-        does = "takes" if kernel.ranged else "does not take"
+    if (split is None) != (kernel.split is None):
+        does = "does not take" if kernel.split is None else "takes"
         raise VerificationError(f"{name}: {thunk.symbol} {does} a range of steps")
+    if split != kernel.split:
+        raise VerificationError(f"{name}: {thunk.symbol} is not split as its function is")
     if split is None:
         return
     if split.extent >= LARGEST:

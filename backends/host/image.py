@@ -11,6 +11,7 @@ from ...hlo.errors import Location
 from ...planning.plan import AllocationKind, BufferSlice, KernelRequest, Plan
 from ...thunks.image import Image, Kernel, KernelArgument
 from ...thunks.kinds import SequentialThunk
+from ...thunks.lowering import split_of
 from .estimate import estimated_seconds
 from .leaves import Leaf
 
@@ -60,7 +61,7 @@ def _constants(plan: Plan) -> dict[int, np.ndarray]:
 
 def _kernel(request: KernelRequest, emitter: str, ranged: bool) -> Kernel:
     arguments = (KernelArgument(a.slice.size, a.alignment, a.written) for a in request.arguments)
-    return Kernel(request.name, emitter, tuple(arguments), ranged)
+    return Kernel(request.name, emitter, tuple(arguments), split_of(request) if ranged else None)
 
 
 def _largest(plan: Plan) -> dict[int, tuple[str, Location | None]]:

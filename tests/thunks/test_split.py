@@ -150,19 +150,21 @@ def test_the_text_shows_the_split():
 
 
 @pytest.mark.parametrize(
-    ("split", "ranged", "complaint"),
+    ("split", "taken", "complaint"),
     [
-        (None, True, "f takes a range of steps"),
-        (Split(9, 1), False, "f does not take a range of steps"),
-        (Split(2**62, 1), True, f"{2**62} steps"),
-        (Split(9, 1, 4096), True, "its last argument is no scratch memory of 4096 bytes"),
+        (None, Split(9, 1), "f takes a range of steps"),
+        (Split(9, 1), None, "f does not take a range of steps"),
+        (Split(10, 1), Split(9, 1), "f is not split as its function is"),
+        (Split(9, 1), Split(9, 3), "f is not split as its function is"),
+        (Split(2**62, 1), Split(2**62, 1), f"{2**62} steps"),
+        (Split(9, 1, 4096), Split(9, 1, 4096), "its last argument is no scratch memory of 4096 bytes"),
     ],
 )
-def test_what_a_run_relies_on_is_verified(split, ranged, complaint):
+def test_what_a_run_relies_on_is_verified(split, taken, complaint):
     allocations = [Allocation(0, AllocationKind.RESULT, 8, 64, number=0)]
     thunk = KernelThunk("k", "f", (write(BufferSlice(0, 0, 8)),), split)
-    kernel = Kernel("f", "legacy", (KernelArgument(8, 8, True),), ranged)
+    kernel = Kernel("f", "legacy", (KernelArgument(8, 8, True),), taken)
     with pytest.raises(VerificationError, match=complaint):
         verify_thunks(SequentialThunk((thunk,)), allocations, [kernel])
-    right = replace(thunk, split=Split(9, 1, 8) if ranged else None)
-    verify_thunks(SequentialThunk((right,)), allocations, [kernel])
+    right = Split(9, 1, 8) if taken else None
+    verify_thunks(SequentialThunk((replace(thunk, split=right),)), allocations, [replace(kernel, split=right)])

@@ -16,7 +16,7 @@ from .container import LEAST_READER, OF_SPLIT, Container, Section, SectionKind, 
 from .memory import Values, buffer_values, constants_of, image_of
 from .protobuf import decode, encode
 from .shapes import shape_of, shape_values
-from .thunks import sequence_of, thunk_values
+from .thunks import sequence_of, split_of, split_values, thunk_values
 
 
 @dataclass(frozen=True, slots=True)
@@ -83,7 +83,7 @@ def write_program(program: ProgramFile, key: bytes | None = None) -> Iterator[by
     )
     sections = [Section(kind, encode(name, values)) for kind, name, values in messages]
     sections += [Section(SectionKind.CODE, data) for data in program.objects]
-    reader = OF_SPLIT if any(kernel.ranged for kernel in program.image.kernels) else LEAST_READER
+    reader = OF_SPLIT if any(kernel.split for kernel in program.image.kernels) else LEAST_READER
     return pack([*sections, Section(SectionKind.CONSTANTS, constants)], key, reader)
 
 
@@ -161,10 +161,17 @@ def _entry_of(values: Values) -> Entry:
 
 
 def _program_values(image: Image) -> Values:
-    functions = [{**_fields(k), "arguments": [_fields(a) for a in k.arguments]} for k in image.kernels]
+    functions = [
+        {**_fields(k), "arguments": [_fields(a) for a in k.arguments], "split": split_values(k.split)}
+        for k in image.kernels
+    ]
     return {"functions": functions, "thunks": thunk_values(image.thunks)}
 
 
 def _kernel_of(values: Values) -> Kernel:
     arguments = (KernelArgument(a["size"], a["alignment"], a["written"]) for a in values["arguments"])
-    return Kernel(values["symbol"], values["emitter"], tuple(arguments), values["ranged"])
+    try:
+        split = None if values["split"] is None else split_of(values["split"])
+    except ValueError as error:
+        raise InputError(f"kernel {values['symbol']}: {error}") from None
+    return Kernel(values["symbol"], values["emitter"], tuple(arguments), split)

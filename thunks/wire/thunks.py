@@ -51,12 +51,12 @@ def _any(values: Values, depth: int) -> Thunk:
 def _thunk_of(kind: Kind, values: Values, depth: int) -> Thunk:
     if depth > MOST_NESTED:
         raise InputError(f"thunks nest deeper than {MOST_NESTED}")
-    given = {}
-    for field in kind.fields:
-        value = values[field.name]
-        read = _FROM.get(field.type)
-        given[field.name] = value if read is None or (value is None and field.default is None) else read(value, depth)
     try:
+        given = {}
+        for field in kind.fields:
+            value, read = values[field.name], _FROM.get(field.type)
+            absent = value is None and field.default is None
+            given[field.name] = value if read is None or absent else read(value, depth)
         made: Thunk = kind.thunk(**given)
     except ValueError as error:
         raise InputError(str(error)) from None
@@ -79,11 +79,12 @@ def _uses(values: list[Values], depth: int) -> tuple[BufferUse, ...]:
     return tuple(BufferUse(slice_of(v["slice"]), Access.WRITE if v["written"] else Access.READ) for v in values)
 
 
-def _split_values(split: Split | None) -> Values | None:
+def split_values(split: Split | None) -> Values | None:
     return None if split is None else {"extent": split.extent, "least": split.least, "private": split.private}
 
 
-def _split(values: Values, depth: int) -> Split:
+def split_of(values: Values) -> Split:
+    """Raises ValueError for a split that no kernel has."""
     return Split(values["extent"], values["least"], values["private"])
 
 
@@ -97,7 +98,7 @@ _SEQUENTIAL = BY_CLASS[SequentialThunk]
 
 _TO: dict[Type, Callable[[Any], Any]] = {
     Type.SLICE: slice_values,
-    Type.SPLIT: _split_values,
+    Type.SPLIT: split_values,
     Type.USES: _use_values,
     Type.SEQUENCE: thunk_values,
     Type.SEQUENCES: lambda thunks: [thunk_values(t) for t in thunks],
@@ -106,7 +107,7 @@ _TO: dict[Type, Callable[[Any], Any]] = {
 
 _FROM: dict[Type, Callable[[Any, int], Any]] = {
     Type.SLICE: lambda values, depth: slice_of(values),
-    Type.SPLIT: _split,
+    Type.SPLIT: lambda values, depth: split_of(values),
     Type.USES: _uses,
     Type.SEQUENCE: _nested,
     Type.SEQUENCES: lambda many, depth: tuple(sequence_of(values, depth + 1) for values in many),
