@@ -1,4 +1,4 @@
-"""Makes the golden programs of one day: python3 -m testbed.tests.thunks.golden.make (docs/files.md, Versions).
+"""Makes golden programs of today: python3 -m testbed.tests.thunks.golden.make [NAME…] (docs/files.md, Versions).
 
 It never overwrites one: what a version wrote, all later versions must run. Run it when the form of files changes.
 """
@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import hashlib
 import sys
+from collections.abc import Sequence
 from datetime import UTC, datetime
 from pathlib import Path
 
@@ -104,6 +105,21 @@ ENTRY e {
   ROOT r = f32[8] reduce(d, z), dimensions={1}, to_apply=sum
 }
 """
+SPLIT = """HloModule split
+sum {
+  a = f32[] parameter(0)
+  b = f32[] parameter(1)
+  ROOT s = f32[] add(a, b)
+}
+ENTRY e {
+  x = f32[128] parameter(0)
+  b = f32[128,8192] broadcast(x), dimensions={0}
+  i = f32[128,8192] iota(), iota_dimension=1
+  m = f32[128,8192] multiply(b, i)
+  z = f32[] constant(0)
+  ROOT r = f32[128] reduce(m, z), dimensions={1}, to_apply=sum
+}
+"""
 PROGRAMS = {
     "loop": (LOOP, "mlir", False),
     "branches": (BRANCHES, "legacy", False),
@@ -111,16 +127,17 @@ PROGRAMS = {
     "dynamic": (DYNAMIC, "legacy", False),
     "product": (PRODUCT, "mlir", False),
     "profile": (LOOP, "legacy", True),
+    "split": (SPLIT, "legacy", False),
 }
 """Name → HLO, stack, whether it has profile thunks: together every kind of thunk and of allocation."""
 
 
-def make(day: str) -> int:
-    taken = sorted(path.name for path in FOLDER.glob(f"{day}.*"))
+def make(day: str, names: Sequence[str] = tuple(PROGRAMS)) -> int:
+    taken = sorted(path.name for name in names for path in FOLDER.glob(f"{day}.{name}.*"))
     if taken:
         print(f"{FOLDER / taken[0]} exists, and golden files are never made again", file=sys.stderr)
         return 2
-    made = {name: _made(*row) for name, row in PROGRAMS.items()}
+    made = {name: _made(*PROGRAMS[name]) for name in names}
     for name, (data, inputs, results) in made.items():
         file = FOLDER / f"{day}.{name}.tbx"
         file.write_bytes(data)
@@ -131,7 +148,7 @@ def make(day: str) -> int:
 
 
 def _made(text: str, stack: str, profile: bool) -> tuple[bytes, list[np.ndarray], list[np.ndarray]]:
-    options = CompileOptions(EmitOptions(Target.level("x86-64-v2")), cache=None, profile=profile)
+    options = CompileOptions(EmitOptions(Target.level("x86-64-v2"), ranges=text == SPLIT), cache=None, profile=profile)
     executable = compile(text, stack, options)
     inputs = [x[:5] if text == DYNAMIC else x for x in fake_inputs(parse(text), 1)]
     results = executable.execute([x.copy() for x in inputs])
@@ -141,4 +158,4 @@ def _made(text: str, stack: str, profile: bool) -> tuple[bytes, list[np.ndarray]
 
 
 if __name__ == "__main__":
-    sys.exit(make(datetime.now(UTC).strftime("%Y-%m-%d")))
+    sys.exit(make(datetime.now(UTC).strftime("%Y-%m-%d"), sys.argv[1:] or tuple(PROGRAMS)))
