@@ -19,7 +19,7 @@ from contextlib import contextmanager
 from dataclasses import dataclass, field
 from itertools import groupby
 
-from ..planning.plan import BufferSlice
+from ..planning.allocation import BufferSlice
 from .events import mark_of
 from .host_parts import CHUNK, FLUSHING, chunk_function, symbol_name
 from .kinds import (

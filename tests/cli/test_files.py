@@ -7,6 +7,7 @@ import pytest
 
 from ...cli.main import main
 from ...formats.arrays import save_io
+from ...thunks.wire.container import FORMAT
 from ..cases.modules import ADD
 
 SUB = """HloModule sub
@@ -70,7 +71,7 @@ def test_inspect_prints_each_part(folder, capsys):
     capsys.readouterr()
     assert main(["inspect", "sub.tbx"]) == 0
     out = capsys.readouterr().out
-    for word in ("sub.tbx: format 1", "not signed", "target: ", "entry: sub(a: f32[2], b: f32[2]) -> f32[2]",
+    for word in (f"sub.tbx: format {FORMAT}", "not signed", "target: ", "entry: sub(a: f32[2], b: f32[2]) -> f32[2]",
                  "constants", "parameter 1, f32[2]", "s_kernel  mlir", "sequence {\n  kernel "):  # fmt: skip
         assert word in out
 
@@ -79,7 +80,7 @@ def test_inspect_as_json(folder, capsys):
     capsys.readouterr()
     assert main(["inspect", "signed.tbx", "--json"]) == 0
     document = json.loads(capsys.readouterr().out)
-    assert document["signed"] is True and document["format"] == 1 and document["target"]["refused_here"] is None
+    assert document["signed"] is True and document["format"] == FORMAT and document["target"]["refused_here"] is None
     assert [s["name"] for s in document["sections"]] == ["target", "entry", "buffers", "program", "code", "constants"]
     assert document["thunks"].startswith("sequence {") and document["kernels"][0]["emitter"] == "legacy"
 
