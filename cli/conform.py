@@ -25,8 +25,8 @@ if TYPE_CHECKING:
     type=CASE_STACK_LIST,
     help="Stacks from: evaluator, optimized (the evaluator after all passes), legacy, mlir, xla, parse, "
     "lhlo (written as LHLO and read back: the same IR, thunks and bits on both stacks), "
-    "executions (the compiled host program, a file, other legal orders of thunks, a profile, two threads: the bits of the "
-    "interpreted thunks, on both stacks).",
+    "executions (the compiled host program, a file, other legal orders of thunks, a profile, two threads: the bits of "
+    "the interpreted thunks, on both stacks).",
 )
 @xla_flags_option
 @click.option(

@@ -1,6 +1,6 @@
 """Shows that every way to run a compiled program gives the bits of the reference, the interpreted thunks on one thread:
-by the compiled host program, from the bytes of a file, with thunks in other orders that their uses allow, with a profile,
-on two threads.
+by the compiled host program, from the bytes of a file, with thunks in other orders that their uses allow, with a
+profile, on two threads.
 """
 
 from __future__ import annotations
