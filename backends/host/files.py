@@ -80,14 +80,18 @@ def _tree_bytes(trees: Trees | None) -> TreeBytes | None:
         results = None if trees.results is None else trees.results.serialize_using_proto()
     except ValueError as error:
         raise InputError(
-            f"the trees of the program cannot be written: {str(error).splitlines()[0]}",
-            remedy="lower a function of dicts, lists and tuples, or save the same module read from its text",
+            f"the trees of the program cannot be written: {str(error).partition('. ')[0]}",
+            remedy="lower a function of dicts, lists and tuples, or save the module read from its text",
         ) from None
     return TreeBytes(arguments, results, trees.kept)
 
 
-def trees_of(trees: TreeBytes) -> Trees:
-    """The trees as values of JAX. Raises InputError where JAX is not installed."""
+def trees_of(entry: Entry) -> Trees | None:
+    """The trees as values of JAX; None if there are none. Raises InputError where JAX is not installed, or for trees
+    that are not of the program's arguments and results.
+    """
+    if entry.trees is None:
+        return None
     try:
         from jax.tree_util import PyTreeDef, default_registry
     except ImportError:
@@ -95,8 +99,16 @@ def trees_of(trees: TreeBytes) -> Trees:
             "the program takes and returns trees of JAX, which is not installed",
             remedy="install jax, or call execute() with a list of arrays",
         ) from None
-
-    def tree(data: bytes) -> Any:
-        return PyTreeDef.deserialize_using_proto(default_registry, data)
-
-    return Trees(tree(trees.arguments), None if trees.results is None else tree(trees.results), trees.kept)
+    found, kept = [], entry.trees.kept
+    for data in (entry.trees.arguments, entry.trees.results):
+        try:
+            found.append(None if data is None else PyTreeDef.deserialize_using_proto(default_registry, data))
+        except Exception as error:  # JAX's own classes of errors differ between versions
+            raise InputError(f"the program's trees are none of JAX: {error}") from None
+    arguments, results = found
+    given = sum(leaf.is_array for p in entry.parameters for _, leaf in p.shape.leaves())
+    made = sum(leaf.is_array for _, leaf in entry.result.leaves())
+    fits = arguments is not None and len(kept) == given and max(kept, default=-1) < arguments.num_leaves
+    if not fits or (results is not None and results.num_leaves != made):
+        raise InputError("the program's trees are not those of its arguments and results")
+    return Trees(arguments, results, kept)

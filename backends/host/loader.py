@@ -5,6 +5,7 @@ from __future__ import annotations
 import mmap
 import os
 import stat
+import sys
 from collections.abc import Callable
 from functools import cached_property
 from typing import TypeVar
@@ -40,11 +41,15 @@ class LoadedExecutable(HostExecutable):
     def entry(self) -> Entry:
         return self._entry
 
+    def _enter(self) -> None:
+        """Without JAX in the process, nobody passes its trees: the native entry, which needs them, can wait."""
+        if self._entry.trees is None or "jax" in sys.modules:
+            super()._enter()
+
     @cached_property
     def calling(self) -> Calling:
         """How it is called. Raises InputError for a program with trees of JAX where that is not installed."""
-        trees = self._entry.trees
-        return Calling(self.program, None if trees is None else trees_of(trees))
+        return Calling(self.program, trees_of(self._entry))
 
 
 def load_executable(

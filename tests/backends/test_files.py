@@ -1,8 +1,10 @@
 """Programs as files: the same bits after loading; what cannot run here is refused before anything runs."""
 
+import importlib.util
 import random
 import subprocess
 import sys
+from collections import namedtuple
 from dataclasses import replace
 from pathlib import Path
 
@@ -20,7 +22,7 @@ from ...migration.api import compile, parse
 from ...migration.compile import compile_program
 from ...migration.flags import Flags
 from ...thunks.wire.container import Section, SectionKind, pack, unpack
-from ...thunks.wire.program import read_program, write_program
+from ...thunks.wire.program import TreeBytes, read_program, write_program
 from ..cases.modules import ADD
 from ..support.corpus import SMALL
 
@@ -165,6 +167,57 @@ def test_a_program_from_a_file_has_no_plan_and_says_what_it_is(program):
         assert loaded.plan
     assert loaded.program.entry.root.attributes["custom_call_target"] == "testbed_executable"
     assert repr(loaded) == "<LoadedExecutable m(p: f32[2]) -> f32[2]>"
+
+
+@pytest.mark.xla
+@pytest.mark.skipif(importlib.util.find_spec("jax") is None, reason="needs ./testbed setup --xla")
+class TestTreesOfJax:
+    ARGUMENTS = ({"w": np.ones((2, 3), np.float32), "u": np.ones(5, np.float32)}, np.arange(3, dtype=np.float32))
+
+    @pytest.fixture
+    def made(self):
+        import jax
+
+        def step(params, x, *, k):
+            return {"y": params["w"] @ x + k, "s": (x.sum(), None)}
+
+        return compile(jax.jit(step).lower(*self.ARGUMENTS, k=np.float32(2)))
+
+    def test_they_are_as_they_were(self, made):
+        loaded = deserialize_and_load(made.serialize())
+        ours, theirs = (executable(*self.ARGUMENTS, k=np.float32(2)) for executable in (loaded, made))
+        assert list(ours) == list(theirs) == ["s", "y"] and ours["s"][1] is None
+        np.testing.assert_array_equal(ours["y"], theirs["y"])
+        assert loaded.__signature__ == made.__signature__ and loaded.serialize() == made.serialize()
+
+    def test_trees_with_other_classes_are_not_saved(self):
+        import jax
+
+        lowered = jax.jit(lambda pair: pair.first).lower(Pair(*self.ARGUMENTS[1:] * 2))
+        with pytest.raises(InputError, match="the trees of the program cannot be written: User-defined nodes"):
+            compile(lowered).serialize()
+
+    @pytest.mark.parametrize(
+        "change", [{"kept": (0, 1, 99)}, {"kept": ()}, {"arguments": b"\xff\xff"}, {"results": b""}], ids=str
+    )
+    def test_other_trees_are_refused(self, made, change):
+        entry = read_program(made.serialize())[0].entry
+        wrong = deserialize_and_load(rewritten(made, entry=replace(entry, trees=replace(entry.trees, **change))))
+        with pytest.raises(InputError, match="the program's trees are "):
+            wrong(*self.ARGUMENTS, k=np.float32(2))
+
+
+def test_without_jax_its_trees_are_named(program, monkeypatch):
+    entry = read_program(program.serialize())[0].entry
+    loaded = deserialize_and_load(rewritten(program, entry=replace(entry, trees=TreeBytes(b"", None, (0,)))))
+    monkeypatch.setitem(sys.modules, "jax.tree_util", None)
+    monkeypatch.delitem(sys.modules, "jax", raising=False)
+    with pytest.raises(InputError, match=r"takes and returns trees of JAX, which is not installed \(install jax"):
+        loaded(np.ones(2, np.float32))
+    assert len(loaded.execute([np.ones(2, np.float32)])) == 1
+
+
+Pair = namedtuple("Pair", "first second")
 
 
 # -- refusals ----------------------------------------------------------------------------------------------------------
