@@ -98,7 +98,17 @@ def test_bad_inputs_are_noticed(monkeypatch):
         check_case("add_one_8")
 
 
-@pytest.mark.parametrize("name", ["dot_s8_s32_512", "conv_3x3_dilated_2", "updates_x40", "philox_bits_2^20"])
+@pytest.mark.parametrize(
+    "name",
+    [
+        "dot_s8_s32_512",
+        "conv_3x3_dilated_2",
+        "updates_x40",
+        "philox_bits_2^20",
+        "kernels_8_x1000",
+        "while_8_kernels_10^5",
+    ],
+)
 def test_a_sample_of_texts_is_valid(name):
     check_case(name)
 

@@ -56,7 +56,21 @@ def _many_updates(count: int = 40) -> Case:
     return Case(tuple(draw.uniform(64) for _ in parameters), module_text(parameters, "\n".join(lines)))
 
 
+def _row_of_kernels(size: int, count: int = 1000) -> Case:
+    """Kernels on one small array that nothing fuses, because a barrier stands behind each."""
+    s, lines = f"f32[{size}]{{0}}", []
+    for n in range(count):
+        op = ("add", "multiply", "subtract", "maximum", "minimum", "divide")[n % 6]
+        root = "ROOT " if n == count - 1 else ""
+        lines += [f"op{n} = {s} {op}(x{n}, w)", f"{root}x{n + 1} = {s} opt-barrier(op{n})"]
+    draw = Draw()
+    text = module_text([("x0", s), ("w", s)], "\n".join(lines))
+    return Case((draw.uniform(size), draw.uniform(size, low=0.9, high=1.1)), text)
+
+
 SMALL.hlo("add_one_8", _add_one)
+SMALL.hlo("kernels_8_x1000", lambda: _row_of_kernels(8))
+SMALL.hlo("kernels_256_x1000", lambda: _row_of_kernels(256))
 SMALL.hlo("dot_tanh_16_x50", _small_dots)
 SMALL.hlo("updates_x40", _many_updates)
 

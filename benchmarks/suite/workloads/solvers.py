@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from ..workload import Case, Draw, Register, jax, jnp, lax
+from ..workload import Case, Draw, Register, jax, jnp, lax, module_text
 
 SOLVERS = Register("solvers")
 LOOPS = Register("while-loops")
@@ -124,6 +124,60 @@ def _scalar_loop() -> Case:
         ]
 
     return Case((np.int32(100_000),), function=run)
+
+
+def _counted(trips: int, step: str) -> Case:
+    """A loop on 8 floats. step: HLO lines that make y of x and the vectors half, one, two; it adds one, or nothing."""
+    state = "(s32[], f32[8]{0})"
+    constants = "\n".join(
+        f"  {name}0 = f32[] constant({value})\n  {name} = f32[8]{{0}} broadcast({name}0), dimensions={{}}"
+        for name, value in (("half", 0.5), ("one", 1), ("two", 2))
+    )
+    computations = f"""
+condition {{
+  s = {state} parameter(0)
+  i = s32[] get-tuple-element(s), index=0
+  n = s32[] constant({trips})
+  ROOT go = pred[] compare(i, n), direction=LT
+}}
+
+body {{
+  s = {state} parameter(0)
+  i = s32[] get-tuple-element(s), index=0
+  x = f32[8]{{0}} get-tuple-element(s), index=1
+  next0 = s32[] constant(1)
+  next = s32[] add(i, next0)
+{constants}
+{step}
+  ROOT r = {state} tuple(next, y)
+}}
+"""
+    entry = f"""
+zero = s32[] constant(0)
+s = {state} tuple(zero, x)
+w = {state} while(s), condition=condition, body=body
+ROOT y = f32[8]{{0}} get-tuple-element(w), index=1"""
+    grown = trips if "add(x, one)" in step and "subtract" not in step else 0
+    x = np.arange(8, dtype=np.float32)
+    return Case((x,), module_text([("x", "f32[8]{0}")], entry, computations), exact=lambda x: x + grown)
+
+
+def _barred(*ops: str) -> str:
+    """Each op a kernel of its own; the last one makes y."""
+    lines, value = [], "x"
+    for n, op in enumerate(ops):
+        name, operand = op.split()
+        lines.append(f"  op{n} = f32[8]{{0}} {name}({value}, {operand})")
+        value = "y" if n == len(ops) - 1 else f"x{n}"
+        lines.append(f"  {value} = f32[8]{{0}} opt-barrier(op{n})")
+    return "\n".join(lines)
+
+
+SAME = ("multiply half", "add one", "multiply two", "subtract two")
+"""Four ops that leave multiples of 1/8 below 2^20 as they are."""
+
+LOOPS.hlo("while_add_10^6", lambda: _counted(1_000_000, "  y = f32[8]{0} add(x, one)"))
+LOOPS.hlo("while_8_kernels_10^5", lambda: _counted(100_000, _barred(*SAME, *SAME)))
 
 
 @LOOPS.jax("while_vector_10^4")
