@@ -247,7 +247,7 @@ def test_which_loops_take_ranges(family: str, stack: str, monkeypatch):
 
 
 @given(st.integers(0, 2**32))
-@settings(max_examples=12)
+@settings(max_examples=settings().max_examples // 3)
 def test_random_programs(seed: int):
     kept, partition.CHUNK = partition.CHUNK, 1
     try:
