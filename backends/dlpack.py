@@ -8,6 +8,7 @@ The structs are those of dlpack.h, version 0 (`dltensor` capsules).
 from __future__ import annotations
 
 import ctypes
+from contextlib import suppress
 from typing import Any
 
 import numpy as np
@@ -38,6 +39,10 @@ CODES: dict[tuple[int, int], DType] = {
     (14, 8): DType.F8E8M0FNU,
 }
 """(type code, bits) of dlpack.h → element type."""
+
+
+NUMPYS = "biufc"
+"""Kinds of dtypes that numpy's own DLPack takes."""
 
 
 class _Tensor(ctypes.Structure):
@@ -71,6 +76,12 @@ def from_dlpack(value: Any, what: str) -> np.ndarray:
     if int(device) not in HOST_DEVICES:
         name = DEVICES.get(int(device), f"device type {int(device)}")
         raise InputError(f"{what}: the array is on {name}:{number}", remedy="copy it to the CPU first")
+    known = getattr(value, "dtype", None)
+    if isinstance(known, np.dtype) and known.kind in NUMPYS:  # several times as fast
+        with suppress(BufferError, RuntimeError, TypeError, ValueError):  # what follows says why
+            array = np.from_dlpack(value)
+            array.flags.writeable = False
+            return array
     try:
         capsule = value.__dlpack__()
         tensor = _Tensor.from_address(_pointer(capsule, b"dltensor"))

@@ -280,7 +280,7 @@ class Program:
         addresses = address_of(scratch)
         places, cells = addresses + 8 * inputs, addresses + 8 * (inputs + outputs)
         resume = 0 if run.resume is None else id(run.resume)
-        values = [address_of(bases), address_of(run.control), addresses, places, cells, resume]
+        values = [address_of(bases), address_of(run.control), addresses, places, cells, resume, 0]
         words = np.array(values, np.uint64)
         assert len(words) == len(CONTEXT)
         self.words[W["run"]], self.words[W["loops"]] = run.function, len(run.loops)

@@ -199,5 +199,7 @@ class TestJaxTrees:
         from ...backends.dlpack import from_dlpack
 
         x = jnp.asarray(np.arange(1 << 16, dtype=np.float32))
-        view = from_dlpack(x, "x")
-        assert view.ctypes.data == x.unsafe_buffer_pointer()
+        for array in (x, x.astype(jnp.bfloat16), x.astype(jnp.int8), x > 1):
+            view = from_dlpack(array, "x")
+            assert view.ctypes.data == array.unsafe_buffer_pointer() and not view.flags.writeable
+            assert view.dtype == array.dtype

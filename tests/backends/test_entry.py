@@ -172,6 +172,29 @@ def test_narrow_types_are_served():
     np.testing.assert_array_equal(z.astype(np.float32), 2 * x.astype(np.float32))
 
 
+def test_hundreds_of_arguments_and_results():
+    """More than 400 × 200 comparisons of addresses are made; the last result is found to overlap an input."""
+    count = 200
+    names = [f"n{n}" for n in range(count)]
+    body = "\n".join(f"p{n} = f32[4] parameter({n})\n n{n} = f32[4] negate(p{n})" for n in range(count))
+    shapes = ", ".join(["f32[4]"] * count)
+    program = made(f"HloModule m\nENTRY e {{ {body}\n ROOT t = ({shapes}) tuple({', '.join(names)}) }}")
+    given, before = [np.full(4, n, np.float32) for n in range(count)], served(program)
+    results = program(*given)
+    again = program(*given, out=results)
+    assert served(program) - before == 2 and all(a is b for a, b in zip(again, results, strict=True))
+    assert all((z == -x).all() for z, x in zip(results, given, strict=True))
+    for arguments, out, message in [
+        ((*given[:3], results[7], *given[4:]), results, "output 7 overlaps input 3"),
+        (given, (*results[:199], results[7]), "output 199 overlaps output 7"),
+        (given, (*results[:198], None, results[7]), "output 199 overlaps output 7"),
+    ]:
+        for _ in range(2):
+            assert program(*given, out=results)[5] is results[5]  # known not to overlap, from the second time on
+            with pytest.raises(testbed.InputError, match=message):
+                program(*arguments, out=out)
+
+
 # -- loops ------------------------------------------------------------------------------------------------------------
 LOOP = """HloModule m
 cond {
