@@ -90,7 +90,7 @@ def in_order(seed: int) -> Callable[[HostExecutable], HostExecutable]:
 
 def with_profile(executable: HostExecutable) -> HostExecutable:
     """The executable with a profile thunk around each thunk."""
-    ranged = {kernel.symbol for kernel in executable.image.kernels if kernel.ranged}
+    ranged = {kernel.symbol for kernel in executable.image.kernels if kernel.split is not None}
     image = replace(executable.image, thunks=from_plan(profiled(executable.plan), ranged=ranged))
     return HostExecutable(image, executable.program, executable.code, executable.target, {})
 
