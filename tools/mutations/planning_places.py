@@ -10,6 +10,7 @@ from typing import Any
 from ...hlo.ir import Instruction, Module
 from ...hlo.opcodes import Op
 from ...planning import (
+    allocation,
     buffers,
     collector,
     inplace,
@@ -18,7 +19,6 @@ from ...planning import (
     orders,
     packing,
     partition,
-    plan,
     planner,
     schedule,
     scratch,
@@ -143,7 +143,7 @@ for _constant in ("CHUNK", "PIECES", "BYTES", "TRANSCENDENTAL"):
 # --- packing ----------------------------------------------------------------------------------------------------------
 simple(
     "packing/slots half as aligned",
-    plan,
+    allocation,
     "slot_alignment",
     lambda old: lambda size: max(old(size) // 2, 1),
     "packing",
@@ -151,7 +151,7 @@ simple(
 )
 simple(
     "packing/slots twice as aligned",
-    plan,
+    allocation,
     "slot_alignment",
     lambda old: lambda size: 2 * old(size),
     "packing",
