@@ -227,13 +227,20 @@ def test_ctrl_c_ends_an_endless_loop(kind, code, nested):
     count = SequentialThunk((kernel("add", [part(1), part(1, 4)], [part(1)]),))
     inner = SequentialThunk((ConditionalThunk("switch", part(0, 0, 1), True, (count, yes)),))
     endless = WhileThunk("endless", yes, inner if nested else count, part(0, 0, 1))
-    interrupt = threading.Timer(0.2, os.kill, (os.getpid(), signal.SIGINT))
-    interrupt.start()
-    start = time.perf_counter()
+    predicate, state = np.zeros(1, np.uint8), i32(0, 1)
+    executor = executor_of(kind, code, SequentialThunk((endless,)), range(2))
+    frame = executor.frame(np.array([predicate.ctypes.data, state.ctypes.data], np.uint64))
+
+    def interrupt():
+        while not predicate[0]:
+            time.sleep(0.01)  # the loop has not begun
+        os.kill(os.getpid(), signal.SIGINT)
+
+    thread = threading.Thread(target=interrupt)
     with pytest.raises(KeyboardInterrupt):
-        run(kind, code, [endless], np.zeros(1, np.uint8), i32(0, 1))
-    interrupt.join()
-    assert time.perf_counter() - start < 5
+        thread.start()
+        frame.run()
+    thread.join()
 
 
 @pytest.mark.parametrize("observer", [None, lambda thunk, run: run()])
