@@ -44,7 +44,7 @@ def command(program: str, inputs: Inputs, output: str | None, verify: str | None
     start = time.perf_counter()
     from ..backends.host.loader import load_executable
 
-    executable = load_executable(program, key)
+    executable = load_executable(program, key, native_calls=False)
     loaded = time.perf_counter()
     values = inputs.values(LoadedProgram(Path(program).stem, executable.program), expected=False)
     ready = time.perf_counter()

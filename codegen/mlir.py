@@ -7,7 +7,6 @@ from __future__ import annotations
 
 import ctypes
 import functools
-import importlib.metadata
 import threading
 from collections.abc import Callable
 from pathlib import Path
@@ -32,7 +31,9 @@ class MlirError(TestbedError):
 @functools.cache
 def mlir_version() -> str:
     """The version of MLIR, a part of the key of what was lowered with it. MLIR itself is not imported."""
-    return f"{DISTRIBUTION} {importlib.metadata.version(DISTRIBUTION)}"
+    from importlib.metadata import version  # it takes longer to load than a small program
+
+    return f"{DISTRIBUTION} {version(DISTRIBUTION)}"
 
 
 def lower_text(text: str, passes: str) -> str:

@@ -31,11 +31,12 @@ T = TypeVar("T")
 class LoadedExecutable(HostExecutable):
     """A program from a file. `program` has its parameters and its result, but not what it computes."""
 
-    def __init__(self, file: ProgramFile, code: LoadedCode, cache: ObjectCache | None):
+    def __init__(self, file: ProgramFile, code: LoadedCode, cache: ObjectCache | None, native_calls: bool):
         needs = file.needs
         target = Target(needs.triple, "", ",".join(f"+{name}" for name in needs.features), 0)
         super().__init__(file.image, module_of(file.entry), code, target, {}, cache=cache)
         self._entry = file.entry
+        self._may_enter = self._may_enter and native_calls
 
     @property
     def entry(self) -> Entry:
@@ -53,20 +54,25 @@ class LoadedExecutable(HostExecutable):
 
 
 def load_executable(
-    path: str | os.PathLike[str], key: bytes | None = None, cache: ObjectCache | None = DEFAULT_CACHE
+    path: str | os.PathLike[str],
+    key: bytes | None = None,
+    cache: ObjectCache | None = DEFAULT_CACHE,
+    native_calls: bool = True,
 ) -> LoadedExecutable:
     """The program in a .tbx file, ready to run. key: refuse a file that is not signed with it.
+
+    native_calls: let the first run prepare calls without Python, which pays from thousands of calls on.
 
     Raises InputError, VerificationError or CodegenError with the reason, before any of its code runs: damage, another
     processor, a missing symbol, a structure that would read or write what it must not.
     """
     name = os.fspath(path)
-    return _named(lambda: _loaded(read_program(file_bytes(name), key)[0], cache), name)
+    return _named(lambda: _loaded(read_program(file_bytes(name), key)[0], cache, native_calls), name)
 
 
 def deserialize_and_load(data: bytes, key: bytes | None = None) -> LoadedExecutable:
     """As `load_executable`, from the bytes of the file (`executable.serialize()`)."""
-    return _named(lambda: _loaded(read_program(_aligned(data), key)[0], DEFAULT_CACHE), "the program")
+    return _named(lambda: _loaded(read_program(_aligned(data), key)[0], DEFAULT_CACHE, True), "the program")
 
 
 def inspect_file(path: str | os.PathLike[str], key: bytes | None = None) -> tuple[ProgramFile, Container]:
@@ -103,13 +109,13 @@ def _aligned(data: bytes) -> memoryview:
     return memoryview(block.data).toreadonly()
 
 
-def _loaded(program: ProgramFile, cache: ObjectCache | None) -> LoadedExecutable:
+def _loaded(program: ProgramFile, cache: ObjectCache | None, native_calls: bool) -> LoadedExecutable:
     needs, objects = program.needs, [bytes(data) for data in program.objects]
     why = lacking(needs.triple, needs.features, Target.machine())
     if why:
         raise InputError(f"its code cannot run here: {why}", remedy="compile it with --cpu for this processor")
     _check_symbols(program, objects)
-    return LoadedExecutable(program, load(objects), cache)
+    return LoadedExecutable(program, load(objects), cache, native_calls)
 
 
 def _check_symbols(program: ProgramFile, objects: list[bytes]) -> None:

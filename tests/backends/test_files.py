@@ -161,6 +161,15 @@ def test_constants_are_mapped_read_only_and_aligned(tmp_path):
     assert all(any(low <= b.ctypes.data < high for low, high in spans) for b in blocks)
 
 
+def test_native_calls_are_prepared_on_request_only(program, tmp_path):
+    program.save(tmp_path / "p.tbx")
+    x = np.ones(2, np.float32)
+    for wanted in (False, True):
+        loaded = load_executable(tmp_path / "p.tbx", native_calls=wanted)
+        assert bits([loaded(x)]) == bits(program.execute([x])) == bits(loaded.execute([x]))
+        assert (loaded._contexts.native is not None) == (wanted and program._contexts.native is not None)
+
+
 def test_a_program_from_a_file_has_no_plan_and_says_what_it_is(program):
     loaded = deserialize_and_load(program.serialize())
     with pytest.raises(InputError, match="an executable from a file has no plan"):
@@ -361,7 +370,8 @@ status = main(["exec", sys.argv[1], "--inputs", sys.argv[2], "-o", sys.argv[3]])
 new = sorted(set(sys.modules) - before)
 heavy = ("mlir", "scipy", "jax", "google", "testbed.passes", "testbed.planning.planner", "testbed.evaluator",
          "testbed.formats.text.parser", "testbed.hlo.verify", "testbed.hlo.analysis", "testbed.legacy", "testbed.lhlo",
-         "testbed.mlir_emitters", "testbed.migration", "testbed.hlo.opset", "rich")
+         "testbed.mlir_emitters", "testbed.migration", "testbed.hlo.opset", "testbed.planning.plan",
+         "testbed.profiling", "testbed.thunks.parse", "importlib.metadata", "rich")
 print(status, [m for m in new if any(m == h or m.startswith(h + ".") for h in heavy)])
 """
 
