@@ -115,6 +115,8 @@ def test_a_field_of_a_newer_writer_is_skipped():
         ("Slice", b"\x0a\x00", "Slice.allocation: not a uint64"),
         ("Copy", b"\x0a\x7fabc", "Copy: says 127 bytes, but 3 are left"),
         ("Copy", b"\x0a\x01\xff", "Copy.name: not UTF-8 at byte 0"),
+        ("Copy", b"\x0a\x05\x1b[31m", r"Copy.name: '\x1b[31m' has characters that cannot be shown"),
+        ("Copy", b"\x0a\x03a\nb", r"Copy.name: 'a\nb' has characters that cannot be shown"),
         ("Copy", b"\x10\x01", "Copy.source: not a Slice"),
         ("Use", b"\x10\x02", "Use.written: not a bool"),
     ],
@@ -123,6 +125,15 @@ def test_damaged_messages_are_refused(name, data, message):
     with pytest.raises(Damaged) as caught:
         decode(name, data)
     assert message in str(caught.value)
+
+
+def test_what_cannot_be_read_is_not_written():
+    with pytest.raises(Damaged, match="has characters that cannot be shown"):
+        encode("Copy", {"name": "a\0b"})
+    with pytest.raises(KeyError, match="Copy has no field size"):
+        encode("Copy", {"size": 4})
+    with pytest.raises(ValueError, match="-1 is no uint64"):
+        encode("Slice", {"size": -1})
 
 
 def test_messages_that_nest_too_deep_are_refused():

@@ -14,11 +14,18 @@ from .schema import SCALARS, WireField, schema
 MOST_NESTED = 250
 """Messages within messages; a thunk in a sequence takes two."""
 
+
+class Damaged(InputError):
+    """Bytes that are no message, or a text that no message holds."""
+
+
 _VARINT, _FIXED64, _BYTES, _FIXED32 = 0, 1, 2, 5
 
 
 def encode(name: str, values: dict[str, Any]) -> bytes:
-    """The bytes of a message. Raises KeyError for a field that it does not have."""
+    """The bytes of a message. Raises KeyError for a field that it does not have, Damaged for text with control
+    characters.
+    """
     made, left = bytearray(), dict(values)
     for field in schema()[name].values():
         value = left.pop(field.name, None)
@@ -37,7 +44,16 @@ def encode(name: str, values: dict[str, Any]) -> bytes:
 def _payload(field: WireField, value: Any) -> int | bytes:
     if field.type not in SCALARS:
         return encode(field.type, value)
-    return value.encode() if field.type == "string" else bytes(value) if field.type == "bytes" else int(value)
+    if field.type == "string":
+        return _plain(value, field.name).encode()
+    return bytes(value) if field.type == "bytes" else int(value)
+
+
+def _plain(text: str, where: str) -> str:
+    """The text, if it can be shown: names of a file stand in messages and tables, and must not steer a terminal."""
+    if not text.isprintable():
+        raise Damaged(f"{where}: {text!r} has characters that cannot be shown")
+    return text
 
 
 def _put(made: bytearray, field: WireField, payload: int | bytes) -> None:
@@ -56,10 +72,6 @@ def _varint(value: int) -> bytes:
         value >>= 7
     made.append(value)
     return bytes(made)
-
-
-class Damaged(InputError):
-    """Bytes that are no message."""
 
 
 def decode(name: str, data: bytes) -> dict[str, Any]:
@@ -133,7 +145,7 @@ def _value(field: WireField, payload: int | bytes, where: str) -> Any:
         return payload
     elif field.type == "string":
         try:
-            return payload.decode()
+            return _plain(payload.decode(), where)
         except UnicodeDecodeError as error:
             raise Damaged(f"{where}: not UTF-8 at byte {error.start}") from None
     raise Damaged(f"{where}: not a {field.type}")
