@@ -106,7 +106,9 @@ def host_module(
 
 @dataclass(eq=False)
 class _Writer:
-    """Writes lines of MLIR. pausable: the position may differ from 0 at this point of the program."""
+    """Writes lines of MLIR. pausable: the position may differ from 0 at this point of the program. light: this point is
+    in a loop that looks at STOP once an iteration.
+    """
 
     seconds: Mapping[str, float]
     pausable: bool
@@ -116,6 +118,7 @@ class _Writer:
     loops: list[HostLoop | None] = field(default_factory=list)  # None: not complete
     around: list[int] = field(default_factory=list)
     _constants: dict[str, str] = field(default_factory=dict)  # operation by name, at the head of the function
+    light: bool = False
     frame: int = 0  # most arguments of a split kernel
     _depth: int = 1
     _names: int = 0
@@ -225,6 +228,9 @@ class _Writer:
         for straight, run in groupby(_flat(thunks), lambda t: type(t) in _STRAIGHT):
             if straight:
                 for group in self.groups(run):
+                    if self.light:
+                        self.calls(group)
+                        continue
                     with self.block(f"scf.if {self.going()} {{"):
                         self.calls(group)
             else:
@@ -236,13 +242,24 @@ class _Writer:
         group: list[Thunk] = []
         left = TOGETHER
         for thunk in thunks:
-            cost = self.seconds.get(thunk.symbol, TOGETHER) if isinstance(thunk, KernelThunk) else _seconds(thunk)
+            cost = self.cost(thunk)
             if group and cost > left:
                 yield group
                 group, left = [], TOGETHER
             group.append(thunk)
             left -= cost
         yield group
+
+    def cost(self, thunk: Thunk) -> float:
+        """An upper estimate of the seconds that a thunk takes; TOGETHER if there is none."""
+        if isinstance(thunk, KernelThunk):
+            return self.seconds.get(thunk.symbol, TOGETHER)
+        return thunk.source.size / 1e9 if isinstance(thunk, CopyThunk) else 0.0
+
+    def is_light(self, loop: WhileThunk) -> bool:
+        """Whether an iteration is a straight line of kernels that run without a look at STOP between them."""
+        thunks = list(_flat([loop.condition, loop.body]))
+        return all(type(t) in _STRAIGHT for t in thunks) and sum(map(self.cost, thunks)) < TOGETHER
 
     def calls(self, thunks: Sequence[Thunk]) -> None:
         for thunk in thunks:
@@ -326,10 +343,12 @@ class _Writer:
         self.loops.append(None)
         outer = tuple(self.around)
         self.around.append(number - 1)
-        before = self.pausable
+        before, self.light = self.pausable, self.is_light(thunk)
         position = self.load(self.word(POSITION))
         idle = self.compare("eq", position, self.constant(0))
         entered = self.either(idle, self.within(position, number, number + tested + inner))
+        if self.light:
+            entered = self.both(entered, self.compare("eq", self.stop(), self.constant(0)))
         with self.block(f"scf.if {entered} {{"):
             here = self.compare("eq", position, self.constant(number))
             span = _spans(number + tested + 1, [inner])[0]
@@ -337,7 +356,7 @@ class _Writer:
             self.pausable = tested + inner > 0
             left = self.iterations(thunk, number, here, inside)
             self.store(left, self.word(LEFT + number - 1))
-        self.pausable = before
+        self.pausable, self.light = before, False
         self.around.pop()
         written = tuple(dict.fromkeys(use.slice for use in thunk.uses if use.access is Access.WRITE))
         self.loops[number - 1] = HostLoop(outer, written, most_rounds(thunk))
@@ -413,8 +432,3 @@ def _spans(first: int, counts: Sequence[int]) -> list[tuple[int, int] | None]:
         spans.append((first, first + count - 1) if count else None)
         first += count
     return spans
-
-
-def _seconds(thunk: Thunk) -> float:
-    """An upper estimate of the seconds that what is not a kernel takes."""
-    return thunk.source.size / 1e9 if isinstance(thunk, CopyThunk) else 0.0

@@ -60,18 +60,21 @@ def counted_loop(counter, one, limit, predicate, *body):
     return WhileThunk("loop", condition, SequentialThunk((kernel("add", [counter, one], [counter]), *body)), predicate)
 
 
-KINDS = ("interpreted", "compiled")
-"""The kinds of host programs."""
+KINDS = ("interpreted", "compiled", "grouped")
+"""The kinds of host programs; grouped: compiled, with kernels known to be so short that many run between two looks at
+the stop word.
+"""
 
 
 def executor_of(kind, code, root, variable, flush=True, **options):
     """An executor of a kind in KINDS, for kernels in `code`. options: further ones of Executor."""
-    program = compiled(root, code, EmitOptions.host(strict=not flush)) if kind == "compiled" else None
+    seconds = dict.fromkeys(code.addresses, 1e-9 if kind == "grouped" else 1.0)
+    program = None if kind == "interpreted" else compiled(root, code, EmitOptions.host(strict=not flush), seconds)
     return Executor(root, code.address, variable, flush_subnormals=flush, program=program, **options)
 
 
-def compiled(root, code, options):
+def compiled(root, code, options, seconds=None):
     """The host program of thunks, linked with the kernels in `code`."""
-    module = module_of(root, options)
+    module = module_of(root, options, seconds)
     addresses = {name: code.address(name) for name in module.symbols}
     return HostProgram(module, load([build_host(module, options, None).data], addresses))
