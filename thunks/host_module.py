@@ -21,6 +21,7 @@ from itertools import groupby
 
 from ..planning.allocation import BufferSlice
 from .events import mark_of
+from .host_lines import Lines
 from .host_parts import CHUNK, FLUSHING, chunk_function, symbol_name
 from .kinds import (
     Access,
@@ -50,9 +51,6 @@ PROFILE = "testbed_profile"
 
 TOGETHER = 0.001
 """Estimated seconds of kernels that run between two looks at the word STOP."""
-
-LARGEST = 1 << 31
-"""Offsets from here on do not fit into the constant indices of llvm.getelementptr."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -86,7 +84,7 @@ def host_module(
     seconds: an upper estimate of a kernel's run time by symbol, for kernels that may run without a look at STOP between
     them.
     """
-    writer = _Writer(seconds or {}, pausable=_loops(root) > 0)
+    writer = _Writer(seconds=seconds or {}, pausable=_loops(root) > 0)
     entry = ENTRY if flushing is None else f"{ENTRY}_steps"
     with writer.function(entry, internal=flushing is not None):
         writer.bases(root)
@@ -104,43 +102,20 @@ def host_module(
     return HostModule(text, kernels, loops, PROFILE in writer.symbols, bool(writer.split))
 
 
-@dataclass(eq=False)
-class _Writer:
+@dataclass(eq=False, kw_only=True)
+class _Writer(Lines):
     """Writes lines of MLIR. pausable: the position may differ from 0 at this point of the program. light: this point is
     in a loop that looks at STOP once an iteration.
     """
 
     seconds: Mapping[str, float]
     pausable: bool
-    lines: list[str] = field(default_factory=list)
     symbols: dict[str, int] = field(default_factory=dict)  # number of arguments
     split: dict[str, tuple[int, Split]] = field(default_factory=dict)
     loops: list[HostLoop | None] = field(default_factory=list)  # None: not complete
     around: list[int] = field(default_factory=list)
-    _constants: dict[str, str] = field(default_factory=dict)  # operation by name, at the head of the function
     light: bool = False
     frame: int = 0  # most arguments of a split kernel
-    _depth: int = 1
-    _names: int = 0
-
-    # Lines
-
-    def line(self, text: str) -> None:
-        self.lines.append("  " * self._depth + text)
-
-    def value(self, text: str) -> str:
-        """Write an operation with one result. Returns the result's name."""
-        self._names += 1
-        self.line(f"%{self._names} = {text}")
-        return f"%{self._names}"
-
-    @contextmanager
-    def block(self, head: str, tail: str = "}") -> Iterator[None]:
-        self.line(head)
-        self._depth += 1
-        yield
-        self._depth -= 1
-        self.line(tail)
 
     @contextmanager
     def function(self, name: str, internal: bool) -> Iterator[None]:
@@ -151,47 +126,13 @@ class _Writer:
             if self.frame:
                 count = self.constant(self.frame)
                 self.lines.insert(head, f"    %arguments = llvm.alloca {count} x !llvm.ptr : (i64) -> !llvm.ptr")
-            self.lines[head:head] = [f"    {name} = {operation}" for name, operation in self._constants.items()]
-
-    # Numbers and memory
-
-    def constant(self, number: int, kind: str = "i64") -> str:
-        name = f"%c{number}_{kind}".replace("-", "m")
-        self._constants[name] = f"arith.constant {number} : {kind}"
-        return name
-
-    def truth(self, value: bool) -> str:
-        text = str(value).lower()
-        self._constants[f"%{text}"] = f"arith.constant {text}"
-        return f"%{text}"
-
-    def compare(self, relation: str, a: str, b: str, kind: str = "i64") -> str:
-        return self.value(f"arith.cmpi {relation}, {a}, {b} : {kind}")
-
-    def both(self, a: str, b: str) -> str:
-        return self.value(f"arith.andi {a}, {b} : i1")
-
-    def either(self, a: str, b: str) -> str:
-        return self.value(f"arith.ori {a}, {b} : i1")
-
-    def pointer(self, base: str, offset: int) -> str:
-        if not offset:
-            return base
-        if offset >= LARGEST:
-            return self.value(f"llvm.getelementptr {base}[{self.constant(offset)}] : (!llvm.ptr, i64) -> !llvm.ptr, i8")
-        return self.value(f"llvm.getelementptr {base}[{offset}] : (!llvm.ptr) -> !llvm.ptr, i8")
+            self.lines[head:head] = self.constants()
 
     def place(self, part: BufferSlice) -> str:
         return self.pointer(f"%base{part.allocation}", part.offset)
 
     def word(self, index: int) -> str:
         return self.pointer("%control", 8 * index)
-
-    def load(self, pointer: str, kind: str = "i64") -> str:
-        return self.value(f"llvm.load {pointer} : !llvm.ptr -> {kind}")
-
-    def store(self, value: str, pointer: str) -> None:
-        self.line(f"llvm.store {value}, {pointer} : i64, !llvm.ptr")
 
     def bases(self, root: SequentialThunk) -> None:
         """Load the addresses of all allocations that the program uses."""
@@ -364,28 +305,26 @@ class _Writer:
     def iterations(self, thunk: WhileThunk, number: int, here: str, inside: str) -> str:
         """The scf.while. here: it resumes at this loop; inside: at one in its body. Returns the iterations left."""
         left = self.load(self.word(LEFT + number - 1))
-        self._names += 1
-        name = f"%{self._names}"
+        name = self.name()
         arguments = f"%here{number} = {here}, %inside{number} = {inside}, %left{number} = {left}"
         with self.block(
             f"{name} = scf.while ({arguments}) : (i1, i1, i64) -> i64 {{", f"}} do {{ ^bb0(%now{number}: i64):"
         ):
-            self._names += 1
-            result = f"%{self._names}"
+            result = self.name()
             self.line(f"{result}:2 = scf.if %here{number} -> (i1, i64) {{")
-            self._depth += 1
+            self.depth += 1
             self.store(self.constant(0), self.word(POSITION))
             goes_on = self.compare("sgt", f"%left{number}", self.constant(0))
             self.line(f"scf.yield {goes_on}, %left{number} : i1, i64")
-            self._depth -= 1
+            self.depth -= 1
             with self.block("} else {"):
                 self.again(thunk, number)
             self.line(f"scf.condition({result}#0) {result}#1 : i64")
-        self._depth += 1
+        self.depth += 1
         self.steps([thunk.body])
         no = self.truth(False)
         self.line(f"scf.yield {no}, {no}, %now{number} : i1, i1, i64")
-        self._depth -= 1
+        self.depth -= 1
         self.line("}")
         return name
 

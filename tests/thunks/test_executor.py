@@ -26,6 +26,7 @@ from ...thunks import (
     write,
 )
 from ...thunks.executor import Stopped
+from ...thunks.host_program import host_ir, module_of
 from ...thunks.runner import FLUSHING
 from ..support.thunk_kernels import KERNELS, KINDS, counted_loop, executor_of, i32, kernel, part
 
@@ -337,3 +338,9 @@ def test_uses_are_declared_and_conflicts_found():
     assert not write(part(0, 0, 4)).conflicts(write(part(0, 4, 4)))
     with pytest.raises(ValueError, match="overlap"):
         CopyThunk("bad", part(0, 0, 8), part(0, 4, 8))
+
+
+def test_offsets_beyond_31_bits_are_kept():
+    far = 3 << 30
+    text = host_ir(module_of(SequentialThunk((kernel("zero", [], [part(0, far)]),)), EmitOptions.host()))
+    assert f"i64 {far}" in text
