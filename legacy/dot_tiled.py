@@ -12,7 +12,7 @@ from __future__ import annotations
 import math
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from itertools import pairwise
 
 from llvmlite import ir
@@ -27,7 +27,7 @@ from .elemental import Elemental, Index
 from .loops import parts
 from .memory import Pointer, address
 from .partial import TERMS, UNBOUNDED, Level, levels_of
-from .ranges import Steps, loops_over
+from .ranges import Steps, blocks, loops_over
 from .registers import I32, memory_type, real_constant
 from .stack import alloca
 
@@ -213,23 +213,29 @@ def emit_dot_with_epilogue(
 
 
 def takes_steps(instruction: Instruction, problem: Problem, partition: Partition) -> bool:
-    """Whether the loops can compute some of the steps: some of the batches, or whole panels of columns."""
+    """Whether the loops can compute some of the steps: some of the batches, blocks of rows, whole panels of columns."""
     batches = DotDims.of(instruction).lhs_batch
     if partition.dimensions == tuple(range(len(batches)))[: len(partition.dimensions)]:
         return True
-    width = _step_columns(instruction, problem, partition)
+    if _of_step(instruction, partition, columns=False) is not None:
+        return True
+    width = _of_step(instruction, partition, columns=True)
     return width is not None and partition.least * width % problem.panel == 0
 
 
-def _step_columns(instruction: Instruction, problem: Problem, partition: Partition) -> int | None:
-    """The columns of a step; None if the steps do not number columns."""
+ROWS_OF_STEPS = 512
+"""Rows for which a panel is packed once, of those that a call computes."""
+
+
+def _of_step(instruction: Instruction, partition: Partition, columns: bool) -> int | None:
+    """The columns, or the rows, of a step; None if the steps do not number these."""
     sides = sides_of(instruction)
     assert sides is not None
     dims = DotDims.of(instruction)
-    first = len(dims.lhs_batch) + (0 if sides[3] else len(dims.lhs_free))
-    live = [d for d in range(first, first + len(sides[1].free)) if instruction.shape.dims[d] != 1]
-    numbered = partition.dimensions == tuple(live[: len(partition.dimensions)])
-    return problem.columns // partition.extent if numbered else None
+    side = sides[1] if columns else sides[0]
+    first = len(dims.lhs_batch) + (len(dims.lhs_free) if columns != sides[3] else 0)
+    live = [d for d in range(first, first + len(side.free)) if instruction.shape.dims[d] != 1]
+    return side.size // partition.extent if partition.dimensions == tuple(live[: len(partition.dimensions)]) else None
 
 
 def _emit(
@@ -246,10 +252,12 @@ def _emit(
     block = problem.depth if finish is not None else min(problem.depth_of(PANEL_BYTES), problem.depth)
     space = Pointer(alloca(code, problem.element, block * problem.panel))
     finished = Pointer(alloca(code, problem.element, problem.tile_rows * problem.panel))
-    width = None if steps is None else _step_columns(instruction, problem, steps.partition)
+    width = None if steps is None else _of_step(instruction, steps.partition, columns=True)
+    height = None if steps is None else _of_step(instruction, steps.partition, columns=False)
+    around = steps if width is None and height is None else None
     sizes = [left.operand.shape.dims[d] for d in left.batch]
-    inside = steps.dimensions if steps is not None and width is None else ()
-    with loops_over(code, steps if width is None else None, inside, sizes, range(len(sizes))) as batch:
+    inside = () if around is None else around.dimensions
+    with loops_over(code, around, inside, sizes, range(len(sizes))) as batch:
         a = Matrix(e.leaves[left.operand], _start(code, left, batch), left.free_stride, left.contracted_stride)
         b = Matrix(e.leaves[right.operand], _start(code, right, batch), right.contracted_stride, right.free_stride)
         start = code.weighted_sum(batch, instruction.shape.strides[: len(batch)])
@@ -270,8 +278,23 @@ def _emit(
         columns: tuple[IndexValue, IndexValue] | None = None
         if steps is not None and width is not None:
             columns = code.multiply(steps.begin, width), code.multiply(steps.end, width)
-        given = None if finish is None else end
-        _Tiled(code, problem, block, a, b, c, space, finished, given, columns).emit()
+        if steps is None or height is None:
+            given = None if finish is None else end
+            _Tiled(code, problem, block, a, b, c, space, finished, given, columns).emit()
+            return
+        most = max(1, ROWS_OF_STEPS // height)
+        together = next(n for n in range(most, 0, -1) if steps.partition.least % n == 0)
+        for _, step, count in blocks(code, steps, [steps.partition.extent], together):
+            top = code.multiply(step, height)
+
+            def below(row: IndexValue, column: IndexValue, value: ir.Value, top: IndexValue = top) -> None:
+                end(code.add(top, row), column, value)
+
+            part = replace(problem, rows=count * height)
+            left_part = replace(a, start=code.add(a.start, code.multiply(top, a.row)))
+            result_part = replace(c, start=code.add(c.start, code.multiply(top, c.row))) if finish is None else c
+            given = None if finish is None else below
+            _Tiled(code, part, block, left_part, b, result_part, space, finished, given, None).emit()
 
 
 def _start(code: Code, side: Side, batch: Sequence[IndexValue]) -> IndexValue:

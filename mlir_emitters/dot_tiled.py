@@ -29,7 +29,7 @@ from .dot_dims import Dimension, dimensions_of
 from .elemental import Elemental, Indices, load_element
 from .elements import ROUNDED, Scalar, decode, encode, flatten, raw_type
 from .graph import Buffer, Node
-from .ranges import Steps, bounds
+from .ranges import Steps, bounds, grouped
 
 FEW_TILES = 8  # of rows: up to this number, the tile's height divides the rows, so that one tile's code is enough
 LEAST_HEIGHT = 4  # of such a tile: lower ones use a loaded vector of B too few times
@@ -39,6 +39,7 @@ PRECISE = 48  # blocks of f32 that may be added up in f32
 FEW_SUMS = 8  # vectors of sums, up to which a tile waits for additions, not for memory: its blocks are short
 BAND = 128  # rows whose totals are on the stack: with f64 and 64 columns, 64 KiB
 LEAST_COLUMNS = 8  # narrower products of rows that are stored as such are dot products, for which loops are as fast
+ROWS_OF_STEPS = 256  # rows for which a panel is packed once, of those that a call computes
 PACK_ROWS = 8  # with fewer rows, a panel is used too few times to be packed
 TRANSPOSE_ROWS = 16  # with fewer rows, and B stored by columns, products are dot products: scalars are slow to pack
 COMPUTE = {
@@ -93,7 +94,8 @@ def emit_matmul(
     wide = accumulator_of(node)
     wide = COMPUTE.get(wide, wide)
     of_step = 0 if steps is None else columns_of_step(product, steps.partition)
-    Matmul(e, product, result, wide, vector_bits, write, steps, of_step).emit()
+    rows_of_step = 0 if steps is None or of_step else _of_step(product.row, steps.partition)
+    Matmul(e, product, result, wide, vector_bits, write, steps, of_step, rows_of_step).emit()
     return True
 
 
@@ -150,7 +152,7 @@ def _of_step(dimension: Dimension, partition: Partition) -> int:
 
 
 def takes_steps(b: Builder, node: Node, result: Buffer, vector_bits: int, partition: Partition) -> bool:
-    """Whether a tiled product can compute some of the steps: batches, or groups of columns of whole vectors."""
+    """Whether a tiled product can compute some of the steps: batches, rows, or groups of columns of whole vectors."""
     product = product_of(b, node, result, vector_bits)
     if product is None:
         return False
@@ -158,7 +160,8 @@ def takes_steps(b: Builder, node: Node, result: Buffer, vector_bits: int, partit
     columns = columns_of_step(product, partition) * partition.least
     if columns:
         return columns % (vector_bits // (8 * wide.bytes)) == 0
-    return bool(product.outer) and _of_step(product.outer[0], partition) > 0
+    first = product.outer[0] if product.outer else product.row
+    return _of_step(first, partition) > 0 or _of_step(product.row, partition) > 0
 
 
 @dataclass(frozen=True, slots=True)
@@ -190,12 +193,14 @@ class Matmul:
         write: Callable[[Indices], None] | None,
         steps: Steps | None = None,
         of_step: int = 0,
+        rows_of_step: int = 0,
     ):
-        """of_step: the columns of a step; 0 if the steps are of the first loop around."""
+        """of_step, rows_of_step: the columns or the rows of a step; both 0 if it is of the first loop around."""
         self.e, self.b, self.result, self.wide, self.write = e, e.b, result, wide, write
         self.left, self.right, self.outer = product.left, product.right, product.outer
         self.row, self.column, self.depth = product.row, product.column, product.depth
-        self.steps, self.of_step = steps, of_step
+        self.steps, self.of_step, self.rows_of_step = steps, of_step, rows_of_step
+        self.top: Index = 0  # the first row of a block of rows
         few = self.row.size < PACK_ROWS
         converting = self.left.dtype is not wide
         height, vectors = flat_tile(vector_bits, self.row.size) if few else best_tile(vector_bits, converting)
@@ -238,13 +243,29 @@ class Matmul:
         b = self.b
         offsets: list[Index] = [0, 0, 0]
         loops = []
+        inside = self.of_step or self.rows_of_step
         for number, d in enumerate(self.outer):
-            loops.append(b.open_loop(*bounds(b, None if number or self.of_step else self.steps, d.size)))
+            loops.append(b.open_loop(*bounds(b, None if number or inside else self.steps, d.size)))
             self.coordinates |= d.split(b, loops[-1].index)
             offsets = [b.add(o, b.mul(loops[-1].index, s)) for o, s in zip(offsets, self._strides(d), strict=True)]
-        self._columns(offsets)
+        if self.rows_of_step:
+            self._row_blocks(offsets)
+        else:
+            self._columns(offsets)
         for loop in reversed(loops):
             b.close_loop(loop)
+
+    def _row_blocks(self, offsets: list[Index]) -> None:
+        """Blocks of the steps' rows, each with panels of its own."""
+        b, steps, each, whole = self.b, self.steps, self.rows_of_step, self.row
+        assert steps is not None
+        most = max(1, ROWS_OF_STEPS // each)
+        together = next(n for n in range(most, 0, -1) if steps.partition.least % n == 0)
+        for _, step, count in grouped(b, steps, [steps.partition.extent], together):
+            self.top = b.mul(step, each)
+            self.row = replace(whole, size=count * each)
+            strides = whole.lhs, 0, whole.out
+            self._columns([b.add(o, b.mul(self.top, s)) for o, s in zip(offsets, strides, strict=True)])
 
     def _strides(self, d: Dimension) -> tuple[int, int, int]:
         return d.lhs, d.rhs, d.out
@@ -510,7 +531,7 @@ class Matmul:
     def _hand_on(self, row: Index, column: Index, value: Scalar) -> None:
         b = self.b
         assert self.write is not None
-        places = self.coordinates | self.row.split(b, row) | self.column.split(b, column)
+        places = self.coordinates | self.row.split(b, b.add(self.top, row)) | self.column.split(b, column)
         index = tuple(places.get(d, 0) for d in range(len(self.result.dims)))
         b.remember((self.result, index, False), value)
         self.write(index)

@@ -179,7 +179,23 @@ FAMILIES: dict[str, tuple[str, str]] = {
     "dot of few columns": (one(
         "f32[300,64]", "f32[300,40] dot(x, y), lhs_contracting_dims={1}, rhs_contracting_dims={0}",
         "y = f32[64,40] parameter(1)",
-    ), ""),
+    ), "legacy mlir"),
+    "dot of few columns with elementwise ops": (one(
+        "f32[301,64]", "f32[301,40] tanh(d)", "y = f32[64,40] parameter(1)",
+        "d = f32[301,40] dot(x, y), lhs_contracting_dims={1}, rhs_contracting_dims={0}",
+    ), "legacy mlir"),
+    "deep dot of few columns": (one(
+        "f32[70,3000]", "f32[70,40] dot(x, y), lhs_contracting_dims={1}, rhs_contracting_dims={0}",
+        "y = f32[3000,40] parameter(1)",
+    ), "legacy mlir"),
+    "narrow deep dot of few columns": (one(
+        "bf16[70,3000]", "bf16[70,40] dot(x, y), lhs_contracting_dims={1}, rhs_contracting_dims={0}",
+        "y = bf16[3000,40] parameter(1)",
+    ), "legacy mlir"),
+    "dot of rows of two dimensions": (one(
+        "f32[9,33,64]", "f32[9,33,40] dot(x, y), lhs_contracting_dims={2}, rhs_contracting_dims={0}",
+        "y = f32[64,40] parameter(1)",
+    ), "legacy mlir"),
     "convolution": (one(
         "f32[2,18,18,16]",
         "f32[2,18,18,24] convolution(x, y), window={size=3x3 pad=1_1x1_1}, dim_labels=b01f_01io->b01f",
