@@ -133,12 +133,17 @@ def _read_op(op: ir.Operation, inputs: Sequence[Buffer], outputs: Sequence[Buffe
     count = 1 if opcode is Op.SORT else len(outputs)
     bodies = tuple(_read_body(block, count) for block in read.bodies(op))
     attributes = read.attributes(op)
-    if opcode is Op.REDUCE and math.prod(inputs[0].dims[d] for d in attributes["dimensions"]) > STEPWISE:
+    if opcode is Op.REDUCE and _is_rounded_once(inputs[0], attributes["dimensions"]):
         _widen(bodies[0])
     name = op.attributes["name"].value if "name" in op.attributes else ""
     node = Node(opcode, tuple(inputs), tuple(outputs), attributes, bodies, literal, name)
     for number, buffer in enumerate(outputs):
         buffer.writer, buffer.number = node, number
+
+
+def _is_rounded_once(operand: Buffer, dimensions: Sequence[int]) -> bool:
+    """Whether a reduction has narrow accumulators and many steps. A body of wider numbers that rounds says so itself."""
+    return operand.dtype in WIDENED and math.prod(operand.dims[d] for d in dimensions) > STEPWISE
 
 
 def _widen(body: Body) -> None:
@@ -147,9 +152,11 @@ def _widen(body: Body) -> None:
     for node in reachable(body.outputs):
         buffers += [*node.inputs, *node.outputs]
     for buffer in buffers:
-        if buffer.dtype in (DType.F16, DType.BF16):
+        if buffer.dtype in WIDENED:
             buffer.shape = replace(buffer.shape, dtype=DType.F32)
 
+
+WIDENED = frozenset({DType.F16, DType.BF16})
 
 STEPWISE = 32
 """A reduction of at most STEPWISE narrow floats is rounded at each step, as in XLA:CPU. Of 64 steps in f16, the error

@@ -88,3 +88,21 @@ ENTRY e {{ p = {kind}[{n}] parameter(0)
     check(text, [x])
     (out,) = evaluate(parse_module(text), [x])
     assert out.astype(np.uint8)[-1] == n - 1
+
+
+@pytest.mark.parametrize("narrow", ["bf16", "f16"])
+@pytest.mark.parametrize("step", ["maximum", "multiply"])
+def test_a_long_reduction_that_rounds_in_its_computation_rounds_at_each_step(narrow: str, step: str):
+    check(f"""HloModule m
+round {{
+  a = f32[] parameter(0)
+  b = f32[] parameter(1)
+  c = f32[] {step}(a, b)
+  d = {narrow}[] convert(c)
+  ROOT e = f32[] convert(d)
+}}
+ENTRY e {{
+  x = f32[3,62] parameter(0)
+  one = f32[] constant(1)
+  ROOT r = f32[3] reduce(x, one), dimensions={{1}}, to_apply=round
+}}""")
