@@ -142,7 +142,7 @@ def _read_op(op: ir.Operation, inputs: Sequence[Buffer], outputs: Sequence[Buffe
 
 
 def _is_rounded_once(operand: Buffer, dimensions: Sequence[int]) -> bool:
-    """Whether a reduction has narrow accumulators and many steps. A body of wider numbers that rounds says so itself."""
+    """Whether a reduction has narrow accumulators and many steps. Others round where their computation says so."""
     return operand.dtype in WIDENED and math.prod(operand.dims[d] for d in dimensions) > STEPWISE
 
 
