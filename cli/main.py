@@ -25,6 +25,7 @@ COMMANDS = {
     "run": "Run a module and print or save its results.",
     "compile": "Compile a module to a file that exec runs.",
     "exec": "Run a compiled program.",
+    "aot": "Compile a module to an object file and a C header, for programs without Python.",
     "inspect": "Print what a compiled program holds.",
     "buffers": "Print a module's buffer assignment; plot its arena over time.",
     "show": "Print a module's opcodes, costs and largest buffers; draw its data flow.",

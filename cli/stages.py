@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import tempfile
 from collections.abc import Iterator
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -36,26 +35,14 @@ def command(
     """Write MODULE's HLO, plan, thunks, compiled host program and, for each stack, every IR down to assembly. Prints
     the files' names.
     """
-    from ..formats.whole_files import unfinished
-    from ..hlo.errors import InputError
+    from ..formats.whole_files import write_folder
     from ..migration.programs import load_program
 
     program = with_replacements(load_program(module), replacements)
-    target = Path(folder)
-    if target.exists() and (not target.is_dir() or any(target.iterdir())):
-        raise InputError(f"{target}: exists and is not an empty folder", remedy="give a new folder")
-    try:
-        target.parent.mkdir(parents=True, exist_ok=True)
-        work = Path(tempfile.mkdtemp(prefix=f".{target.name}.", dir=target.parent))
-    except OSError as error:
-        raise InputError(f"{target}: cannot write: {error.strerror}", remedy="give a writable folder") from None
-    runs = emitters or ("legacy", "mlir")
-    with unfinished(work):
-        names = [_write(work / name, text) for name, text in _stages(program, runs, host_program)]
-        work.chmod(0o755)
-        if target.exists():
-            target.rmdir()
-        work.rename(target)
+    target, runs = Path(folder), emitters or ("legacy", "mlir")
+    names = write_folder(
+        target, lambda work: [_write(work / n, text) for n, text in _stages(program, runs, host_program)]
+    )
     for name in names:
         click.echo(str(target / name))
     return 0

@@ -65,7 +65,7 @@ def compiler(target: Target) -> Iterator[Compiler]:
     try:
         lent = idle.pop()
     except IndexError:
-        lent = Compiler(_make_machine(target))
+        lent = Compiler(make_machine(target))
     try:
         yield lent
     finally:
@@ -88,12 +88,17 @@ def _make_builder(machine: llvm.TargetMachine) -> llvm.PassBuilder:
     return llvm.create_pass_builder(machine, tuning)
 
 
-def _make_machine(target: Target) -> llvm.TargetMachine:
-    """A new target machine: O3, position-independent code, small code model."""
+ABI = {"riscv64": "lp64d"}
+"""Architecture → the ABI of its Linux, where LLVM's default is another: floats travel in registers of floats."""
+
+
+def make_machine(target: Target, relocation: str = "pic") -> llvm.TargetMachine:
+    """A new target machine: O3, small code model. relocation: LLVM's model, 'pic' or 'static'."""
     start()
+    abi = ABI.get(target.architecture, "")
     try:
         return llvm.Target.from_triple(target.triple).create_target_machine(
-            cpu=target.cpu, features=target.features, opt=3, reloc="pic", codemodel="small"
+            cpu=target.cpu, features=target.features, opt=3, reloc=relocation, codemodel="small", abiname=abi
         )
     except RuntimeError as error:
         raise CodegenError(

@@ -8,9 +8,11 @@ import tempfile
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from pathlib import Path
-from typing import BinaryIO
+from typing import BinaryIO, TypeVar
 
 from ..hlo.errors import InputError
+
+T = TypeVar("T")
 
 
 def write_whole(path: Path, write: Callable[[BinaryIO], object]) -> None:
@@ -42,6 +44,27 @@ def _replace(target: Path, write: Callable[[BinaryIO], object]) -> None:
             write(file)
         os.chmod(name, target.stat().st_mode & 0o777 if target.exists() else 0o666 & ~_umask())
         os.replace(name, target)
+
+
+def write_folder(target: Path, fill: Callable[[Path], T]) -> T:
+    """Let `fill` write files into a folder, which appears complete or not at all. Returns what `fill` returns.
+
+    Raises InputError if something other than an empty folder is there, or if it cannot be written.
+    """
+    try:
+        if target.exists() and (not target.is_dir() or any(target.iterdir())):
+            raise InputError(f"{target}: exists and is not an empty folder", remedy="give a new folder")
+        target.parent.mkdir(parents=True, exist_ok=True)
+        work = Path(tempfile.mkdtemp(prefix=f".{target.name[:100]}.", dir=target.parent))
+    except OSError as error:
+        raise InputError(f"{target}: cannot write: {error.strerror}", remedy="give a writable folder") from None
+    with unfinished(work):
+        result = fill(work)
+        work.chmod(0o777 & ~_umask())
+        if target.exists():
+            target.rmdir()
+        work.rename(target)
+    return result
 
 
 _UNFINISHED: set[Path] = set()

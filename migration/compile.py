@@ -13,6 +13,7 @@ from .flags import Flags
 from .programs import plan_of
 
 if TYPE_CHECKING:
+    from ..backends.host.ahead import AheadOptions
     from ..backends.host.executable import HostExecutable
 
 
@@ -40,3 +41,15 @@ def compile_program(
     if plan is None:
         return compile_module(program.module, flags, options)
     return HostCompiler().compile(plan, emit_for(flags or Flags()), options or CompileOptions())
+
+
+def compile_program_ahead(program: Program, flags: Flags, options: AheadOptions) -> dict[str, bytes]:
+    """Compile a loaded program ahead of time: files by name, as `backends.host.ahead.compile_ahead`."""
+    from ..backends.host.ahead import compile_ahead
+    from ..hlo.verify.verifier import verify
+
+    plan = plan_of(program)
+    if plan is None:
+        verify(program.module)
+        plan = HostCompiler().run_hlo_passes(program.module, CompileOptions(options.emit))
+    return compile_ahead(plan, emit_for(flags), options)

@@ -52,7 +52,7 @@ class Stopwatch:
 
 
 @dataclass(frozen=True, eq=False)
-class _Part:
+class Part:
     """The kernels of one stack."""
 
     emitter: Emitter
@@ -68,11 +68,11 @@ class HostCompiler(Compiler[Plan]):
         """Emit and load the kernels. Raises UnsupportedError for the first kernel that its stack does not support; the
         remedy lists the others.
         """
-        _refuse_queues(program.kernels)
+        refuse_queues(program.kernels)
         if options.profile:
             program = profiled(program)
-        parts = _by_stack(program.kernels, emit_for)
-        _refuse_unsupported(parts)
+        parts = by_stack(program.kernels, emit_for)
+        refuse_unsupported(parts)
         watch = Stopwatch()
         seconds = seconds_by_kernel(program)
 
@@ -103,22 +103,22 @@ class HostCompiler(Compiler[Plan]):
         )
 
 
-def _ir_of(names: Collection[str], parts: Sequence[_Part], options: CompileOptions) -> list[str]:
+def _ir_of(names: Collection[str], parts: Sequence[Part], options: CompileOptions) -> list[str]:
     """LLVM IR of some kernels, a module for each stack."""
     chosen = [(part.emitter, [r for r in part.requests if r.name in names]) for part in parts]
     emit = replace(options.emit, keep_stages=False)
     return [emitter.emit(requests, emit).llvm_ir for emitter, requests in chosen if requests]
 
 
-def _by_stack(kernels: Sequence[KernelRequest], emit_for: EmitFor) -> list[_Part]:
+def by_stack(kernels: Sequence[KernelRequest], emit_for: EmitFor) -> list[Part]:
     parts: dict[str, tuple[Emitter, list[KernelRequest]]] = {}
     for request in kernels:
         emitter = emit_for(request)
         parts.setdefault(emitter.name, (emitter, []))[1].append(request)
-    return [_Part(emitter, tuple(requests)) for emitter, requests in parts.values()]
+    return [Part(emitter, tuple(requests)) for emitter, requests in parts.values()]
 
 
-def _refuse_queues(kernels: Sequence[KernelRequest]) -> None:
+def refuse_queues(kernels: Sequence[KernelRequest]) -> None:
     """Refuse ops that exchange data with the host during a run: an executable here has no host beside it."""
     for i in (request.instruction for request in kernels):
         if i.opcode in QUEUES:
@@ -126,7 +126,7 @@ def _refuse_queues(kernels: Sequence[KernelRequest]) -> None:
             raise UnsupportedError("host", i.opcode.value, location=i.location, remedy=remedy)
 
 
-def _refuse_unsupported(parts: Sequence[_Part]) -> None:
+def refuse_unsupported(parts: Sequence[Part]) -> None:
     missing = [error for part in parts for error in part.emitter.unsupported(part.requests)]
     if not missing:
         return
@@ -138,7 +138,7 @@ def _refuse_unsupported(parts: Sequence[_Part]) -> None:
 
 
 def _build(
-    parts: Sequence[_Part], options: CompileOptions, watch: Stopwatch, beside: Callable[[frozenset[str]], T]
+    parts: Sequence[Part], options: CompileOptions, watch: Stopwatch, beside: Callable[[frozenset[str]], T]
 ) -> tuple[list[CompiledObject], frozenset[str], T]:
     """(One object per batch of kernels, in order; the kernels that take ranges; what `beside` makes of these). LLVM
     works on a batch while the next batches are emitted, and then while `beside` runs.
@@ -175,7 +175,7 @@ def batches_of(requests: Sequence[KernelRequest]) -> list[Sequence[KernelRequest
     return [requests[begin:end] for begin, end in pairwise(bounds)]
 
 
-def _stages(parts: Sequence[_Part], options: CompileOptions) -> Iterator[tuple[str, str]]:
+def _stages(parts: Sequence[Part], options: CompileOptions) -> Iterator[tuple[str, str]]:
     """File names and texts in the order of the stages: legacy.1.ll, legacy.2.optimized.ll, …
 
     A stage holds all kernels of a stack, not one batch, because that is easier to read.

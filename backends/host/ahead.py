@@ -1,0 +1,264 @@
+"""Plan → an object file, a C header and an example that calls it: compilation ahead of time.
+
+docs/adr/0035-ahead-of-time.md.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+from ...codegen.whole import RELOCATIONS, needed_symbols, whole_object
+from ...hlo.dynamic_border import DynamicBorder
+from ...hlo.errors import InputError
+from ...planning.plan import KernelRequest, Plan
+from ...thunks.host_program import host_ir, module_of
+from ...thunks.lowering import from_plan
+from ..base import EmitFor, EmitOptions
+from .ahead_files import example, header, makefile
+from .ahead_ir import Arena, entry_ir
+from .compiler import Part, by_stack, refuse_queues, refuse_unsupported
+from .estimate import seconds_by_kernel
+from .image import image_of
+from .signature import Signature
+
+_LIBM = [
+    "acos",
+    "acosh",
+    "asin",
+    "asinh",
+    "atan",
+    "atan2",
+    "atanh",
+    "cbrt",
+    "ceil",
+    "copysign",
+    "cos",
+    "cosh",
+    "erf",
+    "erfc",
+    "exp",
+    "exp2",
+    "exp10",
+    "expm1",
+    "fabs",
+    "floor",
+    "fma",
+    "fmax",
+    "fmin",
+    "fmod",
+    "frexp",
+    "hypot",
+    "ldexp",
+    "lgamma",
+    "log",
+    "log10",
+    "log1p",
+    "log2",
+    "logb",
+    "lrint",
+    "llrint",
+    "lround",
+    "llround",
+    "modf",
+    "nearbyint",
+    "pow",
+    "nextafter",
+    "remainder",
+    "rint",
+    "round",
+    "roundeven",
+    "scalbn",
+    "sin",
+    "sincos",
+    "sinh",
+    "sqrt",
+    "tan",
+    "tanh",
+    "tgamma",
+    "trunc",
+]
+
+LIBRARIES = frozenset([*_LIBM, *(f"{name}f" for name in _LIBM), "memcpy", "memmove", "memset"])
+"""Functions of libm and libc that an object may need."""
+
+_COMPILER = re.compile(r"__\w+")
+"""Functions of the C compiler's own library, which it links by itself: conversions of f16, 128-bit division."""
+
+_IDENTIFIER = re.compile(r"[A-Za-z][A-Za-z0-9_]*")
+
+KEYWORDS = frozenset(
+    [
+        "alignas",
+        "alignof",
+        "and",
+        "asm",
+        "auto",
+        "bool",
+        "break",
+        "case",
+        "catch",
+        "char",
+        "class",
+        "compl",
+        "concept",
+        "const",
+        "constexpr",
+        "continue",
+        "decltype",
+        "default",
+        "delete",
+        "do",
+        "double",
+        "else",
+        "enum",
+        "explicit",
+        "export",
+        "extern",
+        "false",
+        "float",
+        "for",
+        "friend",
+        "goto",
+        "if",
+        "inline",
+        "int",
+        "long",
+        "main",
+        "mutable",
+        "namespace",
+        "new",
+        "noexcept",
+        "not",
+        "nullptr",
+        "operator",
+        "or",
+        "private",
+        "protected",
+        "public",
+        "register",
+        "requires",
+        "restrict",
+        "return",
+        "short",
+        "signed",
+        "sizeof",
+        "static",
+        "struct",
+        "switch",
+        "template",
+        "this",
+        "throw",
+        "true",
+        "try",
+        "typedef",
+        "typeid",
+        "typename",
+        "typeof",
+        "union",
+        "unsigned",
+        "using",
+        "virtual",
+        "void",
+        "volatile",
+        "while",
+        "xor",
+    ]
+)
+"""Words of C and C++ that no function can be called, and main."""
+
+
+@dataclass(frozen=True)
+class AheadOptions:
+    """As XLA's AotCompilationOptions. emit: with the target. entry_point: the C function; None: by the module's name.
+
+    relocation_model: static, pic or pie.
+    """
+
+    emit: EmitOptions
+    entry_point: str | None = None
+    relocation_model: str = "pic"
+
+
+def compile_ahead(plan: Plan, emit_for: EmitFor, options: AheadOptions) -> dict[str, bytes]:
+    """The files by name: NAME.o, NAME.h, main.c, Makefile.
+
+    Raises UnsupportedError for a kernel that its stack does not support, and InputError for one that needs another
+    library than libm, a name that C does not allow, and dynamic dimensions at the border.
+    """
+    name = entry_point(plan, options)
+    _refuse_dynamic(plan)
+    refuse_queues(plan.kernels)
+    parts = by_stack(plan.kernels, emit_for)
+    refuse_unsupported(parts)
+    thunks = from_plan(plan)
+    emitters = {request.name: part.emitter.name for part in parts for request in part.requests}
+    image = image_of(plan, thunks, emitters, not options.emit.strict)
+    signature, arena = Signature.of(image), Arena.of(image)
+    host = module_of(thunks, options.emit, seconds_by_kernel(plan))
+    texts = [part.emitter.emit(part.requests, options.emit).llvm_ir for part in parts]
+    entry = entry_ir(name, image, signature, arena, len(host.loops))
+    data = whole_object([*texts, host_ir(host)], entry, name, options.emit, options.relocation_model)
+    if foreign(needed_symbols(data)):
+        _refuse_libraries(parts, options)
+    return {
+        f"{name}.o": data,
+        f"{name}.h": header(name, plan.module, signature, arena, options.emit.target).encode(),
+        "main.c": example(name).encode(),
+        "Makefile": makefile(name, options.emit.target, options.relocation_model).encode(),
+    }
+
+
+def entry_point(plan: Plan, options: AheadOptions) -> str:
+    """The name of the C function. Raises InputError."""
+    if options.relocation_model not in RELOCATIONS:
+        remedy = f"choose from {', '.join(RELOCATIONS)}"
+        raise InputError(f"unknown relocation model {options.relocation_model!r}", remedy=remedy)
+    if options.entry_point is None:
+        name = re.sub(r"\W", "_", plan.module.name, flags=re.ASCII)
+        return name if _is_free(name) else f"run_{name}"
+    if not _is_free(options.entry_point):
+        remedy = "give a name such as run_model, of letters, digits and _"
+        raise InputError(f"no C function can be called {options.entry_point!r} here", remedy=remedy)
+    return options.entry_point
+
+
+def _is_free(name: str) -> bool:
+    taken = name in KEYWORDS or name in LIBRARIES or name.startswith("testbed_")
+    return bool(_IDENTIFIER.fullmatch(name)) and not taken
+
+
+def foreign(symbols: frozenset[str]) -> list[str]:
+    """The symbols that a C compiler with -lm does not find."""
+    return sorted(s for s in symbols - LIBRARIES if not _COMPILER.fullmatch(s))
+
+
+def _refuse_dynamic(plan: Plan) -> None:
+    border = DynamicBorder.of(plan.module)
+    if border is None:
+        return
+    if border.parameters:
+        what = f"dynamic dimension {border.parameters[0].dimension} of input {border.parameters[0].leaf}"
+    else:
+        what = f"dynamic dimension {border.results[0].dimension} of output {border.results[0].leaf}"
+    location = plan.module.entry.root.location
+    raise InputError(f"ahead of time: no {what}", location=location, remedy="give the array a static shape")
+
+
+def _refuse_libraries(parts: Sequence[Part], options: AheadOptions) -> None:
+    """Raises UnsupportedError with the instruction whose kernel needs another library."""
+    for part in parts:
+        for request in part.requests:
+            found = _foreign_of(part, request, options)
+            if found:
+                i = request.instruction
+                what = f"ahead of time: {i.opcode.value} {i.name} calls {', '.join(found)}, not in libm"
+                raise InputError(what, location=i.location, remedy="testbed compile makes programs that find it")
+
+
+def _foreign_of(part: Part, request: KernelRequest, options: AheadOptions) -> list[str]:
+    text = part.emitter.emit([request], options.emit).llvm_ir
+    empty = "define void @testbed_nothing() { ret void }"
+    data = whole_object([text], empty, "testbed_nothing", options.emit, options.relocation_model)
+    return foreign(needed_symbols(data))

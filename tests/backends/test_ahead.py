@@ -1,0 +1,196 @@
+"""Programs compiled ahead of time: their bits are those of a run here, and their objects need libm only."""
+
+import struct
+
+import numpy as np
+import pytest
+
+from ...backends.base import CompileOptions
+from ...backends.host.ahead import LIBRARIES, foreign
+from ...codegen.elf import object_symbols
+from ...codegen.options import EmitOptions, Target
+from ...codegen.targets import BASELINES, target_of
+from ...codegen.whole import needed_symbols
+from ...differential.bounds import bounds_of
+from ...differential.fake_inputs import fake_inputs
+from ...differential.verdict import judge
+from ...evaluator.evaluator import evaluate
+from ...formats.text.parser import parse_module
+from ...hlo.errors import InputError
+from ...migration.compile import compile_module
+from ...migration.flags import Flags
+from ..support.ahead import compile_there, lacking, run_there
+
+MACHINES = {"x86_64": 62, "aarch64": 183, "riscv64": 243}
+"""Architecture → ELF's number of it."""
+
+ADD = "add { a = f32[] parameter(0)\n b = f32[] parameter(1)\n ROOT c = f32[] add(a, b) }\n"
+
+PROGRAMS = {
+    "elementwise": "ENTRY e { x = f32[37] parameter(0)\n y = f32[37] tanh(x)\n t = f32[37] atan2(x, y)\n"
+    " ROOT r = f32[37] multiply(t, y) }",
+    "product": "ENTRY e { x = f32[17,33] parameter(0)\n y = f32[33,29] parameter(1)\n"
+    " ROOT d = f32[17,29] dot(x, y), lhs_contracting_dims={1}, rhs_contracting_dims={0} }",
+    "loop": "more { s = (s32[], f32[9]) parameter(0)\n n = s32[] get-tuple-element(s), index=0\n"
+    " k = s32[] constant(300000)\n ROOT c = pred[] compare(n, k), direction=LT }\n"
+    "next { s = (s32[], f32[9]) parameter(0)\n n = s32[] get-tuple-element(s), index=0\n"
+    " v = f32[9] get-tuple-element(s), index=1\n one = s32[] constant(1)\n m = s32[] add(n, one)\n"
+    " w = f32[9] sine(v)\n ROOT t = (s32[], f32[9]) tuple(m, w) }\n"
+    "ENTRY e { n = s32[] parameter(0)\n v = f32[9] parameter(1)\n s = (s32[], f32[9]) tuple(n, v)\n"
+    " ROOT w = (s32[], f32[9]) while(s), condition=more, body=next }",
+    "results": ADD
+    + "ENTRY e { x = f32[7,50] parameter(0)\n z = f32[] constant(0)\n"
+    " s = f32[7] reduce(x, z), dimensions={1}, to_apply=add\n c = f32[3] constant({1,2.5,-3})\n"
+    " ROOT t = (f32[7], f32[7,50], (f32[3], f32[7])) tuple(s, x, u)\n}".replace(
+        " ROOT", " u = (f32[3], f32[7]) tuple(c, s)\n ROOT"
+    ),
+    "constants": "ENTRY e { x = s32[4] parameter(0)\n c = s32[4] constant({7,-8,9,2000000000})\n"
+    " ROOT r = s32[4] xor(x, c) }",
+    "empty": "ENTRY e { x = f32[0,3] parameter(0)\n y = f64[5] parameter(1)\n n = f64[5] negate(y)\n"
+    " m = f32[0,3] negate(x)\n ROOT t = (f32[0,3], f64[5]) tuple(m, n) }",
+    "none": "ENTRY e { ROOT t = () tuple() }",
+    "layout": "ENTRY e { x = f32[3,5]{0,1} parameter(0)\n ROOT r = f32[3,5]{1,0} negate(x) }",
+    "branches": "one { x = f32[5] parameter(0)\n ROOT r = f32[5] cosine(x) }\n"
+    "two { x = f32[5] parameter(0)\n ROOT r = f32[5] negate(x) }\n"
+    "ENTRY e { p = pred[] parameter(0)\n x = f32[5] parameter(1)\n"
+    " ROOT r = f32[5] conditional(p, x, x), true_computation=one, false_computation=two }",
+    "half": "ENTRY e { x = f16[40] parameter(0)\n y = f16[40] logistic(x)\n ROOT z = f16[40] add(y, x) }",
+    "brain": "ENTRY e { x = bf16[33] parameter(0)\n y = bf16[33] multiply(x, x)\n ROOT z = bf16[33] add(y, x) }",
+    "wide": "ENTRY e { x = u64[21] parameter(0)\n y = u64[21] parameter(1)\n d = u64[21] divide(x, y)\n"
+    " ROOT r = u64[21] shift-right-logical(d, y) }",
+    "complex": "ENTRY e { x = c64[15] parameter(0)\n y = c64[15] exponential(x)\n ROOT m = c64[15] multiply(x, y) }",
+    "subnormal": "ENTRY e { x = f32[3] parameter(0)\n c = f32[] constant(1e-39)\n"
+    " b = f32[3] broadcast(c), dimensions={}\n"
+    " ROOT r = f32[3] multiply(x, b) }",
+}
+
+
+def program(name):
+    header = (
+        "HloModule m, entry_computation_layout={(f32[3,5]{0,1})->f32[3,5]{1,0}}" if name == "layout" else "HloModule m"
+    )
+    return parse_module(f"{header}\n{PROGRAMS[name]}")
+
+
+def physical(inputs, name):
+    return [np.asarray(x).T for x in inputs] if name == "layout" else [np.asarray(x) for x in inputs]
+
+
+def bits(arrays):
+    return [np.asarray(a).tobytes() for a in arrays]
+
+
+HERE = Target.machine().architecture
+
+
+@pytest.mark.skipif(bool(lacking(None)), reason=f"needs {lacking(None)}")
+@pytest.mark.parametrize("stack", ["legacy", "mlir"])
+@pytest.mark.parametrize("name", PROGRAMS)
+def test_the_bits_are_those_of_a_run(name, stack, tmp_path):
+    module = program(name)
+    inputs, target = fake_inputs(module, 3), target_of(HERE, "host")
+    expected = compile_module(module, Flags.parse(stack), CompileOptions(EmitOptions(target))).execute(inputs)
+    folder = compile_there(module, target, tmp_path / "made", stack)
+    assert bits(run_there(folder, target, physical(inputs, name), expected)) == bits(expected)
+
+
+@pytest.mark.parametrize(
+    ("architecture", "name"),
+    [
+        (architecture, name)
+        for architecture in ("aarch64", "riscv64")
+        for name in PROGRAMS
+        if (architecture, name) != ("riscv64", "half")  # before 13, GCC has no conversions of f16 there
+    ],
+)
+def test_programs_for_other_processors_agree_with_the_evaluator(name, architecture, tmp_path):
+    if lacking(architecture):
+        pytest.skip(f"needs {lacking(architecture)} (Debian: gcc-…-linux-gnu, qemu-user)")
+    module, target = program(name), target_of(architecture)
+    inputs = fake_inputs(module, 3)
+    results = {"evaluator": evaluate(module, inputs)}
+    for stack in ("legacy", "mlir"):
+        folder = compile_there(module, target, tmp_path / stack, stack)
+        results[stack] = run_there(folder, target, physical(inputs, name), results["evaluator"])
+    assert judge(results, bounds_of(module)).agrees
+
+
+@pytest.mark.parametrize("architecture", BASELINES)
+def test_an_object_has_one_symbol_and_needs_libm(architecture, tmp_path):
+    folder = compile_there(program("loop"), target_of(architecture), tmp_path / "made")
+    data = (folder / "run_it.o").read_bytes()
+    assert struct.unpack_from("<HH", data, 16) == (1, MACHINES[architecture])
+    assert object_symbols(data).defined == {"run_it"}
+    assert "sinf" in needed_symbols(data) or needed_symbols(data) <= LIBRARIES
+    assert foreign(needed_symbols(data)) == []
+
+
+@pytest.mark.parametrize(("features", "needed"), [(None, {"__extendhfsf2", "__truncsfhf2"}), ("+zfh", set())])
+def test_features_are_used(features, needed, tmp_path):
+    folder = compile_there(program("half"), target_of("riscv64", features=features), tmp_path / "made")
+    conversions = {s for s in needed_symbols((folder / "run_it.o").read_bytes()) if s.startswith("__")}
+    assert conversions == needed
+
+
+@pytest.mark.skipif(bool(lacking(None)), reason=f"needs {lacking(None)}")
+@pytest.mark.parametrize("relocation", ["static", "pie"])
+def test_relocation_models_run(relocation, tmp_path):
+    module, target = program("constants"), target_of(HERE)
+    inputs = fake_inputs(module, 3)
+    folder = compile_there(module, target, tmp_path / "made", relocation=relocation)
+    assert bits(run_there(folder, target, inputs, evaluate(module, inputs))) == bits(evaluate(module, inputs))
+
+
+LIBRARY = """HloModule m
+ENTRY e {
+  x = f32[4,4] parameter(0)
+  ROOT c = f32[4,4] cholesky(x), lower=true
+}"""
+
+DYNAMIC = "HloModule m\nENTRY e { x = f32[<=5] parameter(0)\n ROOT r = f32[<=5] negate(x) }"
+
+
+def refusal(text, folder, **options):
+    with pytest.raises(InputError) as caught:
+        compile_there(parse_module(text), target_of("x86_64"), folder, **options)
+    assert not folder.exists()
+    return str(caught.value)
+
+
+@pytest.mark.parametrize("stack", ["legacy", "mlir"])
+def test_another_library_is_refused_with_the_instruction(stack, tmp_path):
+    message = refusal(LIBRARY, tmp_path / "made", stack=stack)
+    assert "4:" in message and "cholesky c" in message and "scipy_spotrf_" in message
+
+
+def test_dynamic_dimensions_are_refused(tmp_path):
+    assert "no dynamic dimension 0 of input 0" in refusal(DYNAMIC, tmp_path / "made")
+
+
+@pytest.mark.parametrize("name", ["main", "while", "exp", "memcpy", "2nd", "a-b", "testbed_program", ""])
+def test_names_that_c_does_not_allow_are_refused(name, tmp_path):
+    assert f"{name!r}" in refusal("HloModule m\n" + PROGRAMS["constants"], tmp_path / "made", name=name)
+
+
+@pytest.mark.skipif(bool(lacking(None)), reason=f"needs {lacking(None)}")
+@pytest.mark.parametrize("name", ["fusion", "add", "x", "tanh_multiply_fusion_kernel"])
+def test_the_function_may_have_a_kernels_name(name, tmp_path):
+    module, target = program("elementwise"), target_of(HERE, "host")
+    inputs = fake_inputs(module, 3)
+    expected = compile_module(module, options=CompileOptions(EmitOptions(target))).execute(inputs)
+    folder = compile_there(module, target, tmp_path / "made", name=name)
+    assert bits(run_there(folder, target, inputs, expected)) == bits(expected)
+
+
+def test_an_output_that_is_an_input_may_be_another_array(tmp_path):
+    aliased = "HloModule m, input_output_alias={ {}: (0, {}, may-alias) }\n"
+    module, target = parse_module(aliased + PROGRAMS["constants"]), target_of(HERE)
+    inputs = fake_inputs(module, 3)
+    folder = compile_there(module, target, tmp_path / "made")
+    assert "Output 0 is input 0" in (folder / "run_it.h").read_text()
+    if not lacking(None):
+        assert bits(run_there(folder, target, inputs, evaluate(module, inputs))) == bits(evaluate(module, inputs))
+
+
+def test_foreign_symbols_are_those_of_other_libraries():
+    assert foreign(frozenset({"tanhf", "memcpy", "__divti3", "scipy_dgetrf_"})) == ["scipy_dgetrf_"]
