@@ -61,9 +61,12 @@ def write_folder(target: Path, fill: Callable[[Path], T]) -> T:
     with unfinished(work):
         result = fill(work)
         work.chmod(0o777 & ~_umask())
-        if target.exists():
-            target.rmdir()
-        work.rename(target)
+        try:
+            if target.exists():
+                target.rmdir()
+            work.rename(target)
+        except OSError as error:  # filled or made by another process meanwhile, or the current folder
+            raise InputError(f"{target}: cannot write: {error.strerror}", remedy="give a new folder") from None
     return result
 
 

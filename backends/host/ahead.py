@@ -18,155 +18,11 @@ from ...thunks.lowering import from_plan
 from ..base import EmitFor, EmitOptions
 from .ahead_files import example, header, makefile
 from .ahead_ir import Arena, entry_ir
+from .c_names import COMPILER, LIBRARIES, is_free
 from .compiler import Part, by_stack, refuse_queues, refuse_unsupported
 from .estimate import seconds_by_kernel
 from .image import image_of
 from .signature import Signature
-
-_LIBM = [
-    "acos",
-    "acosh",
-    "asin",
-    "asinh",
-    "atan",
-    "atan2",
-    "atanh",
-    "cbrt",
-    "ceil",
-    "copysign",
-    "cos",
-    "cosh",
-    "erf",
-    "erfc",
-    "exp",
-    "exp2",
-    "exp10",
-    "expm1",
-    "fabs",
-    "floor",
-    "fma",
-    "fmax",
-    "fmin",
-    "fmod",
-    "frexp",
-    "hypot",
-    "ldexp",
-    "lgamma",
-    "log",
-    "log10",
-    "log1p",
-    "log2",
-    "logb",
-    "lrint",
-    "llrint",
-    "lround",
-    "llround",
-    "modf",
-    "nearbyint",
-    "pow",
-    "nextafter",
-    "remainder",
-    "rint",
-    "round",
-    "roundeven",
-    "scalbn",
-    "sin",
-    "sincos",
-    "sinh",
-    "sqrt",
-    "tan",
-    "tanh",
-    "tgamma",
-    "trunc",
-]
-
-LIBRARIES = frozenset([*_LIBM, *(f"{name}f" for name in _LIBM), "memcpy", "memmove", "memset"])
-"""Functions of libm and libc that an object may need."""
-
-_COMPILER = re.compile(r"__\w+")
-"""Functions of the C compiler's own library, which it links by itself: conversions of f16, 128-bit division."""
-
-_IDENTIFIER = re.compile(r"[A-Za-z][A-Za-z0-9_]*")
-
-KEYWORDS = frozenset(
-    [
-        "alignas",
-        "alignof",
-        "and",
-        "asm",
-        "auto",
-        "bool",
-        "break",
-        "case",
-        "catch",
-        "char",
-        "class",
-        "compl",
-        "concept",
-        "const",
-        "constexpr",
-        "continue",
-        "decltype",
-        "default",
-        "delete",
-        "do",
-        "double",
-        "else",
-        "enum",
-        "explicit",
-        "export",
-        "extern",
-        "false",
-        "float",
-        "for",
-        "friend",
-        "goto",
-        "if",
-        "inline",
-        "int",
-        "long",
-        "main",
-        "mutable",
-        "namespace",
-        "new",
-        "noexcept",
-        "not",
-        "nullptr",
-        "operator",
-        "or",
-        "private",
-        "protected",
-        "public",
-        "register",
-        "requires",
-        "restrict",
-        "return",
-        "short",
-        "signed",
-        "sizeof",
-        "static",
-        "struct",
-        "switch",
-        "template",
-        "this",
-        "throw",
-        "true",
-        "try",
-        "typedef",
-        "typeid",
-        "typename",
-        "typeof",
-        "union",
-        "unsigned",
-        "using",
-        "virtual",
-        "void",
-        "volatile",
-        "while",
-        "xor",
-    ]
-)
-"""Words of C and C++ that no function can be called, and main."""
 
 
 @dataclass(frozen=True)
@@ -217,21 +73,16 @@ def entry_point(plan: Plan, options: AheadOptions) -> str:
         raise InputError(f"unknown relocation model {options.relocation_model!r}", remedy=remedy)
     if options.entry_point is None:
         name = re.sub(r"\W", "_", plan.module.name, flags=re.ASCII)
-        return name if _is_free(name) else f"run_{name}"
-    if not _is_free(options.entry_point):
+        return name if is_free(name) else f"run_{name}"
+    if not is_free(options.entry_point):
         remedy = "give a name such as run_model, of letters, digits and _"
         raise InputError(f"no C function can be called {options.entry_point!r} here", remedy=remedy)
     return options.entry_point
 
 
-def _is_free(name: str) -> bool:
-    taken = name in KEYWORDS or name in LIBRARIES or name.startswith("testbed_")
-    return bool(_IDENTIFIER.fullmatch(name)) and not taken
-
-
 def foreign(symbols: frozenset[str]) -> list[str]:
     """The symbols that a C compiler with -lm does not find."""
-    return sorted(s for s in symbols - LIBRARIES if not _COMPILER.fullmatch(s))
+    return sorted(s for s in symbols - LIBRARIES if not COMPILER.fullmatch(s))
 
 
 def _refuse_dynamic(plan: Plan) -> None:

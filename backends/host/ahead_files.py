@@ -119,6 +119,11 @@ def example(name: str) -> str:
     return _EXAMPLE.replace("NAME", name.upper()).replace("name", name)
 
 
+def example_code() -> str:
+    """The example without comments and strings, with `name` for the function."""
+    return re.sub(r'/\*.*?\*/|"(?:[^"\\\n]|\\.)*"', " ", _EXAMPLE, flags=re.DOTALL)
+
+
 _EXAMPLE = r"""/* Calls name once.
 
     ./example                          fills the inputs with zeros and prints the first elements of each output

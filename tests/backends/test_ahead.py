@@ -1,12 +1,15 @@
 """Programs compiled ahead of time: their bits are those of a run here, and their objects need libm only."""
 
+import shutil
 import struct
+import subprocess
 
 import numpy as np
 import pytest
 
 from ...backends.base import CompileOptions
-from ...backends.host.ahead import LIBRARIES, foreign
+from ...backends.host.ahead import foreign
+from ...backends.host.c_names import LIBRARIES
 from ...codegen.elf import object_symbols
 from ...codegen.options import EmitOptions, Target
 from ...codegen.targets import BASELINES, target_of
@@ -167,7 +170,7 @@ def test_dynamic_dimensions_are_refused(tmp_path):
     assert "no dynamic dimension 0 of input 0" in refusal(DYNAMIC, tmp_path / "made")
 
 
-@pytest.mark.parametrize("name", ["main", "while", "exp", "memcpy", "2nd", "a-b", "testbed_program", ""])
+@pytest.mark.parametrize("name", ["main", "while", "exp", "memcpy", "abs", "status", "2nd", "a-b", "testbed_x", ""])
 def test_names_that_c_does_not_allow_are_refused(name, tmp_path):
     assert f"{name!r}" in refusal("HloModule m\n" + PROGRAMS["constants"], tmp_path / "made", name=name)
 
@@ -180,6 +183,31 @@ def test_the_function_may_have_a_kernels_name(name, tmp_path):
     expected = compile_module(module, options=CompileOptions(EmitOptions(target))).execute(inputs)
     folder = compile_there(module, target, tmp_path / "made", name=name)
     assert bits(run_there(folder, target, inputs, expected)) == bits(expected)
+
+
+TWO = """
+#include <string.h>
+#include "one/one.h"
+#include "two/two.h"
+int main() {
+  alignas(64) int input[4] = {1, 2, 3, 4}, first[4], second[4];
+  const void *inputs[] = {input};
+  void *firsts[] = {first}, *seconds[] = {second}, *wrong[] = {(char *)first + 1};
+  if (one(inputs, firsts, nullptr) != ONE_DONE || two(inputs, seconds, nullptr) != TWO_DONE) return 1;
+  if (one(inputs, wrong, nullptr) != ONE_MISALIGNED) return 2;
+  return memcmp(first, second, sizeof first) == 0 && first[0] == (1 ^ 7) ? 0 : 3;
+}
+"""
+
+
+@pytest.mark.skipif(not shutil.which("c++"), reason="needs c++")
+def test_two_programs_in_one_executable_of_cpp(tmp_path):
+    for name in ("one", "two"):
+        compile_there(program("constants"), target_of(HERE), tmp_path / name, name=name)
+    (tmp_path / "main.cpp").write_text(TWO)
+    files = ["main.cpp", "one/one.o", "two/two.o", "-lm"]
+    subprocess.run(["c++", "-Wall", "-Wextra", "-Werror", "-o", "both", *files], cwd=tmp_path, check=True)
+    assert subprocess.run([tmp_path / "both"]).returncode == 0
 
 
 def test_an_output_that_is_an_input_may_be_another_array(tmp_path):

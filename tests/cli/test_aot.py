@@ -7,7 +7,9 @@ import numpy as np
 import pytest
 
 from ...backends.base import CompileOptions
+from ...cli import aot
 from ...cli.main import main
+from ...codegen import whole
 from ...codegen.options import EmitOptions, Target
 from ...codegen.targets import target_of
 from ...migration.compile import compile_program
@@ -65,6 +67,17 @@ def test_examples_give_the_bits_of_a_run(name, emitters, tmp_path):
     assert [r.tobytes() for r in results] == [np.asarray(e).tobytes() for e in expected]
 
 
+@pytest.mark.parametrize(("name", "function"), [("jit_step", "jit_step"), ("abs", "run_abs"), ("a.b-c", "a_b_c")])
+def test_the_function_has_the_modules_name(name, function, folder):
+    (folder / "small.hlo").write_text(SMALL.replace("HloModule small", f"HloModule {name}"))
+    assert main(["aot", "small.hlo", "-o", "made"]) == 0
+    assert f"int {function}(" in (folder / f"made/{function}.h").read_text()
+
+
+def test_the_relocation_models_are_those_of_code_generation():
+    assert tuple(whole.RELOCATIONS) == aot.RELOCATIONS
+
+
 CASES = [
     (["--target", "mips"], "unknown target 'mips' (choose from x86_64, aarch64, riscv64"),
     (["--target", "aarch64-apple-darwin"], "unknown target"),
@@ -78,6 +91,14 @@ CASES = [
     (["-o", "file/made"], "file/made: cannot write: File exists"),
     (["-o", "/dev/null/made"], "/dev/null/made: cannot write: File exists"),
 ]
+
+
+def test_the_current_folder_is_refused_even_if_it_is_empty(tmp_path, folder, monkeypatch, capsys):
+    (tmp_path / "empty").mkdir()
+    monkeypatch.chdir(tmp_path / "empty")
+    assert main(["aot", "../small.hlo", "-o", "."]) == 2
+    assert ".: cannot write: Invalid argument" in capsys.readouterr().err
+    assert [*(tmp_path / "empty").iterdir()] == []
 
 
 @pytest.mark.parametrize(("arguments", "message"), CASES)
