@@ -15,6 +15,7 @@ from ..hlo.errors import VerificationError
 from ..hlo.ir import Computation, Instruction
 from ..hlo.opclasses import branches, control_computations
 from ..hlo.opcodes import Op
+from ..hlo.shapes import ShapeIndex
 from .allocation import POOL_ALIGNMENT
 from .inplace import reuses
 from .liveness import is_plain_copy, moves_no_bytes
@@ -111,6 +112,8 @@ class _Checker:
         results |= {a.result: a for a in allocations if a.result >= 0}
         leaves = [(v, index) for v, (index, shape) in zip(self.leaves[root], root.shape.leaves()) if shape.is_array]
         for n, (value, index) in enumerate(leaves):
+            if n not in results:
+                self.fail(f"result {index} has no allocation")
             where = BufferSlice(results[n].index, 0, results[n].size)
             if where.size and value not in self.memory.values(where):
                 self.fail(f"result {index} is not in its allocation {results[n].index}")
@@ -144,10 +147,15 @@ class _Checker:
     def pieces(self, i: Instruction) -> list[tuple[BufferSlice, Value]]:
         """(slice, value) of each array leaf."""
         return [
-            (self.plan.assignment.slice_of(i, index), value)
+            (self.place(i, index), value)
             for (index, shape), value in zip(i.shape.leaves(), self.leaves[i])
             if value is not None
         ]
+
+    def place(self, i: Instruction, index: ShapeIndex = ()) -> BufferSlice:
+        if (i, index) not in self.plan.assignment.slices:
+            self.fail(f"{i.name} has no place for {list(index)}")
+        return self.plan.assignment.slice_of(i, index)
 
     def read(self, piece: BufferSlice, value: Value) -> None:
         if piece.size and value not in self.memory.values(piece):
@@ -251,7 +259,7 @@ class _Checker:
         before = self.memory.copy()
         self.steps(step.condition)
         self.current = i
-        if step.predicate != self.plan.assignment.slice_of(condition.root):
+        if step.predicate != self.place(condition.root):
             self.fail("the predicate is read elsewhere than the condition leaves it")
         self.read(step.predicate, self.leaves[condition.root][0] or (condition.root, 0))
         self.steps(step.body)

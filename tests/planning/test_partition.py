@@ -104,7 +104,7 @@ def test_chunks_are_of_whole_tiles():
 
 def test_it_is_printed():
     text = "HloModule m\nENTRY e { x = f32[512,1024] parameter(0)\n  ROOT r = f32[512,1024] negate(x) }\n"
-    assert "split: 512 steps over [0], 64 at least = negate" in plan_to_text(plan(parse_module(text)))
+    assert "split: 512 steps over [0], 64 at least = %r in e  // negate(" in plan_to_text(plan(parse_module(text)))
 
 
 # --- safety ----------------------------------------------------------------------------------------------------------

@@ -76,7 +76,8 @@ def test_equal_kernels_are_one_whatever_their_scratch_lies(made):
 
 
 def test_reports_say_so(made):
-    assert f"scratch {BYTES} align 64" in plan_to_text(made)
+    piece = kernel_steps(made)[0].kernel.arguments[-1].slice
+    assert f"scratch {piece.allocation}[{piece.offset}:{piece.offset + BYTES}] align 64" in plan_to_text(made)
     assert "scratch of " in report_to_text(report_buffers(made))
 
 

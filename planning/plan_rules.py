@@ -1,0 +1,124 @@
+"""What holds for each allocation, kernel and step of any plan: checked as the text of a Plan is read."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+from ..hlo.dtypes import DType
+from ..hlo.fingerprint import instruction_key
+from ..hlo.ir import Instruction, Module
+from ..hlo.opcodes import Op
+from ..hlo.shapes import ShapeIndex
+from .allocation import POOL_ALIGNMENT, Allocation, AllocationKind, BufferSlice
+from .partition import partition_of
+from .plan import ConditionalStep, CopyStep, KernelRequest, KernelStep, ProfileStep, Step
+
+INTERFACE = (AllocationKind.PARAMETER, AllocationKind.RESULT)
+
+
+def allocation_error(a: Allocation, before: Sequence[Allocation], module: Module) -> str | None:
+    """What is wrong with an allocation that follows others; None if nothing is."""
+    if a.index != len(before):
+        return f"expected allocation {len(before)}, found {a.index}"
+    if not 0 < a.alignment <= POOL_ALIGNMENT or a.alignment & (a.alignment - 1):
+        return f"the alignment {a.alignment} is no power of two up to {POOL_ALIGNMENT}"
+    if (a.literal is not None) != (a.kind is AllocationKind.CONSTANT):
+        return "a constant, and nothing else, holds an instruction's literal"
+    if a.literal is not None and a.literal.shape.bytes != a.size:
+        return f"its literal has {a.literal.shape.bytes} bytes, not {a.size}"
+    if a.result >= 0 and a.kind is not AllocationKind.PARAMETER:
+        return "only a parameter becomes a result"
+    return _interface_error(a, before, module)
+
+
+def _interface_error(a: Allocation, before: Sequence[Allocation], module: Module) -> str | None:
+    leaves = {
+        AllocationKind.PARAMETER: [s for p in module.parameter_shapes for _, s in p.leaves() if s.is_array],
+        AllocationKind.RESULT: [s for _, s in module.result_shape.leaves() if s.is_array],
+    }
+    pairs = [(a.kind, a.number)] if a.kind in INTERFACE else []
+    pairs += [(AllocationKind.RESULT, a.result)] if a.result >= 0 else []
+    taken = {(b.kind, b.number) for b in before} | {(AllocationKind.RESULT, b.result) for b in before}
+    for kind, number in pairs:
+        if number >= len(leaves[kind]):
+            return f"the module has no {kind.value} {number}"
+        if (kind, number) in taken:
+            return f"{kind.value} {number} has two allocations"
+        shape = leaves[kind][number]
+        if a.shape is None or a.shape.bytes != a.size or a.shape.bytes != shape.bytes or a.shape.dims != shape.dims:
+            return f"{kind.value} {number} is {shape}, of {shape.bytes} bytes"
+    return None
+
+
+def value_error(
+    i: Instruction, index: ShapeIndex, piece: BufferSlice, allocations: Sequence[Allocation], module: Module
+) -> str | None:
+    """What is wrong with the place of a parameter of the entry, or of a constant; None for other values."""
+    held = allocations[piece.allocation]
+    if i.opcode is Op.CONSTANT and held.kind is AllocationKind.CONSTANT and held.literal != i.literal:
+        return f"allocation {held.index} does not hold the literal of '{i.name}'"
+    if i in module.entry.parameters:
+        before = [s for p in module.entry.parameters[: i.parameter_number] for _, s in p.shape.leaves() if s.is_array]
+        own = [at for at, shape in i.shape.leaves() if shape.is_array]
+        number = len(before) + own.index(index)
+        if held.kind is not AllocationKind.PARAMETER or held.number != number:
+            return f"this is parameter {number}, which lies in an allocation of its own"
+    return None
+
+
+def request_error(k: KernelRequest, allocations: Sequence[Allocation]) -> str | None:
+    """What is wrong with a kernel; None if nothing is."""
+    i, count = k.instruction, len(k.arguments)
+    for what, numbers, shapes in (
+        ("operands", k.operands, [o.shape for o in i.operands]),
+        ("results", k.results, [shape for _, shape in i.shape.leaves()]),
+    ):
+        if len(numbers) != len(shapes) or any(not -1 <= n < count for n in numbers):
+            return f"{len(shapes)} {what} need a number of an argument each, not {list(numbers)}"
+        for n, shape in zip(numbers, shapes, strict=True):
+            if (n >= 0) != shape.is_array or (n >= 0 and k.arguments[n].slice.size != shape.bytes):
+                return f"{what} of {shape}: an argument of another size, or a token"
+    if k.scratch >= 0 and k.scratch != count - 1:
+        return "scratch memory is the last argument"
+    if {*k.operands, *k.results, k.scratch} - {-1} != set(range(count)):
+        return "an argument is no operand, no result and no scratch memory"
+    for n, a in enumerate(k.arguments):
+        known = a.slice.alignment(allocations[a.slice.allocation].alignment)
+        if a.alignment != known:
+            return f"argument {n} is {known}-byte aligned, not {a.alignment}"
+    partition = partition_of(i)
+    if k.partition != partition:
+        return f"the kernel's split is: {partition}"
+    return None
+
+
+def step_error(step: Step) -> str | None:
+    """What is wrong with a step; None if nothing is."""
+    if isinstance(step, KernelStep):
+        kernel = step.kernel
+        if [s.size for s in step.arguments] != [a.slice.size for a in kernel.arguments]:
+            return f"the arguments have not the sizes of kernel '{kernel.name}'"
+        same = step.instruction is kernel.instruction or _key(step.instruction, kernel) == _key(
+            kernel.instruction, kernel
+        )
+        return None if same else f"'{step.instruction.name}' is not what kernel '{kernel.name}' computes"
+    if isinstance(step, CopyStep):
+        if step.source.size != step.destination.size or step.source.overlaps(step.destination):
+            return "a copy needs two slices of one size that do not overlap"
+    elif isinstance(step, ConditionalStep):
+        if step.selector.size != (1 if step.selector_is_pred else 4):
+            return "a selector has one byte (pred) or four (index)"
+        if step.instruction.operands and step.selector_is_pred != (
+            step.instruction.operands[0].shape.dtype is DType.PRED
+        ):
+            return f"the selector of '{step.instruction.name}' is {step.instruction.operands[0].shape}"
+    elif not isinstance(step, ProfileStep) and step.predicate.size != 1:
+        return "a loop's predicate has one byte"
+    return None
+
+
+def _key(i: Instruction, kernel: KernelRequest) -> Any:
+    if len(i.operands) != len(kernel.operands):
+        return None
+    return instruction_key(i, tuple((o.shape, n) for o, n in zip(i.operands, kernel.operands, strict=True)))
