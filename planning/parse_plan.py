@@ -307,7 +307,7 @@ class _Reader:
         while not lexer.eat("}"):
             at = lexer.pos
             step = _STEPS[self.one_of(*_STEPS)](self, scope)
-            self.checked(step_error(step), at)
+            self.checked(step_error(step, self.allocations), at)
             found.append(step)
         self.depth -= 1
         return tuple(found)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from itertools import combinations
 from typing import Any
 
 from ..hlo.dtypes import DType
@@ -11,6 +12,7 @@ from ..hlo.ir import Instruction, Module
 from ..hlo.opcodes import Op
 from ..hlo.shapes import ShapeIndex
 from .allocation import POOL_ALIGNMENT, Allocation, AllocationKind, BufferSlice
+from .inplace import reuses
 from .partition import partition_of
 from .plan import ConditionalStep, CopyStep, KernelRequest, KernelStep, ProfileStep, Step
 
@@ -83,6 +85,10 @@ def request_error(k: KernelRequest, allocations: Sequence[Allocation]) -> str | 
         return "scratch memory is the last argument"
     if {*k.operands, *k.results, k.scratch} - {-1} != set(range(count)):
         return "an argument is no operand, no result and no scratch memory"
+    allowed = set(reuses(i))
+    for position, n in enumerate(k.operands):
+        if n in k.results and n >= 0 and k.arguments[n].slice.size and (position, k.results.index(n)) not in allowed:
+            return f"operand {position} is overwritten while it is read"
     for n, a in enumerate(k.arguments):
         known = a.slice.alignment(allocations[a.slice.allocation].alignment)
         if a.alignment != known:
@@ -93,10 +99,18 @@ def request_error(k: KernelRequest, allocations: Sequence[Allocation]) -> str | 
     return None
 
 
-def step_error(step: Step) -> str | None:
+def step_error(step: Step, allocations: Sequence[Allocation]) -> str | None:
     """What is wrong with a step; None if nothing is."""
+    written = next((s for s in _written(step) if s.size and allocations[s.allocation].read_only), None)
+    if written is not None:
+        return f"allocation {written.allocation}, a {allocations[written.allocation].kind.value}, is read-only"
     if isinstance(step, KernelStep):
         kernel = step.kernel
+        for n, (a, declared) in enumerate(zip(step.arguments, kernel.arguments)):
+            if a.alignment(allocations[a.allocation].alignment) < declared.alignment:
+                return f"argument {n} is not {declared.alignment}-byte aligned"
+        if any(a.size and b.size and a.overlaps(b) for a, b in combinations(step.arguments, 2)):
+            return "arguments overlap"
         if [s.size for s in step.arguments] != [a.slice.size for a in kernel.arguments]:
             return f"the arguments have not the sizes of kernel '{kernel.name}'"
         same = step.instruction is kernel.instruction or _key(step.instruction, kernel) == _key(
@@ -116,6 +130,12 @@ def step_error(step: Step) -> str | None:
     elif not isinstance(step, ProfileStep) and step.predicate.size != 1:
         return "a loop's predicate has one byte"
     return None
+
+
+def _written(step: Step) -> Sequence[BufferSlice]:
+    if isinstance(step, KernelStep):
+        return [s for s, a in zip(step.arguments, step.kernel.arguments) if a.written]
+    return [step.destination] if isinstance(step, CopyStep) else []
 
 
 def _key(i: Instruction, kernel: KernelRequest) -> Any:

@@ -126,7 +126,10 @@ CHANGES = [
     ("(in 0[0:16]", "(in 0[0:17]", "are no part of allocation 0, which has 16"),
     ("(in 0[0:16]", "(in 90[0:16]", "there is no allocation 90"),
     ("  steps {", "  steps {\n    wait", "expected kernel or copy or while or conditional or profile, found 'wait'"),
-    ("  steps {", "  steps {\n    copy 0[0:16] -> 0[0:16] %x", "that do not overlap"),
+    ("  steps {", "  steps {\n    copy 0[0:16] -> 0[0:16] %x", "allocation 0, a parameter, is read-only"),
+    ("  steps {", "  steps {\n    copy 2[0:16] -> 2[0:16] %x", "that do not overlap"),
+    ("kernel @sum_kernel(0[0:16], 5[0:16], 2[0:16])", "kernel @sum_kernel(0[0:16], 2[0:16], 2[0:16])", "overlap"),
+    ("operands=[0, 1] results=[2]", "operands=[0] results=[2]", "2 operands need a number of an argument each"),
 ]  # fmt: skip
 
 
