@@ -41,6 +41,8 @@ def _interface_error(a: Allocation, before: Sequence[Allocation], module: Module
     }
     pairs = [(a.kind, a.number)] if a.kind in INTERFACE else []
     pairs += [(AllocationKind.RESULT, a.result)] if a.result >= 0 else []
+    if not pairs:
+        return None
     taken = {(b.kind, b.number) for b in before} | {(AllocationKind.RESULT, b.result) for b in before}
     for kind, number in pairs:
         if number >= len(leaves[kind]):
@@ -60,7 +62,7 @@ def value_error(
     held = allocations[piece.allocation]
     if i.opcode is Op.CONSTANT and held.kind is AllocationKind.CONSTANT and held.literal != i.literal:
         return f"allocation {held.index} does not hold the literal of '{i.name}'"
-    if i in module.entry.parameters:
+    if i.opcode is Op.PARAMETER and module.entry.by_name.get(i.name) is i:
         before = [s for p in module.entry.parameters[: i.parameter_number] for _, s in p.shape.leaves() if s.is_array]
         own = [at for at, shape in i.shape.leaves() if shape.is_array]
         number = len(before) + own.index(index)
