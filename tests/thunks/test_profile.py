@@ -32,7 +32,9 @@ def kind(request):
 
 def frame_of(kind, code, thunks, *arrays, observer=None, **options):
     executor = executor_of(kind, code, SequentialThunk(tuple(thunks)), range(len(arrays)), **options)
-    return executor.frame(np.array([a.ctypes.data for a in arrays], np.uint64), observer)
+    frame = executor.frame(np.array([a.ctypes.data for a in arrays], np.uint64), observer)
+    frame.arrays = arrays  # it has their addresses only
+    return frame
 
 
 def nested_loops():
