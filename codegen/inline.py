@@ -4,6 +4,9 @@ A kernel qualifies if its optimised code is one block without calls. A value tha
 `llvm.arithmetic.fence`: a later kernel may take the value from a register, but sees it as it was stored, so that no
 product of one kernel and sum of the next contract into one rounding. Behind the inliner no pass runs that rewrites
 arithmetic. LLVM turns the promise that a kernel's arguments do not overlap (noalias) into metadata of that call only.
+
+The bits stay only if no two kernels compute the same product: instruction selection makes one of them, which then
+contracts in neither. backends/host/program.py therefore gives no kernels with products.
 """
 
 from __future__ import annotations

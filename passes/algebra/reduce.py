@@ -97,7 +97,7 @@ def sums_beside_others(i: Instruction, b: Builder) -> Instruction | None:
 
 
 MOST_IN_ONE_CHAIN = 32
-"""Sums of at most so many elements are one chain on all stacks."""
+"""A sum of at most this many elements is one chain on every stack."""
 
 WIDE = frozenset({DType.F32, DType.F64, DType.C64, DType.C128})
 """Types of sums that gain accuracy. A sum of narrow floats beside others rounds at each step."""
