@@ -5,8 +5,8 @@ A kernel qualifies if its optimised code is one block without calls. A value tha
 product of one kernel and sum of the next contract into one rounding. Behind the inliner no pass runs that rewrites
 arithmetic. LLVM turns the promise that a kernel's arguments do not overlap (noalias) into metadata of that call only.
 
-The bits stay only if no two kernels compute the same product: instruction selection makes one of them, which then
-contracts in neither. backends/host/program.py therefore gives no kernels with products.
+Kernels that may contract stay calls. Which of two products becomes a part of an FMA depends on all that instruction
+selection sees in a block, even on constants that another kernel uses, too.
 """
 
 from __future__ import annotations
@@ -28,7 +28,7 @@ ARCHITECTURES = frozenset({"x86_64"})
 MOST_LINES = 64
 """Instructions of a kernel that is inlined."""
 
-SETTINGS = f"inline {MOST_LINES}"
+SETTINGS = f"inline {MOST_LINES}, nothing to contract"
 """The settings in words, a part of the key of what is cached. Change them together with the code of this file."""
 
 
@@ -73,6 +73,7 @@ def _linked(host_ir: str, kernels: Sequence[str], options: EmitOptions, lent: Co
 _DEFINE = re.compile(r'^define\b[^@\n]*@(?:"([^"]*)"|([-\w.$]+))\(')
 _STORE = re.compile(r"^  store ((?:<\d+ x )?(float|double)>?) (%[^,]+), ")
 _OTHER_STORE = re.compile(r"^  store (?:volatile|atomic|(?:<\d+ x )?(?:half|bfloat|fp128|x86_fp80|\[|\{))")
+_SUM = re.compile(r"\bf(?:add|sub)\b")
 _LABEL = re.compile(r'^(?:[-\w.$]+|"[^"]*"):')
 _CALL = re.compile(r"\bcall\b[^@]*@([-\w.$]+)")
 _PURE = re.compile(
@@ -108,12 +109,16 @@ def _fenced(text: str) -> tuple[str, frozenset[str]]:
 
 
 def _is_small(body: Sequence[str]) -> bool:
-    """Whether a function is one block, short, without calls that could matter, and stores what can be fenced."""
+    """Whether a function is one block, short, without calls that could matter, has nothing to contract, and stores what
+    can be fenced.
+    """
     code = [line for line in body if line.strip() and not line.lstrip().startswith(";")]
     labels = sum(bool(_LABEL.match(line)) for line in code)
     calls = [found[1] for line in code if (found := _CALL.search(line))]
     plain = all(_PURE.match(name) for name in calls) and len(calls) == sum(" call " in line for line in code)
-    return labels <= 1 and len(code) <= MOST_LINES and plain and not any(_OTHER_STORE.match(line) for line in code)
+    contracts = any("fmul" in line for line in code) and any(_SUM.search(line) for line in code)
+    fits = labels <= 1 and len(code) <= MOST_LINES and not any(_OTHER_STORE.match(line) for line in code)
+    return fits and plain and not contracts
 
 
 def _with_fences(body: Sequence[str], kinds: dict[str, str]) -> Iterator[str]:

@@ -60,8 +60,6 @@ def build(
     """Compile the host program. seconds: an upper estimate of each kernel's run time, by symbol. kernels: LLVM IR of
     those that may be inlined.
     """
-    # Instruction selection may share one product between kernels, which then contracts in neither of them.
-    kernels = [text for text in kernels if "fmul" not in text]
     module = module_of(thunks, options.emit, seconds)
     return BuiltHost(module, build_host(module, options.emit, options.cache, kernels), tuple(kernels))
 

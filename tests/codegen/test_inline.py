@@ -103,6 +103,12 @@ end:"""
         ("  %a = load i64, ptr %x\n  %b = mul i64 %a, 3\n  store i64 %b, ptr %y", True),
         ("  %a = load <4 x double>, ptr %x\n  store <4 x double> %a, ptr %y", True),
         ("  %a = load half, ptr %x\n  %b = fadd half %a, %a\n  store half %b, ptr %y", False),
+        ("  %a = load float, ptr %x\n  %b = fmul float %a, %a\n  store float %b, ptr %y", True),
+        (
+            "  %a = load float, ptr %x\n  %b = fmul contract float %a, %a\n  %c = fadd contract float %a, %b\n"
+            "  store float %c, ptr %y",
+            False,
+        ),
         (LONG, False),
         (BRANCH, False),
     ],
