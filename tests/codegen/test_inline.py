@@ -89,6 +89,12 @@ def small(lines):
 LONG = "\n".join(f"  %v{n} = load volatile i32, ptr %x\n  store volatile i32 %v{n}, ptr %y" for n in range(MOST_LINES))
 
 
+MULTIPLY_ADD = """  %a = load float, ptr %x
+  %b = fmul contract float %a, %a
+  %c = fadd contract float %a, %b
+  store float %c, ptr %y"""
+
+
 BRANCH = """  %a = load volatile i1, ptr %x
   br i1 %a, label %then, label %end
 then:
@@ -104,11 +110,7 @@ end:"""
         ("  %a = load <4 x double>, ptr %x\n  store <4 x double> %a, ptr %y", True),
         ("  %a = load half, ptr %x\n  %b = fadd half %a, %a\n  store half %b, ptr %y", False),
         ("  %a = load float, ptr %x\n  %b = fmul float %a, %a\n  store float %b, ptr %y", True),
-        (
-            "  %a = load float, ptr %x\n  %b = fmul contract float %a, %a\n  %c = fadd contract float %a, %b\n"
-            "  store float %c, ptr %y",
-            False,
-        ),
+        (MULTIPLY_ADD, False),
         (LONG, False),
         (BRANCH, False),
     ],
