@@ -131,7 +131,8 @@ class Executable(Displayed, ABC):
     __signature__ = _OfInstance(lambda executable: executable.calling.signature())
 
     def __init_subclass__(cls) -> None:
-        cls.__doc__ = _OfInstance(lambda executable: executable.calling.document(), cls.__doc__)  # type: ignore
+        document = _OfInstance(lambda executable: executable.calling.document(), cls.__doc__)
+        cls.__doc__ = document  # type: ignore[assignment]  # a str of an instance, which help() reads
 
     @cached_property
     def calling(self) -> Calling:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import re
 from collections.abc import Callable
 from dataclasses import dataclass
+from typing import TYPE_CHECKING
 
 import numpy as np
 
@@ -12,6 +13,9 @@ from ..hlo.errors import InputError
 from ..hlo.ir import Module
 from .stablehlo.stablehlo import is_bytecode, parse_stablehlo
 from .text.parser import parse_module
+
+if TYPE_CHECKING:
+    from .proto.proto import Snapshot
 
 HLO, STABLEHLO, PROTO, TEXT_PROTO = "HLO text", "StableHLO", "proto", "text proto"
 
@@ -106,7 +110,7 @@ def _load_text_proto(data: bytes, file: str) -> Loaded:
     return _from_snapshot(snapshot_from_text_proto(_decode(data, file), file))
 
 
-def _from_snapshot(snapshot) -> Loaded:  # type: ignore[no-untyped-def]
+def _from_snapshot(snapshot: Snapshot) -> Loaded:
     from .proto.proto import leaves
 
     loaded = _printed(snapshot.module)

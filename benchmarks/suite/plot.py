@@ -4,11 +4,15 @@ from __future__ import annotations
 
 import io
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 from ...formats.whole_files import write_whole
 from ...hlo.errors import InputError
 from .report import base_of, geomean, ratio_of
 from .results import Report
+
+if TYPE_CHECKING:
+    from matplotlib.axes import Axes
 
 FORMATS = (".svg", ".png", ".pdf")
 
@@ -59,7 +63,7 @@ def plot(report: Report, path: Path) -> None:
     write_whole(path, lambda file: file.write(content.getvalue()))
 
 
-def _curve(axes, column: str, pairs: list[tuple[float, str]], base: str) -> None:  # type: ignore[no-untyped-def]
+def _curve(axes: Axes, column: str, pairs: list[tuple[float, str]], base: str) -> None:
     from matplotlib.ticker import FuncFormatter
 
     values = [ratio for ratio, _ in pairs]
