@@ -52,12 +52,17 @@ def contestants(elements: int, emitters: str) -> dict[str, Callable[[], object]]
     return calls
 
 
+def _bounds(text: str) -> dict[str, float]:
+    recycled, fresh = map(float, text.split(","))
+    return {RECYCLED: recycled, FRESH: fresh}
+
+
 def main(argv: list[str] | None = None) -> int:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--rounds", type=int, default=31, help="rounds in which each contestant runs (31)")
     parser.add_argument("--elements", type=int, default=8, help="elements of x (8)")
     parser.add_argument("--emitters", default="legacy", help="the stack or flags (legacy)")
-    parser.add_argument("--bounds", default="0.1,0.2", metavar="R,F", help="ratios: recycled, fresh (0.1,0.2)")
+    parser.add_argument("--bounds", type=_bounds, default="0.1,0.2", metavar="R,F", help="ratios: recycled, fresh")
     options = parser.parse_args(argv)
     result = race(contestants(options.elements, options.emitters), rounds=options.rounds, seconds=0.01)
     base = result.get(JAX)
@@ -67,10 +72,9 @@ def main(argv: list[str] | None = None) -> int:
         for name, timing in result.items()
     ]
     print(text_table([left(""), right("median µs"), right("min µs"), left("ratio to jax.jit [95%]")], rows))
-    bounds = dict(zip((RECYCLED, FRESH), map(float, options.bounds.split(",")), strict=True))
-    slow = [name for name, bound in bounds.items() if name in ratios and ratios[name].median > bound]
+    slow = [name for name, bound in options.bounds.items() if name in ratios and ratios[name].median > bound]
     for name in slow:
-        print(f"{name}: above its bound of {bounds[name]:g}")
+        print(f"{name}: above its bound of {options.bounds[name]:g}")
     return 1 if slow else 0
 
 
