@@ -1,4 +1,4 @@
-"""The number of threads that may work at one kernel. It is the process's, and changes no result."""
+"""The number of threads that may work at one kernel. It is the process's, and changes no result of compiled code."""
 
 from __future__ import annotations
 
@@ -27,7 +27,8 @@ def threads() -> int:
 def set_threads(count: int | None) -> None:
     """Let up to `count` threads work at one kernel; None: one a processor. It holds from the next kernel on.
 
-    What was compiled for one thread stays so. Results do not depend on the number. Raises InputError below 1.
+    What was compiled for one thread stays so. Compiled code gives the same bits on any number; code for one thread and
+    code for several may differ in the last bit of short sums (ADR 33). Raises InputError below 1.
     """
     global _wanted
     wanted = processors() if count is None else count
