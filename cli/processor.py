@@ -39,7 +39,7 @@ def threads_option() -> click.Option:
         metavar="N",
         expose_value=False,
         callback=_set_threads,
-        help=f"Let N threads work at a kernel (default: {DEFAULT}). All N > 1 give the same bits. Also TESTBED_THREADS.",
+        help=f"Let N threads work at a kernel ({DEFAULT} by default). All N > 1 give equal bits. Also TESTBED_THREADS.",
     )
 
 
