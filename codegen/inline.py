@@ -49,15 +49,14 @@ def with_kernels(host_ir: str, kernels: Sequence[str], options: EmitOptions) -> 
 
 
 def _linked(host_ir: str, kernels: Sequence[str], options: EmitOptions, lent: Compiler) -> llvm.ModuleRef:
-    module = optimized_module(host_ir, options, lent)
+    # Modules of two contexts cannot be linked: all go into the context of a new text.
+    context = llvm.create_context()
+    module = parse(str(optimized_module(host_ir, options, lent)), context)
     for text in kernels:
         prepared, small = _fenced(optimize(text, options))
-        other = parse(prepared)
+        other = parse(prepared, context)
         names = [function.name for function in other.functions if not function.is_declaration]
-        # Modules of two contexts cannot be linked: both go into the context of a third text.
-        context = llvm.create_context()
-        module = llvm.parse_assembly(str(module), context=context)
-        module.link_in(llvm.parse_assembly(prepared, context=context))
+        module.link_in(other)
         for name in names:
             function = module.get_function(name)
             function.linkage = "internal" if name in small else "available_externally"

@@ -107,8 +107,11 @@ def make_machine(target: Target, relocation: str = "pic") -> llvm.TargetMachine:
         ) from error
 
 
-def parse(llvm_ir: str) -> llvm.ModuleRef:
-    """Parse and verify LLVM IR text in a new context, so that threads may work in parallel. Raises CodegenError."""
+def parse(llvm_ir: str, context: llvm.ContextRef | None = None) -> llvm.ModuleRef:
+    """Parse and verify LLVM IR text; without a context in a new one, so that threads may work in parallel.
+
+    Raises CodegenError.
+    """
     found = INLINE_ASM.search(llvm_ir)
     if found:
         line = llvm_ir.count("\n", 0, found.start()) + 1
@@ -117,7 +120,7 @@ def parse(llvm_ir: str) -> llvm.ModuleRef:
         )
     start()
     try:
-        module = llvm.parse_assembly(llvm_ir, context=llvm.create_context())
+        module = llvm.parse_assembly(llvm_ir, context=context or llvm.create_context())
         module.verify()
     except (RuntimeError, UnicodeEncodeError) as error:
         raise CodegenError(

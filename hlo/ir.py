@@ -18,6 +18,9 @@ from .trees import Trees
 
 NO_ATTRIBUTES: Mapping[str, Any] = MappingProxyType({})
 
+HASHED = 16
+"""Elements of a literal that its hash reads, at most."""
+
 
 @dataclass(frozen=True, eq=False)
 class Literal:
@@ -74,11 +77,14 @@ class Literal:
         return _read_only, (self.shape, v[(slice(1),) * v.ndim].reshape(()) if self.is_splat else v, v.shape)
 
     def __hash__(self) -> int:
-        """Hash shape and first element: a module has many scalars of few shapes, so shapes alone would collide."""
+        """Hash shape and elements, of a large array on its diagonal: many constants are of few shapes."""
         v = self.value
         if not isinstance(v, np.ndarray) or not v.size:
             return hash(self.shape)
-        return hash((self.shape, v[(0,) * v.ndim].tobytes()))
+        if v.size <= HASHED:
+            return hash((self.shape, v.tobytes()))
+        places = (tuple(n * (d - 1) // (HASHED - 1) for d in v.shape) for n in range(HASHED))
+        return hash((self.shape, *(v[place].tobytes() for place in places)))
 
 
 def _read_only(shape: Shape, value: np.ndarray, dims: tuple[int, ...]) -> Literal:

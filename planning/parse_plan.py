@@ -35,7 +35,7 @@ from .plan import (
     Step,
     WhileStep,
 )
-from .plan_rules import allocation_error, request_error, step_error, value_error
+from .plan_rules import Interface, allocation_error, request_error, step_error, value_error
 from .plan_text import bodies_of, uses_of
 
 T = TypeVar("T")
@@ -69,6 +69,7 @@ class _Reader:
     def __init__(self, lexer: Lexer, module: Module, modules: dict[str, Module]):
         self.lexer, self.module, self.modules = lexer, module, modules
         self.computations = {c.name: c for c in module.computations}
+        self.interface = Interface(module)
         self.allocations: list[Allocation] = []
         self.kernels: dict[str, KernelRequest] = {}
         self.depth = 0
@@ -206,14 +207,14 @@ class _Reader:
                 lexer.fail(f"'{holder.name}' is no constant", holder_at)
             literal = holder.literal
         made = Allocation(index, kind, size, alignment, number, shape, literal, result)
-        self.checked(allocation_error(made, self.allocations, self.module), at)
+        self.checked(allocation_error(made, len(self.allocations), self.interface), at)
         return made
 
     def whole_interface(self) -> None:
         """Every parameter needs its allocation."""
-        held = {a.number for a in self.allocations if a.kind is AllocationKind.PARAMETER}
-        leaves = [s for p in self.module.parameter_shapes for _, s in p.leaves() if s.is_array]
-        missing = next((n for n in range(len(leaves)) if n not in held), None)
+        kind = AllocationKind.PARAMETER
+        numbers = range(len(self.interface.leaves[kind]))
+        missing = next((n for n in numbers if (kind, n) not in self.interface.taken), None)
         if missing is not None:
             self.lexer.fail(f"parameter {missing} has no allocation", remedy="add its line above")
 
@@ -225,7 +226,7 @@ class _Reader:
     def values(self, slices: dict[tuple[Instruction, ShapeIndex], BufferSlice]) -> None:
         lexer, scope = self.lexer, self.computation()
         lexer.expect("{", "before the values")
-        start, known = lexer.pos, len(slices)
+        start, given = lexer.pos, []
         while not lexer.eat("}"):
             i = self.instruction(scope)
             arrays = {index for index, shape in i.shape.leaves() if shape.is_array}
@@ -235,11 +236,12 @@ class _Reader:
                 if index not in arrays or (i, index) in slices:
                     lexer.fail(f"'{i.name}' has no array {list(index)}, or it is given twice", at)
                 piece = self.slice()
-                self.checked(value_error(i, index, piece, self.allocations, self.module), at)
+                self.checked(value_error(i, index, piece, self.allocations, self.interface), at)
                 slices[i, index] = piece
+                given.append((i, index))
                 if not lexer.eat(","):
                     break
-        self.whole_block(scope, list(slices)[known:], start)
+        self.whole_block(scope, given, start)
 
     def whole_block(self, scope: Computation, given: list[tuple[Instruction, ShapeIndex]], at: int) -> None:
         """A block lists every array of its computation, except for results that lie elsewhere in a plan from LHLO."""

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from itertools import combinations
+from itertools import pairwise
 from typing import Any
 
 from ..hlo.dtypes import DType
@@ -19,10 +19,26 @@ from .plan import ConditionalStep, CopyStep, KernelRequest, KernelStep, ProfileS
 INTERFACE = (AllocationKind.PARAMETER, AllocationKind.RESULT)
 
 
-def allocation_error(a: Allocation, before: Sequence[Allocation], module: Module) -> str | None:
-    """What is wrong with an allocation that follows others; None if nothing is."""
-    if a.index != len(before):
-        return f"expected allocation {len(before)}, found {a.index}"
+class Interface:
+    """The arrays that a module takes and returns. leaves: by kind, in order. numbers: those of a parameter's arrays.
+
+    taken: those whose allocation was seen.
+    """
+
+    def __init__(self, module: Module):
+        places = [(p, index, s) for p in module.entry.parameters for index, s in p.shape.leaves() if s.is_array]
+        self.leaves = {
+            AllocationKind.PARAMETER: [shape for _, _, shape in places],
+            AllocationKind.RESULT: [s for _, s in module.result_shape.leaves() if s.is_array],
+        }
+        self.numbers = {(p, index): number for number, (p, index, _) in enumerate(places)}
+        self.taken: set[tuple[AllocationKind, int]] = set()
+
+
+def allocation_error(a: Allocation, expected: int, interface: Interface) -> str | None:
+    """What is wrong with an allocation that follows others; None if nothing is. It then takes its place."""
+    if a.index != expected:
+        return f"expected allocation {expected}, found {a.index}"
     if not 0 < a.alignment <= POOL_ALIGNMENT or a.alignment & (a.alignment - 1):
         return f"the alignment {a.alignment} is no power of two up to {POOL_ALIGNMENT}"
     if (a.literal is not None) != (a.kind is AllocationKind.CONSTANT):
@@ -31,19 +47,13 @@ def allocation_error(a: Allocation, before: Sequence[Allocation], module: Module
         return f"its literal has {a.literal.shape.bytes} bytes, not {a.size}"
     if a.result >= 0 and a.kind is not AllocationKind.PARAMETER:
         return "only a parameter becomes a result"
-    return _interface_error(a, before, module)
+    return _interface_error(a, interface)
 
 
-def _interface_error(a: Allocation, before: Sequence[Allocation], module: Module) -> str | None:
-    leaves = {
-        AllocationKind.PARAMETER: [s for p in module.parameter_shapes for _, s in p.leaves() if s.is_array],
-        AllocationKind.RESULT: [s for _, s in module.result_shape.leaves() if s.is_array],
-    }
+def _interface_error(a: Allocation, interface: Interface) -> str | None:
+    leaves, taken = interface.leaves, interface.taken
     pairs = [(a.kind, a.number)] if a.kind in INTERFACE else []
     pairs += [(AllocationKind.RESULT, a.result)] if a.result >= 0 else []
-    if not pairs:
-        return None
-    taken = {(b.kind, b.number) for b in before} | {(AllocationKind.RESULT, b.result) for b in before}
     for kind, number in pairs:
         if number >= len(leaves[kind]):
             return f"the module has no {kind.value} {number}"
@@ -52,22 +62,20 @@ def _interface_error(a: Allocation, before: Sequence[Allocation], module: Module
         shape = leaves[kind][number]
         if a.shape is None or a.shape.bytes != a.size or a.shape.bytes != shape.bytes or a.shape.dims != shape.dims:
             return f"{kind.value} {number} is {shape}, of {shape.bytes} bytes"
+    taken.update(pairs)
     return None
 
 
 def value_error(
-    i: Instruction, index: ShapeIndex, piece: BufferSlice, allocations: Sequence[Allocation], module: Module
+    i: Instruction, index: ShapeIndex, piece: BufferSlice, allocations: Sequence[Allocation], interface: Interface
 ) -> str | None:
     """What is wrong with the place of a parameter of the entry, or of a constant; None for other values."""
     held = allocations[piece.allocation]
     if i.opcode is Op.CONSTANT and held.kind is AllocationKind.CONSTANT and held.literal != i.literal:
         return f"allocation {held.index} does not hold the literal of '{i.name}'"
-    if i.opcode is Op.PARAMETER and module.entry.by_name.get(i.name) is i:
-        before = [s for p in module.entry.parameters[: i.parameter_number] for _, s in p.shape.leaves() if s.is_array]
-        own = [at for at, shape in i.shape.leaves() if shape.is_array]
-        number = len(before) + own.index(index)
-        if held.kind is not AllocationKind.PARAMETER or held.number != number:
-            return f"this is parameter {number}, which lies in an allocation of its own"
+    number = interface.numbers.get((i, index))
+    if number is not None and (held.kind is not AllocationKind.PARAMETER or held.number != number):
+        return f"this is parameter {number}, which lies in an allocation of its own"
     return None
 
 
@@ -111,7 +119,7 @@ def step_error(step: Step, allocations: Sequence[Allocation]) -> str | None:
         for n, (a, declared) in enumerate(zip(step.arguments, kernel.arguments)):
             if a.alignment(allocations[a.allocation].alignment) < declared.alignment:
                 return f"argument {n} is not {declared.alignment}-byte aligned"
-        if any(a.size and b.size and a.overlaps(b) for a, b in combinations(step.arguments, 2)):
+        if any(a.overlaps(b) for a, b in pairwise(sorted(s for s in step.arguments if s.size))):
             return "arguments overlap"
         if [s.size for s in step.arguments] != [a.slice.size for a in kernel.arguments]:
             return f"the arguments have not the sizes of kernel '{kernel.name}'"

@@ -1,7 +1,9 @@
 """A Plan parses back from its text: the same thunks, IR and results; what does not parse is refused with its place."""
 
+import os
 import random
 import re
+import sys
 
 import numpy as np
 import pytest
@@ -178,3 +180,51 @@ def test_no_damage_ends_in_a_traceback(number, proves):
         at = chosen.randrange(len(text))
         seen.add(outcome(text[:at] + chosen.choice('{}[]%@,=:0a "') + text[at + 1 :], proves))
     assert "refused" in seen
+
+
+def long_plan(size: int) -> str:
+    """A plan of 10 · size steps on as many kernels' arguments, parameters, constants and results as `size`."""
+    leaves = range(size)
+    bytes_of = [f"{n}[0:16]" for n in range(3 * size)]
+    lines = [f"allocation {n} = parameter {n} f32[4] size=16 align=16" for n in leaves]
+    lines += [f"allocation {size + n} = result {n} f32[4] size=16 align=64" for n in leaves]
+    lines += [f"allocation {2 * size + n} = constant f32[4] size=16 align=64 holds %k{n} in e" for n in leaves]
+    values = [f"%p{n} {bytes_of[n]}\n%k{n} {bytes_of[2 * size + n]}\n%a{n} {bytes_of[size + n]}" for n in leaves]
+    root = ", ".join(f"{{{n}}} {bytes_of[size + n]}" for n in leaves)
+    lines += ["values e {", *values, f"%r {root}", "}"]
+    wide = ", ".join(f"{'in' if n < size else 'out'} {bytes_of[n]} align 16" for n in range(2 * size))
+    lines += ["kernel @add(in 0[0:16] align 16, in 0[0:16] align 16, out 0[0:16] align 16)"]
+    lines[-1] += " operands=[0, 1] results=[2] = %a0 in e"
+    lines += [f"kernel @wide({wide}) operands={list(leaves)} results={list(range(size, 2 * size))} = %r in e"]
+    step = [f"kernel @add({bytes_of[n]}, {bytes_of[2 * size + n]}, {bytes_of[size + n]}) %a{n}" for n in leaves]
+    lines += ["steps {", *step * 10, f"kernel @wide({', '.join(bytes_of[: 2 * size])}) %r", "}"]
+    module = [f"p{n} = f32[4] parameter({n})\nk{n} = f32[4] constant({{1, 2, {n}, 3}})" for n in leaves]
+    module += [f"a{n} = f32[4] add(p{n}, k{n})" for n in leaves]
+    module += [f"ROOT r = ({', '.join(['f32[4]'] * size)}) tuple({', '.join(f'a{n}' for n in leaves)})"]
+    return "\n".join(["plan m {", *lines, "}", "", "HloModule m, is_scheduled=true", "ENTRY e {", *module, "}"])
+
+
+def test_reading_a_plan_takes_operations_in_proportion_to_its_length():
+    def lines_run(text: str) -> int:
+        count = 0
+
+        def watch(frame, event, _):
+            nonlocal count
+            count += event == "line"
+            return watch
+
+        def enter(frame, event, _):
+            return watch if f"{os.sep}planning{os.sep}" in frame.f_code.co_filename else None
+
+        before = sys.gettrace()
+        sys.settrace(enter)
+        try:
+            made = plan_from_text(text)
+        finally:
+            sys.settrace(before)
+        assert len(made.steps) == text.count("kernel @add") + text.count("kernel @wide") - 2
+        return count
+
+    short, long = long_plan(200), long_plan(2000)
+    assert long.count("\nkernel @add") > 20_000
+    assert lines_run(long) < 11 * lines_run(short)
