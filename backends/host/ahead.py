@@ -73,7 +73,7 @@ def entry_point(plan: Plan, options: AheadOptions) -> str:
         raise InputError(f"unknown relocation model {options.relocation_model!r}", remedy=remedy)
     if options.entry_point is None:
         name = re.sub(r"\W", "_", plan.module.name, flags=re.ASCII)
-        return name if is_free(name) else f"run_{name}"
+        return next(n for n in (name, f"run_{name}", f"run_{name[:100]}_call") if is_free(n))
     if not is_free(options.entry_point):
         remedy = "give a name such as run_model, of letters, digits and _"
         raise InputError(f"no C function can be called {options.entry_point!r} here", remedy=remedy)

@@ -3,13 +3,14 @@
 import shutil
 import struct
 import subprocess
+from dataclasses import replace
 
 import numpy as np
 import pytest
 
 from ...backends.base import CompileOptions
-from ...backends.host.ahead import foreign
-from ...backends.host.c_names import LIBRARIES
+from ...backends.host.ahead import AheadOptions, entry_point, foreign
+from ...backends.host.c_names import LIBRARIES, LONGEST, is_free
 from ...codegen.elf import object_symbols
 from ...codegen.options import EmitOptions, Target
 from ...codegen.targets import BASELINES, target_of
@@ -22,6 +23,7 @@ from ...formats.text.parser import parse_module
 from ...hlo.errors import InputError
 from ...migration.compile import compile_module
 from ...migration.flags import Flags
+from ...planning.planner import plan
 from ..support.ahead import compile_there, lacking, run_there
 
 MACHINES = {"x86_64": 62, "aarch64": 183, "riscv64": 243}
@@ -222,3 +224,11 @@ def test_an_output_that_is_an_input_may_be_another_array(tmp_path):
 
 def test_foreign_symbols_are_those_of_other_libraries():
     assert foreign(frozenset({"tanhf", "memcpy", "__divti3", "scipy_dgetrf_"})) == ["scipy_dgetrf_"]
+
+
+@pytest.mark.parametrize("name", ["model", "main", "M_PI", "uint8_t", "run_t", "testbed_x", "a" * 300, "9_lives"])
+def test_whatever_a_module_is_called_its_function_has_a_name_that_c_leaves_free(name):
+    made = plan(replace(program("none"), name=name))
+    found = entry_point(made, AheadOptions(EmitOptions(target_of(HERE))))
+    assert is_free(found) and len(found) <= LONGEST
+    assert entry_point(made, AheadOptions(EmitOptions(target_of(HERE)), found)) == found

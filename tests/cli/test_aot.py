@@ -84,7 +84,21 @@ CASES = [
     (["--cpu", "i9000"], "LLVM knows no processor 'i9000'"),
     (["--features", "+nothing"], "LLVM knows no feature 'nothing'"),
     (["--features", "avx2"], "the features 'avx2' are no list"),
-    (["--entry-point", "main"], "no C function can be called 'main'"),
+    *(
+        (["--entry-point", name], f"no C function can be called '{name}'")
+        for name in (
+            "main",
+            "M_PI",
+            "uint8_t",
+            "INT_MAX",
+            "linux",
+            "isnan",
+            "htole32",
+            "static_assert",
+            "sinl",
+            "a" * 300,
+        )
+    ),
     (["--relocation-model", "ropi"], "'ropi' is not one of"),
     (["-o", "file"], "file: exists and is not an empty folder"),
     (["-o", "."], ".: exists and is not an empty folder"),
