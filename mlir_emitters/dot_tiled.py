@@ -15,19 +15,21 @@ from __future__ import annotations
 
 import functools
 import math
-from collections.abc import Callable, Sequence
-from dataclasses import dataclass, replace
+from collections.abc import Callable
+from dataclasses import replace
 
 from mlir import ir
 
 from ..hlo.dtypes import DType
-from ..planning.partition import Partition
-from .builder import Builder, Index, Unroll, Value
+from .builder import Index, Unroll, Value
 from .convert import convert_to
 from .dot import accumulator_of, narrow
-from .dot_dims import Dimension, dimensions_of
-from .elemental import Elemental, Indices, load_element
-from .elements import ROUNDED, Scalar, decode, encode, flatten, raw_type
+from .dot_dims import Dimension
+from .dot_dtypes import COMPUTE
+from .dot_operands import Block, Operands
+from .dot_product import Product, columns_of_step, positions_of_step, product_of
+from .elemental import Elemental, Indices
+from .elements import Scalar, encode, flatten, raw_type
 from .graph import Buffer, Node
 from .ranges import Steps, bounds, grouped
 
@@ -38,18 +40,8 @@ WHOLE_DEPTH = 2 * DEPTH  # the same for panels with the whole depth: for narrowe
 PRECISE = 48  # blocks of f32 that may be added up in f32
 FEW_SUMS = 8  # vectors of sums, up to which a tile waits for additions, not for memory: its blocks are short
 BAND = 128  # rows whose totals are on the stack: with f64 and 64 columns, 64 KiB
-LEAST_COLUMNS = 8  # narrower products of rows that are stored as such are dot products, for which loops are as fast
 ROWS_OF_STEPS = 256  # rows for which a panel is packed once, of those that a call computes
 PACK_ROWS = 8  # with fewer rows, a panel is used too few times to be packed
-TRANSPOSE_ROWS = 16  # with fewer rows, and B stored by columns, products are dot products: scalars are slow to pack
-COMPUTE = {
-    **dict.fromkeys(ROUNDED, DType.F32),
-    **dict.fromkeys((DType.S2, DType.S4, DType.S8, DType.S16), DType.S32),
-    **dict.fromkeys((DType.U2, DType.U4, DType.U8, DType.U16), DType.U32),
-}
-"""Narrow dtypes → the dtype that they are multiplied in."""
-
-TILED = frozenset({DType.F32, DType.F64, DType.S32, DType.S64, DType.U32, DType.U64}) | COMPUTE.keys()
 
 
 @functools.cache
@@ -94,90 +86,9 @@ def emit_matmul(
     wide = accumulator_of(node)
     wide = COMPUTE.get(wide, wide)
     of_step = 0 if steps is None else columns_of_step(product, steps.partition)
-    rows_of_step = 0 if steps is None or of_step else _of_step(product.row, steps.partition)
+    rows_of_step = 0 if steps is None or of_step else positions_of_step(product.row, steps.partition)
     Matmul(e, product, result, wide, vector_bits, write, steps, of_step, rows_of_step).emit()
     return True
-
-
-@dataclass(frozen=True, slots=True)
-class Product:
-    """The operands of a product in the order in which they are multiplied, and its dimensions; outer: loops around."""
-
-    left: Buffer
-    right: Buffer
-    row: Dimension
-    column: Dimension
-    depth: Dimension
-    outer: Sequence[Dimension]
-
-
-def product_of(b: Builder, node: Node, result: Buffer, vector_bits: int) -> Product | None:
-    """The product as loops over tiles; None if plain loops suit it better."""
-    lhs, rhs = node.inputs
-    if b.strict or lhs.writer is not None or rhs.writer is not None or vector_bits < 128:
-        return None
-    if not {lhs.dtype, rhs.dtype, result.dtype} <= TILED or (result.dtype.is_integer and lhs.dtype.is_float):
-        return None
-    batch, rows, columns, contracted = dimensions_of(node)
-    if len(contracted) != 1 or not contracted[0].size:
-        return None
-    none = Dimension(1, 0, 0, 0)
-    column, row = columns.pop() if columns else none, rows.pop() if rows else none
-    if (
-        column.out != 1 and row.out == 1 and row.size >= LEAST_COLUMNS
-    ):  # a transposed result: multiply the other way round
-        row, column, depth = (d.flipped() for d in (column, row, contracted[0]))
-        product = Product(rhs, lhs, row, column, depth, [d.flipped() for d in (*batch, *rows, *columns)])
-    else:
-        product = Product(lhs, rhs, row, column, contracted[0], [*batch, *rows, *columns])
-    row, column, depth = product.row, product.column, product.depth
-    along = depth.rhs == 1 and (depth.lhs == 1 or row.size == 1)  # both operands are contiguous as dot products read
-    if column.out != 1 or column.size < (LEAST_COLUMNS if along else 2):
-        return None
-    cheap = {lhs.dtype, rhs.dtype} <= IN_VECTORS.keys() | {DType.F32, DType.F64}
-    if row.size < (TRANSPOSE_ROWS if cheap else 2) and column.rhs != 1 and along:
-        return None
-    return product
-
-
-def columns_of_step(product: Product, partition: Partition) -> int:
-    """The columns of a step; 0 if steps do not number columns."""
-    return _of_step(product.column, partition)
-
-
-def _of_step(dimension: Dimension, partition: Partition) -> int:
-    """The positions along a dimension in a step; 0 if the steps do not number the first places that it runs over."""
-    places = tuple(d for d, _ in dimension.places)
-    return dimension.size // partition.extent if places[: len(partition.dimensions)] == partition.dimensions else 0
-
-
-def takes_steps(b: Builder, node: Node, result: Buffer, vector_bits: int, partition: Partition) -> bool:
-    """Whether a tiled product can compute some of the steps: batches, rows, or groups of columns of whole vectors."""
-    product = product_of(b, node, result, vector_bits)
-    if product is None:
-        return False
-    wide = COMPUTE.get(accumulator_of(node), accumulator_of(node))
-    columns = columns_of_step(product, partition) * partition.least
-    if columns:
-        return columns % (vector_bits // (8 * wide.bytes)) == 0
-    first = product.outer[0] if product.outer else product.row
-    return _of_step(first, partition) > 0 or _of_step(product.row, partition) > 0
-
-
-@dataclass(frozen=True, slots=True)
-class _Block:
-    """A part of a product: offsets of its first elements in A, B, the result and the totals, its number of columns.
-
-    depth: contracting elements. adds: whether the sums are added to totals.
-    """
-
-    left: Index
-    right: Index
-    out: Index
-    total: Index
-    depth: int
-    columns: int
-    adds: bool
 
 
 class Matmul:
@@ -197,18 +108,17 @@ class Matmul:
     ):
         """of_step, rows_of_step: the columns or the rows of a step; both 0 if it is of the first loop around."""
         self.e, self.b, self.result, self.wide, self.write = e, e.b, result, wide, write
-        self.left, self.right, self.outer = product.left, product.right, product.outer
+        self.outer = product.outer
         self.row, self.column, self.depth = product.row, product.column, product.depth
         self.steps, self.of_step, self.rows_of_step = steps, of_step, rows_of_step
         self.top: Index = 0  # the first row of a block of rows
         few = self.row.size < PACK_ROWS
-        converting = self.left.dtype is not wide
+        converting = product.left.dtype is not wide
         height, vectors = flat_tile(vector_bits, self.row.size) if few else best_tile(vector_bits, converting)
         even = [n for n in range(height, LEAST_HEIGHT - 1, -1) if self.row.size % n == 0]
         self.rows = even[0] if even and self.row.size <= FEW_TILES * even[0] else height
         self.element = raw_type(self.b.types, wide)
         self.lanes = vector_bits // (8 * wide.bytes)
-        self.vector = ir.VectorType.get([self.lanes], self.element)
         self.width = min(vectors * self.lanes, -(-self.column.size // self.lanes) * self.lanes)
         if steps is not None and of_step:
             self.width = math.gcd(self.width, of_step * steps.partition.least)
@@ -222,18 +132,9 @@ class Matmul:
         few_sums = self.rows * self.width <= FEW_SUMS * self.lanes
         block = (DEPTH if few_sums else 2 * DEPTH) if precise else DEPTH // 4 if few_sums else DEPTH
         self.block = self.depth.size if self.narrow and not self.banded else min(block, self.depth.size)
-        # Contiguous rows of B that are read only a few times need no copy.
-        source = self.right.dtype
-        readable = source is wide or (source in IN_VECTORS and COMPUTE[source] is wide)
-        self.reads_right = few and self.column.rhs == 1 and readable
-        self.panel = self.left_panel = self.tile = None
-        if not self.reads_right or self.column.size % self.lanes:
-            self.panel = self.b.alloca(self.element, self.block * self.width, 64)
-        # Scalars of A are converted as they are read, unless that takes long.
-        if converting and self.left.dtype not in IN_VECTORS:
-            self.left_panel = self.b.alloca(self.element, self.block * self.rows, 64)
-        # Strides of rows and of contracting elements there.
-        self.of_left = (self.block, 1) if self.depth.lhs == 1 else (1, self.rows)
+        self.operands = Operands(e, product, wide, self.lanes, self.width, self.rows, self.block, few)
+        self.vector = self.operands.vector
+        self.tile = None
         self.band = self.rows * max(1, BAND // self.rows) if self.banded else self.row.size
         if self.narrow or self.banded:
             rows = min(self.band, self.row.size) if self.banded else self.rows
@@ -302,15 +203,15 @@ class Matmul:
                 end = b.add(loop.index, self.band)
                 if whole % self.band:
                     end = b.binary("minsi", b.materialize(end), whole)
-                self._band(_Block(left, right, out, 0, 0, columns, True), loop.index, end, self.rows)
+                self._band(Block(left, right, out, 0, 0, columns, True), loop.index, end, self.rows)
             if whole < self.row.size:
                 rest = self.row.size - whole
-                self._band(_Block(left, right, out, 0, 0, columns, True), whole, self.row.size, rest)
+                self._band(Block(left, right, out, 0, 0, columns, True), whole, self.row.size, rest)
             return
 
         def block(first: Index, depth: int, adds: bool) -> None:
-            part = self._deeper(_Block(left, right, out, 0, depth, columns, adds), first)
-            self._pack(part)
+            part = self._deeper(Block(left, right, out, 0, depth, columns, adds), first)
+            self.operands.pack(part)
             whole = self.row.size - self.row.size % self.rows
             self._tiles(part, 0, 0, whole, self.rows)
             self._tiles(part, 0, whole, self.row.size, self.row.size - whole)
@@ -327,7 +228,7 @@ class Matmul:
         if whole < size:
             block(whole, size - whole, True)
 
-    def _deeper(self, block: _Block, first: Index) -> _Block:
+    def _deeper(self, block: Block, first: Index) -> Block:
         """The block that begins at a contracting element."""
         b = self.b
         left, right = (
@@ -335,7 +236,7 @@ class Matmul:
         )
         return replace(block, left=left, right=right)
 
-    def _band(self, block: _Block, start: Index, end: Index, rows: int) -> None:
+    def _band(self, block: Block, start: Index, end: Index, rows: int) -> None:
         """A band of rows, in tiles of `rows`: totals on the stack, then results."""
         b = self.b
         assert self.tile is not None
@@ -350,12 +251,12 @@ class Matmul:
                 continue
             with b.loop(first, last, self.block, unroll=Unroll.NONE) as loop:
                 part = self._deeper(replace(block, depth=min(self.block, last - first)), loop.index)
-                self._pack(part)
+                self.operands.pack(part)
                 self._tiles(part, start, start, end, rows)
         self.first_row = start
         self._finish(b.add(block.out, b.mul(start, self.row.out)), count, block.columns)
 
-    def _tiles(self, block: _Block, base: Index, start: Index, end: Index, rows: int) -> None:
+    def _tiles(self, block: Block, base: Index, start: Index, end: Index, rows: int) -> None:
         """Tiles of `rows` rows each, from row `start` on. base: the row of the first total."""
         if isinstance(start, int) and isinstance(end, int) and end - start == rows:
             self._rows(self._from_row(block, base, start), rows)
@@ -363,88 +264,31 @@ class Matmul:
             with self.b.loop(start, end, rows, unroll=Unroll.NONE) as loop:
                 self._rows(self._from_row(block, base, loop.index), rows)
 
-    def _from_row(self, block: _Block, base: Index, row: Index) -> _Block:
+    def _from_row(self, block: Block, base: Index, row: Index) -> Block:
         b = self.b
         self.first_row = row
         left, out = (b.add(at, b.mul(row, s)) for at, s in ((block.left, self.row.lhs), (block.out, self.row.out)))
         total = b.mul(b.sub(row, base), self.width) if self.banded else 0
         return replace(block, left=left, out=out, total=total)
 
-    def _pack(self, block: _Block) -> None:
-        """Copy a block of B, converted and zero-padded to the panel's width. The inner loop follows B's memory."""
-        b, columns, depth = self.b, block.columns, block.depth
-        if self._reads(columns):
-            return
-        assert self.panel is not None
-        by_column = self.column.rhs != 1 and self.depth.rhs == 1
-        sizes = (columns, depth) if by_column else (depth, columns)
-        with b.loop(0, sizes[0], unroll=Unroll.NONE) as slow, b.loop(0, sizes[1], unroll=Unroll.NONE) as fast:
-            k, n = (fast.index, slow.index) if by_column else (slow.index, fast.index)
-            offset = b.add(block.right, b.add(b.mul(k, self.depth.rhs), b.mul(n, self.column.rhs)))
-            value = self._load(self.right, offset)
-            b.store(value, b.pointer(self.panel, b.add(b.mul(k, self.width), n), self.element), self.wide.bytes)
-        padded = -(-columns // self.lanes) * self.lanes
-        if padded > columns:
-            with b.loop(0, depth, unroll=Unroll.NONE) as slow, b.loop(columns, padded, unroll=Unroll.NONE) as fast:
-                zero = b.like(0, self._zero())
-                b.store(
-                    zero,
-                    b.pointer(self.panel, b.add(b.mul(slow.index, self.width), fast.index), self.element),
-                    self.wide.bytes,
-                )
-
-    def _reads(self, columns: int) -> bool:
-        """Whether vectors of B are read in place, for a panel of this many columns."""
-        return self.reads_right and columns % self.lanes == 0
-
-    def _pack_left(self, block: _Block, rows: int) -> None:
-        """Copy a tile's rows of A, converted. The inner loop follows A's memory."""
-        b = self.b
-        assert self.left_panel is not None
-        by_row = self.depth.lhs == 1
-        sizes = (rows, block.depth) if by_row else (block.depth, rows)
-        with b.loop(0, sizes[0], unroll=Unroll.NONE) as slow, b.loop(0, sizes[1], unroll=Unroll.NONE) as fast:
-            m, k = (slow.index, fast.index) if by_row else (fast.index, slow.index)
-            value = self._load(self.left, b.add(block.left, b.add(b.mul(m, self.row.lhs), b.mul(k, self.depth.lhs))))
-            b.store(value, self._left_place(m, k), self.wide.bytes)
-
-    def _left_place(self, m: Index, k: Index) -> Value:
-        b, (row, along) = self.b, self.of_left
-        assert self.left_panel is not None
-        return b.pointer(self.left_panel, b.add(b.mul(m, row), b.mul(k, along)), self.element)
-
-    def _zero(self) -> Value:
-        return self.b.constant(0.0 if self.wide.is_float else 0, self.element)
-
-    def _load(self, buffer: Buffer, offset: Index) -> Value:
-        raw = load_element(self.b, self.e.pointers[buffer.argument], buffer.dtype, offset)
-        return flatten(convert_to(self.b, buffer.dtype, self.wide, decode(self.b, buffer.dtype, raw)))[0]
-
-    def _rows(self, block: _Block, rows: int) -> None:
+    def _rows(self, block: Block, rows: int) -> None:
         """rows × columns results: accumulators in registers over one block of the contracting dimension."""
         b = self.b
         vectors = -(-block.columns // self.lanes)
         tile = [(m, v) for m in range(rows) for v in range(vectors)]
-        if self.left_panel is not None:
-            self._pack_left(block, rows)
-        zero = b.op("vector.broadcast", self._zero(), type=self.vector)
+        self.operands.pack_left(block, rows)
+        zero = b.op("vector.broadcast", self.operands.zero(), type=self.vector)
         with b.loop(0, block.depth, 1, [zero] * len(tile)) as loop:
-            sources = [self._right_vector(block, loop.index, v) for v in range(vectors)]
+            sources = [self.operands.right_vector(block, loop.index, v) for v in range(vectors)]
             sums: list[Value] = []
             for m in range(rows):
-                factor = b.op("vector.broadcast", self._left_value(block, m, loop.index), type=self.vector)
+                factor = b.op("vector.broadcast", self.operands.left_value(block, m, loop.index), type=self.vector)
                 sums += [self._multiply_add(factor, x, loop.carried[len(sums) + v]) for v, x in enumerate(sources)]
             loop.next = sums
         for (m, v), value in zip(tile, loop.values, strict=True):
             self._store(value, block, m, v)
         if self.narrow and not self.banded:
             self._finish(block.out, rows, block.columns)
-
-    def _left_value(self, block: _Block, m: int, k: Index) -> Value:
-        b = self.b
-        if self.left_panel is not None:
-            return b.load(self._left_place(m, k), self.element, self.wide.bytes)
-        return self._load(self.left, b.add(block.left, b.add(m * self.row.lhs, b.mul(k, self.depth.lhs))))
 
     def _multiply_add(self, x: Value, y: Value, total: Value) -> Value:
         b = self.b
@@ -453,20 +297,6 @@ class Matmul:
         if b.fma_hardware:
             return b.op("math.fma", x, y, total)
         return b.op("arith.addf", total, b.op("arith.mulf", x, y))
-
-    def _right_vector(self, block: _Block, k: Index, v: int) -> Value:
-        b = self.b
-        if not self._reads(block.columns):
-            assert self.panel is not None
-            place = b.pointer(self.panel, b.add(b.mul(k, self.width), v * self.lanes), self.element)
-            return b.load(place, self.vector, self.lanes * self.wide.bytes)
-        dtype = self.right.dtype
-        offset = b.add(block.right, b.add(b.mul(k, self.depth.rhs), v * self.lanes))
-        place = b.pointer(self.e.pointers[self.right.argument], offset, raw_type(b.types, dtype))
-        if dtype is self.wide:
-            return b.load(place, self.vector, dtype.bytes)
-        raw = b.load(place, ir.VectorType.get([self.lanes], raw_type(b.types, dtype)), dtype.bytes)
-        return IN_VECTORS[dtype](b, raw, self.vector)
 
     def _place(self, out: Index, m: int, v: int) -> Value:
         offset = self.b.add(out, m * self.row.out + v * self.lanes)
@@ -478,7 +308,7 @@ class Matmul:
         bits = ", ".join("true" if lane < count else "false" for lane in range(self.lanes))
         return b.vector_constant(ir.Attribute.parse(f"dense<[{bits}]> : {type}"), type, ("mask", self.lanes, count))
 
-    def _store(self, value: Value, block: _Block, m: int, v: int) -> None:
+    def _store(self, value: Value, block: Block, m: int, v: int) -> None:
         """Store the sums of a block, or add them to their totals."""
         b, columns = self.b, block.columns
         if self.tile is not None:
@@ -499,7 +329,7 @@ class Matmul:
         mask = self._mask(columns - v * self.lanes)
         alignment = {"alignment": ir.IntegerAttr.get(b.types.i32, self.wide.bytes)}
         if block.adds:
-            zero = b.op("vector.broadcast", self._zero(), type=self.vector)
+            zero = b.op("vector.broadcast", self.operands.zero(), type=self.vector)
             old = b.op("llvm.intr.masked.load", place, mask, zero, type=self.vector, attributes=alignment)
             value = self._plus(old, value)
         b.operation("llvm.intr.masked.store", [], [value, place, mask], alignment)
@@ -535,33 +365,3 @@ class Matmul:
         index = tuple(places.get(d, 0) for d in range(len(self.result.dims)))
         b.remember((self.result, index, False), value)
         self.write(index)
-
-
-# Vectors of narrow numbers, converted to the dtype that they are multiplied in ---------------------------------------
-
-
-def _from_bf16(b: Builder, raw: Value, vector: ir.Type) -> Value:
-    bits = ir.VectorType.get(raw.type.shape, b.types.i32)
-    sixteen = b.op("vector.broadcast", b.constant(16, b.types.i32), type=bits)
-    return b.bitcast(b.op("arith.shli", b.op("arith.extui", raw, type=bits), sixteen), vector)
-
-
-def _from_f16(b: Builder, raw: Value, vector: ir.Type) -> Value:
-    return b.op("arith.extf", b.bitcast(raw, ir.VectorType.get(raw.type.shape, b.types.f16)), type=vector)
-
-
-def _signed(b: Builder, raw: Value, vector: ir.Type) -> Value:
-    return b.op("arith.extsi", raw, type=vector)
-
-
-def _unsigned(b: Builder, raw: Value, vector: ir.Type) -> Value:
-    return b.op("arith.extui", raw, type=vector)
-
-
-IN_VECTORS: dict[DType, Callable[[Builder, Value, ir.Type], Value]] = {
-    DType.BF16: _from_bf16,
-    DType.F16: _from_f16,
-    **dict.fromkeys((DType.S8, DType.S16), _signed),
-    **dict.fromkeys((DType.U8, DType.U16), _unsigned),
-}
-"""Dtypes whose vectors are converted as they are read, to their row of COMPUTE: (builder, raw, type) → vector."""

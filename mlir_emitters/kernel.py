@@ -8,7 +8,7 @@ from mlir import ir
 
 from ..hlo.opcodes import Op
 from ..planning.partition import Partition
-from . import concatenate, convolution, dot, dot_tiled, indexing, reduce, reduce_window, shape, sort
+from . import concatenate, convolution, dot, dot_product, indexing, reduce, reduce_window, shape, sort
 from .builder import Builder, Index
 from .complex_dot import emit_columns
 from .dot_tiled import emit_matmul
@@ -75,10 +75,7 @@ def takes_steps(b: Builder, results: Sequence[Buffer], partition: Partition) -> 
     nests: list[Buffer] = []
     for group in groups:
         products = products_of(group)
-        rule = _PRODUCTS_IN_STEPS.get(products[0].opcode) if products else None
-        if rule is not None and not rule(b, products[0], group, partition):
-            return False
-        if products and rule is None:
+        if products and not _PRODUCTS_IN_STEPS[products[0].opcode](b, products[0], group, partition):
             return False
         nests += [] if products else group
     roots = {sort.uncut(origin(result)).writer: result for result in nests}
@@ -106,7 +103,7 @@ _ROOTS_IN_STEPS: dict[Op, Callable[[Builder, Node, Buffer, Partition], bool]] = 
 
 def _dot_takes_steps(b: Builder, node: Node, group: Sequence[Buffer], partition: Partition) -> bool:
     bare = len(group) == 1 and origin(group[0]).writer is node
-    return dot_tiled.takes_steps(b, node, group[0] if bare else node.output, b.vector_bits, partition)
+    return dot_product.takes_steps(b, node, group[0] if bare else node.output, b.vector_bits, partition)
 
 
 _PRODUCTS_IN_STEPS: dict[Op, Callable[[Builder, Node, Sequence[Buffer], Partition], bool]] = {
@@ -114,7 +111,7 @@ _PRODUCTS_IN_STEPS: dict[Op, Callable[[Builder, Node, Sequence[Buffer], Partitio
     Op.DOT: _dot_takes_steps,
     Op.REDUCE: lambda b, node, group, partition: reduce.takes_steps(node, partition),
 }
-"""Products that can compute some of the steps. Kernels with others run on one thread."""
+"""PRODUCTS → whether one can compute some of the steps. Kernels with others run on one thread."""
 
 
 def _argument_attributes(b: Builder, alignment: int, size: int, written: bool) -> ir.DictAttr:

@@ -1,0 +1,133 @@
+"""The operands of a tiled matrix product: panels of the right one are packed, and vectors and scalars of both are
+converted to the dtype that they are multiplied in.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from mlir import ir
+
+from ..hlo.dtypes import DType
+from .builder import Index, Unroll, Value
+from .convert import convert_to
+from .dot_dtypes import COMPUTE, IN_VECTORS
+from .dot_product import Product
+from .elemental import Elemental, load_element
+from .elements import decode, flatten, raw_type
+from .graph import Buffer
+
+
+@dataclass(frozen=True, slots=True)
+class Block:
+    """A part of a product: offsets of its first elements in A, B, the result and the totals, its number of columns.
+
+    depth: contracting elements. adds: whether the sums are added to totals.
+    """
+
+    left: Index
+    right: Index
+    out: Index
+    total: Index
+    depth: int
+    columns: int
+    adds: bool
+
+
+class Operands:
+    """How a product's tiles read A and B. Offsets are in elements of each buffer."""
+
+    def __init__(
+        self, e: Elemental, product: Product, wide: DType, lanes: int, width: int, rows: int, depth: int, few: bool
+    ):
+        """wide: the dtype of factors. width: columns of a panel; rows: of a tile; depth: contracting elements of a
+        panel, at most. few: whether a panel is used too few times to be packed.
+        """
+        self.e, self.b, self.wide, self.lanes, self.width = e, e.b, wide, lanes, width
+        self.left, self.right = product.left, product.right
+        self.row, self.column, self.depth = product.row, product.column, product.depth
+        self.element = raw_type(self.b.types, wide)
+        self.vector = ir.VectorType.get([lanes], self.element)
+        # Contiguous rows of B that are read only a few times need no copy.
+        source = self.right.dtype
+        readable = source is wide or (source in IN_VECTORS and COMPUTE[source] is wide)
+        self.reads_right = few and self.column.rhs == 1 and readable
+        self.panel = self.left_panel = None
+        if not self.reads_right or self.column.size % lanes:
+            self.panel = self.b.alloca(self.element, depth * width, 64)
+        # Scalars of A are converted as they are read, unless that takes long.
+        if self.left.dtype is not wide and self.left.dtype not in IN_VECTORS:
+            self.left_panel = self.b.alloca(self.element, depth * rows, 64)
+        # Strides of rows and of contracting elements there.
+        self.of_left = (depth, 1) if self.depth.lhs == 1 else (1, rows)
+
+    def zero(self) -> Value:
+        return self.b.constant(0.0 if self.wide.is_float else 0, self.element)
+
+    def pack(self, block: Block) -> None:
+        """Copy a block of B, converted and zero-padded to the panel's width. The inner loop follows B's memory."""
+        b, columns, depth = self.b, block.columns, block.depth
+        if self._reads(columns):
+            return
+        assert self.panel is not None
+        by_column = self.column.rhs != 1 and self.depth.rhs == 1
+        sizes = (columns, depth) if by_column else (depth, columns)
+        with b.loop(0, sizes[0], unroll=Unroll.NONE) as slow, b.loop(0, sizes[1], unroll=Unroll.NONE) as fast:
+            k, n = (fast.index, slow.index) if by_column else (slow.index, fast.index)
+            offset = b.add(block.right, b.add(b.mul(k, self.depth.rhs), b.mul(n, self.column.rhs)))
+            value = self._load(self.right, offset)
+            b.store(value, b.pointer(self.panel, b.add(b.mul(k, self.width), n), self.element), self.wide.bytes)
+        padded = -(-columns // self.lanes) * self.lanes
+        if padded > columns:
+            with b.loop(0, depth, unroll=Unroll.NONE) as slow, b.loop(columns, padded, unroll=Unroll.NONE) as fast:
+                zero = b.like(0, self.zero())
+                b.store(
+                    zero,
+                    b.pointer(self.panel, b.add(b.mul(slow.index, self.width), fast.index), self.element),
+                    self.wide.bytes,
+                )
+
+    def _reads(self, columns: int) -> bool:
+        """Whether vectors of B are read in place, for a panel of this many columns."""
+        return self.reads_right and columns % self.lanes == 0
+
+    def pack_left(self, block: Block, rows: int) -> None:
+        """Copy a tile's rows of A, converted, unless they are read in place. The inner loop follows A's memory."""
+        b = self.b
+        if self.left_panel is None:
+            return
+        by_row = self.depth.lhs == 1
+        sizes = (rows, block.depth) if by_row else (block.depth, rows)
+        with b.loop(0, sizes[0], unroll=Unroll.NONE) as slow, b.loop(0, sizes[1], unroll=Unroll.NONE) as fast:
+            m, k = (slow.index, fast.index) if by_row else (fast.index, slow.index)
+            value = self._load(self.left, b.add(block.left, b.add(b.mul(m, self.row.lhs), b.mul(k, self.depth.lhs))))
+            b.store(value, self._left_place(m, k), self.wide.bytes)
+
+    def _left_place(self, m: Index, k: Index) -> Value:
+        b, (row, along) = self.b, self.of_left
+        assert self.left_panel is not None
+        return b.pointer(self.left_panel, b.add(b.mul(m, row), b.mul(k, along)), self.element)
+
+    def _load(self, buffer: Buffer, offset: Index) -> Value:
+        raw = load_element(self.b, self.e.pointers[buffer.argument], buffer.dtype, offset)
+        return flatten(convert_to(self.b, buffer.dtype, self.wide, decode(self.b, buffer.dtype, raw)))[0]
+
+    def left_value(self, block: Block, m: int, k: Index) -> Value:
+        b = self.b
+        if self.left_panel is not None:
+            return b.load(self._left_place(m, k), self.element, self.wide.bytes)
+        return self._load(self.left, b.add(block.left, b.add(m * self.row.lhs, b.mul(k, self.depth.lhs))))
+
+    def right_vector(self, block: Block, k: Index, v: int) -> Value:
+        b = self.b
+        if not self._reads(block.columns):
+            assert self.panel is not None
+            place = b.pointer(self.panel, b.add(b.mul(k, self.width), v * self.lanes), self.element)
+            return b.load(place, self.vector, self.lanes * self.wide.bytes)
+        dtype = self.right.dtype
+        offset = b.add(block.right, b.add(b.mul(k, self.depth.rhs), v * self.lanes))
+        place = b.pointer(self.e.pointers[self.right.argument], offset, raw_type(b.types, dtype))
+        if dtype is self.wide:
+            return b.load(place, self.vector, dtype.bytes)
+        raw = b.load(place, ir.VectorType.get([self.lanes], raw_type(b.types, dtype)), dtype.bytes)
+        return IN_VECTORS[dtype](b, raw, self.vector)

@@ -1,0 +1,84 @@
+"""Dots as matrix products C = A · B: which dimensions are rows, columns and depth, whether tiles pay off, and which
+steps of a partition the loops over tiles can compute.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+from ..hlo.dtypes import DType
+from ..planning.partition import Partition
+from .builder import Builder
+from .dot import accumulator_of
+from .dot_dims import Dimension, dimensions_of
+from .dot_dtypes import COMPUTE, IN_VECTORS, TILED
+from .graph import Buffer, Node
+
+LEAST_COLUMNS = 8  # narrower products of rows that are stored as such are dot products, for which loops are as fast
+TRANSPOSE_ROWS = 16  # with fewer rows, and B stored by columns, products are dot products: scalars are slow to pack
+
+
+@dataclass(frozen=True, slots=True)
+class Product:
+    """The operands of a product in the order in which they are multiplied, and its dimensions; outer: loops around."""
+
+    left: Buffer
+    right: Buffer
+    row: Dimension
+    column: Dimension
+    depth: Dimension
+    outer: Sequence[Dimension]
+
+
+def product_of(b: Builder, node: Node, result: Buffer, vector_bits: int) -> Product | None:
+    """The product as loops over tiles; None if plain loops suit it better."""
+    lhs, rhs = node.inputs
+    if b.strict or lhs.writer is not None or rhs.writer is not None or vector_bits < 128:
+        return None
+    if not {lhs.dtype, rhs.dtype, result.dtype} <= TILED or (result.dtype.is_integer and lhs.dtype.is_float):
+        return None
+    batch, rows, columns, contracted = dimensions_of(node)
+    if len(contracted) != 1 or not contracted[0].size:
+        return None
+    none = Dimension(1, 0, 0, 0)
+    column, row = columns.pop() if columns else none, rows.pop() if rows else none
+    if (
+        column.out != 1 and row.out == 1 and row.size >= LEAST_COLUMNS
+    ):  # a transposed result: multiply the other way round
+        row, column, depth = (d.flipped() for d in (column, row, contracted[0]))
+        product = Product(rhs, lhs, row, column, depth, [d.flipped() for d in (*batch, *rows, *columns)])
+    else:
+        product = Product(lhs, rhs, row, column, contracted[0], [*batch, *rows, *columns])
+    row, column, depth = product.row, product.column, product.depth
+    along = depth.rhs == 1 and (depth.lhs == 1 or row.size == 1)  # both operands are contiguous as dot products read
+    if column.out != 1 or column.size < (LEAST_COLUMNS if along else 2):
+        return None
+    cheap = {lhs.dtype, rhs.dtype} <= IN_VECTORS.keys() | {DType.F32, DType.F64}
+    if row.size < (TRANSPOSE_ROWS if cheap else 2) and column.rhs != 1 and along:
+        return None
+    return product
+
+
+def columns_of_step(product: Product, partition: Partition) -> int:
+    """The columns of a step; 0 if steps do not number columns."""
+    return positions_of_step(product.column, partition)
+
+
+def positions_of_step(dimension: Dimension, partition: Partition) -> int:
+    """The positions along a dimension in a step; 0 if the steps do not number the first places that it runs over."""
+    places = tuple(d for d, _ in dimension.places)
+    return dimension.size // partition.extent if places[: len(partition.dimensions)] == partition.dimensions else 0
+
+
+def takes_steps(b: Builder, node: Node, result: Buffer, vector_bits: int, partition: Partition) -> bool:
+    """Whether a tiled product can compute some of the steps: batches, rows, or groups of columns of whole vectors."""
+    product = product_of(b, node, result, vector_bits)
+    if product is None:
+        return False
+    wide = COMPUTE.get(accumulator_of(node), accumulator_of(node))
+    columns = columns_of_step(product, partition) * partition.least
+    if columns:
+        return columns % (vector_bits // (8 * wide.bytes)) == 0
+    first = product.outer[0] if product.outer else product.row
+    return positions_of_step(first, partition) > 0 or positions_of_step(product.row, partition) > 0
