@@ -95,3 +95,29 @@ def test_both_stacks_between_red_zones(case):
         for stack in ("legacy", "mlir"):
             executable = compile_module(module, Flags.parse(stack), CompileOptions(cache=None, red_zones=True))
             agree(module, inputs, executable.execute([x.copy() for x in inputs]), wanted)
+
+
+ENDLESS = """HloModule m
+inner_condition { s = (s32[]) parameter(0)
+  n = s32[] get-tuple-element(s), index=0
+  ten = s32[] constant(10)
+  ROOT more = pred[] compare(ten, n), direction=LT }
+inner_body { s = (s32[]) parameter(0)
+  n = s32[] get-tuple-element(s), index=0
+  m = s32[] add(n, n)
+  ROOT t = (s32[]) tuple(m) }
+condition { s = (s32[]) parameter(0)
+  n = s32[] get-tuple-element(s), index=0
+  ten = s32[] constant(10)
+  ROOT more = pred[] compare(n, ten), direction=LT }
+body { s = (s32[]) parameter(0)
+  ROOT w = (s32[]) while(s), condition=inner_condition, body=inner_body }
+ENTRY e { s = (s32[]) parameter(0)
+  ROOT w = (s32[]) while(s), condition=condition, body=body }
+"""
+"""Below 10, the inner loop does not run, and the outer one changes nothing."""
+
+
+def test_a_loop_that_changes_nothing_ends_in_the_interpreter_of_plans_as_in_the_evaluator():
+    module, inputs = parse_module(ENDLESS), [np.int32(4)]
+    agree(module, inputs, run_plan(plan(module), inputs), evaluate(module, inputs))

@@ -88,8 +88,12 @@ class Machine:
                 self.run(step.branches[self.branch(step)])
 
     def loop(self, step: WhileStep) -> None:
-        count = 0
+        count, before = 0, b""
         while True:
+            # As in the evaluator: a loop that changes nothing any more is infinite, and ends with what there is.
+            if count > 64 and (count - 1).bit_count() == 1 and b"".join(self.memory) == before:
+                return
+            before = b"".join(self.memory) if count >= 64 and count.bit_count() == 1 else b""
             self.run(step.condition)
             if not self.bytes(step.predicate)[0]:
                 break
