@@ -19,13 +19,17 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True)
 class Compared:
-    """One iteration. results: by stack, golden among them. refusals: why a stack did not run. verdict: None for one."""
+    """One iteration. results: by stack, golden among them. refusals: why a stack did not run. verdict: None for one.
+
+    skipped: why the results beyond their bounds were not compared with what the float rules permit, if they were not.
+    """
 
     values: Values
     runs: dict[str, Run]
     refusals: dict[str, str]
     results: dict[str, Sequence[np.ndarray]]
     verdict: Verdict | None
+    skipped: str | None = None
 
     @property
     def status(self) -> int:
@@ -54,11 +58,14 @@ def print_iteration(verdict: Verdict | None, results: Results, bounds: Bounds, s
     """Print the differences between the stacks, if there was more than one."""
     if verdict is None:
         return
-    failing = sorted((c for c in verdict.comparisons if not c.difference.agrees), key=lambda c: c.leaf)
+    failing = sorted((c for c in verdict.comparisons if not c.agrees), key=lambda c: c.leaf)
     for c in failing[:MOST_PAIRS]:
         _print_failing(c, results, bounds)
     if len(failing) > MOST_PAIRS:
         say(f"{len(failing) - MOST_PAIRS} more pairs of results disagree (--all lists them)")
+    for c in verdict.comparisons:
+        if c.permitted:
+            say(wrapped(_permitted(c, results)))
     if show_all:
         _print_all(verdict, results)
     say(wrapped(_summary(verdict)))
@@ -96,6 +103,16 @@ def _print_failing(c: LeafComparison, results: Results, bounds: Bounds) -> None:
     say(table(columns, cells))
 
 
+def _permitted(c: LeafComparison, results: Results) -> str:
+    from ..differential.permitted import RUNS
+
+    actual, expected = _ordered(c)
+    return (
+        f"out{c.leaf} {shape_of(results[expected][c.leaf])}: {actual} and {expected} differ in {c.difference.failures} "
+        f"elements, as XLA's float rules permit: {RUNS} more runs of the evaluator, with other choices, show it"
+    )
+
+
 def _summary(verdict: Verdict) -> str:
     """One line on the pairs that agree, with the largest difference among them."""
 
@@ -104,7 +121,7 @@ def _summary(verdict: Verdict) -> str:
     pairs = len({(c.left, c.right) for c in verdict.comparisons})
     if not leaves:
         return "the result has no arrays to compare"
-    good = leaves - len({c.leaf for c in verdict.comparisons if not c.difference.agrees})
+    good = leaves - len({c.leaf for c in verdict.comparisons if not c.agrees})
     what = f"{good} of {leaves} results agree" if leaves > 1 else f"the result {'agrees' if good else 'does not agree'}"
     head = f"{what} on {'all ' if good else ''}{pairs} {'pairs' if pairs > 1 else 'pair'} of stacks"
     if not agreeing:
@@ -135,7 +152,7 @@ def _print_all(verdict: Verdict, results: Results) -> None:
             number(c.difference.max_abs),
             number(c.difference.max_rel),
             number(c.difference.max_ulp),
-            "yes" if c.difference.agrees else "NO",
+            "permitted" if c.permitted else "yes" if c.agrees else "NO",
         )
         for c in verdict.comparisons
     ]
@@ -204,6 +221,7 @@ def _iteration(done: Compared, bounds: Bounds) -> dict[str, Any]:
         "agrees": done.status == 0,
         "verdict": done.sentence,
         "groups": [] if done.verdict is None else [sorted(g) for g in done.verdict.groups],
+        "permitted_skipped": done.skipped,
         "comparisons": [_comparison(c, done.results, bounds) for c in comparisons],
     }
 
@@ -218,7 +236,8 @@ def _comparison(c: LeafComparison, results: Results, bounds: Bounds) -> dict[str
         "shape": shape_of(e),
         "left": actual,
         "right": expected,
-        "agrees": d.agrees,
+        "agrees": c.agrees,
+        "permitted": c.permitted,
         "failures": d.failures,
         "max_abs": d.max_abs,
         "max_rel": d.max_rel,

@@ -17,6 +17,7 @@ Infinities, NaN, signs of zeros and integers are permitted only where a run has 
 
 from __future__ import annotations
 
+import time
 from collections.abc import Callable, Sequence
 from functools import cached_property
 from typing import Any
@@ -26,11 +27,12 @@ import numpy as np
 
 from ..evaluator.evaluator import evaluate
 from ..hlo.dtypes import FROM_NUMPY, DType
+from ..hlo.errors import UnsupportedError
 from ..hlo.ir import Instruction, Module
 from ..hlo.opcodes import Op
 from ..hlo.opset import OPSET
 from ..hlo.opset_rows import ALGORITHM_ULP, Family
-from .bounds import NONE, Bound, Error, errors_of_each, folded, join, op_ulp, own_error
+from .bounds import NONE, Bound, Error, Tolerance, errors_of_each, folded, join, op_ulp, own_error
 from .comparison import disagreeing
 from .fold_lengths import fold_length, largest_operand
 from .sums import CHOICES, Sums, is_sum, sum_of
@@ -38,28 +40,48 @@ from .sums import CHOICES, Sums, is_sum, sum_of
 RUNS = 24
 """The first `2 * CHOICES` make the same choice everywhere, the others draw for each element."""
 
+BUDGET = 20.0
+"""Seconds that a command spends on these runs; a program that would need more is compared by its bounds alone."""
+
 Run = Callable[..., Any]
 
 
 class Permitted:
     """The results that are permitted for a program on inputs; computed when they are first asked for.
 
-    rounding: False for a program whose arithmetic is exact on these inputs, whatever the order.
+    rounding: False for a program whose arithmetic is exact on these inputs, whatever the order. budget: seconds for
+    the runs; if the first ones show that all would take longer, nothing is permitted.
     """
 
-    def __init__(self, module: Module, inputs: Sequence[np.ndarray], *, rounding: bool = True):
-        self.module, self.inputs, self.rounding = module, inputs, rounding
+    def __init__(
+        self, module: Module, inputs: Sequence[np.ndarray], *, rounding: bool = True, budget: float = float("inf")
+    ):
+        self.module, self.inputs, self.rounding, self.budget = module, inputs, rounding, budget
+        self.skipped: str | None = None
+        """Why the runs were given up, if they were."""
 
     @cached_property
     def runs(self) -> list[list[np.ndarray]]:
-        """The results of each run."""
-        errors = errors_of_each(self.module)
-        choices = [_Choices(errors, number, self.rounding) for number in range(RUNS)]
-        return [evaluate(self.module, self.inputs, adjust=c.adjust) for c in choices]
+        """The results of each run; none if they were given up."""
+        errors, start, found = errors_of_each(self.module), time.monotonic(), []
+        for number in range(RUNS):
+            choices = _Choices(errors, number, self.rounding)
+            try:
+                found.append(evaluate(self.module, self.inputs, adjust=choices.adjust))
+            except UnsupportedError as error:
+                self.skipped = f"the evaluator does not run the program: {error}"
+                return []
+            needed = (time.monotonic() - start) / len(found) * RUNS
+            if needed > self.budget:
+                self.skipped = f"{RUNS} more runs of the evaluator would take {needed:.0f} s of {self.budget:.0f} s"
+                return []
+        return found
 
-    def forbids(self, leaf: int, value: np.ndarray, bound: Bound) -> np.ndarray:
+    def forbids(self, leaf: int, value: np.ndarray, bound: Bound | Tolerance) -> np.ndarray:
         """Which elements of a value of a result leaf are not permitted. bound: of the leaf."""
         found, dtype = [run[leaf] for run in self.runs], FROM_NUMPY[value.dtype]
+        if not found:
+            return np.ones(value.shape, bool)
         if dtype.is_float or dtype.is_complex:
             return disagreeing(value, _nearest(value, found), dtype, bound)
         return np.logical_and.reduce([value != other for other in found])

@@ -15,23 +15,26 @@ from ..hlo.ir import Module
 from ..passes.fuel import Fuel, limited
 from .bounds import Bound, bounds_of
 from .comparison import compare_within
+from .permitted import BUDGET, Permitted
 
 
 @dataclass(frozen=True)
 class Meaning:
-    """The outputs of a module on some inputs, computed by the evaluator."""
+    """The outputs of a module on some inputs, computed by the evaluator, and what else is permitted."""
 
     inputs: tuple[np.ndarray, ...]
     outputs: tuple[np.ndarray, ...]
     bounds: tuple[Bound, ...]
+    permitted: Permitted
 
     @staticmethod
     def of(module: Module, inputs: Sequence[np.ndarray]) -> Meaning:
         """Evaluate a module. Raises UnsupportedError and InputError as the evaluator does."""
-        return Meaning(tuple(inputs), tuple(evaluate(module, inputs)), bounds_of(module))
+        permitted = Permitted(module, inputs, budget=BUDGET)
+        return Meaning(tuple(inputs), tuple(evaluate(module, inputs)), bounds_of(module), permitted)
 
     def change(self, module: Module) -> str | None:
-        """Describe the first result that another module changes by more than reassociation may; None if none."""
+        """Describe the first result that another module changes by more than the float rules permit; None if none."""
         try:
             given = evaluate(module, self.inputs)
         except TestbedError as error:
@@ -40,10 +43,14 @@ class Meaning:
             return f"{len(given)} results where there were {len(self.outputs)}"
         for n, (before, after, bound) in enumerate(zip(self.outputs, given, self.bounds, strict=True)):
             found = compare_within(after, before, FROM_NUMPY[before.dtype], bound)
-            if not found.agrees:
+            alike = after.shape == before.shape and after.dtype == before.dtype
+            if not found.agrees and not (alike and not self.permitted.forbids(n, after, bound).any()):
                 where = f", first at {list(found.first_bad_index)}" if found.first_bad_index is not None else ""
                 what = f"{found.failures} elements differ{where}; {found.message}"
-                return f"result {n}: {what} (at most {found.max_abs:.3g} apart)"
+                more = (
+                    f"; not compared with what the float rules permit: {why}" if (why := self.permitted.skipped) else ""
+                )
+                return f"result {n}: {what} (at most {found.max_abs:.3g} apart){more}"
         return None
 
 

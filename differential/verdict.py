@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from itertools import combinations
 
 import numpy as np
@@ -11,16 +11,22 @@ import numpy as np
 from ..hlo.dtypes import FROM_NUMPY
 from .bounds import Bound, Tolerance
 from .comparison import Difference, compare_within
+from .permitted import Permitted
 
 
 @dataclass(frozen=True)
 class LeafComparison:
-    """The comparison of one result leaf between two stacks."""
+    """The comparison of one result leaf between two stacks. permitted: beyond its bound, by the float rules."""
 
     leaf: int
     left: str
     right: str
     difference: Difference
+    permitted: bool = False
+
+    @property
+    def agrees(self) -> bool:
+        return self.difference.agrees or self.permitted
 
 
 @dataclass(frozen=True)
@@ -36,8 +42,15 @@ class Verdict:
         return len(self.groups) == 1
 
 
-def judge(results: Mapping[str, Sequence[np.ndarray]], bounds: Sequence[Bound | Tolerance]) -> Verdict:
-    """Compare the result leaves of every pair of stacks within bounds, one a leaf: the program's, or given ones."""
+def judge(
+    results: Mapping[str, Sequence[np.ndarray]],
+    bounds: Sequence[Bound | Tolerance],
+    permitted: Permitted | None = None,
+) -> Verdict:
+    """Compare the result leaves of every pair of stacks within bounds, one a leaf: the program's, or given ones.
+
+    permitted: asked where results lie beyond the bound; the evaluator's own are.
+    """
     comparisons, bad = [], set()
     for left, right in combinations(results, 2):
         if len(results[left]) != len(results[right]):
@@ -47,11 +60,20 @@ def judge(results: Mapping[str, Sequence[np.ndarray]], bounds: Sequence[Bound | 
             # one's.
             actual, expected = (b, a) if left == "evaluator" else (a, b)
             difference = compare_within(actual, expected, FROM_NUMPY[expected.dtype], bounds[i])
-            comparisons.append(LeafComparison(i, left, right, difference))
-            if not difference.agrees:
+            found = LeafComparison(i, left, right, difference)
+            if not difference.agrees and permitted is not None and a.shape == b.shape and a.dtype == b.dtype:
+                others = [value for name, value in ((left, a), (right, b)) if name != "evaluator"]
+                found = replace(found, permitted=not any(permitted.forbids(i, x, bounds[i]).any() for x in others))
+            comparisons.append(found)
+            if not found.agrees:
                 bad.add((left, right))
     groups = _groups(list(results), bad)
-    return Verdict(tuple(comparisons), groups, _sentence(groups))
+    open_ones = any(c.permitted for c in comparisons)
+    return Verdict(tuple(comparisons), groups, _sentence(groups) + (OPEN if open_ones else ""))
+
+
+OPEN = "; where they differ beyond the bounds, the float rules permit both results"
+"""Added to the sentence of a verdict that some permitted results are in."""
 
 
 def _groups(names: list[str], bad: set[tuple[str, str]]) -> tuple[frozenset[str], ...]:
