@@ -35,6 +35,7 @@ COMMANDS = {
     "opt": "Run HLO passes on a module and print it, with time and counts per pass.",
     "conform": "Run a conformance corpus on chosen stacks.",
     "bench": "Time a module on several stacks, interleaved.",
+    "toggles": "Show and change how far each op has moved to the new emitters; run the gate of a row.",
     "test": "Run all tests, through Bazel if it is installed.",
     "completion": "Print what makes a shell complete commands, options and names.",
     "setup": "Make or complete the environment in .venv. The first call of any command also does this.",

@@ -1,8 +1,9 @@
 """Which stack emits which ops, as an immutable value: `mlir`, `mlir,reduce=legacy`,
-`legacy,elementwise=mlir,f16=legacy`.
+`legacy,elementwise=mlir,f16=legacy`, `mlir,reduce:complex=legacy`, `ledger`.
 
 The first word is the default stack. Each `key=stack` after it sets the stack of an opcode, a family of opcodes or a
-dtype. If several keys match an instruction, the last one applies.
+dtype; `opcode:class` is an opcode or family with a dtype or a class of dtypes (units.py). If several keys match an
+instruction, the last one applies. The first word `ledger` stands for the flags that the ledger gives (ledger.py).
 """
 
 from __future__ import annotations
@@ -19,9 +20,11 @@ from ..hlo.opcodes import BY_NAME as OPCODES
 from ..hlo.opcodes import Op
 from ..hlo.opset import opcodes
 from ..hlo.opset_rows import Family
+from .units import CLASSES, ELEMENTAL, UNITS
 
 STACK_NAMES = ("legacy", "mlir")
 DEFAULT = "legacy"
+LEDGER = "ledger"
 
 FAMILIES: dict[str, frozenset[Op]] = {
     "elementwise": frozenset(opcodes([Family.UNARY, Family.BINARY, Family.TERNARY, Family.CONVERT])),
@@ -33,6 +36,7 @@ FAMILIES: dict[str, frozenset[Op]] = {
     "region": frozenset(opcodes([Family.REGION])),
     "linear-algebra": frozenset(opcodes([Family.LINALG])),
     "random": frozenset(opcodes([Family.RNG])),
+    ELEMENTAL: UNITS[ELEMENTAL],
 }
 
 
@@ -42,17 +46,20 @@ class FlagError(TestbedError):
 
 @dataclass(frozen=True, slots=True)
 class FlagRule:
-    """One `key=stack` of the flags. key: an opcode, a family or a dtype, as in text."""
+    """One `key=stack` of the flags. key: an opcode, a family or a dtype, or ops:types, as in text."""
 
     key: str
     stack: str
 
     def matches(self, op: Op, dtypes: Iterable[DType]) -> bool:
-        if self.key in OPCODES:
-            return op is OPCODES[self.key]
-        if self.key in FAMILIES:
-            return op in FAMILIES[self.key]
-        return DTYPES[self.key] in dtypes
+        ops, _, types = self.key.partition(":")
+        if types and not _dtypes(types) & frozenset(dtypes):
+            return False
+        if ops in OPCODES:
+            return op is OPCODES[ops]
+        if ops in FAMILIES:
+            return op in FAMILIES[ops]
+        return DTYPES[ops] in dtypes
 
 
 @dataclass(frozen=True, slots=True)
@@ -68,6 +75,8 @@ class Flags:
         words = [word.strip() for word in text.split(",")]
         if not any(words):
             raise FlagError("the emitters flag is empty", remedy=f"give {' or '.join(STACK_NAMES)}")
+        if words[0] == LEDGER:
+            return _from_ledger(words[1:])
         default = DEFAULT
         if "=" not in words[0]:
             default = _stack(words.pop(0), text)
@@ -93,15 +102,35 @@ class Flags:
         return next((r.stack for r in reversed(self.rules) if r.matches(op, dtypes)), self.default)
 
 
+def _from_ledger(words: list[str]) -> Flags:
+    """The flags of the package's own ledger; rules that follow replace those of the same key."""
+    from .ledger import flags_text
+    from .ledger_file import read_ledger
+
+    base = Flags.parse(flags_text(read_ledger()))
+    more = Flags.parse(",".join([base.default, *words])).rules
+    given = {rule.key for rule in more}
+    return Flags(base.default, (*(rule for rule in base.rules if rule.key not in given), *more))
+
+
+def _dtypes(word: str) -> frozenset[DType]:
+    return CLASSES[word] if word in CLASSES else frozenset({DTYPES[word]})
+
+
 def _rule(word: str, text: str) -> FlagRule:
     key, equals, stack = (part.strip() for part in word.partition("="))
     if not equals:
         if word in STACK_NAMES:
             raise FlagError(f"{word!r} must come first in {text!r}", remedy="one stack, then opcode=stack rules")
         raise FlagError(f"{word!r} in {text!r} is not of the form key=stack", remedy=_near(word, STACK_NAMES))
-    if key not in OPCODES and key not in FAMILIES and key not in DTYPES:
-        known = [*OPCODES, *FAMILIES, *DTYPES]
-        raise FlagError(f"unknown opcode, family or dtype {key!r} in {text!r}", remedy=_near(key, known, "families"))
+    ops, colon, types = key.partition(":")
+    if ops not in OPCODES and ops not in FAMILIES and (colon or ops not in DTYPES):
+        known = [*OPCODES, *FAMILIES, *([] if colon else DTYPES)]
+        raise FlagError(f"unknown opcode, family or dtype {ops!r} in {text!r}", remedy=_near(ops, known, "families"))
+    if colon and types not in CLASSES and types not in DTYPES:
+        raise FlagError(
+            f"unknown dtype or class of dtypes {types!r} in {text!r}", remedy=_near(types, [*CLASSES, *DTYPES])
+        )
     return FlagRule(key, _stack(stack, text))
 
 

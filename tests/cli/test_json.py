@@ -10,8 +10,10 @@ import pytest
 from ...cli.main import main
 from ...hlo.ir import Computation, Module
 from ...hlo.opcodes import Op
+from ...migration.ledger import Hold, judge, move, new_ledger
 from ...passes import pipeline
 from ..cases.modules import ADD
+from ..support.ledgers import DAY, GOOD, ledger_file
 
 PAGE = Path(__file__).resolve().parents[2] / "docs/json.md"
 TEXTS = {"opcodes", "bounds.results"}
@@ -67,6 +69,11 @@ def keys_of(value, path="") -> set[str]:
     return {path}
 
 
+def held_ledger(folder):
+    held = Hold(DAY, "slow")
+    return ledger_file(folder, judge(move(new_ledger(), "dot.half", "off", DAY, "", held), "dot.float", GOOD))
+
+
 def runs(command, add, folder):
     """Command lines that print every key of a command, with their statuses."""
     np.savez(folder / "wrong.npz", in0=np.float32([1, 2]), out0=np.float32([1, 2]))
@@ -87,10 +94,11 @@ def runs(command, add, folder):
         "exec": [(["exec", program], 0)],
         "inspect": [(["inspect", program], 0)],
         "opt": [(["opt", add, "--passes", "dce", "--print-after", "dce"], 0)],
+        "toggles": [(["toggles", "--ledger", str(held_ledger(folder))], 1)],
     }[command]
 
 
-@pytest.mark.parametrize("command", ["run", "diff", "bench", "show", "opt", "exec", "inspect"])
+@pytest.mark.parametrize("command", ["run", "diff", "bench", "show", "opt", "exec", "inspect", "toggles"])
 def test_documents_have_the_keys_of_the_page(command, add, tmp_path, capsys):
     page = sections()
     head = {k for k in page[""] if not k.startswith(("error", "programs"))}

@@ -1,0 +1,182 @@
+"""`testbed toggles`: the ledger of the migration: shows it, changes a row's state, runs the gate of a row."""
+
+from __future__ import annotations
+
+import datetime
+from collections.abc import Callable
+from dataclasses import asdict
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import click
+from click.shell_completion import CompletionItem
+
+from .json_output import json_option, print_document
+from .output import say, table, wrapped
+from .params import FILE
+
+if TYPE_CHECKING:
+    from ..migration.ledger import Hold, Ledger, Row
+
+
+class RowName(click.ParamType[str]):
+    """A row of the ledger; the command judges it, completion knows all names."""
+
+    name = "row"
+
+    def shell_complete(self, ctx: click.Context, param: click.Parameter, incomplete: str) -> list[CompletionItem]:
+        from ..migration.units import row_names
+
+        return [CompletionItem(name) for name in row_names() if name.startswith(incomplete)]
+
+
+ROW = RowName()
+reason_option = click.option("--reason", default="", metavar="TEXT", help="Why; it goes into the row's history.")
+until_option = click.option(
+    "--until",
+    type=click.DateTime(["%Y-%m-%d"]),
+    metavar="DATE",
+    help="Hold the row back until this day; then its flags are an error. Needs --reason.",
+)
+
+
+@click.group(invoke_without_command=True)
+@click.option("--ledger", type=FILE, metavar="FILE", help="Another ledger than the package's.")
+@json_option("the rows")
+@click.pass_context
+def command(context: click.Context, ledger: str | None, as_json: bool) -> int | None:
+    """Show how far each unit has moved from the old emitters to the new, and the evidence. Exit 1 if a hold expired.
+
+    A ROW is UNIT.CLASS, such as reduce.float: the elemental graph or an unnested op, and a class of element types.
+    """
+    context.obj = _file(ledger)
+    if context.invoked_subcommand is not None:
+        if as_json:
+            raise click.UsageError("--json prints the table: leave out the subcommand")
+        return None
+    return _show(context.obj, as_json)
+
+
+def _file(given: str | None) -> Path:
+    from ..migration.ledger_file import FILE as OWN
+
+    return OWN if given is None else Path(given)
+
+
+# A group's own subcommands return their status, as other commands do.
+@command.command("set")
+@click.argument("name", metavar="ROW", type=ROW)
+@click.argument("state", type=click.Choice(["off", "shadow", "on", "removed"]))
+@reason_option
+@until_option
+@click.pass_obj
+def set_state(file: Path, name: str, state: str, reason: str, until: datetime.datetime | None) -> int:
+    """Move ROW to a state: off (old emitters), shadow (both run), on (new ones), removed (the old ones are gone).
+
+    on needs evidence of a gate that passed, or a reason.
+    """
+    from ..migration.ledger import move
+
+    hold = _hold(until, reason)
+    _change(file, name, lambda ledger, today: move(ledger, name, state, today, reason, hold))
+    return 0
+
+
+@command.command()
+@click.argument("name", metavar="ROW", type=ROW)
+@reason_option
+@until_option
+@click.pass_obj
+def rollback(file: Path, name: str, reason: str, until: datetime.datetime | None) -> int:
+    """Put ROW into the state that it had before its last step forward."""
+    from ..migration.ledger import roll_back
+
+    hold = _hold(until, reason)
+    _change(file, name, lambda ledger, today: roll_back(ledger, name, today, reason, hold))
+    return 0
+
+
+@command.command()
+@click.pass_obj
+def flags(file: Path) -> int:
+    """Print the value for --emitters that the ledger stands for. `--emitters ledger` is that of the package's own."""
+    from ..migration.ledger import flags_text
+    from ..migration.ledger_file import read_ledger
+
+    click.echo(flags_text(read_ledger(file)))
+    return 0
+
+
+def _hold(until: datetime.datetime | None, reason: str) -> Hold | None:
+    from ..migration.ledger import Hold
+
+    if until is None:
+        return None
+    if not reason:
+        raise click.UsageError("--until needs --reason: what the row waits for")
+    if until.date() < datetime.date.today():
+        raise click.UsageError(f"--until {until.date()} has passed")
+    return Hold(until.date(), reason)
+
+
+def _change(file: Path, name: str, change: Callable[[Ledger, datetime.date], Ledger]) -> None:
+    from ..migration.ledger_file import change_ledger, read_ledger
+
+    before = read_ledger(file).row(name)
+    after = change_ledger(file, lambda ledger: change(ledger, datetime.date.today())).row(name)
+    held = f", held back until {after.hold.until}" if after.hold else ""
+    say(f"{after.name}: {before.state} → {after.state}{held}")
+
+
+# -- the table --------------------------------------------------------------------------------------------------------
+def _show(file: Path, as_json: bool) -> int:
+    from ..migration.ledger_file import read_ledger
+
+    ledger, today = read_ledger(file), datetime.date.today()
+    late = [row for row in ledger.rows.values() if row.expired(today)]
+    status = 1 if late else 0
+    if as_json:
+        rows = [_body(row, today) for _, row in sorted(ledger.rows.items())]
+        return print_document("toggles", status, {"ledger": str(file), "rows": rows})
+    from ..benchmarks.tables import left, right
+
+    heads = [left("row"), left("state"), right("option"), left("evidence"), right("ulp"), left("run"), right("compile")]
+    say(table([*heads, right("memory"), left("note")], [_cells(row, today) for _, row in sorted(ledger.rows.items())]))
+    on = sum(row.state in ("on", "removed") for row in ledger.rows.values())
+    say(wrapped(f"{on} of {len(ledger.rows)} rows are on. Ratios are new emitters to old; options: {_options()}"))
+    return status
+
+
+def _options() -> str:
+    from ..migration.ledger import OPTIONS
+
+    return ", ".join(f"{number} {name}" for number, name in OPTIONS.items())
+
+
+def _cells(row: Row, today: datetime.date) -> list[str]:
+    """A row of the table. The back end's name is left out: there is one."""
+    head = [row.name.removesuffix(".host"), row.state, str(row.option)]
+    e = row.evidence
+    if e is None:
+        return [*head, "none", "", "", "", "", _note(row, today)]
+    ratios = [f"{e.ratio:.2f} [{e.low:.2f}, {e.high:.2f}]", f"{e.compile_ratio:.2f}", f"{e.memory_ratio:.2f}"]
+    return [*head, f"{e.cases} {e.kind}", f"{e.worst_ulp:g}", *ratios, _note(row, today)]
+
+
+def _note(row: Row, today: datetime.date) -> str:
+    notes = []
+    if row.hold is not None:
+        word = "EXPIRED" if row.expired(today) else "until"
+        notes.append(f"held back, {word} {row.hold.until}: {row.hold.reason}")
+    if row.evidence is not None and row.evidence.refused:
+        notes.append(f"refused: {row.evidence.refused}")
+    return "; ".join(notes)
+
+
+def _body(row: Row, today: datetime.date) -> dict[str, Any]:
+    """A row of the document (docs/json.md)."""
+    hold = row.hold and {"until": str(row.hold.until), "reason": row.hold.reason, "expired": row.expired(today)}
+    evidence = row.evidence and {**asdict(row.evidence), "date": str(row.evidence.date)}
+    history = [str(step) for step in row.history]
+    head = {"name": row.name, "state": row.state, "option": row.option}
+    return {**head, "history": history, "hold": hold, "evidence": evidence}
