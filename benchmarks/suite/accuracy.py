@@ -11,7 +11,7 @@ import numpy as np
 from ...evaluator.evaluator import evaluate
 from ...formats.program import parameter_leaves
 from ...hlo.ir import Module
-from .widen import wide_array, widened
+from ...hlo.widen import wide_array, widened
 
 
 @dataclass(frozen=True)

@@ -5,11 +5,11 @@ import pytest
 
 from ...benchmarks.suite.accuracy import error_of, exact_results
 from ...benchmarks.suite.rivals import prepare, with_donated_results
-from ...benchmarks.suite.widen import widened
 from ...benchmarks.suite.workload import Case
 from ...formats.text.parser import parse_module
 from ...formats.text.printer import print_module
 from ...hlo.verify.verifier import verify
+from ...hlo.widen import widened
 
 
 def exact(text, *inputs):

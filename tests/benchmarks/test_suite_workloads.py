@@ -7,12 +7,12 @@ import pytest
 
 from ...benchmarks.suite.child import load
 from ...benchmarks.suite.limits import work_of
-from ...benchmarks.suite.widen import widened
 from ...benchmarks.suite.workloads import REGISTERS, WORKLOADS
 from ...formats.program import as_leaf, parameter_leaves
 from ...formats.text.parser import parse_module
 from ...hlo.errors import InputError
 from ...hlo.verify.verifier import verify
+from ...hlo.widen import widened
 
 REQUIRED = {
     "elementwise": 5,

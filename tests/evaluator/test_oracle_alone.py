@@ -26,6 +26,7 @@ MAY_RUN_IT = {
     "differential/replacement.py": "compares a hand-written kernel with the one that it replaces",
     "passes/cleanup/constant_folding.py": "constants are what the oracle says; the only pass that runs it",
     "differential/permitted.py": "what the float rules leave open: the oracle with other choices",
+    "differential/precision.py": "who is far off: the oracle in double precision",
     "differential/preserving.py": "checks passes from above",
     "migration/api.py": "testbed.evaluate",
     "migration/stacks.py": "the evaluator as one of the stacks that are compared",

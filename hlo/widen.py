@@ -14,11 +14,11 @@ from typing import Any
 
 import numpy as np
 
-from ...hlo.dtypes import FLOAT, DType
-from ...hlo.errors import UnsupportedError
-from ...hlo.ir import Computation, Instruction, Literal, Module, expand
-from ...hlo.opcodes import Op
-from ...hlo.shapes import Shape
+from .dtypes import FLOAT, DType
+from .errors import UnsupportedError
+from .ir import Computation, Instruction, Literal, Module, expand
+from .opcodes import Op
+from .shapes import Shape
 
 BITWISE = frozenset({Op.BITCAST_CONVERT, Op.RNG_BIT_GENERATOR})
 """Ops that read or make the bits of their type."""

@@ -1,0 +1,80 @@
+"""The process of child.py: runs cases, one request after the other, and says before each stack which one it is."""
+
+from __future__ import annotations
+
+import os
+import pickle
+import signal
+import sys
+import threading
+from collections.abc import Callable, Sequence
+from multiprocessing.connection import Connection
+
+import numpy as np
+
+from ..formats.text.parser import parse_module
+from ..hlo.errors import InputError, TestbedError
+from ..hlo.ir import Module
+from ..hlo.verify.verifier import verify
+from .outcome import Outcome, Run, concluded, run_stack
+from .setting import Setting
+
+Say = Callable[[str, object], None]
+
+
+def serve(descriptor: int) -> None:
+    """Answer requests until the other side is closed."""
+    signal.signal(signal.SIGINT, signal.SIG_IGN)
+    threading.Thread(target=_end_with_the_parent, daemon=True).start()
+    connection: Connection = Connection(descriptor)
+    memory, begin = connection.recv()
+    _limit(memory)
+    if (start := pickle.loads(begin)) is not None:
+        start()
+    connection.send(("ready", None))
+    while True:
+        try:
+            module, inputs, stacks, setting, known = connection.recv()
+        except EOFError:
+            return
+        try:
+            answer = _outcome(module, inputs, stacks, setting, known, lambda *said: connection.send(said))
+            connection.send(("outcome", answer))
+        except TestbedError as error:
+            connection.send(("error", InputError(str(error))))
+
+
+def _outcome(
+    module: str | Module,
+    inputs: Sequence[np.ndarray],
+    stacks: Sequence[str],
+    setting: Setting,
+    known: dict[str, Run],
+    say: Say,
+) -> Outcome:
+    """The outcome. known: runs that ended a process before this one."""
+    if isinstance(module, str):
+        module = parse_module(module)
+    verify(module)
+    runs = dict(known)
+    for stack in stacks:
+        if stack not in known:
+            say("begins", stack)
+            runs[stack] = run_stack(module, inputs, stack, setting)
+    say("begins", "")
+    return concluded(module, inputs, {stack: runs[stack] for stack in stacks})
+
+
+def _limit(memory: int) -> None:
+    if sys.platform == "linux":
+        import resource
+
+        hard = resource.getrlimit(resource.RLIMIT_DATA)[1]
+        resource.setrlimit(resource.RLIMIT_DATA, (memory if hard < 0 else min(memory, hard), hard))
+        resource.setrlimit(resource.RLIMIT_CORE, (0, 0))
+
+
+def _end_with_the_parent() -> None:
+    """stdin is a pipe that nobody writes to: it ends with the parent, also while a stack compiles or runs."""
+    os.read(0, 1)
+    os._exit(0)

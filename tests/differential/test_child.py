@@ -1,0 +1,97 @@
+"""The process that runs cases: what crashes, hangs or takes too much memory is one outcome, and the next case runs."""
+
+from __future__ import annotations
+
+import ctypes
+import os
+import time
+from functools import partial
+
+import numpy as np
+import pytest
+
+from ...differential import outcome as outcomes
+from ...differential.child import Child
+from ...differential.outcome import OutcomeKind, RunKind
+from ...hlo.errors import InputError
+
+TEXT = "HloModule m\nENTRY e {\n  p = f32[4] parameter(0)\n  ROOT r = f32[4] negate(p)\n}\n"
+X = [np.arange(4, dtype=np.float32)]
+ENDLESS = 600.0
+
+
+def end_at(stack: str, how: str) -> None:
+    """Begin a process in which a stack dies, or stops, whatever the case."""
+    execute = outcomes.execute
+
+    def dying(module, inputs, name, setting):
+        if name == stack:
+            HOW[how]()
+        return execute(module, inputs, name, setting)
+
+    outcomes.execute = dying
+
+
+HOW = {
+    "reads address 0": lambda: ctypes.string_at(0),
+    "ends": lambda: os._exit(3),
+    "aborts": os.abort,
+    "sleeps": lambda: time.sleep(ENDLESS),
+    "takes memory": lambda: np.ones(1 << 34, np.uint8),
+}
+
+
+def test_outcomes_come_from_one_process():
+    with Child() as child:
+        for _ in range(2):
+            found = child.outcome(TEXT, X)
+            assert found.kind is OutcomeKind.AGREE and list(found.runs) == ["evaluator", "legacy", "mlir"]
+            assert (found.runs["mlir"].results[0] == -X[0]).all()
+        assert child.starts == 1
+
+
+@pytest.mark.parametrize("how, signal", [("reads address 0", "SIGSEGV"), ("ends", "status 3"), ("aborts", "SIGABRT")])
+def test_a_crash_is_blamed_on_its_stack_and_the_others_run(how, signal):
+    with Child(partial(end_at, "legacy", how)) as child:
+        found = child.outcome(TEXT, X)
+        assert found.kind is OutcomeKind.CRASH and found.blamed == ("legacy",)
+        assert signal in found.runs["legacy"].reason and signal in found.sentence
+        assert found.runs["mlir"].kind is RunKind.RAN and (found.runs["mlir"].results[0] == -X[0]).all()
+        assert child.outcome(TEXT, X, ["evaluator", "mlir"]).kind is OutcomeKind.AGREE
+        assert child.starts == 2
+
+
+def test_a_hang_ends_at_the_limit():
+    with Child(partial(end_at, "mlir", "sleeps")) as child:
+        found = child.outcome(TEXT, X, ["evaluator", "mlir"], limit_s=2)
+        assert found.kind is OutcomeKind.HANG and found.blamed == ("mlir",) and "within 2 s" in found.sentence
+        assert child.outcome(TEXT, X, ["evaluator"]).kind is OutcomeKind.AGREE
+
+
+def test_what_takes_too_much_memory_is_refused():
+    with Child(partial(end_at, "mlir", "takes memory"), memory=2 << 30) as child:
+        found = child.outcome(TEXT, X, ["evaluator", "mlir"])
+    assert found.kind is OutcomeKind.ONE_REFUSES and "memory" in found.sentence
+
+
+def test_a_finding_is_run_again():
+    with Child(partial(end_at, "mlir", "ends")) as child:
+        found = child.outcome(TEXT, X, ["evaluator", "mlir"], again=True)
+        assert found.kind is OutcomeKind.CRASH and not found.flaky and child.starts == 3
+
+
+@pytest.mark.parametrize("text, stacks", [("HloModule", ["evaluator"]), (TEXT, ["mlri"])])
+def test_a_case_that_is_none_is_an_error_and_the_process_stays(text, stacks):
+    with Child() as child:
+        with pytest.raises(InputError):
+            child.outcome(text, X, stacks)
+        assert child.outcome(TEXT, X, ["evaluator"]).kind is OutcomeKind.AGREE and child.starts == 1
+
+
+def test_closing_ends_the_process():
+    child = Child()
+    child.outcome(TEXT, X, ["evaluator"])
+    pid = child._process.pid
+    child.close()
+    with pytest.raises(ProcessLookupError):
+        os.kill(pid, 0)
