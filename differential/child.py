@@ -15,7 +15,7 @@ from collections.abc import Callable, Sequence
 from dataclasses import replace
 from multiprocessing import Pipe
 from types import TracebackType
-from typing import IO, Any
+from typing import IO, Any, TypeVar
 
 import numpy as np
 
@@ -32,6 +32,8 @@ MEMORY = 4 << 30
 """Bytes that a child may allocate."""
 
 _BOOT = "import sys; sys.path[:] = {path!r}; from {worker} import serve; serve({descriptor})"
+
+T = TypeVar("T")
 
 Begin = Callable[[], object]
 """Runs in each new process before its first case. It is sent by pickle: a function of a module, or a partial of one."""
@@ -104,6 +106,23 @@ class Child:
                 raise
             if not running:  # not a stack, but the comparison or the start
                 raise InputError(f"the case ends the process that reads it: {known[''].reason}", remedy="report it")
+
+    def call(self, function: Callable[..., T], *arguments: Any, limit_s: float = LIMIT) -> T | str:
+        """What a function of a module returns there; why there is no answer, in words, if the process ends over it."""
+        try:
+            self._send((function, arguments))
+            if not self._connection.poll(limit_s):
+                self.close()
+                return f"no answer within {limit_s:g} s"
+            kind, value = self._connection.recv()
+        except (EOFError, ConnectionError):
+            return self._death()
+        except BaseException:
+            self.close()
+            raise
+        if kind == "error":
+            raise value
+        return value
 
     def _send(self, request: tuple[Any, ...]) -> None:
         if self._process is None or self._process.poll() is not None:

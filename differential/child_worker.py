@@ -34,23 +34,25 @@ def serve(descriptor: int) -> None:
     connection.send(("ready", None))
     while True:
         try:
-            module, inputs, stacks, setting, known = connection.recv()
+            request = connection.recv()
         except EOFError:
             return
         try:
-            answer = _outcome(module, inputs, stacks, setting, known, lambda *said: connection.send(said))
-            connection.send(("outcome", answer))
+            if callable(request[0]):
+                connection.send(("answer", request[0](*request[1])))
+            else:
+                connection.send(("outcome", _outcome(lambda *said: connection.send(said), *request)))
         except TestbedError as error:
             connection.send(("error", InputError(str(error))))
 
 
 def _outcome(
+    say: Say,
     module: str | Module,
     inputs: Sequence[np.ndarray],
     stacks: Sequence[str],
     setting: Setting,
     known: dict[str, Run],
-    say: Say,
 ) -> Outcome:
     """The outcome. known: runs that ended a process before this one."""
     if isinstance(module, str):

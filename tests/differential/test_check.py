@@ -3,6 +3,7 @@
 import numpy as np
 import pytest
 
+from ...differential import finding as findings
 from ...formats.program import load_program
 from ...hlo.errors import ParseError
 from ..support import check as door
@@ -59,7 +60,7 @@ def test_special_inputs_leave_out_what_several_orders_decide_on():
 
 def test_a_mismatch_writes_a_folder_that_diff_takes(monkeypatch, tmp_path):
     monkeypatch.setattr(door, "compiled", lambda text, flags: Wrong())
-    monkeypatch.setattr(door, "compile_module", lambda *_: Wrong())
+    monkeypatch.setattr(findings, "compile_module", lambda *_: Wrong())
     monkeypatch.setattr(door.tempfile, "tempdir", str(tmp_path))
     x = np.arange(6, dtype=np.float32).reshape(2, 3)
     with pytest.raises(AssertionError) as caught:
@@ -71,7 +72,7 @@ def test_a_mismatch_writes_a_folder_that_diff_takes(monkeypatch, tmp_path):
     program = load_program(str(folder))
     assert program.text == TEXT and (program.inputs[0] == x).all() and (program.expected[0] == -x).all()
     assert (folder / "stages/legacy/1.ll").read_text() == "wrong code"
-    assert (folder / "flags.txt").read_text().split() == ["evaluator", "legacy", "mlir,negate=legacy"]
+    assert findings.read_finding(folder).stacks == ("evaluator", "legacy", "mlir,negate=legacy")
     assert "--emitters mlir,negate=legacy" in (folder / "rerun").read_text()
 
 

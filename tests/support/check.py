@@ -1,29 +1,30 @@
 """`check(hlo_text, inputs)` runs a module on the evaluator and both stacks and compares the results.
 
-A mismatch writes a repro folder (module, inputs, flags, IR of both stacks, verdict, a command to run it again) and
-names the folder.
+A mismatch writes a finding (module, inputs, stacks, IR of both, verdict, a command to run it again, a unit test) and
+names its folder.
 """
 
 from __future__ import annotations
 
 import functools
 import hashlib
+import shutil
 import tempfile
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from pathlib import Path
 
 import numpy as np
 
-from ...backends.base import CompileOptions
 from ...backends.host.executable import HostExecutable
 from ...differential.bounds import Bound, bounds_of
 from ...differential.comparison import compare, compare_within
+from ...differential.finding import Finding, write_finding
+from ...differential.outcome import OutcomeKind
 from ...evaluator.evaluator import evaluate
-from ...formats.program import parameter_leaves, save_io
+from ...formats.program import parameter_leaves
 from ...formats.text.parser import parse_module
 from ...hlo.dtypes import FROM_NUMPY
-from ...hlo.errors import TestbedError
 from ...hlo.ir import Module
 from ...migration import Flags, compile_module
 from .inputs import make_inputs
@@ -120,30 +121,10 @@ def disagreements(
 def write_repro(
     hlo_text: str, inputs: Sequence[np.ndarray], results: Mapping[str, Sequence[np.ndarray]], complaints: Sequence[str]
 ) -> Path:
-    """Write a folder that `testbed diff` accepts. The expected outputs are those of the first stack."""
+    """Write a finding (differential/finding.py). The expected outputs are those of the first stack."""
     digest = hashlib.sha256(hlo_text.encode() + b"".join(x.tobytes() for x in inputs)).hexdigest()[:12]
     folder = Path(tempfile.gettempdir()) / "testbed-repro" / digest
-    folder.mkdir(parents=True, exist_ok=True)
-    stacks = list(results)
-    (folder / "module.hlo").write_text(hlo_text)
-    save_io(folder / "io.npz", inputs, results[stacks[0]])
-    (folder / "flags.txt").write_text("\n".join(stacks) + "\n")
-    (folder / "verdict.txt").write_text("\n".join(complaints) + "\n")
-    for stack in stacks:
-        if stack != "evaluator":
-            _write_stages(folder / "stages" / stack, hlo_text, stack)
-    names = ",".join(s for s in stacks if "=" not in s)
-    mixed = next((f" --emitters {s}" for s in stacks if "=" in s), "")
-    (folder / "rerun").write_text(f"./testbed diff {folder} --stacks {names}{mixed}\n")
-    return folder
-
-
-def _write_stages(folder: Path, hlo_text: str, flags: str) -> None:
-    folder.mkdir(parents=True, exist_ok=True)
-    options = replace(CompileOptions(cache=None), keep_stages=True)
-    try:
-        stages = compile_module(parsed(hlo_text), Flags.parse(flags), options).stages
-    except TestbedError as error:
-        stages = (("error.txt", str(error)),)
-    for name, text in stages:
-        (folder / name).write_text(text)
+    shutil.rmtree(folder, ignore_errors=True)  # of an earlier run of the same test
+    stacks = tuple(results)
+    case = Finding(hlo_text, parsed(hlo_text), tuple(inputs), stacks, OutcomeKind.DIFFER, sentence=complaints[0])
+    return write_finding(folder, case, expected=results[stacks[0]], verdict="\n".join(complaints))
