@@ -1,0 +1,270 @@
+"""Draws ops that apply a computation of scalars: reduce, reduce-window, select-and-scatter, sort, map, scan, topk."""
+
+from __future__ import annotations
+
+import math
+
+from ...hlo.attributes import Window, WindowDim
+from ...hlo.dtypes import DType
+from ...hlo.ir import Instruction
+from ...hlo.opcodes import Op
+from ...hlo.shapes import Shape, array, tuple_shape
+from .elementwise import without_nan
+from .folds import argmax_region, fold_ops, folded_known, identity, order_region, region_of
+from .program import LONG, MOST_ELEMENTS, Body
+from .values import DRAWN, FLOATS, SIGNED, UNSIGNED, Value, continuous
+
+ORDERED = (*FLOATS, *SIGNED, *UNSIGNED)
+SUMMED = tuple(d for d in DRAWN if not d.is_complex)
+
+
+def _start(body: Body, op: Op, dtype: DType) -> Value:
+    """The number that a fold begins with: its identity, or another one where that counts once or does not matter."""
+    if op in (Op.MAXIMUM, Op.MINIMUM, Op.AND, Op.OR) and body.source.chance(15):
+        return body.scalar(dtype)
+    return body.scalar(dtype, identity(op, dtype))
+
+
+def reduce(body: Body, op: Op) -> Value:
+    """A fold along some dimensions; rarely a long one, an argmax, or one of several arrays."""
+    kind = body.source.integer(0, 19)
+    if kind == 19 and body.entry:
+        return _long(body)
+    if kind in (17, 18):
+        return _argmax(body)
+    if kind in (15, 16):
+        return _several(body)
+    v = body.operand(lambda v: v.smooth, DRAWN)
+    return _reduced(body, v, body.source.choice(fold_ops(v.dtype)))
+
+
+def _reduced(body: Body, v: Value, fold: Op) -> Value:
+    over = tuple(d for d in range(len(v.dims)) if not body.source.chance(40))
+    left = tuple(n for d, n in enumerate(v.dims) if d not in over)
+    count = math.prod(v.dims[d] for d in over)
+    start = _start(body, fold, v.dtype)
+    known = folded_known(fold, (v,) if fold in (Op.ADD, Op.MULTIPLY) else (v, start), count)
+    region = region_of(body, fold, v.dtype)
+    return body.add(Op.REDUCE, [v, start], Shape(v.dtype, left), **known, dimensions=over, to_apply=region)
+
+
+def _long(body: Body) -> Value:
+    """A sum of more than 100,000 elements, in which a loss of precision is seen."""
+    allowed = [d for d in body.program.limits.dtypes if d in FLOATS]
+    dtype = body.source.choice(allowed or [DType.F32])
+    size = body.source.choice(LONG)
+    dims = body.source.choice(((size,), (1, size), (size // 2, 2), (3, size)))
+    v = body.parameter(dtype, dims)
+    over = (max(range(len(dims)), key=dims.__getitem__),)
+    left = tuple(n for d, n in enumerate(dims) if d not in over)
+    known = folded_known(Op.ADD, (v,), dims[over[0]])
+    region = region_of(body, Op.ADD, dtype)
+    start = body.scalar(dtype, 0)
+    return body.add(Op.REDUCE, [v, start], Shape(dtype, left), **known, dimensions=over, to_apply=region)
+
+
+def _argmax(body: Body) -> Value:
+    v = body.operand(lambda v: v.exact and bool(v.dims), ORDERED)
+    axis = body.source.integer(0, len(v.dims) - 1)
+    number = body.add(Op.IOTA, (), Shape(DType.S32, v.dims), iota_dimension=axis)
+    starts = [body.scalar(v.dtype, identity(Op.MAXIMUM, v.dtype)), body.scalar(DType.S32, 0)]
+    left = tuple(n for d, n in enumerate(v.dims) if d != axis)
+    shape = tuple_shape(Shape(v.dtype, left), Shape(DType.S32, left))
+    made = body.instruction(
+        Op.REDUCE,
+        [x.instruction for x in (v, number, *starts)],
+        shape,
+        dimensions=(axis,),
+        to_apply=argmax_region(body, v.dtype),
+    )
+    return body.parts(made, [v if v.dims[axis] and v.whole else Value(v.instruction), number])[1]
+
+
+def _several(body: Body) -> Value:
+    """The sum of one array and the maximum of another, in one reduce."""
+    v = body.operand(lambda v: v.smooth and bool(v.dims), ORDERED)
+    w, axis, scalar = body.like(v), body.source.integer(0, len(v.dims) - 1), array(v.dtype)
+
+    def build(inner: Body) -> Instruction:
+        a, b, c, d = inner.instructions
+        x = inner.instruction(Op.ADD, (a, c), scalar)
+        y = inner.instruction(Op.MAXIMUM, (b, d), scalar)
+        return inner.instruction(Op.TUPLE, (x, y), tuple_shape(scalar, scalar))
+
+    region = body.program.region(f"sum_and_maximum_{v.dtype.value}", (scalar,) * 4, build)
+    starts = [body.scalar(v.dtype, 0), body.scalar(v.dtype, identity(Op.MAXIMUM, v.dtype))]
+    left = Shape(v.dtype, tuple(n for d, n in enumerate(v.dims) if d != axis))
+    operands = [x.instruction for x in (v, w, *starts)]
+    shape = tuple_shape(left, left)
+    made = body.instruction(Op.REDUCE, operands, shape, dimensions=(axis,), to_apply=region)
+    known = folded_known(Op.ADD, (v,), v.dims[axis])
+    total = Value(made, known.get("exact", True), known.get("whole", False), known.get("most", math.inf))
+    largest = Value(made, w.exact, w.whole and bool(v.dims[axis]), w.most if v.dims[axis] else math.inf)
+    return body.parts(made, [total, largest])[0]
+
+
+# windows
+
+
+def window_dim(body: Body, n: int, *, plain: bool = False) -> tuple[WindowDim, int]:
+    """One dimension of a window over n elements, and its number of positions. plain: without padding and dilation."""
+    draw = body.source
+    size, stride = draw.integer(1, 3), draw.integer(1, 2)
+    if plain:
+        size = max(1, min(size, n))
+        return WindowDim(size, stride), (n - size) // stride + 1 if n >= size else 0
+    holes, spread = draw.choice((1, 1, 2)), draw.choice((1, 1, 2))
+    low, high = draw.choice((0, 1, 2, -1)), draw.choice((0, 1, 2, -1))
+    padded = (n - 1) * holes + 1 + low + high if n else low + high
+    reach = (size - 1) * spread + 1
+    count = 0 if padded < reach else (padded - reach) // stride + 1
+    return WindowDim(size, stride, low, high, holes, spread, draw.chance(20)), count
+
+
+def _cumulative(body: Body, dims: tuple[int, ...]) -> tuple[WindowDim, ...]:
+    """A window over all that is before each element, or behind it, along one dimension."""
+    axis = body.source.integer(0, len(dims) - 1)
+    n, front = dims[axis], body.source.chance(70)
+    along = WindowDim(max(n, 1), 1, n - 1 if front and n else 0, 0 if front or not n else n - 1)
+    return tuple(along if d == axis else WindowDim(1) for d in range(len(dims)))
+
+
+def reduce_window(body: Body, op: Op) -> Value | None:
+    v = body.operand(lambda v: v.smooth and bool(v.dims) and v.size <= 500, SUMMED)
+    fold = body.source.choice(fold_ops(v.dtype))
+    if body.source.chance(30) and v.size:
+        window, dims = _cumulative(body, v.dims), v.dims
+    else:
+        rows = [window_dim(body, n) for n in v.dims]
+        window, dims = tuple(w for w, _ in rows), tuple(n for _, n in rows)
+    if math.prod(dims) > 1500:
+        return None
+    start = (
+        _start(body, fold, v.dtype)
+        if fold in (Op.MAXIMUM, Op.MINIMUM)
+        else body.scalar(v.dtype, identity(fold, v.dtype))
+    )
+    known = folded_known(fold, (v, start), math.prod(w.size for w in window))
+    region = region_of(body, fold, v.dtype)
+    shape = Shape(v.dtype, dims)
+    return body.add(op, [v, start], shape, **known, window=Window(window), to_apply=region)
+
+
+def select_and_scatter(body: Body, op: Op) -> Value:
+    kinds = (*FLOATS, *SIGNED, *UNSIGNED)
+    v = body.operand(lambda v: v.whole and bool(v.dims) and v.size <= 300, kinds)
+    rows = [window_dim(body, n, plain=True) for n in v.dims]
+    source = body.of(v.dtype, [n for _, n in rows], lambda w: w.smooth)
+    scalar = array(v.dtype)
+
+    def build(inner: Body) -> Instruction:
+        return inner.instruction(Op.COMPARE, inner.instructions[:2], array(DType.PRED), direction="GE")
+
+    chosen = body.program.region(f"ge_{v.dtype.value}", (scalar, scalar), build)
+    return body.add(
+        op,
+        [v, source, body.scalar(v.dtype, 0)],
+        v.instruction.shape.without_layout(),
+        **folded_known(Op.ADD, (source,), max(source.size, 1)),
+        window=Window(tuple(w for w, _ in rows)),
+        select=chosen,
+        scatter=region_of(body, Op.ADD, v.dtype),
+    )
+
+
+# order
+
+
+def _plain(body: Body, v: Value) -> Value:
+    """v in the layout that ops with several results have."""
+    if v.instruction.shape.layout is None:
+        return v
+    return body.moved_copy(v)
+
+
+def sort(body: Body, op: Op) -> Value:
+    """A sort of one array, or a stable one of two by the first of them."""
+    v = body.operand(lambda v: v.exact and bool(v.dims), ORDERED)
+    axis, direction = body.source.integer(0, len(v.dims) - 1), body.source.choice(("LT", "GT"))
+    v = _plain(body, without_nan(body, v))
+    kind = "TOTALORDER" if v.dtype.is_float else None
+    if body.source.chance(40):
+        region = order_region(body, (v.dtype,), direction, kind)
+        stable = {"is_stable": True} if body.source.chance(50) else {}
+        return body.moved(op, [v], v.instruction.shape, dimensions=(axis,), to_apply=region, **stable)
+    others = [w for w in body.values if w.dims == v.dims]
+    w = _plain(body, body.source.choice(others))
+    region = order_region(body, (v.dtype, w.dtype), direction, kind)
+    shape = tuple_shape(v.instruction.shape, w.instruction.shape)
+    made = body.instruction(
+        op, (v.instruction, w.instruction), shape, dimensions=(axis,), is_stable=True, to_apply=region
+    )
+    return body.parts(made, [v, w])[0]
+
+
+def topk(body: Body, op: Op) -> Value:
+    v = body.operand(lambda v: v.exact and bool(v.dims) and v.dims[-1] > 0, ORDERED)
+    v, k = _plain(body, without_nan(body, v)), body.source.integer(1, v.dims[-1])
+    dims = (*v.dims[:-1], k)
+    shape = tuple_shape(Shape(v.dtype, dims), Shape(DType.S32, dims))
+    made = body.instruction(op, [v.instruction], shape, k=k, largest=not body.source.chance(50))
+    return body.parts(made, [v, Value(made)])[0]
+
+
+# other regions
+
+
+def map_(body: Body, op: Op) -> Value:
+    """max(a, b) - b of each element."""
+    kinds = tuple(d for d in DRAWN if d is not DType.PRED and not d.is_complex)
+    v = body.operand(lambda v: v.smooth and v.size <= 500, kinds)
+    w = body.like(v, lambda w: w.smooth)
+    scalar = array(v.dtype)
+
+    def build(inner: Body) -> Instruction:
+        a, b = inner.instructions
+        return inner.instruction(Op.SUBTRACT, (inner.instruction(Op.MAXIMUM, (a, b), scalar), b), scalar)
+
+    region = body.program.region(f"map_{v.dtype.value}", (scalar, scalar), build)
+    shape, every = v.instruction.shape.without_layout(), tuple(range(len(v.dims)))
+    return body.add(op, [v, w], shape, exact=not continuous(v.dtype), dimensions=every, to_apply=region)
+
+
+def scan(body: Body, op: Op) -> Value:
+    """Running sums of the slices along the first dimension, in order."""
+    kinds = tuple(d for d in DRAWN if d is not DType.PRED)
+    v = body.operand(lambda v: v.smooth and bool(v.dims) and v.dims[0] <= 16 and v.size <= MOST_ELEMENTS // 4, kinds)
+    v = _plain(body, v)
+    row = Shape(v.dtype, v.dims[1:])
+    init = _plain(body, body.of(v.dtype, row.dims, lambda w: w.smooth))
+
+    def build(inner: Body) -> Instruction:
+        x, carry = inner.instructions
+        total = inner.instruction(Op.SUBTRACT, (carry, x), row)
+        return inner.instruction(Op.TUPLE, (carry, total), tuple_shape(row, row))
+
+    name = f"running_{v.dtype.value}_{'_'.join(map(str, row.dims))}"
+    region = body.program.region(name, (row, row), build)
+    made = body.instruction(
+        op,
+        (v.instruction, init.instruction),
+        tuple_shape(v.instruction.shape, row),
+        dimensions=(0,),
+        num_carries=1,
+        is_reverse=body.source.chance(40),
+        to_apply=region,
+    )
+    known = folded_known(Op.ADD, (init, v), v.dims[0] + 1)
+    total = Value(made, known.get("exact", True), known.get("whole", False), known.get("most", math.inf))
+    return body.parts(made, [total, total])[0]
+
+
+REGION_RULES = {
+    Op.REDUCE: reduce,
+    Op.REDUCE_WINDOW: reduce_window,
+    Op.SELECT_AND_SCATTER: select_and_scatter,
+    Op.SORT: sort,
+    Op.TOPK: topk,
+    Op.MAP: map_,
+    Op.SCAN: scan,
+}
