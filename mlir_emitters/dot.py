@@ -5,6 +5,8 @@ from __future__ import annotations
 import math
 from collections.abc import Sequence
 
+from mlir import ir
+
 from ..hlo.dtypes import DType
 from ..hlo.opcodes import Op
 from . import complex_math
@@ -13,7 +15,11 @@ from .convert import convert_to
 from .elemental import Elemental, ElementRule, Indices, Reads
 from .elements import ROUNDED, SMALL_INTEGERS, Scalar, encode, flatten, round_to, unflatten, wrap_small
 from .graph import Node
-from .long_sums import STRIDED, TURNS, Carried, Chains, is_long, long_sum
+from .long_sums import FEW_LANES, LANES, TURNS, Carried, Chains, LongSums, PartialSums, long_sum
+
+LEAST_ALONG = 2 * FEW_LANES  # products along memory from which on a sum has several partial sums
+LEAST = 128  # products of other sums from which on they are in blocks
+CHAIN = 64  # additions to a chain in these blocks
 
 
 def dimension_numbers(node: Node) -> tuple[tuple[int, ...], tuple[int, ...], tuple[int, ...], tuple[int, ...]]:
@@ -43,7 +49,7 @@ def dot_value(e: Elemental, node: Node, number: int, index: Indices, raw: bool) 
     left, right = operand_indices(node, index)
     wide = accumulator_of(node)
     sizes = [lhs.dims[d] for d in lhs_contract]
-    if wide.component in (DType.F32, DType.F64) and is_long(b, sizes):
+    if wide.component in (DType.F32, DType.F64) and not b.strict and _has_partial_sums(node, sizes):
         value = narrow(b, wide, node.output.dtype, _long_sum(e, node, index, wide))
         return encode(b, node.output.dtype, value) if raw else value
     zero = b.constant(-0.0, _zero(b, wide).type) if one_product(node) and wide.component.is_float else _zero(b, wide)
@@ -88,9 +94,23 @@ def _long_sum(e: Elemental, node: Node, index: Indices, wide: DType) -> Scalar:
 
     zeros = [_zero(b, wide)] * (2 if wide.is_complex else 1)
     sizes, types = [lhs.dims[d] for d, _ in order], [zero.type for zero in zeros]
-    sums = long_sum(b, sizes, types, TURNS) if _follow_memory(node) else Chains(b, sizes, types, STRIDED)
+    sums = _sums_along_memory(b, sizes, types) if _follow_memory(node) else Chains(b, sizes, types, CHAIN)
     sums.add_up(visit)
     return unflatten(sums.results(zeros), wide)
+
+
+def _has_partial_sums(node: Node, sizes: Sequence[int]) -> bool:
+    if not _follow_memory(node):
+        return math.prod(sizes) >= LEAST
+    lhs = node.inputs[0]
+    fastest = min(dimension_numbers(node)[2], key=lambda d: (lhs.dims[d] == 1, lhs.strides[d]))
+    return math.prod(sizes) >= LEAST or lhs.dims[fastest] >= LEAST_ALONG
+
+
+def _sums_along_memory(b: Builder, sizes: Sequence[int], types: Sequence[ir.Type]) -> LongSums:
+    if LEAST_ALONG <= sizes[-1] < LANES * TURNS:
+        return PartialSums(b, sizes, types, min(TURNS, sizes[-1] // FEW_LANES), FEW_LANES)
+    return long_sum(b, sizes, types, TURNS)
 
 
 def _follow_memory(node: Node) -> bool:

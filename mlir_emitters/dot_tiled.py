@@ -38,7 +38,8 @@ LEAST_HEIGHT = 4  # of such a tile: lower ones use a loaded vector of B too few 
 DEPTH = 256  # contracting elements of a packed panel, and multiply-adds per read and write of a total
 WHOLE_DEPTH = 2 * DEPTH  # the same for panels with the whole depth: for narrower results and for epilogues
 PRECISE = 48  # blocks of f32 that may be added up in f32
-FEW_SUMS = 8  # vectors of sums, up to which a tile waits for additions, not for memory: its blocks are short
+FEW_SUMS = 8  # vectors of sums, up to which a tile waits for additions, not for memory: it has several sums of each
+FEW_DEPTH = DEPTH // 4  # the depth of its blocks
 BAND = 128  # rows whose totals are on the stack: with f64 and 64 columns, 64 KiB
 ROWS_OF_STEPS = 256  # rows for which a panel is packed once, of those that a call computes
 PACK_ROWS = 8  # with fewer rows, a panel is used too few times to be packed
@@ -126,11 +127,12 @@ class Matmul:
         self.coordinates: dict[int, Index] = {}  # of the result, along the loops around a tile
         self.first_row: Index = 0
         self.first_column: Index = 0
-        precise = wide is DType.F32 and self.depth.size > PRECISE * DEPTH
+        few_sums = self.rows * self.width <= FEW_SUMS * self.lanes
+        depth = FEW_DEPTH if few_sums else DEPTH
+        precise = wide is DType.F32 and self.depth.size > PRECISE * depth
         self.banded = precise or (self.narrow and self.depth.size > WHOLE_DEPTH)
         self.total = DType.F64 if precise else wide
-        few_sums = self.rows * self.width <= FEW_SUMS * self.lanes
-        block = (DEPTH if few_sums else 2 * DEPTH) if precise else DEPTH // 4 if few_sums else DEPTH
+        block = (DEPTH if few_sums else 2 * DEPTH) if precise else depth
         self.block = self.depth.size if self.narrow and not self.banded else min(block, self.depth.size)
         self.operands = Operands(e, product, wide, self.lanes, self.width, self.rows, self.block, few)
         self.vector = self.operands.vector
@@ -278,17 +280,31 @@ class Matmul:
         tile = [(m, v) for m in range(rows) for v in range(vectors)]
         self.operands.pack_left(block, rows)
         zero = b.op("vector.broadcast", self.operands.zero(), type=self.vector)
-        with b.loop(0, block.depth, 1, [zero] * len(tile)) as loop:
-            sources = [self.operands.right_vector(block, loop.index, v) for v in range(vectors)]
+        apart = self._sums_apart(block.depth, len(tile))
+        with b.loop(0, block.depth, apart, [zero] * (apart * len(tile))) as loop:
             sums: list[Value] = []
-            for m in range(rows):
-                factor = b.op("vector.broadcast", self.operands.left_value(block, m, loop.index), type=self.vector)
-                sums += [self._multiply_add(factor, x, loop.carried[len(sums) + v]) for v, x in enumerate(sources)]
+            for turn in range(apart):
+                k = b.add(loop.index, turn)
+                sources = [self.operands.right_vector(block, k, v) for v in range(vectors)]
+                for m in range(rows):
+                    factor = b.op("vector.broadcast", self.operands.left_value(block, m, k), type=self.vector)
+                    sums += [self._multiply_add(factor, x, loop.carried[len(sums) + v]) for v, x in enumerate(sources)]
             loop.next = sums
-        for (m, v), value in zip(tile, loop.values, strict=True):
+        found = list(loop.values)
+        while len(found) > len(tile):
+            half = len(found) // 2
+            found = [self._plus(x, y) for x, y in zip(found[:half], found[half:], strict=True)]
+        for (m, v), value in zip(tile, found, strict=True):
             self._store(value, block, m, v)
         if self.narrow and not self.banded:
             self._finish(block.out, rows, block.columns)
+
+    def _sums_apart(self, depth: int, count: int) -> int:
+        """Into how many sums, a power of two, each of the `count` vectors of a tile is split: products k, k + n, …"""
+        apart = 1
+        while self.wide.is_float and 2 * apart * count <= FEW_SUMS and depth % (2 * apart) == 0:
+            apart *= 2
+        return apart
 
     def _multiply_add(self, x: Value, y: Value, total: Value) -> Value:
         b = self.b

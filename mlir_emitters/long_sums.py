@@ -1,10 +1,10 @@
 """Long sums of floats in blocks, so that rounding errors do not grow with their length.
 
-`PartialSums`: a sum along memory has LANES partial sums side by side on the stack. Element i goes to partial sum i mod
-LANES, whatever the width of the target's vectors. LLVM makes vectors of neighbours; it need not reorder anything. At
-the end of a block of at most BLOCK elements, a tree adds up the partial sums, and its result is added to a total, in
-f64 where the partial sums are f32. `Chains`: a sum over short dimensions, or next to a reduction of another kind, is
-one chain in a block, which LLVM may split. `Totals`: sums side by side are a chain each.
+`PartialSums`: a sum along memory has LANES partial sums side by side on the stack, a short dot product FEW_LANES.
+Element i goes to partial sum i mod LANES, whatever the width of the target's vectors. LLVM makes vectors of neighbours;
+it need not reorder anything. At the end of a block of at most BLOCK elements, a tree adds up the partial sums, and its
+result is added to a total, in f64 where the partial sums are f32. `Chains`: a sum over short dimensions, or next to a
+reduction of another kind, is one chain in a block, which LLVM may split. `Totals`: sums side by side are a chain each.
 """
 
 from __future__ import annotations
@@ -20,6 +20,7 @@ from .builder import Builder, Index, Unroll, Value
 from .graph import Node
 
 LANES = 64  # partial sums: four vectors of 512 bits, the latency of an addition in cycles
+FEW_LANES = 16  # partial sums of a short sum
 TURNS = 4  # elements that are added to a partial sum per read and write of it
 BLOCK = 1 << 14  # elements between two additions to the total: a hundredth of their time
 LEAST = 512  # elements from which on a sum is in blocks: shorter ones are as exact as one block
@@ -27,7 +28,7 @@ SHORT = 16  # additions to a chain side by side with others: its error is then t
 CHAIN = 1 << 10  # additions to a chain that LLVM splits if the target has vectors
 IN_REGISTERS = 128  # chains side by side that may stay in registers
 RUN = 16  # chains side by side that are added to their totals as one vector
-STRIDED = 1 << 8  # additions to a chain that it may not split: of elements that are not adjacent, or beside an arg max
+STRIDED = 1 << 8  # additions to a chain that it may not split: beside an arg max
 SPLIT = 1 << 12  # additions to a chain along memory, which LLVM splits over vectors on every target
 
 Carried = Sequence[Value]
@@ -162,29 +163,31 @@ class Chains(LongSums):
 
 
 class PartialSums(LongSums):
-    """LANES partial sums for each sum, of neighbours along the last dimension.
+    """`lanes` partial sums (a power of two) for each sum, of neighbours along the last dimension.
 
     turns: elements that are added to each in the body of a loop.
     """
 
-    def __init__(self, b: Builder, sizes: Sequence[int], types: Sequence[ir.Type], turns: int = TURNS):
+    def __init__(
+        self, b: Builder, sizes: Sequence[int], types: Sequence[ir.Type], turns: int = TURNS, lanes: int = LANES
+    ):
         super().__init__(b, sizes, types)
-        self.turns = turns
-        self.partial = [b.alloca(t, LANES, 64) for t in types]
+        self.turns, self.lanes = turns, lanes
+        self.partial = [b.alloca(t, lanes, 64) for t in types]
 
     def add_up(self, visit: Visit, carried: Carried = ()) -> Carried:
-        b, size = self.b, self.sizes[-1]
+        b, size, lanes = self.b, self.sizes[-1], self.lanes
         self._open_totals()
         self._clear()
 
         def whole(prefix: Sequence[Index], at: Index, given: Carried) -> Carried:
-            return self._turns(visit, prefix, [b.add(at, k * LANES) for k in range(self.turns)], LANES, given)
+            return self._turns(visit, prefix, [b.add(at, k * lanes) for k in range(self.turns)], lanes, given)
 
         def rest(prefix: Sequence[Index], at: int, given: Carried) -> Carried:
-            starts = list(range(at, size - LANES + 1, LANES))
+            starts = list(range(at, size - lanes + 1, lanes))
             if starts:
-                given = self._turns(visit, prefix, starts, LANES, given)
-            left = (size - at) % LANES
+                given = self._turns(visit, prefix, starts, lanes, given)
+            left = (size - at) % lanes
             return self._turns(visit, prefix, [size - left], left, given) if left else given
 
         def spill(given: Carried) -> Carried:
@@ -192,7 +195,7 @@ class PartialSums(LongSums):
             self._clear()
             return given
 
-        return Blocks(b, self.sizes, LANES * self.turns, BLOCK, spill, Unroll.NONE).emit(whole, rest, carried)
+        return Blocks(b, self.sizes, lanes * self.turns, BLOCK, spill, Unroll.NONE).emit(whole, rest, carried)
 
     def _turns(
         self, visit: Visit, prefix: Sequence[Index], starts: Sequence[Index], length: int, carried: Carried
@@ -219,16 +222,17 @@ class PartialSums(LongSums):
         """Start the partial sums at −0, to which any number, −0 as well, can be added without a change."""
         b = self.b
         for slot, type in zip(self.partial, self.types, strict=True):
-            vector = ir.VectorType.get([LANES], type)
+            vector = ir.VectorType.get([self.lanes], type)
             b.store(b.op("vector.broadcast", b.constant(-0.0, type), type=vector), slot, 64)
 
     def rests(self) -> Sequence[Value]:
         """The partial sums added up pairwise: the first half to the second, and so on."""
         b, found = self.b, []
         for slot, type in zip(self.partial, self.types, strict=True):
-            count = LANES // 2
+            count = self.lanes // 2
             vector = ir.VectorType.get([count], type)
-            low, high = (b.load(b.pointer(slot, at, type), vector, 64) for at in (0, count))
+            aligned = min(64, count * self._bytes(type))
+            low, high = (b.load(b.pointer(slot, at, type), vector, aligned) for at in (0, count))
             value = b.op("arith.addf", low, high)
             while count > 1:
                 count //= 2
