@@ -6,7 +6,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
-from .output import say, table, wrapped
+from .output import milliseconds, say, table, wrapped
 
 if TYPE_CHECKING:
     import numpy as np
@@ -182,7 +182,7 @@ def print_stacks(runs: Mapping[str, Run], refusals: Mapping[str, str]) -> None:
         emitted = Counter(stack for _, stack in run.kernels)
         kernels = ", ".join(f"{n} by {stack}" for stack, n in emitted.items()) or "–"
         seconds = f"{run.compile_seconds:.3f}" if run.compile_seconds else "–"
-        cells.append((name, kernels, seconds, f"{run.run_seconds * 1e3:.3f}"))
+        cells.append((name, kernels, seconds, milliseconds(run.run_seconds)))
     cells += [(name, "did not run", "–", "–") for name in refusals]
     columns = [left("stack"), left("kernels emitted"), right("compile s"), right("run ms")]
     say(table(columns, cells))

@@ -12,7 +12,7 @@ import click
 from .inputs import Inputs, input_options
 from .json_output import array_body, json_option, print_document
 from .keys import read_key
-from .output import say
+from .output import milliseconds, say
 from .params import FILE
 from .results import print_results
 
@@ -61,5 +61,5 @@ def command(program: str, inputs: Inputs, output: str | None, verify: str | None
         body["results"] = [array_body(v, s) for v, s in zip(results, shapes, strict=True)]
         return print_document("exec", 0, body)
     print_results(results)
-    say(f"load {loaded - start:.3f} s, run {seconds * 1e3:.3f} ms", err=True)
+    say(f"load {loaded - start:.3f} s, run {milliseconds(seconds)} ms", err=True)
     return 0

@@ -49,6 +49,12 @@ def _is_rich(stream: Any) -> bool:
     return bool(stream.isatty()) and encoding.lower().replace("-", "").startswith("utf")
 
 
+def milliseconds(seconds: float) -> str:
+    """With three decimals, or two digits where these would show nothing."""
+    ms = seconds * 1e3
+    return f"{ms:.3f}" if ms >= 0.01 or not ms else f"{ms:.2g}"
+
+
 def wrapped(text: str, indent: int = 2) -> str:
     """A message in lines of `width()`; lines after the first are indented."""
     text = text if _is_rich(sys.stdout) else plain(text)  # first, because it may become longer

@@ -11,7 +11,7 @@ import click
 
 from .inputs import Inputs, input_options
 from .json_output import array_body, json_option
-from .output import say
+from .output import milliseconds, say
 from .params import FILE, MODULE, host_program_option, xla_flags_option
 from .programs import each_program
 from .replacing import replace_option, with_replacements
@@ -192,7 +192,7 @@ def _report(done: Sequence[Iteration], inputs: Inputs, quiet: bool) -> int:
             _print_results(now)
         if now.profile is not None:
             print_profile(now.profile)
-        say(f"compile {now.compile_seconds:.3f} s, run {now.run_seconds * 1e3:.3f} ms", err=True)
+        say(f"compile {now.compile_seconds:.3f} s, run {milliseconds(now.run_seconds)} ms", err=True)
     if differing:
         say(
             f"iteration {len(done)} gives other bits than the first on the same inputs: {', '.join(differing)}",

@@ -138,3 +138,7 @@ def test_arrays_wrap_and_are_shortened(monkeypatch):
     assert lines[0] == "out1 float32[40, 100]" and max(map(len, lines)) < 50 and "..." in "".join(lines)
     lines = array_text("out2 int64[60] ", np.arange(60)).splitlines()
     assert len(lines) > 3 and " 59]" in lines[-1]
+
+
+def test_short_times_are_not_shown_as_nothing():
+    assert [output.milliseconds(s) for s in (1.5, 2e-5, 1.84e-7, 0.0)] == ["1500.000", "0.020", "0.00018", "0.000"]
