@@ -16,6 +16,7 @@ from ..codegen.options import EmitOptions, EmittedModule
 from ..hlo.display import Displayed
 from ..hlo.errors import InputError, TestbedError
 from ..hlo.ir import Module
+from ..hlo.replica_groups import MOST_DEVICES, Devices
 from ..hlo.shapes import Shape
 from .calling import Calling
 
@@ -60,6 +61,7 @@ class CompileOptions:
     red_zones: run kernels between guard bytes and report writes out of bounds (slow).
     profile: note when each step begins and ends, for `HostExecutable.profile`; results keep their bits.
     host_program: a HostProgramKind or its name.
+    replicas, partitions: the devices that run the program together (`HostExecutable.execute_replicated`).
     """
 
     emit: EmitOptions = field(default_factory=EmitOptions.host)
@@ -68,11 +70,21 @@ class CompileOptions:
     red_zones: bool = False
     profile: bool = False
     host_program: HostProgramKind | str = HostProgramKind.AUTO
+    replicas: int = 1
+    partitions: int = 1
 
     def __post_init__(self) -> None:
         names = [kind.value for kind in HostProgramKind]
         if self.host_program not in names:
             raise InputError(f"unknown host program {self.host_program!r}", remedy=f"choose from {', '.join(names)}")
+        if self.replicas < 1 or self.partitions < 1:
+            raise InputError(f"there is no device: {self.devices}", remedy="give at least one of each")
+        if self.devices.count > MOST_DEVICES:
+            raise InputError(f"too many devices: {self.devices}", remedy=f"give up to {MOST_DEVICES}")
+
+    @property
+    def devices(self) -> Devices:
+        return Devices(self.replicas, self.partitions)
 
 
 @dataclass(frozen=True, slots=True)

@@ -26,3 +26,9 @@ CALL_REMEDIES = {
     "or give the module as it was before XLA's optimization",
 }
 """Targets of XLA:CPU that nobody here can run → what a user can do."""
+
+PART = "part of "
+"""Begins the backend_config of an exchange between devices; opcode and name of its collective follow."""
+
+LEAF = "leaf "
+"""Begins the backend_config of an outfeed of one leaf of a tuple: `leaf 0 of 2`."""

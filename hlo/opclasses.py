@@ -58,6 +58,20 @@ IMPURE = SIDE_EFFECTS | {Op.STOCHASTIC_CONVERT, Op.CUSTOM_CALL, Op.PARAMETER}
 CONTROL = frozenset({Op.WHILE, Op.CONDITIONAL, Op.CALL})
 """Ops whose computations run as part of the host program, not inside a kernel."""
 
+OUTSIDE = frozenset(
+    {
+        Op.ALL_GATHER,
+        Op.ALL_TO_ALL,
+        Op.COLLECTIVE_BROADCAST,
+        Op.COLLECTIVE_PERMUTE,
+        Op.INFEED,
+        Op.OUTFEED,
+        Op.PARTITION_ID,
+        Op.REPLICA_ID,
+    }
+)
+"""Ops of a plan that are no kernels: they exchange data with other devices or a host, or depend on the device."""
+
 COSMETIC_ATTRIBUTES = frozenset(
     {"metadata", "sharding", "frontend_attributes", "origin", "original_value", "statistics", "parameter_replication"}
 )

@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import math
 import re
+from dataclasses import dataclass
 from enum import Enum
 from typing import Any
 
@@ -145,3 +146,76 @@ def mesh_groups(text: str) -> Groups | None:
     order = [names.index(n) for n in names if n not in chosen] + [names.index(n) for n in chosen]
     rows = ids.reshape(tuple(axes.values())).transpose(order).reshape(-1, math.prod(axes[n] for n in chosen))
     return tuple(tuple(int(i) for i in row) for row in rows)
+
+
+# --- devices ---------------------------------------------------------------------------------------------------------
+
+
+MOST_DEVICES = 1024
+"""Devices that a program is compiled for: each is a thread, and has an arena."""
+
+
+@dataclass(frozen=True, slots=True)
+class Devices:
+    """How many devices run a program. A device's number is replica · partitions + partition."""
+
+    replicas: int = 1
+    partitions: int = 1
+
+    @property
+    def count(self) -> int:
+        return self.replicas * self.partitions
+
+    def __str__(self) -> str:
+        return f"{self.replicas} replicas × {self.partitions} partitions"
+
+    def name(self, device: int) -> str:
+        """What messages call a device."""
+        replica, partition = divmod(device, self.partitions)
+        if self.partitions == 1:
+            return f"replica {replica}"
+        return f"partition {partition}" if self.replicas == 1 else f"replica {replica}, partition {partition}"
+
+
+ONE_DEVICE = Devices()
+
+
+def device_groups(instruction: Instruction, devices: Devices, stage: str) -> Groups:
+    """The groups of a collective as numbers of devices. stage: as in `listed_groups`, which says what it raises.
+
+    Raises UnsupportedError if a group names a device that does not exist.
+    """
+    mode = mode_of(instruction)
+    ids = listed_groups(instruction, stage)
+    if not ids:
+        ids = (tuple(range(devices.partitions if mode is Mode.CROSS_PARTITION else devices.replicas)),)
+    return _present(instruction, _numbered(ids, mode, devices), devices, stage)
+
+
+def device_pairs(instruction: Instruction, devices: Devices, stage: str) -> Groups:
+    """source_target_pairs as numbers of devices. Raises as `device_groups`."""
+    pairs = tuple(tuple(pair) for pair in instruction.attributes.get("source_target_pairs", ()))
+    return _present(instruction, _numbered(pairs, mode_of(instruction), devices), devices, stage)
+
+
+def _numbered(ids: Groups, mode: Mode, devices: Devices) -> Groups:
+    """Lists of ids as lists of devices, repeated for what the mode does not number."""
+    replicas, partitions = range(devices.replicas), range(devices.partitions)
+    if mode is Mode.CROSS_REPLICA:
+        return tuple(tuple(i * devices.partitions + p for i in group) for p in partitions for group in ids)
+    if mode is Mode.CROSS_PARTITION:
+        return tuple(tuple(r * devices.partitions + i for i in group) for r in replicas for group in ids)
+    if mode is Mode.CROSS_BOTH:
+        return tuple(tuple(i * devices.partitions + p for i in group for p in partitions) for group in ids)
+    return ids
+
+
+def _present(instruction: Instruction, groups: Groups, devices: Devices, stage: str) -> Groups:
+    if any(not 0 <= d < devices.count for group in groups for d in group):
+        raise UnsupportedError(
+            stage,
+            f"{instruction.opcode.value} across devices",
+            location=instruction.location,
+            remedy=f"{instruction.name} needs more devices than {devices}: give more replicas or partitions",
+        )
+    return groups

@@ -5,10 +5,12 @@ from __future__ import annotations
 import difflib
 import time
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
+from functools import partial
 
 from ..hlo.errors import TestbedError
 from ..hlo.ir import Module
+from ..hlo.replica_groups import ONE_DEVICE, Devices
 from .algebra.sweep import simplify_algebra
 from .canonical.convolution import canonicalize_convolutions
 from .canonical.dot import canonicalize_dots
@@ -169,9 +171,12 @@ PREPARE = ("flatten", *EARLY, "untuple", "dce", "simplify", "finite-loops", *EXP
 
 @dataclass(frozen=True, slots=True)
 class PipelineOptions:
-    """passes: names of the passes to run; None chooses OPTIMIZE, or PREPARE for scheduled modules."""
+    """passes: names of the passes to run; None chooses OPTIMIZE, or PREPARE for scheduled modules. devices: those that
+    the program is for.
+    """
 
     passes: tuple[str, ...] | None = None
+    devices: Devices = ONE_DEVICE
 
 
 def select(names: Sequence[str]) -> tuple[Pass, ...]:
@@ -240,4 +245,9 @@ def default_passes(module: Module) -> tuple[str, ...]:
 def optimize(module: Module, options: PipelineOptions = PipelineOptions(), observer: Observer | None = None) -> Module:
     """Run the passes that precede scheduling and buffer assignment."""
     names = options.passes if options.passes is not None else default_passes(module)
-    return run_pipeline(module, select(names), observer)
+    return run_pipeline(module, [_for(step, options.devices) for step in select(names)], observer)
+
+
+def _for(step: Pass, devices: Devices) -> Pass:
+    """The pass for a program of these devices. Only one depends on them."""
+    return replace(step, run=partial(expand_async, devices=devices)) if step.run is expand_async else step

@@ -10,6 +10,7 @@ from dataclasses import dataclass, field
 
 from ..hlo.display import Displayed
 from ..hlo.ir import Computation, Instruction, Module
+from ..hlo.opclasses import OUTSIDE
 from ..hlo.opcodes import Op
 from ..hlo.shapes import Shape, ShapeIndex
 from .allocation import Allocation as Allocation
@@ -141,6 +142,11 @@ class Plan(Displayed):
     assignment: BufferAssignment
     steps: tuple[Step, ...]
     kernels: tuple[KernelRequest, ...]
+
+    @property
+    def emitted(self) -> tuple[KernelRequest, ...]:
+        """The kernels that a stack emits: all but those of ops of OUTSIDE, which are thunks of their own."""
+        return tuple(k for k in self.kernels if k.instruction.opcode not in OUTSIDE)
 
     def walk(self) -> Iterator[Step]:
         """All steps; a loop or conditional precedes the steps inside it."""

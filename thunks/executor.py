@@ -19,7 +19,19 @@ from .host_program import HostFrame, HostProgram
 from .kinds import KernelThunk, SequentialThunk, Thunk
 from .rounds import WATCHED_FROM, Native, Round, digest_of, paced
 from .runner import COPY_ARITY, STOPPED, Runner, runner
-from .table import STOP_WORD, Branch, InOrder, Loop, Node, Observed, Run, Table, build_table
+from .table import (
+    PARTITION_WORD,
+    REPLICA_WORD,
+    STOP_WORD,
+    Branch,
+    InOrder,
+    Loop,
+    Node,
+    Observed,
+    Run,
+    Table,
+    build_table,
+)
 
 Observer = Callable[[Thunk, Callable[[], object]], None]
 """observer(thunk, run): called for each thunk, also for nested ones; it must call run() exactly once."""
@@ -126,6 +138,10 @@ class Frame:
         """
         self._words[STOP_WORD] = wanted
 
+    def place(self, replica: int, partition: int) -> None:
+        """Say which device the frame is."""
+        self._words[REPLICA_WORD], self._words[PARTITION_WORD] = replica, partition
+
     def _fill(self, patch: _Patch, bases: np.ndarray) -> None:
         self._words[patch.words] = bases[patch.allocations] + patch.offsets
 
@@ -186,7 +202,7 @@ class Frame:
                 if before and before == self._digest(node.written):
                     break
                 iterations += 1
-                watched = iterations >= WATCHED_FROM and iterations.bit_count() == 1
+                watched = node.settles and iterations >= WATCHED_FROM and iterations.bit_count() == 1
                 before = self._digest(node.written) if watched else b""
                 body()
                 condition()

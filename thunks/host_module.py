@@ -4,7 +4,9 @@ The function is `i64 testbed_program(ptr bases, ptr control)`.
 bases: addresses of the allocations by index. control: 64-bit words. STOP is set by another thread to end the run before
 its next kernel. POSITION is 0, or the number of the loop at which the run pauses or resumes. EVENTS is the address of
 the buffer for what profile thunks note, PARALLEL_FOR that of the pool's function for split kernels (codegen/pool.py).
-From LEFT on, one word per loop: the iterations until its next pause. The result is 0 at the end, STOPPED, or the number
+From LEFT on, one word per loop: the iterations until its next pause; then, if the program depends on its device,
+DEVICE_WORDS: the address of the function for what is outside (outside.py), and the numbers of replica and partition.
+The result is 0 at the end, STOPPED, or the number
 of a loop that has used up its iterations. Called again, it goes on with that loop, whose word LEFT says for how long: 0
 ends the loop.
 
@@ -25,17 +27,26 @@ from .host_lines import Lines
 from .host_parts import CHUNK, FLUSHING, chunk_function, symbol_name
 from .kinds import (
     Access,
+    CollectiveDoneThunk,
+    CollectiveStartThunk,
     ConditionalThunk,
     CopyThunk,
+    DeviceIdThunk,
+    InfeedThunk,
     KernelThunk,
+    Meeting,
+    OutfeedThunk,
     ProfileThunk,
     SequentialThunk,
     Split,
     Thunk,
     WhileThunk,
     children,
+    is_meeting,
+    slice_of,
 )
-from .rounds import most_rounds
+from .outside import numbers_of
+from .rounds import most_rounds, settles
 from .runner import STOPPED
 
 ENTRY = "testbed_program"
@@ -46,6 +57,9 @@ VERSION = "testbed_control_1"
 STOP, POSITION, EVENTS, PARALLEL_FOR, LEFT = range(5)
 """Indices of control words."""
 
+DEVICE_WORDS = 3
+"""Words behind the loops of a program that depends on its device."""
+
 PROFILE = "testbed_profile"
 """The function that notes an event (events.py)."""
 
@@ -55,18 +69,21 @@ TOGETHER = 0.001
 
 @dataclass(frozen=True, slots=True)
 class HostLoop:
-    """A while loop. outer: indices of the loops around it. written: all that an iteration writes. most: as in Round."""
+    """A while loop. outer: indices of the loops around it. written: all that an iteration writes. most, settles: as in
+    Round.
+    """
 
     outer: tuple[int, ...]
     written: tuple[BufferSlice, ...]
     most: int
+    settles: bool
 
 
 @dataclass(frozen=True, slots=True)
 class HostModule:
     """text: the MLIR module. symbols: the kernels that it calls. loops: in the order of their numbers, from 1 on.
 
-    notes_events: whether it calls PROFILE. splits: whether it calls the pool.
+    notes_events: whether it calls PROFILE. splits: whether it calls the pool. meets: whether it depends on the device.
     """
 
     text: str
@@ -74,6 +91,12 @@ class HostModule:
     loops: tuple[HostLoop, ...]
     notes_events: bool
     splits: bool
+    meets: bool
+
+    @property
+    def words(self) -> int:
+        """The number of control words."""
+        return LEFT + len(self.loops) + (DEVICE_WORDS if self.meets else 0)
 
 
 def host_module(
@@ -84,7 +107,8 @@ def host_module(
     seconds: an upper estimate of a kernel's run time by symbol, for kernels that may run without a look at STOP between
     them.
     """
-    writer = _Writer(seconds=seconds or {}, pausable=_loops(root) > 0)
+    loops = _loops(root)
+    writer = _Writer(seconds=seconds or {}, pausable=loops > 0, device=LEFT + loops, meetings=numbers_of(root))
     entry = ENTRY if flushing is None else f"{ENTRY}_steps"
     with writer.function(entry, internal=flushing is not None):
         writer.bases(root)
@@ -98,18 +122,21 @@ def host_module(
     tail = [] if flushing is None else [FLUSHING[flushing].format(entry=ENTRY, steps=entry)]
     text = "\n".join(["module {", *head, *writer.lines, *tail, "}"]) + "\n"
     kernels = (*(s for s in writer.symbols if s != PROFILE), *writer.split)
-    loops = tuple(loop for loop in writer.loops if loop is not None)
-    return HostModule(text, kernels, loops, PROFILE in writer.symbols, bool(writer.split))
+    whole = tuple(loop for loop in writer.loops if loop is not None)
+    meets = any(is_meeting(thunk) or isinstance(thunk, DeviceIdThunk) for thunk in root.walk())
+    return HostModule(text, kernels, whole, PROFILE in writer.symbols, bool(writer.split), meets)
 
 
 @dataclass(eq=False, kw_only=True)
 class _Writer(Lines):
     """Writes lines of MLIR. pausable: the position may differ from 0 at this point of the program. light: this point is
-    in a loop that looks at STOP once an iteration.
+    in a loop that looks at STOP once an iteration. device: the first of the DEVICE_WORDS.
     """
 
     seconds: Mapping[str, float]
     pausable: bool
+    device: int
+    meetings: Mapping[Thunk, int]
     symbols: dict[str, int] = field(default_factory=dict)  # number of arguments
     split: dict[str, tuple[int, Split]] = field(default_factory=dict)
     loops: list[HostLoop | None] = field(default_factory=list)  # None: not complete
@@ -195,6 +222,8 @@ class _Writer(Lines):
         """An upper estimate of the seconds that a thunk takes; TOGETHER if there is none."""
         if isinstance(thunk, KernelThunk):
             return self.seconds.get(thunk.symbol, TOGETHER)
+        if is_meeting(thunk):
+            return TOGETHER
         return thunk.source.size / 1e9 if isinstance(thunk, CopyThunk) else 0.0
 
     def is_light(self, loop: WhileThunk) -> bool:
@@ -234,6 +263,19 @@ class _Writer(Lines):
         mark = self.constant(mark_of(thunk.id, thunk.begin))
         number = self.value(f"llvm.inttoptr {mark} : i64 to !llvm.ptr")
         self.call(PROFILE, [self.load(self.word(EVENTS), "!llvm.ptr"), number])
+
+    def meet(self, thunk: Meeting) -> None:
+        """Call the function for what is outside."""
+        function = self.load(self.word(self.device), "!llvm.ptr")
+        number = self.value(f"llvm.inttoptr {self.constant(self.meetings[thunk])} : i64 to !llvm.ptr")
+        arguments = ", ".join(["%control", number, self.place(slice_of(thunk))])
+        types = "(!llvm.ptr, !llvm.ptr, !llvm.ptr) -> ()"
+        self.line(f"llvm.call {function}({arguments}) : !llvm.ptr, {types}")
+
+    def device_id(self, thunk: DeviceIdThunk) -> None:
+        number = self.load(self.word(self.device + 1 + thunk.partition))
+        narrow = self.value(f"arith.trunci {number} : i64 to i32")
+        self.line(f"llvm.store {narrow}, {self.place(thunk.destination)} : i32, !llvm.ptr")
 
     def copy(self, thunk: CopyThunk) -> None:
         if thunk.source.size:
@@ -300,7 +342,7 @@ class _Writer(Lines):
         self.pausable, self.light = before, False
         self.around.pop()
         written = tuple(dict.fromkeys(use.slice for use in thunk.uses if use.access is Access.WRITE))
-        self.loops[number - 1] = HostLoop(outer, written, most_rounds(thunk))
+        self.loops[number - 1] = HostLoop(outer, written, most_rounds(thunk), settles(thunk))
 
     def iterations(self, thunk: WhileThunk, number: int, here: str, inside: str) -> str:
         """The scf.while. here: it resumes at this loop; inside: at one in its body. Returns the iterations left."""
@@ -346,6 +388,11 @@ _STRAIGHT: dict[type, Callable[..., None]] = {
     KernelThunk: _Writer.kernel,
     CopyThunk: _Writer.copy,
     ProfileThunk: _Writer.event,
+    DeviceIdThunk: _Writer.device_id,
+    CollectiveStartThunk: _Writer.meet,
+    CollectiveDoneThunk: _Writer.meet,
+    InfeedThunk: _Writer.meet,
+    OutfeedThunk: _Writer.meet,
 }
 _CONTROL: dict[type, Callable[..., None]] = {ConditionalThunk: _Writer.conditional, WhileThunk: _Writer.loop}
 

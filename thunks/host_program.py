@@ -18,9 +18,21 @@ from ..codegen.optimize import SETTINGS, CompiledObject, build_object
 from ..codegen.options import EmitOptions
 from ..codegen.pool import pool
 from .events import MOST_EVENTS, PROFILE_IR, EventBuffer
-from .host_module import ENTRY, EVENTS, LEFT, PARALLEL_FOR, POSITION, STOP, VERSION, HostModule, host_module
+from .host_module import (
+    DEVICE_WORDS,
+    ENTRY,
+    EVENTS,
+    LEFT,
+    PARALLEL_FOR,
+    POSITION,
+    STOP,
+    VERSION,
+    HostModule,
+    host_module,
+)
 from .host_parts import FLUSHING
 from .kinds import SequentialThunk
+from .outside import MEET
 from .rounds import Native, Round, paced
 
 PASSES = (
@@ -95,9 +107,12 @@ class HostFrame:
         self._variable = np.array(sorted(variable), np.intp)
         loops = program.module.loops
         slices = [part for loop in loops for part in loop.written]
-        first = LEFT + len(loops)
+        first = program.module.words
         self.control = np.zeros(first + len(slices), np.uint64)
-        self.control[LEFT:first] = 1
+        self.control[LEFT : LEFT + len(loops)] = 1
+        self._device = self.control[first - DEVICE_WORDS : first] if program.module.meets else None
+        if self._device is not None:
+            self._device[0] = MEET
         self.events = EventBuffer(most_events) if program.module.notes_events else None
         if self.events is not None:
             self.control[EVENTS] = self.events.address
@@ -108,6 +123,7 @@ class HostFrame:
         self._offsets = np.array([s.offset for s in slices], np.uint64)
         self._place_written()
         self.rounds = _rounds(program.module)
+        self.address: int = self.control.ctypes.data
         self._native = self._make_native()
         self.run: Callable[[], object] = paced(self._native, self.rounds) if self.rounds else self._native.run
 
@@ -128,6 +144,11 @@ class HostFrame:
     def stop(self, wanted: bool = True) -> None:
         """Let a run in another thread end before its next kernel, with undefined results. False: runs go on again."""
         self.control[STOP] = wanted
+
+    def place(self, replica: int, partition: int) -> None:
+        """Say which device the frame is."""
+        if self._device is not None:
+            self._device[1:] = replica, partition
 
     def _place_written(self) -> None:
         if len(self._written):
@@ -153,10 +174,10 @@ _FUNCTION = ctypes.CFUNCTYPE(ctypes.c_int64, ctypes.c_void_p, ctypes.c_void_p)
 
 
 def _rounds(module: HostModule) -> tuple[Round, ...]:
-    """The loops of a module on the control words of a frame: behind the iterations left, the addresses of slices."""
-    place, rounds = LEFT + len(module.loops), []
+    """The loops of a module on the control words of a frame: behind the module's own, the addresses of slices."""
+    place, rounds = module.words, []
     for number, loop in enumerate(module.loops):
         written = tuple((place + i, part.size) for i, part in enumerate(loop.written))
         place += len(written)
-        rounds.append(Round(LEFT + number, loop.outer, written, loop.most))
+        rounds.append(Round(LEFT + number, loop.outer, written, loop.most, loop.settles))
     return tuple(rounds)

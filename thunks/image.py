@@ -9,6 +9,7 @@ import numpy as np
 
 from ..hlo.dynamic_border import DynamicBorder
 from ..hlo.errors import Location
+from ..hlo.replica_groups import ONE_DEVICE, Devices
 from ..hlo.shapes import Shape
 from ..planning.allocation import Allocation, BufferSlice
 from .kinds import SequentialThunk, Split
@@ -40,7 +41,7 @@ class Image:
     → where it is at the end of a run. constants: index of an allocation → its bytes (uint8), 64-byte aligned.
 
     seconds: estimate of the time between two moments at which Python handles signals. largest: allocation of
-    temporaries → the largest array in it, in words, and its place in the source.
+    temporaries → the largest array in it, in words, and its place in the source. devices: how many run it together.
     """
 
     parameters: tuple[Shape, ...]
@@ -54,3 +55,4 @@ class Image:
     flush_subnormals: bool = True
     seconds: float = 0.0
     largest: Mapping[int, tuple[str, Location | None]] = field(default_factory=dict)
+    devices: Devices = ONE_DEVICE

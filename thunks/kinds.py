@@ -4,9 +4,10 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from dataclasses import dataclass
-from enum import Enum
+from enum import Enum, StrEnum
 from itertools import chain
 
+from ..hlo.shapes import Shape
 from ..planning.allocation import BufferSlice
 
 
@@ -160,7 +161,117 @@ class ProfileThunk:
         return ()
 
 
-Thunk = KernelThunk | CopyThunk | WhileThunk | ConditionalThunk | ProfileThunk | SequentialThunk
+@dataclass(frozen=True, slots=True)
+class DeviceIdThunk:
+    """Write the number of this device's replica, or of its partition, as a u32."""
+
+    name: str
+    partition: bool
+    destination: BufferSlice
+
+    @property
+    def uses(self) -> tuple[BufferUse, ...]:
+        return (write(self.destination),)
+
+
+class Exchange(StrEnum):
+    """What devices do with the bytes that each brings. An even split makes parts as there are devices in a group."""
+
+    ALL_GATHER = "all-gather"  # each gets those of all, in the order of the group
+    ALL_TO_ALL = "all-to-all"  # each gets its own part from all
+    BROADCAST = "broadcast"  # each gets those of the first
+    PERMUTE = "permute"  # groups are pairs: the second gets those of the first
+
+
+Groups = tuple[tuple[int, ...], ...]
+
+
+@dataclass(frozen=True, slots=True)
+class CollectiveStartThunk:
+    """Bring the bytes of `source` to an exchange; they may change as soon as this has run. It waits for nobody.
+
+    name: also that of the thunk that waits for the result. what: opcode and name of the collective in HLO. groups:
+    numbers of devices. channel: sets exchanges of the same group apart.
+    """
+
+    name: str
+    exchange: Exchange
+    what: str
+    groups: Groups
+    source: BufferSlice
+    channel: int | None = None
+
+    def __post_init__(self) -> None:
+        object.__setattr__(self, "exchange", Exchange(self.exchange))
+        if self.exchange is Exchange.PERMUTE and any(len(pair) != 2 for pair in self.groups):
+            raise ValueError(f"collective {self.name}: a group that is no pair of devices")
+
+    @property
+    def uses(self) -> tuple[BufferUse, ...]:
+        return (read(self.source),)
+
+
+@dataclass(frozen=True, slots=True)
+class CollectiveDoneThunk:
+    """Wait for the exchange that the thunk of this name started, and write its result."""
+
+    name: str
+    destination: BufferSlice
+
+    @property
+    def uses(self) -> tuple[BufferUse, ...]:
+        return (write(self.destination),)
+
+
+@dataclass(frozen=True, slots=True)
+class InfeedThunk:
+    """Write a leaf of the next value of the infeed, which the first leaf waits for. leaf, leaves: its number, and how
+    many the value has.
+    """
+
+    name: str
+    leaf: int
+    leaves: int
+    shape: Shape
+    destination: BufferSlice
+
+    @property
+    def uses(self) -> tuple[BufferUse, ...]:
+        return (write(self.destination),)
+
+
+@dataclass(frozen=True, slots=True)
+class OutfeedThunk:
+    """Add a leaf to a value for the outfeed, which gets it with the last leaf. leaf, leaves: as in InfeedThunk."""
+
+    name: str
+    leaf: int
+    leaves: int
+    shape: Shape
+    source: BufferSlice
+
+    @property
+    def uses(self) -> tuple[BufferUse, ...]:
+        return (read(self.source),)
+
+
+Meeting = CollectiveStartThunk | CollectiveDoneThunk | InfeedThunk | OutfeedThunk
+"""What exchanges data with other devices or a host (outside.py). They keep their order, but for those that wait for an
+exchange: they come behind their start.
+"""
+
+Thunk = (
+    KernelThunk | CopyThunk | WhileThunk | ConditionalThunk | ProfileThunk | SequentialThunk | DeviceIdThunk | Meeting
+)
+
+
+def is_meeting(thunk: Thunk) -> bool:
+    return isinstance(thunk, CollectiveStartThunk | CollectiveDoneThunk | InfeedThunk | OutfeedThunk)
+
+
+def slice_of(thunk: Meeting) -> BufferSlice:
+    """The bytes that a meeting reads or writes."""
+    return thunk.uses[0].slice
 
 
 def children(thunk: Thunk) -> tuple[Thunk, ...]:

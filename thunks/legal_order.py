@@ -9,7 +9,7 @@ from collections.abc import Sequence
 from dataclasses import replace
 from random import Random
 
-from .kinds import BufferUse, ConditionalThunk, ProfileThunk, SequentialThunk, Thunk, WhileThunk
+from .kinds import BufferUse, ConditionalThunk, ProfileThunk, SequentialThunk, Thunk, WhileThunk, children, is_meeting
 
 
 def reordered(sequence: SequentialThunk, random: Random) -> SequentialThunk:
@@ -34,20 +34,31 @@ def reordered(sequence: SequentialThunk, random: Random) -> SequentialThunk:
 
 
 def dependencies(thunks: Sequence[Thunk]) -> list[set[int]]:
-    """For each thunk, the numbers of the earlier ones that it conflicts with. No thunk passes a profile thunk."""
+    """For each thunk, the numbers of the earlier ones that it conflicts with.
+
+    No thunk passes a profile thunk, and no two that exchange data with the world outside change places.
+    """
     seen: dict[int, list[tuple[int, BufferUse]]] = defaultdict(list)
     found: list[set[int]] = []
     mark: int | None = None  # the last profile thunk
+    meetings: list[int] = []
     for number, thunk in enumerate(thunks):
         before = {n for use in thunk.uses for n, earlier in seen[use.slice.allocation] if use.conflicts(earlier)}
         if isinstance(thunk, ProfileThunk):
             before, mark = set(range(mark or 0, number)), number
         elif mark is not None:
             before.add(mark)
+        if _meets(thunk):
+            before.update(meetings[-1:])
+            meetings.append(number)
         found.append(before)
         for use in thunk.uses:
             seen[use.slice.allocation].append((number, use))
     return found
+
+
+def _meets(thunk: Thunk) -> bool:
+    return is_meeting(thunk) or any(map(_meets, children(thunk)))
 
 
 def _inside(thunk: Thunk, random: Random) -> Thunk:

@@ -5,7 +5,10 @@ from __future__ import annotations
 from collections.abc import Callable, Container, Mapping, Sequence
 from dataclasses import dataclass, field
 
+from ..hlo.opclasses import OUTSIDE
+from ..hlo.replica_groups import ONE_DEVICE, Devices
 from ..planning.plan import ConditionalStep, CopyStep, KernelRequest, KernelStep, Plan, ProfileStep, Step, WhileStep
+from .exchanges import overlapped, thunks_of
 from .kinds import (
     ConditionalThunk,
     CopyThunk,
@@ -20,19 +23,25 @@ from .kinds import (
 )
 
 
-def from_plan(plan: Plan, symbols: Mapping[str, str] | None = None, ranged: Container[str] = ()) -> SequentialThunk:
+def from_plan(
+    plan: Plan,
+    symbols: Mapping[str, str] | None = None,
+    ranged: Container[str] = (),
+    devices: Devices = ONE_DEVICE,
+) -> SequentialThunk:
     """The thunks of a program. symbols: kernel name → symbol, for kernels where the two differ. ranged: names of the
-    kernels whose functions take ranges (EmittedModule.ranged).
+    kernels whose functions take ranges (EmittedModule.ranged). devices: those that it was planned for.
     """
-    return _sequence(plan.steps, _Code(symbols or {}, ranged))
+    return _sequence(plan.steps, _Code(symbols or {}, ranged, devices))
 
 
 @dataclass(frozen=True, slots=True)
 class _Code:
-    """What is known of the kernels' functions."""
+    """What is known of the kernels' functions and of the devices."""
 
     symbols: Mapping[str, str] = field(default_factory=dict)
     ranged: Container[str] = ()
+    devices: Devices = ONE_DEVICE
 
 
 def split_of(kernel: KernelRequest) -> Split | None:
@@ -42,7 +51,13 @@ def split_of(kernel: KernelRequest) -> Split | None:
 
 
 def _sequence(steps: Sequence[Step], code: _Code, name: str = "sequence") -> SequentialThunk:
-    return SequentialThunk(tuple(_FROM_STEP[type(step)](step, code) for step in steps), name)
+    return SequentialThunk(overlapped(thunk for step in steps for thunk in _thunks(step, code)), name)
+
+
+def _thunks(step: Step, code: _Code) -> tuple[Thunk, ...]:
+    if isinstance(step, KernelStep) and step.instruction.opcode in OUTSIDE:
+        return thunks_of(step, code.devices)
+    return (_FROM_STEP[type(step)](step, code),)
 
 
 def _kernel(step: KernelStep, code: _Code) -> Thunk:

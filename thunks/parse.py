@@ -7,15 +7,19 @@ import re
 from collections.abc import Callable
 from typing import Any
 
+from ..hlo.dtypes import DType
 from ..hlo.errors import Location, ParseError
+from ..hlo.shapes import Shape
 from ..planning.allocation import BufferSlice
-from .kinds import Access, BufferUse, SequentialThunk, Split, Thunk
+from .kinds import Access, BufferUse, Groups, SequentialThunk, Split, Thunk
 from .rows import BLOCKS, BY_WORD, MOST_NESTED, REQUIRED, Field, Kind, Type
 from .text import LABEL, NAME
 
 _BLANK = re.compile(r"(?:\s|//[^\n]*)*")
 _STRING = re.compile(r'"(?:[^"\\\n]|\\.)*"')
 _NUMBER = re.compile(r"\d{1,19}(?!\w)")
+_SHAPE = re.compile(r"(\w+)\[((?:\d{1,18}(?:,(?=\d)|))*)\]")
+_DTYPES = {dtype.value: dtype for dtype in DType}
 _PIECE = re.compile(r"[A-Za-z_]\w*|->|\S")
 
 
@@ -155,6 +159,29 @@ class _Reader:
                 return value
         raise self.error(f"expected {' or '.join(field.words)}, found {self.shown()}")
 
+    def shape(self) -> Shape:
+        start = self.blank()
+        found = _SHAPE.fullmatch(self.name())
+        dtype = _DTYPES.get(found[1]) if found else None
+        if found is None or dtype is None:
+            raise self.error('expected the shape of an array, such as "f32[2,3]"', at=start)
+        return Shape(dtype, tuple(int(n) for n in found[2].split(",") if n))
+
+    def groups(self) -> Groups:
+        groups: list[tuple[int, ...]] = []
+        self.expect("{")
+        while not self.accept("}"):
+            if groups:
+                self.expect(",")
+            group: list[int] = []
+            self.expect("{")
+            while not self.accept("}"):
+                if group:
+                    self.expect(",")
+                group.append(self.number())
+            groups.append(tuple(group))
+        return tuple(groups)
+
     def split(self) -> Split:
         start = self.blank()
         extent = self.number()
@@ -183,6 +210,8 @@ _READ: dict[Type, Callable[[_Reader, Field], Any]] = {
     Type.LABEL: lambda reader, field: reader.name(LABEL),
     Type.NUMBER: lambda reader, field: reader.number(),
     Type.FLAG: lambda reader, field: reader.flag(field),
+    Type.SHAPE: lambda reader, field: reader.shape(),
+    Type.GROUPS: lambda reader, field: reader.groups(),
     Type.SLICE: lambda reader, field: reader.slice(),
     Type.SPLIT: lambda reader, field: reader.split(),
     Type.USES: lambda reader, field: reader.uses(),

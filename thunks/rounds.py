@@ -10,7 +10,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from .kinds import ConditionalThunk, WhileThunk
+from .kinds import ConditionalThunk, WhileThunk, is_meeting
 
 LOOP_SECONDS = 0.02
 """Target time in seconds that a loop's iterations take before Python handles signals."""
@@ -29,18 +29,24 @@ class Round:
     """A loop in native code. left: the word with its iterations left until it returns to Python; most: their limit.
 
     outer: the numbers of the loops around it. written: all memory that an iteration writes: per slice, the word of its
-    address, and its bytes.
+    address, and its bytes. settles: whether an iteration that changes nothing is the last that could.
     """
 
     left: int
     outer: tuple[int, ...]
     written: tuple[tuple[int, int], ...]
     most: int
+    settles: bool = True
 
 
 def most_rounds(loop: WhileThunk) -> int:
     steady = not any(isinstance(t, ConditionalThunk) for part in (loop.condition, loop.body) for t in part.walk())
     return MOST_STEADY_ROUNDS if steady else MOST_ROUNDS
+
+
+def settles(loop: WhileThunk) -> bool:
+    """Whether what an iteration does depends on memory only, not on other devices or a host."""
+    return not any(is_meeting(t) for part in (loop.condition, loop.body) for t in part.walk())
 
 
 @dataclass(frozen=True, slots=True)
@@ -83,7 +89,7 @@ def paced(native: Native, rounds: Sequence[Round]) -> Callable[[], int]:
                 words[seen[number]], given[number] = limits[number], clock()
                 continue
             pauses[number] += 1
-            if pauses[number] >= WATCHED_FROM and pauses[number].bit_count() == 1:
+            if loop.settles and pauses[number] >= WATCHED_FROM and pauses[number].bit_count() == 1:
                 watched[number] = _Watched(around, digest_of(words, loop.written))
                 words[seen[number]] = 1
                 continue

@@ -9,7 +9,19 @@ from dataclasses import dataclass
 from enum import Enum
 from typing import Any
 
-from .kinds import ConditionalThunk, CopyThunk, KernelThunk, ProfileThunk, SequentialThunk, WhileThunk
+from .kinds import (
+    CollectiveDoneThunk,
+    CollectiveStartThunk,
+    ConditionalThunk,
+    CopyThunk,
+    DeviceIdThunk,
+    InfeedThunk,
+    KernelThunk,
+    OutfeedThunk,
+    ProfileThunk,
+    SequentialThunk,
+    WhileThunk,
+)
 
 MOST_NESTED = 100
 """Thunks within thunks: a text or a file that nests deeper is refused, before it fills the stack."""
@@ -22,6 +34,8 @@ class Type(Enum):
     LABEL = "label"  # the name of a sequence
     NUMBER = "number"  # a non-negative integer
     FLAG = "flag"
+    SHAPE = "shape"  # of an array
+    GROUPS = "groups"  # lists of numbers
     SLICE = "slice"
     USES = "uses"
     SPLIT = "split"
@@ -60,6 +74,16 @@ class Kind:
     number: int
     word: str
     fields: tuple[Field, ...]
+
+
+def _feed(place: str, before: str) -> tuple[Field, ...]:
+    return (
+        Field("name", 1, Type.NAME),
+        Field("leaf", 2, Type.NUMBER, before=" leaf "),
+        Field("leaves", 3, Type.NUMBER, before=" of "),
+        Field("shape", 4, Type.SHAPE),
+        Field(place, 5, Type.SLICE, before=before),
+    )
 
 
 KINDS = (
@@ -129,6 +153,40 @@ KINDS = (
             Field("name", 1, Type.NAME),
         ),
     ),
+    Kind(
+        DeviceIdThunk,
+        "DeviceId",
+        7,
+        "device-id",
+        (
+            Field("name", 1, Type.NAME),
+            Field("partition", 2, Type.FLAG, words=("partition", "replica")),
+            Field("destination", 3, Type.SLICE, before=" -> "),
+        ),
+    ),
+    Kind(
+        CollectiveStartThunk,
+        "CollectiveStart",
+        8,
+        "collective-start",
+        (
+            Field("name", 1, Type.NAME),
+            Field("exchange", 2, Type.NAME),
+            Field("what", 3, Type.NAME, before=" of "),
+            Field("channel", 6, Type.NUMBER, before=" channel ", default=None),
+            Field("groups", 4, Type.GROUPS, before=" groups "),
+            Field("source", 5, Type.SLICE, before=" <- "),
+        ),
+    ),
+    Kind(
+        CollectiveDoneThunk,
+        "CollectiveDone",
+        9,
+        "collective-done",
+        (Field("name", 1, Type.NAME), Field("destination", 2, Type.SLICE, before=" -> ")),
+    ),
+    Kind(InfeedThunk, "Infeed", 10, "infeed", _feed("destination", " -> ")),
+    Kind(OutfeedThunk, "Outfeed", 11, "outfeed", _feed("source", " <- ")),
 )
 
 BY_CLASS = {kind.thunk: kind for kind in KINDS}

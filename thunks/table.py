@@ -6,27 +6,34 @@ arguments or a `Jump`; `runner.py` describes the rest. With an observer, control
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, field
 
 from ..planning.allocation import BufferSlice
 from .events import mark_of
 from .kinds import (
     Access,
+    CollectiveDoneThunk,
+    CollectiveStartThunk,
     ConditionalThunk,
     CopyThunk,
+    DeviceIdThunk,
+    InfeedThunk,
     KernelThunk,
+    OutfeedThunk,
     ProfileThunk,
     SequentialThunk,
     Split,
     Thunk,
     WhileThunk,
+    slice_of,
 )
-from .rounds import Round, most_rounds
+from .outside import MEET, numbers_of
+from .rounds import Round, most_rounds, settles
 from .runner import Jump, Runner, split_record
 
-STOP_WORD = 0
-"""Index of the word that stops the runner."""
+STOP_WORD, REPLICA_WORD, PARTITION_WORD, FIRST = range(4)
+"""Indices of the word that stops the runner, of the numbers of the device, and of the first record."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -42,12 +49,13 @@ class Run:
 
 @dataclass(frozen=True, slots=True)
 class Loop:
-    """A while loop whose thunks are observed. written: as in Round."""
+    """A while loop whose thunks are observed. written, settles: as in Round."""
 
     condition: Node
     body: Node
     predicate: int
     written: tuple[tuple[int, int], ...]
+    settles: bool
 
 
 @dataclass(frozen=True, slots=True)
@@ -103,7 +111,7 @@ def build_table(root: SequentialThunk, resolve: Callable[[str], int], runner: Ru
 
     observed: make one descriptor per kernel or copy, so that an observer sees every thunk.
     """
-    builder = _Builder(resolve, runner)
+    builder = _Builder(resolve, runner, numbers_of(root))
     node = builder.seen(root) if observed else builder.run([root])
     return Table(
         tuple(builder.words),
@@ -119,7 +127,8 @@ def build_table(root: SequentialThunk, resolve: Callable[[str], int], runner: Ru
 class _Builder:
     resolve: Callable[[str], int]
     runner: Runner
-    words: list[int] = field(default_factory=lambda: [0])  # STOP_WORD
+    meetings: Mapping[Thunk, int]
+    words: list[int] = field(default_factory=lambda: [0] * FIRST)
     references: list[Reference] = field(default_factory=list)
     internal: list[int] = field(default_factory=list)
     cells: list[int] = field(default_factory=list)
@@ -130,17 +139,17 @@ class _Builder:
     def seen(self, thunk: Thunk) -> Node:
         """The node of a thunk; every thunk within it is observed."""
         match thunk:
-            case KernelThunk() | CopyThunk() | ProfileThunk():
-                node: Node = self.run([thunk])
             case SequentialThunk():
                 nodes = tuple(map(self.seen, thunk.thunks))
                 return nodes[0] if len(nodes) == 1 else InOrder(nodes)
             case WhileThunk():
                 condition, body = self.seen(thunk.condition), self.seen(thunk.body)
-                node = Loop(condition, body, self.cell(thunk.predicate), self.written(thunk))
+                node: Node = Loop(condition, body, self.cell(thunk.predicate), self.written(thunk), settles(thunk))
             case ConditionalThunk():
                 branches = tuple(map(self.seen, thunk.branches))
                 node = Branch(self.cell(thunk.selector), thunk.selector_is_pred, branches)
+            case _:
+                node = self.run([thunk])
         return Observed(thunk, node)
 
     def run(self, thunks: Iterable[Thunk]) -> Run:
@@ -173,6 +182,15 @@ class _Builder:
                 case ProfileThunk():
                     self.events.append(len(self.words) + 2)
                     self.words += [self.runner.profile, 2, 0, mark_of(thunk.id, thunk.begin)]
+                case DeviceIdThunk():
+                    self.words += [self.runner.copy, 3]
+                    self.address(thunk.destination)
+                    self.internal.append(len(self.words))
+                    self.words += [8 * (PARTITION_WORD if thunk.partition else REPLICA_WORD), thunk.destination.size]
+                case CollectiveStartThunk() | CollectiveDoneThunk() | InfeedThunk() | OutfeedThunk():
+                    self.internal.append(len(self.words) + 2)
+                    self.words += [MEET, 3, 0, self.meetings[thunk]]
+                    self.address(slice_of(thunk))
                 case SequentialThunk():
                     self.records(thunk.thunks)
                 case WhileThunk():
@@ -198,7 +216,7 @@ class _Builder:
         self.around.pop()
         self.control(Jump.JUMP)
         behind = self.target()
-        self.rounds[number] = Round(left, outer, self.written(thunk), most_rounds(thunk))
+        self.rounds[number] = Round(left, outer, self.written(thunk), most_rounds(thunk), settles(thunk))
         self.land(behind)
 
     def written(self, thunk: WhileThunk) -> tuple[tuple[int, int], ...]:

@@ -10,8 +10,9 @@ import re
 from collections.abc import Callable, Iterator
 from typing import Any
 
+from ..hlo.shapes import shape_to_text
 from ..planning.allocation import BufferSlice
-from .kinds import BufferUse, Split, Thunk
+from .kinds import BufferUse, Groups, Split, Thunk
 from .rows import BLOCKS, BY_CLASS, BY_WORD, Field, Type
 
 NAME = re.compile(r"[A-Za-z_][A-Za-z0-9_.\-]*")
@@ -58,6 +59,10 @@ def _slice(slice: BufferSlice, field: Field) -> str:
     return f"{slice.allocation}[{slice.offset}:{slice.offset + slice.size}]"
 
 
+def _groups(groups: Groups, field: Field) -> str:
+    return "{" + ",".join("{" + ",".join(map(str, group)) + "}" for group in groups) + "}"
+
+
 def _split(split: Split, field: Field) -> str:
     private = f" private {split.private}" if split.private else ""
     return f"{split.extent} by {split.least}{private}"
@@ -68,6 +73,8 @@ _WRITE: dict[Type, Callable[[Any, Field], str]] = {
     Type.LABEL: _label,
     Type.NUMBER: lambda value, field: str(value),
     Type.FLAG: lambda value, field: field.words[not value],
+    Type.SHAPE: lambda shape, field: json.dumps(shape_to_text(shape)),
+    Type.GROUPS: _groups,
     Type.SLICE: _slice,
     Type.SPLIT: _split,
     Type.USES: lambda uses, field: f"({', '.join(_use(u, field) for u in uses)})",

@@ -9,22 +9,29 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from typing import Any
 
 from ..hlo.errors import VerificationError
+from ..hlo.replica_groups import MOST_DEVICES, Devices
 from ..hlo.shapes import Shape
 from ..planning.allocation import MOST_MARKS, POOL_ALIGNMENT, Allocation, AllocationKind, BufferSlice
 from .image import Image, Kernel
 from .kinds import (
     Access,
     BufferUse,
+    CollectiveDoneThunk,
+    CollectiveStartThunk,
     ConditionalThunk,
     CopyThunk,
+    DeviceIdThunk,
+    InfeedThunk,
     KernelThunk,
+    Meeting,
+    OutfeedThunk,
     ProfileThunk,
     SequentialThunk,
     Thunk,
     WhileThunk,
     children,
 )
-from .rows import MOST_NESTED
+from .rows import BY_CLASS, MOST_NESTED
 
 LARGEST = 2**62
 """Sizes and offsets are below this, so that sums of two fit 64 bits."""
@@ -48,6 +55,11 @@ def verify_image(image: Image) -> None:
     if missing:
         raise VerificationError(f"allocation {missing[0]} is a constant without a value")
     verify_thunks(image.thunks, image.allocations, image.kernels)
+    if not 1 <= image.devices.count <= MOST_DEVICES or image.devices.replicas < 1:
+        raise VerificationError(f"{image.devices}: 1 to {MOST_DEVICES} devices run a program")
+    for thunk in image.thunks.walk():
+        if isinstance(thunk, CollectiveStartThunk):
+            _in_world(thunk, image.devices)
 
 
 def verify_thunks(root: SequentialThunk, allocations: Sequence[Allocation], kernels: Sequence[Kernel]) -> None:
@@ -59,6 +71,8 @@ def verify_thunks(root: SequentialThunk, allocations: Sequence[Allocation], kern
     for thunk, depth in _walk(root):
         if isinstance(thunk, SequentialThunk):
             _marks(thunk, begun)
+            _pairs(thunk)
+            _feeds(thunk)
         if depth > MOST_NESTED:
             raise VerificationError(f"{thunk.name}: thunks nest deeper than {MOST_NESTED}")
         _RULES[type(thunk)](thunk, allocations, by_symbol)
@@ -244,6 +258,65 @@ def _nothing(thunk: Thunk, allocations: Sequence[Allocation], kernels: Mapping[s
     """What there is to check of it is checked in `verify_thunks`."""
 
 
+def _device_id(thunk: DeviceIdThunk, allocations: Sequence[Allocation], kernels: Mapping[str, Kernel]) -> None:
+    _check_slice(thunk.destination, allocations, f"device-id {thunk.name}", write=True)
+    if thunk.destination.size != 4:
+        raise VerificationError(f"device-id {thunk.name}: a number of {thunk.destination.size} bytes")
+
+
+def _meeting(thunk: Meeting, allocations: Sequence[Allocation], kernels: Mapping[str, Kernel]) -> None:
+    (use,) = thunk.uses
+    what = f"{BY_CLASS[type(thunk)].word} {thunk.name}"
+    _check_slice(use.slice, allocations, what, write=use.access is Access.WRITE)
+    if not isinstance(thunk, InfeedThunk | OutfeedThunk):
+        return
+    if thunk.shape.bytes != use.slice.size or not thunk.leaf < thunk.leaves:
+        size = use.slice.size
+        raise VerificationError(f"{what}: leaf {thunk.leaf} of {thunk.leaves}, {thunk.shape}, in {size} bytes")
+
+
+def _pairs(sequence: SequentialThunk) -> None:
+    """Each exchange that starts in a sequence is waited for once, behind its start."""
+    started: set[str] = set()
+    for thunk in sequence.thunks:
+        if isinstance(thunk, CollectiveStartThunk):
+            if thunk.name in started:
+                raise VerificationError(f"collective-start {thunk.name}: started twice before its done")
+            started.add(thunk.name)
+        elif isinstance(thunk, CollectiveDoneThunk):
+            if thunk.name not in started:
+                raise VerificationError(f"collective-done {thunk.name}: its sequence did not start it")
+            started.remove(thunk.name)
+    if started:
+        raise VerificationError(f"collective-start {min(started)}: nobody waits for it in its sequence")
+
+
+def _feeds(sequence: SequentialThunk) -> None:
+    """The leaves of a value follow each other."""
+    for kind in (InfeedThunk, OutfeedThunk):
+        before = None  # a thunk whose value has more leaves
+        for thunk in sequence.thunks:
+            if not isinstance(thunk, kind):
+                continue
+            wanted = (thunk.name, 0, thunk.leaves) if before is None else (before.name, before.leaf + 1, before.leaves)
+            if (thunk.name, thunk.leaf, thunk.leaves) != wanted:
+                raise _alone(thunk)
+            before = thunk if thunk.leaf < thunk.leaves - 1 else None
+        if before is not None:
+            raise _alone(before)
+
+
+def _alone(thunk: InfeedThunk | OutfeedThunk) -> VerificationError:
+    return VerificationError(
+        f"{BY_CLASS[type(thunk)].word} {thunk.name}: leaf {thunk.leaf} of {thunk.leaves} stands alone"
+    )
+
+
+def _in_world(thunk: CollectiveStartThunk, devices: Devices) -> None:
+    if any(device >= devices.count for group in thunk.groups for device in group):
+        raise VerificationError(f"collective-start {thunk.name}: names a device beyond {devices}")
+
+
 _RULES: dict[type, Callable[[Any, Sequence[Allocation], Mapping[str, Kernel]], None]] = {
     KernelThunk: _kernel,
     CopyThunk: _copy,
@@ -251,4 +324,9 @@ _RULES: dict[type, Callable[[Any, Sequence[Allocation], Mapping[str, Kernel]], N
     WhileThunk: _while,
     ConditionalThunk: _conditional,
     ProfileThunk: _nothing,
+    DeviceIdThunk: _device_id,
+    CollectiveStartThunk: _meeting,
+    CollectiveDoneThunk: _meeting,
+    InfeedThunk: _meeting,
+    OutfeedThunk: _meeting,
 }

@@ -16,8 +16,9 @@ from ...codegen.threads import processors
 from ...hlo.errors import UnsupportedError
 from ...hlo.ir import Module
 from ...hlo.opset import Family, opcodes
+from ...passes.pipeline import PipelineOptions
 from ...planning.plan import KernelRequest, Plan
-from ...planning.planner import plan
+from ...planning.planner import PlanOptions, plan
 from ...profiling.insert import profiled
 from ...thunks import SequentialThunk, from_plan, to_text
 from ..base import CompileOptions, Compiler, EmitFor, Emitter
@@ -62,22 +63,22 @@ class Part:
 class HostCompiler(Compiler[Plan]):
     def run_hlo_passes(self, module: Module, options: CompileOptions) -> Plan:
         """Passes, schedule, buffers, kernels. The module must be verified."""
-        return plan(module)
+        return plan(module, PlanOptions(PipelineOptions(devices=options.devices)))
 
     def compile(self, program: Plan, emit_for: EmitFor, options: CompileOptions) -> HostExecutable:
         """Emit and load the kernels. Raises UnsupportedError for the first kernel that its stack does not support; the
         remedy lists the others.
         """
-        refuse_queues(program.kernels)
+        refuse_queues(program.emitted)
         if options.profile:
             program = profiled(program)
-        parts = by_stack(program.kernels, emit_for)
+        parts = by_stack(program.emitted, emit_for)
         refuse_unsupported(parts)
         watch = Stopwatch()
         seconds = seconds_by_kernel(program)
 
         def host_of(ranged: frozenset[str]) -> tuple[SequentialThunk, BuiltHost | None]:
-            thunks = from_plan(program, ranged=ranged)
+            thunks = from_plan(program, ranged=ranged, devices=options.devices)
             if not host_program.is_compiled(thunks, options):
                 return thunks, None
             with watch.measure("host"):
@@ -96,7 +97,7 @@ class HostCompiler(Compiler[Plan]):
             hosts = host_program.stages(host, options) if host else ()
             stages = (("thunks.txt", to_text(thunks)), *hosts, *_stages(parts, options))
         emitters = {request.name: part.emitter.name for part in parts for request in part.requests}
-        image = image_of(program, thunks, emitters, not options.emit.strict, ranged)
+        image = image_of(program, thunks, emitters, not options.emit.strict, ranged, options.devices)
         module, zones = program.module, options.red_zones
         return HostExecutable(
             image, module, code, options.emit.target, watch.seconds, stages, options.cache, zones, program

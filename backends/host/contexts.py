@@ -13,6 +13,7 @@ from ...planning.allocation import Allocation, AllocationKind
 from ...thunks.executor import Executor, Frame, Observer
 from ...thunks.host_program import HostFrame
 from ...thunks.image import Image
+from ...thunks.outside import Port
 from ...thunks.patched import native_run
 from .addresses import address_of
 from .entry import MOST_CONTEXTS, Native, Program
@@ -104,7 +105,14 @@ class Context:
         self.entered, words = program.context(bases, run)
         self._kept = bases, run, words
 
-    def run(self, executor: Executor, addresses: list[int], observer: Observer | None, sink: Sink | None) -> None:
+    def run(
+        self,
+        executor: Executor,
+        addresses: list[int],
+        observer: Observer | None,
+        sink: Sink | None,
+        port: Port | None = None,
+    ) -> None:
         if addresses != self._bound or self._frame is None:
             self._bind(executor, addresses)
         frame = self._frame if observer is None else executor.frame(self._bases, observer)
@@ -114,7 +122,10 @@ class Context:
             frame.stop()
         if frame.events is not None:
             frame.events.clear()  # of a run that ended early
-        frame.run()
+        if port is None:
+            frame.run()
+        else:
+            port.run(frame)
         if frame.events is not None and sink is not None:
             events = frame.events.taken()
             sink.add(events.marks, events.times, events.lost)

@@ -22,14 +22,17 @@ from ...thunks import ProfileThunk, SequentialThunk, WhileThunk
 from ...thunks.executor import Executor, Observer
 from ...thunks.host_program import host_program_of
 from ...thunks.image import Image
+from ...thunks.outside import Port
 from ...thunks.patched import runs_natively
 from ..base import Executable
 from .contexts import Context, Contexts
 from .donation import place_aliased
 from .entry import Program, native_entry
+from .feeds import Queues
 from .files import entry_of, pieces
 from .interruptible import LONG, in_main_thread, run_aside
 from .leaves import Leaf
+from .outside import Outside, depends_on_device
 from .signature import Signature
 
 if TYPE_CHECKING:
@@ -69,7 +72,8 @@ class HostExecutable(Executable):
         self._red_zones, self._cache = red_zones, cache
         self._contexts = Contexts(functools.partial(Context, self._signature, image))
         self._native: np.ndarray | None = None
-        observed = red_zones or self._events is not None
+        self.outside = Outside(image, program.name) if depends_on_device(image) else None
+        observed = red_zones or self._events is not None or self.outside is not None
         self._may_enter = not (self._border or observed or self._is_long) and runs_natively(self._executor)
         self._entering = threading.Lock()
 
@@ -147,8 +151,14 @@ class HostExecutable(Executable):
         outputs: Sequence[np.ndarray | None] | None,
         observer: Observer | None,
         donated: Collection[int],
+        port: Port | None = None,
     ) -> list[np.ndarray]:
-        """As `execute`, for all that the native functions leave to Python."""
+        """As `execute`, for all that the native functions leave to Python. port: of a device among several."""
+        if port is None and self.outside is not None:
+            if self.outside.devices.count > 1:
+                remedy = "call execute_replicated(inputs of each device)"
+                raise InputError(f"{self.program.name} was compiled for {self.outside.devices}", remedy=remedy)
+            return self.outside.on_all(lambda _, alone: self._execute(inputs, outputs, observer, donated, alone))[0]
         if self._may_enter:
             self._enter()
         if self._border is not None:
@@ -167,7 +177,7 @@ class HostExecutable(Executable):
             observer = RedZones(self.code, self._executor.runner, self.image.flush_subnormals, context.address)
 
         def run() -> None:
-            context.run(self._executor, addresses, observer, self._events)
+            context.run(self._executor, addresses, observer, self._events, port)
             for number, slice in signature.copied:
                 ctypes.memmove(places[number], context.address(slice.allocation) + slice.offset, slice.size)
 
@@ -183,6 +193,39 @@ class HostExecutable(Executable):
             finally:
                 give_back()
         return results if self._border is None else self._border.cut(results)
+
+    def execute_replicated(self, inputs: Sequence[Sequence[Any]]) -> list[list[np.ndarray]]:
+        """Run once on all devices that the program was compiled for, each on a thread of its own; the results of each.
+
+        inputs: the leaves for each device; a device's number is replica · partitions + partition. Raises InputError for
+        inputs that do not fit, and CollectiveError if devices wait for what never comes, or longer than
+        `outside.wait_limit` seconds. What one device raises ends all.
+        """
+        devices = self.image.devices
+        if len(inputs) != devices.count:
+            what = f"{len(inputs)} lists of inputs for {devices.count} devices ({devices})"
+            raise InputError(what, remedy="compile it with CompileOptions(replicas=…, partitions=…)")
+        if self.outside is None:
+            return [self.execute(given) for given in inputs]
+        return self.outside.on_all(lambda device, port: self._execute(inputs[device], None, None, (), port))
+
+    def infeed(self, *leaves: Any, device: int = 0) -> None:
+        """Append a value to a device's infeed, one array per leaf. Raises InputError if the program takes none like it.
+
+        A run waits for it up to `outside.wait_limit` seconds.
+        """
+        self._queues(device).put(leaves)
+
+    def outfeed(self, device: int = 0, timeout: float = 0.0) -> list[np.ndarray]:
+        """The next value of a device's outfeed, one array per leaf. Raises InputError if there is none within `timeout`
+        seconds.
+        """
+        return self._queues(device).get(timeout)
+
+    def _queues(self, device: int) -> Queues:
+        if self.outside is None:
+            raise InputError(f"{self.program.name} has neither an infeed nor an outfeed")
+        return self.outside.queues(device)
 
     def profile(self, clear: bool = False) -> Profile:
         """The times of each step, over all runs so far. clear: forget them.

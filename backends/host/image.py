@@ -8,6 +8,7 @@ import numpy as np
 
 from ...hlo.dynamic_border import DynamicBorder
 from ...hlo.errors import Location
+from ...hlo.replica_groups import ONE_DEVICE, Devices
 from ...planning.plan import AllocationKind, BufferSlice, KernelRequest, Plan
 from ...thunks.image import Image, Kernel, KernelArgument
 from ...thunks.kinds import SequentialThunk
@@ -22,20 +23,24 @@ def image_of(
     emitters: Mapping[str, str],
     flush_subnormals: bool,
     ranged: Collection[str] = (),
+    devices: Devices = ONE_DEVICE,
 ) -> Image:
-    """emitters: name of a kernel → name of the stack that emits it. ranged: names of kernels that take ranges."""
+    """emitters: name of a kernel → name of the stack that emits it. ranged: names of kernels that take ranges. devices:
+    those that the plan is for.
+    """
     return Image(
         tuple(s for shape in plan.module.parameter_shapes for _, s in shape.leaves()),
         tuple(s for _, s in plan.module.result_shape.leaves()),
         plan.assignment.allocations,
         _elsewhere(plan),
         _constants(plan),
-        tuple(_kernel(request, emitters[request.name], request.name in ranged) for request in plan.kernels),
+        tuple(_kernel(request, emitters[request.name], request.name in ranged) for request in plan.emitted),
         thunks,
         DynamicBorder.of(plan.module),
         flush_subnormals,
         estimated_seconds(plan),
         _largest(plan),
+        devices,
     )
 
 

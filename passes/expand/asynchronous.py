@@ -1,32 +1,35 @@
-"""Expand asynchronous pairs, collectives of one device, and annotations.
+"""Expand asynchronous pairs, collectives, and annotations.
 
-A start/done pair becomes the wrapped computation; a collective or an annotation becomes its operands. A plan is for one
-device: replica 0 and partition 0, one of each, as in `evaluate`.
+A start/done pair becomes the wrapped computation; an annotation becomes its operands. So does a collective in a program
+for one device, as in `evaluate`; for several, collectives.py makes exchanges of it.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 
-from ...hlo.conventions import ANNOTATIONS
+from ...hlo.conventions import ANNOTATIONS, LEAF
 from ...hlo.dtypes import DType
 from ...hlo.errors import UnsupportedError
 from ...hlo.ir import Instruction, Module
 from ...hlo.opcodes import Op
-from ...hlo.replica_groups import listed_groups, mode_of
-from ...hlo.shapes import Shape, array
-from ..building import Builder
+from ...hlo.replica_groups import ONE_DEVICE, Devices, listed_groups, mode_of
+from ...hlo.shapes import Shape, ShapeIndex, array
+from ..building import Builder, Rewrite
 from ..expansion import Where, expand_ops
+from .collectives import collective_rules
 from .ragged_all_to_all import ragged_rows
 
 
-def expand_async(module: Module) -> Module:
-    """Replace asynchronous pairs by their wrapped ops, and annotations and collectives of one device by their operands.
+def expand_async(module: Module, devices: Devices = ONE_DEVICE) -> Module:
+    """Replace asynchronous pairs by their wrapped ops, and annotations and collectives of one device by their operands;
+    collectives of several devices by exchanges.
 
-    Barriers within kernels are removed too. Raises UnsupportedError for collectives that need other devices.
+    Barriers within kernels are removed too. Raises UnsupportedError for collectives that need more devices.
     """
-    while not module.opcodes.isdisjoint(RULES):
-        after = expand_ops(module, RULES, Where.EVERYWHERE, dynamic=True)
+    rules = _rules(devices)
+    while not module.opcodes.isdisjoint(rules):
+        after = expand_ops(module, rules, Where.EVERYWHERE, dynamic=True)
         if after is module:
             break
         module = after
@@ -85,7 +88,8 @@ def _needs_others(i: Instruction, why: str) -> UnsupportedError:
         "plan",
         f"{i.opcode.value} for more devices than one",
         location=i.location,
-        remedy=f"{why}: evaluate_replicated(module, inputs, replicas=…, partitions=…)",
+        remedy=f"{why}: compile it with CompileOptions(replicas=…, partitions=…), or use --replicas N, or "
+        "evaluate_replicated(module, inputs, replicas=…, partitions=…)",
     )
 
 
@@ -161,6 +165,24 @@ def first_device(_i: Instruction, b: Builder) -> Instruction:
     return b.op(Op.BROADCAST, array(DType.U32), b.constant(0, DType.U32), dimensions=())
 
 
+def outfeed(i: Instruction, b: Builder) -> Instruction | None:
+    """An outfeed of a tuple becomes one of each leaf."""
+    value, token = i.operands
+    if not value.shape.is_tuple or not value.shape.leaves():
+        return None
+    leaves = [_leaf(b, value, index) for index, _ in value.shape.leaves()]
+    for number, leaf in enumerate(leaves):
+        about = {**i.attributes, "outfeed_shape": leaf.shape, "backend_config": f"{LEAF}{number} of {len(leaves)}"}
+        token = b.op(Op.OUTFEED, i.shape, leaf, token, **about)
+    return token
+
+
+def _leaf(b: Builder, value: Instruction, index: ShapeIndex) -> Instruction:
+    for number in index:
+        value = b.op(Op.GET_TUPLE_ELEMENT, value.shape.elements[number], value, index=number)
+    return value
+
+
 # --- annotations -----------------------------------------------------------------------------------------------------
 
 
@@ -191,11 +213,21 @@ RULES = {
     Op.COPY_DONE: _element(0),
     Op.COPY_START: copy_start,
     Op.CUSTOM_CALL: annotation,
+    Op.OUTFEED: outfeed,
     Op.PARTITION_ID: first_device,
     Op.RAGGED_ALL_TO_ALL: ragged,
     Op.REDUCE_SCATTER: collective,
     Op.REPLICA_ID: first_device,
 }
+
+
+def _rules(devices: Devices) -> Mapping[Op, Rewrite]:
+    if devices.count == 1:
+        return RULES
+    ids = {Op.REPLICA_ID: devices.replicas, Op.PARTITION_ID: devices.partitions}
+    kept = {op for op, count in ids.items() if count > 1}
+    return {op: rule for op, rule in {**RULES, **collective_rules(devices)}.items() if op not in kept}
+
 
 WITHIN = dict.fromkeys((Op.ADD_DEPENDENCY, Op.DOMAIN, Op.OPT_BARRIER), same)
 """Ops that order work of the host program. They mean nothing within a kernel, which is one unit of work."""

@@ -27,7 +27,7 @@ def arrays(path, prefix):
 @pytest.mark.skipif(Target.machine().architecture != "x86_64", reason="golden programs are for x86-64")
 @pytest.mark.parametrize("path", FILES, ids=[p.stem for p in FILES])
 def test_it_gives_the_results_of_its_day(path):
-    results = load_executable(path).execute(arrays(path, "in"))
+    results = make.run(load_executable(path), arrays(path, "in"))
     expected = arrays(path, "out")
     assert [(r.dtype, r.shape, r.tobytes()) for r in results] == [(e.dtype, e.shape, e.tobytes()) for e in expected]
 

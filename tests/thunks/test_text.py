@@ -3,7 +3,9 @@
 import pytest
 
 from ...differential.corpus import load_case, read_suite, select
+from ...hlo.dtypes import DType
 from ...hlo.errors import ParseError
+from ...hlo.shapes import array
 from ...migration.compile import compile_program
 from ...planning.plan import BufferSlice
 from ...thunks import (
@@ -18,7 +20,15 @@ from ...thunks import (
     to_text,
     write,
 )
-from ...thunks.kinds import Thunk
+from ...thunks.kinds import (
+    CollectiveDoneThunk,
+    CollectiveStartThunk,
+    DeviceIdThunk,
+    Exchange,
+    InfeedThunk,
+    OutfeedThunk,
+    Thunk,
+)
 from ...thunks.rows import BY_CLASS, KINDS
 from ...thunks.verify import verify_image
 from ..support.corpus import SMALL
@@ -48,6 +58,13 @@ EVERY = (
     ConditionalThunk("c", P, True, (INNER, INNER)),
     ConditionalThunk("c", S, False, (INNER,)),
     ConditionalThunk("none", S, False, ()),
+    DeviceIdThunk("replica", True, S),
+    DeviceIdThunk("r", False, S),
+    CollectiveStartThunk("a.1", Exchange.ALL_GATHER, "all-reduce a.1", ((0, 2), (3, 1)), A),
+    CollectiveStartThunk("channel", Exchange.PERMUTE, "p", (), A, 7),
+    CollectiveDoneThunk("a.1", B),
+    InfeedThunk("leaf", 1, 2, array(DType.F32, 2, 2), A),
+    OutfeedThunk("of", 0, 1, array(DType.S32), S),
 )
 
 
@@ -86,6 +103,15 @@ def test_comments_and_blanks_do_not_count():
         ("sequence {\n  while w predicate 0[0:1] { a {} copy b 0[0:1] -> 0[1:2] }\n}", "2:35", "expected a sequence"),
         ("sequence {\n  conditional c f32 0[0:4] { a {} }\n}", "2:17", "expected pred or s32, found 'f32'"),
         ('sequence {\n  "\\q" {}\n}', "2:3", "not a JSON string"),
+        ("sequence {\n  collective-start a b of c groups {} <- 0[0:1]\n}", "2:3", "'b' is not a valid Exchange"),
+        (
+            "sequence {\n  collective-start a permute of c groups {{0}} <- 0[0:1]\n}",
+            "2:3",
+            "collective a: a group that is no pair of devices",
+        ),
+        ("sequence {\n  collective-start a permute of c groups {0} <- 0[0:1]\n}", "2:43", "expected '{', found '0'"),
+        ('sequence {\n  infeed a leaf 0 of 1 "f3[2]" -> 0[0:1]\n}', "2:24", "expected the shape of an array"),
+        ('sequence {\n  infeed a leaf 0 of 1 "f32[2,]" -> 0[0:1]\n}', "2:24", "expected the shape of an array"),
         ("sequence {", "1:11", "expected '}', found the end"),
         ("sequence {} sequence {}", "1:13", "nothing may follow the program, found 'sequence'"),
         ("a {" * 200, "1:304", "thunks nest deeper than 100"),

@@ -8,6 +8,7 @@ import pytest
 from ...hlo.dtypes import DType
 from ...hlo.dynamic_border import DynamicBorder, DynamicDimension
 from ...hlo.errors import VerificationError
+from ...hlo.replica_groups import Devices
 from ...hlo.shapes import array
 from ...planning.plan import Allocation, AllocationKind, BufferSlice
 from ...thunks import (
@@ -21,6 +22,14 @@ from ...thunks import (
     write,
 )
 from ...thunks.image import Image, Kernel, KernelArgument
+from ...thunks.kinds import (
+    CollectiveDoneThunk,
+    CollectiveStartThunk,
+    DeviceIdThunk,
+    Exchange,
+    InfeedThunk,
+    OutfeedThunk,
+)
 from ...thunks.verify import verify_image
 
 F4, I1 = array(DType.F32, 4), array(DType.S32)
@@ -38,8 +47,16 @@ CALL = KernelThunk("n", "negate", (read(X), write(Y)))
 BODY = SequentialThunk((CopyThunk("c", X, T),), "body")
 LOOP = WhileThunk("w", SequentialThunk((), "condition"), BODY, PRED, 3)
 BRANCH = ConditionalThunk("i", INDEX, False, (BODY,))
+TWO = Devices(2)
 IMAGE = Image(
-    (F4, I1), (F4,), ALLOCATIONS, {}, {3: np.zeros(4, np.uint8)}, (NEGATE,), SequentialThunk((CALL, LOOP, BRANCH))
+    (F4, I1),
+    (F4,),
+    ALLOCATIONS,
+    {},
+    {3: np.zeros(4, np.uint8)},
+    (NEGATE,),
+    SequentialThunk((CALL, LOOP, BRANCH)),
+    devices=TWO,
 )
 
 
@@ -66,10 +83,23 @@ def nested(depth):
 MARKED = ProfileThunk("a", 0, True), CALL, ProfileThunk("a", 0, False)
 
 
+DONE = CollectiveDoneThunk("s", T)
+
+
+def start(source, groups=((0, 1),)):
+    return CollectiveStartThunk("s", Exchange.BROADCAST, "all-reduce s", groups, source)
+
+
+def infeed(leaf=0, leaves=1, shape=F4):
+    return InfeedThunk("f", leaf, leaves, shape, T)
+
+
 def test_a_right_image_passes():
     assert verify_image(with_thunks(*MARKED)) is None
     assert verify_image(IMAGE) is None
     assert verify_image(nested(90)) is None
+    feeds = infeed(), infeed(leaves=2), infeed(leaf=1, leaves=2), OutfeedThunk("o", 0, 1, F4, T)
+    assert verify_image(with_thunks(start(T), DONE, *feeds)) is None
 
 
 BORDER = DynamicBorder((DynamicDimension(0, 0, 1),), (), (F4,), 1)
@@ -110,6 +140,19 @@ WRONG = {
     ),
     "end without a begin": (with_thunks(ProfileThunk("a", 0, False)), "profile a: ends 0"),
     "one id twice": (with_thunks(*MARKED, SequentialThunk(MARKED)), "profile a: the id 0 is another's"),
+    "device-id": (with_thunks(DeviceIdThunk("d", False, T)), "device-id d: a number of 16 bytes"),
+    "start outside": (with_thunks(start(BufferSlice(2, 120, 16)), DONE), "collective-start s: 2[120:136] is outside"),
+    "done to a parameter": (with_thunks(start(T), replace(DONE, destination=X)), "done s: writes allocation 0"),
+    "start alone": (with_thunks(start(T)), "collective-start s: nobody waits for it in its sequence"),
+    "done alone": (with_thunks(SequentialThunk((start(T), DONE)), DONE), "s: its sequence did not start it"),
+    "start twice": (with_thunks(start(T), start(T), DONE), "collective-start s: started twice before its done"),
+    "device 2": (with_thunks(start(T, groups=((0, 2),)), DONE), "s: names a device beyond 2 replicas"),
+    "no device": (replace(IMAGE, devices=Devices(0, 1)), "0 replicas × 1 partitions: 1 to 1024 devices"),
+    "infeed of another size": (with_thunks(infeed(shape=I1)), "infeed f: leaf 0 of 1, s32[], in 16 bytes"),
+    "infeed beyond": (with_thunks(infeed(leaf=1)), "infeed f: leaf 1 of 1"),
+    "infeed in part": (with_thunks(infeed(leaves=2)), "infeed f: leaf 0 of 2 stands alone"),
+    "infeed out of order": (with_thunks(infeed(leaves=2, leaf=1)), "infeed f: leaf 1 of 2 stands alone"),
+    "outfeed in part": (with_thunks(OutfeedThunk("o", 0, 2, F4, T)), "outfeed o: leaf 0 of 2 stands alone"),
     "two kernels": (replace(IMAGE, kernels=(NEGATE, NEGATE)), "two kernels have one symbol"),
     "index": (with_allocation(2, index=7), "allocation 2 says that it is number 7"),
     "negative size": (with_allocation(2, size=-1), "allocation 2 has -1 bytes"),

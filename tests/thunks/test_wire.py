@@ -13,6 +13,7 @@ from ...thunks.rows import KINDS, Type
 from ...thunks.wire.container import FORMAT, MAGIC, Section, SectionKind, pack, unpack
 from ...thunks.wire.protobuf import Damaged, decode, encode
 from ...thunks.wire.schema import SCALARS, schema
+from ...thunks.wire.thunks import field_name
 
 SOURCE = Path(wire.__file__).parent / "wire.proto"
 
@@ -46,7 +47,7 @@ TYPES = {4: "uint64", 8: "bool", 9: "string", 12: "bytes"}
 
 def test_the_table_of_kinds_is_that_of_the_proto():
     thunk = {f.name: f for f in schema()["Thunk"].values()}
-    assert {(kind.name.lower(), kind.name, kind.number) for kind in KINDS} == {
+    assert {(field_name(kind), kind.name, kind.number) for kind in KINDS} == {
         (name, f.type, f.number) for name, f in thunk.items()
     }
     wanted = {
@@ -57,6 +58,8 @@ def test_the_table_of_kinds_is_that_of_the_proto():
         Type.SLICE: "Slice",
         Type.SPLIT: "Split",
         Type.USES: "Use",
+        Type.SHAPE: "Shape",
+        Type.GROUPS: "Group",
         Type.THUNKS: "Thunk",
     }
     for kind in KINDS:

@@ -27,11 +27,13 @@ from enum import IntEnum
 from ...hlo.errors import InputError
 
 MAGIC = b"TBX\0"
-FORMAT = 2
+FORMAT = 3
 """The format version of this writer, and the newest that this reader knows."""
 
-LEAST_READER, OF_SPLIT = 1, 2
-"""The least format version of a reader of what this writer writes, and of programs with split kernels."""
+LEAST_READER, OF_SPLIT, OF_DEVICES = 1, 2, 3
+"""The least format version of a reader of what this writer writes, of programs with split kernels, and of programs for
+several devices or with feeds.
+"""
 
 ALIGNMENT = 64
 MOST_SECTIONS = 1 << 16

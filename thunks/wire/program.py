@@ -3,16 +3,18 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
 
 from ...hlo.errors import InputError, VerificationError
+from ...hlo.replica_groups import Devices
 from ...hlo.shapes import Shape
 from ..image import Image, Kernel, KernelArgument
+from ..kinds import DeviceIdThunk, is_meeting
 from ..verify import verify_image
-from .container import LEAST_READER, OF_SPLIT, Container, Section, SectionKind, pack, unpack
+from .container import LEAST_READER, OF_DEVICES, OF_SPLIT, Container, Section, SectionKind, pack, unpack
 from .memory import Values, buffer_values, constants_of, image_of
 from .protobuf import decode, encode
 from .shapes import shape_of, shape_values
@@ -83,8 +85,15 @@ def write_program(program: ProgramFile, key: bytes | None = None) -> Iterator[by
     )
     sections = [Section(kind, encode(name, values)) for kind, name, values in messages]
     sections += [Section(SectionKind.CODE, data) for data in program.objects]
-    reader = OF_SPLIT if any(kernel.split for kernel in program.image.kernels) else LEAST_READER
-    return pack([*sections, Section(SectionKind.CONSTANTS, constants)], key, reader)
+    return pack([*sections, Section(SectionKind.CONSTANTS, constants)], key, _least_reader(program.image))
+
+
+def _least_reader(image: Image) -> int:
+    if image.devices.count > 1 or any(
+        is_meeting(thunk) or isinstance(thunk, DeviceIdThunk) for thunk in image.thunks.walk()
+    ):
+        return OF_DEVICES
+    return OF_SPLIT if any(kernel.split for kernel in image.kernels) else LEAST_READER
 
 
 def read_program(data: bytes | memoryview, key: bytes | None = None) -> tuple[ProgramFile, Container]:
@@ -105,6 +114,7 @@ def read_program(data: bytes | memoryview, key: bytes | None = None) -> tuple[Pr
         raise InputError("the program has no thunks")
     functions = tuple(_kernel_of(values) for values in program["functions"])
     image = image_of(buffers, constants, functions, sequence_of(program["thunks"]))
+    image = replace(image, devices=Devices(program["replicas"] or 1, program["partitions"] or 1))
     verify_image(image)
     found = ProgramFile(_needs_of(target), _entry_of(entry), image, tuple(_all(container, SectionKind.CODE)))
     _check_entry(found)
@@ -165,7 +175,8 @@ def _program_values(image: Image) -> Values:
         {**_fields(k), "arguments": [_fields(a) for a in k.arguments], "split": split_values(k.split)}
         for k in image.kernels
     ]
-    return {"functions": functions, "thunks": thunk_values(image.thunks)}
+    devices = {name: count if count > 1 else 0 for name, count in _fields(image.devices).items()}
+    return {"functions": functions, "thunks": thunk_values(image.thunks), **devices}
 
 
 def _kernel_of(values: Values) -> Kernel:

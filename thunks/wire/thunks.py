@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Callable
 from typing import Any
 
@@ -9,6 +10,7 @@ from ...hlo.errors import InputError
 from ...planning.allocation import BufferSlice
 from ..kinds import Access, BufferUse, SequentialThunk, Split, Thunk
 from ..rows import BY_CLASS, KINDS, MOST_NESTED, Kind, Type
+from .shapes import shape_of, shape_values
 
 Values = dict[str, Any]
 
@@ -42,7 +44,7 @@ def slice_of(values: Values | None) -> BufferSlice:
 
 def _any(values: Values, depth: int) -> Thunk:
     """The thunk in a Thunk message."""
-    found = [(kind, values[_field_name(kind)]) for kind in KINDS if values[_field_name(kind)] is not None]
+    found = [(kind, values[field_name(kind)]) for kind in KINDS if values[field_name(kind)] is not None]
     if len(found) != 1:
         raise InputError("a thunk is of no kind that this reader knows, or of two")
     return _thunk_of(*found[0], depth)
@@ -63,8 +65,9 @@ def _thunk_of(kind: Kind, values: Values, depth: int) -> Thunk:
     return made
 
 
-def _field_name(kind: Kind) -> str:
-    return kind.name.lower()
+def field_name(kind: Kind) -> str:
+    """CollectiveStart → collective_start."""
+    return re.sub("(?<!^)(?=[A-Z])", "_", kind.name).lower()
 
 
 def _same(value: Any) -> Any:
@@ -97,15 +100,19 @@ def _nested(values: Values | None, depth: int) -> SequentialThunk:
 _SEQUENTIAL = BY_CLASS[SequentialThunk]
 
 _TO: dict[Type, Callable[[Any], Any]] = {
+    Type.SHAPE: shape_values,
+    Type.GROUPS: lambda groups: [{"devices": list(group)} for group in groups],
     Type.SLICE: slice_values,
     Type.SPLIT: split_values,
     Type.USES: _use_values,
     Type.SEQUENCE: thunk_values,
     Type.SEQUENCES: lambda thunks: [thunk_values(t) for t in thunks],
-    Type.THUNKS: lambda thunks: [{_field_name(BY_CLASS[type(t)]): thunk_values(t)} for t in thunks],
+    Type.THUNKS: lambda thunks: [{field_name(BY_CLASS[type(t)]): thunk_values(t)} for t in thunks],
 }
 
 _FROM: dict[Type, Callable[[Any, int], Any]] = {
+    Type.SHAPE: lambda values, depth: shape_of(values),
+    Type.GROUPS: lambda groups, depth: tuple(tuple(group["devices"]) for group in groups),
     Type.SLICE: lambda values, depth: slice_of(values),
     Type.SPLIT: lambda values, depth: split_of(values),
     Type.USES: _uses,

@@ -131,15 +131,13 @@ def test_ragged_rows_go_where_the_table_says(rows, row):
 
 
 QUEUES = {
-    "infeed": "(f32[2], token[]) infeed(k)",
-    "outfeed": "token[] outfeed(x, k), outfeed_shape=f32[4]",
     "send": "(f32[4], u32[], token[]) send(x, k), channel_id=1",
     "recv": "(f32[4], u32[], token[]) recv(k), channel_id=1",
 }
 
 
 @pytest.mark.parametrize("opcode", QUEUES)
-def test_queues_to_a_host_are_refused_by_name(opcode):
+def test_channels_to_a_host_are_refused_by_name(opcode):
     text = entry("k = token[] after-all()", f"y = {QUEUES[opcode]}", "ROOT r = f32[4] negate(x)")
     with pytest.raises(UnsupportedError, match=f"no emitter for {opcode} .pass values as parameters") as caught:
         compile_module(parse_module(text))

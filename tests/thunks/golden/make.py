@@ -14,6 +14,7 @@ from pathlib import Path
 import numpy as np
 
 from testbed.backends.base import CompileOptions
+from testbed.backends.host.executable import HostExecutable
 from testbed.codegen.load import symbols_of
 from testbed.codegen.options import EmitOptions, Target
 from testbed.differential.fake_inputs import fake_inputs
@@ -120,6 +121,26 @@ ENTRY e {
   ROOT r = f32[128] reduce(m, z), dimensions={1}, to_apply=sum
 }
 """
+DEVICES = """HloModule devices
+sum {
+  a = f32[] parameter(0)
+  b = f32[] parameter(1)
+  ROOT s = f32[] add(a, b)
+}
+ENTRY e {
+  x = f32[2,3] parameter(0)
+  k = token[] after-all()
+  f = (f32[2,3], token[]) infeed(k)
+  y = f32[2,3] get-tuple-element(f), index=0
+  a = f32[2,3] all-reduce(y), replica_groups={{1,0}}, channel_id=3, use_global_device_ids=true, to_apply=sum
+  t = f32[2,3] all-to-all(x), dimensions={0}
+  p = f32[2,3] collective-permute(x), source_target_pairs={{0,1}}
+  b = f32[2,3] collective-broadcast(x), replica_groups={{1,0}}
+  r = u32[] replica-id()
+  o = token[] outfeed(t, k), outfeed_shape=f32[2,3]
+  ROOT all = (f32[2,3], f32[2,3], f32[2,3], f32[2,3], u32[]) tuple(a, t, p, b, r)
+}
+"""
 PROGRAMS = {
     "loop": (LOOP, "mlir", False),
     "branches": (BRANCHES, "legacy", False),
@@ -128,6 +149,7 @@ PROGRAMS = {
     "product": (PRODUCT, "mlir", False),
     "profile": (LOOP, "legacy", True),
     "split": (SPLIT, "legacy", False),
+    "devices": (DEVICES, "mlir", False),
 }
 """Name → HLO, stack, whether it has profile thunks: together every kind of thunk and of allocation."""
 
@@ -147,11 +169,24 @@ def make(day: str, names: Sequence[str] = tuple(PROGRAMS)) -> int:
     return 0
 
 
+def run(executable: HostExecutable, inputs: Sequence[np.ndarray]) -> list[np.ndarray]:
+    """The results. On two devices each has a parameter and a value of its infeed, and the outfeed is a result."""
+    if executable.outside is None:
+        return executable.execute([x.copy() for x in inputs])
+    x, y, *fed = inputs
+    for device, value in enumerate(fed):
+        executable.infeed(value, device=device)
+    results = executable.execute_replicated([[x], [y]])
+    return [leaf for device in range(2) for leaf in (*results[device], *executable.outfeed(device))]
+
+
 def _made(text: str, stack: str, profile: bool) -> tuple[bytes, list[np.ndarray], list[np.ndarray]]:
-    options = CompileOptions(EmitOptions(Target.level("x86-64-v2"), ranges=text == SPLIT), cache=None, profile=profile)
-    executable = compile(text, stack, options)
+    emit, replicas = EmitOptions(Target.level("x86-64-v2"), ranges=text == SPLIT), 2 if text == DEVICES else 1
+    executable = compile(text, stack, CompileOptions(emit, cache=None, profile=profile, replicas=replicas))
     inputs = [x[:5] if text == DYNAMIC else x for x in fake_inputs(parse(text), 1)]
-    results = executable.execute([x.copy() for x in inputs])
+    if text == DEVICES:
+        inputs = [x + n for n in range(4) for x in inputs]
+    results = run(executable, inputs)
     if needed := symbols_of(executable.code.objects).undefined:
         raise ValueError(f"a golden program needs {needed}, which other machines may lack")
     return executable.serialize(), inputs, results
