@@ -37,7 +37,6 @@ def command(program: str, verify: str | None, as_json: bool) -> int:
 
 def _body(name: str, file: ProgramFile, container: Container) -> dict[str, Any]:
     from ..codegen.features import lacking
-    from ..codegen.options import Target
 
     needs, image = file.needs, file.image
     return {
@@ -51,7 +50,7 @@ def _body(name: str, file: ProgramFile, container: Container) -> dict[str, Any]:
             "triple": needs.triple,
             "features": list(needs.features),
             "symbols": list(needs.symbols),
-            "refused_here": lacking(needs.triple, needs.features, Target.machine()) or None,
+            "refused_here": lacking(needs.triple, needs.features) or None,
         },
         "parameters": [{"name": p.name, "shape": str(p.shape)} for p in file.entry.parameters],
         "result": str(file.entry.result),

@@ -7,10 +7,10 @@ import hashlib
 import os
 import threading
 from dataclasses import dataclass, field
-from pathlib import Path
-from uuid import uuid4
+from typing import TYPE_CHECKING
 
-from ..formats.whole_files import unfinished
+if TYPE_CHECKING:
+    from pathlib import Path
 
 FORMAT = 1
 """Version of the entry format: MAGIC, the SHA-256 of the payload, the payload."""
@@ -37,6 +37,8 @@ def cache_key(*parts: str) -> str:
 
 def user_cache_directory() -> Path:
     """The user's cache directory, by the conventions of the platform."""
+    from pathlib import Path
+
     import platformdirs
 
     return Path(platformdirs.user_cache_dir("testbed", appauthor=False)) / "objects"
@@ -58,21 +60,27 @@ class ObjectCache:
 
     def path(self, key: str) -> Path:
         """The path of an entry, whether or not it exists."""
+        from pathlib import Path
+
+        return Path(self._name(key))
+
+    def _name(self, key: str) -> str:
         if self.directory is None:
             self.directory = user_cache_directory()
-        return self.directory / key[:2] / (key[2:] + SUFFIX)
+        return os.path.join(self.directory, key[:2], key[2:] + SUFFIX)
 
     def read(self, key: str) -> bytes | None:
         """The payload of an entry; None if it is absent or damaged. A damaged entry is removed."""
-        path = self.path(key)
+        path = self._name(key)
         try:
-            data = path.read_bytes()
+            with open(path, "rb") as file:
+                data = file.read()
         except OSError:
             return None
         payload = data[HEADER:]
         if data[:HEADER] != MAGIC + hashlib.sha256(payload).digest():
             with contextlib.suppress(OSError):
-                path.unlink()
+                os.unlink(path)
             return None
         with contextlib.suppress(OSError):
             os.utime(path)
@@ -80,6 +88,10 @@ class ObjectCache:
 
     def write(self, key: str, payload: bytes) -> None:
         """Write a payload to a temporary file, then rename it, so that readers see the whole entry or none."""
+        from uuid import uuid4
+
+        from ..formats.whole_files import unfinished
+
         path = self.path(key)
         temporary = path.with_name(f"{uuid4().hex}.tmp")
         try:

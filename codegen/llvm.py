@@ -11,16 +11,12 @@ from dataclasses import dataclass
 import llvmlite
 import llvmlite.binding as llvm
 
-from ..hlo.errors import TestbedError
+from .errors import CodegenError
 from .options import Target
 
 LLVM_VERSION = ".".join(map(str, llvm.llvm_version_info))
 VERSIONS = f"llvmlite {llvmlite.__version__}, LLVM {LLVM_VERSION}"
 """The versions of llvmlite and LLVM, a part of every cache key."""
-
-
-class CodegenError(TestbedError):
-    """LLVM IR that LLVM refuses, an unknown target, or code that does not load."""
 
 
 INLINE_ASM = re.compile(r'\basm (?:sideeffect |alignstack |inteldialect |unwind )*"')

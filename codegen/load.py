@@ -2,22 +2,21 @@
 
 from __future__ import annotations
 
+import ctypes
 import functools
+import os
 import sys
-import threading
 import weakref
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 
-import llvmlite.binding as llvm
-
-from .elf import ObjectSymbols, object_symbols
+from .elf import ElfObject, ObjectSymbols, read_object
+from .errors import CodegenError
 from .library.symbols import library_address
-from .llvm import CodegenError, start
 
-LIBRARIES = {"linux": ("libm.so.6", "libgcc_s.so.1")}
-"""Libraries with the functions that emitted code calls: libm, and the compiler's runtime (f16 conversions, 128-bit
-division).
+LIBRARIES = {"linux": (None, "libm.so.6", "libgcc_s.so.1")}
+"""Where the functions that emitted code calls are: the process, libm, and the compiler's runtime (f16 conversions,
+128-bit division).
 """
 
 LINKER_DEFINES = {"_GLOBAL_OFFSET_TABLE_"}
@@ -44,7 +43,11 @@ class LoadedCode:
 
 def symbols_of(objects: Sequence[bytes]) -> ObjectSymbols:
     """The symbols that objects define and need together. Raises CodegenError if one is defined twice."""
-    symbols = [object_symbols(data) for data in objects]
+    return _symbols([read_object(data) for data in objects])
+
+
+def _symbols(objects: Sequence[ElfObject]) -> ObjectSymbols:
+    symbols = [o.global_symbols for o in objects]
     defined = _defined_once(symbols)
     needed = set[str]().union(*(s.undefined for s in symbols)) - defined - LINKER_DEFINES
     return ObjectSymbols(frozenset(defined), frozenset(needed))
@@ -52,8 +55,7 @@ def symbols_of(objects: Sequence[bytes]) -> ObjectSymbols:
 
 def missing_symbols(names: Iterable[str]) -> list[str]:
     """The names that neither this process nor a library has, sorted. Raises CodegenError for a missing library."""
-    _load_libraries()
-    return sorted(n for n in names if not (library_address(n) or llvm.address_of_symbol(n)))
+    return sorted(n for n in names if not _address(n))
 
 
 def load(objects: Sequence[bytes], imports: Mapping[str, int] | None = None) -> LoadedCode:
@@ -61,46 +63,26 @@ def load(objects: Sequence[bytes], imports: Mapping[str, int] | None = None) -> 
 
     Raises CodegenError if a symbol is missing or defined twice.
     """
-    symbols = symbols_of(objects)
-    builder = llvm.JITLibraryBuilder()
-    for data in objects:
-        builder.add_object_img(data)
-    for name, address in _resolve(symbols.undefined, imports or {}).items():
-        builder.import_symbol(name, address)
-    for name in symbols.defined:
-        builder.export_symbol(name)
-    try:
-        with _LOCK:
-            jit, number = _next_library()
-            tracker = builder.link(jit, f"testbed.{number}")
-    except RuntimeError as error:
-        raise CodegenError(f"the code does not load: {error}") from error
-    code = LoadedCode({name: tracker[name] for name in symbols.defined}, tuple(objects))
-    # The registry of finalizers holds both, so that not even the garbage collector frees the JIT before the library.
-    weakref.finalize(code, _unload, tracker, jit).atexit = False
+    read = [read_object(data) for data in objects]
+    symbols = _symbols(read)
+    addresses, free = _linked(read, symbols.defined, _resolve(symbols.undefined, imports or {}))
+    code = LoadedCode(addresses, tuple(objects))
+    weakref.finalize(code, free).atexit = False
     return code
 
 
-def _unload(tracker: llvm.ResourceTracker, jit: llvm.LLJIT) -> None:
-    tracker.close()  # here, while the caller still holds the JIT, which goes with the last of its libraries
+def _linked(
+    objects: Sequence[ElfObject], names: Collection[str], external: Mapping[str, int]
+) -> tuple[Mapping[str, int], Callable[[], object]]:
+    """The addresses of `names`, and what unloads the code: our own linker on x86-64, LLVM's elsewhere."""
+    if os.uname().machine == "x86_64":
+        from .link import free, link
 
+        code = link(objects, external)
+        return code.addresses, functools.partial(free, code.address, code.size)
+    from .jit_link import jit_link
 
-JIT_LIBRARIES = 128
-"""Libraries per JIT. LLVM frees the code of a library but keeps 8 KB of its names until the whole JIT is freed."""
-
-_LOCK = threading.Lock()
-_served = 0
-_current: llvm.LLJIT | None = None
-
-
-def _next_library() -> tuple[llvm.LLJIT, int]:
-    """The JIT for the next library, and the library's number. LLVM never accepts the name of a library again."""
-    global _served, _current
-    start()
-    if _current is None or _served % JIT_LIBRARIES == 0:
-        _current = llvm.create_lljit_compiler(use_jit_link=True)
-    _served += 1
-    return _current, _served
+    return jit_link([o.data for o in objects], names, external)
 
 
 def _defined_once(symbols: Iterable[ObjectSymbols]) -> set[str]:
@@ -115,8 +97,7 @@ def _defined_once(symbols: Iterable[ObjectSymbols]) -> set[str]:
 
 def _resolve(names: Iterable[str], imports: Mapping[str, int]) -> dict[str, int]:
     """The address of each name. Raises CodegenError that lists all missing names."""
-    _load_libraries()
-    found = {n: imports.get(n) or library_address(n) or llvm.address_of_symbol(n) for n in names}
+    found = {n: imports.get(n) or _address(n) for n in names}
     missing = sorted(name for name, address in found.items() if not address)
     if missing:
         raise CodegenError(
@@ -126,10 +107,23 @@ def _resolve(names: Iterable[str], imports: Mapping[str, int]) -> dict[str, int]
     return {name: address for name, address in found.items() if address}
 
 
-@functools.cache
-def _load_libraries() -> None:
-    for name in LIBRARIES.get(sys.platform, ()):
+def _address(name: str) -> int | None:
+    """The address of a symbol of a library or of this process; None if there is none."""
+    found = library_address(name)
+    for library in () if found else _libraries():
         try:
-            llvm.load_library_permanently(name)
-        except RuntimeError:
+            return ctypes.cast(library[name], ctypes.c_void_p).value
+        except (AttributeError, ValueError):  # a name with a zero byte is no symbol
+            continue
+    return found
+
+
+@functools.cache
+def _libraries() -> tuple[ctypes.CDLL, ...]:
+    found = []
+    for name in LIBRARIES.get(sys.platform, (None,)):
+        try:
+            found.append(ctypes.CDLL(name))
+        except OSError:
             continue  # symbols that only this library defines are then reported by name
+    return tuple(found)

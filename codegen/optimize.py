@@ -10,11 +10,8 @@ import llvmlite.binding as llvm
 
 from .cache import DEFAULT_CACHE, ObjectCache, cache_key
 from .llvm import VERSIONS, Compiler, compiler, parse
-from .options import EmitOptions
+from .options import SETTINGS, EmitOptions
 from .unlocked import emit_object, freed, run_passes
-
-SETTINGS = "O3 slp loop-vectorize interleave unroll; pic small"
-"""The settings of `compiler` in words, a part of every cache key. Change them together."""
 
 
 @dataclass(frozen=True, slots=True)

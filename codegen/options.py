@@ -8,6 +8,9 @@ from dataclasses import dataclass
 from ..hlo.errors import InputError
 from .threads import threads
 
+SETTINGS = "O3 slp loop-vectorize interleave unroll; pic small"
+"""The settings of `compiler` (llvm.py) in words, a part of every cache key. Change them together."""
+
 
 @dataclass(frozen=True, slots=True)
 class Target:

@@ -24,13 +24,12 @@ import ctypes
 import os
 import sys
 import threading
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 
 from .cache import ObjectCache
 from .load import LoadedCode, load
-from .optimize import compile_object
-from .options import EmitOptions
 from .pool_ir import pool_ir
+from .runtime import runtime_object, runtime_target
 from .threads import listen
 
 PARALLEL_FOR = "testbed_parallel_for"
@@ -58,8 +57,8 @@ def pool(cache: ObjectCache | None = None) -> Pool:
 
 
 def _made(cache: ObjectCache | None) -> Pool:
-    options = replace(EmitOptions.host(), ranges=False)
-    code = load([compile_object(pool_ir(options.target), options, cache)])
+    text = pool_ir(runtime_target())
+    code = load([runtime_object(text, lambda: text, cache)])
     ctypes.pythonapi.Py_IncRef(ctypes.py_object(code))
     set_count = ctypes.CFUNCTYPE(None, ctypes.c_int64)(code.address("testbed_pool_threads"))
     listen(set_count if sys.platform == "linux" else lambda count: set_count(1))

@@ -19,7 +19,7 @@ import llvmlite
 import llvmlite.binding as llvm
 from llvmlite.binding import ffi
 
-from .llvm import CodegenError
+from .errors import CodegenError
 
 KNOWN = frozenset({"0.50"})
 """Versions (major.minor) of llvmlite with the private interface that is used here."""

@@ -9,13 +9,12 @@ from __future__ import annotations
 
 import threading
 from collections.abc import Callable
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 
 import numpy as np
 
 from ..codegen.load import LoadedCode, load
-from ..codegen.optimize import compile_object
-from ..codegen.options import EmitOptions
+from ..codegen.runtime import runtime_object
 from .executor import Executor
 from .host_module import LEFT, POSITION
 from .host_program import HostFrame
@@ -81,7 +80,7 @@ def _code() -> LoadedCode:
     global _loaded
     with _LOCK:
         if _loaded is None:
-            _loaded = load([compile_object(PATCHED_IR, replace(EmitOptions.host(), ranges=False))])
+            _loaded = load([runtime_object(PATCHED_IR, lambda: PATCHED_IR)])
         return _loaded
 
 

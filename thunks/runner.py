@@ -22,14 +22,13 @@ from __future__ import annotations
 import ctypes
 import threading
 from collections.abc import Callable, Collection, Iterable, Mapping
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from enum import IntEnum
 
 from ..codegen.cache import ObjectCache
 from ..codegen.load import LoadedCode, load
-from ..codegen.optimize import compile_object
-from ..codegen.options import EmitOptions
 from ..codegen.pool import PARALLEL_FOR, pool
+from ..codegen.runtime import runtime_object, runtime_target
 from .events import PROFILE_IR
 from .kinds import Split
 
@@ -84,9 +83,10 @@ _RUNNERS: dict[tuple[frozenset[int], frozenset[int]], Runner] = {}
 
 
 def _make_runner(arities: frozenset[int], split: frozenset[int], cache: ObjectCache | None) -> Runner:
-    options = replace(EmitOptions.host(), ranges=False)
-    text = runner_ir(arities, split) + PROFILE_IR + FLUSHING.get(options.target.architecture, _NO_FLUSHING)
-    code = load([compile_object(text, options, cache)], {PARALLEL_FOR: pool(cache).parallel_for} if split else None)
+    text = runner_ir(arities, split) + PROFILE_IR + FLUSHING.get(runtime_target().architecture, _NO_FLUSHING)
+    code = load(
+        [runtime_object(text, lambda: text, cache)], {PARALLEL_FOR: pool(cache).parallel_for} if split else None
+    )
     entry = ctypes.CFUNCTYPE(ctypes.c_int64, ctypes.c_void_p)
     run, flushing = (entry(code.address(name)) for name in ("testbed_run_table", "testbed_run_table_flushing"))
     bodies = {n: code.address(_body_name(n)) for n in split}

@@ -13,7 +13,7 @@ from ...codegen.whole import RELOCATIONS, needed_symbols, whole_object
 from ...hlo.dynamic_border import DynamicBorder
 from ...hlo.errors import InputError
 from ...planning.plan import KernelRequest, Plan
-from ...thunks.host_program import host_ir, module_of
+from ...thunks.host_build import host_ir, module_of
 from ...thunks.lowering import from_plan
 from ..base import EmitFor, EmitOptions
 from .ahead_files import example, header, makefile

@@ -16,15 +16,15 @@ from ...thunks.image import Image
 from ...thunks.outside import Port
 from ...thunks.patched import native_run
 from .addresses import address_of
-from .entry import MOST_CONTEXTS, Native, Program
 from .memory import POOL
 from .signature import Signature
 
 if TYPE_CHECKING:
     from ...profiling.sink import Sink
+    from .entry import Native, Program
 
-IDLE_CONTEXTS = MOST_CONTEXTS
-"""Number of arenas that an executable keeps for parallel executions."""
+IDLE_CONTEXTS = 8
+"""Number of arenas that an executable keeps for parallel executions; as many as the native entry may use at once."""
 
 
 class Contexts:

@@ -59,9 +59,6 @@ KNOWN_PYTHONS = ((3, 11), (3, 13))
 NEW_FROM_DESCR, SET_BASE_OBJECT = 94, 282
 """Places of PyArray_NewFromDescr and PyArray_SetBaseObject in numpy's table, which is its stable binary interface."""
 
-MOST_CONTEXTS = 8
-"""Contexts that the native functions may use at once."""
-
 METH_FASTCALL, METH_KEYWORDS = 0x80, 0x2
 
 
@@ -231,14 +228,15 @@ class Program:
     """The record of a program for the native functions, and all that it points to. words: the record itself.
 
     seconds: an upper estimate of a run in which each loop takes one iteration. loops: whether it has any.
+    contexts: how many of them the native functions may use at once.
     """
 
-    def __init__(self, signature: Signature, calling: Calling, seconds: float, loops: bool):
+    def __init__(self, signature: Signature, calling: Calling, seconds: float, loops: bool, contexts: int):
         self.signature, self._finish = signature, calling.result
         variable = signature.variable
         self._leaves = [_Leaves(signature.inputs, variable[: len(signature.inputs)], False)]
         self._leaves.append(_Leaves(signature.outputs, variable[len(signature.inputs) :], True))
-        self._contexts = np.zeros(MOST_CONTEXTS, np.uint64)
+        self._contexts = np.zeros(contexts, np.uint64)
         copies = [(number, s.allocation, s.offset, s.size) for number, s in signature.copied]
         aliases = [(source, target, signature.outputs[target].bytes) for source, target in signature.aliased]
         self._copies, self._aliases = _rows(copies, COPY), _rows(aliases, ALIAS)

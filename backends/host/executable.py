@@ -7,7 +7,6 @@ import functools
 import os
 import threading
 from collections.abc import Collection, Iterator, Mapping, Sequence
-from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -15,7 +14,6 @@ import numpy as np
 from ...codegen.cache import ObjectCache
 from ...codegen.load import LoadedCode
 from ...codegen.options import Target
-from ...formats.whole_files import write_whole
 from ...hlo.errors import InputError
 from ...hlo.ir import Module
 from ...thunks import ProfileThunk, SequentialThunk, WhileThunk
@@ -25,9 +23,8 @@ from ...thunks.image import Image
 from ...thunks.outside import Port
 from ...thunks.patched import runs_natively
 from ..base import Executable
-from .contexts import Context, Contexts
+from .contexts import IDLE_CONTEXTS, Context, Contexts
 from .donation import place_aliased
-from .entry import Program, native_entry
 from .feeds import Queues
 from .files import entry_of, pieces
 from .interruptible import LONG, in_main_thread, run_aside
@@ -93,6 +90,10 @@ class HostExecutable(Executable):
 
     def save(self, path: str | os.PathLike[str], key: bytes | None = None) -> None:
         """Write the .tbx file that `testbed.load_executable` reads, whole or not at all. key: signs it."""
+        from pathlib import Path
+
+        from ...formats.whole_files import write_whole
+
         write_whole(Path(path), lambda file: file.writelines(self._pieces(key)))
 
     def _pieces(self, key: bytes | None) -> Iterator[bytes | memoryview]:
@@ -243,10 +244,12 @@ class HostExecutable(Executable):
         with self._entering:
             if not self._may_enter:
                 return
+            from .entry import Program, native_entry
+
             native = native_entry(HostExecutable, "_native", Executable.__call__, self._cache)
             if native is not None:
                 loops = any(isinstance(thunk, WhileThunk) for thunk in self.thunks.walk())
-                program = Program(self._signature, self.calling, self.image.seconds, loops)
+                program = Program(self._signature, self.calling, self.image.seconds, loops, IDLE_CONTEXTS)
                 self._native = program.words
                 self._contexts.enter(native, program)
             self._may_enter = False

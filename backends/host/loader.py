@@ -13,8 +13,8 @@ from typing import TypeVar
 import numpy as np
 
 from ...codegen.cache import DEFAULT_CACHE, ObjectCache
+from ...codegen.errors import CodegenError
 from ...codegen.features import lacking
-from ...codegen.llvm import CodegenError
 from ...codegen.load import LoadedCode, load, missing_symbols, symbols_of
 from ...codegen.options import Target
 from ...hlo.errors import InputError, TestbedError
@@ -111,7 +111,7 @@ def _aligned(data: bytes) -> memoryview:
 
 def _loaded(program: ProgramFile, cache: ObjectCache | None, native_calls: bool) -> LoadedExecutable:
     needs, objects = program.needs, [bytes(data) for data in program.objects]
-    why = lacking(needs.triple, needs.features, Target.machine())
+    why = lacking(needs.triple, needs.features)
     if why:
         raise InputError(f"its code cannot run here: {why}", remedy="compile it with --cpu for this processor")
     _check_symbols(program, objects)

@@ -9,9 +9,10 @@ from __future__ import annotations
 import ctypes
 import functools
 import os
+import sys
 import threading
 import weakref
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
@@ -159,11 +160,10 @@ def _code() -> _Code:
 
 def _load() -> _Code:
     from ...codegen.load import load
-    from ...codegen.optimize import compile_object
-    from ...codegen.options import EmitOptions
-    from . import pool_code as c
+    from ...codegen.runtime import runtime_object
+    from . import pool_words as c
 
-    loaded = load([compile_object(c.pool_ir(), replace(EmitOptions.host(), ranges=False))])
+    loaded = load([runtime_object(f"{sys.platform} {c.CODE}", _text)])
     address, word = ctypes.c_void_p, ctypes.c_uint64
 
     def function(name: str, result: Any, *arguments: Any) -> Any:
@@ -183,6 +183,12 @@ def _load() -> _Code:
         {name: loaded.address(name) for name in ("testbed_take", "testbed_give")},
         loaded,
     )
+
+
+def _text() -> str:
+    from .pool_code import pool_ir
+
+    return pool_ir()
 
 
 def native_functions() -> dict[str, int]:

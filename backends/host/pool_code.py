@@ -1,4 +1,4 @@
-"""The native code of the pool: take a block, give it back, free idle blocks. Words of its records stand here."""
+"""The native code of the pool: take a block, give it back, free idle blocks. pool_words.py has their records."""
 
 from __future__ import annotations
 
@@ -7,19 +7,26 @@ import sys
 from llvmlite import ir
 
 from ...planning.allocation import POOL_ALIGNMENT
+from .pool_words import (
+    CAPACITY,
+    CLOCK,
+    IDLE,
+    IDLE_BLOCKS,
+    IDLE_LIMIT,
+    IN_USE,
+    LIMIT,
+    LOCK,
+    MADE,
+    NEXT,
+    PEAK,
+    POOL_OF,
+    POOL_WORDS,
+    SHELF_WORDS,
+    SHELVES,
+    TAKEN,
+    USED,
+)
 from .words import I32, I64, NULL, PTR, VOID, NativeModule, Words
-
-LOCK, IN_USE, PEAK, IDLE, TAKEN, MADE, LIMIT, IDLE_LIMIT, CLOCK, SHELVES = range(10)
-"""Words of a pool: a spin lock; bytes in blocks in use, their peak, bytes in idle blocks; blocks handed out and blocks
-that came from the system, since the start; the limits in bytes; a clock; the first shelf.
-"""
-POOL_WORDS = 10
-
-CAPACITY, IDLE_BLOCKS, USED, NEXT, POOL_OF = range(5)
-"""Words of a shelf, the idle blocks of one size: bytes of a block; the first idle block, whose first word is the next;
-the clock at the last use; the next shelf; the pool.
-"""
-SHELF_WORDS = 5
 
 HUGE = 4 << 20
 """Bytes from which a new block asks for huge pages, as numpy does: touching it is several times as fast."""

@@ -8,8 +8,8 @@ from dataclasses import dataclass
 from ...codegen.inline import ARCHITECTURES, with_kernels
 from ...codegen.optimize import CompiledObject, optimize
 from ...thunks import ConditionalThunk, CopyThunk, KernelThunk, ProfileThunk, SequentialThunk, WhileThunk
+from ...thunks.host_build import build_host, host_ir, module_of
 from ...thunks.host_module import HostModule
-from ...thunks.host_program import build_host, host_ir, module_of
 from ..base import CompileOptions, HostProgramKind
 
 

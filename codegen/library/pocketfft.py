@@ -13,7 +13,7 @@ from importlib import import_module
 
 import numpy as np
 
-from ..llvm import CodegenError
+from ..errors import CodegenError
 
 PREFIX = "numpy_pocketfft_"
 LOOPS = ("fft", "ifft", "rfft_n_even", "rfft_n_odd", "irfft")

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import ctypes
 import functools
-from pathlib import Path
+import os
 
-from ..llvm import CodegenError
+from ..errors import CodegenError
 from . import pocketfft
 
 OPENBLAS = "scipy_"
@@ -41,9 +41,9 @@ def _openblas() -> ctypes.CDLL:
             "linear algebra needs OpenBLAS: the package scipy-openblas32 is not installed",
             remedy="run ./testbed setup, or install what requirements.txt pins",
         ) from None
-    path = Path(scipy_openblas32.get_lib_dir()) / scipy_openblas32.get_library(fullname=True)
+    path = os.path.join(scipy_openblas32.get_lib_dir(), scipy_openblas32.get_library(fullname=True))
     try:
-        library = ctypes.CDLL(str(path))
+        library = ctypes.CDLL(path)
     except OSError as error:
         raise CodegenError(
             f"OpenBLAS does not load: {error}", remedy="reinstall the scipy-openblas32 that requirements.txt pins"

@@ -12,7 +12,7 @@ import pytest
 import testbed
 
 from ...backends.host import entry
-from ...backends.host.entry import MOST_CONTEXTS
+from ...backends.host.contexts import IDLE_CONTEXTS
 from ...backends.host.interruptible import SHORT
 from ...backends.host.memory import POOL
 from ..support.entry_programs import ADD, NEEDS_ENTRY, PAIR, SCALE, A, B, child, made
@@ -136,7 +136,7 @@ def test_threads_call_at_once_and_nothing_grows(text):
     once()
     assert POOL.stats().bytes_in_use <= blocks.bytes_in_use + 8 * (64 << 10)
     assert bytes_in_use() - heap < 2_000_000
-    assert len(program._contexts) <= MOST_CONTEXTS
+    assert len(program._contexts) <= IDLE_CONTEXTS
 
 
 def test_more_threads_than_contexts_while_the_lock_is_free():

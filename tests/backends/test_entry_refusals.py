@@ -8,7 +8,7 @@ import pytest
 
 import testbed
 
-from ...backends.host import entry, executable
+from ...backends.host import entry
 from ...backends.host.entry import probe
 from ...backends.host.entry_places import Layout
 from ...backends.host.executable import HostExecutable
@@ -150,7 +150,7 @@ def outcome(program, arguments, named, out):
 def test_whatever_is_given_both_ways_do_the_same(monkeypatch, text):
     native = made(text)
     with monkeypatch.context() as patched:
-        patched.setattr(executable, "native_entry", lambda *_: None)
+        patched.setattr(entry, "native_entry", lambda *_: None)
         plain = made(text)
     random, before, count, errors = np.random.default_rng(3), served(native), len(native.inputs), 0
     rare = len(FORMS) - 3
@@ -202,7 +202,7 @@ def test_a_field_elsewhere_is_noticed(monkeypatch, field):
 
 
 def test_without_an_entry_calls_take_the_python_code(monkeypatch):
-    monkeypatch.setattr(executable, "native_entry", lambda *_: None)
+    monkeypatch.setattr(entry, "native_entry", lambda *_: None)
     program = testbed.compile(PAIR)
     mine = program(A)[0]
     for _ in range(2):

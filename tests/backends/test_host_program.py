@@ -18,7 +18,7 @@ from ...formats.text.parser import parse_module
 from ...hlo.errors import InputError
 from ...migration import Flags, compile_module
 from ...thunks import KernelThunk, SequentialThunk
-from ...thunks.host_program import PASSES, build_host, module_of
+from ...thunks.host_build import PASSES, build_host, module_of
 from ..support.hlo_corpus import each, whole
 
 ROOT = Path(__file__).parents[2]

@@ -1,10 +1,8 @@
 """codegen/: optimising, emitting, loading; bad IR and missing symbols raise errors and never abort the process."""
 
 import ctypes
-import gc
 import subprocess
 import sys
-import weakref
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 
@@ -15,9 +13,9 @@ import pytest
 from llvmlite.binding import ffi
 
 from ...codegen import llvm as llvm_module
-from ...codegen import load as load_module
 from ...codegen import unlocked
-from ...codegen.llvm import CodegenError, compiler, parse, target_machine
+from ...codegen.errors import CodegenError
+from ...codegen.llvm import compiler, parse, target_machine
 from ...codegen.load import load
 from ...codegen.optimize import assembly, build_object, compile_object, optimize, prepare
 from ...codegen.options import EmitOptions, Target, vector_bits_of
@@ -251,28 +249,6 @@ def test_loaded_code_at_exit_leaves_the_process_in_peace():
     command = [sys.executable, "-c", SCRIPT, str(root), SCALE]
     result = subprocess.run(command, capture_output=True, text=True, timeout=60)
     assert (result.returncode, result.stderr) == (0, "")
-
-
-def test_a_jit_is_freed_after_its_last_library_whatever_the_order(monkeypatch):
-    """LLVM keeps the names of an unloaded library in its JIT, so the JIT has to end."""
-    monkeypatch.setattr(load_module, "JIT_LIBRARIES", 2)
-    monkeypatch.setattr(load_module, "_current", None)
-    monkeypatch.setattr(load_module, "_served", 0)
-    data = compile_object(SCALE, HOST, cache=None)
-    codes = [load([data]) for _ in range(6)]
-    before = weakref.ref(load_module._current)
-    codes.append(load([data]))
-    assert load_module._current is not before()
-    circle = [codes.pop(5)]  # the last library of that JIT, in garbage that only the collector frees
-    circle.append(circle)
-    codes.pop(4)
-    gc.collect()
-    assert before() is not None
-    call(circle[0], "scale", x := aligned(1024), y := aligned(1024))
-    np.testing.assert_array_equal(y, x * 2 + 1)
-    del circle
-    gc.collect()
-    assert before() is None
 
 
 def test_passes_are_freed():

@@ -3,8 +3,8 @@
 import numpy as np
 import pytest
 
+from ...codegen.errors import CodegenError
 from ...codegen.library import pocketfft
-from ...codegen.llvm import CodegenError
 from ...formats.text.parser import parse_module
 from ...planning.planner import plan
 from ..support.check import check, run_stack

@@ -10,8 +10,8 @@ import numpy as np
 import pytest
 
 from ...backends.base import CompileOptions
+from ...codegen.errors import CodegenError
 from ...codegen.library import symbols
-from ...codegen.llvm import CodegenError
 from ...formats.text.parser import parse_module
 from ...migration import Flags, compile_module
 

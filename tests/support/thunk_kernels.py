@@ -9,7 +9,8 @@ from ...codegen.options import EmitOptions
 from ...planning.plan import BufferSlice
 from ...thunks import KernelThunk, SequentialThunk, WhileThunk, read, write
 from ...thunks.executor import Executor
-from ...thunks.host_program import HostProgram, build_host, module_of
+from ...thunks.host_build import build_host, module_of
+from ...thunks.host_program import HostProgram
 
 
 def part(allocation, offset=0, size=4):

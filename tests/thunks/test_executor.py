@@ -10,7 +10,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from ...codegen.llvm import CodegenError
+from ...codegen.errors import CodegenError
 from ...codegen.load import load
 from ...codegen.optimize import compile_object
 from ...codegen.options import EmitOptions, Target
@@ -26,7 +26,7 @@ from ...thunks import (
     write,
 )
 from ...thunks.executor import Stopped
-from ...thunks.host_program import host_ir, module_of
+from ...thunks.host_build import host_ir, module_of
 from ...thunks.runner import FLUSHING
 from ..support.thunk_kernels import KERNELS, KINDS, counted_loop, executor_of, i32, kernel, part
 

@@ -6,10 +6,10 @@ protobuf's own classes would take longer to load than a small program, and they 
 from __future__ import annotations
 
 import functools
+import os
 import re
 from collections.abc import Mapping
 from dataclasses import dataclass
-from pathlib import Path
 
 SCALARS = {"uint64": 0, "bool": False, "string": "", "bytes": b""}
 """Type of a plain field → its default."""
@@ -44,7 +44,8 @@ Message = Mapping[int, WireField]
 @functools.cache
 def schema() -> Mapping[str, Message]:
     """Message → its fields."""
-    text = (Path(__file__).parent / "wire.proto").read_text(encoding="utf-8")
+    with open(os.path.join(os.path.dirname(__file__), "wire.proto"), encoding="utf-8") as file:
+        text = file.read()
     return {name: _fields(body) for name, body in _MESSAGE.findall(text)}
 
 
