@@ -1,0 +1,42 @@
+"""Planted faults: each shows on its module and is blamed on what holds it; taken back, nothing of it stays."""
+
+from __future__ import annotations
+
+import pytest
+
+from ...differential.outcome import OutcomeKind, outcome
+from ...differential.planted.fault import planted
+from ...differential.planted.table import FAULTS, case_of_fault, plant
+from ...differential.setting import Setting
+from ...hlo.errors import InputError
+from ...passes.pipeline import PASSES
+
+UNCACHED = Setting(cache=False)
+
+
+@pytest.mark.parametrize("fault", FAULTS.values(), ids=FAULTS)
+def test_a_fault_shows_and_is_blamed_on_what_holds_it(fault):
+    case = case_of_fault(fault)
+    with planted(fault):
+        found = outcome(case.module, case.inputs, setting=UNCACHED)
+    assert (found.kind, found.blamed) == (OutcomeKind.DIFFER, fault.blamed)
+    healthy = outcome(case.module, case.inputs, setting=UNCACHED)
+    assert healthy.kind is OutcomeKind.AGREE
+
+
+def test_faults_of_each_part_are_there():
+    parts = {name.partition("-")[0] for name in FAULTS}
+    assert len(FAULTS) >= 12 and parts == {"legacy", "mlir", "pass", "plan", "thunk"}
+
+
+def test_what_was_replaced_comes_back_whatever_happens():
+    before = PASSES["algebra"]
+    with pytest.raises(KeyError), planted(FAULTS["pass-algebra-forgets-a-square"]):
+        assert PASSES["algebra"] is not before
+        raise KeyError
+    assert PASSES["algebra"] is before
+
+
+def test_an_unknown_fault_is_an_error():
+    with pytest.raises(InputError, match="no fault named 'x'"):
+        plant("x")
