@@ -19,6 +19,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, field
+from hashlib import blake2b
 from itertools import groupby
 
 from ..planning.allocation import BufferSlice
@@ -48,11 +49,15 @@ from .kinds import (
 from .outside import numbers_of
 from .rounds import most_rounds, settles
 from .runner import STOPPED
+from .text import to_text
 
 ENTRY = "testbed_program"
 
 VERSION = "testbed_control_1"
-"""Data in the object: its name counts the versions of the control words and of what the function returns."""
+"""Data in the object: its name counts the versions of the control words and of what the function returns.
+
+Its value is the digest of the thunks, or 0 in objects that were made before it had one.
+"""
 
 STOP, POSITION, EVENTS, PARALLEL_FOR, LEFT = range(5)
 """Indices of control words."""
@@ -114,7 +119,7 @@ def host_module(
         writer.bases(root)
         writer.steps([root])
         writer.status()
-    head = [f"  llvm.mlir.global external constant @{VERSION}(0 : i64) : i64"]
+    head = [f"  llvm.mlir.global external constant @{VERSION}({digest_of(root)} : i64) : i64"]
     for symbol, count in writer.symbols.items():
         head.append(f"  func.func private {symbol_name(symbol)}({', '.join(['!llvm.ptr'] * count)})")
     for symbol, (count, split) in writer.split.items():
@@ -125,6 +130,13 @@ def host_module(
     whole = tuple(loop for loop in writer.loops if loop is not None)
     meets = any(is_meeting(thunk) or isinstance(thunk, DeviceIdThunk) for thunk in root.walk())
     return HostModule(text, kernels, whole, PROFILE in writer.symbols, bool(writer.split), meets)
+
+
+def digest_of(root: SequentialThunk) -> int:
+    """A number, not 0, that tells programs apart; 63 bits."""
+    return (
+        int.from_bytes(blake2b(to_text(root).encode(errors="surrogatepass"), digest_size=8).digest(), "little") >> 1 | 1
+    )
 
 
 @dataclass(eq=False, kw_only=True)

@@ -22,6 +22,7 @@ from .host_module import (
     STOP,
     VERSION,
     HostModule,
+    digest_of,
     host_module,
 )
 from .kinds import SequentialThunk
@@ -30,8 +31,14 @@ from .rounds import Native, Round, paced
 
 
 def host_program_of(root: SequentialThunk, code: LoadedCode, cache: ObjectCache | None) -> HostProgram | None:
-    """The host program of thunks, if it is in the code and has the control words of this version."""
-    return HostProgram(host_module(root), code, cache) if VERSION in code.addresses else None
+    """The host program of thunks, if it is in the code and has the control words of this version.
+
+    None, too, if the one in the code is of other thunks: what the thunks say is what runs.
+    """
+    if VERSION not in code.addresses:
+        return None
+    made_of = ctypes.c_int64.from_address(code.address(VERSION)).value
+    return HostProgram(host_module(root), code, cache) if made_of in (0, digest_of(root)) else None
 
 
 @dataclass(frozen=True, eq=False)

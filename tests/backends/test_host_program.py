@@ -3,12 +3,14 @@
 import subprocess
 import sys
 from concurrent.futures import ThreadPoolExecutor
+from dataclasses import replace
 from pathlib import Path
 
 import numpy as np
 import pytest
 
 from ...backends.base import CompileOptions
+from ...backends.host.executable import HostExecutable
 from ...backends.host.program import WORTH
 from ...codegen.cache import ObjectCache
 from ...codegen.inline import ARCHITECTURES
@@ -17,7 +19,7 @@ from ...codegen.options import EmitOptions, Target
 from ...formats.text.parser import parse_module
 from ...hlo.errors import InputError
 from ...migration import Flags, compile_module
-from ...thunks import KernelThunk, SequentialThunk
+from ...thunks import CopyThunk, KernelThunk, SequentialThunk
 from ...thunks.host_build import PASSES, build_host, module_of
 from ..support.hlo_corpus import each, whole
 
@@ -256,3 +258,20 @@ def test_short_loops_and_profiles_inline_nothing():
         options = CompileOptions(cache=None, keep_stages=True, host_program="compiled", profile=profile)
         executable = compile_module(barred(PRODUCTS, iterations), options=options)
         assert "_kernel(" in dict(executable.stages)["host.optimized.ll"]
+
+
+def test_other_thunks_with_the_same_code_run_as_the_thunks_say():
+    text = """HloModule m
+ENTRY e { x = f32[4] parameter(0)
+  y = f32[4] parameter(1)
+  ROOT t = (f32[4], f32[4]) tuple(x, y) }"""
+    made = compile_module(parse_module(text), None, CompileOptions(host_program="compiled"))
+    inputs = [np.full(4, n, np.float32) for n in (1, 2)]
+    first, second = made.thunks.thunks
+    assert isinstance(first, CopyThunk) and isinstance(second, CopyThunk)
+    turned = (replace(first, source=second.source), replace(second, source=first.source))
+    image = replace(made.image, thunks=replace(made.thunks, thunks=turned))
+    other = HostExecutable(image, made.program, made.code, made.target, {})
+    assert [r.tolist() for r in made.execute(inputs)] == [[1] * 4, [2] * 4]
+    assert [r.tolist() for r in other.execute(inputs)] == [[2] * 4, [1] * 4]
+    assert (made.host_program, other.host_program) == ("compiled", "interpreted")
