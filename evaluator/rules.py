@@ -104,7 +104,7 @@ RULES: dict[Op, Reference] = {
     Op.DIVIDE: numpy(ew.divide),
     Op.MAXIMUM: numpy(ew.maximum),
     Op.MINIMUM: numpy(ew.minimum),
-    Op.MULHI: numpy(ew.mulhi),
+    Op.MULHI: typed(ew.mulhi),
     Op.MULTIPLY: numpy(ew.multiply),
     Op.OR: numpy(np.bitwise_or),
     Op.POWER: numpy(sp.power),

@@ -60,14 +60,14 @@ def remainder(x: Array, y: Array) -> Array:
     return np.where(zero, x, np.fmod(x, safe)).astype(x.dtype)
 
 
-def mulhi(x: Array, y: Array) -> Array:
+def mulhi(instruction: Instruction, x: Array, y: Array) -> Array:
     """The upper half of the double-width product."""
-    bits = x.dtype.itemsize * 8
-    if bits < 64:
-        wide = np.int64 if x.dtype.kind == "i" else np.uint64
-        return (x.astype(wide) * y.astype(wide) >> wide(bits)).astype(x.dtype)
+    dtype = instruction.shape.dtype
+    if dtype.bits < 64:
+        wide = np.int64 if dtype.is_signed else np.uint64
+        return (x.astype(wide) * y.astype(wide) >> wide(dtype.bits)).astype(dtype.numpy)
     product = x.astype(object) * y.astype(object)
-    return np.asarray(product >> 64, dtype=object).astype(x.dtype)
+    return np.asarray(product >> 64, dtype=object).astype(dtype.numpy)
 
 
 def _shift(instruction: Instruction, x: Array, y: Array, operation: np.ufunc, *, signed: bool, fill: bool) -> Array:

@@ -7,6 +7,7 @@ from hypothesis import strategies as st
 
 from ...evaluator.evaluator import evaluate
 from ...formats.text.parser import parse_module
+from ...hlo.dtypes import DType
 from ..support.evaluated import REGIONS, elementwise, run
 
 # --- integers --------------------------------------------------------------------------------------------------------
@@ -45,6 +46,17 @@ def test_mulhi(x: int, y: int):
     assert int(elementwise("s32", "mulhi", a, b)[0]) == x * y >> 32
     wide = elementwise("s64", "mulhi", a.astype(np.int64) << 32, b.astype(np.int64) << 32)
     assert int(wide[0]) == x * y
+
+
+@pytest.mark.parametrize("dtype", ["s2", "u2", "s4", "u4"])
+def test_mulhi_of_types_narrower_than_a_byte(dtype):
+    """Every pair: the upper half is that of the type's own width, not of a byte's."""
+    kind = DType(dtype)
+    least = -(1 << kind.bits - 1) if kind.is_signed else 0
+    numbers = range(least, least + (1 << kind.bits))
+    x, y = np.array([(a, b) for a in numbers for b in numbers], np.int8).T
+    found = elementwise(dtype, "mulhi", x.astype(kind.numpy), y.astype(kind.numpy))
+    assert found.astype(int).tolist() == [int(a) * int(b) >> kind.bits for a, b in zip(x, y)]
 
 
 def test_unsigned_division_by_zero_and_integer_powers():
