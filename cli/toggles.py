@@ -17,6 +17,7 @@ from .params import FILE
 
 if TYPE_CHECKING:
     from ..migration.ledger import Hold, Ledger, Row
+    from ..migration.parity import Speed
 
 
 class RowName(click.ParamType[str]):
@@ -97,6 +98,44 @@ def rollback(file: Path, name: str, reason: str, until: datetime.datetime | None
 
 
 @command.command()
+@click.argument("name", metavar="ROW", type=ROW)
+@click.option("--cases", type=click.IntRange(1), metavar="N", help="Differential cases of the row's own. [default: 40]")
+@click.option("--corpus", multiple=True, type=FILE, metavar="DIR", help="A suite whose modules count, too. Repeatable.")
+@click.option("--dry-run", is_flag=True, help="Run the gate, but leave the ledger as it is.")
+@click.pass_obj
+def promote(file: Path, name: str, cases: int | None, corpus: tuple[str, ...], dry_run: bool) -> int:
+    """Run the gate of ROW: differential cases, run time, compile time and memory against the old emitters (ADR 40).
+
+    If it passes, the row is on. If not, the row stays as it is, the evidence is kept, and the exit status is 1.
+    """
+    from ..migration.ledger import judge
+    from ..migration.ledger_file import read_ledger
+    from ..migration.parity import PARITY
+    from .progress import progress
+    from .toggles_gate import run_gate, suites
+
+    before = read_ledger(file).row(name)
+    count = cases or PARITY.cases
+    with progress(count) as advance:
+        evidence, speeds = run_gate(before, count, [*suites(), *map(Path, corpus)], on_case=advance)
+    _report(speeds)
+    if not dry_run:
+        _change(file, before.name, lambda ledger, today: judge(ledger, before.name, evidence))
+    say(wrapped(f"{before.name}: {'refused: ' + evidence.refused if evidence.refused else 'passed'}"))
+    return 1 if evidence.refused else 0
+
+
+def _report(speeds: list[Speed]) -> None:
+    from ..benchmarks.tables import left, right
+
+    rows = [
+        [s.name, f"{s.ratio:.2f} [{s.low:.2f}, {s.high:.2f}]", f"{s.compile_ratio:.2f}", f"{s.memory_ratio:.2f}"]
+        for s in speeds
+    ]
+    say(table([left("new to old"), left("run [95%]"), right("compile"), right("memory")], rows))
+
+
+@command.command()
 @click.pass_obj
 def flags(file: Path) -> int:
     """Print the value for --emitters that the ledger stands for. `--emitters ledger` is that of the package's own."""
@@ -125,7 +164,9 @@ def _change(file: Path, name: str, change: Callable[[Ledger, datetime.date], Led
     before = read_ledger(file).row(name)
     after = change_ledger(file, lambda ledger: change(ledger, datetime.date.today())).row(name)
     held = f", held back until {after.hold.until}" if after.hold else ""
-    say(f"{after.name}: {before.state} → {after.state}{held}")
+    if after != before:
+        kept = before.state == after.state
+        say(f"{after.name}: {after.state if kept else f'{before.state} → {after.state}'}{held}")
 
 
 # -- the table --------------------------------------------------------------------------------------------------------

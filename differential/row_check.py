@@ -1,0 +1,111 @@
+"""The differential half of a row's gate: its programs, and modules of suites that hold it, on evaluator and stacks."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Iterator, Sequence
+from pathlib import Path
+
+import numpy as np
+
+from ..evaluator.evaluator import evaluate
+from ..formats.text.parser import parse_module
+from ..hlo.dtypes import FROM_NUMPY
+from ..hlo.errors import UnsupportedError
+from ..hlo.ir import Module
+from ..migration import Flags, compile_module
+from ..migration.choose import dtypes_of
+from ..migration.parity import Compared
+from ..migration.units import pairs_of
+from .bounds import bounds_of
+from .comparison import compare_within
+from .corpus import load_case, read_suite
+from .filled_inputs import filled_inputs
+from .row_programs import cases_of
+
+STACKS = ("legacy", "mlir")
+KINDS = ("random", "random", "random", "random", "nan")
+"""Inputs of one case after the other."""
+
+Program = tuple[str, Module, list[np.ndarray]]
+"""Name, module, inputs."""
+
+
+def check_row(
+    unit: str, dtypes: str, count: int, suites: Sequence[Path] = (), on_case: Callable[[], None] = lambda: None
+) -> Compared:
+    """Compare evaluator, old and new emitters on `count` programs of a row and on the modules of suites that hold it.
+
+    on_case: called after each. The seeds are 0 to count - 1.
+    """
+    ran, refused, worst = 0, 0, 0.0
+    wrong: list[str] = []
+    for name, module, inputs in (*_own(unit, dtypes, count), *_of_suites(unit, dtypes, suites)):
+        try:
+            complaints, ulp = compare_stacks(module, inputs)
+        except UnsupportedError:
+            refused += 1
+            continue
+        ran, worst = ran + 1, max(worst, ulp)
+        wrong += [f"{name}: {complaint}" for complaint in complaints[:1]]
+        on_case()
+    return Compared(ran, f"0-{count - 1}", worst, tuple(wrong), refused)
+
+
+def _own(unit: str, dtypes: str, count: int) -> Iterator[Program]:
+    for number, text in enumerate(cases_of(unit, dtypes, count)):
+        module = parse_module(text, f"{unit}.{dtypes} case {number}")
+        yield f"case {number}", module, filled_inputs(module, KINDS[number % len(KINDS)], number)
+
+
+def _of_suites(unit: str, dtypes: str, suites: Sequence[Path]) -> Iterator[Program]:
+    for suite in suites:
+        for case in read_suite(suite):
+            program = load_case(case)
+            if program.inputs is not None and holds(program.module, unit, dtypes):
+                yield case.id, program.module, list(program.inputs)
+
+
+def holds(module: Module, unit: str, dtypes: str) -> bool:
+    """Whether an instruction of a module needs the row of a unit and class."""
+    instructions = (i for computation in module.computations for i in computation.instructions)
+    return any((unit, dtypes) in pairs_of(i.opcode, dtypes_of(i)) for i in instructions)
+
+
+def compare_stacks(module: Module, inputs: Sequence[np.ndarray]) -> tuple[list[str], float]:
+    """(a sentence for each leaf in which a stack is wrong, the largest finite difference between the stacks in ulp).
+
+    Raises UnsupportedError if both stacks refuse the module. If one does, that is a sentence.
+    """
+    results, refusals = {}, {}
+    for stack in STACKS:
+        try:
+            results[stack] = compile_module(module, Flags.parse(stack)).execute(inputs)
+        except UnsupportedError as error:
+            refusals[stack] = error
+    if not results:
+        raise refusals[STACKS[-1]]
+    complaints = [f"{stack} refuses it: {error.what}" for stack, error in refusals.items()]
+    with np.errstate(all="ignore"):
+        expected = evaluate(module, inputs)
+        for stack, leaves in results.items():
+            complaints += _differences(stack, leaves, expected, module)
+        return complaints, 0.0 if refusals else _apart(results["mlir"], results["legacy"], module)
+
+
+def _differences(
+    stack: str, actual: Sequence[np.ndarray], expected: Sequence[np.ndarray], module: Module
+) -> Iterator[str]:
+    for leaf, (a, e, bound) in enumerate(zip(actual, expected, bounds_of(module), strict=True)):
+        found = compare_within(a, e, FROM_NUMPY[e.dtype], bound)
+        if not found.agrees:
+            yield f"{stack} is {found.max_ulp:.3g} ulp off in result {leaf} ({found.message})"
+
+
+def _apart(new: Sequence[np.ndarray], old: Sequence[np.ndarray], module: Module) -> float:
+    """The largest finite distance between two results, in steps between neighbouring values."""
+    found = [
+        compare_within(a, b, FROM_NUMPY[b.dtype], bound).max_ulp
+        for a, b, bound in zip(new, old, bounds_of(module), strict=True)
+    ]
+    return max((d for d in found if math.isfinite(d)), default=0.0)
