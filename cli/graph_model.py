@@ -16,6 +16,7 @@ from ..formats.text.print_literals import literal_to_text
 from ..formats.text.printer import print_instruction
 from ..hlo.analysis.cost_analysis import Cost, analyse
 from ..hlo.ir import Computation, Instruction, Module
+from ..hlo.metadata import metadata_of
 from ..hlo.opcodes import Op
 from ..hlo.shapes import shape_to_text
 from .graph_theme import DEPTH, LIMIT
@@ -369,24 +370,16 @@ def tip_of(i: Instruction) -> str:
     return _cut(f"{i.name} = {i.shape} constant({{...}})" if is_large else print_instruction(i), 600)
 
 
-_SOURCE = re.compile(r'(op_name|source_file|source_line)=(?:"((?:[^"\\]|\\.)*)"|(\d+))')
-
-
-def _metadata(i: Instruction) -> dict[str, str]:
-    text = i.attributes.get("metadata")
-    return {key: quoted or number for key, quoted, number in _SOURCE.findall(str(text))} if text is not None else {}
-
-
 def source_of(i: Instruction) -> str:
     """The line of source that the metadata names, with its op_name: '' if there is none."""
-    found = _metadata(i)
+    found = metadata_of(i)
     place = f"{found['source_file']}:{found.get('source_line', '?')}" if "source_file" in found else ""
     return _cut(" ".join(filter(None, (place, found.get("op_name", "")))), 200)
 
 
 def _scope(run: Sequence[Instruction]) -> str:
     """Where a run is in its source: the common beginning of the op_names, and the first and last word behind it."""
-    names = [name.split("/")[:-1] for i in run if (name := _metadata(i).get("op_name"))]
+    names = [name.split("/")[:-1] for i in run if (name := metadata_of(i).get("op_name"))]
     common: list[str] = []
     for parts in zip(*names):
         if len(set(parts)) > 1:

@@ -25,11 +25,18 @@ LINKER_DEFINES = {"_GLOBAL_OFFSET_TABLE_"}
 @dataclass(frozen=True, eq=False, slots=True, weakref_slot=True)
 class LoadedCode:
     """Machine code in memory. It is unloaded when this value is dropped, so keep it as long as its addresses are in
-    use.
+    use. parts: code that it consists of.
     """
 
     addresses: Mapping[str, int]
     objects: tuple[bytes, ...] = ()
+    parts: tuple[LoadedCode, ...] = ()
+
+    @staticmethod
+    def together(*parts: LoadedCode) -> LoadedCode:
+        """The symbols of all parts; of two with one name, the later one."""
+        addresses = {name: at for part in parts for name, at in part.addresses.items()}
+        return LoadedCode(addresses, sum((part.objects for part in parts), ()), parts)
 
     def address(self, symbol: str) -> int:
         try:

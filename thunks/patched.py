@@ -15,6 +15,7 @@ import numpy as np
 
 from ..codegen.load import LoadedCode, load
 from ..codegen.runtime import runtime_object
+from .events import EventBuffer
 from .executor import Executor
 from .host_module import LEFT, POSITION
 from .host_program import HostFrame
@@ -27,6 +28,8 @@ class NativeRun:
 
     loops: words of control with the iterations left until the function returns a positive status; before a run they are
     set, and the word `position` is 0. resume(status) then runs to the end.
+
+    events: what profile thunks note, one run behind the other; None if there are none.
     """
 
     function: int
@@ -35,6 +38,7 @@ class NativeRun:
     loops: range = range(0)
     position: int = 0
     resume: Callable[[int], None] | None = None
+    events: EventBuffer | None = None
 
 
 def runs_natively(executor: Executor) -> bool:
@@ -60,7 +64,9 @@ def native_run(executor: Executor, bases: np.ndarray) -> NativeRun:
     for place in places:
         words += [frame.address + 8 * place.word, place.allocation, place.offset]
     code = _code()
-    return NativeRun(code.address("testbed_run_patched"), np.array(words, np.uint64), (code, frame))
+    return NativeRun(
+        code.address("testbed_run_patched"), np.array(words, np.uint64), (code, frame), events=frame.events
+    )
 
 
 def _compiled_run(frame: HostFrame, bases: np.ndarray) -> NativeRun:
@@ -69,7 +75,7 @@ def _compiled_run(frame: HostFrame, bases: np.ndarray) -> NativeRun:
         frame.go_on(status)
 
     loops = range(LEFT, LEFT + len(frame.rounds))
-    return NativeRun(frame.program.address, frame.control, (frame,), loops, POSITION, resume)
+    return NativeRun(frame.program.address, frame.control, (frame,), loops, POSITION, resume, frame.events)
 
 
 _LOCK = threading.Lock()

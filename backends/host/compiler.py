@@ -83,7 +83,7 @@ class HostCompiler(Compiler[Plan]):
                 return thunks, None
             with watch.measure("host"):
                 small = host_program.inlined(thunks, seconds, options)
-                return thunks, host_program.build(thunks, seconds, options, _ir_of(small, parts, options))
+                return thunks, host_program.build(thunks, seconds, options, ir_of(small, parts, options))
 
         objects, ranged, (thunks, host) = _build(parts, options, watch, host_of)
         if host is not None:
@@ -104,7 +104,7 @@ class HostCompiler(Compiler[Plan]):
         )
 
 
-def _ir_of(names: Collection[str], parts: Sequence[Part], options: CompileOptions) -> list[str]:
+def ir_of(names: Collection[str], parts: Sequence[Part], options: CompileOptions) -> list[str]:
     """LLVM IR of some kernels, a module for each stack."""
     chosen = [(part.emitter, [r for r in part.requests if r.name in names]) for part in parts]
     emit = replace(options.emit, keep_stages=False)

@@ -10,6 +10,7 @@ import numpy as np
 
 from ...hlo.errors import OutOfMemoryError
 from ...planning.allocation import Allocation, AllocationKind
+from ...thunks.events import EventBuffer, Events
 from ...thunks.executor import Executor, Frame, Observer
 from ...thunks.host_program import HostFrame
 from ...thunks.image import Image
@@ -20,6 +21,7 @@ from .memory import POOL
 from .signature import Signature
 
 if TYPE_CHECKING:
+    from ...profiling.recorder import Recorder
     from ...profiling.sink import Sink
     from .entry import Native, Program
 
@@ -48,6 +50,11 @@ class Contexts:
     def __len__(self) -> int:
         """The number of idle ones."""
         return len(self._idle) + (0 if self.program is None else self.program.free)
+
+    def noted(self) -> list[Events]:
+        """The events that profile thunks noted in calls of the native entry since the last time. None may run now."""
+        buffers = [c.noted for c in self._entered.values() if c.noted is not None]
+        return [events for buffer in buffers if (events := buffer.taken()).marks.size]
 
     def take(self) -> Context:
         """An idle context, or a new one. Raises OutOfMemoryError."""
@@ -81,7 +88,10 @@ class Contexts:
 
 
 class Context:
-    """The state of one run. entered: the address of its record for the native entry, or 0."""
+    """The state of one run. entered: the address of its record for the native entry, or 0.
+
+    noted: the buffer of events of runs by the native entry, if they note any.
+    """
 
     def __init__(self, signature: Signature, image: Image):
         allocations = image.allocations
@@ -97,12 +107,14 @@ class Context:
         self._stopped = False
         self.entered = 0
         self._kept: Any = None
+        self.noted: EventBuffer | None = None
 
     def enter(self, executor: Executor, program: Program) -> None:
         """Make a record for the native entry."""
         bases = self._bases.copy()  # the native functions write there
         run = native_run(executor, bases)
         self.entered, words = program.context(bases, run)
+        self.noted = run.events
         self._kept = bases, run, words
 
     def run(
@@ -110,7 +122,7 @@ class Context:
         executor: Executor,
         addresses: list[int],
         observer: Observer | None,
-        sink: Sink | None,
+        sink: Sink | Recorder | None,
         port: Port | None = None,
     ) -> None:
         if addresses != self._bound or self._frame is None:

@@ -35,6 +35,7 @@ from .signature import Signature
 if TYPE_CHECKING:
     from ...planning.plan import Plan
     from ...profiling.profile import Profile
+    from ...profiling.recorder import Recorder, Recording
     from ...profiling.sink import Sink
     from ...thunks.wire.program import Entry
 
@@ -55,6 +56,7 @@ class HostExecutable(Executable):
         cache: ObjectCache | None = None,
         red_zones: bool = False,
         plan: Plan | None = None,
+        recorder: Recorder | None = None,
     ):
         self.image, self.program, self.code, self._plan = image, program, code, plan
         self.thunks, self.target = image.thunks, target
@@ -64,7 +66,8 @@ class HostExecutable(Executable):
         variable = self._signature.variable
         host, flush = host_program_of(image.thunks, code, cache), image.flush_subnormals
         self._executor = Executor(image.thunks, code.address, variable, cache, flush, program=host)
-        self._events = _sink(image.thunks, self._executor)
+        self._recorder = recorder
+        self._events = _sink(image.thunks, self._executor) if recorder is None else None
         self._is_long = image.seconds >= LONG
         self._red_zones, self._cache = red_zones, cache
         self._contexts = Contexts(functools.partial(Context, self._signature, image))
@@ -178,7 +181,7 @@ class HostExecutable(Executable):
             observer = RedZones(self.code, self._executor.runner, self.image.flush_subnormals, context.address)
 
         def run() -> None:
-            context.run(self._executor, addresses, observer, self._events, port)
+            context.run(self._executor, addresses, observer, self._events or self._recorder, port)
             for number, slice in signature.copied:
                 ctypes.memmove(places[number], context.address(slice.allocation) + slice.offset, slice.size)
 
@@ -238,6 +241,25 @@ class HostExecutable(Executable):
                 f"{self.program.name} was compiled without a profile", remedy="use CompileOptions(profile=True)"
             )
         return self._events.profile(clear)
+
+    @property
+    def is_planned(self) -> bool:
+        """Whether it has a plan."""
+        return self._plan is not None
+
+    def event_cost(self) -> float:
+        """Nanoseconds that a mark costs in a row of marks."""
+        from ...thunks.events import event_cost
+
+        runner = self._executor.runner
+        return event_cost(runner.run, runner.profile)
+
+    def take_events(self) -> list[Recording]:
+        """What runs noted since the last call, of an executable with a recorder (profiled.py). None may run now."""
+        assert self._recorder is not None
+        for events in self._contexts.noted():
+            self._recorder.add(events.marks, events.times, events.lost)
+        return self._recorder.take()
 
     def _enter(self) -> None:
         """Prepare the native entry, at the first run: the trees of arguments and results are known by then."""

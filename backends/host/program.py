@@ -45,12 +45,15 @@ MANY_TRIPS = 256
 
 
 def inlined(thunks: SequentialThunk, seconds: Mapping[str, float], options: CompileOptions) -> frozenset[str]:
-    """The symbols of kernels to inline where they are small: those in loops, unless the program notes times."""
-    steps = list(thunks.walk())
-    if options.emit.target.architecture not in ARCHITECTURES or any(isinstance(t, ProfileThunk) for t in steps):
+    """The symbols of kernels to inline where they are small: those in loops, unless times are noted there."""
+    if options.emit.target.architecture not in ARCHITECTURES:
         return frozenset()
-    loops = [t for t in steps if isinstance(t, WhileThunk) and (t.trip_count is None or t.trip_count >= MANY_TRIPS)]
-    kernels = [t for loop in loops for t in SequentialThunk((loop,)).walk() if isinstance(t, KernelThunk)]
+    long = [
+        t for t in thunks.walk() if isinstance(t, WhileThunk) and (t.trip_count is None or t.trip_count >= MANY_TRIPS)
+    ]
+    inside = [list(SequentialThunk((loop,)).walk()) for loop in long]
+    loops = [steps for steps in inside if not any(isinstance(t, ProfileThunk) for t in steps)]
+    kernels = [t for steps in loops for t in steps if isinstance(t, KernelThunk)]
     return frozenset(t.symbol for t in kernels if t.split is None and seconds.get(t.symbol, SMALL) < SMALL)
 
 

@@ -1,0 +1,81 @@
+"""Executable → the same with marks around the run, or around each step too. They share the kernels' code."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+
+from ...codegen.load import LoadedCode, load
+from ...codegen.options import EmitOptions
+from ...profiling.recorder import Recorder
+from ...thunks.host_module import ENTRY, VERSION
+from ...thunks.kinds import ProfileThunk, SequentialThunk
+from ...thunks.marked import marked, without_marks
+from ..base import CompileOptions, EmitFor
+from . import program as host_program
+from .compiler import by_stack, ir_of
+from .estimate import seconds_by_kernel
+from .executable import HostExecutable
+
+
+@dataclass(frozen=True, eq=False, slots=True)
+class Profiled:
+    """plain: without marks. run: with marks around the whole run. steps: around each step as well.
+
+    The latter two keep their events until `take_events`; a frame keeps MOST_EVENTS at most.
+    """
+
+    plain: HostExecutable
+    run: HostExecutable
+    steps: HostExecutable
+
+
+def profiled(
+    executable: HostExecutable, emit_for: EmitFor | None = None, options: CompileOptions | None = None
+) -> Profiled:
+    """An executable in three forms. emit_for, options: those that it was compiled with; None for one from a file,
+    whose kernels are then not inlined into the marked forms' loops.
+    """
+    forms = [
+        _with_thunks(executable, marked(executable.thunks, steps), emit_for, options, Recorder())
+        for steps in (False, True)
+    ]
+    plain = executable
+    if any(isinstance(thunk, ProfileThunk) for thunk in executable.thunks.walk()):
+        plain = _with_thunks(executable, without_marks(executable.thunks), emit_for, options, None)
+    return Profiled(plain, *forms)
+
+
+def _with_thunks(
+    executable: HostExecutable,
+    thunks: SequentialThunk,
+    emit_for: EmitFor | None,
+    options: CompileOptions | None,
+    recorder: Recorder | None,
+) -> HostExecutable:
+    code = executable.code
+    if executable.host_program == "compiled":
+        code = _with_host(executable, thunks, emit_for, options)
+    image = replace(executable.image, thunks=thunks)
+    plan = executable.plan if executable.is_planned else None
+    return HostExecutable(image, executable.program, code, executable.target, {}, plan=plan, recorder=recorder)
+
+
+def _with_host(
+    executable: HostExecutable, thunks: SequentialThunk, emit_for: EmitFor | None, options: CompileOptions | None
+) -> LoadedCode:
+    """The code of an executable with the host program of other thunks."""
+    if options is None:
+        emit = replace(EmitOptions.host(), strict=not executable.image.flush_subnormals)
+        options = CompileOptions(emit=emit)
+    kernels: Sequence[str] = ()
+    seconds: dict[str, float] = {}
+    if emit_for is not None:
+        plan = executable.plan
+        seconds = seconds_by_kernel(plan)
+        names = host_program.inlined(thunks, seconds, options)
+        kernels = ir_of(names, by_stack(plan.emitted, emit_for), options)
+    built = host_program.build(thunks, seconds, options, kernels)
+    addresses = executable.code.addresses
+    imports = {name: at for name, at in addresses.items() if name not in (ENTRY, VERSION)}
+    return LoadedCode.together(executable.code, load([built.object.data], imports))

@@ -1,0 +1,235 @@
+"""Times a program end to end and its steps: runs without marks, with marks around the run, around each step."""
+
+from __future__ import annotations
+
+import gc
+import re
+import statistics
+import time
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, replace
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from ..backends.host.profiled import Profiled
+from ..codegen.threads import threads
+from ..hlo.analysis.cost_analysis import Cost
+from ..profiling.facts import Facts, StepFacts, facts_of
+from ..profiling.report import Report, Step
+from ..profiling.totals import Times, Totals, parents_of, times_of, totals
+from ..thunks.events import MOST_EVENTS
+from ..thunks.kinds import ConditionalThunk, KernelThunk, Thunk, WhileThunk
+from ..thunks.marked import numbered_steps
+
+if TYPE_CHECKING:
+    from ..backends.host.executable import HostExecutable
+    from ..profiling.recorder import Recording
+
+ROUNDS, LEAST_ROUNDS = 101, 5
+"""Rounds in which each form of the program runs a burst: the most, and the fewest."""
+
+BURST = 1e-3
+"""Seconds of a burst, in which a busy machine seldom interrupts; one run, where that takes longer."""
+
+SECONDS = 0.5
+"""Seconds of all bursts of a form, more where LEAST_ROUNDS take longer."""
+
+
+@dataclass(frozen=True)
+class Measured:
+    """Nanoseconds a run; medians of bursts. wall: by the host's timer, without marks. least: of the shortest burst.
+
+    entry: before and after the run itself: arguments, results. ratio: of entry and run together to wall, the median of
+    rounds. overhead: that of wall with marks around each step to wall. event: what an event costs in a row of them.
+    runs: of each form. lost: events of a run that did not fit. recordings: the events of the last burst.
+    """
+
+    wall: float
+    least: float
+    entry: float
+    ratio: float
+    overhead: float
+    times: Times
+    event: float
+    runs: int
+    lost: int
+    recordings: tuple[Recording, ...]
+
+
+@dataclass(frozen=True)
+class _Burst:
+    wall: float
+    recordings: tuple[Recording, ...] = ()
+
+
+def measure(forms: Profiled, inputs: Sequence[np.ndarray], iterations: int | None = None) -> Measured:
+    """Run the forms in turn. iterations: runs of each; None: as many as fit SECONDS."""
+    steps = numbered_steps(forms.plain.thunks)
+    executables = (forms.plain, forms.run, forms.steps)
+    length, most = _prepare(executables, inputs)
+    runs = _plan(length, most, iterations)
+    bursts: list[list[_Burst]] = [[], [], []]
+    enabled = gc.isenabled()
+    gc.disable()
+    try:
+        for number, count in enumerate(runs):
+            for place in range(3):
+                which = (number + place) % 3
+                bursts[which].append(_burst(executables[which], inputs, count, which > 0))
+    finally:
+        if enabled:
+            gc.enable()
+    cost = forms.run.event_cost()
+    count = len(steps) + 1
+    whole = [_added(burst, 1) for burst in bursts[1]]
+    inside = [_added(burst, count) for burst in bursts[2]]
+    run = statistics.median(float(t.times[0]) / max(t.runs, 1) for t in whole) - cost
+    times = times_of(inside, parents_of([depth for depth, _ in steps]), max(run, 0.0), cost)
+    walls = [[b.wall for b in kind] for kind in bursts]
+    marks = 2 * times.event
+    entry = max(statistics.median(walls[1]) - times.run - marks, 0.0)
+    return Measured(
+        statistics.median(walls[0]),
+        min(walls[0]),
+        entry,
+        statistics.median((b - marks) / a for a, b in zip(walls[0], walls[1], strict=True)),
+        statistics.median(b / a for a, b in zip(walls[0], walls[2], strict=True)),
+        times,
+        cost,
+        sum(runs),
+        max((r.lost for b in bursts[2] for r in b.recordings), default=0),
+        bursts[2][-1].recordings,
+    )
+
+
+def report(name: str, emitters: str, forms: Profiled, measured: Measured) -> Report:
+    """The report of a program. name: as the caller knows it. emitters: what it was compiled with."""
+    executable, times = forms.plain, measured.times
+    steps = tuple(
+        Step(
+            *(facts.facts.name, facts.kind, depth, facts.facts.opcode, facts.facts.family, facts.shape, facts.stack),
+            op_name=facts.facts.op_name,
+            source=facts.facts.source,
+            calls=float(times.calls[n]),
+            total=float(times.total[n]),
+            own=float(times.own[n]),
+            least=float(times.least[n]),
+            bytes=float(facts.work.bytes),
+            flops=float(facts.work.flops),
+            transcendentals=float(facts.work.transcendentals),
+            split=facts.split and threads() > 1,
+            iterations=iterations,
+            parts=facts.parts,
+        )
+        for n, (depth, facts, iterations) in enumerate(_described(executable, times))
+    )
+    return Report(
+        *(name, emitters, executable.host_program, threads()),
+        wall=measured.wall,
+        least=measured.least,
+        entry=measured.entry,
+        run=times.run,
+        between=times.between,
+        overhead=measured.overhead,
+        event=measured.event,
+        marginal=times.event,
+        scale=times.scale,
+        runs=measured.runs,
+        lost=measured.lost,
+        steps=steps,
+    )
+
+
+def _described(executable: HostExecutable, times: Times) -> Iterator[tuple[int, StepFacts, float | None]]:
+    """(depth, facts, iterations of a loop) by step."""
+    steps = numbered_steps(executable.thunks)
+    stacks = dict(executable.kernels)
+    known: dict[tuple[str, str], list[StepFacts]] = {}
+    if executable.is_planned:
+        for facts in facts_of(executable.plan, stacks, executable.program.attributes):
+            known.setdefault((facts.facts.name, facts.kind), []).append(facts)
+    for n, (depth, thunk) in enumerate(steps):
+        iterations = None
+        if isinstance(thunk, WhileThunk):
+            body = n + 1 + len(numbered_steps(thunk.condition))
+            iterations = float(times.calls[body]) if numbered_steps(thunk.body) else None
+        yield depth, _facts_of(thunk, known, stacks), iterations
+
+
+def _facts_of(thunk: Thunk, known: Mapping[tuple[str, str], list[StepFacts]], stacks: Mapping[str, str]) -> StepFacts:
+    """The facts of a thunk's step in the plan, of several with one name in their order; else what the thunk says.
+
+    An exchange with other devices is one kernel of the plan, and several thunks.
+    """
+    kind = kind_of(thunk)
+    if kind in STEPS:
+        found = known.get((thunk.name, kind))
+        return found.pop(0) if found else _facts_of_thunk(thunk, stacks)
+    found = known.get((thunk.name, "kernel"))
+    return replace(found[0], kind=kind, stack="") if found else _facts_of_thunk(thunk, stacks)
+
+
+STEPS = frozenset({"kernel", "copy", "while", "conditional"})
+
+
+def kind_of(thunk: Thunk) -> str:
+    """The kind of a step, in words: `kernel`, `collective start`."""
+    words = re.findall("[A-Z][a-z]*", type(thunk).__name__.removesuffix("Thunk"))
+    return " ".join(words).lower()
+
+
+def _facts_of_thunk(thunk: Thunk, stacks: Mapping[str, str]) -> StepFacts:
+    """What a thunk says of its step, of a program from a file, which has no HLO."""
+    kind = kind_of(thunk)
+    moved = 0.0 if isinstance(thunk, (WhileThunk, ConditionalThunk)) else float(sum(u.slice.size for u in thunk.uses))
+    stack = stacks.get(thunk.symbol, "") if isinstance(thunk, KernelThunk) else ""
+    opcode = "" if isinstance(thunk, KernelThunk) else kind
+    split = isinstance(thunk, KernelThunk) and thunk.split is not None
+    return StepFacts(Facts(thunk.name, opcode), kind, "", stack, Cost(bytes=moved), split=split)
+
+
+def _prepare(executables: Sequence[HostExecutable], inputs: Sequence[np.ndarray]) -> tuple[float, int]:
+    """(seconds of a run with all marks, events of it), after runs that pay for what only the first ones do."""
+    events = 0
+    for executable in executables:
+        for _ in range(3):
+            start = time.perf_counter()
+            executable.execute(inputs)
+            seconds = time.perf_counter() - start
+            if executable is not executables[0]:
+                events = max((len(r.marks) + r.lost for r in executable.take_events()), default=0)
+    return seconds, events
+
+
+def _plan(seconds: float, events: int, iterations: int | None) -> list[int]:
+    """The runs of each round's burst: the events of a burst fit into a frame."""
+    most = max(1, MOST_EVENTS // max(events, 1) - 1)
+    if iterations is None:
+        count = min(most, max(1, int(BURST / max(seconds, 1e-7))))
+        return [count] * min(ROUNDS, max(LEAST_ROUNDS, int(SECONDS / max(seconds * count, 1e-7))))
+    rounds = max(min(ROUNDS, iterations), -(-iterations // most))
+    return [(n + 1) * iterations // rounds - n * iterations // rounds for n in range(rounds)]
+
+
+def _burst(executable: HostExecutable, inputs: Sequence[np.ndarray], count: int, notes: bool) -> _Burst:
+    execute = executable.execute
+    execute(inputs)  # not timed: it pays for the cold caches after another form
+    if notes:
+        executable.take_events()
+    start = time.perf_counter_ns()
+    for _ in range(count):
+        execute(inputs)
+    wall = (time.perf_counter_ns() - start) / count
+    return _Burst(wall, tuple(executable.take_events()) if notes else ())
+
+
+def _added(burst: _Burst, count: int) -> Totals:
+    parts = [totals(r.marks, r.times, count) for r in burst.recordings]
+    return Totals(
+        sum(p.runs for p in parts),
+        np.sum([p.calls for p in parts], axis=0),
+        np.sum([p.times for p in parts], axis=0),
+        np.sum([p.events for p in parts], axis=0),
+        np.min([p.least for p in parts], axis=0),
+    )
