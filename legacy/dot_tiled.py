@@ -9,28 +9,33 @@ Only the register tile is unrolled; unrolling is disabled on the loops around it
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, replace
+from itertools import pairwise
 
 from llvmlite import ir
 
+from ..hlo.dtypes import DType
 from ..hlo.ir import Instruction
+from ..hlo.shapes import Shape
+from ..planning.partition import Partition
 from .builder import Code, IndexValue, Loop, Once, Range, Unroll, over_columns
-from .dot_product import Problem, Side, has_epilogue, positions_of_step, sides_of
+from .dot_dims import DotDims
 from .elemental import Elemental, Index
 from .loops import parts
 from .memory import Pointer, address
 from .partial import TERMS, UNBOUNDED, Level, levels_of
 from .ranges import Steps, blocks, loops_over
-from .registers import I32, real_constant
+from .registers import I32, memory_type, real_constant
 from .stack import alloca
 
 PANEL_BYTES = 1 << 16
 """Bytes of a packed panel: a quarter of the smallest L2 caches (256 KiB), which also hold rows of the left operand."""
 
-ROWS_OF_STEPS = 512
-"""Rows for which a panel is packed once, of those that a call computes."""
+WHOLE_PANEL_BYTES = 1 << 19
+"""Bytes of a packed panel that must hold the whole depth: a sixteenth of a thread's stack (8 MiB)."""
 
 CHAIN = 320
 """Products that are added to a register of a tile before it is added to a partial sum in memory, which costs less than
@@ -39,6 +44,12 @@ one instruction in a hundred.
 
 PARTIAL_BYTES = 1 << 18
 """Bytes of the stack for partial sums of C, beside the panel and the values of a row: a thread has 8 MiB."""
+
+FEW_ROWS = 32
+"""Up to this number of rows, a second tile height costs more compile time than it saves."""
+
+SMALLEST = 16**3
+"""Multiplications below which the simpler loops are as fast."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -53,11 +64,138 @@ class Matrix:
     column: int
 
 
+@dataclass(frozen=True, slots=True)
+class Problem:
+    """C[rows, columns] = A[rows, depth] · B[depth, columns], all of one dtype. Columns of C are adjacent."""
+
+    dtype: DType
+    rows: int
+    columns: int
+    depth: int
+    lanes: int
+    vectors: int
+
+    @property
+    def tile_rows(self) -> int:
+        """Rows of a tile: as many as registers allow; for few rows a divisor, so that one tile's code is enough."""
+        most = registers(self.lanes * self.dtype.bits)
+        full = (most - widest(most) - 1) // widest(most)
+        heights = range(full, 3, -1) if self.rows <= FEW_ROWS else ()
+        return next((n for n in heights if self.rows % n == 0), full)
+
+    def depth_of(self, size: int) -> int:
+        """The number of rows of a panel of `size` bytes."""
+        return size // (self.panel * self.dtype.bytes)
+
+    @property
+    def panel(self) -> int:
+        """Columns of a panel."""
+        return self.lanes * self.vectors
+
+    @property
+    def element(self) -> ir.Type:
+        return memory_type(self.dtype)
+
+    @property
+    def vector(self) -> ir.VectorType:
+        return ir.VectorType(self.element, self.lanes)
+
+
+def registers(vector_bits: int) -> int:
+    """The number of vector registers. x86 has twice as many with its widest vectors (AVX-512)."""
+    return 32 if vector_bits >= 512 else 16
+
+
+def widest(most: int) -> int:
+    """Vectors of columns in a tile: an eighth of the registers. Sums use the rest, except for one factor."""
+    return most // 8
+
+
+def stride_of(shape: Shape, dims: Sequence[int]) -> int | None:
+    """The stride of several dimensions traversed as one, in elements; None if it is not constant."""
+    live = [d for d in dims if shape.dims[d] != 1]
+    strides = shape.strides
+    for outer, inner in pairwise(live):
+        if strides[outer] != strides[inner] * shape.dims[inner]:
+            return None
+    return strides[live[-1]] if live else 1
+
+
+@dataclass(frozen=True, slots=True)
+class Side:
+    """One operand: its dimensions by role, and the strides along the free and the contracting ones."""
+
+    operand: Instruction
+    batch: tuple[int, ...]
+    free: tuple[int, ...]
+    free_stride: int
+    contracted_stride: int
+
+    @property
+    def size(self) -> int:
+        """The number of elements along the free dimensions."""
+        return math.prod(self.operand.shape.dims[d] for d in self.free)
+
+
+def sides_of(instruction: Instruction) -> tuple[Side, Side, int, bool] | None:
+    """(A, B, row stride of the result, whether A and B are exchanged because the left operand's columns are adjacent).
+
+    None if dimensions of one role have no common stride, or if no neighbours in the result are adjacent.
+    """
+    dims, (lhs, rhs) = DotDims.of(instruction), instruction.operands[:2]
+    left = _side(lhs, dims.lhs_batch, dims.lhs_free, dims.lhs_contracting)
+    right = _side(rhs, dims.rhs_batch, dims.rhs_free, dims.rhs_contracting)
+    batches, rank = len(dims.lhs_batch), instruction.shape.rank
+    middle = batches + len(dims.lhs_free)
+    rows = stride_of(instruction.shape, range(batches, middle))
+    columns = stride_of(instruction.shape, range(middle, rank))
+    if left is None or right is None or rows is None or columns is None:
+        return None
+    if columns == 1:
+        return left, right, rows, False
+    return (right, left, columns, True) if rows == 1 else None
+
+
+def _side(
+    operand: Instruction, batch: tuple[int, ...], free: tuple[int, ...], contracting: tuple[int, ...]
+) -> Side | None:
+    across, along = stride_of(operand.shape, free), stride_of(operand.shape, contracting)
+    return None if across is None or along is None else Side(operand, batch, free, across, along)
+
+
+def problem_of(e: Elemental, instruction: Instruction, vector_bits: int) -> Problem | None:
+    """The tiled form of a dot; None if it does not fit or does not pay off."""
+    lhs, rhs = instruction.operands[:2]
+    dtype, dims = instruction.shape.dtype, DotDims.of(instruction)
+    fits = (
+        dtype in (DType.F32, DType.F64)
+        and lhs.shape.dtype is dtype
+        and rhs.shape.dtype is dtype
+        and lhs in e.leaves
+        and rhs in e.leaves
+    )
+    sides = sides_of(instruction) if fits else None
+    if sides is None:
+        return None
+    rows, columns = sides[0].size, sides[1].size
+    depth = math.prod(lhs.shape.dims[d] for d in dims.lhs_contracting)
+    lanes = max(vector_bits, 128) // dtype.bits
+    if columns < lanes or rows < 4 or depth < 4 or rows * columns * depth < SMALLEST:
+        return None
+    most = widest(registers(vector_bits))
+    return Problem(dtype, rows, columns, depth, lanes, min(most, -(-columns // lanes)))
+
+
 def emit_tiled_dot(
     e: Elemental, instruction: Instruction, result: Pointer, problem: Problem, steps: Steps | None = None
 ) -> None:
     """Emit a dot into the buffer at `result`."""
     _emit(e, instruction, problem, result, None, steps)
+
+
+def has_epilogue(problem: Problem) -> bool:
+    """Whether a panel may be as deep as the product, as elementwise ops on finished tiles need."""
+    return problem.depth <= problem.depth_of(WHOLE_PANEL_BYTES)
 
 
 def emit_dot_with_epilogue(
@@ -74,6 +212,32 @@ def emit_dot_with_epilogue(
     return True
 
 
+def takes_steps(instruction: Instruction, problem: Problem, partition: Partition) -> bool:
+    """Whether the loops can compute some of the steps: some of the batches, blocks of rows, whole panels of columns."""
+    batches = DotDims.of(instruction).lhs_batch
+    if partition.dimensions == tuple(range(len(batches)))[: len(partition.dimensions)]:
+        return True
+    if _of_step(instruction, partition, columns=False) is not None:
+        return True
+    width = _of_step(instruction, partition, columns=True)
+    return width is not None and partition.least * width % problem.panel == 0
+
+
+ROWS_OF_STEPS = 512
+"""Rows for which a panel is packed once, of those that a call computes."""
+
+
+def _of_step(instruction: Instruction, partition: Partition, columns: bool) -> int | None:
+    """The columns, or the rows, of a step; None if the steps do not number these."""
+    sides = sides_of(instruction)
+    assert sides is not None
+    dims = DotDims.of(instruction)
+    side = sides[1] if columns else sides[0]
+    first = len(dims.lhs_batch) + (len(dims.lhs_free) if columns != sides[3] else 0)
+    live = [d for d in range(first, first + len(side.free)) if instruction.shape.dims[d] != 1]
+    return side.size // partition.extent if partition.dimensions == tuple(live[: len(partition.dimensions)]) else None
+
+
 def _emit(
     e: Elemental,
     instruction: Instruction,
@@ -88,8 +252,8 @@ def _emit(
     block = problem.depth if finish is not None else min(problem.depth_of(PANEL_BYTES), problem.depth)
     space = Pointer(alloca(code, problem.element, block * problem.panel))
     finished = Pointer(alloca(code, problem.element, problem.tile_rows * problem.panel))
-    width = None if steps is None else positions_of_step(instruction, steps.partition, columns=True)
-    height = None if steps is None else positions_of_step(instruction, steps.partition, columns=False)
+    width = None if steps is None else _of_step(instruction, steps.partition, columns=True)
+    height = None if steps is None else _of_step(instruction, steps.partition, columns=False)
     around = steps if width is None and height is None else None
     sizes = [left.operand.shape.dims[d] for d in left.batch]
     inside = () if around is None else around.dimensions

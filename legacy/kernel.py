@@ -17,9 +17,8 @@ from . import convolution, dot, indexing, reduce, reduce_window, shape, sort
 from .builder import Code
 from .concatenate import takes_steps as concatenate_takes_steps
 from .concatenate import write_concatenated
-from .dot_product import has_epilogue, problem_of
-from .dot_product import takes_steps as tiled_dot_takes_steps
-from .dot_tiled import emit_dot_with_epilogue, emit_tiled_dot
+from .dot_tiled import emit_dot_with_epilogue, emit_tiled_dot, has_epilogue, problem_of
+from .dot_tiled import takes_steps as tiled_dot_takes_steps
 from .elemental import Elemental, ElementRule, Index, same_order
 from .elementwise import EMIT
 from .graph import graph_of, walk
