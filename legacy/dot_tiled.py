@@ -1,34 +1,35 @@
-"""Large f32 and f64 dots: register tiles of rows × vectors of columns; the right operand is packed into panels on the
+"""Large dots of floats: register tiles of rows × vectors of columns; the right operand is packed into panels on the
 stack, as in K. Goto and R. van de Geijn, "Anatomy of High-Performance Matrix Multiplication" (2008).
 
 For each panel of columns and block of the contracting dimension, the panel is copied into contiguous rows (zeros beyond
 the last column). Then each tile of rows keeps its sums in vector registers while it iterates over the panel. If
-elementwise ops follow, a panel is as deep as the product, and they are computed on each finished tile.
+elementwise ops follow, a panel is as deep as the product, and they are computed on each finished tile. Where that is
+too deep, and where the result is narrower than the sums, a band of rows has its sums of one panel on the stack.
+Operands narrower than the sums are converted as they are packed: the right one's panel, and the left one's tiles.
 Only the register tile is unrolled; unrolling is disabled on the loops around it and on the packing loops.
 """
 
 from __future__ import annotations
 
-import math
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, replace
-from itertools import pairwise
 
 from llvmlite import ir
 
-from ..hlo.dtypes import DType
 from ..hlo.ir import Instruction
-from ..hlo.shapes import Shape
 from ..planning.partition import Partition
 from .builder import Code, IndexValue, Loop, Once, Range, Unroll, over_columns
+from .convert import convert
+from .dot import rounded
 from .dot_dims import DotDims
+from .dot_problem import Problem, Side, sides_of
 from .elemental import Elemental, Index
 from .loops import parts
-from .memory import Pointer, address
+from .memory import Pointer, address, load, store
 from .partial import TERMS, UNBOUNDED, Level, levels_of
 from .ranges import Steps, blocks, loops_over
-from .registers import I32, memory_type, real_constant
+from .registers import I32, real_constant
 from .stack import alloca
 
 PANEL_BYTES = 1 << 16
@@ -45,11 +46,8 @@ one instruction in a hundred.
 PARTIAL_BYTES = 1 << 18
 """Bytes of the stack for partial sums of C, beside the panel and the values of a row: a thread has 8 MiB."""
 
-FEW_ROWS = 32
-"""Up to this number of rows, a second tile height costs more compile time than it saves."""
-
-SMALLEST = 16**3
-"""Multiplications below which the simpler loops are as fast."""
+BAND = 512
+"""Rows for which a panel is packed once, where a call computes some of the rows or their sums are on the stack."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -64,152 +62,76 @@ class Matrix:
     column: int
 
 
-@dataclass(frozen=True, slots=True)
-class Problem:
-    """C[rows, columns] = A[rows, depth] · B[depth, columns], all of one dtype. Columns of C are adjacent."""
-
-    dtype: DType
-    rows: int
-    columns: int
-    depth: int
-    lanes: int
-    vectors: int
-
-    @property
-    def tile_rows(self) -> int:
-        """Rows of a tile: as many as registers allow; for few rows a divisor, so that one tile's code is enough."""
-        most = registers(self.lanes * self.dtype.bits)
-        full = (most - widest(most) - 1) // widest(most)
-        heights = range(full, 3, -1) if self.rows <= FEW_ROWS else ()
-        return next((n for n in heights if self.rows % n == 0), full)
-
-    def depth_of(self, size: int) -> int:
-        """The number of rows of a panel of `size` bytes."""
-        return size // (self.panel * self.dtype.bytes)
-
-    @property
-    def panel(self) -> int:
-        """Columns of a panel."""
-        return self.lanes * self.vectors
-
-    @property
-    def element(self) -> ir.Type:
-        return memory_type(self.dtype)
-
-    @property
-    def vector(self) -> ir.VectorType:
-        return ir.VectorType(self.element, self.lanes)
-
-
-def registers(vector_bits: int) -> int:
-    """The number of vector registers. x86 has twice as many with its widest vectors (AVX-512)."""
-    return 32 if vector_bits >= 512 else 16
-
-
-def widest(most: int) -> int:
-    """Vectors of columns in a tile: an eighth of the registers. Sums use the rest, except for one factor."""
-    return most // 8
-
-
-def stride_of(shape: Shape, dims: Sequence[int]) -> int | None:
-    """The stride of several dimensions traversed as one, in elements; None if it is not constant."""
-    live = [d for d in dims if shape.dims[d] != 1]
-    strides = shape.strides
-    for outer, inner in pairwise(live):
-        if strides[outer] != strides[inner] * shape.dims[inner]:
-            return None
-    return strides[live[-1]] if live else 1
-
-
-@dataclass(frozen=True, slots=True)
-class Side:
-    """One operand: its dimensions by role, and the strides along the free and the contracting ones."""
-
-    operand: Instruction
-    batch: tuple[int, ...]
-    free: tuple[int, ...]
-    free_stride: int
-    contracted_stride: int
-
-    @property
-    def size(self) -> int:
-        """The number of elements along the free dimensions."""
-        return math.prod(self.operand.shape.dims[d] for d in self.free)
-
-
-def sides_of(instruction: Instruction) -> tuple[Side, Side, int, bool] | None:
-    """(A, B, row stride of the result, whether A and B are exchanged because the left operand's columns are adjacent).
-
-    None if dimensions of one role have no common stride, or if no neighbours in the result are adjacent.
-    """
-    dims, (lhs, rhs) = DotDims.of(instruction), instruction.operands[:2]
-    left = _side(lhs, dims.lhs_batch, dims.lhs_free, dims.lhs_contracting)
-    right = _side(rhs, dims.rhs_batch, dims.rhs_free, dims.rhs_contracting)
-    batches, rank = len(dims.lhs_batch), instruction.shape.rank
-    middle = batches + len(dims.lhs_free)
-    rows = stride_of(instruction.shape, range(batches, middle))
-    columns = stride_of(instruction.shape, range(middle, rank))
-    if left is None or right is None or rows is None or columns is None:
-        return None
-    if columns == 1:
-        return left, right, rows, False
-    return (right, left, columns, True) if rows == 1 else None
-
-
-def _side(
-    operand: Instruction, batch: tuple[int, ...], free: tuple[int, ...], contracting: tuple[int, ...]
-) -> Side | None:
-    across, along = stride_of(operand.shape, free), stride_of(operand.shape, contracting)
-    return None if across is None or along is None else Side(operand, batch, free, across, along)
-
-
-def problem_of(e: Elemental, instruction: Instruction, vector_bits: int) -> Problem | None:
-    """The tiled form of a dot; None if it does not fit or does not pay off."""
-    lhs, rhs = instruction.operands[:2]
-    dtype, dims = instruction.shape.dtype, DotDims.of(instruction)
-    fits = (
-        dtype in (DType.F32, DType.F64)
-        and lhs.shape.dtype is dtype
-        and rhs.shape.dtype is dtype
-        and lhs in e.leaves
-        and rhs in e.leaves
-    )
-    sides = sides_of(instruction) if fits else None
-    if sides is None:
-        return None
-    rows, columns = sides[0].size, sides[1].size
-    depth = math.prod(lhs.shape.dims[d] for d in dims.lhs_contracting)
-    lanes = max(vector_bits, 128) // dtype.bits
-    if columns < lanes or rows < 4 or depth < 4 or rows * columns * depth < SMALLEST:
-        return None
-    most = widest(registers(vector_bits))
-    return Problem(dtype, rows, columns, depth, lanes, min(most, -(-columns // lanes)))
+Finish = Callable[[Index], None]
+"""Receives the index of each element of a result, whose value is bound."""
 
 
 def emit_tiled_dot(
-    e: Elemental, instruction: Instruction, result: Pointer, problem: Problem, steps: Steps | None = None
-) -> None:
-    """Emit a dot into the buffer at `result`."""
-    _emit(e, instruction, problem, result, None, steps)
-
-
-def has_epilogue(problem: Problem) -> bool:
-    """Whether a panel may be as deep as the product, as elementwise ops on finished tiles need."""
-    return problem.depth <= problem.depth_of(WHOLE_PANEL_BYTES)
-
-
-def emit_dot_with_epilogue(
     e: Elemental,
     instruction: Instruction,
     problem: Problem,
-    finish: Callable[[Index], None],
+    result: Pointer,
+    finish: Finish | None = None,
     steps: Steps | None = None,
-) -> bool:
-    """Call `finish(index)` for each element, with its value bound. False if the depth is too large."""
-    if not has_epilogue(problem):
-        return False
-    _emit(e, instruction, problem, None, finish, steps)
-    return True
+) -> None:
+    """Emit a dot into the buffer at `result`, or call `finish` for each element."""
+    code, sides = e.code, sides_of(instruction)
+    assert sides is not None
+    left, right, rows, exchanged = sides
+    deep = finish is not None and problem.depth > problem.depth_of(WHOLE_PANEL_BYTES)
+    banded = deep or problem.result is not problem.dtype
+    block = problem.depth if finish and not banded else min(problem.depth_of(PANEL_BYTES), problem.depth)
+    width = None if steps is None else _of_step(instruction, steps.partition, columns=True)
+    height = None if steps is None else _of_step(instruction, steps.partition, columns=False)
+    around = steps if width is None and height is None else None
+    sizes = [left.operand.shape.dims[d] for d in left.batch]
+    spaces = Spaces.of(code, problem, block, banded)
+    with loops_over(code, around, () if around is None else around.dimensions, sizes, range(len(sizes))) as batch:
+        a = Matrix(e.leaves[left.operand], _start(code, left, batch), left.free_stride, left.contracted_stride)
+        b = Matrix(e.leaves[right.operand], _start(code, right, batch), right.contracted_stride, right.free_stride)
+        c = Matrix(result, code.weighted_sum(batch, instruction.shape.strides[: len(batch)]), rows, 1)
+
+        def end(row: IndexValue, column: IndexValue, total: ir.Value) -> None:
+            linear = code.add(c.start, code.add(code.multiply(row, rows), column))
+            value = rounded(code, problem.dtype, problem.result, total)
+            if finish is None:
+                store(code, result, problem.result, linear, value)
+                return
+            places = [*batch]
+            pairs = [(row, left), (column, right)]
+            for part, side in reversed(pairs) if exchanged else pairs:
+                dims = [side.operand.shape.dims[d] for d in side.free]
+                places += code.split(part, dims, list(reversed(range(len(dims)))))
+            index = Index(code, instruction.shape.dims, instruction.shape.minor_to_major, tuple(places), linear)
+            e.bind(instruction, index, value)
+            finish(index)
+
+        given = end if finish is not None or banded else None
+        whole = _Tiled(code, problem, block, a, b, c, spaces, given)
+        if steps is not None and width is not None:
+            whole = replace(whole, columns=(code.multiply(steps.begin, width), code.multiply(steps.end, width)))
+        if steps is not None and height is not None:
+            bands = _bands_of_steps(code, steps, height)
+        else:
+            bands = _bands(code, problem.rows, BAND if banded else problem.rows)
+        for top, count in bands:
+            whole.of_rows(top, count).emit()
+
+
+def _bands(code: Code, rows: int, most: int) -> Iterator[tuple[IndexValue, int]]:
+    """Loops over blocks of at most `most` rows: (the first row, their number)."""
+    for start, end, count in parts(rows, most):
+        loop = code.loop(end - start, start=start, step=count, unroll=Unroll.NEVER)
+        yield loop.index, count
+        loop.close()
+
+
+def _bands_of_steps(code: Code, steps: Steps, height: int) -> Iterator[tuple[IndexValue, int]]:
+    """The same for the rows of the steps, of which each has `height`."""
+    most = max(1, BAND // height)
+    together = next(n for n in range(most, 0, -1) if steps.partition.least % n == 0)
+    for _, step, count in blocks(code, steps, [steps.partition.extent], together):
+        yield code.multiply(step, height), count * height
 
 
 def takes_steps(instruction: Instruction, problem: Problem, partition: Partition) -> bool:
@@ -223,10 +145,6 @@ def takes_steps(instruction: Instruction, problem: Problem, partition: Partition
     return width is not None and partition.least * width % problem.panel == 0
 
 
-ROWS_OF_STEPS = 512
-"""Rows for which a panel is packed once, of those that a call computes."""
-
-
 def _of_step(instruction: Instruction, partition: Partition, columns: bool) -> int | None:
     """The columns, or the rows, of a step; None if the steps do not number these."""
     sides = sides_of(instruction)
@@ -236,65 +154,6 @@ def _of_step(instruction: Instruction, partition: Partition, columns: bool) -> i
     first = len(dims.lhs_batch) + (len(dims.lhs_free) if columns != sides[3] else 0)
     live = [d for d in range(first, first + len(side.free)) if instruction.shape.dims[d] != 1]
     return side.size // partition.extent if partition.dimensions == tuple(live[: len(partition.dimensions)]) else None
-
-
-def _emit(
-    e: Elemental,
-    instruction: Instruction,
-    problem: Problem,
-    result: Pointer | None,
-    finish: Callable[[Index], None] | None,
-    steps: Steps | None,
-) -> None:
-    code, sides = e.code, sides_of(instruction)
-    assert sides is not None
-    left, right, rows, exchanged = sides
-    block = problem.depth if finish is not None else min(problem.depth_of(PANEL_BYTES), problem.depth)
-    space = Pointer(alloca(code, problem.element, block * problem.panel))
-    finished = Pointer(alloca(code, problem.element, problem.tile_rows * problem.panel))
-    width = None if steps is None else _of_step(instruction, steps.partition, columns=True)
-    height = None if steps is None else _of_step(instruction, steps.partition, columns=False)
-    around = steps if width is None and height is None else None
-    sizes = [left.operand.shape.dims[d] for d in left.batch]
-    inside = () if around is None else around.dimensions
-    with loops_over(code, around, inside, sizes, range(len(sizes))) as batch:
-        a = Matrix(e.leaves[left.operand], _start(code, left, batch), left.free_stride, left.contracted_stride)
-        b = Matrix(e.leaves[right.operand], _start(code, right, batch), right.contracted_stride, right.free_stride)
-        start = code.weighted_sum(batch, instruction.shape.strides[: len(batch)])
-        c = Matrix(result or finished, start, rows, 1)
-
-        def end(row: IndexValue, column: IndexValue, value: ir.Value) -> None:
-            assert finish is not None
-            places = [*batch]
-            pairs = [(row, left), (column, right)]
-            for part, side in reversed(pairs) if exchanged else pairs:
-                dims = [side.operand.shape.dims[d] for d in side.free]
-                places += code.split(part, dims, list(reversed(range(len(dims)))))
-            linear = code.add(c.start, code.add(code.multiply(row, rows), column))
-            index = Index(code, instruction.shape.dims, instruction.shape.minor_to_major, tuple(places), linear)
-            e.bind(instruction, index, value)
-            finish(index)
-
-        columns: tuple[IndexValue, IndexValue] | None = None
-        if steps is not None and width is not None:
-            columns = code.multiply(steps.begin, width), code.multiply(steps.end, width)
-        if steps is None or height is None:
-            given = None if finish is None else end
-            _Tiled(code, problem, block, a, b, c, space, finished, given, columns).emit()
-            return
-        most = max(1, ROWS_OF_STEPS // height)
-        together = next(n for n in range(most, 0, -1) if steps.partition.least % n == 0)
-        for _, step, count in blocks(code, steps, [steps.partition.extent], together):
-            top = code.multiply(step, height)
-
-            def below(row: IndexValue, column: IndexValue, value: ir.Value, top: IndexValue = top) -> None:
-                end(code.add(top, row), column, value)
-
-            part = replace(problem, rows=count * height)
-            left_part = replace(a, start=code.add(a.start, code.multiply(top, a.row)))
-            result_part = replace(c, start=code.add(c.start, code.multiply(top, c.row))) if finish is None else c
-            given = None if finish is None else below
-            _Tiled(code, part, block, left_part, b, result_part, space, finished, given, None).emit()
 
 
 def _start(code: Code, side: Side, batch: Sequence[IndexValue]) -> IndexValue:
@@ -312,11 +171,33 @@ class Tile:
 
 
 @dataclass(frozen=True, slots=True)
-class _Tiled:
-    """The loops of one matrix product. packed: the panel, of `block` rows.
+class Spaces:
+    """Memory on the stack. packed: the panel. finished: the sums of a tile. left: a tile's rows of the left operand, if
+    they are converted. totals: the sums of a band of rows in a panel, if they are not in the result.
+    """
 
-    end(row, column, value): receives each element instead of C; `finished` is then the memory of a finished tile.
-    columns: the first of those to compute, and the one behind the last, multiples of a panel's or the end; None: all.
+    packed: Pointer
+    finished: Pointer
+    left: Pointer | None
+    totals: Pointer | None
+
+    @staticmethod
+    def of(code: Code, problem: Problem, block: int, banded: bool) -> Spaces:
+        def space(count: int) -> Pointer:
+            return Pointer(alloca(code, problem.element, count))
+
+        left = space(block * problem.tile_rows) if problem.left is not problem.dtype else None
+        totals = space(min(problem.rows, BAND) * problem.panel) if banded else None
+        return Spaces(space(block * problem.panel), space(problem.tile_rows * problem.panel), left, totals)
+
+
+@dataclass(frozen=True, slots=True)
+class _Tiled:
+    """The loops of one matrix product. The panel has `block` rows.
+
+    end(row, column, total): receives each sum instead of C: where there are no totals, of a tile whose sums are
+    finished. top: what is added to its rows. columns: the first of those to compute, and the one behind the last,
+    multiples of a panel's or the end; None: all.
     """
 
     code: Code
@@ -325,14 +206,22 @@ class _Tiled:
     a: Matrix
     b: Matrix
     c: Matrix
-    packed: Pointer
-    finished: Pointer
+    spaces: Spaces
     end: Callable[[IndexValue, IndexValue, ir.Value], None] | None
-    columns: tuple[IndexValue, IndexValue] | None
+    columns: tuple[IndexValue, IndexValue] | None = None
+    top: IndexValue = 0
+
+    def of_rows(self, top: IndexValue, count: int) -> _Tiled:
+        """The product of `count` rows from `top` on."""
+        code = self.code
+        a = replace(self.a, start=code.add(self.a.start, code.multiply(top, self.a.row)))
+        c = replace(self.c, start=code.add(self.c.start, code.multiply(top, self.c.row)))
+        return replace(self, problem=replace(self.problem, rows=count), a=a, c=c, top=top)
 
     def emit(self) -> None:
         p, code = self.problem, self.code
-        if p.depth > self.block and self.columns is None:
+        totals = self.spaces.totals
+        if p.depth > self.block and self.columns is None and totals is None:
             self._clear(self.c, p.rows, p.columns)
         whole = p.columns - p.columns % p.panel
         for start, end in ((0, whole), (whole, p.columns)):
@@ -344,26 +233,35 @@ class _Tiled:
             else:
                 first, last = self.columns
                 panels = code.range(first if start == 0 else start, code.minimum(last, end), width)
-                if p.depth > self.block:
-                    self._clear(self.c, p.rows, width, panels.index)
+            sums = self.c if totals is None else self._beside(totals, panels.index)
+            if p.depth > self.block and (totals is not None or self.columns is not None):
+                self._clear(sums, p.rows, width, panels.index)
             count, rest = divmod(p.depth, self.block)
             if count:
-                with self._partial_sums(count, panels.index, width) as (block, target):
+                with self._partial_sums(sums, count, panels.index, width) as (block, target):
                     self._block(panels.index, width, code.multiply(block, self.block), self.block, target)
             if rest:
-                self._block(panels.index, width, count * self.block, rest, self.c)
+                self._block(panels.index, width, count * self.block, rest, sums)
+            if totals is not None:
+                self._end(sums, 0, p.rows, panels.index, width)
             panels.close()
+
+    def _beside(self, space: Pointer, column: IndexValue) -> Matrix:
+        """Memory for sums of a panel. Column `column` is its first, so that tiles find it and C by equal numbers."""
+        return Matrix(space, self.code.subtract(0, column), self.problem.panel, 1)
 
     def _block(self, column: IndexValue, width: int, row: IndexValue, depth: int, target: Matrix) -> None:
         self._pack(column, width, row, depth)
         self._rows(column, width, row, depth, target)
 
     @contextmanager
-    def _partial_sums(self, count: int, column: IndexValue, width: int) -> Iterator[tuple[IndexValue, Matrix]]:
+    def _partial_sums(
+        self, target: Matrix, count: int, column: IndexValue, width: int
+    ) -> Iterator[tuple[IndexValue, Matrix]]:
         """Loops over `count` blocks of the depth, with (the block's number, the matrix that it is added to): partial
-        sums of C's columns from `column` on, or C where they are few or do not fit on the stack.
+        sums of the columns from `column` on, or `target` where they are few or do not fit on the stack.
         """
-        p, code, target = self.problem, self.code, self.c
+        p, code = self.problem, self.code
         levels, _ = levels_of([count], 1, UNBOUNDED if code.strict else TERMS)
         size = p.rows * p.panel * p.dtype.bytes
         if sum(level.apart for level in levels) * size > PARTIAL_BYTES:
@@ -378,9 +276,7 @@ class _Tiled:
             number = code.add(number, loop.index)
             opened.append((loop, target))
             if level.apart:
-                space = Pointer(alloca(code, p.element, p.rows * p.panel))
-                # Column `column` is the first of the partial sums, so that tiles find both by the same numbers.
-                target = Matrix(space, code.subtract(0, column), p.panel, 1)
+                target = self._beside(Pointer(alloca(code, p.element, p.rows * p.panel)), column)
                 self._clear(target, p.rows, width, column)
         yield number, target
         for loop, outer in reversed(opened):
@@ -410,10 +306,12 @@ class _Tiled:
         columns.close()
         rows.close()
 
-    def _at(self, m: Matrix, row: IndexValue, column: IndexValue) -> ir.Value:
+    def _offset(self, m: Matrix, row: IndexValue, column: IndexValue) -> IndexValue:
         code = self.code
-        offset = code.add(code.add(m.start, code.multiply(row, m.row)), code.multiply(column, m.column))
-        return address(code, m.pointer, self.problem.dtype, offset)
+        return code.add(code.add(m.start, code.multiply(row, m.row)), code.multiply(column, m.column))
+
+    def _at(self, m: Matrix, row: IndexValue, column: IndexValue) -> ir.Value:
+        return address(self.code, m.pointer, self.problem.dtype, self._offset(m, row, column))
 
     def _pack(self, column: IndexValue, width: int, row: IndexValue, depth: int) -> None:
         """Pack B[row…, column…] into the panel. The inner loop follows B's memory."""
@@ -422,9 +320,9 @@ class _Tiled:
         outer = code.loop(depth if across else width, unroll=Unroll.NEVER)
         inner = code.loop(width if across else depth, unroll=Unroll.NEVER)
         k, j = (outer.index, inner.index) if across else (inner.index, outer.index)
-        value = code.b.load(self._at(self.b, code.add(row, k), code.add(column, j)), typ=p.element, align=p.dtype.bytes)
-        target = code.add(code.multiply(k, p.panel), j)
-        code.b.store(value, address(code, self.packed, p.dtype, target), align=p.dtype.bytes)
+        offset = self._offset(self.b, code.add(row, k), code.add(column, j))
+        value = convert(code, p.right, p.dtype, load(code, self.b.pointer, p.right, offset))
+        store(code, self.spaces.packed, p.dtype, code.add(code.multiply(k, p.panel), j), value)
         inner.close()
         outer.close()
         if width < p.panel:
@@ -435,7 +333,7 @@ class _Tiled:
         outer = code.loop(depth, unroll=Unroll.NEVER)
         inner = code.loop(p.panel - width, start=width, unroll=Unroll.NEVER)
         target = code.add(code.multiply(outer.index, p.panel), inner.index)
-        code.b.store(real_constant(p.element, 0.0), address(code, self.packed, p.dtype, target), align=p.dtype.bytes)
+        store(code, self.spaces.packed, p.dtype, target, real_constant(p.element, 0.0))
         inner.close()
         outer.close()
 
@@ -452,19 +350,43 @@ class _Tiled:
     def _tile(self, tile: Tile, row: IndexValue, depth: int, target: Matrix) -> None:
         """Add A[top…, row…] · panel to the tile's rows of the target, or give its elements to `end`."""
         p, code = self.problem, self.code
+        apart = self.end is not None and self.spaces.totals is None
+        if self.spaces.left is not None:
+            self._pack_left(self.spaces.left, tile, row, depth)
         if depth > CHAIN and not code.strict:
             sums = self._sums_in_parts(tile, row, depth)
         else:
             sums = self._sums(tile, row, 0, depth)
         for n, total in enumerate(sums):
             r, v = divmod(n, p.vectors)
-            if self.end is not None:
+            if apart:
                 code.b.store(total, self._finished(n), align=p.lanes * p.dtype.bytes)
             elif v * p.lanes < tile.width:
                 place = self._at(target, code.add(tile.top, r), code.add(tile.column, v * p.lanes))
                 self._store(place, total, min(p.lanes, tile.width - v * p.lanes))
-        if self.end is not None:
-            self._finish(tile)
+        if apart:
+            finished = Matrix(self.spaces.finished, code.subtract(0, tile.column), p.panel, 1)
+            self._end(finished, tile.top, tile.count, tile.column, tile.width)
+
+    def _pack_left(self, space: Pointer, tile: Tile, row: IndexValue, depth: int) -> None:
+        """Convert A[top…, row…], the rows of a tile one after the other. The inner loop follows A's memory."""
+        p, code = self.problem, self.code
+        along = self.a.column <= self.a.row
+        outer = code.loop(tile.count if along else depth, unroll=Unroll.NEVER)
+        inner = code.loop(depth if along else tile.count, unroll=Unroll.NEVER)
+        r, k = (outer.index, inner.index) if along else (inner.index, outer.index)
+        offset = self._offset(self.a, code.add(tile.top, r), code.add(row, k))
+        value = convert(code, p.left, p.dtype, load(code, self.a.pointer, p.left, offset))
+        store(code, space, p.dtype, code.add(code.multiply(r, self.block), k), value)
+        inner.close()
+        outer.close()
+
+    def _left(self, tile: Tile, r: int, row: IndexValue, place: IndexValue) -> ir.Value:
+        """The address of A[top + r, row + place], or of its converted copy."""
+        p, code, left = self.problem, self.code, self.spaces.left
+        if left is not None:
+            return address(code, left, p.dtype, code.add(r * self.block, place))
+        return self._at(self.a, code.add(tile.top, r), code.add(row, place))
 
     def _sums(self, tile: Tile, row: IndexValue, first: IndexValue, depth: int) -> list[ir.Value]:
         """The sums of `depth` products from row `first` of the panel on: the tile's vectors, row by row."""
@@ -476,14 +398,14 @@ class _Tiled:
         base = code.multiply(place, p.panel)
         columns = [
             code.b.load(
-                address(code, self.packed, p.dtype, code.add(base, v * p.lanes)),
+                address(code, self.spaces.packed, p.dtype, code.add(base, v * p.lanes)),
                 typ=p.vector,
                 align=p.lanes * p.dtype.bytes,
             )
             for v in range(p.vectors)
         ]
         for r in range(tile.count):
-            a = self._broadcast(self._at(self.a, code.add(tile.top, r), code.add(row, place)))
+            a = self._broadcast(self._left(tile, r, row, place))
             for v in range(p.vectors):
                 n = r * p.vectors + v
                 sums[n] = code.b.fadd(sums[n], code.b.fmul(a, columns[v]))
@@ -507,7 +429,7 @@ class _Tiled:
         """The address of vector n of a tile in `finished`."""
         p = self.problem
         r, v = divmod(n, p.vectors)
-        return address(self.code, self.finished, p.dtype, r * p.panel + v * p.lanes)
+        return address(self.code, self.spaces.finished, p.dtype, r * p.panel + v * p.lanes)
 
     def _broadcast(self, place: ir.Value) -> ir.Value:
         p, b = self.problem, self.code.b
@@ -527,13 +449,14 @@ class _Tiled:
             total = b.fadd(total, b.load(place, typ=total.type, align=p.dtype.bytes))
         b.store(total, place, align=p.dtype.bytes)
 
-    def _finish(self, tile: Tile) -> None:
+    def _end(self, sums: Matrix, top: IndexValue, count: int, column: IndexValue, width: int) -> None:
+        """Give the sums of `count` rows from `top` on to `end`; `sums` begins with the first of them."""
         p, code = self.problem, self.code
         assert self.end is not None
-        rows = code.loop(tile.count, unroll=Unroll.NEVER)
-        columns = code.loop(tile.width, unroll=over_columns(tile.width))
-        place = address(code, self.finished, p.dtype, code.add(code.multiply(rows.index, p.panel), columns.index))
-        value = code.b.load(place, typ=p.element, align=p.dtype.bytes)
-        self.end(code.add(tile.top, rows.index), code.add(tile.column, columns.index), value)
+        rows = code.loop(count, unroll=Unroll.NEVER)
+        columns = code.loop(width, unroll=over_columns(width))
+        place = code.add(column, columns.index)
+        total = code.b.load(self._at(sums, rows.index, place), typ=p.element, align=p.dtype.bytes)
+        self.end(code.add(self.top, code.add(top, rows.index)), place, total)
         columns.close()
         rows.close()

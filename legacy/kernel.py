@@ -17,7 +17,8 @@ from . import convolution, dot, indexing, reduce, reduce_window, shape, sort
 from .builder import Code
 from .concatenate import takes_steps as concatenate_takes_steps
 from .concatenate import write_concatenated
-from .dot_tiled import emit_dot_with_epilogue, emit_tiled_dot, has_epilogue, problem_of
+from .dot_problem import problem_of
+from .dot_tiled import emit_tiled_dot
 from .dot_tiled import takes_steps as tiled_dot_takes_steps
 from .elemental import Elemental, ElementRule, Index, same_order
 from .elementwise import EMIT
@@ -163,16 +164,15 @@ _WHOLE_STEPS: dict[Op, Callable[[Instruction, Partition], bool]] = {
 
 _PRODUCT_STEPS: dict[Op, Callable[[Elemental, Instruction, list[Leaf], Partition], bool]] = {
     Op.CONVOLUTION: lambda e, root, group, partition: convolution.takes_steps(root, partition),
-    Op.DOT: lambda e, root, group, partition: _dot_takes_steps(e, root, group, partition),
+    Op.DOT: lambda e, root, group, partition: _dot_takes_steps(e, root, partition),
     Op.REDUCE: lambda e, root, group, partition: reduce.takes_steps(root, partition),
 }
 """Which blocked products can compute some of the steps."""
 
 
-def _dot_takes_steps(e: Elemental, root: Instruction, group: list[Leaf], partition: Partition) -> bool:
+def _dot_takes_steps(e: Elemental, root: Instruction, partition: Partition) -> bool:
     tiled = problem_of(e, root, e.code.vector_bits)
-    alone = group[0].instruction is root and len(group) == 1
-    if tiled is not None and (alone or has_epilogue(tiled)):
+    if tiled is not None:
         return tiled_dot_takes_steps(root, tiled, partition)
     return _HAS_COLUMNS[Op.DOT](root) and dot.takes_steps(root, partition)
 
@@ -259,12 +259,13 @@ def _emit_product(e: Elemental, group: list[Leaf], steps: Steps | None) -> bool:
         reduce.emit_column_reduce(e, products, finish, steps)
         return True
     tiled = problem_of(e, root, e.code.vector_bits) if root.opcode is Op.DOT else None
-    if tiled is not None and group[0].instruction is root and len(group) == 1:
-        emit_tiled_dot(e, root, group[0].pointer, tiled, steps)
-    elif tiled is None or not emit_dot_with_epilogue(e, root, tiled, finish, steps):
-        if not _HAS_COLUMNS[root.opcode](root):
-            return False
+    if tiled is not None:
+        alone = group[0].instruction is root and len(group) == 1
+        emit_tiled_dot(e, root, tiled, group[0].pointer, None if alone else finish, steps)
+    elif _HAS_COLUMNS[root.opcode](root):
         _COLUMNS[root.opcode](e, root, finish, steps)
+    else:
+        return False
     return True
 
 

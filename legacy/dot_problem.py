@@ -1,0 +1,158 @@
+"""Which dots are tiled products: their sizes, the dtype they are summed in, and how their operands lie in memory."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+from dataclasses import dataclass
+from itertools import pairwise
+
+from llvmlite import ir
+
+from ..hlo.dtypes import DType
+from ..hlo.ir import Instruction
+from ..hlo.shapes import Shape
+from .dot import accumulator_dtype
+from .dot_dims import DotDims
+from .elemental import Elemental
+from .narrow import NARROW
+from .registers import memory_type
+
+FEW_ROWS = 32
+"""Up to this number of rows, a second tile height costs more compile time than it saves."""
+
+SMALLEST = 16**3
+"""Multiplications below which the simpler loops are as fast."""
+
+WIDE = {DType.F32: NARROW | {DType.F32}, DType.F64: frozenset({DType.F64})}
+"""Dtype of the sums → those of the operands that are converted to it."""
+
+
+@dataclass(frozen=True, slots=True)
+class Problem:
+    """C[rows, columns] = A[rows, depth] · B[depth, columns]. Columns of C are adjacent.
+
+    dtype: of the sums; left, right, result: of A, B and C.
+    """
+
+    dtype: DType
+    left: DType
+    right: DType
+    result: DType
+    rows: int
+    columns: int
+    depth: int
+    lanes: int
+    vectors: int
+
+    @property
+    def tile_rows(self) -> int:
+        """Rows of a tile: as many as registers allow; for few rows a divisor, so that one tile's code is enough."""
+        most = registers(self.lanes * self.dtype.bits)
+        full = (most - widest(most) - 1) // widest(most)
+        heights = range(full, 3, -1) if self.rows <= FEW_ROWS else ()
+        return next((n for n in heights if self.rows % n == 0), full)
+
+    def depth_of(self, size: int) -> int:
+        """The number of rows of a panel of `size` bytes."""
+        return size // (self.panel * self.dtype.bytes)
+
+    @property
+    def panel(self) -> int:
+        """Columns of a panel."""
+        return self.lanes * self.vectors
+
+    @property
+    def element(self) -> ir.Type:
+        return memory_type(self.dtype)
+
+    @property
+    def vector(self) -> ir.VectorType:
+        return ir.VectorType(self.element, self.lanes)
+
+
+def registers(vector_bits: int) -> int:
+    """The number of vector registers. x86 has twice as many with its widest vectors (AVX-512)."""
+    return 32 if vector_bits >= 512 else 16
+
+
+def widest(most: int) -> int:
+    """Vectors of columns in a tile: an eighth of the registers. Sums use the rest, except for one factor."""
+    return most // 8
+
+
+def stride_of(shape: Shape, dims: Sequence[int]) -> int | None:
+    """The stride of several dimensions traversed as one, in elements; None if it is not constant."""
+    live = [d for d in dims if shape.dims[d] != 1]
+    strides = shape.strides
+    for outer, inner in pairwise(live):
+        if strides[outer] != strides[inner] * shape.dims[inner]:
+            return None
+    return strides[live[-1]] if live else 1
+
+
+@dataclass(frozen=True, slots=True)
+class Side:
+    """One operand: its dimensions by role, and the strides along the free and the contracting ones."""
+
+    operand: Instruction
+    batch: tuple[int, ...]
+    free: tuple[int, ...]
+    free_stride: int
+    contracted_stride: int
+
+    @property
+    def size(self) -> int:
+        """The number of elements along the free dimensions."""
+        return math.prod(self.operand.shape.dims[d] for d in self.free)
+
+
+def sides_of(instruction: Instruction) -> tuple[Side, Side, int, bool] | None:
+    """(A, B, row stride of the result, whether A and B are exchanged because the left operand's columns are adjacent).
+
+    None if dimensions of one role have no common stride, or if no neighbours in the result are adjacent.
+    """
+    dims, (lhs, rhs) = DotDims.of(instruction), instruction.operands[:2]
+    left = _side(lhs, dims.lhs_batch, dims.lhs_free, dims.lhs_contracting)
+    right = _side(rhs, dims.rhs_batch, dims.rhs_free, dims.rhs_contracting)
+    batches, rank = len(dims.lhs_batch), instruction.shape.rank
+    middle = batches + len(dims.lhs_free)
+    rows = stride_of(instruction.shape, range(batches, middle))
+    columns = stride_of(instruction.shape, range(middle, rank))
+    if left is None or right is None or rows is None or columns is None:
+        return None
+    if columns == 1:
+        return left, right, rows, False
+    return (right, left, columns, True) if rows == 1 else None
+
+
+def _side(
+    operand: Instruction, batch: tuple[int, ...], free: tuple[int, ...], contracting: tuple[int, ...]
+) -> Side | None:
+    across, along = stride_of(operand.shape, free), stride_of(operand.shape, contracting)
+    return None if across is None or along is None else Side(operand, batch, free, across, along)
+
+
+def problem_of(e: Elemental, instruction: Instruction, vector_bits: int) -> Problem | None:
+    """The tiled form of a dot; None if it does not fit or does not pay off."""
+    lhs, rhs = instruction.operands[:2]
+    dtype, dims = accumulator_dtype(instruction), DotDims.of(instruction)
+    fits = (
+        dtype in WIDE
+        and {lhs.shape.dtype, rhs.shape.dtype} <= WIDE[dtype]
+        and instruction.shape.dtype.is_float
+        and lhs in e.leaves
+        and rhs in e.leaves
+    )
+    sides = sides_of(instruction) if fits else None
+    if sides is None:
+        return None
+    rows, columns = sides[0].size, sides[1].size
+    depth = math.prod(lhs.shape.dims[d] for d in dims.lhs_contracting)
+    lanes = max(vector_bits, 128) // dtype.bits
+    if columns < lanes or rows < 4 or depth < 4 or rows * columns * depth < SMALLEST:
+        return None
+    most = widest(registers(vector_bits))
+    left, right = (side.operand.shape.dtype for side in sides[:2])
+    vectors = min(most, -(-columns // lanes))
+    return Problem(dtype, left, right, instruction.shape.dtype, rows, columns, depth, lanes, vectors)
