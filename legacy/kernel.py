@@ -27,7 +27,7 @@ from .leaf import Leaf, is_whole, result_leaves
 from .linear import is_linear
 from .loops import nest_for, takes_steps
 from .memory import Pointer
-from .ranges import Steps, scaled
+from .ranges import Steps, elements
 from .registers import I64, POINTER
 from .rows import emit_rows, find_rows
 from .scratch import Scratch
@@ -193,9 +193,8 @@ def _emit_group(e: Elemental, group: list[Leaf], steps: Steps | None) -> None:
     if pieces is not None:
         pieces(e, first, steps)
     elif all(is_linear(leaf.instruction, e.leaves) for leaf in group):
-        loop = scaled(e.code, steps, first.shape.size)
-        _write_all(e, group, Index.flat(e.code, first.shape, loop.index))
-        loop.close()
+        with elements(e.code, steps, first.shape.size) as place:
+            _write_all(e, group, Index.flat(e.code, first.shape, place))
     else:
         nest_for(
             e,

@@ -43,6 +43,25 @@ def scaled(code: Code, steps: Steps | None, count: int) -> Loop | Once:
     return code.between(code.multiply(steps.begin, each), code.multiply(steps.end, each))
 
 
+@contextmanager
+def elements(code: Code, steps: Steps | None, count: int) -> Iterator[IndexValue]:
+    """A loop over all elements, `count` of them, or over those of the steps: the position. If all chunks have the same
+    number of elements, or a multiple of it, the inner loop is of that constant length, which compiles faster.
+    """
+    if steps is None or steps.partition.extent % steps.partition.least:
+        loop = scaled(code, steps, count)
+        yield loop.index
+        loop.close()
+        return
+    each = count // steps.partition.extent
+    block, begin = steps.partition.least * each, code.multiply(steps.begin, each)
+    outer = Loop(code, begin, code.subtract(code.multiply(steps.end, each), begin), block, (), Unroll.NEVER)
+    inner = code.loop(block)
+    yield code.add(outer.index, inner.index)
+    inner.close()
+    outer.close()
+
+
 def block_of(partition: Partition, last: int, most: int, least: int = 8) -> int | None:
     """The largest width up to `most` of the blocks of `blocks`; None if none of `least` is possible.
 

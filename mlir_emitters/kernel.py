@@ -17,7 +17,7 @@ from .elementwise import EMIT
 from .graph import Buffer, KernelGraph, Node, origin, reachable
 from .linear import is_linear
 from .loops import crossing_dimension, emit_blocks, pure_transposition, tiled, tiles_take_steps, with_loops
-from .ranges import Steps, bounds
+from .ranges import Steps, places
 from .row_graph import row_graph
 from .rows import RowKernel
 from .scratch import Scratch
@@ -236,8 +236,8 @@ def emit_nest(e: Elemental, group: Sequence[Buffer], steps: Steps | None) -> Non
     """Emit a loop nest for outputs of one shape and layout."""
     b, first = e.b, group[0]
     if is_linear(group):
-        with b.loop(*bounds(b, steps, first.shape.size)) as loop:
-            _write(e, group, Linear((loop.index,)))
+        with places(b, steps, first.shape.size) as place:
+            _write(e, group, Linear((place,)))
         return
     crossing = crossing_dimension(group)
     if crossing is None:

@@ -33,6 +33,21 @@ def bounds(b: Builder, steps: Steps | None, count: int) -> tuple[Index, Index]:
     return b.mul(steps.begin, each), b.mul(steps.end, each)
 
 
+@contextmanager
+def places(b: Builder, steps: Steps | None, count: int) -> Iterator[Index]:
+    """A loop over `count` places, or over those of the steps, which have as many each. Where `least` divides the
+    extent it is two loops, and the inner one has constant bounds: LLVM needs less time for such.
+    """
+    lower, upper = bounds(b, steps, count)
+    if steps is None or steps.partition.extent % steps.partition.least:
+        with b.loop(lower, upper) as loop:
+            yield loop.index
+        return
+    length = steps.partition.least * (count // steps.partition.extent)
+    with between(b, lower, upper, length) as first, b.loop(0, length) as loop:
+        yield b.add(first, loop.index)
+
+
 def positions_of(b: Builder, number: Index, sizes: Sequence[int]) -> list[Index]:
     """The position along each dimension of the element with this number, the first dimension slowest."""
     found: list[Index] = []

@@ -21,7 +21,7 @@ from ..hlo.shapes import Shape
 from .inplace import BY_ELEMENT
 
 CHUNK = 1 << 17
-"""Minimum work of a chunk in simple operations.
+"""Minimum work of a chunk in simple operations; half of it or more where chunks of equal size need that.
 
 A kernel of less than two chunks, about 100,000 elements, is faster on one thread.
 """
@@ -86,7 +86,11 @@ def partition_of(kernel: Instruction) -> Partition | None:
         return None
     grain = _grain(extent, ops)
     least = grain * max(1, math.ceil(CHUNK * extent / work / grain))
-    return Partition(dimensions, extent, least) if 2 * least <= extent else None
+    if 2 * least > extent:
+        return None
+    sizes = range(-(-least // (2 * grain)) * grain, min(2 * least, extent // 2) + 1, grain)
+    even = [size for size in sizes if extent % size == 0]
+    return Partition(dimensions, extent, min(even, key=lambda size: abs(size - least), default=least))
 
 
 def _grain(extent: int, ops: frozenset[Op]) -> int:
