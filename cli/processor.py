@@ -9,7 +9,7 @@ from functools import partial
 import click
 
 from ..codegen.options import assume_host, assumed_host
-from ..codegen.threads import DEFAULT, set_threads, threads
+from ..codegen.threads import set_threads, threads
 
 
 def cpu_option() -> click.Option:
@@ -39,7 +39,7 @@ def threads_option() -> click.Option:
         metavar="N",
         expose_value=False,
         callback=_set_threads,
-        help=f"Let N threads work at a kernel ({DEFAULT} by default). All N > 1 give equal bits. Also TESTBED_THREADS.",
+        help="Let N threads work at a kernel (default: one a processor). All give equal bits. Also TESTBED_THREADS.",
     )
 
 

@@ -6,7 +6,6 @@ import functools
 from dataclasses import dataclass
 
 from ..hlo.errors import InputError
-from .threads import threads
 
 SETTINGS = "O3 slp loop-vectorize interleave unroll; pic small"
 """The settings of `compiler` (llvm.py) in words, a part of every cache key. Change them together."""
@@ -97,8 +96,10 @@ class EmitOptions:
 
     @staticmethod
     def host(strict: bool = False) -> EmitOptions:
-        """Options for this process's machine, and its number of threads (threads.py)."""
-        return EmitOptions(Target.host(), strict, ranges=threads() > 1)
+        """Options for this process's machine. Kernels take ranges, so that no result depends on the threads that run
+        them.
+        """
+        return EmitOptions(Target.host(), strict, ranges=True)
 
 
 @dataclass(frozen=True, slots=True)

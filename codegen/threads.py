@@ -1,45 +1,80 @@
-"""The number of threads that may work at one kernel. It is the process's, and changes no result of compiled code."""
+"""The number of threads that may work at one kernel. It is the process's, and changes no result and no code."""
 
 from __future__ import annotations
 
 import os
 from collections.abc import Callable
+from pathlib import Path
 
 from ..hlo.errors import InputError
 
-DEFAULT = 1
-"""The number of threads until `set_threads` is called."""
+MOST = 64
+"""The most threads without a call of `set_threads`: a kernel has no more chunks (thunks/kinds.py)."""
 
-_wanted = DEFAULT
+_GROUPS = Path("/sys/fs/cgroup")
+_OWN_GROUPS = Path("/proc/self/cgroup")
+
+_wanted: int | None = None
 _listeners: list[Callable[[int], None]] = []
 
 
 def processors() -> int:
-    """The number of processors that this process may use."""
-    return len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
+    """The number of processors that this process may use: its affinity, and on Linux its control group's quota."""
+    known = len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
+    return max(1, min([known, *quotas()]))
+
+
+def quotas(groups: Path = _GROUPS, own: Path = _OWN_GROUPS) -> list[int]:
+    """The processors' time that each control group around this process allows, in processors, rounded up.
+
+    groups: where they are mounted; own: the names of this process's. Version 2 has one hierarchy, version 1 one for
+    processors.
+    """
+    found: list[int] = []
+    for line in _read(own).splitlines():
+        controllers, _, name = line.partition(":")[2].partition(":")
+        if controllers and "cpu" not in controllers.split(","):
+            continue
+        top = groups / "cpu" if controllers else groups
+        place = top / name.lstrip("/")
+        for folder in (place, *place.parents):
+            words = "".join(_read(folder / file) for file in ("cpu.max", "cpu.cfs_quota_us", "cpu.cfs_period_us"))
+            quota, period = [*words.split(), "", ""][:2]
+            if quota.isdecimal() and period.isdecimal():  # not "max", not -1
+                found.append(-(-int(quota) // max(1, int(period))))
+            if folder == top:
+                break
+    return found
+
+
+def _read(file: Path) -> str:
+    try:
+        return file.read_text()
+    except OSError:
+        return ""
 
 
 def threads() -> int:
-    """How many threads may work at one kernel. With 1, programs are compiled for one thread, which is faster."""
+    """How many threads may work at one kernel: by default one a processor, MOST at most."""
+    global _wanted
+    if _wanted is None:
+        _wanted = min(processors(), MOST)
     return _wanted
 
 
 def set_threads(count: int | None) -> None:
-    """Let up to `count` threads work at one kernel; None: one a processor. It holds from the next kernel on.
-
-    What was compiled for one thread stays so. Compiled code gives the same bits on any number; code for one thread and
-    code for several may differ in the last bit of short sums (ADR 33). Raises InputError below 1.
+    """Let up to `count` threads work at one kernel; None: the default. It holds from the next kernel on, for programs
+    that are compiled already, too. Raises InputError below 1.
     """
     global _wanted
-    wanted = processors() if count is None else count
-    if wanted < 1:
+    if count is not None and count < 1:
         raise InputError(f"{count} threads cannot run a kernel", remedy="give 1 or more, or None for one a processor")
-    _wanted = wanted
+    _wanted = count
     for listener in _listeners:
-        listener(wanted)
+        listener(threads())
 
 
 def listen(listener: Callable[[int], None]) -> None:
     """Call `listener` with the number now and whenever it changes."""
     _listeners.append(listener)
-    listener(_wanted)
+    listener(threads())

@@ -12,7 +12,7 @@ import numpy as np
 
 from ..backends.xla import XlaCrashed
 from ..codegen.options import Target, assume_host
-from ..codegen.threads import DEFAULT, set_threads
+from ..codegen.threads import set_threads
 from ..formats.program import Program, read_text
 from ..hlo.errors import TestbedError, UnsupportedError
 from ..migration.stacks import prepare
@@ -27,10 +27,10 @@ def run_case(
     """The row of a case on a stack. A module that does not parse fails.
 
     target: the processor that this worker process compiles for; None: this machine's. xla_flags: of the stack xla.
-    threads: that may work at a kernel; None: as in any process.
+    threads: that may work at a kernel; None: one a processor.
     """
     assume_host(target)
-    set_threads(threads or DEFAULT)
+    set_threads(threads)
     start = time.perf_counter()
     try:
         flags = xla_flags if stack == "xla" else None

@@ -11,7 +11,7 @@ import pytest
 from ...codegen.options import Target
 from ...codegen.pool import pool
 from ...codegen.pool_ir import FUTEX, pool_ir
-from ...codegen.threads import processors, set_threads, threads
+from ...codegen.threads import processors, quotas, set_threads, threads
 from ...hlo.errors import InputError
 
 BODY = ctypes.CFUNCTYPE(None, ctypes.c_void_p, ctypes.c_int64, ctypes.c_int64, ctypes.c_void_p)
@@ -174,7 +174,24 @@ def test_one_thread_or_more():
     with pytest.raises(InputError, match="0 threads"):
         set_threads(0)
     set_threads(None)
-    assert threads() == processors() == len(os.sched_getaffinity(0))
+    assert threads() == processors() <= len(os.sched_getaffinity(0))
+
+
+def test_quotas_of_control_groups(tmp_path: Path):
+    own, groups = tmp_path / "own", tmp_path / "groups"
+    own.write_text("0::/outer/inner\n")
+    (groups / "outer/inner").mkdir(parents=True)
+    (groups / "outer/cpu.max").write_text("350000 100000\n")
+    (groups / "outer/inner/cpu.max").write_text("max 100000\n")
+    assert quotas(groups, own) == [4]
+    own.write_text("5:cpuset:/\n4:cpu,cpuacct:/job\n1:name=systemd:/x\n")
+    (groups / "cpu/job").mkdir(parents=True)
+    (groups / "cpu/job/cpu.cfs_quota_us").write_text("50000\n")
+    (groups / "cpu/job/cpu.cfs_period_us").write_text("100000\n")
+    (groups / "cpu/cpu.cfs_quota_us").write_text("-1\n")
+    (groups / "cpu/cpu.cfs_period_us").write_text("100000\n")
+    assert quotas(groups, own) == [1]
+    assert quotas(groups, tmp_path / "none") == []
 
 
 @pytest.mark.parametrize(

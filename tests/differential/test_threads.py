@@ -294,13 +294,13 @@ def test_a_split_kernel_runs_between_guard_bytes_for_calls_and_in_loops(stack: s
 
 
 @pytest.mark.parametrize("stack", STACKS)
-def test_kernels_too_small_and_programs_for_one_thread_have_constant_bounds(stack: str):
+def test_kernels_too_small_have_constant_bounds_and_code_does_not_depend_on_threads(stack: str):
     large = parse_module(one("f32[1000000]", "f32[1000000] negate(x)"))
-    assert split_kernels(compiled(large, stack))
-    set_threads(1)
-    assert not split_kernels(compile_module(large, Flags.parse(stack)))
-    set_threads(2)
-    assert split_kernels(compile_module(large, Flags.parse(stack)))
+    for count in (1, 2):
+        set_threads(count)
+        assert split_kernels(compile_module(large, Flags.parse(stack)))
+    without = CompileOptions(emit=EmitOptions(EmitOptions.host().target))
+    assert not split_kernels(compile_module(large, Flags.parse(stack), without))
     assert not split_kernels(compiled(parse_module(one("f32[1000]", "f32[1000] negate(x)")), stack))
 
 
