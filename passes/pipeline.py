@@ -18,6 +18,7 @@ from .canonical.layouts import agree_layouts
 from .canonical.library_layouts import choose_library_layouts
 from .canonical.matrix_dots import matrix_dots
 from .canonical.normalize_floats import normalize_floats
+from .canonical.split_reductions import split_reductions
 from .cleanup.constant_folding import fold_constants
 from .cleanup.cse import share_equal
 from .cleanup.dce import remove_dead_code
@@ -122,6 +123,7 @@ PASSES: dict[str, Pass] = {
         Pass("canonicalize-convolution", canonicalize_convolutions),
         Pass("canonicalize-dot", canonicalize_dots),
         Pass("matrix-dots", matrix_dots),
+        Pass("split-reductions", split_reductions),
         Pass("normalize-floats", normalize_floats),
         Pass("layouts", agree_layouts, requires=frozenset({FLAT}), guarantees=frozenset({AGREED})),
         Pass("fuse", fuse, requires=frozenset({FLAT, AGREED}), guarantees=frozenset({FUSED})),
@@ -160,7 +162,7 @@ OPTIMIZE = (
     *("conditionals", "finite-loops", "counters", "loops", *EXPAND),
     *("cse", "simplify", "algebra", "fold-constants", "finite-loops", "loops"),
     *("algebra", "fold-constants", "canonicalize-convolution", "canonicalize-dot", "simplify", "cse", "dce"),
-    *("prune", "dce", "layouts", "fuse", "dce"),
+    *("split-reductions", "prune", "dce", "layouts", "fuse", "dce"),
     *("fuse-rows", "fuse-outputs", "dce", "library-layouts", "fuse-small", "dce", "fuse-rotations"),
 )
 """Names of the passes that a plan runs on an unscheduled module."""
@@ -172,11 +174,12 @@ PREPARE = ("flatten", *EARLY, "untuple", "dce", "simplify", "finite-loops", *EXP
 @dataclass(frozen=True, slots=True)
 class PipelineOptions:
     """passes: names of the passes to run; None chooses OPTIMIZE, or PREPARE for scheduled modules. devices: those that
-    the program is for.
+    the program is for. without: names of passes that do not run.
     """
 
     passes: tuple[str, ...] | None = None
     devices: Devices = ONE_DEVICE
+    without: frozenset[str] = frozenset()
 
 
 def select(names: Sequence[str]) -> tuple[Pass, ...]:
@@ -245,7 +248,8 @@ def default_passes(module: Module) -> tuple[str, ...]:
 def optimize(module: Module, options: PipelineOptions = PipelineOptions(), observer: Observer | None = None) -> Module:
     """Run the passes that precede scheduling and buffer assignment."""
     names = options.passes if options.passes is not None else default_passes(module)
-    return run_pipeline(module, [_for(step, options.devices) for step in select(names)], observer)
+    chosen = select([name for name in names if name not in options.without])
+    return run_pipeline(module, [_for(step, options.devices) for step in chosen], observer)
 
 
 def _for(step: Pass, devices: Devices) -> Pass:

@@ -62,8 +62,9 @@ class Part:
 
 class HostCompiler(Compiler[Plan]):
     def run_hlo_passes(self, module: Module, options: CompileOptions) -> Plan:
-        """Passes, schedule, buffers, kernels. The module must be verified."""
-        return plan(module, PlanOptions(PipelineOptions(devices=options.devices)))
+        """Passes, schedule, buffers, kernels. The module must be verified. Strict sums stay one chain."""
+        without = frozenset({"split-reductions"} if options.emit.strict else ())
+        return plan(module, PlanOptions(PipelineOptions(devices=options.devices, without=without)))
 
     def compile(self, program: Plan, emit_for: EmitFor, options: CompileOptions) -> HostExecutable:
         """Emit and load the kernels. Raises UnsupportedError for the first kernel that its stack does not support; the

@@ -242,6 +242,8 @@ FAMILIES: dict[str, tuple[str, str]] = {
         "u = f32[2,33] parameter(1)", "i = s32[] constant(0)",
     ), ""),
     "sum of all": (one("f32[80,330]", "f32[] reduce(x, z), dimensions={0,1}, to_apply=add"), ""),
+    "sum of many": (one("f32[1024,520]", "f32[] reduce(x, z), dimensions={0,1}, to_apply=add"), "legacy mlir"),
+    "sums of few columns": (one("f32[90000,6]", "f32[6] reduce(x, z), dimensions={0}, to_apply=add"), "legacy mlir"),
     "gather": (one(
         "f32[50,24]",
         "f32[30,24] gather(x, i), offset_dims={1}, collapsed_slice_dims={0}, start_index_map={0}, "
