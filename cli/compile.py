@@ -7,6 +7,7 @@ from pathlib import Path
 
 import click
 
+from .devices import Wish, partitions_option, replicas_option
 from .keys import read_key
 from .output import say, wrapped
 from .params import FILE, MODULE
@@ -16,18 +17,26 @@ from .params import FILE, MODULE
 @click.argument("module", type=MODULE)
 @click.option("-o", "--output", type=FILE, required=True, metavar="PROG.TBX", help="The file to write.")
 @click.option("--emitters", default="legacy", show_default=True, help="legacy, mlir, or flags: mlir,reduce=legacy.")
+@replicas_option
+@partitions_option
 @click.option("--sign", type=FILE, metavar="KEY", help="Sign the program with the bytes of a file (docs/files.md).")
-def command(module: str, output: str, emitters: str, sign: str | None) -> int:
+def command(
+    module: str, output: str, emitters: str, replicas: int | None, partitions: int | None, sign: str | None
+) -> int:
     """Compile MODULE and write it as a program: machine code, constants and the order of its kernels.
 
     With --cpu it runs on every processor of that kind, else on those that have the features of this one.
     """
+    from ..backends.base import CompileOptions
     from ..migration.compile import compile_program
     from ..migration.flags import Flags
     from ..migration.programs import load_program
 
     key = read_key(sign)
-    executable = compile_program(load_program(module), Flags.parse(emitters))
+    program = load_program(module)
+    devices = Wish(replicas, partitions).devices(program.module)
+    options = CompileOptions(replicas=devices.replicas, partitions=devices.partitions)
+    executable = compile_program(program, Flags.parse(emitters), options)
     executable.save(output, key)
     counts = Counter(emitter for _, emitter in executable.kernels)
     kernels = ", ".join(f"{count} {name}" for name, count in sorted(counts.items())) or "none"

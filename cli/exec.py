@@ -9,12 +9,12 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
+from .devices import feed_options, read_feeds, run_executable, values_for
 from .inputs import Inputs, input_options
-from .json_output import array_body, json_option, print_document
+from .json_output import json_option, print_document
 from .keys import read_key
 from .output import milliseconds, say
 from .params import FILE
-from .results import print_results
 
 if TYPE_CHECKING:
     import numpy as np
@@ -35,31 +35,47 @@ class LoadedProgram:
 @click.command()
 @click.argument("program", metavar="PROG.TBX", type=FILE)
 @input_options()
+@feed_options
 @click.option("-o", "--output", type=FILE, metavar="OUT.NPZ", help="Save inputs and results in the form of io.npz.")
 @click.option("--verify", type=FILE, metavar="KEY", help="Refuse a program that is not signed with this key.")
 @json_option("results and times")
-def command(program: str, inputs: Inputs, output: str | None, verify: str | None, as_json: bool) -> int:
+def command(
+    program: str,
+    inputs: Inputs,
+    infeed: str | None,
+    wait_limit: float | None,
+    output: str | None,
+    verify: str | None,
+    as_json: bool,
+) -> int:
     """Run a program that `testbed compile` wrote and print a line for each result leaf, as `testbed run` does."""
     key = read_key(verify)
     start = time.perf_counter()
+    from ..backends.host.feeds import forms_of
     from ..backends.host.loader import load_executable
 
     executable = load_executable(program, key, native_calls=False)
     loaded = time.perf_counter()
-    values = inputs.values(LoadedProgram(Path(program).stem, executable.program), expected=False)
+    devices = executable.image.devices
+    if output is not None and devices.count > 1:
+        raise click.UsageError("--output takes a program of one device")
+    feeds = read_feeds(infeed, list(forms_of(executable.thunks).values()), devices)
+    stub = LoadedProgram(Path(program).stem, executable.program)
+    values, origin = values_for(stub, inputs, devices, 0)
     ready = time.perf_counter()
-    results = executable.execute(values.inputs)
+    done = run_executable(executable, [v.inputs for v in values], feeds, wait_limit)
     seconds = time.perf_counter() - ready
     if output is not None:
         from ..formats.arrays import save_io
 
-        save_io(Path(output), values.inputs, results)
+        save_io(Path(output), values[0].inputs, done.results[0])
     if as_json:
         shapes = [str(s.without_layout()) for _, s in executable.program.result_shape.leaves() if s.is_array]
-        body: dict[str, Any] = {"program": program, "name": executable.program.name, "inputs": values.origin}
+        body: dict[str, Any] = {"program": program, "name": executable.program.name, "inputs": origin}
         body |= {"load_seconds": loaded - start, "run_seconds": seconds}
-        body["results"] = [array_body(v, s) for v, s in zip(results, shapes, strict=True)]
+        replicas = done.body(shapes)
+        body |= {"results": replicas[0]["results"], "replicas": replicas}
         return print_document("exec", 0, body)
-    print_results(results)
+    done.print(devices)
     say(f"load {loaded - start:.3f} s, run {milliseconds(seconds)} ms", err=True)
     return 0

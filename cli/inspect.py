@@ -52,6 +52,8 @@ def _body(name: str, file: ProgramFile, container: Container) -> dict[str, Any]:
             "symbols": list(needs.symbols),
             "refused_here": lacking(needs.triple, needs.features) or None,
         },
+        "replicas": image.devices.replicas,
+        "partitions": image.devices.partitions,
         "parameters": [{"name": p.name, "shape": str(p.shape)} for p in file.entry.parameters],
         "result": str(file.entry.result),
         "sections": [{"name": s.name, "offset": s.offset, "bytes": len(s.data)} for s in container.sections],
@@ -80,6 +82,8 @@ def _print(body: dict[str, Any]) -> None:
     if target["refused_here"]:
         say(wrapped(f"cannot run here: {target['refused_here']}"))
     say(wrapped(f"symbols of libraries: {', '.join(target['symbols']) or 'none'}"))
+    if body["replicas"] * body["partitions"] > 1:
+        say(wrapped(f"devices: {body['replicas']} replicas × {body['partitions']} partitions"))
     parameters = ", ".join(f"{p['name']}: {p['shape']}" for p in body["parameters"])
     say(wrapped(f"entry: {body['name']}({parameters}) -> {body['result']}"))
     right = [Column("offset", justify="right"), Column("bytes", justify="right")]

@@ -3,39 +3,48 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import click
 
+from .devices import (
+    Done,
+    Wish,
+    device_options,
+    feed_forms,
+    has_feeds,
+    read_feeds,
+    run_evaluator,
+    run_executable,
+    values_for,
+)
 from .inputs import Inputs, input_options
-from .json_output import array_body, json_option
+from .json_output import json_option
 from .output import milliseconds, say
 from .params import FILE, MODULE, host_program_option, xla_flags_option
 from .programs import each_program
 from .replacing import replace_option, with_replacements
-from .results import print_results
 from .run_profile import prepare_profiled, print_profile
 
 if TYPE_CHECKING:
     import numpy as np
 
     from ..formats.program import Program
+    from ..hlo.replica_groups import Devices
     from ..migration.stacks import Prepared, Run
     from ..profiling.profile import Profile
 
 
 @dataclass(frozen=True)
 class Iteration:
-    """One run on one set of inputs. replicas: the results of each simulated device; one without --replicas.
-
-    profile: the times of its steps, with --profile.
-    """
+    """One run on one set of inputs. profile: the times of its steps, with --profile."""
 
     origin: str
     inputs: list[np.ndarray]
-    replicas: list[list[np.ndarray]]
+    done: Done
+    devices: Devices
     compile_seconds: float
     run_seconds: float
     profile: Profile | None = None
@@ -60,12 +69,7 @@ class Iteration:
     metavar="N",
     help="Run N times, compiled once; what is drawn comes from the next seed each time.",
 )
-@click.option(
-    "--replicas",
-    type=click.IntRange(1),
-    metavar="N",
-    help="Run on N simulated devices that exchange values at collectives. Only the evaluator does.",
-)
+@device_options
 @click.option(
     "--red-zones", is_flag=True, help="Run kernels between guard bytes and report the one that writes out of bounds."
 )
@@ -80,7 +84,7 @@ def command(
     emitters: str,
     xla_flags: str | None,
     iterations: int,
-    replicas: int | None,
+    wish: Wish,
     red_zones: bool,
     profile: bool,
     host_program: str,
@@ -91,22 +95,22 @@ def command(
 
     Exit 1 if two iterations on the same inputs give different bits.
     """
-    is_evaluator = emitters == "evaluator"
     for option, given in (("--red-zones", red_zones), ("--profile", profile)):
         if given and emitters in ("evaluator", "xla"):
             raise click.UsageError(f"{option} needs compiled kernels, and {emitters} has none")
     if xla_flags is not None and emitters != "xla":
         raise click.UsageError("--xla-flags needs --emitters xla")
-    if replicas is not None and not is_evaluator:
-        raise click.UsageError(f"--replicas needs --emitters evaluator; {emitters} runs on one device")
-    if output is not None and (len(modules) > 1 or iterations > 1 or (replicas or 1) > 1):
-        raise click.UsageError("--output takes one MODULE, one iteration and one replica")
+    if emitters == "xla" and wish != Wish():
+        raise click.UsageError("xla runs on one device, without feeds; choose other --emitters")
+    if output is not None and (len(modules) > 1 or iterations > 1 or (wish.replicas or 1) * (wish.partitions or 1) > 1):
+        raise click.UsageError("--output takes one MODULE, one iteration and one device")
 
     def one(_: str, program: Program) -> tuple[int, dict[str, Any]]:
         program = with_replacements(program, replacements)
+        on_devices = wish != Wish() or (has_feeds(program.module) and emitters != "xla")
         prepare = (
-            _replicated(program, replicas)
-            if replicas is not None
+            _on_devices(program, wish, emitters, red_zones, profile, host_program)
+            if on_devices
             else _prepared(program, emitters, xla_flags, red_zones, profile, host_program)
         )
         done: list[Iteration] = []
@@ -116,7 +120,7 @@ def command(
             if output is not None:
                 from ..formats.program import save_io
 
-                save_io(Path(output), done[0].inputs, done[0].replicas[0])
+                save_io(Path(output), done[0].inputs, done[0].done.results[0])
             status |= _report(done, inputs, quiet=as_json)
         return status, {"emitters": emitters, "iterations": [_body(i, program) for i in done]}
 
@@ -127,6 +131,7 @@ def _prepared(
     program: Program, emitters: str, xla_flags: str | None, red_zones: bool, profile: bool, host_program: str
 ) -> Any:
     """A function from inputs and the number of an iteration to that iteration; the program is compiled at once."""
+    from ..hlo.replica_groups import ONE_DEVICE
     from ..migration.stacks import prepare, run_prepared
 
     stack = emitters if emitters in ("evaluator", "xla") else "legacy"
@@ -142,34 +147,40 @@ def _prepared(
         result: Run = run_prepared(prepared, values.inputs)
         made = prepared.executable.profile(clear=True) if profile else None
         times = result.compile_seconds, result.run_seconds
-        return Iteration(values.origin, values.inputs, [result.results], *times, made)
+        return Iteration(values.origin, values.inputs, Done([result.results], [[]]), ONE_DEVICE, *times, made)
 
     return run
 
 
-def _replicated(program: Program, replicas: int) -> Any:
-    """The same on simulated devices. Each replica draws from a seed of its own; other inputs are the same on all."""
+def _on_devices(program: Program, wish: Wish, emitters: str, red_zones: bool, profile: bool, host_program: str) -> Any:
+    """The same on several devices, or with feeds."""
     import time
 
-    from ..evaluator.evaluator import evaluate_replicated
-    from ..hlo.errors import InputError
+    devices = wish.devices(program.module)
+    feeds = read_feeds(wish.infeed, feed_forms(program.module), devices)
+    executable, start = None, time.perf_counter()
+    if emitters != "evaluator":
+        from ..backends.base import CompileOptions
+        from ..migration import Flags
+        from ..migration.compile import compile_program
 
-    partitions = int(program.module.attributes.get("num_partitions", 1))
-    if partitions > 1:
-        raise InputError(
-            f"{program.name} has {partitions} partitions, and --replicas runs one partition a replica",
-            remedy="call evaluate_replicated(module, inputs, replicas=…, partitions=…) in Python",
-        )
+        options = CompileOptions(red_zones=red_zones, profile=profile, host_program=host_program)
+        options = replace(options, replicas=devices.replicas, partitions=devices.partitions)
+        executable = compile_program(program, Flags.parse(emitters), options)
+    compiled = time.perf_counter() - start if executable is not None else 0.0
 
     def run(inputs: Inputs, number: int) -> Iteration:
-        values = [inputs.values(program, number * replicas + r, expected=False) for r in range(replicas)]
-        if not inputs.options and program.inputs is not None and number == 0:
-            values = values[:1] * replicas
+        values, origin = values_for(program, inputs, devices, number)
         start = time.perf_counter()
-        results = evaluate_replicated(program.module, [v.inputs for v in values], replicas=replicas)
+        given = [v.inputs for v in values]
+        done = (
+            run_evaluator(program.module, devices, given, feeds)
+            if executable is None
+            else run_executable(executable, given, feeds, wish.wait_limit)
+        )
         seconds = time.perf_counter() - start
-        origins = dict.fromkeys(v.origin for v in values)
-        return Iteration("; ".join(origins), values[0].inputs, results, 0.0, seconds)
+        made = executable.profile(clear=True) if executable is not None and profile else None
+        return Iteration(origin, given[0], done, devices, compiled, seconds, made)
 
     return run
 
@@ -179,8 +190,8 @@ def _report(done: Sequence[Iteration], inputs: Inputs, quiet: bool) -> int:
     now, first = done[-1], done[0]
     again = len(done) > 1 and not inputs.are_drawn
     differing = [
-        f"{_prefix(now, r)}out{i}"
-        for r, (ours, theirs) in enumerate(zip(now.replicas, first.replicas, strict=True))
+        f"{now.devices.name(d)} out{i}" if now.devices.count > 1 else f"out{i}"
+        for d, (ours, theirs) in enumerate(zip(now.done.results, first.done.results, strict=True))
         for i, (a, b) in enumerate(zip(ours, theirs, strict=True))
         if again and (a.shape != b.shape or a.tobytes() != b.tobytes())
     ]
@@ -189,7 +200,7 @@ def _report(done: Sequence[Iteration], inputs: Inputs, quiet: bool) -> int:
             same = "the same bits" if again and not differing else now.origin
             say(f"iteration {len(done)}: {same}")
         if not again or differing:
-            _print_results(now)
+            now.done.print(now.devices)
         if now.profile is not None:
             print_profile(now.profile)
         say(f"compile {now.compile_seconds:.3f} s, run {milliseconds(now.run_seconds)} ms", err=True)
@@ -201,27 +212,15 @@ def _report(done: Sequence[Iteration], inputs: Inputs, quiet: bool) -> int:
     return 1 if differing else 0
 
 
-def _prefix(iteration: Iteration, replica: int) -> str:
-    return f"replica {replica} " if len(iteration.replicas) > 1 else ""
-
-
-def _print_results(iteration: Iteration) -> None:
-    for replica, results in enumerate(iteration.replicas):
-        print_results(results, _prefix(iteration, replica))
-
-
 def _body(iteration: Iteration, program: Program) -> dict[str, Any]:
     from ..formats.program import result_leaves
 
-    shapes = [shape.without_layout() for shape in result_leaves(program.module)]
+    shapes = [str(shape.without_layout()) for shape in result_leaves(program.module)]
     profile = {} if iteration.profile is None else {"profile": iteration.profile.to_json()}
     return {
         "inputs": iteration.origin,
         "compile_seconds": iteration.compile_seconds,
         "run_seconds": iteration.run_seconds,
-        "replicas": [
-            {"results": [array_body(v, str(s)) for v, s in zip(results, shapes, strict=True)]}
-            for results in iteration.replicas
-        ],
+        "replicas": iteration.done.body(shapes),
         **profile,
     }

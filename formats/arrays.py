@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from pathlib import Path
@@ -112,6 +113,50 @@ def _shape_remedy(value: np.ndarray, shape: Shape) -> str:
 
 
 _PLAIN = frozenset(np.dtype(t) for t in ["?", "b", "B", "h", "H", "i", "I", "q", "Q", "e", "f", "d", "F", "D"])
+
+
+_FED = re.compile(r"(?:device(\d+)_)?value(\d+)(?:_(\d+))?")
+
+Feed = list[list[np.ndarray]]
+"""The values of an infeed in their order, each as its leaves."""
+
+
+def load_infeed(path: Path, forms: Sequence[Sequence[Shape]], devices: int) -> list[Feed]:
+    """The values for each device in an .npz: `value0`, `value1`, …, `value0_1` for a further leaf (`value0_0` or
+    `value0` is the first), and `device1_value0` for one device only.
+
+    forms: the leaves of the values that a module reads. Raises InputError for a value that is none of them.
+    """
+    found: dict[tuple[int, int], dict[int, np.ndarray]] = {}
+    with _open(path) as archive:
+        for key in archive.files:
+            match = _FED.fullmatch(key)
+            if match is None or int(match[1] or 0) >= devices:
+                raise InputError(f"{path}: {key} is no value of an infeed", remedy="name them value0, value1, …")
+            with _readable(path, f"{key}: "):
+                array = archive[key]
+            for device in range(devices) if match[1] is None else [int(match[1])]:
+                found.setdefault((device, int(match[2])), {})[int(match[3] or 0)] = array
+    feeds: list[Feed] = [[] for _ in range(devices)]
+    for (device, number), leaves in sorted(found.items()):
+        if number != len(feeds[device]) or sorted(leaves) != list(range(len(leaves))):
+            raise InputError(f"{path}: value{len(feeds[device])} is missing, or a leaf of it", remedy="count from 0")
+        value = [leaves[n] for n in range(len(leaves))]
+        feeds[device].append(_fed(value, forms, f"{path}: value{number}"))
+    return feeds
+
+
+def _fed(value: list[np.ndarray], forms: Sequence[Sequence[Shape]], what: str) -> list[np.ndarray]:
+    errors = []
+    for form in forms:
+        if len(form) != len(value):
+            errors.append(InputError(f"{what}: {len(value)} leaves, where the module reads {len(form)}"))
+            continue
+        try:
+            return [as_leaf(leaf, shape, what) for leaf, shape in zip(value, form)]
+        except InputError as error:
+            errors.append(error)
+    raise errors[0] if errors else InputError(f"{what}: the module reads no infeed", remedy="leave out --infeed")
 
 
 def save_io(path: Path, inputs: Sequence[np.ndarray], outputs: Sequence[np.ndarray]) -> None:

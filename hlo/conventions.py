@@ -31,4 +31,4 @@ PART = "part of "
 """Begins the backend_config of an exchange between devices; opcode and name of its collective follow."""
 
 LEAF = "leaf "
-"""Begins the backend_config of an outfeed of one leaf of a tuple: `leaf 0 of 2`."""
+"""Begins the backend_config of an outfeed of one leaf of a tuple: `leaf 0 of 2 of name`."""

@@ -72,6 +72,7 @@ def _prepare_compiled(stack: str) -> Prepare:
         options = CompileOptions(red_zones=red_zones, host_program=host_program)
         executable = compile_program(program, Flags.parse(emitters or stack), options)
         seconds = time.perf_counter() - start
+        executable.close_infeed()  # nobody else could fill it
         return Prepared(executable.execute, seconds, tuple(executable.kernels), executable)
 
     return prepare

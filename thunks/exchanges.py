@@ -30,7 +30,7 @@ _EXCHANGES = {
     Op.COLLECTIVE_PERMUTE: Exchange.PERMUTE,
 }
 
-_LEAF = re.compile(rf"{LEAF}(\d+) of (\d+)")
+_LEAF = re.compile(rf"{LEAF}(\d+) of (\d+) of (.+)")
 
 
 def thunks_of(step: KernelStep, devices: Devices) -> tuple[Thunk, ...]:
@@ -71,8 +71,8 @@ def _outfeed(step: KernelStep, devices: Devices) -> Iterator[Thunk]:
     shape = i.operands[0].shape
     _check_plain(i, shape)
     found = _LEAF.fullmatch(str(i.attributes.get("backend_config", "")))
-    leaf, leaves = (int(found[1]), int(found[2])) if found else (0, 1)
-    yield OutfeedThunk(i.name, leaf, leaves, shape.without_layout(), _operand(step))
+    leaf, leaves, name = (int(found[1]), int(found[2]), found[3]) if found else (0, 1, i.name)
+    yield OutfeedThunk(name, leaf, leaves, shape.without_layout(), _operand(step))
 
 
 def _operand(step: KernelStep) -> BufferSlice:

@@ -220,6 +220,12 @@ class HostExecutable(Executable):
         """
         self._queues(device).put(leaves)
 
+    def close_infeed(self) -> None:
+        """Say that no more values come: a run that reads more than there are fails at once, on any device."""
+        if self.outside is not None:
+            for device in range(self.outside.devices.count):
+                self.outside.queues(device).close()
+
     def outfeed(self, device: int = 0, timeout: float = 0.0) -> list[np.ndarray]:
         """The next value of a device's outfeed, one array per leaf. Raises InputError if there is none within `timeout`
         seconds.

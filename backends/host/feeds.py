@@ -42,9 +42,23 @@ class Queues(Feeds):
             self._changed.notify_all()
 
     def close(self, closed: bool = True) -> None:
+        """Say that no more values come: a run that needs one fails at once. False: that they do."""
         with self._changed:
             self._closed = closed
             self._changed.notify_all()
+
+    def clear(self) -> None:
+        """Drop all values."""
+        with self._changed:
+            self._in.clear()
+            self._out.clear()
+
+    def taken(self) -> list[list[np.ndarray]]:
+        """All values of the outfeed so far."""
+        with self._changed:
+            values = list(self._out)
+            self._out.clear()
+            return values
 
     def get(self, timeout: float) -> list[np.ndarray]:
         """The next value of the outfeed. Raises InputError if none comes in time."""

@@ -172,7 +172,11 @@ def outfeed(i: Instruction, b: Builder) -> Instruction | None:
         return None
     leaves = [_leaf(b, value, index) for index, _ in value.shape.leaves()]
     for number, leaf in enumerate(leaves):
-        about = {**i.attributes, "outfeed_shape": leaf.shape, "backend_config": f"{LEAF}{number} of {len(leaves)}"}
+        about = {
+            **i.attributes,
+            "outfeed_shape": leaf.shape,
+            "backend_config": f"{LEAF}{number} of {len(leaves)} of {i.name}",
+        }
         token = b.op(Op.OUTFEED, i.shape, leaf, token, **about)
     return token
 

@@ -73,7 +73,7 @@ def test_a_tuple_on_the_command_line(tmp_path, capsys, text):
         (["--input", "{1,2}", "--inputs", "x.npz"], "--inputs and --input exclude each other"),
         (["--init", "ones", "--seed", "1"], "--init ones and --seed exclude each other"),
         (["--init", "twos"], "'twos' is not one of 'ones', 'iota', 'random', 'nan', 'zeros'"),
-        (["--replicas", "2"], "--replicas needs --emitters evaluator; legacy runs on one device"),
+        (["--replicas", "2", "--emitters", "xla"], "xla runs on one device, without feeds; choose other --emitters"),
         (["--iterations", "2", "--output", "o.npz"], "--output takes one MODULE"),
     ],
 )
@@ -145,13 +145,14 @@ def test_iterations_on_the_same_inputs_must_give_the_same_bits(sub, capsys, monk
     assert "iteration 2 gives other bits than the first on the same inputs: out0" in capsys.readouterr().err
 
 
-def test_replicas_exchange_values(tmp_path, capsys):
+@pytest.mark.parametrize("emitters", ["evaluator", "legacy", "mlir"])
+def test_replicas_exchange_values(emitters, tmp_path, capsys):
     (tmp_path / "sum.hlo").write_text(
         "HloModule m\nadd { x = f32[] parameter(0)\n  y = f32[] parameter(1)\n  ROOT z = f32[] add(x, y) }\n"
         "ENTRY e {\n  r = u32[] replica-id()\n  f = f32[] convert(r)\n  p = f32[] parameter(0)\n"
         "  s = f32[] add(f, p)\n  ROOT a = f32[] all-reduce(s), to_apply=add\n}\n"
     )
-    given = ["--emitters", "evaluator", "--input", "10", "--replicas", "3"]
+    given = ["--emitters", emitters, "--input", "10", "--replicas", "3"]
     assert main(["run", str(tmp_path / "sum.hlo"), *given]) == 0
     assert capsys.readouterr().out.splitlines() == [f"replica {r} out0 float32[] 33." for r in range(3)]
 

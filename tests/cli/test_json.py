@@ -38,6 +38,16 @@ def add(tmp_path):
     return str(tmp_path / "add.hlo")
 
 
+FEED = """HloModule feed
+ENTRY e {
+  p = f32[2] parameter(0)
+  k = token[] after-all()
+  o = token[] outfeed(p, k), outfeed_shape=f32[2]
+  ROOT n = f32[2] negate(p)
+}
+"""
+
+
 def document(arguments, capsys, status=0):
     assert main(arguments) == status
     out = capsys.readouterr().out
@@ -83,15 +93,18 @@ def runs(command, add, folder):
     )
     program = str(folder / "add.tbx")
     assert main(["compile", add, "-o", program]) == 0
+    (folder / "feed.hlo").write_text(FEED)
+    feed = str(folder / "feed.hlo")
+    assert main(["compile", feed, "-o", str(folder / "feed.tbx"), "--replicas", "2"]) == 0
     return {
-        "run": [(["run", add, add, "--iterations", "2"], 0), (["run", add, add, "--profile"], 0)],
+        "run": [(["run", add, add, "--iterations", "2"], 0), (["run", add, add, "--profile"], 0), (["run", feed], 0)],
         "diff": [
             (["diff", add, "--stacks", "evaluator,legacy", "--inputs", wrong], 1),
             (["diff", str(folder / "odd.hlo"), "--stacks", "evaluator,legacy"], 1),
         ],
         "bench": [(["bench", add, "--ab", "evaluator,legacy", "--rounds", "3", "--seconds", "0.001"], 0)],
         "show": [(["show", add], 0)],
-        "exec": [(["exec", program], 0)],
+        "exec": [(["exec", program], 0), (["exec", str(folder / "feed.tbx")], 0)],
         "inspect": [(["inspect", program], 0)],
         "opt": [(["opt", add, "--passes", "dce", "--print-after", "dce"], 0)],
         "toggles": [(["toggles", "--ledger", str(held_ledger(folder))], 1)],
