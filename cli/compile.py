@@ -10,7 +10,7 @@ import click
 from .devices import Wish, partitions_option, replicas_option
 from .keys import read_key
 from .output import say, wrapped
-from .params import FILE, MODULE
+from .params import FILE, MODULE, host_program_option
 
 
 @click.command()
@@ -20,8 +20,15 @@ from .params import FILE, MODULE
 @replicas_option
 @partitions_option
 @click.option("--sign", type=FILE, metavar="KEY", help="Sign the program with the bytes of a file (docs/files.md).")
+@host_program_option
 def command(
-    module: str, output: str, emitters: str, replicas: int | None, partitions: int | None, sign: str | None
+    module: str,
+    output: str,
+    emitters: str,
+    replicas: int | None,
+    partitions: int | None,
+    sign: str | None,
+    host_program: str,
 ) -> int:
     """Compile MODULE and write it as a program: machine code, constants and the order of its kernels.
 
@@ -35,7 +42,7 @@ def command(
     key = read_key(sign)
     program = load_program(module)
     devices = Wish(replicas, partitions).devices(program.module)
-    options = CompileOptions(replicas=devices.replicas, partitions=devices.partitions)
+    options = CompileOptions(replicas=devices.replicas, partitions=devices.partitions, host_program=host_program)
     executable = compile_program(program, Flags.parse(emitters), options)
     executable.save(output, key)
     counts = Counter(emitter for _, emitter in executable.kernels)

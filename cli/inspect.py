@@ -6,6 +6,7 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
+from ..hlo.errors import InputError
 from .json_output import json_option, print_document
 from .keys import read_key
 from .output import say, table, wrapped
@@ -20,19 +21,40 @@ if TYPE_CHECKING:
 @click.command()
 @click.argument("program", metavar="PROG.TBX", type=FILE)
 @click.option("--verify", type=FILE, metavar="KEY", help="Refuse a program that is not signed with this key.")
+@click.option("--host", is_flag=True, help="Print the compiled host program, in MLIR, and nothing else.")
 @json_option("all of it")
-def command(program: str, verify: str | None, as_json: bool) -> int:
+def command(program: str, verify: str | None, host: bool, as_json: bool) -> int:
     """Print the header, target, signature, sections, buffers and thunks of a program that `testbed compile` wrote."""
     from ..backends.host.loader import inspect_file
     from ..thunks.text import to_text
 
     file, container = inspect_file(program, read_key(verify))
+    if host and not as_json:
+        click.echo(_host(program, file), nl=False)
+        return 0
     body = _body(program, file, container)
+    if host:
+        body["host"] = _host(program, file)
     if as_json:
         return print_document("inspect", 0, {**body, "thunks": to_text(file.image.thunks)})
     _print(body)
     click.echo(to_text(file.image.thunks), nl=False)
     return 0
+
+
+def _host(name: str, file: ProgramFile) -> str:
+    """The host program's MLIR. Raises InputError without one, or for bytecode that MLIR does not read."""
+    from ..codegen.mlir import MlirError, text_of
+
+    if not file.host:
+        raise InputError(
+            f"{name}: no MLIR of a host program is in it",
+            remedy="compile the module again with --host-program compiled",
+        )
+    try:
+        return text_of(file.host)
+    except MlirError as error:
+        raise InputError(f"{name}: {error.message}", remedy="compile the module again") from None
 
 
 def _body(name: str, file: ProgramFile, container: Container) -> dict[str, Any]:

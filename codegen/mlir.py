@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import ctypes
 import functools
+import io
 import threading
 from collections.abc import Callable
 from pathlib import Path
@@ -52,6 +53,30 @@ def lower_text(text: str, passes: str) -> str:
             raise MlirError(f"MLIR refuses a module: {error}", remedy="report it with the module's text") from error
         return translate(module)
 
+
+def bytecode_of(text: str) -> bytes:
+    """A module as MLIR's bytecode: equal bytes for equal texts."""
+    from mlir import ir
+
+    with _LOCK:
+        module = ir.Module.parse(text, _session(NO_PASSES).context)
+        stream = io.BytesIO()
+        module.operation.write_bytecode(stream)
+    return stream.getvalue()
+
+
+def text_of(bytecode: bytes) -> str:
+    """The text of a module in MLIR's bytecode. Raises MlirError for what is none."""
+    from mlir import ir
+
+    with _LOCK:
+        try:
+            return str(ir.Module.parse(bytecode, _session(NO_PASSES).context))
+        except ir.MLIRError as error:
+            raise MlirError(f"no bytecode that this MLIR reads: {error}".replace("\n", " ")) from None
+
+
+NO_PASSES = "builtin.module()"
 
 _LOCK = threading.Lock()
 

@@ -8,7 +8,7 @@ from ..codegen import inline
 from ..codegen.cache import ObjectCache, cache_key
 from ..codegen.inline import build_with_kernels
 from ..codegen.llvm import VERSIONS
-from ..codegen.mlir import lower_text, mlir_version
+from ..codegen.mlir import bytecode_of, lower_text, mlir_version
 from ..codegen.optimize import CompiledObject, build_object
 from ..codegen.options import SETTINGS, EmitOptions
 from .events import PROFILE_IR
@@ -45,6 +45,17 @@ def build_host(
     if cache is not None:
         cache.write(key, built.data)
     return built
+
+
+def host_bytecode(text: str, cache: ObjectCache | None) -> bytes:
+    """The text of a host module as MLIR's bytecode. MLIR is imported only if the cache does not have it."""
+    key = cache_key("bytecode", text, mlir_version())
+    found = cache.read(key) if cache is not None else None
+    if found is None:
+        found = bytecode_of(text)
+        if cache is not None:
+            cache.write(key, found)
+    return found
 
 
 def host_ir(module: HostModule) -> str:

@@ -99,9 +99,17 @@ class HostCompiler(Compiler[Plan]):
             stages = (("thunks.txt", to_text(thunks)), *hosts, *_stages(parts, options))
         emitters = {request.name: part.emitter.name for part in parts for request in part.requests}
         image = image_of(program, thunks, emitters, not options.emit.strict, ranged, options.devices)
-        module, zones = program.module, options.red_zones
         return HostExecutable(
-            image, module, code, options.emit.target, watch.seconds, stages, options.cache, zones, program
+            image,
+            program.module,
+            code,
+            options.emit.target,
+            watch.seconds,
+            stages,
+            options.cache,
+            options.red_zones,
+            program,
+            host_text=host.module.text if host is not None else "",
         )
 
 

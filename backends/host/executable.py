@@ -57,6 +57,7 @@ class HostExecutable(Executable):
         red_zones: bool = False,
         plan: Plan | None = None,
         recorder: Recorder | None = None,
+        host_text: str = "",
     ):
         self.image, self.program, self.code, self._plan = image, program, code, plan
         self.thunks, self.target = image.thunks, target
@@ -69,7 +70,7 @@ class HostExecutable(Executable):
         self._recorder = recorder
         self._events = _sink(image.thunks, self._executor) if recorder is None else None
         self._is_long = image.seconds >= LONG
-        self._red_zones, self._cache = red_zones, cache
+        self._red_zones, self._cache, self._host_text = red_zones, cache, host_text
         self._contexts = Contexts(functools.partial(Context, self._signature, image))
         self._native: np.ndarray | None = None
         self.outside = Outside(image, program.name) if depends_on_device(image) else None
@@ -100,7 +101,7 @@ class HostExecutable(Executable):
         write_whole(Path(path), lambda file: file.writelines(self._pieces(key)))
 
     def _pieces(self, key: bytes | None) -> Iterator[bytes | memoryview]:
-        return pieces(self.entry, self.image, self.code, self.target, key)
+        return pieces(self.entry, self.image, self.code, self.host_bytecode, self.target, key)
 
     @property
     def entry(self) -> Entry:
@@ -111,6 +112,13 @@ class HostExecutable(Executable):
     def host_program(self) -> str:
         """How kernels are called: 'compiled' or 'interpreted'."""
         return "interpreted" if self._executor.program is None else "compiled"
+
+    @functools.cached_property
+    def host_bytecode(self) -> bytes:
+        """The compiled host program as MLIR's bytecode; empty if it is interpreted."""
+        from ...thunks.host_build import host_bytecode
+
+        return host_bytecode(self._host_text, self._cache) if self._host_text else b""
 
     @property
     def inputs(self) -> tuple[Leaf, ...]:

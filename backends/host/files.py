@@ -28,15 +28,15 @@ CALLED = "testbed_executable"
 
 
 def pieces(
-    entry: Entry, image: Image, code: LoadedCode, target: Target, key: bytes | None
+    entry: Entry, image: Image, code: LoadedCode, host: bytes, target: Target, key: bytes | None
 ) -> Iterator[bytes | memoryview]:
-    """The bytes of the file, in pieces."""
+    """The bytes of the file, in pieces. host: MLIR bytecode of the compiled host program, or nothing."""
     from ...thunks.wire.program import Needs, ProgramFile, write_program
 
     symbols = tuple(sorted(symbols_of(code.objects).undefined))
     version = import_module(PACKAGE).__version__
     needs = Needs(PRODUCER, version, target.triple, needed_features(target), symbols)
-    return write_program(ProgramFile(needs, entry, image, code.objects), key)
+    return write_program(ProgramFile(needs, entry, image, code.objects, host), key)
 
 
 def entry_of(module: Module) -> Entry:

@@ -35,12 +35,16 @@ class LoadedExecutable(HostExecutable):
         needs = file.needs
         target = Target(needs.triple, "", ",".join(f"+{name}" for name in needs.features), 0)
         super().__init__(file.image, module_of(file.entry), code, target, {}, cache=cache)
-        self._entry = file.entry
+        self._entry, self._host = file.entry, file.host
         self._may_enter = self._may_enter and native_calls
 
     @property
     def entry(self) -> Entry:
         return self._entry
+
+    @property
+    def host_bytecode(self) -> bytes:
+        return self._host
 
     def _enter(self) -> None:
         """Without JAX in the process, nobody passes its trees: the native entry, which needs them, can wait."""

@@ -15,6 +15,7 @@ from ...backends.base import CompileOptions
 from ...backends.host import loader
 from ...backends.host.loader import deserialize_and_load, inspect_file, load_executable
 from ...codegen import features
+from ...codegen.mlir import MlirError, lower_text, text_of
 from ...codegen.options import EmitOptions, Target
 from ...differential.corpus import load_case, read_suite, select
 from ...differential.fake_inputs import fake_inputs
@@ -22,6 +23,7 @@ from ...hlo.errors import InputError, TestbedError
 from ...migration.api import compile, parse
 from ...migration.compile import compile_program
 from ...migration.flags import Flags
+from ...thunks.host_build import PASSES
 from ...thunks.wire.container import Section, SectionKind, pack, unpack
 from ...thunks.wire.program import TreeBytes, read_program, write_program
 from ..cases.modules import ADD
@@ -308,11 +310,11 @@ def test_files_that_are_none(tmp_path):
 
 def test_a_newer_optional_section_is_skipped_and_sections_must_be_there(program):
     sections = list(unpack(program.serialize()).sections)
-    more = b"".join(pack([*sections, Section(7, b"MLIR", required=False)]))
+    more = b"".join(pack([*sections, Section(99, b"MLIR", required=False)]))
     assert deserialize_and_load(more).kernels == program.kernels
-    assert "section kind 7 is not known" in refusal(b"".join(pack([*sections, Section(7, b"MLIR")])))
+    assert "section kind 99 is not known" in refusal(b"".join(pack([*sections, Section(99, b"MLIR")])))
     for n, section in enumerate(sections):
-        if section.kind != SectionKind.CODE:
+        if section.kind not in (SectionKind.CODE, SectionKind.HOST):
             assert f"0 sections {section.name}" in refusal(b"".join(pack(sections[:n] + sections[n + 1 :])))
             assert f"2 sections {section.name}" in refusal(b"".join(pack([*sections, section])))
 
@@ -377,6 +379,31 @@ heavy = ("llvmlite", "mlir", "scipy", "jax", "google", "testbed.passes", "testbe
          "testbed.profiling", "testbed.thunks.parse", "importlib.metadata", "rich")
 print(status, [m for m in new if any(m == h or m.startswith(h + ".") for h in heavy)])
 """
+
+
+def test_the_host_program_is_kept_as_bytecode_that_lowers_to_the_same_code():
+    compiled = compile(LOOP)
+    data = compiled.serialize()
+    file, container = read_program(data)
+    assert file.host and [s.required for s in container.sections if s.kind == SectionKind.HOST] == [False]
+    loaded = deserialize_and_load(data)
+    assert loaded.serialize() == data == compile(LOOP).serialize()
+    text = dict(compile(LOOP, options=CompileOptions(keep_stages=True)).stages)["host.mlir"]
+    assert lower_text(text_of(file.host), PASSES) == lower_text(text, PASSES)
+    interpreted = compile(LOOP, options=CompileOptions(host_program="interpreted"))
+    assert read_program(interpreted.serialize())[0].host == b""
+
+
+def test_a_run_does_not_read_the_host_program():
+    compiled, inputs = compile(LOOP), [np.int32(0), np.ones(4, np.float32)]
+    for changed in (b"no bytecode", b""):
+        data = rewritten(compiled, host=changed)
+        assert bits(deserialize_and_load(data).execute(inputs)) == bits(compiled.execute(inputs))
+    with pytest.raises(MlirError, match="no bytecode that this MLIR reads"):
+        text_of(b"no bytecode")
+    sections = unpack(compiled.serialize()).sections
+    host = next(s for s in sections if s.kind == SectionKind.HOST)
+    assert "2 sections host" in refusal(b"".join(pack([*sections, host])))
 
 
 def test_a_run_loads_nothing_that_compiles(program, tmp_path):

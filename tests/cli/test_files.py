@@ -85,6 +85,20 @@ def test_inspect_as_json(folder, capsys):
     assert document["thunks"].startswith("sequence {") and document["kernels"][0]["emitter"] == "legacy"
 
 
+def test_inspect_prints_the_host_program(folder, capsys):
+    assert main(["compile", "sub.hlo", "-o", "host.tbx", "--host-program", "compiled"]) == 0
+    capsys.readouterr()
+    assert main(["inspect", "host.tbx", "--host"]) == 0
+    text = capsys.readouterr().out
+    assert text.startswith("module {") and "func.call @s_kernel" in text.replace(" call @", " func.call @")
+    assert main(["inspect", "host.tbx", "--host", "--json"]) == 0
+    document = json.loads(capsys.readouterr().out)
+    assert document["host"] == text and "host" in [s["name"] for s in document["sections"]]
+    assert main(["inspect", "sub.tbx", "--host"]) == 2
+    error = "testbed: error: sub.tbx: no MLIR of a host program is in it (compile the module again with --host-program"
+    assert capsys.readouterr().err.startswith(error)
+
+
 @pytest.mark.parametrize("command", ["exec", "inspect"])
 def test_a_signature_is_asked_for_by_verify(folder, command, capsys):
     assert main([command, "signed.tbx", "--verify", "key"]) == 0

@@ -92,7 +92,7 @@ def runs(command, add, folder):
         'HloModule m\nENTRY e { p = f32[] parameter(0)\n ROOT r = f32[] custom-call(p), custom_call_target="x" }\n'
     )
     program = str(folder / "add.tbx")
-    assert main(["compile", add, "-o", program]) == 0
+    assert main(["compile", add, "-o", program, "--host-program", "compiled"]) == 0
     (folder / "feed.hlo").write_text(FEED)
     feed = str(folder / "feed.hlo")
     assert main(["compile", feed, "-o", str(folder / "feed.tbx"), "--replicas", "2"]) == 0
@@ -105,7 +105,7 @@ def runs(command, add, folder):
         "bench": [(["bench", add, "--ab", "evaluator,legacy", "--rounds", "3", "--seconds", "0.001"], 0)],
         "show": [(["show", add], 0)],
         "exec": [(["exec", program], 0), (["exec", str(folder / "feed.tbx")], 0)],
-        "inspect": [(["inspect", program], 0)],
+        "inspect": [(["inspect", program, "--host"], 0)],
         "opt": [(["opt", add, "--passes", "dce", "--print-after", "dce"], 0)],
         "toggles": [(["toggles", "--ledger", str(held_ledger(folder))], 1)],
     }[command]

@@ -45,7 +45,7 @@ _SIGNED, _REQUIRED = 1, 1
 
 
 class SectionKind(IntEnum):
-    """Numbers are never given away again. A compiled host program (MLIR bytecode) will be 7, optional."""
+    """Numbers are never given away again."""
 
     TARGET = 1
     ENTRY = 2
@@ -53,6 +53,7 @@ class SectionKind(IntEnum):
     PROGRAM = 4
     CODE = 5  # an object file; there may be several
     CONSTANTS = 6
+    HOST = 7  # MLIR bytecode of the compiled host program; a reader need not know it
 
 
 @dataclass(frozen=True, slots=True)

@@ -65,12 +65,15 @@ class Entry:
 
 @dataclass(frozen=True, eq=False)
 class ProgramFile:
-    """A compiled program. objects: its machine code, object files."""
+    """A compiled program. objects: its machine code, object files. host: MLIR bytecode of the compiled host program,
+    whose code is one of the objects; empty if there is none, or an older version wrote the file.
+    """
 
     needs: Needs
     entry: Entry
     image: Image
     objects: tuple[bytes | memoryview, ...]
+    host: bytes = b""
 
 
 def write_program(program: ProgramFile, key: bytes | None = None) -> Iterator[bytes | memoryview]:
@@ -85,6 +88,7 @@ def write_program(program: ProgramFile, key: bytes | None = None) -> Iterator[by
     )
     sections = [Section(kind, encode(name, values)) for kind, name, values in messages]
     sections += [Section(SectionKind.CODE, data) for data in program.objects]
+    sections += [Section(SectionKind.HOST, program.host, required=False)] if program.host else []
     return pack([*sections, Section(SectionKind.CONSTANTS, constants)], key, _least_reader(program.image))
 
 
@@ -116,7 +120,11 @@ def read_program(data: bytes | memoryview, key: bytes | None = None) -> tuple[Pr
     image = image_of(buffers, constants, functions, sequence_of(program["thunks"]))
     image = replace(image, devices=Devices(program["replicas"] or 1, program["partitions"] or 1))
     verify_image(image)
-    found = ProgramFile(_needs_of(target), _entry_of(entry), image, tuple(_all(container, SectionKind.CODE)))
+    hosts = _all(container, SectionKind.HOST)
+    if len(hosts) > 1:
+        raise InputError(f"{len(hosts)} sections host, where one may be")
+    code = tuple(_all(container, SectionKind.CODE))
+    found = ProgramFile(_needs_of(target), _entry_of(entry), image, code, bytes(hosts[0]) if hosts else b"")
     _check_entry(found)
     return found, container
 
