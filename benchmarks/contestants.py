@@ -5,13 +5,16 @@ from __future__ import annotations
 import time
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
 from ..backends.xla import XlaExecutable, parse_xla_flags, start_client
 from ..formats.program import Program
 from ..migration.stacks import prepare
+
+if TYPE_CHECKING:
+    from ..backends.host.executable import HostExecutable
 
 
 @dataclass(frozen=True)
@@ -38,18 +41,28 @@ def contestant(
     prepared = prepare(stack, program, host_program=host_program)
     if prepared.executable is None:
         return Contestant(lambda: prepared.run(inputs), prepared.seconds)
-    results = prepared.executable.execute(inputs)
-    bounds = [leaf.shape.dims for leaf in prepared.executable.outputs]  # a dynamic result may be smaller than these
+    return Contestant(recycled(prepared.executable, inputs), prepared.seconds)
+
+
+def recycled(executable: HostExecutable, inputs: Sequence[np.ndarray]) -> Callable[[], Sequence[np.ndarray]]:
+    """A run that writes its results into the same arrays each time."""
+    results = executable.execute(inputs)
+    bounds = [leaf.shape.dims for leaf in executable.outputs]  # a dynamic result may be smaller than these
     outputs = [r if r.shape == bound else None for r, bound in zip(results, bounds, strict=True)]
-    return Contestant(lambda: prepared.executable.execute(inputs, outputs=outputs), prepared.seconds)
+    return lambda: executable.execute(inputs, outputs=outputs)
 
 
 def _xla(program: Program, inputs: Sequence[np.ndarray], flags: str | None) -> Contestant:
     """XLA in this process, where the others run, too; first in its child, because some modules end its process."""
     prepare("xla", program, flags).run(inputs)
+    executable, seconds = xla_in_this_process(program, flags)
+    arrays = executable.put(inputs)
+    return Contestant(lambda: executable.run(arrays), seconds)
+
+
+def xla_in_this_process(program: Program, flags: str | None) -> tuple[XlaExecutable, float]:
+    """A program compiled by XLA here, and the seconds that it took."""
     start_client()
     start = time.perf_counter()
     executable = XlaExecutable(program.text_for_xla, parse_xla_flags(flags))
-    seconds = time.perf_counter() - start
-    arrays = executable.put(inputs)
-    return Contestant(lambda: executable.run(arrays), seconds)
+    return executable, time.perf_counter() - start

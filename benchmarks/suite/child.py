@@ -6,8 +6,6 @@ the workload; {"column": NAME, "set": {…}} with what is known of a contestant.
 
 from __future__ import annotations
 
-import ctypes
-import gc
 import json
 import os
 import signal
@@ -72,6 +70,7 @@ def measure(request: Request, send: Send) -> None:
     from ...formats.text.parser import parse_module
     from ...hlo.errors import TestbedError
     from ...hlo.verify.verifier import verify
+    from ..growth import growth
     from .limits import work_of
     from .rivals import missing, prepare
 
@@ -90,13 +89,13 @@ def measure(request: Request, send: Send) -> None:
         try:
             _warm_up(column)
             rival = prepare(column, case, module, inputs, request.compiles)
-            growth, first = _growth(rival.first)
+            peak, first = growth(rival.first)
             results[column] = [_kept(leaf) for leaf in first]
         except TestbedError as error:
             send({"column": column, "set": {"status": "failed", "reason": str(error)}})
             continue
         found = {"compile_seconds": list(rival.compile_seconds), "temporary_bytes": rival.temporary_bytes}
-        send({"column": column, "set": {**found, "growth_bytes": growth}})
+        send({"column": column, "set": {**found, "growth_bytes": peak}})
         rivals[column] = rival
     send({"stage": "race"})
     _race({c: r.run for c, r in rivals.items()}, request, send)
@@ -148,25 +147,6 @@ def _kept(leaf: Any) -> Any:
     import numpy as np
 
     return np.array(leaf)
-
-
-def _growth(run: Callable[[], Any]) -> tuple[int | None, Any]:
-    """Bytes by which the resident memory peaks above its level before, during a first run; None where not known."""
-    gc.collect()
-    try:
-        ctypes.CDLL(None).malloc_trim(0)
-        Path("/proc/self/clear_refs").write_text("5")  # the peak starts again from here
-        before = _status("VmRSS")
-    except (OSError, AttributeError, KeyError):
-        return None, run()
-    result = run()
-    return max(0, _status("VmHWM") - before), result
-
-
-def _status(key: str) -> int:
-    """A size in bytes from /proc/self/status."""
-    lines = Path("/proc/self/status").read_text().splitlines()
-    return int(dict(line.split(":", 1) for line in lines)[key].split()[0]) * 1024
 
 
 def _race(runs: Mapping[str, Callable[[], Any]], request: Request, send: Send) -> None:

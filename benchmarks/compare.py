@@ -1,0 +1,201 @@
+"""Compares two stacks on a program: run time with an interval, compile time, peak memory. `compare` is the way in.
+
+A gate takes the ratios, which are b's to a's: below 1, b is better.
+"""
+
+from __future__ import annotations
+
+import time
+from abc import ABC, abstractmethod
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+
+import numpy as np
+
+from ..backends.base import CompileOptions
+from ..formats.program import Program
+from ..migration.compile import compile_program
+from ..migration.flags import STACK_NAMES, Flags
+from ..migration.stacks import STACKS, Prepared, prepare
+from .contestants import recycled, xla_in_this_process
+from .growth import growth
+from .rounds import Block, Run, Settings, interval, paired_blocks
+
+UNKNOWN_BYTES = 1 << 20
+"""Added to both peaks of memory: what a run takes beside its arrays, some pages, is not told from 0."""
+
+
+@dataclass(frozen=True)
+class Comparison:
+    """b against a. ratio: b's run time as a multiple of a's, the median of all rounds; low, high: its 95% interval.
+
+    compile_ratio, memory_ratio: of the medians of compile times, and of peak memory of a first run (1 where the
+    system does not say). seconds, compile_seconds, memory_bytes: the medians themselves, of a and of b. narrow: whether
+    the interval became as narrow as asked for. blocks: all times.
+    """
+
+    a: str
+    b: str
+    ratio: float
+    low: float
+    high: float
+    compile_ratio: float
+    memory_ratio: float
+    seconds: tuple[float, float]
+    compile_seconds: tuple[float, float]
+    memory_bytes: tuple[int | None, int | None]
+    narrow: bool
+    blocks: tuple[Block, ...] = field(repr=False)
+
+
+def compare(
+    program: Program,
+    a: str,
+    b: str,
+    inputs: Sequence[np.ndarray],
+    settings: Settings | None = None,
+    *,
+    host_program: str = "auto",
+    xla_flags: str | None = None,
+    planted: float = 1.0,
+) -> Comparison:
+    """Compare two stacks: names of migration.stacks.STACKS, or flags ('mlir,reduce=legacy').
+
+    planted: make b's runs so many times as long, to see whether it is found. Raises what compiling or running raises.
+    """
+    settings = settings or Settings()
+    sides = [_side(stack, program, inputs, host_program, xla_flags) for stack in (a, b)]
+    rng = np.random.default_rng(settings.seed)
+    for number in range(settings.compiles + 1):
+        for side in (0, 1) if rng.random() < 0.5 else (1, 0):
+            sides[side].compile()
+            if number == 0:  # it also made what all programs share
+                sides[side].forget()
+
+    def make(side: int, block: int) -> Run:
+        run = sides[side].run()
+        return slowed(run, planted) if side == 1 and planted != 1 else run
+
+    blocks, narrow = paired_blocks(make, settings)
+    found = interval(blocks, settings.seed)
+    compiles = tuple(float(np.median(side.seconds)) for side in sides)
+    peaks = tuple(None if None in side.peaks else int(np.median(side.peaks)) for side in sides)  # type: ignore[arg-type]
+    medians = tuple(float(np.median([getattr(block, name) for block in blocks])) for name in ("a", "b"))
+    return Comparison(
+        a,
+        b,
+        found.median,
+        found.low,
+        found.high,
+        compiles[1] / compiles[0] if compiles[0] else 1.0,
+        _memory_ratio(*peaks),
+        (medians[0], medians[1]),
+        (compiles[0], compiles[1]),
+        (peaks[0], peaks[1]),
+        narrow,
+        tuple(blocks),
+    )
+
+
+def _memory_ratio(a: int | None, b: int | None) -> float:
+    return 1.0 if a is None or b is None else (b + UNKNOWN_BYTES) / (a + UNKNOWN_BYTES)
+
+
+def slowed(run: Run, factor: float) -> Run:
+    """A run that takes `factor` times as long."""
+
+    def slow() -> object:
+        start = time.perf_counter()
+        result = run()
+        now = time.perf_counter()
+        end = now + (factor - 1) * (now - start)
+        while time.perf_counter() < end:
+            pass
+        return result
+
+    return slow
+
+
+# -- sides -------------------------------------------------------------------------------------------------------------
+class Side(ABC):
+    """One stack of a comparison. seconds, peaks: of each time that it was compiled."""
+
+    def __init__(self, inputs: Sequence[np.ndarray]) -> None:
+        self.inputs = inputs
+        self.seconds: list[float] = []
+        self.peaks: list[int | None] = []
+
+    @abstractmethod
+    def compile(self) -> None:
+        """Compile anew, and run once; note the time and the peak of memory."""
+
+    @abstractmethod
+    def run(self) -> Run:
+        """A run with arrays of its own, and with code at a place of its own where the stack is ours."""
+
+    def forget(self) -> None:
+        """What was noted so far does not count."""
+        self.seconds.clear()
+        self.peaks.clear()
+
+
+class _Compiled(Side):
+    """Flags of our stacks: compiled without the cache of objects, run from what a file would hold."""
+
+    def __init__(self, flags: Flags, program: Program, inputs: Sequence[np.ndarray], host_program: str) -> None:
+        super().__init__(inputs)
+        self._flags, self._program = flags, program
+        self._options = CompileOptions(cache=None, host_program=host_program)
+        self._file = b""
+
+    def compile(self) -> None:
+        from ..backends.host.memory import trim_memory
+
+        start = time.perf_counter()
+        executable = compile_program(self._program, self._flags, self._options)
+        self.seconds.append(time.perf_counter() - start)
+        trim_memory()
+        self.peaks.append(growth(lambda: executable.execute(self.inputs))[0])
+        self._file = self._file or executable.serialize()
+
+    def run(self) -> Run:
+        from ..backends.host.loader import deserialize_and_load
+
+        return recycled(deserialize_and_load(self._file), [np.array(x) for x in self.inputs])
+
+
+class _Other(Side):
+    """XLA in this process, or a stack that evaluates."""
+
+    def __init__(self, stack: str, program: Program, inputs: Sequence[np.ndarray], xla_flags: str | None) -> None:
+        super().__init__(inputs)
+        self._stack, self._program, self._flags = stack, program, xla_flags
+        self._checked = False
+        self._prepared: Prepared | None = None
+
+    def compile(self) -> None:
+        if self._stack == "xla":
+            if not self._checked:  # in its child, because some modules end XLA's process
+                prepare("xla", self._program, self._flags).run(self.inputs)
+                self._checked = True
+            self._xla, seconds = xla_in_this_process(self._program, self._flags)
+            self.seconds.append(seconds)
+        else:
+            self._prepared = prepare(self._stack, self._program)
+            self.seconds.append(self._prepared.seconds)
+        run = self.run()
+        self.peaks.append(growth(run)[0])
+
+    def run(self) -> Run:
+        if self._prepared is not None:
+            evaluate, arrays = self._prepared.run, [np.array(x) for x in self.inputs]
+            return lambda: evaluate(arrays)
+        executable = self._xla
+        placed = executable.put(self.inputs)
+        return lambda: executable.run(placed)
+
+
+def _side(stack: str, program: Program, inputs: Sequence[np.ndarray], host_program: str, xla_flags: str | None) -> Side:
+    if stack in STACKS and stack not in STACK_NAMES:
+        return _Other(stack, program, inputs, xla_flags)
+    return _Compiled(Flags.parse(stack), program, inputs, host_program)
