@@ -34,6 +34,7 @@ COMMANDS = {
     "lhlo": "Print a module as LHLO: buffers, kernels and order, as MLIR.",
     "opt": "Run HLO passes on a module and print it, with time and counts per pass.",
     "conform": "Run a conformance corpus on chosen stacks.",
+    "fuzz": "Draw programs, run them on several stacks, make what differs small.",
     "bench": "Time a module on several stacks, interleaved.",
     "toggles": "Show and change how far each op has moved to the new emitters; run the gate of a row.",
     "test": "Run all tests, through Bazel if it is installed.",
@@ -42,7 +43,7 @@ COMMANDS = {
 }
 """Subcommand → its line in --help. cli/NAME.py is imported only when the subcommand runs, so that --help stays fast."""
 
-COMPILING = frozenset({"diff", "run", "compile", "buffers", "stages", "opt", "conform", "bench"})
+COMPILING = frozenset({"diff", "run", "compile", "buffers", "stages", "opt", "conform", "fuzz", "bench"})
 """Subcommands with --cpu and --cache-limit."""
 
 RUNNING = frozenset({"diff", "run", "compile", "exec", "conform", "bench"})

@@ -37,9 +37,9 @@ def run_cases(
     rows: dict[Future[CaseResult], CaseResult] = {}
     others = set(multiprocessing.active_children())
     begin = os.getpid(), DEFAULT_CACHE.limit_bytes
-    with ProcessPool(jobs, context=context, initializer=_begin, initargs=begin) as pool:
+    with ProcessPool(jobs, context=context, initializer=begin_worker, initargs=begin) as pool:
         try:
-            with _inherited_signals_blocked():
+            with inherited_signals_blocked():
                 tasks: dict[Future[CaseResult], tuple[str, str]] = {
                     pool.schedule(runner, (case, stack), timeout=limit): (case.id, stack)
                     for case in cases
@@ -57,7 +57,7 @@ def run_cases(
 
 
 @contextmanager
-def _inherited_signals_blocked() -> Iterator[None]:
+def inherited_signals_blocked() -> Iterator[None]:
     """Threads and processes that start within never see Ctrl-C, not even while they load: it is for this process."""
     resource_tracker.ensure_running()  # its start unblocks the signal
     before = signal.pthread_sigmask(signal.SIG_BLOCK, {signal.SIGINT})
@@ -71,7 +71,7 @@ PR_SET_PDEATHSIG = 1
 """Linux's prctl: the signal that a process gets when the thread that started it ends."""
 
 
-def _begin(parent: int, cache_limit: int) -> None:
+def begin_worker(parent: int, cache_limit: int) -> None:
     """Begin a worker: it discards whatever a stack prints to stdout, and ends with its parent, however that ends."""
     DEFAULT_CACHE.limit_bytes = cache_limit
     os.dup2(os.open(os.devnull, os.O_WRONLY), 1)

@@ -1,0 +1,179 @@
+"""Runs a campaign: hunters in their own processes, whose deaths and hangs are findings, and one state of them all."""
+
+from __future__ import annotations
+
+import multiprocessing
+import os
+import time
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, field
+from multiprocessing.connection import Connection, wait
+from pathlib import Path
+from typing import Any
+
+from ...codegen.options import Target
+from ..child import Begin
+from ..conformance import inherited_signals_blocked
+from .cause import Cause
+from .hunter import Hunt, hunt
+from .state import State
+from .task import Orders
+
+SAVE_SECONDS = 10.0
+START_SECONDS = 60.0
+"""In which a process must say something after its start."""
+
+
+@dataclass
+class _Process:
+    """A hunter. running: the task that it began last. since: the time, by time.monotonic, when it said something."""
+
+    number: int
+    handle: Any
+    connection: Connection
+    running: str = ""
+    since: float = field(default_factory=time.monotonic)
+    suspects: tuple[str, ...] = ()
+    done: bool = False
+
+
+Watch = Callable[[State], None]
+
+
+@dataclass
+class Campaign:
+    """limit: seconds that a task may take. begin: runs first in each process. first: end at the first finding.
+    on_progress is called a few times a second, on_finding for each new cause.
+    """
+
+    orders: Orders
+    folder: Path
+    state: State
+    jobs: int
+    seconds: float
+    limit: float
+    target: Target | None = None
+    begin: Begin | None = None
+    first: bool = False
+    on_progress: Watch = lambda state: None
+    on_finding: Callable[[Cause, str], None] = lambda cause, blob: None
+    _before: float = 0.0
+
+    def run(self) -> State:
+        """Hunt until the time is over. The state is saved now and then, and however this ends."""
+        self._start, self._before = time.monotonic(), self.state.seconds
+        self._until = time.time() + self.seconds
+        self.folder.mkdir(parents=True, exist_ok=True)
+        self.state.save(self.folder)
+        processes = [self._begin(number) for number in range(self.jobs)]
+        saved = time.monotonic()
+        try:
+            while not all(p.done for p in processes) and not (self.first and self.state.findings):
+                for n, process in enumerate(processes):
+                    if not process.done and self._ended(process):
+                        processes[n] = self._after(process)
+                open_ = [p.connection for p in processes if not p.done]
+                for connection in wait(open_, timeout=0.2) if open_ else ():
+                    process = next(p for p in processes if p.connection is connection)
+                    self._read(process)
+                self._clock()
+                self.on_progress(self.state)
+                if time.monotonic() - saved > SAVE_SECONDS:
+                    self.state.save(self.folder)
+                    saved = time.monotonic()
+        finally:
+            for process in processes:
+                process.handle.kill()
+            for process in processes:
+                process.handle.join()
+                process.connection.close()
+            self._clock()
+            self.state.save(self.folder)
+        return self.state
+
+    def _clock(self) -> None:
+        self.state.seconds = self._before + time.monotonic() - self._start
+
+    def _begin(self, number: int, suspects: Sequence[str] = ()) -> _Process:
+        ours, theirs = multiprocessing.Pipe()
+        told = Hunt(
+            self.orders,
+            str(self.folder),
+            self.state.seed,
+            number,
+            self.state.rounds.get(number, 0),
+            self._until,
+            self.limit,
+            tuple(known.cause for known in self.state.causes),
+            tuple(suspects),
+            self.target,
+            self.begin,
+        )
+        context = multiprocessing.get_context("spawn")
+        with inherited_signals_blocked():
+            handle = context.Process(target=hunt, args=(told, theirs, os.getpid()), daemon=False)
+            handle.start()
+        theirs.close()
+        return _Process(number, handle, ours, suspects=tuple(suspects))
+
+    # what a process says
+
+    def _read(self, process: _Process) -> None:
+        """Read all that it has said."""
+        try:
+            while process.connection.poll():
+                kind, *values = process.connection.recv()
+                self._take(process, kind, values)
+        except (EOFError, ConnectionError):
+            process.handle.join()
+
+    def _take(self, process: _Process, kind: str, values: list[Any]) -> None:
+        process.since = time.monotonic()
+        if kind == "begin":
+            process.running = values[0]
+        elif kind == "counts":
+            cases, refused, coverage, again = values
+            self.state.cases += cases
+            self.state.refused += refused
+            self.state.coverage.update(coverage)
+            self.state.met_again(again)
+        elif kind == "round":
+            process.running = ""
+            self.state.rounds[process.number] = values[0]
+        elif kind == "finding":
+            cause, blob, flaky, sentence = values
+            if self.state.meet(cause, blob, sentence, flaky):
+                self.on_finding(cause, blob)
+        elif kind == "unrepeated":
+            self.state.unrepeated.append(values[0])
+        elif kind == "done":
+            process.done = True
+
+    # how it ends
+
+    def _ended(self, process: _Process) -> bool:
+        """Whether it died, or hangs and was ended."""
+        if not process.handle.is_alive():
+            self._read(process)
+            return not process.done
+        allowed = self.limit if process.running else max(self.limit, START_SECONDS)
+        if process.suspects and not process.running:
+            allowed *= 10  # it waits for processes of its own
+        if time.monotonic() - process.since > allowed:
+            process.handle.kill()
+            process.handle.join()
+            self._read(process)
+            return not process.done
+        return False
+
+    def _after(self, process: _Process) -> _Process:
+        """A new process in the place of one that died. It begins with the task that the old one ran."""
+        process.connection.close()
+        if not process.running:
+            if process.suspects:  # it died of something else than its suspect
+                self.state.unrepeated += process.suspects
+            elif self.state.rounds.get(process.number, 0) == 0 and self.state.cases == 0:
+                raise RuntimeError(f"a process of the campaign ended with status {process.handle.exitcode}")
+            return self._begin(process.number)
+        self.state.rounds[process.number] = self.state.rounds.get(process.number, 0) + 1
+        return self._begin(process.number, (process.running,))

@@ -1,0 +1,173 @@
+"""A process of a campaign: draws tasks round after round, and tells the campaign what it runs and what it finds."""
+
+from __future__ import annotations
+
+import time
+from collections import Counter
+from dataclasses import dataclass, replace
+from multiprocessing.connection import Connection
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from ...codegen.options import Target, assume_host
+from ...hlo.errors import InputError
+from ..child import Begin, Child
+from ..conformance import begin_worker
+from ..finding import finding_of, write_finding
+from ..outcome import Outcome, OutcomeKind, outcome
+from .cause import Cause, cause_in, is_ending, units_in
+from .search import Catch, Round
+from .task import Orders, Task, known_stacks, pairs_of
+
+EXAMPLES = 400
+"""Tasks of a round without a finding."""
+
+TELL_SECONDS = 0.5
+"""How often a hunter tells its counts."""
+
+BLOB_FILE = "blob"
+
+Key = tuple[str, str, str]
+"""(Opcode, element type, stack) that coverage counts."""
+
+
+@dataclass(frozen=True)
+class Hunt:
+    """What one process is told. number: of the process; first_round: where it goes on.
+
+    until: the time, by time.time, at which it stops. limit: seconds that a stack has for a task whose crash or hang is
+    being shrunk. suspects: blobs of tasks that ended the process before this one. begin: runs first in each process.
+    """
+
+    orders: Orders
+    folder: str
+    seed: int
+    number: int
+    first_round: int
+    until: float
+    limit: float
+    known: tuple[Cause, ...]
+    suspects: tuple[str, ...] = ()
+    target: Target | None = None
+    begin: Begin | None = None
+
+
+def hunt(told: Hunt, connection: Connection, parent: int) -> None:
+    """The process: messages are (kind, value…) tuples, of the kinds that campaign.py reads."""
+    begin_worker(parent, 0)
+    assume_host(told.target)
+    if told.begin is not None:
+        told.begin()
+    _Hunter(told, connection).run()
+
+
+class _Hunter:
+    def __init__(self, told: Hunt, connection: Connection) -> None:
+        self.told, self.connection = told, connection
+        self.known = list(told.known)
+        self.cases, self.refused, self.again = 0, 0, Counter[str]()
+        self.coverage: Counter[Key] = Counter()
+        self.told_at = time.monotonic()
+
+    def run(self) -> None:
+        from hypothesis.database import DirectoryBasedExampleDatabase
+
+        for blob in self.told.suspects:
+            self._suspect(blob)
+        kept = DirectoryBasedExampleDatabase(Path(self.told.folder) / "examples" / str(self.told.number))
+        number = self.told.first_round
+        while not self.over():
+            found = Round(self.told.orders, self.judge, self.known, self.over, self._smaller)
+            caught = found.run(EXAMPLES, hash((self.told.seed, self.told.number, number)), kept)
+            self.again.update(cause.name for cause in found.explained)
+            if caught is not None:
+                self._keep(caught)
+            number += 1
+            self._tell()
+            self._say("round", number)
+        self._say("done")
+
+    def over(self) -> bool:
+        return time.time() >= self.told.until
+
+    def judge(self, task: Task) -> Outcome:
+        self._say("begin", task.blob)
+        with np.errstate(all="ignore"):
+            found = outcome(task.case.module, task.case.inputs, task.stacks, task.setting)
+        self._count(task, found)
+        return found
+
+    def _count(self, task: Task, found: Outcome) -> None:
+        self.cases += 1
+        self.refused += found.kind is OutcomeKind.ALL_REFUSE
+        pairs = pairs_of(task.case.module)
+        for stack in known_stacks(task.stacks):
+            self.coverage.update((op, dtype, stack) for op, dtype in pairs)
+        if time.monotonic() - self.told_at > TELL_SECONDS:
+            self._tell()
+
+    def _tell(self) -> None:
+        self._say("counts", self.cases, self.refused, dict(self.coverage), dict(self.again))
+        self.cases, self.refused, self.told_at = 0, 0, time.monotonic()
+        self.coverage.clear()
+        self.again.clear()
+
+    def _say(self, *message: Any) -> None:
+        self.connection.send(message)
+
+    def _smaller(self, caught: Catch) -> None:
+        self._say("smaller", caught.task.blob)
+
+    # findings
+
+    def _suspect(self, blob: str) -> None:
+        """A task that ended a process, in processes of its own from now on."""
+        with Child(self.told.begin) as child:
+
+            def judge(task: Task) -> Outcome:
+                module, inputs = task.case.module, task.case.inputs
+                return child.outcome(module, inputs, task.stacks, self.told.limit, task.setting)
+
+            caught = Round(self.told.orders, judge, self.known, lambda: False, self._smaller).shrink(blob)
+            if caught is not None:
+                self._keep(caught, child)
+            else:
+                self._say("unrepeated", blob)
+
+    def _keep(self, caught: Catch, child: Child | None = None) -> None:
+        """Write a new finding, unless it turns out to be a known one now that it is small."""
+        module, found = caught.task.case.module, caught.outcome
+        units = units_in(module)
+        same = next((c for c in self.known if c.explains(found, units)), None)
+        if same is not None:
+            self.again[same.name] += 1
+            return
+        found = self._once_more(caught.task, found, child)
+        cause = cause_in(module, found)
+        self.known.append(cause)
+        folder = Path(self.told.folder) / "findings" / cause.name
+        if not folder.exists():
+            self._write(folder, caught.task, found)
+        self._say("finding", cause, caught.task.blob, found.flaky, found.sentence)
+
+    def _once_more(self, task: Task, found: Outcome, child: Child | None) -> Outcome:
+        """The outcome of another run, marked as flaky if it ends otherwise."""
+        module, inputs = task.case.module, task.case.inputs
+        if child is not None:
+            second = child.outcome(module, inputs, task.stacks, self.told.limit, task.setting)
+        else:
+            second = outcome(module, inputs, task.stacks, task.setting)
+        return replace(found, flaky=second.signature != found.signature)
+
+    def _write(self, folder: Path, task: Task, found: Outcome) -> None:
+        setting = replace(task.setting, cache=True)
+        finding = finding_of(task.case.module, task.case.inputs, found, setting=setting)
+        stages = {} if is_ending(found.kind.value) else None
+        try:
+            write_finding(folder, finding, stages=stages)
+        except InputError:
+            if not folder.exists():  # another process of the campaign may have written it meanwhile
+                raise
+        (folder / BLOB_FILE).write_text(task.blob + "\n", encoding="utf-8")

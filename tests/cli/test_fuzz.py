@@ -1,0 +1,89 @@
+"""`testbed fuzz`: exit statuses, messages, JSON, blobs, Ctrl-C and going on."""
+
+import json
+import signal
+import subprocess
+import sys
+import time
+from functools import partial
+
+import pytest
+
+from ...cli.main import main
+from ...differential.campaign import campaign
+from ...differential.campaign.state import STATE_FILE, State
+from ...differential.campaign.task import Orders, draw_task
+from ...differential.generate.program import Limits
+from ...differential.generate.source import Seeded
+from ..support.planted_tanh import plant
+
+SMALL = ["--profile", "ci", "--jobs", "1", "--ops", "tanh", "--dtypes", "f32", "--stacks", "evaluator,legacy"]
+
+DOCUMENT, LISTS = {"schema", "version", "command", "status"}, {"findings", "unrepeated", "coverage"}
+
+
+def test_a_planted_bug_is_found_and_the_status_is_1(tmp_path, monkeypatch, capsys):
+    planted = partial(campaign.Campaign, begin=partial(plant, "wrong"))
+    monkeypatch.setattr(campaign, "Campaign", planted)
+    status = main(["fuzz", *SMALL, "--seconds", "300", "--first", "-o", str(tmp_path / "f"), "--json"])
+    found = json.loads(capsys.readouterr().out)
+    assert status == 1 and found["status"] == 1
+    assert found.keys() - DOCUMENT == {"folder", "seed", "cases", "refused", "seconds"} | LISTS
+    one = {"name", "kind", "blamed", "reason", "units", "count", "flaky", "sentence", "blob"}
+    assert found["findings"][0].keys() == one
+    assert [f["units"] for f in found["findings"]] == [["tanh f32"]]
+    assert main(["diff", str(tmp_path / "f" / "findings" / found["findings"][0]["name"])]) == 0
+    capsys.readouterr()
+    assert main(["fuzz", *SMALL, "--seconds", "1", "--resume", "-o", str(tmp_path / "f")]) == 1
+    assert "differ, legacy" in capsys.readouterr().out
+
+
+def test_without_findings_the_status_is_0(tmp_path, capsys):
+    assert main(["fuzz", *SMALL, "--seconds", "1", "-o", str(tmp_path / "f")]) == 0
+    assert "causes: 0" in capsys.readouterr().out
+    assert main(["fuzz", *SMALL, "--seconds", "1", "-o", str(tmp_path / "f")]) == 2
+    assert "--resume goes on with it" in capsys.readouterr().err
+
+
+def test_a_blob_runs_again(capsys):
+    orders = Orders(Limits(8))
+    task = draw_task(Seeded(4), orders)
+    assert main(["fuzz", "--profile", "ci", "--blob", task.blob]) == 0
+    shown = capsys.readouterr().out
+    assert "ENTRY main" in shown and "agree" in shown
+    assert main(["fuzz", "--profile", "ci", "--blob", task.blob, "--json"]) == 0
+    assert json.loads(capsys.readouterr().out)["kind"] == "agree"
+
+
+@pytest.mark.parametrize(
+    ("arguments", "says"),
+    [
+        (["--ops", "tanhh"], "did you mean 'tanh'?"),
+        (["--dtypes", "f33"], "is not drawn"),
+        (["--ops", ","], "give a name or more"),
+        (["--stacks", "mlir"], "two stacks or more"),
+        (["--stacks", "mlir,nothing"], "unknown stack"),
+        (["--blob", "nonsense"], "no blob"),
+        (["--seconds", "0"], "--seconds"),
+        (["--resume", "-o", "/nowhere/at/all"], "leave out --resume"),
+        (["-o", "/proc/no"], "give a writable folder"),
+    ],
+)
+def test_bad_usage(arguments, says, capsys):
+    assert main(["fuzz", *arguments]) == 2
+    assert says in " ".join(capsys.readouterr().err.split())
+
+
+def test_ctrl_c_leaves_a_state_that_goes_on(tmp_path):
+    folder = tmp_path / "f"
+    command = [sys.executable, "-m", "testbed", "fuzz", *SMALL, "-o", str(folder)]
+    running = subprocess.Popen([*command, "--seconds", "3000"], stdout=subprocess.DEVNULL, stderr=subprocess.PIPE)
+    while not (folder / STATE_FILE).exists() and running.poll() is None:
+        time.sleep(0.05)
+    running.send_signal(signal.SIGINT)
+    _, said = running.communicate(timeout=120)
+    assert running.returncode == 130 and b"interrupted" in said
+    state = json.loads((folder / STATE_FILE).read_text())
+    assert state["schema"] == 1 and State(0).to_json().keys() == state.keys()
+    again = subprocess.run([*command, "--seconds", "1", "--resume"], capture_output=True, timeout=300)
+    assert again.returncode == 0, again.stderr

@@ -1,0 +1,198 @@
+"""Campaigns: they find planted bugs, survive crashes and hangs, keep one finding for each cause, and go on."""
+
+import json
+from dataclasses import replace
+from functools import partial
+from pathlib import Path
+
+import pytest
+
+from ...differential.campaign.campaign import Campaign
+from ...differential.campaign.cause import Cause, cause_in, ended, units_in
+from ...differential.campaign.search import Round
+from ...differential.campaign.state import STATE_FILE, State, read_state
+from ...differential.campaign.task import Orders, draw_task, mixture, pairs_of, task_of, units_of
+from ...differential.finding import read_finding
+from ...differential.generate.program import Limits
+from ...differential.generate.source import Seeded
+from ...differential.outcome import Outcome, OutcomeKind, Run, RunKind
+from ...formats.text.parser import parse_module
+from ...formats.text.printer import print_module
+from ...hlo.dtypes import DType
+from ...hlo.errors import InputError
+from ...hlo.opcodes import Op
+from ...migration.flags import STACK_NAMES, Flags
+from ..support.planted_tanh import plant
+
+ORDERS = Orders(Limits(5))
+MODULE = parse_module("""HloModule m
+ENTRY e {
+  x = f32[4] parameter(0)
+  b = f32[2,4] broadcast(x), dimensions={1}
+  t = f32[2,4] tanh(b)
+  ROOT n = s32[2,4] convert(t)
+}
+""")
+
+
+def differing(*blamed: str) -> Outcome:
+    runs = {name: Run(RunKind.RAN) for name in ("evaluator", "legacy", "mlir", *blamed)}
+    return Outcome(OutcomeKind.DIFFER, blamed, "", runs)
+
+
+# tasks
+
+
+def test_a_blob_draws_the_same_task():
+    for seed in range(40):
+        task = draw_task(Seeded(seed), ORDERS)
+        same = task_of(task.blob, ORDERS)
+        assert (same.stacks, same.setting) == (task.stacks, task.setting)
+        assert print_module(same.case.module) == print_module(task.case.module)
+
+
+def test_some_tasks_mix_stacks_and_vary_the_setting():
+    tasks = [draw_task(Seeded(seed), ORDERS) for seed in range(150)]
+    mixed = [task.stacks[3] for task in tasks if len(task.stacks) == 4]
+    assert len(mixed) > 10 and any(task.setting.red_zones for task in tasks)
+    assert {Flags.parse(flags).default for flags in mixed} == {*STACK_NAMES}
+    assert not any(task.setting.cache for task in tasks)
+    plain = Orders(ORDERS.limits, mixed=False)
+    assert all(draw_task(Seeded(seed), plain).stacks == ORDERS.stacks for seed in range(40))
+
+
+def test_mixtures_are_pairs_of_families_or_rules_for_units():
+    found = {mixture(Seeded(seed), MODULE) for seed in range(60)}
+    assert any(f.count("=") == 2 and "shape=" in f for f in found)
+    assert any("tanh=" in f or "f32=" in f for f in found)
+    assert {"unary", "tanh", "f32", "conversion"} <= {*units_of(MODULE)}
+
+
+def test_a_blob_of_another_kind_is_refused():
+    blob = draw_task(Seeded(1), ORDERS).blob
+    with pytest.raises(InputError, match="kind 'p'"):
+        task_of("p" + blob[1:], ORDERS)
+
+
+# causes
+
+
+def test_a_cause_explains_what_ends_alike_and_holds_its_units():
+    cause = cause_in(MODULE, differing("mlir"))
+    assert cause.units == ("tanh f32",) and "tanh" in cause.name and "tanh f32" in cause.title
+    assert cause.explains(differing("mlir"), ["add s32", "tanh f32"])
+    assert not cause.explains(differing("legacy"), ["tanh f32"])
+    assert not cause.explains(differing("mlir"), ["tanh f64"])
+    assert Cause.from_json(json.loads(json.dumps(cause.to_json()))) == cause
+
+
+def test_a_mixture_is_blamed_only_alone():
+    assert ended(differing("mlir", "legacy,tanh=mlir"))[1] == ("mlir",)
+    assert ended(differing("legacy,tanh=mlir"))[1] == ("mixed",)
+
+
+def test_an_error_has_its_reason_as_cause():
+    runs = {"mlir": Run(RunKind.FAILED, reason="KeyError: no 'x.12' in 34 places")}
+    found = Outcome(OutcomeKind.CRASH, ("mlir",), "", runs)
+    cause = cause_in(MODULE, found)
+    runs = {"mlir": Run(RunKind.FAILED, reason="KeyError: no 'y.7' in 5 places")}
+    assert cause.explains(Outcome(OutcomeKind.CRASH, ("mlir",), "", runs), ["add f32"])
+
+
+# rounds
+
+
+def wrong_sine(task):
+    """Blames legacy for each program with a sine of f32."""
+    found = ("sine", "f32") in pairs_of(task.case.module)
+    return differing("legacy") if found else Outcome(OutcomeKind.AGREE, (), "", {})
+
+
+def test_a_round_finds_and_shrinks():
+    seen = []
+    search = Round(Orders(), wrong_sine, [], lambda: False, seen.append)
+    caught = search.run(3000, 1)
+    assert caught is not None and units_in(caught.task.case.module)[:1]
+    assert cause_in(caught.task.case.module, caught.outcome).units == ("sine f32",)
+    assert seen[-1] is caught and seen[0].size >= caught.size
+    known = cause_in(caught.task.case.module, caught.outcome)
+    again = Round(Orders(), wrong_sine, [known], lambda: False)
+    assert again.run(600, 1) is None and known in again.explained
+    other = next(t for t in (draw_task(Seeded(n), Orders()) for n in range(2000)) if wrong_sine(t).is_finding)
+    smaller = Round(Orders(), wrong_sine, [], lambda: False).shrink(other.blob)
+    assert smaller is not None and len(smaller.task.blob) <= len(other.blob)
+
+
+def test_a_round_ends_when_told_and_keeps_what_it_has():
+    calls = []
+
+    def judge(task):
+        calls.append(task)
+        return wrong_sine(task)
+
+    search = Round(Orders(), judge, [], lambda: len(calls) >= 40)
+    search.run(5000, 3)
+    assert len(calls) == 40
+
+
+# states
+
+
+def test_a_state_comes_back_from_its_file(tmp_path):
+    state = State(5, 10, 1, 2.5, {0: 3}, unrepeated=["t1.abc"])
+    state.coverage["add", "f32", "mlir"] = 4
+    cause = cause_in(MODULE, differing("mlir"))
+    assert state.meet(cause, "t1.x", "it differs", False) and not state.meet(cause, "t1.y", "it differs", False)
+    state.met_again({cause.name: 3})
+    state.save(tmp_path)
+    assert read_state(tmp_path) == state and state.causes[0].count == 5 and state.findings == 2
+
+
+@pytest.mark.parametrize(
+    ("text", "says"),
+    [
+        (None, "No such file"),
+        ("{", "not the state"),
+        ('{"schema": 99}', "schema 99"),
+        ('{"schema": 1}', "not the state"),
+    ],
+)
+def test_files_that_are_no_state(tmp_path, text, says):
+    if text is not None:
+        (tmp_path / STATE_FILE).write_text(text)
+    with pytest.raises(InputError, match=says) as raised:
+        read_state(tmp_path)
+    assert raised.value.remedy
+
+
+# campaigns
+
+
+def run_campaign(folder: Path, kind: str, seconds: float, limit: float = 20.0, state: State | None = None) -> State:
+    orders = Orders(Limits(3, ops=frozenset({Op.TANH, Op.ADD}), dtypes=(DType.F32,)), ("evaluator", "legacy"))
+    begin = partial(plant, kind)
+    first = state is None
+    return Campaign(orders, folder, state or State(1), 1, seconds, limit, begin=begin, first=first).run()
+
+
+def test_a_campaign_keeps_one_finding_for_a_planted_bug_and_goes_on(tmp_path):
+    first = run_campaign(tmp_path, "wrong", 300)
+    (known,) = first.causes
+    assert known.cause.kind == "differ" and known.cause.units == ("tanh f32",) and not known.flaky
+    folder = tmp_path / "findings" / known.cause.name
+    assert {"module.hlo", "io.npz", "case.json", "blob", "test_case.py"} <= {f.name for f in folder.iterdir()}
+    small = read_finding(folder)
+    assert sum(i.opcode is not Op.PARAMETER for i in small.module.entry.instructions) <= 2
+    assert (folder / "blob").read_text().strip() == known.blob
+    assert read_state(tmp_path) == replace(first, seconds=round(first.seconds, 3))
+    second = run_campaign(tmp_path, "wrong", 4, state=read_state(tmp_path))
+    assert len(second.causes) == 1 and second.seconds > first.seconds
+
+
+@pytest.mark.parametrize(("kind", "says"), [("crash", "status 3"), ("hang", "no answer")])
+def test_what_ends_a_process_is_a_finding(tmp_path, kind, says):
+    state = run_campaign(tmp_path, kind, 300, limit=60.0 if kind == "crash" else 5.0)
+    (known,) = state.causes
+    assert known.cause.kind == kind and known.cause.blamed == ("evaluator",) and says in known.sentence
+    small = read_finding(tmp_path / "findings" / known.cause.name)
+    assert Op.TANH in small.module.opcodes
