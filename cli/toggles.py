@@ -43,9 +43,24 @@ until_option = click.option(
 
 @click.group(invoke_without_command=True)
 @click.option("--ledger", type=FILE, metavar="FILE", help="Another ledger than the package's.")
+@click.option(
+    "--rehearse-removal",
+    "removal",
+    type=click.Choice(["legacy:elemental", "legacy"]),
+    help="Remove these emitters in a copy of the checkout, and run tests and conformance on what is left.",
+)
+@click.option(
+    "--tests",
+    "paths",
+    multiple=True,
+    metavar="PATH",
+    help="Tests of the rehearsal. Repeatable. [default: a few folders]",
+)
 @json_option("the rows")
 @click.pass_context
-def command(context: click.Context, ledger: str | None, as_json: bool) -> int | None:
+def command(
+    context: click.Context, ledger: str | None, removal: str | None, paths: tuple[str, ...], as_json: bool
+) -> int | None:
     """Show how far each unit has moved from the old emitters to the new, and the evidence. Exit 1 if a hold expired.
 
     A ROW is UNIT.CLASS, such as reduce.float: the elemental graph or an unnested op, and a class of element types.
@@ -55,6 +70,12 @@ def command(context: click.Context, ledger: str | None, as_json: bool) -> int | 
         if as_json:
             raise click.UsageError("--json prints the table: leave out the subcommand")
         return None
+    if paths and removal is None:
+        raise click.UsageError("--tests are those of --rehearse-removal")
+    if removal is not None:
+        from .toggles_removal import rehearse
+
+        return rehearse(removal, paths)
     return _show(context.obj, as_json)
 
 

@@ -107,11 +107,16 @@ def versions() -> str:
 
 
 def commit() -> str:
-    """The commit of the checkout, with + if it has changes; unknown where there is none."""
-    done = subprocess.run(
-        ["git", "describe", "--always", "--abbrev=10", "--dirty=+", "--exclude=*"],
-        cwd=TESTS.parent,
-        capture_output=True,
-        text=True,
-    )
-    return done.stdout.strip() or "unknown"
+    """The commit of the checkout, with + if anything but the ledger is changed; unknown where there is none."""
+    head = _git("rev-parse", "--short=10", "HEAD")
+    changed = _git("status", "--porcelain", "--", ".", ":!migration/ledger.toml")
+    return f"{head}{'+' if changed else ''}" if head else "unknown"
+
+
+def _git(*words: str) -> str:
+    """What git prints; nothing where it fails or is not there."""
+    try:
+        done = subprocess.run(["git", *words], cwd=TESTS.parent, capture_output=True, text=True)
+    except OSError:
+        return ""
+    return done.stdout.strip() if done.returncode == 0 else ""

@@ -19,13 +19,13 @@ from .builder import Code, IndexValue, Unroll
 from .convert import convert
 from .dot_dims import DotDims
 from .elemental import Elemental, ElementRule, Index, Reads
-from .elementwise import real_of
 from .loops import NARROW as NARROW_BYTES
 from .narrow import NARROW
 from .partial import OUTSIDE, TERMS, UNBOUNDED, PartialArrays, PartialSums
 from .ranges import Steps, column_blocks, columns_fit
 from .reduce import BLOCK, ROWS, reassociation, row_passes
 from .registers import Register, real_constant, register_type
+from .typed import real_of
 
 COLUMN_TERMS = 64
 """Products of a partial sum of a column. Libraries add up several hundred in one register."""

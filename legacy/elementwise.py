@@ -3,8 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass
-from typing import Any, TypeAlias
+from typing import TypeAlias
 
 from llvmlite import ir
 
@@ -16,55 +15,15 @@ from . import complex_math as cm
 from . import complex_trigonometry as ct
 from . import integer, math_f32, math_f64
 from .builder import Code
-from .convert import bits_of, convert, emit_convert, emit_reduce_precision, wrap_integer
-from .narrow import FORMATS, decode, encode
+from .convert import bits_of, convert, emit_convert, emit_reduce_precision
+from .narrow import FORMATS, decode
 from .real import Real
 from .registers import Register, flatten, real_constant, unflatten
+from .typed import Typed, real_of
 
 V: TypeAlias = ir.Value
 Emit: TypeAlias = Callable[..., Register]
 """(code, instruction, *operand registers) → result register."""
-
-
-@dataclass(frozen=True, slots=True)
-class Typed:
-    """The emitters of an opcode, one per kind of operand; None if the opcode is not defined for the kind.
-
-    pred(code, *values), integer(code, dtype, *values), real(Real, *values), complex(Real, *pairs).
-    """
-
-    pred: Callable[..., Register] | None = None
-    integer: Callable[..., Register] | None = None
-    real: Callable[..., Register] | None = None
-    complex: Callable[..., Register] | None = None
-
-    def supports(self, dtype: DType) -> bool:
-        return self._function(dtype) is not None
-
-    def _function(self, dtype: DType) -> Callable[..., Register] | None:
-        if dtype is DType.PRED:
-            return self.pred
-        return self.integer if dtype.is_integer else self.complex if dtype.is_complex else self.real
-
-    def __call__(self, code: Code, instruction: Instruction, *values: Any) -> Register:
-        dtype = instruction.operands[0].shape.dtype
-        function = self._function(dtype)
-        assert function is not None, f"{instruction.opcode} of {dtype} was not refused"
-        if dtype is DType.PRED:
-            return function(code, *values)
-        if dtype.is_integer:
-            result = function(code, dtype, *values)
-            return wrap_integer(code, dtype, result) if instruction.shape.dtype is dtype else result
-        real = real_of(code, dtype)
-        if dtype.is_complex:
-            return function(real, *values)
-        result = function(real, *(decode(code, dtype, v) for v in values))
-        return encode(code, dtype, result) if instruction.shape.dtype is dtype else result
-
-
-def real_of(code: Code, dtype: DType) -> Real:
-    """The arithmetic in which a float or complex dtype is computed: f64, otherwise f32."""
-    return Real(code, 64 if dtype.component is DType.F64 else 32)
 
 
 def library(name: str) -> Callable[..., V]:

@@ -12,9 +12,10 @@ from ..hlo.opclasses import ELEMENTWISE
 from ..hlo.opcodes import Op
 from ..planning.plan import KernelRequest
 from .elemental import SCALAR_OPS
-from .elementwise import EMIT, Typed
+from .elementwise import EMIT
 from .graph import graph_of
 from .kernel import RULES
+from .typed import Typed
 
 
 def missing(requests: Sequence[KernelRequest]) -> list[UnsupportedError]:

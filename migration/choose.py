@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from importlib import import_module
+from importlib.util import find_spec
 
 from ..backends.base import EmitFor, Emitter
 from ..hlo.dtypes import DType
@@ -10,7 +11,7 @@ from ..hlo.ir import Instruction
 from ..hlo.library.calls import LIBRARY
 from ..hlo.opcodes import Op
 from ..planning.plan import KernelRequest
-from .flags import DEFAULT, Flags
+from .flags import DEFAULT, STACK_NAMES, FlagError, Flags
 
 ROOMS: dict[str, str] = {"legacy": "..legacy", "mlir": "..mlir_emitters", "library": "..codegen.library"}
 """Name → room. A stack offers `emit(requests, options)` and `unsupported(requests)`. No flag names `library`: an op
@@ -47,8 +48,17 @@ def dtypes_of(instruction: Instruction) -> frozenset[DType]:
     return frozenset(leaf.dtype for shape in shapes for _, leaf in shape.leaves())
 
 
+def present() -> tuple[str, ...]:
+    """The stacks that flags may name and whose rooms this package has: legacy/ may be removed one day."""
+    return tuple(name for name in STACK_NAMES if name in ROOMS and find_spec(ROOMS[name], __package__) is not None)
+
+
 def emitter(name: str) -> Emitter:
-    """A stack by its name in ROOMS."""
+    """A stack by its name in ROOMS. Raises FlagError if its room is not there any more."""
+    if find_spec(ROOMS[name], __package__) is None:
+        raise FlagError(
+            f"this testbed has no {name} emitters: they are removed", remedy=f"use --emitters {', '.join(present())}"
+        )
     room = import_module(ROOMS[name], __package__)
     return Emitter(name, room.emit, room.unsupported)
 

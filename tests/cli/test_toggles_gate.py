@@ -4,9 +4,12 @@ Limits are wide and the planted faults are large, so that a loaded machine chang
 """
 
 import datetime
+import re
+import subprocess
 
 import pytest
 
+from ...cli import toggles_gate
 from ...cli.main import main
 from ...cli.toggles_gate import run_gate
 from ...hlo.dtypes import DType
@@ -113,6 +116,23 @@ def test_promote_writes_evidence_and_a_refusal_keeps_the_state(tmp_path, monkeyp
     assert "reduce.float.host: refused: wrong in " in out and "only 5 cases ran, of 40" in out
     row = read_ledger(path).row(ROW)
     assert row.state == "off" and row.evidence.refused.startswith("wrong in ") and row.evidence.commit
+
+
+def test_evidence_names_the_commit(tmp_path, monkeypatch):
+    monkeypatch.setattr(toggles_gate, "TESTS", tmp_path / "tests")
+    assert toggles_gate.commit() == "unknown"
+    git = ["git", "-c", "user.name=n", "-c", "user.email=e", "-C", str(tmp_path)]
+    subprocess.run([*git, "init", "-q"], check=True)
+    subprocess.run([*git, "commit", "-q", "--allow-empty", "-m", "m"], check=True)
+    clean = toggles_gate.commit()
+    assert re.fullmatch("[0-9a-f]{10}", clean)
+    (tmp_path / "migration").mkdir()
+    (tmp_path / "migration/ledger.toml").write_text("")
+    assert toggles_gate.commit() == clean
+    (tmp_path / "more").write_text("")
+    assert toggles_gate.commit() == f"{clean}+"
+    monkeypatch.setenv("PATH", "")
+    assert toggles_gate.commit() == "unknown"
 
 
 @pytest.mark.parametrize(

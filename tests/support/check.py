@@ -27,10 +27,13 @@ from ...formats.text.parser import parse_module
 from ...hlo.dtypes import FROM_NUMPY
 from ...hlo.ir import Module
 from ...migration import Flags, compile_module
+from ...migration.choose import present
 from .inputs import make_inputs
 
-STACKS = ("evaluator", "legacy", "mlir")
-"""'evaluator', or flags of a compiled run: 'legacy', 'mlir', 'mlir,reduce=legacy'. The first stack is the reference."""
+STACKS = ("evaluator", *present())
+"""'evaluator', or flags of a compiled run: 'legacy', 'mlir', 'mlir,reduce=legacy'. The first stack is the reference.
+These are all stacks that the package has.
+"""
 
 
 @dataclass(frozen=True)
