@@ -13,6 +13,7 @@ from ...formats.program import save_io
 from ...formats.text.parser import parse_module
 from ...migration import Flags, compile_module, emit_for
 from ...profiling import counters as counters_module
+from ..profiling.test_executables import BRANCH
 from ..support.lhlo_programs import SMALL_LOOP
 
 INPUTS = [np.int32(2), np.linspace(0, 1, 8, dtype=np.float32)]
@@ -56,6 +57,15 @@ def test_loops(emitters, host_program):
     assert made.between + sum(step.own for step in made.steps) == pytest.approx(made.run)
     assert made.sum == pytest.approx(made.entry + made.run)
     assert min(made.wall, made.least, made.event, made.marginal) > 0
+
+
+@pytest.mark.parametrize("chosen, calls", [(0, [1, 0, 0]), (1, [0, 1, 1])])
+def test_branches(chosen, calls):
+    made = reported(BRANCH, [np.int32(chosen), np.eye(64, dtype=np.float32)])
+    (branch,) = [step for step in made.steps if step.kind == "conditional"]
+    inside = [step for step in made.steps if step.depth == 1]
+    assert branch.calls == 1 and [step.calls for step in inside] == calls
+    assert branch.total == pytest.approx(branch.own + sum(step.total for step in inside))
 
 
 def test_a_kernel_of_a_library_is_its_instruction():

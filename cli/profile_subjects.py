@@ -1,0 +1,132 @@
+"""What `testbed profile` measures: a module on a stack, or a program in a .tbx file; or reads, where it was saved."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+import click
+
+if TYPE_CHECKING:
+    from ..backends.host.executable import HostExecutable
+    from ..backends.host.profiled import Profiled as Forms
+    from ..profiling.recorder import Recording
+    from ..profiling.report import Report
+    from .inputs import HasInputs, Inputs
+
+DEFAULT = "legacy"
+
+
+@dataclass(frozen=True)
+class Subject:
+    """spec: a MODULE, a .tbx file or a saved profile. emitters: flags; None if the user gave none."""
+
+    spec: str
+    emitters: str | None
+
+
+@dataclass(frozen=True)
+class Options:
+    """How to measure. iterations: None for as many as fit."""
+
+    inputs: Inputs
+    iterations: int | None
+    host_program: str
+    counters: bool
+
+
+@dataclass(frozen=True)
+class Profiled:
+    """A report, and the events of some of its runs; none if it was saved."""
+
+    report: Report
+    recordings: Sequence[Recording] = ()
+
+
+def subjects_of(modules: Sequence[str], emitters: str | None) -> list[Subject]:
+    """Each module on each stack. emitters: names of stacks with commas between them, or flags."""
+    from ..migration.flags import STACK_NAMES
+
+    names = [name.strip() for name in emitters.split(",")] if emitters is not None else []
+    several = len(names) > 1 and all(name in STACK_NAMES for name in names)
+    chosen: Sequence[str | None] = list(dict.fromkeys(names)) if several else [emitters]
+    for flags in chosen:
+        if flags in ("evaluator", "xla", "optimized"):
+            raise click.UsageError(f"a profile needs compiled kernels, and {flags} has none")
+    return [Subject(module, flags) for module in modules for flags in chosen]
+
+
+def is_saved(spec: str) -> bool:
+    return Path(spec).suffix.lower() == ".json"
+
+
+def is_program(spec: str) -> bool:
+    """Whether a file is one of `testbed compile`, by its name or its first bytes."""
+    path = Path(spec)
+    if path.suffix.lower() == ".tbx":
+        return True
+    if spec == "-" or not path.is_file():
+        return False
+    from ..formats.program import read_bytes
+    from ..thunks.wire.container import MAGIC
+
+    return read_bytes(path)[: len(MAGIC)] == MAGIC
+
+
+def saved_or_measured(subject: Subject, options: Options) -> list[Profiled]:
+    """The profiles of a subject. Raises what reading, compiling and running it raise."""
+    if is_saved(subject.spec):
+        from ..formats.program import read_text
+        from ..profiling.report import from_json
+
+        _refuse_flags(subject, "a saved profile")
+        return [Profiled(report) for report in from_json(read_text(Path(subject.spec)), subject.spec)]
+    if is_program(subject.spec):
+        return [_of_file(subject, options)]
+    return [_of_module(subject, options)]
+
+
+def _refuse_flags(subject: Subject, what: str) -> None:
+    if subject.emitters is not None:
+        raise click.UsageError(f"{subject.spec} is {what}: leave out its flags")
+
+
+def _of_module(subject: Subject, options: Options) -> Profiled:
+    from ..backends.base import CompileOptions
+    from ..backends.host.profiled import profiled
+    from ..migration import Flags, emit_for
+    from ..migration.compile import compile_program
+    from ..migration.programs import load_program
+
+    flags = Flags.parse(subject.emitters or DEFAULT)
+    program = load_program(subject.spec)
+    compiling = CompileOptions(host_program=options.host_program)
+    executable = compile_program(program, flags, compiling)
+    forms = profiled(executable, emit_for(flags), compiling)
+    return _measured(program, subject.emitters or DEFAULT, forms, options)
+
+
+def _of_file(subject: Subject, options: Options) -> Profiled:
+    from ..backends.host.loader import load_executable
+    from ..backends.host.profiled import profiled
+    from .exec import LoadedProgram
+
+    _refuse_flags(subject, "compiled already")
+    executable: HostExecutable = load_executable(subject.spec)
+    program = LoadedProgram(Path(subject.spec).stem, executable.program)
+    stacks = sorted({stack for _, stack in executable.kernels})
+    return _measured(program, ",".join(stacks) or "no kernels", profiled(executable), options)
+
+
+def _measured(program: HasInputs, emitters: str, forms: Forms, options: Options) -> Profiled:
+    from ..benchmarks.counted import counted
+    from ..benchmarks.profiles import measure, report
+
+    values = options.inputs.values(program, expected=False).inputs
+    measured = measure(forms, values, options.iterations)
+    made = report(program.name, emitters, forms, measured)
+    if options.counters:
+        made = counted(made, forms.plain, values)
+    return Profiled(made, measured.recordings)

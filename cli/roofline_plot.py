@@ -1,0 +1,183 @@
+"""`testbed profile --roofline`: kernels by operations a byte and operations a second, under the limits of the machine.
+
+A kernel's area is its share of the time. Kernels without floating-point operations have a panel of their own, by bytes
+a second. FLOPs and bytes are those of the cost analysis: what a kernel must do, not what it did.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, NamedTuple
+
+from ..formats.whole_files import write_whole
+from .buffers_plot import bytes_text, shortened
+from .graph_theme import Theme, theme_of
+
+if TYPE_CHECKING:
+    from ..benchmarks.suite.limits import Limits
+    from ..profiling.report import Report, Step
+
+LABELLED = 12
+"""Kernels with a number in the plot and a line beside it: those that take the most time."""
+
+COLOURS = {"legacy": "#d9730d", "mlir": "#3b82f6", "library": "#10a37f"}
+OTHER = "#8b5cf6"
+"""Colours by stack; both read well on light and on dark."""
+
+
+class Point(NamedTuple):
+    """A kernel. intensity: operations a byte. speed: operations a second; bandwidth: bytes a second. time: ns a run."""
+
+    name: str
+    stack: str
+    intensity: float
+    speed: float
+    bandwidth: float
+    time: float
+
+
+def points_of(report: Report) -> list[Point]:
+    """The kernels and copies that took longer than a mark, the longest first: of shorter ones too little is known."""
+    kinds = ("kernel", "copy")
+    timed = [s for s in report.steps if s.kind in kinds and s.calls and s.bytes and s.own / s.calls > report.marginal]
+    return sorted(map(_point, timed), key=lambda p: -p.time)
+
+
+def _point(step: Step) -> Point:
+    """A transcendental counts as one operation."""
+    operations, seconds = step.flops + step.transcendentals, step.own / step.calls / 1e9
+    return Point(
+        step.name,
+        step.stack or step.kind,
+        operations / step.bytes,
+        operations / seconds,
+        step.bytes / seconds,
+        step.own,
+    )
+
+
+def draw(report: Report, limits: Limits, target: Path, theme: str = "light") -> None:
+    """Write the plot. The file appears complete or not at all. Raises InputError if it cannot be written."""
+    kind = target.suffix.lower().removeprefix(".")
+    write_whole(target, lambda file: draw_to(report, limits, file, kind, theme))
+
+
+def draw_to(report: Report, limits: Limits, file: Any, kind: str, theme: str = "light") -> None:
+    """Write the plot to an open file. kind: svg or png."""
+    from matplotlib import rc_context
+
+    with rc_context({"svg.hashsalt": "testbed", "svg.fonttype": "none"}):  # equal plots are equal files
+        figure = figure_of(report, limits, theme_of(theme))
+        figure.savefig(file, format=kind, metadata={"Date": None} if kind == "svg" else None)
+
+
+def figure_of(report: Report, limits: Limits, theme: Theme) -> Any:
+    """The plot as a matplotlib figure."""
+    from matplotlib.backends.backend_agg import FigureCanvasAgg
+    from matplotlib.figure import Figure
+
+    figure = Figure(figsize=(13, 7), facecolor=theme.page)
+    FigureCanvasAgg(figure)
+    moving, roof = figure.subplots(1, 2, width_ratios=(1, 5))
+    figure.subplots_adjust(left=0.07, right=0.74, top=0.92, bottom=0.09, wspace=0.22)
+    for axes in (moving, roof):
+        _plain(axes, theme)
+    points = points_of(report)
+    whole = sum(p.time for p in points) or 1.0
+    numbers = {id(p): n for n, p in enumerate(points[:LABELLED], 1)}
+    _roof(roof, [p for p in points if p.intensity], limits, whole, numbers, theme)
+    _moving(moving, [p for p in points if not p.intensity], limits, whole, numbers, theme)
+    title = f"{report.program}, {report.emitters}: kernels under the limits of this machine, {limits.threads} threads"
+    figure.suptitle(title.replace(", 1 threads", ", 1 thread"), color=theme.text, fontsize=11)
+    _beside(figure, points, whole, numbers, theme)
+    return figure
+
+
+def _plain(axes: Any, theme: Theme) -> None:
+    axes.set_facecolor(theme.page)
+    axes.set_yscale("log")
+    axes.tick_params(which="both", colors=theme.text, labelsize=8)
+    axes.grid(True, which="major", color=theme.line, alpha=0.25, linewidth=0.5)
+    for spine in axes.spines.values():
+        spine.set_color(theme.line)
+    axes.xaxis.label.set_color(theme.text)
+    axes.yaxis.label.set_color(theme.text)
+    axes.title.set_color(theme.text)
+
+
+def bandwidths(limits: Limits) -> dict[str, float]:
+    """Bytes a second by name: of arrays of the best size, which the caches hold, and of the largest ones."""
+    size, speed = max(limits.bandwidth, key=lambda row: row[1])
+    return {f"{bytes_text(size)} in caches": speed, "memory": limits.bandwidth[-1][1]}
+
+
+def _roof(
+    axes: Any, points: Sequence[Point], limits: Limits, whole: float, numbers: dict[int, int], theme: Theme
+) -> None:
+    peak = max(limits.flops.values())
+    low = min([0.01, *(p.intensity / 2 for p in points)])
+    high = max([100.0, *(p.intensity * 2 for p in points)])
+    for (name, speed), style in zip(bandwidths(limits).items(), ("--", "-"), strict=True):
+        bend = peak / speed
+        xs = [low, bend, high] if bend < high else [low, high]
+        axes.plot(xs, [min(x * speed, peak) for x in xs], style, color=theme.text, linewidth=1.1, alpha=0.8)
+        words, box = f"{name}, {speed / 1e9:.1f} GB/s", {"facecolor": theme.page, "edgecolor": "none", "pad": 1}
+        axes.text(low * 2, low * 1.6 * speed, words, color=theme.text, fontsize=8, va="top", bbox=box)
+    for dtype, speed in limits.flops.items():
+        axes.axhline(speed, color=theme.line, linewidth=0.8, linestyle=":")
+        words = f"{dtype}, {speed / 1e9:.0f} GFLOP/s"
+        axes.text(high / 1.1, speed * 1.06, words, color=theme.text, fontsize=8, ha="right")
+    _scatter(axes, [(p.intensity, p.speed, p) for p in points], whole, numbers, theme)
+    axes.set_xscale("log")
+    axes.set_xlim(low, high)
+    floor = min([low * limits.bandwidth[-1][1], *(p.speed / 2 for p in points)])
+    axes.set_ylim(floor, peak * 3)
+    axes.set_xlabel("operations a byte")
+    axes.set_ylabel("operations a second")
+
+
+def _moving(
+    axes: Any, points: Sequence[Point], limits: Limits, whole: float, numbers: dict[int, int], theme: Theme
+) -> None:
+    speeds = bandwidths(limits)
+    slowest = min([min(speeds.values()) / 10, *(p.bandwidth / 2 for p in points)])
+    axes.set_ylim(slowest, max([max(speeds.values()) * 3, *(p.bandwidth * 2 for p in points)]))
+    for (name, speed), style in zip(speeds.items(), ("--", "-"), strict=True):
+        axes.axhline(speed, color=theme.text, linewidth=1.1, alpha=0.8, linestyle=style)
+        axes.text(-0.48, speed * 1.06, name.partition(" in ")[2] or name, color=theme.text, fontsize=8)
+    places = [((n % 5 - 2) / 8, p.bandwidth, p) for n, p in enumerate(points)]
+    _scatter(axes, places, whole, numbers, theme)
+    axes.set_xlim(-0.5, 0.5)
+    axes.set_xticks([])
+    axes.set_xlabel("no operations")
+    axes.set_ylabel("bytes a second")
+
+
+def _scatter(
+    axes: Any, places: Sequence[tuple[float, float, Point]], whole: float, numbers: dict[int, int], theme: Theme
+) -> None:
+    for x, y, p in places:
+        size = 20 + 900 * p.time / whole
+        colour = COLOURS.get(p.stack, OTHER)
+        axes.scatter([x], [y], s=size, color=colour, alpha=0.75, edgecolors=theme.page, linewidths=0.6, zorder=3)
+        if id(p) in numbers:
+            axes.annotate(str(numbers[id(p)]), (x, y), color=theme.text, fontsize=8, zorder=4, ha="center", va="center")
+
+
+def _beside(figure: Any, points: Sequence[Point], whole: float, numbers: dict[int, int], theme: Theme) -> None:
+    """The stacks with their colours, and the kernels with numbers."""
+    y = 0.90
+    for stack in dict.fromkeys(p.stack for p in points):
+        figure.text(0.755, y, "●", color=COLOURS.get(stack, OTHER), fontsize=10)
+        figure.text(0.775, y, stack, color=theme.text, fontsize=8.5)
+        y -= 0.03
+    y -= 0.015
+    for p in points[:LABELLED]:
+        figure.text(0.755, y, f"{numbers[id(p)]:>2}  {shortened(p.name, 34)}", color=theme.text, fontsize=8)
+        speed = f"{p.speed / 1e9:.3g} GFLOP/s, " if p.intensity else ""
+        words = f"{p.time / whole:.1%}, {speed}{p.bandwidth / 1e9:.3g} GB/s"
+        figure.text(0.775, y - 0.022, words, color=theme.text, alpha=0.75, fontsize=7.5)
+        y -= 0.055
+    if len(points) > LABELLED:
+        figure.text(0.755, y, f"… {len(points) - LABELLED} shorter ones", color=theme.text, fontsize=8)

@@ -1,0 +1,92 @@
+"""Events of runs → a trace in the trace-event format, for Perfetto and chrome://tracing. Threads are its rows."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterator, Sequence
+from typing import Any
+
+import numpy as np
+
+from .recorder import Recording
+from .report import Report, Step
+
+MOST_EVENTS = 200_000
+"""Events of a trace; beyond some hundred thousand, viewers become slow."""
+
+PROCESS = 1
+
+
+def trace_of(report: Report, recordings: Sequence[Recording]) -> dict[str, Any]:
+    """The trace of some runs: a complete event for each interval. ts, dur: microseconds from the first event on.
+
+    Times are as noted, with the cost of marks in them. Intervals that do not fit into MOST_EVENTS are left out from the
+    end on, and `otherData` says how many.
+    """
+    origin = min((int(r.times[0]) for r in recordings if len(r.times)), default=0)
+    rows: list[dict[str, Any]] = [_named("process_name", 0, f"{report.program}, {report.emitters}")]
+    left_out = 0
+    for thread in dict.fromkeys(r.thread for r in recordings):
+        rows.append(_named("thread_name", thread, f"thread {thread}"))
+    for recording in recordings:
+        made = list(_intervals(report, recording, origin))
+        room = max(MOST_EVENTS - len(rows), 0)
+        rows += made[:room]
+        left_out += len(made) - len(made[:room])
+    other = {
+        "program": report.program,
+        "emitters": report.emitters,
+        "cost of a mark, ns": report.marginal,
+        "intervals left out": left_out,
+    }
+    return {"traceEvents": rows, "displayTimeUnit": "ns", "otherData": other}
+
+
+def trace_text(report: Report, recordings: Sequence[Recording]) -> str:
+    return json.dumps(trace_of(report, recordings), allow_nan=False) + "\n"
+
+
+def _named(what: str, thread: int, name: str) -> dict[str, Any]:
+    return {"name": what, "ph": "M", "pid": PROCESS, "tid": thread, "args": {"name": name}}
+
+
+def _intervals(report: Report, recording: Recording, origin: int) -> Iterator[dict[str, Any]]:
+    """In the order of their beginnings; outer ones first."""
+    marks, times = recording.marks.astype(np.int64), recording.times.astype(np.int64)
+    opened: list[tuple[int, int]] = []  # (id, place)
+    ends = np.full(len(marks), -1)
+    for place, mark in enumerate(marks.tolist()):
+        if mark % 2 == 0:
+            opened.append((mark // 2, place))
+        elif opened and opened[-1][0] == mark // 2:
+            ends[opened.pop()[1]] = place
+    for place, end in enumerate(ends.tolist()):
+        if end >= 0:
+            number = int(marks[place]) // 2
+            yield {
+                "ph": "X",
+                "pid": PROCESS,
+                "tid": recording.thread,
+                "ts": (int(times[place]) - origin) / 1e3,
+                "dur": (int(times[end]) - int(times[place])) / 1e3,
+                **(_of_run(report) if number == 0 else _of_step(report.steps[number - 1])),
+            }
+
+
+def _of_run(report: Report) -> dict[str, Any]:
+    return {"name": report.program, "cat": "run", "args": {"emitters": report.emitters}}
+
+
+def _of_step(step: Step) -> dict[str, Any]:
+    known = {
+        "hlo": step.name,
+        "opcode": step.opcode,
+        "shape": step.shape,
+        "op_name": step.op_name,
+        "source": step.source,
+        "stack": step.stack,
+    }
+    arguments: dict[str, Any] = {key: value for key, value in known.items() if value}
+    if step.kind in ("kernel", "copy"):
+        arguments |= {"bytes": step.bytes, "FLOPs": step.flops, "transcendentals": step.transcendentals}
+    return {"name": step.name, "cat": step.kind, "args": arguments}
