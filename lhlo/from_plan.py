@@ -9,8 +9,10 @@ from typing import Any
 import numpy as np
 
 from ..hlo.dynamic_border import DynamicBorder
+from ..hlo.errors import UnsupportedError
 from ..hlo.ir import Instruction, Literal
 from ..hlo.shapes import Shape, array, shape_to_text
+from ..planning.kernels import NO_ARGUMENT
 from ..planning.plan import (
     Allocation,
     AllocationKind,
@@ -142,6 +144,13 @@ class _Program:
 def write_kernel(program: _Program, step: KernelStep) -> None:
     """Write an op on views of the step's slices. Its `kernel` attribute names the kernel that runs it."""
     request, instruction = step.kernel, step.instruction
+    if NO_ARGUMENT in (*request.operands, *request.results):
+        raise UnsupportedError(
+            "lhlo",
+            f"{instruction.opcode.value} with a token",
+            location=instruction.location,
+            remedy="programs with an infeed or an outfeed have no LHLO; testbed stages shows their thunks",
+        )
     pairs = zip(request.operands, instruction.operands, strict=True)
     program.owners.clear()
     operands = [program.operand(o, step.arguments[a]) for a, o in pairs]

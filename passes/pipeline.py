@@ -253,5 +253,10 @@ def optimize(module: Module, options: PipelineOptions = PipelineOptions(), obser
 
 
 def _for(step: Pass, devices: Devices) -> Pass:
-    """The pass for a program of these devices. Only one depends on them."""
-    return replace(step, run=partial(expand_async, devices=devices)) if step.run is expand_async else step
+    """The pass for a program of these devices."""
+    run = _OF_DEVICES.get(step.name)
+    return step if run is None or devices.count == 1 else replace(step, run=partial(run, devices=devices))
+
+
+_OF_DEVICES: dict[str, Callable[..., Module]] = {"expand-async": expand_async, "expand-rng-state": expand_rng_state}
+"""The passes that depend on the devices."""

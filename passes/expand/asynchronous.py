@@ -17,7 +17,8 @@ from ...hlo.replica_groups import ONE_DEVICE, Devices, listed_groups, mode_of
 from ...hlo.shapes import Shape, ShapeIndex, array
 from ..building import Builder, Rewrite
 from ..expansion import Where, expand_ops
-from .collectives import collective_rules
+from .collectives import STARTS, collective_rules
+from .late import postponed
 from .ragged_all_to_all import ragged_rows
 
 
@@ -28,11 +29,14 @@ def expand_async(module: Module, devices: Devices = ONE_DEVICE) -> Module:
     Barriers within kernels are removed too. Raises UnsupportedError for collectives that need more devices.
     """
     rules = _rules(devices)
+    kept = {i.name for i in module.instructions() if i.opcode not in (*STARTS, Op.ASYNC_START)}
     while not module.opcodes.isdisjoint(rules):
         after = expand_ops(module, rules, Where.EVERYWHERE, dynamic=True)
         if after is module:
             break
         module = after
+    if devices.count > 1 and module.attributes.get("is_scheduled") is True:
+        module = postponed(module, kept)
     return expand_ops(module, WITHIN, Where.KERNELS)
 
 

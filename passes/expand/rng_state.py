@@ -1,8 +1,9 @@
 """Expand rng and rng-get-and-update-state into arithmetic on one state, which loops and branches carry along.
 
 The state is a 128-bit counter with the same value at the start of every run. rng draws Philox-4x32 words from it, with
-key 0, and advances it by the number of blocks used. Uniform numbers use the upper bits of one word, normal numbers the
-Box-Muller transform (1958) of two. XLA promises a distribution only; the evaluator draws the same numbers.
+2^32 · the number of the device as key, and advances it by the number of blocks used. Uniform numbers use the upper
+bits of one word, normal numbers the Box-Muller transform (1958) of two. XLA promises a distribution only; the evaluator
+draws the same numbers.
 """
 
 from __future__ import annotations
@@ -16,6 +17,7 @@ from ...hlo.errors import UnsupportedError
 from ...hlo.ir import Computation, Instruction, Module
 from ...hlo.opclasses import CONTROL, CONTROL_PREDECESSORS, branches, control_computations
 from ...hlo.opcodes import Op
+from ...hlo.replica_groups import ONE_DEVICE, Devices
 from ...hlo.shapes import array, tuple_shape
 from ..building import Builder
 from ..expansion import after
@@ -28,14 +30,14 @@ WORD = array(DType.U64)
 State = list[Instruction]  # low and high half of the counter, u64 scalars
 
 
-def expand_rng_state(module: Module) -> Module:
+def expand_rng_state(module: Module, devices: Devices = ONE_DEVICE) -> Module:
     """Replace rng and rng-get-and-update-state outside regions by arithmetic on a state that the module carries."""
     if not RANDOM & module.opcodes:
         return module
     module = take_apart(module, lambda i: i.opcode is Op.FUSION and bool(RANDOM & i.called()[0].opcodes))
     if not any(RANDOM & c.opcodes for c in control_computations(module)):
         return module
-    threader = _Threader(Names.of(module))
+    threader = _Threader(Names.of(module), devices)
     b = Builder(threader.names, "rng")
     state = [b.constant(FIRST_STATE >> shift & (2**64 - 1), DType.U64) for shift in (0, 64)]
     root, _ = threader.body(b, module.entry, {}, state)
@@ -44,8 +46,8 @@ def expand_rng_state(module: Module) -> Module:
 
 
 class _Threader:
-    def __init__(self, names: Names):
-        self.names = names
+    def __init__(self, names: Names, devices: Devices):
+        self.names, self.devices = names, devices
         self._drawing: dict[Computation, bool] = {}
 
     def draws(self, computation: Computation) -> bool:
@@ -78,7 +80,7 @@ class _Threader:
         """Expand one random op. Returns its value, with the name and control predecessors of `i`, and the new state."""
         made = Builder(self.names, i.name, i.location)
         if i.opcode is Op.RNG:
-            value, state = draw(i, made, state)
+            value, state = draw(i, made, state, device_key(made, self.devices))
         else:
             value = made.fit(made.concatenate([made.reshape(s, (1,)) for s in state], 0), i.shape)
             state = _advanced(made, state, i.attributes["delta"])
@@ -131,8 +133,19 @@ def _advanced(b: Builder, state: State, delta: int) -> State:
 # --- distributions ---------------------------------------------------------------------------------------------------
 
 
-def draw(i: Instruction, b: Builder, state: State) -> tuple[Instruction, State]:
-    """The numbers of an rng, and the state after it."""
+def device_key(b: Builder, devices: Devices) -> Instruction:
+    """The key of this device: the number of the device in the upper half of a u64."""
+    key = b.constant(0, DType.U64)
+    ids = (Op.REPLICA_ID, devices.replicas, devices.partitions), (Op.PARTITION_ID, devices.partitions, 1)
+    for op, count, stride in ids:
+        if count > 1:
+            number = b.convert(b.op(op, array(DType.U32)), DType.U64)
+            key = b.binary(Op.ADD, key, b.binary(Op.MULTIPLY, number, stride << 32))
+    return key
+
+
+def draw(i: Instruction, b: Builder, state: State, key: Instruction) -> tuple[Instruction, State]:
+    """The numbers of an rng, and the state after it. key: of the device."""
     first, second = map(b.plain, i.operands[:2])
     dims, dtype = i.shape.dims, i.shape.dtype
     normal = i.attributes["distribution"] == "rng_normal"
@@ -140,7 +153,7 @@ def draw(i: Instruction, b: Builder, state: State) -> tuple[Instruction, State]:
     count = math.prod(dims) * (2 if normal else 1)
     if not count:
         return b.constant(0, dtype, dims), state
-    (_, *moved), words = philox(b, [b.constant(0, DType.U64), *state], (count,), bits)
+    (_, *moved), words = philox(b, [key, *state], (count,), bits)
     if normal:
         made = _normal(b, words, first, second, dims)
     elif dtype.is_float:

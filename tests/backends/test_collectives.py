@@ -172,7 +172,19 @@ odd { x = f32[] parameter(0)
     agree(module_of(body, far), inputs, replicas=3)
 
 
-def test_starts_and_dones():
+@pytest.mark.parametrize(("replicas", "partitions"), [(3, 1), (1, 2), (2, 2)])
+def test_each_device_draws_its_own_numbers(replicas: int, partitions: int):
+    body = """  z = u32[] constant(0)
+  w = u32[] constant(1000000)
+  u = u32[5] rng(z, w), distribution=rng_uniform
+  v = u32[5] rng(z, w), distribution=rng_uniform
+  ROOT r = (u32[5], u32[5]) tuple(u, v)"""
+    results = agree(module_of(body), [[]] * replicas * partitions, replicas, partitions)
+    assert len({leaf.tobytes() for leaves in results for leaf in leaves}) == 2 * len(results)
+
+
+@pytest.mark.parametrize("header", ["", ", is_scheduled=true"])
+def test_starts_and_dones(header: str):
     wrapped = """w { p = f32[2] parameter(0)
   ROOT r = f32[2] all-to-all(p), replica_groups={{1,0}}, dimensions={0} }
 """
@@ -187,7 +199,7 @@ def test_starts_and_dones():
   ad = f32[2] all-reduce-done(a)
   wd = f32[2] async-done(w)
   ROOT t = (f32[2], f32[4], f32[2], f32[2]) tuple(ad, gd, cd, wd)"""
-    agree(module_of(body, wrapped), floats(2, 2), replicas=2)
+    agree(module_of(body, wrapped, header), floats(2, 2), replicas=2)
 
 
 LOOP = """c { s = (s32[], f32[1]) parameter(0)
@@ -209,7 +221,8 @@ no { ROOT p = f32[1] parameter(0) }
 """
 
 
-def test_loops_and_branches():
+@pytest.mark.parametrize("header", ["", ", is_scheduled=true"])
+def test_loops_and_branches(header: str):
     """A reduction of a loop's state in each iteration, and a branch that only one group takes."""
     body = """  p = f32[1] parameter(0)
   i = s32[] constant(0)
@@ -220,7 +233,7 @@ def test_loops_and_branches():
   two = u32[] constant(2)
   low = pred[] compare(d, two), direction=LT
   ROOT r = f32[1] conditional(low, x, x), true_computation=yes, false_computation=no"""
-    agree(module_of(body, LOOP), [[np.float32([d])] for d in (1, 2, 3, 4)], replicas=4)
+    agree(module_of(body, LOOP, header), [[np.float32([d])] for d in (1, 2, 3, 4)], replicas=4)
 
 
 def test_devices_may_start_in_another_order_than_they_wait():

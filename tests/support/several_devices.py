@@ -22,9 +22,9 @@ REDUCERS = """add { x = f32[] parameter(0)
 """
 
 
-def module_of(body: str, computations: str = "") -> Module:
-    """The entry computation and what it calls, as a module. `add` adds f32."""
-    return parse_module(f"HloModule m\n{REDUCERS}{computations}\nENTRY e {{\n{body}\n}}\n")
+def module_of(body: str, computations: str = "", header: str = "") -> Module:
+    """The entry computation and what it calls, as a module. `add` adds f32. header: its attributes."""
+    return parse_module(f"HloModule m{header}\n{REDUCERS}{computations}\nENTRY e {{\n{body}\n}}\n")
 
 
 def compiled(module: Module, replicas: int = 1, partitions: int = 1, stack: str = "legacy", form: str = "auto"):
