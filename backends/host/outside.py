@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import signal
 import threading
-from collections.abc import Callable, Sequence
+from collections.abc import Callable
 from typing import TypeVar
 
 from ...hlo.errors import CollectiveError, InputError, TestbedError
@@ -68,7 +68,8 @@ class Outside:
             name = self.devices.name(device)
             threads.append(threading.Thread(target=live, args=(device, port), name=name, daemon=True))
         try:
-            _start(threads)
+            for thread in threads:
+                thread.start()
             for thread in threads:
                 thread.join()
         except BaseException as error:
@@ -87,8 +88,3 @@ class Outside:
             return error
         error.message = f"{self.devices.name(device)}: {error.message}"
         return error
-
-
-def _start(threads: Sequence[threading.Thread]) -> None:
-    for thread in threads:
-        thread.start()

@@ -23,7 +23,7 @@ class Ended(Exception):
 
 @dataclass(eq=False)
 class _Meeting:
-    """An exchange of one group. brought: what each device brought. left: the devices that have not taken the result."""
+    """An exchange of one group. first, thunk: the device that came first, and its thunk. brought: what each brought."""
 
     first: int
     thunk: CollectiveStartThunk
@@ -32,17 +32,22 @@ class _Meeting:
 
 @dataclass(frozen=True, eq=False)
 class _Ticket:
-    """What a device waits for. ready: whether it is there. absent: the devices that it waits for."""
+    """What a device waits for. ready: whether it is there. absent: the devices that it waits for. take: the pieces that
+    it gets. part: of an all-to-all, the number of this device's part of each piece.
+    """
 
     thunk: CollectiveStartThunk
     ready: Callable[[], bool]
     absent: Callable[[], list[int]]
     take: Callable[[], list[np.ndarray]]
-    part: int | None = None  # the number of this device's part, of an all-to-all
+    part: int | None = None
 
 
 class Rendezvous(Transport):
-    """limit: seconds that a device waits for others."""
+    """The meetings of one run. limit: seconds that a device waits for others.
+
+    error: the first that a device raised. It ends all devices: those that wait raise Ended.
+    """
 
     def __init__(self, devices: Devices, limit: float):
         self._devices, self._limit = devices, limit

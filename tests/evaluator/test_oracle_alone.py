@@ -22,7 +22,7 @@ INSIDE = ("evaluator/lockstep.py", "evaluator/rules.py", "evaluator/reference/")
 MAY_RUN_IT = {
     "backends/interpreter/": "the evaluator as a back end",
     "benchmarks/suite/accuracy.py": "results in f64 for the errors that the suite prints",
-    "cli/run.py": "simulated devices: --replicas",
+    "cli/devices.py": "simulated devices: --replicas",
     "differential/replacement.py": "compares a hand-written kernel with the one that it replaces",
     "passes/cleanup/constant_folding.py": "constants are what the oracle says; the only pass that runs it",
     "differential/permitted.py": "what the float rules leave open: the oracle with other choices",
