@@ -6,7 +6,7 @@ import pytest
 from ...hlo.dtypes import DType
 from ...hlo.opcodes import Op
 from ...hlo.opset import OPSET
-from ..support.several_devices import agree, module_of
+from ..support.several_devices import ALL_FORMS, agree, module_of
 
 
 def numbers(dtype: np.dtype, dims: tuple[int, ...], device: int) -> np.ndarray:
@@ -233,7 +233,7 @@ def test_loops_and_branches(header: str):
   two = u32[] constant(2)
   low = pred[] compare(d, two), direction=LT
   ROOT r = f32[1] conditional(low, x, x), true_computation=yes, false_computation=no"""
-    agree(module_of(body, LOOP, header), [[np.float32([d])] for d in (1, 2, 3, 4)], replicas=4)
+    agree(module_of(body, LOOP, header), [[np.float32([d])] for d in (1, 2, 3, 4)], replicas=4, forms=ALL_FORMS)
 
 
 def test_devices_may_start_in_another_order_than_they_wait():

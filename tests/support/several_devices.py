@@ -15,6 +15,9 @@ from ...migration import Flags, compile_module
 from ...thunks import from_text, to_text
 
 FORMS = (("legacy", "interpreted"), ("mlir", "compiled"))
+"""Both stacks and both host programs: which kernels a host program calls makes no difference to it."""
+
+ALL_FORMS = (*FORMS, ("legacy", "compiled"), ("mlir", "interpreted"))
 
 REDUCERS = """add { x = f32[] parameter(0)
   y = f32[] parameter(1)
@@ -33,11 +36,15 @@ def compiled(module: Module, replicas: int = 1, partitions: int = 1, stack: str 
 
 
 def agree(
-    module: Module, inputs: Sequence[Sequence[np.ndarray]], replicas: int = 1, partitions: int = 1
+    module: Module,
+    inputs: Sequence[Sequence[np.ndarray]],
+    replicas: int = 1,
+    partitions: int = 1,
+    forms: Sequence[tuple[str, str]] = FORMS,
 ) -> list[list[np.ndarray]]:
     """The evaluator's results, after every form has given their bits; each program's text and file, too."""
     expected = evaluate_replicated(module, inputs, replicas=replicas, partitions=partitions)
-    for stack, form in FORMS:
+    for stack, form in forms:
         executable = compiled(module, replicas, partitions, stack, form)
         assert from_text(to_text(executable.thunks)) == executable.thunks
         for program in (executable, _again(executable)):
