@@ -19,7 +19,7 @@ from .long_sums import FEW_LANES, LANES, TURNS, Carried, Chains, LongSums, Parti
 
 LEAST_ALONG = 2 * FEW_LANES  # products along memory from which on a sum has several partial sums
 LEAST = 128  # products of other sums from which on they are in blocks
-CHAIN = 64  # additions to a chain in these blocks
+CHAIN = 48  # additions to a chain in these blocks
 
 
 def dimension_numbers(node: Node) -> tuple[tuple[int, ...], tuple[int, ...], tuple[int, ...], tuple[int, ...]]:
