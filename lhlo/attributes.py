@@ -10,9 +10,12 @@ from typing import Any
 
 from mlir import ir
 
+from ..formats.text.lexer import Lexer
+from ..formats.text.parse_attributes import ATTRIBUTES
+from ..formats.text.printer import attribute_to_text
 from ..hlo import attributes as hlo_attributes
-from ..hlo.attributes import PadDim, SliceDim, Window, WindowDim
-from ..hlo.errors import UnsupportedError, VerificationError
+from ..hlo.attributes import PadDim, Raw, SliceDim, Window, WindowDim
+from ..hlo.errors import ParseError, UnsupportedError, VerificationError
 from ..hlo.grammar import ALLOWED
 from ..hlo.ir import CALLING_ATTRIBUTES, Instruction, Literal
 from ..hlo.shapes import Shape, shape_to_text
@@ -204,7 +207,9 @@ def attributes_of(op: ir.Operation) -> dict[str, Any]:
         for key, read in _GROUPS.items():
             if key in found:
                 read(found)
-    except (TypeError, KeyError, ValueError, AttributeError) as error:
+        for key, value in found.items():
+            _check(key, value)
+    except (TypeError, KeyError, ValueError, AttributeError, ParseError) as error:
         raise VerificationError(
             f"{op.name}: malformed attributes: {error}", remedy="docs/lhlo.md shows the form of each attribute"
         ) from None
@@ -215,6 +220,26 @@ def attributes_of(op: ir.Operation) -> dict[str, Any]:
             remedy=f"HLO's attributes of it are {', '.join(sorted(ALLOWED[OPCODE[op.name]]))}",
         )
     return found
+
+
+class _Value:
+    """What readers of attributes need, for a value in which there are no names."""
+
+    def __init__(self, text: str):
+        self.lexer = Lexer(text, "<attribute>")
+
+
+def _check(key: str, value: Any) -> None:
+    """Raise unless the value is what HLO text of the attribute is read as: `kind = {}` is none."""
+    if key not in ATTRIBUTES or isinstance(value, Raw):
+        return
+    try:
+        text = attribute_to_text(key, value).removeprefix(f"{key}=")
+    except KeyError:
+        raise ValueError(f"{key} is no {type(value).__name__}") from None
+    reading: Any = _Value(text)
+    if ATTRIBUTES[key](reading, key) != value and value == value:
+        raise ValueError(f"{key} = {text} is read as another value")
 
 
 def _read_slice(found: dict[str, Any]) -> None:

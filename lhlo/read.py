@@ -114,6 +114,12 @@ def kernels(lhlo: LhloModule) -> Iterator[Kernel]:
 
 def _kernel(function: ir.Operation) -> Kernel:
     name = function.attributes["sym_name"].value
+    if not name.isprintable():
+        raise VerificationError(
+            f"the kernel's name {name!r} has characters that no symbol can have",
+            location=location_of(function),
+            remedy="use letters, digits, '_' and '.'",
+        )
     blocks = function.regions[0].blocks
     if len(blocks) != 1:
         raise VerificationError(f"kernel '{name}' needs one block, has {len(blocks)}", location=location_of(function))

@@ -143,6 +143,10 @@ KINDS: dict[str, type] = {
 }
 
 
+SYMBOLS = ("name", "kernel")
+"""Attributes that become names of functions and symbols."""
+
+
 def check_own_attributes(op: ir.Operation) -> None:
     for name, attribute in op.attributes.items():
         kind = KINDS.get(name)
@@ -150,6 +154,8 @@ def check_own_attributes(op: ir.Operation) -> None:
             broken(op, "ATTR1", f"{name} = {attribute} is no {kind.__name__.removesuffix('Attr').lower()}")
         if kind is ir.StringAttr and not _is_unicode(attribute):
             broken(op, "ATTR1", f"{name} is not valid Unicode")
+        if name in SYMBOLS and not attribute.value.isprintable():
+            broken(op, "ATTR1", f"{name} = {attribute.value!r} has characters that no symbol has")
     for name, fits in (("computations", _is_string), ("parameters", _strings)):
         if name in op.attributes and not all(map(fits, op.attributes[name])):
             broken(op, "ATTR1", f"{name} = {op.attributes[name]} is no list of strings")

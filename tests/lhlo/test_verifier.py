@@ -79,6 +79,7 @@ RULES = {
     "DEST1": function(op("topk", "%a", "%o", "%o", attributes="k = 4 : i64, largest = true")),
     "DEST2": function(fusion(f"%t = memref.alloca() : {F4}\n" + op("negate", "%r", "%r"))),
     "ATTR1": function(op("negate", "%a", "%o", attributes="name = 3 : i64")),
+    "ATTR1-symbol": function(op("negate", "%a", "%o", attributes='kernel = "neg\\00ate"')),
     "ATTR1-computations": function(fusion(op("negate", "%x", "%r"), tail='computations = [["a"]]')),
     "NAME1": function(
         fusion(
@@ -90,6 +91,9 @@ RULES = {
     "NAME1-parameter": function(fusion(op("negate", "%x", "%r", attributes='name = "x"'), tail='parameters = ["x"]')),
     "ATTR2": function(op("negate", "%a", "%o", attributes='shape = "f32[4"')),
     "ATTR2-class": function(op("negate", "%a", "%o", attributes='x = {class = "PadDim", low = 1 : i64}')),
+    "ATTR2-value": function(fusion(op("negate", "%x", "%r"), tail="kind = {}")),
+    "ATTR2-word": function(fusion(op("negate", "%x", "%r"), tail='kind = "kOther"')),
+    "ATTR2-type": function(op("iota", "%o", attributes='iota_dimension = "0"')),
     "ATTR1-exact": function(op("negate", "%a", "%o", attributes="exact = {operand0 = 1 : i64}")),
     "EXACT1": function(op("negate", "%a", "%o", attributes='exact = {operand0 = "f32[4000]"}')),
     "EXACT1-shape": function(op("iota", "%o", attributes='iota_dimension = 0 : i64, shape = "f32[4000]"')),
