@@ -74,7 +74,7 @@ def compare(
 
     def make(side: int, block: int) -> Run:
         run = sides[side].run()
-        return slowed(run, planted) if side == 1 and planted != 1 else run
+        return run if planted == 1 else slowed(run, planted if side == 1 else 1.0)
 
     blocks, narrow = paired_blocks(make, settings)
     found = interval(blocks, settings.seed)

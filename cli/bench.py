@@ -10,6 +10,7 @@ from .inputs import Inputs, input_options
 from .json_output import json_option
 from .output import say, width, wrapped
 from .params import MODULE, STACK_LIST, host_program_option, xla_flags_option
+from .pinning import pin, pin_option
 from .programs import each_program
 from .replacing import replace_option, with_replacements
 
@@ -55,9 +56,7 @@ if TYPE_CHECKING:
     metavar="SECONDS",
     help="Leave out a stack that does not compile a program and run it once in this time, tried in a child process.",
 )
-@click.option(
-    "--pin", type=click.IntRange(0), metavar="CPU", help="Pin the process, including XLA's threads, to one CPU."
-)
+@pin_option
 @json_option("times and ratios")
 def command(
     modules: tuple[str, ...],
@@ -69,17 +68,14 @@ def command(
     rounds: int,
     seconds: float,
     limit: float | None,
-    pin: int | None,
+    pinned: int | None,
     as_json: bool,
 ) -> int:
     """Time MODULEs on several stacks, interleaved. Prints medians and paired ratios with 95% intervals.
 
     Exit 1 if a stack was left out by --limit.
     """
-    import os
-
-    if pin is not None:
-        _pin(pin, os.cpu_count() or 1)
+    pin(pinned)
     from ..migration.stacks import STACKS, parse_stacks
 
     names = parse_stacks(stacks, list(STACKS))
@@ -149,14 +145,3 @@ def _body(
             }
         )
     return rows
-
-
-def _pin(cpu: int, cpus: int) -> None:
-    import os
-
-    if not hasattr(os, "sched_setaffinity"):
-        raise click.UsageError("--pin needs Linux")
-    try:
-        os.sched_setaffinity(0, {cpu})
-    except OSError:
-        raise click.UsageError(f"--pin {cpu}: no such CPU; this machine has 0 to {cpus - 1}") from None

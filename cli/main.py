@@ -36,6 +36,7 @@ COMMANDS = {
     "conform": "Run a conformance corpus on chosen stacks.",
     "fuzz": "Draw programs, run them on several stacks, make what differs small.",
     "bench": "Time a module on several stacks, interleaved.",
+    "ab": "Compare two stacks on a module, with an interval, compile time and memory; show the history.",
     "profile": "Show where a program's time goes, by step, op, stack or source; compare; draw.",
     "toggles": "Show and change how far each op has moved to the new emitters; run the gate of a row.",
     "test": "Run all tests, through Bazel if it is installed.",
@@ -44,10 +45,12 @@ COMMANDS = {
 }
 """Subcommand → its line in --help. cli/NAME.py is imported only when the subcommand runs, so that --help stays fast."""
 
-COMPILING = frozenset({"diff", "run", "compile", "buffers", "stages", "opt", "conform", "fuzz", "bench", "profile"})
+COMPILING = frozenset(
+    {"diff", "run", "compile", "buffers", "stages", "opt", "conform", "fuzz", "bench", "profile", "ab"}
+)
 """Subcommands with --cpu and --cache-limit."""
 
-RUNNING = frozenset({"diff", "run", "compile", "exec", "conform", "bench", "profile"})
+RUNNING = frozenset({"diff", "run", "compile", "exec", "conform", "bench", "profile", "ab"})
 """Subcommands with --threads."""
 
 

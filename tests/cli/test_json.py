@@ -16,7 +16,7 @@ from ..cases.modules import ADD
 from ..support.ledgers import DAY, GOOD, ledger_file
 
 PAGE = Path(__file__).resolve().parents[2] / "docs/json.md"
-TEXTS = {"opcodes", "bounds.results"}
+TEXTS = {"opcodes", "bounds.results", "machine", "versions"}
 """Keys whose objects and lists are values, not parts of the form."""
 
 SPECIAL = """HloModule s
@@ -84,6 +84,9 @@ def held_ledger(folder):
     return ledger_file(folder, judge(move(new_ledger(), "dot.half", "off", DAY, "", held), "dot.float", GOOD))
 
 
+QUICK = ["--seconds", "0.01", "--width", "9"]
+
+
 def runs(command, add, folder):
     """Command lines that print every key of a command, with their statuses."""
     np.savez(folder / "wrong.npz", in0=np.float32([1, 2]), out0=np.float32([1, 2]))
@@ -103,6 +106,11 @@ def runs(command, add, folder):
             (["diff", str(folder / "odd.hlo"), "--stacks", "evaluator,legacy"], 1),
         ],
         "bench": [(["bench", add, "--ab", "evaluator,legacy", "--rounds", "3", "--seconds", "0.001"], 0)],
+        "ab": [
+            (["ab", add, *QUICK, "--history", str(folder / "ab.jsonl")], 0),
+            (["ab", add, *QUICK, "--calibrate", "1", "--planted", "50"], 0),
+            (["ab", "--history", str(folder / "ab.jsonl")], 0),
+        ],
         "show": [(["show", add], 0)],
         "exec": [(["exec", program], 0), (["exec", str(folder / "feed.tbx")], 0)],
         "inspect": [(["inspect", program, "--host"], 0)],
@@ -111,11 +119,11 @@ def runs(command, add, folder):
     }[command]
 
 
-@pytest.mark.parametrize("command", ["run", "diff", "bench", "show", "opt", "exec", "inspect", "toggles"])
+@pytest.mark.parametrize("command", ["run", "diff", "bench", "ab", "show", "opt", "exec", "inspect", "toggles"])
 def test_documents_have_the_keys_of_the_page(command, add, tmp_path, capsys):
     page = sections()
     head = {k for k in page[""] if not k.startswith(("error", "programs"))}
-    programs = {k for k in page[""] if k.startswith("programs")} if command in ("run", "diff", "bench") else set()
+    programs = {k for k in page[""] if k.startswith("programs")} if command in ("run", "diff", "bench", "ab") else set()
     found = set()
     for arguments, status in runs(command, add, tmp_path):
         capsys.readouterr()
@@ -124,7 +132,7 @@ def test_documents_have_the_keys_of_the_page(command, add, tmp_path, capsys):
     assert found - set(lists) == head | programs | page[command]  # these are empty here and there
 
 
-@pytest.mark.parametrize("command", ["run", "diff", "bench", "show", "opt"])
+@pytest.mark.parametrize("command", ["run", "diff", "bench", "ab", "show", "opt"])
 def test_an_error_is_a_document_with_its_place(command, tmp_path, capsys):
     (tmp_path / "typo.hlo").write_text(ADD.replace("add(p", "ad(p"))
     file = str(tmp_path / "typo.hlo")
