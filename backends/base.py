@@ -54,12 +54,25 @@ class HostProgramKind(StrEnum):
     INTERPRETED = "interpreted"
 
 
+class DebugKind(StrEnum):
+    """What is checked while a program runs. nan: the first NaN in what each kernel computes; finite: infinities, too.
+
+    checksum: noted of what each kernel and copy wrote. redzone: whether a kernel wrote outside of its arguments.
+    """
+
+    NAN = "nan"
+    FINITE = "finite"
+    CHECKSUM = "checksum"
+    REDZONE = "redzone"
+
+
 @dataclass(frozen=True)
 class CompileOptions:
     """cache: the cache of objects on disk; None disables it. keep_stages: keep the text of every IR stage.
 
     red_zones: run kernels between guard bytes and report writes out of bounds (slow).
     profile: note when each step begins and ends, for `HostExecutable.profile`; results keep their bits.
+    debug: a DebugKind or its name: checks in the program, for `HostExecutable.findings`; results keep their bits.
     host_program: a HostProgramKind or its name.
     replicas, partitions: the devices that run the program together (`HostExecutable.execute_replicated`).
     """
@@ -69,6 +82,7 @@ class CompileOptions:
     keep_stages: bool = False
     red_zones: bool = False
     profile: bool = False
+    debug: DebugKind | str = ""
     host_program: HostProgramKind | str = HostProgramKind.AUTO
     replicas: int = 1
     partitions: int = 1
@@ -77,6 +91,11 @@ class CompileOptions:
         names = [kind.value for kind in HostProgramKind]
         if self.host_program not in names:
             raise InputError(f"unknown host program {self.host_program!r}", remedy=f"choose from {', '.join(names)}")
+        kinds = [kind.value for kind in DebugKind]
+        if self.debug and self.debug not in kinds:
+            raise InputError(f"unknown checks {self.debug!r}", remedy=f"choose from {', '.join(kinds)}")
+        if self.debug and (self.profile or self.red_zones):
+            raise InputError("checks, a profile and red zones need programs of their own", remedy="choose one of them")
         if self.replicas < 1 or self.partitions < 1:
             raise InputError(f"there is no device: {self.devices}", remedy="give at least one of each")
         if self.devices.count > MOST_DEVICES:

@@ -26,7 +26,8 @@ from .output import milliseconds, say
 from .params import FILE, MODULE, host_program_option, xla_flags_option
 from .programs import each_program
 from .replacing import replace_option, with_replacements
-from .run_profile import prepare_profiled, print_profile
+from .run_debug import KINDS, Checked, checked_of, print_checked
+from .run_profile import prepare_watched, print_profile
 
 if TYPE_CHECKING:
     import numpy as np
@@ -39,7 +40,7 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True)
 class Iteration:
-    """One run on one set of inputs. profile: the times of its steps, with --profile."""
+    """One run on one set of inputs. profile: the times of its steps, with --profile. checked: what --debug found."""
 
     origin: str
     inputs: list[np.ndarray]
@@ -48,6 +49,7 @@ class Iteration:
     compile_seconds: float
     run_seconds: float
     profile: Profile | None = None
+    checked: Checked | None = None
 
 
 @click.command()
@@ -74,6 +76,12 @@ class Iteration:
     "--red-zones", is_flag=True, help="Run kernels between guard bytes and report the one that writes out of bounds."
 )
 @click.option("--profile", is_flag=True, help="Print how often each kernel, copy, loop and branch ran, and how long.")
+@click.option(
+    "--debug",
+    type=click.Choice(KINDS),
+    help="Check what each kernel computes: the first NaN (nan), infinities, too (finite), a checksum of each result; "
+    "or writes out of bounds (redzone).",
+)
 @host_program_option
 @click.option("--output", type=FILE, metavar="OUT.NPZ", help="Save inputs and results in the form of io.npz.")
 @json_option("results and times")
@@ -87,17 +95,20 @@ def command(
     wish: Wish,
     red_zones: bool,
     profile: bool,
+    debug: str | None,
     host_program: str,
     output: str | None,
     as_json: bool,
 ) -> int:
     """Run MODULEs and print a line for each result leaf, with its first and last elements where it is large.
 
-    Exit 1 if two iterations on the same inputs give different bits.
+    Exit 1 if two iterations on the same inputs give different bits, or if checks of --debug find something wrong.
     """
-    for option, given in (("--red-zones", red_zones), ("--profile", profile)):
+    for option, given in (("--red-zones", red_zones), ("--profile", profile), ("--debug", debug)):
         if given and emitters in ("evaluator", "xla"):
             raise click.UsageError(f"{option} needs compiled kernels, and {emitters} has none")
+    if debug and (red_zones or profile):
+        raise click.UsageError("--debug, --red-zones and --profile need a program of their own: give one of them")
     if xla_flags is not None and emitters != "xla":
         raise click.UsageError("--xla-flags needs --emitters xla")
     if emitters == "xla" and wish != Wish():
@@ -108,10 +119,12 @@ def command(
     def one(_: str, program: Program) -> tuple[int, dict[str, Any]]:
         program = with_replacements(program, replacements)
         on_devices = wish != Wish() or (has_feeds(program.module) and emitters != "xla")
+        if on_devices and debug:
+            raise click.UsageError("--debug looks at a run on one device, without feeds")
         prepare = (
             _on_devices(program, wish, emitters, red_zones, profile, host_program)
             if on_devices
-            else _prepared(program, emitters, xla_flags, red_zones, profile, host_program)
+            else _prepared(program, emitters, xla_flags, red_zones, profile, debug or "", host_program)
         )
         done: list[Iteration] = []
         status = 0
@@ -128,17 +141,25 @@ def command(
 
 
 def _prepared(
-    program: Program, emitters: str, xla_flags: str | None, red_zones: bool, profile: bool, host_program: str
+    program: Program,
+    emitters: str,
+    xla_flags: str | None,
+    red_zones: bool,
+    profile: bool,
+    debug: str,
+    host_program: str,
 ) -> Any:
     """A function from inputs and the number of an iteration to that iteration; the program is compiled at once."""
+    from ..backends.base import CompileOptions
     from ..hlo.replica_groups import ONE_DEVICE
     from ..migration.stacks import prepare, run_prepared
 
     stack = emitters if emitters in ("evaluator", "xla") else "legacy"
     flags = xla_flags if stack == "xla" else emitters
+    options = CompileOptions(red_zones=red_zones, profile=profile, debug=debug, host_program=host_program)
     prepared: Prepared = (
-        prepare_profiled(program, emitters, red_zones, host_program)
-        if profile
+        prepare_watched(program, emitters, options)
+        if profile or debug
         else prepare(stack, program, flags, red_zones, host_program)
     )
 
@@ -147,7 +168,8 @@ def _prepared(
         result: Run = run_prepared(prepared, values.inputs)
         made = prepared.executable.profile(clear=True) if profile else None
         times = result.compile_seconds, result.run_seconds
-        return Iteration(values.origin, values.inputs, Done([result.results], [[]]), ONE_DEVICE, *times, made)
+        found = checked_of(prepared.executable, debug) if debug else None
+        return Iteration(values.origin, values.inputs, Done([result.results], [[]]), ONE_DEVICE, *times, made, found)
 
     return run
 
@@ -203,13 +225,15 @@ def _report(done: Sequence[Iteration], inputs: Inputs, quiet: bool) -> int:
             now.done.print(now.devices)
         if now.profile is not None:
             print_profile(now.profile)
+        if now.checked is not None:
+            print_checked(now.checked)
         say(f"compile {now.compile_seconds:.3f} s, run {milliseconds(now.run_seconds)} ms", err=True)
     if differing:
         say(
             f"iteration {len(done)} gives other bits than the first on the same inputs: {', '.join(differing)}",
             err=True,
         )
-    return 1 if differing else 0
+    return 1 if differing or (now.checked is not None and now.checked.wrong) else 0
 
 
 def _body(iteration: Iteration, program: Program) -> dict[str, Any]:
@@ -217,10 +241,12 @@ def _body(iteration: Iteration, program: Program) -> dict[str, Any]:
 
     shapes = [str(shape.without_layout()) for shape in result_leaves(program.module)]
     profile = {} if iteration.profile is None else {"profile": iteration.profile.to_json()}
+    checked = {} if iteration.checked is None else {"checks": iteration.checked.to_json()}
     return {
         "inputs": iteration.origin,
         "compile_seconds": iteration.compile_seconds,
         "run_seconds": iteration.run_seconds,
         "replicas": iteration.done.body(shapes),
         **profile,
+        **checked,
     }

@@ -1,4 +1,4 @@
-"""`testbed run --profile`: the program compiled with a profile, and the table of its steps."""
+"""`testbed run --profile`: the program compiled so that it notes something, and the table of its steps."""
 
 from __future__ import annotations
 
@@ -8,20 +8,19 @@ from typing import TYPE_CHECKING
 from .output import say, table, wrapped
 
 if TYPE_CHECKING:
+    from ..backends.base import CompileOptions
     from ..formats.program import Program
     from ..migration.stacks import Prepared
     from ..profiling.profile import Profile
 
 
-def prepare_profiled(program: Program, emitters: str, red_zones: bool, host_program: str) -> Prepared:
-    """Compile a program whose steps note their times."""
-    from ..backends.base import CompileOptions
+def prepare_watched(program: Program, emitters: str, options: CompileOptions) -> Prepared:
+    """Compile a program that notes something while it runs: the times of its steps, or what checks find."""
     from ..migration import Flags
     from ..migration.compile import compile_program
     from ..migration.stacks import Prepared
 
     start = time.perf_counter()
-    options = CompileOptions(red_zones=red_zones, profile=True, host_program=host_program)
     executable = compile_program(program, Flags.parse(emitters), options)
     return Prepared(executable.execute, time.perf_counter() - start, tuple(executable.kernels), executable)
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Mapping, Sequence
 
 from ..codegen import inline
@@ -11,6 +12,8 @@ from ..codegen.llvm import VERSIONS
 from ..codegen.mlir import bytecode_of, lower_text, mlir_version
 from ..codegen.optimize import CompiledObject, build_object
 from ..codegen.options import SETTINGS, EmitOptions
+from .check_code import CHECK_IR
+from .checks import FUNCTIONS
 from .events import PROFILE_IR
 from .host_module import HostModule, host_module
 from .host_parts import FLUSHING
@@ -35,7 +38,7 @@ def build_host(
 
     kernels: LLVM IR of kernels that become a part of it where they are small.
     """
-    tools = (PASSES, PROFILE_IR, mlir_version(), VERSIONS, SETTINGS, inline.SETTINGS)
+    tools = (PASSES, PROFILE_IR, CHECK_IR, mlir_version(), VERSIONS, SETTINGS, inline.SETTINGS)
     key = cache_key(module.text, *kernels, repr(options.target), repr(options.strict), *tools)
     found = cache.read(key) if cache is not None else None
     if found is not None:
@@ -61,4 +64,9 @@ def host_bytecode(text: str, cache: ObjectCache | None) -> bytes:
 def host_ir(module: HostModule) -> str:
     """The LLVM IR of a host program."""
     text = lower_text(module.text, PASSES)
-    return text.replace("declare void @testbed_profile(ptr, ptr)\n", PROFILE_IR) if module.notes_events else text
+    if not module.notes_events:
+        return text
+    text = text.replace("declare void @testbed_profile(ptr, ptr)\n", PROFILE_IR)
+    names = "|".join(FUNCTIONS)
+    whole, found = re.subn(rf"^declare void @({names})\([ptr, ]*\)\n", "", text, flags=re.MULTILINE)
+    return whole + CHECK_IR if found else text

@@ -23,11 +23,13 @@ from hashlib import blake2b
 from itertools import groupby
 
 from ..planning.allocation import BufferSlice
+from .checks import CALLS, FUNCTIONS, Argument, call_of
 from .events import mark_of
 from .host_lines import Lines
 from .host_parts import CHUNK, FLUSHING, chunk_function, symbol_name
 from .kinds import (
     Access,
+    Check,
     CollectiveDoneThunk,
     CollectiveStartThunk,
     ConditionalThunk,
@@ -88,7 +90,8 @@ class HostLoop:
 class HostModule:
     """text: the MLIR module. symbols: the kernels that it calls. loops: in the order of their numbers, from 1 on.
 
-    notes_events: whether it calls PROFILE. splits: whether it calls the pool. meets: whether it depends on the device.
+    notes_events: whether it calls PROFILE or functions of checks.py. splits: whether it calls the pool.
+    meets: whether it depends on the device.
     """
 
     text: str
@@ -126,10 +129,11 @@ def host_module(
         head += chunk_function(symbol, count, split.private > 0)
     tail = [] if flushing is None else [FLUSHING[flushing].format(entry=ENTRY, steps=entry)]
     text = "\n".join(["module {", *head, *writer.lines, *tail, "}"]) + "\n"
-    kernels = (*(s for s in writer.symbols if s != PROFILE), *writer.split)
+    runtime = {PROFILE, *FUNCTIONS} & writer.symbols.keys()
+    kernels = (*(s for s in writer.symbols if s not in runtime), *writer.split)
     whole = tuple(loop for loop in writer.loops if loop is not None)
     meets = any(is_meeting(thunk) or isinstance(thunk, DeviceIdThunk) for thunk in root.walk())
-    return HostModule(text, kernels, whole, PROFILE in writer.symbols, bool(writer.split), meets)
+    return HostModule(text, kernels, whole, bool(runtime), bool(writer.split), meets)
 
 
 def digest_of(root: SequentialThunk) -> int:
@@ -289,6 +293,21 @@ class _Writer(Lines):
         narrow = self.value(f"arith.trunci {number} : i64 to i32")
         self.line(f"llvm.store {narrow}, {self.place(thunk.destination)} : i32, !llvm.ptr")
 
+    def check(self, thunk: Check) -> None:
+        call = call_of(thunk)
+        self.call(call.function, [self.argument(a) for a in call.arguments])
+
+    def argument(self, argument: Argument) -> str:
+        """What a function of checks.py gets."""
+        match argument:
+            case BufferSlice():
+                return self.place(argument)
+            case int():
+                signed = argument - (1 << 64) if argument >> 63 else argument
+                return self.value(f"llvm.inttoptr {self.constant(signed)} : i64 to !llvm.ptr")
+            case _:
+                return self.load(self.word(EVENTS), "!llvm.ptr")
+
     def copy(self, thunk: CopyThunk) -> None:
         if thunk.source.size:
             to, source, size = self.place(thunk.destination), self.place(thunk.source), self.constant(thunk.source.size)
@@ -405,6 +424,7 @@ _STRAIGHT: dict[type, Callable[..., None]] = {
     CollectiveDoneThunk: _Writer.meet,
     InfeedThunk: _Writer.meet,
     OutfeedThunk: _Writer.meet,
+    **dict.fromkeys(CALLS, _Writer.check),
 }
 _CONTROL: dict[type, Callable[..., None]] = {ConditionalThunk: _Writer.conditional, WhileThunk: _Writer.loop}
 

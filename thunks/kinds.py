@@ -260,8 +260,97 @@ Meeting = CollectiveStartThunk | CollectiveDoneThunk | InfeedThunk | OutfeedThun
 exchange: they come behind their start.
 """
 
+
+@dataclass(frozen=True, slots=True)
+class ChecksumThunk:
+    """Note the checksum of a slice's bytes. id: a number >= 0, its own in the program. name: what is there."""
+
+    name: str
+    id: int
+    slice: BufferSlice
+
+    @property
+    def uses(self) -> tuple[BufferUse, ...]:
+        return (read(self.slice),)
+
+
+@dataclass(frozen=True, slots=True)
+class NanThunk:
+    """Note the first element that is NaN, or infinite if `infinities` says so. dtype: a float's name in HLO."""
+
+    name: str
+    id: int
+    slice: BufferSlice
+    dtype: str
+    infinities: bool
+
+    @property
+    def uses(self) -> tuple[BufferUse, ...]:
+        return (read(self.slice),)
+
+
+@dataclass(frozen=True, slots=True)
+class FillThunk:
+    """Write a pattern of bytes, chosen by `seed`, which a ZoneThunk finds again."""
+
+    name: str
+    slice: BufferSlice
+    seed: int
+
+    @property
+    def uses(self) -> tuple[BufferUse, ...]:
+        return (write(self.slice),)
+
+
+@dataclass(frozen=True, slots=True)
+class ZoneThunk:
+    """Note the first byte that is no longer what a FillThunk of this seed wrote."""
+
+    name: str
+    id: int
+    slice: BufferSlice
+    seed: int
+
+    @property
+    def uses(self) -> tuple[BufferUse, ...]:
+        return (read(self.slice),)
+
+
+@dataclass(frozen=True, slots=True)
+class CompareThunk:
+    """Note the first element in which two slices differ, and how many do. flag: a pred, whether any does.
+
+    dtype: of the elements. Floats may differ by `steps` representable values, or by `scaled` times the distance of two
+    values at the largest magnitude on the right; any NaN is any other. Others, and floats with 0 and 0, must be equal.
+    """
+
+    name: str
+    id: int
+    left: BufferSlice
+    right: BufferSlice
+    dtype: str
+    steps: int
+    scaled: int
+    flag: BufferSlice
+
+    @property
+    def uses(self) -> tuple[BufferUse, ...]:
+        return read(self.left), read(self.right), write(self.flag)
+
+
+Check = ChecksumThunk | NanThunk | FillThunk | ZoneThunk | CompareThunk
+"""Kinds that look at memory (checks.py)."""
+
 Thunk = (
-    KernelThunk | CopyThunk | WhileThunk | ConditionalThunk | ProfileThunk | SequentialThunk | DeviceIdThunk | Meeting
+    KernelThunk
+    | CopyThunk
+    | WhileThunk
+    | ConditionalThunk
+    | ProfileThunk
+    | SequentialThunk
+    | DeviceIdThunk
+    | Meeting
+    | Check
 )
 
 

@@ -10,17 +10,22 @@ from enum import Enum
 from typing import Any
 
 from .kinds import (
+    ChecksumThunk,
     CollectiveDoneThunk,
     CollectiveStartThunk,
+    CompareThunk,
     ConditionalThunk,
     CopyThunk,
     DeviceIdThunk,
+    FillThunk,
     InfeedThunk,
     KernelThunk,
+    NanThunk,
     OutfeedThunk,
     ProfileThunk,
     SequentialThunk,
     WhileThunk,
+    ZoneThunk,
 )
 
 MOST_NESTED = 100
@@ -187,6 +192,61 @@ KINDS = (
     ),
     Kind(InfeedThunk, "Infeed", 10, "infeed", _feed("destination", " -> ")),
     Kind(OutfeedThunk, "Outfeed", 11, "outfeed", _feed("source", " <- ")),
+    Kind(
+        ChecksumThunk,
+        "Checksum",
+        13,
+        "checksum",
+        (Field("id", 2, Type.NUMBER), Field("name", 1, Type.NAME), Field("slice", 3, Type.SLICE)),
+    ),
+    Kind(
+        NanThunk,
+        "Nan",
+        14,
+        "check",
+        (
+            Field("infinities", 5, Type.FLAG, words=("finite", "nan")),
+            Field("id", 2, Type.NUMBER),
+            Field("name", 1, Type.NAME),
+            Field("dtype", 4, Type.NAME),
+            Field("slice", 3, Type.SLICE),
+        ),
+    ),
+    Kind(
+        FillThunk,
+        "Fill",
+        15,
+        "fill",
+        (Field("name", 1, Type.NAME), Field("slice", 2, Type.SLICE), Field("seed", 3, Type.NUMBER, before=" with ")),
+    ),
+    Kind(
+        ZoneThunk,
+        "Zone",
+        16,
+        "zone",
+        (
+            Field("id", 2, Type.NUMBER),
+            Field("name", 1, Type.NAME),
+            Field("slice", 3, Type.SLICE),
+            Field("seed", 4, Type.NUMBER, before=" with "),
+        ),
+    ),
+    Kind(
+        CompareThunk,
+        "Compare",
+        17,
+        "compare",
+        (
+            Field("id", 2, Type.NUMBER),
+            Field("name", 1, Type.NAME),
+            Field("dtype", 5, Type.NAME),
+            Field("left", 3, Type.SLICE),
+            Field("right", 4, Type.SLICE, before=" and "),
+            Field("steps", 6, Type.NUMBER, before=" within "),
+            Field("scaled", 7, Type.NUMBER, before=" scaled "),
+            Field("flag", 8, Type.SLICE, before=" -> "),
+        ),
+    ),
 )
 
 BY_CLASS = {kind.thunk: kind for kind in KINDS}

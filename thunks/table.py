@@ -10,22 +10,28 @@ from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, field
 
 from ..planning.allocation import BufferSlice
+from .checks import Call, address_of, call_of
 from .events import mark_of
 from .kinds import (
     Access,
+    ChecksumThunk,
     CollectiveDoneThunk,
     CollectiveStartThunk,
+    CompareThunk,
     ConditionalThunk,
     CopyThunk,
     DeviceIdThunk,
+    FillThunk,
     InfeedThunk,
     KernelThunk,
+    NanThunk,
     OutfeedThunk,
     ProfileThunk,
     SequentialThunk,
     Split,
     Thunk,
     WhileThunk,
+    ZoneThunk,
     slice_of,
 )
 from .outside import MEET, numbers_of
@@ -179,6 +185,8 @@ class _Builder:
                         self.address(thunk.destination)
                         self.address(thunk.source)
                         self.words.append(thunk.source.size)
+                case ChecksumThunk() | NanThunk() | FillThunk() | ZoneThunk() | CompareThunk():
+                    self.check(call_of(thunk))
                 case ProfileThunk():
                     self.events.append(len(self.words) + 2)
                     self.words += [self.runner.profile, 2, 0, mark_of(thunk.id, thunk.begin)]
@@ -197,6 +205,18 @@ class _Builder:
                     self.loop(thunk)
                 case ConditionalThunk():
                     self.branches(thunk)
+
+    def check(self, call: Call) -> None:
+        self.words += [address_of(call.function), len(call.arguments)]
+        for argument in call.arguments:
+            match argument:
+                case BufferSlice():
+                    self.address(argument)
+                case int():
+                    self.words.append(argument)
+                case _:
+                    self.events.append(len(self.words))
+                    self.words.append(0)
 
     def loop(self, thunk: WhileThunk) -> None:
         """Emit: jump to the condition; body; condition; repeat."""

@@ -8,27 +8,34 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from typing import Any
 
+from ..hlo.dtypes import BY_NAME, DType
 from ..hlo.errors import VerificationError
 from ..hlo.replica_groups import MOST_DEVICES, Devices
 from ..hlo.shapes import Shape
 from ..planning.allocation import MOST_MARKS, POOL_ALIGNMENT, Allocation, AllocationKind, BufferSlice
+from .checks import format_of
 from .image import Image, Kernel
 from .kinds import (
     Access,
     BufferUse,
+    ChecksumThunk,
     CollectiveDoneThunk,
     CollectiveStartThunk,
+    CompareThunk,
     ConditionalThunk,
     CopyThunk,
     DeviceIdThunk,
+    FillThunk,
     InfeedThunk,
     KernelThunk,
     Meeting,
+    NanThunk,
     OutfeedThunk,
     ProfileThunk,
     SequentialThunk,
     Thunk,
     WhileThunk,
+    ZoneThunk,
     children,
 )
 from .rows import BY_CLASS, MOST_NESTED
@@ -68,7 +75,12 @@ def verify_thunks(root: SequentialThunk, allocations: Sequence[Allocation], kern
     if len(by_symbol) != len(kernels):
         raise VerificationError("two kernels have one symbol")
     begun: set[int] = set()
+    checks: set[int] = set()
     for thunk, depth in _walk(root):
+        if isinstance(thunk, ChecksumThunk | NanThunk | ZoneThunk | CompareThunk):
+            if not 0 <= thunk.id < MOST_MARKS or thunk.id in checks:
+                raise VerificationError(f"check {thunk.name}: the id {thunk.id} is another's, or too large")
+            checks.add(thunk.id)
         if isinstance(thunk, SequentialThunk):
             _marks(thunk, begun)
             _pairs(thunk)
@@ -317,6 +329,46 @@ def _in_world(thunk: CollectiveStartThunk, devices: Devices) -> None:
         raise VerificationError(f"collective-start {thunk.name}: names a device beyond {devices}")
 
 
+def _checksum(thunk: ChecksumThunk, allocations: Sequence[Allocation], kernels: Mapping[str, Kernel]) -> None:
+    _check_slice(thunk.slice, allocations, f"checksum {thunk.name}", write=False)
+
+
+def _nan(thunk: NanThunk, allocations: Sequence[Allocation], kernels: Mapping[str, Kernel]) -> None:
+    dtype = _elements(thunk.dtype, thunk.slice, f"check {thunk.name}")
+    if not format_of(dtype).last:
+        raise VerificationError(f"check {thunk.name}: {thunk.dtype} has no NaN")
+    _check_slice(thunk.slice, allocations, f"check {thunk.name}", write=False)
+
+
+def _fill(thunk: FillThunk, allocations: Sequence[Allocation], kernels: Mapping[str, Kernel]) -> None:
+    _check_slice(thunk.slice, allocations, f"fill {thunk.name}", write=True)
+
+
+def _zone(thunk: ZoneThunk, allocations: Sequence[Allocation], kernels: Mapping[str, Kernel]) -> None:
+    _check_slice(thunk.slice, allocations, f"zone {thunk.name}", write=False)
+
+
+def _compare(thunk: CompareThunk, allocations: Sequence[Allocation], kernels: Mapping[str, Kernel]) -> None:
+    name = f"compare {thunk.name}"
+    _elements(thunk.dtype, thunk.left, name)
+    if thunk.left.size != thunk.right.size or thunk.flag.size != 1:
+        sizes = f"{thunk.left.size} and {thunk.right.size} bytes, {thunk.flag.size} for the flag"
+        raise VerificationError(f"{name}: {sizes}")
+    if thunk.steps >= LARGEST or thunk.scaled >= LARGEST:
+        raise VerificationError(f"{name}: within {thunk.steps} scaled {thunk.scaled}")
+    for part in (thunk.left, thunk.right):
+        _check_slice(part, allocations, name, write=False)
+    _check_slice(thunk.flag, allocations, name, write=True)
+
+
+def _elements(name: str, part: BufferSlice, where: str) -> DType:
+    """The type of a slice's elements."""
+    dtype = BY_NAME.get(name)
+    if dtype is None or not dtype.is_array or part.size % dtype.bytes:
+        raise VerificationError(f"{where}: {part.size} bytes of {name}")
+    return dtype
+
+
 _RULES: dict[type, Callable[[Any, Sequence[Allocation], Mapping[str, Kernel]], None]] = {
     KernelThunk: _kernel,
     CopyThunk: _copy,
@@ -329,4 +381,9 @@ _RULES: dict[type, Callable[[Any, Sequence[Allocation], Mapping[str, Kernel]], N
     CollectiveDoneThunk: _meeting,
     InfeedThunk: _meeting,
     OutfeedThunk: _meeting,
+    ChecksumThunk: _checksum,
+    NanThunk: _nan,
+    FillThunk: _fill,
+    ZoneThunk: _zone,
+    CompareThunk: _compare,
 }

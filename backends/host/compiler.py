@@ -21,11 +21,13 @@ from ...planning.plan import KernelRequest, Plan
 from ...planning.planner import PlanOptions, plan
 from ...profiling.insert import profiled
 from ...thunks import SequentialThunk, from_plan, to_text
+from ...thunks.insert_checks import Memory
 from ..base import CompileOptions, Compiler, EmitFor, Emitter
 from . import program as host_program
+from .checks import checked
 from .estimate import seconds_by_kernel
 from .executable import HostExecutable
-from .image import image_of
+from .image import image_of, with_memory
 from .program import BuiltHost
 
 BATCH = 4
@@ -77,9 +79,12 @@ class HostCompiler(Compiler[Plan]):
         refuse_unsupported(parts)
         watch = Stopwatch()
         seconds = seconds_by_kernel(program)
+        memory = Memory(len(program.assignment.allocations))
 
         def host_of(ranged: frozenset[str]) -> tuple[SequentialThunk, BuiltHost | None]:
             thunks = from_plan(program, ranged=ranged, devices=options.devices)
+            if options.debug:
+                thunks = checked(thunks, program, options.debug, memory)
             if not host_program.is_compiled(thunks, options):
                 return thunks, None
             with watch.measure("host"):
@@ -99,6 +104,7 @@ class HostCompiler(Compiler[Plan]):
             stages = (("thunks.txt", to_text(thunks)), *hosts, *_stages(parts, options))
         emitters = {request.name: part.emitter.name for part in parts for request in part.requests}
         image = image_of(program, thunks, emitters, not options.emit.strict, ranged, options.devices)
+        image = with_memory(image, memory.sizes)
         return HostExecutable(
             image,
             program.module,

@@ -23,6 +23,7 @@ from .signature import Signature
 if TYPE_CHECKING:
     from ...profiling.recorder import Recorder
     from ...profiling.sink import Sink
+    from ...thunks.check_log import CheckLog
     from .entry import Native, Program
 
 IDLE_CONTEXTS = 8
@@ -122,7 +123,7 @@ class Context:
         executor: Executor,
         addresses: list[int],
         observer: Observer | None,
-        sink: Sink | Recorder | None,
+        sink: Sink | CheckLog | Recorder | None,
         port: Port | None = None,
     ) -> None:
         if addresses != self._bound or self._frame is None:

@@ -17,6 +17,7 @@ from ...codegen.options import Target
 from ...hlo.errors import InputError
 from ...hlo.ir import Module
 from ...thunks import ProfileThunk, SequentialThunk, WhileThunk
+from ...thunks.check_log import Findings, log_of
 from ...thunks.executor import Executor, Observer
 from ...thunks.host_program import host_program_of
 from ...thunks.image import Image
@@ -69,12 +70,14 @@ class HostExecutable(Executable):
         self._executor = Executor(image.thunks, code.address, variable, cache, flush, program=host)
         self._recorder = recorder
         self._events = _sink(image.thunks, self._executor) if recorder is None else None
+        self._checks = log_of(image.thunks)
         self._is_long = image.seconds >= LONG
         self._red_zones, self._cache, self._host_text = red_zones, cache, host_text
         self._contexts = Contexts(functools.partial(Context, self._signature, image))
         self._native: np.ndarray | None = None
         self.outside = Outside(image, program.name) if depends_on_device(image) else None
-        observed = red_zones or self._events is not None or self.outside is not None
+        notes = self._events is not None or self._checks is not None
+        observed = red_zones or notes or self.outside is not None
         self._may_enter = not (self._border or observed or self._is_long) and runs_natively(self._executor)
         self._entering = threading.Lock()
 
@@ -189,7 +192,7 @@ class HostExecutable(Executable):
             observer = RedZones(self.code, self._executor.runner, self.image.flush_subnormals, context.address)
 
         def run() -> None:
-            context.run(self._executor, addresses, observer, self._events or self._recorder, port)
+            context.run(self._executor, addresses, observer, self._events or self._checks or self._recorder, port)
             for number, slice in signature.copied:
                 ctypes.memmove(places[number], context.address(slice.allocation) + slice.offset, slice.size)
 
@@ -255,6 +258,17 @@ class HostExecutable(Executable):
                 f"{self.program.name} was compiled without a profile", remedy="use CompileOptions(profile=True)"
             )
         return self._events.profile(clear)
+
+    def findings(self) -> Findings:
+        """What the checks in the program found in its last run.
+
+        Raises InputError if it has none.
+        """
+        if self._checks is None:
+            raise InputError(
+                f"{self.program.name} was compiled without checks", remedy="use CompileOptions(debug='nan')"
+            )
+        return self._checks.findings()
 
     @property
     def is_planned(self) -> bool:

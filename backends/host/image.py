@@ -2,13 +2,15 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection, Mapping
+from collections.abc import Collection, Mapping, Sequence
+from dataclasses import replace
 
 import numpy as np
 
 from ...hlo.dynamic_border import DynamicBorder
 from ...hlo.errors import Location
 from ...hlo.replica_groups import ONE_DEVICE, Devices
+from ...planning.allocation import POOL_ALIGNMENT, Allocation
 from ...planning.plan import AllocationKind, BufferSlice, KernelRequest, Plan
 from ...thunks.image import Image, Kernel, KernelArgument
 from ...thunks.kinds import SequentialThunk
@@ -42,6 +44,14 @@ def image_of(
         _largest(plan),
         devices,
     )
+
+
+def with_memory(image: Image, sizes: Sequence[int]) -> Image:
+    """The image with further temporaries of these sizes, in bytes."""
+    first = len(image.allocations)
+    kind = AllocationKind.TEMPORARY
+    more = (Allocation(first + n, kind, size, POOL_ALIGNMENT) for n, size in enumerate(sizes))
+    return replace(image, allocations=(*image.allocations, *more))
 
 
 def _elsewhere(plan: Plan) -> dict[int, BufferSlice]:

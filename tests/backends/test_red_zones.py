@@ -108,3 +108,19 @@ def test_the_command(tmp_path, capsys):
     assert "out0 float32[10]" in capsys.readouterr().out
     assert main(["run", str(tmp_path / "m.hlo"), "--seed", "1", "--red-zones", "--emitters", "evaluator"]) == 2
     assert "--red-zones needs compiled kernels" in capsys.readouterr().err
+
+
+def findings(stack: Emitter, host: str):
+    options = CompileOptions(cache=None, debug="redzone", host_program=host)
+    compiler = HostCompiler()
+    made = compiler.compile(compiler.run_hlo_passes(parse_module(TEXT), options), lambda request: stack, options)
+    made.execute([X])
+    return [(f.thunk.name.partition(": ")[2], f.number) for f in made.findings().found]
+
+
+@pytest.mark.parametrize("host", ["interpreted", "compiled"])
+def test_thunks_find_them_too(host):
+    assert findings(emitter(0, 10), host) == []
+    assert findings(emitter(0, 11), host) == [("behind argument 1", 0)]
+    assert findings(emitter(-1, 3), host) == [("behind argument 0", 276)]  # of 280: the next argument begins a line
+    assert findings(emitter(1, 2, "in"), host) == [("argument 0, which it only reads", 7)]

@@ -94,13 +94,19 @@ def runs(command, add, folder):
     (folder / "odd.hlo").write_text(
         'HloModule m\nENTRY e { p = f32[] parameter(0)\n ROOT r = f32[] custom-call(p), custom_call_target="x" }\n'
     )
+    checked = [(["run", add, "--debug", "checksum"], 0), (["run", add, "--input", "{nan, 1}", "--debug", "nan"], 1)]
     program = str(folder / "add.tbx")
     assert main(["compile", add, "-o", program, "--host-program", "compiled"]) == 0
     (folder / "feed.hlo").write_text(FEED)
     feed = str(folder / "feed.hlo")
     assert main(["compile", feed, "-o", str(folder / "feed.tbx"), "--replicas", "2"]) == 0
     return {
-        "run": [(["run", add, add, "--iterations", "2"], 0), (["run", add, add, "--profile"], 0), (["run", feed], 0)],
+        "run": [
+            (["run", add, add, "--iterations", "2"], 0),
+            (["run", add, add, "--profile"], 0),
+            (["run", feed], 0),
+            *checked,
+        ],
         "diff": [
             (["diff", add, "--stacks", "evaluator,legacy", "--inputs", wrong], 1),
             (["diff", str(folder / "odd.hlo"), "--stacks", "evaluator,legacy"], 1),

@@ -21,13 +21,18 @@ from ...thunks import (
     write,
 )
 from ...thunks.kinds import (
+    ChecksumThunk,
     CollectiveDoneThunk,
     CollectiveStartThunk,
+    CompareThunk,
     DeviceIdThunk,
     Exchange,
+    FillThunk,
     InfeedThunk,
+    NanThunk,
     OutfeedThunk,
     Thunk,
+    ZoneThunk,
 )
 from ...thunks.rows import BY_CLASS, KINDS
 from ...thunks.verify import verify_image
@@ -50,6 +55,12 @@ EVERY = (
     CopyThunk("while", A, B),
     ProfileThunk("add.1", 0, True),
     ProfileThunk("end", 12, False),
+    ChecksumThunk("add.1", 0, A),
+    NanThunk("add.1", 3, A, "f32", False),
+    NanThunk('"', 3, A, "c64", True),
+    FillThunk("add.1", B, 7),
+    ZoneThunk("behind argument 0", 4, B, 0),
+    CompareThunk("add.1", 5, A, B, "bf16", 2, 16, P),
     SequentialThunk((), "while 1"),
     SequentialThunk((), "branch 12"),
     SequentialThunk((INNER, SequentialThunk((), "é"))),

@@ -23,12 +23,17 @@ from ...thunks import (
 )
 from ...thunks.image import Image, Kernel, KernelArgument
 from ...thunks.kinds import (
+    ChecksumThunk,
     CollectiveDoneThunk,
     CollectiveStartThunk,
+    CompareThunk,
     DeviceIdThunk,
     Exchange,
+    FillThunk,
     InfeedThunk,
+    NanThunk,
     OutfeedThunk,
+    ZoneThunk,
 )
 from ...thunks.verify import verify_image
 
@@ -105,6 +110,25 @@ def test_a_right_image_passes():
 BORDER = DynamicBorder((DynamicDimension(0, 0, 1),), (), (F4,), 1)
 
 WRONG = {
+    "checksum of nothing": (with_thunks(ChecksumThunk("s", 0, BufferSlice(0, 8, 16))), "checksum s: 0[8:24] is out"),
+    "two checks": (with_thunks(ChecksumThunk("s", 1, X), ZoneThunk("z", 1, X, 0)), "check z: the id 1 is another's"),
+    "large id": (with_thunks(ChecksumThunk("s", 1 << 24, X)), "check s: the id 16777216 is another's, or too large"),
+    "integer nan": (with_thunks(NanThunk("n", 0, X, "s32", False)), "check n: s32 has no NaN"),
+    "narrow nan": (with_thunks(NanThunk("n", 0, X, "f4e2m1fn", True)), "check n: f4e2m1fn has no NaN"),
+    "unknown type": (with_thunks(NanThunk("n", 0, X, "f33", False)), "check n: 16 bytes of f33"),
+    "odd type": (with_thunks(NanThunk("n", 0, BufferSlice(0, 0, 15), "f32", False)), "check n: 15 bytes of f32"),
+    "filled parameter": (with_thunks(FillThunk("f", X, 0)), "fill f: writes allocation 0, a parameter"),
+    "zone outside": (with_thunks(ZoneThunk("z", 0, BufferSlice(9, 0, 1), 0)), "zone z: allocation 9 does not exist"),
+    "unequal sides": (
+        with_thunks(CompareThunk("c", 0, X, BufferSlice(2, 0, 8), "f32", 0, 0, PRED)),
+        "compare c: 16 and 8 bytes, 1 for the flag",
+    ),
+    "wide flag": (with_thunks(CompareThunk("c", 0, X, T, "f32", 0, 0, INDEX)), "compare c: 16 and 16 bytes, 4 for the"),
+    "flag of a parameter": (
+        with_thunks(CompareThunk("c", 0, X, T, "f32", 0, 0, BufferSlice(0, 0, 1))),
+        "compare c: writes allocation 0, a parameter",
+    ),
+    "far apart": (with_thunks(CompareThunk("c", 0, X, T, "f32", 1 << 62, 0, PRED)), "compare c: within 46116860184273"),
     "unknown kernel": (call(read(X), write(Y), symbol="f"), "kernel n: no kernel has the symbol 'f'"),
     "arity": (call(read(X)), "kernel n: negate takes 2, given 1"),
     "size": (call(read(BufferSlice(0, 0, 8)), write(Y)), "argument 0: negate takes 16 bytes to read, given 8"),

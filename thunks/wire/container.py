@@ -27,12 +27,12 @@ from enum import IntEnum
 from ...hlo.errors import InputError
 
 MAGIC = b"TBX\0"
-FORMAT = 3
+FORMAT = 4
 """The format version of this writer, and the newest that this reader knows."""
 
-LEAST_READER, OF_SPLIT, OF_DEVICES = 1, 2, 3
-"""The least format version of a reader of what this writer writes, of programs with split kernels, and of programs for
-several devices or with feeds.
+LEAST_READER, OF_SPLIT, OF_DEVICES, OF_CHECKS = 1, 2, 3, 4
+"""The least format version of a reader of what this writer writes, of programs with split kernels, of programs for
+several devices or with feeds, and of programs that check memory.
 """
 
 ALIGNMENT = 64

@@ -142,16 +142,19 @@ ENTRY e {
 }
 """
 PROGRAMS = {
-    "loop": (LOOP, "mlir", False),
-    "branches": (BRANCHES, "legacy", False),
-    "aliased": (ALIASED, "mlir", False),
-    "dynamic": (DYNAMIC, "legacy", False),
-    "product": (PRODUCT, "mlir", False),
-    "profile": (LOOP, "legacy", True),
-    "split": (SPLIT, "legacy", False),
-    "devices": (DEVICES, "mlir", False),
+    "loop": (LOOP, "mlir", ""),
+    "branches": (BRANCHES, "legacy", ""),
+    "aliased": (ALIASED, "mlir", ""),
+    "dynamic": (DYNAMIC, "legacy", ""),
+    "product": (PRODUCT, "mlir", ""),
+    "profile": (LOOP, "legacy", "profile"),
+    "split": (SPLIT, "legacy", ""),
+    "devices": (DEVICES, "mlir", ""),
+    "nan": (LOOP, "legacy", "nan"),
+    "checksum": (BRANCHES, "legacy", "checksum"),
+    "redzone": (LOOP, "mlir", "redzone"),
 }
-"""Name → HLO, stack, whether it has profile thunks: together every kind of thunk and of allocation."""
+"""Name → HLO, stack, what it notes (a profile, or checks): together every kind of thunk and of allocation."""
 
 
 def make(day: str, names: Sequence[str] = tuple(PROGRAMS)) -> int:
@@ -180,9 +183,10 @@ def run(executable: HostExecutable, inputs: Sequence[np.ndarray]) -> list[np.nda
     return [leaf for device in range(2) for leaf in (*results[device], *executable.outfeed(device))]
 
 
-def _made(text: str, stack: str, profile: bool) -> tuple[bytes, list[np.ndarray], list[np.ndarray]]:
+def _made(text: str, stack: str, notes: str) -> tuple[bytes, list[np.ndarray], list[np.ndarray]]:
     emit, replicas = EmitOptions(Target.level("x86-64-v2"), ranges=text == SPLIT), 2 if text == DEVICES else 1
-    executable = compile(text, stack, CompileOptions(emit, cache=None, profile=profile, replicas=replicas))
+    watched = {"profile": True} if notes == "profile" else {"debug": notes}
+    executable = compile(text, stack, CompileOptions(emit, cache=None, replicas=replicas, **watched))
     inputs = [x[:5] if text == DYNAMIC else x for x in fake_inputs(parse(text), 1)]
     if text == DEVICES:
         inputs = [x + n for n in range(4) for x in inputs]
