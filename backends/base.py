@@ -32,12 +32,14 @@ class BackendError(TestbedError):
 class Emitter:
     """One code-generation stack as a back end sees it.
 
-    emit: requests → one LLVM module. unsupported: all errors that `emit` would raise.
+    emit: requests → one LLVM module. unsupported: all errors that `emit` would raise. shadow: another stack, whose
+    kernels run behind these, on copies, and are compared with them.
     """
 
     name: str
     emit: Callable[[Sequence[KernelRequest], EmitOptions], EmittedModule]
     unsupported: Callable[[Sequence[KernelRequest]], Sequence[TestbedError]] = lambda requests: ()
+    shadow: Emitter | None = None
 
 
 EmitFor = Callable[["KernelRequest"], Emitter]
@@ -74,6 +76,8 @@ class CompileOptions:
     profile: note when each step begins and ends, for `HostExecutable.profile`; results keep their bits.
     debug: a DebugKind or its name: checks in the program, for `HostExecutable.findings`; results keep their bits.
     host_program: a HostProgramKind or its name.
+    tolerances: kernel → by how much each result of its shadow may differ, in representable values, and in those at the
+    largest magnitude; None: not at all.
     replicas, partitions: the devices that run the program together (`HostExecutable.execute_replicated`).
     """
 
@@ -84,6 +88,7 @@ class CompileOptions:
     profile: bool = False
     debug: DebugKind | str = ""
     host_program: HostProgramKind | str = HostProgramKind.AUTO
+    tolerances: Callable[[KernelRequest], Sequence[tuple[int, int]]] | None = None
     replicas: int = 1
     partitions: int = 1
 

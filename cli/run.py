@@ -28,6 +28,7 @@ from .programs import each_program
 from .replacing import replace_option, with_replacements
 from .run_debug import KINDS, Checked, checked_of, print_checked
 from .run_profile import prepare_watched, print_profile
+from .run_shadow import Shadowed, prepare_plain, print_shadowed, shadowed_of
 
 if TYPE_CHECKING:
     import numpy as np
@@ -50,6 +51,7 @@ class Iteration:
     run_seconds: float
     profile: Profile | None = None
     checked: Checked | None = None
+    shadowed: Shadowed | None = None
 
 
 @click.command()
@@ -60,7 +62,7 @@ class Iteration:
     "--emitters",
     default="legacy",
     show_default=True,
-    help="evaluator, legacy, mlir, xla, or flags such as mlir,reduce=legacy.",
+    help="evaluator, legacy, mlir, xla, or flags such as mlir,reduce=legacy; shadow runs legacy and compares mlir.",
 )
 @xla_flags_option
 @click.option(
@@ -82,6 +84,14 @@ class Iteration:
     help="Check what each kernel computes: the first NaN (nan), infinities, too (finite), a checksum of each result; "
     "or writes out of bounds (redzone).",
 )
+@click.option(
+    "--findings",
+    type=FILE,
+    default="shadow-findings",
+    show_default=True,
+    metavar="DIR",
+    help="Where --emitters shadow writes what differs, a folder each.",
+)
 @host_program_option
 @click.option("--output", type=FILE, metavar="OUT.NPZ", help="Save inputs and results in the form of io.npz.")
 @json_option("results and times")
@@ -96,6 +106,7 @@ def command(
     red_zones: bool,
     profile: bool,
     debug: str | None,
+    findings: str,
     host_program: str,
     output: str | None,
     as_json: bool,
@@ -124,7 +135,7 @@ def command(
         prepare = (
             _on_devices(program, wish, emitters, red_zones, profile, host_program)
             if on_devices
-            else _prepared(program, emitters, xla_flags, red_zones, profile, debug or "", host_program)
+            else _prepared(program, emitters, xla_flags, red_zones, profile, debug or "", findings, host_program)
         )
         done: list[Iteration] = []
         status = 0
@@ -147,19 +158,27 @@ def _prepared(
     red_zones: bool,
     profile: bool,
     debug: str,
+    findings: str,
     host_program: str,
 ) -> Any:
     """A function from inputs and the number of an iteration to that iteration; the program is compiled at once."""
     from ..backends.base import CompileOptions
     from ..hlo.replica_groups import ONE_DEVICE
+    from ..migration import Flags
     from ..migration.stacks import prepare, run_prepared
 
     stack = emitters if emitters in ("evaluator", "xla") else "legacy"
     flags = xla_flags if stack == "xla" else emitters
     options = CompileOptions(red_zones=red_zones, profile=profile, debug=debug, host_program=host_program)
+    plain: Prepared | None = None
+    if stack != emitters and Flags.parse(emitters).has_shadows:
+        from ..differential.shadow import tolerances
+
+        options = replace(options, tolerances=tolerances)
+        plain = prepare_plain(program, emitters, host_program)
     prepared: Prepared = (
         prepare_watched(program, emitters, options)
-        if profile or debug
+        if profile or debug or plain is not None
         else prepare(stack, program, flags, red_zones, host_program)
     )
 
@@ -169,7 +188,12 @@ def _prepared(
         made = prepared.executable.profile(clear=True) if profile else None
         times = result.compile_seconds, result.run_seconds
         found = checked_of(prepared.executable, debug) if debug else None
-        return Iteration(values.origin, values.inputs, Done([result.results], [[]]), ONE_DEVICE, *times, made, found)
+        done = Done([result.results], [[]])
+        shadowed = None
+        if plain is not None:
+            plain.run(values.inputs)  # the first run prepares the next ones
+            shadowed = shadowed_of(prepared, result, run_prepared(plain, values.inputs), Path(findings))
+        return Iteration(values.origin, values.inputs, done, ONE_DEVICE, *times, made, found, shadowed)
 
     return run
 
@@ -227,13 +251,16 @@ def _report(done: Sequence[Iteration], inputs: Inputs, quiet: bool) -> int:
             print_profile(now.profile)
         if now.checked is not None:
             print_checked(now.checked)
+        if now.shadowed is not None:
+            print_shadowed(now.shadowed)
         say(f"compile {now.compile_seconds:.3f} s, run {milliseconds(now.run_seconds)} ms", err=True)
     if differing:
         say(
             f"iteration {len(done)} gives other bits than the first on the same inputs: {', '.join(differing)}",
             err=True,
         )
-    return 1 if differing or (now.checked is not None and now.checked.wrong) else 0
+    wrong = any(found is not None and found.wrong for found in (now.checked, now.shadowed))
+    return 1 if differing or wrong else 0
 
 
 def _body(iteration: Iteration, program: Program) -> dict[str, Any]:
@@ -249,4 +276,5 @@ def _body(iteration: Iteration, program: Program) -> dict[str, Any]:
         "replicas": iteration.done.body(shapes),
         **profile,
         **checked,
+        **({} if iteration.shadowed is None else {"shadow": iteration.shadowed.to_json()}),
     }

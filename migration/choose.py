@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from importlib import import_module
 from importlib.util import find_spec
 
@@ -11,7 +12,7 @@ from ..hlo.ir import Instruction
 from ..hlo.library.calls import LIBRARY
 from ..hlo.opcodes import Op
 from ..planning.plan import KernelRequest
-from .flags import DEFAULT, STACK_NAMES, FlagError, Flags
+from .flags import DEFAULT, SHADOW, STACK_NAMES, FlagError, Flags
 
 ROOMS: dict[str, str] = {"legacy": "..legacy", "mlir": "..mlir_emitters", "library": "..codegen.library"}
 """Name → room. A stack offers `emit(requests, options)` and `unsupported(requests)`. No flag names `library`: an op
@@ -25,7 +26,8 @@ STRUCTURE = frozenset({Op.PARAMETER, Op.CONSTANT, Op.TUPLE, Op.GET_TUPLE_ELEMENT
 def choose(flags: Flags, request: KernelRequest) -> str:
     """The stack of a request. An unnested op follows the flags unless a library computes it; its region follows the op.
 
-    A fusion uses a stack only if all ops of its body do. If they differ, it uses the legacy stack.
+    A fusion uses a stack only if all ops of its body do. If they differ, it uses the legacy stack; it is in shadow if
+    some of its ops are and none is on legacy alone.
     """
     instruction = request.instruction
     if instruction.opcode in LIBRARY:
@@ -33,7 +35,9 @@ def choose(flags: Flags, request: KernelRequest) -> str:
     stacks = {flags.stack_of(i.opcode, dtypes_of(i)) for i in _members(request)}
     if not stacks:
         stacks = {flags.stack_of(instruction.opcode, dtypes_of(instruction))}
-    return stacks.pop() if len(stacks) == 1 else DEFAULT
+    if len(stacks) == 1:
+        return stacks.pop()
+    return DEFAULT if DEFAULT in stacks else SHADOW
 
 
 def _members(request: KernelRequest) -> list[Instruction]:
@@ -55,6 +59,8 @@ def present() -> tuple[str, ...]:
 
 def emitter(name: str) -> Emitter:
     """A stack by its name in ROOMS. Raises FlagError if its room is not there any more."""
+    if name == SHADOW:
+        return replace(emitter(DEFAULT), shadow=replace(emitter("mlir"), name=SHADOW))
     if find_spec(ROOMS[name], __package__) is None:
         raise FlagError(
             f"this testbed has no {name} emitters: they are removed", remedy=f"use --emitters {', '.join(present())}"

@@ -25,6 +25,10 @@ from .units import CLASSES, ELEMENTAL, UNITS
 STACK_NAMES = ("legacy", "mlir")
 DEFAULT = "legacy"
 LEDGER = "ledger"
+SHADOW = "shadow"
+"""Both stacks: the results are those of legacy, and mlir's are compared with them."""
+
+WORDS = (*STACK_NAMES, SHADOW)
 
 FAMILIES: dict[str, frozenset[Op]] = {
     "elementwise": frozenset(opcodes([Family.UNARY, Family.BINARY, Family.TERNARY, Family.CONVERT])),
@@ -92,6 +96,11 @@ class Flags:
         return ",".join([self.default, *(f"{rule.key}={rule.stack}" for rule in self.rules)])
 
     @property
+    def has_shadows(self) -> bool:
+        """Whether some ops run on both stacks."""
+        return SHADOW in (self.default, *(rule.stack for rule in self.rules))
+
+    @property
     def cache_key(self) -> str:
         """A hash that is the same for equal flags in every process."""
         return hashlib.sha256(str(self).encode()).hexdigest()
@@ -120,9 +129,9 @@ def _dtypes(word: str) -> frozenset[DType]:
 def _rule(word: str, text: str) -> FlagRule:
     key, equals, stack = (part.strip() for part in word.partition("="))
     if not equals:
-        if word in STACK_NAMES:
+        if word in WORDS:
             raise FlagError(f"{word!r} must come first in {text!r}", remedy="one stack, then opcode=stack rules")
-        raise FlagError(f"{word!r} in {text!r} is not of the form key=stack", remedy=_near(word, STACK_NAMES))
+        raise FlagError(f"{word!r} in {text!r} is not of the form key=stack", remedy=_near(word, WORDS))
     ops, colon, types = key.partition(":")
     if ops not in OPCODES and ops not in FAMILIES and (colon or ops not in DTYPES):
         known = [*OPCODES, *FAMILIES, *([] if colon else DTYPES)]
@@ -135,8 +144,8 @@ def _rule(word: str, text: str) -> FlagRule:
 
 
 def _stack(word: str, text: str) -> str:
-    if word not in STACK_NAMES:
-        raise FlagError(f"unknown stack {word!r} in {text!r}", remedy=_near(word, STACK_NAMES))
+    if word not in WORDS:
+        raise FlagError(f"unknown stack {word!r} in {text!r}", remedy=_near(word, WORDS))
     return word
 
 

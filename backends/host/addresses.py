@@ -40,3 +40,10 @@ address_of: Callable[[np.ndarray], int] = (
     by_layout if layout_is_known(sys.implementation.name, np.__version__) else by_interface
 )
 """The address of an array's first element."""
+
+
+def view(address: int, size: int) -> np.ndarray:
+    """An array on bytes at an address. The caller keeps the memory alive."""
+    if not size:
+        return np.empty(0, np.uint8)
+    return np.ctypeslib.as_array((ctypes.c_uint8 * size).from_address(address))

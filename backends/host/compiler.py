@@ -13,7 +13,7 @@ from typing import TypeVar
 from ...codegen.load import load
 from ...codegen.optimize import CompiledObject, assembly, build_object, optimize
 from ...codegen.threads import processors
-from ...hlo.errors import UnsupportedError
+from ...hlo.errors import InputError, UnsupportedError
 from ...hlo.ir import Module
 from ...hlo.opset import Family, opcodes
 from ...passes.pipeline import PipelineOptions
@@ -27,8 +27,9 @@ from . import program as host_program
 from .checks import checked
 from .estimate import seconds_by_kernel
 from .executable import HostExecutable
-from .image import image_of, with_memory
+from .image import image_of, with_kernels, with_memory
 from .program import BuiltHost
+from .shadows import exactly, shadows_of
 
 BATCH = 4
 """Kernels per LLVM module. Measured cost: about 2 ms per module and 20 ms per kernel."""
@@ -78,11 +79,21 @@ class HostCompiler(Compiler[Plan]):
         parts = by_stack(program.emitted, emit_for)
         refuse_unsupported(parts)
         watch = Stopwatch()
-        seconds = seconds_by_kernel(program)
+        seconds = dict(seconds_by_kernel(program))
+        shadows = shadows_of(program.emitted, emit_for)
+        if shadows is not None and shadows.emitter is not None:
+            if options.debug or options.profile or options.devices.count > 1:
+                raise InputError(
+                    "shadow kernels need a program of their own", remedy="leave out the profile, checks and devices"
+                )
+            parts.append(Part(shadows.emitter, tuple(shadows.requests.values())))
+            seconds |= {request.name: seconds[name] for name, request in shadows.requests.items() if name in seconds}
         memory = Memory(len(program.assignment.allocations))
 
         def host_of(ranged: frozenset[str]) -> tuple[SequentialThunk, BuiltHost | None]:
             thunks = from_plan(program, ranged=ranged, devices=options.devices)
+            if shadows is not None:
+                thunks = shadows.rewrite(thunks, ranged, options.tolerances or exactly, memory)
             if options.debug:
                 thunks = checked(thunks, program, options.debug, memory)
             if not host_program.is_compiled(thunks, options):
@@ -105,6 +116,8 @@ class HostCompiler(Compiler[Plan]):
         emitters = {request.name: part.emitter.name for part in parts for request in part.requests}
         image = image_of(program, thunks, emitters, not options.emit.strict, ranged, options.devices)
         image = with_memory(image, memory.sizes)
+        if shadows is not None and shadows.emitter is not None:
+            image = with_kernels(image, tuple(shadows.requests.values()), shadows.emitter.name, ranged)
         return HostExecutable(
             image,
             program.module,
@@ -115,6 +128,7 @@ class HostCompiler(Compiler[Plan]):
             options.cache,
             options.red_zones,
             program,
+            shadows=shadows,
             host_text=host.module.text if host is not None else "",
         )
 

@@ -39,6 +39,7 @@ if TYPE_CHECKING:
     from ...profiling.recorder import Recorder, Recording
     from ...profiling.sink import Sink
     from ...thunks.wire.program import Entry
+    from .shadows import Report, Shadows
 
 
 class HostExecutable(Executable):
@@ -59,6 +60,7 @@ class HostExecutable(Executable):
         plan: Plan | None = None,
         recorder: Recorder | None = None,
         host_text: str = "",
+        shadows: Shadows | None = None,
     ):
         self.image, self.program, self.code, self._plan = image, program, code, plan
         self.thunks, self.target = image.thunks, target
@@ -71,6 +73,7 @@ class HostExecutable(Executable):
         self._recorder = recorder
         self._events = _sink(image.thunks, self._executor) if recorder is None else None
         self._checks = log_of(image.thunks)
+        self._shadows = shadows
         self._is_long = image.seconds >= LONG
         self._red_zones, self._cache, self._host_text = red_zones, cache, host_text
         self._contexts = Contexts(functools.partial(Context, self._signature, image))
@@ -193,6 +196,8 @@ class HostExecutable(Executable):
 
         def run() -> None:
             context.run(self._executor, addresses, observer, self._events or self._checks or self._recorder, port)
+            if self._shadows is not None and self._checks is not None:
+                self._shadows.take(self._checks.findings(), context.address)
             for number, slice in signature.copied:
                 ctypes.memmove(places[number], context.address(slice.allocation) + slice.offset, slice.size)
 
@@ -258,6 +263,17 @@ class HostExecutable(Executable):
                 f"{self.program.name} was compiled without a profile", remedy="use CompileOptions(profile=True)"
             )
         return self._events.profile(clear)
+
+    @property
+    def has_shadows(self) -> bool:
+        """Whether kernels of another stack run behind some of its own, and are compared with them."""
+        return self._shadows is not None
+
+    def shadow_report(self) -> Report:
+        """What shadow kernels found in the last run. Raises InputError if it has none."""
+        if self._shadows is None:
+            raise InputError(f"{self.program.name} has no shadow kernels", remedy="compile it with the flags 'shadow'")
+        return self._shadows.report()
 
     def findings(self) -> Findings:
         """What the checks in the program found in its last run.

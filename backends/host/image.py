@@ -46,6 +46,11 @@ def image_of(
     )
 
 
+def with_kernels(image: Image, requests: Sequence[KernelRequest], emitter: str, ranged: Collection[str]) -> Image:
+    """The image with further kernels of a stack."""
+    return replace(image, kernels=(*image.kernels, *(_kernel(r, emitter, r.name in ranged) for r in requests)))
+
+
 def with_memory(image: Image, sizes: Sequence[int]) -> Image:
     """The image with further temporaries of these sizes, in bytes."""
     first = len(image.allocations)

@@ -5,7 +5,6 @@ Slow; for debugging emitters. A read out of bounds sees guard bytes, so the resu
 
 from __future__ import annotations
 
-import ctypes
 from collections.abc import Callable
 from dataclasses import dataclass, replace
 
@@ -15,7 +14,7 @@ from ...codegen.load import LoadedCode
 from ...thunks.kinds import Access, KernelThunk, Thunk
 from ...thunks.runner import Runner, split_record
 from ..base import BackendError
-from .addresses import address_of
+from .addresses import address_of, view
 from .memory import POOL
 
 ZONE = 4096
@@ -66,7 +65,7 @@ class RedZones:
         if not isinstance(thunk, KernelThunk):
             run()
             return
-        pieces = [_view(self._address(u.slice.allocation) + u.slice.offset, u.slice.size) for u in thunk.arguments]
+        pieces = [view(self._address(u.slice.allocation) + u.slice.offset, u.slice.size) for u in thunk.arguments]
         guarded = [_Guarded(piece, number) for number, piece in enumerate(pieces)]
         self._call(thunk, [g.address for g in guarded])
         overruns = []
@@ -124,10 +123,3 @@ class _Guarded:
             if changed.size:
                 found.append((start + int(changed[0]), start + int(changed[-1])))
         return found
-
-
-def _view(address: int, size: int) -> np.ndarray:
-    """An array on bytes at an address. The caller keeps the memory alive."""
-    if not size:
-        return np.empty(0, np.uint8)
-    return np.ctypeslib.as_array((ctypes.c_uint8 * size).from_address(address))

@@ -95,6 +95,7 @@ def runs(command, add, folder):
         'HloModule m\nENTRY e { p = f32[] parameter(0)\n ROOT r = f32[] custom-call(p), custom_call_target="x" }\n'
     )
     checked = [(["run", add, "--debug", "checksum"], 0), (["run", add, "--input", "{nan, 1}", "--debug", "nan"], 1)]
+    checked.append((["run", add, "--emitters", "shadow"], 0))
     program = str(folder / "add.tbx")
     assert main(["compile", add, "-o", program, "--host-program", "compiled"]) == 0
     (folder / "feed.hlo").write_text(FEED)

@@ -73,15 +73,15 @@ def test_different_flags_have_different_keys():
     [
         ("", "the emitters flag is empty (give legacy or mlir)"),
         ("mlri", "unknown stack 'mlri' in 'mlri' (did you mean 'mlir'?)"),
-        ("shadow", "unknown stack 'shadow' in 'shadow' (choose from legacy, mlir)"),
+        ("shade", "unknown stack 'shade' in 'shade' (did you mean 'shadow'?)"),
         ("mlir,reduce=legcy", "unknown stack 'legcy' in 'mlir,reduce=legcy' (did you mean 'legacy'?)"),
         (
             "mlir,redcue=legacy",
             "unknown opcode, family or dtype 'redcue' in 'mlir,redcue=legacy' (did you mean 'reduce'?)",
         ),
         ("mlir,legacy", "'legacy' must come first in 'mlir,legacy' (one stack, then opcode=stack rules)"),
-        ("mlir,tanh", "'tanh' in 'mlir,tanh' is not of the form key=stack (choose from legacy, mlir)"),
-        ("mlir,", "'' in 'mlir,' is not of the form key=stack (choose from legacy, mlir)"),
+        ("mlir,tanh", "'tanh' in 'mlir,tanh' is not of the form key=stack (choose from legacy, mlir, shadow)"),
+        ("mlir,", "'' in 'mlir,' is not of the form key=stack (choose from legacy, mlir, shadow)"),
         ("mlir,tanh=legacy,tanh=mlir", "'tanh' stands twice in 'mlir,tanh=legacy,tanh=mlir' (keep one)"),
         ("mlir,tanh=legacy=mlir", "unknown stack 'legacy=mlir' in 'mlir,tanh=legacy=mlir' (did you mean 'legacy'?)"),
     ],

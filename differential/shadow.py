@@ -1,0 +1,56 @@
+"""What shadow kernels found: by how much they may differ, and the first pair that differs as a finding on disk."""
+
+from __future__ import annotations
+
+import hashlib
+import math
+from pathlib import Path
+
+import numpy as np
+
+from ..backends.host.shadows import Mismatch
+from ..hlo.ir import Module
+from ..planning.plan import KernelRequest
+from ..planning.plan_text import standalone
+from .bounds import bounds_of
+from .finding import finding_of, write_finding
+from .outcome import Outcome, Run, RunKind, concluded, run_stack
+
+MOST = 1 << 40
+"""The largest tolerance of a comparison in the program."""
+
+
+def tolerances(kernel: KernelRequest) -> list[tuple[int, int]]:
+    """The bounds of the kernel's own module, rounded up: of the results, in their order."""
+    bounds = iter(bounds_of(standalone(kernel.instruction, "kernel")))
+    return [
+        (min(math.ceil(b.ulp), MOST), min(math.ceil(b.scaled), MOST))
+        for shape in kernel.result_shapes
+        for b in ([next(bounds)] if shape.is_array else [])
+    ]
+
+
+def judged(mismatch: Mismatch) -> tuple[Module, list[np.ndarray], Outcome]:
+    """The kernel alone on what it read, and the outcome of both results beside the evaluator's."""
+    module = standalone(mismatch.kernel.instruction, mismatch.kernel.name)
+    given = dict(zip(mismatch.kernel.instruction.operands, mismatch.operands, strict=True))
+    inputs = list(given.values())
+    runs = {
+        "evaluator": run_stack(module, inputs, "evaluator"),
+        "legacy": Run(RunKind.RAN, mismatch.ours),
+        "mlir": Run(RunKind.RAN, mismatch.theirs),
+    }
+    return module, inputs, concluded(module, inputs, runs)
+
+
+def write_mismatch(folder: Path, mismatch: Mismatch) -> tuple[Outcome, Path | None]:
+    """Judge a mismatch. If it is one, write it as a finding below the folder, unless it is there already."""
+    module, inputs, found = judged(mismatch)
+    if not found.is_finding:
+        return found, None
+    data = b"".join(np.ascontiguousarray(x).tobytes() for x in (*inputs, *mismatch.ours, *mismatch.theirs))
+    place = folder / f"{mismatch.kernel.name}-{hashlib.sha256(data).hexdigest()[:8]}"
+    folder.mkdir(parents=True, exist_ok=True)
+    if not place.exists():
+        write_finding(place, finding_of(module, inputs, found))
+    return found, place
