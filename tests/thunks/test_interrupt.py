@@ -135,6 +135,61 @@ except KeyboardInterrupt:
 """
 
 
+SPLIT = """HloModule split
+sum { a = f32[] parameter(0)
+  b = f32[] parameter(1)
+  ROOT s = f32[] add(a, b) }
+ENTRY e { x = f32[128] parameter(0)
+  b = f32[128,134217728] broadcast(x), dimensions={0}
+  i = f32[128,134217728] iota(), iota_dimension=1
+  m = f32[128,134217728] multiply(b, i)
+  c = f32[128,134217728] cosine(m)
+  z = f32[] constant(0)
+  ROOT r = f32[128] reduce(c, z), dimensions={1}, to_apply=sum }
+"""
+"""One kernel whose rows are shared by threads; all of them take a minute or so."""
+
+SHARED = """
+import pathlib, sys, time
+root = pathlib.Path(sys.argv[1])
+sys.path.insert(0, str(root / "tools/python"))
+from pytest_names import import_root
+import_root(root)
+import numpy as np
+import testbed
+from testbed.codegen.threads import set_threads
+set_threads(2)
+executable = testbed.compile(sys.argv[2], sys.argv[3], testbed.CompileOptions(cache=None))
+(kernel,) = executable.image.kernels
+block = np.full(128 + 16, np.nan, np.float32)
+first = -block.ctypes.data // 4 % 16
+out = block[first : first + 128]  # at a 64-byte boundary
+print("runs", kernel.split is not None, flush=True)
+try:
+    executable.execute([np.ones(128, np.float32)], [out])
+except KeyboardInterrupt:
+    while not len(executable._contexts):  # its memory is given back when the last thread has left the kernel
+        time.sleep(0.01)
+    print("interrupted", bool(np.isnan(out).any()), flush=True)
+"""
+
+
+@pytest.mark.parametrize("stack", ["legacy", "mlir"])
+def test_threads_that_share_a_kernel_leave_it_behind_their_chunks(stack):
+    """They begin no further ones: rows stay as they were."""
+    command = [sys.executable, "-c", SHARED, str(Path(__file__).parents[2]), SPLIT, stack]
+    with subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True) as child:
+        try:
+            assert child.stdout is not None and child.stdout.readline() == "runs True\n"
+            with pytest.raises(subprocess.TimeoutExpired):
+                child.wait(timeout=0.7)
+            child.send_signal(signal.SIGINT)
+            out, err = child.communicate(timeout=120)
+        finally:
+            child.kill()
+    assert (out, err, child.returncode) == ("interrupted True\n", "", 0)
+
+
 @pytest.mark.parametrize("stack", ["legacy", "mlir"])
 def test_a_long_kernel_is_interrupted_and_the_process_goes_on(stack):
     """The kernel itself goes on in its thread, with its memory; the process can end meanwhile."""
