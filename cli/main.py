@@ -35,6 +35,7 @@ COMMANDS = {
     "opt": "Run HLO passes on a module and print it, with time and counts per pass.",
     "conform": "Run a conformance corpus on chosen stacks.",
     "fuzz": "Draw programs, run them on several stacks, make what differs small.",
+    "reduce": "Make the module and the inputs of a mismatch small.",
     "bench": "Time a module on several stacks, interleaved.",
     "ab": "Compare two stacks on a module, with an interval, compile time and memory; show the history.",
     "profile": "Show where a program's time goes, by step, op, stack or source; compare; draw.",
@@ -46,7 +47,7 @@ COMMANDS = {
 """Subcommand → its line in --help. cli/NAME.py is imported only when the subcommand runs, so that --help stays fast."""
 
 COMPILING = frozenset(
-    {"diff", "run", "compile", "buffers", "stages", "opt", "conform", "fuzz", "bench", "profile", "ab"}
+    {"diff", "run", "compile", "buffers", "stages", "opt", "conform", "fuzz", "reduce", "bench", "profile", "ab"}
 )
 """Subcommands with --cpu and --cache-limit."""
 

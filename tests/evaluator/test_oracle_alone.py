@@ -23,6 +23,7 @@ MAY_RUN_IT = {
     "backends/interpreter/": "the evaluator as a back end",
     "benchmarks/suite/accuracy.py": "results in f64 for the errors that the suite prints",
     "cli/devices.py": "simulated devices: --replicas",
+    "differential/reduce/case.py": "values that parameters take over where a reduced module is cut",
     "differential/replacement.py": "compares a hand-written kernel with the one that it replaces",
     "passes/cleanup/constant_folding.py": "constants are what the oracle says; the only pass that runs it",
     "differential/permitted.py": "what the float rules leave open: the oracle with other choices",

@@ -1,0 +1,51 @@
+"""The argument CASE of `reduce` and `bisect`: the folder of a finding, or any MODULE, with the stacks to run it on."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import replace
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import click
+
+from .params import MODULE
+
+if TYPE_CHECKING:
+    from ..differential.finding import Finding
+
+
+def case_options(command: Callable[..., Any]) -> Callable[..., Any]:
+    """CASE, --stacks and --seed."""
+    for option in (
+        click.option("--seed", type=int, metavar="S", help="Seed of the inputs, in place of those of CASE."),
+        click.option(
+            "--stacks",
+            metavar="A:B:…",
+            help="Stacks with colons between them: evaluator, optimized, xla, or flags such as mlir,reduce=legacy. "
+            "[default: those of the finding, else evaluator:legacy:mlir]",
+        ),
+        click.argument("spec", metavar="CASE", type=MODULE),
+    ):
+        command = option(command)
+    return command
+
+
+def load_case(spec: str, stacks: str | None, seed: int | None) -> Finding:
+    """The case. Raises InputError, ParseError, VerificationError or FlagError."""
+    from ..differential.finding import CASE_FILE, case_of, read_finding
+    from ..migration.flags import Flags
+    from ..migration.programs import load_program
+    from ..migration.stacks import STACKS
+
+    names = tuple(s.strip() for s in stacks.split(":") if s.strip()) if stacks else None
+    for name in names or ():
+        if name not in STACKS:
+            Flags.parse(name)
+    if names is not None and len(set(names)) < 2:
+        raise click.UsageError("--stacks needs two stacks or more to compare")
+    if (Path(spec) / CASE_FILE).is_file() and seed is None:
+        found = read_finding(Path(spec))
+        return found if names is None else replace(found, stacks=names)
+    case = case_of(load_program(spec), seed=seed)
+    return case if names is None else replace(case, stacks=names)

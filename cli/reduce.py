@@ -1,0 +1,118 @@
+"""`testbed reduce CASE`: makes the module and the inputs of a finding small, and writes them as a finding."""
+
+from __future__ import annotations
+
+import os
+import sys
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import click
+
+from .case import case_options, load_case
+from .json_output import json_option, print_document
+from .output import say, wrapped
+
+if TYPE_CHECKING:
+    from ..differential.reduce.driver import Progress, Reduced, Reducer
+
+
+@click.command()
+@case_options
+@click.option("-o", "folder", metavar="DIR", help="Folder for the small finding. [default: CASE's name and .reduced]")
+@click.option(
+    "--seconds",
+    type=click.FloatRange(0, min_open=True),
+    default=60.0,
+    show_default=True,
+    metavar="N",
+    help="Stop after this time with the smallest case so far.",
+)
+@click.option(
+    "--jobs", type=click.IntRange(1), default=os.cpu_count() or 1, show_default=True, help="Candidates at once."
+)
+@json_option("the small module, its outcome and what was done")
+def command(
+    spec: str, stacks: str | None, seed: int | None, folder: str | None, seconds: float, jobs: int, as_json: bool
+) -> int:
+    """Make CASE small while its stacks disagree in the same way: the same kind of outcome, the same blame.
+
+    CASE is the folder of a finding, or a MODULE as `testbed diff` takes. Ctrl-C stops with the smallest case so far.
+    Exit 0 if a small finding was written, 1 if there is nothing to reduce because the stacks agree.
+    """
+    from ..differential.outcome import OutcomeKind
+    from ..differential.reduce.driver import Reducer, check_folder
+    from .interrupt import STATUS, patience
+
+    case = load_case(spec, stacks, seed)
+    target = Path(folder or f"{Path(spec).name if spec != '-' else 'stdin'}.reduced")
+    check_folder(target)
+    with _shown() as on_step, patience(20):
+        reducer = Reducer(case, jobs=jobs, seconds=seconds, on_step=on_step)
+        status = 0
+        try:
+            done = reducer.run()
+        except KeyboardInterrupt:
+            if reducer.outcome is None:
+                raise
+            done, status = reducer.result(), STATUS
+        if done.outcome.is_finding:
+            reducer.write(done, target)
+    if not done.outcome.is_finding:
+        kind = "agree" if done.outcome.kind is OutcomeKind.AGREE else "refuse"
+        say(wrapped(f"nothing to reduce, all stacks {kind}: {done.outcome.sentence}"), err=as_json)
+        return print_document("reduce", 1, _body(reducer, done, None)) if as_json else 1
+    if as_json:
+        return print_document("reduce", status, _body(reducer, done, target))
+    _print(reducer, done, target)
+    return status
+
+
+@contextmanager
+def _shown() -> Iterator[Any]:
+    """A function that shows the progress on stderr, where that is a terminal."""
+    if not sys.stderr.isatty():
+        yield lambda progress: None
+        return
+
+    def show(progress: Progress) -> None:
+        line = f"{progress.size} instructions, {progress.tried} tried, {progress.kept} kept: {progress.step}"
+        click.echo(f"\r{line:<78}", err=True, nl=False)
+
+    yield show
+    click.echo(f"\r{'':<78}\r", err=True, nl=False)
+
+
+def _print(reducer: Reducer, done: Reduced, target: Path) -> None:
+    progress = done.progress
+    click.echo(done.finding.text)
+    how = "no smaller one was found" if done.complete else "it may become smaller with more time"
+    say(
+        wrapped(
+            f"{reducer.before} instructions became {progress.size} in {done.seconds:.1f} s "
+            f"({progress.tried} candidates, {progress.kept} kept); {how}"
+        )
+    )
+    flaky = " (flaky: another run ended otherwise)" if done.finding.flaky else ""
+    say(wrapped(f"verdict: {done.outcome.sentence}{flaky}"))
+    say(f"finding: {target}")
+
+
+def _body(reducer: Reducer, done: Reduced, target: Path | None) -> dict[str, Any]:
+    return {
+        "case": reducer.finding.module.name,
+        "kind": done.outcome.kind.value,
+        "blamed": list(done.outcome.blamed),
+        "verdict": done.outcome.sentence,
+        "flaky": done.finding.flaky,
+        "before": reducer.before,
+        "after": done.progress.size,
+        "tried": done.progress.tried,
+        "kept": done.progress.kept,
+        "complete": done.complete,
+        "seconds": done.seconds,
+        "folder": None if target is None else str(target),
+        "hlo": done.finding.text,
+    }
