@@ -93,7 +93,6 @@ RULES = {
     "ATTR2-class": function(op("negate", "%a", "%o", attributes='x = {class = "PadDim", low = 1 : i64}')),
     "ATTR2-value": function(fusion(op("negate", "%x", "%r"), tail="kind = {}")),
     "ATTR2-word": function(fusion(op("negate", "%x", "%r"), tail='kind = "kOther"')),
-    "ATTR2-type": function(op("iota", "%o", attributes='iota_dimension = "0"')),
     "ATTR1-exact": function(op("negate", "%a", "%o", attributes="exact = {operand0 = 1 : i64}")),
     "EXACT1": function(op("negate", "%a", "%o", attributes='exact = {operand0 = "f32[4000]"}')),
     "EXACT1-shape": function(op("iota", "%o", attributes='iota_dimension = 0 : i64, shape = "f32[4000]"')),
