@@ -47,6 +47,15 @@ def _nest(
     steps: Steps | None = None,
 ) -> None:
     loops: list[Loop | Once] = []
+    width = None if steps is None else _neighbours(steps, dims, order)
+    if steps is not None and width is not None:
+        for outer, first, block in blocks(e.code, steps, [dims[d] for d in steps.dimensions], width):
+            inner = e.code.loop(block, unroll=unroll)
+            for d, place in zip(steps.dimensions, [*outer, e.code.add(first, inner.index)], strict=True):
+                positions[d] = place
+            body(positions)
+            inner.close()
+        return
     if steps is not None:
         loop, places = in_order(e.code, steps, [dims[d] for d in steps.dimensions])
         loops.append(loop)
@@ -59,6 +68,16 @@ def _nest(
     body(positions)
     for loop in reversed(loops):
         loop.close()
+
+
+def _neighbours(steps: Steps, dims: Sequence[int], order: Sequence[int]) -> int | None:
+    """How many neighbours along the last dimension an inner loop takes, where steps number all of several dimensions:
+    LLVM does not vectorise a loop that divides by the last one's size.
+    """
+    last = steps.dimensions[-1]
+    if len(steps.dimensions) == 1 or any(dims[d] != 1 and d not in steps.dimensions for d in order):
+        return None
+    return block_of(steps.partition, dims[last], dims[last])
 
 
 def tile_of(e: Elemental, roots: Sequence[Instruction], shape: Shape) -> tuple[int, int, list[Crossing]] | None:

@@ -35,9 +35,18 @@ def with_loops(b: Builder, over: Buffer, body: Callable[[tuple[Index, ...]], Non
     loops: list[Loop] = []
     # LLVM would fully unroll short loops and fill long vectors of narrow elements one by one: thousands of moves.
     unroll = Unroll.SHORT if over.dtype.bytes <= 2 else Unroll.ANY
-    inside: tuple[int, ...] = ()
+    inside: tuple[int, ...] = () if steps is None else steps.dimensions
+    if steps is not None and len(inside) > 1 and all(n == 1 or d in inside for d, n in enumerate(over.dims)):
+        # An inner loop over neighbours along the last dimension: LLVM does not vectorise one that divides by its size.
+        width = width_of(steps.partition, over.dims[inside[-1]], over.dims[inside[-1]])
+        if width is not None:
+            for outer, first, count in grouped(b, steps, [over.dims[d] for d in inside], width):
+                with b.loop(0, count, unroll=unroll) as loop:
+                    for d, place in zip(inside, [*outer, b.add(first, loop.index)], strict=True):
+                        index[d] = place
+                    body(tuple(index))
+            return
     if steps is not None:
-        inside = steps.dimensions
         loop, places = open_steps(b, steps, [over.dims[d] for d in inside], unroll)
         loops.append(loop)
         for d, place in zip(inside, places, strict=True):

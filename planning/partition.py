@@ -40,7 +40,9 @@ PIECES = 64
 """Minimum number of steps to stop at: it suffices for any number of threads, so inner dimensions are not split."""
 
 FEW_PIECES = 14
-"""The same for convolutions, which compute several positions along an inner dimension together."""
+"""The same for convolutions, which compute several positions along an inner dimension together, and in front of the
+last dimension: loops over steps of several dimensions find positions by division, element by element or in blocks.
+"""
 
 BYTES = 4
 """Bytes that move in the time of one simple operation."""
@@ -108,14 +110,15 @@ def _opcodes(kernel: Instruction) -> frozenset[Op]:
 def _outer(shape: Shape, independent: Sequence[bool], skips: bool, pieces: int) -> tuple[tuple[int, ...], int]:
     """(the outermost independent dimensions in memory, until there are that many pieces; the product of their sizes).
 
-    They are neighbours there. skips: dimensions outside them may be others.
+    They are neighbours there, the last one only if there are few pieces. skips: dimensions outside them may be others.
     """
     found: list[int] = []
     extent = 1
     for d in reversed(shape.minor_to_major):
         if skips and not found and not independent[d]:
             continue
-        if not independent[d] or extent >= pieces:
+        last = d == shape.minor_to_major[0] and not skips
+        if not independent[d] or extent >= (min(pieces, FEW_PIECES) if last else pieces):
             break
         if shape.dims[d] != 1:
             found.append(d)

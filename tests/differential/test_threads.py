@@ -144,6 +144,12 @@ ENTRY e { x = f32[300000] parameter(0)
 FAMILIES: dict[str, tuple[str, str]] = {
     "flat": (one("f32[1000]", "f32[1000] tanh(x)"), "legacy mlir"),
     "nest": (one("f32[40,33]", "f32[33,40,5] broadcast(x), dimensions={1,0}"), "legacy mlir"),
+    "nest of few rows": (one(
+        "f32[5,1024]", "f32[5,256] tanh(y)", "y = f32[5,256] slice(x), slice={[0:5], [256:512]}"
+    ), "legacy mlir"),
+    "nest of few odd rows": (one(
+        "f32[5,1024]", "f32[5,259] tanh(y)", "y = f32[5,259] slice(x), slice={[0:5], [256:515]}"
+    ), "legacy mlir"),
     "transpose": (one("f32[129,80]", "f32[80,129] transpose(x), dimensions={1,0}"), "legacy mlir"),
     "batched transpose": (one("f32[4,64,72]", "f32[4,72,64] transpose(x), dimensions={0,2,1}"), "legacy mlir"),
     "rows": (SOFTMAX, "legacy mlir"),

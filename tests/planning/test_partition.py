@@ -61,6 +61,8 @@ BY_BATCH = "lhs_batch_dims={0}, rhs_batch_dims={0}, lhs_contracting_dims={2}, rh
         ),
         ([BIG, "ROOT r = f32[512,1024] sort(x), dimensions={1}, to_apply=less"], (0,), 512),
         ([BIG, "ROOT r = f32[512,1024] sort(x), dimensions={0}, to_apply=less"], None, 0),
+        (["x = f32[16,65536] parameter(0)", "ROOT r = f32[16,65536] negate(x)"], (0,), 16),
+        (["x = f32[8,65536] parameter(0)", "ROOT r = f32[8,65536] negate(x)"], (0, 1), 524288),
         (["x = f32[64,64] parameter(0)", "ROOT r = f32[64,64] negate(x)"], None, 0),
         (["x = f32[64,512] parameter(0)", "ROOT r = f32[64,512] exponential(x)"], (0,), 64),
         (["x = f32[1000000] parameter(0)", "ROOT r = f32[1000000] negate(x)"], (0,), 1_000_000),
