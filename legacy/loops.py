@@ -75,7 +75,9 @@ def _neighbours(steps: Steps, dims: Sequence[int], order: Sequence[int]) -> int 
     LLVM does not vectorise a loop that divides by the last one's size.
     """
     last = steps.dimensions[-1]
-    if len(steps.dimensions) == 1 or any(dims[d] != 1 and d not in steps.dimensions for d in order):
+    if len(steps.dimensions) == 1 or len(order) < len(dims):  # one loop; tiles follow
+        return None
+    if any(size != 1 and d not in steps.dimensions for d, size in enumerate(dims)):
         return None
     return block_of(steps.partition, dims[last], dims[last])
 

@@ -87,12 +87,48 @@ def partition_of(kernel: Instruction) -> Partition | None:
     if extent < 2 or work < 2 * CHUNK:
         return None
     grain = _grain(extent, ops)
+    if grain < GRAINS[0] and _shares_columns(kernel, dimensions):
+        dimensions, extent = dimensions[:-1], extent // shapes[0].dims[dimensions[-1]]
+        if not dimensions:
+            return None
+        grain = _grain(extent, ops)
+    if _crosses(kernel, dimensions):
+        grain = max(grain, GRAINS[1])
     least = grain * max(1, math.ceil(CHUNK * extent / work / grain))
     if 2 * least > extent:
         return None
     sizes = range(-(-least // (2 * grain)) * grain, min(2 * least, extent // 2) + 1, grain)
     even = [size for size in sizes if extent % size == 0]
     return Partition(dimensions, extent, min(even, key=lambda size: abs(size - least), default=least))
+
+
+def _shares_columns(kernel: Instruction, dimensions: Sequence[int]) -> bool:
+    """Whether chunks are columns of a reduction, so that each walks over all rows."""
+    body = kernel.called()[0] if kernel.opcode is Op.FUSION else None
+    if body is not None and body.root.opcode is not Op.REDUCE and rows_of_body(body) is not None:
+        return False
+    reduces = [i for i in ((kernel,) if body is None else body.instructions) if i.opcode is Op.REDUCE]
+    result = next(shape for _, shape in kernel.shape.leaves())
+    return _fastest(result) in dimensions and any(_fastest(r.operands[0].shape) not in r.dimensions for r in reduces)
+
+
+def _crosses(kernel: Instruction, dimensions: Sequence[int]) -> bool:
+    """Whether steps are along a dimension in which an operand is contiguous and the results are not: then each chunk
+    reads a part of every line of the operand.
+    """
+    result = next(shape for _, shape in kernel.shape.leaves())
+    body = kernel.called()[0].instructions if kernel.opcode is Op.FUSION else (kernel,)
+    for i in body:
+        if i.opcode is Op.TRANSPOSE and i.shape.dims == result.dims:
+            source = _fastest(i.operands[0].shape)
+            if source >= 0 and i.dimensions.index(source) in {*dimensions} - {_fastest(result)}:
+                return True
+    return False
+
+
+def _fastest(shape: Shape) -> int:
+    """The fastest dimension in memory that is longer than 1."""
+    return next((d for d in shape.minor_to_major if shape.dims[d] != 1), -1)
 
 
 def _grain(extent: int, ops: frozenset[Op]) -> int:

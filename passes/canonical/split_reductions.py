@@ -17,11 +17,16 @@ from ..expansion import expand_ops
 LARGE = 1 << 19
 """Elements from which a reduction is divided: it takes some 30 µs, a kernel more and its call less than one."""
 
-FEW = 16
-"""Results up to which a reduction is divided; more are shared as they are."""
+FEW, FEW_COLUMNS = 16, 1023
+"""Results up to which a reduction is divided; more are shared as they are. The second is for those that keep the
+fastest dimension: threads that share columns all walk over all rows, which only pays for blocks of hundreds of columns.
+"""
 
 PARTS = 128
-"""Parts to aim at, from half of it to less than twice: enough for chunks of several rows on any number of threads."""
+"""Parts to aim at: enough for chunks of several rows on any number of threads."""
+
+LEAST_PARTS, LEAST_IN_PART = 16, 32
+"""The fewest parts, and the fewest elements that make a number of one."""
 
 
 def split_reductions(module: Module) -> Module:
@@ -33,14 +38,18 @@ def in_parts(i: Instruction, b: Builder) -> Instruction | None:
     """The reduction of partial reductions; None if it is small, or its region is not one op with a neutral element."""
     op = sole_binary(i.attributes["to_apply"]) if len(i.operands) == 2 else None
     x, start = i.operands[0], i.operands[1]
-    if op is None or x.shape.size < LARGE or i.shape.size > FEW or not x.shape.is_row_major or rounds(op, i):
+    if op is None or x.shape.size < LARGE or not x.shape.is_row_major or rounds(op, i):
         return None
     neutral = identity_of(op, i.shape.dtype)
     dims = x.shape.dims
+    fastest = max(d for d, size in enumerate(dims) if size != 1)
+    if i.shape.size > (FEW if fastest in i.dimensions else FEW_COLUMNS):
+        return None
     runs = [list(run) for reduced, run in groupby(range(len(dims)), lambda d: d in i.dimensions) if reduced]
     run = max(runs, key=lambda run: math.prod(dims[d] for d in run))
     count = math.prod(dims[d] for d in run)
-    even = [n for n in range(PARTS // 2, 2 * PARTS) if count % n == 0]
+    most = min(2 * PARTS, x.shape.size // (LEAST_IN_PART * i.shape.size))
+    even = [n for n in range(LEAST_PARTS, most + 1) if count % n == 0]
     parts = min(even, key=lambda n: abs(n - PARTS), default=None)
     if neutral is None or parts is None:
         return None

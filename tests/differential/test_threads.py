@@ -150,11 +150,11 @@ FAMILIES: dict[str, tuple[str, str]] = {
     "nest of few odd rows": (one(
         "f32[5,1024]", "f32[5,259] tanh(y)", "y = f32[5,259] slice(x), slice={[0:5], [256:515]}"
     ), "legacy mlir"),
-    "transpose": (one("f32[129,80]", "f32[80,129] transpose(x), dimensions={1,0}"), "legacy mlir"),
+    "transpose": (one("f32[129,160]", "f32[160,129] transpose(x), dimensions={1,0}"), "legacy mlir"),
     "batched transpose": (one("f32[4,64,72]", "f32[4,72,64] transpose(x), dimensions={0,2,1}"), "legacy mlir"),
     "rows": (SOFTMAX, "legacy mlir"),
     "row reduction": (one("f32[40,300]", "f32[40] reduce(x, z), dimensions={1}, to_apply=add"), "legacy mlir"),
-    "column reduction": (one("f32[70,300]", "f32[300] reduce(x, z), dimensions={0}, to_apply=add"), "legacy mlir"),
+    "column reduction": (one("f32[70,1100]", "f32[1100] reduce(x, z), dimensions={0}, to_apply=add"), "legacy mlir"),
     "middle reduction": (one("f32[9,70,64]", "f32[9,64] reduce(x, z), dimensions={1}, to_apply=add"), "legacy mlir"),
     "dot of many columns": (one(
         "f32[40,64]", "f32[40,300] dot(x, y), lhs_contracting_dims={1}, rhs_contracting_dims={0}",

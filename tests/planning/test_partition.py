@@ -102,7 +102,15 @@ def test_chunks_are_of_whole_tiles():
         root("x = f32[100,10000] parameter(0)", "ROOT r = f32[10000,100] transpose(x), dimensions={1,0}")
     )
     columns = partition_of(root(BIG, ZERO, "ROOT r = f32[1024] reduce(x, z), dimensions={0}, to_apply=add"))
-    assert tall.least % 64 == 0 and columns.least == 256
+    assert tall.least % 64 == 0 and columns is not None and columns.least == 256
+    few = partition_of(
+        root("x = f32[4096,512] parameter(0)", ZERO, "ROOT r = f32[512] reduce(x, z), dimensions={0}, to_apply=add")
+    )
+    assert few is None  # all chunks would walk over all rows
+    cube = partition_of(
+        root("x = f32[128,128,128] parameter(0)", "ROOT r = f32[128,128,128] transpose(x), dimensions={2,1,0}")
+    )
+    assert cube.least == 64  # chunks of 8 would read an eighth of each line
 
 
 def test_it_is_printed():

@@ -30,6 +30,7 @@ ENTRY e {{ x = {x} parameter(0)
 @pytest.fixture(autouse=True)
 def small(monkeypatch):
     monkeypatch.setattr(split_reductions, "LARGE", 512)
+    monkeypatch.setattr(split_reductions, "LEAST_IN_PART", 4)
 
 
 def reductions(module) -> list:
@@ -42,7 +43,8 @@ def reductions(module) -> list:
         (text("s32[1024]", "s32[]", "0", start="5"), (128,)),
         (text("s32[3,5,7,11]", "s32[]", "0,1,2,3"), (105,)),
         (text("s32[2,512]", "s32[2]", "1", "maximum", "-7"), (2, 128)),
-        (text("s32[640,3]", "s32[3]", "0", "multiply", "2"), (128, 3)),
+        (text("s32[8192,3]", "s32[3]", "0", "multiply", "2"), (128, 3)),
+        (text("s32[2,700,20]", "s32[20]", "0,1"), (140, 20)),
         (text("s32[4,2,192]", "s32[2]", "0,2", "minimum", "9"), (2, 96)),
         (text("s32[192,2,4]", "s32[2]", "0,2", "xor", "9"), (96, 2)),
         (text("f32[1024]", "f32[]", "0", start="5"), (128,)),
@@ -60,7 +62,9 @@ def test_is_divided_and_keeps_the_results(case: str, partial: tuple[int, ...]):
     "case",
     [
         text("s32[256]", "s32[]", "0"),  # small
-        text("s32[64,32]", "s32[32]", "0"),  # many results
+        text("s32[32,64]", "s32[32]", "1"),  # many results
+        text("s32[60,32]", "s32[32]", "0"),  # few elements of each
+        text("s32[64,1024]", "s32[1024]", "0"),  # many columns
         text("s32[1021]", "s32[]", "0"),  # a prime
         text("bf16[1024]", "bf16[]", "0"),  # would be rounded twice
         text("s32[1024]", "s32[]", "0", "subtract"),
