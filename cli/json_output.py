@@ -18,7 +18,9 @@ if TYPE_CHECKING:
 SCHEMA = 1
 """Version of the documents. It grows when a key goes or changes its meaning, not when one is added."""
 
-COMMANDS = frozenset({"ab", "bench", "diff", "exec", "fuzz", "inspect", "opt", "reduce", "run", "show", "toggles"})
+COMMANDS = frozenset(
+    {"ab", "bench", "bisect", "diff", "exec", "fuzz", "inspect", "opt", "reduce", "run", "show", "toggles"}
+)
 """Subcommands with --json."""
 
 MOST_VALUES = 4096

@@ -36,6 +36,7 @@ COMMANDS = {
     "conform": "Run a conformance corpus on chosen stacks.",
     "fuzz": "Draw programs, run them on several stacks, make what differs small.",
     "reduce": "Make the module and the inputs of a mismatch small.",
+    "bisect": "Find the pass, emitter or part that is guilty of a mismatch.",
     "bench": "Time a module on several stacks, interleaved.",
     "ab": "Compare two stacks on a module, with an interval, compile time and memory; show the history.",
     "profile": "Show where a program's time goes, by step, op, stack or source; compare; draw.",
@@ -47,7 +48,21 @@ COMMANDS = {
 """Subcommand → its line in --help. cli/NAME.py is imported only when the subcommand runs, so that --help stays fast."""
 
 COMPILING = frozenset(
-    {"diff", "run", "compile", "buffers", "stages", "opt", "conform", "fuzz", "reduce", "bench", "profile", "ab"}
+    {
+        "diff",
+        "run",
+        "compile",
+        "buffers",
+        "stages",
+        "opt",
+        "conform",
+        "fuzz",
+        "reduce",
+        "bisect",
+        "bench",
+        "profile",
+        "ab",
+    }
 )
 """Subcommands with --cpu and --cache-limit."""
 

@@ -10,12 +10,18 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from ..backends.base import CompileOptions, HostProgramKind
+from ..backends.host.compiler import HostCompiler
+from ..backends.host.executable import HostExecutable
 from ..codegen.cache import DEFAULT_CACHE
 from ..codegen.options import EmitOptions
 from ..codegen.threads import set_threads, threads
 from ..hlo.ir import Module
+from ..migration.choose import emit_first, emit_for
 from ..migration.compile import compile_module
-from ..migration.flags import Flags
+from ..migration.flags import STACK_NAMES, Flags
+from ..passes.pipeline import FUSED, PASSES, PipelineOptions, default_passes
+from ..planning.plan import Plan
+from ..planning.planner import PlanOptions, plan
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -24,13 +30,23 @@ if TYPE_CHECKING:
 @dataclass(frozen=True)
 class Setting:
     """cache: use the cache of objects on disk. red_zones: run kernels between guard bytes. host_program: how kernels
-    are called. threads: that may work at a kernel.
+    are called. threads: that may work at a kernel. fusion: False leaves each op a kernel of its own. reuse: False gives
+    every value memory of its own. kernels: only so many, the first ones, are of the stack; the other stack emits the
+    rest.
     """
 
     cache: bool = True
     red_zones: bool = False
     host_program: HostProgramKind | str = HostProgramKind.AUTO
     threads: int = 1
+    fusion: bool = True
+    reuse: bool = True
+    kernels: int | None = None
+
+    @property
+    def is_of_the_plan(self) -> bool:
+        """Whether the plan, or what emits it, is not the usual one."""
+        return not (self.fusion and self.reuse and self.kernels is None)
 
     def options(self) -> CompileOptions:
         """For a compilation in a process with this number of threads."""
@@ -54,7 +70,30 @@ def execute(module: Module, inputs: Sequence[np.ndarray], stack: str, setting: S
         text = "" if stack != "xla" else _text(module)
         return prepare(stack, Program(module.name, text, module)).run(inputs)
     with _on_threads(setting.threads):
+        if setting.is_of_the_plan:
+            return _planned(module, stack, setting).execute(inputs)
         return compile_module(module, Flags.parse(stack), setting.options()).execute(inputs)
+
+
+def plan_of_setting(module: Module, setting: Setting) -> Plan:
+    """The plan of a verified module."""
+    names = default_passes(module)
+    passes = names if setting.fusion else tuple(n for n in names if n != "fuse" and FUSED not in PASSES[n].requires)
+    return plan(module, PlanOptions(PipelineOptions(passes), reuse=setting.reuse))
+
+
+def _planned(module: Module, stack: str, setting: Setting) -> HostExecutable:
+    made, flags = plan_of_setting(module, setting), Flags.parse(stack)
+    emit = emit_for(flags)
+    if setting.kernels is not None:
+        names = {kernel.name for kernel in made.kernels[: setting.kernels]}
+        emit = emit_first(flags, names, Flags.parse(other_stack(stack)))
+    return HostCompiler().compile(made, emit, setting.options())
+
+
+def other_stack(flags: str) -> str:
+    """The stack to compare flags with: the one that is not their default."""
+    return next(name for name in STACK_NAMES if name != Flags.parse(flags).default)
 
 
 def _text(module: Module) -> str:

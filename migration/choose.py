@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Collection
 from dataclasses import replace
 from importlib import import_module
 from importlib.util import find_spec
@@ -80,3 +81,9 @@ def emit_for(flags: Flags) -> EmitFor:
         return loaded[name]
 
     return choose_emitter
+
+
+def emit_first(flags: Flags, names: Collection[str], others: Flags) -> EmitFor:
+    """The flags for the kernels of these names, and other flags for the rest: which kernel is wrong, by bisection."""
+    first, rest = emit_for(flags), emit_for(others)
+    return lambda request: (first if request.name in names else rest)(request)

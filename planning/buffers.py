@@ -41,12 +41,15 @@ class Buffers:
     live: tuple[LiveRange, ...]
 
 
-def assign_buffers(module: Module) -> Buffers:
-    """Plan the memory of a whole module. The module must be flat and scheduled, with agreed layouts."""
+def assign_buffers(module: Module, *, reuse: bool = True) -> Buffers:
+    """Plan the memory of a whole module. The module must be flat and scheduled, with agreed layouts.
+
+    reuse: False gives every value memory of its own, which no other value ever has, to find faults of sharing.
+    """
     timeline = build_timeline(module)
-    classes = coalesce(timeline)
+    classes = coalesce(timeline, reuse=reuse)
     ordered = {group: _sequence(copies, classes, timeline) for group, copies in timeline.groups.items()}
-    allocations, slices, packing = _place(timeline, classes)
+    allocations, slices, packing = _place(timeline, classes, reuse)
 
     def slice_of(variable: int) -> BufferSlice:
         return slices[classes.find(variable)] if variable < len(classes.parent) else slices[variable]
@@ -118,12 +121,17 @@ def _spare(timeline: Timeline, like: int, position: int) -> int:
     return index
 
 
-def _place(timeline: Timeline, classes: Classes) -> tuple[tuple[Allocation, ...], dict[int, BufferSlice], Packing]:
+def _place(
+    timeline: Timeline, classes: Classes, reuse: bool
+) -> tuple[tuple[Allocation, ...], dict[int, BufferSlice], Packing]:
     """(allocations, slice of each class and spare variable, packing of the arena)."""
     allocations, slices = _fixed(timeline, classes)
     segments = _temporaries(timeline, classes, slices)
     sizes = {n: timeline.variables[n].size for n in segments}
-    results = _results_as_bins(allocations, slices, classes)
+    if not reuse and segments:
+        ends = [end for parts in segments.values() for part in parts for end in part]
+        segments = {n: [(min(ends), max(ends))] for n in segments}
+    results = _results_as_bins(allocations, slices, classes) if reuse else []
     for n, (number, offset) in fill_bins(results, sizes, segments).items():
         slices[n] = BufferSlice(number, offset, sizes[n])
     rest = [n for n in segments if n not in slices]

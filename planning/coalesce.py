@@ -103,14 +103,17 @@ def union(a: Segments, b: Segments) -> Segments:
     return merged
 
 
-def coalesce(timeline: Timeline) -> Classes:
-    """Merge greedily: whole-array updates in place, then copies (inner loops first), then reuse of dying operands."""
+def coalesce(timeline: Timeline, *, reuse: bool = True) -> Classes:
+    """Merge greedily: whole-array updates in place, then copies (inner loops first), then reuse of dying operands.
+
+    reuse: False leaves out the last of these.
+    """
     classes = Classes(timeline)
     copies = [c for group in timeline.groups.values() for c in group]
     copies.sort(key=lambda c: (-c.depth, c.position))
     wanted: list[Copy | Reuse] = [r for r in timeline.reuses if r.must]
     wanted += copies
-    wanted += [r for r in timeline.reuses if not r.must]
+    wanted += [r for r in timeline.reuses if reuse and not r.must]
     for event in wanted:
         classes.merge(event)
     return classes

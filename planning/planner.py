@@ -23,9 +23,10 @@ from .schedule import schedule
 
 @dataclass(frozen=True, slots=True)
 class PlanOptions:
-    """pipeline: options of the passes that run before scheduling."""
+    """pipeline: options of the passes that run before scheduling. reuse: whether values may share memory."""
 
     pipeline: PipelineOptions = field(default_factory=PipelineOptions)
+    reuse: bool = True
 
 
 def plan(module: Module, options: PlanOptions = PlanOptions(), observer: Observer | None = None) -> Plan:
@@ -35,13 +36,13 @@ def plan(module: Module, options: PlanOptions = PlanOptions(), observer: Observe
     """
     refuse_mixed_precision(module)
     with collector_at_rest():
-        return plan_scheduled(schedule(optimize(module, options.pipeline, observer)))
+        return plan_scheduled(schedule(optimize(module, options.pipeline, observer)), reuse=options.reuse)
 
 
-def plan_scheduled(module: Module) -> Plan:
+def plan_scheduled(module: Module, *, reuse: bool = True) -> Plan:
     """Assign buffers and request kernels for a module that is flat, with agreed layouts, in its final order."""
     refuse_dynamic(module)
-    buffers = assign_buffers(module)
+    buffers = assign_buffers(module, reuse=reuse)
     maker = _Steps(buffers)
     steps = maker.computation(module.entry) + maker.copies(RESULTS)
     return Plan(module, buffers.assignment, steps, tuple(maker.kernels.requests.values()))

@@ -149,6 +149,15 @@ def test_an_error_is_a_document_with_its_place(command, tmp_path, capsys):
     assert "no such file" in document([command, "gone.hlo", "--json"], capsys, 2)["error"]["message"]
 
 
+@pytest.mark.parametrize("command", ["reduce", "bisect"])
+def test_documents_on_a_case_on_which_stacks_agree(command, add, tmp_path, capsys, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    page = sections()
+    head = {k for k in page[""] if not k.startswith(("error", "programs"))}
+    assert keys_of(document([command, add, "--json"], capsys, 1)) == head | page[command]
+    assert "no such file" in document([command, "gone.hlo", "--json"], capsys, 2)["error"]["message"]
+
+
 def test_one_of_several_programs_fails(add, capsys):
     good, bad = document(["run", add, "gone.hlo", "--json"], capsys, 2)["programs"]
     assert good["status"] == 0 and bad["status"] == 2 and bad["error"]["message"] == "gone.hlo: no such file"

@@ -1,0 +1,203 @@
+"""Finds by itself what is guilty of a finding: a change of a pass, an emitter, buffer reuse, the host program, threads.
+
+Each question is an experiment: the case run with one thing changed. Where the mismatch goes away, the thing is guilty.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass, field, replace
+from typing import Any
+
+import numpy as np
+
+from ..hlo.ir import Module
+from ..hlo.opcodes import Op
+from ..migration.flags import STACK_NAMES
+from ..migration.stacks import STACKS as KNOWN
+from ..passes.fuel import Fuel, limited
+from ..passes.pipeline import complete, default_passes, select
+from .child import Child
+from .finding import Finding
+from .outcome import Outcome
+from .preserving import Meaning, find_rewrite
+from .setting import Setting, other_stack, plan_of_setting
+
+LIMIT = 30.0
+"""Seconds that a stack has for an experiment."""
+
+
+@dataclass(frozen=True)
+class Experiment:
+    """changed: what differs from the case, in words; empty for the case itself. shows: whether it is a finding then."""
+
+    changed: str
+    shows: bool
+    sentence: str
+
+
+@dataclass
+class Bisected:
+    """culprit: what is guilty, in a few words; empty if the case is no finding. sentence: why. toggles: the least that
+    shows it, as options of testbed commands.
+    """
+
+    outcome: Outcome
+    culprit: str = ""
+    sentence: str = ""
+    toggles: str = ""
+    evidence: list[Experiment] = field(default_factory=list)
+
+
+@dataclass(frozen=True)
+class Kernel:
+    """A kernel of a plan: its name, opcodes and element types."""
+
+    name: str
+    ops: tuple[str, ...]
+    dtypes: tuple[str, ...]
+
+
+def bisect(finding: Finding, child: Child, limit_s: float = LIMIT) -> Bisected:
+    """What is guilty. child: where the experiments run."""
+    return _Bisector(finding, child, limit_s).run()
+
+
+CHANGES: dict[str, tuple[str, str, dict[str, Any]]] = {
+    "threads": ("on one thread", "--threads", {"threads": 1}),
+    "buffer reuse": ("every value in memory of its own", "", {"reuse": False}),
+    "compiled host program": ("thunks interpreted", "--host-program interpreted", {"host_program": "interpreted"}),
+}
+"""What may be guilty beside stacks and passes → the run without it in words, as options, as fields of Setting."""
+
+
+class _Bisector:
+    def __init__(self, finding: Finding, child: Child, limit_s: float):
+        self.case, self.child, self.limit = finding, child, limit_s
+        self.setting = finding.setting
+        self.reference = "evaluator"
+
+    def run(self) -> Bisected:
+        outcome = self._outcome(self.case.stacks, self.setting, again=True)
+        self.found = Bisected(outcome)
+        self._note("", outcome)
+        if not outcome.is_finding:
+            return self.found
+        guilty = [name for name in outcome.blamed if name in STACK_NAMES or name not in KNOWN]
+        if not guilty:
+            return self._conclude(
+                outcome.blamed[0], f"{', '.join(outcome.blamed)} is no compiled stack: {outcome.sentence}"
+            )
+        self.stack = guilty[0]
+        shared = len(guilty) > 1 or other_stack(self.stack) not in self.case.stacks
+        return (shared and self._by_pass()) or self._by_setting() or self._by_kernel(shared)
+
+    def _conclude(self, culprit: str, sentence: str, toggles: str = "") -> Bisected:
+        self.found.culprit, self.found.sentence, self.found.toggles = culprit, sentence, toggles
+        return self.found
+
+    def _outcome(self, stacks: Sequence[str], setting: Setting, *, again: bool = False) -> Outcome:
+        return self.child.outcome(self.case.module, self.case.inputs, stacks, self.limit, setting, again=again)
+
+    def _note(self, changed: str, outcome: Outcome) -> bool:
+        self.found.evidence.append(Experiment(changed, outcome.is_finding, outcome.sentence))
+        return outcome.is_finding
+
+    def _shows(self, changed: str, stack: str, setting: Setting) -> bool:
+        """Whether the stack and the evaluator still disagree, with this changed."""
+        return self._note(changed, self._outcome((self.reference, stack), setting))
+
+    # -- passes -------------------------------------------------------------------------------------------------------
+    def _by_pass(self) -> Bisected | None:
+        if not self._note("the evaluator after all passes", self._outcome((self.reference, "optimized"), self.setting)):
+            return None
+        answer = self.child.call(guilty_change, self.case.module, self.case.inputs, limit_s=self.limit * 4)
+        if answer is None or isinstance(answer, str):
+            return self._conclude(
+                "passes", f"the passes change the results; which one is not known: {answer or 'none'}"
+            )
+        name, passes, number, rewrites, lines = answer
+        sentence = f"pass {name} changes the results with its change {number} of {rewrites}: {'; '.join(lines[:4])}"
+        return self._conclude(f"pass {name}", sentence, f"testbed opt --passes {','.join(passes)} --evaluate-each")
+
+    # -- settings -----------------------------------------------------------------------------------------------------
+    def _by_setting(self) -> Bisected | None:
+        for culprit, (words, toggles, change) in CHANGES.items():
+            if all(getattr(self.setting, key) == value for key, value in change.items()):
+                continue
+            if not self._shows(words, self.stack, replace(self.setting, **change)):
+                what = f"{self.stack} is right with {words}: suspect {culprit}"
+                return self._conclude(culprit, what, toggles)
+        return None
+
+    # -- kernels ------------------------------------------------------------------------------------------------------
+    def _by_kernel(self, shared: bool) -> Bisected:
+        other = other_stack(self.stack)
+        if shared or self._shows(f"{other} in place of {self.stack}", other, self.setting):
+            where = "thunks, plan or what else the stacks share below the passes"
+            return self._conclude("thunks", f"both stacks are wrong, the passes are right: suspect {where}")
+        for fusion in (False, True):
+            setting = replace(self.setting, fusion=fusion)
+            alone = "each op a kernel of its own" if not fusion else "fused as usual"
+            if not self._shows(alone, self.stack, setting):
+                continue
+            kernels = self.child.call(kernels_of, self.case.module, setting, limit_s=self.limit)
+            if not isinstance(kernels, str):
+                return self._guilty_kernel(kernels, setting, other)
+        return self._conclude(self.stack, f"{self.stack} is wrong with its own fusions only, not kernel by kernel")
+
+    def _guilty_kernel(self, kernels: Sequence[Kernel], setting: Setting, other: str) -> Bisected:
+        low, high = 0, len(kernels)
+        while high - low > 1:
+            middle = (low + high) // 2
+            words = f"the first {middle} of {len(kernels)} kernels by {self.stack}"
+            if self._shows(words, self.stack, replace(setting, kernels=middle)):
+                high = middle
+            else:
+                low = middle
+        kernel = kernels[high - 1]
+        ops, types = ", ".join(kernel.ops), ", ".join(kernel.dtypes)
+        toggles = self._op_toggle(kernel, setting, other)
+        which = f"kernel {kernel.name} ({ops} of {types}), number {high} of {len(kernels)}"
+        sentence = f"{which}, is wrong as {self.stack} emits it"
+        return self._conclude(f"{self.stack}: {ops} of {types}", sentence, toggles)
+
+    def _op_toggle(self, kernel: Kernel, setting: Setting, other: str) -> str:
+        """The flags with which the mismatch goes away, as an option."""
+        for op in kernel.ops:
+            flags = f"{self.stack},{op}={other}"
+            if not self._shows(f"--emitters {flags}", flags, setting):
+                return f"--emitters {flags}"
+        return f"--emitters {other}"
+
+
+def guilty_change(
+    module: Module, inputs: Sequence[np.ndarray]
+) -> tuple[str, list[str], int, int, tuple[str, ...]] | None:
+    """(Pass, passes up to it, number of its guilty change, its changes, lines of difference); None: none is guilty."""
+    meaning, now, names = Meaning.of(module, inputs), module, []
+    for step in complete(select(default_passes(module))):
+        names.append(step.name)
+        with limited(Fuel()) as fuel:
+            done = step.run(now)
+        if done is not now and meaning.change(done) is not None:
+            rewrites = max(fuel.spent, 1)
+            culprit = find_rewrite(meaning, step.run, now, rewrites)
+            return step.name, names, culprit.number, rewrites, culprit.difference
+        now = done
+    return None
+
+
+STRUCTURE = frozenset({Op.PARAMETER, Op.CONSTANT, Op.TUPLE, Op.GET_TUPLE_ELEMENT, Op.BITCAST})
+"""Ops of a kernel's body that compute nothing."""
+
+
+def kernels_of(module: Module, setting: Setting) -> list[Kernel]:
+    """The kernels of the module's plan, in order."""
+    found = []
+    for request in plan_of_setting(module, setting).kernels:
+        members = request.body.instructions if request.body is not None else (request.instruction,)
+        ops = dict.fromkeys(i.opcode.value for i in members if i.opcode not in STRUCTURE)
+        types = dict.fromkeys(s.dtype.value for i in members for _, s in i.shape.leaves())
+        found.append(Kernel(request.name, tuple(ops) or (request.instruction.opcode.value,), tuple(types)))
+    return found

@@ -1,0 +1,125 @@
+"""Bisection names the part that holds a planted fault, with the experiments that show it."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+import numpy as np
+import pytest
+
+from ...differential.bisect import Bisected, bisect, guilty_change, kernels_of
+from ...differential.child import Child
+from ...differential.finding import Finding
+from ...differential.outcome import outcome
+from ...differential.planted.fault import planted
+from ...differential.planted.table import FAULTS, case_of_fault
+from ...differential.setting import Setting, execute, other_stack, plan_of_setting
+from ...evaluator.evaluator import evaluate
+
+UNCACHED = Setting(cache=False)
+
+
+class Here(Child):
+    """A child in this process, with the faults that are planted here."""
+
+    def outcome(self, module, inputs, stacks, limit_s=0.0, setting=UNCACHED, *, again=False):
+        return outcome(module, inputs, stacks, setting, again=again)
+
+    def call(self, function, *arguments, limit_s=0.0):
+        return function(*arguments)
+
+
+def bisected(name: str) -> Bisected:
+    with planted(FAULTS[name]):
+        return bisect(replace(case_of_fault(FAULTS[name]), setting=UNCACHED), Here())
+
+
+@pytest.mark.parametrize("name", FAULTS)
+def test_the_part_that_holds_the_fault_is_named(name):
+    found = bisected(name)
+    assert any(word in found.culprit for word in FAULTS[name].culprits), (found.culprit, found.sentence)
+    assert found.sentence and found.evidence[0].changed == "" and found.evidence[0].shows
+    if FAULTS[name].blamed != ("legacy", "mlir"):
+        assert found.culprit.startswith(FAULTS[name].blamed[0]) and "--emitters" in found.toggles
+
+
+def test_a_change_of_a_pass_is_named_with_its_lines():
+    found = bisected("pass-algebra-forgets-a-square")
+    assert "its change 1 of 1" in found.sentence and "+ q = f32[6] abs(s)" in found.sentence
+    assert found.toggles.startswith("testbed opt --passes") and found.toggles.endswith("algebra --evaluate-each")
+
+
+def test_a_healthy_case_has_no_culprit():
+    found = bisect(case_of_fault(FAULTS["legacy-reverse-forgotten"]), Here())
+    assert not found.culprit and len(found.evidence) == 1 and not found.evidence[0].shows
+
+
+def test_no_pass_is_guilty_of_a_healthy_module():
+    case = case_of_fault(FAULTS["pass-cse-blind-to-direction"])
+    assert guilty_change(case.module, case.inputs) is None
+
+
+@pytest.mark.parametrize("setting", [
+    Setting(reuse=False),
+    Setting(fusion=False),
+    Setting(kernels=1, fusion=False),
+    Setting(kernels=0),
+    Setting(fusion=False, reuse=False, host_program="interpreted", threads=2),
+    Setting(red_zones=True, host_program="compiled"),
+], ids=str)  # fmt: skip
+@pytest.mark.parametrize("name", ["thunk-copy-cuts-the-end", "plan-alias-of-a-transpose"])
+def test_settings_change_no_result(name, setting):
+    case = case_of_fault(FAULTS[name])
+    wanted = evaluate(case.module, case.inputs)
+    for stack in ("legacy", "mlir"):
+        given = execute(case.module, case.inputs, stack, setting)
+        assert all(np.allclose(a, b, rtol=1e-4) for a, b in zip(wanted, given, strict=True))
+
+
+def test_without_reuse_no_two_values_share_memory():
+    module = case_of_fault(FAULTS["plan-alias-of-a-transpose"]).module
+    shared, own = (plan_of_setting(module, Setting(fusion=False, reuse=reuse)) for reuse in (True, False))
+    slices = [own.assignment.slices[key] for key in own.assignment.slices]
+    assert all(not a.overlaps(b) for n, a in enumerate(slices) for b in slices[:n] if a != b)
+    assert sum(a.size for a in own.assignment.allocations) > sum(a.size for a in shared.assignment.allocations)
+
+
+def test_kernels_are_named_in_the_order_of_the_plan():
+    module = case_of_fault(FAULTS["legacy-subtract-swapped"]).module
+    assert [k.ops for k in kernels_of(module, Setting(fusion=False))] == [("sine",), ("subtract",), ("exponential",)]
+    fused = kernels_of(module, Setting())
+    assert any({"subtract", "exponential"} <= {*k.ops} for k in fused) and all(k.dtypes == ("f32",) for k in fused)
+
+
+def test_the_first_kernels_are_of_the_stack():
+    """With the fault in its second kernel, one kernel of the stack is right and two are wrong."""
+    fault = FAULTS["legacy-subtract-swapped"]
+    case = case_of_fault(fault)
+    with planted(fault):
+        kinds = [
+            outcome(
+                case.module, case.inputs, ("evaluator", "legacy"), Setting(cache=False, fusion=False, kernels=n)
+            ).is_finding
+            for n in range(4)
+        ]
+    assert kinds == [False, False, True, True]
+
+
+@pytest.mark.parametrize("flags, other", [("mlir", "legacy"), ("legacy,f16=mlir", "mlir")])
+def test_the_other_stack(flags, other):
+    assert other_stack(flags) == other
+
+
+def test_a_wrong_evaluator_is_named(monkeypatch):
+    case = case_of_fault(FAULTS["legacy-subtract-swapped"])
+    right = evaluate(case.module, case.inputs)
+
+    class Wrong(Here):
+        def outcome(self, module, inputs, stacks, limit_s=0.0, setting=UNCACHED, *, again=False):
+            found = outcome(module, inputs, stacks, setting)
+            from ...differential.outcome import OutcomeKind
+
+            return replace(found, kind=OutcomeKind.DIFFER, blamed=("evaluator",), sentence="suspect evaluator")
+
+    found = bisect(Finding(case.text, case.module, case.inputs), Wrong())
+    assert found.culprit == "evaluator" and right
