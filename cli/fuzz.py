@@ -142,12 +142,12 @@ def _orders(profile: Profile, ops: str | None, dtypes: str | None, stacks: str, 
     names = parse_stacks(stacks, list(STACKS))
     if len(names) < 2:
         raise click.UsageError("--stacks needs two stacks or more to compare")
-    chosen_ops = frozenset(map(Op, _names("--ops", ops, _ops()))) if ops is not None else None
-    chosen = tuple(BY_NAME[d] for d in _names("--dtypes", dtypes, _dtypes())) if dtypes is not None else DRAWN
+    chosen_ops = frozenset(map(Op, names_of("--ops", ops, _ops()))) if ops is not None else None
+    chosen = tuple(BY_NAME[d] for d in names_of("--dtypes", dtypes, _dtypes())) if dtypes is not None else DRAWN
     return Orders(Limits(profile.instructions, ops=chosen_ops, dtypes=chosen), names, mixed)
 
 
-def _names(option: str, text: str, known: Sequence[str]) -> list[str]:
+def names_of(option: str, text: str, known: Sequence[str]) -> list[str]:
     """The names in a list with commas. Raises click.UsageError for an unknown one or none."""
     import difflib
 
@@ -156,7 +156,7 @@ def _names(option: str, text: str, known: Sequence[str]) -> list[str]:
         if name not in known:
             near = difflib.get_close_matches(name, known, 1)
             hint = f"did you mean {near[0]!r}?" if near else f"choose from {', '.join(known[:8])}, …"
-            raise click.UsageError(f"{option}: {name!r} is not drawn ({hint})")
+            raise click.UsageError(f"{option}: {name!r} is not among them ({hint})")
     if not names:
         raise click.UsageError(f"{option}: give a name or more")
     return names

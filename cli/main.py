@@ -35,6 +35,7 @@ COMMANDS = {
     "opt": "Run HLO passes on a module and print it, with time and counts per pass.",
     "conform": "Run a conformance corpus on chosen stacks.",
     "fuzz": "Draw programs, run them on several stacks, make what differs small.",
+    "exhaustive": "Run ops on every input of small types, and compare the stacks.",
     "reduce": "Make the module and the inputs of a mismatch small.",
     "bisect": "Find the pass, emitter or part that is guilty of a mismatch.",
     "bench": "Time a module on several stacks, interleaved.",
@@ -48,21 +49,7 @@ COMMANDS = {
 """Subcommand → its line in --help. cli/NAME.py is imported only when the subcommand runs, so that --help stays fast."""
 
 COMPILING = frozenset(
-    {
-        "diff",
-        "run",
-        "compile",
-        "buffers",
-        "stages",
-        "opt",
-        "conform",
-        "fuzz",
-        "reduce",
-        "bisect",
-        "bench",
-        "profile",
-        "ab",
-    }
+    "diff run compile buffers stages opt conform fuzz exhaustive reduce bisect bench profile ab".split()  # noqa: SIM905
 )
 """Subcommands with --cpu and --cache-limit."""
 

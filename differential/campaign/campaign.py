@@ -16,6 +16,7 @@ from ..child import Begin
 from ..conformance import inherited_signals_blocked
 from .cause import Cause
 from .hunter import Hunt, hunt
+from .search import SHRINK_SECONDS
 from .state import State
 from .task import Orders
 
@@ -43,7 +44,8 @@ Watch = Callable[[State], None]
 @dataclass
 class Campaign:
     """limit: seconds that a task may take. begin: runs first in each process. first: end at the first finding.
-    on_progress is called a few times a second, on_finding for each new cause.
+
+    shrink_seconds: for each finding. on_progress is called a few times a second, on_finding for each new cause.
     """
 
     orders: Orders
@@ -55,6 +57,7 @@ class Campaign:
     target: Target | None = None
     begin: Begin | None = None
     first: bool = False
+    shrink_seconds: float = SHRINK_SECONDS
     on_progress: Watch = lambda state: None
     on_finding: Callable[[Cause, str], None] = lambda cause, blob: None
     _before: float = 0.0
@@ -108,6 +111,7 @@ class Campaign:
             tuple(suspects),
             self.target,
             self.begin,
+            self.shrink_seconds,
         )
         context = multiprocessing.get_context("spawn")
         with inherited_signals_blocked():

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import time
 from collections import Counter
+from collections.abc import Callable
 from dataclasses import dataclass, replace
 from multiprocessing.connection import Connection
 from pathlib import Path
@@ -18,7 +19,7 @@ from ..conformance import begin_worker
 from ..finding import finding_of, write_finding
 from ..outcome import Outcome, OutcomeKind, outcome
 from .cause import Cause, cause_in, is_ending, units_in
-from .search import Catch, Round
+from .search import SHRINK_SECONDS, Catch, Judge, Round
 from .task import Orders, Task, known_stacks, pairs_of
 
 EXAMPLES = 400
@@ -52,6 +53,7 @@ class Hunt:
     suspects: tuple[str, ...] = ()
     target: Target | None = None
     begin: Begin | None = None
+    shrink_seconds: float = SHRINK_SECONDS
 
 
 def hunt(told: Hunt, connection: Connection, parent: int) -> None:
@@ -79,7 +81,7 @@ class _Hunter:
         kept = DirectoryBasedExampleDatabase(Path(self.told.folder) / "examples" / str(self.told.number))
         number = self.told.first_round
         while not self.over():
-            found = Round(self.told.orders, self.judge, self.known, self.over, self._smaller)
+            found = self._round(self.judge, self.over)
             caught = found.run(EXAMPLES, hash((self.told.seed, self.told.number, number)), kept)
             self.again.update(cause.name for cause in found.explained)
             if caught is not None:
@@ -88,6 +90,9 @@ class _Hunter:
             self._tell()
             self._say("round", number)
         self._say("done")
+
+    def _round(self, judge: Judge, stop: Callable[[], bool]) -> Round:
+        return Round(self.told.orders, judge, self.known, stop, self._smaller, self.told.shrink_seconds)
 
     def over(self) -> bool:
         return time.time() >= self.told.until
@@ -130,7 +135,7 @@ class _Hunter:
                 module, inputs = task.case.module, task.case.inputs
                 return child.outcome(module, inputs, task.stacks, self.told.limit, task.setting)
 
-            caught = Round(self.told.orders, judge, self.known, lambda: False, self._smaller).shrink(blob)
+            caught = self._round(judge, lambda: False).shrink(blob)
             if caught is not None:
                 self._keep(caught, child)
             else:

@@ -59,7 +59,7 @@ def test_a_blob_runs_again(capsys):
     ("arguments", "says"),
     [
         (["--ops", "tanhh"], "did you mean 'tanh'?"),
-        (["--dtypes", "f33"], "is not drawn"),
+        (["--dtypes", "f33"], "is not among them"),
         (["--ops", ","], "give a name or more"),
         (["--stacks", "mlir"], "two stacks or more"),
         (["--stacks", "mlir,nothing"], "unknown stack"),
