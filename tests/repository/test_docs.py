@@ -29,7 +29,7 @@ DOCUMENTS = sorted([*ROOT.glob("*.md"), *ROOT.glob("docs/*.md")])
 TESTBED = """#!{python}
 import sys
 sys.path.insert(0, {packages!r})
-if {{"test", "setup", "bench", "conform"}}.isdisjoint(sys.argv[1:2]):
+if __name__ == "__main__" and {{"test", "setup", "bench", "conform"}}.isdisjoint(sys.argv[1:2]):
     from testbed.cli.main import main
     sys.exit(main())
 """
