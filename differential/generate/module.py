@@ -43,7 +43,8 @@ def draw_case(source: Source, limits: Limits | None = None) -> Case:
     program = Program(source, limits)
     body = Body(program, limits.depth, entry=True)
     body.parameter(program.types[0], program.shapes[0])
-    grow(body, source.integer(1, limits.instructions))
+    most = limits.instructions
+    grow(body, source.integer(1, source.choice((min(3, most), min(6, most), most))))  # rather a small one: it is quick
     results = _results(body)
     root = results[0].instruction if len(results) == 1 else body.tupled(results)
     entry = program.done("main", body.instructions, root)
