@@ -249,7 +249,7 @@ def collective(body: Body, op: Op) -> Value | None:
     if along:
         how["dimensions"] = (body.source.integer(0, len(v.dims) - 1),)
     if folds:
-        how["to_apply"] = region_of(body, fold_ops(v.dtype)[0], v.dtype)
+        how["to_apply"] = region_of(body, fold_ops(v.dtype, v.most)[0], v.dtype)
     if op not in STARTED:
         return _same(body, op, v, **how)
     pair = v.instruction.shape if op is Op.ALL_REDUCE_START else tuple_shape(*[v.instruction.shape] * 2)
@@ -302,7 +302,7 @@ def set_dimension_size(body: Body, op: Op) -> Value | None:
         made = body.instruction(Op.MAXIMUM, (made, v.instruction), shape)
     if body.source.chance(25):
         return body.add(Op.GET_DIMENSION_SIZE, [Value(made)], Shape(D.S32), dimensions=(axis,))
-    fold = body.source.choice(fold_ops(v.dtype))
+    fold = body.source.choice(fold_ops(v.dtype, v.most))
     known = folded_known(fold, (v,), v.dims[axis])
     if fold not in (Op.ADD, Op.MULTIPLY):
         known = {"exact": v.exact}  # an empty fold is its start

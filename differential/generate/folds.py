@@ -19,19 +19,22 @@ PUT, KEEP = "put", "keep"
 Fold = Op | str
 
 
-def fold_ops(dtype: DType) -> tuple[Op, ...]:
-    """Ops that may fold elements of a type in any order."""
+def fold_ops(dtype: DType, most: float) -> tuple[Op, ...]:
+    """Ops that may fold elements of a type, up to a magnitude, in any order.
+
+    Floats are multiplied only where no product can overflow: whether an infinity meets a zero depends on the order.
+    """
     if dtype is DType.PRED:
         return Op.OR, Op.AND, Op.XOR
     if dtype.is_complex:
         return (Op.ADD,)
     if dtype.is_integer:
         return Op.ADD, Op.MAXIMUM, Op.MINIMUM, Op.MULTIPLY, Op.AND, Op.OR, Op.XOR
-    return Op.ADD, Op.MAXIMUM, Op.MINIMUM, Op.ADD, Op.MULTIPLY
+    return Op.ADD, Op.MAXIMUM, Op.MINIMUM, Op.ADD, *([Op.MULTIPLY] if most <= 1 else [])
 
 
-def scatter_ops(dtype: DType) -> tuple[Fold, ...]:
-    return *fold_ops(dtype), PUT, KEEP
+def scatter_ops(dtype: DType, most: float) -> tuple[Fold, ...]:
+    return *fold_ops(dtype, most), PUT, KEEP
 
 
 def identity(op: Op, dtype: DType) -> Any:

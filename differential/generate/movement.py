@@ -217,7 +217,7 @@ def scatter(body: Body, op: Op) -> Value | None:
         return None
     where = body.of(body.source.choice(INDICES), n.indices)
     updates = body.of(v.dtype, n.combined, lambda w: w.smooth)
-    fold = body.source.choice(scatter_ops(v.dtype))
+    fold = body.source.choice(scatter_ops(v.dtype, max(v.most, updates.most)))
     return body.add(
         op,
         [v, where, updates],

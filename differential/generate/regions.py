@@ -35,7 +35,7 @@ def reduce(body: Body, op: Op) -> Value:
     if kind in (15, 16):
         return _several(body)
     v = body.operand(lambda v: v.smooth, DRAWN)
-    return _reduced(body, v, body.source.choice(fold_ops(v.dtype)))
+    return _reduced(body, v, body.source.choice(fold_ops(v.dtype, v.most)))
 
 
 def _reduced(body: Body, v: Value, fold: Op) -> Value:
@@ -131,7 +131,7 @@ def _cumulative(body: Body, dims: tuple[int, ...]) -> tuple[WindowDim, ...]:
 
 def reduce_window(body: Body, op: Op) -> Value | None:
     v = body.operand(lambda v: v.smooth and bool(v.dims) and v.size <= 500, SUMMED)
-    fold = body.source.choice(fold_ops(v.dtype))
+    fold = body.source.choice(fold_ops(v.dtype, v.most))
     if body.source.chance(30) and v.size:
         window, dims = _cumulative(body, v.dims), v.dims
     else:
