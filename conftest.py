@@ -71,9 +71,12 @@ def pytest_report_header() -> str | None:
 
 
 def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:
-    if os.environ.get("TESTBED_DEEP"):
-        return
-    skip = pytest.mark.skip(reason="deep test: run with --deep or TESTBED_DEEP=1")
+    skips = []
+    if not os.environ.get("TESTBED_DEEP"):
+        skips.append(("deep", "deep test: run with --deep or TESTBED_DEEP=1"))
+    if os.environ.get("TESTBED_EMITTERS", "legacy") != "legacy":
+        skips.append(("default_emitters", "presupposes the usual default: run it without TESTBED_EMITTERS"))
     for item in items:
-        if "deep" in item.keywords:
-            item.add_marker(skip)
+        for marker, reason in skips:
+            if marker in item.keywords:
+                item.add_marker(pytest.mark.skip(reason=reason))

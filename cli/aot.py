@@ -7,7 +7,7 @@ from pathlib import Path
 import click
 
 from .output import say, wrapped
-from .params import MODULE
+from .params import MODULE, emitters_option
 
 RELOCATIONS = ("static", "pic", "pie")
 
@@ -26,7 +26,7 @@ RELOCATIONS = ("static", "pic", "pie")
 @click.option(
     "--relocation-model", type=click.Choice(RELOCATIONS), default="pic", show_default=True, help="How it is linked."
 )
-@click.option("--emitters", default="legacy", show_default=True, help="legacy, mlir, or flags: mlir,reduce=legacy.")
+@emitters_option("legacy, mlir, ledger, or flags: mlir,reduce=legacy.")
 def command(
     module: str,
     output: str,

@@ -10,13 +10,13 @@ import click
 from .devices import Wish, partitions_option, replicas_option
 from .keys import read_key
 from .output import say, wrapped
-from .params import FILE, MODULE, host_program_option
+from .params import FILE, MODULE, emitters_option, host_program_option
 
 
 @click.command()
 @click.argument("module", type=MODULE)
 @click.option("-o", "--output", type=FILE, required=True, metavar="PROG.TBX", help="The file to write.")
-@click.option("--emitters", default="legacy", show_default=True, help="legacy, mlir, or flags: mlir,reduce=legacy.")
+@emitters_option("legacy, mlir, ledger, or flags: mlir,reduce=legacy.")
 @replicas_option
 @partitions_option
 @click.option("--sign", type=FILE, metavar="KEY", help="Sign the program with the bytes of a file (docs/files.md).")

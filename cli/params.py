@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable
+from typing import Any
 
 import click
 from click.shell_completion import CompletionItem
@@ -34,6 +35,13 @@ class NameList(click.ParamType[str]):
             for name in self.known()
             if name.startswith(last) and name not in given
         ]
+
+
+def emitters_option(values: str) -> Callable[[Callable[..., Any]], Callable[..., Any]]:
+    """The option --emitters of commands that compile; TESTBED_EMITTERS is its default."""
+    return click.option(
+        "--emitters", envvar="TESTBED_EMITTERS", default="legacy", show_default=True, show_envvar=True, help=values
+    )
 
 
 xla_flags_option = click.option(

@@ -23,7 +23,7 @@ from .devices import (
 from .inputs import Inputs, input_options
 from .json_output import json_option
 from .output import milliseconds, say
-from .params import FILE, MODULE, host_program_option, xla_flags_option
+from .params import FILE, MODULE, emitters_option, host_program_option, xla_flags_option
 from .programs import each_program
 from .replacing import replace_option, with_replacements
 from .run_debug import KINDS, Checked, checked_of, print_checked
@@ -58,11 +58,8 @@ class Iteration:
 @click.argument("modules", metavar="MODULE...", nargs=-1, required=True, type=MODULE)
 @input_options()
 @replace_option
-@click.option(
-    "--emitters",
-    default="legacy",
-    show_default=True,
-    help="evaluator, legacy, mlir, xla, or flags such as mlir,reduce=legacy; shadow runs legacy and compares mlir.",
+@emitters_option(
+    "evaluator, legacy, mlir, xla, ledger, or flags such as mlir,reduce=legacy; shadow runs legacy and compares mlir."
 )
 @xla_flags_option
 @click.option(

@@ -76,6 +76,7 @@ def test_inspect_prints_each_part(folder, capsys):
         assert word in out
 
 
+@pytest.mark.default_emitters
 def test_inspect_as_json(folder, capsys):
     capsys.readouterr()
     assert main(["inspect", "signed.tbx", "--json"]) == 0
