@@ -13,6 +13,7 @@ from html import escape
 from typing import Any
 
 from ..backends.host.executable import HostExecutable
+from ..differential.kernel_module import module_of
 from ..formats.text.printer import print_computation, print_module
 from ..hlo.errors import InputError, TestbedError
 from ..hlo.ir import Computation, Module
@@ -55,22 +56,7 @@ def _draw_module(module: Module) -> str:
 
 
 def _draw_computation(computation: Computation) -> str:
-    return _draw_module(_module_of(computation))
-
-
-def _module_of(computation: Computation) -> Module:
-    """The computation as the entry of a module of its own."""
-    done: dict[Computation, None] = {}
-
-    def visit(one: Computation) -> None:
-        for i in one.calling:
-            for callee in i.called():
-                if callee not in done:
-                    visit(callee)
-        done[one] = None
-
-    visit(computation)
-    return Module(computation.name, tuple(done), computation)
+    return _draw_module(module_of(computation))
 
 
 def _draw_buffers(report: BufferReport) -> str:

@@ -41,6 +41,7 @@ COMMANDS = {
     "bench": "Time a module on several stacks, interleaved.",
     "ab": "Compare two stacks on a module, with an interval, compile time and memory; show the history.",
     "profile": "Show where a program's time goes, by step, op, stack or source; compare; draw.",
+    "harvest": "Collect the kernels of programs, with their share of run time.",
     "toggles": "Show and change how far each op has moved to the new emitters; run the gate of a row.",
     "test": "Run all tests, through Bazel if it is installed.",
     "completion": "Print what makes a shell complete commands, options and names.",
@@ -49,7 +50,7 @@ COMMANDS = {
 """Subcommand → its line in --help. cli/NAME.py is imported only when the subcommand runs, so that --help stays fast."""
 
 COMPILING = frozenset(
-    "diff run compile buffers stages opt conform fuzz exhaustive reduce bisect bench profile ab".split()  # noqa: SIM905
+    "diff run compile buffers stages opt conform fuzz exhaustive reduce bisect bench profile harvest ab".split()  # noqa: SIM905
 )
 """Subcommands with --cpu and --cache-limit."""
 

@@ -193,19 +193,23 @@ def _change(file: Path, name: str, change: Callable[[Ledger, datetime.date], Led
 # -- the table --------------------------------------------------------------------------------------------------------
 def _show(file: Path, as_json: bool) -> int:
     from ..migration.ledger_file import read_ledger
+    from ..migration.weights import migrated, read_weights, share_of
 
     ledger, today = read_ledger(file), datetime.date.today()
     late = [row for row in ledger.rows.values() if row.expired(today)]
     status = 1 if late else 0
+    weights = read_weights()
     if as_json:
-        rows = [_body(row, today) for _, row in sorted(ledger.rows.items())]
-        return print_document("toggles", status, {"ledger": str(file), "rows": rows})
+        rows = [{**_body(row, today), "share": share_of(weights, name)} for name, row in sorted(ledger.rows.items())]
+        head = {"ledger": str(file), "migrated": migrated(weights, ledger)}
+        return print_document("toggles", status, {**head, "rows": rows})
     from ..benchmarks.tables import left, right
 
     heads = [left("row"), left("state"), right("option"), left("evidence"), right("ulp"), left("run"), right("compile")]
     say(table([*heads, right("memory"), left("note")], [_cells(row, today) for _, row in sorted(ledger.rows.items())]))
     on = sum(row.state in ("on", "removed") for row in ledger.rows.values())
     say(wrapped(f"{on} of {len(ledger.rows)} rows are on. Ratios are new emitters to old; options: {_options()}"))
+    say(wrapped(f"{migrated(weights, ledger):.1%} of the kernel time of {weights.programs} programs needs only these"))
     return status
 
 

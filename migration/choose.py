@@ -14,6 +14,7 @@ from ..hlo.library.calls import LIBRARY
 from ..hlo.opcodes import Op
 from ..planning.plan import KernelRequest
 from .flags import DEFAULT, SHADOW, STACK_NAMES, FlagError, Flags
+from .units import BACK_ENDS, pairs_of
 
 ROOMS: dict[str, str] = {"legacy": "..legacy", "mlir": "..mlir_emitters", "library": "..codegen.library"}
 """Name → room. A stack offers `emit(requests, options)` and `unsupported(requests)`. No flag names `library`: an op
@@ -45,6 +46,14 @@ def _members(request: KernelRequest) -> list[Instruction]:
     if request.body is None:
         return [request.instruction]
     return [i for i in request.body.instructions if i.opcode not in STRUCTURE]
+
+
+def needs(request: KernelRequest) -> tuple[str, ...]:
+    """The rows of the ledger that a kernel needs, sorted; none if a library computes it."""
+    if request.instruction.opcode in LIBRARY:
+        return ()
+    pairs = {pair for i in _members(request) for pair in pairs_of(i.opcode, dtypes_of(i))}
+    return tuple(sorted(f"{unit}.{name}.{BACK_ENDS[0]}" for unit, name in pairs))
 
 
 def dtypes_of(instruction: Instruction) -> frozenset[DType]:
