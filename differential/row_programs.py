@@ -60,7 +60,7 @@ def folding(dtype: DType, n: int) -> tuple[str, str]:
         return (("and", "true"), ("or", "false"))[n % 2]
     if dtype.is_complex:
         return "add", "(0, 0)"
-    return (("add", "0"), ("maximum", "0"), ("minimum", "1"), ("add", "0"))[n % 4]
+    return (("add", "0"), ("maximum", "0"), ("minimum", "0" if dtype is DType.S1 else "1"), ("add", "0"))[n % 4]
 
 
 def fold(dtype: DType, n: int) -> tuple[str, str]:

@@ -22,7 +22,7 @@ def test_every_unit_has_programs():
 
 @pytest.mark.parametrize(("unit", "dtypes"), ROWS, ids=[".".join(row) for row in ROWS])
 def test_programs_hold_their_row(unit, dtypes):
-    for text in (*cases_of(unit, dtypes, 24), *workloads_of(unit, dtypes)):
+    for text in (*cases_of(unit, dtypes, 4 * len(CLASSES[dtypes])), *workloads_of(unit, dtypes)):
         module = parse_module(text)
         verify(module)
         assert holds(module, unit, dtypes)
