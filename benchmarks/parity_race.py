@@ -9,7 +9,6 @@ from __future__ import annotations
 import gc
 import math
 import random
-import re
 import time
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
@@ -22,6 +21,7 @@ from ..backends.base import CompileOptions
 from ..backends.host.executable import HostExecutable
 from ..hlo.ir import Module
 from ..migration import Flags, compile_module
+from .growth import growth
 
 OLD, NEW = "legacy", "mlir"
 COMPILES = 3
@@ -56,7 +56,7 @@ def start_race(module: Module, inputs: Inputs) -> Race:
     for _ in range(COMPILES):
         for stack, compiler in compilers.items():
             taken[stack] = min(taken[stack], _seconds(compiler))
-    memory = {stack: FLOOR + peak_growth(partial(_once, module, stack, inputs)) for stack in compilers}
+    memory = {stack: FLOOR + (growth(partial(_once, module, stack, inputs))[0] or 0) for stack in compilers}
     ratios = taken[NEW] / taken[OLD], memory[NEW] / memory[OLD]
     return Race(_runner(made[OLD], inputs), _runner(made[NEW], inputs), 1e3 * taken[NEW], *ratios)
 
@@ -114,22 +114,6 @@ def _mean(run: Callable[[], Any], repeats: int) -> float:
     for _ in range(repeats):
         run()
     return max(time.process_time() - start, 1e-9) / repeats
-
-
-def peak_growth(run: Callable[[], Any]) -> int:
-    """Bytes by which the resident memory of this process grew at most while `run` ran (Linux)."""
-    with open("/proc/self/clear_refs", "w") as file:
-        file.write("5")  # the peak becomes the present size
-    before = _status("VmRSS")
-    run()
-    return max(0, _status("VmHWM") - before)
-
-
-def _status(key: str) -> int:
-    with open("/proc/self/status") as file:
-        found = re.search(rf"^{key}:\s+(\d+) kB", file.read(), re.M)
-    assert found is not None, key
-    return int(found[1]) << 10
 
 
 def interval(ratios: Sequence[float]) -> tuple[float, float, float]:

@@ -1,12 +1,11 @@
 """benchmarks/parity_race.py: the interval of ratios, the peak of memory, what a round times."""
 
 import math
-import mmap
 
 import numpy as np
 import pytest
 
-from ...benchmarks.parity_race import Race, geometric_mean, interval, peak_growth, run_rounds, start_race
+from ...benchmarks.parity_race import Race, geometric_mean, interval, run_rounds, start_race
 from ...formats.text.parser import parse_module
 from ..cases.modules import ADD
 
@@ -22,15 +21,6 @@ def test_the_geometric_mean_and_its_interval():
 def test_an_outlier_hardly_counts():
     middle, low, high = interval([1.0] * 20 + [50.0])
     assert (middle, low, high) == (1, 1, 1)
-
-
-def test_the_peak_is_that_of_the_call():
-    def grow():
-        with mmap.mmap(-1, 64 << 20) as memory:
-            memory.write(b"x" * (64 << 20))
-
-    assert peak_growth(grow) > 32 << 20
-    assert peak_growth(lambda: None) < 32 << 20
 
 
 def test_a_round_times_both_and_warms_each():
