@@ -2,9 +2,8 @@
 
 Run: .venv/bin/python -m testbed.benchmarks.profile_sums FOLDER [NAME…] [--emitters FLAGS] [--within F] [--overhead F]
 FOLDER holds a folder a program (module.hlo, io.npz), as the corpus' jax_programs. `sum / wall` compares runs with marks
-around the whole run, their cost subtracted, with runs without marks, interleaved, the median of rounds. Exits 1 if a
-program's sum is farther off than `within`, or if marks around each step take more than `overhead` of the time where
-kernels take 5 us or more on average.
+around the whole run, without their cost, with runs without marks. Exits 1 if a program's sum is farther off than
+`within`, or if marks around each step take more than `overhead` of the time where kernels take 5 us or more on average.
 """
 
 from __future__ import annotations

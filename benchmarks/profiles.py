@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import gc
 import re
-import statistics
 import time
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
@@ -17,7 +16,7 @@ from ..codegen.threads import threads
 from ..hlo.analysis.cost_analysis import Cost
 from ..profiling.facts import Facts, StepFacts, facts_of
 from ..profiling.report import Report, Step
-from ..profiling.totals import Times, Totals, parents_of, times_of, totals
+from ..profiling.totals import DEAREST, Times, Totals, parents_of, times_of, totals, undisturbed
 from ..thunks.events import MOST_EVENTS
 from ..thunks.kinds import ConditionalThunk, KernelThunk, Thunk, WhileThunk
 from ..thunks.marked import numbered_steps
@@ -32,17 +31,20 @@ ROUNDS, LEAST_ROUNDS = 101, 5
 BURST = 1e-3
 """Seconds of a burst, in which a busy machine seldom interrupts; one run, where that takes longer."""
 
+FIRST_RUNS = 3
+"""Runs of each form that are not timed, because the first ones prepare the entry and fill caches."""
+
 SECONDS = 0.5
 """Seconds of all bursts of a form, more where LEAST_ROUNDS take longer."""
 
 
 @dataclass(frozen=True)
 class Measured:
-    """Nanoseconds a run; medians of bursts. wall: by the host's timer, without marks. least: of the shortest burst.
+    """Nanoseconds a run; lower quartiles of bursts. wall: by the host's timer, without marks. least: of the shortest.
 
-    entry: before and after the run itself: arguments, results. ratio: of entry and run together to wall, the median of
-    rounds. overhead: that of wall with marks around each step to wall. event: what an event costs in a row of them.
-    runs: of each form. lost: events of a run that did not fit. recordings: the events of the last burst.
+    entry: before and after the run itself: arguments, results. ratio: of entry and run together to wall. overhead: of
+    wall with marks around each step to wall. event: what an event costs in a row of them. runs: of each form. lost:
+    events of a run that did not fit. recordings: the events of the last burst.
     """
 
     wall: float
@@ -66,40 +68,38 @@ class _Burst:
 def measure(forms: Profiled, inputs: Sequence[np.ndarray], iterations: int | None = None) -> Measured:
     """Run the forms in turn. iterations: runs of each; None: as many as fit SECONDS."""
     steps = numbered_steps(forms.plain.thunks)
-    executables = (forms.plain, forms.run, forms.steps)
-    length, most = _prepare(executables, inputs)
-    runs = _plan(length, most, iterations)
-    bursts: list[list[_Burst]] = [[], [], []]
+    executables = (forms.plain, forms.run, forms.steps, forms.empty, forms.empty_run)
+    runs = _plan(*_prepare(executables, inputs), iterations)
+    bursts: list[list[_Burst]] = [[] for _ in executables]
     enabled = gc.isenabled()
     gc.disable()
     try:
         for number, count in enumerate(runs):
-            for place in range(3):
-                which = (number + place) % 3
-                bursts[which].append(_burst(executables[which], inputs, count, which > 0))
+            for place in range(len(executables)):
+                which = (number + place) % len(executables)
+                bursts[which].append(_burst(executables[which], inputs, count))
     finally:
         if enabled:
             gc.enable()
-    cost = forms.run.event_cost()
-    count = len(steps) + 1
+    plain, run, inside, empty, empty_run = (undisturbed(b.wall for b in kind) for kind in bursts)
+    event = forms.run.event_cost()
     whole = [_added(burst, 1) for burst in bursts[1]]
-    inside = [_added(burst, count) for burst in bursts[2]]
-    run = statistics.median(float(t.times[0]) / max(t.runs, 1) for t in whole) - cost
-    times = times_of(inside, parents_of([depth for depth, _ in steps]), max(run, 0.0), cost)
-    walls = [[b.wall for b in kind] for kind in bursts]
-    marks = 2 * times.event
-    entry = max(statistics.median(walls[1]) - times.run - marks, 0.0)
+    length = max(undisturbed(float(t.times[0]) / max(t.runs, 1) for t in whole) - event, 0.0)
+    added = [_added(burst, len(steps) + 1) for burst in bursts[2]]
+    times = times_of(added, parents_of([depth for depth, _ in steps]), length, event)
+    marks = float(np.clip(empty_run - empty, 2 * event, 2 * DEAREST * event))
+    entry = max(run - times.run - marks, 0.0)
     return Measured(
-        statistics.median(walls[0]),
-        min(walls[0]),
-        entry,
-        statistics.median((b - marks) / a for a, b in zip(walls[0], walls[1], strict=True)),
-        statistics.median(b / a for a, b in zip(walls[0], walls[2], strict=True)),
-        times,
-        cost,
-        sum(runs),
-        max((r.lost for b in bursts[2] for r in b.recordings), default=0),
-        bursts[2][-1].recordings,
+        wall=plain,
+        least=min(burst.wall for burst in bursts[0]),
+        entry=entry,
+        ratio=(entry + times.run) / plain,
+        overhead=inside / plain,
+        times=times,
+        event=event,
+        runs=sum(runs),
+        lost=max((r.lost for b in bursts[2] for r in b.recordings), default=0),
+        recordings=bursts[2][-1].recordings,
     )
 
 
@@ -191,15 +191,17 @@ def _facts_of_thunk(thunk: Thunk, stacks: Mapping[str, str]) -> StepFacts:
 
 def _prepare(executables: Sequence[HostExecutable], inputs: Sequence[np.ndarray]) -> tuple[float, int]:
     """(seconds of a run with all marks, events of it), after runs that pay for what only the first ones do."""
-    events = 0
+    longest, events = 0.0, 0
     for executable in executables:
-        for _ in range(3):
+        seconds = []
+        for _ in range(FIRST_RUNS):
             start = time.perf_counter()
             executable.execute(inputs)
-            seconds = time.perf_counter() - start
-            if executable is not executables[0]:
-                events = max((len(r.marks) + r.lost for r in executable.take_events()), default=0)
-    return seconds, events
+            seconds.append(time.perf_counter() - start)
+            if executable.is_recording:
+                events = max([events, *(len(r.marks) + r.lost for r in executable.take_events())])
+        longest = max(longest, min(seconds))
+    return longest, events
 
 
 def _plan(seconds: float, events: int, iterations: int | None) -> list[int]:
@@ -212,16 +214,16 @@ def _plan(seconds: float, events: int, iterations: int | None) -> list[int]:
     return [(n + 1) * iterations // rounds - n * iterations // rounds for n in range(rounds)]
 
 
-def _burst(executable: HostExecutable, inputs: Sequence[np.ndarray], count: int, notes: bool) -> _Burst:
+def _burst(executable: HostExecutable, inputs: Sequence[np.ndarray], count: int) -> _Burst:
     execute = executable.execute
     execute(inputs)  # not timed: it pays for the cold caches after another form
-    if notes:
+    if executable.is_recording:
         executable.take_events()
     start = time.perf_counter_ns()
     for _ in range(count):
         execute(inputs)
     wall = (time.perf_counter_ns() - start) / count
-    return _Burst(wall, tuple(executable.take_events()) if notes else ())
+    return _Burst(wall, tuple(executable.take_events()) if executable.is_recording else ())
 
 
 def _added(burst: _Burst, count: int) -> Totals:

@@ -35,7 +35,7 @@ def summary(report: Report) -> Iterator[str]:
     threads = f"{report.threads} thread{'s' * (report.threads > 1)}"
     yield (
         f"{report.program}, {report.emitters}, {report.host_program} host program, {threads}: "
-        f"{us(report.wall)} us a call (median of {report.runs:,} runs in bursts; {us(report.least)} at best)"
+        f"{us(report.wall)} us a call (lower quartile of {report.runs:,} runs in bursts; {us(report.least)} at best)"
     )
     steps = sum(step.own for step in report.steps)
     parts = f"entry {us(report.entry)}, steps {us(steps)}, between steps {us(report.between)}"

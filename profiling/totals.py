@@ -2,13 +2,21 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
+from typing import Any
 
 import numpy as np
 
 DEAREST = 8.0
 """The most that an event may cost in a program, relative to a row of events."""
+
+QUARTILE = 25
+
+
+def undisturbed(values: Iterable[Any], axis: int | None = None) -> Any:
+    """The lower quartile: on a busy machine, much of what is measured is too long, and nothing too short."""
+    return np.percentile(list(values), QUARTILE, axis=axis)
 
 
 @dataclass(frozen=True, eq=False, slots=True)
@@ -62,7 +70,7 @@ class Times:
 
 
 def times_of(bursts: Sequence[Totals], parents: Sequence[int], run: float, event: float) -> Times:
-    """The times of a program's steps from bursts of runs; of each the median counts, so that interruptions do not.
+    """The times of a program's steps from bursts of runs; of each the lower quartile counts.
 
     parents: by step, the step that it is inside of, or -1. run: nanoseconds of the run with nothing but its own two
     events, an event's cost off. event: what one costs in a row of events; between other code it may cost more, and less
@@ -73,7 +81,7 @@ def times_of(bursts: Sequence[Totals], parents: Sequence[int], run: float, event
         nothing = np.zeros(len(parents))
         return Times(nothing, nothing, nothing, nothing, run, run, event, 1.0)
     calls = np.median([b.calls / b.runs for b in counted], axis=0)
-    raw = np.median([b.times / b.runs for b in counted], axis=0)
+    raw = undisturbed((b.times / b.runs for b in counted), axis=0)
     events = np.median([b.events / b.runs for b in counted], axis=0)
     least = np.min([b.least for b in counted], axis=0)
     cost = float(np.clip((raw[0] - run) / max(events[0], 1.0), event, DEAREST * event))

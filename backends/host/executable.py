@@ -298,6 +298,11 @@ class HostExecutable(Executable):
         runner = self._executor.runner
         return event_cost(runner.run, runner.profile)
 
+    @property
+    def is_recording(self) -> bool:
+        """Whether it has a recorder for its events."""
+        return self._recorder is not None
+
     def take_events(self) -> list[Recording]:
         """What runs noted since the last call, of an executable with a recorder (profiled.py). None may run now."""
         assert self._recorder is not None

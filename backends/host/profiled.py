@@ -10,7 +10,7 @@ from ...codegen.options import EmitOptions
 from ...profiling.recorder import Recorder
 from ...thunks.host_module import ENTRY, VERSION
 from ...thunks.kinds import ProfileThunk, SequentialThunk
-from ...thunks.marked import marked, without_marks
+from ...thunks.marked import marked, numbered_steps, without_marks
 from ..base import CompileOptions, EmitFor
 from . import program as host_program
 from .compiler import by_stack, ir_of
@@ -20,30 +20,38 @@ from .executable import HostExecutable
 
 @dataclass(frozen=True, eq=False, slots=True)
 class Profiled:
-    """plain: without marks. run: with marks around the whole run. steps: around each step as well.
+    """plain: without marks. run: with marks around the whole run. steps: around each step as well. empty, empty_run: as
+    plain and run, but without steps; their results are undefined, and their calls take what a call takes by itself.
 
-    The latter two keep their events until `take_events`; a frame keeps MOST_EVENTS at most.
+    Those with marks keep their events until `take_events`; a frame keeps MOST_EVENTS at most.
     """
 
     plain: HostExecutable
     run: HostExecutable
     steps: HostExecutable
+    empty: HostExecutable
+    empty_run: HostExecutable
 
 
 def profiled(
     executable: HostExecutable, emit_for: EmitFor | None = None, options: CompileOptions | None = None
 ) -> Profiled:
-    """An executable in three forms. emit_for, options: those that it was compiled with; None for one from a file,
+    """An executable in its forms. emit_for, options: those that it was compiled with; None for one from a file,
     whose kernels are then not inlined into the marked forms' loops.
     """
-    forms = [
-        _with_thunks(executable, marked(executable.thunks, steps), emit_for, options, Recorder())
-        for steps in (False, True)
-    ]
-    plain = executable
-    if any(isinstance(thunk, ProfileThunk) for thunk in executable.thunks.walk()):
-        plain = _with_thunks(executable, without_marks(executable.thunks), emit_for, options, None)
-    return Profiled(plain, *forms)
+    nothing, thunks = SequentialThunk(()), executable.thunks
+
+    def with_thunks(thunks: SequentialThunk, recorder: Recorder | None) -> HostExecutable:
+        return _with_thunks(executable, thunks, emit_for, options, recorder)
+
+    has_marks = any(isinstance(thunk, ProfileThunk) for thunk in thunks.walk())
+    return Profiled(
+        with_thunks(without_marks(thunks), None) if has_marks else executable,
+        with_thunks(marked(thunks, False), Recorder()),
+        with_thunks(marked(thunks, True), Recorder()),
+        with_thunks(nothing, None),
+        with_thunks(marked(nothing, False), Recorder()),
+    )
 
 
 def _with_thunks(
@@ -54,7 +62,7 @@ def _with_thunks(
     recorder: Recorder | None,
 ) -> HostExecutable:
     code = executable.code
-    if executable.host_program == "compiled":
+    if executable.host_program == "compiled" and numbered_steps(thunks):
         code = _with_host(executable, thunks, emit_for, options)
     image = replace(executable.image, thunks=thunks)
     plan = executable.plan if executable.is_planned else None
