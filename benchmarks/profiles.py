@@ -25,7 +25,7 @@ if TYPE_CHECKING:
     from ..backends.host.executable import HostExecutable
     from ..profiling.recorder import Recording
 
-ROUNDS, LEAST_ROUNDS = 101, 5
+ROUNDS, LEAST_ROUNDS = 101, 11
 """Rounds in which each form of the program runs a burst: the most, and the fewest."""
 
 BURST = 1e-3

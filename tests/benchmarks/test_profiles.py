@@ -13,8 +13,7 @@ from ...formats.program import save_io
 from ...formats.text.parser import parse_module
 from ...migration import Flags, compile_module, emit_for
 from ...profiling import counters as counters_module
-from ..profiling.test_executables import BRANCH
-from ..support.lhlo_programs import SMALL_LOOP
+from ..support.lhlo_programs import BRANCH, SMALL_LOOP
 
 INPUTS = [np.int32(2), np.linspace(0, 1, 8, dtype=np.float32)]
 ITERATIONS = 6

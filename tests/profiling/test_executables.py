@@ -18,7 +18,7 @@ from ...migration.compile import compile_program
 from ...migration.programs import load_any
 from ...planning.planner import plan
 from ...profiling.insert import profiled
-from ..support.lhlo_programs import LOOP
+from ..support.lhlo_programs import BRANCH, LOOP
 
 STACKS = ("legacy", "mlir")
 
@@ -88,17 +88,6 @@ def test_results_have_the_bits_of_a_run_without_a_profile(stack, text, inputs):
     for got, want in zip(with_profile.execute(inputs), without.execute(inputs), strict=True):
         assert got.tobytes() == want.tobytes()
     assert with_profile.kernels == without.kernels
-
-
-BRANCH = """HloModule branch
-a { x = f32[64,64] parameter(0)
-  ROOT y = f32[64,64] dot(x, x), lhs_contracting_dims={1}, rhs_contracting_dims={0} }
-b { x = f32[64,64] parameter(0)
-  y = f32[64,64] dot(x, x), lhs_contracting_dims={1}, rhs_contracting_dims={1}
-  ROOT z = f32[64,64] dot(y, x), lhs_contracting_dims={1}, rhs_contracting_dims={0} }
-ENTRY e { k = s32[] parameter(0)
-  x = f32[64,64] parameter(1)
-  ROOT u = f32[64,64] conditional(k, x, x), branch_computations={a, b} }"""
 
 
 @pytest.mark.parametrize("chosen, counts", [(0, [3, 0, 0]), (1, [0, 3, 3])])

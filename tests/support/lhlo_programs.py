@@ -62,3 +62,13 @@ ENTRY e { n = s32[] parameter(0)
   x = f32[8] parameter(1)
   t = (s32[], f32[8]) tuple(n, x)
   ROOT w = (s32[], f32[8]) while(t), condition=condition, body=body }"""
+
+BRANCH = """HloModule branch
+a { x = f32[64,64] parameter(0)
+  ROOT y = f32[64,64] dot(x, x), lhs_contracting_dims={1}, rhs_contracting_dims={0} }
+b { x = f32[64,64] parameter(0)
+  y = f32[64,64] dot(x, x), lhs_contracting_dims={1}, rhs_contracting_dims={1}
+  ROOT z = f32[64,64] dot(y, x), lhs_contracting_dims={1}, rhs_contracting_dims={0} }
+ENTRY e { k = s32[] parameter(0)
+  x = f32[64,64] parameter(1)
+  ROOT u = f32[64,64] conditional(k, x, x), branch_computations={a, b} }"""
