@@ -8,11 +8,13 @@ from typing import TYPE_CHECKING
 
 import click
 
+from ..hlo.errors import InputError, TestbedError
 from .inputs import Inputs, input_options
 from .output import say
 from .params import FILE, MODULE, host_program_option
 from .profile_subjects import Options, Subject, is_saved, saved_or_measured, subjects_of
 from .profile_tables import print_changes, print_report
+from .programs import complain
 
 if TYPE_CHECKING:
     from ..profiling.report import Report
@@ -82,8 +84,16 @@ def command(
 
         provide("plot", "matplotlib")
     made: list[Report] = []
+    failed = False
     for subject in subjects:
-        found = saved_or_measured(subject, options)
+        try:
+            found = saved_or_measured(subject, options)
+        except TestbedError as error:
+            if len(subjects) == 1:
+                raise
+            complain(error)
+            failed = True
+            continue
         for one in found:
             if json_file != "-":
                 if made:
@@ -92,7 +102,7 @@ def command(
             made.append(one.report)
         if any(pictures.values()):
             _draw(found[0], pictures, theme)
-    return _write(made, json_file)
+    return _write(made, json_file) or (2 if failed else 0)
 
 
 def _check_names(pictures: dict[str, str | None]) -> None:
@@ -112,8 +122,6 @@ def _compare(old: Subject, new: Subject, options: Options, json_file: str | None
 
 def _only(found: list[Profiled], subject: Subject) -> Report:
     if len(found) != 1:
-        from ..hlo.errors import InputError
-
         held = ", ".join(f"{one.report.program} on {one.report.emitters}" for one in found) or "nothing"
         raise InputError(f"{subject.spec}: holds {held}", remedy="compare files with one profile each")
     return found[0].report

@@ -87,6 +87,14 @@ def test_several_modules_and_stacks(fused, tmp_path, capsys):
     assert capsys.readouterr().out.count("accounted for: ") == 4
 
 
+def test_a_module_that_fails_does_not_stop_the_others(fused, tmp_path, capsys):
+    out, missing = tmp_path / "out.json", str(tmp_path / "none.hlo")
+    assert main(["profile", missing, fused, *FAST, "--json", str(out)]) == 2
+    assert [p["program"] for p in profiles(out)] == ["fused"]
+    shown, err = capsys.readouterr()
+    assert "accounted for: " in shown and "none.hlo: no such file" in err
+
+
 def test_json_on_standard_output_is_all_of_it(fused, capsys):
     assert main(["profile", fused, *FAST, "--emitters", "mlir,dot=legacy", "--json", "-"]) == 0
     document = json.loads(capsys.readouterr().out)
