@@ -38,6 +38,10 @@ SECONDS = 0.5
 """Seconds of all bursts of a form, more where LEAST_ROUNDS take longer."""
 
 
+PLAIN, RUN, STEPS = range(3)
+"""Places of these forms among those that take turns."""
+
+
 @dataclass(frozen=True)
 class Measured:
     """Nanoseconds a run; lower quartiles of bursts. wall: by the host's timer, without marks. least: of the shortest.
@@ -61,8 +65,10 @@ class Measured:
 
 @dataclass(frozen=True)
 class _Burst:
+    """wall: nanoseconds a run. totals: of its events, if it has any."""
+
     wall: float
-    recordings: tuple[Recording, ...] = ()
+    totals: Totals
 
 
 def measure(forms: Profiled, inputs: Sequence[np.ndarray], iterations: int | None = None) -> Measured:
@@ -70,37 +76,51 @@ def measure(forms: Profiled, inputs: Sequence[np.ndarray], iterations: int | Non
     steps = numbered_steps(forms.plain.thunks)
     executables = (forms.plain, forms.run, forms.steps, forms.empty, forms.empty_run)
     runs = _plan(*_prepare(executables, inputs), iterations)
-    bursts: list[list[_Burst]] = [[] for _ in executables]
-    enabled = gc.isenabled()
-    gc.disable()
-    try:
-        for number, count in enumerate(runs):
-            for place in range(len(executables)):
-                which = (number + place) % len(executables)
-                bursts[which].append(_burst(executables[which], inputs, count))
-    finally:
-        if enabled:
-            gc.enable()
+    bursts, last, lost = _in_turn(executables, inputs, runs, len(steps) + 1)
     plain, run, inside, empty, empty_run = (undisturbed(b.wall for b in kind) for kind in bursts)
     event = forms.run.event_cost()
-    whole = [_added(burst, 1) for burst in bursts[1]]
+    whole = [burst.totals for burst in bursts[RUN]]
     length = max(undisturbed(float(t.times[0]) / max(t.runs, 1) for t in whole) - event, 0.0)
-    added = [_added(burst, len(steps) + 1) for burst in bursts[2]]
-    times = times_of(added, parents_of([depth for depth, _ in steps]), length, event)
+    times = times_of(
+        [burst.totals for burst in bursts[STEPS]], parents_of([depth for depth, _ in steps]), length, event
+    )
     marks = float(np.clip(empty_run - empty, 2 * event, 2 * DEAREST * event))
     entry = max(run - times.run - marks, 0.0)
     return Measured(
         wall=plain,
-        least=min(burst.wall for burst in bursts[0]),
+        least=min(burst.wall for burst in bursts[PLAIN]),
         entry=entry,
         ratio=(entry + times.run) / plain,
         overhead=inside / plain,
         times=times,
         event=event,
         runs=sum(runs),
-        lost=max((r.lost for b in bursts[2] for r in b.recordings), default=0),
-        recordings=bursts[2][-1].recordings,
+        lost=lost,
+        recordings=last,
     )
+
+
+def _in_turn(
+    executables: Sequence[HostExecutable], inputs: Sequence[np.ndarray], runs: Sequence[int], count: int
+) -> tuple[list[list[_Burst]], tuple[Recording, ...], int]:
+    """(the bursts of each executable, the events of the last burst of STEPS, the most that a burst of it lost)."""
+    bursts: list[list[_Burst]] = [[] for _ in executables]
+    last: tuple[Recording, ...] = ()
+    lost = 0
+    enabled = gc.isenabled()
+    gc.disable()
+    try:
+        for number, repeats in enumerate(runs):
+            for place in range(len(executables)):
+                which = (number + place) % len(executables)
+                wall, events = _burst(executables[which], inputs, repeats)
+                bursts[which].append(_Burst(wall, _added(events, count)))
+                if which == STEPS:
+                    last, lost = events, max([lost, *(r.lost for r in events)])
+    finally:
+        if enabled:
+            gc.enable()
+    return bursts, last, lost
 
 
 def report(name: str, emitters: str, forms: Profiled, measured: Measured) -> Report:
@@ -163,14 +183,14 @@ def _facts_of(thunk: Thunk, known: Mapping[tuple[str, str], list[StepFacts]], st
     An exchange with other devices is one kernel of the plan, and several thunks.
     """
     kind = kind_of(thunk)
-    if kind in STEPS:
+    if kind in PLANNED:
         found = known.get((thunk.name, kind))
         return found.pop(0) if found else _facts_of_thunk(thunk, stacks)
     found = known.get((thunk.name, "kernel"))
     return replace(found[0], kind=kind, stack="") if found else _facts_of_thunk(thunk, stacks)
 
 
-STEPS = frozenset({"kernel", "copy", "while", "conditional"})
+PLANNED = frozenset({"kernel", "copy", "while", "conditional"})
 
 
 def kind_of(thunk: Thunk) -> str:
@@ -214,7 +234,8 @@ def _plan(seconds: float, events: int, iterations: int | None) -> list[int]:
     return [(n + 1) * iterations // rounds - n * iterations // rounds for n in range(rounds)]
 
 
-def _burst(executable: HostExecutable, inputs: Sequence[np.ndarray], count: int) -> _Burst:
+def _burst(executable: HostExecutable, inputs: Sequence[np.ndarray], count: int) -> tuple[float, tuple[Recording, ...]]:
+    """(nanoseconds a run, the events of all runs)."""
     execute = executable.execute
     execute(inputs)  # not timed: it pays for the cold caches after another form
     if executable.is_recording:
@@ -223,15 +244,17 @@ def _burst(executable: HostExecutable, inputs: Sequence[np.ndarray], count: int)
     for _ in range(count):
         execute(inputs)
     wall = (time.perf_counter_ns() - start) / count
-    return _Burst(wall, tuple(executable.take_events()) if executable.is_recording else ())
+    return wall, tuple(executable.take_events()) if executable.is_recording else ()
 
 
-def _added(burst: _Burst, count: int) -> Totals:
-    parts = [totals(r.marks, r.times, count) for r in burst.recordings]
+def _added(events: Sequence[Recording], count: int) -> Totals:
+    """The sums of a burst; events are not kept, as there may be millions. count: of ids."""
+    parts = [totals(r.marks, r.times, count) for r in events]
+    nothing = np.zeros(count)
     return Totals(
         sum(p.runs for p in parts),
-        np.sum([p.calls for p in parts], axis=0),
-        np.sum([p.times for p in parts], axis=0),
-        np.sum([p.events for p in parts], axis=0),
-        np.min([p.least for p in parts], axis=0),
+        sum((p.calls for p in parts), nothing),
+        sum((p.times for p in parts), nothing),
+        sum((p.events for p in parts), nothing),
+        np.min([p.least for p in parts], axis=0) if parts else np.full(count, np.inf),
     )

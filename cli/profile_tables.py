@@ -123,7 +123,7 @@ def _notes(report: Report, way: str) -> Iterator[str]:
     if any(not step.opcode for step in report.steps):
         yield "unknown: a compiled program has names and buffers of its steps, but not their HLO"
     if report.lost:
-        yield f"{report.lost:,} marks of a run did not fit: the times of steps are those of its beginning"
+        yield f"{report.lost:,} marks of a run did not fit: steps are those of its beginning, scaled to the run"
     yield from report.notes
 
 

@@ -36,7 +36,7 @@ class Totals:
 def totals(marks: np.ndarray, times: np.ndarray, count: int) -> Totals:
     """The sums of the events of one thread, of one run or several. count: of ids.
 
-    Intervals without an end are left out.
+    Intervals without an end are left out; a run without its end counts as one.
     """
     ids = marks >> np.uint64(1)
     order = np.argsort(ids, kind="stable")
@@ -48,7 +48,8 @@ def totals(marks: np.ndarray, times: np.ndarray, count: int) -> Totals:
     np.minimum.at(least, places, lengths)
     calls = np.bincount(places, minlength=count)
     within = np.bincount(places, end - begin, minlength=count)
-    return Totals(int(calls[0]) if count else 0, calls, np.bincount(places, lengths, minlength=count), within, least)
+    runs = int(calls[0]) or int(len(marks) > 0)  # of a run whose end is lost, the beginning counts
+    return Totals(runs, calls, np.bincount(places, lengths, minlength=count), within, least)
 
 
 @dataclass(frozen=True, eq=False, slots=True)

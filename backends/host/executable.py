@@ -18,6 +18,7 @@ from ...hlo.errors import InputError
 from ...hlo.ir import Module
 from ...thunks import ProfileThunk, SequentialThunk, WhileThunk
 from ...thunks.check_log import Findings, log_of
+from ...thunks.events import MOST_EVENTS
 from ...thunks.executor import Executor, Observer
 from ...thunks.host_program import host_program_of
 from ...thunks.image import Image
@@ -40,6 +41,10 @@ if TYPE_CHECKING:
     from ...profiling.sink import Sink
     from ...thunks.wire.program import Entry
     from .shadows import Report, Shadows
+
+
+MOST_RECORDED = 1 << 22
+"""Events that a frame keeps for a recorder: 64 MiB, of which only what is written takes memory."""
 
 
 class HostExecutable(Executable):
@@ -69,7 +74,8 @@ class HostExecutable(Executable):
         self._signature, self._border = Signature.of(image), image.border
         variable = self._signature.variable
         host, flush = host_program_of(image.thunks, code, cache), image.flush_subnormals
-        self._executor = Executor(image.thunks, code.address, variable, cache, flush, program=host)
+        most = MOST_EVENTS if recorder is None else MOST_RECORDED
+        self._executor = Executor(image.thunks, code.address, variable, cache, flush, program=host, most_events=most)
         self._recorder = recorder
         self._events = _sink(image.thunks, self._executor) if recorder is None else None
         self._checks = log_of(image.thunks)

@@ -23,7 +23,7 @@ class Profiled:
     """plain: without marks. run: with marks around the whole run. steps: around each step as well. empty, empty_run: as
     plain and run, but without steps; their results are undefined, and their calls take what a call takes by itself.
 
-    Those with marks keep their events until `take_events`; a frame keeps MOST_EVENTS at most.
+    Those with marks keep their events until `take_events`; a frame keeps MOST_RECORDED at most.
     """
 
     plain: HostExecutable

@@ -108,6 +108,13 @@ def test_a_program_without_steps():
     assert made.sum > 0 and made.overhead > 0
 
 
+def test_many_marks_of_a_run_fit():
+    forms = compiled(SMALL_LOOP.replace("constant(7)", "constant(100000)"))
+    made = report("p", "legacy", forms, measure(forms, INPUTS, 1))
+    (loop,) = [step for step in made.steps if step.kind == "while"]
+    assert made.lost == 0 and loop.iterations == 99_998
+
+
 def test_long_runs_are_a_burst_each():
     forms = compiled(SMALL_LOOP)
     assert measure(forms, INPUTS, 1).runs == 1
@@ -117,7 +124,8 @@ def test_a_run_with_more_marks_than_fit_says_so(monkeypatch):
     forms = compiled(SMALL_LOOP, host_program="interpreted")
     monkeypatch.setattr(forms.steps._executor, "_most_events", 10)
     made = report("p", "legacy", forms, measure(forms, INPUTS, 1))
-    assert made.lost > 0
+    assert made.lost > 0 and made.between + sum(step.own for step in made.steps) == pytest.approx(made.run)
+    assert any(step.own for step in made.steps)
 
 
 def test_counters_of_a_run_and_of_steps(monkeypatch):

@@ -85,6 +85,13 @@ def test_an_interruption_of_one_burst_does_not_count():
     assert times.total.tolist() == pytest.approx([42, 12])
 
 
+def test_a_run_whose_end_is_lost_is_scaled_to_the_run():
+    cut = totals(*events(*run_of(30, [5, 7, 9])[:6]), 3)  # two steps of the loop, which does not end
+    assert cut.runs == 1 and cut.calls.tolist() == [0, 0, 2]
+    times = times_of([cut], [-1, 0], run=120.0, event=COST)
+    assert times.own.tolist() == pytest.approx([0, 120]) and times.total.tolist() == pytest.approx([120, 120])
+
+
 def test_no_runs_and_no_steps():
     nothing = totals(*(np.zeros(0, np.uint64),) * 2, 3)
     assert nothing.runs == 0
