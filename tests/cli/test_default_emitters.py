@@ -53,6 +53,6 @@ def test_check_runs_the_stack_that_the_environment_names():
 
 def test_bazels_configurations_are_flags():
     found = dict(re.findall(r"^test:(\w+) --test_env=TESTBED_EMITTERS=(\w+)$", (ROOT / ".bazelrc").read_text(), re.M))
-    assert {"legacy", "mlir", "ledger"} <= found.keys()
+    assert {"legacy", "mlir", "ledger", "shadow"} <= found.keys()
     for name, value in found.items():
         assert name == value and Flags.parse(value)
