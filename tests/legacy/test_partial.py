@@ -7,11 +7,11 @@ import pytest
 
 from ... import legacy
 from ...backends.base import CompileOptions
+from ...backends.host.compiler import HostCompiler
 from ...codegen.options import LEVELS, EmitOptions, Target
 from ...formats.text.parser import parse_module
 from ...legacy.partial import TERMS, UNBOUNDED, lanes_of, levels_of
 from ...migration import Flags, compile_module
-from ...planning.planner import plan
 
 REDUCE = """HloModule m
 add {{ a = {t}[] parameter(0) b = {t}[] parameter(1) ROOT c = {t}[] add(a, b) }}
@@ -67,7 +67,9 @@ PROGRAMS = {
 
 
 def emitted(text: str, target: Target, strict: bool = False) -> str:
-    return legacy.emit(plan(parse_module(text)).kernels, EmitOptions(target, strict)).llvm_ir
+    options = EmitOptions(target, strict)
+    made = HostCompiler().run_hlo_passes(parse_module(text), CompileOptions(options))
+    return legacy.emit(made.kernels, options).llvm_ir
 
 
 @pytest.mark.parametrize("sizes", [[1], [31], [32], [33], [1000], [1 << 21], [3, 5, 7], [1024, 1024, 3], [70, 1, 40]])

@@ -71,7 +71,7 @@ def test_long_sums_are_right_to_a_few_units(shape, result, dimensions, level):
 @pytest.mark.parametrize("level", LEVELS)
 def test_partial_sums_do_not_depend_on_the_target(level):
     """Each element has its place among LANES partial sums, a block ends with a tree, and a total is in f64."""
-    text = emit(plan(parse_module(sums("1048576", "", "0"))).kernels, EmitOptions(Target.level(level))).llvm_ir
+    text = emit(plan(parse_module(sums("262144", "", "0"))).kernels, EmitOptions(Target.level(level))).llvm_ir
     assert f"alloca float, i64 {LANES}," in text
     assert "reassoc" not in text
     assert len(re.findall(rf"shufflevector <{LANES // 2} x float>", text)) >= 2
