@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import datetime
-from collections.abc import Callable
+from collections import Counter
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import asdict
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -205,38 +206,55 @@ def _show(file: Path, as_json: bool) -> int:
         return print_document("toggles", status, {**head, "rows": rows})
     from ..benchmarks.tables import left, right
 
-    heads = [left("row"), left("state"), right("option"), left("evidence"), right("ulp"), left("run"), right("compile")]
-    say(table([*heads, right("memory"), left("note")], [_cells(row, today) for _, row in sorted(ledger.rows.items())]))
+    heads = [left("row"), left("state"), right("cases"), right("ulp"), left("run"), right("compile"), right("memory")]
+    rows = [row for _, row in sorted(ledger.rows.items())]
+    say(table(heads, map(_cells, rows)))
+    for row in rows:
+        for note in _notes(row, today):
+            say(wrapped(f"{_short(row)}: {note}"))
     on = sum(row.state in ("on", "removed") for row in ledger.rows.values())
-    say(wrapped(f"{on} of {len(ledger.rows)} rows are on. Ratios are new emitters to old; options: {_options()}"))
+    say(
+        wrapped(f"{on} of {len(ledger.rows)} rows are on. Ratios are new emitters to old, of run time the 95% interval")
+    )
+    say(wrapped(f"options of the rows: {_options(rows)}"))
     say(wrapped(f"{migrated(weights, ledger):.1%} of the kernel time of {weights.programs} programs needs only these"))
     return status
 
 
-def _options() -> str:
+def _options(rows: Sequence[Row]) -> str:
     from ..migration.ledger import OPTIONS
 
-    return ", ".join(f"{number} {name}" for number, name in OPTIONS.items())
+    counts = Counter(row.option for row in rows)
+    return ", ".join(f"{count} {OPTIONS[number]} ({number})" for number, count in sorted(counts.items()))
 
 
-def _cells(row: Row, today: datetime.date) -> list[str]:
-    """A row of the table. The back end's name is left out: there is one."""
-    head = [row.name.removesuffix(".host"), row.state, str(row.option)]
-    e = row.evidence
+def _short(row: Row) -> str:
+    """The row's name without that of the back end: there is one."""
+    return row.name.removesuffix(".host")
+
+
+def _cells(row: Row) -> list[str]:
+    """A row of the table. The class of evidence is named where it is not the usual one."""
+    head, e = [_short(row), row.state], row.evidence
     if e is None:
-        return [*head, "none", "", "", "", "", _note(row, today)]
-    ratios = [f"{e.ratio:.2f} [{e.low:.2f}, {e.high:.2f}]", f"{e.compile_ratio:.2f}", f"{e.memory_ratio:.2f}"]
-    return [*head, f"{e.cases} {e.kind}", f"{e.worst_ulp:g}", *ratios, _note(row, today)]
+        return [*head, "none", "", "", "", ""]
+    cases = str(e.cases) if e.kind == "sampled" else f"{e.cases} {e.kind}"
+    return [
+        *head,
+        cases,
+        f"{e.worst_ulp:g}",
+        f"{e.low:.2f}–{e.high:.2f}",
+        f"{e.compile_ratio:.2f}",
+        f"{e.memory_ratio:.2f}",
+    ]
 
 
-def _note(row: Row, today: datetime.date) -> str:
-    notes = []
+def _notes(row: Row, today: datetime.date) -> Iterator[str]:
     if row.hold is not None:
         word = "EXPIRED" if row.expired(today) else "until"
-        notes.append(f"held back, {word} {row.hold.until}: {row.hold.reason}")
+        yield f"held back, {word} {row.hold.until}: {row.hold.reason}"
     if row.evidence is not None and row.evidence.refused:
-        notes.append(f"refused: {row.evidence.refused}")
-    return "; ".join(notes)
+        yield f"refused: {row.evidence.refused}"
 
 
 def _body(row: Row, today: datetime.date) -> dict[str, Any]:
