@@ -13,10 +13,10 @@ import numpy as np
 
 from ..codegen.cache import DEFAULT_CACHE, ObjectCache
 from ..codegen.options import EmitOptions, EmittedModule
+from ..hlo.devices import MOST_DEVICES, Devices
 from ..hlo.display import Displayed
 from ..hlo.errors import InputError, TestbedError
 from ..hlo.ir import Module
-from ..hlo.replica_groups import MOST_DEVICES, Devices
 from ..hlo.shapes import Shape
 from .calling import Calling
 

@@ -19,8 +19,8 @@ if TYPE_CHECKING:
 
     from ..backends.host.executable import HostExecutable
     from ..formats.arrays import Feed
+    from ..hlo.devices import Devices
     from ..hlo.ir import Module
-    from ..hlo.replica_groups import Devices
     from ..hlo.shapes import Shape
     from .inputs import HasInputs, Inputs, Values
 
@@ -36,8 +36,8 @@ class Wish:
 
     def devices(self, module: Module) -> Devices:
         """Raises InputError for a module of several partitions, where none are asked for."""
+        from ..hlo.devices import Devices
         from ..hlo.errors import InputError
-        from ..hlo.replica_groups import Devices
 
         partitions = int(module.attributes.get("num_partitions", 1))
         if self.partitions is None and self.replicas is not None and partitions > 1:

@@ -51,7 +51,6 @@ def command(
     """Run a program that `testbed compile` wrote and print a line for each result leaf, as `testbed run` does."""
     key = read_key(verify)
     start = time.perf_counter()
-    from ..backends.host.feeds import forms_of
     from ..backends.host.loader import load_executable
 
     executable = load_executable(program, key, native_calls=False)
@@ -59,7 +58,8 @@ def command(
     devices = executable.image.devices
     if output is not None and devices.count > 1:
         raise click.UsageError("--output takes a program of one device")
-    feeds = read_feeds(infeed, list(forms_of(executable.thunks).values()), devices)
+    forms = [] if executable.outside is None else list(executable.outside.forms.values())
+    feeds = read_feeds(infeed, forms, devices)
     stub = LoadedProgram(Path(program).stem, executable.program)
     values, origin = values_for(stub, inputs, devices, 0)
     ready = time.perf_counter()

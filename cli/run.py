@@ -34,7 +34,7 @@ if TYPE_CHECKING:
     import numpy as np
 
     from ..formats.program import Program
-    from ..hlo.replica_groups import Devices
+    from ..hlo.devices import Devices
     from ..migration.stacks import Prepared, Run
     from ..profiling.profile import Profile
 
@@ -160,7 +160,7 @@ def _prepared(
 ) -> Any:
     """A function from inputs and the number of an iteration to that iteration; the program is compiled at once."""
     from ..backends.base import CompileOptions
-    from ..hlo.replica_groups import ONE_DEVICE
+    from ..hlo.devices import ONE_DEVICE
     from ..migration import Flags
     from ..migration.stacks import prepare, run_prepared
 

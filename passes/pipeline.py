@@ -8,9 +8,9 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field, replace
 from functools import partial
 
+from ..hlo.devices import ONE_DEVICE, Devices
 from ..hlo.errors import TestbedError
 from ..hlo.ir import Module
-from ..hlo.replica_groups import ONE_DEVICE, Devices
 from .algebra.sweep import simplify_algebra
 from .canonical.convolution import canonicalize_convolutions
 from .canonical.dot import canonicalize_dots

@@ -8,9 +8,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from .kinds import ChecksumThunk, CompareThunk, NanThunk, SequentialThunk, ZoneThunk
-
-Noting = ChecksumThunk | NanThunk | ZoneThunk | CompareThunk
+from .kinds import Noting, SequentialThunk
 
 
 @dataclass(frozen=True, slots=True)

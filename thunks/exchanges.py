@@ -6,10 +6,11 @@ import re
 from collections.abc import Callable, Iterable, Iterator, Mapping
 
 from ..hlo.conventions import LEAF, PART
+from ..hlo.devices import Devices
 from ..hlo.errors import UnsupportedError
 from ..hlo.ir import Instruction
 from ..hlo.opcodes import Op
-from ..hlo.replica_groups import Devices, device_groups, device_pairs
+from ..hlo.replica_groups import device_groups, device_pairs
 from ..hlo.shapes import Shape
 from ..planning.plan import BufferSlice, KernelStep
 from .kinds import (

@@ -45,10 +45,10 @@ from .kinds import (
     Thunk,
     WhileThunk,
     children,
-    is_meeting,
+    depends_on_device,
+    numbers_of,
     slice_of,
 )
-from .outside import numbers_of
 from .rounds import most_rounds, settles
 from .runner import STOPPED
 from .text import to_text
@@ -132,8 +132,7 @@ def host_module(
     runtime = {PROFILE, *FUNCTIONS} & writer.symbols.keys()
     kernels = (*(s for s in writer.symbols if s not in runtime), *writer.split)
     whole = tuple(loop for loop in writer.loops if loop is not None)
-    meets = any(is_meeting(thunk) or isinstance(thunk, DeviceIdThunk) for thunk in root.walk())
-    return HostModule(text, kernels, whole, bool(runtime), bool(writer.split), meets)
+    return HostModule(text, kernels, whole, bool(runtime), bool(writer.split), depends_on_device(root))
 
 
 def digest_of(root: SequentialThunk) -> int:
@@ -238,7 +237,7 @@ class _Writer(Lines):
         """An upper estimate of the seconds that a thunk takes; TOGETHER if there is none."""
         if isinstance(thunk, KernelThunk):
             return self.seconds.get(thunk.symbol, TOGETHER)
-        if is_meeting(thunk):
+        if isinstance(thunk, Meeting):
             return TOGETHER
         return thunk.source.size / 1e9 if isinstance(thunk, CopyThunk) else 0.0
 

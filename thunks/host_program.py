@@ -26,7 +26,6 @@ from .host_module import (
     host_module,
 )
 from .kinds import SequentialThunk
-from .outside import MEET
 from .rounds import Native, Round, paced
 
 
@@ -76,6 +75,8 @@ class HostFrame:
         self.control[LEFT : LEFT + len(loops)] = 1
         self._device = self.control[first - DEVICE_WORDS : first] if program.module.meets else None
         if self._device is not None:
+            from .outside import MEET
+
             self._device[0] = MEET
         self.events = EventBuffer(most_events) if program.module.notes_events else None
         if self.events is not None:

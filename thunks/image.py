@@ -7,12 +7,12 @@ from dataclasses import dataclass, field
 
 import numpy as np
 
+from ..hlo.devices import ONE_DEVICE, Devices
 from ..hlo.dynamic_border import DynamicBorder
 from ..hlo.errors import Location
-from ..hlo.replica_groups import ONE_DEVICE, Devices
 from ..hlo.shapes import Shape
 from ..planning.allocation import Allocation, BufferSlice
-from .kinds import SequentialThunk, Split
+from .kinds import SequentialThunk, Split, depends_on_device
 
 
 @dataclass(frozen=True, slots=True)
@@ -56,3 +56,8 @@ class Image:
     seconds: float = 0.0
     largest: Mapping[int, tuple[str, Location | None]] = field(default_factory=dict)
     devices: Devices = ONE_DEVICE
+
+    @property
+    def depends_on_device(self) -> bool:
+        """Whether a run depends on more than its memory: other devices, a host, or the number of the device."""
+        return self.devices.count > 1 or depends_on_device(self.thunks)

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from enum import Enum, StrEnum
 from itertools import chain
@@ -338,8 +338,11 @@ class CompareThunk:
         return read(self.left), read(self.right), write(self.flag)
 
 
-Check = ChecksumThunk | NanThunk | FillThunk | ZoneThunk | CompareThunk
-"""Kinds that look at memory (checks.py)."""
+Noting = ChecksumThunk | NanThunk | ZoneThunk | CompareThunk
+"""Kinds that note what they find in memory, by an id (checks.py)."""
+
+Check = Noting | FillThunk
+"""Kinds that look at memory, and what one of them looks for."""
 
 Thunk = (
     KernelThunk
@@ -352,10 +355,6 @@ Thunk = (
     | Meeting
     | Check
 )
-
-
-def is_meeting(thunk: Thunk) -> bool:
-    return isinstance(thunk, CollectiveStartThunk | CollectiveDoneThunk | InfeedThunk | OutfeedThunk)
 
 
 def slice_of(thunk: Meeting) -> BufferSlice:
@@ -374,3 +373,18 @@ def children(thunk: Thunk) -> tuple[Thunk, ...]:
             return thunk.branches
         case _:
             return ()
+
+
+def meetings_of(root: SequentialThunk) -> tuple[Meeting, ...]:
+    """The distinct thunks that exchange data with the world outside."""
+    return tuple(dict.fromkeys(thunk for thunk in root.walk() if isinstance(thunk, Meeting)))
+
+
+def numbers_of(root: SequentialThunk) -> Mapping[Thunk, int]:
+    """The number by which native code calls each of them."""
+    return {thunk: number for number, thunk in enumerate(meetings_of(root))}
+
+
+def depends_on_device(root: SequentialThunk) -> bool:
+    """Whether a run depends on more than its memory: other devices, a host, or the number of the device."""
+    return any(isinstance(thunk, Meeting | DeviceIdThunk) for thunk in root.walk())

@@ -9,7 +9,7 @@ from collections.abc import Sequence
 from dataclasses import replace
 from random import Random
 
-from .kinds import BufferUse, ConditionalThunk, ProfileThunk, SequentialThunk, Thunk, WhileThunk, children, is_meeting
+from .kinds import BufferUse, ConditionalThunk, Meeting, ProfileThunk, SequentialThunk, Thunk, WhileThunk, children
 
 
 def reordered(sequence: SequentialThunk, random: Random) -> SequentialThunk:
@@ -58,7 +58,7 @@ def dependencies(thunks: Sequence[Thunk]) -> list[set[int]]:
 
 
 def _meets(thunk: Thunk) -> bool:
-    return is_meeting(thunk) or any(map(_meets, children(thunk)))
+    return isinstance(thunk, Meeting) or any(map(_meets, children(thunk)))
 
 
 def _inside(thunk: Thunk, random: Random) -> Thunk:

@@ -16,19 +16,9 @@ from typing import Any, Protocol
 
 import numpy as np
 
-from ..hlo.replica_groups import Devices
+from ..hlo.devices import Devices
 from ..hlo.shapes import Shape
-from .kinds import (
-    CollectiveDoneThunk,
-    CollectiveStartThunk,
-    InfeedThunk,
-    Meeting,
-    OutfeedThunk,
-    SequentialThunk,
-    Thunk,
-    is_meeting,
-    slice_of,
-)
+from .kinds import CollectiveDoneThunk, CollectiveStartThunk, InfeedThunk, Meeting, OutfeedThunk, slice_of
 
 
 class Transport(ABC):
@@ -71,16 +61,6 @@ class Running(Protocol):
     def stop(self, wanted: bool = True) -> None: ...
 
     def place(self, replica: int, partition: int) -> None: ...
-
-
-def meetings_of(root: SequentialThunk) -> tuple[Meeting, ...]:
-    """The distinct thunks that exchange data with the world outside."""
-    return tuple(dict.fromkeys(thunk for thunk in root.walk() if is_meeting(thunk)))  # type: ignore[misc]
-
-
-def numbers_of(root: SequentialThunk) -> Mapping[Thunk, int]:
-    """The number by which native code calls each of them."""
-    return {thunk: number for number, thunk in enumerate(meetings_of(root))}
 
 
 @dataclass(eq=False)

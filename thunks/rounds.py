@@ -10,7 +10,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from .kinds import ConditionalThunk, WhileThunk, is_meeting
+from .kinds import ConditionalThunk, Meeting, WhileThunk
 
 LOOP_SECONDS = 0.02
 """Target time in seconds that a loop's iterations take before Python handles signals."""
@@ -46,7 +46,7 @@ def most_rounds(loop: WhileThunk) -> int:
 
 def settles(loop: WhileThunk) -> bool:
     """Whether what an iteration does depends on memory only, not on other devices or a host."""
-    return not any(is_meeting(t) for part in (loop.condition, loop.body) for t in part.walk())
+    return not any(isinstance(t, Meeting) for part in (loop.condition, loop.body) for t in part.walk())
 
 
 @dataclass(frozen=True, slots=True)

@@ -32,9 +32,9 @@ from .kinds import (
     Thunk,
     WhileThunk,
     ZoneThunk,
+    numbers_of,
     slice_of,
 )
-from .outside import MEET, numbers_of
 from .rounds import Round, most_rounds, settles
 from .runner import Jump, Runner, split_record
 
@@ -196,6 +196,8 @@ class _Builder:
                     self.internal.append(len(self.words))
                     self.words += [8 * (PARTITION_WORD if thunk.partition else REPLICA_WORD), thunk.destination.size]
                 case CollectiveStartThunk() | CollectiveDoneThunk() | InfeedThunk() | OutfeedThunk():
+                    from .outside import MEET  # here: most programs do not need that module
+
                     self.internal.append(len(self.words) + 2)
                     self.words += [MEET, 3, 0, self.meetings[thunk]]
                     self.address(slice_of(thunk))

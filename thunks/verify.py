@@ -8,9 +8,9 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from typing import Any
 
+from ..hlo.devices import MOST_DEVICES, Devices
 from ..hlo.dtypes import BY_NAME, DType
 from ..hlo.errors import VerificationError
-from ..hlo.replica_groups import MOST_DEVICES, Devices
 from ..hlo.shapes import Shape
 from ..planning.allocation import MOST_MARKS, POOL_ALIGNMENT, Allocation, AllocationKind, BufferSlice
 from .checks import format_of
@@ -30,6 +30,7 @@ from .kinds import (
     KernelThunk,
     Meeting,
     NanThunk,
+    Noting,
     OutfeedThunk,
     ProfileThunk,
     SequentialThunk,
@@ -77,7 +78,7 @@ def verify_thunks(root: SequentialThunk, allocations: Sequence[Allocation], kern
     begun: set[int] = set()
     checks: set[int] = set()
     for thunk, depth in _walk(root):
-        if isinstance(thunk, ChecksumThunk | NanThunk | ZoneThunk | CompareThunk):
+        if isinstance(thunk, Noting):
             if not 0 <= thunk.id < MOST_MARKS or thunk.id in checks:
                 raise VerificationError(f"check {thunk.name}: the id {thunk.id} is another's, or too large")
             checks.add(thunk.id)

@@ -14,7 +14,6 @@ from ...thunks.events import EventBuffer, Events
 from ...thunks.executor import Executor, Frame, Observer
 from ...thunks.host_program import HostFrame
 from ...thunks.image import Image
-from ...thunks.outside import Port
 from ...thunks.patched import native_run
 from .addresses import address_of
 from .memory import POOL
@@ -24,6 +23,7 @@ if TYPE_CHECKING:
     from ...profiling.recorder import Recorder
     from ...profiling.sink import Sink
     from ...thunks.check_log import CheckLog
+    from ...thunks.outside import Port
     from .entry import Native, Program
 
 IDLE_CONTEXTS = 8

@@ -22,16 +22,13 @@ from ...thunks.events import MOST_EVENTS
 from ...thunks.executor import Executor, Observer
 from ...thunks.host_program import host_program_of
 from ...thunks.image import Image
-from ...thunks.outside import Port
 from ...thunks.patched import runs_natively
 from ..base import Executable
 from .contexts import IDLE_CONTEXTS, Context, Contexts
 from .donation import place_aliased
-from .feeds import Queues
 from .files import entry_of, pieces
 from .interruptible import LONG, in_main_thread, run_aside
 from .leaves import Leaf
-from .outside import Outside, depends_on_device
 from .signature import Signature
 
 if TYPE_CHECKING:
@@ -39,7 +36,10 @@ if TYPE_CHECKING:
     from ...profiling.profile import Profile
     from ...profiling.recorder import Recorder, Recording
     from ...profiling.sink import Sink
+    from ...thunks.outside import Port
     from ...thunks.wire.program import Entry
+    from .feeds import Queues
+    from .outside import Outside
     from .shadows import Report, Shadows
 
 
@@ -84,7 +84,7 @@ class HostExecutable(Executable):
         self._red_zones, self._cache, self._host_text = red_zones, cache, host_text
         self._contexts = Contexts(functools.partial(Context, self._signature, image))
         self._native: np.ndarray | None = None
-        self.outside = Outside(image, program.name) if depends_on_device(image) else None
+        self.outside = _outside(image, program.name)
         notes = self._events is not None or self._checks is not None
         observed = red_zones or notes or self.outside is not None
         self._may_enter = not (self._border or observed or self._is_long) and runs_natively(self._executor)
@@ -335,6 +335,15 @@ class HostExecutable(Executable):
         """The caller's outputs, followed by None for each size of a dynamic result."""
         border = self._border
         return outputs if outputs is None or border is None else [*outputs, *[None] * len(border.results)]
+
+
+def _outside(image: Image, name: str) -> Outside | None:
+    """The devices and feeds of a program; None if it depends on its memory only."""
+    if not image.depends_on_device:
+        return None
+    from .outside import Outside
+
+    return Outside(image, name)
 
 
 def _sink(thunks: SequentialThunk, executor: Executor) -> Sink | None:

@@ -7,9 +7,9 @@ from dataclasses import replace
 
 import numpy as np
 
+from ...hlo.devices import ONE_DEVICE, Devices
 from ...hlo.dynamic_border import DynamicBorder
 from ...hlo.errors import Location
-from ...hlo.replica_groups import ONE_DEVICE, Devices
 from ...planning.allocation import POOL_ALIGNMENT, Allocation
 from ...planning.plan import AllocationKind, BufferSlice, KernelRequest, Plan
 from ...thunks.image import Image, Kernel, KernelArgument

@@ -9,8 +9,8 @@ from typing import TypeVar
 
 from ...hlo.errors import CollectiveError, InputError, TestbedError
 from ...thunks.image import Image
-from ...thunks.kinds import DeviceIdThunk, is_meeting
-from ...thunks.outside import Port, meetings_of
+from ...thunks.kinds import meetings_of
+from ...thunks.outside import Port
 from .feeds import Queues, forms_of
 from .interruptible import STOPPING
 from .rendezvous import Ended, Rendezvous
@@ -21,19 +21,14 @@ WAIT_LIMIT = 300.0
 """Seconds that a device waits for another, or for a value of its infeed, unless the caller says otherwise."""
 
 
-def depends_on_device(image: Image) -> bool:
-    """Whether a run needs more than memory: other devices, feeds, the number of the device."""
-    return image.devices.count > 1 or any(is_meeting(t) or isinstance(t, DeviceIdThunk) for t in image.thunks.walk())
-
-
 class Outside:
-    """wait_limit: seconds that a device waits for another, or for a value of its infeed."""
+    """wait_limit: seconds that a device waits for another, or for a value of its infeed. forms: as of `forms_of`."""
 
     def __init__(self, image: Image, name: str):
         self.devices, self.wait_limit = image.devices, WAIT_LIMIT
         self._meetings = meetings_of(image.thunks)
-        forms = forms_of(image.thunks)
-        self._queues = [Queues(name, forms, lambda: self.wait_limit) for _ in range(self.devices.count)]
+        self.forms = forms_of(image.thunks)
+        self._queues = [Queues(name, self.forms, lambda: self.wait_limit) for _ in range(self.devices.count)]
 
     def queues(self, device: int) -> Queues:
         """Raises InputError for a device that does not exist."""

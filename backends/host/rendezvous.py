@@ -11,8 +11,8 @@ from typing import Any
 
 import numpy as np
 
+from ...hlo.devices import Devices
 from ...hlo.errors import CollectiveError
-from ...hlo.replica_groups import Devices
 from ...thunks.kinds import CollectiveStartThunk, Exchange
 from ...thunks.outside import Transport
 

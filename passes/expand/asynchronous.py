@@ -9,11 +9,12 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping, Sequence
 
 from ...hlo.conventions import ANNOTATIONS, LEAF
+from ...hlo.devices import ONE_DEVICE, Devices
 from ...hlo.dtypes import DType
 from ...hlo.errors import UnsupportedError
 from ...hlo.ir import Instruction, Module
 from ...hlo.opcodes import Op
-from ...hlo.replica_groups import ONE_DEVICE, Devices, listed_groups, mode_of
+from ...hlo.replica_groups import listed_groups, mode_of
 from ...hlo.shapes import Shape, ShapeIndex, array
 from ..building import Builder, Rewrite
 from ..expansion import Where, expand_ops

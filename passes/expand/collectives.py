@@ -14,11 +14,12 @@ from typing import Any
 import numpy as np
 
 from ...hlo.conventions import PART
+from ...hlo.devices import Devices
 from ...hlo.dtypes import DType
 from ...hlo.errors import CollectiveError, UnsupportedError
 from ...hlo.ir import Instruction
 from ...hlo.opcodes import Op
-from ...hlo.replica_groups import Devices, Groups, device_groups, device_pairs
+from ...hlo.replica_groups import Groups, device_groups, device_pairs
 from ...hlo.shapes import Shape, array
 from ..building import Builder, Rewrite, apply_pointwise, is_pointwise
 

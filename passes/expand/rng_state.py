@@ -12,12 +12,12 @@ import math
 from collections.abc import Sequence
 
 from ...hlo.conventions import FIRST_STATE
+from ...hlo.devices import ONE_DEVICE, Devices
 from ...hlo.dtypes import DType
 from ...hlo.errors import UnsupportedError
 from ...hlo.ir import Computation, Instruction, Module
 from ...hlo.opclasses import CONTROL, CONTROL_PREDECESSORS, branches, control_computations
 from ...hlo.opcodes import Op
-from ...hlo.replica_groups import ONE_DEVICE, Devices
 from ...hlo.shapes import array, tuple_shape
 from ..building import Builder
 from ..expansion import after

@@ -6,8 +6,8 @@ import numpy as np
 import pytest
 
 from ...differential.executions import in_order
+from ...hlo.devices import Devices
 from ...hlo.errors import UnsupportedError
-from ...hlo.replica_groups import Devices
 from ...lhlo.from_plan import from_plan as to_lhlo
 from ...lhlo.to_plan import to_plan
 from ...passes.pipeline import PipelineOptions

@@ -5,10 +5,10 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
+from ...hlo.devices import Devices
 from ...hlo.dtypes import DType
 from ...hlo.dynamic_border import DynamicBorder, DynamicDimension
 from ...hlo.errors import VerificationError
-from ...hlo.replica_groups import Devices
 from ...hlo.shapes import array
 from ...planning.plan import Allocation, AllocationKind, BufferSlice
 from ...thunks import (

@@ -8,11 +8,11 @@ from typing import Any
 
 import numpy as np
 
+from ...hlo.devices import Devices
 from ...hlo.errors import InputError, VerificationError
-from ...hlo.replica_groups import Devices
 from ...hlo.shapes import Shape
 from ..image import Image, Kernel, KernelArgument
-from ..kinds import Check, DeviceIdThunk, is_meeting
+from ..kinds import Check
 from ..verify import verify_image
 from .container import LEAST_READER, OF_CHECKS, OF_DEVICES, OF_SPLIT, Container, Section, SectionKind, pack, unpack
 from .memory import Values, buffer_values, constants_of, image_of
@@ -95,9 +95,7 @@ def write_program(program: ProgramFile, key: bytes | None = None) -> Iterator[by
 def _least_reader(image: Image) -> int:
     if any(isinstance(thunk, Check) for thunk in image.thunks.walk()):
         return OF_CHECKS
-    if image.devices.count > 1 or any(
-        is_meeting(thunk) or isinstance(thunk, DeviceIdThunk) for thunk in image.thunks.walk()
-    ):
+    if image.depends_on_device:
         return OF_DEVICES
     return OF_SPLIT if any(kernel.split for kernel in image.kernels) else LEAST_READER
 
