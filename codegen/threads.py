@@ -3,16 +3,17 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Callable
-from pathlib import Path
+from collections.abc import Callable, Iterator
 
 from ..hlo.errors import InputError
 
 MOST = 64
 """The most threads without a call of `set_threads`: a kernel has no more chunks (thunks/kinds.py)."""
 
-_GROUPS = Path("/sys/fs/cgroup")
-_OWN_GROUPS = Path("/proc/self/cgroup")
+_GROUPS = "/sys/fs/cgroup"
+_OWN_GROUPS = "/proc/self/cgroup"
+
+Place = str | os.PathLike[str]
 
 _wanted: int | None = None
 _listeners: list[Callable[[int], None]] = []
@@ -24,7 +25,7 @@ def processors() -> int:
     return max(1, min([known, *quotas()]))
 
 
-def quotas(groups: Path = _GROUPS, own: Path = _OWN_GROUPS) -> list[int]:
+def quotas(groups: Place = _GROUPS, own: Place = _OWN_GROUPS) -> list[int]:
     """The processors' time that each control group around this process allows, in processors, rounded up.
 
     groups: where they are mounted; own: the names of this process's. Version 2 has one hierarchy, version 1 one for
@@ -35,21 +36,26 @@ def quotas(groups: Path = _GROUPS, own: Path = _OWN_GROUPS) -> list[int]:
         controllers, _, name = line.partition(":")[2].partition(":")
         if controllers and "cpu" not in controllers.split(","):
             continue
-        top = groups / "cpu" if controllers else groups
-        place = top / name.lstrip("/")
-        for folder in (place, *place.parents):
-            words = "".join(_read(folder / file) for file in ("cpu.max", "cpu.cfs_quota_us", "cpu.cfs_period_us"))
+        for folder in _folders(os.path.join(groups, "cpu") if controllers else groups, name):
+            files = ("cpu.max", "cpu.cfs_quota_us", "cpu.cfs_period_us")
+            words = "".join(_read(os.path.join(folder, file)) for file in files)
             quota, period = [*words.split(), "", ""][:2]
             if quota.isdecimal() and period.isdecimal():  # not "max", not -1
                 found.append(-(-int(quota) // max(1, int(period))))
-            if folder == top:
-                break
     return found
 
 
-def _read(file: Path) -> str:
+def _folders(top: Place, name: str) -> Iterator[str]:
+    """The folder of a control group, then those of the groups around it."""
+    parts = [part for part in name.split("/") if part]
+    for count in range(len(parts), -1, -1):
+        yield os.path.join(top, *parts[:count])
+
+
+def _read(file: Place) -> str:
     try:
-        return file.read_text()
+        with open(file, encoding="utf-8", errors="surrogateescape") as text:
+            return text.read()
     except OSError:
         return ""
 

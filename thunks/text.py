@@ -5,7 +5,6 @@ It is printed from the table of kinds (rows.py); parse.py reads it back.
 
 from __future__ import annotations
 
-import json
 import re
 from collections.abc import Callable, Iterator
 from typing import Any
@@ -42,13 +41,19 @@ def _lines(thunk: Thunk) -> Iterator[str]:
 
 
 def _name(value: str, field: Field) -> str:
-    return value if NAME.fullmatch(value) else json.dumps(value)
+    return value if NAME.fullmatch(value) else _quoted(value)
 
 
 def _label(value: str, field: Field) -> str:
     """Unquoted unless it could be another thunk."""
     plain = LABEL.fullmatch(value) and value.partition(" ")[0] not in BY_WORD
-    return value if plain else json.dumps(value)
+    return value if plain else _quoted(value)
+
+
+def _quoted(value: str) -> str:
+    import json  # here: to run a program from a file hardly ever needs it
+
+    return json.dumps(value)
 
 
 def _use(use: BufferUse, field: Field) -> str:
@@ -73,7 +78,7 @@ _WRITE: dict[Type, Callable[[Any, Field], str]] = {
     Type.LABEL: _label,
     Type.NUMBER: lambda value, field: str(value),
     Type.FLAG: lambda value, field: field.words[not value],
-    Type.SHAPE: lambda shape, field: json.dumps(shape_to_text(shape)),
+    Type.SHAPE: lambda shape, field: _quoted(shape_to_text(shape)),
     Type.GROUPS: _groups,
     Type.SLICE: _slice,
     Type.SPLIT: _split,
