@@ -6,9 +6,8 @@ its next kernel. POSITION is 0, or the number of the loop at which the run pause
 the buffer for what profile thunks note, PARALLEL_FOR that of the pool's function for split kernels (codegen/pool.py).
 From LEFT on, one word per loop: the iterations until its next pause; then, if the program depends on its device,
 DEVICE_WORDS: the address of the function for what is outside (outside.py), and the numbers of replica and partition.
-The result is 0 at the end, STOPPED, or the number
-of a loop that has used up its iterations. Called again, it goes on with that loop, whose word LEFT says for how long: 0
-ends the loop.
+The result is 0 at the end, STOPPED, or the number of a loop that has used up its iterations. Called again, it goes on
+with that loop, whose word LEFT says for how long: 0 ends the loop.
 
 Nothing is kept between the calls except memory. A position other than 0 makes all steps void, except those that lead to
 the loop of this number: so a pause leaves all loops around it, and resuming enters them again.
@@ -23,31 +22,21 @@ from hashlib import blake2b
 from itertools import groupby
 
 from ..planning.allocation import BufferSlice
-from .checks import CALLS, FUNCTIONS, Argument, call_of
-from .events import mark_of
-from .host_lines import Lines
-from .host_parts import CHUNK, FLUSHING, chunk_function, symbol_name
+from .checks import FUNCTIONS
+from .host_parts import FLUSHING, chunk_function, symbol_name
+from .host_steps import DEVICE_WORDS, LEFT, POSITION, PROFILE, STOP, STRAIGHT, Steps
 from .kinds import (
     Access,
-    Check,
-    CollectiveDoneThunk,
-    CollectiveStartThunk,
     ConditionalThunk,
     CopyThunk,
-    DeviceIdThunk,
-    InfeedThunk,
     KernelThunk,
     Meeting,
-    OutfeedThunk,
-    ProfileThunk,
     SequentialThunk,
-    Split,
     Thunk,
     WhileThunk,
     children,
     depends_on_device,
     numbers_of,
-    slice_of,
 )
 from .rounds import most_rounds, settles
 from .runner import STOPPED
@@ -60,15 +49,6 @@ VERSION = "testbed_control_1"
 
 Its value is the digest of the thunks, or 0 in objects that were made before it had one.
 """
-
-STOP, POSITION, EVENTS, PARALLEL_FOR, LEFT = range(5)
-"""Indices of control words."""
-
-DEVICE_WORDS = 3
-"""Words behind the loops of a program that depends on its device."""
-
-PROFILE = "testbed_profile"
-"""The function that notes an event (events.py)."""
 
 TOGETHER = 0.001
 """Estimated seconds of kernels that run between two looks at the word STOP."""
@@ -137,27 +117,21 @@ def host_module(
 
 def digest_of(root: SequentialThunk) -> int:
     """A number, not 0, that tells programs apart; 63 bits."""
-    return (
-        int.from_bytes(blake2b(to_text(root).encode(errors="surrogatepass"), digest_size=8).digest(), "little") >> 1 | 1
-    )
+    text = to_text(root).encode(errors="surrogatepass")
+    return int.from_bytes(blake2b(text, digest_size=8).digest(), "little") >> 1 | 1
 
 
 @dataclass(eq=False, kw_only=True)
-class _Writer(Lines):
+class _Writer(Steps):
     """Writes lines of MLIR. pausable: the position may differ from 0 at this point of the program. light: this point is
-    in a loop that looks at STOP once an iteration. device: the first of the DEVICE_WORDS.
+    in a loop that looks at STOP once an iteration.
     """
 
     seconds: Mapping[str, float]
     pausable: bool
-    device: int
-    meetings: Mapping[Thunk, int]
-    symbols: dict[str, int] = field(default_factory=dict)  # number of arguments
-    split: dict[str, tuple[int, Split]] = field(default_factory=dict)
     loops: list[HostLoop | None] = field(default_factory=list)  # None: not complete
     around: list[int] = field(default_factory=list)
     light: bool = False
-    frame: int = 0  # most arguments of a split kernel
 
     @contextmanager
     def function(self, name: str, internal: bool) -> Iterator[None]:
@@ -169,12 +143,6 @@ class _Writer(Lines):
                 count = self.constant(self.frame)
                 self.lines.insert(head, f"    %arguments = llvm.alloca {count} x !llvm.ptr : (i64) -> !llvm.ptr")
             self.lines[head:head] = self.constants()
-
-    def place(self, part: BufferSlice) -> str:
-        return self.pointer(f"%base{part.allocation}", part.offset)
-
-    def word(self, index: int) -> str:
-        return self.pointer("%control", 8 * index)
 
     def bases(self, root: SequentialThunk) -> None:
         """Load the addresses of all allocations that the program uses."""
@@ -208,7 +176,7 @@ class _Writer(Lines):
     # Thunks
 
     def steps(self, thunks: Iterable[Thunk]) -> None:
-        for straight, run in groupby(_flat(thunks), lambda t: type(t) in _STRAIGHT):
+        for straight, run in groupby(_flat(thunks), lambda t: type(t) in STRAIGHT):
             if straight:
                 for group in self.groups(run):
                     if self.light:
@@ -244,74 +212,7 @@ class _Writer(Lines):
     def is_light(self, loop: WhileThunk) -> bool:
         """Whether an iteration is a straight line of kernels that run without a look at STOP between them."""
         thunks = list(_flat([loop.condition, loop.body]))
-        return all(type(t) in _STRAIGHT for t in thunks) and sum(map(self.cost, thunks)) < TOGETHER
-
-    def calls(self, thunks: Sequence[Thunk]) -> None:
-        for thunk in thunks:
-            _STRAIGHT[type(thunk)](self, thunk)
-
-    def kernel(self, thunk: KernelThunk) -> None:
-        places = [self.place(use.slice) for use in thunk.arguments]
-        if thunk.split is None:
-            self.call(thunk.symbol, places)
-        else:
-            self.share(thunk.symbol, places, thunk.split)
-
-    def call(self, symbol: str, arguments: Sequence[str]) -> None:
-        self.symbols[symbol] = len(arguments)
-        types = ", ".join(["!llvm.ptr"] * len(arguments))
-        self.line(f"func.call {symbol_name(symbol)}({', '.join(arguments)}) : ({types}) -> ()")
-
-    def share(self, symbol: str, places: Sequence[str], split: Split) -> None:
-        """Let the pool call the kernel for each chunk. Its arguments stand in an array on the stack."""
-        self.split[symbol] = len(places), split
-        self.frame = max(self.frame, len(places))
-        for number, place in enumerate(places):
-            self.line(f"llvm.store {place}, {self.pointer('%arguments', 8 * number)} : !llvm.ptr, !llvm.ptr")
-        function = self.load(self.word(PARALLEL_FOR), "!llvm.ptr")
-        body = self.value(f"llvm.mlir.addressof {symbol_name(symbol + CHUNK)} : !llvm.ptr")
-        sizes = ", ".join(map(self.constant, (split.extent, split.chunk, split.private)))
-        types = "(!llvm.ptr, !llvm.ptr, i64, i64, i64, !llvm.ptr) -> ()"
-        self.line(f"llvm.call {function}({body}, %arguments, {sizes}, %control) : !llvm.ptr, {types}")
-
-    def event(self, thunk: ProfileThunk) -> None:
-        mark = self.constant(mark_of(thunk.id, thunk.begin))
-        number = self.value(f"llvm.inttoptr {mark} : i64 to !llvm.ptr")
-        self.call(PROFILE, [self.load(self.word(EVENTS), "!llvm.ptr"), number])
-
-    def meet(self, thunk: Meeting) -> None:
-        """Call the function for what is outside."""
-        function = self.load(self.word(self.device), "!llvm.ptr")
-        number = self.value(f"llvm.inttoptr {self.constant(self.meetings[thunk])} : i64 to !llvm.ptr")
-        arguments = ", ".join(["%control", number, self.place(slice_of(thunk))])
-        types = "(!llvm.ptr, !llvm.ptr, !llvm.ptr) -> ()"
-        self.line(f"llvm.call {function}({arguments}) : !llvm.ptr, {types}")
-
-    def device_id(self, thunk: DeviceIdThunk) -> None:
-        number = self.load(self.word(self.device + 1 + thunk.partition))
-        narrow = self.value(f"arith.trunci {number} : i64 to i32")
-        self.line(f"llvm.store {narrow}, {self.place(thunk.destination)} : i32, !llvm.ptr")
-
-    def check(self, thunk: Check) -> None:
-        call = call_of(thunk)
-        self.call(call.function, [self.argument(a) for a in call.arguments])
-
-    def argument(self, argument: Argument) -> str:
-        """What a function of checks.py gets."""
-        match argument:
-            case BufferSlice():
-                return self.place(argument)
-            case int():
-                signed = argument - (1 << 64) if argument >> 63 else argument
-                return self.value(f"llvm.inttoptr {self.constant(signed)} : i64 to !llvm.ptr")
-            case _:
-                return self.load(self.word(EVENTS), "!llvm.ptr")
-
-    def copy(self, thunk: CopyThunk) -> None:
-        if thunk.source.size:
-            to, source, size = self.place(thunk.destination), self.place(thunk.source), self.constant(thunk.source.size)
-            kind = "(!llvm.ptr, !llvm.ptr, i64) -> ()"
-            self.line(f'"llvm.intr.memcpy"({to}, {source}, {size}) <{{isVolatile = false}}> : {kind}')
+        return all(type(t) in STRAIGHT for t in thunks) and sum(map(self.cost, thunks)) < TOGETHER
 
     def conditional(self, thunk: ConditionalThunk) -> None:
         """scf.index_switch; its default is the last branch. To resume, take the branch with the loop."""
@@ -414,17 +315,6 @@ class _Writer(Lines):
         self.line(f"scf.yield {self.either(goes_on, f'%inside{number}')}, {left} : i1, i64")
 
 
-_STRAIGHT: dict[type, Callable[..., None]] = {
-    KernelThunk: _Writer.kernel,
-    CopyThunk: _Writer.copy,
-    ProfileThunk: _Writer.event,
-    DeviceIdThunk: _Writer.device_id,
-    CollectiveStartThunk: _Writer.meet,
-    CollectiveDoneThunk: _Writer.meet,
-    InfeedThunk: _Writer.meet,
-    OutfeedThunk: _Writer.meet,
-    **dict.fromkeys(CALLS, _Writer.check),
-}
 _CONTROL: dict[type, Callable[..., None]] = {ConditionalThunk: _Writer.conditional, WhileThunk: _Writer.loop}
 
 

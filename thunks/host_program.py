@@ -12,19 +12,8 @@ from ..codegen.cache import ObjectCache
 from ..codegen.load import LoadedCode
 from ..codegen.pool import pool
 from .events import MOST_EVENTS, EventBuffer
-from .host_module import (
-    DEVICE_WORDS,
-    ENTRY,
-    EVENTS,
-    LEFT,
-    PARALLEL_FOR,
-    POSITION,
-    STOP,
-    VERSION,
-    HostModule,
-    digest_of,
-    host_module,
-)
+from .host_module import ENTRY, VERSION, HostModule, digest_of, host_module
+from .host_steps import DEVICE_WORDS, EVENTS, LEFT, PARALLEL_FOR, POSITION, STOP
 from .kinds import SequentialThunk
 from .rounds import Native, Round, paced
 

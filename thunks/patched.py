@@ -17,8 +17,8 @@ from ..codegen.load import LoadedCode, load
 from ..codegen.runtime import runtime_object
 from .events import EventBuffer
 from .executor import Executor
-from .host_module import LEFT, POSITION
 from .host_program import HostFrame
+from .host_steps import LEFT, POSITION
 from .table import Run
 
 

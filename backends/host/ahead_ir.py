@@ -8,7 +8,8 @@ from dataclasses import dataclass
 import numpy as np
 
 from ...planning.allocation import POOL_ALIGNMENT, AllocationKind
-from ...thunks.host_module import ENTRY, LEFT
+from ...thunks.host_module import ENTRY
+from ...thunks.host_steps import LEFT
 from ...thunks.image import Image
 from .leaves import Leaf
 from .signature import Signature
