@@ -44,7 +44,7 @@ def slice_of(values: Values | None) -> BufferSlice:
 
 def _any(values: Values, depth: int) -> Thunk:
     """The thunk in a Thunk message."""
-    found = [(kind, values[field_name(kind)]) for kind in KINDS if values[field_name(kind)] is not None]
+    found = [(kind, value) for kind in KINDS if (value := values[_NAMES[kind.thunk]]) is not None]
     if len(found) != 1:
         raise InputError("a thunk is of no kind that this reader knows, or of two")
     return _thunk_of(*found[0], depth)
@@ -68,6 +68,10 @@ def _thunk_of(kind: Kind, values: Values, depth: int) -> Thunk:
 def field_name(kind: Kind) -> str:
     """CollectiveStart → collective_start."""
     return re.sub("(?<!^)(?=[A-Z])", "_", kind.name).lower()
+
+
+_NAMES = {kind.thunk: field_name(kind) for kind in KINDS}
+"""Class of thunks → its field in the message Thunk."""
 
 
 def _same(value: Any) -> Any:
@@ -107,7 +111,7 @@ _TO: dict[Type, Callable[[Any], Any]] = {
     Type.USES: _use_values,
     Type.SEQUENCE: thunk_values,
     Type.SEQUENCES: lambda thunks: [thunk_values(t) for t in thunks],
-    Type.THUNKS: lambda thunks: [{field_name(BY_CLASS[type(t)]): thunk_values(t)} for t in thunks],
+    Type.THUNKS: lambda thunks: [{_NAMES[type(t)]: thunk_values(t)} for t in thunks],
 }
 
 _FROM: dict[Type, Callable[[Any, int], Any]] = {
