@@ -14,15 +14,14 @@ from .kinds import (
     BufferUse,
     ChecksumThunk,
     CompareThunk,
-    ConditionalThunk,
     CopyThunk,
     FillThunk,
     KernelThunk,
     NanThunk,
     SequentialThunk,
     Thunk,
-    WhileThunk,
     ZoneThunk,
+    with_sequences,
 )
 
 ZONE = 256
@@ -77,18 +76,10 @@ def rewritten(root: SequentialThunk, around: Around) -> SequentialThunk:
     """The program with other thunks in the places of its kernels and copies, in loops and branches too."""
     made: list[Thunk] = []
     for thunk in root.thunks:
-        match thunk:
-            case SequentialThunk():
-                made.append(rewritten(thunk, around))
-            case WhileThunk():
-                condition, body = rewritten(thunk.condition, around), rewritten(thunk.body, around)
-                made.append(replace(thunk, condition=condition, body=body))
-            case ConditionalThunk():
-                made.append(replace(thunk, branches=tuple(rewritten(b, around) for b in thunk.branches)))
-            case KernelThunk() | CopyThunk():
-                made += around(thunk)
-            case _:
-                made.append(thunk)
+        if isinstance(thunk, KernelThunk | CopyThunk):
+            made += around(thunk)
+        else:
+            made.append(with_sequences(thunk, lambda sequence: rewritten(sequence, around)))
     return replace(root, thunks=tuple(made))
 
 

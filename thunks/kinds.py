@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
-from dataclasses import dataclass
+from collections.abc import Callable, Iterator, Mapping
+from dataclasses import dataclass, replace
 from enum import Enum, StrEnum
 from itertools import chain
 
@@ -373,6 +373,19 @@ def children(thunk: Thunk) -> tuple[Thunk, ...]:
             return thunk.branches
         case _:
             return ()
+
+
+def with_sequences(thunk: Thunk, change: Callable[[SequentialThunk], SequentialThunk]) -> Thunk:
+    """The thunk with its sequences changed, in the order of its text; a sequence itself changed."""
+    match thunk:
+        case SequentialThunk():
+            return change(thunk)
+        case WhileThunk():
+            return replace(thunk, condition=change(thunk.condition), body=change(thunk.body))
+        case ConditionalThunk():
+            return replace(thunk, branches=tuple(map(change, thunk.branches)))
+        case _:
+            return thunk
 
 
 def meetings_of(root: SequentialThunk) -> tuple[Meeting, ...]:

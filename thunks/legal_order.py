@@ -9,12 +9,12 @@ from collections.abc import Sequence
 from dataclasses import replace
 from random import Random
 
-from .kinds import BufferUse, ConditionalThunk, Meeting, ProfileThunk, SequentialThunk, Thunk, WhileThunk, children
+from .kinds import BufferUse, Meeting, ProfileThunk, SequentialThunk, Thunk, children, with_sequences
 
 
 def reordered(sequence: SequentialThunk, random: Random) -> SequentialThunk:
     """The same thunks in a random order in which no two that conflict change places, in loops and branches too."""
-    thunks = [_inside(thunk, random) for thunk in sequence.thunks]
+    thunks = [with_sequences(thunk, lambda inner: reordered(inner, random)) for thunk in sequence.thunks]
     waits = dependencies(thunks)
     followers: dict[int, list[int]] = defaultdict(list)
     for number, before in enumerate(waits):
@@ -59,15 +59,3 @@ def dependencies(thunks: Sequence[Thunk]) -> list[set[int]]:
 
 def _meets(thunk: Thunk) -> bool:
     return isinstance(thunk, Meeting) or any(map(_meets, children(thunk)))
-
-
-def _inside(thunk: Thunk, random: Random) -> Thunk:
-    match thunk:
-        case SequentialThunk():
-            return reordered(thunk, random)
-        case WhileThunk():
-            return replace(thunk, condition=reordered(thunk.condition, random), body=reordered(thunk.body, random))
-        case ConditionalThunk():
-            return replace(thunk, branches=tuple(reordered(branch, random) for branch in thunk.branches))
-        case _:
-            return thunk

@@ -6,7 +6,7 @@ from collections.abc import Iterator, Sequence
 from dataclasses import replace
 from itertools import count
 
-from .kinds import ConditionalThunk, ProfileThunk, SequentialThunk, Thunk, WhileThunk
+from .kinds import ProfileThunk, SequentialThunk, Thunk, children, with_sequences
 
 RUN = 0
 """The id of the interval that is the whole run."""
@@ -29,19 +29,11 @@ def numbered_steps(root: SequentialThunk) -> list[tuple[int, Thunk]]:
 
 def _steps(thunks: Sequence[Thunk], depth: int) -> Iterator[tuple[int, Thunk]]:
     for thunk in thunks:
-        match thunk:
-            case SequentialThunk():
-                yield from _steps(thunk.thunks, depth)
-            case WhileThunk():
-                yield depth, thunk
-                yield from _steps((thunk.condition, thunk.body), depth + 1)
-            case ConditionalThunk():
-                yield depth, thunk
-                yield from _steps(thunk.branches, depth + 1)
-            case ProfileThunk():
-                continue
-            case _:
-                yield depth, thunk
+        if isinstance(thunk, SequentialThunk):
+            yield from _steps(thunk.thunks, depth)
+        elif not isinstance(thunk, ProfileThunk):
+            yield depth, thunk
+            yield from _steps(children(thunk), depth + 1)
 
 
 def _marked(thunks: Sequence[Thunk], numbers: Iterator[int]) -> tuple[Thunk, ...]:
@@ -51,13 +43,8 @@ def _marked(thunks: Sequence[Thunk], numbers: Iterator[int]) -> tuple[Thunk, ...
             found.append(_sequence(thunk, numbers))
             continue
         number = next(numbers)
-        match thunk:
-            case WhileThunk():
-                condition, body = _sequence(thunk.condition, numbers), _sequence(thunk.body, numbers)
-                thunk = replace(thunk, condition=condition, body=body)
-            case ConditionalThunk():
-                thunk = replace(thunk, branches=tuple(_sequence(branch, numbers) for branch in thunk.branches))
-        found += [ProfileThunk(thunk.name, number, True), thunk, ProfileThunk(thunk.name, number, False)]
+        inner = with_sequences(thunk, lambda sequence: _sequence(sequence, numbers))
+        found += [ProfileThunk(thunk.name, number, True), inner, ProfileThunk(thunk.name, number, False)]
     return tuple(found)
 
 
@@ -67,16 +54,5 @@ def _sequence(thunk: SequentialThunk, numbers: Iterator[int]) -> SequentialThunk
 
 def without_marks(root: SequentialThunk) -> SequentialThunk:
     """The thunks without profile thunks."""
-    found: list[Thunk] = []
-    for thunk in root.thunks:
-        match thunk:
-            case ProfileThunk():
-                continue
-            case SequentialThunk():
-                thunk = without_marks(thunk)
-            case WhileThunk():
-                thunk = replace(thunk, condition=without_marks(thunk.condition), body=without_marks(thunk.body))
-            case ConditionalThunk():
-                thunk = replace(thunk, branches=tuple(map(without_marks, thunk.branches)))
-        found.append(thunk)
-    return replace(root, thunks=tuple(found))
+    kept = [thunk for thunk in root.thunks if not isinstance(thunk, ProfileThunk)]
+    return replace(root, thunks=tuple(with_sequences(thunk, without_marks) for thunk in kept))
