@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from bisect import bisect_left, insort
 from collections.abc import Callable, Iterable, Iterator, Mapping
 
 from ..hlo.conventions import LEAF, PART
@@ -105,16 +106,47 @@ def overlapped(thunks: Iterable[Thunk]) -> tuple[Thunk, ...]:
     What stands between does not wait for other devices.
     """
     made: list[Thunk] = []
-    waiting: list[CollectiveDoneThunk] = []
+    waiting = _Waiting()
     for thunk in thunks:
         if isinstance(thunk, CollectiveDoneThunk):
-            waiting.append(thunk)
-            continue
-        due = [done for done in waiting if isinstance(thunk, ProfileThunk) or _conflict(done, thunk)]
-        waiting = [done for done in waiting if done not in due]
-        made += [*due, thunk]
-    return (*made, *waiting)
+            waiting.add(thunk)
+        else:
+            made += [*(waiting.all() if isinstance(thunk, ProfileThunk) else waiting.due(thunk)), thunk]
+    return (*made, *waiting.all())
 
 
-def _conflict(done: CollectiveDoneThunk, thunk: Thunk) -> bool:
-    return any(mine.conflicts(use) for mine in done.uses for use in thunk.uses)
+class _Waiting:
+    """Waits whose results nothing has used yet, in their order, and by the place of the result."""
+
+    def __init__(self) -> None:
+        self._dones: dict[int, CollectiveDoneThunk] = {}
+        self._places: dict[int, list[tuple[int, int]]] = {}  # allocation → sorted (offset, number)
+        self._count = self._largest = 0
+
+    def add(self, done: CollectiveDoneThunk) -> None:
+        place = done.destination
+        insort(self._places.setdefault(place.allocation, []), (place.offset, self._count))
+        self._dones[self._count] = done
+        self._count += 1
+        self._largest = max(self._largest, place.size)
+
+    def all(self) -> list[CollectiveDoneThunk]:
+        """All, which then no longer wait."""
+        return [self._taken(number) for number in list(self._dones)]
+
+    def due(self, thunk: Thunk) -> list[CollectiveDoneThunk]:
+        """Those whose result the thunk uses, which then no longer wait."""
+        found: set[int] = set()
+        for use in thunk.uses if self._dones else ():
+            place = use.slice
+            rows = self._places.get(place.allocation, [])
+            first, end = (bisect_left(rows, (at,)) for at in (place.offset - self._largest, place.offset + place.size))
+            near = (number for _, number in rows[first:end])
+            found |= {number for number in near if self._dones[number].destination.overlaps(place)}
+        return [self._taken(number) for number in sorted(found)]
+
+    def _taken(self, number: int) -> CollectiveDoneThunk:
+        done = self._dones.pop(number)
+        rows = self._places[done.destination.allocation]
+        del rows[bisect_left(rows, (done.destination.offset, number))]
+        return done

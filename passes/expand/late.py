@@ -26,31 +26,29 @@ def postponed(module: Module, kept: Container[str]) -> Module:
 
 def _ordered(computation: Computation, kept: Container[str]) -> list[Instruction]:
     done: list[Instruction] = []
-    held: dict[Instruction, None] = {}
+    held: dict[str, Instruction] = {}
     exchanges: set[Instruction] = set()
+    places = {i.name: place for place, i in enumerate(computation.instructions)}
 
     def put(i: Instruction) -> None:
         """Place an instruction, and before it what it needs of those that are held."""
         stack = [i]
-        needed: dict[Instruction, None] = {}
+        needed: set[str] = set()
         while stack:
             user = stack.pop()
-            before = user.attributes.get(CONTROL_PREDECESSORS, ())
-            for other in held:
-                if other not in needed and (other in user.operands or other.name in before):
-                    needed[other] = None
-                    stack.append(other)
-        for other in [h for h in held if h in needed]:
-            del held[other]
-            done.append(other)
+            for name in (*(o.name for o in user.operands), *user.attributes.get(CONTROL_PREDECESSORS, ())):
+                if name in held and name not in needed:
+                    needed.add(name)
+                    stack.append(held[name])
+        done.extend(held.pop(name) for name in sorted(needed, key=places.__getitem__))
         done.append(i)
 
     for i in computation.instructions:
-        follows = any(o in held or o in exchanges for o in i.operands)
+        follows = any(o.name in held or o in exchanges for o in i.operands)
         if follows and i.name not in kept and not i.called() and not has_side_effect(i):
-            held[i] = None
+            held[i.name] = i
             continue
         put(i)
         if i.opcode in OUTSIDE:
             exchanges.add(i)
-    return [*done, *held]
+    return [*done, *held.values()]

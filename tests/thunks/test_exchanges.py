@@ -54,6 +54,28 @@ def test_a_done_stands_before_the_first_use_of_its_result():
     assert overlapped([begin, done, *second, user]) == (begin, second[0], done, second[1], user)
 
 
+def test_many_waits_stand_before_the_first_use_of_their_results():
+    random = Random(0)
+
+    def place() -> BufferSlice:
+        return BufferSlice(random.randrange(2), random.randrange(60), random.choice([0, 1, 4, 20]))
+
+    for _ in range(50):
+        thunks = [
+            CollectiveDoneThunk(f"d{n}", place()) if random.random() < 0.5 else kernel(f"k{n}", read(place()))
+            for n in range(30)
+        ]
+        expected, waiting = [], []
+        for thunk in thunks:
+            if isinstance(thunk, CollectiveDoneThunk):
+                waiting.append(thunk)
+                continue
+            due = [done for done in waiting if done.uses[0].conflicts(thunk.uses[0])]
+            waiting = [done for done in waiting if done not in due]
+            expected += [*due, thunk]
+        assert overlapped(thunks) == (*expected, *waiting)
+
+
 def test_exchanges_keep_their_order():
     thunks = [start("s", A), kernel("k", write(C)), start("t", B), CollectiveDoneThunk("t", D)]
     assert dependencies(thunks) == [set(), set(), {0}, {2}]
