@@ -2,7 +2,22 @@
 
 from __future__ import annotations
 
-CHECK_IR = """
+_EACH_BYTE = """entry:
+  %n = ptrtoint ptr %bytes to i64
+  %s = ptrtoint ptr %seed to i64
+  br label %head
+head:
+  %i = phi i64 [ 0, %entry ], [ %next, %body ]
+  %more = icmp ult i64 %i, %n
+  br i1 %more, label %body, label %done
+body:
+  %at = getelementptr i8, ptr %data, i64 %i
+  %byte = call i8 @testbed_pattern(i64 %i, i64 %s)
+  %next = add i64 %i, 1"""
+"""A loop over bytes, to the middle of its body: %at is the address of one, %byte what the pattern has there."""
+
+CHECK_IR = (
+    """
 declare i64 @llvm.fshl.i64(i64, i64, i64)
 declare double @llvm.fabs.f64(double)
 
@@ -137,39 +152,21 @@ define internal i8 @testbed_pattern(i64 %i, i64 %seed) alwaysinline {
 }
 
 define void @testbed_fill(ptr %data, ptr %bytes, ptr %seed) {
-entry:
-  %n = ptrtoint ptr %bytes to i64
-  %s = ptrtoint ptr %seed to i64
-  br label %head
-head:
-  %i = phi i64 [ 0, %entry ], [ %next, %body ]
-  %more = icmp ult i64 %i, %n
-  br i1 %more, label %body, label %done
-body:
-  %at = getelementptr i8, ptr %data, i64 %i
-  %byte = call i8 @testbed_pattern(i64 %i, i64 %s)
+"""
+    + _EACH_BYTE
+    + """
   store i8 %byte, ptr %at
-  %next = add i64 %i, 1
   br label %head
 done:
   ret void
 }
 
 define void @testbed_zone(ptr %events, ptr %mark, ptr %data, ptr %bytes, ptr %seed) {
-entry:
-  %n = ptrtoint ptr %bytes to i64
-  %s = ptrtoint ptr %seed to i64
-  br label %head
-head:
-  %i = phi i64 [ 0, %entry ], [ %next, %body ]
-  %more = icmp ult i64 %i, %n
-  br i1 %more, label %body, label %done
-body:
-  %at = getelementptr i8, ptr %data, i64 %i
+"""
+    + _EACH_BYTE
+    + """
   %found = load i8, ptr %at
-  %byte = call i8 @testbed_pattern(i64 %i, i64 %s)
   %same = icmp eq i8 %found, %byte
-  %next = add i64 %i, 1
   br i1 %same, label %head, label %damaged
 damaged:
   %id = ptrtoint ptr %mark to i64
@@ -325,3 +322,4 @@ end:
   ret void
 }
 """
+)

@@ -9,7 +9,7 @@ from __future__ import annotations
 import functools
 import threading
 from collections.abc import Callable
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -134,12 +134,11 @@ def call_of(thunk: Check) -> Call:
 def address_of(function: str) -> int:
     """The address of one of FUNCTIONS in this process."""
     from ..codegen.load import load
-    from ..codegen.optimize import compile_object
-    from ..codegen.options import EmitOptions
+    from ..codegen.runtime import runtime_object
     from .check_code import CHECK_IR
 
     global _loaded
     with _LOCK:
         if _loaded is None:
-            _loaded = load([compile_object(CHECK_IR, replace(EmitOptions.host(), ranges=False))])
+            _loaded = load([runtime_object(CHECK_IR, lambda: CHECK_IR)])
         return _loaded.address(function)
