@@ -57,7 +57,7 @@ class Done:
 
     def print(self, devices: Devices) -> None:
         """A line for each result leaf, then for each leaf that was written to an outfeed."""
-        names = [f"{devices.name(n)} " if devices.count > 1 else "" for n in range(devices.count)]
+        names = [prefix_of(devices, n) for n in range(devices.count)]
         for name, leaves in zip(names, self.results, strict=True):
             print_results(leaves, name)
         for name, feed in zip(names, self.outfeeds, strict=True):
@@ -73,6 +73,11 @@ class Done:
                 body["outfeed"] = [{"leaves": [array_body(leaf, _shape_of(leaf)) for leaf in value]} for value in feed]
             found.append(body)
         return found
+
+
+def prefix_of(devices: Devices, device: int) -> str:
+    """The name of a device in front of that of a result, where there are several devices."""
+    return f"{devices.name(device)} " if devices.count > 1 else ""
 
 
 def _shape_of(leaf: np.ndarray) -> str:

@@ -15,6 +15,7 @@ from .devices import (
     device_options,
     feed_forms,
     has_feeds,
+    prefix_of,
     read_feeds,
     run_evaluator,
     run_executable,
@@ -233,7 +234,7 @@ def _report(done: Sequence[Iteration], inputs: Inputs, quiet: bool) -> int:
     now, first = done[-1], done[0]
     again = len(done) > 1 and not inputs.are_drawn
     differing = [
-        f"{now.devices.name(d)} out{i}" if now.devices.count > 1 else f"out{i}"
+        f"{prefix_of(now.devices, d)}out{i}"
         for d, (ours, theirs) in enumerate(zip(now.done.results, first.done.results, strict=True))
         for i, (a, b) in enumerate(zip(ours, theirs, strict=True))
         if again and (a.shape != b.shape or a.tobytes() != b.tobytes())

@@ -246,10 +246,9 @@ class _Collective:
         """This device's share of the reduced x."""
         (dimension,) = self.i.dimensions
         self.require_even()
-        cut = self.shares(x, dimension)
         if self.is_alone:
             return x
-        named = self.named_for_rows
+        cut, named = self.shares(x, dimension), self.named_for_rows
         if named is not None:
             return self.folded(self.rows(self.exchanged(cut, named)))
         total, b = self.folded(self.rows(self.gathered(x))), self.b
@@ -298,8 +297,8 @@ def _all_to_all(c: _Collective) -> list[Instruction]:
 
 
 def _broadcast(c: _Collective) -> list[Instruction]:
-    return [c.exchange(Op.COLLECTIVE_BROADCAST, x, array(x.shape.dtype, *x.shape.dims), **c.named)
-            for x in c.i.operands]  # fmt: skip
+    op, named = Op.COLLECTIVE_BROADCAST, c.named
+    return [c.exchange(op, x, array(x.shape.dtype, *x.shape.dims), **named) for x in c.i.operands]
 
 
 def _permute(c: _Collective) -> list[Instruction]:
