@@ -137,7 +137,7 @@ class _Reader:
 
     def checked(self, message: str | None, at: int) -> None:
         if message is not None:
-            self.lexer.fail(message, at, "print the plan anew with plan_to_text")
+            self.lexer.fail(message, at, "print the plan again with plan_to_text")
 
     def slice(self) -> BufferSlice:
         lexer, at = self.lexer, self.lexer.pos

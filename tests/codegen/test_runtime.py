@@ -1,4 +1,4 @@
-"""Objects of the runtime: made once, found again without LLVM; another LLVM makes them anew."""
+"""Objects of the runtime: made once, found again without LLVM; another LLVM makes them again."""
 
 import hashlib
 

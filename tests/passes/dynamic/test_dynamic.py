@@ -58,7 +58,7 @@ BODIES = {
                  "ROOT r = f32[<=5,2] dot(x, y), lhs_contracting_dims={1}, rhs_contracting_dims={0}"],
     "reshape": [X, "ROOT r = f32[<=5,1,3] reshape(x)"],
     "reshape flat": [X, "ROOT r = f32[<=15] reshape(x)"],
-    "reshape anew": [X, "t = f32[3,<=5] transpose(x), dimensions={1,0}", "ROOT r = f32[<=15] reshape(t)"],
+    "reshape again": [X, "t = f32[3,<=5] transpose(x), dimensions={1,0}", "ROOT r = f32[<=15] reshape(t)"],
     "sort": [X, "ROOT r = f32[<=5,3] sort(x), dimensions={0}, is_stable=true, to_apply=less"],
     "gather": [X, "i = s32[2] constant({2,0})", ("ROOT r = f32[2,<=5] gather(x, i), offset_dims={1}, "
                "collapsed_slice_dims={1}, start_index_map={1}, index_vector_dim=1, slice_sizes={5,1}")],
