@@ -19,6 +19,7 @@ from __future__ import annotations
 
 import time
 from collections.abc import Callable, Sequence
+from dataclasses import replace
 from functools import cached_property
 from typing import Any
 
@@ -174,8 +175,10 @@ class _Choices:
         leaves = list(result) if isinstance(result, tuple) else [result]
         for leaf, dtype in sum_of(i):
             sums = Sums.of(i, leaf, run, operands)
-            value = self._off(leaves[leaf], self._steps(i, dtype), sums.magnitude)
-            leaves[leaf] = sums.chosen(value, self._steps(i, dtype), self._choice)
+            steps, size = self._steps(i, dtype), sums.magnitude(dtype)
+            value = self._off(leaves[leaf], steps, size)
+            sums = replace(sums, finite=self._off(sums.finite, steps, size))
+            leaves[leaf] = sums.chosen(value, steps, self._choice)
         return tuple(leaves) if isinstance(result, tuple) else leaves[0]
 
     def _steps(self, i: Instruction, dtype: DType) -> float:

@@ -66,11 +66,14 @@ class Sums:
     endless: np.ndarray
     finite: np.ndarray
 
-    @property
-    def magnitude(self) -> np.ndarray:
-        """Of all finite terms; of complex ones no less than their modulus."""
+    def magnitude(self, dtype: DType) -> np.ndarray:
+        """Of all finite terms; of complex ones no less than their modulus. Where that exceeds the largest number of the
+        type, it is that number: no partial sum of an order whose sum is finite is larger.
+        """
         parts = (self.positive.real, self.positive.imag, self.negative.real, self.negative.imag)
-        return np.asarray(sum(np.abs(p) for p in parts))
+        with np.errstate(over="ignore"):
+            size = np.asarray(sum(np.abs(p) for p in parts))
+        return np.where(np.isfinite(size), size, float(ml_dtypes.finfo(dtype.component.numpy).max))
 
     @staticmethod
     def of(i: Instruction, leaf: int, run: Callable[..., Any], operands: Sequence[Any]) -> Sums:

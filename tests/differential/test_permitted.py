@@ -118,6 +118,19 @@ def test_sums_of_other_types_overflow_likewise(name, kind, big):
         assert [v for v in (-INF, NAN, big / 2) if permits(text, inputs, v)] == []
 
 
+@pytest.mark.parametrize("name, kind, big", [
+    ("f64", np.float64, 1.5e308), ("f32", np.float32, 3e38), ("c128", np.complex128, 1.5e308),
+])  # fmt: skip
+@pytest.mark.parametrize("row", [[1, -1], [1, 1, -1, -1]])  # the magnitudes overflow together, or those of one sign
+def test_what_is_left_of_the_largest_terms_has_their_error(name, kind, big, row):
+    x = np.array([[big * r for r in row] + [1, 2]], kind)
+    zero = "constant((0, 0))" if name == "c128" else "constant(0)"
+    rows = ROWS.replace("f32", name).replace("1,4", f"1,{x.size}").replace("constant(0)", zero)
+    for text, inputs in ((rows, [x]), (DOT.format(t=name, n=x.size), [x[0], np.ones(x.size, kind)])):
+        assert [v for v in (0, 1, 2, 3) if not permits(text, inputs, v)] == []
+        assert [v for v in (big / 1000, -big / 1000) if permits(text, inputs, v)] == []
+
+
 def test_parts_of_complex_sums_overflow_likewise():
     x = np.array([BIG, BIG, -BIG], np.complex64) * 1j
     for text, inputs in ((DOT.format(t="c64", n=3), [x, np.ones(3, np.complex64)]), (COMPLEX_ROWS, [x[None]])):
