@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import json
 import math
-from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any
 
 import click
@@ -18,24 +17,17 @@ if TYPE_CHECKING:
 SCHEMA = 1
 """Version of the documents. It grows when a key goes or changes its meaning, not when one is added."""
 
-COMMANDS = frozenset(
-    "ab bench bisect diff exec exhaustive fuzz inspect opt reduce run show toggles".split()  # noqa: SIM905
-)
-"""Subcommands with --json."""
-
 MOST_VALUES = 4096
 """Elements of an array that a document holds; larger arrays have their shape only."""
 
 
+NAME = "as_json"
+"""Of the option --json as a parameter of a subcommand."""
+
+
 def json_option(what: str) -> Any:
     """The option --json. what: what is printed as JSON."""
-    return click.option("--json", "as_json", is_flag=True, help=f"Print {what} as one JSON document (docs/json.md).")
-
-
-def wanted(arguments: Sequence[str]) -> bool:
-    """Whether a command line asks for JSON. It is asked where the line may be wrong, too."""
-    options = arguments[: arguments.index("--")] if "--" in arguments else arguments
-    return bool(arguments) and arguments[0] in COMMANDS and "--json" in options
+    return click.option("--json", NAME, is_flag=True, help=f"Print {what} as one JSON document (docs/json.md).")
 
 
 def print_document(command: str, status: int, body: dict[str, Any]) -> int:

@@ -8,8 +8,9 @@ from __future__ import annotations
 import errno
 import os
 import sys
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from importlib import import_module
+from typing import NamedTuple
 
 import click
 
@@ -20,46 +21,63 @@ from .cache_limit import cache_option
 from .output import make_safe, say
 from .processor import cpu_option, threads_option
 
+COMPILES = (cpu_option, cache_option)
+RUNS = (threads_option,)
+"""Options that a subcommand has beside its own."""
+
+
+class Command(NamedTuple):
+    """help: its line in --help. options: COMPILES, RUNS or both."""
+
+    help: str
+    options: tuple[Callable[[], click.Option], ...] = ()
+
+
 COMMANDS = {
-    "diff": "Compile on both stacks, run, and compare with the evaluator (and XLA:CPU where jaxlib is installed).",
-    "run": "Run a module and print or save its results.",
-    "compile": "Compile a module to a file that exec runs.",
-    "exec": "Run a compiled program.",
-    "aot": "Compile a module to an object file and a C header, for programs without Python.",
-    "inspect": "Print what a compiled program holds.",
-    "buffers": "Print a module's buffer assignment; plot its arena over time.",
-    "show": "Print a module's opcodes, costs and largest buffers; draw its data flow.",
-    "convert": "Convert a module between HLO text, protos and StableHLO.",
-    "stages": "Write every IR stage of both stacks to a folder.",
-    "lhlo": "Print a module as LHLO: buffers, kernels and order, as MLIR.",
-    "opt": "Run HLO passes on a module and print it, with time and counts per pass.",
-    "conform": "Run a conformance corpus on chosen stacks.",
-    "fuzz": "Draw programs, run them on several stacks, make what differs small.",
-    "exhaustive": "Run ops on every input of small types, and compare the stacks.",
-    "reduce": "Make the module and the inputs of a mismatch small.",
-    "bisect": "Find the pass, emitter or part that is guilty of a mismatch.",
-    "bench": "Time a module on several stacks, interleaved.",
-    "ab": "Compare two stacks on a module, with an interval, compile time and memory; show the history.",
-    "profile": "Show where a program's time goes, by step, op, stack or source; compare; draw.",
-    "harvest": "Collect the kernels of programs, with their share of run time.",
-    "toggles": "Show and change how far each op has moved to the new emitters; run the gate of a row.",
-    "test": "Run all tests, through Bazel if it is installed.",
-    "completion": "Print what makes a shell complete commands, options and names.",
-    "setup": "Make or complete the environment in .venv. The first call of any command also does this.",
+    "diff": Command(
+        "Compile on both stacks, run, and compare with the evaluator (and XLA:CPU where jaxlib is installed).",
+        COMPILES + RUNS,
+    ),
+    "run": Command("Run a module and print or save its results.", COMPILES + RUNS),
+    "compile": Command("Compile a module to a file that exec runs.", COMPILES + RUNS),
+    "exec": Command("Run a compiled program.", RUNS),
+    "aot": Command("Compile a module to an object file and a C header, for programs without Python."),
+    "inspect": Command("Print what a compiled program holds."),
+    "buffers": Command("Print a module's buffer assignment; plot its arena over time.", COMPILES),
+    "show": Command("Print a module's opcodes, costs and largest buffers; draw its data flow."),
+    "convert": Command("Convert a module between HLO text, protos and StableHLO."),
+    "stages": Command("Write every IR stage of both stacks to a folder.", COMPILES),
+    "lhlo": Command("Print a module as LHLO: buffers, kernels and order, as MLIR."),
+    "opt": Command("Run HLO passes on a module and print it, with time and counts per pass.", COMPILES),
+    "conform": Command("Run a conformance corpus on chosen stacks.", COMPILES + RUNS),
+    "fuzz": Command("Draw programs, run them on several stacks, make what differs small.", COMPILES),
+    "exhaustive": Command("Run ops on every input of small types, and compare the stacks.", COMPILES),
+    "reduce": Command("Make the module and the inputs of a mismatch small.", COMPILES),
+    "bisect": Command("Find the pass, emitter or part that is guilty of a mismatch.", COMPILES),
+    "bench": Command("Time a module on several stacks, interleaved.", COMPILES + RUNS),
+    "ab": Command(
+        "Compare two stacks on a module, with an interval, compile time and memory; show the history.", COMPILES + RUNS
+    ),
+    "profile": Command(
+        "Show where a program's time goes, by step, op, stack or source; compare; draw.", COMPILES + RUNS
+    ),
+    "harvest": Command("Collect the kernels of programs, with their share of run time.", COMPILES),
+    "toggles": Command("Show and change how far each op has moved to the new emitters; run the gate of a row."),
+    "test": Command("Run all tests, through Bazel if it is installed."),
+    "completion": Command("Print what makes a shell complete commands, options and names."),
+    "setup": Command("Make or complete the environment in .venv. The first call of any command also does this."),
 }
-"""Subcommand → its line in --help. cli/NAME.py is imported only when the subcommand runs, so that --help stays fast."""
-
-COMPILING = frozenset(
-    "diff run compile buffers stages opt conform fuzz exhaustive reduce bisect bench profile harvest ab".split()  # noqa: SIM905
-)
-"""Subcommands with --cpu and --cache-limit."""
-
-RUNNING = frozenset({"diff", "run", "compile", "exec", "conform", "bench", "profile", "ab"})
-"""Subcommands with --threads."""
+"""The subcommands. cli/NAME.py is imported only when the subcommand runs, so that --help stays fast."""
 
 
 class Interrupted(Exception):
     """Ctrl-C."""
+
+
+def _own(name: str) -> click.Command:
+    """A subcommand as its file has it."""
+    command: click.Command = import_module(f"..cli.{name}", __package__).command
+    return command
 
 
 class LazyGroup(click.Group):
@@ -71,11 +89,10 @@ class LazyGroup(click.Group):
     def get_command(self, ctx: click.Context, cmd_name: str) -> click.Command | None:
         if cmd_name not in COMMANDS:
             return None
-        command: click.Command = import_module(f"..cli.{cmd_name}", __package__).command
-        if cmd_name in COMPILING and not any(p.name == "cpu" for p in command.params):
-            command.params += [cpu_option(), cache_option()]
-        if cmd_name in RUNNING and not any(p.name == "threads" for p in command.params):
-            command.params.append(threads_option())
+        command = _own(cmd_name)
+        known = {option.name for option in command.params}
+        more = (option() for option in COMMANDS[cmd_name].options)
+        command.params += [option for option in more if option.name not in known]
         return command
 
     def invoke(self, ctx: click.Context) -> object:
@@ -86,7 +103,7 @@ class LazyGroup(click.Group):
 
     def format_commands(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:
         with formatter.section("Commands"):
-            formatter.write_dl(list(COMMANDS.items()))
+            formatter.write_dl([(name, row.help) for name, row in COMMANDS.items()])
 
 
 @click.group(cls=LazyGroup, context_settings={"help_option_names": ["-h", "--help"]})
@@ -105,10 +122,18 @@ def main(argv: list[str] | None = None) -> int:
     arguments = sys.argv[1:] if argv is None else argv
     failure: list[tuple[str, BaseException]] = []
     status = _run(arguments, failure)
-    if failure and json_output.wanted(arguments):
+    if failure and _asks_for_json(arguments):
         message, error = failure[0]
         json_output.print_document(arguments[0], status, json_output.error_body(message, error))
     return status
+
+
+def _asks_for_json(arguments: Sequence[str]) -> bool:
+    """Whether a command line asks for a document. It may be wrong otherwise."""
+    words = arguments[: arguments.index("--")] if "--" in arguments else arguments
+    if "--json" not in words or words[0] not in COMMANDS:
+        return False
+    return any(option.name == json_output.NAME for option in _own(words[0]).params)
 
 
 def _run(arguments: Sequence[str], failure: list[tuple[str, BaseException]]) -> int:
