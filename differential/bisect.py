@@ -13,15 +13,13 @@ import numpy as np
 
 from ..hlo.ir import Module
 from ..hlo.opcodes import Op
-from ..migration.flags import STACK_NAMES
-from ..migration.stacks import STACKS as KNOWN
 from ..passes.fuel import Fuel, limited
 from ..passes.pipeline import complete, default_passes, select
 from .child import Child
 from .finding import Finding
 from .outcome import Outcome
 from .preserving import Meaning, find_rewrite
-from .setting import Setting, other_stack, plan_of_setting
+from .setting import Setting, is_compiled, other_stack, plan_of_setting
 
 LIMIT = 30.0
 """Seconds that a stack has for an experiment."""
@@ -83,7 +81,7 @@ class _Bisector:
         self._note("", outcome)
         if not outcome.is_finding:
             return self.found
-        guilty = [name for name in outcome.blamed if name in STACK_NAMES or name not in KNOWN]
+        guilty = [name for name in outcome.blamed if is_compiled(name)]
         if not guilty:
             return self._conclude(
                 outcome.blamed[0], f"{', '.join(outcome.blamed)} is no compiled stack: {outcome.sentence}"

@@ -23,11 +23,11 @@ from ..formats.whole_files import write_folder
 from ..hlo.errors import InputError, TestbedError
 from ..hlo.ir import Module
 from ..migration.compile import compile_module
-from ..migration.flags import STACK_NAMES, Flags
+from ..migration.flags import Flags
 from ..migration.programs import load_program
 from ..migration.stacks import STACKS as KNOWN
 from .outcome import STACKS, Outcome, OutcomeKind
-from .setting import USUAL, Setting
+from .setting import USUAL, Setting, is_compiled
 
 CASE_FILE = "case.json"
 SCHEMA = 1
@@ -87,8 +87,7 @@ def write_finding(
     `stages_of` does not). expected: the results that belong, if known. verdict: more than the sentence.
     """
     if stages is None:
-        compiled = [name for name in finding.stacks if name not in KNOWN or name in STACK_NAMES]
-        stages = {name: stages_of(finding.module, name) for name in compiled}
+        stages = {name: stages_of(finding.module, name) for name in finding.stacks if is_compiled(name)}
 
     def fill(work: Path) -> None:
         files = {

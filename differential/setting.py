@@ -15,10 +15,13 @@ from ..backends.host.executable import HostExecutable
 from ..codegen.cache import DEFAULT_CACHE
 from ..codegen.options import EmitOptions
 from ..codegen.threads import set_threads, threads
+from ..formats.program import Program
+from ..formats.text.printer import print_module
 from ..hlo.ir import Module
 from ..migration.choose import emit_first, emit_for
 from ..migration.compile import compile_module
 from ..migration.flags import STACK_NAMES, Flags
+from ..migration.stacks import STACKS, prepare
 from ..passes.pipeline import FUSED, PASSES, PipelineOptions, default_passes
 from ..planning.plan import Plan
 from ..planning.planner import PlanOptions, plan
@@ -31,8 +34,7 @@ if TYPE_CHECKING:
 class Setting:
     """cache: use the cache of objects on disk. red_zones: run kernels between guard bytes. host_program: how kernels
     are called. threads: that may work at a kernel. fusion: False leaves each op a kernel of its own. reuse: False gives
-    every value memory of its own. kernels: only so many, the first ones, are of the stack; the other stack emits the
-    rest.
+    every value memory of its own. kernels: the first N are of the stack; the other stack emits the rest.
     """
 
     cache: bool = True
@@ -63,11 +65,8 @@ USUAL = Setting()
 
 def execute(module: Module, inputs: Sequence[np.ndarray], stack: str, setting: Setting) -> list[np.ndarray]:
     """The results of a verified module on a stack. Raises whatever the stack does; FlagError for an unknown one."""
-    from ..formats.program import Program
-    from ..migration.stacks import STACKS, prepare
-
-    if stack in STACKS and stack not in ("legacy", "mlir"):
-        text = "" if stack != "xla" else _text(module)
+    if not is_compiled(stack):
+        text = print_module(module) if stack == "xla" else ""
         return prepare(stack, Program(module.name, text, module)).run(inputs)
     with _on_threads(setting.threads):
         if setting.is_of_the_plan:
@@ -91,15 +90,14 @@ def _planned(module: Module, stack: str, setting: Setting) -> HostExecutable:
     return HostCompiler().compile(made, emit, setting.options())
 
 
+def is_compiled(stack: str) -> bool:
+    """Whether a stack is flags of a compiled run."""
+    return stack in STACK_NAMES or stack not in STACKS
+
+
 def other_stack(flags: str) -> str:
     """The stack to compare flags with: the one that is not their default."""
     return next(name for name in STACK_NAMES if name != Flags.parse(flags).default)
-
-
-def _text(module: Module) -> str:
-    from ..formats.text.printer import print_module
-
-    return print_module(module)
 
 
 @contextmanager

@@ -12,11 +12,10 @@ from pathlib import Path
 from queue import SimpleQueue
 
 from ...hlo.errors import InputError
-from ...migration.flags import STACK_NAMES
-from ...migration.stacks import STACKS as KNOWN
 from ..child import Begin, Child
 from ..finding import Finding, stages_of, write_finding
 from ..outcome import Outcome
+from ..setting import is_compiled
 from .case import Small, values_of
 from .edits import PASSES, Edit, Values
 
@@ -97,7 +96,7 @@ class Reducer:
 
     def write(self, done: Reduced, folder: Path) -> None:
         """Write the finding, its stages compiled where they may crash."""
-        compiled = [s for s in done.finding.stacks if s in STACK_NAMES or s not in KNOWN]
+        compiled = [s for s in done.finding.stacks if is_compiled(s)]
         with Child(self._begin) as child:
             stages = {s: child.call(stages_of, done.finding.module, s, limit_s=self.limit_s) for s in compiled}
         texts = {s: (("error.txt", f"{x}\n"),) if isinstance(x, str) else x for s, x in stages.items()}
