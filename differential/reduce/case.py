@@ -19,7 +19,7 @@ from ...hlo.ir import CONTROL_PREDECESSORS, Computation, Instruction, Literal, M
 from ...hlo.opcodes import Op
 from ...hlo.shapes import Shape
 from ...hlo.verify.verifier import verify
-from ...passes.rewriting import callees_first, relink_computation, with_attributes
+from ...passes.rewriting import callees_first, rebuild, relink_computation, with_attributes
 
 Arrays = tuple[np.ndarray, ...]
 
@@ -111,20 +111,15 @@ def in_computation(
 
     None if it is not a valid module.
     """
-    table: dict[Computation, Computation] = {}
-    for old in case.module.computations:
-        linked = relink_computation(old, table)
-        table[old] = expand(linked, change) if old is computation else linked
-    made = table[computation]
-    if root is not None:
-        new_root = next((i for i in made.instructions if i.name == root), None)
-        if new_root is None:
-            return None
-        table[computation] = Computation(made.name, made.instructions, new_root, made.attributes)
-        if computation is not case.module.entry:
-            return None
-    module = Module(case.module.name, tuple(table.values()), table[case.module.entry], case.module.attributes)
-    return tidy(module, {**case.inputs, **more})
+
+    def changed(linked: Computation) -> Computation:
+        made = expand(linked, change)
+        new_root = made.root if root is None else made.by_name[root]
+        return Computation(made.name, made.instructions, new_root, made.attributes)
+
+    if root is not None and root not in computation.by_name:
+        return None
+    return tidy(rebuild(case.module, changed, [computation]), {**case.inputs, **more})
 
 
 def tidy(module: Module, inputs: Mapping[str, Arrays]) -> Small | None:

@@ -11,13 +11,13 @@ from typing import Any
 import numpy as np
 
 from ...hlo.errors import TestbedError
-from ...hlo.ir import Computation, Instruction, Literal, Module, expand
+from ...hlo.ir import Computation, Instruction, Literal, Module, rewrite
 from ...hlo.opclasses import branches
 from ...hlo.opcodes import Op
 from ...hlo.shapes import tuple_shape
 from ...passes.flatten import copy_body
 from ...passes.pipeline import complete, run_pipeline, select
-from ...passes.rewriting import Names, relink_computation
+from ...passes.rewriting import Names, rebuild
 from .case import Arrays, Edit, Small, constant, edit, fits, in_computation, parameter, tidy
 from .sizes import dtype_edits, size_edits
 
@@ -63,11 +63,8 @@ def _plain(i: Instruction, keys: Sequence[str], *, layouts: bool) -> Instruction
 
 
 def _everywhere(case: Small, change: Callable[[Instruction], Instruction], *, header: bool = False) -> Small | None:
-    table: dict[Computation, Computation] = {}
-    for old in case.module.computations:
-        table[old] = expand(relink_computation(old, table), lambda i, _: change(i))
-    attributes = {} if header else case.module.attributes
-    module = Module("m", tuple(table.values()), table[case.module.entry], attributes)
+    made = rebuild(case.module, lambda c: rewrite(c, change))
+    module = Module("m", made.computations, made.entry, {} if header else made.attributes)
     return tidy(module, case.inputs)
 
 
@@ -290,11 +287,7 @@ def _region(case: Small, where: str, op: Op) -> Small | None:
     first, second = computation.parameters[:2]
     root = Instruction(op, f"{where}.root", computation.root.shape, (first, second))
     made = Computation(computation.name, (*computation.parameters, root), root, computation.attributes)
-    table: dict[Computation, Computation] = {}
-    for old in case.module.computations:
-        table[old] = made if old is computation else relink_computation(old, table)
-    module = Module(case.module.name, tuple(table.values()), table[case.module.entry], case.module.attributes)
-    return tidy(module, case.inputs)
+    return tidy(rebuild(case.module, lambda _: made, [computation]), case.inputs)
 
 
 # -- inputs -----------------------------------------------------------------------------------------------------------
