@@ -89,7 +89,7 @@ def command(
         program = with_replacements(program, replacements)
         bounds = _bounds(program, given)
         compared: list[Compared] = []
-        for done in _iterations(program, names, flags, host_program, inputs, iterations, bounds, asked):
+        for done in _iterations(program, names, flags, host_program, inputs, iterations, bounds):
             compared.append(done)
             if not as_json:
                 if iterations > 1:
@@ -122,12 +122,8 @@ def _iterations(
     inputs: Inputs,
     count: int,
     bounds: Sequence[Bound | Tolerance],
-    given: bool,
 ) -> Iterator[Compared]:
-    """Each iteration, compared; given: by bounds of the user, without a look at what the float rules permit.
-
-    A stack that refuses the program once is not asked again.
-    """
+    """Each iteration, compared. A stack that refuses the program once is not asked again."""
     from ..differential.permitted import BUDGET, Permitted
     from ..differential.verdict import judge
     from ..hlo.errors import UnsupportedError
@@ -150,10 +146,9 @@ def _iterations(
         results: dict[str, Sequence[np.ndarray]] = {name: run.results for name, run in runs.items()}
         if values.expected is not None:
             results["golden"] = values.expected
-        permitted = None if given else Permitted(program.module, values.inputs, budget=BUDGET)
+        permitted = Permitted(program.module, values.inputs, budget=BUDGET)
         verdict = judge(results, bounds, permitted) if len(results) > 1 else None
-        skipped = permitted.skipped if permitted else None
-        yield Compared(values, runs, dict(refusals), results, verdict, skipped)
+        yield Compared(values, runs, dict(refusals), results, verdict, permitted.skipped)
 
 
 def _notes(last: Compared, inputs: Inputs, stacks: str | None, given: Tolerance | None) -> list[str]:

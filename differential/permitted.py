@@ -28,7 +28,7 @@ import numpy as np
 
 from ..evaluator.evaluator import evaluate
 from ..hlo.dtypes import FROM_NUMPY, DType
-from ..hlo.errors import UnsupportedError
+from ..hlo.errors import TestbedError
 from ..hlo.ir import Instruction, Module
 from ..hlo.opcodes import Op
 from ..hlo.opset import OPSET
@@ -69,7 +69,7 @@ class Permitted:
             choices = _Choices(errors, number, self.rounding)
             try:
                 found.append(evaluate(self.module, self.inputs, adjust=choices.adjust))
-            except UnsupportedError as error:
+            except TestbedError as error:
                 self.skipped = f"the evaluator does not run the program: {error}"
                 return []
             needed = (time.monotonic() - start) / len(found) * RUNS
