@@ -12,7 +12,7 @@ import subprocess
 import sys
 import tempfile
 from collections.abc import Callable, Sequence
-from dataclasses import replace
+from functools import partial
 from multiprocessing import Pipe
 from types import TracebackType
 from typing import IO, Any, TypeVar
@@ -22,7 +22,7 @@ import numpy as np
 from ..backends.xla.errors import reason_of_death
 from ..hlo.errors import InputError, TestbedError
 from ..hlo.ir import Module
-from .outcome import STACKS, Outcome, Run, RunKind
+from .outcome import STACKS, Outcome, Run, RunKind, confirmed
 from .setting import USUAL, Setting
 
 LIMIT = 60.0
@@ -73,11 +73,8 @@ class Child:
         again: run a finding once more, to see whether it is flaky. Raises InputError (or another error of reading) for
         a case that is not one, as `outcome.outcome` does.
         """
-        found = self._outcome(module, inputs, stacks, limit_s, setting)
-        if again and found.is_finding:
-            second = self._outcome(module, inputs, stacks, limit_s, setting)
-            found = replace(found, flaky=second.signature != found.signature)
-        return found
+        once = partial(self._outcome, module, inputs, stacks, limit_s, setting)
+        return confirmed(once(), once) if again else once()
 
     def _outcome(
         self, module: str | Module, inputs: Sequence[np.ndarray], stacks: Sequence[str], limit: float, setting: Setting

@@ -9,7 +9,7 @@ are no difference.
 from __future__ import annotations
 
 import time
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from enum import StrEnum
 from pathlib import Path
@@ -115,11 +115,16 @@ def outcome(
     from ..hlo.verify.verifier import verify
 
     verify(module)
-    found = concluded(module, inputs, {stack: run_stack(module, inputs, stack, setting) for stack in stacks})
-    if again and found.is_finding:
-        second = concluded(module, inputs, {stack: run_stack(module, inputs, stack, setting) for stack in stacks})
-        found = replace(found, flaky=second.signature != found.signature)
-    return found
+
+    def once() -> Outcome:
+        return concluded(module, inputs, {stack: run_stack(module, inputs, stack, setting) for stack in stacks})
+
+    return confirmed(once(), once) if again else once()
+
+
+def confirmed(found: Outcome, once: Callable[[], Outcome]) -> Outcome:
+    """The outcome; if it is a finding, with whether it is flaky. once: runs the case again."""
+    return replace(found, flaky=once().signature != found.signature) if found.is_finding else found
 
 
 def run_stack(module: Module, inputs: Sequence[np.ndarray], stack: str, setting: Setting = USUAL) -> Run:

@@ -6,6 +6,7 @@ import time
 from collections import Counter
 from collections.abc import Callable
 from dataclasses import dataclass, replace
+from functools import partial
 from multiprocessing.connection import Connection
 from pathlib import Path
 from typing import Any
@@ -17,7 +18,7 @@ from ...hlo.errors import InputError
 from ..child import Begin, Child
 from ..conformance import begin_worker
 from ..finding import finding_of, write_finding
-from ..outcome import Outcome, OutcomeKind, outcome
+from ..outcome import Outcome, OutcomeKind, confirmed, outcome
 from .cause import Cause, cause_in, is_ending, units_in
 from .search import SHRINK_SECONDS, Catch, Judge, Round
 from .task import Orders, Task, known_stacks, pairs_of
@@ -160,11 +161,11 @@ class _Hunter:
     def _once_more(self, task: Task, found: Outcome, child: Child | None) -> Outcome:
         """The outcome of another run, marked as flaky if it ends otherwise."""
         module, inputs = task.case.module, task.case.inputs
-        if child is not None:
-            second = child.outcome(module, inputs, task.stacks, self.told.limit, task.setting)
+        if child is None:
+            once = partial(outcome, module, inputs, task.stacks, task.setting)
         else:
-            second = outcome(module, inputs, task.stacks, task.setting)
-        return replace(found, flaky=second.signature != found.signature)
+            once = partial(child.outcome, module, inputs, task.stacks, self.told.limit, task.setting)
+        return confirmed(found, once)
 
     def _write(self, folder: Path, task: Task, found: Outcome) -> None:
         setting = replace(task.setting, cache=True)
