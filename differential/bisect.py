@@ -13,6 +13,7 @@ import numpy as np
 
 from ..hlo.ir import Module
 from ..hlo.opcodes import Op
+from ..migration.choose import STRUCTURE
 from ..passes.fuel import Fuel, limited
 from ..passes.pipeline import complete, default_passes, select
 from .child import Child
@@ -186,7 +187,7 @@ def guilty_change(
     return None
 
 
-STRUCTURE = frozenset({Op.PARAMETER, Op.CONSTANT, Op.TUPLE, Op.GET_TUPLE_ELEMENT, Op.BITCAST})
+IDLE = STRUCTURE | {Op.BITCAST}
 """Ops of a kernel's body that compute nothing."""
 
 
@@ -195,7 +196,7 @@ def kernels_of(module: Module, setting: Setting) -> list[Kernel]:
     found = []
     for request in plan_of_setting(module, setting).kernels:
         members = request.body.instructions if request.body is not None else (request.instruction,)
-        ops = dict.fromkeys(i.opcode.value for i in members if i.opcode not in STRUCTURE)
+        ops = dict.fromkeys(i.opcode.value for i in members if i.opcode not in IDLE)
         types = dict.fromkeys(s.dtype.value for i in members for _, s in i.shape.leaves())
         found.append(Kernel(request.name, tuple(ops) or (request.instruction.opcode.value,), tuple(types)))
     return found

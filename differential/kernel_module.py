@@ -4,21 +4,12 @@ from __future__ import annotations
 
 from ..hlo.ir import Computation, Instruction, Module
 from ..hlo.opcodes import Op
+from ..passes.rewriting import callees_first
 
 
 def module_of(computation: Computation) -> Module:
     """The computation as the entry of a module of its own."""
-    done: dict[Computation, None] = {}
-
-    def visit(one: Computation) -> None:
-        for i in one.calling:
-            for callee in i.called():
-                if callee not in done:
-                    visit(callee)
-        done[one] = None
-
-    visit(computation)
-    return Module(computation.name, tuple(done), computation)
+    return Module(computation.name, callees_first(computation), computation)
 
 
 def kernel_module(instruction: Instruction) -> Module:
