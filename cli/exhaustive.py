@@ -43,11 +43,11 @@ def _dtypes() -> list[str]:
     "--dtypes",
     type=NameList(_dtypes),
     metavar="TYPE,…",
-    help="Only these types. f32 is left out unless it is named: each op has 256 parts of seconds.",
+    help="Only these types. f32 is left out unless it is named: each op has 256 parts, and each takes seconds.",
 )
 @click.option("--stacks", default="evaluator,legacy,mlir", show_default=True, help="The first one is the reference.")
 @click.option("--jobs", type=click.IntRange(1), default=os.cpu_count() or 1, show_default=True, help="Processes.")
-@click.option("--seconds", type=click.FloatRange(0, min_open=True), help="Begin no part after so long.")
+@click.option("--seconds", type=click.FloatRange(0, min_open=True), help="Begin no part after this time.")
 @click.option("-o", "output", metavar="F", type=FILE, help="A file of results, from which another run goes on.")
 @json_option("the result of each part")
 def command(

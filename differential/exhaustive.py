@@ -23,9 +23,7 @@ from .outcome import STACKS, OutcomeKind, outcome
 from .setting import Setting
 
 D = DType
-EIGHT = (
-    *(D.S8, D.U8, D.F8E5M2, D.F8E4M3FN, D.F8E4M3, D.F8E4M3B11FNUZ, D.F8E5M2FNUZ, D.F8E4M3FNUZ, D.F8E3M4),
-)  # fmt: skip
+EIGHT = (D.S8, D.U8, D.F8E5M2, D.F8E4M3FN, D.F8E4M3, D.F8E4M3B11FNUZ, D.F8E5M2FNUZ, D.F8E4M3FNUZ, D.F8E3M4)
 SIXTEEN = (D.F16, D.BF16, D.S16, D.U16)
 TYPES = (*SIXTEEN, *EIGHT, D.F32)
 TARGETS = (
@@ -64,7 +62,7 @@ class Row:
         return 1 << max(0, self.arity * self.dtype.bits - PART_BITS)
 
     def text(self, count: int) -> str:
-        """The module over vectors of so many elements."""
+        """The module over vectors of `count` elements."""
         names = ", ".join(f"p{n}" for n in range(self.arity))
         lines = [f"  p{n} = {self.dtype.value}[{count}] parameter({n})" for n in range(self.arity)]
         kind = f"{self.to.value}[{count}] " if self.to else ""
