@@ -96,12 +96,14 @@ def command(
         finally:
             if output:
                 _write(Path(output), results)
-    bad = [r for r in results if r.status not in ("agree", "refused")]
+    asked = {row.name for row in chosen}
+    shown = [r for r in results if r.row in asked]  # the file may hold others
+    bad = [r for r in shown if r.status not in ("agree", "refused")]
     wanted = sum(row.parts for row in chosen)
     if as_json:
-        body = {"parts": wanted, "left": len(left) - (len(results) - (wanted - len(left)))}
-        return print_document("exhaustive", int(bool(bad)), {**body, "results": [r.to_json() for r in results]})
-    _report(results, bad, wanted)
+        body = {"parts": wanted, "left": wanted - len(shown), "results": [r.to_json() for r in shown]}
+        return print_document("exhaustive", int(bool(bad)), body)
+    _report(shown, bad, wanted)
     return 1 if bad else 0
 
 

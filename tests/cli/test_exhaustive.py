@@ -23,6 +23,21 @@ def test_rows_run_once_and_a_file_goes_on(tmp_path, capsys):
     assert (found["parts"], found["left"], len(found["results"])) == (2, 0, 2)
 
 
+def test_a_file_may_hold_other_rows(tmp_path, capsys):
+    file = str(tmp_path / "results.json")
+    assert main([*SMALL, "-o", file]) == 0
+    stored = json.loads((tmp_path / "results.json").read_text())
+    stored["results"][0]["status"] = "differ"
+    (tmp_path / "results.json").write_text(json.dumps(stored))
+    capsys.readouterr()
+    assert main([*SMALL, "--ops", "abs", "-o", file]) == 0
+    assert "1 of 1 parts, 256 inputs: 1 agree, 0 refused, 0 wrong" in capsys.readouterr().out
+    assert main([*SMALL, "--ops", "abs", "-o", file, "--json"]) == 0
+    found = json.loads(capsys.readouterr().out)
+    assert (found["parts"], found["left"], [r["row"] for r in found["results"]]) == (1, 0, ["abs s8"])
+    assert len(json.loads((tmp_path / "results.json").read_text())["results"]) == 3
+
+
 @pytest.mark.parametrize(
     ("arguments", "says"),
     [
