@@ -28,6 +28,9 @@ from .setting import USUAL, Setting
 LIMIT = 60.0
 """Seconds that a stack has for a case."""
 
+JUDGING = 120.0
+"""Seconds to read a case, and to judge its results: BUDGET of permitted.py, and more runs of the evaluator."""
+
 MEMORY = 4 << 30
 """Bytes that a child may allocate."""
 
@@ -85,8 +88,9 @@ class Child:
             try:
                 self._send((module, list(inputs), list(stacks), setting, known))
                 while True:
-                    if not self._connection.poll(limit):
-                        known[running] = Run(RunKind.HUNG, reason=f"no answer within {limit:g} s", seconds=limit)
+                    wait = limit if running else max(limit, JUDGING)
+                    if not self._connection.poll(wait):
+                        known[running] = Run(RunKind.HUNG, reason=f"no answer within {wait:g} s", seconds=wait)
                         self.close()
                         break
                     kind, value = self._connection.recv()

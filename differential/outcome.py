@@ -22,7 +22,7 @@ from ..hlo.ir import Module
 from ..migration.flags import FlagError
 from .blame import NOT_OURS, blamed_for
 from .bounds import bounds_of
-from .permitted import Permitted
+from .permitted import BUDGET, Permitted
 from .precision import Exact, less_accurate
 from .setting import USUAL, Setting, execute
 from .verdict import Verdict, judge
@@ -170,9 +170,12 @@ def concluded(module: Module, inputs: Sequence[np.ndarray], runs: Mapping[str, R
     if not any(name not in NOT_OURS for name in ran):
         reason = next((runs[n].reason for n in refused), "no stack was asked")
         return Outcome(OutcomeKind.ALL_REFUSE, (), f"{', '.join(refused)} refuse: {reason}", runs)
-    verdict = judge(ran, bounds_of(module), Permitted(module, inputs))
+    permitted = Permitted(module, inputs, budget=BUDGET)
+    verdict = judge(ran, bounds_of(module), permitted)
     if not verdict.agrees:
         blamed, sentence = blamed_for(module, inputs, ran, verdict)
+        if permitted.skipped is not None:
+            sentence = f"{sentence}; not compared with what the float rules permit: {permitted.skipped}"
         return Outcome(OutcomeKind.DIFFER, blamed, sentence, runs, verdict)
     if refused:
         sentence = f"{', '.join(refused)} refused what {', '.join(ran)} ran: {runs[refused[0]].reason}"

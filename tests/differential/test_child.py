@@ -10,6 +10,7 @@ from functools import partial
 import numpy as np
 import pytest
 
+from ...differential import child_worker
 from ...differential import outcome as outcomes
 from ...differential.child import Child
 from ...differential.outcome import OutcomeKind, RunKind
@@ -66,6 +67,22 @@ def test_a_hang_ends_at_the_limit():
         found = child.outcome(TEXT, X, ["evaluator", "mlir"], limit_s=2)
         assert found.kind is OutcomeKind.HANG and found.blamed == ("mlir",) and "within 2 s" in found.sentence
         assert child.outcome(TEXT, X, ["evaluator"]).kind is OutcomeKind.AGREE
+
+
+def judge_slowly(seconds: float) -> None:
+    """Begin a process that takes this time to compare results."""
+    concluded = child_worker.concluded
+
+    def slow(*arguments):
+        time.sleep(seconds)
+        return concluded(*arguments)
+
+    child_worker.concluded = slow
+
+
+def test_the_limit_of_a_stack_is_none_of_the_comparison():
+    with Child(partial(judge_slowly, 2)) as child:
+        assert child.outcome(TEXT, X, ["evaluator", "legacy"], limit_s=1).kind is OutcomeKind.AGREE
 
 
 def test_what_takes_too_much_memory_is_refused():

@@ -174,3 +174,12 @@ def test_what_cancels_is_not_less_exact():
 def test_xla_is_one_of_the_stacks():
     found = outcome(SINE, X, ["evaluator", "legacy", "xla"])
     assert found.kind is OutcomeKind.AGREE and found.runs["xla"].kind is RunKind.RAN
+
+
+def test_a_program_whose_permitted_results_take_too_long_is_compared_by_its_bounds(monkeypatch):
+    x = [np.array([3e38, 3e38, -3e38, 1], np.float32)]
+    results = {"evaluator": np.float32(np.inf), "legacy": np.float32(3e38)}
+    assert judged(SUM, x, **results).kind is OutcomeKind.AGREE
+    monkeypatch.setattr(outcomes, "BUDGET", 0.0)
+    found = judged(SUM, x, **results)
+    assert found.kind is OutcomeKind.DIFFER and "not compared with what the float rules permit" in found.sentence
