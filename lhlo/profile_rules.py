@@ -7,7 +7,7 @@ from mlir import ir
 from ..planning.allocation import MOST_MARKS
 from .program import CONTROL, memory_arguments, profiler_of
 from .read import argument_attributes
-from .structure import broken, check_own_attributes
+from .structure import broken
 
 START, END = "lhlo.profile_start", "lhlo.profile_end"
 MARKS = (START, END)
@@ -28,7 +28,6 @@ def check_profiler(function: ir.Operation) -> None:
 
 def check_mark(op: ir.Operation) -> None:
     """PROFILE2: a profile_start or profile_end has a name and an id from 0, below MOST_MARKS."""
-    check_own_attributes(op)
     if not 0 <= _id(op) < MOST_MARKS:
         broken(op, "PROFILE2", f"id = {op.attributes['id']}", f"give a number from 0 to {MOST_MARKS - 1}")
 

@@ -66,10 +66,9 @@ def check_op(op: ir.Operation, step: bool = False) -> None:
     OUT1: `outputs` is a number of the op's memrefs. TYPE1: operands are memrefs of HLO arrays.
     DEST1: no memref is written twice. DEST2: in a body, an op reads none of the memrefs that it writes.
     EXACT1: `shape` and the shapes in `exact` are those of the memrefs, apart from what memref types cannot express.
-    ATTR1: LHLO's own attributes have their kinds. ATTR2: HLO's attributes can be read.
+    ATTR2: HLO's attributes can be read.
     CONST1: a constant's value has the shape and type of its memref (if complex: of its components).
     """
-    check_own_attributes(op)
     check_hlo_attributes(op)
     if is_mixed(op):
         for region in range(len(op.regions)):
@@ -148,7 +147,10 @@ SYMBOLS = ("name", "kernel")
 
 
 def check_own_attributes(op: ir.Operation) -> None:
+    """ATTR1: LHLO's own attributes have their kinds; those that begin with lhlo. stand at functions only."""
     for name, attribute in op.attributes.items():
+        if name.startswith("lhlo."):
+            broken(op, "ATTR1", f"{name} is an attribute of functions and of their arguments")
         kind = KINDS.get(name)
         if kind is not None and not isinstance(attribute, kind):
             broken(op, "ATTR1", f"{name} = {attribute} is no {kind.__name__.removesuffix('Attr').lower()}")
@@ -222,6 +224,7 @@ def check_body(op: ir.Operation, block: ir.Block, results: int) -> None:
             check_memref(inner, inner.results[0].type, "TYPE1")
             open_.add(inner.results[0])
         elif inner.name in OPCODE:
+            check_own_attributes(inner)
             check_op(inner)
             _check_flow(inner, known, open_)
         elif inner.name != "vector.yield":

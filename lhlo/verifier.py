@@ -16,7 +16,7 @@ from .module import LhloModule
 from .profile_rules import MARKS, check_intervals, check_mark, check_profiler
 from .program import memory_arguments
 from .read import Kernel, argument_attributes, kernels, location_of
-from .structure import broken, check_block_end, check_memref, check_op, sole_block
+from .structure import broken, check_block_end, check_memref, check_op, check_own_attributes, sole_block
 from .table import OPCODE
 from .to_hlo import Reader
 
@@ -131,12 +131,16 @@ def check_function(op: ir.Operation) -> None:
 
 
 def check_steps(block: ir.Block) -> None:
-    """OP1: only LHLO ops, and the ops of memref and func that docs/lhlo.md names, are allowed."""
+    """OP1: only LHLO ops, and the ops of memref and func that docs/lhlo.md names, are allowed. ATTR1: LHLO's own
+    attributes have their kinds.
+    """
     for view in block.operations:
         op = view.operation
         check = CHECKS.get(op.name)
         if check is None:
             broken(op, "OP1", f"{op.name} has no place in LHLO", "docs/lhlo.md lists the ops")
+        if op.name != "memref.get_global":  # its name is MLIR's own: the symbol of the global
+            check_own_attributes(op)
         check(op)
 
 
@@ -181,6 +185,7 @@ def check_case(op: ir.Operation) -> None:
             f"write {'two' if wanted else 'one or more'} lhlo.branch ops",
         )
     for branch in branches:
+        check_own_attributes(branch)
         check_region_of_steps(branch, 0, "CASE2")
 
 
@@ -205,11 +210,12 @@ def check_stray_alloca(op: ir.Operation) -> None:
 def check_step(op: ir.Operation) -> None:
     """Check the structure of an op in a function; check HLO's rules too, unless the kernel is checked as a whole."""
     check_op(op, step=True)
-    function = op.parent
-    if "lhlo.kernel" not in function.attributes:
+    needed = 0
+    if "lhlo.kernel" not in op.parent.attributes:
         instruction = Reader().step(op)
         check_instruction(instruction)
-        check_step_scratch(op, scratch_bytes(instruction))
+        needed = scratch_bytes(instruction)
+    check_step_scratch(op, needed)
 
 
 def check_step_scratch(op: ir.Operation, needed: int) -> None:

@@ -11,7 +11,7 @@ from ..program import Places
 from ..read import is_mixed
 from ..table import OPCODE
 from ..to_hlo import Reader
-from .bytes_used import Bytes, is_step, nested, place_of, reads, undefined, writes, written_in
+from .bytes_used import Bytes, is_step, nested, place_of, reads, scratch_of, undefined, writes, written_in
 from .canonicalize import functions, make_view
 
 
@@ -174,8 +174,8 @@ def _written_after(block: ir.Block, before: Bytes, places: Places) -> Bytes:
                 known.keep(end)
         for place in writes(op, places):
             known.add(place)
-        if "scratch" in op.attributes:
-            known.remove(writes(op, places)[-1])
+        if (scratch := scratch_of(op)) is not None:
+            known.remove(scratch)
     return known
 
 

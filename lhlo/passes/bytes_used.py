@@ -97,9 +97,15 @@ def reads(op: ir.Operation, places: Places) -> list[BufferSlice]:
 def writes(op: ir.Operation, places: Places) -> list[BufferSlice]:
     """The bytes that a step writes, scratch memory among them."""
     found = [place_of(value, places) for value, written in uses_of(op) if written]
+    scratch = scratch_of(op)
+    return found if scratch is None else [*found, scratch]
+
+
+def scratch_of(op: ir.Operation) -> BufferSlice | None:
+    """The scratch memory of a kernel; None if it has none, or the op is no kernel."""
     if op.name in OPCODE and "scratch" in op.attributes:
-        found.append(BufferSlice(*value_of(op.attributes["scratch"])))
-    return found
+        return BufferSlice(*value_of(op.attributes["scratch"]))
+    return None
 
 
 def nested(op: ir.Operation) -> list[ir.Block]:

@@ -112,6 +112,11 @@ def test_reads_of_what_nothing_wrote_are_refused_with_their_line():
     assert found.value.location is not None and found.value.location.line == 13
 
 
+def test_only_a_kernel_has_scratch_memory():
+    text = LOOPED.format(first=FIRST).replace("memref.copy %zero, %old", "memref.copy %zero, %old {scratch}")
+    run_passes(parse_text(text.replace("return\n", "return {scratch}\n")), ["check-buffers"])
+
+
 def test_a_pass_that_breaks_the_module_is_named(monkeypatch):
     def broken(op):
         function = next(o.operation for o in op.regions[0].blocks[0].operations if o.operation.name == "func.func")

@@ -65,6 +65,9 @@ RULES = {
         "attributes {lhlo.kernel}",
     ),
     "SCRATCH1": function(op("negate", "%a", "%o", attributes="scratch = array<i64: 0, 64>")),
+    "SCRATCH1-kernel": function(
+        op("negate", "%a", "%o", attributes='scratch = "x"'), f"%a: {F4}, %o: {F4}", "attributes {lhlo.kernel}"
+    ),
     "SCRATCH2": function(
         op("negate", "%a", "%o"), f"%s: memref<8xi8> {{lhlo.scratch}}, %a: {F4}, %o: {F4}", "attributes {lhlo.kernel}"
     ),
@@ -79,6 +82,21 @@ RULES = {
     "DEST1": function(op("topk", "%a", "%o", "%o", attributes="k = 4 : i64, largest = true")),
     "DEST2": function(fusion(f"%t = memref.alloca() : {F4}\n" + op("negate", "%r", "%r"))),
     "ATTR1": function(op("negate", "%a", "%o", attributes="name = 3 : i64")),
+    "ATTR1-copy": function(f"memref.copy %a, %o {{name = dense<1> : tensor<1xi32>}} : {F4} to {F4}"),
+    "ATTR1-while": function('"lhlo.while"(%p) ({ vector.yield }, { vector.yield }) {name} : (memref<i1>) -> ()'),
+    "ATTR1-case": function(
+        '"lhlo.case"(%i) ({ "lhlo.branch"() ({ vector.yield }) : () -> ()\n vector.yield }) {name = 3 : i64} '
+        ": (memref<i32>) -> ()",
+        "%i: memref<i32>",
+    ),
+    "ATTR1-function": function(
+        '"lhlo.while"(%p) ({ vector.yield }, { vector.yield }) {lhlo.kernel} : (memref<i1>) -> ()'
+    ),
+    "ATTR1-branch": function(
+        '"lhlo.case"(%i) ({ "lhlo.branch"() ({ vector.yield }) {lhlo.kernel} : () -> ()\n vector.yield }) '
+        ": (memref<i32>) -> ()",
+        "%i: memref<i32>",
+    ),
     "ATTR1-symbol": function(op("negate", "%a", "%o", attributes='kernel = "neg\\00ate"')),
     "ATTR1-computations": function(fusion(op("negate", "%x", "%r"), tail='computations = [["a"]]')),
     "NAME1": function(
