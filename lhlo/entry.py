@@ -48,7 +48,7 @@ class Entry:
 
 
 def entry_of(lhlo: LhloModule, file: str = "<lhlo>") -> Entry:
-    """The interface of a module's program. Raises VerificationError, labelled ENTRY1 to ENTRY6, if it has none."""
+    """The interface of a module's program. Raises VerificationError, labelled ENTRY1 to ENTRY7, if it has none."""
     return entry_of_function(_function(lhlo, file), file)
 
 
@@ -59,8 +59,8 @@ def entry_of_function(function: ir.Operation, file: str = "<lhlo>") -> Entry:
     allocations = _allocations(function, places)
     named = attributes.get("lhlo.program")
     name = named.value if isinstance(named, ir.StringAttr) else attributes["sym_name"].value
-    parameters = _shapes(function, "lhlo.parameters", _given(allocations))
-    result = _shapes(function, "lhlo.result", _taken(allocations))
+    parameters = _shapes(function, "lhlo.parameters", _given(function, allocations))
+    result = _shapes(function, "lhlo.result", _taken(function, allocations))
     whole = result[0] if "lhlo.result" in attributes or len(result) == 1 else tuple_shape(*result)
     rows = value_of(attributes["lhlo.elsewhere"]) if "lhlo.elsewhere" in attributes else ()
     elsewhere = {n: BufferSlice(*place) for n, *place in rows}
@@ -180,13 +180,23 @@ def _constant(function: ir.Operation, symbol: str, index: int) -> Allocation:
 
 
 # --- parameters and results -----------------------------------------------------------------------------------------
-def _given(allocations: tuple[Allocation, ...]) -> dict[int, Allocation]:
-    return {a.number: a for a in allocations if a.kind is AllocationKind.PARAMETER}
+def _given(function: ir.Operation, allocations: tuple[Allocation, ...]) -> dict[int, Allocation]:
+    leaves = [(a.number, a) for a in allocations if a.kind is AllocationKind.PARAMETER]
+    return _one_each(function, "parameter", leaves)
 
 
-def _taken(allocations: tuple[Allocation, ...]) -> dict[int, Allocation]:
-    taken = {a.number: a for a in allocations if a.kind is AllocationKind.RESULT}
-    return taken | {a.result: a for a in allocations if a.result >= 0}
+def _taken(function: ir.Operation, allocations: tuple[Allocation, ...]) -> dict[int, Allocation]:
+    leaves = [(a.number, a) for a in allocations if a.kind is AllocationKind.RESULT]
+    return _one_each(function, "result", leaves + [(a.result, a) for a in allocations if a.result >= 0])
+
+
+def _one_each(function: ir.Operation, what: str, leaves: list[tuple[int, Allocation]]) -> dict[int, Allocation]:
+    """ENTRY7: no two arguments are the same leaf."""
+    found: dict[int, Allocation] = {}
+    for number, allocation in leaves:
+        if found.setdefault(number, allocation) is not allocation:
+            raise broken(function, "ENTRY7", f"two arguments are {what} leaf {number}", "number them apart")
+    return found
 
 
 def _shapes(function: ir.Operation, name: str, leaves: Mapping[int, Allocation]) -> tuple[Shape, ...]:
@@ -210,7 +220,7 @@ def _check(entry: Entry) -> None:
     """ENTRY5: the shapes of lhlo.parameters and lhlo.result are those of the arguments. ENTRY6: every result leaf is an
     argument, or lhlo.elsewhere names its slice of an allocation.
     """
-    given, taken = _given(entry.allocations), _taken(entry.allocations)
+    given, taken = _given(entry.function, entry.allocations), _taken(entry.function, entry.allocations)
     parameters = [s for shape in entry.parameters for _, s in shape.leaves()]
     results = [s for _, s in entry.result.leaves()]
     for what, leaves, held in (("parameter", parameters, given), ("result", results, taken)):

@@ -175,6 +175,7 @@ REFUSED = {
     "ENTRY4": ("%x: memref<4x8xf32>,", '%x: memref<4x8xf32> {lhlo.kind = "parameter", lhlo.number = 3 : i64},'),
     "ENTRY5": ("{lhlo.program}", '{lhlo.program, lhlo.parameters = ["f32[8,4]"]}'),
     "ENTRY6": ("{lhlo.program}", '{lhlo.program, lhlo.result = "(f32[4], f32[4,8], s32[])"}'),
+    "ENTRY7": ("%x: memref<4x8xf32>,", '%x: memref<4x8xf32> {lhlo.kind = "parameter", lhlo.result = 0 : i64},'),
     "PLAN2": ("%s: memref<4xf32>,", '%s: memref<4xf32> {lhlo.kind = "parameter", lhlo.number = 1 : i64},'),
     "PLAN5": ("  return", f"  {REVERSE}\n  return"),
 }
