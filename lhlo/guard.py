@@ -2,8 +2,8 @@
 
 Known cases in LLVM 22: deep nesting overflows the parser's stack; reading a dense attribute of complex type or an array
 of an odd type throws through a noexcept function; an array of index and damaged bytecode trip assertions, so that a
-child process reads files of bytecode (parse.py); names that are no UTF-8 throw. Lone surrogates cannot be encoded for
-MLIR at all.
+child process reads files of bytecode (parse.py), and so does an integer of more than 64 bits; names that are no UTF-8
+throw. Lone surrogates cannot be encoded for MLIR at all.
 """
 
 from __future__ import annotations
@@ -22,6 +22,7 @@ _ARRAY = re.compile(r"\barray\s*<\s*([^\s:>]*)")
 _TOKENS = re.compile(r'"(?:[^"\\\n]|\\.)*"|//[^\n]*|[(){}<>\[\]]|->')
 _STRING = re.compile(r'"(?:[^"\\\n]|\\.)*"')
 _ELEMENTS = re.compile(r"\b(?:tensor|vector)<([^<>]*)(.?)")
+_INTEGER = re.compile(r"-?\d+ : ([su]?i(\d+))")
 _OPEN, _CLOSE = frozenset("([{<"), frozenset(")]}>")
 
 
@@ -111,6 +112,13 @@ def check_parsed(text: str, file: str) -> None:
                 f"elements of type {match[0]}… have no place in LHLO",
                 location=Location(1, 1, file),
                 remedy="complex constants are written as tensors of their components (docs/lhlo.md)",
+            )
+    for match in _INTEGER.finditer(plain):
+        if int(match[2]) > 64:
+            raise ParseError(
+                f"an integer of type {match[1]} has no place in LHLO",
+                location=Location(1, 1, file),
+                remedy="write it as i64",
             )
 
 

@@ -192,6 +192,7 @@ PARSE = {
     "a name that is no UTF-8": (function(op("negate", "%a", "%o", attributes='x = {"\\FF" = 1 : i64}')), 2, "UTF-8"),
     "a value that is no UTF-8": (function(op("negate", "%a", "%o", attributes='name = "\\FF"')), 2, "UTF-8"),
     "a symbol that is no UTF-8": (function("").replace("@f", '@"\\FF"'), 1, "UTF-8"),
+    "an integer of 128 bits": (function("", f"%a: {F4} {{lhlo.number = {2**100} : i128}}"), 1, "i128"),
     "an array of index": (function("", attributes="attributes {x = array<index: 1>}"), 1, "array<index"),
     "an array behind an alias": (
         "!i = i48\n" + function("", attributes="attributes {x = array<!i: 1>}"),
