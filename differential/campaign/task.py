@@ -8,10 +8,9 @@ from dataclasses import dataclass, field
 from ...backends.base import HostProgramKind
 from ...hlo.errors import InputError
 from ...hlo.ir import Module
-from ...hlo.opcodes import Op
 from ...migration.flags import FAMILIES, STACK_NAMES
 from ..generate.module import Case, draw_case
-from ..generate.program import Limits
+from ..generate.program import UNCOUNTED, Limits
 from ..generate.source import Recorded, Source, blob_of, choices_of
 from ..setting import Setting
 
@@ -20,8 +19,6 @@ KIND = "t"
 
 MIXED_PERCENT, GUARDED_PERCENT, COMPILED_PERCENT = 25, 15, 10
 """Tasks that also run a mixture of stacks; whose kernels run between guard bytes; with a compiled host program."""
-
-PLUMBING = frozenset({Op.PARAMETER, Op.CONSTANT, Op.TUPLE, Op.GET_TUPLE_ELEMENT, Op.AFTER_ALL})
 
 
 @dataclass(frozen=True)
@@ -79,7 +76,7 @@ def mixture(source: Source, module: Module) -> str:
 
 def units_of(module: Module) -> list[str]:
     """The keys of flags that a module has: opcodes, families and types, in a fixed order."""
-    drawn = [i for i in module.instructions() if i.opcode not in PLUMBING]
+    drawn = [i for i in module.instructions() if i.opcode not in UNCOUNTED]
     ops = sorted({i.opcode.value for i in drawn})
     families = sorted({name for name, members in FAMILIES.items() if any(i.opcode in members for i in drawn)})
     dtypes = sorted({i.shape.dtype.value for i in drawn if i.shape.is_array})
@@ -91,7 +88,7 @@ def pairs_of(module: Module) -> list[tuple[str, str]]:
     found = {
         (i.opcode.value, leaf.dtype.value)
         for i in module.instructions()
-        if i.opcode not in PLUMBING
+        if i.opcode not in UNCOUNTED
         for _, leaf in i.shape.leaves()
         if leaf.is_array
     }

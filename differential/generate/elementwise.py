@@ -11,7 +11,7 @@ from ...hlo.opset import OPSET
 from ...hlo.opset_rows import EXACT
 from ...hlo.shapes import Shape
 from .program import Body
-from .values import DRAWN, FLOATS, NARROW, SIGNED, UNSIGNED, Value, capacity, continuous
+from .values import DRAWN, FLOATS, SIGNED, UNSIGNED, Value, capacity, continuous
 
 D = DType
 
@@ -159,12 +159,6 @@ def clamp(body: Body, op: Op) -> Value:
     return body.add(op, [low, v, high], exact=exact, whole=whole, most=max(x.most for x in three))
 
 
-def tamed(body: Body, v: Value) -> Value:
-    """v between -2 and 2, for functions that need small numbers."""
-    low, high = body.scalar(v.dtype, -2.0), body.scalar(v.dtype, 2.0)
-    return body.add(Op.CLAMP, [low, v, high], exact=v.exact, whole=v.whole, most=2.0 if v.most < math.inf else v.most)
-
-
 def convert(body: Body, op: Op) -> Value:
     to = body.source.choice(body.program.types if body.source.chance(50) else body.program.limits.dtypes)
     jumps = not continuous(to)
@@ -215,5 +209,3 @@ CONVERT_RULES = {
     Op.STOCHASTIC_CONVERT: stochastic_convert,
 }
 TERNARY_RULES = {Op.SELECT: select, Op.CLAMP: clamp}
-
-__all__ = ["BINARY_RULES", "CONVERT_RULES", "NARROW", "TERNARY_RULES", "binary", "unary"]

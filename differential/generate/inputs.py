@@ -12,6 +12,7 @@ import numpy as np
 
 from ...hlo.dtypes import DType
 from ...hlo.shapes import Shape
+from .values import limits
 
 FLOAT_KINDS = ("moderate", "small integers", "special", "bits", "moderate", "iota", "zeros")
 INTEGER_KINDS = ("small integers", "bits", "special", "small integers", "iota", "zeros")
@@ -104,8 +105,7 @@ def _range(dtype: DType) -> tuple[int, int]:
         return 0, 1
     if not dtype.is_integer:
         return -(1 << 32), 1 << 32
-    half = 1 << dtype.bits - 1
-    return (-half, half - 1) if dtype.is_signed else (0, 2 * half - 1)
+    return limits(dtype)
 
 
 _KINDS: dict[str, Callable[[DType, tuple[int, ...], np.random.Generator], np.ndarray]] = {

@@ -38,7 +38,7 @@ def dot(body: Body, op: Op) -> Value | None:
     free = [draw.choice((3, 1, 2, 5, 16, 17)) for _ in range(draw.integer(0, 2))]
     roles = [*(("b", n) for n in range(len(batch))), *(("c", n) for n in range(len(contract)))]
     roles += [("f", n) for n in range(len(free))]
-    draw.shuffle(roles)
+    roles = draw.sample(roles, len(roles))
     size = {"b": [v.dims[d] for d in batch], "c": [v.dims[d] for d in contract], "f": free}
     w = body.of(v.dtype, [size[kind][n] for kind, n in roles], lambda w: w.smooth)
     at = {role: d for d, role in enumerate(roles)}

@@ -15,14 +15,6 @@ from .program import MOST_ELEMENTS, MOST_RANK, Body
 from .values import DRAWN, INDICES, Value
 
 
-def anything(v: Value) -> bool:
-    return True
-
-
-def ranked(v: Value) -> bool:
-    return bool(v.dims)
-
-
 def _array(body: Body, most: int = MOST_ELEMENTS, *, rank: bool = False) -> Value:
     """Any value of at most so many elements. rank: not a scalar."""
     return body.operand(lambda v: v.size <= most and (bool(v.dims) or not rank), DRAWN)

@@ -11,7 +11,7 @@ import binascii
 import random
 import zlib
 from abc import ABC, abstractmethod
-from collections.abc import Iterator, MutableSequence, Sequence
+from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from typing import TypeVar
 
@@ -23,12 +23,9 @@ VERSION = 2
 """Of the generator: a blob of another version draws another program, and is refused. Raise it with each change of what
 is drawn."""
 
-FINE = 1 << 20
-"""The steps of `random`."""
-
 
 class Source(ABC):
-    """Choices. Its methods are those of random.Random that generators use, all made of `integer`."""
+    """Choices, all made of `integer`."""
 
     def __init__(self) -> None:
         self.drawn: list[int] = []
@@ -57,19 +54,6 @@ class Source(ABC):
         """`count` different ones; the first ones in their order are the simplest."""
         left = list(among)
         return [left.pop(self.integer(0, len(left) - 1)) for _ in range(count)]
-
-    def shuffle(self, items: MutableSequence[T]) -> None:
-        items[:] = self.sample(items, len(items))
-
-    def randint(self, low: int, high: int) -> int:
-        return self.integer(low, high)
-
-    def randrange(self, stop: int) -> int:
-        return self.integer(0, stop - 1)
-
-    def random(self) -> float:
-        """A number in [0, 1)."""
-        return self.integer(0, FINE - 1) / FINE
 
     @contextmanager
     def part(self) -> Iterator[None]:

@@ -57,11 +57,6 @@ class Value:
         return math.prod(self.dims)
 
     @property
-    def discrete(self) -> bool:
-        """Whether ops that jump may read it."""
-        return self.exact
-
-    @property
     def smooth(self) -> bool:
         """Whether functions that keep errors small may read it."""
         return self.exact or self.most <= TAME
