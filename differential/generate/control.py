@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
+from dataclasses import replace
 from typing import Any
 
 from ...hlo.attributes import Raw
@@ -34,7 +35,7 @@ def _parameters(inner: Body, given: Sequence[Value]) -> None:
     """One parameter for each value."""
     for n, g in enumerate(given):
         made = inner.instruction(Op.PARAMETER, (), g.instruction.shape, parameter_number=n)
-        inner.keep(made, exact=g.exact, whole=g.whole, most=g.most)
+        inner.keep(made, **g.known)
 
 
 def _some(body: Body, most: int) -> list[Value]:
@@ -63,8 +64,7 @@ def called(grow: Grow) -> Callable[[Body, Op], Value]:
             how = {"calls": made, "kind": body.source.choice(("kLoop", "kInput", "kOutput", "kCustom"))}
         whole = body.instruction(op, [g.instruction for g in given], root.shape, **how)
         if len(results) == 1:
-            r = results[0]
-            return body.keep(whole, exact=r.exact, whole=r.whole, most=r.most)
+            return body.keep(whole, **results[0].known)
         return body.parts(whole, results)[0]
 
     return rule
@@ -174,13 +174,13 @@ def add_dependency(body: Body, op: Op) -> Value:
     v = body.any()
     token = body.instruction(Op.AFTER_ALL, (), TOKEN)
     made = body.instruction(Op.ADD_DEPENDENCY, (v.instruction, token), v.instruction.shape)
-    return body.keep(made, exact=v.exact, whole=v.whole, most=v.most)
+    return body.keep(made, **v.known)
 
 
 def _same(body: Body, op: Op, v: Value, **attributes: object) -> Value:
     """An op on one array that leaves it as it is."""
     made = body.instruction(op, (v.instruction,), v.instruction.shape, **attributes)
-    return body.keep(made, exact=v.exact, whole=v.whole, most=v.most)
+    return body.keep(made, **v.known)
 
 
 def custom_call(body: Body, op: Op) -> Value:
@@ -203,7 +203,7 @@ def tied(body: Body) -> None:
     other = body.source.choice(before[::-1])
     made = last.replace(attributes={**last.attributes, CONTROL_PREDECESSORS: (other.name,)})
     body.instructions[-1] = made
-    body.values = [v if v.instruction is not last else Value(made, v.exact, v.whole, v.most) for v in body.values]
+    body.values = [v if v.instruction is not last else replace(v, instruction=made) for v in body.values]
 
 
 # asynchronous pairs and collectives on one device
@@ -214,7 +214,7 @@ def copy_start(body: Body, op: Op) -> Value:
     shape = tuple_shape(v.instruction.shape, v.instruction.shape, Shape(D.U32))
     started = body.instruction(Op.COPY_START, (v.instruction,), shape)
     made = body.instruction(Op.COPY_DONE, (started,), v.instruction.shape)
-    return body.keep(made, exact=v.exact, whole=v.whole, most=v.most)
+    return body.keep(made, **v.known)
 
 
 def asynchronous(grow: Grow) -> Callable[[Body, Op], Value]:
@@ -229,7 +229,7 @@ def asynchronous(grow: Grow) -> Callable[[Body, Op], Value]:
         if op is Op.ASYNC_UPDATE:
             started = body.instruction(op, (started,), shape)
         done = body.instruction(Op.ASYNC_DONE, (started,), result.instruction.shape)
-        return body.keep(done, exact=result.exact, whole=result.whole, most=result.most)
+        return body.keep(done, **result.known)
 
     return rule
 
@@ -255,7 +255,7 @@ def collective(body: Body, op: Op) -> Value | None:
     pair = v.instruction.shape if op is Op.ALL_REDUCE_START else tuple_shape(*[v.instruction.shape] * 2)
     started = body.instruction(op, (v.instruction,), pair, **how)
     made = body.instruction(STARTED[op], (started,), v.instruction.shape)
-    return body.keep(made, exact=v.exact, whole=v.whole, most=v.most)
+    return body.keep(made, **v.known)
 
 
 STARTED = {

@@ -11,7 +11,7 @@ from ...hlo.opset import OPSET
 from ...hlo.opset_rows import EXACT
 from ...hlo.shapes import Shape
 from .program import Body
-from .values import DRAWN, FLOATS, SIGNED, UNSIGNED, Value, capacity, continuous
+from .values import DRAWN, FLOATS, SIGNED, UNSIGNED, Value, capacity, continuous, joined_known
 
 D = DType
 
@@ -97,16 +97,12 @@ def _function(body: Body, op: Op) -> Value:
 
 def extremum(body: Body, op: Op) -> Value:
     v = body.operand(lambda v: True, tuple(d for d in types_of(op) if not d.is_complex))
-    w = body.like(v)
-    known = (v.exact and w.exact, v.whole and w.whole, max(v.most, w.most))
-    return body.add(op, _pair(body, v, w), exact=known[0], whole=known[1], most=known[2])
+    return body.moved(op, _pair(body, v, body.like(v)))
 
 
 def _complex(body: Body, op: Op) -> Value:
     v = body.operand(lambda v: True, (D.F32, D.F64))
-    w = body.like(v)
-    known: dict[str, Any] = {"exact": v.exact and w.exact, "whole": v.whole and w.whole, "most": max(v.most, w.most)}
-    return body.add(op, [v, w], Shape(COMPLEX_OF[v.dtype], v.dims), **known)
+    return body.moved(op, [v, body.like(v)], Shape(COMPLEX_OF[v.dtype], v.dims))
 
 
 def compare(body: Body, op: Op) -> Value:
@@ -125,9 +121,7 @@ def without_nan(body: Body, v: Value) -> Value:
     """v with 0 in place of NaN: the sign of a computed NaN is open, and decides in a total order."""
     if v.whole or not v.dtype.is_float:
         return v
-    zero = body.scalar(v.dtype, 0.0)
-    if v.dims:
-        zero = body.moved(Op.BROADCAST, [zero], Shape(v.dtype, v.dims), dimensions=())
+    zero = body.repeated(body.scalar(v.dtype, 0.0), v.dims)
     same = body.add(Op.COMPARE, [v, v], direction="EQ")
     return body.add(Op.SELECT, [same, v, zero], exact=v.exact, most=v.most)
 
@@ -147,16 +141,14 @@ def select(body: Body, op: Op) -> Value:
     v = body.operand(lambda v: True, DRAWN)
     w = body.like(v)
     test = body.of(D.PRED, () if body.source.chance(30) else v.dims)
-    return body.add(op, [test, v, w], exact=v.exact and w.exact, whole=v.whole and w.whole, most=max(v.most, w.most))
+    return body.add(op, [test, v, w], **joined_known([v, w]))
 
 
 def clamp(body: Body, op: Op) -> Value:
     v = body.operand(lambda v: True, tuple(d for d in types_of(op) if not d.is_complex and d is not D.PRED))
     scalars = body.source.chance(60)
     low, high = (body.scalar(v.dtype) if scalars else body.like(v) for _ in range(2))
-    three = (low, v, high)
-    exact, whole = all(x.exact for x in three), all(x.whole for x in three)
-    return body.add(op, [low, v, high], exact=exact, whole=whole, most=max(x.most for x in three))
+    return body.moved(op, [low, v, high])
 
 
 def convert(body: Body, op: Op) -> Value:

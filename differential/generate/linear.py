@@ -194,7 +194,7 @@ def batch_norm(body: Body, op: Op) -> Value:
     axis = body.source.integer(0, len(v.dims) - 1)
     one = (v.dims[axis],)
     scale, offset, mean = (body.of(v.dtype, one, lambda w: w.most <= 4) for _ in range(3))
-    positive = body.add(Op.ABS, [mean], exact=mean.exact, whole=mean.whole, most=mean.most)
+    positive = body.add(Op.ABS, [mean], **mean.known)
     rest: dict[str, Any] = {"epsilon": 0.5, "feature_index": axis}
     if op is Op.BATCH_NORM_INFERENCE:
         return body.add(op, [v, scale, offset, mean, positive], exact=False, **rest)

@@ -5,14 +5,13 @@ from __future__ import annotations
 import math
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import Any
 
 from ...hlo.attributes import PadDim, SliceDim
 from ...hlo.opcodes import Op
 from ...hlo.shapes import Shape
 from .folds import folded_known, region_of, scatter_ops
 from .program import MOST_ELEMENTS, MOST_RANK, Body
-from .values import DRAWN, INDICES, Value
+from .values import DRAWN, INDICES, Value, joined_known
 
 
 def _array(body: Body, most: int = MOST_ELEMENTS, *, rank: bool = False) -> Value:
@@ -25,7 +24,7 @@ def copy(body: Body, op: Op) -> Value:
     made = body.instruction(op, [v.instruction], v.instruction.shape.without_layout())
     if len(v.dims) > 1 and body.source.chance(70):
         made = body.turned(made)
-    return body.keep(made, exact=v.exact, whole=v.whole, most=v.most)
+    return body.keep(made, **v.known)
 
 
 def broadcast(body: Body, op: Op) -> Value | None:
@@ -130,9 +129,7 @@ def dynamic_slice(body: Body, op: Op) -> Value:
     sizes = tuple(body.source.integer(min(1, n), n) for n in v.dims)
     first = body.index()
     starts = [first, *(body.of(first.dtype, ()) for _ in v.dims[1:])]
-    return body.add(
-        op, [v, *starts], Shape(v.dtype, sizes), exact=v.exact, whole=v.whole, most=v.most, dynamic_slice_sizes=sizes
-    )
+    return body.add(op, [v, *starts], Shape(v.dtype, sizes), **v.known, dynamic_slice_sizes=sizes)
 
 
 def dynamic_update_slice(body: Body, op: Op) -> Value:
@@ -140,13 +137,8 @@ def dynamic_update_slice(body: Body, op: Op) -> Value:
     piece = body.of(v.dtype, [body.source.integer(min(1, n), n) for n in v.dims])
     first = body.index()
     starts = [first, *(body.of(first.dtype, ()) for _ in v.dims[1:])]
-    known: dict[str, Any] = {
-        "exact": v.exact and piece.exact,
-        "whole": v.whole and piece.whole,
-        "most": max(v.most, piece.most),
-    }
     shape = v.instruction.shape.without_layout()
-    return body.add(op, [v, piece, *starts], shape, **known)
+    return body.add(op, [v, piece, *starts], shape, **joined_known([v, piece]))
 
 
 @dataclass(frozen=True)
@@ -191,9 +183,7 @@ def gather(body: Body, op: Op) -> Value | None:
         op,
         [v, where],
         Shape(v.dtype, n.combined),
-        exact=v.exact,
-        whole=v.whole,
-        most=v.most,
+        **v.known,
         offset_dims=n.places,
         collapsed_slice_dims=n.alone,
         start_index_map=n.mapped,

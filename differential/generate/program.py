@@ -17,7 +17,7 @@ from ...hlo.shapes import Shape, tuple_shape
 from ...hlo.verify.infer import infer_missing
 from .inputs import FLOAT_KINDS, INTEGER_KINDS, Input, known_of
 from .source import Source
-from .values import DRAWN, INDICES, Value, capacity, continuous, limits
+from .values import DRAWN, INDICES, Value, capacity, continuous, joined_known, limits
 
 USUAL = (DType.F32, DType.S32, DType.F32, DType.F64, DType.BF16, DType.F16, DType.PRED)
 TAILS = (*range(1, 18), 31, 32, 33, 63, 64, 65, 70, 127, 128, 129, 130, 131, 255, 256, 257)
@@ -150,23 +150,19 @@ class Body:
 
     def moved(self, op: Op, operands: Sequence[Value], shape: Shape | None = None, **attributes: Any) -> Value:
         """Add an op whose result holds elements of its operands."""
-        known = joined(operands)
-        return self.add(op, operands, shape, exact=known.exact, whole=known.whole, most=known.most, **attributes)
+        return self.add(op, operands, shape, **joined_known(operands), **attributes)
 
     def moved_copy(self, v: Value) -> Value:
         """v in row-major order."""
         made = self.instruction(Op.COPY, [v.instruction], v.instruction.shape.without_layout())
-        return self.keep(made, exact=v.exact, whole=v.whole, most=v.most)
+        return self.keep(made, **v.known)
 
     def parts(self, whole: Instruction, known: Sequence[Value | None]) -> list[Value]:
         """The elements of a tuple; known: what is known of each."""
         found = []
         for n, (shape, of) in enumerate(zip(whole.shape.elements, known, strict=True)):
             part = self.instruction(Op.GET_TUPLE_ELEMENT, [whole], shape, index=n)
-            if of is None:
-                found.append(self.keep(part, exact=False))
-            else:
-                found.append(self.keep(part, exact=of.exact, whole=of.whole, most=of.most))
+            found.append(self.keep(part, exact=False) if of is None else self.keep(part, **of.known))
         return found
 
     def tupled(self, values: Sequence[Value]) -> Instruction:
@@ -302,16 +298,6 @@ UNCOUNTED = frozenset({Op.PARAMETER, Op.CONSTANT, Op.TUPLE, Op.GET_TUPLE_ELEMENT
 
 PLAIN = frozenset({Op.BITCAST, Op.SORT, Op.CONSTANT, Op.SCAN, Op.FUSION, Op.CALL})
 """Ops whose results stay in the layout that they have."""
-
-
-def joined(values: Sequence[Value]) -> Value:
-    """What is known of a value whose elements are from several."""
-    return Value(
-        values[0].instruction,
-        all(v.exact for v in values),
-        all(v.whole for v in values),
-        max(v.most for v in values),
-    )
 
 
 def _minus_zero(parts: np.ndarray) -> np.ndarray:

@@ -98,7 +98,7 @@ def _several(body: Body) -> Value:
     shape = tuple_shape(left, left)
     made = body.instruction(Op.REDUCE, operands, shape, dimensions=(axis,), to_apply=region)
     known = folded_known(Op.ADD, (v,), v.dims[axis])
-    total = Value(made, known.get("exact", True), known.get("whole", False), known.get("most", math.inf))
+    total = Value(made, **known)
     largest = Value(made, w.exact, w.whole and bool(v.dims[axis]), w.most if v.dims[axis] else math.inf)
     return body.parts(made, [total, largest])[0]
 
@@ -255,7 +255,7 @@ def scan(body: Body, op: Op) -> Value:
         to_apply=region,
     )
     known = folded_known(Op.ADD, (init, v), v.dims[0] + 1)
-    total = Value(made, known.get("exact", True), known.get("whole", False), known.get("most", math.inf))
+    total = Value(made, **known)
     return body.parts(made, [total, total])[0]
 
 

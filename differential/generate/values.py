@@ -7,7 +7,9 @@ a conversion to integers) may follow, and none that makes small errors large.
 from __future__ import annotations
 
 import math
+from collections.abc import Sequence
 from dataclasses import dataclass
+from typing import Any
 
 import ml_dtypes
 
@@ -57,9 +59,20 @@ class Value:
         return math.prod(self.dims)
 
     @property
+    def known(self) -> dict[str, Any]:
+        """What is known of its numbers, as arguments of Body.add and Body.keep."""
+        return {"exact": self.exact, "whole": self.whole, "most": self.most}
+
+    @property
     def smooth(self) -> bool:
         """Whether functions that keep errors small may read it."""
         return self.exact or self.most <= TAME
+
+
+def joined_known(values: Sequence[Value]) -> dict[str, Any]:
+    """What is known of a value whose elements are from several, as arguments of Body.add."""
+    exact, whole = all(v.exact for v in values), all(v.whole for v in values)
+    return {"exact": exact, "whole": whole, "most": max(v.most for v in values)}
 
 
 def continuous(dtype: DType) -> bool:
