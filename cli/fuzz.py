@@ -208,8 +208,8 @@ Watch = tuple[Callable[["State"], None], Callable[["Cause", str], None]]
 
 @contextmanager
 def _watching(as_json: bool) -> Iterator[Watch]:
-    """(What to call with the state now and then, and with each new cause): a live view on a terminal, else a line for
-    each finding.
+    """(What to call with the state a few times a second, and with each new cause): a live view on a terminal, else a
+    line for each finding.
     """
     if as_json:
         yield (lambda state: None), (lambda cause, blob: None)

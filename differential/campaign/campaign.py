@@ -63,7 +63,7 @@ class Campaign:
     _before: float = 0.0
 
     def run(self) -> State:
-        """Hunt until the time is over. The state is saved now and then, and however this ends."""
+        """Hunt until the time is over. The state is saved every SAVE_SECONDS, and however this ends."""
         self._start, self._before = time.monotonic(), self.state.seconds
         self._until = time.time() + self.seconds
         self.folder.mkdir(parents=True, exist_ok=True)

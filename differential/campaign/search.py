@@ -24,7 +24,7 @@ Judge = Callable[[Task], Outcome]
 KEY = b"tasks"
 
 SHRINK_SECONDS = 60.0
-"""A finding is made smaller for so long; then the smallest one so far is kept."""
+"""How long a finding is made smaller at most; then the smallest one is kept."""
 
 
 class Found(Exception):
@@ -60,7 +60,7 @@ class Round:
     _over: bool = False
 
     def run(self, examples: int, seed: int, database: ExampleDatabase | None = None) -> Catch | None:
-        """Draw up to so many tasks. database: keeps what went wrong, for the next round."""
+        """Draw `examples` tasks at most. database: keeps what went wrong, for the next round."""
         self._run(settings(_QUIET, max_examples=examples, database=database), seed)
         return self.caught
 

@@ -51,7 +51,7 @@ def draw_task(source: Source, orders: Orders) -> Task:
 
 
 def task_of(blob: str, orders: Orders) -> Task:
-    """The task of a blob. Raises InputError if it is none, or was drawn with other limits."""
+    """The task of a blob that was drawn with the same orders. Raises InputError if it is none."""
     kind, choices = choices_of(blob)
     if kind != KIND:
         raise InputError(f"the blob is of kind {kind!r}, not {KIND!r}", remedy="give one that testbed fuzz printed")

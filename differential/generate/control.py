@@ -17,7 +17,7 @@ from .values import DRAWN, Value
 
 D = DType
 Grow = Callable[[Body, int], None]
-"""Adds so many drawn ops to a body."""
+"""Adds drawn ops to a body, as many as the number at most."""
 
 
 def _copied(body: Body, v: Value, shape: Shape) -> Instruction:

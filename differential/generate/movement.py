@@ -15,7 +15,7 @@ from .values import DRAWN, INDICES, Value, joined_known
 
 
 def _array(body: Body, most: int = MOST_ELEMENTS, *, rank: bool = False) -> Value:
-    """Any value of at most so many elements. rank: not a scalar."""
+    """Any value of `most` elements at most. rank: not a scalar."""
     return body.operand(lambda v: v.size <= most and (bool(v.dims) or not rank), DRAWN)
 
 

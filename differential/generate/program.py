@@ -24,7 +24,7 @@ TAILS = (*range(1, 18), 31, 32, 33, 63, 64, 65, 70, 127, 128, 129, 130, 131, 255
 """Sizes of vectors: around the widths of vectors and tiles."""
 SMALL = (1, 2, 3, 4, 5, 7, 8, 9, 16, 17, 0)
 LONG = (100_003, 131_072, 131_073, 200_001)
-"""Elements of what a long sum folds: so many that lost precision is seen."""
+"""Numbers of elements that a long sum folds: enough for a loss of precision to show."""
 MOST_ELEMENTS, MOST_RANK = 4096, 8
 MOST_PARAMETERS = 5
 LAYOUT_PERCENT = 12

@@ -47,7 +47,7 @@ class Source(ABC):
         return among[self.integer(0, len(among) - 1)]
 
     def chance(self, percent: int) -> bool:
-        """True in so many of a hundred cases; False is the simplest."""
+        """True in `percent` of a hundred cases; False is the simplest."""
         return self.integer(0, 99) >= 100 - percent
 
     def sample(self, among: Sequence[T], count: int) -> list[T]:

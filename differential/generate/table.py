@@ -77,7 +77,7 @@ def _one(body: Body) -> None:
 
 
 NESTING = frozenset({Op.WHILE, Op.CONDITIONAL, Op.CALL, Op.FUSION, Op.ASYNC_START, Op.ASYNC_UPDATE})
-"""Ops with computations of arrays, which nest only so deep."""
+"""Ops with computations of arrays, which nest no deeper than Limits.depth."""
 
 _COLLECTIVES = (
     *(Op.ALL_GATHER, Op.ALL_REDUCE, Op.ALL_TO_ALL, Op.COLLECTIVE_BROADCAST, Op.COLLECTIVE_PERMUTE, Op.REDUCE_SCATTER),
