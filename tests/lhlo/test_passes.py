@@ -114,7 +114,8 @@ def test_reads_of_what_nothing_wrote_are_refused_with_their_line():
 
 def test_only_a_kernel_has_scratch_memory():
     text = LOOPED.format(first=FIRST).replace("memref.copy %zero, %old", "memref.copy %zero, %old {scratch}")
-    run_passes(parse_text(text.replace("return\n", "return {scratch}\n")), ["check-buffers"])
+    after = run_passes(parse_text(text.replace("return\n", "return {scratch}\n")), ["check-buffers"])
+    assert after.to_text().count("{scratch}") == 2
 
 
 def test_a_pass_that_breaks_the_module_is_named(monkeypatch):
