@@ -32,6 +32,7 @@ class Profile:
 
 
 PROFILES = {"ci": Profile(20, 8), "dev": Profile(300, 12), "campaign": Profile(4 * 3600, 24)}
+DEFAULT_PROFILE = "dev"
 DEFAULT_STACKS = "evaluator,legacy,mlir"
 DEFAULT_FOLDER = "fuzz"
 LIMIT = 60.0
@@ -56,7 +57,7 @@ def _dtypes() -> list[str]:
 @click.option(
     "--profile",
     type=click.Choice(list(PROFILES)),
-    default="dev",
+    default=DEFAULT_PROFILE,
     show_default=True,
     help="ci: seconds, small programs; dev: minutes; campaign: hours, larger programs.",
 )
@@ -126,8 +127,19 @@ def command(
         body = state.to_json()
         kept = {key: body[key] for key in body if key not in ("schema", "rounds")}
         return print_document("fuzz", status, {"folder": str(folder), **kept})
-    _report(state, folder)
+    _report(state, folder, _again_with(profile, ops, dtypes, stacks, no_mixtures))
     return status
+
+
+def _again_with(profile: str, ops: str | None, dtypes: str | None, stacks: str, no_mixtures: bool) -> str:
+    """The command that runs a blob of these options again, up to the blob."""
+    from itertools import chain
+    from shlex import join
+
+    named = {"--profile": profile, "--ops": ops, "--dtypes": dtypes, "--stacks": stacks}
+    usual = {"--profile": DEFAULT_PROFILE, "--stacks": DEFAULT_STACKS}
+    given = [(name, value) for name, value in named.items() if value is not None and value != usual.get(name)]
+    return join(["./testbed", "fuzz", *chain(*given), *(["--no-mixtures"] if no_mixtures else []), "--blob"])
 
 
 def _orders(profile: Profile, ops: str | None, dtypes: str | None, stacks: str, mixed: bool) -> Orders:
@@ -246,12 +258,12 @@ def summary(state: State) -> str:
     return "\n".join(lines)
 
 
-def _report(state: State, folder: Path) -> None:
+def _report(state: State, folder: Path, again: str) -> None:
     for text in summary(state).splitlines():
         say(wrapped(text, 8))
     for known in state.causes:
         say(wrapped(f"{known.cause.name}: {known.sentence}"))
         say(f"  ./testbed diff {folder / 'findings' / known.cause.name}")
-        say(f"  ./testbed fuzz --blob {known.blob}")
+        say(f"  {again} {known.blob}")
     for blob in state.unrepeated:
-        say(f"  ./testbed fuzz --blob {blob}")
+        say(f"  {again} {blob}")

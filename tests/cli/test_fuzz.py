@@ -35,7 +35,11 @@ def test_a_planted_bug_is_found_and_the_status_is_1(tmp_path, monkeypatch, capsy
     assert main(["diff", str(tmp_path / "f" / "findings" / found["findings"][0]["name"])]) == 0
     capsys.readouterr()
     assert main(["fuzz", *SMALL, "--seconds", "1", "--resume", "-o", str(tmp_path / "f")]) == 1
-    assert "differ, legacy" in capsys.readouterr().out
+    shown = capsys.readouterr().out
+    assert "differ, legacy" in shown
+    blob = found["findings"][0]["blob"]
+    options = "--profile ci --ops tanh --dtypes f32 --stacks evaluator,legacy"
+    assert f"./testbed fuzz {options} --blob {blob}\n" in shown
 
 
 def test_without_findings_the_status_is_0(tmp_path, capsys):
