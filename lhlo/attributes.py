@@ -207,12 +207,8 @@ def attributes_of(op: ir.Operation) -> dict[str, Any]:
         for key, read in _GROUPS.items():
             if key in found:
                 read(found)
-        for key, value in found.items():
-            _check(key, value)
-    except (TypeError, KeyError, ValueError, AttributeError, ParseError) as error:
-        raise VerificationError(
-            f"{op.name}: malformed attributes: {error}", remedy="docs/lhlo.md shows the form of each attribute"
-        ) from None
+    except (TypeError, KeyError, ValueError, AttributeError) as error:
+        raise _malformed(op, error) from None
     unknown = sorted(found.keys() - ALLOWED[OPCODE[op.name]]) if op.name in OPCODE else ()
     if unknown:
         raise VerificationError(
@@ -220,6 +216,21 @@ def attributes_of(op: ir.Operation) -> dict[str, Any]:
             remedy=f"HLO's attributes of it are {', '.join(sorted(ALLOWED[OPCODE[op.name]]))}",
         )
     return found
+
+
+def check_attributes(op: ir.Operation) -> None:
+    """Raise VerificationError unless an op's HLO attributes can be read, each as what HLO text can say."""
+    found = attributes_of(op)
+    try:
+        for key, value in found.items():
+            _check(key, value)
+    except (TypeError, KeyError, ValueError, AttributeError, ParseError) as error:
+        raise _malformed(op, error) from None
+
+
+def _malformed(op: ir.Operation, error: Exception) -> VerificationError:
+    remedy = "docs/lhlo.md shows the form of each attribute"
+    return VerificationError(f"{op.name}: malformed attributes: {error}", remedy=remedy)
 
 
 class _Value:

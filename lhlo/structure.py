@@ -10,7 +10,7 @@ from mlir import ir
 from ..hlo.errors import TestbedError, VerificationError
 from ..hlo.opcodes import Op
 from ..hlo.shapes import Shape
-from .attributes import attributes_of
+from .attributes import check_attributes
 from .literals import literal_type
 from .memrefs import memref, shape_from_text, shape_of_memref
 from .read import bodies, exact_of, is_mixed, location_of, operands, output_count
@@ -165,7 +165,7 @@ def check_own_attributes(op: ir.Operation) -> None:
 
 def check_hlo_attributes(op: ir.Operation) -> None:
     try:
-        attributes_of(op)
+        check_attributes(op)
         if "shape" in op.attributes:
             shape_from_text(op.attributes["shape"].value)
         for name, value in exact_of(op).items():
