@@ -16,8 +16,6 @@ if TYPE_CHECKING:
     from ..differential.harvest import Harvest, Kernel
     from ..formats.program import Program
 
-ENDINGS = (".hlo", ".mlir", ".mlirbc", ".pb", ".pbtxt")
-
 
 @click.command()
 @click.argument("places", metavar="DIR...", nargs=-1, required=True, type=FILE)
@@ -59,6 +57,7 @@ def command(places: tuple[str, ...], output: str | None, weights: str | None, to
 def _programs(place: Path) -> Iterator[tuple[str, Callable[[], Program]]]:
     """(name, what loads it) of each program in a folder, or of one file."""
     from ..differential.corpus import load_case, read_suite
+    from ..formats.files import SUFFIXES
     from ..hlo.errors import InputError
     from ..migration.programs import load_program
 
@@ -66,7 +65,8 @@ def _programs(place: Path) -> Iterator[tuple[str, Callable[[], Program]]]:
         for case in read_suite(place):
             yield case.id, partial(load_case, case)
     elif place.is_dir():
-        for path in sorted(p for p in place.rglob("*") if p.name.endswith(ENDINGS) and p.is_file()):
+        endings = SUFFIXES.keys() - {".txt"}  # in a folder that is mostly a text
+        for path in sorted(p for p in place.rglob("*") if p.suffix in endings and p.is_file()):
             whole = (path.parent / "module.hlo").is_file()  # the folder is one program; other files are forms of it
             if not whole or path.name == "module.hlo":
                 spec = str(path.parent if whole else path)

@@ -2,20 +2,17 @@
 
 from __future__ import annotations
 
-from collections.abc import Hashable, Iterator, Sequence
+from collections.abc import Hashable
 from dataclasses import dataclass, field
 
 from ..backends.base import CompileOptions
-from ..backends.host.compiler import HostCompiler
 from ..formats.program import Program
 from ..hlo.fingerprint import instruction_key
 from ..hlo.ir import Module
-from ..hlo.verify.verifier import verify
-from ..migration import Flags, emit_for
 from ..migration.choose import needs
-from ..migration.programs import plan_of
+from ..migration.compile import compile_program
 from ..migration.weights import Weights
-from ..planning.plan import ConditionalStep, KernelStep, Step, WhileStep
+from ..planning.plan import KernelStep
 from .filled_inputs import filled_inputs
 from .kernel_module import kernel_module
 
@@ -42,18 +39,14 @@ Harvest = dict[Hashable, Kernel]
 
 def harvest(program: Program, kernels: Harvest) -> None:
     """Run a program and add its kernels. Raises what compiling and running raise."""
-    options, compiler = CompileOptions(profile=True), HostCompiler()
-    plan = plan_of(program)
-    if plan is None:
-        verify(program.module)
-        plan = compiler.run_hlo_passes(program.module, options)
-    executable = compiler.compile(plan, emit_for(Flags()), options)
+    executable = compile_program(program, options=CompileOptions(profile=True))
+    assert executable.plan is not None
     inputs = program.inputs if program.inputs is not None else filled_inputs(program.module, "random")
     executable.execute(inputs)
     executable.profile(clear=True)
     for _ in range(RUNS):
         executable.execute(inputs)
-    steps = {step.instruction.name: step for step in _kernels(plan.steps)}
+    steps = {step.instruction.name: step for step in executable.plan.walk() if isinstance(step, KernelStep)}
     rows = [row for row in executable.profile().rows if row.what == "kernel" and row.calls and row.name in steps]
     total = sum(row.total for row in rows) or 1.0
     for row in rows:
@@ -64,18 +57,6 @@ def harvest(program: Program, kernels: Harvest) -> None:
             kernels[key] = Kernel(kernel_module(i), needs(step.kernel))
         kernels[key].share += row.total / total
         kernels[key].programs[program.name] = None
-
-
-def _kernels(steps: Sequence[Step]) -> Iterator[KernelStep]:
-    """The kernel steps of a program, in loops and branches, too."""
-    for step in steps:
-        if isinstance(step, KernelStep):
-            yield step
-        elif isinstance(step, WhileStep):
-            yield from _kernels((*step.condition, *step.body))
-        elif isinstance(step, ConditionalStep):
-            for branch in step.branches:
-                yield from _kernels(branch)
 
 
 def weights_of(kernels: Harvest) -> Weights:
