@@ -197,25 +197,22 @@ def _show(file: Path, as_json: bool) -> int:
     from ..migration.weights import migrated, read_weights, share_of
 
     ledger, today = read_ledger(file), datetime.date.today()
-    late = [row for row in ledger.rows.values() if row.expired(today)]
-    status = 1 if late else 0
+    rows = [row for _, row in sorted(ledger.rows.items())]
+    status = int(any(row.expired(today) for row in rows))
     weights = read_weights()
     if as_json:
-        rows = [{**_body(row, today), "share": share_of(weights, name)} for name, row in sorted(ledger.rows.items())]
+        bodies = [{**_body(row, today), "share": share_of(weights, row.name)} for row in rows]
         head = {"ledger": str(file), "migrated": migrated(weights, ledger)}
-        return print_document("toggles", status, {**head, "rows": rows})
+        return print_document("toggles", status, {**head, "rows": bodies})
     from ..benchmarks.tables import left, right
 
     heads = [left("row"), left("state"), right("cases"), right("ulp"), left("run"), right("compile"), right("memory")]
-    rows = [row for _, row in sorted(ledger.rows.items())]
     say(table(heads, map(_cells, rows)))
     for row in rows:
         for note in _notes(row, today):
             say(wrapped(f"{_short(row)}: {note}"))
-    on = sum(row.state in ("on", "removed") for row in ledger.rows.values())
-    say(
-        wrapped(f"{on} of {len(ledger.rows)} rows are on. Ratios are new emitters to old, of run time the 95% interval")
-    )
+    on = sum(row.is_on for row in rows)
+    say(wrapped(f"{on} of {len(rows)} rows are on. Ratios are new emitters to old, of run time the 95% interval"))
     say(wrapped(f"options of the rows: {_options(rows)}"))
     say(wrapped(f"{migrated(weights, ledger):.1%} of the kernel time of {weights.programs} programs needs only these"))
     return status

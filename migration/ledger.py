@@ -110,6 +110,11 @@ class Row:
         """The class of element types."""
         return self.name.split(".")[1]
 
+    @property
+    def is_on(self) -> bool:
+        """Whether only the new emitters run."""
+        return STACK_OF[self.state] == STACK_OF["on"]
+
     def expired(self, today: Date) -> bool:
         return self.hold is not None and self.hold.until < today
 
@@ -179,7 +184,7 @@ def judge(ledger: Ledger, name: str, evidence: Evidence) -> Ledger:
     A refusal never moves a row.
     """
     row = replace(ledger.row(name), evidence=evidence)
-    if evidence.refused or row.state in ("on", "removed"):
+    if evidence.refused or row.is_on:
         return ledger.with_row(row)
     history = (*row.history, Move(evidence.date, row.state, "on", "promoted by its gate"))
     return ledger.with_row(replace(row, history=history, hold=None))

@@ -46,7 +46,7 @@ def write_weights(path: Path, weights: Weights) -> None:
 
 def migrated(weights: Weights, ledger: Ledger) -> float:
     """The share of kernel time whose rows are all on. A kernel that needs no row, a library's, does not count."""
-    on = {row.name for row in ledger.rows.values() if row.state in ("on", "removed")}
+    on = {row.name for row in ledger.rows.values() if row.is_on}
     return sum(share for rows, share in weights.shares.items() if rows and set(rows.split()) <= on)
 
 
