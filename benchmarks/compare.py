@@ -13,6 +13,7 @@ from dataclasses import dataclass, field
 import numpy as np
 
 from ..backends.base import CompileOptions
+from ..backends.xla import XlaExecutable
 from ..formats.program import Program
 from ..migration.compile import compile_program
 from ..migration.flags import STACK_NAMES, Flags
@@ -61,7 +62,7 @@ def compare(
 ) -> Comparison:
     """Compare two stacks: names of migration.stacks.STACKS, or flags ('mlir,reduce=legacy').
 
-    planted: make b's runs so many times as long, to see whether it is found. Raises what compiling or running raises.
+    planted: make b's runs this many times as long, to see whether it is found. Raises what compiling or running raises.
     """
     settings = settings or Settings()
     sides = [_side(stack, program, inputs, host_program, xla_flags) for stack in (a, b)]
@@ -78,9 +79,8 @@ def compare(
 
     blocks, narrow = paired_blocks(make, settings)
     found = interval(blocks, settings.seed)
-    compiles = tuple(float(np.median(side.seconds)) for side in sides)
-    peaks = tuple(None if None in side.peaks else int(np.median(side.peaks)) for side in sides)  # type: ignore[arg-type]
-    medians = tuple(float(np.median([getattr(block, name) for block in blocks])) for name in ("a", "b"))
+    compiles = float(np.median(sides[0].seconds)), float(np.median(sides[1].seconds))
+    peaks = _peak(sides[0].peaks), _peak(sides[1].peaks)
     return Comparison(
         a,
         b,
@@ -89,12 +89,18 @@ def compare(
         found.high,
         compiles[1] / compiles[0] if compiles[0] else 1.0,
         _memory_ratio(*peaks),
-        (medians[0], medians[1]),
-        (compiles[0], compiles[1]),
-        (peaks[0], peaks[1]),
+        (float(np.median([block.a for block in blocks])), float(np.median([block.b for block in blocks]))),
+        compiles,
+        peaks,
         narrow,
         tuple(blocks),
     )
+
+
+def _peak(peaks: Sequence[int | None]) -> int | None:
+    """The median; None if one is not known."""
+    known = [peak for peak in peaks if peak is not None]
+    return int(np.median(known)) if len(known) == len(peaks) else None
 
 
 def _memory_ratio(a: int | None, b: int | None) -> float:
@@ -127,7 +133,7 @@ class Side(ABC):
 
     @abstractmethod
     def compile(self) -> None:
-        """Compile anew, and run once; note the time and the peak of memory."""
+        """Compile, and run once; note the time and the peak of memory."""
 
     @abstractmethod
     def run(self) -> Run:
@@ -170,14 +176,13 @@ class _Other(Side):
     def __init__(self, stack: str, program: Program, inputs: Sequence[np.ndarray], xla_flags: str | None) -> None:
         super().__init__(inputs)
         self._stack, self._program, self._flags = stack, program, xla_flags
-        self._checked = False
         self._prepared: Prepared | None = None
+        self._xla: XlaExecutable | None = None
 
     def compile(self) -> None:
         if self._stack == "xla":
-            if not self._checked:  # in its child, because some modules end XLA's process
+            if self._xla is None:  # first in its child, because some modules end XLA's process
                 prepare("xla", self._program, self._flags).run(self.inputs)
-                self._checked = True
             self._xla, seconds = xla_in_this_process(self._program, self._flags)
             self.seconds.append(seconds)
         else:
@@ -191,6 +196,7 @@ class _Other(Side):
             evaluate, arrays = self._prepared.run, [np.array(x) for x in self.inputs]
             return lambda: evaluate(arrays)
         executable = self._xla
+        assert executable is not None
         placed = executable.put(self.inputs)
         return lambda: executable.run(placed)
 

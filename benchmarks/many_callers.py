@@ -61,7 +61,7 @@ ENTRY e { x = f32[262144] parameter(0)
 
 PROGRAMS = {"small": SMALL, "split": SPLIT, "rows": ROWS, "loop": LOOP}
 EVERY = {"small": 1, "split": 20, "rows": 20, "loop": 100}
-"""A caller's every so many calls are of this program."""
+"""Every how many of a caller's calls one is of this program."""
 
 
 @dataclass(frozen=True)

@@ -54,8 +54,8 @@ def race(
     """Time contestants in rotation. In a round, each runs repeatedly for about `seconds`; the mean time of a run
     counts.
 
-    budget: a contestant sits out the remaining rounds once its timed runs have taken so many seconds. pause: seconds
-    of sleep before each contestant.
+    budget: a contestant sits out the remaining rounds once its timed runs have taken this many seconds. pause:
+    seconds of sleep before each contestant.
     """
     repeats = {name: _repeats(run, seconds) for name, run in contestants.items()}
     times: dict[str, list[float]] = {name: [] for name in contestants}

@@ -1,8 +1,9 @@
 """Paired rounds of two runs: warm-up, random order, blocks, a bootstrap interval of the ratio, and when to stop.
 
 Two runs of equal code may differ for as long as they live: by where their code and arrays lie. So a comparison has
-blocks, and each block has runs of its own, made anew; the interval comes from blocks drawn again, and rounds within
-them. In a round both run once, in random order, so that the machine's drift and its neighbours hit both alike.
+blocks, and each block has runs of its own, which are made for it; the interval comes from blocks drawn again, and
+rounds within them. In a round both run once, in random order, so that the machine's drift and its neighbours hit both
+alike.
 """
 
 from __future__ import annotations
@@ -41,9 +42,9 @@ STEADY, GAIN = 4, 0.97
 
 @dataclass(frozen=True)
 class Settings:
-    """width: stop once the 95% interval is narrower than this part of the ratio. seconds: stop after so many, whatever
-    the width. sample: seconds of a timed sample, of as many runs as fit. rounds: in a block. compiles: how often each
-    side is compiled for its compile time. seed: of the orders and of the bootstrap.
+    """width: stop once the 95% interval is narrower than this part of the ratio. seconds: stop after this time,
+    whatever the width. sample: seconds of a timed sample, of as many runs as fit. rounds: in a block. compiles: how
+    often each side is compiled for its compile time. seed: of the orders and of the bootstrap.
     """
 
     width: float = 0.02

@@ -43,7 +43,7 @@ COVERED = 0.9
     type=click.FloatRange(0, min_open=True),
     default=10.0,
     show_default=True,
-    help="Stop after so many seconds of runs, however wide it is.",
+    help="Stop after N seconds of runs, however wide it is.",
 )
 @click.option("--order", type=click.IntRange(0), default=0, show_default=True, help="Seed of the order of runs.")
 @pin_option
@@ -69,7 +69,7 @@ COVERED = 0.9
     type=click.FloatRange(1),
     default=1.0,
     metavar="FACTOR",
-    help="With --calibrate: the second runs take so many times as long. How many intervals lie above 1?",
+    help="With --calibrate: the second runs take FACTOR times as long. How many intervals lie above 1?",
 )
 @json_option("times and ratios")
 def command(
@@ -93,7 +93,7 @@ def command(
 ) -> int:
     """Compare two or three stacks on MODULEs by paired runs in random order. Ratios are b's, or c's, to a's.
 
-    Both sides are compiled anew again and again, because where code and arrays lie matters. docs/benchmarks.md.
+    Both sides are loaded again for each block of runs, because where code and arrays lie matters. docs/benchmarks.md.
     """
     if plot is not None and history is None:
         raise click.UsageError("--plot draws a history: add --history FILE")
@@ -121,8 +121,9 @@ def command(
         values = inputs.values(program, expected=False)
 
         def compared(other: str, seed: Settings, factor: float = 1.0) -> Comparison:
-            options = {"host_program": host_program, "xla_flags": xla_flags, "planted": factor}
-            return compare(program, a, other, values.inputs, seed, **options)  # type: ignore[arg-type]
+            return compare(
+                program, a, other, values.inputs, seed, host_program=host_program, xla_flags=xla_flags, planted=factor
+            )
 
         if calibrate is not None:
             found = [compared(a, replace(settings, seed=order + n), planted) for n in range(calibrate)]
