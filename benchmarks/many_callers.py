@@ -21,7 +21,7 @@ import numpy as np
 
 from ..backends.host.executable import HostExecutable
 from ..backends.host.memory import memory_stats
-from ..codegen.threads import set_threads, threads
+from ..codegen.threads import on_threads
 from ..formats.text.parser import parse_module
 from ..migration import Flags, compile_module
 
@@ -83,10 +83,8 @@ def measure(callers: int, calls: int, count: int | None, emitters: str) -> Outco
     """Two parts of `calls` calls by each caller. count: of threads that may work at a kernel."""
     programs = {name: compile_module(parse_module(text), Flags.parse(emitters)) for name, text in PROGRAMS.items()}
     inputs = [_inputs(programs, caller) for caller in range(callers)]
-    before = threads()
-    set_threads(1)
-    wanted = [{name: p.execute([given[name]])[0].tobytes() for name, p in programs.items()} for given in inputs]
-    set_threads(count)
+    with on_threads(1):
+        wanted = [{name: p.execute([given[name]])[0].tobytes() for name, p in programs.items()} for given in inputs]
     wrong: list[tuple[str, int]] = []
 
     def call(caller: int) -> None:
@@ -96,17 +94,17 @@ def measure(callers: int, calls: int, count: int | None, emitters: str) -> Outco
                 wrong.append((name, caller))
 
     heap, pool, start = [], [], 0.0
-    for _ in range(2):
-        start = time.perf_counter()
-        together = [threading.Thread(target=call, args=(caller,)) for caller in range(callers)]
-        for thread in together:
-            thread.start()
-        for thread in together:
-            thread.join()
-        heap.append(_heap())
-        pool.append(memory_stats().bytes_in_use)
-    seconds = time.perf_counter() - start
-    set_threads(before)
+    with on_threads(count):
+        for _ in range(2):
+            start = time.perf_counter()
+            together = [threading.Thread(target=call, args=(caller,)) for caller in range(callers)]
+            for thread in together:
+                thread.start()
+            for thread in together:
+                thread.join()
+            heap.append(_heap())
+            pool.append(memory_stats().bytes_in_use)
+        seconds = time.perf_counter() - start
     return Outcome(callers * calls, seconds, (heap[0], heap[1]), (pool[0], pool[1]), tuple(wrong))
 
 

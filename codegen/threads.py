@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 
 from ..hlo.errors import InputError
 
@@ -78,6 +79,17 @@ def set_threads(count: int | None) -> None:
     _wanted = count
     for listener in _listeners:
         listener(threads())
+
+
+@contextmanager
+def on_threads(count: int | None) -> Iterator[None]:
+    """Let up to `count` threads work at one kernel until the block ends."""
+    before = threads()
+    set_threads(count)
+    try:
+        yield
+    finally:
+        set_threads(before)
 
 
 def listen(listener: Callable[[int], None]) -> None:

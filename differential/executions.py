@@ -15,7 +15,7 @@ from ..backends.base import CompileOptions, HostProgramKind
 from ..backends.host.executable import HostExecutable
 from ..backends.host.loader import deserialize_and_load
 from ..codegen.options import EmitOptions
-from ..codegen.threads import set_threads, threads
+from ..codegen.threads import on_threads
 from ..formats.program import Program
 from ..migration.compile import compile_program
 from ..migration.flags import STACK_NAMES, Flags
@@ -65,12 +65,8 @@ THREADS = 2
 
 
 def _results(executable: HostExecutable, inputs: Sequence[np.ndarray], count: int = 1) -> list[np.ndarray]:
-    before = threads()
-    set_threads(count)
-    try:
+    with on_threads(count):
         return executable.execute(inputs)
-    finally:
-        set_threads(before)
 
 
 def loaded(executable: HostExecutable) -> HostExecutable:

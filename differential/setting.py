@@ -3,9 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from contextlib import contextmanager
 from dataclasses import dataclass
-from typing import TYPE_CHECKING
 
 import numpy as np
 
@@ -14,7 +12,7 @@ from ..backends.host.compiler import HostCompiler
 from ..backends.host.executable import HostExecutable
 from ..codegen.cache import DEFAULT_CACHE
 from ..codegen.options import EmitOptions
-from ..codegen.threads import set_threads, threads
+from ..codegen.threads import on_threads
 from ..formats.program import Program
 from ..formats.text.printer import print_module
 from ..hlo.ir import Module
@@ -25,9 +23,6 @@ from ..migration.stacks import STACKS, prepare
 from ..passes.pipeline import FUSED, PASSES, PipelineOptions, default_passes
 from ..planning.plan import Plan
 from ..planning.planner import PlanOptions, plan
-
-if TYPE_CHECKING:
-    from collections.abc import Iterator
 
 
 @dataclass(frozen=True)
@@ -68,7 +63,7 @@ def execute(module: Module, inputs: Sequence[np.ndarray], stack: str, setting: S
     if not is_compiled(stack):
         text = print_module(module) if stack == "xla" else ""
         return prepare(stack, Program(module.name, text, module)).run(inputs)
-    with _on_threads(setting.threads):
+    with on_threads(setting.threads):
         if setting.is_of_the_plan:
             return _planned(module, stack, setting).execute(inputs)
         return compile_module(module, Flags.parse(stack), setting.options()).execute(inputs)
@@ -98,13 +93,3 @@ def is_compiled(stack: str) -> bool:
 def other_stack(flags: str) -> str:
     """The stack to compare flags with: the one that is not their default."""
     return next(name for name in STACK_NAMES if name != Flags.parse(flags).default)
-
-
-@contextmanager
-def _on_threads(count: int) -> Iterator[None]:
-    before = threads()
-    set_threads(count)
-    try:
-        yield
-    finally:
-        set_threads(before)
