@@ -14,6 +14,7 @@ import numpy as np
 
 from .. import __version__
 from ..benchmarks.parity_race import geometric_mean, interval, run_rounds, start_race
+from ..codegen.threads import on_threads
 from ..differential.filled_inputs import filled_inputs
 from ..differential.row_check import check_row
 from ..differential.row_programs import workloads_of
@@ -41,8 +42,9 @@ def run_gate(
 ) -> tuple[Evidence, list[Speed]]:
     """The evidence for a row, with why it is refused, if it is; and the timed programs."""
     compared = check_row(row.unit, row.dtypes, cases, folders, on_case)
-    races = _races(row)
-    rounds = _rounds([race for _, race in races], parity)
+    with on_threads(1):
+        races = _races(row)
+        rounds = _rounds([race for _, race in races], parity)
     speeds = [
         Speed(name, *interval(ratios), race.compile_ms, race.compile_ratio, race.memory_ratio)
         for (name, race), ratios in zip(races, rounds, strict=True)

@@ -12,6 +12,7 @@ import pytest
 from ...cli import toggles_gate
 from ...cli.main import main
 from ...cli.toggles_gate import run_gate
+from ...codegen.threads import on_threads, threads
 from ...hlo.dtypes import DType
 from ...hlo.opcodes import Op
 from ...migration import Flags
@@ -102,6 +103,15 @@ def test_history_replayed(monkeypatch):
         roll_back(ledger, ROW, later)
     states = [m.new for m in ledger.row(ROW).history]
     assert states == ["on", "off", "on", "removed"]
+
+
+def test_programs_are_timed_on_one_thread(monkeypatch):
+    """The processor time of several would count the waiting of the pool, too (ADR 40)."""
+    seen = []
+    monkeypatch.setattr(toggles_gate, "_races", lambda row: seen.append(threads()) or [])
+    with on_threads(3):
+        run_gate(new_ledger().row(ROW), 1, [], WIDE)
+        assert seen == [1] and threads() == 3
 
 
 def test_promote_writes_evidence_and_a_refusal_keeps_the_state(tmp_path, monkeypatch, capsys):
