@@ -20,7 +20,7 @@ from ..migration.flags import STACK_NAMES, Flags
 from ..migration.stacks import STACKS, Prepared, prepare
 from .contestants import recycled, xla_in_this_process
 from .growth import growth
-from .rounds import Block, Run, Settings, interval, paired_blocks
+from .rounds import Block, Clock, Run, Settings, interval, paired_blocks
 
 UNKNOWN_BYTES = 1 << 20
 """Added to both peaks of memory: what a run takes beside its arrays, some pages, is not told from 0."""
@@ -59,13 +59,15 @@ def compare(
     host_program: str = "auto",
     xla_flags: str | None = None,
     planted: float = 1.0,
+    clock: Clock = time.perf_counter,
 ) -> Comparison:
     """Compare two stacks: names of migration.stacks.STACKS, or flags ('mlir,reduce=legacy').
 
-    planted: make b's runs this many times as long, to see whether it is found. Raises what compiling or running raises.
+    planted: make b's runs this many times as long, to see whether it is found. clock: of run times, and of our stacks'
+    compile times. Raises what compiling or running raises.
     """
     settings = settings or Settings()
-    sides = [_side(stack, program, inputs, host_program, xla_flags) for stack in (a, b)]
+    sides = [_side(stack, program, inputs, host_program, xla_flags, clock) for stack in (a, b)]
     rng = np.random.default_rng(settings.seed)
     for number in range(settings.compiles + 1):
         for side in (0, 1) if rng.random() < 0.5 else (1, 0):
@@ -77,7 +79,7 @@ def compare(
         run = sides[side].run()
         return run if planted == 1 else slowed(run, planted if side == 1 else 1.0)
 
-    blocks, narrow = paired_blocks(make, settings)
+    blocks, narrow = paired_blocks(make, settings, clock)
     found = interval(blocks, settings.seed)
     compiles = float(np.median(sides[0].seconds)), float(np.median(sides[1].seconds))
     peaks = _peak(sides[0].peaks), _peak(sides[1].peaks)
@@ -88,7 +90,7 @@ def compare(
         found.low,
         found.high,
         compiles[1] / compiles[0] if compiles[0] else 1.0,
-        _memory_ratio(*peaks),
+        memory_ratio(*peaks),
         (float(np.median([block.a for block in blocks])), float(np.median([block.b for block in blocks]))),
         compiles,
         peaks,
@@ -103,8 +105,9 @@ def _peak(peaks: Sequence[int | None]) -> int | None:
     return int(np.median(known)) if len(known) == len(peaks) else None
 
 
-def _memory_ratio(a: int | None, b: int | None) -> float:
-    return 1.0 if a is None or b is None else (b + UNKNOWN_BYTES) / (a + UNKNOWN_BYTES)
+def memory_ratio(a: int | None, b: int | None, unknown: int = UNKNOWN_BYTES) -> float:
+    """b's peak as a multiple of a's, with some bytes added to both; 1 where one is not known."""
+    return 1.0 if a is None or b is None else (b + unknown) / (a + unknown)
 
 
 def slowed(run: Run, factor: float) -> Run:
@@ -148,8 +151,11 @@ class Side(ABC):
 class _Compiled(Side):
     """Flags of our stacks: compiled without the cache of objects, run from what a file would hold."""
 
-    def __init__(self, flags: Flags, program: Program, inputs: Sequence[np.ndarray], host_program: str) -> None:
+    def __init__(
+        self, flags: Flags, program: Program, inputs: Sequence[np.ndarray], host_program: str, clock: Clock
+    ) -> None:
         super().__init__(inputs)
+        self._clock = clock
         self._flags, self._program = flags, program
         self._options = CompileOptions(cache=None, host_program=host_program)
         self._file = b""
@@ -157,9 +163,9 @@ class _Compiled(Side):
     def compile(self) -> None:
         from ..backends.host.memory import trim_memory
 
-        start = time.perf_counter()
+        start = self._clock()
         executable = compile_program(self._program, self._flags, self._options)
-        self.seconds.append(time.perf_counter() - start)
+        self.seconds.append(self._clock() - start)
         trim_memory()
         self.peaks.append(growth(lambda: executable.execute(self.inputs))[0])
         self._file = self._file or executable.serialize()
@@ -201,7 +207,14 @@ class _Other(Side):
         return lambda: executable.run(placed)
 
 
-def _side(stack: str, program: Program, inputs: Sequence[np.ndarray], host_program: str, xla_flags: str | None) -> Side:
+def _side(
+    stack: str,
+    program: Program,
+    inputs: Sequence[np.ndarray],
+    host_program: str,
+    xla_flags: str | None,
+    clock: Clock,
+) -> Side:
     if stack in STACKS and stack not in STACK_NAMES:
         return _Other(stack, program, inputs, xla_flags)
-    return _Compiled(Flags.parse(stack), program, inputs, host_program)
+    return _Compiled(Flags.parse(stack), program, inputs, host_program, clock)

@@ -144,19 +144,29 @@ def timed(run: Run, repeats: int, clock: Clock = time.perf_counter) -> float:
 
 
 def interval(blocks: Sequence[Block], seed: int = 0) -> Ratio:
-    """The median of b / a over all rounds, with a 95% bootstrap interval: blocks drawn again, then rounds in each.
+    """The median of b / a over all rounds, with its 95% interval."""
+    return geometric_mean([blocks], seed)
+
+
+def geometric_mean(comparisons: Sequence[Sequence[Block]], seed: int = 0) -> Ratio:
+    """The geometric mean over comparisons of the median of b / a over all rounds, with a 95% bootstrap interval: blocks
+    drawn again, then rounds in each.
 
     A bootstrap of few blocks is too narrow. So it takes the percentiles that make that of a mean as wide as Student's
-    t (Hesterberg 2015, expanded percentiles).
+    t (Hesterberg 2015, expanded percentiles), for the comparison with the fewest.
     """
-    ratios = np.array([[b / a for a, b in zip(block.a, block.b, strict=True)] for block in blocks])
-    count, rounds = ratios.shape
     rng = np.random.default_rng(seed)
-    chosen = rng.integers(0, count, (RESAMPLES, count, 1))
-    picked = ratios[chosen, rng.integers(0, rounds, (RESAMPLES, count, rounds))]
-    tail = _expanded_tail(count)
-    low, high = np.percentile(np.median(picked.reshape(RESAMPLES, -1), axis=1), [100 * tail, 100 - 100 * tail])
-    return Ratio(float(np.median(ratios)), float(low), float(high))
+    middle, drawn = 0.0, np.zeros(RESAMPLES)
+    for blocks in comparisons:
+        ratios = np.log([[b / a for a, b in zip(block.a, block.b, strict=True)] for block in blocks])
+        count, rounds = ratios.shape
+        chosen = rng.integers(0, count, (RESAMPLES, count, 1))
+        picked = ratios[chosen, rng.integers(0, rounds, (RESAMPLES, count, rounds))]
+        middle += float(np.median(ratios)) / len(comparisons)
+        drawn += np.median(picked.reshape(RESAMPLES, -1), axis=1) / len(comparisons)
+    tail = _expanded_tail(min(map(len, comparisons)))
+    low, high = np.percentile(drawn, [100 * tail, 100 - 100 * tail])
+    return Ratio(math.exp(middle), math.exp(low), math.exp(high))
 
 
 def _expanded_tail(count: int) -> float:

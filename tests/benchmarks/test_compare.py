@@ -7,7 +7,7 @@ import pytest
 
 from ...benchmarks import compare as compare_module
 from ...benchmarks.compare import compare, slowed
-from ...benchmarks.rounds import LEAST_BLOCKS, Block, Settings, interval, paired_blocks, timed, warmed
+from ...benchmarks.rounds import LEAST_BLOCKS, Block, Settings, geometric_mean, interval, paired_blocks, timed, warmed
 from ...formats.program import Program
 from ...hlo.errors import TestbedError
 from ...migration.programs import load_program
@@ -117,6 +117,24 @@ def test_blocks_that_differ_make_a_wide_interval():
     assert found.low < 1.0 < 1.3 < found.high
 
 
+def test_the_geometric_mean_of_comparisons_and_its_interval():
+    alike = [[Block((1.0,) * 4, (ratio,) * 4, (1, 1))] * 8 for ratio in (2.0, 0.5)]
+    found = geometric_mean(alike)
+    assert (found.median, found.low, found.high) == pytest.approx((1, 1, 1))
+    random = np.random.default_rng(0)
+    noisy = [
+        [Block((1.0,) * 4, tuple(np.exp(random.normal(0.1, 0.05, 4))), (1, 1)) for _ in range(10)] for _ in range(4)
+    ]
+    found = geometric_mean(noisy)
+    assert found.low < found.median < found.high and found.low < math.exp(0.1) < found.high
+    assert found.high - found.low < 0.1
+
+
+def test_an_outlier_hardly_counts():
+    found = interval([Block((1.0,) * 7, (1.0,) * 7, (1, 1))] * 2 + [Block((1.0,) * 7, (1.0,) * 6 + (50.0,), (1, 1))])
+    assert (found.median, found.low, found.high) == (1, 1, 1)
+
+
 ADD = "HloModule add\nENTRY e {\n  x = f32[64] parameter(0)\n  ROOT y = f32[64] add(x, x)\n}\n"
 QUICK = Settings(width=1.0, seconds=0.01, sample=1e-4, rounds=2, compiles=1)
 
@@ -150,7 +168,7 @@ def test_memory_that_a_side_takes_more_is_seen(program, monkeypatch):
     monkeypatch.setattr(compare_module, "growth", growth)
     found = compare(program, "legacy", "legacy", INPUTS, QUICK)
     assert len(order) == 4 and found.memory_bytes == (3 << 20, 3 << 20) and found.memory_ratio == 1.0
-    assert compare_module._memory_ratio(1 << 20, 3 << 20) == 2.0 and compare_module._memory_ratio(None, 5) == 1.0
+    assert compare_module.memory_ratio(1 << 20, 3 << 20) == 2.0 and compare_module.memory_ratio(None, 5) == 1.0
 
 
 def test_a_planted_slowdown_runs_the_run_once_and_longer():

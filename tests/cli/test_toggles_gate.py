@@ -9,6 +9,7 @@ import subprocess
 
 import pytest
 
+from ...benchmarks.rounds import Settings
 from ...cli import toggles_gate
 from ...cli.main import main
 from ...cli.toggles_gate import run_gate
@@ -23,12 +24,13 @@ from ..support import planted
 from ..support.ledgers import DAY, ledger_file
 
 WIDE = Parity(cases=6, mean=3, each=5, compile=3, memory=3)
+QUICK = Settings(width=0.2, seconds=0.3, sample=1e-3, rounds=4, compiles=1)
 ROW = "reduce.float"
 
 
 def gate(ledger, parity=WIDE):
     """The ledger after the row's gate, as `promote` does it."""
-    evidence, speeds = run_gate(ledger.row(ROW), 6, [], parity)
+    evidence, speeds = run_gate(ledger.row(ROW), 6, [], parity, settings=QUICK)
     assert len(speeds) == evidence.workloads == 4 and evidence.cases == 6
     return judge(ledger, ROW, evidence)
 
@@ -108,7 +110,7 @@ def test_history_replayed(monkeypatch):
 def test_programs_are_timed_on_one_thread(monkeypatch):
     """The processor time of several would count the waiting of the pool, too (ADR 40)."""
     seen = []
-    monkeypatch.setattr(toggles_gate, "_races", lambda row: seen.append(threads()) or [])
+    monkeypatch.setattr(toggles_gate, "_races", lambda *_: seen.append(threads()) or [])
     with on_threads(3):
         run_gate(new_ledger().row(ROW), 1, [], WIDE)
         assert seen == [1] and threads() == 3
@@ -118,6 +120,7 @@ def test_promote_writes_evidence_and_a_refusal_keeps_the_state(tmp_path, monkeyp
     path = ledger_file(tmp_path)
     planted.plant(monkeypatch, planted.wrong)
     monkeypatch.setattr("testbed.cli.toggles_gate.suites", list)
+    monkeypatch.setattr("testbed.cli.toggles_gate.SETTINGS", QUICK)
     before = path.read_bytes()
     assert main(["toggles", "--ledger", str(path), "promote", ROW, "--cases", "5", "--dry-run"]) == 1
     assert path.read_bytes() == before
