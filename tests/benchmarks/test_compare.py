@@ -2,11 +2,12 @@
 
 import math
 
+import ml_dtypes
 import numpy as np
 import pytest
 
 from ...benchmarks import compare as compare_module
-from ...benchmarks.compare import compare, slowed
+from ...benchmarks.compare import aligned, compare, slowed
 from ...benchmarks.rounds import LEAST_BLOCKS, Block, Settings, geometric_mean, interval, paired_blocks, timed, warmed
 from ...formats.program import Program
 from ...hlo.errors import TestbedError
@@ -169,6 +170,16 @@ def test_memory_that_a_side_takes_more_is_seen(program, monkeypatch):
     found = compare(program, "legacy", "legacy", INPUTS, QUICK)
     assert len(order) == 4 and found.memory_bytes == (3 << 20, 3 << 20) and found.memory_ratio == 1.0
     assert compare_module.memory_ratio(1 << 20, 3 << 20) == 2.0 and compare_module.memory_ratio(None, 5) == 1.0
+
+
+@pytest.mark.parametrize("shape", [(), (0, 3), (5,), (3, 7), (1 << 18,)])
+@pytest.mark.parametrize("dtype", [np.bool_, np.float32, np.complex128, ml_dtypes.bfloat16, ml_dtypes.int4])
+def test_a_copy_is_aligned(shape, dtype):
+    array = np.arange(math.prod(shape)).reshape(shape).astype(dtype)
+    copies = [aligned(array) for _ in range(5)]
+    assert all(c.dtype == array.dtype and np.array_equal(c, array) for c in copies)
+    if array.size:
+        assert all(c.ctypes.data % 64 == 0 for c in copies) and len({c.ctypes.data for c in copies}) == 5
 
 
 def test_a_planted_slowdown_runs_the_run_once_and_longer():
