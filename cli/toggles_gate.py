@@ -5,7 +5,6 @@ from __future__ import annotations
 import datetime
 import math
 import statistics
-import subprocess
 from collections.abc import Callable, Sequence
 from importlib.metadata import version
 from pathlib import Path
@@ -15,6 +14,7 @@ from .. import __version__
 from ..benchmarks.paired import Ratio
 from ..benchmarks.parity_race import SETTINGS, race
 from ..benchmarks.rounds import geometric_mean
+from ..benchmarks.suite import machine
 from ..codegen.threads import on_threads
 from ..differential.filled_inputs import filled_inputs
 from ..differential.row_check import check_row
@@ -97,16 +97,6 @@ def versions() -> str:
 
 
 def commit() -> str:
-    """The commit of the checkout, with + if anything but the ledger is changed; unknown where there is none."""
-    head = _git("rev-parse", "--short=10", "HEAD")
-    changed = _git("status", "--porcelain", "--", ".", ":!migration/ledger.toml")
-    return f"{head}{'+' if changed else ''}" if head else "unknown"
-
-
-def _git(*words: str) -> str:
-    """What git prints; nothing where it fails or is not there."""
-    try:
-        done = subprocess.run(["git", *words], cwd=TESTS.parent, capture_output=True, text=True)
-    except OSError:
-        return ""
-    return done.stdout.strip() if done.returncode == 0 else ""
+    """The commit whose files the checkout has, but for the ledger; uncommitted if it is none, unknown without git."""
+    found = machine.commit("--", ".", ":!migration/ledger.toml")
+    return "uncommitted" if found.endswith("+") else found or "unknown"

@@ -40,7 +40,8 @@ class Evidence:
     """What a gate measured. Ratios are new stack to old; low and high bound the 95% interval of `ratio`.
 
     kind: of KINDS. worst_ulp: the largest difference between the stacks' floats. workloads: how many were timed.
-    compile_ms: of a workload on the new stack, geometric mean. refused: why the gate refused; '' if it passed.
+    compile_ms: of a workload on the new stack, geometric mean. commit: whose files were measured, if they were of one.
+    refused: why the gate refused; '' if it passed.
     """
 
     kind: str

@@ -16,6 +16,9 @@ LIBRARIES = (
 )
 
 
+ROOT = Path(__file__).resolve().parents[2]
+
+
 def machine() -> dict[str, Any]:
     """The processor and memory. `fingerprint` is equal for runs whose times may be compared."""
     found: dict[str, Any] = {
@@ -48,17 +51,19 @@ def versions() -> dict[str, str]:
     return found
 
 
-def commit() -> str:
-    """The commit of the checkout, with '+' if files differ from it; empty outside of one."""
-    root = Path(__file__).resolve().parents[2]
+def commit(*status: str) -> str:
+    """The commit of the checkout, with '+' if files differ from it; empty outside of one.
+
+    status: arguments of git status, which say which files; those that git tracks if there are none.
+    """
 
     def git(*arguments: str) -> str:
-        done = subprocess.run(["git", "-C", str(root), *arguments], capture_output=True, text=True, timeout=30)
+        done = subprocess.run(["git", "-C", str(ROOT), *arguments], capture_output=True, text=True, timeout=30)
         return done.stdout.strip() if done.returncode == 0 else ""
 
     try:
         name = git("rev-parse", "--short=12", "HEAD")
-        return name + ("+" if name and git("status", "--porcelain", "--untracked-files=no") else "")
+        return name + ("+" if name and git("status", "--porcelain", *(status or ["--untracked-files=no"])) else "")
     except (OSError, subprocess.TimeoutExpired):
         return ""
 

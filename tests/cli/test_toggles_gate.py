@@ -10,6 +10,7 @@ import subprocess
 import pytest
 
 from ...benchmarks.rounds import Settings
+from ...benchmarks.suite import machine
 from ...cli import toggles_gate
 from ...cli.main import main
 from ...cli.toggles_gate import run_gate
@@ -132,18 +133,18 @@ def test_promote_writes_evidence_and_a_refusal_keeps_the_state(tmp_path, monkeyp
 
 
 def test_evidence_names_the_commit(tmp_path, monkeypatch):
-    monkeypatch.setattr(toggles_gate, "TESTS", tmp_path / "tests")
+    monkeypatch.setattr(machine, "ROOT", tmp_path)
     assert toggles_gate.commit() == "unknown"
     git = ["git", "-c", "user.name=n", "-c", "user.email=e", "-C", str(tmp_path)]
     subprocess.run([*git, "init", "-q"], check=True)
     subprocess.run([*git, "commit", "-q", "--allow-empty", "-m", "m"], check=True)
     clean = toggles_gate.commit()
-    assert re.fullmatch("[0-9a-f]{10}", clean)
+    assert re.fullmatch("[0-9a-f]{12}", clean)
     (tmp_path / "migration").mkdir()
     (tmp_path / "migration/ledger.toml").write_text("")
     assert toggles_gate.commit() == clean
     (tmp_path / "more").write_text("")
-    assert toggles_gate.commit() == f"{clean}+"
+    assert toggles_gate.commit() == "uncommitted"
     monkeypatch.setenv("PATH", "")
     assert toggles_gate.commit() == "unknown"
 
