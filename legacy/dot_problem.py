@@ -1,4 +1,6 @@
-"""Which dots are tiled products: their sizes, the dtype they are summed in, and how their operands lie in memory."""
+"""Which dots are tiled products: their sizes, the dtype they are summed in, how their operands lie in memory, and which
+steps of a partition their loops can compute.
+"""
 
 from __future__ import annotations
 
@@ -12,6 +14,7 @@ from llvmlite import ir
 from ..hlo.dtypes import DType
 from ..hlo.ir import Instruction
 from ..hlo.shapes import Shape
+from ..planning.partition import Partition
 from .dot import accumulator_dtype
 from .dot_dims import DotDims
 from .elemental import Elemental
@@ -156,3 +159,25 @@ def problem_of(e: Elemental, instruction: Instruction, vector_bits: int) -> Prob
     left, right = (side.operand.shape.dtype for side in sides[:2])
     vectors = min(most, -(-columns // lanes))
     return Problem(dtype, left, right, instruction.shape.dtype, rows, columns, depth, lanes, vectors)
+
+
+def takes_steps(instruction: Instruction, problem: Problem, partition: Partition) -> bool:
+    """Whether the loops can compute some of the steps: some of the batches, blocks of rows, whole panels of columns."""
+    batches = DotDims.of(instruction).lhs_batch
+    if partition.dimensions == tuple(range(len(batches)))[: len(partition.dimensions)]:
+        return True
+    if positions_of_step(instruction, partition, columns=False) is not None:
+        return True
+    width = positions_of_step(instruction, partition, columns=True)
+    return width is not None and partition.least * width % problem.panel == 0
+
+
+def positions_of_step(instruction: Instruction, partition: Partition, columns: bool) -> int | None:
+    """The columns, or the rows, of a step; None if the steps do not number these."""
+    sides = sides_of(instruction)
+    assert sides is not None
+    dims = DotDims.of(instruction)
+    side = sides[1] if columns else sides[0]
+    first = len(dims.lhs_batch) + (len(dims.lhs_free) if columns != sides[3] else 0)
+    live = [d for d in range(first, first + len(side.free)) if instruction.shape.dims[d] != 1]
+    return side.size // partition.extent if partition.dimensions == tuple(live[: len(partition.dimensions)]) else None

@@ -18,15 +18,13 @@ from dataclasses import dataclass, replace
 from llvmlite import ir
 
 from ..hlo.ir import Instruction
-from ..planning.partition import Partition
 from .builder import Code, IndexValue, Loop, Once, Range, Unroll, over_columns
-from .convert import convert
 from .dot import rounded
-from .dot_dims import DotDims
-from .dot_problem import Problem, Side, sides_of
+from .dot_operands import Matrix, Operands, Tile
+from .dot_problem import Problem, Side, positions_of_step, sides_of
 from .elemental import Elemental, Index
 from .loops import parts
-from .memory import Pointer, address, load, store
+from .memory import Pointer, address, store
 from .partial import TERMS, UNBOUNDED, Level, levels_of
 from .ranges import Steps, blocks, loops_over
 from .registers import I32, real_constant
@@ -49,19 +47,6 @@ PARTIAL_BYTES = 1 << 18
 BAND = 512
 """Rows for which a panel is packed once, where a call computes some of the rows or their sums are on the stack."""
 
-
-@dataclass(frozen=True, slots=True)
-class Matrix:
-    """A matrix in a buffer: the offset of element (0, 0) for this batch, and the strides of rows and columns, in
-    elements.
-    """
-
-    pointer: Pointer
-    start: IndexValue
-    row: int
-    column: int
-
-
 Finish = Callable[[Index], None]
 """Receives the index of each element of a result, whose value is bound."""
 
@@ -81,8 +66,8 @@ def emit_tiled_dot(
     deep = finish is not None and problem.depth > problem.depth_of(WHOLE_PANEL_BYTES)
     banded = deep or problem.result is not problem.dtype
     block = problem.depth if finish and not banded else min(problem.depth_of(PANEL_BYTES), problem.depth)
-    width = None if steps is None else _of_step(instruction, steps.partition, columns=True)
-    height = None if steps is None else _of_step(instruction, steps.partition, columns=False)
+    width = None if steps is None else positions_of_step(instruction, steps.partition, columns=True)
+    height = None if steps is None else positions_of_step(instruction, steps.partition, columns=False)
     around = steps if width is None and height is None else None
     sizes = [left.operand.shape.dims[d] for d in left.batch]
     spaces = Spaces.of(code, problem, block, banded)
@@ -107,7 +92,8 @@ def emit_tiled_dot(
             finish(index)
 
         given = end if finish is not None or banded else None
-        whole = _Tiled(code, problem, block, a, b, c, spaces, given)
+        operands = Operands(code, problem, block, a, b, spaces.packed, spaces.left)
+        whole = _Tiled(code, problem, block, operands, c, spaces, given)
         if steps is not None and width is not None:
             whole = replace(whole, columns=(code.multiply(steps.begin, width), code.multiply(steps.end, width)))
         if steps is not None and height is not None:
@@ -134,40 +120,8 @@ def _bands_of_steps(code: Code, steps: Steps, height: int) -> Iterator[tuple[Ind
         yield code.multiply(step, height), count * height
 
 
-def takes_steps(instruction: Instruction, problem: Problem, partition: Partition) -> bool:
-    """Whether the loops can compute some of the steps: some of the batches, blocks of rows, whole panels of columns."""
-    batches = DotDims.of(instruction).lhs_batch
-    if partition.dimensions == tuple(range(len(batches)))[: len(partition.dimensions)]:
-        return True
-    if _of_step(instruction, partition, columns=False) is not None:
-        return True
-    width = _of_step(instruction, partition, columns=True)
-    return width is not None and partition.least * width % problem.panel == 0
-
-
-def _of_step(instruction: Instruction, partition: Partition, columns: bool) -> int | None:
-    """The columns, or the rows, of a step; None if the steps do not number these."""
-    sides = sides_of(instruction)
-    assert sides is not None
-    dims = DotDims.of(instruction)
-    side = sides[1] if columns else sides[0]
-    first = len(dims.lhs_batch) + (len(dims.lhs_free) if columns != sides[3] else 0)
-    live = [d for d in range(first, first + len(side.free)) if instruction.shape.dims[d] != 1]
-    return side.size // partition.extent if partition.dimensions == tuple(live[: len(partition.dimensions)]) else None
-
-
 def _start(code: Code, side: Side, batch: Sequence[IndexValue]) -> IndexValue:
     return code.weighted_sum(batch, [side.operand.shape.strides[d] for d in side.batch])
-
-
-@dataclass(frozen=True, slots=True)
-class Tile:
-    """`count` rows of C from `top` on, and `width` columns, at most a panel's, from `column` on."""
-
-    top: IndexValue
-    count: int
-    column: IndexValue
-    width: int
 
 
 @dataclass(frozen=True, slots=True)
@@ -203,8 +157,7 @@ class _Tiled:
     code: Code
     problem: Problem
     block: int
-    a: Matrix
-    b: Matrix
+    operands: Operands
     c: Matrix
     spaces: Spaces
     end: Callable[[IndexValue, IndexValue, ir.Value], None] | None
@@ -214,9 +167,11 @@ class _Tiled:
     def of_rows(self, top: IndexValue, count: int) -> _Tiled:
         """The product of `count` rows from `top` on."""
         code = self.code
-        a = replace(self.a, start=code.add(self.a.start, code.multiply(top, self.a.row)))
+        a = self.operands.a
+        a = replace(a, start=code.add(a.start, code.multiply(top, a.row)))
         c = replace(self.c, start=code.add(self.c.start, code.multiply(top, self.c.row)))
-        return replace(self, problem=replace(self.problem, rows=count), a=a, c=c, top=top)
+        operands = replace(self.operands, a=a)
+        return replace(self, problem=replace(self.problem, rows=count), operands=operands, c=c, top=top)
 
     def emit(self) -> None:
         p, code = self.problem, self.code
@@ -251,7 +206,7 @@ class _Tiled:
         return Matrix(space, self.code.subtract(0, column), self.problem.panel, 1)
 
     def _block(self, column: IndexValue, width: int, row: IndexValue, depth: int, target: Matrix) -> None:
-        self._pack(column, width, row, depth)
+        self.operands.pack(column, width, row, depth)
         self._rows(column, width, row, depth, target)
 
     @contextmanager
@@ -291,7 +246,7 @@ class _Tiled:
         rows = code.loop(p.rows)
         columns = code.loop(width)
         place = code.add(column, columns.index)
-        to, from_ = (self._at(m, rows.index, place) for m in (target, source))
+        to, from_ = (m.at(code, p.dtype, rows.index, place) for m in (target, source))
         first, second = (code.b.load(at, typ=p.element, align=p.dtype.bytes) for at in (to, from_))
         code.b.store(code.b.fadd(first, second), to, align=p.dtype.bytes)
         columns.close()
@@ -301,41 +256,10 @@ class _Tiled:
         p, code = self.problem, self.code
         rows = code.loop(height)
         columns = code.loop(width)
-        place = self._at(m, rows.index, code.add(first, columns.index))
+        place = m.at(code, p.dtype, rows.index, code.add(first, columns.index))
         code.b.store(real_constant(p.element, 0.0), place, align=p.dtype.bytes)
         columns.close()
         rows.close()
-
-    def _offset(self, m: Matrix, row: IndexValue, column: IndexValue) -> IndexValue:
-        code = self.code
-        return code.add(code.add(m.start, code.multiply(row, m.row)), code.multiply(column, m.column))
-
-    def _at(self, m: Matrix, row: IndexValue, column: IndexValue) -> ir.Value:
-        return address(self.code, m.pointer, self.problem.dtype, self._offset(m, row, column))
-
-    def _pack(self, column: IndexValue, width: int, row: IndexValue, depth: int) -> None:
-        """Pack B[row…, column…] into the panel. The inner loop follows B's memory."""
-        p, code = self.problem, self.code
-        across = self.b.column <= self.b.row
-        outer = code.loop(depth if across else width, unroll=Unroll.NEVER)
-        inner = code.loop(width if across else depth, unroll=Unroll.NEVER)
-        k, j = (outer.index, inner.index) if across else (inner.index, outer.index)
-        offset = self._offset(self.b, code.add(row, k), code.add(column, j))
-        value = convert(code, p.right, p.dtype, load(code, self.b.pointer, p.right, offset))
-        store(code, self.spaces.packed, p.dtype, code.add(code.multiply(k, p.panel), j), value)
-        inner.close()
-        outer.close()
-        if width < p.panel:
-            self._pack_zeros(width, depth)
-
-    def _pack_zeros(self, width: int, depth: int) -> None:
-        p, code = self.problem, self.code
-        outer = code.loop(depth, unroll=Unroll.NEVER)
-        inner = code.loop(p.panel - width, start=width, unroll=Unroll.NEVER)
-        target = code.add(code.multiply(outer.index, p.panel), inner.index)
-        store(code, self.spaces.packed, p.dtype, target, real_constant(p.element, 0.0))
-        inner.close()
-        outer.close()
 
     def _rows(self, column: IndexValue, width: int, row: IndexValue, depth: int, target: Matrix) -> None:
         p, code = self.problem, self.code
@@ -351,8 +275,7 @@ class _Tiled:
         """Add A[top…, row…] · panel to the tile's rows of the target, or give its elements to `end`."""
         p, code = self.problem, self.code
         apart = self.end is not None and self.spaces.totals is None
-        if self.spaces.left is not None:
-            self._pack_left(self.spaces.left, tile, row, depth)
+        self.operands.pack_left(tile, row, depth)
         if depth > CHAIN and not code.strict:
             sums = self._sums_in_parts(tile, row, depth)
         else:
@@ -362,31 +285,11 @@ class _Tiled:
             if apart:
                 code.b.store(total, self._finished(n), align=p.lanes * p.dtype.bytes)
             elif v * p.lanes < tile.width:
-                place = self._at(target, code.add(tile.top, r), code.add(tile.column, v * p.lanes))
+                place = target.at(code, p.dtype, code.add(tile.top, r), code.add(tile.column, v * p.lanes))
                 self._store(place, total, min(p.lanes, tile.width - v * p.lanes))
         if apart:
             finished = Matrix(self.spaces.finished, code.subtract(0, tile.column), p.panel, 1)
             self._end(finished, tile.top, tile.count, tile.column, tile.width)
-
-    def _pack_left(self, space: Pointer, tile: Tile, row: IndexValue, depth: int) -> None:
-        """Convert A[top…, row…], the rows of a tile one after the other. The inner loop follows A's memory."""
-        p, code = self.problem, self.code
-        along = self.a.column <= self.a.row
-        outer = code.loop(tile.count if along else depth, unroll=Unroll.NEVER)
-        inner = code.loop(depth if along else tile.count, unroll=Unroll.NEVER)
-        r, k = (outer.index, inner.index) if along else (inner.index, outer.index)
-        offset = self._offset(self.a, code.add(tile.top, r), code.add(row, k))
-        value = convert(code, p.left, p.dtype, load(code, self.a.pointer, p.left, offset))
-        store(code, space, p.dtype, code.add(code.multiply(r, self.block), k), value)
-        inner.close()
-        outer.close()
-
-    def _left(self, tile: Tile, r: int, row: IndexValue, place: IndexValue) -> ir.Value:
-        """The address of A[top + r, row + place], or of its converted copy."""
-        p, code, left = self.problem, self.code, self.spaces.left
-        if left is not None:
-            return address(code, left, p.dtype, code.add(r * self.block, place))
-        return self._at(self.a, code.add(tile.top, r), code.add(row, place))
 
     def _sums(self, tile: Tile, row: IndexValue, first: IndexValue, depth: int) -> list[ir.Value]:
         """The sums of `depth` products from row `first` of the panel on: the tile's vectors, row by row."""
@@ -395,17 +298,9 @@ class _Tiled:
         k = code.loop(depth, carried=[zero] * (tile.count * p.vectors))
         sums = list(k.carried)
         place = code.add(first, k.index)
-        base = code.multiply(place, p.panel)
-        columns = [
-            code.b.load(
-                address(code, self.spaces.packed, p.dtype, code.add(base, v * p.lanes)),
-                typ=p.vector,
-                align=p.lanes * p.dtype.bytes,
-            )
-            for v in range(p.vectors)
-        ]
+        columns = self.operands.right(place)
         for r in range(tile.count):
-            a = self._broadcast(self._left(tile, r, row, place))
+            a = self.operands.left(tile, r, row, place)
             for v in range(p.vectors):
                 n = r * p.vectors + v
                 sums[n] = code.b.fadd(sums[n], code.b.fmul(a, columns[v]))
@@ -431,14 +326,6 @@ class _Tiled:
         r, v = divmod(n, p.vectors)
         return address(self.code, self.spaces.finished, p.dtype, r * p.panel + v * p.lanes)
 
-    def _broadcast(self, place: ir.Value) -> ir.Value:
-        p, b = self.problem, self.code.b
-        scalar = b.load(place, typ=p.element, align=p.dtype.bytes)
-        undefined = ir.Constant(p.vector, ir.Undefined)
-        return b.shuffle_vector(
-            b.insert_element(undefined, scalar, I32(0)), undefined, ir.Constant(ir.VectorType(I32, p.lanes), None)
-        )
-
     def _store(self, place: ir.Value, total: ir.Value, lanes: int) -> None:
         """Store the first lanes of a sum to C. If the depth has several blocks, add them to the stored value."""
         p, b = self.problem, self.code.b
@@ -456,7 +343,7 @@ class _Tiled:
         rows = code.loop(count, unroll=Unroll.NEVER)
         columns = code.loop(width, unroll=over_columns(width))
         place = code.add(column, columns.index)
-        total = code.b.load(self._at(sums, rows.index, place), typ=p.element, align=p.dtype.bytes)
+        total = code.b.load(sums.at(code, p.dtype, rows.index, place), typ=p.element, align=p.dtype.bytes)
         self.end(code.add(self.top, code.add(top, rows.index)), place, total)
         columns.close()
         rows.close()

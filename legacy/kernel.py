@@ -18,8 +18,8 @@ from .builder import Code
 from .concatenate import takes_steps as concatenate_takes_steps
 from .concatenate import write_concatenated
 from .dot_problem import problem_of
+from .dot_problem import takes_steps as tiled_dot_takes_steps
 from .dot_tiled import emit_tiled_dot
-from .dot_tiled import takes_steps as tiled_dot_takes_steps
 from .elemental import Elemental, ElementRule, Index, same_order
 from .elementwise import EMIT
 from .graph import graph_of, walk
