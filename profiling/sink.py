@@ -9,6 +9,7 @@ from dataclasses import replace
 import numpy as np
 
 from .profile import Profile, Row
+from .totals import intervals
 
 MOST_WAITING = 1 << 18
 """Events that wait, 4 MiB; adding them up after each run would cost more than noting them."""
@@ -69,14 +70,7 @@ class Sink:
 
 
 def spans(marks: np.ndarray, times: np.ndarray, event: float) -> tuple[np.ndarray, np.ndarray]:
-    """(ids, nanoseconds) of the intervals in a run's events, without what the events from begin to end cost.
-
-    An interval without its end is left out. Intervals of one id do not overlap, so in order they begin, end, begin, ….
-    """
-    order = np.argsort(marks >> np.uint64(1), kind="stable")
-    sorted_marks = marks[order]
-    ends = np.flatnonzero(sorted_marks & np.uint64(1))
-    begin, end = order[ends - 1], order[ends]  # in a group of one id, a begin stands before each end
-    ids = (sorted_marks[ends] >> np.uint64(1)).astype(np.intp)
+    """(ids, nanoseconds) of the intervals in a run's events, without what the events from begin to end cost."""
+    ids, begin, end = intervals(marks)
     lengths = (times[end] - times[begin]).astype(np.float64) - event * (end - begin)
     return ids, np.maximum(lengths, 0.0)

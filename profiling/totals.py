@@ -33,16 +33,24 @@ class Totals:
     least: np.ndarray
 
 
-def totals(marks: np.ndarray, times: np.ndarray, count: int) -> Totals:
-    """The sums of the events of one thread, of one run or several. count: of ids.
+def intervals(marks: np.ndarray) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
+    """(ids, places where they begin, places where they end) of the intervals in a thread's events, by id.
 
-    Intervals without an end are left out; a run without its end counts as one.
+    An interval without its end is left out. Intervals of one id do not overlap, so in order they begin, end, begin, ….
     """
     ids = marks >> np.uint64(1)
     order = np.argsort(ids, kind="stable")
     ends = np.flatnonzero(marks[order] & np.uint64(1))
     begin, end = order[ends - 1], order[ends]  # in a group of one id, a begin stands before each end
-    places = ids[end].astype(np.intp)
+    return ids[end].astype(np.intp), begin, end
+
+
+def totals(marks: np.ndarray, times: np.ndarray, count: int) -> Totals:
+    """The sums of the events of one thread, of one run or several. count: of ids.
+
+    Intervals without an end are left out; a run without its end counts as one.
+    """
+    places, begin, end = intervals(marks)
     lengths = (times[end] - times[begin]).astype(np.float64)
     least = np.full(count, np.inf)
     np.minimum.at(least, places, lengths)
