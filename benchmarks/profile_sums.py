@@ -47,13 +47,13 @@ class Sums:
     def is_off(self, within: float) -> bool:
         return abs(self.measured.ratio - 1.0) > within
 
-    def is_dear(self, overhead: float) -> bool:
+    def is_slow(self, overhead: float) -> bool:
         return self.mean >= LARGE and self.measured.overhead - 1.0 > overhead
 
     def cells(self, within: float, overhead: float) -> tuple[str, ...]:
         m = self.measured
         times = (m.wall, m.entry, float(m.times.own.sum()), m.times.between)
-        marks = ("off " if self.is_off(within) else "") + ("dear" if self.is_dear(overhead) else "")
+        marks = ("off " if self.is_off(within) else "") + ("slow" if self.is_slow(overhead) else "")
         numbers = (f"{m.ratio:.3f}", f"{self.steps:g}", f"{self.mean / 1e3:.2f}", f"{m.overhead:.3f}")
         return (self.name, *(f"{t / 1e3:.2f}" for t in times), *numbers, f"{m.times.event:.0f}", marks.strip())
 
@@ -91,10 +91,10 @@ def main(argv: Sequence[str] | None = None) -> int:
     print(text_table([left("program"), *map(right, HEADS), left("")], rows))
     off = sum(sums.is_off(options.within) for sums in found)
     large = [sums for sums in found if sums.mean >= LARGE]
-    dear = sum(sums.is_dear(options.overhead) for sums in large)
+    slow = sum(sums.is_slow(options.overhead) for sums in large)
     print(f"sum within {options.within:.0%} of wall: {len(found) - off} of {len(found)} programs")
-    print(f"marks up to {options.overhead:.0%} where kernels take 5 us or more: {len(large) - dear} of {len(large)}")
-    return 1 if off or dear else 0
+    print(f"marks up to {options.overhead:.0%} where kernels take 5 us or more: {len(large) - slow} of {len(large)}")
+    return 1 if off or slow else 0
 
 
 if __name__ == "__main__":

@@ -16,7 +16,7 @@ from ..codegen.threads import threads
 from ..hlo.analysis.cost_analysis import Cost
 from ..profiling.facts import Facts, StepFacts, facts_of
 from ..profiling.report import Report, Step
-from ..profiling.totals import DEAREST, Times, Totals, parents_of, times_of, totals, undisturbed
+from ..profiling.totals import MOST_COST, Times, Totals, parents_of, times_of, totals, undisturbed
 from ..thunks.events import MOST_EVENTS
 from ..thunks.kinds import ConditionalThunk, KernelThunk, Thunk, WhileThunk
 from ..thunks.marked import numbered_steps
@@ -84,7 +84,7 @@ def measure(forms: Profiled, inputs: Sequence[np.ndarray], iterations: int | Non
     times = times_of(
         [burst.totals for burst in bursts[STEPS]], parents_of([depth for depth, _ in steps]), length, event
     )
-    marks = float(np.clip(empty_run - empty, 2 * event, 2 * DEAREST * event))
+    marks = float(np.clip(empty_run - empty, 2 * event, 2 * MOST_COST * event))
     entry = max(run - times.run - marks, 0.0)
     return Measured(
         wall=plain,

@@ -116,7 +116,7 @@ class LongSums:
 class Chains(LongSums):
     """One chain for each sum, which is added to its total after at most `limit` elements.
 
-    The sum over a short last dimension starts anew and is added to the chain, so that neither waits for the other.
+    A short last dimension has a sum of its own, which is added to the chain, so that neither waits for the other.
     """
 
     def __init__(self, b: Builder, sizes: Sequence[int], types: Sequence[ir.Type], limit: int):

@@ -8,7 +8,7 @@ from typing import Any
 
 import numpy as np
 
-DEAREST = 8.0
+MOST_COST = 8.0
 """The most that an event may cost in a program, relative to a row of events."""
 
 QUARTILE = 25
@@ -93,7 +93,7 @@ def times_of(bursts: Sequence[Totals], parents: Sequence[int], run: float, event
     raw = undisturbed((b.times / b.runs for b in counted), axis=0)
     events = np.median([b.events / b.runs for b in counted], axis=0)
     least = np.min([b.least for b in counted], axis=0)
-    cost = float(np.clip((raw[0] - run) / max(events[0], 1.0), event, DEAREST * event))
+    cost = float(np.clip((raw[0] - run) / max(events[0], 1.0), event, MOST_COST * event))
     whole = np.maximum(raw - cost * events, 0.0)
     own = whole.copy()
     for step, parent in enumerate(parents):

@@ -30,7 +30,7 @@ def test_a_fusion_has_the_shares_of_its_instructions():
     assert (step.kind, step.facts.opcode, step.stack, step.shape) == ("kernel", "fusion", "legacy", "f32[64,64]")
     assert sum(part.share for part in step.parts) == pytest.approx(1)
     shares = {part.facts.opcode: part.share for part in step.parts}
-    assert shares["tanh"] > shares["add"] > 0  # a transcendental is dearer than a sum
+    assert shares["tanh"] > shares["add"] > 0  # a transcendental costs more than a sum
     found = {part.facts.opcode: (part.facts.op_name, part.facts.source) for part in step.parts}
     assert found["tanh"] == ("jit(f)/tanh", "f.py:3") and found["add"] == ("jit(f)/add", "f.py:4")
     assert step.work.bytes == 2 * 4 * 64 * 64 and step.work.transcendentals == 64 * 64
