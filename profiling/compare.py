@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections import deque
 from collections.abc import Callable, Hashable
 from dataclasses import dataclass
 
@@ -55,11 +56,11 @@ def _by_form(step: Step) -> Hashable:
 
 def _matched(left: list[Step], right: list[Step], key: Callable[[Step], Hashable]) -> list[tuple[Step, Step]]:
     """Pairs of steps with the same key, in their order; they are taken out of both lists."""
-    waiting: dict[Hashable, list[Step]] = {}
+    waiting: dict[Hashable, deque[Step]] = {}
     for step in right:
-        waiting.setdefault(key(step), []).append(step)
+        waiting.setdefault(key(step), deque()).append(step)
     waiting.pop(None, None)
-    pairs = [(step, waiting[key(step)].pop(0)) for step in left if waiting.get(key(step))]
+    pairs = [(step, waiting[key(step)].popleft()) for step in left if waiting.get(key(step))]
     taken = {id(step) for pair in pairs for step in pair}
     left[:] = [step for step in left if id(step) not in taken]
     right[:] = [step for step in right if id(step) not in taken]
