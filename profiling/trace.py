@@ -3,10 +3,8 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 from typing import Any
-
-import numpy as np
 
 from .recorder import Recording
 from .report import Report, Step
@@ -29,10 +27,10 @@ def trace_of(report: Report, recordings: Sequence[Recording]) -> dict[str, Any]:
     for thread in dict.fromkeys(r.thread for r in recordings):
         rows.append(_named("thread_name", thread, f"thread {thread}"))
     for recording in recordings:
-        made = list(_intervals(report, recording, origin))
-        room = max(MOST_EVENTS - len(rows), 0)
-        rows += made[:room]
-        left_out += len(made) - len(made[:room])
+        found = _intervals(recording)
+        shown = found[: max(MOST_EVENTS - len(rows), 0)]
+        rows += [_event(report, recording, origin, *interval) for interval in shown]
+        left_out += len(found) - len(shown)
     other = {
         "program": report.program,
         "emitters": report.emitters,
@@ -50,27 +48,28 @@ def _named(what: str, thread: int, name: str) -> dict[str, Any]:
     return {"name": what, "ph": "M", "pid": PROCESS, "tid": thread, "args": {"name": name}}
 
 
-def _intervals(report: Report, recording: Recording, origin: int) -> Iterator[dict[str, Any]]:
-    """In the order of their beginnings; outer ones first."""
-    marks, times = recording.marks.astype(np.int64), recording.times.astype(np.int64)
+def _intervals(recording: Recording) -> list[tuple[int, int]]:
+    """(place of the begin, place of the end), in the order of their beginnings; outer ones first."""
     opened: list[tuple[int, int]] = []  # (id, place)
-    ends = np.full(len(marks), -1)
-    for place, mark in enumerate(marks.tolist()):
+    found: list[tuple[int, int]] = []
+    for place, mark in enumerate(recording.marks.tolist()):
         if mark % 2 == 0:
             opened.append((mark // 2, place))
         elif opened and opened[-1][0] == mark // 2:
-            ends[opened.pop()[1]] = place
-    for place, end in enumerate(ends.tolist()):
-        if end >= 0:
-            number = int(marks[place]) // 2
-            yield {
-                "ph": "X",
-                "pid": PROCESS,
-                "tid": recording.thread,
-                "ts": (int(times[place]) - origin) / 1e3,
-                "dur": (int(times[end]) - int(times[place])) / 1e3,
-                **(_of_run(report) if number == 0 else _of_step(report.steps[number - 1])),
-            }
+            found.append((opened.pop()[1], place))
+    return sorted(found)
+
+
+def _event(report: Report, recording: Recording, origin: int, begin: int, end: int) -> dict[str, Any]:
+    number, start = int(recording.marks[begin]) // 2, int(recording.times[begin])
+    return {
+        "ph": "X",
+        "pid": PROCESS,
+        "tid": recording.thread,
+        "ts": (start - origin) / 1e3,
+        "dur": (int(recording.times[end]) - start) / 1e3,
+        **(_of_run(report) if number == 0 else _of_step(report.steps[number - 1])),
+    }
 
 
 def _of_run(report: Report) -> dict[str, Any]:
