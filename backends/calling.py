@@ -17,12 +17,12 @@ import numpy as np
 
 from ..hlo.errors import InputError
 from ..hlo.ir import Instruction, Module
+from ..hlo.metadata import metadata_of
 from ..hlo.shapes import Shape
 from ..hlo.trees import Trees, children_of, leaves_of
 from .arguments import Argument, array_of
 from .call_options import DONATE, NO_OPTIONS, OUT, CallOptions, donated_of, outputs_of, result_form, takes_inputs
 
-_OP_NAME = re.compile(r'op_name="((?:[^"\\]|\\.)*)"')
 _PATH = re.compile(r"([A-Za-z_]\w*)((?:\[(?:'[^']*'|\"[^\"]*\"|-?\d+)\]|\.[A-Za-z_]\w*)*)")
 
 
@@ -272,13 +272,8 @@ def _arguments_of(parameter: Instruction) -> Iterator[Argument]:
 
 def label_of(parameter: Instruction) -> str:
     """`params['w']` from the metadata that JAX writes, else the parameter's name."""
-    metadata = parameter.attributes.get("metadata")  # a Raw
-    found = None if metadata is None else _OP_NAME.search(metadata.text)
-    if found is not None:
-        label = re.sub(r"\\(.)", r"\1", found[1])
-        if _PATH.fullmatch(label):
-            return label
-    return parameter.name
+    label = metadata_of(parameter).get("op_name", "")
+    return label if _PATH.fullmatch(label) else parameter.name
 
 
 def _nested(shape: Shape, arrays: Iterator[np.ndarray]) -> Any:
