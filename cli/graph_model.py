@@ -16,7 +16,7 @@ from ..formats.text.print_literals import literal_to_text
 from ..formats.text.printer import print_instruction
 from ..hlo.analysis.cost_analysis import Cost, analyse
 from ..hlo.ir import Computation, Instruction, Module
-from ..hlo.metadata import metadata_of
+from ..hlo.metadata import Sources, metadata_of
 from ..hlo.opcodes import Op
 from ..hlo.shapes import shape_to_text
 from .graph_theme import DEPTH, LIMIT
@@ -98,7 +98,7 @@ def build_graph(module: Module, *, depth: int = DEPTH, limit: int = LIMIT, neste
 class _Builder:
     def __init__(self, module: Module, depth: int, limit: int, nested: bool):
         self.module, self.depth, self.nested, self.left = module, depth, nested, limit
-        self.costs = analyse(module)
+        self.costs, self.sources = analyse(module), Sources(module.attributes)
         self.graph = Graph(module.name, [], [])
         self.count = 0
         self.seen: set[tuple[Node, Node]] = set()
@@ -241,7 +241,11 @@ class _Builder:
 
     def _tip(self, i: Instruction) -> str:
         cost = cost_text(self.costs.of(i))
-        return "\n".join(filter(None, (tip_of(i), source_of(i), cost)))
+        return "\n".join(filter(None, (tip_of(i), self._source(i), cost)))
+
+    def _source(self, i: Instruction) -> str:
+        """The line of source that the metadata names, with its op_name: '' if there is none."""
+        return _cut(" ".join(filter(None, (self.sources.place_of(i), metadata_of(i).get("op_name", "")))), 200)
 
     def _edges(self, i: Instruction, node: Node, nodes: dict[Instruction, Node]) -> None:
         for o in dict.fromkeys(i.operands):
@@ -368,13 +372,6 @@ def tip_of(i: Instruction) -> str:
     """The instruction as text, without the elements of a large constant."""
     is_large = i.opcode is Op.CONSTANT and i.shape.size > 20
     return _cut(f"{i.name} = {i.shape} constant({{...}})" if is_large else print_instruction(i), 600)
-
-
-def source_of(i: Instruction) -> str:
-    """The line of source that the metadata names, with its op_name: '' if there is none."""
-    found = metadata_of(i)
-    place = f"{found['source_file']}:{found.get('source_line', '?')}" if "source_file" in found else ""
-    return _cut(" ".join(filter(None, (place, found.get("op_name", "")))), 200)
 
 
 def _scope(run: Sequence[Instruction]) -> str:

@@ -271,3 +271,26 @@ def test_a_wide_layer_is_broken_and_odd_names_are_escaped():
     svg = module_to_svg(parse_module(f"HloModule m\n\nENTRY e {{\n{lines}  ROOT r = f32[2] add(c1, k)\n}}\n"))
     width = float(ElementTree.fromstring(svg).get("width"))
     assert width < (MOST_IN_ROW + 1) * 280
+
+
+FRAMES = """HloModule m
+
+FileNames
+1 "f.py"
+
+FileLocations
+1 {file_name_id=1 line=12}
+
+StackFrames
+1 {file_location_id=1}
+
+ENTRY e {
+  x = f32[] parameter(0)
+  ROOT a = f32[] negate(x), metadata={op_name="jit(f)/neg" stack_frame_id=1}
+}
+"""
+
+
+def test_a_stack_frame_says_where_an_instruction_is_from():
+    (tip,) = [node.tip for node in build_graph(parse_module(FRAMES)).nodes() if "negate" in node.lines[0]]
+    assert "f.py:12 jit(f)/neg" in tip.splitlines()
