@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import gc
-import re
 import time
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
@@ -18,7 +17,7 @@ from ..profiling.facts import Facts, StepFacts, facts_of
 from ..profiling.report import Report, Step
 from ..profiling.totals import MOST_COST, Times, Totals, parents_of, times_of, totals, undisturbed
 from ..thunks.events import MOST_EVENTS
-from ..thunks.kinds import ConditionalThunk, KernelThunk, Thunk, WhileThunk
+from ..thunks.kinds import ConditionalThunk, KernelThunk, Thunk, WhileThunk, kind_of
 from ..thunks.marked import numbered_steps
 
 if TYPE_CHECKING:
@@ -191,12 +190,6 @@ def _facts_of(thunk: Thunk, known: Mapping[tuple[str, str], list[StepFacts]], st
 
 
 PLANNED = frozenset({"kernel", "copy", "while", "conditional"})
-
-
-def kind_of(thunk: Thunk) -> str:
-    """The kind of a step, in words: `kernel`, `collective start`."""
-    words = re.findall("[A-Z][a-z]*", type(thunk).__name__.removesuffix("Thunk"))
-    return " ".join(words).lower()
 
 
 def _facts_of_thunk(thunk: Thunk, stacks: Mapping[str, str]) -> StepFacts:

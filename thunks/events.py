@@ -13,7 +13,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from .kinds import ProfileThunk, SequentialThunk, Thunk, children
+from .kinds import ProfileThunk, SequentialThunk, Thunk, children, kind_of
 
 MOST_EVENTS = 1 << 17
 """Events that a frame keeps: 2 MiB."""
@@ -81,7 +81,7 @@ def _what(behind: Sequence[Thunk], begin: ProfileThunk) -> str:
     """behind: the two thunks behind a begin."""
     if len(behind) < 2 or behind[1] != ProfileThunk(begin.name, begin.id, False):
         return ""
-    return type(behind[0]).__name__.removesuffix("Thunk").lower()
+    return kind_of(behind[0])
 
 
 def mark_of(id: int, begin: bool) -> int:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass, replace
 from enum import Enum, StrEnum
@@ -360,6 +361,12 @@ Thunk = (
 def slice_of(thunk: Meeting) -> BufferSlice:
     """The bytes that a meeting reads or writes."""
     return thunk.uses[0].slice
+
+
+def kind_of(thunk: Thunk) -> str:
+    """The kind of a thunk in words: `kernel`, `collective start`."""
+    words = re.findall("[A-Z][a-z]*", type(thunk).__name__.removesuffix("Thunk"))
+    return " ".join(words).lower()
 
 
 def children(thunk: Thunk) -> tuple[Thunk, ...]:

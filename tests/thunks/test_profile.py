@@ -9,7 +9,8 @@ from ...codegen.load import load
 from ...codegen.optimize import compile_object
 from ...codegen.options import EmitOptions
 from ...thunks import ConditionalThunk, ProfileThunk, SequentialThunk, to_text
-from ...thunks.events import event_cost
+from ...thunks.events import event_cost, intervals
+from ...thunks.kinds import CollectiveDoneThunk
 from ...thunks.legal_order import reordered
 from ...thunks.runner import runner
 from ..support.thunk_kernels import KERNELS, KINDS, counted_loop, executor_of, i32, kernel, part
@@ -130,3 +131,8 @@ def test_text_names_id_and_instruction():
         "  profile begin 4 op.4",
         "  profile end 4 op.4",
     ]
+
+
+def test_kinds_are_words():
+    steps = [*timed(0, CollectiveDoneThunk("r", part(0))), *timed(1, kernel("zero", [], [part(0, 4)]))]
+    assert [i.what for i in intervals(SequentialThunk(tuple(steps)))] == ["collective done", "kernel"]
