@@ -71,10 +71,11 @@ class HostModule:
     """text: the MLIR module. symbols: the kernels that it calls. loops: in the order of their numbers, from 1 on.
 
     notes_events: whether it calls PROFILE or functions of checks.py. splits: whether it calls the pool.
-    meets: whether it depends on the device.
+    meets: whether it depends on the device. digest: a number, not 0, that tells programs apart; 63 bits.
     """
 
     text: str
+    digest: int
     symbols: tuple[str, ...]
     loops: tuple[HostLoop, ...]
     notes_events: bool
@@ -102,7 +103,8 @@ def host_module(
         writer.bases(root)
         writer.steps([root])
         writer.status()
-    head = [f"  llvm.mlir.global external constant @{VERSION}({digest_of(root)} : i64) : i64"]
+    digest = _digest(root)
+    head = [f"  llvm.mlir.global external constant @{VERSION}({digest} : i64) : i64"]
     for symbol, count in writer.symbols.items():
         head.append(f"  func.func private {symbol_name(symbol)}({', '.join(['!llvm.ptr'] * count)})")
     for symbol, (count, split) in writer.split.items():
@@ -112,11 +114,10 @@ def host_module(
     runtime = {PROFILE, *FUNCTIONS} & writer.symbols.keys()
     kernels = (*(s for s in writer.symbols if s not in runtime), *writer.split)
     whole = tuple(loop for loop in writer.loops if loop is not None)
-    return HostModule(text, kernels, whole, bool(runtime), bool(writer.split), depends_on_device(root))
+    return HostModule(text, digest, kernels, whole, bool(runtime), bool(writer.split), depends_on_device(root))
 
 
-def digest_of(root: SequentialThunk) -> int:
-    """A number, not 0, that tells programs apart; 63 bits."""
+def _digest(root: SequentialThunk) -> int:
     text = to_text(root).encode(errors="surrogatepass")
     return int.from_bytes(blake2b(text, digest_size=8).digest(), "little") >> 1 | 1
 

@@ -12,7 +12,7 @@ from ..codegen.cache import ObjectCache
 from ..codegen.load import LoadedCode
 from ..codegen.pool import pool
 from .events import MOST_EVENTS, EventBuffer
-from .host_module import ENTRY, VERSION, HostModule, digest_of, host_module
+from .host_module import ENTRY, VERSION, HostModule, host_module
 from .host_steps import DEVICE_WORDS, EVENTS, LEFT, PARALLEL_FOR, POSITION, STOP
 from .kinds import SequentialThunk
 from .rounds import Native, Round, paced
@@ -26,7 +26,8 @@ def host_program_of(root: SequentialThunk, code: LoadedCode, cache: ObjectCache 
     if VERSION not in code.addresses:
         return None
     made_of = ctypes.c_int64.from_address(code.address(VERSION)).value
-    return HostProgram(host_module(root), code, cache) if made_of in (0, digest_of(root)) else None
+    module = host_module(root)
+    return HostProgram(module, code, cache) if made_of in (0, module.digest) else None
 
 
 @dataclass(frozen=True, eq=False)
