@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -158,7 +158,7 @@ def _prepared(
     debug: str,
     findings: str,
     host_program: str,
-) -> Any:
+) -> Callable[[Inputs, int], Iteration]:
     """A function from inputs and the number of an iteration to that iteration; the program is compiled at once."""
     from ..backends.base import CompileOptions
     from ..hlo.devices import ONE_DEVICE
@@ -196,7 +196,9 @@ def _prepared(
     return run
 
 
-def _on_devices(program: Program, wish: Wish, emitters: str, red_zones: bool, profile: bool, host_program: str) -> Any:
+def _on_devices(
+    program: Program, wish: Wish, emitters: str, red_zones: bool, profile: bool, host_program: str
+) -> Callable[[Inputs, int], Iteration]:
     """The same on several devices, or with feeds."""
     import time
 

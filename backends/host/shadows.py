@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Container, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 
 import numpy as np
@@ -118,24 +118,23 @@ def exactly(kernel: KernelRequest) -> list[tuple[int, int]]:
 
 
 def shadows_of(kernels: Sequence[KernelRequest], emit_for: EmitFor) -> Shadows | None:
-    """The shadow kernels of a program; None if the flags ask for none. What the other
-    stack does not support has none.
-    """
+    """Shadow kernels for what the other stack supports; None if the flags ask for none."""
     requests, alone, emitter = {}, {}, None
+    taken = {kernel.name for kernel in kernels}
     for kernel in kernels:
-        other = emit_for(kernel).shadow
+        stack = emit_for(kernel)
+        other = stack.shadow
         if other is None:
-            alone[kernel.name] = f"it is a kernel of {emit_for(kernel).name} by the flags"
+            alone[kernel.name] = f"it is a kernel of {stack.name} by the flags"
         elif errors := other.unsupported([kernel]):
             alone[kernel.name] = errors[0].message
         else:
             emitter = other
-            requests[kernel.name] = replace(kernel, name=_free(kernel.name + SUFFIX, kernels))
+            requests[kernel.name] = replace(kernel, name=_free(kernel.name + SUFFIX, taken))
     return Shadows(emitter, {k.name: k for k in kernels}, requests, alone) if emitter is not None else None
 
 
-def _free(name: str, kernels: Sequence[KernelRequest]) -> str:
-    taken = {kernel.name for kernel in kernels}
+def _free(name: str, taken: Container[str]) -> str:
     while name in taken:
         name += "_"
     return name

@@ -376,7 +376,8 @@ heavy = ("llvmlite", "mlir", "scipy", "jax", "google", "testbed.passes", "testbe
          "testbed.evaluator", "testbed.formats.text.parser", "testbed.hlo.verify", "testbed.hlo.analysis",
          "testbed.legacy", "testbed.lhlo",
          "testbed.mlir_emitters", "testbed.migration", "testbed.hlo.opset", "testbed.planning.plan",
-         "testbed.profiling", "testbed.thunks.parse", "importlib.metadata", "rich")
+         "testbed.profiling", "testbed.thunks.parse", "importlib.metadata", "rich",
+         "testbed.thunks.outside", "testbed.backends.host.outside", "testbed.hlo.replica_groups")
 print(status, [m for m in new if any(m == h or m.startswith(h + ".") for h in heavy)])
 """
 

@@ -4,7 +4,10 @@ import json
 
 import pytest
 
+from ...backends.base import DebugKind
 from ...cli.main import main
+from ...cli.run_debug import KINDS
+from ...thunks.insert_checks import CHECKS
 
 PROGRAM = """HloModule m
 ENTRY e { x = f32[2,3] parameter(0)
@@ -24,6 +27,10 @@ def run(tmp_path, capsys):
         return status, capsys.readouterr().out
 
     return run
+
+
+def test_the_kinds_of_checks_are_those_of_the_options():
+    assert KINDS == tuple(DebugKind) == tuple(CHECKS)
 
 
 GOOD, BAD = "{{1,2,3},{4,5,6}}", "{{1,2,3},{4,-5,6}}"
