@@ -54,7 +54,8 @@ class ElfObject:
 
     @property
     def global_symbols(self) -> ObjectSymbols:
-        undefined = {self.names[n] for n in self.names if self.symbols["section"][n] == SHN_UNDEF}
+        places = self.symbols["section"]
+        undefined = {name for n, name in self.names.items() if places[n] == SHN_UNDEF}
         return ObjectSymbols(frozenset(self.names.values()) - undefined, frozenset(undefined))
 
     def relocations_of(self, section: int) -> np.ndarray:

@@ -11,7 +11,7 @@ import ctypes
 import functools
 import mmap
 import os
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass
 
 import numpy as np
@@ -140,6 +140,7 @@ def _unknown(what: str) -> CodegenError:
 def _place(parts: Sequence[_Part]) -> list[int]:
     """Give sections, stubs and the table their places. Returns where the segments end."""
     inside = {name for part in parts for name in part.elf.global_symbols.defined}
+    distant = [_distant(part.elf, inside) for part in parts]
     place, ends = 0, []
     for segment in PROTECTION:
         for part in parts:
@@ -148,9 +149,7 @@ def _place(parts: Sequence[_Part]) -> list[int]:
                 if _segment(int(row["flags"])) == segment:
                     part.sections[section] = place = _round(place, max(1, int(row["align"])))
                     place += int(row["size"])
-        for part in parts:
-            far = part.elf.needed_by((CALL,)) - {n for n, name in part.elf.names.items() if name in inside}
-            far = {n for n in far if part.elf.symbols["section"][n] == elf.SHN_UNDEF}
+        for part, far in zip(parts, distant, strict=True):
             if segment == CODE:
                 place = _spread(part.stubs, far, place, len(STUB))
             elif segment == CONSTANTS:
@@ -160,6 +159,12 @@ def _place(parts: Sequence[_Part]) -> list[int]:
     if place > MOST_BYTES:
         raise CodegenError(f"{place} bytes of code: the small code model has 2 GB")
     return ends
+
+
+def _distant(o: ElfObject, inside: Collection[str]) -> set[int]:
+    """The numbers of the symbols that are called and that no object of the image defines."""
+    places = o.symbols["section"]
+    return {n for n in o.needed_by((CALL,)) if places[n] == elf.SHN_UNDEF and o.names.get(n) not in inside}
 
 
 def _segment(flags: int) -> int:
