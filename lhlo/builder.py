@@ -8,7 +8,7 @@ from __future__ import annotations
 import sys
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
-from types import MappingProxyType
+from types import FrameType, MappingProxyType
 from typing import Any
 
 import numpy as np
@@ -237,7 +237,7 @@ def _with_layouts(instruction: Instruction, outputs: Sequence[Shape]) -> Instruc
 
 def _caller() -> Location | None:
     """The line of the first caller outside of this file."""
-    frame = sys._getframe(1)
+    frame: FrameType | None = sys._getframe(1)
     while frame is not None and frame.f_code.co_filename == __file__:
-        frame = frame.f_back  # type: ignore[assignment]
+        frame = frame.f_back
     return None if frame is None else Location(frame.f_lineno, 1, frame.f_code.co_filename)

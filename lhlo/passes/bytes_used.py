@@ -77,8 +77,6 @@ class Bytes:
     def __eq__(self, other: object) -> bool:
         return isinstance(other, Bytes) and set(self.slices()) == set(other.slices())
 
-    __hash__ = None  # type: ignore[assignment]
-
 
 def place_of(value: ir.Value, places: Places) -> BufferSlice:
     return places.slice_of(value, shape_of_memref(str(value.type)).bytes)
