@@ -100,18 +100,18 @@ class Campaign:
     def _begin(self, number: int, suspects: Sequence[str] = ()) -> _Process:
         ours, theirs = multiprocessing.Pipe()
         told = Hunt(
-            self.orders,
-            str(self.folder),
-            self.state.seed,
-            number,
-            self.state.rounds.get(number, 0),
-            self._until,
-            self.limit,
-            tuple(known.cause for known in self.state.causes),
-            tuple(suspects),
-            self.target,
-            self.begin,
-            self.shrink_seconds,
+            orders=self.orders,
+            folder=str(self.folder),
+            seed=self.state.seed,
+            number=number,
+            first_round=self.state.rounds.get(number, 0),
+            until=self._until,
+            limit=self.limit,
+            known=tuple(known.cause for known in self.state.causes),
+            suspects=tuple(suspects),
+            target=self.target,
+            begin=self.begin,
+            shrink_seconds=self.shrink_seconds,
         )
         context = multiprocessing.get_context("spawn")
         with inherited_signals_blocked():
