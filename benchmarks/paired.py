@@ -50,14 +50,16 @@ def race(
     seconds: float = 0.05,
     budget: float = math.inf,
     pause: float = 0.0,
+    clock: Callable[[], float] | None = None,
 ) -> dict[str, Timing]:
     """Time contestants in rotation. In a round, each runs repeatedly for about `seconds`; the mean time of a run
     counts.
 
     budget: a contestant sits out the remaining rounds once its timed runs have taken this many seconds. pause:
-    seconds of sleep before each contestant.
+    seconds of sleep before each contestant. clock: in seconds; perf_counter if none.
     """
-    repeats = {name: _repeats(run, seconds) for name, run in contestants.items()}
+    clock = clock or time.perf_counter
+    repeats = {name: _repeats(run, seconds, clock) for name, run in contestants.items()}
     times: dict[str, list[float]] = {name: [] for name in contestants}
     spent = dict.fromkeys(contestants, 0.0)
     names = list(contestants)
@@ -69,7 +71,7 @@ def race(
             for name in names[shift:] + names[:shift]:
                 if spent[name] < budget:
                     time.sleep(pause)
-                    times[name].append(_time(contestants[name], repeats[name]))
+                    times[name].append(_time(contestants[name], repeats[name], clock))
                     spent[name] += times[name][-1] * repeats[name]
     finally:
         if enabled:
@@ -77,19 +79,19 @@ def race(
     return {name: Timing(tuple(values)) for name, values in times.items()}
 
 
-def _time(run: Callable[[], object], repeats: int) -> float:
+def _time(run: Callable[[], object], repeats: int, clock: Callable[[], float]) -> float:
     run()  # not timed: it pays for the cold caches after another contestant
-    start = time.perf_counter()
+    start = clock()
     for _ in range(repeats):
         run()
-    return (time.perf_counter() - start) / repeats
+    return (clock() - start) / repeats
 
 
-def _repeats(run: Callable[[], object], seconds: float) -> int:
+def _repeats(run: Callable[[], object], seconds: float, clock: Callable[[], float]) -> int:
     run()
-    start = time.perf_counter()
+    start = clock()
     run()
-    return max(1, min(100_000, int(seconds / max(time.perf_counter() - start, 1e-9))))
+    return max(1, min(100_000, int(seconds / max(clock() - start, 1e-9))))
 
 
 def ratio(a: Timing, b: Timing, *, seed: int = 0, resamples: int = 2000) -> Ratio:

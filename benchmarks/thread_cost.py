@@ -69,10 +69,11 @@ def measure(workload: str, stack: str, count: int, rounds: int, compiles: int) -
     equal = all(other == results[0] for other in results[1:])
     timings = race({"constant": constant, "several": several}, rounds=rounds, seconds=0.02)
     base, more = timings["constant"].minimum, timings["several"].minimum
-    alone = _processor_seconds(constant, ranged, rounds)
+    alone = race({"constant": constant, "ranged": ranged}, rounds=rounds, seconds=0.005, clock=time.thread_time)
     split, kernels, rest = _split(made[True])
     name = f"{workload} {stack}"
-    row = (spent[True] / spent[False], base * 1e3, alone[1] / alone[0], more / base, equal)
+    one = alone["ranged"].minimum / alone["constant"].minimum
+    row = (spent[True] / spent[False], base * 1e3, one, more / base, equal)
     return Row(name, f"{split}/{kernels}", rest, *row)
 
 
@@ -85,22 +86,6 @@ def _run(executable: HostExecutable, inputs: Sequence[Any], count: int) -> Calla
         return executable.execute(inputs, outputs=outputs)
 
     return run
-
-
-def _processor_seconds(first: Callable[[], object], second: Callable[[], object], rounds: int) -> tuple[float, float]:
-    """The least processor time of one run of each, in rounds of some milliseconds."""
-    start = time.thread_time()
-    first()
-    repeats = max(1, int(0.005 / max(time.thread_time() - start, 1e-7)))
-    least = [math.inf, math.inf]
-    for turn in range(2 * rounds):
-        run = (first, second)[turn % 2]
-        run()
-        start = time.thread_time()
-        for _ in range(repeats):
-            run()
-        least[turn % 2] = min(least[turn % 2], (time.thread_time() - start) / repeats)
-    return least[0], least[1]
 
 
 def _split(executable: HostExecutable) -> tuple[int, int, float]:
