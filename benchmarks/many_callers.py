@@ -10,7 +10,6 @@ heap or the pool of results has grown by more than --growth KiB.
 from __future__ import annotations
 
 import argparse
-import ctypes
 import sys
 import threading
 import time
@@ -24,6 +23,7 @@ from ..backends.host.memory import memory_stats
 from ..codegen.threads import on_threads
 from ..formats.text.parser import parse_module
 from ..migration import Flags, compile_module
+from .growth import heap_bytes
 
 SMALL = "HloModule small\nENTRY e { x = f32[8] parameter(0)\n  ROOT y = f32[8] add(x, x) }\n"
 
@@ -114,22 +114,12 @@ def _inputs(programs: dict[str, HostExecutable], caller: int) -> dict[str, np.nd
     return {name: random.standard_normal(dims).astype(np.float32) for name, dims in shapes.items()}
 
 
-class _MallInfo(ctypes.Structure):
-    """struct mallinfo2 of glibc."""
-
-    _fields_ = [(name, ctypes.c_size_t) for name in ["arena", "ordblks", "smblks", "hblks", "hblkhd"]]
-    _fields_ += [(name, ctypes.c_size_t) for name in ["usmblks", "fsmblks", "uordblks", "fordblks", "keepcost"]]
-
-
 def _heap() -> int:
-    """Bytes that malloc has given out; 0 where the C library does not say."""
+    """Bytes that malloc has handed out; 0 where the C library does not say."""
     try:
-        info = ctypes.CDLL(None).mallinfo2
+        return heap_bytes()
     except (AttributeError, OSError):
         return 0
-    info.restype = _MallInfo
-    found = info()
-    return int(found.uordblks + found.hblkhd)
 
 
 def main(argv: list[str] | None = None) -> int:

@@ -25,6 +25,7 @@ from ..hlo.errors import InputError
 from ..migration.api import compile, parse
 from ..migration.flags import STACK_NAMES
 from ..migration.stacks import parse_stacks
+from .growth import status_bytes
 
 SAMPLES = 20
 """Points of a curve."""
@@ -86,12 +87,9 @@ ENTRY e {
 def resident_bytes() -> int:
     """Resident memory of this process, in bytes. Raises InputError where the system does not say."""
     try:
-        pages = int(Path("/proc/self/statm").read_text().split()[1])
-    except OSError:
+        return status_bytes("VmRSS")
+    except (OSError, KeyError):
         raise InputError("resident memory is not known here", remedy="run the command on Linux") from None
-    import resource
-
-    return pages * resource.getpagesize()
 
 
 def curve(step: Callable[[], object], steps: int) -> list[int]:

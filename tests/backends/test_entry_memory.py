@@ -15,9 +15,9 @@ from ...backends.host import entry
 from ...backends.host.contexts import IDLE_CONTEXTS
 from ...backends.host.interruptible import SHORT
 from ...backends.host.memory import POOL
+from ...benchmarks.growth import heap_bytes
 from ..support.entry_programs import ADD, NEEDS_ENTRY, PAIR, SCALE, A, B, child, made
 from ..support.hand_built import F32, X, Y, add_program, compiled
-from ..support.heap import bytes_in_use
 
 pytestmark = NEEDS_ENTRY
 
@@ -54,14 +54,14 @@ def test_calls_keep_no_references_and_no_memory(add, pair):
 
     calls(100)
     gc.collect()
-    blocks, before, heap = POOL.stats(), counts(*objects), bytes_in_use()
+    blocks, before, heap = POOL.stats(), counts(*objects), heap_bytes()
     calls(10_000)
     gc.collect()
     after = counts(*objects)
     assert all(abs(a - b) < 50 for a, b in zip(after, before)), (before, after)
     assert POOL.stats().bytes_in_use == blocks.bytes_in_use
     assert POOL.stats().system_allocations == blocks.system_allocations
-    assert bytes_in_use() - heap < 200_000
+    assert heap_bytes() - heap < 200_000
 
 
 def test_a_result_keeps_its_block_and_gives_it_back(add):
@@ -132,10 +132,10 @@ def test_threads_call_at_once_and_nothing_grows(text):
         gc.collect()
 
     once()
-    blocks, heap = POOL.stats(), bytes_in_use()
+    blocks, heap = POOL.stats(), heap_bytes()
     once()
     assert POOL.stats().bytes_in_use <= blocks.bytes_in_use + 8 * (64 << 10)
-    assert bytes_in_use() - heap < 2_000_000
+    assert heap_bytes() - heap < 2_000_000
     assert len(program._contexts) <= IDLE_CONTEXTS
 
 

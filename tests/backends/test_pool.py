@@ -11,10 +11,10 @@ import pytest
 import testbed
 
 from ...backends.host.memory import POOL, BlockPool, MemoryStats, native_functions, size_class
+from ...benchmarks.growth import heap_bytes
 from ...hlo.dtypes import DType
 from ...hlo.shapes import array
 from ..support.hand_built import add_program, compiled
-from ..support.heap import bytes_in_use
 
 
 def test_size_classes_waste_little():
@@ -123,9 +123,9 @@ def test_blocks_of_a_dead_pool_are_freed():
     pool.allocate(1 << 20)
     del pool
     gc.collect()
-    before = bytes_in_use()
+    before = heap_bytes()
     del blocks
-    assert before - bytes_in_use() >= 19 << 20
+    assert before - heap_bytes() >= 19 << 20
 
 
 def test_native_threads_may_share_a_pool():
