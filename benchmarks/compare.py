@@ -20,7 +20,7 @@ from ..migration.flags import STACK_NAMES, Flags
 from ..migration.stacks import STACKS, Prepared, prepare
 from .contestants import recycled, xla_in_this_process
 from .growth import growth
-from .rounds import Block, Clock, Run, Settings, interval, paired_blocks
+from .rounds import Block, Clock, Run, Settings, interval, paired_blocks, random_order
 
 UNKNOWN_BYTES = 1 << 20
 """Added to both peaks of memory: what a run takes beside its arrays, some pages, is not told from 0."""
@@ -68,12 +68,7 @@ def compare(
     """
     settings = settings or Settings()
     sides = [_side(stack, program, inputs, host_program, xla_flags, clock) for stack in (a, b)]
-    rng = np.random.default_rng(settings.seed)
-    for number in range(settings.compiles + 1):
-        for side in (0, 1) if rng.random() < 0.5 else (1, 0):
-            sides[side].compile()
-            if number == 0:  # it also made what all programs share
-                sides[side].forget()
+    _compile(sides, settings)
 
     def make(side: int, block: int) -> Run:
         run = sides[side].run()
@@ -97,6 +92,15 @@ def compare(
         narrow,
         tuple(blocks),
     )
+
+
+def _compile(sides: Sequence[Side], settings: Settings) -> None:
+    rng = np.random.default_rng(settings.seed)
+    for number in range(settings.compiles + 1):
+        for side in random_order(rng):
+            sides[side].compile()
+            if number == 0:  # it also made what all programs share
+                sides[side].forget()
 
 
 def _peak(peaks: Sequence[int | None]) -> int | None:

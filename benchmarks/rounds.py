@@ -90,10 +90,10 @@ def _block(
     make: Callable[[int, int], Run], number: int, settings: Settings, rng: np.random.Generator, clock: Clock
 ) -> Block:
     runs: list[Run] = [lambda: None, lambda: None]
-    for side in _order(rng):
+    for side in random_order(rng):
         runs[side] = make(side, number)
     warm, repeats = [0, 0], [1, 1]
-    for side in _order(rng):
+    for side in random_order(rng):
         warm[side], fastest = warmed(runs[side], settings.sample, clock)
         repeats[side] = max(1, min(100_000, round(settings.sample / max(fastest, 1e-9))))
     times: tuple[list[float], list[float]] = [], []
@@ -101,7 +101,7 @@ def _block(
     gc.disable()
     try:
         for _ in range(settings.rounds):
-            for side in _order(rng):
+            for side in random_order(rng):
                 times[side].append(timed(runs[side], repeats[side], clock))
     finally:
         if enabled:
@@ -109,7 +109,7 @@ def _block(
     return Block(tuple(times[0]), tuple(times[1]), (warm[0], warm[1]))
 
 
-def _order(rng: np.random.Generator) -> tuple[int, int]:
+def random_order(rng: np.random.Generator) -> tuple[int, int]:
     return (0, 1) if rng.random() < 0.5 else (1, 0)
 
 
