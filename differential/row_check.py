@@ -17,7 +17,7 @@ from ..migration import Flags, compile_module
 from ..migration.choose import dtypes_of
 from ..migration.parity import Compared
 from ..migration.units import pairs_of
-from .bounds import bounds_of
+from .bounds import Bound, bounds_of
 from .comparison import compare_within
 from .corpus import load_case, read_suite
 from .filled_inputs import filled_inputs
@@ -86,26 +86,26 @@ def compare_stacks(module: Module, inputs: Sequence[np.ndarray]) -> tuple[list[s
     if not results:
         raise refusals[STACKS[-1]]
     complaints = [f"{stack} refuses it: {error.what}" for stack, error in refusals.items()]
+    bounds = bounds_of(module)
     with np.errstate(all="ignore"):
         expected = evaluate(module, inputs)
         for stack, leaves in results.items():
-            complaints += _differences(stack, leaves, expected, module)
-        return complaints, 0.0 if refusals else _apart(results["mlir"], results["legacy"], module)
+            complaints += _differences(stack, leaves, expected, bounds)
+        return complaints, 0.0 if refusals else _apart(results["mlir"], results["legacy"], bounds)
 
 
 def _differences(
-    stack: str, actual: Sequence[np.ndarray], expected: Sequence[np.ndarray], module: Module
+    stack: str, actual: Sequence[np.ndarray], expected: Sequence[np.ndarray], bounds: Sequence[Bound]
 ) -> Iterator[str]:
-    for leaf, (a, e, bound) in enumerate(zip(actual, expected, bounds_of(module), strict=True)):
+    for leaf, (a, e, bound) in enumerate(zip(actual, expected, bounds, strict=True)):
         found = compare_within(a, e, FROM_NUMPY[e.dtype], bound)
         if not found.agrees:
             yield f"{stack} is {found.max_ulp:.3g} ulp off in result {leaf} ({found.message})"
 
 
-def _apart(new: Sequence[np.ndarray], old: Sequence[np.ndarray], module: Module) -> float:
+def _apart(new: Sequence[np.ndarray], old: Sequence[np.ndarray], bounds: Sequence[Bound]) -> float:
     """The largest finite distance between two results, in steps between neighbouring values."""
     found = [
-        compare_within(a, b, FROM_NUMPY[b.dtype], bound).max_ulp
-        for a, b, bound in zip(new, old, bounds_of(module), strict=True)
+        compare_within(a, b, FROM_NUMPY[b.dtype], bound).max_ulp for a, b, bound in zip(new, old, bounds, strict=True)
     ]
     return max((d for d in found if math.isfinite(d)), default=0.0)
