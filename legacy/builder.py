@@ -292,9 +292,9 @@ class Code:
             unroll = Unroll.FREELY
         return Loop(self, start, extent, step, carried, unroll)
 
-    def between(self, start: IndexValue, end: IndexValue) -> Loop:
-        """Open a loop for i in start, … < end; start < end."""
-        return Loop(self, start, self.subtract(end, start), 1, (), Unroll.FREELY)
+    def between(self, start: IndexValue, end: IndexValue, step: int = 1, *, unroll: Unroll = Unroll.FREELY) -> Loop:
+        """Open a loop for i in start, start + step, … < end; start < end."""
+        return Loop(self, start, self.subtract(end, start), step, (), unroll)
 
     def range(
         self,

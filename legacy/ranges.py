@@ -54,8 +54,8 @@ def elements(code: Code, steps: Steps | None, count: int) -> Iterator[IndexValue
         loop.close()
         return
     each = count // steps.partition.extent
-    block, begin = steps.partition.least * each, code.multiply(steps.begin, each)
-    outer = Loop(code, begin, code.subtract(code.multiply(steps.end, each), begin), block, (), Unroll.NEVER)
+    block, begin, end = steps.partition.least * each, code.multiply(steps.begin, each), code.multiply(steps.end, each)
+    outer = code.between(begin, end, block, unroll=Unroll.NEVER)
     inner = code.loop(block)
     yield code.add(outer.index, inner.index)
     inner.close()

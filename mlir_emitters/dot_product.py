@@ -60,11 +60,6 @@ def product_of(b: Builder, node: Node, result: Buffer, vector_bits: int) -> Prod
     return product
 
 
-def columns_of_step(product: Product, partition: Partition) -> int:
-    """The columns of a step; 0 if steps do not number columns."""
-    return positions_of_step(product.column, partition)
-
-
 def positions_of_step(dimension: Dimension, partition: Partition) -> int:
     """The positions along a dimension in a step; 0 if the steps do not number the first places that it runs over."""
     places = tuple(d for d, _ in dimension.places)
@@ -77,7 +72,7 @@ def takes_steps(b: Builder, node: Node, result: Buffer, vector_bits: int, partit
     if product is None:
         return False
     wide = COMPUTE.get(accumulator_of(node), accumulator_of(node))
-    columns = columns_of_step(product, partition) * partition.least
+    columns = positions_of_step(product.column, partition) * partition.least
     if columns:
         return columns % (vector_bits // (8 * wide.bytes)) == 0
     first = product.outer[0] if product.outer else product.row

@@ -27,7 +27,7 @@ from .dot import accumulator_of, narrow
 from .dot_dims import Dimension
 from .dot_dtypes import COMPUTE
 from .dot_operands import Block, Operands
-from .dot_product import Product, columns_of_step, positions_of_step, product_of
+from .dot_product import Product, positions_of_step, product_of
 from .elemental import Elemental, Indices
 from .elements import Scalar, encode, flatten, raw_type
 from .graph import Buffer, Node
@@ -86,7 +86,7 @@ def emit_matmul(
         return False
     wide = accumulator_of(node)
     wide = COMPUTE.get(wide, wide)
-    of_step = 0 if steps is None else columns_of_step(product, steps.partition)
+    of_step = 0 if steps is None else positions_of_step(product.column, steps.partition)
     rows_of_step = 0 if steps is None or of_step else positions_of_step(product.row, steps.partition)
     Matmul(e, product, result, wide, vector_bits, write, steps, of_step, rows_of_step).emit()
     return True
