@@ -9,7 +9,7 @@ from __future__ import annotations
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, NamedTuple
 
-from ..formats.whole_files import write_whole
+from . import plots
 from .graph_theme import Theme, theme_of
 
 if TYPE_CHECKING:
@@ -37,36 +37,17 @@ class Rectangle(NamedTuple):
 
 def draw(report: BufferReport, target: Path, theme: str = "light") -> None:
     """Write the plot. The file appears complete or not at all. Raises InputError if it cannot be written."""
-    kind = target.suffix.lower().removeprefix(".")
-    write_whole(target, lambda file: draw_to(report, file, kind, theme))
-
-
-def draw_to(report: BufferReport, file: Any, kind: str, theme: str = "light") -> None:
-    """Write the plot to an open file. kind: svg or png."""
-    from matplotlib import rc_context
-
-    with rc_context({"svg.hashsalt": "testbed", "svg.fonttype": "none"}):  # equal plots are equal files
-        figure = figure_of(report, theme_of(theme))
-        figure.savefig(file, format=kind, metadata={"Date": None} if kind == "svg" else None)
+    plots.draw(lambda: figure_of(report, theme_of(theme)), target)
 
 
 def figure_of(report: BufferReport, theme: Theme) -> Any:
     """The plot as a matplotlib figure."""
-    from matplotlib.backends.backend_agg import FigureCanvasAgg
-    from matplotlib.figure import Figure
-
-    figure = Figure(figsize=(13, 7), facecolor=theme.page)
-    FigureCanvasAgg(figure)
+    figure = plots.new_figure(theme)
     arena, alive = figure.subplots(2, 1, sharex=True, height_ratios=(5, 1))
     figure.subplots_adjust(left=0.07, right=0.72, top=0.94, bottom=0.07, hspace=0.05)
     for axes in (arena, alive):
-        axes.set_facecolor(theme.page)
-        axes.tick_params(colors=theme.text, labelsize=8)
+        plots.colour(axes, theme)
         axes.yaxis.set_major_formatter(lambda value, _: bytes_text(value))
-        for spine in axes.spines.values():
-            spine.set_color(theme.line)
-        axes.yaxis.label.set_color(theme.text)
-        axes.xaxis.label.set_color(theme.text)
     _arena(arena, report, theme)
     _alive(alive, report, theme)
     return figure

@@ -60,11 +60,13 @@ def _draw_computation(computation: Computation) -> str:
 
 
 def _draw_buffers(report: BufferReport) -> str:
-    from .buffers_plot import draw_to
+    from .buffers_plot import figure_of
+    from .graph_theme import theme_of
+    from .plots import draw_to
 
     file = io.BytesIO()
     try:
-        draw_to(report, file, "svg")
+        draw_to(lambda: figure_of(report, theme_of("light")), file, "svg")
     except ImportError:
         raise InputError("the picture of buffers needs matplotlib", remedy=adding("plot")) from None
     return file.getvalue().decode()

@@ -10,7 +10,7 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, NamedTuple
 
-from ..formats.whole_files import write_whole
+from . import plots
 from .buffers_plot import bytes_text, shortened
 from .graph_theme import Theme, theme_of
 
@@ -59,30 +59,18 @@ def _point(step: Step) -> Point:
 
 def draw(report: Report, limits: Limits, target: Path, theme: str = "light") -> None:
     """Write the plot. The file appears complete or not at all. Raises InputError if it cannot be written."""
-    kind = target.suffix.lower().removeprefix(".")
-    write_whole(target, lambda file: draw_to(report, limits, file, kind, theme))
-
-
-def draw_to(report: Report, limits: Limits, file: Any, kind: str, theme: str = "light") -> None:
-    """Write the plot to an open file. kind: svg or png."""
-    from matplotlib import rc_context
-
-    with rc_context({"svg.hashsalt": "testbed", "svg.fonttype": "none"}):  # equal plots are equal files
-        figure = figure_of(report, limits, theme_of(theme))
-        figure.savefig(file, format=kind, metadata={"Date": None} if kind == "svg" else None)
+    plots.draw(lambda: figure_of(report, limits, theme_of(theme)), target)
 
 
 def figure_of(report: Report, limits: Limits, theme: Theme) -> Any:
     """The plot as a matplotlib figure."""
-    from matplotlib.backends.backend_agg import FigureCanvasAgg
-    from matplotlib.figure import Figure
-
-    figure = Figure(figsize=(13, 7), facecolor=theme.page)
-    FigureCanvasAgg(figure)
+    figure = plots.new_figure(theme)
     moving, roof = figure.subplots(1, 2, width_ratios=(1, 5))
     figure.subplots_adjust(left=0.07, right=0.74, top=0.92, bottom=0.09, wspace=0.22)
     for axes in (moving, roof):
-        _plain(axes, theme)
+        plots.colour(axes, theme)
+        axes.set_yscale("log")
+        axes.grid(True, which="major", color=theme.line, alpha=0.25, linewidth=0.5)
     points = points_of(report)
     whole = sum(p.time for p in points) or 1.0
     numbers = {id(p): n for n, p in enumerate(points[:LABELLED], 1)}
@@ -92,18 +80,6 @@ def figure_of(report: Report, limits: Limits, theme: Theme) -> Any:
     figure.suptitle(title.replace(", 1 threads", ", 1 thread"), color=theme.text, fontsize=11)
     _beside(figure, points, whole, numbers, theme)
     return figure
-
-
-def _plain(axes: Any, theme: Theme) -> None:
-    axes.set_facecolor(theme.page)
-    axes.set_yscale("log")
-    axes.tick_params(which="both", colors=theme.text, labelsize=8)
-    axes.grid(True, which="major", color=theme.line, alpha=0.25, linewidth=0.5)
-    for spine in axes.spines.values():
-        spine.set_color(theme.line)
-    axes.xaxis.label.set_color(theme.text)
-    axes.yaxis.label.set_color(theme.text)
-    axes.title.set_color(theme.text)
 
 
 def bandwidths(limits: Limits) -> dict[str, float]:
