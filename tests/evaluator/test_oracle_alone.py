@@ -39,6 +39,7 @@ LANGUAGE = (
     "hlo/analysis/nesting.py",
     "hlo/attributes.py",
     "hlo/conventions.py",
+    "hlo/devices.py",
     "hlo/dtypes.py",
     "hlo/dynamic_border.py",
     "hlo/display.py",
