@@ -126,7 +126,7 @@ def parse_arguments(argv: Sequence[str] | None) -> argparse.Namespace:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--room", action="append", choices=ROOMS, help="one room; may be given again (default: all)")
     parser.add_argument("--only", metavar="TEXT", help="mutants whose name holds this")
-    parser.add_argument("--sample", type=int, metavar="N", help="so many of each room, by chance")
+    parser.add_argument("--sample", type=int, metavar="N", help="N of each room, by chance")
     parser.add_argument("--seed", type=int, default=0, help="of the sample")
     parser.add_argument("--jobs", type=int, default=os.cpu_count() or 1)
     parser.add_argument("--limit", type=float, default=60.0, metavar="SECONDS", help="for one mutant")
