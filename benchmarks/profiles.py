@@ -5,7 +5,7 @@ from __future__ import annotations
 import gc
 import time
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 import numpy as np
@@ -13,7 +13,7 @@ import numpy as np
 from ..backends.host.profiled import Profiled
 from ..codegen.threads import threads
 from ..hlo.analysis.cost_analysis import Cost
-from ..profiling.facts import Facts, StepFacts, facts_of
+from ..profiling.facts import Facts, Known, StepFacts, facts_of
 from ..profiling.report import Report, Step
 from ..profiling.totals import MOST_COST, Times, Totals, parents_of, times_of, totals, undisturbed
 from ..thunks.events import MOST_EVENTS
@@ -164,32 +164,13 @@ def _described(executable: HostExecutable, times: Times) -> Iterator[tuple[int, 
     """(depth, facts, iterations of a loop) by step."""
     steps = numbered_steps(executable.thunks)
     stacks = dict(executable.kernels)
-    known: dict[tuple[str, str], list[StepFacts]] = {}
-    if executable.is_planned:
-        for facts in facts_of(executable.plan, stacks, executable.program.attributes):
-            known.setdefault((facts.facts.name, facts.kind), []).append(facts)
+    known = Known(facts_of(executable.plan, stacks, executable.program.attributes) if executable.is_planned else ())
     for n, (depth, thunk) in enumerate(steps):
         iterations = None
         if isinstance(thunk, WhileThunk):
             body = n + 1 + len(numbered_steps(thunk.condition))
             iterations = float(times.calls[body]) if numbered_steps(thunk.body) else None
-        yield depth, _facts_of(thunk, known, stacks), iterations
-
-
-def _facts_of(thunk: Thunk, known: Mapping[tuple[str, str], list[StepFacts]], stacks: Mapping[str, str]) -> StepFacts:
-    """The facts of a thunk's step in the plan, of several with one name in their order; else what the thunk says.
-
-    An exchange with other devices is one kernel of the plan, and several thunks.
-    """
-    kind = kind_of(thunk)
-    if kind in PLANNED:
-        found = known.get((thunk.name, kind))
-        return found.pop(0) if found else _facts_of_thunk(thunk, stacks)
-    found = known.get((thunk.name, "kernel"))
-    return replace(found[0], kind=kind, stack="") if found else _facts_of_thunk(thunk, stacks)
-
-
-PLANNED = frozenset({"kernel", "copy", "while", "conditional"})
+        yield depth, known.take(thunk.name, kind_of(thunk)) or _facts_of_thunk(thunk, stacks), iterations
 
 
 def _facts_of_thunk(thunk: Thunk, stacks: Mapping[str, str]) -> StepFacts:

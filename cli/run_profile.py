@@ -28,10 +28,10 @@ def prepare_watched(program: Program, emitters: str, options: CompileOptions) ->
 def print_profile(profile: Profile) -> None:
     """A line for each step, and what they are of."""
     from ..benchmarks.tables import left, right
-    from ..profiling.profile import HEAD
+    from ..profiling.profile import WORDS
 
     say()
-    columns = [*map(left, HEAD[:2]), *map(right, HEAD[2:])]
+    columns = [left(head) if head in WORDS else right(head) for head in profile.head]
     say(table(columns, profile.cells()))
     for line in profile.summary().splitlines():
         say(wrapped(line))

@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
-from dataclasses import dataclass
+from collections import deque
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass, replace
 
 from ..hlo.analysis.cost_analysis import Cost, CostAnalysis
 from ..hlo.ir import Computation, Instruction
@@ -73,6 +74,26 @@ def facts_of(plan: Plan, stacks: Mapping[str, str], attributes: Mapping[str, obj
     """
     reader = _Reader(stacks, Sources(attributes), CostAnalysis())
     return [reader.step(step) for step in plan.walk() if not isinstance(step, ProfileStep)]
+
+
+PLANNED = frozenset({"kernel", "copy", "while", "conditional"})
+"""Kinds of the plan's steps. A program has others, too: an exchange with other devices is one kernel of the plan."""
+
+
+class Known:
+    """The facts of a plan's steps, for the steps of the program that was made of it."""
+
+    def __init__(self, steps: Iterable[StepFacts]):
+        self._steps: dict[tuple[str, str], deque[StepFacts]] = {}
+        for facts in steps:
+            self._steps.setdefault((facts.facts.name, facts.kind), deque()).append(facts)
+
+    def take(self, name: str, kind: str) -> StepFacts | None:
+        """The facts of the next step of that name and kind; None if the plan has no such step (left)."""
+        found = self._steps.get((name, kind if kind in PLANNED else "kernel"))
+        if not found:
+            return None
+        return found.popleft() if kind in PLANNED else replace(found[0], kind=kind, stack="")
 
 
 @dataclass(frozen=True, eq=False)

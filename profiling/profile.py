@@ -2,11 +2,17 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from collections.abc import Iterable
+from dataclasses import dataclass, replace
 from typing import Any
 
-HEAD = ("step", "kind", "calls", "total us", "share", "mean us", "min us")
-"""The columns of `Profile.cells`."""
+from .facts import Known, StepFacts
+
+HEAD = ("step", "kind", "calls", "total us", "share", "mean us", "min us", "source")
+"""The columns of a profile; `source` only where something is known of it."""
+
+WORDS = frozenset({"step", "kind", "source"})
+"""Those that hold words, not numbers."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -14,7 +20,7 @@ class Row:
     """The times of one step. what: kernel, copy, while or conditional. depth: how many steps it is inside of.
 
     total, least: nanoseconds, without what the profile itself costs. A loop's times include its steps'. least: the
-    shortest call.
+    shortest call. op_name, source: of the step's HLO instruction, or "".
     """
 
     id: int
@@ -24,6 +30,8 @@ class Row:
     calls: int = 0
     total: float = 0.0
     least: float = 0.0
+    op_name: str = ""
+    source: str = ""
 
     @property
     def mean(self) -> float:
@@ -48,9 +56,24 @@ class Profile:
         """Nanoseconds of the steps that are inside of no other."""
         return sum(row.total for row in self.rows if not row.depth)
 
+    def with_facts(self, steps: Iterable[StepFacts]) -> Profile:
+        """The profile with what is known of the steps of its plan."""
+        known = Known(steps)
+
+        def one(row: Row) -> Row:
+            found = known.take(row.name, row.what)
+            return row if found is None else replace(row, op_name=found.facts.op_name, source=found.facts.source)
+
+        return replace(self, rows=tuple(map(one, self.rows)))
+
+    @property
+    def head(self) -> tuple[str, ...]:
+        """The columns of `cells`, some of HEAD."""
+        return HEAD if any(row.source or row.op_name for row in self.rows) else HEAD[:-1]
+
     def cells(self) -> list[tuple[str, ...]]:
-        """A row of text for each step, as in HEAD."""
-        whole = self.total or 1.0
+        """A row of text for each step, as in `head`. A step without a place in the source has its op_name there."""
+        whole, width = self.total or 1.0, len(self.head)
         return [
             (
                 "  " * row.depth + row.name,
@@ -60,7 +83,8 @@ class Profile:
                 f"{100 * row.total / whole:.1f}%",
                 f"{row.mean / 1e3:.2f}",
                 f"{row.least / 1e3:.2f}",
-            )
+                row.source or row.op_name,
+            )[:width]
             for row in self.rows
         ]
 
@@ -73,10 +97,11 @@ class Profile:
         return text
 
     def __str__(self) -> str:
-        table = [HEAD, *self.cells()]
-        widths = [max(len(row[n]) for row in table) for n in range(len(HEAD))]
+        head = self.head
+        table = [head, *self.cells()]
+        widths = [max(len(row[n]) for row in table) for n in range(len(head))]
         lines = [
-            "  ".join(cell.ljust(w) if n < 2 else cell.rjust(w) for n, (cell, w) in enumerate(zip(row, widths)))
+            "  ".join(c.ljust(w) if name in WORDS else c.rjust(w) for name, c, w in zip(head, row, widths))
             for row in table
         ]
         return "\n".join([*(line.rstrip() for line in lines), self.summary()])
@@ -88,6 +113,8 @@ class Profile:
                 "name": row.name,
                 "id": row.id,
                 "kind": row.what,
+                "op_name": row.op_name,
+                "source": row.source,
                 "depth": row.depth,
                 "calls": row.calls,
                 "total_ns": row.total,

@@ -268,7 +268,12 @@ class HostExecutable(Executable):
             raise InputError(
                 f"{self.program.name} was compiled without a profile", remedy="use CompileOptions(profile=True)"
             )
-        return self._events.profile(clear)
+        made = self._events.profile(clear)
+        if self._plan is None:
+            return made
+        from ...profiling.facts import facts_of
+
+        return made.with_facts(facts_of(self._plan, dict(self.kernels), self.program.attributes))
 
     @property
     def has_shadows(self) -> bool:

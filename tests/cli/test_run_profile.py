@@ -48,3 +48,37 @@ def test_there_is_none_without_kernels(emitters, tmp_path, capsys):
     (tmp_path / "loop.hlo").write_text(SMALL_LOOP)
     assert main(["run", str(tmp_path / "loop.hlo"), "--emitters", emitters, "--profile"]) == 2
     assert "--profile needs compiled kernels" in capsys.readouterr().err
+
+
+SOURCES = """HloModule m
+ENTRY e {
+  p = f32[8,8] parameter(0)
+  d = f32[8,8] dot(p, p), lhs_contracting_dims={1}, rhs_contracting_dims={0}, metadata={op_name="jit(f)/dot" source_file="a.py" source_line=12}
+  c = f32[8,8] custom-call(d), custom_call_target="Sharding", metadata={op_name="jit(f)/shard"}
+  ROOT r = f32[8,8] dot(c, p), lhs_contracting_dims={1}, rhs_contracting_dims={0}, metadata={op_name="jit(f)/last"}
+}
+"""
+
+
+@pytest.mark.parametrize("emitters", ["legacy", "mlir"])
+def test_steps_name_their_source_or_their_op_name(emitters, tmp_path, capsys):
+    (tmp_path / "m.hlo").write_text(SOURCES)
+    run = ["run", str(tmp_path / "m.hlo"), "--emitters", emitters, "--profile"]
+    assert main([*run, "--json"]) == 0
+    (iteration,) = json.loads(capsys.readouterr().out)["programs"][0]["iterations"]
+    steps = [(s["name"], s["op_name"], s["source"]) for s in iteration["profile"]["steps"]]
+    assert steps == [("d", "jit(f)/dot", "a.py:12"), ("r", "jit(f)/last", "")]
+    assert main(run) == 0
+    lines = capsys.readouterr().out.splitlines()
+    head = next(n for n, line in enumerate(lines) if line.startswith("step "))
+    assert [lines[head].split()[-1], lines[head + 1].split()[-1], lines[head + 2].split()[-1]] == [
+        "source",
+        "a.py:12",
+        "jit(f)/last",
+    ]
+
+
+def test_without_metadata_there_is_no_column_for_it(tmp_path, capsys):
+    (tmp_path / "loop.hlo").write_text(SMALL_LOOP)
+    assert main(["run", str(tmp_path / "loop.hlo"), "--init", "zeros", "--profile"]) == 0
+    assert not any("source" in line.split() for line in capsys.readouterr().out.splitlines())

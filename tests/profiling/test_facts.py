@@ -1,10 +1,12 @@
 """Facts of steps: opcodes, sources, work; the shares of a fusion's instructions, which add up to one."""
 
+from dataclasses import replace
+
 import pytest
 
 from ...formats.text.parser import parse_module
 from ...planning.planner import plan
-from ...profiling.facts import facts_of
+from ...profiling.facts import Known, facts_of
 from ...profiling.insert import profiled
 from ..support.lhlo_programs import SMALL_LOOP
 
@@ -52,3 +54,12 @@ def test_a_custom_call_has_its_target_and_the_bytes_of_its_buffers():
     (step,) = [s for s in facts(SOLVED) if s.kind == "kernel" and "custom-call" in s.facts.opcode]
     assert step.facts.opcode == "custom-call lapack_sgetrf_ffi"
     assert step.work.bytes >= 4 * 4 * 4 + 4 * 4 and step.work.flops == 0
+
+
+def test_steps_of_one_name_take_their_facts_in_order_and_exchanges_share_theirs():
+    first, second = facts(FUSED)[0], facts(SMALL_LOOP)[0]
+    second = replace(second, facts=replace(second.facts, name=first.facts.name), kind="kernel")
+    known = Known([first, second])
+    done = known.take(first.facts.name, "collectivedone")
+    assert done == replace(first, kind="collectivedone", stack="") and known.take(first.facts.name, "copy") is None
+    assert [known.take(first.facts.name, "kernel") for _ in range(3)] == [first, second, None]
