@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING
 
 import click
 
-from .fuzz import names_of
+from .fuzz_options import names_of
 from .json_output import json_option, print_document
 from .output import say, wrapped
 from .params import FILE, NameList
@@ -22,7 +22,8 @@ if TYPE_CHECKING:
     from ..hlo.dtypes import DType
 
 SAVE_SECONDS = 5.0
-SCHEMA = 1
+SCHEMA = 2
+"""Of the file of results. 2: it names the stacks that they are of."""
 
 
 def _ops() -> list[str]:
@@ -77,7 +78,7 @@ def command(
     if dtypes is not None:
         types = [BY_NAME[name] for name in names_of("--dtypes", dtypes, _dtypes())]
     chosen = list(rows(types, frozenset(map(Op, names_of("--ops", ops, _ops()))) if ops is not None else None))
-    results = _read(Path(output)) if output else []
+    results = _read(Path(output), names) if output else []
     left = parts_of(chosen, frozenset((r.row, r.part) for r in results))
     until = time.monotonic() + seconds if seconds is not None else float("inf")
     saved = time.monotonic()
@@ -88,20 +89,25 @@ def command(
             results.append(result)
             advance()
             if output and time.monotonic() - saved > SAVE_SECONDS:
-                _write(Path(output), results)
+                _write(Path(output), names, results)
                 saved = time.monotonic()
 
         try:
             run_parts(left, jobs, names, take, lambda: time.monotonic() > until, Target.host())
         finally:
             if output:
-                _write(Path(output), results)
+                _write(Path(output), names, results)
     asked = {row.name for row in chosen}
     shown = [r for r in results if r.row in asked]  # the file may hold others
     bad = [r for r in shown if r.status not in ("agree", "refused")]
     wanted = sum(row.parts for row in chosen)
     if as_json:
-        body = {"parts": wanted, "left": wanted - len(shown), "results": [r.to_json() for r in shown]}
+        body = {
+            "stacks": list(names),
+            "parts": wanted,
+            "left": wanted - len(shown),
+            "results": [r.to_json() for r in shown],
+        }
         return print_document("exhaustive", int(bool(bad)), body)
     _report(shown, bad, wanted)
     return 1 if bad else 0
@@ -121,8 +127,10 @@ def _report(results: Sequence[Result], bad: Sequence[Result], wanted: int) -> No
     )
 
 
-def _read(file: Path) -> list[Result]:
-    """The results in a file; none if there is no such file. Raises InputError if it is another one's."""
+def _read(file: Path, stacks: Sequence[str]) -> list[Result]:
+    """The results in a file; none if there is no such file. Raises InputError if it is another one's, or if they are of
+    other stacks.
+    """
     from ..differential.exhaustive import Result
     from ..hlo.errors import InputError
 
@@ -132,6 +140,9 @@ def _read(file: Path) -> list[Result]:
         stored = json.loads(file.read_text(encoding="utf-8"))
         if stored["schema"] != SCHEMA:
             raise InputError(f"{file}: schema {stored['schema']}, not {SCHEMA}", remedy="give another file with -o")
+        if tuple(stored["stacks"]) != tuple(stacks):
+            remedy = f"give --stacks {','.join(stored['stacks'])}, or another file with -o"
+            raise InputError(f"{file}: results of other stacks", remedy=remedy)
         return [Result(**{**r, "inputs": tuple(r["inputs"])}) for r in stored["results"]]
     except OSError as error:
         raise InputError(f"{file}: {error.strerror}", remedy="give another file with -o") from None
@@ -139,7 +150,9 @@ def _read(file: Path) -> list[Result]:
         raise InputError(f"{file}: no results of testbed exhaustive: {error!r}", remedy="give another file") from None
 
 
-def _write(file: Path, results: Sequence[Result]) -> None:
+def _write(file: Path, stacks: Sequence[str], results: Sequence[Result]) -> None:
     from ..formats.whole_files import write_text
 
-    write_text(file, json.dumps({"schema": SCHEMA, "results": [r.to_json() for r in results]}) + "\n")
+    write_text(
+        file, json.dumps({"schema": SCHEMA, "stacks": list(stacks), "results": [r.to_json() for r in results]}) + "\n"
+    )

@@ -35,7 +35,7 @@ SETTINGS = f"inline {MOST_LINES}, nothing to contract"
 def build_with_kernels(host_ir: str, kernels: Sequence[str], options: EmitOptions) -> CompiledObject:
     """The object of `host_ir` with small kernels of the LLVM modules `kernels` inlined; others are external symbols."""
     start = time.perf_counter()
-    with compiler(options.target) as lent:
+    with compiler(options.target, options.optimized) as lent:
         module = _linked(host_ir, kernels, options, lent)
         optimized = time.perf_counter()
         data = emit_object(lent.machine, module)
@@ -44,7 +44,7 @@ def build_with_kernels(host_ir: str, kernels: Sequence[str], options: EmitOption
 
 def with_kernels(host_ir: str, kernels: Sequence[str], options: EmitOptions) -> str:
     """The LLVM IR that `build_with_kernels` makes code of."""
-    with compiler(options.target) as lent:
+    with compiler(options.target, options.optimized) as lent:
         return str(_linked(host_ir, kernels, options, lent))
 
 

@@ -35,33 +35,39 @@ BUILDER_MODULES = 32
 """
 
 
+OPTIMIZED = 3
+"""LLVM's level of optimisation, as in -O3; without optimisation it is 0."""
+
+
 @dataclass(eq=False, slots=True)
 class Compiler:
-    """What one thread needs to compile for a target: a target machine, and a pass builder on it."""
+    """What one thread needs to compile for a target: a target machine, and a pass builder on it. level: 3 or 0."""
 
     machine: llvm.TargetMachine
+    level: int = OPTIMIZED
     _builder: llvm.PassBuilder | None = None
     _modules: int = 0
 
     def pass_builder(self) -> llvm.PassBuilder:
-        """The pass builder for the next module: O3 with all vectorizers."""
+        """The pass builder for the next module: O3 with all vectorizers, or O0."""
         if self._builder is None or self._modules >= BUILDER_MODULES:
-            self._builder, self._modules = _make_builder(self.machine), 0
+            self._builder, self._modules = _make_builder(self.machine, self.level), 0
         self._modules += 1
         return self._builder
 
 
-_IDLE: dict[Target, list[Compiler]] = {}
+_IDLE: dict[tuple[Target, int], list[Compiler]] = {}
 
 
 @contextmanager
-def compiler(target: Target) -> Iterator[Compiler]:
-    """Lend a compiler to one thread at a time. Returned compilers are reused."""
-    idle = _IDLE.setdefault(target, [])
+def compiler(target: Target, optimized: bool = True) -> Iterator[Compiler]:
+    """Lend a compiler to one thread at a time. Returned compilers are reused. optimized: as of EmitOptions."""
+    level = OPTIMIZED if optimized else 0
+    idle = _IDLE.setdefault((target, level), [])
     try:
         lent = idle.pop()
     except IndexError:
-        lent = Compiler(make_machine(target))
+        lent = Compiler(make_machine(target, level=level), level)
     try:
         yield lent
     finally:
@@ -75,12 +81,10 @@ def target_machine(target: Target) -> Iterator[llvm.TargetMachine]:
         yield lent.machine
 
 
-def _make_builder(machine: llvm.TargetMachine) -> llvm.PassBuilder:
-    tuning = llvm.create_pipeline_tuning_options(speed_level=3)
-    tuning.slp_vectorization = True
-    tuning.loop_vectorization = True
-    tuning.loop_interleaving = True
-    tuning.loop_unrolling = True
+def _make_builder(machine: llvm.TargetMachine, level: int) -> llvm.PassBuilder:
+    tuning = llvm.create_pipeline_tuning_options(speed_level=level)
+    tuning.slp_vectorization = tuning.loop_vectorization = level > 0
+    tuning.loop_interleaving = tuning.loop_unrolling = level > 0
     return llvm.create_pass_builder(machine, tuning)
 
 
@@ -88,13 +92,13 @@ ABI = {"riscv64": "lp64d"}
 """Architecture → the ABI of its Linux, where LLVM's default is another: floats travel in registers of floats."""
 
 
-def make_machine(target: Target, relocation: str = "pic") -> llvm.TargetMachine:
-    """A new target machine: O3, small code model. relocation: LLVM's model, 'pic' or 'static'."""
+def make_machine(target: Target, relocation: str = "pic", level: int = OPTIMIZED) -> llvm.TargetMachine:
+    """A new target machine, small code model. relocation: LLVM's model, 'pic' or 'static'. level: of optimisation."""
     start()
     abi = ABI.get(target.architecture, "")
     try:
         return llvm.Target.from_triple(target.triple).create_target_machine(
-            cpu=target.cpu, features=target.features, opt=3, reloc=relocation, codemodel="small", abiname=abi
+            cpu=target.cpu, features=target.features, opt=level, reloc=relocation, codemodel="small", abiname=abi
         )
     except RuntimeError as error:
         raise CodegenError(

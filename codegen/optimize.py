@@ -25,14 +25,14 @@ class CompiledObject:
 
 
 def optimize(llvm_ir: str, options: EmitOptions) -> str:
-    """The LLVM IR after all O3 passes for the target."""
-    with compiler(options.target) as lent:
+    """The LLVM IR after all passes for the target: O3, or O0 where the options say so."""
+    with compiler(options.target, options.optimized) as lent:
         return str(optimized_module(llvm_ir, options, lent))
 
 
 def assembly(llvm_ir: str, options: EmitOptions) -> str:
     """The assembly that `compile_object` would encode."""
-    with compiler(options.target) as lent:
+    with compiler(options.target, options.optimized) as lent:
         return lent.machine.emit_assembly(optimized_module(llvm_ir, options, lent))
 
 
@@ -49,7 +49,7 @@ def build_object(llvm_ir: str, options: EmitOptions, cache: ObjectCache | None =
         if found is not None:
             return CompiledObject(found, 0.0, 0.0, cached=True)
     start = time.perf_counter()
-    with compiler(options.target) as lent:
+    with compiler(options.target, options.optimized) as lent:
         module = optimized_module(llvm_ir, options, lent)
         optimized = time.perf_counter()
         data = emit_object(lent.machine, module)
@@ -106,7 +106,7 @@ _PARENTHESIS = re.compile(r'[()]|"[^"\n]*"')
 
 
 def optimized_module(llvm_ir: str, options: EmitOptions, lent: Compiler) -> llvm.ModuleRef:
-    """The module after all O3 passes. lent: a compiler for the target."""
+    """The module after all passes of a compiler for the target."""
     module = parse(prepare(llvm_ir, options))
     module.triple = options.target.triple
     module.data_layout = str(lent.machine.target_data)

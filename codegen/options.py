@@ -7,7 +7,7 @@ from dataclasses import dataclass
 
 from ..hlo.errors import InputError
 
-SETTINGS = "O3 slp loop-vectorize interleave unroll; pic small"
+SETTINGS = "O3 slp loop-vectorize interleave unroll, or O0; pic small"
 """The settings of `compiler` (llvm.py) in words, a part of every cache key. Change them together."""
 
 
@@ -86,13 +86,16 @@ class EmitOptions:
 
     strict: no FP contraction, no reassociation of reductions, subnormals are kept. keep_stages: print every
     intermediate IR, which adds about a quarter to MLIR's time. ranges: a kernel that may be split takes the steps that
-    it computes, if its stack's loops can; code never depends on the number of threads.
+    it computes, if its stack's loops can; code never depends on the number of threads. optimized: False leaves out
+    LLVM's optimiser and selects instructions the fast way, for a program that runs once on little data: its code is
+    made in a tenth of the time, and is slow. No stack reads it.
     """
 
     target: Target
     strict: bool = False
     keep_stages: bool = False
     ranges: bool = False
+    optimized: bool = True
 
     @staticmethod
     def host(strict: bool = False) -> EmitOptions:

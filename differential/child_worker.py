@@ -17,7 +17,7 @@ from ..hlo.errors import InputError, TestbedError
 from ..hlo.ir import Module
 from ..hlo.verify.verifier import verify
 from .outcome import Outcome, Run, concluded, run_stack
-from .setting import Setting
+from .setting import Setting, planned_once
 
 Say = Callable[[str, object], None]
 
@@ -58,11 +58,11 @@ def _outcome(
     if isinstance(module, str):
         module = parse_module(module)
     verify(module)
-    runs = dict(known)
+    runs, plan = dict(known), planned_once(module, setting)
     for stack in stacks:
         if stack not in known:
             say("begins", stack)
-            runs[stack] = run_stack(module, inputs, stack, setting)
+            runs[stack] = run_stack(module, inputs, stack, setting, plan)
     say("begins", "")
     return concluded(module, inputs, {stack: runs[stack] for stack in stacks})
 

@@ -181,7 +181,11 @@ def _to_json(finding: Finding) -> dict[str, Any]:
 
 
 def rerun_of(finding: Finding, folder: Path) -> str:
-    """The command that repeats a finding. A second mixture of stacks needs a command of its own."""
+    """The command that repeats a finding: diff, or bisect for a setting that diff does not have. A second mixture of
+    stacks needs a command of its own.
+    """
+    if not finding.setting.optimized:
+        return f"./testbed bisect {quote(str(folder))}"
     plain = [s for s in finding.stacks if s in KNOWN]
     mixed = [s for s in finding.stacks if s not in KNOWN]
     names = plain if "mlir" in plain or not mixed else [*plain, "mlir"]

@@ -20,11 +20,12 @@ from ..backends.xla import XlaCrashed
 from ..hlo.errors import InputError, OutOfMemoryError, TestbedError, UnsupportedError
 from ..hlo.ir import Module
 from ..migration.flags import FlagError
+from ..planning.plan import Plan
 from .blame import NOT_OURS, blamed_for
 from .bounds import bounds_of
 from .permitted import BUDGET, Permitted
 from .precision import Exact, less_accurate
-from .setting import USUAL, Setting, execute
+from .setting import USUAL, Setting, execute, planned_once
 from .verdict import Verdict, judge
 
 STACKS = ("evaluator", "legacy", "mlir")
@@ -117,7 +118,9 @@ def outcome(
     verify(module)
 
     def once() -> Outcome:
-        return concluded(module, inputs, {stack: run_stack(module, inputs, stack, setting) for stack in stacks})
+        plan = planned_once(module, setting)
+        runs = {stack: run_stack(module, inputs, stack, setting, plan) for stack in stacks}
+        return concluded(module, inputs, runs)
 
     return confirmed(once(), once) if again else once()
 
@@ -127,8 +130,17 @@ def confirmed(found: Outcome, once: Callable[[], Outcome]) -> Outcome:
     return replace(found, flaky=once().signature != found.signature) if found.is_finding else found
 
 
-def run_stack(module: Module, inputs: Sequence[np.ndarray], stack: str, setting: Setting = USUAL) -> Run:
-    """Compile and run a case on one stack; errors become the run's kind and reason."""
+def run_stack(
+    module: Module,
+    inputs: Sequence[np.ndarray],
+    stack: str,
+    setting: Setting = USUAL,
+    planned: Callable[[], Plan] | None = None,
+) -> Run:
+    """Compile and run a verified case on one stack; errors become the run's kind and reason.
+
+    planned: as of `execute`.
+    """
     start = time.perf_counter()
 
     def ended(kind: RunKind, reason: str = "", results: Sequence[np.ndarray] = ()) -> Run:
@@ -136,7 +148,7 @@ def run_stack(module: Module, inputs: Sequence[np.ndarray], stack: str, setting:
 
     try:
         with np.errstate(all="ignore"):
-            return ended(RunKind.RAN, results=execute(module, inputs, stack, setting))
+            return ended(RunKind.RAN, results=execute(module, inputs, stack, setting, planned))
     except XlaCrashed as error:
         return ended(RunKind.HUNG if "no answer" in error.what else RunKind.CRASHED, error.what)
     except FlagError as error:

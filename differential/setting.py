@@ -2,14 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-from dataclasses import dataclass
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, replace
+from functools import cache
 
 import numpy as np
 
-from ..backends.base import CompileOptions, HostProgramKind
+from ..backends.base import CompileOptions, EmitFor, HostProgramKind
 from ..backends.host.compiler import HostCompiler
-from ..backends.host.executable import HostExecutable
 from ..codegen.cache import DEFAULT_CACHE
 from ..codegen.options import EmitOptions
 from ..codegen.threads import on_threads
@@ -17,7 +17,6 @@ from ..formats.program import Program
 from ..formats.text.printer import print_module
 from ..hlo.ir import Module
 from ..migration.choose import emit_first, emit_for
-from ..migration.compile import compile_module
 from ..migration.flags import STACK_NAMES, Flags
 from ..migration.stacks import STACKS, prepare
 from ..passes.pipeline import FUSED, PASSES, PipelineOptions, default_passes
@@ -29,7 +28,8 @@ from ..planning.planner import PlanOptions, plan
 class Setting:
     """cache: use the cache of objects on disk. red_zones: run kernels between guard bytes. host_program: how kernels
     are called. threads: that may work at a kernel. fusion: False leaves each op a kernel of its own. reuse: False gives
-    every value memory of its own. kernels: the first N are of the stack; the other stack emits the rest.
+    every value memory of its own. kernels: the first N are of the stack; the other stack emits the rest. optimized: as
+    of EmitOptions.
     """
 
     cache: bool = True
@@ -39,16 +39,12 @@ class Setting:
     fusion: bool = True
     reuse: bool = True
     kernels: int | None = None
-
-    @property
-    def is_of_the_plan(self) -> bool:
-        """Whether the plan, or what emits it, is not the usual one."""
-        return not (self.fusion and self.reuse and self.kernels is None)
+    optimized: bool = True
 
     def options(self) -> CompileOptions:
         """For a compilation in a process with this number of threads."""
         return CompileOptions(
-            EmitOptions.host(),
+            replace(EmitOptions.host(), optimized=self.optimized),
             cache=DEFAULT_CACHE if self.cache else None,
             red_zones=self.red_zones,
             host_program=self.host_program,
@@ -58,15 +54,26 @@ class Setting:
 USUAL = Setting()
 
 
-def execute(module: Module, inputs: Sequence[np.ndarray], stack: str, setting: Setting) -> list[np.ndarray]:
-    """The results of a verified module on a stack. Raises whatever the stack does; FlagError for an unknown one."""
+def execute(
+    module: Module,
+    inputs: Sequence[np.ndarray],
+    stack: str,
+    setting: Setting,
+    planned: Callable[[], Plan] | None = None,
+) -> list[np.ndarray]:
+    """The results of a verified module on a stack. Raises whatever the stack does; FlagError for an unknown one.
+
+    planned: its plan by the setting, which several stacks may share; None makes it.
+    """
     if not is_compiled(stack):
         text = print_module(module) if stack == "xla" else ""
         return prepare(stack, Program(module.name, text, module)).run(inputs)
+    flags = Flags.parse(stack)
     with on_threads(setting.threads):
-        if setting.is_of_the_plan:
-            return _planned(module, stack, setting).execute(inputs)
-        return compile_module(module, Flags.parse(stack), setting.options()).execute(inputs)
+        plan = planned() if planned is not None else plan_of_setting(module, setting)
+        executable = HostCompiler().compile(plan, _emitters(plan, flags, setting), setting.options())
+        executable.program = module
+        return executable.execute(inputs)
 
 
 def plan_of_setting(module: Module, setting: Setting) -> Plan:
@@ -76,13 +83,16 @@ def plan_of_setting(module: Module, setting: Setting) -> Plan:
     return plan(module, PlanOptions(PipelineOptions(passes), reuse=setting.reuse))
 
 
-def _planned(module: Module, stack: str, setting: Setting) -> HostExecutable:
-    made, flags = plan_of_setting(module, setting), Flags.parse(stack)
-    emit = emit_for(flags)
-    if setting.kernels is not None:
-        names = {kernel.name for kernel in made.kernels[: setting.kernels]}
-        emit = emit_first(flags, names, Flags.parse(other_stack(stack)))
-    return HostCompiler().compile(made, emit, setting.options())
+def planned_once(module: Module, setting: Setting) -> Callable[[], Plan]:
+    """What makes the plan of a verified module when it is first asked, for all stacks: none of them changes it."""
+    return cache(lambda: plan_of_setting(module, setting))
+
+
+def _emitters(made: Plan, flags: Flags, setting: Setting) -> EmitFor:
+    if setting.kernels is None:
+        return emit_for(flags)
+    names = {kernel.name for kernel in made.kernels[: setting.kernels]}
+    return emit_first(flags, names, Flags.parse(other_stack(str(flags))))
 
 
 def is_compiled(stack: str) -> bool:

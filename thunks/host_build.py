@@ -39,7 +39,7 @@ def build_host(
     kernels: LLVM IR of kernels that become a part of it where they are small.
     """
     tools = (PASSES, PROFILE_IR, CHECK_IR, mlir_version(), VERSIONS, SETTINGS, inline.SETTINGS)
-    key = cache_key(module.text, *kernels, repr(options.target), repr(options.strict), *tools)
+    key = cache_key(module.text, *kernels, repr(options.target), repr(options.strict), repr(options.optimized), *tools)
     found = cache.read(key) if cache is not None else None
     if found is not None:
         return CompiledObject(found, 0.0, 0.0, cached=True)

@@ -46,7 +46,7 @@ MANY_TRIPS = 256
 
 def inlined(thunks: SequentialThunk, seconds: Mapping[str, float], options: CompileOptions) -> frozenset[str]:
     """The symbols of kernels to inline where they are small: those in loops, unless times are noted there."""
-    if options.emit.target.architecture not in ARCHITECTURES:
+    if options.emit.target.architecture not in ARCHITECTURES or not options.emit.optimized:
         return frozenset()
     long = [
         t for t in thunks.walk() if isinstance(t, WhileThunk) and (t.trip_count is None or t.trip_count >= MANY_TRIPS)

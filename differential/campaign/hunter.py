@@ -20,6 +20,7 @@ from ..conformance import begin_worker
 from ..finding import finding_of, write_finding
 from ..outcome import Outcome, OutcomeKind, confirmed, outcome
 from .cause import Cause, cause_in, is_ending, units_in
+from .coverage import Key
 from .search import SHRINK_SECONDS, Catch, Judge, Round
 from .task import Orders, Task, known_stacks, pairs_of
 
@@ -30,9 +31,6 @@ TELL_SECONDS = 0.5
 """How often a hunter tells its counts."""
 
 BLOB_FILE = "blob"
-
-Key = tuple[str, str, str]
-"""(Opcode, element type, stack) that coverage counts."""
 
 
 @dataclass(frozen=True)

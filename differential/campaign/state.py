@@ -11,7 +11,7 @@ from typing import Any
 from ...formats.whole_files import write_text
 from ...hlo.errors import InputError
 from .cause import Cause
-from .hunter import Key
+from .coverage import Key
 
 STATE_FILE = "campaign.json"
 SCHEMA = 1
@@ -32,7 +32,8 @@ class Known:
 class State:
     """seconds: of all runs of the campaign together; rounds: the next round of each process.
 
-    unrepeated: blobs of tasks that ended a process once, and not when they were run again.
+    unrepeated: blobs of tasks that ended a process once, and not when they were run again. options: of what is drawn,
+    as the command line has them; None in files that say nothing of them.
     """
 
     seed: int
@@ -43,6 +44,12 @@ class State:
     coverage: Counter[Key] = field(default_factory=Counter)
     causes: list[Known] = field(default_factory=list)
     unrepeated: list[str] = field(default_factory=list)
+    options: dict[str, Any] | None = None
+
+    @property
+    def rate(self) -> float:
+        """Cases a second, of all processes together."""
+        return self.cases / self.seconds if self.seconds else 0.0
 
     @property
     def findings(self) -> int:
@@ -65,6 +72,7 @@ class State:
         return {
             "schema": SCHEMA,
             "seed": self.seed,
+            "options": self.options,
             "cases": self.cases,
             "refused": self.refused,
             "seconds": round(self.seconds, 3),
@@ -109,6 +117,7 @@ def read_state(folder: Path) -> State:
                 for f in found["findings"]
             ],
             [str(blob) for blob in found["unrepeated"]],
+            dict(found["options"]) if found.get("options") is not None else None,
         )
     except OSError as error:
         raise InputError(f"{file}: {error.strerror}", remedy="leave out --resume to begin a campaign") from None

@@ -20,14 +20,22 @@ KIND = "t"
 MIXED_PERCENT, GUARDED_PERCENT, COMPILED_PERCENT = 25, 15, 10
 """Tasks that also run a mixture of stacks; whose kernels run between guard bytes; with a compiled host program."""
 
+OPTIMIZED_PERCENT = 25
+"""Tasks whose code LLVM optimises. What is tested are our emitters: their faults show without that, but for what they
+promise to the optimiser (no aliases, no overflow).
+"""
+
 
 @dataclass(frozen=True)
 class Orders:
-    """What tasks are drawn from. mixed: whether mixtures of the compiled stacks are drawn too."""
+    """What tasks are drawn from. mixed: whether mixtures of the compiled stacks are drawn too. optimized: the percentage
+    of tasks whose code LLVM optimises.
+    """
 
     limits: Limits = field(default_factory=Limits)
     stacks: tuple[str, ...] = ("evaluator", "legacy", "mlir")
     mixed: bool = True
+    optimized: int = OPTIMIZED_PERCENT
 
 
 @dataclass(frozen=True)
@@ -46,7 +54,8 @@ def draw_task(source: Source, orders: Orders) -> Task:
         stacks = (*stacks, flags) if flags not in stacks else stacks
     guarded = source.chance(GUARDED_PERCENT)
     kind = HostProgramKind.COMPILED if source.chance(COMPILED_PERCENT) else HostProgramKind.AUTO
-    setting = Setting(cache=False, red_zones=guarded, host_program=kind)
+    fast = source.chance(100 - orders.optimized)
+    setting = Setting(cache=False, red_zones=guarded, host_program=kind, optimized=not fast)
     return Task(case, stacks, setting, blob_of(KIND, source.drawn))
 
 

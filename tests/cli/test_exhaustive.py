@@ -21,6 +21,9 @@ def test_rows_run_once_and_a_file_goes_on(tmp_path, capsys):
     assert main([*SMALL, "-o", file, "--json"]) == 1
     found = json.loads(capsys.readouterr().out)
     assert (found["parts"], found["left"], len(found["results"])) == (2, 0, 2)
+    assert found["stacks"] == stored["stacks"] == ["evaluator", "legacy"]
+    assert main([*SMALL, "--stacks", "evaluator,mlir", "-o", file]) == 2
+    assert "other stacks (give --stacks evaluator,legacy," in " ".join(capsys.readouterr().err.split())
 
 
 def test_a_file_may_hold_other_rows(tmp_path, capsys):

@@ -9,16 +9,20 @@ from functools import partial
 
 import pytest
 
+from ...cli.fuzz import _each_minute, summary
 from ...cli.main import main
 from ...differential.campaign import campaign
+from ...differential.campaign.coverage import by_family, reached
 from ...differential.campaign.state import STATE_FILE, State
 from ...differential.campaign.task import Orders, draw_task
 from ...differential.generate.program import Limits
 from ...differential.generate.source import Seeded
+from ...hlo.opcodes import Op
 from ..support.planted_tanh import plant
 
 SMALL = ["--profile", "ci", "--jobs", "1", "--ops", "tanh", "--dtypes", "f32", "--stacks", "evaluator,legacy"]
 
+SCALARS = {"folder", "seed", "cases", "refused", "seconds", "cases_per_second"}
 DOCUMENT, LISTS = {"schema", "version", "command", "status"}, {"findings", "unrepeated", "coverage"}
 
 
@@ -28,13 +32,13 @@ def test_a_planted_bug_is_found_and_the_status_is_1(tmp_path, monkeypatch, capsy
     status = main(["fuzz", *SMALL, "--seconds", "300", "--first", "-o", str(tmp_path / "f"), "--json"])
     found = json.loads(capsys.readouterr().out)
     assert status == 1 and found["status"] == 1
-    assert found.keys() - DOCUMENT == {"folder", "seed", "cases", "refused", "seconds"} | LISTS
+    assert found.keys() - DOCUMENT == SCALARS | LISTS | {"options", "reached"}
     one = {"name", "kind", "blamed", "reason", "units", "count", "flaky", "sentence", "blob"}
     assert found["findings"][0].keys() == one
     assert [f["units"] for f in found["findings"]] == [["tanh f32"]]
     assert main(["diff", str(tmp_path / "f" / "findings" / found["findings"][0]["name"])]) == 0
     capsys.readouterr()
-    assert main(["fuzz", *SMALL, "--seconds", "1", "--resume", "-o", str(tmp_path / "f")]) == 1
+    assert main(["fuzz", "--jobs", "1", "--seconds", "1", "--resume", "-o", str(tmp_path / "f")]) == 1
     shown = capsys.readouterr().out
     assert "differ, legacy" in shown
     blob = found["findings"][0]["blob"]
@@ -47,6 +51,36 @@ def test_without_findings_the_status_is_0(tmp_path, capsys):
     assert "causes: 0" in capsys.readouterr().out
     assert main(["fuzz", *SMALL, "--seconds", "1", "-o", str(tmp_path / "f")]) == 2
     assert "--resume goes on with it" in capsys.readouterr().err
+
+
+def test_a_campaign_goes_on_with_what_it_draws(tmp_path, capsys):
+    folder = str(tmp_path / "f")
+    assert main(["fuzz", *SMALL, "--optimized", "40", "--seconds", "1", "-o", folder, "--json"]) == 0
+    begun = json.loads(capsys.readouterr().out)
+    assert begun["options"]["optimized"] == 40 and begun["options"]["ops"] == "tanh"
+    assert main(["fuzz", "--resume", "--jobs", "1", "--seconds", "1", "-o", folder, "--json"]) == 0
+    gone_on = json.loads(capsys.readouterr().out)
+    assert gone_on["options"] == begun["options"] and gone_on["seconds"] > begun["seconds"]
+    assert main(["fuzz", "--resume", "--optimized", "90", "-o", folder]) == 2
+    assert "begun with 40" in " ".join(capsys.readouterr().err.split())
+
+
+def test_a_campaign_without_a_terminal_says_where_it_stands(monkeypatch, capsys):
+    monkeypatch.setattr("testbed.cli.fuzz.LINE_SECONDS", 0.0)
+    tell = _each_minute()
+    tell(State(0, cases=90, seconds=3.0))
+    assert "90 cases in 3 s (30.0 a second)" in capsys.readouterr().err
+
+
+def test_what_did_not_run_is_named():
+    orders = Orders(Limits(8, ops=frozenset({Op.TANH, Op.ADD})))
+    state = State(0, cases=2000, seconds=100.0)
+    state.coverage.update({("tanh", "f32", "mlir"): 5, ("tanh", "f16", "mlir"): 2, ("copy", "f32", "mlir"): 1})
+    assert "mlir 1/2 opcodes, 2 pairs" in summary(state, orders)
+    assert "did not run on some stack: add\n" in summary(state, orders)
+    families = by_family(state.coverage, orders)
+    assert families["unary"]["mlir"].left == () and families["binary"]["mlir"].left == ("add",)
+    assert reached(state.coverage, orders)["mlir"].to_json() == {"pairs": 2, "opcodes": 1, "wanted": 2, "left": ["add"]}
 
 
 def test_a_blob_runs_again(capsys):

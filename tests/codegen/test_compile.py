@@ -4,6 +4,7 @@ import ctypes
 import subprocess
 import sys
 from concurrent.futures import ThreadPoolExecutor
+from dataclasses import replace
 from pathlib import Path
 
 import llvmlite
@@ -17,7 +18,7 @@ from ...codegen import unlocked
 from ...codegen.errors import CodegenError
 from ...codegen.llvm import compiler, parse, target_machine
 from ...codegen.load import load
-from ...codegen.optimize import assembly, build_object, compile_object, optimize, prepare
+from ...codegen.optimize import assembly, build_object, compile_object, object_key, optimize, prepare
 from ...codegen.options import EmitOptions, Target, vector_bits_of
 from ...codegen.unlocked import emit_object, freed, is_known, run_passes
 from ...hlo.errors import InputError
@@ -69,6 +70,18 @@ def test_loops_vectorise_to_the_full_width_of_the_target():
 
 
 @pytest.mark.skipif(Target.host().architecture != "x86_64", reason="names x86 instructions")
+def test_without_the_optimiser_the_code_is_as_written_and_computes_the_same():
+    plain = replace(HOST, optimized=False)
+    assert "x float>" in optimize(SCALE, HOST) and "x float>" not in optimize(SCALE, plain)
+    assert object_key(SCALE, plain) != object_key(SCALE, HOST)
+    x = aligned(1024)
+    x[:] = np.arange(1024)
+    for options in (HOST, plain, HOST):
+        code, y = load([compile_object(SCALE, options, cache=None)]), aligned(1024)
+        call(code, "scale", x, y)
+        np.testing.assert_array_equal(y, x * 2 + 1)
+
+
 def test_multiply_and_add_contract_unless_strict():
     assert "vfmadd" in assembly(SCALE, HOST) or "+fma" not in HOST.target.features
     assert "vfmadd" not in assembly(SCALE, EmitOptions.host(strict=True))

@@ -57,6 +57,8 @@ def test_some_tasks_mix_stacks_and_vary_the_setting():
     assert len(mixed) > 10 and any(task.setting.red_zones for task in tasks)
     assert {Flags.parse(flags).default for flags in mixed} == {*STACK_NAMES}
     assert not any(task.setting.cache for task in tasks)
+    assert 0.1 < sum(task.setting.optimized for task in tasks) / len(tasks) < 0.5
+    assert all(draw_task(Seeded(seed), replace(ORDERS, optimized=100)).setting.optimized for seed in range(40))
     plain = Orders(ORDERS.limits, mixed=False)
     assert all(draw_task(Seeded(seed), plain).stacks == ORDERS.stacks for seed in range(40))
 
@@ -140,7 +142,7 @@ def test_a_round_ends_when_told():
 
 
 def test_a_state_comes_back_from_its_file(tmp_path):
-    state = State(5, 10, 1, 2.5, {0: 3}, unrepeated=["t1.abc"])
+    state = State(5, 10, 1, 2.5, {0: 3}, unrepeated=["t1.abc"], options={"profile": "ci"})
     state.coverage["add", "f32", "mlir"] = 4
     cause = cause_in(MODULE, differing("mlir"))
     assert state.meet(cause, "t1.x", "it differs", False) and not state.meet(cause, "t1.y", "it differs", False)

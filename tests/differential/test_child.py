@@ -25,10 +25,10 @@ def end_at(stack: str, how: str) -> None:
     """Begin a process in which a stack dies, or stops, whatever the case."""
     execute = outcomes.execute
 
-    def dying(module, inputs, name, setting):
+    def dying(module, inputs, name, setting, planned):
         if name == stack:
             HOW[how]()
-        return execute(module, inputs, name, setting)
+        return execute(module, inputs, name, setting, planned)
 
     outcomes.execute = dying
 

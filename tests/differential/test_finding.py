@@ -50,6 +50,13 @@ def test_the_command_repeats_each_mixture(tmp_path):
     assert line == f"./testbed diff '{tmp_path}/a b' --stacks evaluator,legacy,mlir --emitters mlir,negate=legacy"
 
 
+def test_what_diff_has_no_option_for_is_repeated_by_bisect(tmp_path):
+    case = finding_of(MODULE, X, found(), setting=Setting(optimized=False))
+    folder = write_finding(tmp_path / "f", case)
+    assert (folder / "rerun").read_text() == f"./testbed bisect {folder}\n"
+    assert not read_finding(folder).setting.optimized and "optimized=False" in (folder / "test_case.py").read_text()
+
+
 def test_the_unit_test_fails_until_it_is_mended(tmp_path):
     """Its verdict is that of the stacks, not what is written in the folder."""
     healthy = finding_of(MODULE, X, found())
