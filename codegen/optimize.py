@@ -10,6 +10,7 @@ import llvmlite.binding as llvm
 
 from .cache import DEFAULT_CACHE, ObjectCache, cache_key
 from .llvm import VERSIONS, Compiler, compiler, parse
+from .masked_stores import has_masked_stores, with_plain_stores
 from .options import SETTINGS, EmitOptions
 from .unlocked import emit_object, freed, run_passes
 
@@ -113,4 +114,13 @@ def optimized_module(llvm_ir: str, options: EmitOptions, lent: Compiler) -> llvm
     builder = lent.pass_builder()
     with freed(builder.getModulePassManager()) as manager:
         run_passes(manager, module, builder)
-    return module
+    return _mended(module)
+
+
+def _mended(module: llvm.ModuleRef) -> llvm.ModuleRef:
+    """An optimised module as LLVM makes the right code of it."""
+    if not has_masked_stores(module):
+        return module
+    text = str(module)
+    mended = with_plain_stores(text)
+    return module if mended == text else parse(mended)

@@ -28,8 +28,8 @@ promise to the optimiser (no aliases, no overflow).
 
 @dataclass(frozen=True)
 class Orders:
-    """What tasks are drawn from. mixed: whether mixtures of the compiled stacks are drawn too. optimized: the percentage
-    of tasks whose code LLVM optimises.
+    """What tasks are drawn from. mixed: whether mixtures of the compiled stacks are drawn too. optimized: percentage of
+    tasks whose code LLVM optimises.
     """
 
     limits: Limits = field(default_factory=Limits)
