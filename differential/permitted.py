@@ -9,7 +9,8 @@ rules leave one:
   alone exceed the largest finite number, -inf only where its negative terms do, NaN only where one may meet the other.
   A sum that is 0 has either sign.
 - An op that bounds.py counts as inexact is off by as much as it counts; what it defers is due where it is used.
-- A comparison takes a subnormal of f16 or bf16 for itself or for 0.
+- Arithmetic takes a subnormal of f16 or bf16 for itself or for 0: code computes with it in f32, where it is a normal
+  number, but LLVM folds constants in the narrow type, whose subnormals may be flushed.
 
 A result is permitted if one of the runs has it, or if it lies within the bound of a number between those of the runs.
 Infinities, NaN, signs of zeros and integers are permitted only where a run has the same.
@@ -115,6 +116,8 @@ class _Choices:
         """The function of an instruction with the choices of this run."""
         if i.opcode is Op.COMPARE and i.operands[0].shape.dtype in _NARROW:
             return self._compared(i, run)
+        if self.number % 2 and i.opcode in _FOLDED and i.operands[0].shape.dtype in _NARROW:
+            run = _flushing(run)
         if is_sum(i):
             return lambda *operands: self._summed(i, run, self._due(i, operands))
         given = join(self.errors.get(o, NONE) for o in i.operands)
@@ -191,7 +194,7 @@ class _Choices:
         """Every other run compares subnormals as they are, where it is an order of numbers."""
         direction = _ORDERS.get(i.attributes["direction"])
         if self.number % 2 or direction is None or i.attributes.get("type", "FLOAT") != "FLOAT":
-            return lambda *operands: run(*[_without_subnormals(x) for x in operands])
+            return _flushing(run)
 
         def exactly(*operands: np.ndarray) -> np.ndarray:
             a, b = (_ordinal(x) for x in operands)
@@ -203,6 +206,9 @@ class _Choices:
 
 _SIGNS = (1.0, -1.0)
 _NARROW = (DType.F16, DType.BF16)
+_FOLDED = frozenset({Op.ADD, Op.SUBTRACT, Op.MULTIPLY, Op.DIVIDE, Op.REMAINDER, Op.SIGN, Op.FLOOR, Op.CEIL})
+"""Ops that LLVM computes in the narrow type itself where operands are constants."""
+
 _FOLDS = (Op.REDUCE, Op.REDUCE_WINDOW, Op.SCAN, Op.SCATTER, Op.SELECT_AND_SCATTER)
 _ORDERS = {
     "EQ": np.equal,
@@ -212,6 +218,10 @@ _ORDERS = {
     "GT": np.greater,
     "GE": np.greater_equal,
 }
+
+
+def _flushing(run: Run) -> Run:
+    return lambda *operands: run(*map(_without_subnormals, operands))
 
 
 def _ordinal(x: np.ndarray) -> np.ndarray:

@@ -258,6 +258,31 @@ ENTRY e {{ x = {name}[1] parameter(0)
     assert permits(text, [nan], direction == "NE") and not permits(text, [nan], direction != "NE")
 
 
+@pytest.mark.parametrize(
+    "op, flushed, wrong",
+    [
+        ("divide(x, x)", np.nan, 2.0),
+        ("multiply(x, k)", 0.0, 9e-3),
+        ("sign(x)", 0.0, -1.0),
+        ("ceil(x)", 0.0, 2.0),
+        ("floor(n)", -0.0, 1.0),
+        ("exponential(x)", 0.5, 2.0),
+    ],
+)
+def test_a_subnormal_of_f16_may_count_as_zero_in_arithmetic(op, flushed, wrong):
+    text = f"""HloModule m
+ENTRY e {{ x = f16[1] parameter(0)
+  n = f16[1] negate(x)
+  k = f16[1] constant({{6e4}})
+  ROOT r = f16[1] {op} }}
+"""
+    tiny = [np.array([1e-7], np.float16)]
+    (truth,) = evaluate(parse_module(text), tiny)
+    is_free = op != "exponential(x)"
+    assert permits(text, tiny, truth) and permits(text, tiny, flushed) == is_free and not permits(text, tiny, wrong)
+    assert not permits(text, [np.array([1e-4], np.float16)], flushed)
+
+
 def test_narrow_numbers_are_compared_in_their_order():
     text = """HloModule m
 ENTRY e { x = bf16[1] parameter(0)
