@@ -7,10 +7,9 @@ from contextlib import suppress
 from dataclasses import dataclass
 from typing import Any
 
-import numpy as np
-
-from ..hlo.dtypes import FROM_NUMPY, DType
+from ..hlo.dtypes import DType, from_numpy
 from ..hlo.errors import InputError
+from ..hlo.later import np
 from ..hlo.shapes import Shape
 from .dlpack import from_buffer, from_dlpack
 
@@ -33,7 +32,7 @@ def array_of(value: Any, argument: Argument) -> np.ndarray:
     array = value if type(value) is np.ndarray else _converted(value, argument)
     if array.dtype == shape.dtype.numpy and array.shape == shape.dims:
         return array
-    given = FROM_NUMPY.get(array.dtype.newbyteorder("="))
+    given = from_numpy().get(array.dtype.newbyteorder("="))
     if given is shape.dtype and shape.holds(array.shape):
         return array.astype(shape.dtype.numpy, copy=False)  # of the other byte order, or a dynamic size
     sizes = ",".join(map(str, array.shape))

@@ -6,9 +6,8 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from typing import Any
 
-import numpy as np
-
 from ..hlo.errors import InputError
+from ..hlo.later import np
 from ..hlo.shapes import Shape
 from ..hlo.trees import Trees
 

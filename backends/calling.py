@@ -13,11 +13,9 @@ from functools import cached_property
 from keyword import iskeyword
 from typing import Any
 
-import numpy as np
-
 from ..hlo.errors import InputError
 from ..hlo.ir import Instruction, Module
-from ..hlo.metadata import metadata_of
+from ..hlo.later import np
 from ..hlo.shapes import Shape
 from ..hlo.trees import Trees, children_of, leaves_of
 from .arguments import Argument, array_of
@@ -272,6 +270,10 @@ def _arguments_of(parameter: Instruction) -> Iterator[Argument]:
 
 def label_of(parameter: Instruction) -> str:
     """`params['w']` from the metadata that JAX writes, else the parameter's name."""
+    if "metadata" not in parameter.attributes:
+        return parameter.name
+    from ..hlo.metadata import metadata_of
+
     label = metadata_of(parameter).get("op_name", "")
     return label if _PATH.fullmatch(label) else parameter.name
 

@@ -11,10 +11,9 @@ import ctypes
 from contextlib import suppress
 from typing import Any
 
-import numpy as np
-
 from ..hlo.dtypes import DType
 from ..hlo.errors import InputError
+from ..hlo.later import np
 
 HOST_DEVICES = frozenset({1, 3, 11, 13})
 """kDLCPU, kDLCUDAHost, kDLROCMHost, kDLCUDAManaged: memory that the CPU may read."""

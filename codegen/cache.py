@@ -3,11 +3,10 @@
 from __future__ import annotations
 
 import contextlib
-import hashlib
 import os
 import threading
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -27,12 +26,18 @@ STALE_SECONDS = 3600.0
 
 def cache_key(*parts: str) -> str:
     """The name of an entry. Distinct lists of parts get distinct names (SHA-256 over the parts with their lengths)."""
-    digest = hashlib.sha256(b"format %d" % FORMAT)
+    digest = _sha256(b"format %d" % FORMAT)
     for part in parts:
         data = part.encode()
         digest.update(b"\0%d:" % len(data))
         digest.update(data)
     return digest.hexdigest()
+
+
+def _sha256(data: bytes) -> Any:
+    import hashlib  # loads OpenSSL: nothing for a process that loads a program and does not run it
+
+    return hashlib.sha256(data)
 
 
 def user_cache_directory() -> Path:
@@ -78,7 +83,7 @@ class ObjectCache:
         except OSError:
             return None
         payload = data[HEADER:]
-        if data[:HEADER] != MAGIC + hashlib.sha256(payload).digest():
+        if data[:HEADER] != MAGIC + _sha256(payload).digest():
             with contextlib.suppress(OSError):
                 os.unlink(path)
             return None
@@ -97,7 +102,7 @@ class ObjectCache:
         try:
             path.parent.mkdir(parents=True, exist_ok=True)
             with unfinished(temporary):
-                temporary.write_bytes(MAGIC + hashlib.sha256(payload).digest() + payload)
+                temporary.write_bytes(MAGIC + _sha256(payload).digest() + payload)
                 os.replace(temporary, path)
         except OSError:
             return

@@ -2,12 +2,10 @@
 
 from __future__ import annotations
 
-import functools
 import struct
-from collections.abc import Collection, Iterable
+from collections.abc import Collection, Iterator
 from dataclasses import dataclass
-
-import numpy as np
+from typing import NamedTuple
 
 from .errors import CodegenError
 
@@ -16,20 +14,37 @@ SHF_WRITE, SHF_ALLOC, SHF_EXECINSTR, SHF_TLS = 1, 2, 4, 0x400
 STB_LOCAL, STT_TLS, STT_IFUNC = 0, 6, 10
 SHN_UNDEF, SHN_FIRST_RESERVED, SHN_ABS = 0, 0xFF00, 0xFFF1
 
-SECTION = np.dtype(
-    {
-        "names": ("name", "type", "flags", "address", "offset", "size", "link", "info", "align", "entry"),
-        "formats": ("<u4", "<u4", "<u8", "<u8", "<u8", "<u8", "<u4", "<u4", "<u8", "<u8"),
-    }
-)
-SYMBOL = np.dtype(
-    {
-        "names": ("name", "info", "other", "section", "value", "size"),
-        "formats": ("<u4", "u1", "u1", "<u2", "<u8", "<u8"),
-    }
-)
-RELOCATION = np.dtype({"names": ("offset", "type", "symbol", "addend"), "formats": ("<u8", "<u4", "<u4", "<i8")})
-_NO_RELOCATIONS = np.empty(0, RELOCATION)
+SECTION, SYMBOL, RELOCATION = struct.Struct("<IIQQQQIIQQ"), struct.Struct("<IBBHQQ"), struct.Struct("<QIIq")
+"""The rows of the tables, which are read without NumPy: a program that is loaded may not need it."""
+
+
+class SectionRow(NamedTuple):
+    name: int
+    type: int
+    flags: int
+    address: int
+    offset: int
+    size: int
+    link: int
+    info: int
+    align: int
+    entry: int
+
+
+class SymbolRow(NamedTuple):
+    name: int
+    info: int
+    other: int
+    section: int
+    value: int
+    size: int
+
+
+class Relocation(NamedTuple):
+    offset: int
+    type: int
+    symbol: int
+    addend: int
 
 
 @dataclass(frozen=True, slots=True)
@@ -40,36 +55,28 @@ class ObjectSymbols:
 
 @dataclass(frozen=True, slots=True, eq=False)
 class ElfObject:
-    """sections, symbols: the tables (SECTION, SYMBOL). names: those of the symbols that are not local, by number.
-
-    relocations: number of the section that they change → its table (RELOCATION).
+    """names: those of the symbols that are not local, by number. relocations: number of the section that they change →
+    its table.
     """
 
     data: bytes
     machine: int
-    sections: np.ndarray
-    symbols: np.ndarray
+    sections: list[SectionRow]
+    symbols: list[SymbolRow]
     names: dict[int, str]
-    relocations: dict[int, np.ndarray]
+    relocations: dict[int, list[Relocation]]
 
     @property
     def global_symbols(self) -> ObjectSymbols:
-        places = self.symbols["section"]
-        undefined = {name for n, name in self.names.items() if places[n] == SHN_UNDEF}
+        undefined = {name for n, name in self.names.items() if self.symbols[n].section == SHN_UNDEF}
         return ObjectSymbols(frozenset(self.names.values()) - undefined, frozenset(undefined))
 
-    def relocations_of(self, section: int) -> np.ndarray:
-        return self.relocations.get(section, _NO_RELOCATIONS)
+    def relocations_of(self, section: int) -> list[Relocation]:
+        return self.relocations.get(section, [])
 
     def needed_by(self, kinds: Collection[int]) -> set[int]:
         """The numbers of the symbols that relocations of these kinds name."""
-        tables = self.relocations.values()
-        return {n for table in tables for n in table["symbol"][is_any(table["type"], kinds)].tolist()}
-
-
-def is_any(values: np.ndarray, wanted: Iterable[int]) -> np.ndarray:
-    """Where `values` are one of the wanted: np.isin for a few, without numpy.ma, whose import it costs."""
-    return functools.reduce(np.logical_or, [values == one for one in wanted])
+        return {row.symbol for table in self.relocations.values() for row in table if row.type in kinds}
 
 
 def object_symbols(data: bytes) -> ObjectSymbols:
@@ -94,34 +101,34 @@ def _read(data: bytes) -> ElfObject:
     (machine,) = struct.unpack_from("<H", data, 0x12)
     (place,) = struct.unpack_from("<Q", data, 0x28)
     entry_size, count = struct.unpack_from("<HH", data, 0x3A)
-    if entry_size != SECTION.itemsize:
+    if entry_size != SECTION.size:
         raise ValueError(f"entries of {entry_size} bytes in its table of sections")
-    sections = _array(data, SECTION, place, count)
-    symbols, names, relocations = np.empty(0, SYMBOL), dict[int, str](), dict[int, np.ndarray]()
+    sections = [SectionRow._make(row) for row in _rows(data, SECTION, place, count)]
+    symbols, names, relocations = list[SymbolRow](), dict[int, str](), dict[int, list[Relocation]]()
     for section in sections:
-        kind, offset, size = (int(section[name]) for name in ("type", "offset", "size"))
-        if kind == SHT_SYMTAB:
-            symbols = _array(data, SYMBOL, offset, size // SYMBOL.itemsize)
-            strings = int(sections[int(section["link"])]["offset"])
-            names = _names(data, symbols, strings)
-        elif kind == SHT_RELA:
-            relocations[int(section["info"])] = _array(data, RELOCATION, offset, size // RELOCATION.itemsize)
-        elif kind == SHT_REL:
+        if section.type == SHT_SYMTAB:
+            rows = _rows(data, SYMBOL, section.offset, section.size // SYMBOL.size)
+            symbols = [SymbolRow._make(row) for row in rows]
+            names = _names(data, symbols, sections[section.link].offset)
+        elif section.type == SHT_RELA:
+            rows = _rows(data, RELOCATION, section.offset, section.size // RELOCATION.size)
+            relocations[section.info] = [Relocation._make(row) for row in rows]
+        elif section.type == SHT_REL:
             raise ValueError("relocations without addends")
     return ElfObject(data, machine, sections, symbols, names, relocations)
 
 
-def _array(data: bytes, kind: np.dtype, offset: int, count: int) -> np.ndarray:
-    if count == 0:
-        return np.empty(0, kind)
-    if offset > len(data):
-        raise ValueError(f"a table at {offset} of {len(data)} bytes")
-    return np.frombuffer(data, kind, count, offset)
+def _rows(data: bytes, row: struct.Struct, offset: int, count: int) -> Iterator[tuple[int, ...]]:
+    end = offset + count * row.size
+    if count and end > len(data):
+        raise ValueError(f"a table from {offset} to {end} of {len(data)} bytes")
+    return row.iter_unpack(data[offset:end] if count else b"")
 
 
-def _names(data: bytes, symbols: np.ndarray, strings: int) -> dict[int, str]:
+def _names(data: bytes, symbols: list[SymbolRow], strings: int) -> dict[int, str]:
     names = {}
-    for number in np.flatnonzero((symbols["name"] != 0) & (symbols["info"] >> 4 != STB_LOCAL)).tolist():
-        start = strings + int(symbols["name"][number])
-        names[number] = data[start : data.index(b"\0", start)].decode()
+    for number, symbol in enumerate(symbols):
+        if symbol.name and symbol.info >> 4 != STB_LOCAL:
+            start = strings + symbol.name
+            names[number] = data[start : data.index(b"\0", start)].decode()
     return names

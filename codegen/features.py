@@ -6,8 +6,10 @@ import functools
 import os
 import sys
 from collections.abc import Collection
+from typing import TYPE_CHECKING
 
-from .options import Target
+if TYPE_CHECKING:
+    from .options import Target
 
 BY_INTRINSIC_ONLY = frozenset(
     {
@@ -35,6 +37,8 @@ def lacking(triple: str, features: Collection[str]) -> str:
     """
     if _is_here(triple) and _needed_flags(features) <= _flags():
         return ""
+    from .options import Target
+
     machine = Target.machine()
     if _system(triple) != _system(machine.triple):
         return f"it is for {triple}, and this is {machine.triple}"

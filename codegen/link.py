@@ -14,8 +14,6 @@ import os
 from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass
 
-import numpy as np
-
 from . import elf
 from .elf import ElfObject
 from .errors import CodegenError
@@ -43,6 +41,8 @@ STUB = b"\xff\x25\0\0\0\0\x0f\x0b"
 WORD = 8
 MOST_BYTES = 1 << 31
 NOWHERE = -1
+LOADED = {SHT_PROGBITS, elf.SHT_NOBITS, SHT_NOTE}
+"""Types of sections that may be in an image."""
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -66,15 +66,15 @@ class _Part:
     """
 
     elf: ElfObject
-    sections: np.ndarray
-    stubs: np.ndarray
-    slots: np.ndarray
-    values: np.ndarray
+    sections: list[int]
+    stubs: list[int]
+    slots: list[int]
+    values: list[int]
 
     @property
     def loaded(self) -> list[int]:
         """The numbers of the sections that are in the image."""
-        return np.flatnonzero(self.sections != NOWHERE).tolist()
+        return [number for number, place in enumerate(self.sections) if place != NOWHERE]
 
 
 def link(objects: Sequence[ElfObject], external: Mapping[str, int]) -> Linked:
@@ -92,13 +92,12 @@ def link(objects: Sequence[ElfObject], external: Mapping[str, int]) -> Linked:
     try:
         defined = _defined(parts, address)
         known = {**external, **defined}
-        memory = np.zeros(size, np.uint8)
+        memory = memoryview((ctypes.c_uint8 * size).from_address(address)).cast("B")  # of zeros
         for part in parts:
             _fill(part, memory)
             _connect(part, memory, known)
             for section in part.loaded:
                 _relocate(part, section, memory, address)
-        ctypes.memmove(address, memory.ctypes.data, size)
         _protect(address, ends)
     except (IndexError, ValueError, OverflowError) as error:
         free(address, size)
@@ -114,23 +113,24 @@ def _part(o: ElfObject) -> _Part:
     """The object, without places. Raises CodegenError for what is not known."""
     if o.machine != EM_X86_64:
         raise CodegenError(f"an object for ELF's machine {o.machine}, not for x86-64 ({EM_X86_64})")
-    kinds, flags = o.sections["type"], o.sections["flags"]
-    loaded = (flags & elf.SHF_ALLOC != 0) & (kinds != SHT_UNWIND)
+    places = [0 if row.flags & elf.SHF_ALLOC and row.type != SHT_UNWIND else NOWHERE for row in o.sections]
     both = elf.SHF_WRITE | elf.SHF_EXECINSTR
-    if (loaded & (flags & both == both)).any():
-        raise _unknown("a section of code that can be written")
-    if (loaded & (~elf.is_any(kinds, (SHT_PROGBITS, elf.SHT_NOBITS, SHT_NOTE)) | (flags & elf.SHF_TLS != 0))).any():
-        raise _unknown("a section that is neither code nor plain data")
-    for section in np.flatnonzero(loaded).tolist():
-        strange = set(o.relocations_of(section)["type"].tolist()) - set(WIDTHS)
+    for section, row in enumerate(o.sections):
+        if places[section] == NOWHERE:
+            continue
+        if row.flags & both == both:
+            raise _unknown("a section of code that can be written")
+        if row.type not in LOADED or row.flags & elf.SHF_TLS:
+            raise _unknown("a section that is neither code nor plain data")
+        strange = {relocation.type for relocation in o.relocations_of(section)} - set(WIDTHS)
         if strange:
             raise _unknown(f"relocations of type {', '.join(map(str, sorted(strange)))}")
-    places, symbols = o.symbols["section"], o.symbols["info"] & 15
-    special = (places >= elf.SHN_FIRST_RESERVED) & (places != elf.SHN_ABS)
-    if (special | (symbols == elf.STT_TLS) | (symbols == elf.STT_IFUNC)).any():
-        raise _unknown("a symbol that is common, thread-local, or chosen at run time")
-    nowhere = np.full(len(o.symbols), NOWHERE, np.int64)
-    return _Part(o, np.where(loaded, 0, NOWHERE), nowhere, nowhere.copy(), nowhere.copy())
+    for symbol in o.symbols:
+        special = symbol.section >= elf.SHN_FIRST_RESERVED and symbol.section != elf.SHN_ABS
+        if special or symbol.info & 15 in (elf.STT_TLS, elf.STT_IFUNC):
+            raise _unknown("a symbol that is common, thread-local, or chosen at run time")
+    nowhere = [NOWHERE] * len(o.symbols)
+    return _Part(o, places, nowhere, nowhere.copy(), nowhere.copy())
 
 
 def _unknown(what: str) -> CodegenError:
@@ -146,9 +146,9 @@ def _place(parts: Sequence[_Part]) -> list[int]:
         for part in parts:
             for section in part.loaded:
                 row = part.elf.sections[section]
-                if _segment(int(row["flags"])) == segment:
-                    part.sections[section] = place = _round(place, max(1, int(row["align"])))
-                    place += int(row["size"])
+                if _segment(row.flags) == segment:
+                    part.sections[section] = place = _round(place, max(1, row.align))
+                    place += row.size
         for part, far in zip(parts, distant, strict=True):
             if segment == CODE:
                 place = _spread(part.stubs, far, place, len(STUB))
@@ -163,8 +163,8 @@ def _place(parts: Sequence[_Part]) -> list[int]:
 
 def _distant(o: ElfObject, inside: Collection[str]) -> set[int]:
     """The numbers of the symbols that are called and that no object of the image defines."""
-    places = o.symbols["section"]
-    return {n for n in o.needed_by((CALL,)) if places[n] == elf.SHN_UNDEF and o.names.get(n) not in inside}
+    called = o.needed_by((CALL,))
+    return {n for n in called if o.symbols[n].section == elf.SHN_UNDEF and o.names.get(n) not in inside}
 
 
 def _segment(flags: int) -> int:
@@ -177,7 +177,7 @@ def _round(place: int, align: int) -> int:
     return place + -place % align
 
 
-def _spread(places: np.ndarray, symbols: set[int], place: int, size: int) -> int:
+def _spread(places: list[int], symbols: set[int], place: int, size: int) -> int:
     """Give each symbol `size` bytes from `place` on. Returns the end."""
     place = _round(place, WORD)
     for symbol in sorted(symbols):
@@ -190,65 +190,64 @@ def _spread(places: np.ndarray, symbols: set[int], place: int, size: int) -> int
 def _defined(parts: Sequence[_Part], address: int) -> dict[str, int]:
     """The addresses of the global symbols of all parts."""
     for part in parts:
-        sections = part.elf.symbols["section"].astype(np.int64)
-        plain = (sections != elf.SHN_UNDEF) & (sections < elf.SHN_FIRST_RESERVED)
-        sections = np.where(plain, sections, 0)
-        places, values = part.sections[sections], part.elf.symbols["value"].astype(np.int64)
-        if (plain & ((values < 0) | (values > part.elf.sections["size"][sections].astype(np.int64)))).any():
-            raise ValueError("a symbol outside its section")
-        part.values[:] = np.where(plain & (places == NOWHERE), NOWHERE, np.where(plain, address + places, 0) + values)
+        for number, symbol in enumerate(part.elf.symbols):
+            part.values[number] = _value(part, symbol, address)
     return {
-        name: int(part.values[number])
+        name: part.values[number]
         for part in parts
         for number, name in part.elf.names.items()
-        if part.elf.symbols["section"][number] != elf.SHN_UNDEF
+        if part.elf.symbols[number].section != elf.SHN_UNDEF
     }
 
 
-def _fill(part: _Part, memory: np.ndarray) -> None:
+def _value(part: _Part, symbol: elf.SymbolRow, address: int) -> int:
+    """The address of a symbol, or NOWHERE; the value itself of one that is in no section."""
+    if symbol.section == elf.SHN_UNDEF or symbol.section >= elf.SHN_FIRST_RESERVED:
+        return symbol.value
+    if symbol.value > part.elf.sections[symbol.section].size:
+        raise ValueError("a symbol outside its section")
+    place = part.sections[symbol.section]
+    return NOWHERE if place == NOWHERE else address + place + symbol.value
+
+
+def _fill(part: _Part, memory: memoryview) -> None:
     """Copy the sections."""
     for section in part.loaded:
-        row = part.elf.sections[section]
-        if row["type"] != elf.SHT_NOBITS:
-            place, size = int(part.sections[section]), int(row["size"])
-            memory[place : place + size] = np.frombuffer(part.elf.data, np.uint8, size, int(row["offset"]))
+        row, place = part.elf.sections[section], part.sections[section]
+        if row.type != elf.SHT_NOBITS:
+            memory[place : place + row.size] = part.elf.data[row.offset : row.offset + row.size]
 
 
-def _connect(part: _Part, memory: np.ndarray, known: Mapping[str, int]) -> None:
+def _connect(part: _Part, memory: memoryview, known: Mapping[str, int]) -> None:
     """Give symbols of elsewhere their values, and fill stubs and table."""
     for number, name in part.elf.names.items():
-        if part.elf.symbols["section"][number] == elf.SHN_UNDEF and name in known:
+        if part.elf.symbols[number].section == elf.SHN_UNDEF and name in known:
             part.values[number] = known[name]
-    for number in np.flatnonzero(part.slots != NOWHERE).tolist():
-        slot = int(part.slots[number])
-        memory[slot : slot + WORD] = part.values[number : number + 1].view(np.uint8)
-    for number in np.flatnonzero(part.stubs != NOWHERE).tolist():
-        stub, slot = int(part.stubs[number]), int(part.slots[number])
-        code = STUB[:2] + (slot - stub - 6).to_bytes(4, "little", signed=True) + STUB[6:]
-        memory[stub : stub + len(STUB)] = np.frombuffer(code, np.uint8)
+    for number, (stub, slot) in enumerate(zip(part.stubs, part.slots, strict=True)):
+        if slot != NOWHERE:
+            memory[slot : slot + WORD] = part.values[number].to_bytes(WORD, "little", signed=part.values[number] < 0)
+        if stub != NOWHERE:
+            code = STUB[:2] + (slot - stub - 6).to_bytes(4, "little", signed=True) + STUB[6:]
+            memory[stub : stub + len(STUB)] = code
 
 
-def _relocate(part: _Part, section: int, memory: np.ndarray, address: int) -> None:
+def _relocate(part: _Part, section: int, memory: memoryview, address: int) -> None:
     """Apply the relocations of a section."""
-    table = part.elf.relocations_of(section)
-    begin, size = int(part.sections[section]), int(part.elf.sections["size"][section])
-    for kind in sorted(set(table["type"].tolist())):
-        rows = table[table["type"] == kind]
-        offsets, symbols, width = rows["offset"].astype(np.int64), rows["symbol"], WIDTHS[kind]
-        targets = part.values[symbols]
-        if kind == CALL:
-            targets = np.where(part.stubs[symbols] == NOWHERE, targets, address + part.stubs[symbols])
-        elif kind in THROUGH_TABLE:
-            targets = address + part.slots[symbols]
-        if (part.values[symbols] == NOWHERE).any():
+    begin, size = part.sections[section], part.elf.sections[section].size
+    for offset, kind, symbol, addend in part.elf.relocations_of(section):
+        target, width, place = part.values[symbol], WIDTHS[kind], begin + offset
+        if target == NOWHERE:
             raise ValueError("a relocation against a symbol that is nowhere")
-        if offsets.min() < 0 or offsets.max() > size - width:
+        if offset > size - width:
             raise ValueError("a relocation outside its section")
-        values = targets + rows["addend"] - (0 if kind == ABSOLUTE else address + begin + offsets)
-        if width == 4 and (values != values.astype(np.int32)).any():
+        if kind == CALL and part.stubs[symbol] != NOWHERE:
+            target = address + part.stubs[symbol]
+        elif kind in THROUGH_TABLE:
+            target = address + part.slots[symbol]
+        value = target + addend - (0 if kind == ABSOLUTE else address + place)
+        if width == 4 and not -(1 << 31) <= value < 1 << 31:
             raise CodegenError("the code needs a symbol that is further away than 2 GB")
-        places = begin + offsets[:, None] + np.arange(width)
-        memory[places] = values.astype(f"<i{width}").view(np.uint8).reshape(-1, width)
+        memory[place : place + width] = (value & ((1 << 8 * width) - 1)).to_bytes(width, "little")
 
 
 # -- memory ------------------------------------------------------------------------------------------------------------

@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+import functools
 from enum import Enum
+from typing import TYPE_CHECKING, Any
 
-import ml_dtypes
-import numpy as np
+if TYPE_CHECKING:
+    import numpy as np
 
 
 class DType(Enum):
@@ -74,12 +76,12 @@ class DType(Enum):
     @property
     def is_array(self) -> bool:
         """Whether its values are arrays of numbers; false for token, opaque and tuple."""
-        return self in NUMPY
+        return self not in NO_ARRAYS
 
     @property
     def numpy(self) -> np.dtype:
         """The numpy dtype of one element; a type narrower than a byte takes one byte per element."""
-        return NUMPY[self]
+        return numpy_types()[self]
 
     @property
     def bits(self) -> int:
@@ -89,7 +91,7 @@ class DType(Enum):
     @property
     def bytes(self) -> int:
         """Bytes of one element in a buffer; a type narrower than a byte takes one byte per element."""
-        return NUMPY[self].itemsize
+        return _BYTES[self]
 
     @property
     def component(self) -> DType:
@@ -107,9 +109,42 @@ FLOAT8 = frozenset(
 FLOAT = frozenset({_D.F16, _D.BF16, _D.F32, _D.F64, _D.F4E2M1FN}) | FLOAT8
 COMPLEX = frozenset({_D.C64, _D.C128})
 
-NUMPY: dict[DType, np.dtype] = {
-    d: np.dtype(t)
-    for d, t in {
+_WIDTHS = {
+    1: {_D.PRED, _D.S1, _D.U1},
+    2: {_D.S2, _D.U2},
+    4: {_D.S4, _D.U4, _D.F4E2M1FN},
+    8: {_D.S8, _D.U8, *FLOAT8},
+    16: {_D.S16, _D.U16, _D.F16, _D.BF16},
+    32: {_D.S32, _D.U32, _D.F32},
+    64: {_D.S64, _D.U64, _D.F64, _D.C64},
+    128: {_D.C128},
+}
+BITS: dict[DType, int] = {d: width for width, group in _WIDTHS.items() for d in group}
+_BYTES = {d: max(1, width // 8) for d, width in BITS.items()}
+NO_ARRAYS = frozenset({_D.TOKEN, _D.OPAQUE, _D.TUPLE})
+BITS |= dict.fromkeys(NO_ARRAYS, 0)
+
+BY_NAME: dict[str, DType] = {d.value: d for d in DType if d is not DType.TUPLE}
+
+if TYPE_CHECKING:
+    NUMPY: dict[DType, np.dtype]
+    FROM_NUMPY: dict[np.dtype, DType]
+else:
+
+    def __getattr__(name: str) -> Any:
+        """NUMPY and FROM_NUMPY: made when first used, because they need numpy and ml_dtypes."""
+        if name in ("NUMPY", "FROM_NUMPY"):
+            return globals().setdefault(name, numpy_types() if name == "NUMPY" else from_numpy())
+        raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
+
+
+@functools.cache
+def numpy_types() -> dict[DType, np.dtype]:
+    """Type → the numpy dtype of one element."""
+    import ml_dtypes
+    import numpy as np
+
+    types = {
         _D.PRED: np.bool_,
         _D.S1: ml_dtypes.int1,
         _D.S2: ml_dtypes.int2,
@@ -140,16 +175,11 @@ NUMPY: dict[DType, np.dtype] = {
         _D.F4E2M1FN: ml_dtypes.float4_e2m1fn,
         _D.C64: np.complex64,
         _D.C128: np.complex128,
-    }.items()
-}
+    }
+    return {d: np.dtype(t) for d, t in types.items()}
 
-FROM_NUMPY: dict[np.dtype, DType] = {t: d for d, t in NUMPY.items()}
 
-_NARROW = {_D.PRED: 1, _D.S1: 1, _D.U1: 1, _D.S2: 2, _D.U2: 2, _D.S4: 4, _D.U4: 4, _D.F4E2M1FN: 4}
-BITS: dict[DType, int] = {d: _NARROW.get(d, t.itemsize * 8) for d, t in NUMPY.items()} | {
-    _D.TOKEN: 0,
-    _D.OPAQUE: 0,
-    _D.TUPLE: 0,
-}
-
-BY_NAME: dict[str, DType] = {d.value: d for d in DType if d is not DType.TUPLE}
+@functools.cache
+def from_numpy() -> dict[np.dtype, DType]:
+    """numpy dtype → the type that it holds."""
+    return {t: d for d, t in numpy_types().items()}

@@ -10,13 +10,14 @@ from __future__ import annotations
 import re
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import Any
-
-import numpy as np
+from typing import TYPE_CHECKING, Any
 
 from .errors import InputError
-from .ir import Module
+from .later import np
 from .shapes import Shape
+
+if TYPE_CHECKING:
+    from .ir import Module
 
 PARAMETERS, RESULTS = "dynamic_parameters", "dynamic_results"
 

@@ -8,10 +8,9 @@ from functools import cached_property
 from types import MappingProxyType
 from typing import Any
 
-import numpy as np
-
 from .display import Displayed
 from .errors import InputError, Location
+from .later import np
 from .opcodes import Op
 from .shapes import Shape
 from .trees import Trees

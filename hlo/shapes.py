@@ -7,7 +7,7 @@ import re
 from collections.abc import Iterator
 from dataclasses import dataclass, replace
 
-from .dtypes import NUMPY, DType
+from .dtypes import NO_ARRAYS, DType
 
 ShapeIndex = tuple[int, ...]
 """A path into a tuple shape: () is the whole, (1, 0) the first element of the second element."""
@@ -50,7 +50,7 @@ class Shape:
 
     @property
     def is_array(self) -> bool:
-        return self.dtype in NUMPY
+        return self.dtype not in NO_ARRAYS
 
     @property
     def rank(self) -> int:

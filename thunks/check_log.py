@@ -6,8 +6,7 @@ import threading
 from collections.abc import Iterator
 from dataclasses import dataclass
 
-import numpy as np
-
+from ..hlo.later import np
 from .kinds import Noting, SequentialThunk
 
 

@@ -12,9 +12,8 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
-import numpy as np
-
 from ..hlo.dtypes import BY_NAME, DType
+from ..hlo.later import np
 from ..planning.allocation import BufferSlice
 from .kinds import Check, ChecksumThunk, CompareThunk, FillThunk, NanThunk, ZoneThunk
 

@@ -11,8 +11,7 @@ import time
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 
-import numpy as np
-
+from ..hlo.later import np
 from .kinds import ProfileThunk, SequentialThunk, Thunk, children, kind_of
 
 MOST_EVENTS = 1 << 17

@@ -11,9 +11,8 @@ import ctypes
 import functools
 from collections.abc import Callable, Collection
 
-import numpy as np
-
 from ..codegen.cache import ObjectCache
+from ..hlo.later import np
 from .events import MOST_EVENTS, EventBuffer
 from .host_program import HostFrame, HostProgram
 from .kinds import KernelThunk, SequentialThunk, Thunk

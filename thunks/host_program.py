@@ -6,11 +6,10 @@ import ctypes
 from collections.abc import Callable, Collection
 from dataclasses import dataclass, replace
 
-import numpy as np
-
 from ..codegen.cache import ObjectCache
 from ..codegen.load import LoadedCode
 from ..codegen.pool import pool
+from ..hlo.later import np
 from .events import MOST_EVENTS, EventBuffer
 from .host_module import ENTRY, VERSION, HostModule, host_module
 from .host_steps import DEVICE_WORDS, EVENTS, LEFT, PARALLEL_FOR, POSITION, STOP

@@ -5,8 +5,6 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 
-import numpy as np
-
 from ..hlo.devices import ONE_DEVICE, Devices
 from ..hlo.dynamic_border import DynamicBorder
 from ..hlo.errors import Location
@@ -38,7 +36,7 @@ class Kernel:
 @dataclass(frozen=True, eq=False)
 class Image:
     """parameters, results: their leaves in order, tokens too. elsewhere: number of a result leaf without an allocation
-    → where it is at the end of a run. constants: index of an allocation → its bytes (uint8), 64-byte aligned.
+    → where it is at the end of a run. constants: index of an allocation → its bytes, 64-byte aligned.
 
     seconds: estimate of the time between two moments at which Python handles signals. largest: allocation of
     temporaries → the largest array in it, in words, and its place in the source. devices: how many run it together.
@@ -48,7 +46,7 @@ class Image:
     results: tuple[Shape, ...]
     allocations: tuple[Allocation, ...]
     elsewhere: Mapping[int, BufferSlice]
-    constants: Mapping[int, np.ndarray]
+    constants: Mapping[int, memoryview]
     kernels: tuple[Kernel, ...]
     thunks: SequentialThunk
     border: DynamicBorder | None = None

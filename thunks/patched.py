@@ -11,10 +11,9 @@ import threading
 from collections.abc import Callable
 from dataclasses import dataclass
 
-import numpy as np
-
 from ..codegen.load import LoadedCode, load
 from ..codegen.runtime import runtime_object
+from ..hlo.later import np
 from .events import EventBuffer
 from .executor import Executor
 from .host_program import HostFrame

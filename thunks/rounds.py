@@ -8,8 +8,7 @@ import time
 from collections.abc import Callable, Collection, Sequence
 from dataclasses import dataclass
 
-import numpy as np
-
+from ..hlo.later import np
 from .kinds import ConditionalThunk, Meeting, WhileThunk
 
 LOOP_SECONDS = 0.02

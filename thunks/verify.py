@@ -13,7 +13,6 @@ from ..hlo.dtypes import BY_NAME, DType
 from ..hlo.errors import VerificationError
 from ..hlo.shapes import Shape
 from ..planning.allocation import MOST_MARKS, POOL_ALIGNMENT, Allocation, AllocationKind, BufferSlice
-from .checks import format_of
 from .image import Image, Kernel
 from .kinds import (
     Access,
@@ -336,6 +335,8 @@ def _checksum(thunk: ChecksumThunk, allocations: Sequence[Allocation], kernels: 
 
 def _nan(thunk: NanThunk, allocations: Sequence[Allocation], kernels: Mapping[str, Kernel]) -> None:
     dtype = _elements(thunk.dtype, thunk.slice, f"check {thunk.name}")
+    from .checks import format_of
+
     if not format_of(dtype).last:
         raise VerificationError(f"check {thunk.name}: {thunk.dtype} has no NaN")
     _check_slice(thunk.slice, allocations, f"check {thunk.name}", write=False)

@@ -8,10 +8,11 @@ if a probe finds another value there, `__array_interface__` is used.
 from __future__ import annotations
 
 import ctypes
+import functools
 import sys
 from collections.abc import Callable
 
-import numpy as np
+from ...hlo.later import np
 
 KNOWN_MAJORS = ("1", "2")
 """Major versions of numpy whose C ABI has this layout."""
@@ -36,10 +37,15 @@ def layout_is_known(implementation: str, numpy_version: str) -> bool:
     return all(by_layout(a) == by_interface(a) for a in (probe, probe[1:], probe[::-1], probe.reshape(2, 3).T[1:]))
 
 
-address_of: Callable[[np.ndarray], int] = (
-    by_layout if layout_is_known(sys.implementation.name, np.__version__) else by_interface
-)
-"""The address of an array's first element."""
+def address_of(array: np.ndarray) -> int:
+    """The address of an array's first element."""
+    return reader()(array)
+
+
+@functools.cache
+def reader() -> Callable[[np.ndarray], int]:
+    """What reads addresses of this NumPy's arrays."""
+    return by_layout if layout_is_known(sys.implementation.name, np.__version__) else by_interface
 
 
 def view(address: int, size: int) -> np.ndarray:

@@ -5,8 +5,6 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 
-import numpy as np
-
 from ...planning.allocation import POOL_ALIGNMENT, AllocationKind
 from ...thunks.host_module import ENTRY
 from ...thunks.host_steps import LEFT
@@ -130,7 +128,7 @@ class _Places:
         return "%wrong"
 
 
-def _constants(constants: Mapping[int, np.ndarray]) -> Iterator[str]:
+def _constants(constants: Mapping[int, memoryview]) -> Iterator[str]:
     for index, block in constants.items():
         text = "".join(_BYTES[byte] for byte in block.tobytes())
         value = f'c"{text}"' if len(block) else "zeroinitializer"

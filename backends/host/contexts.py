@@ -6,9 +6,8 @@ import threading
 from collections.abc import Callable
 from typing import TYPE_CHECKING, Any
 
-import numpy as np
-
 from ...hlo.errors import OutOfMemoryError
+from ...hlo.later import np
 from ...planning.allocation import Allocation, AllocationKind
 from ...thunks.events import EventBuffer, Events
 from ...thunks.executor import Executor, Frame, Observer
@@ -97,7 +96,8 @@ class Context:
     def __init__(self, signature: Signature, image: Image):
         allocations = image.allocations
         arena = {a.index: _temporaries(image, a) for a in allocations if a.kind is AllocationKind.TEMPORARY}
-        self._blocks = {**image.constants, **arena}
+        constants = {index: np.asarray(block) for index, block in image.constants.items()}
+        self._blocks = {**constants, **arena}
         self._signature, self._variable = signature, list(signature.variable)
         self._bases = np.zeros(len(allocations) + 1, np.uint64)  # the last entry is for leaves that no kernel uses
         for index, block in self._blocks.items():

@@ -5,9 +5,8 @@ from __future__ import annotations
 import ctypes
 from collections.abc import Collection, Sequence
 
-import numpy as np
-
 from ...hlo.errors import InputError
+from ...hlo.later import np
 from .addresses import address_of
 from .signature import Signature
 

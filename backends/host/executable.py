@@ -9,36 +9,28 @@ import threading
 from collections.abc import Collection, Iterator, Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
-import numpy as np
-
-from ...codegen.cache import ObjectCache
-from ...codegen.load import LoadedCode
-from ...codegen.options import Target
 from ...hlo.errors import InputError
-from ...hlo.ir import Module
-from ...thunks import ProfileThunk, SequentialThunk, WhileThunk
-from ...thunks.check_log import Findings, log_of
-from ...thunks.events import MOST_EVENTS
-from ...thunks.executor import Executor, Observer
-from ...thunks.host_program import host_program_of
-from ...thunks.image import Image
-from ...thunks.patched import runs_natively
-from ..base import Executable
-from .contexts import IDLE_CONTEXTS, Context, Contexts
-from .donation import place_aliased
-from .files import entry_of, pieces
+from ...hlo.later import np
+from ...thunks.kinds import ProfileThunk, SequentialThunk, WhileThunk
+from ..executables import Executable
 from .interruptible import LONG, in_main_thread, run_aside
-from .leaves import Leaf
-from .signature import Signature
 
 if TYPE_CHECKING:
+    from ...codegen.cache import ObjectCache
+    from ...codegen.load import LoadedCode
+    from ...codegen.options import Target
+    from ...hlo.ir import Module
     from ...planning.plan import Plan
     from ...profiling.profile import Profile
     from ...profiling.recorder import Recorder, Recording
     from ...profiling.sink import Sink
+    from ...thunks.check_log import Findings
+    from ...thunks.executor import Executor, Observer
+    from ...thunks.image import Image
     from ...thunks.outside import Port
     from ...thunks.wire.program import Entry
     from .feeds import Queues
+    from .leaves import Leaf
     from .outside import Outside
     from .shadows import Report, Shadows
 
@@ -67,6 +59,15 @@ class HostExecutable(Executable):
         host_text: str = "",
         shadows: Shadows | None = None,
     ):
+        # A program that is only loaded needs nothing of all this (loader.py).
+        from ...thunks.check_log import log_of
+        from ...thunks.events import MOST_EVENTS
+        from ...thunks.executor import Executor
+        from ...thunks.host_program import host_program_of
+        from ...thunks.patched import runs_natively
+        from .contexts import Context, Contexts
+        from .signature import Signature
+
         self.image, self.program, self.code, self._plan = image, program, code, plan
         self.thunks, self.target = image.thunks, target
         self.kernels = tuple((kernel.symbol, kernel.emitter) for kernel in image.kernels)
@@ -113,11 +114,15 @@ class HostExecutable(Executable):
         write_whole(Path(path), lambda file: file.writelines(self._pieces(key)))
 
     def _pieces(self, key: bytes | None) -> Iterator[bytes | memoryview]:
+        from .files import pieces
+
         return pieces(self.entry, self.image, self.code, self.host_bytecode, self.target, key)
 
     @property
     def entry(self) -> Entry:
         """How callers know the program, as a file holds it."""
+        from .files import entry_of
+
         return entry_of(self.program)
 
     @property
@@ -191,6 +196,8 @@ class HostExecutable(Executable):
         addresses, kept = signature.place_inputs(inputs)  # kept: arrays that must outlive the run
         places, results = signature.place_outputs(outputs)
         if signature.aliased or donated:
+            from .donation import place_aliased
+
             signature.refuse_overlaps(addresses + places)
             place_aliased(signature, inputs, donated, addresses, kept, places, results, outputs)
         addresses += places
@@ -326,6 +333,7 @@ class HostExecutable(Executable):
         with self._entering:
             if not self._may_enter:
                 return
+            from .contexts import IDLE_CONTEXTS
             from .entry import Program, native_entry
 
             native = native_entry(HostExecutable, "_native", Executable.__call__, self._cache)

@@ -66,7 +66,7 @@ def _elsewhere(plan: Plan) -> dict[int, BufferSlice]:
     return {n: plan.assignment.slices[root, index] for n, (index, s) in leaves if n not in placed and s.bytes}
 
 
-def _constants(plan: Plan) -> dict[int, np.ndarray]:
+def _constants(plan: Plan) -> dict[int, memoryview]:
     """The bytes of each constant in the layout of its shape."""
     blocks = {}
     for a in plan.assignment.allocations:
@@ -75,7 +75,7 @@ def _constants(plan: Plan) -> dict[int, np.ndarray]:
             leaf = Leaf("constant", a.index, a.shape or a.literal.shape, a.alignment)
             physical = leaf.allocate_physical()
             np.copyto(leaf.logical(physical), a.literal.array)
-            blocks[a.index] = physical.reshape(-1).view(np.uint8)
+            blocks[a.index] = physical.reshape(-1).view(np.uint8).data
     return blocks
 
 

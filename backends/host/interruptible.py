@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import signal
 import threading
 from collections.abc import Callable
 
@@ -30,6 +29,8 @@ def run_aside(work: Callable[[], None], stop: Callable[[], None], end: Callable[
     on for a while then. end: called after `work` has ended, and never during `stop` or before it. keep: what `work`
     uses without a reference.
     """
+    import signal
+
     errors: list[BaseException] = []
     done = threading.Event()
     ending = threading.Lock()

@@ -5,10 +5,9 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 from typing import Any
 
-import numpy as np
-
-from ...hlo.dtypes import FROM_NUMPY
+from ...hlo.dtypes import from_numpy
 from ...hlo.errors import InputError, OutOfMemoryError
+from ...hlo.later import np
 from ...hlo.shapes import Shape
 from .addresses import address_of
 from .memory import POOL, size_class
@@ -64,7 +63,7 @@ class Leaf:
 
     def _check(self, array: np.ndarray) -> None:
         """Raise InputError unless shape and dtype match; the byte order may differ."""
-        given = FROM_NUMPY.get(array.dtype.newbyteorder("="))
+        given = from_numpy().get(array.dtype.newbyteorder("="))
         if given is not self.shape.dtype or array.shape != self.shape.dims:
             name = given.value if given else str(array.dtype)
             sizes = ",".join(map(str, array.shape))

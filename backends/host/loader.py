@@ -6,55 +6,82 @@ import mmap
 import os
 import stat
 import sys
+import threading
 from collections.abc import Callable
 from functools import cached_property
-from typing import TypeVar
-
-import numpy as np
+from typing import TYPE_CHECKING, Any, TypeVar
 
 from ...codegen.cache import DEFAULT_CACHE, ObjectCache
 from ...codegen.errors import CodegenError
 from ...codegen.features import lacking
 from ...codegen.load import LoadedCode, load, missing_symbols, symbols_of
-from ...codegen.options import Target
 from ...hlo.errors import InputError, TestbedError
+from ...hlo.later import np
 from ...thunks.wire.container import Container
 from ...thunks.wire.program import Entry, ProgramFile, read_program
-from ..calling import Calling
 from .executable import HostExecutable
-from .files import module_of, trees_of
-from .memory import POOL
+
+if TYPE_CHECKING:
+    from ..calling import Calling
 
 T = TypeVar("T")
 
 
 class LoadedExecutable(HostExecutable):
-    """A program from a file. `program` has its parameters and its result, but not what it computes."""
+    """A program from a file. `program` has its parameters and its result, but not what it computes.
+
+    What only a run needs, NumPy among it, is imported and made when something of it is first used.
+    """
 
     def __init__(self, file: ProgramFile, code: LoadedCode, cache: ObjectCache | None, native_calls: bool):
-        needs = file.needs
+        self._file, self._linked, self._wanted = file, code, (cache, native_calls)
+        self.kernels = tuple((kernel.symbol, kernel.emitter) for kernel in file.image.kernels)  # the class has one, too
+        self._native, self._lock, self._is_made, self._is_being_made = None, threading.RLock(), False, False
+
+    if not TYPE_CHECKING:
+
+        def __getattr__(self, name: str) -> Any:
+            """Called for what an executable has and this one has not yet."""
+            if not (name.startswith("__") or "_is_being_made" not in self.__dict__ or self._is_made):
+                with self._lock:
+                    if not (self._is_made or self._is_being_made):
+                        self._make()
+            return object.__getattribute__(self, name)
+
+    def _make(self) -> None:
+        from ...codegen.options import Target
+        from .files import module_of
+
+        needs, (cache, native_calls) = self._file.needs, self._wanted
         target = Target(needs.triple, "", ",".join(f"+{name}" for name in needs.features), 0)
-        super().__init__(file.image, module_of(file.entry), code, target, {}, cache=cache)
-        self._entry, self._host = file.entry, file.host
-        self._may_enter = self._may_enter and native_calls
+        self._is_being_made = True
+        try:
+            super().__init__(self._file.image, module_of(self._file.entry), self._linked, target, {}, cache=cache)
+            self._may_enter = self._may_enter and native_calls
+            self._is_made = True
+        finally:
+            self._is_being_made = False
 
     @property
     def entry(self) -> Entry:
-        return self._entry
+        return self._file.entry
 
     @property
     def host_bytecode(self) -> bytes:
-        return self._host
+        return self._file.host
 
     def _enter(self) -> None:
         """Without JAX in the process, nobody passes its trees: the native entry, which needs them, can wait."""
-        if self._entry.trees is None or "jax" in sys.modules:
+        if self.entry.trees is None or "jax" in sys.modules:
             super()._enter()
 
     @cached_property
     def calling(self) -> Calling:
         """How it is called. Raises InputError for a program with trees of JAX where that is not installed."""
-        return Calling(self.program, trees_of(self._entry))
+        from ..calling import Calling
+        from .files import trees_of
+
+        return Calling(self.program, trees_of(self.entry))
 
 
 def load_executable(
@@ -108,6 +135,8 @@ def _named(read: Callable[[], T], name: str) -> T:
 
 
 def _aligned(data: bytes) -> memoryview:
+    from .memory import POOL
+
     block = POOL.allocate(len(data))
     block[:] = np.frombuffer(data, np.uint8)
     return memoryview(block.data).toreadonly()

@@ -15,9 +15,8 @@ import weakref
 from dataclasses import dataclass
 from typing import Any
 
-import numpy as np
-
 from ...hlo.errors import InputError
+from ...hlo.later import np
 from ...planning.allocation import POOL_ALIGNMENT
 
 IDLE_LIMIT = 512 << 20

@@ -11,14 +11,13 @@ import functools
 import itertools
 from importlib import import_module
 
-import numpy as np
-
+from ...hlo.later import np
 from ..errors import CodegenError
 
 PREFIX = "numpy_pocketfft_"
 LOOPS = ("fft", "ifft", "rfft_n_even", "rfft_n_odd", "irfft")
-TYPES = {"f": np.complex64, "d": np.complex128}
-"""Letter of a real type in a symbol → the complex type."""
+TYPES = {"f": "complex64", "d": "complex128"}
+"""Letter of a real type in a symbol → the name of the complex type."""
 
 DATA = "_data"
 

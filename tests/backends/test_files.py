@@ -5,6 +5,7 @@ import random
 import subprocess
 import sys
 from collections import namedtuple
+from concurrent.futures import ThreadPoolExecutor
 from dataclasses import replace
 from pathlib import Path
 
@@ -157,7 +158,7 @@ def test_arguments_keep_their_names():
 
 def test_constants_are_mapped_read_only_and_aligned(tmp_path):
     compile(CONSTANT).save(tmp_path / "c.tbx")
-    blocks = list(load_executable(tmp_path / "c.tbx").image.constants.values())
+    blocks = [np.asarray(b) for b in load_executable(tmp_path / "c.tbx").image.constants.values()]
     assert blocks and all(not b.flags.writeable and b.ctypes.data % 64 == 0 for b in blocks)
     mapped = [line.split() for line in Path("/proc/self/maps").read_text().splitlines() if line.endswith("c.tbx")]
     spans = [tuple(int(end, 16) for end in words[0].split("-")) for words in mapped]
@@ -380,6 +381,41 @@ heavy = ("llvmlite", "mlir", "scipy", "jax", "google", "testbed.passes", "testbe
          "testbed.thunks.outside", "testbed.backends.host.outside", "testbed.hlo.replica_groups")
 print(status, [m for m in new if any(m == h or m.startswith(h + ".") for h in heavy)])
 """
+
+
+LOAD_ALONE = """
+import sys
+import testbed
+before = set(sys.modules)
+program = testbed.load_executable(sys.argv[1])
+new = sorted(set(sys.modules) - before)
+heavy = ("numpy", "ml_dtypes", "hmac", "_hashlib", "pathlib", "signal", "tempfile", "testbed.hlo.ir",
+         "testbed.hlo.attributes", "testbed.hlo.metadata", "testbed.backends.calling", "testbed.backends.base",
+         "testbed.backends.host.contexts", "testbed.backends.host.memory", "testbed.codegen.options",
+         "testbed.codegen.mlir", "testbed.thunks.executor", "testbed.thunks.table", "testbed.thunks.host_module",
+         "testbed.thunks.checks", "testbed.formats", "llvmlite", "mlir", "jax")
+print([m for m in new if any(m == h or m.startswith(h + ".") for h in heavy)])
+import numpy as np
+print(program(np.float32([1, 2, 3]))[0].tolist(), program.host_program, hasattr(program, "nothing"))
+"""
+
+
+def test_loading_imports_nothing_that_only_a_run_needs(tmp_path):
+    """NumPy's import alone takes longer than all else of loading. What a run needs comes with the first run."""
+    compile(CONSTANT).save(tmp_path / "c.tbx")
+    command = [sys.executable, "-c", LOAD_ALONE, str(tmp_path / "c.tbx")]
+    done = subprocess.run(command, capture_output=True, text=True, timeout=120)
+    assert done.stdout.splitlines() == ["[]", "[1.0, 4.0, 9.0] interpreted False"], done.stdout + done.stderr
+
+
+def test_many_threads_may_make_the_first_use_of_a_loaded_program(tmp_path):
+    compile(LOOP).save(tmp_path / "l.tbx")
+    wanted = bits(compile(LOOP).execute([np.int32(0), np.ones(4, np.float32)]))
+    for _ in range(5):
+        loaded = load_executable(tmp_path / "l.tbx")
+        with ThreadPoolExecutor(8) as pool:
+            runs = [pool.submit(loaded.execute, [np.int32(0), np.ones(4, np.float32)]) for _ in range(8)]
+            assert all(bits(run.result()) == wanted for run in runs)
 
 
 def test_the_host_program_is_kept_as_bytecode_that_lowers_to_the_same_code():

@@ -80,9 +80,7 @@ def run(addresses, n):
 
 
 def test_every_kind_of_relocation_gives_what_llvms_linker_gives(objects, external):
-    kinds = {
-        int(kind) for data in objects for table in read_object(data).relocations.values() for kind in table["type"]
-    }
+    kinds = {row.type for data in objects for table in read_object(data).relocations.values() for row in table}
     assert {1, 2, 4} <= kinds and kinds & {9, 41, 42} and kinds <= set(WIDTHS)
     names = ("run", "shown", "next", "constant")
     theirs, unload = jit_link(objects, names, external)
@@ -129,21 +127,21 @@ def changed(data, place, form, value):
 
 def header(data, number):
     """The place of a section's header."""
-    return struct.unpack_from("<Q", data, 0x28)[0] + number * elf.SECTION.itemsize
+    return struct.unpack_from("<Q", data, 0x28)[0] + number * elf.SECTION.size
 
 
 def first(data, **wanted):
     """The number of the first section with these fields."""
     sections = read_object(data).sections
-    return next(n for n, row in enumerate(sections) if all(int(row[name]) == value for name, value in wanted.items()))
+    return next(n for n, row in enumerate(sections) if wanted.items() <= row._asdict().items())
 
 
 def test_what_is_not_known_is_refused_by_name(objects, external):
     data = objects[0]
     text, relocations = first(data, flags=6), first(data, type=elf.SHT_RELA)
-    table = int(read_object(data).sections["offset"][relocations])
+    table = read_object(data).sections[relocations].offset
     symbols = first(data, type=elf.SHT_SYMTAB)
-    symbol = int(read_object(data).sections["offset"][symbols]) + elf.SYMBOL.itemsize
+    symbol = read_object(data).sections[symbols].offset + elf.SYMBOL.size
     cases = [
         (changed(data, 0x12, "<H", 183), "for ELF's machine 183"),
         (changed(data, table + 8, "<I", 23), "relocations of type 23"),
@@ -163,9 +161,7 @@ def test_what_is_not_known_is_refused_by_name(objects, external):
 def test_a_relocation_outside_its_section_is_damage(objects, external):
     o = read_object(objects[0])
     for name, value in (("offset", 1 << 40), ("symbol", 1 << 20)):
-        tables = {section: table.copy() for section, table in o.relocations.items()}
-        for table in tables.values():
-            table[name][0] = value
+        tables = {section: [table[0]._replace(**{name: value}), *table[1:]] for section, table in o.relocations.items()}
         with pytest.raises(CodegenError, match="damaged ELF object"):
             link([replace(o, relocations=tables), read_object(objects[1])], external)
 

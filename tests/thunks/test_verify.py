@@ -2,7 +2,6 @@
 
 from dataclasses import replace
 
-import numpy as np
 import pytest
 
 from ...hlo.devices import Devices
@@ -58,7 +57,7 @@ IMAGE = Image(
     (F4,),
     ALLOCATIONS,
     {},
-    {3: np.zeros(4, np.uint8)},
+    {3: memoryview(bytes(4))},
     (NEGATE,),
     SequentialThunk((CALL, LOOP, BRANCH)),
     devices=TWO,
@@ -197,8 +196,8 @@ WRONG = {
     "place of no result": (replace(IMAGE, elsewhere={4: T}), "a place for a result that the program does not have"),
     "place outside": (replace(IMAGE, elsewhere={0: BufferSlice(2, 120, 16)}), "result 0"),
     "no constant": (replace(IMAGE, constants={}), "allocation 3 is a constant without a value"),
-    "constant for another": (replace(IMAGE, constants={2: np.zeros(128, np.uint8)}), "a constant for allocation 2"),
-    "short constant": (replace(IMAGE, constants={3: np.zeros(3, np.uint8)}), "constant 3 has 3 of 4 bytes"),
+    "constant for another": (replace(IMAGE, constants={2: memoryview(bytes(128))}), "a constant for allocation 2"),
+    "short constant": (replace(IMAGE, constants={3: memoryview(bytes(3))}), "constant 3 has 3 of 4 bytes"),
     "border: leaf": (
         replace(IMAGE, border=replace(BORDER, parameters=(DynamicDimension(5, 0, 1),))),
         "dynamic dimension 0 of leaf 5 does not exist",

@@ -17,14 +17,17 @@ between them: every byte of a file is checked.
 
 from __future__ import annotations
 
-import hashlib
-import hmac
 import struct
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from enum import IntEnum
 
 from ...hlo.errors import InputError
+
+try:
+    from _blake2 import blake2b  # hashlib's own; hashlib itself loads OpenSSL, which takes longer than a small file
+except ImportError:
+    from hashlib import blake2b
 
 MAGIC = b"TBX\0"
 FORMAT = 4
@@ -108,12 +111,14 @@ def unpack(data: bytes | memoryview, key: bytes | None = None) -> Container:
     view = memoryview(data)
     format, reader, flags, count = _head(view)
     end = _header_size(count) - 2 * _DIGEST
-    if not hmac.compare_digest(_digest(view[:end]), bytes(view[end : end + _DIGEST])):
+    if _digest(view[:end]) != bytes(view[end : end + _DIGEST]):
         raise InputError("the header is damaged: its checksum differs", remedy="copy the file again")
     signature = bytes(view[end + _DIGEST : end + 2 * _DIGEST])
     if key is not None:
         if not flags & _SIGNED:
             raise InputError("the file is not signed", remedy="sign it: testbed compile --sign KEY")
+        import hmac
+
         if not hmac.compare_digest(signature, _signature(view[: end + _DIGEST], key)):
             raise InputError("the signature is not of this key: the file was changed, or signed with another key")
     elif not flags & _SIGNED and any(signature):
@@ -151,7 +156,7 @@ def _sections(view: memoryview, count: int) -> Iterator[Section]:
         if any(view[end:begin]):
             raise InputError(f"bytes before section {number} are not zero", remedy="copy the file again")
         section = Section(kind, view[begin : begin + size], begin, bool(flags & _REQUIRED))
-        if not hmac.compare_digest(_digest(section.data), digest):
+        if _digest(section.data) != digest:
             raise InputError(f"section {section.name} is damaged: its checksum differs", remedy="copy the file again")
         if section.required and kind not in set(SectionKind):
             raise InputError(f"section {section.name} is not known", remedy="read it with a newer testbed")
@@ -166,8 +171,10 @@ def _header_size(count: int) -> int:
 
 
 def _digest(data: bytes | memoryview) -> bytes:
-    return hashlib.blake2b(data, digest_size=_DIGEST).digest()
+    return blake2b(data, digest_size=_DIGEST).digest()
 
 
 def _signature(head: bytes | memoryview, key: bytes) -> bytes:
+    import hmac
+
     return hmac.digest(key, head, "sha256")

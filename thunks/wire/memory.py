@@ -5,8 +5,6 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any
 
-import numpy as np
-
 from ...hlo.dynamic_border import DynamicBorder, DynamicDimension
 from ...hlo.errors import InputError
 from ...planning.allocation import Allocation, AllocationKind
@@ -29,7 +27,7 @@ def buffer_values(image: Image) -> tuple[Values, bytes]:
     for index in sorted(image.constants):
         constants += bytes(-len(constants) % ALIGNMENT)
         offsets[index] = len(constants)
-        constants += image.constants[index].data
+        constants += image.constants[index]
     values = {
         "parameters": [shape_values(s) for s in image.parameters],
         "results": [shape_values(s) for s in image.results],
@@ -67,7 +65,7 @@ def _border_values(border: DynamicBorder) -> Values:
     }
 
 
-def constants_of(values: Values, block: np.ndarray) -> dict[int, np.ndarray]:
+def constants_of(values: Values, block: memoryview) -> dict[int, memoryview]:
     """Allocation → its bytes in `block`, the section of constants. Raises InputError if they are outside."""
     found = {}
     for index, a in enumerate(values["allocations"]):
@@ -80,7 +78,7 @@ def constants_of(values: Values, block: np.ndarray) -> dict[int, np.ndarray]:
 
 
 def image_of(
-    values: Values, constants: Mapping[int, np.ndarray], kernels: tuple[Kernel, ...], thunks: SequentialThunk
+    values: Values, constants: Mapping[int, memoryview], kernels: tuple[Kernel, ...], thunks: SequentialThunk
 ) -> Image:
     """The image of a Buffers message. Raises InputError for values that it cannot have; the verifier sees the rest."""
     allocations = values["allocations"]

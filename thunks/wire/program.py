@@ -6,8 +6,6 @@ from collections.abc import Iterator
 from dataclasses import dataclass, replace
 from typing import Any
 
-import numpy as np
-
 from ...hlo.devices import Devices
 from ...hlo.errors import InputError, VerificationError
 from ...hlo.shapes import Shape
@@ -113,7 +111,7 @@ def read_program(data: bytes | memoryview, key: bytes | None = None) -> tuple[Pr
     target, entry = message(SectionKind.TARGET, "Target"), message(SectionKind.ENTRY, "Entry")
     program = message(SectionKind.PROGRAM, "Program")
     buffers = message(SectionKind.BUFFERS, "Buffers")
-    constants = constants_of(buffers, np.frombuffer(_only(container, SectionKind.CONSTANTS).data, np.uint8))
+    constants = constants_of(buffers, memoryview(_only(container, SectionKind.CONSTANTS).data))
     if program["thunks"] is None:
         raise InputError("the program has no thunks")
     functions = tuple(_kernel_of(values) for values in program["functions"])
