@@ -1,1 +1,1 @@
-"""XLA FFI call frames and the custom-call handler registry. Not written yet."""
+"""XLA FFI: the C ABI, the registry of custom-call handlers, and the host side that calls them."""

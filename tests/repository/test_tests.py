@@ -30,6 +30,7 @@ MAY_SKIP = {
     "formats/test_proto.py": "jaxlib 0.12, which has the field",
     "support/processors.py": "a processor of that level",
     "evaluator/test_processors.py": "a processor for whose extensions NumPy has loops",
+    "support/cpp.py": "g++, and jaxlib for its header (./testbed setup --xla)",
     "support/corpus.py": "the shared corpora: TESTBED_CORPUS names them",
     "mlir_emitters/test_math.py": "a CPU with vectors of 256 bits",
     "mlir_emitters/test_complex_dot.py": "a CPU with vectors of 256 bits",

@@ -1,0 +1,121 @@
+"""The layouts of ffi/abi.py are those of the C header that jaxlib ships."""
+
+from __future__ import annotations
+
+import ctypes
+import re
+
+import pytest
+
+from ...ffi import abi
+from ...hlo.dtypes import DType
+from ..support.cpp import compile_cpp, include_dir, need_cpp, run_program
+
+STRUCTS = {
+    "Extension_Base": abi.ExtensionBase,
+    "Api_Version": abi.ApiVersion,
+    "ByteSpan": abi.ByteSpan,
+    "Scalar": abi.Scalar,
+    "Array": abi.Array,
+    "Buffer": abi.Buffer,
+    "Args": abi.Args,
+    "Attrs": abi.Attrs,
+    "CallFrame": abi.CallFrame,
+    "TypeId": abi.TypeId,
+    "TypeInfo": abi.TypeInfo,
+    "Metadata": abi.Metadata,
+    "Metadata_Extension": abi.MetadataExtension,
+    "Error_Create_Args": abi.ErrorCreateArgs,
+    "Error_Destroy_Args": abi.ErrorDestroyArgs,
+    "Future_Create_Args": abi.FutureCreateArgs,
+    "Future_SetAvailable_Args": abi.FutureSetAvailableArgs,
+    "Future_SetError_Args": abi.FutureSetErrorArgs,
+    "Handler_Register_Args": abi.HandlerRegisterArgs,
+    "Type_Register_Args": abi.TypeRegisterArgs,
+    "ExecutionContext_Get_Args": abi.ExecutionContextGetArgs,
+    "State_Set_Args": abi.StateArgs,
+    "State_Get_Args": abi.StateArgs,
+    "Stream_Get_Args": abi.StreamGetArgs,
+    "DeviceMemory_Allocate_Args": abi.DeviceMemoryAllocateArgs,
+    "DeviceMemory_Free_Args": abi.DeviceMemoryFreeArgs,
+    "ThreadPool_Schedule_Args": abi.ThreadPoolScheduleArgs,
+    "ThreadPool_NumThreads_Args": abi.ThreadPoolNumThreadsArgs,
+    "RunId_Get_Args": abi.RunIdGetArgs,
+    "DeviceOrdinal_Get_Args": abi.DeviceOrdinalGetArgs,
+}
+CODES = {f"XLA_FFI_Error_Code_{code.name}": int(code) for code in abi.ErrorCode}
+TYPES = {f"XLA_FFI_DataType_{dtype.name}": number for dtype, number in abi.DATA_TYPES.items()}
+OTHERS = {
+    **{f"XLA_FFI_ExecutionStage_{stage.name}": int(stage) for stage in abi.Stage if stage is not abi.Stage.RECORD},
+    **{f"XLA_FFI_AttrType_{kind.name}": int(kind) for kind in abi.AttrType},
+    "XLA_FFI_ArgType_BUFFER": abi.BUFFER,
+    "XLA_FFI_RetType_BUFFER": abi.BUFFER,
+    "XLA_FFI_Extension_Metadata": abi.METADATA,
+    "XLA_FFI_HANDLER_TRAITS_COMMAND_BUFFER_COMPATIBLE": abi.COMMAND_BUFFER_COMPATIBLE,
+    "XLA_FFI_CallFrame_STRUCT_SIZE": abi.CALL_FRAME_SIZE,
+    "XLA_FFI_Metadata_STRUCT_SIZE": abi.METADATA_SIZE,
+}
+
+
+def program() -> str:
+    """A C++ program that prints sizes, offsets and constants, a line each."""
+    lines = []
+    for name, kind in STRUCTS.items():
+        lines.append(f'say("{name}", sizeof(XLA_FFI_{name}));')
+        for field in _fields(kind):
+            lines.append(f'say("{name}.{field}", offsetof(XLA_FFI_{name}, {field}));')
+    lines += [f'say("{name}", {name});' for name in (*CODES, *TYPES, *OTHERS)]
+    lines += [f'say("Api.{name}", offsetof(XLA_FFI_Api, XLA_FFI_{name}));' for name in abi.FUNCTIONS]
+    head = '#include <cstdio>\n#include "xla/ffi/api/c_api.h"\n'
+    say = 'static void say(const char* name, long value) { std::printf("%s %ld\\n", name, value); }\n'
+    return head + say + "int main() {\n" + "\n".join(lines) + "\n}\n"
+
+
+def _fields(kind: type[ctypes.Structure]) -> list[str]:
+    return [str(row[0]) for base in reversed(kind.__mro__) for row in base.__dict__.get("_fields_", ())]
+
+
+def expected() -> dict[str, int]:
+    found = {}
+    for name, kind in STRUCTS.items():
+        found[name] = ctypes.sizeof(kind)
+        for field in _fields(kind):
+            found[f"{name}.{field}"] = getattr(kind, field).offset
+    offsets = {f"Api.{name}": getattr(abi.Api, name).offset for name in abi.FUNCTIONS}
+    return {**found, **CODES, **TYPES, **OTHERS, **offsets}
+
+
+def test_layouts_and_numbers_are_the_headers():
+    need_cpp()
+    printed = dict(line.split() for line in run_program(compile_cpp(program(), shared=False)).splitlines())
+    assert {name: int(value) for name, value in printed.items()} == expected()
+
+
+def test_the_header_has_no_function_type_or_code_that_is_missing_here():
+    need_cpp()
+    folder = include_dir()
+    assert folder is not None
+    header = (folder / "xla/ffi/api/c_api.h").read_text(encoding="utf-8")
+    functions = re.findall(r"_XLA_FFI_API_STRUCT_FIELD\(XLA_FFI_(\w+)\);", header)
+    assert tuple(functions[: len(abi.FUNCTIONS)]) == abi.FUNCTIONS
+    named = set(re.findall(r"(XLA_FFI_(?:DataType|Error_Code)_\w+) = \d", header))
+    assert named - TYPES.keys() - CODES.keys() == {"XLA_FFI_DataType_INVALID"}
+
+
+@pytest.mark.parametrize(
+    "kind, size",
+    [
+        (abi.Api5, 208),
+        (abi.HandlerRegisterArgs5, 92),
+        (abi.OldStateArgs, 40),
+        (abi.OldestStateSetArgs, 48),
+        (abi.ErrorGetMessageArgs, 36),
+    ],
+)
+def test_sizes_of_other_versions(kind: type[ctypes.Structure], size: int):
+    assert abi.size_of(kind) == size
+
+
+def test_every_type_of_a_buffer_has_a_number():
+    assert abi.DATA_TYPES.keys() == set(DType) - {DType.TUPLE, DType.OPAQUE}
+    assert abi.DTYPES[11] is DType.F32
