@@ -7,8 +7,10 @@ structure's `SIZE` is what its users must write to `struct_size` (up to the last
 from __future__ import annotations
 
 import ctypes
+from collections.abc import Sequence
 from ctypes import POINTER, Structure, c_char_p, c_int32, c_int64, c_size_t, c_uint32, c_void_p
 from enum import IntEnum
+from typing import Any, ClassVar
 
 from ..hlo.dtypes import DType
 
@@ -111,7 +113,7 @@ DTYPES: dict[int, DType] = {number: dtype for dtype, number in DATA_TYPES.items(
 class _Sized(Structure):
     """A structure that begins with its own size and a chain of extensions."""
 
-    _fields_ = (("struct_size", c_size_t), ("extension_start", c_void_p))
+    _fields_: ClassVar[Sequence[Any]] = (("struct_size", c_size_t), ("extension_start", c_void_p))
 
 
 def size_of(kind: type[Structure]) -> int:
