@@ -11,9 +11,11 @@ import threading
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from enum import IntEnum
+from importlib import import_module
 from typing import Any
 
 from ..hlo.errors import InputError, Location, UnsupportedError
+from ..hlo.library.handlers import CALLS
 from .abi import Stage
 
 HOST = "Host"
@@ -97,13 +99,22 @@ def add(handler: Handler, replace: bool = False) -> Handler:
             remedy = "unregister it first, or register with replace=True"
             raise InputError(f"custom-call target {handler.name!r} is registered already for {key[1]}", remedy=remedy)
         _TARGETS[key] = handler
+        if handler.platform == HOST:
+            CALLS[handler.name] = _evaluated
     return handler
+
+
+def _evaluated(*arguments: Any) -> Any:
+    """What the evaluator calls for a target."""
+    return import_module(".evaluated", __package__).call(*arguments)
 
 
 def unregister(name: str, platform: str = HOST) -> None:
     """Forget a target. Programs that were compiled with it keep its functions."""
     with _LOCK:
         _TARGETS.pop((name, platform_name(platform)), None)
+        if platform_name(platform) == HOST:
+            CALLS.pop(name, None)
 
 
 def lookup(name: str, platform: str = HOST, *, what: str = "", location: Location | None = None) -> Handler:
@@ -125,8 +136,8 @@ def lookup(name: str, platform: str = HOST, *, what: str = "", location: Locatio
         remedy = f"near names: {', '.join(near)}"
     else:
         remedy = "register it with testbed.ffi.registry.register(name, handler)"
-    by = f" of {what}" if what else ""
-    raise UnsupportedError(platform, f"custom-call({name}){by}", remedy=remedy, location=location)
+    by = (f" of {what}" if what else "") + (f" on {platform}" if platform != HOST else "")
+    raise UnsupportedError("ffi", f"custom-call({name}){by}", remedy=remedy, location=location)
 
 
 def find(name: str, platform: str = HOST) -> Handler | None:
@@ -173,5 +184,28 @@ def _capsule_pointer(capsule: Any) -> int:
     return int(get_pointer(capsule, get_name(capsule)) or 0)
 
 
+def register_type(name: str, type_id: int = 0, deleter: int = 0) -> int:
+    """Make a type of states or user data known, under the id that it has or, for 0, a new one. Returns its id.
+
+    Raises InputError if the name has another id. deleter: the address of `void (*)(void*)`, or 0.
+    """
+    with _LOCK:
+        known = _TYPES.get(name)
+        if known is not None and type_id not in (0, known):
+            raise InputError(f"Type name {name} already registered with type id {known} vs {type_id}")
+        number = known or type_id or max(_DELETERS, default=0) + 1
+        _TYPES[name] = number
+        _DELETERS[number] = deleter or _DELETERS.get(number, 0)
+        return number
+
+
+def type_info(type_id: int) -> int | None:
+    """The address of a type's deleter, 0 if it has none; None for an unknown type."""
+    with _LOCK:
+        return _DELETERS.get(type_id)
+
+
 _LOCK = threading.RLock()
+_TYPES: dict[str, int] = {}
+_DELETERS: dict[int, int] = {}
 _TARGETS: dict[tuple[str, str], Handler] = {}

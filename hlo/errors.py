@@ -80,10 +80,14 @@ class UnsupportedError(TestbedError):
     def __init__(self, stage: str, what: str, *, remedy: str | None = None, location: Location | None = None):
         self.stage, self.what = stage, what
         super().__init__(
-            f"{stage} has no emitter for {what}" if stage != "evaluator" else f"evaluator has no rule for {what}",
+            f"{stage} has no {_HAS.get(stage, 'emitter')} for {what}",
             location=location,
             remedy=remedy,
         )
+
+
+_HAS = {"evaluator": "rule", "ffi": "handler"}
+"""What a stage lacks, if that is no emitter."""
 
 
 class CollectiveError(TestbedError):

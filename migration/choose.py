@@ -10,15 +10,20 @@ from importlib.util import find_spec
 from ..backends.base import EmitFor, Emitter
 from ..hlo.dtypes import DType
 from ..hlo.ir import Instruction
-from ..hlo.library.calls import LIBRARY
+from ..hlo.library.calls import LIBRARY, is_foreign
 from ..hlo.opcodes import Op
 from ..planning.plan import KernelRequest
 from .flags import DEFAULT, SHADOW, STACK_NAMES, FlagError, Flags
 from .units import BACK_ENDS, pairs_of
 
-ROOMS: dict[str, str] = {"legacy": "..legacy", "mlir": "..mlir_emitters", "library": "..codegen.library"}
-"""Name → room. A stack offers `emit(requests, options)` and `unsupported(requests)`. No flag names `library`: an op
-that a library computes uses the same kernel on every stack.
+ROOMS: dict[str, str] = {
+    "legacy": "..legacy",
+    "mlir": "..mlir_emitters",
+    "library": "..codegen.library",
+    "ffi": "..ffi",
+}
+"""Name → room. A stack offers `emit(requests, options)` and `unsupported(requests)`. No flag names the last two: a
+call of a library, or of a handler, is the same kernel on every stack.
 """
 
 STRUCTURE = frozenset({Op.PARAMETER, Op.CONSTANT, Op.TUPLE, Op.GET_TUPLE_ELEMENT})
@@ -33,7 +38,7 @@ def choose(flags: Flags, request: KernelRequest) -> str:
     """
     instruction = request.instruction
     if instruction.opcode in LIBRARY:
-        return "library"
+        return "ffi" if is_foreign(instruction) else "library"
     stacks = {flags.stack_of(i.opcode, dtypes_of(i)) for i in _members(request)}
     if not stacks:
         stacks = {flags.stack_of(instruction.opcode, dtypes_of(instruction))}

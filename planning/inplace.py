@@ -8,7 +8,8 @@ from ..hlo.analysis.pointwise import pointwise_leaves
 from ..hlo.analysis.rows import Role, rows_of_body
 from ..hlo.ir import Computation, Instruction
 from ..hlo.layouts import is_alias, same_bytes
-from ..hlo.library.calls import LIBRARY, taken_over
+from ..hlo.library.calls import LIBRARY
+from ..hlo.library.foreign import taken_over
 from ..hlo.opclasses import ELEMENTWISE
 from ..hlo.opcodes import Op
 from ..hlo.shapes import Shape

@@ -9,6 +9,7 @@ from dataclasses import dataclass
 from ..hlo.errors import UnsupportedError, VerificationError
 from ..hlo.fingerprint import instruction_key
 from ..hlo.ir import Instruction
+from ..hlo.library.calls import is_foreign
 from .liveness import NO_BUFFER
 from .partition import partition_of
 from .plan import Allocation, BufferAssignment, BufferSlice, KernelArgument, KernelRequest, KernelStep
@@ -56,6 +57,7 @@ class KernelTable:
             scratch,
             tuple((a.slice.size, a.alignment, a.written) for a in arguments),
             symbol,
+            i.name if is_foreign(i) else None,  # each call site has a state of its own
         )
         request = self.requests.get(key)
         if request is None:

@@ -11,7 +11,8 @@ from collections.abc import Callable
 
 from ..hlo.analysis.sorted_parts import is_cut
 from ..hlo.ir import Instruction
-from ..hlo.library.calls import LIBRARY, work_bytes
+from ..hlo.library.calls import LIBRARY
+from ..hlo.library.foreign import work_bytes
 from ..hlo.opcodes import Op
 from .allocation import POOL_ALIGNMENT
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import functools
 import threading
 from collections.abc import Callable
 from typing import TYPE_CHECKING, Any
@@ -19,6 +20,7 @@ from .memory import POOL
 from .signature import Signature
 
 if TYPE_CHECKING:
+    from ...ffi.sites import Sites
     from ...profiling.recorder import Recorder
     from ...profiling.sink import Sink
     from ...thunks.check_log import CheckLog
@@ -125,6 +127,7 @@ class Context:
         observer: Observer | None,
         sink: Sink | CheckLog | Recorder | None,
         port: Port | None = None,
+        sites: Sites | None = None,
     ) -> None:
         if addresses != self._bound or self._frame is None:
             self._bind(executor, addresses)
@@ -135,10 +138,11 @@ class Context:
             frame.stop()
         if frame.events is not None:
             frame.events.clear()  # of a run that ended early
-        if port is None:
-            frame.run()
+        go = frame.run if port is None else functools.partial(port.run, frame)
+        if sites is None:
+            go()
         else:
-            port.run(frame)
+            sites.run(go, frame.stop, 0 if port is None else port.device)
         if frame.events is not None and sink is not None:
             events = frame.events.taken()
             sink.add(events.marks, events.times, events.lost)

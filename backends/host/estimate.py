@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from ...hlo.analysis.cost_analysis import CostAnalysis
-from ...hlo.library.calls import LIBRARY
+from ...hlo.library.calls import LIBRARY, is_foreign
 from ...hlo.opcodes import Op
 from ...planning.plan import KernelStep, Plan
 
@@ -11,6 +11,9 @@ FLOPS, TRANSCENDENTALS, BYTES, COMPARISONS = 1e9, 2e7, 1e9, 2.5e8
 """Work a second that kernels do at least, far below what is usual: an estimate is to be too long, not too short. A run
 that is estimated at LONG (interruptible.py) takes 5 ms or more, against which 0.1 ms for a thread does not count.
 """
+
+CALL = 1.1e-3
+"""Seconds for a call of a handler, which may end the run: what follows looks whether it did."""
 
 
 def estimated_seconds(plan: Plan) -> float:
@@ -31,7 +34,9 @@ def seconds_by_kernel(plan: Plan) -> dict[str, float]:
             cost, instruction = costs.of(step.instruction), step.instruction
             rate = COMPARISONS if instruction.opcode in (Op.SORT, Op.FUSION) and _sorts(step) else FLOPS
             seconds = cost.flops / rate + cost.transcendentals / TRANSCENDENTALS + cost.bytes / BYTES
-            if instruction.opcode in LIBRARY:
+            if is_foreign(instruction):
+                seconds += CALL
+            elif instruction.opcode in LIBRARY:
                 elements = max((leaf.size for o in instruction.operands for _, leaf in o.shape.leaves()), default=0)
                 seconds += 10 * elements**1.5 / FLOPS  # a factorisation of a square matrix
             found[step.kernel.name] = seconds

@@ -19,6 +19,7 @@ if TYPE_CHECKING:
     from ...codegen.cache import ObjectCache
     from ...codegen.load import LoadedCode
     from ...codegen.options import Target
+    from ...ffi.sites import Sites
     from ...hlo.ir import Module
     from ...planning.plan import Plan
     from ...profiling.profile import Profile
@@ -86,7 +87,8 @@ class HostExecutable(Executable):
         self._contexts = Contexts(functools.partial(Context, self._signature, image))
         self._native: np.ndarray | None = None
         self.outside = _outside(image, program.name)
-        notes = self._events is not None or self._checks is not None
+        self._sites = _sites(code, image)
+        notes = self._events is not None or self._checks is not None or self._sites is not None
         observed = red_zones or notes or self.outside is not None
         self._may_enter = not (self._border or observed or self._is_long) and runs_natively(self._executor)
         self._entering = threading.Lock()
@@ -208,7 +210,8 @@ class HostExecutable(Executable):
             observer = RedZones(self.code, self._executor.runner, self.image.flush_subnormals, context.address)
 
         def run() -> None:
-            context.run(self._executor, addresses, observer, self._events or self._checks or self._recorder, port)
+            sink = self._events or self._checks or self._recorder
+            context.run(self._executor, addresses, observer, sink, port, self._sites)
             if self._shadows is not None and self._checks is not None:
                 self._shadows.take(self._checks.findings(), context.address)
             for number, slice in signature.copied:
@@ -348,6 +351,16 @@ class HostExecutable(Executable):
         """The caller's outputs, followed by None for each size of a dynamic result."""
         border = self._border
         return outputs if outputs is None or border is None else [*outputs, *[None] * len(border.results)]
+
+
+def _sites(code: LoadedCode, image: Image) -> Sites | None:
+    """The call sites of handlers; None without any. Raises UnsupportedError for a target without a handler."""
+    symbols = [kernel.symbol for kernel in image.kernels if kernel.emitter == "ffi"]
+    if not symbols:
+        return None
+    from ...ffi.sites import Sites
+
+    return Sites(code, symbols)
 
 
 def _outside(image: Image, name: str) -> Outside | None:

@@ -11,6 +11,7 @@ from dataclasses import dataclass, replace
 import numpy as np
 
 from ...codegen.load import LoadedCode
+from ...ffi.calls import raise_failed
 from ...thunks.kinds import Access, KernelThunk, Thunk
 from ...thunks.runner import Runner, split_record
 from ..base import BackendError
@@ -68,6 +69,7 @@ class RedZones:
         pieces = [view(self._address(u.slice.allocation) + u.slice.offset, u.slice.size) for u in thunk.arguments]
         guarded = [_Guarded(piece, number) for number, piece in enumerate(pieces)]
         self._call(thunk, [g.address for g in guarded])
+        raise_failed()
         overruns = []
         for number, (use, piece, copy) in enumerate(zip(thunk.arguments, pieces, guarded)):
             written = use.access is Access.WRITE

@@ -10,6 +10,7 @@ import numpy as np
 from ...hlo.conventions import ANNOTATIONS, CALL_REMEDIES
 from ...hlo.errors import UnsupportedError
 from ...hlo.ir import Instruction
+from ...hlo.library.handlers import CALLS
 from . import dynamic_windows, lapack, sorting
 from .context import Context, Value
 
@@ -53,9 +54,9 @@ def run_custom_call(
     Raises UnsupportedError with similar names for an unknown target.
     """
     target = instruction.attributes["custom_call_target"]
-    run = extra.get(target) or TARGETS.get(target)
+    run = extra.get(target) or TARGETS.get(target) or CALLS.get(target)
     if run is not None:
         return run(instruction, operands, context)
-    near = difflib.get_close_matches(target, [*extra, *TARGETS], n=3)
+    near = difflib.get_close_matches(target, [*extra, *TARGETS, *CALLS], n=3)
     known = f"near names: {', '.join(near)}" if near else CALL_REMEDIES.get(target, "pass it in custom_calls")
     raise UnsupportedError("evaluator", f"custom-call({target})", location=instruction.location, remedy=known)

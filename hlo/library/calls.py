@@ -81,6 +81,11 @@ def lapack_call(i: Instruction) -> LapackCall | None:
     return _placed(i, routine, dtype, options, batch, arrays)
 
 
+def is_foreign(i: Instruction) -> bool:
+    """Whether an op is a custom call of a handler of the user's: of no library's routine."""
+    return i.opcode is Op.CUSTOM_CALL and _routine(i) is None
+
+
 def refusal(i: Instruction) -> str | None:
     """The error in the operands, results or options of an op that has a routine, in words; None if there is none."""
     found = _routine(i)

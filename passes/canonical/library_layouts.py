@@ -6,7 +6,8 @@ from dataclasses import replace
 
 from ...hlo.ir import Computation, Instruction, Module, rewrite
 from ...hlo.layouts import same_bytes
-from ...hlo.library.calls import LIBRARY, taken_over
+from ...hlo.library.calls import LIBRARY
+from ...hlo.library.foreign import taken_over
 from ...hlo.opclasses import ELEMENTWISE, control_computations
 from ...hlo.opcodes import Op
 from ...hlo.shapes import Layout

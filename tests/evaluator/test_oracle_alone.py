@@ -49,6 +49,7 @@ LANGUAGE = (
     "hlo/library/lapack_checks.py",
     "hlo/library/lapack_options.py",
     "hlo/library/calls.py",
+    "hlo/library/handlers.py",
     "hlo/opcodes.py",
     "hlo/opset.py",
     "hlo/opset_rows.py",

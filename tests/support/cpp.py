@@ -45,7 +45,7 @@ def _built(source: str, options: tuple[str, ...], shared: bool) -> Path:
     code, target = folder / f"{name}.cc", folder / (f"lib{name}.so" if shared else name)
     code.write_text(source, encoding="utf-8")
     flags = ["-shared", "-fPIC"] if shared else []
-    command = ["g++", "-std=c++17", "-O1", *flags, f"-I{include_dir()}", str(code), "-o", str(target), *options]
+    command = ["g++", "-std=c++17", "-O1", "-w", *flags, f"-I{include_dir()}", str(code), "-o", str(target), *options]
     done = subprocess.run(command, capture_output=True, text=True, timeout=600)
     assert done.returncode == 0, done.stderr
     return target

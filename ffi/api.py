@@ -1,0 +1,338 @@
+"""XLA_FFI_Api as our runtime offers it: a table of functions, compiled where speed matters, else in Python.
+
+The compiled part (host_ir.py) is linked by LLVM, because C++ exceptions need its unwind tables.
+"""
+
+from __future__ import annotations
+
+import ctypes
+import functools
+import threading
+from collections.abc import Callable
+from concurrent.futures import ThreadPoolExecutor
+from dataclasses import dataclass
+from typing import Any
+
+from ..codegen.threads import processors
+from .abi import (
+    APPENDED,
+    FUNCTIONS,
+    HANDLER,
+    HOST_VERSION,
+    Api5,
+    ApiVersion,
+    DeviceOrdinalGetArgs,
+    ErrorCode,
+    ExecutionContextGetArgs,
+    FutureCreateArgs,
+    FutureSetErrorArgs,
+    HandlerRegisterArgs,
+    HandlerRegisterArgs5,
+    OldestStateSetArgs,
+    OldStateArgs,
+    RunIdGetArgs,
+    Stage,
+    StateArgs,
+    ThreadPoolScheduleArgs,
+    TypeRegisterArgs,
+    size_of,
+)
+from .calls import current, data_of
+from .host_ir import OLD, host_ir
+from .registry import Handler, add, platform_name, register_type, type_info
+
+
+@dataclass(frozen=True, eq=False, slots=True)
+class Native:
+    """The compiled part. api: the address of the table. call(handler, frame) returns an error or 0, also for a C++
+    exception. error(code, text) makes an error. invoke: name of a version → the function that a call site names.
+    """
+
+    api: int
+    call: Callable[[int, int], int | None]
+    error: Callable[[int, bytes], int]
+    invoke: dict[str, int]
+    addresses: dict[str, int]
+    keep: tuple[Any, ...]
+
+
+def take_error(error: int) -> tuple[int, str]:
+    """The code and the text of an error, which is destroyed."""
+    code = ctypes.c_int64.from_address(error).value
+    text = ctypes.string_at(error + 8).decode("utf-8", "replace")
+    _free(error)
+    return code, text
+
+
+_LIBC = ctypes.CDLL(None)
+_free = ctypes.CFUNCTYPE(None, ctypes.c_void_p)(("free", _LIBC))
+
+FAILED = ctypes.CFUNCTYPE(None, ctypes.c_void_p, ctypes.c_void_p)
+SITES: dict[int, Any] = {}
+"""Number of a call site → what sites.py knows of it."""
+
+
+def site_at(address: int | None) -> Any:
+    """The call site whose memory is at an address."""
+    return SITES[ctypes.c_int64.from_address((address or 0) + 16).value]
+
+
+@functools.cache
+def native() -> Native:
+    """The compiled part; made once a process. Raises CodegenError where LLVM cannot make code for this machine."""
+    with _LOCK:
+        return _make()
+
+
+_LOCK = threading.Lock()
+
+
+def _make() -> Native:
+    import llvmlite.binding as llvm
+
+    llvm.initialize_native_target()
+    llvm.initialize_native_asmprinter()
+    exceptions = True
+    try:
+        llvm.load_library_permanently("libstdc++.so.6")
+    except RuntimeError:  # no library of C++ can be in this process either
+        exceptions = False
+    module = llvm.parse_assembly(host_ir(exceptions))
+    module.verify()
+    machine = llvm.Target.from_default_triple().create_target_machine(opt=2, jit=True)
+    engine = llvm.create_mcjit_compiler(module, machine)
+    engine.finalize_object()
+    addresses = {f.name: engine.get_function_address(f.name) for f in module.functions if not f.is_declaration}
+    table = _table(addresses)
+    functions = (ctypes.c_void_p * 3).from_address(engine.get_global_value_address("testbed_ffi_python"))
+    made = [FAILED(_failed), FAILED(wait), HANDLER(_state_get)]
+    functions[:] = [ctypes.cast(f, ctypes.c_void_p).value for f in made]
+    ctypes.c_int64.from_address(engine.get_global_value_address("testbed_ffi_threads")).value = processors()
+    call = ctypes.CFUNCTYPE(ctypes.c_void_p, ctypes.c_void_p, ctypes.c_void_p)(addresses["testbed_ffi_call"])
+    error = ctypes.CFUNCTYPE(ctypes.c_void_p, ctypes.c_int64, ctypes.c_char_p)(addresses["testbed_ffi_error"])
+    _MAKE_ERROR.append(error)
+    invoke = {name: addresses[f"testbed_ffi_{name}"] for name in ("typed", *OLD)}
+    return Native(ctypes.addressof(table), call, error, invoke, addresses, (engine, module, table, made, functions))
+
+
+def _table(addresses: dict[str, int]) -> Api5:
+    """The table of functions. Version 0.5 reads two more functions, which refuse."""
+    api = Api5()
+    api.struct_size = size_of(Api5)
+    api.api_version = ApiVersion(ApiVersion.minor_version.offset + 4, None, *HOST_VERSION)
+    for name in FUNCTIONS:
+        function = addresses.get(name) or ctypes.cast(_callback(name), ctypes.c_void_p).value
+        setattr(api, name, function)
+    for number in range(APPENDED):
+        setattr(api, f"appended_{number}", ctypes.cast(_callback("appended"), ctypes.c_void_p).value)
+    return api
+
+
+_MAKE_ERROR: list[Callable[[int, bytes], int]] = []
+
+
+def error_of(code: ErrorCode, text: str) -> int:
+    """A new error."""
+    return _MAKE_ERROR[0](int(code), text.encode("utf-8", "replace"))
+
+
+_CALLBACKS: dict[str, Any] = {}
+
+
+def _callback(name: str) -> Any:
+    """A function of the table that is written in Python; it returns an error's address, or None."""
+    if name not in _CALLBACKS:
+        function = _IN_PYTHON[name]
+
+        def called(args: int | None) -> int | None:
+            try:
+                return function(args or 0)
+            except BaseException as error:  # nothing may pass through native code
+                return error_of(ErrorCode.INTERNAL, f"{type(error).__name__}: {error}")
+
+        _CALLBACKS[name] = HANDLER(called)
+    return _CALLBACKS[name]
+
+
+def _failed(site: int | None, error: int) -> None:
+    site_at(site).failed(*take_error(error))
+
+
+# --- futures ---------------------------------------------------------------------------------------------------------
+
+
+class _Future:
+    def __init__(self) -> None:
+        self.done = threading.Event()
+        self.error = 0
+
+
+_FUTURES: dict[int, _Future] = {}
+_NEXT = iter(range(1, 1 << 62))
+
+
+def _future_create(args: int) -> int | None:
+    number = next(_NEXT)
+    _FUTURES[number] = _Future()
+    FutureCreateArgs.from_address(args).future = number
+    return None
+
+
+def _future_available(args: int) -> int | None:
+    return _complete(FutureSetErrorArgs.from_address(args).future, 0)
+
+
+def _future_error(args: int) -> int | None:
+    given = FutureSetErrorArgs.from_address(args)
+    return _complete(given.future, given.error)
+
+
+def _complete(number: int | None, error: int | None) -> int | None:
+    future = _FUTURES.get(number or 0)
+    if future is not None:  # of one that nobody waits for, nothing is left to say: an error would end the process
+        future.error = error or 0
+        future.done.set()
+    elif error:
+        take_error(error)
+    return None
+
+
+def wait(site: int | None, number: int) -> None:
+    """Wait until a future is completed; its error ends the run."""
+    future = _FUTURES[number]
+    future.done.wait()
+    del _FUTURES[number]
+    if future.error:
+        site_at(site).failed(*take_error(future.error))
+
+
+# --- what belongs to a call ------------------------------------------------------------------------------------------
+
+
+def _stream(_args: int) -> int | None:
+    return error_of(ErrorCode.UNIMPLEMENTED, "XLA FFI GPU context is not available")
+
+
+def _run_id(args: int) -> int | None:
+    run = current()
+    RunIdGetArgs.from_address(args).run_id = run.id if run is not None else 0
+    return None
+
+
+def _device(args: int) -> int | None:
+    run = current()
+    DeviceOrdinalGetArgs.from_address(args).device_ordinal = run.device if run is not None else 0
+    return None
+
+
+def _context_get(args: int) -> int | None:
+    given = ExecutionContextGetArgs.from_address(args)
+    number = given.type_id[0].type_id
+    found = data_of(number)
+    if found is None:
+        return error_of(ErrorCode.NOT_FOUND, f"User data with type id {number} not found in execution context")
+    given.data = found
+    return None
+
+
+def _state_set(args: int) -> int | None:
+    given = StateArgs.from_address(args)
+    site = site_at(given.ctx)
+    if site.version[1] >= 3:
+        return _keep(site, given.stage, given.type_id[0].type_id, given.state, None)
+    old = OldestStateSetArgs.from_address(args)
+    deleter = old.deleter if site.version[1] < 2 else None
+    return _keep(site, int(Stage.INSTANTIATE), old.type_id[0].type_id, old.state, deleter)
+
+
+def _keep(site: Any, stage: int, type_id: int, state: int, deleter: int | None) -> int | None:
+    if deleter is None:
+        info = type_info(type_id)
+        if info is None:
+            return error_of(ErrorCode.INVALID_ARGUMENT, f"Type id {type_id} is not registered with a static registry")
+        deleter = info
+    return site.set_state(stage, type_id, state, deleter)
+
+
+def _state_get(args: int | None) -> int | None:
+    try:
+        given = StateArgs.from_address(args or 0)
+        site = site_at(given.ctx)
+        if given.struct_size >= size_of(StateArgs):
+            found = site.state(given.stage, given.type_id[0].type_id)
+            if isinstance(found, str):
+                return error_of(ErrorCode.NOT_FOUND, found)
+            given.state = found
+            return None
+        old = OldStateArgs.from_address(args or 0)
+        found = site.state(int(Stage.INSTANTIATE), old.type_id[0].type_id)
+        if isinstance(found, str):
+            return error_of(ErrorCode.NOT_FOUND, found)
+        old.state = found
+        return None
+    except BaseException as error:  # nothing may pass through native code
+        return error_of(ErrorCode.INTERNAL, f"{type(error).__name__}: {error}")
+
+
+@functools.cache
+def _threads() -> ThreadPoolExecutor:
+    return ThreadPoolExecutor(processors(), thread_name_prefix="ffi")
+
+
+_TASK = ctypes.CFUNCTYPE(None, ctypes.c_void_p)
+
+
+def _schedule(args: int) -> int | None:
+    given = ThreadPoolScheduleArgs.from_address(args)
+    _threads().submit(_TASK(given.task), given.data)
+    return None
+
+
+# --- static registration ---------------------------------------------------------------------------------------------
+
+
+def _text(span: Any) -> str:
+    return ctypes.string_at(span.ptr, span.len).decode("utf-8", "replace") if span.len else ""
+
+
+def _register_handler(args: int) -> int | None:
+    given: Any = HandlerRegisterArgs.from_address(args)
+    if given.struct_size >= size_of(HandlerRegisterArgs5):
+        given = HandlerRegisterArgs5.from_address(args)
+    stages: dict[str, Any] = {name: getattr(given.bundle, name) or 0 for name, _ in given.bundle._fields_}
+    try:
+        add(Handler(_text(given.name), platform_name(_text(given.platform)), **stages, traits=given.traits))
+    except Exception as error:
+        return error_of(ErrorCode.ALREADY_EXISTS, str(error))
+    return None
+
+
+def _register_type(args: int) -> int | None:
+    given = TypeRegisterArgs.from_address(args)
+    deleter = given.type_info[0].deleter if given.type_info else None
+    try:
+        given.type_id[0].type_id = register_type(_text(given.name), given.type_id[0].type_id, deleter or 0)
+    except Exception as error:
+        return error_of(ErrorCode.INVALID_ARGUMENT, str(error))
+    return None
+
+
+def _unimplemented(_args: int) -> int | None:
+    return error_of(ErrorCode.UNIMPLEMENTED, "this function of XLA FFI 0.5 is not available")
+
+
+_IN_PYTHON: dict[str, Callable[[int], int | None]] = {
+    "Handler_Register": _register_handler,
+    "Stream_Get": _stream,
+    "Type_Register": _register_type,
+    "ExecutionContext_Get": _context_get,
+    "State_Set": _state_set,
+    "ThreadPool_Schedule": _schedule,
+    "Future_Create": _future_create,
+    "Future_SetAvailable": _future_available,
+    "Future_SetError": _future_error,
+    "RunId_Get": _run_id,
+    "DeviceOrdinal_Get": _device,
+    "appended": _unimplemented,
+}
+"""The functions that are not compiled."""

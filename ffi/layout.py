@@ -1,0 +1,53 @@
+"""Where things lie in the memory of a call site, and in the block that a call copies from it to the stack."""
+
+from __future__ import annotations
+
+import ctypes
+from dataclasses import dataclass
+
+from .abi import Buffer, CallFrame
+
+INVOKE, HANDLER, IDENTITY, STATE, STATE_TYPE, OPAQUE, OPAQUE_SIZE, OLD_STATES = range(0, 64, 8)
+"""Offsets of words of a call site: the function that calls the handler, the handler, the number of the site, its state
+and the type of that, the bytes that older versions get, and whether the handler asks for states as version 0.1 does.
+"""
+
+FRAME = 64
+"""The offset of the block, behind those words."""
+
+_WORD = 8
+
+
+@dataclass(frozen=True, slots=True)
+class FrameLayout:
+    """Offsets in a block: a call frame, pointers to the buffers of operands and of results, the buffers."""
+
+    operands: int
+    results: int
+
+    @property
+    def args(self) -> int:
+        return ctypes.sizeof(CallFrame)
+
+    @property
+    def rets(self) -> int:
+        return self.args + _WORD * self.operands
+
+    def buffer(self, number: int) -> int:
+        """The buffer of an operand, or of a result: these follow the operands."""
+        return self.rets + _WORD * self.results + ctypes.sizeof(Buffer) * number
+
+    @property
+    def size(self) -> int:
+        return self.buffer(self.operands + self.results)
+
+    @property
+    def places(self) -> dict[int, int]:
+        """Offset of a pointer within the block → the offset that it points to."""
+        args, rets = CallFrame.args.offset + _ARGS, CallFrame.rets.offset + _ARGS
+        numbers = range(self.operands + self.results)
+        return {args: self.args, rets: self.rets} | {self.args + _WORD * n: self.buffer(n) for n in numbers}
+
+
+_ARGS = 32
+"""Offset of the pointers in XLA_FFI_Args and XLA_FFI_Rets."""
