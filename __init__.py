@@ -7,6 +7,7 @@ from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:  # the same names for type checkers; tests/repository/test_wheel.py compares the two lists
+    from . import ffi as ffi
     from .backends.base import CompileOptions as CompileOptions
     from .backends.base import Executable as Executable
     from .backends.host.loader import deserialize_and_load as deserialize_and_load
@@ -62,6 +63,7 @@ _PUBLIC: dict[str, str] = {
     "compile": "migration.api",
     "deserialize_and_load": "backends.host.loader",
     "evaluate": "migration.api",
+    "ffi": "ffi:",
     "load": "migration.api",
     "load_executable": "backends.host.loader",
     "memory_stats": "backends.host.memory",
