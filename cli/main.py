@@ -63,6 +63,7 @@ COMMANDS = {
     ),
     "harvest": Command("Collect the kernels of programs, with their share of run time.", COMPILES),
     "toggles": Command("Show and change how far each op has moved to the new emitters; run the gate of a row."),
+    "report": Command("Write the board: static pages of the ledger, coverage, speed, findings and profiles."),
     "test": Command("Run all tests, through Bazel if it is installed."),
     "completion": Command("Print what makes a shell complete commands, options and names."),
     "setup": Command("Make or complete the environment in .venv. The first call of any command also does this."),

@@ -20,7 +20,7 @@ SCRIPT = ROOT / "tools/python/setup_venv.py"
 @click.command()
 @click.option("--xla", is_flag=True, help="Also install jaxlib and JAX, for the stack xla and examples/make.py.")
 @click.option("--dev", is_flag=True, help="Also install the test tools, for tests, lint and types.")
-@click.option("--plot", is_flag=True, help="Also install matplotlib, for plots.")
+@click.option("--plot", is_flag=True, help="Also install matplotlib and Jinja2, for plots and the board.")
 def command(**extras: bool) -> int:
     """Make .venv from the lock, or complete it.
 

@@ -46,28 +46,50 @@ def _replace(target: Path, write: Callable[[BinaryIO], object]) -> None:
         os.replace(name, target)
 
 
-def write_folder(target: Path, fill: Callable[[Path], T]) -> T:
+def write_folder(target: Path, fill: Callable[[Path], T], replaces: Callable[[Path], bool] = lambda _: False) -> T:
     """Let `fill` write files into a folder, which appears complete or not at all. Returns what `fill` returns.
 
-    Raises InputError if something other than an empty folder is there, or if it cannot be written.
+    replaces: whether a folder that is there and not empty may be replaced, as a whole. Raises InputError if something
+    else is there, or if it cannot be written; what was there is then unchanged.
     """
     try:
-        if target.exists() and (not target.is_dir() or any(target.iterdir())):
+        former = target.exists() and not (target.is_dir() and not any(target.iterdir()))
+        if former and not (target.is_dir() and replaces(target)):
             raise InputError(f"{target}: exists and is not an empty folder", remedy="give a new folder")
         target.parent.mkdir(parents=True, exist_ok=True)
-        work = Path(tempfile.mkdtemp(prefix=f".{target.name[:100]}.", dir=target.parent))
+        work = _beside(target)
     except OSError as error:
         raise InputError(f"{target}: cannot write: {error.strerror}", remedy="give a writable folder") from None
     with unfinished(work):
         result = fill(work)
         work.chmod(0o777 & ~_umask())
         try:
-            if target.exists():
-                target.rmdir()
-            work.rename(target)
+            if former:
+                _exchange(target, work)
+            else:
+                if target.exists():
+                    target.rmdir()
+                work.rename(target)
         except OSError as error:  # filled or made by another process meanwhile, or the current folder
             raise InputError(f"{target}: cannot write: {error.strerror}", remedy="give a new folder") from None
     return result
+
+
+def _beside(target: Path) -> Path:
+    """A new folder with a name of its own beside another one."""
+    return Path(tempfile.mkdtemp(prefix=f".{target.name[:100]}.", dir=target.parent))
+
+
+def _exchange(target: Path, work: Path) -> None:
+    """Put `work` in the place of a folder, which is removed; it is put back if that fails."""
+    aside = _beside(target)
+    with unfinished(aside):
+        former = target.rename(aside / "former")
+        try:
+            work.rename(target)
+        except OSError:
+            former.rename(target)
+            raise
 
 
 _UNFINISHED: set[Path] = set()

@@ -114,7 +114,9 @@ class _Placed:
 
 
 def svg(report: Report, theme: str = "auto") -> str:
-    """The picture. theme: light, dark, or auto for what the reader prefers."""
+    """The picture. theme: light, dark, auto for what the reader prefers, or page for an element of class flame in a
+    page, which sets `color-scheme`.
+    """
     root = boxes_of(report)
     placed = list(_placed(root, 0, MARGIN, WIDTH - 2 * MARGIN))
     rows = max(p.row for p in placed) + 1
@@ -175,17 +177,24 @@ def _printable(text: str) -> str:
 
 
 def _style(theme: str) -> str:
-    light, dark = _colours(False), _colours(True)
+    if theme == "page":
+        return "".join(f".flame {what}{{{name}:light-dark({a},{b})}}" for what, name, a, b in _colours()) + _NO_POINTER
+    light = "".join(f"{what}{{{name}:{colour}}}" for what, name, colour, _ in _colours()) + _NO_POINTER
+    dark = "".join(f"{what}{{{name}:{colour}}}" for what, name, _, colour in _colours())
     if theme == "auto":
         return f"{light}@media (prefers-color-scheme:dark){{{dark}}}"
-    return dark if theme == "dark" else light
+    return dark + _NO_POINTER if theme == "dark" else light
 
 
-def _colours(dark: bool) -> str:
-    page, ink, hatch = ("#14181d", "#e6edf3", "#ffffff1c") if dark else ("#ffffff", "#1b1f24", "#ffffffa0")
-    rules = [f".page{{fill:{page}}}.ink{{fill:{ink};pointer-events:none}}.hatch{{stroke:{hatch}}}"]
+_NO_POINTER = ".ink{pointer-events:none}"
+
+
+def _colours() -> Iterator[tuple[str, str, str, str]]:
+    """(selector, property, light, dark)."""
+    yield ".page", "fill", "#ffffff", "#14181d"
+    yield ".ink", "fill", "#1b1f24", "#e6edf3"
+    yield ".hatch", "stroke", "#ffffffa0", "#ffffff1c"
     for what, (hue, saturation) in HUES.items():
         for shade in range(3):
-            lightness = 28 + 4 * shade if dark else 76 + 4 * shade
-            rules.append(f".{what}.s{shade}{{fill:hsl({hue},{saturation}%,{lightness}%)}}")
-    return "".join(rules)
+            light, dark = 76 + 4 * shade, 28 + 4 * shade
+            yield f".{what}.s{shade}", "fill", f"hsl({hue},{saturation}%,{light}%)", f"hsl({hue},{saturation}%,{dark}%)"

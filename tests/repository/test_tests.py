@@ -26,6 +26,7 @@ PREPARING = ("support/corpus.py", "support/hlo_corpus.py", "cases/", "generators
 """Files of tests that make what is tested: an assertion there says nothing of a result."""
 
 MAY_SKIP = {
+    "cli/test_report_browser.py": "Chromium",
     "backends/test_ahead.py": "cross compilers for AArch64 and RISC-V, and QEMU",
     "formats/test_proto.py": "jaxlib 0.12, which has the field",
     "support/processors.py": "a processor of that level",

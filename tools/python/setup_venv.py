@@ -35,13 +35,13 @@ LOCK = "requirements.txt"
 EXTRAS = {
     "xla": ("jaxlib and JAX", "for the stack xla and examples/make.py"),
     "dev": ("the test tools", "for tests, lint and types"),
-    "plot": ("matplotlib", "for plots"),
+    "plot": ("matplotlib and Jinja2", "for plots and the board"),
 }
 """Extra → what it installs, and what for. Its lock is requirements-EXTRA.txt."""
 STARTED_WITH = (
     "click numpy ml_dtypes scipy.linalg scipy.special scipy.fft llvmlite.binding mlir.ir mlir.passmanager "
     "mlir.dialects.linalg mlir.dialects.scf mlir.dialects.vector mlir.dialects.irdl pebble rich.console rich.table "
-    "google.protobuf.message_factory jax matplotlib.figure pytest hypothesis mypy.main importlinter"
+    "google.protobuf.message_factory jax matplotlib.figure jinja2 pytest hypothesis mypy.main importlinter"
 )
 """What commands import. Each is compiled by the set-up, where it is installed."""
 PROGRAMS, USED = "llvm/bin", "FileCheck"

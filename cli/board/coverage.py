@@ -1,0 +1,144 @@
+"""Which stack has a row for which opcode and element type, derived from the opset and the tables of the stacks."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+
+from ...hlo.dtypes import NUMPY, DType
+from ...hlo.library.calls import LIBRARY
+from ...hlo.opclasses import CONTROL, FORWARDING, OUTSIDE
+from ...hlo.opcodes import Op
+from ...hlo.opset import OPSET
+from ...migration.units import BACK_ENDS, CLASS_OF, CLASSES, UNIT_OF
+
+BOTH, LEGACY, MLIR, NEITHER, UNDEFINED = "both", "legacy", "mlir", "none", "–"
+
+STRUCTURE = frozenset({Op.PARAMETER, Op.FUSION})
+"""Ops that are part of a kernel's or program's frame."""
+
+WAYS = {
+    "kernel": "kernels of the stacks",
+    "library": "library kernels, the same on both stacks",
+    "host": "the host program's, between kernels",
+    "frame": "a frame, of a program or of a kernel",
+    "rewritten": "rewritten into other ops by a pass, before kernels are made",
+}
+"""How an opcode runs → in words."""
+
+
+@dataclass(frozen=True)
+class Cell:
+    """emitted: one of BOTH … UNDEFINED. row: of the ledger, which decides on the pair; "" where nothing is emitted."""
+
+    emitted: str
+    row: str
+
+
+@dataclass(frozen=True)
+class Line:
+    """An opcode. cells: by column; none unless it is a kernel's. way: of WAYS. reference: the evaluator has a rule."""
+
+    opcode: str
+    family: str
+    way: str
+    reference: bool
+    cells: tuple[Cell, ...]
+
+
+@dataclass(frozen=True)
+class Coverage:
+    """columns: element types of one class that have the same cells in every line share one. lines: as in the opset."""
+
+    columns: tuple[tuple[str, ...], ...]
+    lines: tuple[Line, ...]
+
+    @property
+    def counts(self) -> tuple[tuple[str, str, int], ...]:
+        """(way, in words, how many opcodes)."""
+        return tuple((way, words, sum(line.way == way for line in self.lines)) for way, words in WAYS.items())
+
+    @property
+    def holes(self) -> int:
+        """Pairs of opcode and type for which a stack has a row and the other has none, or neither."""
+        sizes = [len(types) for types in self.columns]
+        return sum(n for line in self.lines for c, n in zip(line.cells, sizes) if c.emitted in (LEGACY, MLIR, NEITHER))
+
+    @property
+    def pairs(self) -> int:
+        """Pairs of opcode and type that both stacks emit."""
+        sizes = [len(types) for types in self.columns]
+        return sum(n for line in self.lines for c, n in zip(line.cells, sizes) if c.emitted == BOTH)
+
+
+def coverage() -> Coverage:
+    """The coverage of this testbed. Imports both stacks."""
+    from ...evaluator.rules import RULES as references
+
+    emits = {"legacy": _legacy(), "mlir": _mlir()}
+    types = list(NUMPY)
+    full = {op: [_cell(op, dtype, emits) for dtype in types] for op in OPSET}
+    ways = {op: _way(op, any(cell in (BOTH, LEGACY, MLIR) for cell in cells)) for op, cells in full.items()}
+    columns = _columns(types, {op: cells for op, cells in full.items() if ways[op] == "kernel"})
+    lines = []
+    for op, row in OPSET.items():
+        firsts = [group[0] for group in columns] if ways[op] == "kernel" else []
+        shown = [Cell(full[op][types.index(d)], _row_of(op, d, full[op][types.index(d)])) for d in firsts]
+        lines.append(Line(op.value, row.family.value, ways[op], op in references or op in STRUCTURE, tuple(shown)))
+    return Coverage(tuple(tuple(d.value for d in group) for group in columns), tuple(lines))
+
+
+Emits = Callable[[Op, DType], bool]
+
+
+def _legacy() -> Emits:
+    from ...legacy.elementwise import EMIT
+    from ...legacy.kernel import RULES
+    from ...legacy.typed import Typed
+
+    def emits(op: Op, dtype: DType) -> bool:
+        if op in EMIT:
+            row = EMIT[op]
+            return row.supports(dtype) if isinstance(row, Typed) else True
+        return op in RULES
+
+    return emits
+
+
+def _mlir() -> Emits:
+    from ...mlir_emitters.elementwise import EMIT
+    from ...mlir_emitters.kernel import RULES
+
+    return lambda op, dtype: EMIT[op].function(dtype) is not None if op in EMIT else op in RULES
+
+
+def _cell(op: Op, dtype: DType, emits: dict[str, Emits]) -> str:
+    if dtype not in OPSET[op].dtypes:
+        return UNDEFINED
+    found = [name for name, of in emits.items() if of(op, dtype)]
+    return BOTH if len(found) == 2 else found[0] if found else NEITHER
+
+
+def _row_of(op: Op, dtype: DType, emitted: str) -> str:
+    if emitted in (UNDEFINED, NEITHER) or op not in UNIT_OF:
+        return ""
+    return f"{UNIT_OF[op]}.{CLASS_OF[dtype]}.{BACK_ENDS[0]}"
+
+
+def _way(op: Op, emitted: bool) -> str:
+    if op in STRUCTURE:
+        return "frame"
+    if op in LIBRARY:
+        return "library"
+    if op in CONTROL | OUTSIDE | FORWARDING:
+        return "host"
+    return "kernel" if emitted else "rewritten"
+
+
+def _columns(types: list[DType], full: dict[Op, list[str]]) -> list[list[DType]]:
+    """The types in groups that are of one class and have the same cells everywhere, in the order of classes."""
+    found: dict[tuple[str, ...], list[DType]] = {}
+    for dtype in sorted(types, key=lambda d: list(CLASSES).index(CLASS_OF[d])):
+        cells = (cells[types.index(dtype)] for cells in full.values())
+        found.setdefault((CLASS_OF[dtype], *cells), []).append(dtype)
+    return list(found.values())
