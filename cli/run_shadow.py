@@ -15,25 +15,54 @@ if TYPE_CHECKING:
 
 
 @dataclass(frozen=True)
+class Judged:
+    """A kept pair. folder: of the finding; None if the difference is within what the rules leave open."""
+
+    kernel: str
+    sentence: str
+    folder: str | None
+
+
+@dataclass(frozen=True)
 class Shadowed:
-    """A run with shadow kernels. ratio: its time, relative to that of the program without them. wrong: a finding."""
+    """A run with shadow kernels. ratio: its time, relative to that of the program without them."""
 
     report: Report
     ratio: float
-    sentence: str
-    folder: str | None
-    wrong: bool
+    judged: tuple[Judged, ...]
+
+    @property
+    def wrong(self) -> bool:
+        """Whether there is a finding."""
+        return any(one.folder is not None for one in self.judged)
+
+    def of(self, kernel: str) -> list[Judged]:
+        return [one for one in self.judged if one.kernel == kernel]
 
     def to_json(self) -> dict[str, Any]:
+        first = self.judged[0] if self.judged else None
+        groups = [
+            {
+                "kernel": kernel,
+                "calls": calls,
+                "pairs": [{"verdict": one.sentence, "finding": one.folder} for one in self.of(kernel)],
+            }
+            for kernel, calls in self.report.calls.items()
+        ]
         return {
             "kernels": len(self.report.shadowed),
             "alone": [f"{name}: {reason}" for name, reason in self.report.alone.items()],
             "differing": self.report.pairs,
-            "verdict": self.sentence,
-            "finding": self.folder,
+            "verdict": first.sentence if first else AGREED,
+            "finding": first.folder if first else None,
+            "groups": groups,
+            "limit": self.report.limit,
             "bytes": self.report.bytes,
             "time_ratio": self.ratio,
         }
+
+
+AGREED = "no result differs beyond its bounds"
 
 
 def prepare_plain(program: Program, emitters: str, host_program: str) -> Prepared:
@@ -51,10 +80,11 @@ def shadowed_of(prepared: Prepared, run: Run, plain: Run, folder: Path) -> Shado
         return None
     report = prepared.executable.shadow_report()
     ratio = run.run_seconds / max(plain.run_seconds, 1e-9)
-    if report.first is None:
-        return Shadowed(report, ratio, "no result differs beyond its bounds", None, False)
-    found, place = write_mismatch(folder, report.first)
-    return Shadowed(report, ratio, found.sentence, None if place is None else str(place), place is not None)
+    judged = []
+    for mismatch in report.mismatches:
+        found, place = write_mismatch(folder, mismatch)
+        judged.append(Judged(mismatch.kernel.name, found.sentence, None if place is None else str(place)))
+    return Shadowed(report, ratio, tuple(judged))
 
 
 def print_shadowed(done: Shadowed) -> None:
@@ -65,9 +95,17 @@ def print_shadowed(done: Shadowed) -> None:
     say(wrapped(f"shadow: {len(report.shadowed)} kernels ran on both stacks{alone}; {cost}"))
     for name, reason in list(report.alone.items())[:5]:
         say(wrapped(f"  {name}: {reason}"))
-    if report.first is not None:
-        say(wrapped(f"shadow: {report.pairs} comparisons differ, first {report.first.kernel.name}: {done.sentence}"))
-    else:
-        say(f"shadow: {done.sentence}")
-    if done.folder is not None:
-        say(wrapped(f"finding: {done.folder}"))
+    if not report.calls:
+        say(f"shadow: {AGREED}")
+    for kernel, calls in report.calls.items():
+        _print_kernel(kernel, calls, done.of(kernel))
+
+
+def _print_kernel(kernel: str, calls: int, judged: list[Judged]) -> None:
+    """What is known of a kernel whose results differ: its verdicts, once each, and the folders."""
+    kept = f"{len(judged)} of them kept" if len(judged) < calls else "all kept"
+    say(wrapped(f"shadow: {kernel}: {calls} call{'s differ' if calls > 1 else ' differs'}, {kept}"))
+    for sentence in dict.fromkeys(one.sentence for one in judged):
+        say(wrapped(f"  {sentence}", 4))
+    for folder in dict.fromkeys(one.folder for one in judged if one.folder is not None):
+        say(wrapped(f"  finding: {folder}", 4))

@@ -1,4 +1,4 @@
-"""What shadow kernels found: by how much they may differ, and the first pair that differs as a finding on disk."""
+"""What shadow kernels found: by how much they may differ, and pairs that differ as findings on disk."""
 
 from __future__ import annotations
 

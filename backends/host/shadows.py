@@ -1,8 +1,8 @@
-"""Shadow kernels of a program: which requests have one, and what is known of the first pair of results that differ."""
+"""Shadow kernels of a program: which requests have one, and what is known of pairs of results that differ."""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Container, Mapping, Sequence
+from collections.abc import Callable, Container, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 
 import numpy as np
@@ -10,11 +10,11 @@ import numpy as np
 from ...hlo.shapes import Shape
 from ...planning.allocation import BufferSlice
 from ...planning.plan import KernelRequest
-from ...thunks.check_log import Findings
+from ...thunks.check_log import Findings, Found
 from ...thunks.insert_checks import Memory
 from ...thunks.kinds import SequentialThunk
 from ...thunks.lowering import split_of
-from ...thunks.shadow import Kept, Result, Shadow, shadowed
+from ...thunks.shadow import MOST_PAIRS, Comparison, Kept, Result, Shadow, shadowed
 from ..base import EmitFor, Emitter
 from .addresses import view
 
@@ -41,14 +41,21 @@ class Mismatch:
 @dataclass(frozen=True, eq=False)
 class Report:
     """Of the last run. shadowed: kernels that ran on both stacks. alone: the others, with the reason. pairs: how many
-    comparisons found a difference, in all. first: what the first one found. bytes: of memory beyond the program's.
+    comparisons found a difference, in all. calls: of kernels with a difference, by kernel, in the order of the first.
+    mismatches: what is kept of these: the first `limit` of each kernel. bytes: of memory beyond the program's.
     """
 
     shadowed: tuple[str, ...]
     alone: Mapping[str, str]
     pairs: int
-    first: Mismatch | None
+    calls: Mapping[str, int]
+    mismatches: tuple[Mismatch, ...]
     bytes: int
+    limit: int = MOST_PAIRS
+
+    @property
+    def first(self) -> Mismatch | None:
+        return self.mismatches[0] if self.mismatches else None
 
 
 @dataclass(eq=False)
@@ -59,10 +66,11 @@ class Shadows:
     kernels: Mapping[str, KernelRequest]
     requests: Mapping[str, KernelRequest]
     alone: Mapping[str, str]
-    kept: Mapping[int, Kept] = field(default_factory=dict)
+    comparisons: Mapping[int, Comparison] = field(default_factory=dict)
     bytes: int = 0
     pairs: int = 0
-    first: Mismatch | None = None
+    calls: Mapping[str, int] = field(default_factory=dict)
+    mismatches: tuple[Mismatch, ...] = ()
 
     def rewrite(
         self, thunks: SequentialThunk, ranged: frozenset[str], tolerances: Tolerances, memory: Memory
@@ -74,25 +82,44 @@ class Shadows:
             updated = frozenset(request.results) & frozenset(request.operands) - {-1}
             shadows[name] = Shadow(request.name, tuple(_results(request, tolerances)), updated, split)
         before = sum(memory.sizes)
-        made, self.kept = shadowed(thunks, shadows, memory)
+        made, self.comparisons = shadowed(thunks, shadows, memory)
         self.bytes = sum(memory.sizes) - before
         return made
 
     def take(self, findings: Findings, address: Callable[[int], int]) -> None:
         """Note what a run found. address: of an allocation."""
-        self.pairs, self.first = len(findings.found), None
-        if not findings.found:
-            return
-        found = findings.found[0]
-        kept = self.kept[found.thunk.id]
-        kernel = self.kernels[kept.symbol]
+        self.pairs, counts = len(findings.found), dict[str, int]()
+        kept: list[Mismatch] = []
+        is_shared_taken = False
+        for found in self._calls(findings.found):
+            comparison = self.comparisons[found.thunk.id]
+            number = counts.get(comparison.symbol, 0)
+            counts[comparison.symbol] = number + 1
+            free = not is_shared_taken if comparison.shared else number < len(comparison.places)
+            if free:
+                place = comparison.places[0 if comparison.shared else number]
+                kept.append(self._mismatch(comparison.symbol, place, found, address))
+                is_shared_taken |= comparison.shared
+        self.calls, self.mismatches = counts, tuple(kept)
+
+    def _calls(self, found: Sequence[Found]) -> Iterator[Found]:
+        """The first difference of each call of a kernel; ids grow from one result of a call to the next."""
+        last: Found | None = None
+        for one in found:
+            sites = [self.comparisons[f.thunk.id].site for f in (one, last) if f is not None]
+            if last is None or len(set(sites)) == 2 or one.thunk.id <= last.thunk.id:
+                yield one
+            last = one
+
+    def _mismatch(self, symbol: str, kept: Kept, found: Found, address: Callable[[int], int]) -> Mismatch:
+        kernel = self.kernels[symbol]
 
         def array(part: BufferSlice, shape: Shape) -> np.ndarray:
             return _array(view(address(part.allocation) + part.offset, part.size), shape)
 
         operands = zip(kernel.operands, kernel.instruction.operands, strict=True)
         results = list(zip(kernel.results, kernel.result_shapes, strict=True))
-        self.first = Mismatch(
+        return Mismatch(
             kernel,
             tuple(
                 array(kept.before[n], o.shape) if n >= 0 else np.zeros(o.shape.dims, o.shape.dtype.numpy)
@@ -105,7 +132,8 @@ class Shadows:
         )
 
     def report(self) -> Report:
-        return Report(tuple(self.requests), self.alone, self.pairs, self.first, self.bytes)
+        calls = dict(self.calls)
+        return Report(tuple(self.requests), self.alone, self.pairs, calls, self.mismatches, self.bytes)
 
 
 Tolerances = Callable[[KernelRequest], Sequence[tuple[int, int]]]

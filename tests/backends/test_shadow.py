@@ -2,6 +2,7 @@
 differs is kept with what the kernel read.
 """
 
+import re
 from dataclasses import replace
 
 import numpy as np
@@ -20,6 +21,7 @@ from ...hlo.opcodes import Op
 from ...migration import Flags, compile_module
 from ...migration.choose import emitter
 from ...thunks import from_text, to_text
+from ...thunks import shadow as thunk_shadow
 from ..support.corpus import SMALL, some
 
 HOSTS = ("interpreted", "compiled")
@@ -202,3 +204,71 @@ def test_flags_say_which_kernels_have_shadows(flags, tanh, others):
     for kernel in made.plan.kernels:
         assert (kernel.name in report.shadowed) == (tanh if kernel.instruction.opcode is Op.TANH else others)
     assert all(stacks[name] == "legacy" for name in report.shadowed)
+
+
+TWO = """HloModule two
+body { s = (s32[], f32[100], f32[100]) parameter(0)
+  i = s32[] get-tuple-element(s), index=0
+  x = f32[100] get-tuple-element(s), index=1
+  z = f32[100] get-tuple-element(s), index=2
+  one = s32[] constant(1)
+  j = s32[] add(i, one)
+  y = f32[100] tanh(x)
+  r = f32[100] reverse(z), dimensions={0}
+  w = f32[100] add(r, x)
+  ROOT t = (s32[], f32[100], f32[100]) tuple(j, y, w) }
+more { s = (s32[], f32[100], f32[100]) parameter(0)
+  i = s32[] get-tuple-element(s), index=0
+  n = s32[] constant(7)
+  ROOT l = pred[] compare(i, n), direction=LT }
+ENTRY e { x = f32[100] parameter(0)
+  i = s32[] constant(0)
+  t = (s32[], f32[100], f32[100]) tuple(i, x, x)
+  w = (s32[], f32[100], f32[100]) while(t), condition=more, body=body
+  a = f32[100] get-tuple-element(w), index=1
+  b = f32[100] get-tuple-element(w), index=2
+  ROOT o = (f32[100], f32[100]) tuple(a, b) }
+"""
+
+
+def differing(host: str, monkeypatch, most_bytes: int | None = None):
+    """The report of a loop in which every float kernel of the other stack stores 100 instead of its results."""
+    if most_bytes is not None:
+        monkeypatch.setattr(thunk_shadow, "MOST_BYTES", most_bytes)
+    mlir = emitter("mlir")
+
+    def broken(requests, options):
+        emitted = mlir.emit(requests, options)
+        stored = re.sub(r"store float [^,]+,", "store float 1.000000e+02,", emitted.llvm_ir)
+        return replace(emitted, llvm_ir=stored)
+
+    stack = replace(emitter("legacy"), shadow=Emitter("shadow", broken, mlir.unsupported))
+    compiler, options = HostCompiler(), CompileOptions(cache=None, host_program=host, tolerances=tolerances)
+    made = compiler.compile(compiler.run_hlo_passes(parse_module(TWO), options), lambda request: stack, options)
+    made.execute([np.float32(range(100)) / 100])
+    return made.shadow_report()
+
+
+@pytest.mark.parametrize("host", HOSTS)
+def test_pairs_of_each_kernel_are_kept_up_to_the_limit(host, monkeypatch):
+    report = differing(host, monkeypatch)
+    floats = [k for k, calls in report.calls.items() if calls == 7]
+    assert floats and set(report.calls) <= set(report.shadowed)
+    for kernel in floats:
+        kept = [m for m in report.mismatches if m.kernel.name == kernel]
+        assert len(kept) == report.limit == 4
+        assert all(any((theirs == 100).any() for theirs in m.theirs) for m in kept)
+        assert all(any((a != b).any() for a, b in zip(m.ours, m.theirs)) for m in kept)
+        states = [b"".join(x.tobytes() for x in m.operands) for m in kept]
+        assert len(set(states)) == 4, "each is of an iteration of its own"
+    assert report.first is report.mismatches[0]
+
+
+@pytest.mark.parametrize("host", HOSTS)
+def test_kernels_without_room_share_one_place(host, monkeypatch):
+    whole, less = differing(host, monkeypatch), differing(host, monkeypatch, 0)
+    assert less.calls == whole.calls and less.bytes < whole.bytes
+    (kept,) = less.mismatches
+    first = whole.mismatches[0]
+    assert kept.kernel.name == first.kernel.name
+    assert [x.tobytes() for x in (*kept.operands, *kept.ours)] == [x.tobytes() for x in (*first.operands, *first.ours)]

@@ -66,7 +66,10 @@ def test_a_difference_is_a_finding_on_disk(run, broken, tmp_path):
     status, text = run("--emitters", "shadow", "--json")
     found = json.loads(text)["programs"][0]["iterations"][0]["shadow"]
     assert status == 1 and found["finding"] == str(place) and (found["kernels"], found["differing"]) == (1, 1)
-    assert [*(tmp_path / "found").iterdir()] == [place]
+    assert [*(tmp_path / "found").iterdir()] == [place] and found["limit"] == 4
+    (group,) = found["groups"]
+    assert group["calls"] == 1 and [pair["finding"] for pair in group["pairs"]] == [str(place)]
+    assert "1 call differs, all kept" in " ".join(run("--emitters", "shadow")[1].split())
 
 
 @pytest.mark.parametrize(("options", "message"), [
