@@ -247,8 +247,8 @@ def main() -> None:
         try:
             case()
             answer = "ok"
-        except Exception:
-            answer = traceback.format_exc()
+        except Exception as error:
+            answer = "".join(traceback.format_exception(error))
         print(json.dumps({"case": case.__name__, "answer": answer}), flush=True)
     kept().block_until_ready()  # its state is alive when the interpreter ends
     print(json.dumps({"case": "version", "answer": jax.__version__, "dtype": str(ml_dtypes.bfloat16)}), flush=True)
