@@ -152,6 +152,12 @@ def targets(platform: str = HOST) -> tuple[str, ...]:
         return tuple(sorted(n for n, p in _TARGETS if p == platform_name(platform)))
 
 
+def registered() -> tuple[tuple[str, str], ...]:
+    """(name, platform) of all targets."""
+    with _LOCK:
+        return tuple(_TARGETS)
+
+
 def address_of(given: Any, name: str = "handler") -> int:
     """The address of a function. given: as `register` takes it. Raises InputError for anything else, and for NULL."""
     address: int | None

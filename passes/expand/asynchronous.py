@@ -1,4 +1,4 @@
-"""Expand asynchronous pairs, collectives, and annotations.
+"""Expand asynchronous pairs, collectives, annotations, and tuples that custom calls take.
 
 A start/done pair becomes the wrapped computation; an annotation becomes its operands. So does a collective in a program
 for one device, as in `evaluate`; for several, collectives.py makes exchanges of it.
@@ -15,9 +15,10 @@ from ...hlo.errors import UnsupportedError
 from ...hlo.ir import Instruction, Module
 from ...hlo.opcodes import Op
 from ...hlo.replica_groups import listed_groups, mode_of
-from ...hlo.shapes import Shape, ShapeIndex, array
+from ...hlo.shapes import Shape, array
 from ..building import Builder, Rewrite
 from ..expansion import Where, expand_ops
+from .calls import flattened, leaf_of
 from .collectives import STARTS, collective_rules
 from .late import postponed
 from .ragged_all_to_all import ragged_rows
@@ -175,7 +176,7 @@ def outfeed(i: Instruction, b: Builder) -> Instruction | None:
     value, token = i.operands
     if not value.shape.is_tuple or not value.shape.leaves():
         return None
-    leaves = [_leaf(b, value, index) for index, _ in value.shape.leaves()]
+    leaves = [leaf_of(b, value, index) for index, _ in value.shape.leaves()]
     for number, leaf in enumerate(leaves):
         about = {
             **i.attributes,
@@ -186,19 +187,16 @@ def outfeed(i: Instruction, b: Builder) -> Instruction | None:
     return token
 
 
-def _leaf(b: Builder, value: Instruction, index: ShapeIndex) -> Instruction:
-    for number in index:
-        value = b.op(Op.GET_TUPLE_ELEMENT, value.shape.elements[number], value, index=number)
-    return value
-
-
 # --- annotations -----------------------------------------------------------------------------------------------------
 
 
 def annotation(i: Instruction, b: Builder) -> Instruction | None:
-    """Remove an annotation even if it is marked as a side effect: there is no partitioner here to read it."""
+    """Remove an annotation even if it is marked as a side effect: there is no partitioner here to read it.
+
+    Of any other custom call, the operands that are tuples become their leaves.
+    """
     if i.attributes["custom_call_target"] not in ANNOTATIONS or len(i.operands) != 1:
-        return None
+        return flattened(i, b)
     if _sizes(i.shape) != _sizes(i.operands[0].shape):
         return None
     return _again(b, i.operands[0])

@@ -166,7 +166,8 @@ XLA_FFI_DEFINE_HANDLER_SYMBOL(tuples, Tuples, Ffi::Bind().Arg<Buffer<F32>>().Arg
     .Ret<Buffer<F32>>().Ret<BufferR0<F32>>().Ret<Buffer<S32>>());
 """,
         "  x = f32[4]{0} parameter(0)\n  y = f32[] parameter(1)\n  z = s32[3]{0} parameter(2)\n"
-        "  ROOT r = ((f32[4]{0}, f32[]), s32[3]{0}) custom-call(x, y, z), $T",
+        "  i = (f32[], s32[3]{0}) tuple(y, z)\n"
+        "  ROOT r = ((f32[4]{0}, f32[]), s32[3]{0}) custom-call(x, i), $T",
     ),
     _sum(
         "scalars",

@@ -1,1 +1,1 @@
-"""Tests of thunks/."""
+"""Tests of ffi/."""
