@@ -42,6 +42,7 @@ COMMANDS = {
     "compile": Command("Compile a module to a file that exec runs.", COMPILES + RUNS),
     "exec": Command("Run a compiled program.", RUNS),
     "aot": Command("Compile a module to an object file and a C header, for programs without Python."),
+    "ffi": Command("Build a library of FFI handlers whose bodies are kernels."),
     "inspect": Command("Print what a compiled program holds."),
     "buffers": Command("Print a module's buffer assignment; plot its arena over time.", COMPILES),
     "show": Command("Print a module's opcodes, costs and largest buffers; draw its data flow."),

@@ -71,6 +71,13 @@ def scalar_dtype(kind: Any) -> np.dtype | None:
     return None
 
 
+def scalar_number(kind: Any) -> int:
+    """XLA_FFI_DataType of a scalar type that has a dtype."""
+    dtype = scalar_dtype(kind)
+    assert dtype is not None
+    return _NUMBERS[dtype]
+
+
 def _scalar(dtype: np.dtype) -> AttrDecoding:
     number = _NUMBERS[dtype]
 
@@ -215,7 +222,7 @@ def _variant(kinds: tuple[Any, ...]) -> AttrDecoding:
     return AttrDecoding(decode, lambda attr: any(d.isa(attr) for d in decodings), all(d.constant for d in decodings))
 
 
-_ENUMS: dict[type, Any] = {}
+_ENUMS: dict[type, np.dtype] = {}
 _CUSTOM: dict[Any, AttrDecoding] = {}
 
 
@@ -237,6 +244,14 @@ def enum_type(underlying: Any) -> Callable[[C], C]:
         return cls
 
     return declare
+
+
+def enum_dtype(kind: Any) -> np.dtype | None:
+    """The integer type of a declared enum; None for other types."""
+    try:
+        return _ENUMS.get(kind)
+    except TypeError:
+        return None
 
 
 def _enum(cls: Any) -> AttrDecoding:

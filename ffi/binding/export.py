@@ -15,6 +15,8 @@ from .declare import Declaration, infer, parameter_count, stage_of
 from .errors import Error
 from .futures import Future
 from .handler import Handler
+from .kernels import Kernel
+from .native import KernelHandler, kernel_handler
 
 if TYPE_CHECKING:
     F = Callable[..., Any]
@@ -36,6 +38,10 @@ class Binding(Declaration):
                 remedy="bind each parameter once, in order",
             )
         return Handler(function, self, tuple(traits), state)
+
+    def to_kernel(self, kernel: Kernel | Callable[..., Any]) -> KernelHandler:
+        """The handler that calls a Kernel, or a Python function that numba compiles. Raises InputError."""
+        return kernel_handler(kernel, self)
 
 
 def bind(stage: Stage | str = Stage.EXECUTE) -> Binding:

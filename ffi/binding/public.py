@@ -33,6 +33,8 @@ from .futures import CountDownPromise as CountDownPromise
 from .futures import Future as Future
 from .futures import Promise as Promise
 from .handler import Handler as Handler
+from .kernels import Kernel as Kernel
+from .native import KernelHandler as KernelHandler
 from .states import register_type as register_type
 from .vocabulary import BF16 as BF16
 from .vocabulary import C64 as C64
@@ -146,6 +148,8 @@ __all__ = [
     "Future",
     "Handler",
     "Initialized",
+    "Kernel",
+    "KernelHandler",
     "OptionalArg",
     "OptionalRet",
     "PlatformStream",
