@@ -310,7 +310,7 @@ def test_what_numba_refuses_is_named():
 
     with pytest.raises(InputError, match="needs NRT_"):
         norms_binding().to_kernel(allocates)
-    with pytest.raises(InputError, match="numba cannot compile _lambda__numba: .*'nosuch' is not defined"):
+    with pytest.raises(InputError, match=r"numba cannot compile _lambda__numba: .*'nosuch' is not defined"):
         norms_binding().to_kernel(lambda x, y, k, w: nosuch)  # noqa: F821
     with pytest.raises(InputError, match="parameter 0: numba has no type bfloat16"):
         ffi.bind().arg(ffi.Buffer[ffi.BF16]).to_kernel(norms)
