@@ -21,6 +21,7 @@ from .setup import provide
 if TYPE_CHECKING:
     from rich.table import Table
 
+    from ..differential.campaign.campaign import Campaign
     from ..differential.campaign.cause import Cause
     from ..differential.campaign.state import State
     from ..differential.campaign.task import Orders
@@ -45,6 +46,12 @@ LINE_SECONDS = 60.0
     "-o", "output", default=DEFAULT_FOLDER, show_default=True, metavar="DIR", type=FILE, help="Folder of the campaign."
 )
 @click.option("--first", is_flag=True, help="End at the first finding.")
+@click.option(
+    "--bisect/--no-bisect",
+    "bisects",
+    default=None,
+    help="When the time is over, reduce and bisect each finding, for a minute or two. Default: in profile campaign.",
+)
 @click.option("--resume", is_flag=True, help="Go on with the campaign in DIR.")
 @click.option("--blob", metavar="B", help="Run one drawn program again, and print it.")
 @json_option("counts, coverage and findings")
@@ -56,6 +63,7 @@ def command(
     seed: int,
     output: str,
     first: bool,
+    bisects: bool | None,
     resume: bool,
     blob: str | None,
     as_json: bool,
@@ -83,7 +91,7 @@ def command(
     orders = options.orders()
     length = seconds if seconds is not None else PROFILES[options.profile].seconds
     with patience(10), _watching(as_json, orders) as (on_progress, on_finding):
-        Campaign(
+        campaign = Campaign(
             orders,
             folder,
             state,
@@ -94,7 +102,10 @@ def command(
             first=first,
             on_progress=on_progress,
             on_finding=on_finding,
-        ).run()
+        )
+        campaign.run()
+        if bisects if bisects is not None else options.profile == "campaign":
+            _bisect(campaign)
     status = 1 if state.findings else 0
     if as_json:
         return print_document("fuzz", status, _document(state, folder, orders))
@@ -148,6 +159,18 @@ def _again(blob: str, orders: Orders, as_json: bool) -> int:
         say(wrapped(f"{name}: {run.kind.value}{f' ({run.reason})' if run.reason else ''}"))
     say(wrapped(f"{found.kind.value}: {found.sentence}"))
     return status
+
+
+def _bisect(campaign: Campaign) -> None:
+    """Reduce and bisect the findings that were not yet, and save what is guilty."""
+    from ..differential.follow_up import SMALL, follow_up
+
+    for known in campaign.state.causes:
+        place = known.cause.folder(campaign.folder)
+        if known.culprit is None and not (place / SMALL).exists():
+            small = follow_up(place, begin=campaign.begin, jobs=campaign.jobs)
+            known.culprit = small.culprit if small is not None else ""
+            campaign.state.save(campaign.folder)
 
 
 # what is shown
@@ -225,7 +248,9 @@ def _report(state: State, folder: Path, again: str, orders: Orders) -> None:
         say(wrapped(text, 8))
     for known in state.causes:
         say(wrapped(f"{known.cause.name}: {known.sentence}"))
-        say(f"  ./testbed diff {folder / 'findings' / known.cause.name}")
+        if known.culprit is not None:
+            say(wrapped(f"  culprit: {known.culprit or 'unknown'}", 4))
+        say(f"  ./testbed diff {known.cause.folder(folder)}")
         say(f"  {again} {known.blob}")
     for blob in state.unrepeated:
         say(f"  {again} {blob}")

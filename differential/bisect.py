@@ -88,8 +88,9 @@ class _Bisector:
                 outcome.blamed[0], f"{', '.join(outcome.blamed)} is no compiled stack: {outcome.sentence}"
             )
         self.stack = guilty[0]
-        shared = len(guilty) > 1 or other_stack(self.stack) not in self.case.stacks
-        return (shared and self._by_pass()) or self._by_setting() or self._by_kernel(shared)
+        both = len(guilty) > 1
+        unknown = other_stack(self.stack) not in self.case.stacks
+        return ((both or unknown) and self._by_pass()) or self._by_setting() or self._by_kernel(both)
 
     def _conclude(self, culprit: str, sentence: str, toggles: str = "") -> Bisected:
         self.found.culprit, self.found.sentence, self.found.toggles = culprit, sentence, toggles

@@ -80,11 +80,13 @@ def write_finding(
     stages: Mapping[str, Iterable[Stage]] | None = None,
     expected: Sequence[np.ndarray] = (),
     verdict: str = "",
+    more: Mapping[str, str] = {},
 ) -> Path:
     """Write a finding into a new folder, which appears complete or not at all; returns the folder.
 
     stages: by stack; None compiles each in this process, which a module that crashes must not (child.py's `call` of
-    `stages_of` does not). expected: the results that belong, if known. verdict: more than the sentence.
+    `stages_of` does not). expected: the results that belong, if known. verdict: more than the sentence. more: other
+    files by name.
     """
     if stages is None:
         stages = {name: stages_of(finding.module, name) for name in finding.stacks if is_compiled(name)}
@@ -96,6 +98,7 @@ def write_finding(
             "verdict.txt": (verdict or finding.sentence) + "\n",
             "rerun": rerun_of(finding, folder) + "\n",
             "test_case.py": unit_test(finding),
+            **more,
         }
         for name, text in files.items():
             (work / name).write_text(text, encoding="utf-8")

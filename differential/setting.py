@@ -13,13 +13,15 @@ from ..backends.host.compiler import HostCompiler
 from ..codegen.cache import DEFAULT_CACHE
 from ..codegen.options import EmitOptions
 from ..codegen.threads import on_threads
-from ..formats.program import Program
+from ..formats.program import Program, result_leaves
 from ..formats.text.printer import print_module
 from ..hlo.ir import Module
+from ..hlo.shapes import Shape
 from ..migration.choose import emit_first, emit_for
 from ..migration.flags import STACK_NAMES, Flags
 from ..migration.stacks import STACKS, prepare
 from ..passes.pipeline import FUSED, PASSES, PipelineOptions, default_passes
+from ..planning.allocation import POOL_ALIGNMENT
 from ..planning.plan import Plan
 from ..planning.planner import PlanOptions, plan
 
@@ -73,7 +75,25 @@ def execute(
         plan = planned() if planned is not None else plan_of_setting(module, setting)
         executable = HostCompiler().compile(plan, _emitters(plan, flags, setting), setting.options())
         executable.program = module
-        return executable.execute(inputs)
+        return executable.execute(inputs, _spoiled(module))
+
+
+SPOILED = 0xCB
+"""Each byte of a result before the run, so that an element that is not written shows each time."""
+
+
+def _spoiled(module: Module) -> list[np.ndarray | None] | None:
+    """Memory for the results; None for the stack's own, where results are dynamic, strided or an input's memory."""
+    leaves = result_leaves(module)
+    if "input_output_alias" in module.attributes or any(s.is_dynamic for s in leaves):
+        return None
+    return [_spoiled_array(s) if s.is_row_major and s.size else None for s in leaves]
+
+
+def _spoiled_array(shape: Shape) -> np.ndarray:
+    block = np.full(shape.bytes + POOL_ALIGNMENT, SPOILED, np.uint8)
+    start = -block.ctypes.data % POOL_ALIGNMENT
+    return block[start : start + shape.bytes].view(shape.dtype.numpy).reshape(shape.dims)
 
 
 def plan_of_setting(module: Module, setting: Setting) -> Plan:

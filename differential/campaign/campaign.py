@@ -46,6 +46,7 @@ class Campaign:
     """limit: seconds that a task may take. begin: runs first in each process. first: end at the first finding.
 
     shrink_seconds: for each finding. on_progress is called a few times a second, on_finding for each new cause.
+    met: (cases, seconds) of the campaign when its first finding of this run was met, before it was made small.
     """
 
     orders: Orders
@@ -60,6 +61,7 @@ class Campaign:
     shrink_seconds: float = SHRINK_SECONDS
     on_progress: Watch = lambda state: None
     on_finding: Callable[[Cause, str], None] = lambda cause, blob: None
+    met: tuple[int, float] | None = None
     _before: float = 0.0
 
     def run(self) -> State:
@@ -144,7 +146,10 @@ class Campaign:
         elif kind == "round":
             process.running = ""
             self.state.rounds[process.number] = values[0]
+        elif kind == "smaller":
+            self._meet()
         elif kind == "finding":
+            self._meet()
             cause, blob, flaky, sentence = values
             if self.state.meet(cause, blob, sentence, flaky):
                 self.on_finding(cause, blob)
@@ -152,6 +157,11 @@ class Campaign:
             self.state.unrepeated.append(values[0])
         elif kind == "done":
             process.done = True
+
+    def _meet(self) -> None:
+        if self.met is None:
+            self._clock()
+            self.met = self.state.cases, self.state.seconds
 
     # how it ends
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 import hashlib
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
+from pathlib import Path
 from typing import Any
 
 from ...hlo.ir import Module
@@ -33,6 +34,10 @@ class Cause:
         key = hashlib.sha256(repr((self.kind, self.blamed, self.reason, self.units)).encode()).hexdigest()[:6]
         what = [u.partition(" ")[0] for u in self.units[:2]]
         return "-".join([self.kind.replace(" ", "-"), *self.blamed[:2], *what, key])
+
+    def folder(self, campaign: Path) -> Path:
+        """Where a campaign in a folder keeps its finding."""
+        return campaign / "findings" / self.name
 
     @property
     def title(self) -> str:

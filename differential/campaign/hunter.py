@@ -122,6 +122,7 @@ class _Hunter:
         self.connection.send(message)
 
     def _smaller(self, caught: Catch) -> None:
+        self._tell()
         self._say("smaller", caught.task.blob)
 
     # findings
@@ -151,7 +152,7 @@ class _Hunter:
         found = self._once_more(caught.task, found, child)
         cause = cause_in(module, found)
         self.known.append(cause)
-        folder = Path(self.told.folder) / "findings" / cause.name
+        folder = cause.folder(Path(self.told.folder))
         if not folder.exists():
             self._write(folder, caught.task, found)
         self._say("finding", cause, caught.task.blob, found.flaky, found.sentence)

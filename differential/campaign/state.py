@@ -19,13 +19,14 @@ SCHEMA = 1
 
 @dataclass
 class Known:
-    """A cause, how often it was met, and a blob of its smallest task."""
+    """A cause, how often it was met, and a blob of its smallest task. culprit: of the bisector; None: not asked yet."""
 
     cause: Cause
     blob: str
     sentence: str
     flaky: bool = False
     count: int = 1
+    culprit: str | None = None
 
 
 @dataclass
@@ -85,6 +86,7 @@ class State:
                     "flaky": known.flaky,
                     "sentence": known.sentence,
                     "blob": known.blob,
+                    "culprit": known.culprit,
                 }
                 for known in self.causes
             ],
@@ -113,7 +115,10 @@ def read_state(folder: Path) -> State:
             {int(n): int(r) for n, r in found["rounds"].items()},
             Counter({(str(op), str(dtype), str(stack)): int(n) for op, dtype, stack, n in found["coverage"]}),
             [
-                Known(Cause.from_json(f), str(f["blob"]), str(f["sentence"]), bool(f["flaky"]), int(f["count"]))
+                Known(
+                    *(Cause.from_json(f), str(f["blob"]), str(f["sentence"]), bool(f["flaky"]), int(f["count"])),
+                    culprit=f.get("culprit"),
+                )
                 for f in found["findings"]
             ],
             [str(blob) for blob in found["unrepeated"]],

@@ -1,11 +1,15 @@
 """Fault, a bug that can be planted, and what plants it in this process."""
 
 from __future__ import annotations
+import __future__
 
+import inspect
+import textwrap
 from collections.abc import Callable, Iterator, MutableMapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, field
 from importlib import import_module
+from types import CodeType, FunctionType
 from typing import Any
 
 from ...hlo.opcodes import Op
@@ -23,6 +27,10 @@ class Spot:
     wrong: Callable[[Any], Any]
     key: Any = None
 
+    @property
+    def place(self) -> str:
+        return f"{self.module}.{self.attribute}" + (f"[{self.key}]" if self.key is not None else "")
+
     def swap(self) -> Callable[[], None]:
         """Put the wrong value there; returns what puts the right one back."""
         home = import_module(f"...{self.module}", __package__)
@@ -37,18 +45,68 @@ class Spot:
 
 
 @dataclass(frozen=True)
+class Edit:
+    """A slip in the text of one function, whose code is replaced, so that all who hold the function have the fault.
+
+    function: by its name in the module, `Class.method` for a method. right: what stands there, once. wrong: instead.
+    """
+
+    module: str
+    function: str
+    right: str
+    wrong: str
+
+    @property
+    def place(self) -> str:
+        return f"{self.module}.{self.function}"
+
+    def found(self) -> FunctionType:
+        """The function, also of a method, a property, or behind a decorator."""
+        value: Any = import_module(f"...{self.module}", __package__)
+        for part in self.function.split("."):
+            value = inspect.getattr_static(value, part) if isinstance(value, type) else getattr(value, part)
+        function: FunctionType = inspect.unwrap(getattr(value, "__func__", getattr(value, "fget", None) or value))
+        return function
+
+    def swap(self) -> Callable[[], None]:
+        """Put the slip there; returns what puts the right code back. Raises ValueError where `right` does not stand."""
+        function = self.found()
+        right = function.__code__
+        function.__code__ = self._code(function)
+        return lambda: setattr(function, "__code__", right)
+
+    def _code(self, function: FunctionType) -> CodeType:
+        lines, first = inspect.getsourcelines(function)
+        text = textwrap.dedent("".join(lines))
+        if text.count(self.right) != 1:
+            raise ValueError(
+                f"{self.module}.{self.function} holds {self.right!r} {text.count(self.right)} times, not once"
+            )
+        whole = compile(
+            "\n" * (first - 1) + text.replace(self.right, self.wrong),
+            function.__code__.co_filename,
+            "exec",
+            flags=__future__.annotations.compiler_flag,
+        )
+        (code,) = (c for c in whole.co_consts if isinstance(c, CodeType) and c.co_name == function.__name__)
+        return code
+
+
+@dataclass(frozen=True)
 class Fault:
-    """name: by which it is planted. blamed: the stacks that an outcome is to blame. culprits: words of which the
-    bisector's answer is to hold one. text: a module on which it shows, as one of several ops. values: the first
-    elements of its inputs, which are otherwise random; the same for each parameter.
+    """name: by which it is planted. family: what kind of slip it is. blamed: the stacks that an outcome is to blame.
+
+    culprits: words of which the bisector's answer is to hold one. text: a module on which it shows, as one of several
+    ops. values: the first elements of its inputs, which are otherwise random; the same for each parameter.
     """
 
     name: str
+    family: str
     sentence: str
     blamed: tuple[str, ...]
     culprits: tuple[str, ...]
-    spots: Sequence[Spot] = field(repr=False)
-    text: str = field(repr=False)
+    spots: Sequence[Spot | Edit] = field(repr=False)
+    text: str = field(default="", repr=False)
     values: tuple[float, ...] = ()
 
 

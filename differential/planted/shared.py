@@ -139,6 +139,7 @@ _IN_LOOP = """
 SHARED: tuple[Fault, ...] = (
     Fault(
         "pass-algebra-forgets-a-square",
+        "rewrite",
         "algebra makes |x| of x times x",
         _BOTH,
         ("pass algebra",),
@@ -152,6 +153,7 @@ SHARED: tuple[Fault, ...] = (
     ),
     Fault(
         "pass-simplify-slices-from-the-start",
+        "rewrite",
         "simplify moves the start of a slice to 0",
         _BOTH,
         ("pass simplify",),
@@ -166,6 +168,7 @@ SHARED: tuple[Fault, ...] = (
     ),
     Fault(
         "pass-cse-blind-to-direction",
+        "rewrite",
         "cse takes comparisons of two directions for one",
         _BOTH,
         ("pass cse",),
@@ -183,6 +186,7 @@ SHARED: tuple[Fault, ...] = (
     ),
     Fault(
         "plan-alias-of-a-transpose",
+        "alias",
         "a kernel that transposes takes over its operand's buffer",
         _BOTH,
         ("buffer reuse",),
@@ -198,6 +202,7 @@ SHARED: tuple[Fault, ...] = (
     ),
     Fault(
         "thunk-loop-state-in-another-order",
+        "order",
         "the last two thunks of a loop run in the other order",
         _BOTH,
         ("host program", "thunks"),
@@ -206,6 +211,7 @@ SHARED: tuple[Fault, ...] = (
     ),
     Fault(
         "thunk-copy-cuts-the-end",
+        "bounds",
         "copies leave out the last element",
         _BOTH,
         ("thunks", "host program"),

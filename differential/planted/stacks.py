@@ -20,7 +20,7 @@ _NAN = float("nan")
 
 
 def _swapped(function: Any) -> Any:
-    return lambda context, a, b: function(context, b, a)
+    return lambda *given: function(*given[:-2], given[-1], given[-2])
 
 
 def _subtracts_backwards(row: Any) -> Any:
@@ -67,6 +67,7 @@ def _first_only(function: Any) -> Any:
 STACKS: tuple[Fault, ...] = (
     Fault(
         "legacy-maximum-blind-to-nan",
+        "nan",
         "maximum takes NaN for a small number",
         _LEGACY,
         ("maximum",),
@@ -83,6 +84,7 @@ STACKS: tuple[Fault, ...] = (
     ),
     Fault(
         "legacy-compare-less-or-equal",
+        "predicate",
         "compare LT is LE",
         _LEGACY,
         ("compare",),
@@ -97,6 +99,7 @@ STACKS: tuple[Fault, ...] = (
     ),
     Fault(
         "legacy-subtract-swapped",
+        "operands",
         "the operands of subtract are swapped",
         _LEGACY,
         ("subtract",),
@@ -112,6 +115,7 @@ STACKS: tuple[Fault, ...] = (
     ),
     Fault(
         "legacy-round-half-away",
+        "rounding",
         "round-nearest-even rounds halves away from zero",
         _LEGACY,
         ("round-nearest-even",),
@@ -126,6 +130,7 @@ STACKS: tuple[Fault, ...] = (
     ),
     Fault(
         "legacy-reverse-forgotten",
+        "index",
         "reverse copies",
         _LEGACY,
         ("reverse",),
@@ -139,6 +144,7 @@ STACKS: tuple[Fault, ...] = (
     ),
     Fault(
         "mlir-minimum-blind-to-nan",
+        "nan",
         "minimum takes NaN for a large number",
         _MLIR,
         ("minimum",),
@@ -155,6 +161,7 @@ STACKS: tuple[Fault, ...] = (
     ),
     Fault(
         "mlir-reverse-off-by-one",
+        "bounds",
         "reverse reads the element before",
         _MLIR,
         ("reverse",),
@@ -168,6 +175,7 @@ STACKS: tuple[Fault, ...] = (
     ),
     Fault(
         "mlir-sign-of-unsigned-shift",
+        "sign",
         "shift-right-logical keeps the sign",
         _MLIR,
         ("shift-right-logical",),
@@ -191,6 +199,7 @@ STACKS: tuple[Fault, ...] = (
     ),
     Fault(
         "mlir-f16-not-rounded",
+        "rounding",
         "a sum of f16 is rounded as if it were bf16",
         _MLIR,
         ("add", "f16"),
@@ -212,6 +221,7 @@ STACKS: tuple[Fault, ...] = (
     ),
     Fault(
         "mlir-reduce-swaps-accumulator",
+        "operands",
         "a reduction with a region of its own gives the element as accumulator",
         _MLIR,
         ("reduce",),

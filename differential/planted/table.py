@@ -9,10 +9,13 @@ from ...hlo.errors import InputError
 from ..fake_inputs import fake_inputs
 from ..finding import Finding
 from .fault import Fault
+from .legacy_slips import LEGACY
+from .mlir_slips import MLIR
 from .shared import SHARED
+from .shared_slips import SLIPS
 from .stacks import STACKS
 
-FAULTS: dict[str, Fault] = {fault.name: fault for fault in (*STACKS, *SHARED)}
+FAULTS: dict[str, Fault] = {fault.name: fault for fault in (*STACKS, *LEGACY, *MLIR, *SHARED, *SLIPS)}
 
 
 def plant(name: str) -> None:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from concurrent.futures import Future, ThreadPoolExecutor
 from contextlib import ExitStack
 from dataclasses import dataclass, replace
@@ -94,15 +94,15 @@ class Reducer:
         done = replace(small.concluded(self.outcome), flaky=self.flaky)
         return Reduced(done, self.outcome, self.progress, complete, time.monotonic() - self._start)
 
-    def write(self, done: Reduced, folder: Path) -> None:
-        """Write the finding, its stages compiled where they may crash."""
+    def write(self, done: Reduced, folder: Path, more: Mapping[str, str] = {}) -> None:
+        """Write the finding, its stages compiled where they may crash. more: other files by name."""
         compiled = [s for s in done.finding.stacks if is_compiled(s)]
         with Child(self._begin) as child:
             stages = {s: child.call(stages_of, done.finding.module, s, limit_s=self.limit_s) for s in compiled}
         texts = {s: (("error.txt", f"{x}\n"),) if isinstance(x, str) else x for s, x in stages.items()}
         evaluated = done.outcome.runs.get("evaluator")
         expected = evaluated.results if evaluated is not None else ()
-        write_finding(folder, done.finding, stages=texts, expected=expected)
+        write_finding(folder, done.finding, stages=texts, expected=expected, more=more)
 
     def _rounds(self, pool: ThreadPoolExecutor) -> bool:
         """Whether the last round changed nothing."""

@@ -13,8 +13,9 @@ from ...cli.fuzz import _each_minute, summary
 from ...cli.main import main
 from ...differential.campaign import campaign
 from ...differential.campaign.coverage import by_family, reached
-from ...differential.campaign.state import STATE_FILE, State
+from ...differential.campaign.state import STATE_FILE, State, read_state
 from ...differential.campaign.task import Orders, draw_task
+from ...differential.finding import read_finding
 from ...differential.generate.program import Limits
 from ...differential.generate.source import Seeded
 from ...hlo.opcodes import Op
@@ -33,14 +34,22 @@ def test_a_planted_bug_is_found_and_the_status_is_1(tmp_path, monkeypatch, capsy
     found = json.loads(capsys.readouterr().out)
     assert status == 1 and found["status"] == 1
     assert found.keys() - DOCUMENT == SCALARS | LISTS | {"options", "reached"}
-    one = {"name", "kind", "blamed", "reason", "units", "count", "flaky", "sentence", "blob"}
+    one = {"name", "kind", "blamed", "reason", "units", "count", "flaky", "sentence", "blob", "culprit"}
     assert found["findings"][0].keys() == one
     assert [f["units"] for f in found["findings"]] == [["tanh f32"]]
     assert main(["diff", str(tmp_path / "f" / "findings" / found["findings"][0]["name"])]) == 0
     capsys.readouterr()
-    assert main(["fuzz", "--jobs", "1", "--seconds", "1", "--resume", "-o", str(tmp_path / "f")]) == 1
+    assert found["findings"][0]["culprit"] is None
+    assert main(["fuzz", "--jobs", "1", "--seconds", "1", "--resume", "--bisect", "-o", str(tmp_path / "f")]) == 1
     shown = capsys.readouterr().out
-    assert "differ, legacy" in shown
+    assert "differ, legacy" in shown and "culprit: thunks" in shown  # all but the oracle, which is wrong
+    small = tmp_path / "f/findings" / found["findings"][0]["name"] / "small"
+    files = {"module.hlo", "io.npz", "case.json", "verdict.txt", "rerun", "test_case.py", "bisect.json"}
+    assert files <= {f.name for f in small.iterdir()}
+    assert {f.name for f in (small / "stages").iterdir()} == {"legacy"}
+    told = json.loads((small / "bisect.json").read_text())
+    assert told["culprit"] == "thunks" and told["after"] == len(read_finding(small).module.entry.instructions)
+    assert read_state(tmp_path / "f").causes[0].culprit == told["culprit"]
     blob = found["findings"][0]["blob"]
     options = "--profile ci --ops tanh --dtypes f32 --stacks evaluator,legacy"
     assert f"./testbed fuzz {options} --blob {blob}\n" in shown

@@ -53,7 +53,8 @@ def test_there_is_none_without_kernels(emitters, tmp_path, capsys):
 SOURCES = """HloModule m
 ENTRY e {
   p = f32[8,8] parameter(0)
-  d = f32[8,8] dot(p, p), lhs_contracting_dims={1}, rhs_contracting_dims={0}, metadata={op_name="jit(f)/dot" source_file="a.py" source_line=12}
+  d = f32[8,8] dot(p, p), lhs_contracting_dims={1}, rhs_contracting_dims={0},
+    metadata={op_name="jit(f)/dot" source_file="a.py" source_line=12}
   c = f32[8,8] custom-call(d), custom_call_target="Sharding", metadata={op_name="jit(f)/shard"}
   ROOT r = f32[8,8] dot(c, p), lhs_contracting_dims={1}, rhs_contracting_dims={0}, metadata={op_name="jit(f)/last"}
 }

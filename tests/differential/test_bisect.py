@@ -34,13 +34,23 @@ def bisected(name: str) -> Bisected:
         return bisect(replace(case_of_fault(FAULTS[name]), setting=UNCACHED), Here())
 
 
-@pytest.mark.parametrize("name", FAULTS)
+NAMED = [name for name, fault in FAULTS.items() if fault.text]
+
+
+@pytest.mark.parametrize("name", NAMED)
 def test_the_part_that_holds_the_fault_is_named(name):
     found = bisected(name)
     assert any(word in found.culprit for word in FAULTS[name].culprits), (found.culprit, found.sentence)
     assert found.sentence and found.evidence[0].changed == "" and found.evidence[0].shows
     if FAULTS[name].blamed != ("legacy", "mlir"):
         assert found.culprit.startswith(FAULTS[name].blamed[0]) and "--emitters" in found.toggles
+
+
+def test_a_stack_that_the_case_leaves_out_is_asked_too():
+    fault = FAULTS["legacy-reverse-forgotten"]
+    case = replace(case_of_fault(fault), setting=UNCACHED, stacks=("evaluator", "legacy"))
+    with planted(fault):
+        assert bisect(case, Here()).culprit == "legacy: reverse of f32"
 
 
 def test_a_change_of_a_pass_is_named_with_its_lines():

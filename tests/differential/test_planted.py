@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from ...differential.outcome import OutcomeKind, outcome
-from ...differential.planted.fault import planted
+from ...differential.planted.fault import Edit, planted
 from ...differential.planted.table import FAULTS, case_of_fault, plant
 from ...differential.setting import Setting
 from ...hlo.errors import InputError
@@ -14,7 +14,11 @@ from ...passes.pipeline import PASSES
 UNCACHED = Setting(cache=False)
 
 
-@pytest.mark.parametrize("fault", FAULTS.values(), ids=FAULTS)
+SHOWN = {name: fault for name, fault in FAULTS.items() if fault.text}
+"""Faults with a module on which they show."""
+
+
+@pytest.mark.parametrize("fault", SHOWN.values(), ids=SHOWN)
 def test_a_fault_shows_and_is_blamed_on_what_holds_it(fault):
     case = case_of_fault(fault)
     with planted(fault):
@@ -26,7 +30,23 @@ def test_a_fault_shows_and_is_blamed_on_what_holds_it(fault):
 
 def test_faults_of_each_part_are_there():
     parts = {name.partition("-")[0] for name in FAULTS}
-    assert len(FAULTS) >= 12 and parts == {"legacy", "mlir", "pass", "plan", "thunk"}
+    assert len(FAULTS) >= 60 and parts == {"legacy", "mlir", "pass", "plan", "thunk", "host", "llvm"}
+    assert all(fault.sentence and fault.culprits and fault.family for fault in FAULTS.values())
+
+
+@pytest.mark.parametrize("fault", FAULTS.values(), ids=FAULTS)
+def test_a_fault_is_planted_where_its_row_says_and_taken_back(fault):
+    """A line of source that an edit names stands there, once, and changes the code of its function."""
+    edits = [spot for spot in fault.spots if isinstance(spot, Edit)]
+    before = [edit.found().__code__ for edit in edits]
+    with planted(fault):
+        assert all(edit.found().__code__ is not code for edit, code in zip(edits, before, strict=True))
+    assert [edit.found().__code__ for edit in edits] == before
+
+
+def test_a_line_that_does_not_stand_there_is_an_error():
+    with pytest.raises(ValueError, match=r"divide holds 'no such line' 0 times, not once"):
+        Edit("legacy.integer", "divide", "no such line", "x").swap()
 
 
 def test_what_was_replaced_comes_back_whatever_happens():

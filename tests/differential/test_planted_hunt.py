@@ -1,0 +1,59 @@
+"""Hunts for planted faults: what is caught is reduced and bisected; results are kept, and the next hunt goes on."""
+
+import json
+from dataclasses import replace
+
+import pytest
+
+from ...differential.campaign.task import Orders
+from ...differential.generate.program import Limits
+from ...differential.planted.hunt import RESULTS_FILE, Caught, Hunter, Hunts, Summary, read_hunts
+from ...hlo.dtypes import DType
+from ...hlo.errors import InputError
+from ...hlo.opcodes import Op
+
+FEW = Orders(Limits(3, ops=frozenset({Op.REVERSE}), dtypes=(DType.F32,)), mixed=False)
+REVERSE, SHIFT = "legacy-reverse-forgotten", "mlir-sign-of-unsigned-shift"
+
+
+def test_a_fault_is_caught_small_and_one_that_is_not_drawn_is_not(tmp_path):
+    hunter = Hunter(FEW, 1, 300.0, reduce_seconds=6.0)
+    (row,) = hunter.hunt(Hunts(tmp_path, 1), [REVERSE])
+    assert row.caught and row.cases > 0 and row.alarms == 0
+    assert (row.kind, row.blamed, row.blame_right) == ("differ", ("legacy",), True)
+    assert "reverse" in row.culprit and row.culprit_right and row.after <= row.before <= 12
+    kept = read_hunts(tmp_path)
+    assert kept.done == {REVERSE: row} and kept.seed == 1
+    (other,) = replace(hunter, seconds=1.0).hunt(kept, [REVERSE, SHIFT])
+    assert (other.name, other.caught, other.blamed) == (SHIFT, False, ())
+    assert list(read_hunts(tmp_path).done) == [REVERSE, SHIFT]
+
+
+def test_a_summary_counts_and_takes_medians():
+    rows = [
+        Caught("a", True, 5, 1.0, blame_right=True, culprit_right=True, after=4, reducing=2.0, alarms=1),
+        Caught("b", True, 5, 1.0, blame_right=False, culprit_right=True, after=8, reducing=4.0),
+        Caught("c", False, 50, 9.0),
+    ]
+    assert Summary.of(rows) == Summary(3, 2, 1, 2, 6, 3.0, 1)
+    assert Summary.of(rows[2:]) == Summary(1, 0, 0, 0, 0, 0, 0)
+
+
+@pytest.mark.parametrize(
+    ("text", "says"),
+    [(None, "No such file"), ("{", "no results"), ('{"schema": 9}', "schema 9"), ('{"schema": 1}', "no results")],
+)
+def test_files_that_are_no_results(tmp_path, text, says):
+    if text is not None:
+        (tmp_path / RESULTS_FILE).write_text(text)
+    with pytest.raises(InputError, match=says) as raised:
+        read_hunts(tmp_path)
+    assert raised.value.remedy
+
+
+def test_results_of_faults_that_are_gone_are_left_out(tmp_path):
+    Hunts(tmp_path, 0, {SHIFT: Caught(SHIFT, False, 1, 1.0)}).save()
+    document = json.loads((tmp_path / RESULTS_FILE).read_text())
+    document["faults"].append({**document["faults"][0], "name": "gone"})
+    (tmp_path / RESULTS_FILE).write_text(json.dumps(document))
+    assert list(read_hunts(tmp_path).done) == [SHIFT]
