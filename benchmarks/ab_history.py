@@ -94,8 +94,36 @@ def by_series(records: Sequence[Record]) -> list[list[Record]]:
     return list(found.values())
 
 
+@dataclass(frozen=True)
+class Drift:
+    """The last ratio of a series relative to the first. Small steps add up that no comparison with the one before
+    shows. low, high: the furthest that both intervals allow.
+    """
+
+    since: str
+    ratio: float
+    low: float
+    high: float
+
+    @property
+    def is_sure(self) -> bool:
+        return self.low > 1 or self.high < 1
+
+    def __str__(self) -> str:
+        return f"since {self.since}: {self.ratio:.3f} [{self.low:.3f}, {self.high:.3f}]{'*' * self.is_sure}"
+
+
+def drift_of(series: Sequence[Record]) -> Drift | None:
+    """The drift of a series; None for a single comparison."""
+    if len(series) < 2:
+        return None
+    first, last = series[0], series[-1]
+    ratio = last.ratio / first.ratio
+    return Drift(first.commit or first.when, ratio, last.low / first.high, last.high / first.low)
+
+
 def table(records: Sequence[Record], width: int | None = None) -> str:
-    """A table for each series; * where the interval has nothing in common with the one before."""
+    """A table for each series; * where the interval has nothing in common with the one before. Then its drift."""
     texts = []
     for series in by_series(records):
         rows = []
@@ -105,7 +133,8 @@ def table(records: Sequence[Record], width: int | None = None) -> str:
             rows.append((r.when, r.commit, ratio, f"{r.compile_ratio:.2f}", f"{r.memory_ratio:.2f}"))
         columns = [left("when"), left("commit"), left("run time [95%]"), right("compile"), right("memory")]
         heading = f"{series[0].program}: {series[0].b} / {series[0].a} on machine {series[0].machine}"
-        texts.append(f"{heading}\n{text_table(columns, rows, width)}")
+        drift = drift_of(series)
+        texts.append(f"{heading}\n{text_table(columns, rows, width)}" + (f"\n{drift}" if drift else ""))
     return "\n\n".join(texts)
 
 

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import datetime
-from collections import Counter
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import asdict
 from pathlib import Path
@@ -206,23 +205,31 @@ def _show(file: Path, as_json: bool) -> int:
         return print_document("toggles", status, {**head, "rows": bodies})
     from ..benchmarks.tables import left, right
 
-    heads = [left("row"), left("state"), right("cases"), right("ulp"), left("run"), right("compile"), right("memory")]
-    say(table(heads, map(_cells, rows)))
+    words = [left("row"), left("state"), right("opt")]
+    numbers = [right("cases"), right("ulp"), left("run"), right("comp"), right("mem")]
+    say(table([*words, *numbers], map(_cells, rows)))
     for row in rows:
         for note in _notes(row, today):
             say(wrapped(f"{_short(row)}: {note}"))
     on = sum(row.is_on for row in rows)
-    say(wrapped(f"{on} of {len(rows)} rows are on. Ratios are new emitters to old, of run time the 95% interval"))
-    say(wrapped(f"options of the rows: {_options(rows)}"))
+    say(wrapped(f"{on} of {len(rows)} rows are on. Ratios are new emitters to old: of run time the 95% interval, of"
+                " compile time (comp), of memory (mem)"))  # fmt: skip
+    for line in _options(rows):
+        say(wrapped(line))
     say(wrapped(f"{migrated(weights, ledger):.1%} of the kernel time of {weights.programs} programs needs only these"))
     return status
 
 
-def _options(rows: Sequence[Row]) -> str:
+def _options(rows: Sequence[Row]) -> Iterator[str]:
+    """A line for each of the plan's options that has rows, with its costs: geometric means over the evidence."""
+    from ..migration.costs import costs_of
     from ..migration.ledger import OPTIONS
 
-    counts = Counter(row.option for row in rows)
-    return ", ".join(f"{count} {OPTIONS[number]} ({number})" for number, count in sorted(counts.items()))
+    for number in OPTIONS:
+        cost = costs_of([row for row in rows if row.option == number])
+        if cost.rows:
+            run, compiling = (f"{r:.2f}" if r is not None else "unknown" for r in (cost.run, cost.compile))
+            yield f"opt {number}, {OPTIONS[number]}: {cost.rows} rows, run time {run}, compile time {compiling}"
 
 
 def _short(row: Row) -> str:
@@ -232,7 +239,7 @@ def _short(row: Row) -> str:
 
 def _cells(row: Row) -> list[str]:
     """A row of the table. The class of evidence is named where it is not the usual one."""
-    head, e = [_short(row), row.state], row.evidence
+    head, e = [_short(row), row.state, str(row.option)], row.evidence
     if e is None:
         return [*head, "none", "", "", "", ""]
     cases = str(e.cases) if e.kind == "sampled" else f"{e.cases} {e.kind}"

@@ -6,7 +6,7 @@ import math
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-from ...benchmarks.ab_history import Record
+from ...benchmarks.ab_history import Drift, Record, drift_of
 from .ledger_view import LIMITS, LedgerView, RowView
 
 WIDTH, ROW, GAP, TOP, BOTTOM = 1120, 18, 8, 30, 34
@@ -160,7 +160,7 @@ class Moment:
 
 
 @dataclass(frozen=True)
-class Drift:
+class Course:
     """The comparisons of one program, pair of stacks and machine, in their order."""
 
     title: str
@@ -168,6 +168,7 @@ class Drift:
     moments: tuple[Moment, ...]
     ticks: tuple[Tick, ...]
     one: float
+    drift: Drift | None
 
     @property
     def changes(self) -> int:
@@ -178,7 +179,7 @@ class Drift:
         return " ".join(f"{m.x},{m.y}" for m in self.moments)
 
 
-def drift(series: Sequence[Record]) -> Drift:
+def course(series: Sequence[Record]) -> Course:
     """A plot of a series of comparisons."""
     left, top, width, height = HISTORY
     least = min(1.0, *(r.low for r in series)) / 1.03
@@ -195,7 +196,7 @@ def drift(series: Sequence[Record]) -> Drift:
         moments.append(Moment(x, y(r.ratio), y(r.low), y(r.high), r.commit or r.when, changed, r))
     ticks = tuple(Tick(y(value), f"{value:.2f}") for value in _spread(least, most))
     title = f"{series[0].program}: {series[0].b} / {series[0].a} on machine {series[0].machine}"
-    return Drift(title, HISTORY, tuple(moments), ticks, y(1.0))
+    return Course(title, HISTORY, tuple(moments), ticks, y(1.0), drift_of(series))
 
 
 def _spread(least: float, most: float) -> list[float]:

@@ -3,11 +3,9 @@
 from __future__ import annotations
 
 import datetime
-import math
-import statistics
-from collections.abc import Sequence
 from dataclasses import dataclass
 
+from ...migration.costs import Costs, costs_of
 from ...migration.ledger import OPTIONS, STATES, Evidence, Ledger, Row
 from ...migration.parity import PARITY
 from ...migration.units import BACK_ENDS, CLASSES, UNITS
@@ -50,16 +48,11 @@ class RowView:
 
 @dataclass(frozen=True)
 class OptionView:
-    """One of the plan's options. Costs are geometric means over the rows that have evidence; None where none has."""
+    """One of the plan's options."""
 
     number: int
     name: str
-    rows: int
-    on: int
-    run: float | None
-    compile: float | None
-    compile_ms: float | None
-    memory: float | None
+    costs: Costs
 
 
 @dataclass(frozen=True)
@@ -108,7 +101,8 @@ def ledger_view(ledger: Ledger, weights: Weights, today: datetime.date) -> Ledge
     )
     found = tuple(rows.values())
     states = tuple((s, GLYPHS[s], MEANINGS[s], sum(r.state == s for r in found)) for s in STATES)
-    options = tuple(_option(number, list(ledger.rows.values())) for number in OPTIONS)
+    of = {number: [row for row in ledger.rows.values() if row.option == number] for number in OPTIONS}
+    options = tuple(OptionView(number, OPTIONS[number], costs_of(rows_of)) for number, rows_of in of.items())
     library = sum(share for names, share in weights.shares.items() if not names)
     done = migrated(weights, ledger)
     return LedgerView(found, matrices, options, states, done, library, weights.programs, weights.kernels)
@@ -139,27 +133,6 @@ def _notes(row: Row, today: datetime.date) -> list[str]:
         word = "EXPIRED on" if row.expired(today) else "held back until"
         notes.append(f"{word} {row.hold.until}: {row.hold.reason}")
     return notes
-
-
-def _option(number: int, rows: Sequence[Row]) -> OptionView:
-    of = [row for row in rows if row.option == number]
-    evidence = [row.evidence for row in of if row.evidence is not None]
-    return OptionView(
-        number,
-        OPTIONS[number],
-        len(of),
-        sum(row.is_on for row in of),
-        _mean([e.ratio for e in evidence]),
-        _mean([e.compile_ratio for e in evidence]),
-        _mean([e.compile_ms for e in evidence]),
-        max((e.memory_ratio for e in evidence), default=None),
-    )
-
-
-def _mean(values: Sequence[float]) -> float | None:
-    """The geometric mean of those that are finite and above 0; None if there are none."""
-    known = [v for v in values if 0 < v < math.inf]
-    return statistics.geometric_mean(known) if known else None
 
 
 LIMITS = PARITY

@@ -16,7 +16,7 @@ from ... import __version__
 from ...benchmarks.ab_history import Record, by_series
 from ...benchmarks.suite.results import Report
 from .coverage import Coverage
-from .figures import drift, parity, spark
+from .figures import course, parity, spark
 from .findings_view import FindingView
 from .ledger_view import GLYPHS, LIMITS, LedgerView
 from .profiles_view import ProfileView
@@ -56,9 +56,9 @@ def files_of(board: Board) -> dict[str, str]:
     files = {name: (HERE / name).read_text(encoding="utf-8") for name in COPIED}
     files["index.html"] = fill("index", "index.html", ledger=board.ledger, spark=spark)
     files["coverage.html"] = fill("coverage", "coverage.html", coverage=board.coverage, rows=_rows(board.ledger))
-    series = [drift(records) for records in by_series(board.history)]
+    courses = [course(records) for records in by_series(board.history)]
     runs = suite_runs(board.suites)
-    files["speed.html"] = fill("speed", "speed.html", parity=parity(board.ledger), drifts=series, runs=runs)
+    files["speed.html"] = fill("speed", "speed.html", parity=parity(board.ledger), courses=courses, runs=runs)
     files["findings.html"] = fill("findings", "findings.html")
     for finding in board.findings or ():
         files[finding.page] = fill("finding", "findings.html", finding=finding)

@@ -1,12 +1,12 @@
 """`testbed ab`: comparisons on the command line, their history, and what is refused before anything is measured."""
 
 import json
-from dataclasses import asdict
+from dataclasses import asdict, replace
 
 import pytest
 
 from ...benchmarks import ab_history
-from ...benchmarks.ab_history import Record, by_series
+from ...benchmarks.ab_history import Record, by_series, drift_of
 from ...benchmarks.compare import Comparison
 from ...benchmarks.rounds import Block
 from ...cli.main import main
@@ -79,7 +79,17 @@ def test_changes_over_time_are_marked_on_the_same_machine():
     records = [record("one", 1.0, 1.1), record("two", 2.0, 2.1), record("one", 1.05, 1.2), record("one", 1.3, 1.4)]
     assert [len(series) for series in by_series(records)] == [3, 1]
     lines = ab_history.table(records).splitlines()
-    assert [line for line in lines if "*" in line] == [lines[4]] and "1.300 [1.300, 1.400]*" in lines[4]
+    assert [n for n, line in enumerate(lines) if "*" in line] == [4, 5] and "1.300 [1.300, 1.400]*" in lines[4]
+    assert lines[5] == "since abc: 1.300 [1.182, 1.400]*"
+
+
+def test_small_steps_add_up_to_a_drift():
+    middles = [1.0 + n / 100 for n in range(9)]
+    first = Record("w", "c0", "m", "p", "d", "a", "b", 1.0, 0.97, 1.03, 1.0, 1.0)
+    records = [replace(first, commit=f"c{n}", ratio=r, low=r - 0.03, high=r + 0.03) for n, r in enumerate(middles)]
+    lines = ab_history.table(records).splitlines()
+    assert not [line for line in lines[:-1] if "*" in line] and lines[-1] == "since c0: 1.080 [1.019, 1.144]*"
+    assert drift_of(records[:1]) is None and not drift_of(records[:3]).is_sure
 
 
 def test_bad_input_is_one_line(folder, capsys):
