@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import re
 from collections.abc import Iterable
 from dataclasses import dataclass
@@ -41,6 +42,19 @@ class Text:
     left_out: int
 
 
+BISECTED = "bisect.json"
+"""In a finding's folder: what `testbed bisect FOLDER --json` printed, if its user kept it."""
+
+
+@dataclass(frozen=True)
+class Bisection:
+    """runs: what was changed, whether the fault still showed, the verdict."""
+
+    culprit: str
+    sentence: str
+    runs: tuple[tuple[str, bool, str], ...]
+
+
 @dataclass(frozen=True)
 class FindingView:
     """name: of the folder. page: its file. side_by_side: the module, then each stack's IR. stages: rows by kind."""
@@ -56,6 +70,7 @@ class FindingView:
     opcodes: str
     rerun: str
     verdict: str
+    bisection: Bisection | None
     test: Text | None
     side_by_side: tuple[Text, ...]
     stages: tuple[tuple[str, tuple[Text, ...]], ...]
@@ -108,10 +123,27 @@ def _view(folder: Path, finding: Finding, pages: set[str]) -> FindingView:
         opcodes=", ".join(sorted(set(opcodes) - {"parameter", "constant"})),
         rerun=rerun_of(finding, folder),
         verdict=read_text(verdict).strip() if verdict.is_file() else "",
+        bisection=_bisection(folder / BISECTED),
         test=_text("Unit test", "", read_text(test)) if test.is_file() else None,
         side_by_side=(_text("Module", "", finding.text), *(text for _, text in shown)),
         stages=tuple((STAGES.get(kind, kind), found) for kind, found in by_kind if found),
     )
+
+
+def _bisection(file: Path) -> Bisection | None:
+    """What a file says; None if there is none. Raises InputError for a file that bisect did not print."""
+    if not file.is_file():
+        return None
+    try:
+        found = json.loads(read_text(file))
+        if found["command"] != "bisect":
+            raise KeyError("command")
+        runs = tuple((str(r["changed"]), bool(r["shows"]), str(r["sentence"])) for r in found["evidence"])
+        return Bisection(str(found["culprit"] or "nobody"), str(found["sentence"]), runs)
+    except (ValueError, KeyError, TypeError) as error:
+        raise InputError(
+            f"{file}: not what testbed bisect --json prints: {error!r}", remedy="make it again, or remove it"
+        ) from None
 
 
 def _stage_texts(folder: Path) -> Iterable[tuple[str, Text]]:

@@ -204,7 +204,9 @@ def test_a_finding_has_its_module_and_both_irs_side_by_side(pages):
     assert "</pre><script>alert(2)</script>\ufffd ]]> &amp; <!--" in shown[2] and shown[3] == "define"
     assert [words(e) for e in page.all("summary")] == ["LHLO mlir", "Assembly legacy, mlir", "Thunks mlir", "Unit test"]
     assert "700 more lines are in the finding's folder." in words(page.all("main")[0])
-    assert "legacy <differs> & more" in words(page.all("main")[0])
+    text = words(page.all("main")[0])
+    assert "legacy <differs> & more" in text and "the <emitter>. It is & was." in text
+    assert "negate of <mlir>noall agree" in text
     assert [a[1].get("src") for a in page.all("script")] == ["board.js"]
 
 
@@ -259,6 +261,7 @@ def cases(folder):
     (folder / "bad/f").mkdir(parents=True)
     (folder / "bad/f/case.json").write_text('{"schema": 1}')
     (folder / "bad/f/module.hlo").write_text(boards.TEXT)
+    (boards.finding(folder / "torn") / "bisect.json").write_text('{"command": "diff"}')
 
 
 @pytest.mark.parametrize(
@@ -267,6 +270,7 @@ def cases(folder):
         (["--findings", "gone"], "gone: no such folder"),
         (["--findings", "empty"], "empty: holds no finding"),
         (["--findings", "bad"], "bad/f/case.json: not a case"),
+        (["--findings", "torn/findings"], "bisect.json: not what testbed bisect --json prints"),
         (["--findings", "torn.json"], "torn.json: no such folder"),
         (["--profile", "gone.json"], "gone.json"),
         (["--profile", "torn.json"], "torn.json: not JSON"),

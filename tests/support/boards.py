@@ -51,7 +51,12 @@ def finding(folder: Path) -> Path:
         "legacy": [("legacy.1.ll", EVIL), ("legacy.3.s", long)],
         "mlir": [("mlir.1.lhlo.mlir", EVIL), ("mlir.4.ll", "define"), ("mlir.6.s", "ret"), ("thunks.txt", "call")],
     }
-    return write_finding(folder / "findings" / "A <b>&finding", finding_of(module, x, found, text=TEXT), stages=stages)
+    case = finding_of(module, x, found, text=TEXT)
+    place = write_finding(folder / "findings" / "A <b>&finding", case, stages=stages)
+    run = {"changed": "negate of <mlir>", "shows": False, "sentence": "all agree"}
+    said = {"command": "bisect", "culprit": "the <emitter>", "sentence": "It is & was.", "evidence": [run]}
+    (place / "bisect.json").write_text(json.dumps(said))
+    return place
 
 
 def history(folder: Path) -> Path:
