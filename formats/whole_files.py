@@ -49,10 +49,11 @@ def _replace(target: Path, write: Callable[[BinaryIO], object]) -> None:
 def write_folder(target: Path, fill: Callable[[Path], T], replaces: Callable[[Path], bool] = lambda _: False) -> T:
     """Let `fill` write files into a folder, which appears complete or not at all. Returns what `fill` returns.
 
-    replaces: whether a folder that is there and not empty may be replaced, as a whole. Raises InputError if something
+    replaces: whether a folder that is there and not empty may be replaced, as a whole; a link stays a link. Raises InputError if something
     else is there, or if it cannot be written; what was there is then unchanged.
     """
     try:
+        target = target.resolve() if target.is_symlink() else target
         former = target.exists() and not (target.is_dir() and not any(target.iterdir()))
         if former and not (target.is_dir() and replaces(target)):
             raise InputError(f"{target}: exists and is not an empty folder", remedy="give a new folder")
@@ -87,7 +88,7 @@ def _exchange(target: Path, work: Path) -> None:
         former = target.rename(aside / "former")
         try:
             work.rename(target)
-        except OSError:
+        except BaseException:  # Ctrl-C too
             former.rename(target)
             raise
 

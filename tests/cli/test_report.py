@@ -191,6 +191,7 @@ def test_plots_say_their_numbers(pages):
     assert any(t.endswith("1.200 [1.100, 1.300], changed") for t in titles)
     text = words(page.all("main")[0])
     assert "p <q>: mlir / legacy on machine m" in text and "2 comparisons; 1 with an interval" in text
+    assert "Drift since 0123abc: 1.200 [1.089, 1.313]*: it is sure." in text
     assert "mlir 0.500 (1)" in text
     assert {"3.5", "0.3"} <= {words(e) for e in page.all("text")}, "what lies beyond an axis has its number"
 

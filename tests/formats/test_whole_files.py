@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 
 from ...formats.program import read_bytes
-from ...formats.whole_files import write_text, write_whole
+from ...formats.whole_files import write_folder, write_text, write_whole
 from ...hlo.errors import InputError
 
 
@@ -36,6 +36,54 @@ def test_what_was_there_stays_where_writing_fails(tmp_path):
     with pytest.raises(InputError, match="cannot write: No such file or directory"):
         write_text(tmp_path / "no" / "a", "x")
     assert target.read_text() == "old" and [p.name for p in tmp_path.iterdir()] == ["a"]
+
+
+def marked(folder):
+    return (folder / "mark").exists()
+
+
+def make(folder):
+    (folder / "mark").touch()
+    (folder / "new").touch()
+
+
+def test_a_folder_that_may_be_replaced_is_replaced_as_a_whole(tmp_path):
+    target, link = tmp_path / "a", tmp_path / "link"
+    target.mkdir()
+    (target / "old").touch()
+    link.symlink_to("a")
+    with pytest.raises(InputError, match="a: exists and is not an empty folder"):
+        write_folder(target, make, marked)
+    assert [p.name for p in target.iterdir()] == ["old"]
+    (target / "mark").touch()
+    write_folder(link, make, marked)
+    assert sorted(p.name for p in target.iterdir()) == ["mark", "new"] and link.is_symlink()
+    assert sorted(p.name for p in tmp_path.iterdir()) == ["a", "link"]
+
+
+@pytest.mark.parametrize("error", [OSError(28, "No space left on device"), KeyboardInterrupt()])
+@pytest.mark.parametrize("fails_at", ["fill", "rename"])
+def test_a_folder_that_cannot_be_replaced_stays(tmp_path, monkeypatch, error, fails_at):
+    target, renamed = tmp_path / "a", Path.rename
+    target.mkdir()
+    make(target)
+    (target / "old").touch()
+
+    def rename(self, other):
+        if self.name.startswith(".a."):
+            raise error
+        return renamed(self, other)
+
+    def fill(folder):
+        make(folder)
+        if fails_at == "fill":
+            raise error
+
+    monkeypatch.setattr(Path, "rename", rename)
+    with pytest.raises((OSError, InputError, KeyboardInterrupt)):
+        write_folder(target, fill, marked)
+    assert sorted(p.name for p in target.iterdir()) == ["mark", "new", "old"]
+    assert [p.name for p in tmp_path.iterdir()] == ["a"]
 
 
 def test_a_link_stays_a_link(tmp_path):
