@@ -49,8 +49,8 @@ def _replace(target: Path, write: Callable[[BinaryIO], object]) -> None:
 def write_folder(target: Path, fill: Callable[[Path], T], replaces: Callable[[Path], bool] = lambda _: False) -> T:
     """Let `fill` write files into a folder, which appears complete or not at all. Returns what `fill` returns.
 
-    replaces: whether a folder that is there and not empty may be replaced, as a whole; a link stays a link. Raises InputError if something
-    else is there, or if it cannot be written; what was there is then unchanged.
+    replaces: whether a folder that is there and not empty may be replaced, as a whole; a link stays a link. Raises
+    InputError if something else is there, or if it cannot be written; what was there is then unchanged.
     """
     try:
         target = target.resolve() if target.is_symlink() else target
