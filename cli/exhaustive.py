@@ -131,19 +131,28 @@ def _read(file: Path, stacks: Sequence[str]) -> list[Result]:
     """The results in a file; none if there is no such file. Raises InputError if it is another one's, or if they are of
     other stacks.
     """
-    from ..differential.exhaustive import Result
     from ..hlo.errors import InputError
 
     if not file.exists():
         return []
+    stored, results = read_results(file)
+    if stored != tuple(stacks):
+        remedy = f"give --stacks {','.join(stored)}, or another file with -o"
+        raise InputError(f"{file}: results of other stacks", remedy=remedy)
+    return results
+
+
+def read_results(file: Path) -> tuple[tuple[str, ...], list[Result]]:
+    """The stacks and the results in a file that `-o` wrote. Raises InputError if it is another one's."""
+    from ..differential.exhaustive import Result
+    from ..hlo.errors import InputError
+
     try:
         stored = json.loads(file.read_text(encoding="utf-8"))
         if stored["schema"] != SCHEMA:
             raise InputError(f"{file}: schema {stored['schema']}, not {SCHEMA}", remedy="give another file with -o")
-        if tuple(stored["stacks"]) != tuple(stacks):
-            remedy = f"give --stacks {','.join(stored['stacks'])}, or another file with -o"
-            raise InputError(f"{file}: results of other stacks", remedy=remedy)
-        return [Result(**{**r, "inputs": tuple(r["inputs"])}) for r in stored["results"]]
+        results = [Result(**{**r, "inputs": tuple(r["inputs"])}) for r in stored["results"]]
+        return tuple(map(str, stored["stacks"])), results
     except OSError as error:
         raise InputError(f"{file}: {error.strerror}", remedy="give another file with -o") from None
     except (ValueError, KeyError, TypeError) as error:

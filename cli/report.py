@@ -15,6 +15,8 @@ from .params import FILE
 if TYPE_CHECKING:
     from ..benchmarks.ab_history import Record
     from ..benchmarks.suite.results import Report
+    from ..hlo.dtypes import DType
+    from ..hlo.opcodes import Op
 
 
 @click.command()
@@ -32,6 +34,9 @@ if TYPE_CHECKING:
     "--profile", "profiles", multiple=True, type=FILE, metavar="FILE", help="What profile --json wrote. Repeatable."
 )
 @click.option(
+    "--exhaustive", type=FILE, metavar="FILE", help="What exhaustive -o wrote: which pairs ran on every input."
+)
+@click.option(
     "--history",
     "histories",
     multiple=True,
@@ -45,6 +50,7 @@ def command(
     weights: str | None,
     findings: tuple[str, ...],
     profiles: tuple[str, ...],
+    exhaustive: str | None,
     histories: tuple[str, ...],
 ) -> int:
     """Write the board: static pages of the ledger, coverage, speed, findings and profiles. Open DIR/index.html.
@@ -69,7 +75,7 @@ def command(
     compared, suites = _histories(histories)
     board = Board(
         ledger_view(rows, shares, datetime.date.today()),
-        coverage(),
+        coverage(_complete(Path(exhaustive)) if exhaustive else None),
         findings_in(map(Path, findings)) if findings else None,
         profiles_in(map(Path, profiles)) if profiles else None,
         compared,
@@ -84,6 +90,18 @@ def command(
     write_folder(Path(output), fill, replaces=is_board)
     say(f"written to {output}: {sum(len(text.encode()) for text in files.values()):,} bytes; open {output}/index.html")
     return 0
+
+
+def _complete(file: Path) -> dict[tuple[Op, DType], bool]:
+    from .board.coverage import complete
+    from .exhaustive import read_results
+
+    stacks, results = read_results(file)
+    if not {"evaluator", "legacy", "mlir"} <= set(stacks):
+        raise InputError(
+            f"{file}: results of {', '.join(stacks)}", remedy="run exhaustive on evaluator,legacy,mlir for the board"
+        )
+    return complete(results)
 
 
 def _histories(files: tuple[str, ...]) -> tuple[list[Record], list[Report]]:

@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass
+from typing import TYPE_CHECKING
 
 from ...hlo.dtypes import NUMPY, DType
 from ...hlo.library.calls import LIBRARY
@@ -11,6 +12,9 @@ from ...hlo.opclasses import CONTROL, FORWARDING, OUTSIDE
 from ...hlo.opcodes import Op
 from ...hlo.opset import OPSET
 from ...migration.units import BACK_ENDS, CLASS_OF, CLASSES, UNIT_OF
+
+if TYPE_CHECKING:
+    from ...differential.exhaustive import Result
 
 BOTH, LEGACY, MLIR, NEITHER, UNDEFINED = "both", "legacy", "mlir", "none", "–"
 
@@ -29,10 +33,15 @@ WAYS = {
 
 @dataclass(frozen=True)
 class Cell:
-    """emitted: one of BOTH … UNDEFINED. row: of the ledger, which decides on the pair; "" where nothing is emitted."""
+    """emitted: one of BOTH … UNDEFINED. row: of the ledger, which decides on the pair; "" where nothing is emitted.
+
+    full: how many of the column's types agreed on every input, wrong: how many did not, by `testbed exhaustive`.
+    """
 
     emitted: str
     row: str
+    full: int = 0
+    wrong: int = 0
 
 
 @dataclass(frozen=True)
@@ -48,10 +57,14 @@ class Line:
 
 @dataclass(frozen=True)
 class Coverage:
-    """columns: element types of one class that have the same cells in every line share one. lines: as in the opset."""
+    """columns: element types of one class that have the same cells in every line share one. lines: as in the opset.
+
+    is_exhaustive: whether results of `testbed exhaustive` were given.
+    """
 
     columns: tuple[tuple[str, ...], ...]
     lines: tuple[Line, ...]
+    is_exhaustive: bool = False
 
     @property
     def counts(self) -> tuple[tuple[str, str, int], ...]:
@@ -71,8 +84,11 @@ class Coverage:
         return sum(n for line in self.lines for c, n in zip(line.cells, sizes) if c.emitted == BOTH)
 
 
-def coverage() -> Coverage:
-    """The coverage of this testbed. Imports both stacks."""
+def coverage(exhaustive: Mapping[tuple[Op, DType], bool] | None = None) -> Coverage:
+    """The coverage of this testbed. Imports both stacks.
+
+    exhaustive: pairs of which every input ran; whether all agreed.
+    """
     from ...evaluator.rules import RULES as references
 
     emits = {"legacy": _legacy(), "mlir": _mlir()}
@@ -82,10 +98,32 @@ def coverage() -> Coverage:
     columns = _columns(types, {op: cells for op, cells in full.items() if ways[op] == "kernel"})
     lines = []
     for op, row in OPSET.items():
-        firsts = [group[0] for group in columns] if ways[op] == "kernel" else []
-        shown = [Cell(full[op][types.index(d)], _row_of(op, d, full[op][types.index(d)])) for d in firsts]
+        shown = []
+        for group in columns if ways[op] == "kernel" else ():
+            emitted = full[op][types.index(group[0])]
+            verdicts = [(exhaustive or {}).get((op, dtype)) for dtype in group]
+            of_row = _row_of(op, group[0], emitted)
+            shown.append(Cell(emitted, of_row, verdicts.count(True), verdicts.count(False)))
         lines.append(Line(op.value, row.family.value, ways[op], op in references or op in STRUCTURE, tuple(shown)))
-    return Coverage(tuple(tuple(d.value for d in group) for group in columns), tuple(lines))
+    named = tuple(tuple(d.value for d in group) for group in columns)
+    return Coverage(named, tuple(lines), exhaustive is not None)
+
+
+def complete(results: Iterable[Result]) -> dict[tuple[Op, DType], bool]:
+    """Pairs of opcode and type of which every input ran, and those that are wrong anyway; whether all agreed."""
+    from ...differential.exhaustive import TYPES, rows
+
+    status = {(r.row, r.part): r.status for r in results}
+    found = {}
+    for op in OPSET:
+        for dtype in TYPES:
+            parts = [(row.name, part) for row in rows([dtype], frozenset({op})) for part in range(row.parts)]
+            seen = {status.get(part) for part in parts}
+            if seen & {"differ", "crash"}:
+                found[op, dtype] = False
+            elif seen == {"agree"}:
+                found[op, dtype] = True
+    return found
 
 
 Emits = Callable[[Op, DType], bool]

@@ -43,7 +43,7 @@ class Text:
 
 
 BISECTED = "bisect.json"
-"""In a finding's folder: what `testbed bisect FOLDER --json` printed, if its user kept it."""
+"""In a finding's folder: what is guilty of it, as `testbed bisect FOLDER --json` prints it."""
 
 
 @dataclass(frozen=True)
@@ -77,15 +77,16 @@ class FindingView:
 
 
 def findings_in(folders: Iterable[Path]) -> list[FindingView]:
-    """All findings in folders: each is one, or has some below it. Raises InputError for a folder that has none.
+    """All findings in folders: each is one, or has some below it. Of one with a smaller one in its folder, the smaller.
 
-    The folder of a campaign without findings has none, and that is no error.
+    Raises InputError for a folder that has none; the folder of a campaign without findings is no error.
     """
     found: dict[Path, None] = {}
     for folder in folders:
         if not folder.is_dir():
             raise InputError(f"{folder}: no such folder", remedy="give a folder of testbed fuzz or reduce")
         cases = sorted(path.parent for path in folder.rglob(CASE_FILE))
+        cases = [case for case in cases if not any(case in other.parents for other in cases)]
         if not cases and not (folder / STATE_FILE).is_file():
             raise InputError(f"{folder}: holds no finding", remedy="give a folder of testbed fuzz or reduce")
         found |= dict.fromkeys(cases)
@@ -111,9 +112,10 @@ def _view(folder: Path, finding: Finding, pages: set[str]) -> FindingView:
     kinds = list(dict.fromkeys(kind for kind in [*STAGES, *(kind for kind, _ in texts)]))
     by_kind = ((kind, tuple(text for k, text in texts if k == kind and kind != "ll")) for kind in kinds)
     test, verdict = folder / "test_case.py", folder / "verdict.txt"
+    name = folder.parent.name if (folder.parent / CASE_FILE).is_file() else folder.name
     return FindingView(
-        name=folder.name,
-        page="finding-" + page_name(folder.name, pages),
+        name=name,
+        page="finding-" + page_name(name, pages),
         sentence=finding.sentence or "This case was not judged yet.",
         kind=finding.kind.value if finding.kind is not None else "not judged",
         blamed=", ".join(finding.blamed) or "nobody",
@@ -136,8 +138,6 @@ def _bisection(file: Path) -> Bisection | None:
         return None
     try:
         found = json.loads(read_text(file))
-        if found["command"] != "bisect":
-            raise KeyError("command")
         runs = tuple((str(r["changed"]), bool(r["shows"]), str(r["sentence"])) for r in found["evidence"])
         return Bisection(str(found["culprit"] or "nobody"), str(found["sentence"]), runs)
     except (ValueError, KeyError, TypeError) as error:

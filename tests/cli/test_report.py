@@ -177,6 +177,14 @@ def test_coverage_is_what_the_tables_of_the_stacks_say(monkeypatch):
     assert coverage().holes == sum(len(types) for types, e in zip(coverage().columns, emitted) if e == "mlir") > 10
 
 
+def test_pairs_that_ran_on_every_input_are_marked(pages):
+    rows = {words(e).split()[0].split("unary")[0]: e for e in pages["coverage.html"].all("tr")}
+    text = words(rows["not"])
+    assert "∀ 1/7" in text and "✗ 1" in text
+    others = [words(e) for e in pages["coverage.html"].all("span") if e[1].get("class") in ("all", "wrong")]
+    assert others == ["∀ 1/7", "✗ 1"], "one direction of compare is not all of it"
+
+
 def test_every_opcode_is_on_the_page_of_coverage(pages):
     from ...hlo.opset import OPSET
 
@@ -258,11 +266,12 @@ def cases(folder):
     (folder / "empty").mkdir()
     (folder / "torn.json").write_text('{"kind": "testbed-prof')
     (folder / "other.json").write_text("[1]")
+    (folder / "few.json").write_text('{"schema": 2, "stacks": ["evaluator", "mlir"], "results": []}')
     (folder / "bytes").write_bytes(b"\xff\xfe\x00")
     (folder / "bad/f").mkdir(parents=True)
     (folder / "bad/f/case.json").write_text('{"schema": 1}')
     (folder / "bad/f/module.hlo").write_text(boards.TEXT)
-    (boards.finding(folder / "torn") / "bisect.json").write_text('{"command": "diff"}')
+    (boards.finding(folder / "torn") / "bisect.json").write_text('{"culprit": "x"}')
 
 
 @pytest.mark.parametrize(
@@ -277,6 +286,9 @@ def cases(folder):
         (["--profile", "torn.json"], "torn.json: not JSON"),
         (["--profile", "other.json"], "other.json: JSON, but no profile"),
         (["--profile", "bytes"], "bytes"),
+        (["--exhaustive", "gone.json"], "gone.json: No such file"),
+        (["--exhaustive", "other.json"], "other.json: no results of testbed exhaustive"),
+        (["--exhaustive", "few.json"], "few.json: results of evaluator, mlir"),
         (["--history", "gone.jsonl"], "gone.jsonl"),
         (["--history", "torn.json"], "torn.json: neither comparisons of testbed ab nor runs of the suite"),
         (["--history", "empty"], "empty"),

@@ -76,6 +76,18 @@ def suite(folder: Path) -> Path:
     return path
 
 
+def exhaustive(folder: Path) -> Path:
+    """`not` of u8 on every input, and of u16, on which a stack is wrong; one of the directions of compare of s8."""
+    results = [
+        {"row": "not u8", "part": 0, "status": "agree", "cases": 256, "inputs": []},
+        {"row": "not u16", "part": 0, "status": "differ", "cases": 65536, "inputs": ["3"]},
+        {"row": "compare s8, direction=EQ", "part": 0, "status": "agree", "cases": 65536, "inputs": []},
+    ]
+    path = folder / "exhaustive.json"
+    path.write_text(json.dumps({"schema": 2, "stacks": ["evaluator", "legacy", "mlir"], "results": results}))
+    return path
+
+
 def inputs(folder: Path) -> list[str]:
     """The arguments of `testbed report` for all of it, but for the output."""
     finding(folder)
@@ -83,6 +95,7 @@ def inputs(folder: Path) -> list[str]:
     profile.write_text(to_json([made(loop(), step(name="<i>", depth=1), step(), program="a & b")], "0"))
     return [
         *("--ledger", str(ledger(folder)), "--findings", str(folder / "findings"), "--profile", str(profile)),
+        *("--exhaustive", str(exhaustive(folder))),
         *("--history", str(history(folder)), "--history", str(suite(folder))),
     ]
 
