@@ -5,8 +5,7 @@ A kernel qualifies if its optimised code is one block without calls. A value tha
 product of one kernel and sum of the next contract into one rounding. Behind the inliner no pass runs that rewrites
 arithmetic. LLVM turns the promise that a kernel's arguments do not overlap (noalias) into metadata of that call only.
 
-Kernels that may contract stay calls. Which of two products becomes a part of an FMA depends on all that instruction
-selection sees in a block, even on constants that another kernel uses, too.
+What contracts in a kernel is decided before (contract.py). Kernels where that was not possible stay calls.
 """
 
 from __future__ import annotations
@@ -17,18 +16,13 @@ from collections.abc import Iterator, Sequence
 
 import llvmlite.binding as llvm
 
+from .contract import DEFINE, LABEL, MOST_LINES
 from .llvm import Compiler, compiler, parse
 from .optimize import CompiledObject, optimize, optimized_module
 from .options import EmitOptions
 from .unlocked import emit_object, freed, run_passes
 
-ARCHITECTURES = frozenset({"x86_64"})
-"""Where this is done. Elsewhere instruction selection may see through memory, and share one product between kernels."""
-
-MOST_LINES = 64
-"""Instructions of a kernel that is inlined."""
-
-SETTINGS = f"inline {MOST_LINES}, nothing to contract"
+SETTINGS = f"inline {MOST_LINES}, what contracts is decided"
 """The settings in words, a part of the key of what is cached. Change them together with the code of this file."""
 
 
@@ -69,11 +63,10 @@ def _linked(host_ir: str, kernels: Sequence[str], options: EmitOptions, lent: Co
     return module
 
 
-_DEFINE = re.compile(r'^define\b[^@\n]*@(?:"([^"]*)"|([-\w.$]+))\(')
 _STORE = re.compile(r"^  store ((?:<\d+ x )?(float|double)>?) (%[^,]+), ")
 _OTHER_STORE = re.compile(r"^  store (?:volatile|atomic|(?:<\d+ x )?(?:half|bfloat|fp128|x86_fp80|\[|\{))")
+_OPEN = re.compile(r" = fmul (?:[a-z]+ )*contract ")
 _SUM = re.compile(r"\bf(?:add|sub)\b")
-_LABEL = re.compile(r'^(?:[-\w.$]+|"[^"]*"):')
 _CALL = re.compile(r"\bcall\b[^@]*@([-\w.$]+)")
 _PURE = re.compile(
     r"llvm\.(?:fma|fmuladd|fabs|sqrt|maximum|minimum|maxnum|minnum|copysign|floor|ceil|trunc|rint|nearbyint|roundeven"
@@ -88,7 +81,7 @@ def _fenced(text: str) -> tuple[str, frozenset[str]]:
     body: list[str] | None = None
     name, small, kinds = "", set[str](), dict[str, str]()
     for line in text.splitlines():
-        found = _DEFINE.match(line)
+        found = DEFINE.match(line)
         if found:
             name, body = found[1] or found[2], []
         elif line == "}" and body is not None:
@@ -112,10 +105,10 @@ def _is_small(body: Sequence[str]) -> bool:
     can be fenced.
     """
     code = [line for line in body if line.strip() and not line.lstrip().startswith(";")]
-    labels = sum(bool(_LABEL.match(line)) for line in code)
+    labels = sum(bool(LABEL.match(line)) for line in code)
     calls = [found[1] for line in code if (found := _CALL.search(line))]
     plain = all(_PURE.match(name) for name in calls) and len(calls) == sum(" call " in line for line in code)
-    contracts = any("fmul" in line for line in code) and any(_SUM.search(line) for line in code)
+    contracts = any(_OPEN.search(line) for line in code) and any(_SUM.search(line) for line in code)
     fits = labels <= 1 and len(code) <= MOST_LINES and not any(_OTHER_STORE.match(line) for line in code)
     return fits and plain and not contracts
 

@@ -9,6 +9,7 @@ from dataclasses import dataclass, replace
 import llvmlite.binding as llvm
 
 from .cache import DEFAULT_CACHE, ObjectCache, cache_key
+from .contract import decided
 from .llvm import VERSIONS, Compiler, compiler, parse
 from .masked_stores import has_masked_stores, with_plain_stores
 from .options import SETTINGS, EmitOptions
@@ -114,7 +115,10 @@ def optimized_module(llvm_ir: str, options: EmitOptions, lent: Compiler) -> llvm
     builder = lent.pass_builder()
     with freed(builder.getModulePassManager()) as manager:
         run_passes(manager, module, builder)
-    return _mended(module)
+    mended = _mended(module)
+    # The text is parsed again only where a kernel is small and has products and sums.
+    found = None if options.strict or "fmul" not in llvm_ir else decided(mended, options.target)
+    return mended if found is None else parse(found)
 
 
 def _mended(module: llvm.ModuleRef) -> llvm.ModuleRef:

@@ -7,7 +7,9 @@ from dataclasses import dataclass
 
 from ..hlo.errors import InputError
 
-SETTINGS = "O3 slp loop-vectorize interleave unroll, or O0; pic small; one-lane stores plain"
+SETTINGS = (
+    "O3 slp loop-vectorize interleave unroll, or O0; pic small; one-lane stores plain; FMAs of small kernels decided"
+)
 """The settings of `compiler` (llvm.py) in words, a part of every cache key. Change them together."""
 
 

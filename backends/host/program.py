@@ -5,7 +5,8 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 
-from ...codegen.inline import ARCHITECTURES, with_kernels
+from ...codegen.contract import ARCHITECTURES
+from ...codegen.inline import with_kernels
 from ...codegen.optimize import CompiledObject, optimize
 from ...thunks import ConditionalThunk, CopyThunk, KernelThunk, ProfileThunk, SequentialThunk, WhileThunk
 from ...thunks.host_build import build_host, host_ir, module_of

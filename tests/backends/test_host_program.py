@@ -13,7 +13,7 @@ from ...backends.base import CompileOptions
 from ...backends.host.executable import HostExecutable
 from ...backends.host.program import WORTH
 from ...codegen.cache import ObjectCache
-from ...codegen.inline import ARCHITECTURES
+from ...codegen.contract import ARCHITECTURES
 from ...codegen.mlir import MlirError, lower_text
 from ...codegen.options import EmitOptions, Target
 from ...formats.text.parser import parse_module

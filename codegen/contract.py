@@ -1,0 +1,117 @@
+"""Which products and sums of a small kernel become one FMA is decided in its optimised IR, once for all uses of it.
+
+LLVM decides while it selects instructions, from all that it sees in a block. A kernel that is inlined (inline.py) would
+so get other bits than by itself. Here `contract` pairs of a kernel of one block become calls of `llvm.fma`, by the rule
+that LLVM has: a product with one use joins the sum that uses it, the left one of two. No `contract` is left in it.
+"""
+
+from __future__ import annotations
+
+import re
+from collections import Counter
+from collections.abc import Iterator, Sequence
+
+import llvmlite.binding as llvm
+
+from .options import Target
+
+ARCHITECTURES = frozenset({"x86_64"})
+"""Where kernels are inlined. Elsewhere instruction selection may see through memory and share products."""
+
+MOST_LINES = 64
+"""Instructions of a kernel that may be inlined."""
+
+DEFINE = re.compile(r'^define\b[^@\n]*@(?:"([^"]*)"|([-\w.$]+))\(')
+LABEL = re.compile(r'^(?:[-\w.$]+|"[^"]*"):')
+_TYPE = r"(?:<\d+ x (?:float|double)>|float|double)"
+_NAME = r'%(?:"[^"]*"|[-\w.$]+)'
+_VALUE = rf"(?:{_NAME}|splat \([^()]*\)|<[^<>]*>|zeroinitializer|[-\w.+]+)"
+_OP = re.compile(rf"^  ({_NAME}) = (fmul|fadd|fsub) ((?:[a-z]+ )*?)({_TYPE}) ({_VALUE}), ({_VALUE})((?:, !.*)?)$")
+_ANY_OP = re.compile(r"^  \S+ = (?:fmul|fadd|fsub|fneg) ")
+_SUM = re.compile(r" = f(?:add|sub) ")
+_USE = re.compile(_NAME)
+_FLAG = re.compile(r"(?<= )contract ")
+
+
+def decided(module: llvm.ModuleRef, target: Target) -> str | None:
+    """The optimised module's text with all decided; None if there is nothing to decide."""
+    if target.architecture not in ARCHITECTURES or not any(_is_one_block(f) for f in module.functions):
+        return None
+    fuses = target.has_fma or target.vector_bits >= 512
+    lines, body, kinds, changed = list[str](), list[str](), set[str](), False
+    inside = False
+    text = str(module)
+    for line in text.splitlines():
+        if inside and line == "}":
+            if _is_undecided(body):
+                body, changed = list(_decided_body(body, fuses, kinds)), True
+            lines += body
+            body, inside = [], False
+        elif inside:
+            body.append(line)
+            continue
+        inside = inside or DEFINE.match(line) is not None
+        lines.append(line)
+    declared = (f"declare {kind} @{_fma(kind)}({kind}, {kind}, {kind})" for kind in sorted(kinds))
+    lines += [line for line in declared if f" @{line.partition('@')[2].partition('(')[0]}(" not in text]
+    return "\n".join(lines) + "\n" if changed else None
+
+
+def _is_one_block(function: llvm.ValueRef) -> bool:
+    if function.is_declaration:
+        return False
+    blocks = iter(function.blocks)
+    next(blocks)
+    return next(blocks, None) is None
+
+
+def _is_undecided(body: Sequence[str]) -> bool:
+    """Whether it is short, of one block, and has products and sums of floats that only this file knows."""
+    if len(body) > MOST_LINES + 2 or sum(LABEL.match(line) is not None for line in body) > 1:
+        return False
+    products, sums = any(" = fmul " in line for line in body), any(_SUM.search(line) for line in body)
+    plain = all(_OP.match(line) or " = fneg " in line for line in body if _ANY_OP.match(line))
+    return products and sums and plain and any(" contract " in line for line in body)
+
+
+def _decided_body(body: Sequence[str], fuses: bool, kinds: set[str]) -> Iterator[str]:
+    """kinds: types of the calls that are made; those of this function are added."""
+    uses = Counter(name for line in body for name in _USE.findall(line.partition(" = ")[2] or line))
+    products: dict[str, tuple[str, str]] = {}
+    joined: dict[str, list[str]] = {}
+    gone: set[str] = set()
+    for line in body if fuses else ():
+        found = _OP.match(line)
+        if found is None or "contract " not in found[3]:
+            continue
+        name, op, _, kind, left, right, _ = found.groups()
+        if op == "fmul":
+            products[name] = left, right
+            continue
+        product = next((side for side in (left, right) if side in products and uses[side] == 1), None)
+        if product is not None:
+            gone.add(product)
+            kinds.add(kind)
+            joined[name] = list(_joined(name, op, kind, products.pop(product), (left, right), product == left))
+    for line in body:
+        name = line.partition(" = ")[0].strip()
+        if name not in gone:
+            yield from joined.get(name, [_FLAG.sub("", line)])
+
+
+def _joined(
+    name: str, op: str, kind: str, factors: tuple[str, str], sides: tuple[str, str], is_left: bool
+) -> Iterator[str]:
+    """The lines of an FMA. A difference negates the other side, or a factor: both are exact."""
+    first, second = factors
+    other = sides[1] if is_left else sides[0]
+    if op == "fsub":
+        negated = f'%"{name[1:].strip(chr(34))}.negated"'
+        yield f"  {negated} = fneg {kind} {other if is_left else first}"
+        first, other = (first, negated) if is_left else (negated, other)
+    yield f"  {name} = call {kind} @{_fma(kind)}({kind} {first}, {kind} {second}, {kind} {other})"
+
+
+def _fma(kind: str) -> str:
+    bits = "f64" if "double" in kind else "f32"
+    return f"llvm.fma.v{kind[1:].split()[0]}{bits}" if kind.startswith("<") else f"llvm.fma.{bits}"
