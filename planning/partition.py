@@ -193,13 +193,14 @@ def _of_body(body: Computation, rank: int) -> Sequence[bool]:
             inside *= dims[d]
             allowed[d] = rows.count % inside == 0
         return allowed
+    result = next(shape for _, shape in roots[0].shape.leaves())  # a reduction may have several of one shape
     allowed = [True] * rank
     for i in body.instructions:
         if i.opcode in BY_ELEMENT:
             continue
         rule = RULES.get(i.opcode)
         leaf = next(shape for _, shape in i.shape.leaves())
-        if rule is None or leaf.dims != roots[0].shape.dims:
+        if rule is None or leaf.dims != result.dims:
             return [False] * rank
         allowed = [a and b for a, b in zip(allowed, rule(i, rank), strict=True)]
     return allowed

@@ -6,11 +6,13 @@ The parts depend on the shape only, so no result depends on the number of thread
 from __future__ import annotations
 
 import math
+from collections.abc import Sequence
 from itertools import groupby
 
-from ...hlo.ir import Instruction, Module
+from ...hlo.dtypes import DType
+from ...hlo.ir import Computation, Instruction, Module
 from ...hlo.opcodes import Op
-from ...hlo.shapes import array
+from ...hlo.shapes import Shape, array, tuple_shape
 from ..building import Builder, identity_of, sole_binary
 from ..expansion import expand_ops
 
@@ -28,6 +30,9 @@ PARTS = 128
 LEAST_PARTS, LEAST_IN_PART = 16, 32
 """The fewest parts, and the fewest elements that make a number of one."""
 
+NARROW = frozenset({DType.F16, DType.BF16})
+"""Types whose sums and products are of f32 and round once."""
+
 
 def split_reductions(module: Module) -> Module:
     """Divide large reductions outside kernels."""
@@ -35,41 +40,110 @@ def split_reductions(module: Module) -> Module:
 
 
 def in_parts(i: Instruction, b: Builder) -> Instruction | None:
-    """The reduction of partial reductions; None if it is small, or its region is not one op with a neutral element."""
-    op = sole_binary(i.attributes["to_apply"]) if len(i.operands) == 2 else None
-    x, start = i.operands[0], i.operands[1]
-    if op is None or x.shape.size < LARGE or not x.shape.is_row_major or rounds(op, i):
+    """The reduction of partial reductions; None if it is small, or its region is none that starts several times.
+
+    Sums of f16 and bf16 are of f32 inside, so that they round once.
+    """
+    count = len(i.operands) // 2
+    arrays, starts, region = i.operands[:count], i.operands[count:], i.attributes["to_apply"]
+    if arrays[0].shape.size < LARGE or not all(x.shape.is_row_major for x in arrays):
         return None
-    neutral = identity_of(op, i.shape.dtype)
-    dims = x.shape.dims
+    found, dtype = division(arrays[0].shape.dims, i.dimensions), arrays[0].shape.dtype
+    op = sole_binary(region) if count == 1 else None
+    neutral = None if op is None else identity_of(op, dtype)
+    if found is None or (neutral is None and not (count == 2 and is_arg_extremum(region))):
+        return None
+    if neutral is None:
+        return _twice(b, arrays, starts, starts, region, found, i.shape)
+    if op not in (Op.ADD, Op.MULTIPLY) or not dtype.is_float or dtype.bits >= 32:
+        return _twice(b, arrays, starts, [b.constant(neutral, dtype)], region, found, i.shape)
+    if dtype not in NARROW:
+        return None
+    region = b.region("wide", [array(DType.F32)] * 2, lambda b, p: b.binary(op, p[0], p[1]))
+    values, start = b.convert(arrays[0], DType.F32), b.convert(starts[0], DType.F32)
+    shape = array(DType.F32, *i.shape.dims)
+    return b.convert(_twice(b, [values], [start], [b.constant(neutral, DType.F32)], region, found, shape), dtype)
+
+
+def _twice(
+    b: Builder,
+    arrays: Sequence[Instruction],
+    starts: Sequence[Instruction],
+    firsts: Sequence[Instruction],
+    region: Computation,
+    divided: Division,
+    result: Shape,
+) -> Instruction:
+    """The partial reductions, which begin with `firsts`, and the reduction of these, which begins with `starts`."""
+    dims, reduced, place = divided
+    kept = [n for d, n in enumerate(dims) if d not in reduced]
+    shapes = [array(x.shape.dtype, *kept) for x in arrays]
+    parts = [b.op(Op.RESHAPE, array(x.shape.dtype, *dims), x) for x in arrays]
+    shape = shapes[0] if len(shapes) == 1 else tuple_shape(*shapes)
+    partial = b.op(Op.REDUCE, shape, *parts, *firsts, dimensions=reduced, to_apply=region)
+    values = [partial] if len(shapes) == 1 else b.elements(partial)
+    return b.op(Op.REDUCE, result, *values, *starts, dimensions=(place,), to_apply=region)
+
+
+Division = tuple[tuple[int, ...], tuple[int, ...], int]
+"""Dimensions of an array in parts, those that the partial reductions reduce, and the one of parts in their results."""
+
+
+def division(dims: tuple[int, ...], reduced: Sequence[int]) -> Division | None:
+    """How an array is divided; None if there are many results, or no even parts."""
+    kept = math.prod(n for d, n in enumerate(dims) if d not in reduced)
     fastest = max(d for d, size in enumerate(dims) if size != 1)
-    if i.shape.size > (FEW if fastest in i.dimensions else FEW_COLUMNS):
+    if kept > (FEW if fastest in reduced else FEW_COLUMNS):
         return None
-    runs = [list(run) for reduced, run in groupby(range(len(dims)), lambda d: d in i.dimensions) if reduced]
+    runs = [list(run) for inside, run in groupby(range(len(dims)), lambda d: d in reduced) if inside]
     run = max(runs, key=lambda run: math.prod(dims[d] for d in run))
     count = math.prod(dims[d] for d in run)
-    most = min(2 * PARTS, x.shape.size // (LEAST_IN_PART * i.shape.size))
+    most = min(2 * PARTS, math.prod(dims) // (LEAST_IN_PART * kept))
     even = [n for n in range(LEAST_PARTS, most + 1) if count % n == 0]
     parts = min(even, key=lambda n: abs(n - PARTS), default=None)
-    if neutral is None or parts is None:
+    if parts is None:
         return None
     first = run[0]
-    shape = array(x.shape.dtype, *dims[:first], parts, count // parts, *dims[run[-1] + 1 :])
-    others = [d if d < first else d - len(run) + 2 for d in i.dimensions if d not in run]
-    inner = [*others, first + 1]
-    kept = [n for d, n in enumerate(shape.dims) if d not in inner]
-    place = sum(d not in i.dimensions for d in range(first))
-    partial = b.op(
-        Op.REDUCE,
-        array(i.shape.dtype, *kept),
-        b.op(Op.RESHAPE, shape, x),
-        b.constant(neutral, i.shape.dtype),
-        dimensions=tuple(sorted(inner)),
-        to_apply=i.attributes["to_apply"],
-    )
-    return b.op(Op.REDUCE, i.shape, partial, start, dimensions=(place,), to_apply=i.attributes["to_apply"])
+    shape = (*dims[:first], parts, count // parts, *dims[run[-1] + 1 :])
+    others = [d if d < first else d - len(run) + 2 for d in reduced if d not in run]
+    return shape, tuple(sorted([*others, first + 1])), sum(d not in reduced for d in range(first))
 
 
-def rounds(op: Op, i: Instruction) -> bool:
-    """Whether a narrow sum would be rounded twice."""
-    return i.shape.dtype.is_float and i.shape.dtype.bits < 32 and op in (Op.ADD, Op.MULTIPLY)
+def is_arg_extremum(region: Computation) -> bool:
+    """Whether a region takes the greater (or smaller) of two values with its number, a NaN before all others, and of
+    equal values the smaller (or greater) number.
+
+    It is associative, and a start counts once, however often it is there. Of JAX's argmax and argmin.
+    """
+    parameters: dict[int, Instruction] = {p.parameter_number: p for p in region.parameters}
+    root = region.root
+    if len(parameters) != 4 or root.opcode is not Op.TUPLE or any(o.opcode is not Op.SELECT for o in root.operands):
+        return False
+    a, first, other, second = (parameters[n] for n in range(4))
+    if len(root.operands) != 2 or root.operands[0].operands[1:] != (a, other):
+        return False
+    if root.operands[1].operands[1:] != (first, second):
+        return False
+    takes, takes_number = (select.operands[0] for select in root.operands)
+    tests = _either(takes)
+    orders = [t for t in tests if _compares(t, a, other, ("GT", "LT"))]
+    nans = [t for t in tests if _compares(t, a, a, ("NE",))]
+    if len(orders) != 1 or len(tests) != 1 + len(nans) or (a.shape.dtype.is_float and not nans):
+        return False
+    if takes_number.opcode is not Op.OR or takes not in takes_number.operands:
+        return False
+    ties = [o for o in takes_number.operands if o is not takes]
+    if len(ties) != 1 or ties[0].opcode is not Op.AND:
+        return False
+    same = [_compares(t, a, other, ("EQ",)) for t in ties[0].operands]
+    before = [_compares(t, first, second, ("LT", "GT")) for t in ties[0].operands]
+    return sorted(zip(same, before, strict=True)) == [(False, True), (True, False)]
+
+
+def _either(test: Instruction) -> tuple[Instruction, ...]:
+    return test.operands if test.opcode is Op.OR else (test,)
+
+
+def _compares(i: Instruction, left: Instruction, right: Instruction, directions: Sequence[str]) -> bool:
+    plain = i.opcode is Op.COMPARE and i.attributes.get("type") != "TOTALORDER"
+    return plain and i.operands == (left, right) and i.attributes["direction"] in directions

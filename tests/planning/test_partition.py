@@ -80,6 +80,31 @@ def test_which_dimensions(lines, dimensions, extent):
     assert (found.dimensions, found.extent) == (dimensions, extent) if found else dimensions is None
 
 
+FUSED = """HloModule m
+later {{ a = f32[] parameter(0)
+  m = s32[] parameter(1)
+  b = f32[] parameter(2)
+  n = s32[] parameter(3)
+  c = pred[] compare(a, b), direction=GT
+  v = f32[] select(c, a, b)
+  k = s32[] select(c, m, n)
+  ROOT r = (f32[], s32[]) tuple(v, k) }}
+body {{ x = f32[512,1024] parameter(0)
+  i = s32[512,1024] iota(), iota_dimension=1
+  z = f32[] constant(0)
+  o = s32[] constant(0)
+  ROOT r = (f32[{n}], s32[{n}]) reduce(x, i, z, o), dimensions={{{d}}}, to_apply=later }}
+ENTRY e {{ x = f32[512,1024] parameter(0)
+  ROOT r = (f32[{n}], s32[{n}]) fusion(x), kind=kInput, calls=body }}
+"""
+
+
+@pytest.mark.parametrize("kept, reduced", [(512, 1), (1024, 0)])
+def test_a_fused_reduction_of_several_operands_is_split_as_one_of_one(kept, reduced):
+    found = partition_of(parse_module(FUSED.format(n=kept, d=reduced)).entry.root)
+    assert found is not None and (found.dimensions, found.extent) == ((0,), kept)
+
+
 def test_the_more_work_a_step_the_fewer_steps_make_a_chunk():
     cheap = partition_of(root("x = f32[1000000] parameter(0)", "ROOT r = f32[1000000] negate(x)"))
     dear = partition_of(root("x = f32[1000000] parameter(0)", "ROOT r = f32[1000000] sine(x)"))

@@ -2,11 +2,14 @@
 
 from dataclasses import replace
 
+import numpy as np
 import pytest
 
 from ....backends.base import CompileOptions
 from ....codegen.options import EmitOptions
+from ....codegen.threads import on_threads
 from ....formats.text.parser import parse_module
+from ....hlo.dtypes import DType
 from ....hlo.opcodes import Op
 from ....migration import Flags, compile_module
 from ....passes.canonical import split_reductions
@@ -58,6 +61,71 @@ def test_is_divided_and_keeps_the_results(case: str, partial: tuple[int, ...]):
     assert [i.shape.dims for i in reductions(changed)] == [partial, changed.entry.root.shape.dims]
 
 
+@pytest.mark.parametrize("op, start", [("add", "3"), ("multiply", "1")])
+@pytest.mark.parametrize("dtype", ["bf16", "f16"])
+def test_narrow_sums_are_wide_inside(dtype: str, op: str, start: str):
+    case = text(f"{dtype}[8,2048]", f"{dtype}[8]", "1", op, start)
+    changed = same(case, fill(parse_module(case), 1, high=2), *PASSES)
+    partial, whole = reductions(changed)
+    assert partial.shape.dtype is whole.shape.dtype is DType.F32 and partial.shape.dims == (8, 128)
+
+
+ARG = """HloModule m
+region {{ a = {t}[] parameter(0)
+  m = s32[] parameter(1)
+  b = {t}[] parameter(2)
+  n = s32[] parameter(3)
+  c = pred[] compare(a, b), direction={order}
+  w = pred[] compare(a, a), direction=NE
+  o = pred[] {join}
+  v = {t}[] select(o, a, b)
+  e = pred[] compare({equal}), direction=EQ
+  l = pred[] compare(m, n), direction=LT
+  t = pred[] and(l, e)
+  q = pred[] or(t, o)
+  k = s32[] select(q, m, n)
+  ROOT r = ({t}[], s32[]) tuple(v, k) }}
+ENTRY e {{ x = {t}[2,1024] parameter(0)
+  i = s32[2,1024] iota(), iota_dimension=1
+  z = {t}[] constant({start})
+  o = s32[] constant({number})
+  ROOT r = ({t}[2], s32[2]) reduce(x, i, z, o), dimensions={{1}}, to_apply=region }}
+"""
+
+
+def arg(t="f32", order="GT", join="or(w, c)", equal="a, b", start="-inf", number=0):
+    return ARG.format(t=t, order=order, join=join, equal=equal, start=start, number=number)
+
+
+PLACES = [[], [0], [1023], [7, 8], [3, 500, 900]]
+"""Where special values stand in a row."""
+
+
+@pytest.mark.parametrize("number", [0, 100])
+@pytest.mark.parametrize("order, start", [("GT", "-inf"), ("LT", "inf"), ("GT", "5")])
+@pytest.mark.parametrize("special", [np.nan, np.inf, -np.inf, -0.0, 5.0])
+def test_the_place_of_an_extremum_stays(order: str, start: str, special: float, number: int):
+    case = arg(order=order, start=start, number=number)
+    for places in PLACES:
+        x = np.random.default_rng(len(places)).integers(-4, 5, (2, 1024)).astype(np.float32)
+        x[:, places] = special
+        changed = same(case, [x], *PASSES, exact=True)
+        assert [i.shape.elements[0].dims for i in reductions(changed)] == [(2, 128), (2,)]
+
+
+def test_integers_need_no_test_for_nan():
+    case = arg("s32", join="and(c, c)", start="-9").replace("o = pred[] and(c, c)", "o = pred[] or(c, c)")
+    assert len(reductions(run(case, *PASSES))) == 1
+    case = arg("s32", start="-9")
+    assert len(reductions(same(case, fill(parse_module(case), 1, high=5), *PASSES))) == 2
+
+
+@pytest.mark.parametrize("case", [arg(join="or(c, c)"), arg(join="and(w, c)"), arg(equal="a, a"), arg(order="GE"),
+                                  arg().replace("tuple(v, k)", "tuple(v, m)")])  # fmt: skip
+def test_other_regions_of_two_values_stay(case: str):
+    assert len(reductions(run(case, *PASSES))) == 1
+
+
 @pytest.mark.parametrize(
     "case",
     [
@@ -66,7 +134,7 @@ def test_is_divided_and_keeps_the_results(case: str, partial: tuple[int, ...]):
         text("s32[60,32]", "s32[32]", "0"),  # few elements of each
         text("s32[64,1024]", "s32[1024]", "0"),  # many columns
         text("s32[1021]", "s32[]", "0"),  # a prime
-        text("bf16[1024]", "bf16[]", "0"),  # would be rounded twice
+        text("f8e5m2[1024]", "f8e5m2[]", "0"),  # would be rounded twice
         text("s32[1024]", "s32[]", "0", "subtract"),
         text("f32[32,32]{0,1}", "f32[]", "0,1"),
     ],
@@ -81,3 +149,31 @@ def test_a_strict_sum_stays_one_chain(stack: str):
     for strict, count in ((False, 2), (True, 1)):
         options = CompileOptions(emit=replace(EmitOptions.host(), strict=strict))
         assert len(compile_module(module, Flags.parse(stack), options).kernels) == count
+
+
+@pytest.mark.parametrize("stack", ["legacy", "mlir"])
+def test_threads_share_the_parts_and_change_no_bit(stack: str):
+    count = 1 << 19
+    x = np.random.default_rng(0).normal(size=count).astype(np.float32)
+    place = arg().replace("[2,1024]", f"[{count}]").replace("iota_dimension=1", "iota_dimension=0")
+    place = place.replace("(f32[2], s32[2]) reduce", "(f32[], s32[]) reduce").replace("{1}", "{0}")
+    narrow = x.astype(DType.BF16.numpy)
+    missing = np.where(np.arange(count) > 400_000, np.float32(np.nan), x)
+    cases = (
+        (place, x, np.argmax(x)),
+        (place, missing, 400_001),
+        (text(f"bf16[{count}]", "bf16[]", "0"), narrow, None),
+    )
+    for module, value, wanted in cases:
+        executable = compile_module(parse_module(module), Flags.parse(stack))
+        assert [kernel.split is not None for kernel in executable.image.kernels] == [True, False]
+        results = []
+        for count_of_threads in (1, 2, 3):
+            with on_threads(count_of_threads):
+                results.append(executable.execute([value]))
+        assert len({tuple(x.tobytes() for x in result) for result in results}) == 1
+        if wanted is not None:
+            assert results[0][1] == wanted
+        else:
+            exact = narrow.astype(np.float64).sum()
+            assert abs(float(results[0][0]) - exact) <= abs(exact) * 2.0**-8 + 0.01  # one rounding to bf16
