@@ -5,9 +5,11 @@ What XLA rejects is rejected in its words. A decoded attribute is plain data, so
 
 from __future__ import annotations
 
+import itertools
 import math
 import re
 import struct
+import threading
 from collections.abc import Callable, Mapping
 from typing import Any, TypeAlias
 
@@ -40,12 +42,17 @@ def attributes_of(text: str) -> Attributes:
     """Decode a dictionary; of no text, no attributes. Raises InputError with XLA's reason."""
     if not text.strip():
         return ()
+    _check(_STRING.sub('""', text))
+    with _LOCK:
+        return _parsed(text.strip())
+
+
+def _parsed(text: str) -> Attributes:
     from mlir import ir
 
-    _check(_STRING.sub('""', text))
-    with ir.Context(), ir.Location.unknown():
+    with _context(), ir.Location.unknown():
         try:
-            parsed = ir.Attribute.parse(text.strip())
+            parsed = ir.Attribute.parse(text)
         except ir.MLIRError as error:
             first = next(iter(error.error_diagnostics), None)
             why = " ".join((first.message if first is not None else str(error)).split())
@@ -54,6 +61,22 @@ def attributes_of(text: str) -> Attributes:
         if not isinstance(parsed, ir.DictAttr):
             raise InputError("INTERNAL: Couldn't parse backend config into a dictionary attribute")
         return _dictionary(parsed)
+
+
+def _context() -> Any:
+    """MLIR's context, which keeps what it has seen; a new one from time to time."""
+    from mlir import ir
+
+    if not _CONTEXTS or next(_USES) % TEXTS == 0:
+        _CONTEXTS[:] = [ir.Context()]
+    return _CONTEXTS[0]
+
+
+_LOCK = threading.Lock()
+_CONTEXTS: list[Any] = []
+_USES = itertools.count(1)
+TEXTS = 500
+"""Texts that are parsed in one context."""
 
 
 def _check(text: str) -> None:

@@ -149,35 +149,6 @@ define internal void @failed(ptr %site, ptr %error) {
   ret void
 }
 
-define void @testbed_ffi_typed(ptr %site, ptr %frame, ptr %unused) {
-  %at.handler = getelementptr i8, ptr %site, i64 8
-  %handler = load ptr, ptr %at.handler
-  %error = call ptr @testbed_ffi_call(ptr %handler, ptr %frame)
-  %at.future = getelementptr i8, ptr %frame, i64 168
-  %future = load ptr, ptr %at.future
-  %first = ptrtoint ptr %error to i64
-  %second = ptrtoint ptr %future to i64
-  %any = or i64 %first, %second
-  %plain = icmp eq i64 %any, 0
-  br i1 %plain, label %done, label %more
-more:
-  %is.error = icmp ne ptr %error, null
-  br i1 %is.error, label %bad, label %wait
-bad:
-  call void @failed(ptr %site, ptr %error)
-  br label %later
-later:
-  %is.future = icmp ne ptr %future, null
-  br i1 %is.future, label %wait, label %done
-wait:
-  %at.function = getelementptr ptr, ptr @testbed_ffi_python, i64 1
-  %function = load ptr, ptr %at.function
-  call void %function(ptr %site, ptr %future)
-  br label %done
-done:
-  ret void
-}
-
 define void @XlaCustomCallStatusSetSuccess(ptr %status) {
   store ptr null, ptr %status
   ret void
@@ -194,6 +165,41 @@ define void @XlaCustomCallStatusSetFailure(ptr %status, ptr %text, i64 %size) {
   store ptr %error, ptr %status
   ret void
 }
+"""
+
+_TYPED = """
+define void @testbed_ffi_typed(ptr %site, ptr %frame, ptr %unused) {personality}{{
+  %at.handler = getelementptr i8, ptr %site, i64 8
+  %handler = load ptr, ptr %at.handler
+  %given = {call} ptr %handler(ptr %frame){labels}
+done:
+  br label %look
+look:
+  %error = phi ptr [ %given, %done ]{thrown}
+  %at.future = getelementptr i8, ptr %frame, i64 168
+  %future = load ptr, ptr %at.future
+  %first = ptrtoint ptr %error to i64
+  %second = ptrtoint ptr %future to i64
+  %any = or i64 %first, %second
+  %plain = icmp eq i64 %any, 0
+  br i1 %plain, label %end, label %more
+more:
+  %is.error = icmp ne ptr %error, null
+  br i1 %is.error, label %bad, label %wait
+bad:
+  call void @failed(ptr %site, ptr %error)
+  br label %later
+later:
+  %is.future = icmp ne ptr %future, null
+  br i1 %is.future, label %wait, label %end
+wait:
+  %at.function = getelementptr ptr, ptr @testbed_ffi_python, i64 1
+  %function = load ptr, ptr %at.function
+  call void %function(ptr %site, ptr %future)
+  br label %end
+end:
+  ret void
+{pad}}}
 """
 
 _OLD = """
@@ -283,6 +289,8 @@ def host_ir(exceptions: bool) -> str:
     returning, storing = "ret ptr %what", "store ptr %what, ptr %status\n  br label %done"
     parts = [_COMMON, _EXCEPTIONS if exceptions else ""]
     parts.append(_CALL.format(**words | ({"pad": _PAD.format(end=returning)} if exceptions else {})))
+    pad = {"pad": _PAD.format(end="br label %look")} if exceptions else {}
+    parts.append(_TYPED.format(thrown=", [ %what, %thrown ]" if exceptions else "", **words | pad))
     pad = {"pad": _PAD.format(end=storing)} if exceptions else {}
     parts += [_OLD.format(name=n, arguments=a, **words | pad) for n, a in OLD.items()]
     return "".join(parts)

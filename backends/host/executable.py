@@ -308,6 +308,11 @@ class HostExecutable(Executable):
         return self._checks.findings()
 
     @property
+    def has_red_zones(self) -> bool:
+        """Whether it was compiled with red zones."""
+        return self._red_zones
+
+    @property
     def is_planned(self) -> bool:
         """Whether it has a plan."""
         return self._plan is not None

@@ -51,6 +51,15 @@ class RedZoneError(BackendError):
         )
 
 
+def note_kernels(function: Callable[[KernelThunk], object]) -> None:
+    """Call a function before each kernel that any observer of this kind runs, in this process."""
+    global _note
+    _note = function
+
+
+_note: Callable[[KernelThunk], object] = lambda thunk: None  # noqa: E731
+
+
 class RedZones:
     """An observer of the executor that runs kernels between guard bytes. address: number of an allocation → its
     address.
@@ -67,6 +76,7 @@ class RedZones:
             run()
             return
         pieces = [view(self._address(u.slice.allocation) + u.slice.offset, u.slice.size) for u in thunk.arguments]
+        _note(thunk)
         guarded = [_Guarded(piece, number) for number, piece in enumerate(pieces)]
         self._call(thunk, [g.address for g in guarded])
         raise_failed()

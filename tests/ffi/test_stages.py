@@ -10,6 +10,7 @@ import numpy as np
 import pytest
 
 from ...backends.base import CompileOptions
+from ...backends.host.handler_checks import HandlerError, run_checked
 from ...backends.host.loader import load_executable
 from ...backends.host.red_zones import RedZoneError
 from ...evaluator.evaluator import evaluate
@@ -24,7 +25,7 @@ from ..support.check import check
 from ..support.cpp import compile_cpp
 
 TYPED = "api_version=API_VERSION_TYPED_FFI"
-PLAIN = ("add_one", "tick", "weighted", "overrun")
+PLAIN = ("add_one", "tick", "weighted", "overrun", "hang", "crash")
 OLD = {
     "original": "API_VERSION_ORIGINAL",
     "original_tuple": "API_VERSION_ORIGINAL",
@@ -229,6 +230,34 @@ def test_writes_out_of_bounds_are_named(library):
     text = entry("x = f32[16]{0} parameter(0)", "ROOT r = " + call("overrun", shape="f32[16]{0}"))
     with pytest.raises(RedZoneError, match=r"\(r\) wrote out of bounds: argument \d \(64 bytes, written\) at offset"):
         compiled(text, red_zones=True).execute([np.ones(16, np.float32)])
+
+
+@pytest.mark.parametrize(
+    "target, error, message",
+    [
+        ("hang", HandlerError, "^r: did not return within 0.5 s"),
+        ("crash", HandlerError, r"^r: ended its process \(SIGSEGV\)"),
+        ("overrun", RedZoneError, r"\(r\) wrote out of bounds"),
+        ("weighted", None, ""),
+    ],
+)
+def test_a_checked_run_outlives_what_handlers_do(library, target, error, message):
+    text = entry("x = f32[16]{0} parameter(0)", "ROOT r = " + call(target, shape="f32[16]{0}"))
+    executable, inputs = compiled(text, red_zones=True), [np.ones(16, np.float32)]
+    if error is None:
+        assert np.array_equal(run_checked(executable, inputs)[0], np.arange(1, 17))
+        return
+    with pytest.raises(error, match=message):
+        run_checked(executable, inputs, limit=0.5)
+
+
+def test_a_checked_run_gives_the_errors_of_handlers(library):
+    text = entry(X, "ROOT r = " + call("weighted", operands="x, x"))
+    with pytest.raises(CallError, match="Wrong number of arguments") as error:
+        run_checked(compiled(text, red_zones=True), ONE)
+    assert error.value.instruction == "r"
+    with pytest.raises(InputError, match="no red zones"):
+        run_checked(compiled(text), ONE)
 
 
 def old(name: str, *, shape: str = "f32[1]{0}", operands: str = "x", config: str = "") -> str:
