@@ -12,6 +12,7 @@ from dataclasses import dataclass
 from ...codegen.whole import RELOCATIONS, needed_symbols, whole_object
 from ...hlo.dynamic_border import DynamicBorder
 from ...hlo.errors import InputError
+from ...hlo.library.calls import is_foreign
 from ...planning.plan import KernelRequest, Plan
 from ...thunks.host_build import host_ir, module_of
 from ...thunks.lowering import from_plan
@@ -45,6 +46,7 @@ def compile_ahead(plan: Plan, emit_for: EmitFor, options: AheadOptions) -> dict[
     """
     name = entry_point(plan, options)
     _refuse_dynamic(plan)
+    _refuse_handlers(plan)
     refuse_queues(plan.kernels)
     parts = by_stack(plan.kernels, emit_for)
     refuse_unsupported(parts)
@@ -95,6 +97,14 @@ def _refuse_dynamic(plan: Plan) -> None:
         what = f"dynamic dimension {border.results[0].dimension} of output {border.results[0].leaf}"
     location = plan.module.entry.root.location
     raise InputError(f"ahead of time: no {what}", location=location, remedy="give the array a static shape")
+
+
+def _refuse_handlers(plan: Plan) -> None:
+    """Raises InputError for a call of a handler: handlers are known to a process of Python only."""
+    for i in (request.instruction for request in plan.kernels):
+        if is_foreign(i):
+            what = f"ahead of time: custom-call {i.name} of {i.attributes['custom_call_target']!r}"
+            raise InputError(what, location=i.location, remedy="testbed compile makes programs that find handlers")
 
 
 def _refuse_libraries(parts: Sequence[Part], options: AheadOptions) -> None:

@@ -10,16 +10,23 @@ import numpy as np
 import pytest
 
 from ...backends.base import CompileOptions
+from ...backends.host.ahead import AheadOptions, compile_ahead
 from ...backends.host.handler_checks import HandlerError, run_checked
 from ...backends.host.loader import load_executable
 from ...backends.host.red_zones import RedZoneError
+from ...backends.registry import platform
+from ...codegen.options import EmitOptions
 from ...evaluator.evaluator import evaluate
 from ...ffi import registry
 from ...ffi.calls import CallError, user_data
 from ...ffi.static_library import elf_library, load_library, register_symbols
 from ...formats.text.parser import parse_module
 from ...hlo.errors import InputError, UnsupportedError
+from ...lhlo import from_plan, parse_text
+from ...lhlo.to_plan import to_plan
 from ...migration import Flags, compile_module
+from ...migration.choose import emit_for
+from ...planning.planner import plan
 from ..cases.ffi_stages import SOURCE
 from ..support.check import check
 from ..support.cpp import compile_cpp
@@ -224,6 +231,16 @@ def test_a_file_needs_its_target_and_runs_with_it(library, tmp_path):
             load_executable(path)
     finally:
         registry.add(handler)
+
+
+def test_lhlo_calls_handlers_and_c_does_not(library):
+    module = parse_module(entry(X, f"ROOT r = {COUNT}"))
+    again = to_plan(parse_text(from_plan(plan(module)).to_text()))
+    compiler = platform("host").compiler()
+    executable = compiler.compile(again, emit_for(Flags.parse("mlir")), CompileOptions())
+    assert float(executable.execute(ONE)[0][0]) == 6
+    with pytest.raises(InputError, match=r"ahead of time: custom-call r of 'test.count'"):
+        compile_ahead(plan(module), emit_for(Flags.parse("legacy")), AheadOptions(EmitOptions.host()))
 
 
 def test_writes_out_of_bounds_are_named(library):
