@@ -30,7 +30,7 @@ if TYPE_CHECKING:
     default="legacy,mlir",
     show_default=True,
     type=STACK_LIST,
-    help="Stacks from: evaluator, optimized, legacy, mlir, xla. Ratios are relative to the first.",
+    help="Stacks from: evaluator, optimized, legacy, mlir, xla, xla-old, xla-new. Ratios are relative to the first.",
 )
 @xla_flags_option
 @host_program_option

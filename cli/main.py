@@ -46,6 +46,8 @@ COMMANDS = {
     "inspect": Command("Print what a compiled program holds."),
     "buffers": Command("Print a module's buffer assignment; plot its arena over time.", COMPILES),
     "show": Command("Print a module's opcodes, costs and largest buffers; draw its data flow."),
+    "xla": Command("Let jaxlib's old or new emitters compile a module, and list XLA's kernels."),
+    "import": Command("List the kernels in a folder that XLA wrote (--xla_dump_to)."),
     "convert": Command("Convert a module between HLO text, protos and StableHLO."),
     "stages": Command("Write every IR stage of both stacks to a folder.", COMPILES),
     "lhlo": Command("Print a module as LHLO: buffers, kernels and order, as MLIR."),

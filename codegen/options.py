@@ -113,11 +113,13 @@ class EmittedModule:
 
     ranged: names of the kernels that take ranges. Their last parameters are `i64 begin, i64 end`: the kernel computes
     the steps [begin, end) of its request's partition. Both are multiples of its `least`, or `extent`; begin < end.
+    objects: compiled code that the module calls, to be linked with it.
     """
 
     llvm_ir: str
     stages: tuple[tuple[str, str], ...] = ()
     ranged: frozenset[str] = frozenset()
+    objects: tuple[bytes, ...] = ()
 
 
 VECTOR_BITS = (("+avx512f", 512), ("+avx", 256), ("+sse2", 128), ("+neon", 128), ("+v", 128), ("+altivec", 128))

@@ -68,7 +68,7 @@ def execute(
     planned: its plan by the setting, which several stacks may share; None makes it.
     """
     if not is_compiled(stack):
-        text = print_module(module) if stack == "xla" else ""
+        text = print_module(module) if stack.startswith("xla") else ""
         return prepare(stack, Program(module.name, text, module)).run(inputs)
     flags = Flags.parse(stack)
     with on_threads(setting.threads):

@@ -32,3 +32,6 @@ PART = "part of "
 
 LEAF = "leaf "
 """Begins the backend_config of an outfeed of one leaf of a tuple: `leaf 0 of 2 of name`."""
+
+XLA_KERNEL = "xla.kernel:"
+"""Begins the custom-call target that stands for a kernel which XLA compiled; the symbol of its code follows."""

@@ -10,7 +10,7 @@ from importlib.util import find_spec
 from ..backends.base import EmitFor, Emitter
 from ..hlo.dtypes import DType
 from ..hlo.ir import Instruction
-from ..hlo.library.calls import LIBRARY, is_foreign
+from ..hlo.library.calls import LIBRARY, is_foreign, is_sealed
 from ..hlo.opcodes import Op
 from ..planning.plan import KernelRequest
 from .flags import DEFAULT, SHADOW, STACK_NAMES, FlagError, Flags
@@ -34,30 +34,37 @@ def choose(flags: Flags, request: KernelRequest) -> str:
     """The stack of a request. An unnested op follows the flags unless a library computes it; its region follows the op.
 
     A fusion uses a stack only if all ops of its body do. If they differ, it uses the legacy stack; it is in shadow if
-    some of its ops are and none is on legacy alone.
+    some of its ops are and none is on legacy alone. A sealed kernel is XLA's; one that XLA has no code for, or not all
+    of whose ops are XLA's by the flags, is as if these named no stack of XLA's.
     """
     instruction = request.instruction
+    if is_sealed(instruction):
+        return flags.xla
     if instruction.opcode in LIBRARY:
         return "ffi" if is_foreign(instruction) else "library"
-    stacks = {flags.stack_of(i.opcode, dtypes_of(i)) for i in _members(request)}
-    if not stacks:
-        stacks = {flags.stack_of(instruction.opcode, dtypes_of(instruction))}
+    stacks = stacks_of(flags, instruction) - {flags.xla} or {DEFAULT}
     if len(stacks) == 1:
         return stacks.pop()
     return DEFAULT if DEFAULT in stacks else SHADOW
 
 
-def _members(request: KernelRequest) -> list[Instruction]:
-    if request.body is None:
-        return [request.instruction]
-    return [i for i in request.body.instructions if i.opcode not in STRUCTURE]
+def stacks_of(flags: Flags, instruction: Instruction) -> set[str]:
+    """The stacks that the flags give to an unnested op, or to the ops of a fusion's body."""
+    members = _members(instruction) or [instruction]
+    return {flags.stack_of(i.opcode, dtypes_of(i)) for i in members}
+
+
+def _members(instruction: Instruction) -> list[Instruction]:
+    if instruction.opcode is not Op.FUSION:
+        return [instruction]
+    return [i for i in instruction.called()[0].instructions if i.opcode not in STRUCTURE]
 
 
 def needs(request: KernelRequest) -> tuple[str, ...]:
     """The rows of the ledger that a kernel needs, sorted; none if a library computes it."""
     if request.instruction.opcode in LIBRARY:
         return ()
-    pairs = {pair for i in _members(request) for pair in pairs_of(i.opcode, dtypes_of(i))}
+    pairs = {pair for i in _members(request.instruction) for pair in pairs_of(i.opcode, dtypes_of(i))}
     return tuple(sorted(f"{unit}.{name}.{BACK_ENDS[0]}" for unit, name in pairs))
 
 
@@ -84,9 +91,11 @@ def emitter(name: str) -> Emitter:
     return Emitter(name, room.emit, room.unsupported)
 
 
-def emit_for(flags: Flags) -> EmitFor:
-    """The flags as the function that a back end takes. A stack without kernels is never imported."""
-    loaded: dict[str, Emitter] = {}
+def emit_for(flags: Flags, xla: Emitter | None = None) -> EmitFor:
+    """The flags as the function that a back end takes. A stack without kernels is never imported. xla: of the sealed
+    kernels.
+    """
+    loaded: dict[str, Emitter] = {} if xla is None else {flags.xla: xla}
 
     def choose_emitter(request: KernelRequest) -> Emitter:
         name = choose(flags, request)

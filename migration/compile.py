@@ -7,10 +7,12 @@ from typing import TYPE_CHECKING
 from ..backends.base import CompileOptions
 from ..backends.host.compiler import HostCompiler, Stopwatch
 from ..formats.program import Program
+from ..formats.text.printer import print_module
 from ..hlo.ir import Module
 from .choose import emit_for
 from .flags import Flags
 from .programs import plan_of
+from .xla_programs import compile_xla
 
 if TYPE_CHECKING:
     from ..backends.host.ahead import AheadOptions
@@ -22,6 +24,8 @@ def compile_module(module: Module, flags: Flags | None = None, options: CompileO
     from ..hlo.verify.verifier import verify
 
     options = options or CompileOptions()
+    if flags is not None and flags.xla:
+        return compile_xla(Program(module.name, print_module(module), module), flags, options)
     compiler, watch = HostCompiler(), Stopwatch()
     with watch.measure("verify"):
         verify(module)
@@ -37,6 +41,8 @@ def compile_program(
     program: Program, flags: Flags | None = None, options: CompileOptions | None = None
 ) -> HostExecutable:
     """Compile a loaded program: by its own plan if it has one (LHLO), else as `compile_module` does."""
+    if flags is not None and flags.xla:
+        return compile_xla(program, flags, options or CompileOptions())
     plan = plan_of(program)
     if plan is None:
         return compile_module(program.module, flags, options)

@@ -28,7 +28,12 @@ LEDGER = "ledger"
 SHADOW = "shadow"
 """Both stacks: the results are those of legacy, and mlir's are compared with them."""
 
-WORDS = (*STACK_NAMES, SHADOW)
+XLA_STACKS = ("xla-old", "xla-new", "xla-old-ir", "xla-new-ir")
+"""XLA:CPU's own kernels in XLA's own program, made by its old or its new emitters: as XLA compiled them, or (-ir) from
+its LLVM IR by our LLVM. What has no kernel of XLA's runs on the default stack.
+"""
+
+WORDS = (*STACK_NAMES, SHADOW, *XLA_STACKS)
 
 FAMILIES: dict[str, frozenset[Op]] = {
     "elementwise": frozenset(opcodes([Family.UNARY, Family.BINARY, Family.TERNARY, Family.CONVERT])),
@@ -90,7 +95,10 @@ class Flags:
             if rule.key in seen:
                 raise FlagError(f"{rule.key!r} stands twice in {text!r}", remedy="keep one")
             seen.add(rule.key)
-        return Flags(default, rules)
+        flags = Flags(default, rules)
+        if len(flags._xla_stacks) > 1:
+            raise FlagError(f"{text!r} names two stacks of XLA's", remedy="a program of XLA's has one: keep one")
+        return flags
 
     def __str__(self) -> str:
         return ",".join([self.default, *(f"{rule.key}={rule.stack}" for rule in self.rules)])
@@ -99,6 +107,15 @@ class Flags:
     def has_shadows(self) -> bool:
         """Whether some ops run on both stacks."""
         return SHADOW in (self.default, *(rule.stack for rule in self.rules))
+
+    @property
+    def _xla_stacks(self) -> frozenset[str]:
+        return frozenset({self.default, *(rule.stack for rule in self.rules)}) & frozenset(XLA_STACKS)
+
+    @property
+    def xla(self) -> str:
+        """The stack of XLA's kernels that is named; '' if none is."""
+        return "".join(self._xla_stacks)
 
     @property
     def cache_key(self) -> str:

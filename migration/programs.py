@@ -6,14 +6,17 @@ LHLO brings its own buffers, kernels and order, so its program has a plan; `modu
 from __future__ import annotations
 
 import re
+from pathlib import Path
 from typing import TYPE_CHECKING
 
 from ..formats.files import Loaded, load_module
-from ..formats.program import Program
+from ..formats.program import Program, source_file
 from ..formats.program import load_program as load
 from ..formats.text.printer import print_module
 from ..hlo.errors import InputError, Location, ParseError, TestbedError
 from ..planning.plan import Plan
+from ..xla_kernels.folder import is_dump, one_module
+from .xla_programs import XlaProgram, as_program, read_program
 
 if TYPE_CHECKING:
     from ..lhlo.module import LhloModule
@@ -26,7 +29,13 @@ _MARK = re.compile(rb"\blhlo\.(?:program|kernel)\b")
 
 
 def load_program(spec: str) -> Program:
-    """Read a MODULE: a file, a folder or `-`. Raises InputError, ParseError or VerificationError with the place."""
+    """Read a MODULE: a file, a folder or `-`, or a module in a folder of XLA's dumps.
+
+    Raises InputError, ParseError or VerificationError with the place.
+    """
+    path = Path(spec)
+    if spec != "-" and not source_file(path).is_file() and is_dump(path):
+        return as_program(read_program(one_module(path)))
     return load(spec, load_any)
 
 
@@ -72,7 +81,9 @@ def is_lhlo(data: bytes, file: str) -> bool:
 
 
 def plan_of(program: Program) -> Plan | None:
-    """The plan that an LHLO file fixes; None for a program whose plan the planner makes."""
+    """The plan that an LHLO file fixes; None for a program whose plan the planner makes, also of a module of XLA's."""
+    if isinstance(program.plan, XlaProgram):
+        return None
     if program.plan is not None and not isinstance(program.plan, Plan):
         raise InputError(f"{program.name}: not a plan: {type(program.plan).__name__}")
     return program.plan

@@ -41,15 +41,16 @@ class Buffers:
     live: tuple[LiveRange, ...]
 
 
-def assign_buffers(module: Module, *, reuse: bool = True) -> Buffers:
+def assign_buffers(module: Module, *, reuse: bool = True, alignment: int = USER_ALIGNMENT) -> Buffers:
     """Plan the memory of a whole module. The module must be flat and scheduled, with agreed layouts.
 
     reuse: False gives every value memory of its own, which no other value ever has, to find faults of sharing.
+    alignment: of the parameters, in bytes.
     """
     timeline = build_timeline(module)
     classes = coalesce(timeline, reuse=reuse)
     ordered = {group: _sequence(copies, classes, timeline) for group, copies in timeline.groups.items()}
-    allocations, slices, packing = _place(timeline, classes, reuse)
+    allocations, slices, packing = _place(timeline, classes, reuse, alignment)
 
     def slice_of(variable: int) -> BufferSlice:
         return slices[classes.find(variable)] if variable < len(classes.parent) else slices[variable]
@@ -122,10 +123,10 @@ def _spare(timeline: Timeline, like: int, position: int) -> int:
 
 
 def _place(
-    timeline: Timeline, classes: Classes, reuse: bool
+    timeline: Timeline, classes: Classes, reuse: bool, of_parameters: int
 ) -> tuple[tuple[Allocation, ...], dict[int, BufferSlice], Packing]:
     """(allocations, slice of each class and spare variable, packing of the arena)."""
-    allocations, slices = _fixed(timeline, classes)
+    allocations, slices = _fixed(timeline, classes, of_parameters)
     segments = _temporaries(timeline, classes, slices)
     sizes = {n: timeline.variables[n].size for n in segments}
     if not reuse and segments:
@@ -151,12 +152,12 @@ def _originals(timeline: Timeline, classes: Classes) -> list[Variable]:
     return timeline.variables[: len(classes.parent)]
 
 
-def _fixed(timeline: Timeline, classes: Classes) -> tuple[list[Allocation], dict[int, BufferSlice]]:
+def _fixed(timeline: Timeline, classes: Classes, of_parameters: int) -> tuple[list[Allocation], dict[int, BufferSlice]]:
     """One allocation per parameter, result and constant that is read, and the slices of their classes."""
     allocations: list[Allocation] = []
     slices: dict[int, BufferSlice] = {}
     for kind in (AllocationKind.PARAMETER, AllocationKind.RESULT, AllocationKind.CONSTANT):
-        alignment = USER_ALIGNMENT if kind is AllocationKind.PARAMETER else POOL_ALIGNMENT
+        alignment = of_parameters if kind is AllocationKind.PARAMETER else POOL_ALIGNMENT
         for v in _originals(timeline, classes):
             if v.kind is not kind or (kind is AllocationKind.CONSTANT and not v.used):
                 continue

@@ -8,7 +8,7 @@ from ..hlo.analysis.pointwise import pointwise_leaves
 from ..hlo.analysis.rows import Role, rows_of_body
 from ..hlo.ir import Computation, Instruction
 from ..hlo.layouts import is_alias, same_bytes
-from ..hlo.library.calls import LIBRARY
+from ..hlo.library.calls import LIBRARY, is_sealed
 from ..hlo.library.foreign import taken_over
 from ..hlo.opclasses import ELEMENTWISE
 from ..hlo.opcodes import Op
@@ -26,6 +26,8 @@ def updated_operands(instruction: Instruction) -> tuple[tuple[int, int], ...]:
 
     The op is unnested or the root of a fusion. In-place update saves copying the whole array.
     """
+    if is_sealed(instruction):
+        return _declared(instruction)
     if instruction.opcode is not Op.FUSION:
         return tuple(
             (n, n)
@@ -46,6 +48,13 @@ def updated_operands(instruction: Instruction) -> tuple[tuple[int, int], ...]:
         ):
             found.append((target.parameter_number, n))
     return tuple(found)
+
+
+def _declared(instruction: Instruction) -> tuple[tuple[int, int], ...]:
+    """(operand, result leaf) pairs of `output_to_operand_aliasing`."""
+    numbers = {index: n for n, (index, _) in enumerate(instruction.shape.leaves())}
+    aliases = instruction.attributes.get("output_to_operand_aliasing", ())
+    return tuple((alias.operand, numbers[alias.output]) for alias in aliases if not alias.operand_index)
 
 
 def _updated_count(instruction: Instruction) -> int:
@@ -143,6 +152,8 @@ def reuses(instruction: Instruction) -> tuple[tuple[int, int], ...]:
 
     Most kernels do so element by element, a sort row by row.
     """
+    if is_sealed(instruction):
+        return _declared(instruction)
     if instruction.opcode in LIBRARY:
         return _taken_over(instruction)
     sorted_from = sort_operands(instruction)

@@ -13,6 +13,7 @@ from ..hlo.opclasses import branches, control_computations
 from ..hlo.opcodes import Op
 from ..hlo.verify.precision import mixed_precision
 from ..passes.pipeline import Observer, PipelineOptions, optimize
+from .allocation import USER_ALIGNMENT
 from .buffers import Buffers, assign_buffers
 from .collector import collector_at_rest
 from .kernels import KernelTable, places_of
@@ -23,10 +24,13 @@ from .schedule import schedule
 
 @dataclass(frozen=True, slots=True)
 class PlanOptions:
-    """pipeline: options of the passes that run before scheduling. reuse: whether values may share memory."""
+    """pipeline: options of the passes that run before scheduling. reuse: whether values may share memory. alignment:
+    bytes to which kernels may assume that parameters are aligned; arrays that are not are copied for each run.
+    """
 
     pipeline: PipelineOptions = field(default_factory=PipelineOptions)
     reuse: bool = True
+    alignment: int = USER_ALIGNMENT
 
 
 def plan(module: Module, options: PlanOptions = PlanOptions(), observer: Observer | None = None) -> Plan:
@@ -36,13 +40,14 @@ def plan(module: Module, options: PlanOptions = PlanOptions(), observer: Observe
     """
     refuse_mixed_precision(module)
     with collector_at_rest():
-        return plan_scheduled(schedule(optimize(module, options.pipeline, observer)), reuse=options.reuse)
+        scheduled = schedule(optimize(module, options.pipeline, observer))
+        return plan_scheduled(scheduled, reuse=options.reuse, alignment=options.alignment)
 
 
-def plan_scheduled(module: Module, *, reuse: bool = True) -> Plan:
+def plan_scheduled(module: Module, *, reuse: bool = True, alignment: int = USER_ALIGNMENT) -> Plan:
     """Assign buffers and request kernels for a module that is flat, with agreed layouts, in its final order."""
     refuse_dynamic(module)
-    buffers = assign_buffers(module, reuse=reuse)
+    buffers = assign_buffers(module, reuse=reuse, alignment=alignment)
     maker = _Steps(buffers)
     steps = maker.computation(module.entry) + maker.copies(RESULTS)
     return Plan(module, buffers.assignment, steps, tuple(maker.kernels.requests.values()))

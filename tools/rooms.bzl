@@ -11,7 +11,7 @@ FLOORS = [
     ["benchmarks", "differential"],
     ["migration"],
     ["backends"],
-    ["ffi", "legacy", "mlir_emitters", "profiling", "thunks"],
+    ["ffi", "legacy", "mlir_emitters", "profiling", "thunks", "xla_kernels"],
     ["codegen", "lhlo"],
     ["planning"],
     ["passes"],

@@ -170,10 +170,11 @@ def refuse_unsupported(parts: Sequence[Part]) -> None:
 def _build(
     parts: Sequence[Part], options: CompileOptions, watch: Stopwatch, beside: Callable[[frozenset[str]], T]
 ) -> tuple[list[CompiledObject], frozenset[str], T]:
-    """(One object per batch of kernels, in order; the kernels that take ranges; what `beside` makes of these). LLVM
-    works on a batch while the next batches are emitted, and then while `beside` runs.
+    """(One object per batch of kernels, in order, and those that these call; the kernels that take ranges; what
+    `beside` makes of these). LLVM works on a batch while the next batches are emitted, and then while `beside` runs.
     """
     ranged: set[str] = set()
+    called: dict[bytes, None] = {}
     batches = [(part.emitter, batch) for part in parts for batch in batches_of(part.requests)]
     emit = replace(options.emit, keep_stages=False)
 
@@ -181,18 +182,25 @@ def _build(
         with watch.measure("emit"):
             module = emitter.emit(batch, emit)
         ranged.update(module.ranged)
+        called.update(dict.fromkeys(module.objects))
         return module.llvm_ir
 
     if len(batches) <= 1:
         objects = [build_object(emitted(*batch), emit, options.cache) for batch in batches]
-        return objects, frozenset(ranged), beside(frozenset(ranged))
+        return [*objects, *map(_given, called)], frozenset(ranged), beside(frozenset(ranged))
     pool = ThreadPoolExecutor(min(len(batches), processors()), thread_name_prefix="compile")
     try:
         futures = [pool.submit(build_object, emitted(*batch), emit, options.cache) for batch in batches]
         other = beside(frozenset(ranged))
-        return [future.result() for future in futures], frozenset(ranged), other
+        objects = [future.result() for future in futures]
+        return [*objects, *map(_given, called)], frozenset(ranged), other
     finally:
         pool.shutdown(cancel_futures=True)
+
+
+def _given(data: bytes) -> CompiledObject:
+    """An object that somebody else compiled."""
+    return CompiledObject(data, 0.0, 0.0, cached=True)
 
 
 def batches_of(requests: Sequence[KernelRequest]) -> list[Sequence[KernelRequest]]:

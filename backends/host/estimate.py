@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from ...hlo.analysis.cost_analysis import CostAnalysis
-from ...hlo.library.calls import LIBRARY, is_foreign
+from ...hlo.library.calls import LIBRARY, is_foreign, is_sealed
 from ...hlo.opcodes import Op
 from ...planning.plan import KernelStep, Plan
 
@@ -36,7 +36,7 @@ def seconds_by_kernel(plan: Plan) -> dict[str, float]:
             seconds = cost.flops / rate + cost.transcendentals / TRANSCENDENTALS + cost.bytes / BYTES
             if is_foreign(instruction):
                 seconds += CALL
-            elif instruction.opcode in LIBRARY:
+            elif instruction.opcode in LIBRARY and not is_sealed(instruction):
                 elements = max((leaf.size for o in instruction.operands for _, leaf in o.shape.leaves()), default=0)
                 seconds += 10 * elements**1.5 / FLOPS  # a factorisation of a square matrix
             found[step.kernel.name] = seconds

@@ -9,7 +9,7 @@ from typing import Any
 from ...hlo.errors import InputError
 from ...hlo.later import np
 from ...hlo.shapes import Shape
-from ...planning.allocation import POOL_ALIGNMENT, USER_ALIGNMENT, Allocation, AllocationKind, BufferSlice
+from ...planning.allocation import Allocation, AllocationKind, BufferSlice
 from ...thunks.image import Image
 from .leaves import Leaf
 
@@ -35,8 +35,8 @@ class Signature:
         taken = {a.number: a for a in allocations if a.kind is AllocationKind.RESULT}
         taken |= {a.result: a for a in allocations if a.result >= 0}
         nowhere = len(allocations)
-        inputs = _leaves("input", image.parameters, given, USER_ALIGNMENT)
-        outputs = _leaves("output", image.results, taken, POOL_ALIGNMENT)
+        inputs = _leaves("input", image.parameters, given)
+        outputs = _leaves("output", image.results, taken)
         copied = [(n, image.elsewhere[full]) for n, (full, _) in enumerate(outputs) if full in image.elsewhere]
         variable = [given[n].index if n in given else nowhere for n, _ in inputs]
         variable += [taken[n].index if n in taken else nowhere for n, _ in outputs]
@@ -111,14 +111,12 @@ def _end(span: tuple[int, int, int]) -> int:
     return span[1]
 
 
-def _leaves(
-    role: str, shapes: Sequence[Shape], allocations: dict[int, Allocation], alignment: int
-) -> list[tuple[int, Leaf]]:
+def _leaves(role: str, shapes: Sequence[Shape], allocations: dict[int, Allocation]) -> list[tuple[int, Leaf]]:
     """Array leaves with their number among all leaves. Tokens are leaves that the caller does not pass."""
     found: list[tuple[int, Leaf]] = []
     for number, shape in enumerate(shapes):
         if shape.is_array:
             promised = allocations[number].alignment if number in allocations else shape.dtype.bytes
             held = allocations[number].shape if number in allocations else None
-            found.append((number, Leaf(role, len(found), held or shape, min(promised, alignment))))
+            found.append((number, Leaf(role, len(found), held or shape, promised)))
     return found

@@ -6,6 +6,7 @@ import os
 import signal
 import threading
 import time
+from collections.abc import Callable
 from multiprocessing.connection import Connection
 from typing import Any
 
@@ -14,8 +15,8 @@ from .errors import XlaRefused, reason_of
 from .executable import XlaExecutable, start_client
 
 
-def serve(descriptor: int) -> None:
-    """Answer requests until the other side is closed."""
+def serve(descriptor: int, answer: Callable[..., Any] | None = None) -> None:
+    """Answer requests until the other side is closed. answer: to a request; None compiles and runs modules."""
     signal.signal(signal.SIGINT, signal.SIG_DFL)
     threading.Thread(target=_end_with_the_parent, daemon=True).start()
     connection: Connection = Connection(descriptor)
@@ -27,12 +28,12 @@ def serve(descriptor: int) -> None:
             return
         for number in forgotten:
             compiled.pop(number, None)
-        connection.send(_reply(compiled, request))
+        connection.send(_reply(answer or _answer, compiled, request))
 
 
-def _reply(compiled: dict[int, XlaExecutable], request: list[Any]) -> tuple[Any, ...]:
+def _reply(answer: Callable[..., Any], compiled: dict[int, XlaExecutable], request: list[Any]) -> tuple[Any, ...]:
     try:
-        return "done", _answer(compiled, *request)
+        return "done", answer(compiled, *request)
     except XlaRefused as error:
         return "refused", error.what
     except TestbedError as error:

@@ -10,6 +10,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass, replace
 from types import MappingProxyType
 
+from ..conventions import XLA_KERNEL
 from ..dtypes import DType
 from ..ir import Instruction
 from ..opcodes import Op
@@ -82,8 +83,16 @@ def lapack_call(i: Instruction) -> LapackCall | None:
 
 
 def is_foreign(i: Instruction) -> bool:
-    """Whether an op is a custom call of a handler of the user's: of no library's routine."""
-    return i.opcode is Op.CUSTOM_CALL and _routine(i) is None
+    """Whether an op is a custom call of a handler of the user's: of no library's routine, and no kernel of XLA's."""
+    return i.opcode is Op.CUSTOM_CALL and _routine(i) is None and not is_sealed(i)
+
+
+def is_sealed(instruction: Instruction) -> bool:
+    """Whether an instruction stands for a kernel that XLA compiled (xla_kernels/): only its declared operands are
+    overwritten.
+    """
+    target = instruction.attributes.get("custom_call_target", "") if instruction.opcode is Op.CUSTOM_CALL else ""
+    return str(target).startswith(XLA_KERNEL)
 
 
 def refusal(i: Instruction) -> str | None:

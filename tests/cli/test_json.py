@@ -14,6 +14,7 @@ from ...migration.ledger import Hold, judge, move, new_ledger
 from ...passes import pipeline
 from ..cases.modules import ADD
 from ..support.ledgers import DAY, GOOD, ledger_file
+from ..support.xla_dump import PREFIX, write_dump
 
 PAGE = Path(__file__).resolve().parents[2] / "docs/json.md"
 TEXTS = {"opcodes", "bounds.results", "machine", "versions"}
@@ -84,6 +85,17 @@ def held_ledger(folder):
     return ledger_file(folder, judge(move(new_ledger(), "dot.half", "off", DAY, "", held), "dot.float", GOOD))
 
 
+def damaged_dump(folder):
+    """A folder of XLA's with a copy, which has no kernel, and without one kernel that should be there."""
+    dump = write_dump(folder / "dump")
+    module = dump / f"{PREFIX}.cpu_after_optimizations.txt"
+    text = module.read_text().replace("ROOT %update_fusion", "%update_fusion")
+    module.write_text(text.removesuffix("}\n") + "  ROOT %copy = f32[4]{0} copy(%update_fusion)\n}\n")
+    for file in dump.glob("*add_fusion*"):
+        file.unlink()
+    return str(dump)
+
+
 QUICK = ["--seconds", "0.01", "--width", "9"]
 
 
@@ -122,11 +134,14 @@ def runs(command, add, folder):
         "exec": [(["exec", program], 0), (["exec", str(folder / "feed.tbx")], 0)],
         "inspect": [(["inspect", program, "--host"], 0)],
         "opt": [(["opt", add, "--passes", "dce", "--print-after", "dce"], 0)],
+        "import": [(["import", damaged_dump(folder)], 0)],
         "toggles": [(["toggles", "--ledger", str(held_ledger(folder))], 1)],
     }[command]
 
 
-@pytest.mark.parametrize("command", ["run", "diff", "bench", "ab", "show", "opt", "exec", "inspect", "toggles"])
+@pytest.mark.parametrize(
+    "command", ["run", "diff", "bench", "ab", "show", "opt", "exec", "inspect", "import", "toggles"]
+)
 def test_documents_have_the_keys_of_the_page(command, add, tmp_path, capsys):
     page = sections()
     head = {k for k in page[""] if not k.startswith(("error", "programs"))}

@@ -1,0 +1,177 @@
+"""Programs whose kernels are XLA's: XLA's scheduled module, sealed where the flags give a kernel to XLA, and its dump.
+
+The dump is a folder that a user brings, or is made by jaxlib in a child process and kept in the user's cache.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import hashlib
+import os
+import shutil
+import tempfile
+from dataclasses import dataclass, field, replace
+from functools import cached_property
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from ..backends.base import CompileOptions, Emitter
+from ..formats.files import load_module
+from ..formats.whole_files import write_folder
+from ..hlo.errors import InputError
+from ..hlo.ir import Instruction, Module
+from ..planning.plan import Plan
+from ..xla_kernels.emission import Code, XlaEmitter
+from ..xla_kernels.folder import DumpFiles, one_module
+from ..xla_kernels.kernels import REMAKE, KernelFiles, read_file, read_kernels
+from ..xla_kernels.match import Matches, match_kernels
+from ..xla_kernels.seal import seal
+from ..xla_kernels.slices import read_slices
+from .choose import stacks_of
+from .flags import Flags
+
+if TYPE_CHECKING:
+    from ..backends.host.executable import HostExecutable
+    from ..formats.program import Program
+
+MOST_DUMPS = 128
+"""Folders that are kept in the user's cache."""
+
+NEW = frozenset({"loop_fusion", "tiled_emitter", "concatenate_fusion", "cpu_scatter_fusion", "dynamic_update_slice"})
+OLD = frozenset({"ir_emitter2", "elemental", "computation"})
+"""Emitters by which a dump shows its generation; both have that of dots."""
+
+
+@dataclass(frozen=True, eq=False)
+class XlaProgram:
+    """A module as XLA scheduled it, and its kernels. held: keeps a temporary folder alive."""
+
+    files: DumpFiles
+    module: Module
+    kernels: KernelFiles
+    matches: Matches
+    held: Any = field(default=None, repr=False)
+
+    @cached_property
+    def generation(self) -> str:
+        """The generation of its emitters, 'old' or 'new'; '' if it does not show."""
+        emitters = {kernel.emitter for kernel in self.kernels.kernels.values()}
+        return "new" if emitters & NEW else "old" if emitters & OLD else ""
+
+    def emitter(self, stack: str) -> Emitter:
+        """The stack of this program's sealed kernels. Raises InputError if they are of the other generation."""
+        generation = stack.split("-")[1]
+        if self.generation not in ("", generation):
+            raise InputError(
+                f"{self.files.folder}: these are kernels of XLA's {self.generation} emitters",
+                remedy=f"use --emitters {stack.replace(generation, self.generation)}",
+            )
+        made = XlaEmitter(self.kernels, Code.IR if stack.endswith("-ir") else Code.OBJECT)
+        return Emitter(stack, made.emit, made.unsupported)
+
+    def plan(self, flags: Flags, options: CompileOptions) -> Plan:
+        """The plan of XLA's module, whose kernels are sealed where all their ops are XLA's by the flags."""
+        from ..hlo.verify.verifier import verify
+        from ..passes.pipeline import PipelineOptions
+        from ..planning.allocation import POOL_ALIGNMENT
+        from ..planning.planner import PlanOptions, plan
+
+        def chosen(i: Instruction) -> bool:
+            return stacks_of(flags, i) == {flags.xla}
+
+        for i, why in self.matches.broken.items():
+            if chosen(i):
+                raise InputError(
+                    f"{self.files.folder}: no kernel for {i.name}: {why}",
+                    remedy=f"{REMAKE}, or leave it to another stack: --emitters {flags.xla},{i.opcode.value}=legacy",
+                )
+        sealed = seal(self.module, self.matches.found, chosen)
+        verify(sealed)
+        return plan(sealed, PlanOptions(PipelineOptions(devices=options.devices), alignment=POOL_ALIGNMENT))
+
+
+def read_program(files: DumpFiles, held: Any = None) -> XlaProgram:
+    """The program in a folder of XLA's. Raises InputError, ParseError or VerificationError with the place."""
+    from ..hlo.verify.verifier import verify
+
+    path = files.scheduled
+    module = load_module(read_file(path), str(path)).module
+    verify(module)
+    assignment = files.one("-buffer-assignment.txt")
+    kernels = read_kernels(files)
+    slices = read_slices(assignment) if assignment is not None else None
+    return XlaProgram(files, module, kernels, match_kernels(module, kernels, slices), held)
+
+
+def xla_program(program: Program, stack: str, cached: bool = True) -> XlaProgram:
+    """XLA's form of a program: the folder that it came from, or what jaxlib makes of it.
+
+    Raises InputError if jaxlib is absent, XlaRefused if XLA refuses it.
+    """
+    if isinstance(program.plan, XlaProgram):
+        return program.plan
+    return made_by_jaxlib(program.text_for_xla, stack.split("-")[1], cached)
+
+
+def made_by_jaxlib(text: str, generation: str, cached: bool = True) -> XlaProgram:
+    """What this jaxlib's emitters of a generation make of HLO text."""
+    from ..backends.xla.dump import dump
+
+    if not cached:
+        held = tempfile.TemporaryDirectory(prefix="testbed-xla-")
+        dump(text, generation, Path(held.name))
+        return read_program(one_module(Path(held.name)), held)
+    folder = _cache() / _key(text, generation)
+    if not folder.is_dir():
+        with contextlib.suppress(FileExistsError):
+            write_folder(folder, lambda work: dump(text, generation, work))
+        _forget_oldest(folder.parent)
+    os.utime(folder)
+    return read_program(one_module(folder))
+
+
+def _cache() -> Path:
+    import platformdirs
+
+    return Path(platformdirs.user_cache_dir("testbed", appauthor=False)) / "xla"
+
+
+def _key(text: str, generation: str) -> str:
+    """All that the dump depends on."""
+    from ..backends.xla.dump import ONCE, dump_flags, version
+    from ..codegen.options import Target
+
+    parts = (text, generation, version(), ONCE, str(dump_flags(generation, Path())), repr(Target.machine()))
+    return hashlib.sha256("\0".join(parts).encode()).hexdigest()[:40]
+
+
+def _forget_oldest(cache: Path) -> None:
+    """Remove the folders that were not used for the longest time."""
+    with contextlib.suppress(OSError):
+        folders = sorted((p for p in cache.iterdir() if p.is_dir()), key=lambda p: p.stat().st_mtime, reverse=True)
+        for folder in folders[MOST_DUMPS:]:
+            shutil.rmtree(folder, ignore_errors=True)
+
+
+def compile_xla(program: Program, flags: Flags, options: CompileOptions) -> HostExecutable:
+    """Compile a program whose kernels are XLA's by the flags, as far as XLA has code for them."""
+    from ..backends.host.compiler import HostCompiler, Stopwatch
+    from .choose import emit_for
+
+    watch = Stopwatch()
+    with watch.measure("xla"):
+        xla = xla_program(program, flags.xla, options.cache is not None)
+    with watch.measure("plan"):
+        plan = xla.plan(flags, options)
+    executable = HostCompiler().compile(plan, emit_for(flags, xla.emitter(flags.xla)), options)
+    executable.program = program.module
+    executable.timings = {**watch.seconds, **executable.timings}
+    return executable
+
+
+def as_program(xla: XlaProgram) -> Program:
+    """XLA's scheduled module as a program, which any stack runs."""
+    from ..formats.program import Program
+    from ..formats.text.printer import print_module
+
+    return replace(Program(xla.files.name, print_module(xla.module), xla.module), plan=xla)

@@ -1,0 +1,103 @@
+"""XLA's own kernels from jaxlib: both generations and both sources of code against the evaluator, and mixed."""
+
+import numpy as np
+import pytest
+
+from ...backends.xla import installed
+from ...backends.xla.dump import version
+from ...formats.program import Program
+from ...formats.text.parser import parse_module
+from ...hlo.errors import InputError
+from ...migration.flags import XLA_STACKS, FlagError, Flags
+from ...migration.stacks import prepare
+from ...migration.xla_programs import made_by_jaxlib
+
+both_generations = pytest.mark.skipif(
+    not installed() or version() != "0.10.2", reason="needs jaxlib 0.10.2 (./testbed setup --xla on Python 3.11)"
+)
+
+# A loop that updates its state in place, a reduction whose sum is used twice, and a private function of XLA's.
+LOOP = """HloModule loop, entry_computation_layout={(f32[8,16]{1,0}, s32[])->(f32[8,16]{1,0}, f32[8]{0})}
+
+add { a = f32[] parameter(0) b = f32[] parameter(1) ROOT r = f32[] add(a, b) }
+
+condition {
+  s = (s32[], s32[], f32[8,16]) parameter(0)
+  i = s32[] get-tuple-element(s), index=0
+  n = s32[] get-tuple-element(s), index=1
+  ROOT less = pred[] compare(i, n), direction=LT
+}
+
+body {
+  s = (s32[], s32[], f32[8,16]) parameter(0)
+  i = s32[] get-tuple-element(s), index=0
+  n = s32[] get-tuple-element(s), index=1
+  x = f32[8,16] get-tuple-element(s), index=2
+  zero = s32[] constant(0)
+  one = s32[] constant(1)
+  row = f32[1,16] dynamic-slice(x, i, zero), dynamic_slice_sizes={1,16}
+  t = f32[1,16] tanh(row)
+  y = f32[8,16] dynamic-update-slice(x, t, i, zero)
+  j = s32[] add(i, one)
+  ROOT next = (s32[], s32[], f32[8,16]) tuple(j, n, y)
+}
+
+ENTRY main {
+  x = f32[8,16] parameter(0)
+  n = s32[] parameter(1)
+  zero = s32[] constant(0)
+  init = (s32[], s32[], f32[8,16]) tuple(zero, n, x)
+  loop = (s32[], s32[], f32[8,16]) while(init), condition=condition, body=body
+  y = f32[8,16] get-tuple-element(loop), index=2
+  f0 = f32[] constant(0)
+  sums = f32[8] reduce(y, f0), dimensions={1}, to_apply=add
+  wide = f32[8,16] broadcast(sums), dimensions={0}
+  z = f32[8,16] divide(y, wide)
+  ROOT r = (f32[8,16], f32[8]) tuple(z, sums)
+}
+"""
+
+
+@pytest.fixture(scope="module")
+def program():
+    return Program("loop", LOOP, parse_module(LOOP, "loop.hlo"))
+
+
+@pytest.fixture(scope="module")
+def inputs():
+    x = np.random.default_rng(0).normal(size=(8, 16)).astype(np.float32)
+    return [x, np.array(5, np.int32)]
+
+
+@both_generations
+@pytest.mark.parametrize(
+    "flags", [*XLA_STACKS, "xla-old,reduce=mlir", "xla-new-ir,reduce=legacy", "mlir,reduce=xla-old"]
+)
+def test_a_program_on_xlas_kernels_agrees_with_the_evaluator(program, inputs, flags):
+    made = prepare("legacy", program, flags)
+    expected = prepare("evaluator", program).run(inputs)
+    for _ in range(2):
+        for result, right in zip(made.run(inputs), expected, strict=True):
+            np.testing.assert_allclose(result, right, rtol=2e-5, atol=1e-6)
+    stack = Flags.parse(flags).xla
+    stacks = {name for _, name in made.kernels}
+    assert stack in stacks
+    if stack == flags:
+        assert stacks == {stack}
+    else:
+        assert stacks & {"legacy", "mlir"}
+
+
+@both_generations
+def test_the_generations_are_told_apart():
+    made = {generation: made_by_jaxlib(LOOP, generation) for generation in ("old", "new")}
+    assert {name: program.generation for name, program in made.items()} == {"old": "old", "new": "new"}
+    with pytest.raises(InputError, match="these are kernels of XLA's old emitters"):
+        made["old"].emitter("xla-new")
+
+
+def test_two_stacks_of_xlas_are_refused():
+    with pytest.raises(FlagError, match="names two stacks of XLA's"):
+        Flags.parse("xla-old,reduce=xla-new")
+    assert Flags.parse("mlir,reduce=xla-new-ir").xla == "xla-new-ir"
+    assert Flags.parse("mlir").xla == ""
