@@ -30,13 +30,15 @@ class Emitter:
     """One code-generation stack as a back end sees it.
 
     emit: requests → one LLVM module. unsupported: all errors that `emit` would raise. shadow: another stack, whose
-    kernels run behind these, on copies, and are compared with them.
+    kernels run behind these, on copies, and are compared with them. alone: its IR says what holds for one call of a
+    kernel only (invariant loads), so no kernel of it becomes a part of a loop.
     """
 
     name: str
     emit: Callable[[Sequence[KernelRequest], EmitOptions], EmittedModule]
     unsupported: Callable[[Sequence[KernelRequest]], Sequence[TestbedError]] = lambda requests: ()
     shadow: Emitter | None = None
+    alone: bool = False
 
 
 EmitFor = Callable[["KernelRequest"], Emitter]

@@ -19,7 +19,9 @@ from ..backends.base import CompileOptions, Emitter
 from ..formats.files import load_module
 from ..formats.whole_files import write_folder
 from ..hlo.errors import InputError
-from ..hlo.ir import Instruction, Module
+from ..hlo.ir import Computation, Instruction, Module
+from ..hlo.opclasses import CONTROL_PREDECESSORS
+from ..hlo.opcodes import Op
 from ..planning.plan import Plan
 from ..xla_kernels.emission import Code, XlaEmitter
 from ..xla_kernels.folder import DumpFiles, one_module
@@ -67,7 +69,7 @@ class XlaProgram:
                 remedy=f"use --emitters {stack.replace(generation, self.generation)}",
             )
         made = XlaEmitter(self.kernels, Code.IR if stack.endswith("-ir") else Code.OBJECT)
-        return Emitter(stack, made.emit, made.unsupported)
+        return Emitter(stack, made.emit, made.unsupported, alone=True)
 
     def plan(self, flags: Flags, options: CompileOptions) -> Plan:
         """The plan of XLA's module, whose kernels are sealed where all their ops are XLA's by the flags."""
@@ -88,6 +90,21 @@ class XlaProgram:
         sealed = seal(self.module, self.matches.found, chosen)
         verify(sealed)
         return plan(sealed, PlanOptions(PipelineOptions(devices=options.devices), alignment=POOL_ALIGNMENT))
+
+    def alone(self, i: Instruction) -> Program:
+        """The program of one matched kernel: its operands are parameters, its results are the results."""
+        from ..passes.rewriting import callees_first
+
+        parameters = tuple(
+            Instruction(Op.PARAMETER, f"p{n}", o.shape, (), {"parameter_number": n}) for n, o in enumerate(i.operands)
+        )
+        attributes = {name: value for name, value in i.attributes.items() if name != CONTROL_PREDECESSORS}
+        root = i.replace(operands=parameters, attributes=attributes)
+        entry = Computation("kernel", (*parameters, root), root)
+        module = Module(i.name, callees_first(entry), entry, {"is_scheduled": True})
+        match = replace(self.matches.found[i], instruction=root)
+        matches = Matches({root: match}, {}, {}, (), {match.kernel.symbol: match})
+        return as_program(XlaProgram(self.files, module, self.kernels, matches, self.held))
 
 
 def read_program(files: DumpFiles, held: Any = None) -> XlaProgram:
@@ -174,4 +191,4 @@ def as_program(xla: XlaProgram) -> Program:
     from ..formats.program import Program
     from ..formats.text.printer import print_module
 
-    return replace(Program(xla.files.name, print_module(xla.module), xla.module), plan=xla)
+    return Program(xla.module.name, print_module(xla.module), xla.module, plan=xla)

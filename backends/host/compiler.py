@@ -134,8 +134,9 @@ class HostCompiler(Compiler[Plan]):
 
 
 def ir_of(names: Collection[str], parts: Sequence[Part], options: CompileOptions) -> list[str]:
-    """LLVM IR of some kernels, a module for each stack."""
-    chosen = [(part.emitter, [r for r in part.requests if r.name in names]) for part in parts]
+    """LLVM IR of some kernels that may be inlined, a module for each stack."""
+    inlining = [part for part in parts if not part.emitter.alone]
+    chosen = [(part.emitter, [r for r in part.requests if r.name in names]) for part in inlining]
     emit = replace(options.emit, keep_stages=False)
     return [emitter.emit(requests, emit).llvm_ir for emitter, requests in chosen if requests]
 

@@ -82,11 +82,17 @@ def test_different_flags_have_different_keys():
         ("mlir,legacy", "'legacy' must come first in 'mlir,legacy' (one stack, then opcode=stack rules)"),
         (
             "mlir,tanh",
-            "'tanh' in 'mlir,tanh' is not of the form key=stack (choose from legacy, mlir, shadow, xla-old, xla-new, xla-old-ir, xla-new-ir)",
+            (
+                "'tanh' in 'mlir,tanh' is not of the form key=stack (choose from legacy, mlir, shadow, xla-old, "
+                "xla-new, xla-old-ir, xla-new-ir)"
+            ),
         ),
         (
             "mlir,",
-            "'' in 'mlir,' is not of the form key=stack (choose from legacy, mlir, shadow, xla-old, xla-new, xla-old-ir, xla-new-ir)",
+            (
+                "'' in 'mlir,' is not of the form key=stack (choose from legacy, mlir, shadow, xla-old, "
+                "xla-new, xla-old-ir, xla-new-ir)"
+            ),
         ),
         ("mlir,tanh=legacy,tanh=mlir", "'tanh' stands twice in 'mlir,tanh=legacy,tanh=mlir' (keep one)"),
         ("mlir,tanh=legacy=mlir", "unknown stack 'legacy=mlir' in 'mlir,tanh=legacy=mlir' (did you mean 'legacy'?)"),

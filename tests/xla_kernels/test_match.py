@@ -6,11 +6,15 @@ import re
 import numpy as np
 import pytest
 
+from ...backends.base import CompileOptions
+from ...backends.host.compiler import by_stack, ir_of
 from ...cli.main import main
 from ...hlo.errors import InputError
+from ...migration import Flags, emit_for
 from ...migration.programs import load_program
 from ...migration.stacks import prepare
 from ...migration.xla_programs import read_program
+from ...planning.planner import plan
 from ...xla_kernels.folder import one_module
 from ..support.xla_dump import PREFIX, write_dump
 
@@ -153,6 +157,16 @@ def test_a_damaged_folder_is_one_line(dump, capfd, name):
     line = next(line for line in error.splitlines() if line.startswith("testbed: error: "))
     assert "Traceback" not in error
     assert re.search(expected, line), line
+
+
+def test_xlas_ir_is_no_part_of_a_loop(dump):
+    """Its invariant loads are so for one call: inlined into a loop, values of the first iteration would stay."""
+    xla, options = read_program(one_module(dump)), CompileOptions()
+    for stack, inlined in (("xla-new-ir", 0), ("legacy", 1)):
+        flags = Flags.parse(stack)
+        requests = xla.plan(Flags.parse("xla-new-ir"), options).emitted if inlined == 0 else plan(xla.module).emitted
+        parts = by_stack(requests, emit_for(flags, xla.emitter("xla-new-ir") if inlined == 0 else None))
+        assert len(ir_of({r.name for r in requests}, parts, options)) == inlined
 
 
 def test_refused_ir_leaves_nothing_to_the_garbage_collector(dump):
