@@ -12,17 +12,18 @@ from ..codegen.cache import DEFAULT_CACHE, ObjectCache
 from ..codegen.options import EmitOptions, EmittedModule
 from ..hlo.devices import MOST_DEVICES, Devices
 from ..hlo.errors import InputError, TestbedError
-from ..hlo.later import np
+from .device import BackendError as BackendError
+from .device import Capability as Capability
+from .device import DeviceMemory as DeviceMemory
+from .device import Stream as Stream
+from .device import StreamExecutor as StreamExecutor
+from .device import refused as refused
 from .executables import Executable as Executable
+from .transfers import TransferManager as TransferManager
 
 if TYPE_CHECKING:
     from ..hlo.ir import Module
-    from ..hlo.shapes import Shape
     from ..planning.plan import KernelRequest
-
-
-class BackendError(TestbedError):
-    """An unknown platform, or an operation that a device refuses."""
 
 
 @dataclass(frozen=True)
@@ -110,41 +111,16 @@ class CompileOptions:
         return Devices(self.replicas, self.partitions)
 
 
-@dataclass(frozen=True, slots=True)
-class DeviceMemory:
-    """A block of a device's memory. owner: keeps the block alive; None if it was deallocated."""
+@dataclass(frozen=True)
+class AheadOptions:
+    """As XLA's AotCompilationOptions. emit: with the target. entry_point: the C function; None: by the module's name.
 
-    address: int
-    size: int
-    owner: Any = None
+    relocation_model: static, pic or pie.
+    """
 
-
-class Stream(ABC):
-    """A queue of work that a device runs in order."""
-
-    @abstractmethod
-    def enqueue(self, work: Callable[[], object]) -> None: ...
-
-    @abstractmethod
-    def synchronize(self) -> None:
-        """Wait until all work is done. Raises the exception of the first piece of work that failed."""
-
-
-class StreamExecutor(ABC):
-    """One device: memory, copies, streams, symbols."""
-
-    @abstractmethod
-    def allocate(self, size: int) -> DeviceMemory: ...
-
-    @abstractmethod
-    def deallocate(self, memory: DeviceMemory) -> None: ...
-
-    @abstractmethod
-    def synchronous_memcpy(self, destination: DeviceMemory, source: DeviceMemory, size: int) -> None:
-        """Copy the first `size` bytes between two blocks of this device."""
-
-    @abstractmethod
-    def create_stream(self) -> Stream: ...
+    emit: EmitOptions
+    entry_point: str | None = None
+    relocation_model: str = "pic"
 
 
 ProgramT = TypeVar("ProgramT")
@@ -153,41 +129,50 @@ ProgramT = TypeVar("ProgramT")
 class Compiler(ABC, Generic[ProgramT]):
     """HLO → executable in two halves, as XLA's RunHloPasses and RunBackend."""
 
+    platform_name = "host"
+    """Of the platform that it compiles for, for messages."""
+
     @abstractmethod
     def run_hlo_passes(self, module: Module, options: CompileOptions) -> ProgramT:
         """Do everything that precedes the emission of kernels. The result does not depend on the stacks."""
 
     @abstractmethod
-    def compile(self, program: ProgramT, emit_for: EmitFor, options: CompileOptions) -> Executable:
-        """Emit each kernel with the stack that `emit_for` chooses, and load the code."""
+    def compile(self, program: ProgramT, emit_for: EmitFor | None, options: CompileOptions) -> Executable:
+        """Emit each kernel with the stack that `emit_for` chooses, and load the code.
 
+        A back end without stacks ignores `emit_for`, and takes None for it.
+        """
 
-class TransferManager(ABC):
-    """Moves arrays between logical order (the caller's) and the layouts of a device."""
+    def compile_ahead_of_time(
+        self, program: ProgramT, emit_for: EmitFor | None, options: AheadOptions
+    ) -> dict[str, bytes]:
+        """Files by name, from which a program without Python is built."""
+        raise refused(self.platform_name, Capability.AHEAD_OF_TIME)
 
-    @abstractmethod
-    def byte_size_requirement(self, shape: Shape) -> int:
-        """Size in bytes of an array shape on the device."""
-
-    @abstractmethod
-    def transfer_to_device(self, executor: StreamExecutor, array: np.ndarray, shape: Shape) -> DeviceMemory:
-        """Allocate device memory and copy an array to it in the shape's layout."""
-
-    @abstractmethod
-    def transfer_from_device(self, executor: StreamExecutor, memory: DeviceMemory, shape: Shape) -> np.ndarray:
-        """Copy device memory to a new array in logical order."""
+    def load_executable(self, data: bytes, key: bytes | None = None) -> Executable:
+        """The executable of `Executable.serialize`. Raises InputError for other bytes."""
+        raise refused(self.platform_name, Capability.SERIALIZATION)
 
 
 class Platform(ABC):
-    """A kind of device. Its executor, compiler and transfer manager work only with each other."""
+    """A kind of device. Its executor, compiler and transfer manager work only with each other.
+
+    capabilities: what it has beyond memory, copies, a compiler and runs.
+    """
 
     name: str
+    capabilities: frozenset[Capability] = frozenset()
+
+    def unavailable(self) -> str | None:
+        """Why it has no device here, in one line; None if it has some."""
+        return None if self.visible_device_count() else "no device"
 
     @abstractmethod
     def visible_device_count(self) -> int: ...
 
     @abstractmethod
-    def executor(self, ordinal: int = 0) -> StreamExecutor: ...
+    def executor(self, ordinal: int = 0) -> StreamExecutor:
+        """A device, always the same one for its number. Raises BackendError if there is none."""
 
     @abstractmethod
     def compiler(self) -> Compiler[Any]: ...

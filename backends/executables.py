@@ -13,6 +13,7 @@ from ..hlo.later import np
 if TYPE_CHECKING:
     from ..hlo.ir import Module
     from .calling import Calling
+    from .device import DeviceMemory, Stream
 
 
 class _OfInstance:
@@ -84,3 +85,34 @@ class Executable(Displayed, ABC):
 
         Returns one array per result leaf.
         """
+
+    platform_name = "host"
+    """Of the platform that compiled it, for messages."""
+
+    def execute_async_on_stream(self, stream: Stream, arguments: Sequence[DeviceMemory]) -> list[DeviceMemory]:
+        """Run once in a stream, on arrays in the memory of its device, in the layouts of the transfer manager.
+
+        Returns new blocks, one per result leaf, which hold the results when the stream has come that far. Raises
+        InputError for a wrong number of blocks, or one that is too small.
+        """
+        raise self._refused("ASYNC_EXECUTION")
+
+    def serialize(self, key: bytes | None = None) -> bytes:
+        """The program as bytes, for `Compiler.load_executable`. key: signs them."""
+        raise self._refused("SERIALIZATION")
+
+    def infeed(self, *leaves: Any, device: int = 0) -> None:
+        """Append a value to a device's infeed, one array per leaf."""
+        raise self._refused("FEEDS")
+
+    def close_infeed(self) -> None:
+        """Say that no more values come: a run that reads more than there are fails at once."""
+
+    def outfeed(self, device: int = 0, timeout: float = 0.0) -> list[np.ndarray]:
+        """The next value of a device's outfeed, one array per leaf."""
+        raise self._refused("FEEDS")
+
+    def _refused(self, capability: str) -> Exception:
+        from .device import Capability, refused
+
+        return refused(self.platform_name, Capability[capability])

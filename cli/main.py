@@ -49,6 +49,7 @@ COMMANDS = {
     "xla": Command("Let jaxlib's old or new emitters compile a module, and list XLA's kernels."),
     "import": Command("List the kernels in a folder that XLA wrote (--xla_dump_to)."),
     "convert": Command("Convert a module between HLO text, protos and StableHLO."),
+    "platforms": Command("List the back ends, what they can do, and why one cannot be used here."),
     "stages": Command("Write every IR stage of both stacks to a folder.", COMPILES),
     "lhlo": Command("Print a module as LHLO: buffers, kernels and order, as MLIR."),
     "opt": Command("Run HLO passes on a module and print it, with time and counts per pass.", COMPILES),

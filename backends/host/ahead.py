@@ -7,7 +7,6 @@ from __future__ import annotations
 
 import re
 from collections.abc import Sequence
-from dataclasses import dataclass
 
 from ...codegen.whole import RELOCATIONS, needed_symbols, whole_object
 from ...hlo.dynamic_border import DynamicBorder
@@ -16,26 +15,15 @@ from ...hlo.library.calls import is_foreign
 from ...planning.plan import KernelRequest, Plan
 from ...thunks.host_build import host_ir, module_of
 from ...thunks.lowering import from_plan
-from ..base import EmitFor, EmitOptions
+from ..base import AheadOptions as AheadOptions
+from ..base import EmitFor
 from .ahead_files import example, header, makefile
 from .ahead_ir import Arena, entry_ir
 from .c_names import COMPILER, LIBRARIES, is_free
-from .compiler import Part, by_stack, refuse_queues, refuse_unsupported
 from .estimate import seconds_by_kernel
 from .image import image_of
+from .parts import Part, by_stack, refuse_queues, refuse_unsupported
 from .signature import Signature
-
-
-@dataclass(frozen=True)
-class AheadOptions:
-    """As XLA's AotCompilationOptions. emit: with the target. entry_point: the C function; None: by the module's name.
-
-    relocation_model: static, pic or pie.
-    """
-
-    emit: EmitOptions
-    entry_point: str | None = None
-    relocation_model: str = "pic"
 
 
 def compile_ahead(plan: Plan, emit_for: EmitFor, options: AheadOptions) -> dict[str, bytes]:

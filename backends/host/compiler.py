@@ -13,21 +13,21 @@ from typing import TypeVar
 from ...codegen.load import load
 from ...codegen.optimize import CompiledObject, assembly, build_object, optimize
 from ...codegen.threads import processors
-from ...hlo.errors import InputError, UnsupportedError
+from ...hlo.errors import InputError
 from ...hlo.ir import Module
-from ...hlo.opset import Family, opcodes
 from ...passes.pipeline import PipelineOptions
 from ...planning.plan import KernelRequest, Plan
 from ...planning.planner import PlanOptions, plan
 from ...profiling.insert import profiled
 from ...thunks import SequentialThunk, from_plan, to_text
 from ...thunks.insert_checks import Memory
-from ..base import CompileOptions, Compiler, EmitFor, Emitter
+from ..base import AheadOptions, CompileOptions, Compiler, EmitFor, Emitter
 from . import program as host_program
 from .checks import checked
 from .estimate import seconds_by_kernel
 from .executable import HostExecutable
 from .image import image_of, with_kernels, with_memory
+from .parts import Part, by_stack, refuse_queues, refuse_unsupported
 from .program import BuiltHost
 from .shadows import exactly, shadows_of
 
@@ -36,8 +36,6 @@ BATCH = 4
 
 
 T = TypeVar("T")
-
-QUEUES = frozenset(opcodes([Family.IO]))
 
 
 @dataclass
@@ -55,24 +53,17 @@ class Stopwatch:
             self.seconds[stage] = self.seconds.get(stage, 0.0) + time.perf_counter() - start
 
 
-@dataclass(frozen=True, eq=False)
-class Part:
-    """The kernels of one stack."""
-
-    emitter: Emitter
-    requests: tuple[KernelRequest, ...]
-
-
 class HostCompiler(Compiler[Plan]):
     def run_hlo_passes(self, module: Module, options: CompileOptions) -> Plan:
         """Passes, schedule, buffers, kernels. The module must be verified. Strict sums stay one chain."""
         without = frozenset({"split-reductions"} if options.emit.strict else ())
         return plan(module, PlanOptions(PipelineOptions(devices=options.devices, without=without)))
 
-    def compile(self, program: Plan, emit_for: EmitFor, options: CompileOptions) -> HostExecutable:
+    def compile(self, program: Plan, emit_for: EmitFor | None, options: CompileOptions) -> HostExecutable:
         """Emit and load the kernels. Raises UnsupportedError for the first kernel that its stack does not support; the
         remedy lists the others.
         """
+        emit_for = _chosen(emit_for)
         refuse_queues(program.emitted)
         if options.profile:
             program = profiled(program)
@@ -132,6 +123,24 @@ class HostCompiler(Compiler[Plan]):
             host_text=host.module.text if host is not None else "",
         )
 
+    def compile_ahead_of_time(self, program: Plan, emit_for: EmitFor | None, options: AheadOptions) -> dict[str, bytes]:
+        """As `ahead.compile_ahead`: an object file, a C header, and an example that calls it."""
+        from .ahead import compile_ahead
+
+        return compile_ahead(program, _chosen(emit_for), options)
+
+    def load_executable(self, data: bytes, key: bytes | None = None) -> HostExecutable:
+        from .loader import deserialize_and_load
+
+        return deserialize_and_load(data, key)
+
+
+def _chosen(emit_for: EmitFor | None) -> EmitFor:
+    """Raises InputError where no stack is chosen."""
+    if emit_for is None:
+        raise InputError("the host needs a stack for each kernel", remedy="give migration.choose.emit_for(flags)")
+    return emit_for
+
 
 def ir_of(names: Collection[str], parts: Sequence[Part], options: CompileOptions) -> list[str]:
     """LLVM IR of some kernels that may be inlined, a module for each stack."""
@@ -139,33 +148,6 @@ def ir_of(names: Collection[str], parts: Sequence[Part], options: CompileOptions
     chosen = [(part.emitter, [r for r in part.requests if r.name in names]) for part in inlining]
     emit = replace(options.emit, keep_stages=False)
     return [emitter.emit(requests, emit).llvm_ir for emitter, requests in chosen if requests]
-
-
-def by_stack(kernels: Sequence[KernelRequest], emit_for: EmitFor) -> list[Part]:
-    parts: dict[str, tuple[Emitter, list[KernelRequest]]] = {}
-    for request in kernels:
-        emitter = emit_for(request)
-        parts.setdefault(emitter.name, (emitter, []))[1].append(request)
-    return [Part(emitter, tuple(requests)) for emitter, requests in parts.values()]
-
-
-def refuse_queues(kernels: Sequence[KernelRequest]) -> None:
-    """Refuse ops that exchange data with the host during a run: an executable here has no host beside it."""
-    for i in (request.instruction for request in kernels):
-        if i.opcode in QUEUES:
-            remedy = "pass values as parameters and results, or evaluate(module, inputs, infeed=[…], outfeed=[])"
-            raise UnsupportedError("host", i.opcode.value, location=i.location, remedy=remedy)
-
-
-def refuse_unsupported(parts: Sequence[Part]) -> None:
-    missing = [error for part in parts for error in part.emitter.unsupported(part.requests)]
-    if not missing:
-        return
-    first, others = missing[0], sorted({str(e.message) for e in missing} - {missing[0].message})
-    if isinstance(first, UnsupportedError) and others:
-        remedy = f"{first.remedy or 'add it'}; also missing: {', '.join(others)}"
-        raise UnsupportedError(first.stage, first.what, remedy=remedy, location=first.location)
-    raise first
 
 
 def _build(

@@ -30,6 +30,7 @@ if TYPE_CHECKING:
     from ...thunks.image import Image
     from ...thunks.outside import Port
     from ...thunks.wire.program import Entry
+    from ..device import DeviceMemory, Stream
     from .feeds import Queues
     from .leaves import Leaf
     from .outside import Outside
@@ -229,6 +230,11 @@ class HostExecutable(Executable):
             finally:
                 give_back()
         return results if self._border is None else self._border.cut(results)
+
+    def execute_async_on_stream(self, stream: Stream, arguments: Sequence[DeviceMemory]) -> list[DeviceMemory]:
+        from .on_stream import execute_on_stream
+
+        return execute_on_stream(self, stream, arguments)
 
     def execute_replicated(self, inputs: Sequence[Sequence[Any]]) -> list[list[np.ndarray]]:
         """Run once on all devices that the program was compiled for, each on a thread of its own; the results of each.

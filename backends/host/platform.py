@@ -1,92 +1,128 @@
-"""The host CPU as a platform. Device 0 is this process."""
+"""The host CPU as a platform. Device 0 is this process: its memory, threads as streams, object files as kernels."""
 
 from __future__ import annotations
 
 import ctypes
-from collections.abc import Callable
-from concurrent.futures import Future, ThreadPoolExecutor
+import functools
+import platform as machine
+from collections.abc import Sequence
 
 import numpy as np
 
-from ...hlo.shapes import Shape
-from ..base import BackendError, DeviceMemory, Platform, Stream, StreamExecutor, TransferManager
+from ...codegen.load import load
+from ...codegen.threads import processors
+from ..base import Platform
+from ..blocks import Blocks
+from ..device import (
+    AllocatorStatistics,
+    Capability,
+    DeviceDescription,
+    DeviceMemory,
+    Kernel,
+    KernelSpec,
+    MemorySpace,
+    Named,
+    StreamExecutor,
+    bytes_of,
+    check_copy,
+)
+from ..thread_stream import ThreadEvent, ThreadStream, ThreadTimer
+from ..transfers import GenericTransferManager
 from .addresses import address_of
 from .compiler import HostCompiler
-from .leaves import Leaf
 from .memory import POOL
 
 
-class HostStream(Stream):
-    """A stream that runs its work in order on its own thread."""
-
-    def __init__(self) -> None:
-        self._pool = ThreadPoolExecutor(1, thread_name_prefix="host-stream")
-        self._pending: list[Future[object]] = []
-
-    def enqueue(self, work: Callable[[], object]) -> None:
-        self._pending.append(self._pool.submit(work))
-
-    def synchronize(self) -> None:
-        pending, self._pending = self._pending, []
-        failures = [error for error in [future.exception() for future in pending] if error is not None]
-        if failures:
-            raise failures[0]
-
-
 class HostStreamExecutor(StreamExecutor):
-    def allocate(self, size: int) -> DeviceMemory:
-        if size < 0:
-            raise BackendError(f"cannot allocate {size} bytes")
-        block = POOL.allocate(size)
-        return DeviceMemory(address_of(block), size, block)
+    """This process. Its memory in either space is the process's own, in blocks of the pool."""
+
+    def __init__(self, platform: Named, ordinal: int = 0):
+        super().__init__(platform, ordinal)
+        self._blocks = Blocks()
+
+    def description(self) -> DeviceDescription:
+        return DeviceDescription(machine.processor() or machine.machine(), cores=processors())
+
+    def allocate(self, size: int, space: MemorySpace = MemorySpace.DEVICE) -> DeviceMemory:
+        """The block returns to the pool when its last DeviceMemory dies, whether it was given back or not."""
+        self._blocks.reserve(size)
+        try:
+            block = POOL.allocate(size)
+        except BaseException:
+            self._blocks.cancel(size)
+            raise
+        address = address_of(block)
+        self._blocks.add(block, address, size)
+        return DeviceMemory(address, size, block, space, self.ordinal)
 
     def deallocate(self, memory: DeviceMemory) -> None:
-        """Do nothing: the block returns to the pool when its last DeviceMemory dies."""
+        self._blocks.remove(memory)
 
     def synchronous_memcpy(self, destination: DeviceMemory, source: DeviceMemory, size: int) -> None:
-        if not 0 <= size <= min(destination.size, source.size):
-            raise BackendError(
-                f"cannot copy {size} bytes from a block of {source.size} to one of {destination.size}",
-                remedy="copy no more than the smaller block holds",
-            )
+        check_copy(size, destination.size, source.size)
         ctypes.memmove(destination.address, source.address, size)
 
-    def create_stream(self) -> HostStream:
-        return HostStream()
+    def synchronous_memcpy_from_host(self, destination: DeviceMemory, source: np.ndarray) -> None:
+        data = bytes_of(source)
+        check_copy(data.size, destination.size, data.size)
+        ctypes.memmove(destination.address, address_of(data), data.size)
+
+    def synchronous_memcpy_to_host(self, destination: np.ndarray, source: DeviceMemory) -> None:
+        data = bytes_of(destination)
+        check_copy(data.size, data.size, source.size)
+        ctypes.memmove(address_of(data), source.address, data.size)
+
+    def create_stream(self) -> ThreadStream:
+        return ThreadStream(self, _call)
+
+    def create_event(self) -> ThreadEvent:
+        return ThreadEvent()
+
+    def create_timer(self, stream: ThreadStream) -> ThreadTimer:  # type: ignore[override]  # its own streams only
+        return ThreadTimer(stream)
+
+    def host_view(self, memory: DeviceMemory) -> np.ndarray:
+        return np.ctypeslib.as_array((ctypes.c_uint8 * memory.size).from_address(memory.address))
+
+    def load_kernel(self, spec: KernelSpec) -> Kernel:
+        """spec.code: an object file for this processor, with the kernel's function in the ABI of ARCHITECTURE.md."""
+        code = load([spec.code])
+        function = ctypes.CFUNCTYPE(None, *[ctypes.c_void_p] * spec.arguments)(code.address(spec.name))
+        return Kernel(spec.name, spec.arguments, (function, code))
+
+    def statistics(self) -> AllocatorStatistics:
+        return self._blocks.statistics()
+
+    def set_memory_limit(self, limit: int | None) -> None:
+        """Of the blocks that this executor allocates; `testbed.set_memory_limit` is for all memory of runs."""
+        self._blocks.limit(limit)
 
 
-class HostTransferManager(TransferManager):
-    def byte_size_requirement(self, shape: Shape) -> int:
-        return sum(leaf.bytes for _, leaf in shape.leaves())
+def _call(kernel: Kernel, arguments: Sequence[DeviceMemory]) -> None:
+    kernel.handle[0](*(memory.address for memory in arguments))
 
-    def transfer_to_device(self, executor: StreamExecutor, array: np.ndarray, shape: Shape) -> DeviceMemory:
-        leaf = Leaf("array", 0, shape, 1)
-        address, physical = leaf.address(array)
-        memory = executor.allocate(shape.bytes)
-        ctypes.memmove(memory.address, address, physical.nbytes)
-        return memory
 
-    def transfer_from_device(self, executor: StreamExecutor, memory: DeviceMemory, shape: Shape) -> np.ndarray:
-        if memory.size < shape.bytes:
-            raise BackendError(f"{shape} needs {shape.bytes} bytes, the block has {memory.size}")
-        leaf = Leaf("array", 0, shape, 1)
-        physical = leaf.allocate_physical()
-        ctypes.memmove(address_of(physical), memory.address, shape.bytes)
-        return np.asarray(leaf.logical(physical), order="C")
+class HostTransferManager(GenericTransferManager):
+    pass
 
 
 class HostPlatform(Platform):
     name = "host"
+    capabilities = frozenset(Capability) - {Capability.PEER_COPIES}
 
     def visible_device_count(self) -> int:
         return 1
 
     def executor(self, ordinal: int = 0) -> HostStreamExecutor:
         self.check_ordinal(ordinal)
-        return HostStreamExecutor()
+        return self._executors(ordinal)
+
+    @functools.cache  # noqa: B019  # platforms live as long as the process
+    def _executors(self, ordinal: int) -> HostStreamExecutor:
+        return HostStreamExecutor(self, ordinal)
 
     def compiler(self) -> HostCompiler:
         return HostCompiler()
 
     def transfer_manager(self) -> HostTransferManager:
-        return HostTransferManager()
+        return HostTransferManager(self.name)

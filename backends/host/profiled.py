@@ -13,9 +13,10 @@ from ...thunks.kinds import ProfileThunk, SequentialThunk
 from ...thunks.marked import marked, numbered_steps, without_marks
 from ..base import CompileOptions, EmitFor
 from . import program as host_program
-from .compiler import by_stack, ir_of
+from .compiler import ir_of
 from .estimate import seconds_by_kernel
 from .executable import HostExecutable
+from .parts import by_stack
 
 
 @dataclass(frozen=True, eq=False, slots=True)

@@ -133,6 +133,7 @@ def runs(command, add, folder):
         "show": [(["show", add], 0)],
         "exec": [(["exec", program], 0), (["exec", str(folder / "feed.tbx")], 0)],
         "inspect": [(["inspect", program, "--host"], 0)],
+        "platforms": [(["platforms"], 0)],
         "opt": [(["opt", add, "--passes", "dce", "--print-after", "dce"], 0)],
         "import": [(["import", damaged_dump(folder)], 0)],
         "toggles": [(["toggles", "--ledger", str(held_ledger(folder))], 1)],
@@ -140,7 +141,7 @@ def runs(command, add, folder):
 
 
 @pytest.mark.parametrize(
-    "command", ["run", "diff", "bench", "ab", "show", "opt", "exec", "inspect", "import", "toggles"]
+    "command", ["run", "diff", "bench", "ab", "show", "opt", "exec", "inspect", "import", "platforms", "toggles"]
 )
 def test_documents_have_the_keys_of_the_page(command, add, tmp_path, capsys):
     page = sections()

@@ -1,0 +1,74 @@
+"""The blocks of a device that are in use: for statistics, limits, and blocks that are given back twice."""
+
+from __future__ import annotations
+
+import threading
+import weakref
+
+from .device import AllocatorStatistics, BackendError, DeviceMemory
+
+
+class Blocks:
+    """Addresses and sizes of the blocks in use. Threads may call it at the same time."""
+
+    def __init__(self) -> None:
+        self._lock = threading.Lock()
+        self._used: dict[int, int] = {}
+        self._in_use = self._peak = self._count = self._largest = 0
+        self._limit: int | None = None
+
+    def limit(self, limit: int | None) -> None:
+        if limit is not None and limit < 0:
+            raise BackendError(f"no memory limit of {limit} bytes", remedy="give 0 or more, or None")
+        with self._lock:
+            self._limit = limit
+
+    def reserve(self, size: int) -> None:
+        """Count a block before it is made. Raises BackendError past the limit, or for less than no bytes."""
+        if size < 0:
+            raise BackendError(f"cannot allocate {size} bytes", remedy="give 0 or more")
+        with self._lock:
+            if self._limit is not None and self._in_use + size > self._limit:
+                what = f"cannot allocate {size} bytes: {self._in_use} of {self._limit} are in use"
+                raise BackendError(what, remedy="give back blocks, or raise the memory limit")
+            self._in_use += size
+            self._peak, self._largest = max(self._peak, self._in_use), max(self._largest, size)
+            self._count += 1
+
+    def add(self, owner: object, address: int, size: int) -> None:
+        """The block that was reserved is at this address, until it is removed or its owner dies."""
+        with self._lock:
+            self._used[address] = size
+        weakref.finalize(owner, self.forget, address).atexit = False
+
+    def cancel(self, size: int) -> None:
+        """The block that was reserved could not be made."""
+        with self._lock:
+            self._in_use -= size
+
+    def check(self, address: int) -> None:
+        """Raises BackendError if no block begins there."""
+        with self._lock:
+            known = address in self._used
+        if not known:
+            raise _unknown(address)
+
+    def remove(self, memory: DeviceMemory) -> None:
+        if not self.forget(memory.address):
+            raise _unknown(memory.address)
+
+    def forget(self, address: int) -> bool:
+        """Whether there was a block, which is not in use any more."""
+        with self._lock:
+            size = self._used.pop(address, None)
+            self._in_use -= size or 0
+        return size is not None
+
+    def statistics(self) -> AllocatorStatistics:
+        with self._lock:
+            return AllocatorStatistics(self._in_use, self._peak, self._count, self._largest, self._limit)
+
+
+def _unknown(address: int) -> BackendError:
+    what = f"no block of this device is at {address:#x}"
+    return BackendError(what, remedy="give one that it allocated, and that was not given back")
