@@ -32,7 +32,8 @@ class Emitter:
 
     emit: requests → one LLVM module. unsupported: all errors that `emit` would raise. shadow: another stack, whose
     kernels run behind these, on copies, and are compared with them. alone: its IR says what holds for one call of a
-    kernel only (invariant loads), so no kernel of it becomes a part of a loop.
+    kernel only (invariant loads), so no kernel of it becomes a part of a loop. language: of the text that it emits:
+    llvm, or c, which then is one file for all kernels of a program.
     """
 
     name: str
@@ -40,6 +41,7 @@ class Emitter:
     unsupported: Callable[[Sequence[KernelRequest]], Sequence[TestbedError]] = lambda requests: ()
     shadow: Emitter | None = None
     alone: bool = False
+    language: str = "llvm"
 
 
 EmitFor = Callable[["KernelRequest"], Emitter]

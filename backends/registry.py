@@ -19,6 +19,7 @@ from ..hlo.errors import TestbedError
 from .base import BackendError, Capability, Platform
 
 BUILT_IN: dict[str, str] = {
+    "c": ".c.platform:CPlatform",
     "host": ".host.platform:HostPlatform",
     "interpreter": ".interpreter.platform:InterpreterPlatform",
 }

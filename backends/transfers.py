@@ -7,7 +7,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any, Protocol
 
-from ..hlo.dtypes import FROM_NUMPY
+from ..hlo import dtypes
 from ..hlo.errors import InputError
 from ..hlo.later import np
 from ..hlo.shapes import Shape
@@ -158,7 +158,7 @@ def _major_to_minor(shape: Shape) -> tuple[int, ...]:
 
 def _check(array: np.ndarray, shape: Shape) -> None:
     """Raise InputError unless dtype and dimensions are the shape's; the byte order may differ."""
-    given = FROM_NUMPY.get(array.dtype.newbyteorder("="))
+    given = dtypes.FROM_NUMPY.get(array.dtype.newbyteorder("="))
     if given is not shape.dtype or array.shape != shape.dims:
         name = given.value if given else str(array.dtype)
         what = f"expected {shape.without_layout()}, given {name}[{','.join(map(str, array.shape))}]"

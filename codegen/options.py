@@ -109,7 +109,8 @@ class EmitOptions:
 
 @dataclass(frozen=True, slots=True)
 class EmittedModule:
-    """One LLVM module as text. stages: earlier IRs as (file extension, text), if requested.
+    """One LLVM module as text. stages: earlier IRs as (file extension, text), if requested. language: of the text, if
+    that is another one: c.
 
     ranged: names of the kernels that take ranges. Their last parameters are `i64 begin, i64 end`: the kernel computes
     the steps [begin, end) of its request's partition. Both are multiples of its `least`, or `extent`; begin < end.
@@ -120,6 +121,7 @@ class EmittedModule:
     stages: tuple[tuple[str, str], ...] = ()
     ranged: frozenset[str] = frozenset()
     objects: tuple[bytes, ...] = ()
+    language: str = "llvm"
 
 
 VECTOR_BITS = (("+avx512f", 512), ("+avx", 256), ("+sse2", 128), ("+neon", 128), ("+v", 128), ("+altivec", 128))

@@ -20,6 +20,7 @@ ROOMS: dict[str, str] = {
     "legacy": "..legacy",
     "mlir": "..mlir_emitters",
     "library": "..codegen.library",
+    "c": "..backends.c",
     "ffi": "..ffi",
 }
 """Name → room. A stack offers `emit(requests, options)` and `unsupported(requests)`. No flag names the last two: a
@@ -45,7 +46,7 @@ def choose(flags: Flags, request: KernelRequest) -> str:
     stacks = stacks_of(flags, instruction) - {flags.xla} or {DEFAULT}
     if len(stacks) == 1:
         return stacks.pop()
-    return DEFAULT if DEFAULT in stacks else SHADOW
+    return SHADOW if stacks == {SHADOW, "mlir"} else DEFAULT
 
 
 def stacks_of(flags: Flags, instruction: Instruction) -> set[str]:
@@ -88,7 +89,7 @@ def emitter(name: str) -> Emitter:
             f"this testbed has no {name} emitters: they are removed", remedy=f"use --emitters {', '.join(present())}"
         )
     room = import_module(ROOMS[name], __package__)
-    return Emitter(name, room.emit, room.unsupported)
+    return Emitter(name, room.emit, room.unsupported, language=getattr(room, "LANGUAGE", "llvm"))
 
 
 def emit_for(flags: Flags, xla: Emitter | None = None) -> EmitFor:

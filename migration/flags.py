@@ -28,12 +28,15 @@ LEDGER = "ledger"
 SHADOW = "shadow"
 """Both stacks: the results are those of legacy, and mlir's are compared with them."""
 
+OTHERS = ("c",)
+"""Stacks that nothing migrates to or from."""
+
 XLA_STACKS = ("xla-old", "xla-new", "xla-old-ir", "xla-new-ir")
 """XLA:CPU's own kernels in XLA's own program, made by its old or its new emitters: as XLA compiled them, or (-ir) from
 its LLVM IR by our LLVM. What has no kernel of XLA's runs on the default stack.
 """
 
-WORDS = (*STACK_NAMES, SHADOW, *XLA_STACKS)
+WORDS = (*STACK_NAMES, SHADOW, *OTHERS, *XLA_STACKS)
 
 FAMILIES: dict[str, frozenset[Op]] = {
     "elementwise": frozenset(opcodes([Family.UNARY, Family.BINARY, Family.TERNARY, Family.CONVERT])),

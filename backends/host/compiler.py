@@ -10,8 +10,11 @@ from dataclasses import dataclass, field, replace
 from itertools import pairwise
 from typing import TypeVar
 
+from ...codegen.c_compiler import build_c_object, c_assembly
+from ...codegen.cache import ObjectCache
 from ...codegen.load import load
 from ...codegen.optimize import CompiledObject, assembly, build_object, optimize
+from ...codegen.options import EmitOptions, EmittedModule
 from ...codegen.threads import processors
 from ...hlo.errors import InputError
 from ...hlo.ir import Module
@@ -144,7 +147,7 @@ def _chosen(emit_for: EmitFor | None) -> EmitFor:
 
 def ir_of(names: Collection[str], parts: Sequence[Part], options: CompileOptions) -> list[str]:
     """LLVM IR of some kernels that may be inlined, a module for each stack."""
-    inlining = [part for part in parts if not part.emitter.alone]
+    inlining = [part for part in parts if part.emitter.language == "llvm" and not part.emitter.alone]
     chosen = [(part.emitter, [r for r in part.requests if r.name in names]) for part in inlining]
     emit = replace(options.emit, keep_stages=False)
     return [emitter.emit(requests, emit).llvm_ir for emitter, requests in chosen if requests]
@@ -158,22 +161,22 @@ def _build(
     """
     ranged: set[str] = set()
     called: dict[bytes, None] = {}
-    batches = [(part.emitter, batch) for part in parts for batch in batches_of(part.requests)]
+    batches = [(part.emitter, batch) for part in parts for batch in _batches(part)]
     emit = replace(options.emit, keep_stages=False)
 
-    def emitted(emitter: Emitter, batch: Sequence[KernelRequest]) -> str:
+    def emitted(emitter: Emitter, batch: Sequence[KernelRequest]) -> EmittedModule:
         with watch.measure("emit"):
             module = emitter.emit(batch, emit)
         ranged.update(module.ranged)
         called.update(dict.fromkeys(module.objects))
-        return module.llvm_ir
+        return module
 
     if len(batches) <= 1:
-        objects = [build_object(emitted(*batch), emit, options.cache) for batch in batches]
+        objects = [_object(emitted(*batch), emit, options.cache) for batch in batches]
         return [*objects, *map(_given, called)], frozenset(ranged), beside(frozenset(ranged))
     pool = ThreadPoolExecutor(min(len(batches), processors()), thread_name_prefix="compile")
     try:
-        futures = [pool.submit(build_object, emitted(*batch), emit, options.cache) for batch in batches]
+        futures = [pool.submit(_object, emitted(*batch), emit, options.cache) for batch in batches]
         other = beside(frozenset(ranged))
         objects = [future.result() for future in futures]
         return [*objects, *map(_given, called)], frozenset(ranged), other
@@ -184,6 +187,16 @@ def _build(
 def _given(data: bytes) -> CompiledObject:
     """An object that somebody else compiled."""
     return CompiledObject(data, 0.0, 0.0, cached=True)
+
+
+def _object(module: EmittedModule, emit: EmitOptions, cache: ObjectCache | None) -> CompiledObject:
+    if module.language == "llvm":
+        return build_object(module.llvm_ir, emit, cache)
+    return build_c_object(module.llvm_ir, emit, cache)
+
+
+def _batches(part: Part) -> list[Sequence[KernelRequest]]:
+    return batches_of(part.requests) if part.emitter.language == "llvm" else [part.requests]
 
 
 def batches_of(requests: Sequence[KernelRequest]) -> list[Sequence[KernelRequest]]:
@@ -204,8 +217,11 @@ def _stages(parts: Sequence[Part], options: CompileOptions) -> Iterator[tuple[st
     emit = replace(options.emit, keep_stages=True)
     for part in parts:
         module = part.emitter.emit(part.requests, emit)
-        named = [*module.stages, ("ll", module.llvm_ir)]
-        named.append(("optimized.ll", optimize(module.llvm_ir, emit)))
-        named.append(("s", assembly(module.llvm_ir, emit)))
+        if module.language == "llvm":
+            named = [*module.stages, ("ll", module.llvm_ir)]
+            named.append(("optimized.ll", optimize(module.llvm_ir, emit)))
+            named.append(("s", assembly(module.llvm_ir, emit)))
+        else:
+            named = [("c", module.llvm_ir), ("s", c_assembly(module.llvm_ir, emit))]
         for number, (name, text) in enumerate(named, 1):
             yield f"{part.emitter.name}.{number}.{name}", text

@@ -1,5 +1,7 @@
 """The conformance suite of back ends: on those of this repository, and on some with faults, which it must notice."""
 
+import shutil
+
 import numpy as np
 import pytest
 
@@ -137,3 +139,9 @@ def test_programs_that_are_run_must_not_be_left_out():
     Suite().test_programs_have_the_evaluators_results()
     with pytest.raises(AssertionError, match="nothing was refused"):
         Suite().test_other_programs_are_refused_in_one_line()
+
+
+@pytest.mark.skipif(not shutil.which("cc"), reason="needs a C compiler")
+class TestC(BackendConformance):
+    platform = "c"
+    kernel = property(lambda self: _object())

@@ -1,0 +1,59 @@
+"""The platform `c`: the host's devices, runs and transfers, with kernels that a C compiler builds."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from ...codegen import library
+from ...codegen.c_compiler import c_compiler
+from ...codegen.errors import CodegenError
+from ...hlo.library.calls import LIBRARY
+from ...planning.plan import KernelRequest, Plan
+from ..base import AheadOptions, CompileOptions, EmitFor, Emitter
+from ..host.compiler import HostCompiler
+from ..host.platform import HostPlatform
+from . import LANGUAGE, emit, unsupported
+
+if TYPE_CHECKING:
+    from ..host.executable import HostExecutable
+
+EMITTER = Emitter("c", emit, unsupported, language=LANGUAGE)
+LIBRARIES = Emitter("library", library.emit, library.unsupported)
+
+
+def emit_in_c(request: KernelRequest) -> Emitter:
+    """C for all but the ops that LAPACK or an FFT computes."""
+    return LIBRARIES if request.instruction.opcode in LIBRARY else EMITTER
+
+
+class CPlatformCompiler(HostCompiler):
+    """The host's compiler with one stack: `emit_for` is not used."""
+
+    platform_name = "c"
+
+    def compile(self, program: Plan, emit_for: EmitFor | None, options: CompileOptions) -> HostExecutable:
+        c_compiler()  # one line if there is none, before any work
+        executable = super().compile(program, emit_in_c, options)
+        executable.platform_name = "c"
+        return executable
+
+    def compile_ahead_of_time(self, program: Plan, emit_for: EmitFor | None, options: AheadOptions) -> dict[str, bytes]:
+        from .ahead import compile_c_ahead
+
+        return compile_c_ahead(program, options)
+
+
+class CPlatform(HostPlatform):
+    """The host CPU without LLVM. Unavailable where there is no C compiler."""
+
+    name = "c"
+
+    def unavailable(self) -> str | None:
+        try:
+            c_compiler()
+        except CodegenError as error:
+            return str(error)
+        return None
+
+    def compiler(self) -> CPlatformCompiler:
+        return CPlatformCompiler()
