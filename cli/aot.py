@@ -26,7 +26,7 @@ RELOCATIONS = ("static", "pic", "pie")
 @click.option(
     "--relocation-model", type=click.Choice(RELOCATIONS), default="pic", show_default=True, help="How it is linked."
 )
-@emitters_option("legacy, mlir, ledger, or flags: mlir,reduce=legacy.")
+@emitters_option("legacy, mlir, ledger, flags: mlir,reduce=legacy; or c: C99 instead of an object file.")
 def command(
     module: str,
     output: str,
@@ -37,9 +37,9 @@ def command(
     relocation_model: str,
     emitters: str,
 ) -> int:
-    """Compile MODULE ahead of time: NAME.o, NAME.h, and an example main.c with its Makefile.
+    """Compile MODULE ahead of time: NAME.o (or NAME.c), NAME.h, and an example main.c with its Makefile.
 
-    The object needs nothing but libm. Its function runs on one thread and gives the bits of testbed run with the same
+    It needs nothing but libm. Its function runs on one thread and gives the bits of testbed run with the same
     CPU.
     """
     from ..backends.host.ahead import AheadOptions

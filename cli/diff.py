@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from functools import partial
 from typing import TYPE_CHECKING, Any
 
 import click
@@ -24,6 +25,9 @@ if TYPE_CHECKING:
     from ..migration.stacks import Prepared, Run
 
 
+Make = Callable[["Program"], "Prepared"]
+"""Compiles a program for a stack or a platform."""
+
 PEERS = ("evaluator", "legacy", "mlir")
 DEFAULT = f"{','.join(PEERS)}, and xla where jaxlib is installed"
 
@@ -35,9 +39,17 @@ DEFAULT = f"{','.join(PEERS)}, and xla where jaxlib is installed"
 @click.option(
     "--stacks",
     type=STACK_LIST,
-    help=f"Stacks from: evaluator, optimized (the evaluator after all passes), legacy, mlir, xla. [default: {DEFAULT}]",
+    help="Stacks from: evaluator, optimized (the evaluator after all passes), legacy, mlir, c, xla. "
+    f"[default: {DEFAULT}]",
 )
-@click.option("--emitters", metavar="FLAGS", help="Emitters of the mlir stack, such as mlir,reduce=legacy.")
+@click.option(
+    "--platforms",
+    metavar="NAMES",
+    help="Compare platforms instead, such as host,c,interpreter (testbed platforms lists them).",
+)
+@click.option(
+    "--emitters", metavar="FLAGS", help="Emitters of the mlir stack, or of the platform host: mlir,reduce=legacy."
+)
 @xla_flags_option
 @host_program_option
 @click.option(
@@ -63,6 +75,7 @@ def command(
     inputs: Inputs,
     replacements: tuple[str, ...],
     stacks: str | None,
+    platforms: str | None,
     emitters: str | None,
     xla_flags: str | None,
     host_program: str,
@@ -78,18 +91,23 @@ def command(
     from ..differential.bounds import Tolerance
     from ..migration.stacks import STACKS, parse_stacks
 
-    names = parse_stacks(stacks, list(STACKS)) if stacks else PEERS + (("xla",) if installed() else ())
-    if len(names) < 2:
+    if platforms and stacks:
+        raise click.UsageError("--platforms and --stacks exclude each other")
+    if platforms:
+        stacks, make = platforms, _on_platforms(platforms, emitters, host_program)
+    else:
+        names = parse_stacks(stacks, list(STACKS)) if stacks else PEERS + (("xla",) if installed() else ())
+        make = _on_stacks(names, {"mlir": emitters, "xla": xla_flags}, host_program)
+    if len(make) < 2:
         raise click.UsageError("--stacks needs two stacks or more to compare")
     asked = any(bound is not None for bound in (atol, rtol, ulp))
-    flags = {"mlir": emitters, "xla": xla_flags}
     given = Tolerance(atol or 0.0, rtol or 0.0, ulp or 0.0) if asked else None
 
     def one(_: str, program: Program) -> tuple[int, dict[str, Any]]:
         program = with_replacements(program, replacements)
         bounds = _bounds(program, given)
         compared: list[Compared] = []
-        for done in _iterations(program, names, flags, host_program, inputs, iterations, bounds):
+        for done in _iterations(program, make, inputs, iterations, bounds):
             compared.append(done)
             if not as_json:
                 if iterations > 1:
@@ -114,11 +132,22 @@ def _bounds(program: Program, given: Tolerance | None) -> Sequence[Bound | Toler
     return bounds_of(program.module) if given is None else [given] * len(result_leaves(program.module))
 
 
+def _on_stacks(names: Sequence[str], flags: Mapping[str, str | None], host_program: str) -> Mapping[str, Make]:
+    from ..migration.stacks import prepare
+
+    return {name: partial(prepare, name, emitters=flags.get(name), host_program=host_program) for name in names}
+
+
+def _on_platforms(text: str, emitters: str | None, host_program: str) -> Mapping[str, Make]:
+    from ..migration.platforms import parse_platforms, prepare_on_platform
+
+    names = parse_platforms(text)
+    return {name: partial(prepare_on_platform, name, emitters=emitters, host_program=host_program) for name in names}
+
+
 def _iterations(
     program: Program,
-    names: Sequence[str],
-    flags: Mapping[str, str | None],
-    host_program: str,
+    make: Mapping[str, Make],
     inputs: Inputs,
     count: int,
     bounds: Sequence[Bound | Tolerance],
@@ -127,19 +156,19 @@ def _iterations(
     from ..differential.permitted import BUDGET, Permitted
     from ..differential.verdict import judge
     from ..hlo.errors import UnsupportedError
-    from ..migration.stacks import prepare, run_prepared
+    from ..migration.stacks import run_prepared
 
     prepared: dict[str, Prepared] = {}
     refusals: dict[str, str] = {}
     for number in range(count):
         values = inputs.values(program, number)
         runs: dict[str, Run] = {}
-        for name in names:
+        for name, prepare in make.items():
             if name in refusals:
                 continue
             try:
                 if name not in prepared:
-                    prepared[name] = prepare(name, program, flags.get(name), host_program=host_program)
+                    prepared[name] = prepare(program)
                 runs[name] = run_prepared(prepared[name], values.inputs)
             except UnsupportedError as error:
                 refusals[name] = str(error)

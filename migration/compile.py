@@ -10,7 +10,7 @@ from ..formats.program import Program
 from ..formats.text.printer import print_module
 from ..hlo.ir import Module
 from .choose import emit_for
-from .flags import Flags
+from .flags import OTHERS, Flags
 from .programs import plan_of
 from .xla_programs import compile_xla
 
@@ -50,12 +50,15 @@ def compile_program(
 
 
 def compile_program_ahead(program: Program, flags: Flags, options: AheadOptions) -> dict[str, bytes]:
-    """Compile a loaded program ahead of time: files by name, as `backends.host.ahead.compile_ahead`."""
-    from ..backends.host.ahead import compile_ahead
+    """Compile a loaded program ahead of time: files by name, as `backends.host.ahead.compile_ahead`; or one C file."""
     from ..hlo.verify.verifier import verify
 
     plan = plan_of(program)
     if plan is None:
         verify(program.module)
         plan = HostCompiler().run_hlo_passes(program.module, CompileOptions(options.emit))
-    return compile_ahead(plan, emit_for(flags), options)
+    if str(flags) in OTHERS:
+        from ..backends.registry import platform
+
+        return platform(str(flags)).compiler().compile_ahead_of_time(plan, None, options)
+    return HostCompiler().compile_ahead_of_time(plan, emit_for(flags), options)

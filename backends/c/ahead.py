@@ -91,16 +91,15 @@ def program_text(name: str, plan: Plan, image: Image, signature: Signature, aren
 
 
 _MAKEFILE = """\
-# Builds the example. CC: any C99 compiler, for any processor.
+# Builds the example. CC: any C compiler, for any processor; the program is C99, the example C11.
 CFLAGS ?= -O2
-CFLAGS += -std=c99
 LDFLAGS +=
 
 example: main.c {name}.h {name}.o
 \t$(CC) $(CFLAGS) -o $@ main.c {name}.o $(LDFLAGS) -lm
 
 {name}.o: {name}.c
-\t$(CC) $(CFLAGS) -w -c -o $@ {name}.c
+\t$(CC) $(CFLAGS) -std=c99 -w -c -o $@ {name}.c
 
 clean:
 \trm -f example {name}.o

@@ -37,6 +37,7 @@ def compile_ahead(plan: Plan, emit_for: EmitFor, options: AheadOptions) -> dict[
     _refuse_handlers(plan)
     refuse_queues(plan.kernels)
     parts = by_stack(plan.kernels, emit_for)
+    _refuse_languages(parts)
     refuse_unsupported(parts)
     thunks = from_plan(plan)
     emitters = {request.name: part.emitter.name for part in parts for request in part.requests}
@@ -54,6 +55,15 @@ def compile_ahead(plan: Plan, emit_for: EmitFor, options: AheadOptions) -> dict[
         "main.c": example(name).encode(),
         "Makefile": makefile(name, options.emit.target, options.relocation_model).encode(),
     }
+
+
+def _refuse_languages(parts: Sequence[Part]) -> None:
+    """An object file here is made by LLVM alone."""
+    other = next((part for part in parts if part.emitter.language != "llvm"), None)
+    if other is not None:
+        name = other.requests[0].name
+        remedy = f"--emitters {other.emitter.name} for all of them, or for none"
+        raise InputError(f"ahead of time: kernel {name} by {other.emitter.name} among kernels by LLVM", remedy=remedy)
 
 
 def entry_point(plan: Plan, options: AheadOptions) -> str:

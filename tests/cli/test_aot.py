@@ -1,6 +1,8 @@
 """`testbed aot`: what it writes, and that a folder appears whole or not at all."""
 
 import os
+import shutil
+import subprocess
 from pathlib import Path
 
 import numpy as np
@@ -122,3 +124,14 @@ def test_bad_input_is_one_line(arguments, message, folder, capsys):
     lines = capsys.readouterr().err.splitlines()
     assert len(lines) == 1 and message in lines[0]
     assert sorted(folder.iterdir()) == before and (folder / "file").read_text() == "kept"
+
+
+@pytest.mark.skipif(not (shutil.which("cc") and shutil.which("make")), reason="needs cc and make")
+def test_a_c_file_instead_of_an_object(folder, capsys):
+    assert main(["aot", "small.hlo", "--emitters", "c", "--entry-point", "run", "-o", "made"]) == 0
+    assert sorted(p.name for p in (folder / "made").iterdir()) == ["Makefile", "main.c", "run.c", "run.h"]
+    assert subprocess.run(["make", "-s", "-C", "made"], cwd=folder, capture_output=True).returncode == 0
+    assert subprocess.run(["made/example"], cwd=folder, capture_output=True).returncode == 0
+    assert main(["aot", "small.hlo", "--emitters", "legacy,elementwise=c", "-o", "mixed"]) == 2
+    assert "--emitters c for all of them, or for none" in capsys.readouterr().err
+    assert not (folder / "mixed").exists()

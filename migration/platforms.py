@@ -1,0 +1,43 @@
+"""Programs on platforms, each with its own compiler, so that their results can be compared: as XLA's run_hlo_module."""
+
+from __future__ import annotations
+
+import time
+
+from ..backends.base import BackendError, CompileOptions
+from ..backends.registry import platform, platforms
+from ..formats.program import Program
+from ..hlo.errors import InputError
+from ..hlo.verify.verifier import verify
+from .choose import emit_for
+from .flags import Flags
+from .stacks import Prepared
+
+
+def parse_platforms(text: str) -> tuple[str, ...]:
+    """Names of platforms, comma-separated. Raises InputError for a repeated name, BackendError for one that is unknown
+    or has no device here.
+    """
+    names = tuple(name.strip() for name in text.split(",") if name.strip())
+    if len(set(names)) != len(names) or len(names) < 2:
+        known = ", ".join(platforms())
+        raise InputError(f"{text!r} does not name two different platforms or more", remedy=f"choose from {known}")
+    for name in names:
+        why = platform(name).unavailable()
+        if why is not None:
+            raise BackendError(f"platform {name}: {why}", remedy="testbed platforms lists what there is")
+    return names
+
+
+def prepare_on_platform(
+    name: str, program: Program, emitters: str | None = None, host_program: str = "auto"
+) -> Prepared:
+    """Compile a program for a platform. emitters: the stacks of one that has a choice; legacy by default."""
+    compiler, options = platform(name).compiler(), CompileOptions(host_program=host_program)
+    start = time.perf_counter()
+    verify(program.module)
+    made = compiler.run_hlo_passes(program.module, options)
+    executable = compiler.compile(made, emit_for(Flags.parse(emitters or "legacy")), options)
+    seconds = time.perf_counter() - start
+    executable.close_infeed()  # nobody else could fill it
+    return Prepared(executable.execute, seconds, tuple(executable.kernels), executable)
