@@ -13,7 +13,7 @@ class Blocks:
 
     def __init__(self) -> None:
         self._lock = threading.Lock()
-        self._used: dict[int, int] = {}
+        self._used: dict[int, tuple[int, object]] = {}
         self._in_use = self._peak = self._count = self._largest = 0
         self._limit: int | None = None
 
@@ -35,11 +35,13 @@ class Blocks:
             self._peak, self._largest = max(self._peak, self._in_use), max(self._largest, size)
             self._count += 1
 
-    def add(self, owner: object, address: int, size: int) -> None:
+    def add(self, address: int, size: int, owner: object = None) -> None:
         """The block that was reserved is at this address, until it is removed or its owner dies."""
+        use = object()  # of this block, not of the next one at the same address
         with self._lock:
-            self._used[address] = size
-        weakref.finalize(owner, self.forget, address).atexit = False
+            self._used[address] = size, use
+        if owner is not None:
+            weakref.finalize(owner, self._forget, address, use).atexit = False
 
     def cancel(self, size: int) -> None:
         """The block that was reserved could not be made."""
@@ -54,15 +56,18 @@ class Blocks:
             raise _unknown(address)
 
     def remove(self, memory: DeviceMemory) -> None:
-        if not self.forget(memory.address):
+        if not self._forget(memory.address):
             raise _unknown(memory.address)
 
-    def forget(self, address: int) -> bool:
-        """Whether there was a block, which is not in use any more."""
+    def _forget(self, address: int, use: object = None) -> bool:
+        """Whether there was a block (this one, if it is given), which is not in use any more."""
         with self._lock:
-            size = self._used.pop(address, None)
-            self._in_use -= size or 0
-        return size is not None
+            found = self._used.get(address)
+            if found is None or use not in (None, found[1]):
+                return False
+            del self._used[address]
+            self._in_use -= found[0]
+            return True
 
     def statistics(self) -> AllocatorStatistics:
         with self._lock:

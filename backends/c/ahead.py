@@ -83,7 +83,7 @@ def program_text(name: str, plan: Plan, image: Image, signature: Signature, aren
     for number, part in signature.copied:
         lines.append(f"memcpy(out{number}, {bases[part.allocation]} + {part.offset}, {part.size});")
     body = "\n".join(f"  {line}" for line in (*lines, "return 0;"))
-    constants = "".join(constant_text(f"constant{index}", block) for index, block in image.constants.items())
+    constants = "".join(constant_text(f"constant{index}", bytes(block)) for index, block in image.constants.items())
     kernels = kernels_text(plan.emitted, options, "static ")
     head = f"int {name}(const void *const *inputs, void *const *outputs, void *scratch)"
     declared = "(void)inputs; (void)outputs;"

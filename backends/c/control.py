@@ -56,8 +56,7 @@ def _place(slice_: BufferSlice, bases: Bases) -> str:
     return f"(void *)({base} + {slice_.offset})" if slice_.offset else f"(void *)({base})"
 
 
-def constant_text(name: str, block: np.ndarray) -> str:
+def constant_text(name: str, data: bytes) -> str:
     """The bytes of a constant, aligned for any type."""
-    data = block.tobytes()
     words = np.frombuffer(data + bytes(-len(data) % 8), np.uint64).tolist() or [0]
     return f"static const uint64_t {name}[] = {{{', '.join(f'UINT64_C({w})' for w in words)}}};\n"

@@ -4,10 +4,11 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
+from ... import ffi
 from ...codegen import library
 from ...codegen.c_compiler import c_compiler
 from ...codegen.errors import CodegenError
-from ...hlo.library.calls import LIBRARY
+from ...hlo.library.calls import LIBRARY, is_foreign
 from ...planning.plan import KernelRequest, Plan
 from ..base import AheadOptions, CompileOptions, EmitFor, Emitter
 from ..host.compiler import HostCompiler
@@ -19,11 +20,14 @@ if TYPE_CHECKING:
 
 EMITTER = Emitter("c", emit, unsupported, language=LANGUAGE)
 LIBRARIES = Emitter("library", library.emit, library.unsupported)
+HANDLERS = Emitter("ffi", ffi.emit, ffi.unsupported)
 
 
 def emit_in_c(request: KernelRequest) -> Emitter:
-    """C for all but the ops that LAPACK or an FFT computes."""
-    return LIBRARIES if request.instruction.opcode in LIBRARY else EMITTER
+    """C for all but the ops that LAPACK, an FFT or a handler of custom calls computes."""
+    if request.instruction.opcode not in LIBRARY:
+        return EMITTER
+    return HANDLERS if is_foreign(request.instruction) else LIBRARIES
 
 
 class CPlatformCompiler(HostCompiler):

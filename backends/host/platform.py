@@ -52,7 +52,7 @@ class HostStreamExecutor(StreamExecutor):
             self._blocks.cancel(size)
             raise
         address = address_of(block)
-        self._blocks.add(block, address, size)
+        self._blocks.add(address, size, block)
         return DeviceMemory(address, size, block, space, self.ordinal)
 
     def deallocate(self, memory: DeviceMemory) -> None:

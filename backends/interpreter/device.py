@@ -65,7 +65,7 @@ class InterpreterStreamExecutor(StreamExecutor):
             address = self._next
             self._next += max(-(-size // ALIGNMENT), 1) * ALIGNMENT
         block = Block(address, content)
-        self._blocks.add(block, address, size)
+        self._blocks.add(address, size, block)
         return DeviceMemory(address, size, block, space, self.ordinal)
 
     def deallocate(self, memory: DeviceMemory) -> None:
