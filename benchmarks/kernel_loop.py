@@ -22,8 +22,6 @@ Repeat = Callable[[int], object]
 def kernel_loop(executable: HostExecutable, inputs: Sequence[np.ndarray]) -> Repeat | None:
     """The loop; None for a program with control flow. inputs are read in place and never written."""
     steps = executable.plan.steps
-    if not all(isinstance(step, KernelStep | CopyStep) for step in steps):
-        return None
     memory = _memory(executable, inputs)
     splits = {kernel.symbol: kernel.split for kernel in executable.image.kernels}
     table: list[int] = []
@@ -41,6 +39,8 @@ def kernel_loop(executable: HostExecutable, inputs: Sequence[np.ndarray]) -> Rep
             places = f"{pointer(step.destination)}, {pointer(step.source)}, i64 {step.source.size}, i1 false"
             body.append(f"  call void @llvm.memcpy.p0.p0.i64({places})")
             continue
+        if not isinstance(step, KernelStep):
+            return None
         arguments = [pointer(piece) for piece in step.arguments]
         if splits.get(step.kernel.name) is not None and step.kernel.partition is not None:
             arguments += ["i64 0", f"i64 {step.kernel.partition.extent}"]

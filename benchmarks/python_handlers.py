@@ -12,7 +12,9 @@ import argparse
 import ctypes
 import sys
 from collections.abc import Callable
+from functools import partial
 from importlib.util import find_spec
+from typing import Any
 
 import numpy as np
 
@@ -101,7 +103,7 @@ def contestants() -> dict[str, dict[str, Callable[[], object]]]:
     for name in (EMPTY_NAME, HANDLER_NAME):
         program = compile(PROGRAM.replace("TARGET", name), "mlir")
         out = program(x)
-        found[OURS][name] = lambda program=program, out=out: program(x, out=out)
+        found[OURS][name] = partial(program, x, out=out)
     if find_spec("jax") is not None:
         found[JAX] = _jax_loops(address, x)
     return found
@@ -114,13 +116,18 @@ def _jax_loops(empty: int, x: np.ndarray) -> dict[str, Callable[[], object]]:
     capsule = make(("PyCapsule_New", ctypes.pythonapi))(empty, CAPSULE, None)
     jax.ffi.register_ffi_target(EMPTY_NAME, capsule, platform="cpu")
     ffi.register_with_jax(HANDLER_NAME, nothing)
-    given, found = jax.numpy.asarray(x), {}
+    given = jax.numpy.asarray(x)
+    found: dict[str, Callable[[], object]] = {}
     for name in (EMPTY_NAME, HANDLER_NAME):
         call = jax.ffi.ffi_call(name, jax.ShapeDtypeStruct(x.shape, x.dtype), has_side_effect=True)
         loop = jax.jit(lambda x, call=call: jax.lax.fori_loop(0, CALLS, lambda _, y: call(y, y, y), x))
         loop(given).block_until_ready()
-        found[name] = lambda loop=loop: loop(given).block_until_ready()
+        found[name] = partial(_finished, loop, given)
     return found
+
+
+def _finished(loop: Callable[[Any], Any], given: Any) -> object:
+    return loop(given).block_until_ready()
 
 
 def _bounds(text: str) -> dict[str, float]:

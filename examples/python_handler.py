@@ -4,6 +4,7 @@ Run: python examples/python_handler.py
 """
 
 from importlib.util import find_spec
+from typing import Annotated
 
 import numpy as np
 
@@ -12,7 +13,9 @@ from testbed import ffi
 
 
 @ffi.handler
-def smooth(x: ffi.BufferR1[ffi.F32], y: ffi.Result[ffi.BufferR1[ffi.F32]], width: ffi.Attr[ffi.int32]):
+def smooth(
+    x: ffi.BufferR1[ffi.F32], y: ffi.Result[ffi.BufferR1[ffi.F32]], width: Annotated[int, ffi.Attr[ffi.int32]("width")]
+):
     """The mean of each element and its `width` neighbours on either side."""
     if width < 0:
         raise ffi.Error.invalid_argument(f"the width is {width}")
