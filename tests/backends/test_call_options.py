@@ -9,6 +9,7 @@ import pytest
 
 import testbed
 
+from ...backends.base import CompileOptions
 from ...backends.registry import platform
 
 NESTED = """HloModule m
@@ -26,7 +27,7 @@ X = np.arange(4, dtype=np.float32)
 @pytest.fixture(scope="module", params=["legacy", "mlir", "interpreter"])
 def nested(request):
     if request.param == "interpreter":
-        return platform("interpreter").compiler().compile(testbed.load(NESTED), None, None)
+        return platform("interpreter").compiler().compile(testbed.load(NESTED), None, CompileOptions(cache=None))
     return testbed.compile(NESTED, request.param)
 
 
