@@ -225,7 +225,7 @@ def _reduce(i: Instruction) -> Instruction | None:
         or op.opcode not in COMMUTATIVE
         or op.shape.without_layout() != i.operands[1].shape.without_layout()
         or not _plain(i.shape, source.shape)
-        or tuple(o.opcode is Op.PARAMETER and o.parameter_number for o in op.operands) != (0, 1)
+        or op.operands != region.parameters
     ):
         return None
     flat = Instruction(Op.RESHAPE, f"{i.name}.operand", i.shape, (source,), location=i.location)

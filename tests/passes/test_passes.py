@@ -229,6 +229,20 @@ ENTRY e { x = f32[1,3] parameter(0)
     assert evaluate(module, [np.array([[0, 1, np.nan]], np.float32)])[0].tolist()[:2] == [0.5, 1]
 
 
+def test_a_region_of_more_than_its_root_stays_where_dimensions_are_degenerate():
+    text = """HloModule m
+chain { p = s32[] parameter(0)
+  q = s32[] parameter(1)
+  twice = s32[] add(p, p)
+  ROOT s = s32[] add(twice, q) }
+ENTRY e { x = s32[1,3] parameter(0)
+  z = s32[] constant(5)
+  ROOT r = s32[3] reduce(x, z), dimensions={0}, to_apply=chain }
+"""
+    module, given = run(text, "simplify", "dce"), np.array([[0, 1, -2]], np.int32)
+    assert evaluate(module, [given])[0].tolist() == [10, 11, 8] == evaluate(parse_module(text), [given])[0].tolist()
+
+
 def test_layouts_agree_after_the_pass_at_every_border():
     text = """HloModule m
 cond { s = (s32[], f32[2,3]{0,1}) parameter(0)
