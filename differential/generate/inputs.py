@@ -14,10 +14,21 @@ from ...hlo.dtypes import DType
 from ...hlo.shapes import Shape
 from .values import limits
 
-FLOAT_KINDS = ("moderate", "small integers", "special", "bits", "moderate", "iota", "zeros")
-INTEGER_KINDS = ("small integers", "bits", "special", "small integers", "iota", "zeros")
+FLOAT_KINDS = (
+    *("moderate", "small integers", "special", "bits", "moderate", "spread", "halves", "special", "same", "iota"),
+    "zeros",
+)
+INTEGER_KINDS = ("small integers", "bits", "special", "small integers", "places", "iota", "zeros")
+LONG_KINDS = ("same", "moderate")
+"""Of what a long sum adds up: where all terms are alike, a chain of additions drifts."""
 WHOLE = 3
 """The largest magnitude of the small integers."""
+HALVES = 9
+"""The largest number of halves, whose roundings are ties."""
+LEAST_POWER = 12
+"""Numbers of many magnitudes are down to two to minus this: there sums with 1 cancel."""
+PLACES = 9
+"""Indices of arrays are up to this, many at the ends of the dimensions that are drawn."""
 
 
 @dataclass(frozen=True)
@@ -32,7 +43,9 @@ def known_of(given: Input, dtype: DType) -> dict[str, Any]:
     """What is known of an input's numbers, as arguments of Body.keep."""
     if given.kind in ("small integers", "zeros"):
         return {"whole": True, "most": float(WHOLE)}
-    if given.kind == "moderate" and (dtype.is_float or dtype.is_complex):
+    if given.kind == "halves":
+        return {"most": HALVES / 2}
+    if given.kind in ("moderate", "spread", "same") and (dtype.is_float or dtype.is_complex):
         return {"most": 1.0}
     return {}
 
@@ -59,6 +72,23 @@ def _zeros(dtype: DType, dims: tuple[int, ...], draw: np.random.Generator) -> np
 
 def _moderate(dtype: DType, dims: tuple[int, ...], draw: np.random.Generator) -> np.ndarray:
     return draw.uniform(-1, 1, dims)
+
+
+def _same(dtype: DType, dims: tuple[int, ...], draw: np.random.Generator) -> np.ndarray:
+    return np.full(dims, draw.uniform(-1, 1))
+
+
+def _halves(dtype: DType, dims: tuple[int, ...], draw: np.random.Generator) -> np.ndarray:
+    return draw.integers(-HALVES, HALVES, dims, endpoint=True) / 2
+
+
+def _spread(dtype: DType, dims: tuple[int, ...], draw: np.random.Generator) -> np.ndarray:
+    return draw.uniform(-1, 1, dims) * np.exp2(-draw.uniform(0, LEAST_POWER, dims))
+
+
+def _places(dtype: DType, dims: tuple[int, ...], draw: np.random.Generator) -> np.ndarray:
+    least, most = _range(dtype)
+    return draw.integers(max(least, -1), min(most, PLACES), dims, endpoint=True)
 
 
 def _iota(dtype: DType, dims: tuple[int, ...], draw: np.random.Generator) -> np.ndarray:
@@ -111,6 +141,10 @@ def _range(dtype: DType) -> tuple[int, int]:
 _KINDS: dict[str, Callable[[DType, tuple[int, ...], np.random.Generator], np.ndarray]] = {
     "zeros": _zeros,
     "moderate": _moderate,
+    "same": _same,
+    "halves": _halves,
+    "spread": _spread,
+    "places": _places,
     "iota": _iota,
     "small integers": _small,
     "bits": _bits,

@@ -242,8 +242,9 @@ class Body:
             return scalar
         return self.moved(Op.BROADCAST, [scalar], Shape(scalar.dtype, tuple(dims)), dimensions=())
 
-    def parameter(self, dtype: DType, dims: tuple[int, ...]) -> Value:
-        kinds = FLOAT_KINDS if continuous(dtype) else INTEGER_KINDS
+    def parameter(self, dtype: DType, dims: tuple[int, ...], kinds: Sequence[str] = ()) -> Value:
+        """A parameter. kinds: of its numbers, if not those that are usual for the type."""
+        kinds = kinds or (FLOAT_KINDS if continuous(dtype) else INTEGER_KINDS)
         given = Input(self.source.choice(kinds), self.source.integer(0, 255))
         shape = Shape(dtype, dims)
         if len(dims) > 1 and self.source.chance(LAYOUT_PERCENT):

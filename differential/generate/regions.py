@@ -11,11 +11,16 @@ from ...hlo.opcodes import Op
 from ...hlo.shapes import Shape, array, tuple_shape
 from .elementwise import without_nan
 from .folds import argmax_region, fold_ops, folded_known, identity, order_region, region_of
+from .inputs import LONG_KINDS
 from .program import LONG, MOST_ELEMENTS, Body
 from .values import DRAWN, FLOATS, SIGNED, UNSIGNED, Value, continuous
 
 ORDERED = (*FLOATS, *SIGNED, *UNSIGNED)
 SUMMED = tuple(d for d in DRAWN if not d.is_complex)
+
+
+IN_ORDER = 32
+"""Elements that a fold in order has at most: the oracle folds pairs of more."""
 
 
 def _start(body: Body, op: Op, dtype: DType) -> Value:
@@ -26,9 +31,11 @@ def _start(body: Body, op: Op, dtype: DType) -> Value:
 
 
 def reduce(body: Body, op: Op) -> Value:
-    """A fold along some dimensions; rarely a long one, an argmax, or one of several arrays."""
-    kind = body.source.integer(0, 19)
-    if kind == 19 and body.entry:
+    """A fold along some dimensions; rarely a long one, an argmax, one of several arrays, or one in order."""
+    kind = body.source.integer(0, 21)
+    if kind == 21:
+        return _in_order(body)
+    if kind in (19, 20) and body.entry:
         return _long(body)
     if kind in (17, 18):
         return _argmax(body)
@@ -54,13 +61,29 @@ def _long(body: Body) -> Value:
     dtype = body.source.choice(allowed or [DType.F32])
     size = body.source.choice(LONG)
     dims = body.source.choice(((size,), (1, size), (size // 2, 2), (3, size)))
-    v = body.parameter(dtype, dims)
+    v = body.parameter(dtype, dims, LONG_KINDS)
     over = (max(range(len(dims)), key=dims.__getitem__),)
     left = tuple(n for d, n in enumerate(dims) if d not in over)
     known = folded_known(Op.ADD, (v,), dims[over[0]])
     region = region_of(body, Op.ADD, dtype)
     start = body.scalar(dtype, 0)
     return body.add(Op.REDUCE, [v, start], Shape(dtype, left), **known, dimensions=over, to_apply=region)
+
+
+def _in_order(body: Body) -> Value:
+    """A fold along one dimension that is neither commutative nor associative: all stacks fold from the first on."""
+    v = body.operand(lambda v: any(n <= IN_ORDER for n in v.dims), (*SIGNED, *UNSIGNED))
+    short = [d for d, n in enumerate(v.dims) if n <= IN_ORDER]
+    axis, scalar = body.source.choice(short), array(v.dtype)
+
+    def build(inner: Body) -> Instruction:
+        a, b = inner.instructions
+        return inner.instruction(Op.ADD, (inner.instruction(Op.ADD, (a, a), scalar), b), scalar)
+
+    region = body.program.region(f"chain_{v.dtype.value}", (scalar, scalar), build)
+    left = tuple(n for d, n in enumerate(v.dims) if d != axis)
+    start = body.scalar(v.dtype)
+    return body.add(Op.REDUCE, [v, start], Shape(v.dtype, left), dimensions=(axis,), to_apply=region)
 
 
 def _argmax(body: Body) -> Value:

@@ -130,7 +130,9 @@ def _reduce_float(ufunc: np.ufunc, x: Array, init: Array, dims: tuple[int, ...])
         # accumulate adds the elements in order; reduce does not
         return ufunc.accumulate(np.concatenate([np.broadcast_to(init, (1, *stacked.shape[1:])), stacked]), axis=0)[-1]
     wide = {"f": np.float64, "c": np.complex128}[x.dtype.kind]
-    return ufunc(init.astype(wide), ufunc.reduce(stacked, axis=0, dtype=wide)).astype(x.dtype)
+    # Along contiguous memory NumPy adds pairs of sums, along any other axis one term after the other.
+    terms = np.ascontiguousarray(np.moveaxis(stacked, 0, -1), wide)
+    return ufunc(init.astype(wide), ufunc.reduce(terms, axis=-1)).astype(x.dtype)
 
 
 def fold(region: Computation, stacked: Sequence[Array], inits: Sequence[Array], context: Context) -> list[Array]:
