@@ -14,6 +14,7 @@ import numpy as np
 from ..hlo.ir import Module
 from ..hlo.opcodes import Op
 from ..migration.choose import STRUCTURE
+from ..migration.flags import STACK_NAMES
 from ..passes.fuel import Fuel, limited
 from ..passes.pipeline import complete, default_passes, select
 from .child import Child
@@ -87,8 +88,9 @@ class _Bisector:
             return self._conclude(
                 outcome.blamed[0], f"{', '.join(outcome.blamed)} is no compiled stack: {outcome.sentence}"
             )
-        self.stack = guilty[0]
-        both = len(guilty) > 1
+        plain = [name for name in guilty if name in STACK_NAMES]  # mixtures have the faults of what they mix
+        self.stack = (plain or guilty)[0]
+        both = len(plain) > 1
         unknown = other_stack(self.stack) not in self.case.stacks
         return ((both or unknown) and self._by_pass()) or self._by_setting() or self._by_kernel(both)
 

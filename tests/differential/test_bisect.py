@@ -53,6 +53,16 @@ def test_a_stack_that_the_case_leaves_out_is_asked_too():
         assert bisect(case, Here()).culprit == "legacy: reverse of f32"
 
 
+def test_a_mixture_that_holds_the_fault_is_no_second_stack():
+    fault = FAULTS["legacy-reverse-forgotten"]
+    stacks = ("evaluator", "legacy", "mlir", "mlir,reverse=legacy")
+    case = replace(case_of_fault(fault), setting=UNCACHED, stacks=stacks)
+    with planted(fault):
+        found = bisect(case, Here())
+    assert set(found.outcome.blamed) == {"legacy", "mlir,reverse=legacy"}
+    assert found.culprit == "legacy: reverse of f32"
+
+
 def test_a_change_of_a_pass_is_named_with_its_lines():
     found = bisected("pass-algebra-forgets-a-square")
     assert "its change 1 of 1" in found.sentence and "+ q = f32[6] abs(s)" in found.sentence
