@@ -197,14 +197,6 @@ LEGACY: tuple[Fault, ...] = (
         [Edit("legacy.dot", "accumulator_dtype", "dtype in NARROW", "dtype in NARROW or dtype is DType.F64")],
     ),
     Fault(
-        "legacy-narrow-sum-rounds-each-step",
-        "accumulator",
-        "long sums of narrow floats are rounded at each step",
-        _LEGACY,
-        ("reduce",),
-        [Edit("legacy.reduce", "Reducer._in_single", "(op in SINGLE and self.length > SHORT)", "False")],
-    ),
-    Fault(
         "legacy-long-sum-in-one-chain",
         "precision",
         "a long sum is one chain of additions",

@@ -294,14 +294,6 @@ BELOW: tuple[Fault, ...] = (
         ("compiled host program",),
         [Edit("thunks.host_steps", "Steps.copy", "if thunk.source.size:", "if thunk.source.size != 4:")],
     ),
-    Fault(
-        "llvm-reassociates-all",
-        "precision",
-        "LLVM may reorder every sum and product, and ignore signs of zeros",
-        _BOTH,
-        ("thunks",),
-        [Edit("codegen.optimize", "prepare", 'r"\\1contract "', 'r"\\1reassoc nsz contract "')],
-    ),
 )
 
 SLIPS = (*PASSES, *BELOW)

@@ -30,7 +30,7 @@ def test_a_fault_shows_and_is_blamed_on_what_holds_it(fault):
 
 def test_faults_of_each_part_are_there():
     parts = {name.partition("-")[0] for name in FAULTS}
-    assert len(FAULTS) >= 60 and parts == {"legacy", "mlir", "pass", "plan", "thunk", "host", "llvm"}
+    assert len(FAULTS) >= 60 and parts == {"legacy", "mlir", "pass", "plan", "thunk", "host"}
     assert all(fault.sentence and fault.culprits and fault.family for fault in FAULTS.values())
 
 

@@ -203,10 +203,11 @@ VIEWS = """func.func @views(%t: memref<64xi8> {{lhlo.kind = "temporary"}}) attri
     [
         ("PLAN3", 0, 8, '"lhlo.negate"(%a, %b) : (memref<4xf32>, memref<4xf32>) -> ()'),
         ("PLAN4", 0, 8, "memref.copy %a, %b : memref<4xf32> to memref<4xf32>"),
+        ("ATTR1", 0, 16, "memref.copy %a, %b {name = dense<1> : tensor<2xi32>} : memref<4xf32> to memref<4xf32>"),
         ("VIEW2", 0, 56, '"lhlo.negate"(%a, %b) : (memref<4xf32>, memref<4xf32>) -> ()'),
     ],
 )
-def test_overlapping_bytes_are_refused(label, a, b, step):
+def test_overlapping_bytes_and_odd_names_are_refused(label, a, b, step):
     with pytest.raises(VerificationError, match=rf"\[{label}\]"):
         to_plan(parse_text(VIEWS.format(a=a, b=b, step=step)))
 
