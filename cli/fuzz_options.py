@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from ..hlo.errors import InputError
-from .params import NameList
+from .params import FILE, NameList
 
 if TYPE_CHECKING:
     from ..differential.campaign.task import Orders
@@ -38,6 +38,7 @@ class Options:
     stacks: str = "evaluator,legacy,mlir"
     no_mixtures: bool = False
     optimized: int = 25
+    corpus: str | None = None
 
     def to_json(self) -> dict[str, Any]:
         return asdict(self)
@@ -71,6 +72,7 @@ class Options:
     def orders(self) -> Orders:
         """What tasks are drawn from. Raises click.UsageError for unknown names, InputError for an unfit corpus."""
         from ..differential.campaign.task import Orders
+        from ..differential.generate.corpus import read_corpus
         from ..differential.generate.program import Limits
         from ..differential.generate.values import DRAWN
         from ..hlo.dtypes import BY_NAME
@@ -84,7 +86,9 @@ class Options:
         wanted = names_of("--dtypes", self.dtypes, dtypes_drawn()) if self.dtypes is not None else None
         dtypes = tuple(BY_NAME[d] for d in wanted) if wanted is not None else DRAWN
         limits = Limits(PROFILES[self.profile].instructions, ops=ops, dtypes=dtypes)
-        return Orders(limits, names, not self.no_mixtures, self.optimized)
+        if self.corpus is not None:
+            read_corpus(self.corpus)
+        return Orders(limits, names, not self.no_mixtures, self.optimized, self.corpus)
 
 
 def _flag(name: str) -> str:
@@ -132,6 +136,9 @@ def drawing_options(command: Callable[..., Any]) -> Callable[..., Any]:
                 show_default=True,
                 help="Stacks to compare, from evaluator, optimized, legacy, mlir, xla. Of legacy and mlir, mixtures "
                 "are drawn too.",
+            ),
+            click.option(
+                "--corpus", metavar="DIR", type=FILE, help="Edit modules of this folder, too, in two of five programs."
             ),
             click.option("--no-mixtures", is_flag=True, help="Draw no mixtures of legacy and mlir."),
             click.option(

@@ -9,6 +9,7 @@ from ...backends.base import HostProgramKind
 from ...hlo.errors import InputError
 from ...hlo.ir import Module
 from ...migration.flags import FAMILIES, STACK_NAMES
+from ..generate.corpus import draw_edited, read_corpus
 from ..generate.module import Case, draw_case
 from ..generate.program import UNCOUNTED, Limits
 from ..generate.source import Recorded, Source, blob_of, choices_of
@@ -20,6 +21,9 @@ KIND = "t"
 MIXED_PERCENT, GUARDED_PERCENT, COMPILED_PERCENT = 25, 15, 10
 """Tasks that also run a mixture of stacks; whose kernels run between guard bytes; with a compiled host program."""
 
+CORPUS_PERCENT = 40
+"""Tasks that edit a module of the corpus, where there is one."""
+
 OPTIMIZED_PERCENT = 25
 """Tasks whose code LLVM optimises. What is tested are our emitters: their faults show without that, but for what they
 promise to the optimiser (no aliases, no overflow).
@@ -29,13 +33,14 @@ promise to the optimiser (no aliases, no overflow).
 @dataclass(frozen=True)
 class Orders:
     """What tasks are drawn from. mixed: whether mixtures of the compiled stacks are drawn too. optimized: percentage of
-    tasks whose code LLVM optimises.
+    tasks whose code LLVM optimises. corpus: a folder of modules to edit.
     """
 
     limits: Limits = field(default_factory=Limits)
     stacks: tuple[str, ...] = ("evaluator", "legacy", "mlir")
     mixed: bool = True
     optimized: int = OPTIMIZED_PERCENT
+    corpus: str | None = None
 
 
 @dataclass(frozen=True)
@@ -47,7 +52,10 @@ class Task:
 
 
 def draw_task(source: Source, orders: Orders) -> Task:
-    case = draw_case(source, orders.limits)
+    if orders.corpus is not None and source.chance(CORPUS_PERCENT):
+        case = draw_edited(source, read_corpus(orders.corpus), orders.limits)
+    else:
+        case = draw_case(source, orders.limits)
     stacks = orders.stacks
     if orders.mixed and all(name in stacks for name in STACK_NAMES) and source.chance(MIXED_PERCENT):
         flags = mixture(source, case.module)

@@ -169,13 +169,17 @@ def rng(i: Instruction) -> Shape:
 
 
 def rng_bit_generator(i: Instruction) -> Shape:
-    """RNGBITS1: the state is an array of unsigned integers. RNGBITS2: the result is the bits, or (state, bits)."""
+    """RNGBITS1: the state is an array of unsigned integers. RNGBITS2: the result is the bits, or (state, bits).
+    RNGBITS3: the state has 16 bytes, or 24 of other algorithms than three_fry.
+    """
     (state,) = arrays(i, "RNGBITS1")
     if not state.dtype.is_unsigned:
         broken(i, "RNGBITS1", f"the state has shape {state}, not that of unsigned integers")
     shape = i.shape
     if shape.is_tuple and (len(shape.elements) != 2 or not same(shape.elements[0], state)):
         broken(i, "RNGBITS2", f"the result {shape} must be ({state}, bits)")
+    if state.bytes != 16 and (state.bytes != 24 or i.attributes["algorithm"] == "rng_three_fry"):
+        broken(i, "RNGBITS3", f"the state {state} has {state.bytes} bytes, not those of {i.attributes['algorithm']}")
     return shape
 
 

@@ -1,4 +1,5 @@
-"""Layout agreement: ops that forward bytes (tuples, loops, branches) get the layouts of the values they forward.
+"""Layout agreement: ops that forward bytes (tuples, loops, branches) get the layouts of the values they forward, and
+fusions read and write those of their computations.
 
 Where the module's text requires another layout, the pass inserts a `copy`, so that later stages may treat forwarding as
 an alias.
@@ -6,6 +7,7 @@ an alias.
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import replace
 
 from ...hlo.ir import Computation, Instruction, Module
@@ -14,6 +16,9 @@ from ...hlo.opclasses import branches
 from ...hlo.opcodes import Op
 from ...hlo.shapes import Shape
 from ..rewriting import Names, relink
+
+Coerce = Callable[[Instruction, Shape], Instruction]
+"""A value in the layouts of a shape: itself, or a copy."""
 
 
 def agree_layouts(module: Module) -> Module:
@@ -65,7 +70,10 @@ def _agree(
     for old in computation.instructions:
         operands = tuple(new[o] for o in old.operands)
         base = relink(old if operands == old.operands else old.replace(operands=operands), table)
-        new[old] = _fit(base, coerce)
+        fused = _as_inside(base, coerce, names) if base.opcode is Op.FUSION else base
+        if fused.shape is not base.shape:
+            out[fused] = None
+        new[old] = coerce(fused, base.shape) if base.opcode is Op.FUSION else _fit(base, coerce)
         out[new[old]] = None
     root = new[computation.root]
     if root_shape is not None:
@@ -75,7 +83,17 @@ def _agree(
     return Computation(computation.name, tuple(out), root, computation.attributes)
 
 
-def _fit(i: Instruction, coerce) -> Instruction:
+def _as_inside(fusion: Instruction, coerce: Coerce, names: Names) -> Instruction:
+    """The fusion in the layouts of its computation; if its result's layout changes, under another name."""
+    body = fusion.called()[0]
+    pairs = zip(fusion.operands, body.parameters, strict=True)
+    operands = tuple(coerce(o, p.shape) if o.shape.dtype is p.shape.dtype else o for o, p in pairs)
+    if not _agrees(body.root.shape, fusion.shape):
+        return fusion.replace(name=names.fresh(f"{fusion.name}.inside"), shape=body.root.shape, operands=operands)
+    return fusion if operands == fusion.operands else fusion.replace(operands=operands)
+
+
+def _fit(i: Instruction, coerce: Coerce) -> Instruction:
     shape, operands = i.shape, i.operands
     if i.opcode is Op.TUPLE:
         shape = replace(i.shape, elements=tuple(o.shape for o in operands))

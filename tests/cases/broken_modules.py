@@ -144,6 +144,8 @@ BROKEN = [
     ("RNG2", "f64[] f32[]", "f32[2] rng(a, b), distribution=rng_uniform"),
     ("RNGBITS1", "f32[2]", "u32[2] rng-bit-generator(a), algorithm=rng_default"),
     ("RNGBITS2", "u64[2]", "(u64[3], u32[2]) rng-bit-generator(a), algorithm=rng_default"),
+    ("RNGBITS3", "u64[1]", "(u64[1], u32[2]) rng-bit-generator(a), algorithm=rng_default"),
+    ("RNGBITS3", "u64[3]", "(u64[3], u32[2]) rng-bit-generator(a), algorithm=rng_three_fry"),
     ("RNGSTATE1", "", "u64[3] rng-get-and-update-state(), delta=1"),
     # regions and windows
     ("REDUCE1", "f32[2]", "f32[] reduce(a, a, a), dimensions={0}, to_apply=add"),

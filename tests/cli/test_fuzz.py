@@ -114,6 +114,7 @@ def test_a_blob_runs_again(capsys):
         (["--seconds", "0"], "--seconds"),
         (["--resume", "-o", "/nowhere/at/all"], "leave out --resume"),
         (["-o", "/proc/no"], "give a writable folder"),
+        (["--corpus", "/nowhere/at/all"], "no module to edit"),
     ],
 )
 def test_bad_usage(arguments, says, capsys):

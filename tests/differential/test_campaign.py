@@ -13,14 +13,17 @@ from ...differential.campaign.search import Round
 from ...differential.campaign.state import STATE_FILE, State, read_state
 from ...differential.campaign.task import Orders, draw_task, mixture, pairs_of, task_of, units_of
 from ...differential.finding import read_finding
+from ...differential.generate.corpus import is_steady, read_corpus
 from ...differential.generate.program import Limits
 from ...differential.generate.source import Seeded
 from ...differential.outcome import Outcome, OutcomeKind, Run, RunKind
+from ...formats.program import parameter_leaves
 from ...formats.text.parser import parse_module
 from ...formats.text.printer import print_module
 from ...hlo.dtypes import DType
 from ...hlo.errors import InputError
 from ...hlo.opcodes import Op
+from ...hlo.verify.verifier import verify
 from ...migration.flags import STACK_NAMES, Flags
 from ..support.planted_tanh import plant
 
@@ -61,6 +64,26 @@ def test_some_tasks_mix_stacks_and_vary_the_setting():
     assert all(draw_task(Seeded(seed), replace(ORDERS, optimized=100)).setting.optimized for seed in range(40))
     plain = Orders(ORDERS.limits, mixed=False)
     assert all(draw_task(Seeded(seed), plain).stacks == ORDERS.stacks for seed in range(40))
+
+
+def test_some_tasks_are_modules_of_a_corpus_after_edits():
+    orders = Orders(Limits(5), corpus=str(Path(__file__).parents[1] / "corpus" / "modules"))
+    tasks = [draw_task(Seeded(seed), orders) for seed in range(60)]
+    names = {task.case.module.name for task in tasks}
+    assert "generated" in names and len(names) > 4
+    for task in tasks:
+        verify(task.case.module)
+        assert [x.shape for x in task.case.inputs] == [s.dims for s in parameter_leaves(task.case.module)]
+        same = task_of(task.blob, orders)
+        assert print_module(same.case.module) == print_module(task.case.module)
+    texts = {print_module(module) for module in read_corpus(orders.corpus).modules}
+    assert not any(print_module(task.case.module) in texts for task in tasks)
+
+
+def test_what_jumps_on_inexact_values_is_no_module_to_edit():
+    text = "HloModule m\nENTRY e {{ x = f32[4] parameter(0)\n y = f32[4] {}(x)\n ROOT r = f32[4] {}(y) }}\n"
+    for first, then, steady in (("sine", "floor", False), ("floor", "sine", True), ("sine", "tanh", True)):
+        assert is_steady(parse_module(text.format(first, then))) == steady
 
 
 def test_mixtures_are_pairs_of_families_or_rules_for_units():

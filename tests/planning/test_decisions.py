@@ -139,12 +139,6 @@ SPLIT = [
         None,
     ),
     ("random bits", "u64[2]", "(u64[2], u32[1048576]) rng-bit-generator(p0), algorithm=rng_three_fry", None),
-    (
-        "random bits as many as their state",
-        "u64[1048576]",
-        "(u64[1048576], u64[1048576]) rng-bit-generator(p0), algorithm=rng_three_fry",
-        None,
-    ),
 ]
 
 

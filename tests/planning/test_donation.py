@@ -8,11 +8,13 @@ import pytest
 from ...evaluator.evaluator import evaluate
 from ...formats.text.parser import parse_module
 from ...hlo.errors import InputError, UnsupportedError
+from ...hlo.opcodes import Op
 from ...migration import Flags, compile_module
 from ...planning.assignment_checker import check_assignment
 from ...planning.plan import AllocationKind, CopyStep, Plan
 from ...planning.plan_text import plan_to_text
 from ...planning.planner import plan
+from ..support.check import check
 from ..support.passes import agree
 from ..support.plan_interpreter import run_plan
 
@@ -158,3 +160,25 @@ ENTRY e { x = f32[64,64] parameter(0)
     made = proved(text)
     (arena,) = [a.size for a in made.assignment.allocations if a.kind is AllocationKind.TEMPORARY]
     assert arena == 64 * 64 * 4  # two of a, b and c are never alive at once; the result's memory holds one of them
+
+
+@pytest.mark.parametrize(
+    "root", ["negate(p)", "dynamic-update-slice(p, k, z, z)"], ids=["element by element", "an update"]
+)
+def test_a_fusion_with_another_layout_than_its_computation_has_it_from_a_copy(root):
+    """Element k of its operand in memory is not element k of its result, so nothing may be overwritten."""
+    text = f"""HloModule m, is_scheduled=true
+f {{ p = f32[3,9]{{1,0}} parameter(0)
+  k = f32[2,2]{{1,0}} constant({{{{1, 2}}, {{3, 4}}}})
+  z = s32[] constant(1)
+  ROOT r = f32[3,9]{{1,0}} {root} }}
+ENTRY e {{ x = f32[3,9]{{1,0}} parameter(0)
+  y = f32[3,9]{{1,0}} sine(x)
+  t = f32[3,9]{{0,1}} fusion(y), kind=kLoop, calls=f
+  ROOT c = f32[3,9]{{1,0}} negate(t) }}
+"""
+    made = plan(parse_module(text))
+    check_assignment(made)
+    (fused,) = (i for i in made.module.entry.instructions if i.opcode is Op.FUSION)
+    assert fused.shape.layout == fused.called()[0].root.shape.layout
+    check(text)

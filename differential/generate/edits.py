@@ -1,27 +1,34 @@
-"""Random edits that keep every shape and so turn real modules into new programs, for tests of the passes.
+"""Edits that turn a module into another valid one: operands, opcodes, attributes, constants, layouts, sizes, types.
 
-In modules with loops, integer scalars are not changed, so that the loops terminate.
+An edit takes its choices from a source. It raises LookupError where it finds nothing to edit; what it makes may be
+invalid. In modules with loops integer scalars are not changed, so that the loops end.
 """
 
 from __future__ import annotations
 
-import random
 from collections.abc import Callable, Sequence
+from dataclasses import replace
+from typing import Any
 
 import numpy as np
 
 from ...evaluator.rules import RULES, Form
+from ...hlo.attributes import PadDim, SliceDim, Window
 from ...hlo.dtypes import DType
-from ...hlo.errors import TestbedError
 from ...hlo.ir import Computation, Instruction, Literal, Module, expand
 from ...hlo.opclasses import IMPURE, control_computations
 from ...hlo.opcodes import Op
 from ...hlo.opset import OPSET
 from ...hlo.shapes import Shape, tuple_shape
-from ...hlo.verify.verifier import verify
 from ...passes.rewriting import Names, rebuild, with_attributes
+from ..reduce.case import Small
+from ..reduce.sizes import resized, retyped
+from .elementwise import DIRECTIONS
+from .source import Source
+from .values import FLOATS, SIGNED, UNSIGNED
 
 Add = Callable[[Instruction], Instruction]
+Edit = Callable[[Module, Source], Module]
 
 KEPT = IMPURE | {Op.PARAMETER, Op.TUPLE, Op.GET_TUPLE_ELEMENT, Op.WHILE, Op.CONDITIONAL, Op.AFTER_ALL, Op.CONSTANT}
 PREDICATES = {Op.IS_FINITE, Op.COMPARE}
@@ -30,27 +37,6 @@ ARITHMETIC = {o for o, reference in RULES.items() if reference.form is Form.NUMP
 
 WILD = {Op.POWER, Op.TAN, Op.CBRT, Op.RSQRT, Op.LOG, Op.DIVIDE, Op.REMAINDER, Op.ATAN2, Op.MULHI, Op.SINH, Op.COSH}
 """Ops that never replace others: their results grow or jump for small changes of an operand."""
-
-
-REFUSALS = 60
-"""Edits that may be refused for one module. Past them the module is one that edits do not fit, or an edit is broken."""
-
-
-def mutated(module: Module, seed: int, edits: int = 3) -> Module:
-    """The module after `edits` edits; it verifies. Raises AssertionError after too many that found nothing to edit."""
-    draw, refused = random.Random(seed), 0
-    while edits:
-        edit = draw.choice(EDITS)
-        try:
-            changed = edit(module, draw)
-            verify(changed)
-        except (TestbedError, LookupError) as error:  # an edit that found nothing, or that a rule of HLO forbids
-            refused += 1
-            if refused > REFUSALS:
-                raise AssertionError(f"{module.name}: {refused} edits were refused, the last with {error!r}") from error
-            continue
-        module, edits = changed, edits - 1
-    return module
 
 
 def _places(module: Module, wanted: Callable[[Instruction], bool]) -> list[tuple[Computation, Instruction]]:
@@ -73,10 +59,10 @@ def _plain(i: Instruction) -> bool:
     return i.shape.is_array and not i.shape.is_dynamic and i.opcode not in KEPT
 
 
-def swap_operand(module: Module, draw: random.Random) -> Module:
+def swap_operand(module: Module, draw: Source) -> Module:
     """Replace an operand by another value of the same shape."""
     where, chosen = draw.choice(_places(module, lambda i: _plain(i) and bool(i.operands)))
-    number = draw.randrange(len(chosen.operands))
+    number = draw.integer(0, len(chosen.operands) - 1)
     old = chosen.operands[number]
     before = where.instructions[: where.instructions.index(chosen)]
     other = draw.choice([i for i in before if i is not old and i.shape == old.shape and i.shape.is_array])
@@ -92,7 +78,7 @@ def swap_operand(module: Module, draw: random.Random) -> Module:
     return _edited(module, where, change)
 
 
-def other_op(module: Module, draw: random.Random) -> Module:
+def other_op(module: Module, draw: Source) -> Module:
     """Replace an elementwise op by another one of the same signature, or change the direction of a comparison."""
 
     def alike(i: Instruction) -> list[Op]:
@@ -105,20 +91,21 @@ def other_op(module: Module, draw: random.Random) -> Module:
             o
             for o, r in OPSET.items()
             if o in ARITHMETIC and (r.family, r.low) == (row.family, row.low) and i.shape.dtype in r.dtypes
-            and o not in PREDICATES | WILD | {Op.COMPLEX, Op.REAL, Op.IMAG}
+            and o not in PREDICATES | WILD | {Op.COMPLEX, Op.REAL, Op.IMAG, i.opcode}
         ]  # fmt: skip
 
     where, chosen = draw.choice(
         _places(module, lambda i: i.shape.is_array and (i.opcode is Op.COMPARE or (_plain(i) and bool(alike(i)))))
     )
     if chosen.opcode is Op.COMPARE and Op.WHILE not in module.opcodes:
-        made = with_attributes(chosen, direction=draw.choice(("LT", "LE", "GT", "GE", "EQ", "NE")))
+        now = chosen.attributes["direction"]
+        made = with_attributes(chosen, direction=draw.choice([d for d in DIRECTIONS if d != now]))
     else:
         made = chosen.replace(opcode=draw.choice(alike(chosen)), attributes={})
     return _edited(module, where, lambda i, _: made.replace(operands=i.operands) if i.name == chosen.name else None)
 
 
-def special_constant(module: Module, draw: random.Random) -> Module:
+def special_constant(module: Module, draw: Source) -> Module:
     """Replace some or all elements of a constant by values that incorrect rewrites often get wrong."""
     where, chosen = draw.choice(
         _places(module, lambda i: i.opcode is Op.CONSTANT and not i.literal.is_elided and i.shape.size < 10_000)
@@ -127,7 +114,7 @@ def special_constant(module: Module, draw: random.Random) -> Module:
     if not array.size:
         return module
     values = _special(dtype)
-    count = array.size if draw.random() < 0.3 else draw.randint(1, min(3, array.size))
+    count = array.size if draw.chance(30) else draw.integer(1, min(3, array.size))
     one = draw.choice(values)
     for at in draw.sample(range(array.size), count):
         array.reshape(-1)[at] = one if count == array.size else draw.choice(values)
@@ -145,11 +132,11 @@ def _special(dtype: DType) -> list:
     return [np.array(v).astype(dtype.numpy)[()] for v in numbers]
 
 
-def twin(module: Module, draw: random.Random) -> Module:
+def twin(module: Module, draw: Source) -> Module:
     """Duplicate an instruction; some of its users read the copy."""
     where, chosen = draw.choice(_places(module, lambda i: _plain(i) and len(i.operands) > 0))
     name = Names.of(module).fresh(chosen.name)
-    readers = {u.name for u in where.users[chosen] if draw.random() < 0.5}
+    readers = {u.name for u in where.users[chosen] if draw.chance(50)}
     pair: dict[str, Instruction] = {}
 
     def change(i: Instruction, add: Add) -> Instruction | None:
@@ -163,11 +150,11 @@ def twin(module: Module, draw: random.Random) -> Module:
     return _edited(module, where, change)
 
 
-def _order(draw: random.Random, shape: Shape) -> Shape:
+def _order(draw: Source, shape: Shape) -> Shape:
     return shape.with_layout(tuple(draw.sample(range(shape.rank), shape.rank)))
 
 
-def other_layout(module: Module, draw: random.Random) -> Module:
+def other_layout(module: Module, draw: Source) -> Module:
     """Change the layout of a parameter or of another instruction's result."""
     free = {Op.PARAMETER} | (OPSET.keys() - KEPT - {Op.BITCAST, Op.SORT})
     inside = module.entry.name
@@ -191,7 +178,7 @@ def other_layout(module: Module, draw: random.Random) -> Module:
     return _edited(module, where, change)
 
 
-def there_and_back(module: Module, draw: random.Random) -> Module:
+def there_and_back(module: Module, draw: Source) -> Module:
     """Insert ops after a value that cancel each other."""
     where, chosen = draw.choice(_places(module, lambda i: _plain(i) and i.shape.rank > 0))
     shape, names = chosen.shape, Names.of(module)
@@ -212,7 +199,7 @@ def there_and_back(module: Module, draw: random.Random) -> Module:
         elif kind == "reshape":
             last = op(Op.RESHAPE, shape, add(op(Op.RESHAPE, _array(shape, [shape.size]), x)))
         elif kind == "reverse":
-            over = tuple(sorted(draw.sample(range(rank), draw.randint(1, rank))))
+            over = tuple(sorted(draw.sample(range(rank), draw.integer(1, rank))))
             last = op(Op.REVERSE, shape, add(op(Op.REVERSE, shape, x, dimensions=over)), dimensions=over)
         elif kind == "layout":
             last = op(Op.COPY, shape, add(op(Op.COPY, _order(draw, shape), x)))
@@ -231,12 +218,12 @@ def _array(shape: Shape, dims: Sequence[int]) -> Shape:
     return Shape(shape.dtype, tuple(dims))
 
 
-def more_results(module: Module, draw: random.Random) -> Module:
+def more_results(module: Module, draw: Source) -> Module:
     """Make a value inside the entry a result as well."""
     entry = module.entry
     fit = [i for i in entry.instructions if i.shape.is_array and not i.shape.is_dynamic and i is not entry.root]
     chosen = draw.choice(fit)
-    values = (entry.root, chosen) if draw.random() < 0.5 else (chosen, entry.root)
+    values = (entry.root, chosen) if draw.chance(50) else (chosen, entry.root)
     name = Names.of(module).fresh("more")
     root = Instruction(Op.TUPLE, name, tuple_shape(*(v.shape for v in values)), values)
     new = Computation(entry.name, (*entry.instructions, root), root, entry.attributes)
@@ -244,7 +231,102 @@ def more_results(module: Module, draw: random.Random) -> Module:
     return Module(module.name, tuple(new if c is entry else c for c in module.computations), new, attributes)
 
 
-EDITS = (
+def other_attribute(module: Module, draw: Source) -> Module:
+    """Change an attribute on which the shape does not depend."""
+    where, chosen = draw.choice(_places(module, lambda i: _plain(i) and i.opcode in ATTRIBUTES))
+    changes = ATTRIBUTES[chosen.opcode](chosen, draw)
+    if all(chosen.attributes.get(key) == value for key, value in changes.items()):
+        raise LookupError("the attribute has no other value")
+    return _edited(module, where, lambda i, _: with_attributes(i, **changes) if i.name == chosen.name else None)
+
+
+def _reversed(i: Instruction, draw: Source) -> dict[str, Any]:
+    return {"dimensions": tuple(sorted(draw.sample(range(i.shape.rank), draw.integer(1, i.shape.rank))))}
+
+
+def _counted(i: Instruction, draw: Source) -> dict[str, Any]:
+    return {"iota_dimension": draw.integer(0, i.shape.rank - 1)}
+
+
+def _rounded(i: Instruction, draw: Source) -> dict[str, Any]:
+    return {"exponent_bits": draw.integer(2, 11), "mantissa_bits": draw.integer(1, 23)}
+
+
+def _shifted(i: Instruction, draw: Source) -> dict[str, Any]:
+    """A slice of the same size elsewhere in its operand."""
+    dims = []
+    for cut, size in zip(i.attributes["slice"], i.operands[0].shape.dims, strict=True):
+        start = draw.integer(0, size - (cut.limit - cut.start))
+        dims.append(SliceDim(start, start + cut.limit - cut.start, cut.stride))
+    return {"slice": tuple(dims)}
+
+
+def _moved(i: Instruction, draw: Source) -> dict[str, Any]:
+    """As much padding, more of it on the other side."""
+    by = [draw.integer(0, 2) - 1 for _ in i.attributes["padding"]]
+    moved = zip(i.attributes["padding"], by, strict=True)
+    return {"padding": tuple(PadDim(d.low + n, d.high - n, d.interior) for d, n in moved)}
+
+
+def _window(i: Instruction, draw: Source) -> dict[str, Any]:
+    """A window that begins elsewhere, or reads a kernel backwards."""
+    dims, may_turn = [], i.opcode is Op.CONVOLUTION
+    for d in i.attributes["window"].dims:
+        by = draw.integer(0, 2) - 1
+        turned = d.reverse ^ (may_turn and draw.chance(30))
+        dims.append(replace(d, pad_low=d.pad_low + by, pad_high=d.pad_high - by, reverse=turned))
+    return {"window": Window(tuple(dims))}
+
+
+def _permuted(i: Instruction, draw: Source) -> dict[str, Any]:
+    """Another permutation with the same result's shape, where sizes are equal."""
+    sizes = i.operands[0].shape.dims
+    order = draw.sample(range(len(sizes)), len(sizes))
+    if tuple(sizes[d] for d in order) != i.shape.dims:
+        raise LookupError("another permutation has another shape")
+    return {"dimensions": tuple(order)}
+
+
+ATTRIBUTES: dict[Op, Callable[[Instruction, Source], dict[str, Any]]] = {
+    Op.REVERSE: _reversed,
+    Op.IOTA: _counted,
+    Op.REDUCE_PRECISION: _rounded,
+    Op.SLICE: _shifted,
+    Op.PAD: _moved,
+    Op.CONVOLUTION: _window,
+    Op.REDUCE_WINDOW: _window,
+    Op.TRANSPOSE: _permuted,
+}
+"""Opcode → other values of its attributes, which keep the shape of the result. They may be invalid."""
+
+
+def other_size(module: Module, draw: Source) -> Module:
+    """Another size of all dimensions that have one size; what depends on them is inferred."""
+    sizes = sorted({n for i in module.instructions() for _, s in i.shape.leaves() for n in s.dims if n > 1})
+    old = draw.choice(sizes)
+    new = draw.choice([n for n in (1, 2, 3, 5, 7, 8, 9, 16, 17, 33, 65, old - 1, old + 1) if n != old])
+    return _refused_if_none(resized(_without_inputs(module), old, new), module)
+
+
+def other_type(module: Module, draw: Source) -> Module:
+    """Another element type of all arrays that have one type."""
+    found = {s.dtype for i in module.instructions() for _, s in i.shape.leaves()}
+    old = draw.choice([d for d in (*FLOATS, *SIGNED, *UNSIGNED) if d in found])
+    new = draw.choice([d for d in (FLOATS if old in FLOATS else SIGNED if old in SIGNED else UNSIGNED) if d is not old])
+    return _refused_if_none(retyped(_without_inputs(module), old, new), module)
+
+
+def _without_inputs(module: Module) -> Small:
+    return Small(module, {p.name: () for p in module.entry.parameters})
+
+
+def _refused_if_none(made: Small | None, module: Module) -> Module:
+    if made is None:
+        raise LookupError("the others' shapes do not fit")
+    return Module(module.name, made.module.computations, made.module.entry, made.module.attributes)
+
+
+EDITS: tuple[Edit, ...] = (
     *(swap_operand, swap_operand, other_op, other_op, special_constant, twin, other_layout, there_and_back),
-    more_results,
+    *(more_results, other_attribute, other_attribute, other_size, other_type),
 )
