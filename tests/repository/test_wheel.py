@@ -149,6 +149,7 @@ COMMANDS = {
     "opt": (["m.hlo"], "HloModule"),
     "stages": (["m.hlo", "--dir", "d"], ""),
     "buffers": (["m.hlo"], "arena"),
+    "report": (["-o", "board"], "open board/index.html"),
 }
 
 
