@@ -8,6 +8,7 @@ from dataclasses import dataclass
 
 from ...benchmarks.ab_history import Drift, Record, drift_of
 from .ledger_view import LIMITS, LedgerView, RowView
+from .suites import SuiteRun
 
 WIDTH, ROW, GAP, TOP, BOTTOM = 1120, 18, 8, 30, 34
 """Of the plot of rows: its width, a row, between units, above and below the panels."""
@@ -148,7 +149,10 @@ HISTORY = (60, 20, 620, 160)
 
 @dataclass(frozen=True)
 class Moment:
-    """A comparison on the plot. changed: its interval has nothing in common with the one before."""
+    """A ratio on the plot. tip: its numbers in words. changed: its interval has nothing in common with the one before.
+
+    record: the comparison; None for a run of the suite.
+    """
 
     x: float
     y: float
@@ -156,12 +160,13 @@ class Moment:
     high: float
     label: str
     changed: bool
-    record: Record
+    tip: str
+    record: Record | None = None
 
 
 @dataclass(frozen=True)
 class Course:
-    """The comparisons of one program, pair of stacks and machine, in their order."""
+    """The comparisons of one program, pair of stacks and machine, in their order; or runs of the suite."""
 
     title: str
     box: tuple[int, int, int, int]
@@ -181,22 +186,55 @@ class Course:
 
 def course(series: Sequence[Record]) -> Course:
     """A plot of a series of comparisons."""
-    left, top, width, height = HISTORY
-    least = min(1.0, *(r.low for r in series)) / 1.03
-    most = max(1.0, *(r.high for r in series)) * 1.03
-
-    def y(value: float) -> float:
-        return round(top + height * (1 - math.log(value / least) / math.log(most / least)), 2)
-
-    step = width / max(len(series), 2)
+    axes = _Axes(min(r.low for r in series), max(r.high for r in series), len(series))
     moments = []
     for number, (earlier, r) in enumerate(zip([None, *series], series, strict=False)):
         changed = earlier is not None and r.differs_from(earlier)
-        x = round(left + step * (number + 0.5), 2)
-        moments.append(Moment(x, y(r.ratio), y(r.low), y(r.high), r.commit or r.when, changed, r))
-    ticks = tuple(Tick(y(value), f"{value:.2f}") for value in _spread(least, most))
+        tip = f"{r.when}, {r.commit}: {r.ratio:.3f} [{r.low:.3f}, {r.high:.3f}]{', changed' * changed}"
+        places = axes.x(number), axes.y(r.ratio), axes.y(r.low), axes.y(r.high)
+        moments.append(Moment(*places, r.commit or r.when, changed, tip, r))
     title = f"{series[0].program}: {series[0].b} / {series[0].a} on machine {series[0].machine}"
-    return Course(title, HISTORY, tuple(moments), ticks, y(1.0), drift_of(series))
+    return Course(title, HISTORY, tuple(moments), axes.ticks, axes.y(1.0), drift_of(series))
+
+
+def suite_courses(runs: Sequence[SuiteRun]) -> list[Course]:
+    """A plot of the means of each contestant, on one machine and number of threads, that has two runs or more."""
+    found: dict[tuple[str, str, str, int], list[tuple[SuiteRun, float]]] = {}
+    for run in runs:
+        for name, mean, _ in run.means:
+            if mean is not None:
+                found.setdefault((name, run.base, run.machine, run.threads), []).append((run, mean))
+    return [_suite_course(key, series) for key, series in found.items() if len(series) > 1]
+
+
+def _suite_course(key: tuple[str, str, str, int], series: Sequence[tuple[SuiteRun, float]]) -> Course:
+    name, base, machine, threads = key
+    axes = _Axes(min(mean for _, mean in series), max(mean for _, mean in series), len(series))
+    moments = []
+    for number, (run, mean) in enumerate(series):
+        y, tip = axes.y(mean), f"{run.when}, {run.commit}: {mean:.3f}"
+        moments.append(Moment(axes.x(number), y, y, y, run.commit or run.when, False, tip))
+    title = f"Suite: {name} / {base} on machine {machine}, {threads} thread{'s' * (threads > 1)}"
+    return Course(title, HISTORY, tuple(moments), axes.ticks, axes.y(1.0), None)
+
+
+class _Axes:
+    """Where ratios lie on a plot over time: 1 is always on it, and the axis is logarithmic."""
+
+    def __init__(self, low: float, high: float, count: int):
+        self.least, self.most, self.count = min(low, 1.0) / 1.03, max(high, 1.0) * 1.03, count
+
+    def x(self, number: int) -> float:
+        left, _, width, _ = HISTORY
+        return round(left + width / max(self.count, 2) * (number + 0.5), 2)
+
+    def y(self, value: float) -> float:
+        _, top, _, height = HISTORY
+        return round(top + height * (1 - math.log(value / self.least) / math.log(self.most / self.least)), 2)
+
+    @property
+    def ticks(self) -> tuple[Tick, ...]:
+        return tuple(Tick(self.y(value), f"{value:.2f}") for value in _spread(self.least, self.most))
 
 
 def _spread(least: float, most: float) -> list[float]:

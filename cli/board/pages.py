@@ -16,7 +16,7 @@ from ... import __version__
 from ...benchmarks.ab_history import Record, by_series
 from ...benchmarks.suite.results import Report
 from .coverage import Coverage
-from .figures import course, parity, spark
+from .figures import course, parity, spark, suite_courses
 from .findings_view import FindingView
 from .ledger_view import GLYPHS, LIMITS, LedgerView
 from .profiles_view import ProfileView
@@ -58,7 +58,8 @@ def files_of(board: Board) -> dict[str, str]:
     files["coverage.html"] = fill("coverage", "coverage.html", coverage=board.coverage, rows=_rows(board.ledger))
     courses = [course(records) for records in by_series(board.history)]
     runs = suite_runs(board.suites)
-    files["speed.html"] = fill("speed", "speed.html", parity=parity(board.ledger), courses=courses, runs=runs)
+    speed = {"parity": parity(board.ledger), "courses": courses, "runs": runs, "suites": suite_courses(runs)}
+    files["speed.html"] = fill("speed", "speed.html", **speed)
     files["findings.html"] = fill("findings", "findings.html")
     for finding in board.findings or ():
         files[finding.page] = fill("finding", "findings.html", finding=finding)

@@ -200,7 +200,8 @@ def test_plots_say_their_numbers(pages):
     text = words(page.all("main")[0])
     assert "p <q>: mlir / legacy on machine m" in text and "2 comparisons; 1 with an interval" in text
     assert "Drift since 0123abc: 1.200 [1.089, 1.313]*: it is sure." in text
-    assert "mlir 0.500 (1)" in text
+    assert "mlir 0.500 (1)" in text and "mlir 0.250 (1)" in text
+    assert "Suite: mlir / xla on machine m, 1 thread" in text and "2026-03-02, 0123abc: 0.250" in titles
     assert {"3.5", "0.3"} <= {words(e) for e in page.all("text")}, "what lies beyond an axis has its number"
 
 

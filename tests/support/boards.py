@@ -71,8 +71,10 @@ def suite(folder: Path) -> Path:
     columns = {"xla": Figures("ok", rounds=[1.0]), "mlir": Figures("ok", rounds=[0.5])}
     rows = [Row("w", "g", 1, columns)]
     made = Report("2026-03-01", {"fingerprint": "m"}, {}, "0123abc", ("xla", "mlir"), {}, rows=rows)
+    columns = columns | {"mlir": Figures("ok", rounds=[0.25])}
+    later = replace(made, when="2026-03-02", rows=[Row("w", "g", 1, columns)])
     path = folder / "suite.jsonl"
-    path.write_text(json.dumps(made.as_json()) + "\n")
+    path.write_text("".join(json.dumps(run.as_json()) + "\n" for run in (made, later)))
     return path
 
 
