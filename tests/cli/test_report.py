@@ -313,3 +313,13 @@ def test_a_campaign_without_findings_is_no_error(tmp_path):
     (tmp_path / "campaign.json").write_text("{}")
     assert main(["report", "-o", str(tmp_path / "b"), "--findings", str(tmp_path)]) == 0
     assert "hold no finding" in words(Page((tmp_path / "b/findings.html").read_text()).all("main")[0])
+
+
+def test_a_finding_is_shown_by_the_smaller_one_in_its_folder(tmp_path):
+    place = boards.finding(tmp_path)
+    shutil.copytree(place, place / "small")
+    (place / "small/verdict.txt").write_text("of the small one\n")
+    assert main(["report", "-o", str(tmp_path / "b"), "--findings", str(tmp_path)]) == 0
+    (page,) = (tmp_path / "b").glob("finding-*.html")
+    text = words(Page(page.read_text()).all("main")[0])
+    assert "of the small one" in text and "A <b>&finding" in text and page.name == "finding-a-b-finding.html"
