@@ -11,6 +11,7 @@ from ...hlo.library.calls import LIBRARY
 from ...hlo.opclasses import CONTROL, FORWARDING, OUTSIDE
 from ...hlo.opcodes import Op
 from ...hlo.opset import OPSET
+from ...migration.choose import present
 from ...migration.units import BACK_ENDS, CLASS_OF, CLASSES, UNIT_OF
 
 if TYPE_CHECKING:
@@ -59,12 +60,13 @@ class Line:
 class Coverage:
     """columns: element types of one class that have the same cells in every line share one. lines: as in the opset.
 
-    is_exhaustive: whether results of `testbed exhaustive` were given.
+    is_exhaustive: whether results of `testbed exhaustive` were given. stacks: that this package has.
     """
 
     columns: tuple[tuple[str, ...], ...]
     lines: tuple[Line, ...]
     is_exhaustive: bool = False
+    stacks: tuple[str, ...] = (LEGACY, MLIR)
 
     @property
     def counts(self) -> tuple[tuple[str, str, int], ...]:
@@ -72,16 +74,24 @@ class Coverage:
         return tuple((way, words, sum(line.way == way for line in self.lines)) for way, words in WAYS.items())
 
     @property
+    def _whole(self) -> str:
+        return BOTH if len(self.stacks) == 2 else self.stacks[0]
+
+    @property
+    def _holes(self) -> set[str]:
+        return {LEGACY, MLIR, NEITHER} - {self._whole}
+
+    @property
     def holes(self) -> int:
-        """Pairs of opcode and type for which a stack has a row and the other has none, or neither."""
+        """Pairs of opcode and type for which a stack has no row."""
         sizes = [len(types) for types in self.columns]
-        return sum(n for line in self.lines for c, n in zip(line.cells, sizes) if c.emitted in (LEGACY, MLIR, NEITHER))
+        return sum(n for line in self.lines for c, n in zip(line.cells, sizes) if c.emitted in self._holes)
 
     @property
     def pairs(self) -> int:
-        """Pairs of opcode and type that both stacks emit."""
+        """Pairs of opcode and type that all stacks emit."""
         sizes = [len(types) for types in self.columns]
-        return sum(n for line in self.lines for c, n in zip(line.cells, sizes) if c.emitted == BOTH)
+        return sum(n for line in self.lines for c, n in zip(line.cells, sizes) if c.emitted == self._whole)
 
 
 def coverage(exhaustive: Mapping[tuple[Op, DType], bool] | None = None) -> Coverage:
@@ -91,7 +101,7 @@ def coverage(exhaustive: Mapping[tuple[Op, DType], bool] | None = None) -> Cover
     """
     from ...evaluator.rules import RULES as references
 
-    emits = {"legacy": _legacy(), "mlir": _mlir()}
+    emits = {name: STACKS[name]() for name in present() if name in STACKS}
     types = list(NUMPY)
     full = {op: [_cell(op, dtype, emits) for dtype in types] for op in OPSET}
     ways = {op: _way(op, any(cell in (BOTH, LEGACY, MLIR) for cell in cells)) for op, cells in full.items()}
@@ -106,7 +116,7 @@ def coverage(exhaustive: Mapping[tuple[Op, DType], bool] | None = None) -> Cover
             shown.append(Cell(emitted, of_row, verdicts.count(True), verdicts.count(False)))
         lines.append(Line(op.value, row.family.value, ways[op], op in references or op in STRUCTURE, tuple(shown)))
     named = tuple(tuple(d.value for d in group) for group in columns)
-    return Coverage(named, tuple(lines), exhaustive is not None)
+    return Coverage(named, tuple(lines), exhaustive is not None, tuple(emits))
 
 
 def complete(results: Iterable[Result]) -> dict[tuple[Op, DType], bool]:
@@ -148,6 +158,10 @@ def _mlir() -> Emits:
     from ...mlir_emitters.kernel import RULES
 
     return lambda op, dtype: EMIT[op].function(dtype) is not None if op in EMIT else op in RULES
+
+
+STACKS: Mapping[str, Callable[[], Emits]] = {LEGACY: _legacy, MLIR: _mlir}
+"""Stack → what it emits. The old one may be removed one day."""
 
 
 def _cell(op: Op, dtype: DType, emits: dict[str, Emits]) -> str:

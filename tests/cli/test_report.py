@@ -177,6 +177,13 @@ def test_coverage_is_what_the_tables_of_the_stacks_say(monkeypatch):
     assert coverage().holes == sum(len(types) for types, e in zip(coverage().columns, emitted) if e == "mlir") > 10
 
 
+def test_a_stack_that_is_removed_is_no_hole(monkeypatch):
+    monkeypatch.setattr("testbed.cli.board.coverage.present", lambda: ("mlir",))
+    alone = coverage()
+    assert alone.stacks == ("mlir",) and alone.holes == 0 and alone.pairs > 1000
+    assert {c.emitted for line in alone.lines for c in line.cells} == {"mlir", "–"}
+
+
 def test_pairs_that_ran_on_every_input_are_marked(pages):
     rows = {words(e).split()[0].split("unary")[0]: e for e in pages["coverage.html"].all("tr")}
     text = words(rows["not"])
