@@ -22,6 +22,7 @@ from ...hlo.opcodes import Op
 from ...hlo.replica_groups import Groups, device_groups, device_pairs
 from ...hlo.shapes import Shape, array
 from ..building import Builder, Rewrite, apply_pointwise, is_pointwise
+from .ragged_all_to_all import moved_rows
 
 LARGE = 1 << 16
 """Bytes from which an all-reduce exchanges parts: each device reduces one, and gathers those of the others."""
@@ -166,6 +167,18 @@ class _Collective:
         """Row k of the result is this device's row of the k-th device of the group."""
         return self.exchange(Op.ALL_TO_ALL, rows, array(rows.shape.dtype, *rows.shape.dims), dimensions=(0,), **named)
 
+    def passed_on(self, x: Instruction, pairs: Sequence[Sequence[int]]) -> Instruction:
+        """x of the source of this device's pair, in which it is the target; zeros if there is none."""
+        named: dict[str, Any] = {"source_target_pairs": tuple(map(tuple, pairs))}
+        named |= {"channel_id": self.i.attributes["channel_id"]} if "channel_id" in self.i.attributes else {}
+        return self.exchange(Op.COLLECTIVE_PERMUTE, x, array(x.shape.dtype, *x.shape.dims), **named)
+
+    def is_target(self, pairs: Sequence[Sequence[int]]) -> Instruction:
+        """Whether this device is the target of a pair."""
+        some = self.i.replace(attributes={**self.i.attributes, "source_target_pairs": tuple(map(tuple, pairs))})
+        targets = {target: 1 for _, target in device_pairs(some, self.devices, "plan")}
+        return self.b.compare(self.looked_up(targets), "GT", 0)
+
     # -- shares --------------------------------------------------------------------------------------------------------
     def shares(self, x: Instruction, dimension: int) -> Instruction:
         """[devices, …]: x cut into equal shares along a dimension."""
@@ -303,14 +316,56 @@ def _broadcast(c: _Collective) -> list[Instruction]:
 
 def _permute(c: _Collective) -> list[Instruction]:
     if c.i.attributes.get("slice_sizes") or any(o.shape.is_tuple for o in c.i.operands):
-        raise c.unsupported("of slices between devices", "slice its operands before it, and update its results behind")
+        return _permute_slices(c)
     device_pairs(c.i, c.devices, "plan")
-    named = {key: c.i.attributes[key] for key in ("source_target_pairs", "channel_id") if key in c.i.attributes}
-    return [c.exchange(Op.COLLECTIVE_PERMUTE, x, array(x.shape.dtype, *x.shape.dims), **named) for x in c.i.operands]
+    return [c.passed_on(x, c.i.attributes.get("source_target_pairs", ())) for x in c.i.operands]
+
+
+def _permute_slices(c: _Collective) -> list[Instruction]:
+    """Operands: inputs, outputs, starts in the inputs, starts in the outputs. An array has one slice, or several in a
+    tuple; each of these has an equal part of the pairs. Slices overwrite parts of the outputs.
+    """
+    b, sizes, pairs = c.b, list(c.i.attributes["slice_sizes"]), c.i.attributes.get("source_target_pairs", ())
+    single = not c.i.operands[0].shape.is_tuple
+    results = []
+    for x, out, *starts in zip(*([o] if single else b.elements(o) for o in c.i.operands), strict=True):
+        from_, to = (_each_slice(b, s) for s in starts)
+        if len(pairs) % len(from_) or len(to) != len(from_) or len(sizes) < len(from_):
+            raise c.unsupported("of slices that do not match its pairs", "give each slice as many pairs")
+        share = len(pairs) // len(from_)
+        for part, (start_in, start_out) in enumerate(zip(from_, to, strict=True)):
+            own = pairs[part * share : (part + 1) * share]
+            got = c.passed_on(b.dynamic_slice(x, start_in, sizes.pop(0)), own)
+            out = b.select(c.is_target(own), b.dynamic_update_slice(out, got, start_out), out)
+        results.append(out)
+    return results
+
+
+def _each_slice(b: Builder, starts: Instruction) -> list[list[Instruction]]:
+    """The starts of each slice, one number for each dimension."""
+    elements = b.elements(starts)
+    return [b.elements(e) for e in elements] if elements[0].shape.is_tuple else [elements]
 
 
 def _ragged(c: _Collective) -> list[Instruction]:
-    raise c.unsupported("between several devices", "pad its rows and use all-to-all, or evaluate_replicated(…)")
+    """All rows of the group are gathered; of each sender's table a device reads the part for itself."""
+    c.require_even()
+    b, (x, out, *table) = c.b, c.i.operands
+    if c.is_alone:
+        return [moved_rows(b, x, out, table[:3])]
+    groups = table[0].shape.size // c.count
+    if table[0].shape.size % c.count:
+        raise CollectiveError(
+            f"{c.i.name} has tables of {table[0].shape.size} numbers for a group of {c.count}", location=c.i.location
+        )
+    zero = b.constant(0, DType.S32)
+    mine = []
+    for t in table[:3]:
+        rows = c.gathered(b.reshape(b.convert(t, DType.S64), (c.count, groups)))
+        mine.append(b.dynamic_slice(rows, [zero, c.place(), zero], (c.count, 1, groups)))
+    first = b.binary(Op.MULTIPLY, b.iota(DType.S64, mine[0].shape.dims, 0), x.shape.dims[0])
+    starts, *rest = (b.reshape(t, (c.count * groups,)) for t in (b.binary(Op.ADD, mine[0], first), *mine[1:]))
+    return [moved_rows(b, c.joined(c.gathered(x), 0), out, [starts, *rest])]
 
 
 _RESULTS: Mapping[Op, Results] = {

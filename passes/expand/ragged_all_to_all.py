@@ -1,6 +1,8 @@
-"""Expand ragged-all-to-all of one device: find the input row of each output row, then gather once."""
+"""Expand ragged-all-to-all: find the input row of each output row, then gather once."""
 
 from __future__ import annotations
+
+from collections.abc import Sequence
 
 from ...hlo.dtypes import DType
 from ...hlo.ir import Instruction
@@ -12,12 +14,20 @@ NOWHERE = -1
 
 
 def ragged_rows(i: Instruction, b: Builder) -> Instruction:
-    """Copy rows input[start : start + size] to output[to : to + size] for each group; a later group wins."""
-    x, out, *table = map(b.plain, i.operands)
+    """That of one device."""
+    return moved_rows(b, i.operands[0], i.operands[1], i.operands[2:5])
+
+
+def moved_rows(b: Builder, x: Instruction, out: Instruction, table: Sequence[Instruction]) -> Instruction:
+    """Copy rows x[start : start + size] to out[to : to + size] for each group; a later group wins.
+
+    table: starts, sizes and targets of the groups.
+    """
+    x, out, *table = map(b.plain, (x, out, *table))
     count, rows = table[0].shape.size, out.shape.dims[0]
     if not count or not x.shape.size or not out.shape.size:
         return out
-    starts, sizes, targets = (b.reshape(b.convert(t, DType.S64), (count,)) for t in table[:3])
+    starts, sizes, targets = (b.reshape(b.convert(t, DType.S64), (count,)) for t in table)
     source = b.constant(NOWHERE, DType.S64, (rows,))
 
     def step(b: Builder, k: Instruction, values: list[Instruction]) -> list[Instruction]:

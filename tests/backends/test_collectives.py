@@ -257,3 +257,68 @@ def test_devices_may_start_in_another_order_than_they_wait():
   ROOT r = f32[2] conditional(s, p, p), branch_computations={ahead, behind}"""
     results = agree(module_of(body, computations), [[np.float32([1])], [np.float32([2])]], replicas=2)
     assert [r[0].tolist() for r in results] == [[3, -3], [3, -3]]
+
+
+RAGGED = """  p = {t}[6{row}] parameter(0)
+  o = {t}[9{row}] parameter(1)
+  i = s32[{n}] parameter(2)
+  s = s32[{n}] parameter(3)
+  t = s32[{n}] parameter(4)
+  r = s32[{n}] parameter(5)
+  ROOT x = {t}[9{row}] ragged-all-to-all(p, o, i, s, t, r), replica_groups={groups}"""
+
+
+@pytest.mark.parametrize(
+    "row, each, groups, replicas",
+    [("", 1, "{{0,1}}", 2), (",3", 2, "{{1,0}}", 2), (",2,2", 1, "{{0,2},{3,1}}", 4), (",2", 1, "{{0},{1}}", 2)],
+)
+def test_ragged_rows_go_where_their_senders_say(row: str, each: int, groups: str, replicas: int):
+    size = groups.split("}")[0].count(",") + 1
+    rng, inputs, dims = np.random.default_rng(each), [], tuple(map(int, row.split(",")[1:]))
+    for _ in range(replicas):
+        counts = rng.integers(0, 4, size * each).astype(np.int32)
+        starts, targets = (np.array([rng.integers(0, n - k + 1) for k in counts], np.int32) for n in (6, 9))
+        rows = [rng.standard_normal((n, *dims)).astype(np.float32) for n in (6, 9)]
+        inputs.append([*rows, starts, counts, targets, counts])
+    module = module_of(RAGGED.format(t="f32", row=row, n=size * each, groups=groups))
+    results = agree(module, inputs, replicas=replicas)
+    assert any((r[0] != own[1]).any() for r, own in zip(results, inputs, strict=True))
+
+
+SLICE = """  p = f32[4,3] parameter(0)
+  o = f32[4,3] parameter(1)
+  k = s32[] parameter(2)
+  n = s32[] constant(1)
+  f = (s32[], s32[]) tuple(k, n)
+  t = (s32[], s32[]) tuple(n, k)
+  ROOT r = f32[4,3] collective-permute(p, o, f, t), source_target_pairs={{0,1},{1,2}}, slice_sizes={{2,2}}"""
+
+SLICES = """  p = f32[4] parameter(0)
+  o = f32[4] parameter(1)
+  k = s32[] parameter(2)
+  i = (f32[4]) tuple(p)
+  j = (f32[4]) tuple(o)
+  zero = s32[] constant(0)
+  t0 = (s32[]) tuple(zero)
+  tk = (s32[]) tuple(k)
+  from = ((s32[]), (s32[])) tuple(t0, tk)
+  f = (((s32[]), (s32[]))) tuple(from)
+  to = ((s32[]), (s32[])) tuple(tk, t0)
+  t = (((s32[]), (s32[]))) tuple(to)
+  ROOT r = (f32[4]) collective-permute(i, j, f, t), source_target_pairs={{0,1},{1,0}}, slice_sizes={{1},{2}}"""
+
+
+STARTED = (
+    SLICE.replace(
+        "ROOT r = f32[4,3] collective-permute(", "s = (f32[4,3], f32[4,3], u32[], u32[]) collective-permute-start("
+    )
+    + "\n  ROOT r = f32[4,3] collective-permute-done(s)"
+)
+
+
+@pytest.mark.parametrize("text, dims", [(SLICE, (4, 3)), (STARTED, (4, 3)), (SLICES, (4,))])
+def test_slices_are_permuted_into_the_outputs(text: str, dims: tuple[int, ...]):
+    drawn = [np.random.default_rng(d).standard_normal((2, *dims)).astype(np.float32) for d in range(3)]
+    for k in (0, 2, 9):  # a start beyond the array is clamped
+        results = agree(module_of(text), [[*x, np.int32(k)] for x in drawn], replicas=3)
+        assert any((r[0] != x[1]).any() for r, x in zip(results, drawn, strict=True))

@@ -165,9 +165,9 @@ def test_each_device_has_its_inputs():
             "write the groups out",
         ),
         (
-            "z = s32[1] constant({0})\n  ROOT r = f32[1] ragged-all-to-all(p, p, z, z, z, z), replica_groups={{0,1}}",
-            UnsupportedError,
-            "ragged-all-to-all between several devices",
+            "z = s32[3] parameter(1)\n  ROOT r = f32[1] ragged-all-to-all(p, p, z, z, z, z), replica_groups={{0,1}}",
+            CollectiveError,
+            "tables of 3 numbers for a group of 2",
         ),
     ],
 )
