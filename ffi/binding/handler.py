@@ -5,7 +5,6 @@ The first call of a call site runs through `Handler._slow`; the native trampolin
 
 from __future__ import annotations
 
-import ctypes
 import functools
 from collections.abc import Callable
 from typing import Any
@@ -21,7 +20,7 @@ from .errors import Error, error_of
 from .frames import FrameError, snapshot
 from .futures import Future
 from .states import native, set_state, type_id
-from .trampoline import Known, Trampoline, own_memory, references
+from .trampoline import Known, Trampoline, form, own_memory, references
 
 
 class Handler:
@@ -63,11 +62,8 @@ class Handler:
 
     # -- a call, in Python --------------------------------------------------------------------------------------------
     def _slow(self, address: int) -> int:
-        try:
-            frame = CallFrame.from_address(address)
-            api = api_at(frame.api)
-        except BaseException:
-            return 0 if address == 0 else _unreachable(address)
+        frame = CallFrame.from_address(address)
+        api = api_at(frame.api)
         try:
             native().bury()
             if _is_probe(frame):
@@ -104,12 +100,15 @@ class Handler:
         if isinstance(decoded, Error):
             return decoded
         call = compile_call(self.function, self.binding.specs, decoded, frame.api, stage)
-        before = [references(array) for _, array in decoded.views]
+        arrays = [array for _, array in decoded.views]
+        counts, forms = [references(a) for a in arrays], [form(a) for a in arrays]
         value = call(frame.ctx or 0) if decoded.wants_ctx else call()
-        kept = [array for (_, array), count in zip(decoded.views, before) if references(array) != count]
+        after = [references(a) for a in arrays]
+        kept = [a for a, count, now in zip(arrays, counts, after) if now != count]
         for array in kept:
             own_memory(array)
-        if value is None and decoded.repeatable and not kept and not self._asynchronous and self.state is None:
+        changed = kept or forms != [form(a) for a in arrays]
+        if value is None and decoded.repeatable and not changed and not self._asynchronous and self.state is None:
             finish = self._finish
             self._trampoline.remember(address, Known(found.notes, decoded.views, call, decoded.wants_ctx, finish))
         return None if value is None else self._result(frame, api, value)
@@ -181,9 +180,3 @@ def _stage_name(number: int) -> str:
 def _size_error(name: str, expected: int, got: int, least: str) -> Error:
     text = f"Unexpected {name} size: expected {least}{expected} got {got}. Check installed software versions."
     return Error.invalid_argument(text)
-
-
-def _unreachable(address: int) -> int:
-    """A frame without an API: there is nobody to make an error."""
-    ctypes.pythonapi.PyErr_Clear()
-    return 0

@@ -14,13 +14,24 @@ from ...codegen.load import LoadedCode, load
 from ...codegen.runtime import runtime_object
 from ..abi import HANDLER, Stage
 from .frames import Notes
-from .trampoline_ir import HEADER, PROBES, RECORD, RECORD_WORDS, SLOT, SLOT_WORDS, SLOTS, STUBS, trampoline_ir
+from .trampoline_ir import (
+    HEADER,
+    PROBES,
+    RECORD,
+    RECORD_WORDS,
+    SLOT,
+    SLOT_WORDS,
+    SLOTS,
+    STUBS,
+    VIEW_WORDS,
+    trampoline_ir,
+)
 
 _KEEP: list[Any] = []
 """What native code points to for ever: a runtime may call a handler as long as the process lives."""
 
-_DATA, _COUNT = 16, 0
-"""Offsets in a numpy array object: of its data pointer, and of its reference count."""
+_COUNT, _DATA, _RANK, _DIMS, _STRIDES, _DTYPE, _FLAGS = 0, 16, 24, 32, 40, 56, 64
+"""Offsets in a numpy array object (PyArrayObject_fields). trampoline_ir.py has them, too."""
 
 
 class Known(NamedTuple):
@@ -43,9 +54,28 @@ def _object() -> bytes:
 
 @functools.cache
 def numpy_is_known() -> bool:
-    """Whether numpy's arrays have their data pointer where this code writes it."""
-    one = np.empty(3, np.float32)
-    return bool(ctypes.c_void_p.from_address(id(one) + _DATA).value == one.ctypes.data)
+    """Whether numpy's arrays are laid out as the native code takes them to be."""
+    one = np.empty((3, 5), np.float32)
+    at, kept = id(one), one[:]
+    dims = (ctypes.c_int64 * 2).from_address(_word(at + _DIMS))
+    strides = (ctypes.c_int64 * 2).from_address(_word(at + _STRIDES))
+    writable, one.flags.writeable = ctypes.c_int32.from_address(at + _FLAGS).value, False
+    read_only = ctypes.c_int32.from_address(at + _FLAGS).value
+    return (
+        _word(at + _DATA) == kept.ctypes.data
+        and ctypes.c_int32.from_address(at + _RANK).value == 2
+        and (*dims, *strides) == (3, 5, 20, 4)
+        and _word(at + _DTYPE) == id(one.dtype)
+        and writable - read_only == _WRITEABLE
+    )
+
+
+_WRITEABLE = 0x400
+"""NPY_ARRAY_WRITEABLE."""
+
+
+def _word(address: int) -> int:
+    return ctypes.c_uint64.from_address(address).value
 
 
 class _Block:
@@ -155,22 +185,31 @@ def references(array: np.ndarray) -> int:
     return ctypes.c_uint32.from_address(id(array) + _COUNT).value
 
 
+def form(array: np.ndarray) -> tuple[object, ...]:
+    """What a handler may change of an array in place, besides its elements."""
+    return array.shape, array.strides, array.dtype, array.flags.num
+
+
 def _words(known: Known, frame: int) -> tuple[dict[str, int], list[Any]]:
     """The words of a slot, and the memory that they point to."""
-    buffers = [ctypes.create_string_buffer(data, len(data)) for _, data in known.notes]
+    buffers: list[Any] = [ctypes.create_string_buffer(data, len(data)) for _, data in known.notes]
     notes = (ctypes.c_uint64 * max(3 * len(buffers), 1))()
     for n, ((address, data), buffer) in enumerate(zip(known.notes, buffers)):
         notes[3 * n : 3 * n + 3] = [address, len(data), ctypes.addressof(buffer)]
-    views = (ctypes.c_uint64 * max(4 * len(known.views), 1))()
+    views = (ctypes.c_uint64 * max(VIEW_WORDS * len(known.views), 1))()
     for n, (address, array) in enumerate(known.views):
-        views[4 * n : 4 * n + 3] = [address, id(array), array.dtype.alignment - 1]
-    words = {
+        flags = ctypes.c_uint32.from_address(id(array) + _FLAGS).value
+        shape = (ctypes.c_int64 * max(2 * array.ndim, 1))(*array.shape, *array.strides)
+        buffers.append(shape)
+        words = [address, id(array), array.dtype.alignment - 1, 0, array.ndim, id(array.dtype), flags]
+        views[VIEW_WORDS * n : VIEW_WORDS * (n + 1)] = [*words, ctypes.addressof(shape)]
+    named = {
         "api": ctypes.c_uint64.from_address(frame + 16).value,
         "notes": ctypes.addressof(notes),
-        "note_count": len(buffers),
+        "note_count": len(known.notes),
         "views": ctypes.addressof(views),
         "view_count": len(known.views),
         "function": id(known.function),
         "ctx": int(known.wants_ctx),
     }
-    return words, [buffers, notes, views]
+    return named, [buffers, notes, views]

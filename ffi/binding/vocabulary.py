@@ -13,9 +13,19 @@ from ...hlo.dtypes import DType
 from ...hlo.errors import InputError
 from ..abi import DATA_TYPES
 
-bool_, int8, int16, int32, int64 = np.bool_, np.int8, np.int16, np.int32, np.int64
-uint8, uint16, uint32, uint64 = np.uint8, np.uint16, np.uint32, np.uint64
-float32, float64, complex64, complex128 = np.float32, np.float64, np.complex64, np.complex128
+bool_ = np.bool_
+int8 = np.int8
+int16 = np.int16
+int32 = np.int32
+int64 = np.int64
+uint8 = np.uint8
+uint16 = np.uint16
+uint32 = np.uint32
+uint64 = np.uint64
+float32 = np.float32
+float64 = np.float64
+complex64 = np.complex64
+complex128 = np.complex128
 
 if TYPE_CHECKING:
 

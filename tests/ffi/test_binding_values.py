@@ -144,6 +144,30 @@ def test_a_view_that_is_kept_keeps_its_elements(times):
     assert [(v.min(), v.max()) for v in kept] == [(n, n) for n in range(times)]
 
 
+@pytest.mark.parametrize(
+    "change",
+    [
+        lambda x: setattr(x, "shape", (6,)),
+        lambda x: setattr(x, "shape", (3, 2)),
+        lambda x: setattr(x, "dtype", np.int32),
+        lambda x: setattr(x.flags, "writeable", True),
+    ],
+)
+def test_a_handler_that_changes_an_array_in_place_gets_a_new_one(change):
+    seen = []
+
+    def look(x):
+        seen.append((x.shape, x.dtype, x.flags.writeable, float(x.flat[5])))
+        change(x)
+
+    handler = ffi.bind().arg(ffi.Buffer[ffi.F32]).to(look)
+    frame = Frame(RUNTIME, [np.zeros((2, 3), np.float32)], [], {})
+    for n in range(5):
+        frame.point(0, np.full((2, 3), n, np.float32))
+        assert frame.call(handler.ffi_address) is None
+    assert seen == [((2, 3), np.float32, False, n) for n in range(5)]
+
+
 def test_an_argument_is_read_only_and_a_result_is_zero_copy():
     def write(x):
         x[0] = 1

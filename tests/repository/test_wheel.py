@@ -31,11 +31,42 @@ ENTRY e {
 
 USER = """
 import inspect
+from typing import Annotated
 
 import numpy as np
 
 import testbed
-from testbed import XlaBuilder, XlaOp, ops
+from testbed import XlaBuilder, XlaOp, ffi, ops
+
+
+class Count:
+    calls = 0
+
+
+@ffi.handler(stage="instantiate")
+def begin(options: ffi.Attrs) -> Count:
+    assert options.get("n", ffi.int64) > 0
+    return Count()
+
+
+@ffi.handler
+def scale(
+    x: ffi.Buffer[ffi.F32],
+    y: ffi.Result[ffi.BufferR1[ffi.F32]],
+    k: Annotated[float, ffi.Attr[ffi.float32]("k")],
+    last: ffi.OptionalArg[ffi.AnyBuffer],
+    count: ffi.State[Count],
+    scratch: ffi.ScratchAllocator,
+) -> ffi.Error | None:
+    count.calls += 1
+    y[...] = x * k + scratch.array(x.shape, np.float32)
+    return None if last is None else ffi.Error(ffi.ErrorCode.ABORTED, str(last.dtype))
+
+
+stages: dict[str, ffi.Handler] = {"instantiate": begin, "execute": scale}
+explicit: ffi.Handler = ffi.bind().arg(ffi.Buffer[ffi.F32]).ret(ffi.AnyBuffer).attr(ffi.int32, "n").to(print)
+ffi.register("scale", stages, platform="Host")
+address: int = explicit.ffi_address
 
 
 def softmax(x: XlaOp) -> XlaOp:
@@ -62,7 +93,7 @@ print(executable)
 
 WRONG_USER = """
 import testbed
-from testbed import XlaBuilder, ops
+from testbed import XlaBuilder, ffi, ops
 
 b = XlaBuilder("m")
 x = ops.parameter(b, 0, "f32[2]")
@@ -72,6 +103,10 @@ testbed.compile("HloModule m", stack="mlir")
 testbed.nosuch
 b.build(x).nosuch
 text: int = testbed.to_text(b.build(x))
+ffi.bind().argument(ffi.AnyBuffer)
+ffi.nosuch
+text = ffi.handler(print).ffi_name
+def wrong(x: ffi.Buffer[int]) -> None: ...
 """
 
 
@@ -194,7 +229,7 @@ def check_types(folder, command):
     command = [*command, "right.py", "wrong.py"]
     done = subprocess.run(command, cwd=folder, env=environ(), capture_output=True, text=True, timeout=600)
     found = re.findall(r"(right|wrong)\.py:(\d+)(?::\d+)?(?: -|:) error", done.stdout)
-    wanted = {("wrong", str(line)) for line in range(7, 13)}
+    wanted = {("wrong", str(line)) for line in range(7, 17)}
     assert done.returncode == 1 and set(found) == wanted, done.stdout + done.stderr
 
 
