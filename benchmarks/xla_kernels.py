@@ -105,8 +105,8 @@ def measure_kernel(
         ulps[stack] = max((distance(r, e) for r, e in zip(results, expected, strict=True)), default=0.0)
         repeat = kernel_loop(executable, inputs)
         if repeat is not None:
-            runs[stack] = repeat, _count(repeat, seconds)
-    times = race({name: _bursts(*run) for name, run in runs.items()}, rounds=rounds, seconds=seconds) if runs else {}
+            runs[stack] = repeat, count_of(repeat, seconds)
+    times = race({name: bursts(*run) for name, run in runs.items()}, rounds=rounds, seconds=seconds) if runs else {}
     lines, metadata = ir_facts(match.kernel)
     return KernelRow(
         program,
@@ -115,7 +115,7 @@ def measure_kernel(
         match.kernel.emitter,
         opcode_of(i),
         key_of(i),
-        {name: timing.median / runs[name][1] for name, timing in times.items()},
+        {name: timing.minimum / runs[name][1] for name, timing in times.items()},
         ulps,
         refused,
         lines,
@@ -123,11 +123,12 @@ def measure_kernel(
     )
 
 
-def _bursts(repeat: Repeat, count: int) -> Callable[[], object]:
+def bursts(repeat: Repeat, count: int) -> Callable[[], object]:
+    """A run of a loop as a contestant."""
     return lambda: repeat(count)
 
 
-def _count(repeat: Repeat, seconds: float) -> int:
+def count_of(repeat: Repeat, seconds: float) -> int:
     """Runs that take about a tenth of `seconds`."""
     count, spent = 1, 0.0
     while spent < seconds / 20 and count < 1 << 20:

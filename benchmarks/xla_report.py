@@ -47,9 +47,9 @@ def _head(kernels: Sequence[KernelRow], programs: Sequence[ProgramRow], sample: 
         "# XLA:CPU's migration from its old to its new emitters, measured",
         "",
         f"Made by `python -m testbed.benchmarks.xla_migration`: {len(programs)} programs and {len(kernels)} of their",
-        f"kernels ({sample}), jaxlib {version()}, {machine}. Times are ratios of medians of",
-        "interleaved rounds in one process; below 1, the first is faster. On a machine that does other work meanwhile,",
-        "single figures are hints.",
+        f"kernels ({sample}), jaxlib {version()}, {machine}.",
+        "Times are ratios of the fastest of interleaved rounds in one process, kernels in a native loop; below 1, the",
+        "first is faster. This machine did other work meanwhile: single figures are hints.",
         "",
         "`old` are the elemental emitters (`--xla_cpu_use_fusion_emitters=false`), `new` the MLIR fusion emitters.",
         "Kernels of XLA's run from XLA's objects, or (`-ir`) from its LLVM IR before LLVM's passes, by our LLVM;",
@@ -95,12 +95,27 @@ def _parity(kernels: Sequence[KernelRow]) -> str:
         ulps = [row.ulps[_own(row)] for row in group if _own(row)]
         ir = [row.ulps[f"{_own(row)}-ir"] for row in group if f"{_own(row)}-ir" in row.ulps]
         ours = [max((row.ulps[s] for s in OURS if s in row.ulps), default=math.nan) for row in group]
-        rows.append((name, len(group), sum(u == 0 for u in ulps), _most(ulps), _most(ir), _most(ours)))
-    heads = ("emitter", "kernels", "bits of the evaluator", "most ulp", "most ulp, -ir", "most ulp, ours")
+        middle = [_middle(values) for values in (ulps, ir, ours)]
+        rows.append((name, len(group), sum(u == 0 for u in ulps), *middle, _most(ulps), _most(ours)))
+    heads = (
+        "emitter",
+        "kernels",
+        "bits of the evaluator",
+        "ulp",
+        "ulp, -ir",
+        "ulp, ours",
+        "most ulp",
+        "most ulp, ours",
+    )
     note = (
-        "Distances from the evaluator in representable values, on drawn inputs; results near 0 of sums make them large."
+        "Distances from the evaluator in representable values, on drawn inputs: the worst element of a kernel, "
+        "as the median and the largest over all kernels. Sums and sines near 0 make single ones large."
     )
     return f"## Parity by emitter\n\n{note}\n\n{_table(heads, rows)}"
+
+
+def _middle(values: Sequence[float]) -> str:
+    return f"{sorted(values)[len(values) // 2]:.4g}" if values else "–"
 
 
 def _most(values: Sequence[float]) -> str:

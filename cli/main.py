@@ -48,6 +48,7 @@ COMMANDS = {
     "show": Command("Print a module's opcodes, costs and largest buffers; draw its data flow."),
     "xla": Command("Let jaxlib's old or new emitters compile a module, and list XLA's kernels."),
     "import": Command("List the kernels in a folder that XLA wrote (--xla_dump_to)."),
+    "history": Command("Compare XLA's kernels of a module between versions of jaxlib."),
     "convert": Command("Convert a module between HLO text, protos and StableHLO."),
     "platforms": Command("List the back ends, what they can do, and why one cannot be used here."),
     "stages": Command("Write every IR stage of both stacks to a folder.", COMPILES),

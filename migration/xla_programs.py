@@ -120,28 +120,28 @@ def read_program(files: DumpFiles, held: Any = None) -> XlaProgram:
     return XlaProgram(files, module, kernels, match_kernels(module, kernels, slices), held)
 
 
-def xla_program(program: Program, stack: str, cached: bool = True) -> XlaProgram:
-    """XLA's form of a program: the folder that it came from, or what jaxlib makes of it.
+def xla_program(program: Program, stack: str, cached: bool = True, mlir: bool = False) -> XlaProgram:
+    """XLA's form of a program: the folder that it came from, or what jaxlib makes of it. mlir: with its MLIR.
 
     Raises InputError if jaxlib is absent, XlaRefused if XLA refuses it.
     """
     if isinstance(program.plan, XlaProgram):
         return program.plan
-    return made_by_jaxlib(program.text_for_xla, stack.split("-")[1], cached)
+    return made_by_jaxlib(program.text_for_xla, stack.split("-")[1], cached, mlir)
 
 
-def made_by_jaxlib(text: str, generation: str, cached: bool = True) -> XlaProgram:
+def made_by_jaxlib(text: str, generation: str, cached: bool = True, mlir: bool = False) -> XlaProgram:
     """What this jaxlib's emitters of a generation make of HLO text."""
     from ..backends.xla.dump import dump
 
     if not cached:
         held = tempfile.TemporaryDirectory(prefix="testbed-xla-")
-        dump(text, generation, Path(held.name))
+        dump(text, generation, Path(held.name), mlir)
         return read_program(one_module(Path(held.name)), held)
-    folder = _cache() / _key(text, generation)
+    folder = _cache() / _key(text, generation, mlir)
     if not folder.is_dir():
         with contextlib.suppress(FileExistsError):
-            write_folder(folder, lambda work: dump(text, generation, work))
+            write_folder(folder, lambda work: dump(text, generation, work, mlir))
         _forget_oldest(folder.parent)
     os.utime(folder)
     return read_program(one_module(folder))
@@ -153,12 +153,12 @@ def _cache() -> Path:
     return Path(platformdirs.user_cache_dir("testbed", appauthor=False)) / "xla"
 
 
-def _key(text: str, generation: str) -> str:
+def _key(text: str, generation: str, mlir: bool) -> str:
     """All that the dump depends on."""
     from ..backends.xla.dump import ONCE, dump_flags, version
     from ..codegen.options import Target
 
-    parts = (text, generation, version(), ONCE, str(dump_flags(generation, Path())), repr(Target.machine()))
+    parts = (text, generation, version(), ONCE, str(dump_flags(generation, Path(), mlir)), repr(Target.machine()))
     return hashlib.sha256("\0".join(parts).encode()).hexdigest()[:40]
 
 
@@ -177,7 +177,7 @@ def compile_xla(program: Program, flags: Flags, options: CompileOptions) -> Host
 
     watch = Stopwatch()
     with watch.measure("xla"):
-        xla = xla_program(program, flags.xla, options.cache is not None)
+        xla = xla_program(program, flags.xla, options.cache is not None, options.keep_stages)
     with watch.measure("plan"):
         plan = xla.plan(flags, options)
     executable = HostCompiler().compile(plan, emit_for(flags, xla.emitter(flags.xla)), options)

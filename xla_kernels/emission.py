@@ -5,7 +5,7 @@ The code is the object as XLA compiled it, or XLA's LLVM IR, which our LLVM then
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
 from enum import Enum
 
@@ -43,11 +43,22 @@ class XlaEmitter:
             raise error
         chosen = {symbol_in(r.instruction): self.kernels.kernels[symbol_in(r.instruction)] for r in requests}
         text = _HEADER + "".join(f"declare ptr {_at(s)}(ptr)\n" for s in chosen) + "\n".join(map(adaptor, requests))
-        stages = tuple((f"xla.{k.symbol}.ll", k.ir_text) for k in chosen.values()) if options.keep_stages else ()
+        stages = tuple(s for k in chosen.values() for s in self._stages(k)) if options.keep_stages else ()
         if self.code is Code.IR:
             return EmittedModule(self._linked(text, list(chosen.values()), [r.name for r in requests]), stages)
         objects = {data: None for kernel in chosen.values() for data in self.kernels.objects_for(kernel)}
         return EmittedModule(text, stages, objects=tuple(objects))
+
+    def _stages(self, kernel: XlaKernel) -> Iterator[tuple[str, str]]:
+        """XLA's own stages of a kernel, as far as they were dumped: MLIR, LLVM IR before and after LLVM's passes."""
+        for name in ("before", "after", "lowered"):
+            path = self.kernels.files.parts[name].get(kernel.part)
+            if path is not None:
+                yield f"{kernel.symbol}.{name}.mlir", read_text(path)
+        if kernel.ir_text:
+            yield f"{kernel.symbol}.ll", kernel.ir_text
+        if kernel.optimised is not None:
+            yield f"{kernel.symbol}.optimized.ll", read_text(kernel.optimised)
 
     def unsupported(self, requests: Sequence[KernelRequest]) -> list[UnsupportedError]:
         """One error for each request that has no code of XLA's."""

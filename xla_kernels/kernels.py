@@ -95,7 +95,7 @@ def read_kernels(files: DumpFiles) -> KernelFiles:
 def _in_text(files: DumpFiles, part: str, text: str, defines: Mapping[str, Path]) -> Iterator[XlaKernel]:
     nodes = {number: int(size) for number, size in _NODE.findall(text)}
     named = _EMITTER.search(text)
-    emitter = _EMITTER_NAMES.sub("", named["emitter"]) if named else ""
+    emitter = _EMITTER_NAMES.sub("", named["emitter"]) if named else _by_part(part)
     for found in _KERNEL.finditer(text):
         symbol = found["quoted"] or found["plain"]
         body = text[found.start() : text.find("\n}", found.end()) + 2]
@@ -110,6 +110,11 @@ def _in_text(files: DumpFiles, part: str, text: str, defines: Mapping[str, Path]
             code,
             body,
         )
+
+
+def _by_part(part: str) -> str:
+    """The emitter of a kernel whose metadata names none, as before jaxlib 0.6: by the name of its module."""
+    return "elemental" if part.endswith("_elemental_kernel_module") else "ir_emitter2" if part[:5] == "part_" else ""
 
 
 def _sizes(body: str, nodes: Mapping[str, int]) -> dict[int, int]:

@@ -1,0 +1,128 @@
+"""`testbed history MODULE… --jaxlib V,V`: XLA's kernels of a module, version by version of jaxlib."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+import click
+
+from .json_output import json_option
+from .output import say, table, wrapped
+from .params import MODULE
+from .pinning import pin, pin_option
+from .programs import complain, each_program
+
+if TYPE_CHECKING:
+    from ..backends.xla.versions import XlaVersion
+    from ..benchmarks.xla_history import Cell, History
+    from ..formats.program import Program
+
+
+@click.command()
+@click.argument("modules", metavar="MODULE...", nargs=-1, required=True, type=MODULE)
+@click.option(
+    "--jaxlib",
+    "versions",
+    default="0.5.3,0.7.2,0.10.2,0.12",
+    show_default=True,
+    help="Versions, oldest first. Each is installed by pip into a folder of the user's cache when first used.",
+)
+@click.option("--rounds", type=click.IntRange(3), default=5, show_default=True, help="Rounds of timing.")
+@click.option(
+    "--seconds",
+    type=click.FloatRange(0, min_open=True),
+    default=0.002,
+    show_default=True,
+    help="Seconds per kernel and round.",
+)
+@pin_option
+@json_option("the kernels")
+def command(
+    modules: tuple[str, ...], versions: str, rounds: int, seconds: float, pinned: int | None, as_json: bool
+) -> int:
+    """Compile MODULEs with several versions of XLA:CPU. Prints, for each kernel and version, the emitter that made it,
+    its time here, and its distance from the evaluator in representable values.
+
+    Exit 1 if a version could not be installed.
+    """
+    pin(pinned)
+    from ..hlo.errors import InputError
+
+    found: list[XlaVersion] = []
+    missing: dict[str, str] = {}
+    for name in dict.fromkeys(word.strip() for word in versions.split(",") if word.strip()):
+        try:
+            found.append(_provided(name))
+        except InputError as error:
+            complain(error)
+            missing[name] = str(error)
+    if not found:
+        raise InputError("no version of jaxlib is there", remedy="give versions as --jaxlib 0.7.2,0.10.2")
+
+    def one(_: str, program: Program) -> tuple[int, dict[str, Any]]:
+        from ..benchmarks.xla_history import history
+
+        made = history(program, found, rounds, seconds)
+        if not as_json:
+            _print(made, [version.version for version in found])
+        return (1 if missing else 0), _body(made, missing)
+
+    return each_program("history", modules, one, as_json)
+
+
+def _provided(version: str) -> XlaVersion:
+    from pathlib import Path
+
+    import platformdirs
+
+    from ..backends.xla.versions import provided
+
+    return provided(version, Path(platformdirs.user_cache_dir("testbed", appauthor=False)) / "jaxlib")
+
+
+def _print(made: History, versions: list[str]) -> None:
+    from ..benchmarks.tables import left
+
+    columns = [left("kernel"), left("of"), *(left(version) for version in versions)]
+    rows = [(row.name, row.opcode, *(_text(row.cells.get(v)) for v in versions)) for row in made.rows]
+    if rows:
+        say(table(columns, rows))
+    for version, why in made.refused.items():
+        say(wrapped(f"{version}: {why}"))
+    times = ", ".join(f"{version} {seconds:.2f}" for version, seconds in made.compile_seconds.items())
+    say(wrapped(f"{made.program}: {len(made.rows)} computations; XLA's compile seconds: {times or 'none'}"))
+
+
+def _text(cell: Cell | None) -> str:
+    """The emitter, the time and the distance, on a line each."""
+    if cell is None:
+        return "-"
+    if cell.refused:
+        return f"{cell.emitter or '?'} refused"
+    time = "" if cell.seconds is None else f" {cell.seconds * 1e6:.3g} us"
+    return f"{cell.emitter or '?'}{time} {cell.ulp:.3g} ulp"
+
+
+def _body(made: History, missing: dict[str, str]) -> dict[str, Any]:
+    return {
+        "kernels": [
+            {
+                "name": row.name,
+                "opcode": row.opcode,
+                "versions": [
+                    {
+                        "version": version,
+                        "emitter": cell.emitter,
+                        "symbol": cell.symbol,
+                        "seconds": cell.seconds,
+                        "ulp": cell.ulp,
+                        "refused": cell.refused or None,
+                    }
+                    for version, cell in row.cells.items()
+                ],
+            }
+            for row in made.rows
+        ],
+        "compile_seconds": [{"version": v, "seconds": s} for v, s in made.compile_seconds.items()],
+        "refused": [{"version": v, "reason": why} for v, why in {**missing, **made.refused}.items()],
+    }
