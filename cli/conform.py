@@ -23,7 +23,7 @@ if TYPE_CHECKING:
     default="evaluator,legacy,mlir",
     show_default=True,
     type=CASE_STACK_LIST,
-    help="Stacks from: evaluator, optimized (the evaluator after all passes), legacy, mlir, xla, parse, "
+    help="Stacks from: evaluator, optimized (the evaluator after all passes), legacy, mlir, c, xla, parse, "
     "lhlo (written as LHLO and read back: the same IR, thunks and bits on both stacks), "
     "executions (the compiled host program, a file, other legal orders of thunks, a profile, two threads: the bits of "
     "the interpreted thunks, on both stacks).",
@@ -77,6 +77,7 @@ def command(
     """
     from functools import partial
 
+    from ..codegen.c_compiler import chosen_c_compiler
     from ..codegen.options import Target
     from ..codegen.threads import threads
     from ..differential.case_runner import run_case
@@ -97,7 +98,9 @@ def command(
         entries = read_expected_failures(Path(expected_failures), (c.id for c in suite), ALL_STACKS)
     cases = select(suite, pattern, sample, seed)
     with patience(5), progress(len(cases) * len(names)) as advance:
-        runner = partial(run_case, target=Target.host(), xla_flags=xla_flags, threads=threads())
+        runner = partial(
+            run_case, target=Target.host(), xla_flags=xla_flags, threads=threads(), c_compiler=chosen_c_compiler()
+        )
         rows = run_cases(cases, names, jobs=jobs, limit=limit, on_row=lambda row: advance(), runner=runner)
     expected, passing = split(rows, entries)
     if json_file:

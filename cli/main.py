@@ -19,9 +19,9 @@ from ..hlo.errors import ParseError, TestbedError
 from . import interrupt, json_output
 from .cache_limit import cache_option
 from .output import make_safe, say
-from .processor import cpu_option, threads_option
+from .processor import cc_option, cpu_option, threads_option
 
-COMPILES = (cpu_option, cache_option)
+COMPILES = (cpu_option, cache_option, cc_option)
 RUNS = (threads_option,)
 """Options that a subcommand has beside its own."""
 
@@ -50,7 +50,7 @@ COMMANDS = {
     "import": Command("List the kernels in a folder that XLA wrote (--xla_dump_to)."),
     "history": Command("Compare XLA's kernels of a module between versions of jaxlib."),
     "convert": Command("Convert a module between HLO text, protos and StableHLO."),
-    "platforms": Command("List the back ends, what they can do, and why one cannot be used here."),
+    "platforms": Command("List the back ends, what they can do, and why one cannot be used here.", (cc_option,)),
     "stages": Command("Write every IR stage of both stacks to a folder.", COMPILES),
     "lhlo": Command("Print a module as LHLO: buffers, kernels and order, as MLIR."),
     "opt": Command("Run HLO passes on a module and print it, with time and counts per pass.", COMPILES),

@@ -1,5 +1,6 @@
-"""`--cpu`: compile as for another processor; `--threads`: how many may run a kernel. TESTBED_CPU and TESTBED_THREADS
-stand for them, in the tests too.
+"""`--cpu`: compile as for another processor; `--threads`: how many may run a kernel; `--cc`: the C compiler.
+
+TESTBED_CPU, TESTBED_THREADS and CC stand for them, the first two in the tests too.
 """
 
 from __future__ import annotations
@@ -47,3 +48,23 @@ def _set_threads(context: click.Context, parameter: click.Parameter, count: int 
     if count is not None:
         context.call_on_close(partial(set_threads, threads()))
         set_threads(count)
+
+
+def cc_option() -> click.Option:
+    """The option of every subcommand that compiles C; it holds until the subcommand ends."""
+    return click.Option(
+        ["--cc"],
+        envvar="CC",
+        metavar="PROG",
+        expose_value=False,
+        callback=_set_compiler,
+        help="The C compiler of the stack and the platform c (default: gcc, clang or tcc). Also CC.",
+    )
+
+
+def _set_compiler(context: click.Context, parameter: click.Parameter, name: str | None) -> None:
+    if name:
+        from ..codegen.c_compiler import chosen_c_compiler, set_c_compiler
+
+        context.call_on_close(partial(set_c_compiler, chosen_c_compiler()))
+        set_c_compiler(name)

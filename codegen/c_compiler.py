@@ -1,9 +1,8 @@
-"""C99 text → an object file, by whatever C compiler this machine has: CC, gcc, clang or tcc."""
+"""C99 text → an object file, by whatever C compiler this machine has: gcc, clang or tcc, or the one that is set."""
 
 from __future__ import annotations
 
 import functools
-import os
 import re
 import shutil
 import subprocess
@@ -12,14 +11,17 @@ import time
 from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 from .cache import ObjectCache, cache_key
 from .errors import CodegenError
-from .optimize import CompiledObject
 from .options import EmitOptions
 
+if TYPE_CHECKING:
+    from .optimize import CompiledObject
+
 NAMES = ("gcc", "clang", "tcc", "cc")
-"""Compilers that are looked for, after the one in the environment's CC."""
+"""Compilers that are looked for, in this order, unless `set_c_compiler` names one."""
 
 FLAGS = ("-std=c99", "-O2", "-fno-math-errno", "-fno-strict-aliasing", "-fPIC", "-w")
 """Of gcc and clang."""
@@ -56,34 +58,49 @@ class CCompiler:
         return f"{Path(self.path).name} ({self.version})"
 
 
-def c_compiler(name: str | None = None) -> CCompiler:
-    """The compiler of this name, or the first that there is. Raises CodegenError if there is none."""
-    found = _found(name or os.environ.get("CC") or None, os.environ.get("PATH", ""))
-    if isinstance(found, str):
-        raise CodegenError(found, remedy="install gcc, clang or tcc, or set CC to a C99 compiler")
-    return found
+_chosen: str | None = None
+
+
+def set_c_compiler(name: str | None) -> None:
+    """From now on, `c_compiler()` is this one in this process; None: the first that there is. The command line sets it
+    to the environment's CC.
+    """
+    global _chosen
+    _chosen = name
+
+
+def chosen_c_compiler() -> str | None:
+    """The latest argument of `set_c_compiler`."""
+    return _chosen
+
+
+def c_compiler() -> CCompiler:
+    """The compiler. Raises CodegenError if there is none."""
+    names = (_chosen,) if _chosen else NAMES
+    where = next((path for path in map(shutil.which, names) if path is not None), None)
+    if where is None:
+        what = f"no C compiler {_chosen!r}" if _chosen else f"no C compiler: none of {', '.join(NAMES)}"
+        raise CodegenError(f"there is {what}", remedy="install gcc, clang or tcc, or set CC to a C99 compiler")
+    return CCompiler(where, _version(where))
 
 
 @functools.lru_cache(8)
-def _found(name: str | None, path: str) -> CCompiler | str:
-    for candidate in (name,) if name else NAMES:
-        where = shutil.which(candidate, path=path)
-        if where is None:
-            continue
-        try:
-            asked = "-v" if Path(where).name == "tcc" else "--version"
-            text = subprocess.run([where, asked], capture_output=True, text=True, timeout=60, check=True).stdout
-        except (OSError, subprocess.SubprocessError) as error:
-            return f"the C compiler {where} cannot be run: {' '.join(str(error).split())}"
-        return CCompiler(where, " ".join(text.partition("\n")[0].split()))
-    return f"there is no C compiler {name!r}" if name else f"there is no C compiler: none of {', '.join(NAMES)}"
+def _version(where: str) -> str:
+    """The first line of what a compiler says of itself. Raises CodegenError if it cannot be run."""
+    asked = "-v" if Path(where).name == "tcc" else "--version"
+    try:
+        text = subprocess.run([where, asked], capture_output=True, text=True, timeout=60, check=True).stdout
+    except (OSError, subprocess.SubprocessError) as error:
+        why = " ".join(str(error).split())
+        raise CodegenError(f"the C compiler {where} cannot be run: {why}", remedy="set CC to another one") from None
+    return " ".join(text.partition("\n")[0].split())
 
 
-def build_c_object(
-    text: str, options: EmitOptions, cache: ObjectCache | None, name: str | None = None
-) -> CompiledObject:
+def build_c_object(text: str, options: EmitOptions, cache: ObjectCache | None) -> CompiledObject:
     """Compile one C file. Raises CodegenError with the compiler's first complaint."""
-    compiler = c_compiler(name)
+    from .optimize import CompiledObject
+
+    compiler = c_compiler()
     flags = compiler.flags(options)
     key = cache_key(text, compiler.path, compiler.version, *flags)
     if cache is not None and (found := cache.read(key)) is not None:

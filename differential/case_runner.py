@@ -11,6 +11,7 @@ from pathlib import Path
 import numpy as np
 
 from ..backends.xla import XlaCrashed
+from ..codegen.c_compiler import set_c_compiler
 from ..codegen.options import Target, assume_host
 from ..codegen.threads import set_threads
 from ..formats.program import Program, read_text
@@ -22,14 +23,20 @@ from .report import CaseResult
 
 
 def run_case(
-    case: Case, stack: str, target: Target | None = None, xla_flags: str | None = None, threads: int | None = None
+    case: Case,
+    stack: str,
+    target: Target | None = None,
+    xla_flags: str | None = None,
+    threads: int | None = None,
+    c_compiler: str | None = None,
 ) -> CaseResult:
     """The row of a case on a stack. A module that does not parse fails.
 
     target: the processor that this worker process compiles for; None: this machine's. xla_flags: of the stack xla.
-    threads: that may work at a kernel; None: one a processor.
+    threads: that may work at a kernel; None: one a processor. c_compiler: of the stack c; None: the first there is.
     """
     assume_host(target)
+    set_c_compiler(c_compiler)
     set_threads(threads)
     start = time.perf_counter()
     try:

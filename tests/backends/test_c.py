@@ -171,12 +171,11 @@ def test_the_file_of_a_program_does_not_depend_on_the_process():
 
 def test_without_a_compiler_there_is_one_line(monkeypatch, tmp_path):
     monkeypatch.setenv("PATH", str(tmp_path))
-    monkeypatch.delenv("CC", raising=False)
     module = program("elementwise")
     with pytest.raises(CodegenError, match=r"there is no C compiler: none of gcc, .* \(install gcc, clang or tcc"):
         compile_module(module, Flags.parse("c"), CompileOptions(cache=None))
     assert "there is no C compiler" in status("c").why and status("c").devices == ()
-    monkeypatch.setenv("CC", "no-such-compiler")
+    monkeypatch.setattr(c_compiler, "_chosen", "no-such-compiler")
     with pytest.raises(CodegenError, match="there is no C compiler 'no-such-compiler'"):
         compile_module(module, Flags.parse("c"), CompileOptions(cache=None))
 
@@ -188,7 +187,7 @@ def test_a_compiler_that_refuses_the_file_is_one_line(tmp_path, monkeypatch):
         '#!/bin/sh\ncase "$1" in --version) echo fake 1.0;; *) echo "x.c:1: error: no"; exit 1;; esac >&2\n'
     )
     fake.chmod(0o755)
-    monkeypatch.setenv("CC", str(fake))
+    monkeypatch.setattr(c_compiler, "_chosen", str(fake))
     with pytest.raises(CodegenError, match=r"fakecc .*: x.c:1: error: no \(set CC") as caught:
         compile_module(program("elementwise"), Flags.parse("c"), CompileOptions(cache=None))
     assert "\n" not in str(caught.value)

@@ -9,6 +9,7 @@ from ...backends.interpreter.executable import InterpreterExecutable
 from ...backends.interpreter.platform import InterpreterCompiler, InterpreterPlatform
 from ...backends.registry import register_platform, unregister_platform
 from ...cli.main import main
+from ...codegen import c_compiler
 
 PROGRAM = """HloModule small
 ENTRY e {
@@ -87,3 +88,10 @@ def test_a_platform_without_a_device_is_a_line(file, capsys):
     finally:
         unregister_platform("absent")
     assert "platform absent: no driver (testbed platforms lists what there is)" in capsys.readouterr().err
+
+
+def test_cc_names_the_c_compiler(file, capsys):
+    for arguments in (["diff", file, "--platforms", "host,c"], ["run", file, "--emitters", "c", "--cache-limit", "0"]):
+        assert main([*arguments, "--cc", "no-such-compiler"]) == 2
+        assert "there is no C compiler 'no-such-compiler' (install gcc" in capsys.readouterr().err
+    assert c_compiler.chosen_c_compiler() is None

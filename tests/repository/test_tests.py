@@ -28,6 +28,7 @@ PREPARING = ("support/corpus.py", "support/hlo_corpus.py", "cases/", "generators
 MAY_SKIP = {
     "cli/test_report_browser.py": "Chromium",
     "backends/test_ahead.py": "cross compilers for AArch64 and RISC-V, and QEMU",
+    "backends/test_c.py": "a cross compiler for AArch64, and QEMU",
     "formats/test_proto.py": "jaxlib 0.12, which has the field",
     "support/processors.py": "a processor of that level",
     "evaluator/test_processors.py": "a processor for whose extensions NumPy has loops",
