@@ -12,6 +12,7 @@ import pytest
 
 import testbed
 
+from ...backends.base import CompileOptions
 from ...backends.dlpack import CODES, from_dlpack
 from ...backends.registry import platform
 from ...hlo.dtypes import FROM_NUMPY, DType
@@ -30,7 +31,7 @@ Pair = namedtuple("Pair", "first second")
 @pytest.fixture(scope="module", params=["legacy", "mlir", "interpreter"])
 def executable(request):
     if request.param == "interpreter":
-        return platform("interpreter").compiler().compile(testbed.load(TEXT), None, None)
+        return platform("interpreter").compiler().compile(testbed.load(TEXT), None, CompileOptions(cache=None))
     return testbed.compile(TEXT, request.param)
 
 
