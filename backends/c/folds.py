@@ -114,8 +114,9 @@ class Products:
     """A sum of so many products of two operands, in the type of a result."""
 
     def __init__(self, e: Elemental, i: Instruction, length: int):
-        self.e, self.dtype = e, i.shape.dtype
+        self.e, self.result = e, i.shape.dtype
         self.sources = [o.shape.dtype for o in i.operands[:2]]
+        self.dtype = _inner([*self.sources, self.result])
         self.sum: Sum | None = None
         if is_summed(self.dtype, length) and not e.strict:
             zero = f"tb_make_{self.dtype.value}(0, 0)" if self.dtype.is_complex else from_number(self.dtype)
@@ -153,6 +154,14 @@ class Products:
         return [f"{p} * {r} - {q} * {s}", f"{p} * {s} + {q} * {r}"]
 
     def close(self) -> Var:
+        code, found = self.e.code, self._total()
+        if self.result is self.dtype:
+            return found
+        text = convert(self.dtype, self.result, found.text)
+        return code.local(code.variable(f"const {c_type(self.result)}", text))
+
+    def _total(self) -> Var:
+        """The sum in the type in which it is made."""
         code, dtype = self.e.code, self.dtype
         if self.sum is not None:
             return self.sum.close()
@@ -163,6 +172,17 @@ class Products:
         else:
             text = f"{self.name} != 0" if dtype is DType.PRED else convert(DType.U64, dtype, self.name)
         return code.local(code.variable(f"const {c_type(dtype)}", text))
+
+
+def _inner(dtypes: Sequence[DType]) -> DType:
+    """The type of the sum: of operands and result the result's, unless another is a float or complex and it is not."""
+    result = dtypes[-1]
+    double = any(d in (DType.F64, DType.C128) for d in dtypes)
+    if any(d.is_complex for d in dtypes):
+        return result if result.is_complex else (DType.C128 if double else DType.C64)
+    if any(d.is_float for d in dtypes):
+        return result if result.is_float else (DType.F64 if double else DType.F32)
+    return result
 
 
 def from_number(dtype: DType) -> str:

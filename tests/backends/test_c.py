@@ -135,6 +135,20 @@ def test_kernels_of_three_stacks_in_one_program():
     agree(module, inputs, flags)
 
 
+MIXED = ("bf16 bf16 s32", "s8 s8 s32", "s32 s32 f32", "f32 f32 f64", "f64 f64 f32", "f8e4m3fn bf16 f32")
+
+
+@needs_cc
+@pytest.mark.parametrize("types", MIXED)
+def test_products_of_other_types_than_the_results(types):
+    a, b, r = types.split()
+    body = f"x = {a}[3,40] parameter(0)\n y = {b}[40,5] parameter(1)\n"
+    body += f" ROOT d = {r}[3,5] dot(x, y), lhs_contracting_dims={{1}}, rhs_contracting_dims={{0}}"
+    module = parse_module(f"HloModule m\nENTRY e {{ {body} }}")
+    inputs = filled_inputs(module, "random", 1)
+    agree(module, inputs)
+
+
 @needs_cc
 def test_long_sums_are_accurate():
     """A million equal terms: added one by one in f32 they are 1 % off, and in f64 by a hundred roundings."""
