@@ -55,6 +55,8 @@ def standalone(instruction: Instruction, name: str) -> Module:
 
     def collect(i: Instruction) -> None:
         for computation in i.called():
+            if computation in called:
+                continue
             for inner in computation.calling:
                 collect(inner)
             called[computation] = None

@@ -20,7 +20,7 @@ from ...migration.choose import emit_for
 from ...migration.flags import Flags
 from ...planning.assignment_checker import check_assignment
 from ...planning.parse_plan import plan_from_text
-from ...planning.plan_text import plan_to_text
+from ...planning.plan_text import plan_to_text, standalone
 from ...planning.planner import PlanOptions, plan
 from ...thunks import to_text
 from ...thunks.lowering import from_plan
@@ -228,3 +228,18 @@ def test_reading_a_plan_takes_operations_in_proportion_to_its_length():
     short, long = long_plan(200), long_plan(2000)
     assert long.count("\nkernel @add") > 20_000
     assert lines_run(long) < 11 * lines_run(short)
+
+
+def test_computations_that_many_call_are_visited_once():
+    """Each of 40 computations calls the next one twice, so that there are 2^40 ways to the last."""
+    calls = "\n".join(
+        f"c{n} {{ p = f32[] parameter(0)\n  a = f32[] call(p), to_apply=c{n - 1}\n"
+        f"  b = f32[] call(p), to_apply=c{n - 1}\n  ROOT r = f32[] add(a, b) }}"
+        for n in range(1, 40)
+    )
+    module = parse_module(
+        f"HloModule m\nc0 {{ p = f32[] parameter(0)\n  ROOT r = f32[] negate(p) }}\n{calls}\n"
+        "ENTRY e { x = f32[] parameter(0)\n  ROOT r = f32[] call(x), to_apply=c39 }\n"
+    )
+    made = standalone(module.entry.root, "alone")
+    assert [c.name for c in made.computations] == [*(f"c{n}" for n in range(40)), "entry"]
