@@ -1,12 +1,13 @@
 """Custom calls as kernels: one kernel request → LLVM IR text of a wrapper, the same for both stacks.
 
-The wrapper of a typed call copies the call frame of its site (sites.py) to the stack, puts the addresses of the buffers
-in, and calls through what the site names. So threads share a site, and nothing but pointers is written at a call.
+The wrapper of a typed call puts the addresses of the buffers into a call frame, and calls through what the site names
+(sites.py). The frame is the site's own, or a copy on the stack: of small ones, and while another call uses the site's.
 """
 
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import dataclass
 
 from llvmlite import ir
 
@@ -17,9 +18,9 @@ from ..hlo.ir import Instruction
 from ..hlo.library.foreign import aliases, moved, scratch_bytes, wanted_shapes
 from ..hlo.shapes import Shape
 from ..planning.plan import KernelRequest
-from .abi import Buffer
+from .abi import Buffer, CallFrame
 from .description import CALL, SITE, describe
-from .layout import FRAME, INVOKE, FrameLayout
+from .layout import FRAME, INVOKE, TAKEN, FrameLayout
 from .refusals import refusal
 from .registry import CallVersion
 
@@ -58,13 +59,17 @@ def _emit(frame: Frame) -> None:
     word = _global(frame, SITE, POINTER, None)
     operands, results = _operands(frame, i), _results(frame)
     site = frame.b.load(word, typ=POINTER, align=8)
+    block = None
     if CallVersion[description.version] is CallVersion.API_VERSION_TYPED_FFI:
-        first, second = _call_frame(frame, site, operands, results), NULL
+        block = _call_frame(frame, site, operands, results)
+        first, second = block.pointer, NULL
     else:
         made = _pointers(frame, results)
         first, second = _pointers(frame, operands), made if i.shape.is_tuple else (*results, NULL)[0]
     invoke = frame.b.load(frame.offset(site, INVOKE, 1), typ=POINTER, align=8)
     frame.b.call(_Callee(invoke), [site, first, second])
+    if block is not None:
+        _give_back(frame, site, block)
 
 
 def _global(frame: Frame, suffix: str, kind: ir.Type, value: object) -> ir.GlobalVariable:
@@ -115,17 +120,62 @@ def _part(pointer: ir.Value, argument: int, shape: Shape) -> Part:
     return Part(pointer, argument, shape.dtype, shape.dims, shape.strides)
 
 
-def _call_frame(frame: Frame, site: ir.Value, operands: Sequence[ir.Value], results: Sequence[ir.Value]) -> ir.Value:
-    """The call frame on the stack, with the addresses of the buffers."""
+FEW = 4
+"""Buffers up to which it is faster to copy a block than to take that of the site."""
+
+
+@dataclass(frozen=True, eq=False, slots=True)
+class _Block:
+    """The block of a call. taken: whether it is the site's, an i1; None: it never is."""
+
+    pointer: ir.Value
+    taken: ir.Value | None = None
+
+
+def _call_frame(frame: Frame, site: ir.Value, operands: Sequence[ir.Value], results: Sequence[ir.Value]) -> _Block:
+    """A call frame with the addresses of the buffers: in the site, unless another call is there, or on the stack."""
     layout = FrameLayout(len(operands), len(results))
-    block = frame.stack(layout.size)
+    block = _block(frame, site, layout)
+    for number, pointer in enumerate([*operands, *results]):
+        frame.b.store(pointer, frame.offset(block.pointer, layout.buffer(number) + Buffer.data.offset, 1), align=8)
+    return block
+
+
+def _block(frame: Frame, site: ir.Value, layout: FrameLayout) -> _Block:
+    own, b = frame.stack(layout.size), frame.b
+    if layout.operands + layout.results <= FEW:
+        _copy_block(frame, site, own, layout)
+        return _Block(own)
+    before = b.atomic_rmw("xchg", frame.offset(site, TAKEN, 1), I64(1), "acquire")
+    free = b.icmp_unsigned("==", before, I64(0))
+    with b.if_else(free) as (there, here):
+        with there:
+            shared, first = frame.offset(site, FRAME, 1), b.block
+            b.store(NULL, frame.offset(shared, CallFrame.future.offset, 1), align=8)
+        with here:
+            _copy_block(frame, site, own, layout)
+            second = b.block
+    block = b.phi(POINTER)
+    block.add_incoming(shared, first)
+    block.add_incoming(own, second)
+    return _Block(block, free)
+
+
+def _copy_block(frame: Frame, site: ir.Value, block: ir.Value, layout: FrameLayout) -> None:
+    """Copy the block of the site. Its pointers into itself are made anew."""
     copy = frame.declare("llvm.memcpy.p0.p0.i64", VOID, [POINTER, POINTER, I64, ir.IntType(1)])
     frame.b.call(copy, [block, frame.offset(site, FRAME, 1), I64(layout.size), ir.IntType(1)(0)])
+    frame.b.store(NULL, frame.offset(block, CallFrame.future.offset, 1), align=8)
     for place, target in layout.places.items():
         frame.b.store(frame.offset(block, target, 1), frame.offset(block, place, 1), align=8)
-    for number, pointer in enumerate([*operands, *results]):
-        frame.b.store(pointer, frame.offset(block, layout.buffer(number) + Buffer.data.offset, 1), align=8)
-    return block
+
+
+def _give_back(frame: Frame, site: ir.Value, block: _Block) -> None:
+    if block.taken is not None:
+        with frame.when(block.taken):
+            place = frame.offset(site, TAKEN, 1)
+            store = ir.instructions.StoreAtomicInstr(frame.b.block, I64(0), place, "release", 8)
+            frame.b._insert(store)  # the builder's method asks for the type that a pointer points to
 
 
 def _pointers(frame: Frame, values: Sequence[ir.Value]) -> ir.Value:

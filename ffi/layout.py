@@ -7,9 +7,9 @@ from dataclasses import dataclass
 
 from .abi import Buffer, CallFrame
 
-INVOKE, HANDLER, IDENTITY, STATE, STATE_TYPE, OPAQUE, OPAQUE_SIZE, OLD_STATES = range(0, 64, 8)
+INVOKE, HANDLER, IDENTITY, STATE, STATE_TYPE, OPAQUE, OPAQUE_SIZE, TAKEN = range(0, 64, 8)
 """Offsets of words of a call site: the function that calls the handler, the handler, the number of the site, its state
-and the type of that, the bytes that older versions get, and whether the handler asks for states as version 0.1 does.
+and the type of that, the bytes that older versions get, and whether a call uses the block of the site itself.
 """
 
 FRAME = 64

@@ -48,6 +48,12 @@ class LoadedExecutable(HostExecutable):
                         self._make()
             return object.__getattribute__(self, name)
 
+    def prepare(self) -> None:
+        """Make what a run needs, if that is not done."""
+        with self._lock:
+            if not self._is_made:
+                self._make()
+
     def _make(self) -> None:
         from ...codegen.options import Target
         from .files import module_of
@@ -148,7 +154,10 @@ def _loaded(program: ProgramFile, cache: ObjectCache | None, native_calls: bool)
     if why:
         raise InputError(f"its code cannot run here: {why}", remedy="compile it with --cpu for this processor")
     _check_symbols(program, objects)
-    return LoadedExecutable(program, load(objects), cache, native_calls)
+    executable = LoadedExecutable(program, load(objects), cache, native_calls)
+    if any(kernel.emitter == "ffi" for kernel in program.image.kernels):
+        executable.prepare()  # its handlers must be known now, and are instantiated
+    return executable
 
 
 def _check_symbols(program: ProgramFile, objects: list[bytes]) -> None:

@@ -58,6 +58,19 @@ static Future Later(ThreadPool pool, Buffer<F32> x, ResultBuffer<F32> r) {
 }
 XLA_FFI_DEFINE_HANDLER(kLater, Later, Ffi::Bind().Ctx<ThreadPool>().Arg<Buffer<F32>>().Ret<Buffer<F32>>());
 XLA_FFI_REGISTER_HANDLER(GetXlaFfiApi(), "test.later", "Host", kLater);
+
+static Error Six(Buffer<F32> a, Buffer<F32> b, Buffer<F32> c, ResultBuffer<F32> d, ResultBuffer<F32> e,
+                 ResultBuffer<F32> f) {
+  for (size_t i = 0; i < a.element_count(); ++i) {
+    d->typed_data()[i] = a.typed_data()[i];
+    e->typed_data()[i] = b.typed_data()[i] - c.typed_data()[i];
+    f->typed_data()[i] = c.typed_data()[i];
+  }
+  return Error::Success();
+}
+XLA_FFI_DEFINE_HANDLER(kSix, Six, Ffi::Bind().Arg<Buffer<F32>>().Arg<Buffer<F32>>().Arg<Buffer<F32>>()
+    .Ret<Buffer<F32>>().Ret<Buffer<F32>>().Ret<Buffer<F32>>());
+XLA_FFI_REGISTER_HANDLER(GetXlaFfiApi(), "test.six", "Host", kSix);
 """
 
 TEXT = """HloModule m
@@ -67,7 +80,12 @@ ENTRY e {
   y = f32[1024]{0} custom-call(x), custom_call_target="test.copies", api_version=API_VERSION_TYPED_FFI
   z = f32[1024]{0} custom-call(y), custom_call_target="test.later", api_version=API_VERSION_TYPED_FFI
   n = s32[] custom-call(z), custom_call_target="test.calls", api_version=API_VERSION_TYPED_FFI
-  ROOT r = (f32[1024]{0}, s32[]) tuple(z, n)
+  s = (f32[1024]{0}, f32[1024]{0}, f32[1024]{0}) custom-call(z, y, z), custom_call_target="test.six",
+    api_version=API_VERSION_TYPED_FFI
+  d = f32[1024]{0} get-tuple-element(s), index=0
+  e = f32[1024]{0} get-tuple-element(s), index=1
+  f = f32[1024]{0} get-tuple-element(s), index=2
+  ROOT r = (f32[1024]{0}, s32[], f32[1024]{0}, f32[1024]{0}) tuple(d, n, e, f)
 }
 """
 THREADS = 8
@@ -85,9 +103,9 @@ def test_threads_call_handlers_at_once(calls: int):
     def work(thread: int) -> None:
         for call in range(calls):
             value = float(thread * calls + call)
-            z, n = executable.execute([np.full(1024, value, np.float32)])
+            z, n, e, f = executable.execute([np.full(1024, value, np.float32)])
             numbers[thread] += int(n)
-            if not (z == -value).all():
+            if not ((z == -value) & (e == 2 * value) & (f == -value)).all():
                 wrong.append(value)
 
     def all_threads() -> None:
