@@ -7,6 +7,7 @@ import shutil
 import subprocess
 import sys
 from dataclasses import dataclass
+from functools import partial
 from pathlib import Path
 
 from ...formats.proto.proto import module_to_proto
@@ -55,7 +56,7 @@ def provided(version: str, cache: Path) -> XlaVersion:
             return XlaVersion(version, folder, python.path)
     for python in _pythons():
         try:
-            write_folder(cache / f"{version}-py{python.name}", lambda work, p=python: _install(version, p.path, work))
+            write_folder(cache / f"{version}-py{python.name}", partial(_install, version, python.path))
         except InputError as error:
             reasons.append(f"Python {python.name}: {error.message}")
             continue
