@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import functools
 import re
+import shlex
 import shutil
 import subprocess
 import tempfile
@@ -40,19 +41,20 @@ SECONDS = 600
 
 @dataclass(frozen=True, slots=True)
 class CCompiler:
-    """path: of the program. version: its own words, a part of cache keys."""
+    """path: of the program. version: its own words, a part of cache keys. arguments: that always come first."""
 
     path: str
     version: str
+    arguments: tuple[str, ...] = ()
 
     def flags(self, options: EmitOptions) -> tuple[str, ...]:
         """For a target. As in LLVM, sums and products may contract, unless options.strict."""
         if "tcc" in Path(self.path).name:
-            return SMALL_FLAGS
+            return (*self.arguments, *SMALL_FLAGS)
         target = options.target
         present = set(target.features.split(",")) if target.architecture == "x86_64" else set[str]()
         features = (f"-m{name}" for name in FEATURES if f"+{name}" in present)
-        return (*FLAGS, f"-ffp-contract={'off' if options.strict else 'fast'}", *features)
+        return (*self.arguments, *FLAGS, f"-ffp-contract={'off' if options.strict else 'fast'}", *features)
 
     def __str__(self) -> str:
         return f"{Path(self.path).name} ({self.version})"
@@ -62,8 +64,8 @@ _chosen: str | None = None
 
 
 def set_c_compiler(name: str | None) -> None:
-    """From now on, `c_compiler()` is this one in this process; None: the first that there is. The command line sets it
-    to the environment's CC.
+    """From now on, `c_compiler()` is this one in this process, maybe with arguments (`gcc -m32`); None: the first that
+    there is. The command line sets it to the environment's CC.
     """
     global _chosen
     _chosen = name
@@ -76,12 +78,13 @@ def chosen_c_compiler() -> str | None:
 
 def c_compiler() -> CCompiler:
     """The compiler. Raises CodegenError if there is none."""
-    names = (_chosen,) if _chosen else NAMES
+    words = shlex.split(_chosen or "")
+    names = words[:1] or NAMES
     where = next((path for path in map(shutil.which, names) if path is not None), None)
     if where is None:
         what = f"no C compiler {_chosen!r}" if _chosen else f"no C compiler: none of {', '.join(NAMES)}"
         raise CodegenError(f"there is {what}", remedy="install gcc, clang or tcc, or set CC to a C99 compiler")
-    return CCompiler(where, _version(where))
+    return CCompiler(where, _version(where), tuple(words[1:]))
 
 
 @functools.lru_cache(8)

@@ -195,6 +195,20 @@ def test_without_a_compiler_there_is_one_line(monkeypatch, tmp_path):
 
 
 @needs_cc
+def test_each_compiler_that_is_here_gives_the_results(monkeypatch):
+    """Debian: gcc, clang, tcc. One with arguments, as CC may have them, is one, too."""
+    here = [name for name in c_compiler.NAMES if shutil.which(name)]
+    module = program("half")
+    inputs = fake_inputs(module, 2)
+    expected = evaluate(module, inputs)
+    for name in [*here, f"{here[0]} -DUNUSED=1"]:
+        monkeypatch.setattr(c_compiler, "_chosen", name)
+        found = compile_module(module, Flags.parse("c"), CompileOptions(cache=None)).execute(inputs)
+        assert judge({"evaluator": expected, name: found}, bounds_of(module)).agrees
+    assert c_compiler.c_compiler().arguments == ("-DUNUSED=1",)
+
+
+@needs_cc
 def test_a_compiler_that_refuses_the_file_is_one_line(tmp_path, monkeypatch):
     fake = tmp_path / "fakecc"
     fake.write_text(
