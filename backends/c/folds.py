@@ -174,12 +174,18 @@ class Products:
         return code.local(code.variable(f"const {c_type(dtype)}", text))
 
 
+THROUGH_F16 = frozenset({DType.F8E5M2, DType.F8E4M3FN})
+"""Types whose products XLA computes in f16, so that they are rounded twice."""
+
+
 def _inner(dtypes: Sequence[DType]) -> DType:
     """The type of the sum: of operands and result the result's, unless another is a float or complex and it is not."""
     result = dtypes[-1]
     double = any(d in (DType.F64, DType.C128) for d in dtypes)
     if any(d.is_complex for d in dtypes):
         return result if result.is_complex else (DType.C128 if double else DType.C64)
+    if result in THROUGH_F16:
+        return DType.F16
     if any(d.is_float for d in dtypes):
         return result if result.is_float else (DType.F64 if double else DType.F32)
     return result

@@ -135,7 +135,15 @@ def test_kernels_of_three_stacks_in_one_program():
     agree(module, inputs, flags)
 
 
-MIXED = ("bf16 bf16 s32", "s8 s8 s32", "s32 s32 f32", "f32 f32 f64", "f64 f64 f32", "f8e4m3fn bf16 f32")
+MIXED = (
+    "bf16 bf16 s32",
+    "s8 s8 s32",
+    "s32 s32 f32",
+    "f32 f32 f64",
+    "f64 f64 f32",
+    "f8e4m3fn bf16 f32",
+    "f8e4m3fn f8e4m3fn f8e4m3fn",
+)
 
 
 @needs_cc
