@@ -90,7 +90,7 @@ def _by_key(made: Mapping[str, XlaProgram]) -> dict[Hashable, dict[str, tuple[Xl
 
 def _row(sides: Sides, rounds: int, seconds: float, seed: int) -> HistoryRow:
     """Measure one computation in all versions that have it, interleaved."""
-    instruction = next(reversed(sides.values()))[1]
+    instruction = list(sides.values())[-1][1]
     row = HistoryRow(instruction.name, opcode_of(instruction))
     expected: Sequence[np.ndarray] | None = None
     runs: dict[str, tuple[Repeat, int]] = {}

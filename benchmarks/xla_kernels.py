@@ -61,6 +61,20 @@ class KernelRow:
     metadata: Mapping[str, int]
 
 
+@dataclass
+class ProgramRow:
+    """One whole program. seconds: a run, by stack; jaxlib-old and jaxlib-new are XLA's own runtime. compile_seconds:
+    XLA's, by generation. ulps: the largest distance from jaxlib's new emitters. kernels: (all, matched) by generation.
+    """
+
+    program: str
+    seconds: dict[str, float] = field(default_factory=dict)
+    compile_seconds: dict[str, float] = field(default_factory=dict)
+    ulps: dict[str, float] = field(default_factory=dict)
+    kernels: dict[str, tuple[int, int]] = field(default_factory=dict)
+    refused: dict[str, str] = field(default_factory=dict)
+
+
 def key_of(i: Instruction) -> Hashable:
     """Equal for kernels that compute the same on arrays of equal shapes."""
     return instruction_key(i, tuple(o.shape for o in i.operands))

@@ -13,7 +13,7 @@ import os
 import sys
 import time
 from collections.abc import Callable, Sequence
-from dataclasses import asdict, dataclass, field
+from dataclasses import asdict
 from pathlib import Path
 
 import numpy as np
@@ -29,24 +29,10 @@ from ..migration.programs import load_program
 from ..migration.xla_programs import XlaProgram, made_by_jaxlib
 from .compare import aligned
 from .paired import race
-from .xla_kernels import OURS, KernelRow, distance, key_of, measure_kernel, native
+from .xla_kernels import OURS, KernelRow, ProgramRow, distance, key_of, measure_kernel, native
 from .xla_report import report
 
 GENERATIONS = ("old", "new")
-
-
-@dataclass
-class ProgramRow:
-    """One whole program. seconds: a run, by stack; jaxlib-old and jaxlib-new are XLA's own runtime. compile_seconds:
-    XLA's, by generation. ulps: the largest distance from jaxlib's new emitters. kernels: (all, matched) by generation.
-    """
-
-    program: str
-    seconds: dict[str, float] = field(default_factory=dict)
-    compile_seconds: dict[str, float] = field(default_factory=dict)
-    ulps: dict[str, float] = field(default_factory=dict)
-    kernels: dict[str, tuple[int, int]] = field(default_factory=dict)
-    refused: dict[str, str] = field(default_factory=dict)
 
 
 def measure_program(program: Program, rounds: int, seconds: float) -> ProgramRow:

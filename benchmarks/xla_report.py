@@ -6,14 +6,10 @@ import math
 import platform
 from collections import defaultdict
 from collections.abc import Hashable, Iterable, Mapping, Sequence
-from typing import TYPE_CHECKING
 
 from ..backends.xla.dump import version
 from ..codegen.options import Target
-from .xla_kernels import METADATA, OURS, KernelRow
-
-if TYPE_CHECKING:
-    from .xla_migration import ProgramRow
+from .xla_kernels import METADATA, OURS, KernelRow, ProgramRow
 
 LEAST = 1e-6
 """Seconds of a kernel from which its loops count, not its entry."""

@@ -10,8 +10,7 @@ from ...backends.xla import versions
 from ...backends.xla.versions import XlaVersion, provided
 from ...benchmarks import xla_history
 from ...benchmarks.kernel_loop import kernel_loop
-from ...benchmarks.xla_kernels import distance, ir_facts, measure_kernel
-from ...benchmarks.xla_migration import ProgramRow
+from ...benchmarks.xla_kernels import ProgramRow, distance, ir_facts, measure_kernel
 from ...benchmarks.xla_report import report
 from ...cli.main import main
 from ...hlo.errors import InputError
