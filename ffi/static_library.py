@@ -38,6 +38,8 @@ _X86_64 = 62
 def load_library(path: str | os.PathLike[str]) -> tuple[str, ...]:
     """Load a shared library of handlers that registers them itself. Returns their names, sorted.
 
+    It does so once a process: a library that is loaded already registers nothing again.
+
     Raises InputError if it cannot be loaded, with the loader's reason.
     """
     provide()

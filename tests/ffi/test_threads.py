@@ -93,9 +93,17 @@ MOST = 8 << 20
 """Bytes by which a process may grow: caches of the allocator for each thread. A leak of 64 bytes a call is more."""
 
 
-@pytest.mark.parametrize("calls", [100, pytest.param(10_000, marks=pytest.mark.deep)])
-def test_threads_call_handlers_at_once(calls: int):
+@pytest.fixture(scope="module")
+def handlers():
+    """They register themselves once a process, when their library is loaded."""
     names = load_library(compile_cpp(SOURCE))
+    yield names
+    for name in names:
+        registry.unregister(name)
+
+
+@pytest.mark.parametrize("calls", [100, pytest.param(10_000, marks=pytest.mark.deep)])
+def test_threads_call_handlers_at_once(calls: int, handlers):
     executable = compile_module(parse_module(TEXT), Flags.parse("legacy"))
     wrong: list[float] = []
     numbers = [0] * THREADS
@@ -122,5 +130,3 @@ def test_threads_call_handlers_at_once(calls: int):
     total = 2 * THREADS * calls
     assert wrong == [] and sum(numbers) == total * (total - 1) // 2
     assert resident_bytes() - before < MOST
-    for name in names:
-        registry.unregister(name)
