@@ -10,6 +10,7 @@ import json
 import os
 import sys
 import threading
+import time
 import traceback
 import weakref
 from typing import ClassVar
@@ -213,6 +214,9 @@ def state():
     del first, second
     jax.clear_caches()
     gc.collect()
+    deadline = time.monotonic() + 60  # XLA deletes executables on threads of its own
+    while len(Count.alive) and time.monotonic() < deadline:
+        time.sleep(0.01)
     assert not len(Count.alive), "states outlive their executables"
 
 
