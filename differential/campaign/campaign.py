@@ -43,7 +43,7 @@ Watch = Callable[[State], None]
 
 @dataclass
 class Campaign:
-    """limit: seconds that a task may take. begin: runs first in each process. first: end at the first finding.
+    """limit: seconds that a task may take. begin: runs first in each process. first: end at the first new finding.
 
     shrink_seconds: for each finding. on_progress is called a few times a second, on_finding for each new cause.
     met: (cases, seconds) of the campaign when its first finding of this run was met, before it was made small.
@@ -66,14 +66,14 @@ class Campaign:
 
     def run(self) -> State:
         """Hunt until the time is over. The state is saved every SAVE_SECONDS, and however this ends."""
-        self._start, self._before = time.monotonic(), self.state.seconds
+        self._start, self._before, known = time.monotonic(), self.state.seconds, self.state.findings
         self._until = time.time() + self.seconds
         self.folder.mkdir(parents=True, exist_ok=True)
         self.state.save(self.folder)
         processes = [self._begin(number) for number in range(self.jobs)]
         saved = time.monotonic()
         try:
-            while not all(p.done for p in processes) and not (self.first and self.state.findings):
+            while not all(p.done for p in processes) and not (self.first and self.state.findings > known):
                 for n, process in enumerate(processes):
                     if not process.done and self._ended(process):
                         processes[n] = self._after(process)
