@@ -19,7 +19,7 @@ from ..hlo.library.calls import is_sealed
 from ..planning.plan import KernelRequest
 from .ir_text import adapted
 from .kernels import REMAKE, KernelFiles, XlaKernel, read_text
-from .seal import symbol_in, updates_in, workgroups_in
+from .seal import symbol_in, workgroups_in
 
 
 class Code(Enum):
@@ -164,13 +164,13 @@ def _store(of: str, name: str, values: Sequence[str]) -> list[str]:
 def _passed(request: KernelRequest) -> tuple[list[tuple[int, int]], list[tuple[int, int, int]]]:
     """(argument, bytes) for each place in XLA's frame: operands, then results; and (source, target, bytes) copies.
 
-    An operand that XLA's code updates is passed as the result: copied there first, where the Plan keeps both.
+    An operand that XLA's code overwrites is passed as the result: copied there first, where the Plan keeps both.
     """
     i = request.instruction
     numbers = {index: n for n, (index, _) in enumerate(i.shape.leaves())}
     operands = list(request.operands)
     copies: dict[int, tuple[int, int, int]] = {}
-    for alias in i.attributes.get("output_to_operand_aliasing", ()) if updates_in(i) else ():
+    for alias in i.attributes.get("output_to_operand_aliasing", ()):
         target = request.results[numbers[alias.output]]
         if operands[alias.operand] != target:
             size = request.arguments[target].slice.size

@@ -31,9 +31,6 @@ BY_THUNK: Mapping[Op, str] = {
 }
 """Ops that XLA:CPU runs without a kernel of its own → who computes them."""
 
-UPDATES = frozenset({Op.DYNAMIC_UPDATE_SLICE, Op.SCATTER, Op.SELECT_AND_SCATTER, Op.SORT})
-"""Ops that XLA computes in the buffer of an operand; all others write every element."""
-
 _PARTITIONS = re.compile(r'"outer_dimension_partitions":\[([^\]]*)\]')
 
 
@@ -41,20 +38,14 @@ _PARTITIONS = re.compile(r'"outer_dimension_partitions":\[([^\]]*)\]')
 class Match:
     """One instruction and the kernel that computes it. workgroups: calls of the kernel, by the first coordinate.
 
-    overwritten: (operand, index of the result) pairs that share a buffer in XLA's assignment. updates: whether the code
-    leaves elements of such a result as they were, so that they must be there.
+    overwritten: (operand, index of the result) pairs that share a buffer in XLA's assignment: the code may write the
+    result by the operand's pointer, so these must be one.
     """
 
     instruction: Instruction
     kernel: XlaKernel
     workgroups: int
     overwritten: tuple[tuple[int, ShapeIndex], ...]
-
-    @property
-    def updates(self) -> bool:
-        called = self.instruction.called() if self.instruction.opcode is Op.FUSION else ()
-        opcodes = {self.instruction.opcode}.union(*(c.opcodes for c in called))
-        return bool(self.overwritten) and not opcodes.isdisjoint(UPDATES)
 
 
 @dataclass(frozen=True, eq=False)

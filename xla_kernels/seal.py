@@ -16,8 +16,6 @@ from ..hlo.opcodes import Op
 from ..passes.rewriting import rebuild, rename_predecessors
 from .match import Match
 
-IN_PLACE = "in place"
-
 SEALED = ".xla"
 """What is put behind the name of a sealed instruction, so that its kernel's name is none of XLA's symbols."""
 
@@ -48,7 +46,7 @@ def seal(module: Module, found: Mapping[Instruction, Match], chosen: Callable[[I
 def _sealed(old: Instruction, operands: tuple[Instruction, ...], match: Match) -> Instruction:
     attributes = {
         "custom_call_target": XLA_KERNEL + match.kernel.symbol,
-        "backend_config": f"{match.workgroups} {IN_PLACE}" if match.updates else str(match.workgroups),
+        "backend_config": str(match.workgroups),
         "output_to_operand_aliasing": tuple(OutputAlias(index, n, ()) for n, index in match.overwritten),
     }
     kept = {name: value for name, value in old.attributes.items() if name in ("metadata", "control-predecessors")}
@@ -64,9 +62,4 @@ def symbol_in(i: Instruction) -> str:
 
 def workgroups_in(i: Instruction) -> int:
     """How often the kernel of a sealed instruction is called."""
-    return int(str(i.attributes["backend_config"]).split()[0])
-
-
-def updates_in(i: Instruction) -> bool:
-    """Whether the operands that it overwrites must be where its results are."""
-    return str(i.attributes["backend_config"]).endswith(IN_PLACE)
+    return int(str(i.attributes["backend_config"]))
