@@ -13,7 +13,6 @@ import numpy as np
 
 from ..backends.base import CompileOptions
 from ..backends.xla.versions import XlaVersion, dump_with
-from ..differential.fake_inputs import fake_inputs
 from ..evaluator.evaluator import evaluate
 from ..formats.program import Program
 from ..hlo.errors import TestbedError
@@ -25,6 +24,7 @@ from ..xla_kernels.folder import one_module
 from .compare import aligned
 from .kernel_loop import Repeat, kernel_loop
 from .paired import race
+from .xla_inputs import drawn_inputs
 from .xla_kernels import bursts, count_of, distance, key_of, opcode_of
 
 
@@ -96,7 +96,7 @@ def _row(sides: Sides, rounds: int, seconds: float, seed: int) -> HistoryRow:
     runs: dict[str, tuple[Repeat, int]] = {}
     for version, (xla, i) in sides.items():
         alone, kernel = xla.alone(i), xla.matches.found[i].kernel
-        inputs = [aligned(x) for x in fake_inputs(alone.module, seed)]
+        inputs = [aligned(x) for x in drawn_inputs(alone.module, seed)]
         expected = expected if expected is not None else evaluate(alone.module, inputs)
         try:
             flags = Flags.parse("xla-old" if xla.generation == "old" else "xla-new")

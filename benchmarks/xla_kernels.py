@@ -12,8 +12,6 @@ from dataclasses import dataclass, field
 import numpy as np
 
 from ..backends.base import CompileOptions
-from ..differential.comparison import ulp_distance
-from ..differential.fake_inputs import fake_inputs
 from ..evaluator.evaluator import evaluate
 from ..formats.program import Program
 from ..hlo.errors import TestbedError
@@ -27,6 +25,7 @@ from ..xla_kernels.kernels import XlaKernel
 from .compare import aligned
 from .kernel_loop import Repeat, kernel_loop
 from .paired import race
+from .xla_inputs import drawn_inputs, ulp_distance
 
 OURS = ("legacy", "mlir")
 
@@ -104,7 +103,7 @@ def measure_kernel(
     """Run and time one kernel of a program of XLA's on stacks. Raises what the evaluator raises."""
     match = xla.matches.found[i]
     alone = xla.alone(i)
-    inputs = [aligned(x) for x in fake_inputs(alone.module, seed)]
+    inputs = [aligned(x) for x in drawn_inputs(alone.module, seed)]
     expected = evaluate(alone.module, inputs)
     runs: dict[str, tuple[Repeat, int]] = {}
     ulps: dict[str, float] = {}
