@@ -93,9 +93,13 @@ _ADD = """  %id_gep = getelementptr inbounds %XLA_CPU_KernelCallFrame, ptr %0, i
   store <2 x float> %scaled, ptr %xc, align 8
 """
 
-# Writes one element: the others must be there.
+# Writes one element, at a clamped place: the others must be there.
 _UPDATE = """  %n = load i32, ptr %a2, align 4
-  %wide = sext i32 %n to i64
+  %low = icmp slt i32 %n, 0
+  %least = select i1 %low, i32 0, i32 %n
+  %high = icmp sgt i32 %least, 3
+  %place = select i1 %high, i32 3, i32 %least
+  %wide = sext i32 %place to i64
   %to = getelementptr inbounds float, ptr %a3, i64 %wide
   %v = load float, ptr %a1, align 4
   store float %v, ptr %to, align 4
