@@ -12,13 +12,12 @@ from typing import Any
 
 import numpy as np
 
-from ...evaluator.rules import RULES, Form
 from ...hlo.attributes import PadDim, SliceDim, Window
 from ...hlo.dtypes import DType
 from ...hlo.ir import Computation, Instruction, Literal, Module, expand
 from ...hlo.opclasses import IMPURE, control_computations
 from ...hlo.opcodes import Op
-from ...hlo.opset import OPSET
+from ...hlo.opset import BINARY, OPSET, UNARY
 from ...hlo.shapes import Shape, tuple_shape
 from ...passes.rewriting import Names, rebuild, with_attributes
 from ..reduce.case import Small
@@ -32,8 +31,8 @@ Edit = Callable[[Module, Source], Module]
 
 KEPT = IMPURE | {Op.PARAMETER, Op.TUPLE, Op.GET_TUPLE_ELEMENT, Op.WHILE, Op.CONDITIONAL, Op.AFTER_ALL, Op.CONSTANT}
 PREDICATES = {Op.IS_FINITE, Op.COMPARE}
-ARITHMETIC = {o for o, reference in RULES.items() if reference.form is Form.NUMPY} - {Op.CLAMP}
-"""Unary and binary ops that depend only on their operands' values."""
+ARITHMETIC = (UNARY | BINARY) - PREDICATES
+"""Unary and binary ops whose result has their operands' type, or its real or complex one."""
 
 WILD = {Op.POWER, Op.TAN, Op.CBRT, Op.RSQRT, Op.LOG, Op.DIVIDE, Op.REMAINDER, Op.ATAN2, Op.MULHI, Op.SINH, Op.COSH}
 """Ops that never replace others: their results grow or jump for small changes of an operand."""
@@ -83,7 +82,7 @@ def other_op(module: Module, draw: Source) -> Module:
 
     def alike(i: Instruction) -> list[Op]:
         row = OPSET[i.opcode]
-        if i.opcode not in ARITHMETIC or i.opcode in PREDICATES:
+        if i.opcode not in ARITHMETIC:
             return []
         if any(o.shape.dtype is not i.shape.dtype for o in i.operands) or i.shape.dtype.is_complex:
             return []
@@ -91,7 +90,7 @@ def other_op(module: Module, draw: Source) -> Module:
             o
             for o, r in OPSET.items()
             if o in ARITHMETIC and (r.family, r.low) == (row.family, row.low) and i.shape.dtype in r.dtypes
-            and o not in PREDICATES | WILD | {Op.COMPLEX, Op.REAL, Op.IMAG, i.opcode}
+            and o not in WILD | {Op.COMPLEX, Op.REAL, Op.IMAG, i.opcode}
         ]  # fmt: skip
 
     where, chosen = draw.choice(

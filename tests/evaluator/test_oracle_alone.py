@@ -21,7 +21,10 @@ INSIDE = ("evaluator/lockstep.py", "evaluator/rules.py", "evaluator/reference/")
 
 MAY_RUN_IT = {
     "backends/interpreter/": "the evaluator as a back end",
+    "backends/conformance/runs.py": "what a back end's runs are compared with",
     "benchmarks/suite/accuracy.py": "results in f64 for the errors that the suite prints",
+    "benchmarks/xla_history.py": "how far a kernel of XLA's is off, version by version",
+    "benchmarks/xla_kernels.py": "how far kernels of XLA's and ours are off",
     "cli/devices.py": "simulated devices: --replicas",
     "differential/reduce/case.py": "values that parameters take over where a reduced module is cut",
     "differential/replacement.py": "compares a hand-written kernel with the one that it replaces",
@@ -34,7 +37,10 @@ MAY_RUN_IT = {
     "migration/stacks.py": "the evaluator as one of the stacks that are compared",
     "tools/mutations/evaluator.py": "makes it wrong, to see whether tests notice",
 }
-MAY_LOOK_INSIDE: dict[str, str] = {"tools/mutations/evaluator.py": MAY_RUN_IT["tools/mutations/evaluator.py"]}
+MAY_LOOK_INSIDE = {
+    "cli/board/coverage.py": "shows which opcodes have a reference",
+    "tools/mutations/evaluator.py": MAY_RUN_IT["tools/mutations/evaluator.py"],
+}
 LANGUAGE = (
     "hlo/analysis/nesting.py",
     "hlo/attributes.py",
@@ -45,6 +51,7 @@ LANGUAGE = (
     "hlo/display.py",
     "hlo/errors.py",
     "hlo/ir.py",
+    "hlo/later.py",
     "hlo/library/lapack.py",
     "hlo/library/lapack_checks.py",
     "hlo/library/lapack_options.py",
