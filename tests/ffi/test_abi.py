@@ -30,7 +30,6 @@ STRUCTS = {
     "Future_Create_Args": abi.FutureCreateArgs,
     "Future_SetAvailable_Args": abi.FutureSetAvailableArgs,
     "Future_SetError_Args": abi.FutureSetErrorArgs,
-    "Handler_Register_Args": abi.HandlerRegisterArgs,
     "Type_Register_Args": abi.TypeRegisterArgs,
     "ExecutionContext_Get_Args": abi.ExecutionContextGetArgs,
     "State_Set_Args": abi.StateArgs,
@@ -43,10 +42,20 @@ STRUCTS = {
     "RunId_Get_Args": abi.RunIdGetArgs,
     "DeviceOrdinal_Get_Args": abi.DeviceOrdinalGetArgs,
 }
+RENAMED = {
+    "Extension_Base": "InternalExtension",
+    "ExecutionContext_Get": "InvokeContext_Get",
+    "ExecutionContext_Get_Args": "InvokeContext_Get_Args",
+    "Error_GetMessage": "Error_GetDetails",
+}
+"""What the header of version 0.5 calls things of earlier ones."""
+
+APPENDED = ("InvokeContext_FindExtension", "CustomOptions_Get")
+"""The functions of version 0.5 behind the others."""
+
 CODES = {f"XLA_FFI_Error_Code_{code.name}": int(code) for code in abi.ErrorCode}
 TYPES = {f"XLA_FFI_DataType_{dtype.name}": number for dtype, number in abi.DATA_TYPES.items()}
 OTHERS = {
-    **{f"XLA_FFI_ExecutionStage_{stage.name}": int(stage) for stage in abi.Stage if stage is not abi.Stage.RECORD},
     **{f"XLA_FFI_AttrType_{kind.name}": int(kind) for kind in abi.AttrType},
     "XLA_FFI_ArgType_BUFFER": abi.BUFFER,
     "XLA_FFI_RetType_BUFFER": abi.BUFFER,
@@ -57,15 +66,49 @@ OTHERS = {
 }
 
 
+def header() -> str:
+    folder = include_dir()
+    assert folder is not None
+    return (folder / "xla/ffi/api/c_api.h").read_text(encoding="utf-8")
+
+
+def is_newest() -> bool:
+    """Whether jaxlib's header is that of version 0.5 (jaxlib 0.12)."""
+    (minor,) = re.findall(r"#define XLA_FFI_API_MINOR (\d+)", header())
+    return (0, int(minor)) >= abi.NEWEST
+
+
+def named(name: str) -> str:
+    return RENAMED.get(name, name) if is_newest() else name
+
+
+def structs() -> dict[str, type[ctypes.Structure]]:
+    """The structures, as the header's version has them."""
+    registration = abi.HandlerRegisterArgs5 if is_newest() else abi.HandlerRegisterArgs
+    found = {**STRUCTS, "Handler_Register_Args": registration}
+    return {**found, "Error_GetDetails_Args": abi.ErrorGetMessageArgs} if is_newest() else found
+
+
+def numbers() -> dict[str, int]:
+    stages = {f"XLA_FFI_ExecutionStage_{stage.name}": int(stage) for stage in abi.Stage}
+    if not is_newest():
+        del stages["XLA_FFI_ExecutionStage_RECORD"]
+    return {**CODES, **TYPES, **OTHERS, **stages}
+
+
+def functions() -> tuple[str, ...]:
+    return (*map(named, abi.FUNCTIONS), *(APPENDED if is_newest() else ()))
+
+
 def program() -> str:
     """A C++ program that prints sizes, offsets and constants, a line each."""
     lines = []
-    for name, kind in STRUCTS.items():
-        lines.append(f'say("{name}", sizeof(XLA_FFI_{name}));')
+    for name, kind in structs().items():
+        lines.append(f'say("{name}", sizeof(XLA_FFI_{named(name)}));')
         for field in _fields(kind):
-            lines.append(f'say("{name}.{field}", offsetof(XLA_FFI_{name}, {field}));')
-    lines += [f'say("{name}", {name});' for name in (*CODES, *TYPES, *OTHERS)]
-    lines += [f'say("Api.{name}", offsetof(XLA_FFI_Api, XLA_FFI_{name}));' for name in abi.FUNCTIONS]
+            lines.append(f'say("{name}.{field}", offsetof(XLA_FFI_{named(name)}, {field}));')
+    lines += [f'say("{name}", {name});' for name in numbers()]
+    lines += [f'say("Api.{name}", offsetof(XLA_FFI_Api, XLA_FFI_{name}));' for name in functions()]
     head = '#include <cstdio>\n#include "xla/ffi/api/c_api.h"\n'
     say = 'static void say(const char* name, long value) { std::printf("%s %ld\\n", name, value); }\n'
     return head + say + "int main() {\n" + "\n".join(lines) + "\n}\n"
@@ -77,12 +120,13 @@ def _fields(kind: type[ctypes.Structure]) -> list[str]:
 
 def expected() -> dict[str, int]:
     found = {}
-    for name, kind in STRUCTS.items():
+    for name, kind in structs().items():
         found[name] = ctypes.sizeof(kind)
         for field in _fields(kind):
             found[f"{name}.{field}"] = getattr(kind, field).offset
-    offsets = {f"Api.{name}": getattr(abi.Api, name).offset for name in abi.FUNCTIONS}
-    return {**found, **CODES, **TYPES, **OTHERS, **offsets}
+    fields = [*abi.FUNCTIONS, *(f"appended_{number}" for number in range(abi.APPENDED))]
+    offsets = {f"Api.{name}": getattr(abi.Api5, field).offset for name, field in zip(functions(), fields, strict=False)}
+    return {**found, **numbers(), **offsets}
 
 
 def test_layouts_and_numbers_are_the_headers():
@@ -93,13 +137,9 @@ def test_layouts_and_numbers_are_the_headers():
 
 def test_the_header_has_no_function_type_or_code_that_is_missing_here():
     need_cpp()
-    folder = include_dir()
-    assert folder is not None
-    header = (folder / "xla/ffi/api/c_api.h").read_text(encoding="utf-8")
-    functions = re.findall(r"_XLA_FFI_API_STRUCT_FIELD\(XLA_FFI_(\w+)\);", header)
-    assert tuple(functions[: len(abi.FUNCTIONS)]) == abi.FUNCTIONS
-    named = set(re.findall(r"(XLA_FFI_(?:DataType|Error_Code)_\w+) = \d", header))
-    assert named - TYPES.keys() - CODES.keys() == {"XLA_FFI_DataType_INVALID"}
+    assert tuple(re.findall(r"_XLA_FFI_API_STRUCT_FIELD\(XLA_FFI_(\w+)\);", header())) == functions()
+    codes = set(re.findall(r"(XLA_FFI_(?:DataType|Error_Code)_\w+) = \d", header()))
+    assert codes - TYPES.keys() - CODES.keys() == {"XLA_FFI_DataType_INVALID"}
 
 
 @pytest.mark.parametrize(

@@ -114,7 +114,7 @@ def frame_mutated(draw: random.Random) -> Callable[[int], None]:
         if kind == 0:
             ctypes.c_uint64.from_address(block + draw.choice(places)).value = value
         elif kind == 1:
-            ctypes.c_int32.from_address(block + abi.CallFrame.stage.offset).value = draw.choice([-1, 0, 1, 2, 4, 99])
+            ctypes.c_int32.from_address(block + abi.CallFrame.stage.offset).value = draw.choice(list(abi.Stage))
         elif kind == 2:  # fewer than there are: more would be wild pointers
             size = ctypes.c_int64.from_address(block + draw.choice(places[1:]) + 16)
             size.value = draw.randrange(size.value + 1)
