@@ -6,6 +6,7 @@ from collections.abc import Collection
 from dataclasses import replace
 from importlib import import_module
 from importlib.util import find_spec
+from types import ModuleType
 
 from ..backends.base import EmitFor, Emitter
 from ..hlo.dtypes import DType
@@ -84,12 +85,21 @@ def emitter(name: str) -> Emitter:
     """A stack by its name in ROOMS. Raises FlagError if its room is not there any more."""
     if name == SHADOW:
         return replace(emitter(DEFAULT), shadow=replace(emitter("mlir"), name=SHADOW))
+    room = _imported(name, ROOMS[name])
+    return Emitter(name, room.emit, room.unsupported, language=getattr(room, "LANGUAGE", "llvm"))
+
+
+def table(name: str, file: str) -> ModuleType:
+    """A file of a stack's room, such as `elementwise` with its rows. Raises FlagError as `emitter` does."""
+    return _imported(name, f"{ROOMS[name]}.{file}")
+
+
+def _imported(name: str, path: str) -> ModuleType:
     if find_spec(ROOMS[name], __package__) is None:
         raise FlagError(
             f"this testbed has no {name} emitters: they are removed", remedy=f"use --emitters {', '.join(present())}"
         )
-    room = import_module(ROOMS[name], __package__)
-    return Emitter(name, room.emit, room.unsupported, language=getattr(room, "LANGUAGE", "llvm"))
+    return import_module(path, __package__)
 
 
 def emit_for(flags: Flags, xla: Emitter | None = None) -> EmitFor:

@@ -11,7 +11,7 @@ from ...hlo.library.calls import LIBRARY
 from ...hlo.opclasses import CONTROL, FORWARDING, OUTSIDE
 from ...hlo.opcodes import Op
 from ...hlo.opset import OPSET
-from ...migration.choose import present
+from ...migration.choose import present, table
 from ...migration.units import BACK_ENDS, CLASS_OF, CLASSES, UNIT_OF
 
 if TYPE_CHECKING:
@@ -140,24 +140,20 @@ Emits = Callable[[Op, DType], bool]
 
 
 def _legacy() -> Emits:
-    from ...legacy.elementwise import EMIT
-    from ...legacy.kernel import RULES
-    from ...legacy.typed import Typed
+    rows, typed = table(LEGACY, "elementwise").EMIT, table(LEGACY, "typed").Typed
+    rules = table(LEGACY, "kernel").RULES
 
     def emits(op: Op, dtype: DType) -> bool:
-        if op in EMIT:
-            row = EMIT[op]
-            return row.supports(dtype) if isinstance(row, Typed) else True
-        return op in RULES
+        if op in rows:
+            return not isinstance(rows[op], typed) or rows[op].supports(dtype)
+        return op in rules
 
     return emits
 
 
 def _mlir() -> Emits:
-    from ...mlir_emitters.elementwise import EMIT
-    from ...mlir_emitters.kernel import RULES
-
-    return lambda op, dtype: EMIT[op].function(dtype) is not None if op in EMIT else op in RULES
+    rows, rules = table(MLIR, "elementwise").EMIT, table(MLIR, "kernel").RULES
+    return lambda op, dtype: rows[op].function(dtype) is not None if op in rows else op in rules
 
 
 STACKS: Mapping[str, Callable[[], Emits]] = {LEGACY: _legacy, MLIR: _mlir}

@@ -95,11 +95,20 @@ def test_an_opcode_that_no_emitter_knows_is_a_kernel_of_its_own():
     assert [s.instruction.opcode for s in made.steps] == [Op.NEGATE, Op.CUSTOM_CALL]
 
 
+def test_a_call_of_a_tuple_gets_its_elements():
+    made = plan_text("""x = f32[8] parameter(0)
+      t = (f32[8], f32[8]) tuple(x, x)
+      ROOT c = f32[8] custom-call(t), custom_call_target="nobody" """)
+    assert [kernel.operands for kernel in made.kernels] == [(0, 0)]
+
+
 def test_requests_that_cannot_be_planned_say_so():
-    with pytest.raises(UnsupportedError, match=r"custom-call of a tuple.*elements of the tuple"):
-        plan_text("""x = f32[8] parameter(0)
-          t = (f32[8], f32[8]) tuple(x, x)
-          ROOT c = f32[8] custom-call(t), custom_call_target="nobody" """)
+    with pytest.raises(UnsupportedError, match=r"must-alias of parameter 0 .*give both one layout"):
+        plan_text(
+            """x = f32[2,3]{1,0} parameter(0)
+            ROOT n = f32[2,3]{0,1} copy(x)""",
+            header=", input_output_alias={ {}: (0, {}, must-alias) }",
+        )
     with pytest.raises(UnsupportedError, match="dynamic dimensions"):
         plan_text("""x = f32[8] parameter(0)
           n = s32[] parameter(1)
@@ -243,7 +252,9 @@ no { a = f32[] parameter(0)
 def test_every_plan_error_is_one_line():
     with pytest.raises(TestbedError) as caught:
         plan_text(
-            'x = f32[8] parameter(0)\n t = (f32[8]) tuple(x)\n ROOT c = f32[8] custom-call(t), custom_call_target="n" '
+            "x = f32[8] parameter(0)\n n = s32[] parameter(1)\n"
+            "d = f32[<=8] set-dimension-size(x, n), dimensions={0}\n"
+            'ROOT c = f32[8] custom-call(d), custom_call_target="n" '
         )
     assert "\n" not in str(caught.value) and "<string>:" in str(caught.value)
 
