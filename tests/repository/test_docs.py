@@ -154,7 +154,10 @@ def test_commands_and_options_named_in_the_text_exist():
             if name not in COMMANDS:
                 wrong.append(f"{path.name}: {named}")
             elif name != "test":
-                options = {o for p in import_module(f"testbed.cli.{name}").command.params for o in p.opts}
+                command = import_module(f"testbed.cli.{name}").command
+                if isinstance(command, click.Group) and words:
+                    command = command.commands.get(words[0], command)
+                options = {o for p in command.params for o in p.opts}
                 wrong += [f"{path.name}: {named}: {w}" for w in words if w.startswith("-") and w not in options]
     assert not wrong
 
