@@ -162,7 +162,7 @@ def _block(frame: Frame, site: ir.Value, layout: FrameLayout) -> _Block:
 
 
 def _copy_block(frame: Frame, site: ir.Value, block: ir.Value, layout: FrameLayout) -> None:
-    """Copy the block of the site. Its pointers into itself are made anew."""
+    """Copy the block of the site. Pointers into the site become pointers into the copy."""
     copy = frame.declare("llvm.memcpy.p0.p0.i64", VOID, [POINTER, POINTER, I64, ir.IntType(1)])
     frame.b.call(copy, [block, frame.offset(site, FRAME, 1), I64(layout.size), ir.IntType(1)(0)])
     frame.b.store(NULL, frame.offset(block, CallFrame.future.offset, 1), align=8)

@@ -143,7 +143,7 @@ class Browser:
             self.call("Input.dispatchKeyEvent", type="keyUp", key=key, windowsVirtualKeyCode=code)
 
     def picture(self, height: int | None = None) -> bytes:
-        """The page as PNG, from its top: as long as it is, or so many pixels."""
+        """The page as PNG, from its top: `height` pixels, or its whole length."""
         size = self.call("Page.getLayoutMetrics")["cssContentSize"]
         clip = {"x": 0, "y": 0, "width": size["width"], "height": height or size["height"], "scale": 1}
         found = self.call("Page.captureScreenshot", format="png", captureBeyondViewport=True, clip=clip)

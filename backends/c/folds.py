@@ -111,7 +111,7 @@ def _reduce_window(e: Elemental, i: Instruction, at: At) -> Value:
 
 
 class Products:
-    """A sum of so many products of two operands, in the type of a result."""
+    """A sum of `length` products of two operands, in the type of the result of `i`."""
 
     def __init__(self, e: Elemental, i: Instruction, length: int):
         self.e, self.result = e, i.shape.dtype

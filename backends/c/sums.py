@@ -14,7 +14,7 @@ SHORT = 32
 
 
 def is_summed(dtype: DType, length: int) -> bool:
-    """Whether a sum of so many elements is made by Sum; others are as their region says."""
+    """Whether Sum makes a sum of `length` elements; others are computed as their region says."""
     return length > SHORT and (dtype.is_float or dtype.is_complex)
 
 

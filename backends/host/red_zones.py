@@ -51,13 +51,17 @@ class RedZoneError(BackendError):
         )
 
 
+def _nothing(thunk: KernelThunk) -> None:
+    pass
+
+
+_note: Callable[[KernelThunk], object] = _nothing
+
+
 def note_kernels(function: Callable[[KernelThunk], object]) -> None:
     """Call a function before each kernel that any observer of this kind runs, in this process."""
     global _note
     _note = function
-
-
-_note: Callable[[KernelThunk], object] = lambda thunk: None  # noqa: E731
 
 
 class RedZones:

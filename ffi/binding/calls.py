@@ -72,7 +72,7 @@ class Counts:
 
 @dataclass(slots=True)
 class Decoded:
-    """The arguments of one call site. makers: number of a parameter → what makes its value anew for each call.
+    """The arguments of one call site. makers: number of a parameter → what makes its value at each call.
 
     views: pairs of a buffer's address and the array on it. repeatable: whether later calls may reuse all this.
     """

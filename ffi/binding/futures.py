@@ -1,4 +1,4 @@
-"""Handlers that finish later: a Promise is kept by whoever computes, its Future is what the handler returns."""
+"""Handlers that finish later: the computation completes a Promise, whose Future the handler returned."""
 
 from __future__ import annotations
 
