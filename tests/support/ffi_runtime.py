@@ -256,3 +256,14 @@ class Frame:
         code, text = self.runtime.errors.pop(error)
         assert not self.runtime.errors
         return f"{abi.ErrorCode(code).name}: {text}"
+
+
+RUNTIME = Runtime(streams=True)
+
+
+def call(handler, args=(), rets=(), attrs=None, runtime=RUNTIME, times=3, **where):
+    """Call several times: decoded in Python first, and by native code then. All must answer alike."""
+    frame = Frame(runtime, args, rets, attrs or {}, handler.binding.stage, **where)
+    answers = {frame.call(handler.ffi_address) for _ in range(times)}
+    assert len(answers) == 1
+    return answers.pop()
