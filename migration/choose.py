@@ -20,6 +20,7 @@ from .units import BACK_ENDS, pairs_of
 ROOMS: dict[str, str] = {
     "legacy": "..legacy",
     "mlir": "..mlir_emitters",
+    "mlir-structured": "..mlir_emitters.structured",
     "library": "..codegen.library",
     "c": "..backends.c",
     "ffi": "..ffi",

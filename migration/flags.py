@@ -36,7 +36,10 @@ XLA_STACKS = ("xla-old", "xla-new", "xla-old-ir", "xla-new-ir")
 its LLVM IR by our LLVM. What has no kernel of XLA's runs on the default stack.
 """
 
-WORDS = (*STACK_NAMES, SHADOW, *OTHERS, *XLA_STACKS)
+FORMS = ("mlir-structured",)
+"""The new stack's emitters in another form of MLIR, which is to take its place."""
+
+WORDS = (*STACK_NAMES, SHADOW, *FORMS, *OTHERS, *XLA_STACKS)
 
 FAMILIES: dict[str, frozenset[Op]] = {
     "elementwise": frozenset(opcodes([Family.UNARY, Family.BINARY, Family.TERNARY, Family.CONVERT])),

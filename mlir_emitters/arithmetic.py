@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from typing import Any, TypeAlias
 
 from mlir import ir
@@ -37,6 +37,7 @@ class Types:
         self.i1, self.i8, self.i16, self.i32, self.i64, self.i128 = (
             ir.IntegerType.get_signless(bits) for bits in (1, 8, 16, 32, 64, 128)
         )
+        self.index = ir.IndexType.get()
         self.ptr = ir.Type.parse("!llvm.ptr")
         self.unit = ir.UnitAttr.get()
         self.contract = {"fastmath": ir.Attribute.parse("#arith.fastmath<contract>")}
@@ -127,6 +128,8 @@ class Arithmetic:
         if found is None:
             if isinstance(value, float):
                 attribute: ir.Attribute = ir.FloatAttr.get(type, value)
+            elif type == self.types.index:
+                attribute = ir.IntegerAttr.get(type, value)
             else:
                 width = type.width
                 wrapped = (int(value) + 2 ** (width - 1)) % 2**width - 2 ** (width - 1) if width > 1 else int(value) & 1
@@ -143,13 +146,26 @@ class Arithmetic:
 
     def vector_constant(self, value: ir.Attribute, type: ir.Type, key: Any) -> Value:
         """A constant of vector type; equal keys share one."""
+        return self.constant_once(key, lambda: self.at_entry("arith.constant", type, (), {"value": value}))
+
+    def constant_once(self, key: Any, make: Callable[[], Value]) -> Value:
+        """What `make` creates in the function's entry block; equal keys share one."""
         found = self._constants.get(key)
         if found is None:
-            found = ir.Operation.create(
-                "arith.constant", results=[type], attributes={"value": value}, loc=self.location, ip=self._constant_ip
-            ).result
-            self._constants[key] = found
+            found = self._constants[key] = make()
         return found
+
+    def at_entry(
+        self,
+        name: str,
+        type: ir.Type,
+        operands: Sequence[Value] = (),
+        attributes: dict[str, ir.Attribute] | None = None,
+    ) -> Value:
+        """A one-result operation in the function's entry block, where constants are."""
+        return ir.Operation.create(
+            name, results=[type], operands=operands, attributes=attributes, loc=self.location, ip=self._constant_ip
+        ).result
 
     def f32(self, value: float) -> Value:
         return self.constant(float(value), self.types.f32)

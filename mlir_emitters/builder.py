@@ -1,26 +1,22 @@
-"""Builds MLIR functions: index arithmetic, scopes, loops, branches, memory. Scalar operations are in arithmetic.py.
-
-A Builder belongs to one module. Python integers represent index constants, so that index arithmetic folds while it is
-built.
+"""Builds MLIR functions: loops, branches, calls. Scalar operations are in arithmetic.py, index arithmetic and scopes in
+index_arithmetic.py, loads and stores in memory.py. A Builder belongs to one module.
 """
 
 from __future__ import annotations
 
 import enum
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from enum import Enum
-from typing import Any, TypeAlias
 
 import numpy as np
 from mlir import ir
 
-from .arithmetic import Arithmetic, Types, Value
+from .arithmetic import Types, Value
+from .index_arithmetic import Index
+from .memory import Memory, Pointer
 
-__all__ = ["Branch", "Builder", "Index", "Loop", "Types", "Unroll", "Value"]
-
-Index: TypeAlias = int | Value
-"""A coordinate or offset: a constant or an i64 value."""
+__all__ = ["Branch", "Builder", "Index", "Loop", "Pointer", "Types", "Unroll", "Value"]
 
 
 class Unroll(Enum):
@@ -39,73 +35,8 @@ longer ones were not vectorised.
 """
 
 
-class Builder(Arithmetic):
+class Builder(Memory):
     """Creates operations at `ip`, in one function at a time."""
-
-    # Index arithmetic: folds constants, and creates equal expressions once per scope
-
-    def materialize(self, a: Index) -> Value:
-        return self.constant(a, self.types.i64) if isinstance(a, int) else a
-
-    def _index_op(self, name: str, a: Index, b: Index, attributes: dict[str, ir.Attribute] | None = None) -> Value:
-        key = (name, a, b)
-        return self.once(key, lambda: self.op(name, self.materialize(a), self.materialize(b), attributes=attributes))
-
-    def add(self, a: Index, b: Index) -> Index:
-        if isinstance(a, int):
-            a, b = b, a
-        if isinstance(b, int):
-            if isinstance(a, int):
-                return a + b
-            if b == 0:
-                return a
-        return self._index_op("arith.addi", a, b, self.types.no_wrap)
-
-    def sub(self, a: Index, b: Index) -> Index:
-        if isinstance(b, int):
-            return self.add(a, -b)
-        return self._index_op("arith.subi", a, b, self.types.no_wrap)
-
-    def mul(self, a: Index, b: Index) -> Index:
-        if isinstance(a, int):
-            a, b = b, a
-        if isinstance(b, int):
-            if isinstance(a, int):
-                return a * b
-            if b in (0, 1):
-                return a if b else 0
-        return self._index_op("arith.muli", a, b, self.types.no_wrap)
-
-    def div(self, a: Index, b: int) -> Index:
-        """a / b, for a ≥ 0 and b > 0."""
-        if isinstance(a, int):
-            return a // b
-        return a if b == 1 else self._index_op("arith.divui", a, b)
-
-    def rem(self, a: Index, b: int) -> Index:
-        """a % b, for a ≥ 0 and b > 0."""
-        if isinstance(a, int):
-            return a % b
-        return 0 if b == 1 else self._index_op("arith.remui", a, b)
-
-    # Scopes: values created inside a loop or a branch must not be reused outside
-
-    def recall(self, key: Any) -> Any:
-        for scope in reversed(self.scopes):
-            found = scope.get(key)
-            if found is not None:
-                return found
-        return None
-
-    def remember(self, key: Any, value: Any) -> None:
-        self.scopes[-1][key] = value
-
-    def once(self, key: Any, make: Callable[[], Any]) -> Any:
-        found = self.recall(key)
-        if found is None:
-            found = make()
-            self.remember(key, found)
-        return found
 
     # Structure -------------------------------------------------------------------------------------------------------
 
@@ -166,56 +97,9 @@ class Builder(Arithmetic):
         yield
         self._flags = saved
 
-    def table(self, name: str, values: np.ndarray) -> Value:
-        """The address of a private constant array, created once per module and name."""
-        if name not in self.globals:
-            array = np.ascontiguousarray(values)
-            element = self._element_of(array.dtype)
-            kind = ir.Type.parse(f"!llvm.array<{array.size} x {element}>")
-            dense = ir.DenseElementsAttr.get(array.reshape(-1), type=element, shape=[array.size])
-            ir.Operation.create(
-                "llvm.mlir.global",
-                regions=1,
-                loc=self.location,
-                ip=ir.InsertionPoint(self.module.body),
-                attributes={
-                    "sym_name": ir.StringAttr.get(name),
-                    "global_type": ir.TypeAttr.get(kind),
-                    "linkage": self.types.private,
-                    "value": dense,
-                    "constant": self.types.unit,
-                    "alignment": ir.IntegerAttr.get(self.types.i64, 64),
-                    "addr_space": ir.IntegerAttr.get(self.types.i32, 0),
-                },
-            )
-            self.globals.add(name)
-        key = ("address", name)
-        found = self._constants.get(key)
-        if found is None:
-            found = ir.Operation.create(
-                "llvm.mlir.addressof",
-                results=[self.types.ptr],
-                loc=self.location,
-                ip=self._constant_ip,
-                attributes={"global_name": ir.FlatSymbolRefAttr.get(name)},
-            ).result
-            self._constants[key] = found
-        return found
-
-    def array(self, values: np.ndarray) -> Value:
-        """The address of a private constant array. Arrays with equal contents share one."""
-        content = (values.dtype.str, values.tobytes())
-        name = self._arrays.setdefault(content, f"constant.{len(self._arrays)}")
-        return self.table(name, values)
-
     def number(self, value: np.generic, type: ir.Type) -> Value:
         """A numpy scalar as a constant of a type."""
         return self.constant(float(value) if self.is_float(type) else int(value), type)
-
-    def _element_of(self, dtype: np.dtype) -> ir.Type:
-        if dtype.kind == "f":
-            return self.types.f64 if dtype.itemsize == 8 else self.types.f32
-        return self.types.integer(dtype.itemsize * 8)
 
     def external(self, symbol: str, inputs: Sequence[ir.Type], result: ir.Type) -> str:
         """Declare a C function once. Returns its symbol."""
@@ -294,56 +178,6 @@ class Builder(Arithmetic):
         """An scf.if with results of these types. Build the sides with `with branch.then:` and `with branch.other:`."""
         made = self.operation("scf.if", types, [condition], regions=2)
         return Branch(self, made)
-
-    # Memory ----------------------------------------------------------------------------------------------------------
-
-    def pointer(self, base: Value, offset: Index, element: ir.Type) -> Value:
-        """The address of the element at index `offset` from base."""
-        if isinstance(offset, int) and offset == 0:
-            return base
-        key = ("gep", base, offset, element)
-        return self.once(
-            key,
-            lambda: self.op(
-                "llvm.getelementptr",
-                base,
-                self.materialize(offset),
-                type=self.types.ptr,
-                attributes={
-                    "elem_type": ir.TypeAttr.get(element),
-                    "rawConstantIndices": self.types.gep_index,
-                    "noWrapFlags": self.types.inbounds,
-                },
-            ),
-        )
-
-    def load(self, pointer: Value, type: ir.Type, alignment: int) -> Value:
-        return self.op(
-            "llvm.load",
-            pointer,
-            type=type,
-            attributes={"alignment": ir.IntegerAttr.get(self.types.i64, alignment), "ordering": self.types.unordered},
-        )
-
-    def store(self, value: Value, pointer: Value, alignment: int, streams: bool = False) -> None:
-        """Store a value. streams: use a non-temporal store, for whole cache lines that are not read again soon."""
-        attributes = {"alignment": ir.IntegerAttr.get(self.types.i64, alignment), "ordering": self.types.unordered}
-        if streams:
-            attributes["nontemporal"] = self.types.unit
-        self.operation("llvm.store", [], [value, pointer], attributes)
-
-    def alloca(self, type: ir.Type, count: int, alignment: int) -> Value:
-        """Stack memory for `count` elements, allocated in the function's entry block."""
-        size = self.materialize(count)
-        attributes = {"elem_type": ir.TypeAttr.get(type), "alignment": ir.IntegerAttr.get(self.types.i64, alignment)}
-        return ir.Operation.create(
-            "llvm.alloca",
-            results=[self.types.ptr],
-            operands=[size],
-            attributes=attributes,
-            loc=self.location,
-            ip=self._constant_ip,
-        ).result
 
 
 class Loop:

@@ -21,7 +21,7 @@ from dataclasses import replace
 from mlir import ir
 
 from ..hlo.dtypes import DType
-from .builder import Index, Unroll, Value
+from .builder import Index, Pointer, Unroll, Value
 from .convert import convert_to
 from .dot import accumulator_of, narrow
 from .dot_dims import Dimension
@@ -314,7 +314,7 @@ class Matmul:
             return b.op("math.fma", x, y, total)
         return b.op("arith.addf", total, b.op("arith.mulf", x, y))
 
-    def _place(self, out: Index, m: int, v: int) -> Value:
+    def _place(self, out: Index, m: int, v: int) -> Pointer:
         offset = self.b.add(out, m * self.row.out + v * self.lanes)
         return self.b.pointer(self.e.pointers[self.result.argument], offset, self.element)
 
@@ -343,12 +343,10 @@ class Matmul:
             b.store(value, place, self.wide.bytes)
             return
         mask = self._mask(columns - v * self.lanes)
-        alignment = {"alignment": ir.IntegerAttr.get(b.types.i32, self.wide.bytes)}
         if block.adds:
             zero = b.op("vector.broadcast", self.operands.zero(), type=self.vector)
-            old = b.op("llvm.intr.masked.load", place, mask, zero, type=self.vector, attributes=alignment)
-            value = self._plus(old, value)
-        b.operation("llvm.intr.masked.store", [], [value, place, mask], alignment)
+            value = self._plus(b.load_masked(place, mask, zero, self.wide.bytes), value)
+        b.store_masked(value, place, mask, self.wide.bytes)
 
     def _plus(self, total: Value, value: Value) -> Value:
         return self.b.op("arith.addf" if self.wide.is_float else "arith.addi", total, value)

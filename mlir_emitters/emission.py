@@ -16,10 +16,13 @@ from .builder import Builder
 from .graph import graphs
 from .indexing import Misplaced
 from .kernel import emit_kernel
+from .pointers import PointerBuilder
 from .support import instructions, missing
 
 
-def emit(requests: Sequence[KernelRequest], options: EmitOptions) -> EmittedModule:
+def emit(
+    requests: Sequence[KernelRequest], options: EmitOptions, form: type[Builder] = PointerBuilder
+) -> EmittedModule:
     """One LLVM module that defines every request. Raises UnsupportedError for the first op without a rule."""
     errors = missing(requests)
     if errors:
@@ -28,7 +31,7 @@ def emit(requests: Sequence[KernelRequest], options: EmitOptions) -> EmittedModu
         session = pipeline.session()
         try:
             partitions = {r.name: r.partition for r in requests} if options.ranges else {}
-            return _emit(session, from_kernels(requests, session.context), options, partitions)
+            return _emit(session, form, from_kernels(requests, session.context), options, partitions)
         except Misplaced as error:
             found = (i for r in requests for i in instructions(r.instruction) if i.name == error.instruction)
             error.location = next((i.location for i in found), None)
@@ -36,14 +39,18 @@ def emit(requests: Sequence[KernelRequest], options: EmitOptions) -> EmittedModu
 
 
 def _emit(
-    session: pipeline.Session, lhlo: LhloModule, options: EmitOptions, partitions: Mapping[str, Partition | None]
+    session: pipeline.Session,
+    form: type[Builder],
+    lhlo: LhloModule,
+    options: EmitOptions,
+    partitions: Mapping[str, Partition | None],
 ) -> EmittedModule:
     keep = options.keep_stages
     stages = [("lhlo.mlir", lhlo.to_text())] if keep else []
     with session.context, ir.Location.unknown():
         module = ir.Module.create()
         target = options.target
-        b = Builder(module, session.types, strict=options.strict, fma=target.has_fma, vector_bits=target.vector_bits)
+        b = form(module, session.types, strict=options.strict, fma=target.has_fma, vector_bits=target.vector_bits)
         ranged = frozenset(g.name for g in graphs(lhlo) if emit_kernel(b, g, partitions.get(g.name)))
         if keep:
             stages.append(("mlir", str(module)))

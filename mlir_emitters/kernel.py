@@ -13,6 +13,7 @@ from .builder import Builder, Index
 from .complex_dot import emit_columns
 from .dot_tiled import emit_matmul
 from .elemental import Elemental, ElementRule, Linear
+from .elements import raw_type
 from .elementwise import EMIT
 from .graph import Buffer, KernelGraph, Node, origin, reachable
 from .linear import is_linear
@@ -51,7 +52,8 @@ def emit_kernel(b: Builder, graph: KernelGraph, partition: Partition | None = No
             + [ir.DictAttr.get({})] * (2 if ranged else 0)
         )
     }
-    with b.function(graph.name, [t.ptr] * count + [t.i64] * (2 if ranged else 0), [], attributes) as parameters:
+    types = b.argument_types([a.size for a in graph.arguments], _held(b, graph))
+    with b.function(graph.name, types + [t.i64] * (2 if ranged else 0), [], attributes) as parameters:
         pointers = parameters[:count]
         steps = Steps(partition, *parameters[count:]) if partition is not None and ranged else None
         offered = graph.scratch >= 0
@@ -64,6 +66,14 @@ def emit_kernel(b: Builder, graph: KernelGraph, partition: Partition | None = No
             RowKernel(e, rows, graph.results, {x.argument for x in graph.operands}).emit(steps)
         b.give()
     return ranged
+
+
+def _held(b: Builder, graph: KernelGraph) -> list[ir.Type | None]:
+    """The type that all accesses of each argument have; None for an argument of several, or of none."""
+    found: list[set[ir.Type]] = [set() for _ in graph.arguments]
+    for buffer in (*graph.operands, *graph.results):
+        found[buffer.argument].add(raw_type(b.types, buffer.dtype))
+    return [types.pop() if len(types) == 1 else None for types in found]
 
 
 def takes_steps(b: Builder, results: Sequence[Buffer], partition: Partition) -> bool:

@@ -12,9 +12,9 @@ from dataclasses import dataclass, replace
 from ..hlo.dtypes import DType
 from ..hlo.opcodes import Op
 from ..planning.allocation import POOL_ALIGNMENT
-from .builder import Builder, Index, Loop, Value
+from .builder import Builder, Index, Loop, Pointer, Value
 from .elemental import Elemental, ElementRule, Indices, Reads, load_element, store_element
-from .elements import Scalar, decode, flatten, unflatten
+from .elements import Scalar, decode, flatten, parts, raw_type, unflatten
 from .graph import Buffer, Node, origin
 from .indexing import refuse
 from .ranges import Steps, outer_loops
@@ -60,7 +60,7 @@ def first_wanted(node: Node, result: Buffer) -> int:
 class Lane:
     """The memory of one operand's row: an address, the offset of the first element there, the stride in elements."""
 
-    base: Value
+    base: Pointer
     offset: Index
     stride: int
     buffer: Buffer
@@ -127,8 +127,8 @@ class RowSort:
         passes = (-(-self.length // self.run) - 1).bit_length()
         home = [lanes[1] if len(lanes) > 1 else t for t, lanes in zip(targets, spare, strict=True)]
         away = [lanes[0] for lanes in spare]
-        # Lanes that are exchanged need addresses of one form: a pointer to their first element.
-        home = [replace(x, base=self.address(x), offset=0) for x in home]
+        if passes:  # lanes that are exchanged need addresses of one form: a row that begins with their first element
+            home, away = ([self.carried(x) for x in lanes] for lanes in (home, away))
         first, second = (home, away) if passes % 2 == 0 else (away, home)
         with b.loop(0, self.length, self.run) as loop:
             self.insert(first, loop.index, self.least(b.add(loop.index, self.run)))
@@ -139,9 +139,12 @@ class RowSort:
                 with b.loop(0, target.buffer.dims[self.dimension]) as loop:
                     target.write(b, loop.index, lane.read(b, b.add(loop.index, start)))
 
-    def address(self, lane: Lane) -> Value:
+    def carried(self, lane: Lane) -> Lane:
+        """A lane as loops may carry it."""
         b, dtype = self.b, lane.buffer.dtype
-        return b.pointer(lane.base, b.mul(lane.offset, dtype.bytes), b.types.i8)
+        count = parts(dtype)
+        base = b.row(lane.base, b.mul(lane.offset, count), raw_type(b.types, dtype), self.length * count)
+        return replace(lane, base=base, offset=0)
 
     def least(self, position: Index) -> Index:
         """A position limited to the row's length."""

@@ -1,0 +1,83 @@
+"""Index arithmetic that folds constants while it is built, and scopes in which equal expressions are created once.
+
+Python integers represent index constants.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any, TypeAlias
+
+from mlir import ir
+
+from .arithmetic import Arithmetic, Value
+
+Index: TypeAlias = int | Value
+"""A coordinate or offset: a constant or an i64 value."""
+
+
+class IndexArithmetic(Arithmetic):
+    """Creates operations at `ip`; equal index arithmetic once per scope."""
+
+    def materialize(self, a: Index) -> Value:
+        return self.constant(a, self.types.i64) if isinstance(a, int) else a
+
+    def _index_op(self, name: str, a: Index, b: Index, attributes: dict[str, ir.Attribute] | None = None) -> Value:
+        key = (name, a, b)
+        return self.once(key, lambda: self.op(name, self.materialize(a), self.materialize(b), attributes=attributes))
+
+    def add(self, a: Index, b: Index) -> Index:
+        if isinstance(a, int):
+            a, b = b, a
+        if isinstance(b, int):
+            if isinstance(a, int):
+                return a + b
+            if b == 0:
+                return a
+        return self._index_op("arith.addi", a, b, self.types.no_wrap)
+
+    def sub(self, a: Index, b: Index) -> Index:
+        if isinstance(b, int):
+            return self.add(a, -b)
+        return self._index_op("arith.subi", a, b, self.types.no_wrap)
+
+    def mul(self, a: Index, b: Index) -> Index:
+        if isinstance(a, int):
+            a, b = b, a
+        if isinstance(b, int):
+            if isinstance(a, int):
+                return a * b
+            if b in (0, 1):
+                return a if b else 0
+        return self._index_op("arith.muli", a, b, self.types.no_wrap)
+
+    def div(self, a: Index, b: int) -> Index:
+        """a / b, for a ≥ 0 and b > 0."""
+        if isinstance(a, int):
+            return a // b
+        return a if b == 1 else self._index_op("arith.divui", a, b)
+
+    def rem(self, a: Index, b: int) -> Index:
+        """a % b, for a ≥ 0 and b > 0."""
+        if isinstance(a, int):
+            return a % b
+        return 0 if b == 1 else self._index_op("arith.remui", a, b)
+
+    # Scopes: values created inside a loop or a branch must not be reused outside
+
+    def recall(self, key: Any) -> Any:
+        for scope in reversed(self.scopes):
+            found = scope.get(key)
+            if found is not None:
+                return found
+        return None
+
+    def remember(self, key: Any, value: Any) -> None:
+        self.scopes[-1][key] = value
+
+    def once(self, key: Any, make: Callable[[], Any]) -> Any:
+        found = self.recall(key)
+        if found is None:
+            found = make()
+            self.remember(key, found)
+        return found

@@ -1,0 +1,53 @@
+"""The structured form: which dialects its modules have, and that its machine code is that of the pointer form."""
+
+import re
+from dataclasses import replace
+
+import pytest
+
+from ...codegen.optimize import assembly
+from ...codegen.options import EmitOptions, Target
+from ...formats.text.parser import parse_module
+from ...hlo.library.calls import LIBRARY
+from ...migration.choose import emitter
+from ...passes.pipeline import optimize
+from ...planning.plan import KernelRequest
+from ...planning.planner import plan
+from ..support.corpus import DEEP, sample
+
+FIXED = EmitOptions(Target("x86_64-unknown-linux-gnu", "x86-64-v4", "+avx512f,+fma", 512))
+DIALECTS = {"affine", "arith", "builtin", "cf", "complex", "func", "linalg", "math", "memref", "scf", "vector"}
+INTRINSICS: set[str] = set()
+"""Operations of the LLVM dialect that kernels may hold before the conversion."""
+
+FILES = [path for suite in ("op_cases/*.hlo", "jax_programs/*/module.hlo") for path in sample(suite, None if DEEP else 8)]
+
+
+def requests_of(text: str) -> list[KernelRequest]:
+    """The distinct kernels of a module that both forms emit."""
+    found = [k for k in plan(optimize(parse_module(text))).kernels if k.instruction.opcode not in LIBRARY]
+    return [k for k in found if not emitter("mlir").unsupported([k])]
+
+
+def operations(text: str) -> set[str]:
+    """The names of the operations in a module's text."""
+    return set(re.findall(r'^\s*(?:%[^=]*= )?"?([a-z_]+\.[a-z_.]+)"?', text, re.M))
+
+
+@pytest.mark.parametrize("path", FILES, ids=lambda p: "-".join(p.parts[-2:]))
+def test_kernels_are_in_standard_dialects(path):
+    requests = requests_of(path.read_text())
+    for request in requests:
+        stages = dict(emitter("mlir-structured").emit([request], replace(FIXED, keep_stages=True)).stages)
+        names = operations(stages["mlir"])
+        assert "func.func" in names
+        assert {n.split(".")[0] for n in names - INTRINSICS} <= DIALECTS, names
+
+
+@pytest.mark.parametrize("path", FILES, ids=lambda p: "-".join(p.parts[-2:]))
+def test_the_machine_code_of_both_forms_is_the_same(path):
+    """But for what LLVM makes of the bounds that addresses in memrefs keep: none of them wraps."""
+    for request in requests_of(path.read_text()):
+        old, new = (emitter(name).emit([request], FIXED).llvm_ir for name in ("mlir", "mlir-structured"))
+        new = new.replace("getelementptr inbounds nuw", "getelementptr")
+        assert sorted(assembly(old, FIXED).split()) == sorted(assembly(new, FIXED).split())
