@@ -40,6 +40,7 @@ class Types:
         self.index = ir.IndexType.get()
         self.ptr = ir.Type.parse("!llvm.ptr")
         self.unit = ir.UnitAttr.get()
+        self.parallel = ir.Attribute.parse("#linalg.iterator_type<parallel>")
         self.contract = {"fastmath": ir.Attribute.parse("#arith.fastmath<contract>")}
         self.reassociate = {"fastmath": ir.Attribute.parse("#arith.fastmath<reassoc,contract>")}
         self.no_nan_no_zero = {"fastmath": ir.Attribute.parse("#arith.fastmath<nnan,nsz>")}
@@ -77,6 +78,7 @@ class Arithmetic:
         self.ip = ir.InsertionPoint(module.body)
         self.functions: dict[str, ir.Operation] = {}
         self.globals: set[str] = set()
+        self.generics = self.short_generics = 0  # linalg.generic operations, and those of short loops
         self._arrays: dict[tuple[str, bytes], str] = {}
         self.math_calls: list[ir.Operation] = []
         self.scopes: list[dict[Any, Any]] = []

@@ -35,8 +35,14 @@ longer ones were not vectorised.
 """
 
 
+SHORT = "short"
+"""The name of the location of a linalg.generic whose loops are SHORT ones."""
+
+
 class Builder(Memory):
     """Creates operations at `ip`, in one function at a time."""
+
+    structured = True  # whether elementwise kernels are linalg.generic
 
     # Structure -------------------------------------------------------------------------------------------------------
 
@@ -135,9 +141,9 @@ class Builder(Memory):
         self, lower: Index, upper: Index, step: int = 1, carried: Sequence[Value] = (), unroll: Unroll = Unroll.ANY
     ) -> Loop:
         """Open an scf.for loop, until `close_loop`."""
-        known = isinstance(lower, int) and isinstance(upper, int)
         if unroll is Unroll.SHORT:
-            unroll = Unroll.ANY if known and upper - lower <= UNROLLED * step else Unroll.NONE
+            few = isinstance(lower, int) and isinstance(upper, int) and upper - lower <= UNROLLED * step
+            unroll = Unroll.ANY if few else Unroll.NONE
         t = self.types
         annotations = {Unroll.LEAN: t.lean, Unroll.NONE: t.rolled, Unroll.VECTORIZED: t.vectorized}
         made = self.operation(

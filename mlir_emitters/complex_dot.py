@@ -41,7 +41,7 @@ def _column(node: Node, result: Buffer) -> int | None:
     if inner is None or result.dims[inner] < LEAST_COLUMNS:
         return None
     marked = operand_indices(node, tuple(int(d == inner) for d in range(len(result.dims))))
-    strides = [sum(i * s for i, s in zip(place, x.strides)) for place, x in zip(marked, node.inputs)]
+    strides = [sum(i * s for i, s in zip(place, x.strides) if i == 1) for place, x in zip(marked, node.inputs)]
     return inner if 1 in strides else None
 
 

@@ -55,6 +55,8 @@ def _emit(
         if keep:
             stages.append(("mlir", str(module)))
         math_library.expand(b)
+        if b.generics:
+            pipeline.open_loops(module, session, hinted=b.short_generics > 0)
         pipeline.lower(module, session.passes)
         if keep:
             stages.append(("llvm.mlir", str(module)))

@@ -6,25 +6,66 @@ Python integers represent index constants.
 from __future__ import annotations
 
 from collections.abc import Callable
+from dataclasses import dataclass
 from typing import Any, TypeAlias
 
 from mlir import ir
 
 from .arithmetic import Arithmetic, Value
 
-Index: TypeAlias = int | Value
-"""A coordinate or offset: a constant or an i64 value."""
+
+@dataclass(frozen=True, slots=True)
+class Axis:
+    """The position along a loop of a linalg.generic, in its body: `start` + `step` · the loop's counter.
+
+    number: of the loop, the outermost first; count: of its iterations.
+    """
+
+    start: Index
+    step: int
+    number: int
+    count: Index
+
+
+Index: TypeAlias = int | Value | Axis
+"""A coordinate or offset: a constant, an i64 value, or a position along an axis."""
 
 
 class IndexArithmetic(Arithmetic):
     """Creates operations at `ip`; equal index arithmetic once per scope."""
 
     def materialize(self, a: Index) -> Value:
+        if isinstance(a, Axis):
+            return self._counted(a)
         return self.constant(a, self.types.i64) if isinstance(a, int) else a
 
-    def _index_op(self, name: str, a: Index, b: Index, attributes: dict[str, ir.Attribute] | None = None) -> Value:
+    def _counted(self, a: Axis) -> Value:
+        """A position along an axis as a value."""
+        number = ir.IntegerAttr.get(self.types.i64, a.number)
+
+        def make() -> Value:
+            counter = self.op("linalg.index", type=self.types.index, attributes={"dim": number})
+            return self.op("arith.index_cast", counter, type=self.types.i64)
+
+        return self.materialize(self.add(self.mul(self.once(("axis", a.number), make), a.step), a.start))
+
+    def _index_op(self, name: str, a: Index, b: Index, attributes: dict[str, ir.Attribute] | None = None) -> Index:
+        if isinstance(a, Axis) or isinstance(b, Axis):
+            moved = self._along(name, a, b)
+            if moved is not None:
+                return moved
         key = (name, a, b)
         return self.once(key, lambda: self.op(name, self.materialize(a), self.materialize(b), attributes=attributes))
+
+    def _along(self, name: str, a: Index, b: Index) -> Axis | None:
+        """The sum, difference or product as a position along an axis, if it is one."""
+        if name == "arith.subi" and isinstance(a, int) and isinstance(b, Axis):
+            return Axis(self.sub(a, b.start), -b.step, b.number, b.count)
+        if not isinstance(a, Axis) or isinstance(b, Axis):
+            return None
+        if name == "arith.muli" and isinstance(b, int):
+            return Axis(self.mul(a.start, b), a.step * b, a.number, a.count)
+        return Axis(self.add(a.start, b), a.step, a.number, a.count) if name == "arith.addi" else None
 
     def add(self, a: Index, b: Index) -> Index:
         if isinstance(a, int):

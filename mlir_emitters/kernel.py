@@ -9,16 +9,27 @@ from mlir import ir
 from ..hlo.opcodes import Op
 from ..planning.partition import Partition
 from . import concatenate, convolution, dot, dot_product, indexing, reduce, reduce_window, shape, sort
-from .builder import Builder, Index
+from .builder import Builder, Index, Unroll
 from .complex_dot import emit_columns
 from .dot_tiled import emit_matmul
 from .elemental import Elemental, ElementRule, Linear
 from .elements import raw_type
 from .elementwise import EMIT
+from .generic import emit_generic, is_generic
 from .graph import Buffer, KernelGraph, Node, origin, reachable
 from .linear import is_linear
-from .loops import crossing_dimension, emit_blocks, pure_transposition, tiled, tiles_take_steps, with_loops
-from .ranges import Steps, places
+from .loops import (
+    Axes,
+    Inner,
+    crossing_dimension,
+    emit_blocks,
+    pure_transposition,
+    tiled,
+    tiles_take_steps,
+    unroll_of,
+    with_loops,
+)
+from .ranges import Steps, runs
 from .row_graph import row_graph
 from .rows import RowKernel
 from .scratch import Scratch
@@ -245,17 +256,29 @@ def behind_elementwise(group: Sequence[Buffer]) -> list[Node]:
 def emit_nest(e: Elemental, group: Sequence[Buffer], steps: Steps | None) -> None:
     """Emit a loop nest for outputs of one shape and layout."""
     b, first = e.b, group[0]
+    one = b.structured and is_generic(group)
+    kind, unroll = (Axes if one else Inner), Unroll.ANY
+
+    def write(index: tuple[Index, ...]) -> None:
+        if one:
+            emit_generic(e, group, index, unroll)
+        else:
+            _write(e, group, index)
+
     if is_linear(group):
-        with places(b, steps, first.shape.size) as place:
-            _write(e, group, Linear((place,)))
+        with runs(b, steps, first.shape.size) as run:
+            inner = kind(b)
+            write(Linear((inner.open(*run),)))
+            inner.close()
         return
     crossing = crossing_dimension(group)
     if crossing is None:
-        with_loops(b, first, lambda index: _write(e, group, index), steps)
+        unroll = unroll_of(first)
+        with_loops(b, first, write, steps, kind)
         return
     bare = pure_transposition(group)
     if bare is None or not emit_blocks(e, first, *bare, crossing, steps):
-        tiled(b, first, crossing, lambda index: _write(e, group, index), steps)
+        tiled(b, first, crossing, write, steps, kind)
 
 
 def _write(e: Elemental, group: Sequence[Buffer], index: tuple[Index, ...]) -> None:

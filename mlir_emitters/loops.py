@@ -18,6 +18,7 @@ from .elemental import Elemental
 from .elements import raw_type
 from .elementwise import EMIT
 from .graph import Buffer
+from .index_arithmetic import Axis
 from .ranges import Steps, bounds, grouped, open_steps, width_of
 
 BLOCK = 16
@@ -29,39 +30,80 @@ Places = tuple[int | None, ...]
 """For each dimension of a buffer: the result's dimension that runs along it with step 1, or None."""
 
 
-def with_loops(b: Builder, over: Buffer, body: Callable[[tuple[Index, ...]], None], steps: Steps | None = None) -> None:
-    """A loop nest over a shape or over steps, the fastest dimension innermost. Dimensions of size 1 have no loop."""
+class Inner:
+    """The innermost loops of a nest: host loops."""
+
+    def __init__(self, b: Builder):
+        self.b, self.loops = b, list[Loop]()
+
+    def open(self, start: Index, count: Index, unroll: Unroll = Unroll.ANY) -> Index:
+        """The position along one more loop, over `count` places from `start` on, inside the loops before."""
+        self.loops.append(self.b.open_loop(0, count, unroll=unroll))
+        return self.b.add(start, self.loops[-1].index)
+
+    def close(self) -> None:
+        for loop in reversed(self.loops):
+            self.b.close_loop(loop)
+
+
+class Axes(Inner):
+    """The innermost loops of a nest as axes of one operation."""
+
+    def __init__(self, b: Builder):
+        super().__init__(b)
+        self.count = 0
+
+    def open(self, start: Index, count: Index, unroll: Unroll = Unroll.ANY) -> Index:
+        self.count += 1
+        return Axis(start, 1, self.count - 1, count)
+
+
+def with_loops(
+    b: Builder,
+    over: Buffer,
+    body: Callable[[tuple[Index, ...]], None],
+    steps: Steps | None = None,
+    kind: type[Inner] = Inner,
+) -> None:
+    """A loop nest over a shape or over steps, the fastest dimension innermost. Dimensions of size 1 have no loop.
+
+    kind: of the loops that `body` is directly in, but for those over steps.
+    """
     index: list[Index] = [0] * len(over.dims)
     loops: list[Loop] = []
-    # LLVM would fully unroll short loops and fill long vectors of narrow elements one by one: thousands of moves.
-    unroll = Unroll.SHORT if over.dtype.bytes <= 2 else Unroll.ANY
+    unroll = unroll_of(over)
     inside: tuple[int, ...] = () if steps is None else steps.dimensions
     if steps is not None and len(inside) > 1 and all(n == 1 or d in inside for d, n in enumerate(over.dims)):
         # An inner loop over neighbours along the last dimension: LLVM does not vectorise one that divides by its size.
         width = width_of(steps.partition, over.dims[inside[-1]], over.dims[inside[-1]])
         if width is not None:
             for outer, first, count in grouped(b, steps, [over.dims[d] for d in inside], width):
-                with b.loop(0, count, unroll=unroll) as loop:
-                    for d, place in zip(inside, [*outer, b.add(first, loop.index)], strict=True):
-                        index[d] = place
-                    body(tuple(index))
+                inner = kind(b)
+                for d, place in zip(inside, [*outer, inner.open(first, count, unroll)], strict=True):
+                    index[d] = place
+                body(tuple(index))
+                inner.close()
             return
     if steps is not None:
         loop, places = open_steps(b, steps, [over.dims[d] for d in inside], unroll)
         loops.append(loop)
         for d, place in zip(inside, places, strict=True):
             index[d] = place
+    inner = kind(b)
     for d in reversed(over.shape.minor_to_major):
         if over.dims[d] != 1 and d not in inside:
-            loops.append(b.open_loop(0, over.dims[d], unroll=unroll))
-            index[d] = loops[-1].index
-    if not loops:
-        b.scopes.append({})
+            index[d] = inner.open(0, over.dims[d], unroll)
+    b.scopes.append({})
     body(tuple(index))
-    if not loops:
-        b.scopes.pop()
+    b.scopes.pop()
+    inner.close()
     for loop in reversed(loops):
         b.close_loop(loop)
+
+
+def unroll_of(over: Buffer) -> Unroll:
+    """LLVM would fully unroll short loops and fill long vectors of narrow elements one by one: thousands of moves."""
+    return Unroll.SHORT if over.dtype.bytes <= 2 else Unroll.ANY
 
 
 def crossing_dimension(group: Sequence[Buffer]) -> tuple[int, int] | None:
@@ -123,10 +165,11 @@ def tiled(
     crossing: tuple[int, int],
     body: Callable[[tuple[Index, ...]], None],
     steps: Steps | None = None,
+    kind: type[Inner] = Inner,
 ) -> None:
-    """A loop nest over a shape, or over the steps, in tiles of the two dimensions."""
+    """A loop nest over a shape, or over the steps, in tiles of the two dimensions. kind: of the loops in a tile."""
     if steps is not None:
-        _tiled_steps(b, over, crossing, body, steps)
+        _tiled_steps(b, over, crossing, body, steps, kind)
         return
     index: list[Index] = [0] * len(over.dims)
     loops: list[Loop] = []
@@ -138,15 +181,18 @@ def tiled(
     for d in crossing:
         loops.append(b.open_loop(0, over.dims[d], BLOCK))
         starts[d] = loops[-1].index
+    inner = kind(b)
     for d in crossing:
-        end = b.add(starts[d], BLOCK)
-        if over.dims[d] % BLOCK:
-            end = b.binary("minsi", b.materialize(end), over.dims[d])
-        loops.append(b.open_loop(starts[d], end))
-        index[d] = loops[-1].index
+        index[d] = inner.open(starts[d], _side(b, starts[d], over.dims[d]))
     body(tuple(index))
+    inner.close()
     for loop in reversed(loops):
         b.close_loop(loop)
+
+
+def _side(b: Builder, start: Index, size: int) -> Index:
+    """The places of a tile that begins at `start`, along a dimension of this size."""
+    return BLOCK if size % BLOCK == 0 else b.binary("minsi", b.materialize(b.sub(size, start)), BLOCK)
 
 
 def _tiled_steps(
@@ -155,6 +201,7 @@ def _tiled_steps(
     crossing: tuple[int, int],
     body: Callable[[tuple[Index, ...]], None],
     steps: Steps,
+    kind: type[Inner],
 ) -> None:
     (slow, fast), dims, inside = crossing, over.dims, steps.dimensions
     index: list[Index] = [0] * len(dims)
@@ -168,14 +215,11 @@ def _tiled_steps(
             index[d] = loops[-1].index
         loops.append(b.open_loop(0, dims[fast], BLOCK))
         left = loops[-1].index
-        loops.append(b.open_loop(top, b.add(top, height)))
-        index[slow] = loops[-1].index
-        end = b.add(left, BLOCK)
-        if dims[fast] % BLOCK:
-            end = b.binary("minsi", b.materialize(end), dims[fast])
-        loops.append(b.open_loop(left, end))
-        index[fast] = loops[-1].index
+        inner = kind(b)
+        index[slow] = inner.open(top, height)
+        index[fast] = inner.open(left, _side(b, left, dims[fast]))
         body(tuple(index))
+        inner.close()
         for loop in reversed(loops):
             b.close_loop(loop)
 

@@ -65,15 +65,30 @@ class Memory(IndexArithmetic):
         """`count` elements from `offset` on as a value that loops may carry."""
         place = self.pointer(base, offset, element)
         assert isinstance(place, Place)
-        layout = ir.StridedLayoutAttr.get(ir.ShapedType.get_dynamic_stride_or_offset(), [1])
-        type = ir.MemRefType.get([count], element, layout)
+        return self._cast(place, [count], [1], DYNAMIC)
+
+    def part(self, place: Place, sizes: Sequence[Index], strides: Sequence[int]) -> Value:
+        """Elements from a place on as a memref of these sizes and strides, in elements."""
+        held = ir.MemRefType(place.memref.type)
+        offset = place.offset if isinstance(place.offset, int) else DYNAMIC
+        if offset == 0 and list(sizes) == held.shape and list(strides) == [1]:
+            return place.memref
+        return self._cast(place, sizes, strides, offset)
+
+    def _cast(self, place: Place, sizes: Sequence[Index], strides: Sequence[int], offset: int) -> Value:
+        known = [n if isinstance(n, int) else DYNAMIC for n in sizes]
+        layout = ir.StridedLayoutAttr.get(offset, list(strides))
+        given = [place.offset] if offset == DYNAMIC else []
+        unknown = [n for n in sizes if not isinstance(n, int)]
         attributes = {
-            "operandSegmentSizes": ir.DenseI32ArrayAttr.get([1, 1, 0, 0]),
-            "static_offsets": ir.DenseI64ArrayAttr.get([DYNAMIC]),
-            "static_sizes": ir.DenseI64ArrayAttr.get([count]),
-            "static_strides": ir.DenseI64ArrayAttr.get([1]),
+            "operandSegmentSizes": ir.DenseI32ArrayAttr.get([1, len(given), len(unknown), 0]),
+            "static_offsets": ir.DenseI64ArrayAttr.get([offset]),
+            "static_sizes": ir.DenseI64ArrayAttr.get(known),
+            "static_strides": ir.DenseI64ArrayAttr.get(list(strides)),
         }
-        return self.op("memref.reinterpret_cast", place.memref, self.at(place.offset), type=type, attributes=attributes)
+        operands = [place.memref, *map(self.at, (*given, *unknown))]
+        type = ir.MemRefType.get(known, ir.MemRefType(place.memref.type).element_type, layout)
+        return self.op("memref.reinterpret_cast", *operands, type=type, attributes=attributes)
 
     def at(self, offset: Index) -> Value:
         """An offset as a value of type index."""

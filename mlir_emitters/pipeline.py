@@ -10,7 +10,7 @@ from mlir.passmanager import PassManager
 from ..codegen.mlir import translate as translate
 from ..hlo.errors import TestbedError
 from ..lhlo.dialect import load as load_lhlo
-from .builder import Types
+from .builder import SHORT, UNROLLED, Types
 
 LOCK = threading.RLock()
 """Must be held while a module is built or lowered, because the session is shared."""
@@ -42,7 +42,9 @@ class Session:
         with self.context, ir.Location.unknown():
             self.types = Types()
         self.passes = PassManager.parse(f"builtin.module({','.join(PASSES)})", self.context)
-        self.passes.enable_verifier(False)  # `lower` verifies before the passes, LLVM after them
+        self.loops = PassManager.parse("builtin.module(convert-linalg-to-loops)", self.context)
+        for passes in (self.passes, self.loops):
+            passes.enable_verifier(False)  # `lower` verifies before the passes, LLVM after them
         self.served = 0
 
 
@@ -61,10 +63,35 @@ class LoweringError(TestbedError):
     """MLIR refuses a module of ours: a bug of an emitter."""
 
 
+def open_loops(module: ir.Module, session: Session, hinted: bool) -> None:
+    """Make loops of linalg operations, in place. hinted: whether some of them are to be of SHORT loops."""
+    _run(session.loops, module)
+    if hinted:
+        module.operation.walk(lambda op: _hint(session.types, op))
+
+
+def _hint(types: Types, op: ir.Operation) -> ir.WalkResult:
+    """Mark a long loop of a linalg operation of short loops: LLVM shall not unroll it."""
+    if op.name == "scf.for" and str(op.location) == MARK:
+        owner = op.operands[1].owner
+        bound = owner.attributes["value"] if owner.name == "arith.constant" else None
+        if bound is None or ir.IntegerAttr(bound).value > UNROLLED:
+            for name, attribute in types.rolled.items():
+                op.attributes[name] = attribute
+    return ir.WalkResult.ADVANCE
+
+
+MARK = f'loc("{SHORT}")'
+
+
 def lower(module: ir.Module, passes: PassManager) -> None:
     """Lower to the LLVM dialect, in place. MLIR's verifier runs first, so that a wrong module raises and does not
     crash.
     """
+    _run(passes, module)
+
+
+def _run(passes: PassManager, module: ir.Module) -> None:
     try:
         module.operation.verify()
         passes.run(module.operation)

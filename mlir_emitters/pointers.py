@@ -15,6 +15,8 @@ from .index_arithmetic import Index
 class PointerBuilder(Builder):
     """A Builder whose addresses are pointers."""
 
+    structured = False
+
     def argument_types(self, sizes: Sequence[int], elements: Sequence[ir.Type | None]) -> list[ir.Type]:
         return [self.types.ptr] * len(sizes)
 

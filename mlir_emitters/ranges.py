@@ -34,18 +34,17 @@ def bounds(b: Builder, steps: Steps | None, count: int) -> tuple[Index, Index]:
 
 
 @contextmanager
-def places(b: Builder, steps: Steps | None, count: int) -> Iterator[Index]:
-    """A loop over `count` places, or over those of the steps, which have as many each. Where `least` divides the
-    extent it is two loops, and the inner one has constant bounds: LLVM needs less time for such.
+def runs(b: Builder, steps: Steps | None, count: int) -> Iterator[tuple[Index, Index]]:
+    """(The first, the number) of neighbours among `count` places, or among those of the steps, which have as many each.
+    Where `least` divides the extent it is a loop, and the number a constant: LLVM needs less time for such.
     """
     lower, upper = bounds(b, steps, count)
     if steps is None or steps.partition.extent % steps.partition.least:
-        with b.loop(lower, upper) as loop:
-            yield loop.index
+        yield lower, b.sub(upper, lower)
         return
     length = steps.partition.least * (count // steps.partition.extent)
-    with between(b, lower, upper, length) as first, b.loop(0, length) as loop:
-        yield b.add(first, loop.index)
+    with between(b, lower, upper, length) as first:
+        yield first, length
 
 
 def positions_of(b: Builder, number: Index, sizes: Sequence[int]) -> list[Index]:

@@ -20,7 +20,9 @@ DIALECTS = {"affine", "arith", "builtin", "cf", "complex", "func", "linalg", "ma
 INTRINSICS: set[str] = set()
 """Operations of the LLVM dialect that kernels may hold before the conversion."""
 
-FILES = [path for suite in ("op_cases/*.hlo", "jax_programs/*/module.hlo") for path in sample(suite, None if DEEP else 8)]
+FILES = [
+    path for suite in ("op_cases/*.hlo", "jax_programs/*/module.hlo") for path in sample(suite, None if DEEP else 8)
+]
 
 
 def requests_of(text: str) -> list[KernelRequest]:
