@@ -16,7 +16,7 @@ from ..backends.base import CompileOptions
 from ..backends.xla import XlaExecutable
 from ..formats.program import Program
 from ..migration.compile import compile_program
-from ..migration.flags import STACK_NAMES, XLA_STACKS, Flags
+from ..migration.flags import FORMS, STACK_NAMES, XLA_STACKS, Flags
 from ..migration.stacks import STACKS, Prepared, prepare
 from .contestants import recycled, xla_in_this_process
 from .growth import growth
@@ -92,6 +92,15 @@ def compare(
         narrow,
         tuple(blocks),
     )
+
+
+def compile_times(
+    program: Program, stacks: Sequence[str], inputs: Sequence[np.ndarray], settings: Settings, clock: Clock
+) -> list[float]:
+    """Seconds that compiling takes on each stack: medians of turns in random order."""
+    sides = [_side(stack, program, inputs, "auto", None, clock) for stack in stacks]
+    _compile(sides, settings)
+    return [float(np.median(side.seconds)) for side in sides]
 
 
 def _compile(sides: Sequence[Side], settings: Settings) -> None:
@@ -230,6 +239,6 @@ def _side(
     xla_flags: str | None,
     clock: Clock,
 ) -> Side:
-    if stack in STACKS and stack not in (*STACK_NAMES, *XLA_STACKS):
+    if stack in STACKS and stack not in (*STACK_NAMES, *FORMS, *XLA_STACKS):
         return _Other(stack, program, inputs, xla_flags)
     return _Compiled(Flags.parse(stack), program, inputs, host_program, clock)

@@ -14,12 +14,12 @@ from ..backends.base import CompileOptions
 from ..formats.program import Program
 from ..migration.compile import compile_program
 from ..migration.flags import Flags
+from ..migration.ledger import USUAL
 from ..migration.parity import Speed
-from .compare import compare, memory_ratio
+from .compare import compare, compile_times, memory_ratio
 from .growth import growth
 from .rounds import Block, Settings
 
-OLD, NEW = "legacy", "mlir"
 FLOOR = 16 << 20
 """Bytes added to both peaks of memory: small ones, which pages and allocators decide, count as equal."""
 
@@ -27,12 +27,26 @@ SETTINGS = Settings(seconds=3.0, compiles=5)
 """Seconds are the processor's, for each program."""
 
 
-def race(program: Program, inputs: Sequence[np.ndarray], settings: Settings) -> tuple[Speed, Sequence[Block]]:
+def race(
+    program: Program, inputs: Sequence[np.ndarray], settings: Settings, stacks: tuple[str, str] = USUAL
+) -> tuple[Speed, Sequence[Block]]:
     """Time a program on both stacks: the speed, and the times that it comes from. Raises what compiling raises."""
-    found = compare(program, OLD, NEW, inputs, settings, clock=time.process_time)
-    memory = memory_ratio(_peak(program, OLD, inputs), _peak(program, NEW, inputs), FLOOR)
+    old, new = stacks
+    found = compare(program, old, new, inputs, settings, clock=time.process_time)
+    memory = memory_ratio(_peak(program, old, inputs), _peak(program, new, inputs), FLOOR)
     compiling = 1e3 * found.compile_seconds[1], found.compile_ratio
     return Speed(program.name, found.ratio, found.low, found.high, *compiling, memory), found.blocks
+
+
+def tie(
+    program: Program, inputs: Sequence[np.ndarray], settings: Settings, stacks: tuple[str, str]
+) -> tuple[Speed, Sequence[Block]]:
+    """As `race`, for a program whose machine code is the same on both stacks: only compiling is timed."""
+    times = compile_times(program, stacks, inputs, settings, time.process_time)
+    old, new = (_peak(program, stack, inputs) for stack in stacks)
+    memory = memory_ratio(old, new, FLOOR)
+    speed = Speed(program.name, 1.0, 1.0, 1.0, 1e3 * times[1], times[1] / times[0], memory)
+    return speed, [Block((1.0,), (1.0,), (0, 0))]
 
 
 def _peak(program: Program, stack: str, inputs: Sequence[np.ndarray]) -> int | None:

@@ -135,10 +135,12 @@ def promote(file: Path, name: str, cases: int | None, corpus: tuple[str, ...], d
     from .progress import progress
     from .toggles_gate import run_gate, suites
 
-    before = read_ledger(file).row(name)
-    count = cases or PARITY.cases
+    ledger = read_ledger(file)
+    before, count = ledger.row(name), cases or PARITY.cases
     with progress(count) as advance:
-        evidence, speeds = run_gate(before, count, [*suites(), *map(Path, corpus)], on_case=advance)
+        evidence, speeds = run_gate(
+            before, count, [*suites(), *map(Path, corpus)], on_case=advance, stacks=ledger.stacks
+        )
     _report(speeds)
     if not dry_run:
         _change(file, before.name, lambda ledger, today: judge(ledger, before.name, evidence))

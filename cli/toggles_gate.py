@@ -12,18 +12,19 @@ from typing import TYPE_CHECKING
 
 from .. import __version__
 from ..benchmarks.paired import Ratio
-from ..benchmarks.parity_race import SETTINGS, race
+from ..benchmarks.parity_race import SETTINGS, race, tie
 from ..benchmarks.rounds import geometric_mean
 from ..benchmarks.suite import machine
 from ..codegen.threads import on_threads
 from ..differential.filled_inputs import filled_inputs
 from ..differential.row_check import check_row
 from ..differential.row_programs import workloads_of
+from ..differential.same_code import same_code
 from ..formats.program import Program
 from ..formats.text.parser import parse_module
 from ..hlo.errors import UnsupportedError
 from ..hlo.remedies import TESTS
-from ..migration.ledger import Evidence
+from ..migration.ledger import USUAL, Evidence
 from ..migration.parity import PARITY, Parity, Speed, shortfalls
 
 if TYPE_CHECKING:
@@ -43,17 +44,21 @@ def run_gate(
     parity: Parity = PARITY,
     on_case: Callable[[], None] = lambda: None,
     settings: Settings | None = None,
+    stacks: tuple[str, str] = USUAL,
 ) -> tuple[Evidence, list[Speed]]:
-    """The evidence for a row, with why it is refused, if it is; and the timed programs. settings: of the timing."""
-    compared = check_row(row.unit, row.dtypes, cases, folders, on_case)
+    """The evidence for a row, with why it is refused, if it is; and the timed programs. settings: of the timing.
+
+    Machine code that is the same on both stacks proves that results and run time are.
+    """
+    compared = check_row(row.unit, row.dtypes, cases, folders, on_case, stacks)
     with on_threads(1):
-        races = _races(row, settings or SETTINGS)
+        races, ties = _races(row, settings or SETTINGS, stacks)
     speeds = [speed for speed, _ in races]
     mean = geometric_mean([blocks for _, blocks in races]) if races else Ratio(math.inf, math.inf, math.inf)
     compiling = _mean([s.compile_ratio for s in speeds])
     refused = "; ".join(shortfalls(compared, speeds, (mean.median, mean.low, mean.high), compiling, parity))
     evidence = Evidence(
-        kind="sampled",
+        kind="proved" if compared.same == compared.cases and ties == len(races) else "sampled",
         cases=compared.cases,
         seeds=compared.seeds,
         worst_ulp=compared.worst_ulp,
@@ -72,18 +77,21 @@ def run_gate(
     return evidence, speeds
 
 
-def _races(row: Row, settings: Settings) -> list[tuple[Speed, Sequence[Block]]]:
-    """The row's timed programs that both stacks compile."""
-    found = []
+def _races(row: Row, settings: Settings, stacks: tuple[str, str]) -> tuple[list[tuple[Speed, Sequence[Block]]], int]:
+    """(The row's timed programs that both stacks compile, how many of them have the same machine code on both)."""
+    found, ties = [], 0
     for number, text in enumerate(workloads_of(row.unit, row.dtypes)):
         module = parse_module(text, f"{row.name} workload {number}")
         given = module.entry.parameters[0].shape
         name = f"{module.entry.root.opcode.value} of {given.dtype.value}[{','.join(map(str, given.dims))}]"
         try:
-            found.append(race(Program(name, text, module), filled_inputs(module, "random", number), settings))
+            alike = same_code(module, stacks)
+            inputs = filled_inputs(module, "random", number)
+            found.append((tie if alike else race)(Program(name, text, module), inputs, settings, stacks))
+            ties += alike
         except UnsupportedError:
             continue
-    return found
+    return found, ties
 
 
 def _mean(values: Sequence[float]) -> float:

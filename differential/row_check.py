@@ -15,6 +15,7 @@ from ..hlo.errors import UnsupportedError
 from ..hlo.ir import Module
 from ..migration import Flags, compile_module
 from ..migration.choose import dtypes_of
+from ..migration.ledger import USUAL
 from ..migration.parity import Compared
 from ..migration.units import pairs_of
 from .bounds import Bound, bounds_of
@@ -22,8 +23,8 @@ from .comparison import compare_within
 from .corpus import load_case, read_suite
 from .filled_inputs import filled_inputs
 from .row_programs import cases_of
+from .same_code import same_code
 
-STACKS = ("legacy", "mlir")
 KINDS = ("random", "random", "random", "random", "nan")
 """Inputs of one case after the other."""
 
@@ -32,24 +33,31 @@ Program = tuple[str, Module, list[np.ndarray]]
 
 
 def check_row(
-    unit: str, dtypes: str, count: int, suites: Sequence[Path] = (), on_case: Callable[[], None] = lambda: None
+    unit: str,
+    dtypes: str,
+    count: int,
+    suites: Sequence[Path] = (),
+    on_case: Callable[[], None] = lambda: None,
+    stacks: tuple[str, str] = USUAL,
 ) -> Compared:
     """Compare evaluator, old and new emitters on `count` programs of a row and on the modules of suites that hold it.
 
-    on_case: called after each. The seeds are 0 to count - 1.
+    on_case: called after each. The seeds are 0 to count - 1. A program whose machine code is the same on both stacks
+    is not run.
     """
-    ran, refused, worst = 0, 0, 0.0
+    ran, refused, same, worst = 0, 0, 0, 0.0
     wrong: list[str] = []
     for name, module, inputs in (*_own(unit, dtypes, count), *_of_suites(unit, dtypes, suites)):
         try:
-            complaints, ulp = compare_stacks(module, inputs)
+            alike = same_code(module, stacks)
+            complaints, ulp = ([], 0.0) if alike else compare_stacks(module, inputs, stacks)
         except UnsupportedError:
             refused += 1
             continue
-        ran, worst = ran + 1, max(worst, ulp)
+        ran, same, worst = ran + 1, same + alike, max(worst, ulp)
         wrong += [f"{name}: {complaint}" for complaint in complaints[:1]]
         on_case()
-    return Compared(ran, f"0-{count - 1}", worst, tuple(wrong), refused)
+    return Compared(ran, f"0-{count - 1}", worst, tuple(wrong), refused, same)
 
 
 def _own(unit: str, dtypes: str, count: int) -> Iterator[Program]:
@@ -72,26 +80,28 @@ def holds(module: Module, unit: str, dtypes: str) -> bool:
     return any((unit, dtypes) in pairs_of(i.opcode, dtypes_of(i)) for i in instructions)
 
 
-def compare_stacks(module: Module, inputs: Sequence[np.ndarray]) -> tuple[list[str], float]:
+def compare_stacks(
+    module: Module, inputs: Sequence[np.ndarray], stacks: tuple[str, str] = USUAL
+) -> tuple[list[str], float]:
     """(a sentence for each leaf in which a stack is wrong, the largest finite difference between the stacks in ulp).
 
     Raises UnsupportedError if both stacks refuse the module. If one does, that is a sentence.
     """
     results, refusals = {}, {}
-    for stack in STACKS:
+    for stack in stacks:
         try:
             results[stack] = compile_module(module, Flags.parse(stack)).execute(inputs)
         except UnsupportedError as error:
             refusals[stack] = error
     if not results:
-        raise refusals[STACKS[-1]]
+        raise refusals[stacks[-1]]
     complaints = [f"{stack} refuses it: {error.what}" for stack, error in refusals.items()]
     bounds = bounds_of(module)
     with np.errstate(all="ignore"):
         expected = evaluate(module, inputs)
         for stack, leaves in results.items():
             complaints += _differences(stack, leaves, expected, bounds)
-        return complaints, 0.0 if refusals else _apart(results["mlir"], results["legacy"], bounds)
+        return complaints, 0.0 if refusals else _apart(results[stacks[1]], results[stacks[0]], bounds)
 
 
 def _differences(

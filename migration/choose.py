@@ -14,7 +14,7 @@ from ..hlo.ir import Instruction
 from ..hlo.library.calls import LIBRARY, is_foreign, is_sealed
 from ..hlo.opcodes import Op
 from ..planning.plan import KernelRequest
-from .flags import DEFAULT, SHADOW, STACK_NAMES, FlagError, Flags
+from .flags import DEFAULT, FORMS, SHADOW, STACK_NAMES, FlagError, Flags
 from .units import BACK_ENDS, pairs_of
 
 ROOMS: dict[str, str] = {
@@ -36,7 +36,8 @@ STRUCTURE = frozenset({Op.PARAMETER, Op.CONSTANT, Op.TUPLE, Op.GET_TUPLE_ELEMENT
 def choose(flags: Flags, request: KernelRequest) -> str:
     """The stack of a request. An unnested op follows the flags unless a library computes it; its region follows the op.
 
-    A fusion uses a stack only if all ops of its body do. If they differ, it uses the legacy stack; it is in shadow if
+    A fusion uses a stack only if all ops of its body do. If they differ, it uses the legacy stack, or mlir if they are
+    forms of it; it is in shadow if
     some of its ops are and none is on legacy alone. A sealed kernel is XLA's; one that XLA has no code for, or not all
     of whose ops are XLA's by the flags, is as if these named no stack of XLA's.
     """
@@ -48,6 +49,8 @@ def choose(flags: Flags, request: KernelRequest) -> str:
     stacks = stacks_of(flags, instruction) - {flags.xla} or {DEFAULT}
     if len(stacks) == 1:
         return stacks.pop()
+    if stacks <= {"mlir", *FORMS}:
+        return "mlir"
     return SHADOW if stacks == {SHADOW, "mlir"} else DEFAULT
 
 

@@ -12,14 +12,17 @@ from dataclasses import dataclass, fields, replace
 from itertools import groupby
 
 from ..hlo.errors import Location, TestbedError
+from .names import SHADOW
 from .units import BACK_ENDS, CLASSES, UNITS, row_names
 
 Date = datetime.date
 
-STACK_OF = {"off": "legacy", "shadow": "shadow", "on": "mlir", "removed": "mlir"}
-"""State → what the flags say. off: the old stack; shadow: both run and the old one's results count; on: the new stack;
-removed: the old stack's emitters are gone."""
-STATES = tuple(STACK_OF)
+STATES = ("off", "shadow", "on", "removed")
+"""off: the old stack; shadow: both run and the old one's results count; on: the new stack; removed: the old stack's
+emitters are gone."""
+
+USUAL = ("legacy", "mlir")
+"""The stacks of a migration: the old one and the new one. Only these have a shadow."""
 
 OPTIONS = {1: "keep", 2: "LLVM dialect", 3: "memref and loops", 4: "Linalg"}
 """How a unit may migrate: the plan's options."""
@@ -114,7 +117,7 @@ class Row:
     @property
     def is_on(self) -> bool:
         """Whether only the new emitters run."""
-        return STACK_OF[self.state] == STACK_OF["on"]
+        return self.state in ("on", "removed")
 
     def expired(self, today: Date) -> bool:
         return self.hold is not None and self.hold.until < today
@@ -122,10 +125,15 @@ class Row:
 
 @dataclass(frozen=True)
 class Ledger:
-    """All rows by name. file: where it was read, for messages."""
+    """All rows by name. file: where it was read, for messages. stacks: the old one and the new one."""
 
     rows: Mapping[str, Row]
     file: str = "<ledger>"
+    stacks: tuple[str, str] = USUAL
+
+    def stack_of(self, state: str) -> str:
+        """What the flags say for a state."""
+        return SHADOW if state == "shadow" else self.stacks[state != "off"]
 
     def row(self, name: str) -> Row:
         """A row by its name; `.host` may be left out. Raises LedgerError with the nearest name."""
@@ -137,7 +145,7 @@ class Ledger:
         raise LedgerError(f"the ledger has no row {name!r}", remedy=remedy)
 
     def with_row(self, row: Row) -> Ledger:
-        return Ledger({**self.rows, row.name: row}, self.file)
+        return replace(self, rows={**self.rows, row.name: row})
 
 
 def new_ledger(option: int = 1) -> Ledger:
@@ -152,6 +160,8 @@ def move(ledger: Ledger, name: str, state: str, today: Date, reason: str = "", h
     """
     row = ledger.row(name)
     _permit(row, state, today, reason)
+    if state == "shadow" and ledger.stacks != USUAL:
+        raise LedgerError(f"{row.name}: {ledger.stacks[1]} has no shadow", remedy="promote it: the gate compares")
     if hold is not None and STATES.index(state) > STATES.index("shadow"):
         raise LedgerError(f"{row.name}: only a row that is off or in shadow is held back", remedy="leave out the date")
     history = row.history if state == row.state else (*row.history, Move(today, row.state, state, reason))
@@ -213,16 +223,16 @@ def flags_text(ledger: Ledger, today: Date | None = None) -> str:
                 remedy=f"testbed toggles promote {row.name}, or set it again with a later --until",
             )
     if all(row.state == "off" for row in ledger.rows.values()):
-        return STACK_OF["off"]
-    words = [STACK_OF["on"]]
-    for stack in ("shadow", "legacy"):
+        return ledger.stacks[0]
+    words = [ledger.stacks[1]]
+    for stack in (SHADOW, ledger.stacks[0]):
         words += [f"{key}={stack}" for key in _keys(ledger, stack)]
     return ",".join(words)
 
 
 def _keys(ledger: Ledger, stack: str) -> list[str]:
     """The keys of the flags for the rows on a stack: the unit alone where all its classes are."""
-    chosen = sorted((r for r in ledger.rows.values() if STACK_OF[r.state] == stack), key=lambda r: r.name)
+    chosen = sorted((r for r in ledger.rows.values() if ledger.stack_of(r.state) == stack), key=lambda r: r.name)
     keys: list[str] = []
     for unit, rows in groupby(chosen, key=lambda r: r.unit):
         classes = [row.dtypes for row in rows]

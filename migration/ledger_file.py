@@ -21,7 +21,8 @@ from typing import Any
 from ..formats.program import read_text
 from ..formats.whole_files import write_text
 from ..hlo.errors import InputError, Location
-from .ledger import KINDS, OPTIONS, STATES, Evidence, Hold, Ledger, LedgerError, Move, Row, check_row
+from .ledger import KINDS, OPTIONS, STATES, USUAL, Evidence, Hold, Ledger, LedgerError, Move, Row, check_row
+from .names import FORMS, STACK_NAMES
 from .units import row_names
 
 FILE = Path(__file__).with_name("ledger.toml")
@@ -54,6 +55,7 @@ def parse_ledger(text: str, file: str) -> Ledger:
     except tomllib.TOMLDecodeError as error:
         raise _not_toml(error, text, file) from None
     reader = _Reader(text, file)
+    stacks = reader.stacks(tables)
     rows = {}
     for unit, classes in reader.tables(tables, ""):
         for name, ends in reader.tables(classes, unit):
@@ -64,7 +66,7 @@ def parse_ledger(text: str, file: str) -> Ledger:
         if name not in rows:
             last = Location(text.count("\n") + 1, 1, file)
             raise LedgerError(f"the row {name} is missing", location=last, remedy="restore it with git")
-    return Ledger(rows, file)
+    return Ledger(rows, file, stacks)
 
 
 def _not_toml(error: tomllib.TOMLDecodeError, text: str, file: str) -> LedgerError:
@@ -97,6 +99,14 @@ class _Reader:
         self, message: str, section: str, key: str = "", remedy: str = "let testbed toggles write it"
     ) -> LedgerError:
         return LedgerError(message, location=self.place(section, key), remedy=remedy)
+
+    def stacks(self, tables: dict[str, Any]) -> tuple[str, str]:
+        """The old and the new stack, taken out of the tables."""
+        found = [tables.pop(key, usual) for key, usual in zip(("old", "new"), USUAL, strict=True)]
+        for key, name in zip(("old", "new"), found, strict=True):
+            if name not in (*STACK_NAMES, *FORMS):
+                raise self.fail(f"no stack {name!r}", "", key, f"one of {', '.join((*STACK_NAMES, *FORMS))}")
+        return found[0], found[1]
 
     def tables(self, table: dict[str, Any], section: str) -> Iterator[tuple[str, dict[str, Any]]]:
         """The tables in a table. A value where a table belongs is an error."""
@@ -171,7 +181,8 @@ _EVIDENCE: dict[str, tuple[type, ...]] = {f.name: (_TYPES[str(f.type)],) for f i
 
 def ledger_text(ledger: Ledger) -> str:
     """The ledger as TOML."""
-    return HEAD + "".join(f"\n{_section(row)}" for _, row in sorted(ledger.rows.items()))
+    stacks = "" if ledger.stacks == USUAL else "\nold = {}\nnew = {}\n".format(*map(_value, ledger.stacks))
+    return HEAD + stacks + "".join(f"\n{_section(row)}" for _, row in sorted(ledger.rows.items()))
 
 
 def _section(row: Row) -> str:

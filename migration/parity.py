@@ -40,13 +40,16 @@ class Speed:
 
 @dataclass(frozen=True)
 class Compared:
-    """What a row's differential cases gave. wrong: a sentence for each that failed. refused: cases no stack takes."""
+    """What a row's differential cases gave. wrong: a sentence for each that failed. refused: cases no stack takes.
+    same: cases whose machine code is the same on both stacks.
+    """
 
     cases: int
     seeds: str
     worst_ulp: float
     wrong: tuple[str, ...] = ()
     refused: int = 0
+    same: int = 0
 
 
 def shortfalls(
