@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import time
 from collections.abc import Sequence
+from dataclasses import replace
 
 import numpy as np
 
@@ -22,6 +23,9 @@ from .rounds import Block, Settings
 
 FLOOR = 16 << 20
 """Bytes added to both peaks of memory: small ones, which pages and allocators decide, count as equal."""
+
+TIED_COMPILES = 2
+"""How often a program with the same machine code on both stacks is compiled on each."""
 
 SETTINGS = Settings(seconds=3.0, compiles=5)
 """Seconds are the processor's, for each program."""
@@ -42,7 +46,7 @@ def tie(
     program: Program, inputs: Sequence[np.ndarray], settings: Settings, stacks: tuple[str, str]
 ) -> tuple[Speed, Sequence[Block]]:
     """As `race`, for a program whose machine code is the same on both stacks: only compiling is timed."""
-    times = compile_times(program, stacks, inputs, settings, time.process_time)
+    times = compile_times(program, stacks, inputs, replace(settings, compiles=TIED_COMPILES), time.process_time)
     old, new = (_peak(program, stack, inputs) for stack in stacks)
     memory = memory_ratio(old, new, FLOOR)
     speed = Speed(program.name, 1.0, 1.0, 1.0, 1e3 * times[1], times[1] / times[0], memory)

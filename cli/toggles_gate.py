@@ -105,6 +105,6 @@ def versions() -> str:
 
 
 def commit() -> str:
-    """The commit whose files the checkout has, but for the ledger; uncommitted if it is none, unknown without git."""
-    found = machine.commit("--", ".", ":!migration/ledger.toml")
+    """The commit whose files the checkout has, but for ledgers; uncommitted if it is none, unknown without git."""
+    found = machine.commit("--", ".", ":!migration/ledger.toml", ":!migration/structured.toml")
     return "uncommitted" if found.endswith("+") else found or "unknown"
