@@ -83,15 +83,15 @@ def test_different_flags_have_different_keys():
         (
             "mlir,tanh",
             (
-                "'tanh' in 'mlir,tanh' is not of the form key=stack (choose from legacy, mlir, shadow, mlir-structured, c, xla-old, "
-                "xla-new, xla-old-ir, xla-new-ir)"
+                "'tanh' in 'mlir,tanh' is not of the form key=stack (choose from legacy, mlir, shadow, mlir-structured, c, "
+                "xla-old, xla-new, xla-old-ir, xla-new-ir)"
             ),
         ),
         (
             "mlir,",
             (
-                "'' in 'mlir,' is not of the form key=stack (choose from legacy, mlir, shadow, mlir-structured, c, xla-old, "
-                "xla-new, xla-old-ir, xla-new-ir)"
+                "'' in 'mlir,' is not of the form key=stack (choose from legacy, mlir, shadow, mlir-structured, c, "
+                "xla-old, xla-new, xla-old-ir, xla-new-ir)"
             ),
         ),
         ("mlir,tanh=legacy,tanh=mlir", "'tanh' stands twice in 'mlir,tanh=legacy,tanh=mlir' (keep one)"),
