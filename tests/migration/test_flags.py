@@ -83,7 +83,8 @@ def test_different_flags_have_different_keys():
         (
             "mlir,tanh",
             (
-                "'tanh' in 'mlir,tanh' is not of the form key=stack (choose from legacy, mlir, shadow, mlir-structured, c, "
+                "'tanh' in 'mlir,tanh' is not of the form key=stack (choose from legacy, mlir, shadow, "
+                "mlir-structured, c, "
                 "xla-old, xla-new, xla-old-ir, xla-new-ir)"
             ),
         ),
