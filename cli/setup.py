@@ -21,6 +21,9 @@ SCRIPT = ROOT / "tools/python/setup_venv.py"
 @click.option("--xla", is_flag=True, help="Also install jaxlib and JAX, for the stack xla and examples/make.py.")
 @click.option("--dev", is_flag=True, help="Also install the test tools, for tests, lint and types.")
 @click.option("--plot", is_flag=True, help="Also install matplotlib and Jinja2, for plots and the board.")
+@click.option(
+    "--handlers", is_flag=True, help="Also install libraries with FFI handlers and JAX, for tests of custom calls."
+)
 def command(**extras: bool) -> int:
     """Make .venv from the lock, or complete it.
 

@@ -80,6 +80,27 @@ def register_jaxlib(prefix: str = "jaxlib.") -> tuple[str, ...]:
     return tuple(sorted(prefix + name for name in _lapack.registrations()))
 
 
+def register_jax() -> tuple[str, ...]:
+    """Register what libraries have registered with JAX for its CPU, under the same names: import them before.
+
+    Targets that work in JAX's own process only are left out: its callbacks, and those of jaxlib itself, which our own
+    library serves. Returns the names, sorted. Raises InputError where jaxlib is absent, and for a name that is taken.
+    """
+    try:
+        import jax
+        from jaxlib import xla_client
+    except ImportError:
+        raise InputError("jaxlib is not installed", remedy="./testbed setup --xla") from None
+    jax.devices("cpu")  # JAX passes targets on when its back end starts
+    found = {n: h for n, h in xla_client.custom_call_targets("cpu").items() if not n.startswith(_OF_JAX)}
+    for name, handler in found.items():
+        register(name, handler)
+    return tuple(sorted(found))
+
+
+_OF_JAX = ("xla_", "dce_sink", "lapack_", "blas_", "tridiagonal_solve_")
+"""How the names of targets begin that belong to JAX and jaxlib."""
+
 _LOADED: list[ctypes.CDLL] = []
 
 

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Collection, Sequence
+
 from ..hlo.analysis.effects import effectful_computations
 from ..hlo.ir import Computation, Instruction, Module
 from ..hlo.opclasses import control_computations
@@ -39,4 +41,33 @@ def best_order(graph: OrderGraph) -> tuple[list[Instruction], int]:
         most = graph.peak(order)
         costs.append((most + COPY_COST * graph.broken(order), most, order))
     _, most, best = min(costs, key=lambda c: c[0])
+    wishes = [str(i.attributes.get("schedule", "")) if i.opcode is Op.CUSTOM_CALL else "" for i in graph.instructions]
+    if any(wishes):
+        early = {n for n, wish in enumerate(wishes) if wish == "SCHEDULE_EARLIEST"}
+        late = {n for n, wish in enumerate(wishes) if wish == "SCHEDULE_LATEST"}
+        best = pulled(best, early, graph.before, graph.after)
+        best = pulled(best[::-1], late, graph.after, graph.before)[::-1]
+        most = graph.peak(best)
     return [graph.instructions[n] for n in best], most
+
+
+def pulled(
+    order: Sequence[int], eager: Collection[int], before: Sequence[Collection[int]], after: Sequence[Collection[int]]
+) -> list[int]:
+    """An order in which eager ops follow the last of the ops before them at once, as XLA:GPU's schedule has them.
+
+    Two custom calls that start something and wait for it then enclose as much work as they can. One without ops before
+    it stays where it is.
+    """
+    result: list[int] = []
+    done: set[int] = set()
+    for n in order:
+        following = [n]
+        while following:
+            m = following.pop()
+            if m in done:
+                continue
+            result.append(m)
+            done.add(m)
+            following += [k for k in sorted(after[m], reverse=True) if k in eager and done.issuperset(before[k])]
+    return result

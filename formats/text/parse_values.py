@@ -7,11 +7,12 @@ from collections.abc import Callable
 from typing import Any
 
 from ...hlo.attributes import Raw
-from ...hlo.ir import Computation
+from ...hlo.dtypes import DType
+from ...hlo.ir import Computation, Literal
 from ...hlo.shapes import Shape, ShapeIndex
 from .lexer import STRING, Lexer, near
 from .parse_literals import parse_literal
-from .parse_shapes import parse_shape
+from .parse_shapes import MAX_DEPTH, parse_shape
 from .reading import Reading
 
 _ints = re.compile(r"\{([\d,\s-]*)\}", re.ASCII)
@@ -176,7 +177,17 @@ def braced(lexer: Lexer, what: str, item: Callable[[], Any], ends: str = "{}") -
 
 
 def literal(p: Reading, name: str) -> Any:
-    return parse_literal(p.lexer, parse_shape(p.lexer))
+    """Reads a literal behind its shape. The elements of a tuple have a shape each: `(s32[] 5, f32[2]{0} {1, 2})`."""
+    return _shaped_literal(p.lexer)
+
+
+def _shaped_literal(lexer: Lexer, depth: int = 0) -> Literal:
+    if not lexer.at("("):
+        return parse_literal(lexer, parse_shape(lexer))
+    if depth > MAX_DEPTH:
+        lexer.fail(f"tuples nested deeper than {MAX_DEPTH}")
+    elements = braced(lexer, "the elements of a literal", lambda: _shaped_literal(lexer, depth + 1), "()")
+    return Literal(Shape(DType.TUPLE, elements=tuple(e.shape for e in elements)), elements)
 
 
 def string_or_dict(p: Reading, name: str) -> str | Raw:

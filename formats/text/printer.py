@@ -99,6 +99,16 @@ def _operands(instruction: Instruction, long: bool) -> str:
     return ", ".join(f"/*index={i}*/{n}" if i and i % 5 == 0 else n for i, n in enumerate(names))
 
 
+def _shaped_literal(literal: Literal) -> str:
+    """With a shape for each element of a tuple. XLA needs the layout: it would read elements in braces as one."""
+    if isinstance(literal.value, tuple):
+        return f"( {', '.join(map(_shaped_literal, literal.value))} )"
+    shape = literal.shape
+    if shape.layout is None and shape.rank:
+        shape = shape.with_layout(shape.minor_to_major)
+    return f"{shape_to_text(shape)} {literal_to_text(literal)}"
+
+
 def attribute_to_text(key: str, value: Any, long: bool = False) -> str:
     """An attribute as `key=value`."""
     if isinstance(value, str) and key in QUOTED:
@@ -106,7 +116,7 @@ def attribute_to_text(key: str, value: Any, long: bool = False) -> str:
     if key == "padding" and value == ():
         return 'padding=""'
     if isinstance(value, Literal):
-        return f"literal={shape_to_text(value.shape)} {literal_to_text(value)}"
+        return f"literal={_shaped_literal(value)}"
     if isinstance(value, Computation):
         return f"{key}={name_to_text(value.name, long)}"
     if isinstance(value, tuple) and value and isinstance(value[0], Computation):

@@ -127,7 +127,7 @@ def conditional(i: Instruction) -> Shape:
 
 def custom_call(i: Instruction) -> Shape:
     """CUSTOM1: there is one layout constraint per operand, of a compatible shape. CUSTOM2: aliased outputs and operands
-    exist and have the same shape.
+    exist and have the same shape. CUSTOM3: the schedule is one that XLA knows.
     """
     constraints = i.attributes.get("operand_layout_constraints")
     if constraints is not None:
@@ -137,7 +137,14 @@ def custom_call(i: Instruction) -> Shape:
             if not same(o.shape, wanted):
                 broken(i, "CUSTOM1", f"layout constraint {wanted} does not suit operand {o.shape}")
     output_aliases(i, "CUSTOM2")
+    schedule = i.attributes.get("schedule", SCHEDULES[0])
+    if schedule not in SCHEDULES:
+        broken(i, "CUSTOM3", f"unknown schedule {schedule}; one of {', '.join(SCHEDULES)}")
     return i.shape
+
+
+SCHEDULES = ("SCHEDULE_NONE", "SCHEDULE_LATEST", "SCHEDULE_EARLIEST")
+"""When a custom call should run: CustomCallSchedule of XLA."""
 
 
 def output_aliases(i: Instruction, label: str) -> None:

@@ -140,6 +140,7 @@ BROKEN = [
     ("CUSTOM1", "f32[]", 'f32[] custom-call(a), custom_call_target="t", operand_layout_constraints={s32[]}'),
     ("CUSTOM2", "f32[]", 'f32[] custom-call(a), custom_call_target="t", output_to_operand_aliasing={{}: (1, {})}'),
     ("CUSTOM2", "f32[2]", 'f32[] custom-call(a), custom_call_target="t", output_to_operand_aliasing={{}: (0, {})}'),
+    ("CUSTOM3", "f32[]", 'f32[] custom-call(a), custom_call_target="t", schedule=LATEST'),
     ("RNG1", "f32[2] f32[]", "f32[2] rng(a, b), distribution=rng_uniform"),
     ("RNG2", "f64[] f32[]", "f32[2] rng(a, b), distribution=rng_uniform"),
     ("RNGBITS1", "f32[2]", "u32[2] rng-bit-generator(a), algorithm=rng_default"),

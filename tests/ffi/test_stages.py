@@ -20,7 +20,9 @@ from ...evaluator.evaluator import evaluate
 from ...ffi import registry
 from ...ffi.calls import CallError, user_data
 from ...ffi.static_library import elf_library, load_library, register_symbols
+from ...formats.proto.proto import module_from_proto, module_to_proto
 from ...formats.text.parser import parse_module
+from ...formats.text.printer import print_instruction
 from ...hlo.errors import InputError, UnsupportedError
 from ...lhlo import from_plan, parse_text
 from ...lhlo.to_plan import to_plan
@@ -119,6 +121,16 @@ def test_an_aliased_operand_is_its_results_memory(library, dies):
     results = check(text, [values])
     assert results[0].tolist() == [1, -1, -2, -3]
     assert results[1].tolist() == (values if dies else -values).tolist()
+
+
+def test_a_literal_and_a_schedule_change_no_result(library):
+    """XLA gives the literal to no handler either; both stay with the call in text, protos and LHLO."""
+    more = ", literal=( s32[] 5, f32[2]{0} {1, 2} ), schedule=SCHEDULE_LATEST"
+    x = np.arange(4, dtype=np.float32)
+    text = entry("x = f32[4]{0} parameter(0)", "ROOT r = " + call("weighted", shape="f32[4]{0}", more=more))
+    assert check(text, [x])[0].tolist() == [0, 2, 6, 12]
+    again = module_from_proto(module_to_proto(parse_module(text)))
+    assert more in print_instruction(again.entry.root)
 
 
 @pytest.mark.parametrize("layout", ["{2,1,0}", "{0,1,2}", "{1,2,0}"])

@@ -86,7 +86,7 @@ def test_a_custom_call_keeps_everything_that_xla_lets_one_say():
         'custom_call_target="target"',
         "custom_call_has_side_effect=true",
         "output_to_operand_aliasing={{0}: (0, {})}",
-        "literal=f32[2] {1, 2}",
+        "literal=f32[2]{0} {1, 2}",
         "schedule=SCHEDULE_EARLIEST",
         "api_version=API_VERSION_TYPED_FFI",
         "operand_layout_constraints={f32[2,3]{0,1}}",

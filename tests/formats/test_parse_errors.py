@@ -187,6 +187,7 @@ CASES = [
     ("tuple close", entry("p = (f32[] parameter(0)"), 3, 14, "expected ')' at the end of a tuple shape", None),
     ("tuple element", entry("p = (5) parameter(0)"), 3, 8, "expected a shape, found '5'", None),
     ("deep tuple", entry("p = " + "(" * DEEP + ")" * DEEP + " parameter(0)"), 3, 72, "tuples nested deeper", None),
+    ("deep literal", entry('r = f32[] custom-call(), custom_call_target="t", literal=' + "(" * DEEP), 3, 125, "tuples nested deeper", None),
     ("buffer close", entry("p = b(f32[] parameter(0)"), 3, 15, "expected ')' at the end of a buffer shape", None),
     ("layout order", entry("p = f32[2,3]{0,0} parameter(0)"), 3, 15, "layout {0,0} is no order of the 2 dimensions", "once"),
     ("layout property", entry("p = f32[2]{0:Q(1)} parameter(0)"), 3, 16, "expected a layout property, found 'Q'", "T(8,128)"),

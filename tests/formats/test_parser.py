@@ -33,6 +33,7 @@ from ...hlo.dtypes import DType
 from ...hlo.equality import difference
 from ...hlo.errors import InputError
 from ...hlo.opcodes import Op
+from ...hlo.ir import Literal
 from ...hlo.shapes import TOKEN, UNBOUNDED, Layout, Shape, array, tuple_shape
 from ..support.corpus import sample
 
@@ -57,6 +58,12 @@ def attribute_of(text: str):
     found = ATTRIBUTES[name](parser, name)
     assert parser.lexer.ended
     return found
+
+
+def plain(literal: Literal):
+    """A literal as numbers and lists."""
+    elements = literal.value
+    return [plain(e) for e in elements] if isinstance(elements, tuple) else literal.array.tolist()
 
 
 # -- shapes ------------------------------------------------------------------------------------------------------------
@@ -221,13 +228,15 @@ def test_large_constant_goes_through_numpy():
         ('frontend_attributes={a="1",b={"c":2}}', Raw('{a="1",b={"c":2}}')),
         ('origin={({"a" {0}}, {"b"})}', Raw('{({"a" {0}}, {"b"})}')),
         ("statistics={visualizing_index=1,a=0.5}", Raw("{visualizing_index=1,a=0.5}")),
-        ("literal=s32[2]{0} {1, 2}", None),
+        ("literal=s32[2]{0} {1, 2}", [1, 2]),
+        ("literal=( s32[] 5, ( s32[2]{0} {1, 2} ) )", [5, [[1, 2]]]),
+        ("literal=()", []),
     ],
 )  # fmt: skip
 def test_attribute(text, value):
     found = attribute_of(text)
-    if value is None:
-        assert found.array.tolist() == [1, 2]
+    if isinstance(found, Literal):
+        assert plain(found) == value
     else:
         assert found == value and type(found) is type(value)
 

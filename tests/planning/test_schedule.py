@@ -2,6 +2,8 @@
 
 import random
 
+import pytest
+
 from ...formats.text.parser import parse_module
 from ...hlo.ir import Module
 from ...planning.order_graph import OrderGraph
@@ -98,6 +100,41 @@ ENTRY e {
 def test_wide_values_are_used_before_the_next_is_made():
     ordered = [i.name for i in schedule(parse_module(WIDE)).entry.instructions]
     assert all(ordered.index(f"{v}r") == ordered.index(v) + 1 for v in "abc")
+
+
+PAIR = """HloModule m
+
+ENTRY e {
+  p = f32[4] parameter(0)
+  x = f32[4] negate(p)
+  a = f32[4] add(x, p)
+  b = f32[4] multiply(a, x)
+  s = f32[4] custom-call(x), custom_call_target="start", schedule=SCHEDULE_EARLIEST
+  d = f32[4] custom-call(s), custom_call_target="done", schedule=SCHEDULE_LATEST
+  c = f32[4] subtract(b, p)
+  f = f32[4] divide(c, p)
+  ROOT r = f32[4] add(f, d)
+}
+"""
+
+
+@pytest.mark.parametrize("given, wanted", [(PAIR, "pxsabcfdr"), (PAIR.replace("SCHEDULE_", "SCHEDULE_NO"), None)])
+def test_custom_calls_run_as_early_and_as_late_as_they_ask(given, wanted):
+    """As in XLA:GPU: a call that starts something and the one that waits for it enclose what does not depend on them."""
+    ordered = "".join(i.name for i in schedule(parse_module(given)).entry.instructions)
+    assert sorted(ordered) == sorted("pxabsdcfr")
+    assert (ordered == wanted) is (wanted is not None)
+
+
+@pytest.mark.parametrize("wish", ["SCHEDULE_EARLIEST", "SCHEDULE_LATEST"])
+def test_effects_keep_their_order_whatever_calls_ask(wish):
+    text = PAIR.replace('"start",', '"start", custom_call_has_side_effect=true,')
+    text = text.replace(
+        '"done", schedule=SCHEDULE_LATEST', f'"done", custom_call_has_side_effect=true, schedule={wish}'
+    )
+    first = 'q = f32[4] custom-call(p), custom_call_target="first", custom_call_has_side_effect=true'
+    ordered = [i.name for i in schedule(parse_module(text.replace("  s =", f"  {first}\n  s ="))).entry.instructions]
+    assert [name for name in ordered if name in "qsd"] == ["q", "s", "d"]
 
 
 LOOP = """HloModule m

@@ -51,7 +51,7 @@ ENTRY e {
 algorithm=dot_bf16_bf16_f32
   k = f32[8,4]{1,0} custom-call(p, d), custom_call_target="t", operand_layout_constraints={f32[8,4]{1,0}, \
 f32[8,8]{0,1}}, custom_call_has_side_effect=true, api_version=API_VERSION_TYPED_FFI, backend_config="{a=", \
-output_to_operand_aliasing={{}: (0, {})}, literal=f32[2]{0} { 1, 2 }
+output_to_operand_aliasing={{}: (0, {})}, literal=( s32[] 5, f32[2]{0} { 1, 2 } ), schedule=SCHEDULE_LATEST
   m = f32[8,4]{1,0} sqrt(k), result_accuracy={tolerance={atol=0,rtol=0.5,ulps=2}}
   g = f32[10,6]{1,0:T(8,128)E(32)S(1)} pad(k, zero), padding=1_1_0x0_2_0
   h = f32[4]{0} reduce-window(r, zero), window={size=2 stride=2}, to_apply=sum

@@ -17,6 +17,7 @@ TITLES = {
     "plot": "The lock of the plot extra, over requirements.txt: drawing.",
     "dev": "The lock of the dev extra, over requirements.txt: testing, linting and checking types.",
     "xla": "The lock of the xla extra, over requirements.txt: XLA itself, the newest that each Python has.",
+    "handlers": "The lock of the handlers extra, over requirements-xla.txt: libraries with FFI handlers, for tests.",
 }
 """Extra → the first line of its lock."""
 

@@ -36,6 +36,7 @@ EXTRAS = {
     "xla": ("jaxlib and JAX", "for the stack xla and examples/make.py"),
     "dev": ("the test tools", "for tests, lint and types"),
     "plot": ("matplotlib and Jinja2", "for plots and the board"),
+    "handlers": ("libraries with FFI handlers", "for tests of custom calls; it takes JAX, too"),
 }
 """Extra → what it installs, and what for. Its lock is requirements-EXTRA.txt."""
 STARTED_WITH = (
