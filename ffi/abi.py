@@ -183,7 +183,7 @@ class TypeId(Structure):
 
 
 class TypeInfo(_Sized):
-    """The lifetime of a state. Versions 0.1 and 0.2 have no such structure in a registration."""
+    """The lifetime of a state. A registration of version 0.1 has none behind it, and the same size."""
 
     _fields_ = (("deleter", c_void_p),)
 
@@ -261,13 +261,25 @@ class HandlerRegisterArgs5(_Sized):
 
 
 class TypeRegisterArgs(_Sized):
-    """`struct_size` is 40: up to `type_id`. Before version 0.2 there is no `type_info`."""
+    """`struct_size` is 40 in all versions: up to `type_id`. Before version 0.2 there is no `type_info`."""
 
     _fields_ = (("name", ByteSpan), ("type_id", POINTER(TypeId)), ("type_info", POINTER(TypeInfo)))
 
 
 class ExecutionContextGetArgs(_Sized):
     _fields_ = (("ctx", c_void_p), ("type_id", POINTER(TypeId)), ("data", c_void_p))
+
+
+class FindExtensionArgs(_Sized):
+    """Of version 0.5."""
+
+    _fields_ = (("ctx", c_void_p), ("extension_type", c_int64), ("extension", c_void_p))
+
+
+class CustomOptionsGetArgs(_Sized):
+    """Of version 0.5."""
+
+    _fields_ = (("ctx", c_void_p), ("attrs", POINTER(Attrs)))
 
 
 class StateArgs(_Sized):
@@ -338,8 +350,8 @@ FUNCTIONS = (
 )
 """The functions of XLA_FFI_Api, in order. Version 0.5 has two more behind them."""
 
-APPENDED = 2
-"""Functions behind those, in version 0.5."""
+APPENDED = ("InvokeContext_FindExtension", "CustomOptions_Get")
+"""The functions behind those, in version 0.5."""
 
 
 class Api(_Sized):
@@ -353,7 +365,7 @@ class Api(_Sized):
 class Api5(Api):
     """With the functions of version 0.5, which a handler of an older one does not see."""
 
-    _fields_ = tuple((f"appended_{number}", c_void_p) for number in range(APPENDED))
+    _fields_ = tuple((name, c_void_p) for name in APPENDED)
 
 
 HANDLER = ctypes.CFUNCTYPE(c_void_p, c_void_p)

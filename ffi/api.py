@@ -7,9 +7,9 @@ from __future__ import annotations
 
 import ctypes
 import functools
+import os
 import threading
 from collections.abc import Callable
-from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
 from typing import Any
 
@@ -21,36 +21,35 @@ from .abi import (
     HOST_VERSION,
     Api5,
     ApiVersion,
-    DeviceOrdinalGetArgs,
     ErrorCode,
     ExecutionContextGetArgs,
-    FutureCreateArgs,
-    FutureSetErrorArgs,
     HandlerRegisterArgs,
     HandlerRegisterArgs5,
     OldestStateSetArgs,
     OldStateArgs,
-    RunIdGetArgs,
     Stage,
     StateArgs,
-    ThreadPoolScheduleArgs,
+    TypeInfo,
     TypeRegisterArgs,
     size_of,
 )
-from .calls import current, data_of
-from .host_ir import OLD, host_ir
+from .calls import key
+from .host_ir import OLD, PYTHON, host_ir
 from .registry import Handler, add, platform_name, register_type, type_info
 
 
 @dataclass(frozen=True, eq=False, slots=True)
 class Native:
     """The compiled part. api: the address of the table. call(handler, frame) returns an error or 0, also for a C++
-    exception. error(code, text) makes an error. invoke: name of a version → the function that a call site names.
+    exception. error(code, text) makes an error. future_wait(future, nanoseconds) says whether it is completed;
+    future_end gives its error and frees it. invoke: name of a version → the function that a call site names.
     """
 
     api: int
     call: Callable[[int, int], int | None]
     error: Callable[[int, bytes], int]
+    future_wait: Callable[[int, int], int]
+    future_end: Callable[[int], int | None]
     invoke: dict[str, int]
     addresses: dict[str, int]
     keep: tuple[Any, ...]
@@ -104,27 +103,34 @@ def _make() -> Native:
     engine.finalize_object()
     addresses = {f.name: engine.get_function_address(f.name) for f in module.functions if not f.is_declaration}
     table = _table(addresses)
-    functions = (ctypes.c_void_p * 3).from_address(engine.get_global_value_address("testbed_ffi_python"))
-    made = [FAILED(_failed), FAILED(wait), HANDLER(_state_get)]
+    functions = (ctypes.c_void_p * len(PYTHON)).from_address(engine.get_global_value_address("testbed_ffi_python"))
+    in_python = {"failed": FAILED(_failed), "wait": FAILED(wait), "state_get": HANDLER(_state_get)}
+    made = [(in_python | {"context_get": HANDLER(_context_get)})[name] for name in PYTHON]
     functions[:] = [ctypes.cast(f, ctypes.c_void_p).value for f in made]
+    ctypes.c_uint32.from_address(engine.get_global_value_address("testbed_ffi_key")).value = key()
     ctypes.c_int64.from_address(engine.get_global_value_address("testbed_ffi_threads")).value = processors()
     call = ctypes.CFUNCTYPE(ctypes.c_void_p, ctypes.c_void_p, ctypes.c_void_p)(addresses["testbed_ffi_call"])
     error = ctypes.CFUNCTYPE(ctypes.c_void_p, ctypes.c_int64, ctypes.c_char_p)(addresses["testbed_ffi_error"])
     _MAKE_ERROR.append(error)
+    waiting = ctypes.CFUNCTYPE(ctypes.c_int64, ctypes.c_void_p, ctypes.c_int64)
+    future_wait = waiting(addresses["testbed_ffi_future_wait"])
+    future_end = ctypes.CFUNCTYPE(ctypes.c_void_p, ctypes.c_void_p)(addresses["testbed_ffi_future_end"])
+    reset = ctypes.CFUNCTYPE(None)(addresses["testbed_ffi_tasks_reset"])
+    reset()
+    os.register_at_fork(after_in_child=reset)  # a child has none of the threads
     invoke = {name: addresses[f"testbed_ffi_{name}"] for name in ("typed", *OLD)}
-    return Native(ctypes.addressof(table), call, error, invoke, addresses, (engine, module, table, made, functions))
+    keep = engine, module, table, made, functions
+    return Native(ctypes.addressof(table), call, error, future_wait, future_end, invoke, addresses, keep)
 
 
 def _table(addresses: dict[str, int]) -> Api5:
-    """The table of functions. Version 0.5 reads two more functions, which refuse."""
+    """The table of functions."""
     api = Api5()
     api.struct_size = size_of(Api5)
     api.api_version = ApiVersion(ApiVersion.minor_version.offset + 4, None, *HOST_VERSION)
-    for name in FUNCTIONS:
+    for name in (*FUNCTIONS, *APPENDED):
         function = addresses.get(name) or ctypes.cast(_callback(name), ctypes.c_void_p).value
         setattr(api, name, function)
-    for number in range(APPENDED):
-        setattr(api, f"appended_{number}", ctypes.cast(_callback("appended"), ctypes.c_void_p).value)
     return api
 
 
@@ -160,79 +166,26 @@ def _failed(site: int | None, error: int) -> None:
 
 # --- futures ---------------------------------------------------------------------------------------------------------
 
-
-class _Future:
-    def __init__(self) -> None:
-        self.done = threading.Event()
-        self.error = 0
+WAITING = 50_000_000
+"""Nanoseconds after which a wait lets Python look at signals."""
 
 
-_FUTURES: dict[int, _Future] = {}
-_NEXT = iter(range(1, 1 << 62))
-
-
-def _future_create(args: int) -> int | None:
-    number = next(_NEXT)
-    _FUTURES[number] = _Future()
-    FutureCreateArgs.from_address(args).future = number
-    return None
-
-
-def _future_available(args: int) -> int | None:
-    return _complete(FutureSetErrorArgs.from_address(args).future, 0)
-
-
-def _future_error(args: int) -> int | None:
-    given = FutureSetErrorArgs.from_address(args)
-    return _complete(given.future, given.error)
-
-
-def _complete(number: int | None, error: int | None) -> int | None:
-    future = _FUTURES.get(number or 0)
-    if future is not None:  # of one that nobody waits for, nothing is left to say: an error would end the process
-        future.error = error or 0
-        future.done.set()
-    elif error:
-        take_error(error)
-    return None
-
-
-def wait(site: int | None, number: int) -> None:
+def wait(site: int | None, future: int) -> None:
     """Wait until a future is completed; its error ends the run."""
-    future = _FUTURES[number]
-    future.done.wait()
-    del _FUTURES[number]
-    if future.error:
-        site_at(site).failed(*take_error(future.error))
+    host = native()
+    while not host.future_wait(future, WAITING):
+        pass
+    error = host.future_end(future)
+    if error:
+        site_at(site).failed(*take_error(error))
 
 
 # --- what belongs to a call ------------------------------------------------------------------------------------------
 
 
-def _stream(_args: int) -> int | None:
-    return error_of(ErrorCode.UNIMPLEMENTED, "XLA FFI GPU context is not available")
-
-
-def _run_id(args: int) -> int | None:
-    run = current()
-    RunIdGetArgs.from_address(args).run_id = run.id if run is not None else 0
-    return None
-
-
-def _device(args: int) -> int | None:
-    run = current()
-    DeviceOrdinalGetArgs.from_address(args).device_ordinal = run.device if run is not None else 0
-    return None
-
-
-def _context_get(args: int) -> int | None:
-    given = ExecutionContextGetArgs.from_address(args)
-    number = given.type_id[0].type_id
-    found = data_of(number)
-    if found is None:
-        return error_of(ErrorCode.NOT_FOUND, f"User data with type id {number} not found in execution context")
-    given.data = found
-    return None
+def _context_get(args: int | None) -> int | None:
+    number = ExecutionContextGetArgs.from_address(args or 0).type_id[0].type_id
+    return error_of(ErrorCode.NOT_FOUND, f"User data with type id {number} not found in execution context")
 
 
 def _state_set(args: int) -> int | None:
@@ -274,20 +227,6 @@ def _state_get(args: int | None) -> int | None:
         return error_of(ErrorCode.INTERNAL, f"{type(error).__name__}: {error}")
 
 
-@functools.cache
-def _threads() -> ThreadPoolExecutor:
-    return ThreadPoolExecutor(processors(), thread_name_prefix="ffi")
-
-
-_TASK = ctypes.CFUNCTYPE(None, ctypes.c_void_p)
-
-
-def _schedule(args: int) -> int | None:
-    given = ThreadPoolScheduleArgs.from_address(args)
-    _threads().submit(_TASK(given.task), given.data)
-    return None
-
-
 # --- static registration ---------------------------------------------------------------------------------------------
 
 
@@ -309,7 +248,7 @@ def _register_handler(args: int) -> int | None:
 
 def _register_type(args: int) -> int | None:
     given = TypeRegisterArgs.from_address(args)
-    deleter = given.type_info[0].deleter if given.type_info else None
+    deleter = _deleter(ctypes.cast(given.type_info, ctypes.c_void_p).value or 0)
     try:
         given.type_id[0].type_id = register_type(_text(given.name), given.type_id[0].type_id, deleter or 0)
     except Exception as error:
@@ -317,22 +256,26 @@ def _register_type(args: int) -> int | None:
     return None
 
 
-def _unimplemented(_args: int) -> int | None:
-    return error_of(ErrorCode.UNIMPLEMENTED, "this function of XLA FFI 0.5 is not available")
+def _deleter(type_info: int) -> int | None:
+    """The deleter of XLA_FFI_TypeInfo at an address, if one is there: what lies behind a registration of version 0.1
+    is any word, and nothing but the structure's size tells.
+    """
+    read, write = os.pipe()
+    try:  # the system copies the bytes, so that an address of nothing is an error and no crash
+        if _LIBC.write(write, ctypes.c_void_p(type_info), ctypes.c_size_t(ctypes.sizeof(TypeInfo))) != size_of(
+            TypeInfo
+        ):
+            return None
+        found = TypeInfo.from_buffer_copy(os.read(read, ctypes.sizeof(TypeInfo)))
+    finally:
+        os.close(read)
+        os.close(write)
+    return found.deleter if found.struct_size == size_of(TypeInfo) and not found.extension_start else None
 
 
 _IN_PYTHON: dict[str, Callable[[int], int | None]] = {
     "Handler_Register": _register_handler,
-    "Stream_Get": _stream,
     "Type_Register": _register_type,
-    "ExecutionContext_Get": _context_get,
     "State_Set": _state_set,
-    "ThreadPool_Schedule": _schedule,
-    "Future_Create": _future_create,
-    "Future_SetAvailable": _future_available,
-    "Future_SetError": _future_error,
-    "RunId_Get": _run_id,
-    "DeviceOrdinal_Get": _device,
-    "appended": _unimplemented,
 }
-"""The functions that are not compiled."""
+"""The functions that are not compiled: each is called once a library or once a state."""

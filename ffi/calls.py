@@ -3,14 +3,18 @@
 from __future__ import annotations
 
 import ctypes
+import functools
 import itertools
 import threading
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass, field
+from typing import Any, cast
 
 from ..hlo.errors import TestbedError
-from .abi import ErrorCode
+from .abi import Attrs, ErrorCode
+from .memory import Memory
+from .options import attributes_from
 
 
 class CallError(TestbedError):
@@ -54,40 +58,78 @@ class Run:
 _DELETER = ctypes.CFUNCTYPE(None, ctypes.c_void_p)
 
 
+class _Block(ctypes.Structure):
+    """What compiled functions know of a run: the places of host_context_ir.py."""
+
+    _fields_ = (
+        ("id", ctypes.c_int64),
+        ("device", ctypes.c_int64),
+        ("options", ctypes.c_void_p),
+        ("data", ctypes.c_void_p),
+        ("data_count", ctypes.c_int64),
+    )
+
+
 class _Local(threading.local):
     def __init__(self) -> None:
-        self.runs: list[Run] = []
+        self.runs: list[tuple[Run, _Block]] = []
         self.data: list[dict[int, int]] = []
-        self.errors: list[CallError] = []
+        self.options: list[Attrs] = []
 
 
 _LOCAL = _Local()
 
 
+@functools.cache
+def key() -> int:
+    """The key under which each thread keeps the address of its innermost run's block."""
+    made = ctypes.c_uint32()
+    if ctypes.CDLL(None).pthread_key_create(ctypes.byref(made), None):
+        raise TestbedError("no key is left for the data of threads")
+    return made.value
+
+
+@functools.cache
+def _set_specific() -> Callable[[int, int | None], int]:
+    function = ctypes.CDLL(None).pthread_setspecific
+    function.argtypes = (ctypes.c_uint32, ctypes.c_void_p)
+    return cast("Callable[[int, int | None], int]", function)
+
+
 def current() -> Run | None:
     """The innermost run on this thread."""
-    return _LOCAL.runs[-1] if _LOCAL.runs else None
+    return _LOCAL.runs[-1][0] if _LOCAL.runs else None
 
 
 def raise_failed() -> None:
     """Raise the error of a handler that has failed in the innermost run on this thread."""
-    if _LOCAL.runs and _LOCAL.runs[-1].error is not None:
-        raise _LOCAL.runs[-1].error
+    run = current()
+    if run is not None and run.error is not None:
+        raise run.error
 
 
 @contextmanager
 def running(run: Run) -> Iterator[Run]:
     """What handlers on this thread belong to meanwhile."""
-    _LOCAL.runs.append(run)
+    data = {number: address for values in _LOCAL.data for number, address in values.items()}
+    rows = (ctypes.c_uint64 * (2 * len(data)))(*itertools.chain.from_iterable(data.items()))
+    options = ctypes.addressof(_LOCAL.options[-1]) if _LOCAL.options else None
+    block = _Block(run.id, run.device, options, ctypes.addressof(rows), len(data))
+    _LOCAL.runs.append((run, block))
+    _set_specific()(key(), ctypes.addressof(block))
     try:
         yield run
     finally:
         _LOCAL.runs.pop()
+        _set_specific()(key(), ctypes.addressof(_LOCAL.runs[-1][1]) if _LOCAL.runs else None)
 
 
 @contextmanager
 def user_data(values: dict[int, int]) -> Iterator[None]:
-    """Data for handlers that runs on this thread call: type id → address. They must live until the runs have ended."""
+    """Data for handlers that runs on this thread call: type id → address. They must live until the runs have ended.
+
+    What an inner one gives hides what an outer one does.
+    """
     _LOCAL.data.append(values)
     try:
         yield
@@ -95,6 +137,15 @@ def user_data(values: dict[int, int]) -> Iterator[None]:
         _LOCAL.data.pop()
 
 
-def data_of(type_id: int) -> int | None:
-    """The address of the data of a type, innermost first; None if there is none."""
-    return next((values[type_id] for values in reversed(_LOCAL.data) if type_id in values), None)
+@contextmanager
+def custom_options(values: Mapping[str, Any]) -> Iterator[None]:
+    """Options for handlers (`Ctx<CustomOptions>` of version 0.5) that runs on this thread call, beside the attributes.
+
+    values: as `attributes_from` takes them. Without it, or in a run that began before, handlers get none.
+    """
+    memory = Memory()
+    _LOCAL.options.append(memory.attributes(attributes_from(values)))
+    try:
+        yield
+    finally:
+        _LOCAL.options.pop()

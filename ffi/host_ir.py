@@ -1,16 +1,18 @@
 """LLVM IR of the host side: calls of handlers, which catch C++ exceptions, and the API's functions that must be fast.
 
 An error is a block of malloc: its code (i64), then its text with a zero byte. @testbed_ffi_python is a table of
-functions in Python (api.py): for failures, futures and what a call needs rarely.
+functions in Python (api.py): for failures, futures that are not completed yet, and what a call needs rarely.
 """
 
 from __future__ import annotations
 
-FAILED, WAIT, STATE_GET = range(3)
-"""Indices into the table of functions in Python."""
+from .host_context_ir import CONTEXT_IR
+
+PYTHON = ("failed", "wait", "state_get", "context_get")
+"""The functions of that table, in order."""
 
 _COMMON = r"""
-@testbed_ffi_python = global [3 x ptr] zeroinitializer
+@testbed_ffi_python = global [4 x ptr] zeroinitializer
 @testbed_ffi_threads = global i64 1
 @out_of_memory = private constant [45 x i8] c"no memory for scratch of the requested size.\00"
 
@@ -193,9 +195,7 @@ later:
   %is.future = icmp ne ptr %future, null
   br i1 %is.future, label %wait, label %end
 wait:
-  %at.function = getelementptr ptr, ptr @testbed_ffi_python, i64 1
-  %function = load ptr, ptr %at.function
-  call void %function(ptr %site, ptr %future)
+  call void @awaited(ptr %site, ptr %future)
   br label %end
 end:
   ret void
@@ -287,7 +287,7 @@ def host_ir(exceptions: bool) -> str:
             "labels": " to label %done unwind label %thrown",
         }
     returning, storing = "ret ptr %what", "store ptr %what, ptr %status\n  br label %done"
-    parts = [_COMMON, _EXCEPTIONS if exceptions else ""]
+    parts = [_COMMON, CONTEXT_IR, _EXCEPTIONS if exceptions else ""]
     parts.append(_CALL.format(**words | ({"pad": _PAD.format(end=returning)} if exceptions else {})))
     pad = {"pad": _PAD.format(end="br label %look")} if exceptions else {}
     parts.append(_TYPED.format(thrown=", [ %what, %thrown ]" if exceptions else "", **words | pad))

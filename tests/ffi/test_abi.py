@@ -9,7 +9,9 @@ import pytest
 
 from ...ffi import abi
 from ...hlo.dtypes import DType
+from ..cases.ffi_layouts import LAYOUTS
 from ..support.cpp import compile_cpp, include_dir, need_cpp, run_program
+from ..support.ffi_layouts import layout
 
 STRUCTS = {
     "Extension_Base": abi.ExtensionBase,
@@ -42,6 +44,13 @@ STRUCTS = {
     "RunId_Get_Args": abi.RunIdGetArgs,
     "DeviceOrdinal_Get_Args": abi.DeviceOrdinalGetArgs,
 }
+NEWEST = {
+    "Error_GetDetails_Args": abi.ErrorGetMessageArgs,
+    "InvokeContext_FindExtension_Args": abi.FindExtensionArgs,
+    "CustomOptions_Get_Args": abi.CustomOptionsGetArgs,
+}
+"""Structures that only the header of version 0.5 has."""
+
 RENAMED = {
     "Extension_Base": "InternalExtension",
     "ExecutionContext_Get": "InvokeContext_Get",
@@ -49,9 +58,6 @@ RENAMED = {
     "Error_GetMessage": "Error_GetDetails",
 }
 """What the header of version 0.5 calls things of earlier ones."""
-
-APPENDED = ("InvokeContext_FindExtension", "CustomOptions_Get")
-"""The functions of version 0.5 behind the others."""
 
 CODES = {f"XLA_FFI_Error_Code_{code.name}": int(code) for code in abi.ErrorCode}
 TYPES = {f"XLA_FFI_DataType_{dtype.name}": number for dtype, number in abi.DATA_TYPES.items()}
@@ -86,7 +92,7 @@ def structs() -> dict[str, type[ctypes.Structure]]:
     """The structures, as the header's version has them."""
     registration = abi.HandlerRegisterArgs5 if is_newest() else abi.HandlerRegisterArgs
     found = {**STRUCTS, "Handler_Register_Args": registration}
-    return {**found, "Error_GetDetails_Args": abi.ErrorGetMessageArgs} if is_newest() else found
+    return {**found, **NEWEST} if is_newest() else found
 
 
 def numbers() -> dict[str, int]:
@@ -97,7 +103,7 @@ def numbers() -> dict[str, int]:
 
 
 def functions() -> tuple[str, ...]:
-    return (*map(named, abi.FUNCTIONS), *(APPENDED if is_newest() else ()))
+    return (*map(named, abi.FUNCTIONS), *(abi.APPENDED if is_newest() else ()))
 
 
 def program() -> str:
@@ -124,7 +130,7 @@ def expected() -> dict[str, int]:
         found[name] = ctypes.sizeof(kind)
         for field in _fields(kind):
             found[f"{name}.{field}"] = getattr(kind, field).offset
-    fields = [*abi.FUNCTIONS, *(f"appended_{number}" for number in range(abi.APPENDED))]
+    fields = [*abi.FUNCTIONS, *abi.APPENDED]
     offsets = {f"Api.{name}": getattr(abi.Api5, field).offset for name, field in zip(functions(), fields, strict=False)}
     return {**found, **numbers(), **offsets}
 
@@ -154,6 +160,37 @@ def test_the_header_has_no_function_type_or_code_that_is_missing_here():
 )
 def test_sizes_of_other_versions(kind: type[ctypes.Structure], size: int):
     assert abi.size_of(kind) == size
+
+
+def place(kind: type[ctypes.Structure], field: str) -> int:
+    return getattr(kind, field).offset if field else ctypes.sizeof(kind)
+
+
+@pytest.mark.parametrize("jaxlib", LAYOUTS)
+def test_structures_of_older_headers(jaxlib: str):
+    """As g++ laid them out (tests/support/ffi_layouts.py)."""
+    oldest = jaxlib != "0.8.1"
+    kinds: dict[str, type[ctypes.Structure]] = {
+        "State_Get_Args": abi.OldStateArgs,
+        "State_Set_Args": abi.OldestStateSetArgs if oldest else abi.OldStateArgs,
+    }
+    for name, bytes_ in LAYOUTS[jaxlib].items():
+        kind, _, field = name.partition(".")
+        if kind in kinds:
+            assert place(kinds[kind], field) == bytes_, name
+    registration = LAYOUTS[jaxlib].get("TypeId_Register_Args.type_id", abi.TypeRegisterArgs.type_id.offset)
+    assert registration == abi.TypeRegisterArgs.type_id.offset
+    assert LAYOUTS[jaxlib].get("Metadata", 48) >= abi.METADATA_SIZE
+
+
+def test_the_script_measures_what_the_structures_say():
+    need_cpp()
+    folder = include_dir()
+    assert folder is not None
+    measured = layout(folder)
+    for name, kind in structs().items():
+        found = {key: value for key, value in measured.items() if key.partition(".")[0] == named(name)}
+        assert found == {f"{named(name)}{'.' if f else ''}{f}": place(kind, f) for f in ("", *_fields(kind))}
 
 
 def test_every_type_of_a_buffer_has_a_number():

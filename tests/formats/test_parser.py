@@ -32,8 +32,8 @@ from ...hlo.attributes import (
 from ...hlo.dtypes import DType
 from ...hlo.equality import difference
 from ...hlo.errors import InputError
-from ...hlo.opcodes import Op
 from ...hlo.ir import Literal
+from ...hlo.opcodes import Op
 from ...hlo.shapes import TOKEN, UNBOUNDED, Layout, Shape, array, tuple_shape
 from ..support.corpus import sample
 

@@ -120,7 +120,7 @@ ENTRY e {
 
 @pytest.mark.parametrize("given, wanted", [(PAIR, "pxsabcfdr"), (PAIR.replace("SCHEDULE_", "SCHEDULE_NO"), None)])
 def test_custom_calls_run_as_early_and_as_late_as_they_ask(given, wanted):
-    """As in XLA:GPU: a call that starts something and the one that waits for it enclose what does not depend on them."""
+    """As in XLA:GPU: a call that starts something and the one that waits enclose what does not depend on them."""
     ordered = "".join(i.name for i in schedule(parse_module(given)).entry.instructions)
     assert sorted(ordered) == sorted("pxabsdcfr")
     assert (ordered == wanted) is (wanted is not None)

@@ -1,4 +1,4 @@
-"""Programs of libraries with FFI handlers, run by JAX, both stacks and the evaluator: `… third_party LIBRARY` prints JSON.
+"""Programs of libraries with FFI handlers, on JAX, both stacks and the evaluator: `third_party LIBRARY` prints JSON.
 
 Program → the targets that it calls, whether it does nothing else but move data, and how far each result is from JAX's.
 """
