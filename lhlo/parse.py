@@ -51,19 +51,28 @@ LIMIT = 300.0
 
 def _read_in_child(payload: bytes, file: str) -> str:
     dialect = dialect_text().encode()
-    command = [sys.executable, "-P", str(Path(__file__).with_name("worker.py"))]
     place, data = Location(1, 1, file), len(dialect).to_bytes(8, "big") + dialect + payload
     try:
-        child = subprocess.run(command, input=data, capture_output=True, timeout=LIMIT)
-    except subprocess.TimeoutExpired:
+        status, output = child(data)
+    except TimeoutError:
         raise ParseError(f"MLIR reads this bytecode for more than {LIMIT:g} s", location=place) from None
-    answer = child.stdout.decode("utf-8", "surrogateescape")
-    if child.returncode == 0 and answer.startswith("+"):
+    answer = output.decode("utf-8", "surrogateescape")
+    if status == 0 and answer.startswith("+"):
         return answer[1:]
-    reason = f"MLIR's reader ends with status {child.returncode}"
-    if child.returncode == 0 and answer.startswith("-"):
+    reason = f"MLIR's reader ends with status {status}"
+    if status == 0 and answer.startswith("-"):
         reason = " ".join(answer[1:].split())[:200]
     raise ParseError(f"not bytecode that MLIR can read: {reason}", location=place, remedy="write it again")
+
+
+def child(data: bytes) -> tuple[int, bytes]:
+    """The exit status of lhlo/worker.py on this input, and its output. Raises TimeoutError."""
+    command = [sys.executable, "-P", str(Path(__file__).with_name("worker.py"))]
+    try:
+        ended = subprocess.run(command, input=data, capture_output=True, timeout=LIMIT)
+    except subprocess.TimeoutExpired:
+        raise TimeoutError from None
+    return ended.returncode, ended.stdout
 
 
 def _parse(source: str | bytes, file: str) -> ir.Module:

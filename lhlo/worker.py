@@ -17,19 +17,22 @@ def text_of(dialect: str, code: bytes) -> str:
         return ir.Module.parse(code).operation.get_asm(enable_debug_info=True)
 
 
-def main() -> int:
-    _end_with_the_parent()
-    data = sys.stdin.buffer.read()
+def answer(data: bytes) -> bytes:
+    """What is written to stdout for what came by stdin."""
     start = 8 + int.from_bytes(data[:8], "big")
     try:
-        answer = b"+" + text_of(data[8:start].decode(), data[start:]).encode("utf-8", "surrogateescape")
+        return b"+" + text_of(data[8:start].decode(), data[start:]).encode("utf-8", "surrogateescape")
     except Exception as error:  # MLIRError, and what the bindings raise of text that is no text
-        answer = b"-" + str(error).encode("utf-8", "replace")
-    sys.stdout.buffer.write(answer)
+        return b"-" + str(error).encode("utf-8", "replace")
+
+
+def main() -> int:
+    end_with_the_parent()
+    sys.stdout.buffer.write(answer(sys.stdin.buffer.read()))
     return 0
 
 
-def _end_with_the_parent() -> None:
+def end_with_the_parent() -> None:
     """End when the parent ends, however that happens: damaged bytecode may keep the reader in an endless loop."""
     import ctypes
     import signal
