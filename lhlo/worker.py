@@ -12,7 +12,7 @@ def text_of(dialect: str, code: bytes) -> str:
     from mlir import ir
     from mlir.dialects import irdl
 
-    with ir.Context() as context, ir.Location.unknown(context):
+    with ir.Context(load_on_create_dialects=[]) as context, ir.Location.unknown(context):
         irdl.load_dialects(ir.Module.parse(dialect))
         return ir.Module.parse(code).operation.get_asm(enable_debug_info=True)
 
