@@ -5,7 +5,6 @@ from __future__ import annotations
 import contextlib
 import os
 import threading
-from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
@@ -49,7 +48,6 @@ def user_cache_directory() -> Path:
     return Path(platformdirs.user_cache_dir("testbed", appauthor=False)) / "objects"
 
 
-@dataclass(eq=False)
 class ObjectCache:
     """A directory of object files; None for the user's cache directory. Threads and processes may share it.
 
@@ -58,10 +56,10 @@ class ObjectCache:
     at its first write and after every limit_bytes / 8 that it wrote: several may exceed the limit by as much each.
     """
 
-    directory: Path | None = None
-    limit_bytes: int = LIMIT_BYTES
-    _lock: threading.Lock = field(default_factory=threading.Lock, repr=False)
-    _unmeasured: int | None = field(default=None, repr=False)  # bytes written since the last measurement
+    def __init__(self, directory: Path | None = None, limit_bytes: int = LIMIT_BYTES):
+        self.directory, self.limit_bytes = directory, limit_bytes
+        self._lock = threading.Lock()
+        self._unmeasured: int | None = None  # bytes written since the last measurement
 
     def path(self, key: str) -> Path:
         """The path of an entry, whether or not it exists."""

@@ -12,8 +12,8 @@ import functools
 import mmap
 import os
 from collections.abc import Collection, Mapping, Sequence
-from dataclasses import dataclass
 
+from ..hlo.records import dataclass
 from . import elf
 from .elf import ElfObject
 from .errors import CodegenError
@@ -59,7 +59,7 @@ def free(address: int, size: int) -> None:
     _libc().munmap(address, size)
 
 
-@dataclass(slots=True, eq=False)
+@dataclass(frozen=True, slots=True, eq=False)
 class _Part:
     """An object in the image. Offsets in the image, or NOWHERE: of each section; of the stub of each symbol, and of its
     address in the table. values: the address of each symbol.

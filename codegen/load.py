@@ -8,8 +8,8 @@ import os
 import sys
 import weakref
 from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
-from dataclasses import dataclass
 
+from ..hlo.records import dataclass
 from .elf import ElfObject, ObjectSymbols, read_object
 from .errors import CodegenError
 from .library.symbols import library_address

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from .records import dataclass
 
 MOST_DEVICES = 1024
 """Devices that a program is compiled for: each is a thread, and has an arena."""

@@ -9,11 +9,11 @@ from __future__ import annotations
 
 import re
 from collections.abc import Sequence
-from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 from .errors import InputError
 from .later import np
+from .records import dataclass
 from .shapes import Shape
 
 if TYPE_CHECKING:

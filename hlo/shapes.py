@@ -5,9 +5,9 @@ from __future__ import annotations
 import math
 import re
 from collections.abc import Iterator
-from dataclasses import dataclass, replace
 
 from .dtypes import NO_ARRAYS, DType
+from .records import dataclass, replace
 
 ShapeIndex = tuple[int, ...]
 """A path into a tuple shape: () is the whole, (1, 0) the first element of the second element."""

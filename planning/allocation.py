@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from enum import Enum
 from typing import TYPE_CHECKING
 
+from ..hlo.records import dataclass
 from ..hlo.shapes import Shape
 
 if TYPE_CHECKING:

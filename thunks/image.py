@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass, field
+from types import MappingProxyType
 
 from ..hlo.devices import ONE_DEVICE, Devices
 from ..hlo.dynamic_border import DynamicBorder
 from ..hlo.errors import Location
+from ..hlo.records import dataclass
 from ..hlo.shapes import Shape
 from ..planning.allocation import Allocation, BufferSlice
 from .kinds import SequentialThunk, Split, depends_on_device
@@ -52,7 +53,7 @@ class Image:
     border: DynamicBorder | None = None
     flush_subnormals: bool = True
     seconds: float = 0.0
-    largest: Mapping[int, tuple[str, Location | None]] = field(default_factory=dict)
+    largest: Mapping[int, tuple[str, Location | None]] = MappingProxyType({})
     devices: Devices = ONE_DEVICE
 
     @property

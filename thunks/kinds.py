@@ -4,10 +4,10 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable, Iterator, Mapping
-from dataclasses import dataclass, replace
 from enum import Enum, StrEnum
 from itertools import chain
 
+from ..hlo.records import dataclass, replace
 from ..hlo.shapes import Shape
 from ..planning.allocation import BufferSlice
 

@@ -5,10 +5,10 @@ A new kind is a class in kinds.py, a row here, and a message in wire.proto, with
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from enum import Enum
 from typing import Any
 
+from ..hlo.records import dataclass
 from .kinds import (
     ChecksumThunk,
     CollectiveDoneThunk,

@@ -19,10 +19,10 @@ from __future__ import annotations
 
 import struct
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
 from enum import IntEnum
 
 from ...hlo.errors import InputError
+from ...hlo.records import dataclass
 
 try:
     from _blake2 import blake2b  # hashlib's own; hashlib itself loads OpenSSL, which takes longer than a small file

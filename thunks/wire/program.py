@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from dataclasses import dataclass, replace
 from typing import Any
 
 from ...hlo.devices import Devices
 from ...hlo.errors import InputError, VerificationError
+from ...hlo.records import dataclass, replace
 from ...hlo.shapes import Shape
 from ..image import Image, Kernel, KernelArgument
 from ..kinds import Check

@@ -9,7 +9,8 @@ import functools
 import os
 import re
 from collections.abc import Mapping
-from dataclasses import dataclass
+
+from ...hlo.records import dataclass
 
 SCALARS = {"uint64": 0, "bool": False, "string": "", "bytes": b""}
 """Type of a plain field → its default."""
