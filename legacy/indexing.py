@@ -16,9 +16,11 @@ from ..hlo.errors import UnsupportedError
 from ..hlo.ir import Instruction, Literal
 from ..hlo.opcodes import Op
 from ..hlo.shapes import array
+from ..planning.partition import Partition
 from .builder import IndexValue
 from .elemental import Elemental, ElementRule, Index, Reads
 from .memory import Pointer, immediate, load, store
+from .ranges import Steps
 from .registers import I64
 from .shape import clamped_start, widened_start
 from .update import copy_operand
@@ -88,11 +90,12 @@ def gather(e: Elemental, instruction: Instruction, index: Index) -> Reads:
 class Scatter:
     """A scatter at a kernel's root. Each window of the updates is combined into the results, in order of the batch.
 
-    results: the memory of each result. If it is the operand's memory, the update happens in place.
+    results: the memory of each result. If it is the operand's memory, the update happens in place. steps: only windows
+    at their positions are combined, after a look at all.
     """
 
-    def __init__(self, e: Elemental, instruction: Instruction, results: Sequence[Pointer]):
-        self.e, self.instruction, self.results = e, instruction, results
+    def __init__(self, e: Elemental, instruction: Instruction, results: Sequence[Pointer], steps: Steps | None = None):
+        self.e, self.instruction, self.results, self.steps = e, instruction, results, steps
         self.shapes = [shape for _, shape in instruction.shape.leaves()]
         many = len(results)
         self.arrays, self.updates = instruction.operands[:many], instruction.operands[many + 1 :]
@@ -114,7 +117,7 @@ class Scatter:
         for operand, shape, pointer in zip(self.arrays, self.shapes, self.results, strict=True):
             held = self.e.leaves.get(operand)
             if held is None or held.value is not pointer.value:
-                copy_operand(self.e, operand, shape, pointer)
+                copy_operand(self.e, operand, shape, pointer, self.steps)
         if not self.updates[0].shape.size:
             return
         loops = [code.loop(size) for size in self.addressing.batch_dims]
@@ -134,6 +137,9 @@ class Scatter:
             limit = I64(self.dims[d] - self.window.get(d, 1))
             fits = code.b.icmp_unsigned("<=", code.value(starts[d]), limit)  # unsigned: negative starts are too large
             inside = fits if inside is None else code.b.and_(inside, fits)
+        if self.steps is not None:
+            mine = self._in_steps(self.steps, starts)
+            inside = mine if inside is None else code.b.and_(inside, mine)
         if inside is None:
             self._window(batch, starts)
             return
@@ -141,6 +147,15 @@ class Scatter:
         self._window(batch, starts)
         branch.otherwise()
         branch.join((), ())
+
+    def _in_steps(self, steps: Steps, starts: Mapping[int, IndexValue]) -> ir.Value:
+        """Whether the step of a window is one of these; of a window that is not inside it may be any."""
+        code = self.e.code
+        step: IndexValue = 0
+        for d in steps.dimensions:
+            step = code.add(code.multiply(step, self.dims[d]), starts.get(d, 0))
+        count = code.value(code.subtract(steps.end, steps.begin))
+        return code.b.icmp_unsigned("<", code.value(code.subtract(step, steps.begin)), count)
 
     def _window(self, batch: Sequence[IndexValue], starts: Mapping[int, IndexValue]) -> None:
         code, loops = self.e.code, []
@@ -172,6 +187,12 @@ class Scatter:
         assert isinstance(values, tuple)
         for place, combined in zip(places, values, strict=True):
             store(code, *place, combined)
+
+
+def takes_steps(instruction: Instruction, partition: Partition) -> bool:
+    """Whether the window of each update has one position along the steps' dimensions."""
+    a = instruction.attributes
+    return {*partition.dimensions} <= {*a["inserted_window_dims"], *a.get("input_batching_dims", ())}
 
 
 def refuse(instruction: Instruction) -> NoReturn:

@@ -158,6 +158,7 @@ def _group_takes_steps(e: Elemental, group: list[Leaf], partition: Partition) ->
 
 _WHOLE_STEPS: dict[Op, Callable[[Instruction, Partition], bool]] = {
     Op.REDUCE_WINDOW: reduce_window.takes_steps,
+    Op.SCATTER: indexing.takes_steps,
     Op.SORT: sort.takes_steps,
 }
 """Which roots of _WHOLE can compute some of the steps. The others run on one thread."""
@@ -215,7 +216,7 @@ def _all_leaves(group: list[Leaf]) -> list[Leaf]:
 
 
 def _scatter(e: Elemental, instruction: Instruction, leaves: list[Leaf], steps: Steps | None) -> None:
-    indexing.Scatter(e, instruction, [leaf.pointer for leaf in leaves]).emit()
+    indexing.Scatter(e, instruction, [leaf.pointer for leaf in leaves], steps).emit()
 
 
 def _sort(e: Elemental, instruction: Instruction, leaves: list[Leaf], steps: Steps | None) -> None:

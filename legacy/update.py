@@ -5,10 +5,10 @@ from __future__ import annotations
 from ..hlo.ir import Instruction
 from ..hlo.opcodes import Op
 from ..hlo.shapes import Shape
-from .builder import IndexValue
 from .elemental import Elemental, Index
 from .linear import is_linear
 from .memory import Pointer, store
+from .ranges import Steps, elements, loops_over
 from .shape import clamped_start
 
 
@@ -40,21 +40,17 @@ def emit_update(e: Elemental, instruction: Instruction, pointer: Pointer, in_pla
         loop.close()
 
 
-def copy_operand(e: Elemental, operand: Instruction, shape: Shape, pointer: Pointer) -> None:
-    """Copy all elements of an operand to a buffer of `shape`, which may have another layout."""
+def copy_operand(
+    e: Elemental, operand: Instruction, shape: Shape, pointer: Pointer, steps: Steps | None = None
+) -> None:
+    """Copy all elements of an operand, or those of the steps, to a buffer of `shape`, which may have another layout."""
     code = e.code
     if operand.shape.minor_to_major == shape.minor_to_major and is_linear(operand, e.leaves):
-        loop = code.loop(shape.size)
-        value = e.value(operand, Index.flat(code, operand.shape, loop.index))
-        store(code, pointer, shape.dtype, loop.index, value)
-        loop.close()
+        with elements(code, steps, shape.size) as place:
+            value = e.value(operand, Index.flat(code, operand.shape, place))
+            store(code, pointer, shape.dtype, place, value)
         return
-    positions: list[IndexValue] = [0] * shape.rank
-    loops = []
-    for d in reversed(shape.minor_to_major):
-        loops.append(code.loop(shape.dims[d]))
-        positions[d] = loops[-1].index
-    value = e.value(operand, Index.at(code, operand.shape, positions))
-    store(code, pointer, shape.dtype, Index.at(code, shape, positions).offset(shape), value)
-    for loop in reversed(loops):
-        loop.close()
+    inside = () if steps is None else steps.dimensions
+    with loops_over(code, steps, inside, shape.dims, list(reversed(shape.minor_to_major))) as positions:
+        value = e.value(operand, Index.at(code, operand.shape, positions))
+        store(code, pointer, shape.dtype, Index.at(code, shape, positions).offset(shape), value)

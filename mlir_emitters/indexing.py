@@ -12,11 +12,13 @@ from typing import Any, NoReturn
 from ..hlo.dtypes import DType
 from ..hlo.errors import UnsupportedError
 from ..hlo.opcodes import Op
+from ..planning.partition import Partition
 from .builder import Builder, Index, Value
 from .convert import convert_to
 from .elemental import Elemental, ElementRule, Indices, Reads
 from .elements import Scalar, decode, encode, flatten, raw_type, unflatten
 from .graph import Buffer, Node
+from .ranges import Steps
 
 
 def index_vector(e: Elemental, node: Node, batch: Indices) -> Any:
@@ -87,13 +89,20 @@ RULES: dict[Op, ElementRule] = {Op.GATHER: gather, Op.SCATTER: scatter}
 # A kernel whose root is a scatter -----------------------------------------------------------------------------------
 
 
+def takes_steps(node: Node, partition: Partition) -> bool:
+    """Whether each window lies at one position along the dimensions of the steps."""
+    a = node.attributes
+    alone = [*a["inserted_window_dims"], *a.get("input_batching_dims", ())]
+    return all(d in alone for d in partition.dimensions)
+
+
 class ScatterLoops:
     """Loops: batch dimensions in order, so that updates of one element happen in order, then the window in memory
-    order.
+    order. With steps, a window whose position is not among them is left out.
     """
 
-    def __init__(self, e: Elemental, node: Node, results: Sequence[Buffer]):
-        self.e, self.b, self.node, self.results = e, e.b, node, results
+    def __init__(self, e: Elemental, node: Node, results: Sequence[Buffer], steps: Steps | None = None):
+        self.e, self.b, self.node, self.results, self.steps = e, e.b, node, results, steps
         a, count = node.attributes, len(results)
         self.indices, self.updates = node.inputs[count], node.inputs[count + 1 :]
         pairs = zip(a.get("input_batching_dims", ()), a.get("scatter_indices_batching_dims", ()), strict=True)
@@ -113,6 +122,8 @@ class ScatterLoops:
             starts: dict[int, Index] = dict(zip(a["scatter_dims_to_operand_dims"], numbers, strict=True))
             inside = [self.fits(d, number) for d, number in starts.items()]
             starts |= {d: found[k] for d, k in self.batching.items()}
+            if self.steps is not None:
+                inside.append(self.among(self.steps, starts))
             if not inside:
                 self.combine(found, starts)
                 return
@@ -130,6 +141,15 @@ class ScatterLoops:
         length = self.updates[0].dims[self.window[d]] if d in self.window else 1
         b, most = self.b, self.results[0].dims[d] - length
         return b.compare_integers("ule", start, b.constant(most, b.types.i64))
+
+    def among(self, steps: Steps, starts: dict[int, Index]) -> Value:
+        """Whether the position of a window is that of a step; any answer will do for a window that does not fit."""
+        b, dims = self.b, self.results[0].dims
+        number: Index = 0
+        for d in steps.dimensions:
+            number = b.add(b.mul(number, dims[d]), starts.get(d, 0))
+        from_begin, count = b.sub(number, steps.begin), b.sub(steps.end, steps.begin)
+        return b.compare_integers("ult", b.materialize(from_begin), b.materialize(count))
 
     @contextmanager
     def nest(self, dimensions: Sequence[int], sizes: Sequence[int]) -> Iterator[dict[int, Index]]:

@@ -117,6 +117,7 @@ def _root_takes_steps(b: Builder, node: Node, result: Buffer, partition: Partiti
 _ROOTS_IN_STEPS: dict[Op, Callable[[Builder, Node, Buffer, Partition], bool]] = {
     Op.CONCATENATE: lambda b, node, result, partition: concatenate.takes_steps(node, partition),
     Op.REDUCE_WINDOW: lambda b, node, result, partition: reduce_window.takes_steps(node, partition),
+    Op.SCATTER: lambda b, node, result, partition: indexing.takes_steps(node, partition),
     Op.SORT: lambda b, node, result, partition: node.attributes["dimensions"][0] not in partition.dimensions,
 }
 """Roots in ROOTS that can compute some of the steps. Kernels with others run on one thread."""
@@ -300,8 +301,8 @@ def emit_scatter(e: Elemental, node: Node, targets: Targets, steps: Steps | None
         return False
     results = [by_number[k] for k in range(len(targets))]
     for source, result in zip(node.inputs, results, strict=False):
-        copy_unless_there(e, source, result)
-    indexing.ScatterLoops(e, node, results).emit()
+        copy_unless_there(e, source, result, steps)
+    indexing.ScatterLoops(e, node, results, steps).emit()
     return True
 
 

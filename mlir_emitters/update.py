@@ -29,7 +29,7 @@ def emit_update(e: Elemental, node: Node, targets: Sequence[tuple[Buffer, Buffer
     return True
 
 
-def copy_unless_there(e: Elemental, source: Buffer, result: Buffer) -> None:
-    """Copy an array to a result that will be updated, unless the result is that array."""
+def copy_unless_there(e: Elemental, source: Buffer, result: Buffer, steps: Steps | None = None) -> None:
+    """Copy an array, or the part of the steps, to a result that will be updated, unless the result is that array."""
     if not (source.writer is None and source.argument == result.argument):
-        with_loops(e.b, result, lambda index: e.store(result, index, e.value(source, index, raw=True)))
+        with_loops(e.b, result, lambda index: e.store(result, index, e.value(source, index, raw=True)), steps)

@@ -1,8 +1,8 @@
 """Parallel partition: the outer dimensions of its results over which a kernel may be split, and the least chunk.
 
 A kernel that may be split computes any range [begin, end) of `extent` steps independently of the others; step k is the
-k-th position in `dimensions`, the first of them slowest. A kernel that reads several elements of a result, or writes to
-positions known only at run time, is not split. A stack whose loops cannot run over some of the steps ignores this.
+k-th position in `dimensions`, the first of them slowest. A kernel that reads several elements of a result is not split.
+A stack whose loops cannot run over some of the steps ignores this.
 """
 
 from __future__ import annotations
@@ -46,6 +46,14 @@ last dimension: loops over steps of several dimensions find positions by divisio
 
 BYTES = 4
 """Bytes that move in the time of one simple operation."""
+
+WALK = 32
+"""Elements that a scatter combines in the time in which a chunk reads an index and finds that it is another chunk's:
+each chunk reads all indices, so a window of n elements pays for n / WALK chunks.
+"""
+
+FEWEST_CHUNKS = 4
+"""Of a scatter: with fewer, the indices of one chunk may be most of the work."""
 
 TRANSCENDENTAL = 16
 """Simple operations in the time of one exp or sine."""
@@ -94,12 +102,18 @@ def partition_of(kernel: Instruction) -> Partition | None:
         grain = _grain(extent, ops)
     if _crosses(kernel, dimensions):
         grain = max(grain, GRAINS[1])
-    least = grain * max(1, math.ceil(CHUNK * extent / work / grain))
+    least = grain * max(1, math.ceil(max(CHUNK / work, 1 / _most_chunks(kernel)) * extent / grain))
     if 2 * least > extent:
         return None
     sizes = range(-(-least // (2 * grain)) * grain, min(2 * least, extent // 2) + 1, grain)
     even = [size for size in sizes if extent % size == 0]
     return Partition(dimensions, extent, min(even, key=lambda size: abs(size - least), default=least))
+
+
+def _most_chunks(kernel: Instruction) -> float:
+    """How many chunks pay at most, whatever the work."""
+    root = kernel.called()[0].root if kernel.opcode is Op.FUSION else kernel
+    return _window(root) // WALK if root.opcode is Op.SCATTER else math.inf
 
 
 def _shares_columns(kernel: Instruction, dimensions: Sequence[int]) -> bool:
@@ -239,6 +253,20 @@ def _dot(i: Instruction, rank: int) -> Sequence[bool]:
     return [d not in columns for d in range(rank)]
 
 
+def _window(scatter: Instruction) -> int:
+    """Elements that a scatter combines for one position of the batch."""
+    updates = scatter.operands[-1].shape.dims
+    return math.prod(updates[d] for d in scatter.attributes["update_window_dims"])
+
+
+def _scatter(i: Instruction, rank: int) -> Sequence[bool]:
+    """The dimensions in which a window is one element, so that it is in one chunk; wide windows only."""
+    if _window(i) < WALK * FEWEST_CHUNKS:
+        return [False] * rank
+    single = {*i.attributes["inserted_window_dims"], *i.attributes.get("input_batching_dims", ())}
+    return [d in single for d in range(rank)]
+
+
 def _sort(i: Instruction, rank: int) -> Sequence[bool]:
     return [d not in i.dimensions for d in range(rank)]
 
@@ -260,11 +288,13 @@ RULES: Mapping[Op, SplitRule] = {
     Op.GATHER: _all,
     Op.REDUCE: _all,  # the dimensions that remain
     Op.REDUCE_WINDOW: _reduce_window,
+    Op.SCATTER: _scatter,
     Op.SORT: _sort,
     Op.TOPK: _topk,
 }
 """Ops that may be split.
 
-Scatter and dynamic-update-slice are missing because most of their result is not written; so are ops with state or
-effects.
+Each chunk of a scatter walks over all indices and takes those of its own positions, in order: results do not depend on
+the split, whatever is combined. dynamic-update-slice is missing because most of its result is not written; so are ops
+with state or effects.
 """

@@ -35,6 +35,10 @@ def root(*lines: str) -> Instruction:
 
 BIG = "x = f32[512,1024] parameter(0)"
 ZERO = "z = f32[] constant(0)"
+SCATTERED = [BIG, "i = s32[2048] parameter(1)", "u = f32[2048,1024] parameter(2)"]
+BY_ROW = "update_window_dims={1}, inserted_window_dims={0}, scatter_dims_to_operand_dims={0}, index_vector_dim=1"
+BY_PAIR = "update_window_dims={1}, inserted_window_dims={0,1}, scatter_dims_to_operand_dims={0,1}, index_vector_dim=1"
+SEVERAL_ROWS = "update_window_dims={1,2}, inserted_window_dims={}, scatter_dims_to_operand_dims={0}, index_vector_dim=1"
 BY_BATCH = "lhs_batch_dims={0}, rhs_batch_dims={0}, lhs_contracting_dims={2}, rhs_contracting_dims={2}"
 
 
@@ -70,6 +74,22 @@ BY_BATCH = "lhs_batch_dims={0}, rhs_batch_dims={0}, lhs_contracting_dims={2}, rh
         (
             [BIG, "u = f32[1,1024] parameter(1)", "i = s32[] parameter(2)", "o = s32[] constant(0)",
              "ROOT r = f32[512,1024] dynamic-update-slice(x, u, i, o)"],
+            None, 0,
+        ),
+        ([*SCATTERED, f"ROOT r = f32[512,1024] scatter(x, i, u), {BY_ROW}, to_apply=add"], (0,), 512),
+        (
+            ["x = f32[4,128,1024] parameter(0)", "i = s32[2048,2] parameter(1)", "u = f32[2048,1024] parameter(2)",
+             f"ROOT r = f32[4,128,1024] scatter(x, i, u), {BY_PAIR}, to_apply=add"],
+            (0, 1), 512,
+        ),
+        (  # narrow windows: each chunk would mostly read indices
+            ["x = f32[65536,64] parameter(0)", "i = s32[65536] parameter(1)", "u = f32[65536,64] parameter(2)",
+             f"ROOT r = f32[65536,64] scatter(x, i, u), {BY_ROW}, to_apply=add"],
+            None, 0,
+        ),
+        (  # windows of several rows
+            ["x = f32[512,1024] parameter(0)", "i = s32[256] parameter(1)", "u = f32[256,8,1024] parameter(2)",
+             f"ROOT r = f32[512,1024] scatter(x, i, u), {SEVERAL_ROWS}, to_apply=add"],
             None, 0,
         ),
         (["x = f32[0,1024] parameter(0)", "ROOT r = f32[0,1024] negate(x)"], None, 0),
@@ -118,6 +138,14 @@ def test_ranges_cover_all_steps_once_and_are_no_smaller_than_asked(extent, least
     assert ranges[0][0] == 0 and ranges[-1][1] == extent and len(ranges) <= workers
     assert all(a[1] == b[0] for a, b in pairwise(ranges))
     assert len(ranges) == 1 or all(stop - start >= least for start, stop in ranges)
+
+
+def test_the_wider_the_windows_of_a_scatter_the_more_chunks():
+    for width, chunks in ((128, 4), (512, 16), (4096, 128)):
+        lines = [f"x = f32[8192,{width}] parameter(0)", "i = s32[16384] parameter(1)"]
+        lines += [f"u = f32[16384,{width}] parameter(2)"]
+        found = partition_of(root(*lines, f"ROOT r = f32[8192,{width}] scatter(x, i, u), {BY_ROW}, to_apply=add"))
+        assert found is not None and found.extent // found.least == chunks
 
 
 def test_chunks_are_of_whole_tiles():

@@ -1,6 +1,7 @@
-"""Judges many mutants of LHLO, four of five as text, in child processes: `python -m testbed.tests.support.lhlo_campaign`.
+"""Judges many mutants of LHLO, in child processes: `python -m testbed.tests.support.lhlo_campaign`.
 
-Prints each mutant that is neither refused with its place nor run, and a summary. Exit status: 0 if there is none, 1 else.
+Four of five are text, the others bytecode. Prints each that is neither refused with its place nor run, and a summary.
+Exit status: 0 if there is none such, else 1.
 """
 
 from __future__ import annotations
