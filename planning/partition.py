@@ -47,7 +47,7 @@ last dimension: loops over steps of several dimensions find positions by divisio
 BYTES = 4
 """Bytes that move in the time of one simple operation."""
 
-WALK = 32
+WALK = 64
 """Elements that a scatter combines in the time in which a chunk reads an index and finds that it is another chunk's:
 each chunk reads all indices, so a window of n elements pays for n / WALK chunks.
 """

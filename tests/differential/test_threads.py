@@ -146,7 +146,7 @@ ROWS = (
     "to_apply=add"
 )
 UPDATES = (
-    "u = f32[70,160] parameter(1)",
+    "u = f32[70,272] parameter(1)",
     "n = s32[70] iota(), iota_dimension=0",
     "m = s32[] constant(29)",
     "k = s32[70] broadcast(m), dimensions={}",
@@ -266,19 +266,19 @@ FAMILIES: dict[str, tuple[str, str]] = {
     "sum of all": (one("f32[80,330]", "f32[] reduce(x, z), dimensions={0,1}, to_apply=add"), ""),
     "sum of many": (one("f32[1024,520]", "f32[] reduce(x, z), dimensions={0,1}, to_apply=add"), "legacy mlir"),
     "sums of few columns": (one("f32[90000,6]", "f32[6] reduce(x, z), dimensions={0}, to_apply=add"), "legacy mlir"),
-    "scatter of rows": (one("f32[40,160]", f"f32[40,160] scatter(x, i, u), {ROWS}", *UPDATES), "legacy mlir"),
+    "scatter of rows": (one("f32[40,272]", f"f32[40,272] scatter(x, i, u), {ROWS}", *UPDATES), "legacy mlir"),
     "scatter of rows in place": (one(
-        "f32[40,160]", f"f32[40,160] scatter(y, i, u), {ROWS}", "y = f32[40,160] tanh(x)", *UPDATES
+        "f32[40,272]", f"f32[40,272] scatter(y, i, u), {ROWS}", "y = f32[40,272] tanh(x)", *UPDATES
     ), "legacy mlir"),
     "scatter of fused rows in another layout": (one(
-        "f32[40,160]{0,1}", f"f32[40,160]{{1,0}} scatter(y, i, v), {ROWS}", *UPDATES,
-        "y = f32[40,160]{1,0} copy(x)", "v = f32[70,160] tanh(u)",
+        "f32[40,272]{0,1}", f"f32[40,272]{{1,0}} scatter(y, i, v), {ROWS}", *UPDATES,
+        "y = f32[40,272]{1,0} copy(x)", "v = f32[70,272] tanh(u)",
     ), "legacy mlir"),
     "scatter of batches": (one(
-        "f32[6,9,130]",
-        "f32[6,9,130] scatter(x, i, u), update_window_dims={2}, inserted_window_dims={1}, input_batching_dims={0}, "
+        "f32[6,9,260]",
+        "f32[6,9,260] scatter(x, i, u), update_window_dims={2}, inserted_window_dims={1}, input_batching_dims={0}, "
         "scatter_indices_batching_dims={0}, scatter_dims_to_operand_dims={1}, index_vector_dim=2, to_apply=add",
-        "i = s32[6,20] iota(), iota_dimension=1", "u = f32[6,20,130] parameter(1)",
+        "i = s32[6,20] iota(), iota_dimension=1", "u = f32[6,20,260] parameter(1)",
     ), "legacy mlir"),
     "scatter of narrow rows": (one("f32[40,60]", f"f32[40,60] scatter(x, i, u), {ROWS}", *NARROW), ""),
     "gather": (one(

@@ -141,7 +141,7 @@ def test_ranges_cover_all_steps_once_and_are_no_smaller_than_asked(extent, least
 
 
 def test_the_wider_the_windows_of_a_scatter_the_more_chunks():
-    for width, chunks in ((128, 4), (512, 16), (4096, 128)):
+    for width, chunks in ((256, 4), (512, 8), (4096, 64)):
         lines = [f"x = f32[8192,{width}] parameter(0)", "i = s32[16384] parameter(1)"]
         lines += [f"u = f32[16384,{width}] parameter(2)"]
         found = partition_of(root(*lines, f"ROOT r = f32[8192,{width}] scatter(x, i, u), {BY_ROW}, to_apply=add"))
