@@ -93,7 +93,7 @@ def columns_fit(partition: Partition, inside: Sequence[int], column: int, size: 
     """Whether `column_blocks` can run over some of the steps. size: of the column's dimension."""
     if column not in inside:
         return True
-    return inside[-1] == column and block_of(partition, size, most) is not None
+    return inside[-1] == column and block_of(partition, size, most, min(most, 8)) is not None
 
 
 def column_blocks(
@@ -118,7 +118,7 @@ def column_blocks(
                     yield positions, loop.index, block
                     loop.close()
         return
-    width = block_of(steps.partition, dims[column], most)
+    width = block_of(steps.partition, dims[column], most, min(most, 8))
     assert width is not None
     for outer, first, block in blocks(code, steps, [dims[d] for d in inside], width):
         with loops_over(code, None, [], dims, [d for d in order if d not in inside]) as positions:

@@ -70,6 +70,9 @@ def combine(
     return list(result) if isinstance(result, tuple) and instruction.shape.is_tuple else [result]
 
 
+ROWS = 4
+"""Runs along memory that advance together: each waits for its last sum, and a processor has several adders."""
+
 BLOCK = 64
 """Columns whose running values are on the stack together. LLVM unrolls loops over half as many, and then does
 not vectorise them.
@@ -124,9 +127,14 @@ class _Runner:
         inits = [self.widened(v) for v in inits]
         inside = () if steps is None else steps.dimensions
         if self.column is None:
+            if outer and (steps is None or columns_fit(steps.partition, inside, outer[-1], dims[outer[-1]], ROWS)):
+                for positions, start, width in column_blocks(code, steps, inside, dims, outer[:-1], outer[-1], ROWS):
+                    self.positions = positions
+                    self.along(inits, [(outer[-1], code.add(start, k)) for k in range(width)])
+                return
             with loops_over(code, steps, inside, dims, outer) as positions:
                 self.positions = positions
-                self.along(inits)
+                self.along(inits, [(self.run.dimension, 0)])
             return
         for positions, start, width in column_blocks(code, steps, inside, dims, outer, self.column, BLOCK):
             self.positions = positions
@@ -139,19 +147,24 @@ class _Runner:
     def narrowed(self, value: Register) -> Register:
         return self.code.b.fptrunc(value, FLOAT) if self.wide else value
 
-    def along(self, inits: Sequence[Register]) -> None:
-        """One run along memory. If backward, elements before the first result come first; they may outnumber the
-        results.
+    def along(self, inits: Sequence[Register], rows: Sequence[tuple[int, IndexValue]]) -> None:
+        """Runs along memory, side by side. rows: the dimension and the position of each. If backward, elements before
+        the first result come first; they may outnumber the results.
         """
         skipped = self.size - self.count if self.run.backward else 0
-        values = list(inits)
-        if skipped:
-            loop = self.code.loop(skipped, carried=values)
-            values = loop.close(self.advance(loop.carried, loop.index))
-        loop = self.code.loop(self.count, carried=values)
-        values = self.advance(loop.carried, self.code.add(loop.index, skipped))
-        self.write(values, self.code.add(loop.index, skipped))
-        loop.close(values)
+        values = [*inits] * len(rows)
+        for start, count in ((0, skipped), (skipped, self.count)):
+            if not count:
+                continue
+            loop = self.code.loop(count, carried=values)
+            turn, values = self.code.add(loop.index, start), []
+            for n, (dimension, place) in enumerate(rows):
+                self.positions[dimension] = place
+                mine = self.advance(loop.carried[n * len(inits) : (n + 1) * len(inits)], turn)
+                if start == skipped:
+                    self.write(mine, turn)
+                values += mine
+            values = loop.close(values)
 
     def block(self, inits: Sequence[Register], start: IndexValue, width: int) -> None:
         """The same for `width` columns from `start` on."""

@@ -86,13 +86,13 @@ def outer_loops(
         b.close_loop(loop)
 
 
-def width_of(partition: Partition, last: int, most: int, multiple: int = 1) -> int | None:
-    """The widest group of neighbours, at most `most`, that `grouped` can take together; None if it is below 8.
+def width_of(partition: Partition, last: int, most: int, multiple: int = 1, least: int = 8) -> int | None:
+    """The widest group of neighbours, at most `most`, that `grouped` can take together; None if it is below `least`.
 
     last: the size of the last dimension of the steps. multiple: what the width must be a multiple of.
     """
     whole = math.gcd(partition.least, last) if len(partition.dimensions) > 1 else partition.least
-    widths = [n for n in range(min(most, whole), 7, -1) if whole % n == 0 and n % multiple == 0]
+    widths = [n for n in range(min(most, whole), least - 1, -1) if whole % n == 0 and n % multiple == 0]
     return widths[0] if widths else None
 
 

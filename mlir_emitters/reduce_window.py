@@ -6,7 +6,7 @@ otherwise it carries one value along a row.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from contextlib import nullcontext
 
 from ..hlo.attributes import Window, WindowDim
@@ -17,7 +17,7 @@ from .builder import Builder, Index, Loop, Value
 from .elemental import Elemental, ElementRule, Indices, Reads
 from .elements import Scalar, encode, flatten, parts, unflatten
 from .graph import Buffer, Node
-from .ranges import Steps, outer_loops
+from .ranges import Steps, grouped, outer_loops, width_of
 from .windows import Sliding
 
 
@@ -98,6 +98,8 @@ _ASSOCIATIVE = frozenset({Op.ADD, Op.MULTIPLY, Op.MAXIMUM, Op.MINIMUM, Op.AND, O
 
 # A kernel whose root is cumulative ----------------------------------------------------------------------------------
 
+TOGETHER = 4  # runs along memory that advance together, since each sum waits for the one before
+
 TILE = 128  # running values kept side by side: with half as many, loops take a fifth longer
 
 
@@ -136,12 +138,13 @@ class RunningReduction:
         starts = [b.extend(v) for v in starts] if self.in_double else starts
         inside = () if steps is None else steps.dimensions
         outer = [d for d in order if d not in (self.along, column)]
+        if column is None:
+            for first, count in self.groups(steps, outer):
+                self.rows(starts, outer[-1] if outer else self.along, first, count)
+            return
         with outer_loops(b, steps, inside, dims, outer) as places:
             for d, place in places.items():
                 self.index[d] = place
-            if column is None:
-                self.row(starts)
-                return
             whole = dims[column] - dims[column] % TILE
             if whole:
                 with b.loop(0, whole, TILE) as loop:
@@ -154,16 +157,51 @@ class RunningReduction:
         """The number of elements before the first result, if it runs from the end."""
         return self.size - self.count if self.from_end else 0
 
-    def row(self, values: list[Value]) -> None:
-        """One value carried along a row, in memory order or against it."""
-        b = self.b
-        if self.unseen:
-            with b.loop(0, self.unseen, 1, values) as loop:
-                loop.next = self.more(loop.carried, loop.index)
+    def groups(self, steps: Steps | None, outer: Sequence[int]) -> Iterator[tuple[Index, int]]:
+        """Loops over the runs, which are along memory: the first of some neighbours along the last of the outer
+        dimensions, and how many. The index has the positions along the others.
+        """
+        b, dims = self.b, self.results[0].dims
+        if steps is not None and (*outer,) == steps.dimensions:
+            width = width_of(steps.partition, dims[outer[-1]], TOGETHER, least=TOGETHER)
+            if width is not None:
+                for places, first, count in grouped(b, steps, [dims[d] for d in outer], width):
+                    for d, place in zip(outer, places, strict=False):
+                        self.index[d] = place
+                    yield first, count
+                return
+        together = TOGETHER if outer and steps is None else 1
+        loops = outer[:-1] if together > 1 else outer
+        with outer_loops(b, steps, () if steps is None else steps.dimensions, dims, loops) as found:
+            for d, place in found.items():
+                self.index[d] = place
+            if together == 1:
+                yield (self.index[outer[-1]] if outer else 0), 1
+                return
+            whole = dims[outer[-1]] - dims[outer[-1]] % together
+            if whole:
+                with b.loop(0, whole, together) as loop:
+                    yield loop.index, together
+            if whole < dims[outer[-1]]:
+                yield whole, dims[outer[-1]] - whole
+
+    def rows(self, starts: list[Value], dimension: int, first: Index, count: int) -> None:
+        """Values carried along neighbouring rows side by side, in memory order or against it."""
+        b, each = self.b, len(starts)
+        values = starts * count
+        for lower, upper in ((0, self.unseen), (self.unseen, self.unseen + self.count)):
+            if lower == upper:
+                continue
+            with b.loop(lower, upper, 1, values) as loop:
+                found: list[Value] = []
+                for k in range(count):
+                    self.index[dimension] = b.add(first, k)
+                    mine = self.more(loop.carried[k * each : (k + 1) * each], loop.index)
+                    if lower == self.unseen:
+                        self.write(mine)
+                    found += mine
+                loop.next = found
             values = loop.values
-        with b.loop(self.unseen, self.unseen + self.count, 1, values) as loop:
-            loop.next = self.more(loop.carried, loop.index)
-            self.write(loop.next)
 
     def tile(self, starts: list[Value], column: int, begin: Index, width: int) -> None:
         """Many values side by side, on the stack."""

@@ -1,6 +1,7 @@
 """Large reductions to a few numbers become two: to some PARTS numbers each, which threads may share, and of these.
 
-The parts depend on the shape only, so no result depends on the number of threads (docs/adr/0033-threads.md).
+So do long running sums (split_running.py). The parts depend on the shape only, so no result depends on the number of
+threads (docs/adr/0033-threads.md).
 """
 
 from __future__ import annotations
@@ -15,6 +16,7 @@ from ...hlo.opcodes import Op
 from ...hlo.shapes import Shape, array, tuple_shape
 from ..building import Builder, identity_of, sole_binary
 from ..expansion import expand_ops
+from .split_running import running_in_parts
 
 LARGE = 1 << 19
 """Elements from which a reduction is divided: it takes some 30 µs, a kernel more and its call less than one."""
@@ -35,8 +37,8 @@ NARROW = frozenset({DType.F16, DType.BF16})
 
 
 def split_reductions(module: Module) -> Module:
-    """Divide large reductions outside kernels."""
-    return expand_ops(module, {Op.REDUCE: in_parts})
+    """Divide large reductions and long running sums outside kernels."""
+    return expand_ops(module, {Op.REDUCE: in_parts, Op.REDUCE_WINDOW: running_in_parts})
 
 
 def in_parts(i: Instruction, b: Builder) -> Instruction | None:
