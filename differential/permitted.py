@@ -9,6 +9,9 @@ rules leave one:
   alone exceed the largest finite number, -inf only where its negative terms do, NaN only where one may meet the other.
   A sum that is 0 has either sign.
 - An op that bounds.py counts as inexact is off by as much as it counts; what it defers is due where it is used.
+- A transform, factorisation, solver or batch norm is off by what its steps count in each operand and relative to its
+  largest result. The variance of a batch norm is off relative to the mean square, from which XLA subtracts the square
+  of the mean, and with it what is normalised by it.
 - Arithmetic takes a subnormal of f16 or bf16 for itself or for 0: code computes with it in f32, where it is a normal
   number, but LLVM folds constants in the narrow type, whose subnormals may be flushed.
 
@@ -127,7 +130,7 @@ class _Choices:
             steps = max(0.0, self.errors.get(i, NONE).relative - given.due)
             return lambda *operands: self._off(run(*self._due(i, operands)), steps)
         if OPSET[i.opcode].family is Family.LINALG:
-            return lambda *operands: self._scaled(i, run(*self._due(i, operands)))
+            return lambda *operands: self._computed(i, run, self._due(i, operands))
         return run
 
     def _draw(self, shape: tuple[int, ...]) -> np.ndarray:
@@ -161,17 +164,42 @@ class _Choices:
             changed = (exact + np.where(np.isfinite(error), error, 0)).astype(value.dtype)
         return np.where(np.isfinite(exact), changed, value)
 
-    def _scaled(self, i: Instruction, value: Any) -> Any:
-        """A result of an algorithm, whose elements are off relative to the largest one."""
+    def _computed(self, i: Instruction, run: Run, operands: list[Any]) -> Any:
+        """A result of an algorithm: its operands are off, what cancels inside, and each element relative to the largest."""
+        dtype = next((s.dtype for _, s in i.shape.leaves() if s.dtype.is_float or s.dtype.is_complex), None)
+        if dtype is None:
+            return run(*operands)
+        steps = folded(largest_operand(i), NONE, OPSET[i.opcode].ulp or ALGORITHM_ULP, dtype).relative
+        operands = [self._off(x, steps) for x in operands]
+        value = run(*operands)
+        if i.opcode is Op.BATCH_NORM_TRAINING:
+            value = self._normalised(i, operands, value[1:], steps)
+        return self._scaled(value, steps)
+
+    def _normalised(self, i: Instruction, operands: list[Any], statistics: Sequence[Any], steps: float) -> Any:
+        """The results of batch-norm-training with another variance."""
+        x, scale, offset = (o.astype(np.float64) for o in operands)
+        feature = i.attributes["feature_index"]
+        others = tuple(d for d in range(x.ndim) if d != feature)
+        mean, variance = statistics
+        with np.errstate(all="ignore"):
+            squares = np.square(x).sum(axis=others) / (x.size // max(x.shape[feature], 1) or np.nan)
+            variance = self._off(variance, steps, squares)
+            spread = 1 / np.sqrt(variance.astype(np.float64) + i.attributes.get("epsilon", 0.0))
+            vectors = [np.expand_dims(v, others) for v in (mean.astype(np.float64), spread * scale, offset)]
+            out = (x - vectors[0]) * vectors[1] + vectors[2]
+        return out.astype(operands[0].dtype), mean, variance
+
+    def _scaled(self, value: Any, steps: float) -> Any:
+        """A result whose elements are off relative to the largest one."""
         if isinstance(value, tuple):
-            return tuple(self._scaled(i, v) for v in value)
+            return tuple(self._scaled(v, steps) for v in value)
         dtype = FROM_NUMPY[value.dtype]
         if not (dtype.is_float or dtype.is_complex):
             return value
         size = np.abs(value.astype(np.complex128 if dtype.is_complex else np.float64))
         largest = np.full(size.shape, size.max(initial=0.0, where=np.isfinite(size)))
-        error = folded(largest_operand(i), NONE, OPSET[i.opcode].ulp or ALGORITHM_ULP, dtype)
-        return self._off(value, error.relative, largest)
+        return self._off(value, steps, largest)
 
     def _summed(self, i: Instruction, run: Run, operands: list[Any]) -> Any:
         result = run(*operands)

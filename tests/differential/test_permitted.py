@@ -298,3 +298,37 @@ ENTRY e { x = bf16[1] parameter(0)
 def test_integers_are_never_free():
     text = "HloModule m\nENTRY e { x = s32[3] parameter(0)\n  ROOT r = s32[3] add(x, x) }\n"
     assert permits(text, [np.ones(3, np.int32)], 2) and not permits(text, [np.ones(3, np.int32)], 3)
+
+
+TRAINING = """HloModule m
+ENTRY e { x = f64[17,2] parameter(0)
+  scale = f64[2] constant({1, 1})
+  offset = f64[2] constant({0, 0})
+  t = (f64[17,2], f64[2], f64[2]) batch-norm-training(x, scale, offset), epsilon=0.5, feature_index=1
+  ROOT r = f64[2] get-tuple-element(t), index=2 }
+"""
+MEAN = f"""HloModule m
+{ADD.replace("f32", "f64")}ENTRY e {{ x = f64[17,2] parameter(0)
+  z = f64[] constant(0)
+  s = f64[2] reduce(x, z), dimensions={{0}}, to_apply=add
+  n = f64[2] constant({{17, 17}})
+  m = f64[2] divide(s, n)
+  b = f64[17,2] broadcast(m), dimensions={{1}}
+  ROOT r = f64[17,2] subtract(x, b) }}
+"""
+
+
+def test_what_cancels_in_a_batch_norm_is_off_by_what_cancels():
+    """All elements are equal: by E[(x - E[x])²] the variance is some 1e-32, by E[x²] - E[x]² some 1e-16, of both signs."""
+    same = [np.full((17, 2), 0.8703575474)]
+    assert all(permits(TRAINING, same, value) for value in (0.0, 5e-32, 2e-16, -2e-16))
+    assert not any(permits(TRAINING, same, value) for value in (1e-6, -1e-6, 0.75, np.nan))
+    spread = [np.linspace([-1.0, -1.0], [1.0, 1.0], 17)]
+    assert permits(TRAINING, spread, 0.375)
+    assert not any(permits(TRAINING, spread, value) for value in (0.3750001, 0.0, 0.3529411764705882))
+
+
+def test_the_distance_from_a_mean_is_off_by_what_cancels():
+    same = [np.full((17, 2), 0.8703575474)]
+    assert all(permits(MEAN, same, value) for value in (0.0, 2e-16, -2e-16))
+    assert not any(permits(MEAN, same, value) for value in (1e-12, 0.05))
