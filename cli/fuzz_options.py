@@ -37,7 +37,7 @@ class Options:
     dtypes: str | None = None
     stacks: str = "evaluator,legacy,mlir"
     no_mixtures: bool = False
-    optimized: int = 25
+    optimized: int = 20
     corpus: str | None = None
 
     def to_json(self) -> dict[str, Any]:

@@ -88,6 +88,8 @@ def compare_within(actual: np.ndarray, expected: np.ndarray, dtype: DType, bound
         return usual if usual.message else replace(usual, message=f"allowed: {bound}")
     if actual.shape != expected.shape or actual.dtype != expected.dtype or not (dtype.is_float or dtype.is_complex):
         return compare(actual, expected, dtype)
+    if actual.tobytes() == expected.tobytes():  # most results: this is what a fuzzer does all day
+        return Difference(0.0, 0.0, 0.0, True, message=f"allowed: {bound}")
     usual = compare(actual, expected, dtype, atol=0.0, rtol=0.0)
     bad = _beyond(actual, expected, dtype, bound) if actual.size else np.zeros(actual.shape, bool)
     return replace(

@@ -42,7 +42,8 @@ class LedgerError(TestbedError):
 class Evidence:
     """What a gate measured. Ratios are new stack to old; low and high bound the 95% interval of `ratio`.
 
-    kind: of KINDS. worst_ulp: the largest difference between the stacks' floats. workloads: how many were timed.
+    kind: of KINDS; exhaustive where every_input is pairs. pairs: of an opcode and an element type that the row has;
+    every_input: those of which every input ran and agreed (`testbed exhaustive`); both 0 if that was not asked. worst_ulp: the largest difference between the stacks' floats. workloads: how many were timed.
     compile_ms: of a workload on the new stack, geometric mean. commit: whose files were measured, if they were of one.
     refused: why the gate refused; '' if it passed.
     """
@@ -62,11 +63,19 @@ class Evidence:
     versions: str
     commit: str
     refused: str = ""
+    every_input: int = 0
+    pairs: int = 0
+
+    @property
+    def written(self) -> tuple[str, ...]:
+        """Names of the fields that the file has: the last two only where they say something."""
+        names = tuple(f.name for f in fields(self))
+        return names if self.pairs else names[:-2]
 
     @property
     def seal(self) -> str:
         """A hash of all fields, which shows that they were changed by hand."""
-        text = "\n".join(str(getattr(self, f.name)) for f in fields(self))
+        text = "\n".join(str(getattr(self, name)) for name in self.written)
         return hashlib.sha256(text.encode()).hexdigest()[:12]
 
 

@@ -12,7 +12,7 @@ import json
 import os
 import re
 import tomllib
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import fields
 from pathlib import Path
@@ -159,7 +159,7 @@ class _Reader:
         section = f"{name}.evidence"
         found = self.values(section, values["evidence"], {**_EVIDENCE, "seal": (str,)})
         seal = found.pop("seal")
-        evidence = Evidence(**found)
+        evidence = Evidence(**{key: value for key, value in found.items() if value is not None})
         if evidence.kind not in KINDS:
             raise self.fail(f"no class of evidence: {evidence.kind!r}", section, "kind", f"one of {', '.join(KINDS)}")
         if seal != evidence.seal:
@@ -176,7 +176,11 @@ _ROW: dict[str, tuple[type, ...]] = {
     "evidence": (dict, type(None)),
 }
 _TYPES = {"str": str, "int": int, "float": float, "Date": datetime.date}
-_EVIDENCE: dict[str, tuple[type, ...]] = {f.name: (_TYPES[str(f.type)],) for f in fields(Evidence)}
+_LATER = ("every_input", "pairs")
+"""Fields of evidence that older evidence lacks."""
+_EVIDENCE: dict[str, tuple[type, ...]] = {
+    f.name: (_TYPES[str(f.type)], *([type(None)] if f.name in _LATER else [])) for f in fields(Evidence)
+}
 
 
 def ledger_text(ledger: Ledger) -> str:
@@ -191,12 +195,16 @@ def _section(row: Row) -> str:
         lines += ["history = [", *(f"  {_value(str(step))}," for step in row.history), "]"]
     else:
         lines.append("history = []")
-    for name, part in (("hold", row.hold), ("evidence", row.evidence)):
-        if part is not None:
-            lines += [f"[{row.name}.{name}]", *(f"{f.name} = {_value(getattr(part, f.name))}" for f in fields(part))]
+    if row.hold is not None:
+        lines += [f"[{row.name}.hold]", *_lines(row.hold, [f.name for f in fields(row.hold)])]
     if row.evidence is not None:
+        lines += [f"[{row.name}.evidence]", *_lines(row.evidence, row.evidence.written)]
         lines.append(f"seal = {_value(row.evidence.seal)}")
     return "\n".join(lines) + "\n"
+
+
+def _lines(part: Hold | Evidence, names: Sequence[str]) -> Iterator[str]:
+    return (f"{name} = {_value(getattr(part, name))}" for name in names)
 
 
 def _value(value: Any) -> str:

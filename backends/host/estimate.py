@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
+from weakref import WeakKeyDictionary
+
 from ...hlo.analysis.cost_analysis import CostAnalysis
 from ...hlo.library.calls import LIBRARY, is_foreign, is_sealed
 from ...hlo.opcodes import Op
@@ -25,8 +28,18 @@ def estimated_seconds(plan: Plan) -> float:
     return sum(seconds[step.kernel.name] for step in plan.walk() if isinstance(step, KernelStep))
 
 
-def seconds_by_kernel(plan: Plan) -> dict[str, float]:
-    """Seconds that each kernel may take, by its name."""
+def seconds_by_kernel(plan: Plan) -> Mapping[str, float]:
+    """Seconds that each kernel may take, by its name. A plan is often compiled on several stacks, and asked twice."""
+    found = _KNOWN.get(plan)
+    if found is None:
+        found = _KNOWN[plan] = _seconds_by_kernel(plan)
+    return found
+
+
+_KNOWN: WeakKeyDictionary[Plan, Mapping[str, float]] = WeakKeyDictionary()
+
+
+def _seconds_by_kernel(plan: Plan) -> dict[str, float]:
     costs = CostAnalysis()
     found: dict[str, float] = {}
     for step in plan.walk():

@@ -12,6 +12,7 @@ from pathlib import Path
 from typing import Any
 
 from ...codegen.options import Target
+from ...hlo.errors import TestbedError
 from ..child import Begin
 from ..conformance import inherited_signals_blocked
 from .cause import Cause
@@ -20,22 +21,44 @@ from .search import SHRINK_SECONDS
 from .state import State
 from .task import Orders
 
-SAVE_SECONDS = 10.0
+SAVE_SECONDS, SHOW_SECONDS = 10.0, 0.25
 START_SECONDS = 60.0
 """In which a process must say something after its start."""
+
+PATIENCE = 10
+"""A process that has used no processor time to speak of, on a busy machine, is waited for this many times as long."""
 
 
 @dataclass
 class _Process:
-    """A hunter. running: the task that it began last. since: the time, by time.monotonic, when it said something."""
+    """A hunter. running: the task that it began last. since: the time, by time.monotonic, when it said something.
+    worked: the processor time that it had used then.
+    """
 
     number: int
     handle: Any
     connection: Connection
     running: str = ""
     since: float = field(default_factory=time.monotonic)
+    worked: float = 0.0
     suspects: tuple[str, ...] = ()
     done: bool = False
+
+    def hangs(self, allowed: float) -> bool:
+        """Whether it has been silent for longer than `allowed` seconds, and has had the processor for half of them."""
+        silent = time.monotonic() - self.since
+        if silent <= allowed:
+            return False
+        return processor_seconds(self.handle.pid, silent) - self.worked > allowed / 2 or silent > PATIENCE * allowed
+
+
+def processor_seconds(pid: int, unknown: float) -> float:
+    """The processor time that a process has used, of all its threads; `unknown` where the system does not say."""
+    try:
+        fields = Path(f"/proc/{pid}/stat").read_text(encoding="ascii").rpartition(")")[2].split()
+        return (int(fields[11]) + int(fields[12])) / os.sysconf("SC_CLK_TCK")
+    except (OSError, ValueError, IndexError):
+        return unknown
 
 
 Watch = Callable[[State], None]
@@ -71,7 +94,7 @@ class Campaign:
         self.folder.mkdir(parents=True, exist_ok=True)
         self.state.save(self.folder)
         processes = [self._begin(number) for number in range(self.jobs)]
-        saved = time.monotonic()
+        saved = shown = time.monotonic()
         try:
             while not all(p.done for p in processes) and not (self.first and self.state.findings > known):
                 for n, process in enumerate(processes):
@@ -82,7 +105,9 @@ class Campaign:
                     process = next(p for p in processes if p.connection is connection)
                     self._read(process)
                 self._clock()
-                self.on_progress(self.state)
+                if time.monotonic() - shown > SHOW_SECONDS:  # to sum up the coverage costs more than to read what a hunter says
+                    self.on_progress(self.state)
+                    shown = time.monotonic()
                 if time.monotonic() - saved > SAVE_SECONDS:
                     self.state.save(self.folder)
                     saved = time.monotonic()
@@ -134,7 +159,7 @@ class Campaign:
             process.handle.join()
 
     def _take(self, process: _Process, kind: str, values: list[Any]) -> None:
-        process.since = time.monotonic()
+        process.since, process.worked = time.monotonic(), processor_seconds(process.handle.pid, 0.0)
         if kind == "begin":
             process.running = values[0]
         elif kind == "counts":
@@ -173,7 +198,7 @@ class Campaign:
         allowed = self.limit if process.running else max(self.limit, START_SECONDS)
         if process.suspects and not process.running:
             allowed *= 10  # it waits for processes of its own
-        if time.monotonic() - process.since > allowed:
+        if process.hangs(allowed):
             process.handle.kill()
             process.handle.join()
             self._read(process)
@@ -187,7 +212,10 @@ class Campaign:
             if process.suspects:  # it died of something else than its suspect
                 self.state.unrepeated += process.suspects
             elif self.state.rounds.get(process.number, 0) == 0 and self.state.cases == 0:
-                raise RuntimeError(f"a process of the campaign ended with status {process.handle.exitcode}")
+                raise TestbedError(
+                    f"a process of the campaign ended at its start, with status {process.handle.exitcode}",
+                    remedy="what it said stands above; on a machine without memory or processors to spare, lower --jobs",
+                )
             return self._begin(process.number)
         self.state.rounds[process.number] = self.state.rounds.get(process.number, 0) + 1
         return self._begin(process.number, (process.running,))

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import gc
 import time
 from collections import Counter
 from collections.abc import Callable
@@ -61,6 +62,9 @@ def hunt(told: Hunt, connection: Connection, parent: int) -> None:
     assume_host(told.target)
     if told.begin is not None:
         told.begin()
+    gc.collect()
+    gc.freeze()  # modules and tables stay; what a case leaves is collected when there is more of it than usual
+    gc.set_threshold(20_000, 20, 20)
     _Hunter(told, connection).run()
 
 

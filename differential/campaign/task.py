@@ -24,7 +24,7 @@ MIXED_PERCENT, GUARDED_PERCENT, COMPILED_PERCENT = 25, 15, 10
 CORPUS_PERCENT = 40
 """Tasks that edit a module of the corpus, where there is one."""
 
-OPTIMIZED_PERCENT = 25
+OPTIMIZED_PERCENT = 20
 """Tasks whose code LLVM optimises. What is tested are our emitters: their faults show without that, but for what they
 promise to the optimiser (no aliases, no overflow).
 """
