@@ -18,7 +18,7 @@ from ..formats.program import Program
 from ..migration.compile import compile_program
 from ..migration.flags import FORMS, STACK_NAMES, XLA_STACKS, Flags
 from ..migration.stacks import STACKS, Prepared, prepare
-from .contestants import recycled, xla_in_this_process
+from .contestants import aligned, recycled, xla_in_this_process
 from .growth import growth
 from .rounds import Block, Clock, Run, Settings, interval, paired_blocks, random_order
 
@@ -121,17 +121,6 @@ def _peak(peaks: Sequence[int | None]) -> int | None:
 def memory_ratio(a: int | None, b: int | None, unknown: int = UNKNOWN_BYTES) -> float:
     """b's peak as a multiple of a's, with some bytes added to both; 1 where one is not known."""
     return 1.0 if a is None or b is None else (b + unknown) / (a + unknown)
-
-
-def aligned(array: np.ndarray) -> np.ndarray:
-    """A copy at a multiple of 64 bytes. NumPy's own lie at multiples of 16, by chance at more, and loads that cross
-    cache lines take up to twice as long: two copies would not be alike.
-    """
-    room = np.empty(array.nbytes + 64, np.uint8)
-    start = -room.ctypes.data % 64
-    copy = room[start : start + array.nbytes].view(array.dtype).reshape(array.shape)
-    copy[...] = array
-    return copy
 
 
 def slowed(run: Run, factor: float) -> Run:

@@ -13,7 +13,7 @@ from ..codegen.optimize import compile_object
 from ..codegen.options import EmitOptions
 from ..planning.allocation import AllocationKind, BufferSlice
 from ..planning.plan import CopyStep, KernelStep
-from .compare import aligned
+from .contestants import aligned
 
 Repeat = Callable[[int], object]
 """Runs the kernels this many times."""

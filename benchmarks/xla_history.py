@@ -12,7 +12,7 @@ from tempfile import TemporaryDirectory
 import numpy as np
 
 from ..backends.base import CompileOptions
-from ..backends.xla.versions import XlaVersion, dump_with
+from ..backends.xla.versions import XlaVersion, dump_with, run_with
 from ..evaluator.evaluator import evaluate
 from ..formats.program import Program
 from ..hlo.errors import TestbedError
@@ -21,11 +21,14 @@ from ..migration.compile import compile_program
 from ..migration.flags import Flags
 from ..migration.xla_programs import XlaProgram, read_program
 from ..xla_kernels.folder import one_module
-from .compare import aligned
+from .contestants import aligned
 from .kernel_loop import Repeat, kernel_loop
 from .paired import race
 from .xla_inputs import drawn_inputs
-from .xla_kernels import bursts, count_of, distance, key_of, opcode_of
+from .xla_kernels import bursts, count_of, farthest, key_of, opcode_of
+
+RUNS = 20
+"""Runs of a whole program by a version of jaxlib; the fastest counts."""
 
 
 @dataclass(frozen=True)
@@ -39,6 +42,15 @@ class Cell:
     refused: str = ""
 
 
+@dataclass(frozen=True)
+class Whole:
+    """A program in the runtime of one version. seconds: of its fastest run, in a process of its own."""
+
+    compile_seconds: float
+    seconds: float
+    ulp: float
+
+
 @dataclass
 class HistoryRow:
     """One computation. opcode: of the kernel. cells: by version."""
@@ -50,23 +62,27 @@ class HistoryRow:
 
 @dataclass
 class History:
-    """A program's kernels. compile_seconds: XLA's, by version. refused: versions without kernels, and why."""
+    """A program's kernels. whole: the program as each version runs it. refused: what a version lacks, and why."""
 
     program: str
-    rows: list[HistoryRow]
-    compile_seconds: dict[str, float]
-    refused: dict[str, str]
+    rows: list[HistoryRow] = field(default_factory=list)
+    whole: dict[str, Whole] = field(default_factory=dict)
+    refused: dict[str, str] = field(default_factory=dict)
 
 
 def history(program: Program, versions: Sequence[XlaVersion], rounds: int, seconds: float, seed: int = 0) -> History:
     """Compile a program with each version and measure its kernels side by side in this process."""
-    found = History(program.name, [], {}, {})
+    found = History(program.name)
+    inputs = list(program.inputs or drawn_inputs(program.module, seed))
+    expected = evaluate(program.module, inputs)
     with TemporaryDirectory(prefix="testbed-history-") as folder:
         made: dict[str, XlaProgram] = {}
         for version in versions:
             place = Path(folder) / version.version
             try:
-                found.compile_seconds[version.version] = dump_with(version, program.module, place)
+                ran = run_with(version, program.module, inputs, RUNS)
+                found.whole[version.version] = Whole(ran.compile_seconds, ran.seconds, farthest(ran.results, expected))
+                dump_with(version, program.module, place)
                 made[version.version] = read_program(one_module(place))
                 if not made[version.version].matches.found:
                     found.refused[version.version] = "XLA makes one function of the program, no kernels"
@@ -101,7 +117,7 @@ def _row(sides: Sides, rounds: int, seconds: float, seed: int) -> HistoryRow:
         try:
             flags = Flags.parse("xla-old" if xla.generation == "old" else "xla-new")
             executable = compile_program(alone, flags, CompileOptions())
-            far = max((distance(r, e) for r, e in zip(executable.execute(inputs), expected, strict=True)), default=0.0)
+            far = farthest(executable.execute(inputs), expected)
         except TestbedError as error:
             row.cells[version] = Cell(kernel.emitter, kernel.symbol, None, 0.0, str(error.message))
             continue

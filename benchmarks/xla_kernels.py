@@ -22,7 +22,7 @@ from ..migration.compile import compile_program
 from ..migration.flags import Flags
 from ..migration.xla_programs import XlaProgram
 from ..xla_kernels.kernels import XlaKernel
-from .compare import aligned
+from .contestants import aligned
 from .kernel_loop import Repeat, kernel_loop
 from .paired import race
 from .xla_inputs import drawn_inputs, ulp_distance
@@ -76,7 +76,17 @@ class ProgramRow:
 
 def key_of(i: Instruction) -> Hashable:
     """Equal for kernels that compute the same on arrays of equal shapes."""
-    return instruction_key(i, tuple(o.shape for o in i.operands))
+    inner = unwrapped(i)
+    return instruction_key(inner, tuple(o.shape for o in inner.operands))
+
+
+def unwrapped(i: Instruction) -> Instruction:
+    """The op in a fusion of one op: newer versions of XLA wrap one (wrapped_reduce), older ones leave it as it is."""
+    if i.opcode is not Op.FUSION:
+        return i
+    body = i.called()[0]
+    alone = len(body.instructions) == len(body.parameters) + 1 and body.root.operands == body.parameters
+    return body.root if alone else i
 
 
 def opcode_of(i: Instruction) -> str:
@@ -115,7 +125,7 @@ def measure_kernel(
         except TestbedError as error:
             refused[stack] = str(error.message)
             continue
-        ulps[stack] = max((distance(r, e) for r, e in zip(results, expected, strict=True)), default=0.0)
+        ulps[stack] = farthest(results, expected)
         repeat = kernel_loop(executable, inputs)
         if repeat is not None:
             runs[stack] = repeat, count_of(repeat, seconds)
@@ -160,6 +170,11 @@ def native(
     results = executable.execute(inputs)
     outputs = executable.execute(inputs)
     return lambda: executable.execute(inputs, outputs=outputs), results
+
+
+def farthest(results: Sequence[np.ndarray], expected: Sequence[np.ndarray]) -> float:
+    """The largest distance of any result."""
+    return max((distance(np.asarray(r), e) for r, e in zip(results, expected, strict=True)), default=0.0)
 
 
 def distance(actual: np.ndarray, expected: np.ndarray) -> float:

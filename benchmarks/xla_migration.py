@@ -27,9 +27,9 @@ from ..hlo.errors import TestbedError
 from ..hlo.ir import Instruction
 from ..migration.programs import load_program
 from ..migration.xla_programs import XlaProgram, made_by_jaxlib
-from .compare import aligned
+from .contestants import aligned
 from .paired import race
-from .xla_kernels import OURS, KernelRow, ProgramRow, distance, key_of, measure_kernel, native
+from .xla_kernels import OURS, KernelRow, ProgramRow, farthest, key_of, measure_kernel, native
 from .xla_report import report
 
 GENERATIONS = ("old", "new")
@@ -63,10 +63,6 @@ def measure_program(program: Program, rounds: int, seconds: float) -> ProgramRow
 
 def _call(executable: XlaExecutable, arrays: Sequence[object]) -> Callable[[], object]:
     return lambda: executable.run(arrays)
-
-
-def farthest(results: Sequence[np.ndarray], expected: Sequence[np.ndarray]) -> float:
-    return max((distance(np.asarray(r), e) for r, e in zip(results, expected, strict=True)), default=0.0)
 
 
 def chosen(

@@ -26,7 +26,8 @@ def geomean(values: Iterable[float]) -> float:
     return math.exp(sum(logs) / len(logs)) if logs else math.nan
 
 
-def _table(heads: Sequence[str], rows: Iterable[Sequence[object]]) -> str:
+def markdown(heads: Sequence[str], rows: Iterable[Sequence[object]]) -> str:
+    """A table; numbers with two digits behind the point."""
     lines = [f"| {' | '.join(heads)} |", f"|{'---|' * len(heads)}"]
     return "\n".join([*lines, *(f"| {' | '.join(map(_cell, row))} |" for row in rows)])
 
@@ -71,7 +72,7 @@ def _counts(programs: Sequence[ProgramRow]) -> str:
         "as far from jaxlib's new as jaxlib",
     )
     refused = [f"- {row.program}: {stack}: {why}" for row in programs for stack, why in row.refused.items()]
-    return "\n\n".join(["## Kernels\n\n" + _table(heads, rows), *(["\n".join(refused)] if refused else [])])
+    return "\n\n".join(["## Kernels\n\n" + markdown(heads, rows), *(["\n".join(refused)] if refused else [])])
 
 
 def _by(rows: Iterable[KernelRow], name: str) -> dict[str, list[KernelRow]]:
@@ -107,7 +108,7 @@ def _parity(kernels: Sequence[KernelRow]) -> str:
         "Distances from the evaluator in representable values, on drawn inputs: the worst element of a kernel, "
         "as the median and the largest over all kernels. Sums and sines near 0 make single ones large."
     )
-    return f"## Parity by emitter\n\n{note}\n\n{_table(heads, rows)}"
+    return f"## Parity by emitter\n\n{note}\n\n{markdown(heads, rows)}"
 
 
 def _middle(values: Sequence[float]) -> str:
@@ -136,7 +137,7 @@ def _same(kernels: Sequence[KernelRow]) -> str:
         "The same computation on the same shapes, once by each generation; objects as XLA compiled them. *equal bits*: "
         "both are equally far from the evaluator."
     )
-    return f"## Old against new\n\n{note}\n\n{_table(heads, rows)}"
+    return f"## Old against new\n\n{note}\n\n{markdown(heads, rows)}"
 
 
 def _pair_row(name: str, pairs: Sequence[tuple[KernelRow, KernelRow]]) -> tuple[object, ...]:
@@ -170,7 +171,7 @@ def _ours(kernels: Sequence[KernelRow]) -> str:
         "XLA's IR by our LLVM",
     )
     note = "Time as a multiple of XLA's object for the same fusion, geometric means."
-    return f"## Ours against XLA's kernels\n\n{note}\n\n{_table(heads, rows)}"
+    return f"## Ours against XLA's kernels\n\n{note}\n\n{markdown(heads, rows)}"
 
 
 def _whole(programs: Sequence[ProgramRow]) -> str:
@@ -186,7 +187,7 @@ def _whole(programs: Sequence[ProgramRow]) -> str:
         "A run, relative to jaxlib with its new emitters. `xla-old` and `xla-new` are XLA's kernels in this package's "
         "runtime."
     )
-    return f"## Whole programs\n\n{note}\n\n{_table(heads, [*rows, ('geometric mean', '', *mean)])}"
+    return f"## Whole programs\n\n{note}\n\n{markdown(heads, [*rows, ('geometric mean', '', *mean)])}"
 
 
 def _metadata(kernels: Sequence[KernelRow]) -> str:
@@ -204,4 +205,4 @@ def _metadata(kernels: Sequence[KernelRow]) -> str:
         )
     heads = ("emitter", "kernels", "lines a kernel", *METADATA)
     note = "What the emitters tell LLVM, per 100 lines of IR before its passes."
-    return f"## IR: size and metadata\n\n{note}\n\n{_table(heads, rows)}"
+    return f"## IR: size and metadata\n\n{note}\n\n{markdown(heads, rows)}"

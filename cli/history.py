@@ -8,7 +8,7 @@ import click
 
 from .json_output import json_option
 from .output import say, table, wrapped
-from .params import MODULE
+from .params import FILE, MODULE
 from .pinning import pin, pin_option
 from .programs import complain, each_program
 
@@ -23,7 +23,7 @@ if TYPE_CHECKING:
 @click.option(
     "--jaxlib",
     "versions",
-    default="0.5.3,0.7.2,0.10.2,0.12",
+    default="0.4.30,0.5.3,0.7.2,0.10.2,0.12",
     show_default=True,
     help="Versions, oldest first. Each is installed by pip into a folder of the user's cache when first used.",
 )
@@ -35,10 +35,17 @@ if TYPE_CHECKING:
     show_default=True,
     help="Seconds per kernel and round.",
 )
+@click.option("-o", "--output", metavar="FILE", type=FILE, help="Also write a page of Markdown: docs/xla-history.md.")
 @pin_option
 @json_option("the kernels")
 def command(
-    modules: tuple[str, ...], versions: str, rounds: int, seconds: float, pinned: int | None, as_json: bool
+    modules: tuple[str, ...],
+    versions: str,
+    rounds: int,
+    seconds: float,
+    output: str | None,
+    pinned: int | None,
+    as_json: bool,
 ) -> int:
     """Compile MODULEs with several versions of XLA:CPU. Prints, for each kernel and version, the emitter that made it,
     its time here, and its distance from the evaluator in representable values.
@@ -59,15 +66,26 @@ def command(
     if not found:
         raise InputError("no version of jaxlib is there", remedy="give versions as --jaxlib 0.7.2,0.10.2")
 
+    histories: list[History] = []
+
     def one(_: str, program: Program) -> tuple[int, dict[str, Any]]:
         from ..benchmarks.xla_history import history
 
         made = history(program, found, rounds, seconds)
+        histories.append(made)
         if not as_json:
             _print(made, [version.version for version in found])
         return (1 if missing else 0), _body(made, missing)
 
-    return each_program("history", modules, one, as_json)
+    status = each_program("history", modules, one, as_json)
+    if output is not None:
+        from pathlib import Path
+
+        from ..benchmarks.xla_history_report import document
+        from ..formats.whole_files import write_text
+
+        write_text(Path(output), document(histories, [version.version for version in found]))
+    return status
 
 
 def _provided(version: str) -> XlaVersion:
@@ -89,8 +107,12 @@ def _print(made: History, versions: list[str]) -> None:
         say(table(columns, rows))
     for version, why in made.refused.items():
         say(wrapped(f"{version}: {why}"))
-    times = ", ".join(f"{version} {seconds:.2f}" for version, seconds in made.compile_seconds.items())
-    say(wrapped(f"{made.program}: {len(made.rows)} computations; XLA's compile seconds: {times or 'none'}"))
+    for version, whole in made.whole.items():
+        say(
+            f"{version}: whole program {whole.seconds * 1e6:.4g} us in jaxlib, {whole.ulp:.3g} ulp, "
+            f"compiled in {whole.compile_seconds:.2f} s"
+        )
+    say(f"{made.program}: {len(made.rows)} computations")
 
 
 def _text(cell: Cell | None) -> str:
@@ -123,6 +145,9 @@ def _body(made: History, missing: dict[str, str]) -> dict[str, Any]:
             }
             for row in made.rows
         ],
-        "compile_seconds": [{"version": v, "seconds": s} for v, s in made.compile_seconds.items()],
+        "whole": [
+            {"version": v, "compile_seconds": w.compile_seconds, "seconds": w.seconds, "ulp": w.ulp}
+            for v, w in made.whole.items()
+        ],
         "refused": [{"version": v, "reason": why} for v, why in {**missing, **made.refused}.items()],
     }

@@ -47,10 +47,10 @@ class Profiled:
 
 def subjects_of(modules: Sequence[str], emitters: str | None) -> list[Subject]:
     """Each module on each stack. emitters: names of stacks with commas between them, or flags."""
-    from ..migration.flags import STACK_NAMES
+    from ..migration.flags import STACK_NAMES, XLA_STACKS
 
     names = [name.strip() for name in emitters.split(",")] if emitters is not None else []
-    several = len(names) > 1 and all(name in STACK_NAMES for name in names)
+    several = len(names) > 1 and all(name in (*STACK_NAMES, *XLA_STACKS) for name in names)
     chosen: Sequence[str | None] = list(dict.fromkeys(names)) if several else [emitters]
     for flags in chosen:
         if flags in ("evaluator", "xla", "optimized"):
@@ -96,15 +96,15 @@ def _refuse_flags(subject: Subject, what: str) -> None:
 def _of_module(subject: Subject, options: Options) -> Profiled:
     from ..backends.base import CompileOptions
     from ..backends.host.profiled import profiled
-    from ..migration import Flags, emit_for
-    from ..migration.compile import compile_program
+    from ..migration import Flags
+    from ..migration.compile import compile_program, emitters_of
     from ..migration.programs import load_program
 
     flags = Flags.parse(subject.emitters or DEFAULT)
     program = load_program(subject.spec)
     compiling = CompileOptions(host_program=options.host_program)
     executable = compile_program(program, flags, compiling)
-    forms = profiled(executable, emit_for(flags), compiling)
+    forms = profiled(executable, emitters_of(program, flags, compiling), compiling)
     return _measured(program, subject.emitters or DEFAULT, forms, options)
 
 
@@ -121,10 +121,11 @@ def _of_file(subject: Subject, options: Options) -> Profiled:
 
 
 def _measured(program: HasInputs, emitters: str, forms: Forms, options: Options) -> Profiled:
+    from ..benchmarks.contestants import aligned
     from ..benchmarks.counted import counted
     from ..benchmarks.profiles import measure, report
 
-    values = options.inputs.values(program, expected=False).inputs
+    values = [aligned(x) for x in options.inputs.values(program, expected=False).inputs]
     measured = measure(forms, values, options.iterations)
     made = report(program.name, emitters, forms, measured)
     if options.counters:

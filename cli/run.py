@@ -190,7 +190,7 @@ def _prepared(
         shadowed = None
         if plain is not None:
             plain.run(values.inputs)  # the first run prepares the next ones
-            shadowed = shadowed_of(prepared, result, run_prepared(plain, values.inputs), Path(findings))
+            shadowed = shadowed_of(prepared, result, run_prepared(plain, values.inputs), Path(findings), emitters)
         return Iteration(values.origin, values.inputs, done, ONE_DEVICE, *times, made, found, shadowed)
 
     return run

@@ -67,22 +67,26 @@ AGREED = "no result differs beyond its bounds"
 
 def prepare_plain(program: Program, emitters: str, host_program: str) -> Prepared:
     """The program without shadow kernels: the stack whose results count, wherever the flags say shadow."""
+    from ..migration.flags import Flags
     from ..migration.stacks import prepare
 
-    return prepare("legacy", program, emitters.replace("shadow", "legacy"), False, host_program)
+    return prepare("legacy", program, str(Flags.parse(emitters).without_shadows), False, host_program)
 
 
-def shadowed_of(prepared: Prepared, run: Run, plain: Run, folder: Path) -> Shadowed | None:
+def shadowed_of(prepared: Prepared, run: Run, plain: Run, folder: Path, emitters: str) -> Shadowed | None:
     """What the last run found; None for a program without shadow kernels. folder: receives findings."""
     from ..differential.shadow import write_mismatch
+    from ..migration.choose import pair_of
+    from ..migration.flags import Flags
 
+    flags = Flags.parse(emitters)
     if not prepared.executable.has_shadows:
         return None
     report = prepared.executable.shadow_report()
     ratio = run.run_seconds / max(plain.run_seconds, 1e-9)
     judged = []
     for mismatch in report.mismatches:
-        found, place = write_mismatch(folder, mismatch)
+        found, place = write_mismatch(folder, mismatch, pair_of(flags, mismatch.kernel))
         judged.append(Judged(mismatch.kernel.name, found.sentence, None if place is None else str(place)))
     return Shadowed(report, ratio, tuple(judged))
 

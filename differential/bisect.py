@@ -11,17 +11,17 @@ from typing import Any
 
 import numpy as np
 
-from ..hlo.ir import Module
+from ..hlo.ir import Instruction, Module
 from ..hlo.opcodes import Op
 from ..migration.choose import STRUCTURE
-from ..migration.flags import STACK_NAMES
+from ..migration.flags import STACK_NAMES, Flags
 from ..passes.fuel import Fuel, limited
 from ..passes.pipeline import complete, default_passes, select
 from .child import Child
 from .finding import Finding
 from .outcome import Outcome
 from .preserving import Meaning, find_rewrite
-from .setting import Setting, is_compiled, other_stack, plan_of_setting
+from .setting import Setting, is_compiled, other_stack, plan_of_setting, xla_of_setting
 
 LIMIT = 30.0
 """Seconds that a stack has for an experiment."""
@@ -138,12 +138,12 @@ class _Bisector:
         if shared or self._shows(f"{other} in place of {self.stack}", other, self.setting):
             where = "thunks, plan or what else the stacks share below the passes"
             return self._conclude("thunks", f"both stacks are wrong, the passes are right: suspect {where}")
-        for fusion in (False, True):
+        for fusion in (True,) if Flags.parse(self.stack).xla else (False, True):
             setting = replace(self.setting, fusion=fusion)
             alone = "each op a kernel of its own" if not fusion else "fused as usual"
             if not self._shows(alone, self.stack, setting):
                 continue
-            kernels = self.child.call(kernels_of, self.case.module, setting, limit_s=self.limit)
+            kernels = self.child.call(kernels_of, self.case.module, setting, self.stack, limit_s=self.limit)
             if not isinstance(kernels, str):
                 return self._guilty_kernel(kernels, setting, other)
         return self._conclude(self.stack, f"{self.stack} is wrong with its own fusions only, not kernel by kernel")
@@ -194,12 +194,16 @@ IDLE = STRUCTURE | {Op.BITCAST}
 """Ops of a kernel's body that compute nothing."""
 
 
-def kernels_of(module: Module, setting: Setting) -> list[Kernel]:
-    """The kernels of the module's plan, in order."""
-    found = []
-    for request in plan_of_setting(module, setting).kernels:
-        members = request.body.instructions if request.body is not None else (request.instruction,)
-        ops = dict.fromkeys(i.opcode.value for i in members if i.opcode not in IDLE)
-        types = dict.fromkeys(s.dtype.value for i in members for _, s in i.shape.leaves())
-        found.append(Kernel(request.name, tuple(ops) or (request.instruction.opcode.value,), tuple(types)))
-    return found
+def kernels_of(module: Module, setting: Setting, stack: str = STACK_NAMES[0]) -> list[Kernel]:
+    """The kernels of the module's plan for a stack, in order; XLA's by its instructions."""
+    flags = Flags.parse(stack)
+    if flags.xla:
+        return [_kernel(i.name, i) for i in xla_of_setting(module, flags, setting).instructions]
+    return [_kernel(request.name, request.instruction) for request in plan_of_setting(module, setting).kernels]
+
+
+def _kernel(name: str, instruction: Instruction) -> Kernel:
+    members = instruction.called()[0].instructions if instruction.opcode is Op.FUSION else (instruction,)
+    ops = dict.fromkeys(i.opcode.value for i in members if i.opcode not in IDLE)
+    types = dict.fromkeys(s.dtype.value for i in members for _, s in i.shape.leaves())
+    return Kernel(name, tuple(ops) or (instruction.opcode.value,), tuple(types))

@@ -24,7 +24,7 @@ from ..hlo.errors import InputError, TestbedError
 from ..hlo.ir import Module
 from ..migration.compile import compile_module
 from ..migration.flags import Flags
-from ..migration.programs import load_program
+from ..migration.programs import load_program, plan_of
 from ..migration.stacks import STACKS as KNOWN
 from .outcome import STACKS, Outcome, OutcomeKind
 from .setting import USUAL, Setting, is_compiled
@@ -150,13 +150,14 @@ def read_finding(folder: Path) -> Finding:
 def case_of(program: Program, stacks: Sequence[str] = STACKS, seed: int | None = None) -> Finding:
     """A program as a case that was not judged yet; its inputs are made from a seed if none came with it.
 
-    Raises InputError for a program in LHLO, whose plan no other module has.
+    Raises InputError for a program in LHLO, whose plan no other module has, and for a folder of XLA's kernels.
     """
     from .fake_inputs import fake_inputs
 
     if program.plan is not None:
         remedy = "write its HLO with testbed convert, or compare it with testbed diff"
-        raise InputError(f"{program.name}: a program in LHLO is no case", remedy=remedy)
+        what = "a program in LHLO" if plan_of(program) is not None else "a folder of XLA's kernels"
+        raise InputError(f"{program.name}: {what} is no case", remedy=remedy)
     if program.inputs is not None and seed is None:
         return Finding(program.text, program.module, program.inputs, tuple(stacks))
     made = fake_inputs(program.module, seed or 0)

@@ -18,8 +18,9 @@ from ..formats.text.printer import print_module
 from ..hlo.ir import Module
 from ..hlo.shapes import Shape
 from ..migration.choose import emit_first, emit_for
-from ..migration.flags import STACK_NAMES, Flags
+from ..migration.flags import STACK_NAMES, XLA_STACKS, Flags
 from ..migration.stacks import STACKS, prepare
+from ..migration.xla_programs import XlaProgram, xla_program
 from ..passes.pipeline import FUSED, PASSES, PipelineOptions, default_passes
 from ..planning.allocation import POOL_ALIGNMENT
 from ..planning.plan import Plan
@@ -29,9 +30,9 @@ from ..planning.planner import PlanOptions, plan
 @dataclass(frozen=True)
 class Setting:
     """cache: use the cache of objects on disk. red_zones: run kernels between guard bytes. host_program: how kernels
-    are called. threads: that may work at a kernel. fusion: False leaves each op a kernel of its own. reuse: False gives
-    every value memory of its own. kernels: the first N are of the stack; the other stack emits the rest. optimized: as
-    of EmitOptions.
+    are called. threads: that may work at a kernel. fusion: False leaves each op a kernel of its own, but for XLA's
+    fusions. reuse: False gives every value memory of its own. kernels: the first N are of the stack; the other stack
+    emits the rest. optimized: as of EmitOptions.
     """
 
     cache: bool = True
@@ -72,8 +73,12 @@ def execute(
         return prepare(stack, Program(module.name, text, module)).run(inputs)
     flags = Flags.parse(stack)
     with on_threads(setting.threads):
-        plan = planned() if planned is not None else plan_of_setting(module, setting)
-        executable = HostCompiler().compile(plan, _emitters(plan, flags, setting), setting.options())
+        if flags.xla:
+            plan, emitters = _xla_plan(module, flags, setting)
+        else:
+            plan = planned() if planned is not None else plan_of_setting(module, setting)
+            emitters = _emitters(plan, flags, setting)
+        executable = HostCompiler().compile(plan, emitters, setting.options())
         executable.program = module
         return executable.execute(inputs, _spoiled(module))
 
@@ -115,9 +120,25 @@ def _emitters(made: Plan, flags: Flags, setting: Setting) -> EmitFor:
     return emit_first(flags, names, Flags.parse(other_stack(str(flags))))
 
 
+def xla_of_setting(module: Module, flags: Flags, setting: Setting) -> XlaProgram:
+    """The module as XLA schedules it, with the kernels of the stack of XLA's that the flags name."""
+    return xla_program(Program(module.name, print_module(module), module), flags.xla, setting.cache)
+
+
+def _xla_plan(module: Module, flags: Flags, setting: Setting) -> tuple[Plan, EmitFor]:
+    """XLA's plan. The first N kernels are those of the first N instructions of XLA's program."""
+    xla = xla_of_setting(module, flags, setting)
+    if setting.kernels is None:
+        return xla.plan(flags, setting.options(), reuse=setting.reuse), xla.emit_for(flags)
+    names = {i.name for i in list(xla.instructions)[: setting.kernels]}
+    first, rest = xla.emit_for(flags), emit_for(Flags.parse(other_stack(str(flags))))
+    made = xla.plan(flags, setting.options(), names, setting.reuse)
+    return made, lambda request: (first if xla.name_of(request.instruction) in names else rest)(request)
+
+
 def is_compiled(stack: str) -> bool:
     """Whether a stack is flags of a compiled run."""
-    return stack in STACK_NAMES or stack not in STACKS
+    return stack in (*STACK_NAMES, *XLA_STACKS) or stack not in STACKS
 
 
 def other_stack(flags: str) -> str:

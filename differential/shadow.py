@@ -30,22 +30,26 @@ def tolerances(kernel: KernelRequest) -> list[tuple[int, int]]:
     ]
 
 
-def judged(mismatch: Mismatch) -> tuple[Module, list[np.ndarray], Outcome]:
-    """The kernel alone on what it read, and the outcome of both results beside the evaluator's."""
+def judged(
+    mismatch: Mismatch, stacks: tuple[str, str] = ("legacy", "mlir")
+) -> tuple[Module, list[np.ndarray], Outcome]:
+    """The kernel alone on what it read, and the outcome of both results beside the evaluator's. stacks: of these."""
     module = standalone(mismatch.kernel.instruction, mismatch.kernel.name)
     given = dict(zip(mismatch.kernel.instruction.operands, mismatch.operands, strict=True))
     inputs = list(given.values())
     runs = {
         "evaluator": run_stack(module, inputs, "evaluator"),
-        "legacy": Run(RunKind.RAN, mismatch.ours),
-        "mlir": Run(RunKind.RAN, mismatch.theirs),
+        stacks[0]: Run(RunKind.RAN, mismatch.ours),
+        stacks[1]: Run(RunKind.RAN, mismatch.theirs),
     }
     return module, inputs, concluded(module, inputs, runs)
 
 
-def write_mismatch(folder: Path, mismatch: Mismatch) -> tuple[Outcome, Path | None]:
+def write_mismatch(
+    folder: Path, mismatch: Mismatch, stacks: tuple[str, str] = ("legacy", "mlir")
+) -> tuple[Outcome, Path | None]:
     """Judge a mismatch. If it is one, write it as a finding below the folder, unless it is there already."""
-    module, inputs, found = judged(mismatch)
+    module, inputs, found = judged(mismatch, stacks)
     if not found.is_finding:
         return found, None
     data = b"".join(np.ascontiguousarray(x).tobytes() for x in (*inputs, *mismatch.ours, *mismatch.theirs))

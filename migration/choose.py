@@ -14,7 +14,7 @@ from ..hlo.ir import Instruction
 from ..hlo.library.calls import LIBRARY, is_foreign, is_sealed
 from ..hlo.opcodes import Op
 from ..planning.plan import KernelRequest
-from .flags import DEFAULT, FORMS, SHADOW, STACK_NAMES, FlagError, Flags
+from .flags import DEFAULT, FORMS, SHADOW, STACK_NAMES, XLA_SHADOWS, XLA_STACKS, FlagError, Flags
 from .units import BACK_ENDS, pairs_of
 
 ROOMS: dict[str, str] = {
@@ -54,6 +54,11 @@ def choose(flags: Flags, request: KernelRequest) -> str:
     return SHADOW if stacks == {SHADOW, "mlir"} else DEFAULT
 
 
+def pair_of(flags: Flags, request: KernelRequest) -> tuple[str, str]:
+    """The stacks of a request that runs on two: whose results count, and whose are compared with them."""
+    return XLA_SHADOWS.get(choose(flags, request), (DEFAULT, STACK_NAMES[1]))
+
+
 def stacks_of(flags: Flags, instruction: Instruction) -> set[str]:
     """The stacks that the flags give to an unnested op, or to the ops of a fusion's body."""
     members = _members(instruction) or [instruction]
@@ -87,6 +92,7 @@ def present() -> tuple[str, ...]:
 
 def emitter(name: str) -> Emitter:
     """A stack by its name in ROOMS. Raises FlagError if its room is not there any more."""
+    assert name not in XLA_STACKS and name not in XLA_SHADOWS, "these depend on the program: emit_for is given them"
     if name == SHADOW:
         return replace(emitter(DEFAULT), shadow=replace(emitter("mlir"), name=SHADOW))
     room = _imported(name, ROOMS[name])
@@ -106,16 +112,17 @@ def _imported(name: str, path: str) -> ModuleType:
     return import_module(path, __package__)
 
 
-def emit_for(flags: Flags, xla: Emitter | None = None) -> EmitFor:
+def emit_for(flags: Flags, xla: Emitter | None = None, beside: Emitter | None = None) -> EmitFor:
     """The flags as the function that a back end takes. A stack without kernels is never imported. xla: of the sealed
-    kernels.
+    kernels. beside: XLA's, as the shadow of kernels of ours.
     """
     loaded: dict[str, Emitter] = {} if xla is None else {flags.xla: xla}
 
     def choose_emitter(request: KernelRequest) -> Emitter:
         name = choose(flags, request)
         if name not in loaded:
-            loaded[name] = emitter(name)
+            is_pair = beside is not None and name in XLA_SHADOWS
+            loaded[name] = replace(emitter(XLA_SHADOWS[name][0]), shadow=beside) if is_pair else emitter(name)
         return loaded[name]
 
     return choose_emitter

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from ..backends.base import CompileOptions
+from ..backends.base import CompileOptions, EmitFor
 from ..backends.host.compiler import HostCompiler, Stopwatch
 from ..formats.program import Program
 from ..formats.text.printer import print_module
@@ -12,7 +12,7 @@ from ..hlo.ir import Module
 from .choose import emit_for
 from .flags import OTHERS, Flags
 from .programs import plan_of
-from .xla_programs import compile_xla
+from .xla_programs import compile_xla, xla_program
 
 if TYPE_CHECKING:
     from ..backends.host.ahead import AheadOptions
@@ -47,6 +47,13 @@ def compile_program(
     if plan is None:
         return compile_module(program.module, flags, options)
     return HostCompiler().compile(plan, emit_for(flags or Flags()), options or CompileOptions())
+
+
+def emitters_of(program: Program, flags: Flags, options: CompileOptions | None = None) -> EmitFor:
+    """The emitters with which `compile_program` compiles a program."""
+    if not flags.xla:
+        return emit_for(flags)
+    return xla_program(program, flags.xla, (options or CompileOptions()).cache is not None).emit_for(flags)
 
 
 def compile_program_ahead(program: Program, flags: Flags, options: AheadOptions) -> dict[str, bytes]:

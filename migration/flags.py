@@ -26,7 +26,11 @@ from .units import CLASSES, ELEMENTAL, UNITS
 DEFAULT = "legacy"
 LEDGER = "ledger"
 
+XLA_SHADOWS = {f"{ours}+{xla}": (ours, xla) for ours in STACK_NAMES for xla in XLA_STACKS}
+"""A stack of ours, whose results count, and a stack of XLA's beside it, whose results are compared with them."""
+
 WORDS = (*STACK_NAMES, SHADOW, *FORMS, *OTHERS, *XLA_STACKS)
+"""Of one stack each, or of both of ours."""
 
 FAMILIES: dict[str, frozenset[Op]] = {
     "elementwise": frozenset(opcodes([Family.UNARY, Family.BINARY, Family.TERNARY, Family.CONVERT])),
@@ -97,13 +101,30 @@ class Flags:
         return ",".join([self.default, *(f"{rule.key}={rule.stack}" for rule in self.rules)])
 
     @property
+    def _words(self) -> tuple[str, ...]:
+        return (self.default, *(rule.stack for rule in self.rules))
+
+    @property
     def has_shadows(self) -> bool:
-        """Whether some ops run on both stacks."""
-        return SHADOW in (self.default, *(rule.stack for rule in self.rules))
+        """Whether some ops run on two stacks."""
+        return SHADOW in self._words or self.has_xla_shadows
+
+    @property
+    def without_shadows(self) -> Flags:
+        """The flags of the stacks whose results count."""
+        alone = {SHADOW: DEFAULT, **{word: ours for word, (ours, _) in XLA_SHADOWS.items()}}
+        rules = tuple(FlagRule(rule.key, alone.get(rule.stack, rule.stack)) for rule in self.rules)
+        return Flags(alone.get(self.default, self.default), rules)
+
+    @property
+    def has_xla_shadows(self) -> bool:
+        """Whether some ops run on a stack of XLA's beside one of ours."""
+        return any(word in XLA_SHADOWS for word in self._words)
 
     @property
     def _xla_stacks(self) -> frozenset[str]:
-        return frozenset({self.default, *(rule.stack for rule in self.rules)}) & frozenset(XLA_STACKS)
+        named = frozenset(XLA_SHADOWS[word][1] if word in XLA_SHADOWS else word for word in self._words)
+        return named & frozenset(XLA_STACKS)
 
     @property
     def xla(self) -> str:
@@ -139,7 +160,7 @@ def _dtypes(word: str) -> frozenset[DType]:
 def _rule(word: str, text: str) -> FlagRule:
     key, equals, stack = (part.strip() for part in word.partition("="))
     if not equals:
-        if word in WORDS:
+        if word in (*WORDS, *XLA_SHADOWS):
             raise FlagError(f"{word!r} must come first in {text!r}", remedy="one stack, then opcode=stack rules")
         raise FlagError(f"{word!r} in {text!r} is not of the form key=stack", remedy=_near(word, WORDS))
     ops, colon, types = key.partition(":")
@@ -154,8 +175,9 @@ def _rule(word: str, text: str) -> FlagRule:
 
 
 def _stack(word: str, text: str) -> str:
-    if word not in WORDS:
-        raise FlagError(f"unknown stack {word!r} in {text!r}", remedy=_near(word, WORDS))
+    if word not in (*WORDS, *XLA_SHADOWS):
+        known = [*WORDS, *(XLA_SHADOWS if "+" in word else ())]
+        raise FlagError(f"unknown stack {word!r} in {text!r}", remedy=_near(word, known))
     return word
 
 

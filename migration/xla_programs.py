@@ -10,27 +10,30 @@ import hashlib
 import os
 import shutil
 import tempfile
+from collections.abc import Collection, Iterator
 from dataclasses import dataclass, field, replace
 from functools import cached_property
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from ..backends.base import CompileOptions, Emitter
+from ..backends.base import CompileOptions, EmitFor, Emitter
 from ..formats.files import load_module
 from ..formats.whole_files import write_folder
 from ..hlo.errors import InputError
 from ..hlo.ir import Computation, Instruction, Module
+from ..hlo.library.calls import is_sealed
 from ..hlo.opclasses import CONTROL_PREDECESSORS
 from ..hlo.opcodes import Op
 from ..planning.plan import Plan
+from ..xla_kernels.beside import Beside
 from ..xla_kernels.emission import Code, XlaEmitter
 from ..xla_kernels.folder import DumpFiles, one_module
 from ..xla_kernels.kernels import REMAKE, KernelFiles, read_file, read_kernels
-from ..xla_kernels.match import Matches, match_kernels
-from ..xla_kernels.seal import seal
+from ..xla_kernels.match import Matches, kernels_of, match_kernels
+from ..xla_kernels.seal import SEALED, seal
 from ..xla_kernels.slices import read_slices
-from .choose import stacks_of
-from .flags import Flags
+from .choose import emit_for, stacks_of
+from .flags import SHADOW, Flags
 
 if TYPE_CHECKING:
     from ..backends.host.executable import HostExecutable
@@ -60,26 +63,50 @@ class XlaProgram:
         emitters = {kernel.emitter for kernel in self.kernels.kernels.values()}
         return "new" if emitters & NEW else "old" if emitters & OLD else ""
 
+    @property
+    def instructions(self) -> Iterator[Instruction]:
+        """The instructions of the host program that compute something, in order; their names are unique."""
+        return kernels_of(self.module)
+
+    def name_of(self, i: Instruction) -> str:
+        """The name in XLA's module of an instruction of a plan, which may be sealed."""
+        return i.name.removesuffix(SEALED) if is_sealed(i) else i.name
+
     def emitter(self, stack: str) -> Emitter:
         """The stack of this program's sealed kernels. Raises InputError if they are of the other generation."""
+        made = self._emitter(stack)
+        return Emitter(stack, made.emit, made.unsupported, alone=True)
+
+    def _emitter(self, stack: str) -> XlaEmitter:
         generation = stack.split("-")[1]
         if self.generation not in ("", generation):
             raise InputError(
                 f"{self.files.folder}: these are kernels of XLA's {self.generation} emitters",
                 remedy=f"use --emitters {stack.replace(generation, self.generation)}",
             )
-        made = XlaEmitter(self.kernels, Code.IR if stack.endswith("-ir") else Code.OBJECT)
-        return Emitter(stack, made.emit, made.unsupported, alone=True)
+        return XlaEmitter(self.kernels, Code.IR if stack.endswith("-ir") else Code.OBJECT)
 
-    def plan(self, flags: Flags, options: CompileOptions) -> Plan:
-        """The plan of XLA's module, whose kernels are sealed where all their ops are XLA's by the flags."""
+    def emit_for(self, flags: Flags) -> EmitFor:
+        """The emitters of a plan of this program, by the same flags."""
+        made = self._emitter(flags.xla)
+        xla, beside = Emitter(flags.xla, made.emit, made.unsupported, alone=True), Beside(made, self.matches)
+        return emit_for(flags, xla, replace(xla, name=SHADOW, emit=beside.emit, unsupported=beside.unsupported))
+
+    def plan(
+        self, flags: Flags, options: CompileOptions, only: Collection[str] | None = None, reuse: bool = True
+    ) -> Plan:
+        """The plan of XLA's module, whose kernels are sealed where all their ops are XLA's by the flags.
+
+        only: names of instructions that may be sealed; None for all. reuse: as in PlanOptions; where XLA's kernels are
+        shadows, no values share memory, since their code was not compiled for that.
+        """
         from ..hlo.verify.verifier import verify
         from ..passes.pipeline import PipelineOptions
         from ..planning.allocation import POOL_ALIGNMENT
         from ..planning.planner import PlanOptions, plan
 
         def chosen(i: Instruction) -> bool:
-            return stacks_of(flags, i) == {flags.xla}
+            return stacks_of(flags, i) == {flags.xla} and (only is None or i.name in only)
 
         for i, why in self.matches.broken.items():
             if chosen(i):
@@ -89,7 +116,9 @@ class XlaProgram:
                 )
         sealed = seal(self.module, self.matches.found, chosen)
         verify(sealed)
-        return plan(sealed, PlanOptions(PipelineOptions(devices=options.devices), alignment=POOL_ALIGNMENT))
+        passes = PipelineOptions(devices=options.devices)
+        reuse = reuse and not flags.has_xla_shadows
+        return plan(sealed, PlanOptions(passes, alignment=POOL_ALIGNMENT, reuse=reuse))
 
     def alone(self, i: Instruction) -> Program:
         """The program of one matched kernel: its operands are parameters, its results are the results."""
@@ -107,15 +136,18 @@ class XlaProgram:
         return as_program(XlaProgram(self.files, module, self.kernels, matches, self.held))
 
 
-def read_program(files: DumpFiles, held: Any = None) -> XlaProgram:
-    """The program in a folder of XLA's. Raises InputError, ParseError or VerificationError with the place."""
+def read_program(files: DumpFiles, held: Any = None, made_here: bool = False) -> XlaProgram:
+    """The program in a folder of XLA's. made_here: as of KernelFiles.
+
+    Raises InputError, ParseError or VerificationError with the place.
+    """
     from ..hlo.verify.verifier import verify
 
     path = files.scheduled
     module = load_module(read_file(path), str(path)).module
     verify(module)
     assignment = files.one("-buffer-assignment.txt")
-    kernels = read_kernels(files)
+    kernels = read_kernels(files, made_here)
     slices = read_slices(assignment) if assignment is not None else None
     return XlaProgram(files, module, kernels, match_kernels(module, kernels, slices), held)
 
@@ -137,14 +169,14 @@ def made_by_jaxlib(text: str, generation: str, cached: bool = True, mlir: bool =
     if not cached:
         held = tempfile.TemporaryDirectory(prefix="testbed-xla-")
         dump(text, generation, Path(held.name), mlir)
-        return read_program(one_module(Path(held.name)), held)
+        return read_program(one_module(Path(held.name)), held, made_here=True)
     folder = _cache() / _key(text, generation, mlir)
     if not folder.is_dir():
         with contextlib.suppress(FileExistsError):
             write_folder(folder, lambda work: dump(text, generation, work, mlir))
         _forget_oldest(folder.parent)
     os.utime(folder)
-    return read_program(one_module(folder))
+    return read_program(one_module(folder), made_here=True)
 
 
 def _cache() -> Path:
@@ -173,14 +205,13 @@ def _forget_oldest(cache: Path) -> None:
 def compile_xla(program: Program, flags: Flags, options: CompileOptions) -> HostExecutable:
     """Compile a program whose kernels are XLA's by the flags, as far as XLA has code for them."""
     from ..backends.host.compiler import HostCompiler, Stopwatch
-    from .choose import emit_for
 
     watch = Stopwatch()
     with watch.measure("xla"):
         xla = xla_program(program, flags.xla, options.cache is not None, options.keep_stages)
     with watch.measure("plan"):
         plan = xla.plan(flags, options)
-    executable = HostCompiler().compile(plan, emit_for(flags, xla.emitter(flags.xla)), options)
+    executable = HostCompiler().compile(plan, xla.emit_for(flags), options)
     executable.program = program.module
     executable.timings = {**watch.seconds, **executable.timings}
     return executable

@@ -8,17 +8,20 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
 from enum import Enum
+from pathlib import Path
 
 import llvmlite.binding as llvm
 
+from ..codegen.disassembly import assembly
 from ..codegen.errors import CodegenError
 from ..codegen.llvm import parse
-from ..codegen.options import EmitOptions, EmittedModule
+from ..codegen.options import EmitOptions, EmittedModule, Target
 from ..hlo.errors import InputError, UnsupportedError
 from ..hlo.library.calls import is_sealed
 from ..planning.plan import KernelRequest
 from .ir_text import adapted
-from .kernels import REMAKE, KernelFiles, XlaKernel, read_text
+from .kernels import REMAKE, KernelFiles, XlaKernel, read_file, read_text
+from .processor import NOT_PORTABLE, refused_ir
 from .seal import symbol_in, workgroups_in
 
 
@@ -59,6 +62,8 @@ class XlaEmitter:
             yield f"{kernel.symbol}.ll", kernel.ir_text
         if kernel.optimised is not None:
             yield f"{kernel.symbol}.optimized.ll", read_text(kernel.optimised)
+        if kernel.code is not None:
+            yield f"{kernel.symbol}.s", _assembly(kernel.code)
 
     def unsupported(self, requests: Sequence[KernelRequest]) -> list[UnsupportedError]:
         """One error for each request that has no code of XLA's."""
@@ -107,10 +112,20 @@ class XlaEmitter:
             if calls_private(text) and kernel.optimised is not None:
                 text = read_text(kernel.optimised)
             try:
-                self._texts[kernel.part] = adapted(text)
+                made = self._texts[kernel.part] = adapted(text)
             except ValueError as error:
                 raise InputError(f"{kernel.ir}: {error}", remedy=REMAKE) from None
+            if why := refused_ir(made, Target.host()):
+                raise InputError(f"{kernel.ir}: {why}", remedy=NOT_PORTABLE)
         return self._texts[kernel.part]
+
+
+def _assembly(path: Path) -> str:
+    """The code of an object as text, or why there is none."""
+    try:
+        return assembly(read_file(path))
+    except CodegenError as error:
+        return f"no assembly: {path}: {error}\n"
 
 
 def calls_private(text: str) -> bool:

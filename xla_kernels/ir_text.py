@@ -109,6 +109,10 @@ EDITS = (
     ),
     Edit("the attribute denormal_fpenv(…) is left out", _without(r" ?\bdenormal_fpenv\((?:[^()]|\([^()]*\))*\)")),
     Edit("the location target_mem of memory(…) is left out", _without(r", target_mem\d*: \w+")),
+    Edit(
+        "the processor is this one, whatever a function's attributes say",
+        _without(r' ?"target-(?:cpu|features)"="[^"]*"'),
+    ),
     Edit("constants f0x…, ±inf, ±qnan, ±nan(0x…) and decimals get the bits of their type", _constants),
 )
 

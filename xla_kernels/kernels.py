@@ -5,13 +5,13 @@ from __future__ import annotations
 import re
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
-from functools import cached_property
 from pathlib import Path
 
 from ..codegen.elf import ElfObject, read_object
 from ..codegen.errors import CodegenError
 from ..hlo.errors import InputError
 from .folder import DumpFiles
+from .processor import ELSEWHERE, refused_object
 
 REMAKE = "make the dump again into an empty folder"
 
@@ -47,19 +47,21 @@ class XlaKernel:
 
 @dataclass(frozen=True, eq=False)
 class KernelFiles:
-    """All kernels of a module's dump. defines: symbol of any kind → the object that defines it."""
+    """All kernels of a module's dump. defines: symbol of any kind → the object that defines it. made_here: by jaxlib on
+    this machine, so that its processor has what the objects need.
+    """
 
     files: DumpFiles
     kernels: Mapping[str, XlaKernel]
     defines: Mapping[str, Path]
     damaged: Mapping[Path, str]
-
-    @cached_property
-    def _objects(self) -> dict[Path, bytes]:
-        return {}
+    made_here: bool = False
 
     def objects_for(self, kernel: XlaKernel) -> list[bytes]:
-        """The object that defines a kernel, and those that define what it needs. Raises InputError."""
+        """The object that defines a kernel, and those that define what it needs.
+
+        Raises InputError for one that is missing or damaged, or that this machine cannot run.
+        """
         if kernel.code is None:
             raise InputError(f"{self.files.folder}: no object defines {kernel.symbol}", remedy=REMAKE)
         waiting, found = [kernel.code], dict[Path, bytes]()
@@ -69,11 +71,13 @@ class KernelFiles:
                 continue
             found[path] = data = read_file(path)
             needed = _read(path, data).global_symbols.undefined
+            if not self.made_here and (why := refused_object(data)):
+                raise InputError(f"{path}: {why}", remedy=ELSEWHERE)
             waiting += [self.defines[name] for name in needed if name in self.defines]
         return list(found.values())
 
 
-def read_kernels(files: DumpFiles) -> KernelFiles:
+def read_kernels(files: DumpFiles, made_here: bool = False) -> KernelFiles:
     """Every kernel of the files, from the IR and from the objects. Raises InputError for a file that is no text."""
     irs = {part: read_text(path) for part, path in files.parts["ir"].items()}
     defines: dict[str, Path] = {}
@@ -89,7 +93,7 @@ def read_kernels(files: DumpFiles) -> KernelFiles:
             continue  # what is no kernel in the IR is none: comparators of sorts
         for symbol in (name for name, at in defines.items() if at == path and name not in kernels):
             kernels[symbol] = XlaKernel(symbol, part, "", {}, None, None, path)
-    return KernelFiles(files, kernels, defines, damaged)
+    return KernelFiles(files, kernels, defines, damaged, made_here)
 
 
 def _in_text(files: DumpFiles, part: str, text: str, defines: Mapping[str, Path]) -> Iterator[XlaKernel]:

@@ -31,7 +31,7 @@ def seal(module: Module, found: Mapping[Instruction, Match], chosen: Callable[[I
             match = places.get((computation.name, old.name))
             operands = tuple(new[o] for o in old.operands)
             if match is not None and chosen(match.instruction):
-                new[old] = rename_predecessors(_sealed(old, operands, match), names)
+                new[old] = rename_predecessors(sealed(old, operands, match), names)
                 names[old.name] = new[old].name
             else:
                 kept = old if operands == old.operands else old.replace(operands=operands)
@@ -43,7 +43,7 @@ def seal(module: Module, found: Mapping[Instruction, Match], chosen: Callable[[I
     return rebuild(module, change, control_computations(module))
 
 
-def _sealed(old: Instruction, operands: tuple[Instruction, ...], match: Match) -> Instruction:
+def sealed(old: Instruction, operands: tuple[Instruction, ...], match: Match) -> Instruction:
     attributes = {
         "custom_call_target": XLA_KERNEL + match.kernel.symbol,
         "backend_config": str(match.workgroups),

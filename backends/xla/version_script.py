@@ -1,25 +1,19 @@
-"""Run by the Python of another jaxlib, without this package: compiles a module, which XLA dumps.
+"""Run by the Python of another jaxlib, without this package: compiles a module, which XLA may dump, and may run it.
 
-python version_script.py PROTO SECONDS: a file with a serialized HloModuleProto; the file that gets the seconds.
+python version_script.py FOLDER ROUNDS: reads module.pb (a serialized HloModuleProto); if ROUNDS > 0, in0.bin, … and
+arrays.json ([[dtype, dims], …]). Writes seconds.json ([compile, fastest run or null]), results.json and out0.bin, ….
 """
 
+import json
+import os
 import sys
 import time
 
 
-def main(proto_file: str, seconds_file: str) -> None:
-    import jax
+def compiled(client, proto):
+    """The loaded executable, by the names that this version has, and the seconds of the compilation."""
     from jaxlib import xla_client
 
-    client = jax.local_devices(backend="cpu")[0].client
-    try:
-        from jaxlib.cpu import _lapack
-
-        _lapack.initialize()
-    except (ImportError, AttributeError):
-        pass  # another version keeps it elsewhere
-    with open(proto_file, "rb") as file:
-        proto = file.read()
     try:
         from jaxlib import _hlo
 
@@ -30,11 +24,58 @@ def main(proto_file: str, seconds_file: str) -> None:
     options = xla_client.CompileOptions()
     start = time.perf_counter()
     if hasattr(client, "compile_and_load"):
-        client.compile_and_load(text, xla_client.DeviceList(tuple(client.local_devices()[:1])), options)
+        loaded = client.compile_and_load(text, xla_client.DeviceList(tuple(client.local_devices()[:1])), options)
     else:
-        client.compile(text, options)
-    with open(seconds_file, "w", encoding="ascii") as file:
-        file.write(repr(time.perf_counter() - start))
+        loaded = client.compile(text, options)
+    return loaded, time.perf_counter() - start
 
 
-main(*sys.argv[1:])
+def ran(loaded, device, folder, rounds):
+    """The fastest of some runs, in seconds. Writes the results."""
+    import jax
+    import ml_dtypes
+    import numpy as np
+
+    arrays = []
+    with open(os.path.join(folder, "arrays.json"), encoding="ascii") as file:
+        described = json.load(file)
+    for number, (name, dims) in enumerate(described):
+        dtype = np.dtype(getattr(ml_dtypes, name, None) or name)
+        data = np.fromfile(os.path.join(folder, f"in{number}.bin"), np.uint8)
+        arrays.append(jax.device_put(data.view(dtype).reshape(dims), device))
+    fastest = None
+    for _ in range(rounds):
+        start = time.perf_counter()
+        leaves = [r[0] for r in loaded.execute_sharded(arrays).disassemble_into_single_device_arrays()]
+        for leaf in leaves:
+            leaf.block_until_ready()
+        seconds = time.perf_counter() - start
+        fastest = seconds if fastest is None else min(fastest, seconds)
+    results = [np.ascontiguousarray(np.asarray(leaf)) for leaf in leaves]
+    for number, result in enumerate(results):
+        result.tofile(os.path.join(folder, f"out{number}.bin"))
+    with open(os.path.join(folder, "results.json"), "w", encoding="ascii") as file:
+        json.dump([[str(result.dtype), list(result.shape)] for result in results], file)
+    return fastest
+
+
+def main(folder, rounds):
+    import jax
+
+    jax.config.update("jax_enable_x64", True)
+    device = jax.local_devices(backend="cpu")[0]
+    try:
+        from jaxlib.cpu import _lapack
+
+        _lapack.initialize()
+    except (ImportError, AttributeError):
+        pass  # another version keeps it elsewhere
+    with open(os.path.join(folder, "module.pb"), "rb") as file:
+        proto = file.read()
+    loaded, seconds = compiled(device.client, proto)
+    fastest = ran(loaded, device, folder, rounds) if rounds else None
+    with open(os.path.join(folder, "seconds.json"), "w", encoding="ascii") as file:
+        json.dump([seconds, fastest], file)
+
+
+main(sys.argv[1], int(sys.argv[2]))

@@ -2,13 +2,20 @@
 
 from __future__ import annotations
 
+import json
+import os
 import re
 import shutil
 import subprocess
 import sys
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from functools import partial
 from pathlib import Path
+from tempfile import TemporaryDirectory
+from typing import Any
+
+import numpy as np
 
 from ...formats.proto.proto import module_to_proto
 from ...formats.whole_files import write_folder
@@ -19,13 +26,14 @@ from .unoptimize import unoptimised
 
 SCRIPT = Path(__file__).with_name("version_script.py")
 PYTHONS = ("3.11", "3.12", "3.13", "3.14", "3.10")
-"""Versions of Python that are looked for on PATH, beside this one."""
+"""Versions of Python that are looked for on PATH and among pyenv's, beside this one."""
 
 INSTALL_SECONDS, COMPILE_SECONDS = 900, 300
 
+DUMPS = ("--xla_dump_hlo_as_text", "--xla_dump_hlo_as_proto", "--xla_dump_emitter_re=llvm")
+"""What is written. From 0.12 on, LLVM IR, whose metadata names the emitter, is written only where this matches."""
+
 FLAGS = (
-    "--xla_dump_hlo_as_text",
-    "--xla_dump_hlo_as_proto",
     "--xla_cpu_multi_thread_eigen=false",
     "--xla_cpu_experimental_ynn_fusion_type=",
     "--xla_backend_extra_options=xla_cpu_small_while_loop_byte_threshold=0",
@@ -73,16 +81,25 @@ class _Python:
 
 
 def _pythons() -> list[_Python]:
-    """This Python, then those on PATH that start."""
+    """This Python, then one of each other version that starts and has pip."""
     found = [_Python("{}.{}".format(*sys.version_info), sys.executable)]
     for name in PYTHONS:
-        path = shutil.which(f"python{name}")
-        if path is None or name == found[0].name:
-            continue
-        done = subprocess.run([path, "-c", "import pip"], capture_output=True, check=False)
-        if done.returncode == 0:
+        if name != found[0].name and (path := next(filter(_has_pip, _places(name)), None)):
             found.append(_Python(name, path))
     return found
+
+
+def _places(name: str) -> Iterator[str]:
+    """Where a Python of this version may be. On PATH, pyenv's shims stand for versions that are not chosen, too."""
+    on_path = shutil.which(f"python{name}")
+    if on_path is not None:
+        yield on_path
+    home = Path(os.environ.get("PYENV_ROOT") or Path.home() / ".pyenv")
+    yield from (str(path) for path in sorted(home.glob(f"versions/{name}.*/bin/python3")))
+
+
+def _has_pip(python: str) -> bool:
+    return subprocess.run([python, "-c", "import pip"], capture_output=True, check=False).returncode == 0
 
 
 def _install(version: str, python: str, folder: Path) -> None:
@@ -106,17 +123,48 @@ def _install(version: str, python: str, folder: Path) -> None:
         raise InputError((errors or ["pip failed"])[-1].removeprefix("ERROR: ")[:200])
 
 
-def dump_with(version: XlaVersion, module: Module, folder: Path, flags: tuple[str, ...] = ()) -> float:
-    """Let a version compile a module and fill a folder. Returns the seconds that it took. Raises XlaRefused."""
+@dataclass(frozen=True)
+class Ran:
+    """What a version made of a whole program. seconds: of the fastest run. results: its leaves."""
+
+    compile_seconds: float
+    seconds: float
+    results: tuple[np.ndarray, ...]
+
+
+def dump_with(version: XlaVersion, module: Module, folder: Path, flags: tuple[str, ...] = ()) -> None:
+    """Let a version compile a module and fill a folder. Raises XlaRefused."""
     folder.mkdir(parents=True, exist_ok=True)
-    proto, seconds = folder / "testbed.module.pb", folder / "testbed.seconds"
-    proto.write_bytes(unoptimised(module_to_proto(module)))
-    wanted = [f"--xla_dump_to={folder}", *FLAGS, *flags]
+    with TemporaryDirectory(prefix="testbed-version-") as work:
+        _compile(version, module, Path(work), 0, (f"--xla_dump_to={folder}", *DUMPS, *FLAGS, *flags))
+
+
+def run_with(version: XlaVersion, module: Module, inputs: Sequence[np.ndarray], runs: int) -> Ran:
+    """Let a version compile a module, without dumps, and run it. Raises XlaRefused."""
+    with TemporaryDirectory(prefix="testbed-version-") as work:
+        folder = Path(work)
+        for number, x in enumerate(inputs):
+            (folder / f"in{number}.bin").write_bytes(np.ascontiguousarray(x).tobytes())
+        (folder / "arrays.json").write_text(json.dumps([[x.dtype.name, x.shape] for x in inputs]), encoding="ascii")
+        compile_seconds, seconds = _compile(version, module, folder, runs, FLAGS)
+        described = json.loads((folder / "results.json").read_text(encoding="ascii"))
+        leaves = [leaf for _, leaf in module.entry.root.shape.leaves() if leaf.is_array]
+        files = [folder / f"out{number}.bin" for number in range(len(described))]
+        results = tuple(
+            np.frombuffer(file.read_bytes(), leaf.dtype.numpy).reshape(leaf.dims)
+            for file, leaf in zip(files, leaves, strict=True)
+        )
+    return Ran(compile_seconds, seconds, results)
+
+
+def _compile(version: XlaVersion, module: Module, folder: Path, runs: int, flags: tuple[str, ...]) -> tuple[float, Any]:
+    """(seconds of the compilation, of the fastest run) by a child process that works in a folder."""
+    (folder / "module.pb").write_bytes(unoptimised(module_to_proto(module)))
     while True:
-        environment = {"PYTHONPATH": str(version.folder), "XLA_FLAGS": " ".join(wanted), "JAX_PLATFORMS": "cpu"}
+        environment = {"PYTHONPATH": str(version.folder), "XLA_FLAGS": " ".join(flags), "JAX_PLATFORMS": "cpu"}
         try:
             done = subprocess.run(
-                [version.python, str(SCRIPT), str(proto), str(seconds)],
+                [version.python, str(SCRIPT), str(folder), str(runs)],
                 env={**environment, "TF_CPP_MIN_LOG_LEVEL": "2"},
                 capture_output=True,
                 text=True,
@@ -127,18 +175,17 @@ def dump_with(version: XlaVersion, module: Module, folder: Path, flags: tuple[st
         except subprocess.TimeoutExpired:
             raise XlaRefused(f"jaxlib {version.version} gives no answer within {COMPILE_SECONDS} s") from None
         unknown = _UNKNOWN.search(done.stderr)
-        left = [flag for flag in wanted if not unknown or flag not in unknown[1].split()]
-        if unknown is None or len(left) == len(wanted):
+        left = tuple(flag for flag in flags if not unknown or flag not in unknown[1].split())
+        if unknown is None or len(left) == len(flags):
             break
-        wanted = left
+        flags = left
+    seconds = folder / "seconds.json"
     if done.returncode or not seconds.is_file():
         raise XlaRefused(f"jaxlib {version.version}: {reason_of_death(done.stderr) or 'no reason given'}")
-    return float(seconds.read_text(encoding="ascii"))
+    return tuple(json.loads(seconds.read_text(encoding="ascii")))
 
 
 def _on_one_processor() -> None:
     """XLA cuts kernels into parts for several."""
-    import os
-
     if hasattr(os, "sched_setaffinity"):
         os.sched_setaffinity(0, {min(os.sched_getaffinity(0))})

@@ -1,19 +1,12 @@
-"""Kernels of XLA's measured beside ours: times, distances, the report, and versions of jaxlib side by side."""
-
-import shutil
+"""Kernels of XLA's measured beside ours: times, distances, the report."""
 
 import numpy as np
 import pytest
 
 from ...backends.base import CompileOptions
-from ...backends.xla import versions
-from ...backends.xla.versions import XlaVersion, provided
-from ...benchmarks import xla_history
 from ...benchmarks.kernel_loop import kernel_loop
 from ...benchmarks.xla_kernels import ProgramRow, distance, ir_facts, measure_kernel
 from ...benchmarks.xla_report import report
-from ...cli.main import main
-from ...hlo.errors import InputError
 from ...migration.compile import compile_program
 from ...migration.flags import Flags
 from ...migration.programs import load_program
@@ -67,34 +60,3 @@ def test_a_kernel_is_measured_on_all_stacks_and_reported(dump):
     text = report(rows, [program], "all")
     assert "| new loop_fusion | 2 | 2 | 0 | 0 | 0 | 0 | 0 |" in text
     assert "| tiny | 1.0 | 2.00 | – | 1.00 | – | – | 2.00 |" in text
-
-
-def test_versions_stand_side_by_side(dump, tmp_path, monkeypatch, capsys):
-    """Two versions that give the same kernels, and one that gives none."""
-
-    def give(version, module, folder):
-        if version.version == "0.4.30":
-            raise InputError("no kernels here")
-        shutil.copytree(dump, folder)
-        return 0.5
-
-    monkeypatch.setattr(xla_history, "dump_with", give)
-    monkeypatch.setattr(versions, "provided", lambda version, cache: XlaVersion(version, tmp_path, "python"))
-    assert main(["history", str(dump), "--jaxlib", "0.4.30,0.7.2,0.10.2", "--rounds", "3", "--seconds", "0.00001"]) == 0
-    out = " ".join(capsys.readouterr().out.split())
-    assert out.count("loop_fusion") == 4
-    assert "0.4.30: no kernels here" in out
-    assert "2 computations; XLA's compile seconds: 0.7.2 0.50, 0.10.2 0.50" in out
-
-
-def test_a_version_that_cannot_be_installed_is_one_line(tmp_path, monkeypatch, capsys):
-    with pytest.raises(InputError, match="'new' is no version of jaxlib"):
-        provided("new", tmp_path)
-
-    def fail(version, python, folder):
-        raise InputError("No matching distribution found for jaxlib==9.9.9")
-
-    monkeypatch.setattr(versions, "_install", fail)
-    with pytest.raises(InputError, match=r"jaxlib 9\.9\.9: not installed: Python 3\.\d+: No matching distribution"):
-        provided("9.9.9", tmp_path)
-    assert list(tmp_path.iterdir()) == []

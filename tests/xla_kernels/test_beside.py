@@ -1,0 +1,202 @@
+"""XLA's kernels beside ours: as shadows, kernel by kernel in bisection, in profiles, by settings; without jaxlib."""
+
+import dataclasses
+
+import numpy as np
+import pytest
+
+from ...backends.base import CompileOptions
+from ...backends.host.profiled import profiled
+from ...benchmarks.contestants import contestant
+from ...cli.main import main
+from ...differential import setting as settings
+from ...differential.bisect import bisect, kernels_of
+from ...differential.child import Child
+from ...differential.finding import Finding, case_of
+from ...differential.outcome import outcome
+from ...differential.setting import USUAL, Setting, execute, is_compiled
+from ...differential.shadow import judged, tolerances
+from ...evaluator.evaluator import evaluate
+from ...hlo.errors import InputError, UnsupportedError
+from ...migration.choose import pair_of
+from ...migration.compile import compile_program, emitters_of
+from ...migration.flags import XLA_SHADOWS, FlagError, Flags
+from ...migration.programs import load_program
+from ...migration.xla_programs import read_program
+from ...xla_kernels.folder import one_module
+from ..support.xla_dump import PREFIX, write_dump
+
+INPUTS = [np.array([1, -2, 0.5, -0.0], np.float32), np.array([9], np.float32)]
+RESULT = np.array([2, -4, 9, -0.0], np.float32)
+OBJECT = f"{PREFIX}.obj-file.add_fusion_kernel_module.o"
+
+
+@pytest.fixture
+def dump(tmp_path):
+    return write_dump(tmp_path / "dump")
+
+
+@pytest.fixture
+def wrong(dump):
+    """XLA's kernel of the sum multiplies by 2 instead of 1."""
+    from ...codegen.optimize import compile_object
+    from ...codegen.options import EmitOptions
+    from ...xla_kernels.ir_text import adapted
+    from ..support.xla_dump import KERNELS
+
+    text = KERNELS["add_fusion"].replace("f0x3F800000", "f0x40000000")
+    (dump / f"{PREFIX}.add_fusion_kernel_module.ir-no-opt.ll").write_text(text)
+    (dump / OBJECT).write_bytes(compile_object(adapted(text), EmitOptions.host()))
+    return dump
+
+
+def compiled(dump, flags):
+    return compile_program(load_program(str(dump)), Flags.parse(flags), CompileOptions(tolerances=tolerances))
+
+
+@pytest.mark.parametrize("pair", [pair for pair in XLA_SHADOWS if "new" in pair])
+def test_xlas_kernels_are_compared_with_ours(dump, pair):
+    made = compiled(dump, pair)
+    expected = evaluate(load_program(str(dump)).module, INPUTS)
+    for _ in range(2):
+        assert [r.tobytes() for r in made.execute(INPUTS)] == [e.tobytes() for e in expected]
+    report = made.shadow_report()
+    assert (len(report.shadowed), dict(report.alone), report.pairs) == (2, {}, 0)
+    assert {stack for _, stack in made.kernels} == {XLA_SHADOWS[pair][0], "shadow"}
+
+
+@pytest.mark.parametrize("pair", ["legacy+xla-new", "mlir+xla-new-ir"])
+def test_a_wrong_kernel_of_xlas_is_found_and_blamed(wrong, pair):
+    made = compiled(wrong, pair)
+    expected = evaluate(load_program(str(wrong)).module, INPUTS)
+    assert [r.tobytes() for r in made.execute(INPUTS)] == [e.tobytes() for e in expected], "the results are ours"
+    first = made.shadow_report().first
+    assert first is not None and first.kernel.instruction.name == "add_fusion"
+    stacks = pair_of(Flags.parse(pair), first.kernel)
+    assert stacks == XLA_SHADOWS[pair]
+    assert judged(first, stacks)[2].blamed == (stacks[1],)
+
+
+def test_the_command_prints_the_wrong_kernel(wrong, tmp_path, capsys):
+    folder = tmp_path / "findings"
+    assert main(["run", str(wrong), "--emitters", "mlir+xla-new", "--findings", str(folder)]) == 1
+    out = " ".join(capsys.readouterr().out.split())
+    assert "add_fusion" in out and "xla-new" in out
+    assert [p for p in folder.iterdir() if "add_fusion" in p.name]
+
+
+def test_some_ops_in_shadow_of_xlas(dump):
+    made = compiled(dump, "xla-new,add=mlir+xla-new")
+    assert [r.tobytes() for r in made.execute(INPUTS)] == [RESULT.tobytes()]
+    report = made.shadow_report()
+    assert len(report.shadowed) == 1 and "xla-new by the flags" in " ".join(report.alone.values())
+
+
+def test_a_request_that_xla_has_no_kernel_of_runs_alone(dump):
+    (dump / OBJECT).unlink()
+    (dump / f"{PREFIX}.add_fusion_kernel_module.ir-no-opt.ll").unlink()
+    made = compiled(dump, "legacy+xla-new")
+    assert made.execute(INPUTS)[0][2] == 9
+    report = made.shadow_report()
+    assert ["add_fusion: XLA has no kernel of it" in reason for reason in report.alone.values()] == [True]
+
+
+def test_a_result_on_an_operand_that_xla_keeps_apart_is_refused(dump):
+    """Its code was compiled for arrays that do not overlap."""
+    xla = read_program(one_module(dump))
+    flags = Flags.parse("legacy+xla-new")
+    kernel = xla.plan(flags, CompileOptions()).kernels[0]
+    beside = xla.emit_for(flags)(kernel).shadow
+    assert beside is not None and not beside.unsupported([kernel])
+    inplace = dataclasses.replace(kernel, results=(kernel.operands[0],))
+    with pytest.raises(UnsupportedError, match="XLA has no kernel of it"):
+        raise beside.unsupported([inplace])[0]
+
+
+def test_two_stacks_of_xlas_in_shadow_are_refused():
+    with pytest.raises(FlagError, match="names two stacks of XLA's"):
+        Flags.parse("mlir+xla-new,reduce=xla-old")
+    assert str(Flags.parse("mlir+xla-new,reduce=shadow").without_shadows) == "mlir,reduce=legacy"
+
+
+def test_a_profile_names_xlas_kernels(dump):
+    program = load_program(str(dump))
+    for text in ("xla-new", "xla-new-ir,dynamic-update-slice=mlir", "mlir+xla-new"):
+        flags, options = Flags.parse(text), CompileOptions(host_program="compiled")
+        made = profiled(compile_program(program, flags, options), emitters_of(program, flags, options), options)
+        assert [r.tobytes() for r in made.steps.execute(INPUTS)] == [RESULT.tobytes()]
+
+
+def test_a_contestant_gets_arrays_that_are_not_copied(dump, monkeypatch):
+    """XLA's kernels take multiples of 64 bytes: other arrays would be copied in each run, and timed."""
+    from ...benchmarks import contestants
+
+    seen = []
+    real = contestants.recycled
+    monkeypatch.setattr(contestants, "recycled", lambda e, inputs: seen.extend(inputs) or real(e, inputs))
+    memory = np.zeros(8, np.float32)
+    run = contestant("xla-new", load_program(str(dump)), [memory[3:7], INPUTS[1]]).run
+    assert [x.ctypes.data % 64 for x in seen] == [0, 0] and run()[0][2] == 9
+
+
+# -- settings and bisection, on the folder in place of what jaxlib would make ------------------------------------------
+@pytest.fixture
+def made_here(wrong, monkeypatch):
+    asked = []
+
+    def give(program, stack, cached=True, mlir=False):
+        asked.append((stack, cached))
+        return read_program(one_module(wrong))
+
+    monkeypatch.setattr(settings, "xla_program", give)
+    return load_program(str(wrong)), asked
+
+
+@pytest.mark.parametrize(
+    ("kernels", "expected"), [(None, [4, -8, 9, 0]), (0, [2, -4, 9, 0]), (1, [4, -8, 9, 0]), (2, [4, -8, 9, 0])]
+)
+def test_the_first_kernels_are_xlas_and_the_others_ours(made_here, kernels, expected):
+    program, asked = made_here
+    for stack in ("xla-new", "xla-new-ir", "xla-new,dynamic-update-slice=mlir"):
+        (result,) = execute(program.module, INPUTS, stack, Setting(cache=False, kernels=kernels))
+        assert list(result) == expected, stack
+    assert {cached for _, cached in asked} == {False}
+
+
+@pytest.mark.parametrize(
+    "change",
+    [{"threads": 2}, {"reuse": False}, {"host_program": "compiled"}, {"red_zones": True}, {"optimized": False}],
+)
+def test_settings_hold_for_xlas_programs(made_here, change):
+    program, _ = made_here
+    (result,) = execute(program.module, INPUTS, "xla-new-ir", Setting(cache=False, **change))
+    assert list(result) == [4, -8, 9, 0]
+
+
+class Here(Child):
+    def outcome(self, module, inputs, stacks, limit_s=0.0, setting=USUAL, *, again=False):
+        return outcome(module, inputs, stacks, setting, again=again)
+
+    def call(self, function, *arguments, limit_s=0.0):
+        return function(*arguments)
+
+
+@pytest.mark.parametrize("stack", ["xla-new", "xla-new-ir", "xla-new,dynamic-update-slice=mlir"])
+def test_bisection_names_the_kernel_of_xlas(made_here, stack):
+    program, _ = made_here
+    case = Finding(program.text, program.module, tuple(INPUTS), ("evaluator", stack), setting=Setting(cache=False))
+    found = bisect(case, Here())
+    assert found.culprit == f"{stack}: add of f32", found.sentence
+    assert "kernel add_fusion" in found.sentence and found.toggles == f"--emitters {stack},add=legacy"
+
+
+def test_kernels_are_named_by_xlas_instructions(made_here):
+    program, _ = made_here
+    names = [kernel.name for kernel in kernels_of(program.module, Setting(), "xla-new")]
+    assert names == ["add_fusion", "update_fusion"]
+    assert is_compiled("xla-old") and is_compiled("xla-new-ir,reduce=mlir") and not is_compiled("xla")
+
+
+def test_a_folder_of_kernels_is_no_case(dump):
+    with pytest.raises(InputError, match="a folder of XLA's kernels is no case"):
+        case_of(load_program(str(dump)))
