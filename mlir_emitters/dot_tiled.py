@@ -121,13 +121,15 @@ class Matmul:
         self.element = raw_type(self.b.types, wide)
         self.lanes = vector_bits // (8 * wide.bytes)
         self.width = min(vectors * self.lanes, -(-self.column.size // self.lanes) * self.lanes)
+        # How products are summed must depend on neither steps nor a tile's place: a last bit would.
+        self.sums = self.rows * self.width // self.lanes
         if steps is not None and of_step:
             self.width = math.gcd(self.width, of_step * steps.partition.least)
         self.narrow = wide is not result.dtype or write is not None
         self.coordinates: dict[int, Index] = {}  # of the result, along the loops around a tile
         self.first_row: Index = 0
         self.first_column: Index = 0
-        few_sums = self.rows * self.width <= FEW_SUMS * self.lanes
+        few_sums = self.sums <= FEW_SUMS
         depth = FEW_DEPTH if few_sums else DEPTH
         precise = wide is DType.F32 and self.depth.size > PRECISE * depth
         self.banded = precise or (self.narrow and self.depth.size > WHOLE_DEPTH)
@@ -280,7 +282,7 @@ class Matmul:
         tile = [(m, v) for m in range(rows) for v in range(vectors)]
         self.operands.pack_left(block, rows)
         zero = b.op("vector.broadcast", self.operands.zero(), type=self.vector)
-        apart = self._sums_apart(block.depth, len(tile))
+        apart = self._sums_apart(block.depth)
         with b.loop(0, block.depth, apart, [zero] * (apart * len(tile))) as loop:
             sums: list[Value] = []
             for turn in range(apart):
@@ -299,10 +301,10 @@ class Matmul:
         if self.narrow and not self.banded:
             self._finish(block.out, rows, block.columns)
 
-    def _sums_apart(self, depth: int, count: int) -> int:
-        """Into how many sums, a power of two, each of the `count` vectors of a tile is split: products k, k + n, …"""
+    def _sums_apart(self, depth: int) -> int:
+        """Into how many sums, a power of two, each vector of a tile is split: products k, k + n, …"""
         apart = 1
-        while self.wide.is_float and 2 * apart * count <= FEW_SUMS and depth % (2 * apart) == 0:
+        while self.wide.is_float and 2 * apart * self.sums <= FEW_SUMS and depth % (2 * apart) == 0:
             apart *= 2
         return apart
 

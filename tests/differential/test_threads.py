@@ -364,3 +364,15 @@ def test_a_file_keeps_what_several_threads_may_share(stack: str, tmp_path: Path)
     assert unpack((tmp_path / "tanh.tbx").read_bytes()).reader == 2  # older readers do not know ranges
     compile_module(module, Flags.parse(stack), CompileOptions(emit=EmitOptions(made.target))).save(tmp_path / "one.tbx")
     assert unpack((tmp_path / "one.tbx").read_bytes()).reader == 1
+
+
+@pytest.mark.parametrize("family", FAMILIES)
+@pytest.mark.parametrize("stack", STACKS)
+def test_ranges_give_the_bits_of_constant_bounds(family: str, stack: str, monkeypatch):
+    monkeypatch.setattr(partition, "CHUNK", 1)
+    module = parse_module(FAMILIES[family][0])
+    inputs = make_inputs(module)
+    without = compile_module(module, Flags.parse(stack), CompileOptions(emit=EmitOptions(EmitOptions.host().target)))
+    assert not split_kernels(without)
+    ranged, whole = compiled(module, stack).execute(inputs), without.execute(inputs)
+    assert [x.tobytes() for x in ranged] == [x.tobytes() for x in whole]
