@@ -70,6 +70,7 @@ def command(
     from ..hlo.opcodes import Op
     from ..migration.stacks import STACKS, parse_stacks
     from .interrupt import patience
+    from .toggles_gate import commit
 
     names = parse_stacks(stacks, list(STACKS))
     if len(names) < 2:
@@ -79,6 +80,7 @@ def command(
         types = [BY_NAME[name] for name in names_of("--dtypes", dtypes, _dtypes())]
     chosen = list(rows(types, frozenset(map(Op, names_of("--ops", ops, _ops()))) if ops is not None else None))
     results = _read(Path(output), names) if output else []
+    of = read_commit(Path(output)) if results and output else commit()
     left = parts_of(chosen, frozenset((r.row, r.part) for r in results))
     until = time.monotonic() + seconds if seconds is not None else float("inf")
     saved = time.monotonic()
@@ -89,14 +91,14 @@ def command(
             results.append(result)
             advance()
             if output and time.monotonic() - saved > SAVE_SECONDS:
-                _write(Path(output), names, results)
+                _write(Path(output), names, of, results)
                 saved = time.monotonic()
 
         try:
             run_parts(left, jobs, names, take, lambda: time.monotonic() > until, Target.host())
         finally:
             if output:
-                _write(Path(output), names, results)
+                _write(Path(output), names, of, results)
     asked = {row.name for row in chosen}
     shown = [r for r in results if r.row in asked]  # the file may hold others
     bad = [r for r in shown if r.status not in ("agree", "refused")]
@@ -159,9 +161,13 @@ def read_results(file: Path) -> tuple[tuple[str, ...], list[Result]]:
         raise InputError(f"{file}: no results of testbed exhaustive: {error!r}", remedy="give another file") from None
 
 
-def _write(file: Path, stacks: Sequence[str], results: Sequence[Result]) -> None:
+def read_commit(file: Path) -> str:
+    """The commit that the results in a file are of: the first one if a run was resumed; unknown in old files."""
+    return str(json.loads(file.read_text(encoding="utf-8")).get("commit", "unknown"))
+
+
+def _write(file: Path, stacks: Sequence[str], commit: str, results: Sequence[Result]) -> None:
     from ..formats.whole_files import write_text
 
-    write_text(
-        file, json.dumps({"schema": SCHEMA, "stacks": list(stacks), "results": [r.to_json() for r in results]}) + "\n"
-    )
+    head = {"schema": SCHEMA, "stacks": list(stacks), "commit": commit}
+    write_text(file, json.dumps({**head, "results": [r.to_json() for r in results]}) + "\n")

@@ -93,7 +93,7 @@ def command(
 
 
 def _complete(file: Path) -> dict[tuple[Op, DType], bool]:
-    from .board.coverage import complete
+    from ..differential.exhaustive import complete
     from .exhaustive import read_results
 
     stacks, results = read_results(file)

@@ -14,10 +14,10 @@ from click.shell_completion import CompletionItem
 from .json_output import json_option, print_document
 from .output import say, table, wrapped
 from .params import FILE
+from .toggles_promote import change_row
 
 if TYPE_CHECKING:
     from ..migration.ledger import Hold, Ledger, Row
-    from ..migration.parity import Speed
 
 
 class RowName(click.ParamType[str]):
@@ -100,7 +100,7 @@ def set_state(file: Path, name: str, state: str, reason: str, until: datetime.da
     from ..migration.ledger import move
 
     hold = _hold(until, reason)
-    _change(file, name, lambda ledger, today: move(ledger, name, state, today, reason, hold))
+    change_row(file, name, lambda ledger, today: move(ledger, name, state, today, reason, hold))
     return 0
 
 
@@ -114,48 +114,40 @@ def rollback(file: Path, name: str, reason: str, until: datetime.datetime | None
     from ..migration.ledger import roll_back
 
     hold = _hold(until, reason)
-    _change(file, name, lambda ledger, today: roll_back(ledger, name, today, reason, hold))
+    change_row(file, name, lambda ledger, today: roll_back(ledger, name, today, reason, hold))
     return 0
 
 
 @command.command()
-@click.argument("name", metavar="ROW", type=ROW)
+@click.argument("names", metavar="[ROW]…", nargs=-1, type=ROW)
+@click.option("--all", "every", is_flag=True, help="All rows that have no evidence of this commit yet.")
 @click.option("--cases", type=click.IntRange(1), metavar="N", help="Differential cases of the row's own. [default: 40]")
 @click.option("--corpus", multiple=True, type=FILE, metavar="DIR", help="A suite whose modules count, too. Repeatable.")
+@click.option(
+    "--exhaustive", type=FILE, metavar="FILE", help="What exhaustive -o wrote: pairs that ran on every input count."
+)
 @click.option("--dry-run", is_flag=True, help="Run the gate, but leave the ledger as it is.")
 @click.pass_obj
-def promote(file: Path, name: str, cases: int | None, corpus: tuple[str, ...], dry_run: bool) -> int:
-    """Run the gate of ROW: differential cases, run time, compile time and memory against the old emitters (ADR 40).
+def promote(
+    file: Path,
+    names: tuple[str, ...],
+    every: bool,
+    cases: int | None,
+    corpus: tuple[str, ...],
+    exhaustive: str | None,
+    dry_run: bool,
+) -> int:
+    """Run the gate of each ROW: differential cases, run time, compile time and memory against the old emitters
+    (ADR 40).
 
-    If it passes, the row is on. If not, the row stays as it is, the evidence is kept, and the exit status is 1.
+    If it passes, the row is on. If not, the row stays as it is, the evidence is kept, and the exit status is 1. --all
+    goes on where a run was cut short.
     """
-    from ..migration.ledger import judge
-    from ..migration.ledger_file import read_ledger
-    from ..migration.parity import PARITY
-    from .progress import progress
-    from .toggles_gate import run_gate, suites
+    from .toggles_promote import promote_rows
 
-    ledger = read_ledger(file)
-    before, count = ledger.row(name), cases or PARITY.cases
-    with progress(count) as advance:
-        evidence, speeds = run_gate(
-            before, count, [*suites(), *map(Path, corpus)], on_case=advance, stacks=ledger.stacks
-        )
-    _report(speeds)
-    if not dry_run:
-        _change(file, before.name, lambda ledger, today: judge(ledger, before.name, evidence))
-    say(wrapped(f"{before.name}: {'refused: ' + evidence.refused if evidence.refused else 'passed'}"))
-    return 1 if evidence.refused else 0
-
-
-def _report(speeds: list[Speed]) -> None:
-    from ..benchmarks.tables import left, right
-
-    rows = [
-        [s.name, f"{s.ratio:.2f} [{s.low:.2f}, {s.high:.2f}]", f"{s.compile_ratio:.2f}", f"{s.memory_ratio:.2f}"]
-        for s in speeds
-    ]
-    say(table([left("new to old"), left("run [95%]"), right("compile"), right("memory")], rows))
+    if every == bool(names):
+        raise click.UsageError("give rows, or --all")
+    return promote_rows(file, names, cases, [Path(c) for c in corpus], exhaustive and Path(exhaustive), dry_run)
 
 
 @command.command()
@@ -179,17 +171,6 @@ def _hold(until: datetime.datetime | None, reason: str) -> Hold | None:
     if until.date() < datetime.date.today():
         raise click.UsageError(f"--until {until.date()} has passed")
     return Hold(until.date(), reason)
-
-
-def _change(file: Path, name: str, change: Callable[[Ledger, datetime.date], Ledger]) -> None:
-    from ..migration.ledger_file import change_ledger, read_ledger
-
-    before = read_ledger(file).row(name)
-    after = change_ledger(file, lambda ledger: change(ledger, datetime.date.today())).row(name)
-    held = f", held back until {after.hold.until}" if after.hold else ""
-    if after != before:
-        kept = before.state == after.state
-        say(f"{after.name}: {after.state if kept else f'{before.state} → {after.state}'}{held}")
 
 
 # -- the table --------------------------------------------------------------------------------------------------------
@@ -216,6 +197,8 @@ def _show(file: Path, as_json: bool) -> int:
     on = sum(row.is_on for row in rows)
     say(wrapped(f"{on} of {len(rows)} rows are on. Ratios are new emitters to old: of run time the 95% interval, of"
                 " compile time (comp), of memory (mem)"))  # fmt: skip
+    if any(row.evidence and row.evidence.pairs for row in rows):
+        say(wrapped("cases: sampled ones, + M/N: of N pairs of opcode and type, M ran on every input"))
     for line in _options(rows):
         say(wrapped(line))
     say(wrapped(f"{migrated(weights, ledger):.1%} of the kernel time of {weights.programs} programs needs only these"))
@@ -240,11 +223,11 @@ def _short(row: Row) -> str:
 
 
 def _cells(row: Row) -> list[str]:
-    """A row of the table. The class of evidence is named where it is not the usual one."""
+    """A row of the table. Behind the sampled cases: pairs that ran on every input, of all that the row has."""
     head, e = [_short(row), row.state, str(row.option)], row.evidence
     if e is None:
         return [*head, "none", "", "", "", ""]
-    cases = str(e.cases) if e.kind == "sampled" else f"{e.cases} {e.kind}"
+    cases = f"{e.cases} + {e.every_input}/{e.pairs}" if e.pairs else str(e.cases)
     return [
         *head,
         cases,

@@ -19,6 +19,7 @@ from ..passes.fuel import Fuel, limited
 from ..passes.pipeline import complete, default_passes, select
 from .child import Child
 from .finding import Finding
+from .llvm_passes import guilty_llvm_pass
 from .outcome import Outcome
 from .preserving import Meaning, find_rewrite
 from .setting import Setting, is_compiled, other_stack, plan_of_setting, xla_of_setting
@@ -39,7 +40,8 @@ class Experiment:
 @dataclass
 class Bisected:
     """culprit: what is guilty, in a few words; empty if the case is no finding. sentence: why. toggles: the least that
-    shows it, as options of testbed commands.
+    shows it, as options of testbed commands. suspects: the stacks that the culprit is a part of: several, where it is
+    what they share, even if it shows on one only.
     """
 
     outcome: Outcome
@@ -47,6 +49,7 @@ class Bisected:
     sentence: str = ""
     toggles: str = ""
     evidence: list[Experiment] = field(default_factory=list)
+    suspects: tuple[str, ...] = ()
 
 
 @dataclass(frozen=True)
@@ -79,7 +82,7 @@ class _Bisector:
 
     def run(self) -> Bisected:
         outcome = self._outcome(self.case.stacks, self.setting, again=True)
-        self.found = Bisected(outcome)
+        self.found = Bisected(outcome, suspects=outcome.blamed)
         self._note("", outcome)
         if not outcome.is_finding:
             return self.found
@@ -94,8 +97,11 @@ class _Bisector:
         unknown = other_stack(self.stack) not in self.case.stacks
         return ((both or unknown) and self._by_pass()) or self._by_setting() or self._by_kernel(both)
 
-    def _conclude(self, culprit: str, sentence: str, toggles: str = "") -> Bisected:
+    def _conclude(self, culprit: str, sentence: str, toggles: str = "", *, shared: bool = False) -> Bisected:
+        """shared: the culprit is a part of all compiled stacks of the case."""
         self.found.culprit, self.found.sentence, self.found.toggles = culprit, sentence, toggles
+        if shared:
+            self.found.suspects = tuple(sorted(name for name in self.case.stacks if name in STACK_NAMES))
         return self.found
 
     def _outcome(self, stacks: Sequence[str], setting: Setting, *, again: bool = False) -> Outcome:
@@ -116,11 +122,12 @@ class _Bisector:
         answer = self.child.call(guilty_change, self.case.module, self.case.inputs, limit_s=self.limit * 4)
         if answer is None or isinstance(answer, str):
             return self._conclude(
-                "passes", f"the passes change the results; which one is not known: {answer or 'none'}"
+                "passes", f"the passes change the results; which one is not known: {answer or 'none'}", shared=True
             )
         name, passes, number, rewrites, lines = answer
         sentence = f"pass {name} changes the results with its change {number} of {rewrites}: {'; '.join(lines[:4])}"
-        return self._conclude(f"pass {name}", sentence, f"testbed opt --passes {','.join(passes)} --evaluate-each")
+        toggles = f"testbed opt --passes {','.join(passes)} --evaluate-each"
+        return self._conclude(f"pass {name}", sentence, toggles, shared=True)
 
     # -- settings -----------------------------------------------------------------------------------------------------
     def _by_setting(self) -> Bisected | None:
@@ -129,15 +136,27 @@ class _Bisector:
                 continue
             if not self._shows(words, self.stack, replace(self.setting, **change)):
                 what = f"{self.stack} is right with {words}: suspect {culprit}"
-                return self._conclude(culprit, what, toggles)
+                return self._conclude(culprit, what, toggles, shared=True)
         return None
+
+    def _by_optimizer(self, setting: Setting) -> str:
+        """What to add to a sentence where the mismatch shows only where LLVM optimises: the emitter promises too much
+        (no alias, no overflow), or LLVM is wrong.
+        """
+        if not setting.optimized:
+            return ""
+        if self._shows("without LLVM's optimiser", self.stack, replace(setting, optimized=False)):
+            return ""
+        found = guilty_llvm_pass(self.child.begin, self.case, (self.reference, self.stack), setting, self.limit)
+        which = f" from its pass {found} on" if found else ""
+        return f"; right without LLVM's optimiser, wrong{which}: suspect what the emitter promises to it, or LLVM"
 
     # -- kernels ------------------------------------------------------------------------------------------------------
     def _by_kernel(self, shared: bool) -> Bisected:
         other = other_stack(self.stack)
         if shared or self._shows(f"{other} in place of {self.stack}", other, self.setting):
             where = "thunks, plan or what else the stacks share below the passes"
-            return self._conclude("thunks", f"both stacks are wrong, the passes are right: suspect {where}")
+            return self._conclude("thunks", f"both stacks are wrong, the passes are right: suspect {where}", shared=True)
         for fusion in (True,) if Flags.parse(self.stack).xla else (False, True):
             setting = replace(self.setting, fusion=fusion)
             alone = "each op a kernel of its own" if not fusion else "fused as usual"
@@ -161,7 +180,7 @@ class _Bisector:
         ops, types = ", ".join(kernel.ops), ", ".join(kernel.dtypes)
         toggles = self._op_toggle(kernel, setting, other)
         which = f"kernel {kernel.name} ({ops} of {types}), number {high} of {len(kernels)}"
-        sentence = f"{which}, is wrong as {self.stack} emits it"
+        sentence = f"{which}, is wrong as {self.stack} emits it{self._by_optimizer(setting)}"
         return self._conclude(f"{self.stack}: {ops} of {types}", sentence, toggles)
 
     def _op_toggle(self, kernel: Kernel, setting: Setting, other: str) -> str:

@@ -47,7 +47,7 @@ class Child:
 
     def __init__(self, begin: Begin | None = None, *, memory: int = MEMORY):
         """memory: bytes that it may allocate; what does not fit is refused."""
-        self._begin, self._memory = begin, memory
+        self.begin, self._memory = begin, memory
         self._process: subprocess.Popen | None = None
         self._connection: Any = None
         self._errors: IO[bytes] | None = None
@@ -146,7 +146,7 @@ class Child:
         theirs.close()
         self._connection = ours
         self.starts += 1
-        ours.send((self._memory, pickle.dumps(self._begin)))
+        ours.send((self._memory, pickle.dumps(self.begin)))
         ours.recv()  # it is ready
 
     def _death(self) -> str:

@@ -6,7 +6,7 @@ within the bounds of the row, as everywhere.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from concurrent.futures import Future, as_completed
 from dataclasses import asdict, dataclass, field
 from typing import Any
@@ -205,3 +205,18 @@ def _result(future: Future[Result], row: Row, part: int) -> Result:
         return Result(row.name, part, "crash", reason=f"no answer within {LIMIT:g} s")
     except ProcessExpired as died:
         return Result(row.name, part, "crash", reason=f"its process ended with status {died.exitcode}")
+
+
+def complete(results: Iterable[Result]) -> dict[tuple[Op, DType], bool]:
+    """Pairs of opcode and type of which every input ran, and those that are wrong anyway; whether all agreed."""
+    status = {(r.row, r.part): r.status for r in results}
+    found = {}
+    for op in OPSET:
+        for dtype in TYPES:
+            parts = [(row.name, part) for row in rows([dtype], frozenset({op})) for part in range(row.parts)]
+            seen = {status.get(part) for part in parts}
+            if seen & {"differ", "crash"}:
+                found[op, dtype] = False
+            elif seen == {"agree"}:
+                found[op, dtype] = True
+    return found

@@ -23,7 +23,7 @@ REDUCE_SECONDS = 60.0
 
 @dataclass(frozen=True)
 class FollowUp:
-    """kind, blamed: of the small case. before, after: instructions. seconds: of reducing. complete: as of Reduced.
+    """kind: of the small case. blamed: the stacks that the culprit is a part of. before, after: instructions. seconds: of reducing. complete: as of Reduced.
 
     culprit, sentence, toggles: as of Bisected. flaky: another run of it ended otherwise.
     """
@@ -64,10 +64,10 @@ def follow_up(
         try:
             found = bisect(done.finding, child)
         except InputError as error:  # the case ends the process that reads it
-            found = Bisected(done.outcome, sentence=str(error))
+            found = Bisected(done.outcome, sentence=str(error), suspects=done.outcome.blamed)
     made = FollowUp(
         done.outcome.kind.value,
-        done.outcome.blamed,
+        found.suspects or done.outcome.blamed,
         reducer.before,
         done.progress.size,
         round(done.seconds, 3),

@@ -78,7 +78,7 @@ def _with_host(
         emit = replace(EmitOptions.host(), strict=not executable.image.flush_subnormals)
         options = CompileOptions(emit=emit)
     kernels: Sequence[str] = ()
-    seconds: dict[str, float] = {}
+    seconds: Mapping[str, float] = {}
     if emit_for is not None:
         plan = executable.plan
         seconds = seconds_by_kernel(plan)

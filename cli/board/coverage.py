@@ -119,23 +119,6 @@ def coverage(exhaustive: Mapping[tuple[Op, DType], bool] | None = None) -> Cover
     return Coverage(named, tuple(lines), exhaustive is not None, tuple(emits))
 
 
-def complete(results: Iterable[Result]) -> dict[tuple[Op, DType], bool]:
-    """Pairs of opcode and type of which every input ran, and those that are wrong anyway; whether all agreed."""
-    from ...differential.exhaustive import TYPES, rows
-
-    status = {(r.row, r.part): r.status for r in results}
-    found = {}
-    for op in OPSET:
-        for dtype in TYPES:
-            parts = [(row.name, part) for row in rows([dtype], frozenset({op})) for part in range(row.parts)]
-            seen = {status.get(part) for part in parts}
-            if seen & {"differ", "crash"}:
-                found[op, dtype] = False
-            elif seen == {"agree"}:
-                found[op, dtype] = True
-    return found
-
-
 Emits = Callable[[Op, DType], bool]
 
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 
 from ...backends.base import HostProgramKind
 from ...hlo.errors import InputError
@@ -52,10 +52,13 @@ class Task:
 
 
 def draw_task(source: Source, orders: Orders) -> Task:
+    limits = orders.limits
+    if any(name.startswith("xla") for name in orders.stacks):
+        limits = replace(limits, starts=False)
     if orders.corpus is not None and source.chance(CORPUS_PERCENT):
-        case = draw_edited(source, read_corpus(orders.corpus), orders.limits)
+        case = draw_edited(source, read_corpus(orders.corpus), limits)
     else:
-        case = draw_case(source, orders.limits)
+        case = draw_case(source, limits)
     stacks = orders.stacks
     if orders.mixed and all(name in stacks for name in STACK_NAMES) and source.chance(MIXED_PERCENT):
         flags = mixture(source, case.module)

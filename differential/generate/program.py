@@ -35,13 +35,15 @@ class Limits:
     """What programs are drawn from. instructions: of the entry, without parameters, constants and the parts of tuples.
 
     ops: the opcodes that may be drawn; None means all of the generator's table. dtypes: element types, besides those
-    that an op needs (pred and s32).
+    that an op needs (pred and s32). starts: whether sums may begin with other numbers than their identity, which XLA
+    counts more than once where it cuts a sum into parts.
     """
 
     instructions: int = 10
     depth: int = 2
     ops: frozenset[Op] | None = None
     dtypes: tuple[DType, ...] = DRAWN
+    starts: bool = True
 
 
 class Program:

@@ -13,7 +13,7 @@ from .elementwise import without_nan
 from .folds import argmax_region, fold_ops, folded_known, identity, order_region, region_of
 from .inputs import LONG_KINDS
 from .program import LONG, MOST_ELEMENTS, Body
-from .values import DRAWN, FLOATS, SIGNED, UNSIGNED, Value, continuous
+from .values import DRAWN, FLOATS, SIGNED, UNSIGNED, Value, capacity, continuous, limits
 
 ORDERED = (*FLOATS, *SIGNED, *UNSIGNED)
 SUMMED = tuple(d for d in DRAWN if not d.is_complex)
@@ -23,11 +23,20 @@ IN_ORDER = 32
 """Elements that a fold in order has at most: the oracle folds pairs of more."""
 
 
+LARGE_START = 4096
+
+
 def _start(body: Body, op: Op, dtype: DType) -> Value:
-    """The number that a fold begins with: its identity, or another one where that counts once or does not matter."""
-    if op in (Op.MAXIMUM, Op.MINIMUM, Op.AND, Op.OR) and body.source.chance(15):
-        return body.scalar(dtype)
-    return body.scalar(dtype, identity(op, dtype))
+    """The number that a reduction begins with: its identity, or another one, which counts once.
+
+    The large one is more than what the orders of a long sum may differ by.
+    """
+    if op in (Op.MAXIMUM, Op.MINIMUM, Op.AND, Op.OR):
+        return body.scalar(dtype) if body.source.chance(15) else body.scalar(dtype, identity(op, dtype))
+    if not body.program.limits.starts or not body.source.chance(20):
+        return body.scalar(dtype, identity(op, dtype))
+    most = capacity(dtype) if continuous(dtype) else limits(dtype)[1]
+    return body.scalar(dtype, min(body.source.choice((3, LARGE_START)), most))
 
 
 def reduce(body: Body, op: Op) -> Value:
@@ -50,7 +59,7 @@ def _reduced(body: Body, v: Value, fold: Op) -> Value:
     left = tuple(n for d, n in enumerate(v.dims) if d not in over)
     count = math.prod(v.dims[d] for d in over)
     start = _start(body, fold, v.dtype)
-    known = folded_known(fold, (v,) if fold in (Op.ADD, Op.MULTIPLY) else (v, start), count)
+    known = folded_known(fold, (v, start), count + 1)
     region = region_of(body, fold, v.dtype)
     return body.add(Op.REDUCE, [v, start], Shape(v.dtype, left), **known, dimensions=over, to_apply=region)
 
@@ -64,9 +73,9 @@ def _long(body: Body) -> Value:
     v = body.parameter(dtype, dims, LONG_KINDS)
     over = (max(range(len(dims)), key=dims.__getitem__),)
     left = tuple(n for d, n in enumerate(dims) if d not in over)
-    known = folded_known(Op.ADD, (v,), dims[over[0]])
     region = region_of(body, Op.ADD, dtype)
-    start = body.scalar(dtype, 0)
+    start = _start(body, Op.ADD, dtype)
+    known = folded_known(Op.ADD, (v, start), dims[over[0]] + 1)
     return body.add(Op.REDUCE, [v, start], Shape(dtype, left), **known, dimensions=over, to_apply=region)
 
 
