@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import datetime
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import asdict
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -17,7 +17,7 @@ from .params import FILE
 from .toggles_promote import change_row
 
 if TYPE_CHECKING:
-    from ..migration.ledger import Hold, Ledger, Row
+    from ..migration.ledger import Hold, Row
 
 
 class RowName(click.ParamType[str]):
@@ -147,7 +147,9 @@ def promote(
 
     if every == bool(names):
         raise click.UsageError("give rows, or --all")
-    return promote_rows(file, names, cases, [Path(c) for c in corpus], exhaustive and Path(exhaustive), dry_run)
+    return promote_rows(
+        file, names, cases, [Path(c) for c in corpus], Path(exhaustive) if exhaustive else None, dry_run
+    )
 
 
 @command.command()

@@ -156,7 +156,9 @@ class _Bisector:
         other = other_stack(self.stack)
         if shared or self._shows(f"{other} in place of {self.stack}", other, self.setting):
             where = "thunks, plan or what else the stacks share below the passes"
-            return self._conclude("thunks", f"both stacks are wrong, the passes are right: suspect {where}", shared=True)
+            return self._conclude(
+                "thunks", f"both stacks are wrong, the passes are right: suspect {where}", shared=True
+            )
         for fusion in (True,) if Flags.parse(self.stack).xla else (False, True):
             setting = replace(self.setting, fusion=fusion)
             alone = "each op a kernel of its own" if not fusion else "fused as usual"

@@ -23,9 +23,10 @@ REDUCE_SECONDS = 60.0
 
 @dataclass(frozen=True)
 class FollowUp:
-    """kind: of the small case. blamed: the stacks that the culprit is a part of. before, after: instructions. seconds: of reducing. complete: as of Reduced.
+    """kind: of the small case. blamed: the stacks that the culprit is a part of. before, after: instructions.
 
-    culprit, sentence, toggles: as of Bisected. flaky: another run of it ended otherwise.
+    seconds: of reducing. complete: as of Reduced. culprit, sentence, toggles: as of Bisected. flaky: another run
+    of it ended otherwise.
     """
 
     kind: str

@@ -43,7 +43,8 @@ class Evidence:
     """What a gate measured. Ratios are new stack to old; low and high bound the 95% interval of `ratio`.
 
     kind: of KINDS; exhaustive where every_input is pairs. pairs: of an opcode and an element type that the row has;
-    every_input: those of which every input ran and agreed (`testbed exhaustive`); both 0 if that was not asked. worst_ulp: the largest difference between the stacks' floats. workloads: how many were timed.
+    every_input: those of which every input ran and agreed (`testbed exhaustive`); both 0 if that was not asked.
+    worst_ulp: the largest difference between the stacks' floats. workloads: how many were timed.
     compile_ms: of a workload on the new stack, geometric mean. commit: whose files were measured, if they were of one.
     refused: why the gate refused; '' if it passed.
     """

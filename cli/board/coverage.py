@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
@@ -15,7 +15,7 @@ from ...migration.choose import present, table
 from ...migration.units import BACK_ENDS, CLASS_OF, CLASSES, UNIT_OF
 
 if TYPE_CHECKING:
-    from ...differential.exhaustive import Result
+    pass
 
 BOTH, LEGACY, MLIR, NEITHER, UNDEFINED = "both", "legacy", "mlir", "none", "–"
 

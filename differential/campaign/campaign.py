@@ -105,7 +105,9 @@ class Campaign:
                     process = next(p for p in processes if p.connection is connection)
                     self._read(process)
                 self._clock()
-                if time.monotonic() - shown > SHOW_SECONDS:  # to sum up the coverage costs more than to read what a hunter says
+                if (
+                    time.monotonic() - shown > SHOW_SECONDS
+                ):  # to sum up the coverage costs more than to read what a hunter says
                     self.on_progress(self.state)
                     shown = time.monotonic()
                 if time.monotonic() - saved > SAVE_SECONDS:
@@ -214,7 +216,7 @@ class Campaign:
             elif self.state.rounds.get(process.number, 0) == 0 and self.state.cases == 0:
                 raise TestbedError(
                     f"a process of the campaign ended at its start, with status {process.handle.exitcode}",
-                    remedy="what it said stands above; on a machine without memory or processors to spare, lower --jobs",
+                    remedy="what it said stands above; where memory or processors are short, lower --jobs",
                 )
             return self._begin(process.number)
         self.state.rounds[process.number] = self.state.rounds.get(process.number, 0) + 1
