@@ -1,8 +1,9 @@
 """XLA:CPU's own migration from its old to its new emitters, measured on its kernels: docs/xla-migration.md.
 
-Run: .venv/bin/python -m testbed.benchmarks.xla_migration FOLDER… [--kernels N] [--seed N] [--output FILE] [--json FILE]
+Run: .venv/bin/python -m testbed.benchmarks.xla_migration FOLDER… [--kernels N] [--rows FILE] [--output FILE]
 A FOLDER is a program or holds programs. jaxlib, which needs both generations (0.10.2), compiles each; N kernels of each
-emitter, drawn with the seed, run alone on XLA's code and on our stacks; all programs run whole. One processor.
+emitter, drawn with the seed, run alone on XLA's code and on our stacks; all programs run whole. One processor. With
+--rows, a run that was cut short goes on where it stopped.
 """
 
 from __future__ import annotations
@@ -31,6 +32,7 @@ from .contestants import aligned
 from .paired import race
 from .xla_kernels import OURS, KernelRow, ProgramRow, farthest, key_of, measure_kernel, native
 from .xla_report import report
+from .xla_rows import Rows, plain_of
 
 GENERATIONS = ("old", "new")
 
@@ -102,6 +104,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
     parser.add_argument("--rounds", type=int, default=7)
     parser.add_argument("--seconds", type=float, default=0.003, help="seconds of a stack in a round")
     parser.add_argument("--seed", type=int, default=0)
+    parser.add_argument("--rows", type=Path, metavar="FILE", help="keep each row here at once, and go on from it")
     parser.add_argument("--output", type=Path, metavar="FILE", help="write the report there instead of printing it")
     parser.add_argument("--json", type=Path, metavar="FILE", help="also write all rows")
     options = parser.parse_args(arguments)
@@ -114,7 +117,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
         return 2
     text = report(kernels, programs, f"{options.kernels} kernels of each emitter, seed {options.seed}")
     if options.json is not None:
-        rows = {"kernels": [_plain(row) for row in kernels], "programs": [asdict(row) for row in programs]}
+        rows = {"kernels": [plain_of(row) for row in kernels], "programs": [asdict(row) for row in programs]}
         write_text(options.json, json.dumps(rows, indent=1) + "\n")
     if options.output is None:
         print(text)
@@ -123,27 +126,51 @@ def main(arguments: Sequence[str] | None = None) -> int:
     return 0
 
 
-def _plain(row: KernelRow) -> dict[str, object]:
-    return {name: value for name, value in vars(row).items() if name != "key"}
-
-
 def _measure(options: argparse.Namespace) -> tuple[list[KernelRow], list[ProgramRow]]:
+    settings = {name: getattr(options, name) for name in ("kernels", "rounds", "seconds", "seed")}
+    rows = Rows(options.rows, settings)
     start_client()
     made: list[tuple[str, XlaProgram]] = []
-    programs = []
-    for program in programs_in(options.folders):
+    programs = programs_in(options.folders)
+    left = Remaining(sum(program.name not in rows.programs for program in programs), "programs")
+    for program in programs:
         of = {g: made_by_jaxlib(program.text_for_xla, g) for g in GENERATIONS}
         made += [(program.name, xla) for xla in of.values()]
-        row = measure_program(program, options.rounds, options.seconds)
-        row.kernels = {g: (len(x.kernels.kernels), len(x.matches.by_symbol)) for g, x in of.items()}
-        programs.append(row)
-        print(f"{program.name}: {len(row.seconds)} stacks", file=sys.stderr, flush=True)
+        if program.name not in rows.programs:
+            row = measure_program(program, options.rounds, options.seconds)
+            row.kernels = {g: (len(x.kernels.kernels), len(x.matches.by_symbol)) for g, x in of.items()}
+            rows.add_program(row)
+            left.done(program.name)
     kernels = []
-    for name, xla, i in chosen(made, options.kernels, np.random.default_rng(options.seed)):
-        own = f"xla-{xla.generation}" if xla.generation else "xla-new"
-        stacks = (own, f"{own}-ir", *OURS)
-        kernels.append(measure_kernel(xla, i, name, stacks, options.rounds, options.seconds, options.seed))
-    return kernels, programs
+    picked = {
+        (name, xla.generation, xla.matches.found[i].kernel.symbol): (xla, i)
+        for name, xla, i in chosen(made, options.kernels, np.random.default_rng(options.seed))
+    }
+    left = Remaining(len(picked.keys() - rows.kernels.keys()), "kernels")
+    for name, (xla, i) in picked.items():
+        kernel = rows.kernel(name, key_of(i))
+        if kernel is None:
+            own = f"xla-{xla.generation}" if xla.generation else "xla-new"
+            stacks = (own, f"{own}-ir", *OURS)
+            kernel = measure_kernel(xla, i, name[0], stacks, options.rounds, options.seconds, options.seed)
+            rows.add_kernel(kernel)
+            left.done(" ".join(name))
+        kernels.append(kernel)
+    return kernels, [rows.programs[program.name] for program in programs]
+
+
+class Remaining:
+    """Says on stderr how far a run is, and how long the rest takes at the pace so far, twenty times and at the end."""
+
+    def __init__(self, total: int, what: str):
+        self.total, self.what, self.count, self.start = total, what, 0, time.perf_counter()
+
+    def done(self, name: str) -> None:
+        self.count += 1
+        if self.count % max(self.total // 20, 1) == 0 or self.count == self.total:
+            left = (time.perf_counter() - self.start) * (self.total - self.count) / self.count
+            text = f"{self.count} of {self.total} {self.what} to measure, {left / 60:.1f} minutes left ({name})"
+            print(text, file=sys.stderr, flush=True)
 
 
 if __name__ == "__main__":

@@ -17,7 +17,14 @@ LEAST = 1e-6
 
 def report(kernels: Sequence[KernelRow], programs: Sequence[ProgramRow], sample: str) -> str:
     """The page as Markdown."""
-    parts = [_head(kernels, programs, sample), _counts(programs), _parity(kernels), _same(kernels), _ours(kernels)]
+    parts = [
+        _head(kernels, programs, sample),
+        _figures(kernels, programs),
+        _counts(programs),
+        _parity(kernels),
+        _same(kernels),
+        _ours(kernels),
+    ]
     return "\n\n".join([*parts, _whole(programs), _metadata(kernels)]) + "\n"
 
 
@@ -54,6 +61,35 @@ def _head(kernels: Sequence[KernelRow], programs: Sequence[ProgramRow], sample: 
         "reductions and dots to a library, and there is no kernel.",
     )
     return "\n".join(lines)
+
+
+def figures(kernels: Sequence[KernelRow], programs: Sequence[ProgramRow]) -> list[tuple[str, float, str, float]]:
+    """(What, the figure, '≥' or '≤', its goal)."""
+    total, matched = (sum(n[k] for row in programs for n in row.kernels.values()) for k in (0, 1))
+    new = [row for row in kernels if row.generation == "new" and _own(row)]
+    rows = [("kernels matched with an instruction, of all", matched / max(total, 1), "≥", 0.99)]
+    for generation in ("old", "new"):
+        whole = [row for row in programs if f"xla-{generation}" in row.seconds]
+        share = len(whole) / max(len(programs), 1)
+        rows.append((f"whole programs on XLA's {generation} kernels, of all", share, "≥", 0.9))
+        ratios = (row.seconds[f"xla-{generation}"] / row.seconds[f"jaxlib-{generation}"] for row in whole)
+        rows.append(
+            (f"XLA's {generation} kernels in our runtime, time as a multiple of jaxlib's", geomean(ratios), "≤", 1.05)
+        )
+    for stack in OURS:
+        ratios = (row.seconds[stack] / row.seconds[_own(row)] for row in new if stack in row.seconds)
+        rows.append(
+            (f"{stack}, time as a multiple of XLA's new kernels on the same fusions", geomean(ratios), "≤", 0.8)
+        )
+    return rows
+
+
+def _figures(kernels: Sequence[KernelRow], programs: Sequence[ProgramRow]) -> str:
+    rows = [
+        (what, value, f"{sign} {goal}", "yes" if (value >= goal if sign == "≥" else value <= goal) else "no")
+        for what, value, sign, goal in figures(kernels, programs)
+    ]
+    return f"## Figures\n\n{markdown(('what', 'figure', 'goal', 'reached'), rows)}\n\nTimes are geometric means."
 
 
 def _counts(programs: Sequence[ProgramRow]) -> str:

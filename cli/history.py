@@ -89,13 +89,15 @@ def command(
 
 
 def _provided(version: str) -> XlaVersion:
+    import os
     from pathlib import Path
 
     import platformdirs
 
     from ..backends.xla.versions import provided
 
-    return provided(version, Path(platformdirs.user_cache_dir("testbed", appauthor=False)) / "jaxlib")
+    pyenv = Path(os.environ.get("PYENV_ROOT") or Path.home() / ".pyenv")
+    return provided(version, Path(platformdirs.user_cache_dir("testbed", appauthor=False)) / "jaxlib", pyenv)
 
 
 def _print(made: History, versions: list[str]) -> None:

@@ -34,6 +34,13 @@ if TYPE_CHECKING:
     "--profile", "profiles", multiple=True, type=FILE, metavar="FILE", help="What profile --json wrote. Repeatable."
 )
 @click.option(
+    "--kernels",
+    multiple=True,
+    type=FILE,
+    metavar="DIR",
+    help="A kernel on several stacks, as stages --kernel writes it. Repeatable.",
+)
+@click.option(
     "--exhaustive", type=FILE, metavar="FILE", help="What exhaustive -o wrote: which pairs ran on every input."
 )
 @click.option(
@@ -50,10 +57,11 @@ def command(
     weights: str | None,
     findings: tuple[str, ...],
     profiles: tuple[str, ...],
+    kernels: tuple[str, ...],
     exhaustive: str | None,
     histories: tuple[str, ...],
 ) -> int:
-    """Write the board: static pages of the ledger, coverage, speed, findings and profiles. Open DIR/index.html.
+    """Write the board: static pages of ledger, coverage, speed, findings, kernels and profiles. Open DIR/index.html.
 
     An earlier board in DIR is replaced as a whole; another folder never is.
     """
@@ -66,6 +74,7 @@ def command(
     from ..migration.weights import read_weights
     from .board.coverage import coverage
     from .board.findings_view import findings_in
+    from .board.kernels_view import kernels_in
     from .board.ledger_view import ledger_view
     from .board.pages import Board, files_of, is_board
     from .board.profiles_view import profiles_in
@@ -80,6 +89,7 @@ def command(
         profiles_in(map(Path, profiles)) if profiles else None,
         compared,
         suites,
+        kernels_in(map(Path, kernels)),
     )
     files = files_of(board)
 

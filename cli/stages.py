@@ -27,10 +27,21 @@ SHARED = {"thunks.txt": 3, "host.mlir": 4, "host.ll": 5, "host.optimized.ll": 6}
 @click.option(
     "--emitters", multiple=True, metavar="FLAGS", help="Emitters of a run. Repeatable. [default: legacy, mlir]"
 )
+@click.option(
+    "--kernel",
+    metavar="NAME",
+    help="Only one instruction of XLA's program, alone on every stack, so that their kernels stand side by side; "
+    "testbed xla lists the names. [default emitters: xla-new, legacy, mlir]",
+)
 @host_program_option
 @replace_option
 def command(
-    module: str, folder: str, emitters: tuple[str, ...], host_program: str, replacements: tuple[str, ...]
+    module: str,
+    folder: str,
+    emitters: tuple[str, ...],
+    kernel: str | None,
+    host_program: str,
+    replacements: tuple[str, ...],
 ) -> int:
     """Write MODULE's HLO, plan, thunks, compiled host program and, for each stack, every IR down to assembly. Prints
     the files' names.
@@ -39,13 +50,33 @@ def command(
     from ..migration.programs import load_program
 
     program = with_replacements(load_program(module), replacements)
-    target, runs = Path(folder), emitters or ("legacy", "mlir")
+    target, runs = Path(folder), emitters or (("legacy", "mlir") if kernel is None else ("xla-new", "legacy", "mlir"))
+    if kernel is not None:
+        program = _alone(program, kernel, runs)
     names = write_folder(
         target, lambda work: [_write(work / n, text) for n, text in _stages(program, runs, host_program)]
     )
     for name in names:
         click.echo(str(target / name))
     return 0
+
+
+def _alone(program: Program, name: str, runs: tuple[str, ...]) -> Program:
+    """One kernel of XLA's program, by its instruction or its symbol. Raises InputError."""
+    import difflib
+
+    from ..hlo.errors import InputError
+    from ..migration import Flags
+    from ..migration.xla_programs import xla_program
+
+    xla = xla_program(program, next((s for s in (Flags.parse(run).xla for run in runs) if s), "xla-new"), mlir=True)
+    found = {i.name: i for i in xla.matches.found} | {
+        symbol: match.instruction for symbol, match in xla.matches.by_symbol.items()
+    }
+    if name not in found:
+        near = difflib.get_close_matches(name, found, 3) or list(found)[:6]
+        raise InputError(f"XLA has no kernel {name!r} in {program.name}", remedy=f"choose from {', '.join(near)}, …")
+    return xla.alone(found[name])
 
 
 def _write(path: Path, text: str) -> str:

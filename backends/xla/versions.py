@@ -53,16 +53,20 @@ class XlaVersion:
     python: str
 
 
-def provided(version: str, cache: Path) -> XlaVersion:
-    """The version, installed if it is not yet. Raises InputError if it cannot be: in one line."""
+def provided(version: str, cache: Path, pyenv: Path | None = None) -> XlaVersion:
+    """The version, installed if it is not yet. pyenv: the folder of pyenv, whose Pythons are tried, too.
+
+    Raises InputError if it cannot be: in one line.
+    """
     if not _VERSION.fullmatch(version):
         raise InputError(f"{version!r} is no version of jaxlib", remedy="write versions as 0.10.2, with commas between")
     reasons = []
-    for python in _pythons():
+    pythons = _pythons(pyenv)
+    for python in pythons:
         folder = cache / f"{version}-py{python.name}"
         if folder.is_dir():
             return XlaVersion(version, folder, python.path)
-    for python in _pythons():
+    for python in pythons:
         try:
             write_folder(cache / f"{version}-py{python.name}", partial(_install, version, python.path))
         except InputError as error:
@@ -80,22 +84,22 @@ class _Python:
     path: str
 
 
-def _pythons() -> list[_Python]:
+def _pythons(pyenv: Path | None) -> list[_Python]:
     """This Python, then one of each other version that starts and has pip."""
     found = [_Python("{}.{}".format(*sys.version_info), sys.executable)]
     for name in PYTHONS:
-        if name != found[0].name and (path := next(filter(_has_pip, _places(name)), None)):
+        if name != found[0].name and (path := next(filter(_has_pip, _places(name, pyenv)), None)):
             found.append(_Python(name, path))
     return found
 
 
-def _places(name: str) -> Iterator[str]:
+def _places(name: str, pyenv: Path | None) -> Iterator[str]:
     """Where a Python of this version may be. On PATH, pyenv's shims stand for versions that are not chosen, too."""
     on_path = shutil.which(f"python{name}")
     if on_path is not None:
         yield on_path
-    home = Path(os.environ.get("PYENV_ROOT") or Path.home() / ".pyenv")
-    yield from (str(path) for path in sorted(home.glob(f"versions/{name}.*/bin/python3")))
+    if pyenv is not None:
+        yield from (str(path) for path in sorted(pyenv.glob(f"versions/{name}.*/bin/python3")))
 
 
 def _has_pip(python: str) -> bool:

@@ -27,6 +27,9 @@ STAGES = {
     "host.mlir": "Host program, MLIR",
     "host.ll": "Host program, LLVM IR",
     "host.optimized.ll": "Host program, LLVM IR, optimised",
+    "before.mlir": "XLA's MLIR before its passes",
+    "after.mlir": "XLA's MLIR after its passes",
+    "lowered.mlir": "XLA's MLIR, LLVM dialect",
     "error.txt": "Error",
 }
 """Kind of a stage's file → its title, in the order of the page."""
@@ -126,8 +129,8 @@ def _view(folder: Path, finding: Finding, pages: set[str]) -> FindingView:
         rerun=rerun_of(finding, folder),
         verdict=read_text(verdict).strip() if verdict.is_file() else "",
         bisection=_bisection(folder / BISECTED),
-        test=_text("Unit test", "", read_text(test)) if test.is_file() else None,
-        side_by_side=(_text("Module", "", finding.text), *(text for _, text in shown)),
+        test=text_of("Unit test", "", read_text(test)) if test.is_file() else None,
+        side_by_side=(text_of("Module", "", finding.text), *(text for _, text in shown)),
         stages=tuple((STAGES.get(kind, kind), found) for kind, found in by_kind if found),
     )
 
@@ -153,10 +156,17 @@ def _stage_texts(folder: Path) -> Iterable[tuple[str, Text]]:
         return
     for stack in sorted(p for p in root.iterdir() if p.is_dir()):
         for file in sorted(p for p in stack.iterdir() if p.is_file()):
-            kind = re.sub(r"^\w+\.\d+\.", "", file.name)
-            yield kind, _text(STAGES.get(kind, kind), stack.name, read_text(file))
+            kind = kind_of(file.name)
+            yield kind, text_of(STAGES.get(kind, kind), stack.name, read_text(file))
 
 
-def _text(title: str, stack: str, text: str) -> Text:
+def kind_of(name: str) -> str:
+    """The kind of a stage's file, as STAGES has it. A stage of one of XLA's kernels has the kernel's name before it."""
+    rest = re.sub(r"^[\w+-]+\.\d+\.", "", name)
+    parts = rest.split(".")
+    return next((end for n in range(len(parts)) if (end := ".".join(parts[n:])) in STAGES), rest)
+
+
+def text_of(title: str, stack: str, text: str) -> Text:
     lines = text.strip("\n").split("\n")
     return Text(title, stack, "\n".join(lines[:MOST_LINES]), max(len(lines) - MOST_LINES, 0))

@@ -18,6 +18,7 @@ from ...benchmarks.suite.results import Report
 from .coverage import Coverage
 from .figures import course, parity, spark, suite_courses
 from .findings_view import FindingView
+from .kernels_view import KernelView
 from .ledger_view import GLYPHS, LIMITS, LedgerView
 from .profiles_view import ProfileView
 from .suites import suite_runs
@@ -34,13 +35,14 @@ NAV = (
     ("coverage.html", "Coverage"),
     ("speed.html", "Speed"),
     ("findings.html", "Findings"),
+    ("kernels.html", "Kernels"),
     ("profiles.html", "Profiles"),
 )
 
 
 @dataclass(frozen=True)
 class Board:
-    """All that the board shows. findings, profiles: None where none were asked for."""
+    """All that the board shows. findings, profiles: None where none were asked for. kernels: side by side."""
 
     ledger: LedgerView
     coverage: Coverage
@@ -48,6 +50,7 @@ class Board:
     profiles: Sequence[ProfileView] | None
     history: Sequence[Record]
     suites: Sequence[Report]
+    kernels: Sequence[KernelView] = ()
 
 
 def files_of(board: Board) -> dict[str, str]:
@@ -63,6 +66,9 @@ def files_of(board: Board) -> dict[str, str]:
     files["findings.html"] = fill("findings", "findings.html")
     for finding in board.findings or ():
         files[finding.page] = fill("finding", "findings.html", finding=finding)
+    files["kernels.html"] = fill("kernels", "kernels.html")
+    for kernel in board.kernels:
+        files[kernel.page] = fill("kernel", "kernels.html", kernel=kernel)
     files["profiles.html"] = fill("profiles", "profiles.html")
     for profile in board.profiles or ():
         files[profile.page] = fill("profile", "profiles.html", profile=profile, picture=Markup(profile.picture))

@@ -41,7 +41,7 @@ def test_versions_stand_side_by_side(dump, tmp_path, monkeypatch, capsys):
 
     monkeypatch.setattr(xla_history, "dump_with", give)
     monkeypatch.setattr(xla_history, "run_with", run)
-    monkeypatch.setattr(versions, "provided", lambda version, cache: XlaVersion(version, tmp_path, "python"))
+    monkeypatch.setattr(versions, "provided", lambda version, *_: XlaVersion(version, tmp_path, "python"))
     page = tmp_path / "page.md"
     common = ["--jaxlib", "0.4.30,0.7.2,0.10.2", "--rounds", "3", "--seconds", "0.00001", "-o", str(page)]
     assert main(["history", str(dump), *common]) == 0
@@ -106,9 +106,8 @@ def test_a_python_of_pyenv_is_found_where_the_shim_on_path_does_not_start(tmp_pa
         path.write_text(f"#!/bin/sh\nexit {status}\n")
         path.chmod(0o755)
     monkeypatch.setenv("PATH", str(tmp_path))
-    monkeypatch.setenv("PYENV_ROOT", str(tmp_path))
     monkeypatch.setattr(versions, "PYTHONS", ("3.99",))
-    assert [python.path for python in versions._pythons()] == [sys.executable, str(own)]
+    assert [python.path for python in versions._pythons(tmp_path)] == [sys.executable, str(own)]
 
 
 ADD = """HloModule add

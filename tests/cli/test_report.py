@@ -77,7 +77,7 @@ def words(element):
 
 # -- form -------------------------------------------------------------------------------------------------------------
 def test_pages_are_well_formed_and_ids_are_unique(pages):
-    assert len(pages) == 7
+    assert len(pages) == 8
     for name, page in pages.items():
         assert not page.errors, name
         assert len(page.ids) == len(set(page.ids)), name
