@@ -53,6 +53,7 @@ class Types:
                 "#llvm.loop_annotation<unroll = <disable = true>, interleave = <count = 1 : i32>>"
             )
         }
+        self.scalar = {"loop_annotation": ir.Attribute.parse("#llvm.loop_annotation<vectorize = <disable = true>>")}
         self.no_wrap = {"overflowFlags": ir.Attribute.parse("#arith.overflow<nsw>")}
         self.compare_float = {k: {"predicate": ir.IntegerAttr.get(self.i64, v)} for k, v in FLOAT_PREDICATES.items()}
         self.compare_integer = {
@@ -78,7 +79,7 @@ class Arithmetic:
         self.ip = ir.InsertionPoint(module.body)
         self.functions: dict[str, ir.Operation] = {}
         self.globals: set[str] = set()
-        self.generics = self.short_generics = 0  # linalg.generic operations, and those of short loops
+        self.generics = self.hinted = 0  # linalg.generic operations, and those whose loops get hints
         self._arrays: dict[tuple[str, bytes], str] = {}
         self.math_calls: list[ir.Operation] = []
         self.scopes: list[dict[Any, Any]] = []

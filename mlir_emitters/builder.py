@@ -27,6 +27,7 @@ class Unroll(Enum):
     VECTORIZED = enum.auto()  # only after vectorisation: a short run of lanes, unrolled earlier, becomes scalars
     NONE = enum.auto()
     LEAN = enum.auto()  # one vector at a time, not interleaved either: for loops that run seldom
+    SCALAR = enum.auto()  # not vectorised: in a tile, vectors along the dimension that crosses memory gather or scatter
 
 
 UNROLLED = 8
@@ -35,8 +36,8 @@ longer ones were not vectorised.
 """
 
 
-SHORT = "short"
-"""The name of the location of a linalg.generic whose loops are SHORT ones."""
+HINTS = {Unroll.SHORT: "short", Unroll.SCALAR: "scalar"}
+"""Names of the locations of linalg.generic operations, by what their loops are."""
 
 
 class Builder(Memory):
@@ -145,7 +146,12 @@ class Builder(Memory):
             few = isinstance(lower, int) and isinstance(upper, int) and upper - lower <= UNROLLED * step
             unroll = Unroll.ANY if few else Unroll.NONE
         t = self.types
-        annotations = {Unroll.LEAN: t.lean, Unroll.NONE: t.rolled, Unroll.VECTORIZED: t.vectorized}
+        annotations = {
+            Unroll.LEAN: t.lean,
+            Unroll.NONE: t.rolled,
+            Unroll.SCALAR: t.scalar,
+            Unroll.VECTORIZED: t.vectorized,
+        }
         made = self.operation(
             "scf.for",
             [v.type for v in carried],

@@ -56,7 +56,7 @@ def _emit(
             stages.append(("mlir", str(module)))
         math_library.expand(b)
         if b.generics:
-            pipeline.open_loops(module, session, hinted=b.short_generics > 0)
+            pipeline.open_loops(module, session, hinted=b.hinted > 0)
         pipeline.lower(module, session.passes)
         if keep:
             stages.append(("llvm.mlir", str(module)))

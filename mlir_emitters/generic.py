@@ -12,7 +12,7 @@ from dataclasses import dataclass
 from mlir import ir
 
 from ..hlo.opcodes import Op
-from .builder import SHORT, Index, Unroll, Value
+from .builder import HINTS, Index, Unroll, Value
 from .elemental import Elemental, Indices, Linear, Reads
 from .elements import Scalar, flatten, parts, raw_type, unflatten
 from .elementwise import EMIT
@@ -50,7 +50,7 @@ class Operand:
 
 
 def emit_generic(e: Elemental, group: Sequence[Buffer], index: Indices, unroll: Unroll = Unroll.ANY) -> None:
-    """Write the results at all positions along the axes of an index. unroll: ANY or SHORT, of its loops."""
+    """Write the results at all positions along the axes of an index. unroll: ANY, or one of HINTS, of its loops."""
     b = e.b
     extents = [i.count for i in sorted(axes_of(index), key=lambda i: i.number)]
     held = b.operation("scf.execute_region", [], [], regions=1)  # builds the body before its operands are known
@@ -75,13 +75,13 @@ def emit_generic(e: Elemental, group: Sequence[Buffer], index: Indices, unroll: 
         operands=[memref for memref, _ in places],
         attributes=attributes,
         regions=1,
-        loc=ir.Location.name(SHORT) if unroll is Unroll.SHORT else b.location,
+        loc=ir.Location.name(HINTS[unroll]) if unroll in HINTS else b.location,
         ip=b.ip,
     )
     block.append_to(made.regions[0])
     held.erase()
     b.generics += 1
-    b.short_generics += unroll is Unroll.SHORT
+    b.hinted += unroll in HINTS
 
 
 class _Body(Elemental):

@@ -277,7 +277,7 @@ def emit_nest(e: Elemental, group: Sequence[Buffer], steps: Steps | None) -> Non
         unroll = unroll_of(first)
         with_loops(b, first, write, steps, kind)
         return
-    bare = pure_transposition(group)
+    bare, unroll = pure_transposition(group), Unroll.SCALAR
     if bare is None or not emit_blocks(e, first, *bare, crossing, steps):
         tiled(b, first, crossing, write, steps, kind)
 

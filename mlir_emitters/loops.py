@@ -183,7 +183,7 @@ def tiled(
         starts[d] = loops[-1].index
     inner = kind(b)
     for d in crossing:
-        index[d] = inner.open(starts[d], _side(b, starts[d], over.dims[d]))
+        index[d] = inner.open(starts[d], _side(b, starts[d], over.dims[d]), Unroll.SCALAR)
     body(tuple(index))
     inner.close()
     for loop in reversed(loops):
@@ -216,8 +216,8 @@ def _tiled_steps(
         loops.append(b.open_loop(0, dims[fast], BLOCK))
         left = loops[-1].index
         inner = kind(b)
-        index[slow] = inner.open(top, height)
-        index[fast] = inner.open(left, _side(b, left, dims[fast]))
+        index[slow] = inner.open(top, height, Unroll.SCALAR)
+        index[fast] = inner.open(left, _side(b, left, dims[fast]), Unroll.SCALAR)
         body(tuple(index))
         inner.close()
         for loop in reversed(loops):

@@ -10,7 +10,7 @@ from mlir.passmanager import PassManager
 from ..codegen.mlir import translate as translate
 from ..hlo.errors import TestbedError
 from ..lhlo.dialect import load as load_lhlo
-from .builder import SHORT, UNROLLED, Types
+from .builder import HINTS, UNROLLED, Types, Unroll
 
 LOCK = threading.RLock()
 """Must be held while a module is built or lowered, because the session is shared."""
@@ -64,24 +64,29 @@ class LoweringError(TestbedError):
 
 
 def open_loops(module: ir.Module, session: Session, hinted: bool) -> None:
-    """Make loops of linalg operations, in place. hinted: whether some of them are to be of SHORT loops."""
+    """Make loops of linalg operations, in place. hinted: whether some of them have hints for their loops."""
     _run(session.loops, module)
     if hinted:
         module.operation.walk(lambda op: _hint(session.types, op))
 
 
 def _hint(types: Types, op: ir.Operation) -> ir.WalkResult:
-    """Mark a long loop of a linalg operation of short loops: LLVM shall not unroll it."""
-    if op.name == "scf.for" and str(op.location) == MARK:
+    """Give a loop the hint that its linalg operation has; of SHORT ones, LLVM shall not unroll the long ones."""
+    if op.name != "scf.for":
+        return ir.WalkResult.ADVANCE
+    found = {}
+    if str(op.location) == MARKS[Unroll.SCALAR]:
+        found = types.scalar
+    elif str(op.location) == MARKS[Unroll.SHORT]:
         owner = op.operands[1].owner
         bound = owner.attributes["value"] if owner.name == "arith.constant" else None
-        if bound is None or ir.IntegerAttr(bound).value > UNROLLED:
-            for name, attribute in types.rolled.items():
-                op.attributes[name] = attribute
+        found = types.rolled if bound is None or ir.IntegerAttr(bound).value > UNROLLED else {}
+    for name, attribute in found.items():
+        op.attributes[name] = attribute
     return ir.WalkResult.ADVANCE
 
 
-MARK = f'loc("{SHORT}")'
+MARKS = {unroll: f'loc("{name}")' for unroll, name in HINTS.items()}
 
 
 def lower(module: ir.Module, passes: PassManager) -> None:
