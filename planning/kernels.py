@@ -10,6 +10,8 @@ from ..hlo.errors import UnsupportedError, VerificationError
 from ..hlo.fingerprint import instruction_key
 from ..hlo.ir import Instruction
 from ..hlo.library.calls import is_foreign
+from ..hlo.opcodes import Op
+from ..hlo.remedies import CHANNELS
 from .liveness import NO_BUFFER
 from .partition import partition_of
 from .plan import Allocation, BufferAssignment, BufferSlice, KernelArgument, KernelRequest, KernelStep
@@ -98,6 +100,8 @@ def places_of(i: Instruction, assignment: BufferAssignment) -> Places:
 
 def _operand(i: Instruction, operand: Instruction, assignment: BufferAssignment) -> BufferSlice | None:
     if operand.shape.is_tuple:
+        if i.opcode in (Op.SEND_DONE, Op.RECV_DONE):
+            raise UnsupportedError("plan", i.opcode.value, location=i.location, remedy=CHANNELS)
         raise UnsupportedError(
             "plan",
             f"{i.opcode.value} of a tuple",

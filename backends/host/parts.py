@@ -6,7 +6,9 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 from ...hlo.errors import UnsupportedError
+from ...hlo.opcodes import Op
 from ...hlo.opset import Family, opcodes
+from ...hlo.remedies import CHANNELS
 from ...planning.plan import KernelRequest
 from ..base import EmitFor, Emitter
 
@@ -34,6 +36,7 @@ def refuse_queues(kernels: Sequence[KernelRequest]) -> None:
     for i in (request.instruction for request in kernels):
         if i.opcode in QUEUES:
             remedy = "pass values as parameters and results, or evaluate(module, inputs, infeed=[…], outfeed=[])"
+            remedy = CHANNELS if i.opcode in (Op.SEND, Op.RECV) else remedy
             raise UnsupportedError("host", i.opcode.value, location=i.location, remedy=remedy)
 
 

@@ -10,6 +10,7 @@ from collections.abc import Callable, Iterator, Sequence
 from concurrent.futures import Future
 from dataclasses import dataclass, field, replace
 from functools import cache
+from multiprocessing.context import BaseContext
 
 from pebble import ProcessExpired, ProcessPool
 
@@ -107,7 +108,7 @@ def judgements(
         for task, job in scheduled:
             found = _outcome(job)
             if isinstance(found, str):
-                found = [_alone(pool, one) for one in task]
+                found = [_alone(context, texts, one) for one in task]
             yield from found
 
 
@@ -121,8 +122,9 @@ def _outcome(job: Future[list[Judged]]) -> list[Judged] | str:
         return f"the process died with status {died.exitcode}"
 
 
-def _alone(pool: ProcessPool, one: tuple[int, bool]) -> Judged:
-    found = _outcome(pool.schedule(_judge_all, [[one]], timeout=SECONDS))
+def _alone(context: BaseContext, texts: Sequence[str], one: tuple[int, bool]) -> Judged:
+    with ProcessPool(1, context=context, initializer=_start, initargs=[texts]) as pool:  # the others' tasks come later
+        found = _outcome(pool.schedule(_judge_all, [[one]], timeout=SECONDS))
     return (one[0], "died", found) if isinstance(found, str) else found[0]
 
 
