@@ -12,6 +12,7 @@ def adding(extra: str) -> str:
     """The command that adds an extra of pyproject.toml: `./testbed setup --xla`, or pip for an installed package."""
     return f"./testbed setup --{extra}" if TESTS.is_dir() else f"pip install 'testbed[{extra}]'"
 
+
 CHANNELS = (
     "XLA:CPU has none either; pass values as parameters and results, exchange them between devices by "
     "collective-permute, or run the module by evaluate_replicated"

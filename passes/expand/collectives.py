@@ -104,7 +104,9 @@ class _Collective:
 
     def __post_init__(self) -> None:
         if any(s.is_dynamic for o in (self.i, *self.i.operands) for _, s in o.shape.leaves()):
-            raise self.unsupported("of dynamic dimensions", "give every dimension a fixed size; XLA:CPU refuses it, too")
+            raise self.unsupported(
+                "of dynamic dimensions", "give every dimension a fixed size; XLA:CPU refuses it, too"
+            )
 
     def unsupported(self, what: str, remedy: str) -> UnsupportedError:
         return UnsupportedError("plan", f"{self.i.opcode.value} {what}", location=self.i.location, remedy=remedy)
