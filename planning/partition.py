@@ -36,6 +36,11 @@ GRAINS_IN_EXTENT = 4
 WITHOUT_GRAIN = frozenset({Op.CONVOLUTION, Op.SORT, Op.TOPK})
 """Ops with much work in a step, and no tiles along the steps."""
 
+FEWEST_ROWS = 4
+"""Rows of images from which a convolution is split between them only: both stacks compute several positions of a row
+together, so that steps along it would be refused. With fewer, few threads would have work.
+"""
+
 PIECES = 64
 """Minimum number of steps to stop at: it suffices for any number of threads, so inner dimensions are not split."""
 
@@ -267,6 +272,14 @@ def _scatter(i: Instruction, rank: int) -> Sequence[bool]:
     return [d in single for d in range(rank)]
 
 
+def _convolution(i: Instruction, rank: int) -> Sequence[bool]:
+    """Not along rows of the images, if there are some."""
+    memory = list(reversed(i.shape.minor_to_major))
+    inner = max(i.attributes["dim_labels"].output_spatial, key=memory.index, default=rank)
+    rows = math.prod(i.shape.dims[d] for d in memory[: memory.index(inner)]) if inner < rank else 0
+    return [d != inner or rows < FEWEST_ROWS for d in range(rank)]
+
+
 def _sort(i: Instruction, rank: int) -> Sequence[bool]:
     return [d not in i.dimensions for d in range(rank)]
 
@@ -283,7 +296,7 @@ def _topk(_: Instruction, rank: int) -> Sequence[bool]:
 
 RULES: Mapping[Op, SplitRule] = {
     **dict.fromkeys(BY_ELEMENT - {Op.PARAMETER, Op.CONSTANT, Op.TUPLE}, _all),
-    Op.CONVOLUTION: _all,
+    Op.CONVOLUTION: _convolution,
     Op.DOT: _dot,
     Op.GATHER: _all,
     Op.REDUCE: _all,  # the dimensions that remain

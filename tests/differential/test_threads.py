@@ -228,6 +228,11 @@ FAMILIES: dict[str, tuple[str, str]] = {
         "f32[1,20,20,12] convolution(x, y), window={size=3x3 pad=1_1x1_1}, dim_labels=b01f_01io->b01f",
         "y = f32[3,3,8,12] parameter(1)",
     ), "legacy mlir"),
+    "convolution of a small image": (one(
+        "f32[1,7,7,32]",
+        "f32[1,7,7,64] convolution(x, y), window={size=3x3 pad=1_1x1_1}, dim_labels=b01f_01io->b01f",
+        "y = f32[3,3,32,64] parameter(1)",
+    ), "legacy mlir"),
     "depthwise convolution": (one(
         "f32[2,18,18,16]",
         "f32[2,18,18,16] convolution(x, y), window={size=3x3 pad=1_1x1_1}, dim_labels=b01f_01io->b01f, "
