@@ -19,6 +19,7 @@ from ..hlo.opcodes import Op
 from ..hlo.shapes import Shape
 from ..lhlo import read
 from ..lhlo.module import LhloModule
+from .elements import NARROW
 
 
 @dataclass(eq=False, slots=True)
@@ -156,7 +157,7 @@ def _widen(body: Body) -> None:
             buffer.shape = replace(buffer.shape, dtype=DType.F32)
 
 
-WIDENED = frozenset({DType.F16, DType.BF16})
+WIDENED = frozenset({DType.F16, DType.BF16, *NARROW})
 
 STEPWISE = 32
 """A reduction of at most STEPWISE narrow floats is rounded at each step, as in XLA:CPU. Of 64 steps in f16, the error
