@@ -162,7 +162,7 @@ def read_results(file: Path) -> tuple[tuple[str, ...], list[Result]]:
 
 
 def read_commit(file: Path) -> str:
-    """The commit that the results in a file are of: the first one if a run was resumed; unknown in old files."""
+    """The commit whose files the results in a file are of: the first one, if a run was resumed."""
     return str(json.loads(file.read_text(encoding="utf-8")).get("commit", "unknown"))
 
 

@@ -125,6 +125,7 @@ def _document(state: State, folder: Path, orders: Orders) -> dict[str, Any]:
 def _state(folder: Path, resume: bool, seed: int) -> State:
     """The state that the campaign begins with."""
     from ..differential.campaign.state import STATE_FILE, State, read_state
+    from ..formats.whole_files import write_text
     from ..hlo.errors import InputError
 
     if resume:
@@ -137,6 +138,7 @@ def _state(folder: Path, resume: bool, seed: int) -> State:
         folder.mkdir(parents=True, exist_ok=True)
     except OSError as error:
         raise InputError(f"{folder}: cannot write: {error.strerror}", remedy="give a writable folder with -o") from None
+    write_text(folder / ".gitignore", "*\n")  # as caches of tools do: a campaign is no part of a checkout
     return State(seed)
 
 

@@ -147,9 +147,8 @@ def promote(
 
     if every == bool(names):
         raise click.UsageError("give rows, or --all")
-    return promote_rows(
-        file, names, cases, [Path(c) for c in corpus], Path(exhaustive) if exhaustive else None, dry_run
-    )
+    results = Path(exhaustive) if exhaustive is not None else None
+    return promote_rows(file, names, cases, [Path(c) for c in corpus], results, dry_run)
 
 
 @command.command()

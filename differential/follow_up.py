@@ -24,9 +24,9 @@ REDUCE_SECONDS = 60.0
 @dataclass(frozen=True)
 class FollowUp:
     """kind: of the small case. blamed: the stacks that the culprit is a part of. before, after: instructions.
+    seconds: of reducing. complete: as of Reduced.
 
-    seconds: of reducing. complete: as of Reduced. culprit, sentence, toggles: as of Bisected. flaky: another run
-    of it ended otherwise.
+    culprit, sentence, toggles: as of Bisected. flaky: another run of it ended otherwise.
     """
 
     kind: str

@@ -1,4 +1,4 @@
-"""From which pass of LLVM's optimiser on a case goes wrong: LLVM's -opt-bisect-limit, each limit in a process."""
+"""From which pass of LLVM's optimiser on a case goes wrong, by -opt-bisect-limit, with a process for each limit."""
 
 from __future__ import annotations
 

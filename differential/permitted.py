@@ -165,7 +165,7 @@ class _Choices:
         return np.where(np.isfinite(exact), changed, value)
 
     def _computed(self, i: Instruction, run: Run, operands: list[Any]) -> Any:
-        """A result of an algorithm: operands and what cancels inside are off, an element relative to the largest."""
+        """A result of an algorithm: its operands are off, what cancels inside, and all relative to the largest."""
         dtype = next((s.dtype for _, s in i.shape.leaves() if s.dtype.is_float or s.dtype.is_complex), None)
         if dtype is None:
             return run(*operands)

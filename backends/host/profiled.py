@@ -81,7 +81,7 @@ def _with_host(
     seconds: Mapping[str, float] = {}
     if emit_for is not None:
         plan = executable.plan
-        seconds = seconds_by_kernel(plan)
+        seconds = dict(seconds_by_kernel(plan))
         names = host_program.inlined(thunks, seconds, options)
         kernels = ir_of(names, by_stack(plan.emitted, emit_for), options)
     built = host_program.build(thunks, seconds, options, kernels)

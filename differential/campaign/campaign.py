@@ -216,7 +216,7 @@ class Campaign:
             elif self.state.rounds.get(process.number, 0) == 0 and self.state.cases == 0:
                 raise TestbedError(
                     f"a process of the campaign ended at its start, with status {process.handle.exitcode}",
-                    remedy="what it said stands above; where memory or processors are short, lower --jobs",
+                    remedy="what it said stands above; if nothing, lower --jobs: memory may be short",
                 )
             return self._begin(process.number)
         self.state.rounds[process.number] = self.state.rounds.get(process.number, 0) + 1

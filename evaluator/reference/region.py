@@ -25,8 +25,8 @@ SEQUENTIAL_LIMIT = 1024
 """A float reduction of at most this many elements is folded in order in its own type, a longer one in f64 or pairwise.
 """
 NARROW_LIMIT = 32
-"""The same limit for f16, bf16 and narrower types, in which rounding errors accumulate sooner, and small terms are lost:
-54 ones in f8e5m2 make 8."""
+"""The same limit for f16, bf16 and narrower types, in which errors accumulate sooner, and small terms are lost: 54 ones
+in f8e5m2 make 8."""
 
 UFUNCS = {
     Op.ADD: np.add,

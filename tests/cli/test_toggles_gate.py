@@ -6,6 +6,7 @@ Limits are wide and the planted faults are large, so that a loaded machine chang
 import datetime
 import re
 import subprocess
+from dataclasses import replace
 
 import pytest
 
@@ -14,15 +15,18 @@ from ...benchmarks.suite import machine
 from ...cli import toggles_gate
 from ...cli.main import main
 from ...cli.toggles_gate import run_gate
+from ...cli.toggles_promote import with_every_input
 from ...codegen.threads import on_threads, threads
+from ...differential.exhaustive import Result, rows
 from ...hlo.dtypes import DType
 from ...hlo.opcodes import Op
 from ...migration import Flags
 from ...migration.ledger import SOAK_DAYS, Hold, LedgerError, flags_text, judge, move, new_ledger, roll_back
-from ...migration.ledger_file import read_ledger
+from ...migration.ledger_file import ledger_text, parse_ledger, read_ledger
 from ...migration.parity import Parity
+from ...migration.units import row_names
 from ..support import planted
-from ..support.ledgers import DAY, ledger_file
+from ..support.ledgers import DAY, GOOD, ledger_file
 
 WIDE = Parity(cases=6, mean=3, each=5, compile=3, memory=3)
 QUICK = Settings(width=0.2, seconds=0.3, sample=1e-3, rounds=4, compiles=1)
@@ -149,9 +153,45 @@ def test_evidence_names_the_commit(tmp_path, monkeypatch):
     assert toggles_gate.commit() == "unknown"
 
 
+def test_all_rows_go_on_where_a_run_was_cut_short(tmp_path, monkeypatch, capsys):
+    """A row that has evidence of the commit and the versions of now is left out."""
+    path, ran = ledger_file(tmp_path), []
+    monkeypatch.setattr("testbed.cli.toggles_gate.commit", lambda: "0123456789ab")
+
+    def gate(row, *rest, **options):
+        ran.append(row.name)
+        if len(ran) == 3:
+            raise KeyboardInterrupt
+        return replace(GOOD, commit="0123456789ab", versions=toggles_gate.versions()), []
+
+    monkeypatch.setattr("testbed.cli.toggles_gate.run_gate", gate)
+    assert main(["toggles", "--ledger", str(path), "promote", "--all"]) == 130
+    first = list(ran)
+    assert main(["toggles", "--ledger", str(path), "promote", "--all"]) == 0
+    assert ran == [*first, *row_names()[2:]] and first == row_names()[:3]
+    assert f"{len(row_names()) - 2} rows have no evidence of this commit" in capsys.readouterr().out
+    assert read_ledger(path).row(ROW).state == "on"
+
+
+def test_pairs_that_ran_on_every_input_are_counted():
+    """A pair that is wrong on some input refuses the row."""
+    row = new_ledger().row("elemental.half")
+    results = [Result(r.name, 0, "agree") for r in rows([DType.F16], frozenset({Op.TANH, Op.SINE}))]
+    found = with_every_input(row, GOOD, results)
+    assert (found.kind, found.every_input, found.refused) == ("sampled", 2, "") and found.pairs > 100
+    wrong = with_every_input(row, GOOD, [*results, Result("negate f16", 0, "differ")])
+    assert wrong.every_input == 2 and wrong.refused == "wrong on some input: negate f16"
+    complete = replace(found, every_input=found.pairs)
+    text = ledger_text(judge(new_ledger(), row.name, complete))
+    assert parse_ledger(text, "f").row(row.name).evidence == complete
+    assert "every_input" not in ledger_text(judge(new_ledger(), row.name, GOOD))
+
+
 @pytest.mark.parametrize(
     ("arguments", "what"),
     [
+        (["promote"], "give rows, or --all"),
+        (["promote", ROW, "--exhaustive", "gone"], "gone"),
         (["promote", "reduce.flaot"], "did you mean 'reduce.float'?"),
         (["promote", ROW, "--cases", "0"], "--cases"),
         (["promote", ROW, "--corpus", "gone"], "manifest.jsonl: no such file"),

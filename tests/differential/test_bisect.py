@@ -15,6 +15,9 @@ from ...differential.planted.fault import planted
 from ...differential.planted.table import FAULTS, case_of_fault
 from ...differential.setting import Setting, execute, other_stack, plan_of_setting
 from ...evaluator.evaluator import evaluate
+from ...formats.text.parser import parse_module
+from ...hlo.opcodes import Op
+from ...legacy.elementwise import EMIT
 
 UNCACHED = Setting(cache=False)
 
@@ -27,6 +30,10 @@ class Here(Child):
 
     def call(self, function, *arguments, limit_s=0.0):
         return function(*arguments)
+
+
+def finding_of_text(text, inputs):
+    return Finding(text, parse_module(text), tuple(inputs))
 
 
 def bisected(name: str) -> Bisected:
@@ -143,3 +150,33 @@ def test_a_wrong_evaluator_is_named(monkeypatch):
 
     found = bisect(Finding(case.text, case.module, case.inputs), Wrong())
     assert found.culprit == "evaluator" and right
+
+
+WRAPS = """HloModule m
+ENTRY e { p = s32[8] parameter(0)
+  one = s32[] constant(1)
+  ones = s32[8] broadcast(one), dimensions={}
+  next = s32[8] add(p, ones)
+  ROOT r = pred[8] compare(next, p), direction=GT }
+"""
+
+
+def never_wrap():
+    """The old stack tells LLVM that no addition of integers wraps: right without its optimiser, wrong with it."""
+    row = EMIT[Op.ADD]
+    EMIT[Op.ADD] = replace(row, integer=lambda code, node, x, y: code.b.add(x, y, flags=["nsw"]))
+
+
+def test_what_the_optimiser_is_told_is_named_with_the_pass():
+    case = finding_of_text(WRAPS, [np.full(8, 2**31 - 1, np.int32)])
+    with Child(never_wrap) as child:
+        found = bisect(replace(case, setting=UNCACHED), child)
+    assert found.culprit.startswith("legacy: ") and found.suspects == ("legacy",)
+    assert "right without LLVM's optimiser, wrong from its pass early-cse on " in found.sentence
+
+
+def test_what_is_shared_is_blamed_on_all_that_share_it():
+    fault = FAULTS["plan-alias-of-a-transpose"]
+    case = replace(case_of_fault(fault), setting=UNCACHED)
+    with planted(fault):
+        assert bisect(case, Here()).suspects == ("legacy", "mlir")

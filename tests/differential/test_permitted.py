@@ -319,7 +319,7 @@ MEAN = f"""HloModule m
 
 
 def test_what_cancels_in_a_batch_norm_is_off_by_what_cancels():
-    """All elements are equal: by E[(x - E[x])²] the variance is about 1e-32, by E[x²] - E[x]² about ±1e-16."""
+    """Equal elements: by E[(x - E[x])²] the variance is some 1e-32, by E[x²] - E[x]² some 1e-16, of both signs."""
     same = [np.full((17, 2), 0.8703575474)]
     assert all(permits(TRAINING, same, value) for value in (0.0, 5e-32, 2e-16, -2e-16))
     assert not any(permits(TRAINING, same, value) for value in (1e-6, -1e-6, 0.75, np.nan))

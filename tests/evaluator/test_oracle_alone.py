@@ -60,6 +60,7 @@ LANGUAGE = (
     "hlo/opcodes.py",
     "hlo/opset.py",
     "hlo/opset_rows.py",
+    "hlo/records.py",
     "hlo/replica_groups.py",
     "hlo/shapes.py",
     "hlo/trees.py",
