@@ -9,7 +9,7 @@ import click
 from .inputs import Inputs, input_options
 from .json_output import json_option
 from .output import say, width, wrapped
-from .params import MODULE, STACK_LIST, host_program_option, xla_flags_option
+from .params import FILE, MODULE, STACK_LIST, host_program_option, xla_flags_option
 from .pinning import pin, pin_option
 from .programs import each_program
 from .replacing import replace_option, with_replacements
@@ -23,7 +23,23 @@ if TYPE_CHECKING:
 
 
 @click.command()
-@click.argument("modules", metavar="MODULE...", nargs=-1, required=True, type=MODULE)
+@click.argument("modules", metavar="[MODULE]...", nargs=-1, type=MODULE)
+@click.option(
+    "--kernels",
+    "folders",
+    multiple=True,
+    metavar="DIR",
+    type=FILE,
+    help="Time each distinct kernel of the programs in DIR by itself, instead of MODULEs. Repeatable.",
+)
+@click.option(
+    "--least",
+    type=click.FloatRange(0),
+    default=5e-6,
+    show_default=True,
+    metavar="SECONDS",
+    help="Of --kernels: compare none that takes less on the first stack.",
+)
 @click.option(
     "--ab",
     "stacks",
@@ -60,6 +76,8 @@ if TYPE_CHECKING:
 @json_option("times and ratios")
 def command(
     modules: tuple[str, ...],
+    folders: tuple[str, ...],
+    least: float,
     stacks: str,
     xla_flags: str | None,
     host_program: str,
@@ -79,6 +97,12 @@ def command(
     from ..migration.stacks import STACKS, parse_stacks
 
     names = parse_stacks(stacks, list(STACKS))
+    if bool(folders) == bool(modules):
+        raise click.UsageError("give MODULEs, or --kernels DIR")
+    if folders:
+        from .bench_kernels import bench_kernels
+
+        return bench_kernels(folders, names, least, rounds, seconds, as_json)
     if limit is not None and replacements:
         raise click.UsageError("--limit reads MODULE again in a child process, without --replace: leave one out")
     if limit is not None and "-" in modules:

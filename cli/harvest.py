@@ -32,10 +32,10 @@ def command(places: tuple[str, ...], output: str | None, weights: str | None, to
     from ..migration.weights import write_weights
 
     kernels: Harvest = {}
-    programs = failed = 0
+    count = failed = 0
     for place in places:
-        for name, load in _programs(Path(place)):
-            programs += 1
+        for name, load in programs(Path(place)):
+            count += 1
             try:
                 harvest(load(), kernels)
             except TestbedError as error:
@@ -46,7 +46,7 @@ def command(places: tuple[str, ...], output: str | None, weights: str | None, to
     found = weights_of(kernels)
     ordered = sorted(kernels.values(), key=lambda kernel: -kernel.share)
     _print(ordered, top)
-    say(wrapped(f"{found.kernels} kernels in {programs - failed} programs; {failed} left out"))
+    say(wrapped(f"{found.kernels} kernels in {count - failed} programs; {failed} left out"))
     if output is not None:
         _write(Path(output), ordered)
     if weights is not None:
@@ -54,7 +54,7 @@ def command(places: tuple[str, ...], output: str | None, weights: str | None, to
     return 1 if failed else 0
 
 
-def _programs(place: Path) -> Iterator[tuple[str, Callable[[], Program]]]:
+def programs(place: Path) -> Iterator[tuple[str, Callable[[], Program]]]:
     """(name, what loads it) of each program in a folder, or of one file."""
     from ..differential.corpus import load_case, read_suite
     from ..formats.files import SUFFIXES

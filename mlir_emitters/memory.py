@@ -41,6 +41,7 @@ class Memory(IndexArithmetic):
     def pointer(self, base: Pointer, offset: Index, element: ir.Type) -> Pointer:
         """The address of the element at index `offset` from base. A memref of bytes is seen as one of `element`."""
         place = base if isinstance(base, Place) else Place(base, 0)
+        element = self._stored(element)
         held = ir.MemRefType(place.memref.type).element_type
         if held != element:
             place = Place(self._view(place, element), 0)
@@ -98,6 +99,8 @@ class Memory(IndexArithmetic):
 
     def load(self, pointer: Pointer, type: ir.Type, alignment: int) -> Value:
         """Load a scalar or a vector of neighbours."""
+        if type == self.types.i1:
+            return self.trunci(self.load(pointer, self.types.i8, alignment), type)
         place = pointer if isinstance(pointer, Place) else Place(pointer, 0)
         name = "vector.load" if isinstance(type, ir.VectorType) else "memref.load"
         attributes = {"alignment": self._alignment(alignment)}
@@ -105,6 +108,8 @@ class Memory(IndexArithmetic):
 
     def store(self, value: Value, pointer: Pointer, alignment: int, streams: bool = False) -> None:
         """Store a value. streams: use a non-temporal store, for whole cache lines that are not read again soon."""
+        if value.type == self.types.i1:
+            value = self.extui(value, self.types.i8)
         place = pointer if isinstance(pointer, Place) else Place(pointer, 0)
         attributes: dict[str, ir.Attribute] = {"alignment": self._alignment(alignment)}
         if streams:
@@ -135,7 +140,11 @@ class Memory(IndexArithmetic):
             "alignment": self._alignment(alignment),
             "operandSegmentSizes": ir.DenseI32ArrayAttr.get([0, 0]),
         }
-        return self.at_entry("memref.alloca", ir.MemRefType.get([count], type), [], attributes)
+        return self.at_entry("memref.alloca", ir.MemRefType.get([count], self._stored(type)), [], attributes)
+
+    def _stored(self, type: ir.Type) -> ir.Type:
+        """The type that holds a scalar in memory: MLIR's lowering ends the process at a store of i1."""
+        return self.types.i8 if type == self.types.i1 else type
 
     def table(self, name: str, values: np.ndarray) -> Value:
         """A private constant array, created once per module and name."""

@@ -58,6 +58,26 @@ def test_tiles_that_cross_memory_are_not_vectorised():
     assert "scatter" not in optimize_ir(emitted.llvm_ir, FIXED)
 
 
+def test_a_pred_takes_a_byte_on_the_stack():
+    """MLIR's lowering ends the process at a store of i1. The gate of reduce-window.integer found it."""
+    text = """
+HloModule m
+c {
+  x = pred[] parameter(0)
+  y = pred[] parameter(1)
+  ROOT r = pred[] and(x, y)
+}
+ENTRY e {
+  p = pred[9,40] parameter(0)
+  i = pred[] constant(true)
+  ROOT r = pred[9,38] reduce-window(p, i), window={size=1x3}, to_apply=c
+}
+"""
+    (request,) = requests_of(text)
+    kernels = dict(emitter("mlir-structured").emit([request], replace(FIXED, keep_stages=True)).stages)["mlir"]
+    assert "memref.alloca" in kernels and "xi1>" not in kernels
+
+
 @pytest.mark.parametrize("path", FILES, ids=lambda p: "-".join(p.parts[-2:]))
 def test_the_machine_code_of_both_forms_is_the_same(path):
     """But for elementwise kernels, and for what LLVM makes of the bounds that addresses in memrefs keep."""
