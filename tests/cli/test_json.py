@@ -124,7 +124,10 @@ def runs(command, add, folder):
             (["diff", add, "--stacks", "evaluator,legacy", "--inputs", wrong], 1),
             (["diff", str(folder / "odd.hlo"), "--stacks", "evaluator,legacy"], 1),
         ],
-        "bench": [(["bench", add, "--ab", "evaluator,legacy", "--rounds", "3", "--seconds", "0.001"], 0)],
+        "bench": [
+            (["bench", add, "--ab", "evaluator,legacy", "--rounds", "3", "--seconds", "0.001"], 0),
+            (["bench", "--kernels", add, "--least", "0", "--rounds", "3", "--seconds", "0.001"], 0),
+        ],
         "ab": [
             (["ab", add, *QUICK, "--history", str(folder / "ab.jsonl")], 0),
             (["ab", add, *QUICK, "--calibrate", "1", "--planted", "50"], 0),
