@@ -22,6 +22,7 @@ BUILT_IN: dict[str, str] = {
     "c": ".c.platform:CPlatform",
     "host": ".host.platform:HostPlatform",
     "interpreter": ".interpreter.platform:InterpreterPlatform",
+    "opencl": ".opencl.platform:OpenClPlatform",
 }
 
 GROUP = "testbed.backends"

@@ -22,11 +22,15 @@ def parse_platforms(text: str) -> tuple[str, ...]:
     if len(set(names)) != len(names) or len(names) < 2:
         known = ", ".join(platforms())
         raise InputError(f"{text!r} does not name two different platforms or more", remedy=f"choose from {known}")
-    for name in names:
-        why = platform(name).unavailable()
-        if why is not None:
-            raise BackendError(f"platform {name}: {why}", remedy="testbed platforms lists what there is")
-    return names
+    return tuple(map(parse_platform, names))
+
+
+def parse_platform(name: str) -> str:
+    """The name of a platform that has a device here. Raises BackendError for another."""
+    why = platform(name).unavailable()
+    if why is not None:
+        raise BackendError(f"platform {name}: {why}", remedy="testbed platforms lists what there is")
+    return name
 
 
 def prepare_on_platform(

@@ -86,6 +86,18 @@ def _prepare_xla(program: Program, emitters: str | None, red_zones: bool, host_p
     return Prepared(executable.execute, executable.seconds, timer=lambda: executable.run_seconds)
 
 
+def _prepare_on(stack: str, name: str) -> Prepare:
+    def prepare(program: Program, emitters: str | None, red_zones: bool, host_program: str) -> Prepared:
+        from .platforms import parse_platform, prepare_on_platform
+
+        return prepare_on_platform(parse_platform(name), program, emitters or stack, host_program)
+
+    return prepare
+
+
+DEVICES = ("opencl",)
+"""Platforms of devices. A stack on one is named as in `legacy@opencl`."""
+
 TIMED_RUNS, SHORT = 5, 0.1
 """A run that takes less than SHORT seconds is timed TIMED_RUNS times."""
 
@@ -94,6 +106,7 @@ STACKS: dict[str, Prepare] = {
     "optimized": _prepare_optimized,
     **{name: _prepare_compiled(name) for name in (*STACK_NAMES, *FORMS, *OTHERS, *XLA_STACKS)},
     "xla": _prepare_xla,
+    **{f"{stack}@{name}": _prepare_on(stack, name) for name in DEVICES for stack in STACK_NAMES},
 }
 
 

@@ -311,3 +311,25 @@ Each chunk of a scatter walks over all indices and takes those of its own positi
 the split, whatever is combined. dynamic-update-slice is missing because most of its result is not written; so are ops
 with state or effects.
 """
+
+
+# --- for devices -----------------------------------------------------------------------------------------------------
+def finest_partition(kernel: Instruction) -> Partition | None:
+    """The partition into the most steps of one element or row each, for devices; None if a kernel cannot be split.
+
+    All dimensions that are independent, outermost in memory first; a dot's, too: no panels are made there.
+    """
+    shapes = [shape for _, shape in kernel.shape.leaves()]
+    if not shapes or any(not s.is_array or s.is_dynamic or s.dims != shapes[0].dims for s in shapes):
+        return None
+    if any(s.strides != shapes[0].strides for s in shapes):
+        return None
+    independent = [True] * shapes[0].rank if kernel.opcode is Op.DOT else _independent(kernel)
+    found: list[int] = []
+    for d in reversed(shapes[0].minor_to_major):
+        if not independent[d]:
+            break
+        if shapes[0].dims[d] != 1:
+            found.append(d)
+    extent = math.prod(shapes[0].dims[d] for d in found)
+    return Partition(tuple(found), extent, 1) if extent >= 2 else None

@@ -1,0 +1,154 @@
+"""HLO → a device's executable: the host's plan, kernels emitted by the stacks for the device, built and loaded."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from concurrent.futures import ThreadPoolExecutor
+from dataclasses import dataclass, replace
+from functools import partial
+from typing import Any
+
+from ...codegen.cache import ObjectCache, cache_key
+from ...codegen.load import LoadedCode, load
+from ...codegen.optimize import build_object
+from ...codegen.options import EmitOptions
+from ...codegen.threads import processors
+from ...hlo.errors import InputError, UnsupportedError
+from ...hlo.ir import Module
+from ...hlo.library.calls import LIBRARY
+from ...hlo.opclasses import OUTSIDE
+from ...planning.plan import KernelRequest, Plan
+from ...thunks import from_plan
+from ..base import BackendError, CompileOptions, Compiler, EmitFor, Emitter
+from ..device import Kernel
+from ..host.compiler import HostCompiler, Stopwatch
+from ..host.image import image_of
+from ..host.parts import by_stack, refuse_unsupported
+from .build import build_device_code
+from .device import Device
+from .executable import DeviceExecutable
+from .items import forms, work_of
+from .steps import Entry
+from .text import Work, device_text, entry_name
+
+BATCH = 4
+"""Kernels of one program of the device, which are built together."""
+
+
+@dataclass(frozen=True, eq=False)
+class Emitted:
+    """LLVM IR of one kernel for the device, and how it is spread over work items."""
+
+    request: KernelRequest
+    work: Work
+    text: str
+
+
+class DeviceCompiler(Compiler[Plan]):
+    """For one kind of device. device: that the code is for."""
+
+    def __init__(self, platform_name: str, device: Device):
+        self.platform_name, self._device = platform_name, device
+
+    def run_hlo_passes(self, module: Module, options: CompileOptions) -> Plan:
+        """As the host's: the same Plan."""
+        return HostCompiler().run_hlo_passes(module, options)
+
+    def compile(self, program: Plan, emit_for: EmitFor | None, options: CompileOptions) -> DeviceExecutable:
+        """Emit, build and load the kernels. Raises UnsupportedError for the first that its stack or the device lacks."""
+        if emit_for is None:
+            raise InputError(
+                f"{self.platform_name} needs a stack for each kernel", remedy="give migration.choose.emit_for(flags)"
+            )
+        self._refuse(program, options)
+        parts = by_stack(program.emitted, emit_for)
+        refuse_unsupported(parts)
+        watch = Stopwatch()
+        emitters = {request.name: part.emitter for part in parts for request in part.requests}
+        on_host = [r for r in program.emitted if r.instruction.opcode in LIBRARY]
+        on_device = [r for r in program.emitted if r.instruction.opcode not in LIBRARY]
+        with watch.measure("emit"):
+            made = [self._emitted(emitters[request.name], request, options) for request in on_device]
+        with watch.measure("build"):
+            kernels = self._loaded(made, options.cache)
+        code = self._host_code(on_host, emitters, options) if on_host else None
+        names = {name: emitter.name for name, emitter in emitters.items()}
+        image = image_of(program, from_plan(program), names, False)
+        stages = tuple((f"{n}.{e.request.name}.ll", e.text) for n, e in enumerate(made, 1))
+        return DeviceExecutable(
+            self.platform_name,
+            self._device,
+            image,
+            program.module,
+            {e.request.name: Entry(kernels[e.request.name], e.work) for e in made},
+            code,
+            watch.seconds,
+            stages if options.keep_stages else (),
+            program,
+        )
+
+    def _refuse(self, program: Plan, options: CompileOptions) -> None:
+        """Refuse what runs on the host only."""
+        wanted = {
+            "profiles of the host": options.profile,
+            "checks in programs": bool(options.debug),
+            "red zones": options.red_zones,
+            f"programs for {options.devices.count} devices": options.devices.count > 1,
+        }
+        for what, asked in wanted.items():
+            if asked:
+                raise BackendError(f"platform {self.platform_name} has no {what}", remedy="use the host")
+        for request in program.kernels:
+            if request.instruction.opcode in OUTSIDE:
+                i = request.instruction
+                remedy = "run it on the host, which has feeds and several devices"
+                raise UnsupportedError(self.platform_name, i.opcode.value, location=i.location, remedy=remedy)
+
+    def _emitted(self, emitter: Emitter, request: KernelRequest, options: CompileOptions) -> Emitted:
+        """A kernel in the finest form that the stack has."""
+        if emitter.language != "llvm" or emitter.shadow is not None:
+            remedy = "choose legacy or mlir for it"
+            raise UnsupportedError(self.platform_name, f"stack {emitter.name}", remedy=remedy)
+        target = self._device.code_target
+        emit = EmitOptions(target.target, strict=True, ranges=True)
+        for form in forms(request):
+            module = emitter.emit([form], emit)
+            if form.partition is not None and form.name not in module.ranged:
+                continue
+            work = work_of(form, form.name in module.ranged)
+            return Emitted(request, work, device_text(module.llvm_ir, [work], target))
+        raise AssertionError("a kernel without a range has no form")
+
+    # -- code ----------------------------------------------------------------------------------------------------------
+    def _loaded(self, made: Sequence[Emitted], cache: ObjectCache | None) -> dict[str, Kernel]:
+        """The kernels by name. LLVM and the device's compiler work on several at once."""
+        with ThreadPoolExecutor(processors(), thread_name_prefix="compile") as pool:
+            programs = list(pool.map(partial(self._program, cache=cache), made))
+        return {
+            e.request.name: self._device.kernel(program, entry_name(e.work.name), e.work.arguments)
+            for e, program in zip(made, programs, strict=True)
+        }
+
+    def _program(self, emitted: Emitted, cache: ObjectCache | None) -> Any:
+        """A program of the device, from the cache if it holds its binary."""
+        target = self._device.code_target
+        key = cache_key(emitted.text, target.key, self._device.identity, "binary 1")
+        binary = cache.read(key) if cache is not None else None
+        if binary is not None:
+            try:
+                return self._device.build(binary)
+            except BackendError:
+                pass  # of another driver; it is built again below
+        program = self._device.build(build_device_code(emitted.text, target, cache))
+        if cache is not None and (binary := program.binary()):
+            cache.write(key, binary)
+        return program
+
+    def _host_code(
+        self, requests: Sequence[KernelRequest], emitters: dict[str, Emitter], options: CompileOptions
+    ) -> LoadedCode:
+        """What a library or a handler computes, for the host."""
+        emit = replace(EmitOptions.host(), ranges=False)
+        modules = [emitters[request.name].emit([request], emit) for request in requests]
+        objects = [build_object(module.llvm_ir, emit, options.cache).data for module in modules]
+        return load([*objects, *dict.fromkeys(o for module in modules for o in module.objects)])

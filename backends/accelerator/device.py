@@ -1,0 +1,42 @@
+"""What a device's StreamExecutor and Stream have beyond the interfaces, so that `compiler.py` can use them."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any, Protocol
+
+from ..device import DeviceMemory, Kernel, LaunchDimensions, MemorySpace
+from .targets import DeviceTarget
+
+
+class Queue(Protocol):
+    """A stream. start: a launch that was checked before, on blocks that the caller keeps until it is done."""
+
+    def start(self, kernel: Kernel, dimensions: LaunchDimensions, addresses: Sequence[int]) -> None: ...
+
+    def copy(self, to: int, source: int, size: int, *keep: object) -> None: ...
+
+    def synchronize(self) -> None: ...
+
+
+class Device(Protocol):
+    """An executor. code_target: of kernels' code. identity: what the device's binaries depend on.
+
+    build: code → a loaded program, whose binary() is built faster; empty if there is none.
+    """
+
+    ordinal: int
+    code_target: DeviceTarget
+
+    @property
+    def identity(self) -> str: ...
+
+    def build(self, code: bytes) -> Any: ...
+
+    def kernel(self, program: Any, name: str, arguments: int) -> Kernel: ...
+
+    def allocate(self, size: int, space: MemorySpace = ...) -> DeviceMemory: ...
+
+    def deallocate(self, memory: DeviceMemory) -> None: ...
+
+    def create_stream(self) -> Any: ...

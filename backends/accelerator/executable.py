@@ -1,0 +1,197 @@
+"""A compiled program of a device: arrays to its memory, the thunks on a stream, results back."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Collection, Mapping, Sequence
+from typing import Any
+
+import numpy as np
+
+from ...codegen.load import LoadedCode
+from ...ffi.sites import Sites
+from ...hlo.errors import InputError
+from ...hlo.ir import Module
+from ...planning.allocation import AllocationKind
+from ...planning.plan import Plan
+from ...thunks.image import Image
+from ..base import Executable
+from ..device import DeviceMemory, Stream
+from ..host.signature import Signature
+from .device import Device
+from .steps import Builder, Entry
+
+IDLE = 8
+"""Contexts that an executable keeps for parallel runs."""
+
+
+class Context:
+    """The memory and the stream of one run. bases: address of each allocation; behind them the items' scratch memory,
+    and what leaves without a buffer have."""
+
+    def __init__(self, device: Device, image: Image, scratch: int, with_leaves: bool):
+        self.stream = device.create_stream()
+        self.bases = [0] * (len(image.allocations) + 2)
+        self._device, self._blocks = device, list[DeviceMemory]()
+        leaves = (AllocationKind.PARAMETER, AllocationKind.RESULT) if with_leaves else ()
+        try:
+            for a in image.allocations:
+                if a.kind in (AllocationKind.TEMPORARY, *leaves):
+                    self.bases[a.index] = self._take(a.size)
+            self.bases[len(image.allocations)] = self._take(scratch) if scratch else 0
+        except BaseException:
+            self.free()
+            raise
+
+    def _take(self, size: int) -> int:
+        self._blocks.append(self._device.allocate(size))
+        return self._blocks[-1].address
+
+    def free(self) -> None:
+        blocks, self._blocks = self._blocks, []
+        for block in blocks:
+            self._device.deallocate(block)
+
+
+class DeviceExecutable(Executable):
+    """A program on a device. Threads may execute it in parallel: each run has its own memory and stream."""
+
+    def __init__(
+        self,
+        platform_name: str,
+        device: Device,
+        image: Image,
+        program: Module,
+        entries: Mapping[str, Entry],
+        code: LoadedCode | None,
+        timings: Mapping[str, float],
+        stages: tuple[tuple[str, str], ...] = (),
+        plan: Plan | None = None,
+    ):
+        self.platform_name, self.program, self.plan = platform_name, program, plan
+        self.image, self.thunks = image, image.thunks
+        self.kernels = tuple((kernel.symbol, kernel.emitter) for kernel in image.kernels)
+        self.timings, self.stages, self.entries = timings, stages, entries
+        self._device, self._code, self._border = device, code, image.border
+        self._signature = Signature.of(image)
+        group = device.code_target.group
+        self._built = Builder(entries, code, len(image.allocations), group).build(image.thunks)
+        self._idle: list[Context] = []
+        handlers = [kernel.symbol for kernel in image.kernels if kernel.emitter == "ffi"]
+        self._sites = Sites(code, handlers) if handlers and code is not None else None
+        self._constants = self._uploaded()
+
+    def _uploaded(self) -> dict[int, DeviceMemory]:
+        """The constants, in the device's memory as long as the program lives."""
+        blocks = {}
+        for index, data in self.image.constants.items():
+            blocks[index] = self._device.allocate(len(data))
+            stream = self._device.create_stream()
+            array = np.frombuffer(data, np.uint8)
+            stream.copy(blocks[index].address, array.ctypes.data, len(data), array)
+            stream.synchronize()
+        return blocks
+
+    # -- runs ----------------------------------------------------------------------------------------------------------
+    def execute(
+        self,
+        inputs: Sequence[Any],
+        outputs: Sequence[np.ndarray | None] | None = None,
+        *,
+        donated: Collection[int] = (),
+    ) -> list[np.ndarray]:
+        """Run once. Inputs are copied to the device, so donated ones are as others. Raises InputError."""
+        border, signature = self._border, self._signature
+        if border is not None:
+            inputs = border.padded(inputs)
+            outputs = outputs if outputs is None else [*outputs, *[None] * len(border.results)]
+        addresses, kept = signature.place_inputs(inputs)
+        places, results = signature.place_outputs(outputs)
+        signature.refuse_overlaps(addresses + places)
+        context = self._take()
+        try:
+            self._run(context, addresses, places)
+        except BaseException:
+            context.stream.synchronize()
+            context.free()
+            raise
+        self._give_back(context)
+        del kept
+        return results if border is None else border.cut(results)
+
+    def _run(self, context: Context, addresses: Sequence[int], places: Sequence[int]) -> None:
+        signature, stream, bases = self._signature, context.stream, context.bases
+        variable, count = signature.variable, len(signature.inputs)
+        nowhere = len(self.image.allocations)
+        for leaf, address, allocation in zip(signature.inputs, addresses, variable[:count], strict=True):
+            if allocation != nowhere:
+                stream.copy(bases[allocation], address, leaf.bytes)
+        self._with_sites(lambda: self._built.step(stream, bases))
+        elsewhere = {number: (slice.allocation, slice.offset) for number, slice in signature.copied}
+        for number, (leaf, place) in enumerate(zip(signature.outputs, places, strict=True)):
+            allocation, offset = elsewhere.get(number, (variable[count + number], 0))
+            if allocation != nowhere:
+                stream.copy(place, bases[allocation] + offset, leaf.bytes)
+        stream.synchronize()
+
+    def _with_sites(self, go: Callable[[], object]) -> None:
+        """Run with the call sites of handlers. What a handler reports ends the run."""
+        if self._sites is None:
+            go()
+        else:
+            self._sites.run(go, _end, 0)
+
+    def _take(self) -> Context:
+        try:
+            return self._idle.pop()
+        except IndexError:
+            return self._context(with_leaves=True)
+
+    def _context(self, with_leaves: bool) -> Context:
+        context = Context(self._device, self.image, self._built.scratch, with_leaves)
+        for index, memory in self._constants.items():
+            context.bases[index] = memory.address
+        return context
+
+    def _give_back(self, context: Context) -> None:
+        if len(self._idle) < IDLE:
+            self._idle.append(context)
+        else:
+            context.free()
+
+    def __del__(self) -> None:
+        for context in getattr(self, "_idle", ()):
+            context.free()
+
+    # -- in a stream ---------------------------------------------------------------------------------------------------
+    def execute_async_on_stream(self, stream: Stream, arguments: Sequence[DeviceMemory]) -> list[DeviceMemory]:
+        """As in Executable. A program whose control flow the host decides runs when the stream has come to it."""
+        signature, device = self._signature, stream.executor
+        leaves, count = signature.inputs, len(signature.inputs)
+        if len(arguments) != count:
+            what = f"{self.program.name} takes {count} inputs (tuples count by leaf), {len(arguments)} given"
+            raise InputError(what, remedy="give a block of memory for each")
+        for leaf, memory in zip(leaves, arguments, strict=True):
+            if memory.size < leaf.bytes:
+                what = f"input {leaf.number}: {leaf.shape} needs {leaf.bytes} bytes, the block has {memory.size}"
+                raise InputError(what, remedy="give the block of an array of that shape")
+        results = [device.allocate(leaf.bytes) for leaf in signature.outputs]
+        given = [memory.address for memory in arguments]
+        places = [memory.address for memory in results]
+        context = self._take()
+        keep = (self, tuple(arguments), tuple(results))
+
+        def run() -> None:
+            try:
+                self._run(context, given, places)
+            finally:
+                self._give_back(context)
+            assert keep  # the owners of the memory must outlive the run
+
+        stream.enqueue(run)
+        return results
+
+
+def _end(*wanted: object) -> None:
+    """A run on a device is not cut short: what a handler reports is raised at its end."""
+
+

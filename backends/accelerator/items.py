@@ -1,0 +1,40 @@
+"""How a kernel's steps are shared by work items, and its requests for them."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import replace
+
+from ...planning.partition import finest_partition
+from ...planning.plan import KernelRequest
+from .text import Work
+
+MOST_SCRATCH = 64 << 20
+"""Bytes of scratch memory of all items of a kernel together; a kernel whose items need more has fewer items."""
+
+MOST_ITEMS = 1 << 31
+
+
+def forms(request: KernelRequest) -> Iterator[KernelRequest]:
+    """The request with steps as small as possible, then as the Plan has it for threads, then without any."""
+    finest = finest_partition(request.instruction)
+    if finest is not None:
+        yield replace(request, partition=finest)
+    if request.partition is not None:
+        yield request
+    yield replace(request, partition=None)
+
+
+def work_of(request: KernelRequest, ranged: bool) -> Work:
+    """The work of a kernel. ranged: its function takes a range of steps."""
+    count, partition = len(request.arguments), request.partition
+    if not ranged or partition is None:
+        return Work(request.name, count)
+    each, private = partition.least, 0
+    if request.scratch_bytes:
+        private = -(-request.scratch_bytes // 64) * 64
+        items = max(1, MOST_SCRATCH // private)
+        each = max(each, -(-(-(-partition.extent // items)) // partition.least) * partition.least)
+    while -(-partition.extent // each) > MOST_ITEMS:
+        each *= 2
+    return Work(request.name, count, partition.extent, each, private)

@@ -1,0 +1,173 @@
+"""The thunks of a program as calls on a stream: launches, copies, and control flow that the host decides."""
+
+from __future__ import annotations
+
+import ctypes
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
+
+import numpy as np
+
+from ...codegen.load import LoadedCode
+from ...planning.allocation import BufferSlice
+from ...thunks.kinds import (
+    Access,
+    ConditionalThunk,
+    CopyThunk,
+    KernelThunk,
+    SequentialThunk,
+    Thunk,
+    WhileThunk,
+    kind_of,
+)
+from ..base import BackendError
+from ..device import Kernel, LaunchDimensions
+from .device import Queue
+from .text import Work
+
+
+@dataclass(frozen=True, slots=True)
+class Entry:
+    """A loaded kernel and its work."""
+
+    kernel: Kernel
+    work: Work
+
+
+Step = Callable[[Queue, Sequence[int]], None]
+"""(stream, address of each allocation): enqueue a thunk's work; control flow waits for what it reads."""
+
+
+@dataclass(frozen=True, slots=True)
+class Built:
+    """step: the whole program. scratch: bytes of the scratch memory of kernels' items, the allocation behind all others.
+
+    waits: whether the host takes part, so that a run is not enqueued at once.
+    """
+
+    step: Step
+    scratch: int
+    waits: bool
+
+
+class Builder:
+    """Makes steps of thunks. scratch: the number of the allocation that holds items' scratch memory."""
+
+    def __init__(self, entries: Mapping[str, Entry], code: LoadedCode | None, scratch: int, group: int):
+        self._entries, self._code, self._place, self._group = entries, code, scratch, group
+        self._scratch, self._waits = 0, False
+
+    def build(self, root: SequentialThunk) -> Built:
+        step = self._step(root)
+        return Built(step, self._scratch, self._waits)
+
+    def _step(self, thunk: Thunk) -> Step:
+        match thunk:
+            case SequentialThunk():
+                return _in_order([self._step(t) for t in thunk.thunks])
+            case KernelThunk():
+                entry = self._entries.get(thunk.symbol)
+                return self._host_call(thunk) if entry is None else self._launch(thunk, entry)
+            case CopyThunk():
+                return _copy(thunk.source, thunk.destination)
+            case WhileThunk():
+                self._waits = True
+                return _while(self._step(thunk.condition), self._step(thunk.body), thunk.predicate)
+            case ConditionalThunk():
+                self._waits = True
+                return _conditional(thunk, [self._step(branch) for branch in thunk.branches])
+            case _:
+                raise BackendError(f"devices have no {kind_of(thunk)} thunks", remedy="run it on the host")
+
+    def _launch(self, thunk: KernelThunk, entry: Entry) -> Step:
+        work, kernel = entry.work, entry.kernel
+        if not work.items:
+            return _nothing
+        threads = min(self._group, work.items)
+        blocks = -(-work.items // threads)
+        dimensions = LaunchDimensions((blocks, 1, 1), (threads, 1, 1))
+        places = [(use.slice.allocation, use.slice.offset) for use in thunk.arguments]
+        if work.private:
+            self._scratch = max(self._scratch, work.private * work.items)
+            places[-1] = (self._place, 0)
+
+        def launch(stream: Queue, bases: Sequence[int]) -> None:
+            stream.start(kernel, dimensions, [bases[allocation] + offset for allocation, offset in places])
+
+        return launch
+
+    def _host_call(self, thunk: KernelThunk) -> Step:
+        """Call a library or a handler on copies of the buffers."""
+        assert self._code is not None
+        self._waits = True
+        call = ctypes.CFUNCTYPE(None, *[ctypes.c_void_p] * len(thunk.arguments))(self._code.address(thunk.symbol))
+        uses = thunk.arguments
+
+        def host_call(stream: Queue, bases: Sequence[int]) -> None:
+            arrays = [_aligned(use.slice.size) for use in uses]
+            for use, array in zip(uses, arrays, strict=True):
+                stream.copy(array.ctypes.data, bases[use.slice.allocation] + use.slice.offset, use.slice.size, array)
+            stream.synchronize()
+            call(*(array.ctypes.data for array in arrays))
+            for use, array in zip(uses, arrays, strict=True):
+                if use.access is Access.WRITE:
+                    to = bases[use.slice.allocation] + use.slice.offset
+                    stream.copy(to, array.ctypes.data, use.slice.size, array)
+
+        return host_call
+
+
+def _aligned(size: int) -> np.ndarray:
+    """Bytes at an address that is a multiple of 64, as kernels expect."""
+    block = np.empty(size + 64, np.uint8)
+    start = -block.ctypes.data % 64
+    return block[start : start + size]
+
+
+def _nothing(stream: Queue, bases: Sequence[int]) -> None:
+    """The step of a kernel without work."""
+
+
+def _in_order(steps: Sequence[Step]) -> Step:
+    def run(stream: Queue, bases: Sequence[int]) -> None:
+        for step in steps:
+            step(stream, bases)
+
+    return run
+
+
+def _copy(source: BufferSlice, destination: BufferSlice) -> Step:
+    def copy(stream: Queue, bases: Sequence[int]) -> None:
+        to = bases[destination.allocation] + destination.offset
+        stream.copy(to, bases[source.allocation] + source.offset, source.size)
+
+    return copy
+
+
+def _read(stream: Queue, bases: Sequence[int], slice: BufferSlice, type_: type[np.generic]) -> int:
+    """A number in device memory, when the stream has come so far."""
+    value = np.zeros(1, type_)
+    stream.copy(value.ctypes.data, bases[slice.allocation] + slice.offset, value.nbytes, value)
+    stream.synchronize()
+    return int(value[0])
+
+
+def _while(condition: Step, body: Step, predicate: BufferSlice) -> Step:
+    def loop(stream: Queue, bases: Sequence[int]) -> None:
+        condition(stream, bases)
+        while _read(stream, bases, predicate, np.uint8):
+            body(stream, bases)
+            condition(stream, bases)
+
+    return loop
+
+
+def _conditional(thunk: ConditionalThunk, branches: Sequence[Step]) -> Step:
+    last, is_pred, selector = len(branches) - 1, thunk.selector_is_pred, thunk.selector
+
+    def branch(stream: Queue, bases: Sequence[int]) -> None:
+        value = _read(stream, bases, selector, np.uint8 if is_pred else np.int32)
+        chosen = (0 if value else 1) if is_pred else (value if 0 <= value <= last else last)
+        branches[chosen](stream, bases)
+
+    return branch

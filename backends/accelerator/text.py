@@ -1,0 +1,137 @@
+"""LLVM IR of kernels in the host's ABI → LLVM IR of kernels of a device, as text.
+
+A body keeps its function; its pointers become generic ones. An entry is added, which casts the arguments and says which
+steps of the kernel a work item computes. Both are inlined into one by LLVM.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+from .targets import DeviceTarget
+
+
+@dataclass(frozen=True, slots=True)
+class Work:
+    """How a kernel is spread over work items: item n computes the steps [n·each, (n+1)·each) of `extent`.
+
+    extent: 0 for a kernel without a range, which one item runs alone. private: bytes of the last argument for each item.
+    """
+
+    name: str
+    arguments: int
+    extent: int = 0
+    each: int = 1
+    private: int = 0
+
+    @property
+    def items(self) -> int:
+        return -(-self.extent // self.each) if self.extent else 1
+
+
+_POINTER = re.compile(r"(?<![%@\w.\"!$])ptr(?![\w.\"(])(?! addrspace)")
+_ALLOCA = re.compile(r'^(\s*)(%(?:"[^"\n]*"|[-\w.$]+)) = alloca ([^\n]*)$', re.MULTILINE)
+_GLOBAL = re.compile(r'^(@(?:"[^"\n]*"|[-\w.$]+)) = ([^\n]*?)\b(constant|global) ', re.MULTILINE)
+_DEFINE = re.compile(r'^define ([^@\n]*)@(?:"([^"\n]*)"|([-\w.$]+))\(', re.MULTILINE)
+_MANGLED = re.compile(r"(@\"?llvm\.[\w.]*?)((?:\.p0)+)(?=[.\"(])")
+_HEADER = re.compile(r"^(?:target (?:triple|datalayout)|source_filename) = [^\n]*\n", re.MULTILINE)
+
+
+def entry_name(kernel: str) -> str:
+    """The name of a kernel's entry. PTX allows no dots."""
+    return re.sub(r"\W", "_", kernel)
+
+
+def device_text(text: str, kernels: Sequence[Work], target: DeviceTarget) -> str:
+    """One module for a device, from the text of a stack for a target of its own."""
+    text = _HEADER.sub("", text)
+    constants = [found.group(1) for found in _GLOBAL.finditer(text)]
+    text = _with_spaces(text, constants, target)
+    bodies = {work.name for work in kernels}
+    text = _DEFINE.sub(lambda found: _body(found, bodies), text)
+    entries = [_entry(work, target) for work in kernels]
+    return "\n".join([text, target.declarations, *entries])
+
+
+def _with_spaces(text: str, constants: Sequence[str], target: DeviceTarget) -> str:
+    """The text with generic pointers; arrays on the stack and constants are cast to them."""
+    generic = f"ptr addrspace({target.generic})" if target.generic else "ptr"
+    text = _ALLOCA.sub(_Marked(target), text) if target.stack != target.generic else text
+    if target.generic:
+        text = _POINTER.sub(generic, text)
+        text = _MANGLED.sub(lambda f: f.group(1) + f.group(2).replace("p0", f"p{target.generic}"), text)
+        text = text.replace(_STACK_POINTER, "ptr" if not target.stack else f"ptr addrspace({target.stack})")
+    if constants and target.constants != target.generic:
+        space = f"addrspace({target.constants})"
+        text = _GLOBAL.sub(rf"\1 = \2{space} \3 ", text)
+        for name in constants:
+            use = re.compile(rf"{re.escape(generic)} {re.escape(name)}(?![-\w.$\"])")
+            text = use.sub(f"{generic} addrspacecast (ptr {space} {name} to {generic})", text)
+    return text
+
+
+_STACK_POINTER = "PTR_OF_STACK"
+
+
+class _Marked:
+    """Replaces an alloca by one under another name, and a cast of it to a generic pointer."""
+
+    def __init__(self, target: DeviceTarget):
+        self._space = f", addrspace({target.stack})" if target.stack else ""
+
+    def __call__(self, found: re.Match[str]) -> str:
+        indent, name, rest = found.groups()
+        plain = name[1:].strip('"')
+        private = f'%"{plain}.stack"'
+        cast = f"{indent}{name} = addrspacecast {_STACK_POINTER} {private} to ptr"
+        return f"{indent}{private} = alloca {rest}{self._space}\n{cast}"
+
+
+def _body(found: re.Match[str], bodies: set[str]) -> str:
+    """The definition of a kernel's body, or of a function that bodies call: neither is seen from outside."""
+    name = found.group(2) or found.group(3)
+    words = re.sub(r"\b(?:private|internal|linkonce_odr|dso_local)\b ?", "", found.group(1))
+    suffix = ".body" if name in bodies else ""
+    return f'define internal {words}@"{name}{suffix}"('
+
+
+def _entry(work: Work, target: DeviceTarget) -> str:
+    """The function that a launch names: one call of the body, for the steps of this item."""
+    space = f"ptr addrspace({target.memory})" if target.memory else "ptr"
+    generic = f"ptr addrspace({target.generic})" if target.generic else "ptr"
+    cast = space != generic
+    lines = [
+        f"define {target.kernel}void @{entry_name(work.name)}"
+        f"({', '.join(f'{space} noalias %arg{n}' for n in range(work.arguments))}) {{",
+        "entry:",
+        target.item.rstrip("\n"),
+    ]
+    given = []
+    for n in range(work.arguments):
+        if cast:
+            lines.append(f"  %given{n} = addrspacecast {space} %arg{n} to {generic}")
+        given.append(f"{generic} %{'given' if cast else 'arg'}{n}")
+    bound = work.extent if work.extent else 1
+    if not work.extent:
+        lines.append("  %begin = mul i64 %item, 1")
+    else:
+        lines.append(f"  %begin = mul nuw nsw i64 %item, {work.each}")
+    lines += [f"  %inside = icmp ult i64 %begin, {bound}", "  br i1 %inside, label %work, label %done", "work:"]
+    if work.private:
+        lines.append(f"  %skip = mul nuw nsw i64 %item, {work.private}")
+        last = work.arguments - 1
+        base = given[last].rsplit(" ", 1)[1]
+        lines.append(f"  %own = getelementptr i8, {generic} {base}, i64 %skip")
+        given[last] = f"{generic} %own"
+    if work.extent:
+        lines.append(f"  %next = add nuw nsw i64 %begin, {work.each}")
+        if work.extent % work.each:
+            lines.append(f"  %over = icmp ugt i64 %next, {work.extent}")
+            lines.append(f"  %end = select i1 %over, i64 {work.extent}, i64 %next")
+            given += ["i64 %begin", "i64 %end"]
+        else:
+            given += ["i64 %begin", "i64 %next"]
+    lines += [f'  call void @"{work.name}.body"({", ".join(given)})', "  br label %done", "done:", "  ret void", "}", ""]
+    return "\n".join(lines)

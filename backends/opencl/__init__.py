@@ -1,0 +1,1 @@
+"""OpenCL devices with SPIR-V and unified shared memory, through ctypes (docs/opencl.md)."""

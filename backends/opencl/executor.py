@@ -1,0 +1,194 @@
+"""A device of OpenCL: its context, memory, queues and kernels."""
+
+from __future__ import annotations
+
+import ctypes
+import functools
+import threading
+import weakref
+from ctypes import byref, c_char_p, c_int32, c_size_t, c_uint64, c_void_p
+
+from ...hlo.later import np
+from ..accelerator.targets import DeviceTarget
+from ..device import (
+    AllocatorStatistics,
+    BackendError,
+    DeviceDescription,
+    DeviceMemory,
+    Kernel,
+    KernelSpec,
+    MemorySpace,
+    Named,
+    StreamExecutor,
+    bytes_of,
+    check_copy,
+)
+from . import library
+from .errors import check, describe
+from .library import Device
+from .memory import Memory
+from .stream import OpenClEvent, OpenClStream, OpenClTimer
+
+QUEUE_PROPERTIES, PROFILING = 0x1093, 2
+BUILD_LOG, BINARY_SIZES, BINARIES, ARGUMENTS = 0x1183, 0x1165, 0x1166, 0x1191
+MAGIC = 0x07230203.to_bytes(4, "little")
+MOST_BLOCKS = (1 << 31) - 1
+
+
+class Program:
+    """A program that the device built; released when nobody knows it any more."""
+
+    def __init__(self, device: Device, value: int):
+        self.device, self.value = device, value
+        weakref.finalize(self, device.clReleaseProgram, value).atexit = False
+
+    def binary(self) -> bytes:
+        """The device's own code, which is loaded faster than SPIR-V; empty if it does not give it."""
+        size = c_size_t()
+        self.device.clGetProgramInfo(self.value, BINARY_SIZES, 8, ctypes.addressof(size), None)
+        data = ctypes.create_string_buffer(size.value)
+        places = (c_void_p * 1)(ctypes.addressof(data))
+        code = self.device.clGetProgramInfo(self.value, BINARIES, 8, ctypes.addressof(places), None)
+        return b"" if code else data.raw
+
+
+class KernelHandle:
+    """A kernel of a program. lock: of its arguments, which are its state."""
+
+    def __init__(self, program: Program, value: int):
+        self.program, self.value, self.lock = program, value, threading.Lock()
+        weakref.finalize(self, program.device.clReleaseKernel, value).atexit = False
+
+
+class OpenClStreamExecutor(StreamExecutor):
+    """One device. Blocks are USM; copies named synchronous run in a queue of their own."""
+
+    def __init__(self, platform: Named, device: Device, code_target: DeviceTarget, ordinal: int = 0):
+        super().__init__(platform, ordinal)
+        self.device, self.code_target = device, code_target
+        code = c_int32()
+        self.context = device.clCreateContext(None, 1, (c_void_p * 1)(device.handle), None, None, byref(code))
+        check(code.value, "create a context")
+        self._memory = Memory(device, self.context, ordinal)
+        self._copies = self.create_stream()
+
+    @functools.cached_property
+    def _description(self) -> DeviceDescription:
+        d = self.device
+        (most,) = d.numbers(library.GROUP_SIZE)
+        sizes = d.numbers(library.ITEM_SIZES, 3)
+        return DeviceDescription(
+            d.text(library.NAME),
+            d.text(library.VENDOR),
+            d.numbers(library.COMPUTE_UNITS, bytes_each=4)[0],
+            d.numbers(library.MEMORY)[0],
+            (min(sizes[0], most), min(sizes[1], most), min(sizes[2], most)),
+            (MOST_BLOCKS,) * 3,
+            d.numbers(library.LOCAL_MEMORY)[0],
+        )
+
+    def description(self) -> DeviceDescription:
+        return self._description
+
+    @functools.cached_property
+    def identity(self) -> str:
+        """What a binary of a kernel depends on: the device and its driver."""
+        names = (library.NAME, library.VENDOR, library.DRIVER, library.IL_VERSION)
+        return " | ".join(self.device.text(name) for name in names)
+
+    # -- memory --------------------------------------------------------------------------------------------------------
+    def allocate(self, size: int, space: MemorySpace = MemorySpace.DEVICE) -> DeviceMemory:
+        return self._memory.allocate(size, space)
+
+    def deallocate(self, memory: DeviceMemory) -> None:
+        self._memory.deallocate(memory)
+
+    def synchronous_memcpy(self, destination: DeviceMemory, source: DeviceMemory, size: int) -> None:
+        check_copy(size, destination.size, source.size)
+        self._copy(destination.address, source.address, size)
+
+    def synchronous_memcpy_from_host(self, destination: DeviceMemory, source: np.ndarray) -> None:
+        data = bytes_of(source)
+        check_copy(data.size, destination.size, data.size)
+        self._copy(destination.address, data.ctypes.data, data.size)
+
+    def synchronous_memcpy_to_host(self, destination: np.ndarray, source: DeviceMemory) -> None:
+        data = bytes_of(destination)
+        check_copy(data.size, data.size, source.size)
+        self._copy(data.ctypes.data, source.address, data.size)
+
+    def _copy(self, to: int, source: int, size: int) -> None:
+        if size:
+            code = self.device.clEnqueueMemcpyINTEL(self._copies.queue, 1, to, source, size, 0, None, None)
+            check(code, f"copy {size} bytes")
+
+    def host_view(self, memory: DeviceMemory) -> np.ndarray:
+        if memory.space is not MemorySpace.HOST:
+            raise BackendError("the host cannot reach the device's memory", remedy="allocate it in MemorySpace.HOST")
+        return np.ctypeslib.as_array((ctypes.c_uint8 * memory.size).from_address(memory.address))
+
+    def statistics(self) -> AllocatorStatistics:
+        return self._memory.statistics()
+
+    def set_memory_limit(self, limit: int | None) -> None:
+        self._memory.limit(limit)
+
+    # -- streams -------------------------------------------------------------------------------------------------------
+    def create_stream(self) -> OpenClStream:
+        code = c_int32()
+        properties = (c_uint64 * 3)(QUEUE_PROPERTIES, PROFILING, 0)
+        queue = self.device.clCreateCommandQueueWithProperties(
+            self.context, self.device.handle, properties, byref(code)
+        )
+        check(code.value, "create a queue")
+        return OpenClStream(self, queue)
+
+    def create_event(self) -> OpenClEvent:
+        return OpenClEvent()
+
+    def create_timer(self, stream: OpenClStream) -> OpenClTimer:  # type: ignore[override]  # its own streams only
+        return OpenClTimer(stream)
+
+    # -- kernels -------------------------------------------------------------------------------------------------------
+    def build(self, code: bytes) -> Program:
+        """A program from SPIR-V, or from `Program.binary` of this device. Raises BackendError in one line."""
+        d, status = self.device, c_int32()
+        if code.startswith(MAGIC):
+            value = d.clCreateProgramWithIL(self.context, code, len(code), byref(status))
+        else:
+            sizes, data, each = (c_size_t * 1)(len(code)), (c_char_p * 1)(code), c_int32()
+            devices = (c_void_p * 1)(d.handle)
+            value = d.clCreateProgramWithBinary(self.context, 1, devices, sizes, data, byref(each), byref(status))
+        if status.value or not value:
+            what = "the code is neither SPIR-V nor a program of this device"
+            raise BackendError(f"OpenCL cannot load a program: {describe(status.value)}; {what}", remedy="give SPIR-V")
+        program = Program(d, value)
+        status.value = d.clBuildProgram(value, 1, (c_void_p * 1)(d.handle), b"", None, None)
+        if status.value:
+            log = " ".join(self._log(value).split())[:300]
+            what = f"OpenCL cannot build a program: {describe(status.value)}"
+            raise BackendError(f"{what}: {log}" if log else what, remedy="the device's compiler refuses the SPIR-V")
+        return program
+
+    def _log(self, program: int) -> str:
+        size = c_size_t()
+        self.device.clGetProgramBuildInfo(program, self.device.handle, BUILD_LOG, 0, None, byref(size))
+        data = ctypes.create_string_buffer(max(size.value, 1))
+        self.device.clGetProgramBuildInfo(program, self.device.handle, BUILD_LOG, size.value, data, None)
+        return data.value.decode(errors="replace")
+
+    def kernel(self, program: Program, name: str, arguments: int) -> Kernel:
+        """A kernel of a program. Raises BackendError if there is none, or if it takes another number of arguments."""
+        code = c_int32()
+        value = self.device.clCreateKernel(program.value, name.encode(), byref(code))
+        check(code.value, f"find the kernel {name}")
+        handle, count = KernelHandle(program, value), ctypes.c_uint32()
+        self.device.clGetKernelInfo(value, ARGUMENTS, 4, ctypes.addressof(count), None)
+        if count.value != arguments:
+            what = f"kernel {name} takes {count.value} blocks of memory, not {arguments}"
+            raise BackendError(what, remedy="give the number that its code has")
+        return Kernel(name, arguments, handle)
+
+    def load_kernel(self, spec: KernelSpec) -> Kernel:
+        """spec.code: SPIR-V, whose kernel takes pointers to global memory."""
+        return self.kernel(self.build(spec.code), spec.name, spec.arguments)

@@ -1,0 +1,49 @@
+"""The platform `opencl`: devices that take SPIR-V and have USM."""
+
+from __future__ import annotations
+
+import functools
+
+from ..accelerator.compiler import DeviceCompiler
+from ..accelerator.targets import SPIRV
+from ..base import Platform
+from ..device import Capability
+from ..transfers import GenericTransferManager
+from .executor import OpenClStreamExecutor
+from .library import devices
+
+LACKS = frozenset(
+    {Capability.PEER_COPIES, Capability.SERIALIZATION, Capability.AHEAD_OF_TIME, Capability.FEEDS}
+)
+
+
+class OpenClTransferManager(GenericTransferManager):
+    pass
+
+
+class OpenClPlatform(Platform):
+    """Unavailable, in one line, where there is no library or no such device."""
+
+    name = "opencl"
+    capabilities = frozenset(Capability) - LACKS
+
+    def visible_device_count(self) -> int:
+        return len(devices()[0])
+
+    def unavailable(self) -> str | None:
+        found, why = devices()
+        return None if found else why
+
+    def executor(self, ordinal: int = 0) -> OpenClStreamExecutor:
+        self.check_ordinal(ordinal)
+        return self._executors(ordinal)
+
+    @functools.cache  # noqa: B019  # platforms live as long as the process
+    def _executors(self, ordinal: int) -> OpenClStreamExecutor:
+        return OpenClStreamExecutor(self, devices()[0][ordinal], SPIRV, ordinal)
+
+    def compiler(self) -> DeviceCompiler:
+        return DeviceCompiler(self.name, self.executor(0))
+
+    def transfer_manager(self) -> OpenClTransferManager:
+        return OpenClTransferManager(self.name)
