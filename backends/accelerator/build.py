@@ -2,20 +2,16 @@
 
 from __future__ import annotations
 
-import threading
+import re
 
 import llvmlite.binding as llvm
 
 from ...codegen.cache import ObjectCache, cache_key
-from ...codegen.errors import CodegenError
 from ...codegen.llvm import VERSIONS, make_machine, parse
 from .targets import DeviceTarget
 
-SETTINGS = "device 1: O2 without vectors and unrolling"
+SETTINGS = "device 3: O2 without vectors and unrolling"
 """The settings in words, a part of every cache key. Change them together."""
-
-
-_EMITTING = threading.Lock()  # LLVM's SPIR-V back end keeps global state
 
 
 def build_device_code(text: str, target: DeviceTarget, cache: ObjectCache | None) -> bytes:
@@ -24,17 +20,19 @@ def build_device_code(text: str, target: DeviceTarget, cache: ObjectCache | None
     found = cache.read(key) if cache is not None else None
     if found is not None:
         return found
-    machine = make_machine(target.target)  # LLVM's SPIR-V back end keeps types of a module in its machine
-    module = optimized(text, target, machine)
-    try:
-        with _EMITTING:
-            made = machine.emit_assembly(module).encode() if target.assembly else machine.emit_object(module)
-    except RuntimeError as error:
-        what = f"LLVM makes no code for {target.name}: {' '.join(str(error).split())}"
-        raise CodegenError(what, remedy="this kernel does not run on the device") from None
+    from .emitters import emitted_apart
+
+    made = emitted_apart(text, target)
     if cache is not None:
         cache.write(key, made)
     return made
+
+
+def emit(text: str, target: DeviceTarget) -> bytes:
+    """The code, made in this process, which must not have made any before (emitters.py says why)."""
+    machine = make_machine(target.target)
+    module = _plain(optimized(text, target, machine))
+    return machine.emit_assembly(module).encode() if target.assembly else machine.emit_object(module)
 
 
 def optimized(text: str, target: DeviceTarget, machine: llvm.TargetMachine) -> llvm.ModuleRef:
@@ -48,3 +46,13 @@ def optimized(text: str, target: DeviceTarget, machine: llvm.TargetMachine) -> l
     builder = llvm.create_pass_builder(machine, tuning)
     builder.getModulePassManager().run(module, builder)
     return module
+
+
+_SCOPES = re.compile(r", !(?:alias\.scope|noalias) !\d+|^.*@llvm\.experimental\.noalias\.scope\.decl.*\n", re.MULTILINE)
+
+
+def _plain(module: llvm.ModuleRef) -> llvm.ModuleRef:
+    """The module without scopes of aliases, which SPIR-V has no use for."""
+    text = str(module)
+    plain = _SCOPES.sub("", text)
+    return module if plain == text else parse(plain)

@@ -24,7 +24,7 @@ from ..device import Kernel
 from ..host.compiler import HostCompiler, Stopwatch
 from ..host.image import image_of
 from ..host.parts import by_stack, refuse_unsupported
-from .build import build_device_code
+from .build import SETTINGS, build_device_code
 from .device import Device
 from .executable import DeviceExecutable
 from .items import forms, work_of
@@ -70,7 +70,7 @@ class DeviceCompiler(Compiler[Plan]):
         with watch.measure("emit"):
             made = [self._emitted(emitters[request.name], request, options) for request in on_device]
         with watch.measure("build"):
-            kernels = self._loaded(made, options.cache)
+            kernels = self._loaded(made, options)
         code = self._host_code(on_host, emitters, options) if on_host else None
         names = {name: emitter.name for name, emitter in emitters.items()}
         image = image_of(program, from_plan(program), names, False)
@@ -120,26 +120,27 @@ class DeviceCompiler(Compiler[Plan]):
         raise AssertionError("a kernel without a range has no form")
 
     # -- code ----------------------------------------------------------------------------------------------------------
-    def _loaded(self, made: Sequence[Emitted], cache: ObjectCache | None) -> dict[str, Kernel]:
+    def _loaded(self, made: Sequence[Emitted], options: CompileOptions) -> dict[str, Kernel]:
         """The kernels by name. LLVM and the device's compiler work on several at once."""
+        flush = not options.emit.strict
         with ThreadPoolExecutor(processors(), thread_name_prefix="compile") as pool:
-            programs = list(pool.map(partial(self._program, cache=cache), made))
+            programs = list(pool.map(partial(self._program, cache=options.cache, flush=flush), made))
         return {
             e.request.name: self._device.kernel(program, entry_name(e.work.name), e.work.arguments)
             for e, program in zip(made, programs, strict=True)
         }
 
-    def _program(self, emitted: Emitted, cache: ObjectCache | None) -> Any:
+    def _program(self, emitted: Emitted, cache: ObjectCache | None, flush: bool) -> Any:
         """A program of the device, from the cache if it holds its binary."""
         target = self._device.code_target
-        key = cache_key(emitted.text, target.key, self._device.identity, "binary 1")
+        key = cache_key(emitted.text, target.key, self._device.identity, SETTINGS, f"binary, flush {flush}")
         binary = cache.read(key) if cache is not None else None
         if binary is not None:
             try:
-                return self._device.build(binary)
+                return self._device.build(binary, flush)
             except BackendError:
                 pass  # of another driver; it is built again below
-        program = self._device.build(build_device_code(emitted.text, target, cache))
+        program = self._device.build(build_device_code(emitted.text, target, cache), flush)
         if cache is not None and (binary := program.binary()):
             cache.write(key, binary)
         return program

@@ -22,7 +22,8 @@ class Queue(Protocol):
 class Device(Protocol):
     """An executor. code_target: of kernels' code. identity: what the device's binaries depend on.
 
-    build: code → a loaded program, whose binary() is built faster; empty if there is none.
+    build: code → a loaded program, whose binary() is built faster; empty if there is none. flush: whether subnormals
+    count as zero, as in XLA:CPU.
     """
 
     ordinal: int
@@ -31,7 +32,7 @@ class Device(Protocol):
     @property
     def identity(self) -> str: ...
 
-    def build(self, code: bytes) -> Any: ...
+    def build(self, code: bytes, flush: bool = False) -> Any: ...
 
     def kernel(self, program: Any, name: str, arguments: int) -> Kernel: ...
 

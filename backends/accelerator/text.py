@@ -10,6 +10,7 @@ import re
 from collections.abc import Sequence
 from dataclasses import dataclass
 
+from .legal import legal
 from .targets import DeviceTarget
 
 
@@ -36,6 +37,7 @@ _ALLOCA = re.compile(r'^(\s*)(%(?:"[^"\n]*"|[-\w.$]+)) = alloca ([^\n]*)$', re.M
 _GLOBAL = re.compile(r'^(@(?:"[^"\n]*"|[-\w.$]+)) = ([^\n]*?)\b(constant|global) ', re.MULTILINE)
 _DEFINE = re.compile(r'^define ([^@\n]*)@(?:"([^"\n]*)"|([-\w.$]+))\(', re.MULTILINE)
 _MANGLED = re.compile(r"(@\"?llvm\.[\w.]*?)((?:\.p0)+)(?=[.\"(])")
+_TYPED = re.compile(r'(?<=[ (,])\[[^\[\]\n]*\]\* (?=[@%])')  # llvmlite's type of a global
 _HEADER = re.compile(r"^(?:target (?:triple|datalayout)|source_filename) = [^\n]*\n", re.MULTILINE)
 
 
@@ -46,7 +48,7 @@ def entry_name(kernel: str) -> str:
 
 def device_text(text: str, kernels: Sequence[Work], target: DeviceTarget) -> str:
     """One module for a device, from the text of a stack for a target of its own."""
-    text = _HEADER.sub("", text)
+    text = legal(_TYPED.sub("ptr ", _HEADER.sub("", text)))
     constants = [found.group(1) for found in _GLOBAL.finditer(text)]
     text = _with_spaces(text, constants, target)
     bodies = {work.name for work in kernels}
@@ -67,7 +69,7 @@ def _with_spaces(text: str, constants: Sequence[str], target: DeviceTarget) -> s
         space = f"addrspace({target.constants})"
         text = _GLOBAL.sub(rf"\1 = \2{space} \3 ", text)
         for name in constants:
-            use = re.compile(rf"{re.escape(generic)} {re.escape(name)}(?![-\w.$\"])")
+            use = re.compile(rf"{re.escape(generic)}\s+{re.escape(name)}(?![-\w.$\"])")
             text = use.sub(f"{generic} addrspacecast (ptr {space} {name} to {generic})", text)
     return text
 

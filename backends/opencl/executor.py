@@ -32,6 +32,7 @@ from .stream import OpenClEvent, OpenClStream, OpenClTimer
 QUEUE_PROPERTIES, PROFILING = 0x1093, 2
 BUILD_LOG, BINARY_SIZES, BINARIES, ARGUMENTS = 0x1183, 0x1165, 0x1166, 0x1191
 MAGIC = 0x07230203.to_bytes(4, "little")
+FLUSH = b"-cl-denorms-are-zero"
 MOST_BLOCKS = (1 << 31) - 1
 
 
@@ -150,8 +151,11 @@ class OpenClStreamExecutor(StreamExecutor):
         return OpenClTimer(stream)
 
     # -- kernels -------------------------------------------------------------------------------------------------------
-    def build(self, code: bytes) -> Program:
-        """A program from SPIR-V, or from `Program.binary` of this device. Raises BackendError in one line."""
+    def build(self, code: bytes, flush: bool = False) -> Program:
+        """A program from SPIR-V, or from `Program.binary` of this device. flush: subnormals count as zero.
+
+        Raises BackendError in one line.
+        """
         d, status = self.device, c_int32()
         if code.startswith(MAGIC):
             value = d.clCreateProgramWithIL(self.context, code, len(code), byref(status))
@@ -163,7 +167,7 @@ class OpenClStreamExecutor(StreamExecutor):
             what = "the code is neither SPIR-V nor a program of this device"
             raise BackendError(f"OpenCL cannot load a program: {describe(status.value)}; {what}", remedy="give SPIR-V")
         program = Program(d, value)
-        status.value = d.clBuildProgram(value, 1, (c_void_p * 1)(d.handle), b"", None, None)
+        status.value = d.clBuildProgram(value, 1, (c_void_p * 1)(d.handle), FLUSH if flush else b"", None, None)
         if status.value:
             log = " ".join(self._log(value).split())[:300]
             what = f"OpenCL cannot build a program: {describe(status.value)}"
