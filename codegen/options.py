@@ -90,7 +90,8 @@ class EmitOptions:
     intermediate IR, which adds about a quarter to MLIR's time. ranges: a kernel that may be split takes the steps that
     it computes, if its stack's loops can; code never depends on the number of threads. optimized: False leaves out
     LLVM's optimiser and selects instructions the fast way, for a program that runs once on little data: its code is
-    made in a tenth of the time, and is slow. No stack reads it.
+    made in a tenth of the time, and is slow. No stack reads it. by_element: the outer shape of devices (ADR 65): a
+    step of a range is one element, or row, and is computed alone, without blocks, tiles and panels of neighbours.
     """
 
     target: Target
@@ -98,6 +99,7 @@ class EmitOptions:
     keep_stages: bool = False
     ranges: bool = False
     optimized: bool = True
+    by_element: bool = False
 
     @staticmethod
     def host(strict: bool = False) -> EmitOptions:

@@ -236,11 +236,18 @@ class Code:
     """The body of a function under construction. `b` builds in the current scope."""
 
     def __init__(
-        self, module: ir.Module, function: ir.Function, *, strict: bool, fma: bool = True, vector_bits: int = 512
+        self,
+        module: ir.Module,
+        function: ir.Function,
+        *,
+        strict: bool,
+        fma: bool = True,
+        vector_bits: int = 512,
+        by_element: bool = False,
     ):
-        """fma: whether the target has fused multiply-adds."""
+        """fma: whether the target has fused multiply-adds. by_element: the outer shape, as in EmitOptions."""
         self.module, self.function = module, function
-        self.strict, self.fma, self.vector_bits = strict, fma, vector_bits
+        self.strict, self.fma, self.vector_bits, self.by_element = strict, fma, vector_bits, by_element
         self.flags: tuple[str, ...] = ()  # fast-math flags for arithmetic emitted from now on
         self.root = self.scope = Scope(None, ir.IRBuilder(function.append_basic_block("entry")))
         self.constants: dict[Hashable, ir.GlobalVariable] = {}  # constant instruction → its elements

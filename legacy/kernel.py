@@ -25,7 +25,7 @@ from .elementwise import EMIT
 from .graph import graph_of, walk
 from .leaf import Leaf, is_whole, result_leaves
 from .linear import is_linear
-from .loops import nest_for, takes_steps
+from .loops import nest_by_element, nest_for, takes_steps
 from .memory import Pointer
 from .ranges import Steps, elements
 from .registers import I64, POINTER
@@ -74,7 +74,9 @@ def _begin(
 ) -> tuple[Elemental, list[Leaf]]:
     function = _declare(module, request, ranged)
     target = options.target
-    code = Code(module, function, strict=options.strict, fma=target.has_fma, vector_bits=target.vector_bits)
+    strict, by_element = options.strict, options.by_element
+    width = target.vector_bits
+    code = Code(module, function, strict=strict, fma=target.has_fma, vector_bits=width, by_element=by_element)
     graph = graph_of(request)
     pointers = {leaf: Pointer(function.args[argument]) for leaf, argument in graph.leaves.items()}
     e = Elemental(code, pointers, RULES, Scratch.of(request, function))
@@ -146,6 +148,8 @@ def _group_takes_steps(e: Elemental, group: list[Leaf], partition: Partition) ->
     if is_whole(first.instruction) and first.instruction not in e.leaves:
         rule = _WHOLE_STEPS.get(first.instruction.opcode)
         return rule is not None and rule(first.instruction, partition)
+    if e.code.by_element:
+        return True
     products = _products(e, group)
     if products:
         return _PRODUCT_STEPS[products[0].opcode](e, products[0], group, partition)
@@ -188,16 +192,18 @@ def _emit_group(e: Elemental, group: list[Leaf], steps: Steps | None) -> None:
     if is_whole(first.instruction) and first.instruction not in e.leaves:
         _WHOLE[first.instruction.opcode](e, first.instruction, _all_leaves(group), steps)
         return
-    if _emit_product(e, group, steps):
+    if not e.code.by_element and _emit_product(e, group, steps):
         return
-    pieces = _PIECES.get(first.instruction.opcode) if len(group) == 1 and first.instruction not in e.leaves else None
+    alone = len(group) == 1 and first.instruction not in e.leaves and not e.code.by_element
+    pieces = _PIECES.get(first.instruction.opcode) if alone else None
     if pieces is not None:
         pieces(e, first, steps)
     elif all(is_linear(leaf.instruction, e.leaves) for leaf in group):
         with elements(e.code, steps, first.shape.size) as place:
             _write_all(e, group, Index.flat(e.code, first.shape, place))
     else:
-        nest_for(
+        open_nest = nest_by_element if e.code.by_element else nest_for
+        open_nest(
             e,
             [leaf.instruction for leaf in group],
             first.shape,

@@ -37,6 +37,27 @@ def nest(e: Elemental, shape: Shape, body: Body, steps: Steps | None = None) -> 
     _nest(e, shape.dims, tuple(reversed(shape.minor_to_major)), [0] * shape.rank, body, unroll, steps)
 
 
+def nest_by_element(
+    e: Elemental, roots: Sequence[Instruction], shape: Shape, body: Body, steps: Steps | None = None
+) -> None:
+    """The outer shape of devices: body(positions) at each step alone, in memory order, whatever the roots read."""
+    positions: list[IndexValue] = [0] * shape.rank
+    order = tuple(reversed(shape.minor_to_major))
+    loops: list[Loop | Once] = []
+    if steps is not None:
+        loop, places = in_order(e.code, steps, [shape.dims[d] for d in steps.dimensions])
+        loops.append(loop)
+        for d, place in zip(steps.dimensions, places, strict=True):
+            positions[d] = place
+        order = tuple(d for d in order if d not in steps.dimensions)
+    for d in order:
+        loops.append(e.code.loop(shape.dims[d]))
+        positions[d] = loops[-1].index
+    body(positions)
+    for loop in reversed(loops):
+        loop.close()
+
+
 def _nest(
     e: Elemental,
     dims: Sequence[int],

@@ -11,7 +11,7 @@ from ..hlo.errors import InputError
 from ..hlo.verify.verifier import verify
 from .choose import emit_for
 from .flags import Flags
-from .stacks import Prepared
+from .prepared import Prepared
 
 
 def parse_platforms(text: str) -> tuple[str, ...]:

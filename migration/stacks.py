@@ -7,7 +7,6 @@ from __future__ import annotations
 import time
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
-from typing import Any
 
 import numpy as np
 
@@ -15,21 +14,7 @@ from ..evaluator.evaluator import evaluate
 from ..formats.program import Program
 from ..hlo.errors import InputError
 from .flags import FORMS, OTHERS, STACK_NAMES, XLA_STACKS
-
-
-@dataclass(frozen=True)
-class Prepared:
-    """A program compiled for one stack. kernels: (name, stack that emitted it). seconds: compile time.
-
-    timer: the seconds of the last run, of a stack that measures itself.
-    """
-
-    run: Callable[[Sequence[np.ndarray]], list[np.ndarray]]
-    seconds: float = 0.0
-    kernels: tuple[tuple[str, str], ...] = ()
-    executable: Any = None
-    timer: Callable[[], float] | None = None
-
+from .prepared import Prepared as Prepared
 
 Prepare = Callable[[Program, str | None, bool, str], Prepared]
 """A program, flags that replace the stack's own, whether kernels are guarded, how they are called: as in `prepare`."""

@@ -72,7 +72,17 @@ class Types:
 class Arithmetic:
     """Creates operations at `ip`, in one function at a time. fma: whether the target has a fused multiply-add."""
 
-    def __init__(self, module: ir.Module, types: Types, *, strict: bool, fma: bool, vector_bits: int = 128):
+    def __init__(
+        self,
+        module: ir.Module,
+        types: Types,
+        *,
+        strict: bool,
+        fma: bool,
+        vector_bits: int = 128,
+        by_element: bool = False,
+    ):
+        self.by_element = by_element  # the outer shape, as in EmitOptions
         self.module, self.types, self.strict, self.fma_hardware = module, types, strict, fma
         self.vector_bits = vector_bits
         self.location = ir.Location.unknown()

@@ -50,7 +50,10 @@ def _emit(
     with session.context, ir.Location.unknown():
         module = ir.Module.create()
         target = options.target
-        b = form(module, session.types, strict=options.strict, fma=target.has_fma, vector_bits=target.vector_bits)
+        width, by_element = target.vector_bits, options.by_element
+        b = form(
+            module, session.types, strict=options.strict, fma=target.has_fma, vector_bits=width, by_element=by_element
+        )
         ranged = frozenset(g.name for g in graphs(lhlo) if emit_kernel(b, g, partitions.get(g.name)))
         if keep:
             stages.append(("mlir", str(module)))

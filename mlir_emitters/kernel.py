@@ -95,15 +95,15 @@ def takes_steps(b: Builder, results: Sequence[Buffer], partition: Partition) -> 
     groups = alike(results)
     nests: list[Buffer] = []
     for group in groups:
-        products = products_of(group)
+        products = [] if b.by_element else products_of(group)
         if products and not _PRODUCTS_IN_STEPS[products[0].opcode](b, products[0], group, partition):
             return False
         nests += [] if products else group
     roots = {sort.uncut(origin(result)).writer: result for result in nests}
-    special = [(node, result) for node, result in roots.items() if node is not None and node.opcode in ROOTS]
+    special = [(node, result) for node, result in roots.items() if node is not None and has_own_loops(b, node)]
     if special:
         return len(roots) == 1 and all(_root_takes_steps(b, node, result, partition) for node, result in special)
-    if not nests or is_linear(nests):
+    if not nests or b.by_element or is_linear(nests):
         return True
     crossing = crossing_dimension(nests)
     return crossing is None or tiles_take_steps(nests[0], crossing, partition)
@@ -162,7 +162,7 @@ def emit_outputs(e: Elemental, results: Sequence[Buffer], steps: Steps | None = 
         source = sort.uncut(origin(result))
         if (
             source.writer is not None
-            and source.writer.opcode in ROOTS
+            and has_own_loops(e.b, source.writer)
             and (result.dims or source.writer.opcode is Op.SCATTER)
         ):
             special.setdefault(source.writer, []).append((source, result))
@@ -205,7 +205,7 @@ def emit_epilogue(e: Elemental, group: Sequence[Buffer], steps: Steps | None) ->
     def write(index: tuple[Index, ...]) -> None:
         _write(e, group, index)
 
-    products = products_of(group)
+    products = [] if e.b.by_element else products_of(group)
     if not products:
         return False
     product = products[0]
@@ -272,7 +272,7 @@ def emit_nest(e: Elemental, group: Sequence[Buffer], steps: Steps | None) -> Non
             write(Linear((inner.open(*run),)))
             inner.close()
         return
-    crossing = crossing_dimension(group)
+    crossing = None if b.by_element else crossing_dimension(group)
     if crossing is None:
         unroll = unroll_of(first)
         with_loops(b, first, write, steps, kind)
@@ -345,3 +345,11 @@ ROOTS: dict[Op, Callable[[Elemental, Node, Targets, Steps | None], bool]] = {
     Op.SORT: emit_sort,
 }
 """Roots that need more than one nest over the result. They return False if the plain nest is right."""
+
+_BY_ELEMENT = frozenset({Op.CONCATENATE, Op.DOT})
+"""Those of ROOTS whose elements are computed each by itself where the outer shape is that of devices."""
+
+
+def has_own_loops(b: Builder, node: Node) -> bool:
+    """Whether a root is emitted by its row of ROOTS."""
+    return node.opcode in ROOTS and not (b.by_element and node.opcode in _BY_ELEMENT)

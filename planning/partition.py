@@ -319,6 +319,9 @@ def finest_partition(kernel: Instruction) -> Partition | None:
 
     All dimensions that are independent, outermost in memory first; a dot's, too: no panels are made there.
     """
+    rows = _rows(kernel)
+    if rows is not None:
+        return rows
     shapes = [shape for _, shape in kernel.shape.leaves()]
     if not shapes or any(not s.is_array or s.is_dynamic or s.dims != shapes[0].dims for s in shapes):
         return None
@@ -333,3 +336,23 @@ def finest_partition(kernel: Instruction) -> Partition | None:
             found.append(d)
     extent = math.prod(shapes[0].dims[d] for d in found)
     return Partition(tuple(found), extent, 1) if extent >= 2 else None
+
+
+def _rows(kernel: Instruction) -> Partition | None:
+    """The rows of a row kernel, whose results may be of several shapes that begin with the same dimensions."""
+    body = kernel.called()[0] if kernel.opcode is Op.FUSION else None
+    rows = rows_of_body(body) if body is not None and body.root.opcode is not Op.REDUCE else None
+    shapes = [shape for _, shape in kernel.shape.leaves()]
+    if rows is None or rows.count < 2 or not all(s.is_array and s.is_row_major and not s.is_dynamic for s in shapes):
+        return None
+    found: list[int] = []
+    extent = 1
+    for d, size in enumerate(shapes[0].dims):
+        if extent == rows.count:
+            break
+        if any(s.rank <= d or s.dims[d] != size for s in shapes):
+            return None
+        extent *= size
+        if size != 1:
+            found.append(d)
+    return Partition(tuple(found), extent, 1) if extent == rows.count else None

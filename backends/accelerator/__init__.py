@@ -1,1 +1,1 @@
-"""What back ends for devices have in common: host-ABI LLVM IR → device code, and runs of thunks on a stream (ADR 65)."""
+"""What back ends for devices have in common: kernels in LLVM IR → device code, and thunks on streams (ADR 65)."""

@@ -55,7 +55,7 @@ class DeviceCompiler(Compiler[Plan]):
         return HostCompiler().run_hlo_passes(module, options)
 
     def compile(self, program: Plan, emit_for: EmitFor | None, options: CompileOptions) -> DeviceExecutable:
-        """Emit, build and load the kernels. Raises UnsupportedError for the first that its stack or the device lacks."""
+        """Emit, build and load the kernels. Raises UnsupportedError for the first that is not possible."""
         if emit_for is None:
             raise InputError(
                 f"{self.platform_name} needs a stack for each kernel", remedy="give migration.choose.emit_for(flags)"
@@ -110,7 +110,7 @@ class DeviceCompiler(Compiler[Plan]):
             remedy = "choose legacy or mlir for it"
             raise UnsupportedError(self.platform_name, f"stack {emitter.name}", remedy=remedy)
         target = self._device.code_target
-        emit = EmitOptions(target.target, strict=True, ranges=True)
+        emit = EmitOptions(target.target, strict=True, ranges=True, by_element=True)
         for form in forms(request):
             module = emitter.emit([form], emit)
             if form.partition is not None and form.name not in module.ranged:

@@ -1,6 +1,7 @@
-"""Processes that emit device code. LLVM's SPIR-V back end keeps the numbers of blocks of a module for the next one, which
-then are numbers of other values, too; and it ends the process at what it does not know. So each module has a process of
-its own: a fork of one that only loaded LLVM, which takes a few milliseconds.
+"""Processes that emit device code, one for each module: a fork of one that only loaded LLVM.
+
+LLVM's SPIR-V back end keeps numbers of a module's blocks for the next one, where other values have them, too; and it
+ends the process at what it does not know.
 """
 
 from __future__ import annotations
@@ -112,6 +113,7 @@ def _stop() -> None:
 def serve(descriptor: int) -> None:
     """Answer requests until the other side is closed."""
     from ...codegen.llvm import start
+    from . import emit  # noqa: F401  # loaded once, for all forks
 
     signal.signal(signal.SIGINT, signal.SIG_IGN)
     start()
@@ -131,7 +133,7 @@ def serve(descriptor: int) -> None:
 
 def _answer(connection: Connection, text: str, target: DeviceTarget) -> None:
     """Emit one module and end."""
-    from .build import emit
+    from .emit import emit
 
     try:
         connection.send(("done", emit(text, target)))

@@ -193,5 +193,3 @@ class DeviceExecutable(Executable):
 
 def _end(*wanted: object) -> None:
     """A run on a device is not cut short: what a handler reports is raised at its end."""
-
-

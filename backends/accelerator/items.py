@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Iterator
 from dataclasses import replace
 
@@ -34,7 +35,8 @@ def work_of(request: KernelRequest, ranged: bool) -> Work:
     if request.scratch_bytes:
         private = -(-request.scratch_bytes // 64) * 64
         items = max(1, MOST_SCRATCH // private)
-        each = max(each, -(-(-(-partition.extent // items)) // partition.least) * partition.least)
+        steps = math.ceil(partition.extent / items)
+        each = max(each, math.ceil(steps / partition.least) * partition.least)
     while -(-partition.extent // each) > MOST_ITEMS:
         each *= 2
     return Work(request.name, count, partition.extent, each, private)

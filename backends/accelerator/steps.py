@@ -40,7 +40,7 @@ Step = Callable[[Queue, Sequence[int]], None]
 
 @dataclass(frozen=True, slots=True)
 class Built:
-    """step: the whole program. scratch: bytes of the scratch memory of kernels' items, the allocation behind all others.
+    """step: the whole program. scratch: bytes of the items' scratch memory, the allocation behind all others.
 
     waits: whether the host takes part, so that a run is not enqueued at once.
     """

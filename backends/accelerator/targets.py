@@ -1,4 +1,4 @@
-"""What is different between the instruction sets of devices, as a table: address spaces, numbers of items, conventions."""
+"""What differs between instruction sets of devices, as a table: address spaces, numbers of items, conventions."""
 
 from __future__ import annotations
 

@@ -18,7 +18,8 @@ from .targets import DeviceTarget
 class Work:
     """How a kernel is spread over work items: item n computes the steps [n·each, (n+1)·each) of `extent`.
 
-    extent: 0 for a kernel without a range, which one item runs alone. private: bytes of the last argument for each item.
+    extent: 0 for a kernel without a range, which one item runs alone. private: bytes of the last argument that an
+    item has for itself.
     """
 
     name: str
@@ -37,7 +38,7 @@ _ALLOCA = re.compile(r'^(\s*)(%(?:"[^"\n]*"|[-\w.$]+)) = alloca ([^\n]*)$', re.M
 _GLOBAL = re.compile(r'^(@(?:"[^"\n]*"|[-\w.$]+)) = ([^\n]*?)\b(constant|global) ', re.MULTILINE)
 _DEFINE = re.compile(r'^define ([^@\n]*)@(?:"([^"\n]*)"|([-\w.$]+))\(', re.MULTILINE)
 _MANGLED = re.compile(r"(@\"?llvm\.[\w.]*?)((?:\.p0)+)(?=[.\"(])")
-_TYPED = re.compile(r'(?<=[ (,])\[[^\[\]\n]*\]\* (?=[@%])')  # llvmlite's type of a global
+_TYPED = re.compile(r"(?<=[ (,])\[[^\[\]\n]*\]\* (?=[@%])")  # llvmlite's type of a global
 _HEADER = re.compile(r"^(?:target (?:triple|datalayout)|source_filename) = [^\n]*\n", re.MULTILINE)
 
 
@@ -101,39 +102,54 @@ def _body(found: re.Match[str], bodies: set[str]) -> str:
 
 def _entry(work: Work, target: DeviceTarget) -> str:
     """The function that a launch names: one call of the body, for the steps of this item."""
-    space = f"ptr addrspace({target.memory})" if target.memory else "ptr"
-    generic = f"ptr addrspace({target.generic})" if target.generic else "ptr"
-    cast = space != generic
+    space, generic = _pointer(target.memory), _pointer(target.generic)
+    numbers = range(work.arguments)
+    parameters = ", ".join(f"{space} noalias %arg{n}" for n in numbers)
+    casts = [f"  %given{n} = {_cast(space, f'%arg{n}', generic)}" for n in numbers]
+    given = [f"{generic} %given{n}" for n in numbers]
+    steps: list[str] = []
+    if work.private:
+        steps += [
+            f"  %skip = mul nuw nsw i64 %item, {work.private}",
+            f"  %own = getelementptr i8, {given[-1]}, i64 %skip",
+        ]
+        given[-1] = f"{generic} %own"
+    if work.extent:
+        steps += _range(work)
+        given += ["i64 %begin", "i64 %end"]
     lines = [
-        f"define {target.kernel}void @{entry_name(work.name)}"
-        f"({', '.join(f'{space} noalias %arg{n}' for n in range(work.arguments))}) {{",
+        f"define {target.kernel}void @{entry_name(work.name)}({parameters}) {{",
         "entry:",
         target.item.rstrip("\n"),
+        *casts,
+        f"  %begin = mul nuw nsw i64 %item, {work.each}",
+        f"  %inside = icmp ult i64 %begin, {work.extent or 1}",
+        "  br i1 %inside, label %work, label %done",
+        "work:",
+        *steps,
     ]
-    given = []
-    for n in range(work.arguments):
-        if cast:
-            lines.append(f"  %given{n} = addrspacecast {space} %arg{n} to {generic}")
-        given.append(f"{generic} %{'given' if cast else 'arg'}{n}")
-    bound = work.extent if work.extent else 1
-    if not work.extent:
-        lines.append("  %begin = mul i64 %item, 1")
-    else:
-        lines.append(f"  %begin = mul nuw nsw i64 %item, {work.each}")
-    lines += [f"  %inside = icmp ult i64 %begin, {bound}", "  br i1 %inside, label %work, label %done", "work:"]
-    if work.private:
-        lines.append(f"  %skip = mul nuw nsw i64 %item, {work.private}")
-        last = work.arguments - 1
-        base = given[last].rsplit(" ", 1)[1]
-        lines.append(f"  %own = getelementptr i8, {generic} {base}, i64 %skip")
-        given[last] = f"{generic} %own"
-    if work.extent:
-        lines.append(f"  %next = add nuw nsw i64 %begin, {work.each}")
-        if work.extent % work.each:
-            lines.append(f"  %over = icmp ugt i64 %next, {work.extent}")
-            lines.append(f"  %end = select i1 %over, i64 {work.extent}, i64 %next")
-            given += ["i64 %begin", "i64 %end"]
-        else:
-            given += ["i64 %begin", "i64 %next"]
-    lines += [f'  call void @"{work.name}.body"({", ".join(given)})', "  br label %done", "done:", "  ret void", "}", ""]
+    arguments = ", ".join(given)
+    lines += [f'  call void @"{work.name}.body"({arguments})', "  br label %done", "done:", "  ret void", "}", ""]
     return "\n".join(lines)
+
+
+def _pointer(space: int) -> str:
+    return f"ptr addrspace({space})" if space else "ptr"
+
+
+def _cast(given: str, name: str, wanted: str) -> str:
+    """The instruction that makes one pointer of another; of the same type, one that LLVM removes."""
+    if given == wanted:
+        return f"getelementptr i8, {given} {name}, i64 0"
+    return f"addrspacecast {given} {name} to {wanted}"
+
+
+def _range(work: Work) -> list[str]:
+    """`%end`, the end of an item's steps."""
+    if work.extent % work.each == 0:
+        return [f"  %end = add nuw nsw i64 %begin, {work.each}"]
+    return [
+        f"  %next = add nuw nsw i64 %begin, {work.each}",
+        f"  %over = icmp ugt i64 %next, {work.extent}",
+        f"  %end = select i1 %over, i64 {work.extent}, i64 %next",
+    ]

@@ -17,7 +17,7 @@ from typing import Any
 
 ALL_DEVICES = 0xFFFFFFFF
 NAME, VENDOR, EXTENSIONS, IL_VERSION, DRIVER = 0x102B, 0x102C, 0x1030, 0x105B, 0x102D
-COMPUTE_UNITS, GROUP_SIZE, ITEM_SIZES, MEMORY, MOST_MEMORY, LOCAL_MEMORY = 0x1002, 0x1004, 0x1005, 0x101F, 0x1010, 0x1023
+COMPUTE_UNITS, GROUP_SIZE, ITEM_SIZES, MEMORY, LOCAL_MEMORY = 0x1002, 0x1004, 0x1005, 0x101F, 0x1023
 USM = "cl_intel_unified_shared_memory"
 
 _HANDLES, _SIZES = POINTER(c_void_p), POINTER(c_size_t)
@@ -134,13 +134,13 @@ def _devices(library: ctypes.CDLL) -> Iterator[Device]:
         return
     platforms = (c_void_p * count.value)()
     functions["clGetPlatformIDs"](count.value, platforms, None)
-    for platform in platforms:
+    for platform in filter(None, platforms):
         if functions["clGetDeviceIDs"](platform, ALL_DEVICES, 0, None, byref(count)) or not count.value:
             continue
         handles = (c_void_p * count.value)()
         functions["clGetDeviceIDs"](platform, ALL_DEVICES, count.value, handles, None)
         usm = _usm(functions, platform)
-        for handle in handles:
+        for handle in filter(None, handles):
             device = Device(handle, platform, {**functions, **usm})
             if usm and "SPIR-V" in device.text(IL_VERSION) and USM in device.text(EXTENSIONS):
                 yield device

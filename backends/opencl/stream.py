@@ -8,7 +8,7 @@ import weakref
 from collections.abc import Callable, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from ctypes import byref, c_int32, c_size_t, c_uint64, c_void_p
-from typing import TYPE_CHECKING
+from typing import Any
 
 from ...hlo.later import np
 from ..device import (
@@ -24,9 +24,6 @@ from ..device import (
 )
 from .errors import check
 from .library import Device
-
-if TYPE_CHECKING:
-    from .executor import OpenClStreamExecutor
 
 EXECUTION_STATUS, STARTED, ENDED = 0x11D3, 0x1282, 0x1283
 KEPT = 256
@@ -100,11 +97,9 @@ class OpenClTimer(Timer):
 class OpenClStream(Stream):
     """One queue. Threads may use it at the same time; the order is that of their calls."""
 
-    executor: OpenClStreamExecutor
-
-    def __init__(self, executor: OpenClStreamExecutor, queue: int):
+    def __init__(self, executor: Any, queue: int):
         super().__init__(executor)
-        self._device, self.queue = executor.device, queue
+        self._device, self._context, self.queue = executor.device, executor.context, queue
         self._lock = threading.Lock()
         self._kept: list[object] = []
         self._failures: list[BaseException] = []
@@ -148,7 +143,7 @@ class OpenClStream(Stream):
     def enqueue(self, work: Callable[[], object]) -> None:
         """The queue stands still at an event of the host's, which a thread completes after the work."""
         code = c_int32()
-        gate = self._device.clCreateUserEvent(self.executor.context, byref(code))
+        gate = self._device.clCreateUserEvent(self._context, byref(code))
         check(code.value, "create an event")
         opened = Handle(self._device, gate)
         with self._lock:

@@ -1,15 +1,27 @@
 """The platform opencl: the conformance suite with each stack, errors in one line, memory, caches."""
 
 import functools
+import gc
+import threading
 
+import numpy as np
 import pytest
 
+from ...backends.accelerator import build
+from ...backends.accelerator import compiler as compiler_of_devices
+from ...backends.accelerator.build import build_device_code
+from ...backends.accelerator.targets import SPIRV
+from ...backends.base import CompileOptions
 from ...backends.conformance import BackendConformance
-from ...backends.device import KernelSpec
+from ...backends.device import BackendError, KernelSpec
 from ...backends.opencl.library import devices
 from ...backends.registry import platform
+from ...codegen.cache import ObjectCache
+from ...formats.text.parser import parse_module
+from ...hlo.verify.verifier import verify
 from ...migration.choose import emit_for
 from ...migration.flags import Flags
+from ...migration.stacks import STACKS
 
 pytestmark = pytest.mark.skipif(not devices()[0], reason=f"platform opencl: {devices()[1]}")
 
@@ -36,9 +48,6 @@ declare spir_func i64 @_Z13get_global_idj(i32)
 
 @functools.cache
 def _negated() -> KernelSpec:
-    from ...backends.accelerator.build import build_device_code
-    from ...backends.accelerator.targets import SPIRV
-
     return KernelSpec("negated", build_device_code(NEGATED, SPIRV, None), 2)
 
 
@@ -52,3 +61,119 @@ class TestMlir(BackendConformance):
     platform = "opencl"
     emit_for = staticmethod(emit_for(Flags.parse("mlir")))
     kernel = property(lambda self: _negated())
+
+
+SOFTMAX = """HloModule softmax
+add { a = f32[] parameter(0)
+  b = f32[] parameter(1)
+  ROOT c = f32[] add(a, b) }
+ENTRY e {
+  p = f32[64,33] parameter(0)
+  x = f32[64,33] exponential(p)
+  zero = f32[] constant(0)
+  sum = f32[64] reduce(x, zero), dimensions={1}, to_apply=add
+  spread = f32[64,33] broadcast(sum), dimensions={0}
+  ROOT y = f32[64,33] divide(x, spread)
+}
+"""
+
+
+def _compiled(stack="legacy", cache=None):
+    device, module = platform("opencl"), parse_module(SOFTMAX)
+    compiler, options = device.compiler(), CompileOptions(cache=cache)
+    verify(module)
+    chosen = emit_for(Flags.parse(stack))
+    return compiler.compile(compiler.run_hlo_passes(module, options), chosen, options)
+
+
+@pytest.mark.parametrize("stack", ["legacy", "mlir"])
+def test_a_row_kernel_has_an_item_for_each_row(stack):
+    executable, x = _compiled(stack), np.random.default_rng(0).normal(size=(64, 33)).astype(np.float32)
+    assert [(e.work.extent, e.work.each) for e in executable.entries.values()] == [(64, 1)]
+    y = np.exp(x)
+    np.testing.assert_allclose(executable.execute([x])[0], y / y.sum(1, keepdims=True), rtol=1e-6)
+
+
+def test_the_second_compilation_uses_the_binary(tmp_path, monkeypatch):
+    cache, x = ObjectCache(tmp_path), np.ones((64, 33), np.float32)
+    (first,) = _compiled(cache=cache).execute([x])
+
+    def never(*arguments):
+        raise AssertionError("emitted again")
+
+    monkeypatch.setattr(build, "emitted_apart", never)
+    monkeypatch.setattr(compiler_of_devices, "build_device_code", never)
+    (second,) = _compiled(cache=cache).execute([x])
+    assert first.tobytes() == second.tobytes()
+
+
+def test_a_damaged_binary_is_built_again(tmp_path, monkeypatch):
+    cache, x = ObjectCache(tmp_path), np.ones((64, 33), np.float32)
+    (first,) = _compiled(cache=cache).execute([x])
+    monkeypatch.setattr(cache, "read", lambda key: b"no program")
+    monkeypatch.setattr(compiler_of_devices, "build_device_code", lambda text, target, _: build_again(text, target))
+    assert _compiled(cache=cache).execute([x])[0].tobytes() == first.tobytes()
+
+
+def build_again(text, target):
+    return build.emitted_apart(text, target)
+
+
+@pytest.mark.parametrize("code", [b"", b"nothing", (0x07230203).to_bytes(4, "little") + bytes(40)])
+def test_code_that_is_no_program_is_one_line(code):
+    executor = platform("opencl").executor(0)
+    with pytest.raises(BackendError, match=r"OpenCL cannot (load|build) a program") as caught:
+        executor.load_kernel(KernelSpec("k", code, 1))
+    assert "\n" not in str(caught.value)
+
+
+def test_a_kernel_that_is_not_there_is_one_line():
+    spec = _negated()
+    executor = platform("opencl").executor(0)
+    with pytest.raises(BackendError, match="find the kernel other: INVALID_KERNEL_NAME"):
+        executor.load_kernel(KernelSpec("other", spec.code, 2))
+    with pytest.raises(BackendError, match="takes 2 blocks of memory, not 3"):
+        executor.load_kernel(KernelSpec("negated", spec.code, 3))
+
+
+def test_a_run_past_the_memory_limit_leaks_nothing():
+    executor, executable = platform("opencl").executor(0), _compiled()
+    x = np.ones((64, 33), np.float32)
+    gc.collect()
+    before = executor.statistics().bytes_in_use
+    executor.set_memory_limit(before + 100)
+    try:
+        with pytest.raises(BackendError, match="cannot allocate"):
+            executable.execute([x])
+        assert executor.statistics().bytes_in_use == before
+    finally:
+        executor.set_memory_limit(None)
+    assert executable.execute([x])[0].shape == (64, 33)
+
+
+def test_many_runs_of_eight_threads_leak_nothing():
+    executor, wrong = platform("opencl").executor(0), list[object]()
+    gc.collect()
+    before = executor.statistics().bytes_in_use
+    executable = _compiled()
+    x = np.random.default_rng(1).normal(size=(64, 33)).astype(np.float32)
+    (wanted,) = executable.execute([x])
+
+    def work(run):
+        for _ in range(50):
+            if run([x])[0].tobytes() != wanted.tobytes():
+                wrong.append("other bits")
+
+    threads = [threading.Thread(target=work, args=(executable.execute,)) for _ in range(8)]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join(120)
+    assert not wrong and not any(thread.is_alive() for thread in threads)
+    del executable, threads, thread
+    gc.collect()
+    assert executor.statistics().bytes_in_use == before
+
+
+def test_platforms_are_stacks_of_conform_and_diff():
+    assert {"legacy@opencl", "mlir@opencl"} <= STACKS.keys()

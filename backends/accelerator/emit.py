@@ -1,0 +1,40 @@
+"""LLVM IR text of a device → its code, in this process, which must not have made any before (emitters.py says why)."""
+
+from __future__ import annotations
+
+import re
+
+import llvmlite.binding as llvm
+
+from ...codegen.llvm import make_machine, parse
+from .targets import DeviceTarget
+
+
+def emit(text: str, target: DeviceTarget) -> bytes:
+    """SPIR-V, an object file, or assembly as the target says. Raises CodegenError for text that LLVM refuses."""
+    machine = make_machine(target.target)
+    module = _plain(optimized(text, target, machine))
+    return machine.emit_assembly(module).encode() if target.assembly else machine.emit_object(module)
+
+
+def optimized(text: str, target: DeviceTarget, machine: llvm.TargetMachine) -> llvm.ModuleRef:
+    """The module after LLVM's passes. Devices make vectors of work items themselves; loops stay as they are."""
+    module = parse(text)
+    module.triple = target.target.triple
+    module.data_layout = str(machine.target_data)
+    tuning = llvm.create_pipeline_tuning_options(speed_level=2)
+    tuning.slp_vectorization = tuning.loop_vectorization = False
+    tuning.loop_interleaving = tuning.loop_unrolling = False
+    builder = llvm.create_pass_builder(machine, tuning)
+    builder.getModulePassManager().run(module, builder)
+    return module
+
+
+_SCOPES = re.compile(r", !(?:alias\.scope|noalias) !\d+|^.*@llvm\.experimental\.noalias\.scope\.decl.*\n", re.MULTILINE)
+
+
+def _plain(module: llvm.ModuleRef) -> llvm.ModuleRef:
+    """The module without scopes of aliases, which SPIR-V has no use for."""
+    text = str(module)
+    plain = _SCOPES.sub("", text)
+    return module if plain == text else parse(plain)

@@ -1,0 +1,145 @@
+"""Kernels of both stacks as code of a device: needs no device. Errors of OpenCL in words, with a library that fails."""
+
+import ctypes
+
+import pytest
+
+from ...backends.accelerator.emitters import emitted_apart
+from ...backends.accelerator.items import forms, work_of
+from ...backends.accelerator.legal import legal
+from ...backends.accelerator.targets import SPIRV
+from ...backends.accelerator.text import Work, device_text, entry_name
+from ...backends.base import CompileOptions
+from ...backends.device import BackendError
+from ...backends.host.compiler import HostCompiler
+from ...backends.opencl.errors import check
+from ...backends.opencl.library import Device
+from ...backends.opencl.stream import OpenClStream
+from ...codegen.errors import CodegenError
+from ...codegen.options import EmitOptions
+from ...formats.text.parser import parse_module
+from ...hlo.verify.verifier import verify
+from ...migration.choose import emitter
+
+MAGIC = (0x07230203).to_bytes(4, "little")
+
+PROGRAM = """HloModule m
+add { a = f32[] parameter(0)
+  b = f32[] parameter(1)
+  ROOT c = f32[] add(a, b) }
+ENTRY e {
+  p = f32[40,30] parameter(0)
+  q = f32[30,20] parameter(1)
+  d = f32[40,20] dot(p, q), lhs_contracting_dims={1}, rhs_contracting_dims={0}
+  s = f32[40,20] sine(d)
+  z = f32[] constant(0)
+  ROOT r = f32[20] reduce(s, z), dimensions={0}, to_apply=add
+}
+"""
+
+
+def _requests():
+    module = parse_module(PROGRAM)
+    verify(module)
+    return HostCompiler().run_hlo_passes(module, CompileOptions()).emitted
+
+
+@pytest.mark.parametrize("stack", ["legacy", "mlir"])
+def test_each_element_is_an_item(stack):
+    options = EmitOptions(SPIRV.target, strict=True, ranges=True, by_element=True)
+    for request in _requests():
+        form = next(forms(request))
+        module = emitter(stack).emit([form], options)
+        assert form.name in module.ranged, f"{stack} has no element of {form.name} by itself"
+        work = work_of(form, True)
+        assert work.extent == form.result_shapes[0].size and work.each == 1
+        code = emitted_apart(device_text(module.llvm_ir, [work], SPIRV), SPIRV)
+        assert code.startswith(MAGIC) and entry_name(form.name).encode() in code
+
+
+def test_blocks_of_a_module_have_numbers_of_their_own():
+    """LLVM 22 keeps the numbers of another module's blocks; here each module has its own process."""
+    options = EmitOptions(SPIRV.target, strict=True, ranges=True, by_element=True)
+    form = next(forms(_requests()[0]))
+    text = device_text(emitter("legacy").emit([form], options).llvm_ir, [work_of(form, True)], SPIRV)
+    codes = {emitted_apart(text, SPIRV) for _ in range(3)}
+    assert len(codes) == 1
+    words = memoryview(codes.pop()).cast("I").tolist()
+    labels, place = [], 5
+    while place < len(words):
+        if words[place] & 0xFFFF == 248:  # OpLabel
+            labels.append(words[place + 1])
+        place += words[place] >> 16
+    assert labels and len(set(labels)) == len(labels)
+
+
+def test_what_ends_llvm_is_one_line():
+    store = "  store i129 0, ptr addrspace(1) %p\n"
+    for bad in (f"define spir_kernel void @k(ptr addrspace(1) %p) {{\n{store}  ret void\n}}\n", "define nothing"):
+        with pytest.raises(CodegenError) as caught:
+            emitted_apart(bad, SPIRV)
+        assert "\n" not in str(caught.value)
+    assert emitted_apart("define spir_kernel void @k() {\n  ret void\n}\n", SPIRV).startswith(MAGIC)
+
+
+def test_extrema_keep_a_nan():
+    text = (
+        'define float @"f"(float %a) {\n  %b = call float @"llvm.maximum.f32"(float %a, float %a)\n  ret float %b\n}\n'
+    )
+    text += 'declare float @"llvm.maximum.f32"(float %".1", float %".2")\n'
+    made = legal(text)
+    assert "llvm.maximum" not in made and '@"device.maximum.f32"' in made and "fcmp uno" in made
+    assert legal("define void @f() {\n  ret void\n}\n") == "define void @f() {\n  ret void\n}\n"
+
+
+@pytest.mark.parametrize(("extent", "each", "items"), [(0, 1, 1), (10, 1, 10), (10, 3, 4), (1, 8, 1)])
+def test_items_of_a_kernel(extent, each, items):
+    assert Work("k", 1, extent, each).items == items
+
+
+@pytest.mark.parametrize(
+    ("code", "words"),
+    [
+        (-4, "MEM_OBJECT_ALLOCATION_FAILURE .*use less memory"),
+        (-2, "DEVICE_NOT_AVAILABLE .*device is lost"),
+        (-9999, "error"),
+    ],
+)
+def test_errors_have_names_and_remedies(code, words):
+    check(0, "do nothing")
+    with pytest.raises(BackendError, match=f"OpenCL cannot run it: {words}") as caught:
+        check(code, "run it")
+    assert "\n" not in str(caught.value) and caught.value.remedy
+
+
+def test_a_lost_device_is_one_line():
+    """A library whose queue fails, as one does whose device is gone."""
+    calls = []
+
+    def answer(name, code):
+        def call(*arguments):
+            calls.append(name)
+            return code
+
+        return call
+
+    names = {
+        "clFinish": -36,
+        "clReleaseCommandQueue": 0,
+        "clEnqueueMemcpyINTEL": -2,
+        "clEnqueueMarkerWithWaitList": -36,
+    }
+    device = Device(1, 1, {name: answer(name, code) for name, code in names.items()})
+
+    class Executor:
+        context = 1
+
+    Executor.device = device
+    stream = OpenClStream(Executor(), 7)
+    for name, arguments in (("synchronize", ()), ("marker", ()), ("copy", (1, 2, 3))):
+        with pytest.raises(BackendError, match="the device is lost"):
+            getattr(stream, name)(*arguments)
+    assert calls == ["clFinish", "clEnqueueMarkerWithWaitList", "clEnqueueMemcpyINTEL"]
+    del stream
+    assert calls[-1] == "clReleaseCommandQueue"
+    assert ctypes.sizeof(ctypes.c_void_p) == 8
