@@ -14,7 +14,7 @@ from ..hlo.ir import Instruction
 from ..hlo.library.calls import LIBRARY, is_foreign, is_sealed
 from ..hlo.opcodes import Op
 from ..planning.plan import KernelRequest
-from .flags import DEFAULT, FORMS, SHADOW, STACK_NAMES, XLA_SHADOWS, XLA_STACKS, FlagError, Flags
+from .flags import DEFAULT, FORMS, HOST, SHADOW, STACK_NAMES, XLA_SHADOWS, XLA_STACKS, FlagError, Flags
 from .units import BACK_ENDS, pairs_of
 
 ROOMS: dict[str, str] = {
@@ -33,20 +33,20 @@ STRUCTURE = frozenset({Op.PARAMETER, Op.CONSTANT, Op.TUPLE, Op.GET_TUPLE_ELEMENT
 """Ops of a fusion's body that no stack emits by themselves, so the flags do not apply to them."""
 
 
-def choose(flags: Flags, request: KernelRequest) -> str:
-    """The stack of a request. An unnested op follows the flags unless a library computes it; its region follows the op.
+def choose(flags: Flags, request: KernelRequest, platform: str = HOST) -> str:
+    """The stack of a request on a platform. An unnested op follows the flags unless a library computes it; its region
+    follows the op.
 
     A fusion uses a stack only if all ops of its body do. If they differ, it uses the legacy stack, or mlir if they are
-    forms of it; it is in shadow if
-    some of its ops are and none is on legacy alone. A sealed kernel is XLA's; one that XLA has no code for, or not all
-    of whose ops are XLA's by the flags, is as if these named no stack of XLA's.
+    forms of it; it is in shadow if some of its ops are and none is on legacy alone. A sealed kernel is XLA's; one that
+    XLA has no code for, or not all of whose ops are XLA's by the flags, is as if these named no stack of XLA's.
     """
     instruction = request.instruction
     if is_sealed(instruction):
         return flags.xla
     if instruction.opcode in LIBRARY:
         return "ffi" if is_foreign(instruction) else "library"
-    stacks = stacks_of(flags, instruction) - {flags.xla} or {DEFAULT}
+    stacks = stacks_of(flags, instruction, platform) - {flags.xla} or {DEFAULT}
     if len(stacks) == 1:
         return stacks.pop()
     if stacks <= {"mlir", *FORMS}:
@@ -59,10 +59,10 @@ def pair_of(flags: Flags, request: KernelRequest) -> tuple[str, str]:
     return XLA_SHADOWS.get(choose(flags, request), (DEFAULT, STACK_NAMES[1]))
 
 
-def stacks_of(flags: Flags, instruction: Instruction) -> set[str]:
+def stacks_of(flags: Flags, instruction: Instruction, platform: str = HOST) -> set[str]:
     """The stacks that the flags give to an unnested op, or to the ops of a fusion's body."""
     members = _members(instruction) or [instruction]
-    return {flags.stack_of(i.opcode, dtypes_of(i)) for i in members}
+    return {flags.stack_of(i.opcode, dtypes_of(i), platform) for i in members}
 
 
 def _members(instruction: Instruction) -> list[Instruction]:
@@ -112,14 +112,16 @@ def _imported(name: str, path: str) -> ModuleType:
     return import_module(path, __package__)
 
 
-def emit_for(flags: Flags, xla: Emitter | None = None, beside: Emitter | None = None) -> EmitFor:
+def emit_for(
+    flags: Flags, xla: Emitter | None = None, beside: Emitter | None = None, platform: str = HOST
+) -> EmitFor:
     """The flags as the function that a back end takes. A stack without kernels is never imported. xla: of the sealed
-    kernels. beside: XLA's, as the shadow of kernels of ours.
+    kernels. beside: XLA's, as the shadow of kernels of ours. platform: that the kernels are for.
     """
     loaded: dict[str, Emitter] = {} if xla is None else {flags.xla: xla}
 
     def choose_emitter(request: KernelRequest) -> Emitter:
-        name = choose(flags, request)
+        name = choose(flags, request, platform)
         if name not in loaded:
             is_pair = beside is not None and name in XLA_SHADOWS
             loaded[name] = replace(emitter(XLA_SHADOWS[name][0]), shadow=beside) if is_pair else emitter(name)

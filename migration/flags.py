@@ -2,7 +2,8 @@
 `legacy,elementwise=mlir,f16=legacy`, `mlir,reduce:complex=legacy`, `ledger`.
 
 The first word is the default stack. Each `key=stack` after it sets the stack of an opcode, a family of opcodes or a
-dtype; `opcode:class` is an opcode or family with a dtype or a class of dtypes (units.py). If several keys match an
+dtype; `opcode:class` is an opcode or family with a dtype or a class of dtypes (units.py). A key that ends with a
+platform, `reduce@opencl`, is for that platform alone; `any@opencl` is every op there. If several keys match an
 instruction, the last one applies. The first word `ledger` stands for the flags that the ledger gives (ledger.py).
 """
 
@@ -24,6 +25,11 @@ from .names import FORMS, OTHERS, SHADOW, STACK_NAMES, XLA_STACKS
 from .units import CLASSES, ELEMENTAL, UNITS
 
 DEFAULT = "legacy"
+HOST = "host"
+ANY = "any"
+"""Every op, in a key of one platform."""
+BACK_ENDS = (HOST, "opencl")
+"""Platforms whose kernels the stacks emit, and that keys may name. The ledger has rows for the first."""
 LEDGER = "ledger"
 
 XLA_SHADOWS = {f"{ours}+{xla}": (ours, xla) for ours in STACK_NAMES for xla in XLA_STACKS}
@@ -52,19 +58,24 @@ class FlagError(TestbedError):
 
 @dataclass(frozen=True, slots=True)
 class FlagRule:
-    """One `key=stack` of the flags. key: an opcode, a family or a dtype, or ops:types, as in text."""
+    """One `key=stack` of the flags. key: an opcode, a family or a dtype, or ops:types, with @platform or without."""
 
     key: str
     stack: str
 
-    def matches(self, op: Op, dtypes: Iterable[DType]) -> bool:
-        ops, _, types = self.key.partition(":")
+    def matches(self, op: Op, dtypes: Iterable[DType], platform: str = HOST) -> bool:
+        key, _, only = self.key.partition("@")
+        if only and only != platform:
+            return False
+        ops, _, types = key.partition(":")
         if types and not _dtypes(types) & frozenset(dtypes):
             return False
         if ops in OPCODES:
             return op is OPCODES[ops]
         if ops in FAMILIES:
             return op in FAMILIES[ops]
+        if ops == ANY:
+            return True
         return DTYPES[ops] in dtypes
 
 
@@ -136,10 +147,10 @@ class Flags:
         """A hash that is the same for equal flags in every process."""
         return hashlib.sha256(str(self).encode()).hexdigest()
 
-    def stack_of(self, op: Op, dtypes: Iterable[DType]) -> str:
-        """The stack of an opcode. dtypes: the element types of its result and operands."""
+    def stack_of(self, op: Op, dtypes: Iterable[DType], platform: str = HOST) -> str:
+        """The stack of an opcode on a platform. dtypes: the element types of its result and operands."""
         dtypes = frozenset(dtypes)
-        return next((r.stack for r in reversed(self.rules) if r.matches(op, dtypes)), self.default)
+        return next((r.stack for r in reversed(self.rules) if r.matches(op, dtypes, platform)), self.default)
 
 
 def _from_ledger(words: list[str]) -> Flags:
@@ -163,7 +174,17 @@ def _rule(word: str, text: str) -> FlagRule:
         if word in (*WORDS, *XLA_SHADOWS):
             raise FlagError(f"{word!r} must come first in {text!r}", remedy="one stack, then opcode=stack rules")
         raise FlagError(f"{word!r} in {text!r} is not of the form key=stack", remedy=_near(word, WORDS))
-    ops, colon, types = key.partition(":")
+    what, at, only = key.partition("@")
+    ops, colon, types = what.partition(":")
+    if not (what == ANY and at):
+        _refuse_unknown(ops, types, colon, text)
+    if at and only not in BACK_ENDS:
+        raise FlagError(f"unknown platform {only!r} in {text!r}", remedy=_near(only, BACK_ENDS))
+    return FlagRule(key, _stack(stack, text))
+
+
+def _refuse_unknown(ops: str, types: str, colon: str, text: str) -> None:
+    """Raise FlagError unless these are ops, and types of them."""
     if ops not in OPCODES and ops not in FAMILIES and (colon or ops not in DTYPES):
         known = [*OPCODES, *FAMILIES, *([] if colon else DTYPES)]
         raise FlagError(f"unknown opcode, family or dtype {ops!r} in {text!r}", remedy=_near(ops, known, "families"))
@@ -171,7 +192,6 @@ def _rule(word: str, text: str) -> FlagRule:
         raise FlagError(
             f"unknown dtype or class of dtypes {types!r} in {text!r}", remedy=_near(types, [*CLASSES, *DTYPES])
         )
-    return FlagRule(key, _stack(stack, text))
 
 
 def _stack(word: str, text: str) -> str:

@@ -41,7 +41,7 @@ def prepare_on_platform(
     start = time.perf_counter()
     verify(program.module)
     made = compiler.run_hlo_passes(program.module, options)
-    executable = compiler.compile(made, emit_for(Flags.parse(emitters or "legacy")), options)
+    executable = compiler.compile(made, emit_for(Flags.parse(emitters or "legacy"), platform=name), options)
     seconds = time.perf_counter() - start
     executable.close_infeed()  # nobody else could fill it
     return Prepared(executable.execute, seconds, tuple(executable.kernels), executable)

@@ -152,3 +152,21 @@ def test_both_stacks_are_reached_by_name():
     for name in ("legacy", "mlir"):
         found = emit_for(Flags.parse(name))(unnested(Op.TANH))
         assert found.name == name and callable(found.emit) and callable(found.unsupported)
+
+
+def test_a_rule_may_be_for_one_platform():
+    flags = Flags.parse("legacy,reduce@opencl=mlir,elementwise:f32=mlir,any@opencl=mlir,dot@opencl=legacy")
+    assert str(Flags.parse(str(flags))) == str(flags)
+    stacks = [
+        flags.stack_of(op, {DType.F32}, platform) for platform in ("host", "opencl") for op in (Op.REDUCE, Op.DOT)
+    ]
+    assert stacks == ["legacy", "legacy", "mlir", "legacy"]
+    assert flags.stack_of(Op.ADD, {DType.F32}) == "mlir" and flags.stack_of(Op.ADD, {DType.S32}) == "legacy"
+    assert flags.stack_of(Op.ADD, {DType.S32}, "opencl") == "mlir"
+    for text, words in (
+        ("reduce@moon=mlir", "unknown platform 'moon'"),
+        ("any=mlir", "'any'"),
+        ("any:f32@opencl=mlir", "'any'"),
+    ):
+        with pytest.raises(FlagError, match=words):
+            Flags.parse(f"legacy,{text}")
