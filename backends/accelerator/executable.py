@@ -125,7 +125,7 @@ class DeviceExecutable(Executable):
         for leaf, address, allocation in zip(signature.inputs, addresses, variable[:count], strict=True):
             if allocation != nowhere:
                 stream.copy(bases[allocation], address, leaf.bytes)
-        self._with_sites(lambda: self._built.step(stream, bases))
+        self.steps(stream, bases)
         elsewhere = {number: (slice.allocation, slice.offset) for number, slice in signature.copied}
         for number, (leaf, place) in enumerate(zip(signature.outputs, places, strict=True)):
             allocation, offset = elsewhere.get(number, (variable[count + number], 0))
@@ -151,6 +151,14 @@ class DeviceExecutable(Executable):
         for index, memory in self._constants.items():
             context.bases[index] = memory.address
         return context
+
+    def context(self) -> Context:
+        """Memory and a stream for runs of `steps`, whose inputs are what lies there; for measurements."""
+        return self._context(with_leaves=True)
+
+    def steps(self, stream: Any, bases: Sequence[int]) -> None:
+        """Enqueue the program's work on memory at these addresses. Control flow waits for what it reads."""
+        self._with_sites(lambda: self._built.step(stream, bases))
 
     def _give_back(self, context: Context) -> None:
         if len(self._idle) < IDLE:

@@ -1,0 +1,143 @@
+"""Programs on a device against the host, in one process and in turn: `python -m testbed.benchmarks.devices [PLATFORM]`.
+
+A run on a device includes the copies of its inputs and results; `device` is its kernels alone. Then the cost of a
+launch, and two independent kernels on one queue and on two.
+"""
+
+from __future__ import annotations
+
+import statistics
+import sys
+import time
+from collections.abc import Callable
+from functools import partial
+from typing import Any
+
+import numpy as np
+
+from ..backends.base import CompileOptions
+from ..backends.registry import platform
+from ..formats.text.parser import parse_module
+from ..hlo.verify.verifier import verify
+from ..migration.choose import emit_for
+from ..migration.flags import Flags
+
+ADD = "add { a = f32[] parameter(0)\n b = f32[] parameter(1)\n ROOT c = f32[] add(a, b) }\n"
+
+PROGRAMS = {
+    "elementwise 4M": (
+        "ENTRY e { p = f32[4194304] parameter(0)\n q = f32[4194304] multiply(p, p)\n ROOT r = f32[4194304] tanh(q) }",
+        [(4194304,)],
+    ),
+    "row reduction": (
+        ADD + "ENTRY e { p = f32[2048,2048] parameter(0)\n z = f32[] constant(0)\n"
+        " ROOT r = f32[2048] reduce(p, z), dimensions={1}, to_apply=add }",
+        [(2048, 2048)],
+    ),
+    "column reduction": (
+        ADD + "ENTRY e { p = f32[2048,2048] parameter(0)\n z = f32[] constant(0)\n"
+        " ROOT r = f32[2048] reduce(p, z), dimensions={0}, to_apply=add }",
+        [(2048, 2048)],
+    ),
+    "softmax": (
+        ADD + "ENTRY e { p = f32[2048,1024] parameter(0)\n z = f32[] constant(0)\n x = f32[2048,1024] exponential(p)\n"
+        " s = f32[2048] reduce(x, z), dimensions={1}, to_apply=add\n"
+        " b = f32[2048,1024] broadcast(s), dimensions={0}\n ROOT r = f32[2048,1024] divide(x, b) }",
+        [(2048, 1024)],
+    ),
+    "matmul 512": (
+        "ENTRY e { p = f32[512,512] parameter(0)\n q = f32[512,512] parameter(1)\n "
+        + "ROOT r = f32[512,512] dot(p, q), lhs_contracting_dims={1}, rhs_contracting_dims={0} }",
+        [(512, 512), (512, 512)],
+    ),
+}
+"""Name → (HLO, dimensions of the inputs)."""
+
+RUNS = 15
+
+
+def compiled(name: str, text: str, stack: str) -> Any:
+    compiler, module = platform(name).compiler(), parse_module(f"HloModule m\n{text}")
+    verify(module)
+    options = CompileOptions()
+    return compiler.compile(compiler.run_hlo_passes(module, options), emit_for(Flags.parse(stack)), options)
+
+
+def in_turn(*runs: Callable[[], object]) -> list[float]:
+    """The median seconds of each, run in turn."""
+    seconds: list[list[float]] = [[] for _ in runs]
+    for _ in range(RUNS):
+        for run, found in zip(runs, seconds, strict=True):
+            start = time.perf_counter()
+            run()
+            found.append(time.perf_counter() - start)
+    return [statistics.median(found[1:]) for found in seconds]
+
+
+def on_device(executable: Any) -> Callable[[], object]:
+    """The kernels of a program alone, on what lies in a context's memory."""
+    context = executable.context()
+
+    def run() -> None:
+        executable.steps(context.stream, context.bases)
+        context.stream.synchronize()
+
+    return run
+
+
+def compare(name: str, stack: str) -> None:
+    rng = np.random.default_rng(0)
+    for title, (text, dims) in PROGRAMS.items():
+        inputs = [rng.normal(size=d).astype(np.float32) for d in dims]
+        host, device = compiled("host", text, stack), compiled(name, text, stack)
+        a, b, c = in_turn(partial(host.execute, inputs), partial(device.execute, inputs), on_device(device))
+        print(
+            f"{title:17} {stack:7} host {a * 1e3:8.3f} ms  {name} {b * 1e3:8.3f} ms ({b / a:.2f})"
+            f"  device {c * 1e3:8.3f} ms ({c / a:.2f})"
+        )
+
+
+def launches(name: str) -> None:
+    """The cost of a launch of an empty kernel: enqueued in a row, and with a wait for each."""
+    device = compiled(name, "ENTRY e { p = f32[8] parameter(0)\n ROOT r = f32[8] negate(p) }", "legacy")
+    context = device.context()
+
+    def row() -> None:
+        for _ in range(1000):
+            device.steps(context.stream, context.bases)
+        context.stream.synchronize()
+
+    (seconds,) = in_turn(row)
+    print(f"launch in a row   {seconds * 1e3:8.2f} us")
+
+
+def queues(name: str) -> None:
+    """Two independent products, on one queue and on two."""
+    text, _ = PROGRAMS["matmul 512"]
+    for size in (64, 512):
+        device = compiled(name, text.replace("512", str(size)), "legacy")
+        first, second = device.context(), device.context()
+
+        one, two = in_turn(partial(_pair, device, first, first), partial(_pair, device, first, second))
+        print(f"two products {size:4}  one queue {one * 1e3:8.3f} ms  two queues {two * 1e3:8.3f} ms ({two / one:.2f})")
+
+
+def _pair(device: Any, first: Any, second: Any) -> None:
+    """A program twice, on the streams of two contexts."""
+    for context in (first, second):
+        device.steps(context.stream, context.bases)
+    for context in (first, second):
+        context.stream.synchronize()
+
+
+def main(arguments: list[str]) -> int:
+    name = arguments[0] if arguments else "opencl"
+    for stack in ("legacy", "mlir"):
+        compare(name, stack)
+    launches(name)
+    queues(name)
+    return 0
+
+
+if __name__ == "__main__":
+    sys.exit(main(sys.argv[1:]))
