@@ -24,6 +24,14 @@ from ..migration.flags import Flags
 
 ADD = "add { a = f32[] parameter(0)\n b = f32[] parameter(1)\n ROOT c = f32[] add(a, b) }\n"
 
+MATMUL = """
+ENTRY e {
+  p = f32[512,512] parameter(0)
+  q = f32[512,512] parameter(1)
+  ROOT r = f32[512,512] dot(p, q), lhs_contracting_dims={1}, rhs_contracting_dims={0}
+}
+"""
+
 PROGRAMS = {
     "elementwise 4M": (
         "ENTRY e { p = f32[4194304] parameter(0)\n q = f32[4194304] multiply(p, p)\n ROOT r = f32[4194304] tanh(q) }",
@@ -46,8 +54,7 @@ PROGRAMS = {
         [(2048, 1024)],
     ),
     "matmul 512": (
-        "ENTRY e { p = f32[512,512] parameter(0)\n q = f32[512,512] parameter(1)\n "
-        + "ROOT r = f32[512,512] dot(p, q), lhs_contracting_dims={1}, rhs_contracting_dims={0} }",
+        MATMUL,
         [(512, 512), (512, 512)],
     ),
 }
