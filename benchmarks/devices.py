@@ -32,7 +32,7 @@ ENTRY e {
 }
 """
 
-PROGRAMS = {
+PROGRAMS: dict[str, tuple[str, list[tuple[int, ...]]]] = {
     "elementwise 4M": (
         "ENTRY e { p = f32[4194304] parameter(0)\n q = f32[4194304] multiply(p, p)\n ROOT r = f32[4194304] tanh(q) }",
         [(4194304,)],
