@@ -134,8 +134,8 @@ def drawing_options(command: Callable[..., Any]) -> Callable[..., Any]:
                 "--stacks",
                 default=USUAL.stacks,
                 show_default=True,
-                help="Stacks to compare, from evaluator, optimized, legacy, mlir, xla. Of legacy and mlir, mixtures "
-                "are drawn too.",
+                help="Stacks to compare, from evaluator, optimized, legacy, mlir, xla, xla-old, xla-new. Of legacy and "
+                "mlir, mixtures are drawn too.",
             ),
             click.option(
                 "--corpus", metavar="DIR", type=FILE, help="Edit modules of this folder, too, in two of five programs."

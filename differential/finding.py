@@ -24,8 +24,9 @@ from ..hlo.errors import InputError, TestbedError
 from ..hlo.ir import Module
 from ..migration.compile import compile_module
 from ..migration.flags import Flags
-from ..migration.programs import load_program, plan_of
+from ..migration.programs import load_program
 from ..migration.stacks import STACKS as KNOWN
+from ..migration.xla_programs import XlaProgram
 from .outcome import STACKS, Outcome, OutcomeKind
 from .setting import USUAL, Setting, is_compiled
 
@@ -156,7 +157,7 @@ def case_of(program: Program, stacks: Sequence[str] = STACKS, seed: int | None =
 
     if program.plan is not None:
         remedy = "write its HLO with testbed convert, or compare it with testbed diff"
-        what = "a program in LHLO" if plan_of(program) is not None else "a folder of XLA's kernels"
+        what = "a folder of XLA's kernels" if isinstance(program.plan, XlaProgram) else "a program in LHLO"
         raise InputError(f"{program.name}: {what} is no case", remedy=remedy)
     if program.inputs is not None and seed is None:
         return Finding(program.text, program.module, program.inputs, tuple(stacks))

@@ -84,7 +84,7 @@ class XlaProgram:
                 f"{self.files.folder}: these are kernels of XLA's {self.generation} emitters",
                 remedy=f"use --emitters {stack.replace(generation, self.generation)}",
             )
-        return XlaEmitter(self.kernels, Code.IR if stack.endswith("-ir") else Code.OBJECT)
+        return XlaEmitter(self.kernels, Code.IR if stack.endswith("-ir") else Code.OBJECT, self.held)
 
     def emit_for(self, flags: Flags) -> EmitFor:
         """The emitters of a plan of this program, by the same flags."""

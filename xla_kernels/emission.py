@@ -9,6 +9,7 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
 from enum import Enum
 from pathlib import Path
+from typing import Any
 
 import llvmlite.binding as llvm
 
@@ -34,10 +35,13 @@ class Code(Enum):
 
 @dataclass(frozen=True, eq=False)
 class XlaEmitter:
-    """The stack of one dump: `emit` and `unsupported` are what migration/ gives to a back end."""
+    """The stack of one dump: `emit` and `unsupported` are what migration/ gives to a back end. held: keeps a temporary
+    folder as long as its files may be read.
+    """
 
     kernels: KernelFiles
     code: Code
+    held: Any = field(default=None, repr=False)
     _texts: dict[str, str] = field(default_factory=dict, repr=False)
 
     def emit(self, requests: Sequence[KernelRequest], options: EmitOptions) -> EmittedModule:

@@ -7,6 +7,7 @@ import re
 from collections.abc import Hashable, Iterator, Mapping
 from dataclasses import dataclass, field
 
+from ..hlo.dtypes import DType
 from ..hlo.fingerprint import instruction_key
 from ..hlo.ir import Instruction, Module
 from ..hlo.opclasses import CONTROL, FORWARDING, OUTSIDE, control_computations
@@ -30,6 +31,8 @@ BY_THUNK: Mapping[Op, str] = {
     Op.TOPK: "a library computes it",
 }
 """Ops that XLA:CPU runs without a kernel of its own → who computes them."""
+
+PACKED = "XLA packs its elements of less than a byte, of which our arrays take a byte each"
 
 _PARTITIONS = re.compile(r'"outer_dimension_partitions":\[([^\]]*)\]')
 
@@ -71,7 +74,7 @@ def match_kernels(module: Module, files: KernelFiles, slices: Slices | None) -> 
     shared = _shared(instructions, files)
     places = Places.of(module, slices) if slices is not None else None
     for i in instructions:
-        kernel = symbol_of(i, files) or shared.get(_key(i))
+        kernel = None if is_packed(i) else symbol_of(i, files) or shared.get(_key(i))
         made = "the dump has no kernel of this name" if kernel is None else _matched(i, kernel, files, places)
         if isinstance(made, Match):
             found[i] = made
@@ -109,7 +112,15 @@ def _without_kernel(i: Instruction) -> str:
     """How XLA computes an instruction that has no kernel; '' if it should have one."""
     if i.opcode is Op.FUSION and i.attributes.get("kind") == "kCustom":
         return "a library computes this fusion (kind=kCustom)"
+    if is_packed(i):
+        return PACKED
     return BY_THUNK.get(i.opcode, "")
+
+
+def is_packed(i: Instruction) -> bool:
+    """Whether an array of the kernel has elements of less than a byte: XLA packs them, our arrays take a byte each."""
+    leaves = (leaf for shape in (*(o.shape for o in i.operands), i.shape) for _, leaf in shape.leaves())
+    return any(leaf.is_array and leaf.dtype.bits < 8 and leaf.dtype is not DType.PRED for leaf in leaves)
 
 
 def _inside_calls(module: Module, files: KernelFiles) -> dict[Instruction, str]:

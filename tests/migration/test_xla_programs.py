@@ -3,11 +3,18 @@
 import numpy as np
 import pytest
 
+from ...backends.base import CompileOptions
 from ...backends.xla import installed
 from ...backends.xla.dump import version
+from ...differential.bisect import bisect
+from ...differential.child import Child
+from ...differential.finding import Finding
+from ...differential.setting import Setting, execute
+from ...differential.shadow import tolerances
 from ...formats.program import Program
 from ...formats.text.parser import parse_module
 from ...hlo.errors import InputError
+from ...migration.compile import compile_program
 from ...migration.flags import XLA_STACKS, FlagError, Flags
 from ...migration.stacks import prepare
 from ...migration.xla_programs import made_by_jaxlib
@@ -86,6 +93,59 @@ def test_a_program_on_xlas_kernels_agrees_with_the_evaluator(program, inputs, fl
         assert stacks == {stack}
     else:
         assert stacks & {"legacy", "mlir"}
+
+
+@both_generations
+@pytest.mark.parametrize("stack", ["xla-old", "xla-new-ir", "xla-new,reduce=mlir", "legacy+xla-old"])
+def test_a_case_runs_from_a_folder_that_is_not_kept(program, inputs, stack):
+    """As in a campaign, which keeps nothing in the user's cache: the files are there as long as they are read."""
+    expected = prepare("evaluator", program).run(inputs)
+    for kernels in (None, 2):
+        results = execute(program.module, inputs, stack, Setting(cache=False, kernels=kernels))
+        for result, right in zip(results, expected, strict=True):
+            np.testing.assert_allclose(result, right, rtol=2e-5, atol=1e-6)
+
+
+@both_generations
+@pytest.mark.parametrize("pair", ["mlir+xla-old", "legacy+xla-new"])
+def test_xlas_kernels_agree_as_shadows(program, inputs, pair):
+    made = compile_program(program, Flags.parse(pair), CompileOptions(tolerances=tolerances))
+    made.execute(inputs)
+    report = made.shadow_report()
+    assert len(report.shadowed) >= 3 and report.pairs == 0
+
+
+@both_generations
+def test_bisection_of_a_healthy_case_on_xlas_stacks_finds_nothing(program, inputs):
+    case = Finding(program.text, program.module, tuple(inputs), ("evaluator", "xla-old", "xla-new"))
+    with Child() as child:
+        found = bisect(case, child, 120.0)
+    assert not found.culprit and not found.outcome.is_finding, found.outcome.sentence
+
+
+PACKED = """HloModule packed
+ENTRY e {
+  x = s4[6] parameter(0)
+  y = s32[6] parameter(1)
+  w = s32[6] convert(x)
+  z = s32[6] add(w, y)
+  n = s4[6] negate(x)
+  ROOT t = (s32[6], s4[6]) tuple(z, n)
+}
+"""
+
+
+@both_generations
+def test_arrays_that_xla_packs_run_on_our_kernels():
+    """Elements of 4 bits take a byte each in our arrays."""
+    packed = Program("packed", PACKED, parse_module(PACKED, "packed.hlo"))
+    x = np.array([1, -2, 3, 7, -8, 0]).astype(packed.module.parameter_shapes[0].dtype.numpy)
+    arrays = [x, np.arange(6, dtype=np.int32)]
+    made = prepare("xla-new", packed)
+    results = made.run(arrays)
+    for result, right in zip(results, prepare("evaluator", packed).run(arrays), strict=True):
+        np.testing.assert_array_equal(np.asarray(result, np.int32), np.asarray(right, np.int32))
+    assert {stack for _, stack in made.kernels} == {"legacy"}
 
 
 @both_generations
