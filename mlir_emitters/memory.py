@@ -95,7 +95,8 @@ class Memory(IndexArithmetic):
         """An offset as a value of type index."""
         if isinstance(offset, int):
             return self.constant(offset, self.types.index)
-        return self.once(("index", offset), lambda: self.op("arith.index_cast", offset, type=self.types.index))
+        value = self.materialize(offset)
+        return self.once(("index", value), lambda: self.op("arith.index_cast", value, type=self.types.index))
 
     def load(self, pointer: Pointer, type: ir.Type, alignment: int) -> Value:
         """Load a scalar or a vector of neighbours."""

@@ -3,6 +3,7 @@
 import re
 from dataclasses import replace
 
+import numpy as np
 import pytest
 
 from ...codegen.optimize import assembly
@@ -10,6 +11,7 @@ from ...codegen.optimize import optimize as optimize_ir
 from ...codegen.options import EmitOptions, Target
 from ...formats.text.parser import parse_module
 from ...hlo.library.calls import LIBRARY
+from ...migration import Flags, compile_module
 from ...migration.choose import emitter
 from ...passes.pipeline import optimize
 from ...planning.plan import KernelRequest
@@ -76,6 +78,21 @@ ENTRY e {
     (request,) = requests_of(text)
     kernels = dict(emitter("mlir-structured").emit([request], replace(FIXED, keep_stages=True)).stages)["mlir"]
     assert "memref.alloca" in kernels and "xi1>" not in kernels
+
+
+def test_a_constant_array_is_read_along_the_axes():
+    text = """
+HloModule m
+ENTRY e {
+  p = f32[2,3] parameter(0)
+  c = f32[2,3] constant({{1, 2, 3}, {4, 5, 6}})
+  t = f32[3,2] transpose(c), dimensions={1,0}
+  q = f32[3,2] transpose(p), dimensions={1,0}
+  ROOT r = f32[3,2] add(t, q)
+}
+"""
+    found = compile_module(parse_module(text), Flags.parse("mlir-structured")).execute([np.zeros((2, 3), np.float32)])
+    assert found[0].tolist() == [[1, 4], [2, 5], [3, 6]]
 
 
 @pytest.mark.parametrize("path", FILES, ids=lambda p: "-".join(p.parts[-2:]))
