@@ -112,9 +112,7 @@ def _imported(name: str, path: str) -> ModuleType:
     return import_module(path, __package__)
 
 
-def emit_for(
-    flags: Flags, xla: Emitter | None = None, beside: Emitter | None = None, platform: str = HOST
-) -> EmitFor:
+def emit_for(flags: Flags, xla: Emitter | None = None, beside: Emitter | None = None, platform: str = HOST) -> EmitFor:
     """The flags as the function that a back end takes. A stack without kernels is never imported. xla: of the sealed
     kernels. beside: XLA's, as the shadow of kernels of ours. platform: that the kernels are for.
     """

@@ -60,6 +60,7 @@ EQUAL = {
         "reduce.py",
         16,
     ): "in legacy the passes over columns in a partial sum, in MLIR nodes that are worth one copy of code",
+    ("reduce_window.py", 4): "running sums side by side: the latency of an addition in cycles, a fact about processors",
     ("reduce_window.py", 8): "the least results that are worth a block's loops",
 }
 """(File, number): module-level numbers that stand in files of one name in both stacks."""

@@ -81,7 +81,10 @@ BY_BATCH = "lhs_batch_dims={0}, rhs_batch_dims={0}, lhs_contracting_dims={2}, rh
         ),
         (["x = f32[1,7,7,512] parameter(0)", "w = f32[3,3,512,512] parameter(1)", CONVOLVED.format(1, 7)], (1,), 7),
         (["x = f32[32,7,7,512] parameter(0)", "w = f32[3,3,512,512] parameter(1)", CONVOLVED.format(32, 7)], (0,), 32),
-        (["x = f32[1,2,2,512] parameter(0)", "w = f32[3,3,512,512] parameter(1)", CONVOLVED.format(1, 2)], (1, 2, 3), 2048),
+        (
+            ["x = f32[1,2,2,512] parameter(0)", "w = f32[3,3,512,512] parameter(1)", CONVOLVED.format(1, 2)],
+            (1, 2, 3), 2048,
+        ),
         ([*SCATTERED, f"ROOT r = f32[512,1024] scatter(x, i, u), {BY_ROW}, to_apply=add"], (0,), 512),
         (
             ["x = f32[4,128,1024] parameter(0)", "i = s32[2048,2] parameter(1)", "u = f32[2048,1024] parameter(2)",
