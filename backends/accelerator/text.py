@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 from .legal import legal
 from .targets import DeviceTarget
@@ -50,6 +50,8 @@ def entry_name(kernel: str) -> str:
 def device_text(text: str, kernels: Sequence[Work], target: DeviceTarget) -> str:
     """One module for a device, from the text of a stack for a target of its own."""
     text = legal(_TYPED.sub("ptr ", _HEADER.sub("", text)))
+    if " alloca " not in text and target.constants == target.memory:
+        target = replace(target, generic=target.memory)  # all pointers are to memory: no cast hides that
     constants = [found.group(1) for found in _GLOBAL.finditer(text)]
     text = _with_spaces(text, constants, target)
     bodies = {work.name for work in kernels}
