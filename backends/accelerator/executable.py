@@ -73,8 +73,8 @@ class DeviceExecutable(Executable):
         self.timings, self.stages, self.entries = timings, stages, entries
         self._device, self._code, self._border = device, code, image.border
         self._signature = Signature.of(image)
-        group = device.code_target.group
-        self._built = Builder(entries, code, len(image.allocations), group).build(image.thunks)
+        groups = device.code_target.group, device.code_target.row_group
+        self._built = Builder(entries, code, len(image.allocations), groups).build(image.thunks)
         self._idle: list[Context] = []
         handlers = [kernel.symbol for kernel in image.kernels if kernel.emitter == "ffi"]
         self._sites = Sites(code, handlers) if handlers and code is not None else None

@@ -6,12 +6,16 @@ import math
 from collections.abc import Iterator
 from dataclasses import replace
 
+from ...hlo.opcodes import Op
 from ...planning.partition import finest_partition
 from ...planning.plan import KernelRequest
 from .text import Work
 
 MOST_SCRATCH = 64 << 20
 """Bytes of scratch memory of all items of a kernel together; a kernel whose items need more has fewer items."""
+
+FAR = 16
+"""Elements in a row from which on neighbouring rows have no cache line in common."""
 
 MOST_ITEMS = 1 << 31
 
@@ -39,4 +43,18 @@ def work_of(request: KernelRequest, ranged: bool) -> Work:
         each = max(each, math.ceil(steps / partition.least) * partition.least)
     while -(-partition.extent // each) > MOST_ITEMS:
         each *= 2
-    return Work(request.name, count, partition.extent, each, private)
+    return Work(request.name, count, partition.extent, each, private, _walks(request))
+
+
+def _walks(request: KernelRequest) -> bool:
+    """Whether neighbouring items are far apart in memory: each has a row of its results, or reduces rows."""
+    partition, size = request.partition, max(shape.size for shape in request.result_shapes)
+    if partition is not None and size >= FAR * partition.extent:
+        return True
+    body = request.body
+    reduces = [i for i in ((request.instruction,) if body is None else body.instructions) if i.opcode is Op.REDUCE]
+    return any(
+        shape.dims[shape.minor_to_major[0]] >= FAR and shape.minor_to_major[0] in i.dimensions
+        for i in reduces
+        if (shape := i.operands[0].shape).rank
+    )

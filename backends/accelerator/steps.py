@@ -53,8 +53,9 @@ class Built:
 class Builder:
     """Makes steps of thunks. scratch: the number of the allocation that holds items' scratch memory."""
 
-    def __init__(self, entries: Mapping[str, Entry], code: LoadedCode | None, scratch: int, group: int):
-        self._entries, self._code, self._place, self._group = entries, code, scratch, group
+    def __init__(self, entries: Mapping[str, Entry], code: LoadedCode | None, scratch: int, groups: tuple[int, int]):
+        self._entries, self._code, self._place = entries, code, scratch
+        self._group, self._row_group = groups
         self._scratch, self._waits = 0, False
 
     def build(self, root: SequentialThunk) -> Built:
@@ -83,7 +84,7 @@ class Builder:
         work, kernel = entry.work, entry.kernel
         if not work.items:
             return _nothing
-        threads = min(self._group, work.items)
+        threads = min(self._row_group if work.walks else self._group, work.items)
         blocks = -(-work.items // threads)
         dimensions = LaunchDimensions((blocks, 1, 1), (threads, 1, 1))
         places = [(use.slice.allocation, use.slice.offset) for use in thunk.arguments]

@@ -14,7 +14,7 @@ class DeviceTarget:
     generic, memory, constants, stack: address spaces of pointers in kernels' bodies, of their arguments, of constant
     arrays, and of what a kernel allocates. kernel, function: calling conventions. item: LLVM IR that gives the number
     of the work item as `%item`, an i64. declarations: of the functions that it calls. assembly: the device takes text.
-    unsupported: substrings of LLVM IR that LLVM makes no code of for this target.
+    group, row_group: items of a work group; of one whose items walk along rows.
     """
 
     name: str
@@ -29,6 +29,7 @@ class DeviceTarget:
     declarations: str
     assembly: bool = False
     group: int = 256
+    row_group: int = 256
 
     @property
     def key(self) -> str:
@@ -50,4 +51,5 @@ SPIRV = DeviceTarget(
     function="spir_func ",
     item="  %item = call spir_func i64 @_Z13get_global_idj(i32 0)\n",
     declarations="declare spir_func i64 @_Z13get_global_idj(i32)\n",
+    row_group=1,  # a CPU makes vectors of the items of a group, which then gather from rows far apart
 )

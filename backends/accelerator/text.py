@@ -19,7 +19,7 @@ class Work:
     """How a kernel is spread over work items: item n computes the steps [n·each, (n+1)·each) of `extent`.
 
     extent: 0 for a kernel without a range, which one item runs alone. private: bytes of the last argument that an
-    item has for itself.
+    item has for itself. walks: whether an item walks along what lies side by side in memory.
     """
 
     name: str
@@ -27,6 +27,7 @@ class Work:
     extent: int = 0
     each: int = 1
     private: int = 0
+    walks: bool = False
 
     @property
     def items(self) -> int:
@@ -68,12 +69,12 @@ def _with_spaces(text: str, constants: Sequence[str], target: DeviceTarget) -> s
         text = _POINTER.sub(generic, text)
         text = _MANGLED.sub(lambda f: f.group(1) + f.group(2).replace("p0", f"p{target.generic}"), text)
         text = text.replace(_STACK_POINTER, "ptr" if not target.stack else f"ptr addrspace({target.stack})")
-    if constants and target.constants != target.generic:
-        space = f"addrspace({target.constants})"
+    space = f"addrspace({target.constants})"
+    if constants and target.constants:
         text = _GLOBAL.sub(rf"\1 = \2{space} \3 ", text)
-        for name in constants:
-            use = re.compile(rf"{re.escape(generic)}\s+{re.escape(name)}(?![-\w.$\"])")
-            text = use.sub(f"{generic} addrspacecast (ptr {space} {name} to {generic})", text)
+    for name in constants if target.constants != target.generic else ():
+        use = re.compile(rf"{re.escape(generic)}\s+{re.escape(name)}(?![-\w.$\"])")
+        text = use.sub(f"{generic} addrspacecast (ptr {space} {name} to {generic})", text)
     return text
 
 
