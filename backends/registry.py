@@ -20,9 +20,11 @@ from .base import BackendError, Capability, Platform
 
 BUILT_IN: dict[str, str] = {
     "c": ".c.platform:CPlatform",
+    "cuda": ".cuda.platform:cuda",
     "host": ".host.platform:HostPlatform",
     "interpreter": ".interpreter.platform:InterpreterPlatform",
     "opencl": ".opencl.platform:OpenClPlatform",
+    "rocm": ".rocm.platform:rocm",
 }
 
 GROUP = "testbed.backends"

@@ -24,6 +24,7 @@ SCRIPT = ROOT / "tools/python/setup_venv.py"
 @click.option(
     "--handlers", is_flag=True, help="Also install libraries with FFI handlers and JAX, for tests of custom calls."
 )
+@click.option("--gpu", is_flag=True, help="Also install an assembler of PTX and a linker, for tests of code for GPUs.")
 @click.option("--opencl", is_flag=True, help="Also install Intel's OpenCL runtime (276 MB), for the platform opencl.")
 def command(**extras: bool) -> int:
     """Make .venv from the lock, or complete it.

@@ -53,3 +53,61 @@ SPIRV = DeviceTarget(
     declarations="declare spir_func i64 @_Z13get_global_idj(i32)\n",
     row_group=1,  # a CPU makes vectors of the items of a group, which then gather from rows far apart
 )
+
+_CUDA_ITEM = """\
+  %group = call i32 @llvm.nvvm.read.ptx.sreg.ctaid.x()
+  %size = call i32 @llvm.nvvm.read.ptx.sreg.ntid.x()
+  %thread = call i32 @llvm.nvvm.read.ptx.sreg.tid.x()
+  %wide.group = zext i32 %group to i64
+  %wide.size = zext i32 %size to i64
+  %wide.thread = zext i32 %thread to i64
+  %first = mul nuw nsw i64 %wide.group, %wide.size
+  %item = add nuw nsw i64 %first, %wide.thread
+"""
+
+
+PTX = {"sm_80": "+ptx80", "sm_90": "+ptx80", "sm_100": "+ptx86"}
+"""Processor → the least version of PTX for it, which the most drivers read; 8.0 is CUDA 12.0's."""
+
+
+def nvptx(processor: str) -> DeviceTarget:
+    """PTX for a processor of PTX; newer ones run it, too."""
+    return DeviceTarget(
+        name="nvptx",
+        target=Target("nvptx64-nvidia-cuda", processor, PTX[processor], VECTOR_BITS),
+        generic=0,
+        memory=1,
+        constants=1,
+        stack=0,
+        kernel="ptx_kernel ",
+        function="",
+        item=_CUDA_ITEM,
+        declarations="".join(f"declare i32 @llvm.nvvm.read.ptx.sreg.{name}.x()\n" for name in ("ctaid", "ntid", "tid")),
+        assembly=True,
+    )
+
+
+_HIP_ITEM = """\
+  %group = call i32 @llvm.amdgcn.workgroup.id.x()
+  %thread = call i32 @llvm.amdgcn.workitem.id.x()
+  %wide.group = zext i32 %group to i64
+  %wide.thread = zext i32 %thread to i64
+  %first = mul nuw nsw i64 %wide.group, 256
+  %item = add nuw nsw i64 %first, %wide.thread
+"""
+
+
+def amdgcn(processor: str) -> DeviceTarget:
+    """An ELF object for an AMD GPU, `gfx942` or `gfx1100`. A group has as many items as `group` says."""
+    return DeviceTarget(
+        name="amdgcn",
+        target=Target("amdgcn-amd-amdhsa", processor, "", VECTOR_BITS),
+        generic=0,
+        memory=1,
+        constants=4,
+        stack=5,
+        kernel="amdgpu_kernel ",
+        function="",
+        item=_HIP_ITEM,
+        declarations="declare i32 @llvm.amdgcn.workgroup.id.x()\ndeclare i32 @llvm.amdgcn.workitem.id.x()\n",
+    )

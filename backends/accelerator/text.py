@@ -68,7 +68,7 @@ def _with_spaces(text: str, constants: Sequence[str], target: DeviceTarget) -> s
     if target.generic:
         text = _POINTER.sub(generic, text)
         text = _MANGLED.sub(lambda f: f.group(1) + f.group(2).replace("p0", f"p{target.generic}"), text)
-        text = text.replace(_STACK_POINTER, "ptr" if not target.stack else f"ptr addrspace({target.stack})")
+    text = text.replace(_STACK_POINTER, "ptr" if not target.stack else f"ptr addrspace({target.stack})")
     space = f"addrspace({target.constants})"
     if constants and target.constants:
         text = _GLOBAL.sub(rf"\1 = \2{space} \3 ", text)

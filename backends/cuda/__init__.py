@@ -1,1 +1,1 @@
-"""CUDA as a backend. Not written yet."""
+"""NVIDIA GPUs, by the driver of CUDA: PTX of both stacks, which the driver compiles."""

@@ -54,7 +54,7 @@ def test_platforms_are_found_by_name_and_made_once():
     assert platform("host") is platform("host") and platform("host").name == "host"
     with pytest.raises(BackendError, match=r"unknown platform 'hots'.*did you mean 'host'"):
         platform("hots")
-    with pytest.raises(BackendError, match=r"unknown platform 'zzz'.*known: c, host, interpreter"):
+    with pytest.raises(BackendError, match=r"unknown platform 'zzz'.*known: c, cuda, host, interpreter, opencl, rocm"):
         platform("zzz")
 
 

@@ -16,6 +16,7 @@ PYTHON = "3.11"
 TITLES = {
     "plot": "The lock of the plot extra, over requirements.txt: drawing.",
     "dev": "The lock of the dev extra, over requirements.txt: testing, linting and checking types.",
+    "gpu": "The lock of the gpu extra, over requirements.txt: what assembles code for GPUs, for tests.",
     "opencl": "The lock of the opencl extra, over requirements.txt: an OpenCL device, Intel's CPU runtime.",
     "xla": "The lock of the xla extra, over requirements.txt: XLA itself, the newest that each Python has.",
     "handlers": "The lock of the handlers extra, over requirements-xla.txt: libraries with FFI handlers, for tests.",

@@ -37,6 +37,7 @@ EXTRAS = {
     "dev": ("the test tools", "for tests, lint and types"),
     "plot": ("matplotlib and Jinja2", "for plots and the board"),
     "handlers": ("libraries with FFI handlers", "for tests of custom calls; it takes JAX, too"),
+    "gpu": ("an assembler of PTX and LLVM's linker", "for tests of code for GPUs"),
     "opencl": ("Intel's OpenCL runtime for CPUs (276 MB)", "for the platform opencl"),
 }
 """Extra → what it installs, and what for. Its lock is requirements-EXTRA.txt."""

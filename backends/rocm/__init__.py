@@ -1,0 +1,1 @@
+"""AMD GPUs, by HIP: code objects of both stacks, which lld links."""
