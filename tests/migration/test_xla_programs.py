@@ -148,6 +148,27 @@ def test_arrays_that_xla_packs_run_on_our_kernels():
     assert {stack for _, stack in made.kernels} == {"legacy"}
 
 
+UPDATE = """HloModule update
+ENTRY e {
+  a = f32[3] parameter(0)
+  b = f32[1] parameter(1)
+  i = s32[] parameter(2)
+  ROOT d = f32[3] dynamic-update-slice(a, b, i)
+}
+"""
+
+
+@both_generations
+@pytest.mark.parametrize("stack", ["xla-old", "xla-new"])
+def test_an_update_outside_fusions_has_no_kernel_of_xlas(stack):
+    """A thunk of XLA does it; jaxlib dumps no symbol for it. Found by testbed fuzz."""
+    update = Program("update", UPDATE, parse_module(UPDATE, "update.hlo"))
+    made = prepare(stack, update)
+    arrays = [np.arange(3, dtype=np.float32), np.array([9], np.float32), np.array(-2, np.int32)]
+    assert list(made.run(arrays)[0]) == [9, 1, 2]
+    assert stack not in {name for _, name in made.kernels}
+
+
 @both_generations
 def test_the_generations_are_told_apart():
     made = {generation: made_by_jaxlib(LOOP, generation) for generation in ("old", "new")}
