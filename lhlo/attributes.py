@@ -14,7 +14,7 @@ from ..formats.text.lexer import Lexer
 from ..formats.text.parse_attributes import ATTRIBUTES
 from ..formats.text.printer import attribute_to_text
 from ..hlo import attributes as hlo_attributes
-from ..hlo.attributes import PadDim, Raw, SliceDim, Window, WindowDim
+from ..hlo.attributes import ConvolutionDims, PadDim, Raw, SliceDim, Window, WindowDim
 from ..hlo.errors import ParseError, UnsupportedError, VerificationError
 from ..hlo.grammar import ALLOWED
 from ..hlo.ir import CALLING_ATTRIBUTES, Instruction, Literal
@@ -244,6 +244,8 @@ def _check(key: str, value: Any) -> None:
     """Raise unless the value is what HLO text of the attribute is read as: `kind = {}` is none."""
     if key not in ATTRIBUTES or isinstance(value, Raw):
         return
+    if isinstance(value, ConvolutionDims):
+        _check_positions(value)
     try:
         text = attribute_to_text(key, value).removeprefix(f"{key}=")
     except KeyError:
@@ -251,6 +253,18 @@ def _check(key: str, value: Any) -> None:
     reading: Any = _Value(text)
     if ATTRIBUTES[key](reading, key) != value and value == value:
         raise ValueError(f"{key} = {text} is read as another value")
+
+
+MOST_DIMENSIONS = 100
+"""Of an array, in the labels of a convolution: text has a character for each position up to the last one."""
+
+
+def _check_positions(dims: ConvolutionDims) -> None:
+    for name in dims.__match_args__:
+        given = getattr(dims, name)
+        for position in given if isinstance(given, tuple) else (given,):
+            if not 0 <= position < MOST_DIMENSIONS:
+                raise ValueError(f"{name} has no dimension {position}")
 
 
 def _read_slice(found: dict[str, Any]) -> None:

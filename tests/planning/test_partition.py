@@ -35,6 +35,7 @@ def root(*lines: str) -> Instruction:
 
 BIG = "x = f32[512,1024] parameter(0)"
 ZERO = "z = f32[] constant(0)"
+WEIGHTS = "w = f32[3,3,512,512] parameter(1)"
 CONVOLVED = (
     "ROOT r = f32[{0},{1},{1},512] convolution(x, w), window={{size=3x3 pad=1_1x1_1}}, dim_labels=b01f_01io->b01f"
 )
@@ -79,12 +80,9 @@ BY_BATCH = "lhs_batch_dims={0}, rhs_batch_dims={0}, lhs_contracting_dims={2}, rh
              "ROOT r = f32[512,1024] dynamic-update-slice(x, u, i, o)"],
             None, 0,
         ),
-        (["x = f32[1,7,7,512] parameter(0)", "w = f32[3,3,512,512] parameter(1)", CONVOLVED.format(1, 7)], (1,), 7),
-        (["x = f32[32,7,7,512] parameter(0)", "w = f32[3,3,512,512] parameter(1)", CONVOLVED.format(32, 7)], (0,), 32),
-        (
-            ["x = f32[1,2,2,512] parameter(0)", "w = f32[3,3,512,512] parameter(1)", CONVOLVED.format(1, 2)],
-            (1, 2, 3), 2048,
-        ),
+        (["x = f32[1,7,7,512] parameter(0)", WEIGHTS, CONVOLVED.format(1, 7)], (1,), 7),
+        (["x = f32[32,7,7,512] parameter(0)", WEIGHTS, CONVOLVED.format(32, 7)], (0,), 32),
+        (["x = f32[1,2,2,512] parameter(0)", WEIGHTS, CONVOLVED.format(1, 2)], (1, 2, 3), 2**11),
         ([*SCATTERED, f"ROOT r = f32[512,1024] scatter(x, i, u), {BY_ROW}, to_apply=add"], (0,), 512),
         (
             ["x = f32[4,128,1024] parameter(0)", "i = s32[2048,2] parameter(1)", "u = f32[2048,1024] parameter(2)",
