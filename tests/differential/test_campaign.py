@@ -4,9 +4,11 @@ import json
 from dataclasses import replace
 from functools import partial
 from pathlib import Path
+from types import SimpleNamespace
 
 import pytest
 
+from ...differential.campaign import campaign
 from ...differential.campaign.campaign import Campaign
 from ...differential.campaign.cause import Cause, cause_in, ended
 from ...differential.campaign.search import Round
@@ -227,3 +229,16 @@ def test_what_ends_a_process_is_a_finding(tmp_path, kind, says):
     assert known.cause.kind == kind and known.cause.blamed == ("evaluator",) and says in known.sentence
     small = read_finding(tmp_path / "findings" / known.cause.name)
     assert Op.TANH in small.module.opcodes
+
+
+def test_a_process_that_had_no_processor_does_not_hang(monkeypatch):
+    """It is waited for ten times as long as one that works and says nothing."""
+    used, silent = {"seconds": 0.0}, {"seconds": 70.0}
+    monkeypatch.setattr(campaign, "processor_seconds", lambda pid, unknown: used["seconds"])
+    monkeypatch.setattr(campaign.time, "monotonic", lambda: silent["seconds"])
+    process = campaign._Process(0, SimpleNamespace(pid=1), None, since=0.0)
+    assert not process.hangs(60.0)
+    used["seconds"] = 40.0
+    assert process.hangs(60.0) and not process.hangs(71.0)
+    used["seconds"], silent["seconds"] = 0.0, 601.0
+    assert process.hangs(60.0)

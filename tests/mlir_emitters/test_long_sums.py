@@ -2,13 +2,16 @@
 
 import re
 
+import ml_dtypes
 import numpy as np
 import pytest
 
 from ...backends.base import CompileOptions
 from ...codegen.options import LEVELS, EmitOptions, Target
+from ...formats.program import Program
 from ...formats.text.parser import parse_module
 from ...migration import Flags, compile_module
+from ...migration.stacks import prepare
 from ...mlir_emitters import emit
 from ...mlir_emitters.long_sums import LANES, LEAST
 from ...planning.planner import plan
@@ -278,3 +281,23 @@ ENTRY main {
     x, w = generator.random((16, 1, 519), np.float32), generator.random((1, 1, 512), np.float32)
     exact = np.stack([np.correlate(row.astype(np.float64), w[0, 0].astype(np.float64)) for row in x[:, 0]])
     assert np.max(np.abs(run(text, [x, w])[:, 0] / exact - 1)) <= 3e-7
+
+
+@pytest.mark.parametrize("count, total", [(32, 8), (33, 32), (54, 56)])
+@pytest.mark.parametrize("stack", ["evaluator", "legacy", "mlir"])
+def test_a_sum_of_more_than_32_narrow_floats_is_rounded_once(stack, count, total):
+    """Rounded at each step, 8 and 1 are 8 in f8e5m2."""
+    text = NARROW_SUM.format(n=count)
+    ones = [np.ones(count).astype(ml_dtypes.float8_e5m2)]
+    (result,) = prepare(stack, Program("narrow", text, parse_module(text))).run(ones)
+    assert float(result) == total
+
+
+NARROW_SUM = """HloModule m
+add {{ a = f8e5m2[] parameter(0)
+  b = f8e5m2[] parameter(1)
+  ROOT r = f8e5m2[] add(a, b) }}
+ENTRY e {{ x = f8e5m2[{n}] parameter(0)
+  z = f8e5m2[] constant(0)
+  ROOT r = f8e5m2[] reduce(x, z), dimensions={{0}}, to_apply=add }}
+"""
