@@ -16,7 +16,7 @@ from ..backends.base import CompileOptions
 from ..backends.xla import XlaExecutable
 from ..formats.program import Program
 from ..migration.compile import compile_program
-from ..migration.flags import FORMS, STACK_NAMES, XLA_STACKS, Flags
+from ..migration.flags import STACK_NAMES, XLA_STACKS, Flags
 from ..migration.stacks import STACKS, Prepared, prepare
 from .contestants import aligned, recycled, xla_in_this_process
 from .growth import growth
@@ -228,6 +228,6 @@ def _side(
     xla_flags: str | None,
     clock: Clock,
 ) -> Side:
-    if stack in STACKS and stack not in (*STACK_NAMES, *FORMS, *XLA_STACKS):
+    if stack in STACKS and stack not in (*STACK_NAMES, *XLA_STACKS):
         return _Other(stack, program, inputs, xla_flags)
     return _Compiled(Flags.parse(stack), program, inputs, host_program, clock)

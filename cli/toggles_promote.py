@@ -20,9 +20,11 @@ def promote_rows(
     file: Path, names: Sequence[str], cases: int | None, corpora: Sequence[Path], exhaustive: Path | None, dry_run: bool
 ) -> int:
     """The exit status: 1 if a gate refused its row. names: none for all rows that have no evidence of this commit."""
+    from ..migration.ledger import refuse_record
     from ..migration.ledger_file import read_ledger
     from ..migration.units import row_names
 
+    refuse_record(read_ledger(file))
     results = _results(exhaustive, read_ledger(file).stacks) if exhaustive is not None else None
     wanted = [read_ledger(file).row(name).name for name in names] if names else _left(file, row_names())
     if not names:

@@ -14,13 +14,12 @@ from ..hlo.ir import Instruction
 from ..hlo.library.calls import LIBRARY, is_foreign, is_sealed
 from ..hlo.opcodes import Op
 from ..planning.plan import KernelRequest
-from .flags import DEFAULT, FORMS, HOST, SHADOW, STACK_NAMES, XLA_SHADOWS, XLA_STACKS, FlagError, Flags
+from .flags import DEFAULT, HOST, SHADOW, STACK_NAMES, XLA_SHADOWS, XLA_STACKS, FlagError, Flags
 from .units import BACK_ENDS, pairs_of
 
 ROOMS: dict[str, str] = {
     "legacy": "..legacy",
     "mlir": "..mlir_emitters",
-    "mlir-structured": "..mlir_emitters.structured",
     "library": "..codegen.library",
     "c": "..backends.c",
     "ffi": "..ffi",
@@ -37,9 +36,9 @@ def choose(flags: Flags, request: KernelRequest, platform: str = HOST) -> str:
     """The stack of a request on a platform. An unnested op follows the flags unless a library computes it; its region
     follows the op.
 
-    A fusion uses a stack only if all ops of its body do. If they differ, it uses the legacy stack, or mlir if they are
-    forms of it; it is in shadow if some of its ops are and none is on legacy alone. A sealed kernel is XLA's; one that
-    XLA has no code for, or not all of whose ops are XLA's by the flags, is as if these named no stack of XLA's.
+    A fusion uses a stack only if all ops of its body do. If they differ, it uses the legacy stack; it is in shadow if
+    some of its ops are and none is on legacy alone. A sealed kernel is XLA's; one that XLA has no code for, or not all
+    of whose ops are XLA's by the flags, is as if these named no stack of XLA's.
     """
     instruction = request.instruction
     if is_sealed(instruction):
@@ -49,8 +48,6 @@ def choose(flags: Flags, request: KernelRequest, platform: str = HOST) -> str:
     stacks = stacks_of(flags, instruction, platform) - {flags.xla} or {DEFAULT}
     if len(stacks) == 1:
         return stacks.pop()
-    if stacks <= {"mlir", *FORMS}:
-        return "mlir"
     return SHADOW if stacks == {SHADOW, "mlir"} else DEFAULT
 
 

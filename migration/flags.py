@@ -21,7 +21,7 @@ from ..hlo.opcodes import BY_NAME as OPCODES
 from ..hlo.opcodes import Op
 from ..hlo.opset import opcodes
 from ..hlo.opset_rows import Family
-from .names import FORMS, OTHERS, SHADOW, STACK_NAMES, XLA_STACKS
+from .names import OTHERS, SHADOW, STACK_NAMES, XLA_STACKS
 from .units import CLASSES, ELEMENTAL, UNITS
 
 DEFAULT = "legacy"
@@ -35,7 +35,7 @@ LEDGER = "ledger"
 XLA_SHADOWS = {f"{ours}+{xla}": (ours, xla) for ours in STACK_NAMES for xla in XLA_STACKS}
 """A stack of ours, whose results count, and a stack of XLA's beside it, whose results are compared with them."""
 
-WORDS = (*STACK_NAMES, SHADOW, *FORMS, *OTHERS, *XLA_STACKS)
+WORDS = (*STACK_NAMES, SHADOW, *OTHERS, *XLA_STACKS)
 """Of one stack each, or of both of ours."""
 
 FAMILIES: dict[str, frozenset[Op]] = {

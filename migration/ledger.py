@@ -12,7 +12,7 @@ from dataclasses import dataclass, fields, replace
 from itertools import groupby
 
 from ..hlo.errors import Location, TestbedError
-from .names import SHADOW
+from .names import RETIRED, SHADOW
 from .units import BACK_ENDS, CLASSES, UNITS, row_names
 
 Date = datetime.date
@@ -163,11 +163,19 @@ def new_ledger(option: int = 1) -> Ledger:
     return Ledger({name: Row(name, option) for name in row_names()})
 
 
+def refuse_record(ledger: Ledger) -> None:
+    """Raise LedgerError for the ledger of a migration that is over: one of its stacks has another name now, or none."""
+    if set(ledger.stacks) & set(RETIRED):
+        old, new = ledger.stacks
+        raise LedgerError(f"{ledger.file}: the migration from {old} to {new} is over", remedy="this ledger records it")
+
+
 def move(ledger: Ledger, name: str, state: str, today: Date, reason: str = "", hold: Hold | None = None) -> Ledger:
     """The ledger with a row in another state. Raises LedgerError if the rules of the ledger forbid it.
 
     on needs evidence of a gate that passed, or a reason; removed needs SOAK_DAYS of on. hold: for rows held back.
     """
+    refuse_record(ledger)
     row = ledger.row(name)
     _permit(row, state, today, reason)
     if state == "shadow" and ledger.stacks != USUAL:
@@ -222,10 +230,11 @@ def roll_back(ledger: Ledger, name: str, today: Date, reason: str = "", hold: Ho
 
 
 def flags_text(ledger: Ledger, today: Date | None = None) -> str:
-    """The flags that the ledger stands for. Raises LedgerError if a row's escape hatch has expired.
+    """The flags that the ledger stands for. Raises LedgerError if a row's escape hatch has expired, or for a record.
 
     An instruction with types of several classes needs all their rows: what is less far stands last, and so decides.
     """
+    refuse_record(ledger)
     for row in ledger.rows.values():
         if row.hold is not None and row.expired(today or Date.today()):
             raise LedgerError(

@@ -22,7 +22,7 @@ from ..formats.program import read_text
 from ..formats.whole_files import write_text
 from ..hlo.errors import InputError, Location
 from .ledger import KINDS, OPTIONS, STATES, USUAL, Evidence, Hold, Ledger, LedgerError, Move, Row, check_row
-from .names import FORMS, STACK_NAMES
+from .names import RETIRED, STACK_NAMES
 from .units import row_names
 
 FILE = Path(__file__).with_name("ledger.toml")
@@ -104,8 +104,8 @@ class _Reader:
         """The old and the new stack, taken out of the tables."""
         found = [tables.pop(key, usual) for key, usual in zip(("old", "new"), USUAL, strict=True)]
         for key, name in zip(("old", "new"), found, strict=True):
-            if name not in (*STACK_NAMES, *FORMS):
-                raise self.fail(f"no stack {name!r}", "", key, f"one of {', '.join((*STACK_NAMES, *FORMS))}")
+            if name not in (*STACK_NAMES, *RETIRED):
+                raise self.fail(f"no stack {name!r}", "", key, f"one of {', '.join((*STACK_NAMES, *RETIRED))}")
         return found[0], found[1]
 
     def tables(self, table: dict[str, Any], section: str) -> Iterator[tuple[str, dict[str, Any]]]:

@@ -12,5 +12,5 @@ XLA_STACKS = ("xla-old", "xla-new", "xla-old-ir", "xla-new-ir")
 its LLVM IR by our LLVM. What has no kernel of XLA's runs on the default stack.
 """
 
-FORMS = ("mlir-structured",)
-"""The new stack's emitters in another form of MLIR, which is to take its place."""
+RETIRED = ("mlir-structured",)
+"""Names that only the ledger of a finished migration has: mlir-structured is mlir now, in place of pointers."""

@@ -13,7 +13,7 @@ import numpy as np
 from ..evaluator.evaluator import evaluate
 from ..formats.program import Program
 from ..hlo.errors import InputError
-from .flags import FORMS, OTHERS, STACK_NAMES, XLA_STACKS
+from .flags import OTHERS, STACK_NAMES, XLA_STACKS
 from .prepared import Prepared as Prepared
 
 Prepare = Callable[[Program, str | None, bool, str], Prepared]
@@ -89,7 +89,7 @@ TIMED_RUNS, SHORT = 5, 0.1
 STACKS: dict[str, Prepare] = {
     "evaluator": _prepare_evaluator,
     "optimized": _prepare_optimized,
-    **{name: _prepare_compiled(name) for name in (*STACK_NAMES, *FORMS, *OTHERS, *XLA_STACKS)},
+    **{name: _prepare_compiled(name) for name in (*STACK_NAMES, *OTHERS, *XLA_STACKS)},
     "xla": _prepare_xla,
     **{f"{stack}@{name}": _prepare_on(stack, name) for name in DEVICES for stack in STACK_NAMES},
 }

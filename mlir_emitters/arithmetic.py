@@ -26,7 +26,6 @@ FLOAT_PREDICATES = {
     "uno": 14,
 }
 INTEGER_PREDICATES = {"eq": 0, "ne": 1, "slt": 2, "sle": 3, "sgt": 4, "sge": 5, "ult": 6, "ule": 7, "ugt": 8, "uge": 9}
-DYNAMIC_INDEX = -(2**31)  # marks a run-time index in llvm.getelementptr
 
 
 class Types:
@@ -38,7 +37,6 @@ class Types:
             ir.IntegerType.get_signless(bits) for bits in (1, 8, 16, 32, 64, 128)
         )
         self.index = ir.IndexType.get()
-        self.ptr = ir.Type.parse("!llvm.ptr")
         self.unit = ir.UnitAttr.get()
         self.parallel = ir.Attribute.parse("#linalg.iterator_type<parallel>")
         self.contract = {"fastmath": ir.Attribute.parse("#arith.fastmath<contract>")}
@@ -60,10 +58,6 @@ class Types:
             k: {"predicate": ir.IntegerAttr.get(self.i64, v)} for k, v in INTEGER_PREDICATES.items()
         }
         self.internal = ir.Attribute.parse("#llvm.linkage<internal>")
-        self.private = ir.Attribute.parse("#llvm.linkage<private>")
-        self.gep_index = ir.DenseI32ArrayAttr.get([DYNAMIC_INDEX])
-        self.inbounds = ir.IntegerAttr.get(self.i32, 3)
-        self.unordered = ir.IntegerAttr.get(self.i64, 0)
 
     def integer(self, bits: int) -> ir.Type:
         return ir.IntegerType.get_signless(bits)

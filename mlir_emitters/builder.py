@@ -43,8 +43,6 @@ HINTS = {Unroll.SHORT: "short", Unroll.SCALAR: "scalar"}
 class Builder(Memory):
     """Creates operations at `ip`, in one function at a time."""
 
-    structured = True  # whether elementwise kernels are linalg.generic
-
     # Structure -------------------------------------------------------------------------------------------------------
 
     @contextmanager

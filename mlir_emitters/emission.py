@@ -16,13 +16,10 @@ from .builder import Builder
 from .graph import graphs
 from .indexing import Misplaced
 from .kernel import emit_kernel
-from .pointers import PointerBuilder
 from .support import instructions, missing
 
 
-def emit(
-    requests: Sequence[KernelRequest], options: EmitOptions, form: type[Builder] = PointerBuilder
-) -> EmittedModule:
+def emit(requests: Sequence[KernelRequest], options: EmitOptions) -> EmittedModule:
     """One LLVM module that defines every request. Raises UnsupportedError for the first op without a rule."""
     errors = missing(requests)
     if errors:
@@ -31,7 +28,7 @@ def emit(
         session = pipeline.session()
         try:
             partitions = {r.name: r.partition for r in requests} if options.ranges else {}
-            return _emit(session, form, from_kernels(requests, session.context), options, partitions)
+            return _emit(session, from_kernels(requests, session.context), options, partitions)
         except Misplaced as error:
             found = (i for r in requests for i in instructions(r.instruction) if i.name == error.instruction)
             error.location = next((i.location for i in found), None)
@@ -39,11 +36,7 @@ def emit(
 
 
 def _emit(
-    session: pipeline.Session,
-    form: type[Builder],
-    lhlo: LhloModule,
-    options: EmitOptions,
-    partitions: Mapping[str, Partition | None],
+    session: pipeline.Session, lhlo: LhloModule, options: EmitOptions, partitions: Mapping[str, Partition | None]
 ) -> EmittedModule:
     keep = options.keep_stages
     stages = [("lhlo.mlir", lhlo.to_text())] if keep else []
@@ -51,7 +44,7 @@ def _emit(
         module = ir.Module.create()
         target = options.target
         width, by_element = target.vector_bits, options.by_element
-        b = form(
+        b = Builder(
             module, session.types, strict=options.strict, fma=target.has_fma, vector_bits=width, by_element=by_element
         )
         ranged = frozenset(g.name for g in graphs(lhlo) if emit_kernel(b, g, partitions.get(g.name)))

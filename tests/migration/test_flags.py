@@ -84,14 +84,14 @@ def test_different_flags_have_different_keys():
             "mlir,tanh",
             (
                 "'tanh' in 'mlir,tanh' is not of the form key=stack (choose from legacy, mlir, shadow, "
-                "mlir-structured, c, "
+                "c, "
                 "xla-old, xla-new, xla-old-ir, xla-new-ir)"
             ),
         ),
         (
             "mlir,",
             (
-                "'' in 'mlir,' is not of the form key=stack (choose from legacy, mlir, shadow, mlir-structured, c, "
+                "'' in 'mlir,' is not of the form key=stack (choose from legacy, mlir, shadow, c, "
                 "xla-old, xla-new, xla-old-ir, xla-new-ir)"
             ),
         ),

@@ -293,33 +293,35 @@ def test_a_full_disk_leaves_the_file(tmp_path, monkeypatch):
     assert path.read_bytes() == before
 
 
-OTHER = Ledger({name: Row(name, 3) for name in row_names()}, stacks=("mlir", "mlir-structured"))
+OTHER = Ledger({name: Row(name, 3) for name in row_names()}, stacks=("mlir", "legacy"))
 
 
 def test_a_ledger_may_be_of_other_stacks():
     on = judge(OTHER, NAME, GOOD)
     text = ledger_text(on)
-    assert 'old = "mlir"\nnew = "mlir-structured"\n' in text
+    assert 'old = "mlir"\nnew = "legacy"\n' in text
     assert parse_ledger(text, "l").stacks == OTHER.stacks and ledger_text(parse_ledger(text, "l")) == text
     assert "\nold = " not in ledger_text(new_ledger())
-    assert flags_text(OTHER) == "mlir" and flags_text(on).startswith("mlir-structured,concatenate=mlir,")
-    assert on.stack_of("on") == on.stack_of("removed") == "mlir-structured" and OTHER.stack_of("off") == "mlir"
+    assert flags_text(OTHER) == "mlir" and flags_text(on).startswith("legacy,concatenate=mlir,")
+    assert on.stack_of("on") == on.stack_of("removed") == "legacy" and OTHER.stack_of("off") == "mlir"
 
 
 def test_other_stacks_have_no_shadow():
-    with pytest.raises(LedgerError, match="mlir-structured has no shadow"):
+    with pytest.raises(LedgerError, match="legacy has no shadow"):
         move(OTHER, NAME, "shadow", DAY)
 
 
 def test_an_unknown_stack_in_a_ledger_is_one_line():
-    text = ledger_text(OTHER).replace('new = "mlir-structured"', 'new = "mlri"')
+    text = ledger_text(OTHER).replace('new = "legacy"', 'new = "mlri"')
     with pytest.raises(LedgerError, match="no stack 'mlri'") as caught:
         parse_ledger(text, "l")
     assert (caught.value.location.line, caught.value.location.column) == (4, 7)
 
 
-def test_all_rows_of_the_structured_form_are_on_by_their_gates():
+def test_the_ledger_of_a_migration_that_is_over_is_a_record():
     ledger = read_ledger(FILE.with_name("structured.toml"))
-    assert ledger.stacks == OTHER.stacks and {row.state for row in ledger.rows.values()} == {"on"}
+    assert ledger.stacks == ("mlir", "mlir-structured") and {row.state for row in ledger.rows.values()} == {"on"}
     assert all(row.evidence and not row.evidence.refused for row in ledger.rows.values())
-    assert flags_text(ledger) == "mlir-structured"
+    for use in (flags_text, lambda ledger: move(ledger, NAME, "off", DAY), lambda ledger: roll_back(ledger, NAME, DAY)):
+        with pytest.raises(LedgerError, match="the migration from mlir to mlir-structured is over"):
+            use(ledger)

@@ -1,4 +1,4 @@
-"""The structured form: which dialects its modules have, and that its machine code is that of the pointer form."""
+"""The form of the new stack's modules: which dialects they have."""
 
 import re
 from dataclasses import replace
@@ -6,7 +6,6 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
-from ...codegen.optimize import assembly
 from ...codegen.optimize import optimize as optimize_ir
 from ...codegen.options import EmitOptions, Target
 from ...formats.text.parser import parse_module
@@ -29,7 +28,7 @@ FILES = [
 
 
 def requests_of(text: str) -> list[KernelRequest]:
-    """The distinct kernels of a module that both forms emit."""
+    """The distinct kernels of a module that the stack emits."""
     found = [k for k in plan(optimize(parse_module(text))).kernels if k.instruction.opcode not in LIBRARY]
     return [k for k in found if not emitter("mlir").unsupported([k])]
 
@@ -39,11 +38,12 @@ def operations(text: str) -> set[str]:
     return set(re.findall(r'^\s*(?:%[^=]*= )?"?([a-z_]+\.[a-z_.]+)"?', text, re.M))
 
 
+@pytest.mark.parametrize("by_element", [False, True], ids=["host", "device"])
 @pytest.mark.parametrize("path", FILES, ids=lambda p: "-".join(p.parts[-2:]))
-def test_kernels_are_in_standard_dialects(path):
-    requests = requests_of(path.read_text())
-    for request in requests:
-        stages = dict(emitter("mlir-structured").emit([request], replace(FIXED, keep_stages=True)).stages)
+def test_kernels_are_in_standard_dialects(path, by_element):
+    options = replace(FIXED, keep_stages=True, ranges=by_element, by_element=by_element)
+    for request in requests_of(path.read_text()):
+        stages = dict(emitter("mlir").emit([request], options).stages)
         names = operations(stages["mlir"])
         assert "func.func" in names
         assert {n.split(".")[0] for n in names - INTRINSICS} <= DIALECTS, names
@@ -54,7 +54,7 @@ def test_tiles_that_cross_memory_are_not_vectorised():
     body = "  p = c64[400,400] parameter(0)\n  ROOT r = c64[400,400] transpose(p), dimensions={1,0}"
     text = f"HloModule m\nENTRY e {{\n{body}\n}}\n"
     (request,) = requests_of(text)
-    emitted = emitter("mlir-structured").emit([request], replace(FIXED, keep_stages=True))
+    emitted = emitter("mlir").emit([request], replace(FIXED, keep_stages=True))
     assert "linalg.generic" in dict(emitted.stages)["mlir"]
     assert 'llvm.loop.vectorize.enable", i1 false' in emitted.llvm_ir
     assert "scatter" not in optimize_ir(emitted.llvm_ir, FIXED)
@@ -76,7 +76,7 @@ ENTRY e {
 }
 """
     (request,) = requests_of(text)
-    kernels = dict(emitter("mlir-structured").emit([request], replace(FIXED, keep_stages=True)).stages)["mlir"]
+    kernels = dict(emitter("mlir").emit([request], replace(FIXED, keep_stages=True)).stages)["mlir"]
     assert "memref.alloca" in kernels and "xi1>" not in kernels
 
 
@@ -91,15 +91,5 @@ ENTRY e {
   ROOT r = f32[3,2] add(t, q)
 }
 """
-    found = compile_module(parse_module(text), Flags.parse("mlir-structured")).execute([np.zeros((2, 3), np.float32)])
+    found = compile_module(parse_module(text), Flags.parse("mlir")).execute([np.zeros((2, 3), np.float32)])
     assert found[0].tolist() == [[1, 4], [2, 5], [3, 6]]
-
-
-@pytest.mark.parametrize("path", FILES, ids=lambda p: "-".join(p.parts[-2:]))
-def test_the_machine_code_of_both_forms_is_the_same(path):
-    """But for elementwise kernels, and for what LLVM makes of the bounds that addresses in memrefs keep."""
-    for request in requests_of(path.read_text()):
-        old, new = (emitter(n).emit([request], replace(FIXED, keep_stages=True)) for n in ("mlir", "mlir-structured"))
-        if "linalg.generic" not in dict(new.stages)["mlir"]:
-            text = new.llvm_ir.replace("getelementptr inbounds nuw", "getelementptr")
-            assert sorted(assembly(old.llvm_ir, FIXED).split()) == sorted(assembly(text, FIXED).split())
