@@ -115,7 +115,7 @@ def test_history_replayed(monkeypatch):
 def test_programs_are_timed_on_one_thread(monkeypatch):
     """The processor time of several would count the waiting of the pool, too (ADR 40)."""
     seen = []
-    monkeypatch.setattr(toggles_gate, "_races", lambda *_: seen.append(threads()) or [])
+    monkeypatch.setattr(toggles_gate, "_races", lambda *_: seen.append(threads()) or ([], 0))
     with on_threads(3):
         run_gate(new_ledger().row(ROW), 1, [], WIDE)
         assert seen == [1] and threads() == 3
