@@ -8,6 +8,7 @@ parsed, and so are the commands that take long. ```mlir blocks are tested by tes
 import os
 import re
 import shlex
+import shutil
 import subprocess
 import sys
 from importlib import import_module
@@ -132,6 +133,7 @@ def test_shell_blocks_run(block, tmp_path):
     packages.mkdir()
     link_package(packages, ROOT)
     (tmp_path / "examples").symlink_to(ROOT / "examples")
+    shutil.copytree(ROOT / "migration", tmp_path / "migration", ignore=shutil.ignore_patterns("*.py*", "__pycache__"))
     (tmp_path / "testbed").write_text(TESTBED.format(python=sys.executable, packages=str(packages)))
     (tmp_path / "testbed").chmod(0o755)
     # A path under /tmp in a document becomes a path in the test's own folder.
