@@ -86,12 +86,12 @@ def test_tab_reaches_all_in_the_order_of_the_page(at):
     browser.press("Tab")
     assert browser.value(FOCUSED) == "Skip to content"
     seen = []
-    for _ in range(12):
+    for _ in range(13):
         browser.press("Tab")
         seen.append(browser.value(FOCUSED))
     assert seen[0].endswith("testbed board") and seen[1:4] == ["Overview", "Coverage", "Speed"]
-    assert seen[4].startswith("Findings") and seen[5:7] == ["Profiles", "auto"]
-    assert seen[7] == "Matrix of states, back end host" and seen[8].startswith("elemental float: off")
+    assert seen[4].startswith("Findings") and seen[5:8] == ["Kernels", "Profiles", "auto"]
+    assert seen[8] == "Matrix of states, back end host" and seen[9].startswith("elemental float: off")
     outline = browser.value("getComputedStyle(document.activeElement).outlineStyle")
     assert outline == "solid"
 
