@@ -27,11 +27,11 @@ from . import library
 from .errors import check, describe
 from .library import Device
 from .memory import Memory
+from .spirv import MAGIC, is_framed
 from .stream import OpenClEvent, OpenClStream, OpenClTimer
 
 QUEUE_PROPERTIES, PROFILING = 0x1093, 2
 BUILD_LOG, BINARY_SIZES, BINARIES, ARGUMENTS = 0x1183, 0x1165, 0x1166, 0x1191
-MAGIC = 0x07230203.to_bytes(4, "little")
 FLUSH = b"-cl-denorms-are-zero"
 MOST_BLOCKS = (1 << 31) - 1
 
@@ -158,6 +158,8 @@ class OpenClStreamExecutor(StreamExecutor):
         """
         d, status = self.device, c_int32()
         if code.startswith(MAGIC):
+            if not is_framed(code):
+                raise BackendError("OpenCL cannot load a program: the SPIR-V is damaged or cut", remedy="make it again")
             value = d.clCreateProgramWithIL(self.context, code, len(code), byref(status))
         else:
             sizes, data, each = (c_size_t * 1)(len(code)), (c_char_p * 1)(code), c_int32()

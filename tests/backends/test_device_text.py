@@ -14,6 +14,7 @@ from ...backends.device import BackendError
 from ...backends.host.compiler import HostCompiler
 from ...backends.opencl.errors import check
 from ...backends.opencl.library import Device
+from ...backends.opencl.spirv import is_framed
 from ...backends.opencl.stream import OpenClStream
 from ...codegen.errors import CodegenError
 from ...codegen.options import EmitOptions
@@ -143,3 +144,12 @@ def test_a_lost_device_is_one_line():
     del stream
     assert calls[-1] == "clReleaseCommandQueue"
     assert ctypes.sizeof(ctypes.c_void_p) == 8
+
+
+def test_damaged_spirv_is_seen_before_a_driver_reads_it():
+    void = [2 << 16 | 19, 1]  # OpTypeVoid %1
+    code = b"".join(word.to_bytes(4, "little") for word in [0x07230203, 0x10400, 0, 2, 0, *void, *void])
+    assert is_framed(code) and is_framed(code[:20])
+    cut = [code[:size] for size in range(len(code)) if size not in (20, 28)]
+    assert not any(map(is_framed, cut))
+    assert not is_framed(code[:20] + bytes(40)), "an instruction of no words: a driver would read it for ever"
