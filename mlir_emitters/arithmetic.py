@@ -87,6 +87,8 @@ class Arithmetic:
         self._arrays: dict[tuple[str, bytes], str] = {}
         self.math_calls: list[ir.Operation] = []
         self.scopes: list[dict[Any, Any]] = []
+        self.outside: tuple[ir.InsertionPoint, int] | None = None
+        """Of a linalg.generic whose body is being built: the point before it, and the number of scopes there."""
         self._constants: dict[Any, Value] = {}
         self._constant_ip = self.ip
         self._flags = None if strict else types.contract

@@ -56,6 +56,7 @@ def emit_generic(e: Elemental, group: Sequence[Buffer], index: Indices, unroll: 
     held = b.operation("scf.execute_region", [], [], regions=1)  # builds the body before its operands are known
     block = ir.Block.create_at_start(held.regions[0], [])
     outside = b.enter(block)
+    b.outside = ir.InsertionPoint(held), len(b.scopes) - 1
     body = _Body(e, block, frozenset(i for i in index if is_value(i)))
     values = [body.value(result, index, raw=True) for result in group]
     outputs = [Operand(result, index, part) for result in group for part in range(parts(result.dtype))]
@@ -63,6 +64,7 @@ def emit_generic(e: Elemental, group: Sequence[Buffer], index: Indices, unroll: 
         block.add_argument(raw_type(b.types, out.buffer.dtype), b.location)
     b.operation("linalg.yield", [], [part for value in values for part in flatten(value)])
     b.leave(outside)
+    b.outside = None
     inputs = list(body.inputs)
     places = [_place(e, operand, len(extents)) for operand in (*inputs, *outputs)]
     attributes: dict[str, ir.Attribute] = {

@@ -60,12 +60,25 @@ class IndexArithmetic(Arithmetic):
     def _along(self, name: str, a: Index, b: Index) -> Axis | None:
         """The sum, difference or product as a position along an axis, if it is one."""
         if name == "arith.subi" and isinstance(a, int) and isinstance(b, Axis):
-            return Axis(self.sub(a, b.start), -b.step, b.number, b.count)
-        if not isinstance(a, Axis) or isinstance(b, Axis):
+            return Axis(self._outside(self.sub, a, b.start), -b.step, b.number, b.count)
+        if not isinstance(a, Axis) or isinstance(b, Axis) or not (self.outside is None or isinstance(b, int)):
             return None
         if name == "arith.muli" and isinstance(b, int):
-            return Axis(self.mul(a.start, b), a.step * b, a.number, a.count)
-        return Axis(self.add(a.start, b), a.step, a.number, a.count) if name == "arith.addi" else None
+            return Axis(self._outside(self.mul, a.start, b), a.step * b, a.number, a.count)
+        if name == "arith.addi":
+            return Axis(self._outside(self.add, a.start, b), a.step, a.number, a.count)
+        return None
+
+    def _outside(self, operation: Callable[[Index, Index], Index], a: Index, b: Index) -> Index:
+        """The start of an axis, computed before the operation whose body is being built: operands begin there."""
+        if self.outside is None:
+            return operation(a, b)
+        inside = self.ip, self.scopes
+        self.ip, self.scopes = self.outside[0], self.scopes[: self.outside[1]]
+        try:
+            return operation(a, b)
+        finally:
+            self.ip, self.scopes = inside
 
     def add(self, a: Index, b: Index) -> Index:
         if isinstance(a, int):
