@@ -15,7 +15,9 @@ from .output import say, table, wrapped
 from .params import FILE, NameList
 
 if TYPE_CHECKING:
+    from ..differential.campaign.task import Orders
     from ..differential.planted.hunt import Caught, Hunts
+    from ..differential.planted.reach import Reached
 
 
 def _faults() -> list[str]:
@@ -46,6 +48,12 @@ def _faults() -> list[str]:
 @click.option(
     "-o", "output", default="planted", show_default=True, metavar="DIR", type=FILE, help="Folder of the results."
 )
+@click.option(
+    "--expect",
+    type=click.IntRange(1),
+    metavar="CASES",
+    help="Draw so many cases, once for all faults, print after how many each is caught on average, and stop.",
+)
 @click.option("--resume", is_flag=True, help="Go on in DIR with the faults that have no result yet.")
 @json_option("what became of each fault")
 def command(
@@ -56,12 +64,14 @@ def command(
     jobs: int,
     seed: int,
     output: str,
+    expect: int | None,
     resume: bool,
     as_json: bool,
 ) -> int:
     """Plant each fault in processes of its own, and fuzz until it is caught; then reduce and bisect the catch.
 
-    A finding that the healthy testbed has, too, is no catch. Exit 1 if a fault was not caught.
+    A finding that the healthy testbed has, too, is no catch. Exit 1 if a fault was not caught. --expect says how long
+    that takes on average, much sooner: each case is tried with all faults that it reaches.
     """
     from .setup import provide
 
@@ -75,8 +85,10 @@ def command(
     from ..differential.planted.hunt import Hunter, Summary
     from .interrupt import patience
 
-    hunts = _hunts(Path(output), resume, seed)
     orders = Orders(Limits(PROFILES["dev"].instructions))
+    if expect is not None:
+        return _expect(names, expect, seed, orders, jobs, seconds, as_json)
+    hunts = _hunts(Path(output), resume, seed)
     with patience(10):
         for row in Hunter(orders, jobs, seconds, Target.host(), reduce_seconds).hunt(hunts, names):
             if not as_json:
@@ -98,9 +110,47 @@ def command(
     return status
 
 
+def _expect(names: list[str], cases: int, seed: int, orders: Orders, jobs: int, seconds: float, as_json: bool) -> int:
+    """Print how many cases it takes to catch each fault. The status is 1 if one was never caught."""
+    from ..codegen.options import Target
+    from ..differential.planted.reach import measure
+    from .interrupt import patience
+    from .progress import progress
+
+    with patience(10), progress(cases) as advance:
+        found = measure(names, cases, seed, orders, jobs, Target.host(), advance)
+    rows = sorted(found.rows.values(), key=lambda row: (-row.expected, row.name))
+    status = 0 if all(row.caught for row in rows) else 1
+    expected = found.found_in(seconds, jobs)
+    if as_json:
+        faults = [{**asdict(row), "expected": row.expected if row.caught else None} for row in rows]
+        head = {"cases": found.cases, "alarms": found.alarms, "cases_per_second": round(found.rate, 3)}
+        return print_document("planted", status, {**head, "expected_caught": round(expected, 2), "faults": faults})
+    _print_expected(rows)
+    say(
+        wrapped(
+            f"{found.cases} cases, {found.rate:.1f} a second and process, {len(found.alarms)} findings of the healthy "
+            f"testbed; {seconds:g} s of {jobs} processes catch {expected:.1f} of {len(rows)} faults on average"
+        )
+    )
+    return status
+
+
+def _print_expected(rows: list[Reached]) -> None:
+    from ..benchmarks.tables import left, right
+
+    heads = (left("fault"), *map(right, ("cases", "reach it", "catch it", "cases until caught")))
+    cells = [
+        (row.name, *map(str, (row.cases, row.reached, row.caught)), f"{row.expected:.0f}" if row.caught else "more")
+        for row in rows
+    ]
+    say(table(list(heads), cells))
+
+
 def _hunts(folder: Path, resume: bool, seed: int) -> Hunts:
     """The results to go on with. Raises InputError where the folder does not fit."""
     from ..differential.planted.hunt import RESULTS_FILE, Hunts, read_hunts
+    from ..formats.whole_files import write_text
     from ..hlo.errors import InputError
 
     if resume:
@@ -111,6 +161,7 @@ def _hunts(folder: Path, resume: bool, seed: int) -> Hunts:
         folder.mkdir(parents=True, exist_ok=True)
     except OSError as error:
         raise InputError(f"{folder}: cannot write: {error.strerror}", remedy="give another one with -o") from None
+    write_text(folder / ".gitignore", "*\n")  # as that of fuzz: results are no part of a checkout
     return Hunts(folder, seed)
 
 

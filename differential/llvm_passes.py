@@ -1,4 +1,8 @@
-"""From which pass of LLVM's optimiser on a case goes wrong, by -opt-bisect-limit, with a process for each limit."""
+"""Finds the first pass of LLVM's optimiser after which a case goes wrong.
+
+LLVM's option -opt-bisect-limit=N runs only the first N passes of a compilation. N is halved; each run has a process of
+its own.
+"""
 
 from __future__ import annotations
 
@@ -24,9 +28,10 @@ _RAN = re.compile(r"^BISECT: running pass \(\d+\) (.*)$", re.MULTILINE)
 def guilty_llvm_pass(
     begin: Begin | None, case: Finding, stacks: Sequence[str], setting: Setting, limit_s: float
 ) -> str:
-    """The pass and where it ran, such as `instcombine on f`; empty where that is not known.
+    """The first pass with which the stacks disagree, and the function that it ran on, such as `instcombine on f`.
 
-    begin: as of Child. stacks: two, which agree without LLVM's optimiser.
+    Empty if the case agrees with MOST passes, or if its process gives no answer. begin: as of Child. stacks: two, which
+    agree where LLVM's optimiser does not run. limit_s: seconds for each run.
     """
 
     def run(limit: int) -> tuple[bool, str]:
@@ -52,8 +57,9 @@ def guilty_llvm_pass(
 def limited_outcome(
     limit: int, module: Module, inputs: Sequence[np.ndarray], stacks: Sequence[str], setting: Setting
 ) -> tuple[bool, str]:
-    """(Whether the case is a finding, the last pass that ran) with so many of LLVM's passes. For a process of its own:
-    LLVM takes the option once, and says on standard error what runs.
+    """Run a case with the first `limit` of LLVM's passes: (whether the outcome is a finding, the last pass that ran).
+
+    It needs a process of its own: LLVM takes the option only once, and prints the passes that run on standard error.
     """
     import llvmlite.binding as llvm
 

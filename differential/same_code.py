@@ -10,11 +10,17 @@ from ..hlo.library.calls import LIBRARY
 from ..hlo.verify.verifier import verify
 from ..migration.choose import emit_for
 from ..migration.flags import Flags
+from ..migration.names import XLA_STACKS
 from ..planning.plan import KernelRequest
 
 
 def same_code(module: Module, stacks: tuple[str, str]) -> bool:
-    """Whether each kernel of a module has the same machine code on both stacks. Raises UnsupportedError."""
+    """Whether each kernel of a module has the same machine code on both stacks. Raises UnsupportedError.
+
+    XLA's stacks have programs of their own, whose kernels are not compared: False.
+    """
+    if set(stacks) & set(XLA_STACKS):
+        return False
     options = CompileOptions()
     verify(module)
     plan = HostCompiler().run_hlo_passes(module, options)

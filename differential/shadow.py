@@ -10,6 +10,7 @@ import numpy as np
 
 from ..backends.host.shadows import Mismatch
 from ..hlo.ir import Module
+from ..migration.ledger import USUAL
 from ..planning.plan import KernelRequest
 from ..planning.plan_text import standalone
 from .bounds import bounds_of
@@ -30,9 +31,7 @@ def tolerances(kernel: KernelRequest) -> list[tuple[int, int]]:
     ]
 
 
-def judged(
-    mismatch: Mismatch, stacks: tuple[str, str] = ("legacy", "mlir")
-) -> tuple[Module, list[np.ndarray], Outcome]:
+def judged(mismatch: Mismatch, stacks: tuple[str, str] = USUAL) -> tuple[Module, list[np.ndarray], Outcome]:
     """The kernel alone on what it read, and the outcome of both results beside the evaluator's. stacks: of these."""
     module = standalone(mismatch.kernel.instruction, mismatch.kernel.name)
     given = dict(zip(mismatch.kernel.instruction.operands, mismatch.operands, strict=True))
@@ -45,9 +44,7 @@ def judged(
     return module, inputs, concluded(module, inputs, runs)
 
 
-def write_mismatch(
-    folder: Path, mismatch: Mismatch, stacks: tuple[str, str] = ("legacy", "mlir")
-) -> tuple[Outcome, Path | None]:
+def write_mismatch(folder: Path, mismatch: Mismatch, stacks: tuple[str, str] = USUAL) -> tuple[Outcome, Path | None]:
     """Judge a mismatch. If it is one, write it as a finding below the folder, unless it is there already."""
     module, inputs, found = judged(mismatch, stacks)
     if not found.is_finding:

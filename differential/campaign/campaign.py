@@ -22,6 +22,8 @@ from .state import State
 from .task import Orders
 
 SAVE_SECONDS, SHOW_SECONDS = 10.0, 0.25
+"""How often the state is saved and shown: to add up its coverage costs more than to read a message of a hunter."""
+
 START_SECONDS = 60.0
 """In which a process must say something after its start."""
 
@@ -105,9 +107,7 @@ class Campaign:
                     process = next(p for p in processes if p.connection is connection)
                     self._read(process)
                 self._clock()
-                if (
-                    time.monotonic() - shown > SHOW_SECONDS
-                ):  # to sum up the coverage costs more than to read what a hunter says
+                if time.monotonic() - shown > SHOW_SECONDS:
                     self.on_progress(self.state)
                     shown = time.monotonic()
                 if time.monotonic() - saved > SAVE_SECONDS:

@@ -8,7 +8,7 @@ from typing import Any
 
 from ...hlo.opcodes import Op
 from ...hlo.opset import OPSET
-from ..generate.table import GROW
+from ..generate.table import drawable
 from .task import Orders
 
 Key = tuple[str, str, str]
@@ -37,20 +37,15 @@ def stacks_in(coverage: Iterable[Key]) -> list[str]:
     return sorted({stack for _, _, stack in coverage})
 
 
-def drawable(orders: Orders) -> list[Op]:
-    """The opcodes that are drawn by themselves."""
-    return [op for op in GROW if orders.limits.ops is None or op in orders.limits.ops]
-
-
 def reached(coverage: Mapping[Key, int], orders: Orders) -> dict[str, Reached]:
     """By stack, what ran of all that may be drawn."""
-    return {stack: _reached(coverage, stack, drawable(orders)) for stack in stacks_in(coverage)}
+    return {stack: _reached(coverage, stack, drawable(orders.limits)) for stack in stacks_in(coverage)}
 
 
 def by_family(coverage: Mapping[Key, int], orders: Orders) -> dict[str, dict[str, Reached]]:
     """By family of opcodes and by stack, what ran of what may be drawn."""
     families: dict[str, list[Op]] = {}
-    for op in drawable(orders):
+    for op in drawable(orders.limits):
         families.setdefault(OPSET[op].family.value, []).append(op)
     stacks = stacks_in(coverage)
     return {name: {stack: _reached(coverage, stack, ops) for stack in stacks} for name, ops in families.items()}

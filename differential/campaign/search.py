@@ -10,7 +10,7 @@ from random import Random
 from hypothesis import HealthCheck, Phase, Verbosity, settings
 from hypothesis.database import ExampleDatabase, InMemoryExampleDatabase, choices_to_bytes
 from hypothesis.errors import Flaky
-from hypothesis.internal.conjecture.data import ConjectureData
+from hypothesis.internal.conjecture.data import ConjectureData, ConjectureResult
 from hypothesis.internal.conjecture.engine import ConjectureRunner
 from hypothesis.internal.escalation import InterestingOrigin
 
@@ -76,7 +76,7 @@ class Round:
     def _run(self, how: settings, seed: int) -> None:
         key = KEY if how.database is not None else None
         try:
-            ConjectureRunner(self._try, settings=how, random=Random(seed), database_key=key).run()
+            _Runner(self._try, settings=how, random=Random(seed), database_key=key).run()
         except (_Over, Flaky):
             if not self._over:  # Hypothesis takes an early end for a strategy that changes its mind
                 raise
@@ -106,6 +106,15 @@ class Round:
         same = [cause for cause in self.known if cause.explains(outcome, units_in(task.case.module))]
         self.explained += same[:1]
         return not same
+
+
+class _Runner(ConjectureRunner):
+    """Hypothesis' engine without its mutations, which repeat parts of a test case: five of six tasks would be copies of
+    one another, and rare combinations of opcode, type and size would take as many times longer to meet.
+    """
+
+    def generate_mutations_from(self, data: ConjectureData | ConjectureResult) -> None:
+        """Nothing."""
 
 
 _ORIGIN = InterestingOrigin(Found, __file__, 0, (), ())

@@ -19,7 +19,7 @@ DIRECTIONS = ("LT", "EQ", "NE", "GE", "GT", "LE")
 COMPLEX_OF = {D.F32: D.C64, D.F64: D.C128}
 
 KEEPING = frozenset({Op.NEGATE, Op.ABS, Op.REAL, Op.IMAG, Op.COPY, Op.NOT, Op.POPCNT, Op.COUNT_LEADING_ZEROS})
-"""Unary ops after which the numbers are as exact as before, and no larger."""
+"""Unary ops after which the numbers are as exact as before, and floats no larger."""
 
 ROUNDING = frozenset({Op.FLOOR, Op.CEIL, Op.ROUND_NEAREST_AFZ, Op.ROUND_NEAREST_EVEN, Op.SIGN})
 """Unary ops that jump, and make integers."""
@@ -41,7 +41,9 @@ def unary(body: Body, op: Op) -> Value:
     exact = v.exact and OPSET[op].ulp == EXACT and op is not Op.SQRT
     if op is Op.IS_FINITE:
         return body.add(op, [v])
-    if op in (Op.REAL, Op.IMAG) and dtype.is_float:
+    if not continuous(dtype):
+        most = v.most if op is Op.ABS or (op is Op.NEGATE and dtype.is_signed) else math.inf
+    elif op in (Op.REAL, Op.IMAG) and dtype.is_float:
         most = v.most if op is Op.REAL else 0.0
     elif dtype.is_complex and op not in (Op.NEGATE, Op.REAL, Op.IMAG, Op.COPY):
         exact, whole, most = False, False, (1.5 * v.most if op in (Op.ABS, Op.SIGN) else math.inf)
@@ -170,6 +172,8 @@ def bitcast_convert(body: Body, op: Op) -> Value:
     def readable(v: Value) -> bool:
         return v.dtype.is_integer or v.instruction.opcode is Op.PARAMETER
 
+    if body.source.chance(20):
+        return _joined_bits(body)
     v = body.operand(readable, kinds)
     have = v.dtype.bits
     targets = [d for d in kinds if d.bits == have]
@@ -179,6 +183,14 @@ def bitcast_convert(body: Body, op: Op) -> Value:
     to = body.source.choice(targets)
     dims = v.dims if to.bits == have else (*v.dims, have // to.bits) if to.bits < have else v.dims[:-1]
     return body.add(op, [v], Shape(to, dims))
+
+
+def _joined_bits(body: Body) -> Value:
+    """Elements of a last dimension put together to wider ones."""
+    wide = body.source.choice((D.S32, D.U64, D.S16, D.U8, D.U16))
+    narrow = body.source.choice([d for d in (D.S8, D.U16, D.U4, D.S32, D.U2) if d.bits < wide.bits])
+    first = (body.source.choice((3, 1, 5, 17)),)
+    return body.add(Op.BITCAST_CONVERT, [body.of(narrow, (*first, wide.bits // narrow.bits))], Shape(wide, first))
 
 
 def reduce_precision(body: Body, op: Op) -> Value:

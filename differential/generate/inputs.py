@@ -41,6 +41,8 @@ class Input:
 
 def known_of(given: Input, dtype: DType) -> dict[str, Any]:
     """What is known of an input's numbers, as arguments of Body.keep."""
+    if given.kind == "zeros" and (dtype.is_float or dtype.is_complex):
+        return {"most": 1.0}  # of either sign, and so no whole numbers
     if given.kind in ("small integers", "zeros"):
         return {"whole": True, "most": float(WHOLE)}
     if given.kind == "halves":
@@ -67,7 +69,7 @@ def _real(kind: str, dtype: DType, dims: tuple[int, ...], draw: np.random.Genera
 
 
 def _zeros(dtype: DType, dims: tuple[int, ...], draw: np.random.Generator) -> np.ndarray:
-    return np.zeros(dims)
+    return np.where(draw.random(dims) < 0.5, -0.0, 0.0)
 
 
 def _moderate(dtype: DType, dims: tuple[int, ...], draw: np.random.Generator) -> np.ndarray:

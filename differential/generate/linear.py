@@ -28,9 +28,54 @@ def _summed(v: Value, w: Value, count: int) -> dict[str, Any]:
     return {"exact": whole, "whole": whole, "most": math.inf if math.isnan(most) else most}
 
 
+ROWS, COLUMNS, DEPTHS = (8, 4, 5, 17, 33), (17, 16, 33, 40, 65), (16, 17, 33, 48, 65, 130, 259)
+"""Of products of more than a tile: multiples of the widths of vectors and tiles, and others."""
+
+LEAST_TILED = 16**3
+"""Products of rows, columns and depth that are worth tiles."""
+
+
 def dot(body: Body, op: Op) -> Value | None:
-    """With batch and contracting dimensions at any positions."""
-    v = body.operand(lambda v: v.smooth and len(v.dims) <= 5 and v.size <= 1500, MULTIPLIED)
+    """With batch and contracting dimensions at any positions; one of four has more than a tile, one of four reads a
+    transpose.
+    """
+    kind = body.source.integer(0, 7)
+    if kind >= 6:
+        return _tiled_dot(body)
+    least = 3 if kind >= 4 else 0
+    v = body.operand(lambda v: v.smooth and least <= len(v.dims) <= 5 and v.size <= 1500, (*MULTIPLIED, D.PRED))
+    if kind >= 4:
+        order = tuple(body.source.sample(range(len(v.dims)), len(v.dims))[::-1])
+        v = body.moved(Op.TRANSPOSE, [v], Shape(v.dtype, tuple(v.dims[d] for d in order)), dimensions=order)
+    return _dot(body, v)
+
+
+def _tiled_dot(body: Body) -> Value:
+    """A product of matrices that have more than a tile, sometimes several of them, each side in one of two orders."""
+    draw = body.source
+    kinds = [d for d in body.program.types if d in MULTIPLIED] or [D.F32]
+    dtype = draw.choice((kinds[0], D.F32, *kinds[1:])) if D.F32 in body.program.limits.dtypes else kinds[0]
+    rows, columns = draw.choice(ROWS), draw.choice(COLUMNS)
+    depth = draw.choice([n for n in DEPTHS if n * rows * columns >= LEAST_TILED])
+    batch = [draw.choice((2, 3))] if draw.chance(25) else []
+    turned = [draw.chance(40) for _ in range(2)]
+    left, right = ((b, a) if t else (a, b) for (a, b), t in zip(((rows, depth), (depth, columns)), turned))
+    v, w = (body.of(dtype, (*batch, *dims), lambda w: w.smooth) for dims in (left, right))
+    first = len(batch)
+    return body.add(
+        Op.DOT,
+        [v, w],
+        Shape(dtype, (*batch, rows, columns)),
+        **_summed(v, w, depth),
+        lhs_batch_dims=tuple(range(first)),
+        lhs_contracting_dims=(first + (not turned[0]),),
+        rhs_batch_dims=tuple(range(first)),
+        rhs_contracting_dims=(first + turned[1],),
+    )
+
+
+def _dot(body: Body, v: Value) -> Value | None:
+    """A product of v, of up to two contracting and two batch dimensions."""
     draw, rank = body.source, len(v.dims)
     order = draw.sample(range(rank), rank)
     contract = order[: draw.integer(min(1, rank), min(2, rank))]
@@ -47,7 +92,7 @@ def dot(body: Body, op: Op) -> Value | None:
     if math.prod(dims) > 3000 or len(dims) > MOST_RANK:
         return None
     return body.add(
-        op,
+        Op.DOT,
         [v, w],
         Shape(v.dtype, dims),
         **_summed(v, w, math.prod(size["c"])),

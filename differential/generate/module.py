@@ -10,6 +10,8 @@ import numpy as np
 from ...hlo.attributes import Alias, Donor
 from ...hlo.ir import Instruction, Module
 from ...hlo.opcodes import Op
+from ...hlo.opset import OPSET
+from .focus import draw_focus, grow_focus
 from .inputs import array_of
 from .program import Body, Limits, Program
 from .source import Recorded, Source, blob_of, choices_of
@@ -40,11 +42,17 @@ def draw_case(source: Source, limits: Limits | None = None) -> Case:
     """A case from a source. The module verifies."""
     limits = limits or Limits()
     first = len(source.drawn)
-    program = Program(source, limits)
+    focus = draw_focus(source, limits)
+    program = Program(source, limits, OPSET[focus[-1]].dtypes if focus else None)
     body = Body(program, limits.depth, entry=True)
     body.parameter(program.types[0], program.shapes[0])
     most = limits.instructions
-    grow(body, source.integer(1, source.choice((min(3, most), min(6, most), most))))  # rather a small one: it is quick
+    count = source.integer(1, source.choice((min(3, most), min(5, most), most)))  # rather a small one: it is quick
+    if focus:
+        grow(body, min(count - 1, source.choice((0, 0, 1, 2))))
+        grow_focus(body, focus)
+        count //= 2
+    grow(body, count)
     results = _results(body)
     root = results[0].instruction if len(results) == 1 else body.tupled(results)
     entry = program.done("main", body.instructions, root)

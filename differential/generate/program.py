@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Collection, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -17,11 +17,13 @@ from ...hlo.shapes import Shape, tuple_shape
 from ...hlo.verify.infer import infer_missing
 from .inputs import FLOAT_KINDS, INTEGER_KINDS, Input, known_of
 from .source import Source
-from .values import DRAWN, INDICES, Value, capacity, continuous, joined_known, limits
+from .values import DRAWN, GROUPS, INDICES, Value, capacity, continuous, joined_known, limits
 
 USUAL = (DType.F32, DType.S32, DType.F32, DType.F64, DType.BF16, DType.F16, DType.PRED)
-TAILS = (*range(1, 18), 31, 32, 33, 63, 64, 65, 70, 127, 128, 129, 130, 131, 255, 256, 257)
+TAILS = (*range(1, 18), 31, 32, 33, 63, 64, 65, 70, 127, 128, 129, 130, 131, 255, 256, 257, 513, 1000, 2049)
 """Sizes of vectors: around the widths of vectors and tiles."""
+TILES = (16, 15, 17, 31, 32, 33, 47, 63)
+"""Sizes of both dimensions of a matrix that has more than a tile of each."""
 SMALL = (1, 2, 3, 4, 5, 7, 8, 9, 16, 17, 0)
 LONG = (100_003, 131_072, 131_073, 200_001)
 """Numbers of elements that a long sum folds: enough for a loss of precision to show."""
@@ -49,15 +51,26 @@ class Limits:
 class Program:
     """The computations of one module so far, the entry's inputs, and the source of all choices."""
 
-    def __init__(self, source: Source, limits: Limits) -> None:
+    def __init__(self, source: Source, limits: Limits, main: Collection[DType] | None = None) -> None:
+        """main: the types of which the main one is drawn, each group as often as another; None: half of the programs
+        have a usual one.
+        """
         self.source, self.limits, self.number = source, limits, 0
         self.computations: list[Computation] = []
         self.regions: dict[str, Computation] = {}
         self.inputs: list[Input] = []
-        usual = [d for d in USUAL if d in limits.dtypes]
-        main = usual or list(limits.dtypes)
-        self.types = [source.choice(main), source.choice(limits.dtypes), source.choice(limits.dtypes)]
+        kinds = [d for d in limits.dtypes if main is not None and d in main]
+        first = self._type(kinds, 0) if kinds else self._type(limits.dtypes, 50)
+        self.types = [first, self._type(limits.dtypes, 20), self._type(limits.dtypes, 0)]
         self.shapes = [self.new_dims(), self.new_dims()]
+
+    def _type(self, among: Sequence[DType], usual: int) -> DType:
+        """With `usual` percent one of the usual types, else one of any group, of each group as often as of another."""
+        found = [d for d in USUAL if d in among]
+        if found and self.source.integer(0, 99) < usual:
+            return self.source.choice(found)
+        groups = [[d for d in group if d in among] for group in GROUPS]
+        return self.source.choice(self.source.choice([group for group in groups if group]))
 
     def name(self, stem: str) -> str:
         self.number += 1
@@ -66,12 +79,14 @@ class Program:
     def new_dims(self) -> tuple[int, ...]:
         """Dimensions of any rank: vectors of many sizes, small ones of higher rank, sometimes none at all."""
         draw = self.source
-        rank = draw.choice((1, 2, 1, 3, 2, 0, 4, 5, 6, 7, 8))
+        rank = draw.choice((1, 2, 1, 3, 2, 0, 4, 2, 5, 1, 6, 3, 7, 8))
         if rank == 1:
             return (draw.choice(TAILS),)
+        if rank == 2 and draw.chance(15):
+            return draw.choice(TILES), draw.choice(TILES)
         dims = [draw.choice(SMALL if rank < 4 else (1, 2, 3)) for _ in range(rank)]
-        if rank == 2 and draw.chance(30):
-            dims[draw.integer(0, 1)] = draw.choice(TAILS)
+        if rank in (2, 3) and draw.chance(30):
+            dims[draw.integer(0, rank - 1)] = draw.choice(TAILS)
         return tuple(dims) if math.prod(dims) <= MOST_ELEMENTS else tuple(min(n, 4) for n in dims)
 
     def done(self, name: str, instructions: Sequence[Instruction], root: Instruction) -> Computation:
@@ -91,13 +106,16 @@ class Program:
 
 
 class Body:
-    """One computation under construction. entry: it may add parameters. depth: how deep control flow may still nest."""
+    """One computation under construction. entry: it may add parameters. depth: how deep control flow may still nest.
+    preferred: values that the next op is to read, if they fit.
+    """
 
     def __init__(self, program: Program, depth: int, *, entry: bool = False) -> None:
         self.program, self.source, self.depth, self.entry = program, program.source, depth, entry
         self.instructions: list[Instruction] = []
         self.values: list[Value] = []
         self.read: set[Instruction] = set()
+        self.preferred: list[Value] = []
 
     # instructions
 
@@ -183,6 +201,9 @@ class Body:
 
     def operand(self, fits: Callable[[Value], bool], dtypes: Sequence[DType]) -> Value:
         """A value that fits, rather a late one, or a new one of one of the types."""
+        preferred = [v for v in self.preferred if v.dtype in dtypes and fits(v)]
+        if preferred:
+            return preferred[0]
         found = [v for v in reversed(self.values) if v.dtype in dtypes and fits(v)]
         if found and not self.source.chance(12):
             return self.source.choice(found[:4] if self.source.chance(60) else found)
@@ -198,11 +219,16 @@ class Body:
 
     def like(self, v: Value, fits: Callable[[Value], bool] = lambda v: True) -> Value:
         """Another value of the type and dimensions of v, or rarely v itself."""
-        return self.of(v.dtype, v.dims, fits)
+        if fits(v) and self.source.chance(12):
+            return v
+        return self.of(v.dtype, v.dims, lambda w: w is not v and fits(w))
 
     def of(self, dtype: DType, dims: Sequence[int], fits: Callable[[Value], bool] = lambda v: True) -> Value:
         """A value of a type and of dimensions."""
         dims = tuple(dims)
+        preferred = [v for v in self.preferred if v.dtype is dtype and v.dims == dims and fits(v)]
+        if preferred and not self.source.chance(40):
+            return preferred[-1]
         found = [v for v in self.values if v.dtype is dtype and v.dims == dims and fits(v)]
         if found and not self.source.chance(25):
             return self.source.choice(found[::-1])

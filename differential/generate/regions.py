@@ -32,7 +32,7 @@ def _start(body: Body, op: Op, dtype: DType) -> Value:
     The large one is more than what the orders of a long sum may differ by.
     """
     if op in (Op.MAXIMUM, Op.MINIMUM, Op.AND, Op.OR):
-        return body.scalar(dtype) if body.source.chance(15) else body.scalar(dtype, identity(op, dtype))
+        return body.scalar(dtype) if body.source.chance(30) else body.scalar(dtype, identity(op, dtype))
     if not body.program.limits.starts or not body.source.chance(20):
         return body.scalar(dtype, identity(op, dtype))
     most = capacity(dtype) if continuous(dtype) else limits(dtype)[1]
@@ -40,28 +40,47 @@ def _start(body: Body, op: Op, dtype: DType) -> Value:
 
 
 def reduce(body: Body, op: Op) -> Value:
-    """A fold along some dimensions; rarely a long one, an argmax, one of several arrays, or one in order."""
-    kind = body.source.integer(0, 21)
-    if kind == 21:
+    """A fold along some dimensions; rarely of rows, a long one, an argmax, one of several arrays, or one in order."""
+    kind = body.source.integer(0, 27)
+    if kind >= 26:
         return _in_order(body)
-    if kind in (19, 20) and body.entry:
+    if kind >= 24 and body.entry:
         return _long(body)
-    if kind in (17, 18):
+    if kind >= 19:
+        return _of_rows(body)
+    if kind >= 17:
         return _argmax(body)
-    if kind in (15, 16):
+    if kind >= 15:
         return _several(body)
     v = body.operand(lambda v: v.smooth, DRAWN)
     return _reduced(body, v, body.source.choice(fold_ops(v.dtype, v.most)))
 
 
 def _reduced(body: Body, v: Value, fold: Op) -> Value:
-    over = tuple(d for d in range(len(v.dims)) if not body.source.chance(40))
+    return _folded(body, v, fold, tuple(d for d in range(len(v.dims)) if not body.source.chance(40)))
+
+
+def _folded(body: Body, v: Value, fold: Op, over: tuple[int, ...]) -> Value:
     left = tuple(n for d, n in enumerate(v.dims) if d not in over)
     count = math.prod(v.dims[d] for d in over)
     start = _start(body, fold, v.dtype)
     known = folded_known(fold, (v, start), count + 1)
     region = region_of(body, fold, v.dtype)
     return body.add(Op.REDUCE, [v, start], Shape(v.dtype, left), **known, dimensions=over, to_apply=region)
+
+
+ROWS = (65, 32, 33, 64, 130, 259)
+"""Elements of rows that are folded in several vectors at once, and what is left of them."""
+
+
+def _of_rows(body: Body) -> Value:
+    """A fold of rows that fill several vectors, along the last dimension."""
+    usual = [d for d in (DType.F32, DType.F64) if d in body.program.limits.dtypes]
+    dtype = body.source.choice([*(d for d in body.program.types if d in ORDERED), *usual] or [DType.F32])
+    dims = (*((body.source.choice((3, 1, 8)),) if body.source.chance(60) else ()), body.source.choice(ROWS))
+    v = body.of(dtype, dims, lambda v: v.smooth)
+    fold = body.source.choice(fold_ops(dtype, v.most))
+    return _folded(body, v, fold, (len(dims) - 1,))
 
 
 def _long(body: Body) -> Value:

@@ -6,6 +6,7 @@ Elementwise rows derive from the opset's table by family. What is never drawn st
 from __future__ import annotations
 
 from collections.abc import Callable
+from functools import cache
 
 from ...hlo.opcodes import Op
 from ...hlo.opset import OPSET
@@ -14,8 +15,9 @@ from . import control
 from .elementwise import CONVERT_RULES, TERNARY_RULES, binary, unary
 from .linear import LINEAR_RULES
 from .movement import MOVEMENT_RULES
-from .program import Body
+from .program import Body, Limits
 from .regions import REGION_RULES
+from .source import Source
 from .values import Value
 
 Rule = Callable[[Body, Op], Value | None]
@@ -45,7 +47,7 @@ WEIGHTS: dict[Family, int] = {
     Family.SHAPE: 18,
     Family.REGION: 14,
     Family.LINALG: 8,
-    Family.CONTROL: 12,
+    Family.CONTROL: 7,
     Family.RNG: 2,
     Family.ASYNC: 2,
     Family.COLLECTIVE: 2,
@@ -65,15 +67,31 @@ TRIES = 3
 
 
 def _one(body: Body) -> None:
-    ops = body.program.limits.ops
     for _ in range(TRIES):
-        op = body.source.choice(_ALL) if ops is None else body.source.choice(_of(ops))
-        if op in NESTING and body.depth <= 0:
-            continue
-        if GROW[op](body, op) is not None:
-            if body.source.chance(2):
-                control.tied(body)
+        if grow_op(body, _drawn(body.source, body.program.limits)):
             return
+
+
+def grow_op(body: Body, op: Op) -> bool:
+    """Add an instruction of an opcode, with what it needs. False: nothing fits it here."""
+    if (op in NESTING and body.depth <= 0) or GROW[op](body, op) is None:
+        return False
+    if body.source.chance(2):
+        control.tied(body)
+    return True
+
+
+def _drawn(source: Source, limits: Limits) -> Op:
+    """An opcode, by the weight of its family."""
+    if limits.ops is not None:
+        return source.choice(drawable(limits))
+    return source.choice(_MEMBERS[source.choice(_FAMILIES)])
+
+
+@cache
+def drawable(limits: Limits) -> tuple[Op, ...]:
+    """The opcodes that may be drawn by themselves."""
+    return tuple(op for op in GROW if limits.ops is None or op in limits.ops)
 
 
 NESTING = frozenset({Op.WHILE, Op.CONDITIONAL, Op.CALL, Op.FUSION, Op.ASYNC_START, Op.ASYNC_UPDATE})
@@ -113,19 +131,10 @@ GROW: dict[Op, Rule] = {
 }
 
 
-def _weighted() -> tuple[Op, ...]:
-    """Each opcode as often as its family's weight says, the families' shares kept; add comes first, as the simplest."""
-    families: dict[Family, list[Op]] = {}
-    for op in GROW:
-        families.setdefault(OPSET[op].family, []).append(op)
-    found = [Op.ADD]
-    for family, ops in families.items():
-        found += [ops[n % len(ops)] for n in range(max(len(ops), 10 * WEIGHTS[family]))]
-    return tuple(found)
+_FAMILIES = tuple(f for f in sorted(WEIGHTS, key=lambda f: f is not Family.BINARY) for _ in range(WEIGHTS[f]))
+"""Each family as often as its weight says; add, the simplest op, is the first of the first one."""
 
-
-_ALL = _weighted()
-
-
-def _of(ops: frozenset[Op]) -> tuple[Op, ...]:
-    return tuple(op for op in GROW if op in ops)
+_MEMBERS = {
+    family: tuple(op for op in sorted(GROW, key=lambda op: op is not Op.ADD) if OPSET[op].family is family)
+    for family in WEIGHTS
+}

@@ -28,6 +28,9 @@ NARROW = (
 DRAWN = (*FLOATS, D.PRED, *SIGNED, *UNSIGNED, *COMPLEX, *NARROW)
 """The element types of generated programs. Without s1, u1 and f8e8m0fnu, which the stacks convert only."""
 
+GROUPS = ((D.F32, D.F64), (D.BF16, D.F16), (D.PRED, *SIGNED, *UNSIGNED), COMPLEX, NARROW)
+"""All of these types, those together that stacks compute alike."""
+
 INDICES = (D.S32, D.S64, D.U32, D.U8, D.S8, D.S16, D.U64)
 
 TAME = 64.0

@@ -3,6 +3,7 @@
 from __future__ import annotations
 import __future__
 
+import ast
 import inspect
 import textwrap
 from collections.abc import Callable, Iterator, MutableMapping, Sequence
@@ -19,13 +20,15 @@ from ...hlo.opcodes import Op
 class Spot:
     """A value that a fault replaces: an attribute of a module of this package or, with a key, an item of that.
 
-    wrong: makes the wrong value from the right one.
+    wrong: makes the wrong value from the right one. needs: opcodes of which a module has one if the fault may show in
+    it; none: those that the key names, or any module.
     """
 
     module: str
     attribute: str
     wrong: Callable[[Any], Any]
     key: Any = None
+    needs: tuple[Op, ...] = ()
 
     @property
     def place(self) -> str:
@@ -76,20 +79,26 @@ class Edit:
         return lambda: setattr(function, "__code__", right)
 
     def _code(self, function: FunctionType) -> CodeType:
-        lines, first = inspect.getsourcelines(function)
-        text = textwrap.dedent("".join(lines))
+        text, first = source_of(function)
         if text.count(self.right) != 1:
             raise ValueError(
                 f"{self.module}.{self.function} holds {self.right!r} {text.count(self.right)} times, not once"
             )
-        whole = compile(
-            "\n" * (first - 1) + text.replace(self.right, self.wrong),
-            function.__code__.co_filename,
-            "exec",
-            flags=__future__.annotations.compiler_flag,
-        )
-        (code,) = (c for c in whole.co_consts if isinstance(c, CodeType) and c.co_name == function.__name__)
-        return code
+        return code_of(function, "\n" * (first - 1) + text.replace(self.right, self.wrong))
+
+
+def source_of(function: FunctionType) -> tuple[str, int]:
+    """(Its text, not indented; the number of its first line)."""
+    lines, first = inspect.getsourcelines(function)
+    return textwrap.dedent("".join(lines)), first
+
+
+def code_of(function: FunctionType, source: str | ast.Module) -> CodeType:
+    """The code of a function of the same name that a text or a syntax tree defines."""
+    flags = __future__.annotations.compiler_flag
+    whole: CodeType = compile(source, function.__code__.co_filename, "exec", flags=flags)
+    (code,) = (c for c in whole.co_consts if isinstance(c, CodeType) and c.co_name == function.__name__)
+    return code
 
 
 @dataclass(frozen=True)

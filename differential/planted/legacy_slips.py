@@ -94,7 +94,7 @@ LEGACY: tuple[Fault, ...] = (
         "an interior-padded array ends one element early",
         _LEGACY,
         ("pad",),
-        [Edit("legacy.shape", "_unpad", "I64((size - 1) * step + 1)", "I64((size - 1) * step)")],
+        [Edit("legacy.shape", "_unpad", "    end = (size - 1) * step + 1", "    end = (size - 1) * step")],
     ),
     Fault(
         "legacy-slice-start-clamped-early",

@@ -14,7 +14,7 @@ MLIR: tuple[Fault, ...] = (
         "compare LT of floats holds for NaN",
         _MLIR,
         ("compare",),
-        [Spot("mlir_emitters.elementwise", "ORDERED", lambda _: "ult", "LT")],
+        [Spot("mlir_emitters.elementwise", "ORDERED", lambda _: "ult", "LT", (Op.COMPARE, Op.SORT))],
     ),
     Fault(
         "mlir-remainder-as-signed",
@@ -296,7 +296,7 @@ MLIR: tuple[Fault, ...] = (
         "the last column of a product is not stored if it does not fill a vector",
         _MLIR,
         ("dot",),
-        [Edit("mlir_emitters.dot_tiled", "Matmul._mask", "lane < count", "lane < count - 1")],
+        [Edit("mlir_emitters.dot_tiled", "Matmul._store", "columns - v * lanes)", "columns - v * lanes - 1)")],
     ),
     Fault(
         "mlir-dot-of-preds-exclusive",

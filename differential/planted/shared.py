@@ -143,7 +143,7 @@ SHARED: tuple[Fault, ...] = (
         "algebra makes |x| of x times x",
         _BOTH,
         ("pass algebra",),
-        [Spot("passes.pipeline", "PASSES", _also(_absolute), "algebra")],
+        [Spot("passes.pipeline", "PASSES", _also(_absolute), "algebra", (Op.MULTIPLY,))],
         module("""
             p = f32[6] parameter(0)
             s = f32[6] sine(p)
@@ -157,7 +157,7 @@ SHARED: tuple[Fault, ...] = (
         "simplify moves the start of a slice to 0",
         _BOTH,
         ("pass simplify",),
-        [Spot("passes.pipeline", "PASSES", _also(_slice_from_the_start), "simplify")],
+        [Spot("passes.pipeline", "PASSES", _also(_slice_from_the_start), "simplify", (Op.SLICE,))],
         module("""
             p = f32[9] parameter(0)
             c = f32[9] cosine(p)
@@ -172,7 +172,7 @@ SHARED: tuple[Fault, ...] = (
         "cse takes comparisons of two directions for one",
         _BOTH,
         ("pass cse",),
-        [Spot("passes.cleanup.cse", "_key", _blind_to_attributes)],
+        [Spot("passes.cleanup.cse", "_key", _blind_to_attributes, needs=(Op.COMPARE,))],
         module("""
             p = s32[8] parameter(0)
             q = s32[8] parameter(1)
@@ -190,7 +190,7 @@ SHARED: tuple[Fault, ...] = (
         "a kernel that transposes takes over its operand's buffer",
         _BOTH,
         ("buffer reuse",),
-        [Spot("planning.inplace", "_reads_in_place", _anything)],
+        [Spot("planning.inplace", "_reads_in_place", _anything, needs=(Op.TRANSPOSE, Op.REVERSE))],
         module("""
             p = f32[6,6] parameter(0)
             q = f32[6,6] parameter(1)
@@ -206,7 +206,7 @@ SHARED: tuple[Fault, ...] = (
         "the last two thunks of a loop run in the other order",
         _BOTH,
         ("host program", "thunks"),
-        [Spot("thunks.lowering", "_FROM_STEP", _other_order, WhileStep)],
+        [Spot("thunks.lowering", "_FROM_STEP", _other_order, WhileStep, (Op.WHILE,))],
         module(_IN_LOOP, _LOOP),
     ),
     Fault(

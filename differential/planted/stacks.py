@@ -70,7 +70,7 @@ STACKS: tuple[Fault, ...] = (
         "nan",
         "maximum takes NaN for a small number",
         _LEGACY,
-        ("maximum",),
+        ("maximum", "reduce", "scatter"),
         [emitter_row("legacy", "elementwise", Op.MAXIMUM, real=lambda r, a, b: r.select(r.compare(">", a, b), a, b))],
         module("""
             p = f32[8] parameter(0)
@@ -88,7 +88,7 @@ STACKS: tuple[Fault, ...] = (
         "compare LT is LE",
         _LEGACY,
         ("compare",),
-        [Spot("legacy.elementwise", "COMPARISONS", lambda _: "<=", "LT")],
+        [Spot("legacy.elementwise", "COMPARISONS", lambda _: "<=", "LT", (Op.COMPARE, Op.SORT))],
         module("""
             p = s32[16] parameter(0)
             q = s32[16] parameter(1)
@@ -147,7 +147,7 @@ STACKS: tuple[Fault, ...] = (
         "nan",
         "minimum takes NaN for a large number",
         _MLIR,
-        ("minimum",),
+        ("minimum", "reduce", "scatter"),
         [emitter_row("mlir_emitters", "elementwise", Op.MINIMUM, floating=_smaller)],
         module("""
             p = f32[8] parameter(0)
@@ -225,7 +225,7 @@ STACKS: tuple[Fault, ...] = (
         "a reduction with a region of its own gives the element as accumulator",
         _MLIR,
         ("reduce",),
-        [Spot("mlir_emitters.reduce", "combine", _first_only)],
+        [Spot("mlir_emitters.reduce", "combine", _first_only, needs=(Op.REDUCE, Op.REDUCE_WINDOW))],
         module(
             """
             p = f32[4,9] parameter(0)

@@ -6,6 +6,7 @@ import pytest
 
 from ...cli.main import main
 from ...differential.planted.hunt import Caught, Hunter
+from ...differential.planted.reach import Reach, Reached
 from ...differential.planted.table import FAULTS
 
 CAUGHT, MISSED = "legacy-reverse-forgotten", "plan-alias-of-a-transpose"
@@ -46,6 +47,7 @@ def test_statuses_lines_and_going_on(asked, tmp_path, capsys):
     shown = " ".join(capsys.readouterr().out.split())
     assert "caught after 7 cases, 2 s; differ, blames legacy; culprit legacy: reverse of f32; 3 instructions" in shown
     assert "1 of 1 caught; blame is right in 1, bisect in 1; median of 3 instructions" in shown
+    assert (tmp_path / "p" / ".gitignore").read_text() == "*\n"
     assert main(["planted", "--faults", CAUGHT, "-o", folder]) == 2
     assert "--resume goes on with them" in capsys.readouterr().err
     assert main(["planted", "--faults", f"{CAUGHT},{MISSED}", "--resume", "-o", folder, "--json"]) == 1
@@ -54,6 +56,27 @@ def test_statuses_lines_and_going_on(asked, tmp_path, capsys):
     assert [row["caught"] for row in found["faults"]] == [True, False] and found["summary"]["caught"] == 1
     assert main(["planted", "--resume", "--faults", MISSED, "-o", folder]) == 1
     assert f"{MISSED} no 70 9" in " ".join(capsys.readouterr().out.split())
+
+
+def test_expectations_stand_in_a_table_the_rarest_first(monkeypatch, tmp_path, capsys):
+    def drawn(names, cases, *_):
+        rows = [Reached(CAUGHT, cases, 9, 4), Reached(MISSED, cases, 3)]
+        return Reach({row.name: row for row in rows}, cases, [17], 5.0)
+
+    monkeypatch.setattr("testbed.differential.planted.reach.measure", drawn)
+    monkeypatch.chdir(tmp_path)
+    arguments = ["planted", "--expect", "100", "--faults", f"{CAUGHT},{MISSED}", "--jobs", "2"]
+    assert main(arguments) == 1
+    lines = capsys.readouterr().out.splitlines()
+    assert [line.split() for line in lines if line.startswith(("legacy", "plan"))] == [
+        [MISSED, "100", "3", "0", "more"],
+        [CAUGHT, "100", "9", "4", "25"],
+    ]
+    assert "1.0 of 2 faults on average" in " ".join(" ".join(lines).split()) and not list(tmp_path.iterdir())
+    assert main([*arguments, "--json"]) == 1
+    found = json.loads(capsys.readouterr().out)
+    assert found["expected_caught"] == 1 and found["alarms"] == [17] and found["cases_per_second"] == 20
+    assert [row["expected"] for row in found["faults"]] == [None, 25]
 
 
 @pytest.mark.parametrize(

@@ -6,11 +6,11 @@ A chunk has work for tens of microseconds; here it may have one step, so that sm
 import ctypes
 from dataclasses import replace
 from pathlib import Path
+from random import Random
 
 import numpy as np
 import pytest
 from hypothesis import given, settings
-from hypothesis import strategies as st
 
 from ...backends.base import CompileOptions
 from ...backends.host.executable import HostExecutable
@@ -28,6 +28,7 @@ from ...thunks import KernelThunk
 from ...thunks.wire.container import unpack
 from ..generators.random_programs import Programs
 from ..support.check import disagreements
+from ..support.choices import CHOICES
 from ..support.corpus import sample
 from ..support.inputs import make_inputs
 from ..support.passes import agree
@@ -306,12 +307,12 @@ def test_which_loops_take_ranges(family: str, stack: str, monkeypatch):
     assert bool(split_kernels(executable)) == (stack in stacks.split())
 
 
-@given(st.integers(0, 2**32))
+@given(CHOICES)
 @settings(max_examples=settings().max_examples // 3)
-def test_random_programs(seed: int):
+def test_random_programs(choices: Random):
     kept, partition.CHUNK = partition.CHUNK, 1
     try:
-        programs = Programs(seed, size=8)
+        programs = Programs(choices, size=8)
         for stack in STACKS:
             executable = compiled(programs.module, stack)
             set_threads(1)

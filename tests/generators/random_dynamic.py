@@ -23,8 +23,9 @@ def braces(values: Iterable[int]) -> str:
 class RandomDynamic:
     """text: a module whose parameters have the shapes `parameters` and whose results are its last values."""
 
-    def __init__(self, seed: int, steps: int = 10):
-        self.random = random.Random(seed)
+    def __init__(self, choices: random.Random, steps: int = 10):
+        """choices: Hypothesis shrinks them (support/choices.py)."""
+        self.random = choices
         self.lines: list[str] = []
         self.values: list[Value] = []
         draw = self.random

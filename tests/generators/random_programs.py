@@ -21,15 +21,15 @@ BINARY = (Op.ADD, Op.SUBTRACT, Op.MULTIPLY, Op.MAXIMUM, Op.MINIMUM)
 
 
 class Programs:
-    """Generates one module from a seed: `module` holds it, `inputs` are inputs for it."""
+    """Generates one module from choices, which Hypothesis shrinks: `module` holds it, with `inputs`."""
 
-    def __init__(self, seed: int, size: int = 12, depth: int = 2):
-        self.random, self.number, self.computations = random.Random(seed), 0, []
+    def __init__(self, choices: random.Random, size: int = 12, depth: int = 2):
+        self.random, self.number, self.computations = choices, 0, []
         self.sum = self._binary_region(Op.ADD)
         shapes = [MATRIX] * self.random.randint(1, 3) + [COUNTER]
         entry = self.computation("main", shapes, size, depth, self.random.randint(1, 4), tupled=False)
-        self.module = Module(f"random_{seed}", tuple(self.computations), entry)
-        draw = np.random.default_rng(seed)
+        self.module = Module("random_program", tuple(self.computations), entry)
+        draw = np.random.default_rng(choices.randrange(2**16))
         self.inputs = [
             draw.uniform(-1, 1, s.dims).astype(np.float32) if s is MATRIX else np.int32(draw.integers(0, 4))
             for s in shapes
@@ -284,9 +284,8 @@ CONSTANTS_OF = {
 }
 
 
-def expression(seed: int, dtype: DType, size: int = 14) -> str:
+def expression(draw: random.Random, dtype: DType, size: int = 14) -> str:
     """The body of a template (algebra_template.py) of elementwise ops, selects and constants that rules look for."""
-    draw = random.Random(seed)
     kind = "float" if dtype.is_float else "int" if dtype.is_integer else "pred"
     values, tests, lines = ["x", "y"], ["p"], []
 

@@ -11,18 +11,18 @@ LOOP = "(s32[], f32[4], token[])"
 
 
 class World:
-    """Generates a module's text from a seed. Effects are named act, out, in, rng; pure instructions with control
-    dependencies are named pin.
+    """Generates a module's text from choices, which Hypothesis shrinks (support/choices.py). Effects are named act,
+    out, in, rng; pure instructions with control dependencies are named pin.
     """
 
-    def __init__(self, seed: int, size: int = 7, depth: int = 2):
-        self.random, self.number, self.computations = random.Random(seed), 0, []
+    def __init__(self, choices: random.Random, size: int = 7, depth: int = 2):
+        self.random, self.number, self.computations = choices, 0, []
         lines = ["x = f32[4] parameter(0)", "p = pred[] parameter(1)", "t = token[] after-all()"]
         body = _Body(self, lines, ["x"], "t")
         body.grow(size, depth)
         body.lines.append(f"ROOT r = (f32[4], f32[4]) tuple({body.values[-1]}, {body.value()})")
         entry = "ENTRY main {\n" + "\n".join(body.lines) + "\n}\n"
-        self.text = f"HloModule world_{seed}\n" + "".join(self.computations) + entry
+        self.text = "HloModule world\n" + "".join(self.computations) + entry
 
     def fresh(self, stem: str) -> str:
         self.number += 1

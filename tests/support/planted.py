@@ -17,7 +17,7 @@ def slow(text: str) -> str:
 
     def wrapped(found: re.Match) -> str:
         name, parameters, rest = found.groups()
-        names = [f"{p.split()[0]} {p.split()[-1]}" for p in parameters.split(", ")]
+        names = [f"{p.split()[0]} {p.split()[-1]}" for p in re.sub(r"\([^()]*\)", "", parameters).split(", ")]
         inner = f"{name}.inner"
         calls = f"  call void @{inner}({', '.join(names)})\n" * REPEATS
         outer = f"define void @{name}({parameters}){rest}{{\n{calls}  ret void\n}}\n\n"

@@ -1,0 +1,83 @@
+"""What a program is drawn for: one opcode, or two of which the second reads the first, as passes rewrite them.
+
+Ops drawn one by one meet as a given pair once in some ten thousand programs, and a group of types that few ops take as
+rarely. So half of all programs draw these without weights.
+"""
+
+from __future__ import annotations
+
+from functools import cache
+
+from ...hlo.opcodes import Op
+from ...hlo.opset import OPSET
+from ...hlo.opset_rows import Family
+from .program import Body, Limits
+from .source import Source
+from .table import drawable, grow_op
+from .values import Value
+
+ONE_PERCENT, PAIR_PERCENT = 25, 30
+"""Programs drawn for one opcode, and for a pair."""
+
+UNFOCUSED = frozenset({Family.RNG, Family.ASYNC, Family.COLLECTIVE})
+"""Families whose ops compute nothing of their own, or the same for all types."""
+
+MOVING = (Op.TRANSPOSE, Op.RESHAPE, Op.BROADCAST, Op.SLICE, Op.REVERSE, Op.PAD, Op.CONCATENATE)
+PLACED = (Op.DYNAMIC_SLICE, Op.DYNAMIC_UPDATE_SLICE, Op.GATHER, Op.SCATTER, Op.SORT)
+FOLDING = (Op.REDUCE, Op.REDUCE_WINDOW, Op.DOT, Op.CONVOLUTION)
+COMPUTING = (Op.NEGATE, Op.ABS, Op.ADD, Op.SUBTRACT, Op.MULTIPLY, Op.SELECT)
+BOUNDING = (Op.SIGN, Op.DIVIDE, Op.REMAINDER, Op.POWER, Op.MAXIMUM, Op.MINIMUM, Op.CLAMP)
+DECIDING = (Op.NOT, Op.COMPARE, Op.AND, Op.OR, Op.SELECT, Op.CONVERT)
+COMPLEX = (Op.COMPLEX, Op.REAL, Op.IMAG)
+
+READ_BY: tuple[tuple[int, tuple[Op, ...], tuple[Op, ...]], ...] = (
+    (4, MOVING, (*MOVING, *PLACED, *FOLDING)),
+    (4, COMPUTING, (*COMPUTING, *BOUNDING)),
+    (2, DECIDING, (*DECIDING, Op.XOR)),
+    (1, COMPLEX, COMPLEX),
+)
+"""(Weight, opcodes, those that read their results). Passes rewrite such pairs, or fuse them into one kernel."""
+
+Focus = tuple[Op, ...]
+"""Opcodes that a program has at least, of its main type; of two, the last one reads the first."""
+
+
+def draw_focus(source: Source, limits: Limits) -> Focus:
+    """What a program is drawn for; empty for one whose ops are all drawn by weight."""
+    kind = source.integer(0, 99)
+    pairs, single = _pairs(limits), _single(limits)
+    if pairs and kind >= 100 - PAIR_PERCENT:
+        return source.choice(source.choice(pairs))
+    return (source.choice(single),) if single and kind >= 100 - PAIR_PERCENT - ONE_PERCENT else ()
+
+
+@cache
+def _single(limits: Limits) -> tuple[Op, ...]:
+    return tuple(op for op in drawable(limits) if OPSET[op].family not in UNFOCUSED)
+
+
+@cache
+def _pairs(limits: Limits) -> tuple[tuple[Focus, ...], ...]:
+    """Pairs by their group, each group as often as its weight says."""
+    allowed = frozenset(drawable(limits))
+    groups = [
+        [tuple((a, b) for a in first for b in last if {a, b} <= allowed)] * weight for weight, first, last in READ_BY
+    ]
+    return tuple(pairs for group in groups for pairs in group if pairs)
+
+
+def grow_focus(body: Body, focus: Focus) -> None:
+    """Add the ops of a focus: the first of two once or twice, then on a new value of the same shape."""
+    made: list[Value] = []
+    for op in focus[:-1]:
+        for _ in range(body.source.choice((1, 2, 2))):
+            with body.source.part():
+                if made and made[0].instruction.operands:
+                    read = made[0].instruction.operands[0].shape
+                    body.fresh(read.dtype, read.dims)
+                if grow_op(body, op):
+                    made.append(body.values[-1])
+    body.preferred = made
+    with body.source.part():
+        grow_op(body, focus[-1])
+    body.preferred = []
