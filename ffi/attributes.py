@@ -31,6 +31,7 @@ _INTEGERS |= {(8, True): 6, (16, True): 7, (32, True): 8, (64, True): 9}
 
 _FLOATS = {32: (11, "<f"), 64: (12, "<d")}
 _STRING = re.compile(r'"(?:[^"\\]|\\.)*"')
+_COMMENT = re.compile(r"//[^\n]*")
 _COMPLEX_ARRAY = re.compile(r"([\w.$-]+|\"\")\s*=\s*(?:dense|sparse|dense_resource)\s*<[^=]*complex\s*<")
 _ARRAY = re.compile(r"([\w.$-]+|\"\")\s*=\s*array\s*<\s*(?!(?:i[0-9]+|f32|f64)\b)")
 _DIMS = re.compile(r"<\s*((?:[0-9]+\s*x\s*)+)")
@@ -80,7 +81,15 @@ TEXTS = 500
 
 
 def _check(text: str) -> None:
-    """Refuse arrays at which MLIR's Python ends the process, and those that do not fit into memory."""
+    """Refuse arrays at which MLIR's Python ends the process, and those that do not fit into memory; and a text that is
+    no dictionary, or goes on behind it: MLIR's Python ends the process at an odd character there.
+    """
+    rest = _behind(_COMMENT.sub("", text).strip())
+    if rest is None:
+        raise InputError("INTERNAL: Couldn't parse backend config into a dictionary attribute")
+    if rest:
+        what = f"INTERNAL: Couldn't parse backend config: found trailing characters: '{rest.split()[0]}'"
+        raise InputError(what, remedy="write {name = 1 : i32}")
     for pattern in (_COMPLEX_ARRAY, _ARRAY):
         found = pattern.search(text)
         if found is not None:
@@ -88,6 +97,16 @@ def _check(text: str) -> None:
     for dims in _DIMS.findall(text):
         if math.prod(map(int, re.findall(r"[0-9]+", dims))) > MOST_ELEMENTS:
             raise InputError(f"an attribute of more than {MOST_ELEMENTS:,} elements", remedy="pass it as an operand")
+
+
+def _behind(text: str) -> str | None:
+    """What stands behind the brace that closes a dictionary; None where none begins the text."""
+    depth = 0
+    for place, character in enumerate(text):
+        depth += (character == "{") - (character == "}")
+        if depth <= 0:
+            return text[place + 1 :].strip() if place else None
+    return "" if text.startswith("{") else None
 
 
 def _dictionary(given: Any) -> Attributes:

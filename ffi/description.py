@@ -13,8 +13,10 @@ from ..hlo.shapes import Shape
 from .attributes import Attributes, attributes_of
 from .registry import CallVersion
 
-CALL, SITE = ".ffi_call", ".ffi_site"
-"""Behind the symbol of a kernel: its description, and the word for the address of its call site's memory (sites.py)."""
+CALL, SITE, COPYING = ".ffi_call", ".ffi_site", ".ffi_copying"
+"""Behind the symbol of a kernel: its description; the word for the address of its call site (sites.py); and the
+function for calls with a frame of their own.
+"""
 
 
 @dataclass(frozen=True, slots=True)

@@ -1,13 +1,12 @@
 """Custom calls as kernels: one kernel request → LLVM IR text of a wrapper, the same for both stacks.
 
 The wrapper of a typed call puts the addresses of the buffers into a call frame, and calls through what the site names
-(sites.py). The frame is the site's own, or a copy on the stack: of small ones, and while another call uses the site's.
+(sites.py). The frame is the site's own for the first thread that calls, unless that is in a call there; else a copy.
 """
 
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
 
 from llvmlite import ir
 
@@ -19,8 +18,8 @@ from ..hlo.library.foreign import aliases, moved, scratch_bytes, wanted_shapes
 from ..hlo.shapes import Shape
 from ..planning.plan import KernelRequest
 from .abi import Buffer, CallFrame
-from .description import CALL, SITE, describe
-from .layout import FRAME, INVOKE, TAKEN, FrameLayout
+from .description import CALL, COPYING, SITE, describe
+from .layout import FRAME, INVOKE, OWNER, FrameLayout
 from .refusals import refusal
 from .registry import CallVersion
 
@@ -59,33 +58,18 @@ def _emit(frame: Frame) -> None:
     word = _global(frame, SITE, POINTER, None)
     operands, results = _operands(frame, i), _results(frame)
     site = frame.b.load(word, typ=POINTER, align=8)
-    block = None
     if CallVersion[description.version] is CallVersion.API_VERSION_TYPED_FFI:
-        block = _call_frame(frame, site, operands, results)
-        first, second = block.pointer, NULL
-    else:
-        made = _pointers(frame, results)
-        first, second = _pointers(frame, operands), made if i.shape.is_tuple else (*results, NULL)[0]
-    invoke = frame.b.load(frame.offset(site, INVOKE, 1), typ=POINTER, align=8)
-    frame.b.call(_Callee(invoke), [site, first, second])
-    if block is not None:
-        _give_back(frame, site, block)
+        _typed_call(frame, site, FrameLayout(len(operands), len(results)), [*operands, *results])
+        return
+    made = _pointers(frame, results)
+    second = made if i.shape.is_tuple else (*results, NULL)[0]
+    _invoke(frame.b, site, _pointers(frame, operands), second)
 
 
 def _global(frame: Frame, suffix: str, kind: ir.Type, value: object) -> ir.GlobalVariable:
     made = ir.GlobalVariable(frame.module, kind, frame.request.name + suffix)
     made.initializer, made.align = ir.Constant(kind, value), 8
     return made
-
-
-class _Callee:
-    """A function at an address, as llvmlite wants what it calls."""
-
-    function_type = ir.FunctionType(VOID, [POINTER] * 3)
-    calling_convention = ""
-
-    def __init__(self, pointer: ir.Value):
-        self.type, self.get_reference = pointer.type, pointer.get_reference
 
 
 def _operands(frame: Frame, i: Instruction) -> list[ir.Value]:
@@ -120,62 +104,91 @@ def _part(pointer: ir.Value, argument: int, shape: Shape) -> Part:
     return Part(pointer, argument, shape.dtype, shape.dims, shape.strides)
 
 
-FEW = 4
-"""Buffers up to which it is faster to copy a block than to take that of the site."""
+THREAD_POINTER = ("x86_64", "aarch64", "riscv64")
+"""Architectures on which a thread's number, the address of its control block, is in a register."""
 
 
-@dataclass(frozen=True, eq=False, slots=True)
-class _Block:
-    """The block of a call. taken: whether it is the site's, an i1; None: it never is."""
+def _typed_call(frame: Frame, site: ir.Value, layout: FrameLayout, buffers: Sequence[ir.Value]) -> None:
+    """A call with the frame of the site, which belongs to the first thread that calls, or with a copy.
 
-    pointer: ir.Value
-    taken: ir.Value | None = None
-
-
-def _call_frame(frame: Frame, site: ir.Value, operands: Sequence[ir.Value], results: Sequence[ir.Value]) -> _Block:
-    """A call frame with the addresses of the buffers: in the site, unless another call is there, or on the stack."""
-    layout = FrameLayout(len(operands), len(results))
-    block = _block(frame, site, layout)
-    for number, pointer in enumerate([*operands, *results]):
-        frame.b.store(pointer, frame.offset(block.pointer, layout.buffer(number) + Buffer.data.offset, 1), align=8)
-    return block
-
-
-def _block(frame: Frame, site: ir.Value, layout: FrameLayout) -> _Block:
-    own, b = frame.stack(layout.size), frame.b
-    if layout.operands + layout.results <= FEW:
-        _copy_block(frame, site, own, layout)
-        return _Block(own)
-    before = b.atomic_rmw("xchg", frame.offset(site, TAKEN, 1), I64(1), "acquire")
-    free = b.icmp_unsigned("==", before, I64(0))
-    with b.if_else(free) as (there, here):
-        with there:
-            shared, first = frame.offset(site, FRAME, 1), b.block
-            b.store(NULL, frame.offset(shared, CallFrame.future.offset, 1), align=8)
-        with here:
-            _copy_block(frame, site, own, layout)
-            second = b.block
-    block = b.phi(POINTER)
-    block.add_incoming(shared, first)
-    block.add_incoming(own, second)
-    return _Block(block, free)
+    The owner needs no atomic instruction, and nothing on its stack: what it calls last gives the frame back.
+    """
+    b, copied = frame.b, _copying(frame, layout)
+    if not _has_thread(frame):
+        b.call(copied, [site, *buffers])
+        return
+    thread, owner = _thread(frame.module, b), _at(b, site, OWNER)
+    is_mine = b.icmp_unsigned("==", b.load_atomic(owner, "monotonic", 8, typ=I64), thread)
+    with b.if_else(is_mine, likely=True) as (mine, others):
+        with mine:
+            busy = ir.instructions.StoreAtomicInstr(b.block, b.add(thread, I64(1)), owner, "monotonic", 8)
+            b._insert(busy)  # the builder's method asks for the type that a pointer points to
+            _fill(b, _at(b, site, FRAME), layout, buffers)
+            _invoke(b, site, _at(b, site, FRAME), thread)
+        with others:
+            b.call(copied, [site, *buffers])
 
 
-def _copy_block(frame: Frame, site: ir.Value, block: ir.Value, layout: FrameLayout) -> None:
-    """Copy the block of the site. Pointers into the site become pointers into the copy."""
+def _copying(frame: Frame, layout: FrameLayout) -> ir.Function:
+    """The function of calls with a copy of the site's frame. The first one makes its thread the owner of that."""
+    module = frame.module
+    made = ir.Function(module, ir.FunctionType(VOID, [POINTER] * (1 + layout.buffers)), frame.request.name + COPYING)
+    made.linkage = "internal"
+    made.attributes.add("noinline")
+    b = ir.IRBuilder(made.append_basic_block("entry"))
+    site, *buffers = made.args
+    block = b.alloca(ir.ArrayType(I8, layout.size))
+    block.align, block.type = 64, POINTER
+    if _has_thread(frame):
+        owner = _at(b, site, OWNER)
+        with b.if_then(b.icmp_unsigned("==", b.load_atomic(owner, "monotonic", 8, typ=I64), I64(0))):
+            b.cmpxchg(owner, I64(0), _thread(module, b), "monotonic", "monotonic")
     copy = frame.declare("llvm.memcpy.p0.p0.i64", VOID, [POINTER, POINTER, I64, ir.IntType(1)])
-    frame.b.call(copy, [block, frame.offset(site, FRAME, 1), I64(layout.size), ir.IntType(1)(0)])
-    frame.b.store(NULL, frame.offset(block, CallFrame.future.offset, 1), align=8)
+    b.call(copy, [block, _at(b, site, FRAME), I64(layout.size), ir.IntType(1)(0)])
+    b.store(NULL, _at(b, block, CallFrame.future.offset), align=8)
     for place, target in layout.places.items():
-        frame.b.store(frame.offset(block, target, 1), frame.offset(block, place, 1), align=8)
+        b.store(_at(b, block, target), _at(b, block, place), align=8)
+    _fill(b, block, layout, buffers)
+    _invoke(b, site, block, I64(0))
+    b.ret_void()
+    return made
 
 
-def _give_back(frame: Frame, site: ir.Value, block: _Block) -> None:
-    if block.taken is not None:
-        with frame.when(block.taken):
-            place = frame.offset(site, TAKEN, 1)
-            store = ir.instructions.StoreAtomicInstr(frame.b.block, I64(0), place, "release", 8)
-            frame.b._insert(store)  # the builder's method asks for the type that a pointer points to
+def _has_thread(frame: Frame) -> bool:
+    return str(frame.module.triple).partition("-")[0] in THREAD_POINTER
+
+
+def _thread(module: ir.Module, b: ir.IRBuilder) -> ir.Value:
+    """The thread pointer as a number."""
+    name = "llvm.thread.pointer.p0"
+    found = module.globals.get(name) or ir.Function(module, ir.FunctionType(POINTER, []), name)
+    return b.ptrtoint(b.call(found, []), I64)
+
+
+def _at(b: ir.IRBuilder, pointer: ir.Value, offset: int) -> ir.Value:
+    return b.gep(pointer, [I64(offset)], source_etype=I8)
+
+
+def _fill(b: ir.IRBuilder, block: ir.Value, layout: FrameLayout, buffers: Sequence[ir.Value]) -> None:
+    """Write the addresses of the buffers to a frame."""
+    for number, pointer in enumerate(buffers):
+        b.store(pointer, _at(b, block, layout.buffer(number) + Buffer.data.offset), align=8)
+
+
+def _invoke(b: ir.IRBuilder, site: ir.Value, first: ir.Value, second: ir.Value) -> None:
+    """Call the function that the site names."""
+    function = b.load(_at(b, site, INVOKE), typ=POINTER, align=8)
+    b.call(_Callee(function, second.type), [site, first, second])
+
+
+class _Callee:
+    """A function at an address, as llvmlite wants what it calls."""
+
+    calling_convention = ""
+
+    def __init__(self, pointer: ir.Value, last: ir.Type):
+        self.function_type = ir.FunctionType(VOID, [POINTER, POINTER, last])
+        self.type, self.get_reference = pointer.type, pointer.get_reference
 
 
 def _pointers(frame: Frame, values: Sequence[ir.Value]) -> ir.Value:

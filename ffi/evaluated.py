@@ -39,13 +39,15 @@ def call(i: Instruction, operands: Sequence[Any], _context: object = None) -> An
     first = {n: sum(1 for o in i.operands[:n] for _ in o.shape.leaves()) for n in range(len(i.operands))}
     for row, leaf in aliases(i).items():
         results[leaf] = held[first[row]] = _Memory(results[leaf].shape, given[first[row]])
-    run = Run(lambda *_: None, 0)
-    with running(run):
-        site.begin()
-        _invoke(site, [m.address for m in held], [m.address for m in results], i.shape.is_tuple)
-    run.end()
-    if run.error is not None:
-        raise run.error
+    run = Run(lambda *_: None)
+    try:
+        with running(run):
+            site.begin()
+            if run.error is None:
+                _invoke(site, [m.address for m in held], [m.address for m in results], i.shape.is_tuple)
+    finally:
+        run.end()
+    run.raise_error()
     return _nested(i.shape, iter([m.logical for m in results]))
 
 

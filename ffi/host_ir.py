@@ -7,6 +7,7 @@ functions in Python (api.py): for failures, futures that are not completed yet, 
 from __future__ import annotations
 
 from .host_context_ir import CONTEXT_IR
+from .layout import OWNER
 
 PYTHON = ("failed", "wait", "state_get", "context_get")
 """The functions of that table, in order."""
@@ -170,7 +171,7 @@ define void @XlaCustomCallStatusSetFailure(ptr %status, ptr %text, i64 %size) {
 """
 
 _TYPED = """
-define void @testbed_ffi_typed(ptr %site, ptr %frame, ptr %unused) {personality}{{
+define void @testbed_ffi_typed(ptr %site, ptr %frame, i64 %owner) {personality}{{
   %at.handler = getelementptr i8, ptr %site, i64 8
   %handler = load ptr, ptr %at.handler
   %given = {call} ptr %handler(ptr %frame){labels}
@@ -184,7 +185,7 @@ look:
   %second = ptrtoint ptr %future to i64
   %any = or i64 %first, %second
   %plain = icmp eq i64 %any, 0
-  br i1 %plain, label %end, label %more
+  br i1 %plain, label %end, label %more, !prof !0
 more:
   %is.error = icmp ne ptr %error, null
   br i1 %is.error, label %bad, label %wait
@@ -194,10 +195,18 @@ bad:
 later:
   %is.future = icmp ne ptr %future, null
   br i1 %is.future, label %wait, label %end
-wait:
+wait: ; the frame may serve the next call
+  store ptr null, ptr %at.future
   call void @awaited(ptr %site, ptr %future)
   br label %end
 end:
+  %is.owned = icmp ne i64 %owner, 0
+  br i1 %is.owned, label %give, label %leave, !prof !0
+give:
+  %at.owner = getelementptr i8, ptr %site, i64 {place}
+  store atomic i64 %owner, ptr %at.owner monotonic, align 8
+  br label %leave
+leave:
   ret void
 {pad}}}
 """
@@ -290,7 +299,7 @@ def host_ir(exceptions: bool) -> str:
     parts = [_COMMON, CONTEXT_IR, _EXCEPTIONS if exceptions else ""]
     parts.append(_CALL.format(**words | ({"pad": _PAD.format(end=returning)} if exceptions else {})))
     pad = {"pad": _PAD.format(end="br label %look")} if exceptions else {}
-    parts.append(_TYPED.format(thrown=", [ %what, %thrown ]" if exceptions else "", **words | pad))
+    parts.append(_TYPED.format(place=OWNER, thrown=", [ %what, %thrown ]" if exceptions else "", **words | pad))
     pad = {"pad": _PAD.format(end=storing)} if exceptions else {}
     parts += [_OLD.format(name=n, arguments=a, **words | pad) for n, a in OLD.items()]
-    return "".join(parts)
+    return "".join([*parts, '!0 = !{!"branch_weights", i32 1000, i32 1}\n'])

@@ -1,4 +1,4 @@
-"""Where things lie in the memory of a call site, and in the block that a call copies from it to the stack."""
+"""Where things lie in the memory of a call site, and in the block that a call may copy from it."""
 
 from __future__ import annotations
 
@@ -7,9 +7,10 @@ from dataclasses import dataclass
 
 from .abi import Buffer, CallFrame
 
-INVOKE, HANDLER, IDENTITY, STATE, STATE_TYPE, OPAQUE, OPAQUE_SIZE, TAKEN = range(0, 64, 8)
+INVOKE, HANDLER, IDENTITY, STATE, STATE_TYPE, OPAQUE, OPAQUE_SIZE, OWNER = range(0, 64, 8)
 """Offsets of words of a call site: the function that calls the handler, the handler, the number of the site, its state
-and the type of that, the bytes that older versions get, and whether a call uses the block of the site itself.
+and the type of that, the bytes that older versions get, and which thread uses the block of the site itself: its thread
+pointer, 1 more while it is in a call; 0 before the first.
 """
 
 FRAME = 64
@@ -38,14 +39,18 @@ class FrameLayout:
         return self.rets + _WORD * self.results + ctypes.sizeof(Buffer) * number
 
     @property
+    def buffers(self) -> int:
+        return self.operands + self.results
+
+    @property
     def size(self) -> int:
-        return self.buffer(self.operands + self.results)
+        return self.buffer(self.buffers)
 
     @property
     def places(self) -> dict[int, int]:
         """Offset of a pointer within the block → the offset that it points to."""
         args, rets = CallFrame.args.offset + _ARGS, CallFrame.rets.offset + _ARGS
-        numbers = range(self.operands + self.results)
+        numbers = range(self.buffers)
         return {args: self.args, rets: self.rets} | {self.args + _WORD * n: self.buffer(n) for n in numbers}
 
 

@@ -24,7 +24,7 @@ from .abi import (
     Stage,
 )
 from .api import SITES, error_of, native, take_error, wait
-from .calls import CallError, Run, current, running
+from .calls import CallError, F, Run, Runs, carried, current, key, running
 from .description import CALL, SITE, Description
 from .layout import FRAME, HANDLER, IDENTITY, INVOKE, OPAQUE, OPAQUE_SIZE, STATE, STATE_TYPE, FrameLayout
 from .memory import Memory
@@ -221,6 +221,24 @@ class Sites:
             self.sites.append(site)
         self._beginning = [s for s in self.sites if s.handler.prepare or s.handler.initialize]
 
+    @property
+    def begins(self) -> bool:
+        """Whether any has stages that are called before each run."""
+        return bool(self._beginning)
+
+    @property
+    def key(self) -> int:
+        """The key under which a thread keeps the address of a run's block."""
+        return key()
+
+    def runs(self, stop: Callable[..., object]) -> Runs:
+        """What the runs of a context are to handlers, where native code begins and ends them."""
+        return Runs(stop)
+
+    def carried(self, function: F) -> F:
+        """A function for another thread, whose runs begin with the options and the user data of this one."""
+        return carried(function)
+
     def run(self, go: Callable[[], object], stop: Callable[..., object], device: int) -> None:
         """Run a program with these call sites. stop: lets it end, or go on if called with False. Raises CallError."""
         run = Run(stop, device)
@@ -235,6 +253,4 @@ class Sites:
                 raise
         finally:
             run.end()
-        if run.error is not None:
-            stop(False)
-            raise run.error
+        run.raise_error()

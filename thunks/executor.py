@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import ctypes
 import functools
-from collections.abc import Callable, Collection
+from collections.abc import Callable, Collection, Container
 
 from ..codegen.cache import ObjectCache
 from ..hlo.later import np
@@ -45,7 +45,7 @@ class Executor:
 
     resolve: symbol → address. variable: allocations whose addresses change between runs. flush_subnormals: kernels
     treat subnormals as zero. most_events: events that a frame keeps. program: what runs the thunks where nobody
-    observes them; None: the runner does.
+    observes them; None: the runner does. handlers: symbols of kernels that call handlers.
     """
 
     def __init__(
@@ -57,8 +57,9 @@ class Executor:
         flush_subnormals: bool = True,
         most_events: int = MOST_EVENTS,
         program: HostProgram | None = None,
+        handlers: Container[str] = (),
     ):
-        self.root, self.program = root, program
+        self.root, self.program, self._handlers = root, program, handlers
         self.variable = frozenset(variable)
         self._resolve, self._cache, self._flush = resolve, cache, flush_subnormals
         self._most_events = most_events
@@ -83,7 +84,7 @@ class Executor:
         return self._build(observed=False)
 
     def _build(self, observed: bool) -> Table:
-        return build_table(self.root, self._resolve, self.runner, observed)
+        return build_table(self.root, self._resolve, self.runner, observed, self._handlers)
 
     def frame(self, bases: np.ndarray, observer: Observer | None = None) -> Frame | HostFrame:
         """A frame on allocations. bases: their addresses (uint64), by index. observer: called for each thunk."""
@@ -185,7 +186,9 @@ class Frame:
         def leave(loop: Round) -> None:
             words[node.descriptor] = self._place(loop.left + 2)
 
-        return paced(Native(words, functools.partial(self._run, address), restart, leave), node.rounds)
+        return paced(
+            Native(words, functools.partial(self._run, address), restart, leave), node.rounds, [1] * len(node.rounds)
+        )
 
     def _digest(self, written: Collection[tuple[int, int]]) -> bytes:
         return digest_of(self._words, written)

@@ -15,7 +15,7 @@ the loop of this number: so a pause leaves all loops around it, and resuming ent
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Container, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, field
 from hashlib import blake2b
@@ -89,15 +89,20 @@ class HostModule:
 
 
 def host_module(
-    root: SequentialThunk, flushing: str | None = None, seconds: Mapping[str, float] | None = None
+    root: SequentialThunk,
+    flushing: str | None = None,
+    seconds: Mapping[str, float] | None = None,
+    handlers: Container[str] = (),
 ) -> HostModule:
     """The host program of thunks. flushing: an architecture of FLUSHING whose subnormals are flushed during the run.
 
     seconds: an upper estimate of a kernel's run time by symbol, for kernels that may run without a look at STOP between
-    them.
+    them. handlers: symbols of kernels that call handlers; they change no line.
     """
-    loops = _loops(root)
-    writer = _Writer(seconds=seconds or {}, pausable=loops > 0, device=LEFT + loops, meetings=numbers_of(root))
+    loops, meetings = _loops(root), numbers_of(root)
+    writer = _Writer(
+        seconds=seconds or {}, pausable=loops > 0, device=LEFT + loops, meetings=meetings, handlers=handlers
+    )
     entry = ENTRY if flushing is None else f"{ENTRY}_steps"
     with writer.function(entry, internal=flushing is not None):
         writer.bases(root)
@@ -130,6 +135,7 @@ class _Writer(Steps):
 
     seconds: Mapping[str, float]
     pausable: bool
+    handlers: Container[str]
     loops: list[HostLoop | None] = field(default_factory=list)  # None: not complete
     around: list[int] = field(default_factory=list)
     light: bool = False
@@ -274,7 +280,9 @@ class _Writer(Steps):
         self.pausable, self.light = before, False
         self.around.pop()
         written = tuple(dict.fromkeys(use.slice for use in thunk.uses if use.access is Access.WRITE))
-        self.loops[number - 1] = HostLoop(outer, written, most_rounds(thunk), settles(thunk))
+        self.loops[number - 1] = HostLoop(
+            outer, written, most_rounds(thunk, self.handlers), settles(thunk, self.handlers)
+        )
 
     def iterations(self, thunk: WhileThunk, number: int, here: str, inside: str) -> str:
         """The scf.while. here: it resumes at this loop; inside: at one in its body. Returns the iterations left."""

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import ctypes
-from collections.abc import Callable, Collection
+from collections.abc import Callable, Collection, Container
 from dataclasses import dataclass, replace
 
 from ..codegen.cache import ObjectCache
@@ -17,15 +17,18 @@ from .kinds import SequentialThunk
 from .rounds import Native, Round, paced
 
 
-def host_program_of(root: SequentialThunk, code: LoadedCode, cache: ObjectCache | None) -> HostProgram | None:
+def host_program_of(
+    root: SequentialThunk, code: LoadedCode, cache: ObjectCache | None, handlers: Container[str] = ()
+) -> HostProgram | None:
     """The host program of thunks, if it is in the code and has the control words of this version.
 
-    None, too, if the one in the code is of other thunks: what the thunks say is what runs.
+    None, too, if the one in the code is of other thunks: what the thunks say is what runs. handlers: symbols of kernels
+    that call handlers.
     """
     if VERSION not in code.addresses:
         return None
     made_of = ctypes.c_int64.from_address(code.address(VERSION)).value
-    module = host_module(root)
+    module = host_module(root, handlers=handlers)
     return HostProgram(module, code, cache) if made_of in (0, module.digest) else None
 
 
@@ -51,6 +54,7 @@ class HostFrame:
     """The memory of a run's control flow. It serves one run at a time.
 
     bases, control: the arguments of the native function. events: what profile thunks note; None if there are none.
+    limits: iterations of each loop at a time, as they were found to take LOOP_SECONDS.
     """
 
     def __init__(self, program: HostProgram, bases: np.ndarray, variable: Collection[int], most_events: int):
@@ -79,7 +83,10 @@ class HostFrame:
         self.rounds = _rounds(program.module)
         self.address: int = self.control.ctypes.data
         self._native = self._make_native()
-        self.run: Callable[[], object] = paced(self._native, self.rounds) if self.rounds else self._native.run
+        self.limits = [1] * len(self.rounds)
+        self.run: Callable[[], object] = self._native.run
+        if self.rounds:
+            self.run = paced(self._native, self.rounds, self.limits)
 
     def go_on(self, status: int) -> None:
         """Run to the end from where the native function returned a positive status."""
@@ -88,7 +95,7 @@ class HostFrame:
         def run() -> int:
             return pending.pop() if pending else self._native.run()
 
-        paced(replace(self._native, run=run, restart=lambda: None), self.rounds)()
+        paced(replace(self._native, run=run, restart=lambda: None), self.rounds, self.limits)()
 
     def rebind(self, bases: np.ndarray) -> None:
         """Read the addresses of the variable allocations again."""

@@ -8,7 +8,7 @@ of the runner; the descriptor; the number of places in the table; per place its 
 from __future__ import annotations
 
 import threading
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 
 from ..codegen.load import LoadedCode, load
@@ -26,7 +26,10 @@ class NativeRun:
     """function: an address; control: its argument. keep: what it uses.
 
     loops: words of control with the iterations left until the function returns a positive status; before a run they are
-    set, and the word `position` is 0. resume(status) then runs to the end.
+    set, and the word `position` is 0. resume(status) then runs to the end. limits: as many iterations of each loop as a
+    resumed run made at a time.
+
+    stop: lets the run end before its next kernel; called with False, lets runs go on again.
 
     events: what profile thunks note, one run behind the other; None if there are none.
     """
@@ -34,10 +37,12 @@ class NativeRun:
     function: int
     control: np.ndarray
     keep: tuple[object, ...]
+    stop: Callable[..., None]
     loops: range = range(0)
     position: int = 0
     resume: Callable[[int], None] | None = None
     events: EventBuffer | None = None
+    limits: Sequence[int] = ()
 
 
 def runs_natively(executor: Executor) -> bool:
@@ -64,7 +69,7 @@ def native_run(executor: Executor, bases: np.ndarray) -> NativeRun:
         words += [frame.address + 8 * place.word, place.allocation, place.offset]
     code = _code()
     return NativeRun(
-        code.address("testbed_run_patched"), np.array(words, np.uint64), (code, frame), events=frame.events
+        code.address("testbed_run_patched"), np.array(words, np.uint64), (code, frame), frame.stop, events=frame.events
     )
 
 
@@ -74,7 +79,9 @@ def _compiled_run(frame: HostFrame, bases: np.ndarray) -> NativeRun:
         frame.go_on(status)
 
     loops = range(LEFT, LEFT + len(frame.rounds))
-    return NativeRun(frame.program.address, frame.control, (frame,), loops, POSITION, resume, frame.events)
+    return NativeRun(
+        frame.program.address, frame.control, (frame,), frame.stop, loops, POSITION, resume, frame.events, frame.limits
+    )
 
 
 _LOCK = threading.Lock()

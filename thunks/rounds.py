@@ -5,18 +5,19 @@ from __future__ import annotations
 import ctypes
 import hashlib
 import time
-from collections.abc import Callable, Collection, Sequence
+from collections.abc import Callable, Collection, Container, Iterator, Sequence
 from dataclasses import dataclass
+from itertools import chain
 
 from ..hlo.later import np
-from .kinds import ConditionalThunk, Meeting, WhileThunk
+from .kinds import ConditionalThunk, KernelThunk, Meeting, Thunk, WhileThunk
 
 LOOP_SECONDS = 0.02
 """Target time in seconds that a loop's iterations take before Python handles signals."""
 
 MOST_ROUNDS, MOST_STEADY_ROUNDS = 1 << 12, 1 << 16
 """Upper limits of iterations per native call: large enough to amortise the return to Python, small enough that Ctrl-C
-works in a loop whose iterations get slower. Those of a steady loop, without a conditional in it, hardly do.
+works in a loop whose iterations get slower. Those of a steady loop, without a conditional or a handler, hardly do.
 """
 
 WATCHED_FROM = 64
@@ -38,14 +39,25 @@ class Round:
     settles: bool = True
 
 
-def most_rounds(loop: WhileThunk) -> int:
-    steady = not any(isinstance(t, ConditionalThunk) for part in (loop.condition, loop.body) for t in part.walk())
+def most_rounds(loop: WhileThunk, handlers: Container[str] = ()) -> int:
+    steady = not any(isinstance(t, ConditionalThunk) or _handles(t, handlers) for t in _inside(loop))
     return MOST_STEADY_ROUNDS if steady else MOST_ROUNDS
 
 
-def settles(loop: WhileThunk) -> bool:
-    """Whether what an iteration does depends on memory only, not on other devices or a host."""
-    return not any(isinstance(t, Meeting) for part in (loop.condition, loop.body) for t in part.walk())
+def settles(loop: WhileThunk, handlers: Container[str] = ()) -> bool:
+    """Whether what an iteration does depends on memory only, not on other devices, a host or the state of a handler.
+
+    handlers: symbols of the kernels that call handlers.
+    """
+    return not any(isinstance(t, Meeting) or _handles(t, handlers) for t in _inside(loop))
+
+
+def _inside(loop: WhileThunk) -> Iterator[Thunk]:
+    return chain(loop.condition.walk(), loop.body.walk())
+
+
+def _handles(thunk: Thunk, handlers: Container[str]) -> bool:
+    return isinstance(thunk, KernelThunk) and thunk.symbol in handlers
 
 
 @dataclass(frozen=True, slots=True)
@@ -61,14 +73,13 @@ class Native:
     leave: Callable[[Round], None]
 
 
-def paced(native: Native, rounds: Sequence[Round]) -> Callable[[], int]:
+def paced(native: Native, rounds: Sequence[Round], limits: list[int]) -> Callable[[], int]:
     """A function that runs native code to its end, each loop at most as many rounds at a time as should take
-    LOOP_SECONDS, and returns the last status.
+    LOOP_SECONDS, and returns the last status. limits: these numbers, at first 1 a loop, which it changes.
 
     The estimate comes from the time since the loop's last limit was set, which includes the loops inside it.
     """
     words, run, clock, seen = native.words, native.run, time.perf_counter, [r.left for r in rounds]
-    limits = [1] * len(seen)
 
     def looping() -> int:
         native.restart()  # an interrupted run leaves other values there

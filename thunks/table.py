@@ -6,7 +6,7 @@ arguments or a `Jump`; `runner.py` describes the rest. With an observer, control
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Container, Iterable, Mapping
 from dataclasses import dataclass, field
 
 from ..planning.allocation import BufferSlice
@@ -112,12 +112,19 @@ class Table:
     root: Node
 
 
-def build_table(root: SequentialThunk, resolve: Callable[[str], int], runner: Runner, observed: bool = False) -> Table:
+def build_table(
+    root: SequentialThunk,
+    resolve: Callable[[str], int],
+    runner: Runner,
+    observed: bool = False,
+    handlers: Container[str] = (),
+) -> Table:
     """Build the table of a program. resolve: symbol → address.
 
-    observed: make one descriptor per kernel or copy, so that an observer sees every thunk.
+    observed: make one descriptor per kernel or copy, so that an observer sees every thunk. handlers: symbols of kernels
+    that call handlers.
     """
-    builder = _Builder(resolve, runner, numbers_of(root))
+    builder = _Builder(resolve, runner, numbers_of(root), handlers)
     node = builder.seen(root) if observed else builder.run([root])
     return Table(
         tuple(builder.words),
@@ -134,6 +141,7 @@ class _Builder:
     resolve: Callable[[str], int]
     runner: Runner
     meetings: Mapping[Thunk, int]
+    handlers: Container[str] = ()
     words: list[int] = field(default_factory=lambda: [0] * FIRST)
     references: list[Reference] = field(default_factory=list)
     internal: list[int] = field(default_factory=list)
@@ -150,7 +158,9 @@ class _Builder:
                 return nodes[0] if len(nodes) == 1 else InOrder(nodes)
             case WhileThunk():
                 condition, body = self.seen(thunk.condition), self.seen(thunk.body)
-                node: Node = Loop(condition, body, self.cell(thunk.predicate), self.written(thunk), settles(thunk))
+                node: Node = Loop(
+                    condition, body, self.cell(thunk.predicate), self.written(thunk), settles(thunk, self.handlers)
+                )
             case ConditionalThunk():
                 branches = tuple(map(self.seen, thunk.branches))
                 node = Branch(self.cell(thunk.selector), thunk.selector_is_pred, branches)
@@ -238,7 +248,9 @@ class _Builder:
         self.around.pop()
         self.control(Jump.JUMP)
         behind = self.target()
-        self.rounds[number] = Round(left, outer, self.written(thunk), most_rounds(thunk), settles(thunk))
+        self.rounds[number] = Round(
+            left, outer, self.written(thunk), most_rounds(thunk, self.handlers), settles(thunk, self.handlers)
+        )
         self.land(behind)
 
     def written(self, thunk: WhileThunk) -> tuple[tuple[int, int], ...]:

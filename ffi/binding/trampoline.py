@@ -14,6 +14,7 @@ from ...codegen.load import LoadedCode, load
 from ...codegen.runtime import runtime_object
 from ..abi import HANDLER, Stage
 from .frames import Notes
+from .loops_ir import NOTE_WORDS, VIEW_WORDS
 from .trampoline_ir import (
     HEADER,
     PROBES,
@@ -23,7 +24,6 @@ from .trampoline_ir import (
     SLOT_WORDS,
     SLOTS,
     STUBS,
-    VIEW_WORDS,
     trampoline_ir,
 )
 
@@ -193,9 +193,9 @@ def form(array: np.ndarray) -> tuple[object, ...]:
 def _words(known: Known, frame: int) -> tuple[dict[str, int], list[Any]]:
     """The words of a slot, and the memory that they point to."""
     buffers: list[Any] = [ctypes.create_string_buffer(data, len(data)) for _, data in known.notes]
-    notes = (ctypes.c_uint64 * max(3 * len(buffers), 1))()
+    notes = (ctypes.c_uint64 * max(NOTE_WORDS * len(buffers), 1))()
     for n, ((address, data), buffer) in enumerate(zip(known.notes, buffers)):
-        notes[3 * n : 3 * n + 3] = [address, len(data), ctypes.addressof(buffer)]
+        notes[NOTE_WORDS * n : NOTE_WORDS * (n + 1)] = [address, len(data), ctypes.addressof(buffer)]
     views = (ctypes.c_uint64 * max(VIEW_WORDS * len(known.views), 1))()
     for n, (address, array) in enumerate(known.views):
         flags = ctypes.c_uint32.from_address(id(array) + _FLAGS).value

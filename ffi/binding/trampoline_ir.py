@@ -10,6 +10,8 @@ A slot is used by one call at a time (`busy`), so that threads never share a vie
 
 from __future__ import annotations
 
+from .loops_ir import LOOPS_IR
+
 STUBS = 32
 """Functions in one copy of this code."""
 
@@ -29,7 +31,6 @@ SLOT = {
 
 HEADER = 16
 SLOT_WORDS = 32
-VIEW_WORDS = 8
 RECORD = {"slow": 0, "slots": 1, "stage": 2}
 RECORD_WORDS = 4
 
@@ -50,7 +51,6 @@ declare ptr @PyLong_AsVoidPtr(ptr)
 declare ptr @PyErr_Occurred()
 declare void @PyErr_WriteUnraisable(ptr)
 declare void @Py_DecRef(ptr)
-declare i32 @memcmp(ptr, ptr, i64)
 """
 
 _CALL = """
@@ -108,181 +108,6 @@ define internal ptr @failure(ptr %frame, ptr %message) {
   %create = load ptr, ptr %create.at, align 8
   %error = call ptr %create(ptr %args)
   ret ptr %error
-}
-
-define internal i1 @same_bytes(ptr %notes, i64 %count) {
-entry:
-  %none = icmp eq i64 %count, 0
-  br i1 %none, label %yes, label %loop
-loop:
-  %i = phi i64 [ 0, %entry ], [ %next, %following ]
-  %offset = mul i64 %i, 24
-  %note = getelementptr i8, ptr %notes, i64 %offset
-  %address = load ptr, ptr %note, align 8
-  %size.at = getelementptr i8, ptr %note, i64 8
-  %size = load i64, ptr %size.at, align 8
-  %expected.at = getelementptr i8, ptr %note, i64 16
-  %expected = load ptr, ptr %expected.at, align 8
-  switch i64 %size, label %long [ i64 4, label %four
-                                  i64 8, label %eight ]
-four:
-  %a4 = load i32, ptr %address, align 1
-  %b4 = load i32, ptr %expected, align 1
-  %same4 = icmp eq i32 %a4, %b4
-  br i1 %same4, label %following, label %no
-eight:
-  %a8 = load i64, ptr %address, align 1
-  %b8 = load i64, ptr %expected, align 1
-  %same8 = icmp eq i64 %a8, %b8
-  br i1 %same8, label %following, label %no
-long:
-  %order = call i32 @memcmp(ptr %address, ptr %expected, i64 %size)
-  %same = icmp eq i32 %order, 0
-  br i1 %same, label %following, label %no
-following:
-  %next = add i64 %i, 1
-  %more = icmp ult i64 %next, %count
-  br i1 %more, label %loop, label %yes
-yes:
-  ret i1 true
-no:
-  ret i1 false
-}
-
-; Point the views at the buffers of this call, unless a view is no longer what it was (x.shape = … changes it in place).
-; A view: buffer, array, alignment - 1, reference count, rank, dtype, flags, the array's dimensions and strides.
-define internal i1 @point(ptr %views, i64 %count) {
-entry:
-  %none = icmp eq i64 %count, 0
-  br i1 %none, label %yes, label %loop
-loop:
-  %i = phi i64 [ 0, %entry ], [ %next, %set ]
-  %offset = mul i64 %i, VIEW_BYTES
-  %view = getelementptr i8, ptr %views, i64 %offset
-  %buffer = load ptr, ptr %view, align 8
-  %array.at = getelementptr i8, ptr %view, i64 8
-  %array = load ptr, ptr %array.at, align 8
-  %mask.at = getelementptr i8, ptr %view, i64 16
-  %mask = load i64, ptr %mask.at, align 8
-  %data.at = getelementptr i8, ptr %buffer, i64 24
-  %data = load i64, ptr %data.at, align 8
-  %null = icmp eq i64 %data, 0
-  %low = and i64 %data, %mask
-  %skew = icmp ne i64 %low, 0
-  %rank.at = getelementptr i8, ptr %array, i64 24
-  %rank = load i32, ptr %rank.at, align 8
-  %rank.was.at = getelementptr i8, ptr %view, i64 32
-  %rank.was = load i32, ptr %rank.was.at, align 8
-  %other.rank = icmp ne i32 %rank, %rank.was
-  %dtype.at = getelementptr i8, ptr %array, i64 56
-  %dtype = load i64, ptr %dtype.at, align 8
-  %dtype.was.at = getelementptr i8, ptr %view, i64 40
-  %dtype.was = load i64, ptr %dtype.was.at, align 8
-  %other.dtype = icmp ne i64 %dtype, %dtype.was
-  %flags.at = getelementptr i8, ptr %array, i64 64
-  %flags = load i32, ptr %flags.at, align 8
-  %flags.was.at = getelementptr i8, ptr %view, i64 48
-  %flags.was = load i32, ptr %flags.was.at, align 8
-  %other.flags = icmp ne i32 %flags, %flags.was
-  %b1 = or i1 %null, %skew
-  %b2 = or i1 %b1, %other.rank
-  %b3 = or i1 %b2, %other.dtype
-  %bad = or i1 %b3, %other.flags
-  br i1 %bad, label %no, label %shapes
-shapes:
-  %words = zext i32 %rank to i64
-  %bytes = mul i64 %words, 8
-  %shape.was.at = getelementptr i8, ptr %view, i64 56
-  %shape.was = load ptr, ptr %shape.was.at, align 8
-  %dims.at = getelementptr i8, ptr %array, i64 32
-  %dims = load ptr, ptr %dims.at, align 8
-  %same.dims = call i1 @same_words(ptr %dims, ptr %shape.was, i64 %words)
-  br i1 %same.dims, label %strides, label %no
-strides:
-  %strides.at = getelementptr i8, ptr %array, i64 40
-  %steps = load ptr, ptr %strides.at, align 8
-  %steps.was = getelementptr i8, ptr %shape.was, i64 %bytes
-  %same.steps = call i1 @same_words(ptr %steps, ptr %steps.was, i64 %words)
-  br i1 %same.steps, label %set, label %no
-set:
-  %pointer = getelementptr i8, ptr %array, i64 16
-  store i64 %data, ptr %pointer, align 8
-  %next = add i64 %i, 1
-  %more = icmp ult i64 %next, %count
-  br i1 %more, label %loop, label %yes
-yes:
-  ret i1 true
-no:
-  ret i1 false
-}
-
-define internal i1 @same_words(ptr %a, ptr %b, i64 %count) {
-entry:
-  %none = icmp eq i64 %count, 0
-  br i1 %none, label %yes, label %loop
-loop:
-  %i = phi i64 [ 0, %entry ], [ %next, %following ]
-  %a.at = getelementptr i64, ptr %a, i64 %i
-  %b.at = getelementptr i64, ptr %b, i64 %i
-  %a.word = load i64, ptr %a.at, align 8
-  %b.word = load i64, ptr %b.at, align 8
-  %same = icmp eq i64 %a.word, %b.word
-  br i1 %same, label %following, label %no
-following:
-  %next = add i64 %i, 1
-  %more = icmp ult i64 %next, %count
-  br i1 %more, label %loop, label %yes
-yes:
-  ret i1 true
-no:
-  ret i1 false
-}
-
-; Note the reference counts before the handler runs.
-define internal void @count(ptr %views, i64 %count) {
-entry:
-  %none = icmp eq i64 %count, 0
-  br i1 %none, label %out, label %loop
-loop:
-  %i = phi i64 [ 0, %entry ], [ %next, %loop ]
-  %offset = mul i64 %i, VIEW_BYTES
-  %view = getelementptr i8, ptr %views, i64 %offset
-  %array.at = getelementptr i8, ptr %view, i64 8
-  %array = load ptr, ptr %array.at, align 8
-  %before.at = getelementptr i8, ptr %view, i64 24
-  %now = load i32, ptr %array, align 8
-  store i32 %now, ptr %before.at, align 8
-  %next = add i64 %i, 1
-  %more = icmp ult i64 %next, %count
-  br i1 %more, label %loop, label %out
-out:
-  ret void
-}
-
-; Whether anybody kept a view: its reference count has grown.
-define internal i1 @kept(ptr %views, i64 %count) {
-entry:
-  %none = icmp eq i64 %count, 0
-  br i1 %none, label %no, label %loop
-loop:
-  %i = phi i64 [ 0, %entry ], [ %next, %following ]
-  %offset = mul i64 %i, VIEW_BYTES
-  %view = getelementptr i8, ptr %views, i64 %offset
-  %array.at = getelementptr i8, ptr %view, i64 8
-  %array = load ptr, ptr %array.at, align 8
-  %before.at = getelementptr i8, ptr %view, i64 24
-  %before = load i32, ptr %before.at, align 8
-  %now = load i32, ptr %array, align 8
-  %same = icmp eq i32 %now, %before
-  br i1 %same, label %following, label %yes
-following:
-  %next = add i64 %i, 1
-  %more = icmp ult i64 %next, %count
-  br i1 %more, label %loop, label %no
-yes:
-  ret i1 true
-no:
-  ret i1 false
 }
 
 define internal ptr @testbed_ffi_call(ptr %frame, ptr %record) {
@@ -463,7 +288,6 @@ def trampoline_ir() -> str:
         "ESCAPED": SLOT["escaped"],
         "HEADER": HEADER,
         "SLOT_BYTES": SLOT_WORDS * 8,
-        "VIEW_BYTES": VIEW_WORDS * 8,
         "PROBES": PROBES,
         "MASK": SLOTS - 1,
         "SHIFT": 64 - (SLOTS.bit_length() - 1),
@@ -473,4 +297,4 @@ def trampoline_ir() -> str:
         text = text.replace(f"i64 {name}\n", f"i64 {word}\n").replace(f"i64 {name})", f"i64 {word})")
         text = text.replace(f"%key, {name}\n", f"%key, {word}\n").replace(f", {name}\n", f", {word}\n")
     stubs = "".join(_STUB.format(number=n, words=RECORD_WORDS) for n in range(STUBS))
-    return _TYPES + text + stubs
+    return _TYPES + LOOPS_IR + text + stubs

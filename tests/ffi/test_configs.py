@@ -77,6 +77,9 @@ FATAL = {
     "{x = dense<1> : tensor<99999999999xi8>}": "an attribute of more than",
 }
 """Configs at which XLA ends its process."""
+BEHIND = {f"{{x = 1}}{rest}": f"found trailing characters: '{rest.strip()}'" for rest in ("@", ".", '"', "}", " x")}
+BEHIND |= {"{x = {y = 1}} @": "found trailing characters: '@'", "[1]@": "into a dictionary attribute"}
+"""Something behind the dictionary. XLA prints an error at the first three, and runs."""
 MIXED = '{b = true, f = 1.5 : f32, i = 42 : i32, s = "q\\22", d = dense<[1, 2]> : tensor<2xi64>}'
 
 
@@ -85,11 +88,17 @@ def test_what_a_config_decodes_to(text: str):
     assert attributes_of(text) == DECODED[text]
 
 
-@pytest.mark.parametrize("text", [*REJECTED, *FATAL], ids=str)
+@pytest.mark.parametrize("text", [*REJECTED, *FATAL, *BEHIND], ids=str)
 def test_what_is_rejected(text: str):
     with pytest.raises(InputError) as error:
         attributes_of(text)
-    assert (REJECTED | FATAL)[text] in str(error.value)
+    assert (REJECTED | FATAL | BEHIND)[text] in str(error.value)
+
+
+def test_comments_and_spaces_are_none():
+    assert attributes_of(' {x = 1 : i32 // of one }\n, y = "a } // b"} // end') == attributes_of(
+        '{x=1:i32, y="a } // b"}'
+    )
 
 
 @pytest.fixture
