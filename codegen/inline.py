@@ -18,6 +18,7 @@ import llvmlite.binding as llvm
 
 from .contract import DEFINE, LABEL, MOST_LINES
 from .llvm import Compiler, compiler, parse
+from .metadata import without_promises
 from .optimize import CompiledObject, optimize, optimized_module
 from .options import EmitOptions
 from .unlocked import emit_object, freed, run_passes
@@ -118,11 +119,11 @@ def _with_fences(body: Sequence[str], kinds: dict[str, str]) -> Iterator[str]:
     for number, line in enumerate(body):
         found = _STORE.match(line)
         if found is None:
-            yield line
+            yield without_promises(line)
             continue
         kind, element, value = found.groups()
         bits = {"float": "f32", "double": "f64"}[element]
         suffix = f"v{kind[1:].split()[0]}{bits}" if kind.startswith("<") else bits
         kinds[suffix] = kind
         yield f"  %stored.{number} = call {kind} @llvm.arithmetic.fence.{suffix}({kind} {value})"
-        yield line.replace(f"store {kind} {value},", f"store {kind} %stored.{number},", 1)
+        yield without_promises(line).replace(f"store {kind} {value},", f"store {kind} %stored.{number},", 1)

@@ -130,7 +130,13 @@ def parse(llvm_ir: str, context: llvm.ContextRef | None = None) -> llvm.ModuleRe
     return module
 
 
+MOST_COMPLAINTS = 2
+"""Lines of LLVM's message that an error repeats: for a module of another version there may be hundreds."""
+
+
 def _first_complaint(text: str) -> str:
     """LLVM's error message on one line, without llvmlite's preamble."""
     lines = [line.strip() for line in text.replace("LLVM IR parsing error", "").splitlines()]
-    return "LLVM refuses the IR: " + " | ".join(line for line in lines if line and line != "^")
+    said = list(dict.fromkeys(line for line in lines if line and line != "^"))
+    more = len(said) - MOST_COMPLAINTS
+    return "LLVM refuses the IR: " + " | ".join(said[:MOST_COMPLAINTS]) + (f" | and {more} more" if more > 0 else "")

@@ -3,9 +3,11 @@
 from __future__ import annotations
 
 import functools
-from dataclasses import dataclass
+from collections.abc import Mapping
+from dataclasses import dataclass, field
 
 from ..hlo.errors import InputError
+from .metadata import assumed_metadata
 
 SETTINGS = (
     "O3 slp loop-vectorize interleave unroll, or O0; pic small; one-lane stores plain; FMAs of small kernels decided"
@@ -82,6 +84,46 @@ class Target:
         return self.architecture == "aarch64" or bool({"+fma", "+fma4", "+neon"} & set(self._feature_list()))
 
 
+GROUP_SPACE = 3
+"""The address space of the memory of a group of work items."""
+
+BARRIER, STEP, ACROSS, DOWN = (f"testbed_{name}" for name in ("barrier", "step", "across", "down"))
+"""Functions that a back end defines for kernels of groups: wait for the other items of the group; the number of the
+step; the item's two numbers in its group. A kernel asks for them again behind each barrier: a compiler that runs
+a group as loops between barriers keeps in memory what crosses one, and no longer knows how it differs between items.
+"""
+
+
+@dataclass(frozen=True, slots=True)
+class GroupShape:
+    """Groups of a device's work items that compute a step of a kernel together (ADR 70).
+
+    lanes: the most items that share a row: a power of two. across, down: items that share a tile of a product, each of
+    which computes `columns` × `rows` of its elements; depth: terms that they have in memory at once. memory: the most
+    bytes of a group's memory.
+    """
+
+    lanes: int
+    across: int
+    down: int
+    columns: int
+    rows: int
+    depth: int
+    memory: int
+
+
+@dataclass(frozen=True, slots=True)
+class Grouped:
+    """A kernel that groups compute: the number of its steps, the items of a group (`across` · `down`), the bytes that
+    they share.
+    """
+
+    steps: int
+    across: int
+    down: int
+    memory: int
+
+
 @dataclass(frozen=True, slots=True)
 class EmitOptions:
     """Options of an emission. All of them except keep_stages, which changes no code, are part of every cache key.
@@ -92,6 +134,8 @@ class EmitOptions:
     LLVM's optimiser and selects instructions the fast way, for a program that runs once on little data: its code is
     made in a tenth of the time, and is slow. No stack reads it. by_element: the outer shape of devices (ADR 65): a
     step of a range is one element, or row, and is computed alone, without blocks, tiles and panels of neighbours.
+    metadata: names in METADATA (metadata.py) that the stacks give LLVM.
+    group: make only kernels that groups of items compute; a stack leaves out a request that it has no such form of.
     """
 
     target: Target
@@ -100,6 +144,8 @@ class EmitOptions:
     ranges: bool = False
     optimized: bool = True
     by_element: bool = False
+    metadata: tuple[str, ...] = field(default_factory=assumed_metadata)
+    group: GroupShape | None = None
 
     @staticmethod
     def host(strict: bool = False) -> EmitOptions:
@@ -116,7 +162,8 @@ class EmittedModule:
 
     ranged: names of the kernels that take ranges. Their last parameters are `i64 begin, i64 end`: the kernel computes
     the steps [begin, end) of its request's partition. Both are multiples of its `least`, or `extent`; begin < end.
-    objects: compiled code that the module calls, to be linked with it.
+    objects: compiled code that the module calls, to be linked with it. grouped: kernels that groups compute. Their last
+    parameter is `ptr addrspace(GROUP_SPACE) memory`, the group's memory; they call BARRIER, STEP, ACROSS and DOWN.
     """
 
     llvm_ir: str
@@ -124,6 +171,7 @@ class EmittedModule:
     ranged: frozenset[str] = frozenset()
     objects: tuple[bytes, ...] = ()
     language: str = "llvm"
+    grouped: Mapping[str, Grouped] = field(default_factory=dict)
 
 
 VECTOR_BITS = (("+avx512f", 512), ("+avx", 256), ("+sse2", 128), ("+neon", 128), ("+v", 128), ("+altivec", 128))

@@ -14,6 +14,7 @@ from typing import TypeAlias
 
 from llvmlite import ir
 
+from .limits import Limits
 from .registers import BOOL, I64, Register, flatten, unflatten
 
 IndexValue: TypeAlias = int | ir.Value
@@ -61,7 +62,7 @@ class Loop:
         after = inner.add(self.counter, I64(self.step), flags=("nuw", "nsw"))
         end = I64(self.end) if isinstance(self.end, int) else self.end
         again = inner.cbranch(inner.icmp_unsigned("<", after, end), self.body, following)
-        if self.unroll in _METADATA:
+        if self.unroll in _METADATA and code.hints:
             again.set_metadata("llvm.loop", _loop_metadata(code.module, self.unroll))
         self.counter.add_incoming(after, inner.block)
         outer = self.outer.builder
@@ -113,8 +114,11 @@ def _loop_metadata(module: ir.Module, unroll: Unroll) -> ir.MDValue:
 class Range:
     """A counted loop that may have no iteration. Code in its body is therefore never hoisted out of it."""
 
-    def __init__(self, code: Code, start: IndexValue, end: IndexValue, step: int, carried: Sequence[Register]):
+    def __init__(
+        self, code: Code, start: IndexValue, end: IndexValue, step: int, carried: Sequence[Register], unroll: Unroll
+    ):
         self.code, self.outer, self.start, self.end, self.step = code, code.scope, start, end, step
+        self.unroll = unroll
         self.head = ir.IRBuilder(code.function.append_basic_block("head"))
         self.body = code.function.append_basic_block("loop")
         self.counter = self.head.phi(I64, "i")
@@ -136,7 +140,9 @@ class Range:
             for phi, first, last in zip(phis, initial, flatten(result), strict=True):
                 phi.add_incoming(last, inner.block)
                 phi.add_incoming(first, outer.block)
-        inner.branch(self.head.block)
+        again = inner.branch(self.head.block)
+        if self.unroll in _METADATA:
+            again.set_metadata("llvm.loop", _loop_metadata(code.module, self.unroll))
         outer.branch(self.head.block)
         outer.position_at_end(following)
         code.scope = self.outer
@@ -252,6 +258,8 @@ class Code:
         self.root = self.scope = Scope(None, ir.IRBuilder(function.append_basic_block("entry")))
         self.constants: dict[Hashable, ir.GlobalVariable] = {}  # constant instruction → its elements
         self._homes: dict[int, tuple[ir.Value, Scope]] = {}
+        self.limits = Limits()
+        self.hints = True  # whether loops have metadata
 
     @property
     def b(self) -> ir.IRBuilder:
@@ -297,7 +305,10 @@ class Code:
             return Once(start, carried)
         if unroll is Unroll.SHORT and isinstance(extent, int) and extent <= UNROLLED * step:
             unroll = Unroll.FREELY
-        return Loop(self, start, extent, step, carried, unroll)
+        opened = Loop(self, start, extent, step, carried, unroll)
+        if isinstance(extent, int):
+            self.limits.give(opened.index, (start, start + extent))
+        return opened
 
     def between(self, start: IndexValue, end: IndexValue, step: int = 1, *, unroll: Unroll = Unroll.FREELY) -> Loop:
         """Open a loop for i in start, start + step, … < end; start < end."""
@@ -312,12 +323,12 @@ class Code:
         carried: Sequence[Register] = (),
         unroll: Unroll = Unroll.FREELY,
     ) -> Loop | Once | Range:
-        """Open a loop for i in start, start + step, … < end; it may be empty. unroll applies if the bounds are
-        constant.
+        """Open a loop for i in start, start + step, … < end; it may be empty. If the bounds are not constant, unroll
+        applies only where it is NEVER.
         """
         if isinstance(start, int) and isinstance(end, int) and start < end:
             return self.loop(end - start, start=start, step=step, carried=carried, unroll=unroll)
-        return Range(self, start, end, step, carried)
+        return Range(self, start, end, step, carried, unroll if unroll is Unroll.NEVER else Unroll.FREELY)
 
     def begin_while(self, carried: Sequence[Register]) -> While:
         return While(self, carried)
@@ -345,7 +356,13 @@ class Code:
             return a + b
         if isinstance(a, int):
             a, b = b, a
-        return a if isinstance(b, int) and b == 0 else self._index("add", a, b)
+        if not isinstance(b, int) or isinstance(a, int):
+            return self._index("add", a, b)
+        if b == 0:
+            return a
+        total = self._index("add", a, b)
+        self.limits.added(total, a, b)
+        return total
 
     def subtract(self, a: IndexValue, b: IndexValue) -> IndexValue:
         if isinstance(b, int):

@@ -8,7 +8,7 @@ from ..hlo.ir import Instruction
 from ..hlo.opcodes import Op
 from ..hlo.shapes import Shape
 from ..planning.partition import Partition
-from .builder import IndexValue
+from .builder import Code, IndexValue
 from .elemental import Elemental, Index, Reads
 from .leaf import Leaf
 from .loops import nest
@@ -18,7 +18,7 @@ from .registers import I64
 
 def concatenate(e: Elemental, instruction: Instruction, index: Index) -> Reads:
     axis = instruction.dimensions[0]
-    if _is_rotation(instruction, axis) and not isinstance(index.multi[axis], int):
+    if _is_rotation(instruction, axis) and not _is_decided(e.code, instruction, index.multi[axis]):
         return (yield from _rotated(e, instruction, index, axis))
     pieces, start = [], 0
     for operand in instruction.operands:
@@ -36,6 +36,12 @@ def _is_rotation(instruction: Instruction, axis: int) -> bool:
     bounds = [list(o.attributes["slice"]) for o in instruction.operands]
     steps = all(b.pop(axis).stride == 1 for b in bounds)
     return steps and bounds[0] == bounds[1] and first.operands == others[0].operands
+
+
+def _is_decided(code: Code, rotation: Instruction, position: IndexValue) -> bool:
+    """Whether all places where the position may be are in the same of two operands."""
+    limits, middle = code.limits.of(position), rotation.operands[0].shape.dims[rotation.dimensions[0]]
+    return limits is not None and (limits[1] <= middle or limits[0] >= middle)
 
 
 def _rotated(e: Elemental, instruction: Instruction, index: Index, axis: int) -> Reads:
@@ -58,10 +64,14 @@ def _choose(e: Elemental, pieces: list[tuple[int, Instruction]], index: Index, a
     """The element of the piece that contains the index, found by bisection."""
     code, multi = e.code, index.multi
     position = multi[axis]
-    if len(pieces) == 1 or isinstance(position, int):
-        start, operand = [p for p in pieces if len(pieces) == 1 or p[0] <= position][-1]
+    limits = code.limits.of(position)
+    if limits is not None:
+        least, most = (max(0, sum(p[0] <= at for p in pieces) - 1) for at in (limits[0], limits[1] - 1))
+        pieces = pieces[least : most + 1]
+    if len(pieces) == 1:
+        ((start, piece),) = pieces
         moved = [code.subtract(i, start) if d == axis else i for d, i in enumerate(multi)]
-        return (yield operand, Index.at(code, operand.shape, moved))
+        return (yield piece, Index.at(code, piece.shape, moved))
     middle = len(pieces) // 2
     below = code.b.icmp_unsigned("<", position, I64(pieces[middle][0]))
     branch = code.branch(below)

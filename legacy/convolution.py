@@ -1,44 +1,25 @@
-"""convolution: as an elemental rule (one sum per element), and as a root over columns.
-
-Columns are the coordinates of one role whose elements are adjacent in memory: output features, groups of a depthwise
-convolution, or a spatial dimension. Their sums are kept on the stack in blocks. A few positions across the columns and
-a few products are processed together, so that loaded values are used several times. Loops over columns are vectorised
-before LLVM may unroll them; loops over a window with features inside are not unrolled. Sums of floats may be
-reassociated, narrow floats are summed in f32, integers wrap.
+"""convolution: as an elemental rule (one sum per element), and as a root over columns: neighbours in memory whose sums
+are computed together, on the stack (convolution_columns.py) or in vector registers (convolution_held.py). Sums of
+floats may be reassociated, narrow floats are summed in f32, integers wrap.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Sequence
-from contextlib import contextmanager
-from dataclasses import dataclass, field
+from collections.abc import Callable
 
 from ..hlo.ir import Instruction
 from ..hlo.opcodes import Op
 from ..planning.partition import Partition
-from .builder import IndexValue, Unroll, over_columns
+from .builder import IndexValue
 from .convert import convert
-from .dot import COLUMN_TERMS, accumulator_dtype, in_parts, multiply_add, rounded, zero
+from .convolution_columns import Columns, across_role, column_role, is_zero
+from .convolution_held import Held, grid_of
+from .dot import accumulator_dtype, in_parts, multiply_add, rounded, zero
 from .elemental import Elemental, ElementRule, Index, Reads
-from .loops import parts
-from .partial import OUTSIDE, TERMS, UNBOUNDED, Level, PartialArrays, PartialSums, added, levels_of
-from .ranges import Steps, column_blocks, columns_fit
-from .reduce import BLOCK, row_passes
-from .windows import BATCH, GROUP, OUT, SPATIAL, Convolution, Range
-
-ACROSS = 4
-"""Positions across the columns whose sums are computed together. A product takes 1 + 1/ACROSS loads, because one
-factor is shared; twice as many positions would save a tenth of them.
-"""
-
-ROWS = 4
-"""Products that are added to a sum before it is stored again: one of ten memory accesses is then the store."""
-
-LARGE = 1 << 14
-"""Multiplications from which on ACROSS and ROWS pay off: 2 µs at 8 per ns, while a call takes about 1 µs."""
-
-NEAR = 4
-"""Largest distance, in elements, of neighbours for which a vector load pays off: a vector then spans four lines."""
+from .partial import TERMS, Level, PartialSums, added, levels_of
+from .ranges import Steps, columns_fit
+from .reduce import BLOCK
+from .windows import SPATIAL, Convolution
 
 
 def convolution(e: Elemental, instruction: Instruction, index: Index) -> Reads:
@@ -46,7 +27,7 @@ def convolution(e: Elemental, instruction: Instruction, index: Index) -> Reads:
     lhs, rhs = instruction.operands[:2]
     dtype = accumulator_dtype(instruction)
     total = zero(dtype)
-    if _is_zero(c):
+    if is_zero(c):
         return rounded(code, dtype, instruction.shape.dtype, total)
     place = c.roles(code, index.multi)
     apart = in_parts(code, dtype, c.terms)
@@ -83,25 +64,6 @@ def convolution(e: Elemental, instruction: Instruction, index: Index) -> Reads:
 RULES: dict[Op, ElementRule] = {Op.CONVOLUTION: convolution}
 
 
-def _is_zero(c: Convolution) -> bool:
-    """Whether the sums have no terms."""
-    return c.ins == 0 or any(a.window == 0 or a.size == 0 for a in c.axes)
-
-
-def column_role(instruction: Instruction) -> int | None:
-    """The role of the result to vectorise over: the fastest one that is long and whose neighbours are near."""
-    c = Convolution.of(instruction)
-    if _is_zero(c):
-        return None
-    out, left, right = c.strides(instruction)
-    near = [r for r in range(len(out)) if c.sizes[r] > 1 and left[r] <= NEAR and right[r] <= NEAR]
-    for least in (8, 2):
-        long = [r for r in near if c.sizes[r] >= least]
-        if long:
-            return min(long, key=out.__getitem__)
-    return None
-
-
 def takes_steps(instruction: Instruction, partition: Partition) -> bool:
     """Whether `emit_column_convolution` can compute some of the steps: not those across the columns."""
     c, column = Convolution.of(instruction), column_role(instruction)
@@ -119,198 +81,8 @@ def emit_column_convolution(
     """For each block of columns: compute the sums on the stack, then call `finish(index)` per element with its value
     bound.
     """
-    column = column_role(instruction)
+    c, column = Convolution.of(instruction), column_role(instruction)
     assert column is not None
-    _Columns(e, instruction, column, finish).emit(steps)
-
-
-def across_role(instruction: Instruction, column: int) -> int | None:
-    """The role of which several positions are computed together, so that shared values are loaded once."""
-    c = Convolution.of(instruction)
-    if column >= SPATIAL:
-        return OUT if c.outs > 1 else GROUP if c.groups > 1 else None
-    inside = {n: a.inside()[1] - a.inside()[0] for n, a in enumerate(c.axes)}
-    strides = c.strides(instruction)[0]
-    for least in (ACROSS, 1):
-        long = [n for n, size in inside.items() if size >= least]
-        if long:
-            return SPATIAL + min(long, key=lambda n: strides[SPATIAL + n])
-        if c.batch >= ACROSS and column != BATCH:
-            return BATCH
-    return None
-
-
-@dataclass(frozen=True, slots=True)
-class Part:
-    """Positions [start, end) across the columns, in steps of `step`. border: the positions outside it instead."""
-
-    start: int
-    end: int
-    step: int
-    border: bool = False
-
-
-@dataclass(eq=False)
-class _Columns:
-    e: Elemental
-    instruction: Instruction
-    column: int
-    finish: Callable[[Index], None]
-    place: list[IndexValue] = field(default_factory=list)
-
-    def __post_init__(self) -> None:
-        self.code, self.c = self.e.code, Convolution.of(self.instruction)
-        self.dtype = accumulator_dtype(self.instruction)
-        self.place = [0] * len(self.c.sizes)
-        self.around = Unroll.NEVER if self.c.ins > 1 else Unroll.FREELY
-        self.large = self.c.products >= LARGE
-        self.across = across_role(self.instruction, self.column)
-        width = min(BLOCK, self.c.sizes[self.column])
-        most = max(part.step for part in self._parts())
-        self.sums = PartialArrays(self.code, [zero(self.dtype)], width * most)
-        self.apart = in_parts(self.code, self.dtype, self.c.terms, COLUMN_TERMS)
-        self.most = COLUMN_TERMS if self.apart else UNBOUNDED
-        self.levels = self._levels()
-
-    def _levels(self) -> list[list[Level]]:
-        """For each spatial dimension, the loops over its window; then those over passes of features."""
-        each = ROWS if self.large else 1
-        found, terms = levels_of([max(1, self.c.ins // each)], each, self.most, OUTSIDE)
-        levels = [found]
-        for axis in reversed(self.c.axes):
-            most = OUTSIDE if any(level.apart for found in levels for level in found) else self.most
-            found, terms = levels_of([axis.window], terms, most if self.apart else UNBOUNDED, OUTSIDE)
-            levels.append(found or [Level(0, 1, False)])
-        return levels[::-1]
-
-    def _parts(self) -> Iterator[Part]:
-        if self.across is None:
-            yield Part(0, 1, 1)
-            return
-        if self.across < SPATIAL:
-            start, end, all_ = 0, self.c.sizes[self.across], self.c.sizes[self.across]
-        else:
-            axis = self.c.axes[self.across - SPATIAL]
-            (start, end), all_ = axis.inside(), axis.count
-        for first, last, step in parts(end - start, ACROSS if self.large and self.across != GROUP else 1):
-            yield Part(start + first, start + last, step)
-        if end - start < all_:
-            yield Part(start, end, 1, border=True)
-
-    def emit(self, steps: Steps | None) -> None:
-        c = self.c
-        strides = c.strides(self.instruction)[0]
-        order = sorted(range(len(c.sizes)), key=lambda r: -strides[r])
-        order = [role for role in order if role not in (self.column, self.across)]
-        inside = [] if steps is None else [role for d in steps.dimensions if (role := c.role_of(d)) is not None]
-        for place, start, width in column_blocks(self.code, steps, inside, c.sizes, order, self.column, BLOCK):
-            self.place = place
-            for part in self._parts():
-                self._part(part, start, width)
-
-    def _part(self, part: Part, start: IndexValue, width: int) -> None:
-        code = self.code
-        if self.across is None:
-            self._tile(part, start, width)
-            return
-        if not part.border:
-            loop = code.loop(part.end - part.start, start=part.start, step=part.step)
-            self.place[self.across] = loop.index
-        else:
-            inside = part.end - part.start
-            loop = code.loop(self.c.sizes[self.across] - inside, unroll=self.around)
-            beyond = code.minimum(code.maximum(code.add(loop.index, 1 - part.start), 0), 1)
-            self.place[self.across] = code.add(loop.index, code.multiply(beyond, inside))
-        self._tile(part, start, width)
-        loop.close()
-
-    def _tile(self, part: Part, start: IndexValue, width: int) -> None:
-        """The sums of `width` columns from `start` on, at `part.step` positions across, followed by `finish`."""
-        code, place = self.code, list(self.place)
-        self.sums.start(width * part.step, width if width & (width - 1) == 0 else None)
-        self._taps(part, [], start, width)
-        across = code.loop(part.step)
-        if self.across is not None:
-            place[self.across] = code.add(place[self.across], across.index)
-        column = code.loop(width, unroll=over_columns(width))
-        place[self.column] = code.add(start, column.index)
-        shape = self.instruction.shape
-        index = Index.at(code, shape, self.c.result(code, place))
-        (total,) = self.sums.read(code.add(code.multiply(across.index, width), column.index))
-        self.e.bind(self.instruction, index, rounded(code, self.dtype, shape.dtype, total))
-        self.finish(index)
-        column.close()
-        across.close()
-
-    def _taps(self, part: Part, taps: list[IndexValue], start: IndexValue, width: int) -> None:
-        """Emit loops over the window, one per dimension, and inside them over the features of the group."""
-        code, number = self.code, len(taps)
-        if number == len(self.c.axes):
-            self._features(part, taps, start, width)
-            return
-        axis, role = self.c.axes[number], SPATIAL + number
-        whole = role == self.column or (role == self.across and not part.border)
-        if whole and role != self.column and self.c.ins == 1 and number == len(self.c.axes) - 1 and self.large:
-            for rows, (tap,) in row_passes(self.sums, [axis.window], ROWS, self.most, OUTSIDE):
-                self._columns(part, [([*taps, code.add(tap, r)], 0) for r in range(rows)], start, width)
-            return
-        reach: Range = (0, axis.window, 1) if whole else axis.taps(code, self.place[role])
-        with self._window(self.levels[number], reach) as tap:
-            self._taps(part, [*taps, tap], start, width)
-
-    @contextmanager
-    def _window(self, levels: Sequence[Level], reach: Range) -> Iterator[IndexValue]:
-        """Loops over window positions."""
-        code, opened = self.code, []
-        tap, end, step = reach
-        for level in levels:
-            loop = code.range(tap, end, step * level.span, unroll=self.around)
-            opened.append(loop)
-            tap = loop.index
-            end = code.minimum(end, code.add(tap, step * level.span))
-            if level.apart:
-                self.sums.enter()
-        yield tap
-        for level, loop in zip(reversed(levels), reversed(opened), strict=True):
-            if level.apart:
-                self.sums.leave()
-            loop.close([])
-
-    def _features(self, part: Part, taps: list[IndexValue], start: IndexValue, width: int) -> None:
-        code, each = self.code, ROWS if self.large else 1
-        for rows, (feature,) in row_passes(self.sums, [self.c.ins], each, self.most, OUTSIDE, each):
-            self._columns(part, [(taps, code.add(feature, r)) for r in range(rows)], start, width)
-
-    def _columns(
-        self, part: Part, products: Sequence[tuple[list[IndexValue], IndexValue]], start: IndexValue, width: int
-    ) -> None:
-        """Add the given products, each (taps, feature), to the sums of all columns."""
-        code, place = self.code, list(self.place)
-        if self.column >= SPATIAL:
-            number = self.column - SPATIAL
-            first, last, step = self.c.axes[number].positions(
-                code, products[0][0][number], (start, code.add(start, width))
-            )
-            column = code.range(first, last, step, unroll=over_columns(width))
-            place[self.column], slot = column.index, code.subtract(column.index, start)
-        else:
-            column = code.range(0, width, unroll=over_columns(width))
-            place[self.column], slot = code.add(start, column.index), column.index
-        for p in range(part.step):
-            if self.across is not None:
-                place[self.across] = code.add(self.place[self.across], p)
-            at = code.add(slot, p * width)
-            (total,) = self.sums.read(at)
-            for taps, feature in products:
-                a, b = self._factors(place, taps, feature)
-                total = multiply_add(code, self.dtype, total, a, b, self.apart)
-            self.sums.write(at, [total])
-        column.close([])
-
-    def _factors(self, place: list[IndexValue], taps: list[IndexValue], feature: IndexValue):
-        code, operands = self.code, self.instruction.operands[:2]
-        positions = self.c.operands(code, place, taps, feature)
-        return [
-            convert(code, o.shape.dtype, self.dtype, self.e.value(o, Index.at(code, o.shape, p)))
-            for o, p in zip(operands, positions, strict=True)
-        ]
+    inside = () if steps is None else [c.role_of(d) for d in steps.dimensions]
+    holds = column not in inside and grid_of(e, instruction, column) is not None
+    (Held if holds else Columns)(e, instruction, column, finish).emit(steps)

@@ -12,8 +12,14 @@ from ..hlo.dtypes import DType
 from .builder import Code, IndexValue, Unroll
 from .convert import convert
 from .dot_problem import Problem
+from .loops import parts
 from .memory import Pointer, address, load, store
 from .registers import I32, real_constant
+
+STRIP = 64
+"""Rows of a panel that are packed together where B is read across them: each line of the panel is written in many
+places, so that these rows should stay in the first cache.
+"""
 
 
 @dataclass(frozen=True, slots=True)
@@ -64,14 +70,18 @@ class Operands:
         """Pack B[row…, column…] into the panel. The inner loop follows B's memory."""
         p, code = self.problem, self.code
         across = self.b.column <= self.b.row
-        outer = code.loop(depth if across else width, unroll=Unroll.NEVER)
-        inner = code.loop(width if across else depth, unroll=Unroll.NEVER)
-        k, j = (outer.index, inner.index) if across else (inner.index, outer.index)
-        offset = self.b.offset(code, code.add(row, k), code.add(column, j))
-        value = convert(code, p.right, p.dtype, load(code, self.b.pointer, p.right, offset))
-        store(code, self.panel, p.dtype, code.add(code.multiply(k, p.panel), j), value)
-        inner.close()
-        outer.close()
+        for start, end, size in [(0, depth, depth)] if across else parts(depth, STRIP):
+            strips = code.loop(end - start, start=start, step=size, unroll=Unroll.NEVER)
+            outer = code.loop(size if across else width, unroll=Unroll.NEVER)
+            inner = code.loop(width if across else size, unroll=Unroll.NEVER)
+            k, j = (outer.index, inner.index) if across else (inner.index, outer.index)
+            k = code.add(strips.index, k)
+            offset = self.b.offset(code, code.add(row, k), code.add(column, j))
+            value = convert(code, p.right, p.dtype, load(code, self.b.pointer, p.right, offset))
+            store(code, self.panel, p.dtype, code.add(code.multiply(k, p.panel), j), value)
+            inner.close()
+            outer.close()
+            strips.close()
         if width < p.panel:
             self._pack_zeros(width, depth)
 
@@ -102,27 +112,29 @@ class Operands:
         outer.close()
 
     def left(self, tile: Tile, r: int, row: IndexValue, place: IndexValue) -> ir.Value:
-        """A[top + r, row + place] in each lane of a vector."""
+        """A[top + r, row + place] in each lane of a value."""
         p, code, b = self.problem, self.code, self.code.b
         if self.converted is None:
             at = self.a.at(code, p.dtype, code.add(tile.top, r), code.add(row, place))
         else:
             at = address(code, self.converted, p.dtype, code.add(r * self.block, place))
         scalar = b.load(at, typ=p.element, align=p.dtype.bytes)
-        undefined = ir.Constant(p.vector, ir.Undefined)
+        lanes, _ = p.values(tile.width)
+        undefined = ir.Constant(ir.VectorType(p.element, lanes), ir.Undefined)
         return b.shuffle_vector(
-            b.insert_element(undefined, scalar, I32(0)), undefined, ir.Constant(ir.VectorType(I32, p.lanes), None)
+            b.insert_element(undefined, scalar, I32(0)), undefined, ir.Constant(ir.VectorType(I32, lanes), None)
         )
 
-    def right(self, place: IndexValue) -> list[ir.Value]:
-        """The vectors of row `place` of the panel."""
+    def right(self, tile: Tile, place: IndexValue) -> list[ir.Value]:
+        """The values of row `place` of the panel."""
         p, code = self.problem, self.code
+        lanes, count = p.values(tile.width)
         first = code.multiply(place, p.panel)
         return [
             code.b.load(
-                address(code, self.panel, p.dtype, code.add(first, v * p.lanes)),
-                typ=p.vector,
+                address(code, self.panel, p.dtype, code.add(first, v * lanes)),
+                typ=ir.VectorType(p.element, lanes),
                 align=p.lanes * p.dtype.bytes,
             )
-            for v in range(p.vectors)
+            for v in range(count)
         ]

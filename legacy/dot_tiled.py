@@ -280,13 +280,14 @@ class _Tiled:
             sums = self._sums_in_parts(tile, row, depth)
         else:
             sums = self._sums(tile, row, 0, depth)
+        lanes, count = p.values(tile.width)
         for n, total in enumerate(sums):
-            r, v = divmod(n, p.vectors)
+            r, v = divmod(n, count)
             if apart:
-                code.b.store(total, self._finished(n), align=p.lanes * p.dtype.bytes)
-            elif v * p.lanes < tile.width:
-                place = target.at(code, p.dtype, code.add(tile.top, r), code.add(tile.column, v * p.lanes))
-                self._store(place, total, min(p.lanes, tile.width - v * p.lanes))
+                code.b.store(total, self._finished(tile, n), align=p.lanes * p.dtype.bytes)
+            else:
+                place = target.at(code, p.dtype, code.add(tile.top, r), code.add(tile.column, v * lanes))
+                self._store(place, total, min(lanes, tile.width - v * lanes))
         if apart:
             finished = Matrix(self.spaces.finished, code.subtract(0, tile.column), p.panel, 1)
             self._end(finished, tile.top, tile.count, tile.column, tile.width)
@@ -294,44 +295,48 @@ class _Tiled:
     def _sums(self, tile: Tile, row: IndexValue, first: IndexValue, depth: int) -> list[ir.Value]:
         """The sums of `depth` products from row `first` of the panel on: the tile's vectors, row by row."""
         p, code = self.problem, self.code
-        zero = ir.Constant(p.vector, None)
-        k = code.loop(depth, carried=[zero] * (tile.count * p.vectors))
+        lanes, count = p.values(tile.width)
+        zero = ir.Constant(ir.VectorType(p.element, lanes), None)
+        k = code.loop(depth, carried=[zero] * (tile.count * count))
         sums = list(k.carried)
         place = code.add(first, k.index)
-        columns = self.operands.right(place)
+        columns = self.operands.right(tile, place)
         for r in range(tile.count):
             a = self.operands.left(tile, r, row, place)
-            for v in range(p.vectors):
-                n = r * p.vectors + v
+            for v in range(count):
+                n = r * count + v
                 sums[n] = code.b.fadd(sums[n], code.b.fmul(a, columns[v]))
         return k.close(sums)
 
     def _sums_in_parts(self, tile: Tile, row: IndexValue, depth: int) -> list[ir.Value]:
         """The same, in partial sums of at most CHAIN products that are added up in `finished`."""
         p, code = self.problem, self.code
-        vectors, align = range(tile.count * p.vectors), p.lanes * p.dtype.bytes
-        for n in vectors:
-            code.b.store(ir.Constant(p.vector, None), self._finished(n), align=align)
+        lanes, count = p.values(tile.width)
+        vector, align = ir.VectorType(p.element, lanes), p.lanes * p.dtype.bytes
+        places = [self._finished(tile, n) for n in range(tile.count * count)]
+        for place in places:
+            code.b.store(ir.Constant(vector, None), place, align=align)
         for start, end, step in parts(depth, -(-depth // -(-depth // CHAIN))):
             chains = code.loop(end - start, start=start, step=step, unroll=Unroll.NEVER)
-            for n, total in enumerate(self._sums(tile, row, chains.index, step)):
-                before = code.b.load(self._finished(n), typ=p.vector, align=align)
-                code.b.store(code.b.fadd(before, total), self._finished(n), align=align)
+            for place, total in zip(places, self._sums(tile, row, chains.index, step), strict=True):
+                before = code.b.load(place, typ=vector, align=align)
+                code.b.store(code.b.fadd(before, total), place, align=align)
             chains.close()
-        return [code.b.load(self._finished(n), typ=p.vector, align=align) for n in vectors]
+        return [code.b.load(place, typ=vector, align=align) for place in places]
 
-    def _finished(self, n: int) -> ir.Value:
-        """The address of vector n of a tile in `finished`."""
+    def _finished(self, tile: Tile, n: int) -> ir.Value:
+        """The address of value n of a tile in `finished`."""
         p = self.problem
-        r, v = divmod(n, p.vectors)
-        return address(self.code, self.spaces.finished, p.dtype, r * p.panel + v * p.lanes)
+        lanes, count = p.values(tile.width)
+        r, v = divmod(n, count)
+        return address(self.code, self.spaces.finished, p.dtype, r * p.panel + v * lanes)
 
     def _store(self, place: ir.Value, total: ir.Value, lanes: int) -> None:
         """Store the first lanes of a sum to C. If the depth has several blocks, add them to the stored value."""
         p, b = self.problem, self.code.b
-        if lanes < p.lanes:
+        if lanes < total.type.count:
             first = ir.Constant(ir.VectorType(I32, lanes), list(range(lanes)))
-            total = b.shuffle_vector(total, ir.Constant(p.vector, ir.Undefined), first)
+            total = b.shuffle_vector(total, ir.Constant(total.type, ir.Undefined), first)
         if p.depth > self.block:
             total = b.fadd(total, b.load(place, typ=total.type, align=p.dtype.bytes))
         b.store(total, place, align=p.dtype.bytes)

@@ -8,6 +8,7 @@ from llvmlite import ir
 
 from ..codegen.options import EmitOptions, EmittedModule
 from ..planning.plan import KernelRequest
+from .group_kernel import emit_grouped
 from .kernel import emit_kernel
 from .support import missing
 
@@ -19,5 +20,8 @@ def emit_module(requests: Sequence[KernelRequest], options: EmitOptions) -> Emit
         raise errors[0]
     module = ir.Module("legacy", context=ir.Context())
     module.triple = options.target.triple
+    if options.group is not None:
+        grouped = {r.name: made for r in requests if (made := emit_grouped(module, r, options)) is not None}
+        return EmittedModule(str(module), grouped=grouped)
     ranged = frozenset(request.name for request in requests if emit_kernel(module, request, options))
     return EmittedModule(str(module), ranged=ranged)

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Collection, Mapping, Sequence
 
 from llvmlite import ir
 
@@ -14,7 +14,7 @@ from ..hlo.shapes import Shape
 from ..planning.partition import Partition
 from ..planning.plan import KernelRequest
 from . import convolution, dot, indexing, reduce, reduce_window, shape, sort
-from .builder import Code
+from .builder import Code, IndexValue
 from .concatenate import takes_steps as concatenate_takes_steps
 from .concatenate import write_concatenated
 from .dot_problem import problem_of
@@ -23,11 +23,14 @@ from .dot_tiled import emit_tiled_dot
 from .elemental import Elemental, ElementRule, Index, same_order
 from .elementwise import EMIT
 from .graph import graph_of, walk
+from .group import PARAMETERS
 from .leaf import Leaf, is_whole, result_leaves
 from .linear import is_linear
-from .loops import nest_by_element, nest_for, takes_steps
+from .loops import nest_by_element, nest_for, takes_steps, tile_of
 from .memory import Pointer
+from .metadata import annotate
 from .ranges import Steps, elements
+from .regions import Region, over_regions, regions
 from .registers import I64, POINTER
 from .rows import emit_rows, find_rows
 from .scratch import Scratch
@@ -54,7 +57,7 @@ RULES: dict[Op, ElementRule] = merge(
 def emit_kernel(module: ir.Module, request: KernelRequest, options: EmitOptions) -> bool:
     """Add the kernel's function to the module. Returns whether it takes ranges."""
     ranged = options.ranges and request.partition is not None and _takes_steps(request, options)
-    e, leaves = _begin(module, request, options, ranged)
+    e, leaves = begin(module, request, options, ranged)
     steps = None
     if ranged:
         assert request.partition is not None
@@ -63,20 +66,24 @@ def emit_kernel(module: ir.Module, request: KernelRequest, options: EmitOptions)
     if rows is not None:
         emit_rows(e, leaves, rows, steps)
     else:
-        for group in _groups(e, leaves):
+        for group in groups_of(e, leaves):
             _emit_group(e, group, steps)
     e.code.root.builder.ret_void()
+    annotate(e.code.function, [argument.written for argument in request.arguments], options.metadata)
     return ranged
 
 
-def _begin(
+def begin(
     module: ir.Module, request: KernelRequest, options: EmitOptions, ranged: bool
 ) -> tuple[Elemental, list[Leaf]]:
-    function = _declare(module, request, ranged)
+    """The function of a kernel without its body. ranged: it takes ranges; in groups, it takes their memory."""
+    more = PARAMETERS if options.group is not None else [I64] * 2 * ranged
+    function = _declare(module, request, more, options.metadata)
     target = options.target
     strict, by_element = options.strict, options.by_element
     width = target.vector_bits
     code = Code(module, function, strict=strict, fma=target.has_fma, vector_bits=width, by_element=by_element)
+    code.hints = "loops" in options.metadata
     graph = graph_of(request)
     pointers = {leaf: Pointer(function.args[argument]) for leaf, argument in graph.leaves.items()}
     e = Elemental(code, pointers, RULES, Scratch.of(request, function))
@@ -85,26 +92,32 @@ def _begin(
 
 def _takes_steps(request: KernelRequest, options: EmitOptions) -> bool:
     """Whether all loops over the results of a kernel with a partition can run over some of the steps."""
-    e, leaves = _begin(ir.Module("probe", context=ir.Context()), request, options, ranged=True)
+    e, leaves = begin(ir.Module("probe", context=ir.Context()), request, options, ranged=True)
     partition = request.partition
     assert partition is not None
     rows = find_rows(e, leaves)
     if rows is not None:
         return rows.grid.count % partition.extent == 0
-    return all(_group_takes_steps(e, group, partition) for group in _groups(e, leaves))
+    return all(_group_takes_steps(e, group, partition) for group in groups_of(e, leaves))
 
 
-def _declare(module: ir.Module, request: KernelRequest, ranged: bool) -> ir.Function:
-    bounds = [I64] * 2 if ranged else []
-    type_ = ir.FunctionType(ir.VoidType(), [POINTER] * len(request.arguments) + bounds)
+def _declare(
+    module: ir.Module, request: KernelRequest, more: Sequence[ir.Type], metadata: Collection[str]
+) -> ir.Function:
+    type_ = ir.FunctionType(ir.VoidType(), [POINTER] * len(request.arguments) + list(more))
     function = ir.Function(module, type_, request.name)
     function.attributes.add("nounwind")
-    for name, bound in zip(("begin", "end"), function.args[len(request.arguments) :], strict=False):
+    limits = {"begin": 0, "end": 1} if len(more) == 2 else {"memory": None}
+    for (name, least), bound in zip(limits.items(), function.args[len(request.arguments) :], strict=False):
         bound.name = name
+        if least is not None and "ranges" in metadata and request.partition is not None:
+            set.add(bound.attributes, f"range(i64 {least}, {request.partition.extent + least})")
     for number, (argument, parameter) in enumerate(zip(request.arguments, function.args, strict=False)):
         parameter.name = f"arg{number}"
-        parameter.add_attribute("noalias")
-        parameter.add_attribute("captures(none)")
+        if "arguments" not in metadata:
+            continue
+        for attribute in ("noalias", "captures(none)", "noundef", "nonnull"):
+            parameter.add_attribute(attribute)
         if not argument.written:
             set.add(parameter.attributes, "readonly")
         parameter.attributes.align = argument.alignment
@@ -112,7 +125,7 @@ def _declare(module: ir.Module, request: KernelRequest, ranged: bool) -> ir.Func
     return function
 
 
-def _groups(e: Elemental, leaves: list[Leaf]) -> list[list[Leaf]]:
+def groups_of(e: Elemental, leaves: list[Leaf]) -> list[list[Leaf]]:
     """Leaves that one loop nest can write together. Leaves computed in place come last, after all readers of the
     operand.
     """
@@ -128,8 +141,8 @@ def _groups(e: Elemental, leaves: list[Leaf]) -> list[list[Leaf]]:
 
 def _of_one_loop(e: Elemental, group: list[Leaf], leaf: Leaf) -> bool:
     """Whether blocked emission of a dot, convolution or column reduction survives adding this leaf to the group."""
-    alone = _products(e, group) or _products(e, [leaf])
-    return not alone or bool(_products(e, [*group, leaf]))
+    alone = products_of(e, group) or products_of(e, [leaf])
+    return not alone or bool(products_of(e, [*group, leaf]))
 
 
 def _together(a: Leaf, b: Leaf) -> bool:
@@ -150,9 +163,11 @@ def _group_takes_steps(e: Elemental, group: list[Leaf], partition: Partition) ->
         return rule is not None and rule(first.instruction, partition)
     if e.code.by_element:
         return True
-    products = _products(e, group)
+    products = products_of(e, group)
     if products:
         return _PRODUCT_STEPS[products[0].opcode](e, products[0], group, partition)
+    if _regions(e, group, partition.dimensions):
+        return True
     if len(group) == 1 and first.instruction not in e.leaves and first.instruction.opcode in _PIECES:
         return first.instruction.opcode is Op.CONCATENATE and concatenate_takes_steps(first, partition)
     if all(is_linear(leaf.instruction, e.leaves) for leaf in group):
@@ -194,22 +209,37 @@ def _emit_group(e: Elemental, group: list[Leaf], steps: Steps | None) -> None:
         return
     if not e.code.by_element and _emit_product(e, group, steps):
         return
-    alone = len(group) == 1 and first.instruction not in e.leaves and not e.code.by_element
+    split = _regions(e, group, () if steps is None else steps.dimensions)
+    alone = not split and len(group) == 1 and first.instruction not in e.leaves and not e.code.by_element
     pieces = _PIECES.get(first.instruction.opcode) if alone else None
-    if pieces is not None:
+
+    def write(positions: list[IndexValue]) -> None:
+        write_all(e, group, Index.at(e.code, first.shape, positions))
+
+    roots = [leaf.instruction for leaf in group]
+    if split:
+        over_regions(e, first.shape, split, write, steps)
+    elif pieces is not None:
         pieces(e, first, steps)
     elif all(is_linear(leaf.instruction, e.leaves) for leaf in group):
         with elements(e.code, steps, first.shape.size) as place:
-            _write_all(e, group, Index.flat(e.code, first.shape, place))
+            write_all(e, group, Index.flat(e.code, first.shape, place))
     else:
         open_nest = nest_by_element if e.code.by_element else nest_for
-        open_nest(
-            e,
-            [leaf.instruction for leaf in group],
-            first.shape,
-            lambda positions: _write_all(e, group, Index.at(e.code, first.shape, positions)),
-            steps,
-        )
+        open_nest(e, roots, first.shape, write, steps)
+
+
+def _regions(e: Elemental, group: list[Leaf], numbered: Sequence[int]) -> list[Region]:
+    """The parts of the results that have loops of their own; none if all elements are in one nest.
+
+    numbered: by the steps. Where positions in a row are among several numbers of a step, there are no loops over rows.
+    """
+    if len(numbered) > 1 and group[0].shape.minor_to_major[0] in numbered:
+        return []
+    roots, shape = [leaf.instruction for leaf in group], group[0].shape
+    if e.code.by_element or any(root in e.leaves for root in roots) or tile_of(e, roots, shape) is not None:
+        return []
+    return regions(e, roots, shape)
 
 
 def _all_leaves(group: list[Leaf]) -> list[Leaf]:
@@ -242,7 +272,7 @@ _WHOLE: dict[Op, Callable[[Elemental, Instruction, list[Leaf], Steps | None], No
 """Loops of roots that write all their results together; `WHOLE` in leaf.py lists the conditions."""
 
 
-def _write_all(e: Elemental, group: list[Leaf], index: Index) -> None:
+def write_all(e: Elemental, group: list[Leaf], index: Index) -> None:
     """Compute all leaves at an index, then store them, because a store may overwrite what another leaf reads."""
     values = [leaf.value(e, index.within(leaf.shape)) for leaf in group]
     for leaf, value in zip(group, values, strict=True):
@@ -253,12 +283,12 @@ def _emit_product(e: Elemental, group: list[Leaf], steps: Steps | None) -> bool:
     """Emit the group's dot, convolution or reductions in blocks, each followed by its elementwise ops. False if none
     fits.
     """
-    products = _products(e, group)
+    products = products_of(e, group)
     if not products:
         return False
 
     def finish(index: Index) -> None:
-        _write_all(e, group, index)
+        write_all(e, group, index)
 
     root = products[0]
     if root.opcode is Op.REDUCE:
@@ -285,7 +315,7 @@ _DEAR = _COLUMNS.keys() | {Op.REDUCE}
 """Opcodes too expensive to recompute per element of a consumer."""
 
 
-def _products(e: Elemental, group: list[Leaf]) -> list[Instruction]:
+def products_of(e: Elemental, group: list[Leaf]) -> list[Instruction]:
     """The one dot or convolution, or the reductions over the same columns, on which the group depends through
     elementwise ops.
 

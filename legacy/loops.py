@@ -16,7 +16,7 @@ from .builder import Code, IndexValue, Loop, Once, Unroll
 from .elemental import Elemental, Index
 from .elementwise import EMIT
 from .memory import Pointer, address, load
-from .ranges import Steps, block_of, blocks, in_order
+from .ranges import Steps, block_of, blocks, in_order, loops_over
 from .registers import I32, memory_type
 from .stack import alloca
 
@@ -41,21 +41,9 @@ def nest_by_element(
     e: Elemental, roots: Sequence[Instruction], shape: Shape, body: Body, steps: Steps | None = None
 ) -> None:
     """The outer shape of devices: body(positions) at each step alone, in memory order, whatever the roots read."""
-    positions: list[IndexValue] = [0] * shape.rank
-    order = tuple(reversed(shape.minor_to_major))
-    loops: list[Loop | Once] = []
-    if steps is not None:
-        loop, places = in_order(e.code, steps, [shape.dims[d] for d in steps.dimensions])
-        loops.append(loop)
-        for d, place in zip(steps.dimensions, places, strict=True):
-            positions[d] = place
-        order = tuple(d for d in order if d not in steps.dimensions)
-    for d in order:
-        loops.append(e.code.loop(shape.dims[d]))
-        positions[d] = loops[-1].index
-    body(positions)
-    for loop in reversed(loops):
-        loop.close()
+    inside = () if steps is None else steps.dimensions
+    with loops_over(e.code, steps, inside, shape.dims, tuple(reversed(shape.minor_to_major))) as positions:
+        body(positions)
 
 
 def _nest(

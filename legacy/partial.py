@@ -124,6 +124,12 @@ class PartialArrays:
         for (slot, _), register in zip(self._slots(place), registers, strict=True):
             self.code.b.store(register, slot)
 
+    def put_vector(self, place: IndexValue, vector: ir.Value, add: bool) -> None:
+        """Set the innermost partial sums of one quantity at neighbouring places, or add to them."""
+        b, (space,), (type_,) = self.code.b, self.levels[self.depth], self.types
+        slot, align = self._at(space, type_, place), _alignment(type_, vector.type.count & -vector.type.count)
+        b.store(b.fadd(b.load(slot, typ=vector.type, align=align), vector) if add else vector, slot, align=align)
+
     def start(self, count: int | None = None, row: int | None = None) -> None:
         """Start the outermost partial sums of the first `count` neighbours, which are in rows of `row`."""
         self.depth, self.count = -1, self.width if count is None else count

@@ -129,11 +129,16 @@ def column_blocks(
 
 @contextmanager
 def loops_over(
-    code: Code, steps: Steps | None, inside: Sequence[int], dims: Sequence[int], order: Sequence[int]
+    code: Code,
+    steps: Steps | None,
+    inside: Sequence[int],
+    dims: Sequence[int],
+    order: Sequence[int],
+    unroll: Unroll = Unroll.FREELY,
 ) -> Iterator[list[IndexValue]]:
     """Loops over dimensions in this order, the steps' first: a list of positions by dimension, 0 for any other.
 
-    inside: the dimensions that the steps number.
+    inside: the dimensions that the steps number. unroll: the mode of the other loops.
     """
     positions: list[IndexValue] = [0] * len(dims)
     opened: list[Loop | Once] = []
@@ -144,7 +149,7 @@ def loops_over(
             positions[d] = place
     for d in order:
         if d not in inside:
-            opened.append(code.loop(dims[d]))
+            opened.append(code.loop(dims[d], unroll=unroll))
             positions[d] = opened[-1].index
     yield positions
     for loop in reversed(opened):

@@ -105,12 +105,12 @@ class RowGraph:
         return [operand for operand, role in self.sources.get(instruction, ()) if role is not None]
 
 
-def row_graph(roots: Sequence[Instruction], leaves: Collection[Instruction]) -> RowGraph | None:
+def row_graph(roots: Sequence[Instruction], leaves: Collection[Instruction], single: bool = False) -> RowGraph | None:
     """The row form of a kernel that computes these roots from leaves in memory.
 
-    None for other kernels, and for a single reduction.
+    None for other kernels, and for a single reduction, unless `single` asks for its form, too.
     """
-    if len(roots) == 1 and (roots[0].opcode is Op.REDUCE or roots[0] in leaves):
+    if len(roots) == 1 and ((roots[0].opcode is Op.REDUCE and not single) or roots[0] in leaves):
         return None
     order = _operands_first(roots, leaves)
     inside = [i for i in order if i not in leaves]

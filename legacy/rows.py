@@ -30,9 +30,9 @@ STAGED_BYTES = 1 << 18
 """Bytes of stack for values of a row that several walks need: with the operands, half a cache of 1 MiB."""
 
 
-def find_rows(e: Elemental, leaves: Sequence[Leaf]) -> RowGraph | None:
-    """The roles of a row kernel's values; None for other kernels."""
-    return row_graph(list(dict.fromkeys(leaf.instruction for leaf in leaves)), e.leaves)
+def find_rows(e: Elemental, leaves: Sequence[Leaf], single: bool = False) -> RowGraph | None:
+    """The roles of a row kernel's values; None for other kernels. single: a single reduction is one, too."""
+    return row_graph(list(dict.fromkeys(leaf.instruction for leaf in leaves)), e.leaves, single)
 
 
 @dataclass(eq=False, slots=True)
@@ -74,16 +74,16 @@ def _emit_walk(e: RowElemental, step: Walk) -> None:
     carried = [n for n, reducer in enumerate(reducers) if not reducer.in_parts]
     results: dict[int, list[Register]] = {}
     if carried or not in_parts:
-        columns = e.open_columns([value for n in carried for value in opened[n]])
-        accumulators = _regrouped(columns.carried, [opened[n] for n in carried])
-        found = _emit_body(e, step, [reducers[n] for n in carried], accumulators, last=not in_parts)
+        columns = e.open_columns([value for n in carried for value in opened[n]], [reducers[n] for n in carried])
+        accumulators = regrouped(columns.carried, [opened[n] for n in carried])
+        found = emit_body(e, step, [reducers[n] for n in carried], accumulators, last=not in_parts)
         final = columns.close([value for values in found for value in values])
-        results.update(zip(carried, _regrouped(final, found), strict=True))
+        results.update(zip(carried, regrouped(final, found), strict=True))
     if in_parts:
         sums = PartialSums(e.code, [nothing(opened[n][0]) for n in in_parts], e.row_sizes)
         for registers in sums.steps():
             e.set_column(sums.positions)
-            found = _emit_body(e, step, [reducers[n] for n in in_parts], [[r] for r in registers], last=True)
+            found = emit_body(e, step, [reducers[n] for n in in_parts], [[r] for r in registers], last=True)
             sums.put([value for values in found for value in values])
         for n, total in zip(in_parts, sums.totals(), strict=True):
             results[n] = reducers[n].join(opened[n], [total])
@@ -91,17 +91,16 @@ def _emit_walk(e: RowElemental, step: Walk) -> None:
         e.bind(reducer.instruction, e.place(reducer.instruction), reducer.result(reducer.close(results[n])))
 
 
-def _regrouped(values: Sequence[Register], like: Sequence[Sequence[Register]]) -> list[list[Register]]:
+def regrouped(values: Sequence[Register], like: Sequence[Sequence[Register]]) -> list[list[Register]]:
     """The values in lists of the lengths of `like`."""
     remaining = iter(values)
     return [[next(remaining) for _ in group] for group in like]
 
 
-def _emit_body(
+def emit_body(
     e: RowElemental, step: Walk, reducers: Sequence[Reducer], accumulators: Sequence[list[Register]], last: bool
 ) -> list[list[Register]]:
     """What a walk does with the current element. last: it also keeps and writes values. Returns the accumulators."""
-    code = e.code
     for instruction in step.held:
         e.bind(instruction, e.place(instruction), e.kept[instruction].read(e.column))
     results = []
@@ -112,7 +111,7 @@ def _emit_body(
     for instruction in step.staged:
         value = e.value(instruction, e.place(instruction))
         if instruction not in e.kept:
-            e.kept[instruction] = StackArray(code, value, e.rows.grid.length)
+            e.kept[instruction] = e.row_array(value)
         kept = e.kept[instruction]
         assert isinstance(kept, StackArray)
         kept.write(e.column, value)
@@ -150,13 +149,17 @@ class RowElemental(Elemental):
         self.row = self.row_positions[0] if self.flat else _join(self.code, self.row_positions, self.outer)
         return loops
 
+    def row_array(self, like: Register) -> StackArray:
+        """Memory for a value of each element of the row."""
+        return StackArray(self.code, like, self.rows.grid.length)
+
     @property
     def row_sizes(self) -> list[int]:
         """The sizes of the loops over a row."""
         return [self.rows.grid.length] if self.flat else self.inner
 
-    def open_columns(self, carried: Sequence[Register]) -> Columns:
-        columns = Columns(self.code, self.row_sizes, carried)
+    def open_columns(self, carried: Sequence[Register], reducers: Sequence[Reducer]) -> Columns:
+        columns = Columns(self.code, self.row_sizes, carried, reducers)
         self.set_column(columns.positions)
         return columns
 
@@ -238,11 +241,13 @@ _KNOWN = PASSED | {Op.REDUCE, Op.GET_TUPLE_ELEMENT}
 class Columns:
     """Loops over the elements of a row that carry values."""
 
-    def __init__(self, code: Code, sizes: Sequence[int], carried: Sequence[Register]):
+    def __init__(self, code: Code, sizes: Sequence[int], carried: Sequence[Register], reducers: Sequence[Reducer]):
         self.loops: list[Loop | Once] = []
         self.carried = list(carried)
         for size in sizes:
-            self.loops.append(code.loop(size, carried=self.carried, unroll=Unroll.SHORT))
+            kinds = {reducer.unroll(size) for reducer in reducers}
+            unroll = kinds.pop() if len(kinds) == 1 else Unroll.SHORT
+            self.loops.append(code.loop(size, carried=self.carried, unroll=unroll))
             self.carried = list(self.loops[-1].carried)
         self.positions: list[IndexValue] = [loop.index for loop in self.loops]
 
@@ -274,8 +279,11 @@ def _join(code: Code, positions: Sequence[IndexValue], sizes: Sequence[int]) -> 
 # What each walk does ------------------------------------------------------------------------------------------------
 
 
-def plan_walks(e: Elemental, full: Sequence[Leaf], rows: RowGraph) -> list[Walk]:
-    """One walk per level of reductions, and one for results that need all of them. In-place results come last."""
+def plan_walks(e: Elemental, full: Sequence[Leaf], rows: RowGraph, space: int = STAGED_BYTES) -> list[Walk]:
+    """One walk per level of reductions, and one for results that need all of them. In-place results come last.
+
+    space: bytes for values of a row that several walks need.
+    """
     levels: dict[Instruction, int] = {}
     walks: list[Walk] = []
     for instruction in rows.roles:
@@ -294,13 +302,12 @@ def plan_walks(e: Elemental, full: Sequence[Leaf], rows: RowGraph) -> list[Walk]
             if leaf.instruction not in e.leaves:
                 for later in walks[n + 1 :]:
                     later.held.append(leaf.instruction)
-    _stage(e, rows, walks)
+    _stage(e, rows, walks, space)
     return walks
 
 
-def _stage(e: Elemental, rows: RowGraph, walks: list[Walk]) -> None:
+def _stage(e: Elemental, rows: RowGraph, walks: list[Walk], space: int) -> None:
     """Keep expensive values for later walks that need them. Users are considered before their operands."""
-    space = STAGED_BYTES
     wanted = [_wanted(e, rows, step) for step in walks]
     for instruction in reversed(list(rows.roles)):
         users = [n for n, found in enumerate(wanted) if instruction in found]

@@ -192,7 +192,13 @@ def _unpad(
     step, b = interior + 1, code.b
     if isinstance(moved, int):
         return max(moved, 0) // step, [0 <= moved < (size - 1) * step + 1 and moved % step == 0]
-    conditions: list[ir.Value | bool] = [b.icmp_unsigned("<", moved, I64((size - 1) * step + 1))]
+    end = (size - 1) * step + 1
+    first, last = code.limits.of(moved) or (-1, end + 1)
+    conditions: list[ir.Value | bool] = []
+    if last <= 0 or first >= end:
+        conditions.append(False)
+    elif first < 0 or last > end:
+        conditions.append(b.icmp_unsigned("<", moved, I64(end)))
     if step == 1:
         return moved, conditions
     conditions.append(b.icmp_unsigned("==", b.urem(moved, I64(step)), I64(0)))

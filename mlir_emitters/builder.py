@@ -106,8 +106,8 @@ class Builder(Memory):
         """A numpy scalar as a constant of a type."""
         return self.constant(float(value) if self.is_float(type) else int(value), type)
 
-    def external(self, symbol: str, inputs: Sequence[ir.Type], result: ir.Type) -> str:
-        """Declare a C function once. Returns its symbol."""
+    def external(self, symbol: str, inputs: Sequence[ir.Type], result: ir.Type | None) -> str:
+        """Declare a C function once; None: it gives nothing. Returns its symbol."""
         if symbol not in self.functions:
             self.functions[symbol] = ir.Operation.create(
                 "func.func",
@@ -117,7 +117,7 @@ class Builder(Memory):
                 attributes={
                     "sym_name": ir.StringAttr.get(symbol),
                     "sym_visibility": ir.StringAttr.get("private"),
-                    "function_type": ir.TypeAttr.get(ir.FunctionType.get(inputs, [result])),
+                    "function_type": ir.TypeAttr.get(ir.FunctionType.get(inputs, [] if result is None else [result])),
                 },
             )
         return symbol
@@ -154,7 +154,7 @@ class Builder(Memory):
             "scf.for",
             [v.type for v in carried],
             [self.materialize(lower), self.materialize(upper), self.materialize(step), *carried],
-            annotations.get(unroll),
+            annotations.get(unroll) if self.hints else None,
             regions=1,
         )
         types = [self.types.i64, *(v.type for v in carried)]

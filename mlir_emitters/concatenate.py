@@ -10,19 +10,22 @@ from .elemental import Elemental
 from .graph import Buffer, Node
 from .loops import with_loops
 from .ranges import Steps
+from .regions import boxes_of
 
 
-def takes_steps(node: Node, partition: Partition) -> bool:
-    """Whether `emit_concatenate` can compute some of the steps: of dimensions that all operands share."""
-    return node.attributes["dimensions"][0] not in partition.dimensions
+def takes_steps(node: Node, result: Buffer, partition: Partition) -> bool:
+    """Whether a result can be computed in steps: of dimensions that all operands share, or in regions."""
+    return node.attributes["dimensions"][0] not in partition.dimensions or bool(
+        boxes_of([result], partition.dimensions)
+    )
 
 
 def emit_concatenate(
     e: Elemental, node: Node, targets: Sequence[tuple[Buffer, Buffer]], steps: Steps | None = None
 ) -> bool:
-    """Emit one loop nest per operand."""
+    """Emit one loop nest per operand. False where regions (regions.py) are better."""
     b = e.b
-    if len(targets) != 1:
+    if len(targets) != 1 or boxes_of([targets[0][1]], () if steps is None else steps.dimensions):
         return False
     result = targets[0][1]
     (d,) = node.attributes["dimensions"]

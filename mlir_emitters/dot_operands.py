@@ -17,6 +17,8 @@ from .elemental import Elemental, load_element
 from .elements import decode, flatten, raw_type
 from .graph import Buffer
 
+ACROSS = 128  # contracting elements that are packed together where B is stored by columns: half of the first cache
+
 
 @dataclass(frozen=True, slots=True)
 class Block:
@@ -47,7 +49,6 @@ class Operands:
         self.left, self.right = product.left, product.right
         self.row, self.column, self.depth = product.row, product.column, product.depth
         self.element = raw_type(self.b.types, wide)
-        self.vector = ir.VectorType.get([lanes], self.element)
         # Contiguous rows of B that are read only a few times need no copy.
         source = self.right.dtype
         readable = source is wide or (source in IN_VECTORS and COMPUTE[source] is wide)
@@ -70,13 +71,15 @@ class Operands:
         if self._reads(columns):
             return
         assert self.panel is not None
-        by_column = self.column.rhs != 1 and self.depth.rhs == 1
-        sizes = (columns, depth) if by_column else (depth, columns)
-        with b.loop(0, sizes[0], unroll=Unroll.NONE) as slow, b.loop(0, sizes[1], unroll=Unroll.NONE) as fast:
-            k, n = (fast.index, slow.index) if by_column else (slow.index, fast.index)
-            offset = b.add(block.right, b.add(b.mul(k, self.depth.rhs), b.mul(n, self.column.rhs)))
-            value = self._load(self.right, offset)
-            b.store(value, b.pointer(self.panel, b.add(b.mul(k, self.width), n), self.element), self.wide.bytes)
+        if self.column.rhs != 1 and self.depth.rhs == 1:
+            whole = depth - depth % ACROSS
+            for first, last in ((0, whole), (whole, depth)):
+                if first != last:
+                    with b.loop(first, last, min(ACROSS, last - first), unroll=Unroll.NONE) as group:
+                        self._pack_across(block, group.index, min(ACROSS, last - first))
+        else:
+            with b.loop(0, depth, unroll=Unroll.NONE) as slow, b.loop(0, columns, unroll=Unroll.NONE) as fast:
+                self._pack_one(block, slow.index, fast.index)
         padded = -(-columns // self.lanes) * self.lanes
         if padded > columns:
             with b.loop(0, depth, unroll=Unroll.NONE) as slow, b.loop(columns, padded, unroll=Unroll.NONE) as fast:
@@ -86,6 +89,21 @@ class Operands:
                     b.pointer(self.panel, b.add(b.mul(slow.index, self.width), fast.index), self.element),
                     self.wide.bytes,
                 )
+
+    def _pack_across(self, block: Block, first: Index, count: int) -> None:
+        """Some contracting elements of a block that is stored by columns. Each of them is a line of the panel that is
+        written column by column: few such lines stay in the first cache.
+        """
+        b = self.b
+        with b.loop(0, block.columns, unroll=Unroll.NONE) as slow, b.loop(0, count, unroll=Unroll.NONE) as fast:
+            self._pack_one(block, b.add(first, fast.index), slow.index)
+
+    def _pack_one(self, block: Block, k: Index, n: Index) -> None:
+        b = self.b
+        assert self.panel is not None
+        offset = b.add(block.right, b.add(b.mul(k, self.depth.rhs), b.mul(n, self.column.rhs)))
+        value = self._load(self.right, offset)
+        b.store(value, b.pointer(self.panel, b.add(b.mul(k, self.width), n), self.element), self.wide.bytes)
 
     def _reads(self, columns: int) -> bool:
         """Whether vectors of B are read in place, for a panel of this many columns."""
@@ -118,16 +136,17 @@ class Operands:
             return b.load(self._left_place(m, k), self.element, self.wide.bytes)
         return self._load(self.left, b.add(block.left, b.add(m * self.row.lhs, b.mul(k, self.depth.lhs))))
 
-    def right_vector(self, block: Block, k: Index, v: int) -> Value:
+    def right_vector(self, block: Block, k: Index, column: int, vector: ir.VectorType) -> Value:
+        """Columns of a row of B from `column` of the panel on, as a value of this type."""
         b = self.b
         if not self._reads(block.columns):
             assert self.panel is not None
-            place = b.pointer(self.panel, b.add(b.mul(k, self.width), v * self.lanes), self.element)
-            return b.load(place, self.vector, self.lanes * self.wide.bytes)
+            place = b.pointer(self.panel, b.add(b.mul(k, self.width), column), self.element)
+            return b.load(place, vector, self.lanes * self.wide.bytes)
         dtype = self.right.dtype
-        offset = b.add(block.right, b.add(b.mul(k, self.depth.rhs), v * self.lanes))
+        offset = b.add(block.right, b.add(b.mul(k, self.depth.rhs), column))
         place = b.pointer(self.e.pointers[self.right.argument], offset, raw_type(b.types, dtype))
         if dtype is self.wide:
-            return b.load(place, self.vector, dtype.bytes)
-        raw = b.load(place, ir.VectorType.get([self.lanes], raw_type(b.types, dtype)), dtype.bytes)
-        return IN_VECTORS[dtype](b, raw, self.vector)
+            return b.load(place, vector, dtype.bytes)
+        raw = b.load(place, ir.VectorType.get(vector.shape, raw_type(b.types, dtype)), dtype.bytes)
+        return IN_VECTORS[dtype](b, raw, vector)

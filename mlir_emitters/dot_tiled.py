@@ -137,7 +137,6 @@ class Matmul:
         block = (DEPTH if few_sums else 2 * DEPTH) if precise else depth
         self.block = self.depth.size if self.narrow and not self.banded else min(block, self.depth.size)
         self.operands = Operands(e, product, wide, self.lanes, self.width, self.rows, self.block, few)
-        self.vector = self.operands.vector
         self.tile = None
         self.band = self.rows * max(1, BAND // self.rows) if self.banded else self.row.size
         if self.narrow or self.banded:
@@ -277,19 +276,20 @@ class Matmul:
 
     def _rows(self, block: Block, rows: int) -> None:
         """rows × columns results: accumulators in registers over one block of the contracting dimension."""
-        b = self.b
-        vectors = -(-block.columns // self.lanes)
+        b, vector = self.b, self._vector(block.columns)
+        (lanes,) = vector.shape
+        vectors = -(-block.columns // lanes)
         tile = [(m, v) for m in range(rows) for v in range(vectors)]
         self.operands.pack_left(block, rows)
-        zero = b.op("vector.broadcast", self.operands.zero(), type=self.vector)
+        zero = b.op("vector.broadcast", self.operands.zero(), type=vector)
         apart = self._sums_apart(block.depth)
         with b.loop(0, block.depth, apart, [zero] * (apart * len(tile))) as loop:
             sums: list[Value] = []
             for turn in range(apart):
                 k = b.add(loop.index, turn)
-                sources = [self.operands.right_vector(block, k, v) for v in range(vectors)]
+                sources = [self.operands.right_vector(block, k, v * lanes, vector) for v in range(vectors)]
                 for m in range(rows):
-                    factor = b.op("vector.broadcast", self.operands.left_value(block, m, k), type=self.vector)
+                    factor = b.op("vector.broadcast", self.operands.left_value(block, m, k), type=vector)
                     sums += [self._multiply_add(factor, x, loop.carried[len(sums) + v]) for v, x in enumerate(sources)]
             loop.next = sums
         found = list(loop.values)
@@ -300,6 +300,13 @@ class Matmul:
             self._store(value, block, m, v)
         if self.narrow and not self.banded:
             self._finish(block.out, rows, block.columns)
+
+    def _vector(self, columns: int) -> ir.VectorType:
+        """The type of the values of a tile: all its columns, where they are a power of two and fill vectors of the
+        machine, into which LLVM cuts them after its passes; else one such vector.
+        """
+        whole = columns % self.lanes == 0 and columns.bit_count() == 1
+        return ir.VectorType.get([columns if whole else self.lanes], self.element)
 
     def _sums_apart(self, depth: int) -> int:
         """Into how many sums, a power of two, each vector of a tile is split: products k, k + n, …"""
@@ -316,37 +323,32 @@ class Matmul:
             return b.op("math.fma", x, y, total)
         return b.op("arith.addf", total, b.op("arith.mulf", x, y))
 
-    def _place(self, out: Index, m: int, v: int) -> Pointer:
-        offset = self.b.add(out, m * self.row.out + v * self.lanes)
+    def _place(self, out: Index, m: int, column: int) -> Pointer:
+        offset = self.b.add(out, m * self.row.out + column)
         return self.b.pointer(self.e.pointers[self.result.argument], offset, self.element)
-
-    def _mask(self, count: int) -> Value:
-        b = self.b
-        type = ir.VectorType.get([self.lanes], b.types.i1)
-        bits = ", ".join("true" if lane < count else "false" for lane in range(self.lanes))
-        return b.vector_constant(ir.Attribute.parse(f"dense<[{bits}]> : {type}"), type, ("mask", self.lanes, count))
 
     def _store(self, value: Value, block: Block, m: int, v: int) -> None:
         """Store the sums of a block, or add them to their totals."""
         b, columns = self.b, block.columns
+        (lanes,) = ir.VectorType(value.type).shape
         if self.tile is not None:
             element = raw_type(b.types, self.total)
             size = self.lanes * self.total.bytes
-            type = ir.VectorType.get([self.lanes], element)
-            place = b.pointer(self.tile, b.add(block.total, m * self.width + v * self.lanes), element)
+            type = ir.VectorType.get([lanes], element)
+            place = b.pointer(self.tile, b.add(block.total, m * self.width + v * lanes), element)
             if self.total is not self.wide:
                 value = b.op("arith.extf", value, type=type)
             b.store(self._plus(b.load(place, type, size), value) if block.adds else value, place, size)
             return
-        place = self._place(block.out, m, v)
-        if (v + 1) * self.lanes <= columns:
+        place = self._place(block.out, m, v * lanes)
+        if (v + 1) * lanes <= columns:
             if block.adds:
-                value = self._plus(b.load(place, self.vector, self.wide.bytes), value)
+                value = self._plus(b.load(place, value.type, self.wide.bytes), value)
             b.store(value, place, self.wide.bytes)
             return
-        mask = self._mask(columns - v * self.lanes)
+        mask = b.first_lanes(lanes, columns - v * lanes)
         if block.adds:
-            zero = b.op("vector.broadcast", self.operands.zero(), type=self.vector)
+            zero = b.op("vector.broadcast", self.operands.zero(), type=value.type)
             value = self._plus(b.load_masked(place, mask, zero, self.wide.bytes), value)
         b.store_masked(value, place, mask, self.wide.bytes)
 

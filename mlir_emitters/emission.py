@@ -6,7 +6,7 @@ from collections.abc import Mapping, Sequence
 
 from mlir import ir
 
-from ..codegen.options import EmitOptions, EmittedModule
+from ..codegen.options import EmitOptions, EmittedModule, Grouped
 from ..lhlo.from_hlo import from_kernels
 from ..lhlo.module import LhloModule
 from ..planning.partition import Partition
@@ -14,8 +14,10 @@ from ..planning.plan import KernelRequest
 from . import math_library, pipeline
 from .builder import Builder
 from .graph import graphs
+from .group_kernel import emit_grouped
 from .indexing import Misplaced
 from .kernel import emit_kernel
+from .metadata import annotated
 from .support import instructions, missing
 
 
@@ -47,7 +49,14 @@ def _emit(
         b = Builder(
             module, session.types, strict=options.strict, fma=target.has_fma, vector_bits=width, by_element=by_element
         )
-        ranged = frozenset(g.name for g in graphs(lhlo) if emit_kernel(b, g, partitions.get(g.name)))
+        b.hints = "loops" in options.metadata
+        kernels, told = list(graphs(lhlo)), options.metadata
+        ranged, grouped = frozenset[str](), dict[str, Grouped]()
+        if options.group is None:
+            ranged = frozenset(g.name for g in kernels if emit_kernel(b, g, partitions.get(g.name), told))
+        else:
+            made = ((g.name, emit_grouped(b, g, options.group)) for g in kernels)
+            grouped = {name: found for name, found in made if found is not None}
         if keep:
             stages.append(("mlir", str(module)))
         math_library.expand(b)
@@ -56,4 +65,6 @@ def _emit(
         pipeline.lower(module, session.passes)
         if keep:
             stages.append(("llvm.mlir", str(module)))
-        return EmittedModule(pipeline.translate(module), tuple(stages), ranged)
+        written = {g.name: [argument.written for argument in g.arguments] for g in kernels}
+        text = annotated(pipeline.translate(module), told, written)
+        return EmittedModule(text, tuple(stages), ranged, grouped=grouped)

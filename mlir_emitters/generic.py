@@ -72,18 +72,19 @@ def emit_generic(e: Elemental, group: Sequence[Buffer], index: Indices, unroll: 
         "iterator_types": ir.ArrayAttr.get([b.types.parallel] * len(extents)),
         "operandSegmentSizes": ir.DenseI32ArrayAttr.get([len(inputs), len(outputs)]),
     }
+    hinted = b.hints and unroll in HINTS
     made = ir.Operation.create(
         "linalg.generic",
         operands=[memref for memref, _ in places],
         attributes=attributes,
         regions=1,
-        loc=ir.Location.name(HINTS[unroll]) if unroll in HINTS else b.location,
+        loc=ir.Location.name(HINTS[unroll]) if hinted else b.location,
         ip=b.ip,
     )
     block.append_to(made.regions[0])
     held.erase()
     b.generics += 1
-    b.hinted += unroll in HINTS
+    b.hinted += hinted
 
 
 class _Body(Elemental):

@@ -6,7 +6,7 @@ Python integers represent index constants.
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any, TypeAlias
 
 from mlir import ir
@@ -18,17 +18,37 @@ from .arithmetic import Arithmetic, Value
 class Axis:
     """The position along a loop of a linalg.generic, in its body: `start` + `step` · the loop's counter.
 
-    number: of the loop, the outermost first; count: of its iterations.
+    number: of the loop, the outermost first; count: of its iterations. limits: what positions lie in, the first and the
+    end, where start and count do not say it.
     """
 
     start: Index
     step: int
     number: int
     count: Index
+    limits: tuple[int, int] | None = None
+
+    def moved(self, start: Index, distance: Index) -> Axis:
+        """With another start, `distance` after this one."""
+        if self.limits is None or not isinstance(distance, int):
+            return replace(self, start=start, limits=None)
+        return replace(self, start=start, limits=(self.limits[0] + distance, self.limits[1] + distance))
 
 
 Index: TypeAlias = int | Value | Axis
 """A coordinate or offset: a constant, an i64 value, or a position along an axis."""
+
+
+def limits_of(i: Index) -> tuple[int, int] | None:
+    """What a position lies in, the first and the end; None if that is not known."""
+    if isinstance(i, int):
+        return i, i + 1
+    if not isinstance(i, Axis):
+        return None
+    if i.limits is None and isinstance(i.start, int) and isinstance(i.count, int):
+        last = i.start + i.step * (i.count - 1)
+        return min(i.start, last), max(i.start, last) + 1
+    return i.limits
 
 
 class IndexArithmetic(Arithmetic):
@@ -60,13 +80,13 @@ class IndexArithmetic(Arithmetic):
     def _along(self, name: str, a: Index, b: Index) -> Axis | None:
         """The sum, difference or product as a position along an axis, if it is one."""
         if name == "arith.subi" and isinstance(a, int) and isinstance(b, Axis):
-            return Axis(self._outside(self.sub, a, b.start), -b.step, b.number, b.count)
+            return replace(b, start=self._outside(self.sub, a, b.start), step=-b.step, limits=None)
         if not isinstance(a, Axis) or isinstance(b, Axis) or not (self.outside is None or isinstance(b, int)):
             return None
         if name == "arith.muli" and isinstance(b, int):
-            return Axis(self._outside(self.mul, a.start, b), a.step * b, a.number, a.count)
+            return replace(a, start=self._outside(self.mul, a.start, b), step=a.step * b, limits=None)
         if name == "arith.addi":
-            return Axis(self._outside(self.add, a.start, b), a.step, a.number, a.count)
+            return a.moved(self._outside(self.add, a.start, b), b)
         return None
 
     def _outside(self, operation: Callable[[Index, Index], Index], a: Index, b: Index) -> Index:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Collection, Mapping, Sequence
 
 from mlir import ir
 
@@ -22,17 +22,17 @@ from .loops import (
     Axes,
     Inner,
     crossing_dimension,
-    emit_blocks,
-    pure_transposition,
     tiled,
     tiles_take_steps,
     unroll_of,
     with_loops,
 )
 from .ranges import Steps, runs
+from .regions import boxes_of, over_boxes
 from .row_graph import row_graph
 from .rows import RowKernel
 from .scratch import Scratch
+from .transposition import emit_blocks, pure_transposition
 from .update import copy_unless_there, emit_update
 
 
@@ -52,18 +52,23 @@ RULES: dict[Op, ElementRule] = merge(
 )
 
 
-def emit_kernel(b: Builder, graph: KernelGraph, partition: Partition | None = None) -> bool:
-    """Emit the function `void name(ptr noalias …)` of a kernel. Returns whether it takes a range of the partition."""
+def emit_kernel(
+    b: Builder, graph: KernelGraph, partition: Partition | None = None, metadata: Collection[str] = ()
+) -> bool:
+    """Emit the function `void name(ptr noalias …)` of a kernel. Returns whether it takes a range of the partition.
+
+    metadata: those of codegen/metadata.py that its arguments have.
+    """
     t = b.types
     ranged = partition is not None and takes_steps(b, graph.results, partition)
     count = len(graph.arguments)
-    attributes: dict[str, ir.Attribute] = {
-        "arg_attrs": ir.ArrayAttr.get(
-            [_argument_attributes(b, a.alignment, a.size, a.written) for a in graph.arguments]
-            + [ir.DictAttr.get({})] * (2 if ranged else 0)
-        )
-    }
-    types = b.argument_types([a.size for a in graph.arguments], _held(b, graph))
+    given = argument_attributes(b, graph, 2 if ranged else 0)
+    if "arguments" not in metadata:
+        given = [ir.DictAttr.get({})] * len(given)
+    if partition is not None and ranged and "ranges" in metadata:
+        given[count:] = [_limited(least, partition.extent + least) for least in (0, 1)]
+    attributes: dict[str, ir.Attribute] = {"arg_attrs": ir.ArrayAttr.get(given)}
+    types = b.argument_types([a.size for a in graph.arguments], held_types(b, graph))
     with b.function(graph.name, types + [t.i64] * (2 if ranged else 0), [], attributes) as parameters:
         pointers = parameters[:count]
         steps = Steps(partition, *parameters[count:]) if partition is not None and ranged else None
@@ -79,7 +84,7 @@ def emit_kernel(b: Builder, graph: KernelGraph, partition: Partition | None = No
     return ranged
 
 
-def _held(b: Builder, graph: KernelGraph) -> list[ir.Type | None]:
+def held_types(b: Builder, graph: KernelGraph) -> list[ir.Type | None]:
     """The type that all accesses of each argument have; None for an argument of several, or of none."""
     found: list[set[ir.Type]] = [set() for _ in graph.arguments]
     for buffer in (*graph.operands, *graph.results):
@@ -115,7 +120,7 @@ def _root_takes_steps(b: Builder, node: Node, result: Buffer, partition: Partiti
 
 
 _ROOTS_IN_STEPS: dict[Op, Callable[[Builder, Node, Buffer, Partition], bool]] = {
-    Op.CONCATENATE: lambda b, node, result, partition: concatenate.takes_steps(node, partition),
+    Op.CONCATENATE: lambda b, node, result, partition: concatenate.takes_steps(node, result, partition),
     Op.REDUCE_WINDOW: lambda b, node, result, partition: reduce_window.takes_steps(node, partition),
     Op.SCATTER: lambda b, node, result, partition: indexing.takes_steps(node, partition),
     Op.SORT: lambda b, node, result, partition: node.attributes["dimensions"][0] not in partition.dimensions,
@@ -136,6 +141,12 @@ _PRODUCTS_IN_STEPS: dict[Op, Callable[[Builder, Node, Sequence[Buffer], Partitio
 """PRODUCTS → whether one can compute some of the steps. Kernels with others run on one thread."""
 
 
+def argument_attributes(b: Builder, graph: KernelGraph, more: int) -> list[ir.DictAttr]:
+    """The attributes of a kernel's arguments, and of as many more without any."""
+    given = [_argument_attributes(b, a.alignment, a.size, a.written) for a in graph.arguments]
+    return given + [ir.DictAttr.get({})] * more
+
+
 def _argument_attributes(b: Builder, alignment: int, size: int, written: bool) -> ir.DictAttr:
     i64 = b.types.i64
     entries: dict[str, ir.Attribute] = {
@@ -149,6 +160,11 @@ def _argument_attributes(b: Builder, alignment: int, size: int, written: bool) -
     if not written:
         entries["llvm.readonly"] = b.types.unit
     return ir.DictAttr.get(entries)
+
+
+def _limited(least: int, end: int) -> ir.DictAttr:
+    """The attributes of an i64 argument in [least, end)."""
+    return ir.DictAttr.get({"llvm.range": ir.Attribute.parse(f"#llvm.constant_range<i64, {least}, {end}>")})
 
 
 def emit_outputs(e: Elemental, results: Sequence[Buffer], steps: Steps | None = None) -> None:
@@ -203,7 +219,7 @@ def emit_epilogue(e: Elemental, group: Sequence[Buffer], steps: Steps | None) ->
     """
 
     def write(index: tuple[Index, ...]) -> None:
-        _write(e, group, index)
+        write_together(e, group, index)
 
     products = [] if e.b.by_element else products_of(group)
     if not products:
@@ -264,7 +280,7 @@ def emit_nest(e: Elemental, group: Sequence[Buffer], steps: Steps | None) -> Non
         if one:
             emit_generic(e, group, index, unroll)
         else:
-            _write(e, group, index)
+            write_together(e, group, index)
 
     if is_linear(group):
         with runs(b, steps, first.shape.size) as run:
@@ -273,6 +289,10 @@ def emit_nest(e: Elemental, group: Sequence[Buffer], steps: Steps | None) -> Non
             inner.close()
         return
     crossing = None if b.by_element else crossing_dimension(group)
+    boxes = [] if b.by_element or crossing is not None else boxes_of(group, () if steps is None else steps.dimensions)
+    if boxes:
+        over_boxes(b, first, boxes, lambda index: emit_generic(e, group, index), steps)
+        return
     if crossing is None:
         unroll = unroll_of(first)
         with_loops(b, first, write, steps, kind)
@@ -282,7 +302,8 @@ def emit_nest(e: Elemental, group: Sequence[Buffer], steps: Steps | None) -> Non
         tiled(b, first, crossing, write, steps, kind)
 
 
-def _write(e: Elemental, group: Sequence[Buffer], index: tuple[Index, ...]) -> None:
+def write_together(e: Elemental, group: Sequence[Buffer], index: tuple[Index, ...]) -> None:
+    """Compute all elements at an index, then store them, because a store may overwrite what another reads."""
     values = [e.value(result, index, raw=True) for result in group]
     for result, value in zip(group, values, strict=True):
         e.store(result, index, value)

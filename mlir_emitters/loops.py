@@ -1,29 +1,20 @@
-"""Loop nests over the elements of a result: in memory order, or in blocks if a source is contiguous along another
-dimension, so that both sides use whole cache lines.
-
-A pure transpose of 4-byte elements moves 16×16 blocks through registers. Other kernels loop over 16×16 tiles.
+"""Loop nests over the elements of a result: in memory order, or in 16×16 tiles if a source is contiguous along another
+dimension, so that both sides use whole cache lines. Pure transposes are in transposition.py.
 """
 
 from __future__ import annotations
 
-import math
 from collections.abc import Callable, Sequence
-
-from mlir import ir
 
 from ..hlo.opcodes import Op
 from ..planning.partition import Partition
 from .builder import Builder, Index, Loop, Unroll, Value
-from .elemental import Elemental
-from .elements import raw_type
 from .elementwise import EMIT
 from .graph import Buffer
 from .index_arithmetic import Axis
-from .ranges import Steps, bounds, grouped, open_steps, width_of
+from .ranges import Steps, grouped, open_steps, width_of
 
 BLOCK = 16
-BAND = 256  # rows of blocks that are finished before the next ones
-STREAMED = 8 << 20  # bytes of a result from which on it is written with non-temporal stores
 LEAST = 64  # shorter dimensions are not tiled
 
 Places = tuple[int | None, ...]
@@ -54,8 +45,12 @@ class Axes(Inner):
         self.count = 0
 
     def open(self, start: Index, count: Index, unroll: Unroll = Unroll.ANY) -> Index:
+        return self.within(start, count)
+
+    def within(self, start: Index, count: Index, limits: tuple[int, int] | None = None) -> Axis:
+        """As `open`. limits: the first position and the end, where start and count do not say it."""
         self.count += 1
-        return Axis(start, 1, self.count - 1, count)
+        return Axis(start, 1, self.count - 1, count, limits)
 
 
 def with_loops(
@@ -240,104 +235,3 @@ def _tiled_steps(
             with b.loop(start, dims[slow] - dims[slow] % BLOCK if height == BLOCK else dims[slow], height) as loop:
                 tile(loop.index, height)
     b.close_loop(around)
-
-
-def pure_transposition(group: Sequence[Buffer]) -> tuple[Buffer, Places] | None:
-    """The array that a single result is a pure transpose of."""
-    if len(group) != 1 or group[0].dtype.bytes != 4:
-        return None
-    buffer, places = group[0], tuple(range(len(group[0].dims)))
-    while buffer.writer is not None:
-        if buffer.writer.opcode not in (Op.COPY, Op.TRANSPOSE):
-            return None
-        if buffer.writer.opcode is Op.TRANSPOSE:
-            moved = [0] * len(places)
-            for place, d in zip(places, buffer.writer.attributes["dimensions"], strict=True):
-                moved[d] = place
-            places = tuple(moved)
-        buffer = buffer.writer.inputs[0]
-    return buffer, places
-
-
-def emit_blocks(
-    e: Elemental,
-    result: Buffer,
-    source: Buffer,
-    places: Places,
-    crossing: tuple[int, int],
-    steps: Steps | None = None,
-) -> bool:
-    """Transpose 16×16 blocks through registers. False if dimensions are no multiples of 16 or vectors too short."""
-    b, dims = e.b, result.dims
-    if b.vector_bits < 512 or any(dims[d] % BLOCK for d in crossing) or result.argument == source.argument:
-        return False
-    if steps is not None and (steps.dimensions != crossing[:1] or steps.partition.least % BLOCK):
-        return False
-    strides = [0] * len(dims)  # of the source, along the result's dimensions
-    for d, place in enumerate(places):
-        if place is not None:
-            strides[place] = source.strides[d]
-    slow, fast = crossing
-    loops, offset_from, offset_to = _block_loops(b, result, strides, crossing, steps)
-    block = _load_block(e, source, offset_from, strides[fast])
-    square = block.type
-    turned = b.op("vector.transpose", block, type=square, attributes={"permutation": ir.DenseI64ArrayAttr.get([1, 0])})
-    aligned = result.alignment >= 64 and all(s % BLOCK == 0 for d, s in enumerate(result.strides) if d != fast)
-    _store_block(e, result, turned, offset_to, result.strides[slow], aligned)
-    for loop in reversed(loops):
-        b.close_loop(loop)
-    return True
-
-
-def _block_loops(
-    b: Builder, result: Buffer, strides: Sequence[int], crossing: tuple[int, int], steps: Steps | None
-) -> tuple[list[Loop], Index, Index]:
-    """Open loops over all blocks. Also returns the offsets of the current block in source and result."""
-    slow, fast = crossing
-    dims = result.dims
-    least = dims[slow] if steps is None else math.gcd(steps.partition.least, dims[slow])
-    band = BAND if least % BAND == 0 else dims[slow] if steps is None else least
-    outer = [d for d in reversed(result.shape.minor_to_major) if d not in crossing and dims[d] != 1]
-    loops: list[Loop] = []
-    offset_from: Index = 0
-    offset_to: Index = 0
-    bands = bounds(b, steps, dims[slow])
-    ranges: list[tuple[int, tuple[Index, Index], int]] = [
-        *((d, (0, dims[d]), 1) for d in outer),
-        (slow, bands, band),
-        (fast, (0, dims[fast]), BLOCK),
-        (slow, (0, band), BLOCK),
-    ]
-    for d, (lower, upper), step in ranges:
-        loops.append(b.open_loop(lower, upper, step))
-        offset_from = b.add(offset_from, b.mul(loops[-1].index, strides[d]))
-        offset_to = b.add(offset_to, b.mul(loops[-1].index, result.strides[d]))
-    return loops, offset_from, offset_to
-
-
-def _load_block(e: Elemental, source: Buffer, offset: Index, stride: int) -> Value:
-    """BLOCK vectors of the source, `stride` elements apart, as one square vector."""
-    b = e.b
-    element = raw_type(b.types, source.dtype)
-    row, square = ir.VectorType.get([BLOCK], element), ir.VectorType.get([BLOCK, BLOCK], element)
-    zeros = ir.Attribute.parse(f"dense<0{'.0' if b.is_float(element) else ''}> : {square}")
-    block = b.vector_constant(zeros, square, ("zero", str(square)))
-    for k in range(BLOCK):
-        place = b.pointer(e.pointers[source.argument], b.add(offset, k * stride), element)
-        block = b.op("vector.insert", b.load(place, row, 4), block, type=square, attributes=_position(k))
-    return block
-
-
-def _store_block(e: Elemental, result: Buffer, block: Value, offset: Index, stride: int, aligned: bool) -> None:
-    """Store the rows of a square vector to the result, `stride` elements apart."""
-    b = e.b
-    element = raw_type(b.types, result.dtype)
-    row = ir.VectorType.get([BLOCK], element)
-    streams = aligned and result.shape.bytes >= STREAMED
-    for k in range(BLOCK):
-        place = b.pointer(e.pointers[result.argument], b.add(offset, k * stride), element)
-        b.store(b.op("vector.extract", block, type=row, attributes=_position(k)), place, 64 if aligned else 4, streams)
-
-
-def _position(k: int) -> dict[str, ir.Attribute]:
-    return {"static_position": ir.DenseI64ArrayAttr.get([k])}

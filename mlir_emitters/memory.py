@@ -132,6 +132,12 @@ class Memory(IndexArithmetic):
         operands = [pointer.memref, self.at(pointer.offset), mask, value]
         self.operation("vector.maskedstore", [], operands, attributes)
 
+    def first_lanes(self, lanes: int, count: int) -> Value:
+        """The mask of the first `count` of `lanes` lanes."""
+        type = ir.VectorType.get([lanes], self.types.i1)
+        bits = ", ".join("true" if lane < count else "false" for lane in range(lanes))
+        return self.vector_constant(ir.Attribute.parse(f"dense<[{bits}]> : {type}"), type, ("mask", lanes, count))
+
     def _alignment(self, bytes: int) -> ir.Attribute:
         return ir.IntegerAttr.get(self.types.i64, bytes)
 

@@ -64,7 +64,12 @@ def open_steps(b: Builder, steps: Steps, sizes: Sequence[int], unroll: Unroll = 
 
 @contextmanager
 def outer_loops(
-    b: Builder, steps: Steps | None, inside: Sequence[int], dims: Sequence[int], order: Sequence[int]
+    b: Builder,
+    steps: Steps | None,
+    inside: Sequence[int],
+    dims: Sequence[int],
+    order: Sequence[int],
+    unroll: Unroll = Unroll.ANY,
 ) -> Iterator[dict[int, Index]]:
     """Loops over dimensions in this order, those that the steps number (`inside`) first: dimension → position."""
     loops: list[Loop] = []
@@ -75,7 +80,7 @@ def outer_loops(
         places.update(zip(inside, found, strict=True))
     for d in order:
         if dims[d] != 1 and d not in places:
-            loops.append(b.open_loop(0, dims[d]))
+            loops.append(b.open_loop(0, dims[d], unroll=unroll))
             places[d] = loops[-1].index
     if not loops:
         b.scopes.append({})

@@ -39,6 +39,7 @@ from .ranges import Steps, grouped, open_steps, width_of
 BLOCK = 512  # results accumulated together
 ROWS = 4  # rows of a block combined per write of an accumulator: a fifth of the register traffic
 SUMMED_ROWS = 8  # the same for sums of floats that are cheap to make
+WIDE = 16  # elements along a dimension from which on loops of three accumulators are unrolled at will
 FEW = 8  # chains whose sum in f32 is as exact as they are
 
 
@@ -83,6 +84,10 @@ class Running:
         self.extremum = extremum_of(node) if takes_three(node) else None
         self.count = 3 if self.extremum else sum(parts(x.dtype) for x in node.outputs)
 
+    def unroll(self, size: int) -> Unroll:
+        """Of a loop over `size` elements. Where it may unroll, LLVM works on several vectors of a maximum a turn."""
+        return Unroll.ANY if self.extremum and size >= WIDE else Unroll.SHORT
+
     def open(self, values: Sequence[Value]) -> list[Value]:
         """The values to carry into the loops, from the flattened initial values."""
         return open_three(self.e.b, values[0]) if self.extremum else list(values)
@@ -124,7 +129,9 @@ def reduce_value(e: Elemental, node: Node, number: int, index: Indices, raw: boo
         running = Running(e, node)
         carried = running.open(_spread(accumulators))
         for d in order:
-            loops.append(b.open_loop(0, node.inputs[0].dims[d], 1, carried, unroll=Unroll.SHORT))
+            loops.append(
+                b.open_loop(0, node.inputs[0].dims[d], 1, carried, unroll=running.unroll(node.inputs[0].dims[d]))
+            )
             reduced[d], carried = loops[-1].index, loops[-1].carried
         elements: list[Scalar] = []
         for operand in operands_of(node):

@@ -147,12 +147,14 @@ def row_form(node: Node) -> tuple[int, int] | None:
     return math.prod(shape.dims[d] for d in kept), math.prod(shape.dims[d] for d in reduced)
 
 
-def row_graph(results: Sequence[Buffer]) -> RowGraph | None:
-    """The roles for emitting these results row by row; None for other kernels, and for a single reduction."""
+def row_graph(results: Sequence[Buffer], single: bool = False) -> RowGraph | None:
+    """The roles for emitting these results row by row; None for other kernels, and for a single reduction, unless
+    `single` asks for its rows, too.
+    """
     ends = {first_of(result) for result in results}
     nodes = list(reachable(results))
     reductions = [node for node in nodes if node.opcode is Op.REDUCE]
-    if not reductions or {x.writer for x in ends} == {reductions[0]}:
+    if not reductions or (not single and {x.writer for x in ends} == {reductions[0]}):
         return None
     if any(node.opcode in APART for node in nodes):
         return None

@@ -12,6 +12,8 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
 from itertools import islice
 
+from mlir import ir
+
 from ..hlo.opclasses import ELEMENTWISE, EXPENSIVE
 from ..hlo.opcodes import Op
 from .builder import Index, Loop, Unroll, Value
@@ -53,13 +55,14 @@ class RowKernel(Elemental):
     def __init__(self, e: Elemental, graph: RowGraph, results: Sequence[Buffer], in_place: set[int]):
         super().__init__(e.b, e.pointers, e.rules, e.scratch)
         self.graph, self.results, self.in_place = graph, results, in_place
+        self.room = STACK_BYTES
         self.stacks: dict[Buffer, Value] = {}
         self.written: dict[Buffer, Buffer] = {}  # the buffer that a result copies → the result
         self.row: list[Index] = []
         self.column: list[Index] = []
         self.row_number: Index = 0
         self.column_number: Index = 0
-        first = _writer(next(x for x in graph.roles if self._is_reduced(x)))
+        first = writer_of(next(x for x in graph.roles if self.is_reduced(x)))
         live = [d for d in first.inputs[0].dims if d != 1]
         split = graph.outer_dims(first.inputs[0].shape) or 0
         self.outer, self.inner = ([graph.count], [graph.length]) if graph.plain else (live[:split], live[split:])
@@ -73,36 +76,35 @@ class RowKernel(Elemental):
         else:
             loops = [b.open_loop(0, size) for size in self.outer if size != 1]
             self.row = [loop.index for loop in loops] if loops else [0] * len(self.outer)
-            self.row_number = self._joined(self.row, self.outer)
+            self.row_number = self.joined(self.row, self.outer)
         for step in self.walks():
             self._walk(step)
+        self.write_numbers()
+        for loop in reversed(loops):
+            b.close_loop(loop)
+
+    def write_numbers(self) -> None:
+        """Write the results that have one element a row."""
         numbers = [r for r in self.results if self.graph.roles[r] is Role.ROW]
         values = [self.value(r, self.place(r), raw=True) for r in numbers]
         for result, value in zip(numbers, values, strict=True):
             self.store(result, self.place(result), value)
-        for loop in reversed(loops):
-            b.close_loop(loop)
 
     def _walk(self, step: Walk) -> None:
         b = self.b
-        for number in self._numbers(step):
+        for number in self.numbers_of(step):
             self.value(number, self.place(number))
         sums = [node for node in step.reductions if is_long_sum(self, node)]
         running = [Running(self, node) for node in step.reductions if node not in sums]
-        carried: Sequence[Value] = [v for each in running for v in self._opened(each)]
+        carried: Sequence[Value] = [v for each in running for v in self.opened(each)]
 
         def visit(column: Sequence[Index], given: Carried) -> tuple[list[Value], Carried]:
             self.column = list(column)
-            self.column_number = self._joined(self.column, self.inner)
-            for buffer in step.held:
-                b.remember((buffer, self.place(buffer), True), self._read(buffer))
+            self.column_number = self.joined(self.column, self.inner)
+            self.recall_held(step)
             addends = [v for node in sums for x in operands_of(node) for v in flatten(self.value(x, self.place(x)))]
-            following = self._combined(running, given)
-            for buffer in step.kept:
-                self._keep(buffer, self.value(buffer, self.place(buffer), raw=True))
-            written = [self.value(r, self.place(r), raw=True) for r in step.results]
-            for result, value in zip(step.results, written, strict=True):
-                self.store(result, self.place(result), value)
+            following = self.combined(running, given)
+            self.keep_and_write(step)
             return addends, following
 
         if sums:
@@ -113,7 +115,9 @@ class RowKernel(Elemental):
         else:
             loops: list[Loop] = []
             for size in self.inner:
-                loops.append(b.open_loop(0, size, 1, carried, unroll=Unroll.SHORT))
+                kinds = {each.unroll(size) for each in running}
+                unroll = kinds.pop() if len(kinds) == 1 else Unroll.SHORT
+                loops.append(b.open_loop(0, size, 1, carried, unroll=unroll))
                 carried = loops[-1].carried
             _, results = visit([loop.index for loop in loops], carried)
             for loop in reversed(loops):
@@ -122,21 +126,34 @@ class RowKernel(Elemental):
                 results = loop.values
         remaining = iter(results)
         for each in running:
-            self._bind(each.node, each.close(list(islice(remaining, each.count))))
+            self.bind(each.node, each.close(list(islice(remaining, each.count))))
         for node in sums:
             count = sum(parts(x.dtype) for x in node.outputs)
-            self._bind(node, finished(self, node, list(islice(found, count))))
+            self.bind(node, finished(self, node, list(islice(found, count))))
 
-    def _bind(self, node: Node, values: Sequence[Scalar]) -> None:
+    def recall_held(self, step: Walk) -> None:
+        """Let values of the current element that are kept be known."""
+        for buffer in step.held:
+            self.b.remember((buffer, self.place(buffer), True), self._read(buffer))
+
+    def keep_and_write(self, step: Walk) -> None:
+        """Keep what later walks need of the current element, and write results."""
+        for buffer in step.kept:
+            self._keep(buffer, self.value(buffer, self.place(buffer), raw=True))
+        written = [self.value(r, self.place(r), raw=True) for r in step.results]
+        for result, value in zip(step.results, written, strict=True):
+            self.store(result, self.place(result), value)
+
+    def bind(self, node: Node, values: Sequence[Scalar]) -> None:
         """Let the results of a reduction be known at the current row."""
         for x, value in zip(node.outputs, values, strict=True):
             if x in self.graph.roles:
                 self.b.remember((x, self.place(x), False), value)
 
-    def _opened(self, running: Running) -> list[Value]:
+    def opened(self, running: Running) -> list[Value]:
         return running.open([v for x in initials_of(running.node) for v in flatten(self.value(x, ()))])
 
-    def _combined(self, running: Sequence[Running], carried: Sequence[Value]) -> list[Value]:
+    def combined(self, running: Sequence[Running], carried: Sequence[Value]) -> list[Value]:
         """The carried values of all reductions after one more element."""
         remaining, results = iter(carried), []
         for each in running:
@@ -175,7 +192,7 @@ class RowKernel(Elemental):
             found.append(part if k == 0 else self.b.rem(part, size))
         return found
 
-    def _joined(self, index: Sequence[Index], sizes: Sequence[int]) -> Index:
+    def joined(self, index: Sequence[Index], sizes: Sequence[int]) -> Index:
         total: Index = 0
         for i, size in zip(index, sizes, strict=True):
             total = self.b.add(self.b.mul(total, size), i)
@@ -200,10 +217,14 @@ class RowKernel(Elemental):
         return load_element(self.b, self.stacks[buffer], buffer.dtype, self.column_number)
 
     def _keep(self, buffer: Buffer, value: Scalar) -> None:
-        count = parts(buffer.dtype) * self.graph.length
         if buffer not in self.stacks:
-            self.stacks[buffer] = self.b.alloca(raw_type(self.b.types, buffer.dtype), count, 64)
+            count = parts(buffer.dtype) * self.graph.length
+            self.stacks[buffer] = self.row_array(raw_type(self.b.types, buffer.dtype), count)
         store_element(self.b, self.stacks[buffer], buffer.dtype, self.column_number, value)
+
+    def row_array(self, type: ir.Type, count: int) -> Value:
+        """Memory for `count` raw scalars of a row."""
+        return self.b.alloca(type, count, 64)
 
     def walks(self) -> list[Walk]:
         """One walk per level of reductions, and one for results that need all of them. In-place results come last."""
@@ -211,11 +232,11 @@ class RowKernel(Elemental):
         found: list[Walk] = []
         for buffer in self.graph.roles:
             levels[buffer] = max((levels[x] for x, role in self.graph.sources(buffer) if role is not None), default=0)
-            if self._is_reduced(buffer):
+            if self.is_reduced(buffer):
                 levels[buffer] += 1
                 found += [Walk() for _ in range(levels[buffer] - len(found))]
                 step = found[levels[buffer] - 1]
-                step.reductions = list(dict.fromkeys([*step.reductions, _writer(buffer)]))
+                step.reductions = list(dict.fromkeys([*step.reductions, writer_of(buffer)]))
         full = [r for r in self.results if self.graph.roles[r] is Role.FULL]
         last = {r for r in full if r.argument in self.in_place}
         if any(r in last or levels[r] == len(found) for r in full):
@@ -231,7 +252,7 @@ class RowKernel(Elemental):
         return found
 
     def _choose_kept(self, walks: Sequence[Walk]) -> None:
-        space = STACK_BYTES
+        space = self.room
         wanted = [self._wanted(step) for step in walks]
         for buffer in reversed(self.graph.roles):
             users = [n for n, found in enumerate(wanted) if buffer in found]
@@ -257,10 +278,10 @@ class RowKernel(Elemental):
     def _is_plain_op(node: Node) -> bool:
         return node.opcode in ELEMENTWISE or node.opcode in PASSED
 
-    def _is_reduced(self, buffer: Buffer) -> bool:
+    def is_reduced(self, buffer: Buffer) -> bool:
         """Whether the buffer is the result of a reduction over the row that a walk computes."""
         made = self.graph.roles[buffer] is Role.ROW and buffer.writer is not None
-        return made and _writer(buffer).opcode is Op.REDUCE
+        return made and writer_of(buffer).opcode is Op.REDUCE
 
     def _wanted(self, step: Walk, held: bool = False) -> set[Buffer]:
         """The values that a walk computes per element; with `held`, also the held values that it reads."""
@@ -277,13 +298,13 @@ class RowKernel(Elemental):
                 found.add(buffer)
         return found
 
-    def _numbers(self, step: Walk) -> list[Buffer]:
+    def numbers_of(self, step: Walk) -> list[Buffer]:
         """Values of the row that a walk reads. They are computed before its loops."""
         full = self._wanted(step)
         sources = [x for buffer in self.graph.roles if buffer in full for x in self.graph.sources(buffer)]
         return list(dict.fromkeys(x for x, role in sources if role is Role.ROW))
 
 
-def _writer(buffer: Buffer) -> Node:
+def writer_of(buffer: Buffer) -> Node:
     assert buffer.writer is not None
     return buffer.writer

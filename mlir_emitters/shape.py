@@ -14,6 +14,7 @@ from .convert import convert_to
 from .elemental import Elemental, ElementRule, Indices, Linear, Reads, load_element
 from .elements import Scalar, decode, encode, flatten, raw_type, scalar_types, unflatten, wrap_small
 from .graph import Buffer, Node
+from .index_arithmetic import limits_of
 
 
 def select(e: Elemental, node: Node, number: int, index: Indices, raw: bool) -> Reads:
@@ -172,11 +173,11 @@ def concatenate(e: Elemental, node: Node, number: int, index: Indices, raw: bool
     for buffer in node.inputs:
         starts.append(start)
         start += buffer.dims[d]
-    at = index[d]
-    if isinstance(at, int):
-        one = sum(s <= at for s in starts) - 1
-        return (yield from _pick(e, node, starts, one, one + 1, d, index, raw))
-    return (yield from _pick(e, node, starts, 0, len(starts), d, index, raw))
+    known = limits_of(index[d])
+    if known is None:
+        return (yield from _pick(e, node, starts, 0, len(starts), d, index, raw))
+    first, last = (sum(s <= at for s in starts) for at in (known[0], known[1] - 1))
+    return (yield from _pick(e, node, starts, first - 1, last, d, index, raw))
 
 
 def _pick(
@@ -207,8 +208,12 @@ def pad(e: Elemental, node: Node, number: int, index: Indices, raw: bool) -> Rea
             continue
         shifted = b.sub(i, p.low)
         step = p.interior + 1
-        limit = b.constant(max((size - 1) * step + 1, 0), b.types.i64)
-        conditions.append(b.compare_integers("ult", b.materialize(shifted), limit))
+        end = max((size - 1) * step + 1, 0)
+        low, high = limits_of(shifted) or (-1, end + 1)
+        if high <= 0 or low >= end:
+            return (yield node.inputs[1], (), raw)
+        if low < 0 or high > end:
+            conditions.append(b.compare_integers("ult", b.materialize(shifted), b.constant(end, b.types.i64)))
         if step > 1:
             conditions.append(b.compare_integers("eq", b.materialize(b.rem(shifted, step)), b.constant(0, b.types.i64)))
         place.append(b.div(shifted, step))

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Hashable, Sequence
+from collections.abc import Hashable, Iterable, Sequence
 from dataclasses import dataclass
 
 from ..hlo.errors import UnsupportedError, VerificationError
@@ -32,12 +32,15 @@ class Places:
 
 
 class KernelTable:
-    """Collects requests. Equal ones (same structure, shapes, layouts, aliasing and alignment) become one."""
+    """Collects requests. Equal ones (same structure, shapes, layouts, aliasing and alignment) become one.
 
-    def __init__(self, allocations: Sequence[Allocation]):
+    taken: names that no kernel gets, because other code that is loaded with the kernels defines them.
+    """
+
+    def __init__(self, allocations: Sequence[Allocation], taken: Iterable[str] = ()):
         self.allocations = allocations
         self.requests: dict[Hashable, KernelRequest] = {}
-        self._names: set[str] = set()
+        self._names: set[str] = {*taken}
 
     def step(self, i: Instruction, places: Places, symbol: str | None = None) -> KernelStep:
         """The step that runs an instruction as a kernel on the given slices.

@@ -60,6 +60,15 @@ each chunk reads all indices, so a window of n elements pays for n / WALK chunks
 FEWEST_CHUNKS = 4
 """Of a scatter: with fewer, the indices of one chunk may be most of the work."""
 
+CACHED = 1 << 18
+"""Bytes of a convolution's weights that stay in a processor's own cache. Each chunk reads larger ones from memory."""
+
+SHARERS = 64
+"""Positions of a chunk that share these: 64 multiplications for each element that is read, at 8 to 32 a cycle."""
+
+FEWEST_PARTS = 3
+"""Chunks of a convolution all the same: several processors read several parts of memory at once."""
+
 TRANSCENDENTAL = 16
 """Simple operations in the time of one exp or sine."""
 
@@ -107,7 +116,7 @@ def partition_of(kernel: Instruction) -> Partition | None:
         grain = _grain(extent, ops)
     if _crosses(kernel, dimensions):
         grain = max(grain, GRAINS[1])
-    least = grain * max(1, math.ceil(max(CHUNK / work, 1 / _most_chunks(kernel)) * extent / grain))
+    least = grain * max(1, math.ceil(max(CHUNK / work, 1 / _most_chunks(kernel, dimensions)) * extent / grain))
     if 2 * least > extent:
         return None
     sizes = range(-(-least // (2 * grain)) * grain, min(2 * least, extent // 2) + 1, grain)
@@ -115,10 +124,21 @@ def partition_of(kernel: Instruction) -> Partition | None:
     return Partition(dimensions, extent, min(even, key=lambda size: abs(size - least), default=least))
 
 
-def _most_chunks(kernel: Instruction) -> float:
+def _most_chunks(kernel: Instruction, dimensions: Sequence[int]) -> float:
     """How many chunks pay at most, whatever the work."""
     root = kernel.called()[0].root if kernel.opcode is Op.FUSION else kernel
-    return _window(root) // WALK if root.opcode is Op.SCATTER else math.inf
+    if root.opcode is Op.SCATTER:
+        return _window(root) // WALK
+    body = kernel.called()[0].instructions if kernel.opcode is Op.FUSION else (kernel,)
+    heavy = (i for i in body if i.opcode is Op.CONVOLUTION and i.operands[1].shape.bytes > CACHED)
+    heavy = (i for i in heavy if i.attributes["dim_labels"].output_feature not in dimensions)
+    return min((max(FEWEST_PARTS, _positions(i) // SHARERS) for i in heavy), default=math.inf)
+
+
+def _positions(convolution: Instruction) -> int:
+    """Positions of a convolution's result, each of which needs all weights."""
+    features = convolution.shape.dims[convolution.attributes["dim_labels"].output_feature]
+    return convolution.shape.size // features
 
 
 def _shares_columns(kernel: Instruction, dimensions: Sequence[int]) -> bool:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Collection
 from dataclasses import dataclass, field
 
 from ..hlo.analysis.effects import has_side_effect
@@ -25,12 +26,14 @@ from .schedule import schedule
 @dataclass(frozen=True, slots=True)
 class PlanOptions:
     """pipeline: options of the passes that run before scheduling. reuse: whether values may share memory. alignment:
-    bytes to which kernels may assume that parameters are aligned; arrays that are not are copied for each run.
+    bytes to which kernels may assume that parameters are aligned; arrays that are not are copied for each run. taken:
+    names that no kernel gets.
     """
 
     pipeline: PipelineOptions = field(default_factory=PipelineOptions)
     reuse: bool = True
     alignment: int = USER_ALIGNMENT
+    taken: Collection[str] = ()
 
 
 def plan(module: Module, options: PlanOptions = PlanOptions(), observer: Observer | None = None) -> Plan:
@@ -41,14 +44,16 @@ def plan(module: Module, options: PlanOptions = PlanOptions(), observer: Observe
     refuse_mixed_precision(module)
     with collector_at_rest():
         scheduled = schedule(optimize(module, options.pipeline, observer))
-        return plan_scheduled(scheduled, reuse=options.reuse, alignment=options.alignment)
+        return plan_scheduled(scheduled, reuse=options.reuse, alignment=options.alignment, taken=options.taken)
 
 
-def plan_scheduled(module: Module, *, reuse: bool = True, alignment: int = USER_ALIGNMENT) -> Plan:
+def plan_scheduled(
+    module: Module, *, reuse: bool = True, alignment: int = USER_ALIGNMENT, taken: Collection[str] = ()
+) -> Plan:
     """Assign buffers and request kernels for a module that is flat, with agreed layouts, in its final order."""
     refuse_dynamic(module)
     buffers = assign_buffers(module, reuse=reuse, alignment=alignment)
-    maker = _Steps(buffers)
+    maker = _Steps(buffers, taken)
     steps = maker.computation(module.entry) + maker.copies(RESULTS)
     return Plan(module, buffers.assignment, steps, tuple(maker.kernels.requests.values()))
 
@@ -81,9 +86,9 @@ def refuse_dynamic(module: Module) -> None:
 class _Steps:
     """Turns instructions into steps."""
 
-    def __init__(self, buffers: Buffers):
+    def __init__(self, buffers: Buffers, taken: Collection[str]):
         self.buffers = buffers
-        self.kernels = KernelTable(buffers.assignment.allocations)
+        self.kernels = KernelTable(buffers.assignment.allocations, taken)
 
     def computation(self, computation: Computation) -> tuple[Step, ...]:
         steps: list[Step] = []

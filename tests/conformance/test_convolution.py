@@ -8,9 +8,11 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from ... import legacy
+from ...codegen.optimize import optimize
 from ...codegen.options import EmitOptions, Target
 from ...hlo.opcodes import Op
 from ...lhlo import from_kernels, parse_text, to_kernels
+from ...migration.choose import emitter
 from ...planning.planner import plan
 from ..support.check import check, make_inputs, parsed, run_stack
 
@@ -118,6 +120,72 @@ def test_forms_large_enough_for_tiles(form, kind):
     left, right, result, ins, outs, groups = FORMS[form]
     axes = [Spatial(13, 3, 1, 1, 1, 1, 1, 0), Spatial(17, 5, 2, 3, 2, 1, 1, 0)]
     check(text_of(kind, axes, 2, ins, outs, groups, [list(left), list(right), list(result)]))
+
+
+IN_REGISTERS = {
+    "a vector": (13, 16),
+    "part of a vector": (13, 8),
+    "vectors and a part": (5, 36),
+    "no whole vector": (6, 10),
+    "several tiles": (3, 160),
+    "many input features": (700, 24),
+}
+"""Input and output features of convolutions whose sums are held in vector registers."""
+
+
+@pytest.mark.parametrize("features", IN_REGISTERS)
+@pytest.mark.parametrize("kind", ["f32", "f64", "bf16", "f16"])
+def test_sums_in_registers(features, kind):
+    ins, outs = IN_REGISTERS[features]
+    axes = [Spatial(6, 3, 1, 1, 1, 1, 1, 0), Spatial(11, 3, 1, 1, 1, 1, 1, 0)]
+    check(text_of(kind, axes, 2, ins, outs, (1, 1), [list("b01f"), list("01io"), list("b01f")]))
+
+
+@pytest.mark.parametrize(
+    "axis",
+    [
+        Spatial(11, 4, 2, 1, 2, 1, 1, 1),
+        Spatial(8, 3, 1, 2, 1, 2, 1, 0),
+        Spatial(13, 3, 3, 0, -1, 1, 2, 0),
+        Spatial(2, 2, 1, 1, 1, 1, 1, 0),
+    ],
+)
+def test_sums_in_registers_for_windows_of_every_kind(axis):
+    orders = [list("b01f"), list("01io"), list("b01f")]
+    check(text_of("f32", [Spatial(5, 2, 1, 0, 1, 1, 1, 0), axis], 7, 33, 32, (1, 1), orders))
+
+
+WITH_EPILOGUE = """HloModule m
+ENTRY e {
+  x = f32[2,12,12,16] parameter(0)
+  k = f32[3,3,16,16] parameter(1)
+  bias = f32[16] parameter(2)
+  c = f32[2,12,12,16] convolution(x, k), window={size=3x3 pad=1_1x1_1}, dim_labels=b01f_01io->b01f
+  b = f32[2,12,12,16] broadcast(bias), dimensions={3}
+  s = f32[2,12,12,16] add(c, b)
+  ROOT r = f32[2,12,12,16] add(s, x)
+}
+"""
+
+
+def test_ops_that_follow_sums_in_registers_see_each_result_once():
+    check(WITH_EPILOGUE)
+
+
+@pytest.mark.parametrize("stack", ["legacy", "mlir"])
+def test_code_does_not_grow_with_the_sizes_of_a_convolution(stack):
+    """What a convolution takes to compile: products in the IR, which LLVM neither unrolls nor multiplies."""
+
+    def products(size: int, features: int) -> int:
+        axes = [Spatial(size, 3, 1, 1, 1, 1, 1, 0)] * 2
+        text = text_of("f32", axes, 2, features, features, (1, 1), [list("b01f"), list("01io"), list("b01f")])
+        options = EmitOptions(Target.level("x86-64-v3"))
+        emitted = emitter(stack).emit(plan(parsed(text)).kernels, options)
+        lines = optimize(emitted.llvm_ir, options).splitlines()
+        return sum("fmul" in line or "llvm.fma" in line for line in lines if not line.startswith("declare"))
+
+    small, large = products(16, 32), products(100, 256)
+    assert 0 < small < 40 and 0 < large < 40
 
 
 GROUPED_INSIDE = """HloModule m, is_scheduled=true

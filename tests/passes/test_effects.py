@@ -2,11 +2,11 @@
 
 import re
 from collections.abc import Iterator
+from random import Random
 
 import numpy as np
 import pytest
 from hypothesis import given, settings
-from hypothesis import strategies as st
 
 from ...evaluator.evaluator import evaluate
 from ...formats.text.parser import parse_module
@@ -16,6 +16,7 @@ from ...hlo.verify.verifier import verify
 from ...passes.pipeline import PASSES, complete, optimize, run_pipeline, select
 from ...planning.schedule import schedule
 from ..generators.random_worlds import World
+from ..support.choices import CHOICES
 from ..support.corpus import DEEP
 
 TIED = re.compile(r"(act|out|in|rng|pin)\d+")
@@ -89,16 +90,16 @@ def check_world(before: Module, after: Module) -> None:
 
 @pytest.mark.parametrize("name", PASSES)
 @settings(max_examples=settings().max_examples if DEEP else 6)
-@given(st.integers(0, 2**32))
-def test_a_pass_leaves_the_world_alone(name: str, seed: int):
-    before = parse_module(World(seed).text)
+@given(CHOICES)
+def test_a_pass_leaves_the_world_alone(name: str, choices: Random):
+    before = parse_module(World(choices).text)
     verify(before)
     check_world(before, run_pipeline(before, complete(select([name]))))
 
 
-@given(st.integers(0, 2**32))
-def test_the_pipeline_leaves_the_world_alone(seed: int):
-    before = parse_module(World(seed, size=10).text)
+@given(CHOICES)
+def test_the_pipeline_leaves_the_world_alone(choices: Random):
+    before = parse_module(World(choices, size=10).text)
     check_world(before, optimize(before))
 
 

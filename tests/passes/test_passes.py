@@ -1,9 +1,10 @@
 """Each pass alone keeps the results of modules and does what its name says."""
 
+from random import Random
+
 import numpy as np
 import pytest
 from hypothesis import given
-from hypothesis import strategies as st
 
 from ...evaluator.evaluator import evaluate
 from ...formats.text.parser import parse_module
@@ -16,6 +17,7 @@ from ...hlo.shapes import Shape
 from ...hlo.verify.verifier import verify
 from ...passes.pipeline import OPTIMIZE, PASSES, Pass, count_instructions, optimize, run_pipeline, select
 from ..generators.random_programs import Programs
+from ..support.choices import CHOICES
 from ..support.hlo_corpus import each, evaluable
 from ..support.passes import agree
 
@@ -310,9 +312,9 @@ def test_passes_keep_the_meaning_of_jax_programs(case):
     check_each_pass(case.module(), case.inputs())
 
 
-@given(st.integers(0, 2**32))
-def test_passes_keep_the_meaning_of_random_programs(seed):
-    programs = Programs(seed, size=6)
+@given(CHOICES)
+def test_passes_keep_the_meaning_of_random_programs(choices: Random):
+    programs = Programs(choices, size=6)
     check_each_pass(programs.module, programs.inputs)
 
 

@@ -1,11 +1,10 @@
 """The checker accepts the plans of the corpora (a sample; all in a deep run) and of random programs with donation."""
 
 import dataclasses
-import random
+from random import Random
 
 import numpy as np
 from hypothesis import given
-from hypothesis import strategies as st
 
 from ...evaluator.evaluator import evaluate
 from ...hlo.attributes import Alias
@@ -14,6 +13,7 @@ from ...planning.assignment_checker import check_assignment
 from ...planning.plan import AllocationKind, Plan
 from ...planning.planner import plan
 from ..generators.random_programs import Programs
+from ..support.choices import CHOICES
 from ..support.hlo_corpus import each
 from ..support.passes import agree
 from ..support.plan_interpreter import run_plan
@@ -47,7 +47,7 @@ def test_plans_of_modules_of_xlas_tests(case):
 
 def donating(programs: Programs) -> Module:
     """The module with some parameters aliased to results of the same shape."""
-    module, draw = programs.module, random.Random(len(programs.module.name))
+    module, draw = programs.module, programs.random
     results = [(index, shape) for index, shape in module.result_shape.leaves()]
     draw.shuffle(results)
     aliases = []
@@ -59,9 +59,9 @@ def donating(programs: Programs) -> Module:
     return dataclasses.replace(module, attributes={**module.attributes, "input_output_alias": tuple(aliases)})
 
 
-@given(st.integers(0, 2**32))
-def test_random_programs_that_give_parameters_to_results(seed):
-    programs = Programs(seed, size=seed % 11 + 3, depth=seed % 4)
+@given(CHOICES)
+def test_random_programs_that_give_parameters_to_results(choices: Random):
+    programs = Programs(choices, choices.randint(3, 13), choices.randint(0, 3))
     module = donating(programs)
     made = proved(module)
     wanted = len(module.attributes["input_output_alias"])

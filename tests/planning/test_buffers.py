@@ -1,9 +1,10 @@
 """Buffers: loops and branches without needless copies, parallel copies, results in place."""
 
+from random import Random
+
 import numpy as np
 import pytest
 from hypothesis import given
-from hypothesis import strategies as st
 
 from ...evaluator.evaluator import evaluate
 from ...formats.text.parser import parse_module
@@ -12,6 +13,7 @@ from ...planning.assignment_checker import check_assignment
 from ...planning.plan import CopyStep, KernelStep, WhileStep
 from ...planning.planner import plan
 from ..generators.random_programs import Programs
+from ..support.choices import CHOICES
 from ..support.passes import agree
 from ..support.plan_interpreter import run_plan
 from ..support.planned import X, check, copies, loop
@@ -276,9 +278,9 @@ ENTRY e { x = f32[0,4] parameter(0)
     assert len(made.kernels) == 1
 
 
-@given(st.integers(0, 2**32))
-def test_random_programs_run_right_in_their_buffers(seed: int):
-    programs = Programs(seed, size=seed % 13 + 3, depth=seed % 4)
+@given(CHOICES)
+def test_random_programs_run_right_in_their_buffers(choices: Random):
+    programs = Programs(choices, choices.randint(3, 15), choices.randint(0, 3))
     made = plan(programs.module)
     check_assignment(made)
     agree(programs.module, evaluate(programs.module, programs.inputs), run_plan(made, programs.inputs))

@@ -1,6 +1,7 @@
 """Parallel partition: which kernels may be split, over which dimensions, from which size on; and its safety."""
 
 from itertools import pairwise
+from random import Random
 
 import numpy as np
 import pytest
@@ -16,6 +17,7 @@ from ...planning.plan import KernelStep, Plan
 from ...planning.plan_text import plan_to_text
 from ...planning.planner import plan
 from ..generators.random_programs import Programs
+from ..support.choices import CHOICES
 from ..support.passes import agree
 from ..support.plan_interpreter import Machine, results_of, to_memory
 
@@ -155,6 +157,23 @@ def test_the_wider_the_windows_of_a_scatter_the_more_chunks():
         assert found is not None and found.extent // found.least == chunks
 
 
+def test_chunks_of_a_convolution_with_large_weights_have_many_positions():
+    """Each of them reads all weights."""
+
+    def least(images: int, size: int, features: int) -> tuple[int, int]:
+        s, w = f"f32[{images},{size},{size},{features}]", f"f32[3,3,{features},{features}]"
+        body = f"ROOT r = {s} convolution(x, w), window={{size=3x3 pad=1_1x1_1}}, dim_labels=b01f_01io->b01f"
+        found = partition_of(root(f"x = {s} parameter(0)", f"w = {w} parameter(1)", body))
+        assert found is not None
+        return found.extent, found.least
+
+    assert least(1, 56, 64) == (56, 1)  # 144 KiB: a row a chunk
+    assert least(1, 14, 256) == (14, 7)  # 98 positions
+    assert least(1, 28, 256) == (28, 2)  # 56
+    assert least(1, 7, 512) == (7, 3)  # threads still share it
+    assert least(1, 2, 512)[1] < 512  # chunks of features read their own weights only
+
+
 def test_chunks_are_of_whole_tiles():
     many = partition_of(root("x = f32[1000,100] parameter(0)", "ROOT r = f32[100,1000] transpose(x), dimensions={1,0}"))
     assert many is None  # eight rows are the least
@@ -203,11 +222,11 @@ def run_split(made: Plan, inputs: list[np.ndarray]) -> tuple[list[np.ndarray], i
     return results_of(machine), getattr(machine, "split", 0)
 
 
-@given(st.integers(0, 2**32))
-def test_ranges_in_any_order_give_the_same_results(seed):
+@given(CHOICES)
+def test_ranges_in_any_order_give_the_same_results(choices: Random):
     kept, room.CHUNK = room.CHUNK, 1
     try:
-        programs = Programs(seed, size=8)
+        programs = Programs(choices, size=8)
         made = plan(programs.module)
     finally:
         room.CHUNK = kept

@@ -1,6 +1,7 @@
 """Plans: steps, kernels and their sharing, schedules, texts; and whole corpus programs run in their buffers."""
 
 import re
+from dataclasses import replace
 
 import numpy as np
 import pytest
@@ -57,6 +58,16 @@ def test_kernel_names_are_distinct_c_identifiers():
       ROOT t = f32[4,4] dot(a_b, exp), lhs_contracting_dims={0}, rhs_contracting_dims={1}""")
     names = [k.name for k in made.kernels]
     assert len(set(names)) == len(names) and all(re.fullmatch(r"[A-Za-z_]\w*_kernel(_\d+)?", n) for n in names)
+
+
+def test_names_of_other_code_are_left_to_it():
+    """XLA's objects define `dot_kernel`, too, where its kernels run beside ours."""
+    body = (
+        "x = f32[4,4] parameter(0)\n ROOT dot = f32[4,4] dot(x, x), lhs_contracting_dims={1}, rhs_contracting_dims={0}"
+    )
+    module = parse_module(f"HloModule m\nENTRY e {{ {body} }}")
+    made = [plan(module, replace(AS_WRITTEN, taken=taken)) for taken in ((), ("dot_kernel", "dot_kernel_2"))]
+    assert [[k.name for k in p.kernels] for p in made] == [["dot_kernel"], ["dot_kernel_1"]]
 
 
 def test_arguments_are_distinct_and_operands_that_are_one_value_share_one():

@@ -1,11 +1,11 @@
 """Constant folding, conditionals and loops: values known at compile time are computed then; nothing else changes."""
 
 import time
+from random import Random
 
 import numpy as np
 import pytest
 from hypothesis import given
-from hypothesis import strategies as st
 
 from ....evaluator.evaluator import evaluate
 from ....formats.text.parser import parse_module
@@ -15,6 +15,7 @@ from ....passes.fuel import Fuel, limited
 from ....passes.pipeline import run_pipeline, select
 from ...generators.random_programs import Programs
 from ...support.check import check
+from ...support.choices import CHOICES
 from ...support.passes import SPECIAL, agree, opcodes, run, same
 
 X = np.array([1.5, -2, 0, np.nan], np.float32)
@@ -246,9 +247,9 @@ ENTRY e { z = s32[] constant(0)
     assert Op.WHILE in opcodes(run(text, "flatten", "loops"))
 
 
-@given(st.integers(0, 2**32))
-def test_random_programs_keep_their_meaning(seed):
-    programs = Programs(seed, size=6)
+@given(CHOICES)
+def test_random_programs_keep_their_meaning(choices: Random):
+    programs = Programs(choices, size=6)
     module = programs.module
     expected = evaluate(module, programs.inputs)
     for names in (("flatten", "loops", "simplify", "dce"), ("loops", "conditionals", "fold-constants", "loops")):
@@ -259,7 +260,7 @@ def test_random_programs_keep_their_meaning(seed):
 
 @pytest.mark.parametrize("limit", range(4))
 def test_fuel_stops_each_pass_anywhere(limit):
-    programs = Programs(7, size=10)
+    programs = Programs(Random(7), size=10)
     with limited(Fuel(limit)):
         passes = select(("flatten", "loops", "conditionals", "fold-constants", "simplify"))
         module = run_pipeline(programs.module, passes)

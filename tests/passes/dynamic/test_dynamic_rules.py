@@ -6,9 +6,11 @@ from __future__ import annotations
 
 import math
 from itertools import product
+from random import Random
 
 import numpy as np
 import pytest
+from hypothesis import given
 
 from ....evaluator.evaluator import evaluate
 from ....evaluator.reference.shape import reshape_groups
@@ -24,6 +26,7 @@ from ...cases.dynamic_poison import evaluate_poisoned, poisoned
 from ...cases.dynamic_templates import CASES, COLLAPSED, IMAGES, REGIONS, Case
 from ...generators.random_dynamic import RandomDynamic
 from ...support.check import check
+from ...support.choices import CHOICES
 from ...support.passes import agree, fill, run
 
 
@@ -54,18 +57,18 @@ def test_padded(name):
 WINDOW = f"window={{size=3x2}}, {IMAGES}"
 
 
-@pytest.mark.parametrize("seed", range(24))
-def test_random_modules(seed):
-    made = RandomDynamic(seed)
+@given(CHOICES)
+def test_random_modules(choices: Random):
+    made = RandomDynamic(choices)
     before, after = parse_module(made.text), run(made.text, "flatten", "pad-dynamic")
-    spoilt, draw = poisoned(made.text), np.random.default_rng(seed)
+    spoilt, draw = poisoned(made.text), np.random.default_rng(choices.randrange(2**16))
     for _ in range(3):
         sizes = [[int(draw.integers(0, n + 1)) if dynamic else n for n, dynamic in dims] for dims in made.parameters]
         inputs = [draw.uniform(-2, 2, dims).astype(np.float32) for dims in sizes]
         wanted = evaluate(before, inputs)
         agree(before, wanted, evaluate(after, inputs))
         agree(before, wanted, evaluate_poisoned(spoilt, inputs))
-    if seed % 3 == 0:
+    if choices.randrange(3) == 0:
         check(made.text, inputs)
 
 

@@ -1,0 +1,268 @@
+"""Sums of a convolution side by side: blocks of columns on the stack.
+
+Columns are the coordinates of one role whose elements are adjacent in memory: output features, groups of a depthwise
+convolution, or a spatial dimension. A few positions across the columns and a few products are processed together, so
+that loaded values are used several times. Loops over columns are vectorised before LLVM may unroll them; loops over a
+window with features inside are not unrolled.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager
+from dataclasses import dataclass, field
+
+from ..hlo.ir import Instruction
+from .builder import IndexValue, Unroll, over_columns
+from .convert import convert
+from .dot import COLUMN_TERMS, accumulator_dtype, in_parts, multiply_add, rounded, zero
+from .elemental import Elemental, Index
+from .loops import parts
+from .partial import OUTSIDE, UNBOUNDED, Level, PartialArrays, levels_of
+from .ranges import Steps, column_blocks
+from .reduce import BLOCK, row_passes
+from .windows import BATCH, GROUP, OUT, SPATIAL, Convolution, Range
+
+ACROSS = 4
+"""Positions across the columns whose sums are computed together. A product takes 1 + 1/ACROSS loads, because one
+factor is shared; twice as many positions would save a tenth of them.
+"""
+
+ROWS = 4
+"""Products that are added to a sum before it is stored again: one of ten memory accesses is then the store."""
+
+LARGE = 1 << 14
+"""Multiplications from which on ACROSS and ROWS pay off: 2 µs at 8 per ns, while a call takes about 1 µs."""
+
+NEAR = 4
+"""Largest distance, in elements, of neighbours for which a vector load pays off: a vector then spans four lines."""
+
+
+def is_zero(c: Convolution) -> bool:
+    """Whether the sums have no terms."""
+    return c.ins == 0 or any(a.window == 0 or a.size == 0 for a in c.axes)
+
+
+def column_role(instruction: Instruction) -> int | None:
+    """The role of the result to vectorise over: the fastest one that is long and whose neighbours are near."""
+    c = Convolution.of(instruction)
+    if is_zero(c):
+        return None
+    out, left, right = c.strides(instruction)
+    near = [r for r in range(len(out)) if c.sizes[r] > 1 and left[r] <= NEAR and right[r] <= NEAR]
+    for least in (8, 2):
+        long = [r for r in near if c.sizes[r] >= least]
+        if long:
+            return min(long, key=out.__getitem__)
+    return None
+
+
+def across_role(instruction: Instruction, column: int) -> int | None:
+    """The role of which several positions are computed together, so that shared values are loaded once."""
+    c = Convolution.of(instruction)
+    if column >= SPATIAL:
+        return OUT if c.outs > 1 else GROUP if c.groups > 1 else None
+    inside = {n: a.inside()[1] - a.inside()[0] for n, a in enumerate(c.axes)}
+    strides = c.strides(instruction)[0]
+    for least in (ACROSS, 1):
+        long = [n for n, size in inside.items() if size >= least]
+        if long:
+            return SPATIAL + min(long, key=lambda n: strides[SPATIAL + n])
+        if c.batch >= ACROSS and column != BATCH:
+            return BATCH
+    return None
+
+
+@dataclass(frozen=True, slots=True)
+class Part:
+    """Positions [start, end) across the columns, in steps of `step`. border: the positions outside it instead."""
+
+    start: int
+    end: int
+    step: int
+    border: bool = False
+
+
+@dataclass(eq=False)
+class Columns:
+    e: Elemental
+    instruction: Instruction
+    column: int
+    finish: Callable[[Index], None]
+    place: list[IndexValue] = field(default_factory=list)
+    between = Unroll.FREELY
+    """The mode of the loop over the finished sums of positions."""
+
+    def __post_init__(self) -> None:
+        self.code, self.c = self.e.code, Convolution.of(self.instruction)
+        self.dtype = accumulator_dtype(self.instruction)
+        self.place = [0] * len(self.c.sizes)
+        self.around = Unroll.NEVER if self.c.ins > 1 else Unroll.FREELY
+        self.large = self.c.products >= LARGE
+        self.across = across_role(self.instruction, self.column)
+        most = max(part.step for part in self._parts())
+        self.sums = PartialArrays(self.code, [zero(self.dtype)], self._width() * most)
+        self.apart = in_parts(self.code, self.dtype, self.c.terms, COLUMN_TERMS)
+        self.most = COLUMN_TERMS if self.apart else UNBOUNDED
+        self.levels = self._levels()
+
+    def _width(self) -> int:
+        """The most columns of a block."""
+        return min(BLOCK, self.c.sizes[self.column])
+
+    def _levels(self) -> list[list[Level]]:
+        """For each spatial dimension, the loops over its window; then those over passes of features."""
+        each = ROWS if self.large else 1
+        found, terms = levels_of([max(1, self.c.ins // each)], each, self.most, OUTSIDE)
+        levels = [found]
+        for axis in reversed(self.c.axes):
+            most = OUTSIDE if any(level.apart for found in levels for level in found) else self.most
+            found, terms = levels_of([axis.window], terms, most if self.apart else UNBOUNDED, OUTSIDE)
+            levels.append(found or [Level(0, 1, False)])
+        return levels[::-1]
+
+    def _parts(self) -> Iterator[Part]:
+        if self.across is None:
+            yield Part(0, 1, 1)
+            return
+        if self.across < SPATIAL:
+            start, end, all_ = 0, self.c.sizes[self.across], self.c.sizes[self.across]
+        else:
+            axis = self.c.axes[self.across - SPATIAL]
+            (start, end), all_ = axis.inside(), axis.count
+        for first, last, step in parts(end - start, ACROSS if self.large and self.across != GROUP else 1):
+            yield Part(start + first, start + last, step)
+        if end - start < all_:
+            yield Part(start, end, 1, border=True)
+
+    def emit(self, steps: Steps | None) -> None:
+        c = self.c
+        strides = c.strides(self.instruction)[0]
+        order = sorted(range(len(c.sizes)), key=lambda r: -strides[r])
+        order = [role for role in order if role not in (self.column, self.across)]
+        inside = [] if steps is None else [role for d in steps.dimensions if (role := c.role_of(d)) is not None]
+        for place, start, width in self._blocks(steps, inside, order):
+            self.place = place
+            for part in self._parts():
+                self._part(part, start, width)
+
+    def _blocks(
+        self, steps: Steps | None, inside: Sequence[int], order: Sequence[int]
+    ) -> Iterator[tuple[list[IndexValue], IndexValue, int]]:
+        """Loops over places and blocks of columns: (place, the first column, the number of columns)."""
+        yield from column_blocks(self.code, steps, inside, self.c.sizes, order, self.column, BLOCK)
+
+    def _part(self, part: Part, start: IndexValue, width: int) -> None:
+        code = self.code
+        if self.across is None:
+            self._tile(part, start, width)
+            return
+        if not part.border:
+            loop = code.loop(part.end - part.start, start=part.start, step=part.step, unroll=self.between)
+            self.place[self.across] = loop.index
+        else:
+            inside = part.end - part.start
+            loop = code.loop(self.c.sizes[self.across] - inside, unroll=self.around)
+            beyond = code.minimum(code.maximum(code.add(loop.index, 1 - part.start), 0), 1)
+            self.place[self.across] = code.add(loop.index, code.multiply(beyond, inside))
+        self._tile(part, start, width)
+        loop.close()
+
+    def _tile(self, part: Part, start: IndexValue, width: int) -> None:
+        """The sums of `width` columns from `start` on, at `part.step` positions across, followed by `finish`."""
+        code, place = self.code, list(self.place)
+        self.sums.start(width * part.step, width if width & (width - 1) == 0 else None)
+        self._taps(part, [], start, width)
+        across = code.loop(part.step, unroll=self.between)
+        if self.across is not None:
+            place[self.across] = code.add(place[self.across], across.index)
+        column = code.loop(width, unroll=over_columns(width))
+        place[self.column] = code.add(start, column.index)
+        shape = self.instruction.shape
+        index = Index.at(code, shape, self.c.result(code, place))
+        (total,) = self.sums.read(code.add(code.multiply(across.index, width), column.index))
+        self.e.bind(self.instruction, index, rounded(code, self.dtype, shape.dtype, total))
+        self.finish(index)
+        column.close()
+        across.close()
+
+    def _taps(self, part: Part, taps: list[IndexValue], start: IndexValue, width: int) -> None:
+        """Emit loops over the window, one per dimension, and inside them over the features of the group."""
+        code, number = self.code, len(taps)
+        if number == len(self.c.axes):
+            self._features(part, taps, start, width)
+            return
+        axis, whole = self.c.axes[number], self._whole(part, number)
+        one = self.c.ins == 1 and number == len(self.c.axes) - 1
+        if whole and SPATIAL + number != self.column and one and self.large:
+            for rows, (tap,) in row_passes(self.sums, [axis.window], ROWS, self.most, OUTSIDE):
+                self._columns(part, [([*taps, code.add(tap, r)], 0) for r in range(rows)], start, width)
+            return
+        with self._window(self.levels[number], self.reach(part, number)) as tap:
+            self._taps(part, [*taps, tap], start, width)
+
+    def _whole(self, part: Part, number: int) -> bool:
+        """Whether all positions of a tile have the whole window along a spatial dimension."""
+        return SPATIAL + number == self.column or (SPATIAL + number == self.across and not part.border)
+
+    def reach(self, part: Part, number: int) -> Range:
+        """The window positions of a spatial dimension at which a tile's positions meet the input."""
+        axis = self.c.axes[number]
+        return (0, axis.window, 1) if self._whole(part, number) else axis.taps(self.code, self.place[SPATIAL + number])
+
+    @contextmanager
+    def _window(self, levels: Sequence[Level], reach: Range) -> Iterator[IndexValue]:
+        """Loops over window positions."""
+        code, opened = self.code, []
+        tap, end, step = reach
+        for level in levels:
+            loop = code.range(tap, end, step * level.span, unroll=self.around)
+            opened.append(loop)
+            tap = loop.index
+            end = code.minimum(end, code.add(tap, step * level.span))
+            if level.apart:
+                self.sums.enter()
+        yield tap
+        for level, loop in zip(reversed(levels), reversed(opened), strict=True):
+            if level.apart:
+                self.sums.leave()
+            loop.close([])
+
+    def _features(self, part: Part, taps: list[IndexValue], start: IndexValue, width: int) -> None:
+        code, each = self.code, ROWS if self.large else 1
+        for rows, (feature,) in row_passes(self.sums, [self.c.ins], each, self.most, OUTSIDE, each):
+            self._columns(part, [(taps, code.add(feature, r)) for r in range(rows)], start, width)
+
+    def _columns(
+        self, part: Part, products: Sequence[tuple[list[IndexValue], IndexValue]], start: IndexValue, width: int
+    ) -> None:
+        """Add the given products, each (taps, feature), to the sums of all columns."""
+        code, place = self.code, list(self.place)
+        if self.column >= SPATIAL:
+            number = self.column - SPATIAL
+            first, last, step = self.c.axes[number].positions(
+                code, products[0][0][number], (start, code.add(start, width))
+            )
+            column = code.range(first, last, step, unroll=over_columns(width))
+            place[self.column], slot = column.index, code.subtract(column.index, start)
+        else:
+            column = code.range(0, width, unroll=over_columns(width))
+            place[self.column], slot = code.add(start, column.index), column.index
+        for p in range(part.step):
+            if self.across is not None:
+                place[self.across] = code.add(self.place[self.across], p)
+            at = code.add(slot, p * width)
+            (total,) = self.sums.read(at)
+            for taps, feature in products:
+                a, b = self._factors(place, taps, feature)
+                total = multiply_add(code, self.dtype, total, a, b, self.apart)
+            self.sums.write(at, [total])
+        column.close([])
+
+    def _factors(self, place: list[IndexValue], taps: list[IndexValue], feature: IndexValue):
+        code, operands = self.code, self.instruction.operands[:2]
+        positions = self.c.operands(code, place, taps, feature)
+        return [
+            convert(code, o.shape.dtype, self.dtype, self.e.value(o, Index.at(code, o.shape, p)))
+            for o, p in zip(operands, positions, strict=True)
+        ]

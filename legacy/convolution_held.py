@@ -1,0 +1,333 @@
+"""Convolutions whose output features are neighbours in memory: the sums of a few positions × vectors of features are in
+vector registers over the inner loops of the window and over the input features.
+
+One body serves all whole tiles of a kernel; a second one takes the positions that are left, and those at the border,
+one at a time. Neither is unrolled, and LLVM has nothing to vectorise: that is most of the time to compile.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+
+from llvmlite import ir
+
+from ..hlo.dtypes import DType
+from ..hlo.ir import Instruction
+from .builder import Code, IndexValue, Unroll
+from .convert import convert
+from .convolution_columns import Columns, Part
+from .dot import accumulator_dtype
+from .dot_problem import registers
+from .elemental import Elemental, Index
+from .memory import Pointer, address, load
+from .partial import OUTSIDE, UNBOUNDED, Level, levels_of
+from .ranges import Steps, loops_over
+from .registers import I32, memory_type
+from .stack import alloca
+from .windows import OUT, SPATIAL, Convolution
+
+TERMS = 320
+"""Products that are added to a register before it is added to a partial sum in memory, as in tiled products."""
+
+MOST = 8
+"""Positions of a tile: so many sums of one vector each keep two units busy for the four cycles of an addition."""
+
+LEAST_BYTES = 16
+"""Bytes of the shortest vector."""
+
+CACHED = 1 << 18
+"""Bytes of weights that stay in the second cache wherever they lie."""
+
+PANEL = 3 << 18
+"""Bytes of a copied block of features at most: it should stay in that cache, and lies on the stack of a thread."""
+
+COPIED_POSITIONS = 32
+"""Positions from which on copying weights, which costs two memory accesses for each, does not count."""
+
+FACTORS = frozenset({DType.F32, DType.F64, DType.F16, DType.BF16})
+"""Dtypes of weights that are read as vectors."""
+
+
+@dataclass(frozen=True, slots=True)
+class Grid:
+    """lanes: of a vector; width: features of a whole tile."""
+
+    lanes: int
+    width: int
+
+    @property
+    def vectors(self) -> int:
+        return -(-self.width // self.lanes)
+
+
+def grid_of(e: Elemental, instruction: Instruction, column: int) -> Grid | None:
+    """The vectors of a convolution's tiles; None if its sums are not held in registers."""
+    c, dtype, weights = Convolution.of(instruction), accumulator_dtype(instruction), instruction.operands[1]
+    fits = dtype in (DType.F32, DType.F64) and weights.shape.dtype in FACTORS and weights in e.leaves
+    if column != OUT or not fits or not instruction.shape.dtype.is_float or c.strides(instruction)[2][OUT] != 1:
+        return None
+    lanes = max(e.code.vector_bits, 128) // dtype.bits
+    whole, rest = divmod(c.outs, lanes)
+    if rest and (rest & -rest) * dtype.bytes < LEAST_BYTES:
+        return None
+    preferred = (4, 3, 2) if registers(e.code.vector_bits) > 16 else (2, 3)
+    if rest and c.outs // (rest & -rest) <= max(preferred):
+        return Grid(rest & -rest, c.outs)
+    if is_copied(instruction, dtype):
+        preferred = tuple(n for n in (*preferred, 1) if n * lanes * c.terms * dtype.bytes <= PANEL)
+        if not preferred:
+            return None
+    even = [n for n in preferred if whole % n == 0]
+    few = [n for n in preferred if n <= whole]
+    return Grid(lanes, lanes * next(iter(even or few), 1))
+
+
+def positions_of(grid: Grid, vector_bits: int, inside: int) -> int:
+    """Positions of a tile, among `inside`: as many as registers allow, or a few less where less of them are left."""
+    vectors = grid.vectors
+    most = max(1, min(MOST, (registers(vector_bits) - vectors - 1) // vectors, inside))
+    return min(range(most, most // 2, -1), key=lambda n: inside % n)
+
+
+def blocks_of(grid: Grid, outs: int) -> list[tuple[int, int, int]]:
+    """(first feature, end, features of a tile): whole tiles, then whole vectors, then what is left."""
+    ends = [outs - outs % grid.width, outs - outs % grid.lanes, outs]
+    starts = [0, *ends[:-1]]
+    widths = [grid.width, ends[1] - ends[0], ends[2] - ends[1]]
+    return [(s, end, width) for s, end, width in zip(starts, ends, widths, strict=True) if s != end]
+
+
+@dataclass(frozen=True, slots=True)
+class Weights:
+    """Reads the kernel of a convolution: `width` neighbouring features as few values of LLVM, which makes vectors of
+    the machine of them when all else is done: that is a fraction of the code for the passes before. It does so well for
+    powers of two only.
+
+    panel: a copy of a block of features, row by row, in the dtype of the sums; None: they are read where they are.
+    """
+
+    code: Code
+    operand: Instruction
+    dtype: DType
+    width: int
+    panel: Pointer | None = None
+
+    @property
+    def lanes(self) -> int:
+        """Features of a value."""
+        return self.width & -self.width
+
+    @property
+    def vector(self) -> ir.VectorType:
+        return ir.VectorType(memory_type(self.dtype), self.lanes)
+
+    def read(self, e: Elemental, position: Sequence[IndexValue]) -> list[ir.Value]:
+        """The features of a block from a position on, in the dtype of the sums."""
+        shape = self.operand.shape
+        if self.panel is None:
+            offset = Index.at(self.code, shape, position).offset(shape)
+            return [self._widened(raw) for raw in self._load(e.leaves[self.operand], shape.dtype, offset)]
+        fastest = shape.minor_to_major[0]
+        strides = [0 if d == fastest else n // shape.dims[fastest] * self.width for d, n in enumerate(shape.strides)]
+        return self._load(self.panel, self.dtype, self.code.weighted_sum(position, strides))
+
+    def _load(self, pointer: Pointer, dtype: DType, offset: IndexValue) -> list[ir.Value]:
+        type_ = ir.VectorType(memory_type(dtype), self.lanes)
+        first = Pointer(address(self.code, pointer, dtype, offset))
+        places = [address(self.code, first, dtype, n) for n in range(0, self.width, self.lanes)]
+        return [self.code.b.load(place, typ=type_, align=dtype.bytes) for place in places]
+
+    def copy(self, e: Elemental, start: IndexValue) -> None:
+        """Fill the panel with the features from `start` on."""
+        assert self.panel is not None
+        code, shape = self.code, self.operand.shape
+        outs = shape.dims[shape.minor_to_major[0]]
+        loop = code.loop(shape.size // outs, unroll=Unroll.NEVER)
+        source = code.add(code.multiply(loop.index, outs), start)
+        for n, raw in enumerate(self._load(e.leaves[self.operand], shape.dtype, source)):
+            target = code.add(code.multiply(loop.index, self.width), n * self.lanes)
+            code.b.store(self._widened(raw), address(code, self.panel, self.dtype, target), align=self.dtype.bytes)
+        loop.close()
+
+    def _widened(self, raw: ir.Value) -> ir.Value:
+        b, source = self.code.b, self.operand.shape.dtype
+        if source is self.dtype:
+            return raw
+        if source is not DType.BF16:
+            return b.fpext(raw, self.vector) if source.bytes < self.dtype.bytes else b.fptrunc(raw, self.vector)
+        bits = ir.VectorType(I32, self.lanes)
+        wide = b.shl(b.zext(raw, bits), ir.Constant(bits, [16] * self.lanes))
+        single = b.bitcast(wide, ir.VectorType(ir.FloatType(), self.lanes))
+        return single if self.dtype is DType.F32 else b.fpext(single, self.vector)
+
+    def splat(self, value: ir.Value) -> ir.Value:
+        """A scalar in each lane."""
+        b, blank = self.code.b, ir.Constant(self.vector, ir.Undefined)
+        one = b.insert_element(blank, value, I32(0))
+        return b.shuffle_vector(one, blank, ir.Constant(ir.VectorType(I32, self.lanes), None))
+
+
+def first_held(c: Convolution, most: int) -> int:
+    """The first spatial dimension whose loop, with those inside it, adds at most `most` products; where the input
+    features alone are more, the number of dimensions.
+    """
+    first, terms = len(c.axes), c.ins
+    while first and terms * c.axes[first - 1].window <= most:
+        first -= 1
+        terms *= c.axes[first].window
+    return first
+
+
+def is_copied(instruction: Instruction, dtype: DType) -> bool:
+    """Whether blocks of features are copied. A block is a part of each row of the weights, and these parts share few
+    sets of a cache: large weights would come from memory for every tile.
+    """
+    c, weights = Convolution.of(instruction), instruction.operands[1].shape
+    dense = c.groups == 1 and weights.minor_to_major[0] == c.dims.kernel_output_feature
+    many = instruction.shape.size // c.outs >= COPIED_POSITIONS
+    return dense and many and weights.size * dtype.bytes > CACHED
+
+
+def features_of(ins: int) -> int:
+    """Input features whose products are added in registers: all, or nearly equal parts."""
+    return -(-ins // -(-ins // TERMS))
+
+
+class Held(Columns):
+    """The same sums, held in registers. No column is among the steps' dimensions."""
+
+    between = Unroll.NEVER
+
+    def __post_init__(self) -> None:
+        grid = grid_of(self.e, self.instruction, self.column)
+        assert grid is not None
+        self.grid, strict = grid, self.e.code.strict
+        c = Convolution.of(self.instruction)
+        self.held = first_held(c, UNBOUNDED if strict else TERMS)
+        self.each = c.ins if strict else features_of(c.ins)
+        self.adds = self.held > 0 or self.each < c.ins
+        super().__post_init__()
+        self.around = Unroll.NEVER
+        count = c.terms * self.grid.width
+        self.panel = None
+        if is_copied(self.instruction, self.dtype):
+            self.panel = Pointer(alloca(self.code, memory_type(self.dtype), count))
+
+    def _width(self) -> int:
+        return self.grid.width
+
+    def _levels(self) -> list[list[Level]]:
+        found, terms = levels_of([self.c.ins // self.each], 1, OUTSIDE, OUTSIDE)
+        levels = [found]
+        for axis in reversed(self.c.axes[: self.held]):
+            found, terms = levels_of([axis.window], terms, OUTSIDE, OUTSIDE)
+            levels.append(found or [Level(0, 1, False)])
+        return levels[::-1]
+
+    def _parts(self) -> Iterator[Part]:
+        if self.across is None:
+            yield Part(0, 1, 1)
+            return
+        if self.across < SPATIAL:
+            start, end = 0, self.c.sizes[self.across]
+        else:
+            start, end = self.c.axes[self.across - SPATIAL].inside()
+        step = positions_of(self.grid, self.code.vector_bits, end - start) if self.large and end > start else 1
+        end -= (end - start) % step
+        if end > start:
+            yield Part(start, end, step)
+        if end - start < self.c.sizes[self.across]:
+            yield Part(start, end, 1, border=True)
+
+    def _blocks(
+        self, steps: Steps | None, inside: Sequence[int], order: Sequence[int]
+    ) -> Iterator[tuple[list[IndexValue], IndexValue, int]]:
+        """Blocks are outermost: their weights, a part of each row of the kernel, stay in the cache for all places."""
+        code, sizes = self.code, self.c.sizes
+        for start, end, width in blocks_of(self.grid, sizes[self.column]):
+            loop = code.loop(end - start, start=start, step=width, unroll=Unroll.NEVER)
+            self.weights = Weights(code, self.instruction.operands[1], self.dtype, width, self.panel)
+            if self.panel is not None:
+                self.weights.copy(self.e, loop.index)
+            with loops_over(code, steps, inside, sizes, order, Unroll.NEVER) as places:
+                yield places, loop.index, width
+            loop.close()
+
+    def _taps(self, part: Part, taps: list[IndexValue], start: IndexValue, width: int) -> None:
+        if len(taps) < self.held:
+            super()._taps(part, taps, start, width)
+            return
+        weights = self.weights
+        zeros = [ir.Constant(weights.vector, None)] * (part.step * width // weights.lanes)
+
+        def add_up(first: IndexValue, features: int) -> None:
+            tile = _Tile(self, part, start, weights, first, features)
+            for n, value in enumerate(tile.sums(taps, zeros)):
+                self.sums.put_vector(n * weights.lanes, value, add=self.adds)
+
+        whole, rest = divmod(self.c.ins, self.each)
+        feature: list[IndexValue] = [0]
+        with self.sums.loops(self.levels[-1], [whole], feature, self.each):
+            add_up(feature[0], self.each)
+        if rest:
+            add_up(whole * self.each, rest)
+
+
+@dataclass(frozen=True, slots=True)
+class _Tile:
+    """Products of `features` input features from `first` on, at some positions, with features from `start` on."""
+
+    columns: Held
+    part: Part
+    start: IndexValue
+    weights: Weights
+    first: IndexValue
+    features: int
+
+    def sums(self, taps: list[IndexValue], before: Sequence[ir.Value]) -> list[ir.Value]:
+        """`before` plus the products at the window positions of the remaining dimensions: by position of the tile."""
+        columns, number = self.columns, len(taps)
+        code = columns.code
+        if number < len(columns.c.axes):
+            start, end, step = columns.reach(self.part, number)
+            loop = code.range(start, end, step, carried=before, unroll=Unroll.NEVER)
+            return [*loop.close(self.sums([*taps, loop.index], loop.carried))]
+        inner = code.loop(self.features, carried=before, unroll=Unroll.NEVER)
+        return [*inner.close(self._products(taps, code.add(self.first, inner.index), inner.carried))]
+
+    def _products(self, taps: list[IndexValue], feature: IndexValue, before: Sequence[ir.Value]) -> list[ir.Value]:
+        columns, code = self.columns, self.columns.code
+        place = list(columns.place)
+        place[columns.column] = self.start
+        weights = self.weights.read(columns.e, columns.c.operands(code, place, taps, feature)[1])
+        found: list[ir.Value] = []
+        for factor in self._factors(taps, feature):
+            value = self.weights.splat(factor)
+            for weight in weights:
+                found.append(code.b.fadd(before[len(found)], code.b.fmul(value, weight)))
+        return found
+
+    def _factors(self, taps: list[IndexValue], feature: IndexValue) -> Iterator[ir.Value]:
+        """The elements of the input for the positions of the tile, in the dtype of the sums. In memory they are at
+        equal distances from the first one, whose address is the only one that is computed.
+        """
+        columns, code = self.columns, self.columns.code
+        source, dtype = columns.instruction.operands[0], columns.instruction.operands[0].shape.dtype
+        place = list(columns.place)
+        first = Index.at(code, source.shape, columns.c.operands(code, place, taps, feature)[0])
+        apart = 0 if columns.across is None else columns.c.strides(columns.instruction)[1][columns.across]
+        pointer = columns.e.leaves.get(source)
+        if pointer is not None:
+            pointer = Pointer(address(code, pointer, dtype, first.offset(source.shape)))
+        for p in range(self.part.step):
+            if pointer is not None:
+                value = load(code, pointer, dtype, p * apart)
+            else:
+                if columns.across is not None:
+                    place[columns.across] = code.add(columns.place[columns.across], p)
+                position = columns.c.operands(code, place, taps, feature)[0]
+                value = columns.e.value(source, Index.at(code, source.shape, position))
+            found = convert(code, dtype, columns.dtype, value)
+            assert isinstance(found, ir.Value)
+            yield found

@@ -1,0 +1,247 @@
+"""Products of devices: a group of items computes a tile of the result.
+
+For a few terms at a time, the items copy what the tile needs of both operands to the group's memory, so that each
+element is computed once a tile; then each adds products to a block of sums of its own. What reads the product follows.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+
+from llvmlite import ir
+
+from ..codegen.options import GroupShape
+from ..hlo.dtypes import DType
+from ..hlo.ir import Instruction
+from ..hlo.opcodes import Op
+from .builder import Code, IndexValue
+from .convert import convert
+from .dot import accumulator_dtype, contracting_order, multiply_add, rounded, zero
+from .dot_dims import DotDims
+from .elemental import Elemental, Index
+from .group import Group, SharedArray
+from .registers import Register
+
+FEWEST_ROWS, FEWEST_TERMS = 8, 8
+"""Below, the tiles of a group are mostly empty, and elements by themselves are no slower."""
+
+
+@dataclass(frozen=True, eq=False, slots=True)
+class Side:
+    """One operand of a product. free: its dimensions that are the result's, from `first` on there; tile: how many
+    elements along them a group needs; each: of an item; along: whether neighbours in its memory are terms of one sum.
+    """
+
+    operand: Instruction
+    number: int
+    free: tuple[int, ...]
+    first: int
+    each: int
+    tile: int
+    along: bool
+
+    @property
+    def sizes(self) -> list[int]:
+        return [self.operand.shape.dims[d] for d in self.free]
+
+    @property
+    def size(self) -> int:
+        return math.prod(self.sizes)
+
+    @property
+    def tiles(self) -> int:
+        return -(-self.size // self.tile)
+
+
+@dataclass(frozen=True, eq=False, slots=True)
+class Tiling:
+    """A product in tiles. columns: the side whose dimensions are the fastest of the result. depth: terms in memory."""
+
+    instruction: Instruction
+    dims: DotDims
+    rows: Side
+    columns: Side
+    batch: tuple[int, ...]
+    terms: tuple[int, ...]
+    depth: int
+
+    @property
+    def steps(self) -> int:
+        return math.prod(self.batch) * self.rows.tiles * self.columns.tiles
+
+
+def tiling_of(instruction: Instruction, shape: GroupShape) -> Tiling | None:
+    """The tiles of a product; None if there is too little of it, or for complex numbers."""
+    if instruction.opcode is not Op.DOT or accumulator_dtype(instruction).is_complex:
+        return None
+    dims, result = DotDims.of(instruction), instruction.shape
+    lhs, rhs = instruction.operands[:2]
+    terms = tuple(lhs.shape.dims[dims.lhs_contracting[k]] for k in contracting_order(lhs.shape, dims))
+    batches, lefts = len(dims.lhs_batch), len(dims.lhs_free)
+    fastest = next((d for d in result.minor_to_major if result.dims[d] != 1), 0)
+    swapped = batches <= fastest < batches + lefts
+    counts = [(shape.columns, shape.across), (shape.rows, shape.down)]
+    if not swapped:
+        counts.reverse()
+    left = _side(lhs, 0, dims.lhs_free, dims.lhs_contracting, batches, *counts[0])
+    right = _side(rhs, 1, dims.rhs_free, dims.rhs_contracting, batches + lefts, *counts[1])
+    rows, columns = (right, left) if swapped else (left, right)
+    if rows.size < FEWEST_ROWS or columns.size < shape.across or math.prod(terms) < FEWEST_TERMS:
+        return None
+    depth = _depth(math.prod(terms), rows.tile, columns.tile, accumulator_dtype(instruction).bytes, shape)
+    if depth is None:
+        return None
+    batch = tuple(lhs.shape.dims[d] for d in dims.lhs_batch)
+    return Tiling(instruction, dims, rows, columns, batch, terms, depth)
+
+
+def _side(
+    operand: Instruction, number: int, free: tuple[int, ...], summed: tuple[int, ...], first: int, most: int, items: int
+) -> Side:
+    size = math.prod(operand.shape.dims[d] for d in free)
+    each = next((n for n in (1, 2, 4, 8) if n >= most or n * items >= size), most)
+    fastest = next((d for d in operand.shape.minor_to_major if operand.shape.dims[d] != 1), -1)
+    return Side(operand, number, free, first, each, each * items, fastest in summed)
+
+
+def _depth(length: int, rows: int, columns: int, bytes: int, shape: GroupShape) -> int | None:
+    """How many terms are in memory at once: no more than there are, and than there is room for. None: too few for each
+    item to copy some.
+    """
+    depth, items = shape.depth, shape.across * shape.down
+    while depth // 2 >= length or depth * (rows + columns) * bytes > shape.memory:
+        depth //= 2
+    return depth if all(depth * tile % items == 0 and depth for tile in (rows, columns)) else None
+
+
+def emit_tiles(e: Elemental, tiling: Tiling, group: Group, finish: Callable[[Index], None]) -> None:
+    """Emit the tile that is the group's step, then call `finish(index)` for each element, its product bound there."""
+    Tile(e, tiling, group).emit(finish)
+
+
+class Tile:
+    """The tile of one group."""
+
+    def __init__(self, e: Elemental, tiling: Tiling, group: Group):
+        self.e, self.code, self.tiling, self.group = e, e.code, tiling, group
+        self.dtype, self.depth = accumulator_dtype(tiling.instruction), tiling.depth
+        like = zero(self.dtype)
+        sides = (tiling.rows, tiling.columns)
+        self.shared = {side: SharedArray(group, like, self.depth * side.tile) for side in sides}
+        self._at_tile()
+
+    def _at_tile(self) -> None:
+        """Be at the group's tile, by the number that is known since the last barrier."""
+        code, tiling = self.code, self.tiling
+        counts = (math.prod(tiling.batch), tiling.rows.tiles, tiling.columns.tiles)
+        batch, row, column = code.split(self.group.step, counts, (2, 1, 0))
+        self.batch = _split(code, batch, tiling.batch)
+        self.starts = {
+            tiling.rows: code.multiply(row, tiling.rows.tile),
+            tiling.columns: code.multiply(column, tiling.columns.tile),
+        }
+
+    def emit(self, finish: Callable[[Index], None]) -> None:
+        code, rows, columns = self.code, self.tiling.rows, self.tiling.columns
+        length = math.prod(self.tiling.terms)
+        sums: list[Register] = [zero(self.dtype)] * (rows.each * columns.each)
+        terms = code.loop(-(-length // self.depth) * self.depth, step=self.depth, carried=sums)
+        self.group.renew()
+        self._at_tile()
+        for side in (rows, columns):
+            self._copy(side, terms.index)
+        self.group.barrier()
+        inner = code.loop(self.depth, carried=terms.carried)
+        sums = inner.close(self._products(inner.index, inner.carried))
+        self.group.barrier()
+        sums = terms.close(sums)
+        self.group.renew()
+        self._at_tile()
+        for number, total in enumerate(sums):
+            self._finish(*divmod(number, columns.each), total, finish)
+
+    def _copy(self, side: Side, first: IndexValue) -> None:
+        """Copy a side's elements for the terms from `first` on. Neighbouring items copy neighbours in memory."""
+        code, shape = self.code, self.group.shape
+        items, length = shape.across * shape.down, math.prod(self.tiling.terms)
+        item = code.add(code.multiply(self.group.down, shape.across), self.group.across)
+        for turn in range(side.tile * self.depth // items):
+            place = code.add(item, items * turn)
+            sizes = (side.tile, self.depth) if side.along else (self.depth, side.tile)
+            slow, fast = code.split(place, sizes, (1, 0))
+            term, free = (fast, slow) if side.along else (slow, fast)
+            value = self._element(side, code.add(self.starts[side], free), code.add(first, term), length)
+            self.shared[side].write(code.add(code.multiply(term, side.tile), free), value)
+
+    def _element(self, side: Side, free: IndexValue, term: IndexValue, length: int) -> Register:
+        """An element of an operand as a factor; 0 behind the last term. Places behind the last one are read as it."""
+        code, operand = self.code, side.operand
+        inside: ir.Value | None = None
+        if length % self.depth:
+            inside = code.b.icmp_unsigned("<", code.value(term), ir.IntType(64)(length))
+            term = code.minimum(term, length - 1)
+        if side.size % side.tile:
+            free = code.minimum(free, side.size - 1)
+        inner: list[IndexValue] = [0] * len(self.tiling.terms)
+        order = contracting_order(self.tiling.instruction.operands[0].shape, self.tiling.dims)
+        for k, position in zip(order, _split(code, term, self.tiling.terms), strict=True):
+            inner[k] = position
+        result = self._result({side: free})
+        positions = self.tiling.dims.operand_positions(result, inner)[side.number]
+        value = self.e.value(operand, Index.at(code, operand.shape, positions))
+        value = convert(code, operand.shape.dtype, self.dtype, value)
+        return value if inside is None else code.b.select(inside, value, zero(self.dtype))
+
+    def _products(self, term: IndexValue, sums: Sequence[Register]) -> list[Register]:
+        """The sums with the products of one of the terms in memory."""
+        code, rows, columns = self.code, self.tiling.rows, self.tiling.columns
+        left, right = (
+            [self.shared[side].read(code.add(code.multiply(term, side.tile), place)) for place in self._places(side)]
+            for side in (rows, columns)
+        )
+        factors = [(a, b) for a in left for b in right]
+        return [self._multiply_add(total, a, b) for total, (a, b) in zip(sums, factors, strict=True)]
+
+    def _multiply_add(self, total: Register, a: Register, b: Register) -> Register:
+        if self.dtype in (DType.F32, DType.F64):
+            assert isinstance(total, ir.Value) and isinstance(a, ir.Value) and isinstance(b, ir.Value)
+            name = f"llvm.fma.f{self.dtype.bits}"
+            return self.code.intrinsic(name, total.type, [a, b, total])
+        return multiply_add(self.code, self.dtype, total, a, b, in_order=True)
+
+    def _places(self, side: Side) -> list[IndexValue]:
+        """An item's elements along a side, counted from the tile's first. Those of neighbours lie between them."""
+        shape, wide = self.group.shape, side is self.tiling.columns
+        first, items = (self.group.across, shape.across) if wide else (self.group.down, shape.down)
+        return [self.code.add(first, items * n) for n in range(side.each)]
+
+    def _finish(self, row: int, column: int, total: Register, finish: Callable[[Index], None]) -> None:
+        code, tiling = self.code, self.tiling
+        at = {
+            side: code.add(self.starts[side], self._places(side)[number])
+            for side, number in ((tiling.rows, row), (tiling.columns, column))
+        }
+        cut = [(side, place) for side, place in at.items() if side.size % side.tile]
+        tests = [code.b.icmp_unsigned("<", code.value(place), ir.IntType(64)(side.size)) for side, place in cut]
+        inside = code.branch(tests[0] if len(tests) == 1 else code.b.and_(*tests)) if tests else None
+        instruction = tiling.instruction
+        index = Index.at(code, instruction.shape, self._result(at))
+        self.e.bind(instruction, index, rounded(code, self.dtype, instruction.shape.dtype, total))
+        finish(index)
+        if inside is not None:
+            inside.otherwise()
+            inside.join((), ())
+
+    def _result(self, at: dict[Side, IndexValue]) -> list[IndexValue]:
+        """The position in the result of these numbers along the sides; 0 along others."""
+        found: list[IndexValue] = [*self.batch, *[0] * (self.tiling.instruction.shape.rank - len(self.batch))]
+        for side, number in at.items():
+            found[side.first : side.first + len(side.free)] = _split(self.code, number, side.sizes)
+        return found
+
+
+def _split(code: Code, number: IndexValue, sizes: Sequence[int]) -> tuple[IndexValue, ...]:
+    """The position along each dimension, the first the slowest."""
+    return code.split(number, sizes, tuple(reversed(range(len(sizes)))))

@@ -1,0 +1,176 @@
+"""Row kernels of devices: a group of items computes a row. An item takes every n-th element; reductions end in a tree.
+
+The walks over a row are those of rows.py. An item reads and writes elements of its own only, so results may lie on
+operands; what the items know of each other goes through the group's memory.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from ..codegen.options import GroupShape
+from ..hlo.dtypes import DType
+from ..hlo.ir import Instruction
+from ..hlo.opcodes import Op
+from .builder import IndexValue, Loop, Once, Range
+from .elemental import Elemental
+from .group import LINE, Group, SharedArray
+from .leaf import Leaf
+from .partial import nothing
+from .reduce import Reducer
+from .registers import Register, flatten, real_constant
+from .row_graph import Role, RowGraph
+from .rows import RowElemental, Walk, emit_body, plan_walks, regrouped
+
+FEWEST = 32
+"""Elements of a row from which on a group has work for its items."""
+
+FLOATS = {Op.ADD: -0.0, Op.MULTIPLY: 1.0, Op.MAXIMUM: float("-inf"), Op.MINIMUM: float("inf")}
+"""What changes no float that it is combined with."""
+
+
+def lanes_of(rows: RowGraph, e: Elemental, shape: GroupShape) -> int:
+    """The items of a group for a row, a power of two; 0 if groups cannot compute this kernel."""
+    length, reductions = rows.grid.length, _over_rows(rows)
+    if length < FEWEST or not all(_has_neutral(Reducer(e, i, apart=False)) for i in reductions):
+        return 0
+    lanes = min(shape.lanes, 1 << (length.bit_length() - 1))
+    return lanes if _taken(rows, lanes) <= shape.memory else 0
+
+
+def _over_rows(rows: RowGraph) -> list[Instruction]:
+    return [i for i in rows.sources if i.opcode is Op.REDUCE and rows.roles[i] is Role.ROW]
+
+
+def _has_neutral(reducer: Reducer) -> bool:
+    """Whether the items' parts may be combined in any order, and begin with what changes nothing."""
+    if reducer.simple is None or reducer.count != 1:
+        return False
+    op, dtype = reducer.simple.opcode, reducer.dtypes[0]
+    if dtype.is_complex:
+        return op is Op.ADD
+    if dtype.is_float:
+        return op in FLOATS and (reducer.in_single or dtype in (DType.F32, DType.F64))
+    return dtype is DType.PRED or dtype.bits >= 8
+
+
+def _neutral(reducer: Reducer, like: Register) -> Register:
+    """The value with which an item's part of a reduction begins."""
+    assert reducer.simple is not None
+    op, dtype = reducer.simple.opcode, reducer.dtypes[0]
+    if dtype.is_complex:
+        return nothing(like)
+    (register,) = flatten(like)
+    if dtype.is_float:
+        return real_constant(register.type, FLOATS[op])
+    bits, signed = register.type.width, dtype.is_signed
+    least, most = (-(1 << (bits - 1)), (1 << (bits - 1)) - 1) if signed and bits > 1 else (0, (1 << bits) - 1)
+    values = {Op.MULTIPLY: 1, Op.MAXIMUM: least, Op.MINIMUM: most, Op.AND: -1 if signed and bits > 1 else most}
+    return register.type(values.get(op, 0))
+
+
+def emit_group_rows(e: Elemental, leaves: Sequence[Leaf], rows: RowGraph, group: Group, lanes: int) -> None:
+    """Emit all results of a row kernel, for the row that is the group's step."""
+    full = [leaf for leaf in leaves if rows.roles[leaf.instruction] is Role.FULL]
+    numbers = [leaf for leaf in leaves if rows.roles[leaf.instruction] is Role.ROW]
+    walks = plan_walks(e, full, rows, max(0, group.shape.memory - _taken(rows, lanes) - LINE * len(rows.roles)))
+    at = GroupRows(e, rows, group, lanes)
+    at.at_row()
+    for walk in walks:
+        _emit_walk(at, walk)
+    if not numbers:
+        return
+    if any(leaf.in_place for leaf in numbers):
+        group.barrier()  # others may still read what is overwritten
+        at.at_row()
+    first = at.code.branch(at.code.b.icmp_unsigned("==", group.across, group.across.type(0)))
+    values = [leaf.value(at, at.place(leaf.instruction, leaf.shape)) for leaf in numbers]
+    for leaf, value in zip(numbers, values, strict=True):
+        leaf.write(at, at.place(leaf.instruction, leaf.shape), value)
+    first.otherwise()
+    first.join((), ())
+
+
+def _taken(rows: RowGraph, lanes: int) -> int:
+    """At most so many bytes of a group's memory hold the items' parts of reductions."""
+    return len(_over_rows(rows)) * 2 * (lanes * 16 + LINE)
+
+
+def _emit_walk(e: GroupRows, walk: Walk) -> None:
+    """A loop over an item's elements of the row, then the trees of its reductions."""
+    reducers = [Reducer(e, reduce, apart=False) for reduce in walk.reduces]
+    opened = [r.widened([e.value(init, e.scalar(init.shape)) for init in r.inits]) for r in reducers]
+    begin = [_neutral(r, values[0]) for r, values in zip(reducers, opened, strict=True)]
+    loop = e.open_lanes(begin)
+    accumulators = regrouped(loop.carried, [[value] for value in begin])
+    found = emit_body(e, walk, reducers, accumulators, last=True)
+    parts = loop.close([value for values in found for value in values])
+    for reducer, start, total in zip(reducers, opened, e.totals(reducers, parts), strict=True):
+        values = reducer.close(reducer.join(start, [total]))
+        e.results[reducer.instruction] = reducer.result(values)
+    e.at_row()
+
+
+class GroupRows(RowElemental):
+    """Values at the group's row and the item's current column."""
+
+    def __init__(self, e: Elemental, rows: RowGraph, group: Group, lanes: int):
+        super().__init__(e, rows)
+        self.group, self.lanes = group, lanes
+        self.results: dict[Instruction, Register] = {}
+
+    def at_row(self) -> None:
+        """Be at the group's row, by the number that is known since the last barrier; reductions have their results."""
+        self.row, order = self.group.step, list(reversed(range(len(self.outer))))
+        self.row_positions = [self.row] if self.flat else list(self.code.split(self.row, self.outer, order))
+        for instruction, value in self.results.items():
+            self.bind(instruction, self.place(instruction), value)
+
+    def open_lanes(self, carried: Sequence[Register]) -> Loop | Once | Range:
+        """A loop over the item's elements, of which neighbours have the next ones. All items go round as often, where
+        that is possible, and count alike: devices that make vectors of items need no masks then.
+        """
+        code, across, length, lanes = self.code, self.group.across, self.rows.grid.length, self.lanes
+        loop: Loop | Once | Range
+        if length % lanes == 0:
+            loop = code.loop(length // lanes, carried=carried)
+            self.column = code.add(code.multiply(loop.index, lanes), across)
+        else:
+            loop = code.range(across, length, lanes, carried=carried)
+            self.column = loop.index
+        order = list(reversed(range(len(self.inner))))
+        self.column_positions = [self.column] if self.flat else list(code.split(self.column, self.inner, order))
+        return loop
+
+    def row_array(self, like: Register) -> SharedArray:
+        return SharedArray(self.group, like, self.rows.grid.length)
+
+    def totals(self, reducers: Sequence[Reducer], parts: Sequence[Register]) -> list[Register]:
+        """The items' parts of reductions, combined: √n items combine √n parts each, then all items combine these, in
+        the same order, so that they have the same bits.
+        """
+        if not reducers:
+            return []
+        group, code, lanes = self.group, self.code, self.lanes
+        few = 1 << ((lanes.bit_length() - 1) // 2)
+        every = [SharedArray(group, part, lanes) for part in parts]
+        some = [SharedArray(group, part, few) for part in parts]
+        for array, part in zip(every, parts, strict=True):
+            array.write(group.across, part)
+        group.barrier()
+        chosen = code.branch(code.b.icmp_unsigned("<", group.across, group.across.type(few)))
+        for reducer, array, target in zip(reducers, every, some, strict=True):
+            places = [code.add(group.across, few * k) for k in range(lanes // few)]
+            target.write(group.across, _combined(reducer, array, places))
+        chosen.otherwise()
+        chosen.join((), ())
+        group.barrier()
+        return [_combined(reducer, array, range(few)) for reducer, array in zip(reducers, some, strict=True)]
+
+
+def _combined(reducer: Reducer, array: SharedArray, places: Sequence[IndexValue]) -> Register:
+    """Values in a group's memory, combined in this order."""
+    total = array.read(places[0])
+    for place in places[1:]:
+        (total,) = reducer.join([total], [array.read(place)])
+    return total

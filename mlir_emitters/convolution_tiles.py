@@ -1,0 +1,286 @@
+"""Sums of a convolution side by side: a tile of accumulators on the stack.
+
+A tile is a run of results along one axis (the lane axis: features, channels of a depthwise convolution, or a spatial
+dimension) for a few positions of another axis (the reuse axis). If the windows of a tile are entirely in the input, its
+positions share the window's loops; at the border each position has its own bounds. Loops over runs of lanes are
+vectorised before LLVM may unroll them; loops over window positions around loops over input features are not unrolled.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Iterator, Sequence
+
+from ..hlo.dtypes import DType
+from .builder import Builder, Index, Unroll
+from .convert import convert_to
+from .dot import accumulator_of, multiply_add, narrow
+from .elemental import Elemental, Indices
+from .elements import Scalar, decode, encode, flatten, parts, raw_type, unflatten, working_type
+from .graph import Node
+from .long_sums import IN_REGISTERS, Totals, component_type
+from .ranges import Steps, outer_loops
+from .windows import Geometry, Site
+
+LANES = 512  # results along the lane axis that are computed together
+REUSE = 4  # positions that share loaded values: their factors, REUSE x UNROLL, fit in 16 registers
+LONG = 256  # products in a chain: at most a fiftieth of their time goes into additions to the total
+ALONE = 64  # the same with one input feature, where few sums are long and XLA's are as exact as dots
+FEW = 16  # chains whose sum in f32 is as exact as they are
+UNROLL = 4  # products added per read and write of an accumulator: the latency of an addition in cycles
+LEAST_WORK = 1 << 14  # multiplications below which the smallest code is fastest: by a quarter at 14,000, with AVX2
+CLOSE = 4  # largest distance of lanes that are loaded together, in elements: two vectors are shuffled
+
+BATCH, FEATURE, SPATIAL = 0, 2, 3  # axes of a Site
+
+Write = Callable[[Indices], None]
+"""Called with the index of a result whose value is bound, to store it."""
+
+
+def widened(b: Builder, node: Node, wide: DType, x: Scalar, y: Scalar) -> tuple[Scalar, Scalar]:
+    return convert_to(b, node.inputs[0].dtype, wide, x), convert_to(b, node.inputs[1].dtype, wide, y)
+
+
+def zero_of(b: Builder, dtype: DType) -> Scalar:
+    """Zero as a working value."""
+    type = working_type(b.types, dtype)
+    zero = b.constant(0.0 if b.is_float(type) else 0, type)
+    return (zero, zero) if dtype.is_complex else zero
+
+
+def lane_axis(node: Node) -> int | None:
+    """The axis with the closest neighbours in the result, of those long enough and with close ones in both operands."""
+    geometry = Geometry.of(node)
+    if geometry.is_empty:
+        return None
+    steps = geometry.steps(node)
+    close = [
+        (out, axis) for axis, (out, *reads) in enumerate(steps) if geometry.extents[axis] > 1 and max(reads) <= CLOSE
+    ]
+    long = [(out, axis) for out, axis in close if geometry.extents[axis] >= 8]
+    return min(long or close, default=(0, None))[1]
+
+
+def reuse_axis(node: Node, lanes: int) -> int | None:
+    """The axis of which several positions share what is loaded."""
+    g = Geometry.of(node)
+    if lanes >= SPATIAL:
+        return FEATURE if g.features > 1 else None
+    inner = [(out, SPATIAL + n, len(g.slides[n].covered())) for n, (out, _, _) in enumerate(g.steps(node)[3:])]
+    long = [(out, axis) for out, axis, covered in inner if covered >= REUSE]
+    if not long and lanes != BATCH and g.batch >= REUSE:
+        return BATCH
+    some = [(out, axis) for out, axis, covered in inner if covered]
+    return min(long or some, default=(0, None))[1]
+
+
+def side_by_side(width: int) -> Unroll:
+    """The unroll mode of a loop over a run of lanes: vectors first, unless the run is short and no power of two."""
+    return Unroll.ANY if width < 16 and width.bit_count() > 1 else Unroll.VECTORIZED
+
+
+class Tiles:
+    """Loops: the other axes, runs of lanes, positions of the reuse axis, the window, input features, lanes."""
+
+    between = Unroll.ANY
+    """The mode of the loop over the finished positions of a tile."""
+
+    def __init__(self, e: Elemental, node: Node, lanes: int, write: Write):
+        """lanes: the lane axis. write: receives each result."""
+        self.e, self.b, self.node, self.write, self.lanes = e, e.b, node, write, lanes
+        self.geometry = Geometry.of(node)
+        self.wide = accumulator_of(node)
+        self.around = Unroll.NONE if self.geometry.inputs > 1 else Unroll.ANY
+        self.unrolls = self.geometry.work >= LEAST_WORK
+        self.reuse = reuse_axis(node, lanes)
+        self.width, self.tile = self.sizes()
+        places = self.tile * self.pitch(self.width) * parts(self.wide)
+        self.element = (raw_type if self.wide is DType.PRED else working_type)(self.b.types, self.wide)
+        self.space = self.b.alloca(self.element, places, 64)
+        counts = [*(s.window for s in self.geometry.slides), self.geometry.inputs]
+        is_float = self.wide.component in (DType.F32, DType.F64)
+        long = LONG if self.geometry.inputs > 1 else ALONE
+        self.totals: Totals | None = None
+        if is_float and not self.b.strict and math.prod(counts) > long:
+            type = component_type(self.b, self.wide)
+            self.totals = Totals(self.b, places, type, math.prod(counts) > FEW * long)
+        # The dimension of the window (behind the last: the features) along which blocks of products begin.
+        self.level = next(d for d in range(len(counts)) if math.prod(counts[d + 1 :]) <= long)
+        self.group = max(1, long // math.prod(counts[self.level + 1 :]))
+
+    def sizes(self) -> tuple[int, int]:
+        """(The most lanes of a tile, its positions along the reuse axis)."""
+        return min(LANES, self.geometry.extents[self.lanes]), REUSE if self.unrolls else 1
+
+    def pitch(self, width: int) -> int:
+        """The accumulators between two positions of a tile of `width` lanes."""
+        return width
+
+    def emit(self, steps: Steps | None = None) -> None:
+        geometry, extents = self.geometry, self.geometry.extents
+        site = Site(0, 0, 0, (0,) * len(geometry.slides))
+        strides = geometry.steps(self.node)
+        order = sorted(range(len(extents)), key=lambda axis: strides[axis][0], reverse=True)
+        order = [axis for axis in order if axis not in (self.lanes, self.reuse)]
+        axes = [geometry.axis_of(d) for d in steps.dimensions] if steps is not None else []
+        with outer_loops(self.b, steps, [axis for axis in axes if axis is not None], extents, order) as places:
+            for axis, place in places.items():
+                site = site.moved(axis, place)
+            for start, width in self._chunks(0, extents[self.lanes], self.width):
+                self._run(site, start, width)
+
+    def _chunks(self, first: int, end: int, size: int, unroll: Unroll = Unroll.ANY) -> Iterator[tuple[Index, int]]:
+        """Yield (start, size) of each chunk. Full chunks share one loop, which is open during the yield."""
+        whole = first + (end - first) // size * size
+        if whole - first > size:
+            with self.b.loop(first, whole, size, unroll=unroll) as loop:
+                yield loop.index, size
+        elif whole > first:
+            yield first, size
+        if whole < end:
+            yield whole, end - whole
+
+    def _run(self, site: Site, start: Index, width: int) -> None:
+        """One run of lanes, at all positions of the reuse axis."""
+        axis, extents, tile = self.reuse, self.geometry.extents, self.tile
+        if axis is None:
+            self._tile(site, 1, start, width, False)
+        elif axis < SPATIAL:
+            for position, count in self._chunks(0, extents[axis], tile):
+                self._tile(site.moved(axis, position), count, start, width, True)
+        else:
+            inner = self.geometry.slides[axis - SPATIAL].covered()
+            for position, count in self._chunks(inner.start, inner.stop, tile):
+                self._tile(site.moved(axis, position), count, start, width, True)
+            for number, _ in self._chunks(0, extents[axis] - len(inner), 1, self.around):
+                self._tile(site.moved(axis, self._beside(number, inner)), 1, start, width, False)
+
+    def _beside(self, number: Index, inner: range) -> Index:
+        """The position with a number among those before and after `inner`. One loop over both emits the border's code
+        once.
+        """
+        b = self.b
+        after = b.add(number, len(inner))
+        if isinstance(number, int):
+            return number if number < inner.start else after
+        return b.select(b.compare_integers("slt", number, b.materialize(inner.start)), number, after)
+
+    def _tile(self, site: Site, count: int, start: Index, width: int, shares: bool) -> None:
+        """`width` lanes from `start`, at `count` positions of the reuse axis. shares: they share one window."""
+        b, node, wide = self.b, self.node, self.wide
+        self._start(count * self.pitch(width))
+        self._window(site, [], count, start, width, shares)
+        # The ends of long sums run seldom: little code for them compiles in less time.
+        seldom = self.totals is not None and count * width > IN_REGISTERS
+        rows, lanes = (Unroll.NONE, Unroll.LEAN) if seldom else (self.between, side_by_side(width))
+        with b.loop(0, count, unroll=rows) as position, b.loop(0, width, unroll=lanes) as lane:
+            done = site.moved(self.lanes, b.add(start, lane.index))
+            if self.reuse is not None:
+                done = done.moved(self.reuse, b.add(site.coordinate(self.reuse), position.index))
+            total = self._final(b.add(b.mul(position.index, self.pitch(width)), lane.index))
+            index = self.geometry.index_of(b, done)
+            b.remember((node.output, index, False), narrow(b, wide, node.output.dtype, total))
+            self.write(index)
+
+    def _start(self, places: int) -> None:
+        """Start the accumulators at 0, and their totals."""
+        with self.b.loop(0, places) as slot:
+            self._put(slot.index, zero_of(self.b, self.wide))
+        if self.totals is not None:
+            self.totals.clear(places * parts(self.wide))
+
+    def _window(self, site: Site, taps: list[Index], count: int, start: Index, width: int, shares: bool) -> None:
+        """One loop for each remaining dimension of the window, then the products."""
+        b, n, slides = self.b, len(taps), self.geometry.slides
+        if n == len(slides):
+            for feature, number in self._steps(n, self.geometry.inputs, UNROLL if self.unrolls else 1, count * width):
+                self._add(site, [(taps, b.add(feature, k)) for k in range(number)], count, start, width)
+            return
+        slide, axis = slides[n], SPATIAL + n
+        if shares and axis == self.reuse and self.geometry.inputs == 1 and n == len(slides) - 1 and self.unrolls:
+            for tap, number in self._steps(n, slide.window, UNROLL, count * width):
+                self._add(site, [([*taps, b.add(tap, k)], 0) for k in range(number)], count, start, width)
+            return
+        every = axis == self.lanes or (shares and axis == self.reuse)
+        lower, upper, step = (0, slide.window, 1) if every else slide.taps(b, site.spatial[n])
+        for first, end in self._groups(n, lower, upper, step, count * width):
+            with b.loop(first, end, step, unroll=self.around) as tap:
+                self._window(site, [*taps, tap.index], count, start, width, shares)
+
+    def _groups(self, n: int, lower: Index, upper: Index, step: int, places: int) -> Iterator[tuple[Index, Index]]:
+        """Yield the bounds of a loop over dimension n of the window: of blocks that end with an addition to totals."""
+        b = self.b
+        if self.totals is None or n != self.level:
+            yield lower, upper
+            return
+        size = step * max(1, self.group // step)
+        with b.loop(lower, upper, size, unroll=Unroll.NONE) as loop:
+            end = b.add(loop.index, size)
+            if not (isinstance(lower, int) and isinstance(upper, int)) or (upper - lower) % size:
+                end = b.binary("minsi", b.materialize(end), b.materialize(upper))
+            yield loop.index, end
+            self.totals.spill(self.space, places * parts(self.wide))
+
+    def _steps(self, n: int, size: int, step: int, places: int) -> Iterator[tuple[Index, int]]:
+        """Yield (start, size) of steps along all of dimension n of the window, in the same blocks."""
+        if self.totals is None or n != self.level:
+            yield from self._chunks(0, size, step)
+            return
+        whole = size - size % step
+        for first, end in self._groups(n, 0, whole, step, places):
+            with self.b.loop(first, end, step, unroll=Unroll.NONE) as loop:
+                yield loop.index, step
+        if whole < size:
+            yield whole, size - whole
+
+    def _final(self, slot: Index) -> Scalar:
+        """The sum of all products of a slot."""
+        total = self._get(slot)
+        if self.totals is None:
+            return total
+        first = self.b.mul(slot, parts(self.wide))
+        values = [self.totals.final(self.b.add(first, k), part) for k, part in enumerate(flatten(total))]
+        return unflatten(values, self.wide)
+
+    def _add(
+        self, site: Site, products: Sequence[tuple[list[Index], Index]], count: int, start: Index, width: int
+    ) -> None:
+        """Add products, each given by a window position and an input feature, to the tile."""
+        b = self.b
+        bounds: tuple[Index, Index, int] = (start, b.add(start, width), 1)
+        if self.lanes >= SPATIAL:
+            n = self.lanes - SPATIAL
+            bounds = self.geometry.slides[n].positions(b, products[0][0][n], start, bounds[1])
+        with b.loop(*bounds, unroll=side_by_side(width)) as lane:
+            here = site.moved(self.lanes, lane.index)
+            for k in range(count):
+                if self.reuse is not None:
+                    here = here.moved(self.reuse, b.add(site.coordinate(self.reuse), k))
+                slot = b.add(b.sub(lane.index, start), k * width)
+                total = self._get(slot)
+                for taps, feature in products:
+                    total = self._product(here, taps, feature, total)
+                self._put(slot, total)
+
+    def _product(self, site: Site, taps: list[Index], feature: Index, total: Scalar) -> Scalar:
+        b = self.b
+        indices = self.geometry.factors(b, site, taps, feature)
+        x, y = (self.e.value(source, index) for source, index in zip(self.node.inputs, indices, strict=True))
+        with b.reassociating():
+            return multiply_add(b, self.wide, *widened(b, self.node, self.wide, x, y), total)
+
+    def _get(self, slot: Index) -> Scalar:
+        b, wide = self.b, self.wide
+        first = b.mul(slot, parts(wide))
+        size = wide.bytes // parts(wide)
+        values = [
+            b.load(b.pointer(self.space, b.add(first, k), self.element), self.element, size) for k in range(parts(wide))
+        ]
+        value = unflatten(values, wide)
+        return decode(b, wide, value) if wide is DType.PRED else value
+
+    def _put(self, slot: Index, value: Scalar) -> None:
+        b, wide = self.b, self.wide
+        first = b.mul(slot, parts(wide))
+        for k, part in enumerate(flatten(encode(b, wide, value) if wide is DType.PRED else value)):
+            b.store(part, b.pointer(self.space, b.add(first, k), self.element), wide.bytes // parts(wide))

@@ -1,0 +1,282 @@
+"""Convolutions whose lanes are output features: accumulators are vectors that loops over the window carry in registers.
+
+The last vector of a run of features is masked where they do not fill it. Positions that make no whole tile are computed
+one at a time, as those at the border are, so that a kernel has two bodies of products, whatever its sizes.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+
+from mlir import ir
+
+from ..hlo.dtypes import DType
+from .builder import Index, Unroll, Value
+from .convert import convert_to
+from .convolution_tiles import FEATURE, SPATIAL, Tiles
+from .dot import accumulator_of
+from .dot_dtypes import COMPUTE, IN_VECTORS
+from .elemental import Elemental
+from .elements import decode, flatten, raw_type
+from .graph import Buffer, Node
+from .ranges import Steps, outer_loops
+from .windows import Geometry, Site
+
+MOST_SUMS = 24
+"""Vectors of sums of a tile: more need no fewer loads, and are more code."""
+
+CACHE = 1 << 18
+"""Bytes of a kernel that stay in the second cache in any order of memory; runs of larger ones may fall on few sets."""
+
+MOST_COPIED = 3 << 18
+"""Bytes of a copy: it shall fit in that cache beside the input, and on the stack."""
+
+COPY_PLACES = 40
+"""Places that share a copy at least: it takes a load and a store for each element."""
+
+LEAST_FEATURES = 4
+"""Output features from which on a masked vector takes less time than scalars."""
+
+
+def suits(e: Elemental, node: Node, lanes: int) -> bool:
+    """Whether a convolution with this lane axis is computed in vectors of features."""
+    b, kernel, wide = e.b, node.inputs[1], accumulator_of(node)
+    geometry = Geometry.of(node)
+    if lanes != FEATURE or b.strict or kernel.writer is not None or wide not in (DType.F32, DType.F64):
+        return False
+    readable = kernel.dtype is wide or (kernel.dtype in IN_VECTORS and COMPUTE.get(kernel.dtype) is wide)
+    return readable and geometry.features >= LEAST_FEATURES and geometry.steps(node)[FEATURE][2] == 1
+
+
+def best_sizes(vector_bits: int, vectors: int, positions: int) -> tuple[int, int]:
+    """(vectors of features, positions) of the tile with the fewest loads a product, for as many of both.
+
+    Registers hold the sums, the vectors of the kernel and a factor of the input.
+    """
+    registers = 32 if vector_bits >= 512 else 16
+    tiles = []
+    for n in (1, 2, 3, 4):
+        most = min((registers - n - 1) // n, MOST_SUMS // n, positions)
+        for p in range(most, most // 2, -1):
+            used = vectors / (-(-vectors // n) * n) * (positions - positions % p) / positions
+            tiles.append((used * n * p / (n + p), n, p))
+    _, n, p = max(tiles)
+    return n, p
+
+
+def lanes_for(features: int, vector_bits: int, bits: int) -> int:
+    """Elements of a vector: those of the machine's, or fewer where half of them hold all features."""
+    lanes = vector_bits // bits
+    while lanes * bits > 128 and 2 * features <= lanes:
+        lanes //= 2
+    return lanes
+
+
+class VectorTiles(Tiles):
+    """Loops: runs of features, the other axes, positions, the window, input features."""
+
+    between = Unroll.NONE
+
+    def sizes(self) -> tuple[int, int]:
+        b, geometry = self.b, self.geometry
+        bits = max(b.vector_bits, 128)
+        self.vector_lanes = lanes_for(geometry.features, bits, 8 * self.wide.bytes)
+        self.element = raw_type(b.types, self.wide)
+        self.panel: Value | None = None
+        positions = 1
+        if self.unrolls and self.reuse is not None:
+            spatial = self.reuse >= SPATIAL
+            covered = len(geometry.slides[self.reuse - SPATIAL].covered()) if spatial else 0
+            positions = covered if spatial else geometry.extents[self.reuse]
+        vectors, tile = best_sizes(bits, -(-geometry.features // self.vector_lanes), max(positions, 1))
+        width = min(vectors * self.vector_lanes, geometry.features)
+        size = math.prod(s.window for s in geometry.slides) * geometry.inputs * self.pitch(width)
+        if self._copies() and size * self.wide.bytes <= MOST_COPIED:
+            self.panel = b.alloca(self.element, size, 64)
+        return width, tile
+
+    def _copies(self) -> bool:
+        """Whether the kernel is so large, and used so often, that a run of its features is copied for all positions."""
+        geometry, kernel = self.geometry, self.node.inputs[1]
+        places = math.prod(geometry.extents) // geometry.features
+        first = kernel.strides[geometry.labels.kernel_output_feature] == 1
+        return first and geometry.groups == 1 and places >= COPY_PLACES and size_of(kernel) * self.wide.bytes > CACHE
+
+    def pitch(self, width: int) -> int:
+        return -(-width // self.vector_lanes) * self.vector_lanes
+
+    def emit(self, steps: Steps | None = None) -> None:
+        """Runs of features are outermost, so that the weights of one stay in the cache for all places."""
+        geometry, extents = self.geometry, self.geometry.extents
+        strides = geometry.steps(self.node)
+        order = sorted(range(len(extents)), key=lambda axis: strides[axis][0], reverse=True)
+        order = [axis for axis in order if axis not in (self.lanes, self.reuse)]
+        axes = [geometry.axis_of(d) for d in steps.dimensions] if steps is not None else []
+        inside = [axis for axis in axes if axis is not None]
+        for start, width in self._chunks(0, extents[self.lanes], self.width, Unroll.NONE):
+            if self.panel is not None:
+                Kernel(self, width).copy(start, self.panel)
+            with outer_loops(self.b, steps, inside, extents, order, Unroll.NONE) as places:
+                site = Site(0, 0, 0, (0,) * len(geometry.slides))
+                for axis, place in places.items():
+                    site = site.moved(axis, place)
+                self._run(site, start, width)
+
+    def _run(self, site: Site, start: Index, width: int) -> None:
+        axis = self.reuse
+        if axis is None:
+            self._tile(site, 1, start, width, False)
+            return
+        extent = self.geometry.extents[axis]
+        spatial = axis >= SPATIAL
+        inner = self.geometry.slides[axis - SPATIAL].covered() if spatial else range(extent)
+        inner = inner[: len(inner) - len(inner) % self.tile]
+        for position, count in self._chunks(inner.start, inner.stop, self.tile, Unroll.NONE):
+            self._tile(site.moved(axis, position), count, start, width, True)
+        for number, _ in self._chunks(0, extent - len(inner), 1, Unroll.NONE):
+            self._tile(site.moved(axis, self._beside(number, inner)), 1, start, width, False)
+
+    def _start(self, places: int) -> None:
+        """Totals only: accumulators are written before they are read."""
+        if self.totals is not None:
+            self.totals.clear(places)
+
+    def _window(self, site: Site, taps: list[Index], count: int, start: Index, width: int, shares: bool) -> None:
+        b, n, pitch = self.b, len(taps), self.pitch(width)
+        sums = _Sums(self, site, count, start, width, shares)
+        if self.totals is None:
+            self._keep(sums.over(taps, sums.zeros()))
+            return
+        lower, upper, step = sums.reach(n)
+        if n < self.level:
+            with b.loop(lower, upper, step, unroll=Unroll.NONE) as tap:
+                self._window(site, [*taps, tap.index], count, start, width, shares)
+            return
+        for first, end in self._groups(n, lower, upper, step, count * pitch):
+            self._keep(sums.along(taps, (first, end, step), sums.zeros()))
+
+    def _keep(self, sums: Sequence[Value]) -> None:
+        """Store the vectors of a tile, position by position."""
+        b = self.b
+        for number, value in enumerate(sums):
+            (lanes,) = value.type.shape
+            b.store(value, b.pointer(self.space, number * lanes, self.element), min(64, lanes * self.wide.bytes))
+
+
+class _Sums:
+    """The products of one tile."""
+
+    def __init__(self, tiles: VectorTiles, site: Site, count: int, start: Index, width: int, shares: bool):
+        self.tiles, self.b, self.site, self.count, self.shares = tiles, tiles.b, site, count, shares
+        self.start, self.kernel = start, Kernel(tiles, width)
+
+    def zeros(self) -> list[Value]:
+        b = self.b
+        zero = b.op("vector.broadcast", b.constant(0.0, self.tiles.element), type=self.kernel.vector)
+        return [zero] * (self.count * self.kernel.vectors)
+
+    def reach(self, n: int) -> tuple[Index, Index, int]:
+        """The bounds of the loop over dimension n of the window, or over the input features."""
+        tiles = self.tiles
+        if n == len(tiles.geometry.slides):
+            return 0, tiles.geometry.inputs, 1
+        slide = tiles.geometry.slides[n]
+        if self.shares and tiles.reuse == SPATIAL + n:
+            return 0, slide.window, 1
+        return slide.taps(self.b, self.site.spatial[n])
+
+    def over(self, taps: list[Index], before: Sequence[Value]) -> list[Value]:
+        """`before` plus all products at the remaining dimensions of the window."""
+        if len(taps) > len(self.tiles.geometry.slides):
+            return self._products(taps[:-1], taps[-1], before)
+        return self.along(taps, self.reach(len(taps)), before)
+
+    def along(self, taps: list[Index], bounds: tuple[Index, Index, int], before: Sequence[Value]) -> list[Value]:
+        """The same, within these bounds of the first of them."""
+        with self.b.loop(*bounds, before, Unroll.NONE) as loop:
+            loop.next = self.over([*taps, loop.index], loop.carried)
+        return loop.values
+
+    def _products(self, taps: Sequence[Index], feature: Index, before: Sequence[Value]) -> list[Value]:
+        tiles, b, found = self.tiles, self.b, []
+        here = self.site.moved(FEATURE, self.start)
+        kernel = self.kernel.read(tiles.geometry.factors(b, here, taps, feature)[1])
+        source = tiles.node.inputs[0]
+        first = None
+        if source.writer is None:
+            first = tiles.e.offset(source, tiles.geometry.factors(b, here, taps, feature)[0])
+        for k in range(self.count):
+            if first is not None:  # at equal distances in memory: constant offsets to one address
+                apart = 0 if tiles.reuse is None else tiles.geometry.steps(tiles.node)[tiles.reuse][1]
+                value = decode(b, source.dtype, tiles.e.load_raw(source, b.add(first, k * apart)))
+            else:
+                if tiles.reuse is not None:
+                    here = here.moved(tiles.reuse, b.add(self.site.coordinate(tiles.reuse), k))
+                value = tiles.e.value(source, tiles.geometry.factors(b, here, taps, feature)[0])
+            scalar = flatten(convert_to(b, source.dtype, tiles.wide, value))[0]
+            factor = b.op("vector.broadcast", scalar, type=self.kernel.vector)
+            for vector in kernel:
+                found.append(self._multiply_add(factor, vector, before[len(found)]))
+        return found
+
+    def _multiply_add(self, x: Value, y: Value, total: Value) -> Value:
+        b = self.b
+        if b.fma_hardware:
+            return b.op("math.fma", x, y, total)
+        return b.op("arith.addf", total, b.op("arith.mulf", x, y))
+
+
+class Kernel:
+    """Reads runs of `width` features of the kernel as vectors that are as long as powers of two allow: LLVM cuts them
+    into the machine's at the end, and has a fraction of the code before.
+    """
+
+    def __init__(self, tiles: VectorTiles, width: int):
+        self.tiles, self.b, self.buffer, self.width = tiles, tiles.b, tiles.node.inputs[1], width
+        self.pitch = tiles.pitch(width)
+        self.lanes = self.pitch & -self.pitch
+        self.vectors = self.pitch // self.lanes
+        self.vector = ir.VectorType.get([self.lanes], tiles.element)
+
+    def read(self, index: tuple[Index, ...]) -> list[Value]:
+        """The vectors from an element on: from the copy, if there is one."""
+        b, tiles = self.b, self.tiles
+        if tiles.panel is None:
+            first = tiles.e.offset(self.buffer, index)
+            return [self._load(b.add(first, v * self.lanes), v) for v in range(self.vectors)]
+        d, row = tiles.geometry.labels.kernel_output_feature, tiles.geometry.features
+        place: Index = 0
+        for k, (at, stride) in enumerate(zip(index, self.buffer.strides, strict=True)):
+            place = b.add(place, 0 if k == d else b.mul(at, stride // row * self.pitch))
+        pointers = [b.pointer(tiles.panel, b.add(place, v * self.lanes), tiles.element) for v in range(self.vectors)]
+        return [b.load(pointer, self.vector, tiles.wide.bytes) for pointer in pointers]
+
+    def copy(self, start: Index, panel: Value) -> None:
+        """Copy the features from `start` on of all rows, converted and filled up with zeros."""
+        b, tiles = self.b, self.tiles
+        features = tiles.geometry.features
+        with b.loop(0, size_of(self.buffer) // features, unroll=Unroll.NONE) as row:
+            first = b.add(b.mul(row.index, features), start)
+            for v in range(self.vectors):
+                place = b.pointer(panel, b.add(b.mul(row.index, self.pitch), v * self.lanes), tiles.element)
+                b.store(self._load(b.add(first, v * self.lanes), v), place, tiles.wide.bytes)
+
+    def _load(self, offset: Index, v: int) -> Value:
+        tiles, b, dtype = self.tiles, self.b, self.buffer.dtype
+        stored = raw_type(b.types, dtype)
+        type = ir.VectorType.get([self.lanes], stored)
+        place = b.pointer(tiles.e.pointers[self.buffer.argument], offset, stored)
+        left = self.width - v * self.lanes
+        if left >= self.lanes:
+            raw = b.load(place, type, dtype.bytes)
+        else:
+            zero = b.constant(0.0 if b.is_float(stored) else 0, stored)
+            rest = b.op("vector.broadcast", zero, type=type)
+            raw = b.load_masked(place, b.first_lanes(self.lanes, left), rest, dtype.bytes)
+        return raw if dtype is tiles.wide else IN_VECTORS[dtype](b, raw, self.vector)
+
+
+def size_of(buffer: Buffer) -> int:
+    """The number of elements of a buffer."""
+    return math.prod(buffer.dims)

@@ -1,0 +1,233 @@
+"""Products of devices: a group of items computes a tile of the result.
+
+For a few terms at a time, the items copy what the tile needs of both operands to the group's memory, so that each
+element is computed once a tile; then each adds products to a block of sums of its own. What reads the product follows.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Sequence
+from contextlib import nullcontext
+from dataclasses import dataclass
+
+from ..codegen.options import GroupShape
+from ..hlo.dtypes import DType
+from ..hlo.opcodes import Op
+from .builder import Index, Value
+from .convert import convert_to
+from .dot import accumulator_of, dimension_numbers, multiply_add, narrow, operand_indices
+from .elemental import Elemental, Indices
+from .elements import flatten
+from .graph import Buffer, Node
+from .group import Group, SharedScalars
+from .ranges import positions_of
+
+FEWEST_ROWS, FEWEST_TERMS = 8, 8
+"""Below, the tiles of a group are mostly empty, and elements by themselves are no slower."""
+
+
+@dataclass(frozen=True, eq=False, slots=True)
+class Side:
+    """One operand of a product. sizes: of its dimensions that are the result's, from `first` on there; each: elements
+    along them that an item computes; items: of the group along them; contiguous: whether neighbours in its memory are
+    terms of one sum.
+    """
+
+    operand: Buffer
+    sizes: tuple[int, ...]
+    first: int
+    items: int
+    each: int
+    contiguous: bool
+
+    @property
+    def size(self) -> int:
+        return math.prod(self.sizes)
+
+    @property
+    def tile(self) -> int:
+        return self.items * self.each
+
+    @property
+    def tiles(self) -> int:
+        return -(-self.size // self.tile)
+
+
+@dataclass(frozen=True, eq=False, slots=True)
+class Tiling:
+    """A product in tiles. left, right: its operands; wide: the one whose dimensions are the fastest of the result."""
+
+    node: Node
+    left: Side
+    right: Side
+    wide: Side
+    batch: tuple[int, ...]
+    terms: tuple[tuple[int, int, int], ...]  # (dimension of lhs, of rhs, size), the slowest in lhs first
+    depth: int  # of the terms that are in memory at once
+
+    @property
+    def length(self) -> int:
+        return math.prod(size for *_, size in self.terms)
+
+    @property
+    def steps(self) -> int:
+        return math.prod(self.batch) * self.left.tiles * self.right.tiles
+
+
+def tiling_of(node: Node, shape: GroupShape) -> Tiling | None:
+    """The tiles of a product; None if there is too little of it, or for complex numbers."""
+    if node.opcode is not Op.DOT or accumulator_of(node).is_complex:
+        return None
+    lhs, rhs = node.inputs[:2]
+    lhs_batch, rhs_batch, lhs_sum, rhs_sum = dimension_numbers(node)
+    lefts = [d for d in range(len(lhs.dims)) if d not in (*lhs_batch, *lhs_sum)]
+    rights = [d for d in range(len(rhs.dims)) if d not in (*rhs_batch, *rhs_sum)]
+    first, second = len(lhs_batch), len(lhs_batch) + len(lefts)
+    order = [d for d in node.output.shape.minor_to_major if node.output.dims[d] != 1]
+    left_is_wide = bool(order) and first <= order[0] < second
+    across, down = (shape.across, shape.columns), (shape.down, shape.rows)
+    left = _side(lhs, lefts, lhs_sum, first, *(across if left_is_wide else down))
+    right = _side(rhs, rights, rhs_sum, second, *(down if left_is_wide else across))
+    wide, other = (left, right) if left_is_wide else (right, left)
+    pairs = sorted(zip(lhs_sum, rhs_sum, strict=True), key=lambda pair: -lhs.strides[pair[0]])
+    terms = tuple((a, c, lhs.dims[a]) for a, c in pairs)
+    length = math.prod(size for *_, size in terms)
+    if other.size < FEWEST_ROWS or wide.size < shape.across or length < FEWEST_TERMS:
+        return None
+    depth, items = shape.depth, shape.across * shape.down
+    while depth >= 2 * length or depth * (left.tile + right.tile) * accumulator_of(node).bytes > shape.memory:
+        depth //= 2
+    if not depth or any(depth * side.tile % items for side in (left, right)):
+        return None
+    return Tiling(node, left, right, wide, tuple(lhs.dims[d] for d in lhs_batch), terms, depth)
+
+
+def _side(operand: Buffer, free: Sequence[int], summed: Sequence[int], first: int, items: int, most: int) -> Side:
+    sizes = tuple(operand.dims[d] for d in free)
+    each = 1
+    while each < most and each * items < math.prod(sizes):
+        each *= 2
+    fastest = next((d for d in operand.shape.minor_to_major if operand.dims[d] != 1), -1)
+    return Side(operand, sizes, first, items, each, fastest in summed)
+
+
+class TileKernel:
+    """Emits the tile that is the group's step; write(index) for each element, its product known there."""
+
+    def __init__(self, e: Elemental, tiling: Tiling, group: Group, write: Callable[[Indices], None]):
+        self.e, self.b, self.tiling, self.group, self.write = e, e.b, tiling, group, write
+        self.wide, self.depth = accumulator_of(tiling.node), tiling.depth
+        self.zero = self._zero()
+        sides = (tiling.left, tiling.right)
+        self.shared = {side: SharedScalars(group, [self.zero], self.depth * side.tile) for side in sides}
+        self._at_tile()
+
+    def _at_tile(self) -> None:
+        """Be at the group's tile, by the number that is known since the last barrier."""
+        b, left, right = self.b, self.tiling.left, self.tiling.right
+        counts = (math.prod(self.tiling.batch), left.tiles, right.tiles)
+        batch, one, two = positions_of(b, self.group.step, counts)
+        self.batch = positions_of(b, batch, self.tiling.batch)
+        self.starts = {left: b.mul(one, left.tile), right: b.mul(two, right.tile)}
+
+    def _zero(self) -> Value:
+        b, wide = self.b, self.wide
+        if wide.is_float:
+            return b.f64(0.0) if wide is DType.F64 else b.f32(0.0)
+        return b.constant(0, b.types.i1 if wide is DType.PRED else b.types.integer(wide.bytes * 8))
+
+    def emit(self) -> None:
+        b, tiling, depth = self.b, self.tiling, self.depth
+        sums = [self.zero] * (tiling.left.each * tiling.right.each)
+        with b.loop(0, -(-tiling.length // depth) * depth, depth, sums) as terms:
+            self.group.renew()
+            self._at_tile()
+            for side in (tiling.left, tiling.right):
+                self._copy(side, terms.index)
+            self.group.barrier()
+            with b.loop(0, depth, 1, terms.carried) as inner:
+                inner.next = self._products(inner.index, inner.carried)
+            self.group.barrier()
+            terms.next = inner.values
+        self.group.renew()
+        self._at_tile()
+        numbers = [(i, j) for i in range(tiling.left.each) for j in range(tiling.right.each)]
+        for (i, j), total in zip(numbers, terms.values, strict=True):
+            self._finish(i, j, total)
+
+    def _copy(self, side: Side, first: Index) -> None:
+        """Copy a side's elements for the terms from `first` on. Neighbouring items copy neighbours in memory."""
+        b, group = self.b, self.group
+        items = group.shape.across * group.shape.down
+        item = b.add(b.mul(group.down, group.shape.across), group.across)
+        for turn in range(side.tile * self.depth // items):
+            fast = self.depth if side.contiguous else side.tile
+            number = b.add(item, items * turn)
+            slow, quick = b.div(number, fast), b.rem(number, fast)
+            term, free = (quick, slow) if side.contiguous else (slow, quick)
+            value = self._element(side, b.add(self.starts[side], free), b.add(first, term))
+            self.shared[side].write(b.add(b.mul(term, side.tile), free), value)
+
+    def _element(self, side: Side, free: Index, term: Index) -> Value:
+        """An element of an operand as a factor; 0 behind the last term. Places behind the last one are read as it."""
+        b, tiling = self.b, self.tiling
+        inside = None
+        if tiling.length % self.depth:
+            inside = b.compare_integers("ult", b.materialize(term), b.constant(tiling.length, b.types.i64))
+            term = self._at_most(term, tiling.length - 1)
+        if side.size % side.tile:
+            free = self._at_most(free, side.size - 1)
+        indices = operand_indices(tiling.node, self._result({side: free}))
+        number = 0 if side is tiling.left else 1
+        for pair, position in zip(tiling.terms, positions_of(b, term, [t[2] for t in tiling.terms]), strict=True):
+            indices[number][pair[number]] = position
+        value = self.e.value(side.operand, tuple(indices[number]))
+        (factor,) = flatten(convert_to(b, side.operand.dtype, self.wide, value))
+        return factor if inside is None else b.select(inside, factor, self.zero)
+
+    def _at_most(self, place: Index, most: int) -> Index:
+        b = self.b
+        return b.binary("minui", b.materialize(place), b.constant(most, b.types.i64))
+
+    def _products(self, term: Index, sums: Sequence[Value]) -> list[Value]:
+        """The sums with the products of one of the terms in memory."""
+        b, found = self.b, []
+        for side in (self.tiling.left, self.tiling.right):
+            start = b.mul(term, side.tile)
+            found.append([self.shared[side].read(b.add(start, place))[0] for place in self._places(side)])
+        factors = [(x, y) for x in found[0] for y in found[1]]
+        return [self._multiply_add(x, y, total) for (x, y), total in zip(factors, sums, strict=True)]
+
+    def _multiply_add(self, x: Value, y: Value, total: Value) -> Value:
+        if self.wide.is_float:
+            return self.b.op("math.fma", x, y, total)
+        (made,) = flatten(multiply_add(self.b, self.wide, x, y, total))
+        return made
+
+    def _places(self, side: Side) -> list[Index]:
+        """An item's elements along a side, counted from the tile's first. Those of neighbours lie between them."""
+        item = self.group.across if side is self.tiling.wide else self.group.down
+        return [self.b.add(item, side.items * n) for n in range(side.each)]
+
+    def _finish(self, i: int, j: int, total: Value) -> None:
+        b, tiling = self.b, self.tiling
+        at = {s: b.add(self.starts[s], self._places(s)[n]) for s, n in ((tiling.left, i), (tiling.right, j))}
+        tests = [
+            b.compare_integers("ult", b.materialize(place), b.constant(side.size, b.types.i64))
+            for side, place in at.items()
+            if side.size % side.tile
+        ]
+        inside = tests[0] if len(tests) == 1 else b.binary("andi", *tests) if tests else None
+        with nullcontext() if inside is None else self.group.only(inside):
+            index, output = tuple(self._result(at)), tiling.node.output
+            b.remember((output, index, False), narrow(b, self.wide, output.dtype, total))
+            self.write(index)
+
+    def _result(self, at: dict[Side, Index]) -> Indices:
+        """The position in the result of these numbers along the sides; 0 along others."""
+        rank = len(self.tiling.node.output.dims)
+        found: list[Index] = [*self.batch, *[0] * (rank - len(self.batch))]
+        for side, number in at.items():
+            found[side.first : side.first + len(side.sizes)] = positions_of(self.b, number, side.sizes)
+        return tuple(found)

@@ -1,0 +1,44 @@
+"""Kernels that groups of a device's items compute: which ones this stack has, and their emission."""
+
+from __future__ import annotations
+
+from mlir import ir
+
+from ..codegen.options import Grouped, GroupShape
+from .builder import Builder
+from .elemental import Elemental
+from .graph import KernelGraph
+from .group import Group, parameter_types
+from .group_dot import TileKernel, tiling_of
+from .group_rows import GroupRows, lanes_of
+from .kernel import RULES, alike, argument_attributes, held_types, products_of, write_together
+from .row_graph import row_graph
+from .scratch import Scratch
+
+
+def emit_grouped(b: Builder, graph: KernelGraph, shape: GroupShape) -> Grouped | None:
+    """Emit the function of a kernel that groups compute; None, and nothing is emitted, if they cannot."""
+    if not all(result.shape.size for result in graph.results):
+        return None
+    rows = row_graph(graph.results, single=True)
+    lanes = lanes_of(rows, shape) if rows is not None else 0
+    groups = alike(graph.results) if rows is None else []
+    products = products_of(groups[0]) if len(groups) == 1 else []
+    tiling = tiling_of(products[0], shape) if products else None
+    if not lanes and tiling is None:
+        return None
+    count = len(graph.arguments)
+    attributes = {"arg_attrs": ir.ArrayAttr.get(argument_attributes(b, graph, 1))}
+    types = b.argument_types([a.size for a in graph.arguments], held_types(b, graph)) + parameter_types(b, shape)
+    with b.function(graph.name, types, [], attributes) as parameters:
+        group = Group(b, shape, parameters[count:])
+        e = Elemental(b, parameters[:count], RULES, Scratch())
+        if tiling is not None:
+            TileKernel(e, tiling, group, lambda index: write_together(e, graph.results, index)).emit()
+            made = Grouped(tiling.steps, shape.across, shape.down, group.used)
+        else:
+            assert rows is not None
+            GroupRows(e, rows, graph.results, {x.argument for x in graph.operands}, group, lanes).emit()
+            made = Grouped(rows.count, lanes, 1, group.used)
+        b.give()
+    return made

@@ -1,0 +1,171 @@
+"""Row kernels of devices: a group of items computes a row. An item takes every n-th element; reductions end in a tree.
+
+The walks over a row are those of rows.py. An item reads and writes elements of its own only, so results may lie on
+operands; what the items know of each other goes through the group's memory.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+
+from mlir import ir
+
+from ..codegen.options import GroupShape
+from ..hlo.dtypes import DType
+from ..hlo.opcodes import Op
+from .builder import Builder, Index, Value
+from .elemental import Elemental
+from .elements import ROUNDED, SMALL_INTEGERS, Scalar, flatten, parts, unflatten
+from .graph import STEPWISE, WIDENED, Buffer, Node
+from .group import LINE, Group, SharedScalars
+from .ranges import Steps, positions_of
+from .reduce import combine, finished, initials_of, operands_of
+from .row_graph import Role, RowGraph
+from .rows import RowKernel, Walk
+
+FEWEST = 32
+"""Elements of a row from which on a group has work for its items."""
+
+FLOATS = {Op.ADD: -0.0, Op.MULTIPLY: 1.0, Op.MAXIMUM: -math.inf, Op.MINIMUM: math.inf}
+"""What changes no float that it is combined with."""
+
+INTEGERS = frozenset({*FLOATS, Op.AND, Op.OR, Op.XOR})
+
+
+def lanes_of(graph: RowGraph, shape: GroupShape) -> int:
+    """The items of a group for a row, a power of two; 0 if groups cannot compute this kernel."""
+    nodes = {x.writer for x, role in graph.roles.items() if role is Role.ROW and x.writer is not None}
+    reductions = [node for node in nodes if node.opcode is Op.REDUCE]
+    if graph.length < FEWEST or not all(operation_of(node, graph.length) for node in reductions):
+        return 0
+    lanes = min(shape.lanes, 1 << (graph.length.bit_length() - 1))
+    return lanes if taken(len(reductions), lanes) <= shape.memory else 0
+
+
+def taken(reductions: int, lanes: int) -> int:
+    """At most so many bytes of a group's memory hold the items' parts of reductions."""
+    return reductions * 2 * (lanes * 16 + LINE)
+
+
+def operation_of(node: Node, length: int) -> Op | None:
+    """The operation of a reduction whose items' parts may be combined in any order; None for another."""
+    body, dtype = node.bodies[0], node.outputs[0].dtype
+    root = body.outputs[0].writer
+    if len(node.outputs) != 1 or root is None or {*root.inputs} != {*body.parameters}:
+        return None
+    if dtype.is_complex:
+        return root.opcode if root.opcode is Op.ADD else None
+    if dtype.is_float:
+        wide = dtype not in ROUNDED or (dtype in WIDENED and length > STEPWISE)
+        return root.opcode if wide and root.opcode in FLOATS else None
+    return root.opcode if dtype not in SMALL_INTEGERS and root.opcode in INTEGERS else None
+
+
+def neutral(b: Builder, op: Op, dtype: DType) -> list[Value]:
+    """The value with which an item's part of a reduction begins."""
+    if dtype.is_complex or dtype.is_float:
+        type = b.types.f64 if dtype.component is DType.F64 else b.types.f32
+        return [b.constant(FLOATS[op], type)] * parts(dtype)
+    bits, signed = (1, False) if dtype is DType.PRED else (dtype.bits, dtype.is_signed)
+    least, most = (-(1 << (bits - 1)), (1 << (bits - 1)) - 1) if signed else (0, (1 << bits) - 1)
+    values = {Op.MULTIPLY: 1, Op.MAXIMUM: least, Op.MINIMUM: most, Op.AND: -1 if signed else most}
+    return [b.constant(values.get(op, 0), b.types.integer(bits))]
+
+
+class GroupRows(RowKernel):
+    """Emits one row kernel, for the row that is the group's step."""
+
+    def __init__(
+        self, e: Elemental, graph: RowGraph, results: Sequence[Buffer], in_place: set[int], group: Group, lanes: int
+    ):
+        super().__init__(e, graph, results, in_place)
+        self.group, self.lanes = group, lanes
+        self.totals: dict[Node, list[Scalar]] = {}
+        reduced = sum(map(self.is_reduced, graph.roles))
+        self.room = max(0, group.shape.memory - taken(reduced, lanes) - LINE * len(graph.roles))
+
+    def emit(self, steps: Steps | None = None) -> None:
+        b, group = self.b, self.group
+        self._at_row()
+        for step in self.walks():
+            self._walk(step)
+        numbers = [r for r in self.results if self.graph.roles[r] is Role.ROW]
+        if any(r.argument in self.in_place for r in numbers):
+            group.barrier()  # others may still read what is overwritten
+            self._at_row()
+        if numbers:
+            with group.only(b.compare_integers("eq", group.across, b.constant(0, b.types.i64))):
+                self.write_numbers()
+
+    def _at_row(self) -> None:
+        """Be at the group's row, by the number that is known since the last barrier; reductions have their results."""
+        self.row_number, self.row = self.group.step, positions_of(self.b, self.group.step, self.outer)
+        for node, values in self.totals.items():
+            self.bind(node, values)
+
+    def row_array(self, type: ir.Type, count: int) -> Value:
+        return self.group.take(type, count)
+
+    def _walk(self, step: Walk) -> None:
+        """A loop over an item's elements of the row, then the trees of its reductions."""
+        b, group, nodes, length, lanes = self.b, self.group, step.reductions, self.graph.length, self.lanes
+        for number in self.numbers_of(step):
+            self.value(number, self.place(number))
+        begin = [neutral(b, self._operation(node), node.output.dtype) for node in nodes]
+        carried = [value for values in begin for value in values]
+        even, across = length % lanes == 0, group.across
+        bounds: tuple[Index, Index, int] = (0, length // lanes, 1) if even else (across, length, lanes)
+        with b.loop(*bounds, carried) as loop:
+            self.column_number = b.add(b.mul(loop.index, lanes), across) if even else loop.index
+            self.column = positions_of(b, self.column_number, self.inner)
+            self.recall_held(step)
+            found = []
+            for node, part in zip(nodes, self._parts(nodes, loop.carried), strict=True):
+                (operand,) = operands_of(node)
+                found += flatten(combine(self, node, [part], [self.value(operand, self.place(operand))])[0])
+            self.keep_and_write(step)
+            loop.next = found
+        for node, total in zip(nodes, self._totals(nodes, loop.values), strict=True):
+            (initial,) = initials_of(node)
+            (value,) = combine(self, node, [self.value(initial, ())], [total])
+            self.totals[node] = finished(self, node, flatten(value))
+        self._at_row()
+
+    def _operation(self, node: Node) -> Op:
+        found = operation_of(node, self.graph.length)
+        assert found is not None
+        return found
+
+    @staticmethod
+    def _parts(nodes: Sequence[Node], values: Sequence[Value]) -> list[Scalar]:
+        remaining = iter(values)
+        return [unflatten([next(remaining) for _ in range(parts(n.output.dtype))], n.output.dtype) for n in nodes]
+
+    def _totals(self, nodes: Sequence[Node], values: Sequence[Value]) -> list[Scalar]:
+        """The items' parts of reductions, combined: √n items combine √n parts each, then all items combine these, in
+        the same order, so that they have the same bits.
+        """
+        if not nodes:
+            return []
+        b, group, lanes = self.b, self.group, self.lanes
+        few, own = 1 << ((lanes.bit_length() - 1) // 2), self._parts(nodes, values)
+        every = [SharedScalars(group, flatten(part), lanes) for part in own]
+        some = [SharedScalars(group, flatten(part), few) for part in own]
+        for array, part in zip(every, own, strict=True):
+            array.write(group.across, part)
+        group.barrier()
+        with group.only(b.compare_integers("ult", group.across, b.constant(few, b.types.i64))):
+            places = [b.add(group.across, few * k) for k in range(lanes // few)]
+            for node, array, target in zip(nodes, every, some, strict=True):
+                target.write(group.across, self._combined(node, array, places))
+        group.barrier()
+        return [self._combined(node, array, range(few)) for node, array in zip(nodes, some, strict=True)]
+
+    def _combined(self, node: Node, array: SharedScalars, places: Sequence[Index]) -> Scalar:
+        """Values in the group's memory, combined in this order."""
+        dtype = node.output.dtype
+        total = unflatten(array.read(places[0]), dtype)
+        for place in places[1:]:
+            (total,) = combine(self, node, [total], [unflatten(array.read(place), dtype)])
+        return total

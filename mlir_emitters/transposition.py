@@ -1,0 +1,209 @@
+"""A pure transpose of elements that are one number: square blocks go through vector registers, and whole cache lines
+are written.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from mlir import ir
+
+from ..hlo.opcodes import Op
+from .builder import Builder, Index, Loop, Unroll, Value
+from .elemental import Elemental
+from .elements import raw_type
+from .generic import emit_generic
+from .graph import Buffer
+from .loops import Places
+from .ranges import Steps, bounds
+from .regions import Box, over_boxes
+
+LINE = 64  # bytes of a cache line
+BAND = 256  # rows of blocks that are finished before the next ones
+STREAMED = 8 << 20  # bytes of a result from which on it is written with non-temporal stores
+LEAST_SIDE, MOST_SIDE = (
+    8,
+    16,
+)  # of blocks: with four, 64-bit numbers took 1.2 times as long as without; large ones spill
+MLIR_BLOCK = (16, 4)  # the side, and bytes of an element, for which MLIR has shuffles
+LANE = 16  # bytes in which one instruction interleaves two vectors
+
+
+def pure_transposition(group: Sequence[Buffer]) -> tuple[Buffer, Places] | None:
+    """The array that a single result is a pure transpose of."""
+    if len(group) != 1 or group[0].dtype.is_complex:
+        return None
+    buffer, places = group[0], tuple(range(len(group[0].dims)))
+    while buffer.writer is not None:
+        if buffer.writer.opcode not in (Op.COPY, Op.TRANSPOSE):
+            return None
+        if buffer.writer.opcode is Op.TRANSPOSE:
+            moved = [0] * len(places)
+            for place, d in zip(places, buffer.writer.attributes["dimensions"], strict=True):
+                moved[d] = place
+            places = tuple(moved)
+        buffer = buffer.writer.inputs[0]
+    return buffer, places
+
+
+def emit_blocks(
+    e: Elemental,
+    result: Buffer,
+    source: Buffer,
+    places: Places,
+    crossing: tuple[int, int],
+    steps: Steps | None = None,
+) -> bool:
+    """Transpose blocks through registers, and what they leave over element by element. False if vectors are too short
+    or steps are not whole blocks.
+    """
+    b, dims, size = e.b, result.dims, result.dtype.bytes
+    (slow, fast), side, wide = crossing, min(MOST_SIDE, b.vector_bits // (8 * size)), LINE // size
+    if side < LEAST_SIDE or result.argument == source.argument:
+        return False
+    if steps is not None and (steps.dimensions != crossing[:1] or steps.partition.least % side):
+        return False
+    ends = dims[slow] - dims[slow] % side, dims[fast] - dims[fast] % wide
+    strides = [0] * len(dims)  # of the source, along the result's dimensions
+    for d, place in enumerate(places):
+        if place is not None:
+            strides[place] = source.strides[d]
+    loops, offset_from, offset_to = _block_loops(b, result, strides, crossing, (side, wide), ends, steps)
+    rows = _load_rows(e, source, offset_from, strides[fast], side)
+    turned = _by_mlir(b, rows) if (side, size) == MLIR_BLOCK else _turned(b, rows, min(side, LANE // size))
+    aligned = result.alignment >= LINE and all(s % wide == 0 for d, s in enumerate(result.strides) if d != fast)
+    _store_rows(e, result, turned, offset_to, result.strides[slow], aligned)
+    for loop in reversed(loops):
+        b.close_loop(loop)
+    rest = _rest(dims, crossing, ends)
+    over_boxes(b, result, rest, lambda index: emit_generic(e, [result], index, Unroll.SCALAR), steps)
+    return True
+
+
+def _rest(dims: Sequence[int], crossing: tuple[int, int], ends: tuple[int, int]) -> list[Box]:
+    """What lies behind the last blocks: of the rows of blocks, and the rows below them."""
+    slow, fast = crossing
+    beside, below = [(0, n) for n in dims], [(0, n) for n in dims]
+    beside[slow], beside[fast] = (0, ends[0]), (ends[1], dims[fast])
+    below[slow] = ends[0], dims[slow]
+    return [tuple(box) for box in (beside, below) if all(low < high for low, high in box)]
+
+
+def _block_loops(
+    b: Builder,
+    result: Buffer,
+    strides: Sequence[int],
+    crossing: tuple[int, int],
+    block: tuple[int, int],
+    ends: tuple[int, int],
+    steps: Steps | None,
+) -> tuple[list[Loop], Index, Index]:
+    """Open loops over all blocks. Also returns the offsets of the current one in source and result.
+
+    block: its height, and the width of as many as write whole lines; ends: of the blocks along both dimensions.
+    """
+    slow, fast = crossing
+    dims = result.dims
+    outer = [d for d in reversed(result.shape.minor_to_major) if d not in crossing and dims[d] != 1]
+    loops: list[Loop] = []
+    offsets: list[Index] = [0, 0]
+
+    def open_loop(d: int, lower: Index, upper: Index, step: int, unroll: Unroll = Unroll.ANY) -> Index:
+        loops.append(b.open_loop(lower, upper, step, unroll=unroll))
+        for k, stride in enumerate((strides[d], result.strides[d])):
+            offsets[k] = b.add(offsets[k], b.mul(loops[-1].index, stride))
+        return loops[-1].index
+
+    for d in outer:
+        open_loop(d, 0, dims[d], 1)
+    lower, upper = bounds(b, steps, dims[slow])
+    if ends[0] < dims[slow]:
+        upper = ends[0] if isinstance(upper, int) else b.binary("minsi", upper, ends[0])
+    whole = ends[0] % BAND == 0 and (steps is None or steps.partition.least % BAND == 0)
+    start = open_loop(slow, lower, upper, BAND)
+    open_loop(fast, 0, ends[1], block[1])
+    height: Index = BAND if whole else b.binary("minsi", b.materialize(b.sub(upper, start)), BAND)
+    open_loop(slow, 0, height, block[0])
+    if block[1] > block[0]:
+        open_loop(fast, 0, block[1], block[0], Unroll.NONE)
+    return loops, offsets[0], offsets[1]
+
+
+def _load_rows(e: Elemental, source: Buffer, offset: Index, stride: int, count: int) -> list[Value]:
+    """`count` vectors of as many neighbours in the source, `stride` elements apart."""
+    b, element = e.b, raw_type(e.b.types, source.dtype)
+    row = ir.VectorType.get([count], element)
+    places = [b.pointer(e.pointers[source.argument], b.add(offset, k * stride), element) for k in range(count)]
+    return [b.load(place, row, source.dtype.bytes) for place in places]
+
+
+def _store_rows(e: Elemental, result: Buffer, rows: Sequence[Value], offset: Index, stride: int, aligned: bool) -> None:
+    """Store vectors to the result, `stride` elements apart."""
+    b, element = e.b, raw_type(e.b.types, result.dtype)
+    whole = len(rows) * result.dtype.bytes
+    streams = aligned and result.shape.bytes >= STREAMED
+    for k, row in enumerate(rows):
+        place = b.pointer(e.pointers[result.argument], b.add(offset, k * stride), element)
+        b.store(row, place, whole if aligned else result.dtype.bytes, streams)
+
+
+def _by_mlir(b: Builder, rows: Sequence[Value]) -> list[Value]:
+    """The columns of a square block, by MLIR's lowering of vector.transpose."""
+    side, element = len(rows), ir.VectorType(rows[0].type).element_type
+    square = ir.VectorType.get([side, side], element)
+    zeros = ir.Attribute.parse(f"dense<0{'.0' if b.is_float(element) else ''}> : {square}")
+    block = b.vector_constant(zeros, square, ("zero", str(square)))
+    for k, row in enumerate(rows):
+        block = b.op("vector.insert", row, block, type=square, attributes=_position(k))
+    block = b.op("vector.transpose", block, attributes={"permutation": ir.DenseI64ArrayAttr.get([1, 0])})
+    return [b.op("vector.extract", block, type=rows[0].type, attributes=_position(k)) for k in range(side)]
+
+
+def _position(k: int) -> dict[str, ir.Attribute]:
+    return {"static_position": ir.DenseI64ArrayAttr.get([k])}
+
+
+def _turned(b: Builder, rows: Sequence[Value], lane: int) -> list[Value]:
+    """The columns of a square block. lane: neighbours in which one instruction interleaves two vectors.
+
+    First, small blocks within 128 bits by unpack instructions; then these blocks change places.
+    """
+    side, found = len(rows), list(rows)
+    for first in range(0, side, lane):
+        found[first : first + lane] = _unpacked(b, found[first : first + lane], 1, lane)
+    step = lane
+    while step < side:
+        for k in (k for k in range(side) if not k & step):
+            low, high = found[k], found[k + step]
+            found[k] = _shuffled(b, low, high, [j if not j & step else side + j - step for j in range(side)])
+            found[k + step] = _shuffled(b, low, high, [j + step if not j & step else side + j for j in range(side)])
+        step *= 2
+    return found
+
+
+def _unpacked(b: Builder, rows: Sequence[Value], width: int, lane: int) -> list[Value]:
+    """Transpose the blocks of `lane` rows by as many elements: neighbours are joined, then pairs of them.
+
+    width: elements that are together already.
+    """
+    if len(rows) == 1:
+        return list(rows)
+    lows, highs = [], []
+    for k in range(0, len(rows), 2):
+        lows.append(_interleaved(b, rows[k], rows[k + 1], width, lane, 0))
+        highs.append(_interleaved(b, rows[k], rows[k + 1], width, lane, lane // 2))
+    return [*_unpacked(b, lows, 2 * width, lane), *_unpacked(b, highs, 2 * width, lane)]
+
+
+def _interleaved(b: Builder, first: Value, second: Value, width: int, lane: int, half: int) -> Value:
+    """`width` elements of one vector and of the other by turns, of the lower or the upper half of each lane."""
+    side = ir.VectorType(first.type).shape[0]
+    mask = []
+    for start in range(half, side, lane):
+        for at in range(start, start + lane // 2, width):
+            mask += [*range(at, at + width), *range(side + at, side + at + width)]
+    return _shuffled(b, first, second, mask)
+
+
+def _shuffled(b: Builder, first: Value, second: Value, mask: Sequence[int]) -> Value:
+    return b.op("vector.shuffle", first, second, attributes={"mask": ir.DenseI64ArrayAttr.get(mask)})

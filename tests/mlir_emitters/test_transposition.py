@@ -1,0 +1,74 @@
+"""Pure transposes in blocks through vector registers, of every width of vectors and elements."""
+
+from dataclasses import replace
+
+import pytest
+
+from ...codegen.options import EmitOptions, Target
+from ...formats.text.parser import parse_module
+from ...migration.choose import emitter
+from ...passes.pipeline import optimize
+from ...planning.planner import plan
+from ..support.check import check
+from ..support.processors import code_for
+
+WIDTHS = {"x86-64-v2": 128, "x86-64-v3": 256, "x86-64-v4": 512}
+TYPES = {"f32": 4, "s32": 4, "f64": 8, "u64": 8, "bf16": 2, "s8": 1, "pred": 1, "s4": 1}
+
+
+def transpose(dtype: str, dims: str = "128,192", result: str = "192,128", order: str = "1,0", name: str = "m") -> str:
+    body = f"  p = {dtype}[{dims}] parameter(0)\n  ROOT r = {dtype}[{result}] transpose(p), dimensions={{{order}}}"
+    return f"HloModule {name}\nENTRY e {{\n{body}\n}}\n"
+
+
+def kernel(text: str, bits: int) -> str:
+    target = Target("x86_64-unknown-linux-gnu", "x86-64-v4", "+avx512f,+fma", bits)
+    (request,) = plan(optimize(parse_module(text))).kernels
+    return dict(emitter("mlir").emit([request], EmitOptions(target, keep_stages=True)).stages)["mlir"]
+
+
+@pytest.mark.parametrize("level", WIDTHS)
+@pytest.mark.parametrize("dtype", TYPES)
+def test_values(dtype, level):
+    with code_for(level):
+        check(transpose(dtype, name=f"m_{level.replace('-', '_')}"))
+        check(transpose(dtype, "3,64,80", "3,80,64", "0,2,1", f"n_{level.replace('-', '_')}"))
+        check(transpose(dtype, "203,301", "301,203", "1,0", f"o_{level.replace('-', '_')}"))
+
+
+@pytest.mark.parametrize("bits", WIDTHS.values())
+@pytest.mark.parametrize("dtype", TYPES)
+def test_blocks_are_as_wide_as_vectors(dtype, bits):
+    side = min(16, bits // (8 * TYPES[dtype]))
+    text = kernel(transpose(dtype), bits)
+    if side < 8:
+        assert "vector." not in text and "linalg.generic" in text
+        return
+    assert f"vector<{side}x" in text and f"vector<{side + 1}x" not in text
+    assert text.count("vector.load") == text.count("vector.store") == side
+    assert "linalg.generic" not in text
+    assert ("vector.transpose" in text) == (side == 16 and TYPES[dtype] == 4)
+
+
+def test_what_blocks_leave_over_is_moved_by_element():
+    text = kernel(transpose("f32", "100,190", "190,100"), 256)
+    assert text.count("vector.load") == 8 and text.count("linalg.generic") == 2
+    assert kernel(transpose("f32", "96,190", "190,96"), 256).count("linalg.generic") == 1
+
+
+def test_the_last_band_of_blocks_may_be_lower():
+    assert "arith.minsi" in kernel(transpose("f32", "128,320", "320,128"), 256)
+    assert "arith.minsi" not in kernel(transpose("f32", "128,512", "512,128"), 256)
+
+
+def test_large_results_are_written_past_the_caches():
+    assert "nontemporal = true" in kernel(transpose("f32", "2048,2048", "2048,2048"), 256)
+    assert "nontemporal" not in kernel(transpose("f32"), 256)
+
+
+def test_steps_are_whole_blocks():
+    (request,) = plan(optimize(parse_module(transpose("f32", "1024,1024", "1024,1024")))).kernels
+    assert request.partition is not None
+    options = EmitOptions(Target("x86_64-unknown-linux-gnu", "x86-64-v3", "+avx2,+fma", 256), ranges=True)
+    emitted = emitter("mlir").emit([request], replace(options, keep_stages=True))
+    assert emitted.ranged and "vector.shuffle" in dict(emitted.stages)["mlir"]
