@@ -27,8 +27,9 @@ from ..host.parts import by_stack, refuse_unsupported
 from .build import SETTINGS, build_device_code
 from .device import Device
 from .executable import DeviceExecutable
-from .items import forms, work_of
+from .items import forms, may_be_grouped, work_of
 from .steps import Entry
+from .targets import DeviceTarget
 from .text import Work, device_text, entry_name
 
 BATCH = 4
@@ -42,6 +43,23 @@ class Emitted:
     request: KernelRequest
     work: Work
     text: str
+
+
+def emitted_for(target: DeviceTarget, emitter: Emitter, request: KernelRequest) -> Emitted:
+    """A kernel in the form for groups of items, or else the finest for items alone, that the stack has."""
+    options = EmitOptions(target.target, strict=True, by_element=True)
+    if target.groups is not None and may_be_grouped(request):
+        module = emitter.emit([replace(request, partition=None)], replace(options, group=target.groups))
+        found = module.grouped.get(request.name)
+        if found is not None:
+            work = Work(request.name, len(request.arguments), group=found)
+            return Emitted(request, work, device_text(module.llvm_ir, [work], target))
+    for form in forms(request):
+        module = emitter.emit([form], replace(options, ranges=True))
+        if form.partition is None or form.name in module.ranged:
+            work = work_of(form, form.name in module.ranged)
+            return Emitted(request, work, device_text(module.llvm_ir, [work], target))
+    raise AssertionError("a kernel without a range has no form")
 
 
 class DeviceCompiler(Compiler[Plan]):
@@ -68,7 +86,7 @@ class DeviceCompiler(Compiler[Plan]):
         on_host = [r for r in program.emitted if r.instruction.opcode in LIBRARY]
         on_device = [r for r in program.emitted if r.instruction.opcode not in LIBRARY]
         with watch.measure("emit"):
-            made = [self._emitted(emitters[request.name], request, options) for request in on_device]
+            made = [self._emitted(emitters[request.name], request) for request in on_device]
         with watch.measure("build"):
             kernels = self._loaded(made, options)
         code = self._host_code(on_host, emitters, options) if on_host else None
@@ -104,20 +122,11 @@ class DeviceCompiler(Compiler[Plan]):
                 remedy = "run it on the host, which has feeds and several devices"
                 raise UnsupportedError(self.platform_name, i.opcode.value, location=i.location, remedy=remedy)
 
-    def _emitted(self, emitter: Emitter, request: KernelRequest, options: CompileOptions) -> Emitted:
-        """A kernel in the finest form that the stack has."""
+    def _emitted(self, emitter: Emitter, request: KernelRequest) -> Emitted:
         if emitter.language != "llvm" or emitter.shadow is not None:
             remedy = "choose legacy or mlir for it"
             raise UnsupportedError(self.platform_name, f"stack {emitter.name}", remedy=remedy)
-        target = self._device.code_target
-        emit = EmitOptions(target.target, strict=True, ranges=True, by_element=True)
-        for form in forms(request):
-            module = emitter.emit([form], emit)
-            if form.partition is not None and form.name not in module.ranged:
-                continue
-            work = work_of(form, form.name in module.ranged)
-            return Emitted(request, work, device_text(module.llvm_ir, [work], target))
-        raise AssertionError("a kernel without a range has no form")
+        return emitted_for(self._device.code_target, emitter, request)
 
     # -- code ----------------------------------------------------------------------------------------------------------
     def _loaded(self, made: Sequence[Emitted], options: CompileOptions) -> dict[str, Kernel]:

@@ -7,19 +7,24 @@ import re
 import llvmlite.binding as llvm
 
 from ...codegen.llvm import make_machine, parse
+from .addresses import with_chains
 from .targets import DeviceTarget
 
 
 def emit(text: str, target: DeviceTarget) -> bytes:
     """SPIR-V, an object file, or assembly as the target says. Raises CodegenError for text that LLVM refuses."""
     machine = make_machine(target.target)
-    module = _plain(optimized(text, target, machine))
+    module = optimized(parse(text), target, machine)
+    plain = _SCOPES.sub("", str(module))
+    if target.chains:  # what is the same in each turn of a loop leaves it in the second round
+        module = optimized(parse(with_chains(plain)), target, machine)
+    elif plain != str(module):
+        module = parse(plain)
     return machine.emit_assembly(module).encode() if target.assembly else machine.emit_object(module)
 
 
-def optimized(text: str, target: DeviceTarget, machine: llvm.TargetMachine) -> llvm.ModuleRef:
+def optimized(module: llvm.ModuleRef, target: DeviceTarget, machine: llvm.TargetMachine) -> llvm.ModuleRef:
     """The module after LLVM's passes. Devices make vectors of work items themselves; loops stay as they are."""
-    module = parse(text)
     module.triple = target.target.triple
     module.data_layout = str(machine.target_data)
     tuning = llvm.create_pipeline_tuning_options(speed_level=2)
@@ -31,10 +36,4 @@ def optimized(text: str, target: DeviceTarget, machine: llvm.TargetMachine) -> l
 
 
 _SCOPES = re.compile(r", !(?:alias\.scope|noalias) !\d+|^.*@llvm\.experimental\.noalias\.scope\.decl.*\n", re.MULTILINE)
-
-
-def _plain(module: llvm.ModuleRef) -> llvm.ModuleRef:
-    """The module without scopes of aliases, which SPIR-V has no use for."""
-    text = str(module)
-    plain = _SCOPES.sub("", text)
-    return module if plain == text else parse(plain)
+"""Scopes of aliases, which SPIR-V has no use for."""

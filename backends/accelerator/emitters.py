@@ -13,6 +13,7 @@ import subprocess
 import sys
 import tempfile
 import threading
+from contextlib import suppress
 from multiprocessing import Pipe
 from multiprocessing.connection import Connection
 from typing import IO
@@ -26,8 +27,12 @@ LIMIT = 120.0
 _BOOT = "import sys; sys.path[:] = {path!r}; from {module} import serve; serve({descriptor})"
 
 
+class LateError(Exception):
+    """There is no answer within LIMIT. It may still come, so the emitter cannot be used again."""
+
+
 class Emitter:
-    """A process that forks one for each module. One thread uses it at a time."""
+    """A process that forks one for each module, and leads a group of processes. One thread uses it at a time."""
 
     def __init__(self) -> None:
         self.owner = os.getpid()
@@ -40,14 +45,16 @@ class Emitter:
             stdout=subprocess.DEVNULL,
             stderr=self.errors,
             pass_fds=[theirs.fileno()],
+            start_new_session=True,
         )
         theirs.close()
         self.connection = ours
 
     def emit(self, text: str, target: DeviceTarget) -> bytes:
+        """The code. Raises CodegenError for what LLVM refuses or dies of, and LateError."""
         self.connection.send((text, target))
         if not self.connection.poll(LIMIT):
-            raise CodegenError(f"LLVM makes no code for {target.name} within {LIMIT:g} s", remedy="use the host")
+            raise LateError
         kind, answer = self.connection.recv()
         if kind == "done":
             return bytes(answer)
@@ -65,9 +72,12 @@ class Emitter:
         return f"LLVM makes no code for {target.name}: {' '.join(line.split())[:200] or f'it ended with {ended}'}"
 
     def stop(self) -> None:
+        """End it and the process that it forked. A fork of this process only forgets it."""
         self.connection.close()
         if self.owner == os.getpid():
-            self.process.kill()
+            if self.process.poll() is None:
+                with suppress(ProcessLookupError):
+                    os.killpg(self.process.pid, signal.SIGKILL)
             self.process.wait()
         self.errors.close()
 
@@ -80,7 +90,7 @@ def emitted_apart(text: str, target: DeviceTarget) -> bytes:
     """The device's code for a module, made in a process of its own. Raises CodegenError in one line."""
     with _lock:
         while _idle and (_idle[-1].owner != os.getpid() or _idle[-1].process.poll() is not None):
-            _idle.pop()
+            _idle.pop().stop()
         emitter = _idle.pop() if _idle else None
     emitter = emitter or Emitter()
     try:
@@ -88,6 +98,10 @@ def emitted_apart(text: str, target: DeviceTarget) -> bytes:
     except CodegenError:
         _give_back(emitter)
         raise
+    except LateError:
+        emitter.stop()
+        what = f"LLVM makes no code for {target.name} within {LIMIT:g} s"
+        raise CodegenError(what, remedy="use the host for this kernel") from None
     except (EOFError, OSError):
         emitter.stop()
         raise CodegenError("the process that runs LLVM has ended", remedy="try again") from None

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Collection, Mapping, Sequence
+from contextlib import suppress
 from typing import Any
 
 import numpy as np
@@ -46,6 +47,16 @@ class Context:
         self._blocks.append(self._device.allocate(size))
         return self._blocks[-1].address
 
+    def abandon(self) -> None:
+        """Give the memory back after an error, when the stream has stopped. What the stream says comes after the error,
+        which the caller raises.
+        """
+        try:
+            with suppress(Exception):
+                self.stream.synchronize()
+        finally:
+            self.free()
+
     def free(self) -> None:
         blocks, self._blocks = self._blocks, []
         for block in blocks:
@@ -82,13 +93,21 @@ class DeviceExecutable(Executable):
 
     def _uploaded(self) -> dict[int, DeviceMemory]:
         """The constants, in the device's memory as long as the program lives."""
-        blocks = {}
-        for index, data in self.image.constants.items():
-            blocks[index] = self._device.allocate(len(data))
-            stream = self._device.create_stream()
-            array = np.frombuffer(data, np.uint8)
-            stream.copy(blocks[index].address, array.ctypes.data, len(data), array)
+        blocks: dict[int, DeviceMemory] = {}
+        if not self.image.constants:
+            return blocks
+        stream = self._device.create_stream()
+        try:
+            for index, data in self.image.constants.items():
+                blocks[index], array = self._device.allocate(len(data)), np.frombuffer(data, np.uint8)
+                stream.copy(blocks[index].address, array.ctypes.data, len(data), array)
             stream.synchronize()
+        except BaseException:
+            with suppress(Exception):
+                stream.synchronize()  # the copies that were enqueued use the blocks
+            for block in blocks.values():
+                self._device.deallocate(block)
+            raise
         return blocks
 
     # -- runs ----------------------------------------------------------------------------------------------------------
@@ -111,8 +130,7 @@ class DeviceExecutable(Executable):
         try:
             self._run(context, addresses, places)
         except BaseException:
-            context.stream.synchronize()
-            context.free()
+            context.abandon()
             raise
         self._give_back(context)
         del kept
@@ -191,8 +209,10 @@ class DeviceExecutable(Executable):
         def run() -> None:
             try:
                 self._run(context, given, places)
-            finally:
-                self._give_back(context)
+            except BaseException:
+                context.abandon()
+                raise
+            self._give_back(context)
             assert keep  # the owners of the memory must outlive the run
 
         stream.enqueue(run)

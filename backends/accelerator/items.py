@@ -20,6 +20,17 @@ FAR = 16
 MOST_ITEMS = 1 << 31
 
 
+SHARED = frozenset({Op.CONVOLUTION, Op.DOT, Op.REDUCE})
+"""Ops whose elements groups of items may compute together."""
+
+
+def may_be_grouped(request: KernelRequest) -> bool:
+    """Whether a stack may have a form of the kernel for groups: only then it is asked."""
+    body = request.body
+    ops = frozenset((request.instruction.opcode,)) if body is None else body.opcodes
+    return not SHARED.isdisjoint(ops)
+
+
 def forms(request: KernelRequest) -> Iterator[KernelRequest]:
     """The request with steps as small as possible, then as the Plan has it for threads, then without any."""
     finest = finest_partition(request.instruction)

@@ -40,14 +40,10 @@ Step = Callable[[Queue, Sequence[int]], None]
 
 @dataclass(frozen=True, slots=True)
 class Built:
-    """step: the whole program. scratch: bytes of the items' scratch memory, the allocation behind all others.
-
-    waits: whether the host takes part, so that a run is not enqueued at once.
-    """
+    """step: the whole program. scratch: bytes of the items' scratch memory, the allocation behind all others."""
 
     step: Step
     scratch: int
-    waits: bool
 
 
 class Builder:
@@ -56,11 +52,11 @@ class Builder:
     def __init__(self, entries: Mapping[str, Entry], code: LoadedCode | None, scratch: int, groups: tuple[int, int]):
         self._entries, self._code, self._place = entries, code, scratch
         self._group, self._row_group = groups
-        self._scratch, self._waits = 0, False
+        self._scratch = 0
 
     def build(self, root: SequentialThunk) -> Built:
         step = self._step(root)
-        return Built(step, self._scratch, self._waits)
+        return Built(step, self._scratch)
 
     def _step(self, thunk: Thunk) -> Step:
         match thunk:
@@ -72,10 +68,8 @@ class Builder:
             case CopyThunk():
                 return _copy(thunk.source, thunk.destination)
             case WhileThunk():
-                self._waits = True
                 return _while(self._step(thunk.condition), self._step(thunk.body), thunk.predicate)
             case ConditionalThunk():
-                self._waits = True
                 return _conditional(thunk, [self._step(branch) for branch in thunk.branches])
             case _:
                 raise BackendError(f"devices have no {kind_of(thunk)} thunks", remedy="run it on the host")
@@ -84,9 +78,7 @@ class Builder:
         work, kernel = entry.work, entry.kernel
         if not work.items:
             return _nothing
-        threads = min(self._row_group if work.walks else self._group, work.items)
-        blocks = -(-work.items // threads)
-        dimensions = LaunchDimensions((blocks, 1, 1), (threads, 1, 1))
+        dimensions = self._dimensions(work)
         places = [(use.slice.allocation, use.slice.offset) for use in thunk.arguments]
         if work.private:
             self._scratch = max(self._scratch, work.private * work.items)
@@ -97,10 +89,15 @@ class Builder:
 
         return launch
 
+    def _dimensions(self, work: Work) -> LaunchDimensions:
+        if work.group is not None:
+            return LaunchDimensions((work.group.steps, 1, 1), (work.group.across, work.group.down, 1))
+        threads = min(self._row_group if work.walks else self._group, work.items)
+        return LaunchDimensions((-(-work.items // threads), 1, 1), (threads, 1, 1))
+
     def _host_call(self, thunk: KernelThunk) -> Step:
         """Call a library or a handler on copies of the buffers."""
         assert self._code is not None
-        self._waits = True
         call = ctypes.CFUNCTYPE(None, *[ctypes.c_void_p] * len(thunk.arguments))(self._code.address(thunk.symbol))
         uses = thunk.arguments
 

@@ -10,6 +10,7 @@ import re
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 
+from ...codegen.options import ACROSS, BARRIER, DOWN, GROUP_SPACE, STEP, Grouped
 from .legal import legal
 from .targets import DeviceTarget
 
@@ -19,7 +20,8 @@ class Work:
     """How a kernel is spread over work items: item n computes the steps [n·each, (n+1)·each) of `extent`.
 
     extent: 0 for a kernel without a range, which one item runs alone. private: bytes of the last argument that an
-    item has for itself. walks: whether an item walks along what lies side by side in memory.
+    item has for itself. walks: whether an item walks along what lies side by side in memory. group: of a kernel whose
+    steps are computed by groups of items, one each; then nothing else counts.
     """
 
     name: str
@@ -28,9 +30,12 @@ class Work:
     each: int = 1
     private: int = 0
     walks: bool = False
+    group: Grouped | None = None
 
     @property
     def items(self) -> int:
+        if self.group is not None:
+            return self.group.steps * self.group.across * self.group.down
         return -(-self.extent // self.each) if self.extent else 1
 
 
@@ -40,6 +45,7 @@ _GLOBAL = re.compile(r'^(@(?:"[^"\n]*"|[-\w.$]+)) = ([^\n]*?)\b(constant|global)
 _DEFINE = re.compile(r'^define ([^@\n]*)@(?:"([^"\n]*)"|([-\w.$]+))\(', re.MULTILINE)
 _MANGLED = re.compile(r"(@\"?llvm\.[\w.]*?)((?:\.p0)+)(?=[.\"(])")
 _TYPED = re.compile(r"(?<=[ (,])\[[^\[\]\n]*\]\* (?=[@%])")  # llvmlite's type of a global
+_DECLARED = re.compile(rf'^declare \w+ @"?(?:{BARRIER}|{STEP}|{ACROSS}|{DOWN})"?\(\)[^\n]*\n', re.MULTILINE)
 _HEADER = re.compile(r"^(?:target (?:triple|datalayout)|source_filename) = [^\n]*\n", re.MULTILINE)
 
 
@@ -52,13 +58,18 @@ def device_text(text: str, kernels: Sequence[Work], target: DeviceTarget) -> str
     """One module for a device, from the text of a stack for a target of its own."""
     text = legal(_TYPED.sub("ptr ", _HEADER.sub("", text)))
     if " alloca " not in text and target.constants == target.memory:
-        target = replace(target, generic=target.memory)  # all pointers are to memory: no cast hides that
+        # All pointers without a space of their own are to memory: no cast hides that.
+        target = replace(target, generic=target.memory)
     constants = [found.group(1) for found in _GLOBAL.finditer(text)]
     text = _with_spaces(text, constants, target)
     bodies = {work.name for work in kernels}
     text = _DEFINE.sub(lambda found: _body(found, bodies), text)
-    entries = [_entry(work, target) for work in kernels]
-    return "\n".join([text, target.declarations, *entries])
+    entries = [_entry(work, target) if work.group is None else _group_entry(work, target) for work in kernels]
+    alone = any(work.group is None for work in kernels)
+    if any(work.group is not None for work in kernels):
+        text = _DECLARED.sub("", text)
+        entries.append(_group_functions(target))
+    return "\n".join([text, target.declarations if alone else "", *entries])
 
 
 def _with_spaces(text: str, constants: Sequence[str], target: DeviceTarget) -> str:
@@ -134,6 +145,38 @@ def _entry(work: Work, target: DeviceTarget) -> str:
     arguments = ", ".join(given)
     lines += [f'  call void @"{work.name}.body"({arguments})', "  br label %done", "done:", "  ret void", "}", ""]
     return "\n".join(lines)
+
+
+def _group_entry(work: Work, target: DeviceTarget) -> str:
+    """The entry of a kernel whose steps are computed by groups: the group's number is the step's."""
+    assert work.group is not None
+    space, generic = _pointer(target.memory), _pointer(target.generic)
+    numbers, name, memory = range(work.arguments), entry_name(work.name), f"ptr addrspace({GROUP_SPACE})"
+    parameters = ", ".join(f"{space} noalias %arg{n}" for n in numbers)
+    casts = [f"  %given{n} = {_cast(space, f'%arg{n}', generic)}" for n in numbers]
+    given = [f"{generic} %given{n}" for n in numbers]
+    given.append(f"{memory} @{name}.shared")
+    size, across, down = max(work.group.memory, 1), work.group.across, work.group.down
+    sized = target.sized.format(across=across, down=down, items=across * down)
+    return "\n".join([
+        f"@{name}.shared = internal addrspace({GROUP_SPACE}) global [{size} x i8] undef, align 64",
+        f"define {target.kernel}void @{name}({parameters}){sized} {{",
+        "entry:",
+        *casts,
+        f'  call void @"{work.name}.body"({", ".join(given)})',
+        "  ret void",
+        "}",
+        "",
+    ])  # fmt: skip
+
+
+def _group_functions(target: DeviceTarget) -> str:
+    """What kernels of groups call."""
+    head = "define internal {type} @{name}() convergent alwaysinline nounwind {{\n{body}}}\n"
+    made = [head.format(type="void", name=BARRIER, body=f"  {target.barrier}\n  ret void\n")]
+    for name, line in zip((STEP, ACROSS, DOWN), target.place, strict=True):
+        made.append(head.format(type="i64", name=name, body=f"{line}  ret i64 %number\n"))
+    return "".join(made) + target.group_declarations
 
 
 def _pointer(space: int) -> str:

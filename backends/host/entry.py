@@ -7,13 +7,14 @@ fails (another Python, a debug build, a Python without its lock), calls go throu
 from __future__ import annotations
 
 import ctypes
+import functools
 import sys
 import sysconfig
 import threading
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 from importlib import import_module
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
@@ -34,6 +35,7 @@ from .entry_places import (
     CONTEXT,
     COPY,
     LEAF,
+    LIBC,
     NO_SCALAR,
     PROGRAM,
     PYTHON,
@@ -52,6 +54,9 @@ from .interruptible import SHORT
 from .leaves import Leaf
 from .memory import POOL, native_functions
 from .signature import Signature
+
+if TYPE_CHECKING:
+    from ...ffi.sites import Sites
 
 KNOWN_PYTHONS = ((3, 11), (3, 13))
 """The first and the last minor version of CPython whose objects have this layout."""
@@ -163,7 +168,8 @@ def _load(layout: Layout, owner: type, slowly: Callable[..., Any], cache: Object
     name = ctypes.create_string_buffer(b"testbed.block")
     out = sys.intern("out")
     imports = {function: _address(getattr(ctypes.pythonapi, function)) for function in PYTHON}
-    imports |= native_functions() | _numpys()
+    library = ctypes.CDLL(None)
+    imports |= {function: _address(getattr(library, function)) for function in LIBC} | native_functions() | _numpys()
     imports |= {
         "testbed_array_type": id(np.ndarray),
         "testbed_tuple_type": id(tuple),
@@ -228,11 +234,19 @@ class Program:
     """The record of a program for the native functions, and all that it points to. words: the record itself.
 
     seconds: an upper estimate of a run in which each loop takes one iteration. loops: whether it has any.
-    contexts: how many of them the native functions may use at once.
+    contexts: how many of them the native functions may use at once. sites: its calls of handlers, if it has any.
     """
 
-    def __init__(self, signature: Signature, calling: Calling, seconds: float, loops: bool, contexts: int):
-        self.signature, self._finish = signature, calling.result
+    def __init__(
+        self,
+        signature: Signature,
+        calling: Calling,
+        seconds: float,
+        loops: bool,
+        contexts: int,
+        sites: Sites | None = None,
+    ):
+        self.signature, self._finish, self._sites = signature, calling.result, sites
         variable = signature.variable
         self._leaves = [_Leaves(signature.inputs, variable[: len(signature.inputs)], False)]
         self._leaves.append(_Leaves(signature.outputs, variable[len(signature.inputs) :], True))
@@ -257,6 +271,7 @@ class Program:
             "aliases": address_of(self._aliases),
             "takes_out": calling.has_option("out"),
             "direct": calling.takes_inputs,
+            "key": 0 if sites is None else 1 + sites.key,
         }
         for name, value in values.items():
             self.words[W[name]] = value
@@ -277,13 +292,22 @@ class Program:
         scratch = np.zeros(2 * inputs + outputs, np.uint64)
         addresses = address_of(scratch)
         places, cells = addresses + 8 * inputs, addresses + 8 * (inputs + outputs)
-        resume = 0 if run.resume is None else id(run.resume)
-        values = [address_of(bases), address_of(run.control), addresses, places, cells, resume, 0]
+        resume = None if run.resume is None else functools.partial(self._resume, run)
+        runs = None if self._sites is None else self._sites.runs(run.stop)
+        belongs = (0, 0) if runs is None else (runs.address, id(runs))
+        values = [address_of(bases), address_of(run.control), addresses, places, cells]
+        values += [0 if resume is None else id(resume), 0, *belongs]
         words = np.array(values, np.uint64)
         assert len(words) == len(CONTEXT)
         self.words[W["run"]], self.words[W["loops"]] = run.function, len(run.loops)
         self.words[W["left"]], self.words[W["position"]] = run.loops.start, run.position
-        return address_of(words), (words, scratch)
+        return address_of(words), (words, scratch, runs, resume)
+
+    def _resume(self, run: NativeRun, status: int) -> None:
+        """Run to the end a run that has paused, and let later ones make as many iterations before they do."""
+        assert run.resume is not None
+        run.resume(status)
+        self.words[W["rounds"]] = max(int(self.words[W["rounds"]]), min(run.limits))
 
 
 SCALARS = {DType.F32: SCALAR_F32, DType.F64: SCALAR_F64, DType.S32: SCALAR_S32, DType.S64: SCALAR_S64}

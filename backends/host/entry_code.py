@@ -8,8 +8,9 @@ from __future__ import annotations
 
 from llvmlite import ir
 
+from ...ffi.run_words import HAS_FAILED, INHERITED, RUN_ID
 from .entry_places import ALIAS, COPY, LIST, SINGLE, TREE, TUPLE, Layout, Places, W
-from .words import I64, NULL, PTR, Words
+from .words import I32, I64, NULL, PTR, Words
 
 RETRY = ir.Constant(I64, 1).inttoptr(PTR)
 """What functions return instead of an object if the Python code has to do it."""
@@ -33,6 +34,7 @@ class _Entry(Places):
     def __init__(self, layout: Layout):
         super().__init__(layout)
         self._program()
+        self._go()
         self._run()
         self._serve()
         self._call_slowly()
@@ -51,9 +53,9 @@ class _Entry(Places):
             b.ret(b.field(held, self.layout.data, PTR))
 
     # -- the run ---------------------------------------------------------------------------------------------------
-    def _run(self) -> None:
+    def _go(self) -> None:
         """Copy aliased inputs, run, copy results that lie elsewhere. Returns the status of the native function."""
-        with self.function("run", I64, PTR, PTR, internal=True) as (b, (program, context)):
+        with self.function("go", I64, PTR, PTR, internal=True) as (b, (program, context)):
             bases, places = b.get(context, W["bases"], PTR), b.get(context, W["places"], PTR)
             addresses = b.get(context, W["addresses"], PTR)
             alias, copy = b.get(program, W["aliases"], PTR), b.get(program, W["copies"], PTR)
@@ -98,6 +100,31 @@ class _Entry(Places):
         self.call(b, "Py_DecRef", done)
         with b.if_then(unlocked):
             b.store(self.call(b, "PyEval_SaveThread"), state)
+
+    def _run(self) -> None:
+        """As `go`. Handlers that the program calls meanwhile belong to the block of the context, which inherits from
+        the thread's. Returns FAILED with an exception if one reported an error.
+        """
+        with self.function("run", I64, PTR, PTR, internal=True) as (b, (program, context)):
+            key = b.get(program, W["key"])
+            with b.if_then(b.same(key, I64(0)), likely=True):
+                b.ret(self.call(b, "go", program, context))
+            key, block = b.trunc(b.sub(key, I64(1)), I32), b.get(context, W["block"], PTR)
+            outer = self.call(b, "pthread_getspecific", key)
+            b.put(block, RUN_ID, I64(0))
+            with b.if_else(b.is_null(outer)) as (alone, inside):
+                for branch, value in ((alone, lambda _: I64(0)), (inside, lambda n: b.get(outer, n))):
+                    with branch:
+                        for n in INHERITED:
+                            b.put(block, n, value(n))
+            self.call(b, "pthread_setspecific", key, block)
+            status = self.call(b, "go", program, context)
+            self.call(b, "pthread_setspecific", key, outer)
+            with b.if_then(b.not_(b.same(b.get(block, HAS_FAILED), I64(0))), likely=False):
+                self.call(b, "PyErr_Clear")
+                self.call(b, "PyObject_CallOneArg", b.get(context, W["failed"], PTR), self.objects["testbed_none"])
+                b.ret(FAILED)
+            b.ret(status)
 
     def _serve(self) -> None:
         """A call with arrays of arguments and, unless null, of results. Returns results of the kind, null or RETRY."""

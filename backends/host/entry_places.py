@@ -14,11 +14,13 @@ from .words import DOUBLE, FLOAT, I32, I64, NULL, PTR, VOID, NativeModule, Words
 PROGRAM = (
     *("free", "contexts", "inputs", "outputs", "input_leaves", "output_leaves", "run", "unlocked", "kind", "finish"),
     *("copied", "copies", "aliased", "aliases", "takes_out", "direct", "calls", "loops", "left", "position", "rounds"),
+    "key",
 )
 """Words of a program: number of free contexts and the array of their addresses; numbers and records of leaves; the
 native function; whether to release the interpreter's lock; the Kind of its result, and the function that makes a tree
 of it; numbers and records of copies and of aliases; whether `out=` is an option; whether arguments are the inputs;
-calls that were served; number of loops, the first of their words in the control, that of the position, and what to set.
+calls that were served; number of loops, the first of their words in the control, that of the position, and what to set;
+for a program that calls handlers, 1 more than the key of the thread's block (ffi/calls.py), else 0.
 """
 
 LEAF = ("descr", "rank", "dims", "strides", "mask", "bytes", "allocation", "shelf", "flags", "scalar")
@@ -32,10 +34,11 @@ COPY = ("output", "from", "offset", "size")
 ALIAS = ("input", "result", "length")
 """Words of an input and a result that share memory: the input is copied there before a run."""
 
-CONTEXT = ("bases", "control", "addresses", "places", "cells", "resume", "checked")
+CONTEXT = ("bases", "control", "addresses", "places", "cells", "resume", "checked", "block", "failed")
 """Words of a context: addresses by allocation; what the native function takes; of the inputs and results of a call;
 a word for each input, which holds a number that was given for it; the Python function that ends a run in which a loop
-has paused; whether the addresses and places are known not to overlap.
+has paused; whether the addresses and places are known not to overlap; the block of the runs, for handlers, and the
+Python function that raises what one reported.
 """
 
 W = {name: n for words in (PROGRAM, LEAF, COPY, ALIAS, CONTEXT) for n, name in enumerate(words)}
@@ -93,12 +96,19 @@ PYTHON: dict[str, tuple[ir.Type, tuple[ir.Type, ...]]] = {
 }
 """Functions of Python's stable interface."""
 
+LIBC: dict[str, tuple[ir.Type, tuple[ir.Type, ...]]] = {
+    "memmove": (PTR, (PTR, PTR, I64)),
+    "pthread_getspecific": (PTR, (I32,)),
+    "pthread_setspecific": (I32, (I32, PTR)),
+}
+"""Functions of the C library."""
+
 OTHERS: dict[str, tuple[ir.Type, tuple[ir.Type, ...]]] = {
     "testbed_take": (PTR, (PTR,)),
     "testbed_give": (VOID, (PTR, PTR)),
     "testbed_new_array": (PTR, (PTR, PTR, I32, PTR, PTR, PTR, I32, PTR)),
     "testbed_set_base": (I32, (PTR, PTR)),
-    "memmove": (PTR, (PTR, PTR, I64)),
+    **LIBC,
 }
 """Functions of the pool, of numpy (PyArray_NewFromDescr, PyArray_SetBaseObject) and of the C library."""
 

@@ -6,7 +6,7 @@ import ctypes
 import functools
 import os
 import threading
-from collections.abc import Collection, Iterator, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
 from ...hlo.errors import InputError
@@ -76,9 +76,10 @@ class HostExecutable(Executable):
         self.timings, self.stages = timings, stages
         self._signature, self._border = Signature.of(image), image.border
         variable = self._signature.variable
-        host, flush = host_program_of(image.thunks, code, cache), image.flush_subnormals
-        most = MOST_EVENTS if recorder is None else MOST_RECORDED
-        self._executor = Executor(image.thunks, code.address, variable, cache, flush, program=host, most_events=most)
+        handlers = [kernel.symbol for kernel in image.kernels if kernel.emitter == "ffi"]
+        host = host_program_of(image.thunks, code, cache, handlers)
+        flush, most = image.flush_subnormals, MOST_EVENTS if recorder is None else MOST_RECORDED
+        self._executor = Executor(image.thunks, code.address, variable, cache, flush, most, host, handlers)
         self._recorder = recorder
         self._events = _sink(image.thunks, self._executor) if recorder is None else None
         self._checks = log_of(image.thunks)
@@ -88,9 +89,10 @@ class HostExecutable(Executable):
         self._contexts = Contexts(functools.partial(Context, self._signature, image))
         self._native: np.ndarray | None = None
         self.outside = _outside(image, program.name)
-        self._sites = _sites(code, image)
-        notes = self._events is not None or self._checks is not None or self._sites is not None
-        observed = red_zones or notes or self.outside is not None
+        self._sites = _sites(code, handlers)
+        notes = self._events is not None or self._checks is not None
+        begins = self._sites is not None and self._sites.begins
+        observed = red_zones or notes or begins or self.outside is not None
         self._may_enter = not (self._border or observed or self._is_long) and runs_natively(self._executor)
         self._entering = threading.Lock()
 
@@ -190,7 +192,7 @@ class HostExecutable(Executable):
             if self.outside.devices.count > 1:
                 remedy = "call execute_replicated(inputs of each device)"
                 raise InputError(f"{self.program.name} was compiled for {self.outside.devices}", remedy=remedy)
-            return self.outside.on_all(lambda _, alone: self._execute(inputs, outputs, observer, donated, alone))[0]
+            return self._on_all(lambda _, alone: self._execute(inputs, outputs, observer, donated, alone))[0]
         if self._may_enter:
             self._enter()
         if self._border is not None:
@@ -223,7 +225,8 @@ class HostExecutable(Executable):
             self._contexts.give_back(context, self._executor)
 
         if self._is_long and in_main_thread():
-            run_aside(run, context.stop, give_back, keep=(self, kept, results))
+            work = run if self._sites is None else self._sites.carried(run)
+            run_aside(work, context.stop, give_back, keep=(self, kept, results))
         else:
             try:
                 run()
@@ -249,7 +252,12 @@ class HostExecutable(Executable):
             raise InputError(what, remedy="compile it with CompileOptions(replicas=…, partitions=…)")
         if self.outside is None:
             return [self.execute(given) for given in inputs]
-        return self.outside.on_all(lambda device, port: self._execute(inputs[device], None, None, (), port))
+        return self._on_all(lambda device, port: self._execute(inputs[device], None, None, (), port))
+
+    def _on_all(self, run: Callable[[int, Port], list[np.ndarray]]) -> list[list[np.ndarray]]:
+        """What run(device, port) returns on a thread for each device."""
+        assert self.outside is not None
+        return self.outside.on_all(run if self._sites is None else self._sites.carried(run))
 
     def infeed(self, *leaves: Any, device: int = 0) -> None:
         """Append a value to a device's infeed, one array per leaf. Raises InputError if the program takes none like it.
@@ -353,7 +361,8 @@ class HostExecutable(Executable):
             native = native_entry(HostExecutable, "_native", Executable.__call__, self._cache)
             if native is not None:
                 loops = any(isinstance(thunk, WhileThunk) for thunk in self.thunks.walk())
-                program = Program(self._signature, self.calling, self.image.seconds, loops, IDLE_CONTEXTS)
+                seconds = self.image.seconds
+                program = Program(self._signature, self.calling, seconds, loops, IDLE_CONTEXTS, self._sites)
                 self._native = program.words
                 self._contexts.enter(native, program)
             self._may_enter = False
@@ -364,9 +373,8 @@ class HostExecutable(Executable):
         return outputs if outputs is None or border is None else [*outputs, *[None] * len(border.results)]
 
 
-def _sites(code: LoadedCode, image: Image) -> Sites | None:
-    """The call sites of handlers; None without any. Raises UnsupportedError for a target without a handler."""
-    symbols = [kernel.symbol for kernel in image.kernels if kernel.emitter == "ffi"]
+def _sites(code: LoadedCode, symbols: Sequence[str]) -> Sites | None:
+    """The call sites of handlers, by their kernels; None without any. Raises UnsupportedError for an unknown target."""
     if not symbols:
         return None
     from ...ffi.sites import Sites

@@ -1,1 +1,1 @@
-"""OpenCL devices with SPIR-V and unified shared memory, through ctypes (docs/opencl.md)."""
+"""OpenCL devices with SPIR-V and unified shared memory, through ctypes (ADR 65)."""

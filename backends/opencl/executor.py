@@ -8,27 +8,15 @@ import threading
 import weakref
 from ctypes import byref, c_char_p, c_int32, c_size_t, c_uint64, c_void_p
 
-from ...hlo.later import np
+from ..accelerator.executor import DriverExecutor
 from ..accelerator.targets import DeviceTarget
-from ..device import (
-    AllocatorStatistics,
-    BackendError,
-    DeviceDescription,
-    DeviceMemory,
-    Kernel,
-    KernelSpec,
-    MemorySpace,
-    Named,
-    StreamExecutor,
-    bytes_of,
-    check_copy,
-)
+from ..device import BackendError, DeviceDescription, Kernel, Named
 from . import library
 from .errors import check, describe
 from .library import Device
-from .memory import Memory
+from .memory import UsmMemory
 from .spirv import MAGIC, is_framed
-from .stream import OpenClEvent, OpenClStream, OpenClTimer
+from .stream import OpenClStream
 
 QUEUE_PROPERTIES, PROFILING = 0x1093, 2
 BUILD_LOG, BINARY_SIZES, BINARIES, ARGUMENTS = 0x1183, 0x1165, 0x1166, 0x1191
@@ -61,17 +49,16 @@ class KernelHandle:
         weakref.finalize(self, program.device.clReleaseKernel, value).atexit = False
 
 
-class OpenClStreamExecutor(StreamExecutor):
-    """One device. Blocks are USM; copies named synchronous run in a queue of their own."""
+class OpenClStreamExecutor(DriverExecutor):
+    """One device. Blocks are USM."""
 
     def __init__(self, platform: Named, device: Device, code_target: DeviceTarget, ordinal: int = 0):
-        super().__init__(platform, ordinal)
-        self.device, self.code_target = device, code_target
+        super().__init__(platform, code_target, ordinal)
+        self.device = device
         code = c_int32()
         self.context = device.clCreateContext(None, 1, (c_void_p * 1)(device.handle), None, None, byref(code))
         check(code.value, "create a context")
-        self._memory = Memory(device, self.context, ordinal)
-        self._copies = self.create_stream()
+        self._start(UsmMemory(device, self.context, ordinal))
 
     @functools.cached_property
     def _description(self) -> DeviceDescription:
@@ -88,51 +75,11 @@ class OpenClStreamExecutor(StreamExecutor):
             d.numbers(library.LOCAL_MEMORY)[0],
         )
 
-    def description(self) -> DeviceDescription:
-        return self._description
-
     @functools.cached_property
     def identity(self) -> str:
         """What a binary of a kernel depends on: the device and its driver."""
         names = (library.NAME, library.VENDOR, library.DRIVER, library.IL_VERSION)
         return " | ".join(self.device.text(name) for name in names)
-
-    # -- memory --------------------------------------------------------------------------------------------------------
-    def allocate(self, size: int, space: MemorySpace = MemorySpace.DEVICE) -> DeviceMemory:
-        return self._memory.allocate(size, space)
-
-    def deallocate(self, memory: DeviceMemory) -> None:
-        self._memory.deallocate(memory)
-
-    def synchronous_memcpy(self, destination: DeviceMemory, source: DeviceMemory, size: int) -> None:
-        check_copy(size, destination.size, source.size)
-        self._copy(destination.address, source.address, size)
-
-    def synchronous_memcpy_from_host(self, destination: DeviceMemory, source: np.ndarray) -> None:
-        data = bytes_of(source)
-        check_copy(data.size, destination.size, data.size)
-        self._copy(destination.address, data.ctypes.data, data.size)
-
-    def synchronous_memcpy_to_host(self, destination: np.ndarray, source: DeviceMemory) -> None:
-        data = bytes_of(destination)
-        check_copy(data.size, data.size, source.size)
-        self._copy(data.ctypes.data, source.address, data.size)
-
-    def _copy(self, to: int, source: int, size: int) -> None:
-        if size:
-            code = self.device.clEnqueueMemcpyINTEL(self._copies.queue, 1, to, source, size, 0, None, None)
-            check(code, f"copy {size} bytes")
-
-    def host_view(self, memory: DeviceMemory) -> np.ndarray:
-        if memory.space is not MemorySpace.HOST:
-            raise BackendError("the host cannot reach the device's memory", remedy="allocate it in MemorySpace.HOST")
-        return np.ctypeslib.as_array((ctypes.c_uint8 * memory.size).from_address(memory.address))
-
-    def statistics(self) -> AllocatorStatistics:
-        return self._memory.statistics()
-
-    def set_memory_limit(self, limit: int | None) -> None:
-        self._memory.limit(limit)
 
     # -- streams -------------------------------------------------------------------------------------------------------
     def create_stream(self) -> OpenClStream:
@@ -143,12 +90,6 @@ class OpenClStreamExecutor(StreamExecutor):
         )
         check(code.value, "create a queue")
         return OpenClStream(self, queue)
-
-    def create_event(self) -> OpenClEvent:
-        return OpenClEvent()
-
-    def create_timer(self, stream: OpenClStream) -> OpenClTimer:  # type: ignore[override]  # its own streams only
-        return OpenClTimer(stream)
 
     # -- kernels -------------------------------------------------------------------------------------------------------
     def build(self, code: bytes, flush: bool = False) -> Program:
@@ -194,7 +135,3 @@ class OpenClStreamExecutor(StreamExecutor):
             what = f"kernel {name} takes {count.value} blocks of memory, not {arguments}"
             raise BackendError(what, remedy="give the number that its code has")
         return Kernel(name, arguments, handle)
-
-    def load_kernel(self, spec: KernelSpec) -> Kernel:
-        """spec.code: SPIR-V, whose kernel takes pointers to global memory."""
-        return self.kernel(self.build(spec.code), spec.name, spec.arguments)

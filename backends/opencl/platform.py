@@ -15,10 +15,6 @@ from .library import devices
 LACKS = frozenset({Capability.PEER_COPIES, Capability.SERIALIZATION, Capability.AHEAD_OF_TIME, Capability.FEEDS})
 
 
-class OpenClTransferManager(GenericTransferManager):
-    pass
-
-
 class OpenClPlatform(Platform):
     """Unavailable, in one line, where there is no library or no such device."""
 
@@ -43,5 +39,5 @@ class OpenClPlatform(Platform):
     def compiler(self) -> DeviceCompiler:
         return DeviceCompiler(self.name, self.executor(0))
 
-    def transfer_manager(self) -> OpenClTransferManager:
-        return OpenClTransferManager(self.name)
+    def transfer_manager(self) -> GenericTransferManager:
+        return GenericTransferManager(self.name)

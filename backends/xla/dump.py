@@ -23,7 +23,11 @@ ONCE = "--xla_backend_extra_options=xla_cpu_small_while_loop_byte_threshold=0"
 
 _CHOICE = "xla_cpu_use_fusion_emitters"
 _OPTIONAL = "xla_cpu_experimental_ynn_fusion_type"
-"""Unknown to versions that do not have the library which it turns off."""
+"""Unknown to versions that do not have the library which it turns off. _CHOICE: unknown to jaxlib 0.12 and later, which
+have the new emitters alone."""
+
+_WHAT = "xla_dump_emitter_re"
+"""What is written beside objects. Newer versions write LLVM IR by this flag only; older ones do not know it."""
 
 _dumper = Child(f"{__package__}.dump_worker")
 _owner = os.getpid()
@@ -44,7 +48,7 @@ def dump_flags(generation: str, folder: Path, mlir: bool = False) -> XlaFlags:
         ("xla_cpu_multi_thread_eigen", False),
         (_CHOICE, generation == "new"),
         (_OPTIONAL, ""),
-        *((("xla_dump_emitter_re", ".*"),) if mlir else ()),
+        (_WHAT, ".*" if mlir else "llvm"),
     )
 
 
@@ -57,21 +61,22 @@ def dump(text: str, generation: str, folder: Path, mlir: bool = False) -> None:
     if _owner != os.getpid():
         _dumper, _owner = Child(f"{__package__}.dump_worker"), os.getpid()
     flags = dump_flags(generation, folder, mlir)
-    try:
+    optional = {_OPTIONAL, _WHAT} | ({_CHOICE} if generation == "new" else set())
+    while True:
         try:
-            _dumper.request("dump", text, flags)
+            return _dumper.request("dump", text, flags)
         except InputError as error:
-            if _OPTIONAL not in error.message:
+            named = (name for name, _ in flags if name in error.message)
+            unknown = next((name for name in named if name in (_CHOICE, _OPTIONAL, _WHAT)), None)
+            if unknown is None:
                 raise
-            shutil.rmtree(folder, ignore_errors=True)
-            _dumper.request("dump", text, tuple(flag for flag in flags if flag[0] != _OPTIONAL))
-    except InputError as error:
-        if _CHOICE not in error.message:
-            raise
-        raise InputError(
-            f"jaxlib {version()} has one generation of emitters: it does not know --{_CHOICE}",
-            remedy="use jaxlib 0.10.2, the last with both; testbed history compares versions",
-        ) from None
+            if unknown not in optional:
+                raise InputError(
+                    f"jaxlib {version()} has the new emitters alone: it does not know --{_CHOICE}",
+                    remedy="use jaxlib 0.10.2, the last with both; testbed history compares versions",
+                ) from None
+        shutil.rmtree(folder, ignore_errors=True)
+        flags = tuple(flag for flag in flags if flag[0] != unknown)
 
 
 def version() -> str:

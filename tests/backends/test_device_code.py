@@ -10,12 +10,11 @@ from pathlib import Path
 import pytest
 
 from ...backends.accelerator.build import build_device_code
-from ...backends.accelerator.items import forms, work_of
+from ...backends.accelerator.compiler import emitted_for
 from ...backends.accelerator.targets import DeviceTarget, amdgcn, nvptx
-from ...backends.accelerator.text import device_text, entry_name
+from ...backends.accelerator.text import entry_name
 from ...backends.device import BackendError
 from ...backends.rocm.link import linked, linker
-from ...codegen.options import EmitOptions
 from ...formats.text.parser import parse_module
 from ...hlo.library.calls import LIBRARY
 from ...migration.choose import emit_for
@@ -43,13 +42,8 @@ def requests() -> list[KernelRequest]:
 
 
 def code_of(request: KernelRequest, stack: str, target: DeviceTarget) -> bytes:
-    emitter, options = emit_for(Flags.parse(stack))(request), EmitOptions(target.target, strict=True, ranges=True)
-    for form in forms(request):
-        module = emitter.emit([form], options)
-        if form.partition is None or form.name in module.ranged:
-            work = work_of(form, form.name in module.ranged)
-            return build_device_code(device_text(module.llvm_ir, [work], target), target, None)
-    raise AssertionError("a kernel has a form without a range")
+    made = emitted_for(target, emit_for(Flags.parse(stack))(request), request)
+    return build_device_code(made.text, target, None)
 
 
 def assembled(ptx: bytes, processor: str, folder: Path) -> str:
@@ -94,8 +88,23 @@ def test_what_is_no_object_is_refused_in_one_line():
 TANH = "HloModule m\nENTRY e { x = f32[4096] parameter(0) ROOT y = f32[4096] tanh(x) }\n"
 
 
-def lines_of(stack: str) -> Iterator[str]:
-    (request,) = plan(parse_module(TANH)).emitted
+SUM = """HloModule m
+add { a = f32[] parameter(0)
+ b = f32[] parameter(1)
+ ROOT c = f32[] add(a, b) }
+ENTRY e { x = f32[64,512] parameter(0)
+ z = f32[] constant(0)
+ ROOT y = f32[64] reduce(x, z), dimensions={1}, to_apply=add }
+"""
+DOT = """HloModule m
+ENTRY e { x = f32[128,64] parameter(0)
+ w = f32[64,128] parameter(1)
+ ROOT y = f32[128,128] dot(x, w), lhs_contracting_dims={1}, rhs_contracting_dims={0} }
+"""
+
+
+def lines_of(stack: str, program: str = TANH) -> Iterator[str]:
+    (request,) = plan(parse_module(program)).emitted
     yield from code_of(request, stack, nvptx("sm_90")).decode().splitlines()
 
 
@@ -109,3 +118,19 @@ def test_ptx_reads_operands_past_the_coherent_cache_and_takes_bare_pointers(stac
     assert stores and all(store.startswith("st.global") for store in stores)
     assert sum(".param .u64" in line for line in text) == 2
     assert sum(line.startswith(".visible .entry") for line in text) == 1
+
+
+@pytest.mark.parametrize("stack", STACKS)
+@pytest.mark.parametrize(("program", "items"), [(SUM, "256, 1, 1"), (DOT, "16, 16, 1")], ids=["row", "tile"])
+def test_ptx_of_groups_shares_memory_and_waits(program: str, items: str, stack: str):
+    """Operands are read past the coherent cache, the group's memory as shared memory, and the number of items is known,
+    so that their ids have a range.
+    """
+    text = list(lines_of(stack, program))
+    words = [line.split()[0] for line in text if line.startswith("\t")]
+    loads = [word for word in words if word.startswith("ld.") and not word.startswith("ld.param")]
+    assert {word.split(".")[1] for word in loads} == {"global", "shared"}
+    assert all(word.startswith("ld.global.nc") for word in loads if word.startswith("ld.global"))
+    assert {word.split(".")[1] for word in words if word.startswith("st.")} == {"global", "shared"}
+    assert sum(word.startswith(("bar.sync", "barrier.sync")) for word in words) == 2
+    assert any(line.startswith(f".reqntid {items}") for line in text)

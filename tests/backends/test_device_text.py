@@ -1,9 +1,12 @@
 """Kernels of both stacks as code of a device: needs no device. Errors of OpenCL in words, with a library that fails."""
 
 import ctypes
+import signal
 
 import pytest
 
+from ...backends.accelerator import emitters
+from ...backends.accelerator.addresses import with_chains
 from ...backends.accelerator.emitters import emitted_apart
 from ...backends.accelerator.items import forms, work_of
 from ...backends.accelerator.legal import legal
@@ -17,6 +20,7 @@ from ...backends.opencl.library import Device
 from ...backends.opencl.spirv import is_framed
 from ...backends.opencl.stream import OpenClStream
 from ...codegen.errors import CodegenError
+from ...codegen.llvm import parse
 from ...codegen.options import EmitOptions
 from ...formats.text.parser import parse_module
 from ...hlo.verify.verifier import verify
@@ -83,6 +87,49 @@ def test_what_ends_llvm_is_one_line():
     assert emitted_apart("define spir_kernel void @k() {\n  ret void\n}\n", SPIRV).startswith(MAGIC)
 
 
+def test_a_late_answer_is_no_answer_to_the_next_request(monkeypatch):
+    """The emitter is ended: what it still sends belongs to another kernel."""
+    texts = {name: f"define spir_kernel void @{name}() {{\n  ret void\n}}\n" for name in ("late", "next")}
+    emitted_apart(texts["next"], SPIRV)
+    used = emitters._idle[-1]
+    monkeypatch.setattr(emitters, "LIMIT", 0.0)
+    with pytest.raises(CodegenError, match=r"LLVM makes no code for spirv within 0 s \(use the host for this kernel\)"):
+        emitted_apart(texts["late"], SPIRV)
+    assert used not in emitters._idle and used.process.returncode == -signal.SIGKILL and used.connection.closed
+    monkeypatch.undo()
+    code = emitted_apart(texts["next"], SPIRV)
+    assert b"next" in code and b"late" not in code
+
+
+SUMMED = """define void @f(ptr addrspace(1) %p, i64 %n) {
+entry:
+  %row = shl nsw i64 %n, 10
+  br label %loop
+
+loop:                                             ; preds = %loop, %entry
+  %1 = phi i64 [ %4, %loop ], [ 0, %entry ]
+  %2 = add nsw i64 %1, %row
+  %3 = getelementptr inbounds float, ptr addrspace(1) %p, i64 %2
+  store float 1.0, ptr addrspace(1) %3, align 4
+  store i64 %2, ptr addrspace(1) %p, align 8
+  %4 = add nuw nsw i64 %1, 1
+  %5 = icmp eq i64 %4, 16
+  br i1 %5, label %end, label %loop
+
+end:                                              ; preds = %loop
+  ret void
+}
+"""
+
+
+def test_a_sum_in_an_address_is_a_chain_with_the_loops_part_at_its_end():
+    made = with_chains(SUMMED)
+    first, second = (line.strip() for line in made.splitlines() if "getelementptr" in line)
+    assert first == "%to.3.1 = getelementptr float, ptr addrspace(1) %p, i64 %row"
+    assert second == "%3 = getelementptr float, ptr addrspace(1) %to.3.1, i64 %1"
+    assert str(parse(made)) and with_chains(made) == made
+
+
 def test_extrema_keep_a_nan():
     text = (
         'define float @"f"(float %a) {\n  %b = call float @"llvm.maximum.f32"(float %a, float %a)\n  ret float %b\n}\n'
@@ -133,7 +180,7 @@ def test_a_lost_device_is_one_line():
     device = Device(1, 1, {name: answer(name, code) for name, code in names.items()})
 
     class Executor:
-        context = 1
+        context, ordinal = 1, 0
 
     Executor.device = device
     stream = OpenClStream(Executor(), 7)

@@ -8,60 +8,22 @@ import gc
 import numpy as np
 import pytest
 
-from ...backends.accelerator.targets import DeviceTarget, nvptx
+from ...backends.accelerator.targets import nvptx
 from ...backends.base import CompileOptions
 from ...backends.conformance import BackendConformance
 from ...backends.cuda.dialect import CUDA
 from ...backends.cuda.platform import target_of
-from ...backends.device import BackendError, Kernel, KernelSpec, LaunchDimensions, MemorySpace
+from ...backends.device import BackendError, LaunchDimensions, MemorySpace
 from ...backends.gpu.driver import Dialect, Driver, NoDevice, load_driver, started
-from ...backends.gpu.executor import GpuStreamExecutor, Program
-from ...backends.gpu.platform import GpuPlatform
 from ...backends.registry import platform, status
 from ...backends.rocm.dialect import HIP
 from ...backends.rocm.platform import processors
 from ...formats.text.parser import parse_module
 from ...migration.choose import emit_for
 from ...migration.flags import Flags
-from ..support.recording_driver import RecordingDriver, host_items
-
-NEGATED = """
-@testbed_item = global i64 0
-define void @negated(ptr %x, ptr %y) {
-  %i = load volatile i64, ptr @testbed_item
-  br label %next
-next:
-  %n = phi i64 [ %i, %0 ], [ %m, %next ]
-  %a = getelementptr float, ptr %x, i64 %n
-  %v = load float, ptr %a, align 4
-  %w = fneg float %v
-  %b = getelementptr float, ptr %y, i64 %n
-  store float %w, ptr %b, align 4
-  %m = add i64 %n, 1
-  %more = icmp ult i64 %m, 8
-  br i1 %more, label %next, label %end
-end:
-  ret void
-}
-"""
-
-
-class RecordedExecutor(GpuStreamExecutor):
-    """Tells the recording driver how many arguments kernels of object files take."""
-
-    def kernel(self, program: Program, name: str, arguments: int) -> Kernel:
-        self.platform.library.arguments[name] = arguments
-        return super().kernel(program, name, arguments)
-
-
-class Recorded(GpuPlatform):
-    """A platform on a recording driver; its devices run code for the host, or keep PTX."""
-
-    executor_type = RecordedExecutor
-
-    def __init__(self, dialect: Dialect, target: DeviceTarget, **about):
-        self.library = RecordingDriver(dialect, **about)
-        super().__init__(dialect.name.lower(), lambda: started(dialect, self.library), lambda *_: target)
+from ..support.host_items import host_items
+from ..support.recorded import Recorded, negated
+from ..support.recording_driver import RecordingDriver
 
 
 @functools.cache
@@ -69,23 +31,16 @@ def recorded(name: str) -> Recorded:
     return Recorded({"cuda": CUDA, "hip": HIP}[name], host_items())
 
 
-@functools.cache
-def _negated() -> KernelSpec:
-    from ...backends.accelerator.build import build_device_code
-
-    return KernelSpec("negated", build_device_code(NEGATED, host_items(), None), 2)
-
-
 class TestCuda(BackendConformance):
     platform = property(lambda self: recorded("cuda"))
     emit_for = staticmethod(emit_for(Flags.parse("legacy")))
-    kernel = property(lambda self: _negated())
+    kernel = property(lambda self: negated())
 
 
 class TestRocm(BackendConformance):
     platform = property(lambda self: recorded("hip"))
     emit_for = staticmethod(emit_for(Flags.parse("mlir")))
-    kernel = property(lambda self: _negated())
+    kernel = property(lambda self: negated())
 
 
 @pytest.mark.parametrize("name, library", [("cuda", "libcuda.so.1"), ("rocm", "libamdhip64.so")])
@@ -156,7 +111,7 @@ def test_each_failure_of_the_driver_is_one_line_with_a_remedy(function, code, wh
         memory = executor.allocate(64)
         executor.create_stream()
         stream.memset(memory, 1)
-        kernel = executor.load_kernel(_negated())
+        kernel = executor.load_kernel(negated())
         stream.launch(kernel, LaunchDimensions(), [memory, memory])
         stream.record(executor.create_event())
         stream.synchronize()
@@ -201,6 +156,65 @@ def test_nothing_is_left_when_an_executor_is_forgotten():
     del executable, compiler
     gc.collect()
     assert (library.blocks, library.of("Module")) == ({}, 0) and library.of("Event") <= events
+
+
+CONSTANTS = """HloModule m
+ENTRY e {
+  x = s32[3] parameter(0)
+  a = s32[5] constant({3, 1, 4, 1, 5})
+  b = s32[5] constant({9, 2, 6, 5, 3})
+  p = s32[5,3] broadcast(x), dimensions={1}
+  q = s32[5,3] broadcast(a), dimensions={0}
+  r = s32[5,3] add(p, q)
+  ROOT t = (s32[5,3], s32[5], s32[5]) tuple(r, a, b)
+}
+"""
+
+
+def compiled(made, text):
+    compiler, options = made.compiler(), CompileOptions(cache=None)
+    plan = compiler.run_hlo_passes(parse_module(text), options)
+    return compiler.compile(plan, emit_for(Flags.parse("legacy")), options)
+
+
+def test_an_error_of_a_run_is_not_hidden_by_the_next_one_and_leaks_nothing():
+    made = Recorded(CUDA, host_items())
+    executor, executable = made.executor(0), compiled(made, CONSTANTS)
+    gc.collect()
+    before, x = executor.statistics().bytes_in_use, np.arange(3, dtype=np.int32)
+    made.library.fail |= {"launch": 701, "stream_synchronize": 719}
+    with pytest.raises(BackendError, match=r"CUDA cannot run .*: LAUNCH_OUT_OF_RESOURCES \(701\)"):
+        executable.execute([x])
+    assert made.library.fail == {} and executor.statistics().bytes_in_use == before
+    assert executable.execute([x])[1].tolist() == [3, 1, 4, 1, 5]
+
+
+def test_a_failed_run_in_a_stream_keeps_no_context():
+    made = Recorded(CUDA, host_items())
+    executor, executable = made.executor(0), compiled(made, CONSTANTS)
+    stream, block = executor.create_stream(), executor.allocate(12)
+    gc.collect()
+    before = executor.statistics().bytes_in_use
+    made.library.fail["launch"] = 701
+    executable.execute_async_on_stream(stream, [block])
+    with pytest.raises(BackendError, match="LAUNCH_OUT_OF_RESOURCES"):
+        stream.synchronize()
+    gc.collect()
+    assert executor.statistics().bytes_in_use == before and not executable._idle
+
+
+def test_constants_are_copied_in_one_stream_and_leak_nothing():
+    made = Recorded(CUDA, host_items())
+    executor, library = made.executor(0), made.library
+    before = executor.statistics().bytes_in_use
+    library.fail["cuMemcpyAsync"] = 1
+    with pytest.raises(BackendError, match="CUDA cannot copy"):
+        compiled(made, CONSTANTS)
+    assert executor.statistics().bytes_in_use == before
+    library.calls.clear()
+    executable = compiled(made, CONSTANTS)
+    assert len(executable.image.constants) >= 2
+    assert [name for name, _ in library.calls].count("stream_create") == 1
 
 
 def test_ptx_is_loaded_and_its_launches_are_recorded():

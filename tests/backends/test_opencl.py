@@ -87,9 +87,10 @@ def _compiled(stack="legacy", cache=None):
 
 
 @pytest.mark.parametrize("stack", ["legacy", "mlir"])
-def test_a_row_kernel_has_an_item_for_each_row(stack):
+def test_a_row_kernel_has_a_group_for_each_row(stack):
     executable, x = _compiled(stack), np.random.default_rng(0).normal(size=(64, 33)).astype(np.float32)
-    assert [(e.work.extent, e.work.each, e.work.walks) for e in executable.entries.values()] == [(64, 1, True)]
+    (group,) = [e.work.group for e in executable.entries.values()]
+    assert (group.steps, group.across, group.down) == (64, 32, 1)
     y = np.exp(x)
     np.testing.assert_allclose(executable.execute([x])[0], y / y.sum(1, keepdims=True), rtol=1e-6)
 

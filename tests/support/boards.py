@@ -31,7 +31,7 @@ EVIL = "</pre><script>alert(2)</script>\x07 ]]> &amp; <!-- "
 
 
 def ledger(folder: Path) -> Path:
-    made = judge(new_ledger(2), "reduce.float", GOOD)
+    made = judge(new_ledger(2), "reduce.float", replace(GOOD, every_input=7, pairs=9))
     made = judge(made, "dot.half", replace(BAD, refused="1.2 < 3 & more"))
     made = move(made, "sort.float", "shadow", DAY, "tried")
     made = judge(made, "sort.half", replace(GOOD, ratio=3.5, low=3.4, high=3.6, compile_ratio=0.3))

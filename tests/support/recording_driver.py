@@ -2,12 +2,13 @@
 
 Its functions are C functions with the types of backends/gpu/driver.py, so that calls go through ctypes as real ones do.
 The device's memory is the host's, a stream is a thread, and a module is an object file for the host: its kernels read
-the number of their work item from a variable (`host_items`). PTX is loaded, too, and its launches are recorded.
+the number of their work item from a variable (host_items.py). PTX is loaded, too, and its launches are recorded.
 """
 
 from __future__ import annotations
 
 import ctypes
+import math
 import re
 import threading
 import time
@@ -15,31 +16,12 @@ from collections.abc import Callable
 from concurrent.futures import Future, ThreadPoolExecutor
 from typing import Any
 
-from ...backends.accelerator.targets import DeviceTarget
 from ...backends.gpu.driver import FUNCTIONS, NOT_READY, Dialect
 from ...codegen.load import LoadedCode, load
-from ...codegen.options import EmitOptions
+from .host_items import ITEM, PLACE, run_groups
 
 INVALID_VALUE, OUT_OF_MEMORY, NO_DEVICE, INVALID_DEVICE, INVALID_IMAGE = 1, 2, 100, 101, 200
 INVALID_CONTEXT, INVALID_HANDLE, NOT_FOUND, LAUNCH_FAILED = 201, 400, 500, 719
-
-ITEM = "testbed_item"
-
-
-def host_items() -> DeviceTarget:
-    """Code for this machine whose kernels read the number of their item from a variable of their module."""
-    return DeviceTarget(
-        name="recorded",
-        target=EmitOptions.host().target,
-        generic=0,
-        memory=0,
-        constants=0,
-        stack=0,
-        kernel="",
-        function="",
-        item=f"  %item = load volatile i64, ptr @{ITEM}\n",
-        declarations=f"@{ITEM} = global i64 0\n",
-    )
 
 
 class _Stream:
@@ -62,8 +44,8 @@ class _Event:
 
 
 class _Module:
-    def __init__(self, code: LoadedCode | None, text: str):
-        self.code, self.text, self.lock = code, text, threading.Lock()
+    def __init__(self, code: LoadedCode | None, text: str, grouped: bool = False):
+        self.code, self.text, self.lock, self.grouped = code, text, threading.Lock(), grouped
 
 
 class _Function:
@@ -347,7 +329,8 @@ class RecordingDriver:
         table = ctypes.c_uint64.from_address(image + 40).value  # an object file ends with its table of sections
         each, number = (ctypes.c_uint16.from_address(image + at).value for at in (58, 60))
         try:
-            return self._new(place, _Module(load([ctypes.string_at(image, table + each * number)]), ""))
+            data = ctypes.string_at(image, table + each * number)
+            return self._new(place, _Module(load([data]), "", PLACE.encode() in data))
         except Exception:
             return INVALID_IMAGE
 
@@ -378,18 +361,21 @@ class RecordingDriver:
             if not self._inside(address, 0):
                 return INVALID_VALUE
             values.append(address)
-        queue.submit(lambda: self._run(found, bx * by * bz * tx * ty * tz, values))
+        queue.submit(lambda: self._run(found, (bx * by * bz, tx, ty * tz), values))
         return 0
 
-    def _run(self, function: _Function, items: int, values: list[int]) -> int:
+    def _run(self, function: _Function, sizes: tuple[int, int, int], values: list[int]) -> int:
         code = function.module.code
         if code is None:
             return 0
         try:
-            item = ctypes.c_int64.from_address(code.address(ITEM))
             body = ctypes.CFUNCTYPE(None, *[ctypes.c_void_p] * len(values))(code.address(function.name))
             with function.module.lock:
-                for number in range(items):
+                if function.module.grouped:
+                    run_groups(code, lambda: body(*values), *sizes)
+                    return 0
+                item = ctypes.c_int64.from_address(code.address(ITEM))
+                for number in range(math.prod(sizes)):
                     item.value = number
                     body(*values)
             return 0

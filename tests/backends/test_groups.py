@@ -1,0 +1,228 @@
+"""Kernels that groups of work items compute: rows and tiles of both stacks, on threads of the recording driver."""
+
+from __future__ import annotations
+
+import functools
+import math
+
+import ml_dtypes
+import numpy as np
+import pytest
+
+from ...backends.accelerator.compiler import DeviceCompiler
+from ...backends.accelerator.targets import SPIRV
+from ...backends.base import CompileOptions
+from ...backends.conformance import BackendConformance
+from ...backends.cuda.dialect import CUDA
+from ...codegen.options import GroupShape
+from ...evaluator.evaluator import evaluate
+from ...formats.text.parser import parse_module
+from ...hlo.verify.verifier import verify
+from ...migration.choose import emit_for
+from ...migration.flags import Flags
+from ..support.host_items import host_items
+from ..support.recorded import Recorded, negated
+
+SHAPE = GroupShape(lanes=4, across=2, down=2, columns=2, rows=2, depth=4, memory=1 << 14)
+STACKS = ("legacy", "mlir")
+
+
+@functools.cache
+def threads() -> Recorded:
+    """A platform whose groups are threads."""
+    return Recorded(CUDA, host_items(SHAPE))
+
+
+class TestGroups(BackendConformance):
+    platform = property(lambda self: threads())
+    emit_for = staticmethod(emit_for(Flags.parse("mlir")))
+    kernel = property(lambda self: negated())
+
+
+ADD = "add { a = {t}[] parameter(0)\n b = {t}[] parameter(1)\n ROOT c = {t}[] {op}(a, b) }\n"
+
+
+def reduction(dtype: str, op: str, dims: str, dimensions: str, init: str, result: str) -> str:
+    region = ADD.replace("{t}", dtype).replace("{op}", op)
+    return (
+        f"HloModule m\n{region}ENTRY e {{ p = {dtype}[{dims}] parameter(0)\n z = {dtype}[] constant({init})\n"
+        f" ROOT r = {dtype}[{result}] reduce(p, z), dimensions={{{dimensions}}}, to_apply=add }}"
+    )
+
+
+def product(a: str, b: str, result: str, numbers: str, dtype: str = "f32") -> str:
+    return (
+        f"HloModule m\nENTRY e {{ p = {dtype}[{a}] parameter(0)\n q = {dtype}[{b}] parameter(1)\n"
+        f" ROOT r = {dtype}[{result}] dot(p, q), {numbers} }}"
+    )
+
+
+PLAIN = "lhs_contracting_dims={1}, rhs_contracting_dims={0}"
+SOFTMAX = """HloModule m
+max { a = f32[] parameter(0)
+ b = f32[] parameter(1)
+ ROOT c = f32[] maximum(a, b) }
+add { d = f32[] parameter(0)
+ e = f32[] parameter(1)
+ ROOT f = f32[] add(d, e) }
+ENTRY e {
+ p = f32[3,5,37] parameter(0)
+ low = f32[] constant(-inf)
+ m = f32[3,5] reduce(p, low), dimensions={2}, to_apply=max
+ mb = f32[3,5,37] broadcast(m), dimensions={0,1}
+ s = f32[3,5,37] subtract(p, mb)
+ x = f32[3,5,37] exponential(s)
+ zero = f32[] constant(0)
+ t = f32[3,5] reduce(x, zero), dimensions={2}, to_apply=add
+ tb = f32[3,5,37] broadcast(t), dimensions={0,1}
+ y = f32[3,5,37] divide(x, tb)
+ ROOT r = (f32[3,5,37], f32[3,5]) tuple(y, t)
+}
+"""
+EPILOGUE = """HloModule m
+ENTRY e {
+ p = f32[13,9] parameter(0)
+ q = f32[9,11] parameter(1)
+ bias = f32[11] parameter(2)
+ d = f32[13,11] dot(p, q), lhs_contracting_dims={1}, rhs_contracting_dims={0}
+ bb = f32[13,11] broadcast(bias), dimensions={1}
+ s = f32[13,11] add(d, bb)
+ z = f32[] constant(0)
+ zb = f32[13,11] broadcast(z), dimensions={}
+ ROOT r = f32[13,11] maximum(s, zb)
+}
+"""
+
+PROGRAMS = {
+    "sum with a beginning": reduction("f32", "add", "7,64", "1", "2.5", "7"),
+    "sum of all": reduction("f32", "add", "6,43", "0,1", "0", ""),
+    "maximum of odd rows": reduction("f32", "maximum", "3,37", "1", "-inf", "3"),
+    "minimum of integers": reduction("s32", "minimum", "4,40", "1", "2147483647", "4"),
+    "product of bytes": reduction("u8", "multiply", "2,33", "1", "1", "2"),
+    "and of truth values": reduction("pred", "and", "5,36", "1", "true", "5"),
+    "or of truth values": reduction("pred", "or", "5,36", "1", "false", "5"),
+    "sum of complex numbers": reduction("c64", "add", "3,40", "1", "(1,2)", "3"),
+    "sum of bf16": reduction("bf16", "add", "3,48", "1", "0", "3"),
+    "sum of f64": reduction("f64", "add", "3,48", "1", "0", "3"),
+    "softmax": SOFTMAX,
+    "product": product("12,8", "8,16", "12,16", PLAIN),
+    "cut tiles": product("9,10", "10,11", "9,11", PLAIN),
+    "transposed": product("8,9", "11,8", "9,11", "lhs_contracting_dims={0}, rhs_contracting_dims={1}"),
+    "columns first": product("9,8", "8,12", "9,12", PLAIN).replace("[9,12] dot", "[9,12]{0,1} dot"),
+    "batches": product(
+        "3,9,8",
+        "3,8,12",
+        "3,9,12",
+        "lhs_batch_dims={0}, rhs_batch_dims={0}, lhs_contracting_dims={2}, rhs_contracting_dims={1}",
+    ),
+    "two sums": product("9,4,5", "4,5,12", "9,12", "lhs_contracting_dims={1,2}, rhs_contracting_dims={0,1}"),
+    "integers": product("9,8", "8,12", "9,12", PLAIN, "s32"),
+    "truth values": product("9,8", "8,12", "9,12", PLAIN, "pred"),
+    "bf16": product("9,8", "8,12", "9,12", PLAIN, "bf16"),
+    "f64": product("9,8", "8,12", "9,12", PLAIN, "f64"),
+    "epilogue": EPILOGUE,
+}
+"""Name → a program whose kernel a group computes."""
+
+TOLERANCE = {"f": 2e-6, "c": 2e-6, "d": 1e-13}
+
+
+def _inputs(module) -> list[np.ndarray]:
+    rng, made = np.random.default_rng(3), []
+    for shape in module.parameter_shapes:
+        dtype = np.dtype(shape.dtype.numpy)
+        if dtype.kind in "biu":
+            made.append(rng.integers(0 if dtype.kind != "i" else -4, 2 if dtype.kind == "b" else 5, shape.dims))
+        elif dtype.kind == "c":
+            made.append(rng.normal(size=shape.dims) + 1j * rng.normal(size=shape.dims))
+        else:
+            made.append(rng.normal(size=shape.dims))
+        made[-1] = made[-1].astype(dtype)
+    return made
+
+
+def _compiled(text: str, stack: str):
+    module = parse_module(text)
+    verify(module)
+    compiler, options = threads().compiler(), CompileOptions(cache=None)
+    made = compiler.compile(compiler.run_hlo_passes(module, options), emit_for(Flags.parse(stack)), options)
+    return module, made
+
+
+@pytest.mark.parametrize("stack", STACKS)
+@pytest.mark.parametrize("name", PROGRAMS)
+def test_groups_compute_what_the_evaluator_does(name: str, stack: str):
+    module, executable = _compiled(PROGRAMS[name], stack)
+    assert any(entry.work.group is not None for entry in executable.entries.values()), "a kernel for groups"
+    inputs = _inputs(module)
+    for found, wanted in zip(executable.execute(inputs), evaluate(module, inputs), strict=True):
+        assert found.dtype == wanted.dtype and found.shape == wanted.shape
+        if found.dtype == ml_dtypes.bfloat16:
+            np.testing.assert_allclose(found.astype(np.float32), wanted.astype(np.float32), rtol=2**-7)
+        elif found.dtype.kind in "fc":
+            rtol = TOLERANCE["d" if found.dtype == np.float64 else "f"]
+            np.testing.assert_allclose(found, wanted, rtol=rtol, atol=rtol * 10)
+        else:
+            np.testing.assert_array_equal(found, wanted)
+
+
+@pytest.mark.parametrize("stack", STACKS)
+def test_a_nan_is_the_maximum_of_its_row(stack: str):
+    _, executable = _compiled(PROGRAMS["maximum of odd rows"], stack)
+    x = np.linspace(-1, 1, 3 * 37, dtype=np.float32).reshape(3, 37)
+    x[1, 36] = math.nan
+    (found,) = executable.execute([x])
+    assert found[[0, 2]].tolist() == x[[0, 2]].max(1).tolist() and math.isnan(found[1])
+
+
+OTHERS = {
+    "a short row": reduction("f32", "add", "9,31", "1", "0", "9"),
+    "columns": reduction("f32", "add", "40,9", "0", "0", "9"),
+    "a difference": reduction("f32", "subtract", "4,40", "1", "0", "4"),
+    "sums of narrow integers": reduction("s4", "add", "4,40", "1", "0", "4"),
+    "few rows": product("7,8", "8,12", "7,12", PLAIN),
+    "few columns": product("9,8", "8,1", "9,1", PLAIN),
+    "complex numbers": product("9,8", "8,12", "9,12", PLAIN, "c64"),
+}
+"""Name → a program that has another form: its sum has an order, or groups would have little work."""
+
+
+@pytest.mark.parametrize("stack", STACKS)
+@pytest.mark.parametrize("name", OTHERS)
+def test_other_kernels_are_computed_by_items_alone(name: str, stack: str):
+    module, executable = _compiled(OTHERS[name], stack)
+    assert all(entry.work.group is None for entry in executable.entries.values())
+    inputs = _inputs(module)
+    (found,), (wanted,) = executable.execute(inputs), evaluate(module, inputs)
+    np.testing.assert_allclose(found.astype(np.complex128), wanted.astype(np.complex128), rtol=1e-5, atol=1e-5)
+
+
+IN_PLACE = SOFTMAX.replace("ENTRY e {", "ENTRY e {").replace(
+    " ROOT r = (f32[3,5,37], f32[3,5]) tuple(y, t)", " ROOT r = f32[3,5,37] add(y, p)"
+)
+
+
+@pytest.mark.parametrize("stack", STACKS)
+def test_a_result_may_lie_on_the_operand_of_its_row(stack: str):
+    """The plan puts the inner result on a temporary of the same size; no item reads what another has written."""
+    text = IN_PLACE.replace(
+        "p = f32[3,5,37] parameter(0)",
+        "given = f32[3,5,37] parameter(0)\n p = f32[3,5,37] sort(given), dimensions={2}, to_apply=less",
+    )
+    text = text.replace(
+        "ENTRY",
+        "less { g = f32[] parameter(0)\n h = f32[] parameter(1)\n ROOT i = pred[] compare(g, h), direction=LT }\nENTRY",
+    )
+    module, executable = _compiled(text, stack)
+    plan = executable.plan
+    shared = [r for r in plan.emitted if {*r.operands} & {*r.results}]
+    assert any(executable.entries[r.name].work.group is not None for r in shared), "a group's result on its operand"
+    inputs = _inputs(module)
+    (found,), (wanted,) = executable.execute(inputs), evaluate(module, inputs)
+    np.testing.assert_allclose(found, wanted, rtol=2e-6)
+
+
+def test_devices_have_groups_where_items_can_wait():
+    assert SPIRV.groups is not None and "barrier" in SPIRV.barrier
+    assert host_items().groups is None
+    assert isinstance(threads().compiler(), DeviceCompiler)
