@@ -105,6 +105,19 @@ def set_state(file: Path, name: str, state: str, reason: str, until: datetime.da
 
 
 @command.command()
+@click.option("--old", required=True, metavar="STACK", help="The stack that is left.")
+@click.option("--new", required=True, metavar="STACK", help="The stack that takes its place.")
+@click.option("--option", type=click.IntRange(1, 4), default=1, help="The plan's option that all rows have.")
+@click.pass_obj
+def begin(file: Path, old: str, new: str, option: int) -> int:
+    """Write a new ledger, the FILE of --ledger, for the migration from one stack to another. All rows are off."""
+    from ..migration.ledger_file import begin_ledger
+
+    begin_ledger(file, old, new, option)
+    return 0
+
+
+@command.command()
 @click.argument("name", metavar="ROW", type=ROW)
 @reason_option
 @until_option

@@ -25,11 +25,16 @@ from ..formats.text.parser import parse_module
 from ..hlo.errors import UnsupportedError
 from ..hlo.remedies import TESTS
 from ..migration.ledger import USUAL, Evidence
+from ..migration.ledger_file import FILE, RECORDS
+from ..migration.names import XLA_STACKS
 from ..migration.parity import PARITY, Parity, Speed, shortfalls
 
 if TYPE_CHECKING:
     from ..benchmarks.rounds import Block, Settings
     from ..migration.ledger import Row
+
+
+UNCOMMITTED, UNKNOWN = "uncommitted", "unknown"
 
 
 def suites() -> list[Path]:
@@ -70,7 +75,7 @@ def run_gate(
         compile_ratio=round(compiling, 2),
         memory_ratio=round(max((s.memory_ratio for s in speeds), default=math.inf), 2),
         date=datetime.date.today(),
-        versions=versions(),
+        versions=versions(stacks),
         commit=commit(),
         refused=refused,
     )
@@ -99,12 +104,13 @@ def _mean(values: Sequence[float]) -> float:
     return statistics.geometric_mean(values) if values else math.inf
 
 
-def versions() -> str:
+def versions(stacks: tuple[str, str] = USUAL) -> str:
     """The versions that decide what code is made."""
-    return f"testbed {__version__}, llvmlite {version('llvmlite')}, MLIR {version('xtc-mlir-python-bindings')}"
+    ours = f"testbed {__version__}, llvmlite {version('llvmlite')}, MLIR {version('xtc-mlir-python-bindings')}"
+    return f"{ours}, jaxlib {version('jaxlib')}" if set(stacks) & set(XLA_STACKS) else ours
 
 
 def commit() -> str:
-    """The commit whose files the checkout has, but for ledgers; uncommitted if it is none, unknown without git."""
-    found = machine.commit("--", ".", ":!migration/ledger.toml", ":!migration/structured.toml")
-    return "uncommitted" if found.endswith("+") else found or "unknown"
+    """The commit whose files the checkout has, but for ledgers; UNCOMMITTED if it is none, UNKNOWN without git."""
+    found = machine.commit("--", ".", *(f":!migration/{name}" for name in (FILE.name, *RECORDS)))
+    return UNCOMMITTED if found.endswith("+") else found or UNKNOWN

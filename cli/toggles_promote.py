@@ -25,6 +25,8 @@ def promote_rows(
     from ..migration.units import row_names
 
     refuse_record(read_ledger(file))
+    if not dry_run:
+        _refuse_changed_files()
     results = _results(exhaustive, read_ledger(file).stacks) if exhaustive is not None else None
     wanted = [read_ledger(file).row(name).name for name in names] if names else _left(file, row_names())
     if not names:
@@ -35,13 +37,27 @@ def promote_rows(
     return 1 if refused else 0
 
 
+def _refuse_changed_files() -> None:
+    """Raise InputError where the checkout has changes that are in no commit, so that evidence could not name what was
+    measured.
+    """
+    from ..hlo.errors import InputError
+    from .toggles_gate import UNCOMMITTED, commit
+
+    if commit() == UNCOMMITTED:
+        raise InputError(
+            "the checkout has changes that are in no commit, so evidence could not say what was measured",
+            remedy="commit them first (git status lists them), or give --dry-run",
+        )
+
+
 def _left(file: Path, names: Sequence[str]) -> list[str]:
     """The rows without evidence of the commit and the versions of now."""
     from ..migration.ledger_file import read_ledger
-    from .toggles_gate import commit, versions
+    from .toggles_gate import UNCOMMITTED, UNKNOWN, commit, versions
 
     ledger, now = read_ledger(file), (commit(), versions())
-    if now[0] in ("uncommitted", "unknown"):
+    if now[0] in (UNCOMMITTED, UNKNOWN):
         return list(names)
     return [n for n in names if (e := ledger.row(n).evidence) is None or (e.commit, e.versions) != now]
 

@@ -14,8 +14,9 @@ from ..hlo.ir import Instruction
 from ..hlo.library.calls import LIBRARY, is_foreign, is_sealed
 from ..hlo.opcodes import Op
 from ..planning.plan import KernelRequest
-from .flags import DEFAULT, HOST, SHADOW, STACK_NAMES, XLA_SHADOWS, XLA_STACKS, FlagError, Flags
-from .units import BACK_ENDS, pairs_of
+from .flags import DEFAULT, SHADOW, STACK_NAMES, XLA_SHADOWS, XLA_STACKS, FlagError, Flags
+from .names import HOST
+from .units import pairs_of
 
 ROOMS: dict[str, str] = {
     "legacy": "..legacy",
@@ -73,7 +74,7 @@ def needs(request: KernelRequest) -> tuple[str, ...]:
     if request.instruction.opcode in LIBRARY:
         return ()
     pairs = {pair for i in _members(request.instruction) for pair in pairs_of(i.opcode, dtypes_of(i))}
-    return tuple(sorted(f"{unit}.{name}.{BACK_ENDS[0]}" for unit, name in pairs))
+    return tuple(sorted(f"{unit}.{name}.{HOST}" for unit, name in pairs))
 
 
 def dtypes_of(instruction: Instruction) -> frozenset[DType]:

@@ -21,15 +21,12 @@ from ..hlo.opcodes import BY_NAME as OPCODES
 from ..hlo.opcodes import Op
 from ..hlo.opset import opcodes
 from ..hlo.opset_rows import Family
-from .names import OTHERS, SHADOW, STACK_NAMES, XLA_STACKS
+from .names import BACK_ENDS, HOST, OTHERS, SHADOW, STACK_NAMES, XLA_STACKS
 from .units import CLASSES, ELEMENTAL, UNITS
 
 DEFAULT = "legacy"
-HOST = "host"
 ANY = "any"
 """Every op, in a key of one platform."""
-BACK_ENDS = (HOST, "opencl")
-"""Platforms whose kernels the stacks emit, and that keys may name. The ledger has rows for the first."""
 LEDGER = "ledger"
 
 XLA_SHADOWS = {f"{ours}+{xla}": (ours, xla) for ours in STACK_NAMES for xla in XLA_STACKS}

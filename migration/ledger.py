@@ -12,8 +12,8 @@ from dataclasses import dataclass, fields, replace
 from itertools import groupby
 
 from ..hlo.errors import Location, TestbedError
-from .names import RETIRED, SHADOW
-from .units import BACK_ENDS, CLASSES, UNITS, row_names
+from .names import HOST, RETIRED, SHADOW
+from .units import CLASSES, UNITS, row_names
 
 Date = datetime.date
 
@@ -147,7 +147,7 @@ class Ledger:
 
     def row(self, name: str) -> Row:
         """A row by its name; `.host` may be left out. Raises LedgerError with the nearest name."""
-        for full in (name, f"{name}.{BACK_ENDS[0]}"):
+        for full in (name, f"{name}.{HOST}"):
             if full in self.rows:
                 return self.rows[full]
         near = difflib.get_close_matches(name, [*self.rows, *(n.rpartition(".")[0] for n in self.rows)], 1)
@@ -158,9 +158,9 @@ class Ledger:
         return replace(self, rows={**self.rows, row.name: row})
 
 
-def new_ledger(option: int = 1) -> Ledger:
-    """A ledger in which every row is off."""
-    return Ledger({name: Row(name, option) for name in row_names()})
+def new_ledger(option: int = 1, stacks: tuple[str, str] = USUAL) -> Ledger:
+    """A ledger in which every row is off. stacks: the old one and the new one."""
+    return Ledger({name: Row(name, option) for name in row_names()}, stacks=stacks)
 
 
 def refuse_record(ledger: Ledger) -> None:

@@ -21,12 +21,18 @@ from typing import Any
 from ..formats.program import read_text
 from ..formats.whole_files import write_text
 from ..hlo.errors import InputError, Location
-from .ledger import KINDS, OPTIONS, STATES, USUAL, Evidence, Hold, Ledger, LedgerError, Move, Row, check_row
-from .names import RETIRED, STACK_NAMES
+from .ledger import KINDS, OPTIONS, STATES, USUAL, Evidence, Hold, Ledger, LedgerError, Move, Row, check_row, new_ledger
+from .names import RETIRED, STACK_NAMES, XLA_STACKS
 from .units import row_names
 
 FILE = Path(__file__).with_name("ledger.toml")
 """The ledger of the package."""
+
+RECORDS = ("structured.toml",)
+"""Ledgers of other migrations, beside it."""
+
+_WITH_LEDGER = (*STACK_NAMES, *XLA_STACKS)
+"""Stacks that a migration may leave, or go to."""
 
 HEAD = (
     "# How far each unit has moved from the old emitters to the new: docs/migrating.md. `testbed toggles` writes it.\n"
@@ -104,8 +110,8 @@ class _Reader:
         """The old and the new stack, taken out of the tables."""
         found = [tables.pop(key, usual) for key, usual in zip(("old", "new"), USUAL, strict=True)]
         for key, name in zip(("old", "new"), found, strict=True):
-            if name not in (*STACK_NAMES, *RETIRED):
-                raise self.fail(f"no stack {name!r}", "", key, f"one of {', '.join((*STACK_NAMES, *RETIRED))}")
+            if name not in (*_WITH_LEDGER, *RETIRED):
+                raise self.fail(f"no stack {name!r}", "", key, f"one of {', '.join((*_WITH_LEDGER, *RETIRED))}")
         return found[0], found[1]
 
     def tables(self, table: dict[str, Any], section: str) -> Iterator[tuple[str, dict[str, Any]]]:
@@ -220,6 +226,20 @@ def change_ledger(path: Path, change: Callable[[Ledger], Ledger]) -> Ledger:
         ledger = change(read_ledger(path))
         write_text(path, ledger_text(ledger))
     return ledger
+
+
+def begin_ledger(path: Path, old: str, new: str, option: int) -> None:
+    """Write the ledger of a migration between two stacks, all rows off. Raises LedgerError for stacks that have none,
+    InputError if there is a file.
+    """
+    stacks = (old, new)
+    if set(stacks) - set(_WITH_LEDGER) or old == new:
+        what = f"no migration from {old} to {new}"
+        raise LedgerError(what, remedy=f"give two of {', '.join(_WITH_LEDGER)}")
+    with _alone(path.parent):
+        if path.exists():
+            raise InputError(f"{path} exists", remedy="give a new file")
+        write_text(path, ledger_text(new_ledger(option, stacks)))
 
 
 @contextmanager

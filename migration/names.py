@@ -1,4 +1,8 @@
-"""The names of stacks, as flags and the ledger write them."""
+"""The names of stacks and of back ends, as flags and the ledger write them."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
 
 STACK_NAMES = ("legacy", "mlir")
 SHADOW = "shadow"
@@ -14,3 +18,27 @@ its LLVM IR by our LLVM. What has no kernel of XLA's runs on the default stack.
 
 RETIRED = ("mlir-structured",)
 """Names that only the ledger of a finished migration has: mlir-structured is mlir now, in place of pointers."""
+
+HOST = "host"
+
+
+@dataclass(frozen=True, slots=True)
+class BackEnd:
+    """A platform whose kernels the stacks emit. has_rows: the ledger has a row of it for each unit and class of types.
+    is_device: `legacy@NAME` is a stack of `diff` and `conform`; the host's stacks have no such suffix.
+    """
+
+    has_rows: bool = False
+    is_device: bool = True
+
+
+BACK_ENDS: dict[str, BackEnd] = {
+    HOST: BackEnd(has_rows=True, is_device=False),
+    "opencl": BackEnd(),
+    "cuda": BackEnd(),
+    "rocm": BackEnd(),
+}
+"""Each may stand behind the @ of a flag, as in `reduce@opencl=mlir`."""
+
+WITH_ROWS = tuple(name for name, end in BACK_ENDS.items() if end.has_rows)
+DEVICES = tuple(name for name, end in BACK_ENDS.items() if end.is_device)

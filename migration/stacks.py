@@ -14,6 +14,7 @@ from ..evaluator.evaluator import evaluate
 from ..formats.program import Program
 from ..hlo.errors import InputError
 from .flags import OTHERS, STACK_NAMES, XLA_STACKS
+from .names import DEVICES
 from .prepared import Prepared as Prepared
 
 Prepare = Callable[[Program, str | None, bool, str], Prepared]
@@ -79,9 +80,6 @@ def _prepare_on(stack: str, name: str) -> Prepare:
 
     return prepare
 
-
-DEVICES = ("opencl",)
-"""Platforms of devices. A stack on one is named as in `legacy@opencl`."""
 
 TIMED_RUNS, SHORT = 5, 0.1
 """A run that takes less than SHORT seconds is timed TIMED_RUNS times."""

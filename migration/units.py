@@ -11,6 +11,7 @@ from collections.abc import Iterable
 from ..hlo.dtypes import COMPLEX, FLOAT8, INTEGER, DType
 from ..hlo.opclasses import ELEMENTWISE
 from ..hlo.opcodes import Op
+from .names import WITH_ROWS
 
 ELEMENTAL = "elemental"
 
@@ -56,15 +57,13 @@ CLASSES: dict[str, frozenset[DType]] = {
 }
 """Class → its element types."""
 
-BACK_ENDS = ("host",)
-
 UNIT_OF: dict[Op, str] = {op: unit for unit, ops in UNITS.items() for op in ops}
 CLASS_OF: dict[DType, str] = {dtype: name for name, dtypes in CLASSES.items() for dtype in dtypes}
 
 
 def row_names() -> list[str]:
     """Names of all rows, such as reduce.float.host, sorted."""
-    return sorted(f"{unit}.{name}.{end}" for unit in UNITS for name in CLASSES for end in BACK_ENDS)
+    return sorted(f"{unit}.{name}.{end}" for unit in UNITS for name in CLASSES for end in WITH_ROWS)
 
 
 def pairs_of(op: Op, dtypes: Iterable[DType]) -> set[tuple[str, str]]:

@@ -44,7 +44,7 @@ MOST_DUMPS = 128
 
 NEW = frozenset({"loop_fusion", "tiled_emitter", "concatenate_fusion", "cpu_scatter_fusion", "dynamic_update_slice"})
 OLD = frozenset({"ir_emitter2", "elemental", "computation"})
-"""Emitters by which a dump shows its generation; both have that of dots."""
+"""Emitters by which a dump shows its generation; both have that of dots, and that of a dynamic-update-slice alone."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -60,7 +60,9 @@ class XlaProgram:
     @cached_property
     def generation(self) -> str:
         """The generation of its emitters, 'old' or 'new'; '' if it does not show."""
-        emitters = {kernel.emitter for kernel in self.kernels.kernels.values()}
+        matches, kernels = self.matches.by_symbol, self.kernels.kernels
+        both = {s for s, match in matches.items() if match.instruction.opcode is Op.DYNAMIC_UPDATE_SLICE}
+        emitters = {kernel.emitter for symbol, kernel in kernels.items() if symbol not in both}
         return "new" if emitters & NEW else "old" if emitters & OLD else ""
 
     @property
@@ -118,7 +120,7 @@ class XlaProgram:
         verify(sealed)
         passes = PipelineOptions(devices=options.devices)
         reuse = reuse and not flags.has_xla_shadows
-        return plan(sealed, PlanOptions(passes, alignment=POOL_ALIGNMENT, reuse=reuse))
+        return plan(sealed, PlanOptions(passes, reuse, POOL_ALIGNMENT, self.kernels.defines))
 
     def alone(self, i: Instruction) -> Program:
         """The program of one matched kernel: its operands are parameters, its results are the results."""

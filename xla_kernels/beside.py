@@ -37,8 +37,8 @@ class Beside:
             if made is not None:
                 errors += self.xla.unsupported([made])
             else:
-                what, place = f"{request.instruction.name}: XLA has no kernel of it", request.instruction.location
-                errors.append(UnsupportedError("xla_kernels", what, remedy="it runs on one stack", location=place))
+                i, remedy = request.instruction, "it runs on one stack"
+                errors.append(UnsupportedError("xla_kernels", i.name, remedy=remedy, location=i.location))
         return errors
 
     def _sealed(self, request: KernelRequest) -> KernelRequest | None:

@@ -17,15 +17,15 @@ HOW = "make it with XLA_FLAGS='--xla_dump_to=DIR --xla_dump_hlo_as_text --xla_du
 _MODULE = re.compile(rf"(?P<prefix>.+)\.{SCHEDULED}\.(?:hlo\.pb|txt)")
 _NUMBER = re.compile(r"^module_\d+\.")
 _KIND = {
-    "code": re.compile(r"obj-file\.(?P<part>.+)\.o"),
-    "ir": re.compile(r"(?P<part>.+)\.ir-no-opt\.ll"),
-    "optimised": re.compile(r"(?P<part>.+)\.ir-with-opt\.ll"),
+    "code": re.compile(r"obj-file\.(?:(?P<part>.+)\.)?o"),
+    "ir": re.compile(r"(?:(?P<part>.+)\.)?ir-no-opt\.ll"),
+    "optimised": re.compile(r"(?:(?P<part>.+)\.)?ir-with-opt\.ll"),
     "before": re.compile(r"(?P<part>.+)-pre-optimization\.mlir"),
     "after": re.compile(r"(?P<part>.+)-post-optimization\.mlir"),
     "lowered": re.compile(r"(?P<part>.+)-post-lowering\.mlir"),
 }
 """What a file of a module holds → its name behind the module's: objects, LLVM IR before and after LLVM's passes, MLIR
-before and after XLA's passes and in the LLVM dialect.
+before and after XLA's passes and in the LLVM dialect. A module that XLA compiled in one piece has no part in its names.
 """
 
 
@@ -104,5 +104,5 @@ def _files(folder: Path, prefix: str, names: Sequence[str]) -> DumpFiles:
             continue
         for kind, pattern in _KIND.items():
             if found := pattern.fullmatch(rest):
-                parts[kind][found["part"]] = folder / name
+                parts[kind][found["part"] or ""] = folder / name
     return DumpFiles(folder, prefix, parts)

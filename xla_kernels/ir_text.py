@@ -108,6 +108,10 @@ EDITS = (
         _without(r"(?m)^!llvm\.module\.flags = .*\n"),
     ),
     Edit("the attribute denormal_fpenv(…) is left out", _without(r" ?\bdenormal_fpenv\((?:[^()]|\([^()]*\))*\)")),
+    Edit(
+        "a domain of alias scopes loses its second operand, an i1",
+        lambda text: re.sub(r"(?m)^(!\d+ = distinct !\{!\d+), i1 (?:true|false)(, !\"[^\"\n]*\"\}|\})$", r"\1\2", text),
+    ),
     Edit("the location target_mem of memory(…) is left out", _without(r", target_mem\d*: \w+")),
     Edit(
         "the processor is this one, whatever a function's attributes say",

@@ -25,7 +25,6 @@ BY_THUNK: Mapping[Op, str] = {
     Op.DOT: "XLA calls Eigen or oneDNN",
     Op.CONVOLUTION: "XLA calls Eigen or oneDNN",
     Op.COPY: "a thunk of XLA copies the bytes",
-    Op.DYNAMIC_UPDATE_SLICE: "a thunk of XLA copies the bytes",
     Op.CUSTOM_CALL: "a library computes it",
     Op.FFT: "a library computes it",
     Op.SORT: "a thunk of XLA sorts; only its comparator is compiled",

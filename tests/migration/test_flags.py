@@ -12,6 +12,7 @@ from ...hlo.opcodes import Op
 from ...hlo.shapes import array
 from ...migration import Flags, choose, emit_for
 from ...migration.flags import DTYPES, FAMILIES, OPCODES, FlagError, FlagRule
+from ...migration.names import BACK_ENDS
 from ...planning.plan import KernelRequest
 
 F32, F16 = array(DType.F32, 4), array(DType.F16, 4)
@@ -163,6 +164,8 @@ def test_a_rule_may_be_for_one_platform():
     assert stacks == ["legacy", "legacy", "mlir", "legacy"]
     assert flags.stack_of(Op.ADD, {DType.F32}) == "mlir" and flags.stack_of(Op.ADD, {DType.S32}) == "legacy"
     assert flags.stack_of(Op.ADD, {DType.S32}, "opencl") == "mlir"
+    for name in BACK_ENDS:
+        assert Flags.parse(f"legacy,any@{name}=mlir").stack_of(Op.ADD, (), name) == "mlir"
     for text, words in (
         ("reduce@moon=mlir", "unknown platform 'moon'"),
         ("any=mlir", "'any'"),

@@ -45,6 +45,7 @@ ONE_ONLY = {
 """Modules above the fork that one stack imports: the other must answer the same question by itself."""
 
 NUMBERS = {
+    ("codegen/options.py", "GROUP_SPACE"): "the interface: the address space of a group's memory, a parameter",
     ("planning/allocation.py", "POOL_ALIGNMENT"): "a promise of the Plan: what every buffer of ours is aligned to",
     ("planning/scratch.py", "ON_STACK"): "a promise of the Plan: scratch memory that a request need not offer",
 }
@@ -52,8 +53,8 @@ NUMBERS = {
 
 EQUAL = {
     ("builder.py", 8): "turns that LLVM may unroll: a fact about LLVM, measured in each",
-    ("convolution.py", 4): "positions, products and distances, each weighed by itself: by loads, by registers",
-    ("convolution.py", 1 << 14): "multiplications worth large code: legacy counts time of a call, MLIR measured it",
+    ("group.py", 64): "bytes to which a group's arrays are aligned: the widest vector of the devices' processors",
+    ("group_rows.py", 32): "the shortest row that a group computes: the items that NVIDIA's devices run together",
     ("loops.py", 64): "in legacy the side of a tile, in MLIR the least dimension that is worth blocks",
     ("reduce.py", 4): "rows at a time: legacy counts streams of memory, MLIR traffic through registers",
     (

@@ -6,7 +6,8 @@ from ...hlo.opcodes import Op
 from ...legacy.elementwise import EMIT as LEGACY_EMIT
 from ...legacy.kernel import RULES as LEGACY_RULES
 from ...migration.choose import STRUCTURE
-from ...migration.units import BACK_ENDS, CLASSES, UNITS, pairs_of, row_names
+from ...migration.names import WITH_ROWS
+from ...migration.units import CLASSES, UNITS, pairs_of, row_names
 from ...mlir_emitters.elementwise import EMIT as MLIR_EMIT
 from ...mlir_emitters.kernel import RULES as MLIR_RULES
 
@@ -25,7 +26,7 @@ def test_every_element_type_is_in_one_class():
 
 def test_rows_are_the_product():
     names = row_names()
-    assert names == sorted(names) and len(set(names)) == len(UNITS) * len(CLASSES) * len(BACK_ENDS)
+    assert names == sorted(names) and len(set(names)) == len(UNITS) * len(CLASSES) * len(WITH_ROWS)
 
 
 def test_an_instruction_needs_the_rows_of_all_its_types():

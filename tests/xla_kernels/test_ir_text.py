@@ -65,7 +65,10 @@ def test_what_llvm_does_not_read_is_edited_and_the_rest_stays():
 attributes #0 = { denormal_fpenv(float: preservesign|preservesign) memory(none, target_mem0: none) "a"="float 1.5" }
 !llvm.module.flags = !{!0}
 !0 = !{i32 1, !"xla_dylib_index", i64 3}
+!1 = distinct !{!1, i1 false, !"a domain"}
+!2 = distinct !{!2, !1, !"a scope"}
 """
     made = adapted(text)
+    assert '!1 = distinct !{!1, !"a domain"}' in made and '!2 = distinct !{!2, !1, !"a scope"}' in made
     assert '"a"="float 1.5"' in made and "denormal_fpenv" not in made and "target_mem" not in made
     assert "xla_dylib_index" not in str(parse(made))
