@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Callable, Sequence
-from dataclasses import dataclass
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -19,10 +19,14 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True)
 class Contestant:
-    """run: performs one execution and returns its results; on our stacks they are the same arrays each time."""
+    """run: performs one execution and returns its results; on our stacks they are the same arrays each time.
+
+    stages: seconds of the compilation by stage, where they are known; those of parallel threads add up.
+    """
 
     run: Callable[[], Sequence[Any]]
     compile_seconds: float
+    stages: Mapping[str, float] = field(default_factory=dict)
 
 
 def contestant(
@@ -42,7 +46,7 @@ def contestant(
     prepared = prepare(stack, program, host_program=host_program)
     if prepared.executable is None:
         return Contestant(lambda: prepared.run(inputs), prepared.seconds)
-    return Contestant(recycled(prepared.executable, inputs), prepared.seconds)
+    return Contestant(recycled(prepared.executable, inputs), prepared.seconds, dict(prepared.executable.timings))
 
 
 def aligned(array: np.ndarray) -> np.ndarray:

@@ -1,7 +1,8 @@
-"""Programs on a device against the host, in one process and in turn: `python -m testbed.benchmarks.devices [PLATFORM]`.
+"""Programs on a device against the host, in one process and in turn.
 
-A run on a device includes the copies of its inputs and results; `device` is its kernels alone. Then the cost of a
-launch, and two independent kernels on one queue and on two.
+`python -m testbed.benchmarks.devices [PLATFORM [PROGRAM]]`; the latter is a part of a program's name. A run on a device
+includes the copies of its inputs and results; `device` is its kernels alone. Then the cost of a launch, and two
+independent kernels on one queue and on two.
 """
 
 from __future__ import annotations
@@ -11,6 +12,7 @@ import sys
 import time
 from collections.abc import Callable
 from functools import partial
+from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -60,11 +62,16 @@ PROGRAMS: dict[str, tuple[str, list[tuple[int, ...]]]] = {
 }
 """Name → (HLO, dimensions of the inputs)."""
 
+GPT2 = Path(__file__).resolve().parent.parent / "examples" / "gpt2_block"
+
 RUNS = 15
 
 
 def compiled(name: str, text: str, stack: str) -> Any:
-    compiler, module = platform(name).compiler(), parse_module(f"HloModule m\n{text}")
+    compiler, module = (
+        platform(name).compiler(),
+        parse_module(text if text.startswith("HloModule") else f"HloModule m\n{text}"),
+    )
     verify(module)
     options = CompileOptions()
     return compiler.compile(compiler.run_hlo_passes(module, options), emit_for(Flags.parse(stack)), options)
@@ -72,13 +79,20 @@ def compiled(name: str, text: str, stack: str) -> Any:
 
 def in_turn(*runs: Callable[[], object]) -> list[float]:
     """The median seconds of each, run in turn."""
-    seconds: list[list[float]] = [[] for _ in runs]
+    return [seconds for seconds, _ in both_in_turn(*runs)]
+
+
+def both_in_turn(*runs: Callable[[], object]) -> list[tuple[float, float]]:
+    """(The median seconds, the least seconds of all processors together) of each, run in turn. The latter hardly
+    depends on what else the machine does.
+    """
+    seconds: list[list[tuple[float, float]]] = [[] for _ in runs]
     for _ in range(RUNS):
         for run, found in zip(runs, seconds, strict=True):
-            start = time.perf_counter()
+            start, used = time.perf_counter(), time.process_time()
             run()
-            found.append(time.perf_counter() - start)
-    return [statistics.median(found[1:]) for found in seconds]
+            found.append((time.perf_counter() - start, time.process_time() - used))
+    return [(statistics.median(t for t, _ in f[1:]), min(t for _, t in f[1:])) for f in seconds]
 
 
 def on_device(executable: Any) -> Callable[[], object]:
@@ -92,15 +106,23 @@ def on_device(executable: Any) -> Callable[[], object]:
     return run
 
 
-def compare(name: str, stack: str) -> None:
+def compare(name: str, stack: str, chosen: str) -> None:
     rng = np.random.default_rng(0)
-    for title, (text, dims) in PROGRAMS.items():
-        inputs = [rng.normal(size=d).astype(np.float32) for d in dims]
+    programs = {
+        t: (text, [rng.normal(size=d).astype(np.float32) for d in dims]) for t, (text, dims) in PROGRAMS.items()
+    }
+    with np.load(GPT2 / "io.npz") as arrays:
+        given = [arrays[f"in{n}"] for n in range(sum(key.startswith("in") for key in arrays))]
+    programs["GPT-2 block"] = (GPT2 / "module.hlo").read_text(encoding="utf-8"), given
+    for title, (text, inputs) in programs.items():
+        if chosen not in title:
+            continue
         host, device = compiled("host", text, stack), compiled(name, text, stack)
-        a, b, c = in_turn(partial(host.execute, inputs), partial(device.execute, inputs), on_device(device))
+        runs = partial(host.execute, inputs), partial(device.execute, inputs), on_device(device)
+        (a, least), (b, _), (c, used) = both_in_turn(*runs)
         print(
             f"{title:17} {stack:7} host {a * 1e3:8.3f} ms  {name} {b * 1e3:8.3f} ms ({b / a:.2f})"
-            f"  device {c * 1e3:8.3f} ms ({c / a:.2f})"
+            f"  device {c * 1e3:8.3f} ms ({c / a:.2f}; processors {used / least:.2f})"
         )
 
 
@@ -138,11 +160,12 @@ def _pair(device: Any, first: Any, second: Any) -> None:
 
 
 def main(arguments: list[str]) -> int:
-    name = arguments[0] if arguments else "opencl"
+    name, chosen = [*arguments, *("opencl", "")[len(arguments) :]][:2]
     for stack in ("legacy", "mlir"):
-        compare(name, stack)
-    launches(name)
-    queues(name)
+        compare(name, stack, chosen)
+    if not chosen:
+        launches(name)
+        queues(name)
     return 0
 
 

@@ -1,16 +1,19 @@
 """What a call of an FFI handler costs in a loop, beside XLA:CPU's call of the same handler in the same process.
 
-Run: .venv/bin/python -m testbed.benchmarks.handler_cost [--calls 20000] [--rounds 9]
+Run: .venv/bin/python -m testbed.benchmarks.handler_cost [--calls 20000] [--rounds 99] [--bounds 5,12,20]
 The handler does nothing: what counts is the way to it. A body of a loop holds EACH calls, and the time of the loop
-without them is taken off. Contestants take turns; figures are of minima. Without jaxlib, XLA's columns are empty.
+without them is taken off. The second table has calls from Python of a program with one handler and without. Contestants
+take turns; figures are of minima. Without jaxlib, XLA's columns are empty. Exits 1 above a bound or half of XLA's time.
 """
 
 from __future__ import annotations
 
 import argparse
 import ctypes
+import sys
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
+from functools import partial
 
 import numpy as np
 
@@ -24,7 +27,7 @@ from ..formats.text.parser import parse_module
 from ..migration.compile import compile_module
 from ..migration.flags import Flags
 from .paired import race
-from .tables import right, text_table
+from .tables import left, right, text_table
 
 TARGET = "testbed.nothing"
 EACH = 8
@@ -128,7 +131,7 @@ def measure(operands: int, results: int, calls: int, rounds: int) -> Row:
 
             theirs = XlaExecutable(text)
             runs[f"xla {each}"] = lambda theirs=theirs: theirs.execute(inputs)  # type: ignore[misc]
-    times = race(runs, rounds=rounds, seconds=0.02)
+    times = race(runs, rounds=rounds, seconds=0.002)
 
     def cost(name: str) -> float:
         if f"{name} 0" not in times:
@@ -138,17 +141,47 @@ def measure(operands: int, results: int, calls: int, rounds: int) -> Row:
     return Row(operands, results, cost("ours"), cost("xla"))
 
 
-def main(arguments: Sequence[str] | None = None) -> None:
+PLAIN = """HloModule m
+ENTRY e {
+  x = f32[4]{0} parameter(0)
+  ROOT r = f32[4]{0} negate(x)
+}
+"""
+
+
+def from_python(rounds: int) -> list[tuple[str, str]]:
+    """Nanoseconds of a call from Python, with a result that is given: name of the program, time."""
+    x, runs = np.zeros(4, np.float32), {}
+    handled = f'custom-call(x), custom_call_target="{TARGET}", api_version=API_VERSION_TYPED_FFI'
+    for name, text in (("one kernel", PLAIN), ("one handler", PLAIN.replace("negate(x)", handled))):
+        executable = compile_module(parse_module(text), Flags.parse("legacy"))
+        out = executable(x)
+        runs[name] = partial(executable, x, out=out)
+    times = race(runs, rounds=rounds, seconds=0.002)
+    return [(name, f"{timing.minimum * 1e9:.0f}") for name, timing in times.items()]
+
+
+def _bounds(text: str) -> list[float]:
+    return [float(bound) for bound in text.split(",")]
+
+
+def main(arguments: Sequence[str] | None = None) -> int:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--calls", type=int, default=20_000)
-    parser.add_argument("--rounds", type=int, default=9)
+    parser.add_argument("--rounds", type=int, default=99)
+    parser.add_argument("--bounds", type=_bounds, default="5,12,20", metavar="NS,…", help="ns of each form (5,12,20)")
     options = parser.parse_args(arguments)
     code = handler()
-    rows = [measure(*form, options.calls, options.rounds).cells() for form in FORMS]
+    rows = [measure(*form, options.calls, options.rounds) for form in FORMS]
     columns = [right("buffers"), right("ours ns"), right("XLA ns"), right("ratio")]
-    print(text_table(columns, rows))
+    print(text_table(columns, [row.cells() for row in rows]))
+    print(text_table([left("call from Python of"), right("ns")], from_python(options.rounds)))
     assert code.address("nothing")
+    slow = [row for row, bound in zip(rows, options.bounds) if row.ours > bound or row.ours > row.xla / 2]
+    for row in slow:
+        print(f"{row.operands + row.results} buffers: above the bound, or half of XLA's time")
+    return 1 if slow else 0
 
 
 if __name__ == "__main__":
-    main()
+    sys.exit(main())

@@ -114,8 +114,8 @@ def begun(*args, **kwargs):
     return original(*args, **kwargs)
 setattr(owner, name, begun)
 sys.argv[:3] = ["testbed"]
-from testbed.cli.start import start
-sys.exit(start())
+from testbed.cli.start import run
+run()
 """
 
 

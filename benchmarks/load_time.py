@@ -1,4 +1,5 @@
-"""Milliseconds of a fresh process that loads a small program from a file and runs it, against Python and NumPy alone.
+"""Milliseconds of a fresh process that loads a small program from a file, or compiles it, and runs it, against Python
+and NumPy alone.
 
 Run: .venv/bin/python -m testbed.benchmarks.load_time [--rounds N] [--host-program KIND]
 Contestants take turns, each time in a process of its own; what they share is on disk: caches of objects and of Python's
@@ -41,7 +42,15 @@ program = testbed.load_executable(sys.argv[1], native_calls=sys.argv[2] == "nati
 assert program(np.ones(2, np.float32)).tolist() == [2, 2]
 """
 
-EXEC = "import sys; from testbed.cli.start import start; sys.argv[0] = 'testbed'; sys.exit(start())"
+COMPILE = f"""
+import sys
+import numpy as np
+import testbed
+program = testbed.compile({MODULE!r}, sys.argv[1])
+assert program(np.ones(2, np.float32)).tolist() == [2, 2]
+"""
+
+EXEC = "import sys; from testbed.cli.start import run; sys.argv[0] = 'testbed'; run()"
 
 
 def commands(file: Path) -> dict[str, list[str]]:
@@ -53,6 +62,8 @@ def commands(file: Path) -> dict[str, list[str]]:
         "the same, and a run": ["-c", LOAD, str(file), "once"],
         "… with native calls": ["-c", LOAD, str(file), "native"],
         "testbed exec": ["-P", "-c", EXEC, "exec", str(file)],
+        "compile and run, legacy": ["-c", COMPILE, "legacy"],
+        "compile and run, mlir": ["-c", COMPILE, "mlir"],
     }
 
 

@@ -121,3 +121,17 @@ def table(result: Mapping[str, Timing], compile_seconds: Mapping[str, float], wi
         for name, timing in result.items()
     ]
     return text_table(columns, rows, width)
+
+
+def stage_table(stages: Mapping[str, Mapping[str, float]], width: int | None = None) -> str:
+    """A text table of compile times in ms: contestant → stage → seconds. Empty if there are none."""
+    names = list(dict.fromkeys(stage for found in stages.values() for stage in found))
+    if not names:
+        return ""
+    columns = [left("compile ms"), *map(right, names)]
+    rows = [
+        (name, *(f"{found[stage] * 1e3:.1f}" if stage in found else "-" for stage in names))
+        for name, found in stages.items()
+        if found
+    ]
+    return text_table(columns, rows, width)

@@ -94,7 +94,12 @@ def measure(request: Request, send: Send) -> None:
         except TestbedError as error:
             send({"column": column, "set": {"status": "failed", "reason": str(error)}})
             continue
-        found = {"compile_seconds": list(rival.compile_seconds), "temporary_bytes": rival.temporary_bytes}
+        found = {
+            "compile_seconds": list(rival.compile_seconds),
+            "compile_bytes": rival.compile_bytes,
+            "stages": dict(rival.stages),
+            "temporary_bytes": rival.temporary_bytes,
+        }
         send({"column": column, "set": {**found, "growth_bytes": peak}})
         rivals[column] = rival
     send({"stage": "race"})

@@ -16,10 +16,11 @@ from ...formats.whole_files import write_text
 from ...hlo.errors import InputError, TestbedError
 from . import history, processes
 from .child import Request
+from .figures import digits
 from .limits import Limits
 from .machine import commit, cpus, machine, versions
 from .plot import check_name, plot
-from .report import as_text, digits
+from .report import as_text
 from .results import Figures, Report, Row
 from .rivals import COLUMNS, DEFAULT, missing
 from .workload import Workload

@@ -13,7 +13,8 @@ from ...formats.program import read_text
 from ...formats.whole_files import write_text
 from ...hlo.errors import InputError
 from ..tables import left, right, text_table
-from .report import geomean, scientific, wrap
+from .figures import geomean, wrap
+from .report import scientific
 from .results import Report, Row, read_reports
 from .rivals import OURS
 

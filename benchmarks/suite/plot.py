@@ -8,7 +8,8 @@ from typing import TYPE_CHECKING
 
 from ...formats.whole_files import write_whole
 from ...hlo.errors import InputError
-from .report import base_of, geomean, ratio_of
+from .figures import geomean
+from .report import base_of, ratio_of
 from .results import Report
 
 if TYPE_CHECKING:

@@ -2,28 +2,17 @@
 
 from __future__ import annotations
 
-import math
 import textwrap
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 
 from ..tables import left, right, text_table
+from .costs import costs_text
+from .figures import WIDTH, digits, geomean, wrap
 from .results import Figures, Report, Row
 from .rivals import COMPILING, OURS
 
-WIDTH = 80
 MEASURED = ("xla", *OURS)
 """The contestants whose compile time, memory and error have a column; JSON has those of all."""
-
-
-def digits(value: float | None) -> str:
-    """A number in three significant digits without an exponent, as long as that is short; '-' for None."""
-    if value is None or math.isnan(value):
-        return "-"
-    if value == 0 or math.isinf(value):
-        return "0" if value == 0 else "inf"
-    if not 1e-5 <= abs(value) < 1e7:
-        return f"{value:.1e}"
-    return f"{value:.{max(0, 2 - math.floor(math.log10(abs(value))))}f}"
 
 
 def scientific(value: float | None) -> str:
@@ -46,16 +35,6 @@ def ratio_of(row: Row, column: str, base: str, minimum: bool = False) -> float |
     return time / other if time is not None and other is not None else None
 
 
-def geomean(values: Iterable[float | None]) -> float | None:
-    """Of the values that are known; None if there is none."""
-    logs = [math.log(v) for v in values if v is not None and v > 0]
-    return math.exp(sum(logs) / len(logs)) if logs else None
-
-
-def wrap(text: str) -> str:
-    return textwrap.fill(text, WIDTH, break_on_hyphens=False)
-
-
 def as_text(report: Report) -> str:
     """The whole report."""
     parts = [_header(report)]
@@ -66,7 +45,7 @@ def as_text(report: Report) -> str:
             continue
         parts.append(_runs(report, rows, threads))
         if threads == min(row.threads for row in report.rows):
-            parts += [_costs(report, rows), _errors(report, rows)]
+            parts += [_costs(report, rows), costs_text(report, rows, base_of(report)), _errors(report, rows)]
         parts.append(_groups(report, rows, threads))
     parts.append(_missing(report))
     return "\n\n".join(part for part in parts if part)

@@ -22,7 +22,8 @@ class Figures:
 
     status: 'ok'; 'absent' if it cannot run it here; 'failed' if it should have, with the reason. rounds: mean time of a
     run, per round. temporary_bytes: the arena of a run. growth_bytes: growth of resident memory in the first run, fresh
-    results included. error, worst_error: accuracy.Error.
+    results included; compile_bytes: in the first compilation. stages: seconds of a compilation by stage; threads add
+    up. error, worst_error: accuracy.Error.
     """
 
     status: str = "failed"
@@ -33,6 +34,8 @@ class Figures:
     growth_bytes: int | None = None
     error: float | None = None
     worst_error: float | None = None
+    compile_bytes: int | None = None
+    stages: dict[str, float] = field(default_factory=dict)
 
     @property
     def run_median(self) -> float | None:

@@ -5,8 +5,8 @@ from __future__ import annotations
 import importlib.util
 import subprocess
 import time
-from collections.abc import Callable, Sequence
-from dataclasses import dataclass, replace
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 from types import MappingProxyType
 from typing import Any
@@ -23,6 +23,7 @@ from ...hlo.opcodes import Op
 from ...migration.compile import compile_module
 from ...migration.flags import STACK_NAMES, Flags
 from ...planning.plan import AllocationKind
+from ..growth import growth
 from .workload import Case
 
 COLUMNS = ("xla", "recycled", *STACK_NAMES, "numpy", "torch", "iree")
@@ -41,13 +42,16 @@ OURS = STACK_NAMES
 class Rival:
     """run: one execution; what it returns stays valid until the next. first: one with fresh results.
 
-    temporary_bytes: the arena of a run, besides inputs and results; None where it is not known.
+    temporary_bytes: the arena of a run, besides inputs and results. compile_bytes: growth of resident memory in the
+    first compilation, at its peak. None where they are not known. stages: seconds of the last one; threads add up.
     """
 
     run: Callable[[], Any]
     first: Callable[[], Sequence[Any]]
     compile_seconds: tuple[float, ...] = ()
     temporary_bytes: int | None = None
+    compile_bytes: int | None = None
+    stages: Mapping[str, float] = field(default_factory=dict)
 
 
 def missing(column: str, case: Case | None = None) -> str | None:
@@ -66,15 +70,29 @@ def missing(column: str, case: Case | None = None) -> str | None:
     return None
 
 
-def compiled(make: Callable[[], Any], times: int, seconds: float) -> tuple[Any, tuple[float, ...]]:
-    """What `make` makes, and the seconds of each of up to `times` calls; no more once `seconds` have passed."""
+@dataclass(frozen=True)
+class Compiled:
+    """What compiling cost: the seconds of each time, and the growth of resident memory in the first one, in bytes."""
+
+    made: Any
+    seconds: tuple[float, ...]
+    growth: int | None
+
+
+def compiled(make: Callable[[], Any], times: int, seconds: float) -> Compiled:
+    """What `make` makes in up to `times` calls; no more once `seconds` have passed."""
     spent: list[float] = []
-    while True:
+
+    def once() -> Any:
         start = time.perf_counter()
         made = make()
         spent.append(time.perf_counter() - start)
-        if len(spent) >= times or sum(spent) >= seconds:
-            return made, tuple(spent)
+        return made
+
+    grown, made = growth(once)
+    while len(spent) < times and sum(spent) < seconds:
+        made = once()
+    return Compiled(made, tuple(spent), grown)
 
 
 def prepare(column: str, case: Case, module: Module, inputs: Sequence[np.ndarray], compiles: int = 3) -> Rival:
@@ -90,7 +108,8 @@ def prepare(column: str, case: Case, module: Module, inputs: Sequence[np.ndarray
 
 def _ours(stack: str, module: Module, inputs: Sequence[np.ndarray], compiles: int) -> Rival:
     flags, options = Flags.parse(stack), CompileOptions(cache=None)
-    executable, seconds = compiled(lambda: compile_module(module, flags, options), compiles, 0.5)
+    cost = compiled(lambda: compile_module(module, flags, options), compiles, 0.5)
+    executable = cost.made
     outputs: list[np.ndarray | None] = []
 
     def first() -> Sequence[Any]:
@@ -101,24 +120,27 @@ def _ours(stack: str, module: Module, inputs: Sequence[np.ndarray], compiles: in
 
     allocations = executable.plan.assignment.allocations
     temporary = sum(a.size for a in allocations if a.kind is AllocationKind.TEMPORARY)
-    return Rival(lambda: executable.execute(inputs, outputs=outputs), first, seconds, temporary)
+    run = lambda: executable.execute(inputs, outputs=outputs)  # noqa: E731
+    return Rival(run, first, cost.seconds, temporary, cost.growth, dict(executable.timings))
 
 
 def _xla(module: Module, inputs: Sequence[np.ndarray], recycled: bool, compiles: int) -> Rival:
     text = print_module(with_donated_results(module) if recycled else module)
-    executable, seconds = compiled(lambda: XlaExecutable(text), 1 if recycled else compiles, 0.5)
+    cost = compiled(lambda: XlaExecutable(text), 1 if recycled else compiles, 0.5)
+    executable, temporary = cost.made, cost.made.temporary_bytes
     results = [leaf for _, leaf in module.result_shape.leaves()]
     donated = [np.zeros(leaf.dims, leaf.dtype.numpy) for leaf in results] if recycled else []
     arrays = executable.put(list(inputs) + donated)
     given, state = arrays[: len(inputs)], arrays[len(inputs) :]
     if not recycled:
-        return Rival(lambda: executable.run(given), lambda: executable.run(given), seconds, executable.temporary_bytes)
+        once = lambda: executable.run(given)  # noqa: E731
+        return Rival(once, once, cost.seconds, temporary, cost.growth)
 
     def run() -> Sequence[Any]:
         state[:] = executable.run([*given, *state])
         return state
 
-    return Rival(run, run, (), executable.temporary_bytes)
+    return Rival(run, run, (), temporary)
 
 
 def with_donated_results(module: Module) -> Module:
@@ -193,11 +215,12 @@ def _iree(module: Module, inputs: Sequence[np.ndarray], compiles: int) -> Rival:
 
     proto = _hlo.hlo_module_from_text(print_module(module)).as_serialized_hlo_module_proto()
     stablehlo = xla_client._xla.mlir.xla_computation_to_mlir_module(_hlo.XlaComputation(proto))
-    binary, seconds = compiled(lambda: _iree_compile(str(stablehlo)), compiles, 0.5)
+    cost = compiled(lambda: _iree_compile(str(stablehlo)), compiles, 0.5)
     configuration = runtime.Config("local-sync")
-    loaded = runtime.load_vm_flatbuffer(binary, driver="local-sync")
+    loaded = runtime.load_vm_flatbuffer(cost.made, driver="local-sync")
     given = [runtime.asdevicearray(configuration.device, np.asarray(x)) for x in inputs]
-    return Rival(lambda: loaded.main(*given), lambda: [np.asarray(x) for x in _leaves(loaded.main(*given))], seconds)
+    run = lambda: loaded.main(*given)  # noqa: E731
+    return Rival(run, lambda: [np.asarray(x) for x in _leaves(run())], cost.seconds)
 
 
 def _iree_compile(stablehlo: str) -> bytes:

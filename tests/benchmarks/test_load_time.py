@@ -10,7 +10,7 @@ from ...benchmarks import load_time
 def test_each_contestant_runs_and_is_in_the_table(capsys):
     assert load_time.main(["--rounds", "1", "--host-program", "compiled"]) == 0
     lines = capsys.readouterr().out.splitlines()
-    assert len(lines) == 7
+    assert len(lines) == 9
     for line, name in zip(lines[1:], load_time.commands("add.tbx"), strict=True):
         assert line.startswith(name)
         median, least, *_ = map(float, line.removeprefix(name).split())

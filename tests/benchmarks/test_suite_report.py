@@ -6,8 +6,9 @@ import json
 import pytest
 
 from ...benchmarks.suite import history
+from ...benchmarks.suite.figures import digits, geomean
 from ...benchmarks.suite.limits import Limits
-from ...benchmarks.suite.report import as_text, digits, geomean
+from ...benchmarks.suite.report import as_text
 from ...benchmarks.suite.results import Figures, Report, Row, read_reports
 from ...benchmarks.suite.rivals import DEFAULT
 from ...hlo.errors import InputError
@@ -56,6 +57,19 @@ def test_the_limit_is_the_larger_of_memory_and_arithmetic():
     assert LIMITS.seconds(1e9, 1.0, False) == pytest.approx(0.1)
     assert LIMITS.seconds(1.0, 1e10, False) == pytest.approx(0.1)
     assert LIMITS.seconds(1.0, 1e10, True) == pytest.approx(0.2)
+
+
+def test_costs_are_multiples_of_xlas_and_stages_are_summed_up():
+    made = report(one=(1.0, 1.0, 1.0, 1.0), other=(1.0, 1.0, 1.0, 1.0))
+    for row, seconds in zip(made.rows, (0.4, 0.1), strict=False):
+        row.columns["xla"].compile_seconds, row.columns["legacy"].compile_seconds = [0.1], [seconds]
+        row.columns["xla"].compile_bytes, row.columns["legacy"].compile_bytes = 1 << 20, 3 << 20
+        row.columns["legacy"].stages = {"plan": 0.001, "optimize": 0.003}
+    lines = [line.split() for line in as_text(made).splitlines()]
+    assert ["compile", "time", "legacy", "2.00", "1", "1", "4.00", "one"] in lines
+    assert ["compile", "memory", "legacy", "2.00", "2", "0", "2.00", "one"] in lines
+    assert ["temporary", "memory", "mlir", "1.00", "0", "0", "1.00", "one"] in lines
+    assert ["optimize", "6.00", "75%"] in lines
 
 
 def test_numbers_are_short():

@@ -86,6 +86,7 @@ for _n in (64, 256, 512, 1024):
 DOTS.hlo("dot_f32_512_nt", _dot(512, 512, 512, transposed=True))
 DOTS.hlo("dot_f64_512", _dot(512, 512, 512, "f64"))
 DOTS.hlo("dot_bf16_512", _dot(512, 512, 512, "bf16"))
+DOTS.hlo("dot_bf16_1024", _dot(1024, 1024, 1024, "bf16"))
 DOTS.hlo("dot_f16_256", _dot(256, 256, 256, "f16"))
 DOTS.hlo("dot_s8_s32_512", _dot(512, 512, 512, "s8"))
 DOTS.hlo("dot_c64_256", _dot(256, 256, 256, "c64"))

@@ -30,18 +30,28 @@ less {{
 
 
 SORTING.hlo("sort_f32_2^18", lambda: _sort((1 << 18,), "f32"))
+SORTING.hlo("sort_f32_2^20", lambda: _sort((1 << 20,), "f32"))
 SORTING.hlo("sort_s32_2^18", lambda: _sort((1 << 18,), "s32"))
 SORTING.hlo("sort_rows_1024x256", lambda: _sort((1024, 256), "f32"))
 
 
-@SORTING.jax("argsort_2^16")
-def _argsort() -> Case:
+def _argsort(size: int) -> Case:
     return Case(
-        (Draw().uniform(1 << 16),),
+        (Draw().uniform(size),),
         function=lambda x: jnp.argsort(x),
         numpy=lambda x: np.argsort(x, kind="stable").astype(np.int32),
         torch=lambda torch, x: torch.argsort(x, stable=True).int(),
     )
+
+
+@SORTING.jax("argsort_2^16")
+def _argsort_16() -> Case:
+    return _argsort(1 << 16)
+
+
+@SORTING.jax("argsort_2^18")
+def _argsort_18() -> Case:
+    return _argsort(1 << 18)
 
 
 @SORTING.jax("sort_pairs_2^16")
