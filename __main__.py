@@ -1,8 +1,6 @@
 """`python -m testbed`: the testbed command."""
 
-import sys
-
-from .cli.start import start
+from .cli.start import run
 
 if __name__ == "__main__":
-    sys.exit(start())
+    run()

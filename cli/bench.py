@@ -89,7 +89,8 @@ def command(
     pinned: int | None,
     as_json: bool,
 ) -> int:
-    """Time MODULEs on several stacks, interleaved. Prints medians and paired ratios with 95% intervals.
+    """Time MODULEs on several stacks, interleaved. Prints medians, paired ratios with 95% intervals, and the stages of
+    compiling.
 
     Exit 1 if a stack was left out by --limit.
     """
@@ -111,7 +112,7 @@ def command(
     def one(spec: str, program: Program) -> tuple[int, dict[str, Any]]:
         program = with_replacements(program, replacements)
         from ..benchmarks.contestants import contestant
-        from ..benchmarks.paired import race, table
+        from ..benchmarks.paired import race, stage_table, table
 
         values = inputs.values(program, expected=False)
         left_out = {} if limit is None else _left_out(names, spec, program, values.inputs, limit)
@@ -124,6 +125,9 @@ def command(
         if not as_json:
             if racing:
                 say(table(result, {name: c.compile_seconds for name, c in racing.items()}, width()))
+                stages = stage_table({name: c.stages for name, c in racing.items()}, width())
+                if stages:
+                    say(f"\n{stages}")
             for name, reason in left_out.items():
                 say(wrapped(f"{name}: left out, {reason}"))
         return 1 if left_out else 0, {"inputs": values.origin, "stacks": _body(names, racing, result, left_out)}
@@ -162,6 +166,7 @@ def _body(
                 "ran": True,
                 "reason": None,
                 "compile_seconds": racing[name].compile_seconds,
+                "compile_stages": [{"name": n, "seconds": s} for n, s in racing[name].stages.items()],
                 "median_seconds": timing.median,
                 "min_seconds": timing.minimum,
                 "rounds": list(timing.rounds),

@@ -19,9 +19,11 @@ from ..hlo.errors import ParseError, TestbedError
 from . import interrupt, json_output
 from .cache_limit import cache_option
 from .output import make_safe, say
-from .processor import cc_option, cpu_option, threads_option
+from .processor import cc_option, cpu_option, metadata_option, threads_option
 
 COMPILES = (cpu_option, cache_option, cc_option)
+HERE = (*COMPILES, metadata_option)
+"""Of those that compile in their own process."""
 RUNS = (threads_option,)
 """Options that a subcommand has beside its own."""
 
@@ -38,8 +40,8 @@ COMMANDS = {
         "Compile on both stacks, run, and compare with the evaluator (and XLA:CPU where jaxlib is installed).",
         COMPILES + RUNS,
     ),
-    "run": Command("Run a module and print or save its results.", COMPILES + RUNS),
-    "compile": Command("Compile a module to a file that exec runs.", COMPILES + RUNS),
+    "run": Command("Run a module and print or save its results.", HERE + RUNS),
+    "compile": Command("Compile a module to a file that exec runs.", HERE + RUNS),
     "exec": Command("Run a compiled program.", RUNS),
     "aot": Command("Compile a module to an object file and a C header, for programs without Python."),
     "ffi": Command("Build a library of FFI handlers whose bodies are kernels."),
@@ -51,7 +53,7 @@ COMMANDS = {
     "history": Command("Compare XLA's kernels of a module between versions of jaxlib."),
     "convert": Command("Convert a module between HLO text, protos and StableHLO."),
     "platforms": Command("List the back ends, what they can do, and why one cannot be used here.", (cc_option,)),
-    "stages": Command("Write every IR stage of both stacks to a folder.", COMPILES),
+    "stages": Command("Write every IR stage of both stacks to a folder.", HERE),
     "lhlo": Command("Print a module as LHLO: buffers, kernels and order, as MLIR."),
     "opt": Command("Run HLO passes on a module and print it, with time and counts per pass.", COMPILES),
     "conform": Command("Run a conformance corpus on chosen stacks.", COMPILES + RUNS),
@@ -60,13 +62,11 @@ COMMANDS = {
     "exhaustive": Command("Run ops on every input of small types, and compare the stacks.", COMPILES),
     "reduce": Command("Make the module and the inputs of a mismatch small.", COMPILES),
     "bisect": Command("Find the pass, emitter or part that is guilty of a mismatch.", COMPILES),
-    "bench": Command("Time a module on several stacks, interleaved.", COMPILES + RUNS),
+    "bench": Command("Time a module on several stacks, interleaved.", HERE + RUNS),
     "ab": Command(
-        "Compare two stacks on a module, with an interval, compile time and memory; show the history.", COMPILES + RUNS
+        "Compare two stacks on a module, with an interval, compile time and memory; show the history.", HERE + RUNS
     ),
-    "profile": Command(
-        "Show where a program's time goes, by step, op, stack or source; compare; draw.", COMPILES + RUNS
-    ),
+    "profile": Command("Show where a program's time goes, by step, op, stack or source; compare; draw.", HERE + RUNS),
     "harvest": Command("Collect the kernels of programs, with their share of run time.", COMPILES),
     "toggles": Command("Show and change how far each op has moved to the new emitters; run the gate of a row."),
     "report": Command("Write the board: static pages of the ledger, coverage, speed, findings and profiles."),

@@ -9,6 +9,7 @@ from functools import partial
 
 import click
 
+from ..codegen.metadata import METADATA, assume_metadata, assumed_metadata, metadata_of
 from ..codegen.options import assume_host, assumed_host
 from ..codegen.threads import set_threads, threads
 
@@ -29,6 +30,24 @@ def _assume(context: click.Context, parameter: click.Parameter, cpu: str | None)
     if cpu is not None:
         context.call_on_close(partial(assume_host, assumed_host()))
         assume_host(cpu)
+
+
+def metadata_option() -> click.Option:
+    """The option of subcommands that compile in this process; it holds until the subcommand ends."""
+    return click.Option(
+        ["--metadata"],
+        envvar="TESTBED_METADATA",
+        metavar="NAMES",
+        expose_value=False,
+        callback=_assume_metadata,
+        help=f"What kernels tell LLVM: all, none, default, or of {', '.join(METADATA)}. Also TESTBED_METADATA.",
+    )
+
+
+def _assume_metadata(context: click.Context, parameter: click.Parameter, names: str | None) -> None:
+    if names is not None:
+        context.call_on_close(partial(assume_metadata, assumed_metadata()))
+        assume_metadata(metadata_of(names))
 
 
 def threads_option() -> click.Option:

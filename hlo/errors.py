@@ -86,7 +86,7 @@ class UnsupportedError(TestbedError):
         )
 
 
-_HAS = {"evaluator": "rule", "ffi": "handler"}
+_HAS = {"evaluator": "rule", "ffi": "handler", "xla_kernels": "kernel of XLA's"}
 """What a stage lacks, if that is no emitter."""
 
 

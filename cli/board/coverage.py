@@ -12,7 +12,8 @@ from ...hlo.opclasses import CONTROL, FORWARDING, OUTSIDE
 from ...hlo.opcodes import Op
 from ...hlo.opset import OPSET
 from ...migration.choose import present, table
-from ...migration.units import BACK_ENDS, CLASS_OF, CLASSES, UNIT_OF
+from ...migration.names import HOST
+from ...migration.units import CLASS_OF, CLASSES, UNIT_OF
 
 if TYPE_CHECKING:
     pass
@@ -153,7 +154,7 @@ def _cell(op: Op, dtype: DType, emits: dict[str, Emits]) -> str:
 def _row_of(op: Op, dtype: DType, emitted: str) -> str:
     if emitted in (UNDEFINED, NEITHER) or op not in UNIT_OF:
         return ""
-    return f"{UNIT_OF[op]}.{CLASS_OF[dtype]}.{BACK_ENDS[0]}"
+    return f"{UNIT_OF[op]}.{CLASS_OF[dtype]}.{HOST}"
 
 
 def _way(op: Op, emitted: bool) -> str:

@@ -7,8 +7,9 @@ from dataclasses import dataclass
 
 from ...migration.costs import Costs, costs_of
 from ...migration.ledger import OPTIONS, STATES, Evidence, Ledger, Row
+from ...migration.names import WITH_ROWS
 from ...migration.parity import PARITY
-from ...migration.units import BACK_ENDS, CLASSES, UNITS
+from ...migration.units import CLASSES, UNITS
 from ...migration.weights import Weights, migrated, share_of
 
 GLYPHS = {"off": "○", "shadow": "◐", "on": "●", "removed": "■"}
@@ -66,8 +67,11 @@ class Matrix:
 
 @dataclass(frozen=True)
 class LedgerView:
-    """migrated: the share of kernel time whose rows are all on. library: that of kernels that need no row."""
+    """migrated: the share of kernel time whose rows are all on. library: that of kernels that need no row. stacks: the
+    old one and the new one.
+    """
 
+    stacks: tuple[str, str]
     rows: tuple[RowView, ...]
     matrices: tuple[Matrix, ...]
     options: tuple[OptionView, ...]
@@ -97,7 +101,7 @@ def ledger_view(ledger: Ledger, weights: Weights, today: datetime.date) -> Ledge
             classes,
             tuple((unit, tuple(rows[f"{unit}.{name}.{end}"] for name, _ in classes)) for unit in UNITS),
         )
-        for end in BACK_ENDS
+        for end in WITH_ROWS
     )
     found = tuple(rows.values())
     states = tuple((s, GLYPHS[s], MEANINGS[s], sum(r.state == s for r in found)) for s in STATES)
@@ -105,7 +109,7 @@ def ledger_view(ledger: Ledger, weights: Weights, today: datetime.date) -> Ledge
     options = tuple(OptionView(number, OPTIONS[number], costs_of(rows_of)) for number, rows_of in of.items())
     library = sum(share for names, share in weights.shares.items() if not names)
     done = migrated(weights, ledger)
-    return LedgerView(found, matrices, options, states, done, library, weights.programs, weights.kernels)
+    return LedgerView(ledger.stacks, found, matrices, options, states, done, library, weights.programs, weights.kernels)
 
 
 def _row(row: Row, weights: Weights, today: datetime.date) -> RowView:

@@ -5,7 +5,8 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-from ...benchmarks.suite.report import base_of, geomean, ratio_of
+from ...benchmarks.suite.figures import geomean
+from ...benchmarks.suite.report import base_of, ratio_of
 from ...benchmarks.suite.results import Report
 
 

@@ -9,6 +9,7 @@ import numpy as np
 
 from ...hlo.errors import UnsupportedError
 from ...hlo.ir import Instruction, Literal
+from ...hlo.library.calls import is_foreign
 from ...hlo.replica_groups import Mode
 from ...hlo.shapes import Shape
 from .context import Context, Pending, Value
@@ -60,9 +61,20 @@ def while_(instruction: Instruction, operands: Sequence[Value], context: Context
         iterations += 1
         # A state that an iteration does not change never changes again, so the loop is infinite. XLA assumes that loops
         # are finite and removes it; here it ends with that state. The check is made at powers of two, as it is slow.
-        if iterations.bit_count() == 1 and iterations >= 64 and _same(before, state):
+        # A handler may have a state of its own.
+        if (
+            iterations.bit_count() == 1
+            and iterations >= 64
+            and _same(before, state)
+            and not _calls_handlers(instruction)
+        ):
             break
     return state
+
+
+def _calls_handlers(instruction: Instruction) -> bool:
+    """Whether an instruction, or what it calls, is a custom call of a handler."""
+    return is_foreign(instruction) or any(_calls_handlers(i) for c in instruction.called() for i in c.instructions)
 
 
 def _same(x: Value, y: Value) -> bool:

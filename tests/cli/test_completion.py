@@ -12,6 +12,9 @@ from ...cli.main import COMMANDS, main
 
 SCRIPT = f"import sys; from {main.__module__} import main; sys.argv[0] = 'testbed'; sys.exit(main())"
 
+ON_DEVICES = ("@opencl", "@cuda", "@rocm")
+"""Behind the name of a stack: the stack's kernels on a device."""
+
 
 def answers(line: str) -> list[str]:
     """What bash is offered for the last word of a command line: kind and value."""
@@ -30,8 +33,8 @@ def answers(line: str) -> list[str]:
         ("testbed run --init i", ["plain,iota"]),
         ("testbed run exam", ["file,exam"]),
         ("testbed run --output o", ["file,o"]),
-        ("testbed diff --stacks evaluator,l", ["plain,evaluator,legacy", "plain,evaluator,legacy@opencl"]),
-        ("testbed diff --stacks legacy,legac", ["plain,legacy,legacy@opencl"]),
+        ("testbed diff --stacks evaluator,l", [f"plain,evaluator,legacy{end}" for end in ("", *ON_DEVICES)]),
+        ("testbed diff --stacks legacy,legac", [f"plain,legacy,legacy{end}" for end in ON_DEVICES]),
         ("testbed opt --passes dce,fuse-ro", ["plain,dce,fuse-rows", "plain,dce,fuse-rotations"]),
         ("testbed conform --stacks evaluator,pars", ["plain,evaluator,parse"]),
         ("testbed completion f", ["plain,fish"]),

@@ -156,6 +156,7 @@ def test_the_matrix_has_a_cell_for_every_row_and_its_evidence(pages):
     assert states["removed"] == 1 and states["shadow"] == 1 and states["on"] == 2
     rows = {e[1]["id"]: words(e) for e in page.all("tr") if "id" in e[1]}
     assert "1.01" in rows["row-reduce-float-host"] and "0.99–1.03" in rows["row-reduce-float-host"]
+    assert "7 of 9" in rows["row-reduce-float-host"] and " of " not in rows["row-sort-half-host"]
     assert "refused: 1.2 < 3 & more" in rows["row-dot-half-host"]
     assert f"EXPIRED on {boards.DAY}: an <em>old</em> reason" in rows["row-dot-float-host"]
     assert "none" in rows["row-sort-complex-host"]

@@ -47,6 +47,22 @@ def test_a_row_moves_and_comes_back(tmp_path, capsys):
     assert history == ["off -> shadow: a first try", "shadow -> on: by hand", "on -> shadow: rolled back: slow"]
 
 
+def test_a_ledger_begins_for_two_stacks_and_once(tmp_path, capsys):
+    path = tmp_path / "xla.toml"
+    begin = ("begin", "--old", "xla-old", "--new", "xla-new", "--option", "4")
+    toggles(path, *begin)
+    ledger = read_ledger(path)
+    assert ledger.stacks == ("xla-old", "xla-new") and {row.option for row in ledger.rows.values()} == {4}
+    toggles(path, "flags")
+    assert capsys.readouterr().out == "xla-old\n"
+    toggles(path, *begin, status=2)
+    assert "xla.toml exists (give a new file)" in capsys.readouterr().err
+    for old, new in (("mlir", "mlir"), ("legacy", "mlir-structured")):
+        toggles(tmp_path / "other.toml", "begin", "--old", old, "--new", new, status=2)
+        assert f"no migration from {old} to {new}" in capsys.readouterr().err
+    assert not (tmp_path / "other.toml").exists()
+
+
 def test_flags_are_printed(tmp_path, capsys):
     path = ledger_file(tmp_path, judge(new_ledger(), "dot.float", GOOD))
     toggles(path, "flags")

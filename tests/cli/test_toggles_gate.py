@@ -124,6 +124,7 @@ def test_programs_are_timed_on_one_thread(monkeypatch):
 def test_promote_writes_evidence_and_a_refusal_keeps_the_state(tmp_path, monkeypatch, capsys):
     path = ledger_file(tmp_path)
     planted.plant(monkeypatch, planted.wrong)
+    monkeypatch.setattr("testbed.cli.toggles_gate.commit", lambda: "0123456789ab")
     monkeypatch.setattr("testbed.cli.toggles_gate.suites", list)
     monkeypatch.setattr("testbed.cli.toggles_gate.SETTINGS", QUICK)
     before = path.read_bytes()
@@ -134,6 +135,18 @@ def test_promote_writes_evidence_and_a_refusal_keeps_the_state(tmp_path, monkeyp
     assert "reduce.float.host: refused: wrong in " in out and "only 5 cases ran, of 40" in out
     row = read_ledger(path).row(ROW)
     assert row.state == "off" and row.evidence.refused.startswith("wrong in ") and row.evidence.commit
+
+
+def test_a_checkout_with_changes_is_refused(tmp_path, monkeypatch, capsys):
+    """Evidence names the commit that was measured; a dry run writes none."""
+    path = ledger_file(tmp_path)
+    monkeypatch.setattr("testbed.cli.toggles_gate.commit", lambda: "uncommitted")
+    monkeypatch.setattr("testbed.cli.toggles_gate.run_gate", lambda *_, **__: (replace(GOOD, commit="uncommitted"), []))
+    before = path.read_bytes()
+    assert main(["toggles", "--ledger", str(path), "promote", ROW]) == 2
+    assert "changes that are in no commit" in capsys.readouterr().err and path.read_bytes() == before
+    assert main(["toggles", "--ledger", str(path), "promote", ROW, "--dry-run"]) == 0
+    assert path.read_bytes() == before
 
 
 def test_evidence_names_the_commit(tmp_path, monkeypatch):
@@ -200,6 +213,7 @@ def test_pairs_that_ran_on_every_input_are_counted():
 def test_what_is_refused_is_one_line(arguments, what, tmp_path, capsys, monkeypatch):
     path = ledger_file(tmp_path)
     monkeypatch.chdir(tmp_path)
+    monkeypatch.setattr("testbed.cli.toggles_gate.commit", lambda: "0123456789ab")
     monkeypatch.setattr("testbed.cli.toggles_gate.suites", list)
     before = path.read_bytes()
     assert main(["toggles", "--ledger", str(path), *arguments]) == 2

@@ -70,16 +70,16 @@ esac
 
 CLI = """
 import sys
-def start():
+def run():
     print("cli got", sys.argv)
-    return 7
+    sys.exit(7)
 """
 
 
 # Naps: a signal that comes just before a long sleep would be seen only after it.
 SLEEPING = """
 import time
-def start():
+def run():
     print("runs", flush=True)
     for _ in range(1200):
         time.sleep(0.05)

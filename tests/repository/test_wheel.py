@@ -155,7 +155,7 @@ def test_the_wheel_holds_the_package_and_nothing_else(tmp_path):
     with zipfile.ZipFile(wheel) as archive:
         names = [name for name in archive.namelist() if ".dist-info/" not in name]
         (points,) = (name for name in archive.namelist() if name.endswith("entry_points.txt"))
-        assert "testbed = testbed.cli.start:start" in archive.read(points).decode()
+        assert "testbed = testbed.cli.start:run" in archive.read(points).decode()
     assert sorted(names) == list(contents())
 
 
