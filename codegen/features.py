@@ -55,7 +55,8 @@ def _system(triple: str) -> tuple[str, str]:
 # -- what Linux says about an x86-64 processor -------------------------------------------------------------------------
 _SAME = (
     *("avx", "avx2", "avx512bw", "avx512cd", "avx512dq", "avx512f", "avx512ifma", "avx512vbmi", "avx512vl"),
-    *("bmi2", "cmov", "cx16", "cx8", "f16c", "fma", "mmx", "movbe", "popcnt", "sse", "sse2", "ssse3"),
+    *("bmi2", "cmov", "cx16", "cx8", "f16c", "fma", "fma4", "mmx", "movbe", "popcnt", "sse", "sse2", "sse4a", "ssse3"),
+    "xop",
 )
 _OTHER = {
     "64bit": "lm",
@@ -67,17 +68,21 @@ _OTHER = {
     "lzcnt": "abm",
     "sahf": "lahf_lm",
     "avxvnni": "avx_vnni",
+    "avxifma": "avx_ifma",
     "avx512bf16": "avx512_bf16",
     "avx512bitalg": "avx512_bitalg",
     "avx512fp16": "avx512_fp16",
     "avx512vbmi2": "avx512_vbmi2",
     "avx512vnni": "avx512_vnni",
+    "avx512vp2intersect": "avx512_vp2intersect",
     "avx512vpopcntdq": "avx512_vpopcntdq",
 }
 KNOWN: dict[str, tuple[str, ...]] = {name: (name,) for name in _SAME}
 """LLVM's name of a feature → Linux's names, all of which /proc/cpuinfo must list."""
 KNOWN.update({name: (flag,) for name, flag in _OTHER.items()})
-KNOWN["avx10.1"] = tuple(flag for name, flags in KNOWN.items() for flag in flags if name.startswith("avx512"))
+KNOWN["avx10.1"] = tuple(
+    flag for name, flags in KNOWN.items() for flag in flags if name.startswith("avx512") and "vp2" not in name
+)
 
 
 def _is_here(triple: str) -> bool:

@@ -19,6 +19,22 @@ def test_linux_finds_no_feature_that_llvm_does_not():
 
 
 @pytest.mark.skipif(MACHINE.architecture != "x86_64", reason="names x86 features")
+def test_linux_knows_all_that_code_for_this_machine_may_need():
+    """Otherwise each start on such a processor imports llvmlite."""
+    assert set(needed_features(MACHINE)) <= set(KNOWN)
+
+
+def test_the_features_of_other_processors_are_known_by_linuxs_names():
+    level = set(needed_features(Target.level("x86-64-v4")))
+    server = {"avx512bf16", "avx512bitalg", "avx512ifma", "avx512vbmi", "avx512vbmi2", "avx512vnni", "avx512vpopcntdq"}
+    amd = level | server | {"sse4a", "avxvnni", "avx512vp2intersect"}  # znver5
+    bulldozer = {"avx", "bmi", "f16c", "fma", "fma4", "lzcnt", "popcnt", "sse4.2", "sse4a", "xop"}
+    intel = level | server | {"avxvnni", "avx512fp16", "avx10.1"}  # graniterapids
+    for features_of in (amd, bulldozer, intel):
+        assert features_of <= set(KNOWN)
+
+
+@pytest.mark.skipif(MACHINE.architecture != "x86_64", reason="names x86 features")
 def test_llvm_is_asked_only_for_what_linux_does_not_say(monkeypatch):
     def never() -> Target:
         raise AssertionError("LLVM was asked")
