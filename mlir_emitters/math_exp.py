@@ -6,16 +6,27 @@ from .builder import Builder, Value
 from .math_support import Precision, as_integer, float_type, horner, offset, precision_of, scale, select_if
 
 LOG2_E = 1.4426950408889634
+LN2 = 0.6931471805599453
 
 
-def reduce_exponent(b: Builder, p: Precision, x: Value) -> tuple[Value, Value]:
-    """(n as an integer, r) with x = n·ln2 + r and |r| ≤ ln2/2. For NaN n is arbitrary and r NaN."""
-    shifted = b.fma(x, b.like(LOG2_E, x), b.like(p.magic, x))
-    n = offset(b, shifted, -p.magic)
-    r = b.fma(n, b.like(-p.ln2_high, x), x)
-    r = b.fma(n, b.like(-p.ln2_low, x), r)
-    magic = as_integer(b, b.like(p.magic, x))
-    return b.binary("subi", as_integer(b, shifted), magic), r
+def reduce_exponent(
+    b: Builder, p: Precision, x: Value, bias: int = 0, short: bool = False
+) -> tuple[Value, Value]:
+    """(n as an integer, r) with x = n·ln2 + r and |r| ≤ ln2/2. For NaN n is arbitrary and r NaN.
+
+    bias: what the caller adds to n before it shifts n into an exponent. The rounded number has it in its low bits, so
+    that LLVM leaves out the addition. short: ln2 is one number; the error of r, |n|·2⁻²⁹ in f32 and |n|·2⁻⁵⁵ in f64,
+    does not matter if 2ⁿ ≤ 1 becomes an addend of a number near one.
+    """
+    rounding = p.magic + bias
+    shifted = b.fma(x, b.like(LOG2_E, x), b.like(rounding, x))
+    n = offset(b, shifted, -rounding)
+    if short:
+        r = b.fma(n, b.like(-LN2, x), x)
+    else:
+        r = b.fma(n, b.like(-p.ln2_high, x), x)
+        r = b.fma(n, b.like(-p.ln2_low, x), r)
+    return b.binary("subi", as_integer(b, shifted), as_integer(b, b.like(rounding, x))), r
 
 
 def power_of_two(b: Builder, p: Precision, n: Value) -> Value:
@@ -43,14 +54,19 @@ def exp(b: Builder, x: Value) -> Value:
 
 
 def expm1_core(b: Builder, x: Value) -> Value:
-    """eˣ − 1 where it neither overflows nor rounds to −1. 2ⁿ is halved, so that n may exceed the largest exponent by
-    one.
+    """eˣ − 1 where it neither overflows nor rounds to −1."""
+    return scale(b, half_expm1(b, x), 2.0)
+
+
+def half_expm1(b: Builder, x: Value, short: bool = False) -> Value:
+    """½(eˣ − 1) where eˣ − 1 neither overflows nor rounds to −1: n may exceed the largest exponent by one. short: x is
+    not positive.
     """
     p = precision_of(b, x)
-    n, r = reduce_exponent(b, p, x)
+    n, r = reduce_exponent(b, p, x, p.bias - 1, short)
     value = b.fma(b.mulf(r, r), horner(b, r, p.exp_poly), r)
     half_power = power_of_two(b, p, b.binary("addi", n, -1))
-    return scale(b, b.fma(half_power, value, offset(b, half_power, -0.5)), 2.0)
+    return b.fma(half_power, value, offset(b, half_power, -0.5))
 
 
 def expm1(b: Builder, x: Value) -> Value:
@@ -67,12 +83,12 @@ def _itself_if_tiny(b: Builder, x: Value, value: Value) -> Value:
 
 
 def tanh(b: Builder, x: Value) -> Value:
-    """−t/(2 + t) with t = exp(−2|x|) − 1."""
+    """−t/(1 + t) with t = ½(exp(−2|x|) − 1)."""
     p = precision_of(b, x)
     magnitude = b.absf(x)
     bounded = select_if(b, "ogt", magnitude, p.tanh_one, p.tanh_one, magnitude)
-    t = expm1_core(b, scale(b, bounded, -2.0))
-    return b.copysign(b.divf(t, offset(b, t, 2.0)), x)
+    t = half_expm1(b, scale(b, bounded, -2.0), short=True)
+    return b.copysign(b.divf(t, offset(b, t, 1.0)), x)
 
 
 def sinh(b: Builder, x: Value) -> Value:
