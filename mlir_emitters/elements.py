@@ -122,18 +122,26 @@ def encode(b: Builder, dtype: DType, value: Scalar) -> Scalar:
         return b.trunci(b.binary("shrui", b.bitcast(value, t.i32), 16), t.i16)
     if dtype is DType.F16:
         return b.bitcast(b.truncate(value, t.f16), t.i16)
+    known: Value | None = b.recall(("code", dtype, value))
+    return _encoded(b, dtype, value) if known is None else known
+
+
+def _encoded(b: Builder, dtype: DType, value: Value) -> Value:
     return _encode_e8m0(b, value) if dtype is DType.F8E8M0FNU else _encode_narrow(b, NARROW[dtype], value)
 
 
 def round_to(b: Builder, dtype: DType, value: Value) -> Value:
-    """An f32 result rounded to a narrow type, still as f32."""
+    """An f32 result rounded to a narrow type, still as f32. What has 8 bits or less is rounded by its code, which
+    `encode` then takes.
+    """
     if dtype is DType.BF16:
         return _round_bf16(b, value)
     if dtype is DType.F16:
         return b.extend(b.truncate(value, b.types.f16))
-    raw = encode(b, dtype, value)
+    raw = _encoded(b, dtype, value)
     rounded = decode(b, dtype, raw)
     assert not isinstance(rounded, tuple)
+    b.remember(("code", dtype, rounded), raw)
     return rounded
 
 
