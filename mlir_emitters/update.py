@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from .builder import Index
-from .elemental import Elemental
+from .elemental import Elemental, Indices, Linear
 from .graph import Buffer, Node
 from .loops import with_loops
 from .ranges import Steps
@@ -31,5 +31,15 @@ def emit_update(e: Elemental, node: Node, targets: Sequence[tuple[Buffer, Buffer
 
 def copy_unless_there(e: Elemental, source: Buffer, result: Buffer, steps: Steps | None = None) -> None:
     """Copy an array, or the part of the steps, to a result that will be updated, unless the result is that array."""
-    if not (source.writer is None and source.argument == result.argument):
-        with_loops(e.b, result, lambda index: e.store(result, index, e.value(source, index, raw=True)), steps)
+    if source.writer is None and source.argument == result.argument:
+        return
+
+    def write(index: Indices) -> None:
+        e.store(result, index, e.value(source, index, raw=True))
+
+    if steps is None and source.writer is None and (source.dims, source.strides) == (result.dims, result.strides):
+        # One loop: of the nest over small rows of complex numbers, LLVM would make gathers.
+        with e.b.loop(0, result.shape.size) as loop:
+            write(Linear((loop.index,)))
+    else:
+        with_loops(e.b, result, write, steps)
