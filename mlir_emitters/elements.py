@@ -141,7 +141,7 @@ def round_to(b: Builder, dtype: DType, value: Value) -> Value:
     raw = _encoded(b, dtype, value)
     rounded = decode(b, dtype, raw)
     assert not isinstance(rounded, tuple)
-    b.remember(("code", dtype, rounded), raw)
+    b.scopes[0]["code", dtype, rounded] = raw  # the outermost: where the number is known, its code is, too
     return rounded
 
 
