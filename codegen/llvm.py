@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import functools
+import itertools
 import re
 from collections.abc import Iterator
 from contextlib import contextmanager
@@ -107,6 +108,23 @@ def make_machine(target: Target, relocation: str = "pic", level: int = OPTIMIZED
         ) from error
 
 
+_CONTEXTS: dict[int, llvm.ContextRef] = {}
+"""The contexts of modules that LLVM has not freed. The garbage collector calls the finalizers of a cycle in any order,
+and a module must be freed before its context: so contexts are never part of a cycle. An error's traceback makes one.
+"""
+_numbers = itertools.count()
+
+
+class Module(llvm.ModuleRef):
+    """A module that keeps its context alive until it is freed, or has become part of another one."""
+
+    _number = -1
+
+    def detach(self) -> None:
+        super().detach()
+        _CONTEXTS.pop(self._number, None)
+
+
 def parse(llvm_ir: str, context: llvm.ContextRef | None = None) -> llvm.ModuleRef:
     """Parse and verify LLVM IR text; without a context in a new one, so that threads may work in parallel.
 
@@ -120,7 +138,15 @@ def parse(llvm_ir: str, context: llvm.ContextRef | None = None) -> llvm.ModuleRe
         )
     start()
     try:
-        module = llvm.parse_assembly(llvm_ir, context=context or llvm.create_context())
+        context = context or llvm.create_context()
+        number = next(_numbers)
+        _CONTEXTS[number] = context
+        try:
+            module = llvm.parse_assembly(llvm_ir, context=context)
+            module.__class__, module._number = Module, number
+        except BaseException:
+            del _CONTEXTS[number]
+            raise
         module.verify()
     except (RuntimeError, UnicodeEncodeError) as error:
         raise CodegenError(

@@ -25,12 +25,12 @@ def whole_object(texts: Sequence[str], entry: str, public: str, options: EmitOpt
     """
     start()
     context = llvm.create_context()
-    whole = llvm.parse_assembly(_flags(relocation), context=context)
+    whole = parse(_flags(relocation), context)
     called = {f.name for f in parse(entry).functions if f.is_declaration}
     for text, visible in [*((text, None) for text in texts[:-1]), (texts[-1], called), (entry, {public})]:
         with compiler(options.target) as lent:
             optimized = str(optimized_module(text, options, lent))
-        whole.link_in(llvm.parse_assembly(optimized, context=context))
+        whole.link_in(parse(optimized, context))
         if visible is not None:
             _hide(whole, visible)
     machine = make_machine(options.target, "static" if relocation == "static" else "pic")

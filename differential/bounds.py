@@ -41,11 +41,13 @@ COMPLEX_ULP = {
     **dict.fromkeys((Op.ABS, Op.DIVIDE, Op.MULTIPLY, Op.SIGN), 4),
     **dict.fromkeys((Op.LOG, Op.LOG_PLUS_ONE), 128),
     Op.LOGISTIC: 64,
-    Op.POWER: 32,
 }
 """Bounds of complex ops, as distances in the plane. Products may be contracted, and terms cancel near a zero or a pole
 (log near |z| = 1). Other functions have COMPLEX_FUNCTION_ULP."""
 COMPLEX_FUNCTION_ULP = 16
+POWER_ULP = 32
+"""Of complex powers, exp(y·log x), beside an ulp for each unit of |y·log x|: of that many units, a rounding error of the
+logarithm turns the result in the plane. It counts as twice the logarithm of the type's largest number."""
 
 UNKNOWN_TRIPS = 100
 """Iterations of a loop whose number is not plain from the text."""
@@ -158,6 +160,8 @@ def epsilon(dtype: DType) -> float:
 def op_ulp(op: Op, dtype: DType) -> float:
     """The ulp of one op with a result of a type; 1 at most of narrow floats, which are computed in f32 and rounded."""
     ulp = OPSET[op].ulp
+    if dtype.is_complex and op is Op.POWER:
+        return POWER_ULP + 2 * math.log(_range(dtype)[1])
     if dtype.is_complex:
         return COMPLEX_ULP.get(op, COMPLEX_FUNCTION_ULP if ulp or op is Op.SQRT else EXACT)
     return min(ulp, 1) if epsilon(dtype) > epsilon(DType.F32) else ulp

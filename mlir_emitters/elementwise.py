@@ -128,8 +128,11 @@ def negate_integer(b: Builder, x: Value) -> Value:
     return b.binary("subi", zero(b, x), x)
 
 
-def absolute_integer(b: Builder, x: Value) -> Value:
-    return b.select(b.compare_integers("slt", x, zero(b, x)), negate_integer(b, x), x)
+def absolute_integer(b: Builder, node: Node, x: Value) -> Value:
+    """The magnitude of the least number is the number itself, as in two's complement of its width."""
+    value = b.select(b.compare_integers("slt", x, zero(b, x)), negate_integer(b, x), x)
+    dtype = node.output.dtype
+    return wrap_small(b, dtype, value) if dtype in SMALL_INTEGERS else value
 
 
 def sign_signed(b: Builder, x: Value) -> Value:
@@ -302,7 +305,7 @@ def logical_not(b: Builder, x: Value) -> Value:
 EMIT: dict[Op, Typed] = {
     Op.ABS: Typed(
         operation(math.AbsFOp),
-        simple(absolute_integer),
+        absolute_integer,
         simple(lambda b, x: x),
         complex=simple(complex_math.absolute),
         exact=True,

@@ -80,3 +80,35 @@ ENTRY e {{
     wide, again = check(text, [np.array([0x1B, 0xE4, 0x80], np.uint8)])
     assert again.tolist() == [0x1B, 0xE4, 0x80]
     assert wide[0].tolist() == {"s4": [-5, 1], "u4": [11, 1], "s2": [-1, -2, 1, 0], "u2": [3, 2, 1, 0]}[narrow]
+
+
+UNARY = ("abs", "negate", "sign", "not", "popcnt", "count-leading-zeros")
+BINARY = ("add", "subtract", "multiply", "divide", "remainder", "maximum", "minimum", "and", "or", "xor", "power")
+SHIFTS = ("shift-left", "shift-right-arithmetic", "shift-right-logical")
+
+
+@pytest.mark.parametrize("kind", ["s1", "u1", "s2", "u2", "s4", "u4"])
+def test_results_inside_a_kernel_have_as_many_bits_as_those_in_memory(kind):
+    """Memory keeps the low bits only, and so hides what an op leaves above them; a conversion shows it."""
+    dtype = BY_NAME[kind]
+    low, high = (-(2 ** (dtype.bits - 1)), 2 ** (dtype.bits - 1)) if dtype.is_signed else (0, 2**dtype.bits)
+    left, right = (axis.ravel().astype(dtype.numpy) for axis in np.meshgrid(*[np.arange(low, high)] * 2))
+    n, lines, roots = left.size, [], []
+    unary = [op for op in UNARY if dtype.is_signed or op not in ("abs", "negate", "sign")]
+    for number, op in enumerate((*unary, *BINARY, *SHIFTS)):
+        operands = "p" if op in unary else "p, q"
+        lines.append(f"  r{number} = {kind}[{n}] {op}({operands})\n  w{number} = s32[{n}] convert(r{number})")
+        roots.append(f"w{number}")
+    shape = ", ".join([f"s32[{n}]"] * len(roots))
+    body = "\n".join(lines)
+    check(
+        f"""HloModule m
+ENTRY e {{
+  p = {kind}[{n}] parameter(0)
+  q = {kind}[{n}] parameter(1)
+{body}
+  ROOT t = ({shape}) tuple({", ".join(roots)})
+}}
+""",
+        [left, right],
+    )
