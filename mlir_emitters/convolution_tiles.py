@@ -94,7 +94,8 @@ class Tiles:
         self.unrolls = self.geometry.work >= LEAST_WORK
         self.reuse = reuse_axis(node, lanes)
         self.width, self.tile = self.sizes()
-        places = self.tile * self.pitch(self.width) * parts(self.wide)
+        self.places = self.tile * self.pitch(self.width)  # accumulators of the tile at work
+        places = self.places * parts(self.wide)
         self.element = (raw_type if self.wide is DType.PRED else working_type)(self.b.types, self.wide)
         self.space = self.b.alloca(self.element, places, 64)
         counts = [*(s.window for s in self.geometry.slides), self.geometry.inputs]
@@ -184,6 +185,7 @@ class Tiles:
 
     def _start(self, places: int) -> None:
         """Start the accumulators at 0, and their totals."""
+        self.places = places
         with self.b.loop(0, places) as slot:
             self._put(slot.index, zero_of(self.b, self.wide))
         if self.totals is not None:
@@ -238,8 +240,7 @@ class Tiles:
         total = self._get(slot)
         if self.totals is None:
             return total
-        first = self.b.mul(slot, parts(self.wide))
-        values = [self.totals.final(self.b.add(first, k), part) for k, part in enumerate(flatten(total))]
+        values = [self.totals.final(place, part) for place, part in zip(self._places(slot), flatten(total), strict=True)]
         return unflatten(values, self.wide)
 
     def _add(
@@ -271,16 +272,19 @@ class Tiles:
 
     def _get(self, slot: Index) -> Scalar:
         b, wide = self.b, self.wide
-        first = b.mul(slot, parts(wide))
         size = wide.bytes // parts(wide)
         values = [
-            b.load(b.pointer(self.space, b.add(first, k), self.element), self.element, size) for k in range(parts(wide))
+            b.load(b.pointer(self.space, place, self.element), self.element, size) for place in self._places(slot)
         ]
         value = unflatten(values, wide)
         return decode(b, wide, value) if wide is DType.PRED else value
 
     def _put(self, slot: Index, value: Scalar) -> None:
         b, wide = self.b, self.wide
-        first = b.mul(slot, parts(wide))
-        for k, part in enumerate(flatten(encode(b, wide, value) if wide is DType.PRED else value)):
-            b.store(part, b.pointer(self.space, b.add(first, k), self.element), wide.bytes // parts(wide))
+        values = flatten(encode(b, wide, value) if wide is DType.PRED else value)
+        for place, part in zip(self._places(slot), values, strict=True):
+            b.store(part, b.pointer(self.space, place, self.element), wide.bytes // parts(wide))
+
+    def _places(self, slot: Index) -> list[Index]:
+        """Where the parts of an accumulator are: the imaginary ones behind all real ones, so that lanes are vectors."""
+        return [self.b.add(slot, k * self.places) for k in range(parts(self.wide))]
