@@ -17,7 +17,7 @@ import ml_dtypes
 import numpy as np
 
 from ..hlo.dtypes import DType
-from .bounds import Bound, Tolerance, epsilon
+from .bounds import POWER_ULP, Bound, Tolerance, epsilon
 
 ONE_OP_ULP = {DType.F16: 5, DType.BF16: 2}
 """The corpus' bounds of one-op cases in ulp where the type has its own; otherwise CASE_ULP or USUAL_ULP."""
@@ -164,7 +164,10 @@ def _near_in_plane(parts: list[tuple[np.ndarray, np.ndarray]], dtype: DType, bou
     finite = np.isfinite(ar) & np.isfinite(er) & np.isfinite(ai) & np.isfinite(ei)
     with np.errstate(all="ignore"):
         size = np.hypot(er, ei)
-        return finite & (np.hypot(ar - er, ai - ei) <= _allowed(size, finite, dtype, bound))
+        near = finite & (np.hypot(ar - er, ai - ei) <= _allowed(size, finite, dtype, bound))
+    if bound.ulp >= POWER_ULP:  # a power that overflows may have been turned by any angle before
+        near |= (np.isinf(ar) | np.isinf(ai)) & (np.isinf(er) | np.isinf(ei))
+    return np.asarray(near)
 
 
 def bounds(

@@ -82,7 +82,8 @@ def _emit_transform(frame: Frame, step: Transform) -> None:
     inner = max(rows, key=lambda r: r.count, default=Rows(1, 0, 0))
     outer = [r for r in rows if r is not inner]
     dims = _numbers(frame, [inner.count, source.dims[axis], target.dims[axis]])
-    ends = [part.strides[axis] * part.dtype.bytes for part in (source, target)]
+    # One point has no stride. In place, the loops want equal strides, where layouts may differ in dimensions of size 1.
+    ends = [part.strides[axis] * part.dtype.bytes if part.dims[axis] > 1 else 0 for part in (source, target)]
     steps = _numbers(frame, [inner.source, 0, inner.target, *ends])
     real = target.dtype.component
     factor = frame.real(real, step.scale)

@@ -47,6 +47,18 @@ def test_every_layout(kind, source, result):
     agree(transform(kind, "f32", (3, 2), (4, 6), source, result))
 
 
+@pytest.mark.parametrize("length, layouts", [(1, ("", "{0,1}")), (1, ("{0,1}", "")), (4, ("", ""))])
+def test_rows_of_one_point_work_in_place_in_another_layout(length, layouts):
+    """The memory of the two layouts is the same, so the result takes the operand's."""
+    source, result = layouts
+    hlo = (
+        f"HloModule m\nENTRY e {{\n  x = s32[4,{length}]{source} parameter(0)\n"
+        f"  i = c64[4,{length}]{source} convert(x)\n"
+        f"  ROOT r = c64[4,{length}]{result} fft(i), fft_type=FFT, fft_length={{{length}}}\n}}\n"
+    )
+    check(hlo, [np.arange(4 * length, dtype=np.int32).reshape(4, length)])
+
+
 def test_no_rows():
     assert run_stack(transform("FFT", "f32", (0,), (4,)), "legacy", [np.zeros((0, 4), np.complex64)])[0].shape == (0, 4)
 

@@ -6,9 +6,10 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from ...differential.bounds import Bound
+from ...differential.bounds import Bound, op_ulp
 from ...differential.comparison import bounds, compare, compare_within, ulp_distance
 from ...hlo.dtypes import FLOAT, DType
+from ...hlo.opcodes import Op
 
 F32 = DType.F32
 SIGNED_FLOATS = sorted(FLOAT - {DType.F8E8M0FNU}, key=lambda d: d.value)
@@ -157,3 +158,18 @@ def test_ulp_distance_counts_steps(start: float, steps: int):
         value = np.nextafter(value, np.inf)
     if np.isfinite(value).all():
         assert ulp_distance(value, np.array([start]))[0] == steps
+
+
+def test_an_overflowed_power_has_no_direction():
+    one, other = np.array([complex(np.inf, -np.inf)], np.complex64), np.array([complex(np.nan, np.inf)], np.complex64)
+    power = Bound(ulp=op_ulp(Op.POWER, DType.C64))
+    assert compare_within(one, other, DType.C64, power).agrees
+    assert not compare_within(one, other, DType.C64, Bound(ulp=op_ulp(Op.EXPONENTIAL, DType.C64))).agrees
+    finite = np.array([3e38 + 3e38j], np.complex64)
+    assert not compare_within(one, finite, DType.C64, power).agrees
+
+
+def test_powers_are_allowed_what_a_rounded_logarithm_turns():
+    """(-0.41 + 0.17i)¹⁰⁷ by exp(107·log x) is 180 ulp from the product."""
+    assert 32 + 180 < op_ulp(Op.POWER, DType.C128) < 1500
+    assert 200 < op_ulp(Op.POWER, DType.C64) < 256
