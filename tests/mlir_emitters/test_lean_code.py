@@ -1,0 +1,72 @@
+"""What the new stack once did twice, or in a form of which LLVM made slow code: each test holds one such place."""
+
+import re
+
+import pytest
+
+from ...codegen.optimize import optimize
+from ...codegen.options import EmitOptions, Target
+from ...formats.text.parser import parse_module
+from ...migration.choose import emitter
+from ...passes import pipeline
+from ...planning.planner import plan
+
+FIXED = EmitOptions(Target("x86_64-unknown-linux-gnu", "x86-64-v4", "+avx512f,+avx512vl,+fma", 512), ranges=False, keep_stages=True)
+
+
+def emitted(lines: str, *, optimized: bool = False) -> str:
+    """The kernel's structured MLIR, or its LLVM IR after LLVM's optimiser. lines: the entry's, and regions before it."""
+    module = pipeline.optimize(parse_module(f"HloModule m\n{lines}"))
+    made = emitter("mlir").emit(plan(module).emitted, FIXED)
+    return optimize(made.llvm_ir, FIXED) if optimized else dict(made.stages)["mlir"]
+
+
+@pytest.mark.parametrize("kind", ["f8e4m3fn", "f8e5m2", "f8e4m3b11fnuz", "f4e2m1fn", "f8e8m0fnu"])
+def test_a_rounded_number_is_encoded_once(kind):
+    lines = f"ENTRY e {{ p = f32[64] parameter(0)\n q = f32[64] multiply(p, p)\n ROOT r = {kind}[64] convert(q) }}"
+    assert emitted(lines).count("arith.trunci") == 1
+
+
+def test_a_combination_of_narrow_numbers_is_encoded_once():
+    lines = """add { x = f8e5m2[] parameter(0)
+  y = f8e5m2[] parameter(1)
+  ROOT s = f8e5m2[] add(x, y) }
+ENTRY e { p = f8e5m2[64,16] parameter(0)
+  i = s32[8,1] parameter(1)
+  u = f8e5m2[8,16] parameter(2)
+  ROOT r = f8e5m2[64,16] scatter(p, i, u), update_window_dims={1}, inserted_window_dims={0},
+    scatter_dims_to_operand_dims={0}, index_vector_dim=1, to_apply=add }"""
+    assert emitted(lines).count("arith.trunci") == 1
+
+
+def test_copies_of_rows_are_not_unrolled():
+    lines = """ENTRY e { p = f8e4m3fn[256,500] parameter(0)
+  q = f8e4m3fn[256,501] parameter(1)
+  ROOT r = f8e4m3fn[256,1001] concatenate(p, q), dimensions={1} }"""
+    assert len(re.findall(r"call void @llvm\.memcpy", emitted(lines, optimized=True))) == 2
+
+
+def test_the_operand_of_a_scatter_is_copied_in_memory_order():
+    lines = """add { x = c64[] parameter(0)
+  y = c64[] parameter(1)
+  ROOT s = c64[] add(x, y) }
+ENTRY e { p = c64[16,16] parameter(0)
+  i = s32[32,1] parameter(1)
+  u = c64[32,16] parameter(2)
+  ROOT r = c64[16,16] scatter(p, i, u), update_window_dims={1}, inserted_window_dims={0},
+    scatter_dims_to_operand_dims={0}, index_vector_dim=1, to_apply=add }"""
+    assert "llvm.masked.gather" not in emitted(lines, optimized=True)
+
+
+def test_sums_of_complex_convolutions_stay_apart():
+    lines = """ENTRY e { p = c64[1,8,8,4] parameter(0)
+  q = c64[3,3,4,8] parameter(1)
+  ROOT r = c64[1,8,8,8] convolution(p, q), window={size=3x3 pad=1_1x1_1}, dim_labels=b01f_01io->b01f }"""
+    body = emitted(lines, optimized=True)
+    assert "phi <8 x float>" in body and "phi <16 x float>" not in body
+
+
+def test_complex_tanh_takes_cosh_from_sinh():
+    lines = "ENTRY e { p = c128[64] parameter(0)\n ROOT r = c128[64] tanh(p) }"
+    text = emitted(lines)
+    assert "math.sinh" in text and "math.cosh" not in text
