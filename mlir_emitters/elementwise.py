@@ -49,6 +49,10 @@ class Typed:
         return self.integer or (self.signed if dtype.is_signed else self.unsigned)
 
 
+_ZEROS_BELOW = frozenset({Op.CEIL, Op.ROUND_NEAREST_AFZ, Op.ROUND_NEAREST_EVEN})
+"""Exact ops that make -0 of a negative number."""
+
+
 def emit_elementwise(b: Builder, node: Node, operands: list[Scalar]) -> Scalar:
     """The result of one elementwise node, rounded or wrapped to its type."""
     row = EMIT[node.opcode]
@@ -60,6 +64,8 @@ def emit_elementwise(b: Builder, node: Node, operands: list[Scalar]) -> Scalar:
         return result
     if dtype in ROUNDED and not row.exact:
         return round_to(b, dtype, result)
+    if node.opcode in _ZEROS_BELOW and dtype in NARROW and NARROW[dtype].negative_zero_is_nan:
+        return b.op("arith.addf", result, b.f32(0.0))  # the type's only zero is +0
     return wrap_small(b, dtype, result) if dtype in SMALL_INTEGERS and not row.exact else result
 
 

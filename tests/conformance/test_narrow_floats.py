@@ -106,3 +106,29 @@ ENTRY e {{
   one = f32[] constant(1)
   ROOT r = f32[3] reduce(x, one), dimensions={{1}}, to_apply=round
 }}""")
+
+
+@pytest.mark.parametrize("kind", ["f8e4m3fnuz", "f8e5m2fnuz", "f8e4m3b11fnuz"])
+def test_types_without_a_negative_zero_have_none_inside_a_kernel(kind):
+    """Memory has no code for it; atan2 tells the zeros apart."""
+    ops = ("abs", "ceil", "floor", "negate", "round-nearest-afz", "round-nearest-even", "sign", "sqrt", "tanh", "cbrt")
+    values = np.arange(256).astype(np.uint8).view(BY_NAME[kind].numpy)
+    lines = [f"  r{n} = {kind}[256] {op}(p)\n  t{n} = {kind}[256] atan2(r{n}, m)" for n, op in enumerate(ops)]
+    lines += [f"  r{len(ops)} = {kind}[256] multiply(p, z)\n  t{len(ops)} = {kind}[256] atan2(r{len(ops)}, m)"]
+    lines += [f"  r{len(ops) + 1} = {kind}[256] maximum(n, z)\n  t{len(ops) + 1} = {kind}[256] atan2(r{len(ops) + 1}, m)"]
+    count = len(lines)
+    check(
+        f"""HloModule m
+ENTRY e {{
+  p = {kind}[256] parameter(0)
+  one = {kind}[] constant(-1)
+  m = {kind}[256] broadcast(one), dimensions={{}}
+  zero = {kind}[] constant(0)
+  z = {kind}[256] broadcast(zero), dimensions={{}}
+  n = {kind}[256] negate(z)
+{chr(10).join(lines)}
+  ROOT t = ({", ".join([f"{kind}[256]"] * count)}) tuple({", ".join(f"t{n}" for n in range(count))})
+}}
+""",
+        [values],
+    )
