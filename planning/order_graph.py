@@ -5,9 +5,10 @@ from __future__ import annotations
 from collections.abc import Collection, Mapping, Sequence
 
 from ..hlo.analysis.effects import has_side_effect
-from ..hlo.ir import Computation
+from ..hlo.ir import Computation, Instruction
 from ..hlo.opclasses import CONTROL_PREDECESSORS
 from ..hlo.opcodes import Op
+from ..passes.rewriting import topological_order
 from .inplace import reuses, updated_operands
 from .liveness import forward, leaf_count, moves_no_bytes
 from .scratch import scratch_bytes
@@ -27,7 +28,7 @@ class OrderGraph:
         peaks: Mapping[str, int] | None = None,
     ):
         self.peaks = peaks or {}
-        self.instructions = list(computation.instructions)
+        self.instructions = _in_order(computation)
         self.number = {i: n for n, i in enumerate(self.instructions)}
         self.root = self.number[computation.root]
         self.sizes: list[int] = []
@@ -157,3 +158,20 @@ class OrderGraph:
             if old not in used and new not in used and count[old] == 1 and self.sizes[old] == self.sizes[new]:
                 used.update((old, new))
         return sum(self.sizes[b] for b in used) // 2
+
+
+def _in_order(computation: Computation) -> list[Instruction]:
+    """The instructions with each one behind its operands and its control predecessors. Passes keep the first only: what
+    an op was replaced by has its predecessors, also constants that stand before these.
+    """
+    instructions = list(computation.instructions)
+    if not any(i.attributes.get(CONTROL_PREDECESSORS) for i in instructions):
+        return instructions
+    names = {i.name: n for n, i in enumerate(instructions)}
+    number = {i: n for n, i in enumerate(instructions)}
+    needs = {
+        n: {number[o] for o in i.operands}
+        | {names[p] for p in i.attributes.get(CONTROL_PREDECESSORS, ()) if p in names}
+        for n, i in enumerate(instructions)
+    }
+    return [instructions[n] for n in topological_order(needs)]

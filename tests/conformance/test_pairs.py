@@ -19,6 +19,13 @@ UNARY = (
     *("abs", "cbrt", "ceil", "cosine", "count-leading-zeros", "erf", "exponential", "floor", "is-finite", "log", "logistic"),
     *("negate", "not", "popcnt", "round-nearest-afz", "round-nearest-even", "rsqrt", "sign", "sine", "sqrt", "tan", "tanh"),
 )
+EXACT = frozenset(
+    {
+        *("abs", "ceil", "count-leading-zeros", "floor", "negate", "not", "popcnt", "round-nearest-afz"),
+        *("round-nearest-even", "sign", "sqrt", "add", "and", "divide", "maximum", "minimum", "multiply", "subtract", "xor"),
+    }
+)
+"""First ops, whose results are the same bits everywhere; another op would enlarge what they may differ in."""
 BINARY = ("add", "atan2", "divide", "maximum", "minimum", "multiply", "power", "remainder", "subtract", "and", "xor")
 WIDER = ("f32", "s32")
 SEED, EACH = 20, 2
@@ -45,7 +52,7 @@ def _second(kind: str) -> list[str]:
 
 def cases() -> list[tuple[str, str]]:
     """(a type, what r is) of all pairs' first ops."""
-    firsts = [f"{op}(p)" for op in UNARY] + [f"{op}(p, q)" for op in BINARY]
+    firsts = [f"{op}(p)" for op in UNARY if op in EXACT] + [f"{op}(p, q)" for op in BINARY if op in EXACT]
     return [(kind, first) for kind in TYPES for first in firsts if _valid_first(kind, first)]
 
 
@@ -68,6 +75,8 @@ def _values(kind: str) -> np.ndarray:
     codes = np.arange(256 if dtype.bits == 8 else 1 << dtype.bits).astype(np.uint8)
     if dtype is DType.PRED:
         return codes[:2].astype(bool)
+    if dtype is DType.F8E8M0FNU:
+        codes = np.maximum(codes, 1)  # code 0 is subnormal in f32, which some ops flush and some keep
     if dtype.bits == 8:
         return codes.view(dtype.numpy)
     if dtype.is_float:

@@ -6,6 +6,7 @@ import pytest
 
 from ...formats.text.parser import parse_module
 from ...hlo.ir import Module
+from ...passes.pipeline import optimize
 from ...planning.order_graph import OrderGraph
 from ...planning.orders import post_order
 from ...planning.schedule import best_order, schedule
@@ -189,3 +190,27 @@ def test_what_a_loop_and_a_kernel_need_while_they_run_counts():
     )
     graph = OrderGraph(parse_module(text).entry)
     assert graph.peak([0, 1, 2]) == 5000 * 4 + scratch_bytes(graph.instructions[2])
+
+
+def test_what_replaces_an_op_stands_behind_its_control_predecessors():
+    """A loop with constants, which stood before an op that the replaced one had to wait for."""
+    text = """HloModule m
+ge { x = f32[] parameter(0)
+  y = f32[] parameter(1)
+  ROOT c = pred[] compare(x, y), direction=GE }
+add { x = f32[] parameter(0)
+  y = f32[] parameter(1)
+  ROOT s = f32[] add(x, y) }
+ENTRY e {
+  p = f32[3,3] parameter(0)
+  i = f32[3,3] iota(), iota_dimension=0
+  s = f32[1,1] parameter(1)
+  z = f32[] constant(0)
+  ROOT r = f32[3,3] select-and-scatter(p, s, z), window={size=3x3}, select=ge, scatter=add, control-predecessors={i}
+}
+"""
+    scheduled = schedule(optimize(parse_module(text)))
+    for computation in scheduled.computations:
+        names = [i.name for i in computation.instructions]
+        for n, i in enumerate(computation.instructions):
+            assert all(names.index(p) < n for p in i.attributes.get("control-predecessors", ()) if p in names)
