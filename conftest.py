@@ -74,7 +74,7 @@ def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item
     skips = []
     if not os.environ.get("TESTBED_DEEP"):
         skips.append(("deep", "deep test: run with --deep or TESTBED_DEEP=1"))
-    if os.environ.get("TESTBED_EMITTERS", "legacy") != "legacy":
+    if os.environ.get("TESTBED_EMITTERS", "ledger") != "ledger":
         skips.append(("default_emitters", "presupposes the usual default: run it without TESTBED_EMITTERS"))
     for item in items:
         for marker, reason in skips:

@@ -15,7 +15,7 @@ from ..backends.base import CompileOptions
 from ..formats.program import Program
 from ..migration.compile import compile_program
 from ..migration.flags import Flags
-from ..migration.ledger import USUAL
+from ..migration.ledger_states import USUAL
 from ..migration.parity import Speed
 from .compare import compare, compile_times, memory_ratio
 from .growth import growth

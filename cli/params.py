@@ -40,7 +40,7 @@ class NameList(click.ParamType[str]):
 def emitters_option(values: str) -> Callable[[Callable[..., Any]], Callable[..., Any]]:
     """The option --emitters of commands that compile; TESTBED_EMITTERS is its default."""
     return click.option(
-        "--emitters", envvar="TESTBED_EMITTERS", default="legacy", show_default=True, show_envvar=True, help=values
+        "--emitters", envvar="TESTBED_EMITTERS", default="ledger", show_default=True, show_envvar=True, help=values
     )
 
 

@@ -30,7 +30,7 @@ PICTURES = {"--trace": (".json",), "--roofline": (".svg", ".png"), "--flame": ("
 @click.command()
 @click.argument("modules", metavar="MODULE...", nargs=-1, required=True, type=MODULE)
 @click.option(
-    "--emitters", metavar="FLAGS", help="Stacks (legacy,mlir), or flags such as mlir,reduce=legacy.  [default: legacy]"
+    "--emitters", metavar="FLAGS", help="Stacks (legacy,mlir), or flags such as mlir,reduce=legacy.  [default: ledger]"
 )
 @click.option("--against", type=MODULE, metavar="MODULE", help="Compare with another MODULE, program or saved profile.")
 @click.option("--against-emitters", metavar="FLAGS", help="Compare with the same MODULE on other flags.")

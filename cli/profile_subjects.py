@@ -16,7 +16,7 @@ if TYPE_CHECKING:
     from ..profiling.report import Report
     from .inputs import HasInputs, Inputs
 
-DEFAULT = "legacy"
+DEFAULT = "ledger"
 
 
 @dataclass(frozen=True)

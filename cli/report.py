@@ -69,7 +69,8 @@ def command(
 
     provide("plot", "jinja2")
     from ..formats.whole_files import write_folder
-    from ..migration import ledger_file
+    from ..migration.ledger_file import read_ledger
+    from ..migration.ledger_states import FILE as LEDGER
     from ..migration.weights import FILE as WEIGHTS
     from ..migration.weights import read_weights
     from .board.coverage import coverage
@@ -79,7 +80,7 @@ def command(
     from .board.pages import Board, files_of, is_board
     from .board.profiles_view import profiles_in
 
-    rows = ledger_file.read_ledger(Path(ledger) if ledger else ledger_file.FILE)
+    rows = read_ledger(Path(ledger) if ledger else LEDGER)
     shares = read_weights(Path(weights) if weights else WEIGHTS)
     compared, suites = _histories(histories)
     board = Board(

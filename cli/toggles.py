@@ -80,7 +80,7 @@ def command(
 
 
 def _file(given: str | None) -> Path:
-    from ..migration.ledger_file import FILE as OWN
+    from ..migration.ledger_states import FILE as OWN
 
     return OWN if given is None else Path(given)
 

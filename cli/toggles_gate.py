@@ -24,8 +24,9 @@ from ..formats.program import Program
 from ..formats.text.parser import parse_module
 from ..hlo.errors import UnsupportedError
 from ..hlo.remedies import TESTS
-from ..migration.ledger import USUAL, Evidence
-from ..migration.ledger_file import FILE, RECORDS
+from ..migration.ledger import Evidence
+from ..migration.ledger_file import RECORDS
+from ..migration.ledger_states import FILE, USUAL
 from ..migration.names import XLA_STACKS
 from ..migration.parity import PARITY, Parity, Speed, shortfalls
 

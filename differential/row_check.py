@@ -16,7 +16,7 @@ from ..hlo.errors import UnsupportedError
 from ..hlo.ir import Module
 from ..migration import Flags, compile_module
 from ..migration.choose import dtypes_of
-from ..migration.ledger import USUAL
+from ..migration.ledger_states import USUAL
 from ..migration.names import XLA_STACKS
 from ..migration.parity import Compared
 from ..migration.units import pairs_of

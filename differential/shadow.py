@@ -10,7 +10,7 @@ import numpy as np
 
 from ..backends.host.shadows import Mismatch
 from ..hlo.ir import Module
-from ..migration.ledger import USUAL
+from ..migration.ledger_states import USUAL
 from ..planning.plan import KernelRequest
 from ..planning.plan_text import standalone
 from .bounds import bounds_of

@@ -52,9 +52,9 @@ def parse(text: str, file: str = "<string>") -> Module:
     return parse_module(text, file)
 
 
-def compile(source: Source, emitters: str | Flags = "legacy", options: CompileOptions | None = None) -> HostExecutable:
+def compile(source: Source, emitters: str | Flags = "ledger", options: CompileOptions | None = None) -> HostExecutable:
     """Compile a module to native code. source: as for `load`; an LHLO program keeps its buffers and kernels.
-    emitters: which stack emits which ops, e.g. 'mlir' or 'mlir,reduce=legacy'.
+    emitters: which stack emits which ops, e.g. 'legacy' or 'mlir,reduce=legacy'; by default the ledger says it.
 
     The result is called like a function: `executable(x, y)`; its repr and inspect.signature say with what. Threads may
     call it at the same time. Its `execute(inputs)` takes and returns a list with one array per leaf.
@@ -77,7 +77,7 @@ def evaluate(source: Source, inputs: Sequence[Any] = ()) -> list[np.ndarray]:
     return evaluator.evaluate(load(source), [np.asarray(x) for x in inputs])
 
 
-def run(source: Source, inputs: Sequence[Any] = (), emitters: str | Flags = "legacy") -> list[np.ndarray]:
+def run(source: Source, inputs: Sequence[Any] = (), emitters: str | Flags = "ledger") -> list[np.ndarray]:
     """Compile a module, run it once and return one array per result leaf."""
     return compile(source, emitters).execute(inputs)
 

@@ -14,7 +14,7 @@ from ..hlo.ir import Instruction
 from ..hlo.library.calls import LIBRARY, is_foreign, is_sealed
 from ..hlo.opcodes import Op
 from ..planning.plan import KernelRequest
-from .flags import DEFAULT, SHADOW, STACK_NAMES, XLA_SHADOWS, XLA_STACKS, FlagError, Flags
+from .flags import OLD, SHADOW, STACK_NAMES, XLA_SHADOWS, XLA_STACKS, FlagError, Flags
 from .names import HOST
 from .units import pairs_of
 
@@ -46,15 +46,15 @@ def choose(flags: Flags, request: KernelRequest, platform: str = HOST) -> str:
         return flags.xla
     if instruction.opcode in LIBRARY:
         return "ffi" if is_foreign(instruction) else "library"
-    stacks = stacks_of(flags, instruction, platform) - {flags.xla} or {DEFAULT}
+    stacks = stacks_of(flags, instruction, platform) - {flags.xla} or {OLD}
     if len(stacks) == 1:
         return stacks.pop()
-    return SHADOW if stacks == {SHADOW, "mlir"} else DEFAULT
+    return SHADOW if stacks == {SHADOW, "mlir"} else OLD
 
 
 def pair_of(flags: Flags, request: KernelRequest) -> tuple[str, str]:
     """The stacks of a request that runs on two: whose results count, and whose are compared with them."""
-    return XLA_SHADOWS.get(choose(flags, request), (DEFAULT, STACK_NAMES[1]))
+    return XLA_SHADOWS.get(choose(flags, request), (OLD, STACK_NAMES[1]))
 
 
 def stacks_of(flags: Flags, instruction: Instruction, platform: str = HOST) -> set[str]:
@@ -92,7 +92,7 @@ def emitter(name: str) -> Emitter:
     """A stack by its name in ROOMS. Raises FlagError if its room is not there any more."""
     assert name not in XLA_STACKS and name not in XLA_SHADOWS, "these depend on the program: emit_for is given them"
     if name == SHADOW:
-        return replace(emitter(DEFAULT), shadow=replace(emitter("mlir"), name=SHADOW))
+        return replace(emitter(OLD), shadow=replace(emitter("mlir"), name=SHADOW))
     room = _imported(name, ROOMS[name])
     return Emitter(name, room.emit, room.unsupported, language=getattr(room, "LANGUAGE", "llvm"))
 

@@ -10,7 +10,7 @@ from ..formats.program import Program
 from ..formats.text.printer import print_module
 from ..hlo.ir import Module
 from .choose import emit_for
-from .flags import OTHERS, Flags
+from .flags import LEDGER, OTHERS, Flags
 from .programs import plan_of
 from .xla_programs import compile_xla, xla_program
 
@@ -20,18 +20,20 @@ if TYPE_CHECKING:
 
 
 def compile_module(module: Module, flags: Flags | None = None, options: CompileOptions | None = None) -> HostExecutable:
-    """Compile a module. Raises VerificationError, UnsupportedError (names stack and opcode) or CodegenError."""
+    """Compile a module. flags: None for the ledger's. Raises VerificationError, UnsupportedError (names stack and
+    opcode) or CodegenError.
+    """
     from ..hlo.verify.verifier import verify
 
-    options = options or CompileOptions()
-    if flags is not None and flags.xla:
+    flags, options = flags or Flags.parse(LEDGER), options or CompileOptions()
+    if flags.xla:
         return compile_xla(Program(module.name, print_module(module), module), flags, options)
     compiler, watch = HostCompiler(), Stopwatch()
     with watch.measure("verify"):
         verify(module)
     with watch.measure("plan"):
         plan = compiler.run_hlo_passes(module, options)
-    executable = compiler.compile(plan, emit_for(flags or Flags()), options)
+    executable = compiler.compile(plan, emit_for(flags), options)
     executable.program = module
     executable.timings = {**watch.seconds, **executable.timings}
     return executable
@@ -41,12 +43,13 @@ def compile_program(
     program: Program, flags: Flags | None = None, options: CompileOptions | None = None
 ) -> HostExecutable:
     """Compile a loaded program: by its own plan if it has one (LHLO), else as `compile_module` does."""
-    if flags is not None and flags.xla:
+    flags = flags or Flags.parse(LEDGER)
+    if flags.xla:
         return compile_xla(program, flags, options or CompileOptions())
     plan = plan_of(program)
     if plan is None:
         return compile_module(program.module, flags, options)
-    return HostCompiler().compile(plan, emit_for(flags or Flags()), options or CompileOptions())
+    return HostCompiler().compile(plan, emit_for(flags), options or CompileOptions())
 
 
 def emitters_of(program: Program, flags: Flags, options: CompileOptions | None = None) -> EmitFor:

@@ -1,10 +1,11 @@
 """Which stack emits which ops, as an immutable value: `mlir`, `mlir,reduce=legacy`,
 `legacy,elementwise=mlir,f16=legacy`, `mlir,reduce:complex=legacy`, `ledger`.
 
-The first word is the default stack. Each `key=stack` after it sets the stack of an opcode, a family of opcodes or a
-dtype; `opcode:class` is an opcode or family with a dtype or a class of dtypes (units.py). A key that ends with a
-platform, `reduce@opencl`, is for that platform alone; `any@opencl` is every op there. If several keys match an
-instruction, the last one applies. The first word `ledger` stands for the flags that the ledger gives (ledger.py).
+The first word is the stack of what no rule names. Each `key=stack` after it sets the stack of an opcode, a family of
+opcodes or a dtype; `opcode:class` is an opcode or family with a dtype or a class of dtypes (units.py). A key that ends
+with a platform, `reduce@opencl`, is for that platform alone; `any@opencl` is every op there. If several keys match an
+instruction, the last one applies. The first word `ledger` stands for the flags that the ledger gives (default.py): they
+are the default wherever no flags are given, and what rules without a first word change.
 """
 
 from __future__ import annotations
@@ -24,10 +25,12 @@ from ..hlo.opset_rows import Family
 from .names import BACK_ENDS, HOST, OTHERS, SHADOW, STACK_NAMES, XLA_STACKS
 from .units import CLASSES, ELEMENTAL, UNITS
 
-DEFAULT = "legacy"
+OLD = "legacy"
+"""The stack whose results count in a shadow, and that emits a kernel whose ops are on several stacks."""
+LEDGER = "ledger"
+"""The default: each unit on the stack that the ledger has it on."""
 ANY = "any"
 """Every op, in a key of one platform."""
-LEDGER = "ledger"
 
 XLA_SHADOWS = {f"{ours}+{xla}": (ours, xla) for ours in STACK_NAMES for xla in XLA_STACKS}
 """A stack of ours, whose results count, and a stack of XLA's beside it, whose results are compared with them."""
@@ -80,20 +83,21 @@ class FlagRule:
 class Flags:
     """Immutable flags, a part of every cache key. Create them with `Flags.parse`."""
 
-    default: str = DEFAULT
+    default: str
     rules: tuple[FlagRule, ...] = ()
 
     @staticmethod
-    def parse(text: str) -> Flags:
-        """Parse the text form. Raises FlagError for an unknown word, a repeated key or a rule without effect."""
+    def parse(text: str, base: str = LEDGER) -> Flags:
+        """Parse the text form. base: the first word of a text that has only rules. Raises FlagError for an unknown word
+        or a repeated key; InputError or LedgerError if the ledger is asked and cannot be read.
+        """
         words = [word.strip() for word in text.split(",")]
         if not any(words):
             raise FlagError("the emitters flag is empty", remedy=f"give {' or '.join(STACK_NAMES)}")
-        if words[0] == LEDGER:
-            return _from_ledger(words[1:])
-        default = DEFAULT
-        if "=" not in words[0]:
-            default = _stack(words.pop(0), text)
+        first = words.pop(0) if "=" not in words[0] else base
+        if first == LEDGER:
+            return _from_ledger(words)
+        default = _stack(first, text)
         rules = tuple(_rule(word, text) for word in words)
         seen: set[str] = set()
         for rule in rules:
@@ -120,7 +124,7 @@ class Flags:
     @property
     def without_shadows(self) -> Flags:
         """The flags of the stacks whose results count."""
-        alone = {SHADOW: DEFAULT, **{word: ours for word, (ours, _) in XLA_SHADOWS.items()}}
+        alone = {SHADOW: OLD, **{word: ours for word, (ours, _) in XLA_SHADOWS.items()}}
         rules = tuple(FlagRule(rule.key, alone.get(rule.stack, rule.stack)) for rule in self.rules)
         return Flags(alone.get(self.default, self.default), rules)
 
@@ -152,10 +156,9 @@ class Flags:
 
 def _from_ledger(words: list[str]) -> Flags:
     """The flags of the package's own ledger; rules that follow replace those of the same key."""
-    from .ledger import flags_text
-    from .ledger_file import read_ledger
+    from .default import default_flags
 
-    base = Flags.parse(flags_text(read_ledger()))
+    base = Flags.parse(default_flags())
     more = Flags.parse(",".join([base.default, *words])).rules
     given = {rule.key for rule in more}
     return Flags(base.default, (*(rule for rule in base.rules if rule.key not in given), *more))

@@ -9,20 +9,13 @@ import difflib
 import hashlib
 from collections.abc import Mapping
 from dataclasses import dataclass, fields, replace
-from itertools import groupby
 
 from ..hlo.errors import Location, TestbedError
-from .names import HOST, RETIRED, SHADOW
-from .units import CLASSES, UNITS, row_names
+from .ledger_states import STATES, USUAL, flags_of
+from .names import HOST, RETIRED
+from .units import UNITS, row_names
 
 Date = datetime.date
-
-STATES = ("off", "shadow", "on", "removed")
-"""off: the old stack; shadow: both run and the old one's results count; on: the new stack; removed: the old stack's
-emitters are gone."""
-
-USUAL = ("legacy", "mlir")
-"""The stacks of a migration: the old one and the new one. Only these have a shadow."""
 
 OPTIONS = {1: "keep", 2: "LLVM dialect", 3: "memref and loops", 4: "Linalg"}
 """How a unit may migrate: the plan's options."""
@@ -141,10 +134,6 @@ class Ledger:
     file: str = "<ledger>"
     stacks: tuple[str, str] = USUAL
 
-    def stack_of(self, state: str) -> str:
-        """What the flags say for a state."""
-        return SHADOW if state == "shadow" else self.stacks[state != "off"]
-
     def row(self, name: str) -> Row:
         """A row by its name; `.host` may be left out. Raises LedgerError with the nearest name."""
         for full in (name, f"{name}.{HOST}"):
@@ -230,10 +219,7 @@ def roll_back(ledger: Ledger, name: str, today: Date, reason: str = "", hold: Ho
 
 
 def flags_text(ledger: Ledger, today: Date | None = None) -> str:
-    """The flags that the ledger stands for. Raises LedgerError if a row's escape hatch has expired, or for a record.
-
-    An instruction with types of several classes needs all their rows: what is less far stands last, and so decides.
-    """
+    """The flags that the ledger stands for. Raises LedgerError if a row's escape hatch has expired, or for a record."""
     refuse_record(ledger)
     for row in ledger.rows.values():
         if row.hold is not None and row.expired(today or Date.today()):
@@ -241,22 +227,7 @@ def flags_text(ledger: Ledger, today: Date | None = None) -> str:
                 f"{ledger.file}: {row.name} was held back until {row.hold.until} ({row.hold.reason})",
                 remedy=f"testbed toggles promote {row.name}, or set it again with a later --until",
             )
-    if all(row.state == "off" for row in ledger.rows.values()):
-        return ledger.stacks[0]
-    words = [ledger.stacks[1]]
-    for stack in (SHADOW, ledger.stacks[0]):
-        words += [f"{key}={stack}" for key in _keys(ledger, stack)]
-    return ",".join(words)
-
-
-def _keys(ledger: Ledger, stack: str) -> list[str]:
-    """The keys of the flags for the rows on a stack: the unit alone where all its classes are."""
-    chosen = sorted((r for r in ledger.rows.values() if ledger.stack_of(r.state) == stack), key=lambda r: r.name)
-    keys: list[str] = []
-    for unit, rows in groupby(chosen, key=lambda r: r.unit):
-        classes = [row.dtypes for row in rows]
-        keys += [unit] if len(classes) == len(CLASSES) else [f"{unit}:{name}" for name in classes]
-    return keys
+    return flags_of({name: row.state for name, row in ledger.rows.items()}, ledger.stacks)
 
 
 def check_row(row: Row, place: Location) -> None:

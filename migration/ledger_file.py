@@ -21,12 +21,10 @@ from typing import Any
 from ..formats.program import read_text
 from ..formats.whole_files import write_text
 from ..hlo.errors import InputError, Location
-from .ledger import KINDS, OPTIONS, STATES, USUAL, Evidence, Hold, Ledger, LedgerError, Move, Row, check_row, new_ledger
+from .ledger import KINDS, OPTIONS, Evidence, Hold, Ledger, LedgerError, Move, Row, check_row, new_ledger
+from .ledger_states import FILE, STATES, USUAL
 from .names import RETIRED, STACK_NAMES, XLA_STACKS
 from .units import row_names
-
-FILE = Path(__file__).with_name("ledger.toml")
-"""The ledger of the package."""
 
 RECORDS = ("structured.toml",)
 """Ledgers of other migrations, beside it."""

@@ -13,7 +13,7 @@ OTHERS = ("c",)
 
 XLA_STACKS = ("xla-old", "xla-new", "xla-old-ir", "xla-new-ir")
 """XLA:CPU's own kernels in XLA's own program, made by its old or its new emitters: as XLA compiled them, or (-ir) from
-its LLVM IR by our LLVM. What has no kernel of XLA's runs on the default stack.
+its LLVM IR by our LLVM. What has no kernel of XLA's runs on legacy.
 """
 
 RETIRED = ("mlir-structured",)

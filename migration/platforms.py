@@ -10,7 +10,8 @@ from ..formats.program import Program
 from ..hlo.errors import InputError
 from ..hlo.verify.verifier import verify
 from .choose import emit_for
-from .flags import Flags
+from .flags import LEDGER, OLD, Flags
+from .names import WITH_ROWS
 from .prepared import Prepared
 
 
@@ -36,12 +37,15 @@ def parse_platform(name: str) -> str:
 def prepare_on_platform(
     name: str, program: Program, emitters: str | None = None, host_program: str = "auto"
 ) -> Prepared:
-    """Compile a program for a platform. emitters: the stacks of one that has a choice; legacy by default."""
+    """Compile a program for a platform. emitters: the stacks of one that has a choice; by default those that the ledger
+    says, or legacy where it has no rows of the platform.
+    """
+    base = LEDGER if name in WITH_ROWS else OLD
     compiler, options = platform(name).compiler(), CompileOptions(host_program=host_program)
     start = time.perf_counter()
     verify(program.module)
     made = compiler.run_hlo_passes(program.module, options)
-    executable = compiler.compile(made, emit_for(Flags.parse(emitters or "legacy"), platform=name), options)
+    executable = compiler.compile(made, emit_for(Flags.parse(emitters or base, base), platform=name), options)
     seconds = time.perf_counter() - start
     executable.close_infeed()  # nobody else could fill it
     return Prepared(executable.execute, seconds, tuple(executable.kernels), executable)

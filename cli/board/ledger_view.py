@@ -6,7 +6,8 @@ import datetime
 from dataclasses import dataclass
 
 from ...migration.costs import Costs, costs_of
-from ...migration.ledger import OPTIONS, STATES, Evidence, Ledger, Row
+from ...migration.ledger import OPTIONS, Evidence, Ledger, Row
+from ...migration.ledger_states import STATES
 from ...migration.names import WITH_ROWS
 from ...migration.parity import PARITY
 from ...migration.units import CLASSES, UNITS

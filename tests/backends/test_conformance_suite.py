@@ -36,7 +36,7 @@ def _object() -> KernelSpec:
 
 class TestHost(BackendConformance):
     platform = "host"
-    emit_for = staticmethod(emit_for(Flags()))
+    emit_for = staticmethod(emit_for(Flags.parse("ledger")))
     kernel = property(lambda self: _object())
 
 

@@ -73,7 +73,7 @@ X = np.tile(np.float32([1, -2, 0.5, 3]), 10000)
 
 @pytest.mark.parametrize("host", HOSTS)
 def test_the_first_pair_that_differs_is_kept_and_the_others_are_counted(host):
-    right = compile_module(parse_module(LOOP), Flags()).execute([np.int32(2), X])
+    right = compile_module(parse_module(LOOP), Flags.parse("legacy")).execute([np.int32(2), X])
     made = compiled(LOOP, host, Op.TANH)
     for _ in range(2):
         (result,) = made.execute([np.int32(2), X])
@@ -146,7 +146,7 @@ ENTRY e { s = u64[2] parameter(0)
   ROOT r = (u64[2], u32[4], u32[4]) tuple(u, x, y) }
 """
     state = np.uint64([1, 2])
-    right = compile_module(parse_module(text), Flags()).execute([state.copy()])
+    right = compile_module(parse_module(text), Flags.parse("legacy")).execute([state.copy()])
     made = compile_module(parse_module(text), Flags.parse("shadow"))
     given = made.execute([state.copy()])
     assert [g.tobytes() for g in given] == [r.tobytes() for r in right] and made.shadow_report().pairs == 0
@@ -157,7 +157,7 @@ def test_programs_of_the_small_corpus_keep_their_bits_and_give_no_findings(tmp_p
         module = load_case(case).module
         inputs = fake_inputs(module, 5)
         made = compile_module(module, Flags.parse("shadow"), CompileOptions(tolerances=tolerances))
-        right = compile_module(module, Flags()).execute([x.copy() for x in inputs])
+        right = compile_module(module, Flags.parse("legacy")).execute([x.copy() for x in inputs])
         given = made.execute([x.copy() for x in inputs])
         assert [np.asarray(g).tobytes() for g in given] == [np.asarray(r).tobytes() for r in right], case.id
         assert from_text(to_text(made.thunks)) == made.thunks, case.id

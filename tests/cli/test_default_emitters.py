@@ -1,4 +1,5 @@
-"""TESTBED_EMITTERS: the default of --emitters, and the stack that `check` runs; Bazel's configurations set it."""
+"""The default of --emitters: the ledger, or TESTBED_EMITTERS, which is also the stack that `check` runs; Bazel's
+configurations set it."""
 
 import json
 import os
@@ -10,9 +11,11 @@ from pathlib import Path
 import pytest
 
 from ...cli.main import main
-from ...migration import Flags
+from ...migration import Flags, default
+from ...migration.ledger import move, new_ledger
 from ..cases.modules import ADD
 from ..support import check
+from ..support.ledgers import DAY, ledger_file
 
 # The real checkout, also from inside Bazel's sandbox.
 ROOT = Path(__file__).resolve().parents[2]
@@ -22,6 +25,33 @@ ROOT = Path(__file__).resolve().parents[2]
 def add(tmp_path):
     (tmp_path / "add.hlo").write_text(ADD)
     return str(tmp_path / "add.hlo")
+
+
+def stack_of_add(add, capsys, *options):
+    """The stack of the kernel of a compiled file, as `inspect` names it."""
+    assert main(["compile", add, "-o", "add.tbx", *options]) == 0
+    capsys.readouterr()
+    assert main(["inspect", "add.tbx", "--json"]) == 0
+    (kernel,) = json.loads(capsys.readouterr().out)["kernels"]
+    return kernel["emitter"]
+
+
+def test_the_ledger_is_the_default_and_legacy_the_way_back(add, tmp_path, monkeypatch, capsys):
+    monkeypatch.delenv("TESTBED_EMITTERS", raising=False)
+    monkeypatch.chdir(tmp_path)
+    on = new_ledger()
+    for name in on.rows:
+        on = move(on, name, "on", DAY, "for this test")
+    path = ledger_file(tmp_path, on)
+    monkeypatch.setattr(default, "FILE", path)
+    assert main(["run", add, "--json"]) == 0
+    assert json.loads(capsys.readouterr().out)["programs"][0]["emitters"] == "ledger"
+    assert stack_of_add(add, capsys) == "mlir" and stack_of_add(add, capsys, "--emitters", "legacy") == "legacy"
+    monkeypatch.setenv("TESTBED_EMITTERS", "legacy")
+    assert stack_of_add(add, capsys) == "legacy" and stack_of_add(add, capsys, "--emitters", "ledger") == "mlir"
+    monkeypatch.delenv("TESTBED_EMITTERS")
+    assert main(["toggles", "--ledger", str(path), "rollback", "elemental.float"]) == 0
+    assert stack_of_add(add, capsys) == "legacy" and stack_of_add(add, capsys, "--emitters", "mlir") == "mlir"
 
 
 @pytest.mark.parametrize("emitters", ["legacy", "mlir", "mlir,reduce=legacy", "evaluator"])

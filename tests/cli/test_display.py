@@ -84,7 +84,7 @@ PAGES = {
     "computation": ["computation e: 6 instructions", "x", "128", "ROOT y"],
     "plan": ["plan of m: ", " kernels", "sort", "arena of ", "HloModule m"],
     "buffers": ["buffers of m", "parameter", "live", "lower bound"],
-    "executable": ["m(x: f32[4,8]) -> f32[4,8]", "legacy", "codegen", "Arguments:"],
+    "executable": ["m(x: f32[4,8]) -> f32[4,8]", "stack", "mlir", "codegen", "Arguments:"],
 }  # fmt: skip
 
 

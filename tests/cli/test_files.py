@@ -83,7 +83,7 @@ def test_inspect_as_json(folder, capsys):
     document = json.loads(capsys.readouterr().out)
     assert document["signed"] is True and document["format"] == FORMAT and document["target"]["refused_here"] is None
     assert [s["name"] for s in document["sections"]] == ["target", "entry", "buffers", "program", "code", "constants"]
-    assert document["thunks"].startswith("sequence {") and document["kernels"][0]["emitter"] == "legacy"
+    assert document["thunks"].startswith("sequence {") and document["kernels"][0]["emitter"] == "mlir"
 
 
 def test_inspect_prints_the_host_program(folder, capsys):

@@ -47,11 +47,11 @@ def test_the_ways_are_those_of_the_groups():
 def test_steps_of_a_loop(looping, capsys):
     assert main(["profile", *looping]) == 0
     lines = capsys.readouterr().out.splitlines()
-    assert lines[0].startswith("loop, legacy, compiled host program, ")
+    assert lines[0].startswith("loop, ledger, compiled host program, ")
     rows = {" ".join(line.split()[:2]): line.split() for line in lines}
     assert rows["w while"][2] == "1" and rows["an iteration"][2] == "5"
     assert rows["between steps"] and any(line.startswith("entry ") for line in lines)
-    assert any(line.startswith("  ") and "legacy" in line for line in lines)
+    assert any(line.startswith("  ") and " mlir" in line for line in lines)
     assert max(map(len, lines)) <= 80 and all(line.isascii() for line in lines)
 
 
@@ -153,7 +153,7 @@ def test_files_of_a_trace_and_of_a_flame_view(looping, tmp_path, capsys):
     events = [e for e in json.loads(names["--trace"].read_text())["traceEvents"] if e["ph"] == "X"]
     assert {"run", "while", "kernel"} <= {e["cat"] for e in events} <= {"run", "while", "kernel", "copy"}
     assert sum(e["name"] == "w" and e["cat"] == "while" for e in events) >= 1
-    assert ET.fromstring(names["--flame"].read_text()).get("aria-label").startswith("loop, legacy: ")
+    assert ET.fromstring(names["--flame"].read_text()).get("aria-label").startswith("loop, ledger: ")
     assert any(line.startswith("loop;w") for line in (tmp_path / "f.folded").read_text().splitlines())
     assert "drawn to" in capsys.readouterr().err
 
@@ -168,7 +168,8 @@ def test_counters_or_the_reason_why_not(looping, capsys):
 # -- comparisons ------------------------------------------------------------------------------------------------------
 def test_stacks_against_each_other_and_a_saved_profile(fused, tmp_path, capsys):
     saved = tmp_path / "a.json"
-    assert main(["profile", fused, *FAST, "--against-emitters", "mlir", "--json", str(saved)]) == 0
+    versus = ["--emitters", "legacy", "--against-emitters", "mlir"]
+    assert main(["profile", fused, *FAST, *versus, "--json", str(saved)]) == 0
     out = capsys.readouterr().out
     assert out.startswith("A: fused, legacy: ") and "\nB: fused, mlir: " in out and "B / A" in out
     assert [p["emitters"] for p in profiles(saved)] == ["legacy", "mlir"]
@@ -178,7 +179,7 @@ def test_stacks_against_each_other_and_a_saved_profile(fused, tmp_path, capsys):
     lines = capsys.readouterr().out.splitlines()
     assert all("+0.000" in line or "-0.000" in line for line in lines[5:])
     assert main(["profile", str(saved), "--against", fused, *FAST]) == 0
-    assert "A: fused, legacy" in capsys.readouterr().out
+    assert "A: fused, ledger" in capsys.readouterr().out
     assert main(["profile", str(saved), "--by", "opcode"]) == 0
     assert "tanh" in capsys.readouterr().out
 

@@ -12,7 +12,8 @@ from ...cli.board.coverage import BOTH, coverage
 from ...cli.board.pages import MANIFEST
 from ...cli.main import main
 from ...legacy import elementwise as legacy
-from ...migration.ledger import OPTIONS, STATES, new_ledger
+from ...migration.ledger import OPTIONS, new_ledger
+from ...migration.ledger_states import STATES
 from ...migration.units import CLASSES, UNITS
 from ..support import boards
 from ..support.ledgers import ledger_file

@@ -67,7 +67,7 @@ def test_without_the_room_the_flags_say_so(tmp_path, monkeypatch, capsys):
     (tmp_path / "add.hlo").write_text(ADD)
     monkeypatch.setitem(ROOMS, "legacy", "..gone")
     assert present() == ("mlir",)
-    assert main(["run", str(tmp_path / "add.hlo")]) == 2
+    assert main(["run", str(tmp_path / "add.hlo"), "--emitters", "legacy"]) == 2
     assert "this testbed has no legacy emitters: they are removed (use --emitters mlir)" in capsys.readouterr().err
     assert main(["run", str(tmp_path / "add.hlo"), "--emitters", "mlir"]) == 0
 

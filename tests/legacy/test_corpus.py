@@ -3,7 +3,7 @@
 import pytest
 
 from ...differential.corpus import Case, compare_leaves, load_case, read_suite
-from ...migration import compile_module
+from ...migration import Flags, compile_module
 from ..support.corpus import shared_root, suite_cases
 
 DIVERGENCES = {
@@ -15,7 +15,7 @@ DIVERGENCES = {
 def agrees(case: Case) -> bool:
     program = load_case(case)
     assert program.inputs is not None and program.expected is not None
-    results = compile_module(program.module).execute(program.inputs)
+    results = compile_module(program.module, Flags.parse("legacy")).execute(program.inputs)
     return all(d.agrees for d in compare_leaves(case, results, program.expected))
 
 

@@ -13,7 +13,7 @@ from ...evaluator.evaluator import evaluate
 from ...formats.text.parser import parse_module
 from ...hlo.errors import UnsupportedError
 from ...hlo.opcodes import Op
-from ...migration import compile_module
+from ...migration import Flags, compile_module
 from ...planning.plan import KernelRequest
 from ...planning.planner import plan
 from ..support.passes import agree
@@ -142,7 +142,7 @@ def test_long_chains_need_no_recursion(count: int):
     )
     x = np.random.default_rng(0).normal(size=(4, 4)).astype(np.float32)
     module = parse_module(text)
-    agree(module, evaluate(module, [x]), compile_module(module).execute([x]))
+    agree(module, evaluate(module, [x]), compile_module(module, Flags.parse("legacy")).execute([x]))
 
 
 def test_shared_values_are_computed_once():
@@ -214,5 +214,5 @@ def test_strict_mode_flushes_nothing():
     for op, reference in (("log", np.log), ("sqrt", np.sqrt), ("cbrt", np.cbrt), ("log-plus-one", np.log1p)):
         text = f"HloModule m\nENTRY e {{\n  p = f32[4] parameter(0)\n  ROOT r = f32[4] {op}(p)\n}}\n"
         options = CompileOptions(emit=EmitOptions.host(strict=True))
-        result = compile_module(parse_module(text), options=options).execute([x])[0]
+        result = compile_module(parse_module(text), Flags.parse("legacy"), options).execute([x])[0]
         np.testing.assert_allclose(result, reference(x.astype(np.float64)), rtol=3e-7, atol=1e-45)

@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 from ...formats.text.parser import parse_module
-from ...migration import compile_module
+from ...migration import Flags, compile_module
 
 REFERENCE = {
     "exponential": (np.exp, -80, 80, 2),
@@ -43,7 +43,7 @@ def call(op: str, dtype: str, *operands: np.ndarray) -> np.ndarray:
     shape = f"{dtype}[{len(operands[0])}]"
     lines = [f"  {n} = {shape} parameter({i})" for i, n in enumerate(names)]
     text = "\n".join(["HloModule m", "ENTRY e {", *lines, f"  ROOT r = {shape} {op}({', '.join(names)})", "}"])
-    return compile_module(parse_module(text)).execute(list(operands))[0]
+    return compile_module(parse_module(text), Flags.parse("legacy")).execute(list(operands))[0]
 
 
 def operands(low: float, high: float, type_: type) -> np.ndarray:

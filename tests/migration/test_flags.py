@@ -38,7 +38,6 @@ def fusion(*ops, shape=F32):
         ("mlir", "mlir"),
         (" mlir , reduce = legacy ", "mlir,reduce=legacy"),
         ("legacy,tanh=mlir", "legacy,tanh=mlir"),
-        ("tanh=mlir", "legacy,tanh=mlir"),
         (
             "mlir,elementwise=legacy,f16=legacy,dynamic-slice=mlir",
             "mlir,elementwise=legacy,f16=legacy,dynamic-slice=mlir",
@@ -48,6 +47,13 @@ def fusion(*ops, shape=F32):
 def test_flags_parse_and_print(text, canonical):
     flags = Flags.parse(text)
     assert str(flags) == canonical and Flags.parse(canonical) == flags
+
+
+def test_rules_alone_change_what_the_ledger_says_or_another_base():
+    assert Flags.parse("tanh=mlir") == Flags.parse("ledger,tanh=mlir")
+    assert (
+        str(Flags.parse("tanh=mlir", "legacy")) == "legacy,tanh=mlir" and str(Flags.parse("mlir", "legacy")) == "mlir"
+    )
 
 
 @given(

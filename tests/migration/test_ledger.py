@@ -14,11 +14,10 @@ from ...formats.whole_files import write_text
 from ...hlo.dtypes import DType
 from ...hlo.errors import InputError
 from ...hlo.opcodes import Op
-from ...migration import Flags
+from ...migration import Flags, default
 from ...migration.ledger import (
     OPTIONS,
     SOAK_DAYS,
-    STATES,
     Hold,
     Ledger,
     LedgerError,
@@ -30,7 +29,8 @@ from ...migration.ledger import (
     new_ledger,
     roll_back,
 )
-from ...migration.ledger_file import FILE, change_ledger, ledger_text, parse_ledger, read_ledger
+from ...migration.ledger_file import change_ledger, ledger_text, parse_ledger, read_ledger
+from ...migration.ledger_states import FILE, STATES, stack_of
 from ...migration.units import row_names
 from ..support.ledgers import BAD, DAY, GOOD, ledger_file
 
@@ -45,9 +45,9 @@ def test_the_packages_own_ledger_is_read_and_names_every_row():
     assert str(Flags.parse("ledger")) == str(Flags.parse(flags_text(ledger)))
 
 
-def test_rules_behind_the_ledger_replace_its_own(monkeypatch):
+def test_rules_behind_the_ledger_replace_its_own(monkeypatch, tmp_path):
     on = judge(new_ledger(), NAME, GOOD)
-    monkeypatch.setattr("testbed.migration.ledger_file.read_ledger", lambda: on)
+    monkeypatch.setattr(default, "FILE", ledger_file(tmp_path, on))
     flags = Flags.parse("ledger,sort=mlir,reduce:complex=mlir")
     assert flags.stack_of(Op.SORT, [DType.F32]) == "mlir" and flags.stack_of(Op.REDUCE, [DType.C64]) == "mlir"
     assert flags.stack_of(Op.DOT, [DType.F32]) == "legacy" and Flags.parse(str(flags)) == flags
@@ -303,7 +303,7 @@ def test_a_ledger_may_be_of_other_stacks():
     assert parse_ledger(text, "l").stacks == OTHER.stacks and ledger_text(parse_ledger(text, "l")) == text
     assert "\nold = " not in ledger_text(new_ledger())
     assert flags_text(OTHER) == "mlir" and flags_text(on).startswith("legacy,concatenate=mlir,")
-    assert on.stack_of("on") == on.stack_of("removed") == "legacy" and OTHER.stack_of("off") == "mlir"
+    assert [stack_of(state, OTHER.stacks) for state in ("off", "on", "removed")] == ["mlir", "legacy", "legacy"]
 
 
 def test_other_stacks_have_no_shadow():
