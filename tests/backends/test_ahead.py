@@ -126,7 +126,7 @@ def test_names_that_c_does_not_allow_are_refused(name, tmp_path):
 def test_the_function_may_have_a_kernels_name(name, tmp_path):
     module, target = program("elementwise"), target_of(HERE, "host")
     inputs = fake_inputs(module, 3)
-    expected = compile_module(module, options=CompileOptions(EmitOptions(target))).execute(inputs)
+    expected = compile_module(module, Flags.parse("legacy"), CompileOptions(EmitOptions(target))).execute(inputs)
     folder = compile_there(module, target, tmp_path / "made", name=name)
     assert bits(run_there(folder, target, inputs, expected)) == bits(expected)
 

@@ -174,7 +174,7 @@ import numpy as np
 import testbed
 from testbed.codegen.cache import ObjectCache
 options = testbed.CompileOptions(cache=ObjectCache(pathlib.Path(sys.argv[2])), host_program="compiled")
-executable = testbed.compile(sys.argv[3], options=options)
+executable = testbed.compile(sys.argv[3], "legacy", options)
 x = np.eye(8, dtype=np.float32)
 print(executable.host_program, float(executable.execute([x, x])[0].sum()), "mlir" in sys.modules)
 """
@@ -186,6 +186,8 @@ SQUARE = (
 
 
 def test_the_second_process_needs_no_mlir(tmp_path):
+    """For the host program, that is: kernels on legacy."""
+
     def one():
         command = [sys.executable, "-c", CACHED, str(ROOT), str(tmp_path), SQUARE]
         return subprocess.run(command, capture_output=True, text=True, check=True).stdout
