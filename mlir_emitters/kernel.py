@@ -32,7 +32,7 @@ from .regions import boxes_of, over_boxes
 from .row_graph import row_graph
 from .rows import RowKernel
 from .scratch import Scratch
-from .transposition import emit_blocks, pure_transposition
+from .transposition import SHORTEST, emit_blocks, pure_transposition
 from .update import copy_unless_there, emit_update
 
 
@@ -288,6 +288,11 @@ def emit_nest(e: Elemental, group: Sequence[Buffer], steps: Steps | None) -> Non
             write(Linear((inner.open(*run),)))
             inner.close()
         return
+    bare = None if b.by_element else pure_transposition(group)
+    if bare is not None:
+        sides = crossing_dimension(group, SHORTEST)
+        if sides is not None and emit_blocks(e, first, *bare, sides, steps):
+            return
     crossing = None if b.by_element else crossing_dimension(group)
     boxes = [] if b.by_element or crossing is not None else boxes_of(group, () if steps is None else steps.dimensions)
     if boxes:
@@ -297,9 +302,8 @@ def emit_nest(e: Elemental, group: Sequence[Buffer], steps: Steps | None) -> Non
         unroll = unroll_of(first)
         with_loops(b, first, write, steps, kind)
         return
-    bare, unroll = pure_transposition(group), Unroll.SCALAR
-    if bare is None or not emit_blocks(e, first, *bare, crossing, steps):
-        tiled(b, first, crossing, write, steps, kind)
+    unroll = Unroll.SCALAR
+    tiled(b, first, crossing, write, steps, kind)
 
 
 def write_together(e: Elemental, group: Sequence[Buffer], index: tuple[Index, ...]) -> None:

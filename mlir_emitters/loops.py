@@ -101,17 +101,19 @@ def unroll_of(over: Buffer) -> Unroll:
     return Unroll.SHORT if over.dtype.bytes <= 2 else Unroll.ANY
 
 
-def crossing_dimension(group: Sequence[Buffer]) -> tuple[int, int] | None:
-    """(result dimension along which a source is contiguous, the result's own), if they differ and are long."""
+def crossing_dimension(group: Sequence[Buffer], least: int = LEAST) -> tuple[int, int] | None:
+    """(result dimension along which a source is contiguous, the result's own), if they differ and neither is shorter
+    than `least`.
+    """
     result = group[0]
     own = _fastest(result)
-    if own is None or result.dims[own] < LEAST:
+    if own is None or result.dims[own] < least:
         return None
     for buffer in group:
         for source, places in leaves(buffer):
             fast = _fastest(source)
             place = places[fast] if fast is not None else None
-            if place is not None and place != own and result.dims[place] >= LEAST and own in places:
+            if place is not None and place != own and result.dims[place] >= least and own in places:
                 return place, own
     return None
 

@@ -21,10 +21,10 @@ from .regions import Box, over_boxes
 LINE = 64  # bytes of a cache line
 BAND = 256  # rows of blocks that are finished before the next ones
 STREAMED = 8 << 20  # bytes of a result from which on it is written with non-temporal stores
-LEAST_SIDE, MOST_SIDE = (
-    8,
-    16,
-)  # of blocks: with four, 64-bit numbers took 1.2 times as long as without; large ones spill
+LEAST_SIDE, MOST_SIDE = 8, 16
+"""Of blocks: with four, 64-bit numbers took 1.2 times as long as without; large ones spill."""
+SHORTEST = LEAST_SIDE
+"""Dimensions that may be a side of a block."""
 MLIR_BLOCK = (16, 4)  # the side, and bytes of an element, for which MLIR has shuffles
 LANE = 16  # bytes in which one instruction interleaves two vectors
 
@@ -54,12 +54,13 @@ def emit_blocks(
     crossing: tuple[int, int],
     steps: Steps | None = None,
 ) -> bool:
-    """Transpose blocks through registers, and what they leave over element by element. False if vectors are too short
-    or steps are not whole blocks.
+    """Transpose blocks through registers, and what they leave over element by element. False if vectors are too short,
+    dimensions are shorter than a block, or steps are not whole blocks.
     """
     b, dims, size = e.b, result.dims, result.dtype.bytes
-    (slow, fast), side, wide = crossing, min(MOST_SIDE, b.vector_bits // (8 * size)), LINE // size
-    if side < LEAST_SIDE or result.argument == source.argument:
+    (slow, fast), side = crossing, min(MOST_SIDE, b.vector_bits // (8 * size))
+    wide = LINE // size if dims[fast] * size >= LINE else side
+    if side < LEAST_SIDE or min(dims[slow], dims[fast]) < side or result.argument == source.argument:
         return False
     if steps is not None and (steps.dimensions != crossing[:1] or steps.partition.least % side):
         return False
@@ -71,7 +72,11 @@ def emit_blocks(
     loops, offset_from, offset_to = _block_loops(b, result, strides, crossing, (side, wide), ends, steps)
     rows = _load_rows(e, source, offset_from, strides[fast], side)
     turned = _by_mlir(b, rows) if (side, size) == MLIR_BLOCK else _turned(b, rows, min(side, LANE // size))
-    aligned = result.alignment >= LINE and all(s % wide == 0 for d, s in enumerate(result.strides) if d != fast)
+    aligned = (
+        wide * size == LINE
+        and result.alignment >= LINE
+        and all(s % wide == 0 for d, s in enumerate(result.strides) if d != fast)
+    )
     _store_rows(e, result, turned, offset_to, result.strides[slow], aligned)
     for loop in reversed(loops):
         b.close_loop(loop)
@@ -119,10 +124,11 @@ def _block_loops(
     lower, upper = bounds(b, steps, dims[slow])
     if ends[0] < dims[slow]:
         upper = ends[0] if isinstance(upper, int) else b.binary("minsi", upper, ends[0])
-    whole = ends[0] % BAND == 0 and (steps is None or steps.partition.least % BAND == 0)
-    start = open_loop(slow, lower, upper, BAND)
+    band = min(BAND, ends[0])
+    whole = ends[0] % band == 0 and (steps is None or steps.partition.least % band == 0)
+    start = open_loop(slow, lower, upper, band)
     open_loop(fast, 0, ends[1], block[1])
-    height: Index = BAND if whole else b.binary("minsi", b.materialize(b.sub(upper, start)), BAND)
+    height: Index = band if whole else b.binary("minsi", b.materialize(b.sub(upper, start)), band)
     open_loop(slow, 0, height, block[0])
     if block[1] > block[0]:
         open_loop(fast, 0, block[1], block[0], Unroll.NONE)

@@ -34,6 +34,8 @@ def test_values(dtype, level):
         check(transpose(dtype, name=f"m_{level.replace('-', '_')}"))
         check(transpose(dtype, "3,64,80", "3,80,64", "0,2,1", f"n_{level.replace('-', '_')}"))
         check(transpose(dtype, "203,301", "301,203", "1,0", f"o_{level.replace('-', '_')}"))
+        check(transpose(dtype, "32,5,33", "33,5,32", "2,1,0", f"p_{level.replace('-', '_')}"))
+        check(transpose(dtype, "17,16", "16,17", "1,0", f"q_{level.replace('-', '_')}"))
 
 
 @pytest.mark.parametrize("bits", WIDTHS.values())
@@ -48,6 +50,16 @@ def test_blocks_are_as_wide_as_vectors(dtype, bits):
     assert text.count("vector.load") == text.count("vector.store") == side
     assert "linalg.generic" not in text
     assert ("vector.transpose" in text) == (side == 16 and TYPES[dtype] == 4)
+
+
+@pytest.mark.parametrize(
+    ("dtype", "bits", "side"),
+    [("f32", 256, 8), ("bf16", 256, 16), ("s8", 256, 16), ("f32", 512, 16), ("f64", 512, 8), ("s8", 512, 16)],
+)
+def test_a_block_is_the_least_that_goes_through_registers(dtype, bits, side):
+    for rows, columns in ((side, side), (side, 200), (3 * side, side), (side - 1, 200), (200, side - 1)):
+        text = kernel(transpose(dtype, f"{rows},4,{columns}", f"{columns},4,{rows}", "2,1,0"), bits)
+        assert ("vector.load" in text) == (min(rows, columns) >= side), (rows, columns)
 
 
 def test_what_blocks_leave_over_is_moved_by_element():
