@@ -54,7 +54,8 @@ def emit_blocks(
     crossing: tuple[int, int],
     steps: Steps | None = None,
 ) -> bool:
-    """Transpose blocks through registers, and what they leave over element by element. False if vectors are too short,
+    """Transpose blocks through registers, and what they leave over element by element; of small arrays, blocks that
+    overlap leave nothing. False if vectors are too short,
     dimensions are shorter than a block, or steps are not whole blocks.
     """
     b, dims, size = e.b, result.dims, result.dtype.bytes
@@ -69,18 +70,24 @@ def emit_blocks(
     for d, place in enumerate(places):
         if place is not None:
             strides[place] = source.strides[d]
-    loops, offset_from, offset_to = _block_loops(b, result, strides, crossing, (side, wide), ends, steps)
+    shifted = steps is None and max(dims[slow], dims[fast]) <= BAND and ends != (dims[slow], dims[fast])
+    loops, offset_from, offset_to = (
+        _shifted_loops(b, result, strides, crossing, side)
+        if shifted
+        else _block_loops(b, result, strides, crossing, (side, wide), ends, steps)
+    )
     rows = _load_rows(e, source, offset_from, strides[fast], side)
     turned = _by_mlir(b, rows) if (side, size) == MLIR_BLOCK else _turned(b, rows, min(side, LANE // size))
     aligned = (
-        wide * size == LINE
+        not shifted
+        and wide * size == LINE
         and result.alignment >= LINE
         and all(s % wide == 0 for d, s in enumerate(result.strides) if d != fast)
     )
     _store_rows(e, result, turned, offset_to, result.strides[slow], aligned)
     for loop in reversed(loops):
         b.close_loop(loop)
-    rest = _rest(dims, crossing, ends)
+    rest = [] if shifted else _rest(dims, crossing, ends)
     over_boxes(b, result, rest, lambda index: emit_generic(e, [result], index, Unroll.SCALAR), steps)
     return True
 
@@ -92,6 +99,25 @@ def _rest(dims: Sequence[int], crossing: tuple[int, int], ends: tuple[int, int])
     beside[slow], beside[fast] = (0, ends[0]), (ends[1], dims[fast])
     below[slow] = ends[0], dims[slow]
     return [tuple(box) for box in (beside, below) if all(low < high for low, high in box)]
+
+
+def _shifted_loops(
+    b: Builder, result: Buffer, strides: Sequence[int], crossing: tuple[int, int], side: int
+) -> tuple[list[Loop], Index, Index]:
+    """As `_block_loops`, of blocks that cover all: the last ones lie further back, over those before them."""
+    slow, fast = crossing
+    order = [d for d in reversed(result.shape.minor_to_major) if d not in crossing and result.dims[d] != 1]
+    loops: list[Loop] = []
+    offsets: list[Index] = [0, 0]
+    for d in (*order, fast, slow):
+        size = result.dims[d]
+        loops.append(b.open_loop(0, size, side if d in crossing else 1))
+        at: Index = loops[-1].index
+        if d in crossing and size % side:
+            at = b.binary("minsi", loops[-1].index, size - side)
+        for k, stride in enumerate((strides[d], result.strides[d])):
+            offsets[k] = b.add(offsets[k], b.mul(at, stride))
+    return loops, offsets[0], offsets[1]
 
 
 def _block_loops(

@@ -63,9 +63,16 @@ def test_a_block_is_the_least_that_goes_through_registers(dtype, bits, side):
 
 
 def test_what_blocks_leave_over_is_moved_by_element():
-    text = kernel(transpose("f32", "100,190", "190,100"), 256)
+    text = kernel(transpose("f32", "300,190", "190,300"), 256)
     assert text.count("vector.load") == 8 and text.count("linalg.generic") == 2
-    assert kernel(transpose("f32", "96,190", "190,96"), 256).count("linalg.generic") == 1
+    assert kernel(transpose("f32", "288,190", "190,288"), 256).count("linalg.generic") == 1
+
+
+def test_of_small_arrays_blocks_overlap_and_leave_nothing():
+    for rows, columns in ((100, 190), (96, 190), (100, 192), (9, 8)):
+        text = kernel(transpose("f32", f"{rows},{columns}", f"{columns},{rows}"), 256)
+        assert text.count("vector.load") == 8 and "linalg.generic" not in text
+        assert text.count("arith.minsi") == (rows % 8 > 0) + (columns % 8 > 0)
 
 
 def test_the_last_band_of_blocks_may_be_lower():
