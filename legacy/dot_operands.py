@@ -1,5 +1,5 @@
 """The operands of a tiled product: panels of the right one are packed, rows of the left one are converted where their
-dtype is not that of the sums.
+dtype is not that of the sums. What large products read and write is fetched into the first cache shortly before.
 """
 
 from __future__ import annotations
@@ -13,13 +13,27 @@ from .builder import Code, IndexValue, Unroll
 from .convert import convert
 from .dot_problem import Problem
 from .loops import parts
-from .memory import Pointer, address, load, store
+from .memory import Pointer, address, load, prefetch, store
 from .registers import I32, real_constant
 
 STRIP = 64
 """Rows of a panel that are packed together where B is read across them: each line of the panel is written in many
 places, so that these rows should stay in the first cache.
 """
+
+LINE = 64
+"""Bytes of a cache line, as prefetching counts them; where lines are longer, some are fetched twice."""
+
+ROWS_AHEAD = 8
+"""Rows of B that are fetched before they are packed. Processors foresee accesses within a page of memory only, and rows
+are often a page apart; their lines then share one set of the first cache, which holds about as many.
+"""
+
+PLACES_AHEAD = 64
+"""Elements of A's rows that are fetched before they are read: a tile reads a short stretch of each of several rows."""
+
+ROWS_IN_TURN = 8
+"""Rows of A from which lines are fetched in turn: at least a tile's, and at most the elements of a line."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -73,6 +87,8 @@ class Operands:
         for start, end, size in [(0, depth, depth)] if across else parts(depth, STRIP):
             strips = code.loop(end - start, start=start, step=size, unroll=Unroll.NEVER)
             outer = code.loop(size if across else width, unroll=Unroll.NEVER)
+            if p.large and across and self.b.column == 1:
+                self._fetch_row(code.add(row, code.add(outer.index, ROWS_AHEAD)), column, width)
             inner = code.loop(width if across else size, unroll=Unroll.NEVER)
             k, j = (outer.index, inner.index) if across else (inner.index, outer.index)
             k = code.add(strips.index, k)
@@ -84,6 +100,11 @@ class Operands:
             strips.close()
         if width < p.panel:
             self._pack_zeros(width, depth)
+
+    def _fetch_row(self, row: IndexValue, column: IndexValue, width: int) -> None:
+        code, dtype = self.code, self.problem.right
+        for first in range(0, width, LINE * 8 // dtype.bits):
+            prefetch(code, self.b.pointer, dtype, self.b.offset(code, row, code.add(column, first)))
 
     def _pack_zeros(self, width: int, depth: int) -> None:
         p, code = self.problem, self.code
@@ -110,6 +131,21 @@ class Operands:
         store(code, self.converted, p.dtype, code.add(code.multiply(r, self.block), k), value)
         inner.close()
         outer.close()
+
+    def fetch_left(self, tile: Tile, row: IndexValue, place: IndexValue) -> None:
+        """Fetch a line of a tile's rows. When `place` has run over the elements of a line, all rows had their turn.
+
+        Rows that are converted are the next tile's. Others must not be: where rows are a page apart, the lines of two
+        tiles would drive each other from the first cache.
+        """
+        p, code = self.problem, self.code
+        if not p.fetches(tile.count) or self.a.column != 1:
+            return
+        next_tile = self.converted is not None
+        r = code.add(tile.top, code.remainder(place, ROWS_IN_TURN))
+        k = code.add(row, place)
+        r, k = (code.add(r, tile.count), k) if next_tile else (r, code.add(k, PLACES_AHEAD))
+        prefetch(code, self.a.pointer, p.left, self.a.offset(code, r, k))
 
     def left(self, tile: Tile, r: int, row: IndexValue, place: IndexValue) -> ir.Value:
         """A[top + r, row + place] in each lane of a value."""

@@ -27,6 +27,9 @@ FEW_ROWS = 32
 SMALLEST = 16**3
 """Multiplications below which the simpler loops are as fast."""
 
+FIRST_CACHES = 1 << 18
+"""Bytes of operands and result that stay near a processor."""
+
 WIDE = {DType.F32: NARROW | {DType.F32}, DType.F64: frozenset({DType.F64})}
 """Dtype of the sums → those of the operands that are converted to it."""
 
@@ -59,6 +62,19 @@ class Problem:
     def depth_of(self, size: int) -> int:
         """The number of rows of a panel of `size` bytes."""
         return size // (self.panel * self.dtype.bytes)
+
+    def fetches(self, count: int) -> bool:
+        """Whether a tile of `count` rows fetches ahead what it reads and writes: where A, B and C lie beyond the first
+        caches. The last rows, too few for a tile, do not: their code would take as long to compile.
+        """
+        return self.large and count == self.tile_rows
+
+    @property
+    def large(self) -> bool:
+        """Whether A, B and C lie beyond the first caches."""
+        sizes = (self.rows, self.depth, self.left), (self.depth, self.columns, self.right)
+        size = self.rows * self.columns * self.result.bits + sum(m * n * dtype.bits for m, n, dtype in sizes)
+        return size > FIRST_CACHES * 8
 
     @property
     def panel(self) -> int:

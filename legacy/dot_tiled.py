@@ -20,14 +20,14 @@ from llvmlite import ir
 from ..hlo.ir import Instruction
 from .builder import Code, IndexValue, Loop, Once, Range, Unroll, over_columns
 from .dot import rounded
-from .dot_operands import Matrix, Operands, Tile
+from .dot_operands import LINE, Matrix, Operands, Tile
 from .dot_problem import Problem, Side, positions_of_step, sides_of
 from .elemental import Elemental, Index
 from .loops import parts
-from .memory import Pointer, address, store
+from .memory import Pointer, address, prefetch, store
 from .partial import TERMS, UNBOUNDED, Level, levels_of
 from .ranges import Steps, blocks, loops_over
-from .registers import I32, real_constant
+from .registers import I32, I64, real_constant
 from .stack import alloca
 
 PANEL_BYTES = 1 << 16
@@ -150,7 +150,8 @@ class _Tiled:
     """The loops of one matrix product. The panel has `block` rows.
 
     end(row, column, total): receives each sum instead of C: where there are no totals, of a tile whose sums are
-    finished. top: what is added to its rows. columns: the first of those to compute, and the one behind the last,
+    finished. top: what is added to its rows. first: whether a block of the depth is the first, whose sums replace what C
+    holds; None where C has been cleared. columns: the first of those to compute, and the one behind the last,
     multiples of a panel's or the end; None: all.
     """
 
@@ -163,6 +164,7 @@ class _Tiled:
     end: Callable[[IndexValue, IndexValue, ir.Value], None] | None
     columns: tuple[IndexValue, IndexValue] | None = None
     top: IndexValue = 0
+    first: ir.Value | None = None
 
     def of_rows(self, top: IndexValue, count: int) -> _Tiled:
         """The product of `count` rows from `top` on."""
@@ -176,7 +178,9 @@ class _Tiled:
     def emit(self) -> None:
         p, code = self.problem, self.code
         totals = self.spaces.totals
-        if p.depth > self.block and self.columns is None and totals is None:
+        count, rest = divmod(p.depth, self.block)
+        replaces = totals is None and not any(level.apart for level in self._levels(count))
+        if p.depth > self.block and self.columns is None and totals is None and not replaces:
             self._clear(self.c, p.rows, p.columns)
         whole = p.columns - p.columns % p.panel
         for start, end in ((0, whole), (whole, p.columns)):
@@ -189,12 +193,12 @@ class _Tiled:
                 first, last = self.columns
                 panels = code.range(first if start == 0 else start, code.minimum(last, end), width)
             sums = self.c if totals is None else self._beside(totals, panels.index)
-            if p.depth > self.block and (totals is not None or self.columns is not None):
+            if p.depth > self.block and (totals is not None or self.columns is not None) and not replaces:
                 self._clear(sums, p.rows, width, panels.index)
-            count, rest = divmod(p.depth, self.block)
-            if count:
-                with self._partial_sums(sums, count, panels.index, width) as (block, target):
-                    self._block(panels.index, width, code.multiply(block, self.block), self.block, target)
+            with self._partial_sums(sums, count, panels.index, width) as (block, target):
+                first = code.b.icmp_unsigned("==", code.value(block), I64(0)) if replaces else None
+                blocks = replace(self, first=first)
+                blocks._block(panels.index, width, code.multiply(block, self.block), self.block, target)
             if rest:
                 self._block(panels.index, width, count * self.block, rest, sums)
             if totals is not None:
@@ -209,6 +213,14 @@ class _Tiled:
         self.operands.pack(column, width, row, depth)
         self._rows(column, width, row, depth, target)
 
+    def _levels(self, count: int) -> Sequence[Level]:
+        """The loops over `count` blocks of the depth."""
+        p = self.problem
+        levels, _ = levels_of([count], 1, UNBOUNDED if self.code.strict else TERMS)
+        size = p.rows * p.panel * p.dtype.bytes
+        fits = sum(level.apart for level in levels) * size <= PARTIAL_BYTES
+        return levels if fits else [Level(0, 1, False)]
+
     @contextmanager
     def _partial_sums(
         self, target: Matrix, count: int, column: IndexValue, width: int
@@ -217,10 +229,7 @@ class _Tiled:
         sums of the columns from `column` on, or `target` where they are few or do not fit on the stack.
         """
         p, code = self.problem, self.code
-        levels, _ = levels_of([count], 1, UNBOUNDED if code.strict else TERMS)
-        size = p.rows * p.panel * p.dtype.bytes
-        if sum(level.apart for level in levels) * size > PARTIAL_BYTES:
-            levels = [Level(0, 1, False)]
+        levels = self._levels(count)
         opened = []
         left: IndexValue = count
         number: IndexValue = 0
@@ -276,6 +285,8 @@ class _Tiled:
         p, code = self.problem, self.code
         apart = self.end is not None and self.spaces.totals is None
         self.operands.pack_left(tile, row, depth)
+        if p.fetches(tile.count) and not apart and target.pointer == self.c.pointer:
+            self._fetch(target, tile)
         if depth > CHAIN and not code.strict:
             sums = self._sums_in_parts(tile, row, depth)
         else:
@@ -292,6 +303,14 @@ class _Tiled:
             finished = Matrix(self.spaces.finished, code.subtract(0, tile.column), p.panel, 1)
             self._end(finished, tile.top, tile.count, tile.column, tile.width)
 
+    def _fetch(self, target: Matrix, tile: Tile) -> None:
+        """Fetch the lines of C that a tile adds to or replaces, while its sums are computed."""
+        code, dtype = self.code, self.problem.dtype
+        start = Pointer(target.at(code, dtype, tile.top, tile.column))
+        for row in range(tile.count):
+            for first in range(0, tile.width, LINE // dtype.bytes):
+                prefetch(code, start, dtype, row * target.row + first * target.column, write=True)
+
     def _sums(self, tile: Tile, row: IndexValue, first: IndexValue, depth: int) -> list[ir.Value]:
         """The sums of `depth` products from row `first` of the panel on: the tile's vectors, row by row."""
         p, code = self.problem, self.code
@@ -306,6 +325,7 @@ class _Tiled:
             for v in range(count):
                 n = r * count + v
                 sums[n] = code.b.fadd(sums[n], code.b.fmul(a, columns[v]))
+        self.operands.fetch_left(tile, row, place)  # in front, all factors are loaded behind it, in too many registers
         return k.close(sums)
 
     def _sums_in_parts(self, tile: Tile, row: IndexValue, depth: int) -> list[ir.Value]:
@@ -338,7 +358,8 @@ class _Tiled:
             first = ir.Constant(ir.VectorType(I32, lanes), list(range(lanes)))
             total = b.shuffle_vector(total, ir.Constant(total.type, ir.Undefined), first)
         if p.depth > self.block:
-            total = b.fadd(total, b.load(place, typ=total.type, align=p.dtype.bytes))
+            added = b.fadd(total, b.load(place, typ=total.type, align=p.dtype.bytes))
+            total = added if self.first is None else b.select(self.first, total, added)
         b.store(total, place, align=p.dtype.bytes)
 
     def _end(self, sums: Matrix, top: IndexValue, count: int, column: IndexValue, width: int) -> None:

@@ -11,7 +11,7 @@ from ..hlo.dtypes import DType
 from ..hlo.ir import Instruction, Literal
 from .builder import Code, IndexValue
 from .convert import wrap_integer
-from .registers import BOOL, I8, NATIVE_FLOAT, Register, memory_type, real_constant
+from .registers import BOOL, I8, I32, NATIVE_FLOAT, Register, memory_type, real_constant
 
 
 @dataclass(frozen=True, slots=True)
@@ -28,6 +28,13 @@ def address(code: Code, pointer: Pointer, dtype: DType, offset: IndexValue) -> i
     if dtype.is_complex:
         offset = code.multiply(offset, 2)
     return code.b.gep(pointer.value, [code.value(offset)], inbounds=True, source_etype=memory_type(dtype))
+
+
+def prefetch(code: Code, pointer: Pointer, dtype: DType, offset: IndexValue, write: bool = False) -> None:
+    """Ask for the cache line of an element, which may lie behind the array's end. write: it will be written."""
+    place = code.b.gep(pointer.value, [code.value(offset)], source_etype=memory_type(dtype))
+    hints = [I32(int(write)), I32(3), I32(1)]  # read or write; the nearest cache; of data
+    code.intrinsic("llvm.prefetch.p0", ir.VoidType(), [place, *hints])
 
 
 def load(code: Code, pointer: Pointer, dtype: DType, offset: IndexValue) -> Register:

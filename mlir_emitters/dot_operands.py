@@ -1,5 +1,5 @@
 """The operands of a tiled matrix product: panels of the right one are packed, and vectors and scalars of both are
-converted to the dtype that they are multiplied in.
+converted to the dtype that they are multiplied in. What does not stay in the caches is fetched before it is used.
 """
 
 from __future__ import annotations
@@ -9,7 +9,7 @@ from dataclasses import dataclass
 from mlir import ir
 
 from ..hlo.dtypes import DType
-from .builder import Index, Unroll, Value
+from .builder import Index, Pointer, Unroll, Value
 from .convert import convert_to
 from .dot_dtypes import COMPUTE, IN_VECTORS
 from .dot_product import Product
@@ -19,12 +19,17 @@ from .graph import Buffer
 
 ACROSS = 128  # contracting elements that are packed together where B is stored by columns: half of the first cache
 
+CACHE_LINE = 64  # bytes; where lines are longer, some are fetched twice
+NEXT_ROWS = 6  # rows of B that are fetched before they are packed: often a page apart, which no processor foresees
+AHEAD = 32  # elements of A's rows that are fetched before they are read: a tile reads a short stretch of each
+TURNS = 8  # rows of A from which lines are fetched in turn: at least a tile's, at most the elements of a line
+
 
 @dataclass(frozen=True, slots=True)
 class Block:
     """A part of a product: offsets of its first elements in A, B, the result and the totals, its number of columns.
 
-    depth: contracting elements. adds: whether the sums are added to totals.
+    depth: contracting elements. adds: whether the sums are added to totals; a value where that is known at run time.
     """
 
     left: Index
@@ -33,7 +38,7 @@ class Block:
     total: Index
     depth: int
     columns: int
-    adds: bool
+    adds: bool | Value
 
 
 class Operands:
@@ -49,6 +54,8 @@ class Operands:
         self.left, self.right = product.left, product.right
         self.row, self.column, self.depth = product.row, product.column, product.depth
         self.element = raw_type(self.b.types, wide)
+        self.fetches = not product.near
+        self.fetches_left = not few and product.depth.lhs == 1
         # Contiguous rows of B that are read only a few times need no copy.
         source = self.right.dtype
         readable = source is wide or (source in IN_VECTORS and COMPUTE[source] is wide)
@@ -78,8 +85,11 @@ class Operands:
                     with b.loop(first, last, min(ACROSS, last - first), unroll=Unroll.NONE) as group:
                         self._pack_across(block, group.index, min(ACROSS, last - first))
         else:
-            with b.loop(0, depth, unroll=Unroll.NONE) as slow, b.loop(0, columns, unroll=Unroll.NONE) as fast:
-                self._pack_one(block, slow.index, fast.index)
+            with b.loop(0, depth, unroll=Unroll.NONE) as slow:
+                if self.fetches and self.column.rhs == 1:
+                    self._fetch_row(block, b.add(slow.index, NEXT_ROWS))
+                with b.loop(0, columns, unroll=Unroll.NONE) as fast:
+                    self._pack_one(block, slow.index, fast.index)
         padded = -(-columns // self.lanes) * self.lanes
         if padded > columns:
             with b.loop(0, depth, unroll=Unroll.NONE) as slow, b.loop(columns, padded, unroll=Unroll.NONE) as fast:
@@ -89,6 +99,25 @@ class Operands:
                     b.pointer(self.panel, b.add(b.mul(slow.index, self.width), fast.index), self.element),
                     self.wide.bytes,
                 )
+
+    def _fetch_row(self, block: Block, k: Index) -> None:
+        b, dtype = self.b, self.right.dtype
+        start = b.add(block.right, b.mul(k, self.depth.rhs))
+        for column in range(0, block.columns, CACHE_LINE // dtype.bytes):
+            b.prefetch(self._place(self.right, b.add(start, column)))
+
+    def fetch_left(self, block: Block, k: Index) -> None:
+        """Fetch a line of the rows of a tile; each row has its turn before k has run over the elements of a line.
+
+        Not those of the next tile: where rows are a page apart, they would drive these from the first cache.
+        """
+        b = self.b
+        if self.fetches_left and self.left_panel is None:
+            offset = b.add(block.left, b.add(b.mul(b.rem(k, TURNS), self.row.lhs), b.add(k, AHEAD)))
+            b.prefetch(self._place(self.left, offset))
+
+    def _place(self, buffer: Buffer, offset: Index) -> Pointer:
+        return self.b.pointer(self.e.pointers[buffer.argument], offset, raw_type(self.b.types, buffer.dtype))
 
     def _pack_across(self, block: Block, first: Index, count: int) -> None:
         """Some contracting elements of a block that is stored by columns. Each of them is a line of the panel that is

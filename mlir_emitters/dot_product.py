@@ -18,6 +18,8 @@ from .graph import Buffer, Node
 LEAST_COLUMNS = 8  # narrower products of rows that are stored as such are dot products, for which loops are as fast
 TRANSPOSE_ROWS = 16  # with fewer rows, and B stored by columns, products are dot products: scalars are slow to pack
 
+NEAR = 3 << 16  # bytes of operands that stay in the caches of any processor
+
 
 @dataclass(frozen=True, slots=True)
 class Product:
@@ -29,6 +31,12 @@ class Product:
     column: Dimension
     depth: Dimension
     outer: Sequence[Dimension]
+
+    @property
+    def near(self) -> bool:
+        """Whether both operands of one product stay in a processor's own caches: nothing needs to be fetched ahead."""
+        left, right = self.row.size * self.left.dtype.bytes, self.column.size * self.right.dtype.bytes
+        return (left + right) * self.depth.size <= NEAR
 
 
 def product_of(b: Builder, node: Node, result: Buffer, vector_bits: int) -> Product | None:

@@ -26,7 +26,7 @@ from .convert import convert_to
 from .dot import accumulator_of, narrow
 from .dot_dims import Dimension
 from .dot_dtypes import COMPUTE
-from .dot_operands import Block, Operands
+from .dot_operands import CACHE_LINE, Block, Operands
 from .dot_product import Product, positions_of_step, product_of
 from .elemental import Elemental, Indices
 from .elements import Scalar, encode, flatten, raw_type
@@ -212,7 +212,7 @@ class Matmul:
                 self._band(Block(left, right, out, 0, 0, columns, True), whole, self.row.size, rest)
             return
 
-        def block(first: Index, depth: int, adds: bool) -> None:
+        def block(first: Index, depth: int, adds: bool | Value) -> None:
             part = self._deeper(Block(left, right, out, 0, depth, columns, adds), first)
             self.operands.pack(part)
             whole = self.row.size - self.row.size % self.rows
@@ -220,14 +220,14 @@ class Matmul:
             self._tiles(part, 0, whole, self.row.size, self.row.size - whole)
 
         size = self.depth.size
-        if size <= 2 * self.block:
-            for first in range(0, size, self.block):
-                block(first, min(self.block, size - first), first > 0)
-            return
-        block(0, self.block, False)
         whole = size - size % self.block
-        with b.loop(self.block, whole, self.block) as loop:
-            block(loop.index, self.block, True)
+        if whole == self.block:
+            block(0, self.block, False)
+        else:
+            # One copy of the code for all blocks; LLVM must not make another for the first one.
+            with b.loop(0, whole, self.block, unroll=Unroll.NONE) as loop:
+                later = b.compare_integers("sgt", b.materialize(loop.index), b.materialize(0))
+                block(loop.index, self.block, later)
         if whole < size:
             block(whole, size - whole, True)
 
@@ -281,6 +281,9 @@ class Matmul:
         vectors = -(-block.columns // lanes)
         tile = [(m, v) for m in range(rows) for v in range(vectors)]
         self.operands.pack_left(block, rows)
+        fetches = self.operands.fetches and rows == self.rows  # code for a rest of rows takes as long to compile
+        if fetches and self.tile is None:
+            self._fetch_results(block, rows)
         zero = b.op("vector.broadcast", self.operands.zero(), type=vector)
         apart = self._sums_apart(block.depth)
         with b.loop(0, block.depth, apart, [zero] * (apart * len(tile))) as loop:
@@ -291,6 +294,8 @@ class Matmul:
                 for m in range(rows):
                     factor = b.op("vector.broadcast", self.operands.left_value(block, m, k), type=vector)
                     sums += [self._multiply_add(factor, x, loop.carried[len(sums) + v]) for v, x in enumerate(sources)]
+                if fetches:
+                    self.operands.fetch_left(block, k)  # in front of the loads, LLVM would load all factors at once
             loop.next = sums
         found = list(loop.values)
         while len(found) > len(tile):
@@ -307,6 +312,12 @@ class Matmul:
         """
         whole = columns % self.lanes == 0 and columns.bit_count() == 1
         return ir.VectorType.get([columns if whole else self.lanes], self.element)
+
+    def _fetch_results(self, block: Block, rows: int) -> None:
+        """Fetch the lines of the result that a tile replaces or adds to, while its sums are computed."""
+        for row in range(rows):
+            for column in range(0, block.columns, CACHE_LINE // self.wide.bytes):
+                self.b.prefetch(self._place(block.out, row, column), writes=True)
 
     def _sums_apart(self, depth: int) -> int:
         """Into how many sums, a power of two, each vector of a tile is split: products k, k + n, …"""
@@ -338,19 +349,23 @@ class Matmul:
             place = b.pointer(self.tile, b.add(block.total, m * self.width + v * lanes), element)
             if self.total is not self.wide:
                 value = b.op("arith.extf", value, type=type)
-            b.store(self._plus(b.load(place, type, size), value) if block.adds else value, place, size)
+            b.store(self._added(block, value, lambda: b.load(place, type, size)), place, size)
             return
         place = self._place(block.out, m, v * lanes)
         if (v + 1) * lanes <= columns:
-            if block.adds:
-                value = self._plus(b.load(place, value.type, self.wide.bytes), value)
+            value = self._added(block, value, lambda: b.load(place, value.type, self.wide.bytes))
             b.store(value, place, self.wide.bytes)
             return
         mask = b.first_lanes(lanes, columns - v * lanes)
-        if block.adds:
-            zero = b.op("vector.broadcast", self.operands.zero(), type=value.type)
-            value = self._plus(b.load_masked(place, mask, zero, self.wide.bytes), value)
+        zero = b.op("vector.broadcast", self.operands.zero(), type=value.type)
+        value = self._added(block, value, lambda: b.load_masked(place, mask, zero, self.wide.bytes))
         b.store_masked(value, place, mask, self.wide.bytes)
+
+    def _added(self, block: Block, value: Value, total: Callable[[], Value]) -> Value:
+        """The sums of a block, added to the total if it adds."""
+        if isinstance(block.adds, bool):
+            return self._plus(total(), value) if block.adds else value
+        return self.b.select(block.adds, self._plus(total(), value), value)
 
     def _plus(self, total: Value, value: Value) -> Value:
         return self.b.op("arith.addf" if self.wide.is_float else "arith.addi", total, value)

@@ -118,6 +118,16 @@ class Memory(IndexArithmetic):
         name = "vector.store" if isinstance(value.type, ir.VectorType) else "memref.store"
         self.operation(name, [], [value, place.memref, self.at(place.offset)], attributes)
 
+    def prefetch(self, pointer: Pointer, writes: bool = False) -> None:
+        """Ask for the cache line of an element, which may lie behind the memref's end."""
+        place = pointer if isinstance(pointer, Place) else Place(pointer, 0)
+        attributes = {
+            "isWrite": ir.BoolAttr.get(writes),
+            "localityHint": ir.IntegerAttr.get(self.types.i32, 3),  # the nearest cache
+            "isDataCache": ir.BoolAttr.get(True),
+        }
+        self.operation("memref.prefetch", [], [place.memref, self.at(place.offset)], attributes)
+
     def load_masked(self, pointer: Pointer, mask: Value, rest: Value, alignment: int) -> Value:
         """The lanes of a vector in memory that a mask names; of `rest` the others."""
         assert isinstance(pointer, Place)

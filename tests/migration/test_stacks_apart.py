@@ -53,6 +53,8 @@ NUMBERS = {
 
 EQUAL = {
     ("builder.py", 8): "turns that LLVM may unroll: a fact about LLVM, measured in each",
+    ("dot_operands.py", 8): "rows of which lines are fetched in turn: the f64 in a cache line, a fact about processors",
+    ("dot_operands.py", 64): "bytes of a cache line: a fact about processors",
     ("group.py", 64): "bytes to which a group's arrays are aligned: the widest vector of the devices' processors",
     ("group_rows.py", 32): "the shortest row that a group computes: the items that NVIDIA's devices run together",
     ("loops.py", 64): "in legacy the side of a tile, in MLIR the least dimension that is worth blocks",

@@ -8,6 +8,7 @@ import pytest
 
 from ...backends.base import CompileOptions
 from ...benchmarks.dot_shapes import Product
+from ...codegen.optimize import assembly
 from ...codegen.options import EmitOptions, Target
 from ...formats.text.parser import parse_module
 from ...migration import Flags, compile_module
@@ -112,3 +113,42 @@ def test_a_matrix_that_is_used_once_is_read_where_it_lies(rows, columns, layout)
     text = llvm_ir(Product("bf16", layout, rows, 512, columns).module_text())
     copies = [int(n) for n in re.findall(r"alloca float, i64 (\d+)", text)]
     assert all(n < 512 * 8 for n in copies)
+
+
+@pytest.mark.parametrize(
+    ("dtype", "layout", "size", "reads", "writes"),
+    [
+        ("f32", "nn", 64, False, False),
+        ("f32", "nn", 512, True, True),
+        ("f32", "tt", 512, False, True),  # both operands are read across their rows
+        ("bf16", "nn", 512, True, False),  # sums are wider than the result
+    ],
+)
+def test_what_is_fetched_ahead(dtype, layout, size, reads, writes):
+    text = llvm_ir(Product(dtype, layout, size, size, size).module_text(), Target.level("x86-64-v4"))
+    hints = {int(write) for write in re.findall(r"call void @llvm\.prefetch\.p0\(ptr [^,]+, i32 (\d)", text)}
+    assert (0 in hints, 1 in hints) == (reads, writes)
+
+
+@pytest.mark.parametrize("level", ["x86-64-v3", "x86-64-v4"])
+@pytest.mark.parametrize("dtype", ["f32", "f64", "bf16"])
+def test_sums_stay_in_registers(dtype, level):
+    """A loop that stores sums to the stack takes twice as long."""
+    target = Target.level(level)
+    text = llvm_ir(Product(dtype, "nn", 1024, 1024, 1024).module_text(), target)
+    code = assembly(text, EmitOptions(target))
+    loops = [body for body in re.findall(r"\.LBB\w+:\n((?:\t(?!j|\.).*\n)+)\tj", code) if body.count("vfmadd") >= 8]
+    assert loops
+    assert not [line for body in loops for line in body.splitlines() if re.search(r"mm\d+, -?\d*\(%rsp\)", line)]
+
+
+@pytest.mark.parametrize(
+    ("dtype", "layout"), [("f32", "nn"), ("f32", "nt"), ("f32", "tn"), ("f16", "nn"), ("bf16", "tt")]
+)
+def test_large_products(dtype, layout):
+    """Sizes that leave a rest of rows, of columns and of the depth, and whose operands are fetched ahead."""
+    product = Product(dtype, layout, 263, 517, 330)
+    inputs = small_integers(product.module_text())
+    np.testing.assert_array_equal(
+        run(product.module_text(), inputs).astype(np.float64), exact(product, inputs).astype(np.float64)
+    )

@@ -1,0 +1,55 @@
+"""Tiled products of the legacy stack: what is fetched ahead, and that the sums of a tile stay in registers."""
+
+import re
+
+import numpy as np
+import pytest
+
+from ...benchmarks.dot_shapes import Product
+from ...codegen.optimize import assembly
+from ...codegen.options import EmitOptions, Target
+from ...formats.text.parser import parse_module
+from ...legacy import emit
+from ...planning.planner import plan
+from ..support.check import check
+
+
+def llvm_ir(product: Product, options: EmitOptions) -> str:
+    return emit(plan(parse_module(product.module_text())).kernels, options).llvm_ir
+
+
+@pytest.mark.parametrize(
+    ("dtype", "layout", "size", "reads", "writes"),
+    [
+        ("f32", "nn", 64, False, False),
+        ("f32", "nn", 512, True, True),
+        ("f32", "tt", 512, False, True),  # A and B are read across their rows
+        ("bf16", "nn", 512, True, False),  # sums are wider than the result
+    ],
+)
+def test_what_is_fetched_ahead(dtype, layout, size, reads, writes):
+    text = llvm_ir(Product(dtype, layout, size, size, size), EmitOptions(Target.level("x86-64-v4")))
+    hints = {int(write) for write in re.findall(r'call void @"llvm\.prefetch\.p0"\(ptr [^,]+, i32 (\d)', text)}
+    assert (0 in hints, 1 in hints) == (reads, writes)
+
+
+@pytest.mark.parametrize("level", ["x86-64-v3", "x86-64-v4"])
+@pytest.mark.parametrize("dtype", ["f32", "f64"])
+def test_sums_stay_in_registers(dtype, level):
+    """A loop that stores sums to the stack takes twice as long."""
+    options = EmitOptions(Target.level(level))
+    code = assembly(llvm_ir(Product(dtype, "nn", 1024, 1024, 1024), options), options)
+    loops = [body for body in re.findall(r"\.LBB\w+:\n((?:\t(?!j|\.).*\n)+)\tj", code) if body.count("vfmadd") >= 8]
+    assert loops
+    assert not [line for body in loops for line in body.splitlines() if re.search(r"mm\d+, -?\d*\(%rsp\)", line)]
+
+
+@pytest.mark.parametrize("layout", ["nn", "nt", "tn", "tt"])
+@pytest.mark.parametrize("dtype", ["f32", "bf16"])
+def test_large_products(dtype, layout):
+    """Sizes that leave a rest of rows, of columns and of the depth, and whose operands are fetched ahead."""
+    product = Product(dtype, layout, 263, 517, 330)
+    generator = np.random.default_rng(0)
+    shapes = [p.shape for p in parse_module(product.module_text()).entry.parameters]
+    inputs = [generator.integers(-2, 3, s.dims).astype(s.dtype.numpy) for s in shapes]
+    check(product.module_text(), inputs, ("evaluator", "legacy", "mlir"))
