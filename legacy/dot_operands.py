@@ -32,6 +32,9 @@ are often a page apart; their lines then share one set of the first cache, which
 PLACES_AHEAD = 64
 """Elements of A's rows that are fetched before they are read: a tile reads a short stretch of each of several rows."""
 
+NARROW_TILE = 2
+"""Vectors of columns up to which rows that are converted are not fetched: the steps of such tiles are too short."""
+
 ROWS_IN_TURN = 8
 """Rows of A from which lines are fetched in turn: at least a tile's, and at most the elements of a line."""
 
@@ -139,10 +142,10 @@ class Operands:
         tiles would drive each other from the first cache.
         """
         p, code = self.problem, self.code
-        if not p.fetches(tile.count) or self.a.column != 1:
-            return
         next_tile = self.converted is not None
-        r = code.add(tile.top, code.remainder(place, ROWS_IN_TURN))
+        if not p.fetches(tile.count) or self.a.column != 1 or (next_tile and p.vectors <= NARROW_TILE):
+            return
+        r = code.add(tile.top, code.minimum(code.remainder(place, ROWS_IN_TURN), tile.count - 1))
         k = code.add(row, place)
         r, k = (code.add(r, tile.count), k) if next_tile else (r, code.add(k, PLACES_AHEAD))
         prefetch(code, self.a.pointer, p.left, self.a.offset(code, r, k))

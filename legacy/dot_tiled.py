@@ -150,8 +150,8 @@ class _Tiled:
     """The loops of one matrix product. The panel has `block` rows.
 
     end(row, column, total): receives each sum instead of C: where there are no totals, of a tile whose sums are
-    finished. top: what is added to its rows. first: whether a block of the depth is the first, whose sums replace what C
-    holds; None where C has been cleared. columns: the first of those to compute, and the one behind the last,
+    finished. top: what is added to its rows. first: whether a block of the depth is the first, whose sums replace what
+    C holds; None where C has been cleared. columns: the first of those to compute, and the one behind the last,
     multiples of a panel's or the end; None: all.
     """
 

@@ -45,16 +45,27 @@ class Operands:
     """How a product's tiles read A and B. Offsets are in elements of each buffer."""
 
     def __init__(
-        self, e: Elemental, product: Product, wide: DType, lanes: int, width: int, rows: int, depth: int, few: bool
+        self,
+        e: Elemental,
+        product: Product,
+        wide: DType,
+        lanes: int,
+        width: int,
+        rows: int,
+        depth: int,
+        few: bool,
+        converting: bool,
     ):
         """wide: the dtype of factors. width: columns of a panel; rows: of a tile; depth: contracting elements of a
-        panel, at most. few: whether a panel is used too few times to be packed.
+        panel, at most. few: whether a panel is used too few times to be packed. converting: whether factors of A are
+        converted as they are read.
         """
         self.e, self.b, self.wide, self.lanes, self.width = e, e.b, wide, lanes, width
         self.left, self.right = product.left, product.right
         self.row, self.column, self.depth = product.row, product.column, product.depth
         self.element = raw_type(self.b.types, wide)
         self.fetches = not product.near
+        self.rows = rows
         self.fetches_left = not few and product.depth.lhs == 1
         # Contiguous rows of B that are read only a few times need no copy.
         source = self.right.dtype
@@ -63,8 +74,7 @@ class Operands:
         self.panel = self.left_panel = None
         if not self.reads_right or self.column.size % lanes:
             self.panel = self.b.alloca(self.element, depth * width, 64)
-        # Scalars of A are converted as they are read, unless that takes long.
-        if self.left.dtype is not wide and self.left.dtype not in IN_VECTORS:
+        if self.left.dtype is not wide and not converting:
             self.left_panel = self.b.alloca(self.element, depth * rows, 64)
         # Strides of rows and of contracting elements there.
         self.of_left = (depth, 1) if self.depth.lhs == 1 else (1, rows)
@@ -109,12 +119,15 @@ class Operands:
     def fetch_left(self, block: Block, k: Index) -> None:
         """Fetch a line of the rows of a tile; each row has its turn before k has run over the elements of a line.
 
-        Not those of the next tile: where rows are a page apart, they would drive these from the first cache.
+        Rows that are converted are the next tile's. Not so others: where rows are a page apart, those of two tiles
+        would drive each other from the first cache.
         """
         b = self.b
-        if self.fetches_left and self.left_panel is None:
-            offset = b.add(block.left, b.add(b.mul(b.rem(k, TURNS), self.row.lhs), b.add(k, AHEAD)))
-            b.prefetch(self._place(self.left, offset))
+        if not self.fetches_left:
+            return
+        row: Index = b.binary("minsi", b.materialize(b.rem(k, TURNS)), self.rows - 1)
+        row, k = (row, b.add(k, AHEAD)) if self.left_panel is None else (b.add(row, self.rows), k)
+        b.prefetch(self._place(self.left, b.add(block.left, b.add(b.mul(row, self.row.lhs), k))))
 
     def _place(self, buffer: Buffer, offset: Index) -> Pointer:
         return self.b.pointer(self.e.pointers[buffer.argument], offset, raw_type(self.b.types, buffer.dtype))

@@ -25,7 +25,7 @@ from .builder import Index, Pointer, Unroll, Value
 from .convert import convert_to
 from .dot import accumulator_of, narrow
 from .dot_dims import Dimension
-from .dot_dtypes import COMPUTE
+from .dot_dtypes import COMPUTE, IN_VECTORS
 from .dot_operands import CACHE_LINE, Block, Operands
 from .dot_product import Product, positions_of_step, product_of
 from .elemental import Elemental, Indices
@@ -42,6 +42,7 @@ FEW_SUMS = 8  # vectors of sums, up to which a tile waits for additions, not for
 FEW_DEPTH = DEPTH // 4  # the depth of its blocks
 BAND = 128  # rows whose totals are on the stack: with f64 and 64 columns, 64 KiB
 ROWS_OF_STEPS = 256  # rows for which a panel is packed once, of those that a call computes
+FEW_REGISTERS = 16  # with as few, no step has time for a fetch beside conversions
 PACK_ROWS = 8  # with fewer rows, a panel is used too few times to be packed
 
 
@@ -62,6 +63,15 @@ def flat_tile(vector_bits: int, rows: int) -> tuple[int, int]:
     """(rows, vectors of columns) of a tile of all rows, for few of them: as wide as registers allow."""
     most = (registers_of(vector_bits) - 2) // rows
     return rows, 1 << (most.bit_length() - 1)
+
+
+def converts_in_place(product: Product) -> bool:
+    """Whether factors of A are converted as they are read, and not in front of each tile: where they are read a few
+    times, where that is an instruction, and where a tile's factors of a step are adjacent: too few for a loop.
+    """
+    if product.row.size < PACK_ROWS or product.depth.lhs != 1:
+        return product.left.dtype in IN_VECTORS
+    return product.left.dtype in IN_VECTORS.keys() - {DType.F16}
 
 
 def registers_of(vector_bits: int) -> int:
@@ -114,7 +124,7 @@ class Matmul:
         self.steps, self.of_step, self.rows_of_step = steps, of_step, rows_of_step
         self.top: Index = 0  # the first row of a block of rows
         few = self.row.size < PACK_ROWS
-        converting = product.left.dtype is not wide
+        converting = product.left.dtype is not wide and converts_in_place(product)
         height, vectors = flat_tile(vector_bits, self.row.size) if few else best_tile(vector_bits, converting)
         even = [n for n in range(height, LEAST_HEIGHT - 1, -1) if self.row.size % n == 0]
         self.rows = even[0] if even and self.row.size <= FEW_TILES * even[0] else height
@@ -136,7 +146,9 @@ class Matmul:
         self.total = DType.F64 if precise else wide
         block = (DEPTH if few_sums else 2 * DEPTH) if precise else depth
         self.block = self.depth.size if self.narrow and not self.banded else min(block, self.depth.size)
-        self.operands = Operands(e, product, wide, self.lanes, self.width, self.rows, self.block, few)
+        self.operands = Operands(e, product, wide, self.lanes, self.width, self.rows, self.block, few, converting)
+        if product.left.dtype is not wide and registers_of(vector_bits) <= FEW_REGISTERS:
+            self.operands.fetches_left = False
         self.tile = None
         self.band = self.rows * max(1, BAND // self.rows) if self.banded else self.row.size
         if self.narrow or self.banded:

@@ -143,7 +143,7 @@ def test_sums_stay_in_registers(dtype, level):
 
 
 @pytest.mark.parametrize(
-    ("dtype", "layout"), [("f32", "nn"), ("f32", "nt"), ("f32", "tn"), ("f16", "nn"), ("bf16", "tt")]
+    ("dtype", "layout"), [("f32", "nn"), ("f32", "nt"), ("f32", "tn"), ("f16", "nn"), ("f16", "tn"), ("bf16", "tt")]
 )
 def test_large_products(dtype, layout):
     """Sizes that leave a rest of rows, of columns and of the depth, and whose operands are fetched ahead."""
