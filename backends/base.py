@@ -81,6 +81,8 @@ class CompileOptions:
     tolerances: kernel → by how much each result of its shadow may differ, in representable values, and in those at the
     largest magnitude; None: not at all.
     replicas, partitions: the devices that run the program together (`HostExecutable.execute_replicated`).
+    batches: which kernels of a stack share a module; None: a few consecutive ones. threads: that compile at the same
+    time; None: one a processor. Neither changes a kernel.
     """
 
     emit: EmitOptions = field(default_factory=EmitOptions.host)
@@ -93,6 +95,8 @@ class CompileOptions:
     tolerances: Callable[[KernelRequest], Sequence[tuple[int, int]]] | None = None
     replicas: int = 1
     partitions: int = 1
+    batches: Callable[[Sequence[KernelRequest]], Sequence[Sequence[KernelRequest]]] | None = None
+    threads: int | None = None
 
     def __post_init__(self) -> None:
         names = [kind.value for kind in HostProgramKind]

@@ -137,5 +137,19 @@ def _measure(path: Path) -> tuple[float, int, Path] | None:
     return status.st_mtime, status.st_size, path
 
 
+class MemoryCache(ObjectCache):
+    """Objects that this value holds, and no disk: for several compilations of one program that share some of them."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self._held: dict[str, bytes] = {}
+
+    def read(self, key: str) -> bytes | None:
+        return self._held.get(key)
+
+    def write(self, key: str, payload: bytes) -> None:
+        self._held[key] = payload
+
+
 DEFAULT_CACHE = ObjectCache()
 """The cache in the user's cache directory."""

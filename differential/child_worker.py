@@ -17,7 +17,8 @@ from ..hlo.errors import InputError, TestbedError
 from ..hlo.ir import Module
 from ..hlo.verify.verifier import verify
 from .outcome import Outcome, Run, concluded, run_stack
-from .setting import Setting, planned_once
+from .setting import Setting
+from .shared import Shared
 
 Say = Callable[[str, object], None]
 
@@ -58,11 +59,11 @@ def _outcome(
     if isinstance(module, str):
         module = parse_module(module)
     verify(module)
-    runs, plan = dict(known), planned_once(module, setting)
+    runs, shared = dict(known), Shared(module, setting, stacks)
     for stack in stacks:
         if stack not in known:
             say("begins", stack)
-            runs[stack] = run_stack(module, inputs, stack, setting, plan)
+            runs[stack] = run_stack(module, inputs, stack, setting, shared)
     say("begins", "")
     return concluded(module, inputs, {stack: runs[stack] for stack in stacks})
 

@@ -20,12 +20,13 @@ from ..backends.xla import XlaCrashed
 from ..hlo.errors import InputError, OutOfMemoryError, TestbedError, UnsupportedError
 from ..hlo.ir import Module
 from ..migration.flags import FlagError
-from ..planning.plan import Plan
 from .blame import NOT_OURS, blamed_for
 from .bounds import bounds_of
+from .execute import execute
 from .permitted import BUDGET, Permitted
 from .precision import Exact, less_accurate
-from .setting import USUAL, Setting, execute, planned_once
+from .setting import USUAL, Setting
+from .shared import Shared
 from .verdict import Verdict, judge
 
 STACKS = ("evaluator", "legacy", "mlir")
@@ -118,8 +119,8 @@ def outcome(
     verify(module)
 
     def once() -> Outcome:
-        plan = planned_once(module, setting)
-        runs = {stack: run_stack(module, inputs, stack, setting, plan) for stack in stacks}
+        shared = Shared(module, setting, stacks)
+        runs = {stack: run_stack(module, inputs, stack, setting, shared) for stack in stacks}
         return concluded(module, inputs, runs)
 
     return confirmed(once(), once) if again else once()
@@ -135,11 +136,11 @@ def run_stack(
     inputs: Sequence[np.ndarray],
     stack: str,
     setting: Setting = USUAL,
-    planned: Callable[[], Plan] | None = None,
+    shared: Shared | None = None,
 ) -> Run:
     """Compile and run a verified case on one stack; errors become the run's kind and reason.
 
-    planned: as of `execute`.
+    shared: as of `execute`.
     """
     start = time.perf_counter()
 
@@ -148,7 +149,7 @@ def run_stack(
 
     try:
         with np.errstate(all="ignore"):
-            return ended(RunKind.RAN, results=execute(module, inputs, stack, setting, planned))
+            return ended(RunKind.RAN, results=execute(module, inputs, stack, setting, shared))
     except XlaCrashed as error:
         return ended(RunKind.HUNG if "no answer" in error.what else RunKind.CRASHED, error.what)
     except FlagError as error:

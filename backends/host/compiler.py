@@ -161,7 +161,8 @@ def _build(
     """
     ranged: set[str] = set()
     called: dict[bytes, None] = {}
-    batches = [(part.emitter, batch) for part in parts for batch in _batches(part)]
+    batches = [(part.emitter, batch) for part in parts for batch in _batches(part, options.batches or batches_of)]
+    workers = min(len(batches), processors() if options.threads is None else options.threads)
     emit = replace(options.emit, keep_stages=False)
 
     def emitted(emitter: Emitter, batch: Sequence[KernelRequest]) -> EmittedModule:
@@ -171,10 +172,10 @@ def _build(
         called.update(dict.fromkeys(module.objects))
         return module
 
-    if len(batches) <= 1:
+    if workers <= 1:
         objects = [_object(emitted(*batch), emit, options.cache) for batch in batches]
         return [*objects, *map(_given, called)], frozenset(ranged), beside(frozenset(ranged))
-    pool = ThreadPoolExecutor(min(len(batches), processors()), thread_name_prefix="compile")
+    pool = ThreadPoolExecutor(workers, thread_name_prefix="compile")
     try:
         futures = [pool.submit(_object, emitted(*batch), emit, options.cache) for batch in batches]
         other = beside(frozenset(ranged))
@@ -195,8 +196,10 @@ def _object(module: EmittedModule, emit: EmitOptions, cache: ObjectCache | None)
     return build_c_object(module.llvm_ir, emit, cache)
 
 
-def _batches(part: Part) -> list[Sequence[KernelRequest]]:
-    return batches_of(part.requests) if part.emitter.language == "llvm" else [part.requests]
+def _batches(
+    part: Part, batches: Callable[[Sequence[KernelRequest]], Sequence[Sequence[KernelRequest]]]
+) -> Sequence[Sequence[KernelRequest]]:
+    return batches(part.requests) if part.emitter.language == "llvm" else [part.requests]
 
 
 def batches_of(requests: Sequence[KernelRequest]) -> list[Sequence[KernelRequest]]:

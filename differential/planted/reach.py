@@ -20,11 +20,10 @@ from random import Random
 import numpy as np
 
 from ...codegen.options import Target, assume_host
-from ...planning.plan import Plan
 from ..campaign.task import Orders, Task, draw_task
 from ..child import Child
 from ..outcome import Outcome, concluded, run_stack
-from ..setting import planned_once
+from ..shared import Shared
 from .fault import planted
 from .marks import RAN, mark, may_show
 from .table import FAULTS
@@ -137,7 +136,7 @@ class _Last:
 
     drawn: tuple[int, int] | None = None
     task: Task | None = None
-    plan: Callable[[], Plan] | None = None
+    shared: Shared | None = None
     outcome: Outcome | None = None
 
 
@@ -154,14 +153,14 @@ def _begin(names: Sequence[str], target: Target | None) -> None:
 def _healthy(number: int, seed: int, orders: Orders, left: Sequence[str]) -> tuple[bool, list[str], float]:
     """(Whether the case is a finding without any fault, the faults that may show in it, seconds that it took)."""
     start = time.perf_counter()
-    task, plan, found = _run(number, seed, orders)
+    task, shared, found = _run(number, seed, orders)
     ran = set(RAN)
     seconds = time.perf_counter() - start
-    _LAST.drawn, _LAST.task, _LAST.plan, _LAST.outcome = (number, seed), task, plan, found
+    _LAST.drawn, _LAST.task, _LAST.shared, _LAST.outcome = (number, seed), task, shared, found
     return found.is_finding, [n for n in left if may_show(FAULTS[n], task.case.module, ran)], seconds
 
 
-def _run(number: int, seed: int, orders: Orders) -> tuple[Task, Callable[[], Plan], Outcome]:
+def _run(number: int, seed: int, orders: Orders) -> tuple[Task, Shared, Outcome]:
     from hypothesis.internal.conjecture.data import ConjectureData
 
     from ..generate.strategy import Drawn
@@ -169,24 +168,24 @@ def _run(number: int, seed: int, orders: Orders) -> tuple[Task, Callable[[], Pla
     RAN.clear()
     task = draw_task(Drawn(ConjectureData(random=Random(hash((seed, number))))), orders)
     module, inputs = task.case.module, task.case.inputs
-    plan = planned_once(module, task.setting)
-    runs = {stack: run_stack(module, inputs, stack, task.setting, plan) for stack in task.stacks}
+    shared = Shared(module, task.setting, task.stacks)
+    runs = {stack: run_stack(module, inputs, stack, task.setting, shared) for stack in task.stacks}
     with np.errstate(all="ignore"):
-        return task, plan, concluded(module, inputs, runs)
+        return task, shared, concluded(module, inputs, runs)
 
 
 def _spoiled(number: int, seed: int, orders: Orders, name: str) -> bool:
     """Whether the case is a finding with a fault. Stacks that the fault leaves as they are do not run again."""
     if _LAST.drawn != (number, seed):  # a process that has just started
         _healthy(number, seed, orders, [])
-    task, healthy, fault = _LAST.task, _LAST.outcome, FAULTS[name]
-    assert task is not None and healthy is not None
-    module, inputs, shared = task.case.module, task.case.inputs, len(fault.blamed) > 1
+    task, healthy, before, fault = _LAST.task, _LAST.outcome, _LAST.shared, FAULTS[name]
+    assert task is not None and healthy is not None and before is not None
+    module, inputs, everywhere = task.case.module, task.case.inputs, len(fault.blamed) > 1
     with planted(fault):
-        plan = planned_once(module, task.setting) if shared else _LAST.plan
+        shared = Shared(module, task.setting, task.stacks) if everywhere else before.with_other_emitters()
         runs = {
-            stack: run_stack(module, inputs, stack, task.setting, plan)
-            if stack != "evaluator" and (shared or stack in fault.blamed or stack not in ("legacy", "mlir"))
+            stack: run_stack(module, inputs, stack, task.setting, shared)
+            if stack != "evaluator" and (everywhere or stack in fault.blamed or stack not in ("legacy", "mlir"))
             else run
             for stack, run in healthy.runs.items()
         }

@@ -8,6 +8,7 @@ import numpy as np
 import pytest
 
 from ...backends.base import CompileOptions, Emitter
+from ...backends.host import compiler
 from ...backends.host.compiler import BATCH, batches_of
 from ...codegen.cache import ObjectCache
 from ...hlo.errors import UnsupportedError
@@ -41,6 +42,34 @@ def test_batches_hold_all_kernels_in_order_and_evenly(count):
     assert all(0 < len(b) <= BATCH for b in batches) and max(map(len, batches), default=0) - 1 <= min(
         map(len, batches), default=0
     )
+
+
+def test_the_options_say_which_kernels_share_a_module_and_on_how_many_threads_they_compile():
+    program, calls, names = many_kernels(5), [], set()
+
+    def counting(requests, options):
+        calls.append([r.name for r in requests])
+        return emit(requests, options)
+
+    def watched(requests):
+        return [[r for r in requests if int(r.name[1:]) % 2 == odd] for odd in (1, 0)]
+
+    build = compiler.build_object
+
+    def named(*given):
+        names.add(threading.current_thread().name)
+        return build(*given)
+
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(compiler, "build_object", named)
+        stack = replace(FAKE, emit=counting)
+        executable = compiled(program, lambda request: stack, replace(OPTIONS, batches=watched, threads=1))
+        assert calls == [["k1", "k3"], ["k0", "k2", "k4"]] and names == {threading.current_thread().name}
+        names.clear()
+        compiled(program, lambda request: stack, replace(OPTIONS, batches=watched, threads=2))
+        assert names and threading.current_thread().name not in names
+    usual = compiled(program).execute([X, Y])[0]
+    assert executable.execute([X, Y])[0].tobytes() == usual.tobytes()
 
 
 def many_kernels(count):

@@ -9,11 +9,12 @@ import pytest
 
 from ...differential.bisect import Bisected, bisect, guilty_change, kernels_of
 from ...differential.child import Child
+from ...differential.execute import execute
 from ...differential.finding import Finding
 from ...differential.outcome import outcome
 from ...differential.planted.fault import planted
 from ...differential.planted.table import FAULTS, case_of_fault
-from ...differential.setting import Setting, execute, other_stack, plan_of_setting
+from ...differential.setting import Setting, other_stack, plan_of_setting
 from ...evaluator.evaluator import evaluate
 from ...formats.text.parser import parse_module
 from ...hlo.opcodes import Op

@@ -25,10 +25,10 @@ def end_at(stack: str, how: str) -> None:
     """Begin a process in which a stack dies, or stops, whatever the case."""
     execute = outcomes.execute
 
-    def dying(module, inputs, name, setting, planned):
+    def dying(module, inputs, name, setting, shared):
         if name == stack:
             HOW[how]()
-        return execute(module, inputs, name, setting, planned)
+        return execute(module, inputs, name, setting, shared)
 
     outcomes.execute = dying
 

@@ -8,8 +8,9 @@ from ...backends.xla import installed
 from ...backends.xla.dump import version
 from ...differential.bisect import bisect
 from ...differential.child import Child
+from ...differential.execute import execute
 from ...differential.finding import Finding
-from ...differential.setting import Setting, execute
+from ...differential.setting import Setting
 from ...differential.shadow import tolerances
 from ...formats.program import Program
 from ...formats.text.parser import parse_module

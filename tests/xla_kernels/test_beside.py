@@ -12,9 +12,10 @@ from ...cli.main import main
 from ...differential import setting as settings
 from ...differential.bisect import bisect, kernels_of
 from ...differential.child import Child
+from ...differential.execute import execute
 from ...differential.finding import Finding, case_of
 from ...differential.outcome import outcome
-from ...differential.setting import USUAL, Setting, execute, is_compiled
+from ...differential.setting import USUAL, Setting, is_compiled
 from ...differential.shadow import judged, tolerances
 from ...evaluator.evaluator import evaluate
 from ...hlo.errors import InputError, UnsupportedError
