@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 import time
+from collections.abc import Iterator
 from dataclasses import dataclass, replace
 
 import llvmlite.binding as llvm
@@ -86,12 +87,22 @@ def _with_function_attributes(llvm_ir: str, options: EmitOptions) -> str:
     if not options.strict:
         attributes += ' "denormal-fp-math"="preserve-sign,preserve-sign"'
     pieces, position = [], 0
-    for found in _DEFINE.finditer(llvm_ir):
+    for found in _definitions(llvm_ir):
         after = _AFTER_PARAMETERS.match(llvm_ir, _closing_parenthesis(llvm_ir, found.end()) + 1)
         assert after is not None
         pieces += [llvm_ir[position : after.end()], attributes]
         position = after.end()
     return "".join([*pieces, llvm_ir[position:]])
+
+
+def _definitions(text: str) -> Iterator[re.Match[str]]:
+    """The heads of all functions. `find` is many times as fast as a search for the pattern."""
+    start = 0 if text.startswith("define") else text.find("\ndefine") + 1 or -1
+    while start >= 0:
+        found = _DEFINE.match(text, start)
+        if found is not None:
+            yield found
+        start = text.find("\ndefine", start) + 1 or -1
 
 
 def _closing_parenthesis(text: str, position: int) -> int:
@@ -115,7 +126,7 @@ def optimized_module(llvm_ir: str, options: EmitOptions, lent: Compiler) -> llvm
     builder = lent.pass_builder()
     with freed(builder.getModulePassManager()) as manager:
         run_passes(manager, module, builder)
-    mended = _mended(module)
+    mended = _mended(module) if options.optimized or "llvm.masked.store" in llvm_ir else module  # O0 makes none
     # The text is parsed again only where a kernel is small and has products and sums.
     found = None if options.strict or "fmul" not in llvm_ir else decided(mended, options.target)
     return mended if found is None else parse(found)
