@@ -28,7 +28,7 @@ from .units import row_names
 FILE = Path(__file__).with_name("ledger.toml")
 """The ledger of the package."""
 
-RECORDS = ("structured.toml",)
+RECORDS = ("structured.toml", "xla.toml")
 """Ledgers of other migrations, beside it."""
 
 _WITH_LEDGER = (*STACK_NAMES, *XLA_STACKS)

@@ -30,7 +30,7 @@ from ...migration.ledger import (
     new_ledger,
     roll_back,
 )
-from ...migration.ledger_file import FILE, change_ledger, ledger_text, parse_ledger, read_ledger
+from ...migration.ledger_file import FILE, RECORDS, change_ledger, ledger_text, parse_ledger, read_ledger
 from ...migration.units import row_names
 from ..support.ledgers import BAD, DAY, GOOD, ledger_file
 
@@ -325,3 +325,17 @@ def test_the_ledger_of_a_migration_that_is_over_is_a_record():
     for use in (flags_text, lambda ledger: move(ledger, NAME, "off", DAY), lambda ledger: roll_back(ledger, NAME, DAY)):
         with pytest.raises(LedgerError, match="the migration from mlir to mlir-structured is over"):
             use(ledger)
+
+
+def test_the_ledger_of_xlas_own_migration():
+    ledger = read_ledger(FILE.with_name("xla.toml"))
+    assert ledger.stacks == ("xla-old", "xla-new") and sorted(ledger.rows) == row_names()
+    for row in ledger.rows.values():
+        on = row.evidence is not None and not row.evidence.refused
+        assert ledger.stack_of(row.state) == ("xla-new" if on else "xla-old"), "a row moves by its gate alone"
+        assert row.evidence is None or "jaxlib 0.10.2" in row.evidence.versions
+
+
+def test_records_are_the_ledgers_beside_the_packages_own():
+    """Evidence names a commit without these files, so that a gate may write one row after the other."""
+    assert {path.name for path in FILE.parent.glob("*.toml")} == {FILE.name, "weights.toml", *RECORDS}
