@@ -103,8 +103,8 @@ def _print(reducer: Reducer, done: Reduced, target: Path) -> None:
     if done.finding.setting.dump:
         say(
             wrapped(
-                f"the module stays: it runs on XLA's kernels in {done.finding.setting.dump}, and with jaxlib's kernels no "
-                f"smaller module has this outcome; testbed bisect {target} names the kernel"
+                f"the module stays: it runs on XLA's kernels in {done.finding.setting.dump}, and with jaxlib's kernels "
+                f"no smaller module has this outcome; testbed bisect {target} names the kernel"
             )
         )
     elif reducer.finding.setting.dump:

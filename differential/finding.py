@@ -169,7 +169,8 @@ def _check_dump(folder: Path, dump: str) -> None:
 def case_of(program: Program, stacks: Sequence[str] = STACKS, seed: int | None = None) -> Finding:
     """A program as a case that was not judged yet; its inputs are made from a seed if none came with it.
 
-    A folder of XLA's kernels runs on these, too. Raises InputError for a program in LHLO, whose plan no other module has.
+    A folder of XLA's kernels runs on these, too. Raises InputError for a program in LHLO, whose plan no other module
+    has.
     """
     from .fake_inputs import fake_inputs
 

@@ -125,8 +125,8 @@ def _emitters(made: Plan, flags: Flags, setting: Setting) -> EmitFor:
 
 
 def xla_of_setting(module: Module, flags: Flags, setting: Setting) -> XlaProgram:
-    """The module as XLA schedules it, with the kernels of the stack of XLA's that the flags name: those of the setting's
-    folder, if they are of this module and this generation, else jaxlib's.
+    """The module as XLA schedules it, with the kernels of the stack of XLA's that the flags name: those of the
+    setting's folder, if they are of this module and this generation, else jaxlib's.
     """
     text = print_module(module)
     if setting.dump:

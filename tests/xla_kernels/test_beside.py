@@ -22,6 +22,7 @@ from ...differential.shadow import judged, tolerances
 from ...evaluator.evaluator import evaluate
 from ...formats.text.parser import parse_module
 from ...hlo.errors import UnsupportedError
+from ...hlo.opcodes import Op
 from ...migration.choose import pair_of
 from ...migration.compile import compile_program, emitters_of
 from ...migration.flags import XLA_SHADOWS, FlagError, Flags
@@ -110,6 +111,37 @@ def test_a_request_that_xla_has_no_kernel_of_runs_alone(dump):
     assert ["xla_kernels has no kernel of XLA's for add_fusion" in reason for reason in report.alone.values()] == [True]
 
 
+@pytest.mark.parametrize("change", ["nothing", "a body that a pass simplifies", "another shape"])
+def test_a_fusion_is_known_by_the_shapes_at_its_border(dump, change):
+    """A pass of ours removes the bitcast-convert; XLA's kernel still computes what the fusion does."""
+    file = dump / f"{PREFIX}.cpu_after_optimizations.txt"
+    if change.startswith("a body"):
+        body = "%same = f32[4]{0} bitcast-convert(%a)\n  ROOT %add = f32[4]{0} add(%same, %b)"
+        file.write_text(file.read_text().replace("ROOT %add = f32[4]{0} add(%a, %b)", body))
+    xla = read_program(one_module(dump))
+    flags = Flags.parse("legacy+xla-new")
+    kernel = xla.plan(flags, CompileOptions()).kernels[0]
+    assert not any(i.opcode is Op.BITCAST_CONVERT for i in kernel.instruction.called()[0].instructions)
+    if change == "another shape":
+        shape = dataclasses.replace(kernel.instruction.shape, dims=(2, 2), layout=None)
+        kernel = dataclasses.replace(kernel, instruction=kernel.instruction.replace(shape=shape))
+    beside = xla.emit_for(flags)(kernel).shadow
+    assert beside is not None
+    reasons = [error.message for error in beside.unsupported([kernel])]
+    refused = ["xla_kernels has no kernel of XLA's for add_fusion: a pass has changed it here"]
+    assert reasons == (refused if change == "another shape" else [])
+
+
+def test_where_no_kernel_is_of_xlas_nothing_was_compared(dump, capsys):
+    """A report of none, rather than no report."""
+    for name in ("add_fusion", "update_fusion"):
+        (dump / f"{PREFIX}.obj-file.{name}_kernel_module.o").unlink()
+        (dump / f"{PREFIX}.{name}_kernel_module.ir-no-opt.ll").unlink()
+    assert main(["run", str(dump), "--emitters", "mlir+xla-new"]) == 0
+    out = " ".join(capsys.readouterr().out.split())
+    assert "shadow: 0 kernels ran on both stacks; 2 on one" in out and "shadow: nothing was compared" in out
+
+
 def test_a_result_on_an_operand_that_xla_keeps_apart_is_refused(dump):
     """Its code was compiled for arrays that do not overlap."""
     xla = read_program(one_module(dump))
@@ -118,7 +150,7 @@ def test_a_result_on_an_operand_that_xla_keeps_apart_is_refused(dump):
     beside = xla.emit_for(flags)(kernel).shadow
     assert beside is not None and not beside.unsupported([kernel])
     inplace = dataclasses.replace(kernel, results=(kernel.operands[0],))
-    with pytest.raises(UnsupportedError, match="xla_kernels has no kernel of XLA's for "):
+    with pytest.raises(UnsupportedError, match="its result lies on an operand here, which XLA's code does not"):
         raise beside.unsupported([inplace])[0]
 
 
