@@ -12,7 +12,7 @@ from dataclasses import dataclass, fields, replace
 from itertools import groupby
 
 from ..hlo.errors import Location, TestbedError
-from .names import HOST, RETIRED, SHADOW
+from .names import HOST, RETIRED, SHADOW, XLA_STACKS
 from .units import CLASSES, UNITS, row_names
 
 Date = datetime.date
@@ -230,7 +230,8 @@ def roll_back(ledger: Ledger, name: str, today: Date, reason: str = "", hold: Ho
 
 
 def flags_text(ledger: Ledger, today: Date | None = None) -> str:
-    """The flags that the ledger stands for. Raises LedgerError if a row's escape hatch has expired, or for a record.
+    """The flags that the ledger stands for. Raises LedgerError if a row's escape hatch has expired, for a record, and
+    for rows on both of two stacks of XLA's, which no program can have.
 
     An instruction with types of several classes needs all their rows: what is less far stands last, and so decides.
     """
@@ -246,6 +247,11 @@ def flags_text(ledger: Ledger, today: Date | None = None) -> str:
     words = [ledger.stacks[1]]
     for stack in (SHADOW, ledger.stacks[0]):
         words += [f"{key}={stack}" for key in _keys(ledger, stack)]
+    if len(words) > 1 and set(ledger.stacks) <= set(XLA_STACKS):
+        raise LedgerError(
+            f"{ledger.file}: a program is on one of {' and '.join(ledger.stacks)}, and rows of this ledger are on both",
+            remedy=f"run it on each: testbed diff MODULE --stacks {','.join(ledger.stacks)}",
+        )
     return ",".join(words)
 
 

@@ -336,6 +336,17 @@ def test_the_ledger_of_xlas_own_migration():
         assert row.evidence is None or "jaxlib 0.10.2" in row.evidence.versions
 
 
+def test_rows_on_both_of_xlas_stacks_are_no_flags():
+    off = Ledger({name: Row(name, 1) for name in row_names()}, stacks=("xla-old", "xla-new"))
+    some = judge(off, NAME, GOOD)
+    every = some
+    for name in row_names():
+        every = judge(every, name, GOOD)
+    assert (flags_text(off), flags_text(every)) == ("xla-old", "xla-new")
+    with pytest.raises(LedgerError, match="a program is on one of xla-old and xla-new, and rows of this ledger are on"):
+        flags_text(some)
+
+
 def test_records_are_the_ledgers_beside_the_packages_own():
     """Evidence names a commit without these files, so that a gate may write one row after the other."""
     assert {path.name for path in FILE.parent.glob("*.toml")} == {FILE.name, "weights.toml", *RECORDS}

@@ -13,7 +13,7 @@ from ...differential.setting import Setting, execute
 from ...differential.shadow import tolerances
 from ...formats.program import Program
 from ...formats.text.parser import parse_module
-from ...hlo.errors import InputError
+from ...hlo.errors import InputError, UnsupportedError
 from ...migration.compile import compile_program
 from ...migration.flags import XLA_STACKS, FlagError, Flags
 from ...migration.stacks import prepare
@@ -164,6 +164,14 @@ def test_arrays_that_xla_packs_run_on_our_kernels():
     for result, right in zip(results, prepare("evaluator", packed).run(arrays), strict=True):
         np.testing.assert_array_equal(np.asarray(result, np.int32), np.asarray(right, np.int32))
     assert {stack for _, stack in made.kernels} == {"legacy"}
+
+
+@both_generations
+def test_a_type_that_jaxlib_changes_is_refused_by_name():
+    """The gate of a row counts such a program as none; it used to end at the arrays. Found by toggles promote."""
+    text = "HloModule one ENTRY e { x = s1[4] parameter(0) ROOT r = s1[4] reverse(x), dimensions={0} }"
+    with pytest.raises(UnsupportedError, match="xla-old has no emitter for s1 in .* jaxlib makes pred of it"):
+        prepare("xla-old", Program("one", text, parse_module(text, "one.hlo")))
 
 
 UPDATE = """HloModule update
