@@ -170,7 +170,7 @@ def test_arrays_that_xla_packs_run_on_our_kernels():
 def test_a_type_that_jaxlib_changes_is_refused_by_name():
     """The gate of a row counts such a program as none; it used to end at the arrays. Found by toggles promote."""
     text = "HloModule one ENTRY e { x = s1[4] parameter(0) ROOT r = s1[4] reverse(x), dimensions={0} }"
-    with pytest.raises(UnsupportedError, match="xla-old has no emitter for s1 in .* jaxlib makes pred of it"):
+    with pytest.raises(UnsupportedError, match=r"xla-old has no emitter for s1 in .* jaxlib makes pred of it"):
         prepare("xla-old", Program("one", text, parse_module(text, "one.hlo")))
 
 
