@@ -50,17 +50,22 @@ OLD = frozenset({"ir_emitter2", "elemental", "computation"})
 
 @dataclass(frozen=True, eq=False)
 class XlaProgram:
-    """A module as XLA scheduled it, and its kernels. held: keeps a temporary folder alive."""
+    """A module as XLA scheduled it, and its kernels. held: keeps a temporary folder alive. asked: the generation that
+    jaxlib was asked for; '' for a folder that was brought.
+    """
 
     files: DumpFiles
     module: Module
     kernels: KernelFiles
     matches: Matches
     held: Any = field(default=None, repr=False)
+    asked: str = ""
 
     @cached_property
     def generation(self) -> str:
         """The generation of its emitters, 'old' or 'new'; '' if it does not show."""
+        if self.asked:
+            return self.asked
         matches, kernels = self.matches.by_symbol, self.kernels.kernels
         both = {s for s, match in matches.items() if match.instruction.opcode is Op.DYNAMIC_UPDATE_SLICE}
         emitters = {kernel.emitter for symbol, kernel in kernels.items() if symbol not in both}
@@ -182,14 +187,14 @@ def made_by_jaxlib(text: str, generation: str, cached: bool = True, mlir: bool =
     if not cached:
         held = tempfile.TemporaryDirectory(prefix="testbed-xla-")
         dump(text, generation, Path(held.name), mlir)
-        return read_program(one_module(Path(held.name)), held, made_here=True)
+        return replace(read_program(one_module(Path(held.name)), held, made_here=True), asked=generation)
     folder = _cache() / _key(text, generation, mlir)
     if not folder.is_dir():
         with contextlib.suppress(FileExistsError):
             write_folder(folder, lambda work: dump(text, generation, work, mlir))
         _forget_oldest(folder.parent)
     os.utime(folder)
-    return read_program(one_module(folder), made_here=True)
+    return replace(read_program(one_module(folder), made_here=True), asked=generation)
 
 
 def _cache() -> Path:
