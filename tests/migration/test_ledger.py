@@ -1,6 +1,7 @@
 """migration/ledger*.py: states and their rules, the flags that a ledger stands for, its file and what damages it."""
 
 import datetime
+import re
 import subprocess
 import sys
 import threading
@@ -334,6 +335,8 @@ def test_the_ledger_of_xlas_own_migration():
         on = row.evidence is not None and not row.evidence.refused
         assert ledger.stack_of(row.state) == ("xla-new" if on else "xla-old"), "a row moves by its gate alone"
         assert row.evidence is None or "jaxlib 0.10.2" in row.evidence.versions
+        assert row.evidence is None or re.fullmatch("[0-9a-f]{12}", row.evidence.commit)
+    assert {row.state for row in ledger.rows.values()} == {"on", "off"}
 
 
 def test_rows_on_both_of_xlas_stacks_are_no_flags():
