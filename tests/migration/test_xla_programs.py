@@ -1,5 +1,7 @@
 """XLA's own kernels from jaxlib: both generations and both sources of code against the evaluator, and mixed."""
 
+from dataclasses import replace
+
 import numpy as np
 import pytest
 
@@ -198,7 +200,12 @@ def test_an_update_outside_fusions_is_a_kernel_of_both_generations(stack):
 @both_generations
 def test_the_generations_are_told_apart():
     made = {generation: made_by_jaxlib(LOOP, generation) for generation in ("old", "new")}
-    assert {name: program.generation for name, program in made.items()} == {"old": "old", "new": "new"}
+    brought = {generation: replace(program, asked="") for generation, program in made.items()}
+    assert {name: program.generation for name, program in brought.items()} == {"old": "old", "new": "new"}
+    with pytest.raises(InputError, match="these are kernels of XLA's old emitters"):
+        brought["old"].emitter("xla-new")
+    asked = replace(brought["old"], asked="new")
+    assert asked.generation == "new" and asked.emitter("xla-new"), "what jaxlib was asked for is no guess"
     with pytest.raises(InputError, match="these are kernels of XLA's old emitters"):
         made["old"].emitter("xla-new")
 
