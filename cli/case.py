@@ -23,7 +23,7 @@ def case_options(command: Callable[..., Any]) -> Callable[..., Any]:
             "--stacks",
             metavar="A:B:…",
             help="Stacks with colons between them: evaluator, optimized, xla, or flags such as mlir,reduce=legacy. "
-            "[default: those of the finding, else evaluator:legacy:mlir]",
+            "[default: those of the finding, else evaluator:legacy:mlir, and XLA's for a folder of its kernels]",
         ),
         click.argument("spec", metavar="CASE", type=MODULE),
     ):
@@ -39,6 +39,9 @@ def load_case(spec: str, stacks: str | None, seed: int | None) -> Finding:
     from ..migration.stacks import STACKS
 
     names = tuple(s.strip() for s in stacks.split(":") if s.strip()) if stacks else None
+    commas = [name.strip() for name in (stacks or "").split(",")]
+    if len(commas) > 1 and all(name in STACKS for name in commas):
+        raise click.UsageError(f"--stacks has colons between stacks here: {':'.join(commas)}")
     for name in names or ():
         if name not in STACKS:
             Flags.parse(name)

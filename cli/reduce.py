@@ -39,7 +39,8 @@ def command(
 ) -> int:
     """Make CASE small while its stacks disagree in the same way: the same kind of outcome, the same blame.
 
-    CASE is the folder of a finding, or a MODULE as `testbed diff` takes. Ctrl-C stops with the smallest case so far.
+    CASE is the folder of a finding, or a MODULE as `testbed diff` takes. XLA's kernels in a folder are of its module
+    only: smaller modules run on those that jaxlib makes of them. Ctrl-C stops with the smallest case so far.
     Exit 0 if a small finding was written, 1 if there is nothing to reduce because the stacks agree.
     """
     from ..differential.outcome import OutcomeKind
@@ -47,6 +48,10 @@ def command(
     from .interrupt import STATUS, patience
 
     case = load_case(spec, stacks, seed)
+    if case.setting.dump:
+        from .setup import provide
+
+        provide("xla", "jaxlib")
     target = Path(folder or f"{Path(spec).name if spec != '-' else 'stdin'}.reduced")
     check_folder(target)
     with _shown() as on_step, patience(20):
@@ -95,6 +100,15 @@ def _print(reducer: Reducer, done: Reduced, target: Path) -> None:
             f"({progress.tried} candidates, {progress.kept} kept); {how}"
         )
     )
+    if done.finding.setting.dump:
+        say(
+            wrapped(
+                f"the module stays: it runs on XLA's kernels in {done.finding.setting.dump}, and with jaxlib's kernels "
+                f"no smaller module has this outcome; testbed bisect {target} names the kernel"
+            )
+        )
+    elif reducer.finding.setting.dump:
+        say(wrapped("the small module runs on the kernels that jaxlib makes of it, with the same outcome"))
     flaky = " (flaky: another run ended otherwise)" if done.finding.flaky else ""
     say(wrapped(f"verdict: {done.outcome.sentence}{flaky}"))
     say(f"finding: {target}")

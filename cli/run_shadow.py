@@ -53,7 +53,7 @@ class Shadowed:
             "kernels": len(self.report.shadowed),
             "alone": [f"{name}: {reason}" for name, reason in self.report.alone.items()],
             "differing": self.report.pairs,
-            "verdict": first.sentence if first else AGREED,
+            "verdict": first.sentence if first else AGREED if self.report.shadowed else NOTHING,
             "finding": first.folder if first else None,
             "groups": groups,
             "limit": self.report.limit,
@@ -62,7 +62,7 @@ class Shadowed:
         }
 
 
-AGREED = "no result differs beyond its bounds"
+AGREED, NOTHING = "no result differs beyond its bounds", "nothing was compared"
 
 
 def prepare_plain(program: Program, emitters: str, host_program: str) -> Prepared:
@@ -100,7 +100,7 @@ def print_shadowed(done: Shadowed) -> None:
     for name, reason in list(report.alone.items())[:5]:
         say(wrapped(f"  {name}: {reason}"))
     if not report.calls:
-        say(f"shadow: {AGREED}")
+        say(f"shadow: {AGREED if report.shadowed else NOTHING}")
     for kernel, calls in report.calls.items():
         _print_kernel(kernel, calls, done.of(kernel))
 

@@ -20,7 +20,7 @@ from ..passes.pipeline import complete, default_passes, select
 from .child import Child
 from .finding import Finding
 from .llvm_passes import guilty_llvm_pass
-from .outcome import Outcome
+from .outcome import Outcome, OutcomeKind
 from .preserving import Meaning, find_rewrite
 from .setting import Setting, is_compiled, other_stack, plan_of_setting, xla_of_setting
 
@@ -86,6 +86,7 @@ class _Bisector:
         self._note("", outcome)
         if not outcome.is_finding:
             return self.found
+        outcome = self._asked_evaluator(outcome)
         guilty = [name for name in outcome.blamed if is_compiled(name)]
         if not guilty:
             return self._conclude(
@@ -96,6 +97,16 @@ class _Bisector:
         both = len(plain) > 1
         unknown = other_stack(self.stack) not in self.case.stacks
         return ((both or unknown) and self._by_pass()) or self._by_setting() or self._by_kernel(both)
+
+    def _asked_evaluator(self, outcome: Outcome) -> Outcome:
+        """Where stacks differ and the evaluator is none of them, it says which is wrong."""
+        if outcome.kind is not OutcomeKind.DIFFER or self.reference in self.case.stacks:
+            return outcome
+        asked = self._outcome((self.reference, *self.case.stacks), self.setting)
+        if not self._note("with the evaluator beside them", asked) or asked.kind is not OutcomeKind.DIFFER:
+            return outcome
+        self.found.outcome, self.found.suspects = asked, asked.blamed
+        return asked
 
     def _conclude(self, culprit: str, sentence: str, toggles: str = "", *, shared: bool = False) -> Bisected:
         """shared: the culprit is a part of all compiled stacks of the case."""

@@ -22,13 +22,14 @@ from ..formats.text.printer import print_module
 from ..formats.whole_files import write_folder
 from ..hlo.errors import InputError, TestbedError
 from ..hlo.ir import Module
-from ..migration.compile import compile_module
+from ..migration.compile import compile_module, compile_program
 from ..migration.flags import Flags
 from ..migration.programs import load_program
 from ..migration.stacks import STACKS as KNOWN
-from ..migration.xla_programs import XlaProgram
+from ..migration.xla_programs import XlaProgram, as_program
+from ..xla_kernels.folder import is_dump
 from .outcome import STACKS, Outcome, OutcomeKind
-from .setting import USUAL, Setting, is_compiled
+from .setting import USUAL, Setting, is_compiled, xla_of_setting
 
 CASE_FILE = "case.json"
 SCHEMA = 1
@@ -90,7 +91,8 @@ def write_finding(
     files by name.
     """
     if stages is None:
-        stages = {name: stages_of(finding.module, name) for name in finding.stacks if is_compiled(name)}
+        compiled = [name for name in finding.stacks if is_compiled(name)]
+        stages = {name: stages_of(finding.module, name, finding.setting) for name in compiled}
 
     def fill(work: Path) -> None:
         files = {
@@ -113,11 +115,16 @@ def write_finding(
     return folder
 
 
-def stages_of(module: Module, stack: str) -> tuple[Stage, ...]:
-    """Every IR stage of a compiled stack; an error of the stack is the only stage, error.txt."""
+def stages_of(module: Module, stack: str, setting: Setting = USUAL) -> tuple[Stage, ...]:
+    """Every IR stage of a compiled stack; an error of the stack is the only stage, error.txt. setting: whose dump may
+    hold XLA's kernels.
+    """
     try:
-        options = replace(CompileOptions(cache=None), keep_stages=True)
-        return tuple(compile_module(module, Flags.parse(stack), options).stages)
+        flags, options = Flags.parse(stack), replace(CompileOptions(cache=None), keep_stages=True)
+        if flags.xla and setting.dump:
+            program = as_program(xla_of_setting(module, flags, setting))
+            return tuple(compile_program(program, flags, options).stages)
+        return tuple(compile_module(module, flags, options).stages)
     except Exception as error:  # what a stack fails with is what the finding may be about
         kind = "" if isinstance(error, TestbedError) else f"{type(error).__name__}: "
         return (("error.txt", f"{kind}{error}\n"),)
@@ -135,12 +142,15 @@ def read_finding(folder: Path) -> Finding:
         if stored["schema"] != SCHEMA:
             raise InputError(f"{file}: schema {stored['schema']}, not {SCHEMA}", remedy="use the testbed that wrote it")
         case = case_of(load_program(str(folder)), tuple(map(str, stored["stacks"])))
+        setting = Setting(**stored["setting"])
+        if setting.dump:
+            _check_dump(folder, setting.dump)
         return replace(
             case,
             kind=OutcomeKind(stored["kind"]) if stored["kind"] is not None else None,
             blamed=tuple(map(str, stored["blamed"])),
             sentence=str(stored["sentence"]),
-            setting=Setting(**stored["setting"]),
+            setting=setting,
             seed=stored["seed"],
             flaky=bool(stored["flaky"]),
         )
@@ -148,21 +158,34 @@ def read_finding(folder: Path) -> Finding:
         raise InputError(f"{file}: not a case: {error!r}", remedy="write the finding again") from None
 
 
+def _check_dump(folder: Path, dump: str) -> None:
+    if not is_dump(Path(dump)):
+        raise InputError(
+            f"{folder}: it runs on XLA's kernels in {dump}, which is not there",
+            remedy=f'bring that folder back; for jaxlib\'s kernels, set "dump" to "" in its {CASE_FILE}',
+        )
+
+
 def case_of(program: Program, stacks: Sequence[str] = STACKS, seed: int | None = None) -> Finding:
     """A program as a case that was not judged yet; its inputs are made from a seed if none came with it.
 
-    Raises InputError for a program in LHLO, whose plan no other module has, and for a folder of XLA's kernels.
+    A folder of XLA's kernels runs on these, too. Raises InputError for a program in LHLO, whose plan no other module
+    has.
     """
     from .fake_inputs import fake_inputs
 
-    if program.plan is not None:
+    setting = USUAL
+    if isinstance(program.plan, XlaProgram):
+        files = program.plan.files
+        setting = Setting(dump=str(files.folder.absolute() / files.prefix))
+        stacks = (*stacks, f"xla-{program.plan.generation or 'new'}")
+    elif program.plan is not None:
         remedy = "write its HLO with testbed convert, or compare it with testbed diff"
-        what = "a folder of XLA's kernels" if isinstance(program.plan, XlaProgram) else "a program in LHLO"
-        raise InputError(f"{program.name}: {what} is no case", remedy=remedy)
+        raise InputError(f"{program.name}: a program in LHLO is no case", remedy=remedy)
     if program.inputs is not None and seed is None:
-        return Finding(program.text, program.module, program.inputs, tuple(stacks))
+        return Finding(program.text, program.module, program.inputs, tuple(stacks), setting=setting)
     made = fake_inputs(program.module, seed or 0)
-    return Finding(program.text, program.module, tuple(made), tuple(stacks), seed=seed or 0)
+    return Finding(program.text, program.module, tuple(made), tuple(stacks), setting=setting, seed=seed or 0)
 
 
 def _to_json(finding: Finding) -> dict[str, Any]:
@@ -189,7 +212,7 @@ def rerun_of(finding: Finding, folder: Path) -> str:
     """The command that repeats a finding: diff, or bisect for a setting that diff does not have. A second mixture of
     stacks needs a command of its own.
     """
-    if not finding.setting.optimized:
+    if not finding.setting.optimized or finding.setting.dump:
         return f"./testbed bisect {quote(str(folder))}"
     plain = [s for s in finding.stacks if s in KNOWN]
     mixed = [s for s in finding.stacks if s not in KNOWN]

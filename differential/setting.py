@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, replace
+from pathlib import Path
 
 from ..backends.base import CompileOptions, EmitFor, HostProgramKind
 from ..codegen.cache import DEFAULT_CACHE
@@ -13,10 +14,11 @@ from ..hlo.ir import Module
 from ..migration.choose import emit_first, emit_for
 from ..migration.flags import STACK_NAMES, XLA_STACKS, Flags
 from ..migration.stacks import STACKS
-from ..migration.xla_programs import XlaProgram, xla_program
+from ..migration.xla_programs import XlaProgram, read_program, xla_program
 from ..passes.pipeline import FUSED, PASSES, PipelineOptions, default_passes
 from ..planning.plan import Plan
 from ..planning.planner import PlanOptions, plan
+from ..xla_kernels.folder import one_module
 
 
 @dataclass(frozen=True)
@@ -24,7 +26,8 @@ class Setting:
     """cache: use the cache of objects on disk. red_zones: run kernels between guard bytes. host_program: how kernels
     are called. threads: that may work at a kernel. fusion: False leaves each op a kernel of its own, but for XLA's
     fusions. reuse: False gives every value memory of its own. kernels: the first N are of the stack; the other stack
-    emits the rest. optimized: as of EmitOptions.
+    emits the rest. optimized: as of EmitOptions. dump: the folder of XLA's kernels that the case came from, with the
+    module's name; they are of its module only, so that jaxlib makes those of a changed one.
     """
 
     cache: bool = True
@@ -35,6 +38,7 @@ class Setting:
     reuse: bool = True
     kernels: int | None = None
     optimized: bool = True
+    dump: str = ""
 
     def options(self) -> CompileOptions:
         """For a compilation in a process with this number of threads."""
@@ -66,8 +70,15 @@ def emitters_of(made: Plan, flags: Flags, setting: Setting) -> EmitFor:
 
 
 def xla_of_setting(module: Module, flags: Flags, setting: Setting) -> XlaProgram:
-    """The module as XLA schedules it, with the kernels of the stack of XLA's that the flags name."""
-    return xla_program(Program(module.name, print_module(module), module), flags.xla, setting.cache)
+    """The module as XLA schedules it, with the kernels of the stack of XLA's that the flags name: those of the
+    setting's folder, if they are of this module and this generation, else jaxlib's.
+    """
+    text = print_module(module)
+    if setting.dump:
+        given = read_program(one_module(Path(setting.dump)))
+        if given.generation in ("", flags.xla.split("-")[1]) and print_module(given.module) == text:
+            return given
+    return xla_program(Program(module.name, text, module), flags.xla, setting.cache)
 
 
 def is_compiled(stack: str) -> bool:

@@ -12,7 +12,7 @@ from dataclasses import dataclass, fields, replace
 
 from ..hlo.errors import Location, TestbedError
 from .ledger_states import STATES, USUAL, flags_of
-from .names import HOST, RETIRED
+from .names import HOST, RETIRED, XLA_STACKS
 from .units import UNITS, row_names
 
 Date = datetime.date
@@ -219,7 +219,9 @@ def roll_back(ledger: Ledger, name: str, today: Date, reason: str = "", hold: Ho
 
 
 def flags_text(ledger: Ledger, today: Date | None = None) -> str:
-    """The flags that the ledger stands for. Raises LedgerError if a row's escape hatch has expired, or for a record."""
+    """The flags that the ledger stands for. Raises LedgerError if a row's escape hatch has expired, for a record, and
+    for rows on both of two stacks of XLA's, which no program can have.
+    """
     refuse_record(ledger)
     for row in ledger.rows.values():
         if row.hold is not None and row.expired(today or Date.today()):
@@ -227,7 +229,13 @@ def flags_text(ledger: Ledger, today: Date | None = None) -> str:
                 f"{ledger.file}: {row.name} was held back until {row.hold.until} ({row.hold.reason})",
                 remedy=f"testbed toggles promote {row.name}, or set it again with a later --until",
             )
-    return flags_of({name: row.state for name, row in ledger.rows.items()}, ledger.stacks)
+    text = flags_of({name: row.state for name, row in ledger.rows.items()}, ledger.stacks)
+    if "," in text and set(ledger.stacks) <= set(XLA_STACKS):
+        raise LedgerError(
+            f"{ledger.file}: a program is on one of {' and '.join(ledger.stacks)}, and rows of this ledger are on both",
+            remedy=f"run it on each: testbed diff MODULE --stacks {','.join(ledger.stacks)}",
+        )
+    return text
 
 
 def check_row(row: Row, place: Location) -> None:

@@ -26,7 +26,7 @@ from .ledger_states import FILE, STATES, USUAL
 from .names import RETIRED, STACK_NAMES, XLA_STACKS
 from .units import row_names
 
-RECORDS = ("structured.toml",)
+RECORDS = ("structured.toml", "xla.toml")
 """Ledgers of other migrations, beside it."""
 
 _WITH_LEDGER = (*STACK_NAMES, *XLA_STACKS)

@@ -19,7 +19,8 @@ from typing import TYPE_CHECKING, Any
 from ..backends.base import CompileOptions, EmitFor, Emitter
 from ..formats.files import load_module
 from ..formats.whole_files import write_folder
-from ..hlo.errors import InputError
+from ..hlo.dtypes import DType
+from ..hlo.errors import InputError, UnsupportedError
 from ..hlo.ir import Computation, Instruction, Module
 from ..hlo.library.calls import is_sealed
 from ..hlo.opclasses import CONTROL_PREDECESSORS
@@ -49,17 +50,22 @@ OLD = frozenset({"ir_emitter2", "elemental", "computation"})
 
 @dataclass(frozen=True, eq=False)
 class XlaProgram:
-    """A module as XLA scheduled it, and its kernels. held: keeps a temporary folder alive."""
+    """A module as XLA scheduled it, and its kernels. held: keeps a temporary folder alive. asked: the generation that
+    jaxlib was asked for; '' for a folder that was brought.
+    """
 
     files: DumpFiles
     module: Module
     kernels: KernelFiles
     matches: Matches
     held: Any = field(default=None, repr=False)
+    asked: str = ""
 
     @cached_property
     def generation(self) -> str:
         """The generation of its emitters, 'old' or 'new'; '' if it does not show."""
+        if self.asked:
+            return self.asked
         matches, kernels = self.matches.by_symbol, self.kernels.kernels
         both = {s for s, match in matches.items() if match.instruction.opcode is Op.DYNAMIC_UPDATE_SLICE}
         emitters = {kernel.emitter for symbol, kernel in kernels.items() if symbol not in both}
@@ -157,11 +163,21 @@ def read_program(files: DumpFiles, held: Any = None, made_here: bool = False) ->
 def xla_program(program: Program, stack: str, cached: bool = True, mlir: bool = False) -> XlaProgram:
     """XLA's form of a program: the folder that it came from, or what jaxlib makes of it. mlir: with its MLIR.
 
-    Raises InputError if jaxlib is absent, XlaRefused if XLA refuses it.
+    Raises InputError if jaxlib is absent, XlaRefused if XLA refuses it, UnsupportedError if it changes an array's type.
     """
     if isinstance(program.plan, XlaProgram):
         return program.plan
-    return made_by_jaxlib(program.text_for_xla, stack.split("-")[1], cached, mlir)
+    made = made_by_jaxlib(program.text_for_xla, stack.split("-")[1], cached, mlir)
+    for given, theirs in zip(_border(program.module), _border(made.module)):
+        if given != theirs:
+            what = f"{given.value} in parameters and results: jaxlib makes {theirs.value} of it"
+            raise UnsupportedError(stack, what, remedy="choose another type, or another stack")
+    return made
+
+
+def _border(module: Module) -> list[DType]:
+    """The types of the arrays that go in and out."""
+    return [leaf.dtype for shape in (*module.parameter_shapes, module.result_shape) for _, leaf in shape.leaves()]
 
 
 def made_by_jaxlib(text: str, generation: str, cached: bool = True, mlir: bool = False) -> XlaProgram:
@@ -171,14 +187,14 @@ def made_by_jaxlib(text: str, generation: str, cached: bool = True, mlir: bool =
     if not cached:
         held = tempfile.TemporaryDirectory(prefix="testbed-xla-")
         dump(text, generation, Path(held.name), mlir)
-        return read_program(one_module(Path(held.name)), held, made_here=True)
+        return replace(read_program(one_module(Path(held.name)), held, made_here=True), asked=generation)
     folder = _cache() / _key(text, generation, mlir)
     if not folder.is_dir():
         with contextlib.suppress(FileExistsError):
             write_folder(folder, lambda work: dump(text, generation, work, mlir))
         _forget_oldest(folder.parent)
     os.utime(folder)
-    return read_program(one_module(folder), made_here=True)
+    return replace(read_program(one_module(folder), made_here=True), asked=generation)
 
 
 def _cache() -> Path:

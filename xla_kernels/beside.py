@@ -10,6 +10,7 @@ from ..codegen.options import EmitOptions, EmittedModule
 from ..hlo.errors import UnsupportedError
 from ..hlo.fingerprint import instruction_key
 from ..hlo.ir import Instruction
+from ..hlo.opcodes import Op
 from ..planning.plan import KernelRequest
 from .emission import XlaEmitter
 from .match import Match, Matches
@@ -27,32 +28,35 @@ class Beside:
         """Adaptors to XLA's kernels. Raises UnsupportedError, InputError."""
         for error in self.unsupported(requests):
             raise error
-        return self.xla.emit([made for made in map(self._sealed, requests) if made is not None], options)
+        return self.xla.emit([made for made in map(self._sealed, requests) if isinstance(made, KernelRequest)], options)
 
     def unsupported(self, requests: Sequence[KernelRequest]) -> list[UnsupportedError]:
         """One error for each request that no kernel of XLA's computes, or that has none with code."""
         errors = []
         for request in requests:
             made = self._sealed(request)
-            if made is not None:
+            if isinstance(made, KernelRequest):
                 errors += self.xla.unsupported([made])
             else:
                 i, remedy = request.instruction, "it runs on one stack"
-                errors.append(UnsupportedError("xla_kernels", i.name, remedy=remedy, location=i.location))
+                what = f"{i.name}: {made}" if made else i.name
+                errors.append(UnsupportedError("xla_kernels", what, remedy=remedy, location=i.location))
         return errors
 
-    def _sealed(self, request: KernelRequest) -> KernelRequest | None:
-        """The request to XLA's kernel of the instruction. None if a pass of ours rewrote it, or if it lets a result lie
-        on an operand that XLA's code does not overwrite.
+    def _sealed(self, request: KernelRequest) -> KernelRequest | str:
+        """The request to XLA's kernel of the instruction; why XLA's kernel cannot take its place, or '' if there is
+        none.
         """
         i = request.instruction
         match = self._by_name.get(i.name)
-        if match is None or _key(match.instruction) != _key(i):
-            return None
+        if match is None:
+            return ""
+        if _key(match.instruction) != _key(i):
+            return "a pass has changed it here"
         results = dict(zip(request.results, (index for index, _ in i.shape.leaves()), strict=True))
         shared = {(n, results[argument]) for n, argument in enumerate(request.operands) if argument in results}
         if not shared <= set(match.overwritten):
-            return None
+            return "its result lies on an operand here, which XLA's code does not overwrite"
         return replace(request, instruction=sealed(i, i.operands, match))
 
     @cached_property
@@ -61,4 +65,8 @@ class Beside:
 
 
 def _key(i: Instruction) -> Hashable:
-    return instruction_key(i, tuple(o.shape for o in i.operands))
+    """Equal for an instruction of our plan and XLA's of the same name if they compute the same. The passes that prepare
+    a scheduled module keep its fusions and simplify their bodies: a fusion is known by the shapes at its border.
+    """
+    operands = tuple(o.shape for o in i.operands)
+    return (i.opcode, i.shape, operands) if i.opcode is Op.FUSION else instruction_key(i, operands)

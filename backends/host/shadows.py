@@ -146,12 +146,13 @@ def exactly(kernel: KernelRequest) -> list[tuple[int, int]]:
 
 
 def shadows_of(kernels: Sequence[KernelRequest], emit_for: EmitFor) -> Shadows | None:
-    """Shadow kernels for what the other stack supports; None if the flags ask for none."""
-    requests, alone, emitter = {}, {}, None
+    """Shadow kernels for what the other stack supports, if anything; None if the flags ask for none."""
+    requests, alone, emitter, asked = {}, {}, None, False
     taken = {kernel.name for kernel in kernels}
     for kernel in kernels:
         stack = emit_for(kernel)
         other = stack.shadow
+        asked |= other is not None
         if other is None:
             alone[kernel.name] = f"it is a kernel of {stack.name} by the flags"
         elif errors := other.unsupported([kernel]):
@@ -159,7 +160,7 @@ def shadows_of(kernels: Sequence[KernelRequest], emit_for: EmitFor) -> Shadows |
         else:
             emitter = other
             requests[kernel.name] = replace(kernel, name=_free(kernel.name + SUFFIX, taken))
-    return Shadows(emitter, {k.name: k for k in kernels}, requests, alone) if emitter is not None else None
+    return Shadows(emitter, {k.name: k for k in kernels}, requests, alone) if asked else None
 
 
 def _free(name: str, taken: Container[str]) -> str:

@@ -68,7 +68,7 @@ class Reducer:
         self._start = 0.0
         self.outcome: Outcome | None = None
         self.flaky = False
-        self.before = self.best.size
+        self.before, self.text = self.best.size, self.best.text
 
     def run(self) -> Reduced:
         """The smallest case; the case itself, with its outcome, if that is no finding."""
@@ -90,7 +90,8 @@ class Reducer:
         if self.outcome is None:
             raise InputError("nothing was reduced yet", remedy="let it run longer")
         best, old = self.best, self.finding
-        small = Finding(best.text, best.module, tuple(best.leaves), old.stacks, setting=old.setting, seed=old.seed)
+        setting = old.setting if best.text == self.text else replace(old.setting, dump="")
+        small = Finding(best.text, best.module, tuple(best.leaves), old.stacks, setting=setting, seed=old.seed)
         done = replace(small.concluded(self.outcome), flaky=self.flaky)
         return Reduced(done, self.outcome, self.progress, complete, time.monotonic() - self._start)
 
@@ -98,7 +99,8 @@ class Reducer:
         """Write the finding, its stages compiled where they may crash. more: other files by name."""
         compiled = [s for s in done.finding.stacks if is_compiled(s)]
         with Child(self._begin) as child:
-            stages = {s: child.call(stages_of, done.finding.module, s, limit_s=self.limit_s) for s in compiled}
+            case = done.finding
+            stages = {s: child.call(stages_of, case.module, s, case.setting, limit_s=self.limit_s) for s in compiled}
         texts = {s: (("error.txt", f"{x}\n"),) if isinstance(x, str) else x for s, x in stages.items()}
         evaluated = done.outcome.runs.get("evaluator")
         expected = evaluated.results if evaluated is not None else ()

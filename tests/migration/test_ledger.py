@@ -1,6 +1,7 @@
 """migration/ledger*.py: states and their rules, the flags that a ledger stands for, its file and what damages it."""
 
 import datetime
+import re
 import subprocess
 import sys
 import threading
@@ -29,7 +30,7 @@ from ...migration.ledger import (
     new_ledger,
     roll_back,
 )
-from ...migration.ledger_file import change_ledger, ledger_text, parse_ledger, read_ledger
+from ...migration.ledger_file import RECORDS, change_ledger, ledger_text, parse_ledger, read_ledger
 from ...migration.ledger_states import FILE, STATES, stack_of
 from ...migration.units import row_names
 from ..support.ledgers import BAD, DAY, GOOD, ledger_file
@@ -325,3 +326,30 @@ def test_the_ledger_of_a_migration_that_is_over_is_a_record():
     for use in (flags_text, lambda ledger: move(ledger, NAME, "off", DAY), lambda ledger: roll_back(ledger, NAME, DAY)):
         with pytest.raises(LedgerError, match="the migration from mlir to mlir-structured is over"):
             use(ledger)
+
+
+def test_the_ledger_of_xlas_own_migration():
+    ledger = read_ledger(FILE.with_name("xla.toml"))
+    assert ledger.stacks == ("xla-old", "xla-new") and sorted(ledger.rows) == row_names()
+    for row in ledger.rows.values():
+        on = row.evidence is not None and not row.evidence.refused
+        assert stack_of(row.state, ledger.stacks) == ("xla-new" if on else "xla-old"), "a row moves by its gate alone"
+        assert row.evidence is None or "jaxlib 0.10.2" in row.evidence.versions
+        assert row.evidence is None or re.fullmatch("[0-9a-f]{12}", row.evidence.commit)
+    assert {row.state for row in ledger.rows.values()} == {"on", "off"}
+
+
+def test_rows_on_both_of_xlas_stacks_are_no_flags():
+    off = Ledger({name: Row(name, 1) for name in row_names()}, stacks=("xla-old", "xla-new"))
+    some = judge(off, NAME, GOOD)
+    every = some
+    for name in row_names():
+        every = judge(every, name, GOOD)
+    assert (flags_text(off), flags_text(every)) == ("xla-old", "xla-new")
+    with pytest.raises(LedgerError, match="a program is on one of xla-old and xla-new, and rows of this ledger are on"):
+        flags_text(some)
+
+
+def test_records_are_the_ledgers_beside_the_packages_own():
+    """Evidence names a commit without these files, so that a gate may write one row after the other."""
+    assert {path.name for path in FILE.parent.glob("*.toml")} == {FILE.name, "weights.toml", *RECORDS}

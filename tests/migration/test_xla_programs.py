@@ -1,5 +1,7 @@
 """XLA's own kernels from jaxlib: both generations and both sources of code against the evaluator, and mixed."""
 
+from dataclasses import replace
+
 import numpy as np
 import pytest
 
@@ -14,7 +16,7 @@ from ...differential.setting import Setting
 from ...differential.shadow import tolerances
 from ...formats.program import Program
 from ...formats.text.parser import parse_module
-from ...hlo.errors import InputError
+from ...hlo.errors import InputError, UnsupportedError
 from ...migration.compile import compile_program
 from ...migration.flags import XLA_STACKS, FlagError, Flags
 from ...migration.stacks import prepare
@@ -167,6 +169,14 @@ def test_arrays_that_xla_packs_run_on_our_kernels():
     assert {stack for _, stack in made.kernels} == {"legacy"}
 
 
+@both_generations
+def test_a_type_that_jaxlib_changes_is_refused_by_name():
+    """The gate of a row counts such a program as none; it used to end at the arrays. Found by toggles promote."""
+    text = "HloModule one ENTRY e { x = s1[4] parameter(0) ROOT r = s1[4] reverse(x), dimensions={0} }"
+    with pytest.raises(UnsupportedError, match=r"xla-old has no emitter for s1 in .* jaxlib makes pred of it"):
+        prepare("xla-old", Program("one", text, parse_module(text, "one.hlo")))
+
+
 UPDATE = """HloModule update
 ENTRY e {
   a = f32[3] parameter(0)
@@ -191,7 +201,12 @@ def test_an_update_outside_fusions_is_a_kernel_of_both_generations(stack):
 @both_generations
 def test_the_generations_are_told_apart():
     made = {generation: made_by_jaxlib(LOOP, generation) for generation in ("old", "new")}
-    assert {name: program.generation for name, program in made.items()} == {"old": "old", "new": "new"}
+    brought = {generation: replace(program, asked="") for generation, program in made.items()}
+    assert {name: program.generation for name, program in brought.items()} == {"old": "old", "new": "new"}
+    with pytest.raises(InputError, match="these are kernels of XLA's old emitters"):
+        brought["old"].emitter("xla-new")
+    asked = replace(brought["old"], asked="new")
+    assert asked.generation == "new" and asked.emitter("xla-new"), "what jaxlib was asked for is no guess"
     with pytest.raises(InputError, match="these are kernels of XLA's old emitters"):
         made["old"].emitter("xla-new")
 

@@ -53,6 +53,11 @@ def test_every_room_stands_on_a_floor_and_is_packaged():
     assert packages == expected, "list the package in [tool.setuptools] packages of pyproject.toml"
 
 
+def test_the_package_holds_every_ledger():
+    ledgers = {path.name for path in ROOT.glob("migration/*.toml")}
+    assert ledgers == set(PROJECT["tool"]["setuptools"]["package-data"]["testbed.migration"])
+
+
 def test_bazel_has_the_floors_of_the_contract():
     listed = re.search(r"^FLOORS = (\[.*?^\])", read("tools/rooms.bzl"), re.S | re.M)
     assert listed is not None
