@@ -46,8 +46,8 @@ COMPLEX_ULP = {
 (log near |z| = 1). Other functions have COMPLEX_FUNCTION_ULP."""
 COMPLEX_FUNCTION_ULP = 16
 POWER_ULP = 32
-"""Of complex powers, exp(y·log x), beside an ulp for each unit of |y·log x|: of that many units, a rounding error of the
-logarithm turns the result in the plane. It counts as twice the logarithm of the type's largest number."""
+"""Of complex powers, exp(y·log x), beside an ulp for each unit of |y·log x|: a rounding error of the logarithm turns
+the result in the plane by so many. |y·log x| counts as twice the logarithm of the type's largest number."""
 
 UNKNOWN_TRIPS = 100
 """Iterations of a loop whose number is not plain from the text."""

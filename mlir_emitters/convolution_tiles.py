@@ -240,7 +240,9 @@ class Tiles:
         total = self._get(slot)
         if self.totals is None:
             return total
-        values = [self.totals.final(place, part) for place, part in zip(self._places(slot), flatten(total), strict=True)]
+        values = [
+            self.totals.final(place, part) for place, part in zip(self._places(slot), flatten(total), strict=True)
+        ]
         return unflatten(values, self.wide)
 
     def _add(

@@ -9,9 +9,7 @@ LOG2_E = 1.4426950408889634
 LN2 = 0.6931471805599453
 
 
-def reduce_exponent(
-    b: Builder, p: Precision, x: Value, bias: int = 0, short: bool = False
-) -> tuple[Value, Value]:
+def reduce_exponent(b: Builder, p: Precision, x: Value, bias: int = 0, short: bool = False) -> tuple[Value, Value]:
     """(n as an integer, r) with x = n·ln2 + r and |r| ≤ ln2/2. For NaN n is arbitrary and r NaN.
 
     bias: what the caller adds to n before it shifts n into an exponent. The rounded number has it in its low bits, so

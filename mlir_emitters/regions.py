@@ -256,7 +256,9 @@ def _over_boxes(
             continue
         start, count = numbered.get(d, (low, high - low))
         if len(boxes) > 1 and count != 1:
-            loops.append(b.open_loop(start, b.add(start, count), unroll=Unroll.NONE))  # of loops over rows, or of copies
+            loops.append(
+                b.open_loop(start, b.add(start, count), unroll=Unroll.NONE)
+            )  # of loops over rows, or of copies
             start, count = loops[-1].index, 1
         index[d] = axes.within(start, count, box[d])
     for box in boxes:

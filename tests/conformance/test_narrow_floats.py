@@ -115,7 +115,9 @@ def test_types_without_a_negative_zero_have_none_inside_a_kernel(kind):
     values = np.arange(256).astype(np.uint8).view(BY_NAME[kind].numpy)
     lines = [f"  r{n} = {kind}[256] {op}(p)\n  t{n} = {kind}[256] atan2(r{n}, m)" for n, op in enumerate(ops)]
     lines += [f"  r{len(ops)} = {kind}[256] multiply(p, z)\n  t{len(ops)} = {kind}[256] atan2(r{len(ops)}, m)"]
-    lines += [f"  r{len(ops) + 1} = {kind}[256] maximum(n, z)\n  t{len(ops) + 1} = {kind}[256] atan2(r{len(ops) + 1}, m)"]
+    lines += [
+        f"  r{len(ops) + 1} = {kind}[256] maximum(n, z)\n  t{len(ops) + 1} = {kind}[256] atan2(r{len(ops) + 1}, m)"
+    ]
     count = len(lines)
     check(
         f"""HloModule m

@@ -1,5 +1,5 @@
-"""Pairs of ops in one kernel on all values of types of 8 bits and less. Memory between two kernels rounds, wraps and has
-one code for each value; inside a kernel, each op must leave what memory would have given the next one.
+"""Pairs of ops in one kernel on all values of types of 8 bits and less. Memory between two kernels rounds, wraps and
+has one code for each value; inside a kernel, each op must leave what memory would have given the next one.
 """
 
 import os
@@ -16,13 +16,49 @@ from ..support.check import check
 
 TYPES = sorted(dtype.value for dtype in DType if dtype.is_array and dtype.bits <= 8 and not dtype.is_complex)
 UNARY = (
-    *("abs", "cbrt", "ceil", "cosine", "count-leading-zeros", "erf", "exponential", "floor", "is-finite", "log", "logistic"),
-    *("negate", "not", "popcnt", "round-nearest-afz", "round-nearest-even", "rsqrt", "sign", "sine", "sqrt", "tan", "tanh"),
+    *(
+        "abs",
+        "cbrt",
+        "ceil",
+        "cosine",
+        "count-leading-zeros",
+        "erf",
+        "exponential",
+        "floor",
+        "is-finite",
+        "log",
+        "logistic",
+    ),
+    *(
+        "negate",
+        "not",
+        "popcnt",
+        "round-nearest-afz",
+        "round-nearest-even",
+        "rsqrt",
+        "sign",
+        "sine",
+        "sqrt",
+        "tan",
+        "tanh",
+    ),
 )
 EXACT = frozenset(
     {
         *("abs", "ceil", "count-leading-zeros", "floor", "negate", "not", "popcnt", "round-nearest-afz"),
-        *("round-nearest-even", "sign", "sqrt", "add", "and", "divide", "maximum", "minimum", "multiply", "subtract", "xor"),
+        *(
+            "round-nearest-even",
+            "sign",
+            "sqrt",
+            "add",
+            "and",
+            "divide",
+            "maximum",
+            "minimum",
+            "multiply",
+            "subtract",
+            "xor",
+        ),
     }
 )
 """First ops, whose results are the same bits everywhere; another op would enlarge what they may differ in."""

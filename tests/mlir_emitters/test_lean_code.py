@@ -11,11 +11,13 @@ from ...migration.choose import emitter
 from ...passes import pipeline
 from ...planning.planner import plan
 
-FIXED = EmitOptions(Target("x86_64-unknown-linux-gnu", "x86-64-v4", "+avx512f,+avx512vl,+fma", 512), ranges=False, keep_stages=True)
+FIXED = EmitOptions(
+    Target("x86_64-unknown-linux-gnu", "x86-64-v4", "+avx512f,+avx512vl,+fma", 512), ranges=False, keep_stages=True
+)
 
 
 def emitted(lines: str, *, optimized: bool = False) -> str:
-    """The kernel's structured MLIR, or its LLVM IR after LLVM's optimiser. lines: the entry's, and regions before it."""
+    """The kernel's structured MLIR, or its LLVM IR after LLVM's optimiser. lines: the entry, and regions before it."""
     module = pipeline.optimize(parse_module(f"HloModule m\n{lines}"))
     made = emitter("mlir").emit(plan(module).emitted, FIXED)
     return optimize(made.llvm_ir, FIXED) if optimized else dict(made.stages)["mlir"]
