@@ -10,10 +10,12 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Mapping, Sequence
 
+from ...hlo.dtypes import DType
 from ...hlo.ir import Computation, Instruction, Module
 from ...hlo.layouts import same_bytes
 from ...hlo.opclasses import CONTROL_PREDECESSORS, COSMETIC_ATTRIBUTES
 from ...hlo.opcodes import Op
+from ...hlo.opset import OPSET
 from ..building import Builder
 from ..fuel import spend
 from ..rewriting import Names, callees_first, rebuild, with_attributes
@@ -107,6 +109,8 @@ class _Sweep:
                 plain = self.plain[x] = _is_plain(x)
             if not plain:
                 return None
+        if OPSET[i.opcode].elementwise and any(x.shape.dtype is DType.F8E8M0FNU for x in (i, *i.operands)):
+            return None  # powers of two alone, and NaN: without zero and negative numbers no law of arithmetic holds
         b: Builder | None = None
         for rule in self.rules[i.opcode]:
             if b is None or b.instructions or b.computations:  # a rule that gave up left instructions in the builder
