@@ -202,10 +202,11 @@ add { x = f32[] parameter(0)
   y = f32[] parameter(1)
   ROOT s = f32[] add(x, y) }
 ENTRY e {
-  i = f32[3,3,2] iota(), iota_dimension=0
-  s = f32[1,1,1] parameter(0)
+  i = f32[3,3,2,1,1,2,1] iota(), iota_dimension=0
+  s = f32[1,1,1,1,1,1,1] parameter(0)
   z = f32[] constant(0)
-  ROOT r = f32[3,3,2] select-and-scatter(i, s, z), window={size=3x3x2}, select=ge, scatter=add, control-predecessors={i}
+  ROOT r = f32[3,3,2,1,1,2,1] select-and-scatter(i, s, z), window={size=3x3x2x1x1x2x1}, select=ge, scatter=add,
+    control-predecessors={i}
 }
 """
     scheduled = schedule(optimize(parse_module(text)))
