@@ -96,7 +96,7 @@ def unflatten(values: list[Value], dtype: DType) -> Scalar:
 
 
 def decode(b: Builder, dtype: DType, raw: Scalar) -> Scalar:
-    """Raw form to working form."""
+    """Raw form to working form. `encode` takes the code of a narrow float back."""
     if isinstance(raw, tuple) or not (dtype in ROUNDED or dtype in SMALL_INTEGERS or dtype is DType.PRED):
         return raw
     t = b.types
@@ -108,7 +108,9 @@ def decode(b: Builder, dtype: DType, raw: Scalar) -> Scalar:
         return b.bitcast(b.binary("shli", b.extui(raw, t.i32), 16), t.f32)
     if dtype is DType.F16:
         return b.extend(b.bitcast(raw, t.f16))
-    return _decode_e8m0(b, raw) if dtype is DType.F8E8M0FNU else _decode_narrow(b, NARROW[dtype], raw)
+    value = _decode_e8m0(b, raw) if dtype is DType.F8E8M0FNU else _decode_narrow(b, NARROW[dtype], raw)
+    b.scopes[0]["code", dtype, value] = raw  # the outermost: where the number is known, its code is, too
+    return value
 
 
 def encode(b: Builder, dtype: DType, value: Scalar) -> Scalar:
@@ -131,9 +133,7 @@ def _encoded(b: Builder, dtype: DType, value: Value) -> Value:
 
 
 def round_to(b: Builder, dtype: DType, value: Value) -> Value:
-    """An f32 result rounded to a narrow type, still as f32. What has 8 bits or less is rounded by its code, which
-    `encode` then takes.
-    """
+    """An f32 result rounded to a narrow type, still as f32. What has 8 bits or less is rounded by its code."""
     if dtype is DType.BF16:
         return _round_bf16(b, value)
     if dtype is DType.F16:
@@ -141,7 +141,6 @@ def round_to(b: Builder, dtype: DType, value: Value) -> Value:
     raw = _encoded(b, dtype, value)
     rounded = decode(b, dtype, raw)
     assert not isinstance(rounded, tuple)
-    b.scopes[0]["code", dtype, rounded] = raw  # the outermost: where the number is known, its code is, too
     return rounded
 
 

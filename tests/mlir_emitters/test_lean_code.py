@@ -72,3 +72,11 @@ def test_complex_tanh_takes_cosh_from_sinh():
     lines = "ENTRY e { p = c128[64] parameter(0)\n ROOT r = c128[64] tanh(p) }"
     text = emitted(lines)
     assert "math.sinh" in text and "math.cosh" not in text
+
+
+def test_a_narrow_number_that_was_decoded_is_not_encoded_again():
+    lines = """ENTRY e { p = f8e4m3fn[64] parameter(0)
+  q = f8e4m3fn[64] parameter(1)
+  c = pred[64] compare(p, q), direction=LT
+  ROOT r = f8e4m3fn[64] select(c, p, q) }"""
+    assert "arith.trunci" not in emitted(lines)
