@@ -41,20 +41,23 @@ PRECISE = 48  # blocks of f32 that may be added up in f32
 FEW_SUMS = 8  # vectors of sums, up to which a tile waits for additions, not for memory: it has several sums of each
 FEW_DEPTH = DEPTH // 4  # the depth of its blocks
 BAND = 128  # rows whose totals are on the stack: with f64 and 64 columns, 64 KiB
+CONSTANTS = 8  # registers that the conversion of a narrow float takes
 ROWS_OF_STEPS = 256  # rows for which a panel is packed once, of those that a call computes
 FEW_REGISTERS = 16  # with as few, no step has time for a fetch beside conversions
 PACK_ROWS = 8  # with fewer rows, a panel is used too few times to be packed
 
 
 @functools.cache
-def best_tile(vector_bits: int, converting: bool = False) -> tuple[int, int]:
+def best_tile(vector_bits: int, converting: bool = False, narrow: bool = False) -> tuple[int, int]:
     """(rows, vectors of columns) of the tile with the most multiply-adds per load, among those that fit in registers.
 
     Registers hold the sums, the vectors of B and one factor of A, and two more for factors that are converted: without
     these, LLVM keeps sums on the stack, which takes four times as long. The number of vectors is a power of two,
-    because most products have a multiple of one as columns.
+    because most products have a multiple of one as columns. narrow: of 8 bits and less, whose conversions have more
+    constants, which LLVM keeps in registers all the time, where there are many.
     """
-    registers = registers_of(vector_bits) - (2 if converting else 0)
+    registers = registers_of(vector_bits)
+    registers -= CONSTANTS if narrow and registers > CONSTANTS * 2 else 2 if converting else 0
     tiles = [((registers - vectors - 1) // vectors, vectors) for vectors in (1, 2, 4, 8)]
     return max(tiles, key=lambda tile: tile[0] * tile[1] / (tile[0] + tile[1]))
 
@@ -125,7 +128,12 @@ class Matmul:
         self.top: Index = 0  # the first row of a block of rows
         few = self.row.size < PACK_ROWS
         converting = product.left.dtype is not wide and converts_in_place(product)
-        height, vectors = flat_tile(vector_bits, self.row.size) if few else best_tile(vector_bits, converting)
+        codes = any(x.dtype.bits <= 8 for x in (product.left, product.right))
+        height, vectors = (
+            flat_tile(vector_bits, self.row.size)
+            if few
+            else best_tile(vector_bits, converting, codes and wide.is_float)
+        )
         even = [n for n in range(height, LEAST_HEIGHT - 1, -1) if self.row.size % n == 0]
         self.rows = even[0] if even and self.row.size <= FEW_TILES * even[0] else height
         self.element = raw_type(self.b.types, wide)
