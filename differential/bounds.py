@@ -49,6 +49,11 @@ POWER_ULP = 32
 """Of complex powers, exp(y·log x), beside an ulp for each unit of |y·log x|: a rounding error of the logarithm turns
 the result in the plane by so many. |y·log x| counts as twice the logarithm of the type's largest number."""
 
+ATAN2_ULP = 16
+"""Ulp of 1 that a complex atan2 may be off, however small it is: its imaginary part is the logarithm of a magnitude that
+is rounded. Ops behind it pass the distance on as it is.
+"""
+
 UNKNOWN_TRIPS = 100
 """Iterations of a loop whose number is not plain from the text."""
 
@@ -62,6 +67,7 @@ class Bound:
 
     flush: whether a subnormal may have become zero. overflow: from this magnitude on a number may have become infinite,
     or NaN in a type without infinity. underflow: up to this magnitude it may have become a zero of its sign.
+    absolute: a distance that is allowed whatever the magnitude.
     """
 
     ulp: float = 0.0
@@ -69,6 +75,7 @@ class Bound:
     flush: bool = False
     overflow: float = math.inf
     underflow: float = 0.0
+    absolute: float = 0.0
 
     def __str__(self) -> str:
         if not self.ulp and not self.scaled:
@@ -104,6 +111,7 @@ class Error(NamedTuple):
     flush: bool = False
     overflow: float = math.inf
     underflow: float = 0.0
+    absolute: float = 0.0
 
     @property
     def due(self) -> float:
@@ -149,7 +157,7 @@ def _bound(error: Error, dtype: DType) -> Bound:
     unit = epsilon(dtype)
     most = max(LIMIT / unit, 2.0)
     ulp, scaled = min(error.relative / unit, most), min(error.scaled / unit, most)
-    return Bound(ulp, scaled, error.flush, error.overflow, error.underflow)
+    return Bound(ulp, scaled, error.flush, error.overflow, error.underflow, error.absolute)
 
 
 def epsilon(dtype: DType) -> float:
@@ -193,12 +201,13 @@ def _errors(i: Instruction, operands: list[Errors]) -> Errors:
 def join(errors: Iterable[Error]) -> Error:
     """The error of a value that may be any one of several values."""
     relative = scaled = deferred = 0.0
-    flush, overflow, underflow = False, math.inf, 0.0
+    flush, overflow, underflow, absolute = False, math.inf, 0.0, 0.0
     for e in errors:
         relative, scaled = max(relative, e.relative), max(scaled, e.scaled)
         deferred, flush = max(deferred, e.deferred), flush or e.flush
         overflow, underflow = min(overflow, e.overflow), max(underflow, e.underflow)
-    return Error(relative, scaled, deferred, flush, overflow, underflow)
+        absolute = max(absolute, e.absolute)
+    return Error(relative, scaled, deferred, flush, overflow, underflow, absolute)
 
 
 def _is_inexact(dtype: DType) -> bool:
@@ -239,7 +248,10 @@ def _elementwise(i: Instruction, given: Error) -> Error:
     if not _is_inexact(dtype):
         return NONE
     if own := own_error(i, given):
-        return _inexact(i.opcode, given, own)
+        error = _inexact(i.opcode, given, own)
+        if i.opcode is Op.ATAN2 and dtype.is_complex:
+            return error._replace(absolute=max(error.absolute, ATAN2_ULP * epsilon(dtype)))
+        return error
     if i.opcode in _ARITHMETIC:
         return Error(deferred=epsilon(dtype), flush=True)
     if i.opcode in _PARTS:
@@ -250,7 +262,7 @@ def _elementwise(i: Instruction, given: Error) -> Error:
 def _inexact(op: Op, given: Error, own: float) -> Error:
     """An op with an error of its own, and what it makes of its operands'."""
     amplified = 0.0 if op in _LINEAR else given.due
-    return Error(given.due + own, max(given.scaled, amplified), flush=True)
+    return Error(given.due + own, max(given.scaled, amplified), flush=True, absolute=given.absolute)
 
 
 def _converted(i: Instruction, given: Error) -> Error:
@@ -268,7 +280,7 @@ def _converted(i: Instruction, given: Error) -> Error:
     due = given.due + kept
     share = min(due, LIMIT)
     overflow, underflow = min(given.overflow, most * (1 - share)), max(given.underflow, least * (1 + share))
-    return Error(due, given.scaled, 0.0, True, overflow, underflow)
+    return Error(due, given.scaled, 0.0, True, overflow, underflow, given.absolute)
 
 
 def _range(dtype: DType) -> tuple[float, float]:
@@ -301,7 +313,8 @@ def folded(n: int, given: Error, step: float, dtype: DType, *, wide: bool = True
     if unit > single:
         rounding = unit if wide else (1 + math.sqrt(n) / 2) * step * unit
     due = given.due + growth
-    return Error(due + rounding, max(given.scaled, due if wide else due + rounding), flush=True)
+    scaled = max(given.scaled, due if wide else due + rounding)
+    return Error(due + rounding, scaled, flush=True, absolute=given.absolute)
 
 
 def _product(i: Instruction, operands: list[Errors]) -> Errors:

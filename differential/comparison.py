@@ -124,7 +124,7 @@ def _beyond(actual: np.ndarray, expected: np.ndarray, dtype: DType, bound: Bound
     finite = np.isfinite(a) & np.isfinite(e)
     with np.errstate(all="ignore"):
         near = (distance <= bound.ulp) & ~(np.isnan(a) | np.isnan(e))
-        if bound.scaled:
+        if bound.scaled or bound.absolute:
             near |= finite & (np.abs(a - e) <= _allowed(e, finite, dtype, bound))
         else:
             near &= (a != 0) | (e != 0) | (np.signbit(a) == np.signbit(e))
@@ -137,7 +137,7 @@ def _beyond(actual: np.ndarray, expected: np.ndarray, dtype: DType, bound: Bound
 def _allowed(e: np.ndarray, finite: np.ndarray, dtype: DType, bound: Bound) -> np.ndarray:
     largest = np.abs(e).max(initial=0.0, where=finite)
     unit = epsilon(dtype)  # first, so that nothing overflows
-    return unit * bound.ulp * np.abs(e) + unit * bound.scaled * largest
+    return unit * bound.ulp * np.abs(e) + unit * bound.scaled * largest + bound.absolute
 
 
 def _flushed(a: np.ndarray, e: np.ndarray, dtype: DType, bound: Bound) -> np.ndarray:

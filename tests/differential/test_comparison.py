@@ -6,8 +6,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from ...differential.bounds import Bound, op_ulp
-from ...differential.comparison import bounds, compare, compare_within, ulp_distance
+from ...differential.bounds import Bound, bounds_of, op_ulp
+from ...differential.comparison import bounds, compare, compare_within, disagreeing, ulp_distance
+from ...formats.text.parser import parse_module
 from ...hlo.dtypes import FLOAT, DType
 from ...hlo.opcodes import Op
 
@@ -173,3 +174,18 @@ def test_powers_are_allowed_what_a_rounded_logarithm_turns():
     """(-0.41 + 0.17i)¹⁰⁷ by exp(107·log x) is 180 ulp from the product."""
     assert 32 + 180 < op_ulp(Op.POWER, DType.C128) < 1500
     assert 200 < op_ulp(Op.POWER, DType.C64) < 256
+
+
+def test_a_complex_atan2_near_the_unit_circle_has_an_absolute_bound():
+    """atan2(0, 1 - 2i) is a rounding error and nothing else; behind a copy it is one, too."""
+    text = """HloModule m
+ENTRY e {
+  y = c128[2] parameter(0)
+  x = c128[2] parameter(1)
+  a = c128[2] atan2(y, x)
+  ROOT r = c128[2] copy(a)
+}
+"""
+    (bound,) = bounds_of(parse_module(text))
+    zeros, errors = np.array([-8.9e-17, -8.9e-17 + 1e-9]), np.array([-8.9e-17 + 2.2e-16j, -8.9e-17])
+    assert list(disagreeing(zeros.astype(complex), errors, DType.C128, bound)) == [False, True]
