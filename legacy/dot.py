@@ -23,9 +23,14 @@ from .loops import NARROW as NARROW_BYTES
 from .narrow import NARROW
 from .partial import OUTSIDE, TERMS, UNBOUNDED, PartialArrays, PartialSums
 from .ranges import Steps, column_blocks, columns_fit
-from .reduce import BLOCK, ROWS, reassociation, row_passes
+from .reduce import ROWS, reassociation, row_passes
 from .registers import Register, real_constant, register_type
 from .typed import real_of
+
+COLUMN_BYTES = 1 << 13
+"""Bytes of a block's sums, of which up to three arrays lie in the first cache. A row of the operand is read along as
+many columns: a shorter piece ends before a processor foresees the next line, and needs its page's address again.
+"""
 
 COLUMN_TERMS = 64
 """Products of a partial sum of a column. Libraries add up several hundred in one register."""
@@ -155,11 +160,16 @@ def column_dimension(instruction: Instruction) -> int | None:
     return None
 
 
+def columns_of(instruction: Instruction) -> int:
+    """The most columns of a block."""
+    return COLUMN_BYTES // accumulator_dtype(instruction).bytes
+
+
 def takes_steps(instruction: Instruction, partition: Partition) -> bool:
     """Whether `emit_column_dot` can compute some of the steps."""
     column = column_dimension(instruction)
     assert column is not None
-    return columns_fit(partition, partition.dimensions, column, instruction.shape.dims[column], BLOCK)
+    return columns_fit(partition, partition.dimensions, column, instruction.shape.dims[column], columns_of(instruction))
 
 
 def emit_column_dot(
@@ -172,10 +182,11 @@ def emit_column_dot(
     column = column_dimension(instruction)
     assert column is not None
     dtype = accumulator_dtype(instruction)
-    sums = PartialArrays(code, [first_sum(instruction)], min(BLOCK, result.dims[column]))
+    most = columns_of(instruction)
+    sums = PartialArrays(code, [first_sum(instruction)], min(most, result.dims[column]))
     order = [d for d in reversed(result.minor_to_major) if d != column]
     inside = () if steps is None else steps.dimensions
-    for positions, start, block in column_blocks(code, steps, inside, result.dims, order, column, BLOCK):
+    for positions, start, block in column_blocks(code, steps, inside, result.dims, order, column, most):
         sums.start(block)
         _accumulate(e, instruction, sums, positions, column, start, block)
         loop = code.loop(block)

@@ -41,6 +41,12 @@ class Block:
     adds: bool | Value
 
 
+def is_readable(product: Product, wide: DType) -> bool:
+    """Whether vectors of B can be read where they lie."""
+    source = product.right.dtype
+    return product.column.rhs == 1 and (source is wide or (source in IN_VECTORS and COMPUTE[source] is wide))
+
+
 class Operands:
     """How a product's tiles read A and B. Offsets are in elements of each buffer."""
 
@@ -68,9 +74,7 @@ class Operands:
         self.rows = rows
         self.fetches_left = not few and product.depth.lhs == 1
         # Contiguous rows of B that are read only a few times need no copy.
-        source = self.right.dtype
-        readable = source is wide or (source in IN_VECTORS and COMPUTE[source] is wide)
-        self.reads_right = few and self.column.rhs == 1 and readable
+        self.reads_right = few and is_readable(product, wide)
         self.panel = self.left_panel = None
         if not self.reads_right or self.column.size % lanes:
             self.panel = self.b.alloca(self.element, depth * width, 64)

@@ -26,7 +26,7 @@ from .convert import convert_to
 from .dot import accumulator_of, narrow
 from .dot_dims import Dimension
 from .dot_dtypes import COMPUTE, IN_VECTORS
-from .dot_operands import CACHE_LINE, Block, Operands
+from .dot_operands import CACHE_LINE, Block, Operands, is_readable
 from .dot_product import Product, positions_of_step, product_of
 from .elemental import Elemental, Indices
 from .elements import Scalar, encode, flatten, raw_type
@@ -40,6 +40,7 @@ WHOLE_DEPTH = 2 * DEPTH  # the same for panels with the whole depth: for narrowe
 PRECISE = 48  # blocks of f32 that may be added up in f32
 FEW_SUMS = 8  # vectors of sums, up to which a tile waits for additions, not for memory: it has several sums of each
 FEW_DEPTH = DEPTH // 4  # the depth of its blocks
+STREAM_DEPTH = 32  # of one row: as many rows of B are read along all columns; processors foresee what follows
 BAND = 128  # rows whose totals are on the stack: with f64 and 64 columns, 64 KiB
 CONSTANTS = 8  # registers that the conversion of a narrow float takes
 ROWS_OF_STEPS = 256  # rows for which a panel is packed once, of those that a call computes
@@ -153,6 +154,8 @@ class Matmul:
         self.banded = precise or (self.narrow and self.depth.size > WHOLE_DEPTH)
         self.total = DType.F64 if precise else wide
         block = (DEPTH if few_sums else 2 * DEPTH) if precise else depth
+        self.streams = self.row.size == 1 and not self.narrow and not self.banded and is_readable(product, wide)
+        block = STREAM_DEPTH if self.streams else block
         self.block = self.depth.size if self.narrow and not self.banded else min(block, self.depth.size)
         self.operands = Operands(e, product, wide, self.lanes, self.width, self.rows, self.block, few, converting)
         if product.left.dtype is not wide and registers_of(vector_bits) <= FEW_REGISTERS:
@@ -195,61 +198,75 @@ class Matmul:
         return d.lhs, d.rhs, d.out
 
     def _columns(self, offsets: list[Index]) -> None:
-        """Panels of columns; the last one may be narrower."""
+        """All panels of columns, each block by block along the contracting dimension, or the other way round."""
+        if self.streams:
+            self._blocks(lambda *block: self._panels(lambda *panel: self._part(offsets, panel, block)))
+        elif self.banded:
+            self._panels(lambda *panel: self._bands(offsets, panel))
+        else:
+            self._panels(lambda *panel: self._blocks(lambda *block: self._part(offsets, panel, block)))
+
+    def _panels(self, visit: Callable[[Index, int], None]) -> None:
+        """visit: called with the first column and the number of columns of each panel; the last one may be narrower."""
         whole = self.column.size - self.column.size % self.width
         if self.steps is not None and self.of_step:
             first, last = bounds(self.b, self.steps, self.column.size)
             end = last if whole == self.column.size else self.b.binary("minsi", self.b.materialize(last), whole)
             with self.b.loop(first, end, self.width) as loop:
-                self._panel(offsets, loop.index, self.width)
+                visit(loop.index, self.width)
             if whole < self.column.size:
                 with self.b.loop(whole, last, self.column.size - whole) as loop:
-                    self._panel(offsets, whole, self.column.size - whole)
+                    visit(whole, self.column.size - whole)
             return
         if whole == self.width:
-            self._panel(offsets, 0, self.width)
+            visit(0, self.width)
         elif whole:
             with self.b.loop(0, whole, self.width) as loop:
-                self._panel(offsets, loop.index, self.width)
+                visit(loop.index, self.width)
         if whole < self.column.size:
-            self._panel(offsets, whole, self.column.size - whole)
+            visit(whole, self.column.size - whole)
 
-    def _panel(self, offsets: list[Index], start: Index, columns: int) -> None:
-        """All rows of one panel, block by block along the contracting dimension."""
-        b = self.b
-        left, right, out = offsets
-        self.first_column = start
-        right, out = b.add(right, b.mul(start, self.column.rhs)), b.add(out, start)
-        if self.banded:
-            whole = self.row.size - self.row.size % self.rows
-            with b.loop(0, whole, self.band, unroll=Unroll.NONE) as loop:
-                end = b.add(loop.index, self.band)
-                if whole % self.band:
-                    end = b.binary("minsi", b.materialize(end), whole)
-                self._band(Block(left, right, out, 0, 0, columns, True), loop.index, end, self.rows)
-            if whole < self.row.size:
-                rest = self.row.size - whole
-                self._band(Block(left, right, out, 0, 0, columns, True), whole, self.row.size, rest)
-            return
-
-        def block(first: Index, depth: int, adds: bool | Value) -> None:
-            part = self._deeper(Block(left, right, out, 0, depth, columns, adds), first)
-            self.operands.pack(part)
-            whole = self.row.size - self.row.size % self.rows
-            self._tiles(part, 0, 0, whole, self.rows)
-            self._tiles(part, 0, whole, self.row.size, self.row.size - whole)
-
-        size = self.depth.size
+    def _blocks(self, visit: Callable[[Index, int, bool | Value], None]) -> None:
+        """visit: called with the first contracting element of each block, their number, and whether totals exist."""
+        b, size = self.b, self.depth.size
         whole = size - size % self.block
         if whole == self.block:
-            block(0, self.block, False)
+            visit(0, self.block, False)
         else:
             # One copy of the code for all blocks; LLVM must not make another for the first one.
             with b.loop(0, whole, self.block, unroll=Unroll.NONE) as loop:
                 later = b.compare_integers("sgt", b.materialize(loop.index), b.materialize(0))
-                block(loop.index, self.block, later)
+                visit(loop.index, self.block, later)
         if whole < size:
-            block(whole, size - whole, True)
+            visit(whole, size - whole, True)
+
+    def _part(self, offsets: list[Index], panel: tuple[Index, int], block: tuple[Index, int, bool | Value]) -> None:
+        """All rows of a block of a panel."""
+        (start, columns), (first, depth, adds) = panel, block
+        part = self._deeper(replace(self._of_panel(offsets, start, columns), depth=depth, adds=adds), first)
+        self.operands.pack(part)
+        whole = self.row.size - self.row.size % self.rows
+        self._tiles(part, 0, 0, whole, self.rows)
+        self._tiles(part, 0, whole, self.row.size, self.row.size - whole)
+
+    def _bands(self, offsets: list[Index], panel: tuple[Index, int]) -> None:
+        """All rows of a panel, with totals on the stack."""
+        b, block = self.b, self._of_panel(offsets, *panel)
+        whole = self.row.size - self.row.size % self.rows
+        with b.loop(0, whole, self.band, unroll=Unroll.NONE) as loop:
+            end = b.add(loop.index, self.band)
+            if whole % self.band:
+                end = b.binary("minsi", b.materialize(end), whole)
+            self._band(block, loop.index, end, self.rows)
+        if whole < self.row.size:
+            self._band(block, whole, self.row.size, self.row.size - whole)
+
+    def _of_panel(self, offsets: list[Index], start: Index, columns: int) -> Block:
+        """A block of no depth: where the panel begins."""
+        b = self.b
+        left, right, out = offsets
+        self.first_column = start
+        return Block(left, b.add(right, b.mul(start, self.column.rhs)), b.add(out, start), 0, 0, columns, True)
 
     def _deeper(self, block: Block, first: Index) -> Block:
         """The block that begins at a contracting element."""
@@ -302,7 +319,7 @@ class Matmul:
         tile = [(m, v) for m in range(rows) for v in range(vectors)]
         self.operands.pack_left(block, rows)
         fetches = self.operands.fetches and rows == self.rows  # code for a rest of rows takes as long to compile
-        if fetches and self.tile is None:
+        if fetches and self.tile is None and not self.streams:
             self._fetch_results(block, rows)
         zero = b.op("vector.broadcast", self.operands.zero(), type=vector)
         apart = self._sums_apart(block.depth)

@@ -33,6 +33,14 @@ whole tiles and cache lines. The first is for reductions only: blocks of 64 colu
 
 GRAINS_IN_EXTENT = 4
 
+STREAMED = 2048
+"""Columns of a chunk of a product with few rows, where the chunks are then four or more. Such a product takes the time
+of reading a matrix once, and chunks of 64 columns read pieces of its rows that are too short: twice the time.
+"""
+
+FEW_ROWS = 4
+"""Rows of a product from which on it reads the matrix several times, or keeps a part of it in a cache."""
+
 WITHOUT_GRAIN = frozenset({Op.CONVOLUTION, Op.SORT, Op.TOPK})
 """Ops with much work in a step, and no tiles along the steps."""
 
@@ -116,6 +124,8 @@ def partition_of(kernel: Instruction) -> Partition | None:
         grain = _grain(extent, ops)
     if _crosses(kernel, dimensions):
         grain = max(grain, GRAINS[1])
+    if _streams_columns(kernel, dimensions):
+        grain = max(grain, min(STREAMED, extent // GRAINS_IN_EXTENT) // GRAINS[0] * GRAINS[0])
     least = grain * max(1, math.ceil(max(CHUNK / work, 1 / _most_chunks(kernel, dimensions)) * extent / grain))
     if 2 * least > extent:
         return None
@@ -149,6 +159,16 @@ def _shares_columns(kernel: Instruction, dimensions: Sequence[int]) -> bool:
     reduces = [i for i in ((kernel,) if body is None else body.instructions) if i.opcode is Op.REDUCE]
     result = next(shape for _, shape in kernel.shape.leaves())
     return _fastest(result) in dimensions and any(_fastest(r.operands[0].shape) not in r.dimensions for r in reduces)
+
+
+def _streams_columns(kernel: Instruction, dimensions: Sequence[int]) -> bool:
+    """Whether chunks are columns of a product with few rows, so that each reads a piece of all rows of a matrix."""
+    result = next(shape for _, shape in kernel.shape.leaves())
+    body = kernel.called()[0].instructions if kernel.opcode is Op.FUSION else (kernel,)
+    products = [i.shape for i in body if i.opcode is Op.DOT]
+    along = [shape for shape in products if _fastest(shape) >= 0]
+    few = any(shape.size < FEW_ROWS * shape.dims[_fastest(shape)] for shape in along)
+    return few and _fastest(result) in dimensions
 
 
 def _crosses(kernel: Instruction, dimensions: Sequence[int]) -> bool:

@@ -192,6 +192,14 @@ def test_chunks_are_of_whole_tiles():
     assert cube.least == 64  # chunks of 8 would read an eighth of each line
 
 
+@pytest.mark.parametrize(("rows", "columns", "least"), [(1, 4096, 1024), (3, 16384, 2048), (1, 512, 64), (8, 4096, 64)])
+def test_a_product_with_few_rows_reads_a_matrix_in_long_pieces(rows: int, columns: int, least: int):
+    x, w, result = f"f32[{rows},8192]", f"f32[8192,{columns}]", f"f32[{rows},{columns}]"
+    body = f"ROOT r = {result} dot(x, w), lhs_contracting_dims={{1}}, rhs_contracting_dims={{0}}"
+    found = partition_of(root(f"x = {x} parameter(0)", f"w = {w} parameter(1)", body))
+    assert found is not None and found.least == least
+
+
 def test_it_is_printed():
     text = "HloModule m\nENTRY e { x = f32[512,1024] parameter(0)\n  ROOT r = f32[512,1024] negate(x) }\n"
     assert "split: 512 steps over [0], 64 at least = %r in e  // negate(" in plan_to_text(plan(parse_module(text)))
