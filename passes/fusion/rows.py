@@ -20,6 +20,11 @@ SPLIT = 1 << 16
 
 LARGE_TRANSPOSE = 1 << 12
 
+SHORT = 8
+"""Elements of a row, below which expensive ops on the reductions' results stay kernels of their own: those compute the
+results of several rows at once, while a row kernel computes one after the other.
+"""
+
 _BARE = (ELEMENTWISE | {Op.BROADCAST, Op.REDUCE, Op.IOTA, Op.SLICE}) - {Op.COPY, Op.STOCHASTIC_CONVERT}
 _WITHIN = _BARE | {
     *(Op.BITCAST, Op.CONCATENATE, Op.CONSTANT, Op.COPY, Op.DYNAMIC_SLICE, Op.GET_TUPLE_ELEMENT, Op.PAD, Op.PARAMETER),
@@ -82,8 +87,13 @@ class RowForm:
     def accepts(self, units: Sequence[Unit], inner: Sequence[Unit], inputs: int) -> bool:
         if self.count < 4 and self.count * self.length > SPLIT:
             return False
+        if self.length < SHORT and any(u.expensive and not self._is_full(u) for u in units):
+            return False
         return not any(
             u.expensive and self.length * u.root.shape.dtype.bytes > ROW_BYTES
             for u in inner
-            if u.root.shape.is_array and self.keeps(u.root.shape, Role.FULL)
+            if self._is_full(u)
         )
+
+    def _is_full(self, unit: Unit) -> bool:
+        return unit.root.shape.is_array and self.keeps(unit.root.shape, Role.FULL)
