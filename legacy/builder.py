@@ -189,14 +189,16 @@ class While:
         code.scope = Scope(head, ir.IRBuilder(body), conditional=True)
         self._home()
 
-    def close(self, results: Sequence[Register]) -> list[Register]:
+    def close(self, results: Sequence[Register], *, unroll: Unroll = Unroll.FREELY) -> list[Register]:
         """End the body. results: the carried values for the next iteration. Returns their values after the loop."""
         inner, outer = self.code.scope.builder, self.outer.builder
         for phis, initial, result in zip(self.phis, self.initial, results, strict=True):
             for phi, first, last in zip(phis, initial, flatten(result), strict=True):
                 phi.add_incoming(first, outer.block)
                 phi.add_incoming(last, inner.block)
-        inner.branch(self.head)
+        again = inner.branch(self.head)
+        if unroll in _METADATA and self.code.hints:
+            again.set_metadata("llvm.loop", _loop_metadata(self.code.module, unroll))
         outer.branch(self.head)
         outer.position_at_end(self.following)
         self.code.scope = self.outer

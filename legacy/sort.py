@@ -2,11 +2,12 @@
 
 Memory accesses depend on counts only, so a comparator that is no strict weak order still yields a permutation.
 The passes alternate between scratch memory and the result (or more scratch, if the rows of the result are strided).
+Long rows whose comparator compares one key are sorted by its digits; of few first elements the rest is not sorted.
 """
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 
 from llvmlite import ir
@@ -16,36 +17,20 @@ from ..hlo.opcodes import Op
 from ..hlo.shapes import Shape
 from ..planning.allocation import POOL_ALIGNMENT
 from ..planning.partition import Partition
-from .builder import Code, IndexValue
+from . import sort_radix, sort_select
+from .builder import Code, IndexValue, Unroll
 from .elemental import Elemental, ElementRule, Index, Reads
 from .indexing import refuse
-from .memory import Pointer, address, load, store
+from .memory import Pointer, address
 from .ranges import Steps, loops_over
-from .registers import I8, I64, Register
+from .registers import BOOL, I8, I64, Register
+from .sort_order import KeyOrder, key_order
+from .sort_rows import OperandRow, OperandRows, at_starts
 
 RUN = 16
 """Elements per run that is sorted by insertion before merging; a power of two. Insertion moves n²/4 elements, four
 merges of n elements move 4·n.
 """
-
-
-@dataclass(frozen=True, slots=True)
-class OperandRow:
-    """One operand's row in one memory: the address of its first element, and the stride in elements."""
-
-    start: ir.Value
-    stride: int
-    shape: Shape
-
-    def read(self, code: Code, position: IndexValue) -> Register:
-        return load(code, Pointer(self.start), self.shape.dtype, code.multiply(position, self.stride))
-
-    def write(self, code: Code, position: IndexValue, value: Register) -> None:
-        store(code, Pointer(self.start), self.shape.dtype, code.multiply(position, self.stride), value)
-
-
-OperandRows = Sequence[OperandRow]
-"""One row per operand, all of one length."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -66,9 +51,7 @@ def emit_sort(e: Elemental, instruction: Instruction, results: Sequence[Target],
     """Sort all rows, or those of the steps. results: one target per operand."""
     code, shape = e.code, results[0].shape
     dimension = instruction.dimensions[0]
-    length = instruction.operands[0].shape.dims[dimension]
-    cut = any(r.shape.dims[dimension] != length for r in results)
-    spare = _spare(e, instruction, cut) if length > RUN or cut else []
+    way = _way(e, instruction, results)
     inside = () if steps is None else steps.dimensions
     order = [d for d in reversed(shape.minor_to_major) if d != dimension]
     with loops_over(code, steps, inside, shape.dims, order) as positions:
@@ -77,15 +60,50 @@ def emit_sort(e: Elemental, instruction: Instruction, results: Sequence[Target],
             shape = result.shape
             start = address(code, result.pointer, shape.dtype, code.weighted_sum(positions, shape.strides))
             targets.append(OperandRow(start, shape.strides[dimension], shape))
-        _Sorter(e, instruction, positions).sort(targets, spare, [r.start for r in results])
+        _Sorter(e, instruction, positions, way).sort(targets, [r.start for r in results])
 
 
-def _spare(e: Elemental, instruction: Instruction, cut: bool) -> list[list[OperandRow]]:
-    """The rows of each operand in scratch memory: one, and a second if the rows of the result are strided.
+@dataclass(frozen=True, slots=True)
+class _Way:
+    """How rows are sorted, and the scratch memory for it.
 
-    cut: the results are parts of rows.
+    spare: rows of each operand: one, and a second if the rows of the result are strided or parts. order: the known
+    order of keys. counts: for a sort by digits. selected: how many first elements are selected before they are sorted,
+    or 0. keys: the operand in whose spare rows their keys lie.
     """
-    code, dimension = e.code, instruction.dimensions[0]
+
+    spare: Sequence[Sequence[OperandRow]]
+    order: KeyOrder | None = None
+    counts: ir.Value | None = None
+    selected: int = 0
+    keys: int = 0
+
+
+def _way(e: Elemental, instruction: Instruction, results: Sequence[Target]) -> _Way:
+    dimension = instruction.dimensions[0]
+    length = instruction.operands[0].shape.dims[dimension]
+    cut = any(r.shape.dims[dimension] != length for r in results)
+    if length <= RUN and not cut:
+        return _Way([])
+    order = None if e.code.by_element else key_order(instruction.attributes["to_apply"])
+    rows, total = _layout(instruction, cut)
+    wanted = max(r.start + r.shape.dims[dimension] for r in results)
+    if order is not None and cut and sort_select.is_worth(length, wanted):
+        fits = (n for n, (shape, _) in enumerate(rows) if shape.dtype.bytes >= order.dtype.bytes)
+        keys = next(fits, None)
+        if keys is not None:
+            return _Way(_spare(e, rows, e.scratch.take(e.code, total)), order, None, wanted, keys)
+    if order is not None and sort_radix.is_worth(order, length):
+        more = sort_radix.count_bytes(order)
+        if total + more <= e.scratch.size:
+            base = e.scratch.take(e.code, total + more)
+            return _Way(_spare(e, rows, base), order, _at(e.code, base, total))
+    return _Way(_spare(e, rows, e.scratch.take(e.code, total)))
+
+
+def _layout(instruction: Instruction, cut: bool) -> tuple[list[tuple[Shape, list[int]]], int]:
+    """(The offsets of each operand's rows in scratch memory, bytes of all). cut: the results are parts of rows."""
+    dimension = instruction.dimensions[0]
     rows: list[tuple[Shape, list[int]]] = []
     total = 0
     for _, shape in instruction.shape.leaves():
@@ -93,46 +111,87 @@ def _spare(e: Elemental, instruction: Instruction, cut: bool) -> list[list[Opera
         count = 2 if cut or shape.strides[dimension] != 1 else 1
         rows.append((shape, [total + k * size for k in range(count)]))
         total += count * size
-    base = e.scratch.take(code, total)
+    return rows, total
 
-    def row(offset: int, shape: Shape) -> OperandRow:
-        return OperandRow(code.b.gep(base, [I64(offset)], inbounds=True, source_etype=I8), 1, shape)
 
-    return [[row(offset, shape) for offset in offsets] for shape, offsets in rows]
+def _spare(e: Elemental, rows: Sequence[tuple[Shape, list[int]]], base: ir.Value) -> list[list[OperandRow]]:
+    return [[OperandRow(_at(e.code, base, offset), 1, shape) for offset in offsets] for shape, offsets in rows]
+
+
+def _at(code: Code, base: ir.Value, offset: int) -> ir.Value:
+    return code.b.gep(base, [I64(offset)], inbounds=True, source_etype=I8)
 
 
 class _Sorter:
     """Sorts one row of every operand together. positions: of the row; the sorted dimension's entry is overwritten."""
 
-    def __init__(self, e: Elemental, instruction: Instruction, positions: list[IndexValue]):
-        self.e, self.code, self.instruction, self.positions = e, e.code, instruction, positions
+    def __init__(self, e: Elemental, instruction: Instruction, positions: list[IndexValue], way: _Way):
+        self.e, self.code, self.instruction, self.positions, self.way = e, e.code, instruction, positions, way
         self.comparator = instruction.attributes["to_apply"]
         self.dimension = instruction.dimensions[0]
         self.length = instruction.operands[0].shape.dims[self.dimension]
 
-    def sort(self, targets: OperandRows, spare: Sequence[Sequence[OperandRow]], starts: Sequence[int]) -> None:
+    def sort(self, targets: OperandRows, starts: Sequence[int]) -> None:
         """Sort the row. starts: for each target, the first element of the sorted row that it gets."""
-        code, passes = self.code, (-(-self.length // RUN) - 1).bit_length()
+        way, spare = self.way, self.way.spare
+        passes = (-(-self.length // RUN) - 1).bit_length()
         last = [s[1] if len(s) > 1 else t for s, t in zip(spare, targets, strict=True)] if spare else targets
-        if passes:
+        if way.selected:
+            last = self._select(last, [s[0] for s in spare])
+        elif way.counts is not None:
+            last = self._sort_digits(last, [s[0] for s in spare], targets)
+        elif passes:
             self._sort_runs(last, [s[0] for s in spare], passes)
         else:
-            self._insert(last, 0, self.length)
+            self._insert(last, 0, self.length, self._source)
         for row, target, start in zip(last, targets, starts, strict=True):
             if row is not target:
-                copy = code.loop(target.shape.dims[self.dimension])
-                target.write(code, copy.index, row.read(code, code.add(copy.index, start)))
-                copy.close()
+                self._copy(row, target, start)
+
+    def _copy(self, row: OperandRow, target: OperandRow, start: int = 0) -> None:
+        code = self.code
+        copy = code.loop(target.shape.dims[self.dimension], unroll=Unroll.SHORT)
+        target.write(code, copy.index, row.read(code, code.add(copy.index, start)))
+        copy.close()
+
+    def _select(self, rows: OperandRows, others: OperandRows) -> OperandRows:
+        """Collect what may be wanted in `rows`, and sort that; returns where it is."""
+        code, way = self.code, self.way
+        assert way.order is not None
+        memory = others[way.keys].start, rows[way.keys].start
+        count = sort_select.Selection(self.e, way.order, self.length, way.selected, *memory).collect(self._source, rows)
+        loop = code.range(0, count, RUN, unroll=Unroll.NEVER)
+        end = code.minimum(code.add(loop.index, RUN), count)
+        self._insert(rows, loop.index, end, lambda place: [row.read(code, place) for row in rows])
+        loop.close()
+        b = code.b
+        runs = b.lshr(b.sub(count, I64(1)), I64(RUN.bit_length() - 1))
+        passes = b.sub(I64(64), code.intrinsic("llvm.ctlz.i64", I64, [runs, BOOL(0)]))
+        return self._merge_all(rows, others, passes, count)
+
+    def _sort_digits(self, home: OperandRows, away: OperandRows, targets: OperandRows) -> OperandRows:
+        """Sort by digits; returns the rows where the elements are: `home` if these are the targets."""
+        code, way = self.code, self.way
+        assert way.order is not None and way.counts is not None
+        rows = sort_radix.RadixSort(self.e, way.order, self.length, way.counts).sort(self._source, home, away)
+        if not any(row is target for row, target in zip(home, targets, strict=True)):
+            return rows
+        elsewhere = code.branch(code.b.icmp_unsigned("!=", rows[0].start, home[0].start))
+        for row, target in zip(rows, home, strict=True):
+            self._copy(row, target)
+        elsewhere.otherwise()
+        elsewhere.join((), ())
+        return home
 
     def _sort_runs(self, last: OperandRows, other: OperandRows, passes: int) -> None:
         """Sort runs, then merge them back and forth; the last pass writes to `last`."""
         first, second = (last, other) if passes % 2 == 0 else (other, last)
-        loop = self.code.loop(self.length, step=RUN)
+        loop = self.code.loop(self.length, step=RUN, unroll=Unroll.NEVER)
         start = loop.index
         end = self.code.minimum(self.code.add(start, RUN), self.length)
-        self._insert(first, start, end)
+        self._insert(first, start, end, self._source)
         loop.close()
-        self._merge_all(first, second, passes)
+        self._merge_all(first, second, passes, self.length)
 
     def less(self, left: Sequence[Register], right: Sequence[Register]) -> ir.Value:
         pairs = [value for pair in zip(left, right, strict=True) for value in pair]
@@ -145,12 +204,18 @@ class _Sorter:
         self.positions[self.dimension] = position
         return [self.e.value(o, Index.at(self.code, o.shape, self.positions)) for o in self.instruction.operands]
 
-    def _insert(self, rows: OperandRows, start: IndexValue, end: IndexValue) -> None:
-        """Insertion sort of the operands' elements [start, end) into the same positions of `rows`."""
+    def _insert(
+        self,
+        rows: OperandRows,
+        start: IndexValue,
+        end: IndexValue,
+        source: Callable[[IndexValue], Sequence[Register]],
+    ) -> None:
+        """Insertion sort of the elements [start, end) of `source` into the same positions of `rows`."""
         code = self.code
-        outer = code.loop(code.subtract(end, start))
+        outer = code.loop(code.subtract(end, start), unroll=Unroll.NEVER)
         position = code.add(outer.index, start)
-        values = self._source(position)
+        values = source(position)
         going = code.begin_while([code.value(position), code.truth(True)])
         place, moves = going.carried
         assert isinstance(place, ir.Value) and isinstance(moves, ir.Value)
@@ -166,29 +231,32 @@ class _Sorter:
             row.write(code, place, value)
         outer.close()
 
-    def _merge_all(self, first: OperandRows, second: OperandRows, passes: int) -> None:
-        """Merge pass by pass from one set of rows to the other. The length of runs doubles in each pass."""
+    def _merge_all(
+        self, first: OperandRows, second: OperandRows, passes: IndexValue, length: IndexValue
+    ) -> list[OperandRow]:
+        """Merge pass by pass from one set of rows to the other. The length of runs doubles in each pass. Returns where
+        the elements are.
+        """
         code = self.code
         starts = [row.start for row in (*first, *second)]
-        loop = code.loop(passes, carried=starts)
+        loop = code.range(0, passes, carried=starts, unroll=Unroll.NEVER)
         count = len(first)
-        carried = [s for s in loop.carried if isinstance(s, ir.Value)]
-        source = [OperandRow(s, row.stride, row.shape) for s, row in zip(carried[:count], first, strict=True)]
-        target = [OperandRow(s, row.stride, row.shape) for s, row in zip(carried[count:], second, strict=True)]
+        source, target = at_starts(first, loop.carried[:count]), at_starts(second, loop.carried[count:])
         b, shift = code.b, code.value(code.add(loop.index, RUN.bit_length()))
         width, both = b.shl(I64(RUN), code.value(loop.index)), b.shl(I64(1), shift)
-        pair = code.loop(b.lshr(b.add(I64(self.length - 1), both, flags=("nsw",)), shift))
+        last = code.value(code.subtract(length, 1))
+        pair = code.loop(b.lshr(b.add(last, both, flags=("nsw",)), shift), unroll=Unroll.NEVER)
         b = code.b
         low = b.shl(code.value(pair.index), shift)
-        middle = self._bounded(b.add(low, width, flags=("nsw",)))
-        high = self._bounded(b.add(middle, width, flags=("nsw",)))
+        middle = self._bounded(b.add(low, width, flags=("nsw",)), length)
+        high = self._bounded(b.add(middle, width, flags=("nsw",)), length)
         self._merge(source, target, low, middle, high)
         pair.close()
-        loop.close([*carried[count:], *carried[:count]])
+        return at_starts(first, loop.close([*loop.carried[count:], *loop.carried[:count]])[:count])
 
-    def _bounded(self, position: ir.Value) -> ir.Value:
-        b = self.code.b
-        return b.select(b.icmp_signed("<", position, I64(self.length)), position, I64(self.length))
+    def _bounded(self, position: ir.Value, length: IndexValue) -> ir.Value:
+        b, end = self.code.b, self.code.value(length)
+        return b.select(b.icmp_signed("<", position, end), position, end)
 
     def _merge(self, source: OperandRows, target: OperandRows, low: ir.Value, middle: ir.Value, high: ir.Value) -> None:
         """Merge the runs [low, middle) and [middle, high). The second may be empty.
@@ -214,7 +282,8 @@ class _Sorter:
         taken = b.zext(take, I64)
         right = b.add(right, taken, flags=("nsw",))
         left = b.add(left, b.sub(I64(1), taken, flags=("nsw",)), flags=("nsw",))
-        step.close([left, right, b.add(place, I64(1), flags=("nsw",))])
+        unroll = Unroll.NEVER if self.way.selected else Unroll.FREELY  # candidates are few: code that compiles fast
+        step.close([left, right, b.add(place, I64(1), flags=("nsw",))], unroll=unroll)
 
 
 def choose(code: Code, condition: ir.Value, yes: Register, no: Register) -> Register:

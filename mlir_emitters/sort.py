@@ -1,7 +1,8 @@
 """sort as a kernel's root: insertion sort of short runs, then merges of neighbouring runs. The sort is stable.
 
 Memory accesses depend on counts only, so a comparator that is no strict weak order still yields a permutation. Elements
-are moved in raw form and compared as working values.
+are moved in raw form and compared as working values. Where the comparator compares one key, long rows are sorted by its
+digits, and of a few first elements only the candidates are sorted.
 """
 
 from __future__ import annotations
@@ -12,12 +13,16 @@ from dataclasses import dataclass, replace
 from ..hlo.dtypes import DType
 from ..hlo.opcodes import Op
 from ..planning.allocation import POOL_ALIGNMENT
-from .builder import Builder, Index, Loop, Pointer, Value
-from .elemental import Elemental, ElementRule, Indices, Reads, load_element, store_element
+from .builder import Index, Loop, Pointer, Unroll, Value
+from .elemental import Elemental, ElementRule, Indices, Reads
 from .elements import Scalar, decode, flatten, parts, raw_type, unflatten
 from .graph import Buffer, Node, origin
 from .indexing import refuse
 from .ranges import Steps, outer_loops
+from .sort_counting import CountingSort, Digits, digits_for
+from .sort_first import FirstOfRow, is_selected
+from .sort_keys import Keys, keys_of
+from .sort_lanes import Lane, Source, read_all
 
 RUN = 32
 """Length of the runs that are sorted by insertion; a power of two. A row of one run is sorted in its destination.
@@ -57,22 +62,17 @@ def first_wanted(node: Node, result: Buffer) -> int:
 
 
 @dataclass(frozen=True, slots=True)
-class Lane:
-    """The memory of one operand's row: an address, the offset of the first element there, the stride in elements."""
+class Plan:
+    """How rows are sorted. keys: where the comparator compares them. digits: if they are sorted by these.
 
-    base: Pointer
-    offset: Index
-    stride: int
-    buffer: Buffer
+    wanted: if candidates for so many first elements are; 0: all elements are. holder: the operand whose lanes in
+    scratch memory have room for their keys.
+    """
 
-    def place(self, b: Builder, position: Index) -> Index:
-        return b.add(self.offset, b.mul(position, self.stride))
-
-    def read(self, b: Builder, position: Index) -> Scalar:
-        return load_element(b, self.base, self.buffer.dtype, self.place(b, position))
-
-    def write(self, b: Builder, position: Index, value: Scalar) -> None:
-        store_element(b, self.base, self.buffer.dtype, self.place(b, position), value)
+    keys: Keys | None = None
+    digits: Digits | None = None
+    wanted: int = 0
+    holder: int = 0
 
 
 class RowSort:
@@ -88,6 +88,8 @@ class RowSort:
         self.run = RUN if node.inputs[0].dtype in (DType.F32, DType.F64) else max(1, RUN // 2)
         self.cut = any(r.dims[self.dimension] != self.length for r in results)
         self.index: list[Index] = [0] * len(results[0].dims)
+        self.plan = self.planned()
+        self.counts: Pointer | None = None
 
     def emit(self, steps: Steps | None = None) -> None:
         first = self.results[0]
@@ -103,41 +105,104 @@ class RowSort:
             ]
             self.row(targets, spare)
 
-    def spare(self) -> list[list[Lane]]:
-        """The rows in scratch memory, by operand, one after the other."""
+    def planned(self) -> Plan:
+        keys = None if self.b.by_element else keys_of(self.node.bodies[0])
+        if keys is None:
+            return Plan()
+        wanted = max(start + r.dims[self.dimension] for start, r in zip(self.starts, self.results, strict=True))
+        if self.cut and is_selected(self.length, wanted):
+            room = [n for n, r in enumerate(self.results) if 8 * r.dtype.bytes >= keys.bits]
+            if room:
+                return Plan(keys, None, wanted, room[0])
+        digits = digits_for(keys, self.length)
+        if digits is None or self.lane_bytes()[-1] + digits.bytes > self.e.scratch.size:
+            return Plan()
+        return Plan(keys, digits)
+
+    def lane_counts(self) -> list[int]:
+        """Lanes of each operand in scratch memory."""
         if self.length <= self.run and not self.cut:
+            return [0] * len(self.results)
+        return [1 if r.strides[self.dimension] == 1 and not self.cut else 2 for r in self.results]
+
+    def lane_bytes(self) -> list[int]:
+        """Where the lanes of each operand begin in scratch memory, and where all end."""
+        ends = [0]
+        for count, r in zip(self.lane_counts(), self.results, strict=True):
+            ends.append(ends[-1] + count * self.lane_size(r))
+        return ends
+
+    def lane_size(self, result: Buffer) -> int:
+        return -(-self.length * result.dtype.bytes // POOL_ALIGNMENT) * POOL_ALIGNMENT
+
+    def spare(self) -> list[list[Lane]]:
+        """The rows in scratch memory, by operand, one after the other. Counts of digits are behind them."""
+        places, b, digits = self.lane_bytes(), self.b, self.plan.digits
+        if not places[-1]:
             return []
-        counts = [1 if r.strides[self.dimension] == 1 and not self.cut else 2 for r in self.results]
-        sizes = [-(-self.length * r.dtype.bytes // POOL_ALIGNMENT) * POOL_ALIGNMENT for r in self.results]
-        total = sum(n * size for n, size in zip(counts, sizes, strict=True))
-        b = self.b
-        base = self.e.scratch.take(b, total)
-        lanes, start = [], 0
-        for buffer, count, size in zip(self.results, counts, sizes, strict=True):
-            starts = range(start, start + count * size, size)
-            lanes.append([Lane(b.pointer(base, s, b.types.i8), 0, 1, buffer) for s in starts])
-            start += count * size
+        base = self.e.scratch.take(b, places[-1] + (0 if digits is None else digits.bytes))
+        lanes = []
+        for r, start, end in zip(self.results, places, places[1:], strict=False):
+            starts = range(start, end, self.lane_size(r))
+            lanes.append([Lane(b.pointer(base, s, b.types.i8), 0, 1, r) for s in starts])
+        self.counts = b.pointer(base, places[-1], b.types.i8)
         return lanes
 
     def row(self, targets: Sequence[Lane], spare: Sequence[Sequence[Lane]]) -> None:
         b = self.b
         if not spare:
-            self.insert(targets, 0, self.length)
+            self.insert(self.source, targets, 0, self.length)
             return
         passes = (-(-self.length // self.run) - 1).bit_length()
         home = [lanes[1] if len(lanes) > 1 else t for t, lanes in zip(targets, spare, strict=True)]
         away = [lanes[0] for lanes in spare]
-        if passes:  # lanes that are exchanged need addresses of one form: a row that begins with their first element
+        if passes or self.plan.keys is not None:
+            # Lanes that are exchanged need addresses of one form: a row that begins with their first element.
             home, away = ([self.carried(x) for x in lanes] for lanes in (home, away))
-        first, second = (home, away) if passes % 2 == 0 else (away, home)
-        with b.loop(0, self.length, self.run) as loop:
-            self.insert(first, loop.index, self.least(b.add(loop.index, self.run)))
-        if passes:
-            self.merge_passes(first, second, passes)
+        if self.plan.wanted:
+            home = self.select(home, away, spare)
+        elif self.plan.digits is not None:
+            home = self.radix(home, away, all(len(lanes) > 1 for lanes in spare))
+        else:
+            first, second = (home, away) if passes % 2 == 0 else (away, home)
+            with b.loop(0, self.length, self.run, unroll=Unroll.NONE) as loop:
+                self.insert(self.source, first, loop.index, self.least(b.add(loop.index, self.run), self.length))
+            if passes:
+                self.merge_passes(first, second, passes, self.length)
         for lane, target, lanes, start in zip(home, targets, spare, self.starts, strict=True):
             if len(lanes) > 1:
-                with b.loop(0, target.buffer.dims[self.dimension]) as loop:
+                with b.loop(0, target.buffer.dims[self.dimension], unroll=Unroll.SHORT) as loop:
                     target.write(b, loop.index, lane.read(b, b.add(loop.index, start)))
+
+    def select(self, home: Sequence[Lane], away: Sequence[Lane], spare: Sequence[Sequence[Lane]]) -> list[Lane]:
+        """Sort the candidates for the first elements; returns the lanes that hold them."""
+        b, plan = self.b, self.plan
+        assert plan.keys is not None
+        keys, minima = (lane.base for lane in spare[plan.holder])
+        first = FirstOfRow(self.e, plan.keys, self.length, plan.wanted, keys, minima)
+        count = first.candidates(self.source, home)
+        with b.loop(0, count, self.run, unroll=Unroll.NONE) as loop:
+            end = self.least(b.add(loop.index, self.run), count)
+            self.insert(lambda position: read_all(b, home, position), home, loop.index, end)
+        runs = b.binary("shrui", b.binary("addi", count, -1), self.run.bit_length() - 1)
+        passes = b.op("arith.subi", b.constant(64, b.types.i64), b.op("math.ctlz", runs))
+        return self.merge_passes(home, away, passes, count)
+
+    def radix(self, home: Sequence[Lane], away: Sequence[Lane], either: bool) -> list[Lane]:
+        """Sort by digits; returns the lanes that hold the row. either: `away` will do as well as `home`."""
+        b, plan = self.b, self.plan
+        assert plan.keys is not None and plan.digits is not None and self.counts is not None
+        sorter = CountingSort(self.e, plan.keys, self.length, plan.digits, self.counts)
+        lanes, moved = sorter.sort(self.source, home, away)
+        if either:
+            return lanes
+        branch = b.branch(moved, [])
+        with branch.side(0), b.loop(0, self.length) as loop:
+            for lane, target in zip(lanes, home, strict=True):
+                target.write(b, loop.index, lane.read(b, loop.index))
+        with branch.side(1):
+            pass
+        return list(home)
 
     def carried(self, lane: Lane) -> Lane:
         """A lane as loops may carry it."""
@@ -146,11 +211,11 @@ class RowSort:
         base = b.row(lane.base, b.mul(lane.offset, count), raw_type(b.types, dtype), self.length * count)
         return replace(lane, base=base, offset=0)
 
-    def least(self, position: Index) -> Index:
-        """A position limited to the row's length."""
-        if isinstance(position, int):
-            return min(position, self.length)
-        return self.b.binary("minsi", position, self.length)
+    def least(self, position: Index, length: Index) -> Index:
+        """A position limited to a length."""
+        if isinstance(position, int) and isinstance(length, int):
+            return min(position, length)
+        return self.b.binary("minsi", self.b.materialize(position), self.b.materialize(length))
 
     def source(self, position: Index) -> list[Scalar]:
         """The raw elements of the operands at a position."""
@@ -163,11 +228,11 @@ class RowSort:
         operands = [decode(self.b, x.dtype, value) for x, *both in pairs for value in both]
         return flatten(self.e.apply(self.node.bodies[0], operands)[0])[0]
 
-    def insert(self, lanes: Sequence[Lane], start: Index, end: Index) -> None:
-        """Insertion sort of the operands' elements [start, end) into the same positions of the lanes."""
+    def insert(self, source: Source, lanes: Sequence[Lane], start: Index, end: Index) -> None:
+        """Insertion sort of the elements [start, end) of a source into the same positions of the lanes."""
         b, t = self.b, self.b.types
-        with b.loop(start, end) as loop:
-            values = self.source(loop.index)
+        with b.loop(start, end, unroll=Unroll.NONE) as loop:
+            values = source(loop.index)
             shift = b.open_while([loop.index, b.constant(1, t.i1)])
             place, moving = shift.carried
             inside = b.compare_integers("sgt", place, b.materialize(start))
@@ -186,24 +251,25 @@ class RowSort:
         pairs = zip(flatten(yes), flatten(no), strict=True)
         return unflatten([self.b.select(condition, y, n) for y, n in pairs], buffer.dtype)
 
-    def merge_passes(self, first: Sequence[Lane], second: Sequence[Lane], passes: int) -> None:
-        """Merge all runs of one length, then exchange source and target for the next length."""
+    def merge_passes(self, first: Sequence[Lane], second: Sequence[Lane], passes: Index, length: Index) -> list[Lane]:
+        """Merge all runs of one length, then exchange source and target for the next. Returns the last target."""
         b, count = self.b, len(first)
-        loop: Loop = b.open_loop(0, passes, 1, [lane.base for lane in (*first, *second)])
+        loop: Loop = b.open_loop(0, passes, 1, [lane.base for lane in (*first, *second)], Unroll.NONE)
         source = [replace(lane, base=p) for lane, p in zip(first, loop.carried[:count], strict=True)]
         target = [replace(lane, base=p) for lane, p in zip(second, loop.carried[count:], strict=True)]
         shift = b.materialize(b.add(loop.index, self.run.bit_length() - 1))
         width = b.op("arith.shli", b.constant(1, b.types.i64), shift)
         pair = b.op("arith.addi", width, width)
         # ceil(length / (2 * width))
-        pairs = b.binary("shrui", b.binary("shrui", b.binary("addi", pair, self.length - 1), shift), 1)
-        with b.loop(0, pairs) as each:
+        pairs = b.binary("shrui", b.binary("shrui", b.binary("addi", pair, b.add(length, -1)), shift), 1)
+        with b.loop(0, pairs, unroll=Unroll.NONE) as each:
             low = b.op("arith.muli", each.index, pair)
-            middle = self.least(b.op("arith.addi", low, width))
-            high = self.least(b.op("arith.addi", b.materialize(middle), width))
+            middle = self.least(b.op("arith.addi", low, width), length)
+            high = self.least(b.op("arith.addi", b.materialize(middle), width), length)
             self.merge(source, target, low, b.materialize(middle), b.materialize(high))
         loop.next = [*loop.carried[count:], *loop.carried[:count]]
         b.close_loop(loop)
+        return [replace(lane, base=base) for lane, base in zip(first, loop.values[:count], strict=True)]
 
     def merge(self, source: Sequence[Lane], target: Sequence[Lane], low: Value, middle: Value, high: Value) -> None:
         """Merge the runs [low, middle), never empty, and [middle, high).
@@ -212,7 +278,8 @@ class RowSort:
         """
         b = self.b
         last = b.add(middle, -1)
-        with b.loop(low, high, 1, [low, middle]) as loop:
+        unroll = Unroll.NONE if self.plan.wanted else Unroll.ANY  # candidates are few: code that compiles fast
+        with b.loop(low, high, 1, [low, middle], unroll) as loop:
             left, right = loop.carried
             more_left = b.compare_integers("slt", left, middle)
             more_right = b.compare_integers("slt", right, high)

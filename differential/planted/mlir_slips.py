@@ -220,8 +220,8 @@ MLIR: tuple[Fault, ...] = (
             Edit(
                 "mlir_emitters.sort",
                 "RowSort.merge_passes",
-                'b.binary("addi", pair, self.length - 1)',
-                'b.binary("addi", pair, self.length - 2)',
+                'b.binary("addi", pair, b.add(length, -1))',
+                'b.binary("addi", pair, b.add(length, -2))',
             )
         ],
     ),

@@ -1,0 +1,107 @@
+"""Comparators of sorts that compare one integer or float key: what radix sorts and selections need to know."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Any
+
+from llvmlite import ir
+
+from ..hlo.dtypes import DType
+from ..hlo.ir import Computation, Instruction
+from ..hlo.opclasses import COSMETIC_ATTRIBUTES
+from ..hlo.opcodes import Op
+from .convert import bits_of
+from .elemental import Elemental
+from .elementwise import EMIT
+from .registers import Register
+
+FLOATS = frozenset({DType.F16, DType.BF16, DType.F32, DType.F64})
+
+PURE = EMIT.keys() | {Op.PARAMETER, Op.CONSTANT, Op.BROADCAST, Op.RESHAPE, Op.BITCAST, Op.BITCAST_CONVERT}
+"""Opcodes that may compute a key."""
+
+
+@dataclass(frozen=True, slots=True)
+class KeyOrder:
+    """The order of keys: key(left) < key(right), or > if it is `descending`.
+
+    key: computes the key of a left element from the comparator's parameters. total: floats have the total order; else
+    zeros of both signs are equal, and a NaN, of which the comparator says nothing, stands where the total order has it.
+    """
+
+    key: Computation
+    descending: bool
+    total: bool
+
+    @property
+    def dtype(self) -> DType:
+        return self.key.root.shape.dtype
+
+    @property
+    def type(self) -> ir.IntType:
+        """Of the integers that `of` gives."""
+        return ir.IntType(8 * self.dtype.bytes)
+
+    def of(self, e: Elemental, element: Sequence[Register]) -> ir.Value:
+        """A signed integer that is the smaller, the earlier an element comes. element: a value of each operand."""
+        b, dtype, type_ = e.code.b, self.dtype, self.type
+        value = e.apply(self.key, [value for value in element for _ in range(2)])
+        assert isinstance(value, ir.Value)
+        if dtype in FLOATS:
+            bits = bits_of(e.code, dtype, value)
+            if not self.total:
+                bits = b.select(b.icmp_unsigned("==", b.shl(bits, type_(1)), type_(0)), type_(0), bits)
+            key = b.xor(bits, b.lshr(b.ashr(bits, type_(type_.width - 1)), type_(1)))
+        elif dtype is DType.PRED:
+            key = b.zext(value, type_)
+        else:
+            key = value if dtype.is_signed else b.xor(value, type_(-1 << (type_.width - 1)))
+        return b.not_(key) if self.descending else key
+
+
+def key_order(comparator: Computation) -> KeyOrder | None:
+    """The order of keys that a comparator decides; None where it is not known to be one."""
+    root = comparator.root
+    if root.opcode is not Op.COMPARE or root.attributes["direction"] not in ("LT", "GT"):
+        return None
+    left, right = root.operands
+    dtype = left.shape.dtype
+    if right.shape.dtype is not dtype or not (dtype in FLOATS or dtype.is_integer or dtype is DType.PRED):
+        return None
+    swapped, instructions = False, _mirrored(left, right)
+    if instructions is None:
+        swapped, instructions = True, _mirrored(right, left)
+    if instructions is None:
+        return None
+    used = tuple(i for i in comparator.instructions if i in instructions)
+    key = Computation(f"{comparator.name}.key", used, right if swapped else left)
+    return KeyOrder(key, (root.attributes["direction"] == "GT") != swapped, root.attributes.get("type") == "TOTALORDER")
+
+
+def _mirrored(left: Instruction, right: Instruction) -> set[Instruction] | None:
+    """What computes `left` from left elements, if `right` computes the same from right ones; else None."""
+    pairs, seen = [(left, right)], set()
+    while pairs:
+        pair = x, y = pairs.pop()
+        if pair in seen:
+            continue
+        seen.add(pair)
+        if x.opcode is not y.opcode or x.shape != y.shape or x.opcode not in PURE:
+            return None
+        if x.opcode is Op.PARAMETER:
+            if x.parameter_number % 2 or y.parameter_number != x.parameter_number + 1:
+                return None
+        elif x.opcode is Op.CONSTANT:
+            if x.literal.array.tobytes() != y.literal.array.tobytes():
+                return None
+        elif x.called() or _meaning(x) != _meaning(y):
+            return None
+        pairs += zip(x.operands, y.operands, strict=True)
+    found = {x for x, _ in seen}
+    return found if any(x.opcode is Op.PARAMETER for x in found) else None
+
+
+def _meaning(i: Instruction) -> dict[str, Any]:
+    return {name: value for name, value in i.attributes.items() if name not in COSMETIC_ATTRIBUTES}

@@ -1,0 +1,41 @@
+"""Rows of a sort's operands in memory."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+from llvmlite import ir
+
+from ..hlo.shapes import Shape
+from .builder import Code, IndexValue
+from .memory import Pointer, load, store
+from .registers import Register
+
+
+@dataclass(frozen=True, slots=True)
+class OperandRow:
+    """One operand's row in one memory: the address of its first element, and the stride in elements."""
+
+    start: ir.Value
+    stride: int
+    shape: Shape
+
+    def read(self, code: Code, position: IndexValue) -> Register:
+        return load(code, Pointer(self.start), self.shape.dtype, code.multiply(position, self.stride))
+
+    def write(self, code: Code, position: IndexValue, value: Register) -> None:
+        store(code, Pointer(self.start), self.shape.dtype, code.multiply(position, self.stride), value)
+
+
+OperandRows = Sequence[OperandRow]
+"""One row per operand, all of one length."""
+
+
+def at_starts(rows: OperandRows, starts: Sequence[Register]) -> list[OperandRow]:
+    """Rows like these in other memory."""
+    found = []
+    for row, start in zip(rows, starts, strict=True):
+        assert isinstance(start, ir.Value)
+        found.append(OperandRow(start, row.stride, row.shape))
+    return found

@@ -1,0 +1,304 @@
+"""Sorts whose comparators compare one key, and the first few of sorted rows: long rows, all types, special values."""
+
+import dataclasses
+
+import ml_dtypes
+import numpy as np
+import pytest
+
+from ... import legacy, mlir_emitters
+from ...backends.base import CompileOptions
+from ...codegen.options import EmitOptions
+from ...evaluator.evaluator import evaluate
+from ...formats.text.parser import parse_module
+from ...hlo.dtypes import DType
+from ...hlo.opcodes import Op
+from ...legacy.sort_order import key_order
+from ...lhlo import from_kernels
+from ...migration import Flags, compile_module
+from ...mlir_emitters.graph import graphs, reachable
+from ...mlir_emitters.sort_keys import keys_of
+from ...planning.planner import plan
+
+FLOATS = (DType.F16, DType.BF16, DType.F32, DType.F64)
+KEYS = (
+    *(*FLOATS, DType.S8, DType.S16, DType.S32, DType.S64, DType.U8, DType.U16, DType.U32, DType.U64),
+    *(DType.S4, DType.U4, DType.PRED),
+)
+
+SPECIAL = (0.0, -0.0, 1.0, -1.0, 1.5, np.inf, -np.inf, 1e-40, -1e-40, 3e-320, np.nan, -np.nan)
+ORDERED = 7
+"""Of SPECIAL: without subnormals, which may be zeros, and NaNs, of which a partial order says nothing."""
+
+
+def keys(dtype: DType, dims: tuple[int, ...], seed: int, special: int = len(SPECIAL)) -> np.ndarray:
+    """Half of them are from few values, so that there are ties; the others are from all of the type."""
+    random = np.random.default_rng(seed)
+    if dtype is DType.PRED:
+        return random.integers(0, 2, dims).astype(bool)
+    few = random.random(dims) < 0.5
+    if dtype.is_float:
+        pool = np.array(SPECIAL[:special]).astype(dtype.numpy)
+        return np.where(few, random.choice(pool, dims), (random.normal(size=dims) * 100).astype(dtype.numpy))
+    limits = (-(1 << dtype.bits - 1), (1 << dtype.bits - 1) - 1) if dtype.is_signed else (0, (1 << dtype.bits) - 1)
+    wide = random.integers(*limits, dims, np.int64 if dtype.is_signed else np.uint64, endpoint=True)
+    return np.where(few, random.integers(0, 7, dims).astype(wide.dtype), wide).astype(dtype.numpy)
+
+
+def sort_text(
+    dtype: DType, dims: tuple[int, ...], compare: str, dimension: int = 1, payloads: tuple[str, ...] = (),
+    layout: str = "", root: str = "", body: str = "",
+) -> str:  # fmt: skip
+    """A sort. compare: the comparator's root on a0, b0, a1 …; body: instructions before it; root: what follows the sort
+    `s`, whose parts are s0, s1 …
+    """
+    types = (dtype.value, *payloads)
+    arrays = [f"{t}[{','.join(map(str, dims))}]{layout}" for t in types]
+    several = len(types) > 1
+    lines = [f"{side}{n} = {t}[] parameter({2 * n + k})" for n, t in enumerate(types) for k, side in enumerate("ab")]
+    entry = [f"x{n} = {a} parameter({n})" for n, a in enumerate(arrays)]
+    result = f"({', '.join(arrays)})" if several else arrays[0]
+    operands = ", ".join(f"x{n}" for n in range(len(types)))
+    sort = f"{result} sort({operands}), dimensions={{{dimension}}}, is_stable=true, to_apply=by"
+    if root:
+        entry.append(f"s = {sort}")
+        if several:
+            entry += [f"s{n} = {a} get-tuple-element(s), index={n}" for n, a in enumerate(arrays)]
+        entry.append(root)
+    else:
+        entry.append(f"ROOT s = {sort}")
+    comparator = "\n  ".join([*lines, *body.splitlines(), f"ROOT r = pred[] {compare}"])
+    return "HloModule m\nby {\n  " + comparator + " }\nENTRY e {\n  " + "\n  ".join(entry) + " }"
+
+
+def agree(text: str, inputs: list[np.ndarray]) -> None:
+    """Both stacks give the evaluator's bits, and write nothing else."""
+    module = parse_module(text)
+    expected = evaluate(module, inputs)
+    for stack in ("legacy", "mlir"):
+        found = compile_module(module, Flags.parse(stack), CompileOptions(cache=None, red_zones=True)).execute(inputs)
+        for a, b in zip(found, expected, strict=True):
+            assert a.shape == b.shape and a.tobytes() == b.tobytes(), stack
+
+
+def order_of(dtype: DType) -> str:
+    return ", type=TOTALORDER" if dtype in FLOATS else ""
+
+
+@pytest.mark.parametrize("direction", ["LT", "GT"])
+@pytest.mark.parametrize("dtype", KEYS, ids=lambda d: d.value)
+def test_keys_of_all_types_are_in_order_and_ties_keep_theirs(dtype, direction):
+    x = keys(dtype, (2, 600), 1)
+    places = np.broadcast_to(np.arange(600, dtype=np.int32), x.shape).copy()
+    agree(sort_text(dtype, x.shape, f"compare(a0, b0), direction={direction}{order_of(dtype)}"), [x])
+    compare = f"compare(b0, a0), direction={direction}{order_of(dtype)}"
+    agree(sort_text(dtype, x.shape, compare, payloads=("s32",)), [x, places])
+
+
+@pytest.mark.parametrize("length", [127, 128, 129, 160, 200, 383, 512, 40000])
+def test_lengths(length):
+    x = keys(DType.F32, (1, length), length)
+    agree(sort_text(DType.F32, x.shape, "compare(a0, b0), direction=LT, type=TOTALORDER"), [x])
+
+
+@pytest.mark.parametrize("layout", ["{1,0}", "{0,1}"])
+@pytest.mark.parametrize("dimension", [0, 1])
+def test_rows_of_both_strides_with_wide_and_narrow_payloads(dimension, layout):
+    dims = (700, 3) if dimension == 0 else (3, 700)
+    x, random = keys(DType.S32, dims, 2), np.random.default_rng(3)
+    wide, narrow = random.normal(size=dims) + 1j, random.integers(0, 99, dims).astype(np.uint8)
+    compare = "compare(a0, b0), direction=LT"
+    agree(sort_text(DType.S32, dims, compare, dimension, ("c128", "u8"), layout), [x, wide.astype(complex), narrow])
+
+
+@pytest.mark.parametrize("low, high", [(5, 6), (0, 256), (0, 1 << 20), (-3, 4)])
+def test_digits_that_all_keys_share(low, high):
+    """As many passes move elements as digits differ: an even or an odd number."""
+    x = np.random.default_rng(4).integers(low, high, (2, 900))
+    agree(sort_text(DType.S64, x.shape, "compare(a0, b0), direction=GT"), [x])
+
+
+@pytest.mark.parametrize("dtype", FLOATS, ids=lambda d: d.value)
+def test_a_partial_order_has_equal_zeros(dtype):
+    x = keys(dtype, (2, 600), 5, ORDERED)
+    assert (np.signbit(x) & (x == 0)).any()
+    agree(sort_text(dtype, x.shape, "compare(a0, b0), direction=LT"), [x])
+    agree(sort_text(dtype, x.shape, "compare(a0, b0), direction=GT"), [x])
+
+
+@pytest.mark.parametrize("stack", ["legacy", "mlir"])
+def test_a_partial_order_permutes_nans_and_sorts_the_rest(stack):
+    x = keys(DType.F32, (3, 800), 6)
+    module = parse_module(sort_text(DType.F32, x.shape, "compare(a0, b0), direction=LT"))
+    options = CompileOptions(cache=None, red_zones=True)
+    (found,) = compile_module(module, Flags.parse(stack), options).execute([x])
+    for row, given in zip(found, x, strict=True):
+        assert sorted(row.view(np.uint32)) == sorted(given.view(np.uint32))
+        assert (np.diff(row[np.isfinite(row)]) >= 0).all()
+
+
+JAX = """z = f32[] constant(0)
+n = f32[] constant(nan)
+az = pred[] compare(a0, z), direction=EQ
+bz = pred[] compare(b0, z), direction=EQ
+ac = f32[] select(az, z, a0)
+bc = f32[] select(bz, z, b0)
+an = pred[] compare(a0, a0), direction=NE
+bn = pred[] compare(b0, b0), direction=NE
+ak = f32[] select(an, n, ac)
+bk = f32[] select(bn, n, bc)"""
+
+
+def test_the_keys_that_jax_compares():
+    """Zeros are equal, and so are NaNs, which come last."""
+    x = keys(DType.F32, (2, 700), 7)
+    places = np.broadcast_to(np.arange(700, dtype=np.int32), x.shape).copy()
+    compare = "compare(ak, bk), direction=LT, type=TOTALORDER"
+    agree(sort_text(DType.F32, x.shape, compare, payloads=("s32",), body=JAX), [x, places])
+    negated = "ai = s32[] negate(a1)\nbi = s32[] negate(b1)"  # the key is of the other operand
+    compare = "compare(ai, bi), direction=GT"
+    agree(sort_text(DType.F32, x.shape, compare, payloads=("s32",), body=negated), [x, places])
+
+
+COMPARATORS = {
+    "less": ("", "compare(a0, b0), direction=LT", True),
+    "greater": ("", "compare(b1, a1), direction=GT", True),
+    "by a key": ("p = s32[] negate(a0)\nq = s32[] negate(b0)", "compare(p, q), direction=LT", True),
+    "or equal": ("", "compare(a0, b0), direction=LE", False),
+    "unequal": ("", "compare(a0, b0), direction=NE", False),
+    "other operands": ("", "compare(a0, b1), direction=LT", False),
+    "one element": ("", "compare(a0, a1), direction=LT", False),
+    "both on a side": (
+        "p = s32[] add(a0, b0)\nq = s32[] add(b0, a0)",
+        "compare(p, q), direction=LT",
+        False,
+    ),
+    "other ops": ("p = s32[] negate(a0)\nq = s32[] not(b0)", "compare(p, q), direction=LT", False),
+    "other constants": (
+        "c = s32[] constant(1)\nd = s32[] constant(2)\np = s32[] multiply(a0, c)\nq = s32[] multiply(b0, d)",
+        "compare(p, q), direction=LT",
+        False,
+    ),
+    "a constant": ("c = s32[] constant(1)\nd = s32[] constant(1)", "compare(c, d), direction=LT", False),
+    "two keys": (
+        """l = pred[] compare(a0, b0), direction=LT
+e = pred[] compare(a0, b0), direction=EQ
+m = pred[] compare(a1, b1), direction=LT
+f = pred[] and(e, m)""",
+        "or(l, f)",
+        False,
+    ),
+}
+"""Name → (instructions, the root, whether it is a known order)."""
+
+
+@pytest.mark.parametrize("name", COMPARATORS)
+def test_only_comparators_of_one_key_are_known(name):
+    body, compare, known = COMPARATORS[name]
+    module = parse_module(sort_text(DType.S32, (2, 600), compare, payloads=("s32",), body=body))
+    (sort,) = (i for i in module.instructions() if i.opcode is Op.SORT)
+    assert (key_order(sort.attributes["to_apply"]) is not None) == known
+    lhlo = from_kernels(plan(module).kernels)
+    with lhlo.context:
+        (node,) = (n for g in graphs(lhlo) for n in reachable(g.results) if n.opcode is Op.SORT)
+        assert (keys_of(node.bodies[0]) is not None) == known
+
+
+@pytest.mark.parametrize("name", ["by a key", "two keys"])
+def test_comparators_that_are_known_or_nearly(name):
+    body, compare, _ = COMPARATORS[name]
+    random = np.random.default_rng(8)
+    inputs = [random.integers(0, 50, (2, 600)).astype(np.int32) for _ in range(2)]
+    agree(sort_text(DType.S32, (2, 600), compare, payloads=("s32",), body=body), inputs)
+
+
+# --- the first few ---------------------------------------------------------------------------------------------------
+
+
+def topk_text(dtype: DType, dims: tuple[int, int], k: int, largest: bool) -> str:
+    rows, length = dims
+    return f"""HloModule m
+ENTRY e {{ x = {dtype.value}[{rows},{length}] parameter(0)
+  ROOT t = ({dtype.value}[{rows},{k}], s32[{rows},{k}]) topk(x), k={k}, largest={str(largest).lower()} }}"""
+
+
+@pytest.mark.parametrize("largest", [True, False])
+@pytest.mark.parametrize("dtype", [d for d in KEYS if d is not DType.PRED], ids=lambda d: d.value)
+def test_the_first_few_of_all_types(dtype, largest):
+    agree(topk_text(dtype, (2, 777), 5, largest), [keys(dtype, (2, 777), 9)])
+
+
+@pytest.mark.parametrize(
+    "length, k",
+    [(1, 1), (1, 0), (384, 1), (512, 1), (512, 32), (600, 0), (600, 600), (1000, 83), (16384, 32), (4096, 300)],
+)
+def test_how_many_of_how_many(length, k):
+    agree(topk_text(DType.F32, (2, length), k, True), [keys(DType.F32, (2, length), length + k)])
+
+
+PATTERNS = {
+    "ascending": lambda n: np.arange(n),
+    "descending": lambda n: -np.arange(n),
+    "all equal": lambda n: np.zeros(n),
+    "equal but one": lambda n: np.arange(n) == n - 1,
+    "every 256th large": lambda n: np.where(np.arange(n) % 256 == 3, np.arange(n) + n, 0),
+    "the least of the type": lambda n: np.full(n, -(2**31)),
+    "the largest of the type": lambda n: np.full(n, 2**31 - 1),
+    "few of the largest": lambda n: np.where(np.arange(n) % 400 == 7, 2**31 - 1, -(2**31)),
+}
+
+
+@pytest.mark.parametrize("name", PATTERNS)
+def test_patterns(name):
+    """Rows of which many elements are candidates, and ties at the last element that is wanted."""
+    x = np.stack([PATTERNS[name](4000), PATTERNS[name](4000)[::-1]]).astype(np.int32)
+    for largest in (True, False):
+        agree(topk_text(DType.S32, x.shape, 40, largest), [x])
+
+
+@pytest.mark.parametrize(
+    "first, last, dims, dimension",
+    [((0, 9), (0, 9), (2, 700), 1), ((3, 9), (0, 20), (2, 700), 1), ((600, 610), (0, 3), (2, 700), 1),
+     ((0, 9), (2, 9), (700, 2), 0)],
+)  # fmt: skip
+def test_parts_of_rows(first, last, dims, dimension):
+    def part(bounds: tuple[int, int], array: str, dtype: str) -> str:
+        sizes = [(0, n) if d != dimension else bounds for d, n in enumerate(dims)]
+        shape = ",".join(str(end - start) for start, end in sizes)
+        return f"{dtype}[{shape}] slice({array}), slice={{{', '.join(f'[{a}:{b}]' for a, b in sizes)}}}"
+
+    shapes = [part(first, "s0", "f32"), part(last, "s1", "s32")]
+    types = [shape.split(" ")[0] for shape in shapes]
+    root = f"f = {shapes[0]}\n  g = {shapes[1]}\n  ROOT r = ({', '.join(types)}) tuple(f, g)"
+    compare = "compare(a0, b0), direction=GT, type=TOTALORDER"
+    x = keys(DType.F32, dims, 10)
+    numbers = np.arange(x.size, dtype=np.int32).reshape(dims)
+    agree(sort_text(DType.F32, dims, compare, dimension, ("s32",), root=root), [x, numbers])
+
+
+def test_what_is_computed_on_its_way_into_a_selection():
+    text = """HloModule m
+ENTRY e { x = bf16[2,900] parameter(0)
+  y = bf16[2,900] negate(x)
+  z = f32[2,900] convert(y)
+  ROOT t = (f32[2,4], s32[2,4]) topk(z), k=4 }"""
+    agree(text, [np.random.default_rng(11).normal(size=(2, 900)).astype(ml_dtypes.bfloat16)])
+
+
+def test_a_key_that_is_wider_than_all_operands_is_sorted_in_another_way():
+    """Its keys have no room in scratch memory."""
+    body = "p = f64[] convert(a0)\nq = f64[] convert(b0)"
+    compare = "compare(p, q), direction=LT, type=TOTALORDER"
+    x = keys(DType.F16, (2, 600), 12, ORDERED)
+    agree(
+        sort_text(DType.F16, x.shape, compare, body=body, root="ROOT f = f16[2,3] slice(s), slice={[0:2], [0:3]}"), [x]
+    )
+
+
+@pytest.mark.parametrize("stack", [legacy, mlir_emitters])
+def test_devices_merge(stack):
+    """Where the outer shape is that of devices, an item sorts a row without counts and keys."""
+    kernels = plan(parse_module(topk_text(DType.F32, (2, 16384), 3, True))).kernels
+    host = EmitOptions.host()
+    assert "cttz" in stack.emit(kernels, host).llvm_ir
+    assert "cttz" not in stack.emit(kernels, dataclasses.replace(host, by_element=True)).llvm_ir
