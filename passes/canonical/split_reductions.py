@@ -12,10 +12,12 @@ from itertools import groupby
 
 from ...hlo.dtypes import DType
 from ...hlo.ir import Computation, Instruction, Module
+from ...hlo.opclasses import ELEMENTWISE
 from ...hlo.opcodes import Op
 from ...hlo.shapes import Shape, array, tuple_shape
 from ..building import Builder, identity_of, sole_binary
 from ..expansion import expand_ops
+from .split_dots import product_in_parts
 from .split_running import running_in_parts
 
 LARGE = 1 << 19
@@ -32,13 +34,22 @@ PARTS = 128
 LEAST_PARTS, LEAST_IN_PART = 16, 32
 """The fewest parts, and the fewest elements that make a number of one."""
 
+NARROW_COLUMNS, LINE, LONGEST_LINE = 64, 16, 256
+"""Columns below which several rows are one line of a part, each place of which is reduced by itself: so few columns do
+not fill the registers, and each row would wait for the one before. Lines that are multiples of the second fill vectors;
+the third fits in registers.
+"""
+
+LEAST_LINES = 8
+"""Lines of a part, at least."""
+
 NARROW = frozenset({DType.F16, DType.BF16})
 """Types whose sums and products are of f32 and round once."""
 
 
 def split_reductions(module: Module) -> Module:
     """Divide large reductions and long running sums outside kernels."""
-    return expand_ops(module, {Op.REDUCE: in_parts, Op.REDUCE_WINDOW: running_in_parts})
+    return expand_ops(module, {Op.DOT: product_in_parts, Op.REDUCE: in_parts, Op.REDUCE_WINDOW: running_in_parts})
 
 
 def in_parts(i: Instruction, b: Builder) -> Instruction | None:
@@ -78,13 +89,47 @@ def _twice(
 ) -> Instruction:
     """The partial reductions, which begin with `firsts`, and the reduction of these, which begins with `starts`."""
     dims, reduced, place = divided
-    kept = [n for d, n in enumerate(dims) if d not in reduced]
+    rows = 1 if len(arrays) > 1 or not _is_in_order(arrays[0]) else rows_of_line(dims, reduced)
+    columns, last = math.prod(dims[reduced[-1] + 1 :]), reduced[-1]
+    lines = dims if rows == 1 else (*dims[:last], dims[last] // rows, rows * columns)
+    kept = [n for d, n in enumerate(lines) if d not in reduced]
     shapes = [array(x.shape.dtype, *kept) for x in arrays]
-    parts = [b.op(Op.RESHAPE, array(x.shape.dtype, *dims), x) for x in arrays]
+    parts = [b.op(Op.RESHAPE, array(x.shape.dtype, *lines), x) for x in arrays]
     shape = shapes[0] if len(shapes) == 1 else tuple_shape(*shapes)
     partial = b.op(Op.REDUCE, shape, *parts, *firsts, dimensions=reduced, to_apply=region)
     values = [partial] if len(shapes) == 1 else b.elements(partial)
-    return b.op(Op.REDUCE, result, *values, *starts, dimensions=(place,), to_apply=region)
+    over = (place,)
+    if rows > 1:
+        values, over = [b.reshape(partial, (*kept[:-1], rows, *dims[last + 1 :]))], (place, len(kept) - 1)
+    return b.op(Op.REDUCE, result, *values, *starts, dimensions=over, to_apply=region)
+
+
+def _is_in_order(x: Instruction) -> bool:
+    """Whether all that an array is made of in one kernel is read in its memory order, whatever its shape."""
+    stack, seen = [x], {x}
+    while stack:
+        i = stack.pop()
+        if i.shape.rank and not (i.opcode in _IN_ORDER or i.opcode in ELEMENTWISE):
+            if i.opcode is not Op.BROADCAST or i.operands[0].shape.size != 1:
+                return False
+            continue
+        new = {*i.operands} - seen if i.opcode is not Op.PARAMETER else set()
+        seen |= new
+        stack += new
+    return True
+
+
+_IN_ORDER = frozenset({Op.PARAMETER, Op.RESHAPE})
+
+
+def rows_of_line(dims: Sequence[int], reduced: Sequence[int]) -> int:
+    """How many neighbours along the last reduced dimension are one line with their columns; 1 for none."""
+    last = reduced[-1]
+    columns, count = math.prod(dims[last + 1 :]), dims[last]
+    if not 1 < columns < NARROW_COLUMNS:
+        return 1
+    fits = [n for n in range(2, LONGEST_LINE // columns + 1) if count % n == 0 and count // n >= LEAST_LINES]
+    return max(fits, key=lambda n: (math.gcd(n * columns, LINE), -abs(n * columns - NARROW_COLUMNS)), default=1)
 
 
 Division = tuple[tuple[int, ...], tuple[int, ...], int]
