@@ -1,19 +1,17 @@
 """A product with few results and a long depth becomes products of parts of the depth, which threads may share, and the
 sum of these.
 
-A part of both operands stays in the caches while all its products are made: memory is read once, whether rows or columns
-are contiguous. The parts depend on the shape only, so no result depends on the number of threads.
+A part of both operands stays in the caches while all its products are made: memory is read once, whether rows or
+columns are contiguous. The parts depend on the shape only, so no result depends on the number of threads.
 """
 
 from __future__ import annotations
-
-import math
 
 from ...hlo.dtypes import DType
 from ...hlo.ir import Instruction
 from ...hlo.opcodes import Op
 from ...hlo.shapes import array
-from ..building import Builder, identity_of
+from ..building import Builder
 
 LARGE = 1 << 19
 """Elements of both operands from which a product is divided."""
@@ -35,7 +33,7 @@ SHARE = 32
 WIDE = {DType.BF16: DType.F32, DType.F16: DType.F32}
 """Narrow results, which are rounded once, and the type of the parts."""
 
-SUMMED = frozenset({DType.F32, DType.F64, DType.C64, DType.C128, DType.S32, DType.S64, DType.U32, DType.U64}) | WIDE.keys()
+SUMMED = frozenset({DType.F32, DType.F64, DType.C64, DType.C128, DType.S32, DType.S64, DType.U32, DType.U64, *WIDE})
 
 
 def product_in_parts(i: Instruction, b: Builder) -> Instruction | None:
@@ -65,7 +63,7 @@ def product_in_parts(i: Instruction, b: Builder) -> Instruction | None:
     shape = array(dtype, *i.shape.dims[:count], parts, *i.shape.dims[count:])
     product = b.op(Op.DOT, shape, b.reshape(lhs, dims[0]), b.reshape(rhs, dims[1]), **attributes)
     region = b.region("sum", [array(dtype)] * 2, lambda b, p: b.binary(Op.ADD, p[0], p[1]))
-    start = b.constant(identity_of(Op.ADD, dtype), dtype)
+    start = b.constant(-0.0 if dtype.is_float else 0, dtype)
     total = b.op(Op.REDUCE, array(dtype, *i.shape.dims), product, start, dimensions=(count,), to_apply=region)
     return b.convert(total, i.shape.dtype)
 

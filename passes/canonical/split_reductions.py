@@ -98,10 +98,11 @@ def _twice(
     shape = shapes[0] if len(shapes) == 1 else tuple_shape(*shapes)
     partial = b.op(Op.REDUCE, shape, *parts, *firsts, dimensions=reduced, to_apply=region)
     values = [partial] if len(shapes) == 1 else b.elements(partial)
-    over = (place,)
+    over = [place]
     if rows > 1:
-        values, over = [b.reshape(partial, (*kept[:-1], rows, *dims[last + 1 :]))], (place, len(kept) - 1)
-    return b.op(Op.REDUCE, result, *values, *starts, dimensions=over, to_apply=region)
+        values = [b.reshape(partial, (*kept[:-1], rows, *dims[last + 1 :]))]
+        over.append(len(kept) - 1)
+    return b.op(Op.REDUCE, result, *values, *starts, dimensions=tuple(over), to_apply=region)
 
 
 def _is_in_order(x: Instruction) -> bool:
