@@ -1,4 +1,4 @@
-"""The maximum and the minimum of columns, wherever in a column, or among rows combined at a time, a special value is."""
+"""The maximum and the minimum of columns, wherever in a column, or among rows combined together, a special value is."""
 
 import numpy as np
 import pytest
