@@ -46,7 +46,9 @@ class Reducer:
 
     def unroll(self, size: int) -> Unroll:
         """Of a loop over so many elements: LLVM interleaves the chains of a maximum only where it may unroll."""
-        return Unroll.FREELY if self.in_chains and size >= VECTORS else Unroll.SHORT
+        if not self.in_chains or size < FEWEST_VECTORS:
+            return Unroll.SHORT
+        return Unroll.FREELY if size > UNROLLABLE else Unroll.VECTORS
 
     def _in_single(self, op: Op) -> bool:
         """Whether narrow floats are combined in f32 and rounded once: if no step rounds, or for many elements."""
@@ -110,8 +112,10 @@ SINGLE = {op: _single_op(op) for op in (Op.ADD, Op.MULTIPLY, Op.MAXIMUM, Op.MINI
 PAIRED = 8
 """Elements of a column from which on its maximum has two accumulators, whose closing costs some instructions."""
 
-VECTORS = 24
-"""Elements along a dimension from which on loops over chains may be unrolled: 0.6 to 0.7 times the time for 1024."""
+FEWEST_VECTORS, UNROLLABLE = 16, 64
+"""Elements along a dimension from which on loops over chains may be unrolled: 0.6 to 0.7 times the time for 1024. Up to
+the second, LLVM would unroll them before it makes vectors, and then join scalars by hundreds of moves.
+"""
 
 SHORT = 32
 """Reductions of at most SHORT narrow floats keep the order and the rounding of their region."""

@@ -39,6 +39,7 @@ from .ranges import Steps, grouped, open_steps, width_of
 BLOCK = 512  # results accumulated together
 ROWS = 4  # rows of a block combined per write of an accumulator: a fifth of the register traffic
 SUMMED_ROWS = 8  # the same for sums of floats that are cheap to make
+UNROLLABLE = 64  # elements up to which LLVM would unroll such loops before it makes vectors, and join scalars instead
 WIDE = 16  # elements along a dimension from which on loops of three accumulators are unrolled at will
 FEW = 8  # chains whose sum in f32 is as exact as they are
 
@@ -86,7 +87,9 @@ class Running:
 
     def unroll(self, size: int) -> Unroll:
         """Of a loop over `size` elements. Where it may unroll, LLVM works on several vectors of a maximum a turn."""
-        return Unroll.ANY if self.extremum and size >= WIDE else Unroll.SHORT
+        if not self.extremum or size < WIDE:
+            return Unroll.SHORT
+        return Unroll.ANY if size > UNROLLABLE else Unroll.VECTORIZED
 
     def open(self, values: Sequence[Value]) -> list[Value]:
         """The values to carry into the loops, from the flattened initial values."""

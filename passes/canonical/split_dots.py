@@ -21,7 +21,7 @@ FEW, DEEP = 1 << 12, 64
 are shared by rows or columns.
 """
 
-PARTS, LEAST_PARTS = 128, 16
+PARTS, LEAST_PARTS = 512, 16
 """Parts to aim at, and the fewest."""
 
 LEAST_DEPTH = 256
