@@ -33,6 +33,7 @@ ENTRY e {{ x = {x} parameter(0)
 @pytest.fixture(autouse=True)
 def small(monkeypatch):
     monkeypatch.setattr(split_reductions, "LARGE", 512)
+    monkeypatch.setattr(split_reductions, "LEAST_PLACED", 512)
     monkeypatch.setattr(split_reductions, "LEAST_IN_PART", 4)
 
 
@@ -122,21 +123,44 @@ PLACES = [[], [0], [1023], [7, 8], [3, 500, 900]]
 
 
 @pytest.mark.parametrize("number", [0, 100])
-@pytest.mark.parametrize("order, start", [("GT", "-inf"), ("LT", "inf"), ("GT", "5")])
+@pytest.mark.parametrize("order, start", [("GT", "-inf"), ("LT", "inf"), ("GT", "5"), ("GT", "nan")])
 @pytest.mark.parametrize("special", [np.nan, np.inf, -np.inf, -0.0, 5.0])
-def test_the_place_of_an_extremum_stays(order: str, start: str, special: float, number: int):
-    case = arg(order=order, start=start, number=number)
+@pytest.mark.parametrize("rows, partial", [(2, (2, 128)), (17, (17, 64))], ids=["parts", "lanes"])
+def test_the_place_of_an_extremum_stays(
+    rows: int, partial: tuple[int, ...], order: str, start: str, special: float, number: int
+):
+    case = arg(order=order, start=start, number=number).replace("[2", f"[{rows}")
     for places in PLACES:
-        x = np.random.default_rng(len(places)).integers(-4, 5, (2, 1024)).astype(np.float32)
+        x = np.random.default_rng(len(places)).integers(-4, 5, (rows, 1024)).astype(np.float32)
         x[:, places] = special
         changed = same(case, [x], *PASSES, exact=True)
-        assert [i.shape.elements[0].dims for i in reductions(changed)] == [(2, 128), (2,)]
+        assert [i.shape.elements[0].dims for i in reductions(changed)] == [partial, (rows,)]
+
+
+def test_numbers_that_do_not_count_have_no_lanes():
+    """The first of several NaNs need not have the least number."""
+    case = (
+        arg().replace("[2", "[17").replace("i = s32[17,1024] iota(), iota_dimension=1", "i = s32[17,1024] parameter(1)")
+    )
+    assert len(reductions(run(case, *PASSES))) == 1
+
+
+@pytest.mark.parametrize("stack", ["legacy", "mlir"])
+def test_both_stacks_find_the_first_nan_among_lanes(stack: str):
+    x = np.random.default_rng(0).normal(size=(17, 1024)).astype(np.float32)
+    first = np.arange(17) * 50 + 100
+    for row, place in enumerate(first):
+        x[row, place], x[row, place + 3 :: 5] = np.nan, np.nan
+    executable = compile_module(parse_module(arg().replace("[2", "[17")), Flags.parse(stack))
+    assert np.array_equal(executable.execute([x])[1], first)
 
 
 def test_integers_need_no_test_for_nan():
     case = arg("s32", join="and(c, c)", start="-9").replace("o = pred[] and(c, c)", "o = pred[] or(c, c)")
     assert len(reductions(run(case, *PASSES))) == 1
     case = arg("s32", start="-9")
+    assert len(reductions(same(case, fill(parse_module(case), 1, high=5), *PASSES))) == 2
+    case = case.replace("select(o, a, b)", "maximum(a, b)").replace("or(t, o)", "or(t, c)")  # as `algebra` leaves it
     assert len(reductions(same(case, fill(parse_module(case), 1, high=5), *PASSES))) == 2
 
 
