@@ -37,6 +37,9 @@ LEAST_PARTS, LEAST_IN_PART = 16, 32
 LEAST_PLACED = 1 << 14
 """Elements from which on an arg max has a place in each lane of its rows."""
 
+MOST_LANES = 32
+"""Lanes of a row at most, and elements of each at least: the lanes' places are compared one by one in the end."""
+
 NARROW_COLUMNS, LINE, LONGEST_LINE = 64, 16, 256
 """Columns below which several rows are one line of a part, each place of which is reduced by itself: so few columns do
 not fill the registers, and each row would wait for the one before. Lines that are multiples of the second fill vectors;
@@ -156,8 +159,8 @@ def lanes_of(dims: Sequence[int], reduced: Sequence[int]) -> int:
     length = dims[reduced[-1]]
     if math.prod(dims[reduced[-1] + 1 :]) > 1:
         return 1
-    fits = [n for n in range(LINE, NARROW_COLUMNS + 1) if length % n == 0 and length // n >= LEAST_LINES]
-    return max(fits, key=lambda n: (math.gcd(n, LINE), n), default=1)
+    fits = [n for n in range(8, MOST_LANES + 1) if length % n == 0 and length // n >= MOST_LANES]
+    return max(fits, key=lambda n: (math.gcd(n, 4), n), default=1)
 
 
 Division = tuple[tuple[int, ...], tuple[int, ...], int | None]
