@@ -27,6 +27,9 @@ FEW_ROWS = 32
 SMALLEST = 16**3
 """Multiplications below which the simpler loops are as fast."""
 
+DEEP = 256
+"""Products from which on a vector of which columns fill a part only is better than a sum of strided elements."""
+
 FIRST_CACHES = 1 << 18
 """Bytes of operands and result that stay near a processor."""
 
@@ -174,7 +177,9 @@ def problem_of(e: Elemental, instruction: Instruction, vector_bits: int) -> Prob
     rows, columns = sides[0].size, sides[1].size
     depth = math.prod(lhs.shape.dims[d] for d in dims.lhs_contracting)
     lanes = max(vector_bits, 128) // dtype.bits
-    if columns < lanes or rows < 4 or depth < 4 or rows * columns * depth < SMALLEST:
+    along = sides[1].free_stride != 1 and sides[1].contracted_stride == 1  # dot products of contiguous rows
+    least = lanes if along or depth < DEEP else 2
+    if columns < least or rows < 4 or depth < 4 or rows * columns * depth < SMALLEST:
         return None
     most = widest(registers(vector_bits))
     left, right = (side.operand.shape.dtype for side in sides[:2])

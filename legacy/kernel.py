@@ -184,17 +184,19 @@ _WHOLE_STEPS: dict[Op, Callable[[Instruction, Partition], bool]] = {
 
 _PRODUCT_STEPS: dict[Op, Callable[[Elemental, Instruction, list[Leaf], Partition], bool]] = {
     Op.CONVOLUTION: lambda e, root, group, partition: convolution.takes_steps(root, partition),
-    Op.DOT: lambda e, root, group, partition: _dot_takes_steps(e, root, partition),
+    Op.DOT: lambda e, root, group, partition: _dot_takes_steps(e, root, group, partition),
     Op.REDUCE: lambda e, root, group, partition: reduce.takes_steps(root, partition),
 }
 """Which blocked products can compute some of the steps."""
 
 
-def _dot_takes_steps(e: Elemental, root: Instruction, partition: Partition) -> bool:
+def _dot_takes_steps(e: Elemental, root: Instruction, group: list[Leaf], partition: Partition) -> bool:
     tiled = problem_of(e, root, e.code.vector_bits)
     if tiled is not None:
         return tiled_dot_takes_steps(root, tiled, partition)
-    return _HAS_COLUMNS[Op.DOT](root) and dot.takes_steps(root, partition)
+    if _HAS_COLUMNS[Op.DOT](root):
+        return dot.takes_steps(root, partition)
+    return takes_steps(e, [leaf.instruction for leaf in group], group[0].shape, partition)
 
 
 def _emit_group(e: Elemental, group: list[Leaf], steps: Steps | None) -> None:

@@ -14,7 +14,7 @@ from ..planning.partition import Partition
 from .builder import Code, IndexValue, Unroll
 from .elemental import Elemental, ElementRule, Index, Reads
 from .elementwise import EMIT
-from .extremum import close_chains, combine_chains, is_long, open_chains
+from .extremum import close_chains, close_pair, combine_chains, combine_rows, is_long, open_chains, open_pair
 from .linear import is_linear
 from .narrow import NARROW, decode, encode
 from .partial import OUTSIDE, TERMS, UNBOUNDED, PartialArrays, PartialSums, levels_of, nothing
@@ -46,7 +46,9 @@ class Reducer:
 
     def unroll(self, size: int) -> Unroll:
         """Of a loop over so many elements: LLVM interleaves the chains of a maximum only where it may unroll."""
-        return Unroll.FREELY if self.in_chains and size >= VECTORS else Unroll.SHORT
+        if not self.in_chains or size < FEWEST_VECTORS:
+            return Unroll.SHORT
+        return Unroll.FREELY if size > UNROLLABLE else Unroll.VECTORS
 
     def _in_single(self, op: Op) -> bool:
         """Whether narrow floats are combined in f32 and rounded once: if no step rounds, or for many elements."""
@@ -107,8 +109,13 @@ def _single_op(op: Op) -> Instruction:
 SINGLE = {op: _single_op(op) for op in (Op.ADD, Op.MULTIPLY, Op.MAXIMUM, Op.MINIMUM)}
 """The operations of regions on narrow floats, on f32."""
 
-VECTORS = 24
-"""Elements along a dimension from which on loops over chains may be unrolled: 0.6 to 0.7 times the time for 1024."""
+PAIRED = 8
+"""Elements of a column from which on its maximum has two accumulators, whose closing costs some instructions."""
+
+FEWEST_VECTORS, UNROLLABLE = 16, 64
+"""Elements along a dimension from which on loops over chains may be unrolled: 0.6 to 0.7 times the time for 1024. Up to
+the second, LLVM would unroll them before it makes vectors, and then join scalars by hundreds of moves.
+"""
 
 SHORT = 32
 """Reductions of at most SHORT narrow floats keep the order and the rounding of their region."""
@@ -249,9 +256,27 @@ class ColumnReducer(Reducer):
 
     def __init__(self, e: Elemental, instruction: Instruction, width: int):
         super().__init__(e, instruction, apart=False)
+        self.in_pairs = self._is_float_extremum() and self.length >= PAIRED
         self.initial = self.open([e.value(init, e.scalar(init.shape)) for init in self.inits])
         arrays = [] if self.in_parts else self.initial
         self.stacks = [StackArray(self.code, init, min(BLOCK, width)) for init in arrays]
+
+    def open(self, values: Sequence[Register]) -> list[Register]:
+        opened = super().open(values)
+        return list(open_pair(self.code, opened[0])) if self.in_pairs else opened
+
+    def close(self, values: Sequence[Register]) -> list[Register]:
+        return super().close([close_pair(self.code, list(values))] if self.in_pairs else values)
+
+    def combine_all(self, accumulators: list[Register], rows: Sequence[Sequence[Register]]) -> list[Register]:
+        """The accumulators after several rows, which are not in partial sums."""
+        if self.in_pairs:
+            assert self.simple is not None
+            values = [self.widened(row)[0] for row in rows]
+            return list(combine_rows(self.code, self.simple.opcode, accumulators, values))
+        for row in rows:
+            accumulators = self.combine(accumulators, row)
+        return accumulators
 
 
 class ColumnReducers:
@@ -341,17 +366,20 @@ def _accumulate(
         positions[fastest] = code.add(block_start, column.index)
         accumulators = reducers.read(column.index)
         passes: list[list[Register]] = [[] for _ in accumulators]
+        read: list[list[list[Register]]] = [[] for _ in accumulators]
         for k in range(rows):
             positions[order[-1]] = code.add(places[-1], k)
             for n, reducer in enumerate(reducers.all):
                 values = [e.value(o, Index.at(code, o.shape, positions)) for o in reducer.operands]
                 if not reducer.in_parts:
-                    accumulators[n] = reducer.combine(accumulators[n], values)
+                    read[n].append(values)
                 else:
                     passes[n] = reducer.combine(passes[n], values) if passes[n] else reducer.widened(values)
         for n, reducer in enumerate(reducers.all):
             if reducer.in_parts:
                 accumulators[n] = reducer.join(accumulators[n], passes[n])
+            else:
+                accumulators[n] = reducer.combine_all(accumulators[n], read[n])
         reducers.write(column.index, accumulators)
         column.close()
 

@@ -26,6 +26,20 @@ class Linear(tuple):
     __slots__ = ()
 
 
+class Reshaped(tuple):
+    """An index found from `place`, the number of its element in row-major order, where the divisions that find it need
+    not be computed to read an array of that order.
+    """
+
+    place: Index
+
+    @classmethod
+    def of(cls, index: Indices, place: Index) -> Reshaped:
+        made = cls(index)
+        made.place = place
+        return made
+
+
 Request = tuple[Buffer, Indices, bool]
 """A read of one element: its buffer, its logical index, and whether the raw (True) or working (False) form is needed.
 """
@@ -102,6 +116,8 @@ class Elemental:
         """The offset, in elements, from the start of a buffer."""
         if isinstance(index, Linear):
             return index[0]
+        if isinstance(index, Reshaped) and buffer.shape.is_row_major:
+            return index.place
         total: Index = 0
         for i, stride in zip(index, buffer.strides, strict=True):
             total = self.b.add(total, self.b.mul(i, stride))

@@ -2,11 +2,12 @@
 
 arith.maximumf takes six dependent instructions on x86, because of NaN and of the two zeros. Here `best` ignores both,
 `signs` is the bitwise AND of all values (OR for a minimum), whose sign bit is that of a zero result, and `invalid`
-notes whether there was a NaN.
+notes whether there was a NaN. Columns, of which several rows are combined at a time, have the first two only.
 """
 
 from __future__ import annotations
 
+import functools
 import math
 from collections.abc import Sequence
 
@@ -57,11 +58,37 @@ def advance_three(b: Builder, op: Op, accumulators: Sequence[Value], value: Valu
 def close_three(b: Builder, accumulators: Sequence[Value]) -> Value:
     """The result of the accumulators."""
     best, signs, invalid = accumulators
+    return b.select(invalid, b.like(math.nan, best), _with_sign(b, best, signs))
+
+
+def advance_column(b: Builder, op: Op, accumulators: Sequence[Value], rows: Sequence[Value]) -> list[Value]:
+    """The accumulators (best, signs) of a column after elements of several rows. `best` is NaN from the first one on,
+    as nothing is greater; each test for NaN is of two rows.
+    """
+    best, signs = accumulators
+    order, (_, join) = "ogt" if op is Op.MAXIMUM else "olt", COMBINE[op]
+    top, *others = rows
+    for value in others:
+        top = b.select(b.compare(order, value, top), value, top)
+    best = b.select(b.compare(order, top, best), top, best)
+    tests = [b.compare("uno", x, y) for x, y in zip(rows[::2], [*rows[1::2], rows[-1]], strict=False)]
+    invalid = functools.reduce(lambda x, y: b.binary("ori", x, y), tests)
+    for value in rows:
+        signs = b.binary(join, signs, b.bitcast(value, signs.type))
+    return [b.select(invalid, b.like(math.nan, best), best), signs]
+
+
+def close_column(b: Builder, accumulators: Sequence[Value]) -> Value:
+    """The result of a column's accumulators."""
+    return _with_sign(b, *accumulators)
+
+
+def _with_sign(b: Builder, best: Value, signs: Value) -> Value:
+    """`best`, whose sign, where it is zero, is in `signs`."""
     magnitude = b.binary("shli", b.bitcast(best, signs.type), 1)
     sign = b.binary("andi", signs, 1 << (signs.type.width - 1))
     zero = b.compare_integers("eq", magnitude, b.like(0, magnitude))
-    exact = b.select(zero, b.bitcast(sign, best.type), best)
-    return b.select(invalid, b.like(math.nan, best), exact)
+    return b.select(zero, b.bitcast(sign, best.type), best)
 
 
 def _integer(b: Builder, value: Value):

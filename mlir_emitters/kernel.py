@@ -130,7 +130,11 @@ _ROOTS_IN_STEPS: dict[Op, Callable[[Builder, Node, Buffer, Partition], bool]] = 
 
 def _dot_takes_steps(b: Builder, node: Node, group: Sequence[Buffer], partition: Partition) -> bool:
     bare = len(group) == 1 and origin(group[0]).writer is node
-    return dot_product.takes_steps(b, node, group[0] if bare else node.output, b.vector_bits, partition)
+    result = group[0] if bare else node.output
+    if dot_product.product_of(b, node, result, b.vector_bits) is None and not node.output.dtype.is_complex:
+        crossing = crossing_dimension(group)  # plain loops
+        return crossing is None or tiles_take_steps(group[0], crossing, partition)
+    return dot_product.takes_steps(b, node, result, b.vector_bits, partition)
 
 
 _PRODUCTS_IN_STEPS: dict[Op, Callable[[Builder, Node, Sequence[Buffer], Partition], bool]] = {

@@ -18,7 +18,7 @@ from ..planning.partition import Partition
 from .builder import Builder, Index, Loop, Unroll, Value
 from .elemental import Elemental, ElementRule, Indices, Reads
 from .elements import ROUNDED, Scalar, decode, encode, flatten, parts, raw_type, round_to, unflatten, working_type
-from .extremum import advance_three, close_three, extremum_of, open_three, takes_three
+from .extremum import advance_column, advance_three, close_column, close_three, extremum_of, open_three, takes_three
 from .graph import Buffer, Node, reachable
 from .long_sums import (
     SHORT,
@@ -39,6 +39,7 @@ from .ranges import Steps, grouped, open_steps, width_of
 BLOCK = 512  # results accumulated together
 ROWS = 4  # rows of a block combined per write of an accumulator: a fifth of the register traffic
 SUMMED_ROWS = 8  # the same for sums of floats that are cheap to make
+UNROLLABLE = 64  # elements up to which LLVM would unroll such loops before it makes vectors, and join scalars instead
 WIDE = 16  # elements along a dimension from which on loops of three accumulators are unrolled at will
 FEW = 8  # chains whose sum in f32 is as exact as they are
 
@@ -86,7 +87,9 @@ class Running:
 
     def unroll(self, size: int) -> Unroll:
         """Of a loop over `size` elements. Where it may unroll, LLVM works on several vectors of a maximum a turn."""
-        return Unroll.ANY if self.extremum and size >= WIDE else Unroll.SHORT
+        if not self.extremum or size < WIDE:
+            return Unroll.SHORT
+        return Unroll.ANY if size > UNROLLABLE else Unroll.VECTORIZED
 
     def open(self, values: Sequence[Value]) -> list[Value]:
         """The values to carry into the loops, from the flattened initial values."""
@@ -224,8 +227,33 @@ class Accumulators:
         self.slots: list[tuple[Value, DType]] = []
         self.totals: list[Totals] = []
         for buffer in node.outputs:
-            type = self._slot_type(buffer.dtype)
-            self.slots.append((b.alloca(type, parts(buffer.dtype) * block, 64), buffer.dtype))
+            self._add_slots(buffer.dtype)
+        self.extremum = extremum_of(node) if node.opcode is Op.REDUCE and takes_three(node) else None
+        if self.extremum:  # signs beside the best value
+            self._add_slots(DType.S64 if node.output.dtype is DType.F64 else DType.S32)
+
+    def _add_slots(self, dtype: DType) -> None:
+        self.slots.append((self.b.alloca(self._slot_type(dtype), parts(dtype) * self.block, 64), dtype))
+
+    def opened(self, initials: Sequence[Scalar]) -> list[Scalar]:
+        """The accumulators of a column before its rows."""
+        if not self.extremum:
+            return list(initials)
+        first = flatten(initials[0])[0]
+        return [first, self.b.bitcast(first, self._slot_type(self.slots[1][1]))]
+
+    def advanced(self, e: Elemental, values: list[Scalar], rows: Sequence[list[Scalar]]) -> list[Scalar]:
+        """The accumulators of a column after more rows, one after the other."""
+        if self.extremum:
+            found = (flatten(value)[0] for value in values)
+            return list(advance_column(self.b, self.extremum, list(found), [flatten(row[0])[0] for row in rows]))
+        for row in rows:
+            values = combine(e, self.node, values, row)
+        return values
+
+    def closed(self, values: list[Scalar]) -> list[Scalar]:
+        """The results of a column's accumulators."""
+        return [close_column(self.b, [flatten(value)[0] for value in values])] if self.extremum else values
 
     def open_totals(self, size: int, wide: bool) -> None:
         """Keep totals, in f64 if wide, of the accumulators of `size` columns, which are float sums."""
@@ -349,7 +377,7 @@ class ColumnReduction:
         initials = [[self.e.value(x, ()) for x in initials_of(node)] for node in self.nodes]
         with b.loop(0, size) as loop:
             for slots, values in zip(self.accumulators, initials, strict=True):
-                slots.write(loop.index, values)
+                slots.write(loop.index, slots.opened(values))
         spilled = list(compress(self.accumulators, self.spills))
         for slots in spilled:
             slots.open_totals(size, self.many)
@@ -380,7 +408,7 @@ class ColumnReduction:
             place[self.column] = b.add(start, loop.index)
             kept = tuple(place[d] for d in range(len(place)) if d not in reduced_dimensions(self.node))
             for slots, spills in zip(self.accumulators, self.spills, strict=True):
-                found = slots.read_totals(loop.index) if spills else slots.read(loop.index)
+                found = slots.read_totals(loop.index) if spills else slots.closed(slots.read(loop.index))
                 for value, buffer in zip(found, slots.node.outputs, strict=True):
                     b.remember((buffer, kept, False), rounded(self.e, buffer, value))
             self.finish(kept)
@@ -401,8 +429,7 @@ class ColumnReduction:
                 if self.sums[n]:
                     values[n] = self.e.apply(node.bodies[0], [*values[n], *self._sum(node, elements[n])])
                     continue
-                for element in elements[n]:
-                    values[n] = combine(self.e, node, values[n], element)
+                values[n] = self.accumulators[n].advanced(self.e, values[n], elements[n])
             for slots, combined in zip(self.accumulators, values, strict=True):
                 slots.write(loop.index, combined)
 

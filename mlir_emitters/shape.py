@@ -11,7 +11,7 @@ from ..hlo.dtypes import DType
 from ..hlo.opcodes import Op
 from .builder import Builder, Index, Value
 from .convert import convert_to
-from .elemental import Elemental, ElementRule, Indices, Linear, Reads, load_element
+from .elemental import Elemental, ElementRule, Indices, Linear, Reads, Reshaped, load_element
 from .elements import Scalar, decode, encode, flatten, raw_type, scalar_types, unflatten, wrap_small
 from .graph import Buffer, Node
 from .index_arithmetic import limits_of
@@ -47,7 +47,8 @@ def copy(e: Elemental, node: Node, number: int, index: Indices, raw: bool) -> Re
 
 def reshape(e: Elemental, node: Node, number: int, index: Indices, raw: bool) -> Reads:
     if not isinstance(index, Linear):
-        index = regroup(e.b, index, node.output.dims, node.inputs[0].dims)
+        dims = node.output.dims
+        index = Reshaped.of(regroup(e.b, index, dims, node.inputs[0].dims), _place(e.b, index, dims))
     return (yield node.inputs[0], index, raw)
 
 
@@ -56,13 +57,14 @@ def bitcast(e: Elemental, node: Node, number: int, index: Indices, raw: bool) ->
     source, target = node.inputs[0], node.output
     if not isinstance(index, Linear):
         to, via = _memory_order(target), _memory_order(source)
-        physical = regroup(
-            e.b, tuple(index[d] for d in to), [target.dims[d] for d in to], [source.dims[d] for d in via]
-        )
+        slowest_first, dims = tuple(index[d] for d in to), [target.dims[d] for d in to]
+        physical = regroup(e.b, slowest_first, dims, [source.dims[d] for d in via])
         logical: list[Index] = [0] * len(via)
         for d, i in zip(via, physical, strict=True):
             logical[d] = i
-        index = tuple(logical)
+        same = target.shape.is_row_major and isinstance(index, Reshaped)
+        place = _place(e.b, index if same else slowest_first, dims)
+        index = Reshaped.of(tuple(logical), place) if source.shape.is_row_major else tuple(logical)
     if source.dtype is target.dtype:
         return (yield source, index, raw)
     return _reinterpret(e.b, (yield source, index, True), source.dtype, target.dtype, raw)
@@ -108,6 +110,11 @@ def regroup(b: Builder, index: Sequence[Index], dims: Sequence[int], target: Seq
                 right, j = right * target[j], j + 1
         result += _split(b, _join(b, index[i0:i], dims[i0:i]), target[j0:j])
     return tuple(result)
+
+
+def _place(b: Builder, index: Indices, dims: Sequence[int]) -> Index:
+    """The number of an element in row-major order."""
+    return index.place if isinstance(index, Reshaped) else _join(b, index, dims)
 
 
 def _join(b: Builder, index: Sequence[Index], dims: Sequence[int]) -> Index:

@@ -12,10 +12,12 @@ from itertools import groupby
 
 from ...hlo.dtypes import DType
 from ...hlo.ir import Computation, Instruction, Module
+from ...hlo.opclasses import ELEMENTWISE
 from ...hlo.opcodes import Op
 from ...hlo.shapes import Shape, array, tuple_shape
 from ..building import Builder, identity_of, sole_binary
 from ..expansion import expand_ops
+from .split_dots import product_in_parts
 from .split_running import running_in_parts
 
 LARGE = 1 << 19
@@ -32,13 +34,28 @@ PARTS = 128
 LEAST_PARTS, LEAST_IN_PART = 16, 32
 """The fewest parts, and the fewest elements that make a number of one."""
 
+LEAST_PLACED = 1 << 14
+"""Elements from which on an arg max has a place in each lane of its rows."""
+
+MOST_LANES = 32
+"""Lanes of a row at most, and elements of each at least: the lanes' places are compared one by one in the end."""
+
+NARROW_COLUMNS, LINE, LONGEST_LINE = 64, 16, 256
+"""Columns below which several rows are one line of a part, each place of which is reduced by itself: so few columns do
+not fill the registers, and each row would wait for the one before. Lines that are multiples of the second fill vectors;
+the third fits in registers.
+"""
+
+LEAST_LINES = 8
+"""Lines of a part, at least."""
+
 NARROW = frozenset({DType.F16, DType.BF16})
 """Types whose sums and products are of f32 and round once."""
 
 
 def split_reductions(module: Module) -> Module:
     """Divide large reductions and long running sums outside kernels."""
-    return expand_ops(module, {Op.REDUCE: in_parts, Op.REDUCE_WINDOW: running_in_parts})
+    return expand_ops(module, {Op.DOT: product_in_parts, Op.REDUCE: in_parts, Op.REDUCE_WINDOW: running_in_parts})
 
 
 def in_parts(i: Instruction, b: Builder) -> Instruction | None:
@@ -48,23 +65,27 @@ def in_parts(i: Instruction, b: Builder) -> Instruction | None:
     """
     count = len(i.operands) // 2
     arrays, starts, region = i.operands[:count], i.operands[count:], i.attributes["to_apply"]
-    if arrays[0].shape.size < LARGE or not all(x.shape.is_row_major for x in arrays):
+    if not all(x.shape.is_row_major for x in arrays):
         return None
-    found, dtype = division(arrays[0].shape.dims, i.dimensions), arrays[0].shape.dtype
+    dims, dtype, size = arrays[0].shape.dims, arrays[0].shape.dtype, arrays[0].shape.size
+    found = division(dims, i.dimensions) if size >= LARGE else None
+    if count == 2 and size >= LEAST_PLACED and is_arg_extremum(region):
+        divided: Division = found or (dims, tuple(i.dimensions), None)
+        lanes = lanes_of(*divided[:2]) if _counts(arrays[1], i.dimensions) else 1
+        return _twice(b, arrays, starts, starts, region, divided, i.shape, lanes) if found or lanes > 1 else None
     op = sole_binary(region) if count == 1 else None
     neutral = None if op is None else identity_of(op, dtype)
-    if found is None or (neutral is None and not (count == 2 and is_arg_extremum(region))):
+    if found is None or neutral is None:
         return None
-    if neutral is None:
-        return _twice(b, arrays, starts, starts, region, found, i.shape)
     if op not in (Op.ADD, Op.MULTIPLY) or not dtype.is_float or dtype.bits >= 32:
-        return _twice(b, arrays, starts, [b.constant(neutral, dtype)], region, found, i.shape)
+        return _twice(b, arrays, starts, [b.constant(neutral, dtype)], region, found, i.shape, _rows(arrays[0], found))
     if dtype not in NARROW:
         return None
     region = b.region("wide", [array(DType.F32)] * 2, lambda b, p: b.binary(op, p[0], p[1]))
     values, start = b.convert(arrays[0], DType.F32), b.convert(starts[0], DType.F32)
     shape = array(DType.F32, *i.shape.dims)
-    return b.convert(_twice(b, [values], [start], [b.constant(neutral, DType.F32)], region, found, shape), dtype)
+    firsts = [b.constant(neutral, DType.F32)]
+    return b.convert(_twice(b, [values], [start], firsts, region, found, shape, _rows(values, found)), dtype)
 
 
 def _twice(
@@ -75,19 +96,74 @@ def _twice(
     region: Computation,
     divided: Division,
     result: Shape,
+    rows: int = 1,
 ) -> Instruction:
-    """The partial reductions, which begin with `firsts`, and the reduction of these, which begins with `starts`."""
+    """The partial reductions, which begin with `firsts`, and the reduction of these, which begins with `starts`.
+
+    rows: how many neighbours along the last reduced dimension are one line, each place of which is reduced by itself.
+    """
     dims, reduced, place = divided
-    kept = [n for d, n in enumerate(dims) if d not in reduced]
+    columns, last = math.prod(dims[reduced[-1] + 1 :]), reduced[-1]
+    lines = dims if rows == 1 else (*dims[:last], dims[last] // rows, rows * columns)
+    kept = [n for d, n in enumerate(lines) if d not in reduced]
     shapes = [array(x.shape.dtype, *kept) for x in arrays]
-    parts = [b.op(Op.RESHAPE, array(x.shape.dtype, *dims), x) for x in arrays]
+    parts = [b.op(Op.RESHAPE, array(x.shape.dtype, *lines), x) for x in arrays]
     shape = shapes[0] if len(shapes) == 1 else tuple_shape(*shapes)
     partial = b.op(Op.REDUCE, shape, *parts, *firsts, dimensions=reduced, to_apply=region)
     values = [partial] if len(shapes) == 1 else b.elements(partial)
-    return b.op(Op.REDUCE, result, *values, *starts, dimensions=(place,), to_apply=region)
+    over = [] if place is None else [place]
+    if rows > 1:
+        values = [b.reshape(x, (*kept[:-1], rows, *dims[last + 1 :])) for x in values]
+        over.append(len(kept) - 1)
+    if len(arrays) > 1 and rows > 1 and arrays[0].shape.dtype.is_float:
+        region = _by_number(b, region)
+    return b.op(Op.REDUCE, result, *values, *starts, dimensions=tuple(over), to_apply=region)
 
 
-Division = tuple[tuple[int, ...], tuple[int, ...], int]
+def _rows(x: Instruction, divided: Division) -> int:
+    return rows_of_line(*divided[:2]) if _is_in_order(x) else 1
+
+
+def _is_in_order(x: Instruction) -> bool:
+    """Whether all that an array is made of in one kernel is read in its memory order, whatever its shape."""
+    stack, seen = [x], {x}
+    while stack:
+        i = stack.pop()
+        if i.shape.rank and not (i.opcode in _IN_ORDER or i.opcode in ELEMENTWISE):
+            if i.opcode is not Op.BROADCAST or i.operands[0].shape.size != 1:
+                return False
+            continue
+        new = {*i.operands} - seen if i.opcode is not Op.PARAMETER else set()
+        seen |= new
+        stack += new
+    return True
+
+
+_IN_ORDER = frozenset({Op.PARAMETER, Op.RESHAPE})
+
+
+def rows_of_line(dims: Sequence[int], reduced: Sequence[int]) -> int:
+    """How many neighbours along the last reduced dimension are one line with their columns; 1 for none."""
+    last = reduced[-1]
+    columns, count = math.prod(dims[last + 1 :]), dims[last]
+    if not 1 < columns < NARROW_COLUMNS:
+        return 1
+    fits = [n for n in range(2, LONGEST_LINE // columns + 1) if count % n == 0 and count // n >= LEAST_LINES]
+    return max(fits, key=lambda n: (math.gcd(n * columns, LINE), -abs(n * columns - NARROW_COLUMNS)), default=1)
+
+
+def lanes_of(dims: Sequence[int], reduced: Sequence[int]) -> int:
+    """Into how many neighbours a row is divided for the place of its extremum, each of which has one of its own; 1 for
+    columns. Along a row LLVM makes no vectors of places.
+    """
+    length = dims[reduced[-1]]
+    if math.prod(dims[reduced[-1] + 1 :]) > 1:
+        return 1
+    fits = [n for n in range(8, MOST_LANES + 1) if length % n == 0 and length // n >= MOST_LANES]
+    return max(fits, key=lambda n: (math.gcd(n, 4), n), default=1)
+
+
+Division = tuple[tuple[int, ...], tuple[int, ...], int | None]
 """Dimensions of an array in parts, those that the partial reductions reduce, and the one of parts in their results."""
 
 
@@ -119,20 +195,29 @@ def is_arg_extremum(region: Computation) -> bool:
     """
     parameters: dict[int, Instruction] = {p.parameter_number: p for p in region.parameters}
     root = region.root
-    if len(parameters) != 4 or root.opcode is not Op.TUPLE or any(o.opcode is not Op.SELECT for o in root.operands):
+    if len(parameters) != 4 or root.opcode is not Op.TUPLE:
         return False
     a, first, other, second = (parameters[n] for n in range(4))
-    if len(root.operands) != 2 or root.operands[0].operands[1:] != (a, other):
+    if len(root.operands) != 2 or root.operands[1].opcode is not Op.SELECT:
         return False
-    if root.operands[1].operands[1:] != (first, second):
+    value, (takes_number, *numbers) = root.operands[0], root.operands[1].operands
+    if numbers != [first, second] or takes_number.opcode is not Op.OR:
         return False
-    takes, takes_number = (select.operands[0] for select in root.operands)
+    order = _INTEGER_ORDER.get(value.opcode)
+    if order is not None:  # of integers, whose selection is simplified
+        takes = next((o for o in takes_number.operands if _compares(o, a, other, (order,))), value)
+        if {*value.operands} != {a, other} or takes is value or a.shape.dtype.is_float:
+            return False
+    elif value.opcode is Op.SELECT and value.operands[1:] == (a, other):
+        takes = value.operands[0]
+    else:
+        return False
     tests = _either(takes)
     orders = [t for t in tests if _compares(t, a, other, ("GT", "LT"))]
     nans = [t for t in tests if _compares(t, a, a, ("NE",))]
     if len(orders) != 1 or len(tests) != 1 + len(nans) or (a.shape.dtype.is_float and not nans):
         return False
-    if takes_number.opcode is not Op.OR or takes not in takes_number.operands:
+    if takes not in takes_number.operands:
         return False
     ties = [o for o in takes_number.operands if o is not takes]
     if len(ties) != 1 or ties[0].opcode is not Op.AND:
@@ -140,6 +225,27 @@ def is_arg_extremum(region: Computation) -> bool:
     same = [_compares(t, a, other, ("EQ",)) for t in ties[0].operands]
     before = [_compares(t, first, second, ("LT", "GT")) for t in ties[0].operands]
     return sorted(zip(same, before, strict=True)) == [(False, True), (True, False)]
+
+
+def _counts(numbers: Instruction, reduced: Sequence[int]) -> bool:
+    """Whether numbers grow along the one reduced dimension, so that the first of several NaNs has the least."""
+    return numbers.opcode is Op.IOTA and tuple(reduced) == (numbers.attributes["iota_dimension"],)
+
+
+def _by_number(b: Builder, region: Computation) -> Computation:
+    """The same region but for two NaNs, of which it takes the one with the lesser number, not the first operand."""
+    shapes = [p.shape for p in sorted(region.parameters, key=lambda p: p.parameter_number)]
+
+    def make(b: Builder, p: list[Instruction]) -> Instruction:
+        value, number = b.inline(region, p).operands
+        nans = b.binary(Op.AND, b.compare(p[0], "NE", p[0]), b.compare(p[2], "NE", p[2]))
+        least = b.select(nans, b.binary(Op.MINIMUM, p[1], p[3]), number)
+        return b.op(Op.TUPLE, region.root.shape, value, least)
+
+    return b.region("place", shapes, make)
+
+
+_INTEGER_ORDER = {Op.MAXIMUM: "GT", Op.MINIMUM: "LT"}
 
 
 def _either(test: Instruction) -> tuple[Instruction, ...]:

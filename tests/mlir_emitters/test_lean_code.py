@@ -80,3 +80,18 @@ def test_a_narrow_number_that_was_decoded_is_not_encoded_again():
   c = pred[64] compare(p, q), direction=LT
   ROOT r = f8e4m3fn[64] select(c, p, q) }"""
     assert "arith.trunci" not in emitted(lines)
+
+
+def test_no_place_in_a_reshaped_array_is_found_by_division():
+    """A reduction in parts reads a reshape of what elementwise ops make of arrays of several dimensions."""
+    lines = """add { x = f32[] parameter(0)
+  y = f32[] parameter(1)
+  ROOT s = f32[] add(x, y) }
+ENTRY e { p = f32[8,224,224,3] parameter(0)
+  q = f32[8,224,224,3] parameter(1)
+  d = f32[8,224,224,3] subtract(p, q)
+  t = f32[8,224,224,3] multiply(d, d)
+  z = f32[] constant(0)
+  ROOT r = f32[] reduce(t, z), dimensions={0,1,2,3}, to_apply=add }"""
+    found = emitted(lines, optimized=True)
+    assert "fmul" in found and not re.search(r"= u(rem|div) |= lshr ", found)

@@ -33,6 +33,7 @@ ENTRY e {{ x = {x} parameter(0)
 @pytest.fixture(autouse=True)
 def small(monkeypatch):
     monkeypatch.setattr(split_reductions, "LARGE", 512)
+    monkeypatch.setattr(split_reductions, "LEAST_PLACED", 512)
     monkeypatch.setattr(split_reductions, "LEAST_IN_PART", 4)
 
 
@@ -46,7 +47,10 @@ def reductions(module) -> list:
         (text("s32[1024]", "s32[]", "0", start="5"), (128,)),
         (text("s32[3,5,7,11]", "s32[]", "0,1,2,3"), (105,)),
         (text("s32[2,512]", "s32[2]", "1", "maximum", "-7"), (2, 128)),
-        (text("s32[8192,3]", "s32[3]", "0", "multiply", "2"), (128, 3)),
+        (text("s32[8192,3]", "s32[3]", "0", "multiply", "2"), (128, 24)),  # 8 rows are a line
+        (text("s32[2,8000,8]", "s32[2,8]", "1"), (2, 125, 64)),
+        (text("s32[4096,17]", "s32[17]", "0"), (128, 68)),
+        (text("s32[2432,40]", "s32[40]", "0"), (128, 40)),  # 19 rows of a part make no equal lines
         (text("s32[2,700,20]", "s32[20]", "0,1"), (140, 20)),
         (text("s32[4,2,192]", "s32[2]", "0,2", "minimum", "9"), (2, 96)),
         (text("s32[192,2,4]", "s32[2]", "0,2", "xor", "9"), (96, 2)),
@@ -59,6 +63,23 @@ def reductions(module) -> list:
 def test_is_divided_and_keeps_the_results(case: str, partial: tuple[int, ...]):
     changed = same(case, fill(parse_module(case), 1, high=5), *PASSES, exact="f32" not in case)
     assert [i.shape.dims for i in reductions(changed)] == [partial, changed.entry.root.shape.dims]
+
+
+@pytest.mark.parametrize("producer, columns", [("multiply(x, x)", 64), ("add(x, c)", 8)])
+def test_rows_are_one_line_where_all_is_read_in_order(producer: str, columns: int):
+    case = f"""HloModule m
+region {{ a = s32[] parameter(0)
+  b = s32[] parameter(1)
+  ROOT s = s32[] add(a, b) }}
+ENTRY e {{ x = s32[8192,8] parameter(0)
+  y = s32[8] parameter(1)
+  c = s32[8192,8] broadcast(y), dimensions={{1}}
+  p = s32[8192,8] {producer}
+  z = s32[] constant(0)
+  ROOT r = s32[8] reduce(p, z), dimensions={{0}}, to_apply=region }}
+"""
+    changed = same(case, fill(parse_module(case), 1, high=5), *PASSES, exact=True)
+    assert [i.shape.dims for i in reductions(changed)] == [(128, columns), (8,)]
 
 
 @pytest.mark.parametrize("op, start", [("add", "3"), ("multiply", "1")])
@@ -102,21 +123,44 @@ PLACES = [[], [0], [1023], [7, 8], [3, 500, 900]]
 
 
 @pytest.mark.parametrize("number", [0, 100])
-@pytest.mark.parametrize("order, start", [("GT", "-inf"), ("LT", "inf"), ("GT", "5")])
+@pytest.mark.parametrize("order, start", [("GT", "-inf"), ("LT", "inf"), ("GT", "5"), ("GT", "nan")])
 @pytest.mark.parametrize("special", [np.nan, np.inf, -np.inf, -0.0, 5.0])
-def test_the_place_of_an_extremum_stays(order: str, start: str, special: float, number: int):
-    case = arg(order=order, start=start, number=number)
+@pytest.mark.parametrize("rows, partial", [(2, (2, 128)), (17, (17, 32))], ids=["parts", "lanes"])
+def test_the_place_of_an_extremum_stays(
+    rows: int, partial: tuple[int, ...], order: str, start: str, special: float, number: int
+):
+    case = arg(order=order, start=start, number=number).replace("[2", f"[{rows}")
     for places in PLACES:
-        x = np.random.default_rng(len(places)).integers(-4, 5, (2, 1024)).astype(np.float32)
+        x = np.random.default_rng(len(places)).integers(-4, 5, (rows, 1024)).astype(np.float32)
         x[:, places] = special
         changed = same(case, [x], *PASSES, exact=True)
-        assert [i.shape.elements[0].dims for i in reductions(changed)] == [(2, 128), (2,)]
+        assert [i.shape.elements[0].dims for i in reductions(changed)] == [partial, (rows,)]
+
+
+def test_numbers_that_do_not_count_have_no_lanes():
+    """The first of several NaNs need not have the least number."""
+    case = (
+        arg().replace("[2", "[17").replace("i = s32[17,1024] iota(), iota_dimension=1", "i = s32[17,1024] parameter(1)")
+    )
+    assert len(reductions(run(case, *PASSES))) == 1
+
+
+@pytest.mark.parametrize("stack", ["legacy", "mlir"])
+def test_both_stacks_find_the_first_nan_among_lanes(stack: str):
+    x = np.random.default_rng(0).normal(size=(17, 1024)).astype(np.float32)
+    first = np.arange(17) * 50 + 100
+    for row, place in enumerate(first):
+        x[row, place], x[row, place + 3 :: 5] = np.nan, np.nan
+    executable = compile_module(parse_module(arg().replace("[2", "[17")), Flags.parse(stack))
+    assert np.array_equal(executable.execute([x])[1], first)
 
 
 def test_integers_need_no_test_for_nan():
     case = arg("s32", join="and(c, c)", start="-9").replace("o = pred[] and(c, c)", "o = pred[] or(c, c)")
     assert len(reductions(run(case, *PASSES))) == 1
     case = arg("s32", start="-9")
+    assert len(reductions(same(case, fill(parse_module(case), 1, high=5), *PASSES))) == 2
+    case = case.replace("select(o, a, b)", "maximum(a, b)").replace("or(t, o)", "or(t, c)")  # as `algebra` leaves it
     assert len(reductions(same(case, fill(parse_module(case), 1, high=5), *PASSES))) == 2
 
 
