@@ -1,4 +1,4 @@
-"""Elementwise kernels are short vector code: conversions from floats to integers, which saturate, and erf."""
+"""Elementwise kernels are short vector code: conversions from floats to integers, which saturate, erf and tanh."""
 
 import re
 
@@ -30,6 +30,10 @@ def machine_code(stack: str, level: str, text: str) -> str:
 def conversion(source: str, target: str, count: int, name: str = "m") -> str:
     body = f"  p = {source}[{count}] parameter(0)\n  ROOT r = {target}[{count}] convert(p)"
     return f"HloModule {name}\nENTRY e {{\n{body}\n}}\n"
+
+
+def function(op: str, dtype: str) -> str:
+    return f"HloModule m\nENTRY e {{\n  p = {dtype}[4096] parameter(0)\n  ROOT r = {dtype}[4096] {op}(p)\n}}\n"
 
 
 @pytest.mark.parametrize("level", LEVELS)
@@ -64,7 +68,26 @@ def test_integers_saturate(source: str, level: str):
 @pytest.mark.parametrize("stack", STACKS)
 def test_an_erf_is_two_polynomials(stack: str, level: str):
     """A quotient or an exponential beside them took twice as long as XLA's function."""
-    text = "HloModule m\nENTRY e {\n  p = f32[4096] parameter(0)\n  ROOT r = f32[4096] erf(p)\n}\n"
-    code = machine_code(stack, level, text)
+    code = machine_code(stack, level, function("erf", "f32"))
     assert not re.search(r"\bv(div|psll|cvt)\w+", code)
     assert 10 <= len(re.findall(r"\bvf?n?m(?:add|sub|ul)\w*ps\b", code)) <= 18
+
+
+@pytest.mark.parametrize("level", LEVELS)
+@pytest.mark.parametrize("stack", STACKS)
+def test_a_tanh_of_doubles_has_one_quotient_and_one_power_of_two(stack: str, level: str):
+    code = machine_code(stack, level, function("tanh", "f64"))
+    assert [len(re.findall(rf"\bv{name}\b", code)) for name in ("divpd", "psllq")] == [1, 1]
+    assert not re.search(r"\bvpsra", code) and len(re.findall(r"\bvf?n?m(?:add|sub|ul)\w*pd\b", code)) <= 18
+
+
+@pytest.mark.parametrize("level", LEVELS)
+@pytest.mark.parametrize("stack", STACKS)
+def test_what_is_around_a_power_of_doubles_is_vectors(stack: str, level: str):
+    """The C library's function takes one element at a time; what flushes its operands does not, and nothing follows."""
+    shape = "f64[4096]"
+    text = f"HloModule m\nENTRY e {{\n  p = {shape} parameter(0)\n  q = {shape} parameter(1)\n"
+    code = machine_code(stack, level, f"{text}  ROOT r = {shape} power(p, q)\n}}\n")
+    before, _, after = code.partition("pow@PLT")
+    assert re.search(r"\bvcmp\w*pd\b", before) and not re.search(r"\bvu?com\w*|\bvcmp\w*sd\b", code)
+    assert not re.search(r"\bv(p?cmp|p?and|blend)\w*", after)
