@@ -11,7 +11,8 @@ from ..hlo.dtypes import DType
 from ..hlo.ir import Instruction
 from .builder import Code
 from .narrow import FORMATS, NARROW, decode, encode, least_powers, power_as_double, to_single_odd
-from .registers import DOUBLE, FLOAT, HALF, I8, Register, memory_type, real_constant, register_type
+from .real import Real
+from .registers import DOUBLE, FLOAT, HALF, I8, I32, Register, memory_type, real_constant, register_type
 
 V: TypeAlias = ir.Value
 
@@ -69,13 +70,31 @@ def _from_float(code: Code, source: DType, target: DType, value: V) -> V:
             return power_as_double(code, value)
         value = decode(code, source, value)
         return code.b.fpext(value, DOUBLE) if target is DType.F64 else encode(code, target, value)
-    value = decode(code, source, value)
-    kind = "fptosi" if target.is_signed else "fptoui"
-    name = f"llvm.{kind}.sat.i{target.bits}.{'f64' if source is DType.F64 else 'f32'}"
-    result = code.intrinsic(name, ir.IntType(target.bits), [value])
-    if target.bits >= 8:
-        return result
-    return code.b.sext(result, I8) if target.is_signed else code.b.zext(result, I8)
+    return _to_integer(code, target, decode(code, source, value))
+
+
+def _to_integer(code: Code, target: DType, value: V) -> V:
+    """Towards zero; NaN is 0, and what is beyond the type's range becomes its nearest end.
+
+    Written out, since LLVM takes llvm.fptosi.sat apart element by element where it is vectorised. The conversion gets
+    numbers of its range only: for others its result is poison.
+    """
+    b, r, type_ = code.b, Real(code, 64 if value.type == DOUBLE else 32), register_type(target)
+    width, signed = target.bits, target.is_signed
+    low, high = (-(1 << (width - 1)), (1 << (width - 1)) - 1) if signed else (0, (1 << width) - 1)
+    to_int = b.fptosi if signed else b.fptoui
+    if high.bit_length() <= r.mantissa + 1:  # both ends are floats: limit the number
+        value = r.select(b.fcmp_ordered("ord", value, value), value, r.c(0.0)) if signed else value
+        value = r.select(r.gt(value, low), value, r.c(low))  # an unsigned NaN becomes 0 here
+        value = r.select(r.lt(value, high), value, r.c(high))
+        if width > 16:
+            return to_int(value, type_)
+        return b.trunc(b.fptosi(value, I32), type_)
+    end = float(high + 1)
+    inside = r.lt(r.abs(value), end) if signed else r.both(r.gt(value, 0.0), r.lt(value, end))
+    result = to_int(r.select(inside, value, r.c(0.0)), type_)
+    result = b.select(r.compare(">=", value, r.c(end)), type_(high), result)
+    return b.select(r.compare("<=", value, r.c(-end)), type_(low), result) if signed else result
 
 
 def _from_integer(code: Code, source: DType, target: DType, value: V) -> V:

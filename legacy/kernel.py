@@ -226,9 +226,10 @@ def _emit_group(e: Elemental, group: list[Leaf], steps: Steps | None) -> None:
     elif all(is_linear(leaf.instruction, e.leaves) for leaf in group):
         with elements(e.code, steps, first.shape.size) as place:
             write_all(e, group, Index.flat(e.code, first.shape, place))
+    elif e.code.by_element:
+        nest_by_element(e, roots, first.shape, write, steps)
     else:
-        open_nest = nest_by_element if e.code.by_element else nest_for
-        open_nest(e, roots, first.shape, write, steps)
+        nest_for(e, roots, first.shape, write, steps, first.pointer if len(group) == 1 else None)
 
 
 def _regions(e: Elemental, group: list[Leaf], numbered: Sequence[int]) -> list[Region]:

@@ -31,6 +31,13 @@ or inside it and build the vectors element by element, which costs seconds of co
 """
 
 
+LINE = 64
+"""Bytes of a cache line."""
+
+STREAMED = 8 << 20
+"""Bytes of a result from which on the lines of its tiles go past the caches: they would be read to be written over."""
+
+
 def nest(e: Elemental, shape: Shape, body: Body, steps: Steps | None = None) -> None:
     """Call body(positions) in loops over all elements in memory order, or over those of the steps."""
     unroll = Unroll.SHORT if shape.dtype.bytes <= NARROW else Unroll.FREELY
@@ -111,8 +118,18 @@ def takes_steps(e: Elemental, roots: Sequence[Instruction], shape: Shape, partit
     return partition.dimensions[-1] == across and block_of(partition, shape.dims[across], TILE) is not None
 
 
-def nest_for(e: Elemental, roots: Sequence[Instruction], shape: Shape, body: Body, steps: Steps | None = None) -> None:
-    """As `nest`, but in tiles of two dimensions if a leaf of the roots is read across the memory order of `shape`."""
+def nest_for(
+    e: Elemental,
+    roots: Sequence[Instruction],
+    shape: Shape,
+    body: Body,
+    steps: Steps | None = None,
+    alone: Pointer | None = None,
+) -> None:
+    """As `nest`, but in tiles of two dimensions if a leaf of the roots is read across the memory order of `shape`.
+
+    alone: the array that `body` writes, if it is the only one.
+    """
     found = tile_of(e, roots, shape)
     if found is None:
         nest(e, shape, body, steps)
@@ -125,11 +142,14 @@ def nest_for(e: Elemental, roots: Sequence[Instruction], shape: Shape, body: Bod
         if _lanes(e.code, c.leaf.shape) >= 4
     ]
     positions: list[IndexValue] = [0] * shape.rank
+    lines = None
+    if alone is not None and len(staged) == 1 and _moves(e, roots[0]) and _may_stream(alone, shape, fast):
+        lines = Lines(e.code, alone, shape, staged[0].tile)
 
     def tiles(_: list[IndexValue]) -> None:
         for height in parts(shape.dims[across], TILE):
             for width in parts(shape.dims[fast], TILE):
-                _tiles(e, positions, (across, fast), height, width, staged, body)
+                _tiles(e, positions, (across, fast), height, width, staged, body, lines)
 
     order = [d for d in reversed(shape.minor_to_major) if d not in (fast, across)]
     if steps is None or across not in steps.dimensions:
@@ -143,7 +163,7 @@ def nest_for(e: Elemental, roots: Sequence[Instruction], shape: Shape, body: Bod
 
         def row_of_tiles(_: list[IndexValue], first: IndexValue = first, size: int = size) -> None:
             for width in parts(shape.dims[fast], TILE):
-                _tiles(e, positions, (across, fast), (0, size, size), width, staged, body, first)
+                _tiles(e, positions, (across, fast), (0, size, size), width, staged, body, lines, first)
 
         _nest(e, shape.dims, [d for d in order if d not in steps.dimensions], positions, row_of_tiles)
 
@@ -230,6 +250,7 @@ def _tiles(
     width: Part,
     staged: Sequence[Staged],
     body: Body,
+    lines: Lines | None,
     top: IndexValue = 0,
 ) -> None:
     """All tiles of one part of the two dimensions. Leaves read across them are first transposed on the stack.
@@ -245,6 +266,11 @@ def _tiles(
     row = code.loop(height[2])
     column_start = inner.index
     positions[across] = code.add(above, row.index)
+    if lines is not None and turned and lines.fit(width[2]):
+        lines.write(positions, code.multiply(row.index, width[2]), width[2])
+        for loop in (row, inner, outer):
+            loop.close()
+        return
     column = code.loop(width[2])
     positions[fast] = code.add(column_start, column.index)
     for s in turned:
@@ -262,6 +288,44 @@ class Staged:
 
     crossing: Crossing
     tile: Pointer
+
+
+@dataclass(frozen=True, slots=True)
+class Lines:
+    """Writes the rows of a tile, which only moves elements, as whole lines of the result past the caches."""
+
+    code: Code
+    result: Pointer
+    shape: Shape
+    tile: Pointer
+
+    def fit(self, width: int) -> bool:
+        return width * self.shape.dtype.bytes % LINE == 0
+
+    def write(self, positions: Sequence[IndexValue], start: IndexValue, width: int) -> None:
+        """A row at these positions. start: its place in the tile."""
+        code, dtype = self.code, self.shape.dtype
+        count = LINE // dtype.bytes
+        target = code.weighted_sum(positions, self.shape.strides)
+        for k in range(0, width, count):
+            source = address(code, self.tile, dtype, code.add(start, k))
+            line = code.b.load(source, typ=ir.VectorType(memory_type(dtype), count), align=LINE)
+            stored = code.b.store(line, address(code, self.result, dtype, code.add(target, k)), align=LINE)
+            stored.set_metadata("nontemporal", code.module.add_metadata([I32(1)]))
+
+
+def _moves(e: Elemental, root: Instruction) -> bool:
+    """Whether the root is a leaf with its dimensions in another order."""
+    while root not in e.leaves and root.opcode in (Op.TRANSPOSE, Op.COPY):
+        root = root.operands[0]
+    return root in e.leaves
+
+
+def _may_stream(result: Pointer, shape: Shape, fast: int) -> bool:
+    """Whether a result is large, and every tile in it begins with a line."""
+    others = (shape.strides[d] for d in range(shape.rank) if d != fast and shape.dims[d] != 1)
+    aligned = (result.value.attributes.align or 1) % LINE == 0
+    return aligned and shape.bytes >= STREAMED and all(s * shape.dtype.bytes % LINE == 0 for s in others)
 
 
 def _lanes(code: Code, shape: Shape) -> int:

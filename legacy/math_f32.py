@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable
+from itertools import zip_longest
 from typing import TypeAlias
 
 from llvmlite import ir
@@ -50,26 +51,32 @@ TANH_P = (
     -8.488337160931291e-14,
 )
 TANH_Q = (1.0, 0.46417336958506705, 0.024495176514843595, 0.00025461431051138647)
-ERF = (
-    1.1283791657268705,
-    -0.3761262582495394,
-    0.11283585153033625,
-    -0.026853812041850264,
-    0.005188327800535466,
-    -0.0008010194119410712,
-    7.8538617438467e-05,
+ERF_NEAR = (
+    0.12837916612625122,
+    -0.3761260211467743,
+    0.11283256113529205,
+    -0.026839222759008408,
+    0.005160260014235973,
+    -0.0007765812333673239,
+    7.063569501042366e-05,
 )
-ERFC_LOG = (
-    5.364941260139482,
-    4.418160783289361,
-    0.9237509779452715,
-    0.016465814162625,
-    -0.0035705022880003104,
-    0.0007302207972287972,
-    -0.00013772087207959515,
-    2.168660875308342e-05,
+"""erf(x)/x - 1 as a polynomial of x² up to ERF_LIMIT."""
+
+ERF_FAR = (
+    0.5693516731262207,
+    -0.411031574010849,
+    0.02595929615199566,
+    0.04740835726261139,
+    -0.006892060395330191,
+    -0.004949432797729969,
+    0.001811510999687016,
+    -0.00018359831301495433,
 )
-"""-log(erfc(x)) as a polynomial of x - 2 on [1, 4]."""
+"""The fourth root of erfc(x) as a polynomial of x - ERF_CENTRE on [ERF_LIMIT, 4]."""
+
+ERF_LIMIT = 1.125
+ERF_CENTRE = 1.1460126638412476
+"""Where the fourth root of erfc is nearly a float, ERF_FAR[0]: its rounding would be the largest error."""
 
 FIRST_EXPONENT = 172
 """The biased exponent of HUGE."""
@@ -129,12 +136,23 @@ def logistic(r: Real, x: V) -> V:
 
 
 def erf(r: Real, x: V) -> V:
+    """x + x·P(x²) near zero, 1 - Q(|x|)⁴ elsewhere: no exponential and no quotient.
+
+    Both are polynomials. Vectors of 512 bits compute one, with the coefficients of each element: they have masks and
+    registers for that. Narrower ones compute both.
+    """
     a = r.abs(x)
-    z = r.mul(x, x)
-    inner = r.mul(x, r.poly(z, ERF))
-    limited = r.select(r.gt(a, 4.0), r.c(4.0), a)
-    outer = r.sub(r.c(1.0), exp(r, r.neg(r.poly(r.sub(limited, r.c(2.0)), ERFC_LOG))))
-    return r.select(r.gt(a, 1.0), r.copysign(outer, x), inner)
+    far = r.gt(a, ERF_LIMIT)
+    square = r.mul(x, x)
+    shifted = r.sub(r.select(r.gt(a, 4.0), r.c(4.0), a), r.c(ERF_CENTRE))
+    if r.code.vector_bits >= 512:
+        pairs = zip_longest(ERF_NEAR, ERF_FAR, fillvalue=0.0)
+        p = q = r.horner(r.select(far, shifted, square), [r.select(far, r.c(q), r.c(p)) for p, q in pairs])
+    else:
+        p, q = r.poly(square, ERF_NEAR), r.poly(shifted, ERF_FAR)
+    root = r.mul(q, q)
+    outer = r.sub(r.c(1.0), r.mul(root, root))
+    return r.select(far, r.copysign(outer, x), r.fma(x, p, x))
 
 
 def _reduce(r: Real, x: V) -> tuple[V, V]:

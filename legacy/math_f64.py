@@ -155,9 +155,17 @@ def log1p_by(r: Real, x: V, log_of_sum: V) -> V:
 
 
 def tanh(r: Real, x: V) -> V:
-    a = r.abs(x)
-    a = r.select(r.gt(a, 22.0), r.c(22.0), a)
-    e = expm1(r, r.add(a, a))
+    """e/(e + 2) with e = exp(2|x|) - 1 = 2^k·(p + 1) - 1, for which one power of two suffices up to 44.
+
+    The error of n·LN2 grows with n, but what of it is left in the quotient falls as 2^-n.
+    """
+    y = r.select(r.gt(r.abs(x), 22.0), r.c(22.0), r.abs(x))
+    y = r.add(y, y)
+    n, k = r.round_to_integer(r.mul(y, r.c(LOG2_E)))
+    t = r.sub(y, r.mul(n, r.c(LN2)))
+    p = r.mad(r.mul(t, t), r.poly(t, EXPM1), t)
+    power = r.power_of_two(k)
+    e = r.mad(power, p, r.sub(power, r.c(1.0)))
     return r.copysign(r.div(e, r.add(e, r.c(2.0))), x)
 
 
@@ -290,8 +298,8 @@ def power(r: Real, x: V, y: V) -> V:
     small = b.icmp_unsigned("<", magnitude, r.i((1 << 52) - 1))
     # negative, but not -0 and not NaN
     negative = b.icmp_unsigned("<", b.sub(r.to_bits(x), r.i((1 << 63) + 1)), r.i(0x7FF << 52))
-    result = r.libm("pow", _flushed(r, x), _flushed(r, y))
-    return r.select(r.both(small, negative), r.c(math.nan), result)
+    exponent = r.select(r.both(small, negative), r.c(math.nan), _flushed(r, y))  # so that nothing outlives the call
+    return r.libm("pow", _flushed(r, x), exponent)
 
 
 def _flushed(r: Real, x: V) -> V:

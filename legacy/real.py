@@ -76,9 +76,13 @@ class Real:
 
     def poly(self, x: V, coefficients: Sequence[float]) -> V:
         """Σ coefficients[k] · x^k by Horner's rule."""
-        total = self.c(coefficients[-1])
-        for c in reversed(coefficients[:-1]):
-            total = self.mad(total, x, self.c(c))
+        return self.horner(x, [self.c(c) for c in coefficients])
+
+    def horner(self, x: V, coefficients: Sequence[V]) -> V:
+        """As `poly`, of coefficients that are no constants."""
+        *rest, total = coefficients
+        for c in reversed(rest):
+            total = self.mad(total, x, c)
         return total
 
     def call(self, name: str, *arguments: V) -> V:

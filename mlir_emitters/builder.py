@@ -106,15 +106,19 @@ class Builder(Memory):
         """A numpy scalar as a constant of a type."""
         return self.constant(float(value) if self.is_float(type) else int(value), type)
 
-    def external(self, symbol: str, inputs: Sequence[ir.Type], result: ir.Type | None) -> str:
-        """Declare a C function once; None: it gives nothing. Returns its symbol."""
+    def external(self, symbol: str, inputs: Sequence[ir.Type], result: ir.Type | None, pure: bool = False) -> str:
+        """Declare a C function once; None: it gives nothing. Returns its symbol. pure: it touches no memory, so that
+        what is around its calls becomes vectors.
+        """
         if symbol not in self.functions:
+            memory = {"llvm.readnone": self.types.unit} if pure else {}
             self.functions[symbol] = ir.Operation.create(
                 "func.func",
                 regions=1,
                 loc=self.location,
                 ip=ir.InsertionPoint(self.module.body),
                 attributes={
+                    **memory,
                     "sym_name": ir.StringAttr.get(symbol),
                     "sym_visibility": ir.StringAttr.get("private"),
                     "function_type": ir.TypeAttr.get(ir.FunctionType.get(inputs, [] if result is None else [result])),

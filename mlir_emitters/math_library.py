@@ -23,7 +23,6 @@ EXPANSIONS: Mapping[str, Expansion] = {
     "math.cbrt": math_special.cbrt,
     "math.cos": math_trigonometry.cos,
     "math.cosh": math_exp.cosh,
-    "math.erf": math_special.erf,
     "math.exp": math_exp.exp,
     "math.expm1": math_exp.expm1,
     "math.log": math_log.log,
@@ -36,6 +35,7 @@ EXPANSIONS: Mapping[str, Expansion] = {
 """Operations that are expanded for f32 and f64."""
 
 BY_TYPE: Mapping[str, Mapping[str, Expansion]] = {
+    "math.erf": {"f32": math_special.erf_f32, "f64": math_special.erf_f64},
     "math.log1p": {"f32": math_log.log1p, "f64": math_log.log1p_as_xla},
     "math.powf": {"f32": math_log.pow_f32, "f64": math_log.pow_f64},
 }

@@ -153,11 +153,14 @@ def pow_f32(b: Builder, x: Value, y: Value) -> Value:
 
 
 def pow_f64(b: Builder, x: Value, y: Value) -> Value:
-    """The C library's pow: a correct power needs more precision than f64. Subnormals count as zero unless strict."""
-    if b.strict:
-        return b.call(b.external("pow", [x.type, y.type], x.type), x.type, [x, y])
-    value = b.call(b.external("pow", [x.type, y.type], x.type), x.type, [_flushed(b, x), _flushed(b, y)])
-    return b.select(_no_power(b, x, y), b.f64(float("nan")), value)
+    """The C library's pow: a correct power needs more precision than f64. Subnormals count as zero unless strict.
+
+    Where there is no power, the exponent is NaN instead of the result: nothing needs to be kept during the call.
+    """
+    if not b.strict:
+        y = b.select(_no_power(b, x, y), b.f64(float("nan")), _flushed(b, y))
+        x = _flushed(b, x)
+    return b.call(b.external("pow", [x.type, y.type], x.type, pure=True), x.type, [x, y])
 
 
 def _flushed(b: Builder, x: Value) -> Value:
@@ -169,12 +172,11 @@ def _no_power(b: Builder, x: Value, y: Value) -> Value:
     p = precision_of(b, x)
     sign = 1 << (p.bits - 1)
     base, exponent = as_integer(b, x), b.binary("andi", as_integer(b, y), sign - 1)
-    negative = b.binary(
-        "andi", b.compare_integers("slt", base, b.like(0, base)), b.compare_integers("ne", base, b.like(sign, base))
-    )
-    number = b.compare("ord", x, x)
+    infinity = (2 * p.bias + 1) << p.mantissa
+    beyond = b.binary("subi", base, sign + 1)  # of the negative numbers from the least one to the infinity
+    negative = b.compare_integers("ult", beyond, b.like(infinity, base))
     subnormal = b.compare_integers("ult", b.binary("subi", exponent, 1), b.like((1 << p.mantissa) - 1, exponent))
-    return b.binary("andi", b.binary("andi", negative, number), subnormal)
+    return b.binary("andi", negative, subnormal)
 
 
 @through_f64

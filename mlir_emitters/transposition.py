@@ -5,6 +5,7 @@ are written.
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import dataclass
 
 from mlir import ir
 
@@ -21,12 +22,39 @@ from .regions import Box, over_boxes
 LINE = 64  # bytes of a cache line
 BAND = 256  # rows of blocks that are finished before the next ones
 STREAMED = 8 << 20  # bytes of a result from which on it is written with non-temporal stores
+OPEN_LINES = 8
+"""Rows of which streaming stores may write a part of a line at a time: with sixteen, they took twice as long."""
 LEAST_SIDE, MOST_SIDE = 8, 16
 """Of blocks: with four, 64-bit numbers took 1.2 times as long as without; large ones spill."""
 SHORTEST = LEAST_SIDE
 """Dimensions that may be a side of a block."""
 MLIR_BLOCK = (16, 4)  # the side, and bytes of an element, for which MLIR has shuffles
 LANE = 16  # bytes in which one instruction interleaves two vectors
+BY_LANES = 2
+"""Bytes of elements up to which a block is as high as a lane has elements, and as wide as a vector: nothing crosses
+lanes then, and 512 bits are a whole line.
+"""
+
+
+@dataclass(frozen=True, slots=True)
+class Block:
+    """What goes through registers at once. line: the width of as many as write whole lines, one behind the other."""
+
+    height: int
+    width: int
+    line: int
+
+
+def block_for(size: int, width: int, vector_bits: int) -> Block | None:
+    """The block of a result with rows of `width` elements of `size` bytes; None if vectors are too short."""
+    if size <= BY_LANES:
+        height = side = LANE // size
+        while 2 * side <= min(width, vector_bits // (8 * size)):
+            side *= 2
+    else:
+        height = side = min(MOST_SIDE, vector_bits // (8 * size))
+    whole = max(LINE // size, side)
+    return Block(height, side, whole if width >= whole else side) if height >= LEAST_SIDE else None
 
 
 def pure_transposition(group: Sequence[Buffer]) -> tuple[Buffer, Places] | None:
@@ -59,30 +87,33 @@ def emit_blocks(
     dimensions are shorter than a block, or steps are not whole blocks.
     """
     b, dims, size = e.b, result.dims, result.dtype.bytes
-    (slow, fast), side = crossing, min(MOST_SIDE, b.vector_bits // (8 * size))
-    wide = LINE // size if dims[fast] * size >= LINE else side
-    if side < LEAST_SIDE or min(dims[slow], dims[fast]) < side or result.argument == source.argument:
+    slow, fast = crossing
+    block = block_for(size, dims[fast], b.vector_bits)
+    if block is None or dims[slow] < block.height or dims[fast] < block.width or result.argument == source.argument:
         return False
-    if steps is not None and (steps.dimensions != crossing[:1] or steps.partition.least % side):
+    if steps is not None and (steps.dimensions != crossing[:1] or steps.partition.least % block.height):
         return False
-    ends = dims[slow] - dims[slow] % side, dims[fast] - dims[fast] % wide
+    ends = dims[slow] - dims[slow] % block.height, dims[fast] - dims[fast] % block.line
     strides = [0] * len(dims)  # of the source, along the result's dimensions
     for d, place in enumerate(places):
         if place is not None:
             strides[place] = source.strides[d]
     shifted = steps is None and max(dims[slow], dims[fast]) <= BAND and ends != (dims[slow], dims[fast])
     loops, offset_from, offset_to = (
-        _shifted_loops(b, result, strides, crossing, side)
+        _shifted_loops(b, result, strides, crossing, block)
         if shifted
-        else _block_loops(b, result, strides, crossing, (side, wide), ends, steps)
+        else _block_loops(b, result, strides, crossing, block, ends, steps)
     )
-    rows = _load_rows(e, source, offset_from, strides[fast], side)
-    turned = _by_mlir(b, rows) if (side, size) == MLIR_BLOCK else _turned(b, rows, min(side, LANE // size))
+    rows = _load_rows(e, source, offset_from, strides[fast], block)
+    if size <= BY_LANES:
+        turned = _unpacked(b, _stacked(b, rows, block.height), 1, block.height)
+    else:
+        turned = _by_mlir(b, rows) if (block.width, size) == MLIR_BLOCK else _turned(b, rows, LANE // size)
     aligned = (
         not shifted
-        and wide * size == LINE
+        and block.line * size == LINE
         and result.alignment >= LINE
-        and all(s % wide == 0 for d, s in enumerate(result.strides) if d != fast)
+        and all(s % block.line == 0 for d, s in enumerate(result.strides) if d != fast)
     )
     _store_rows(e, result, turned, offset_to, result.strides[slow], aligned)
     for loop in reversed(loops):
@@ -102,7 +133,7 @@ def _rest(dims: Sequence[int], crossing: tuple[int, int], ends: tuple[int, int])
 
 
 def _shifted_loops(
-    b: Builder, result: Buffer, strides: Sequence[int], crossing: tuple[int, int], side: int
+    b: Builder, result: Buffer, strides: Sequence[int], crossing: tuple[int, int], block: Block
 ) -> tuple[list[Loop], Index, Index]:
     """As `_block_loops`, of blocks that cover all: the last ones lie further back, over those before them."""
     slow, fast = crossing
@@ -110,8 +141,8 @@ def _shifted_loops(
     loops: list[Loop] = []
     offsets: list[Index] = [0, 0]
     for d in (*order, fast, slow):
-        size = result.dims[d]
-        loops.append(b.open_loop(0, size, side if d in crossing else 1))
+        size, side = result.dims[d], {slow: block.height, fast: block.width}.get(d, 1)
+        loops.append(b.open_loop(0, size, side))
         at: Index = loops[-1].index
         if d in crossing and size % side:
             at = b.binary("minsi", loops[-1].index, size - side)
@@ -125,13 +156,13 @@ def _block_loops(
     result: Buffer,
     strides: Sequence[int],
     crossing: tuple[int, int],
-    block: tuple[int, int],
+    block: Block,
     ends: tuple[int, int],
     steps: Steps | None,
 ) -> tuple[list[Loop], Index, Index]:
     """Open loops over all blocks. Also returns the offsets of the current one in source and result.
 
-    block: its height, and the width of as many as write whole lines; ends: of the blocks along both dimensions.
+    ends: of the blocks along both dimensions.
     """
     slow, fast = crossing
     dims = result.dims
@@ -153,27 +184,43 @@ def _block_loops(
     band = min(BAND, ends[0])
     whole = ends[0] % band == 0 and (steps is None or steps.partition.least % band == 0)
     start = open_loop(slow, lower, upper, band)
-    open_loop(fast, 0, ends[1], block[1])
+    open_loop(fast, 0, ends[1], block.line)
     height: Index = band if whole else b.binary("minsi", b.materialize(b.sub(upper, start)), band)
-    open_loop(slow, 0, height, block[0])
-    if block[1] > block[0]:
-        open_loop(fast, 0, block[1], block[0], Unroll.NONE)
+    open_loop(slow, 0, height, block.height)
+    if block.line > block.width:
+        open_loop(fast, 0, block.line, block.width, Unroll.NONE)
     return loops, offsets[0], offsets[1]
 
 
-def _load_rows(e: Elemental, source: Buffer, offset: Index, stride: int, count: int) -> list[Value]:
-    """`count` vectors of as many neighbours in the source, `stride` elements apart."""
+def _load_rows(e: Elemental, source: Buffer, offset: Index, stride: int, block: Block) -> list[Value]:
+    """The block in the source: as many rows as it is wide in the result, `stride` elements apart."""
     b, element = e.b, raw_type(e.b.types, source.dtype)
-    row = ir.VectorType.get([count], element)
-    places = [b.pointer(e.pointers[source.argument], b.add(offset, k * stride), element) for k in range(count)]
+    row = ir.VectorType.get([block.height], element)
+    places = [b.pointer(e.pointers[source.argument], b.add(offset, k * stride), element) for k in range(block.width)]
     return [b.load(place, row, source.dtype.bytes) for place in places]
+
+
+def _stacked(b: Builder, rows: Sequence[Value], lane: int) -> list[Value]:
+    """Vectors of several lanes: row k, row k + lane, and so on, for each k < lane."""
+    parts = [list(rows[first : first + lane]) for first in range(0, len(rows), lane)]
+    while len(parts) > 1:
+        joined = zip(parts[::2], parts[1::2], strict=True)
+        parts = [[_joined(b, low, high) for low, high in zip(*pair, strict=True)] for pair in joined]
+    return parts[0]
+
+
+def _joined(b: Builder, low: Value, high: Value) -> Value:
+    old = ir.VectorType(low.type)
+    mask = ir.DenseI64ArrayAttr.get(list(range(2 * old.shape[0])))
+    type = ir.VectorType.get([2 * old.shape[0]], old.element_type)
+    return b.op("vector.shuffle", low, high, type=type, attributes={"mask": mask})
 
 
 def _store_rows(e: Elemental, result: Buffer, rows: Sequence[Value], offset: Index, stride: int, aligned: bool) -> None:
     """Store vectors to the result, `stride` elements apart."""
     b, element = e.b, raw_type(e.b.types, result.dtype)
-    whole = len(rows) * result.dtype.bytes
-    streams = aligned and result.shape.bytes >= STREAMED
+    whole = ir.VectorType(rows[0].type).shape[0] * result.dtype.bytes
+    streams = aligned and result.shape.bytes >= STREAMED and (whole == LINE or len(rows) <= OPEN_LINES)
     for k, row in enumerate(rows):
         place = b.pointer(e.pointers[result.argument], b.add(offset, k * stride), element)
         b.store(row, place, whole if aligned else result.dtype.bytes, streams)

@@ -1,9 +1,11 @@
 """Pure transposes in blocks through vector registers, of every width of vectors and elements."""
 
+import re
 from dataclasses import replace
 
 import pytest
 
+from ...codegen.optimize import assembly
 from ...codegen.options import EmitOptions, Target
 from ...formats.text.parser import parse_module
 from ...migration.choose import emitter
@@ -36,25 +38,48 @@ def test_values(dtype, level):
         check(transpose(dtype, "203,301", "301,203", "1,0", f"o_{level.replace('-', '_')}"))
         check(transpose(dtype, "32,5,33", "33,5,32", "2,1,0", f"p_{level.replace('-', '_')}"))
         check(transpose(dtype, "17,16", "16,17", "1,0", f"q_{level.replace('-', '_')}"))
+        check(transpose(dtype, "40,300", "300,40", "1,0", f"r_{level.replace('-', '_')}"))
 
 
 @pytest.mark.parametrize("bits", WIDTHS.values())
 @pytest.mark.parametrize("dtype", TYPES)
 def test_blocks_are_as_wide_as_vectors(dtype, bits):
-    side = min(16, bits // (8 * TYPES[dtype]))
+    size = TYPES[dtype]
+    side, high = bits // (8 * size), 16 // size if size <= 2 else min(16, bits // (8 * size))
     text = kernel(transpose(dtype), bits)
     if side < 8:
         assert "vector." not in text and "linalg.generic" in text
         return
     assert f"vector<{side}x" in text and f"vector<{side + 1}x" not in text
-    assert text.count("vector.load") == text.count("vector.store") == side
+    assert text.count("vector.load") == side and text.count("vector.store") == high
     assert "linalg.generic" not in text
-    assert ("vector.transpose" in text) == (side == 16 and TYPES[dtype] == 4)
+    assert ("vector.transpose" in text) == (side == 16 and size == 4)
+
+
+@pytest.mark.parametrize("dtype", ["bf16", "s16", "s8"])
+def test_streaming_stores_write_lines_or_few_rows(dtype):
+    """Of half lines in sixteen rows at once they took twice as long."""
+    side = 4096 if dtype == "s8" else 2048
+    for level, register in (("x86-64-v3", "ymm"), ("x86-64-v4", "zmm")):
+        (request,) = plan(optimize(parse_module(transpose(dtype, f"{side},{side}", f"{side},{side}")))).kernels
+        options = EmitOptions(Target.level(level), ranges=False)
+        code = assembly(emitter("mlir").emit([request], options).llvm_ir, options)
+        stores = re.findall(r"vmovnt\w+\s+%(\wmm)", code)
+        assert stores == [register] * (8 if dtype != "s8" else 16 if register == "zmm" else 0)
+        assert "vpunpck" in code and not re.search(r"vpblend|vperm|vpsll|vpsrl", code)
 
 
 @pytest.mark.parametrize(
     ("dtype", "bits", "side"),
-    [("f32", 256, 8), ("bf16", 256, 16), ("s8", 256, 16), ("f32", 512, 16), ("f64", 512, 8), ("s8", 512, 16)],
+    [
+        ("f32", 256, 8),
+        ("bf16", 256, 8),
+        ("s8", 256, 16),
+        ("f32", 512, 16),
+        ("f64", 512, 8),
+        ("bf16", 512, 8),
+        ("s8", 512, 16),
+    ],
 )
 def test_a_block_is_the_least_that_goes_through_registers(dtype, bits, side):
     for rows, columns in ((side, side), (side, 200), (3 * side, side), (side - 1, 200), (200, side - 1)):

@@ -1,0 +1,58 @@
+"""Large transposes: tiles that only move elements are written past the caches, a line at a time."""
+
+import re
+from dataclasses import replace
+
+import pytest
+
+from ... import legacy
+from ...codegen.optimize import assembly
+from ...codegen.options import EmitOptions, Target
+from ...formats.text.parser import parse_module
+from ...passes.pipeline import optimize
+from ...planning.planner import plan
+from ..support.check import check
+from ..support.processors import code_for
+
+LEVELS = {"x86-64-v3": "ymm", "x86-64-v4": "zmm"}
+
+
+def transpose(dtype: str, rows: int, columns: int, more: str = "", name: str = "m") -> str:
+    shape = f"{dtype}[{columns},{rows}]"
+    last = f"  ROOT r = {shape} {more or 'copy'}(t)\n"
+    body = f"  p = {dtype}[{rows},{columns}] parameter(0)\n  t = {shape} transpose(p), dimensions={{1,0}}\n{last}"
+    return f"HloModule {name}\nENTRY e {{\n{body}}}\n"
+
+
+def machine_code(text: str, level: str) -> str:
+    options = EmitOptions(Target.level(level), ranges=False)
+    return assembly(legacy.emit(plan(optimize(parse_module(text))).kernels, options).llvm_ir, options)
+
+
+@pytest.mark.parametrize("level", LEVELS)
+@pytest.mark.parametrize(("dtype", "side"), [("f64", 1024), ("f32", 2048), ("bf16", 2048), ("s8", 4096)])
+def test_large_results_are_written_past_the_caches(dtype: str, side: int, level: str):
+    stores = re.findall(r"vmovnt\w+\s+%(\wmm)", machine_code(transpose(dtype, side, side), level))
+    assert stores and set(stores) == {LEVELS[level]}
+
+
+@pytest.mark.parametrize(
+    ("rows", "columns", "more", "streams"),
+    [(2048, 2056, "", True), (1024, 1024, "", False), (2052, 2048, "", False), (2048, 2048, "negate", False)],
+)
+def test_small_ones_and_parts_of_lines_are_not(rows: int, columns: int, more: str, streams: bool):
+    assert ("vmovnt" in machine_code(transpose("f32", rows, columns, more), "x86-64-v4")) == streams
+
+
+@pytest.mark.parametrize("level", LEVELS)
+@pytest.mark.parametrize(("dtype", "rows", "columns"), [("bf16", 2080, 2090), ("s8", 3200, 2699), ("f64", 1032, 1050)])
+def test_values(dtype: str, rows: int, columns: int, level: str):
+    with code_for(level):
+        check(transpose(dtype, rows, columns, name=f"m_{level.replace('-', '_')}"), stacks=("evaluator", "legacy"))
+
+
+def test_steps_of_large_results_are_written_past_the_caches():
+    (request,) = plan(optimize(parse_module(transpose("f32", 2048, 2048)))).kernels
+    options = replace(EmitOptions(Target.level("x86-64-v4")), ranges=True)
+    made = legacy.emit([request], options)
+    assert made.ranged and "vmovnt" in assembly(made.llvm_ir, options)
