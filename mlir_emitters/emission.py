@@ -13,6 +13,7 @@ from ..planning.partition import Partition
 from ..planning.plan import KernelRequest
 from . import math_library, pipeline
 from .builder import Builder
+from .dot_tile import text_of
 from .graph import graphs
 from .group_kernel import emit_grouped
 from .indexing import Misplaced
@@ -67,4 +68,5 @@ def _emit(
             stages.append(("llvm.mlir", str(module)))
         written = {g.name: [argument.written for argument in g.arguments] for g in kernels}
         text = annotated(pipeline.translate(module), told, written)
-        return EmittedModule(text, tuple(stages), ranged, grouped=grouped)
+        helpers = tuple(text_of(tile, session, width) for tile in b.helpers.values())
+        return EmittedModule(text, tuple(stages), ranged, grouped=grouped, helpers=helpers)
