@@ -6,23 +6,21 @@ kept in the cache. A kernel has the loops around it, which LLVM compiles in a fr
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 
 from mlir import ir
 
-from ..codegen.helpers import text_once
 from ..hlo.dtypes import DType
-from . import math_library, pipeline
 from .builder import Builder, Index, Pointer, Unroll, Value
 from .convert import convert_to
 from .dot_dtypes import IN_VECTORS
 from .elemental import load_element
 from .elements import decode, flatten, raw_type
-from .memory import Place, bytes_of
+from .helper import call_helper, memory_types
 
 CACHE_LINE = 64  # bytes; where lines are longer, some are fetched twice
 TURNS = 8  # rows of A from which lines are fetched in turn: at least a tile's, at most the elements of a line
-MEMORY = 1 << 45  # bytes of the function's memrefs: more than any array has
 
 
 @dataclass(frozen=True, slots=True)
@@ -57,65 +55,23 @@ class Tile:
         return f"mlir.tile.{dtypes}.{self.rows}x{self.columns}x{self.lanes}.{self.apart}.{marks}{ahead}"
 
     def types(self, b: Builder) -> list[ir.Type]:
-        """Of the parameters: memory of A, B and sums, and of what is fetched; then numbers, as in `call`."""
+        """Of the parameters: memory of A, B and sums, and of what is fetched; their offsets; the strides of A's rows
+        and along them, of B's rows; the depth; the stride of rows of sums; whether sums are added (0 or 1); the columns
+        to store; the stride of rows of what is fetched; the lines of a row of sums to fetch for writing.
+        """
         held = [raw_type(b.types, d) for d in (self.left, self.right, self.total, self.ahead) if d is not None]
-        fetched = 2 if self.ahead is not None else 0
-        return [*b.argument_types([MEMORY] * len(held), held), *[b.types.i64] * (NUMBERS + fetched)]
+        numbers = 8 if self.ahead is None else 9
+        return [*memory_types(b, held), *[b.types.i64] * (len(held) + numbers)]
 
+    def call(self, b: Builder, places: Sequence[Pointer], numbers: Sequence[Index]) -> None:
+        """Call the function. places: the first elements of A, B and sums, and of what is fetched; numbers: the others
+        of the parameters.
+        """
+        call_helper(b, self, places, numbers, len(places))
 
-NUMBERS = 11
-"""Parameters that are numbers: the offset of A, its strides of rows and of contracting elements; the offset of B and
-its stride of rows; the depth; the offset of the sums, their stride of rows; whether they are added (0 or 1); columns to
-store; lines of a row of sums to fetch. Where A is fetched ahead, the offset of that and its stride of rows follow.
-"""
-
-
-def call(b: Builder, tile: Tile, places: list[Pointer], numbers: list[Index]) -> None:
-    """Call the function of a tile. places: the first elements of A, B and the sums, and of what is fetched; numbers:
-    the others of the parameters, without offsets.
-    """
-    memory, offsets = [], []
-    for place in places:
-        assert isinstance(place, Place)
-        memory.append(_whole(b, place.memref))
-        offsets.append(place.offset)
-    left, right, out = offsets[:3]
-    row, step, right_row, depth, out_row, adds, columns, lines, *ahead = numbers
-    given = [left, row, step, right, right_row, depth, out, out_row, adds, columns, lines, *offsets[3:], *ahead]
-    b.external(tile.name, [*(m.type for m in memory), *[b.types.i64] * len(given)], None)
-    b.helpers[tile.name] = tile
-    attributes = {"callee": ir.FlatSymbolRefAttr.get(tile.name)}
-    b.operation("func.call", [], [*memory, *map(b.materialize, given)], attributes)
-
-
-def _whole(b: Builder, memref: Value) -> Value:
-    """A memref as one of MEMORY bytes, the parameters' type."""
-    element = ir.MemRefType(memref.type).element_type
-    count = MEMORY // bytes_of(element)
-    attributes = {
-        "operandSegmentSizes": ir.DenseI32ArrayAttr.get([1, 0, 0, 0]),
-        "static_offsets": ir.DenseI64ArrayAttr.get([0]),
-        "static_sizes": ir.DenseI64ArrayAttr.get([count]),
-        "static_strides": ir.DenseI64ArrayAttr.get([1]),
-    }
-    type = ir.MemRefType.get([count], element)
-    make = lambda: b.at_entry("memref.reinterpret_cast", type, [memref], attributes)  # noqa: E731
-    return b.constant_once(("whole", memref), make)
-
-
-def text_of(tile: Tile, session: pipeline.Session, vector_bits: int) -> str:
-    """LLVM IR of a module with the function of a tile. pipeline.LOCK must be held."""
-    return text_once((tile, vector_bits), lambda: _text(tile, session, vector_bits))
-
-
-def _text(tile: Tile, session: pipeline.Session, vector_bits: int) -> str:
-    with session.context, ir.Location.unknown():
-        module = ir.Module.create()
-        b = Builder(module, session.types, strict=False, fma=tile.fma, vector_bits=vector_bits)
-        _Body(b, tile).emit()
-        math_library.expand(b)
-        pipeline.lower(module, session.passes)
-        return pipeline.translate(module)
+    def emit(self, b: Builder, parameters: Sequence[Value]) -> None:
+        """The function's body."""
+        _Body(b, self).emit(parameters)
 
 
 class _Body:
@@ -130,21 +86,19 @@ class _Body:
         self.vectors = tile.columns // self.lanes
         self.vector = ir.VectorType.get([self.lanes], self.element)
 
-    def emit(self) -> None:
-        b, tile = self.b, self.tile
-        with b.function(tile.name, tile.types(b), [], {}) as parameters:
-            count = 3 if tile.ahead is None else 4
-            self.memory, numbers = parameters[:count], parameters[count:]
-            self.left_at, self.row, self.step, self.right_at, self.right_row, self.depth = numbers[:6]
-            self.out_at, self.out_row, adds, self.columns, lines, *self.ahead = numbers[6:]
-            self._fetch_results(lines)
-            sums = self._sums()
-            adding = b.branch(b.compare_integers("ne", adds, b.constant(0, b.types.i64)), [])
-            for side, added in ((0, True), (1, False)):
-                with adding.side(side):
-                    for n, value in enumerate(sums):
-                        self._store(value, *divmod(n, self.vectors), added)
-            b.give()
+    def emit(self, parameters: Sequence[Value]) -> None:
+        b, count = self.b, 3 if self.tile.ahead is None else 4
+        self.memory, offsets, numbers = parameters[:count], parameters[count : 2 * count], parameters[2 * count :]
+        self.left_at, self.right_at, self.out_at, *ahead_at = offsets
+        self.row, self.step, self.right_row, self.depth, self.out_row, adds, self.columns, *ahead_row, lines = numbers
+        self.ahead = [*ahead_at, *ahead_row]
+        self._fetch_results(lines)
+        sums = self._sums()
+        adding = b.branch(b.compare_integers("ne", adds, b.constant(0, b.types.i64)), [])
+        for side, added in ((0, True), (1, False)):
+            with adding.side(side):
+                for n, value in enumerate(sums):
+                    self._store(value, *divmod(n, self.vectors), added)
 
     def _fetch_results(self, lines: Value) -> None:
         """Fetch the lines of the result that a tile replaces or adds to, while its sums are computed."""

@@ -26,7 +26,7 @@ from .dot_dims import Dimension
 from .dot_dtypes import COMPUTE, IN_VECTORS
 from .dot_operands import Block, Operands
 from .dot_product import Product, positions_of_step, product_of
-from .dot_tile import CACHE_LINE, Tile, call
+from .dot_tile import CACHE_LINE, Tile
 from .elemental import Elemental, Indices
 from .elements import Scalar, encode, flatten, raw_type
 from .graph import Buffer, Node
@@ -323,11 +323,11 @@ class Matmul:
         adds = int(block.adds) if isinstance(block.adds, bool) else b.extui(block.adds, b.types.i64)
         lines = -(-block.columns * self.wide.bytes // CACHE_LINE) if fetches and self.tile is None else 0
         places = [left.place, right.place, out]
-        numbers: list[Index] = [left.row, left.along, right.row, block.depth, stride, adds, block.columns, lines]
+        numbers: list[Index] = [left.row, left.along, right.row, block.depth, stride, adds, block.columns]
         if ahead is not None:
             places.append(ahead.place)
             numbers.append(ahead.row)
-        call(b, tile, places, numbers)
+        tile.call(b, places, [*numbers, lines])
         if self.narrow and not self.banded:
             self._finish(block.out, rows, block.columns)
 

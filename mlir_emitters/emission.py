@@ -13,9 +13,9 @@ from ..planning.partition import Partition
 from ..planning.plan import KernelRequest
 from . import math_library, pipeline
 from .builder import Builder
-from .dot_tile import text_of
 from .graph import graphs
 from .group_kernel import emit_grouped
+from .helper import text_of
 from .indexing import Misplaced
 from .kernel import emit_kernel
 from .metadata import annotated
@@ -68,5 +68,5 @@ def _emit(
             stages.append(("llvm.mlir", str(module)))
         written = {g.name: [argument.written for argument in g.arguments] for g in kernels}
         text = annotated(pipeline.translate(module), told, written)
-        helpers = tuple(text_of(tile, session, width) for tile in b.helpers.values())
+        helpers = tuple(text_of(helper, session, width) for helper in b.helpers.values())
         return EmittedModule(text, tuple(stages), ranged, grouped=grouped, helpers=helpers)
