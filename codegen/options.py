@@ -162,8 +162,10 @@ class EmittedModule:
 
     ranged: names of the kernels that take ranges. Their last parameters are `i64 begin, i64 end`: the kernel computes
     the steps [begin, end) of its request's partition. Both are multiples of its `least`, or `extent`; begin < end.
-    objects: compiled code that the module calls, to be linked with it. grouped: kernels that groups compute. Their last
-    parameter is `ptr addrspace(GROUP_SPACE) memory`, the group's memory; they call BARRIER, STEP, ACROSS and DOWN.
+    objects: compiled code that the module calls, to be linked with it. helpers: LLVM IR of modules that it calls, one
+    function each, which are the same for many programs: they are compiled once a process. grouped: kernels that groups
+    compute. Their last parameter is `ptr addrspace(GROUP_SPACE) memory`, the group's memory; they call BARRIER, STEP,
+    ACROSS and DOWN.
     """
 
     llvm_ir: str
@@ -172,6 +174,7 @@ class EmittedModule:
     objects: tuple[bytes, ...] = ()
     language: str = "llvm"
     grouped: Mapping[str, Grouped] = field(default_factory=dict)
+    helpers: tuple[str, ...] = ()
 
 
 VECTOR_BITS = (("+avx512f", 512), ("+avx", 256), ("+sse2", 128), ("+neon", 128), ("+v", 128), ("+altivec", 128))

@@ -90,6 +90,8 @@ class Columns:
     column: int
     finish: Callable[[Index], None]
     place: list[IndexValue] = field(default_factory=list)
+    adds = True
+    """Whether products are added to what the sums' memory holds."""
     between = Unroll.FREELY
     """The mode of the loop over the finished sums of positions."""
 
@@ -171,7 +173,7 @@ class Columns:
     def _tile(self, part: Part, start: IndexValue, width: int) -> None:
         """The sums of `width` columns from `start` on, at `part.step` positions across, followed by `finish`."""
         code, place = self.code, list(self.place)
-        self.sums.start(width * part.step, width if width & (width - 1) == 0 else None)
+        self.sums.start(width * part.step, width if width & (width - 1) == 0 else None, self.adds)
         self._taps(part, [], start, width)
         across = code.loop(part.step, unroll=self.between)
         if self.across is not None:

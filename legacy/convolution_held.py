@@ -7,8 +7,9 @@ one at a time. Neither is unrolled, and LLVM has nothing to vectorise: that is m
 
 from __future__ import annotations
 
+import math
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 from llvmlite import ir
 
@@ -17,13 +18,14 @@ from ..hlo.ir import Instruction
 from .builder import Code, IndexValue, Unroll
 from .convert import convert
 from .convolution_columns import Columns, Part
+from .convolution_micro import Dimension, Micro, Vectors
 from .dot import accumulator_dtype
 from .dot_problem import registers
 from .elemental import Elemental, Index
-from .memory import Pointer, address, load
+from .memory import Pointer, address
 from .partial import OUTSIDE, UNBOUNDED, Level, levels_of
 from .ranges import Steps, loops_over
-from .registers import I32, memory_type
+from .registers import memory_type
 from .stack import alloca
 from .windows import OUT, SPATIAL, Convolution
 
@@ -44,6 +46,9 @@ PANEL = 3 << 18
 
 COPIED_POSITIONS = 32
 """Positions from which on copying weights, which costs two memory accesses for each, does not count."""
+
+CALLED = 1000
+"""Multiply-adds of vectors in a whole tile from which on a call, some 30 cycles, costs a few parts in a hundred."""
 
 FACTORS = frozenset({DType.F32, DType.F64, DType.F16, DType.BF16})
 """Dtypes of weights that are read as vectors."""
@@ -100,9 +105,7 @@ def blocks_of(grid: Grid, outs: int) -> list[tuple[int, int, int]]:
 
 @dataclass(frozen=True, slots=True)
 class Weights:
-    """Reads the kernel of a convolution: `width` neighbouring features as few values of LLVM, which makes vectors of
-    the machine of them when all else is done: that is a fraction of the code for the passes before. It does so well for
-    powers of two only.
+    """Reads the kernel of a convolution: `width` neighbouring features, in the dtype of the sums.
 
     panel: a copy of a block of features, row by row, in the dtype of the sums; None: they are read where they are.
     """
@@ -114,58 +117,37 @@ class Weights:
     panel: Pointer | None = None
 
     @property
-    def lanes(self) -> int:
-        """Features of a value."""
-        return self.width & -self.width
+    def vectors(self) -> Vectors:
+        """How they are read."""
+        return Vectors(self.operand.shape.dtype if self.panel is None else self.dtype, self.dtype, self.width)
 
     @property
-    def vector(self) -> ir.VectorType:
-        return ir.VectorType(memory_type(self.dtype), self.lanes)
-
-    def read(self, e: Elemental, position: Sequence[IndexValue]) -> list[ir.Value]:
-        """The features of a block from a position on, in the dtype of the sums."""
+    def strides(self) -> list[int]:
+        """The strides of what is read, in elements. The features of a copied block are numbered from its first one."""
         shape = self.operand.shape
         if self.panel is None:
-            offset = Index.at(self.code, shape, position).offset(shape)
-            return [self._widened(raw) for raw in self._load(e.leaves[self.operand], shape.dtype, offset)]
+            return list(shape.strides)
         fastest = shape.minor_to_major[0]
-        strides = [0 if d == fastest else n // shape.dims[fastest] * self.width for d, n in enumerate(shape.strides)]
-        return self._load(self.panel, self.dtype, self.code.weighted_sum(position, strides))
+        return [0 if d == fastest else n // shape.dims[fastest] * self.width for d, n in enumerate(shape.strides)]
 
-    def _load(self, pointer: Pointer, dtype: DType, offset: IndexValue) -> list[ir.Value]:
-        type_ = ir.VectorType(memory_type(dtype), self.lanes)
-        first = Pointer(address(self.code, pointer, dtype, offset))
-        places = [address(self.code, first, dtype, n) for n in range(0, self.width, self.lanes)]
-        return [self.code.b.load(place, typ=type_, align=dtype.bytes) for place in places]
+    def at(self, e: Elemental, position: Sequence[IndexValue]) -> ir.Value:
+        """The address of the first feature at a position."""
+        offset = self.code.value(self.code.weighted_sum(position, self.strides))
+        pointer = e.leaves[self.operand] if self.panel is None else self.panel
+        return self.code.b.gep(pointer.value, [offset], source_etype=memory_type(self.vectors.source))
 
     def copy(self, e: Elemental, start: IndexValue) -> None:
         """Fill the panel with the features from `start` on."""
         assert self.panel is not None
         code, shape = self.code, self.operand.shape
+        read = Vectors(shape.dtype, self.dtype, self.width)
         outs = shape.dims[shape.minor_to_major[0]]
         loop = code.loop(shape.size // outs, unroll=Unroll.NEVER)
         source = code.add(code.multiply(loop.index, outs), start)
-        for n, raw in enumerate(self._load(e.leaves[self.operand], shape.dtype, source)):
-            target = code.add(code.multiply(loop.index, self.width), n * self.lanes)
-            code.b.store(self._widened(raw), address(code, self.panel, self.dtype, target), align=self.dtype.bytes)
+        for n, value in enumerate(read.load(code, address(code, e.leaves[self.operand], shape.dtype, source))):
+            target = code.add(code.multiply(loop.index, self.width), n * read.lanes)
+            code.b.store(value, address(code, self.panel, self.dtype, target), align=self.dtype.bytes)
         loop.close()
-
-    def _widened(self, raw: ir.Value) -> ir.Value:
-        b, source = self.code.b, self.operand.shape.dtype
-        if source is self.dtype:
-            return raw
-        if source is not DType.BF16:
-            return b.fpext(raw, self.vector) if source.bytes < self.dtype.bytes else b.fptrunc(raw, self.vector)
-        bits = ir.VectorType(I32, self.lanes)
-        wide = b.shl(b.zext(raw, bits), ir.Constant(bits, [16] * self.lanes))
-        single = b.bitcast(wide, ir.VectorType(ir.FloatType(), self.lanes))
-        return single if self.dtype is DType.F32 else b.fpext(single, self.vector)
-
-    def splat(self, value: ir.Value) -> ir.Value:
-        """A scalar in each lane."""
-        b, blank = self.code.b, ir.Constant(self.vector, ir.Undefined)
-        one = b.insert_element(blank, value, I32(0))
-        return b.shuffle_vector(one, blank, ir.Constant(ir.VectorType(I32, self.lanes), None))
 
 
 def first_held(c: Convolution, most: int) -> int:
@@ -209,6 +191,8 @@ class Held(Columns):
         self.adds = self.held > 0 or self.each < c.ins
         super().__post_init__()
         self.around = Unroll.NEVER
+        products = self.each * math.prod(-(-axis.window // axis.holes) for axis in c.axes[self.held :])
+        self.called = products * max(part.step for part in self._parts()) * grid.vectors
         count = c.terms * self.grid.width
         self.panel = None
         if is_copied(self.instruction, self.dtype):
@@ -258,13 +242,11 @@ class Held(Columns):
         if len(taps) < self.held:
             super()._taps(part, taps, start, width)
             return
-        weights = self.weights
-        zeros = [ir.Constant(weights.vector, None)] * (part.step * width // weights.lanes)
 
         def add_up(first: IndexValue, features: int) -> None:
-            tile = _Tile(self, part, start, weights, first, features)
-            for n, value in enumerate(tile.sums(taps, zeros)):
-                self.sums.put_vector(n * weights.lanes, value, add=self.adds)
+            tile = _Tile(self, part, start, self.weights, first, features)
+            if not tile.call(taps):
+                tile.put(taps)
 
         whole, rest = divmod(self.c.ins, self.each)
         feature: list[IndexValue] = [0]
@@ -285,6 +267,47 @@ class _Tile:
     first: IndexValue
     features: int
 
+    def call(self, taps: list[IndexValue]) -> bool:
+        """Compute them by the function that kernels share. False if they are few, or if the input is no array in memory
+        of such a dtype.
+        """
+        columns, code, weights = self.columns, self.columns.code, self.weights
+        c, source = columns.c, columns.instruction.operands[0]
+        pointer = columns.e.leaves.get(source)
+        if pointer is None or source.shape.dtype not in FACTORS or columns.called < CALLED:
+            return False
+        left, right = source.shape.strides, weights.strides
+        starts, dimensions = list(taps), []
+        for n in range(len(taps), len(c.axes)):
+            axis, (start, end, step) = c.axes[n], columns.reach(self.part, n)
+            count = code.divide(code.add(code.maximum(code.subtract(end, start), 0), step - 1), step)
+            along = axis.dilation * step // axis.holes * left[c.dims.input_spatial[n]]
+            row = right[c.dims.kernel_spatial[n]] * step
+            dimensions.append(Dimension(count, along, -row if axis.reverse else row))
+            starts.append(start)
+        feature = left[c.dims.input_feature]
+        features = Dimension(self.features, feature, right[c.dims.kernel_input_feature])
+        if dimensions and features.continues(dimensions[-1]):
+            features = replace(features, count=code.multiply(dimensions.pop().count, self.features))
+        dimensions.append(features)
+        place = list(columns.place)
+        place[columns.column] = self.start
+        first, row_position = c.operands(code, place, starts, self.first)
+        offset = code.value(Index.at(code, source.shape, first).offset(source.shape))
+        apart = 0 if columns.across is None else c.strides(columns.instruction)[1][columns.across]
+        loops, vectors = len(dimensions) - 1, weights.vectors
+        micro = Micro(source.shape.dtype, vectors, self.part.step, loops, feature == 1, columns.adds)
+        input_ = code.b.gep(pointer.value, [offset], source_etype=memory_type(source.shape.dtype))
+        micro.call(code, input_, apart, weights.at(columns.e, row_position), columns.sums.innermost(), dimensions)
+        return True
+
+    def put(self, taps: list[IndexValue]) -> None:
+        """Compute them here."""
+        vectors = self.weights.vectors
+        zeros = [ir.Constant(vectors.type, None)] * (self.part.step * vectors.width // vectors.lanes)
+        for n, value in enumerate(self.sums(taps, zeros)):
+            self.columns.sums.put_vector(n * vectors.lanes, value, add=self.columns.adds)
+
     def sums(self, taps: list[IndexValue], before: Sequence[ir.Value]) -> list[ir.Value]:
         """`before` plus the products at the window positions of the remaining dimensions: by position of the tile."""
         columns, number = self.columns, len(taps)
@@ -300,34 +323,24 @@ class _Tile:
         columns, code = self.columns, self.columns.code
         place = list(columns.place)
         place[columns.column] = self.start
-        weights = self.weights.read(columns.e, columns.c.operands(code, place, taps, feature)[1])
+        vectors, position = self.weights.vectors, columns.c.operands(code, place, taps, feature)[1]
+        weights = vectors.load(code, self.weights.at(columns.e, position))
         found: list[ir.Value] = []
         for factor in self._factors(taps, feature):
-            value = self.weights.splat(factor)
+            value = vectors.splat(code, factor)
             for weight in weights:
                 found.append(code.b.fadd(before[len(found)], code.b.fmul(value, weight)))
         return found
 
     def _factors(self, taps: list[IndexValue], feature: IndexValue) -> Iterator[ir.Value]:
-        """The elements of the input for the positions of the tile, in the dtype of the sums. In memory they are at
-        equal distances from the first one, whose address is the only one that is computed.
-        """
+        """The elements of the input for the positions of the tile, in the dtype of the sums."""
         columns, code = self.columns, self.columns.code
         source, dtype = columns.instruction.operands[0], columns.instruction.operands[0].shape.dtype
         place = list(columns.place)
-        first = Index.at(code, source.shape, columns.c.operands(code, place, taps, feature)[0])
-        apart = 0 if columns.across is None else columns.c.strides(columns.instruction)[1][columns.across]
-        pointer = columns.e.leaves.get(source)
-        if pointer is not None:
-            pointer = Pointer(address(code, pointer, dtype, first.offset(source.shape)))
         for p in range(self.part.step):
-            if pointer is not None:
-                value = load(code, pointer, dtype, p * apart)
-            else:
-                if columns.across is not None:
-                    place[columns.across] = code.add(columns.place[columns.across], p)
-                position = columns.c.operands(code, place, taps, feature)[0]
-                value = columns.e.value(source, Index.at(code, source.shape, position))
-            found = convert(code, dtype, columns.dtype, value)
+            if columns.across is not None:
+                place[columns.across] = code.add(columns.place[columns.across], p)
+            position = columns.c.operands(code, place, taps, feature)[0]
+            found = convert(code, dtype, columns.dtype, columns.e.value(source, Index.at(code, source.shape, position)))
             assert isinstance(found, ir.Value)
             yield found

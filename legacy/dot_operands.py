@@ -11,18 +11,16 @@ from llvmlite import ir
 from ..hlo.dtypes import DType
 from .builder import Code, IndexValue, Unroll
 from .convert import convert
+from .dot_micro import LINE, Ahead
 from .dot_problem import Problem
 from .loops import parts
 from .memory import Pointer, address, load, prefetch, store
-from .registers import I32, real_constant
+from .registers import memory_type, real_constant
 
 STRIP = 64
 """Rows of a panel that are packed together where B is read across them: each line of the panel is written in many
 places, so that these rows should stay in the first cache.
 """
-
-LINE = 64
-"""Bytes of a cache line, as prefetching counts them; where lines are longer, some are fetched twice."""
 
 ROWS_AHEAD = 8
 """Rows of B that are fetched before they are packed. Processors foresee accesses within a page of memory only, and rows
@@ -34,9 +32,6 @@ PLACES_AHEAD = 64
 
 NARROW_TILE = 2
 """Vectors of columns up to which rows that are converted are not fetched: the steps of such tiles are too short."""
-
-ROWS_IN_TURN = 8
-"""Rows of A from which lines are fetched in turn: at least a tile's, and at most the elements of a line."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -135,8 +130,15 @@ class Operands:
         inner.close()
         outer.close()
 
-    def fetch_left(self, tile: Tile, row: IndexValue, place: IndexValue) -> None:
-        """Fetch a line of a tile's rows. When `place` has run over the elements of a line, all rows had their turn.
+    def left(self, tile: Tile, row: IndexValue) -> tuple[ir.Value, int, int]:
+        """(the address of A[top, row], the strides of rows and columns) where a tile reads it."""
+        if self.converted is None:
+            place = self.a.at(self.code, self.problem.dtype, tile.top, row)
+            return place, self.a.row, self.a.column
+        return self.converted.value, self.block, 1
+
+    def ahead(self, tile: Tile, row: IndexValue) -> Ahead | None:
+        """What a tile fetches of A.
 
         Rows that are converted are the next tile's. Others must not be: where rows are a page apart, the lines of two
         tiles would drive each other from the first cache.
@@ -144,36 +146,8 @@ class Operands:
         p, code = self.problem, self.code
         next_tile = self.converted is not None
         if not p.fetches(tile.count) or self.a.column != 1 or (next_tile and p.vectors <= NARROW_TILE):
-            return
-        r = code.add(tile.top, code.minimum(code.remainder(place, ROWS_IN_TURN), tile.count - 1))
-        k = code.add(row, place)
-        r, k = (code.add(r, tile.count), k) if next_tile else (r, code.add(k, PLACES_AHEAD))
-        prefetch(code, self.a.pointer, p.left, self.a.offset(code, r, k))
-
-    def left(self, tile: Tile, r: int, row: IndexValue, place: IndexValue) -> ir.Value:
-        """A[top + r, row + place] in each lane of a value."""
-        p, code, b = self.problem, self.code, self.code.b
-        if self.converted is None:
-            at = self.a.at(code, p.dtype, code.add(tile.top, r), code.add(row, place))
-        else:
-            at = address(code, self.converted, p.dtype, code.add(r * self.block, place))
-        scalar = b.load(at, typ=p.element, align=p.dtype.bytes)
-        lanes, _ = p.values(tile.width)
-        undefined = ir.Constant(ir.VectorType(p.element, lanes), ir.Undefined)
-        return b.shuffle_vector(
-            b.insert_element(undefined, scalar, I32(0)), undefined, ir.Constant(ir.VectorType(I32, lanes), None)
-        )
-
-    def right(self, tile: Tile, place: IndexValue) -> list[ir.Value]:
-        """The values of row `place` of the panel."""
-        p, code = self.problem, self.code
-        lanes, count = p.values(tile.width)
-        first = code.multiply(place, p.panel)
-        return [
-            code.b.load(
-                address(code, self.panel, p.dtype, code.add(first, v * lanes)),
-                typ=ir.VectorType(p.element, lanes),
-                align=p.lanes * p.dtype.bytes,
-            )
-            for v in range(count)
-        ]
+            return None
+        r, k = (code.add(tile.top, tile.count), row) if next_tile else (tile.top, code.add(row, PLACES_AHEAD))
+        size = memory_type(p.left)
+        first = code.b.gep(self.a.pointer.value, [code.value(self.a.offset(code, r, k))], source_etype=size)
+        return Ahead(first, self.a.row * p.left.bytes, p.left.bytes)

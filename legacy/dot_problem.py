@@ -88,15 +88,6 @@ class Problem:
     def element(self) -> ir.Type:
         return memory_type(self.dtype)
 
-    def values(self, width: int) -> tuple[int, int]:
-        """(lanes of LLVM's values, their number) for a row of `width` columns of a tile.
-
-        A whole panel is one value, which LLVM cuts into vectors of the machine at the end: the passes before have a
-        fraction of the code. It does so well for powers of two only.
-        """
-        whole = width == self.panel and self.panel & (self.panel - 1) == 0
-        return (self.panel, 1) if whole else (self.lanes, -(-width // self.lanes))
-
 
 def registers(vector_bits: int) -> int:
     """The number of vector registers. x86 has twice as many with its widest vectors (AVX-512)."""

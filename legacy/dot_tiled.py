@@ -6,7 +6,7 @@ the last column). Then each tile of rows keeps its sums in vector registers whil
 elementwise ops follow, a panel is as deep as the product, and they are computed on each finished tile. Where that is
 too deep, and where the result is narrower than the sums, a band of rows has its sums of one panel on the stack.
 Operands narrower than the sums are converted as they are packed: the right one's panel, and the left one's tiles.
-Only the register tile is unrolled; unrolling is disabled on the loops around it and on the packing loops.
+The register tile is a function that all products share (dot_micro.py); no loop around it or of packing is unrolled.
 """
 
 from __future__ import annotations
@@ -20,14 +20,15 @@ from llvmlite import ir
 from ..hlo.ir import Instruction
 from .builder import Code, IndexValue, Loop, Once, Range, Unroll, over_columns
 from .dot import rounded
-from .dot_operands import LINE, Matrix, Operands, Tile
+from .dot_micro import LINE, Along, Micro
+from .dot_operands import Matrix, Operands, Tile
 from .dot_problem import Problem, Side, positions_of_step, sides_of
 from .elemental import Elemental, Index
 from .loops import parts
-from .memory import Pointer, address, prefetch, store
+from .memory import Pointer, store
 from .partial import TERMS, UNBOUNDED, Level, levels_of
 from .ranges import Steps, blocks, loops_over
-from .registers import I32, I64, real_constant
+from .registers import I64, real_constant
 from .stack import alloca
 
 PANEL_BYTES = 1 << 16
@@ -126,12 +127,14 @@ def _start(code: Code, side: Side, batch: Sequence[IndexValue]) -> IndexValue:
 
 @dataclass(frozen=True, slots=True)
 class Spaces:
-    """Memory on the stack. packed: the panel. finished: the sums of a tile. left: a tile's rows of the left operand, if
-    they are converted. totals: the sums of a band of rows in a panel, if they are not in the result.
+    """Memory on the stack. packed: the panel. finished: the sums of a tile. partial: the same, while chains are summed.
+    left: a tile's rows of the left operand, if they are converted. totals: the sums of a band of rows in a
+    panel, if they are not in the result.
     """
 
     packed: Pointer
     finished: Pointer
+    partial: Pointer
     left: Pointer | None
     totals: Pointer | None
 
@@ -142,7 +145,8 @@ class Spaces:
 
         left = space(block * problem.tile_rows) if problem.left is not problem.dtype else None
         totals = space(min(problem.rows, BAND) * problem.panel) if banded else None
-        return Spaces(space(block * problem.panel), space(problem.tile_rows * problem.panel), left, totals)
+        tile = problem.tile_rows * problem.panel
+        return Spaces(space(block * problem.panel), space(tile), space(tile), left, totals)
 
 
 @dataclass(frozen=True, slots=True)
@@ -285,82 +289,35 @@ class _Tiled:
         p, code = self.problem, self.code
         apart = self.end is not None and self.spaces.totals is None
         self.operands.pack_left(tile, row, depth)
-        if p.fetches(tile.count) and not apart and target.pointer == self.c.pointer:
-            self._fetch(target, tile)
-        if depth > CHAIN and not code.strict:
-            sums = self._sums_in_parts(tile, row, depth)
-        else:
-            sums = self._sums(tile, row, 0, depth)
-        lanes, count = p.values(tile.width)
-        for n, total in enumerate(sums):
-            r, v = divmod(n, count)
-            if apart:
-                code.b.store(total, self._finished(tile, n), align=p.lanes * p.dtype.bytes)
-            else:
-                place = target.at(code, p.dtype, code.add(tile.top, r), code.add(tile.column, v * lanes))
-                self._store(place, total, min(lanes, tile.width - v * lanes))
         if apart:
-            finished = Matrix(self.spaces.finished, code.subtract(0, tile.column), p.panel, 1)
-            self._end(finished, tile.top, tile.count, tile.column, tile.width)
+            target = Matrix(self.spaces.finished, code.subtract(0, tile.column), p.panel, 1)
+        vectors, ahead = -(-tile.width // p.lanes), self.operands.ahead(tile, row)
+        left = self.operands.left(tile, row)
+        masked = target.pointer == self.c.pointer and tile.width % p.lanes != 0
+        along = Along.of(*left[1:])
+        chain = depth if code.strict else -(-depth // -(-depth // CHAIN))
+        micro = Micro(p.dtype, tile.count, p.lanes, vectors, p.panel, along, chain < depth, masked, ahead is not None)
+        fetches = p.fetches(tile.count) and not apart and target.pointer == self.c.pointer
+        micro.call(
+            code,
+            left,
+            self.spaces.packed.value,
+            (depth, chain),
+            (target.at(code, p.dtype, 0 if apart else tile.top, tile.column), target.row),
+            I64(0) if apart else self._adds(),
+            self.spaces.partial.value,
+            tile.width,
+            -(-tile.width * p.dtype.bytes // LINE) if fetches else 0,
+            ahead,
+        )
+        if apart:
+            self._end(target, tile.top, tile.count, tile.column, tile.width)
 
-    def _fetch(self, target: Matrix, tile: Tile) -> None:
-        """Fetch the lines of C that a tile adds to or replaces, while its sums are computed."""
-        code, dtype = self.code, self.problem.dtype
-        start = Pointer(target.at(code, dtype, tile.top, tile.column))
-        for row in range(tile.count):
-            for first in range(0, tile.width, LINE // dtype.bytes):
-                prefetch(code, start, dtype, row * target.row + first * target.column, write=True)
-
-    def _sums(self, tile: Tile, row: IndexValue, first: IndexValue, depth: int) -> list[ir.Value]:
-        """The sums of `depth` products from row `first` of the panel on: the tile's vectors, row by row."""
-        p, code = self.problem, self.code
-        lanes, count = p.values(tile.width)
-        zero = ir.Constant(ir.VectorType(p.element, lanes), None)
-        k = code.loop(depth, carried=[zero] * (tile.count * count))
-        sums = list(k.carried)
-        place = code.add(first, k.index)
-        columns = self.operands.right(tile, place)
-        for r in range(tile.count):
-            a = self.operands.left(tile, r, row, place)
-            for v in range(count):
-                n = r * count + v
-                sums[n] = code.b.fadd(sums[n], code.b.fmul(a, columns[v]))
-        self.operands.fetch_left(tile, row, place)  # in front, all factors are loaded behind it, in too many registers
-        return k.close(sums)
-
-    def _sums_in_parts(self, tile: Tile, row: IndexValue, depth: int) -> list[ir.Value]:
-        """The same, in partial sums of at most CHAIN products that are added up in `finished`."""
-        p, code = self.problem, self.code
-        lanes, count = p.values(tile.width)
-        vector, align = ir.VectorType(p.element, lanes), p.lanes * p.dtype.bytes
-        places = [self._finished(tile, n) for n in range(tile.count * count)]
-        for place in places:
-            code.b.store(ir.Constant(vector, None), place, align=align)
-        for start, end, step in parts(depth, -(-depth // -(-depth // CHAIN))):
-            chains = code.loop(end - start, start=start, step=step, unroll=Unroll.NEVER)
-            for place, total in zip(places, self._sums(tile, row, chains.index, step), strict=True):
-                before = code.b.load(place, typ=vector, align=align)
-                code.b.store(code.b.fadd(before, total), place, align=align)
-            chains.close()
-        return [code.b.load(place, typ=vector, align=align) for place in places]
-
-    def _finished(self, tile: Tile, n: int) -> ir.Value:
-        """The address of value n of a tile in `finished`."""
-        p = self.problem
-        lanes, count = p.values(tile.width)
-        r, v = divmod(n, count)
-        return address(self.code, self.spaces.finished, p.dtype, r * p.panel + v * lanes)
-
-    def _store(self, place: ir.Value, total: ir.Value, lanes: int) -> None:
-        """Store the first lanes of a sum to C. If the depth has several blocks, add them to the stored value."""
-        p, b = self.problem, self.code.b
-        if lanes < total.type.count:
-            first = ir.Constant(ir.VectorType(I32, lanes), list(range(lanes)))
-            total = b.shuffle_vector(total, ir.Constant(total.type, ir.Undefined), first)
-        if p.depth > self.block:
-            added = b.fadd(total, b.load(place, typ=total.type, align=p.dtype.bytes))
-            total = added if self.first is None else b.select(self.first, total, added)
-        b.store(total, place, align=p.dtype.bytes)
+    def _adds(self) -> ir.Value:
+        """Whether a tile is added to what C holds: an i64, 0 or 1."""
+        if self.problem.depth <= self.block:
+            return I64(0)
+        return I64(1) if self.first is None else self.code.b.zext(self.code.b.not_(self.first), I64)
 
     def _end(self, sums: Matrix, top: IndexValue, count: int, column: IndexValue, width: int) -> None:
         """Give the sums of `count` rows from `top` on to `end`; `sums` begins with the first of them."""

@@ -130,18 +130,25 @@ class PartialArrays:
         slot, align = self._at(space, type_, place), _alignment(type_, vector.type.count & -vector.type.count)
         b.store(b.fadd(b.load(slot, typ=vector.type, align=align), vector) if add else vector, slot, align=align)
 
-    def start(self, count: int | None = None, row: int | None = None) -> None:
-        """Start the outermost partial sums of the first `count` neighbours, which are in rows of `row`."""
+    def innermost(self) -> ir.Value:
+        """The address of the innermost partial sums of one quantity."""
+        (space,) = self.levels[self.depth]
+        return space
+
+    def start(self, count: int | None = None, row: int | None = None, clear: bool = True) -> None:
+        """Start the outermost partial sums of the first `count` neighbours, which are in rows of `row`. clear: False if
+        they are written before they are read.
+        """
         self.depth, self.count = -1, self.width if count is None else count
         self.chunk = min(CHUNK, 1 << ((row or self.count) - 1).bit_length())
-        self.enter()
+        self.enter(clear)
 
-    def enter(self) -> None:
+    def enter(self, clear: bool = True) -> None:
         """Start new partial sums inside the current ones."""
         self.depth += 1
         if self.depth == len(self.levels):
             self.levels.append([alloca(self.code, type_, _padded(self.width)) for type_ in self.types])
-        for zero, space in zip(self.zeros, self.levels[self.depth], strict=True):
+        for zero, space in zip(self.zeros, self.levels[self.depth], strict=True) if clear else ():
             for place, lanes in self._chunks(zero.type):
                 slot = self._at(space, zero.type, place)
                 self.code.b.store(_splat(self.code, zero, lanes), slot, align=_alignment(zero.type, lanes))
@@ -295,6 +302,8 @@ def _splat(code: Code, value: ir.Value, lanes: int) -> ir.Value:
     """A vector of `lanes` times the value; the value for one."""
     if lanes == 1:
         return value
+    if isinstance(value, ir.Constant):
+        return ir.Constant(ir.VectorType(value.type, lanes), [value] * lanes)
     blank = ir.Constant(ir.VectorType(value.type, lanes), ir.Undefined)
     one = code.b.insert_element(blank, value, I32(0))
     return code.b.shuffle_vector(one, blank, ir.Constant(ir.VectorType(I32, lanes), None))

@@ -83,6 +83,7 @@ class Arithmetic:
         self.ip = ir.InsertionPoint(module.body)
         self.functions: dict[str, ir.Operation] = {}
         self.globals: set[str] = set()
+        self.helpers: dict[str, Any] = {}  # functions of modules of their own that are called: name → what they do
         self.hints = True  # whether loops have annotations
         self.generics = self.hinted = 0  # linalg.generic operations, and those whose loops get hints
         self._arrays: dict[tuple[str, bytes], str] = {}

@@ -8,13 +8,15 @@ from __future__ import annotations
 
 import math
 from collections.abc import Sequence
+from dataclasses import replace
 
 from mlir import ir
 
 from ..hlo.dtypes import DType
-from .builder import Index, Unroll, Value
+from .builder import Builder, Index, Pointer, Unroll, Value
 from .convert import convert_to
 from .convolution_tiles import FEATURE, SPATIAL, Tiles
+from .convolution_window import Loop, Window
 from .dot import accumulator_of
 from .dot_dtypes import COMPUTE, IN_VECTORS
 from .elemental import Elemental
@@ -96,6 +98,15 @@ class VectorTiles(Tiles):
             self.panel = b.alloca(self.element, size, 64)
         return width, tile
 
+    @property
+    def called(self) -> int:
+        """Multiply-adds of vectors in a whole tile, between two additions to totals."""
+        counts = [*(-(-s.window // s.gap) for s in self.geometry.slides), self.geometry.inputs]
+        products = math.prod(counts)
+        if self.totals is not None:
+            products = min(products, self.group * math.prod(counts[self.level + 1 :]))
+        return products * self.tile * self.pitch(self.width) // self.vector_lanes
+
     def _copies(self) -> bool:
         """Whether the kernel is so large, and used so often, that a run of its features is copied for all positions."""
         geometry, kernel = self.geometry, self.node.inputs[1]
@@ -146,7 +157,8 @@ class VectorTiles(Tiles):
         b, n, pitch = self.b, len(taps), self.pitch(width)
         sums = _Sums(self, site, count, start, width, shares)
         if self.totals is None:
-            self._keep(sums.over(taps, sums.zeros()))
+            if not sums.call(taps, sums.reach(n)):
+                self._keep(sums.over(taps, sums.zeros()))
             return
         lower, upper, step = sums.reach(n)
         if n < self.level:
@@ -154,7 +166,8 @@ class VectorTiles(Tiles):
                 self._window(site, [*taps, tap.index], count, start, width, shares)
             return
         for first, end in self._groups(n, lower, upper, step, count * pitch):
-            self._keep(sums.along(taps, (first, end, step), sums.zeros()))
+            if not sums.call(taps, (first, end, step)):
+                self._keep(sums.along(taps, (first, end, step), sums.zeros()))
 
     def _keep(self, sums: Sequence[Value]) -> None:
         """Store the vectors of a tile, position by position."""
@@ -162,6 +175,10 @@ class VectorTiles(Tiles):
         for number, value in enumerate(sums):
             (lanes,) = value.type.shape
             b.store(value, b.pointer(self.space, number * lanes, self.element), min(64, lanes * self.wide.bytes))
+
+
+CALLED = 2000
+"""Multiply-adds of vectors in a whole tile from which on a call, some 30 cycles, costs a few parts in a hundred."""
 
 
 class _Sums:
@@ -185,6 +202,42 @@ class _Sums:
         if self.shares and tiles.reuse == SPATIAL + n:
             return 0, slide.window, 1
         return slide.taps(self.b, self.site.spatial[n])
+
+    def call(self, taps: list[Index], bounds: tuple[Index, Index, int]) -> bool:
+        """Store all products at the remaining dimensions, within these bounds of the first, by the function that
+        kernels share. False if they are few, or if the input is computed in place.
+        """
+        tiles, b, kernel = self.tiles, self.b, self.kernel
+        geometry, source = tiles.geometry, tiles.node.inputs[0]
+        if source.writer is not None or source.dtype not in (tiles.wide, *IN_VECTORS) or tiles.called < CALLED:
+            return False
+        labels, starts, loops = geometry.labels, list(taps), []
+        reads, strides = kernel.reads, kernel.strides
+        for n, slide in list(enumerate(geometry.slides))[len(taps) :]:
+            lower, upper, step = bounds if n == len(taps) else self.reach(n)
+            along = slide.spread * step // slide.gap * source.strides[labels.input_spatial[n]]
+            row = strides[labels.kernel_spatial[n]] * step
+            loops.append(Loop(_turns(b, lower, upper, step), along, -row if slide.reverse else row))
+            starts.append(lower)
+        first, end, _ = bounds if len(taps) == len(geometry.slides) else (0, geometry.inputs, 1)
+        count = _turns(b, first, end, 1)
+        features = Loop(count, source.strides[labels.input_feature], strides[labels.kernel_input_feature])
+        if loops and features.continues(loops[-1]):
+            features = replace(features, count=b.mul(loops.pop().count, count))
+        loops.append(features)
+        left, right = geometry.factors(b, self.site.moved(FEATURE, self.start), starts, first)
+        masked = tiles.panel is None and kernel.width < kernel.pitch
+        window = Window(
+            tiles.wide, source.dtype, reads, self.count, kernel.pitch, kernel.lanes, len(loops), features.input == 1,
+            masked, b.fma_hardware,
+        )  # fmt: skip
+        input_ = b.pointer(
+            tiles.e.pointers[source.argument], tiles.e.offset(source, left), raw_type(b.types, source.dtype)
+        )
+        apart = 0 if tiles.reuse is None else geometry.steps(tiles.node)[tiles.reuse][1]
+        places = [input_, kernel.place(right), b.pointer(tiles.space, 0, tiles.element)]
+        window.call(b, places, apart, kernel.width, loops)
+        return True
 
     def over(self, taps: list[Index], before: Sequence[Value]) -> list[Value]:
         """`before` plus all products at the remaining dimensions of the window."""
@@ -239,16 +292,37 @@ class Kernel:
         self.vectors = self.pitch // self.lanes
         self.vector = ir.VectorType.get([self.lanes], tiles.element)
 
+    @property
+    def reads(self) -> DType:
+        """The dtype of what is read."""
+        return self.buffer.dtype if self.tiles.panel is None else self.tiles.wide
+
+    @property
+    def strides(self) -> tuple[int, ...]:
+        """The strides of what is read. The features of a copied run are numbered from its first one."""
+        if self.tiles.panel is None:
+            return self.buffer.strides
+        d, row = self.tiles.geometry.labels.kernel_output_feature, self.tiles.geometry.features
+        return tuple(0 if k == d else n // row * self.pitch for k, n in enumerate(self.buffer.strides))
+
+    def place(self, index: tuple[Index, ...]) -> Pointer:
+        """Where the vectors of an element are read."""
+        b, tiles = self.b, self.tiles
+        place: Index = 0
+        memory = tiles.e.pointers[self.buffer.argument] if tiles.panel is None else tiles.panel
+        for at, stride in zip(index, self.strides, strict=True):
+            place = b.add(place, b.mul(at, stride))
+        return b.pointer(memory, place, raw_type(b.types, self.reads))
+
     def read(self, index: tuple[Index, ...]) -> list[Value]:
         """The vectors from an element on: from the copy, if there is one."""
         b, tiles = self.b, self.tiles
         if tiles.panel is None:
             first = tiles.e.offset(self.buffer, index)
             return [self._load(b.add(first, v * self.lanes), v) for v in range(self.vectors)]
-        d, row = tiles.geometry.labels.kernel_output_feature, tiles.geometry.features
         place: Index = 0
-        for k, (at, stride) in enumerate(zip(index, self.buffer.strides, strict=True)):
-            place = b.add(place, 0 if k == d else b.mul(at, stride // row * self.pitch))
+        for at, stride in zip(index, self.strides, strict=True):
+            place = b.add(place, b.mul(at, stride))
         pointers = [b.pointer(tiles.panel, b.add(place, v * self.lanes), tiles.element) for v in range(self.vectors)]
         return [b.load(pointer, self.vector, tiles.wide.bytes) for pointer in pointers]
 
@@ -275,6 +349,14 @@ class Kernel:
             rest = b.op("vector.broadcast", zero, type=type)
             raw = b.load_masked(place, b.first_lanes(self.lanes, left), rest, dtype.bytes)
         return raw if dtype is tiles.wide else IN_VECTORS[dtype](b, raw, self.vector)
+
+
+def _turns(b: Builder, lower: Index, upper: Index, step: int) -> Index:
+    """The iterations of a loop, which may have none."""
+    if isinstance(lower, int) and isinstance(upper, int):
+        return max(0, -(-(upper - lower) // step))
+    left = b.binary("maxsi", b.materialize(b.sub(upper, lower)), 0)
+    return b.div(b.add(left, step - 1), step)
 
 
 def size_of(buffer: Buffer) -> int:

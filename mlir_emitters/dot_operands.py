@@ -6,23 +6,20 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from mlir import ir
-
 from ..hlo.dtypes import DType
 from .builder import Index, Pointer, Unroll, Value
 from .convert import convert_to
 from .dot_dtypes import COMPUTE, IN_VECTORS
 from .dot_product import Product
+from .dot_tile import CACHE_LINE
 from .elemental import Elemental, load_element
 from .elements import decode, flatten, raw_type
 from .graph import Buffer
 
 ACROSS = 128  # contracting elements that are packed together where B is stored by columns: half of the first cache
 
-CACHE_LINE = 64  # bytes; where lines are longer, some are fetched twice
 NEXT_ROWS = 6  # rows of B that are fetched before they are packed: often a page apart, which no processor foresees
 AHEAD = 32  # elements of A's rows that are fetched before they are read: a tile reads a short stretch of each
-TURNS = 8  # rows of A from which lines are fetched in turn: at least a tile's, at most the elements of a line
 
 
 @dataclass(frozen=True, slots=True)
@@ -45,6 +42,16 @@ def is_readable(product: Product, wide: DType) -> bool:
     """Whether vectors of B can be read where they lie."""
     source = product.right.dtype
     return product.column.rhs == 1 and (source is wide or (source in IN_VECTORS and COMPUTE[source] is wide))
+
+
+@dataclass(frozen=True, slots=True)
+class Read:
+    """Elements of `dtype` from a place on. row, along: strides of rows and along them, in elements."""
+
+    dtype: DType
+    place: Pointer
+    row: int
+    along: int
 
 
 class Operands:
@@ -89,7 +96,7 @@ class Operands:
     def pack(self, block: Block) -> None:
         """Copy a block of B, converted and zero-padded to the panel's width. The inner loop follows B's memory."""
         b, columns, depth = self.b, block.columns, block.depth
-        if self._reads(columns):
+        if self.reads(columns):
             return
         assert self.panel is not None
         if self.column.rhs != 1 and self.depth.rhs == 1:
@@ -120,18 +127,17 @@ class Operands:
         for column in range(0, block.columns, CACHE_LINE // dtype.bytes):
             b.prefetch(self._place(self.right, b.add(start, column)))
 
-    def fetch_left(self, block: Block, k: Index) -> None:
-        """Fetch a line of the rows of a tile; each row has its turn before k has run over the elements of a line.
+    def ahead(self, block: Block) -> Read | None:
+        """What a tile fetches of A, from its first place on; None: nothing.
 
         Rows that are converted are the next tile's. Not so others: where rows are a page apart, those of two tiles
         would drive each other from the first cache.
         """
-        b = self.b
+        b, row = self.b, self.row.lhs
         if not self.fetches_left:
-            return
-        row: Index = b.binary("minsi", b.materialize(b.rem(k, TURNS)), self.rows - 1)
-        row, k = (row, b.add(k, AHEAD)) if self.left_panel is None else (b.add(row, self.rows), k)
-        b.prefetch(self._place(self.left, b.add(block.left, b.add(b.mul(row, self.row.lhs), k))))
+            return None
+        start = b.add(block.left, AHEAD if self.left_panel is None else self.rows * row)
+        return Read(self.left.dtype, self._place(self.left, start), row, 1)
 
     def _place(self, buffer: Buffer, offset: Index) -> Pointer:
         return self.b.pointer(self.e.pointers[buffer.argument], offset, raw_type(self.b.types, buffer.dtype))
@@ -151,7 +157,7 @@ class Operands:
         value = self._load(self.right, offset)
         b.store(value, b.pointer(self.panel, b.add(b.mul(k, self.width), n), self.element), self.wide.bytes)
 
-    def _reads(self, columns: int) -> bool:
+    def reads(self, columns: int) -> bool:
         """Whether vectors of B are read in place, for a panel of this many columns."""
         return self.reads_right and columns % self.lanes == 0
 
@@ -176,23 +182,16 @@ class Operands:
         raw = load_element(self.b, self.e.pointers[buffer.argument], buffer.dtype, offset)
         return flatten(convert_to(self.b, buffer.dtype, self.wide, decode(self.b, buffer.dtype, raw)))[0]
 
-    def left_value(self, block: Block, m: int, k: Index) -> Value:
-        b = self.b
+    def left_read(self, block: Block) -> Read:
+        """Where a tile reads A."""
         if self.left_panel is not None:
-            return b.load(self._left_place(m, k), self.element, self.wide.bytes)
-        return self._load(self.left, b.add(block.left, b.add(m * self.row.lhs, b.mul(k, self.depth.lhs))))
+            row, along = self.of_left
+            return Read(self.wide, self.b.pointer(self.left_panel, 0, self.element), row, along)
+        return Read(self.left.dtype, self._place(self.left, block.left), self.row.lhs, self.depth.lhs)
 
-    def right_vector(self, block: Block, k: Index, column: int, vector: ir.VectorType) -> Value:
-        """Columns of a row of B from `column` of the panel on, as a value of this type."""
-        b = self.b
-        if not self._reads(block.columns):
-            assert self.panel is not None
-            place = b.pointer(self.panel, b.add(b.mul(k, self.width), column), self.element)
-            return b.load(place, vector, self.lanes * self.wide.bytes)
-        dtype = self.right.dtype
-        offset = b.add(block.right, b.add(b.mul(k, self.depth.rhs), column))
-        place = b.pointer(self.e.pointers[self.right.argument], offset, raw_type(b.types, dtype))
-        if dtype is self.wide:
-            return b.load(place, vector, dtype.bytes)
-        raw = b.load(place, ir.VectorType.get(vector.shape, raw_type(b.types, dtype)), dtype.bytes)
-        return IN_VECTORS[dtype](b, raw, vector)
+    def right_read(self, block: Block) -> Read:
+        """Where a tile reads rows of B; columns are adjacent."""
+        if self.reads(block.columns):
+            return Read(self.right.dtype, self._place(self.right, block.right), self.depth.rhs, 1)
+        assert self.panel is not None
+        return Read(self.wide, self.b.pointer(self.panel, 0, self.element), self.width, 1)

@@ -18,16 +18,15 @@ import math
 from collections.abc import Callable
 from dataclasses import replace
 
-from mlir import ir
-
 from ..hlo.dtypes import DType
-from .builder import Index, Pointer, Unroll, Value
+from .builder import Index, Unroll, Value
 from .convert import convert_to
 from .dot import accumulator_of, narrow
 from .dot_dims import Dimension
 from .dot_dtypes import COMPUTE, IN_VECTORS
-from .dot_operands import CACHE_LINE, Block, Operands, is_readable
+from .dot_operands import Block, Operands, is_readable
 from .dot_product import Product, positions_of_step, product_of
+from .dot_tile import CACHE_LINE, Tile
 from .elemental import Elemental, Indices
 from .elements import Scalar, encode, flatten, raw_type
 from .graph import Buffer, Node
@@ -312,49 +311,46 @@ class Matmul:
         return replace(block, left=left, out=out, total=total)
 
     def _rows(self, block: Block, rows: int) -> None:
-        """rows × columns results: accumulators in registers over one block of the contracting dimension."""
-        b, vector = self.b, self._vector(block.columns)
-        (lanes,) = vector.shape
-        vectors = -(-block.columns // lanes)
-        tile = [(m, v) for m in range(rows) for v in range(vectors)]
-        self.operands.pack_left(block, rows)
-        fetches = self.operands.fetches and rows == self.rows  # code for a rest of rows takes as long to compile
-        if fetches and self.tile is None and not self.streams:
-            self._fetch_results(block, rows)
-        zero = b.op("vector.broadcast", self.operands.zero(), type=vector)
-        apart = self._sums_apart(block.depth)
-        with b.loop(0, block.depth, apart, [zero] * (apart * len(tile))) as loop:
-            sums: list[Value] = []
-            for turn in range(apart):
-                k = b.add(loop.index, turn)
-                sources = [self.operands.right_vector(block, k, v * lanes, vector) for v in range(vectors)]
-                for m in range(rows):
-                    factor = b.op("vector.broadcast", self.operands.left_value(block, m, k), type=vector)
-                    sums += [self._multiply_add(factor, x, loop.carried[len(sums) + v]) for v, x in enumerate(sources)]
-                if fetches:
-                    self.operands.fetch_left(block, k)  # in front of the loads, LLVM would load all factors at once
-            loop.next = sums
-        found = list(loop.values)
-        while len(found) > len(tile):
-            half = len(found) // 2
-            found = [self._plus(x, y) for x, y in zip(found[:half], found[half:], strict=True)]
-        for (m, v), value in zip(tile, found, strict=True):
-            self._store(value, block, m, v)
+        """rows × columns results: sums over one block of the contracting dimension."""
+        b, operands = self.b, self.operands
+        operands.pack_left(block, rows)
+        fetches = operands.fetches and rows == self.rows  # a rest of rows is too short to gain
+        ahead = operands.ahead(block) if fetches else None
+        left, right = operands.left_read(block), operands.right_read(block)
+        columns = -(-block.columns // self.lanes) * self.lanes
+        tile = Tile(
+            self.wide,
+            left.dtype,
+            right.dtype,
+            self.wide if self.tile is None else self.total,
+            rows,
+            columns,
+            self.lanes,
+            "k" if left.along == 1 else "m" if left.row == 1 else "-",
+            right.dtype is self.wide and not operands.reads(block.columns),
+            self._sums_apart(block.depth),
+            self.tile is None and columns != block.columns,
+            None if ahead is None else ahead.dtype,
+            b.fma_hardware,
+        )
+        if self.tile is None:
+            out, stride = b.pointer(self.e.pointers[self.result.argument], block.out, self.element), self.row.out
+        else:
+            out, stride = b.pointer(self.tile, block.total, raw_type(b.types, self.total)), self.width
+        adds = int(block.adds) if isinstance(block.adds, bool) else b.extui(block.adds, b.types.i64)
+        lines = (
+            -(-block.columns * self.wide.bytes // CACHE_LINE)
+            if fetches and self.tile is None and not self.streams
+            else 0
+        )
+        places = [left.place, right.place, out]
+        numbers: list[Index] = [left.row, left.along, right.row, block.depth, stride, adds, block.columns]
+        if ahead is not None:
+            places.append(ahead.place)
+            numbers.append(ahead.row)
+        tile.call(b, places, [*numbers, lines])
         if self.narrow and not self.banded:
             self._finish(block.out, rows, block.columns)
-
-    def _vector(self, columns: int) -> ir.VectorType:
-        """The type of the values of a tile: all its columns, where they are a power of two and fill vectors of the
-        machine, into which LLVM cuts them after its passes; else one such vector.
-        """
-        whole = columns % self.lanes == 0 and columns.bit_count() == 1
-        return ir.VectorType.get([columns if whole else self.lanes], self.element)
-
-    def _fetch_results(self, block: Block, rows: int) -> None:
-        """Fetch the lines of the result that a tile replaces or adds to, while its sums are computed."""
-        for row in range(rows):
-            for column in range(0, block.columns, CACHE_LINE // self.wide.bytes):
-                self.b.prefetch(self._place(block.out, row, column), writes=True)
 
     def _sums_apart(self, depth: int) -> int:
         """Into how many sums, a power of two, each vector of a tile is split: products k, k + n, …"""
@@ -362,50 +358,6 @@ class Matmul:
         while self.wide.is_float and 2 * apart * self.sums <= FEW_SUMS and depth % (2 * apart) == 0:
             apart *= 2
         return apart
-
-    def _multiply_add(self, x: Value, y: Value, total: Value) -> Value:
-        b = self.b
-        if not self.wide.is_float:
-            return b.op("arith.addi", total, b.op("arith.muli", x, y))
-        if b.fma_hardware:
-            return b.op("math.fma", x, y, total)
-        return b.op("arith.addf", total, b.op("arith.mulf", x, y))
-
-    def _place(self, out: Index, m: int, column: int) -> Pointer:
-        offset = self.b.add(out, m * self.row.out + column)
-        return self.b.pointer(self.e.pointers[self.result.argument], offset, self.element)
-
-    def _store(self, value: Value, block: Block, m: int, v: int) -> None:
-        """Store the sums of a block, or add them to their totals."""
-        b, columns = self.b, block.columns
-        (lanes,) = ir.VectorType(value.type).shape
-        if self.tile is not None:
-            element = raw_type(b.types, self.total)
-            size = self.lanes * self.total.bytes
-            type = ir.VectorType.get([lanes], element)
-            place = b.pointer(self.tile, b.add(block.total, m * self.width + v * lanes), element)
-            if self.total is not self.wide:
-                value = b.op("arith.extf", value, type=type)
-            b.store(self._added(block, value, lambda: b.load(place, type, size)), place, size)
-            return
-        place = self._place(block.out, m, v * lanes)
-        if (v + 1) * lanes <= columns:
-            value = self._added(block, value, lambda: b.load(place, value.type, self.wide.bytes))
-            b.store(value, place, self.wide.bytes)
-            return
-        mask = b.first_lanes(lanes, columns - v * lanes)
-        zero = b.op("vector.broadcast", self.operands.zero(), type=value.type)
-        value = self._added(block, value, lambda: b.load_masked(place, mask, zero, self.wide.bytes))
-        b.store_masked(value, place, mask, self.wide.bytes)
-
-    def _added(self, block: Block, value: Value, total: Callable[[], Value]) -> Value:
-        """The sums of a block, added to the total if it adds."""
-        if isinstance(block.adds, bool):
-            return self._plus(total(), value) if block.adds else value
-        return self.b.select(block.adds, self._plus(total(), value), value)
-
-    def _plus(self, total: Value, value: Value) -> Value:
-        return self.b.op("arith.addf" if self.wide.is_float else "arith.addi", total, value)
 
     def _finish(self, out: Index, rows: Index, columns: int) -> None:
         """Round rows of totals into the result, or pass them to `write`."""

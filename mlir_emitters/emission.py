@@ -15,6 +15,7 @@ from . import math_library, pipeline
 from .builder import Builder
 from .graph import graphs
 from .group_kernel import emit_grouped
+from .helper import text_of
 from .indexing import Misplaced
 from .kernel import emit_kernel
 from .metadata import annotated
@@ -67,4 +68,5 @@ def _emit(
             stages.append(("llvm.mlir", str(module)))
         written = {g.name: [argument.written for argument in g.arguments] for g in kernels}
         text = annotated(pipeline.translate(module), told, written)
-        return EmittedModule(text, tuple(stages), ranged, grouped=grouped)
+        helpers = tuple(text_of(helper, session, width) for helper in b.helpers.values())
+        return EmittedModule(text, tuple(stages), ranged, grouped=grouped, helpers=helpers)

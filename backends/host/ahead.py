@@ -44,7 +44,8 @@ def compile_ahead(plan: Plan, emit_for: EmitFor, options: AheadOptions) -> dict[
     image = image_of(plan, thunks, emitters, not options.emit.strict)
     signature, arena = Signature.of(image), Arena.of(image)
     host = module_of(thunks, options.emit, seconds_by_kernel(plan))
-    texts = [part.emitter.emit(part.requests, options.emit).llvm_ir for part in parts]
+    modules = [part.emitter.emit(part.requests, options.emit) for part in parts]
+    texts = [*(m.llvm_ir for m in modules), *dict.fromkeys(text for m in modules for text in m.helpers)]
     entry = entry_ir(name, image, signature, arena, len(host.loops))
     data = whole_object([*texts, host_ir(host)], entry, name, options.emit, options.relocation_model)
     if foreign(needed_symbols(data)):
@@ -117,7 +118,8 @@ def _refuse_libraries(parts: Sequence[Part], options: AheadOptions) -> None:
 
 
 def _foreign_of(part: Part, request: KernelRequest, options: AheadOptions) -> list[str]:
-    text = part.emitter.emit([request], options.emit).llvm_ir
+    module = part.emitter.emit([request], options.emit)
     empty = "define void @testbed_nothing() { ret void }"
-    data = whole_object([text], empty, "testbed_nothing", options.emit, options.relocation_model)
+    texts = [*module.helpers, module.llvm_ir]
+    data = whole_object(texts, empty, "testbed_nothing", options.emit, options.relocation_model)
     return foreign(needed_symbols(data))

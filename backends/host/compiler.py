@@ -12,6 +12,7 @@ from typing import TypeVar
 
 from ...codegen.c_compiler import build_c_object, c_assembly
 from ...codegen.cache import ObjectCache
+from ...codegen.helpers import build_helper
 from ...codegen.load import load
 from ...codegen.optimize import CompiledObject, assembly, build_object, optimize
 from ...codegen.options import EmitOptions, EmittedModule
@@ -161,6 +162,7 @@ def _build(
     """
     ranged: set[str] = set()
     called: dict[bytes, None] = {}
+    helpers: dict[str, None] = {}
     batches = [(part.emitter, batch) for part in parts for batch in _batches(part, options.batches or batches_of)]
     workers = min(len(batches), processors() if options.threads is None else options.threads)
     emit = replace(options.emit, keep_stages=False)
@@ -170,14 +172,17 @@ def _build(
             module = emitter.emit(batch, emit)
         ranged.update(module.ranged)
         called.update(dict.fromkeys(module.objects))
+        helpers.update(dict.fromkeys(module.helpers))
         return module
 
     if workers <= 1:
         objects = [_object(emitted(*batch), emit, options.cache) for batch in batches]
+        objects += [build_helper(text, emit, options.cache) for text in helpers]
         return [*objects, *map(_given, called)], frozenset(ranged), beside(frozenset(ranged))
     pool = ThreadPoolExecutor(workers, thread_name_prefix="compile")
     try:
         futures = [pool.submit(_object, emitted(*batch), emit, options.cache) for batch in batches]
+        futures += [pool.submit(build_helper, text, emit, options.cache) for text in helpers]
         other = beside(frozenset(ranged))
         objects = [future.result() for future in futures]
         return [*objects, *map(_given, called)], frozenset(ranged), other
@@ -224,6 +229,8 @@ def _stages(parts: Sequence[Part], options: CompileOptions) -> Iterator[tuple[st
             named = [*module.stages, ("ll", module.llvm_ir)]
             named.append(("optimized.ll", optimize(module.llvm_ir, emit)))
             named.append(("s", assembly(module.llvm_ir, emit)))
+            for count, text in enumerate(module.helpers, 1):
+                named += [(f"helper{count}.ll", text), (f"helper{count}.s", assembly(text, emit))]
         else:
             named = [("c", module.llvm_ir), ("s", c_assembly(module.llvm_ir, emit))]
         for number, (name, text) in enumerate(named, 1):

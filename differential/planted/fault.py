@@ -122,12 +122,16 @@ class Fault:
 @contextmanager
 def planted(fault: Fault) -> Iterator[None]:
     """This process has the fault within the block. What was compiled before stays as it was."""
+    from ...codegen.helpers import forget_texts
+
     undo = [spot.swap() for spot in fault.spots]
+    forget_texts()
     try:
         yield
     finally:
         for restore in reversed(undo):
             restore()
+        forget_texts()
 
 
 def emitter_row(stack: str, file: str, op: Op, **wrong: Callable[..., Any]) -> Spot:

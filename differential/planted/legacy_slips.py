@@ -241,9 +241,9 @@ LEGACY: tuple[Fault, ...] = (
     Fault(
         "legacy-dot-tail-of-columns",
         "lane",
-        "the last columns of a product are those one lane further",
+        "the last column of a product is not stored if it does not fill a vector",
         _LEGACY,
         ("dot",),
-        [Edit("legacy.dot_tiled", "_Tiled._store", "list(range(lanes))", "list(range(1, lanes + 1))")],
+        [Edit("legacy.dot_micro", "_Body._mask", "[v * lanes + n for n", "[v * lanes + n + 1 for n")],
     ),
 )

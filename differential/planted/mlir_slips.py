@@ -296,7 +296,14 @@ MLIR: tuple[Fault, ...] = (
         "the last column of a product is not stored if it does not fill a vector",
         _MLIR,
         ("dot",),
-        [Edit("mlir_emitters.dot_tiled", "Matmul._store", "columns - v * lanes)", "columns - v * lanes - 1)")],
+        [
+            Edit(
+                "mlir_emitters.dot_tile",
+                "_Body._store",
+                "self.columns, v * self.lanes)",
+                "self.columns, v * self.lanes + 1)",
+            )
+        ],
     ),
     Fault(
         "mlir-dot-of-preds-exclusive",

@@ -65,9 +65,12 @@ STEPS
 """
 
 
-def run_there(text, machine, program, folder):
+def run_there(module, machine, program, folder):
     """Run the program's kernels for AArch64 on the machine's memory, which is then as they leave it."""
-    (folder / "kernels.o").write_bytes(compile_object(text, EmitOptions(AARCH64), cache=None))
+    files = [folder / "main.c"]
+    for number, text in enumerate((module.llvm_ir, *module.helpers)):
+        files.append(folder / f"kernels{number}.o")
+        files[-1].write_bytes(compile_object(text, EmitOptions(AARCH64), cache=None))
     starts, size = [], 0
     for block in machine.memory:
         starts.append(size)
@@ -85,7 +88,6 @@ def run_there(text, machine, program, folder):
     declarations = "\n".join(f"void {name}({types});" for name, types in names.items())
     main = MAIN.replace("DECLARATIONS", declarations).replace("STEPS", "\n".join(steps)).replace("SIZE", str(size))
     (folder / "main.c").write_text(main)
-    files = [folder / "main.c", folder / "kernels.o"]
     subprocess.run([CROSS, "-static", "-o", folder / "program", *files, "-lm"], check=True, capture_output=True)
     image = bytearray(size)
     for start, block in zip(starts, machine.memory):
@@ -103,6 +105,6 @@ def test_both_stacks_agree_with_the_evaluator(name, tmp_path):
     for stack, emit in (("legacy", legacy.emit), ("mlir", mlir_emitters.emit)):
         machine = Machine(program, inputs, 0)
         (tmp_path / stack).mkdir()
-        run_there(emit(program.kernels, EmitOptions(AARCH64)).llvm_ir, machine, program, tmp_path / stack)
+        run_there(emit(program.kernels, EmitOptions(AARCH64)), machine, program, tmp_path / stack)
         results[stack] = loaded_results(machine)
     assert judge(results, bounds_of(module)).agrees

@@ -181,7 +181,7 @@ def test_code_does_not_grow_with_the_sizes_of_a_convolution(stack):
         text = text_of("f32", axes, 2, features, features, (1, 1), [list("b01f"), list("01io"), list("b01f")])
         options = EmitOptions(Target.level("x86-64-v3"))
         emitted = emitter(stack).emit(plan(parsed(text)).kernels, options)
-        lines = optimize(emitted.llvm_ir, options).splitlines()
+        lines = [line for t in (emitted.llvm_ir, *emitted.helpers) for line in optimize(t, options).splitlines()]
         return sum("fmul" in line or "llvm.fma" in line for line in lines if not line.startswith("declare"))
 
     small, large = products(16, 32), products(100, 256)

@@ -7,15 +7,18 @@ import pytest
 
 from ...benchmarks.dot_shapes import Product
 from ...codegen.optimize import assembly
-from ...codegen.options import EmitOptions, Target
+from ...codegen.options import EmitOptions, EmittedModule, Target
 from ...formats.text.parser import parse_module
 from ...legacy import emit
 from ...planning.planner import plan
 from ..support.check import check
 
+LINES = 9
+"""The argument of a tile's function: how many cache lines of a row it fetches for writing."""
 
-def llvm_ir(product: Product, options: EmitOptions) -> str:
-    return emit(plan(parse_module(product.module_text())).kernels, options).llvm_ir
+
+def emitted(product: Product, options: EmitOptions) -> EmittedModule:
+    return emit(plan(parse_module(product.module_text())).kernels, options)
 
 
 @pytest.mark.parametrize(
@@ -28,9 +31,11 @@ def llvm_ir(product: Product, options: EmitOptions) -> str:
     ],
 )
 def test_what_is_fetched_ahead(dtype, layout, size, reads, writes):
-    text = llvm_ir(Product(dtype, layout, size, size, size), EmitOptions(Target.level("x86-64-v4")))
-    hints = {int(write) for write in re.findall(r'call void @"llvm\.prefetch\.p0"\(ptr [^,]+, i32 (\d)', text)}
-    assert (0 in hints, 1 in hints) == (reads, writes)
+    module = emitted(Product(dtype, layout, size, size, size), EmitOptions(Target.level("x86-64-v4")))
+    calls = [line.split(", ") for line in module.llvm_ir.splitlines() if 'call void @"legacy.tile' in line]
+    text = "".join((module.llvm_ir, *module.helpers))
+    fetched = re.search(r'call void @"llvm\.prefetch\.p0"\(ptr [^,]+, i32 0', text)
+    assert (fetched is not None, any(call[LINES] != "i64 0" for call in calls)) == (reads, writes)
 
 
 @pytest.mark.parametrize("level", ["x86-64-v3", "x86-64-v4"])
@@ -38,7 +43,7 @@ def test_what_is_fetched_ahead(dtype, layout, size, reads, writes):
 def test_sums_stay_in_registers(dtype, level):
     """A loop that stores sums to the stack takes twice as long."""
     options = EmitOptions(Target.level(level))
-    code = assembly(llvm_ir(Product(dtype, "nn", 1024, 1024, 1024), options), options)
+    code = "".join(assembly(t, options) for t in emitted(Product(dtype, "nn", 1024, 1024, 1024), options).helpers)
     loops = [body for body in re.findall(r"\.LBB\w+:\n((?:\t(?!j|\.).*\n)+)\tj", code) if body.count("vfmadd") >= 8]
     assert loops
     assert not [line for body in loops for line in body.splitlines() if re.search(r"mm\d+, -?\d*\(%rsp\)", line)]
@@ -53,3 +58,14 @@ def test_large_products(dtype, layout):
     shapes = [p.shape for p in parse_module(product.module_text()).entry.parameters]
     inputs = [generator.integers(-2, 3, s.dims).astype(s.dtype.numpy) for s in shapes]
     check(product.module_text(), inputs, ("evaluator", "legacy", "mlir"))
+
+
+@pytest.mark.parametrize("dtype", ["f32", "bf16", "f64"])
+def test_a_kernel_has_no_tile_of_its_own(dtype):
+    """Its module is a few loops around calls; the functions called have the same text for other sizes."""
+    options = EmitOptions(Target.level("x86-64-v4"))
+    modules = [emitted(Product(dtype, "nn", size, size, size), options) for size in (512, 1024)]
+    assert modules[0].helpers and set(modules[0].helpers) & set(modules[1].helpers)
+    for module in modules:
+        assert "fmul" not in module.llvm_ir and "x float>" not in module.llvm_ir
+        assert module.llvm_ir.count('call void @"llvm.prefetch') <= 4

@@ -17,6 +17,7 @@ ROOT = Path(__file__).resolve().parents[2]
 STACKS = ("legacy", "mlir_emitters")
 
 SHARED = {
+    "codegen/helpers.py": "the interface: texts of functions that programs share, emitted once a process",
     "codegen/options.py": "the interface: target and options in, LLVM IR text out",
     "hlo/attributes.py": "the language: windows and dimension numbers",
     "hlo/dtypes.py": "the language: element types",
@@ -53,8 +54,6 @@ NUMBERS = {
 
 EQUAL = {
     ("builder.py", 8): "turns that LLVM may unroll: a fact about LLVM, measured in each",
-    ("dot_operands.py", 8): "rows of which lines are fetched in turn: the f64 in a cache line, a fact about processors",
-    ("dot_operands.py", 64): "bytes of a cache line: a fact about processors",
     ("group.py", 64): "bytes to which a group's arrays are aligned: the widest vector of the devices' processors",
     ("group_rows.py", 32): "the shortest row that a group computes: the items that NVIDIA's devices run together",
     ("loops.py", 64): "in legacy the side of a tile, in MLIR the least dimension that is worth blocks",

@@ -9,7 +9,7 @@ import pytest
 from ...backends.base import CompileOptions
 from ...benchmarks.dot_shapes import Product
 from ...codegen.optimize import assembly
-from ...codegen.options import EmitOptions, Target
+from ...codegen.options import EmitOptions, EmittedModule, Target
 from ...formats.text.parser import parse_module
 from ...migration import Flags, compile_module
 from ...mlir_emitters import emit
@@ -19,9 +19,15 @@ from ...planning.planner import plan
 DTYPES = ("bf16", "f16", "f32", "f64", "s8", "s4", "u8", "f8e5m2", "f8e4m3fn")
 
 
-def llvm_ir(text: str, target: Target | None = None) -> str:
+def emitted(text: str, target: Target | None = None) -> EmittedModule:
     options = EmitOptions(target) if target else EmitOptions.host()
-    return emit(plan(parse_module(text)).kernels, options).llvm_ir
+    return emit(plan(parse_module(text)).kernels, options)
+
+
+def llvm_ir(text: str, target: Target | None = None) -> str:
+    """The texts of the kernels and of the tiles that they call."""
+    module = emitted(text, target)
+    return "\n".join((module.llvm_ir, *module.helpers))
 
 
 def run(text: str, inputs: list[np.ndarray]) -> np.ndarray:
@@ -126,9 +132,11 @@ def test_a_matrix_that_is_used_once_is_read_where_it_lies(rows, columns, layout)
     ],
 )
 def test_what_is_fetched_ahead(dtype, layout, size, reads, writes):
-    text = llvm_ir(Product(dtype, layout, size, size, size).module_text(), Target.level("x86-64-v4"))
-    hints = {int(write) for write in re.findall(r"call void @llvm\.prefetch\.p0\(ptr [^,]+, i32 (\d)", text)}
-    assert (0 in hints, 1 in hints) == (reads, writes)
+    module = emitted(Product(dtype, layout, size, size, size).module_text(), Target.level("x86-64-v4"))
+    calls = [re.findall(r"i64 (%?\w+)", line) for line in module.llvm_ir.splitlines() if "call void @mlir.tile" in line]
+    text = "\n".join((module.llvm_ir, *module.helpers))
+    fetched = re.search(r"call void @llvm\.prefetch\.p0\(ptr [^,]+, i32 0", text)
+    assert (fetched is not None, any(call[-1] != "0" for call in calls)) == (reads, writes)
 
 
 @pytest.mark.parametrize("level", ["x86-64-v3", "x86-64-v4"])
@@ -136,8 +144,8 @@ def test_what_is_fetched_ahead(dtype, layout, size, reads, writes):
 def test_sums_stay_in_registers(dtype, level):
     """A loop that stores sums to the stack takes twice as long."""
     target = Target.level(level)
-    text = llvm_ir(Product(dtype, "nn", 1024, 1024, 1024).module_text(), target)
-    code = assembly(text, EmitOptions(target))
+    helpers = emitted(Product(dtype, "nn", 1024, 1024, 1024).module_text(), target).helpers
+    code = "".join(assembly(text, EmitOptions(target)) for text in helpers)
     loops = [body for body in re.findall(r"\.LBB\w+:\n((?:\t(?!j|\.).*\n)+)\tj", code) if body.count("vfmadd") >= 8]
     assert loops
     assert not [line for body in loops for line in body.splitlines() if re.search(r"mm\d+, -?\d*\(%rsp\)", line)]
@@ -159,3 +167,13 @@ def test_tiles_of_narrow_floats_leave_registers_for_their_constants():
     """With sums in all registers, LLVM kept six of them on the stack: a product of f8 took half as long again."""
     assert best_tile(512) == (6, 4) and best_tile(512, narrow=True) == (4, 4)
     assert best_tile(256, narrow=True) == best_tile(256)
+
+
+@pytest.mark.parametrize("dtype", ["f32", "bf16", "f64", "s8"])
+def test_a_kernel_has_no_tile_of_its_own(dtype):
+    """Its module is a few loops around calls; the functions called have the same text for other sizes."""
+    modules = [emitted(Product(dtype, "nn", size, size, size).module_text()) for size in (512, 1024)]
+    assert modules[0].helpers and set(modules[0].helpers) & set(modules[1].helpers)
+    for module in modules:
+        assert not re.search(r"<\d+ x ", module.llvm_ir)
+        assert module.llvm_ir.count("call void @llvm.prefetch") <= 4

@@ -1,0 +1,180 @@
+"""The products of a convolution's tile, as a function that the kernels of all convolutions call.
+
+Sizes of the window, strides and the number of input features are arguments, so that its text is the same in every
+program: it is compiled once a process, and kept in the cache.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from functools import partial
+
+from llvmlite import ir
+
+from ..codegen.helpers import text_once
+from ..hlo.dtypes import DType
+from .builder import Code, IndexValue, Unroll
+from .convert import convert
+from .memory import Pointer, load
+from .registers import I32, I64, POINTER, memory_type
+
+
+@dataclass(frozen=True, slots=True)
+class Vectors:
+    """`width` neighbouring features as few values of LLVM, which makes vectors of the machine of them when all else is
+    done: that is a fraction of the code for the passes before. It does so well for powers of two only.
+
+    source: their dtype in memory; dtype: of the sums.
+    """
+
+    source: DType
+    dtype: DType
+    width: int
+
+    @property
+    def lanes(self) -> int:
+        """Features of a value."""
+        return self.width & -self.width
+
+    @property
+    def type(self) -> ir.VectorType:
+        return ir.VectorType(memory_type(self.dtype), self.lanes)
+
+    def load(self, code: Code, first: ir.Value) -> list[ir.Value]:
+        """The values from an address on."""
+        element, b = memory_type(self.source), code.b
+        places = [b.gep(first, [I64(n)], source_etype=element) for n in range(0, self.width, self.lanes)]
+        raw = ir.VectorType(element, self.lanes)
+        return [self._widened(b, b.load(place, typ=raw, align=self.source.bytes)) for place in places]
+
+    def _widened(self, b: ir.IRBuilder, raw: ir.Value) -> ir.Value:
+        if self.source is self.dtype:
+            return raw
+        if self.source is not DType.BF16:
+            return b.fpext(raw, self.type) if self.source.bytes < self.dtype.bytes else b.fptrunc(raw, self.type)
+        bits = ir.VectorType(I32, self.lanes)
+        wide = b.shl(b.zext(raw, bits), ir.Constant(bits, [16] * self.lanes))
+        single = b.bitcast(wide, ir.VectorType(ir.FloatType(), self.lanes))
+        return single if self.dtype is DType.F32 else b.fpext(single, self.type)
+
+    def splat(self, code: Code, value: ir.Value) -> ir.Value:
+        """A scalar in each lane."""
+        b, blank = code.b, ir.Constant(self.type, ir.Undefined)
+        one = b.insert_element(blank, value, I32(0))
+        return b.shuffle_vector(one, blank, ir.Constant(ir.VectorType(I32, self.lanes), None))
+
+
+@dataclass(frozen=True, slots=True)
+class Dimension:
+    """A loop of products: how many, and the strides of the input and of the weights, in elements."""
+
+    count: IndexValue
+    input: int
+    weights: int
+
+    def continues(self, outer: Dimension) -> bool:
+        """Whether the loop outside it goes on where this one ends, so that both are one loop."""
+        count = self.count
+        return isinstance(count, int) and (outer.input, outer.weights) == (count * self.input, count * self.weights)
+
+
+@dataclass(frozen=True, slots=True)
+class Micro:
+    """Sums at `positions` places of the products in `loops` loops over the window and one over input features, which
+    are adjacent in the input if `adjacent`. adds: to what the sums' memory holds.
+    """
+
+    source: DType
+    weights: Vectors
+    positions: int
+    loops: int
+    adjacent: bool
+    adds: bool
+
+    @property
+    def name(self) -> str:
+        dtypes = ".".join(d.value for d in (self.weights.dtype, self.source, self.weights.source))
+        marks = f"{'a' * self.adds}{'f' * self.adjacent}"
+        return f"legacy.window.{dtypes}.{self.positions}x{self.weights.width}.{self.loops}{marks}"
+
+    def call(
+        self,
+        code: Code,
+        input_: ir.Value,
+        apart: int,
+        weights: ir.Value,
+        sums: ir.Value,
+        dimensions: Sequence[Dimension],
+    ) -> None:
+        """Emit a call. input_, weights: addresses of the first factors; apart: of neighbouring positions, in elements
+        of the input; dimensions: `loops` of the window, then the input features.
+        """
+        KNOWN[self.name] = self
+        numbers = [apart, *(n for d in dimensions for n in (d.count, d.input, d.weights))]
+        function = code.module.globals.get(self.name) or _declared(code.module, self)
+        code.b.call(function, [input_, weights, sums, *map(code.value, numbers)])
+
+
+KNOWN: dict[str, Micro] = {}
+"""The functions that have been called, by name."""
+
+
+def texts_of(module: ir.Module) -> tuple[str, ...]:
+    """LLVM IR of the functions that a module calls."""
+    called = [KNOWN[f.name] for f in module.functions if f.is_declaration and f.name in KNOWN]
+    return tuple(text_once(micro, partial(_text, micro)) for micro in called)
+
+
+def _declared(module: ir.Module, micro: Micro) -> ir.Function:
+    numbers = 1 + 3 * (micro.loops + 1)
+    type_ = ir.FunctionType(ir.VoidType(), [POINTER] * 3 + [I64] * numbers)
+    function = ir.Function(module, type_, micro.name)
+    for attribute in ("nounwind", "willreturn"):
+        set.add(function.attributes, attribute)
+    for parameter, is_read in zip(function.args, (True, True, False), strict=False):
+        parameter.add_attribute("captures(none)")
+        if is_read:
+            set.add(parameter.attributes, "readonly")
+    return function
+
+
+def _text(micro: Micro) -> str:
+    module = ir.Module(micro.name, context=ir.Context())
+    function = _declared(module, micro)
+    input_, weights, target, apart, *numbers = function.args
+    code, vectors = Code(module, function, strict=False), micro.weights
+    element = memory_type(micro.source)
+    starts = [
+        Pointer(code.b.gep(input_, [code.b.mul(apart, I64(p))], source_etype=element)) for p in range(micro.positions)
+    ]
+
+    def nest(level: int, place: ir.Value, row: ir.Value, before: Sequence[ir.Value]) -> list[ir.Value]:
+        """`before` plus the products in the loops from `level` on. place, row: of the first factors."""
+        if level > micro.loops:
+            found: list[ir.Value] = []
+            weight = vectors.load(code, code.b.gep(weights, [row], source_etype=memory_type(vectors.source)))
+            for start in starts:
+                factor = convert(code, micro.source, vectors.dtype, load(code, start, micro.source, place))
+                assert isinstance(factor, ir.Value)
+                value = vectors.splat(code, factor)
+                for w in weight:
+                    found.append(code.b.fadd(before[len(found)], code.b.fmul(value, w)))
+            return found
+        count, step, row_step = numbers[3 * level : 3 * level + 3]
+        last = level == micro.loops
+        loop = code.range(0, count, carried=before, unroll=Unroll.NEVER)
+        index = code.value(loop.index)
+        along = index if last and micro.adjacent else code.b.mul(index, step)
+        after = nest(level + 1, code.b.add(place, along), code.b.add(row, code.b.mul(index, row_step)), loop.carried)
+        return [value for value in loop.close(after) if isinstance(value, ir.Value)]
+
+    zero = ir.Constant(vectors.type, None)
+    sums = nest(0, I64(0), I64(0), [zero] * (micro.positions * vectors.width // vectors.lanes))
+    for n, total in enumerate(sums):
+        place = code.b.gep(target, [I64(n * vectors.lanes)], source_etype=memory_type(vectors.dtype))
+        align = vectors.dtype.bytes
+        value = code.b.fadd(code.b.load(place, typ=vectors.type, align=align), total) if micro.adds else total
+        code.b.store(value, place, align=align)
+    code.b.ret_void()
+    return str(module)

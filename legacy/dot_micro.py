@@ -1,0 +1,298 @@
+"""The register tile of large products, as a function that the kernels of all products call.
+
+Its sizes and strides are arguments, so that its text is the same in every program: it is compiled once a process, and
+kept in the cache. A kernel has the loops around it, which LLVM compiles in a fraction of the time.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from enum import Enum
+from functools import partial
+
+from llvmlite import ir
+
+from ..codegen.helpers import text_once
+from ..hlo.dtypes import DType
+from .builder import Code, IndexValue, Unroll
+from .registers import I32, I64, POINTER, memory_type
+
+LINE = 64
+"""Bytes of a cache line, as prefetching counts them; where lines are longer, some are fetched twice."""
+
+ROWS_IN_TURN = 8
+"""Rows of A from which lines are fetched in turn: at least a tile's, and at most the elements of a line."""
+
+
+class Along(Enum):
+    """Which stride of the left operand is 1, so that its elements are at constant distances or have a common index."""
+
+    DEPTH = "k"
+    ROWS = "m"
+    NEITHER = "x"
+
+    @staticmethod
+    def of(row: int, column: int) -> Along:
+        return Along.DEPTH if column == 1 else Along.ROWS if row == 1 else Along.NEITHER
+
+
+@dataclass(frozen=True, slots=True)
+class Ahead:
+    """What is fetched while a tile is computed: the first element, the distances of rows and of places in bytes."""
+
+    first: ir.Value
+    row: int
+    place: int
+
+
+@dataclass(frozen=True, slots=True)
+class Micro:
+    """A tile of `rows` × `vectors` vectors of `lanes` lanes, whose B is a panel of rows of `panel` elements.
+
+    chained: there are several chains of additions. masked: only some of the last columns are stored. fetches: it
+    fetches lines of the left operand.
+    """
+
+    dtype: DType
+    rows: int
+    lanes: int
+    vectors: int
+    panel: int
+    along: Along
+    chained: bool
+    masked: bool
+    fetches: bool
+
+    @property
+    def name(self) -> str:
+        shape = f"{self.rows}x{self.vectors}x{self.lanes}.{self.panel}.{self.along.value}"
+        marks = f"{'c' * self.chained}{'m' * self.masked}{'a' * self.fetches}"
+        return f"legacy.tile.{self.dtype.value}.{shape}{marks}"
+
+    @property
+    def width(self) -> int:
+        return self.lanes * self.vectors
+
+    @property
+    def parts(self) -> tuple[int, int]:
+        """(lanes of LLVM's values, their number) for a row of the tile. One value is cut into vectors of the machine at
+        the end; LLVM does so well for powers of two only.
+        """
+        return (self.width, 1) if self.width & (self.width - 1) == 0 else (self.lanes, self.vectors)
+
+    def call(
+        self,
+        code: Code,
+        left: tuple[ir.Value, int, int],
+        panel: ir.Value,
+        depth: tuple[int, int],
+        target: tuple[ir.Value, int],
+        adds: ir.Value,
+        partial: ir.Value,
+        width: int,
+        lines: int,
+        ahead: Ahead | None,
+    ) -> None:
+        """Emit a call that stores A · panel to a matrix, or adds it.
+
+        left: the first element and the strides of A; depth: products of a sum, and of a chain of additions; target: the
+        first element and the stride of rows; adds: an i64, 0 or 1; partial: memory for a tile, if there are several
+        chains; width: columns to store; lines: cache lines of a row of the target to fetch for writing.
+        """
+        KNOWN[self.name] = self
+        values = [left[0], panel, target[0], partial, *map(I64, (*left[1:], *depth, target[1], lines, width)), adds]
+        if ahead is not None:
+            values += [ahead.first, I64(ahead.row), I64(ahead.place)]
+        function = code.module.globals.get(self.name) or _declared(code.module, self)
+        code.b.call(function, values)
+
+
+KNOWN: dict[str, Micro] = {}
+"""The tiles that have been called, by name."""
+
+_NAMES = ("a", "panel", "c", "partial", "row", "column", "depth", "chain", "c_row", "lines", "width", "adds")
+_AHEAD = ("ahead", "ahead_row", "ahead_place")
+_POINTERS = {"a": True, "panel": True, "c": False, "partial": False, "ahead": True}
+"""Parameters that are pointers → whether they are only read."""
+
+
+def texts_of(module: ir.Module) -> tuple[str, ...]:
+    """LLVM IR of the tiles that a module calls."""
+    called = [KNOWN[f.name] for f in module.functions if f.is_declaration and f.name in KNOWN]
+    return tuple(text_once(micro, partial(_text, micro)) for micro in called)
+
+
+def _declared(module: ir.Module, micro: Micro) -> ir.Function:
+    names = _NAMES + _AHEAD * micro.fetches
+    type_ = ir.FunctionType(ir.VoidType(), [POINTER if name in _POINTERS else I64 for name in names])
+    function = ir.Function(module, type_, micro.name)
+    for attribute in ("nounwind", "willreturn"):
+        set.add(function.attributes, attribute)
+    for name, parameter in zip(names, function.args, strict=True):
+        parameter.name = name
+        if name in _POINTERS:
+            parameter.add_attribute("noundef")
+            parameter.add_attribute("captures(none)")
+            if _POINTERS[name]:
+                set.add(parameter.attributes, "readonly")
+    return function
+
+
+def _text(micro: Micro) -> str:
+    module = ir.Module(micro.name, context=ir.Context())
+    _Body(micro, module).emit()
+    return str(module)
+
+
+class _Body:
+    """The function's body."""
+
+    def __init__(self, micro: Micro, module: ir.Module) -> None:
+        self.micro = micro
+        function = _declared(module, micro)
+        self.code = Code(module, function, strict=False)
+        self.of = {p.name: p for p in function.args}
+        lanes, self.values = micro.parts
+        self.type = ir.VectorType(memory_type(micro.dtype), lanes)
+        self.zero = ir.Constant(self.type, None)
+
+    def emit(self) -> None:
+        code, of, micro = self.code, self.of, self.micro
+        self._fetch_target()
+        starts = [self._gep(of["a"], code.b.mul(of["row"], I64(r))) for r in range(micro.rows)]
+        if micro.chained:
+            self._chains(starts)
+            self._finish([self._load(place) for place in self._partials()])
+        else:
+            self._finish(self._sums(starts, 0, of["depth"]))
+        code.b.ret_void()
+
+    def _chains(self, starts: Sequence[ir.Value]) -> None:
+        """Sums in `partial` of sums of at most `chain` products."""
+        code, of = self.code, self.of
+        for place in self._partials():
+            self._store(self.zero, place)
+        chains = code.begin_while([I64(0)])
+        (first,) = chains.carried
+        chains.test(code.b.icmp_unsigned("<", first, of["depth"]))
+        left = code.b.sub(of["depth"], first)
+        count = code.b.select(code.b.icmp_unsigned("<", left, of["chain"]), left, of["chain"])
+        code.define(count, code.scope)
+        for place, total in zip(self._partials(), self._sums(starts, first, count), strict=True):
+            self._store(code.b.fadd(self._load(place), total), place)
+        chains.close([code.b.add(first, of["chain"])])
+
+    def _fetch_target(self) -> None:
+        """Fetch the lines of C that the tile replaces or adds to, while its sums are computed."""
+        code, of = self.code, self.of
+        rows = code.loop(self.micro.rows, unroll=Unroll.NEVER)
+        lines = code.range(0, of["lines"], unroll=Unroll.NEVER)
+        b = code.b
+        row = b.mul(code.value(rows.index), b.mul(of["c_row"], I64(self.micro.dtype.bytes)))
+        self._prefetch(of["c"], b.add(row, b.mul(code.value(lines.index), I64(LINE))), write=True)
+        lines.close()
+        rows.close()
+
+    def _sums(self, starts: Sequence[ir.Value], first: IndexValue, count: ir.Value) -> list[ir.Value]:
+        """The sums of `count` products from place `first` on: the tile's values, row by row."""
+        code, micro = self.code, self.micro
+        k = code.loop(count, carried=[self.zero] * (micro.rows * self.values), unroll=Unroll.NEVER)
+        sums = list(k.carried)
+        place = code.value(code.add(first, k.index))
+        columns = [self._load(at, micro.lanes) for at in self._panel(place)]
+        for r in range(micro.rows):
+            factor = self._factor(starts[r], r, place)
+            for v in range(self.values):
+                n = r * self.values + v
+                sums[n] = code.b.fadd(sums[n], code.b.fmul(factor, columns[v]))
+        if micro.fetches:
+            self._fetch_left(place)  # in front, all factors are loaded behind it, in too many registers
+        return k.close(sums)
+
+    def _panel(self, place: ir.Value) -> list[ir.Value]:
+        first = self._gep(self.of["panel"], self.code.b.mul(place, I64(self.micro.panel), flags=("nsw",)))
+        return [self._gep(first, I64(v * self.type.count)) for v in range(self.values)]
+
+    def _factor(self, start: ir.Value, r: int, place: ir.Value) -> ir.Value:
+        """A[r, place] in each lane."""
+        b, along = self.code.b, self.micro.along
+        if along is Along.ROWS:
+            at = self._gep(self._gep(self.of["a"], b.mul(place, self.of["column"], flags=("nsw",))), I64(r))
+        else:
+            at = self._gep(start, place if along is Along.DEPTH else b.mul(place, self.of["column"], flags=("nsw",)))
+        scalar = b.load(at, typ=self.type.element, align=self.micro.dtype.bytes)
+        blank = ir.Constant(self.type, ir.Undefined)
+        mask = ir.Constant(ir.VectorType(I32, self.type.count), None)
+        return b.shuffle_vector(b.insert_element(blank, scalar, I32(0)), blank, mask)
+
+    def _fetch_left(self, place: ir.Value) -> None:
+        """Fetch a line. When `place` has run over the elements of a line, all rows had their turn."""
+        b, of = self.code.b, self.of
+        turn = b.and_(place, I64(ROWS_IN_TURN - 1))
+        last = I64(self.micro.rows - 1)
+        row = b.select(b.icmp_unsigned("<", turn, last), turn, last)
+        self._prefetch(of["ahead"], b.add(b.mul(row, of["ahead_row"]), b.mul(place, of["ahead_place"])))
+
+    def _prefetch(self, pointer: ir.Value, offset: ir.Value, write: bool = False) -> None:
+        place = self.code.b.gep(pointer, [offset], source_etype=ir.IntType(8))
+        self.code.intrinsic("llvm.prefetch.p0", ir.VoidType(), [place, I32(int(write)), I32(3), I32(1)])
+
+    def _finish(self, sums: Sequence[ir.Value]) -> None:
+        """Store sums to C, or add them."""
+        code = self.code
+        adds = code.branch(code.b.icmp_unsigned("!=", self.of["adds"], I64(0)))
+        for place, total, mask in self._places(sums):
+            before = self._load(place, 1) if mask is None else self._masked_load(place, mask)
+            self._put(place, code.b.fadd(total, before), mask)
+        adds.otherwise()
+        for place, total, mask in self._places(sums):
+            self._put(place, total, mask)
+        adds.join((), ())
+
+    def _places(self, sums: Sequence[ir.Value]) -> list[tuple[ir.Value, ir.Value, ir.Value | None]]:
+        """(address in C, sum, the lanes to store)."""
+        b, of, found = self.code.b, self.of, []
+        for n, total in enumerate(sums):
+            r, v = divmod(n, self.values)
+            mask = self._mask(v) if self.micro.masked and v == self.values - 1 else None
+            row = self._gep(of["c"], b.mul(of["c_row"], I64(r)))
+            found.append((self._gep(row, I64(v * self.type.count)), total, mask))
+        return found
+
+    def _mask(self, v: int) -> ir.Value:
+        """Which lanes of value v of a row are columns to store."""
+        b, lanes = self.code.b, self.type.count
+        numbers = ir.VectorType(I32, lanes)
+        wide = b.insert_element(ir.Constant(numbers, ir.Undefined), b.trunc(self.of["width"], I32), I32(0))
+        wide = b.shuffle_vector(wide, ir.Constant(numbers, ir.Undefined), ir.Constant(numbers, None))
+        return b.icmp_unsigned("<", ir.Constant(numbers, [v * lanes + n for n in range(lanes)]), wide)
+
+    def _put(self, place: ir.Value, value: ir.Value, mask: ir.Value | None) -> None:
+        if mask is None:
+            self.code.b.store(value, place, align=self.micro.dtype.bytes)
+            return
+        name = f"llvm.masked.store.{self._suffix()}.p0"
+        self.code.intrinsic(name, ir.VoidType(), [value, place, I32(self.micro.dtype.bytes), mask])
+
+    def _masked_load(self, place: ir.Value, mask: ir.Value) -> ir.Value:
+        name = f"llvm.masked.load.{self._suffix()}.p0"
+        return self.code.intrinsic(name, self.type, [place, I32(self.micro.dtype.bytes), mask, self.zero])
+
+    def _suffix(self) -> str:
+        return f"v{self.type.count}f{self.micro.dtype.bits}"
+
+    def _partials(self) -> list[ir.Value]:
+        """The addresses of the tile's values in `partial`."""
+        count = self.micro.rows * self.values
+        return [self._gep(self.of["partial"], I64(n * self.type.count)) for n in range(count)]
+
+    def _load(self, place: ir.Value, lanes: int | None = None) -> ir.Value:
+        """A value; lanes: whose bytes the address is a multiple of, a vector's if not given."""
+        return self.code.b.load(place, typ=self.type, align=(lanes or self.micro.lanes) * self.micro.dtype.bytes)
+
+    def _store(self, value: ir.Value, place: ir.Value) -> None:
+        self.code.b.store(value, place, align=self.micro.lanes * self.micro.dtype.bytes)
+
+    def _gep(self, pointer: ir.Value, offset: ir.Value) -> ir.Value:
+        return self.code.b.gep(pointer, [offset], source_etype=memory_type(self.micro.dtype))

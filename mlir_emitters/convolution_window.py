@@ -1,0 +1,121 @@
+"""The products of a convolution's tile, as a function of a module of its own that the kernels of all convolutions call.
+
+Sizes of the window, strides and the number of input features are arguments, so that its text is the same in every
+program: it is compiled once a process, and kept in the cache.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+from mlir import ir
+
+from ..hlo.dtypes import DType
+from .builder import Builder, Index, Pointer, Unroll, Value
+from .convert import convert_to
+from .dot_dtypes import IN_VECTORS
+from .elemental import load_element
+from .elements import decode, flatten, raw_type
+from .helper import call_helper, memory_types
+
+
+@dataclass(frozen=True, slots=True)
+class Loop:
+    """A loop of products: how many, and the strides of the input and of the kernel, in elements."""
+
+    count: Index
+    input: int
+    kernel: int
+
+    def continues(self, outer: Loop) -> bool:
+        """Whether the loop outside it goes on where this one ends, so that both are one loop."""
+        count = self.count
+        return isinstance(count, int) and (outer.input, outer.kernel) == (count * self.input, count * self.kernel)
+
+
+@dataclass(frozen=True, slots=True)
+class Window:
+    """Sums at `positions` places × `columns` features, of the products in so many `loops`.
+
+    input, kernel: dtypes in memory, converted to `wide`. lanes: features of a value. adjacent: whether the elements of
+    the input in the last loop are. masked: only some of the last features are in memory. fma: whether the target has
+    fused multiply-adds.
+    """
+
+    wide: DType
+    input: DType
+    kernel: DType
+    positions: int
+    columns: int
+    lanes: int
+    loops: int
+    adjacent: bool
+    masked: bool
+    fma: bool
+
+    @property
+    def name(self) -> str:
+        dtypes = ".".join(d.value for d in (self.wide, self.input, self.kernel))
+        marks = f"{'a' * self.adjacent}{'m' * self.masked}"
+        return f"mlir.window.{dtypes}.{self.positions}x{self.columns}x{self.lanes}.{self.loops}{marks}"
+
+    def types(self, b: Builder) -> list[ir.Type]:
+        """Of the parameters: memory of the input, the kernel and the sums; the offsets of the first two, the distance
+        of positions in the input, the number of features, then the count and the strides of each loop.
+        """
+        memory = memory_types(b, [raw_type(b.types, d) for d in (self.input, self.kernel, self.wide)])
+        return [*memory, *[b.types.i64] * (4 + 3 * self.loops)]
+
+    def call(self, b: Builder, places: Sequence[Pointer], apart: int, features: int, loops: Sequence[Loop]) -> None:
+        """Call the function. places: the first elements of the input, the kernel and the sums' memory."""
+        numbers = [apart, features, *(n for loop in loops for n in (loop.count, loop.input, loop.kernel))]
+        call_helper(b, self, places, numbers, offsets=2)
+
+    def emit(self, b: Builder, parameters: Sequence[Value]) -> None:
+        """The function's body."""
+        input_, kernel, sums, at, row, apart, features, *numbers = parameters
+        element, stored = raw_type(b.types, self.wide), raw_type(b.types, self.kernel)
+        vector, raw = ir.VectorType.get([self.lanes], element), ir.VectorType.get([self.lanes], stored)
+        vectors = self.columns // self.lanes
+
+        def weights(first: Index, v: int) -> Value:
+            place = b.pointer(kernel, b.add(first, v * self.lanes), stored)
+            if self.masked and v == vectors - 1:
+                mask_type = ir.VectorType.get([self.lanes], b.types.i1)
+                mask = b.op("vector.create_mask", b.at(b.sub(features, v * self.lanes)), type=mask_type)
+                zero = b.constant(0.0 if b.is_float(stored) else 0, stored)
+                found = b.load_masked(place, mask, b.op("vector.broadcast", zero, type=raw), self.kernel.bytes)
+            else:
+                found = b.load(place, raw, self.kernel.bytes)
+            return found if self.kernel is self.wide else IN_VECTORS[self.kernel](b, found, vector)
+
+        def nest(level: int, place: Index, first: Index, before: Sequence[Value]) -> list[Value]:
+            """`before` plus the products in the loops from `level` on. place, first: of the first factors."""
+            if level == self.loops:
+                found: list[Value] = []
+                row = [weights(first, v) for v in range(vectors)]
+                for k in range(self.positions):
+                    value = load_element(b, input_, self.input, b.add(place, b.mul(apart, k)))
+                    scalar = flatten(convert_to(b, self.input, self.wide, decode(b, self.input, value)))[0]
+                    factor = b.op("vector.broadcast", scalar, type=vector)
+                    found += [_multiply_add(b, factor, w, before[len(found) + v]) for v, w in enumerate(row)]
+                return found
+            count, step, row_step = numbers[3 * level : 3 * level + 3]
+            with b.loop(0, count, 1, before, Unroll.NONE) as loop:
+                last = level == self.loops - 1 and self.adjacent
+                along = loop.index if last else b.mul(loop.index, step)
+                loop.next = nest(
+                    level + 1, b.add(place, along), b.add(first, b.mul(loop.index, row_step)), loop.carried
+                )
+            return loop.values
+
+        zero = b.op("vector.broadcast", b.constant(0.0, element), type=vector)
+        for n, value in enumerate(nest(0, at, row, [zero] * (self.positions * vectors))):
+            b.store(value, b.pointer(sums, n * self.lanes, element), self.wide.bytes)
+
+
+def _multiply_add(b: Builder, x: Value, y: Value, total: Value) -> Value:
+    if b.fma_hardware:
+        return b.op("math.fma", x, y, total)
+    return b.op("arith.addf", total, b.op("arith.mulf", x, y))

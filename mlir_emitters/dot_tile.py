@@ -1,0 +1,188 @@
+"""The register tile of matrix products as a function of a module of its own, which the kernels of all products call.
+
+Its sizes and strides are arguments, so that its text is the same in every program: it is compiled once a process, and
+kept in the cache. A kernel has the loops around it, which LLVM compiles in a fraction of the time.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+from mlir import ir
+
+from ..hlo.dtypes import DType
+from .builder import Builder, Index, Pointer, Unroll, Value
+from .convert import convert_to
+from .dot_dtypes import IN_VECTORS
+from .elemental import load_element
+from .elements import decode, flatten, raw_type
+from .helper import call_helper, memory_types
+
+CACHE_LINE = 64  # bytes; where lines are longer, some are fetched twice
+TURNS = 8  # rows of A from which lines are fetched in turn: at least a tile's, at most the elements of a line
+
+
+@dataclass(frozen=True, slots=True)
+class Tile:
+    """rows × columns sums in vectors of `lanes`.
+
+    left, right: dtypes of factors in memory, converted to `wide`; total: of the memory that sums are stored to. unit:
+    which stride of A is 1: of contracting elements (k), of rows (m), or none (-). packed: whether rows of B are aligned
+    vectors. apart: into how many sums each vector is split. masked: only some of the last columns are stored. ahead:
+    the dtype of what is fetched of A, or None. fma: whether the target has fused multiply-adds.
+    """
+
+    wide: DType
+    left: DType
+    right: DType
+    total: DType
+    rows: int
+    columns: int
+    lanes: int
+    unit: str
+    packed: bool
+    apart: int
+    masked: bool
+    ahead: DType | None
+    fma: bool
+
+    @property
+    def name(self) -> str:
+        dtypes = ".".join(d.value for d in (self.wide, self.left, self.right, self.total))
+        ahead = "" if self.ahead is None else f".{self.ahead.value}"
+        marks = f"{self.unit}{'p' * self.packed}{'m' * self.masked}"
+        return f"mlir.tile.{dtypes}.{self.rows}x{self.columns}x{self.lanes}.{self.apart}.{marks}{ahead}"
+
+    def types(self, b: Builder) -> list[ir.Type]:
+        """Of the parameters: memory of A, B and sums, and of what is fetched; their offsets; the strides of A's rows
+        and along them, of B's rows; the depth; the stride of rows of sums; whether sums are added (0 or 1); the columns
+        to store; the stride of rows of what is fetched; the lines of a row of sums to fetch for writing.
+        """
+        held = [raw_type(b.types, d) for d in (self.left, self.right, self.total, self.ahead) if d is not None]
+        numbers = 8 if self.ahead is None else 9
+        return [*memory_types(b, held), *[b.types.i64] * (len(held) + numbers)]
+
+    def call(self, b: Builder, places: Sequence[Pointer], numbers: Sequence[Index]) -> None:
+        """Call the function. places: the first elements of A, B and sums, and of what is fetched; numbers: the others
+        of the parameters.
+        """
+        call_helper(b, self, places, numbers, len(places))
+
+    def emit(self, b: Builder, parameters: Sequence[Value]) -> None:
+        """The function's body."""
+        _Body(b, self).emit(parameters)
+
+
+class _Body:
+    """The function's body."""
+
+    def __init__(self, b: Builder, tile: Tile) -> None:
+        self.b, self.tile = b, tile
+        self.element = raw_type(b.types, tile.wide)
+        self.total = raw_type(b.types, tile.total)
+        whole = tile.columns.bit_count() == 1
+        self.lanes = tile.columns if whole else tile.lanes
+        self.vectors = tile.columns // self.lanes
+        self.vector = ir.VectorType.get([self.lanes], self.element)
+
+    def emit(self, parameters: Sequence[Value]) -> None:
+        b, count = self.b, 3 if self.tile.ahead is None else 4
+        self.memory, offsets, numbers = parameters[:count], parameters[count : 2 * count], parameters[2 * count :]
+        self.left_at, self.right_at, self.out_at, *ahead_at = offsets
+        self.row, self.step, self.right_row, self.depth, self.out_row, adds, self.columns, *ahead_row, lines = numbers
+        self.ahead = [*ahead_at, *ahead_row]
+        self._fetch_results(lines)
+        sums = self._sums()
+        adding = b.branch(b.compare_integers("ne", adds, b.constant(0, b.types.i64)), [])
+        for side, added in ((0, True), (1, False)):
+            with adding.side(side):
+                for n, value in enumerate(sums):
+                    self._store(value, *divmod(n, self.vectors), added)
+
+    def _fetch_results(self, lines: Value) -> None:
+        """Fetch the lines of the result that a tile replaces or adds to, while its sums are computed."""
+        b, line = self.b, CACHE_LINE // self.tile.total.bytes
+        with b.loop(0, self.tile.rows, unroll=Unroll.NONE) as row, b.loop(0, lines, unroll=Unroll.NONE) as column:
+            place = b.add(b.mul(row.index, self.out_row), b.mul(column.index, line))
+            b.prefetch(b.pointer(self.memory[2], b.add(self.out_at, place), self.total), writes=True)
+
+    def _sums(self) -> list[Value]:
+        b, tile = self.b, self.tile
+        kind = 0.0 if tile.wide.is_float else 0
+        zero = b.op("vector.broadcast", b.constant(kind, self.element), type=self.vector)
+        count = tile.rows * self.vectors
+        with b.loop(0, self.depth, tile.apart, [zero] * (tile.apart * count), Unroll.NONE) as loop:
+            sums: list[Value] = []
+            for turn in range(tile.apart):
+                k = b.add(loop.index, turn)
+                sources = [self._right(k, v * self.lanes) for v in range(self.vectors)]
+                for m in range(tile.rows):
+                    factor = b.op("vector.broadcast", self._left(m, k), type=self.vector)
+                    sums += [self._multiply_add(factor, x, loop.carried[len(sums) + v]) for v, x in enumerate(sources)]
+                if tile.ahead is not None:
+                    self._fetch_left(k)  # in front of the loads, LLVM would load all factors at once
+            loop.next = sums
+        found = list(loop.values)
+        while len(found) > count:
+            half = len(found) // 2
+            found = [self._plus(x, y) for x, y in zip(found[:half], found[half:], strict=True)]
+        return found
+
+    def _left(self, m: int, k: Index) -> Value:
+        """A[m, k], converted."""
+        b, dtype = self.b, self.tile.left
+        along = k if self.tile.unit == "k" else b.mul(k, self.step)
+        row = m if self.tile.unit == "m" else b.mul(self.row, m)
+        place = b.add(b.add(self.left_at, row), along)
+        raw = load_element(b, self.memory[0], dtype, place)
+        return flatten(convert_to(b, dtype, self.tile.wide, decode(b, dtype, raw)))[0]
+
+    def _right(self, k: Index, column: int) -> Value:
+        """Columns of row k of B from `column` on."""
+        b, tile, dtype = self.b, self.tile, self.tile.right
+        raw = raw_type(b.types, dtype)
+        place = b.pointer(self.memory[1], b.add(b.add(self.right_at, b.mul(k, self.right_row)), column), raw)
+        if dtype is tile.wide:
+            return b.load(place, self.vector, (tile.lanes if tile.packed else 1) * dtype.bytes)
+        return IN_VECTORS[dtype](b, b.load(place, ir.VectorType.get([self.lanes], raw), dtype.bytes), self.vector)
+
+    def _fetch_left(self, k: Index) -> None:
+        """Fetch a line of the rows of a tile; each row has its turn before k has run over the elements of a line."""
+        b, tile = self.b, self.tile
+        assert tile.ahead is not None
+        at, stride = self.ahead
+        row = b.binary("minsi", b.materialize(b.rem(k, TURNS)), tile.rows - 1)
+        offset = b.add(b.add(at, b.mul(row, stride)), k)
+        b.prefetch(b.pointer(self.memory[3], offset, raw_type(b.types, tile.ahead)))
+
+    def _multiply_add(self, x: Value, y: Value, total: Value) -> Value:
+        b = self.b
+        if not self.tile.wide.is_float:
+            return b.op("arith.addi", total, b.op("arith.muli", x, y))
+        if b.fma_hardware:
+            return b.op("math.fma", x, y, total)
+        return b.op("arith.addf", total, b.op("arith.mulf", x, y))
+
+    def _plus(self, total: Value, value: Value) -> Value:
+        return self.b.op("arith.addf" if self.tile.wide.is_float else "arith.addi", total, value)
+
+    def _store(self, value: Value, m: int, v: int, added: bool) -> None:
+        """Store sums, or add them to their totals."""
+        b, tile = self.b, self.tile
+        offset = b.add(b.add(self.out_at, b.mul(self.out_row, m)), v * self.lanes)
+        place = b.pointer(self.memory[2], offset, self.total)
+        type = ir.VectorType.get([self.lanes], self.total)
+        if tile.total is not tile.wide:
+            value = b.op("arith.extf", value, type=type)
+        if not tile.masked or v < self.vectors - 1:
+            if added:
+                value = self._plus(b.load(place, type, tile.total.bytes), value)
+            b.store(value, place, tile.total.bytes)
+            return
+        left = b.at(b.sub(self.columns, v * self.lanes))
+        mask = b.op("vector.create_mask", left, type=ir.VectorType.get([self.lanes], b.types.i1))
+        if added:
+            zero = b.op("vector.broadcast", b.constant(0.0 if tile.total.is_float else 0, self.total), type=type)
+            value = self._plus(b.load_masked(place, mask, zero, tile.total.bytes), value)
+        b.store_masked(value, place, mask, tile.total.bytes)
