@@ -90,9 +90,7 @@ class RowForm:
         if self.length < SHORT and any(u.expensive and not self._is_full(u) for u in units):
             return False
         return not any(
-            u.expensive and self.length * u.root.shape.dtype.bytes > ROW_BYTES
-            for u in inner
-            if self._is_full(u)
+            u.expensive and self.length * u.root.shape.dtype.bytes > ROW_BYTES for u in inner if self._is_full(u)
         )
 
     def _is_full(self, unit: Unit) -> bool:
