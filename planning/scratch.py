@@ -19,19 +19,21 @@ from .allocation import POOL_ALIGNMENT
 ON_STACK = 4096
 """Bytes up to which the Plan offers no scratch memory."""
 
-COUNTED = 128
-"""Least elements of a row beside which a sort may count how often digits of its keys occur."""
+COUNTED = 16
+"""Least elements of a row beside which a sort may count how often digits of its keys occur, if its comparator is one
+comparison.
+"""
 
 COUNTS = 1 << 15
 """Bytes of these counts; of short rows COUNTS_AN_ELEMENT times their elements."""
 
-COUNTS_AN_ELEMENT = 32
+COUNTS_AN_ELEMENT = 128
 
 
 def sort_bound(instruction: Instruction, cut: bool = False) -> int:
     """A place for one row of each operand, so that rows can be merged to and fro between the result and this place; one
     more where the result's rows are not adjacent elements. Each place is rounded up to POOL_ALIGNMENT bytes. Beside
-    rows that are not short there is room for counts of digits.
+    rows that may be sorted by digits there is room for counts.
 
     cut: the results are parts of rows, so no row lies in a result.
     """
@@ -39,8 +41,9 @@ def sort_bound(instruction: Instruction, cut: bool = False) -> int:
     for _, shape in instruction.shape.leaves():
         row = -(-shape.dims[dimension] * shape.dtype.bytes // POOL_ALIGNMENT) * POOL_ALIGNMENT
         total += 2 * row if cut or shape.strides[dimension] != 1 else row
-    length = instruction.operands[0].shape.dims[dimension]
-    return total + (min(COUNTS, COUNTS_AN_ELEMENT * length) if length >= COUNTED else 0)
+    length, root = instruction.operands[0].shape.dims[dimension], instruction.attributes["to_apply"].root
+    counted = length >= COUNTED and root.opcode is Op.COMPARE
+    return total + (min(COUNTS, COUNTS_AN_ELEMENT * length) if counted else 0)
 
 
 SCRATCH: dict[Op, Callable[[Instruction], int]] = {
