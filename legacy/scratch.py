@@ -27,7 +27,12 @@ class Scratch:
         return Scratch(function.args[request.scratch], request.scratch_bytes)
 
     def take(self, code: Code, size: int) -> ir.Value:
-        """The address of `size` bytes, aligned to 64 bytes. With an argument, all calls return the same memory."""
+        """The address of `size` bytes, aligned to 64 bytes. With an argument, all calls return the same memory.
+
+        On devices what fits is on the stack all the same: there neighbouring items' stacks share cache lines.
+        """
         if size > self.size:
             raise AssertionError(f"a kernel takes {size} bytes of scratch memory, the Plan bounds it by {self.size}")
-        return self.argument if self.argument is not None else alloca(code, I8, size)
+        if self.argument is None or (code.by_element and size <= ON_STACK):
+            return alloca(code, I8, size)
+        return self.argument

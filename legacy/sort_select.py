@@ -2,7 +2,7 @@
 
 The row is dealt out to groups. The least keys of the groups are keys of different elements, so the k-th of them is not
 before the k-th key of the row: that is the threshold. Elements before it lie in fewer than k groups, which bounds how
-many are collected; of those equal to it, the first k suffice.
+many are collected; of those equal to it, the first k suffice. In short rows each element is a group.
 """
 
 from __future__ import annotations
@@ -20,8 +20,14 @@ from .sort_rows import OperandRows
 SHARE = 16
 """A row has at least so many times the elements that are wanted: of more, a sort of the whole row is nearly as fast."""
 
-SHORTEST = 512
-"""Least elements of a row."""
+SHARE_OF_SHORT = 4
+"""The same of short rows, of which exactly the wanted elements are collected."""
+
+SHORT = 512
+"""Least elements of a row that is dealt out to groups."""
+
+SHORTEST = 32
+"""Least elements of a row, and the block of rows that are shorter than BLOCK."""
 
 GROUPS = 4
 """Groups for each wanted element: the more, the fewer elements are collected, half of the row's share of k at most."""
@@ -32,11 +38,13 @@ BLOCK = 64
 
 def is_worth(length: int, wanted: int) -> bool:
     """Whether the first `wanted` elements of rows of this length are selected."""
-    return length >= max(SHORTEST, SHARE * wanted)
+    return length >= max(SHORTEST, (SHARE_OF_SHORT if length < SHORT else SHARE) * wanted)
 
 
 def group_count(length: int, wanted: int) -> int:
-    """A multiple of BLOCK, and a divisor of the length if one is near."""
+    """A multiple of BLOCK, and a divisor of the length if one is near; the length of a short row."""
+    if length < SHORT:
+        return length
     least = max(2, -(-GROUPS * wanted // BLOCK)) * BLOCK
     return next((n for n in range(least, 2 * least, BLOCK) if length % n == 0), least)
 
@@ -49,19 +57,21 @@ class Selection:
 
     def __init__(self, e: Elemental, order: KeyOrder, length: int, wanted: int, keys: ir.Value, least: ir.Value):
         self.e, self.code, self.order, self.length, self.wanted = e, e.code, order, length, wanted
-        self.keys, self.least, self.groups = keys, least, group_count(length, wanted)
+        self.keys, self.groups = keys, group_count(length, wanted)
+        self.least = keys if self.groups == length else least
 
     def collect(self, source: Callable[[IndexValue], Sequence[Register]], rows: OperandRows) -> ir.Value:
         """Write elements in their order from the start of `rows` on; returns how many: `wanted` or more."""
         self._read(source)
         threshold = self._threshold()
         code, length = self.code, self.length
+        block = BLOCK if length >= BLOCK else SHORTEST
+        rest = length % block
         state: list[Register] = [I64(0), I64(0), threshold]
-        if length >= BLOCK:
-            loop = code.loop(length // BLOCK * BLOCK, step=BLOCK, carried=state, unroll=Unroll.NEVER)
-            state = loop.close(self._block(source, rows, threshold, loop.index, BLOCK, loop.carried))
-        if length % BLOCK:
-            state = self._block(source, rows, threshold, length // BLOCK * BLOCK, length % BLOCK, state)
+        loop = code.loop(length - rest, step=block, carried=state, unroll=Unroll.NEVER)
+        state = loop.close(self._block(source, rows, threshold, loop.index, block, block, loop.carried))
+        if rest:
+            state = self._block(source, rows, threshold, length - block, block, rest, state)
         count = state[0]
         assert isinstance(count, ir.Value)
         code.define(count, code.scope, again=True)
@@ -70,6 +80,11 @@ class Selection:
     def _read(self, source: Callable[[IndexValue], Sequence[Register]]) -> None:
         """Write the keys of all elements, and the least of each group."""
         code, type_, groups = self.code, self.order.type, self.groups
+        if groups == self.length:
+            loop = code.loop(groups, unroll=Unroll.NEVER)
+            code.b.store(self.order.of(self.e, source(loop.index)), self._slot(self.keys, loop.index))
+            loop.close()
+            return
         last = code.loop(groups, unroll=Unroll.NEVER)
         code.b.store(type_((1 << (type_.width - 1)) - 1), self._slot(self.least, last.index))
         last.close()
@@ -101,7 +116,7 @@ class Selection:
         threshold, bit = loop.carried
         assert isinstance(threshold, ir.Value) and isinstance(bit, ir.Value)
         higher = code.b.add(threshold, bit)
-        inner = code.loop(self.groups, carried=[counter(0)], unroll=Unroll.NEVER)
+        inner = code.loop(self.groups, carried=[counter(0)])
         (below,) = inner.carried
         key = code.b.load(self._slot(self.least, inner.index), typ=type_)
         (below,) = inner.close([code.b.add(below, code.b.zext(code.b.icmp_signed("<", key, higher), counter))])
@@ -117,10 +132,11 @@ class Selection:
         threshold: ir.Value,
         first: IndexValue,
         count: int,
+        new: int,
         state: Sequence[Register],
     ) -> list[Register]:
-        """Collect from `count` elements. state: how many are collected, how many of these equal the threshold, and the
-        last key that is still wanted.
+        """Collect from the last `new` of `count` elements. state: how many are collected, how many of these equal the
+        threshold, and the last key that is still wanted.
         """
         code, type_, b = self.code, self.order.type, self.code.b
         places, ties, limit = (s for s in state if isinstance(s, ir.Value))
@@ -130,6 +146,7 @@ class Selection:
         limits = b.shuffle_vector(limits, ir.Constant(keys.type, ir.Undefined), lanes)
         mask = b.bitcast(b.icmp_signed("<=", keys, limits), ir.IntType(count))
         mask = mask if count == BLOCK else b.zext(mask, I64)
+        mask = mask if new == count else b.and_(mask, I64(-1 << (count - new)))
         each = code.begin_while([mask, places, ties])
         left, place, equal = (s for s in each.carried if isinstance(s, ir.Value))
         each.test(code.b.icmp_unsigned("!=", left, I64(0)))

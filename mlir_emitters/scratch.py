@@ -17,7 +17,10 @@ class Scratch:
     size: int = ON_STACK
 
     def take(self, b: Builder, size: int) -> Value:
-        """A pointer to `size` bytes. With an argument, all calls return the same memory."""
+        """A pointer to `size` bytes. With an argument, all calls return the same memory, but for little of a device's
+        item: the stacks of neighbouring items share cache lines.
+        """
         if size > self.size:
             raise AssertionError(f"a kernel takes {size} bytes of scratch memory, the Plan bounds it by {self.size}")
-        return b.alloca(b.types.i8, size, POOL_ALIGNMENT) if self.argument is None else self.argument
+        stack = self.argument is None or (b.by_element and size <= ON_STACK)
+        return b.alloca(b.types.i8, size, POOL_ALIGNMENT) if stack else self.argument

@@ -21,7 +21,7 @@ WIDE_BITS = 11
 BITS = 8
 """Of other digits."""
 
-LEAST = 40
+LEAST = 10
 """Elements of a row for each pass from which passes are faster than merges: each pass adds up its counts."""
 
 

@@ -19,23 +19,29 @@ from .sort_lanes import Lane, Source
 FEW = 12
 """A row has at least FEW times k elements; a shorter one is sorted."""
 
+FEW_EXACT = 3
+"""The same of a row below ROW elements."""
+
 ROW = 384
-"""Least elements of a row."""
+"""Elements from which a row has classes. In a shorter one each element is its own, so the bound is the k-th key."""
+
 
 CLASSES = 3
 """Classes for each of the k elements."""
 
 MASK = 32
-"""Keys that are compared with the bound at once; a multiple of the lanes of all vectors of 32 bits or more."""
+"""Keys that are compared with the bound at once, and the least elements of a row."""
 
 
 def is_selected(length: int, wanted: int) -> bool:
     """Whether the first `wanted` elements of rows of this length are selected."""
-    return length >= ROW and length >= FEW * wanted
+    return length >= max(MASK, wanted * (FEW if length >= ROW else FEW_EXACT))
 
 
 def classes(length: int, wanted: int) -> int:
-    """How many: a divisor of the length if there is one that is not much larger than needed."""
+    """How many: a divisor of the length if there is one that is not much larger than needed, or the length."""
+    if length < ROW:
+        return length
     least = -(-max(CLASSES * wanted, 2 * MASK) // MASK) * MASK
     fits = [n for n in range(least, 2 * least, MASK) if length % n == 0]
     return fits[0] if fits else least
@@ -48,6 +54,8 @@ class FirstOfRow:
         self.e, self.b, self.order, self.length, self.wanted = e, e.b, order, length, wanted
         self.keys, self.minima, self.type, self.bytes = keys, minima, order.type(e), order.bits // 8
         self.count = classes(length, wanted)
+        if self.count == length:
+            self.minima = keys
 
     def candidates(self, source: Source, lanes: Sequence[Lane]) -> Value:
         """Write the candidates to the lanes, in their order; returns how many there are: `wanted` or more."""
@@ -59,16 +67,21 @@ class FirstOfRow:
         with b.loop(0, whole, MASK, [zero, zero], Unroll.NONE) as loop:
             mask = self.mask(loop.index, self.limit(bound, loop.carried[1]))
             loop.next = self.take(source, lanes, loop.index, mask, bound, loop.carried)
-        found, equal = loop.values
-        with b.loop(whole, self.length, 1, [found, equal], Unroll.NONE) as loop:
-            key = self.load(self.keys, loop.index)
-            one = b.extui(b.compare_integers("ule", key, bound), b.types.i32)
-            loop.next = self.take(source, lanes, loop.index, one, bound, loop.carried)
-        return loop.values[0]
+        state = loop.values
+        if whole < self.length:  # the last mask is of elements before them, too
+            limit = self.limit(bound, state[1])
+            mask = self.mask(self.length - MASK, limit)
+            new = b.binary("andi", mask, -1 << (MASK - self.length + whole))
+            state = self.take(source, lanes, self.length - MASK, new, bound, state)
+        return state[0]
 
     def find_minima(self, source: Source) -> None:
         """Store the keys, and the minimum of each class."""
         b, count = self.b, self.count
+        if count == self.length:
+            with b.loop(0, count) as loop:
+                self.store(self.order.unsigned(self.e, source(loop.index)), self.keys, loop.index)
+            return
         with b.loop(0, count) as loop:
             self.store(b.constant(-1, self.type), self.minima, loop.index)
         rest = self.length % count

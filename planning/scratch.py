@@ -19,28 +19,31 @@ from .allocation import POOL_ALIGNMENT
 ON_STACK = 4096
 """Bytes up to which the Plan offers no scratch memory."""
 
-COUNTED = 128
-"""Least elements of a row beside which a sort may count how often digits of its keys occur."""
+COUNTED = 16
+"""Least elements of a row beside which a sort may count how often digits of its keys occur, if its comparator is one
+comparison.
+"""
 
 COUNTS = 1 << 15
 """Bytes of these counts; of short rows COUNTS_AN_ELEMENT times their elements."""
 
-COUNTS_AN_ELEMENT = 32
+COUNTS_AN_ELEMENT = 128
 
 
-def sort_bound(instruction: Instruction, cut: bool = False) -> int:
+def sort_bound(instruction: Instruction, cut: bool = False, counts: bool = True) -> int:
     """A place for one row of each operand, so that rows can be merged to and fro between the result and this place; one
     more where the result's rows are not adjacent elements. Each place is rounded up to POOL_ALIGNMENT bytes. Beside
-    rows that are not short there is room for counts of digits.
+    rows that may be sorted by digits there is room for counts.
 
-    cut: the results are parts of rows, so no row lies in a result.
+    cut: the results are parts of rows, so no row lies in a result. counts: with that room.
     """
     dimension, total = instruction.dimensions[0], 0
     for _, shape in instruction.shape.leaves():
         row = -(-shape.dims[dimension] * shape.dtype.bytes // POOL_ALIGNMENT) * POOL_ALIGNMENT
         total += 2 * row if cut or shape.strides[dimension] != 1 else row
-    length = instruction.operands[0].shape.dims[dimension]
-    return total + (min(COUNTS, COUNTS_AN_ELEMENT * length) if length >= COUNTED else 0)
+    length, root = instruction.operands[0].shape.dims[dimension], instruction.attributes["to_apply"].root
+    counted = counts and length >= COUNTED and root.opcode is Op.COMPARE
+    return total + (min(COUNTS, COUNTS_AN_ELEMENT * length) if counted else 0)
 
 
 SCRATCH: dict[Op, Callable[[Instruction], int]] = {
@@ -50,21 +53,23 @@ SCRATCH: dict[Op, Callable[[Instruction], int]] = {
 """Upper bound, by opcode, of the bytes that the kernel of an unnested op uses; other ops use none."""
 
 
-def scratch_bound(instruction: Instruction) -> int:
+def scratch_bound(instruction: Instruction, counts: bool = True) -> int:
     """The most bytes that the kernel of an unnested op or of a fusion uses, in the argument or on its stack.
 
-    The ops of a fusion that use some run one after the other, in the same bytes.
+    The ops of a fusion that use some run one after the other, in the same bytes. counts: with those of sorts, which
+    lie behind all rows. Kernels in the outer shape of devices have none.
     """
     if instruction.opcode is Op.FUSION:
         body = instruction.called()[0]
         if SCRATCH.keys().isdisjoint(body.opcodes):
             return 0
         sorts = [i for i in body.instructions if i.opcode is Op.SORT and is_cut(i, body)]
-        return max([scratch_bound(i) for i in body.instructions] + [sort_bound(i, cut=True) for i in sorts])
+        whole = [scratch_bound(i, counts) for i in body.instructions]
+        return max(whole + [sort_bound(i, True, counts) for i in sorts])
     row = SCRATCH.get(instruction.opcode)
     if row is None or not any(shape.is_array and shape.size for _, shape in instruction.shape.leaves()):
         return 0
-    return row(instruction)
+    return row(instruction) if counts or instruction.opcode is not Op.SORT else sort_bound(instruction, counts=False)
 
 
 def scratch_bytes(instruction: Instruction) -> int:

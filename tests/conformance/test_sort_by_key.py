@@ -95,7 +95,7 @@ def test_keys_of_all_types_are_in_order_and_ties_keep_theirs(dtype, direction):
     agree(sort_text(dtype, x.shape, compare, payloads=("s32",)), [x, places])
 
 
-@pytest.mark.parametrize("length", [127, 128, 129, 160, 200, 383, 512, 40000])
+@pytest.mark.parametrize("length", [15, 16, 17, 31, 32, 33, 39, 40, 41, 64, 200, 40000])
 def test_lengths(length):
     x = keys(DType.F32, (1, length), length)
     agree(sort_text(DType.F32, x.shape, "compare(a0, b0), direction=LT, type=TOTALORDER"), [x])
@@ -230,7 +230,10 @@ def test_the_first_few_of_all_types(dtype, largest):
 
 @pytest.mark.parametrize(
     "length, k",
-    [(1, 1), (1, 0), (384, 1), (512, 1), (512, 32), (600, 0), (600, 600), (1000, 83), (16384, 32), (4096, 300)],
+    [
+        *((1, 1), (1, 0), (31, 1), (32, 1), (33, 2), (63, 15), (64, 16), (65, 1), (300, 8), (383, 95), (384, 32)),
+        *((511, 127), (512, 1), (512, 32), (600, 0), (600, 600), (1000, 83), (4096, 300), (16384, 32)),
+    ],
 )
 def test_how_many_of_how_many(length, k):
     agree(topk_text(DType.F32, (2, length), k, True), [keys(DType.F32, (2, length), length + k)])

@@ -21,7 +21,7 @@ from ...planning.buffer_report import report_buffers, report_to_text
 from ...planning.plan import AllocationKind, KernelRequest, KernelStep, Plan
 from ...planning.plan_text import plan_to_text
 from ...planning.planner import plan
-from ...planning.scratch import COUNTS_AN_ELEMENT, ON_STACK, SCRATCH, scratch_bound, scratch_bytes
+from ...planning.scratch import COUNTS, ON_STACK, SCRATCH, scratch_bound, scratch_bytes
 from ..support.lhlo_requests import assert_program_kernels, assert_same_request
 from ..support.plan_interpreter import run_plan
 
@@ -151,7 +151,7 @@ SORT = """HloModule m
 by {{ a = f32[] parameter(0)
   b = f32[] parameter(1)
   {pairs}
-  ROOT s = pred[] compare(a, b), direction=LT, type=TOTALORDER }}
+  {comparison} }}
 ENTRY e {{ x = f32[{dims}] parameter(0)
   {parameters}
   s = (f32[{dims}], {types}) sort(x, {payloads}), dimensions={{{d}}}, is_stable=true, to_apply=by
@@ -162,13 +162,21 @@ PARTS = """f = f32[2,3] slice(k), slice={{[0:2], [1:4]}}
   ROOT r = (f32[2,3], c128[2,3]) tuple(f, g)"""
 
 
-def sort_text(dims: str, d: int, payloads: int = 1, root: str = WHOLE) -> str:
+ONE_COMPARISON = "ROOT s = pred[] compare(a, b), direction=LT, type=TOTALORDER"
+SEVERAL = """l = pred[] compare(a, b), direction=LT, type=TOTALORDER
+  e = pred[] compare(a, b), direction=EQ, type=TOTALORDER
+  n = pred[] constant(false)
+  ROOT s = pred[] select(e, n, l)"""
+
+
+def sort_text(dims: str, d: int, payloads: int = 1, root: str = WHOLE, comparison: str = ONE_COMPARISON) -> str:
     """A sort of f32 keys with `payloads` c128 arrays as further operands."""
     numbers, types = range(payloads), ", ".join([f"c128[{dims}]"] * payloads)
     results = [f"r{n} = c128[{dims}] get-tuple-element(s), index={n + 1}" for n in numbers]
     given = root.format(dims=dims, types=types, results=", ".join(f"r{n}" for n in numbers))
     return SORT.format(
         pairs="\n  ".join(f"p{n} = c128[] parameter({n})" for n in range(2, 2 * payloads + 2)),
+        comparison=comparison,
         dims=dims,
         d=d,
         types=types,
@@ -182,13 +190,16 @@ SORTS = {
     "short": sort_text("2,12", 1),
     "short, strided": sort_text("12,2", 0),
     "short, parts": sort_text("2,12", 1, root=PARTS),
-    "short, many": sort_text("16,2", 0, payloads=9),
-    "on the stack": sort_text("2,120", 1),
-    "on the stack, strided": sort_text("75,2", 0),
-    "on the stack, parts": sort_text("2,75", 1, root=PARTS),
+    "short, many": sort_text("15,2", 0, payloads=9),
+    "on the stack": sort_text("2,150", 1, comparison=SEVERAL),
+    "on the stack, strided": sort_text("75,2", 0, comparison=SEVERAL),
+    "on the stack, parts": sort_text("2,75", 1, root=PARTS, comparison=SEVERAL),
     "long": sort_text("2,700", 1),
     "long, strided": sort_text("700,2", 0),
     "long, parts": sort_text("2,700", 1, root=PARTS),
+    "long, by digits": sort_text("2,60", 1),
+    "long, by digits, strided": sort_text("60,2", 0),
+    "long, by digits, parts": sort_text("2,60", 1, root=PARTS),
 }
 
 
@@ -227,7 +238,7 @@ def test_a_sort_stays_within_the_bound_whatever_its_runs(monkeypatch, name, stac
 def test_the_plan_offers_what_exceeds_the_stack():
     offered = {name: sort_kernel(plan(parse_module(text))).scratch_bytes for name, text in SORTS.items()}
     assert {name for name, size in offered.items() if size} == {n for n in SORTS if "long" in n or "many" in n}
-    counts = COUNTS_AN_ELEMENT * 700
+    counts = COUNTS
     assert offered["long, strided"] == offered["long, parts"] == (offered["long"] - counts) * 2 + counts
 
 
