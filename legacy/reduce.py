@@ -109,7 +109,7 @@ def _single_op(op: Op) -> Instruction:
 SINGLE = {op: _single_op(op) for op in (Op.ADD, Op.MULTIPLY, Op.MAXIMUM, Op.MINIMUM)}
 """The operations of regions on narrow floats, on f32."""
 
-PAIRED = 8
+PAIRED = 12
 """Elements of a column from which on its maximum has two accumulators, whose closing costs some instructions."""
 
 FEWEST_VECTORS, UNROLLABLE = 16, 64
