@@ -219,6 +219,9 @@ BLOCK = 256
 ROWS = 4
 """Rows that one pass over a block of columns reduces: a number of streams that hardware prefetchers can follow."""
 
+PAIRED_ROWS = 2 * ROWS
+"""The same for a maximum: each pass reads and writes two accumulators."""
+
 PASSES = 16
 """Passes whose rows are in a partial sum. The rows of a pass are added up first, so that this is the longest chain."""
 
@@ -359,7 +362,8 @@ def _accumulate(
     code, first = e.code, reducers.all[0]
     source, order = first.operands[0].shape, reduced_order(first.instruction)
     most = PASSES if any(reducer.in_parts for reducer in reducers.all) else UNBOUNDED
-    for rows, places in row_passes(reducers.sums, [source.dims[d] for d in order], 1, most, OUTSIDE):
+    together = PAIRED_ROWS if all(reducer.in_pairs for reducer in reducers.all) else ROWS
+    for rows, places in row_passes(reducers.sums, [source.dims[d] for d in order], 1, most, OUTSIDE, together):
         for d, place in zip(order, places, strict=True):
             positions[d] = place
         column = code.loop(block)

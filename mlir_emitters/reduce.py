@@ -325,7 +325,8 @@ class ColumnReduction:
         self.accumulators = [Accumulators(self.b, node, self.block) for node in nodes]
         self.sums = [not self.b.strict and are_float_sums(node) for node in nodes]
         cheap = all(self.sums) and not are_dear(x for node in nodes for x in operands_of(node))
-        self.together = SUMMED_ROWS if cheap else ROWS
+        best = all(slots.extremum for slots in self.accumulators)
+        self.together = SUMMED_ROWS if cheap or best else ROWS
         count = math.prod(operand.dims[d] for d in self.rows)
         self.many = count > FEW * SHORT * self.together
         self.limit = (2 if self.many else 1) * SHORT * self.together  # the errors of many chains cancel out
