@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import functools
 import math
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
@@ -109,7 +110,7 @@ def _single_op(op: Op) -> Instruction:
 SINGLE = {op: _single_op(op) for op in (Op.ADD, Op.MULTIPLY, Op.MAXIMUM, Op.MINIMUM)}
 """The operations of regions on narrow floats, on f32."""
 
-PAIRED = 8
+PAIRED = 12
 """Elements of a column from which on its maximum has two accumulators, whose closing costs some instructions."""
 
 FEWEST_VECTORS, UNROLLABLE = 16, 64
@@ -219,6 +220,9 @@ BLOCK = 256
 ROWS = 4
 """Rows that one pass over a block of columns reduces: a number of streams that hardware prefetchers can follow."""
 
+PAIRED_ROWS = 2 * ROWS
+"""The same for a maximum: each pass reads and writes two accumulators."""
+
 PASSES = 16
 """Passes whose rows are in a partial sum. The rows of a pass are added up first, so that this is the longest chain."""
 
@@ -256,6 +260,7 @@ class ColumnReducer(Reducer):
 
     def __init__(self, e: Elemental, instruction: Instruction, width: int):
         super().__init__(e, instruction, apart=False)
+        self.reorders = not self.code.strict and (self.in_single or self.dtypes[0] not in NARROW)
         self.in_pairs = self._is_float_extremum() and self.length >= PAIRED
         self.initial = self.open([e.value(init, e.scalar(init.shape)) for init in self.inits])
         arrays = [] if self.in_parts else self.initial
@@ -274,6 +279,9 @@ class ColumnReducer(Reducer):
             assert self.simple is not None
             values = [self.widened(row)[0] for row in rows]
             return list(combine_rows(self.code, self.simple.opcode, accumulators, values))
+        if self.simple is not None and self.simple.opcode is Op.MULTIPLY and self.reorders:
+            first, *others = [self.widened(row) for row in rows]
+            return self.join(accumulators, functools.reduce(self.join, others, first))
         for row in rows:
             accumulators = self.combine(accumulators, row)
         return accumulators
@@ -359,10 +367,14 @@ def _accumulate(
     code, first = e.code, reducers.all[0]
     source, order = first.operands[0].shape, reduced_order(first.instruction)
     most = PASSES if any(reducer.in_parts for reducer in reducers.all) else UNBOUNDED
-    for rows, places in row_passes(reducers.sums, [source.dims[d] for d in order], 1, most, OUTSIDE):
+    # Where LLVM unrolls few columns first and may reorder what rows give, it makes vectors of rows, with gathers.
+    free = block > UNROLLABLE or all(reducer.in_parts for reducer in reducers.all)
+    unroll = Unroll.FREELY if free else Unroll.VECTORS
+    together = PAIRED_ROWS if all(reducer.in_pairs for reducer in reducers.all) else ROWS
+    for rows, places in row_passes(reducers.sums, [source.dims[d] for d in order], 1, most, OUTSIDE, together):
         for d, place in zip(order, places, strict=True):
             positions[d] = place
-        column = code.loop(block)
+        column = code.loop(block, unroll=unroll)
         positions[fastest] = code.add(block_start, column.index)
         accumulators = reducers.read(column.index)
         passes: list[list[Register]] = [[] for _ in accumulators]

@@ -7,6 +7,7 @@ of results is accumulated row by row, so that no loop has a stride; long chains 
 
 from __future__ import annotations
 
+import functools
 import math
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from itertools import compress
@@ -40,6 +41,7 @@ BLOCK = 512  # results accumulated together
 ROWS = 4  # rows of a block combined per write of an accumulator: a fifth of the register traffic
 SUMMED_ROWS = 8  # the same for sums of floats that are cheap to make
 UNROLLABLE = 64  # elements up to which LLVM would unroll such loops before it makes vectors, and join scalars instead
+LEAST_VECTOR = 8  # columns from which on a loop over them is for vectors
 WIDE = 16  # elements along a dimension from which on loops of three accumulators are unrolled at will
 FEW = 8  # chains whose sum in f32 is as exact as they are
 
@@ -219,6 +221,13 @@ def has_columns(node: Node) -> bool:
     return innermost is not None and innermost not in reduced
 
 
+def _is_product(node: Node) -> bool:
+    """Whether a reduction multiplies floats that no step rounds to a narrower type."""
+    writer = node.bodies[0].outputs[0].writer
+    is_one = _is_one_operation(node) and writer is not None and writer.opcode is Op.MULTIPLY
+    return is_one and node.outputs[0].dtype in (DType.F32, DType.F64)
+
+
 class Accumulators:
     """The accumulators of one reduction for a block of columns, on the stack; of complex numbers, real parts first."""
 
@@ -229,6 +238,7 @@ class Accumulators:
         for buffer in node.outputs:
             self._add_slots(buffer.dtype)
         self.extremum = extremum_of(node) if node.opcode is Op.REDUCE and takes_three(node) else None
+        self.is_product = node.opcode is Op.REDUCE and _is_product(node)  # its rows are multiplied first
         if self.extremum:  # signs beside the best value
             self._add_slots(DType.S64 if node.output.dtype is DType.F64 else DType.S32)
 
@@ -247,6 +257,11 @@ class Accumulators:
         if self.extremum:
             found = (flatten(value)[0] for value in values)
             return list(advance_column(self.b, self.extremum, list(found), [flatten(row[0])[0] for row in rows]))
+        first, *others = rows
+        if self.is_product and not self.b.strict:
+            return combine(
+                e, self.node, values, functools.reduce(lambda x, y: combine(e, self.node, x, y), others, first)
+            )
         for row in rows:
             values = combine(e, self.node, values, row)
         return values
@@ -325,7 +340,8 @@ class ColumnReduction:
         self.accumulators = [Accumulators(self.b, node, self.block) for node in nodes]
         self.sums = [not self.b.strict and are_float_sums(node) for node in nodes]
         cheap = all(self.sums) and not are_dear(x for node in nodes for x in operands_of(node))
-        self.together = SUMMED_ROWS if cheap else ROWS
+        best = all(slots.extremum for slots in self.accumulators)
+        self.together = SUMMED_ROWS if cheap or best else ROWS
         count = math.prod(operand.dims[d] for d in self.rows)
         self.many = count > FEW * SHORT * self.together
         self.limit = (2 if self.many else 1) * SHORT * self.together  # the errors of many chains cancel out
@@ -416,7 +432,9 @@ class ColumnReduction:
     def _rows(self, index: dict[int, Index], row: int, at: Sequence[Index], start: Index, size: int) -> None:
         """Combine a few rows of one block into the accumulators."""
         b = self.b
-        with b.loop(0, size) as loop:
+        # Where LLVM unrolls few columns first and may reorder what rows give, it makes vectors of rows, with gathers.
+        free = size > UNROLLABLE or size < LEAST_VECTOR or all(self.sums)
+        with b.loop(0, size, unroll=Unroll.ANY if free else Unroll.VECTORIZED) as loop:
             values = [slots.read(loop.index) for slots in self.accumulators]
             elements: list[list[list[Scalar]]] = [[] for _ in self.nodes]  # by reduction and row
             for r in at:

@@ -225,7 +225,7 @@ LEGACY: tuple[Fault, ...] = (
             Edit(
                 "legacy.extremum",
                 "close_chains",
-                'b.select(invalid, best.type(float("nan")), ',
+                'code.b.select(invalid, best.type(float("nan")), ',
                 "(lambda value: value)(",
             )
         ],

@@ -40,11 +40,13 @@ LEAST_PLACED = 1 << 14
 MOST_LANES = 32
 """Lanes of a row at most, and elements of each at least: the lanes' places are compared one by one in the end."""
 
-NARROW_COLUMNS, LINE, LONGEST_LINE = 64, 16, 256
-"""Columns below which several rows are one line of a part, each place of which is reduced by itself: so few columns do
-not fill the registers, and each row would wait for the one before. Lines that are multiples of the second fill vectors;
-the third fits in registers.
+NARROW_COLUMNS, EIGHT = 16, 8
+"""Columns below which, unless they are a multiple of the second, several rows are one line of a part, each place of
+which is reduced by itself: LLVM fills no vectors with so few.
 """
+
+LONGEST_LINE = 128
+"""Elements of a line at most: they fit in registers."""
 
 LEAST_LINES = 8
 """Lines of a part, at least."""
@@ -146,10 +148,10 @@ def rows_of_line(dims: Sequence[int], reduced: Sequence[int]) -> int:
     """How many neighbours along the last reduced dimension are one line with their columns; 1 for none."""
     last = reduced[-1]
     columns, count = math.prod(dims[last + 1 :]), dims[last]
-    if not 1 < columns < NARROW_COLUMNS:
+    if not 1 < columns < NARROW_COLUMNS or columns % EIGHT == 0:
         return 1
     fits = [n for n in range(2, LONGEST_LINE // columns + 1) if count % n == 0 and count // n >= LEAST_LINES]
-    return max(fits, key=lambda n: (math.gcd(n * columns, LINE), -abs(n * columns - NARROW_COLUMNS)), default=1)
+    return max(fits, key=lambda n: (math.gcd(n * columns, 2 * EIGHT), n), default=1)
 
 
 def lanes_of(dims: Sequence[int], reduced: Sequence[int]) -> int:
