@@ -1,5 +1,5 @@
-"""A pure transpose of elements that are one number: square blocks go through vector registers, and whole cache lines
-are written.
+"""A pure transpose of elements that are one number: blocks go through vector registers, and whole cache lines are
+written.
 """
 
 from __future__ import annotations
