@@ -1,5 +1,5 @@
-"""A pure transpose of elements that are one number: square blocks go through vector registers, and whole cache lines
-are written.
+"""A pure transpose of elements that are one number: blocks go through vector registers, and whole cache lines are
+written.
 """
 
 from __future__ import annotations
@@ -26,6 +26,8 @@ OPEN_LINES = 8
 """Rows of which streaming stores may write a part of a line at a time: with sixteen, they took twice as long."""
 LEAST_SIDE, MOST_SIDE = 8, 16
 """Of blocks: with four, 64-bit numbers took 1.2 times as long as without; large ones spill."""
+LEAST_STREAMED = 4
+"""Of blocks of results that are written with non-temporal stores, which are worth more."""
 SHORTEST = LEAST_SIDE
 """Dimensions that may be a side of a block."""
 MLIR_BLOCK = (16, 4)  # the side, and bytes of an element, for which MLIR has shuffles
@@ -45,8 +47,8 @@ class Block:
     line: int
 
 
-def block_for(size: int, width: int, vector_bits: int) -> Block | None:
-    """The block of a result with rows of `width` elements of `size` bytes; None if vectors are too short."""
+def block_for(size: int, width: int, vector_bits: int, least: int) -> Block | None:
+    """The block of a result with rows of `width` elements of `size` bytes; None if it is lower than `least`."""
     if size <= BY_LANES:
         height = side = LANE // size
         while 2 * side <= min(width, vector_bits // (8 * size)):
@@ -54,7 +56,7 @@ def block_for(size: int, width: int, vector_bits: int) -> Block | None:
     else:
         height = side = min(MOST_SIDE, vector_bits // (8 * size))
     whole = max(LINE // size, side)
-    return Block(height, side, whole if width >= whole else side) if height >= LEAST_SIDE else None
+    return Block(height, side, whole if width >= whole else side) if height >= least else None
 
 
 def pure_transposition(group: Sequence[Buffer]) -> tuple[Buffer, Places] | None:
@@ -88,7 +90,8 @@ def emit_blocks(
     """
     b, dims, size = e.b, result.dims, result.dtype.bytes
     slow, fast = crossing
-    block = block_for(size, dims[fast], b.vector_bits)
+    least = LEAST_STREAMED if result.shape.bytes >= STREAMED else LEAST_SIDE
+    block = block_for(size, dims[fast], b.vector_bits, least)
     if block is None or dims[slow] < block.height or dims[fast] < block.width or result.argument == source.argument:
         return False
     if steps is not None and (steps.dimensions != crossing[:1] or steps.partition.least % block.height):

@@ -56,3 +56,9 @@ def test_steps_of_large_results_are_written_past_the_caches():
     options = replace(EmitOptions(Target.level("x86-64-v4")), ranges=True)
     made = legacy.emit([request], options)
     assert made.ranged and "vmovnt" in assembly(made.llvm_ir, options)
+
+
+def test_blocks_have_no_more_rows_than_a_set_of_the_cache_has_lines():
+    options = EmitOptions(Target.level("x86-64-v4"), ranges=False)
+    text = legacy.emit(plan(optimize(parse_module(transpose("f32", 512, 512)))).kernels, options).llvm_ir
+    assert "shufflevector <8 x float>" in text and "shufflevector <16 x float>" not in text
