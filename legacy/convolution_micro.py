@@ -111,7 +111,10 @@ class Micro:
         of the input; dimensions: `loops` of the window, then the input features.
         """
         KNOWN[self.name] = self
-        numbers = [apart, *(n for d in dimensions for n in (d.count, d.input, d.weights))]
+        numbers = [
+            *(apart * p for p in range(1, self.positions)),
+            *(n for d in dimensions for n in (d.count, d.input, d.weights)),
+        ]
         function = code.module.globals.get(self.name) or _declared(code.module, self)
         code.b.call(function, [input_, weights, sums, *map(code.value, numbers)])
 
@@ -127,7 +130,7 @@ def texts_of(module: ir.Module) -> tuple[str, ...]:
 
 
 def _declared(module: ir.Module, micro: Micro) -> ir.Function:
-    numbers = 1 + 3 * (micro.loops + 1)
+    numbers = micro.positions - 1 + 3 * (micro.loops + 1)
     type_ = ir.FunctionType(ir.VoidType(), [POINTER] * 3 + [I64] * numbers)
     function = ir.Function(module, type_, micro.name)
     for attribute in ("nounwind", "willreturn"):
@@ -142,12 +145,12 @@ def _declared(module: ir.Module, micro: Micro) -> ir.Function:
 def _text(micro: Micro) -> str:
     module = ir.Module(micro.name, context=ir.Context())
     function = _declared(module, micro)
-    input_, weights, target, apart, *numbers = function.args
+    input_, weights, target = function.args[:3]
+    numbers = function.args[2 + micro.positions :]
     code, vectors = Code(module, function, strict=False), micro.weights
     element = memory_type(micro.source)
-    starts = [
-        Pointer(code.b.gep(input_, [code.b.mul(apart, I64(p))], source_etype=element)) for p in range(micro.positions)
-    ]
+    others = function.args[3 : 2 + micro.positions]
+    starts = [Pointer(input_), *(Pointer(code.b.gep(input_, [other], source_etype=element)) for other in others)]
 
     def nest(level: int, place: ir.Value, row: ir.Value, before: Sequence[ir.Value]) -> list[ir.Value]:
         """`before` plus the products in the loops from `level` on. place, row: of the first factors."""

@@ -71,6 +71,13 @@ class Micro:
         return f"legacy.tile.{self.dtype.value}.{shape}{marks}"
 
     @property
+    def starts(self) -> int:
+        """How many rows of A begin at addresses that are arguments. Where LLVM knew that they are at equal distances,
+        it would compute each from the one before, in each step.
+        """
+        return 1 if self.along is Along.ROWS else self.rows
+
+    @property
     def width(self) -> int:
         return self.lanes * self.vectors
 
@@ -101,7 +108,8 @@ class Micro:
         chains; width: columns to store; lines: cache lines of a row of the target to fetch for writing.
         """
         KNOWN[self.name] = self
-        values = [left[0], panel, target[0], partial, *map(I64, (*left[1:], *depth, target[1], lines, width)), adds]
+        numbers = [left[2], *depth, target[1], lines, width, *(left[1] * r for r in range(1, self.starts))]
+        values = [left[0], panel, target[0], partial, adds, *map(I64, numbers)]
         if ahead is not None:
             values += [ahead.first, I64(ahead.row), I64(ahead.place)]
         function = code.module.globals.get(self.name) or _declared(code.module, self)
@@ -111,7 +119,7 @@ class Micro:
 KNOWN: dict[str, Micro] = {}
 """The tiles that have been called, by name."""
 
-_NAMES = ("a", "panel", "c", "partial", "row", "column", "depth", "chain", "c_row", "lines", "width", "adds")
+_NAMES = ("a", "panel", "c", "partial", "adds", "column", "depth", "chain", "c_row", "lines", "width")
 _AHEAD = ("ahead", "ahead_row", "ahead_place")
 _POINTERS = {"a": True, "panel": True, "c": False, "partial": False, "ahead": True}
 """Parameters that are pointers → whether they are only read."""
@@ -124,7 +132,8 @@ def texts_of(module: ir.Module) -> tuple[str, ...]:
 
 
 def _declared(module: ir.Module, micro: Micro) -> ir.Function:
-    names = _NAMES + _AHEAD * micro.fetches
+    rows = tuple(f"row{r}" for r in range(1, micro.starts))
+    names = _NAMES + rows + _AHEAD * micro.fetches
     type_ = ir.FunctionType(ir.VoidType(), [POINTER if name in _POINTERS else I64 for name in names])
     function = ir.Function(module, type_, micro.name)
     for attribute in ("nounwind", "willreturn"):
@@ -160,7 +169,7 @@ class _Body:
     def emit(self) -> None:
         code, of, micro = self.code, self.of, self.micro
         self._fetch_target()
-        starts = [self._gep(of["a"], code.b.mul(of["row"], I64(r))) for r in range(micro.rows)]
+        starts = [of["a"], *(self._gep(of["a"], of[f"row{r}"]) for r in range(1, micro.starts))]
         if micro.chained:
             self._chains(starts)
             self._finish([self._load(place) for place in self._partials()])
@@ -202,7 +211,7 @@ class _Body:
         place = code.value(code.add(first, k.index))
         columns = [self._load(at, micro.lanes) for at in self._panel(place)]
         for r in range(micro.rows):
-            factor = self._factor(starts[r], r, place)
+            factor = self._factor(starts, r, place)
             for v in range(self.values):
                 n = r * self.values + v
                 sums[n] = code.b.fadd(sums[n], code.b.fmul(factor, columns[v]))
@@ -214,13 +223,15 @@ class _Body:
         first = self._gep(self.of["panel"], self.code.b.mul(place, I64(self.micro.panel), flags=("nsw",)))
         return [self._gep(first, I64(v * self.type.count)) for v in range(self.values)]
 
-    def _factor(self, start: ir.Value, r: int, place: ir.Value) -> ir.Value:
+    def _factor(self, starts: Sequence[ir.Value], r: int, place: ir.Value) -> ir.Value:
         """A[r, place] in each lane."""
         b, along = self.code.b, self.micro.along
         if along is Along.ROWS:
             at = self._gep(self._gep(self.of["a"], b.mul(place, self.of["column"], flags=("nsw",))), I64(r))
         else:
-            at = self._gep(start, place if along is Along.DEPTH else b.mul(place, self.of["column"], flags=("nsw",)))
+            at = self._gep(
+                starts[r], place if along is Along.DEPTH else b.mul(place, self.of["column"], flags=("nsw",))
+            )
         scalar = b.load(at, typ=self.type.element, align=self.micro.dtype.bytes)
         blank = ir.Constant(self.type, ir.Undefined)
         mask = ir.Constant(ir.VectorType(I32, self.type.count), None)

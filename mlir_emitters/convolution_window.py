@@ -61,20 +61,23 @@ class Window:
         return f"mlir.window.{dtypes}.{self.positions}x{self.columns}x{self.lanes}.{self.loops}{marks}"
 
     def types(self, b: Builder) -> list[ir.Type]:
-        """Of the parameters: memory of the input, the kernel and the sums; the offsets of the first two, the distance
-        of positions in the input, the number of features, then the count and the strides of each loop.
+        """Of the parameters: memory of the input, the kernel and the sums; the offsets of the first two, the number
+        of features, the distances of other positions in the input, then the count and the strides of each loop.
         """
         memory = memory_types(b, [raw_type(b.types, d) for d in (self.input, self.kernel, self.wide)])
-        return [*memory, *[b.types.i64] * (4 + 3 * self.loops)]
+        return [*memory, *[b.types.i64] * (2 + self.positions + 3 * self.loops)]
 
     def call(self, b: Builder, places: Sequence[Pointer], apart: int, features: int, loops: Sequence[Loop]) -> None:
         """Call the function. places: the first elements of the input, the kernel and the sums' memory."""
-        numbers = [apart, features, *(n for loop in loops for n in (loop.count, loop.input, loop.kernel))]
+        others = [apart * p for p in range(1, self.positions)]
+        numbers = [features, *others, *(n for loop in loops for n in (loop.count, loop.input, loop.kernel))]
         call_helper(b, self, places, numbers, offsets=2)
 
     def emit(self, b: Builder, parameters: Sequence[Value]) -> None:
         """The function's body."""
-        input_, kernel, sums, at, row, apart, features, *numbers = parameters
+        input_, kernel, sums, input_at, kernel_at, features, *numbers = parameters
+        starts: list[Index] = [0, *numbers[: self.positions - 1]]
+        del numbers[: self.positions - 1]
         element, stored = raw_type(b.types, self.wide), raw_type(b.types, self.kernel)
         vector, raw = ir.VectorType.get([self.lanes], element), ir.VectorType.get([self.lanes], stored)
         vectors = self.columns // self.lanes
@@ -94,24 +97,23 @@ class Window:
             """`before` plus the products in the loops from `level` on. place, first: of the first factors."""
             if level == self.loops:
                 found: list[Value] = []
-                row = [weights(first, v) for v in range(vectors)]
-                for k in range(self.positions):
-                    value = load_element(b, input_, self.input, b.add(place, b.mul(apart, k)))
+                read = [weights(first, v) for v in range(vectors)]
+                for start in starts:
+                    value = load_element(b, input_, self.input, b.add(b.add(input_at, start), place))
                     scalar = flatten(convert_to(b, self.input, self.wide, decode(b, self.input, value)))[0]
                     factor = b.op("vector.broadcast", scalar, type=vector)
-                    found += [_multiply_add(b, factor, w, before[len(found) + v]) for v, w in enumerate(row)]
+                    found += [_multiply_add(b, factor, w, before[len(found) + v]) for v, w in enumerate(read)]
                 return found
             count, step, row_step = numbers[3 * level : 3 * level + 3]
             with b.loop(0, count, 1, before, Unroll.NONE) as loop:
                 last = level == self.loops - 1 and self.adjacent
                 along = loop.index if last else b.mul(loop.index, step)
-                loop.next = nest(
-                    level + 1, b.add(place, along), b.add(first, b.mul(loop.index, row_step)), loop.carried
-                )
+                row = b.add(first, b.mul(loop.index, row_step))
+                loop.next = nest(level + 1, b.add(place, along), row, loop.carried)
             return loop.values
 
         zero = b.op("vector.broadcast", b.constant(0.0, element), type=vector)
-        for n, value in enumerate(nest(0, at, row, [zero] * (self.positions * vectors))):
+        for n, value in enumerate(nest(0, 0, kernel_at, [zero] * (self.positions * vectors))):
             b.store(value, b.pointer(sums, n * self.lanes, element), self.wide.bytes)
 
 

@@ -28,9 +28,10 @@ class Tile:
     """rows × columns sums in vectors of `lanes`.
 
     left, right: dtypes of factors in memory, converted to `wide`; total: of the memory that sums are stored to. unit:
-    which stride of A is 1: of contracting elements (k), of rows (m), or none (-). packed: whether rows of B are aligned
-    vectors. apart: into how many sums each vector is split. masked: only some of the last columns are stored. ahead:
-    the dtype of what is fetched of A, or None. fma: whether the target has fused multiply-adds.
+    which stride of A is 1: of contracting elements (k), of rows (m), or none (-). packed: the distance of rows of B
+    that are aligned vectors; 0: it is an argument, and they are not. apart: into how many sums each vector is split.
+    masked: only some of the last columns are stored. ahead: the dtype of what is fetched of A, or None. fma: whether
+    the target has fused multiply-adds.
     """
 
     wide: DType
@@ -41,7 +42,7 @@ class Tile:
     columns: int
     lanes: int
     unit: str
-    packed: bool
+    packed: int
     apart: int
     masked: bool
     ahead: DType | None
@@ -51,17 +52,25 @@ class Tile:
     def name(self) -> str:
         dtypes = ".".join(d.value for d in (self.wide, self.left, self.right, self.total))
         ahead = "" if self.ahead is None else f".{self.ahead.value}"
-        marks = f"{self.unit}{'p' * self.packed}{'m' * self.masked}"
+        marks = f"{self.unit}{self.packed}{'m' * self.masked}"
         return f"mlir.tile.{dtypes}.{self.rows}x{self.columns}x{self.lanes}.{self.apart}.{marks}{ahead}"
 
     def types(self, b: Builder) -> list[ir.Type]:
-        """Of the parameters: memory of A, B and sums, and of what is fetched; their offsets; the strides of A's rows
-        and along them, of B's rows; the depth; the stride of rows of sums; whether sums are added (0 or 1); the columns
-        to store; the stride of rows of what is fetched; the lines of a row of sums to fetch for writing.
+        """Of the parameters: memory of A, B and sums, and of what is fetched; their offsets; the stride
+        along A's rows and that of B's rows; the depth; the stride of rows of sums; whether sums are added (0 or 1); the
+        columns to store; the starts of A's other rows; the stride of rows of what is fetched; the lines of a row of
+        sums to fetch for writing.
         """
         held = [raw_type(b.types, d) for d in (self.left, self.right, self.total, self.ahead) if d is not None]
-        numbers = 8 if self.ahead is None else 9
+        numbers = 6 + self.starts + (self.ahead is not None)
         return [*memory_types(b, held), *[b.types.i64] * (len(held) + numbers)]
+
+    @property
+    def starts(self) -> int:
+        """How many rows of A begin at offsets that are arguments. Where LLVM knew that they are at equal distances,
+        it would compute each from the one before, in each step.
+        """
+        return 1 if self.unit == "m" else self.rows
 
     def call(self, b: Builder, places: Sequence[Pointer], numbers: Sequence[Index]) -> None:
         """Call the function. places: the first elements of A, B and sums, and of what is fetched; numbers: the others
@@ -90,8 +99,9 @@ class _Body:
         b, count = self.b, 3 if self.tile.ahead is None else 4
         self.memory, offsets, numbers = parameters[:count], parameters[count : 2 * count], parameters[2 * count :]
         self.left_at, self.right_at, self.out_at, *ahead_at = offsets
-        self.row, self.step, self.right_row, self.depth, self.out_row, adds, self.columns, *ahead_row, lines = numbers
-        self.ahead = [*ahead_at, *ahead_row]
+        self.step, right_row, self.depth, self.out_row, adds, self.columns, *others, lines = numbers
+        self.right_row: Index = self.tile.packed or right_row
+        self.starts, self.ahead = [0, *others[: self.tile.starts - 1]], [*ahead_at, *others[self.tile.starts - 1 :]]
         self._fetch_results(lines)
         sums = self._sums()
         adding = b.branch(b.compare_integers("ne", adds, b.constant(0, b.types.i64)), [])
@@ -133,7 +143,7 @@ class _Body:
         """A[m, k], converted."""
         b, dtype = self.b, self.tile.left
         along = k if self.tile.unit == "k" else b.mul(k, self.step)
-        row = m if self.tile.unit == "m" else b.mul(self.row, m)
+        row = m if self.tile.unit == "m" else self.starts[m]
         place = b.add(b.add(self.left_at, row), along)
         raw = load_element(b, self.memory[0], dtype, place)
         return flatten(convert_to(b, dtype, self.tile.wide, decode(b, dtype, raw)))[0]

@@ -297,9 +297,11 @@ class Matmul:
 
     def _tiles(self, block: Block, base: Index, start: Index, end: Index, rows: int) -> None:
         """Tiles of `rows` rows each, from row `start` on. base: the row of the first total."""
+        if not rows or (isinstance(start, int) and start == end):
+            return
         if isinstance(start, int) and isinstance(end, int) and end - start == rows:
             self._rows(self._from_row(block, base, start), rows)
-        elif rows and start != end:
+        else:
             with self.b.loop(start, end, rows, unroll=Unroll.NONE) as loop:
                 self._rows(self._from_row(block, base, loop.index), rows)
 
@@ -327,7 +329,7 @@ class Matmul:
             columns,
             self.lanes,
             "k" if left.along == 1 else "m" if left.row == 1 else "-",
-            right.dtype is self.wide and not operands.reads(block.columns),
+            0 if operands.reads(block.columns) else self.width,
             self._sums_apart(block.depth),
             self.tile is None and columns != block.columns,
             None if ahead is None else ahead.dtype,
@@ -344,7 +346,8 @@ class Matmul:
             else 0
         )
         places = [left.place, right.place, out]
-        numbers: list[Index] = [left.row, left.along, right.row, block.depth, stride, adds, block.columns]
+        numbers: list[Index] = [left.along, right.row, block.depth, stride, adds, block.columns]
+        numbers += [left.row * m for m in range(1, tile.starts)]
         if ahead is not None:
             places.append(ahead.place)
             numbers.append(ahead.row)
