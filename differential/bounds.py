@@ -50,8 +50,8 @@ POWER_ULP = 32
 the result in the plane by so many. |y·log x| counts as twice the logarithm of the type's largest number."""
 
 ATAN2_ULP = 16
-"""Ulp of 1 that a complex atan2 may be off, however small it is: its imaginary part is the logarithm of a magnitude that
-is rounded. Ops behind it pass the distance on as it is.
+"""Ulp of 1 that a complex atan2 may be off, however small it is: its imaginary part is the logarithm of a magnitude
+that is rounded. Ops behind it pass the distance on as it is.
 """
 
 UNKNOWN_TRIPS = 100
