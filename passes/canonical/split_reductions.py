@@ -1,6 +1,7 @@
 """Large reductions to a few numbers become two: to some PARTS numbers each, which threads may share, and of these.
 
-So do long running sums (split_running.py). The parts depend on the shape only, so no result depends on the number of
+So do long running sums (split_running.py) and deep products (split_dots.py). An arg max along rows is of lanes first,
+however small its part: LLVM makes no vectors of places along a row. The parts depend on the shape only, so no result depends on the number of
 threads (docs/adr/0033-threads.md).
 """
 
@@ -56,7 +57,7 @@ NARROW = frozenset({DType.F16, DType.BF16})
 
 
 def split_reductions(module: Module) -> Module:
-    """Divide large reductions and long running sums outside kernels."""
+    """Divide large reductions, long running sums and deep products outside kernels."""
     return expand_ops(module, {Op.DOT: product_in_parts, Op.REDUCE: in_parts, Op.REDUCE_WINDOW: running_in_parts})
 
 
