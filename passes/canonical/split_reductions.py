@@ -1,7 +1,7 @@
 """Large reductions to a few numbers become two: to some PARTS numbers each, which threads may share, and of these.
 
-So do long running sums (split_running.py) and deep products (split_dots.py). An arg max along rows is of lanes first,
-however small its part: LLVM makes no vectors of places along a row. The parts depend on the shape only, so no result depends on the number of
+So do long running sums (split_running.py) and deep products (split_dots.py). An arg max along rows is of lanes first:
+LLVM makes no vectors of places along a row. The parts depend on the shape only, so no result depends on the number of
 threads (docs/adr/0033-threads.md).
 """
 
