@@ -337,6 +337,8 @@ def _fold(i: Instruction, operands: list[Errors]) -> Errors:
     region = fold_region(i)
     results = [s for _, s in i.shape.leaves()]
     steps = _apply(region, [_none(p.shape) for p in region.parameters])
+    if i.opcode is Op.SCAN:  # a carry goes into every result of the next step
+        steps = (join(steps),) * len(steps)
     errors = []
     for shape, step in zip(results, [*steps, *[NONE] * len(results)]):
         if _is_inexact(shape.dtype):

@@ -189,3 +189,23 @@ ENTRY e {
     (bound,) = bounds_of(parse_module(text))
     zeros, errors = np.array([-8.9e-17, -8.9e-17 + 1e-9]), np.array([-8.9e-17 + 2.2e-16j, -8.9e-17])
     assert list(disagreeing(zeros.astype(complex), errors, DType.C128, bound)) == [False, True]
+
+
+def test_a_result_of_a_scan_has_the_errors_of_its_carry():
+    """The carry of the step before, a subnormal less 0, may have been flushed to zero."""
+    text = """HloModule m
+body {
+  x = f32[2] parameter(0)
+  c = f32[2] parameter(1)
+  s = f32[2] subtract(c, x)
+  ROOT t = (f32[2], f32[2]) tuple(c, s)
+}
+ENTRY e {
+  x = f32[3,2] parameter(0)
+  c = f32[2] parameter(1)
+  ROOT s = (f32[3,2], f32[2]) scan(x, c), dimensions={0}, num_carries=1, is_reverse=false, to_apply=body
+}
+"""
+    given, last = bounds_of(parse_module(text))
+    assert given.flush
+    assert given == last
