@@ -85,8 +85,8 @@ def test_topk(n, k):
     made = plan(parse_module(text))
     (step,) = made.walk()
     arena = sum(a.size for a in made.assignment.allocations if a.kind.value == "temporary")
-    assert arena == (scratch_bytes(step.instruction) if n > k else 0)
-    assert (arena > ON_STACK) == (n == 1500)
+    assert arena == scratch_bytes(step.instruction)
+    assert (arena > ON_STACK) == (n >= 40)  # such rows may go by digits, and have room for counts
     check(text, [rows(7, n)])
 
 
@@ -134,7 +134,7 @@ def test_what_is_read_whole_or_twice_is_stored():
 
 
 def test_same_llvm_ir_from_lhlo():
-    kernels_ = plan(parse_module(pairs((5, 70), 1, (3, 9), (60, 70)))).kernels
+    kernels_ = plan(parse_module(pairs((5, 18), 1, (3, 9), (10, 18)))).kernels
     options = EmitOptions(Target.host())
     read_back = to_kernels(parse_text(from_kernels(kernels_).to_text()))
     text = legacy.emit(kernels_, options).llvm_ir
