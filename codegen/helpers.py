@@ -23,7 +23,7 @@ def text_once(key: Hashable, make: Callable[[], str]) -> str:
 
 
 def forget_texts() -> None:
-    """Emit all functions anew from now on: an emitter has been changed in this process."""
+    """Drop all texts, so that functions are emitted again: for a caller that replaces code of an emitter."""
     _TEXTS.clear()
 
 

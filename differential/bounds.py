@@ -49,9 +49,9 @@ POWER_ULP = 32
 """Of complex powers, exp(y·log x), beside an ulp for each unit of |y·log x|: a rounding error of the logarithm turns
 the result in the plane by so many. |y·log x| counts as twice the logarithm of the type's largest number."""
 
-ATAN2_ULP = 16
-"""Ulp of 1 that a complex atan2 may be off, however small it is: its imaginary part is the logarithm of a rounded
-magnitude. Ops behind it pass the distance on as it is.
+COMPLEX_ABSOLUTE_ULP = {Op.ATAN2: 16}
+"""Ulp of 1 that a complex op may be off, however small its result is. The imaginary part of atan2 is the logarithm of a
+rounded magnitude. Ops behind it pass the distance on as it is.
 """
 
 UNKNOWN_TRIPS = 100
@@ -249,9 +249,8 @@ def _elementwise(i: Instruction, given: Error) -> Error:
         return NONE
     if own := own_error(i, given):
         error = _inexact(i.opcode, given, own)
-        if i.opcode is Op.ATAN2 and dtype.is_complex:
-            return error._replace(absolute=max(error.absolute, ATAN2_ULP * epsilon(dtype)))
-        return error
+        absolute = COMPLEX_ABSOLUTE_ULP.get(i.opcode, 0) * epsilon(dtype) if dtype.is_complex else 0.0
+        return error._replace(absolute=max(error.absolute, absolute))
     if i.opcode in _ARITHMETIC:
         return Error(deferred=epsilon(dtype), flush=True)
     if i.opcode in _PARTS:
@@ -335,10 +334,19 @@ def _fold(i: Instruction, operands: list[Errors]) -> Errors:
     """A computation of scalars applied again and again."""
     given = join(e for o in operands for e in o)
     region = fold_region(i)
-    results = [s for _, s in i.shape.leaves()]
+    return _steps(i, given, _apply(region, [_none(p.shape) for p in region.parameters]))
+
+
+def _scan(i: Instruction, operands: list[Errors]) -> Errors:
+    """As `_fold`; a carry goes into every result of the next step."""
+    region = fold_region(i)
     steps = _apply(region, [_none(p.shape) for p in region.parameters])
-    if i.opcode is Op.SCAN:  # a carry goes into every result of the next step
-        steps = (join(steps),) * len(steps)
+    return _steps(i, join(e for o in operands for e in o), (join(steps),) * len(steps))
+
+
+def _steps(i: Instruction, given: Error, steps: Errors) -> Errors:
+    """The errors of an op whose region is applied again and again. steps: what one application adds to each result."""
+    results = [s for _, s in i.shape.leaves()]
     errors = []
     for shape, step in zip(results, [*steps, *[NONE] * len(results)]):
         if _is_inexact(shape.dtype):
@@ -437,7 +445,7 @@ RULES: dict[Op, Callable[[Instruction, list[Errors]], Errors]] = {
     Op.CONVOLUTION: _product,
     Op.REDUCE: _fold,
     Op.REDUCE_WINDOW: _fold,
-    Op.SCAN: _fold,
+    Op.SCAN: _scan,
     Op.SCATTER: _fold,
     Op.SELECT_AND_SCATTER: _fold,
     Op.MAP: _call,

@@ -8,16 +8,15 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from functools import partial
 
 from llvmlite import ir
 
-from ..codegen.helpers import text_once
 from ..hlo.dtypes import DType
 from .builder import Code, IndexValue, Unroll
 from .convert import convert
+from .helper import call, declared
 from .memory import Pointer, load
-from .registers import I32, I64, POINTER, memory_type
+from .registers import I32, I64, POINTER, memory_type, splat
 
 
 @dataclass(frozen=True, slots=True)
@@ -60,9 +59,7 @@ class Vectors:
 
     def splat(self, code: Code, value: ir.Value) -> ir.Value:
         """A scalar in each lane."""
-        b, blank = code.b, ir.Constant(self.type, ir.Undefined)
-        one = b.insert_element(blank, value, I32(0))
-        return b.shuffle_vector(one, blank, ir.Constant(ir.VectorType(I32, self.lanes), None))
+        return splat(code.b, value, self.lanes)
 
 
 @dataclass(frozen=True, slots=True)
@@ -81,8 +78,8 @@ class Dimension:
 
 @dataclass(frozen=True, slots=True)
 class Micro:
-    """Sums at `positions` places of the products in `loops` loops over the window and one over input features, which
-    are adjacent in the input if `adjacent`. adds: to what the sums' memory holds.
+    """Sums of features at each of `positions` places. loops: the loops over the window, inside which is one over the
+    input features. adjacent: whether these are in memory. adds: whether the sums are added to what their memory holds.
     """
 
     source: DType
@@ -110,41 +107,22 @@ class Micro:
         """Emit a call. input_, weights: addresses of the first factors; apart: of neighbouring positions, in elements
         of the input; dimensions: `loops` of the window, then the input features.
         """
-        KNOWN[self.name] = self
         numbers = [
             *(apart * p for p in range(1, self.positions)),
             *(n for d in dimensions for n in (d.count, d.input, d.weights)),
         ]
-        function = code.module.globals.get(self.name) or _declared(code.module, self)
-        code.b.call(function, [input_, weights, sums, *map(code.value, numbers)])
+        call(code.b, self, [input_, weights, sums, *map(code.value, numbers)])
+
+    def declare(self, module: ir.Module) -> ir.Function:
+        numbers = self.positions - 1 + 3 * (self.loops + 1)
+        return declared(module, self.name, [POINTER] * 3 + [I64] * numbers, (True, True, False))
+
+    def define(self, module: ir.Module) -> None:
+        _define(self, module)
 
 
-KNOWN: dict[str, Micro] = {}
-"""The functions that have been called, by name."""
-
-
-def texts_of(module: ir.Module) -> tuple[str, ...]:
-    """LLVM IR of the functions that a module calls."""
-    called = [KNOWN[f.name] for f in module.functions if f.is_declaration and f.name in KNOWN]
-    return tuple(text_once(micro, partial(_text, micro)) for micro in called)
-
-
-def _declared(module: ir.Module, micro: Micro) -> ir.Function:
-    numbers = micro.positions - 1 + 3 * (micro.loops + 1)
-    type_ = ir.FunctionType(ir.VoidType(), [POINTER] * 3 + [I64] * numbers)
-    function = ir.Function(module, type_, micro.name)
-    for attribute in ("nounwind", "willreturn"):
-        set.add(function.attributes, attribute)
-    for parameter, is_read in zip(function.args, (True, True, False), strict=False):
-        parameter.add_attribute("captures(none)")
-        if is_read:
-            set.add(parameter.attributes, "readonly")
-    return function
-
-
-def _text(micro: Micro) -> str:
-    module = ir.Module(micro.name, context=ir.Context())
-    function = _declared(module, micro)
+def _define(micro: Micro, module: ir.Module) -> None:
+    function = micro.declare(module)
     input_, weights, target = function.args[:3]
     numbers = function.args[2 + micro.positions :]
     code, vectors = Code(module, function, strict=False), micro.weights
@@ -180,4 +158,3 @@ def _text(micro: Micro) -> str:
         value = code.b.fadd(code.b.load(place, typ=vectors.type, align=align), total) if micro.adds else total
         code.b.store(value, place, align=align)
     code.b.ret_void()
-    return str(module)

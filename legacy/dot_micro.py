@@ -9,17 +9,14 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass
 from enum import Enum
-from functools import partial
 
 from llvmlite import ir
 
-from ..codegen.helpers import text_once
 from ..hlo.dtypes import DType
 from .builder import Code, IndexValue, Unroll
-from .registers import I32, I64, POINTER, memory_type
-
-LINE = 64
-"""Bytes of a cache line, as prefetching counts them; where lines are longer, some are fetched twice."""
+from .helper import call, declared
+from .memory import LINE, Pointer, prefetch
+from .registers import I32, I64, POINTER, memory_type, splat
 
 ROWS_IN_TURN = 8
 """Rows of A from which lines are fetched in turn: at least a tile's, and at most the elements of a line."""
@@ -107,17 +104,30 @@ class Micro:
         first element and the stride of rows; adds: an i64, 0 or 1; partial: memory for a tile, if there are several
         chains; width: columns to store; lines: cache lines of a row of the target to fetch for writing.
         """
-        KNOWN[self.name] = self
         numbers = [left[2], *depth, target[1], lines, width, *(left[1] * r for r in range(1, self.starts))]
         values = [left[0], panel, target[0], partial, adds, *map(I64, numbers)]
         if ahead is not None:
             values += [ahead.first, I64(ahead.row), I64(ahead.place)]
-        function = code.module.globals.get(self.name) or _declared(code.module, self)
-        code.b.call(function, values)
+        call(code.b, self, values)
 
+    @property
+    def parameters(self) -> tuple[str, ...]:
+        """Their names."""
+        return (*_NAMES, *(f"row{r}" for r in range(1, self.starts)), *(_AHEAD if self.fetches else ()))
 
-KNOWN: dict[str, Micro] = {}
-"""The tiles that have been called, by name."""
+    def declare(self, module: ir.Module) -> ir.Function:
+        names = self.parameters
+        types = [POINTER if name in _POINTERS else I64 for name in names]
+        function = declared(module, self.name, types, [_POINTERS[name] for name in names if name in _POINTERS])
+        for name, parameter in zip(names, function.args, strict=True):
+            parameter.name = name
+            if name in _POINTERS:
+                parameter.add_attribute("noundef")
+        return function
+
+    def define(self, module: ir.Module) -> None:
+        _Body(self, module).emit()
+
 
 _NAMES = ("a", "panel", "c", "partial", "adds", "column", "depth", "chain", "c_row", "lines", "width")
 _AHEAD = ("ahead", "ahead_row", "ahead_place")
@@ -125,41 +135,12 @@ _POINTERS = {"a": True, "panel": True, "c": False, "partial": False, "ahead": Tr
 """Parameters that are pointers → whether they are only read."""
 
 
-def texts_of(module: ir.Module) -> tuple[str, ...]:
-    """LLVM IR of the tiles that a module calls."""
-    called = [KNOWN[f.name] for f in module.functions if f.is_declaration and f.name in KNOWN]
-    return tuple(text_once(micro, partial(_text, micro)) for micro in called)
-
-
-def _declared(module: ir.Module, micro: Micro) -> ir.Function:
-    rows = tuple(f"row{r}" for r in range(1, micro.starts))
-    names = _NAMES + rows + _AHEAD * micro.fetches
-    type_ = ir.FunctionType(ir.VoidType(), [POINTER if name in _POINTERS else I64 for name in names])
-    function = ir.Function(module, type_, micro.name)
-    for attribute in ("nounwind", "willreturn"):
-        set.add(function.attributes, attribute)
-    for name, parameter in zip(names, function.args, strict=True):
-        parameter.name = name
-        if name in _POINTERS:
-            parameter.add_attribute("noundef")
-            parameter.add_attribute("captures(none)")
-            if _POINTERS[name]:
-                set.add(parameter.attributes, "readonly")
-    return function
-
-
-def _text(micro: Micro) -> str:
-    module = ir.Module(micro.name, context=ir.Context())
-    _Body(micro, module).emit()
-    return str(module)
-
-
 class _Body:
     """The function's body."""
 
     def __init__(self, micro: Micro, module: ir.Module) -> None:
         self.micro = micro
-        function = _declared(module, micro)
+        function = micro.declare(module)
         self.code = Code(module, function, strict=False)
         self.of = {p.name: p for p in function.args}
         lanes, self.values = micro.parts
@@ -199,7 +180,8 @@ class _Body:
         lines = code.range(0, of["lines"], unroll=Unroll.NEVER)
         b = code.b
         row = b.mul(code.value(rows.index), b.mul(of["c_row"], I64(self.micro.dtype.bytes)))
-        self._prefetch(of["c"], b.add(row, b.mul(code.value(lines.index), I64(LINE))), write=True)
+        offset = b.add(row, b.mul(code.value(lines.index), I64(LINE)))
+        prefetch(code, Pointer(of["c"]), DType.S8, offset, write=True)
         lines.close()
         rows.close()
 
@@ -233,9 +215,7 @@ class _Body:
                 starts[r], place if along is Along.DEPTH else b.mul(place, self.of["column"], flags=("nsw",))
             )
         scalar = b.load(at, typ=self.type.element, align=self.micro.dtype.bytes)
-        blank = ir.Constant(self.type, ir.Undefined)
-        mask = ir.Constant(ir.VectorType(I32, self.type.count), None)
-        return b.shuffle_vector(b.insert_element(blank, scalar, I32(0)), blank, mask)
+        return splat(b, scalar, self.type.count)
 
     def _fetch_left(self, place: ir.Value) -> None:
         """Fetch a line. When `place` has run over the elements of a line, all rows had their turn."""
@@ -243,11 +223,8 @@ class _Body:
         turn = b.and_(place, I64(ROWS_IN_TURN - 1))
         last = I64(self.micro.rows - 1)
         row = b.select(b.icmp_unsigned("<", turn, last), turn, last)
-        self._prefetch(of["ahead"], b.add(b.mul(row, of["ahead_row"]), b.mul(place, of["ahead_place"])))
-
-    def _prefetch(self, pointer: ir.Value, offset: ir.Value, write: bool = False) -> None:
-        place = self.code.b.gep(pointer, [offset], source_etype=ir.IntType(8))
-        self.code.intrinsic("llvm.prefetch.p0", ir.VoidType(), [place, I32(int(write)), I32(3), I32(1)])
+        offset = b.add(b.mul(row, of["ahead_row"]), b.mul(place, of["ahead_place"]))
+        prefetch(self.code, Pointer(of["ahead"]), DType.S8, offset)
 
     def _finish(self, sums: Sequence[ir.Value]) -> None:
         """Store sums to C, or add them."""
@@ -275,8 +252,7 @@ class _Body:
         """Which lanes of value v of a row are columns to store."""
         b, lanes = self.code.b, self.type.count
         numbers = ir.VectorType(I32, lanes)
-        wide = b.insert_element(ir.Constant(numbers, ir.Undefined), b.trunc(self.of["width"], I32), I32(0))
-        wide = b.shuffle_vector(wide, ir.Constant(numbers, ir.Undefined), ir.Constant(numbers, None))
+        wide = splat(b, b.trunc(self.of["width"], I32), lanes)
         return b.icmp_unsigned("<", ir.Constant(numbers, [v * lanes + n for n in range(lanes)]), wide)
 
     def _put(self, place: ir.Value, value: ir.Value, mask: ir.Value | None) -> None:

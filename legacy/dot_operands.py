@@ -11,10 +11,10 @@ from llvmlite import ir
 from ..hlo.dtypes import DType
 from .builder import Code, IndexValue, Unroll
 from .convert import convert
-from .dot_micro import LINE, Ahead
+from .dot_micro import Ahead
 from .dot_problem import Problem
 from .loops import parts
-from .memory import Pointer, address, load, prefetch, store
+from .memory import LINE, Pointer, address, load, prefetch, store
 from .registers import memory_type, real_constant
 
 STRIP = 64

@@ -20,12 +20,12 @@ from llvmlite import ir
 from ..hlo.ir import Instruction
 from .builder import Code, IndexValue, Loop, Once, Range, Unroll, over_columns
 from .dot import rounded
-from .dot_micro import LINE, Along, Micro
+from .dot_micro import Along, Micro
 from .dot_operands import Matrix, Operands, Tile
 from .dot_problem import Problem, Side, positions_of_step, sides_of
 from .elemental import Elemental, Index
 from .loops import parts
-from .memory import Pointer, store
+from .memory import LINE, Pointer, store
 from .partial import TERMS, UNBOUNDED, Level, levels_of
 from .ranges import Steps, blocks, loops_over
 from .registers import I64, real_constant

@@ -8,9 +8,8 @@ from llvmlite import ir
 
 from ..codegen.options import EmitOptions, EmittedModule
 from ..planning.plan import KernelRequest
-from . import convolution_micro as windows
-from . import dot_micro as tiles
 from .group_kernel import emit_grouped
+from .helper import texts_of
 from .kernel import emit_kernel
 from .support import missing
 
@@ -26,4 +25,4 @@ def emit_module(requests: Sequence[KernelRequest], options: EmitOptions) -> Emit
         grouped = {r.name: made for r in requests if (made := emit_grouped(module, r, options)) is not None}
         return EmittedModule(str(module), grouped=grouped)
     ranged = frozenset(request.name for request in requests if emit_kernel(module, request, options))
-    return EmittedModule(str(module), ranged=ranged, helpers=(*tiles.texts_of(module), *windows.texts_of(module)))
+    return EmittedModule(str(module), ranged=ranged, helpers=texts_of(module))

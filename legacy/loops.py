@@ -15,7 +15,7 @@ from ..planning.partition import Partition
 from .builder import Code, IndexValue, Loop, Once, Unroll
 from .elemental import Elemental, Index
 from .elementwise import EMIT
-from .memory import Pointer, address, load
+from .memory import LINE, Pointer, address, load
 from .ranges import Steps, block_of, blocks, in_order, loops_over
 from .registers import I32, memory_type
 from .stack import alloca
@@ -30,9 +30,6 @@ NARROW = 2
 or inside it and build the vectors element by element, which costs seconds of compile time and thousands of moves.
 """
 
-
-LINE = 64
-"""Bytes of a cache line."""
 
 STREAMED = 8 << 20
 """Bytes of a result from which on the lines of its tiles go past the caches: they would be read to be written over."""

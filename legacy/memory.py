@@ -13,6 +13,9 @@ from .builder import Code, IndexValue
 from .convert import wrap_integer
 from .registers import BOOL, I8, I32, NATIVE_FLOAT, Register, memory_type, real_constant
 
+LINE = 64
+"""Bytes of a cache line, as prefetching counts them; where lines are longer, some are fetched twice."""
+
 
 @dataclass(frozen=True, slots=True)
 class Pointer:

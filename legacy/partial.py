@@ -16,7 +16,7 @@ from dataclasses import dataclass
 from llvmlite import ir
 
 from .builder import Code, IndexValue, Unroll, over_columns
-from .registers import I32, Register, flatten, real_constant, unflatten
+from .registers import I32, Register, flatten, real_constant, splat, unflatten
 from .stack import alloca
 
 TERMS = 32
@@ -300,10 +300,4 @@ def added(code: Code, a: Register, b: Register) -> Register:
 
 def _splat(code: Code, value: ir.Value, lanes: int) -> ir.Value:
     """A vector of `lanes` times the value; the value for one."""
-    if lanes == 1:
-        return value
-    if isinstance(value, ir.Constant):
-        return ir.Constant(ir.VectorType(value.type, lanes), [value] * lanes)
-    blank = ir.Constant(ir.VectorType(value.type, lanes), ir.Undefined)
-    one = code.b.insert_element(blank, value, I32(0))
-    return code.b.shuffle_vector(one, blank, ir.Constant(ir.VectorType(I32, lanes), None))
+    return value if lanes == 1 else splat(code.b, value, lanes)

@@ -70,3 +70,13 @@ def _to_single(value: float) -> float:
 
     with np.errstate(over="ignore"):
         return float(np.float32(value))
+
+
+def splat(b: ir.IRBuilder, value: ir.Value, lanes: int) -> ir.Value:
+    """A vector that has the value in each lane."""
+    type_ = ir.VectorType(value.type, lanes)
+    if isinstance(value, ir.Constant):
+        return ir.Constant(type_, [value] * lanes)
+    blank = ir.Constant(type_, ir.Undefined)
+    one = b.insert_element(blank, value, I32(0))
+    return b.shuffle_vector(one, blank, ir.Constant(ir.VectorType(I32, lanes), None))

@@ -13,15 +13,15 @@ from llvmlite import ir
 
 from .builder import IndexValue, Unroll
 from .elemental import Elemental
-from .registers import BOOL, I32, I64, Register
+from .registers import BOOL, I32, I64, Register, splat
 from .sort_order import KeyOrder
 from .sort_rows import OperandRows
 
 SHARE = 16
-"""A row has at least so many times the elements that are wanted: of more, a sort of the whole row is nearly as fast."""
+"""Least elements of a row for each wanted element. Of shorter rows, a sort of the whole row is nearly as fast."""
 
 SHARE_OF_SHORT = 4
-"""The same of short rows, of which exactly the wanted elements are collected."""
+"""The same for rows below SHORT, of which exactly the wanted elements are collected."""
 
 SHORT = 512
 """Least elements of a row that is dealt out to groups."""
@@ -141,10 +141,7 @@ class Selection:
         code, type_, b = self.code, self.order.type, self.code.b
         places, ties, limit = (s for s in state if isinstance(s, ir.Value))
         keys = b.load(self._slot(self.keys, first), typ=ir.VectorType(type_, count), align=type_.width // 8)
-        limits = b.insert_element(ir.Constant(keys.type, ir.Undefined), limit, I32(0))
-        lanes = ir.Constant(ir.VectorType(I32, count), [I32(0)] * count)
-        limits = b.shuffle_vector(limits, ir.Constant(keys.type, ir.Undefined), lanes)
-        mask = b.bitcast(b.icmp_signed("<=", keys, limits), ir.IntType(count))
+        mask = b.bitcast(b.icmp_signed("<=", keys, splat(b, limit, count)), ir.IntType(count))
         mask = mask if count == BLOCK else b.zext(mask, I64)
         mask = mask if new == count else b.and_(mask, I64(-1 << (count - new)))
         each = code.begin_while([mask, places, ties])

@@ -36,7 +36,7 @@ class Loop:
 
 @dataclass(frozen=True, slots=True)
 class Window:
-    """Sums at `positions` places × `columns` features, of the products in so many `loops`.
+    """Sums of `columns` features at each of `positions` places. `loops`: the depth of the loop nest over the products.
 
     input, kernel: dtypes in memory, converted to `wide`. lanes: features of a value. adjacent: whether the elements of
     the input in the last loop are. masked: only some of the last features are in memory. fma: whether the target has
@@ -102,7 +102,7 @@ class Window:
                     value = load_element(b, input_, self.input, b.add(b.add(input_at, start), place))
                     scalar = flatten(convert_to(b, self.input, self.wide, decode(b, self.input, value)))[0]
                     factor = b.op("vector.broadcast", scalar, type=vector)
-                    found += [_multiply_add(b, factor, w, before[len(found) + v]) for v, w in enumerate(read)]
+                    found += [b.fma(factor, w, before[len(found) + v]) for v, w in enumerate(read)]
                 return found
             count, step, row_step = numbers[3 * level : 3 * level + 3]
             with b.loop(0, count, 1, before, Unroll.NONE) as loop:
@@ -115,9 +115,3 @@ class Window:
         zero = b.op("vector.broadcast", b.constant(0.0, element), type=vector)
         for n, value in enumerate(nest(0, 0, kernel_at, [zero] * (self.positions * vectors))):
             b.store(value, b.pointer(sums, n * self.lanes, element), self.wide.bytes)
-
-
-def _multiply_add(b: Builder, x: Value, y: Value, total: Value) -> Value:
-    if b.fma_hardware:
-        return b.op("math.fma", x, y, total)
-    return b.op("arith.addf", total, b.op("arith.mulf", x, y))

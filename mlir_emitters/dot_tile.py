@@ -170,9 +170,7 @@ class _Body:
         b = self.b
         if not self.tile.wide.is_float:
             return b.op("arith.addi", total, b.op("arith.muli", x, y))
-        if b.fma_hardware:
-            return b.op("math.fma", x, y, total)
-        return b.op("arith.addf", total, b.op("arith.mulf", x, y))
+        return b.fma(x, y, total)
 
     def _plus(self, total: Value, value: Value) -> Value:
         return self.b.op("arith.addf" if self.tile.wide.is_float else "arith.addi", total, value)

@@ -5,6 +5,7 @@ is passed as memrefs of one huge size, with offsets, because memrefs with offset
 from __future__ import annotations
 
 from collections.abc import Sequence
+from functools import partial
 from typing import Protocol
 
 from mlir import ir
@@ -63,13 +64,13 @@ def _whole(b: Builder, memref: Value) -> Value:
         "static_strides": ir.DenseI64ArrayAttr.get([1]),
     }
     type = ir.MemRefType.get([count], element)
-    make = lambda: b.at_entry("memref.reinterpret_cast", type, [memref], attributes)  # noqa: E731
+    make = partial(b.at_entry, "memref.reinterpret_cast", type, [memref], attributes)
     return b.constant_once(("whole", memref), make)
 
 
 def text_of(helper: Helper, session: pipeline.Session, vector_bits: int) -> str:
     """LLVM IR of a module with the function. pipeline.LOCK must be held."""
-    return text_once((helper, vector_bits), lambda: _text(helper, session, vector_bits))
+    return text_once((helper, vector_bits), partial(_text, helper, session, vector_bits))
 
 
 def _text(helper: Helper, session: pipeline.Session, vector_bits: int) -> str:

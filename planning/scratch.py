@@ -30,20 +30,24 @@ COUNTS = 1 << 15
 COUNTS_AN_ELEMENT = 128
 
 
-def sort_bound(instruction: Instruction, cut: bool = False, counts: bool = True) -> int:
+def sort_bound(instruction: Instruction, cut: bool = False) -> int:
     """A place for one row of each operand, so that rows can be merged to and fro between the result and this place; one
-    more where the result's rows are not adjacent elements. Each place is rounded up to POOL_ALIGNMENT bytes. Beside
-    rows that may be sorted by digits there is room for counts.
+    more where the result's rows are not adjacent elements. Each place is rounded up to POOL_ALIGNMENT bytes.
 
-    cut: the results are parts of rows, so no row lies in a result. counts: with that room.
+    cut: the results are parts of rows, so no row lies in a result.
     """
     dimension, total = instruction.dimensions[0], 0
     for _, shape in instruction.shape.leaves():
         row = -(-shape.dims[dimension] * shape.dtype.bytes // POOL_ALIGNMENT) * POOL_ALIGNMENT
         total += 2 * row if cut or shape.strides[dimension] != 1 else row
-    length, root = instruction.operands[0].shape.dims[dimension], instruction.attributes["to_apply"].root
-    counted = counts and length >= COUNTED and root.opcode is Op.COMPARE
-    return total + (min(COUNTS, COUNTS_AN_ELEMENT * length) if counted else 0)
+    return total
+
+
+def sort_counts(instruction: Instruction) -> int:
+    """Room for counts beside rows that may be sorted by digits."""
+    length = instruction.operands[0].shape.dims[instruction.dimensions[0]]
+    counted = length >= COUNTED and instruction.attributes["to_apply"].root.opcode is Op.COMPARE
+    return min(COUNTS, COUNTS_AN_ELEMENT * length) if counted else 0
 
 
 SCRATCH: dict[Op, Callable[[Instruction], int]] = {
@@ -52,12 +56,14 @@ SCRATCH: dict[Op, Callable[[Instruction], int]] = {
 }
 """Upper bound, by opcode, of the bytes that the kernel of an unnested op uses; other ops use none."""
 
+COUNTING: dict[Op, Callable[[Instruction], int]] = {Op.SORT: sort_counts}
+"""Bytes behind these, by opcode, which kernels in the outer shape of devices do not use."""
+
 
 def scratch_bound(instruction: Instruction, counts: bool = True) -> int:
     """The most bytes that the kernel of an unnested op or of a fusion uses, in the argument or on its stack.
 
-    The ops of a fusion that use some run one after the other, in the same bytes. counts: with those of sorts, which
-    lie behind all rows. Kernels in the outer shape of devices have none.
+    The ops of a fusion that use some run one after the other, in the same bytes. counts: with those of COUNTING.
     """
     if instruction.opcode is Op.FUSION:
         body = instruction.called()[0]
@@ -65,11 +71,16 @@ def scratch_bound(instruction: Instruction, counts: bool = True) -> int:
             return 0
         sorts = [i for i in body.instructions if i.opcode is Op.SORT and is_cut(i, body)]
         whole = [scratch_bound(i, counts) for i in body.instructions]
-        return max(whole + [sort_bound(i, True, counts) for i in sorts])
+        return max(whole + [sort_bound(i, cut=True) + _counts(i, counts) for i in sorts])
     row = SCRATCH.get(instruction.opcode)
     if row is None or not any(shape.is_array and shape.size for _, shape in instruction.shape.leaves()):
         return 0
-    return row(instruction) if counts or instruction.opcode is not Op.SORT else sort_bound(instruction, counts=False)
+    return row(instruction) + _counts(instruction, counts)
+
+
+def _counts(instruction: Instruction, counts: bool) -> int:
+    row = COUNTING.get(instruction.opcode) if counts else None
+    return row(instruction) if row is not None else 0
 
 
 def scratch_bytes(instruction: Instruction) -> int:

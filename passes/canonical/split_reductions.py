@@ -124,7 +124,8 @@ def _twice(
 
 
 def _rows(x: Instruction, divided: Division) -> int:
-    return rows_of_line(*divided[:2]) if _is_in_order(x) else 1
+    rows = rows_of_line(*divided[:2])
+    return rows if rows > 1 and _is_in_order(x) else 1
 
 
 def _is_in_order(x: Instruction) -> bool:

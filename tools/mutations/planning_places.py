@@ -37,20 +37,8 @@ def _constant_name(value: int) -> None:
 # --- scratch ----------------------------------------------------------------------------------------------------------
 simple("scratch/one byte too few", scratch, "scratch_bytes", lambda old: lambda i: max(old(i) - 1, 0), "scratch")
 simple("scratch/none", scratch, "scratch_bytes", always(0), "scratch")
-simple(
-    "scratch/half for sorts",
-    scratch,
-    "sort_bound",
-    lambda old: lambda i, cut=False, counts=True: old(i, cut, counts) // 2,
-    "scratch",
-)
-simple(
-    "scratch/cut sorts as whole ones",
-    scratch,
-    "sort_bound",
-    lambda old: lambda i, cut=False, counts=True: old(i, False, counts),
-    "scratch",
-)
+simple("scratch/half for sorts", scratch, "sort_bound", lambda old: lambda i, cut=False: old(i, cut) // 2, "scratch")
+simple("scratch/cut sorts as whole ones", scratch, "sort_bound", lambda old: lambda i, cut=False: old(i), "scratch")
 
 
 @change("scratch/sorts need none", "scratch")
