@@ -13,6 +13,7 @@ from ..hlo.errors import TestbedError
 from ..hlo.ir import Module
 from .algebra.sweep import simplify_algebra
 from .canonical.convolution import canonicalize_convolutions
+from .canonical.copy_dot_operands import copy_dot_operands
 from .canonical.dot import canonicalize_dots
 from .canonical.layouts import agree_layouts
 from .canonical.library_layouts import choose_library_layouts
@@ -123,6 +124,7 @@ PASSES: dict[str, Pass] = {
         Pass("canonicalize-convolution", canonicalize_convolutions),
         Pass("canonicalize-dot", canonicalize_dots),
         Pass("matrix-dots", matrix_dots),
+        Pass("copy-dot-operands", copy_dot_operands),
         Pass("split-reductions", split_reductions),
         Pass("normalize-floats", normalize_floats),
         Pass("layouts", agree_layouts, requires=frozenset({FLAT}), guarantees=frozenset({AGREED})),
@@ -162,7 +164,7 @@ OPTIMIZE = (
     *("conditionals", "finite-loops", "counters", "loops", *EXPAND),
     *("cse", "simplify", "algebra", "fold-constants", "finite-loops", "loops"),
     *("algebra", "fold-constants", "canonicalize-convolution", "canonicalize-dot", "simplify", "cse", "dce"),
-    *("split-reductions", "prune", "dce", "layouts", "fuse", "dce"),
+    *("copy-dot-operands", "split-reductions", "prune", "dce", "layouts", "fuse", "dce"),
     *("fuse-rows", "fuse-outputs", "dce", "library-layouts", "fuse-small", "dce", "fuse-rotations"),
 )
 """Names of the passes that a plan runs on an unscheduled module."""

@@ -41,6 +41,9 @@ of reading a matrix once, and chunks of 64 columns read pieces of its rows that 
 FEW_ROWS = 4
 """Rows of a product from which on it reads the matrix several times, or keeps a part of it in a cache."""
 
+PRODUCT_ROWS = 32
+"""Rows of a product in a chunk of rows, at least: each chunk reads all columns, which a stack may copy into panels."""
+
 WITHOUT_GRAIN = frozenset({Op.CONVOLUTION, Op.SORT, Op.TOPK})
 """Ops with much work in a step, and no tiles along the steps."""
 
@@ -124,6 +127,8 @@ def partition_of(kernel: Instruction) -> Partition | None:
         grain = _grain(extent, ops)
     if _crosses(kernel, dimensions):
         grain = max(grain, GRAINS[1])
+    if _takes_rows(kernel, dimensions):
+        grain = max(grain, PRODUCT_ROWS)
     if _streams_columns(kernel, dimensions):
         grain = max(grain, min(STREAMED, extent // GRAINS_IN_EXTENT) // GRAINS[0] * GRAINS[0])
     least = grain * max(1, math.ceil(max(CHUNK / work, 1 / _most_chunks(kernel, dimensions)) * extent / grain))
@@ -169,6 +174,14 @@ def _streams_columns(kernel: Instruction, dimensions: Sequence[int]) -> bool:
     along = [shape for shape in products if _fastest(shape) >= 0]
     few = any(shape.size < FEW_ROWS * shape.dims[_fastest(shape)] for shape in along)
     return few and _fastest(result) in dimensions
+
+
+def _takes_rows(kernel: Instruction, dimensions: Sequence[int]) -> bool:
+    """Whether chunks are rows of a product, not whole products of a batch nor columns."""
+    result = next(shape for _, shape in kernel.shape.leaves())
+    body = kernel.called()[0].instructions if kernel.opcode is Op.FUSION else (kernel,)
+    batches = [len(i.attributes.get("lhs_batch_dims", ())) for i in body if i.opcode is Op.DOT]
+    return _fastest(result) not in dimensions and any(max(dimensions) >= count for count in batches)
 
 
 def _crosses(kernel: Instruction, dimensions: Sequence[int]) -> bool:
@@ -271,6 +284,9 @@ MANY_BATCHES = 8
 MANY_COLUMNS = GRAINS[1] * GRAINS_IN_EXTENT
 """Columns of a product that are split rather than its rows."""
 
+FEW_COLUMNS = 16
+"""Columns of a product with few rows, at least, that are split: two chunks of a vector."""
+
 # --- by opcode -------------------------------------------------------------------------------------------------------
 SplitRule = Callable[[Instruction, int], Sequence[bool]]
 """(instruction, rank of the result) → for each dimension, whether it may be split."""
@@ -281,8 +297,9 @@ def _all(_: Instruction, rank: int) -> Sequence[bool]:
 
 
 def _dot(i: Instruction, rank: int) -> Sequence[bool]:
-    """Many batches; or else the dimensions of the operand whose elements are adjacent in the result, if they are many,
-    because a stack that copies that operand into panels does so once for all rows; or else batches and rows.
+    """Many batches; or else the dimensions of the operand whose elements are adjacent in the result, if they are many or
+    there are few rows, because a stack that copies that operand into panels does so once for all rows; or else batches
+    and rows.
     """
     batches = len(i.attributes.get("lhs_batch_dims", ()))
     contracted = len(i.attributes.get("lhs_contracting_dims", ()))
@@ -293,7 +310,8 @@ def _dot(i: Instruction, rank: int) -> Sequence[bool]:
     sizes = {role: math.prod(i.shape.dims[d] for d in role) for role in roles}
     if sizes[roles[0]] >= MANY_BATCHES:
         return [d in roles[0] for d in range(rank)]
-    if fastest not in roles[0] and sizes[columns] >= MANY_COLUMNS:
+    few = i.shape.size < 2 * PRODUCT_ROWS * sizes[columns] and sizes[columns] >= FEW_COLUMNS
+    if fastest not in roles[0] and (few or sizes[columns] >= MANY_COLUMNS):
         return [d in columns for d in range(rank)]
     return [d not in columns for d in range(rank)]
 

@@ -49,6 +49,9 @@ which is reduced by itself: LLVM fills no vectors with so few.
 LONGEST_LINE = 128
 """Elements of a line at most: they fit in registers."""
 
+EVEN = 1 << 8
+"""What a length that has no even parts is cut to a multiple of; the rest is reduced by itself."""
+
 LEAST_LINES = 8
 """Lines of a part, at least."""
 
@@ -74,12 +77,18 @@ def in_parts(i: Instruction, b: Builder) -> Instruction | None:
     found = division(dims, i.dimensions) if size >= LARGE else None
     if count == 2 and size >= LEAST_PLACED and is_arg_extremum(region):
         divided: Division = found or (dims, tuple(i.dimensions), None)
-        lanes = lanes_of(*divided[:2]) if _counts(arrays[1], i.dimensions) else 1
-        return _twice(b, arrays, starts, starts, region, divided, i.shape, lanes) if found or lanes > 1 else None
+        counts = _counts(arrays[1], i.dimensions)
+        lanes = lanes_of(*divided[:2]) if counts else 1
+        if found or lanes > 1:
+            return _twice(b, arrays, starts, starts, region, divided, i.shape, lanes)
+        return _in_two(i, b, starts) if size >= LARGE or counts else None
     op = sole_binary(region) if count == 1 else None
     neutral = None if op is None else identity_of(op, dtype)
-    if found is None or neutral is None:
+    if neutral is None or size < LARGE:
         return None
+    if found is None:
+        exact = dtype.is_integer or op not in (Op.ADD, Op.MULTIPLY)
+        return _in_two(i, b, [b.constant(neutral, dtype)]) if exact else None
     if op not in (Op.ADD, Op.MULTIPLY) or not dtype.is_float or dtype.bits >= 32:
         return _twice(b, arrays, starts, [b.constant(neutral, dtype)], region, found, i.shape, _rows(arrays[0], found))
     if dtype not in NARROW:
@@ -121,6 +130,36 @@ def _twice(
     if len(arrays) > 1 and rows > 1 and arrays[0].shape.dtype.is_float:
         region = _by_number(b, region)
     return b.op(Op.REDUCE, result, *values, *starts, dimensions=tuple(over), to_apply=region)
+
+
+def _in_two(i: Instruction, b: Builder, firsts: Sequence[Instruction]) -> Instruction | None:
+    """The reduction of a length that has even parts, and of what is left behind it, which begins with `firsts`; None if
+    that does not help either.
+    """
+    count = len(i.operands) // 2
+    arrays, d = i.operands[:count], min(i.dimensions)
+    dims = arrays[0].shape.dims
+    length = dims[d] - dims[d] % EVEN
+    if len(i.dimensions) != 1 or length in (0, dims[d]):
+        return None
+
+    def part(first: int, last: int, starts: Sequence[Instruction]) -> Instruction:
+        parts = [_range(x, d, first, last, b) for x in arrays]
+        return i.replace(name=b.names.fresh(i.name), operands=(*parts, *starts))
+
+    head = in_parts(part(0, length, i.operands[count:]), b)
+    if head is None:
+        return None
+    both = [[x] if count == 1 else b.elements(x) for x in (head, b.add(part(length, dims[d], firsts)))]
+    joined = [b.concatenate([b.reshape(v, (1, *v.shape.dims)) for v in pair], 0) for pair in zip(*both, strict=True)]
+    return b.op(Op.REDUCE, i.shape, *joined, *firsts, dimensions=(0,), to_apply=i.attributes["to_apply"])
+
+
+def _range(x: Instruction, d: int, first: int, last: int, b: Builder) -> Instruction:
+    """A range of a dimension. Numbers that count from 0 are an iota again."""
+    if first == 0 and _counts(x, (d,)):
+        return b.iota(x.shape.dtype, (*x.shape.dims[:d], last, *x.shape.dims[d + 1 :]), d)
+    return b.slice_in(x, d, first, last)
 
 
 def _rows(x: Instruction, divided: Division) -> int:

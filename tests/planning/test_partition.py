@@ -200,6 +200,18 @@ def test_a_product_with_few_rows_reads_a_matrix_in_long_pieces(rows: int, column
     assert found is not None and found.least == least
 
 
+@pytest.mark.parametrize(
+    ("rows", "columns", "dimensions", "least"),
+    [(8, 128, (1,), 8), (12, 32, (1,), 8), (64, 32, (0,), 32), (1000, 32, (0,), 32), (8, 4, None, 0)],
+)
+def test_each_chunk_of_rows_of_a_product_reads_all_columns(rows: int, columns: int, dimensions, least: int):
+    """Chunks of one row copied the columns into panels for each row, on one thread too: five times the time."""
+    x, w, result = f"f32[{rows},10007]", f"f32[10007,{columns}]", f"f32[{rows},{columns}]"
+    body = f"ROOT r = {result} dot(x, w), lhs_contracting_dims={{1}}, rhs_contracting_dims={{0}}"
+    found = partition_of(root(f"x = {x} parameter(0)", f"w = {w} parameter(1)", body))
+    assert (found.dimensions, found.least >= least) == (dimensions, True) if found else dimensions is None
+
+
 def test_it_is_printed():
     text = "HloModule m\nENTRY e { x = f32[512,1024] parameter(0)\n  ROOT r = f32[512,1024] negate(x) }\n"
     assert "split: 512 steps over [0], 64 at least = %r in e  // negate(" in plan_to_text(plan(parse_module(text)))

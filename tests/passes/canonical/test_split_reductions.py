@@ -8,11 +8,13 @@ import pytest
 from ....backends.base import CompileOptions
 from ....codegen.options import EmitOptions
 from ....codegen.threads import on_threads
+from ....evaluator.evaluator import evaluate
 from ....formats.text.parser import parse_module
 from ....hlo.dtypes import DType
 from ....hlo.opcodes import Op
 from ....migration import Flags, compile_module
 from ....passes.canonical import split_reductions
+from ....passes.pipeline import run_pipeline, select
 from ...support.passes import fill, run, same
 
 PASSES = ("flatten", "split-reductions", "dce")
@@ -64,6 +66,21 @@ def reductions(module) -> list:
 def test_is_divided_and_keeps_the_results(case: str, partial: tuple[int, ...]):
     changed = same(case, fill(parse_module(case), 1, high=5), *PASSES, exact="f32" not in case)
     assert [i.shape.dims for i in reductions(changed)] == [partial, changed.entry.root.shape.dims]
+
+
+@pytest.mark.parametrize(
+    "case, partial",
+    [
+        (text("s32[1021]", "s32[]", "0", start="5"), (128,)),
+        (text("s32[2,1021]", "s32[2]", "1", "maximum", "-7"), (2, 128)),
+        (text("s32[1021,3]", "s32[3]", "0", "multiply", "2"), (128, 3)),
+        (text("f32[1021]", "f32[]", "0", "minimum", "inf"), (128,)),
+    ],
+)
+def test_a_length_without_even_parts_is_cut(case: str, partial: tuple[int, ...]):
+    changed = same(case, fill(parse_module(case), 1, high=5), *PASSES, exact=True)
+    result = changed.entry.root.shape.dims
+    assert sorted(i.shape.dims for i in reductions(changed)) == sorted([partial, result, result, result])
 
 
 @pytest.mark.parametrize("producer, columns", [("multiply(x, x)", 40), ("add(x, c)", 5)])
@@ -156,6 +173,25 @@ def test_both_stacks_find_the_first_nan_among_lanes(stack: str):
     assert np.array_equal(executable.execute([x])[1], first)
 
 
+@pytest.mark.parametrize("stack", ["evaluator", "legacy", "mlir"])
+def test_places_in_rows_of_a_prime_length(stack: str):
+    case = arg().replace("1024", "1021")
+    x = np.random.default_rng(0).normal(size=(2, 1021)).astype(np.float32)
+    many = np.float32([[1, 1, 0], [2, 3, 3]])
+    ends = np.stack([np.r_[np.zeros(1018), row] for row in many]).astype(np.float32)
+    late, both = x.copy(), x.copy()
+    late[0, 1020], both[:, [3, 900, 1019]] = np.nan, np.nan
+    assert len(reductions(run(case, *PASSES))) > 2
+    for values in (x, ends, late, both, np.full_like(x, -np.inf)):
+        module = parse_module(case)
+        if stack == "evaluator":
+            found = evaluate(run_pipeline(module, select(PASSES)), [values])
+        else:
+            found = compile_module(module, Flags.parse(stack)).execute([values])
+        wanted = evaluate(module, [values])
+        assert all(np.array_equal(w, f, equal_nan=True) for w, f in zip(wanted, found, strict=True))
+
+
 def test_integers_need_no_test_for_nan():
     case = arg("s32", join="and(c, c)", start="-9").replace("o = pred[] and(c, c)", "o = pred[] or(c, c)")
     assert len(reductions(run(case, *PASSES))) == 1
@@ -178,7 +214,8 @@ def test_other_regions_of_two_values_stay(case: str):
         text("s32[32,64]", "s32[32]", "1"),  # many results
         text("s32[60,32]", "s32[32]", "0"),  # few elements of each
         text("s32[64,1024]", "s32[1024]", "0"),  # many columns
-        text("s32[1021]", "s32[]", "0"),  # a prime
+        text("s32[1021,2]", "s32[]", "0,1"),  # a prime
+        text("f32[1021]", "f32[]", "0"),  # a prime, and parts round otherwise
         text("f8e5m2[1024]", "f8e5m2[]", "0"),  # would be rounded twice
         text("s32[1024]", "s32[]", "0", "subtract"),
         text("f32[32,32]{0,1}", "f32[]", "0,1"),
