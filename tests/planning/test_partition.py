@@ -244,18 +244,20 @@ def run_split(made: Plan, inputs: list[np.ndarray]) -> tuple[list[np.ndarray], i
 
 @given(CHOICES)
 def test_ranges_in_any_order_give_the_same_results(choices: Random):
-    kept, room.CHUNK = room.CHUNK, 1
+    kept = room.CHUNK, room.PRODUCT_ROWS
+    room.CHUNK = room.PRODUCT_ROWS = 1
     try:
         programs = Programs(choices, size=8)
         made = plan(programs.module)
     finally:
-        room.CHUNK = kept
+        room.CHUNK, room.PRODUCT_ROWS = kept
     actual, _ = run_split(made, programs.inputs)
     agree(programs.module, evaluate(programs.module, programs.inputs), actual)
 
 
 def test_a_kernel_in_place_is_split(monkeypatch):
     monkeypatch.setattr(room, "CHUNK", 1)
+    monkeypatch.setattr(room, "PRODUCT_ROWS", 1)
     text = f"""HloModule m
 {REDUCERS}ENTRY e {{ x = f32[6,5] parameter(0)
   d = f32[6,6] dot(x, x), lhs_contracting_dims={{1}}, rhs_contracting_dims={{1}}
