@@ -297,9 +297,9 @@ def _all(_: Instruction, rank: int) -> Sequence[bool]:
 
 
 def _dot(i: Instruction, rank: int) -> Sequence[bool]:
-    """Many batches; or else the dimensions of the operand whose elements are adjacent in the result, if they are many or
-    there are few rows, because a stack that copies that operand into panels does so once for all rows; or else batches
-    and rows.
+    """Many batches; or else the dimensions of the operand whose elements are adjacent in the result, if they are many
+    or there are few rows, because a stack that copies that operand into panels does so once for all rows; or else
+    batches and rows.
     """
     batches = len(i.attributes.get("lhs_batch_dims", ()))
     contracted = len(i.attributes.get("lhs_contracting_dims", ()))

@@ -46,7 +46,7 @@ def with_copies(i: Instruction, b: Builder) -> Instruction | None:
     if products < LEAST_PRODUCTS or len(sides[0].contracted) == 0:
         return None
     pairs = list(zip(sides[0].contracted, sides[1].contracted, strict=True))
-    orders = [pairs, *(sorted(pairs, key=lambda p, n=n: -sides[n].x.shape.strides[p[n]]) for n in range(2))]
+    orders = [pairs, *(_in_memory_order(pairs, n, side.x.shape) for n, side in enumerate(sides))]
 
     def scattered(order: Sequence[tuple[int, int]]) -> list[int]:
         return [n for n, side in enumerate(sides) if side.is_scattered([p[n] for p in order], products >= LARGE)]
@@ -94,6 +94,10 @@ class _Side:
         places = [*self.batch, *inner[0], *inner[1]]
         batch, contracted, free = ([places.index(d) for d in g] for g in (self.batch, self.contracted, self.free))
         return _Side(b.transpose(self.x, places), tuple(batch), tuple(contracted), tuple(free))
+
+
+def _in_memory_order(pairs: Sequence[tuple[int, int]], n: int, shape: Shape) -> list[tuple[int, int]]:
+    return sorted(pairs, key=lambda pair: -shape.strides[pair[n]])
 
 
 def are_one(shape: Shape, dims: Sequence[int]) -> bool:
