@@ -15,6 +15,7 @@ from .algebra.sweep import simplify_algebra
 from .canonical.convolution import canonicalize_convolutions
 from .canonical.copy_dot_operands import copy_dot_operands
 from .canonical.dot import canonicalize_dots
+from .canonical.features_last import features_last
 from .canonical.layouts import agree_layouts
 from .canonical.library_layouts import choose_library_layouts
 from .canonical.matrix_dots import matrix_dots
@@ -124,6 +125,7 @@ PASSES: dict[str, Pass] = {
         Pass("canonicalize-convolution", canonicalize_convolutions),
         Pass("canonicalize-dot", canonicalize_dots),
         Pass("matrix-dots", matrix_dots),
+        Pass("features-last", features_last),
         Pass("copy-dot-operands", copy_dot_operands),
         Pass("split-reductions", split_reductions),
         Pass("normalize-floats", normalize_floats),
@@ -164,7 +166,7 @@ OPTIMIZE = (
     *("conditionals", "finite-loops", "counters", "loops", *EXPAND),
     *("cse", "simplify", "algebra", "fold-constants", "finite-loops", "loops"),
     *("algebra", "fold-constants", "canonicalize-convolution", "canonicalize-dot", "simplify", "cse", "dce"),
-    *("copy-dot-operands", "split-reductions", "prune", "dce", "layouts", "fuse", "dce"),
+    *("features-last", "copy-dot-operands", "split-reductions", "prune", "dce", "layouts", "fuse", "dce"),
     *("fuse-rows", "fuse-outputs", "dce", "library-layouts", "fuse-small", "dce", "fuse-rotations"),
 )
 """Names of the passes that a plan runs on an unscheduled module."""
