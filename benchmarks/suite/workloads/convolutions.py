@@ -20,8 +20,12 @@ def _convolution(
     dilation: int = 1,
     groups: int = 1,
     dtype: str = "f32",
+    nchw: bool = False,
 ) -> Callable[[], Case]:
-    """image: batch, sizes, channels. kernel: sizes, channels of a group, features. Padded to keep size / stride."""
+    """image: batch, sizes, channels. kernel: sizes, channels of a group, features. Padded to keep size / stride.
+
+    nchw: the same with features in front of the sizes, in the kernel too.
+    """
 
     def make() -> Case:
         sizes, window = image[1:-1], kernel[:-2]
@@ -36,15 +40,19 @@ def _convolution(
         if dilation > 1:
             fields.append("rhs_dilate=" + "x".join([str(dilation)] * len(window)))
         grouped = f", feature_group_count={groups}" if groups > 1 else ""
+        labels = f"bf{spatial}_oi{spatial}->bf{spatial}" if nchw else f"b{spatial}f_{spatial}io->b{spatial}f"
+        result = (image[0], kernel[-1], *out) if nchw else (image[0], *out, kernel[-1])
         body = f"""
-            ROOT r = {shape_text(dtype, (image[0], *out, kernel[-1]))} convolution(x, w), \
-window={{{" ".join(fields)}}}, \
-dim_labels=b{spatial}f_{spatial}io->b{spatial}f{grouped}"""
+            ROOT r = {shape_text(dtype, result)} convolution(x, w), \
+window={{{" ".join(fields)}}}, dim_labels={labels}{grouped}"""
         draw = Draw()
         scale = prod(kernel[:-1]) ** -0.5
+        x, w = (image[0], image[-1], *sizes), (*kernel[:-3:-1], *window)
+        if not nchw:
+            x, w = image, kernel
         return Case(
-            (draw.normal(*image, dtype=dtype), draw.normal(*kernel, scale=scale, dtype=dtype)),
-            module_text([("x", shape_text(dtype, image)), ("w", shape_text(dtype, kernel))], body),
+            (draw.normal(*x, dtype=dtype), draw.normal(*w, scale=scale, dtype=dtype)),
+            module_text([("x", shape_text(dtype, x)), ("w", shape_text(dtype, w))], body),
         )
 
     return make
@@ -59,6 +67,12 @@ CONVOLUTIONS.hlo("conv_3x3_stride_2", _convolution((1, 56, 56, 64), (3, 3, 64, 1
 CONVOLUTIONS.hlo("conv_3x3_dilated_2", _convolution((1, 56, 56, 32), (3, 3, 32, 32), dilation=2))
 CONVOLUTIONS.hlo("conv_grouped_8", _convolution((1, 56, 56, 64), (3, 3, 8, 64), groups=8))
 CONVOLUTIONS.hlo("conv_depthwise_128", _convolution((1, 112, 112, 128), (3, 3, 1, 128), groups=128))
+CONVOLUTIONS.hlo("conv_3x3_odd", _convolution((2, 27, 29, 33), (3, 3, 33, 65)))
+CONVOLUTIONS.hlo("conv_one_feature", _convolution((1, 65, 67, 16), (3, 3, 16, 1)))
+CONVOLUTIONS.hlo("conv_nchw_64", _convolution((1, 28, 28, 64), (3, 3, 64, 64), nchw=True))
+CONVOLUTIONS.hlo("conv_nchw_256", _convolution((1, 14, 14, 256), (3, 3, 256, 256), nchw=True))
+CONVOLUTIONS.hlo("conv_nchw_bf16", _convolution((1, 28, 28, 64), (3, 3, 64, 64), dtype="bf16", nchw=True))
+CONVOLUTIONS.hlo("conv_nchw_7x7_stride_2", _convolution((1, 112, 112, 3), (7, 7, 3, 64), stride=2, nchw=True))
 CONVOLUTIONS.hlo("conv_1d_k9", _convolution((4, 4096, 64), (9, 64, 64)))
 CONVOLUTIONS.hlo("conv_1d_causal_depthwise", _convolution((4, 2048, 256), (4, 1, 256), groups=256))
 CONVOLUTIONS.hlo("conv_3d_3x3x3", _convolution((1, 16, 28, 28, 16), (3, 3, 3, 16, 32)))

@@ -53,6 +53,24 @@ lhs_contracting_dims={{2}}, rhs_contracting_dims={{1}}"""
     return make
 
 
+def _two_depths(m: int, k: int, n: int) -> Callable[[], Case]:
+    """Two contracted dimensions of size k that are apart in the left operand: abcd,bde->ace."""
+
+    def make() -> Case:
+        draw = Draw()
+        a, b, r = (m, k, k, k), (k, k, n), (m, k, n)
+        body = f"""
+            ROOT r = {shape_text("f32", r)} dot(a, b), lhs_contracting_dims={{1,3}}, rhs_contracting_dims={{0,1}}"""
+        return Case(
+            (_inputs(draw, a, "f32"), _inputs(draw, b, "f32")),
+            module_text([("a", shape_text("f32", a)), ("b", shape_text("f32", b))], body),
+            numpy=lambda a, b: np.tensordot(a, b, ((1, 3), (0, 1))),
+            torch=lambda torch, a, b: torch.tensordot(a, b, ((1, 3), (0, 1))),
+        )
+
+    return make
+
+
 def _vector(m: int, k: int, dtype: str) -> Callable[[], Case]:
     """A matrix by a vector."""
 
@@ -98,6 +116,12 @@ DOTS.hlo("dot_f32_8x10^6x8", _dot(8, 1_000_000, 8))
 DOTS.hlo("dot_f32_128x4096x512", _dot(128, 4096, 512))
 DOTS.hlo("dot_bf16_128x4096x512", _dot(128, 4096, 512, "bf16"))
 DOTS.hlo("dot_f16_64x3072x512", _dot(64, 3072, 512, "f16"))
+DOTS.hlo("dot_f32_8x1000003x8", _dot(8, 1_000_003, 8))
+DOTS.hlo("dot_f32_8x4096x128", _dot(8, 4096, 128))
+DOTS.hlo("dot_f32_12x10007x32", _dot(12, 10007, 32))
+DOTS.hlo("dot_f32_5000x300x3", _dot(5000, 300, 3))
+DOTS.hlo("dot_f32_513x511x509", _dot(513, 511, 509))
+DOTS.hlo("dot_f32_two_depths", _two_depths(32, 16, 512))
 DOTS.hlo("decode_f32_4096", _dot(1, 4096, 4096))
 DOTS.hlo("decode_bf16_4096", _dot(1, 4096, 4096, "bf16"))
 DOTS.hlo("matvec_f32_4096", _vector(4096, 4096, "f32"))

@@ -47,6 +47,10 @@ TRANSPOSES.hlo("transpose_0213", _transpose((8, 512, 12, 64), (0, 2, 1, 3)))
 TRANSPOSES.hlo("transpose_nchw_nhwc", _transpose((16, 64, 56, 56), (0, 2, 3, 1)))
 TRANSPOSES.hlo("transpose_210", _transpose((128, 128, 128), (2, 1, 0)))
 TRANSPOSES.hlo("transpose_2^18x3", _transpose((1 << 18, 3), (1, 0)))
+TRANSPOSES.hlo("transpose_1000003x5", _transpose((1_000_003, 5), (1, 0)))
+TRANSPOSES.hlo("transpose_1999x2003", _transpose((1999, 2003), (1, 0)))
+TRANSPOSES.hlo("transpose_0231_odd", _transpose((17, 31, 29, 63), (0, 2, 3, 1)))
+TRANSPOSES.hlo("transpose_42031_odd", _transpose((7, 11, 13, 17, 19), (4, 2, 0, 3, 1)))
 TRANSPOSES.hlo("add_transposed_2048", _add_transposed)
 
 

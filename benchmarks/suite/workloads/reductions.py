@@ -120,6 +120,7 @@ def _argmax(name: str, dims: tuple[int, ...], axis: int) -> None:
 _argmax("argmax_rows_4096x1024", (4096, 1024), 1)
 _argmax("argmax_cols_4096x1024", (4096, 1024), 0)
 _argmax("argmax_2^20", (1 << 20,), 0)
+_argmax("argmax_rows_64x32003", (64, 32003), 1)
 
 
 def _cumsum(name: str, dims: tuple[int, ...], axis: int, dtype: str = "f32") -> None:
