@@ -10,11 +10,19 @@ from .targets import DeviceTarget
 
 
 class Queue(Protocol):
-    """A stream. start: a launch that was checked before, on blocks that the caller keeps until it is done."""
+    """A stream. start: a launch that was checked before, on blocks that the caller keeps until it is done.
+
+    keep: what must live until the work that is enqueued now is done. lend: the driver's own queue, for a handler on
+    this thread that enqueues its work there.
+    """
 
     def start(self, kernel: Kernel, dimensions: LaunchDimensions, addresses: Sequence[int]) -> None: ...
 
     def copy(self, to: int, source: int, size: int, *keep: object) -> None: ...
+
+    def keep(self, *what: object) -> None: ...
+
+    def lend(self) -> int: ...
 
     def synchronize(self) -> None: ...
 

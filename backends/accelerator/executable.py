@@ -18,8 +18,12 @@ from ...thunks.image import Image
 from ..base import Executable
 from ..device import DeviceMemory, Stream
 from ..host.signature import Signature
+from .calls import DeviceCall, LentQueue
 from .device import Device
 from .steps import Builder, Entry
+
+HANDLERS = "ffi"
+"""The emitter of kernels that call a handler."""
 
 IDLE = 8
 """Contexts that an executable keeps for parallel runs."""
@@ -74,6 +78,7 @@ class DeviceExecutable(Executable):
         program: Module,
         entries: Mapping[str, Entry],
         code: LoadedCode | None,
+        calls: Sequence[DeviceCall],
         timings: Mapping[str, float],
         stages: tuple[tuple[str, str], ...] = (),
         plan: Plan | None = None,
@@ -85,10 +90,12 @@ class DeviceExecutable(Executable):
         self._device, self._code, self._border = device, code, image.border
         self._signature = Signature.of(image)
         groups = device.code_target.group, device.code_target.row_group
-        self._built = Builder(entries, code, len(image.allocations), groups).build(image.thunks)
+        made = {call.symbol: (call, call.site(platform_name)) for call in calls}
+        self._built = Builder(entries, code, len(image.allocations), groups, made).build(image.thunks)
         self._idle: list[Context] = []
-        handlers = [kernel.symbol for kernel in image.kernels if kernel.emitter == "ffi"]
-        self._sites = Sites(code, handlers) if handlers and code is not None else None
+        on_host = [k.symbol for k in image.kernels if k.emitter == HANDLERS and k.symbol not in made]
+        sites = Sites(code, on_host, [site for _, site in made.values()])
+        self._sites, self.calls = sites if sites.sites else None, tuple(calls)
         self._constants = self._uploaded()
 
     def _uploaded(self) -> dict[int, DeviceMemory]:
@@ -151,12 +158,17 @@ class DeviceExecutable(Executable):
                 stream.copy(place, bases[allocation] + offset, leaf.bytes)
         stream.synchronize()
 
-    def _with_sites(self, go: Callable[[], object]) -> None:
+    def _with_sites(self, go: Callable[[], object], stream: Any) -> None:
         """Run with the call sites of handlers. What a handler reports ends the run."""
         if self._sites is None:
             go()
-        else:
-            self._sites.run(go, _end, 0)
+            return
+        lent = LentQueue(self._device, stream) if self.calls else None
+        try:
+            self._sites.run(go, _end, self._device.ordinal, lent)
+        finally:
+            if lent is not None:
+                lent.end()
 
     def _take(self) -> Context:
         try:
@@ -176,7 +188,7 @@ class DeviceExecutable(Executable):
 
     def steps(self, stream: Any, bases: Sequence[int]) -> None:
         """Enqueue the program's work on memory at these addresses. Control flow waits for what it reads."""
-        self._with_sites(lambda: self._built.step(stream, bases))
+        self._with_sites(lambda: self._built.step(stream, bases), stream)
 
     def _give_back(self, context: Context) -> None:
         if len(self._idle) < IDLE:
@@ -220,4 +232,4 @@ class DeviceExecutable(Executable):
 
 
 def _end(*wanted: object) -> None:
-    """A run on a device is not cut short: what a handler reports is raised at its end."""
+    """The step that called a handler raises what it reported."""

@@ -119,7 +119,16 @@ class QueueStream(Stream):
         """As `launch`, of what was checked before, on blocks that the caller keeps."""
 
     def _entered(self) -> None:
-        """Prepare the thread that works for the host."""
+        """Prepare a thread that works for the host."""
+
+    @abstractmethod
+    def _handle(self) -> int:
+        """What the driver knows the queue by."""
+
+    def lend(self) -> int:
+        """The driver's own queue, for a function that enqueues its work there, on this thread."""
+        self._entered()
+        return self._handle()
 
     # -- order ---------------------------------------------------------------------------------------------------------
     def synchronize(self) -> None:
@@ -143,7 +152,7 @@ class QueueStream(Stream):
         marker = other.marker() if isinstance(other, QueueStream) else getattr(other, "marker", None)
         if marker is not None:
             self._wait(marker)
-            self._keep(marker)
+            self.keep(marker)
 
     def enqueue(self, work: Callable[[], object]) -> None:
         """The queue stands still at a gate, which a thread opens after the work."""
@@ -165,7 +174,7 @@ class QueueStream(Stream):
         finally:
             opened()
 
-    def _keep(self, *what: object) -> None:
+    def keep(self, *what: object) -> None:
         """Keep arrays and blocks until the work that was enqueued with them is done."""
         with self._lock:
             self._kept.extend(what)
@@ -196,7 +205,7 @@ class QueueStream(Stream):
         """Copy between two addresses, of the device or of the host. keep: what must live until then."""
         if size:
             self._copy(to, source, size)
-            self._keep(*keep)
+            self.keep(*keep)
 
     def memset(self, memory: DeviceMemory, value: int) -> None:
         if not 0 <= value < 256:
@@ -211,13 +220,13 @@ class QueueStream(Stream):
     def _set(self, memory: DeviceMemory, pattern: bytes) -> None:
         if memory.size:
             self._fill(memory.address, pattern, memory.size)
-            self._keep(memory.owner)
+            self.keep(memory.owner)
 
     def launch(self, kernel: Kernel, dimensions: LaunchDimensions, arguments: Sequence[DeviceMemory]) -> None:
         dimensions.check(self.executor.description())
         kernel.check(arguments)
         self.start(kernel, dimensions, [memory.address for memory in arguments])
-        self._keep(*(memory.owner for memory in arguments))
+        self.keep(*(memory.owner for memory in arguments))
 
 
 def check_own(device: int, *memory: DeviceMemory) -> None:

@@ -50,6 +50,9 @@ class GpuStream(QueueStream):
         """The driver's functions act on the context of the calling thread."""
         self.driver.do("use a device", "enter", self._device)
 
+    def _handle(self) -> int:
+        return self.value or 0
+
     def _finish(self) -> None:
         self._entered()
         self.driver.do("finish a stream", "stream_synchronize", self.value)
@@ -78,7 +81,7 @@ class GpuStream(QueueStream):
         word = ctypes.c_uint32.from_address(gate.address)
         word.value = 0
         self.driver.do("wait for the host", "wait_word", self.value, gate.address, 1)
-        self._keep(gate)  # until the stream has read it
+        self.keep(gate)  # until the stream has read it
 
         def opened() -> None:
             word.value = 1

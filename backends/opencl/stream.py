@@ -51,6 +51,9 @@ class OpenClStream(QueueStream):
         self._device, self._context, self.queue = executor.device, executor.context, queue
         weakref.finalize(self, self._device.clReleaseCommandQueue, queue).atexit = False
 
+    def _handle(self) -> int:
+        return self.queue
+
     def _finish(self) -> None:
         check(self._device.clFinish(self.queue), "finish a queue")
 
