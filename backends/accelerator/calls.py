@@ -61,7 +61,8 @@ class DeviceCall:
             leaves = [tuple(map(int, numbers[name])) for name in ("operands", "results")]
             return DeviceCall(str(numbers["symbol"]), Description.of_bytes(text.encode()), leaves[0], leaves[1], pairs)
         except (ValueError, TypeError, KeyError) as error:
-            raise InputError(f"a custom call whose description is damaged: {error}") from None
+            what = f"a custom call whose description is damaged: {error}"
+            raise InputError(what, remedy="compile the module again") from None
 
 
 def with_layouts(module: Module, platform: str) -> Module:
@@ -72,7 +73,9 @@ def with_layouts(module: Module, platform: str) -> Module:
         if not elsewhere:
             return None
         rows = enumerate(zip(i.operands, wanted_shapes(i), strict=True))
-        given = tuple(b.op(Op.COPY, shape.with_layout(shape.minor_to_major), o) if n in elsewhere else o for n, (o, shape) in rows)
+        given = tuple(
+            b.op(Op.COPY, shape.with_layout(shape.minor_to_major), o) if n in elsewhere else o for n, (o, shape) in rows
+        )
         return b.add(i.replace(operands=given))
 
     return expand_ops(module, {Op.CUSTOM_CALL: laid_out})

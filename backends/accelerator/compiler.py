@@ -28,6 +28,7 @@ from .build import SETTINGS, build_device_code
 from .calls import calls_of, with_layouts
 from .device import Device
 from .executable import HANDLERS, DeviceExecutable
+from .files import load_program
 from .items import forms, may_be_grouped, work_of
 from .steps import Entry
 from .targets import DeviceTarget
@@ -91,7 +92,7 @@ class DeviceCompiler(Compiler[Plan]):
         with watch.measure("emit"):
             made = [self._emitted(emitters[request.name], request) for request in on_device]
         with watch.measure("build"):
-            kernels = self._loaded(made, options)
+            kernels, flush = self._loaded(made, options), not options.emit.strict
         code = self._host_code(on_host, emitters, options) if on_host else None
         names = {name: emitter.name for name, emitter in emitters.items()} | dict.fromkeys(calls, HANDLERS)
         image = image_of(program, from_plan(program), names, False)
@@ -101,13 +102,17 @@ class DeviceCompiler(Compiler[Plan]):
             self._device,
             image,
             program.module,
-            {e.request.name: Entry(kernels[e.request.name], e.work) for e in made},
+            {e.request.name: Entry(kernels[e.request.name], e.work, flush) for e in made},
             code,
             tuple(calls.values()),
             watch.seconds,
             stages if options.keep_stages else (),
             program,
         )
+
+    def load_executable(self, data: bytes, key: bytes | None = None) -> DeviceExecutable:
+        """As in Compiler; the code in the bytes must be for this device and its driver."""
+        return load_program(data, key, self.platform_name, self._device)
 
     def _refuse(self, program: Plan, options: CompileOptions) -> None:
         """Refuse what runs on the host only."""

@@ -30,7 +30,8 @@ class Queue(Protocol):
 class Device(Protocol):
     """An executor. code_target: of kernels' code. identity: what the device's binaries depend on.
 
-    build: code → a loaded program, whose binary() is built faster; empty if there is none. flush: whether subnormals
+    build: code → a loaded program, whose binary() is built faster; empty if there is none; and whose stored() is what a
+    file keeps of it. flush: whether subnormals
     count as zero, as in XLA:CPU.
     """
 

@@ -117,6 +117,17 @@ class DeviceExecutable(Executable):
             raise
         return blocks
 
+    @property
+    def code(self) -> LoadedCode | None:
+        """What it computes on the host: libraries, and handlers that work there."""
+        return self._code
+
+    def serialize(self, key: bytes | None = None) -> bytes:
+        """The program as the bytes of a .tbx file, with the device's own code. key: signs them."""
+        from .files import program_bytes
+
+        return program_bytes(self, self._device, key)
+
     # -- runs ----------------------------------------------------------------------------------------------------------
     def execute(
         self,
@@ -194,10 +205,6 @@ class DeviceExecutable(Executable):
         if len(self._idle) < IDLE:
             self._idle.append(context)
         else:
-            context.free()
-
-    def __del__(self) -> None:
-        for context in getattr(self, "_idle", ()):
             context.free()
 
     # -- in a stream ---------------------------------------------------------------------------------------------------

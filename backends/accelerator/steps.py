@@ -31,10 +31,11 @@ from .text import Work
 
 @dataclass(frozen=True, slots=True)
 class Entry:
-    """A loaded kernel and its work."""
+    """A loaded kernel and its work. flush: whether subnormals count as zero in it."""
 
     kernel: Kernel
     work: Work
+    flush: bool = False
 
 
 Step = Callable[[Queue, Sequence[int]], None]
