@@ -50,7 +50,10 @@ ENTRY main {
 def built(folder: Path) -> Path:
     """The handler as a shared library. Its kernel is compiled into it."""
     (folder / "kernel.inc").write_text(",".join(map(str, build_device_code(KERNEL, SPIRV, None))))
-    headers, opencl = Path(find_spec("jaxlib").origin).parent / "include", Path(next(candidates()))
+    jaxlib, opencl = find_spec("jaxlib"), Path(next(candidates()))
+    if jaxlib is None or jaxlib.origin is None:
+        raise SystemExit("jaxlib, which has the header, is not installed: ./testbed setup --xla")
+    headers = Path(jaxlib.origin).parent / "include"
     linked = [str(opencl), f"-Wl,-rpath,{opencl.parent}"] if opencl.is_absolute() else [f"-l:{opencl}"]
     source, library = Path(__file__).with_name("opencl_handler.cc"), folder / "opencl_handler.so"
     command = ["g++", "-std=c++17", "-O2", "-w", "-shared", "-fPIC", f"-I{headers}", f"-I{folder}", str(source)]

@@ -141,4 +141,5 @@ def enqueue(call: DeviceCall, site: Site, stream: Queue, places: Sequence[tuple[
         if places[source][0] != places[to][0]:
             stream.copy(places[to][0], places[source][0], places[source][1])
     stream.lend()
-    site.execute([0 if number < 0 else places[number][0] for number in call.buffers])
+    with stream.noted():
+        site.execute([0 if number < 0 else places[number][0] for number in call.buffers])

@@ -3,9 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from contextlib import AbstractContextManager
 from typing import Any, Protocol
 
 from ..device import DeviceMemory, Kernel, LaunchDimensions, MemorySpace
+from .notes import Command
 from .targets import DeviceTarget
 
 
@@ -13,7 +15,8 @@ class Queue(Protocol):
     """A stream. start: a launch that was checked before, on blocks that the caller keeps until it is done.
 
     keep: what must live until the work that is enqueued now is done. lend: the driver's own queue, for a handler on
-    this thread that enqueues its work there.
+    this thread that enqueues its work there. watch, mark, noted, watched: when what
+    is enqueued begins and ends.
     """
 
     def start(self, kernel: Kernel, dimensions: LaunchDimensions, addresses: Sequence[int]) -> None: ...
@@ -23,6 +26,14 @@ class Queue(Protocol):
     def keep(self, *what: object) -> None: ...
 
     def lend(self) -> int: ...
+
+    def watch(self) -> None: ...
+
+    def mark(self, number: int) -> None: ...
+
+    def noted(self) -> AbstractContextManager[None]: ...
+
+    def watched(self) -> list[int | Command]: ...
 
     def synchronize(self) -> None: ...
 

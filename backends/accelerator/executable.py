@@ -14,12 +14,16 @@ from ...hlo.errors import InputError
 from ...hlo.ir import Module
 from ...planning.allocation import AllocationKind
 from ...planning.plan import Plan
+from ...profiling.recorder import Recorder, Recording
 from ...thunks.image import Image
+from ...thunks.wire.program import Entry as ProgramEntry
 from ..base import Executable
 from ..device import DeviceMemory, Stream
+from ..host.files import entry_of
 from ..host.signature import Signature
 from .calls import DeviceCall, LentQueue
 from .device import Device
+from .notes import events_of
 from .steps import Builder, Entry
 
 HANDLERS = "ffi"
@@ -82,8 +86,9 @@ class DeviceExecutable(Executable):
         timings: Mapping[str, float],
         stages: tuple[tuple[str, str], ...] = (),
         plan: Plan | None = None,
+        recorder: Recorder | None = None,
     ):
-        self.platform_name, self.program, self.plan = platform_name, program, plan
+        self.platform_name, self.program, self._plan, self._recorder = platform_name, program, plan, recorder
         self.image, self.thunks = image, image.thunks
         self.kernels = tuple((kernel.symbol, kernel.emitter) for kernel in image.kernels)
         self.timings, self.stages, self.entries = timings, stages, entries
@@ -117,16 +122,52 @@ class DeviceExecutable(Executable):
             raise
         return blocks
 
-    @property
-    def code(self) -> LoadedCode | None:
-        """What it computes on the host: libraries, and handlers that work there."""
-        return self._code
-
     def serialize(self, key: bytes | None = None) -> bytes:
         """The program as the bytes of a .tbx file, with the device's own code. key: signs them."""
-        from .files import program_bytes
+        from .stored import device_code, program_bytes
 
-        return program_bytes(self, self._device, key)
+        device = device_code(self.platform_name, self._device.identity, self.entries, self.calls)
+        return program_bytes(self.entry, self.image, self._code, device, key)
+
+    @property
+    def entry(self) -> ProgramEntry:
+        """How callers know the program, as a file holds it."""
+        return entry_of(self.program)
+
+    # -- profiles ------------------------------------------------------------------------------------------------------
+    host_program = "interpreted"
+    """How kernels are called: each is enqueued by a step."""
+
+    @property
+    def is_planned(self) -> bool:
+        """Whether it has a plan."""
+        return self._plan is not None
+
+    @property
+    def plan(self) -> Plan:
+        """The plan that it was compiled from. Raises InputError if it was loaded from a file, which has none."""
+        if self._plan is None:
+            raise InputError("an executable from a file has no plan", remedy="compile the module in this process")
+        return self._plan
+
+    def another(self, image: Image, recorder: Recorder | None) -> DeviceExecutable:
+        """An executable of the same kernels with other thunks. recorder: takes the events of its profile thunks."""
+        rest = (self.entries, self._code, self.calls, {}, (), self._plan, recorder)
+        return DeviceExecutable(self.platform_name, self._device, image, self.program, *rest)
+
+    @property
+    def is_recording(self) -> bool:
+        """Whether runs note when its steps begin and end."""
+        return self._recorder is not None
+
+    def take_events(self) -> list[Recording]:
+        """What runs noted since the last call, by the device's clock."""
+        assert self._recorder is not None
+        return self._recorder.take()
+
+    def event_cost(self) -> float:
+        """Nothing: a mark is at the beginning or the end of a command, which the device notes."""
+        return 0.0
 
     # -- runs ----------------------------------------------------------------------------------------------------------
     def execute(
@@ -161,13 +202,18 @@ class DeviceExecutable(Executable):
         for leaf, address, allocation in zip(signature.inputs, addresses, variable[:count], strict=True):
             if allocation != nowhere:
                 stream.copy(bases[allocation], address, leaf.bytes)
+        if self._recorder is not None:
+            stream.watch()
         self.steps(stream, bases)
+        notes = [] if self._recorder is None else stream.watched()
         elsewhere = {number: (slice.allocation, slice.offset) for number, slice in signature.copied}
         for number, (leaf, place) in enumerate(zip(signature.outputs, places, strict=True)):
             allocation, offset = elsewhere.get(number, (variable[count + number], 0))
             if allocation != nowhere:
                 stream.copy(place, bases[allocation] + offset, leaf.bytes)
         stream.synchronize()
+        if self._recorder is not None:
+            self._recorder.add(*events_of(notes))
 
     def _with_sites(self, go: Callable[[], object], stream: Any) -> None:
         """Run with the call sites of handlers. What a handler reports ends the run."""

@@ -1,21 +1,18 @@
-"""A program of a device ↔ the bytes of a .tbx file: the device's own code of its kernels, and what the host does."""
+"""The bytes of a .tbx file → a program of a device (stored.py writes them)."""
 
 from __future__ import annotations
 
 from functools import cached_property
-from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
 from ...codegen.errors import CodegenError
-from ...codegen.features import lacking, needed_features
+from ...codegen.features import lacking
 from ...codegen.load import LoadedCode, load, missing_symbols, symbols_of
-from ...codegen.options import Target
-from ...hlo.display import PACKAGE
 from ...hlo.errors import InputError
 from ...thunks.wire.device import DeviceCode, DeviceKernel
 from ...thunks.wire.program import Entry as ProgramEntry
-from ...thunks.wire.program import Needs, ProgramFile, read_program, write_program
-from ..host.files import PRODUCER, entry_of, module_of, trees_of
+from ...thunks.wire.program import ProgramFile, read_program
+from ..host.files import module_of, trees_of
 from .calls import DeviceCall
 from .device import Device
 from .executable import DeviceExecutable
@@ -26,33 +23,16 @@ if TYPE_CHECKING:
     from ..calling import Calling
 
 
-def program_bytes(executable: DeviceExecutable, device: Device, key: bytes | None) -> bytes:
-    """The file of a program. key: signs it."""
-    code = executable.code
-    objects = () if code is None else code.objects
-    target = Target.host()
-    version = import_module(PACKAGE).__version__
-    symbols = tuple(sorted(symbols_of(objects).undefined))
-    needs = Needs(PRODUCER, version, target.triple, needed_features(target) if objects else (), symbols)
-    kernels = tuple(_kernel(name, entry) for name, entry in executable.entries.items())
-    calls = tuple(call.to_bytes() for call in executable.calls)
-    of_device = DeviceCode(executable.platform_name, device.identity, kernels, calls)
-    entry = executable.entry if isinstance(executable, LoadedProgram) else entry_of(executable.program)
-    return b"".join(write_program(ProgramFile(needs, entry, executable.image, objects, b"", of_device), key))
-
-
-def _kernel(symbol: str, entry: Entry) -> DeviceKernel:
-    work, code = entry.work, entry.kernel.handle.program.stored()
-    rest = (work.arguments, work.extent, work.each, work.private, work.walks, work.group)
-    return DeviceKernel(symbol, *rest, code, entry.flush)
-
-
 class LoadedProgram(DeviceExecutable):
     """A program from a file. `program` has its parameters and its result, but not what it computes."""
 
     def __init__(self, entry: ProgramEntry, *given: Any):
-        self.entry = entry
+        self._entry = entry
         super().__init__(*given)
+
+    @property
+    def entry(self) -> ProgramEntry:
+        return self._entry
 
     @cached_property
     def calling(self) -> Calling:

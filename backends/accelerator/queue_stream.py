@@ -8,8 +8,9 @@ from __future__ import annotations
 import threading
 from abc import abstractmethod
 from collections import deque
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
+from contextlib import contextmanager
 from typing import Protocol
 
 from ...hlo.later import np
@@ -25,6 +26,7 @@ from ..device import (
     bytes_of,
     check_copy,
 )
+from .notes import Command
 
 KEPT = 256
 """Arrays and blocks of pieces of work that a stream keeps before it looks which are done."""
@@ -85,6 +87,7 @@ class QueueStream(Stream):
         self._earlier: deque[tuple[Marker, list[object]]] = deque()
         self._failures: list[BaseException] = []
         self._host: ThreadPoolExecutor | None = None
+        self._notes: list[int | Command] | None = None
 
     # -- what a driver does --------------------------------------------------------------------------------------------
     @abstractmethod
@@ -184,6 +187,35 @@ class QueueStream(Stream):
                 self._earlier.popleft()
             self._earlier.append((self.marker(), self._kept))
             self._kept = []
+
+    # -- times ---------------------------------------------------------------------------------------------------------
+    def watch(self) -> None:
+        """Note from now on when each command begins and ends. Only one thread may use the stream meanwhile."""
+        self._notes = []
+
+    def mark(self, number: int) -> None:
+        """Note that the work comes to a place, as in a Recording."""
+        if self._notes is not None:
+            self._notes.append(number)
+
+    def watched(self) -> list[int | Command]:
+        """What was noted since `watch`, which ends. The times are known when the work is done."""
+        notes, self._notes = self._notes, None
+        return notes or []
+
+    @contextmanager
+    def noted(self) -> Iterator[None]:
+        """Around work that is enqueued: note it as one command, if the stream is watched."""
+        if self._notes is None:
+            yield
+            return
+        before = self.marker()
+        yield
+        self._notes.append(self._between(before, self.marker()))
+
+    @abstractmethod
+    def _between(self, before: Marker, after: Marker) -> Command:
+        """The work between two markers as a command."""
 
     # -- work ----------------------------------------------------------------------------------------------------------
     def memcpy(self, destination: DeviceMemory, source: DeviceMemory, size: int) -> None:

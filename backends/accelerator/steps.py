@@ -17,6 +17,7 @@ from ...thunks.kinds import (
     ConditionalThunk,
     CopyThunk,
     KernelThunk,
+    ProfileThunk,
     SequentialThunk,
     Thunk,
     WhileThunk,
@@ -86,6 +87,8 @@ class Builder:
                 return _while(self._step(thunk.condition), self._step(thunk.body), thunk.predicate)
             case ConditionalThunk():
                 return _conditional(thunk, [self._step(branch) for branch in thunk.branches])
+            case ProfileThunk():
+                return _mark(2 * thunk.id + (not thunk.begin))
             case _:
                 raise BackendError(f"devices have no {kind_of(thunk)} thunks", remedy="run it on the host")
 
@@ -149,6 +152,10 @@ def _aligned(size: int) -> np.ndarray:
 
 def _nothing(stream: Queue, bases: Sequence[int]) -> None:
     """The step of a kernel without work."""
+
+
+def _mark(number: int) -> Step:
+    return lambda stream, bases: stream.mark(number)
 
 
 def _in_order(steps: Sequence[Step]) -> Step:

@@ -144,7 +144,8 @@ def test_operands_lie_as_the_handler_wants_them_and_aliased_ones_are_the_result(
     bound = bound.ret(ffi.Buffer[ffi.F32]).ret(ffi.Buffer[ffi.F32]).ctx(ffi.PlatformStream)
     registered("device.laid", bound.to(run), "CUDA")
     x = np.arange(6, dtype=np.float32).reshape(2, 3)
-    results = compiled(made, LAID_OUT.replace("q = f32[2,3]{1,0}", f"q = f32[2,3]{{{order}}}"), stack).execute([x, 10 * x])
+    text = LAID_OUT.replace("q = f32[2,3]{1,0}", f"q = f32[2,3]{{{order}}}")
+    results = compiled(made, text, stack).execute([x, 10 * x])
     assert seen == [(True, x.T.reshape(-1).tolist())]
     assert [r.tolist() for r in results] == [np.ones((2, 3)).tolist(), (10 * x + 1).tolist(), (10 * x).tolist()]
 
