@@ -6,16 +6,12 @@ import numpy as np
 import pytest
 
 from ... import ffi
-from ...backends.base import CompileOptions
 from ...backends.cuda.dialect import CUDA
 from ...backends.rocm.dialect import HIP
 from ...ffi.calls import CallError
 from ...ffi.registry import register, unregister
-from ...formats.text.parser import parse_module
 from ...hlo.errors import UnsupportedError
-from ...hlo.verify.verifier import verify
-from ...migration.choose import emit_for
-from ...migration.flags import Flags
+from ..support.device_programs import compiled
 from ..support.host_items import host_items
 from ..support.recorded import Recorded
 
@@ -30,13 +26,6 @@ ENTRY e {
   ROOT r = f32[64]{0} negate(c)
 }
 """
-
-
-def compiled(made, text, stack="legacy"):
-    module = parse_module(text)
-    verify(module)
-    compiler, options = made.compiler(), CompileOptions(cache=None)
-    return compiler.compile(compiler.run_hlo_passes(module, options), emit_for(Flags.parse(stack)), options)
 
 
 @pytest.fixture

@@ -7,31 +7,19 @@ import pytest
 
 from ...backends.accelerator.notes import events_of
 from ...backends.accelerator.profiled import profiled
-from ...backends.base import CompileOptions
 from ...backends.cuda.dialect import CUDA
 from ...backends.opencl.library import devices
 from ...backends.registry import platform
 from ...benchmarks.profiles import measure, report
 from ...cli.main import main
-from ...formats.text.parser import parse_module
-from ...hlo.verify.verifier import verify
-from ...migration.choose import emit_for
-from ...migration.flags import Flags
 from ...profiling.totals import totals
 from ...profiling.trace import trace_of
 from ...thunks.marked import numbered_steps
+from ..support.device_programs import PROGRAM, compiled, inputs, targets
 from ..support.host_items import host_items
 from ..support.recorded import Recorded
-from .test_device_files import PROGRAM, inputs, targets
 
 needs_opencl = pytest.mark.skipif(not devices()[0], reason=f"platform opencl: {devices()[1]}")
-
-
-def compiled(made, text=PROGRAM):
-    module = parse_module(text)
-    verify(module)
-    compiler, options = made.compiler(), CompileOptions(cache=None)
-    return compiler.compile(compiler.run_hlo_passes(module, options), emit_for(Flags.parse("legacy")), options)
 
 
 class Span:
@@ -54,7 +42,7 @@ def test_marks_are_at_the_ends_of_commands():
 
 @pytest.mark.parametrize("made", [*targets()])
 def test_the_steps_of_a_run_lie_in_it_and_loops_count(made):
-    executable = compiled(made())
+    executable = compiled(made(), PROGRAM)
     forms, (x, q) = profiled(executable), inputs()
     wanted = executable.execute([x, q])
     found = forms.steps.execute([x, q])
@@ -73,7 +61,7 @@ def test_the_steps_of_a_run_lie_in_it_and_loops_count(made):
 
 
 def test_the_report_has_what_is_known_of_each_step_and_the_trace_its_times():
-    forms = profiled(compiled(Recorded(CUDA, host_items())))
+    forms = profiled(compiled(Recorded(CUDA, host_items()), PROGRAM))
     measured = measure(forms, inputs(), 5)
     made = report("mixed", "legacy@cuda", forms, measured)
     assert made.event == made.marginal == 0 and made.host_program == "interpreted"

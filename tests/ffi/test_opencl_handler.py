@@ -9,18 +9,15 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from ...backends.base import CompileOptions
 from ...backends.opencl.library import devices
 from ...backends.registry import platform
 from ...examples import opencl_handler
 from ...ffi.calls import CallError
 from ...ffi.registry import unregister
 from ...ffi.static_library import register_symbols
-from ...formats.text.parser import parse_module
 from ...hlo.errors import UnsupportedError
-from ...migration.choose import emit_for
-from ...migration.flags import Flags
 from ..support.cpp import need_cpp
+from ..support.device_programs import compiled
 
 pytestmark = pytest.mark.skipif(not devices()[0], reason=f"platform opencl: {devices()[1]}")
 
@@ -38,11 +35,6 @@ def added(library):
     unregister("guide.add", "opencl")
 
 
-def compiled(text, stack="legacy"):
-    compiler, options = platform("opencl").compiler(), CompileOptions(cache=None)
-    return compiler.compile(compiler.run_hlo_passes(parse_module(text), options), emit_for(Flags.parse(stack)), options)
-
-
 def wanted(b, c):
     return -(np.tile(b, 16) + 2 * c)
 
@@ -50,24 +42,24 @@ def wanted(b, c):
 @pytest.mark.parametrize("stack", ["legacy", "mlir"])
 def test_the_kernel_runs_between_those_of_the_program(stack, added):
     b, c = np.arange(128, dtype=np.float32), np.arange(2048, dtype=np.float32)
-    executable = compiled(opencl_handler.MODULE, stack)
+    executable = compiled(platform("opencl"), opencl_handler.MODULE, stack)
     np.testing.assert_array_equal(executable.execute([b, c])[0], wanted(b, c))
 
 
 def test_what_it_reports_names_the_call(added):
-    few = compiled(opencl_handler.MODULE.replace("f32[128]", "f32[64]"))
+    few = compiled(platform("opencl"), opencl_handler.MODULE.replace("f32[128]", "f32[64]"))
     with pytest.raises(CallError, match=r"a: custom-call\(guide.add\): INVALID_ARGUMENT: the first operand needs 128"):
         few.execute([np.zeros(64, np.float32), np.zeros(2048, np.float32)])
 
 
 def test_a_target_without_a_handler_is_refused_by_name():
     with pytest.raises(UnsupportedError, match=r"custom-call\(guide.add\) of a on OpenCL.*platform='OpenCL'"):
-        compiled(opencl_handler.MODULE)
+        compiled(platform("opencl"), opencl_handler.MODULE)
 
 
 def test_eight_threads_call_it_and_nothing_grows(added):
     executor, wrong = platform("opencl").executor(0), []
-    executable, c = compiled(opencl_handler.MODULE), np.arange(2048, dtype=np.float32)
+    executable, c = compiled(platform("opencl"), opencl_handler.MODULE), np.arange(2048, dtype=np.float32)
     executable.execute([np.zeros(128, np.float32), c])
     gc.collect()
     one = executor.statistics().bytes_in_use
