@@ -6,6 +6,7 @@ import json
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 
+from ...ffi.calls import raise_failed
 from ...ffi.description import Description, describe
 from ...ffi.refusals import refusal
 from ...ffi.registry import find, lookup
@@ -143,3 +144,4 @@ def enqueue(call: DeviceCall, site: Site, stream: Queue, places: Sequence[tuple[
     stream.lend()
     with stream.noted():
         site.execute([0 if number < 0 else places[number][0] for number in call.buffers])
+    raise_failed()  # what a future was completed with

@@ -1,6 +1,7 @@
 """Handlers that are registered for a device: on the recording driver of CUDA and HIP, which checks each argument."""
 
 import gc
+import threading
 
 import numpy as np
 import pytest
@@ -102,6 +103,55 @@ def test_what_a_handler_reports_ends_the_run_and_the_next_one_works(registered):
     fails.append(False)
     made.library.calls.clear()
     assert executable.execute([x])[0].tolist() == [-7] * 64
+
+
+@pytest.mark.parametrize("error", [False, True], ids=["available", "error"])
+def test_the_run_waits_for_a_future_and_ends_with_its_error(error, registered):
+    made = Recorded(CUDA, host_items())
+
+    def run(x, y, k):
+        promise = ffi.Promise()
+        y[...] = 3
+
+        def complete():
+            if error:
+                promise.set_error(ffi.Error(ffi.ErrorCode.ABORTED, "too late"))
+            else:
+                promise.set_available()
+
+        threading.Timer(0.05, complete).start()
+        return ffi.Future(promise)
+
+    bound = ffi.bind().arg(ffi.Buffer[ffi.F32]).ret(ffi.Buffer[ffi.F32]).attr(ffi.float32, "k")
+    registered("device.seen", bound.to(run), "CUDA")
+    executable, x = compiled(made, TEXT), np.zeros(64, np.float32)
+    made.library.calls.clear()
+    if not error:
+        assert executable.execute([x])[0].tolist() == [-3] * 64
+        return
+    with pytest.raises(CallError, match=r"c: custom-call\(device.seen\): ABORTED: too late"):
+        executable.execute([x])
+    assert [name for name, _ in made.library.calls].count("launch") == 1
+
+
+HOST_FAILS = """HloModule m
+ENTRY e {
+  p = f32[64]{0} parameter(0)
+  c = f32[64]{0} custom-call(p), custom_call_target="device.host", api_version=API_VERSION_TYPED_FFI
+  ROOT r = f32[64]{0} negate(c)
+}
+"""
+
+
+def test_what_a_handler_of_the_host_reports_ends_the_run_before_the_next_kernel(registered):
+    made = Recorded(CUDA, host_items())
+    bound = ffi.bind().arg(ffi.Buffer[ffi.F32]).ret(ffi.Buffer[ffi.F32])
+    registered("device.host", bound.to(lambda x, y: ffi.Error(ffi.ErrorCode.ABORTED, "no")), "Host")
+    executable = compiled(made, HOST_FAILS)
+    made.library.calls.clear()
+    with pytest.raises(CallError, match="ABORTED: no"):
+        executable.execute([np.zeros(64, np.float32)])
+    assert "launch" not in [name for name, _ in made.library.calls]
 
 
 LAID_OUT = """HloModule m
