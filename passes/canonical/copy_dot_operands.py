@@ -28,7 +28,7 @@ LARGE = 1 << 18
 FAR = 64
 """Elements of a batch that lie between two of a matrix, from which it is copied."""
 
-LEAST_USES = 8
+LEAST_USES = 4
 """How often each element of a copy is read, at least: a copy reads and writes it."""
 
 
