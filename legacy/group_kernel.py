@@ -5,10 +5,12 @@ from __future__ import annotations
 from llvmlite import ir
 
 from ..codegen.options import EmitOptions, Grouped
+from ..hlo.opcodes import Op
 from ..planning.plan import KernelRequest
 from .elemental import Elemental
 from .group import Group
-from .group_dot import Tiling, emit_tiles, tiling_of
+from .group_convolution import ConvolutionTile, convolution_tiling
+from .group_dot import Tile, Tiling, tiling_of
 from .group_rows import emit_group_rows, lanes_of
 from .kernel import begin, groups_of, products_of, write_all
 from .leaf import Leaf
@@ -26,7 +28,8 @@ def emit_grouped(module: ir.Module, request: KernelRequest, options: EmitOptions
     assert options.group is not None
     group = Group(e.code, options.group)
     if tiling is not None:
-        emit_tiles(e, tiling, group, lambda index: write_all(e, leaves, index))
+        kind = Tile if tiling.instruction.opcode is Op.DOT else ConvolutionTile
+        kind(e, tiling, group).emit(lambda index: write_all(e, leaves, index))
         made = Grouped(tiling.steps, group.shape.across, group.shape.down, group.used)
     else:
         assert rows is not None
@@ -48,4 +51,6 @@ def _forms(e: Elemental, leaves: list[Leaf], options: EmitOptions) -> tuple[RowG
         return (rows, lanes, None) if lanes else (None, 0, None)
     found = groups_of(e, leaves)
     products = products_of(e, found[0]) if len(found) == 1 else []
-    return None, 0, tiling_of(products[0], shape) if products else None
+    if not products:
+        return None, 0, None
+    return None, 0, tiling_of(products[0], shape) or convolution_tiling(products[0], shape)

@@ -5,11 +5,14 @@ from __future__ import annotations
 from mlir import ir
 
 from ..codegen.options import Grouped, GroupShape
+from ..hlo.opcodes import Op
+from . import group_convolution, group_dot
 from .builder import Builder
 from .elemental import Elemental
 from .graph import KernelGraph
 from .group import Group, parameter_types
-from .group_dot import TileKernel, tiling_of
+from .group_convolution import ConvolutionKernel
+from .group_dot import TileKernel
 from .group_rows import GroupRows, lanes_of
 from .kernel import RULES, alike, argument_attributes, held_types, products_of, write_together
 from .row_graph import row_graph
@@ -24,7 +27,8 @@ def emit_grouped(b: Builder, graph: KernelGraph, shape: GroupShape) -> Grouped |
     lanes = lanes_of(rows, shape) if rows is not None else 0
     groups = alike(graph.results) if rows is None else []
     products = products_of(groups[0]) if len(groups) == 1 else []
-    tiling = tiling_of(products[0], shape) if products else None
+    kind, tiling_of = _TILES.get(products[0].opcode, (TileKernel, None)) if products else (TileKernel, None)
+    tiling = tiling_of(products[0], shape) if tiling_of is not None else None
     if not lanes and tiling is None:
         return None
     count = len(graph.arguments)
@@ -34,7 +38,7 @@ def emit_grouped(b: Builder, graph: KernelGraph, shape: GroupShape) -> Grouped |
         group = Group(b, shape, parameters[count:])
         e = Elemental(b, parameters[:count], RULES, Scratch())
         if tiling is not None:
-            TileKernel(e, tiling, group, lambda index: write_together(e, graph.results, index)).emit()
+            kind(e, tiling, group, lambda index: write_together(e, graph.results, index)).emit()
             made = Grouped(tiling.steps, shape.across, shape.down, group.used)
         else:
             assert rows is not None
@@ -42,3 +46,10 @@ def emit_grouped(b: Builder, graph: KernelGraph, shape: GroupShape) -> Grouped |
             made = Grouped(rows.count, lanes, 1, group.used)
         b.give()
     return made
+
+
+_TILES = {
+    Op.CONVOLUTION: (ConvolutionKernel, group_convolution.tiling_of),
+    Op.DOT: (TileKernel, group_dot.tiling_of),
+}
+"""By opcode: what emits the tiles of a product, and how it finds them."""

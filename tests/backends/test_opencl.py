@@ -2,6 +2,7 @@
 
 import functools
 import gc
+import math
 import threading
 
 import numpy as np
@@ -17,6 +18,7 @@ from ...backends.device import BackendError, KernelSpec
 from ...backends.opencl.library import devices
 from ...backends.registry import platform
 from ...codegen.cache import ObjectCache
+from ...evaluator.evaluator import evaluate
 from ...formats.text.parser import parse_module
 from ...hlo.verify.verifier import verify
 from ...migration.choose import emit_for
@@ -178,3 +180,47 @@ def test_many_runs_of_eight_threads_leak_nothing():
 
 def test_platforms_are_stacks_of_conform_and_diff():
     assert {"legacy@opencl", "mlir@opencl"} <= STACKS.keys()
+
+
+def _agrees(text: str, stack: str, inputs: list[np.ndarray], tolerance: float = 0.0) -> None:
+    """The device's results are the evaluator's."""
+    device, module, options = platform("opencl"), parse_module(text), CompileOptions(cache=None)
+    verify(module)
+    compiler = device.compiler()
+    made = compiler.compile(compiler.run_hlo_passes(module, options), emit_for(Flags.parse(stack)), options)
+    for found, wanted in zip(made.execute(inputs), evaluate(module, inputs), strict=True):
+        np.testing.assert_allclose(found, wanted, rtol=tolerance, atol=tolerance)
+
+
+@pytest.mark.parametrize("stack", ["legacy", "mlir"])
+@pytest.mark.parametrize("length", [0, 1, 16, 33, 65, 300])
+def test_sorts_of_rows_are_stable(length, stack):
+    """Rows of less than one run, of one, of an odd and of an even number of merges; equal keys keep their order."""
+    rng = np.random.default_rng(length)
+    keys = rng.integers(0, 9, (3, length)).astype(np.float32)
+    if length > 2:
+        keys[0, :3] = -0.0, math.nan, 0.0
+    numbers = np.arange(3 * length, dtype=np.int32).reshape(3, length)
+    text = """HloModule m
+less { a = f32[] parameter(0)
+ b = f32[] parameter(1)
+ c = s32[] parameter(2)
+ d = s32[] parameter(3)
+ ROOT e = pred[] compare(a, b), direction=LT, type=TOTALORDER }
+ENTRY e { p = f32[3,LENGTH] parameter(0)
+ q = s32[3,LENGTH] parameter(1)
+ ROOT r = (f32[3,LENGTH], s32[3,LENGTH]) sort(p, q), dimensions={1}, is_stable=true, to_apply=less }""".replace("LENGTH", str(length))
+    _agrees(text, stack, [keys, numbers])
+
+
+@pytest.mark.parametrize("stack", ["legacy", "mlir"])
+def test_a_convolution_in_tiles(stack):
+    """Tiles cut in both directions, and an infinite element of the kernel, which padding is not multiplied by."""
+    rng = np.random.default_rng(1)
+    image, kernel = rng.normal(size=(1, 13, 9, 20)), rng.normal(size=(3, 3, 20, 24))
+    kernel[0, 0, 3, 5] = math.inf
+    text = """HloModule m
+ENTRY e { x = f32[1,13,9,20] parameter(0)
+ k = f32[3,3,20,24] parameter(1)
+ ROOT r = f32[1,13,9,24] convolution(x, k), window={size=3x3 pad=1_1x1_1}, dim_labels=b01f_01io->b01f }"""
+    _agrees(text, stack, [image.astype(np.float32), kernel.astype(np.float32)], 1e-4)
