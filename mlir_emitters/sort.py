@@ -30,6 +30,9 @@ RUN = 32
 Measured: rows of f32 and f64 gain from 16 to 32. Integers and floats that comparisons decode lose: their runs are half.
 """
 
+ALONE = 256
+"""Elements of a row that a work item sorts by digits, without vectors; masks of candidates need them."""
+
 
 def sort_value(e: Elemental, node: Node, number: int, index: Indices, raw: bool) -> Reads:
     refuse(node)
@@ -106,11 +109,11 @@ class RowSort:
             self.row(targets, spare)
 
     def planned(self) -> Plan:
-        keys = None if self.b.by_element else keys_of(self.node.bodies[0])
-        if keys is None:
+        keys, alone = keys_of(self.node.bodies[0]), self.b.by_element
+        if keys is None or (alone and self.length < ALONE):
             return Plan()
         wanted = max(start + r.dims[self.dimension] for start, r in zip(self.starts, self.results, strict=True))
-        if self.cut and is_selected(self.length, wanted):
+        if self.cut and not alone and is_selected(self.length, wanted):
             room = [n for n, r in enumerate(self.results) if 8 * r.dtype.bytes >= keys.bits]
             if room:
                 return Plan(keys, None, wanted, room[0])
@@ -197,6 +200,8 @@ class RowSort:
         b, plan = self.b, self.plan
         assert plan.keys is not None and plan.digits is not None and self.counts is not None
         sorter = CountingSort(self.e, plan.keys, self.length, plan.digits, self.counts)
+        if b.by_element:
+            return sorter.sort_in_turn(self.source, home, away)
         lanes, moved = sorter.sort(self.source, home, away)
         if either:
             return lanes

@@ -193,9 +193,9 @@ def _agrees(text: str, stack: str, inputs: list[np.ndarray], tolerance: float = 
 
 
 @pytest.mark.parametrize("stack", ["legacy", "mlir"])
-@pytest.mark.parametrize("length", [0, 1, 16, 33, 65, 300])
+@pytest.mark.parametrize("length", [0, 1, 16, 33, 65, 300, 1025])
 def test_sorts_of_rows_are_stable(length, stack):
-    """Rows of less than one run, of one, of an odd and of an even number of merges; equal keys keep their order."""
+    """Rows of less than one run, of odd and even numbers of merges, by digits; equal keys keep their order."""
     rng = np.random.default_rng(length)
     keys = rng.integers(0, 9, (3, length)).astype(np.float32)
     if length > 2:
