@@ -139,6 +139,49 @@ def test_a_kernel_that_is_not_there_is_one_line():
         executor.load_kernel(KernelSpec("negated", spec.code, 3))
 
 
+def test_an_argument_is_given_once_for_an_address(monkeypatch):
+    """The second run of a program in the same memory gives its kernels none; memory that moved is given."""
+    executable, given = _compiled(), []
+    first, second = executable.context(), executable.context()
+    device = platform("opencl").executor(0).device
+    give = device.clSetKernelArgMemPointerINTEL
+    monkeypatch.setitem(device.functions, "clSetKernelArgMemPointerINTEL", lambda *a: given.append(a) or give(*a))
+    x = np.random.default_rng(0).normal(size=(64, 33)).astype(np.float32)
+    y = np.exp(x)
+    for context, count in ((first, 2), (first, 0), (second, 2), (first, 2)):
+        given.clear()
+        context.stream.copy(context.bases[0], x.ctypes.data, x.nbytes)
+        executable.steps(context.stream, context.bases)
+        context.stream.synchronize()
+        assert len(given) == count
+    found = np.empty_like(x)
+    first.stream.copy(found.ctypes.data, first.bases[1], x.nbytes)
+    first.stream.synchronize()
+    np.testing.assert_allclose(found, y / y.sum(1, keepdims=True), rtol=1e-6)
+    first.free()
+    second.free()
+
+
+def test_a_block_at_an_address_that_was_free_is_given_again():
+    """Large blocks come back at the address of the last ones."""
+    device, module = platform("opencl"), parse_module(
+        "HloModule m\nENTRY e { p = f32[1048576] parameter(0)\n ROOT r = f32[1048576] negate(p) }"
+    )
+    verify(module)
+    compiler, options = device.compiler(), CompileOptions()
+    chosen = emit_for(Flags.parse("legacy"))
+    executable = compiler.compile(compiler.run_hlo_passes(module, options), chosen, options)
+    for number in range(4):
+        context, x = executable.context(), np.full(1 << 20, number, np.float32)
+        context.stream.copy(context.bases[0], x.ctypes.data, x.nbytes)
+        executable.steps(context.stream, context.bases)
+        y = np.empty_like(x)
+        context.stream.copy(y.ctypes.data, context.bases[1], y.nbytes)
+        context.stream.synchronize()
+        context.free()
+        np.testing.assert_array_equal(y, -x)
+
+
 def test_a_run_past_the_memory_limit_leaks_nothing():
     executor, executable = platform("opencl").executor(0), _compiled()
     x = np.ones((64, 33), np.float32)
