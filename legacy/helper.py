@@ -21,6 +21,8 @@ class Helper(Protocol):
 
     def define(self, module: ir.Module) -> None: ...
 
+    def __hash__(self) -> int: ...
+
 
 KNOWN: dict[str, Helper] = {}
 """The functions that have been called, by name."""

@@ -133,7 +133,7 @@ class TileKernel:
         self.wide, self.depth = accumulator_of(tiling.node), tiling.depth
         self.zero = self._zero()
         sides = (tiling.left, tiling.right)
-        self.shared = {side: SharedScalars(group, [self.zero], self.depth * side.tile) for side in sides}
+        self.shared = {side: SharedScalars(group, [self.zero.type], self.depth * side.tile) for side in sides}
         self.at_tile()
 
     def at_tile(self) -> None:

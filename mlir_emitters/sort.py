@@ -272,7 +272,7 @@ class RowSort:
         return [replace(lane, base=base) for lane, base in zip(first, loop.values[:count], strict=True)]
 
     def merge_in_pairs(self, first: Sequence[Lane], second: Sequence[Lane], passes: int) -> None:
-        """An even number of passes, to `second` and back in each turn: a loop that carries no memory, which SPIR-V needs."""
+        """An even number of passes, to `second` and back in each turn: SPIR-V has no loops that carry memory."""
         b = self.b
         with b.loop(0, passes, 2, unroll=Unroll.NONE) as loop:
             self.merge_pass(first, second, loop.index, self.length)

@@ -20,7 +20,7 @@ FAR = 16
 MOST_ITEMS = 1 << 31
 
 
-SHARED = frozenset({Op.CONVOLUTION, Op.DOT, Op.REDUCE})
+SHARED = frozenset({Op.CONVOLUTION, Op.DOT, Op.REDUCE, Op.TRANSPOSE})
 """Ops whose elements groups of items may compute together."""
 
 

@@ -16,7 +16,7 @@ ALIGNMENT = 64
 
 
 class UsmMemory(Memory):
-    """The memory of a context on a device. freed: how many blocks were given back: an address may be another's since."""
+    """The memory of a context on a device. freed: the number of blocks given back, whose addresses others may have."""
 
     freed = 0
 

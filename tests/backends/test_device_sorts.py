@@ -45,7 +45,8 @@ ENTRY e {{ p = {dtype}[{rows},{length}] parameter(0)
     parts = [f" g{n} = {t}[{rows},{length}] get-tuple-element(r), index={n}\n" for n, t in enumerate((dtype, "s32"))]
     for n, t in enumerate((dtype, "s32")):
         parts.append(f" h{n} = {t}[{rows},{kept}] slice(g{n}), slice={{[0:{rows}], [0:{kept}]}}\n")
-    return f"{region} r = {sort}\n{''.join(parts)} ROOT t = ({dtype}[{rows},{kept}], s32[{rows},{kept}]) tuple(h0, h1) }}"
+    first = f"({dtype}[{rows},{kept}], s32[{rows},{kept}])"
+    return f"{region} r = {sort}\n{''.join(parts)} ROOT t = {first} tuple(h0, h1) }}"
 
 
 def keys(dtype: str, rows: int, length: int) -> list[np.ndarray]:

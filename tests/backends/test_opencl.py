@@ -164,8 +164,9 @@ def test_an_argument_is_given_once_for_an_address(monkeypatch):
 
 def test_a_block_at_an_address_that_was_free_is_given_again():
     """Large blocks come back at the address of the last ones."""
-    device, module = platform("opencl"), parse_module(
-        "HloModule m\nENTRY e { p = f32[1048576] parameter(0)\n ROOT r = f32[1048576] negate(p) }"
+    device, module = (
+        platform("opencl"),
+        parse_module("HloModule m\nENTRY e { p = f32[1048576] parameter(0)\n ROOT r = f32[1048576] negate(p) }"),
     )
     verify(module)
     compiler, options = device.compiler(), CompileOptions()
@@ -252,8 +253,8 @@ less { a = f32[] parameter(0)
  ROOT e = pred[] compare(a, b), direction=LT, type=TOTALORDER }
 ENTRY e { p = f32[3,LENGTH] parameter(0)
  q = s32[3,LENGTH] parameter(1)
- ROOT r = (f32[3,LENGTH], s32[3,LENGTH]) sort(p, q), dimensions={1}, is_stable=true, to_apply=less }""".replace("LENGTH", str(length))
-    _agrees(text, stack, [keys, numbers])
+ ROOT r = (f32[3,LENGTH], s32[3,LENGTH]) sort(p, q), dimensions={1}, is_stable=true, to_apply=less }"""
+    _agrees(text.replace("LENGTH", str(length)), stack, [keys, numbers])
 
 
 @pytest.mark.parametrize("stack", ["legacy", "mlir"])
