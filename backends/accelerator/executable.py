@@ -140,9 +140,7 @@ class DeviceExecutable(Executable):
         signature, stream, bases = self._signature, context.stream, context.bases
         variable, count = signature.variable, len(signature.inputs)
         nowhere = len(self.image.allocations)
-        for leaf, address, allocation in zip(signature.inputs, addresses, variable[:count], strict=True):
-            if allocation != nowhere:
-                stream.copy(bases[allocation], address, leaf.bytes)
+        self._copy_inputs(context, addresses)
         self.steps(stream, bases)
         elsewhere = {number: (slice.allocation, slice.offset) for number, slice in signature.copied}
         for number, (leaf, place) in enumerate(zip(signature.outputs, places, strict=True)):
@@ -150,6 +148,12 @@ class DeviceExecutable(Executable):
             if allocation != nowhere:
                 stream.copy(place, bases[allocation] + offset, leaf.bytes)
         stream.synchronize()
+
+    def _copy_inputs(self, context: Context, addresses: Sequence[int]) -> None:
+        inputs, nowhere = self._signature.inputs, len(self.image.allocations)
+        for leaf, address, allocation in zip(inputs, addresses, self._signature.variable, strict=False):
+            if allocation != nowhere:
+                context.stream.copy(context.bases[allocation], address, leaf.bytes)
 
     def _with_sites(self, go: Callable[[], object]) -> None:
         """Run with the call sites of handlers. What a handler reports ends the run."""
@@ -170,9 +174,15 @@ class DeviceExecutable(Executable):
             context.bases[index] = memory.address
         return context
 
-    def context(self) -> Context:
-        """Memory and a stream for runs of `steps`, whose inputs are what lies there; for measurements."""
-        return self._context(with_leaves=True)
+    def context(self, inputs: Sequence[Any] | None = None) -> Context:
+        """Memory and a stream for runs of `steps` on these inputs, or on what lies there; for measurements."""
+        context = self._context(with_leaves=True)
+        if inputs is not None:
+            addresses, kept = self._signature.place_inputs(inputs)
+            self._copy_inputs(context, addresses)
+            context.stream.synchronize()
+            del kept
+        return context
 
     def steps(self, stream: Any, bases: Sequence[int]) -> None:
         """Enqueue the program's work on memory at these addresses. Control flow waits for what it reads."""
