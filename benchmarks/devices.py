@@ -60,8 +60,10 @@ PROGRAMS: dict[str, tuple[str, list[tuple[int, ...]]]] = {
         [(512, 512), (512, 512)],
     ),
     "convolution": (
-        "ENTRY e { p = f32[1,56,56,64] parameter(0)\n q = f32[3,3,64,64] parameter(1)\n ROOT r = f32[1,56,56,64]"
-        " convolution(p, q), window={size=3x3 pad=1_1x1_1}, dim_labels=b01f_01io->b01f }",
+        (
+            "ENTRY e { p = f32[1,56,56,64] parameter(0)\n q = f32[3,3,64,64] parameter(1)\n ROOT r = f32[1,56,56,64]"
+            " convolution(p, q), window={size=3x3 pad=1_1x1_1}, dim_labels=b01f_01io->b01f }"
+        ),
         [(1, 56, 56, 64), (3, 3, 64, 64)],
     ),
     "transposition": (
@@ -69,8 +71,10 @@ PROGRAMS: dict[str, tuple[str, list[tuple[int, ...]]]] = {
         [(2048, 2048)],
     ),
     "sort": (
-        "less { a = f32[] parameter(0)\n b = f32[] parameter(1)\n ROOT c = pred[] compare(a, b), direction=LT }\n"
-        "ENTRY e { p = f32[65536] parameter(0)\n ROOT r = f32[65536] sort(p), dimensions={0}, to_apply=less }",
+        (
+            "less { a = f32[] parameter(0)\n b = f32[] parameter(1)\n ROOT c = pred[] compare(a, b), direction=LT }\n"
+            "ENTRY e { p = f32[65536] parameter(0)\n ROOT r = f32[65536] sort(p), dimensions={0}, to_apply=less }"
+        ),
         [(65536,)],
     ),
 }
