@@ -10,7 +10,7 @@ from __future__ import annotations
 import statistics
 import sys
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from functools import partial
 from pathlib import Path
 from typing import Any
@@ -59,6 +59,24 @@ PROGRAMS: dict[str, tuple[str, list[tuple[int, ...]]]] = {
         MATMUL,
         [(512, 512), (512, 512)],
     ),
+    "convolution": (
+        (
+            "ENTRY e { p = f32[1,56,56,64] parameter(0)\n q = f32[3,3,64,64] parameter(1)\n ROOT r = f32[1,56,56,64]"
+            " convolution(p, q), window={size=3x3 pad=1_1x1_1}, dim_labels=b01f_01io->b01f }"
+        ),
+        [(1, 56, 56, 64), (3, 3, 64, 64)],
+    ),
+    "transposition": (
+        "ENTRY e { p = f32[2048,2048] parameter(0)\n ROOT r = f32[2048,2048] transpose(p), dimensions={1,0} }",
+        [(2048, 2048)],
+    ),
+    "sort": (
+        (
+            "less { a = f32[] parameter(0)\n b = f32[] parameter(1)\n ROOT c = pred[] compare(a, b), direction=LT }\n"
+            "ENTRY e { p = f32[65536] parameter(0)\n ROOT r = f32[65536] sort(p), dimensions={0}, to_apply=less }"
+        ),
+        [(65536,)],
+    ),
 }
 """Name → (HLO, dimensions of the inputs)."""
 
@@ -95,9 +113,9 @@ def both_in_turn(*runs: Callable[[], object]) -> list[tuple[float, float]]:
     return [(statistics.median(t for t, _ in f[1:]), min(t for _, t in f[1:])) for f in seconds]
 
 
-def on_device(executable: Any) -> Callable[[], object]:
-    """The kernels of a program alone, on what lies in a context's memory."""
-    context = executable.context()
+def on_device(executable: Any, inputs: Sequence[np.ndarray]) -> Callable[[], object]:
+    """The kernels of a program alone, on inputs in a context's memory."""
+    context = executable.context(inputs)
 
     def run() -> None:
         executable.steps(context.stream, context.bases)
@@ -118,7 +136,7 @@ def compare(name: str, stack: str, chosen: str) -> None:
         if chosen not in title:
             continue
         host, device = compiled("host", text, stack), compiled(name, text, stack)
-        runs = partial(host.execute, inputs), partial(device.execute, inputs), on_device(device)
+        runs = partial(host.execute, inputs), partial(device.execute, inputs), on_device(device, inputs)
         (a, least), (b, _), (c, used) = both_in_turn(*runs)
         print(
             f"{title:17} {stack:7} host {a * 1e3:8.3f} ms  {name} {b * 1e3:8.3f} ms ({b / a:.2f})"

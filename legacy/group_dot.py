@@ -30,21 +30,17 @@ FEWEST_ROWS, FEWEST_TERMS = 8, 8
 
 @dataclass(frozen=True, eq=False, slots=True)
 class Side:
-    """One operand of a product. free: its dimensions that are the result's, from `first` on there; tile: how many
+    """One operand of a product. sizes: of its dimensions that are the result's, from `first` on there; tile: how many
     elements along them a group needs; each: of an item; along: whether neighbours in its memory are terms of one sum.
     """
 
     operand: Instruction
     number: int
-    free: tuple[int, ...]
+    sizes: tuple[int, ...]
     first: int
     each: int
     tile: int
     along: bool
-
-    @property
-    def sizes(self) -> list[int]:
-        return [self.operand.shape.dims[d] for d in self.free]
 
     @property
     def size(self) -> int:
@@ -60,7 +56,6 @@ class Tiling:
     """A product in tiles. columns: the side whose dimensions are the fastest of the result. depth: terms in memory."""
 
     instruction: Instruction
-    dims: DotDims
     rows: Side
     columns: Side
     batch: tuple[int, ...]
@@ -85,44 +80,42 @@ def tiling_of(instruction: Instruction, shape: GroupShape) -> Tiling | None:
     counts = [(shape.columns, shape.across), (shape.rows, shape.down)]
     if not swapped:
         counts.reverse()
-    left = _side(lhs, 0, dims.lhs_free, dims.lhs_contracting, batches, *counts[0])
-    right = _side(rhs, 1, dims.rhs_free, dims.rhs_contracting, batches + lefts, *counts[1])
+    sizes = [tuple(o.shape.dims[d] for d in free) for o, free in ((lhs, dims.lhs_free), (rhs, dims.rhs_free))]
+    left = side_of(lhs, 0, sizes[0], dims.lhs_contracting, batches, *counts[0])
+    right = side_of(rhs, 1, sizes[1], dims.rhs_contracting, batches + lefts, *counts[1])
     rows, columns = (right, left) if swapped else (left, right)
-    if rows.size < FEWEST_ROWS or columns.size < shape.across or math.prod(terms) < FEWEST_TERMS:
+    if math.prod(terms) < FEWEST_TERMS:
         return None
-    depth = _depth(math.prod(terms), rows.tile, columns.tile, accumulator_dtype(instruction).bytes, shape)
+    depth = depth_of(rows, columns, math.prod(terms), accumulator_dtype(instruction).bytes, shape)
     if depth is None:
         return None
     batch = tuple(lhs.shape.dims[d] for d in dims.lhs_batch)
-    return Tiling(instruction, dims, rows, columns, batch, terms, depth)
+    return Tiling(instruction, rows, columns, batch, terms, depth)
 
 
-def _side(
-    operand: Instruction, number: int, free: tuple[int, ...], summed: tuple[int, ...], first: int, most: int, items: int
+def side_of(
+    operand: Instruction, number: int, sizes: tuple[int, ...], summed: Sequence[int], first: int, most: int, items: int
 ) -> Side:
-    size = math.prod(operand.shape.dims[d] for d in free)
+    size = math.prod(sizes)
     each = next((n for n in (1, 2, 4, 8) if n >= most or n * items >= size), most)
     fastest = next((d for d in operand.shape.minor_to_major if operand.shape.dims[d] != 1), -1)
-    return Side(operand, number, free, first, each, each * items, fastest in summed)
+    return Side(operand, number, sizes, first, each, each * items, fastest in summed)
 
 
-def _depth(length: int, rows: int, columns: int, bytes: int, shape: GroupShape) -> int | None:
+def depth_of(rows: Side, columns: Side, length: int, bytes: int, shape: GroupShape) -> int | None:
     """How many terms are in memory at once: no more than there are, and than there is room for. None: too few for each
-    item to copy some.
+    item to copy some, or tiles that are mostly empty.
     """
+    if rows.size < FEWEST_ROWS or columns.size < shape.across:
+        return None
     depth, items = shape.depth, shape.across * shape.down
-    while depth // 2 >= length or depth * (rows + columns) * bytes > shape.memory:
+    while depth // 2 >= length or depth * (rows.tile + columns.tile) * bytes > shape.memory:
         depth //= 2
-    return depth if all(depth * tile % items == 0 and depth for tile in (rows, columns)) else None
-
-
-def emit_tiles(e: Elemental, tiling: Tiling, group: Group, finish: Callable[[Index], None]) -> None:
-    """Emit the tile that is the group's step, then call `finish(index)` for each element, its product bound there."""
-    Tile(e, tiling, group).emit(finish)
+    return depth if all(depth * side.tile % items == 0 and depth for side in (rows, columns)) else None
 
 
 class Tile:
-    """The tile of one group."""
+    """The tile of one group, which is its step."""
 
     def __init__(self, e: Elemental, tiling: Tiling, group: Group):
         self.e, self.code, self.tiling, self.group = e, e.code, tiling, group
@@ -130,37 +123,46 @@ class Tile:
         like = zero(self.dtype)
         sides = (tiling.rows, tiling.columns)
         self.shared = {side: SharedArray(group, like, self.depth * side.tile) for side in sides}
-        self._at_tile()
+        self.at_tile()
 
-    def _at_tile(self) -> None:
+    def at_tile(self) -> None:
         """Be at the group's tile, by the number that is known since the last barrier."""
         code, tiling = self.code, self.tiling
         counts = (math.prod(tiling.batch), tiling.rows.tiles, tiling.columns.tiles)
         batch, row, column = code.split(self.group.step, counts, (2, 1, 0))
-        self.batch = _split(code, batch, tiling.batch)
+        self.batch = split(code, batch, tiling.batch)
         self.starts = {
             tiling.rows: code.multiply(row, tiling.rows.tile),
             tiling.columns: code.multiply(column, tiling.columns.tile),
         }
 
     def emit(self, finish: Callable[[Index], None]) -> None:
-        code, rows, columns = self.code, self.tiling.rows, self.tiling.columns
-        length = math.prod(self.tiling.terms)
-        sums: list[Register] = [zero(self.dtype)] * (rows.each * columns.each)
-        terms = code.loop(-(-length // self.depth) * self.depth, step=self.depth, carried=sums)
+        """Emit the sums, then call `finish(index)` for each element of the result, its sum bound there."""
+        columns = self.tiling.columns
+        sums = self.add_up([zero(self.dtype)] * (self.tiling.rows.each * columns.each))
         self.group.renew()
-        self._at_tile()
-        for side in (rows, columns):
-            self._copy(side, terms.index)
-        self.group.barrier()
-        inner = code.loop(self.depth, carried=terms.carried)
-        sums = inner.close(self._products(inner.index, inner.carried))
-        self.group.barrier()
-        sums = terms.close(sums)
-        self.group.renew()
-        self._at_tile()
+        self.at_tile()
         for number, total in enumerate(sums):
             self._finish(*divmod(number, columns.each), total, finish)
+
+    def add_up(self, sums: list[Register]) -> list[Register]:
+        """The sums with the products of all terms."""
+        code, length = self.code, math.prod(self.tiling.terms)
+        terms = code.loop(-(-length // self.depth) * self.depth, step=self.depth, carried=sums)
+        self.group.renew()
+        self.at_tile()
+        for side in (self.tiling.rows, self.tiling.columns):
+            self._copy(side, terms.index)
+        self.group.barrier()
+        chosen = self.chosen()
+        inner = code.loop(self.depth, carried=terms.carried)
+        sums = inner.close(self._products(inner.index, inner.carried, chosen))
+        self.group.barrier()
+        return terms.close(sums)
+
+    def chosen(self) -> list[ir.Value] | None:
+        """For each of the item's sums, whether it has the terms in memory; None if all have."""
+        return None
 
     def _copy(self, side: Side, first: IndexValue) -> None:
         """Copy a side's elements for the terms from `first` on. Neighbouring items copy neighbours in memory."""
@@ -184,25 +186,33 @@ class Tile:
             term = code.minimum(term, length - 1)
         if side.size % side.tile:
             free = code.minimum(free, side.size - 1)
-        inner: list[IndexValue] = [0] * len(self.tiling.terms)
-        order = contracting_order(self.tiling.instruction.operands[0].shape, self.tiling.dims)
-        for k, position in zip(order, _split(code, term, self.tiling.terms), strict=True):
-            inner[k] = position
-        result = self._result({side: free})
-        positions = self.tiling.dims.operand_positions(result, inner)[side.number]
-        value = self.e.value(operand, Index.at(code, operand.shape, positions))
+        value = self.e.value(operand, Index.at(code, operand.shape, self.operand_at(side, free, term)))
         value = convert(code, operand.shape.dtype, self.dtype, value)
         return value if inside is None else code.b.select(inside, value, zero(self.dtype))
 
-    def _products(self, term: IndexValue, sums: Sequence[Register]) -> list[Register]:
+    def operand_at(self, side: Side, free: IndexValue, term: IndexValue) -> list[IndexValue]:
+        """The position in an operand of one of its elements along the result, and of a term."""
+        dims = DotDims.of(self.tiling.instruction)
+        inner: list[IndexValue] = [0] * len(self.tiling.terms)
+        order = contracting_order(self.tiling.instruction.operands[0].shape, dims)
+        for k, position in zip(order, split(self.code, term, self.tiling.terms), strict=True):
+            inner[k] = position
+        return dims.operand_positions(self.result({side: free}), inner)[side.number]
+
+    def _products(
+        self, term: IndexValue, sums: Sequence[Register], chosen: Sequence[ir.Value] | None
+    ) -> list[Register]:
         """The sums with the products of one of the terms in memory."""
         code, rows, columns = self.code, self.tiling.rows, self.tiling.columns
         left, right = (
-            [self.shared[side].read(code.add(code.multiply(term, side.tile), place)) for place in self._places(side)]
+            [self.shared[side].read(code.add(code.multiply(term, side.tile), place)) for place in self.places(side)]
             for side in (rows, columns)
         )
         factors = [(a, b) for a in left for b in right]
-        return [self._multiply_add(total, a, b) for total, (a, b) in zip(sums, factors, strict=True)]
+        found = [self._multiply_add(total, a, b) for total, (a, b) in zip(sums, factors, strict=True)]
+        if chosen is None:
+            return found
+        return [self.code.b.select(*way) for way in zip(chosen, found, sums, strict=True)]
 
     def _multiply_add(self, total: Register, a: Register, b: Register) -> Register:
         if self.dtype in (DType.F32, DType.F64):
@@ -211,7 +221,7 @@ class Tile:
             return self.code.intrinsic(name, total.type, [a, b, total])
         return multiply_add(self.code, self.dtype, total, a, b, in_order=True)
 
-    def _places(self, side: Side) -> list[IndexValue]:
+    def places(self, side: Side) -> list[IndexValue]:
         """An item's elements along a side, counted from the tile's first. Those of neighbours lie between them."""
         shape, wide = self.group.shape, side is self.tiling.columns
         first, items = (self.group.across, shape.across) if wide else (self.group.down, shape.down)
@@ -220,28 +230,28 @@ class Tile:
     def _finish(self, row: int, column: int, total: Register, finish: Callable[[Index], None]) -> None:
         code, tiling = self.code, self.tiling
         at = {
-            side: code.add(self.starts[side], self._places(side)[number])
+            side: code.add(self.starts[side], self.places(side)[number])
             for side, number in ((tiling.rows, row), (tiling.columns, column))
         }
         cut = [(side, place) for side, place in at.items() if side.size % side.tile]
         tests = [code.b.icmp_unsigned("<", code.value(place), ir.IntType(64)(side.size)) for side, place in cut]
         inside = code.branch(tests[0] if len(tests) == 1 else code.b.and_(*tests)) if tests else None
         instruction = tiling.instruction
-        index = Index.at(code, instruction.shape, self._result(at))
+        index = Index.at(code, instruction.shape, self.result(at))
         self.e.bind(instruction, index, rounded(code, self.dtype, instruction.shape.dtype, total))
         finish(index)
         if inside is not None:
             inside.otherwise()
             inside.join((), ())
 
-    def _result(self, at: dict[Side, IndexValue]) -> list[IndexValue]:
+    def result(self, at: dict[Side, IndexValue]) -> list[IndexValue]:
         """The position in the result of these numbers along the sides; 0 along others."""
         found: list[IndexValue] = [*self.batch, *[0] * (self.tiling.instruction.shape.rank - len(self.batch))]
         for side, number in at.items():
-            found[side.first : side.first + len(side.free)] = _split(self.code, number, side.sizes)
+            found[side.first : side.first + len(side.sizes)] = split(self.code, number, side.sizes)
         return found
 
 
-def _split(code: Code, number: IndexValue, sizes: Sequence[int]) -> tuple[IndexValue, ...]:
+def split(code: Code, number: IndexValue, sizes: Sequence[int]) -> tuple[IndexValue, ...]:
     """The position along each dimension, the first the slowest."""
     return code.split(number, sizes, tuple(reversed(range(len(sizes)))))

@@ -5,15 +5,19 @@ from __future__ import annotations
 from llvmlite import ir
 
 from ..codegen.options import EmitOptions, Grouped
+from ..hlo.opcodes import Op
 from ..planning.plan import KernelRequest
 from .elemental import Elemental
 from .group import Group
-from .group_dot import Tiling, emit_tiles, tiling_of
+from .group_convolution import ConvolutionTile, convolution_tiling
+from .group_crossing import SquareKernel, Squares, squares_of
+from .group_dot import Tile, Tiling, tiling_of
 from .group_rows import emit_group_rows, lanes_of
 from .kernel import begin, groups_of, products_of, write_all
-from .leaf import Leaf
+from .leaf import Leaf, is_whole
 from .row_graph import RowGraph
 from .rows import find_rows
+from .update import is_update
 
 
 def emit_grouped(module: ir.Module, request: KernelRequest, options: EmitOptions) -> Grouped | None:
@@ -22,11 +26,15 @@ def emit_grouped(module: ir.Module, request: KernelRequest, options: EmitOptions
     if not any(_forms(*probe, options)):
         return None
     e, leaves = begin(module, request, options, ranged=False)
-    rows, lanes, tiling = _forms(e, leaves, options)
+    rows, lanes, tiling, squares = _forms(e, leaves, options)
     assert options.group is not None
     group = Group(e.code, options.group)
-    if tiling is not None:
-        emit_tiles(e, tiling, group, lambda index: write_all(e, leaves, index))
+    if squares is not None:
+        SquareKernel(e, squares, group).emit(lambda index: write_all(e, leaves, index))
+        made = Grouped(squares.steps, group.shape.across, group.shape.down, group.used)
+    elif tiling is not None:
+        kind = Tile if tiling.instruction.opcode is Op.DOT else ConvolutionTile
+        kind(e, tiling, group).emit(lambda index: write_all(e, leaves, index))
         made = Grouped(tiling.steps, group.shape.across, group.shape.down, group.used)
     else:
         assert rows is not None
@@ -36,16 +44,26 @@ def emit_grouped(module: ir.Module, request: KernelRequest, options: EmitOptions
     return made
 
 
-def _forms(e: Elemental, leaves: list[Leaf], options: EmitOptions) -> tuple[RowGraph | None, int, Tiling | None]:
-    """(rows, the items for one) or tiles: of the product on which all results depend through elementwise ops only."""
+def _forms(
+    e: Elemental, leaves: list[Leaf], options: EmitOptions
+) -> tuple[RowGraph | None, int, Tiling | None, Squares | None]:
+    """(rows, the items for one) or tiles: of the product on which all results depend through elementwise ops only; or
+    squares of results that are read across.
+    """
     shape = options.group
     assert shape is not None
     if any(not leaf.shape.size for leaf in leaves):
-        return None, 0, None
+        return None, 0, None, None
     rows = find_rows(e, leaves, single=True)
     if rows is not None:
         lanes = lanes_of(rows, e, shape)
-        return (rows, lanes, None) if lanes else (None, 0, None)
+        return (rows, lanes, None, None) if lanes else (None, 0, None, None)
     found = groups_of(e, leaves)
-    products = products_of(e, found[0]) if len(found) == 1 else []
-    return None, 0, tiling_of(products[0], shape) if products else None
+    if len(found) != 1:
+        return None, 0, None, None
+    products, roots = products_of(e, found[0]), [leaf.instruction for leaf in leaves]
+    if products:
+        return None, 0, tiling_of(products[0], shape) or convolution_tiling(products[0], shape), None
+    if any(is_update(root) or (is_whole(root) and root not in e.leaves) for root in roots):
+        return None, 0, None, None
+    return None, 0, None, squares_of(e, roots, shape)

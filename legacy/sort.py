@@ -32,6 +32,11 @@ RUN = 16
 merges of n elements move 4·n.
 """
 
+ALONE = 512
+"""Least elements of a row that an item of a device sorts by digits. It adds up counts one by one, and selects nothing:
+that is done in vectors.
+"""
+
 
 @dataclass(frozen=True, slots=True)
 class Target:
@@ -85,10 +90,11 @@ def _way(e: Elemental, instruction: Instruction, results: Sequence[Target]) -> _
     cut = any(r.shape.dims[dimension] != length for r in results)
     if length <= RUN and not cut:
         return _Way([])
-    order = None if e.code.by_element else key_order(instruction.attributes["to_apply"])
+    alone = e.code.by_element
+    order = None if alone and length < ALONE else key_order(instruction.attributes["to_apply"])
     rows, total = _layout(instruction, cut)
     wanted = max(r.start + r.shape.dims[dimension] for r in results)
-    if order is not None and cut and sort_select.is_worth(length, wanted):
+    if order is not None and cut and not alone and sort_select.is_worth(length, wanted):
         fits = (n for n, (shape, _) in enumerate(rows) if shape.dtype.bytes >= order.dtype.bytes)
         keys = next(fits, None)
         if keys is not None:

@@ -69,10 +69,10 @@ class Group:
 
 
 class SharedScalars:
-    """`count` working values in a group's memory, each of the parts of `like`."""
+    """`count` values in a group's memory, each of parts of these types."""
 
-    def __init__(self, group: Group, like: Sequence[Value], count: int):
-        self.b, self.types = group.b, [part.type for part in like]
+    def __init__(self, group: Group, types: Sequence[ir.Type], count: int):
+        self.b, self.types = group.b, types
         self._arrays = [group.take(type, count) for type in self.types]
 
     def read(self, position: Index) -> list[Value]:
@@ -82,3 +82,8 @@ class SharedScalars:
     def write(self, position: Index, value: Scalar) -> None:
         for array, type, part in zip(self._arrays, self.types, flatten(value), strict=True):
             self.b.store(part, Place(array, position), bytes_of(type))
+
+
+def types_of(value: Scalar) -> list[ir.Type]:
+    """The types of the parts of a value."""
+    return [part.type for part in flatten(value)]

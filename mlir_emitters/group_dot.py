@@ -87,24 +87,37 @@ def tiling_of(node: Node, shape: GroupShape) -> Tiling | None:
     order = [d for d in node.output.shape.minor_to_major if node.output.dims[d] != 1]
     left_is_wide = bool(order) and first <= order[0] < second
     across, down = (shape.across, shape.columns), (shape.down, shape.rows)
-    left = _side(lhs, lefts, lhs_sum, first, *(across if left_is_wide else down))
-    right = _side(rhs, rights, rhs_sum, second, *(down if left_is_wide else across))
-    wide, other = (left, right) if left_is_wide else (right, left)
+    left = side_of(lhs, tuple(lhs.dims[d] for d in lefts), lhs_sum, first, *(across if left_is_wide else down))
+    right = side_of(rhs, tuple(rhs.dims[d] for d in rights), rhs_sum, second, *(down if left_is_wide else across))
     pairs = sorted(zip(lhs_sum, rhs_sum, strict=True), key=lambda pair: -lhs.strides[pair[0]])
     terms = tuple((a, c, lhs.dims[a]) for a, c in pairs)
-    length = math.prod(size for *_, size in terms)
-    if other.size < FEWEST_ROWS or wide.size < shape.across or length < FEWEST_TERMS:
+    if math.prod(size for *_, size in terms) < FEWEST_TERMS:
         return None
+    return tiled(node, (left, right), left_is_wide, tuple(lhs.dims[d] for d in lhs_batch), terms, shape)
+
+
+def tiled(
+    node: Node,
+    sides: tuple[Side, Side],
+    left_is_wide: bool,
+    batch: tuple[int, ...],
+    terms: tuple[tuple[int, int, int], ...],
+    shape: GroupShape,
+) -> Tiling | None:
+    """The tiles of these operands; None if a group had too little work, or too little memory."""
+    other, wide = reversed(sides) if left_is_wide else sides
+    if other.size < FEWEST_ROWS or wide.size < shape.across:
+        return None
+    length, tiles = math.prod(size for *_, size in terms), sum(side.tile for side in sides)
     depth, items = shape.depth, shape.across * shape.down
-    while depth >= 2 * length or depth * (left.tile + right.tile) * accumulator_of(node).bytes > shape.memory:
+    while depth >= 2 * length or depth * tiles * accumulator_of(node).bytes > shape.memory:
         depth //= 2
-    if not depth or any(depth * side.tile % items for side in (left, right)):
+    if not depth or any(depth * side.tile % items for side in sides):
         return None
-    return Tiling(node, left, right, wide, tuple(lhs.dims[d] for d in lhs_batch), terms, depth)
+    return Tiling(node, *sides, wide, batch, terms, depth)
 
 
-def _side(operand: Buffer, free: Sequence[int], summed: Sequence[int], first: int, items: int, most: int) -> Side:
-    sizes = tuple(operand.dims[d] for d in free)
+def side_of(operand: Buffer, sizes: tuple[int, ...], summed: Sequence[int], first: int, items: int, most: int) -> Side:
     each = 1
     while each < most and each * items < math.prod(sizes):
         each *= 2
@@ -120,10 +133,10 @@ class TileKernel:
         self.wide, self.depth = accumulator_of(tiling.node), tiling.depth
         self.zero = self._zero()
         sides = (tiling.left, tiling.right)
-        self.shared = {side: SharedScalars(group, [self.zero], self.depth * side.tile) for side in sides}
-        self._at_tile()
+        self.shared = {side: SharedScalars(group, [self.zero.type], self.depth * side.tile) for side in sides}
+        self.at_tile()
 
-    def _at_tile(self) -> None:
+    def at_tile(self) -> None:
         """Be at the group's tile, by the number that is known since the last barrier."""
         b, left, right = self.b, self.tiling.left, self.tiling.right
         counts = (math.prod(self.tiling.batch), left.tiles, right.tiles)
@@ -140,21 +153,35 @@ class TileKernel:
     def emit(self) -> None:
         b, tiling, depth = self.b, self.tiling, self.depth
         sums = [self.zero] * (tiling.left.each * tiling.right.each)
-        with b.loop(0, -(-tiling.length // depth) * depth, depth, sums) as terms:
+        with b.loop(0, self.count(), depth, sums) as terms:
             self.group.renew()
-            self._at_tile()
+            self.at_tile()
+            first = self.first_term(terms.index)
             for side in (tiling.left, tiling.right):
-                self._copy(side, terms.index)
+                self._copy(side, first)
             self.group.barrier()
+            wanted = self.wanted(terms.index)
             with b.loop(0, depth, 1, terms.carried) as inner:
-                inner.next = self._products(inner.index, inner.carried)
+                inner.next = self._products(inner.index, inner.carried, wanted)
             self.group.barrier()
             terms.next = inner.values
         self.group.renew()
-        self._at_tile()
+        self.at_tile()
         numbers = [(i, j) for i in range(tiling.left.each) for j in range(tiling.right.each)]
         for (i, j), total in zip(numbers, terms.values, strict=True):
             self._finish(i, j, total)
+
+    def count(self) -> int:
+        """Terms of the loop around tiles in memory, a multiple of those in memory."""
+        return -(-self.tiling.length // self.depth) * self.depth
+
+    def first_term(self, number: Index) -> Index:
+        """The first term in memory in the turn that begins at this number of a term."""
+        return number
+
+    def wanted(self, number: Index) -> list[Value] | None:
+        """For each of the item's elements of the left side, whether the sums have the terms of this turn; None: all."""
+        return None
 
     def _copy(self, side: Side, first: Index) -> None:
         """Copy a side's elements for the terms from `first` on. Neighbouring items copy neighbours in memory."""
@@ -175,29 +202,38 @@ class TileKernel:
         inside = None
         if tiling.length % self.depth:
             inside = b.compare_integers("ult", b.materialize(term), b.constant(tiling.length, b.types.i64))
-            term = self._at_most(term, tiling.length - 1)
+            term = self.at_most(term, tiling.length - 1)
         if side.size % side.tile:
-            free = self._at_most(free, side.size - 1)
-        indices = operand_indices(tiling.node, self._result({side: free}))
-        number = 0 if side is tiling.left else 1
-        for pair, position in zip(tiling.terms, positions_of(b, term, [t[2] for t in tiling.terms]), strict=True):
-            indices[number][pair[number]] = position
-        value = self.e.value(side.operand, tuple(indices[number]))
+            free = self.at_most(free, side.size - 1)
+        value = self.e.value(side.operand, self.operand_index(side, free, term))
         (factor,) = flatten(convert_to(b, side.operand.dtype, self.wide, value))
         return factor if inside is None else b.select(inside, factor, self.zero)
 
-    def _at_most(self, place: Index, most: int) -> Index:
+    def operand_index(self, side: Side, free: Index, term: Index) -> Indices:
+        """The position in an operand of one of its elements along the result, and of a term."""
+        b, tiling = self.b, self.tiling
+        indices = operand_indices(tiling.node, self.result({side: free}))
+        number = 0 if side is tiling.left else 1
+        for pair, position in zip(tiling.terms, positions_of(b, term, [t[2] for t in tiling.terms]), strict=True):
+            indices[number][pair[number]] = position
+        return tuple(indices[number])
+
+    def at_most(self, place: Index, most: int) -> Index:
         b = self.b
         return b.binary("minui", b.materialize(place), b.constant(most, b.types.i64))
 
-    def _products(self, term: Index, sums: Sequence[Value]) -> list[Value]:
+    def _products(self, term: Index, sums: Sequence[Value], wanted: Sequence[Value] | None) -> list[Value]:
         """The sums with the products of one of the terms in memory."""
         b, found = self.b, []
         for side in (self.tiling.left, self.tiling.right):
             start = b.mul(term, side.tile)
-            found.append([self.shared[side].read(b.add(start, place))[0] for place in self._places(side)])
+            found.append([self.shared[side].read(b.add(start, place))[0] for place in self.places(side)])
         factors = [(x, y) for x in found[0] for y in found[1]]
-        return [self._multiply_add(x, y, total) for (x, y), total in zip(factors, sums, strict=True)]
+        made = [self._multiply_add(x, y, total) for (x, y), total in zip(factors, sums, strict=True)]
+        if wanted is None:
+            return made
+        tests = [test for test in wanted for _ in found[1]]
+        return [b.select(*chosen) for chosen in zip(tests, made, sums, strict=True)]
 
     def _multiply_add(self, x: Value, y: Value, total: Value) -> Value:
         if self.wide.is_float:
@@ -205,14 +241,14 @@ class TileKernel:
         (made,) = flatten(multiply_add(self.b, self.wide, x, y, total))
         return made
 
-    def _places(self, side: Side) -> list[Index]:
+    def places(self, side: Side) -> list[Index]:
         """An item's elements along a side, counted from the tile's first. Those of neighbours lie between them."""
         item = self.group.across if side is self.tiling.wide else self.group.down
         return [self.b.add(item, side.items * n) for n in range(side.each)]
 
     def _finish(self, i: int, j: int, total: Value) -> None:
         b, tiling = self.b, self.tiling
-        at = {s: b.add(self.starts[s], self._places(s)[n]) for s, n in ((tiling.left, i), (tiling.right, j))}
+        at = {s: b.add(self.starts[s], self.places(s)[n]) for s, n in ((tiling.left, i), (tiling.right, j))}
         tests = [
             b.compare_integers("ult", b.materialize(place), b.constant(side.size, b.types.i64))
             for side, place in at.items()
@@ -220,11 +256,11 @@ class TileKernel:
         ]
         inside = tests[0] if len(tests) == 1 else b.binary("andi", *tests) if tests else None
         with nullcontext() if inside is None else self.group.only(inside):
-            index, output = tuple(self._result(at)), tiling.node.output
+            index, output = tuple(self.result(at)), tiling.node.output
             b.remember((output, index, False), narrow(b, self.wide, output.dtype, total))
             self.write(index)
 
-    def _result(self, at: dict[Side, Index]) -> Indices:
+    def result(self, at: dict[Side, Index]) -> Indices:
         """The position in the result of these numbers along the sides; 0 along others."""
         rank = len(self.tiling.node.output.dims)
         found: list[Index] = [*self.batch, *[0] * (rank - len(self.batch))]

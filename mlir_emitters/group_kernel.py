@@ -2,16 +2,30 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+
 from mlir import ir
 
 from ..codegen.options import Grouped, GroupShape
+from ..hlo.opcodes import Op
+from . import group_convolution, group_dot
 from .builder import Builder
 from .elemental import Elemental
-from .graph import KernelGraph
+from .graph import Buffer, KernelGraph, origin
 from .group import Group, parameter_types
-from .group_dot import TileKernel, tiling_of
+from .group_convolution import ConvolutionKernel
+from .group_crossing import CrossingKernel, crossing_tiles_of
+from .group_dot import TileKernel
 from .group_rows import GroupRows, lanes_of
-from .kernel import RULES, alike, argument_attributes, held_types, products_of, write_together
+from .kernel import (
+    RULES,
+    alike,
+    argument_attributes,
+    has_own_loops,
+    held_types,
+    products_of,
+    write_together,
+)
 from .row_graph import row_graph
 from .scratch import Scratch
 
@@ -24,8 +38,10 @@ def emit_grouped(b: Builder, graph: KernelGraph, shape: GroupShape) -> Grouped |
     lanes = lanes_of(rows, shape) if rows is not None else 0
     groups = alike(graph.results) if rows is None else []
     products = products_of(groups[0]) if len(groups) == 1 else []
-    tiling = tiling_of(products[0], shape) if products else None
-    if not lanes and tiling is None:
+    kind, tiling_of = _TILES.get(products[0].opcode, (TileKernel, None)) if products else (TileKernel, None)
+    tiling = tiling_of(products[0], shape) if tiling_of is not None else None
+    crossing = crossing_tiles_of(groups[0], shape) if _is_nest(b, graph, groups) and not products else None
+    if not lanes and tiling is None and crossing is None:
         return None
     count = len(graph.arguments)
     attributes = {"arg_attrs": ir.ArrayAttr.get(argument_attributes(b, graph, 1))}
@@ -34,11 +50,29 @@ def emit_grouped(b: Builder, graph: KernelGraph, shape: GroupShape) -> Grouped |
         group = Group(b, shape, parameters[count:])
         e = Elemental(b, parameters[:count], RULES, Scratch())
         if tiling is not None:
-            TileKernel(e, tiling, group, lambda index: write_together(e, graph.results, index)).emit()
+            kind(e, tiling, group, lambda index: write_together(e, graph.results, index)).emit()
             made = Grouped(tiling.steps, shape.across, shape.down, group.used)
+        elif crossing is not None:
+            kernel = CrossingKernel(e, crossing, group, graph.results)
+            kernel.emit(lambda index: write_together(e, graph.results, index))
+            made = Grouped(crossing.steps, shape.across, shape.down, group.used)
         else:
             assert rows is not None
             GroupRows(e, rows, graph.results, {x.argument for x in graph.operands}, group, lanes).emit()
             made = Grouped(rows.count, lanes, 1, group.used)
         b.give()
     return made
+
+
+def _is_nest(b: Builder, graph: KernelGraph, groups: Sequence[Sequence[Buffer]]) -> bool:
+    """Whether all results are computed by one nest of loops, element by element."""
+    nodes = [origin(result).writer for result in graph.results]
+    alone = all(node is not None and not has_own_loops(b, node) for node in nodes)
+    return alone and len(groups) == 1 and len(groups[0]) == len(graph.results)
+
+
+_TILES = {
+    Op.CONVOLUTION: (ConvolutionKernel, group_convolution.tiling_of),
+    Op.DOT: (TileKernel, group_dot.tiling_of),
+}
+"""By opcode: what emits the tiles of a product, and how it finds them."""

@@ -18,7 +18,7 @@ from .builder import Builder, Index, Value
 from .elemental import Elemental
 from .elements import ROUNDED, SMALL_INTEGERS, Scalar, flatten, parts, unflatten
 from .graph import STEPWISE, WIDENED, Buffer, Node
-from .group import LINE, Group, SharedScalars
+from .group import LINE, Group, SharedScalars, types_of
 from .ranges import Steps, positions_of
 from .reduce import combine, finished, initials_of, operands_of
 from .row_graph import Role, RowGraph
@@ -150,8 +150,8 @@ class GroupRows(RowKernel):
             return []
         b, group, lanes = self.b, self.group, self.lanes
         few, own = 1 << ((lanes.bit_length() - 1) // 2), self._parts(nodes, values)
-        every = [SharedScalars(group, flatten(part), lanes) for part in own]
-        some = [SharedScalars(group, flatten(part), few) for part in own]
+        every = [SharedScalars(group, types_of(part), lanes) for part in own]
+        some = [SharedScalars(group, types_of(part), few) for part in own]
         for array, part in zip(every, own, strict=True):
             array.write(group.across, part)
         group.barrier()

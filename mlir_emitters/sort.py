@@ -30,6 +30,9 @@ RUN = 32
 Measured: rows of f32 and f64 gain from 16 to 32. Integers and floats that comparisons decode lose: their runs are half.
 """
 
+ALONE = 256
+"""Elements of a row that a work item sorts by digits, without vectors; masks of candidates need them."""
+
 
 def sort_value(e: Elemental, node: Node, number: int, index: Indices, raw: bool) -> Reads:
     refuse(node)
@@ -106,11 +109,11 @@ class RowSort:
             self.row(targets, spare)
 
     def planned(self) -> Plan:
-        keys = None if self.b.by_element else keys_of(self.node.bodies[0])
-        if keys is None:
+        keys, alone = keys_of(self.node.bodies[0]), self.b.by_element
+        if keys is None or (alone and self.length < ALONE):
             return Plan()
         wanted = max(start + r.dims[self.dimension] for start, r in zip(self.starts, self.results, strict=True))
-        if self.cut and is_selected(self.length, wanted):
+        if self.cut and not alone and is_selected(self.length, wanted):
             room = [n for n, r in enumerate(self.results) if 8 * r.dtype.bytes >= keys.bits]
             if room:
                 return Plan(keys, None, wanted, room[0])
@@ -154,6 +157,8 @@ class RowSort:
             self.insert(self.source, targets, 0, self.length)
             return
         passes = (-(-self.length // self.run) - 1).bit_length()
+        if b.by_element:
+            passes += passes % 2
         home = [lanes[1] if len(lanes) > 1 else t for t, lanes in zip(targets, spare, strict=True)]
         away = [lanes[0] for lanes in spare]
         if passes or self.plan.keys is not None:
@@ -167,7 +172,9 @@ class RowSort:
             first, second = (home, away) if passes % 2 == 0 else (away, home)
             with b.loop(0, self.length, self.run, unroll=Unroll.NONE) as loop:
                 self.insert(self.source, first, loop.index, self.least(b.add(loop.index, self.run), self.length))
-            if passes:
+            if passes and b.by_element:
+                self.merge_in_pairs(first, second, passes)
+            elif passes:
                 self.merge_passes(first, second, passes, self.length)
         for lane, target, lanes, start in zip(home, targets, spare, self.starts, strict=True):
             if len(lanes) > 1:
@@ -193,6 +200,8 @@ class RowSort:
         b, plan = self.b, self.plan
         assert plan.keys is not None and plan.digits is not None and self.counts is not None
         sorter = CountingSort(self.e, plan.keys, self.length, plan.digits, self.counts)
+        if b.by_element:
+            return sorter.sort_in_turn(self.source, home, away)
         lanes, moved = sorter.sort(self.source, home, away)
         if either:
             return lanes
@@ -257,7 +266,22 @@ class RowSort:
         loop: Loop = b.open_loop(0, passes, 1, [lane.base for lane in (*first, *second)], Unroll.NONE)
         source = [replace(lane, base=p) for lane, p in zip(first, loop.carried[:count], strict=True)]
         target = [replace(lane, base=p) for lane, p in zip(second, loop.carried[count:], strict=True)]
-        shift = b.materialize(b.add(loop.index, self.run.bit_length() - 1))
+        self.merge_pass(source, target, loop.index, length)
+        loop.next = [*loop.carried[count:], *loop.carried[:count]]
+        b.close_loop(loop)
+        return [replace(lane, base=base) for lane, base in zip(first, loop.values[:count], strict=True)]
+
+    def merge_in_pairs(self, first: Sequence[Lane], second: Sequence[Lane], passes: int) -> None:
+        """An even number of passes, to `second` and back in each turn: SPIR-V has no loops that carry memory."""
+        b = self.b
+        with b.loop(0, passes, 2, unroll=Unroll.NONE) as loop:
+            self.merge_pass(first, second, loop.index, self.length)
+            self.merge_pass(second, first, b.add(loop.index, 1), self.length)
+
+    def merge_pass(self, source: Sequence[Lane], target: Sequence[Lane], number: Index, length: Index) -> None:
+        """Merge all runs of the length that they have before the pass of this number."""
+        b = self.b
+        shift = b.materialize(b.add(number, self.run.bit_length() - 1))
         width = b.op("arith.shli", b.constant(1, b.types.i64), shift)
         pair = b.op("arith.addi", width, width)
         # ceil(length / (2 * width))
@@ -267,9 +291,6 @@ class RowSort:
             middle = self.least(b.op("arith.addi", low, width), length)
             high = self.least(b.op("arith.addi", b.materialize(middle), width), length)
             self.merge(source, target, low, b.materialize(middle), b.materialize(high))
-        loop.next = [*loop.carried[count:], *loop.carried[:count]]
-        b.close_loop(loop)
-        return [replace(lane, base=base) for lane, base in zip(first, loop.values[:count], strict=True)]
 
     def merge(self, source: Sequence[Lane], target: Sequence[Lane], low: Value, middle: Value, high: Value) -> None:
         """Merge the runs [low, middle), never empty, and [middle, high).

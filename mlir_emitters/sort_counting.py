@@ -80,6 +80,18 @@ class CountingSort:
         sorted_ = [replace(lane, base=base) for lane, base in zip(home, loop.values[:number], strict=True)]
         return sorted_, loop.values[-1]
 
+    def sort_in_turn(self, source: Source, home: Sequence[Lane], away: Sequence[Lane]) -> list[Lane]:
+        """Sort into `home`, each digit by code of its own: SPIR-V has no loops that carry memory."""
+        passes = self.digits.passes
+        here, there = (home, away) if passes % 2 == 0 else (away, home)
+        self.count(source, here)
+        for number in range(passes):
+            first = number * self.digits.values
+            self.add_up(first)
+            self.move(here, there, number * self.digits.bits, first)
+            here, there = there, here
+        return list(home)
+
     def count(self, source: Source, home: Sequence[Lane]) -> None:
         """Copy a row to `home`, and count the values of all digits."""
         b, t = self.b, self.b.types

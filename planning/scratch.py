@@ -57,29 +57,29 @@ SCRATCH: dict[Op, Callable[[Instruction], int]] = {
 """Upper bound, by opcode, of the bytes that the kernel of an unnested op uses; other ops use none."""
 
 COUNTING: dict[Op, Callable[[Instruction], int]] = {Op.SORT: sort_counts}
-"""Bytes behind these, by opcode, which kernels in the outer shape of devices do not use."""
+"""Bytes behind these, by opcode."""
 
 
-def scratch_bound(instruction: Instruction, counts: bool = True) -> int:
+def scratch_bound(instruction: Instruction) -> int:
     """The most bytes that the kernel of an unnested op or of a fusion uses, in the argument or on its stack.
 
-    The ops of a fusion that use some run one after the other, in the same bytes. counts: with those of COUNTING.
+    The ops of a fusion that use some run one after the other, in the same bytes.
     """
     if instruction.opcode is Op.FUSION:
         body = instruction.called()[0]
         if SCRATCH.keys().isdisjoint(body.opcodes):
             return 0
         sorts = [i for i in body.instructions if i.opcode is Op.SORT and is_cut(i, body)]
-        whole = [scratch_bound(i, counts) for i in body.instructions]
-        return max(whole + [sort_bound(i, cut=True) + _counts(i, counts) for i in sorts])
+        whole = [scratch_bound(i) for i in body.instructions]
+        return max(whole + [sort_bound(i, cut=True) + _counts(i) for i in sorts])
     row = SCRATCH.get(instruction.opcode)
     if row is None or not any(shape.is_array and shape.size for _, shape in instruction.shape.leaves()):
         return 0
-    return row(instruction) + _counts(instruction, counts)
+    return row(instruction) + _counts(instruction)
 
 
-def _counts(instruction: Instruction, counts: bool) -> int:
-    row = COUNTING.get(instruction.opcode) if counts else None
+def _counts(instruction: Instruction) -> int:
+    row = COUNTING.get(instruction.opcode)
     return row(instruction) if row is not None else 0
 
 

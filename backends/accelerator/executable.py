@@ -199,9 +199,7 @@ class DeviceExecutable(Executable):
         signature, stream, bases = self._signature, context.stream, context.bases
         variable, count = signature.variable, len(signature.inputs)
         nowhere = len(self.image.allocations)
-        for leaf, address, allocation in zip(signature.inputs, addresses, variable[:count], strict=True):
-            if allocation != nowhere:
-                stream.copy(bases[allocation], address, leaf.bytes)
+        self._copy_inputs(context, addresses)
         if self._recorder is not None:
             stream.watch()
         self.steps(stream, bases)
@@ -214,6 +212,12 @@ class DeviceExecutable(Executable):
         stream.synchronize()
         if self._recorder is not None:
             self._recorder.add(*events_of(notes))
+
+    def _copy_inputs(self, context: Context, addresses: Sequence[int]) -> None:
+        inputs, nowhere = self._signature.inputs, len(self.image.allocations)
+        for leaf, address, allocation in zip(inputs, addresses, self._signature.variable, strict=False):
+            if allocation != nowhere:
+                context.stream.copy(context.bases[allocation], address, leaf.bytes)
 
     def _with_sites(self, go: Callable[[], object], stream: Any) -> None:
         """Run with the call sites of handlers. What a handler reports ends the run."""
@@ -239,9 +243,15 @@ class DeviceExecutable(Executable):
             context.bases[index] = memory.address
         return context
 
-    def context(self) -> Context:
-        """Memory and a stream for runs of `steps`, whose inputs are what lies there; for measurements."""
-        return self._context(with_leaves=True)
+    def context(self, inputs: Sequence[Any] | None = None) -> Context:
+        """Memory and a stream for runs of `steps` on these inputs, or on what lies there; for measurements."""
+        context = self._context(with_leaves=True)
+        if inputs is not None:
+            addresses, kept = self._signature.place_inputs(inputs)
+            self._copy_inputs(context, addresses)
+            context.stream.synchronize()
+            del kept
+        return context
 
     def steps(self, stream: Any, bases: Sequence[int]) -> None:
         """Enqueue the program's work on memory at these addresses. Control flow waits for what it reads."""

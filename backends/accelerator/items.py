@@ -9,7 +9,6 @@ from dataclasses import replace
 from ...hlo.opcodes import Op
 from ...planning.partition import finest_partition
 from ...planning.plan import KernelRequest
-from ...planning.scratch import scratch_bound
 from .text import Work
 
 MOST_SCRATCH = 64 << 20
@@ -21,7 +20,7 @@ FAR = 16
 MOST_ITEMS = 1 << 31
 
 
-SHARED = frozenset({Op.CONVOLUTION, Op.DOT, Op.REDUCE})
+SHARED = frozenset({Op.CONVOLUTION, Op.DOT, Op.REDUCE, Op.TRANSPOSE})
 """Ops whose elements groups of items may compute together."""
 
 
@@ -49,7 +48,7 @@ def work_of(request: KernelRequest, ranged: bool) -> Work:
         return Work(request.name, count)
     each, private = partition.least, 0
     if request.scratch_bytes:
-        private = max(64, -(-scratch_bound(request.instruction, counts=False) // 64) * 64)
+        private = max(64, -(-request.scratch_bytes // 64) * 64)
         items = max(1, MOST_SCRATCH // private)
         steps = math.ceil(partition.extent / items)
         each = max(each, math.ceil(steps / partition.least) * partition.least)

@@ -46,11 +46,21 @@ class Program:
 
 
 class KernelHandle:
-    """A kernel of a program. lock: of its arguments, which are its state."""
+    """A kernel of a program. lock: of its arguments, which are its state. given: the address that each has, as long as
+    no more blocks than `freed` were given back: OpenCL knows an argument by its block.
+    """
 
     def __init__(self, program: Program, value: int):
         self.program, self.value, self.lock = program, value, threading.Lock()
+        self.given: dict[int, int] = {}
+        self.freed = 0
         weakref.finalize(self, program.device.clReleaseKernel, value).atexit = False
+
+    def forget(self, freed: int) -> None:
+        """Forget the arguments if blocks were given back since: so many in all."""
+        if freed != self.freed:
+            self.given.clear()
+            self.freed = freed
 
 
 class OpenClStreamExecutor(DriverExecutor):
@@ -62,7 +72,8 @@ class OpenClStreamExecutor(DriverExecutor):
         code = c_int32()
         self.context = device.clCreateContext(None, 1, (c_void_p * 1)(device.handle), None, None, byref(code))
         check(code.value, "create a context")
-        self._start(UsmMemory(device, self.context, ordinal))
+        self.usm = UsmMemory(device, self.context, ordinal)
+        self._start(self.usm)
 
     @functools.cached_property
     def _description(self) -> DeviceDescription:

@@ -16,7 +16,9 @@ ALIGNMENT = 64
 
 
 class UsmMemory(Memory):
-    """The memory of a context on a device."""
+    """The memory of a context on a device. freed: the number of blocks given back, whose addresses others may have."""
+
+    freed = 0
 
     def __init__(self, device: Device, context: int, ordinal: int):
         super().__init__(ordinal)
@@ -29,4 +31,8 @@ class UsmMemory(Memory):
         else:
             address = device.clDeviceMemAllocINTEL(self._context, device.handle, None, wanted, ALIGNMENT, byref(code))
         check(code.value or (0 if address else -4), f"allocate {size} bytes")
-        return address, partial(device.clMemFreeINTEL, self._context, address)
+        return address, partial(self._free, address)
+
+    def _free(self, address: int) -> None:
+        self.freed += 1
+        self._device.clMemFreeINTEL(self._context, address)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import ctypes
+import functools
 import weakref
 from collections.abc import Callable, Sequence
 from ctypes import byref, c_int32, c_size_t, c_uint64, c_void_p
@@ -57,12 +58,20 @@ class Between:
         return self._before.time(ENDED), self._after.time(ENDED)
 
 
+@functools.lru_cache(1024)
+def _sizes(dimensions: LaunchDimensions) -> tuple[Any, Any]:
+    """(All items, those of a group) as OpenCL takes them."""
+    blocks, threads = dimensions.blocks, dimensions.threads
+    return _Sizes(*(b * t for b, t in zip(blocks, threads, strict=True))), _Sizes(*threads)
+
+
 class OpenClStream(QueueStream):
     """One queue of OpenCL."""
 
     def __init__(self, executor: Any, queue: int):
         super().__init__(executor)
         self._device, self._context, self.queue = executor.device, executor.context, queue
+        self._usm = executor.usm
         weakref.finalize(self, self._device.clReleaseCommandQueue, queue).atexit = False
 
     def _handle(self) -> int:
@@ -123,15 +132,20 @@ class OpenClStream(QueueStream):
         self._enqueued(code, event, f"fill {size} bytes")
 
     def start(self, kernel: Kernel, dimensions: LaunchDimensions, addresses: Sequence[int]) -> None:
-        sizes = _Sizes(*(b * t for b, t in zip(dimensions.blocks, dimensions.threads, strict=True)))
-        group, handle = _Sizes(*dimensions.threads), kernel.handle
+        (sizes, group), handle = _sizes(dimensions), kernel.handle
         give, device = self._device.clSetKernelArgMemPointerINTEL, self._device
         event = self._event()
         place = None if event is None else byref(event)
         with handle.lock:  # the arguments of a kernel are its state
+            handle.forget(self._usm.freed)
+            given = handle.given
             for number, address in enumerate(addresses):
+                if given.get(number) == address:
+                    continue
+                given.pop(number, None)
                 code = give(handle.value, number, address)
                 if code:
                     check(code, f"give {kernel.name} its argument {number}")
+                given[number] = address
             code = device.clEnqueueNDRangeKernel(self.queue, handle.value, 3, None, sizes, group, 0, None, place)
         self._enqueued(code, event, f"run {kernel.name}")

@@ -101,6 +101,15 @@ ENTRY e { x = f32[128,64] parameter(0)
  w = f32[64,128] parameter(1)
  ROOT y = f32[128,128] dot(x, w), lhs_contracting_dims={1}, rhs_contracting_dims={0} }
 """
+CONVOLUTION = """HloModule m
+ENTRY e { x = f32[2,16,16,32] parameter(0)
+ k = f32[3,3,32,64] parameter(1)
+ ROOT y = f32[2,16,16,64] convolution(x, k), window={size=3x3 pad=1_1x1_1}, dim_labels=b01f_01io->b01f }
+"""
+ACROSS = """HloModule m
+ENTRY e { x = f32[100,130] parameter(0)
+ ROOT y = f32[130,100] transpose(x), dimensions={1,0} }
+"""
 
 
 def lines_of(stack: str, program: str = TANH) -> Iterator[str]:
@@ -121,8 +130,12 @@ def test_ptx_reads_operands_past_the_coherent_cache_and_takes_bare_pointers(stac
 
 
 @pytest.mark.parametrize("stack", STACKS)
-@pytest.mark.parametrize(("program", "items"), [(SUM, "256, 1, 1"), (DOT, "16, 16, 1")], ids=["row", "tile"])
-def test_ptx_of_groups_shares_memory_and_waits(program: str, items: str, stack: str):
+@pytest.mark.parametrize(
+    ("program", "items", "waits"),
+    [(SUM, "256, 1, 1", 2), (DOT, "16, 16, 1", 2), (CONVOLUTION, "16, 16, 1", 2), (ACROSS, "16, 16, 1", 1)],
+    ids=["row", "tile", "convolution", "square"],
+)
+def test_ptx_of_groups_shares_memory_and_waits(program: str, items: str, waits: int, stack: str):
     """Operands are read past the coherent cache, the group's memory as shared memory, and the number of items is known,
     so that their ids have a range.
     """
@@ -132,5 +145,5 @@ def test_ptx_of_groups_shares_memory_and_waits(program: str, items: str, stack: 
     assert {word.split(".")[1] for word in loads} == {"global", "shared"}
     assert all(word.startswith("ld.global.nc") for word in loads if word.startswith("ld.global"))
     assert {word.split(".")[1] for word in words if word.startswith("st.")} == {"global", "shared"}
-    assert sum(word.startswith(("bar.sync", "barrier.sync")) for word in words) == 2
+    assert sum(word.startswith(("bar.sync", "barrier.sync")) for word in words) == waits
     assert any(line.startswith(f".reqntid {items}") for line in text)

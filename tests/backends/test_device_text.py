@@ -17,6 +17,7 @@ from ...backends.device import BackendError
 from ...backends.host.compiler import HostCompiler
 from ...backends.opencl.errors import check
 from ...backends.opencl.library import Device
+from ...backends.opencl.memory import UsmMemory
 from ...backends.opencl.spirv import is_framed
 from ...backends.opencl.stream import OpenClStream
 from ...codegen.errors import CodegenError
@@ -182,7 +183,7 @@ def test_a_lost_device_is_one_line():
     class Executor:
         context, ordinal = 1, 0
 
-    Executor.device = device
+    Executor.device, Executor.usm = device, UsmMemory(device, 1, 0)
     stream = OpenClStream(Executor(), 7)
     for name, arguments in (("synchronize", ()), ("marker", ()), ("copy", (1, 2, 3))):
         with pytest.raises(BackendError, match="the device is lost"):

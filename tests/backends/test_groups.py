@@ -93,7 +93,76 @@ ENTRY e {
 }
 """
 
+
+def convolution(image: str, kernel: str, result: str, window: str, more: str = "", dtype: str = "f32") -> str:
+    labels = "" if "dim_labels" in more else ", dim_labels=b01f_01io->b01f"
+    return (
+        f"HloModule m\nENTRY e {{ p = {dtype}[{image}] parameter(0)\n q = {dtype}[{kernel}] parameter(1)\n"
+        f" ROOT r = {dtype}[{result}] convolution(p, q), window={{{window}}}{labels}{more} }}"
+    )
+
+
+CONVOLUTIONS = {
+    "window in the image": convolution("1,5,6,4", "2,3,4,6", "1,4,4,6", "size=2x3"),
+    "padding": convolution("2,4,5,6", "3,3,6,5", "2,4,5,5", "size=3x3 pad=1_1x1_1"),
+    "strides": convolution("2,7,8,5", "3,2,5,4", "2,4,4,4", "size=3x2 stride=2x2 pad=1_1x0_0"),
+    "holes": convolution("1,3,4,4", "3,2,4,3", "1,5,7,3", "size=3x2 pad=1_1x0_1 lhs_dilate=2x2"),
+    "a wide window": convolution("1,6,7,4", "2,3,4,3", "1,6,5,3", "size=2x3 pad=1_1x1_1 rhs_dilate=2x2"),
+    "a mirrored window": convolution("1,5,6,4", "2,3,4,3", "1,5,6,3", "size=2x3 pad=1_0x1_1 rhs_reversal=1x1"),
+    "cut images": convolution("1,5,6,4", "2,3,4,3", "1,3,4,3", "size=2x3 pad=-1_0x0_0"),
+    "features first": convolution(
+        "2,4,5,6", "9,4,3,3", "2,9,5,6", "size=3x3 pad=1_1x1_1", ", dim_labels=bf01_oi01->bf01"
+    ),
+    "batches fastest": convolution("4,5,6,9", "2,3,4,8", "8,4,4,9", "size=2x3", ", dim_labels=f01b_01io->f01b"),
+    "groups of features": convolution(
+        "2,4,5,8", "3,3,4,6", "2,4,5,6", "size=3x3 pad=1_1x1_1", ", feature_group_count=2"
+    ),
+    "groups of batches": convolution("4,4,5,3", "3,3,3,4", "2,4,5,4", "size=3x3 pad=1_1x1_1", ", batch_group_count=2"),
+    "one dimension": convolution("3,9,5", "4,5,6", "3,9,6", "size=4 pad=2_1", ", dim_labels=b0f_0io->b0f"),
+    "no window": convolution("9,8", "8,12", "9,12", "", ", dim_labels=bf_io->bf"),
+    "whole numbers": convolution("1,4,5,4", "3,3,4,6", "1,4,5,6", "size=3x3 pad=1_1x1_1", dtype="s32"),
+    "bf16 images": convolution("1,4,5,4", "3,3,4,6", "1,4,5,6", "size=3x3 pad=1_1x1_1", dtype="bf16"),
+}
+"""Name → a convolution in tiles."""
+
+
+def transposition(dims: str, result: str, order: str, dtype: str = "f32") -> str:
+    return (
+        f"HloModule m\nENTRY e {{ p = {dtype}[{dims}] parameter(0)\n"
+        f" ROOT r = {dtype}[{result}] transpose(p), dimensions={{{order}}} }}"
+    )
+
+
+ACROSS = """HloModule m
+ENTRY e {
+ p = f32[70,61] parameter(0)
+ q = f32[61,70] parameter(1)
+ c = f32[70] parameter(2)
+ t = f32[70,61] transpose(q), dimensions={1,0}
+ s = f32[70,61] add(p, t)
+ cb = f32[70,61] broadcast(c), dimensions={0}
+ m = f32[70,61] multiply(t, cb)
+ ROOT r = (f32[70,61], f32[70,61]) tuple(s, m)
+}
+"""
+
+TRANSPOSITIONS = {
+    "whole squares": transposition("64,72", "72,64", "1,0"),
+    "cut squares": transposition("70,61", "61,70", "1,0"),
+    "a dimension between": transposition("33,5,34", "34,5,33", "2,1,0"),
+    "the first one last": transposition("40,3,37", "3,37,40", "1,2,0"),
+    "bytes across": transposition("70,61", "61,70", "1,0", "u8"),
+    "truth values across": transposition("70,61", "61,70", "1,0", "pred"),
+    "bf16 across": transposition("70,61", "61,70", "1,0", "bf16"),
+    "complex numbers across": transposition("70,61", "61,70", "1,0", "c64"),
+    "f64 across": transposition("70,61", "61,70", "1,0", "f64"),
+    "a sum of both orders": ACROSS,
+}
+"""Name → a program that reads across its results."""
+
 PROGRAMS = {
+    **CONVOLUTIONS,
+    **TRANSPOSITIONS,
     "sum with a beginning": reduction("f32", "add", "7,64", "1", "2.5", "7"),
     "sum of all": reduction("f32", "add", "6,43", "0,1", "0", ""),
     "maximum of odd rows": reduction("f32", "maximum", "3,37", "1", "-inf", "3"),
@@ -175,6 +244,19 @@ def test_a_nan_is_the_maximum_of_its_row(stack: str):
     assert found[[0, 2]].tolist() == x[[0, 2]].max(1).tolist() and math.isnan(found[1])
 
 
+@pytest.mark.parametrize("stack", STACKS)
+@pytest.mark.parametrize("name", ["padding", "holes", "groups of batches", "batches fastest"])
+def test_what_is_beside_an_image_is_no_term(name: str, stack: str):
+    """An infinite element of the kernel is not multiplied by zeros of the padding, nor NaN by those behind the end."""
+    module, executable = _compiled(CONVOLUTIONS[name], stack)
+    image, kernel = _inputs(module)
+    image.flat[-1] = math.nan
+    kernel.flat[0] = kernel.flat[-1] = math.inf
+    (found,), (wanted,) = executable.execute([image, kernel]), evaluate(module, [image, kernel])
+    assert np.isfinite(wanted).any() and not np.isfinite(wanted).all()
+    np.testing.assert_allclose(found, wanted, rtol=2e-6, atol=2e-5)
+
+
 OTHERS = {
     "a short row": reduction("f32", "add", "9,31", "1", "0", "9"),
     "columns": reduction("f32", "add", "40,9", "0", "0", "9"),
@@ -182,6 +264,9 @@ OTHERS = {
     "sums of narrow integers": reduction("s4", "add", "4,40", "1", "0", "4"),
     "few rows": product("7,8", "8,12", "7,12", PLAIN),
     "few columns": product("9,8", "8,1", "9,1", PLAIN),
+    "a window for each feature": convolution("1,5,6,4", "2,3,1,4", "1,4,4,4", "size=2x3", ", feature_group_count=4"),
+    "a few columns across": transposition("1,1200", "1200,1", "1,0"),
+    "complex images": convolution("1,5,6,4", "2,3,4,6", "1,4,4,6", "size=2x3", dtype="c64"),
     "complex numbers": product("9,8", "8,12", "9,12", PLAIN, "c64"),
 }
 """Name → a program that has another form: its sum has an order, or groups would have little work."""

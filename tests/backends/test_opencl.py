@@ -2,6 +2,7 @@
 
 import functools
 import gc
+import math
 import mmap
 import struct
 import threading
@@ -21,6 +22,7 @@ from ...backends.opencl.library import devices
 from ...backends.opencl.spirv import HEADER_WORDS
 from ...backends.registry import platform
 from ...codegen.cache import ObjectCache
+from ...evaluator.evaluator import evaluate
 from ...formats.text.parser import parse_module
 from ...hlo.verify.verifier import verify
 from ...migration.choose import emit_for
@@ -156,6 +158,50 @@ def test_a_kernel_that_is_not_there_is_one_line():
         executor.load_kernel(KernelSpec("negated", spec.code, 3))
 
 
+def test_an_argument_is_given_once_for_an_address(monkeypatch):
+    """The second run of a program in the same memory gives its kernels none; memory that moved is given."""
+    executable, given = _compiled(), []
+    first, second = executable.context(), executable.context()
+    device = platform("opencl").executor(0).device
+    give = device.clSetKernelArgMemPointerINTEL
+    monkeypatch.setitem(device.functions, "clSetKernelArgMemPointerINTEL", lambda *a: given.append(a) or give(*a))
+    x = np.random.default_rng(0).normal(size=(64, 33)).astype(np.float32)
+    y = np.exp(x)
+    for context, count in ((first, 2), (first, 0), (second, 2), (first, 2)):
+        given.clear()
+        context.stream.copy(context.bases[0], x.ctypes.data, x.nbytes)
+        executable.steps(context.stream, context.bases)
+        context.stream.synchronize()
+        assert len(given) == count
+    found = np.empty_like(x)
+    first.stream.copy(found.ctypes.data, first.bases[1], x.nbytes)
+    first.stream.synchronize()
+    np.testing.assert_allclose(found, y / y.sum(1, keepdims=True), rtol=1e-6)
+    first.free()
+    second.free()
+
+
+def test_a_block_at_an_address_that_was_free_is_given_again():
+    """Large blocks come back at the address of the last ones."""
+    device, module = (
+        platform("opencl"),
+        parse_module("HloModule m\nENTRY e { p = f32[1048576] parameter(0)\n ROOT r = f32[1048576] negate(p) }"),
+    )
+    verify(module)
+    compiler, options = device.compiler(), CompileOptions()
+    chosen = emit_for(Flags.parse("legacy"))
+    executable = compiler.compile(compiler.run_hlo_passes(module, options), chosen, options)
+    for number in range(4):
+        context, x = executable.context(), np.full(1 << 20, number, np.float32)
+        context.stream.copy(context.bases[0], x.ctypes.data, x.nbytes)
+        executable.steps(context.stream, context.bases)
+        y = np.empty_like(x)
+        context.stream.copy(y.ctypes.data, context.bases[1], y.nbytes)
+        context.stream.synchronize()
+        context.free()
+        np.testing.assert_array_equal(y, -x)
+
+
 def test_a_run_past_the_memory_limit_leaks_nothing():
     executor, executable = platform("opencl").executor(0), _compiled()
     x = np.ones((64, 33), np.float32)
@@ -249,3 +295,47 @@ def test_many_runs_of_eight_threads_leak_nothing():
 
 def test_platforms_are_stacks_of_conform_and_diff():
     assert {"legacy@opencl", "mlir@opencl"} <= STACKS.keys()
+
+
+def _agrees(text: str, stack: str, inputs: list[np.ndarray], tolerance: float = 0.0) -> None:
+    """The device's results are the evaluator's."""
+    device, module, options = platform("opencl"), parse_module(text), CompileOptions(cache=None)
+    verify(module)
+    compiler = device.compiler()
+    made = compiler.compile(compiler.run_hlo_passes(module, options), emit_for(Flags.parse(stack)), options)
+    for found, wanted in zip(made.execute(inputs), evaluate(module, inputs), strict=True):
+        np.testing.assert_allclose(found, wanted, rtol=tolerance, atol=tolerance)
+
+
+@pytest.mark.parametrize("stack", ["legacy", "mlir"])
+@pytest.mark.parametrize("length", [0, 1, 16, 33, 65, 300, 1025])
+def test_sorts_of_rows_are_stable(length, stack):
+    """Rows of less than one run, of odd and even numbers of merges, by digits; equal keys keep their order."""
+    rng = np.random.default_rng(length)
+    keys = rng.integers(0, 9, (3, length)).astype(np.float32)
+    if length > 2:
+        keys[0, :3] = -0.0, math.nan, 0.0
+    numbers = np.arange(3 * length, dtype=np.int32).reshape(3, length)
+    text = """HloModule m
+less { a = f32[] parameter(0)
+ b = f32[] parameter(1)
+ c = s32[] parameter(2)
+ d = s32[] parameter(3)
+ ROOT e = pred[] compare(a, b), direction=LT, type=TOTALORDER }
+ENTRY e { p = f32[3,LENGTH] parameter(0)
+ q = s32[3,LENGTH] parameter(1)
+ ROOT r = (f32[3,LENGTH], s32[3,LENGTH]) sort(p, q), dimensions={1}, is_stable=true, to_apply=less }"""
+    _agrees(text.replace("LENGTH", str(length)), stack, [keys, numbers])
+
+
+@pytest.mark.parametrize("stack", ["legacy", "mlir"])
+def test_a_convolution_in_tiles(stack):
+    """Tiles cut in both directions, and an infinite element of the kernel, which padding is not multiplied by."""
+    rng = np.random.default_rng(1)
+    image, kernel = rng.normal(size=(1, 13, 9, 20)), rng.normal(size=(3, 3, 20, 24))
+    kernel[0, 0, 3, 5] = math.inf
+    text = """HloModule m
+ENTRY e { x = f32[1,13,9,20] parameter(0)
+ k = f32[3,3,20,24] parameter(1)
+ ROOT r = f32[1,13,9,24] convolution(x, k), window={size=3x3 pad=1_1x1_1}, dim_labels=b01f_01io->b01f }"""
+    _agrees(text, stack, [image.astype(np.float32), kernel.astype(np.float32)], 1e-4)
