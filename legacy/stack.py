@@ -7,7 +7,6 @@ from llvmlite import ir
 from .builder import Code, IndexValue
 from .registers import POINTER, Register, flatten, unflatten
 
-
 ALIGNMENT = 64
 """In bytes, of arrays on the stack."""
 
