@@ -82,5 +82,5 @@ def _text(helper: Helper, session: pipeline.Session, vector_bits: int) -> str:
             helper.emit(b, parameters)
             b.give()
         math_library.expand(b)
-        pipeline.lower(module, session.passes)
+        pipeline.lower(module, session, b.vectors)
         return pipeline.translate(module)
