@@ -75,12 +75,15 @@ def across_role(instruction: Instruction, column: int) -> int | None:
 
 @dataclass(frozen=True, slots=True)
 class Part:
-    """Positions [start, end) across the columns, in steps of `step`. border: the positions outside it instead."""
+    """Positions [start, end) across the columns, in steps of `step`. border: the positions outside it instead. rest:
+    these, too, one at a time, in the same loop.
+    """
 
     start: int
     end: int
     step: int
     border: bool = False
+    rest: bool = False
 
 
 @dataclass(eq=False)
@@ -165,17 +168,26 @@ class Columns:
         else:
             inside = part.end - part.start
             loop = code.loop(self.c.sizes[self.across] - inside, unroll=self.around)
-            beyond = code.minimum(code.maximum(code.add(loop.index, 1 - part.start), 0), 1)
-            self.place[self.across] = code.add(loop.index, code.multiply(beyond, inside))
+            self.place[self.across] = self._beside(part, loop.index)
         self._tile(part, start, width)
         loop.close()
 
+    def _beside(self, part: Part, number: IndexValue) -> IndexValue:
+        """The position outside the part that has this number."""
+        code = self.code
+        beyond = code.minimum(code.maximum(code.add(number, 1 - part.start), 0), 1)
+        return code.add(number, code.multiply(beyond, part.end - part.start))
+
+    def positions(self, part: Part) -> IndexValue:
+        """The positions of a tile."""
+        return part.step
+
     def _tile(self, part: Part, start: IndexValue, width: int) -> None:
-        """The sums of `width` columns from `start` on, at `part.step` positions across, followed by `finish`."""
+        """The sums of `width` columns from `start` on, at the positions of a tile, followed by `finish`."""
         code, place = self.code, list(self.place)
         self.sums.start(width * part.step, width if width & (width - 1) == 0 else None, self.adds)
         self._taps(part, [], start, width)
-        across = code.loop(part.step, unroll=self.between)
+        across = code.loop(self.positions(part), unroll=self.between)
         if self.across is not None:
             place[self.across] = code.add(place[self.across], across.index)
         column = code.loop(width, unroll=over_columns(width))
@@ -205,7 +217,9 @@ class Columns:
 
     def _whole(self, part: Part, number: int) -> bool:
         """Whether all positions of a tile have the whole window along a spatial dimension."""
-        return SPATIAL + number == self.column or (SPATIAL + number == self.across and not part.border)
+        return SPATIAL + number == self.column or (
+            SPATIAL + number == self.across and not part.border and not part.rest
+        )
 
     def reach(self, part: Part, number: int) -> Range:
         """The window positions of a spatial dimension at which a tile's positions meet the input."""

@@ -2,7 +2,8 @@
 vector registers over the inner loops of the window and over the input features.
 
 One body serves all whole tiles of a kernel; a second one takes the positions that are left, and those at the border,
-one at a time. Neither is unrolled, and LLVM has nothing to vectorise: that is most of the time to compile.
+one at a time. Where products are in a function that kernels share, both are one loop around its call. Nothing is
+unrolled, and LLVM has nothing to vectorise: that is most of the time to compile.
 """
 
 from __future__ import annotations
@@ -25,7 +26,7 @@ from .elemental import Elemental, Index
 from .memory import Pointer, address
 from .partial import OUTSIDE, UNBOUNDED, Level, levels_of
 from .ranges import Steps, loops_over
-from .registers import memory_type
+from .registers import I64, memory_type
 from .stack import alloca
 from .windows import OUT, SPATIAL, Convolution
 
@@ -180,6 +181,8 @@ class Held(Columns):
     """The same sums, held in registers. No column is among the steps' dimensions."""
 
     between = Unroll.NEVER
+    calls = False
+    """Whether products are computed by the function that kernels share: they are many, of an input in memory."""
 
     def __post_init__(self) -> None:
         grid = grid_of(self.e, self.instruction, self.column)
@@ -192,7 +195,9 @@ class Held(Columns):
         super().__post_init__()
         self.around = Unroll.NEVER
         products = self.each * math.prod(-(-axis.window // axis.holes) for axis in c.axes[self.held :])
-        self.called = products * max(part.step for part in self._parts()) * grid.vectors
+        source = self.instruction.operands[0]
+        called = products * max(part.step for part in self._parts()) * grid.vectors >= CALLED
+        self.calls = called and source in self.e.leaves and source.shape.dtype in FACTORS
         count = c.terms * self.grid.width
         self.panel = None
         if is_copied(self.instruction, self.dtype):
@@ -219,10 +224,35 @@ class Held(Columns):
             start, end = self.c.axes[self.across - SPATIAL].inside()
         step = positions_of(self.grid, self.code.vector_bits, end - start) if self.large and end > start else 1
         end -= (end - start) % step
+        if self.calls and step > 1 and start < end < start + self.c.sizes[self.across]:
+            yield Part(start, end, step, rest=True)
+            return
         if end > start:
             yield Part(start, end, step)
         if end - start < self.c.sizes[self.across]:
             yield Part(start, end, 1, border=True)
+
+    def _part(self, part: Part, start: IndexValue, width: int) -> None:
+        if not part.rest:
+            super()._part(part, start, width)
+            return
+        assert self.across is not None
+        code, inside = self.code, part.end - part.start
+        tiles = inside // part.step
+        loop = code.loop(tiles + self.c.sizes[self.across] - inside, unroll=Unroll.NEVER)
+        one = self._beside(part, code.subtract(loop.index, tiles))
+        first = code.add(code.multiply(loop.index, part.step), part.start)
+        whole = code.b.icmp_unsigned("<", code.value(loop.index), I64(tiles))
+        place = code.b.select(whole, code.value(first), code.value(one))
+        self.count = code.b.select(whole, I64(part.step), I64(1))
+        for value in (place, self.count):
+            code.define(value, code.scope)
+        self.place[self.across] = place
+        self._tile(part, start, width)
+        loop.close()
+
+    def positions(self, part: Part) -> IndexValue:
+        return self.count if part.rest else part.step
 
     def _blocks(
         self, steps: Steps | None, inside: Sequence[int], order: Sequence[int]
@@ -245,7 +275,9 @@ class Held(Columns):
 
         def add_up(first: IndexValue, features: int) -> None:
             tile = _Tile(self, part, start, self.weights, first, features)
-            if not tile.call(taps):
+            if self.calls:
+                tile.call(taps)
+            else:
                 tile.put(taps)
 
         whole, rest = divmod(self.c.ins, self.each)
@@ -267,15 +299,10 @@ class _Tile:
     first: IndexValue
     features: int
 
-    def call(self, taps: list[IndexValue]) -> bool:
-        """Compute them by the function that kernels share. False if they are few, or if the input is no array in memory
-        of such a dtype.
-        """
-        columns, code, weights = self.columns, self.columns.code, self.weights
+    def call(self, taps: list[IndexValue]) -> None:
+        """Compute them by the function that kernels share."""
+        columns, code, weights, part = self.columns, self.columns.code, self.weights, self.part
         c, source = columns.c, columns.instruction.operands[0]
-        pointer = columns.e.leaves.get(source)
-        if pointer is None or source.shape.dtype not in FACTORS or columns.called < CALLED:
-            return False
         left, right = source.shape.strides, weights.strides
         starts, dimensions = list(taps), []
         for n in range(len(taps), len(c.axes)):
@@ -296,10 +323,11 @@ class _Tile:
         offset = code.value(Index.at(code, source.shape, first).offset(source.shape))
         apart = 0 if columns.across is None else c.strides(columns.instruction)[1][columns.across]
         loops, vectors = len(dimensions) - 1, weights.vectors
-        micro = Micro(source.shape.dtype, vectors, self.part.step, loops, feature == 1, columns.adds)
-        input_ = code.b.gep(pointer.value, [offset], source_etype=memory_type(source.shape.dtype))
-        micro.call(code, input_, apart, weights.at(columns.e, row_position), columns.sums.innermost(), dimensions)
-        return True
+        micro = Micro(source.shape.dtype, vectors, part.step, loops, feature == 1, columns.adds, part.rest)
+        element, sums = memory_type(source.shape.dtype), columns.sums.innermost()
+        input_ = code.b.gep(columns.e.leaves[source].value, [offset], source_etype=element)
+        count = columns.positions(part)
+        micro.call(code, input_, apart, weights.at(columns.e, row_position), sums, dimensions, count)
 
     def put(self, taps: list[IndexValue]) -> None:
         """Compute them here."""

@@ -80,6 +80,7 @@ class Dimension:
 class Micro:
     """Sums of features at each of `positions` places. loops: the loops over the window, inside which is one over the
     input features. adjacent: whether these are in memory. adds: whether the sums are added to what their memory holds.
+    rest: whether a call may also ask for one place only.
     """
 
     source: DType
@@ -88,11 +89,12 @@ class Micro:
     loops: int
     adjacent: bool
     adds: bool
+    rest: bool
 
     @property
     def name(self) -> str:
         dtypes = ".".join(d.value for d in (self.weights.dtype, self.source, self.weights.source))
-        marks = f"{'a' * self.adds}{'f' * self.adjacent}"
+        marks = f"{'a' * self.adds}{'f' * self.adjacent}{'r' * self.rest}"
         return f"legacy.window.{dtypes}.{self.positions}x{self.weights.width}.{self.loops}{marks}"
 
     def call(
@@ -103,18 +105,20 @@ class Micro:
         weights: ir.Value,
         sums: ir.Value,
         dimensions: Sequence[Dimension],
+        count: IndexValue,
     ) -> None:
         """Emit a call. input_, weights: addresses of the first factors; apart: of neighbouring positions, in elements
-        of the input; dimensions: `loops` of the window, then the input features.
+        of the input; dimensions: `loops` of the window, then the input features; count: of places.
         """
         numbers = [
+            *([count] if self.rest else []),
             *(apart * p for p in range(1, self.positions)),
             *(n for d in dimensions for n in (d.count, d.input, d.weights)),
         ]
         call(code.b, self, [input_, weights, sums, *map(code.value, numbers)])
 
     def declare(self, module: ir.Module) -> ir.Function:
-        numbers = self.positions - 1 + 3 * (self.loops + 1)
+        numbers = self.rest + self.positions - 1 + 3 * (self.loops + 1)
         return declared(module, self.name, [POINTER] * 3 + [I64] * numbers, (True, True, False))
 
     def define(self, module: ir.Module) -> None:
@@ -123,11 +127,26 @@ class Micro:
 
 def _define(micro: Micro, module: ir.Module) -> None:
     function = micro.declare(module)
-    input_, weights, target = function.args[:3]
-    numbers = function.args[2 + micro.positions :]
-    code, vectors = Code(module, function, strict=False), micro.weights
+    code = Code(module, function, strict=False)
+    if micro.rest:
+        many = code.branch(code.b.icmp_unsigned("!=", function.args[3], I64(1)))
+        _sums(code, micro, micro.positions)
+        many.otherwise()
+        _sums(code, micro, 1)
+        many.join((), ())
+    else:
+        _sums(code, micro, micro.positions)
+    code.b.ret_void()
+
+
+def _sums(code: Code, micro: Micro, positions: int) -> None:
+    """The sums at the first places."""
+    arguments, vectors = code.function.args, micro.weights
+    input_, weights, target = arguments[:3]
+    given = arguments[3 + micro.rest :]
+    numbers = given[micro.positions - 1 :]
     element = memory_type(micro.source)
-    others = function.args[3 : 2 + micro.positions]
+    others = given[: positions - 1]
     starts = [Pointer(input_), *(Pointer(code.b.gep(input_, [other], source_etype=element)) for other in others)]
 
     def nest(level: int, place: ir.Value, row: ir.Value, before: Sequence[ir.Value]) -> list[ir.Value]:
@@ -151,10 +170,9 @@ def _define(micro: Micro, module: ir.Module) -> None:
         return [value for value in loop.close(after) if isinstance(value, ir.Value)]
 
     zero = ir.Constant(vectors.type, None)
-    sums = nest(0, I64(0), I64(0), [zero] * (micro.positions * vectors.width // vectors.lanes))
+    sums = nest(0, I64(0), I64(0), [zero] * (positions * vectors.width // vectors.lanes))
     for n, total in enumerate(sums):
         place = code.b.gep(target, [I64(n * vectors.lanes)], source_etype=memory_type(vectors.dtype))
         align = vectors.dtype.bytes
         value = code.b.fadd(code.b.load(place, typ=vectors.type, align=align), total) if micro.adds else total
         code.b.store(value, place, align=align)
-    code.b.ret_void()

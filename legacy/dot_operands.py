@@ -12,20 +12,11 @@ from ..hlo.dtypes import DType
 from .builder import Code, IndexValue, Unroll
 from .convert import convert
 from .dot_micro import Ahead
+from .dot_pack import ROWS_AHEAD, STRIP, Pack
 from .dot_problem import Problem
 from .loops import parts
 from .memory import LINE, Pointer, address, load, prefetch, store
 from .registers import memory_type, real_constant
-
-STRIP = 64
-"""Rows of a panel that are packed together where B is read across them: each line of the panel is written in many
-places, so that these rows should stay in the first cache.
-"""
-
-ROWS_AHEAD = 8
-"""Rows of B that are fetched before they are packed. Processors foresee accesses within a page of memory only, and rows
-are often a page apart; their lines then share one set of the first cache, which holds about as many.
-"""
 
 PLACES_AHEAD = 64
 """Elements of A's rows that are fetched before they are read: a tile reads a short stretch of each of several rows."""
@@ -79,9 +70,22 @@ class Operands:
     converted: Pointer | None
 
     def pack(self, column: IndexValue, width: int, row: IndexValue, depth: int) -> None:
-        """Pack B[row…, column…] into the panel. The inner loop follows B's memory."""
+        """Pack B[row…, column…] into the panel. The inner loop follows B's memory. What fills a part of the panel is
+        packed here: its width is a constant, on which vectors of short rows depend.
+        """
         p, code = self.problem, self.code
         across = self.b.column <= self.b.row
+        if width == p.panel:
+            fetches = p.large and across and self.b.column == 1
+            unit = min(self.b.column, self.b.row) == 1
+            source = code.b.gep(
+                self.b.pointer.value,
+                [code.value(self.b.offset(code, row, column))],
+                source_etype=memory_type(p.right),
+            )
+            pack = Pack(p.right, p.dtype, width, across, unit, fetches)
+            pack.call(code, source, self.panel.value, depth, self.b.row, self.b.column)
+            return
         for start, end, size in [(0, depth, depth)] if across else parts(depth, STRIP):
             strips = code.loop(end - start, start=start, step=size, unroll=Unroll.NEVER)
             outer = code.loop(size if across else width, unroll=Unroll.NEVER)

@@ -17,6 +17,8 @@ class Helper(Hashable, Protocol):
     @property
     def name(self) -> str: ...
 
+    def __hash__(self) -> int: ...
+
     def declare(self, module: ir.Module) -> ir.Function: ...
 
     def define(self, module: ir.Module) -> None: ...
@@ -38,7 +40,7 @@ def call(b: ir.IRBuilder, helper: Helper, values: Sequence[ir.Value]) -> None:
 def declared(module: ir.Module, name: str, types: Sequence[ir.Type], is_read: Sequence[bool]) -> ir.Function:
     """Declare a function that returns nothing. is_read: of its pointers, whether they are only read."""
     function = ir.Function(module, ir.FunctionType(ir.VoidType(), types), name)
-    for attribute in ("nounwind", "willreturn"):
+    for attribute in ("nounwind", "willreturn", "noduplicate"):  # O3 would copy loops for conditions outside them
         set.add(function.attributes, attribute)
     pointers = [p for p in function.args if isinstance(p.type, ir.PointerType)]
     for parameter, read in zip(pointers, is_read, strict=True):

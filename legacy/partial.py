@@ -16,7 +16,7 @@ from dataclasses import dataclass
 from llvmlite import ir
 
 from .builder import Code, IndexValue, Unroll, over_columns
-from .registers import I32, Register, flatten, real_constant, splat, unflatten
+from .registers import I32, Register, flatten, poison, real_constant, splat, unflatten
 from .stack import alloca
 
 TERMS = 32
@@ -269,7 +269,7 @@ class PartialSums(PartialArrays):
         b = self.code.b
         if lanes == 1:
             return b.fadd(b.extract_element(vector, I32(0)), b.extract_element(vector, I32(1)))
-        blank = ir.Constant(vector.type, ir.Undefined)
+        blank = poison(vector.type)
         masks = [ir.Constant(ir.VectorType(I32, lanes), list(range(s, s + lanes))) for s in (0, lanes)]
         return b.fadd(*(b.shuffle_vector(vector, blank, mask) for mask in masks))
 

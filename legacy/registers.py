@@ -72,11 +72,27 @@ def _to_single(value: float) -> float:
         return float(np.float32(value))
 
 
+class _Text(ir.Constant):
+    """A constant by its text: llvmlite writes each lane of a vector, and LLVM reads each."""
+
+    def __init__(self, type_: ir.Type, text: str):
+        super().__init__(type_, None)
+        self._text = text
+
+    def get_reference(self) -> str:
+        return self._text
+
+
+def poison(type_: ir.Type) -> ir.Constant:
+    """A value that is not used."""
+    return _Text(type_, "poison")
+
+
 def splat(b: ir.IRBuilder, value: ir.Value, lanes: int) -> ir.Value:
     """A vector that has the value in each lane."""
     type_ = ir.VectorType(value.type, lanes)
     if isinstance(value, ir.Constant):
-        return ir.Constant(type_, [value] * lanes)
-    blank = ir.Constant(type_, ir.Undefined)
+        return _Text(type_, f"splat ({value.type} {value.get_reference()})")
+    blank = poison(type_)
     one = b.insert_element(blank, value, I32(0))
     return b.shuffle_vector(one, blank, ir.Constant(ir.VectorType(I32, lanes), None))

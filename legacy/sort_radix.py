@@ -89,7 +89,7 @@ class RadixSort:
     def _place(self, counts: ir.Value) -> None:
         """Turn the counts of a pass into the first positions of elements with each digit."""
         code = self.code
-        loop = code.loop(VALUES, carried=[I32(0)])
+        loop = code.loop(VALUES, carried=[I32(0)], unroll=Unroll.NEVER)
         (before,) = loop.carried
         slot = self._slot(counts, code.value(loop.index))
         after = code.b.add(code.b.load(slot, typ=I32), flatten(before)[0])

@@ -7,13 +7,16 @@ from llvmlite import ir
 from .builder import Code, IndexValue
 from .registers import POINTER, Register, flatten, unflatten
 
+ALIGNMENT = 64
+"""In bytes, of arrays on the stack."""
+
 
 def alloca(code: Code, type_: ir.Type, count: int) -> ir.Value:
-    """Stack memory for `count` elements, aligned to 64 bytes, as an opaque pointer."""
+    """Stack memory for `count` elements, aligned to ALIGNMENT, as an opaque pointer."""
     builder = code.root.builder
     with builder.goto_entry_block():
         space = builder.alloca(ir.ArrayType(type_, count))
-    space.align, space.type = 64, POINTER
+    space.align, space.type = ALIGNMENT, POINTER
     return space
 
 

@@ -85,6 +85,7 @@ class Arithmetic:
         self.globals: set[str] = set()
         self.helpers: dict[str, Any] = {}  # functions of modules of their own that are called: name → what they do
         self.hints = True  # whether loops have annotations
+        self.vectors = False  # whether there are operations of the vector dialect
         self.generics = self.hinted = 0  # linalg.generic operations, and those whose loops get hints
         self._arrays: dict[tuple[str, bytes], str] = {}
         self.math_calls: list[ir.Operation] = []
@@ -105,6 +106,7 @@ class Arithmetic:
         attributes: dict[str, ir.Attribute] | None = None,
         regions: int = 0,
     ) -> ir.Operation:
+        self.vectors |= name.startswith("vector.")
         return ir.Operation.create(
             name,
             results=results,
@@ -123,6 +125,7 @@ class Arithmetic:
         attributes: dict[str, ir.Attribute] | None = None,
     ) -> Value:
         """Create a one-result operation. type: of the result; None for the first operand's type."""
+        self.vectors |= name.startswith("vector.")
         return ir.Operation.create(
             name,
             results=[operands[0].type if type is None else type],
@@ -174,6 +177,7 @@ class Arithmetic:
         attributes: dict[str, ir.Attribute] | None = None,
     ) -> Value:
         """A one-result operation in the function's entry block, where constants are."""
+        self.vectors |= name.startswith("vector.")
         return ir.Operation.create(
             name, results=[type], operands=operands, attributes=attributes, loc=self.location, ip=self._constant_ip
         ).result

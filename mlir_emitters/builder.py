@@ -106,12 +106,22 @@ class Builder(Memory):
         """A numpy scalar as a constant of a type."""
         return self.constant(float(value) if self.is_float(type) else int(value), type)
 
-    def external(self, symbol: str, inputs: Sequence[ir.Type], result: ir.Type | None, pure: bool = False) -> str:
+    def external(
+        self,
+        symbol: str,
+        inputs: Sequence[ir.Type],
+        result: ir.Type | None,
+        *,
+        pure: bool = False,
+        passed: Sequence[str] = (),
+    ) -> str:
         """Declare a C function once; None: it gives nothing. Returns its symbol. pure: it touches no memory, so that
-        what is around its calls becomes vectors.
+        what is around its calls becomes vectors. passed: names of LLVM's attributes that it has.
         """
         if symbol not in self.functions:
             memory = {"llvm.readnone": self.types.unit} if pure else {}
+            if passed:
+                memory["passthrough"] = ir.ArrayAttr.get([ir.StringAttr.get(name) for name in passed])
             self.functions[symbol] = ir.Operation.create(
                 "func.func",
                 regions=1,

@@ -174,7 +174,7 @@ class Tiles:
         # The ends of long sums run seldom: little code for them compiles in less time.
         seldom = self.totals is not None and count * width > IN_REGISTERS
         rows, lanes = (Unroll.NONE, Unroll.LEAN) if seldom else (self.between, side_by_side(width))
-        with b.loop(0, count, unroll=rows) as position, b.loop(0, width, unroll=lanes) as lane:
+        with b.loop(0, self.positions(count), unroll=rows) as position, b.loop(0, width, unroll=lanes) as lane:
             done = site.moved(self.lanes, b.add(start, lane.index))
             if self.reuse is not None:
                 done = done.moved(self.reuse, b.add(site.coordinate(self.reuse), position.index))
@@ -182,6 +182,10 @@ class Tiles:
             index = self.geometry.index_of(b, done)
             b.remember((node.output, index, False), narrow(b, wide, node.output.dtype, total))
             self.write(index)
+
+    def positions(self, count: int) -> Index:
+        """How many of the `count` positions of a tile are computed."""
+        return count
 
     def _start(self, places: int) -> None:
         """Start the accumulators at 0, and their totals."""
@@ -221,7 +225,12 @@ class Tiles:
             if not (isinstance(lower, int) and isinstance(upper, int)) or (upper - lower) % size:
                 end = b.binary("minsi", b.materialize(end), b.materialize(upper))
             yield loop.index, end
-            self.totals.spill(self.space, places * parts(self.wide))
+            self._spill(places)
+
+    def _spill(self, places: int) -> None:
+        """Add the accumulators of some places to their totals, and start them again."""
+        assert self.totals is not None
+        self.totals.spill(self.space, places * parts(self.wide))
 
     def _steps(self, n: int, size: int, step: int, places: int) -> Iterator[tuple[Index, int]]:
         """Yield (start, size) of steps along all of dimension n of the window, in the same blocks."""

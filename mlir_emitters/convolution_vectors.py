@@ -1,7 +1,8 @@
 """Convolutions whose lanes are output features: accumulators are vectors that loops over the window carry in registers.
 
 The last vector of a run of features is masked where they do not fill it. Positions that make no whole tile are computed
-one at a time, as those at the border are, so that a kernel has two bodies of products, whatever its sizes.
+one at a time, as those at the border are, so that a kernel has two bodies of products, whatever its sizes. Where these
+are in a function that kernels share, the kernel has one loop around its call.
 """
 
 from __future__ import annotations
@@ -13,14 +14,14 @@ from dataclasses import replace
 from mlir import ir
 
 from ..hlo.dtypes import DType
-from .builder import Builder, Index, Pointer, Unroll, Value
+from .builder import Index, Pointer, Unroll, Value
 from .convert import convert_to
 from .convolution_tiles import FEATURE, SPATIAL, Tiles
-from .convolution_window import Loop, Window
+from .convolution_window import Loop, Window, turns
 from .dot import accumulator_of
 from .dot_dtypes import COMPUTE, IN_VECTORS
 from .elemental import Elemental
-from .elements import decode, flatten, raw_type
+from .elements import Scalar, decode, flatten, raw_type
 from .graph import Buffer, Node
 from .ranges import Steps, outer_loops
 from .windows import Geometry, Site
@@ -79,6 +80,8 @@ class VectorTiles(Tiles):
     """Loops: runs of features, the other axes, positions, the window, input features."""
 
     between = Unroll.NONE
+    some: Value | None = None
+    """How many positions of a tile are computed, where that is known at run time: all or one."""
 
     def sizes(self) -> tuple[int, int]:
         b, geometry = self.b, self.geometry
@@ -99,7 +102,18 @@ class VectorTiles(Tiles):
         return width, tile
 
     @property
-    def called(self) -> int:
+    def calls(self) -> bool:
+        """Whether the function that kernels share computes products: they are many, of an input in memory."""
+        source = self.node.inputs[0]
+        return source.writer is None and source.dtype in (self.wide, *IN_VECTORS) and self._products >= CALLED
+
+    @property
+    def adds(self) -> bool:
+        """Whether that function adds to the totals, which have the dtype of its sums."""
+        return self.calls and self.totals is not None and self.totals.type == self.totals.chain
+
+    @property
+    def _products(self) -> int:
         """Multiply-adds of vectors in a whole tile, between two additions to totals."""
         counts = [*(-(-s.window // s.gap) for s in self.geometry.slides), self.geometry.inputs]
         products = math.prod(counts)
@@ -143,10 +157,36 @@ class VectorTiles(Tiles):
         spatial = axis >= SPATIAL
         inner = self.geometry.slides[axis - SPATIAL].covered() if spatial else range(extent)
         inner = inner[: len(inner) - len(inner) % self.tile]
+        if self.calls and self.tile > 1 and 0 < len(inner) < extent:
+            self._run_together(site, inner, start, width)
+            return
         for position, count in self._chunks(inner.start, inner.stop, self.tile, Unroll.NONE):
             self._tile(site.moved(axis, position), count, start, width, True)
         for number, _ in self._chunks(0, extent - len(inner), 1, Unroll.NONE):
             self._tile(site.moved(axis, self._beside(number, inner)), 1, start, width, False)
+
+    def _run_together(self, site: Site, inner: range, start: Index, width: int) -> None:
+        """Whole tiles of `inner`, then the positions beside it, in one loop."""
+        b, axis, tile = self.b, self.reuse, self.tile
+        assert axis is not None
+        tiles = len(inner) // tile
+        with b.loop(0, tiles + self.geometry.extents[axis] - len(inner), unroll=Unroll.NONE) as loop:
+            whole = b.compare_integers("slt", loop.index, b.materialize(tiles))
+            first = b.materialize(b.add(b.mul(loop.index, tile), inner.start))
+            one = b.materialize(self._beside(b.sub(loop.index, tiles), inner))
+            self.some = b.select(whole, b.materialize(tile), b.materialize(1))
+            self._tile(site.moved(axis, b.select(whole, first, one)), tile, start, width, False)
+            self.some = None
+
+    def positions(self, count: int) -> Index:
+        return count if self.some is None else self.some
+
+    def _spill(self, places: int) -> None:
+        if not self.adds:
+            super()._spill(places)
+
+    def _final(self, slot: Index) -> Scalar:
+        return self.totals.read(slot) if self.totals is not None and self.adds else super()._final(slot)
 
     def _start(self, places: int) -> None:
         """Totals only: accumulators are written before they are read."""
@@ -157,7 +197,9 @@ class VectorTiles(Tiles):
         b, n, pitch = self.b, len(taps), self.pitch(width)
         sums = _Sums(self, site, count, start, width, shares)
         if self.totals is None:
-            if not sums.call(taps, sums.reach(n)):
+            if self.calls:
+                sums.call(taps, sums.reach(n))
+            else:
                 self._keep(sums.over(taps, sums.zeros()))
             return
         lower, upper, step = sums.reach(n)
@@ -166,7 +208,9 @@ class VectorTiles(Tiles):
                 self._window(site, [*taps, tap.index], count, start, width, shares)
             return
         for first, end in self._groups(n, lower, upper, step, count * pitch):
-            if not sums.call(taps, (first, end, step)):
+            if self.calls:
+                sums.call(taps, (first, end, step))
+            else:
                 self._keep(sums.along(taps, (first, end, step), sums.zeros()))
 
     def _keep(self, sums: Sequence[Value]) -> None:
@@ -203,24 +247,22 @@ class _Sums:
             return 0, slide.window, 1
         return slide.taps(self.b, self.site.spatial[n])
 
-    def call(self, taps: list[Index], bounds: tuple[Index, Index, int]) -> bool:
+    def call(self, taps: list[Index], bounds: tuple[Index, Index, int]) -> None:
         """Store all products at the remaining dimensions, within these bounds of the first, by the function that
-        kernels share. False if they are few, or if the input is computed in place.
+        kernels share.
         """
         tiles, b, kernel = self.tiles, self.b, self.kernel
         geometry, source = tiles.geometry, tiles.node.inputs[0]
-        if source.writer is not None or source.dtype not in (tiles.wide, *IN_VECTORS) or tiles.called < CALLED:
-            return False
         labels, starts, loops = geometry.labels, list(taps), []
         reads, strides = kernel.reads, kernel.strides
         for n, slide in list(enumerate(geometry.slides))[len(taps) :]:
             lower, upper, step = bounds if n == len(taps) else self.reach(n)
             along = slide.spread * step // slide.gap * source.strides[labels.input_spatial[n]]
             row = strides[labels.kernel_spatial[n]] * step
-            loops.append(Loop(_turns(b, lower, upper, step), along, -row if slide.reverse else row))
+            loops.append(Loop(turns(b, lower, upper, step), along, -row if slide.reverse else row))
             starts.append(lower)
         first, end, _ = bounds if len(taps) == len(geometry.slides) else (0, geometry.inputs, 1)
-        count = _turns(b, first, end, 1)
+        count = turns(b, first, end, 1)
         features = Loop(count, source.strides[labels.input_feature], strides[labels.kernel_input_feature])
         if loops and features.continues(loops[-1]):
             features = replace(features, count=b.mul(loops.pop().count, count))
@@ -229,15 +271,15 @@ class _Sums:
         masked = tiles.panel is None and kernel.width < kernel.pitch
         window = Window(
             tiles.wide, source.dtype, reads, self.count, kernel.pitch, kernel.lanes, len(loops), features.input == 1,
-            masked, b.fma_hardware,
+            masked, tiles.adds, tiles.some is not None, b.fma_hardware,
         )  # fmt: skip
         input_ = b.pointer(
             tiles.e.pointers[source.argument], tiles.e.offset(source, left), raw_type(b.types, source.dtype)
         )
         apart = 0 if tiles.reuse is None else geometry.steps(tiles.node)[tiles.reuse][1]
-        places = [input_, kernel.place(right), b.pointer(tiles.space, 0, tiles.element)]
-        window.call(b, places, apart, kernel.width, loops)
-        return True
+        sums = tiles.totals.space if tiles.totals is not None and tiles.adds else tiles.space
+        places = [input_, kernel.place(right), b.pointer(sums, 0, tiles.element)]
+        window.call(b, places, apart, kernel.width, loops, tiles.positions(self.count))
 
     def over(self, taps: list[Index], before: Sequence[Value]) -> list[Value]:
         """`before` plus all products at the remaining dimensions of the window."""
@@ -349,14 +391,6 @@ class Kernel:
             rest = b.op("vector.broadcast", zero, type=type)
             raw = b.load_masked(place, b.first_lanes(self.lanes, left), rest, dtype.bytes)
         return raw if dtype is tiles.wide else IN_VECTORS[dtype](b, raw, self.vector)
-
-
-def _turns(b: Builder, lower: Index, upper: Index, step: int) -> Index:
-    """The iterations of a loop, which may have none."""
-    if isinstance(lower, int) and isinstance(upper, int):
-        return max(0, -(-(upper - lower) // step))
-    left = b.binary("maxsi", b.materialize(b.sub(upper, lower)), 0)
-    return b.div(b.add(left, step - 1), step)
 
 
 def size_of(buffer: Buffer) -> int:

@@ -34,13 +34,22 @@ class Loop:
         return isinstance(count, int) and (outer.input, outer.kernel) == (count * self.input, count * self.kernel)
 
 
+def turns(b: Builder, lower: Index, upper: Index, step: int) -> Index:
+    """The iterations of a loop, which may have none."""
+    if isinstance(lower, int) and isinstance(upper, int):
+        return max(0, -(-(upper - lower) // step))
+    left = b.binary("maxsi", b.materialize(b.sub(upper, lower)), 0)
+    return b.div(b.add(left, step - 1), step)
+
+
 @dataclass(frozen=True, slots=True)
 class Window:
     """Sums of `columns` features at each of `positions` places. `loops`: the depth of the loop nest over the products.
 
     input, kernel: dtypes in memory, converted to `wide`. lanes: features of a value. adjacent: whether the elements of
-    the input in the last loop are. masked: only some of the last features are in memory. fma: whether the target has
-    fused multiply-adds.
+    the input in the last loop are. masked: only some of the last features are in memory. adds: whether
+    sums are added to what their memory holds. rest: whether a call may also ask for one place only. fma: whether the
+    target has fused multiply-adds.
     """
 
     wide: DType
@@ -52,31 +61,50 @@ class Window:
     loops: int
     adjacent: bool
     masked: bool
+    adds: bool
+    rest: bool
     fma: bool
 
     @property
     def name(self) -> str:
         dtypes = ".".join(d.value for d in (self.wide, self.input, self.kernel))
-        marks = f"{'a' * self.adjacent}{'m' * self.masked}"
+        marks = f"{'a' * self.adjacent}{'m' * self.masked}{'s' * self.adds}{'r' * self.rest}"
         return f"mlir.window.{dtypes}.{self.positions}x{self.columns}x{self.lanes}.{self.loops}{marks}"
 
     def types(self, b: Builder) -> list[ir.Type]:
         """Of the parameters: memory of the input, the kernel and the sums; the offsets of the first two, the number
-        of features, the distances of other positions in the input, then the count and the strides of each loop.
+        of features, that of places if it may be 1, the distances of other positions in the input, then the count and
+        the strides of each loop.
         """
         memory = memory_types(b, [raw_type(b.types, d) for d in (self.input, self.kernel, self.wide)])
-        return [*memory, *[b.types.i64] * (2 + self.positions + 3 * self.loops)]
+        return [*memory, *[b.types.i64] * (2 + self.rest + self.positions + 3 * self.loops)]
 
-    def call(self, b: Builder, places: Sequence[Pointer], apart: int, features: int, loops: Sequence[Loop]) -> None:
-        """Call the function. places: the first elements of the input, the kernel and the sums' memory."""
-        others = [apart * p for p in range(1, self.positions)]
+    def call(
+        self, b: Builder, places: Sequence[Pointer], apart: int, features: int, loops: Sequence[Loop], count: Index
+    ) -> None:
+        """Call the function. places: the first elements of the input, the kernel and the sums' memory; count: of the
+        places at which there are sums.
+        """
+        others = [*([count] if self.rest else []), *(apart * p for p in range(1, self.positions))]
         numbers = [features, *others, *(n for loop in loops for n in (loop.count, loop.input, loop.kernel))]
         call_helper(b, self, places, numbers, offsets=2)
 
     def emit(self, b: Builder, parameters: Sequence[Value]) -> None:
         """The function's body."""
+        if not self.rest:
+            self._sums(b, parameters, self.positions)
+            return
+        count = parameters[6]
+        others = [*parameters[:6], *parameters[7:]]
+        many = b.branch(b.compare_integers("ne", count, b.constant(1, b.types.i64)), [])
+        for side, positions in ((0, self.positions), (1, 1)):
+            with many.side(side):
+                self._sums(b, others, positions)
+
+    def _sums(self, b: Builder, parameters: Sequence[Value], positions: int) -> None:
+        """The sums at the first places."""
         input_, kernel, sums, input_at, kernel_at, features, *numbers = parameters
-        starts: list[Index] = [0, *numbers[: self.positions - 1]]
+        starts: list[Index] = [0, *numbers[: positions - 1]]
         del numbers[: self.positions - 1]
         element, stored = raw_type(b.types, self.wide), raw_type(b.types, self.kernel)
         vector, raw = ir.VectorType.get([self.lanes], element), ir.VectorType.get([self.lanes], stored)
@@ -113,5 +141,8 @@ class Window:
             return loop.values
 
         zero = b.op("vector.broadcast", b.constant(0.0, element), type=vector)
-        for n, value in enumerate(nest(0, 0, kernel_at, [zero] * (self.positions * vectors))):
-            b.store(value, b.pointer(sums, n * self.lanes, element), self.wide.bytes)
+        for n, value in enumerate(nest(0, 0, kernel_at, [zero] * (positions * vectors))):
+            place = b.pointer(sums, n * self.lanes, element)
+            if self.adds:
+                value = b.op("arith.addf", b.load(place, vector, self.wide.bytes), value)
+            b.store(value, place, self.wide.bytes)

@@ -10,15 +10,13 @@ from ..hlo.dtypes import DType
 from .builder import Index, Pointer, Unroll, Value
 from .convert import convert_to
 from .dot_dtypes import COMPUTE, IN_VECTORS
+from .dot_pack import ACROSS, NEXT_ROWS, Pack
 from .dot_product import Product
 from .dot_tile import CACHE_LINE
 from .elemental import Elemental, load_element
 from .elements import decode, flatten, raw_type
 from .graph import Buffer
 
-ACROSS = 128  # contracting elements that are packed together where B is stored by columns: half of the first cache
-
-NEXT_ROWS = 6  # rows of B that are fetched before they are packed: often a page apart, which no processor foresees
 AHEAD = 32  # elements of A's rows that are fetched before they are read: a tile reads a short stretch of each
 
 
@@ -94,11 +92,20 @@ class Operands:
         return self.b.constant(0.0 if self.wide.is_float else 0, self.element)
 
     def pack(self, block: Block) -> None:
-        """Copy a block of B, converted and zero-padded to the panel's width. The inner loop follows B's memory."""
+        """Copy a block of B, converted and zero-padded to the panel's width. The inner loop follows B's memory.
+
+        What fills a part of the panel is packed here: its width is a constant, on which vectors of short rows depend.
+        """
         b, columns, depth = self.b, block.columns, block.depth
         if self.reads(columns):
             return
         assert self.panel is not None
+        if columns == self.width:
+            unit = "n" if self.column.rhs == 1 else "k" if self.depth.rhs == 1 else "-"
+            pack = Pack(self.right.dtype, self.wide, columns, unit, self.fetches and unit == "n", b.fma_hardware)
+            numbers = [depth, self.depth.rhs, self.column.rhs]
+            pack.call(b, self._place(self.right, block.right), self.panel, numbers)
+            return
         if self.column.rhs != 1 and self.depth.rhs == 1:
             whole = depth - depth % ACROSS
             for first, last in ((0, whole), (whole, depth)):

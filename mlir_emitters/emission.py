@@ -63,7 +63,7 @@ def _emit(
         math_library.expand(b)
         if b.generics:
             pipeline.open_loops(module, session, hinted=b.hinted > 0)
-        pipeline.lower(module, session.passes)
+        pipeline.lower(module, session, b.vectors)
         if keep:
             stages.append(("llvm.mlir", str(module)))
         written = {g.name: [argument.written for argument in g.arguments] for g in kernels}

@@ -48,7 +48,8 @@ def call_helper(b: Builder, helper: Helper, places: Sequence[Pointer], numbers: 
         elif held.offset != 0:
             raise ValueError(f"{helper.name} takes no offset of memory {number}")
     values = [*memory, *map(b.materialize, (*given, *numbers))]
-    b.external(helper.name, [v.type for v in values], None)
+    # O3 would copy loops around the call for conditions outside them.
+    b.external(helper.name, [v.type for v in values], None, passed=("nounwind", "willreturn", "noduplicate"))
     b.helpers[helper.name] = helper
     b.operation("func.call", [], values, {"callee": ir.FlatSymbolRefAttr.get(helper.name)})
 
@@ -81,5 +82,5 @@ def _text(helper: Helper, session: pipeline.Session, vector_bits: int) -> str:
             helper.emit(b, parameters)
             b.give()
         math_library.expand(b)
-        pipeline.lower(module, session.passes)
+        pipeline.lower(module, session, b.vectors)
         return pipeline.translate(module)

@@ -370,6 +370,10 @@ class Totals:
         value = self.b.constant(-0.0, type)
         return self.b.op("vector.broadcast", value, type=self._vector(type, lanes)) if lanes > 1 else value
 
+    def read(self, place: Index) -> Value:
+        """The total at a place."""
+        return self.b.load(self._place(place), self.type, self._bytes(self.type))
+
     def final(self, place: Index, value: Value) -> Value:
         """The total at a place plus a chain's value, in the chain's type."""
         wide = self._with_chain(place, value)
@@ -378,7 +382,7 @@ class Totals:
     def _with_chain(self, place: Index, value: Value) -> Value:
         b = self.b
         wide = value if value.type == self.type else b.extend(value)
-        return b.op("arith.addf", b.load(self._place(place), self.type, self._bytes(self.type)), wide)
+        return b.op("arith.addf", self.read(place), wide)
 
     def _place(self, index: Index) -> Value:
         return self.b.pointer(self.space, index, self.type)

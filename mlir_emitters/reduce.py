@@ -164,9 +164,19 @@ def long_sums(b: Builder, sizes: Sequence[int], nodes: Sequence[Node], others: S
     LLVM splits a chain only if those beside it are one operation each.
     """
     types = [component_type(b, x.dtype) for node in nodes for x in node.outputs for _ in range(parts(x.dtype))]
-    dear = are_dear(x for node in nodes for x in operands_of(node))
     chain = (SPLIT if all(map(_is_one_operation, others)) else STRIDED) if others else None
-    return long_sum(b, sizes, types, 1 if dear else TURNS, chain)
+    return long_sum(b, sizes, types, _turns([x for node in nodes for x in operands_of(node)]), chain)
+
+
+def _turns(operands: Sequence[Buffer]) -> int:
+    """Elements of each partial sum in a loop's body: with more loads than 16 of whole vectors, LLVM takes as long for
+    their addresses as for all else.
+    """
+    if are_dear(operands):
+        return 1
+    read = {x for x in operands if x.writer is None}
+    read |= {x for node in reachable(operands) for x in node.inputs if x.writer is None and x.dims}
+    return TURNS if sum(x.dtype.bytes for x in read) <= 4 else TURNS // 2
 
 
 def _is_one_operation(node: Node) -> bool:

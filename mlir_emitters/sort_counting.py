@@ -109,7 +109,7 @@ class CountingSort:
     def add_up(self, first: Index) -> None:
         """Replace the counts of a digit's values by the position of the first element with each."""
         b, t = self.b, self.b.types
-        with b.loop(0, self.digits.values, 1, [b.constant(0, t.i32)]) as loop:
+        with b.loop(0, self.digits.values, 1, [b.constant(0, t.i32)], Unroll.NONE) as loop:
             slot = self.slot(first, loop.index)
             total = b.binary("addi", loop.carried[0], b.load(slot, t.i32, 4))
             b.store(loop.carried[0], slot, 4)

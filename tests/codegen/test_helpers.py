@@ -26,7 +26,7 @@ def programs(kind: str) -> list[str]:
     """The text of one program in two sizes."""
     if kind == "product":
         return [Product("f32", "nn", size, size, size).module_text() for size in (256, 512)]
-    return [CONVOLUTION.format(size=size) for size in (14, 28)]
+    return [CONVOLUTION.format(size=size) for size in (14, 20)]
 
 
 def test_a_text_is_compiled_once_whatever_the_cache(monkeypatch):

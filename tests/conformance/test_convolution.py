@@ -1,5 +1,6 @@
 """Convolutions of every form agree on the evaluator and both stacks: windows, dilations, groups, layouts, dtypes."""
 
+import re
 from dataclasses import dataclass
 
 import numpy as np
@@ -186,6 +187,25 @@ def test_code_does_not_grow_with_the_sizes_of_a_convolution(stack):
 
     small, large = products(16, 32), products(100, 256)
     assert 0 < small < 40 and 0 < large < 40
+
+
+@pytest.mark.parametrize("stack", ["legacy", "mlir"])
+def test_tiles_and_the_positions_beside_them_share_a_call(stack):
+    """LLVM copies it neither for the border nor for conditions that are the same in all iterations."""
+    axes = [Spatial(40, 3, 1, 1, 1, 1, 1, 0)] * 2
+    text = text_of("f32", axes, 2, 64, 64, (1, 1), [list("b01f"), list("01io"), list("b01f")])
+    options = EmitOptions(Target.level("x86-64-v4"))
+    emitted = emitter(stack).emit(plan(parsed(text)).kernels, options)
+    assert len(re.findall(r"call .*@\"?(?:legacy|mlir)\.window", optimize(emitted.llvm_ir, options))) == 1
+
+
+@pytest.mark.parametrize("low", [1, 4])
+@pytest.mark.parametrize("dtype", ["f32", "f64", "bf16"])
+def test_tiles_and_the_positions_beside_them(dtype, low):
+    """low: 4 positions of padding, more than the window has: some results are sums of nothing."""
+    axes = [Spatial(6, 3, 1, low, low, 1, 1, 0), Spatial(23, 3, 1, 1, 1, 1, 1, 0)]
+    orders = [list("b01f"), list("01io"), list("b01f")]
+    check(text_of(dtype, axes, 2, 70, 64, (1, 1), orders))
 
 
 GROUPED_INSIDE = """HloModule m, is_scheduled=true

@@ -8,7 +8,8 @@ import pytest
 
 from ... import legacy, mlir_emitters
 from ...backends.base import CompileOptions
-from ...codegen.options import EmitOptions
+from ...codegen.optimize import optimize
+from ...codegen.options import EmitOptions, Target
 from ...evaluator.evaluator import evaluate
 from ...formats.text.parser import parse_module
 from ...hlo.dtypes import DType
@@ -305,3 +306,13 @@ def test_devices_merge(stack):
     host = EmitOptions.host()
     assert "cttz" in stack.emit(kernels, host).llvm_ir
     assert "cttz" not in stack.emit(kernels, dataclasses.replace(host, by_element=True)).llvm_ir
+
+
+@pytest.mark.parametrize(("stack", "most"), [(legacy, 16), (mlir_emitters, 28)])
+def test_the_loop_over_counts_has_one_body(stack, most):
+    """LLVM unrolled it eight times; its chain of additions took as long."""
+    less = "less {\n  a = s32[] parameter(0)\n  b = s32[] parameter(1)\n  ROOT c = pred[] compare(a, b), direction=LT }"
+    entry = "x = s32[100000] parameter(0)\n  ROOT r = s32[100000] sort(x), dimensions={0}, to_apply=less"
+    options = EmitOptions(Target.level("x86-64-v4"))
+    module = stack.emit(plan(parse_module(f"HloModule m\n{less}\nENTRY e {{\n  {entry}\n}}\n")).kernels, options)
+    assert optimize(module.llvm_ir, options).count(" add ") <= most

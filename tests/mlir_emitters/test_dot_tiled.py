@@ -176,4 +176,5 @@ def test_a_kernel_has_no_tile_of_its_own(dtype):
     assert modules[0].helpers and set(modules[0].helpers) & set(modules[1].helpers)
     for module in modules:
         assert not re.search(r"<\d+ x ", module.llvm_ir)
-        assert module.llvm_ir.count("call void @llvm.prefetch") <= 4
+        assert "call void @llvm.prefetch" not in module.llvm_ir.replace('"', "")  # nor does it pack panels
+        assert dtype not in ("f32", "f64") or not re.search(r"^ +store ", module.llvm_ir, re.MULTILINE)

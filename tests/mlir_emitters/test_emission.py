@@ -139,7 +139,17 @@ def test_a_wrong_module_is_an_error_and_no_crash():
         function = module.body.operations[0].operation
         function.attributes["function_type"] = ir.TypeAttr.get(ir.FunctionType.get([], []))
         with pytest.raises(pipeline.LoweringError, match="refuses"):
-            pipeline.lower(module, session.passes)
+            pipeline.lower(module, session, vectors=True)
+
+
+@pytest.mark.parametrize(("op", "vectors"), [("negate(x)", False), ("transpose(x), dimensions={1,0}", True)])
+def test_only_modules_with_operations_of_vectors_are_lowered_for_them(monkeypatch, op, vectors):
+    lowered = []
+    lower = pipeline.lower
+    monkeypatch.setattr(pipeline, "lower", lambda *given: lowered.append(given[2]) or lower(*given))
+    text = f"HloModule m\nENTRY e {{\n  x = f32[64,64] parameter(0)\n  ROOT r = f32[64,64] {op}\n}}\n"
+    mlir_emitters.emit(plan(parse_module(text)).kernels, EmitOptions(Target.level("x86-64-v4")))
+    assert lowered == [vectors]
 
 
 def test_strict_neither_contracts_nor_reassociates():

@@ -1,0 +1,123 @@
+"""Copies whole panels of a product's right operand, as functions that the kernels of all products call."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from llvmlite import ir
+
+from ..hlo.dtypes import DType
+from .builder import Code, IndexValue, Unroll
+from .convert import convert
+from .helper import call, declared
+from .memory import LINE, Pointer, load, prefetch, store
+from .registers import I64, POINTER
+from .stack import ALIGNMENT
+
+STRIP = 64
+"""Rows of a panel that are packed together where B is read across them: each line of the panel is written in many
+places, so that these rows should stay in the first cache.
+"""
+
+ROWS_AHEAD = 8
+"""Rows of B that are fetched before they are packed. Processors foresee accesses within a page of memory only, and rows
+are often a page apart; their lines then share one set of the first cache, which holds about as many.
+"""
+
+
+@dataclass(frozen=True, slots=True)
+class Pack:
+    """Copies rows of `columns` elements of dtype `source` to adjacent rows of elements of dtype `target`.
+
+    across: the inner loop is along a row of B, else along a column. unit: elements of the inner loop are adjacent.
+    fetches: it fetches rows ahead.
+    """
+
+    source: DType
+    target: DType
+    columns: int
+    across: bool
+    unit: bool
+    fetches: bool
+
+    @property
+    def name(self) -> str:
+        marks = f"{'rk'[not self.across]}{'u' * self.unit}{'a' * self.fetches}"
+        return f"legacy.pack.{self.source.value}.{self.target.value}.{self.columns}{marks}"
+
+    def call(self, code: Code, source: ir.Value, target: ir.Value, rows: int, row: int, column: int) -> None:
+        """row, column: the strides of B in elements."""
+        call(code.b, self, [source, target, I64(rows), I64(row), I64(column)])
+
+    def declare(self, module: ir.Module) -> ir.Function:
+        function = declared(module, self.name, [POINTER, POINTER, I64, I64, I64], [True, False])
+        for parameter in function.args[:2]:
+            parameter.add_attribute("noalias")
+        function.args[1].attributes.align = ALIGNMENT
+        return function
+
+    def define(self, module: ir.Module) -> None:
+        function = self.declare(module)
+        code = Code(module, function, strict=False)
+        source, target, rows, row, column = function.args
+        body = _Body(code, self, Pointer(source), Pointer(target), row, column)
+        if self.across:
+            outer = code.range(0, rows, unroll=Unroll.NEVER)
+            if self.fetches:
+                body.fetch(code.add(outer.index, ROWS_AHEAD))
+            inner = code.loop(self.columns, unroll=Unroll.NEVER)
+            body.copy(outer.index, inner.index)
+            inner.close()
+            outer.close([])
+        else:
+            whole = code.b.and_(rows, I64(-STRIP))
+            strips = code.range(0, whole, STRIP, unroll=Unroll.NEVER)
+            body.strip(strips.index, STRIP)
+            strips.close([])
+            body.strip(whole, code.b.sub(rows, whole))
+        code.b.ret_void()
+
+
+@dataclass(frozen=True, slots=True)
+class _Body:
+    """The function's arguments. row, column: the strides of B."""
+
+    code: Code
+    pack: Pack
+    source: Pointer
+    target: Pointer
+    row: ir.Value
+    column: ir.Value
+
+    def strip(self, first: IndexValue, count: IndexValue) -> None:
+        code = self.code
+        outer = code.loop(self.pack.columns, unroll=Unroll.NEVER)
+        inner = code.range(0, count, unroll=Unroll.NEVER)
+        self.copy(code.add(first, inner.index), outer.index)
+        inner.close([])
+        outer.close()
+
+    def copy(self, k: IndexValue, j: IndexValue) -> None:
+        """Copy one element."""
+        code, pack = self.code, self.pack
+        value = convert(code, pack.source, pack.target, load(code, self.source, pack.source, self._offset(k, j)))
+        store(code, self.target, pack.target, code.add(code.multiply(k, pack.columns), j), value)
+
+    def fetch(self, k: IndexValue) -> None:
+        """Fetch a row."""
+        for first in range(0, self.pack.columns, LINE * 8 // self.pack.source.bits):
+            prefetch(self.code, self.source, self.pack.source, self._offset(k, first))
+
+    def _offset(self, k: IndexValue, j: IndexValue) -> IndexValue:
+        code, pack = self.code, self.pack
+        row: ir.Value | int = 1 if pack.unit and not pack.across else self.row
+        column: ir.Value | int = 1 if pack.unit and pack.across else self.column
+        return code.add(_product(code, k, row), _product(code, j, column))
+
+
+def _product(code: Code, number: IndexValue, stride: IndexValue) -> IndexValue:
+    if isinstance(stride, int):
+        return code.multiply(number, stride)
+    product = code.b.mul(code.value(number), stride, flags=("nsw",))
+    code.define(product, code.scope)
+    return product
