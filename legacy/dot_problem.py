@@ -62,10 +62,12 @@ class Problem:
 
     @property
     def tile_rows(self) -> int:
-        """Rows of a tile: as many as registers allow; for few rows a divisor, so that one tile's code is enough."""
+        """Rows of a tile: as many as registers allow; for few rows, and for words, of which no tile waits for memory, a
+        divisor, so that one tile's code is enough.
+        """
         most = registers(self.lanes * self.dtype.bits)
         full = (most - widest(most) - 1) // widest(most)
-        heights = range(full, 3, -1) if self.rows <= FEW_ROWS else ()
+        heights = range(full, 3, -1) if self.rows <= FEW_ROWS or self.group > 1 else ()
         return next((n for n in heights if self.rows % n == 0), full)
 
     def depth_of(self, size: int) -> int:

@@ -128,8 +128,8 @@ def _start(code: Code, side: Side, batch: Sequence[IndexValue]) -> IndexValue:
 @dataclass(frozen=True, slots=True)
 class Spaces:
     """Memory on the stack. packed: the panel. finished: the sums of a tile. partial: the same, while chains are summed,
-    or a row that the sums of words begin with. left: a tile's rows of the left operand, if they are converted. totals: the sums of a band of rows in a
-    panel, if they are not in the result.
+    or a row that the sums of words begin with. left: a tile's rows of the left operand, if they are converted. totals:
+    the sums of a band of rows in a panel, if they are not in the result.
     """
 
     packed: Pointer
