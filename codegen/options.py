@@ -83,6 +83,16 @@ class Target:
         """Whether it has instructions that multiply and add floats with one rounding."""
         return self.architecture == "aarch64" or bool({"+fma", "+fma4", "+neon"} & set(self._feature_list()))
 
+    @property
+    def integer_products(self) -> int:
+        """How many products of adjacent integers an instruction on its widest vectors adds to a 32-bit lane: 4 of bytes
+        (VNNI of x86), 2 of 16-bit integers (pmaddwd), or 1.
+        """
+        pairs = {512: "+avx512bw", 256: "+avx2", 128: "+sse2"}.get(self.vector_bits)
+        bytes_ = {512: "+avx512vnni", 256: "+avxvnni"}.get(self.vector_bits)
+        present = self._feature_list() if self.architecture == "x86_64" else []
+        return 1 if pairs not in present else 4 if bytes_ in present else 2
+
 
 GROUP_SPACE = 3
 """The address space of the memory of a group of work items."""

@@ -14,6 +14,7 @@ from llvmlite import ir
 
 from ..hlo.dtypes import DType
 from .builder import Code, IndexValue, Unroll
+from .dot_words import multiply_add
 from .helper import call, declared
 from .memory import LINE, Pointer, prefetch
 from .registers import I32, I64, POINTER, memory_type, splat
@@ -48,7 +49,8 @@ class Micro:
     """A tile of `rows` × `vectors` vectors of `lanes` lanes, whose B is a panel of rows of `panel` elements.
 
     chained: there are several chains of additions. masked: only some of the last columns are stored. fetches: it
-    fetches lines of the left operand.
+    fetches lines of the left operand. group: elements of a word (dot_words.py), which is one place of the depth; 1: of
+    dtype.
     """
 
     dtype: DType
@@ -60,11 +62,12 @@ class Micro:
     chained: bool
     masked: bool
     fetches: bool
+    group: int = 1
 
     @property
     def name(self) -> str:
         shape = f"{self.rows}x{self.vectors}x{self.lanes}.{self.panel}.{self.along.value}"
-        marks = f"{'c' * self.chained}{'m' * self.masked}{'a' * self.fetches}"
+        marks = f"{'c' * self.chained}{'m' * self.masked}{'a' * self.fetches}{'' if self.group == 1 else self.group}"
         return f"legacy.tile.{self.dtype.value}.{shape}{marks}"
 
     @property
@@ -83,7 +86,8 @@ class Micro:
         """(lanes of LLVM's values, their number) for a row of the tile. One value is cut into vectors of the machine at
         the end; LLVM does so well for powers of two only.
         """
-        return (self.width, 1) if self.width & (self.width - 1) == 0 else (self.lanes, self.vectors)
+        whole = self.group == 1 and self.width & (self.width - 1) == 0
+        return (self.width, 1) if whole else (self.lanes, self.vectors)
 
     def call(
         self,
@@ -102,7 +106,8 @@ class Micro:
 
         left: the first element and the strides of A; depth: products of a sum, and of a chain of additions; target: the
         first element and the stride of rows; adds: an i64, 0 or 1; partial: memory for a tile, if there are several
-        chains; width: columns to store; lines: cache lines of a row of the target to fetch for writing.
+        chains, or what the sums of each column begin with, if there are words; width: columns to store; lines: cache
+        lines of a row of the target to fetch for writing.
         """
         numbers = [left[2], *depth, target[1], lines, width, *(left[1] * r for r in range(1, self.starts))]
         values = [left[0], panel, target[0], partial, adds, *map(I64, numbers)]
@@ -188,7 +193,10 @@ class _Body:
     def _sums(self, starts: Sequence[ir.Value], first: IndexValue, count: ir.Value) -> list[ir.Value]:
         """The sums of `count` products from place `first` on: the tile's values, row by row."""
         code, micro = self.code, self.micro
-        k = code.loop(count, carried=[self.zero] * (micro.rows * self.values), unroll=Unroll.NEVER)
+        first_sums = [self.zero] * self.values
+        if micro.group > 1:
+            first_sums = [self._load(place) for place in self._partials()[: self.values]]
+        k = code.loop(count, carried=first_sums * micro.rows, unroll=Unroll.NEVER)
         sums = list(k.carried)
         place = code.value(code.add(first, k.index))
         columns = [self._load(at, micro.lanes) for at in self._panel(place)]
@@ -196,10 +204,15 @@ class _Body:
             factor = self._factor(starts, r, place)
             for v in range(self.values):
                 n = r * self.values + v
-                sums[n] = code.b.fadd(sums[n], code.b.fmul(factor, columns[v]))
+                sums[n] = self._multiply_add(sums[n], factor, columns[v])
         if micro.fetches:
             self._fetch_left(place)  # in front, all factors are loaded behind it, in too many registers
         return k.close(sums)
+
+    def _multiply_add(self, total: ir.Value, factor: ir.Value, columns: ir.Value) -> ir.Value:
+        if self.micro.group > 1:
+            return multiply_add(self.code, self.micro.group, total, factor, columns)
+        return self.code.b.fadd(total, self.code.b.fmul(factor, columns))
 
     def _panel(self, place: ir.Value) -> list[ir.Value]:
         first = self._gep(self.of["panel"], self.code.b.mul(place, I64(self.micro.panel), flags=("nsw",)))
@@ -228,11 +241,11 @@ class _Body:
 
     def _finish(self, sums: Sequence[ir.Value]) -> None:
         """Store sums to C, or add them."""
-        code = self.code
+        code, micro = self.code, self.micro
         adds = code.branch(code.b.icmp_unsigned("!=", self.of["adds"], I64(0)))
         for place, total, mask in self._places(sums):
             before = self._load(place, 1) if mask is None else self._masked_load(place, mask)
-            self._put(place, code.b.fadd(total, before), mask)
+            self._put(place, code.b.add(total, before) if micro.group > 1 else code.b.fadd(total, before), mask)
         adds.otherwise()
         for place, total, mask in self._places(sums):
             self._put(place, total, mask)
@@ -267,7 +280,7 @@ class _Body:
         return self.code.intrinsic(name, self.type, [place, I32(self.micro.dtype.bytes), mask, self.zero])
 
     def _suffix(self) -> str:
-        return f"v{self.type.count}f{self.micro.dtype.bits}"
+        return f"v{self.type.count}{'f' if self.micro.dtype.is_float else 'i'}{self.micro.dtype.bits}"
 
     def _partials(self) -> list[ir.Value]:
         """The addresses of the tile's values in `partial`."""

@@ -14,9 +14,10 @@ from .convert import convert
 from .dot_micro import Ahead
 from .dot_pack import ROWS_AHEAD, STRIP, Pack
 from .dot_problem import Problem
+from .dot_words import element, first_sums, word
 from .loops import parts
 from .memory import LINE, Pointer, address, load, prefetch, store
-from .registers import memory_type, real_constant
+from .registers import memory_type
 
 PLACES_AHEAD = 64
 """Elements of A's rows that are fetched before they are read: a tile reads a short stretch of each of several rows."""
@@ -58,7 +59,8 @@ class Tile:
 class Operands:
     """A and B of a product, and the memory that they are copied to.
 
-    panel: for B, at most `block` rows of it. converted: for a tile's rows of A; None if these are read in place.
+    panel: for B, at most `block` rows of it. converted: for a tile's rows of A; None if these are read in place. first:
+    for what the sums of words begin with.
     """
 
     code: Code
@@ -68,6 +70,7 @@ class Operands:
     b: Matrix
     panel: Pointer
     converted: Pointer | None
+    first: Pointer
 
     def pack(self, column: IndexValue, width: int, row: IndexValue, depth: int) -> None:
         """Pack B[row…, column…] into the panel. The inner loop follows B's memory. What fills a part of the panel is
@@ -90,30 +93,40 @@ class Operands:
             strips = code.loop(end - start, start=start, step=size, unroll=Unroll.NEVER)
             outer = code.loop(size if across else width, unroll=Unroll.NEVER)
             if p.large and across and self.b.column == 1:
-                self._fetch_row(code.add(row, code.add(outer.index, ROWS_AHEAD)), column, width)
+                self._fetch_rows(code.add(row, code.add(outer.index, ROWS_AHEAD)), column, width)
             inner = code.loop(width if across else size, unroll=Unroll.NEVER)
             k, j = (outer.index, inner.index) if across else (inner.index, outer.index)
             k = code.add(strips.index, k)
-            offset = self.b.offset(code, code.add(row, k), code.add(column, j))
-            value = convert(code, p.right, p.dtype, load(code, self.b.pointer, p.right, offset))
+            value = self._of_right(code.add(row, k), code.add(column, j))
             store(code, self.panel, p.dtype, code.add(code.multiply(k, p.panel), j), value)
             inner.close()
             outer.close()
             strips.close()
         if width < p.panel:
             self._pack_zeros(width, depth)
+        if p.group > 1:
+            first_sums(code, p, self.panel, depth, self.first)
 
-    def _fetch_row(self, row: IndexValue, column: IndexValue, width: int) -> None:
-        code, dtype = self.code, self.problem.right
-        for first in range(0, width, LINE * 8 // dtype.bits):
-            prefetch(code, self.b.pointer, dtype, self.b.offset(code, row, code.add(column, first)))
+    def _of_right(self, place: IndexValue, column: IndexValue) -> ir.Value:
+        """What the panel has of a column of B at a place of the depth."""
+        p, code = self.problem, self.code
+        if p.group > 1:
+            return word(code, p, self.b.pointer, self.b.offset(code, 0, column), self.b.row, place)
+        return convert(code, p.right, p.dtype, load(code, self.b.pointer, p.right, self.b.offset(code, place, column)))
+
+    def _fetch_rows(self, place: IndexValue, column: IndexValue, width: int) -> None:
+        code, dtype, group = self.code, self.problem.right, self.problem.group
+        for n in range(group):
+            row = code.add(code.multiply(place, group), n)
+            for first in range(0, width, LINE * 8 // dtype.bits):
+                prefetch(code, self.b.pointer, dtype, self.b.offset(code, row, code.add(column, first)))
 
     def _pack_zeros(self, width: int, depth: int) -> None:
         p, code = self.problem, self.code
         outer = code.loop(depth, unroll=Unroll.NEVER)
         inner = code.loop(p.panel - width, start=width, unroll=Unroll.NEVER)
         target = code.add(code.multiply(outer.index, p.panel), inner.index)
-        store(code, self.panel, p.dtype, target, real_constant(p.element, 0.0))
+        store(code, self.panel, p.dtype, target, ir.Constant(p.element, 0))
         inner.close()
         outer.close()
 
@@ -125,12 +138,19 @@ class Operands:
         if self.converted is None:
             return
         along = self.a.column <= self.a.row
-        outer = code.loop(tile.count if along else depth, unroll=Unroll.NEVER)
-        inner = code.loop(depth if along else tile.count, unroll=Unroll.NEVER)
+        first, count = code.multiply(row, p.group), depth * p.group
+        end = code.minimum(count, code.subtract(p.elements, first)) if p.elements % p.group else count
+        outer = code.loop(tile.count if along else end, unroll=Unroll.NEVER)
+        inner = code.loop(end if along else tile.count, unroll=Unroll.NEVER)
         r, k = (outer.index, inner.index) if along else (inner.index, outer.index)
-        offset = self.a.offset(code, code.add(tile.top, r), code.add(row, k))
-        value = convert(code, p.left, p.dtype, load(code, self.a.pointer, p.left, offset))
-        store(code, self.converted, p.dtype, code.add(code.multiply(r, self.block), k), value)
+        value = load(code, self.a.pointer, p.left, self.a.offset(code, code.add(tile.top, r), code.add(first, k)))
+        target = code.add(code.multiply(r, self.block * p.group), k)
+        if p.group > 1:
+            part = element(code, p, value)
+            place = code.b.gep(self.converted.value, [code.value(target)], source_etype=part.type)
+            code.b.store(part, place, align=part.type.width // 8)
+        else:
+            store(code, self.converted, p.dtype, target, convert(code, p.left, p.dtype, value))
         inner.close()
         outer.close()
 
@@ -151,7 +171,8 @@ class Operands:
         next_tile = self.converted is not None
         if not p.fetches(tile.count) or self.a.column != 1 or (next_tile and p.vectors <= NARROW_TILE):
             return None
-        r, k = (code.add(tile.top, tile.count), row) if next_tile else (tile.top, code.add(row, PLACES_AHEAD))
+        k = code.multiply(row, p.group)
+        r, k = (code.add(tile.top, tile.count), k) if next_tile else (tile.top, code.add(k, PLACES_AHEAD))
         size = memory_type(p.left)
         first = code.b.gep(self.a.pointer.value, [code.value(self.a.offset(code, r, k))], source_etype=size)
-        return Ahead(first, self.a.row * p.left.bytes, p.left.bytes)
+        return Ahead(first, self.a.row * p.left.bytes, p.left.bytes * p.group)

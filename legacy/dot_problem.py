@@ -36,12 +36,16 @@ FIRST_CACHES = 1 << 18
 WIDE = {DType.F32: NARROW | {DType.F32}, DType.F64: frozenset({DType.F64})}
 """Dtype of the sums → those of the operands that are converted to it."""
 
+SHORT = frozenset({DType.S2, DType.S4, DType.S8, DType.U2, DType.U4, DType.U8})
+"""Integers of at most a byte."""
+
 
 @dataclass(frozen=True, slots=True)
 class Problem:
     """C[rows, columns] = A[rows, depth] · B[depth, columns]. Columns of C are adjacent.
 
-    dtype: of the sums; left, right, result: of A, B and C.
+    dtype: of the sums; left, right, result: of A, B and C. group: how many contracting elements of narrow integers are
+    multiplied together, as a word (dot_words.py); depth: the number of words; elements: of contracting elements.
     """
 
     dtype: DType
@@ -53,13 +57,17 @@ class Problem:
     depth: int
     lanes: int
     vectors: int
+    group: int
+    elements: int
 
     @property
     def tile_rows(self) -> int:
-        """Rows of a tile: as many as registers allow; for few rows a divisor, so that one tile's code is enough."""
+        """Rows of a tile: as many as registers allow; for few rows, and for words, of which no tile waits for memory, a
+        divisor, so that one tile's code is enough.
+        """
         most = registers(self.lanes * self.dtype.bits)
         full = (most - widest(most) - 1) // widest(most)
-        heights = range(full, 3, -1) if self.rows <= FEW_ROWS else ()
+        heights = range(full, 3, -1) if self.rows <= FEW_ROWS or self.group > 1 else ()
         return next((n for n in heights if self.rows % n == 0), full)
 
     def depth_of(self, size: int) -> int:
@@ -75,7 +83,7 @@ class Problem:
     @property
     def large(self) -> bool:
         """Whether A, B and C lie beyond the first caches."""
-        sizes = (self.rows, self.depth, self.left), (self.depth, self.columns, self.right)
+        sizes = (self.rows, self.elements, self.left), (self.elements, self.columns, self.right)
         size = self.rows * self.columns * self.result.bits + sum(m * n * dtype.bits for m, n, dtype in sizes)
         return size > FIRST_CACHES * 8
 
@@ -155,13 +163,10 @@ def problem_of(e: Elemental, instruction: Instruction, vector_bits: int) -> Prob
     """The tiled form of a dot; None if it does not fit or does not pay off."""
     lhs, rhs = instruction.operands[:2]
     dtype, dims = accumulator_dtype(instruction), DotDims.of(instruction)
-    fits = (
-        dtype in WIDE
-        and {lhs.shape.dtype, rhs.shape.dtype} <= WIDE[dtype]
-        and instruction.shape.dtype.is_float
-        and lhs in e.leaves
-        and rhs in e.leaves
-    )
+    given = {lhs.shape.dtype, rhs.shape.dtype}
+    is_float = dtype in WIDE and given <= WIDE[dtype] and instruction.shape.dtype.is_float
+    is_short = dtype in (DType.S32, DType.U32) and given <= SHORT | {DType.S16} and e.code.products > 1
+    fits = (is_float or is_short) and lhs in e.leaves and rhs in e.leaves
     sides = sides_of(instruction) if fits else None
     if sides is None:
         return None
@@ -175,7 +180,10 @@ def problem_of(e: Elemental, instruction: Instruction, vector_bits: int) -> Prob
     most = widest(registers(vector_bits))
     left, right = (side.operand.shape.dtype for side in sides[:2])
     vectors = min(most, -(-columns // lanes))
-    return Problem(dtype, left, right, instruction.shape.dtype, rows, columns, depth, lanes, vectors)
+    in_bytes = e.code.products == 4 and left in SHORT and right in SHORT - {DType.U8}
+    group = 1 if is_float else 4 if in_bytes else 2
+    words = -(-depth // group)
+    return Problem(dtype, left, right, instruction.shape.dtype, rows, columns, words, lanes, vectors, group, depth)
 
 
 def takes_steps(instruction: Instruction, problem: Problem, partition: Partition) -> bool:

@@ -28,7 +28,7 @@ from .loops import parts
 from .memory import LINE, Pointer, store
 from .partial import TERMS, UNBOUNDED, Level, levels_of
 from .ranges import Steps, blocks, loops_over
-from .registers import I64, real_constant
+from .registers import I64
 from .stack import alloca
 
 PANEL_BYTES = 1 << 16
@@ -93,7 +93,7 @@ def emit_tiled_dot(
             finish(index)
 
         given = end if finish is not None or banded else None
-        operands = Operands(code, problem, block, a, b, spaces.packed, spaces.left)
+        operands = Operands(code, problem, block, a, b, spaces.packed, spaces.left, spaces.partial)
         whole = _Tiled(code, problem, block, operands, c, spaces, given)
         if steps is not None and width is not None:
             whole = replace(whole, columns=(code.multiply(steps.begin, width), code.multiply(steps.end, width)))
@@ -127,9 +127,9 @@ def _start(code: Code, side: Side, batch: Sequence[IndexValue]) -> IndexValue:
 
 @dataclass(frozen=True, slots=True)
 class Spaces:
-    """Memory on the stack. packed: the panel. finished: the sums of a tile. partial: the same, while chains are summed.
-    left: a tile's rows of the left operand, if they are converted. totals: the sums of a band of rows in a
-    panel, if they are not in the result.
+    """Memory on the stack. packed: the panel. finished: the sums of a tile. partial: the same, while chains are summed,
+    or a row that the sums of words begin with. left: a tile's rows of the left operand, if they are converted. totals:
+    the sums of a band of rows in a panel, if they are not in the result.
     """
 
     packed: Pointer
@@ -220,7 +220,7 @@ class _Tiled:
     def _levels(self, count: int) -> Sequence[Level]:
         """The loops over `count` blocks of the depth."""
         p = self.problem
-        levels, _ = levels_of([count], 1, UNBOUNDED if self.code.strict else TERMS)
+        levels, _ = levels_of([count], 1, UNBOUNDED if self.code.strict or p.group > 1 else TERMS)
         size = p.rows * p.panel * p.dtype.bytes
         fits = sum(level.apart for level in levels) * size <= PARTIAL_BYTES
         return levels if fits else [Level(0, 1, False)]
@@ -270,7 +270,7 @@ class _Tiled:
         rows = code.loop(height)
         columns = code.loop(width)
         place = m.at(code, p.dtype, rows.index, code.add(first, columns.index))
-        code.b.store(real_constant(p.element, 0.0), place, align=p.dtype.bytes)
+        code.b.store(ir.Constant(p.element, 0), place, align=p.dtype.bytes)
         columns.close()
         rows.close()
 
@@ -295,8 +295,9 @@ class _Tiled:
         left = self.operands.left(tile, row)
         masked = target.pointer == self.c.pointer and tile.width % p.lanes != 0
         along = Along.of(*left[1:])
-        chain = depth if code.strict else -(-depth // -(-depth // CHAIN))
-        micro = Micro(p.dtype, tile.count, p.lanes, vectors, p.panel, along, chain < depth, masked, ahead is not None)
+        chain = depth if code.strict or p.group > 1 else -(-depth // -(-depth // CHAIN))
+        marks = chain < depth, masked, ahead is not None
+        micro = Micro(p.dtype, tile.count, p.lanes, vectors, p.panel, along, *marks, p.group)
         fetches = p.fetches(tile.count) and not apart and target.pointer == self.c.pointer
         micro.call(
             code,

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Hashable, Sequence
+from collections.abc import Sequence
 from functools import partial
 from typing import Protocol
 
@@ -11,7 +11,7 @@ from llvmlite import ir
 from ..codegen.helpers import text_once
 
 
-class Helper(Hashable, Protocol):
+class Helper(Protocol):
     """What a function does, apart from its arguments: equal ones have equal names and texts."""
 
     @property
@@ -22,8 +22,6 @@ class Helper(Hashable, Protocol):
     def declare(self, module: ir.Module) -> ir.Function: ...
 
     def define(self, module: ir.Module) -> None: ...
-
-    def __hash__(self) -> int: ...
 
 
 KNOWN: dict[str, Helper] = {}

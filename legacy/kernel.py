@@ -81,8 +81,16 @@ def begin(
     function = _declare(module, request, more, options.metadata)
     target = options.target
     strict, by_element = options.strict, options.by_element
-    width = target.vector_bits
-    code = Code(module, function, strict=strict, fma=target.has_fma, vector_bits=width, by_element=by_element)
+    width, products = target.vector_bits, target.integer_products
+    code = Code(
+        module,
+        function,
+        strict=strict,
+        fma=target.has_fma,
+        vector_bits=width,
+        by_element=by_element,
+        products=products,
+    )
     code.hints = "loops" in options.metadata
     graph = graph_of(request)
     pointers = {leaf: Pointer(function.args[argument]) for leaf, argument in graph.leaves.items()}

@@ -75,7 +75,9 @@ class Arithmetic:
         fma: bool,
         vector_bits: int = 128,
         by_element: bool = False,
+        products: int = 1,
     ):
+        self.products = products  # of integers that one instruction of the target adds up
         self.by_element = by_element  # the outer shape, as in EmitOptions
         self.module, self.types, self.strict, self.fma_hardware = module, types, strict, fma
         self.vector_bits = vector_bits

@@ -6,6 +6,8 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
+from mlir import ir
+
 from ..hlo.dtypes import DType
 from .builder import Index, Pointer, Unroll, Value
 from .convert import convert_to
@@ -13,6 +15,7 @@ from .dot_dtypes import COMPUTE, IN_VECTORS
 from .dot_pack import ACROSS, NEXT_ROWS, Pack
 from .dot_product import Product
 from .dot_tile import CACHE_LINE
+from .dot_words import Words
 from .elemental import Elemental, load_element
 from .elements import decode, flatten, raw_type
 from .graph import Buffer
@@ -24,7 +27,8 @@ AHEAD = 32  # elements of A's rows that are fetched before they are read: a tile
 class Block:
     """A part of a product: offsets of its first elements in A, B, the result and the totals, its number of columns.
 
-    depth: contracting elements. adds: whether the sums are added to totals; a value where that is known at run time.
+    depth: contracting elements, or words of them. adds: whether the sums are added to totals; a value where that is
+    known at run time. first: the first of the depth.
     """
 
     left: Index
@@ -34,6 +38,7 @@ class Block:
     depth: int
     columns: int
     adds: bool | Value
+    first: Index = 0
 
 
 def is_readable(product: Product, wide: DType) -> bool:
@@ -66,10 +71,11 @@ class Operands:
         depth: int,
         few: bool,
         converting: bool,
+        words: Words | None,
     ):
         """wide: the dtype of factors. width: columns of a panel; rows: of a tile; depth: contracting elements of a
         panel, at most. few: whether a panel is used too few times to be packed. converting: whether factors of A are
-        converted as they are read.
+        converted as they are read. words: what contracting elements are packed as, if not one by one.
         """
         self.e, self.b, self.wide, self.lanes, self.width = e, e.b, wide, lanes, width
         self.left, self.right = product.left, product.right
@@ -82,7 +88,9 @@ class Operands:
         self.reads_right = few and is_readable(product, wide)
         self.panel = self.left_panel = None
         if not self.reads_right or self.column.size % lanes:
-            self.panel = self.b.alloca(self.element, depth * width, 64)
+            self.panel = self.b.alloca(self.element, (depth + (words is not None)) * width, 64)
+        self.words, self.size = words, 1 if words is None else words.size
+        self.panel_at = 0 if words is None else width  # behind the row of first sums
         if self.left.dtype is not wide and not converting:
             self.left_panel = self.b.alloca(self.element, depth * rows, 64)
         # Strides of rows and of contracting elements there.
@@ -115,7 +123,8 @@ class Operands:
         else:
             with b.loop(0, depth, unroll=Unroll.NONE) as slow:
                 if self.fetches and self.column.rhs == 1:
-                    self._fetch_row(block, b.add(slow.index, NEXT_ROWS))
+                    for n in range(self.size):
+                        self._fetch_row(block, b.add(b.mul(b.add(slow.index, NEXT_ROWS), self.size), n))
                 with b.loop(0, columns, unroll=Unroll.NONE) as fast:
                     self._pack_one(block, slow.index, fast.index)
         padded = -(-columns // self.lanes) * self.lanes
@@ -124,9 +133,28 @@ class Operands:
                 zero = b.like(0, self.zero())
                 b.store(
                     zero,
-                    b.pointer(self.panel, b.add(b.mul(slow.index, self.width), fast.index), self.element),
+                    b.pointer(self.panel, self._panel_offset(slow.index, fast.index), self.element),
                     self.wide.bytes,
                 )
+        if self.words is not None:
+            self._store_first_sums(self.words, depth, padded // self.lanes)
+
+    def _panel_offset(self, k: Index, n: Index) -> Index:
+        return self.b.add(self.panel_at, self.b.add(self.b.mul(k, self.width), n))
+
+    def _store_first_sums(self, words: Words, depth: int, vectors: int) -> None:
+        b, panel, type = self.b, self.panel, ir.VectorType.get([self.lanes], self.element)
+        assert panel is not None
+
+        def place(k: Index, v: int) -> Pointer:
+            return b.pointer(panel, self._panel_offset(k, v * self.lanes), self.element)
+
+        zero = b.op("vector.broadcast", self.zero(), type=type)
+        with b.loop(0, depth, 1, [zero] * vectors, Unroll.NONE) as loop:
+            rows = [b.load(place(loop.index, v), type, self.lanes * self.wide.bytes) for v in range(vectors)]
+            loop.next = words.first_sums(b, rows, loop.carried)
+        for v, total in enumerate(loop.values):
+            b.store(b.op("arith.subi", zero, total), place(-1, v), self.lanes * self.wide.bytes)
 
     def _fetch_row(self, block: Block, k: Index) -> None:
         b, dtype = self.b, self.right.dtype
@@ -160,9 +188,13 @@ class Operands:
     def _pack_one(self, block: Block, k: Index, n: Index) -> None:
         b = self.b
         assert self.panel is not None
-        offset = b.add(block.right, b.add(b.mul(k, self.depth.rhs), b.mul(n, self.column.rhs)))
-        value = self._load(self.right, offset)
-        b.store(value, b.pointer(self.panel, b.add(b.mul(k, self.width), n), self.element), self.wide.bytes)
+        offset = b.add(block.right, b.add(b.mul(k, self.depth.rhs * self.size), b.mul(n, self.column.rhs)))
+        if self.words is None:
+            value = self._load(self.right, offset)
+        else:
+            pointer, place = self.e.pointers[self.right.argument], b.add(block.first, k)
+            value = self.words.load(b, pointer, self.right, offset, self.depth.rhs, place)
+        b.store(value, b.pointer(self.panel, self._panel_offset(k, n), self.element), self.wide.bytes)
 
     def reads(self, columns: int) -> bool:
         """Whether vectors of B are read in place, for a panel of this many columns."""
@@ -177,7 +209,14 @@ class Operands:
         sizes = (rows, block.depth) if by_row else (block.depth, rows)
         with b.loop(0, sizes[0], unroll=Unroll.NONE) as slow, b.loop(0, sizes[1], unroll=Unroll.NONE) as fast:
             m, k = (slow.index, fast.index) if by_row else (fast.index, slow.index)
-            value = self._load(self.left, b.add(block.left, b.add(b.mul(m, self.row.lhs), b.mul(k, self.depth.lhs))))
+            along = b.mul(k, self.depth.lhs * self.size)
+            offset = b.add(block.left, b.add(b.mul(m, self.row.lhs), along))
+            if self.words is None:
+                value = self._load(self.left, offset)
+            else:
+                pointer, place = self.e.pointers[self.left.argument], b.add(block.first, k)
+                value = self.words.load(b, pointer, self.left, offset, self.depth.lhs, place)
+                value = self.words.flip(b, value)
             b.store(value, self._left_place(m, k), self.wide.bytes)
 
     def _left_place(self, m: Index, k: Index) -> Value:
@@ -201,4 +240,4 @@ class Operands:
         if self.reads(block.columns):
             return Read(self.right.dtype, self._place(self.right, block.right), self.depth.rhs, 1)
         assert self.panel is not None
-        return Read(self.wide, self.b.pointer(self.panel, 0, self.element), self.width, 1)
+        return Read(self.wide, self.b.pointer(self.panel, self.panel_at, self.element), self.width, 1)

@@ -15,6 +15,7 @@ from ..hlo.dtypes import DType
 from .builder import Builder, Index, Pointer, Unroll, Value
 from .convert import convert_to
 from .dot_dtypes import IN_VECTORS
+from .dot_words import multiply_add
 from .elemental import load_element
 from .elements import decode, flatten, raw_type
 from .helper import call_helper, memory_types
@@ -31,7 +32,8 @@ class Tile:
     which stride of A is 1: of contracting elements (k), of rows (m), or none (-). packed: the distance of rows of B
     that are aligned vectors; 0: it is an argument, and they are not. apart: into how many sums each vector is split.
     masked: only some of the last columns are stored. ahead: the dtype of what is fetched of A, or None. fma: whether
-    the target has fused multiply-adds.
+    the target has fused multiply-adds. words: how many elements a place of the depth has (dot_words.py); if several,
+    sums begin with the row in front of B's first one.
     """
 
     wide: DType
@@ -47,12 +49,13 @@ class Tile:
     masked: bool
     ahead: DType | None
     fma: bool
+    words: int = 1
 
     @property
     def name(self) -> str:
         dtypes = ".".join(d.value for d in (self.wide, self.left, self.right, self.total))
         ahead = "" if self.ahead is None else f".{self.ahead.value}"
-        marks = f"{self.unit}{self.packed}{'m' * self.masked}"
+        marks = f"{self.unit}{self.packed}{'m' * self.masked}{'' if self.words == 1 else self.words}"
         return f"mlir.tile.{dtypes}.{self.rows}x{self.columns}x{self.lanes}.{self.apart}.{marks}{ahead}"
 
     def types(self, b: Builder) -> list[ir.Type]:
@@ -90,7 +93,7 @@ class _Body:
         self.b, self.tile = b, tile
         self.element = raw_type(b.types, tile.wide)
         self.total = raw_type(b.types, tile.total)
-        whole = tile.columns.bit_count() == 1
+        whole = tile.columns.bit_count() == 1 and tile.words == 1
         self.lanes = tile.columns if whole else tile.lanes
         self.vectors = tile.columns // self.lanes
         self.vector = ir.VectorType.get([self.lanes], self.element)
@@ -122,7 +125,10 @@ class _Body:
         kind = 0.0 if tile.wide.is_float else 0
         zero = b.op("vector.broadcast", b.constant(kind, self.element), type=self.vector)
         count = tile.rows * self.vectors
-        with b.loop(0, self.depth, tile.apart, [zero] * (tile.apart * count), Unroll.NONE) as loop:
+        begin = [zero] * (tile.apart * count)
+        if tile.words > 1:
+            begin = [self._right(-1, v * self.lanes) for v in range(self.vectors)] * tile.rows
+        with b.loop(0, self.depth, tile.apart, begin, Unroll.NONE) as loop:
             sums: list[Value] = []
             for turn in range(tile.apart):
                 k = b.add(loop.index, turn)
@@ -163,11 +169,13 @@ class _Body:
         assert tile.ahead is not None
         at, stride = self.ahead
         row = b.binary("minsi", b.materialize(b.rem(k, TURNS)), tile.rows - 1)
-        offset = b.add(b.add(at, b.mul(row, stride)), k)
+        offset = b.add(b.add(at, b.mul(row, stride)), b.mul(k, tile.words))
         b.prefetch(b.pointer(self.memory[3], offset, raw_type(b.types, tile.ahead)))
 
     def _multiply_add(self, x: Value, y: Value, total: Value) -> Value:
         b = self.b
+        if self.tile.words > 1:
+            return multiply_add(b, self.tile.words, x, y, total)
         if not self.tile.wide.is_float:
             return b.op("arith.addi", total, b.op("arith.muli", x, y))
         return b.fma(x, y, total)

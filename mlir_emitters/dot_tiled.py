@@ -27,12 +27,13 @@ from .dot_dtypes import COMPUTE, IN_VECTORS
 from .dot_operands import Block, Operands, is_readable
 from .dot_product import Product, positions_of_step, product_of
 from .dot_tile import CACHE_LINE, Tile
+from .dot_words import Words
 from .elemental import Elemental, Indices
 from .elements import Scalar, encode, flatten, raw_type
 from .graph import Buffer, Node
 from .ranges import Steps, bounds, grouped
 
-FEW_TILES = 8  # of rows: up to this number, the tile's height divides the rows, so that one tile's code is enough
+FEW_TILES = 8  # of rows: up to this number, or of words, the tile's height divides the rows: one tile's code is enough
 LEAST_HEIGHT = 4  # of such a tile: lower ones use a loaded vector of B too few times
 DEPTH = 256  # contracting elements of a packed panel, and multiply-adds per read and write of a total
 WHOLE_DEPTH = 2 * DEPTH  # the same for panels with the whole depth: for narrower results and for epilogues
@@ -135,7 +136,12 @@ class Matmul:
             else best_tile(vector_bits, converting, codes and wide.is_float)
         )
         even = [n for n in range(height, LEAST_HEIGHT - 1, -1) if self.row.size % n == 0]
-        self.rows = even[0] if even and self.row.size <= FEW_TILES * even[0] else height
+        words = None if few else Words.of(self.b, product.left.dtype, product.right.dtype, wide, self.depth.size)
+        lower = even and (words is not None or self.row.size <= FEW_TILES * even[0])
+        self.rows = even[0] if lower else height
+        self.words = 1 if words is None else words.size
+        d, n = self.depth, self.words
+        self.depth = replace(d, size=-(-d.size // n), lhs=d.lhs * n, rhs=d.rhs * n)
         self.element = raw_type(self.b.types, wide)
         self.lanes = vector_bits // (8 * wide.bytes)
         self.width = min(vectors * self.lanes, -(-self.column.size // self.lanes) * self.lanes)
@@ -156,7 +162,8 @@ class Matmul:
         self.streams = self.row.size == 1 and not self.narrow and not self.banded and is_readable(product, wide)
         block = STREAM_DEPTH if self.streams else block
         self.block = self.depth.size if self.narrow and not self.banded else min(block, self.depth.size)
-        self.operands = Operands(e, product, wide, self.lanes, self.width, self.rows, self.block, few, converting)
+        sizes = self.lanes, self.width, self.rows, self.block
+        self.operands = Operands(e, product, wide, *sizes, few, converting and words is None, words)
         if product.left.dtype is not wide and registers_of(vector_bits) <= FEW_REGISTERS:
             self.operands.fetches_left = False
         self.tile = None
@@ -273,7 +280,7 @@ class Matmul:
         left, right = (
             b.add(at, b.mul(first, s)) for at, s in ((block.left, self.depth.lhs), (block.right, self.depth.rhs))
         )
-        return replace(block, left=left, right=right)
+        return replace(block, left=left, right=right, first=first)
 
     def _band(self, block: Block, start: Index, end: Index, rows: int) -> None:
         """A band of rows, in tiles of `rows`: totals on the stack, then results."""
@@ -334,6 +341,7 @@ class Matmul:
             self.tile is None and columns != block.columns,
             None if ahead is None else ahead.dtype,
             b.fma_hardware,
+            self.words,
         )
         if self.tile is None:
             out, stride = b.pointer(self.e.pointers[self.result.argument], block.out, self.element), self.row.out

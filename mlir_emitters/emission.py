@@ -46,9 +46,14 @@ def _emit(
     with session.context, ir.Location.unknown():
         module = ir.Module.create()
         target = options.target
-        width, by_element = target.vector_bits, options.by_element
         b = Builder(
-            module, session.types, strict=options.strict, fma=target.has_fma, vector_bits=width, by_element=by_element
+            module,
+            session.types,
+            strict=options.strict,
+            fma=target.has_fma,
+            vector_bits=target.vector_bits,
+            by_element=options.by_element,
+            products=target.integer_products,
         )
         b.hints = "loops" in options.metadata
         kernels, told = list(graphs(lhlo)), options.metadata
@@ -68,5 +73,5 @@ def _emit(
             stages.append(("llvm.mlir", str(module)))
         written = {g.name: [argument.written for argument in g.arguments] for g in kernels}
         text = annotated(pipeline.translate(module), told, written)
-        helpers = tuple(text_of(helper, session, width) for helper in b.helpers.values())
+        helpers = tuple(text_of(helper, session, target.vector_bits) for helper in b.helpers.values())
         return EmittedModule(text, tuple(stages), ranged, grouped=grouped, helpers=helpers)

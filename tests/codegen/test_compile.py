@@ -103,6 +103,7 @@ def test_levels_add_up_and_one_that_the_machine_lacks_is_refused(monkeypatch):
 
     assert [Target.level(name).vector_bits for name in options.LEVELS] == [128, 256, 512]
     assert [Target.level(name).has_fma for name in options.LEVELS] == [False, True, True]
+    assert [Target.level(name).integer_products for name in options.LEVELS] == [2, 2, 2]
     assert Target("aarch64-unknown-linux-gnu", "cortex-a72", "", 128).has_fma
     assert "+sse4.2" in Target.level("x86-64-v4").features and "+avx2" not in Target.level("x86-64-v2").features
     old = Target("x86_64-unknown-linux-gnu", "old", Target.level("x86-64-v2").features, 128)

@@ -1,0 +1,101 @@
+"""Products of narrow integers with sums of 32 bits: words of elements, on each processor's instructions, exact."""
+
+import ml_dtypes
+import numpy as np
+import pytest
+
+from ...backends.base import CompileOptions
+from ...codegen.options import EmitOptions, Target, assume_host
+from ...formats.text.parser import parse_module
+from ...migration import Flags, compile_module
+from ...migration.choose import emitter
+from ...planning.planner import plan
+
+NUMPY = {"s4": ml_dtypes.int4, "s8": np.int8, "u8": np.uint8, "s16": np.int16}
+HERE = ["host", *Target.levels()]
+
+
+def product(left: str, right: str, m: int, k: int, n: int, layout: str, more: str = "") -> str:
+    a, b = (m, k) if layout[0] == "n" else (k, m), (k, n) if layout[1] == "n" else (n, k)
+    numbers = f"lhs_contracting_dims={{{int(layout[0] == 'n')}}}, rhs_contracting_dims={{{int(layout[1] == 't')}}}"
+    return f"""HloModule m
+ENTRY e {{ a = {left}[{a[0]},{a[1]}] parameter(0)
+  b = {right}[{b[0]},{b[1]}] parameter(1)
+  {"" if more else "ROOT "}d = s32[{m},{n}] dot(a, b), {numbers}
+  {more} }}
+"""
+
+
+def exact(a: np.ndarray, b: np.ndarray, layout: str) -> np.ndarray:
+    a, b = a.astype(np.int64), b.astype(np.int64)
+    return ((a.T if layout[0] == "t" else a) @ (b.T if layout[1] == "t" else b)).astype(np.int32)
+
+
+def extremes(dtype: str, dims: tuple[int, ...], generator: np.random.Generator) -> np.ndarray:
+    """Random values, of which many are the least or the largest."""
+    info = ml_dtypes.iinfo(NUMPY[dtype])
+    least, most = int(info.min), int(info.max)
+    values = generator.integers(least, most + 1, dims)
+    return np.select([generator.random(dims) < 0.3, generator.random(dims) < 0.3], [least, most], values).astype(
+        NUMPY[dtype]
+    )
+
+
+@pytest.fixture
+def cpu(request):
+    assume_host(None if request.param == "host" else request.param)
+    yield request.param
+    assume_host(None)
+
+
+@pytest.mark.parametrize("cpu", HERE, indirect=True)
+@pytest.mark.parametrize("stack", ["legacy", "mlir"])
+def test_products_are_exact(stack, cpu):
+    """Rests of rows, columns, words and blocks of the depth; sums that wrap; factors with and without a sign."""
+    generator = np.random.default_rng(0)
+    for left, right, m, k, n, layout in [
+        ("s8", "s8", 65, 517, 70, "nn"),
+        ("s8", "s8", 33, 2049, 70, "nt"),
+        ("u8", "s8", 16, 3000, 40, "tn"),
+        ("s8", "u8", 50, 1030, 33, "tt"),
+        ("u8", "u8", 12, 96, 64, "nn"),
+        ("s4", "s8", 50, 301, 41, "nn"),
+        ("s16", "s16", 64, 4097, 40, "nt"),
+    ]:
+        text = product(left, right, m, k, n, layout)
+        module = parse_module(text)
+        inputs = [extremes(d, p.shape.dims, generator) for d, p in zip((left, right), module.entry.parameters)]
+        (result,) = compile_module(module, Flags.parse(stack), CompileOptions(cache=None)).execute(inputs)
+        np.testing.assert_array_equal(np.asarray(result), exact(*inputs, layout), f"{left} {right} {layout}")
+
+
+@pytest.mark.parametrize("stack", ["legacy", "mlir"])
+def test_what_follows_and_more_depth_than_a_panel_has(stack):
+    generator = np.random.default_rng(1)
+    text = product("s8", "s8", 40, 70_001, 17, "nn", "ROOT r = s32[40,17] negate(d)")
+    inputs = [extremes("s8", p.shape.dims, generator) for p in parse_module(text).entry.parameters]
+    (result,) = compile_module(parse_module(text), Flags.parse(stack), CompileOptions(cache=None)).execute(inputs)
+    np.testing.assert_array_equal(np.asarray(result), -exact(*inputs, "nn"))
+
+
+SERVER = Target("x86_64-unknown-linux-gnu", "znver4", Target.level("x86-64-v4").features + ",+avx512vnni", 512)
+
+
+@pytest.mark.parametrize("stack", ["legacy", "mlir"])
+@pytest.mark.parametrize(
+    ("target", "dtype", "instruction"),
+    [
+        (SERVER, "s8", "llvm.x86.avx512.vpdpbusd.512"),
+        (SERVER, "s16", "llvm.x86.avx512.pmaddw.d.512"),
+        (Target.level("x86-64-v4"), "s8", "llvm.x86.avx512.pmaddw.d.512"),
+        (Target.level("x86-64-v3"), "s8", "llvm.x86.avx2.pmadd.wd"),
+        (Target.level("x86-64-v2"), "s8", "llvm.x86.sse2.pmadd.wd"),
+        (Target("aarch64-unknown-linux-gnu", "neoverse-n1", "+neon", 128), "s8", None),
+    ],
+)
+def test_instructions_of_the_processor(stack, target, dtype, instruction):
+    kernels = plan(parse_module(product(dtype, dtype, 64, 256, 64, "nn"))).kernels
+    module = emitter(stack).emit(kernels, EmitOptions(target))
+    text = "".join((module.llvm_ir, *module.helpers))
+    assert ("llvm.x86." in text) is (instruction is not None)
+    assert instruction is None or instruction in text
