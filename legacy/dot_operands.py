@@ -78,7 +78,7 @@ class Operands:
         """
         p, code = self.problem, self.code
         across = self.b.column <= self.b.row
-        if width == p.panel:
+        if width == p.panel and p.group == 1:
             fetches = p.large and across and self.b.column == 1
             unit = min(self.b.column, self.b.row) == 1
             source = code.b.gep(

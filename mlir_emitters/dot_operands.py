@@ -108,7 +108,7 @@ class Operands:
         if self.reads(columns):
             return
         assert self.panel is not None
-        if columns == self.width:
+        if columns == self.width and self.words is None:
             unit = "n" if self.column.rhs == 1 else "k" if self.depth.rhs == 1 else "-"
             pack = Pack(self.right.dtype, self.wide, columns, unit, self.fetches and unit == "n", b.fma_hardware)
             numbers = [depth, self.depth.rhs, self.column.rhs]
