@@ -10,7 +10,7 @@ from ..hlo.ir import Instruction
 from ..hlo.opcodes import Op
 from ..hlo.shapes import Shape
 from ..planning.partition import Partition
-from .builder import Code, IndexValue
+from .builder import Code, IndexValue, Unroll, over_columns
 from .elemental import Elemental, ElementRule, Index, Reads
 from .memory import Pointer, store
 from .ranges import Steps, column_blocks, columns_fit, loops_over
@@ -234,10 +234,18 @@ def emit_pool(
         stack = StackArray(code, init, width)
         stack.fill(width, init)
         _pool_block(e, instruction, positions, column, start, stack, width)
-        each = code.loop(width)
+        each = code.loop(width, unroll=_unroll(instruction, width))
         positions[column] = code.add(start, each.index)
         store(code, pointer, shape.dtype, Index.at(code, shape, positions).offset(shape), stack.read(each.index))
         each.close()
+
+
+def _unroll(instruction: Instruction, width: int) -> Unroll:
+    """The mode of a loop over a block. LLVM unrolls those over narrow ones first: sums stay in registers; maxima, which
+    are selections, become scalars that SLP does not join.
+    """
+    selects = single_op(instruction) in (Op.MAXIMUM, Op.MINIMUM)
+    return over_columns(width) if selects and width < BLOCK else Unroll.FREELY
 
 
 def _pool_block(
@@ -259,7 +267,7 @@ def _pool_block(
             places[d] = axis.place(code, positions[d], loops[-1].index)
     axis = axes[column]
     tap = code.loop(axis.window)
-    each = code.range(*axis.positions(code, tap.index, (start, code.add(start, width))))
+    each = code.range(*axis.positions(code, tap.index, (start, code.add(start, width))), unroll=_unroll(instruction, width))
     places[column] = axis.place(code, each.index, tap.index)
     value = e.value(source, Index.at(code, source.shape, places))
     slot = code.subtract(each.index, start)

@@ -13,7 +13,7 @@ from ..hlo.attributes import Window, WindowDim
 from ..hlo.dtypes import DType
 from ..hlo.opcodes import Op
 from ..planning.partition import Partition
-from .builder import Builder, Index, Loop, Value
+from .builder import Builder, Index, Loop, Unroll, Value
 from .elemental import Elemental, ElementRule, Indices, Reads
 from .elements import Scalar, encode, flatten, parts, unflatten
 from .graph import Buffer, Node
@@ -258,6 +258,7 @@ def takes_steps(node: Node, partition: Partition) -> bool:
 # A kernel whose root combines the windows of neighbours side by side --------------------------------------------------
 
 LEAST = 8  # results along memory from which on a tile pays off
+UNROLLED = 64  # results of a tile below which LLVM unrolls its loops before it makes vectors
 
 
 def is_pool(node: Node) -> bool:
@@ -292,6 +293,9 @@ class Pool:
 
     def tile(self, start: Sequence[Value], begin: Index, width: int) -> None:
         b, dtype = self.b, self.node.output.dtype
+        # SLP joins no selections of unrolled loops; sums stay in registers there.
+        selects = lone_op(self.node) in (Op.MAXIMUM, Op.MINIMUM)
+        unroll = Unroll.VECTORIZED if selects and width < UNROLLED else Unroll.ANY
         slots = [b.alloca(v.type, width, 64) for v in start]
 
         def place(k: int, at: Index) -> Value:
@@ -304,7 +308,7 @@ class Pool:
             for k, value in enumerate(values):
                 b.store(value, place(k, at), 1)
 
-        with b.loop(0, width) as loop:
+        with b.loop(0, width, unroll=unroll) as loop:
             write(loop.index, start)
         loops: list[Loop] = []
         spot: list[Index] = [0] * len(self.slides)
@@ -315,12 +319,12 @@ class Pool:
         slide = self.slides[self.column]
         loops.append(b.open_loop(0, slide.window))
         tap = loops[-1].index
-        loops.append(b.open_loop(*slide.positions(b, tap, begin, b.add(begin, width))))
+        loops.append(b.open_loop(*slide.positions(b, tap, begin, b.add(begin, width)), unroll=unroll))
         spot[self.column] = slide.element(b, loops[-1].index, tap)
         at = b.sub(loops[-1].index, begin)
         write(at, flatten(combine(self.e, self.node, [read(at)], [self.e.value(self.node.inputs[0], tuple(spot))])[0]))
         for loop in reversed(loops):
             b.close_loop(loop)
-        with b.loop(0, width) as loop:
+        with b.loop(0, width, unroll=unroll) as loop:
             self.index[self.column] = b.add(begin, loop.index)
             self.e.store(self.result, tuple(self.index), encode(b, dtype, read(loop.index)))
