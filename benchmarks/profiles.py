@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from ..backends.host.profiled import Profiled
+from ..backends.forms import Form, Forms
 from ..codegen.threads import threads
 from ..hlo.analysis.cost_analysis import Cost
 from ..profiling.facts import Facts, Known, StepFacts, facts_of
@@ -21,7 +21,6 @@ from ..thunks.kinds import ConditionalThunk, KernelThunk, Thunk, WhileThunk, kin
 from ..thunks.marked import numbered_steps
 
 if TYPE_CHECKING:
-    from ..backends.host.executable import HostExecutable
     from ..profiling.recorder import Recording
 
 ROUNDS, LEAST_ROUNDS = 101, 11
@@ -70,7 +69,7 @@ class _Burst:
     totals: Totals
 
 
-def measure(forms: Profiled, inputs: Sequence[np.ndarray], iterations: int | None = None) -> Measured:
+def measure(forms: Forms, inputs: Sequence[np.ndarray], iterations: int | None = None) -> Measured:
     """Run the forms in turn. iterations: runs of each; None: as many as fit SECONDS."""
     steps = numbered_steps(forms.plain.thunks)
     executables = (forms.plain, forms.run, forms.steps, forms.empty, forms.empty_run)
@@ -84,7 +83,8 @@ def measure(forms: Profiled, inputs: Sequence[np.ndarray], iterations: int | Non
         [burst.totals for burst in bursts[STEPS]], parents_of([depth for depth, _ in steps]), length, event
     )
     marks = float(np.clip(empty_run - empty, 2 * event, 2 * MOST_COST * event))
-    entry = max(run - times.run - marks, 0.0)
+    call = run if event else plain  # a device notes times by itself: the run is as long without marks
+    entry = max(call - times.run - marks, 0.0)
     return Measured(
         wall=plain,
         least=min(burst.wall for burst in bursts[PLAIN]),
@@ -100,7 +100,7 @@ def measure(forms: Profiled, inputs: Sequence[np.ndarray], iterations: int | Non
 
 
 def _in_turn(
-    executables: Sequence[HostExecutable], inputs: Sequence[np.ndarray], runs: Sequence[int], count: int
+    executables: Sequence[Form], inputs: Sequence[np.ndarray], runs: Sequence[int], count: int
 ) -> tuple[list[list[_Burst]], tuple[Recording, ...], int]:
     """(the bursts of each executable, the events of the last burst of STEPS, the most that a burst of it lost)."""
     bursts: list[list[_Burst]] = [[] for _ in executables]
@@ -122,7 +122,7 @@ def _in_turn(
     return bursts, last, lost
 
 
-def report(name: str, emitters: str, forms: Profiled, measured: Measured) -> Report:
+def report(name: str, emitters: str, forms: Forms, measured: Measured) -> Report:
     """The report of a program. name: as the caller knows it. emitters: what it was compiled with."""
     executable, times = forms.plain, measured.times
     steps = tuple(
@@ -160,7 +160,7 @@ def report(name: str, emitters: str, forms: Profiled, measured: Measured) -> Rep
     )
 
 
-def _described(executable: HostExecutable, times: Times) -> Iterator[tuple[int, StepFacts, float | None]]:
+def _described(executable: Form, times: Times) -> Iterator[tuple[int, StepFacts, float | None]]:
     """(depth, facts, iterations of a loop) by step."""
     steps = numbered_steps(executable.thunks)
     stacks = dict(executable.kernels)
@@ -183,7 +183,7 @@ def _facts_of_thunk(thunk: Thunk, stacks: Mapping[str, str]) -> StepFacts:
     return StepFacts(Facts(thunk.name, opcode), kind, "", stack, Cost(bytes=moved), split=split)
 
 
-def _prepare(executables: Sequence[HostExecutable], inputs: Sequence[np.ndarray]) -> tuple[float, int]:
+def _prepare(executables: Sequence[Form], inputs: Sequence[np.ndarray]) -> tuple[float, int]:
     """(seconds of a run with all marks, events of it), after runs that pay for what only the first ones do."""
     longest, events = 0.0, 0
     for executable in executables:
@@ -208,7 +208,7 @@ def _plan(seconds: float, events: int, iterations: int | None) -> list[int]:
     return [(n + 1) * iterations // rounds - n * iterations // rounds for n in range(rounds)]
 
 
-def _burst(executable: HostExecutable, inputs: Sequence[np.ndarray], count: int) -> tuple[float, tuple[Recording, ...]]:
+def _burst(executable: Form, inputs: Sequence[np.ndarray], count: int) -> tuple[float, tuple[Recording, ...]]:
     """(nanoseconds a run, the events of all runs)."""
     execute = executable.execute
     execute(inputs)  # not timed: it pays for the cold caches after another form

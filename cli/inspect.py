@@ -74,6 +74,8 @@ def _body(name: str, file: ProgramFile, container: Container) -> dict[str, Any]:
             "symbols": list(needs.symbols),
             "refused_here": lacking(needs.triple, needs.features) or None,
         },
+        "platform": file.device.platform if file.device is not None else "host",
+        "device": file.device.identity if file.device is not None else None,
         "replicas": image.devices.replicas,
         "partitions": image.devices.partitions,
         "parameters": [{"name": p.name, "shape": str(p.shape)} for p in file.entry.parameters],
@@ -104,6 +106,8 @@ def _print(body: dict[str, Any]) -> None:
     if target["refused_here"]:
         say(wrapped(f"cannot run here: {target['refused_here']}"))
     say(wrapped(f"symbols of libraries: {', '.join(target['symbols']) or 'none'}"))
+    if body["device"]:
+        say(wrapped(f"device: {body['device']}, on the platform {body['platform']}"))
     if body["replicas"] * body["partitions"] > 1:
         say(wrapped(f"devices: {body['replicas']} replicas × {body['partitions']} partitions"))
     parameters = ", ".join(f"{p['name']}: {p['shape']}" for p in body["parameters"])

@@ -12,7 +12,7 @@ from ..hlo.errors import InputError, TestbedError
 from .inputs import Inputs, input_options
 from .output import say
 from .params import FILE, MODULE, host_program_option
-from .profile_subjects import Options, Subject, is_saved, saved_or_measured, subjects_of
+from .profile_subjects import HOST, Options, Subject, is_saved, saved_or_measured, subjects_of
 from .profile_tables import print_changes, print_report
 from .programs import complain
 
@@ -40,6 +40,8 @@ PICTURES = {"--trace": (".json",), "--roofline": (".svg", ".png"), "--flame": ("
 )
 @click.option("--by", type=click.Choice(WAYS), default="instruction", show_default=True, help="What the rows are.")
 @host_program_option
+@click.option("--platform", default=HOST, show_default=True, metavar="NAME",
+              help="Where it runs. On a device, times are those of its queue's events.")  # fmt: skip
 @click.option("--counters", is_flag=True, help="Also count cycles, instructions and misses, where the system lets us.")
 @click.option("--json", "json_file", type=FILE, metavar="FILE", help="Write the profiles; - for standard output.")
 @click.option("--trace", type=FILE, metavar="FILE.json", help="Write runs as a trace for Perfetto or chrome://tracing.")
@@ -56,6 +58,7 @@ def command(
     iterations: int | None,
     by: str,
     host_program: str,
+    platform: str,
     counters: bool,
     json_file: str | None,
     trace: str | None,
@@ -67,7 +70,9 @@ def command(
 
     What the profile itself costs is measured and subtracted. A MODULE may also be a profile that --json wrote.
     """
-    options = Options(inputs, iterations, host_program, counters)
+    if platform != HOST and counters:
+        raise click.UsageError("--counters counts what the host's processor does: leave out --platform")
+    options = Options(inputs, iterations, host_program, counters, platform)
     pictures = {"--trace": trace, "--roofline": roofline, "--flame": flame}
     _check_names(pictures)
     subjects = subjects_of(modules, emitters)

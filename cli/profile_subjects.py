@@ -10,13 +10,15 @@ from typing import TYPE_CHECKING
 import click
 
 if TYPE_CHECKING:
+    from ..backends.executables import Executable
+    from ..backends.forms import Forms
     from ..backends.host.executable import HostExecutable
-    from ..backends.host.profiled import Profiled as Forms
     from ..profiling.recorder import Recording
     from ..profiling.report import Report
     from .inputs import HasInputs, Inputs
 
 DEFAULT = "ledger"
+HOST = "host"
 
 
 @dataclass(frozen=True)
@@ -29,12 +31,13 @@ class Subject:
 
 @dataclass(frozen=True)
 class Options:
-    """How to measure. iterations: None for as many as fit."""
+    """How to measure. iterations: None for as many as fit. platform: the name of that which runs it."""
 
     inputs: Inputs
     iterations: int | None
     host_program: str
     counters: bool
+    platform: str = HOST
 
 
 @dataclass(frozen=True)
@@ -98,10 +101,17 @@ def _of_module(subject: Subject, options: Options) -> Profiled:
     from ..backends.host.profiled import profiled
     from ..migration import Flags
     from ..migration.compile import compile_program, emitters_of
+    from ..migration.platforms import parse_platform, prepare_on_platform
     from ..migration.programs import load_program
 
-    flags = Flags.parse(subject.emitters or DEFAULT)
     program = load_program(subject.spec)
+    if options.platform != HOST:
+        prepared = prepare_on_platform(
+            parse_platform(options.platform), program, subject.emitters, options.host_program
+        )
+        stacks = subject.emitters or ",".join(sorted({stack for _, stack in prepared.kernels}))
+        return _on_device(program, stacks, prepared.executable, options)
+    flags = Flags.parse(subject.emitters or DEFAULT)
     compiling = CompileOptions(host_program=options.host_program)
     executable = compile_program(program, flags, compiling)
     forms = profiled(executable, emitters_of(program, flags, compiling), compiling)
@@ -111,16 +121,40 @@ def _of_module(subject: Subject, options: Options) -> Profiled:
 def _of_file(subject: Subject, options: Options) -> Profiled:
     from ..backends.host.loader import load_executable
     from ..backends.host.profiled import profiled
+    from ..backends.registry import platform
+    from ..formats.program import read_bytes
+    from ..migration.platforms import parse_platform
     from .exec import LoadedProgram
 
     _refuse_flags(subject, "compiled already")
-    executable: HostExecutable = load_executable(subject.spec)
+    of_host: HostExecutable | None = None
+    executable: Executable
+    if options.platform == HOST:
+        executable = of_host = load_executable(subject.spec)
+    else:
+        compiler = platform(parse_platform(options.platform)).compiler()
+        executable = compiler.load_executable(read_bytes(Path(subject.spec)))
     program = LoadedProgram(Path(subject.spec).stem, executable.program)
-    stacks = sorted({stack for _, stack in executable.kernels})
-    return _measured(program, ",".join(stacks) or "no kernels", profiled(executable), options)
+    stacks = ",".join(sorted({stack for _, stack in executable.kernels})) or "no kernels"
+    if of_host is None:
+        return _on_device(program, stacks, executable, options)
+    return _measured(program, stacks, profiled(of_host), options)
+
+
+def _on_device(program: HasInputs, emitters: str, executable: Executable | None, options: Options) -> Profiled:
+    """The profile of a program on another platform, by the events of its queue."""
+    from ..backends.accelerator.executable import DeviceExecutable
+    from ..backends.accelerator.profiled import profiled
+    from ..backends.device import BackendError
+
+    if not isinstance(executable, DeviceExecutable):
+        what = f"platform {options.platform} notes no times of kernels"
+        raise BackendError(what, remedy="give one with a queue: opencl, cuda or rocm")
+    return _measured(program, f"{emitters}@{options.platform}", profiled(executable), options)
 
 
 def _measured(program: HasInputs, emitters: str, forms: Forms, options: Options) -> Profiled:
+    from ..backends.host.executable import HostExecutable
     from ..benchmarks.contestants import aligned
     from ..benchmarks.counted import counted
     from ..benchmarks.profiles import measure, report
@@ -129,5 +163,6 @@ def _measured(program: HasInputs, emitters: str, forms: Forms, options: Options)
     measured = measure(forms, values, options.iterations)
     made = report(program.name, emitters, forms, measured)
     if options.counters:
+        assert isinstance(forms.plain, HostExecutable)
         made = counted(made, forms.plain, values)
     return Profiled(made, measured.recordings)

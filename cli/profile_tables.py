@@ -41,6 +41,10 @@ def summary(report: Report) -> Iterator[str]:
     parts = f"entry {us(report.entry)}, steps {us(steps)}, between steps {us(report.between)}"
     share = f", {100 * report.sum / report.wall:.1f}% of it" if report.wall else ""
     yield f"accounted for: {us(report.sum)} us{share}: {parts}"
+    if not report.event:
+        more = f"with an event for each a call takes {report.overhead:.3f} times as long"
+        yield f"steps are timed by the device's queue; {more}"
+        return
     yield (
         f"a mark costs {report.marginal:.0f} ns here ({report.event:.0f} in a row of marks), subtracted; with all "
         f"marks a call takes {report.overhead:.3f} times as long"

@@ -21,6 +21,8 @@ from .abi import (
     HOST_VERSION,
     Api5,
     ApiVersion,
+    DeviceMemoryAllocateArgs,
+    DeviceMemoryFreeArgs,
     ErrorCode,
     ExecutionContextGetArgs,
     HandlerRegisterArgs,
@@ -104,8 +106,9 @@ def _make() -> Native:
     addresses = {f.name: engine.get_function_address(f.name) for f in module.functions if not f.is_declaration}
     table = _table(addresses)
     functions = (ctypes.c_void_p * len(PYTHON)).from_address(engine.get_global_value_address("testbed_ffi_python"))
-    in_python = {"failed": FAILED(_failed), "wait": FAILED(wait), "state_get": HANDLER(_state_get)}
-    made = [(in_python | {"context_get": HANDLER(_context_get)})[name] for name in PYTHON]
+    in_python = {"failed": FAILED(_failed), "wait": FAILED(wait)}
+    in_python |= {name: HANDLER(function) for name, function in _OF_CALLS.items()}
+    made = [in_python[name] for name in PYTHON]
     functions[:] = [ctypes.cast(f, ctypes.c_void_p).value for f in made]
     ctypes.c_uint32.from_address(engine.get_global_value_address("testbed_ffi_key")).value = key()
     ctypes.c_int64.from_address(engine.get_global_value_address("testbed_ffi_threads")).value = processors()
@@ -225,6 +228,34 @@ def _state_get(args: int | None) -> int | None:
         return None
     except BaseException as error:  # nothing may pass through native code
         return error_of(ErrorCode.INTERNAL, f"{type(error).__name__}: {error}")
+
+
+def _memory_allocate(args: int | None) -> int | None:
+    """Memory of the device for a handler on this thread."""
+    given = DeviceMemoryAllocateArgs.from_address(args or 0)
+    try:
+        given.data = site_at(given.ctx).allocate(given.size, given.alignment)
+    except Exception as error:
+        return error_of(ErrorCode.RESOURCE_EXHAUSTED, str(error))
+    return None
+
+
+def _memory_free(args: int | None) -> int | None:
+    given = DeviceMemoryFreeArgs.from_address(args or 0)
+    try:
+        site_at(given.ctx).free(given.data or 0)
+    except Exception as error:
+        return error_of(ErrorCode.INVALID_ARGUMENT, str(error))
+    return None
+
+
+_OF_CALLS: dict[str, Callable[[int | None], int | None]] = {
+    "state_get": _state_get,
+    "context_get": _context_get,
+    "memory_allocate": _memory_allocate,
+    "memory_free": _memory_free,
+}
+"""Functions of PYTHON (host_ir.py) that compiled ones call with what they were called with."""
 
 
 # --- static registration ---------------------------------------------------------------------------------------------

@@ -12,7 +12,7 @@ import itertools
 import weakref
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
-from typing import Any, TypeVar, cast
+from typing import Any, Protocol, TypeVar, cast
 
 from ..hlo.errors import TestbedError
 from .abi import ErrorCode
@@ -44,6 +44,7 @@ class _Block(ctypes.Structure):
         ("data", ctypes.c_void_p),
         ("data_count", ctypes.c_int64),
         ("has_failed", ctypes.c_int64),
+        ("stream", ctypes.c_void_p),
     )
 
     def inherit(self, outer: _Block) -> None:
@@ -52,19 +53,32 @@ class _Block(ctypes.Structure):
             setattr(self, name, getattr(outer, name))
 
 
+class Lent(Protocol):
+    """What a run on a device lends to handlers. queue: the driver's own, in which a handler enqueues its work."""
+
+    queue: int
+
+    def allocate(self, size: int, alignment: int) -> int:
+        """The address of memory of the device. Raises BackendError."""
+
+    def free(self, address: int) -> None:
+        """Give it back when the work that is in the queue now is done."""
+
+
 class Run:
     """One run of a program on one thread.
 
     stop: lets it end before its next kernel, or go on if called with False. states: (site, stage) → the type and the
-    address of what its prepare and initialize stages keep. ending: (deleter, address) of those.
+    address of what its prepare and initialize stages keep. ending: (deleter, address) of those. lent: of a run on a
+    device.
     """
 
-    def __init__(self, stop: Callable[..., object], device: int = 0):
-        self.stop = stop
+    def __init__(self, stop: Callable[..., object], device: int = 0, lent: Lent | None = None):
+        self.stop, self.lent = stop, lent
         self.error: CallError | None = None
         self.states: dict[tuple[int, int], tuple[int, int]] = {}
         self.ending: list[tuple[int, int]] = []
-        self.block = _Block(device=device)
+        self.block = _Block(device=device, stream=lent.queue if lent is not None else 0)
         _RUNS[self.address] = self
 
     @property

@@ -43,8 +43,13 @@ class Description:
     @staticmethod
     def at(address: int) -> Description:
         """Read what `to_bytes` wrote to memory. Raises InputError if that is damaged."""
+        return Description.of_bytes(ctypes.string_at(address))
+
+    @staticmethod
+    def of_bytes(data: bytes) -> Description:
+        """What `to_bytes` wrote, without the zero byte. Raises InputError if that is damaged."""
         try:
-            fields = json.loads(ctypes.string_at(address))
+            fields = json.loads(data)
             for key in ("operands", "results"):
                 fields[key] = tuple((str(dtype), tuple(map(int, dims))) for dtype, dims in fields[key])
             return Description(**fields)

@@ -6,7 +6,7 @@ malloc: a mutex, a condition, whether it is completed, its error.
 
 from __future__ import annotations
 
-from .run_words import DEVICE, OPTIONS, RUN_ID, USER_DATA, USER_DATA_COUNT
+from .run_words import DEVICE, OPTIONS, RUN_ID, STREAM, USER_DATA, USER_DATA_COUNT
 
 _RUNS = f"""
 @testbed_ffi_key = global i32 0
@@ -62,6 +62,14 @@ define ptr @DeviceOrdinal_Get(ptr %args) {{
 }}
 
 define ptr @Stream_Get(ptr %args) {{
+  %stream = call i64 @number(i64 {STREAM})
+  %out = getelementptr i8, ptr %args, i64 24
+  store i64 %stream, ptr %out
+  %none = icmp eq i64 %stream, 0
+  br i1 %none, label %host, label %done
+done:
+  ret ptr null
+host:
   %error = call ptr @testbed_ffi_error(i64 12, ptr @no_stream)
   ret ptr %error
 }}

@@ -7,13 +7,13 @@ functions in Python (api.py): for failures, futures that are not completed yet, 
 from __future__ import annotations
 
 from .host_context_ir import CONTEXT_IR
-from .layout import OWNER
+from .layout import ON_DEVICE, OWNER
 
-PYTHON = ("failed", "wait", "state_get", "context_get")
+PYTHON = ("failed", "wait", "state_get", "context_get", "memory_allocate", "memory_free")
 """The functions of that table, in order."""
 
 _COMMON = r"""
-@testbed_ffi_python = global [4 x ptr] zeroinitializer
+@testbed_ffi_python = global [6 x ptr] zeroinitializer
 @testbed_ffi_threads = global i64 1
 @out_of_memory = private constant [45 x i8] c"no memory for scratch of the requested size.\00"
 
@@ -78,7 +78,29 @@ define void @Error_Destroy(ptr %args) {
   ret void
 }
 
+define internal i1 @on_device(ptr %args) {
+  %at.site = getelementptr i8, ptr %args, i64 16
+  %site = load ptr, ptr %at.site
+  %at.owner = getelementptr i8, ptr %site, i64 OWNER
+  %owner = load atomic i64, ptr %at.owner monotonic, align 8
+  %is.device = icmp eq i64 %owner, ON_DEVICE
+  ret i1 %is.device
+}
+
+define internal ptr @in_python(i64 %number, ptr %args) {
+  %at.function = getelementptr ptr, ptr @testbed_ffi_python, i64 %number
+  %function = load ptr, ptr %at.function
+  %error = call ptr %function(ptr %args)
+  ret ptr %error
+}
+
 define ptr @DeviceMemory_Allocate(ptr %args) {
+  %is.device = call i1 @on_device(ptr %args)
+  br i1 %is.device, label %device, label %host
+device:
+  %answer = call ptr @in_python(i64 4, ptr %args)
+  ret ptr %answer
+host:
   %at.size = getelementptr i8, ptr %args, i64 24
   %size = load i64, ptr %at.size
   %at.align = getelementptr i8, ptr %args, i64 32
@@ -99,6 +121,12 @@ done:
 }
 
 define ptr @DeviceMemory_Free(ptr %args) {
+  %is.device = call i1 @on_device(ptr %args)
+  br i1 %is.device, label %device, label %host
+device:
+  %answer = call ptr @in_python(i64 5, ptr %args)
+  ret ptr %answer
+host:
   %at.data = getelementptr i8, ptr %args, i64 32
   %data = load ptr, ptr %at.data
   call void @free(ptr %data)
@@ -168,7 +196,7 @@ define void @XlaCustomCallStatusSetFailure(ptr %status, ptr %text, i64 %size) {
   store ptr %error, ptr %status
   ret void
 }
-"""
+""".replace("OWNER", str(OWNER)).replace("ON_DEVICE", str(ON_DEVICE))
 
 _TYPED = """
 define void @testbed_ffi_typed(ptr %site, ptr %frame, i64 %owner) {personality}{{

@@ -10,8 +10,11 @@ from .abi import Buffer, CallFrame
 INVOKE, HANDLER, IDENTITY, STATE, STATE_TYPE, OPAQUE, OPAQUE_SIZE, OWNER = range(0, 64, 8)
 """Offsets of words of a call site: the function that calls the handler, the handler, the number of the site, its state
 and the type of that, the bytes that older versions get, and which thread uses the block of the site itself: its thread
-pointer, 1 more while it is in a call; 0 before the first.
+pointer, 1 more while it is in a call; 0 before the first; ON_DEVICE if no thread does.
 """
+
+ON_DEVICE = -1
+"""As the owner: the handler is a device's, and each call has a block of its own."""
 
 FRAME = 64
 """The offset of the block, behind those words."""

@@ -9,11 +9,11 @@ from ..hlo.library.foreign import aliases
 from .abi import DATA_TYPES
 from .attributes import attributes_of
 from .description import config_text
-from .registry import CallVersion, lookup
+from .registry import HOST, CallVersion, lookup, platform_name
 
 
-def refusal(i: Instruction) -> UnsupportedError | None:
-    """Why a custom call cannot be made; None if it can."""
+def refusal(i: Instruction, platform: str = HOST) -> UnsupportedError | None:
+    """Why a custom call cannot be made on a platform; None if it can."""
     target = str(i.attributes.get("custom_call_target", ""))
 
     def refused(why: str) -> UnsupportedError:
@@ -37,13 +37,15 @@ def refusal(i: Instruction) -> UnsupportedError | None:
     if len(aliases(i)) != len(rows):
         return refused(f"{i.name} aliases an operand with several results")
     try:
-        handler = lookup(target, what=i.name, location=i.location)
+        handler = lookup(target, platform, what=i.name, location=i.location)
         if handler.version is CallVersion.API_VERSION_TYPED_FFI:
             attributes_of(config_text(i))
     except UnsupportedError as error:
         return error
     except InputError as error:
         return refused(f"{i.name}: {error.message}")
+    if platform_name(platform) != HOST and handler.version is not CallVersion.API_VERSION_TYPED_FFI:
+        return refused(f"{i.name} has {version}; handlers on a device have API_VERSION_TYPED_FFI")
     if handler.version != CallVersion[version]:
         return refused(f"{i.name} has {version}, and its handler is registered with {handler.version.name}")
     return None

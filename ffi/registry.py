@@ -30,7 +30,15 @@ class CallVersion(IntEnum):
     API_VERSION_TYPED_FFI = 4
 
 
-_PLATFORMS = {"host": HOST, "cpu": HOST, "cuda": "CUDA", "gpu": "CUDA", "rocm": "ROCM"}
+_PLATFORMS = {
+    "host": HOST,
+    "cpu": HOST,
+    "cuda": "CUDA",
+    "gpu": "CUDA",
+    "rocm": "ROCM",
+    "hip": "ROCM",
+    "opencl": "OpenCL",
+}
 
 
 def platform_name(name: str) -> str:
@@ -135,7 +143,8 @@ def lookup(name: str, platform: str = HOST, *, what: str = "", location: Locatio
     elif near:
         remedy = f"near names: {', '.join(near)}"
     else:
-        remedy = "register it with testbed.ffi.registry.register(name, handler)"
+        given = "" if platform == HOST else f", platform={platform!r}"
+        remedy = f"register it with testbed.ffi.registry.register(name, handler{given})"
     by = (f" of {what}" if what else "") + (f" on {platform}" if platform != HOST else "")
     raise UnsupportedError("ffi", f"custom-call({name}){by}", remedy=remedy, location=location)
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 import ctypes
 import itertools
 import weakref
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Sequence
 
 from ..codegen.load import LoadedCode
 from ..hlo.errors import InputError, UnsupportedError
@@ -16,6 +16,7 @@ from .abi import (
     NEWEST,
     OLDEST,
     ApiVersion,
+    Buffer,
     CallFrame,
     ErrorCode,
     ExtensionBase,
@@ -24,11 +25,23 @@ from .abi import (
     Stage,
 )
 from .api import SITES, error_of, native, take_error, wait
-from .calls import CallError, F, Run, Runs, carried, current, key, running
+from .calls import CallError, F, Lent, Run, Runs, carried, current, key, running
 from .description import CALL, SITE, Description
-from .layout import FRAME, HANDLER, IDENTITY, INVOKE, OPAQUE, OPAQUE_SIZE, STATE, STATE_TYPE, FrameLayout
+from .layout import (
+    FRAME,
+    HANDLER,
+    IDENTITY,
+    INVOKE,
+    ON_DEVICE,
+    OPAQUE,
+    OPAQUE_SIZE,
+    OWNER,
+    STATE,
+    STATE_TYPE,
+    FrameLayout,
+)
 from .memory import Memory
-from .registry import CallVersion, Handler, lookup
+from .registry import HOST, CallVersion, Handler, lookup
 
 _NUMBERS = itertools.count(1)
 _INVOKE = {
@@ -51,6 +64,7 @@ class Site:
         self.number = next(_NUMBERS)
         self.version, self.traits, self.state_type = (0, 1), handler.traits, 0
         self._memory, self._states = Memory(), _States()
+        self._given: dict[int, Lent] = {}  # by address
         self.invoke, host = _INVOKE[handler.version], native()
         self._operands, self._results = description.operands, description.results
         size = FRAME + FrameLayout(len(self._operands), len(self._results)).size
@@ -63,6 +77,7 @@ class Site:
             IDENTITY: self.number,
             OPAQUE: self._memory.data(config + b"\0"),
             OPAQUE_SIZE: len(config),
+            OWNER: 0 if handler.platform == HOST else ON_DEVICE & (1 << 64) - 1,
         }
         for place, word in words.items():
             ctypes.c_uint64.from_address(self.address + place).value = word
@@ -109,19 +124,52 @@ class Site:
         memory = self._memory if stage is Stage.INSTANTIATE else Memory()
         leaves = (self._operands, self._results) if with_buffers else ((), ())
         memory.fill_frame(ctypes.addressof(block), *leaves, self._attrs, native().api, self.address)
-        frame = CallFrame.from_buffer(block)
-        frame.stage = int(stage)
-        error = native().call(self.handler.of(stage), ctypes.addressof(block))
+        CallFrame.from_buffer(block).stage = int(stage)
+        self._call(self.handler.of(stage), ctypes.addressof(block))
+
+    def _call(self, function: int, frame: int) -> None:
+        """Call a function of the handler, and wait for the future that it returns. Raises CallError."""
+        error = native().call(function, frame)
         if error:
             raise self._error(*take_error(error))
-        if frame.future:
-            wait(self.address, frame.future)
+        future = CallFrame.from_address(frame).future
+        if future:
+            wait(self.address, future)
 
     def begin(self) -> None:
         """Call the stages that come before a run."""
         for stage in (Stage.PREPARE, Stage.INITIALIZE):
             if self.handler.of(stage):
                 self._call_stage(stage)
+
+    def execute(self, buffers: Sequence[int]) -> None:
+        """Call the handler with operands and results at these addresses, in a frame of this call. Raises CallError."""
+        layout = FrameLayout(len(self._operands), len(self._results))
+        block = (ctypes.c_uint64 * (layout.size // 8))()
+        frame = ctypes.addressof(block)
+        ctypes.memmove(frame, self.address + FRAME, layout.size)
+        for place, target in layout.places.items():
+            ctypes.c_uint64.from_address(frame + place).value = frame + target
+        for number, data in enumerate(buffers):
+            Buffer.from_address(frame + layout.buffer(number)).data = data
+        self._call(self.handler.execute, frame)
+
+    # --- memory of a device -------------------------------------------------------------------------------------------
+
+    def allocate(self, size: int, alignment: int) -> int:
+        """Memory of the device that the run on this thread is on, until `free`."""
+        run = current()
+        if run is None or run.lent is None:
+            raise InputError(f"{self.name} asks for memory of a device outside of a run")
+        address = run.lent.allocate(size, alignment)
+        self._given[address] = run.lent
+        return address
+
+    def free(self, address: int) -> None:
+        lent = self._given.pop(address, None)
+        if lent is None:
+            raise InputError(f"{self.name} gives back memory at {address:#x}, which it does not have")
+        lent.free(address)
 
     def _error(self, code: int, text: str) -> CallError:
         return CallError(self.name, self.handler.name, code, text)
@@ -204,11 +252,12 @@ def _known(description: Description) -> Handler:
 
 
 class Sites:
-    """The call sites of an executable. Empty without any."""
+    """The call sites of an executable. Empty without any. made: those of a device, which no compiled code calls."""
 
-    def __init__(self, code: LoadedCode, symbols: Iterable[str]):
-        self.sites: list[Site] = []
+    def __init__(self, code: LoadedCode | None, symbols: Iterable[str], made: Iterable[Site] = ()):
+        self.sites: list[Site] = [*made]
         for symbol in symbols:
+            assert code is not None
             description = Description.at(code.address(symbol + CALL))
             handler = _known(description)
             if handler.version != CallVersion[description.version]:
@@ -239,9 +288,12 @@ class Sites:
         """A function for another thread, whose runs begin with the options and the user data of this one."""
         return carried(function)
 
-    def run(self, go: Callable[[], object], stop: Callable[..., object], device: int) -> None:
-        """Run a program with these call sites. stop: lets it end, or go on if called with False. Raises CallError."""
-        run = Run(stop, device)
+    def run(self, go: Callable[[], object], stop: Callable[..., object], device: int, lent: Lent | None = None) -> None:
+        """Run a program with these call sites. stop: lets it end, or go on if called with False. lent: of a device.
+
+        Raises CallError.
+        """
+        run = Run(stop, device, lent)
         try:
             with running(run):
                 for site in self._beginning:

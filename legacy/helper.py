@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Hashable, Sequence
 from functools import partial
 from typing import Protocol
 
@@ -11,7 +11,7 @@ from llvmlite import ir
 from ..codegen.helpers import text_once
 
 
-class Helper(Protocol):
+class Helper(Hashable, Protocol):
     """What a function does, apart from its arguments: equal ones have equal names and texts."""
 
     @property

@@ -25,8 +25,10 @@ from ..host.compiler import HostCompiler, Stopwatch
 from ..host.image import image_of
 from ..host.parts import by_stack, refuse_unsupported
 from .build import SETTINGS, build_device_code
+from .calls import calls_of, with_layouts
 from .device import Device
-from .executable import DeviceExecutable
+from .executable import HANDLERS, DeviceExecutable
+from .files import load_program
 from .items import forms, may_be_grouped, work_of
 from .steps import Entry
 from .targets import DeviceTarget
@@ -69,8 +71,8 @@ class DeviceCompiler(Compiler[Plan]):
         self.platform_name, self._device = platform_name, device
 
     def run_hlo_passes(self, module: Module, options: CompileOptions) -> Plan:
-        """As the host's: the same Plan."""
-        return HostCompiler().run_hlo_passes(module, options)
+        """As the host's: the same Plan, but for copies where a handler on the device wants another layout."""
+        return HostCompiler().run_hlo_passes(with_layouts(module, self.platform_name), options)
 
     def compile(self, program: Plan, emit_for: EmitFor | None, options: CompileOptions) -> DeviceExecutable:
         """Emit, build and load the kernels. Raises UnsupportedError for the first that is not possible."""
@@ -79,18 +81,20 @@ class DeviceCompiler(Compiler[Plan]):
                 f"{self.platform_name} needs a stack for each kernel", remedy="give migration.choose.emit_for(flags)"
             )
         self._refuse(program, options)
-        parts = by_stack(program.emitted, emit_for)
+        calls = {call.symbol: call for call in calls_of(program.emitted, self.platform_name)}
+        requests = [request for request in program.emitted if request.name not in calls]
+        parts = by_stack(requests, emit_for)
         refuse_unsupported(parts)
         watch = Stopwatch()
         emitters = {request.name: part.emitter for part in parts for request in part.requests}
-        on_host = [r for r in program.emitted if r.instruction.opcode in LIBRARY]
-        on_device = [r for r in program.emitted if r.instruction.opcode not in LIBRARY]
+        on_host = [r for r in requests if r.instruction.opcode in LIBRARY]
+        on_device = [r for r in requests if r.instruction.opcode not in LIBRARY]
         with watch.measure("emit"):
             made = [self._emitted(emitters[request.name], request) for request in on_device]
         with watch.measure("build"):
-            kernels = self._loaded(made, options)
+            kernels, flush = self._loaded(made, options), not options.emit.strict
         code = self._host_code(on_host, emitters, options) if on_host else None
-        names = {name: emitter.name for name, emitter in emitters.items()}
+        names = {name: emitter.name for name, emitter in emitters.items()} | dict.fromkeys(calls, HANDLERS)
         image = image_of(program, from_plan(program), names, False)
         stages = tuple((f"{n}.{e.request.name}.ll", e.text) for n, e in enumerate(made, 1))
         return DeviceExecutable(
@@ -98,12 +102,17 @@ class DeviceCompiler(Compiler[Plan]):
             self._device,
             image,
             program.module,
-            {e.request.name: Entry(kernels[e.request.name], e.work) for e in made},
+            {e.request.name: Entry(kernels[e.request.name], e.work, flush) for e in made},
             code,
+            tuple(calls.values()),
             watch.seconds,
             stages if options.keep_stages else (),
             program,
         )
+
+    def load_executable(self, data: bytes, key: bytes | None = None) -> DeviceExecutable:
+        """As in Compiler; the code in the bytes must be for this device and its driver."""
+        return load_program(data, key, self.platform_name, self._device)
 
     def _refuse(self, program: Plan, options: CompileOptions) -> None:
         """Refuse what runs on the host only."""

@@ -8,6 +8,7 @@ import llvmlite.binding as llvm
 
 from ...codegen.llvm import make_machine, parse
 from .addresses import with_chains
+from .members import with_members
 from .targets import DeviceTarget
 
 
@@ -17,7 +18,7 @@ def emit(text: str, target: DeviceTarget) -> bytes:
     module = optimized(parse(text), target, machine)
     plain = _SCOPES.sub("", str(module))
     if target.chains:  # what is the same in each turn of a loop leaves it in the second round
-        module = optimized(parse(with_chains(plain)), target, machine)
+        module = optimized(parse(with_chains(with_members(plain))), target, machine)
     elif plain != str(module):
         module = parse(plain)
     return machine.emit_assembly(module).encode() if target.assembly else machine.emit_object(module)

@@ -14,12 +14,20 @@ from ...hlo.errors import InputError
 from ...hlo.ir import Module
 from ...planning.allocation import AllocationKind
 from ...planning.plan import Plan
+from ...profiling.recorder import Recorder, Recording
 from ...thunks.image import Image
+from ...thunks.wire.program import Entry as ProgramEntry
 from ..base import Executable
 from ..device import DeviceMemory, Stream
+from ..host.files import entry_of
 from ..host.signature import Signature
+from .calls import DeviceCall, LentQueue
 from .device import Device
+from .notes import events_of
 from .steps import Builder, Entry
+
+HANDLERS = "ffi"
+"""The emitter of kernels that call a handler."""
 
 IDLE = 8
 """Contexts that an executable keeps for parallel runs."""
@@ -74,21 +82,25 @@ class DeviceExecutable(Executable):
         program: Module,
         entries: Mapping[str, Entry],
         code: LoadedCode | None,
+        calls: Sequence[DeviceCall],
         timings: Mapping[str, float],
         stages: tuple[tuple[str, str], ...] = (),
         plan: Plan | None = None,
+        recorder: Recorder | None = None,
     ):
-        self.platform_name, self.program, self.plan = platform_name, program, plan
+        self.platform_name, self.program, self._plan, self._recorder = platform_name, program, plan, recorder
         self.image, self.thunks = image, image.thunks
         self.kernels = tuple((kernel.symbol, kernel.emitter) for kernel in image.kernels)
         self.timings, self.stages, self.entries = timings, stages, entries
         self._device, self._code, self._border = device, code, image.border
         self._signature = Signature.of(image)
         groups = device.code_target.group, device.code_target.row_group
-        self._built = Builder(entries, code, len(image.allocations), groups).build(image.thunks)
+        made = {call.symbol: (call, call.site(platform_name)) for call in calls}
+        self._built = Builder(entries, code, len(image.allocations), groups, made).build(image.thunks)
         self._idle: list[Context] = []
-        handlers = [kernel.symbol for kernel in image.kernels if kernel.emitter == "ffi"]
-        self._sites = Sites(code, handlers) if handlers and code is not None else None
+        on_host = [k.symbol for k in image.kernels if k.emitter == HANDLERS and k.symbol not in made]
+        sites = Sites(code, on_host, [site for _, site in made.values()])
+        self._sites, self.calls = sites if sites.sites else None, tuple(calls)
         self._constants = self._uploaded()
 
     def _uploaded(self) -> dict[int, DeviceMemory]:
@@ -109,6 +121,53 @@ class DeviceExecutable(Executable):
                 self._device.deallocate(block)
             raise
         return blocks
+
+    def serialize(self, key: bytes | None = None) -> bytes:
+        """The program as the bytes of a .tbx file, with the device's own code. key: signs them."""
+        from .stored import device_code, program_bytes
+
+        device = device_code(self.platform_name, self._device.identity, self.entries, self.calls)
+        return program_bytes(self.entry, self.image, self._code, device, key)
+
+    @property
+    def entry(self) -> ProgramEntry:
+        """How callers know the program, as a file holds it."""
+        return entry_of(self.program)
+
+    # -- profiles ------------------------------------------------------------------------------------------------------
+    host_program = "interpreted"
+    """How kernels are called: each is enqueued by a step."""
+
+    @property
+    def is_planned(self) -> bool:
+        """Whether it has a plan."""
+        return self._plan is not None
+
+    @property
+    def plan(self) -> Plan:
+        """The plan that it was compiled from. Raises InputError if it was loaded from a file, which has none."""
+        if self._plan is None:
+            raise InputError("an executable from a file has no plan", remedy="compile the module in this process")
+        return self._plan
+
+    def another(self, image: Image, recorder: Recorder | None) -> DeviceExecutable:
+        """An executable of the same kernels with other thunks. recorder: takes the events of its profile thunks."""
+        rest = (self.entries, self._code, self.calls, {}, (), self._plan, recorder)
+        return DeviceExecutable(self.platform_name, self._device, image, self.program, *rest)
+
+    @property
+    def is_recording(self) -> bool:
+        """Whether runs note when its steps begin and end."""
+        return self._recorder is not None
+
+    def take_events(self) -> list[Recording]:
+        """What runs noted since the last call, by the device's clock."""
+        assert self._recorder is not None
+        return self._recorder.take()
+
+    def event_cost(self) -> float:
+        """Nothing: a mark is at the beginning or the end of a command, which the device notes."""
+        return 0.0
 
     # -- runs ----------------------------------------------------------------------------------------------------------
     def execute(
@@ -143,20 +202,30 @@ class DeviceExecutable(Executable):
         for leaf, address, allocation in zip(signature.inputs, addresses, variable[:count], strict=True):
             if allocation != nowhere:
                 stream.copy(bases[allocation], address, leaf.bytes)
+        if self._recorder is not None:
+            stream.watch()
         self.steps(stream, bases)
+        notes = [] if self._recorder is None else stream.watched()
         elsewhere = {number: (slice.allocation, slice.offset) for number, slice in signature.copied}
         for number, (leaf, place) in enumerate(zip(signature.outputs, places, strict=True)):
             allocation, offset = elsewhere.get(number, (variable[count + number], 0))
             if allocation != nowhere:
                 stream.copy(place, bases[allocation] + offset, leaf.bytes)
         stream.synchronize()
+        if self._recorder is not None:
+            self._recorder.add(*events_of(notes))
 
-    def _with_sites(self, go: Callable[[], object]) -> None:
+    def _with_sites(self, go: Callable[[], object], stream: Any) -> None:
         """Run with the call sites of handlers. What a handler reports ends the run."""
         if self._sites is None:
             go()
-        else:
-            self._sites.run(go, _end, 0)
+            return
+        lent = LentQueue(self._device, stream) if self.calls else None
+        try:
+            self._sites.run(go, _end, self._device.ordinal, lent)
+        finally:
+            if lent is not None:
+                lent.end()
 
     def _take(self) -> Context:
         try:
@@ -176,16 +245,12 @@ class DeviceExecutable(Executable):
 
     def steps(self, stream: Any, bases: Sequence[int]) -> None:
         """Enqueue the program's work on memory at these addresses. Control flow waits for what it reads."""
-        self._with_sites(lambda: self._built.step(stream, bases))
+        self._with_sites(lambda: self._built.step(stream, bases), stream)
 
     def _give_back(self, context: Context) -> None:
         if len(self._idle) < IDLE:
             self._idle.append(context)
         else:
-            context.free()
-
-    def __del__(self) -> None:
-        for context in getattr(self, "_idle", ()):
             context.free()
 
     # -- in a stream ---------------------------------------------------------------------------------------------------
@@ -220,4 +285,4 @@ class DeviceExecutable(Executable):
 
 
 def _end(*wanted: object) -> None:
-    """A run on a device is not cut short: what a handler reports is raised at its end."""
+    """The step that called a handler raises what it reported."""

@@ -8,8 +8,9 @@ from __future__ import annotations
 import threading
 from abc import abstractmethod
 from collections import deque
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
+from contextlib import contextmanager
 from typing import Protocol
 
 from ...hlo.later import np
@@ -25,6 +26,7 @@ from ..device import (
     bytes_of,
     check_copy,
 )
+from .notes import Command
 
 KEPT = 256
 """Arrays and blocks of pieces of work that a stream keeps before it looks which are done."""
@@ -85,6 +87,7 @@ class QueueStream(Stream):
         self._earlier: deque[tuple[Marker, list[object]]] = deque()
         self._failures: list[BaseException] = []
         self._host: ThreadPoolExecutor | None = None
+        self._notes: list[int | Command] | None = None
 
     # -- what a driver does --------------------------------------------------------------------------------------------
     @abstractmethod
@@ -119,7 +122,16 @@ class QueueStream(Stream):
         """As `launch`, of what was checked before, on blocks that the caller keeps."""
 
     def _entered(self) -> None:
-        """Prepare the thread that works for the host."""
+        """Prepare a thread that works for the host."""
+
+    @abstractmethod
+    def _handle(self) -> int:
+        """What the driver knows the queue by."""
+
+    def lend(self) -> int:
+        """The driver's own queue, for a function that enqueues its work there, on this thread."""
+        self._entered()
+        return self._handle()
 
     # -- order ---------------------------------------------------------------------------------------------------------
     def synchronize(self) -> None:
@@ -143,7 +155,7 @@ class QueueStream(Stream):
         marker = other.marker() if isinstance(other, QueueStream) else getattr(other, "marker", None)
         if marker is not None:
             self._wait(marker)
-            self._keep(marker)
+            self.keep(marker)
 
     def enqueue(self, work: Callable[[], object]) -> None:
         """The queue stands still at a gate, which a thread opens after the work."""
@@ -165,7 +177,7 @@ class QueueStream(Stream):
         finally:
             opened()
 
-    def _keep(self, *what: object) -> None:
+    def keep(self, *what: object) -> None:
         """Keep arrays and blocks until the work that was enqueued with them is done."""
         with self._lock:
             self._kept.extend(what)
@@ -175,6 +187,35 @@ class QueueStream(Stream):
                 self._earlier.popleft()
             self._earlier.append((self.marker(), self._kept))
             self._kept = []
+
+    # -- times ---------------------------------------------------------------------------------------------------------
+    def watch(self) -> None:
+        """Note from now on when each command begins and ends. Only one thread may use the stream meanwhile."""
+        self._notes = []
+
+    def mark(self, number: int) -> None:
+        """Note that the work comes to a place, as in a Recording."""
+        if self._notes is not None:
+            self._notes.append(number)
+
+    def watched(self) -> list[int | Command]:
+        """What was noted since `watch`, which ends. The times are known when the work is done."""
+        notes, self._notes = self._notes, None
+        return notes or []
+
+    @contextmanager
+    def noted(self) -> Iterator[None]:
+        """Around work that is enqueued: note it as one command, if the stream is watched."""
+        if self._notes is None:
+            yield
+            return
+        before = self.marker()
+        yield
+        self._notes.append(self._between(before, self.marker()))
+
+    @abstractmethod
+    def _between(self, before: Marker, after: Marker) -> Command:
+        """The work between two markers as a command."""
 
     # -- work ----------------------------------------------------------------------------------------------------------
     def memcpy(self, destination: DeviceMemory, source: DeviceMemory, size: int) -> None:
@@ -196,7 +237,7 @@ class QueueStream(Stream):
         """Copy between two addresses, of the device or of the host. keep: what must live until then."""
         if size:
             self._copy(to, source, size)
-            self._keep(*keep)
+            self.keep(*keep)
 
     def memset(self, memory: DeviceMemory, value: int) -> None:
         if not 0 <= value < 256:
@@ -211,13 +252,13 @@ class QueueStream(Stream):
     def _set(self, memory: DeviceMemory, pattern: bytes) -> None:
         if memory.size:
             self._fill(memory.address, pattern, memory.size)
-            self._keep(memory.owner)
+            self.keep(memory.owner)
 
     def launch(self, kernel: Kernel, dimensions: LaunchDimensions, arguments: Sequence[DeviceMemory]) -> None:
         dimensions.check(self.executor.description())
         kernel.check(arguments)
         self.start(kernel, dimensions, [memory.address for memory in arguments])
-        self._keep(*(memory.owner for memory in arguments))
+        self.keep(*(memory.owner for memory in arguments))
 
 
 def check_own(device: int, *memory: DeviceMemory) -> None:

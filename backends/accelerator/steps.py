@@ -9,12 +9,15 @@ from dataclasses import dataclass
 import numpy as np
 
 from ...codegen.load import LoadedCode
+from ...ffi.calls import raise_failed
+from ...ffi.sites import Site
 from ...planning.allocation import BufferSlice
 from ...thunks.kinds import (
     Access,
     ConditionalThunk,
     CopyThunk,
     KernelThunk,
+    ProfileThunk,
     SequentialThunk,
     Thunk,
     WhileThunk,
@@ -22,16 +25,18 @@ from ...thunks.kinds import (
 )
 from ..base import BackendError
 from ..device import Kernel, LaunchDimensions
+from .calls import DeviceCall, enqueue
 from .device import Queue
 from .text import Work
 
 
 @dataclass(frozen=True, slots=True)
 class Entry:
-    """A loaded kernel and its work."""
+    """A loaded kernel and its work. flush: whether subnormals count as zero in it."""
 
     kernel: Kernel
     work: Work
+    flush: bool = False
 
 
 Step = Callable[[Queue, Sequence[int]], None]
@@ -47,10 +52,19 @@ class Built:
 
 
 class Builder:
-    """Makes steps of thunks. scratch: the number of the allocation that holds items' scratch memory."""
+    """Makes steps of thunks. scratch: the number of the allocation that holds items' scratch memory. calls: symbol of
+    a kernel → the call of a handler on the device.
+    """
 
-    def __init__(self, entries: Mapping[str, Entry], code: LoadedCode | None, scratch: int, groups: tuple[int, int]):
-        self._entries, self._code, self._place = entries, code, scratch
+    def __init__(
+        self,
+        entries: Mapping[str, Entry],
+        code: LoadedCode | None,
+        scratch: int,
+        groups: tuple[int, int],
+        calls: Mapping[str, tuple[DeviceCall, Site]],
+    ):
+        self._entries, self._code, self._place, self._calls = entries, code, scratch, calls
         self._group, self._row_group = groups
         self._scratch = 0
 
@@ -63,6 +77,8 @@ class Builder:
             case SequentialThunk():
                 return _in_order([self._step(t) for t in thunk.thunks])
             case KernelThunk():
+                if thunk.symbol in self._calls:
+                    return _device_call(thunk, *self._calls[thunk.symbol])
                 entry = self._entries.get(thunk.symbol)
                 return self._host_call(thunk) if entry is None else self._launch(thunk, entry)
             case CopyThunk():
@@ -71,6 +87,8 @@ class Builder:
                 return _while(self._step(thunk.condition), self._step(thunk.body), thunk.predicate)
             case ConditionalThunk():
                 return _conditional(thunk, [self._step(branch) for branch in thunk.branches])
+            case ProfileThunk():
+                return _mark(2 * thunk.id + (not thunk.begin))
             case _:
                 raise BackendError(f"devices have no {kind_of(thunk)} thunks", remedy="run it on the host")
 
@@ -107,12 +125,22 @@ class Builder:
                 stream.copy(array.ctypes.data, bases[use.slice.allocation] + use.slice.offset, use.slice.size, array)
             stream.synchronize()
             call(*(array.ctypes.data for array in arrays))
+            raise_failed()
             for use, array in zip(uses, arrays, strict=True):
                 if use.access is Access.WRITE:
                     to = bases[use.slice.allocation] + use.slice.offset
                     stream.copy(to, array.ctypes.data, use.slice.size, array)
 
         return host_call
+
+
+def _device_call(thunk: KernelThunk, call: DeviceCall, site: Site) -> Step:
+    slices = [use.slice for use in thunk.arguments]
+
+    def device_call(stream: Queue, bases: Sequence[int]) -> None:
+        enqueue(call, site, stream, [(bases[s.allocation] + s.offset, s.size) for s in slices])
+
+    return device_call
 
 
 def _aligned(size: int) -> np.ndarray:
@@ -124,6 +152,10 @@ def _aligned(size: int) -> np.ndarray:
 
 def _nothing(stream: Queue, bases: Sequence[int]) -> None:
     """The step of a kernel without work."""
+
+
+def _mark(number: int) -> Step:
+    return lambda stream, bases: stream.mark(number)
 
 
 def _in_order(steps: Sequence[Step]) -> Step:

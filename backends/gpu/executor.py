@@ -16,15 +16,19 @@ from .stream import GpuStream
 
 
 class Program:
-    """A module that the driver loaded; unloaded when nobody knows it any more."""
+    """A module that the driver loaded from code; unloaded when nobody knows it any more."""
 
-    def __init__(self, driver: Driver, device: int, value: int):
-        self.value = value
+    def __init__(self, driver: Driver, device: int, value: int, code: bytes):
+        self.value, self._code = value, code
         weakref.finalize(self, destroyed, driver, device, "module_unload", value).atexit = False
 
     def binary(self) -> bytes:
         """None: the driver keeps what it compiled in a cache of its own."""
         return b""
+
+    def stored(self) -> bytes:
+        """What `build` makes it of again."""
+        return self._code
 
 
 class Function:
@@ -100,7 +104,7 @@ class GpuStreamExecutor(DriverExecutor):
         if status or not made.value:
             what = f"{self.driver.dialect.name} cannot load a program: {self.driver.describe(status)}"
             raise BackendError(what, remedy=f"give code for {self.code_target.target.cpu}")
-        return Program(self.driver, self.ordinal, made.value)
+        return Program(self.driver, self.ordinal, made.value, code)
 
     def kernel(self, program: Program, name: str, arguments: int) -> Kernel:
         """A kernel of a module. Raises BackendError if there is none."""

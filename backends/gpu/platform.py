@@ -13,7 +13,7 @@ from ..transfers import GenericTransferManager
 from .driver import Driver, NoDevice, device_count
 from .executor import GpuStreamExecutor
 
-LACKS = frozenset({Capability.SERIALIZATION, Capability.AHEAD_OF_TIME, Capability.FEEDS})
+LACKS = frozenset({Capability.AHEAD_OF_TIME, Capability.FEEDS})
 
 
 class GpuPlatform(Platform):

@@ -34,8 +34,22 @@ class Handle:
         self.driver.do("wait for an event", "event_synchronize", self.value)
 
 
+class Between:
+    """A command between two events. first: the event from which times are counted."""
+
+    def __init__(self, stream: GpuStream, first: Marker, before: Marker, after: Marker):
+        self._stream, self._first, self._before, self._after = stream, first, before, after
+
+    def span(self) -> tuple[int, int]:
+        begin, end = (self._stream.seconds(self._first, event) for event in (self._before, self._after))
+        return round(begin * 1e9), round(end * 1e9)
+
+
 class GpuStream(QueueStream):
     """One stream of the driver."""
+
+    _first: Handle
+    """The event from which on the stream is watched."""
 
     def __init__(self, executor: StreamExecutor, driver: Driver):
         super().__init__(executor)
@@ -49,6 +63,9 @@ class GpuStream(QueueStream):
     def _entered(self) -> None:
         """The driver's functions act on the context of the calling thread."""
         self.driver.do("use a device", "enter", self._device)
+
+    def _handle(self) -> int:
+        return self.value or 0
 
     def _finish(self) -> None:
         self._entered()
@@ -78,22 +95,31 @@ class GpuStream(QueueStream):
         word = ctypes.c_uint32.from_address(gate.address)
         word.value = 0
         self.driver.do("wait for the host", "wait_word", self.value, gate.address, 1)
-        self._keep(gate)  # until the stream has read it
+        self.keep(gate)  # until the stream has read it
 
         def opened() -> None:
             word.value = 1
 
         return opened
 
+    def watch(self) -> None:
+        super().watch()
+        self._first = self.marker()
+
+    def _between(self, before: Marker, after: Marker) -> Between:
+        return Between(self, self._first, before, after)
+
     def _copy(self, to: int, source: int, size: int) -> None:
         self._entered()
-        self.driver.do(f"copy {size} bytes", "copy", to, source, size, self.value)
+        with self.noted():
+            self.driver.do(f"copy {size} bytes", "copy", to, source, size, self.value)
 
     def _fill(self, address: int, pattern: bytes, size: int) -> None:
         self._entered()
         function, count = f"memset{8 * len(pattern)}", size // len(pattern)
         value = int.from_bytes(pattern, "little")
-        self.driver.do(f"fill {size} bytes", function, address, value, count, self.value)
+        with self.noted():
+            self.driver.do(f"fill {size} bytes", function, address, value, count, self.value)
 
     def start(self, kernel: Kernel, dimensions: LaunchDimensions, addresses: Sequence[int]) -> None:
         """The driver copies the arguments."""
@@ -102,7 +128,9 @@ class GpuStream(QueueStream):
         first = ctypes.addressof(values)
         places = (ctypes.c_void_p * count)(*(first + 8 * n for n in range(count)))
         self._entered()
-        self.driver.do(
-            f"run {kernel.name}", "launch",
-            kernel.handle.value, *dimensions.blocks, *dimensions.threads, 0, self.value, ctypes.addressof(places), None,
-        )  # fmt: skip
+        shape = (*dimensions.blocks, *dimensions.threads)
+        with self.noted():
+            self.driver.do(
+                f"run {kernel.name}", "launch",
+                kernel.handle.value, *shape, 0, self.value, ctypes.addressof(places), None,
+            )  # fmt: skip

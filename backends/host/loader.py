@@ -149,6 +149,10 @@ def _aligned(data: bytes) -> memoryview:
 
 
 def _loaded(program: ProgramFile, cache: ObjectCache | None, native_calls: bool) -> LoadedExecutable:
+    if program.device is not None:
+        name = program.device.platform
+        remedy = f"testbed.platform({name!r}).compiler().load_executable(data)"
+        raise InputError(f"it is a program for the platform {name}, not for the host", remedy=remedy)
     needs, objects = program.needs, [bytes(data) for data in program.objects]
     why = lacking(needs.triple, needs.features)
     if why:

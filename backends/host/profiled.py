@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 
 from ...codegen.load import LoadedCode, load
 from ...codegen.options import EmitOptions
@@ -12,6 +12,7 @@ from ...thunks.host_module import ENTRY, VERSION
 from ...thunks.kinds import ProfileThunk, SequentialThunk
 from ...thunks.marked import marked, numbered_steps, without_marks
 from ..base import CompileOptions, EmitFor
+from ..forms import Forms
 from . import program as host_program
 from .compiler import ir_of
 from .estimate import seconds_by_kernel
@@ -19,25 +20,11 @@ from .executable import HostExecutable
 from .parts import by_stack
 
 
-@dataclass(frozen=True, eq=False, slots=True)
-class Profiled:
-    """plain: without marks. run: with marks around the whole run. steps: around each step as well. empty, empty_run: as
-    plain and run, but without steps; their results are undefined, and their calls take what a call takes by itself.
-
-    Those with marks keep their events until `take_events`; a frame keeps MOST_RECORDED at most.
-    """
-
-    plain: HostExecutable
-    run: HostExecutable
-    steps: HostExecutable
-    empty: HostExecutable
-    empty_run: HostExecutable
-
-
 def profiled(
     executable: HostExecutable, emit_for: EmitFor | None = None, options: CompileOptions | None = None
-) -> Profiled:
-    """An executable in its forms. emit_for, options: those that it was compiled with; None for one from a file,
+) -> Forms:
+    """An executable in its forms. Those with marks keep their events until `take_events`; a frame keeps MOST_RECORDED
+    at most. emit_for, options: those that it was compiled with; None for one from a file,
     whose kernels are then not inlined into the marked forms' loops.
     """
     nothing, thunks = SequentialThunk(()), executable.thunks
@@ -46,7 +33,7 @@ def profiled(
         return _with_thunks(executable, thunks, emit_for, options, recorder)
 
     has_marks = any(isinstance(thunk, ProfileThunk) for thunk in thunks.walk())
-    return Profiled(
+    return Forms(
         with_thunks(without_marks(thunks), None) if has_marks else executable,
         with_thunks(marked(thunks, False), Recorder()),
         with_thunks(marked(thunks, True), Recorder()),

@@ -25,10 +25,10 @@ MOST_BLOCKS = (1 << 31) - 1
 
 
 class Program:
-    """A program that the device built; released when nobody knows it any more."""
+    """A program that the device built from code; released when nobody knows it any more."""
 
-    def __init__(self, device: Device, value: int):
-        self.device, self.value = device, value
+    def __init__(self, device: Device, value: int, code: bytes):
+        self.device, self.value, self._code = device, value, code
         weakref.finalize(self, device.clReleaseProgram, value).atexit = False
 
     def binary(self) -> bytes:
@@ -39,6 +39,10 @@ class Program:
         places = (c_void_p * 1)(ctypes.addressof(data))
         code = self.device.clGetProgramInfo(self.value, BINARIES, 8, ctypes.addressof(places), None)
         return b"" if code else data.raw
+
+    def stored(self) -> bytes:
+        """What `build` makes it of again."""
+        return self.binary() or self._code
 
 
 class KernelHandle:
@@ -109,7 +113,7 @@ class OpenClStreamExecutor(DriverExecutor):
         if status.value or not value:
             what = "the code is neither SPIR-V nor a program of this device"
             raise BackendError(f"OpenCL cannot load a program: {describe(status.value)}; {what}", remedy="give SPIR-V")
-        program = Program(d, value)
+        program = Program(d, value, code)
         status.value = d.clBuildProgram(value, 1, (c_void_p * 1)(d.handle), FLUSH if flush else b"", None, None)
         if status.value:
             log = " ".join(self._log(value).split())[:300]

@@ -102,10 +102,12 @@ class Device:
 
 
 def candidates() -> Iterator[str]:
-    """Names of libraries, the best first."""
-    own = Path(sys.prefix, "lib", "libintelocl.so")
-    if own.exists():
-        yield str(own)
+    """Names of libraries, the best first. Intel's has its version as its name: under that, handlers that are linked
+    with it are given the same one. The files of a wheel are copies, not links.
+    """
+    folder = Path(sys.prefix, "lib")
+    own = [*sorted(folder.glob("libintelocl.so.[0-9]*"), reverse=True), folder / "libintelocl.so"]
+    yield from (str(path) for path in own if path.exists())
     yield "libOpenCL.so.1"
 
 

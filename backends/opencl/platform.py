@@ -12,7 +12,7 @@ from ..transfers import GenericTransferManager
 from .executor import OpenClStreamExecutor
 from .library import devices
 
-LACKS = frozenset({Capability.PEER_COPIES, Capability.SERIALIZATION, Capability.AHEAD_OF_TIME, Capability.FEEDS})
+LACKS = frozenset({Capability.PEER_COPIES, Capability.AHEAD_OF_TIME, Capability.FEEDS})
 
 
 class OpenClPlatform(Platform):

@@ -13,7 +13,7 @@ from ..device import Kernel, LaunchDimensions
 from .errors import check
 from .library import Device
 
-EXECUTION_STATUS, STARTED, ENDED = 0x11D3, 0x1282, 0x1283
+EXECUTION_STATUS, STARTED, ENDED = 0x11D3, 0x1282, 0x1283  # the last two of profiling
 
 _Sizes = c_size_t * 3
 
@@ -42,6 +42,20 @@ class Handle:
         check(self.device.clGetEventProfilingInfo(self.value, what, 8, ctypes.addressof(at), None), "read a time")
         return at.value
 
+    def span(self) -> tuple[int, int]:
+        """When the command whose event it is began and ended."""
+        return self.time(STARTED), self.time(ENDED)
+
+
+class Between:
+    """What lies between two markers."""
+
+    def __init__(self, before: Handle, after: Handle):
+        self._before, self._after = before, after
+
+    def span(self) -> tuple[int, int]:
+        return self._before.time(ENDED), self._after.time(ENDED)
+
 
 class OpenClStream(QueueStream):
     """One queue of OpenCL."""
@@ -50,6 +64,9 @@ class OpenClStream(QueueStream):
         super().__init__(executor)
         self._device, self._context, self.queue = executor.device, executor.context, queue
         weakref.finalize(self, self._device.clReleaseCommandQueue, queue).atexit = False
+
+    def _handle(self) -> int:
+        return self.queue
 
     def _finish(self) -> None:
         check(self._device.clFinish(self.queue), "finish a queue")
@@ -79,24 +96,42 @@ class OpenClStream(QueueStream):
         check(self._device.clFlush(self.queue), "start a queue")
         return lambda: self._device.clSetUserEventStatus(gate.value, 0)
 
+    def _enqueued(self, code: int, event: c_void_p | None, what: str) -> None:
+        """Note the event of a command, if the stream is watched. Raises BackendError for a code of an error."""
+        if code:
+            check(code, what)
+        if event is not None and event.value is not None and self._notes is not None:
+            self._notes.append(Handle(self._device, event.value))
+
+    def _between(self, before: Marker, after: Marker) -> Between:
+        assert isinstance(before, Handle) and isinstance(after, Handle)
+        return Between(before, after)
+
+    def _event(self) -> c_void_p | None:
+        return None if self._notes is None else c_void_p()
+
     def _copy(self, to: int, source: int, size: int) -> None:
-        code = self._device.clEnqueueMemcpyINTEL(self.queue, 0, to, source, size, 0, None, None)
-        check(code, f"copy {size} bytes")
+        event = self._event()
+        place = None if event is None else byref(event)
+        code = self._device.clEnqueueMemcpyINTEL(self.queue, 0, to, source, size, 0, None, place)
+        self._enqueued(code, event, f"copy {size} bytes")
 
     def _fill(self, address: int, pattern: bytes, size: int) -> None:
-        count = len(pattern)
-        code = self._device.clEnqueueMemFillINTEL(self.queue, address, pattern, count, size, 0, None, None)
-        check(code, f"fill {size} bytes")
+        count, event = len(pattern), self._event()
+        place = None if event is None else byref(event)
+        code = self._device.clEnqueueMemFillINTEL(self.queue, address, pattern, count, size, 0, None, place)
+        self._enqueued(code, event, f"fill {size} bytes")
 
     def start(self, kernel: Kernel, dimensions: LaunchDimensions, addresses: Sequence[int]) -> None:
         sizes = _Sizes(*(b * t for b, t in zip(dimensions.blocks, dimensions.threads, strict=True)))
         group, handle = _Sizes(*dimensions.threads), kernel.handle
         give, device = self._device.clSetKernelArgMemPointerINTEL, self._device
+        event = self._event()
+        place = None if event is None else byref(event)
         with handle.lock:  # the arguments of a kernel are its state
             for number, address in enumerate(addresses):
                 code = give(handle.value, number, address)
                 if code:
                     check(code, f"give {kernel.name} its argument {number}")
-            code = device.clEnqueueNDRangeKernel(self.queue, handle.value, 3, None, sizes, group, 0, None, None)
-        if code:
-            check(code, f"run {kernel.name}")
+            code = device.clEnqueueNDRangeKernel(self.queue, handle.value, 3, None, sizes, group, 0, None, place)
+        self._enqueued(code, event, f"run {kernel.name}")

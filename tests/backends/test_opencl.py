@@ -2,7 +2,10 @@
 
 import functools
 import gc
+import mmap
+import struct
 import threading
+from pathlib import Path
 
 import numpy as np
 import pytest
@@ -15,6 +18,7 @@ from ...backends.base import CompileOptions
 from ...backends.conformance import BackendConformance
 from ...backends.device import BackendError, KernelSpec
 from ...backends.opencl.library import devices
+from ...backends.opencl.spirv import HEADER_WORDS
 from ...backends.registry import platform
 from ...codegen.cache import ObjectCache
 from ...formats.text.parser import parse_module
@@ -22,6 +26,7 @@ from ...hlo.verify.verifier import verify
 from ...migration.choose import emit_for
 from ...migration.flags import Flags
 from ...migration.stacks import STACKS
+from ..support.corpus import DEEP
 
 pytestmark = pytest.mark.skipif(not devices()[0], reason=f"platform opencl: {devices()[1]}")
 
@@ -95,6 +100,20 @@ def test_a_row_kernel_has_a_group_for_each_row(stack):
     np.testing.assert_allclose(executable.execute([x])[0], y / y.sum(1, keepdims=True), rtol=1e-6)
 
 
+SUBNORMAL = "HloModule m\nENTRY e { x = f64[4] parameter(0) ROOT y = f64[4] cbrt(x) }\n"
+
+
+@pytest.mark.parametrize("stack", ["legacy", "mlir"])
+def test_a_subnormal_that_counts_as_zero_has_a_cube_root(stack):
+    """The device multiplies it as zero, and compares it as what it is."""
+    compiler, options = platform("opencl").compiler(), CompileOptions(cache=None)
+    plan = compiler.run_hlo_passes(parse_module(SUBNORMAL), options)
+    executable = compiler.compile(plan, emit_for(Flags.parse(stack)), options)
+    (found,) = executable.execute([np.array([5e-324, -5e-324, 0.0, 8.0])])
+    assert (np.abs(found[:3]) < 1e-100).all() and found[3] == 2
+    assert np.signbit(found).tolist() == [False, True, False, False]
+
+
 def test_the_second_compilation_uses_the_binary(tmp_path, monkeypatch):
     cache, x = ObjectCache(tmp_path), np.ones((64, 33), np.float32)
     (first,) = _compiled(cache=cache).execute([x])
@@ -152,6 +171,56 @@ def test_a_run_past_the_memory_limit_leaks_nothing():
     assert executable.execute([x])[0].shape == (64, 33)
 
 
+def test_more_than_the_device_has_is_one_line_and_leaks_nothing():
+    executor = platform("opencl").executor(0)
+    before = executor.statistics().bytes_in_use
+    with pytest.raises(BackendError, match=r"OpenCL cannot allocate 1125899906842624 bytes: \w+ \(-\d+\)") as caught:
+        executor.allocate(1 << 50)
+    assert "use less memory at once" in caught.value.remedy and "\n" not in str(caught.value)
+    assert executor.statistics().bytes_in_use == before
+    text = "HloModule m\nENTRY e { c = s8[] constant(1) ROOT r = s8[70368744177664] broadcast(c), dimensions={} }\n"
+    compiler, options = platform("opencl").compiler(), CompileOptions(cache=None)
+    executable = compiler.compile(
+        compiler.run_hlo_passes(parse_module(text), options), emit_for(Flags.parse("legacy")), options
+    )
+    with pytest.raises(BackendError) as context:
+        executable.context()
+    assert "use less memory at once" in str(context.value) and executor.statistics().bytes_in_use == before
+
+
+def _with_capability(code, number):
+    """SPIR-V whose first capability is another one."""
+    words = [*struct.unpack(f"<{len(code) // 4}I", code)]
+    at = HEADER_WORDS
+    while words[at] & 0xFFFF != 17:
+        at += words[at] >> 16
+    words[at + 1] = number
+    return struct.pack(f"<{len(words)}I", *words)
+
+
+def test_a_kernel_that_fails_to_build_is_one_line_and_leaks_nothing(monkeypatch):
+    executor = platform("opencl").executor(0)
+    gc.collect()
+    before, released = executor.statistics().bytes_in_use, []
+    release = executor.device.functions["clReleaseProgram"]
+    monkeypatch.setitem(executor.device.functions, "clReleaseProgram", lambda p: released.append(p) or release(p))
+    build = compiler_of_devices.build_device_code
+    monkeypatch.setattr(compiler_of_devices, "build_device_code", lambda *given: _with_capability(build(*given), 9999))
+    with pytest.raises(BackendError, match=r"cannot build a program: BUILD_PROGRAM_FAILURE \(-11\): .*9999") as caught:
+        _compiled()
+    assert "\n" not in str(caught.value) and "the device's compiler refuses" in caught.value.remedy
+    del caught
+    gc.collect()
+    assert len(released) == 1 and executor.statistics().bytes_in_use == before
+    monkeypatch.undo()
+    assert _compiled().execute([np.ones((64, 33), np.float32)])[0].shape == (64, 33)
+
+
+def _resident():
+    """Bytes of this process in memory."""
+    return int(Path("/proc/self/statm").read_text().split()[1]) * mmap.PAGESIZE
+
+
 def test_many_runs_of_eight_threads_leak_nothing():
     executor, wrong = platform("opencl").executor(0), list[object]()
     gc.collect()
@@ -159,9 +228,10 @@ def test_many_runs_of_eight_threads_leak_nothing():
     executable = _compiled()
     x = np.random.default_rng(1).normal(size=(64, 33)).astype(np.float32)
     (wanted,) = executable.execute([x])
+    resident = _resident()
 
     def work(run):
-        for _ in range(50):
+        for _ in range(1250 if DEEP else 50):
             if run([x])[0].tobytes() != wanted.tobytes():
                 wrong.append("other bits")
 
@@ -169,8 +239,9 @@ def test_many_runs_of_eight_threads_leak_nothing():
     for thread in threads:
         thread.start()
     for thread in threads:
-        thread.join(120)
+        thread.join(600)
     assert not wrong and not any(thread.is_alive() for thread in threads)
+    assert len(executable._idle) <= 8 and _resident() - resident < 8 << 20
     del executable, threads, thread
     gc.collect()
     assert executor.statistics().bytes_in_use == before

@@ -30,12 +30,12 @@ except ImportError:
     from hashlib import blake2b
 
 MAGIC = b"TBX\0"
-FORMAT = 4
+FORMAT = 5
 """The format version of this writer, and the newest that this reader knows."""
 
-LEAST_READER, OF_SPLIT, OF_DEVICES, OF_CHECKS = 1, 2, 3, 4
+LEAST_READER, OF_SPLIT, OF_DEVICES, OF_CHECKS, OF_DEVICE_CODE = 1, 2, 3, 4, 5
 """The least format version of a reader of what this writer writes, of programs with split kernels, of programs for
-several devices or with feeds, and of programs that check memory.
+several devices or with feeds, of programs that check memory, and of those whose kernels are code of another device.
 """
 
 ALIGNMENT = 64
@@ -57,6 +57,7 @@ class SectionKind(IntEnum):
     CODE = 5  # an object file; there may be several
     CONSTANTS = 6
     HOST = 7  # MLIR bytecode of the compiled host program; a reader need not know it
+    DEVICE = 8  # the kernels of another device than the host
 
 
 @dataclass(frozen=True, slots=True)

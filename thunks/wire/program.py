@@ -12,7 +12,19 @@ from ...hlo.shapes import Shape
 from ..image import Image, Kernel, KernelArgument
 from ..kinds import Check
 from ..verify import verify_image
-from .container import LEAST_READER, OF_CHECKS, OF_DEVICES, OF_SPLIT, Container, Section, SectionKind, pack, unpack
+from .container import (
+    LEAST_READER,
+    OF_CHECKS,
+    OF_DEVICE_CODE,
+    OF_DEVICES,
+    OF_SPLIT,
+    Container,
+    Section,
+    SectionKind,
+    pack,
+    unpack,
+)
+from .device import DeviceCode, device_of, device_values
 from .memory import Values, buffer_values, constants_of, image_of
 from .protobuf import decode, encode
 from .shapes import shape_of, shape_values
@@ -64,7 +76,8 @@ class Entry:
 @dataclass(frozen=True, eq=False)
 class ProgramFile:
     """A compiled program. objects: its machine code, object files. host: MLIR bytecode of the compiled host program,
-    whose code is one of the objects; empty if there is none, or an older version wrote the file.
+    whose code is one of the objects; empty if there is none, or an older version wrote the file. device: of a program
+    for another device than the host; the objects are then what it computes on the host.
     """
 
     needs: Needs
@@ -72,6 +85,7 @@ class ProgramFile:
     image: Image
     objects: tuple[bytes | memoryview, ...]
     host: bytes = b""
+    device: DeviceCode | None = None
 
 
 def write_program(program: ProgramFile, key: bytes | None = None) -> Iterator[bytes | memoryview]:
@@ -87,10 +101,15 @@ def write_program(program: ProgramFile, key: bytes | None = None) -> Iterator[by
     sections = [Section(kind, encode(name, values)) for kind, name, values in messages]
     sections += [Section(SectionKind.CODE, data) for data in program.objects]
     sections += [Section(SectionKind.HOST, program.host, required=False)] if program.host else []
-    return pack([*sections, Section(SectionKind.CONSTANTS, constants)], key, _least_reader(program.image))
+    if program.device is not None:
+        sections.append(Section(SectionKind.DEVICE, encode("Device", device_values(program.device))))
+    return pack([*sections, Section(SectionKind.CONSTANTS, constants)], key, _least_reader(program))
 
 
-def _least_reader(image: Image) -> int:
+def _least_reader(program: ProgramFile) -> int:
+    if program.device is not None:
+        return OF_DEVICE_CODE
+    image = program.image
     if any(isinstance(thunk, Check) for thunk in image.thunks.walk()):
         return OF_CHECKS
     if image.depends_on_device:
@@ -122,7 +141,10 @@ def read_program(data: bytes | memoryview, key: bytes | None = None) -> tuple[Pr
     if len(hosts) > 1:
         raise InputError(f"{len(hosts)} sections host, where one may be")
     code = tuple(_all(container, SectionKind.CODE))
-    found = ProgramFile(_needs_of(target), _entry_of(entry), image, code, bytes(hosts[0]) if hosts else b"")
+    device = None
+    if _all(container, SectionKind.DEVICE):
+        device = device_of(message(SectionKind.DEVICE, "Device"))
+    found = ProgramFile(_needs_of(target), _entry_of(entry), image, code, bytes(hosts[0]) if hosts else b"", device)
     _check_entry(found)
     return found, container
 

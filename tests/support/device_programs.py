@@ -1,0 +1,65 @@
+"""A program for tests of devices: a loop, a constant, and a call of a library; and the platforms that it runs on."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+
+from ...backends.base import CompileOptions
+from ...backends.cuda.dialect import CUDA
+from ...backends.opencl.library import devices
+from ...backends.registry import platform
+from ...formats.text.parser import parse_module
+from ...hlo.verify.verifier import verify
+from ...migration.choose import emit_for
+from ...migration.flags import Flags
+from .host_items import host_items
+from .recorded import Recorded
+
+PROGRAM = """HloModule mixed
+add { a = f32[] parameter(0)
+  b = f32[] parameter(1)
+  ROOT c = f32[] add(a, b) }
+less { i = (s32[], f32[64,33]) parameter(0)
+  n = s32[] get-tuple-element(i), index=0
+  most = s32[] constant(100)
+  ROOT l = pred[] compare(n, most), direction=LT }
+body { i = (s32[], f32[64,33]) parameter(0)
+  n = s32[] get-tuple-element(i), index=0
+  x = f32[64,33] get-tuple-element(i), index=1
+  one = s32[] constant(1)
+  m = s32[] add(n, one)
+  y = f32[64,33] sine(x)
+  ROOT t = (s32[], f32[64,33]) tuple(m, y) }
+ENTRY e {
+  p = f32[64,33] parameter(0)
+  q = f32[4,16] parameter(1)
+  start = s32[] constant(0)
+  first = (s32[], f32[64,33]) tuple(start, p)
+  loop = (s32[], f32[64,33]) while(first), condition=less, body=body
+  x = f32[64,33] get-tuple-element(loop), index=1
+  zero = f32[] constant(0)
+  sum = f32[64] reduce(x, zero), dimensions={1}, to_apply=add
+  table = f32[3] constant({1, 2, 4})
+  f = c64[4,9] fft(q), fft_type=RFFT, fft_length={16}
+  ROOT t = (f32[64], c64[4,9], f32[3]) tuple(sum, f, table)
+}
+"""
+
+
+def inputs():
+    rng = np.random.default_rng(0)
+    return [rng.normal(size=(64, 33)).astype(np.float32), rng.normal(size=(4, 16)).astype(np.float32)]
+
+
+def targets():
+    yield pytest.param(lambda: Recorded(CUDA, host_items()), id="recorded")
+    why = f"platform opencl: {devices()[1]}"
+    yield pytest.param(lambda: platform("opencl"), id="opencl", marks=pytest.mark.skipif(not devices()[0], reason=why))
+
+
+def compiled(made, text, stack="legacy"):
+    module = parse_module(text)
+    verify(module)
+    compiler, options = made.compiler(), CompileOptions(cache=None)
+    return compiler.compile(compiler.run_hlo_passes(module, options), emit_for(Flags.parse(stack)), options)
