@@ -334,22 +334,26 @@ def _lanes(code: Code, shape: Shape) -> int:
 
 
 def _turn(e: Elemental, s: Staged, start: list[IndexValue], fast: int, height: int, width: int) -> bool:
-    """Copy the leaf's part of a tile so that the tile's rows are adjacent. False if blocks do not fit."""
+    """Copy the leaf's part of a tile so that the tile's rows are adjacent; the last blocks of a side that they do not
+    divide lie further back, over those before them. False if a side is shorter than a block.
+    """
     code, c, leaf, tile = e.code, s.crossing, s.crossing.leaf, s.tile
     dtype, lanes = leaf.shape.dtype, _lanes(code, leaf.shape)
-    if height % lanes or width % lanes:
+    if height < lanes or width < lanes:
         return False
     stride = leaf.shape.strides[c.roles.index(fast)]
     corner = code.weighted_sum([start[r] for r in c.roles], leaf.shape.strides)
     vector = ir.VectorType(memory_type(dtype), lanes)
     columns = code.loop(width, step=lanes)
     rows = code.loop(height, step=lanes)
-    source = code.add(corner, code.add(code.multiply(columns.index, stride), rows.index))
+    left = code.minimum(columns.index, width - lanes) if width % lanes else columns.index
+    upper = code.minimum(rows.index, height - lanes) if height % lanes else rows.index
+    source = code.add(corner, code.add(code.multiply(left, stride), upper))
     block = [
         code.b.load(address(code, e.leaves[leaf], dtype, code.add(source, k * stride)), typ=vector, align=dtype.bytes)
         for k in range(lanes)
     ]
-    target = code.add(code.multiply(rows.index, width), columns.index)
+    target = code.add(code.multiply(upper, width), left)
     for k, register in enumerate(transposed(code, block)):
         place = address(code, tile, dtype, code.add(target, k * width))
         code.b.store(register, place, align=dtype.bytes)
