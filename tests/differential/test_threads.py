@@ -169,6 +169,8 @@ FAMILIES: dict[str, tuple[str, str]] = {
     ), "legacy mlir"),
     "transpose": (one("f32[129,160]", "f32[160,129] transpose(x), dimensions={1,0}"), "legacy mlir"),
     "batched transpose": (one("f32[4,64,72]", "f32[4,72,64] transpose(x), dimensions={0,2,1}"), "legacy mlir"),
+    "odd transpose": (one("f32[7,13,31,19]", "f32[7,13,19,31] transpose(x), dimensions={0,1,3,2}"), "legacy mlir"),
+    "transpose in blocks along steps": (one("f32[20,9,31]", "f32[31,9,20] transpose(x), dimensions={2,1,0}"), ""),
     "rows": (SOFTMAX, "legacy mlir"),
     "row reduction": (one("f32[40,300]", "f32[40] reduce(x, z), dimensions={1}, to_apply=add"), "legacy mlir"),
     "column reduction": (one("f32[70,1100]", "f32[1100] reduce(x, z), dimensions={0}, to_apply=add"), "legacy mlir"),
