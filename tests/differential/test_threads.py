@@ -169,6 +169,7 @@ FAMILIES: dict[str, tuple[str, str]] = {
     ), "legacy mlir"),
     "transpose": (one("f32[129,160]", "f32[160,129] transpose(x), dimensions={1,0}"), "legacy mlir"),
     "batched transpose": (one("f32[4,64,72]", "f32[4,72,64] transpose(x), dimensions={0,2,1}"), "legacy mlir"),
+    "transpose of few columns": (one("f32[67,5]", "f32[5,67] transpose(x), dimensions={1,0}"), "legacy mlir"),
     "odd transpose": (one("f32[7,13,31,19]", "f32[7,13,19,31] transpose(x), dimensions={0,1,3,2}"), "legacy mlir"),
     "transpose in blocks along steps": (one("f32[20,9,31]", "f32[31,9,20] transpose(x), dimensions={2,1,0}"), ""),
     "rows": (SOFTMAX, "legacy mlir"),

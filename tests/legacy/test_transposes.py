@@ -89,3 +89,10 @@ def test_blocks_of_sides_that_they_do_not_divide_overlap(rows: int, columns: int
     options = EmitOptions(Target.level("x86-64-v4"), ranges=False)
     text = legacy.emit(plan(optimize(parse_module(batched("f32", rows, columns)))).kernels, options).llvm_ir
     assert ("load <8 x float>" in text) == blocks
+
+
+def test_steps_of_rows_of_any_length_divide_for_each_row_alone():
+    """Not for each element, which LLVM would not vectorise."""
+    options = EmitOptions(Target.level("x86-64-v4"), ranges=True)
+    made = legacy.emit(plan(optimize(parse_module(transpose("f32", 100003, 5)))).kernels, options)
+    assert made.ranged and "udiv" in made.llvm_ir and "urem" not in made.llvm_ir

@@ -153,3 +153,13 @@ def test_values_of_sides_around_blocks(dtype: str, level: str):
         for rows, columns in SIDES:
             for a, b in ((rows, columns), (columns, rows)):
                 check(transpose(dtype, f"5,{a},7,{b}", f"5,7,{b},{a}", "0,2,3,1", f"b{a}_{b}_{name}"))
+
+
+def test_steps_of_rows_of_any_length_divide_for_each_row_alone():
+    """Not for each element, which LLVM would not vectorise."""
+    (request,) = plan(optimize(parse_module(transpose("f32", "100003,5", "5,100003")))).kernels
+    options = EmitOptions(Target.level("x86-64-v4"), ranges=True, keep_stages=True)
+    emitted = emitter("mlir").emit([request], options)
+    assert emitted.ranged
+    text = dict(emitted.stages)["mlir"]
+    assert len(re.findall(r"arith\.div[us]i", text)) == 2 and "arith.rem" not in text
